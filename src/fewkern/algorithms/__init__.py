@@ -1,0 +1,1 @@
+"""The papers' algorithms: arrays in, a frozen result out."""

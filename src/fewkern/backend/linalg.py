@@ -1,0 +1,124 @@
+"""What the Array API standard lacks, or what NumPy does faster through SciPy."""
+
+from __future__ import annotations
+
+import array_api_compat
+import numpy as np
+import scipy.linalg
+
+from fewkern.backend.namespace import Array, is_sparse, namespace
+
+__all__ = [
+    "cholesky_psd",
+    "generalized_eigh",
+    "logsumexp",
+    "manhattan",
+    "neg_squared_distances",
+    "product_transposed",
+    "solve_triangular",
+    "squared_norms",
+]
+
+
+def product_transposed(X: Array, Y: Array) -> Array:
+    """``X @ Y.T`` as a dense array, either factor dense or sparse."""
+    if is_sparse(X) or is_sparse(Y):
+        product = X @ Y.T
+        return product.toarray() if is_sparse(product) else np.asarray(product)
+    return X @ Y.T
+
+
+def squared_norms(X: Array) -> Array:
+    """Squared Euclidean norm of every row."""
+    if is_sparse(X):
+        return np.asarray(X.multiply(X).sum(axis=1)).ravel()
+    xp = namespace(X)
+    return xp.sum(X * X, axis=1)
+
+
+def neg_squared_distances(X: Array, Y: Array) -> Array:
+    """Minus the squared Euclidean distances between the rows of ``X`` and those of ``Y``, never above zero.
+
+    Dense rows are first shifted by the mean of ``Y``: far from the origin the expansion of the square
+    would lose every figure. The norms ride along in one matrix product, which saves two passes over the result.
+    """
+    if is_sparse(X) or is_sparse(Y):
+        D = 2.0 * product_transposed(X, Y)
+        D -= squared_norms(X)[:, None]
+        D -= squared_norms(Y)[None, :]
+        return np.minimum(D, 0.0).astype(X.dtype, copy=False)
+    xp = namespace(X, Y)
+    shift = xp.mean(Y, axis=0)
+    X, Y = X - shift, Y - shift
+    minus_one = xp.full((X.shape[0], 1), -1.0, dtype=X.dtype, device=array_api_compat.device(X))
+    one = xp.ones((Y.shape[0], 1), dtype=Y.dtype, device=array_api_compat.device(Y))
+    left = xp.concat([2.0 * X, -squared_norms(X)[:, None], minus_one], axis=1)
+    right = xp.concat([Y, one, squared_norms(Y)[:, None]], axis=1)
+    D = left @ right.T
+    return xp.minimum(D, xp.zeros((), dtype=D.dtype, device=array_api_compat.device(D)))
+
+
+def manhattan(X: Array, Y: Array) -> Array:
+    """Sums of absolute differences between the rows of ``X`` and those of ``Y``."""
+    if is_sparse(X) or is_sparse(Y) or array_api_compat.is_numpy_array(X):
+        from sklearn.metrics.pairwise import manhattan_distances
+
+        return manhattan_distances(X, Y).astype(X.dtype, copy=False)
+    xp = namespace(X)
+    total = xp.zeros((X.shape[0], Y.shape[0]), dtype=X.dtype, device=array_api_compat.device(X))
+    for j in range(X.shape[1]):
+        total += xp.abs(X[:, j][:, None] - Y[:, j][None, :])
+    return total
+
+
+def solve_triangular(A: Array, B: Array, *, lower: bool = True, transposed: bool = False) -> Array:
+    """Solve ``A X = B`` (``A.T X = B`` if ``transposed``) for a triangular ``A``."""
+    if array_api_compat.is_numpy_array(A):
+        return scipy.linalg.solve_triangular(A, B, lower=lower, trans="T" if transposed else "N", check_finite=False)
+    if transposed:
+        A, lower = A.T, not lower
+    if array_api_compat.is_torch_array(A):
+        xp = namespace(A)
+        flat = B.ndim == 1
+        X = xp.linalg.solve_triangular(A, B[:, None] if flat else B, upper=not lower)
+        return X[:, 0] if flat else X
+    return namespace(A).linalg.solve(A, B)
+
+
+def cholesky_psd(A: Array) -> Array:
+    """Lower Cholesky factor of a positive semi-definite ``A``, with the least jitter that makes it exist.
+
+    The jitter starts at zero and then grows tenfold from the unit round-off times the mean diagonal.
+    """
+    xp = namespace(A)
+    n = A.shape[0]
+    unit = float(xp.finfo(A.dtype).eps) * max(float(xp.linalg.trace(A)) / max(n, 1), 1e-300)
+    identity = xp.eye(n, dtype=A.dtype, device=array_api_compat.device(A))
+    jitter = 0.0
+    for _ in range(9):
+        try:
+            factor = xp.linalg.cholesky(A + jitter * identity)
+        except (np.linalg.LinAlgError, RuntimeError):
+            factor = None
+        if factor is not None and bool(xp.all(xp.isfinite(factor))):
+            return factor
+        jitter = max(10 * jitter, n * unit)
+    raise ValueError("cholesky_psd: the matrix is not positive semi-definite, not even after a jitter")
+
+
+def generalized_eigh(A: Array, B: Array) -> tuple[Array, Array]:
+    """Eigenvalues, descending, and vectors of ``A v = t B v`` for symmetric ``A`` and positive definite ``B``."""
+    xp = namespace(A, B)
+    C = cholesky_psd(B)
+    half = solve_triangular(C, A)
+    M = solve_triangular(C, half.T)
+    values, vectors = xp.linalg.eigh((M + M.T) / 2)
+    return xp.flip(values), xp.flip(solve_triangular(C, vectors, transposed=True), axis=1)
+
+
+def logsumexp(A: Array, axis: int = -1) -> Array:
+    """Logarithm of the sum of exponentials along ``axis``, safe for any size of the entries."""
+    xp = namespace(A)
+    top = xp.max(A, axis=axis, keepdims=True)
+    top = xp.where(xp.isfinite(top), top, xp.zeros_like(top))
+    return xp.log(xp.sum(xp.exp(A - top), axis=axis)) + xp.squeeze(top, axis=axis)

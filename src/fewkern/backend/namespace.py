@@ -1,0 +1,111 @@
+"""Which array library an array belongs to, and moves between them.
+
+The rest of fewkern calls :func:`namespace` and then only names of the Array API standard, so the same code
+runs on NumPy, torch and array-api-strict. SciPy sparse matrices travel along as samples: they are
+never densified as a whole, and whatever is computed from them is a NumPy array.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import array_api_compat
+import array_api_compat.numpy as numpy_namespace
+import numpy as np
+import scipy.sparse as sp
+
+# An array of any library. The standard defines no static type for one.
+Array: TypeAlias = Any
+Namespace: TypeAlias = Any
+
+__all__ = [
+    "Array",
+    "Namespace",
+    "as_float",
+    "asarray_like",
+    "concat_rows",
+    "device",
+    "eps",
+    "float_dtype",
+    "is_foreign",
+    "is_sparse",
+    "namespace",
+    "take_rows",
+    "to_numpy",
+]
+
+
+def is_sparse(x: Any) -> bool:
+    """Whether ``x`` is a SciPy sparse matrix or array."""
+    return bool(sp.issparse(x))
+
+
+def namespace(*arrays: Any) -> Namespace:
+    """Array API namespace shared by ``arrays`` (``None``, sparse matrices and plain numbers say nothing)."""
+    dense = [a for a in arrays if array_api_compat.is_array_api_obj(a) and not is_sparse(a)]
+    return array_api_compat.array_namespace(*dense) if dense else numpy_namespace
+
+
+def is_foreign(x: Any) -> bool:
+    """Whether ``x`` is an array of a library other than NumPy."""
+    return (
+        array_api_compat.is_array_api_obj(x)
+        and not is_sparse(x)
+        and not array_api_compat.is_numpy_array(x)
+        and not array_api_compat.is_dask_array(x)
+    )
+
+
+def device(x: Array) -> Any:
+    """Device of ``x``; ``None`` (the default device) for a sparse matrix."""
+    return None if is_sparse(x) else array_api_compat.device(x)
+
+
+def float_dtype(x: Array) -> Any:
+    """Dtype to compute with: float32 stays float32, all else becomes float64."""
+    xp = namespace(x)
+    return xp.float32 if x.dtype == xp.float32 else xp.float64
+
+
+def as_float(x: Array) -> Array:
+    """``x`` with its :func:`float_dtype`; a copy only where it has to be one."""
+    if is_sparse(x):
+        return x.astype(float_dtype(x), copy=False)
+    return namespace(x).astype(x, float_dtype(x), copy=False)
+
+
+def eps(x: Array) -> float:
+    """Unit round-off of the dtype of ``x``."""
+    return float(namespace(x).finfo(x.dtype).eps)
+
+
+def asarray_like(values: Any, like: Array, dtype: Any = None) -> Array:
+    """``values`` (numbers, or a NumPy array) as an array of the library and device of ``like``."""
+    xp = namespace(like)
+    if is_foreign(values) and array_api_compat.array_namespace(values) is xp:
+        return xp.asarray(values, dtype=dtype, device=device(like))
+    return xp.asarray(to_numpy(values), dtype=dtype, device=device(like))
+
+
+def to_numpy(x: Any) -> np.ndarray[Any, Any]:
+    """``x`` as a NumPy array on the host."""
+    if is_foreign(x):
+        if array_api_compat.is_torch_array(x):
+            return np.asarray(x.detach().cpu())
+        if array_api_compat.is_cupy_array(x):
+            return np.asarray(x.get())
+    return np.asarray(x)
+
+
+def take_rows(X: Array, rows: Array) -> Array:
+    """``X[rows]`` for integer ``rows``, dense or sparse."""
+    if is_sparse(X):
+        return X[to_numpy(rows)]
+    return namespace(X).take(X, rows, axis=0)
+
+
+def concat_rows(X: Array, Y: Array) -> Array:
+    """The rows of ``X``, then those of ``Y``, dense or sparse."""
+    if is_sparse(X):
+        return sp.vstack([X, Y], format="csr")
+    return namespace(X).concat([X, Y], axis=0)

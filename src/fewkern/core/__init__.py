@@ -1,0 +1,1 @@
+"""Values and the loop: kernels, Gram matrices, bases, expansions, ``peel``. No fitting policy."""

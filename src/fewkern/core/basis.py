@@ -1,0 +1,127 @@
+"""Chosen vectors that turn samples into features, and linear solutions back into kernels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from fewkern.backend.linalg import solve_triangular
+from fewkern.backend.namespace import Array, concat_rows, namespace, take_rows
+from fewkern.core.expansion import KernelExpansion
+from fewkern.core.gram import Gram
+from fewkern.core.kernels import Kernel
+
+__all__ = ["KernelBasis", "Projection"]
+
+Projection = Literal["nested", "symmetric", "raw"]
+
+
+@dataclass(frozen=True)
+class KernelBasis:
+    r"""Vectors :math:`v_1, \dots, v_L` with the triangular factor :math:`C`, :math:`K_{SS} = C C^T`.
+
+    ============ ============================================= ==========================================
+    projection   features of ``x``                             remark
+    ============ ============================================= ==========================================
+    "nested"     :math:`z = C^{-1} k_S(x)`, (10') of the spec  the first ``l`` belong to the first ``l`` vectors
+    "symmetric"  :math:`z = K_{SS}^{-1/2} k_S(x)`, FVS (10)    "nested" up to a rotation
+    "raw"        :math:`z = k_S(x)`, FVS (9)                   kernel columns as they are
+    ============ ============================================= ==========================================
+
+    In the first two ``Z Z^T`` approximates ``K``. Centring (FVS, Appendix A) needs ``centre_vectors`` and their
+    ``centre_weights``; the kernel then is the centred one, and :meth:`expand` still returns an expansion
+    in the plain kernel, on the vectors and the centre together.
+    """
+
+    kernel: Kernel
+    vectors: Array
+    factor: Array
+    indices: Array
+    projection: Projection = "nested"
+    centre_vectors: Array | None = None
+    centre_weights: Array | None = None
+    centre_indices: Array | None = None
+    vector_shift: Array | None = None
+    """``k(v, c) - k(c, c)`` for every vector ``v``: what centring adds to a column besides ``k(x, c)``."""
+
+    @classmethod
+    def from_selection(cls, gram: Gram, S: Array, factor: Array, projection: Projection = "nested") -> KernelBasis:
+        """Basis on the samples ``S`` of ``gram`` with ``K[S, S] = factor factor'``."""
+        kernel, centre = gram.kernel, gram.centre
+        basis = cls(kernel, kernel.pick(gram.X, S), factor, S, projection)
+        if centre is None:
+            return basis
+        return replace(
+            basis,
+            centre_vectors=kernel.pick(gram.X, centre.indices),
+            centre_weights=centre.weights,
+            centre_indices=centre.indices,
+            vector_shift=take_rows(centre.row, S) - centre.square,
+        )
+
+    @property
+    def n_vectors(self) -> int:
+        """Number of vectors; those of the centre are not counted."""
+        return int(self.factor.shape[0])
+
+    def head(self, count: int) -> KernelBasis:
+        """Basis of the first ``count`` vectors."""
+        return replace(
+            self,
+            vectors=self.vectors[:count],
+            factor=self.factor[:count, :count],
+            indices=self.indices[:count],
+            vector_shift=None if self.vector_shift is None else self.vector_shift[:count],
+        )
+
+    def columns(self, X: Array) -> Array:
+        """Kernel columns ``k(x, v)`` (of the centred kernel, if there is a centre)."""
+        K = self.kernel(X, self.vectors)
+        if self.centre_vectors is not None:
+            to_centre = self.kernel(X, self.centre_vectors) @ self.centre_weights
+            K = K - to_centre[:, None] - self.vector_shift[None, :]  # type: ignore[index]
+        return K
+
+    def features(self, X: Array) -> Array:
+        """Features ``Z`` of shape ``(n, L)``."""
+        return self.project(self.columns(X))
+
+    def project(self, K: Array) -> Array:
+        """Features from kernel columns."""
+        if self.projection == "raw":
+            return K
+        if self.projection == "nested":
+            return solve_triangular(self.factor, K.T).T
+        return K @ self._inverse_root()
+
+    def rotate(self, G: Array) -> Array:
+        """Features of the training rows from their Cholesky rows ``G = K_S C^{-T}``, without a kernel evaluation."""
+        if self.projection == "nested":
+            return G
+        K = G @ self.factor.T
+        return K if self.projection == "raw" else K @ self._inverse_root()
+
+    def expand(self, W: Array, offset: Array) -> KernelExpansion:
+        """The linear function ``z -> W' z + offset`` of the features, as a sum of kernels."""
+        if self.projection == "nested":
+            A = solve_triangular(self.factor, W, transposed=True)
+        else:
+            A = W if self.projection == "raw" else self._inverse_root() @ W
+        if self.centre_vectors is None:
+            return KernelExpansion(self.kernel, self.vectors, A, offset, self.indices)
+        # k~(x, v) = k(x, v) - sum_j b_j k(x, c_j) - shift(v): the centre takes minus the sum of the coefficients.
+        xp = namespace(A)
+        at_centre = -self.centre_weights[:, None] * xp.sum(A, axis=0)[None, :]  # type: ignore[index]
+        return KernelExpansion(
+            self.kernel,
+            concat_rows(self.vectors, self.centre_vectors),
+            xp.concat([A, at_centre], axis=0),
+            offset - self.vector_shift @ A,
+            xp.concat([self.indices, self.centre_indices]),
+        )
+
+    def _inverse_root(self) -> Array:
+        """``K_SS^{-1/2}`` from the singular values of the factor, so that rounding is not squared."""
+        xp = namespace(self.factor)
+        U, s, _ = xp.linalg.svd(self.factor)
+        return (U / s[None, :]) @ U.T

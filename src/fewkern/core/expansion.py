@@ -1,0 +1,88 @@
+"""The fitted truth of every model: a short sum of kernels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from fewkern.backend.blocks import row_blocks
+from fewkern.backend.namespace import Array, asarray_like, device, is_sparse, namespace, to_numpy
+from fewkern.core.kernels import Kernel
+
+__all__ = ["KernelExpansion"]
+
+
+@dataclass(frozen=True)
+class KernelExpansion:
+    r"""The function :math:`f(x) = \sum_j c_j k(x, v_j) + b`, with :math:`c_j` a row of ``q`` numbers.
+
+    An immutable value. All that a fitted model does with new samples (predict, transform, save, export, plot)
+    reads this object and nothing else.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Resolved.
+    vectors : array of shape (m, d)
+        The samples that were kept.
+    coef : array of shape (m, q)
+    offset : array of shape (q,)
+    indices : array of shape (m,) or None
+        Rows of the training samples that ``vectors`` are, where they are samples.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fewkern import KernelExpansion
+    >>> from fewkern.kernels import Gaussian
+    >>> f = KernelExpansion(Gaussian(width=1.0), np.array([[0.0], [1.0]]), np.array([[1.0], [-1.0]]), np.zeros(1))
+    >>> f(np.array([[0.5]])).round(3)
+    array([[0.]])
+    >>> f.n_vectors
+    2
+    """
+
+    kernel: Kernel
+    vectors: Array
+    coef: Array
+    offset: Array
+    indices: Array | None = None
+
+    @property
+    def n_vectors(self) -> int:
+        """Number of samples kept."""
+        return int(self.vectors.shape[0])
+
+    @property
+    def n_outputs(self) -> int:
+        """Number of values per sample."""
+        return int(self.coef.shape[1])
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the numbers that a prediction needs."""
+        vectors = self.vectors.data if is_sparse(self.vectors) else self.vectors
+        return sum(to_numpy(a).nbytes for a in (vectors, self.coef, self.offset))
+
+    def __call__(self, X: Array) -> Array:
+        """Values ``(n, q)`` at the rows of ``X``, computed in row blocks."""
+        xp = namespace(self.coef)
+        n = X.shape[0]
+        out = xp.empty((n, self.n_outputs), dtype=self.coef.dtype, device=device(self.coef))
+        for rows in row_blocks(n, max(self.n_vectors, 1)):
+            if self.n_vectors:
+                K = self.kernel(X[rows], self.vectors)
+                out[rows, :] = xp.astype(K, self.coef.dtype, copy=False) @ self.coef + self.offset
+            else:
+                out[rows, :] = self.offset
+        return out
+
+    def like(self, X: Array) -> KernelExpansion:
+        """The same expansion with its arrays in the library and on the device of ``X``."""
+        dtype = namespace(X).float32 if str(self.coef.dtype).endswith("float32") else namespace(X).float64
+        return replace(
+            self,
+            vectors=self.vectors if is_sparse(self.vectors) else asarray_like(self.vectors, X),
+            coef=asarray_like(self.coef, X, dtype=dtype),
+            offset=asarray_like(self.offset, X, dtype=dtype),
+            indices=None if self.indices is None else asarray_like(self.indices, X),
+        )

@@ -1,0 +1,488 @@
+"""Kernel functions as small objects.
+
+A kernel is a value with named parameters. Some may be *rules* (``width="median"``); :meth:`Kernel.resolve`
+turns every rule into a number by looking at the training samples once, and returns a new kernel, so that
+what a user passed in never changes. ``get_params`` and ``set_params`` follow scikit-learn's protocol, which makes
+``kernel__width`` work in a grid search.
+
+To add a kernel: subclass :class:`Kernel` as a dataclass, write ``_block`` and ``diag`` (and ``resolve`` if a
+parameter may be a rule), and give it a name in ``_NAMES``.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from fewkern.backend.blocks import map_rows
+from fewkern.backend.linalg import (
+    manhattan,
+    neg_squared_distances,
+    product_transposed,
+    squared_norms,
+)
+from fewkern.backend.namespace import (
+    Array,
+    as_float,
+    asarray_like,
+    device,
+    is_sparse,
+    namespace,
+    take_rows,
+)
+
+__all__ = [
+    "Function",
+    "Gaussian",
+    "Kernel",
+    "Laplacian",
+    "Linear",
+    "LinearSpline",
+    "Polynomial",
+    "Precomputed",
+    "as_kernel",
+]
+
+# Rows looked at to turn a rule such as "median" into a number.
+_RULE_ROWS = 1000
+
+
+class Kernel:
+    """A positive semi-definite function of two samples, evaluated in matrices.
+
+    ``kernel(X, Y)`` is the dense ``(n, m)`` matrix, ``kernel.diag(X)`` its diagonal without the matrix.
+    """
+
+    #: Whether one row of ``X`` holds kernel values instead of features.
+    pairwise = False
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002 - scikit-learn's protocol
+        """Parameters by name."""
+        return {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}  # type: ignore[arg-type]
+
+    def set_params(self, **params: Any) -> Kernel:
+        """Change parameters in place and return the kernel."""
+        known = self.get_params()
+        for name, value in params.items():
+            if name not in known:
+                raise ValueError(f"{type(self).__name__} has no parameter {name!r}; it has {sorted(known) or 'none'}.")
+            setattr(self, name, value)
+        return self
+
+    def resolve(self, X: Array) -> Kernel:  # noqa: ARG002
+        """The same kernel with every rule replaced by the number that ``X`` gives."""
+        return self
+
+    def pick(self, X: Array, rows: Array) -> Array:
+        """The training samples ``rows`` in the form in which they serve as second argument."""
+        return take_rows(X, rows)
+
+    def __call__(self, X: Array, Y: Array) -> Array:
+        """Kernel matrix between the rows of ``X`` and those of ``Y``, computed in row blocks."""
+        return map_rows(lambda rows: self._block(rows, Y), X, Y.shape[0])
+
+    def diag(self, X: Array) -> Array:
+        """``k(x, x)`` of every row."""
+        raise NotImplementedError(f"{type(self).__name__} must define diag")
+
+    def _block(self, X: Array, Y: Array) -> Array:
+        raise NotImplementedError(f"{type(self).__name__} must define _block")
+
+
+def _ones(X: Array) -> Array:
+    xp = namespace(X)
+    return xp.ones((X.shape[0],), dtype=as_float(X[:1]).dtype, device=device(X))
+
+
+def _sample(X: Array) -> Array:
+    """At most ``_RULE_ROWS`` rows at equal steps: no randomness, and sorted classes are all seen."""
+    return X[:: max(1, math.ceil(X.shape[0] / _RULE_ROWS))]
+
+
+def _positive(owner: str, name: str, value: Any) -> float:
+    number = float(value)
+    if not (math.isfinite(number) and number > 0):
+        raise ValueError(f"{owner}: {name} must be a positive number, got {value!r}.")
+    return number
+
+
+def _median(values: Array) -> float:
+    """Median of the positive entries (1 if there is none)."""
+    xp = namespace(values)
+    positive = values[values > 0]
+    count = positive.shape[0]
+    return float(xp.sort(positive)[count // 2]) if count else 1.0
+
+
+def _total_variance(X: Array) -> float:
+    """Sum over the features of their variances."""
+    xp = namespace(X)
+    mean_square = float(xp.mean(squared_norms(X)))
+    centre = X.mean(axis=0) if is_sparse(X) else xp.mean(X, axis=0)
+    return max(mean_square - float((centre**2).sum() if is_sparse(X) else xp.sum(centre * centre)), 0.0)
+
+
+def _width_from_rule(owner: str, rule: str, X: Array, distances: Callable[[Array], Array]) -> float:
+    if rule == "median":
+        return _median(distances(_sample(X)))
+    if rule == "scale":
+        # scikit-learn's gamma = 1 / (d var) in exp(-gamma |x - y|^2), as a standard deviation
+        variance = _total_variance(X)
+        return math.sqrt(variance / 2) if variance > 0 else 1.0
+    raise ValueError(
+        f'{owner}: width must be a positive number, one number per feature, "median" or "scale", got {rule!r}.'
+    )
+
+
+@dataclass(eq=False)
+class Gaussian(Kernel):
+    r"""Gaussian kernel :math:`k(x, y) = \exp(-\|x - y\|^2 / (2 \text{width}^2))`.
+
+    Parameters
+    ----------
+    width : float, array of shape (n_features,), "median" or "scale", default "median"
+        One standard deviation. "median" is the median distance between samples (of at most 1000 rows), "scale" is
+        scikit-learn's ``gamma="scale"``. An array gives every feature a width of its own.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fewkern.kernels import Gaussian
+    >>> X = np.array([[0.0], [1.0], [3.0]])
+    >>> Gaussian(width=1.0)(X, X).round(3)
+    array([[1.   , 0.607, 0.011],
+           [0.607, 1.   , 0.135],
+           [0.011, 0.135, 1.   ]])
+    >>> Gaussian().resolve(X)
+    Gaussian(width=2.0)
+    """
+
+    width: Any = "median"
+
+    def resolve(self, X: Array) -> Gaussian:
+        if isinstance(self.width, str):
+
+            def distances(S: Array) -> Array:
+                xp = namespace(S)
+                D = -neg_squared_distances(S, S)
+                # the diagonal is rounding noise, not a distance
+                D = xp.where(xp.eye(D.shape[0], dtype=xp.bool, device=device(S)), xp.zeros_like(D), D)
+                return xp.sqrt(xp.reshape(D, (-1,)))
+
+            return Gaussian(_width_from_rule("Gaussian", self.width, X, distances))
+        xp = namespace(X)
+        width = asarray_like(self.width, X, dtype=as_float(X[:1]).dtype)
+        if width.ndim == 0:
+            return Gaussian(_positive("Gaussian", "width", self.width))
+        if width.shape != (X.shape[1],):
+            raise ValueError(
+                f"Gaussian: width must be one number or one per feature, got shape {tuple(width.shape)} "
+                f"for {X.shape[1]} features."
+            )
+        if not bool(xp.all(xp.isfinite(width) & (width > 0))):
+            raise ValueError("Gaussian: every entry of width must be a positive number.")
+        return Gaussian(width)
+
+    def _scaled(self, X: Array) -> Array:
+        if is_sparse(X):
+            return X.multiply(1.0 / (math.sqrt(2.0) * self.width)).tocsr().astype(X.dtype)
+        width = self.width
+        if not isinstance(width, (int, float)):
+            width = asarray_like(width, X, dtype=X.dtype)
+        return X / (math.sqrt(2.0) * width)
+
+    def _block(self, X: Array, Y: Array) -> Array:
+        D = neg_squared_distances(self._scaled(X), self._scaled(Y))
+        return namespace(D).exp(D)
+
+    def diag(self, X: Array) -> Array:
+        return _ones(X)
+
+
+@dataclass(eq=False)
+class Laplacian(Kernel):
+    r"""Laplacian kernel :math:`k(x, y) = \exp(-\|x - y\|_1 / \text{width})`.
+
+    Parameters
+    ----------
+    width : float, "median" or "scale", default "median"
+        Distance (sum of absolute differences) at which the kernel falls to :math:`1/e`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fewkern.kernels import Laplacian
+    >>> Laplacian(width=1.0)(np.array([[0.0]]), np.array([[0.0], [1.0]])).round(3)
+    array([[1.   , 0.368]])
+    """
+
+    width: Any = "median"
+
+    def resolve(self, X: Array) -> Laplacian:
+        if isinstance(self.width, str):
+            xp = namespace(X)
+            return Laplacian(_width_from_rule("Laplacian", self.width, X, lambda S: xp.reshape(manhattan(S, S), (-1,))))
+        return Laplacian(_positive("Laplacian", "width", self.width))
+
+    def _block(self, X: Array, Y: Array) -> Array:
+        D = manhattan(X, Y)
+        return namespace(D).exp(-D / self.width)
+
+    def diag(self, X: Array) -> Array:
+        return _ones(X)
+
+
+@dataclass(eq=False)
+class Polynomial(Kernel):
+    r"""Polynomial kernel :math:`k(x, y) = (\gamma\, x^T y + c_0)^{\text{degree}}`.
+
+    Parameters
+    ----------
+    degree : int, default 3
+    gamma : float or "scale", default "scale"
+        "scale" is one over the total variance of the samples.
+    coef0 : float, default 1.0
+        Must not be negative, or the kernel is not positive semi-definite.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fewkern.kernels import Polynomial
+    >>> Polynomial(degree=2, gamma=1.0, coef0=0.0)(np.array([[1.0, 2.0]]), np.array([[3.0, 1.0]]))
+    array([[25.]])
+    """
+
+    degree: int = 3
+    gamma: Any = "scale"
+    coef0: float = 1.0
+
+    def resolve(self, X: Array) -> Polynomial:
+        if int(self.degree) != self.degree or self.degree < 1:
+            raise ValueError(f"Polynomial: degree must be a whole number of at least 1, got {self.degree!r}.")
+        if self.coef0 < 0:
+            raise ValueError(f"Polynomial: coef0 must not be negative, got {self.coef0!r}.")
+        if self.gamma == "scale":
+            variance = _total_variance(X)
+            gamma = 1.0 / variance if variance > 0 else 1.0
+        elif isinstance(self.gamma, str):
+            raise ValueError(f'Polynomial: gamma must be a positive number or "scale", got {self.gamma!r}.')
+        else:
+            gamma = _positive("Polynomial", "gamma", self.gamma)
+        return Polynomial(int(self.degree), gamma, float(self.coef0))
+
+    def _block(self, X: Array, Y: Array) -> Array:
+        return (self.gamma * product_transposed(X, Y) + self.coef0) ** self.degree
+
+    def diag(self, X: Array) -> Array:
+        return (self.gamma * squared_norms(X) + self.coef0) ** self.degree
+
+
+@dataclass(eq=False)
+class Linear(Kernel):
+    """Inner product of the samples.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fewkern.kernels import Linear
+    >>> Linear()(np.array([[1.0, 2.0]]), np.array([[3.0, 1.0]]))
+    array([[5.]])
+    """
+
+    def _block(self, X: Array, Y: Array) -> Array:
+        return product_transposed(X, Y)
+
+    def diag(self, X: Array) -> Array:
+        return squared_norms(X)
+
+
+@dataclass(eq=False)
+class LinearSpline(Kernel):
+    r"""Linear spline kernel of the FVS paper (sec. 5.2), a product over the features.
+
+    .. math:: k(x, y) = 1 + xy + xy \min(x, y) - \tfrac{x + y}{2} \min(x, y)^2 + \tfrac13 \min(x, y)^3
+
+    Parameters
+    ----------
+    origin : float, array of shape (n_features,) or "min", default "min"
+        Where the spline starts; "min" is the smallest value of every feature among the training samples.
+
+    Notes
+    -----
+    The formula is positive semi-definite only to the right of the origin, so training samples left of it are an error.
+    A new sample there is extrapolated along a straight line: the kernel is
+    :math:`1 + xy + \int_0^\infty (x-t)_+ (y-t)_+ dt`, whose integral vanishes when one argument is negative.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fewkern.kernels import LinearSpline
+    >>> LinearSpline(origin=0.0)(np.array([[1.0]]), np.array([[2.0]])).round(4)
+    array([[3.8333]])
+    """
+
+    origin: Any = "min"
+
+    def resolve(self, X: Array) -> LinearSpline:
+        if is_sparse(X):
+            raise ValueError("LinearSpline: sparse samples are not supported; pass a dense array.")
+        xp = namespace(X)
+        smallest = xp.min(X, axis=0)
+        if isinstance(self.origin, str):
+            if self.origin != "min":
+                raise ValueError(f'LinearSpline: origin must be a number or "min", got {self.origin!r}.')
+            return LinearSpline(smallest)
+        origin = asarray_like(self.origin, X, dtype=as_float(X[:1]).dtype) + xp.zeros_like(smallest)
+        if bool(xp.any(smallest < origin)):
+            raise ValueError(
+                f"LinearSpline: every sample must lie right of origin={self.origin!r}, but the smallest value is "
+                f'{float(xp.min(smallest))!r}; shift the samples, or use origin="min".'
+            )
+        return LinearSpline(origin)
+
+    def _shifted(self, X: Array) -> Array:
+        return X - asarray_like(self.origin, X, dtype=X.dtype)
+
+    def _block(self, X: Array, Y: Array) -> Array:
+        xp = namespace(X, Y)
+        X, Y = self._shifted(X), self._shifted(Y)
+        K = xp.ones((X.shape[0], Y.shape[0]), dtype=X.dtype, device=device(X))
+        zero = xp.zeros((), dtype=X.dtype, device=device(X))
+        for j in range(X.shape[1]):
+            x, y = X[:, j][:, None], Y[:, j][None, :]
+            m = xp.maximum(xp.minimum(x, y), zero)
+            xy = x * y
+            K *= 1.0 + xy + m * (xy - m * ((x + y) / 2 - m / 3))
+        return K
+
+    def diag(self, X: Array) -> Array:
+        xp = namespace(X)
+        X = self._shifted(X)
+        m = xp.maximum(X, xp.zeros_like(X))
+        return xp.prod(1.0 + X * X + m**3 / 3, axis=1)
+
+
+@dataclass(eq=False)
+class Precomputed(Kernel):
+    """Kernel values given by the user: a row of ``X`` holds ``k(x, x_j)`` for all training samples ``x_j``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fewkern.kernels import Precomputed
+    >>> K = np.array([[1.0, 0.5], [0.5, 1.0]])
+    >>> Precomputed()(K, Precomputed().pick(K, np.array([1])))
+    array([[0.5],
+           [1. ]])
+    """
+
+    pairwise = True
+
+    def resolve(self, X: Array) -> Precomputed:
+        if is_sparse(X):
+            raise ValueError("Precomputed: the kernel matrix must be dense.")
+        if X.shape[0] != X.shape[1]:
+            raise ValueError(
+                f"Precomputed: fit needs the square kernel matrix of the training samples, got {tuple(X.shape)}."
+            )
+        xp = namespace(X)
+        gap = float(xp.max(xp.abs(X - X.T)))
+        if gap > 1e-6 * max(float(xp.max(xp.abs(X))), 1e-300):
+            raise ValueError(
+                f"Precomputed: the kernel matrix must be symmetric, but entries differ by up to {gap:.3g}."
+            )
+        return self
+
+    def pick(self, X: Array, rows: Array) -> Array:  # noqa: ARG002
+        return rows[:, None]
+
+    def _block(self, X: Array, Y: Array) -> Array:
+        xp = namespace(X)
+        return xp.take(X, xp.astype(asarray_like(Y, X)[:, 0], xp.int64), axis=1)
+
+    def diag(self, X: Array) -> Array:
+        return namespace(X).linalg.diagonal(X)
+
+
+@dataclass(eq=False)
+class Function(Kernel):
+    """Any function of two sample matrices, ``function(X, Y) -> (n, m)``, as SVC takes them.
+
+    Parameters
+    ----------
+    function : callable
+        Must be symmetric and positive semi-definite; an indefinite one is detected during selection.
+    params : dict or None
+        Further keyword arguments of ``function``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.metrics.pairwise import cosine_similarity
+    >>> from fewkern.kernels import Function
+    >>> Function(cosine_similarity)(np.array([[1.0, 0.0]]), np.array([[1.0, 1.0]])).round(3)
+    array([[0.707]])
+    """
+
+    function: Any = None
+    params: Any = None
+
+    def resolve(self, X: Array) -> Function:  # noqa: ARG002
+        if not callable(self.function):
+            raise ValueError(f"Function: function must be callable, got {self.function!r}.")
+        return self
+
+    def _block(self, X: Array, Y: Array) -> Array:
+        K = self.function(X, Y, **(self.params or {}))
+        if tuple(K.shape) != (X.shape[0], Y.shape[0]):
+            raise ValueError(
+                f"Function: the kernel must return shape {(X.shape[0], Y.shape[0])}, got {tuple(K.shape)}."
+            )
+        return asarray_like(K, X if not is_sparse(X) else K, dtype=as_float(X[:1]).dtype)
+
+    def diag(self, X: Array) -> Array:
+        # Blocks of 32 rows: a matrix per block, of which the diagonal is kept.
+        xp = namespace(X)
+        parts = [xp.linalg.diagonal(self._block(X[i : i + 32], X[i : i + 32])) for i in range(0, X.shape[0], 32)]
+        return xp.concat(parts)
+
+
+_NAMES: dict[str, Callable[[], Kernel]] = {
+    "gaussian": Gaussian,
+    "rbf": Gaussian,
+    "laplacian": Laplacian,
+    "polynomial": Polynomial,
+    "poly": Polynomial,
+    "linear": Linear,
+    "linear_spline": LinearSpline,
+    "precomputed": Precomputed,
+}
+
+
+def as_kernel(kernel: Any) -> Kernel:
+    """A kernel object from a kernel object, a name (scikit-learn's names work too) or a callable.
+
+    Examples
+    --------
+    >>> from fewkern.kernels import as_kernel
+    >>> as_kernel("rbf")
+    Gaussian(width='median')
+    """
+    if isinstance(kernel, Kernel):
+        return kernel
+    if isinstance(kernel, str):
+        try:
+            return _NAMES[kernel]()
+        except KeyError:
+            raise ValueError(
+                f"kernel: expected one of {sorted(_NAMES)}, a kernel object or a callable, got {kernel!r}."
+            ) from None
+    if callable(kernel):
+        return Function(kernel)
+    raise TypeError(
+        f"kernel: expected a name ({', '.join(sorted(_NAMES))}), a kernel object or a callable, "
+        f"got {type(kernel).__name__}."
+    )
