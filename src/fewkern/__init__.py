@@ -8,6 +8,7 @@ from fewkern.models.components import FeatureVectorPCA
 from fewkern.models.discriminant import FeatureVectorDiscriminant
 from fewkern.models.regression import FeatureVectorClassifier, FeatureVectorRegressor
 from fewkern.models.vectors import FeatureVectorSelector
+from fewkern.persist import load, save
 
 __all__ = [
     "FeatureVectorClassifier",
@@ -19,4 +20,6 @@ __all__ = [
     "KernelExpansion",
     "__version__",
     "kernels",
+    "load",
+    "save",
 ]
