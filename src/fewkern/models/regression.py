@@ -363,7 +363,7 @@ class FeatureVectorClassifier(ClassifierMixin, AutomaticBasis):
         X = self._samples(X, reset=True, minimum=2)
         self.classes_, codes = encode_labels(self, X, y)
         weights = validate_class_weights(self, X, codes, sample_weight)
-        Y = indicators(codes, len(self.classes_), X)
+        Y = indicators(codes, int(self.classes_.shape[0]), X)
         solution = self._fit_linear(X, Y, weights)
         held_out = class_values(solution.held_out)
         self.temperature_ = fit_temperature(held_out, codes, weights)
@@ -376,7 +376,7 @@ class FeatureVectorClassifier(ClassifierMixin, AutomaticBasis):
         """Values of shape ``(n_samples,)`` for two classes, ``(n_samples, n_classes)`` otherwise."""
         check_is_fitted(self)
         values = self.expansion_(self._samples(X, reset=False))
-        return values[:, 0] if len(self.classes_) == 2 else values
+        return values[:, 0] if int(self.classes_.shape[0]) == 2 else values
 
     def predict(self, X: Any) -> Array:
         """Class of every sample."""
