@@ -163,7 +163,7 @@ def fit_table(
     facts["seconds"] = time.perf_counter() - start
     if hasattr(estimator, "trace_") and estimator.trace_.open_end:
         remarks.append(
-            "the error was still falling at the budget of vectors: --prefer accurate or a larger --max-vectors may do better"
+            "the error was still falling at the budget of vectors: --prefer accurate or a larger --max-vectors may help"
         )
     facts |= _loo_facts(estimator, y, task)
     facts["vectors"] = int(estimator.n_vectors_)
