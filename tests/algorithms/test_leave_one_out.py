@@ -80,6 +80,15 @@ def test_as_many_unknowns_as_samples_have_no_error(rng):
     assert np.all(np.isinf(path.error[7:]))
 
 
+def test_a_ridge_gives_an_error_to_any_number_of_vectors(rng):
+    G, Y = features(rng.standard_normal((8, 2)), Gaussian(width=0.5)), rng.standard_normal((8, 1))
+    assert G.shape[1] == 8
+    path = loo_path(G, Y, 0.1)
+    held_out = fvs.leave_one_out(G, Y, 0.1)
+    assert path.error[8] == pytest.approx(np.mean((Y - held_out) ** 2))
+    np.testing.assert_allclose(solve(G, Y, 0.1).held_out, held_out, atol=1e-9)
+
+
 def test_samples_of_weight_zero_do_not_count_as_samples(rng):
     X, Y = rng.standard_normal((40, 2)), rng.standard_normal((40, 1))
     weights = np.where(np.arange(40) < 20, 1.0, 0.0)
