@@ -88,14 +88,14 @@ def loo_path(G: Array, Y: Array, ridge: float, weights: Array | None = None) -> 
 
     Notes
     -----
-    ``n L^2`` flops in BLAS-3 and one pass over ``n L q`` numbers in row blocks. Models with as many unknowns as samples
-    (of positive weight) have no leave-one-out error; theirs is infinite. A sample of leverage one, on which alone some
+    ``n L^2`` flops in BLAS-3 and one pass over ``n L q`` numbers in row blocks. Without a ridge, models with as many
+    unknowns as samples (of positive weight) have no leave-one-out error; theirs is infinite. A sample of leverage one, on which alone some
     direction hangs, is predicted by the constant when it is left out.
     """
     xp = namespace(G)
     n, q = Y.shape
     count = n if weights is None else int(xp.sum(xp.astype(weights > 0, xp.int64)))
-    columns = min(G.shape[1] + 1, count)
+    columns = min(G.shape[1] + 1, count) if ridge == 0 else G.shape[1] + 1
     X, root, w = _design(G[:, : columns - 1], weights)
     Q, _ = _orthogonal(X, ridge)
     target = Q.T @ (root[:, None] * Y)
@@ -122,7 +122,7 @@ def loo_path(G: Array, Y: Array, ridge: float, weights: Array | None = None) -> 
     variance = xp.maximum(squares / total - mean * mean, xp.zeros_like(mean))
     effective = total * total / float(xp.sum(w * w))
     spread = xp.sqrt(variance / effective)
-    if columns == count:
+    if ridge == 0 and columns == count:
         mean[count - 1] = xp.inf
     missing = G.shape[1] + 1 - columns
     if missing:
@@ -158,7 +158,7 @@ def solve(G: Array, Y: Array, ridge: float, weights: Array | None = None) -> Sol
     X, root, w = _design(G, weights)
     target = root[:, None] * Y
     Q, R = _orthogonal(X, ridge)
-    if X.shape[1] > X.shape[0] or _dependent(R) is not None:
+    if (ridge == 0 and X.shape[1] > X.shape[0]) or _dependent(R) is not None:
         # more unknowns than equations: the solution of least length
         inverse = xp.linalg.pinv(X)
         solution = inverse @ target
