@@ -22,9 +22,7 @@ def lscv(X, w, width):
     """The exact form of (5), term by term."""
     n = len(X)
     first = sum(w[i] * w[j] * normal(X[i], X[j], np.sqrt(2) * width) for i in range(n) for j in range(n))
-    second = sum(
-        w[i] / (1 - w[i]) * w[j] * normal(X[i], X[j], width) for i in range(n) for j in range(n) if i != j
-    )
+    second = sum(w[i] / (1 - w[i]) * w[j] * normal(X[i], X[j], width) for i in range(n) for j in range(n) if i != j)
     return first - 2 * second
 
 
@@ -142,9 +140,7 @@ def forward_constrained(X, p, unit, gamma, *, eta=0.5, steps=5, mode="safe", max
 def integrated_leave_one_out(X, w, rows, widths, g):
     """Leave-one-out terms of FCR-ISE by deletion: v without sample i, weights solved again on the same support."""
     s = len(rows)
-    B = np.array(
-        [[normal(X[rows[a]], X[rows[b]], np.hypot(widths[a], widths[b])) for b in range(s)] for a in range(s)]
-    )
+    B = np.array([[normal(X[rows[a]], X[rows[b]], np.hypot(widths[a], widths[b])) for b in range(s)] for a in range(s)])
     terms = np.zeros(len(X))
     for i in range(len(X)):
         v = np.zeros(s)
@@ -154,7 +150,8 @@ def integrated_leave_one_out(X, w, rows, widths, g):
             v[j] = sum(w[k] * normal(X[k], X[rows[j]], widths[j]) for k in others) / mass
         M = np.block([[B, np.ones((s, 1))], [np.ones((1, s)), np.zeros((1, 1))]])
         g_i = np.linalg.solve(M, np.append(v, 1.0))[:s]
-        phi = np.array([normal(X[i], X[rows[j]], widths[j]) for j in range(s)])
+        # a centre says nothing about itself: its own value is the mean over the others
+        phi = np.array([v[j] if i == rows[j] else normal(X[i], X[rows[j]], widths[j]) for j in range(s)])
         terms[i] = g_i @ B @ g_i - 2 * g_i @ phi
     return terms
 

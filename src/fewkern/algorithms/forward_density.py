@@ -256,6 +256,4 @@ def sparse_density_construction(
     total = float(xp.sum(result.weights))
     keep = result.weights > 0
     g = result.weights[keep]
-    return OrthogonalDensity(
-        take_rows(candidates, columns)[keep], g / xp.sum(g), result.trace, total, result.stop
-    )
+    return OrthogonalDensity(take_rows(candidates, columns)[keep], g / xp.sum(g), result.trace, total, result.stop)

@@ -82,10 +82,10 @@ def width_table(gamma: float, unit: float) -> list[float]:
     return [gamma * unit] + [factor * unit for factor in _TABLE if factor > 1.05 * gamma]
 
 
-def leave_one_out_terms(Phi: Array, own: Array, B: Array, v: Array, g: Array, w: Array) -> Array:
+def leave_one_out_terms(Phi: Array, own: Array, B: Array, v: Array, g: Array, w: Array, centre_weights: Array) -> Array:
     r"""Closed-form leave-one-out terms :math:`t_i` of ``Q`` for fixed centres, widths and support.
 
-    .. math:: g^{(-i)} = g + \frac{w_i}{1-w_i} M (v - \varphi_i), \qquad
+    .. math:: g^{(-i)} = g + M\, \frac{w_i (v - \varphi_i)}{1 - w_i - w_{(\cdot)}}, \qquad
               t_i = g^{(-i)\prime} B g^{(-i)} - 2 g^{(-i)\prime} \varphi_i,
               \qquad M = B^{-1} - \frac{B^{-1} 1 1' B^{-1}}{1' B^{-1} 1}
 
@@ -95,6 +95,12 @@ def leave_one_out_terms(Phi: Array, own: Array, B: Array, v: Array, g: Array, w:
         Kernels at the samples.
     own : boolean array of shape (n, s)
         Where a sample is the centre; there :math:`\varphi_{ij}` is replaced by :math:`v_j`.
+    B, v, g
+        Of the model.
+    w : array of shape (n,)
+        Weights of the samples.
+    centre_weights : array of shape (s,)
+        Weights of the samples that are the centres.
 
     Notes
     -----
@@ -105,7 +111,10 @@ def leave_one_out_terms(Phi: Array, own: Array, B: Array, v: Array, g: Array, w:
     inverse = xp.linalg.pinv(B, rtol=1e-13)
     ones = xp.sum(inverse, axis=1)
     M = inverse - ones[:, None] * ones[None, :] / xp.sum(ones)
-    G = g[None, :] + (w / (1.0 - w))[:, None] * ((v[None, :] - Phi) @ M)
+    # what is left when both the sample and the centre are taken out; with two samples nothing is
+    left = 1.0 - w[:, None] - centre_weights[None, :]
+    change = w[:, None] * (v[None, :] - Phi) / xp.where(left > 1e-12, left, xp.full_like(left, math.inf))
+    G = g[None, :] + change @ M
     return xp.sum((G @ B) * G, axis=1) - 2.0 * xp.sum(G * Phi, axis=1)
 
 
@@ -279,7 +288,7 @@ class _Path:
             if not rest or len(rest) == len(self.kernels):
                 continue
             rest, g, _ = self.fitted(rest)
-            entering, q, gain = self.insertion(rest, g, {k.candidate for k in rest} | {candidate})
+            entering, q, gain = self.insertion(rest, g, {k.candidate for k in rest})
             if gain >= 0:
                 continue
             kernels, g, value = self.fitted([*rest, self.enter(entering, q)])
@@ -294,11 +303,13 @@ class _Path:
         g = asarray_like(self.g, self.X, dtype=self.X.dtype)
         widths = asarray_like([k.width for k in self.kernels], self.X, dtype=self.X.dtype)
         rows = asarray_like([k.row for k in self.kernels], self.X, dtype=xp.int64)
+        centre_weights = take_rows(self.w, rows)
         parts = []
         for block in row_blocks(int(self.X.shape[0]), len(self.kernels)):
             Phi = normal_kernel(xp.stack([k.D[block] for k in self.kernels], axis=1), widths, self.dim, self.unit)
             numbers = xp.arange(block.start, block.stop, dtype=xp.int64, device=device(self.X))
-            parts.append(leave_one_out_terms(Phi, numbers[:, None] == rows[None, :], B, v, g, self.w[block]))
+            own = numbers[:, None] == rows[None, :]
+            parts.append(leave_one_out_terms(Phi, own, B, v, g, self.w[block], centre_weights))
         return xp.concat(parts)
 
 
@@ -322,7 +333,7 @@ def _table(X: Array, w: Array, candidates: Array, widths: list[float], unit: flo
     centres = take_rows(X, candidates)
     sums = [xp.zeros((candidates.shape[0],), dtype=X.dtype, device=device(X)) for _ in widths]
     for rows in row_blocks(int(X.shape[0]), int(candidates.shape[0])):
-        D = squared_distances(X[rows], centres)
+        D = squared_distances(X[rows, :], centres)
         numbers = xp.arange(rows.start, rows.stop, dtype=candidates.dtype, device=device(X))
         D = xp.where(numbers[:, None] == candidates[None, :], xp.zeros_like(D), D)
         for q, width in enumerate(widths):
@@ -494,10 +505,7 @@ def cross_validate(
             X_out = take_rows(X, outside)
             rows = [asarray_like(step.indices, inside, dtype=inside.dtype) for step in fit.trace]
             terms[gamma].append(
-                [
-                    held_out_terms(X_out, step, take_rows(X_in, S), unit)
-                    for step, S in zip(fit.trace, rows)
-                ]
+                [held_out_terms(X_out, step, take_rows(X_in, S), unit) for step, S in zip(fit.trace, rows)]
             )
     held_w = xp.concat(weights)
     held_w = held_w / xp.sum(held_w)
@@ -505,9 +513,7 @@ def cross_validate(
     for gamma in gammas:
         longest = max(len(path) for path in terms[gamma])
         # a path that ended early stays what it was
-        joined[gamma] = [
-            xp.concat([path[min(k, len(path) - 1)] for path in terms[gamma]]) for k in range(longest)
-        ]
+        joined[gamma] = [xp.concat([path[min(k, len(path) - 1)] for path in terms[gamma]]) for k in range(longest)]
     scores = {gamma: [float(held_w @ t) for t in joined[gamma]] for gamma in gammas}
     best = min(gammas, key=lambda gamma: min(scores[gamma]))
     return CrossValidation(best, one_standard_error(joined[best], held_w) + 1, scores)

@@ -64,13 +64,13 @@ def expectation_maximization(X: Array, w: Array, start: RoundMixture, floor: flo
         second = xp.zeros((s,), dtype=X.dtype, device=device(X))
         log_likelihood = 0.0
         for rows in row_blocks(int(X.shape[0]), s + m):
-            terms = _log_terms(X[rows], mixture)
+            terms = _log_terms(X[rows, :], mixture)
             log_p = logsumexp(terms, axis=1)
             R = xp.exp(terms - log_p[:, None]) * w[rows][:, None]
             log_likelihood += float(w[rows] @ log_p)
             mass = mass + xp.sum(R, axis=0)
-            first = first + R.T @ X[rows]
-            second = second + xp.sum(R * squared_distances(X[rows], mixture.centres), axis=0)
+            first = first + R.T @ X[rows, :]
+            second = second + xp.sum(R * squared_distances(X[rows, :], mixture.centres), axis=0)
         # a kernel that no sample answers for stays where it is
         alive = mass > 1e-300
         safe = xp.where(alive, mass, xp.ones_like(mass))
@@ -82,18 +82,20 @@ def expectation_maximization(X: Array, w: Array, start: RoundMixture, floor: flo
         mixture = RoundMixture(centres, widths, mass / xp.sum(mass), log_likelihood)
     total = 0.0
     for rows in row_blocks(int(X.shape[0]), s):
-        total += float(w[rows] @ logsumexp(_log_terms(X[rows], mixture), axis=1))
+        total += float(w[rows] @ logsumexp(_log_terms(X[rows, :], mixture), axis=1))
     return RoundMixture(mixture.centres, mixture.widths, mixture.weights, total)
 
 
-def _best_entry(X: Array, w: Array, mixture: RoundMixture, unit: float, shares: list[float]) -> tuple[int, float, float]:
+def _best_entry(
+    X: Array, w: Array, mixture: RoundMixture, unit: float, shares: list[float]
+) -> tuple[int, float, float]:
     r"""Row, width and share of the kernel whose entry raises :math:`\sum_i w_i \log[(1-a) y(x_i) + a K]` most."""
     xp = namespace(X)
     n, m = int(X.shape[0]), int(X.shape[1])
     log_y = logsumexp(_log_terms(X, mixture), axis=1)
     best: tuple[float, int, float, float] = (-math.inf, 0, unit, shares[0])
     for block in row_blocks(n, n):
-        D = squared_distances(X, X[block])
+        D = squared_distances(X, X[block, :])
         for factor in _WIDTHS:
             width = factor * unit
             log_k = D * (-0.5 / width**2) - 0.5 * m * math.log(2 * math.pi * width**2)

@@ -103,7 +103,7 @@ def _minimise_on_support(B: Array, v: Array) -> Array:
     one = xp.ones((s, 1), dtype=B.dtype, device=device(B))
     corner = xp.zeros((1, 1), dtype=B.dtype, device=device(B))
     M = xp.concat([xp.concat([B, one], axis=1), xp.concat([one.T, corner], axis=1)], axis=0)
-    return solve_or_least_squares(M, xp.concat([v, one[0]]))[:s]
+    return solve_or_least_squares(M, xp.concat([v, one[0, :]]))[:s]
 
 
 def active_set(B: Array, v: Array, *, tol: float = 1e-10, max_pivots: int | None = None) -> SimplexSolution:

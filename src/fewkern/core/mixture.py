@@ -110,7 +110,7 @@ class KernelMixture:
         level = log_weights - dim * xp.log(self.widths) + self._log_factor(dim)
         out = xp.empty((X.shape[0],), dtype=self.weights.dtype, device=device(self.weights))
         for rows in row_blocks(X.shape[0], self.n_vectors):
-            Z = xp.clip(self._scaled(xp.clip(X[rows], -limit, limit)), -limit, limit)
+            Z = xp.clip(self._scaled(xp.clip(X[rows, :], -limit, limit)), -limit, limit)
             exponent = xp.maximum(squared_distances(Z, centres) * narrow, xp.full_like(narrow, -0.4 * huge))
             out[rows] = logsumexp(xp.maximum(exponent + level, xp.full_like(level, -0.9 * huge)), axis=1)
         return out
@@ -148,7 +148,7 @@ class KernelMixture:
         X, Y = self.vectors @ V, other.vectors @ V
         total = 0.0
         for rows in row_blocks(self.n_vectors, other.n_vectors):
-            exponent = xp.full((X[rows].shape[0], Y.shape[0]), log_factor, dtype=X.dtype, device=device(X))
+            exponent = xp.full((X[rows, :].shape[0], Y.shape[0]), log_factor, dtype=X.dtype, device=device(X))
             for d in range(dim):
                 variance = (t[d] * self.widths[rows] ** 2)[:, None] + (other.widths**2)[None, :]
                 gap = X[rows, d][:, None] - Y[:, d][None, :]
@@ -183,7 +183,9 @@ class KernelMixture:
         xp = namespace(self.transform)
         if self.transform.ndim == 2:
             return self.transform
-        return self.transform[:, None] * xp.eye(self.transform.shape[0], dtype=self.transform.dtype, device=device(self.transform))
+        return self.transform[:, None] * xp.eye(
+            self.transform.shape[0], dtype=self.transform.dtype, device=device(self.transform)
+        )
 
     def _log_factor(self, dim: int) -> float:
         xp = namespace(self.transform)

@@ -37,7 +37,7 @@ def make_gaussian_laplacian(n_samples: int = 500, *, random_state: Any = None) -
     coin = random.random_sample(n_samples) < 0.5
     normal = 2.0 + random.standard_normal((n_samples, 2))
     laplace = -2.0 + random.laplace(size=(n_samples, 2)) / _RATES
-    return np.where(coin[:, None], normal, laplace)
+    return np.asarray(np.where(coin[:, None], normal, laplace))
 
 
 def gaussian_laplacian_density(X: Any) -> np.ndarray:
@@ -51,7 +51,7 @@ def gaussian_laplacian_density(X: Any) -> np.ndarray:
     """
     X = np.asarray(X, dtype=float)
     normal = np.exp(-0.5 * np.sum((X - 2.0) ** 2, axis=1)) / (4 * math.pi)
-    return normal + 0.35 / 8 * np.exp(-np.abs(X + 2.0) @ _RATES)
+    return np.asarray(normal + 0.35 / 8 * np.exp(-np.abs(X + 2.0) @ _RATES))
 
 
 def make_three_gaussians(n_samples: int = 600, *, random_state: Any = None) -> np.ndarray:
@@ -74,7 +74,8 @@ def make_three_gaussians(n_samples: int = 600, *, random_state: Any = None) -> n
     """
     random = check_random_state(random_state)
     component = random.randint(3, size=n_samples)
-    return _CENTRES[component] + np.sqrt(_VARIANCES[component]) * random.standard_normal((n_samples, 6))
+    spread = np.sqrt(_VARIANCES[component])
+    return np.asarray(_CENTRES[component] + spread * random.standard_normal((n_samples, 6)))
 
 
 def three_gaussians_density(X: Any) -> np.ndarray:
