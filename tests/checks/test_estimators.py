@@ -11,6 +11,12 @@ ESTIMATORS = [
     fewkern.FeatureVectorClassifier(),
     fewkern.FeatureVectorDiscriminant(),
     fewkern.FeatureVectorPCA(),
+    fewkern.ParzenDensity(),
+    fewkern.ForwardDensity(),
+    fewkern.ForwardDensity(variant="paper"),
+    fewkern.ReducedSetDensity(),
+    fewkern.OrthogonalForwardDensity(),
+    fewkern.DensityClassifier(),
 ]
 
 # estimator name -> {check: why it fails}. Every entry is a statement about the method, not about our code.
@@ -27,6 +33,7 @@ def _cases():
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.DataConversionWarning")
+@pytest.mark.filterwarnings("ignore:[A-Za-z]*Density.*:UserWarning")
 @pytest.mark.parametrize(("estimator", "check"), list(_cases()))
 def test_scikit_learn_check(estimator, check):
     check(estimator)

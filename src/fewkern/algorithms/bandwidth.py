@@ -91,8 +91,8 @@ def least_squares_scores(X: Array, w: Array, widths: list[float], form: Form = "
     .. math:: M(\sigma) = \sum_{i,j} w_i w_j K(x_i, x_j, \sqrt2\sigma)
               - 2 \sum_i \frac{w_i}{1 - w_i} \sum_{j \ne i} w_j K(x_i, x_j, \sigma) \qquad (5)
 
-    Returns :math:`(2\pi\,\sigma_0^2)^{m/2} M(\sigma)` with :math:`\sigma_0` the first of the ``widths``: the factor keeps the
-    numbers in range in any dimension. The approximate form replaces :math:`1/(1-w_i)` by one.
+    Returns :math:`(2\pi\,\sigma_0^2)^{m/2} M(\sigma)` with :math:`\sigma_0` the first of the ``widths``: the
+    factor keeps the numbers in range in any dimension. The approximate form replaces :math:`1/(1-w_i)` by one.
 
     Notes
     -----
@@ -122,7 +122,10 @@ def least_squares_scores(X: Array, w: Array, widths: list[float], form: Form = "
 
 
 def likelihood_scores(X: Array, w: Array, widths: list[float]) -> Array:
-    r"""Minus the cross-validated likelihood :math:`\sum_i w_i \log \frac{1}{1-w_i} \sum_{j\ne i} w_j K(x_i, x_j, \sigma)`."""
+    r"""Minus the cross-validated likelihood.
+
+    .. math:: -\sum_i w_i \log \frac{1}{1-w_i} \sum_{j\ne i} w_j K(x_i, x_j, \sigma)
+    """
     xp = namespace(X)
     n, m = X.shape
     totals = [0.0] * len(widths)

@@ -126,8 +126,8 @@ def score_candidates(Psi: Array, y: Array, target: Array, w: Array, mixing: Mixi
     usable = usable & xp.all(rest > 0, axis=0)
     rest = xp.where(rest > 0, rest, xp.ones_like(rest))
     loo = xp.sum(w[:, None] * (E / rest) ** 2, axis=0)
-    # Paper: (21) lacks the factor N on lambda^LS. We: the jackknife N lambda - (N-1) mean of lambda^(-i), because as printed
-    # it is negative for every N > 2 and no candidate would be admissible.
+    # Paper: (21) lacks the factor N on lambda^LS. We: the jackknife N lambda - (N-1) mean of lambda^(-i), because as
+    # printed it is negative for every N > 2 and no candidate would be admissible.
     jackknife = least_squares + xp.sum((1.0 - w)[:, None] * wU * E / rest, axis=0) / a
     chosen = jackknife if mixing == "jackknife" else least_squares
     usable = usable & xp.isfinite(loo)
@@ -245,8 +245,8 @@ def forward_constrained(
         See :func:`tune_width`.
     mixing : "jackknife" or "ls"
     stop : "loo", "distance" or "size"
-        "loo" refuses a kernel whose score is not below ``1 - tol`` times the last one; "distance" ends once the model is
-        within ``tol`` of the target (relative); "size" goes on to ``max_vectors``.
+        "loo" refuses a kernel whose score is not below ``1 - tol`` times the last one; "distance" ends once the model
+        is within ``tol`` of the target (relative); "size" goes on to ``max_vectors``.
     prune : bool
         Whether candidates are skipped that cannot win (spec 3.6); the result is the same.
 
@@ -355,11 +355,9 @@ def _distance(y: Array, target: Array, w: Array) -> float:
 def refit_jointly(
     X: Array, w: Array, target: Array, unit: float, fit: ConstrainedFit, *, sweeps: int = 5, floor: float = 0.02
 ) -> ConstrainedFit:
-    """All weights by the simplex programme on the same least squares, then sweeps of width steps with a refit after each.
-
-    Paper: the mixing number of a step is never looked at again. We: weights and widths of all kernels together, because the
-    selection is kept and the error falls (FCR-SDC with joint refit, spec 8.6).
-    """
+    """All weights by the simplex programme on the same least squares, then sweeps of width steps, each with a refit."""
+    # Paper: the mixing number of a step is never looked at again. We: weights and widths of all kernels together,
+    # because the selection is kept and the error falls.
     xp = namespace(X)
     dim = int(X.shape[1])
     indices, widths = fit.indices, [float(s) for s in fit.widths]

@@ -62,12 +62,14 @@ class ForwardRegression:
 
 @dataclass(frozen=True)
 class OrthogonalDensity:
-    """Chosen rows and weights on the simplex, the trace of the last pass, and the sum of the weights before it was made one."""
+    """Chosen rows and weights on the simplex."""
 
     indices: Array
     weights: Array
     trace: tuple[RegressionStep, ...]
+    """Of the last pass."""
     total: float
+    """Sum of the regression weights before it was made one."""
     stop: str
 
 
@@ -205,7 +207,7 @@ def sparse_kernel_density(
     # weighted least squares: rows times the root of n w
     root = xp.sqrt(n * w)
     F, y = root[:, None] * F, root * target
-    # skip at 1e-2: an assumption. The target has no noise, and leave-one-out alone goes on to more than a hundred columns.
+    # skip at 1e-2: an assumption. The target has no noise, and leave-one-out alone goes on to a hundred columns and more.
     result, subset = _with_local_penalties(F, y, skip=1e-2, nonnegative=False, passes=passes, limit=limit)
     columns = take_rows(subset, asarray_like(result.columns, X, dtype=xp.int64))
     F = xp.take(F, columns, axis=1)

@@ -1,7 +1,7 @@
 r"""Forward selection on the integrated squared error (FCR-ISE), and its cross-validated form.
 
-The paper regresses on Parzen's estimate and can at best return it. Here one kernel at a time enters as in the paper, in a
-convex combination with a one-parameter closed form, individual widths and a leave-one-out score, but what falls is
+The paper regresses on Parzen's estimate and can at best return it. Here one kernel at a time enters as in the paper,
+in a convex combination with a one-parameter closed form, individual widths and a leave-one-out score, but what falls is
 
 .. math:: Q(g, \sigma) = g'Bg - 2 g'v, \qquad B_{ij} = K(x_{(i)}, x_{(j)}, \sqrt{\sigma_i^2+\sigma_j^2}), \qquad
           v_j(\sigma) = \frac{\sum_{i\ne(j)} w_i K(x_i, x_{(j)}, \sigma)}{1 - w_{(j)}},
@@ -60,7 +60,6 @@ class IntegratedStep:
     """:math:`Q`, up to the factor that keeps it in range."""
     loo: float
     """Leave-one-out estimate of :math:`Q`, in the same unit."""
-    loo_terms: Array
     exchanged: int
     """Kernels that were replaced by a better one in this step."""
 
@@ -73,6 +72,8 @@ class IntegratedFit:
     widths: Array
     weights: Array
     trace: tuple[IntegratedStep, ...]
+    loo_terms: tuple[Array, ...]
+    """Leave-one-out terms of the samples, for every step."""
     selected: int
     stop: str
 
@@ -220,7 +221,10 @@ class _Path:
         return [k for k, _ in pairs], [g / total for _, g in pairs], 2.0 * solution.objective
 
     def insertion(self, kernels: list[_Kernel], g: list[float], banned: set[int]) -> tuple[int, int, float]:
-        r"""Best candidate, table width and gain of :math:`(1-a) y + a \psi`: :math:`a = A_1/A_2`, gain :math:`a^2A_2-2aA_1`."""
+        r"""Best candidate and table width of :math:`(1-a) y + a \psi`, and its gain.
+
+        :math:`Q(a) - Q(0) = a^2 A_2 - 2 a A_1`, least at :math:`a = A_1 / A_2`, kept between zero and one.
+        """
         xp = namespace(self.X)
         if kernels:
             weights = asarray_like(g, self.X, dtype=self.X.dtype)
@@ -353,6 +357,7 @@ def forward_integrated(
     max_vectors: int = 20,
     patience: int = 5,
     size: Size = "loo",
+    steps: int | None = None,
     exchange: bool = True,
 ) -> IntegratedFit:
     """FCR-ISE: one step inserts a kernel, refits all weights, tunes all widths, exchanges, and scores by leave-one-out.
@@ -373,6 +378,10 @@ def forward_integrated(
         The path ends after this many steps without a better leave-one-out score.
     size : "loo", "loo-1se" or "max"
         Which step is taken: least score, the first within one standard error of it, or the last one.
+    steps : int or None
+        End after this many steps.
+    exchange : bool
+        Whether kernels are exchanged.
 
     Notes
     -----
@@ -394,6 +403,7 @@ def forward_integrated(
         own_products=normal_kernel(xp.zeros_like(table_widths), math.sqrt(2.0) * table_widths, int(X.shape[1]), unit),
     )
     best, since = math.inf, 0
+    all_terms: list[Array] = []
 
     def find(count: int) -> tuple[int, int] | Stop:
         # "max" means a number of kernels, which leave-one-out has no say in
@@ -414,6 +424,7 @@ def forward_integrated(
         path.kernels, path.g, objective = path.fitted(path.kernels)
         exchanged, objective = path.exchange(objective) if exchange else (0, objective)
         terms = path.loo_terms()
+        all_terms.append(terms)
         loo = float(w @ terms)
         best, since = (loo, 0) if loo < best else (best, since + 1)
         return [
@@ -423,26 +434,26 @@ def forward_integrated(
                 tuple(path.g),
                 objective,
                 loo,
-                terms,
                 exchanged,
             )
         ]
 
     # kernels may leave again, so there can be more steps than kernels
-    peeled = peel(find, remove, 3 * max_vectors)
+    peeled = peel(find, remove, 3 * max_vectors if steps is None else steps)
     trace = peeled.records
     if size == "max":
         selected = len(trace) - 1
     elif size == "loo":
         selected = min(range(len(trace)), key=lambda k: trace[k].loo)
     else:
-        selected = one_standard_error([step.loo_terms for step in trace], w)
+        selected = one_standard_error(all_terms, w)
     step = trace[selected]
     return IntegratedFit(
         asarray_like(step.indices, candidates, dtype=candidates.dtype),
         asarray_like(step.widths, X, dtype=X.dtype),
         asarray_like(step.weights, X, dtype=X.dtype),
         trace,
+        tuple(all_terms),
         selected,
         peeled.stop,
     )
@@ -480,7 +491,8 @@ def cross_validate(
 ) -> CrossValidation:
     """FCR-ISE-CV: ``gamma`` and the number of steps together, the whole path rebuilt in every fold.
 
-    ``folds`` gives the fold of every row. Among the steps of the best ``gamma`` the first within one standard error wins.
+    ``folds`` gives the fold of every row. Among the steps of the best ``gamma`` the first within one
+    standard error wins.
     """
     xp = namespace(X)
     n = int(X.shape[0])

@@ -1,4 +1,4 @@
-r"""Mixtures of a few round normal kernels by likelihood: EM with a floor on the widths, and forward construction (FCR-ML)."""
+"""Mixtures of a few round normal kernels by likelihood: EM with a floor on the widths, and FCR-ML."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 r"""The quadratic programme on the simplex, :math:`\min_g \tfrac12 g'Bg - v'g,\; g \ge 0,\; 1'g = 1`.
 
 Behind every density with jointly fitted weights: the reduced set estimator, SKD, and the refits of forward regression.
-Two solvers: the multiplicative updates that the paper quotes (:func:`mnqp`), and an exact active set (:func:`active_set`).
+Two solvers: the multiplicative updates that the paper quotes (:func:`mnqp`), and an exact active set
+(:func:`active_set`).
 """
 
 from __future__ import annotations
@@ -65,7 +66,8 @@ def mnqp(B: Array, v: Array, *, iterations: int = 3000, start: Array | None = No
 
     Notes
     -----
-    ``O(n^2)`` per iteration; convergence is sublinear, so the number of weights that look positive depends on the threshold.
+    ``O(n^2)`` per iteration; convergence is sublinear, so the number of weights that look positive depends
+    on the threshold.
 
     Examples
     --------

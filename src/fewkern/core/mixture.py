@@ -136,7 +136,8 @@ class KernelMixture:
         r"""Closed form of :math:`\int p\,q`, in row blocks.
 
         A product of two normal kernels integrates to a normal kernel whose covariance is the sum. The covariances
-        :math:`\sigma^2 (A'A)^{-1}` and :math:`\sigma'^2 (A_q'A_q)^{-1}` are diagonal in the same coordinates for all pairs.
+        :math:`\sigma^2 (A'A)^{-1}` and :math:`\sigma'^2 (A_q'A_q)^{-1}` are diagonal in the same
+        coordinates for all pairs.
         """
         xp = namespace(self.weights)
         A, B = self._matrix(), other._matrix()
