@@ -20,7 +20,12 @@ ESTIMATORS = [
 ]
 
 # estimator name -> {check: why it fails}. Every entry is a statement about the method, not about our code.
-EXPECTED_FAILURES: dict[str, dict[str, str]] = {}
+EXPECTED_FAILURES: dict[str, dict[str, str]] = {
+    "DensityClassifier": {
+        "check_sample_weight_equivalence_on_dense_data": "cross-validation leaves out a weighted sample with all its "
+        "copies, and repeated samples one copy at a time",
+    },
+}
 
 
 def _cases():

@@ -16,7 +16,7 @@ symbol                       name
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from fewkern.algorithms.simplex import active_set
 from fewkern.backend.blocks import row_blocks
@@ -108,7 +108,7 @@ def orthogonal_forward(
     beta = xp.zeros((0,), dtype=F.dtype, device=device(F))
     R = xp.zeros((0, c), dtype=F.dtype, device=device(F))
 
-    def find(_: int) -> RegressionStep | Stop:
+    def find(count: int) -> RegressionStep | Stop:
         squares = xp.sum(W * W, axis=0)
         usable = ~taken & (squares > skip * lengths)
         denominator = xp.where(usable, squares + penalties, xp.ones_like(squares))
@@ -123,8 +123,11 @@ def orthogonal_forward(
         loo = xp.where(usable, xp.mean(ratio * ratio, axis=0), xp.full_like(squares, math.inf))
         j = int(xp.argmin(loo))
         if not math.isfinite(float(loo[j])):
-            return Stop("no admissible column")
-        if float(loo[j]) >= score:
+            if count:
+                return Stop("no admissible column")
+            # a model needs one column: without a leave-one-out score, the one that explains most
+            j = int(xp.argmax((e @ W) ** 2 / denominator))
+        elif count and float(loo[j]) >= score:
             return Stop("leave-one-out score no longer falls")
         return RegressionStep(j, float(theta[j]), float(squares[j]), float(loo[j]))
 
@@ -175,15 +178,9 @@ def _with_local_penalties(
         for s in steps:
             local[s.column] = min(gammas[s.column] / free * result.residual / max(s.theta**2, 1e-300), 1e200)
         penalties = asarray_like(local, F, dtype=F.dtype)
-        again = orthogonal_forward(F, target, penalties, skip=skip, nonnegative=nonnegative, limit=limit)
-        if not again.columns:
-            break
-        result, steps = again, list(again.trace)
-    if result.columns and len(result.columns) == int(subset.shape[0]) and passes == 0:
-        return ForwardRegression(
-            tuple(range(len(steps))), result.weights, tuple(steps), result.residual, result.stop
-        ), subset
-    return result, subset
+        result = orthogonal_forward(F, target, penalties, skip=skip, nonnegative=nonnegative, limit=limit)
+        steps = list(result.trace)
+    return replace(result, columns=tuple(s.column for s in steps), trace=tuple(steps)), subset
 
 
 def sparse_kernel_density(
@@ -207,7 +204,7 @@ def sparse_kernel_density(
     # weighted least squares: rows times the root of n w
     root = xp.sqrt(n * w)
     F, y = root[:, None] * F, root * target
-    # skip at 1e-2: an assumption. The target has no noise, and leave-one-out alone goes on to a hundred columns and more.
+    # skip at 1e-2: an assumption. The target has no noise, and leave-one-out alone goes on to more than 100 columns.
     result, subset = _with_local_penalties(F, y, skip=1e-2, nonnegative=False, passes=passes, limit=limit)
     columns = take_rows(subset, asarray_like(result.columns, X, dtype=xp.int64))
     F = xp.take(F, columns, axis=1)

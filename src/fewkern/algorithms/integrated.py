@@ -31,6 +31,7 @@ from fewkern.core.mixture import normal_kernel, squared_distances
 from fewkern.core.peel import Stop, peel
 
 __all__ = [
+    "GAMMAS",
     "IntegratedFit",
     "IntegratedStep",
     "Size",
@@ -43,6 +44,7 @@ __all__ = [
 
 Size = Literal["loo", "loo-1se", "max"]
 
+GAMMAS = (1.25, 1.5, 1.75, 2.0, 2.25)
 _TABLE = (1.25, 1.5, 1.75, 2.0, 2.25, 2.6, 3.0, 3.6, 4.3, 5.2, 6.2, 7.5, 9.0)
 _WIDEST = 9.0
 _HALF_WIDTHS = (0.15, 0.06, 0.024)
@@ -485,7 +487,7 @@ def cross_validate(
     candidates: Array,
     folds: Array,
     *,
-    gammas: tuple[float, ...] = (1.25, 1.5, 1.75, 2.0, 2.25),
+    gammas: tuple[float, ...] = GAMMAS,
     max_vectors: int = 20,
     patience: int = 5,
 ) -> CrossValidation:

@@ -85,7 +85,7 @@ def three_gaussians_density(X: Any) -> np.ndarray:
     --------
     >>> from fewkern.datasets import three_gaussians_density
     >>> three_gaussians_density([[0.0] * 6]).round(6)
-    array([0.000577])
+    array([0.000575])
     """
     X = np.asarray(X, dtype=float)
     total = np.zeros(X.shape[0])

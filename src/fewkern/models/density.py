@@ -56,13 +56,13 @@ class ParzenDensity(DensityEstimator):
 
     Notes
     -----
-    Search ``O(G n^2 m)`` in row blocks, evaluation ``O(n m)`` per sample: see :class:`ForwardDensity` for a few kernels.
-    Duplicated samples drive cross-validation to a width of zero; a warning says so.
+    Search ``O(G n^2 m)`` in row blocks, evaluation ``O(n m)`` per sample: see :class:`ForwardDensity` for a few
+    kernels. Duplicated samples drive cross-validation to a width of zero; a warning says so.
 
     References
     ----------
-    X. Hong, S. Chen and C. J. Harris, "A forward-constrained regression algorithm for sparse kernel density estimation",
-    IEEE Transactions on Neural Networks 19 (2008), sec. II.
+    X. Hong, S. Chen and C. J. Harris, "A forward-constrained regression algorithm for sparse kernel density
+    estimation", IEEE Transactions on Neural Networks 19 (2008), sec. II.
 
     Examples
     --------
@@ -235,7 +235,8 @@ class OrthogonalForwardDensity(DensityEstimator):
     ----------
     target : {"parzen", "distribution"}, default "parzen"
     kernel_width : float or "auto", default "auto"
-        The common width :math:`\rho`, in units of the scaled data; "auto" is :math:`\max(1.25, 3m^{-0.3})` Parzen widths.
+        The common width :math:`\rho`, in units of the scaled data; "auto" is :math:`\max(1.25, 3m^{-0.3})` Parzen
+        widths.
     width : a rule of :class:`ParzenDensity` or float, default "lscv"
         Width of Parzen's estimate.
     n_passes : int, default 10
@@ -261,8 +262,9 @@ class OrthogonalForwardDensity(DensityEstimator):
 
     Notes
     -----
-    ``O(s r^2)`` time and ``r^2`` numbers for ``r`` rows. The target "distribution" is tied to the axes and carries little
-    information in more than a few dimensions. Both are reconstructions: the paper quotes them without their details.
+    ``O(s r^2)`` time and ``r^2`` numbers for ``r`` rows. The target "distribution" is tied to the axes and carries
+    little information in more than a few dimensions. Both are reconstructions: the paper quotes them without
+    their details.
 
     Examples
     --------

@@ -103,8 +103,8 @@ class DensityClassifier(ClassifierMixin, BaseEstimator):
         some = take_rows(X, rows[w > 0])
         if some.shape[0] < 2 or bool(xp.all(some == some[:1, :])):
             raise ValueError(
-                f"DensityClassifier: class {to_numpy(self.classes_)[c]!r} has fewer than two different samples of positive "
-                "weight, too few for a density; add samples, or drop the class."
+                f"DensityClassifier: class {to_numpy(self.classes_)[c].item()!r} has fewer than two different samples of "
+                "positive weight, too few for a density; add samples, or drop the class."
             )
 
     def _priors(self, masses: list[float], X: Array) -> Array:
@@ -113,8 +113,8 @@ class DensityClassifier(ClassifierMixin, BaseEstimator):
         priors = [float(value) for value in to_numpy(self.priors)]
         if len(priors) != len(masses) or min(priors) <= 0 or abs(sum(priors) - 1) > 1e-6:
             raise ValueError(
-                f"DensityClassifier: priors must be {len(masses)} positive numbers of sum one, one per class in sorted order, "
-                f"got {self.priors!r}."
+                f"DensityClassifier: priors must be {len(masses)} positive numbers of sum one, one per class in sorted "
+                f"order, got {self.priors!r}."
             )
         return asarray_like(priors, X, dtype=float_dtype(X))
 

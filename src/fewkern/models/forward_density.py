@@ -6,7 +6,7 @@ from numbers import Integral, Real
 from typing import Any
 
 from fewkern.algorithms.constrained import default_gamma, forward_constrained, parzen_target, refit_jointly
-from fewkern.algorithms.integrated import cross_validate, forward_integrated
+from fewkern.algorithms.integrated import GAMMAS, cross_validate, forward_integrated
 from fewkern.algorithms.likelihood import RoundMixture, expectation_maximization, forward_likelihood
 from fewkern.backend.namespace import Array, take_rows
 from fewkern.backend.validation import Interval, StrOptions, fit_context
@@ -25,8 +25,9 @@ class ForwardDensity(DensityEstimator):
 
     .. math:: \hat p(x) = \sum_{j=1}^s g_j K(x, v_j, \sigma_j), \qquad g_j \ge 0, \quad \sum_j g_j = 1
 
-    Every step mixes one more kernel in, :math:`\hat p \leftarrow \lambda \hat p + (1-\lambda) K(\cdot, v, \sigma)`, and a
-    closed-form leave-one-out score says when to end. As accurate as Parzen's window at a small part of its kernels.
+    Every step mixes one more kernel in, :math:`\hat p \leftarrow \lambda \hat p + (1-\lambda) K(\cdot, v, \sigma)`,
+    and a closed-form leave-one-out score says when to end. As accurate as Parzen's window at a small part of its
+    kernels.
 
     Parameters
     ----------
@@ -38,19 +39,21 @@ class ForwardDensity(DensityEstimator):
     width : a rule of :class:`ParzenDensity` or float, default "lscv"
         Reference width :math:`\sigma^{\rm Par}`, a number in units of the scaled data.
     gamma : float or None, default None
-        For "paper" and "refit" the width of a candidate, in reference widths (default :math:`\max(1.25, 3m^{-0.3})`). For the
-        others the least width, in the same unit (default 1.5): more is smoother.
+        For "paper" and "refit" the width of a candidate, in reference widths (default
+        :math:`\max(1.25, 3m^{-0.3})`). For the others the least width, in the same unit (default 1.5):
+        more is smoother.
     max_vectors : int or None, default None
         Largest number of kernels: 100 for "paper" and "refit", otherwise 20.
     size : {"loo", "loo-1se", "max"}, default "loo"
         For "ise": least leave-one-out score, the smallest model within one standard error of it, or ``max_vectors``.
     polish : bool, default True
-        For "ise" and "cv": 50 EM iterations on weights, centres and widths at the end. Centres then are no longer samples.
+        For "ise" and "cv": 50 EM iterations on weights, centres and widths at the end. Centres then are no longer
+        samples.
     max_candidates : int, default 1000
         Samples that may become centres; drawn where there are more.
     stop : {"loo", "distance", "size"}, default "loo"
-        For "paper" and "refit": end when the leave-one-out score rises, when the distance to Parzen's estimate falls below
-        ``tol`` (relative), or at ``max_vectors``.
+        For "paper" and "refit": end when the leave-one-out score rises, when the distance to Parzen's estimate falls
+        below ``tol`` (relative), or at ``max_vectors``.
     tol : float, default 0.0
         See ``stop``; with "loo" the least relative gain of a step.
     width_mode : {"safe", "abs", "bracket"}, default "safe"
@@ -99,16 +102,17 @@ class ForwardDensity(DensityEstimator):
     :math:`\gamma`               ``gamma_``
     ============================ =====================================
 
-    With ``n`` samples, ``c`` candidates and 14 widths: "ise" ``O(14 n c m)`` once and ``O(n s + 14 c s^2)`` per step, memory
-    ``O(n s + 14 c s)``; "paper" ``O(n c)`` time per step and memory. Evaluation ``O(s m)`` per sample.
+    With ``n`` samples, ``c`` candidates and 14 widths: "ise" ``O(14 n c m)`` once and ``O(n s + 14 c s^2)`` per step,
+    memory ``O(n s + 14 c s)``; "paper" ``O(n c)`` time per step and memory. Evaluation ``O(s m)`` per sample.
 
     A density of few kernels has thin tails: errors weighted by the density do not see it, the log-likelihood does.
-    An ordinary mixture of round Gaussians does as well as "ml", which adds a deterministic start and a floor on the widths.
+    An ordinary mixture of round Gaussians does as well as "ml", which adds a deterministic start and a floor on the
+    widths.
 
     References
     ----------
-    X. Hong, S. Chen and C. J. Harris, "A forward-constrained regression algorithm for sparse kernel density estimation",
-    IEEE Transactions on Neural Networks 19 (2008).
+    X. Hong, S. Chen and C. J. Harris, "A forward-constrained regression algorithm for sparse kernel density
+    estimation", IEEE Transactions on Neural Networks 19 (2008).
 
     Examples
     --------
@@ -122,6 +126,7 @@ class ForwardDensity(DensityEstimator):
     (3, 2)
     """
 
+    trace_: tuple[Any, ...]
     _parameter_constraints: dict[str, list[Any]] = {
         **DENSITY_CONSTRAINTS,
         "variant": [StrOptions({"ise", "cv", "ml", "paper", "refit"})],
@@ -229,12 +234,10 @@ class ForwardDensity(DensityEstimator):
         candidates = samples.subset(self.max_candidates)
         limit = 20 if self.max_vectors is None else self.max_vectors
         self.gamma_ = 1.5 if self.gamma is None else float(self.gamma)
-        found = None
         if self.variant == "cv":
-            gammas = {} if self.gamma is None else {"gammas": (self.gamma_,)}
-            choice = cross_validate(
-                Z, w, self.width_, candidates, samples.folds(self.n_folds), max_vectors=limit, **gammas
-            )
+            gammas = GAMMAS if self.gamma is None else (self.gamma_,)
+            folds = samples.folds(self.n_folds)
+            choice = cross_validate(Z, w, self.width_, candidates, folds, gammas=gammas, max_vectors=limit)
             self.gamma_ = choice.gamma
             found = forward_integrated(
                 Z, w, self.width_, candidates, gamma=self.gamma_, max_vectors=limit, steps=choice.steps, size="max"
