@@ -1,5 +1,7 @@
 """What must hold for every density, whatever the data: section 10 of the specification."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -12,7 +14,7 @@ from fewkern.algorithms import simplex
 few = settings(max_examples=6, deadline=None, derandomize=True)
 seeds = st.integers(0, 10_000)
 
-# All with widths that scale with the data; "none" is the isotropic kernel of the paper, the only one that may be rotated.
+# "none" is the isotropic kernel of the paper, the only one that may be rotated.
 DENSITIES = {
     "parzen": ParzenDensity(scale="none"),
     "ise-em": ForwardDensity(scale="none"),
@@ -154,7 +156,7 @@ def test_path_of_the_paper_s_algorithm(seed):
     model = _fit("paper", _data(seed))
     assert all(0 <= step.mixing <= 1 for step in model.trace_)
     scores = [step.loo for step in model.trace_]
-    assert all(b < a for a, b in zip(scores, scores[1:], strict=False))
+    assert all(b < a for a, b in pairwise(scores))
 
 
 @few
@@ -162,6 +164,6 @@ def test_path_of_the_paper_s_algorithm(seed):
 def test_path_of_the_improved_algorithm(seed):
     model = _fit("ise", _data(seed))
     values = [step.objective for step in model.trace_]
-    assert all(b <= a + 1e-12 * abs(a) for a, b in zip(values, values[1:], strict=False))
+    assert all(b <= a + 1e-12 * abs(a) for a, b in pairwise(values))
     assert model.widths_.min() >= 1.5 * model.width_ * (1 - 1e-12)
     assert model.widths_.max() <= 9 * model.width_ * (1 + 1e-12)

@@ -103,8 +103,8 @@ class DensityClassifier(ClassifierMixin, BaseEstimator):
         some = take_rows(X, rows[w > 0])
         if some.shape[0] < 2 or bool(xp.all(some == some[:1, :])):
             raise ValueError(
-                f"DensityClassifier: class {to_numpy(self.classes_)[c].item()!r} has fewer than two different samples of "
-                "positive weight, too few for a density; add samples, or drop the class."
+                f"DensityClassifier: class {to_numpy(self.classes_)[c].item()!r} has fewer than two different samples "
+                "of positive weight, too few for a density; add samples, or drop the class."
             )
 
     def _priors(self, masses: list[float], X: Array) -> Array:
