@@ -11,6 +11,7 @@ from fewkern.models.discriminant import FeatureVectorDiscriminant
 from fewkern.models.forward_density import ForwardDensity
 from fewkern.models.regression import FeatureVectorClassifier, FeatureVectorRegressor
 from fewkern.models.vectors import FeatureVectorSelector
+from fewkern.persist import load, save
 
 __all__ = [
     "DensityClassifier",
@@ -27,4 +28,6 @@ __all__ = [
     "ReducedSetDensity",
     "__version__",
     "kernels",
+    "load",
+    "save",
 ]
