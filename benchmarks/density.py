@@ -1,7 +1,7 @@
 """Densities from a few kernels against scikit-learn's KernelDensity, SciPy's gaussian_kde and kernel thinning.
 
-``python -m benchmarks.density [--n 100000] [--queries 2000]``: the two densities of the FCR paper, in 2 and 6 dimensions, where
-the truth is known. Every line is measured in the same run on the same samples and queries; model selection sees the
+``python -m benchmarks.density [--n 100000] [--queries 2000]``: the two densities of the FCR paper, in 2 and 6
+dimensions, where the truth is known. Every line is measured in the same run on the same samples and queries; model selection sees the
 training samples only. Times are wall clock; only their ratios mean something.
 """
 
@@ -75,7 +75,7 @@ def _ours(X: Any, T: Any, truth: Any) -> list[Row]:
     models = {
         "ForwardDensity": ForwardDensity(),
         "ForwardDensity, unscaled": ForwardDensity(scale="none"),
-        'ForwardDensity, "ml"': ForwardDensity(variant="ml"),
+        "ForwardDensity, no polish": ForwardDensity(polish=False),
     }
     return [
         _measure(name, lambda m=m: m.fit(X), lambda m: m.score_samples(T), truth, lambda m: m.n_vectors_)
@@ -99,9 +99,7 @@ def _thinning(X: Any, T: Any, truth: Any) -> list[Row]:
         return KernelDensity(bandwidth=width).fit(some[chosen])
 
     return [
-        _measure(
-            f"kernel thinning of {size}", fit, lambda m: m.score_samples(T), truth, lambda m: len(m.tree_.data)
-        )
+        _measure(f"kernel thinning of {size}", fit, lambda m: m.score_samples(T), truth, lambda m: len(m.tree_.data))
     ]
 
 

@@ -45,7 +45,15 @@ def _known() -> dict[str, type]:
     from fewkern.table import TableEncoder, TableModel
 
     values: list[type] = [fewkern.KernelBasis, fewkern.KernelExpansion, Trace, TableEncoder, TableModel]
-    values += [KernelMixture, WidthSearch, ConstrainedStep, RegressionStep, IntegratedStep, LikelihoodStep, RoundMixture]
+    values += [
+        KernelMixture,
+        WidthSearch,
+        ConstrainedStep,
+        RegressionStep,
+        IntegratedStep,
+        LikelihoodStep,
+        RoundMixture,
+    ]
     values += [getattr(kernels, name) for name in kernels.__all__ if isinstance(getattr(kernels, name), type)]
     for name in fewkern.__all__:
         value = getattr(fewkern, name)

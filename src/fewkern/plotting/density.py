@@ -88,7 +88,9 @@ class DensityDisplay:
     def _plot_curve(self, ax: Any) -> None:
         (axis,) = self.grid
         if self.X is not None:
-            ax.hist(self.X[:, 0], bins="auto", density=True, color=QUIET, alpha=0.5, lw=0, label=f"{len(self.X)} samples")
+            ax.hist(
+                self.X[:, 0], bins="auto", density=True, color=QUIET, alpha=0.5, lw=0, label=f"{len(self.X)} samples"
+            )
         few = self.mixture.n_vectors <= _MOST_KERNELS
         for j in range(self.mixture.n_vectors if few else 0):
             part = float(self.mixture.weights[j]) * _single(self.mixture, j)(axis[:, None])[:, 0]
@@ -120,7 +122,9 @@ class DensityDisplay:
         for centre, width in zip(mixture.vectors, mixture.widths) if few else ():
             size = 2 * float(width) * lengths
             ax.add_patch(
-                Ellipse(tuple(centre), size[0], size[1], angle=angle, fill=False, edgecolor=CLASSES[1], lw=1.1, alpha=0.9)
+                Ellipse(
+                    tuple(centre), size[0], size[1], angle=angle, fill=False, edgecolor=CLASSES[1], lw=1.1, alpha=0.9
+                )
             )
         area = 160 * mixture.weights / mixture.weights.max() if few else 4
         ax.scatter(*mixture.vectors.T, s=area, color=CLASSES[1], lw=0, zorder=4, label=_count(mixture.n_vectors))
