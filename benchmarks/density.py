@@ -1,8 +1,8 @@
 """Densities from a few kernels against scikit-learn's KernelDensity, SciPy's gaussian_kde and kernel thinning.
 
 ``python -m benchmarks.density [--n 100000] [--queries 2000]``: the two densities of the FCR paper, in 2 and 6
-dimensions, where the truth is known. Every line is measured in the same run on the same samples and queries; model selection sees the
-training samples only. Times are wall clock; only their ratios mean something.
+dimensions, where the truth is known. Every line is measured in the same run on the same samples and queries; model
+selection sees the training samples only. Times are wall clock; only their ratios mean something.
 """
 
 from __future__ import annotations
@@ -127,8 +127,8 @@ def main(argv: list[str] | None = None) -> None:
             )
         for row in ours:
             print(
-                f"{row.name}: evaluates {fastest / row.evaluate_seconds:.0f} to {slowest / row.evaluate_seconds:.0f} times "
-                f"faster, at {row.error / best - 1:+.1%} of the L1 error of the best full estimate"
+                f"{row.name}: evaluates {fastest / row.evaluate_seconds:.0f} to {slowest / row.evaluate_seconds:.0f} "
+                f"times faster; L1 error {row.error / best - 1:+.1%} against the best full estimate"
             )
 
 

@@ -106,6 +106,14 @@ def test_literal_width_rules_respect_the_floor(data, mode):
     assert width >= 0.3 * UNIT
 
 
+@pytest.mark.parametrize("mode", ["abs", "bracket"])
+def test_a_literal_width_that_runs_away_is_left_where_it_is(data, mode):
+    X, w, target = data
+    D = ((X - X[0]) ** 2).sum(axis=1)
+    width = constrained.tune_width(D, 0 * target, target, w, 0.0, 0.5, unit=UNIT, dim=2, eta=1e40, steps=9, mode=mode)
+    assert np.isfinite(width)
+
+
 @pytest.mark.parametrize(
     ("settings", "reason", "size"),
     [

@@ -77,8 +77,10 @@ def test_integral_is_one(name, seed):
 @given(seed=seeds)
 def test_integral_is_one_in_the_plane(seed):
     model = ForwardDensity(scale="whiten").fit(_data(seed) @ np.array([[2.0, 0.5], [0.3, 0.4]]))
-    low, high = model.vectors_.min(axis=0) - 12, model.vectors_.max(axis=0) + 12
-    axes = [np.linspace(a, b, 400) for a, b in zip(low, high)]
+    A = model.expansion_.transform
+    reach = 6 * model.widths_.max() * np.sqrt(np.diag(np.linalg.inv(A.T @ A)))
+    low, high = model.vectors_.min(axis=0) - reach, model.vectors_.max(axis=0) + reach
+    axes = [np.linspace(a, b, 500) for a, b in zip(low, high)]
     grid = np.stack(np.meshgrid(*axes), axis=-1).reshape(-1, 2)
     cell = np.prod([axis[1] - axis[0] for axis in axes])
     assert np.sum(model.pdf(grid)) * cell == pytest.approx(1, abs=2e-3)

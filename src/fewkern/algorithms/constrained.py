@@ -194,6 +194,9 @@ def tune_width(
             width, K, e, loss = trial, K_new, e_new, loss_new
         else:
             width = max(abs(width + move) if mode == "abs" else width + move, low)
+            # these rules know no upper bound; out here the kernel is flat and its slope no longer a number
+            if width > 1e30 * unit:
+                break
             K, e, loss = residual(width)
     return width
 
