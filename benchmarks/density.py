@@ -8,7 +8,6 @@ selection sees the training samples only. Times are wall clock; only their ratio
 from __future__ import annotations
 
 import argparse
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +15,9 @@ from typing import Any
 import numpy as np
 from scipy.stats import gaussian_kde
 from sklearn.neighbors import KernelDensity
+from threadpoolctl import threadpool_limits
 
+from benchmarks.measure import Peak, best_of, header, timed, verdict
 from fewkern import ForwardDensity, ParzenDensity
 from fewkern.datasets import (
     gaussian_laplacian_density,
@@ -41,22 +42,19 @@ class Row:
     evaluate_seconds: float
     error: float
     log_density: float
+    megabytes: float
+    """Growth of the process while fitting."""
 
 
 def _measure(name: str, fit: Callable[[], Any], evaluate: Callable[[Any], Any], truth: Any, kernels: Any) -> Row:
-    start = time.perf_counter()
-    model = fit()
-    fitted = time.perf_counter()
-    # the best of three for the fast ones: a single pass of a millisecond measures the machine
-    seconds, log_p = np.inf, np.empty(0)
-    for _ in range(3):
-        begin = time.perf_counter()
-        log_p = evaluate(model)
-        seconds = min(seconds, time.perf_counter() - begin)
-        if seconds > 1:
-            break
+    with Peak() as peak:
+        model, fit_seconds = timed(fit)
+    log_p, seconds = timed(lambda: evaluate(model))
+    if seconds < 1:
+        # a single pass of a millisecond measures the machine
+        seconds = min(seconds, best_of(lambda: evaluate(model), 5))
     error = float(np.mean(np.abs(np.exp(log_p) - truth)))
-    return Row(name, kernels(model), fitted - start, seconds, error, float(np.mean(log_p)))
+    return Row(name, kernels(model), fit_seconds, seconds, error, float(np.mean(log_p)), peak.bytes / 2**20)
 
 
 def _peers(X: Any, T: Any, truth: Any) -> list[Row]:
@@ -110,26 +108,30 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--queries", type=int, default=2000, help="samples at which the densities are evaluated")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args(argv)
-    for title, (make, density) in EXAMPLES.items():
-        X = make(options.n, random_state=options.seed)
-        T = make(options.queries, random_state=options.seed + 1)
-        truth = density(T)
-        ours, peers = _ours(X, T, truth), _peers(X, T, truth) + _thinning(X, T, truth)
-        full = [row for row in peers if row.kernels == options.n]
-        best = min(row.error for row in full)
-        slowest, fastest = max(r.evaluate_seconds for r in full), min(r.evaluate_seconds for r in full)
-        print(f"\n{title}: {options.n:,} samples, {options.queries:,} queries")
-        print(f"{'':28s}{'kernels':>8s}{'fit s':>9s}{'evaluate s':>12s}{'L1 error':>11s}{'log density':>13s}")
-        for row in [*ours, *peers]:
-            print(
-                f"{row.name:28s}{row.kernels:8d}{row.fit_seconds:9.2f}{row.evaluate_seconds:12.5f}{row.error:11.3e}"
-                f"{row.log_density:13.4f}"
-            )
-        for row in ours:
-            print(
-                f"{row.name}: evaluates {fastest / row.evaluate_seconds:.0f} to {slowest / row.evaluate_seconds:.0f} "
-                f"times faster; L1 error {row.error / best - 1:+.1%} against the best full estimate"
-            )
+    with threadpool_limits(1):
+        for title, (make, density) in EXAMPLES.items():
+            header(f"{title}: {options.n:,} samples, {options.queries:,} queries", threads=1)
+            X = make(options.n, random_state=options.seed)
+            T = make(options.queries, random_state=options.seed + 1)
+            truth = density(T)
+            ours, peers = _ours(X, T, truth), [*_peers(X, T, truth), *_thinning(X, T, truth)]
+            _print(ours, peers)
+            full = [row for row in peers if row.kernels == options.n]
+            speed = min(row.evaluate_seconds for row in full) / ours[0].evaluate_seconds
+            error = ours[0].error / min(row.error for row in full)
+            verdict("times faster to evaluate than the fastest full estimate", speed, 50, at_most=False)
+            verdict("L1 error over that of the best full estimate", error, 1.05, at_most=True)
+
+
+def _print(ours: list[Row], peers: list[Row]) -> None:
+    print("| method | kernels | fit s | fit MiB | evaluate s | L1 error | mean log density |")
+    print("| --- | --- | --- | --- | --- | --- | --- |")
+    for row in [*ours, *peers]:
+        print(
+            f"| {row.name} | {row.kernels} | {row.fit_seconds:.2f} | {row.megabytes:.0f} "
+            f"| {row.evaluate_seconds:.5f} | {row.error:.3e} | {row.log_density:.4f} |"
+        )
+    print()
 
 
 if __name__ == "__main__":

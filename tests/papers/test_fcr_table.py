@@ -9,7 +9,7 @@ import pytest
 from experiments.fcr_table import EXAMPLES, models, run, summary
 
 RUNS = 2
-# error and number of kernels (mean over the full 100 runs of the specification), and by how much a mean of two runs may differ
+# error and number of kernels, means over 100 runs; SPREAD is by how much a mean of two runs may differ
 EXPECTED = [
     {
         "PW, B": (4.16, 500),
