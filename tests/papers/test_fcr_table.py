@@ -1,79 +1,68 @@
-"""A slice of Table II of the FCR paper: a few runs with fixed seeds, figures with wide margins.
+"""A slice of Table II of the FCR paper: two runs with fixed seeds, figures with wide margins.
 
-The whole table, 100 runs each, is printed by ``python -m experiments.fcr_table``.
+The whole table, 100 runs each, comes from ``python -m experiments fcr``.
 """
 
 import numpy as np
 import pytest
 
-from experiments.fcr_table import EXAMPLES, models, run, summary
+from experiments.fcr import density
+from experiments.plan import experiments
 
 RUNS = 2
-# error and number of kernels, means over 100 runs; SPREAD is by how much a mean of two runs may differ
-EXPECTED = [
-    {
-        "PW, B": (4.16, 500),
+# Error and number of kernels, means over 100 runs; SPREAD is by how much a mean of two runs may differ.
+EXPECTED = {
+    "table2a": {
+        "PW": (4.16, 500),
         "SDC": (4.01, 13.1),
-        "SKD, B": (3.73, 16.5),
-        "RSDE, MNQP": (4.34, 137.6),
+        "SKD": (3.73, 16.5),
+        "RSDE, multiplicative updates": (4.34, 137.6),
         "RSDE, exact": (4.34, 79.5),
-        "FCR, literal widths, B": (4.09, 34.5),
-        "FCR, B": (4.03, 47.9),
-        "FCR, refitted, B": (3.91, 25.0),
+        "FCR-SDC, widths as printed": (4.09, 34.5),
+        "FCR-SDC, safe widths": (4.03, 47.9),
+        "FCR-SDC, refitted": (3.91, 25.0),
+        "FCR-ISE, EM polish": (3.6, 7.2),
         "FCR-ML": (2.76, 3.2),
     },
-    {
-        "PW, B": (3.52, 600),
+    "table2b": {
+        "PW": (3.52, 600),
         "SDC": (4.37, 16.0),
-        "SKD, B": (3.09, 7.3),
-        "RSDE, MNQP": (2.23, 31.3),
+        "SKD": (3.09, 7.3),
+        "RSDE, multiplicative updates": (2.23, 31.3),
         "RSDE, exact": (2.23, 31.3),
-        "FCR, literal widths, B": (3.11, 6.1),
-        "FCR, B": (2.68, 7.8),
-        "FCR, refitted, B": (2.38, 7.5),
-        "FCR-ISE, EM": (1.81, 11.6),
+        "FCR-SDC, widths as printed": (3.11, 6.1),
+        "FCR-SDC, safe widths": (2.68, 7.8),
+        "FCR-SDC, refitted": (2.38, 7.5),
+        "FCR-ISE, EM polish": (1.81, 11.6),
+        "FCR-ISE, 5 kernels": (2.68, 5),
         "FCR-ML": (1.99, 2.5),
     },
-]
-SPREAD = [1.2, 0.6]
-ROWS = {"PW", "FCR-ISE, EM", "FCR-ISE, 5 kernels", *EXPECTED[0]}
+}
+SPREAD = {"table2a": 1.2, "table2b": 0.6}
+TABLES = {e.name: e for e in experiments() if e.paper == "fcr"}
 
 
-@pytest.fixture(scope="module", params=[0, 1], ids=["example 1", "example 2"])
-def table(request):
-    example = EXAMPLES[request.param]
-    return request.param, example, [run(example, seed, ROWS) for seed in range(RUNS)]
+def _mean(name, label):
+    """Mean error and number of kernels of a row over the runs (the first protocol with that label)."""
+    row = next(row for row in TABLES[name].rows if row.label == label)
+    runs = [density(row.settings, run) for run in range(RUNS)]
+    return np.mean([r["error"] for r in runs]), np.mean([r["kernels"] for r in runs]), row
 
 
-def test_figures_of_the_table(table):
-    number, _, results = table
-    for name, (error, kernels) in EXPECTED[number].items():
-        values = np.array([result[name] for result in results]).mean(axis=0)
-        slack = SPREAD[number] * (2 if name == "SDC" else 1)
-        assert values[0] == pytest.approx(error, abs=slack), name
-        assert 0.5 * kernels <= values[1] <= 2.0 * kernels + 1, name
+@pytest.mark.parametrize(("name", "label"), [(name, label) for name, rows in EXPECTED.items() for label in rows])
+def test_figures_of_the_table(name, label):
+    expected, count = EXPECTED[name][label]
+    error, kernels, _ = _mean(name, label)
+    assert error == pytest.approx(expected, abs=SPREAD[name] * (2 if label == "SDC" else 1))
+    assert 0.5 * count <= kernels <= 2.0 * count + 1
 
 
-def test_few_kernels_are_as_good_as_all_of_them(table):
-    _, _, results = table
-    mean = {name: np.mean([result[name][0] for result in results]) for name in results[0]}
-    assert mean["FCR, refitted, B"] < mean["PW"]
-    assert mean["FCR-ML"] < mean["PW"]
-    assert all(result["FCR-ML"][1] <= 6 for result in results)
+@pytest.mark.parametrize("label", ["FCR-ISE, EM polish", "FCR-ISE, 5 kernels", "FCR-ML"])
+def test_the_improved_variant_is_ahead_of_every_published_row_in_six_dimensions(label):
+    error, _, _ = _mean("table2b", label)
+    assert error < min(row.published["error"] for row in TABLES["table2b"].rows)
 
 
-def test_the_improved_variant_is_ahead_of_every_published_row_in_six_dimensions(table):
-    number, example, results = table
-    if number == 0:
-        pytest.skip("in example 1 two runs are too few to tell")
-    for name in ("FCR-ISE, EM", "FCR-ISE, 5 kernels", "FCR-ML"):
-        error = np.mean([result[name][0] for result in results])
-        assert error < min(published for published, _ in example.paper.values())
-
-
-def test_summary_has_a_line_per_method(table):
-    _, example, results = table
-    text = summary(example, results)
-    names = [name for name, _ in models(example, example.make(100, random_state=0)) if name in ROWS]
-    assert set(names) == ROWS
-    assert [line[:26].strip() for line in text.splitlines()[1:]] == names
+def test_both_tables_have_all_rows_of_the_paper():
+    for name, pairs in {"table2a": (500, 11.9, 15.3, 129.4, 36.2), "table2b": (600, 14.9, 9.4, 29.4, 5.6)}.items():
+        assert {row.published["kernels"] for row in TABLES[name].rows} == set(pairs)

@@ -175,7 +175,7 @@ def fit_table(
     except ValueError as error:
         raise Problem(str(error)) from error
     facts["seconds"] = time.perf_counter() - start
-    if hasattr(estimator, "trace_") and estimator.trace_.open_end:
+    if getattr(getattr(estimator, "trace_", None), "open_end", False):
         remarks.append(
             "the error was still falling at the budget of vectors: --prefer accurate or a larger --max-vectors may help"
         )
