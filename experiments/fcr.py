@@ -1,7 +1,7 @@
 """Table II of the FCR paper (Hong, Chen and Harris 2008), and the improved variants beside it.
 
-Samples and 10,000 test points are drawn anew in every run; the error is the L1 error (24). Nothing is chosen on test points, save
-the constants that the rows of protocol "paper" were given by trial.
+Samples and 10,000 test points are drawn anew in every run; the error is the L1 error (24). Nothing is chosen on test
+points, save the constants that the rows of protocol "paper" were given by trial.
 """
 
 from __future__ import annotations
@@ -41,4 +41,4 @@ def density(settings: Values, run: int) -> Values:
     X, T = make(n, random_state=2 * run), make(10_000, random_state=2 * run + 1)
     log_p = model.fit(X).score_samples(T)
     error = float(np.mean(np.abs(np.exp(log_p) - truth(T)))) / unit
-    return {"error": error, "kernels": model.n_vectors_, "log_density": float(np.mean(log_p))}
+    return {"l1": error, "kernels": model.n_vectors_, "log_density": float(np.mean(log_p))}
