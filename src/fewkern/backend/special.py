@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import array_api_compat
 import scipy.special
 
@@ -15,5 +17,6 @@ def normal_cdf(x: Array) -> Array:
     if array_api_compat.is_numpy_array(x):
         return scipy.special.ndtr(x)
     if array_api_compat.is_torch_array(x):
-        return namespace(x).special.ndtr(x)
+        # torch's own ndtr loses the figures of the left tail
+        return 0.5 * namespace(x).special.erfc(-x / math.sqrt(2.0))
     return asarray_like(scipy.special.ndtr(to_numpy(x)), x, dtype=x.dtype)
