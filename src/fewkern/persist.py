@@ -108,7 +108,18 @@ def write_atomically(path: str | os.PathLike[str], write: Any) -> None:
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """Read a model that :func:`save` wrote. Its arrays are NumPy's, whatever they were when it was saved."""
+    """Read a model that :func:`save` wrote. Its arrays are NumPy's, whatever they were when it was saved.
+
+    Examples
+    --------
+    >>> import tempfile, os
+    >>> from fewkern import FeatureVectorSelector, load, save
+    >>> from fewkern.datasets import make_banana
+    >>> model = FeatureVectorSelector(max_vectors=5).fit(make_banana(50)[0])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     load(save(model, os.path.join(folder, "vectors"))).n_vectors_
+    5
+    """
     path = Path(path)
     header, arrays = _read(path)
     try:
