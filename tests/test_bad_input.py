@@ -39,9 +39,9 @@ def test_nan_and_infinity(model, value, data):
     X, y = data
     fitted = clone(model).fit(X, y)
     X[3, 1] = value
-    with pytest.raises(ValueError, match="NaN|infinity"):
+    with pytest.raises(ValueError, match=r"NaN|infinity"):
         clone(model).fit(X, y)
-    with pytest.raises(ValueError, match="NaN|infinity"):
+    with pytest.raises(ValueError, match=r"NaN|infinity"):
         use(fitted, X)
 
 
@@ -173,7 +173,7 @@ def test_wrong_types_in_other_array_libraries(model, data, foreign):
     with pytest.raises(ValueError, match=r"expected at least \d sample"):
         clone(model).fit(to(X[:0]), to(y[:0]))
     fitted = clone(model).fit(to(X), to(y))
-    with pytest.raises(ValueError, match="X has 3 features, but .* was fitted with 2"):
+    with pytest.raises(ValueError, match=r"X has 3 features, but .* was fitted with 2"):
         use(fitted, to(np.zeros((4, 3))))
 
 
@@ -243,7 +243,7 @@ def test_targets_of_the_wrong_kind(data):
     X, y = data
     with pytest.raises(ValueError, match="not compatible with arrays of bytes/strings"):
         clone(REGRESSOR).fit(X, np.array(["a", "b"])[y])
-    with pytest.raises(ValueError, match="one label per sample|multilabel|Unknown label type"):
+    with pytest.raises(ValueError, match=r"one label per sample|multilabel|Unknown label type"):
         clone(CLASSIFIER).fit(X, np.column_stack([y, 1 - y]))
 
 
@@ -285,7 +285,7 @@ def test_parameters(model, parameter, value, data):
 
 @every(ALL)
 def test_unknown_kernel_name(model, data):
-    with pytest.raises(ValueError, match="kernel: expected one of .* got 'cosine'"):
+    with pytest.raises(ValueError, match=r"kernel: expected one of .* got 'cosine'"):
         clone(model).set_params(kernel="cosine").fit(*data)
 
 
@@ -320,7 +320,7 @@ def test_precomputed_kernel_that_is_none(model, data, rng):
     with pytest.raises(ValueError, match="not positive semi-definite"):
         clone(model).set_params(kernel="precomputed").fit(A + A.T, y)
     fitted = clone(model).set_params(kernel="precomputed").fit(K, y)
-    with pytest.raises(ValueError, match="X has 39 features, but .* is expecting 40 features"):
+    with pytest.raises(ValueError, match=r"X has 39 features, but .* is expecting 40 features"):
         use(fitted, K[:3, :39])
 
 

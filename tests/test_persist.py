@@ -125,7 +125,7 @@ def test_a_function_of_the_user_is_refused(data, tmp_path):
 
 def test_a_generator_as_random_state_is_refused_with_its_name(data, tmp_path):
     fitted = fewkern.FeatureVectorSelector(random_state=np.random.default_rng(0), max_vectors=3).fit(data[0])
-    with pytest.raises(TypeError, match="FeatureVectorSelector.random_state is a Generator, which cannot be saved"):
+    with pytest.raises(TypeError, match=r"FeatureVectorSelector.random_state is a Generator, which cannot be saved"):
         save(fitted, tmp_path / "m.npz")
 
 
@@ -138,7 +138,7 @@ def test_other_models_are_refused(tmp_path):
 def test_file_cut_short(file, share):
     content = file.read_bytes()
     file.write_bytes(content[: int(share * len(content))])
-    with pytest.raises(ValueError, match="model.npz is not a whole fewkern model file"):
+    with pytest.raises(ValueError, match=r"model.npz is not a whole fewkern model file"):
         load(file)
 
 
@@ -146,6 +146,7 @@ def test_damaged_bytes_are_noticed_or_harmless(file, data):
     """One byte after the other turned over: a ValueError, or the same model."""
     content = file.read_bytes()
     expected = load(file).predict(data[0])
+    seen = set()
     for position in range(0, len(content), 61):
         damaged = bytearray(content)
         damaged[position] ^= 0xFF
@@ -153,9 +154,10 @@ def test_damaged_bytes_are_noticed_or_harmless(file, data):
         try:
             again = load(file)
         except ValueError as error:
-            assert "model.npz" in str(error)
+            seen.add(str(error).split(" is ")[0])
         else:
             np.testing.assert_array_equal(again.predict(data[0]), expected)
+    assert seen == {"load: model.npz"}
 
 
 def test_foreign_files(tmp_path):
@@ -185,7 +187,7 @@ def rewrite(file, change):
 
 def test_newer_format(file):
     rewrite(file, lambda header: header.update(format_version=99, fewkern="9.9"))
-    with pytest.raises(ValueError, match="written by fewkern 9.9, in a newer file format; update fewkern"):
+    with pytest.raises(ValueError, match=r"written by fewkern 9.9, in a newer file format; update fewkern"):
         load(file)
 
 
@@ -224,7 +226,7 @@ def test_missing_file_and_folder(tmp_path, data):
     with pytest.raises(FileNotFoundError, match="load: there is no file"):
         load(tmp_path / "none.npz")
     model = fewkern.FeatureVectorSelector(max_vectors=3).fit(data[0])
-    with pytest.raises(FileNotFoundError, match="the folder .* does not exist; make it first"):
+    with pytest.raises(FileNotFoundError, match=r"the folder .* does not exist; make it first"):
         save(model, tmp_path / "none" / "m.npz")
 
 

@@ -1,7 +1,7 @@
 """Figures of the FVS paper on few splits (spec, sec. 1.6, 3 and 8.1).
 
-Tolerance of a mean over n splits: 3 sd / sqrt(n) + 0.1. The paper's sigma is exp(-|x - y|^2 / sigma^2), so width = sigma /
-sqrt(2).
+Tolerance of a mean over n splits: 3 sd / sqrt(n) + 0.1. The paper's kernel is exp(-|x - y|^2 / sigma^2), so the width
+is sigma / sqrt(2).
 """
 
 import numpy as np

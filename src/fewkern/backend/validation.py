@@ -111,7 +111,7 @@ def encode_labels(estimator: Any, X: Array, y: Any) -> tuple[Array, Array]:
         raise ValueError(f"{type(estimator).__name__}: y must be one label per sample, got shape {labels.shape}.")
     if labels.dtype.kind == "f" and not np.all(np.isfinite(labels)):
         raise ValueError(f"{type(estimator).__name__}: y contains NaN or infinity; drop those samples first.")
-    if labels.dtype == object and any(label is None or label != label for label in labels):  # noqa: PLR0124 - NaN
+    if labels.dtype == object and any(label is None or label != label for label in labels):
         raise ValueError(f"{type(estimator).__name__}: y has missing labels (None or NaN); drop those samples first.")
     try:
         check_classification_targets(labels)
