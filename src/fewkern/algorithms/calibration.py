@@ -19,8 +19,8 @@ def fit_temperature(values: Array, codes: Array, weights: Array | None = None) -
 
     Maximises the concave :math:`\sum_i w_i [a \sum_c t_{ic} v_{ic} - \log \sum_c e^{a v_{ic}}]` by safeguarded Newton
     steps. The targets are Platt's, :math:`t = (n_c + 1) / (n_c + q)` for the own class of :math:`n_c` samples and an
-    equal share of the rest for the others: with 0 and 1 a separable set would ask for an infinite factor. One factor for
-    all classes never changes which one is largest, so probabilities and predictions agree.
+    equal share of the rest for the others: with 0 and 1 a separable set would ask for an infinite factor. One factor
+    for all classes never changes which one is largest, so probabilities and predictions agree.
     """
     xp = namespace(values)
     n, q = values.shape
