@@ -177,8 +177,13 @@ def _figure(model: TableModel, X: Any = None) -> Any:
 
 
 def _save_figure(figure: Any, path: Path) -> None:
+    from matplotlib.pyplot import close
+
     kind = path.suffix.lstrip(".").lower() or "png"
-    write_atomically(path, lambda handle: figure.savefig(handle, format=kind, dpi=150))
+    try:
+        write_atomically(path, lambda handle: figure.savefig(handle, format=kind, dpi=150))
+    finally:
+        close(figure)
 
 
 def _write_picture(fitted: jobs.Fitted, path: Path) -> list[str]:

@@ -267,11 +267,11 @@ def predict_table(model: TableModel, frame: Any, probabilities: bool = False) ->
     except ValueError as error:
         raise Problem(str(error)) from error
     estimator = model.estimator
+    if probabilities and not hasattr(estimator, "predict_proba"):
+        raise Problem("--proba: this model gives no probabilities.")
     if model.task in ("classify", "regress"):
         out = pd.DataFrame({model.target: estimator.predict(X)}, index=frame.index)
         if probabilities:
-            if not hasattr(estimator, "predict_proba"):
-                raise Problem("--proba: this model gives no probabilities.")
             for label, column in zip(estimator.classes_, estimator.predict_proba(X).T):
                 out[f"p({label})"] = column
         return out
