@@ -55,7 +55,7 @@ def iteration_8(K, Y, rho, q, *, penalize_bias=True, start=None, tol=1e-5, max_i
     return omega, values
 
 
-def coordinate_descent(K, Y, rho, *, penalize_bias=True, sweeps=20_000, tol=1e-13):
+def coordinate_descent(K, Y, rho, *, penalize_bias=True, sweeps=5_000, tol=1e-11):
     """(Group) lasso by exact minimisation of one row after another."""
     A = augmented(K)
     Y = np.reshape(Y, (len(K), -1))

@@ -8,6 +8,7 @@ with exact zeros and a duality gap that proves the solution.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 from fewkern.algorithms.penalized import PenalizedProblem, indices_like, objective, row_norms, solve_psd
 from fewkern.backend.namespace import Array, device, eps, namespace, to_numpy
@@ -189,49 +190,75 @@ def _signed_support(
 def _row_support(
     problem: PenalizedProblem, S: Array, W: Array, G: Array, lam: float, tol: float
 ) -> tuple[Array, Array, Array]:
-    """Minimise over the rows ``S`` (group lasso): steps of (8) with q = 1, and rows set to zero in closed form.
+    """Minimise over the rows ``S`` (group lasso): steps of (8) with q = 1, sweeps over single rows, extrapolation.
 
-    A row whose own minimum, the others held, is zero is set to it: J cannot rise, and the slow death of
-    a row under (8) is cut short.
+    (8) moves all rows together but is slow where a row is about to die or has just been born; a sweep settles
+    such rows in closed form. J never rises.
     """
     xp = namespace(W)
-    eye = xp.eye(int(S.shape[0]), dtype=W.dtype, device=device(W))
     before = float("inf")
-    for _ in range(500):
+    past: list[Array] = []
+    for turn in range(1000):
         if not S.shape[0]:
             break
         B = xp.take(problem.correlations, S, axis=0)
-        k = int(S.shape[0])
         root = xp.sqrt(row_norms(W))
-        M = root[:, None] * G * root[None, :] + lam * eye[:k, :k]
+        M = root[:, None] * G * root[None, :] + lam * xp.eye(int(S.shape[0]), dtype=W.dtype, device=device(W))
         W = root[:, None] * solve_psd(M, root[:, None] * B)
-        S, W, G = _zero_rows(problem, S, W, G, lam)
+        count = int(S.shape[0])
+        if turn % 3 == 2:
+            S, W, G = _sweep_rows(problem, S, W, G, lam)
+        past = [*past, W] if int(S.shape[0]) == count else [W]
         if not S.shape[0]:
             break
         B = xp.take(problem.correlations, S, axis=0)
         value = objective(problem, W, G, B, lam, 1.0)
-        C = B - G @ W
+        if len(past) > _MEMORY:
+            ahead = _extrapolate(past)
+            past = [W]
+            value_ahead = objective(problem, ahead, G, B, lam, 1.0)
+            if value_ahead < value and bool(xp.all(row_norms(ahead) > 0)):
+                W, value, past = ahead, value_ahead, [ahead]
         fit = 2.0 * (value - lam * float(xp.sum(row_norms(W))))
-        if duality_gap(problem, value, fit, S, W, C, lam) <= 0.3 * tol or before - value <= eps(W) * value:
+        gap = duality_gap(problem, value, fit, S, W, B - G @ W, lam)
+        if gap <= 0.3 * tol or before - value <= eps(W) * value:
             break
         before = value
     return S, W, G
 
 
-def _zero_rows(problem: PenalizedProblem, S: Array, W: Array, G: Array, lam: float) -> tuple[Array, Array, Array]:
-    """Set to zero, one after another, every row whose minimum with the others held is zero."""
+# Iterates that an extrapolation looks back on.
+_MEMORY = 5
+
+
+def _extrapolate(past: list[Array]) -> Array:
+    """Anderson's combination of iterates: the weights, adding up to one, that make the combined step smallest."""
+    xp = namespace(past[0])
+    steps = xp.stack([xp.reshape(b - a, (-1,)) for a, b in pairwise(past)])
+    U = steps @ steps.T
+    size = float(xp.linalg.trace(U))
+    k = int(U.shape[0])
+    if not size > 0:
+        return past[-1]
+    one = xp.ones((k, 1), dtype=U.dtype, device=device(U))
+    z = solve_psd(U + 1e-10 * size * xp.eye(k, dtype=U.dtype, device=device(U)), one)[:, 0]
+    z = z / xp.sum(z)
+    total = xp.zeros_like(past[0])
+    for j in range(k):
+        total = total + z[j] * past[j + 1]
+    return total
+
+
+def _sweep_rows(problem: PenalizedProblem, S: Array, W: Array, G: Array, lam: float) -> tuple[Array, Array, Array]:
+    """Set every row, one after another, to its exact minimum with the others held; drop those that are zero there."""
     xp = namespace(W)
     C = xp.take(problem.correlations, S, axis=0) - G @ W
-    own = xp.linalg.diagonal(G)
-    dead = row_norms(C + own[:, None] * W) <= lam
-    if not bool(xp.any(dead)):
-        return S, W, G
-    alive = ~dead
-    for i in [int(j) for j in to_numpy(xp.nonzero(dead)[0])]:
-        # earlier removals have moved C, so each is looked at again
-        row = W[i, :]
-        if float(xp.sqrt(xp.sum((C[i, :] + own[i] * row) ** 2))) <= lam:
-            C = C + G[:, i][:, None] * row[None, :]
-        else:
-            alive = alive | (xp.arange(alive.shape[0], device=device(W)) == i)
-    return _keep(S, W, G, alive)
+    rows = [W[i, :] for i in range(int(S.shape[0]))]
+    for i, old in enumerate(rows):
+        own = G[i, i]
+        pull = C[i, :] + own * old
+        size = float(xp.sqrt(xp.sum(pull * pull)))
+        rows[i] = xp.zeros_like(old) if size <= lam else pull * ((1.0 - lam / size) / own)
+        C = C + G[:, i][:, None] * (old - rows[i])[None, :]
+    W = xp.stack(rows)
+    return _keep(S, W, G, row_norms(W) > 0)

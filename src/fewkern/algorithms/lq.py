@@ -1,6 +1,6 @@
 r"""kFDA_q: the majorize-minimize iteration (8) of the KFD paper, on live components only, and its path.
 
-.. math:: J(\Omega) = \tfrac12 \|Y - \tilde K \Omega\|_F^2 + \rho N \sum_i \|\Omega_i\|_2^q, \qquad 0 < q \le 2 \qquad (5)
+.. math:: J(\Omega) = \tfrac12 \|Y - \tilde K \Omega\|_F^2 + \rho N \sum_i \|\Omega_i\|_2^q, \quad 0 < q \le 2 \quad (5)
 
 With one target column this is the paper's problem; with ``C - 1`` columns (several classes) the penalty per row makes
 all of them share one support.
@@ -16,7 +16,6 @@ from typing import Any, Literal
 from fewkern.algorithms.lasso import lasso_rows
 from fewkern.algorithms.penalized import (
     PenalizedProblem,
-    indices_like,
     objective,
     penalized_problem,
     ridge_rows,
@@ -228,7 +227,7 @@ def _quadratic(problem: PenalizedProblem, S: Array) -> tuple[Array | None, Array
 def _step(
     problem: PenalizedProblem, A: Array | None, G: Array | None, S: Array, W: Array, lam: float, q: float
 ) -> Array:
-    r"""(8): :math:`\Psi (\Psi G \Psi + \rho N q I)^{-1} \Psi \tilde K' Y` with :math:`\Psi = diag |\Omega_i|^{(2-q)/2}`."""
+    r"""(8): :math:`\Psi (\Psi G \Psi + \rho N q I)^{-1} \Psi \tilde K' Y`, :math:`\Psi = diag |\Omega_i|^{(2-q)/2}`."""
     xp = namespace(W)
     psi = row_norms(W) ** ((2.0 - q) / 2)
     if G is None:
@@ -252,7 +251,7 @@ def _value(
 
 
 def _alive(problem: PenalizedProblem, S: Array, W: Array, value: float, lam: float, q: float) -> Array:
-    r"""False where :math:`|w|^{1-q} |k| (\sqrt{2J} + |k||w|) < q \rho N / 2` (spec 4.6): such a component shrinks for ever.
+    r"""False where :math:`|w|^{1-q} |k| (\sqrt{2J} + |k||w|) < q \rho N / 2`: such a component shrinks for ever.
 
     The correlation of a column with the residual of the others is at most :math:`|k|(\sqrt{2J} + |k||w|)`, and ``J``
     only falls.
@@ -288,8 +287,9 @@ def leave_one_out_scores(
     r"""Scores of every sample without itself, the support and the penalty's curvature held: ``Y - (Y - F) / (1 - h)``.
 
     ``K`` holds the columns of the support only. ``h`` is the diagonal of the one smoother
-    :math:`H = \tilde K (\tilde K'\tilde K + \rho N q B)^{-1} \tilde K'`, :math:`B = diag |\Omega_i|^{q-2}`, which serves all
-    targets. Good enough to calibrate probabilities on; never to choose the penalty, since the support has seen ``Y``.
+    :math:`H = \tilde K (\tilde K'\tilde K + \rho N q B)^{-1} \tilde K'`, :math:`B = diag |\Omega_i|^{q-2}`, which
+    serves all targets. Good enough to calibrate probabilities on; never to choose the penalty, since the support has
+    seen ``Y``.
     """
     xp = namespace(K)
     n = int(K.shape[0])

@@ -1,6 +1,7 @@
 r"""Penalised least squares on kernel columns: the problem that kFDA_q, its starts and its checks share.
 
-The objective is (5) of the KFD paper, with a penalty per *row* of coefficients so that several targets share one support:
+The objective is (5) of the KFD paper, with a penalty per *row* of coefficients, so that several targets share one
+support:
 
 .. math:: J(\Omega) = \tfrac12 \|Y - \tilde K \Omega\|_F^2 + \lambda \sum_i \|\Omega_i\|_2^q, \qquad \lambda = \rho N
 """
