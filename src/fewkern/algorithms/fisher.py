@@ -8,9 +8,9 @@ With :math:`\pi_c = N_c / N`, the class points :math:`\theta_c` satisfy :math:`\
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from fewkern.algorithms.calibration import softmax
 from fewkern.algorithms.penalized import solve_psd
@@ -21,8 +21,10 @@ __all__ = [
     "CrossValidation",
     "FisherTargets",
     "LinearModel",
+    "Link",
     "PosteriorRule",
     "cross_validate",
+    "fisher_link",
     "fisher_targets",
     "gaussian_scores",
     "least_squares_scores",
@@ -133,6 +135,69 @@ def logistic_scores(
     return V[:k, :] / targets.scale, V[k, :]
 
 
+@dataclass(frozen=True)
+class Link:
+    """Class scores as an affine map of the discriminant ``F``, and their way to probabilities.
+
+    One score for two classes (positive: the second class), one per class otherwise, so that a machine that
+    returns scores needs nothing else to predict.
+    """
+
+    weights: Array
+    """``(C - 1, 1)`` for two classes, ``(C - 1, C)`` otherwise."""
+    offset: Array
+    rule: PosteriorRule
+    total: tuple[float, float] = (0.0, 1.0)
+    """"least_squares", two classes: their values add up to ``total[0] * score + total[1]``, which priors may change."""
+
+    def probabilities(self, scores: Array) -> Array:
+        """Posterior probabilities ``(n, C)``; the largest belongs to the largest score."""
+        xp = namespace(scores)
+        if self.rule != "least_squares":
+            return softmax(scores if scores.shape[1] > 1 else xp.concat([-scores, scores], axis=1) / 2)
+        if scores.shape[1] == 1:
+            total = self.total[0] * scores + self.total[1]
+            scores = xp.concat([total - scores, total + scores], axis=1) / 2
+        shares = xp.maximum(scores, xp.zeros_like(scores))
+        return shares / xp.sum(shares, axis=1, keepdims=True)
+
+
+def fisher_link(
+    rule: PosteriorRule,
+    held_out: Array,
+    codes: Array,
+    targets: FisherTargets,
+    weights: Array,
+    priors: Array | None = None,
+) -> Link:
+    r"""Decision scores and probabilities from the leave-one-out discriminant ``held_out``.
+
+    ================ =====================================================================================
+    rule             posterior
+    ================ =====================================================================================
+    "least_squares"  :math:`\pi_c (1 + \theta_c^T f / s)`; the paper's midpoint threshold, shrunk probabilities
+    "gaussian"       Gaussian classes with a common covariance: the threshold that is best for such scores
+    "logistic"       multinomial logistic regression on the scores
+    ================ =====================================================================================
+
+    With other ``priors`` :math:`\pi'` the posteriors are proportional to :math:`\pi'_c p_c / \pi_c`.
+    """
+    xp = namespace(held_out)
+    if rule == "least_squares":
+        M, c = least_squares_scores(targets)
+    else:
+        M, c = (gaussian_scores if rule == "gaussian" else logistic_scores)(held_out, codes, targets, weights)
+    if priors is not None:
+        ratio = priors / targets.priors
+        M, c = (M * ratio[None, :], c * ratio) if rule == "least_squares" else (M, c + xp.log(ratio))
+    if int(c.shape[0]) > 2:
+        return Link(M, c, rule)
+    slope, level = float(M[0, 1] - M[0, 0]), float(c[1] - c[0])
+    share = float(M[0, 1] + M[0, 0]) / slope if slope else 0.0
+    total = (share, float(c[0] + c[1]) - share * level)
+    return Link(M[:, 1:] - M[:, :1], c[1:] - c[:1], rule, total)
+
+
 def _logistic_hessian(Z: Array, P: Array, w: Array) -> Array:
     """Second derivatives, classes outermost: blocks ``Z' diag(w p_a (1[a = b] - p_b)) Z``."""
     xp = namespace(Z)
@@ -199,7 +264,7 @@ class CrossValidation:
         return least[2], least[3]
 
 
-Path = Callable[[Array, Array, Array], Sequence[LinearModel]]
+Path = Callable[[Array, Array, Array], Iterable[LinearModel]]
 
 
 def cross_validate(
@@ -210,6 +275,7 @@ def cross_validate(
     folds: Sequence[Sequence[int]],
     path: Path,
     owners: Array | None,
+    step: Callable[[int], None] | None = None,
 ) -> CrossValidation:
     """Errors of a whole path of machines for several kernels, on folds of the training samples.
 
@@ -220,42 +286,70 @@ def cross_validate(
     codes, weights : arrays of shape (n,)
     folds : sequence of lists of rows
     path : callable
-        ``path(K, Y, weights)`` gives the machines, always the same number of them.
+        ``path(K, Y, weights)`` gives the machines one after another, from the sparsest on. A path is left once it has
+        become larger and clearly worse than its best machine.
     owners : array of shape (n,) or None
         Candidate column that belongs to every sample: a fold then uses only columns of samples that it trains
         on. None when the columns were chosen without the labels, and all folds may use them.
+    step : callable or None
+        Called with the number of kernels done.
 
     Notes
     -----
     The rule is the midpoint rule of the paper. The closed-form leave-one-out is no substitute here: the support was
     chosen with the labels, and it picks nearly dense machines.
     """
-    xp = namespace(weights)
     n = int(weights.shape[0])
     errors, sizes = [], []
-    total = float(xp.sum(weights))
     for matrix in matrices:
         K = matrix()
-        wrong: list[float] = []
+        parts = [_Fold(K, codes, n_classes, weights, fold, path, owners) for fold in folds]
+        error: list[float] = []
         size: list[float] = []
-        for fold in folds:
-            held = set(fold)
-            train = asarray_like([i for i in range(n) if i not in held], codes, dtype=xp.int64)
-            test = asarray_like(list(fold), codes, dtype=xp.int64)
-            K_train, K_test = take_rows(K, train), take_rows(K, test)
-            if owners is not None:
-                columns = asarray_like(sorted({int(j) for j in to_numpy(take_rows(owners, train))}), codes)
-                K_train, K_test = xp.take(K_train, columns, axis=1), xp.take(K_test, columns, axis=1)
-            w, own = take_rows(weights, train), take_rows(codes, train)
-            targets = fisher_targets(own, n_classes, w)
-            M, c = least_squares_scores(targets)
-            models = path(K_train, targets.rows(own), w)
-            wrong, size = wrong or [0.0] * len(models), size or [0.0] * len(models)
-            for j, model in enumerate(models):
-                F = xp.take(K_test, model.support, axis=1) @ model.coef + model.offset[None, :]
-                miss = xp.argmax(F @ M + c[None, :], axis=1) != take_rows(codes, test)
-                wrong[j] += float(xp.sum(xp.astype(miss, weights.dtype) * take_rows(weights, test))) / total
-                size[j] += int(model.support.shape[0]) / len(folds)
-        errors.append(tuple(wrong))
+        for models in zip(*(part.models for part in parts)):
+            error.append(sum(part.wrong(model) for part, model in zip(parts, models)))
+            size.append(sum(int(model.support.shape[0]) for model in models) / len(folds))
+            if _hopeless(error, size, n):
+                break
+        errors.append(tuple(error))
         sizes.append(tuple(size))
+        if step is not None:
+            step(len(errors))
     return CrossValidation(tuple(errors), tuple(sizes), n)
+
+
+def _hopeless(error: list[float], size: list[float], n: int) -> bool:
+    """Whether the last two machines are larger than the best so far and two standard errors worse."""
+    least = min(error)
+    bound = least + 2 * math.sqrt(least * (1 - least) / n) + 1 / n
+    return len(error) > 2 and all(error[-i] > bound and size[-i] > size[error.index(least)] for i in (1, 2))
+
+
+class _Fold:
+    """The machines trained without one fold, made as they are asked for, and their errors on it."""
+
+    def __init__(
+        self, K: Array, codes: Array, n_classes: int, weights: Array, fold: Sequence[int], path: Path, owners: Any
+    ) -> None:
+        xp = namespace(weights)
+        held = set(fold)
+        train = asarray_like([i for i in range(int(weights.shape[0])) if i not in held], codes, dtype=xp.int64)
+        test = asarray_like(list(fold), codes, dtype=xp.int64)
+        K_train, self.K = take_rows(K, train), take_rows(K, test)
+        if owners is not None:
+            columns = asarray_like(sorted({int(j) for j in to_numpy(take_rows(owners, train))}), codes, dtype=xp.int64)
+            K_train, self.K = xp.take(K_train, columns, axis=1), xp.take(self.K, columns, axis=1)
+        w, own = take_rows(weights, train), take_rows(codes, train)
+        targets = fisher_targets(own, n_classes, w)
+        self.scores = least_squares_scores(targets)
+        self.codes = take_rows(codes, test)
+        self.share = take_rows(weights, test) / xp.sum(weights)
+        self.models = path(K_train, targets.rows(own), w)
+
+    def wrong(self, model: LinearModel) -> float:
+        """Share of all weight that lies in this fold and is misclassified."""
+        xp = namespace(self.K)
+        M, c = self.scores
+        F = xp.take(self.K, model.support, axis=1) @ model.coef + model.offset[None, :]
+        miss = xp.argmax(F @ M + c[None, :], axis=1) != self.codes
+        return float(xp.sum(xp.astype(miss, self.share.dtype) * self.share))

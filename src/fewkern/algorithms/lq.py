@@ -9,7 +9,7 @@ all of them share one support.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -24,7 +24,7 @@ from fewkern.algorithms.penalized import (
 )
 from fewkern.backend.namespace import Array, asarray_like, device, eps, namespace
 
-__all__ = ["LqFit", "Start", "leave_one_out_scores", "lq_fit", "lq_path", "max_penalty"]
+__all__ = ["LqFit", "Start", "leave_one_out_scores", "lq_fit", "lq_path", "max_penalty", "walk_path"]
 
 Start = Literal["auto", "lasso", "ridge"]
 
@@ -132,11 +132,24 @@ def lq_path(
     absorbing there, and a start from a neighbouring solution ends far above the cold start.
     """
     problem = penalized_problem(K, Y, weights=weights, penalize_bias=penalize_bias, gram=gram)
-    fits: dict[int, LqFit] = {}
-    warm = None
-    for i in sorted(range(len(penalties)), key=lambda i: -penalties[i]):
-        fits[i], warm = _fit(problem, penalties[i], q, start, tol, max_iter, warm)
+    order = sorted(range(len(penalties)), key=lambda i: -penalties[i])
+    fits = dict(zip(order, walk_path(problem, [penalties[i] for i in order], q, start, tol, max_iter)))
     return tuple(fits[i] for i in range(len(penalties)))
+
+
+def walk_path(
+    problem: PenalizedProblem,
+    penalties: Sequence[float],
+    q: float,
+    start: Start = "auto",
+    tol: float | None = None,
+    max_iter: int = 1000,
+) -> Iterator[LqFit]:
+    """The fits of a path, one after another as they are asked for; ``penalties`` must fall."""
+    warm = None
+    for penalty in penalties:
+        fit, warm = _fit(problem, penalty, q, start, tol, max_iter, warm)
+        yield fit
 
 
 def _fit(
