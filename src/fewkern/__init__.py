@@ -6,6 +6,7 @@ from fewkern.core.basis import KernelBasis
 from fewkern.core.expansion import KernelExpansion
 from fewkern.models.components import FeatureVectorPCA
 from fewkern.models.discriminant import FeatureVectorDiscriminant
+from fewkern.models.fisher import ForwardKernelFisher, KernelFisher, SparseKernelFisher
 from fewkern.models.regression import FeatureVectorClassifier, FeatureVectorRegressor
 from fewkern.models.vectors import FeatureVectorSelector
 
@@ -15,8 +16,11 @@ __all__ = [
     "FeatureVectorPCA",
     "FeatureVectorRegressor",
     "FeatureVectorSelector",
+    "ForwardKernelFisher",
     "KernelBasis",
     "KernelExpansion",
+    "KernelFisher",
+    "SparseKernelFisher",
     "__version__",
     "kernels",
 ]

@@ -20,6 +20,7 @@ from fewkern.backend.namespace import Array, asarray_like, device, namespace, ta
 __all__ = [
     "CrossValidation",
     "FisherTargets",
+    "Fold",
     "LinearModel",
     "Link",
     "PosteriorRule",
@@ -33,6 +34,8 @@ __all__ = [
 ]
 
 PosteriorRule = Literal["gaussian", "logistic", "least_squares"]
+# Rows to train on, and rows held out.
+Fold = tuple[Sequence[int], Sequence[int]]
 
 
 @dataclass(frozen=True)
@@ -86,7 +89,10 @@ def gaussian_scores(F: Array, codes: Array, targets: FisherTargets, weights: Arr
     mass = class_sums(weights[:, None], codes, C)
     means = class_sums(F * weights[:, None], codes, C) / mass
     D = F - take_rows(means, codes)
-    S = (D * weights[:, None]).T @ D / xp.sum(weights)
+    # Paper: none. We: every class counts alike in the covariance, because a heavy class, whose scores the fit has
+    # pressed together, would otherwise make the scores of all classes look certain.
+    share = weights / take_rows(mass, codes)[:, 0] / C
+    S = (D * share[:, None]).T @ D
     # A class that the machine fits exactly has no spread; a millionth of the targets' own scale keeps S invertible.
     k = int(S.shape[0])
     floor = 1e-6 * (float(xp.linalg.trace(S)) / k + targets.scale**2)
@@ -209,8 +215,8 @@ def _logistic_hessian(Z: Array, P: Array, w: Array) -> Array:
     return xp.concat(rows, axis=0)
 
 
-def stratified_folds(codes: Array, n_classes: int, n_folds: int) -> list[list[int]]:
-    """Rows of every fold: the samples of each class are dealt in turn, so nothing is random.
+def stratified_folds(codes: Array, n_classes: int, n_folds: int) -> list[Fold]:
+    """Training and held-out rows of every fold: the samples of each class are dealt in turn, so nothing is random.
 
     At most as many folds as the smallest class has samples; an empty list if that leaves fewer than two.
     """
@@ -227,7 +233,7 @@ def stratified_folds(codes: Array, n_classes: int, n_folds: int) -> list[list[in
     for i, c in enumerate(labels):
         folds[turn[c] % n_folds].append(i)
         turn[c] += 1
-    return folds
+    return [(sorted(set(range(len(labels))).difference(fold)), fold) for fold in folds]
 
 
 @dataclass(frozen=True)
@@ -272,7 +278,7 @@ def cross_validate(
     codes: Array,
     n_classes: int,
     weights: Array,
-    folds: Sequence[Sequence[int]],
+    folds: Sequence[Fold],
     path: Path,
     owners: Array | None,
     step: Callable[[int], None] | None = None,
@@ -284,7 +290,7 @@ def cross_validate(
     matrices : sequence of callables
         Each returns the kernel columns ``(n, m)`` of one kernel; called once, and forgotten before the next.
     codes, weights : arrays of shape (n,)
-    folds : sequence of lists of rows
+    folds : sequence of (training rows, held-out rows)
     path : callable
         ``path(K, Y, weights)`` gives the machines one after another, from the sparsest on. A path is left once it has
         become larger and clearly worse than its best machine.
@@ -329,12 +335,10 @@ class _Fold:
     """The machines trained without one fold, made as they are asked for, and their errors on it."""
 
     def __init__(
-        self, K: Array, codes: Array, n_classes: int, weights: Array, fold: Sequence[int], path: Path, owners: Any
+        self, K: Array, codes: Array, n_classes: int, weights: Array, fold: Fold, path: Path, owners: Any
     ) -> None:
         xp = namespace(weights)
-        held = set(fold)
-        train = asarray_like([i for i in range(int(weights.shape[0])) if i not in held], codes, dtype=xp.int64)
-        test = asarray_like(list(fold), codes, dtype=xp.int64)
+        train, test = (asarray_like(list(rows), codes, dtype=xp.int64) for rows in fold)
         K_train, self.K = take_rows(K, train), take_rows(K, test)
         if owners is not None:
             columns = asarray_like(sorted({int(j) for j in to_numpy(take_rows(owners, train))}), codes, dtype=xp.int64)

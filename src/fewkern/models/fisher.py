@@ -8,7 +8,6 @@ from itertools import pairwise
 from numbers import Integral, Real
 from typing import Any
 
-from fewkern.backend.validation import Interval, StrOptions, fit_context
 from sklearn.exceptions import ConvergenceWarning
 
 from fewkern.algorithms.fisher import LinearModel
@@ -16,6 +15,7 @@ from fewkern.algorithms.forward import ForwardPath, forward_columns
 from fewkern.algorithms.lq import LqFit, leave_one_out_scores, lq_fit, walk_path
 from fewkern.algorithms.penalized import penalized_problem
 from fewkern.backend.namespace import Array, namespace
+from fewkern.backend.validation import Interval, StrOptions, fit_context
 from fewkern.models.fisher_base import FISHER_CONSTRAINTS, FisherClassifier, Fitted
 
 __all__ = ["ForwardKernelFisher", "KernelFisher", "SparseKernelFisher"]
@@ -27,7 +27,38 @@ DEFAULT_PENALTY = 3
 FORWARD_LIMIT = 100
 
 
-class SparseKernelFisher(FisherClassifier):
+class LqFisher(FisherClassifier):
+    """Base of the discriminants that minimise (5)."""
+
+    penalty: Any
+
+    def _lq(self) -> dict[str, Any]:
+        """Settings of the solver."""
+        raise NotImplementedError
+
+    def _settings(self, scale: float) -> tuple[float, ...]:
+        if self.penalty != "auto":
+            return (float(self.penalty),)
+        # a kernel a times as large gives the same function at a penalty a^q times as large
+        return tuple(p * scale ** self._lq()["q"] for p in PENALTIES)
+
+    def _default_setting(self) -> int:
+        return DEFAULT_PENALTY
+
+    def _path(self, K: Array, Y: Array, weights: Array, settings: tuple[float, ...]) -> Iterable[LinearModel]:
+        options = self._lq()
+        problem = penalized_problem(K, Y, weights=weights, penalize_bias=options.pop("penalize_bias"))
+        fits = walk_path(problem, settings, **options)
+        return (LinearModel(fit.support, fit.coef, fit.offset) for fit in fits)
+
+    def _machine(self, K: Array, Y: Array, weights: Array, setting: float) -> Fitted:
+        fit = lq_fit(K, Y, penalty=setting, weights=weights, **self._lq())
+        chosen = namespace(K).take(K, fit.support, axis=1)
+        held_out = leave_one_out_scores(chosen, Y, fit, weights=weights, penalize_bias=self._lq()["penalize_bias"])
+        return Fitted(LinearModel(fit.support, fit.coef, fit.offset), held_out, fit.objectives, fit.status)
+
+
+class SparseKernelFisher(LqFisher):
     r"""Kernel Fisher discriminant with a penalty that keeps few samples (kFDA_q), for two classes and many.
 
     .. math:: \min_\Omega \tfrac12 \|Y - [1\; K]\,\Omega\|_F^2 + \rho N \sum_i \|\Omega_i\|_2^q \qquad (5)
@@ -64,8 +95,9 @@ class SparseKernelFisher(FisherClassifier):
     priors : array of shape (n_classes,) or None, default None
         Class probabilities where the model is used, if they are not those of the training samples.
     class_weight : dict, "balanced" or None, default None
-    cv : int, default 5
-        Folds (at most as many as the smallest class has samples).
+    cv : int, splitter or iterable of splits, default 5
+        A number deals the samples of every class in turn to so many folds (at most as many as the smallest
+        class has samples), so nothing is random.
     tol : float or None, default None
         Relative change of the objective that ends the iteration (1e-8), for ``q = 1`` the relative duality gap (1e-7).
     max_iter : int, default 1000
@@ -146,7 +178,7 @@ class SparseKernelFisher(FisherClassifier):
         start: str = "auto",
         priors: Any = None,
         class_weight: Any = None,
-        cv: int = 5,
+        cv: Any = 5,
         tol: float | None = None,
         max_iter: int = 1000,
         random_state: Any = 0,
@@ -190,42 +222,12 @@ class SparseKernelFisher(FisherClassifier):
             )
         return self
 
-    def _settings(self, scale: float) -> tuple[float, ...]:
-        if self.penalty != "auto":
-            return (float(self.penalty),)
-        # a kernel a times as large gives the same function at a penalty a^q times as large
-        return tuple(p * scale**self.q for p in PENALTIES)
-
-    def _default_setting(self) -> int:
-        return DEFAULT_PENALTY
-
-    def _path(self, K: Array, Y: Array, weights: Array, settings: tuple[float, ...]) -> Iterable[LinearModel]:
-        problem = penalized_problem(K, Y, weights=weights, penalize_bias=self.penalize_bias)
-        fits = walk_path(problem, settings, self.q, self.start, self.tol, self.max_iter)  # type: ignore[arg-type]
-        return (LinearModel(fit.support, fit.coef, fit.offset) for fit in fits)
-
-    def _machine(self, K: Array, Y: Array, weights: Array, setting: float) -> Fitted:
-        fit = lq_fit(
-            K,
-            Y,
-            penalty=setting,
-            q=self.q,
-            weights=weights,
-            penalize_bias=self.penalize_bias,
-            start=self.start,
-            tol=self.tol,
-            max_iter=self.max_iter,
-        )
-        return _fitted(K, Y, weights, fit, self.penalize_bias)
+    def _lq(self) -> dict[str, Any]:
+        names = ("q", "penalize_bias", "start", "tol", "max_iter")
+        return {name: getattr(self, name) for name in names}
 
 
-def _fitted(K: Array, Y: Array, weights: Array, fit: LqFit, penalize_bias: bool) -> Fitted:
-    chosen = namespace(K).take(K, fit.support, axis=1)
-    held_out = leave_one_out_scores(chosen, Y, fit, weights=weights, penalize_bias=penalize_bias)
-    return Fitted(LinearModel(fit.support, fit.coef, fit.offset), held_out, fit.objectives, fit.status)
-
-
-class KernelFisher(SparseKernelFisher):
+class KernelFisher(LqFisher):
     r"""Plain kernel Fisher discriminant: a ridge penalty, every sample kept. A comparator, not a recommendation.
 
     .. math:: \min_{b, \alpha} \tfrac12 \|Y - b - K\alpha\|_F^2 + \rho N \|\alpha\|_F^2
@@ -271,14 +273,9 @@ class KernelFisher(SparseKernelFisher):
             "verbose",
         )
     }
-    # what SparseKernelFisher reads, fixed
-    q = 2.0
+    # nothing to prefer, and no budget: every sample is kept
     prefer = "accurate"
     max_vectors = None
-    penalize_bias = False
-    start = "ridge"
-    tol = None
-    max_iter = 1
 
     def __init__(
         self,
@@ -289,7 +286,7 @@ class KernelFisher(SparseKernelFisher):
         posterior: str = "gaussian",
         priors: Any = None,
         class_weight: Any = None,
-        cv: int = 5,
+        cv: Any = 5,
         random_state: Any = 0,
         verbose: Any = False,
     ) -> None:
@@ -302,6 +299,24 @@ class KernelFisher(SparseKernelFisher):
         self.cv = cv
         self.random_state = random_state
         self.verbose = verbose
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> KernelFisher:
+        """Fit.
+
+        Parameters
+        ----------
+        X : array, data frame or sparse matrix of shape (n_samples, n_features)
+        y : array of shape (n_samples,)
+            Labels of two or more classes.
+        sample_weight : array of shape (n_samples,) or None
+        """
+        self.penalty_ = self._fit(X, y, sample_weight)
+        self.objective_ = self.trace_.objectives[-1]
+        return self
+
+    def _lq(self) -> dict[str, Any]:
+        return {"q": 2.0, "penalize_bias": False, "start": "ridge", "tol": None, "max_iter": 1}
 
 
 class ForwardKernelFisher(FisherClassifier):
@@ -372,7 +387,7 @@ class ForwardKernelFisher(FisherClassifier):
         posterior: str = "gaussian",
         priors: Any = None,
         class_weight: Any = None,
-        cv: int = 5,
+        cv: Any = 5,
         random_state: Any = 0,
         verbose: Any = False,
     ) -> None:

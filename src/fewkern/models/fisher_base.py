@@ -7,7 +7,23 @@ from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
 
+from sklearn.base import ClassifierMixin
+from sklearn.model_selection import check_cv
+from sklearn.utils.validation import check_is_fitted
+
+from fewkern.algorithms.fisher import (
+    CrossValidation,
+    FisherTargets,
+    Fold,
+    LinearModel,
+    cross_validate,
+    fisher_link,
+    fisher_targets,
+    stratified_folds,
+)
 from fewkern.algorithms.pivots import select_vectors
+from fewkern.backend.distinct import distinct_rows
+from fewkern.backend.namespace import Array, asarray_like, device, float_dtype, namespace, take_rows, to_numpy
 from fewkern.backend.progress import progress
 from fewkern.backend.validation import (
     Interval,
@@ -18,26 +34,12 @@ from fewkern.backend.validation import (
     random_generator,
     validate_weights,
 )
-from fewkern.models.base import KernelEstimator
-from fewkern.models.regression import FeatureVectorClassifier, _width_grid, class_values, indicators
-from fewkern.models.vectors import KERNEL_CONSTRAINT
-from sklearn.base import ClassifierMixin
-from sklearn.utils.validation import check_is_fitted
-
-from fewkern.algorithms.fisher import (
-    CrossValidation,
-    FisherTargets,
-    LinearModel,
-    cross_validate,
-    fisher_link,
-    fisher_targets,
-    stratified_folds,
-)
-from fewkern.backend.distinct import distinct_rows
-from fewkern.backend.namespace import Array, asarray_like, device, float_dtype, namespace, take_rows, to_numpy
 from fewkern.core.expansion import KernelExpansion
 from fewkern.core.gram import Gram
 from fewkern.core.kernels import Kernel, as_kernel
+from fewkern.models.base import KernelEstimator
+from fewkern.models.regression import FeatureVectorClassifier, _width_grid, class_values, indicators
+from fewkern.models.vectors import KERNEL_CONSTRAINT
 
 __all__ = ["FISHER_CONSTRAINTS", "FisherClassifier", "FisherTrace", "Fitted"]
 
@@ -54,7 +56,7 @@ FISHER_CONSTRAINTS: dict[str, list[Any]] = {
     "posterior": [StrOptions({"gaussian", "logistic", "least_squares"})],
     "priors": [None, "array-like"],
     "class_weight": [dict, StrOptions({"balanced"}), None],
-    "cv": [Interval(Integral, 2, None, closed="left")],
+    "cv": [Interval(Integral, 2, None, closed="left"), "cv_object"],
     "random_state": [None, Integral, object],
     "verbose": ["verbose"],
 }
@@ -94,6 +96,7 @@ class _Task:
     """Samples of positive weight, and the whole of ``X``, to which the numbers of the candidates refer."""
 
     X: Array
+    all_codes: Array
     rows: Array
     samples: Array
     codes: Array
@@ -115,7 +118,7 @@ class _Task:
             kept += rng.permutation(own)[: max(2, round(len(own) * limit / n))].tolist()
         part = asarray_like(sorted(kept), self.codes, dtype=namespace(self.codes).int64)
         take = [take_rows(a, part) for a in (self.rows, self.samples, self.codes, self.weights)]
-        return _Task(self.X, take[0], take[1], take[2], take[3], self.n_classes)
+        return _Task(self.X, self.all_codes, take[0], take[1], take[2], take[3], self.n_classes)
 
 
 class FisherClassifier(ClassifierMixin, KernelEstimator):
@@ -127,7 +130,7 @@ class FisherClassifier(ClassifierMixin, KernelEstimator):
     posterior: Any
     priors: Any
     class_weight: Any
-    cv: int
+    cv: Any
     random_state: Any
     verbose: Any
 
@@ -157,7 +160,7 @@ class FisherClassifier(ClassifierMixin, KernelEstimator):
         K = task.columns(kernel, candidates)
         fitted = self._machine(K, targets.rows(task.codes), task.weights, setting)
         self._keep(task, kernel, candidates, fitted, targets, priors)
-        self.trace_ = FisherTrace(*trace, objectives=fitted.objectives, status=fitted.status)
+        self.trace_ = FisherTrace(**trace, objectives=fitted.objectives, status=fitted.status)
         self.n_iter_ = max(1, len(fitted.objectives))
         return setting
 
@@ -175,8 +178,9 @@ class FisherClassifier(ClassifierMixin, KernelEstimator):
                 "its samples or raise their weight."
             )
         if int(rows.shape[0]) == int(codes.shape[0]):
-            return _Task(X, rows, X, codes, weights, n_classes)
-        return _Task(X, rows, take_rows(X, rows), take_rows(codes, rows), take_rows(weights, rows), n_classes)
+            return _Task(X, codes, rows, X, codes, weights, n_classes)
+        positive = [take_rows(a, rows) for a in (X, codes, weights)]
+        return _Task(X, codes, rows, positive[0], positive[1], positive[2], n_classes)
 
     def _validated_priors(self, task: _Task) -> Array | None:
         if self.priors is None:
@@ -210,7 +214,7 @@ class FisherClassifier(ClassifierMixin, KernelEstimator):
         """Largest number of candidates, None for the rule by the number of samples."""
         return None if self.max_vectors is None else int(self.max_vectors)
 
-    def _choose(self, task: _Task) -> tuple[Kernel, Array, float, tuple[Any, ...]]:
+    def _choose(self, task: _Task) -> tuple[Kernel, Array, float, dict[str, Any]]:
         """Kernel, candidates and setting; with what led there."""
         rng = random_generator(self.random_state)
         seed = int(rng.integers(2**31))
@@ -219,12 +223,13 @@ class FisherClassifier(ClassifierMixin, KernelEstimator):
             kernels = [self._width_by_leave_one_out(task, seed)]
         diag = kernels[0].diag(task.X)
         settings = self._settings(float(namespace(diag).mean(diag)))
-        widths = tuple(float(k.width) for k in kernels if isinstance(getattr(k, "width", None), (int, float)))
+        given = [getattr(k, "width", None) for k in kernels]
+        widths = tuple(float(width) for width in given if isinstance(width, (int, float)))
         pools = {0: self._candidates(task, kernels[0], seed)}
-        folds = []
+        folds: list[Fold] = []
         if len(kernels) * len(settings) > 1:
-            part = task.some(SEARCH_ROWS, rng)
-            folds = stratified_folds(part.codes, task.n_classes, self.cv)
+            part = task.some(SEARCH_ROWS, rng) if isinstance(self.cv, Integral) else task
+            folds = self._folds(part)
         if not folds:
             chosen = (len(kernels) // 2, self._default_setting() if len(settings) > 1 else 0)
             found = CrossValidation((), (), 1)
@@ -233,7 +238,18 @@ class FisherClassifier(ClassifierMixin, KernelEstimator):
             chosen = found.best(self.prefer)
         kernel = kernels[chosen[0]]
         candidates = pools.get(chosen[0]) or self._candidates(task, kernel, seed)
-        return kernel, candidates[0], settings[chosen[1]], (widths, settings, found.errors, found.sizes, chosen)
+        trace = {"widths": widths, "settings": settings, "errors": found.errors, "sizes": found.sizes, "chosen": chosen}
+        return kernel, candidates[0], settings[chosen[1]], trace
+
+    def _folds(self, task: _Task) -> list[Fold]:
+        if isinstance(self.cv, Integral):
+            return stratified_folds(task.codes, task.n_classes, int(self.cv))
+        place = {int(row): i for i, row in enumerate(to_numpy(task.rows))}
+        labels = to_numpy(task.all_codes)
+        splits = check_cv(self.cv, labels, classifier=True).split(labels, labels)
+        return [
+            ([place[i] for i in train if i in place], [place[i] for i in test if i in place]) for train, test in splits
+        ]
 
     def _cross_validate(
         self,
@@ -241,7 +257,7 @@ class FisherClassifier(ClassifierMixin, KernelEstimator):
         part: _Task,
         kernels: list[Kernel],
         settings: tuple[float, ...],
-        folds: list[list[int]],
+        folds: list[Fold],
         pools: dict[int, Any],
         seed: int,
     ) -> CrossValidation:
@@ -307,7 +323,8 @@ class FisherClassifier(ClassifierMixin, KernelEstimator):
 
     def predict_proba(self, X: Any) -> Array:
         """Probability of every class, shape ``(n_samples, n_classes)``; the largest is that of the predicted class."""
-        return self.link_.probabilities(self._values(X))
+        values = self._values(X)
+        return self.link_.probabilities(values)
 
     def _values(self, X: Any) -> Array:
         check_is_fitted(self)
