@@ -7,6 +7,7 @@ from fewkern.core.expansion import KernelExpansion
 from fewkern.models.components import FeatureVectorPCA
 from fewkern.models.discriminant import FeatureVectorDiscriminant
 from fewkern.models.fisher import ForwardKernelFisher, KernelFisher, SparseKernelFisher
+from fewkern.models.fisher_path import FisherPath, fisher_path
 from fewkern.models.regression import FeatureVectorClassifier, FeatureVectorRegressor
 from fewkern.models.vectors import FeatureVectorSelector
 
@@ -16,11 +17,13 @@ __all__ = [
     "FeatureVectorPCA",
     "FeatureVectorRegressor",
     "FeatureVectorSelector",
+    "FisherPath",
     "ForwardKernelFisher",
     "KernelBasis",
     "KernelExpansion",
     "KernelFisher",
     "SparseKernelFisher",
     "__version__",
+    "fisher_path",
     "kernels",
 ]

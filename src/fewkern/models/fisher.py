@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from fewkern.algorithms.fisher import LinearModel
 from fewkern.algorithms.forward import ForwardPath, forward_columns
-from fewkern.algorithms.lq import LqFit, leave_one_out_scores, lq_fit, walk_path
+from fewkern.algorithms.lq import leave_one_out_scores, lq_fit, walk_path
 from fewkern.algorithms.penalized import penalized_problem
 from fewkern.backend.namespace import Array, namespace
 from fewkern.backend.validation import Interval, StrOptions, fit_context
@@ -36,11 +36,12 @@ class LqFisher(FisherClassifier):
         """Settings of the solver."""
         raise NotImplementedError
 
-    def _settings(self, scale: float) -> tuple[float, ...]:
+    def _settings(self, scale: float, stretch: float) -> tuple[float, ...]:
         if self.penalty != "auto":
             return (float(self.penalty),)
-        # a kernel a times as large gives the same function at a penalty a^q times as large
-        return tuple(p * scale ** self._lq()["q"] for p in PENALTIES)
+        # a kernel a times as large gives the same function at a penalty a^q times as large, targets at a^(2 - q)
+        q = self._lq()["q"]
+        return tuple(p * scale**q * stretch ** (2 - q) for p in PENALTIES)
 
     def _default_setting(self) -> int:
         return DEFAULT_PENALTY
@@ -85,9 +86,10 @@ class SparseKernelFisher(LqFisher):
     width_by : {"leave_one_out", "cross_validation"}, default "leave_one_out"
         How a width is chosen: by the closed-form leave-one-out of :class:`FeatureVectorClassifier` (cheap), or
         together with the penalty.
-    posterior : {"gaussian", "logistic", "least_squares"}, default "gaussian"
-        Decision and probabilities. "gaussian" and "logistic" are fitted to leave-one-out scores; "least_squares" has
-        the paper's threshold, the midpoint of the targets :math:`\tfrac N2(1/N_1 - 1/N_2)`.
+    posterior : {"logistic", "gaussian", "least_squares"}, default "logistic"
+        Decision and probabilities. "logistic" (regression) and "gaussian" (classes of common covariance) are fitted to
+        leave-one-out scores; "least_squares" has the paper's threshold, the midpoint of the targets
+        :math:`\tfrac N2(1/N_1 - 1/N_2)`, and is used wherever a class has fewer than five samples.
     penalize_bias : bool, default False
         True is the paper: the bias is penalised like a sample.
     start : {"auto", "lasso", "ridge"}, default "auto"
@@ -173,7 +175,7 @@ class SparseKernelFisher(LqFisher):
         prefer: str = "accurate",
         max_vectors: int | None = None,
         width_by: str = "leave_one_out",
-        posterior: str = "gaussian",
+        posterior: str = "logistic",
         penalize_bias: bool = False,
         start: str = "auto",
         priors: Any = None,
@@ -283,7 +285,7 @@ class KernelFisher(LqFisher):
         kernel: Any = "gaussian",
         penalty: Any = "auto",
         width_by: str = "leave_one_out",
-        posterior: str = "gaussian",
+        posterior: str = "logistic",
         priors: Any = None,
         class_weight: Any = None,
         cv: Any = 5,
@@ -384,7 +386,7 @@ class ForwardKernelFisher(FisherClassifier):
         min_residual: float = 0.0,
         prefer: str = "accurate",
         width_by: str = "leave_one_out",
-        posterior: str = "gaussian",
+        posterior: str = "logistic",
         priors: Any = None,
         class_weight: Any = None,
         cv: Any = 5,
@@ -420,7 +422,7 @@ class ForwardKernelFisher(FisherClassifier):
         self.ratios_ = tuple(before - after for before, after in pairwise(left))
         return self
 
-    def _settings(self, scale: float) -> tuple[float, ...]:
+    def _settings(self, scale: float, stretch: float) -> tuple[float, ...]:
         if self.n_vectors != "auto":
             return (int(self.n_vectors),)
         return tuple(range(1, (self.max_vectors or FORWARD_LIMIT) + 1))

@@ -45,6 +45,8 @@ __all__ = ["FISHER_CONSTRAINTS", "FisherClassifier", "FisherTrace", "Fitted"]
 
 # Up to so many distinct samples all are candidates; above, so many of them, chosen by the gain rule of FVS.
 ALL_CANDIDATES, BASIS_CANDIDATES = 3000, 500
+# Classes with fewer samples leave nothing to calibrate on: the midpoint rule is used.
+CALIBRATION_SAMPLES = 5
 # Settings are searched on at most this many samples.
 SEARCH_ROWS = 10_000
 
@@ -134,8 +136,12 @@ class FisherClassifier(ClassifierMixin, KernelEstimator):
     random_state: Any
     verbose: Any
 
-    def _settings(self, scale: float) -> tuple[float, ...]:
-        """Settings to compare, the sparsest machine first; ``scale`` is the mean of ``k(x, x)``."""
+    def _settings(self, scale: float, stretch: float) -> tuple[float, ...]:
+        """Settings to compare, the sparsest machine first.
+
+        ``scale`` is the mean of ``k(x, x)``, ``stretch`` how much longer the targets are than with equal
+        classes.
+        """
         raise NotImplementedError
 
     def _default_setting(self) -> int:
@@ -166,7 +172,7 @@ class FisherClassifier(ClassifierMixin, KernelEstimator):
 
     def _task(self, X: Array, codes: Array, weights: Array | None) -> _Task:
         xp = namespace(codes)
-        n_classes = len(self.classes_)
+        n_classes = int(self.classes_.shape[0])
         if weights is None:
             weights = xp.ones(codes.shape, dtype=float_dtype(X), device=device(codes))
         rows = xp.nonzero(weights > 0)[0]
@@ -222,7 +228,8 @@ class FisherClassifier(ClassifierMixin, KernelEstimator):
         if len(kernels) > 1 and self.width_by == "leave_one_out":
             kernels = [self._width_by_leave_one_out(task, seed)]
         diag = kernels[0].diag(task.X)
-        settings = self._settings(float(namespace(diag).mean(diag)))
+        stretch = fisher_targets(task.codes, task.n_classes, task.weights).scale / task.n_classes
+        settings = self._settings(float(namespace(diag).mean(diag)), stretch)
         given = [getattr(k, "width", None) for k in kernels]
         widths = tuple(float(width) for width in given if isinstance(width, (int, float)))
         pools = {0: self._candidates(task, kernels[0], seed)}
@@ -299,7 +306,9 @@ class FisherClassifier(ClassifierMixin, KernelEstimator):
         targets: FisherTargets,
         priors: Array | None,
     ) -> None:
-        link = fisher_link(self.posterior, fitted.held_out, task.codes, targets, task.weights, priors)
+        counts = [int(namespace(task.codes).sum(task.codes == c)) for c in range(task.n_classes)]
+        rule = self.posterior if min(counts) >= CALIBRATION_SAMPLES else "least_squares"
+        link = fisher_link(rule, fitted.held_out, task.codes, targets, task.weights, priors)
         model = fitted.model
         self.kernel_ = kernel
         self.indices_ = take_rows(candidates, model.support)
@@ -314,7 +323,7 @@ class FisherClassifier(ClassifierMixin, KernelEstimator):
     def decision_function(self, X: Any) -> Array:
         """Scores ``(n_samples,)`` for two classes (positive: the second), ``(n_samples, n_classes)`` otherwise."""
         values = self._values(X)
-        return values[:, 0] if len(self.classes_) == 2 else values
+        return values[:, 0] if self.classes_.shape[0] == 2 else values
 
     def predict(self, X: Any) -> Array:
         """Class of every sample."""
