@@ -10,6 +10,7 @@ from fewkern.models.fisher import ForwardKernelFisher, KernelFisher, SparseKerne
 from fewkern.models.fisher_path import FisherPath, fisher_path
 from fewkern.models.regression import FeatureVectorClassifier, FeatureVectorRegressor
 from fewkern.models.vectors import FeatureVectorSelector
+from fewkern.persist import load, save
 
 __all__ = [
     "FeatureVectorClassifier",
@@ -26,4 +27,6 @@ __all__ = [
     "__version__",
     "fisher_path",
     "kernels",
+    "load",
+    "save",
 ]

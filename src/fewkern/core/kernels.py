@@ -26,9 +26,9 @@ from fewkern.backend.linalg import (
 )
 from fewkern.backend.namespace import (
     Array,
-    as_float,
     asarray_like,
     device,
+    float_dtype,
     is_sparse,
     namespace,
     take_rows,
@@ -94,12 +94,12 @@ class Kernel:
 
 def _ones(X: Array) -> Array:
     xp = namespace(X)
-    return xp.ones((X.shape[0],), dtype=as_float(X[:1]).dtype, device=device(X))
+    return xp.ones((X.shape[0],), dtype=float_dtype(X), device=device(X))
 
 
 def _sample(X: Array) -> Array:
     """At most ``_RULE_ROWS`` rows at equal steps: no randomness, and sorted classes are all seen."""
-    return X[:: max(1, math.ceil(X.shape[0] / _RULE_ROWS))]
+    return X[:: max(1, math.ceil(X.shape[0] / _RULE_ROWS)), :]
 
 
 def _positive(owner: str, name: str, value: Any) -> float:
@@ -174,7 +174,7 @@ class Gaussian(Kernel):
 
             return Gaussian(_width_from_rule("Gaussian", self.width, X, distances))
         xp = namespace(X)
-        width = asarray_like(self.width, X, dtype=as_float(X[:1]).dtype)
+        width = asarray_like(self.width, X, dtype=float_dtype(X))
         if width.ndim == 0:
             return Gaussian(_positive("Gaussian", "width", self.width))
         if width.shape != (X.shape[1],):
@@ -335,7 +335,7 @@ class LinearSpline(Kernel):
             if self.origin != "min":
                 raise ValueError(f'LinearSpline: origin must be a number or "min", got {self.origin!r}.')
             return LinearSpline(smallest)
-        origin = asarray_like(self.origin, X, dtype=as_float(X[:1]).dtype) + xp.zeros_like(smallest)
+        origin = asarray_like(self.origin, X, dtype=float_dtype(X)) + xp.zeros_like(smallest)
         if bool(xp.any(smallest < origin)):
             raise ValueError(
                 f"LinearSpline: every sample must lie right of origin={self.origin!r}, but the smallest value is "
@@ -441,12 +441,12 @@ class Function(Kernel):
             raise ValueError(
                 f"Function: the kernel must return shape {(X.shape[0], Y.shape[0])}, got {tuple(K.shape)}."
             )
-        return asarray_like(K, X if not is_sparse(X) else K, dtype=as_float(X[:1]).dtype)
+        return asarray_like(K, X if not is_sparse(X) else K, dtype=float_dtype(X))
 
     def diag(self, X: Array) -> Array:
         # Blocks of 32 rows: a matrix per block, of which the diagonal is kept.
         xp = namespace(X)
-        parts = [xp.linalg.diagonal(self._block(X[i : i + 32], X[i : i + 32])) for i in range(0, X.shape[0], 32)]
+        parts = [xp.linalg.diagonal(self._block(X[i : i + 32, :], X[i : i + 32, :])) for i in range(0, X.shape[0], 32)]
         return xp.concat(parts)
 
 
