@@ -35,10 +35,20 @@ def _known() -> dict[str, type]:
     """Classes that may appear in a file, by name."""
     import fewkern
     from fewkern import kernels
+    from fewkern.algorithms.fisher import Link
     from fewkern.algorithms.search import Trace
+    from fewkern.models.fisher_base import FisherTrace
     from fewkern.table import TableEncoder, TableModel
 
-    values: list[type] = [fewkern.KernelBasis, fewkern.KernelExpansion, Trace, TableEncoder, TableModel]
+    values: list[type] = [
+        fewkern.KernelBasis,
+        fewkern.KernelExpansion,
+        FisherTrace,
+        Link,
+        Trace,
+        TableEncoder,
+        TableModel,
+    ]
     values += [getattr(kernels, name) for name in kernels.__all__ if isinstance(getattr(kernels, name), type)]
     for name in fewkern.__all__:
         value = getattr(fewkern, name)

@@ -1,5 +1,6 @@
 """SparseKernelFisher, ForwardKernelFisher, KernelFisher and fisher_path as a user meets them."""
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,9 +10,11 @@ from sklearn.datasets import load_iris, make_moons
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV, KFold
 
-from fewkern import ForwardKernelFisher, KernelFisher, SparseKernelFisher, fisher_path
+from fewkern import ForwardKernelFisher, KernelFisher, SparseKernelFisher, fisher_path, load, save
 from fewkern.algorithms.lq import lq_fit
+from fewkern.cli.jobs import fit_table, predict_table
 from fewkern.kernels import Gaussian, Linear
+from fewkern.plotting import FisherPathDisplay, FisherSearchDisplay, PathDisplay
 from tests.oracles import kfd
 
 X, Y = make_moons(160, noise=0.25, random_state=0)
@@ -235,7 +238,7 @@ def test_no_convergence_is_a_warning():
         ({}, np.zeros(160), None, "has only one class"),
         ({"priors": [0.5, 0.6]}, Y, None, "priors must be 2 positive numbers that add up to 1.*got"),
         ({"priors": [1.0]}, Y, None, "priors must be 2 positive numbers"),
-        ({}, Y, (Y == 0).astype(float), "every class needs a sample of positive weight"),
+        ({}, Y, (Y == 0).astype(float), "class .* has no sample of positive weight"),
         ({"q": 0.0}, Y, None, "'q' parameter of SparseKernelFisher"),
         ({"penalty": 0.0}, Y, None, "'penalty' parameter of SparseKernelFisher"),
         ({"max_vectors": 0}, Y, None, "'max_vectors' parameter of SparseKernelFisher"),
@@ -245,3 +248,38 @@ def test_no_convergence_is_a_warning():
 def test_bad_input_is_explained(params, labels, weights, message):
     with pytest.raises(ValueError, match=message):
         SparseKernelFisher(**{**FIXED, **params}).fit(X, labels, sample_weight=weights)
+
+
+@pytest.mark.parametrize("model", [*MODELS, SparseKernelFisher(max_vectors=20)], ids=lambda m: type(m).__name__)
+def test_saved_and_loaded_model_is_the_same(model, tmp_path):
+    model = clone(model).fit(X, np.where(Y == 1, "yes", "no"))
+    again = load(save(model, tmp_path / "model"))
+    np.testing.assert_array_equal(again.predict(X_NEW), model.predict(X_NEW))
+    np.testing.assert_array_equal(again.predict_proba(X_NEW), model.predict_proba(X_NEW))
+    assert again.trace_ == model.trace_
+    assert again.get_params().keys() == model.get_params().keys()
+
+
+def test_pictures_show_what_was_chosen():
+    searched = PathDisplay.from_estimator(SparseKernelFisher(width_by="cross_validation", cv=3).fit(X[:60], Y[:60]))
+    assert isinstance(searched, FisherSearchDisplay)
+    assert searched.ax_.get_ylabel() == "cross-validated error"
+    assert len(searched.ax_.lines) == 10
+    fixed = FisherSearchDisplay.from_estimator(SparseKernelFisher(**FIXED).fit(X, Y))
+    assert fixed.ax_.get_ylabel() == "objective"
+    path = fisher_path(X, Y, n_penalties=4)
+    drawn = FisherPathDisplay.from_path(path)
+    np.testing.assert_array_equal(drawn.ax_.lines[0].get_ydata(), path.n_vectors)
+    np.testing.assert_array_equal(drawn.error_ax_.lines[0].get_ydata(), path.errors)
+    for display in (searched, fixed, drawn):
+        plt.close(display.figure_)
+
+
+def test_command_line_fits_and_predicts(tmp_path):
+    frame = pd.DataFrame(np.column_stack([X, Y]), columns=["a", "b", "side"])
+    for name in ("fisher", "forward-fisher"):
+        fitted = fit_table(frame, target="side", task="classify", model=name, prefer="sparse")
+        assert fitted.model.facts["held_out_error"] < 0.25
+        model = load(save(fitted.model, tmp_path / name))
+        table = predict_table(model, frame.drop(columns="side"), probabilities=True)
+        assert np.mean(table["side"] == frame["side"]) > 0.85

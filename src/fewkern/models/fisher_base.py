@@ -16,6 +16,7 @@ from fewkern.algorithms.fisher import (
     FisherTargets,
     Fold,
     LinearModel,
+    PosteriorRule,
     cross_validate,
     fisher_link,
     fisher_targets,
@@ -28,11 +29,10 @@ from fewkern.backend.progress import progress
 from fewkern.backend.validation import (
     Interval,
     StrOptions,
-    class_weights,
     encode_labels,
     labels_from_codes,
     random_generator,
-    validate_weights,
+    validate_class_weights,
 )
 from fewkern.core.expansion import KernelExpansion
 from fewkern.core.gram import Gram
@@ -158,8 +158,7 @@ class FisherClassifier(ClassifierMixin, KernelEstimator):
         """Choose, fit, calibrate; returns the setting taken."""
         X = self._samples(X, reset=True, minimum=2)
         self.classes_, codes = encode_labels(self, X, y)
-        weights = class_weights(self, X, codes, validate_weights(self, X, sample_weight))
-        task = self._task(X, codes, weights)
+        task = self._task(X, codes, validate_class_weights(self, X, codes, sample_weight))
         priors = self._validated_priors(task)
         kernel, candidates, setting, trace = self._choose(task)
         targets = fisher_targets(task.codes, task.n_classes, task.weights)
@@ -176,13 +175,6 @@ class FisherClassifier(ClassifierMixin, KernelEstimator):
         if weights is None:
             weights = xp.ones(codes.shape, dtype=float_dtype(X), device=device(codes))
         rows = xp.nonzero(weights > 0)[0]
-        present = {int(c) for c in to_numpy(take_rows(codes, rows))}
-        if len(present) < n_classes:
-            missing = [self.classes_[c] for c in range(n_classes) if c not in present]
-            raise ValueError(
-                f"{type(self).__name__}: every class needs a sample of positive weight, but {missing} has none; drop "
-                "its samples or raise their weight."
-            )
         if int(rows.shape[0]) == int(codes.shape[0]):
             return _Task(X, codes, rows, X, codes, weights, n_classes)
         positive = [take_rows(a, rows) for a in (X, codes, weights)]
@@ -306,8 +298,9 @@ class FisherClassifier(ClassifierMixin, KernelEstimator):
         targets: FisherTargets,
         priors: Array | None,
     ) -> None:
-        counts = [int(namespace(task.codes).sum(task.codes == c)) for c in range(task.n_classes)]
-        rule = self.posterior if min(counts) >= CALIBRATION_SAMPLES else "least_squares"
+        codes = to_numpy(task.codes)
+        fewest = min(int((codes == c).sum()) for c in range(task.n_classes))
+        rule: PosteriorRule = self.posterior if fewest >= CALIBRATION_SAMPLES else "least_squares"
         link = fisher_link(rule, fitted.held_out, task.codes, targets, task.weights, priors)
         model = fitted.model
         self.kernel_ = kernel

@@ -9,7 +9,7 @@ from typing import Any
 from fewkern.algorithms.fisher import fisher_targets, least_squares_scores
 from fewkern.algorithms.lq import lq_path, max_penalty
 from fewkern.backend.namespace import Array, namespace, take_rows, to_numpy
-from fewkern.backend.validation import encode_labels, random_generator, validate_weights
+from fewkern.backend.validation import encode_labels, random_generator, validate_class_weights
 from fewkern.core.expansion import KernelExpansion
 from fewkern.core.kernels import as_kernel
 from fewkern.models.fisher import SparseKernelFisher
@@ -93,7 +93,7 @@ def fisher_path(
     model._validate_params()
     X = model._samples(X, reset=True, minimum=2)
     model.classes_, codes = encode_labels(model, X, y)
-    task = model._task(X, codes, validate_weights(model, X, sample_weight))
+    task = model._task(X, codes, validate_class_weights(model, X, codes, sample_weight))
     resolved = as_kernel(kernel).resolve(X)
     seed = int(random_generator(random_state).integers(2**31))
     candidates, _ = model._candidates(task, resolved, seed)
