@@ -172,10 +172,11 @@ def _fit(
     after = None
     if not isinstance(start, str):
         S, W = every, asarray_like(start, problem.columns, dtype=problem.columns.dtype)
-        if W.shape != problem.correlations.shape or bool(xp.any(row_norms(W) == 0)):
+        zeros = int(xp.nonzero(row_norms(W) == 0)[0].shape[0])
+        if W.shape != problem.correlations.shape or zeros:
             raise ValueError(
                 f"lq_fit: start must have shape {tuple(problem.correlations.shape)} and no zero row, for a zero never "
-                f"changes under (8); got shape {tuple(W.shape)} with {int(xp.sum(xp.astype(row_norms(W) == 0, xp.int64)))} zero rows."
+                f"changes under (8); got shape {tuple(W.shape)} with {zeros} zero rows."
             )
     elif (start == "lasso" or (start == "auto" and problem.target.shape[1] == 1)) and q < 1:
         # a rough solution is enough to start from
