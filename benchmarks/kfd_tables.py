@@ -200,7 +200,7 @@ def one_machine(name: str, method: str, protocol: Protocol | None = None) -> Out
     return best
 
 
-def main() -> None:
+def main(arguments: list[str] | None = None) -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("sets", nargs="*", help="names of IDA sets (all but image and splice by default)")
@@ -208,7 +208,7 @@ def main() -> None:
     parser.add_argument("--one-machine", action="store_true", help="the paper's protocol instead of the honest one")
     parser.add_argument("--methods", nargs="*", default=list(METHODS))
     parser.add_argument("--coarse", action="store_true", help="seven widths and penalties, choice on two training sets")
-    chosen = parser.parse_args()
+    chosen = parser.parse_args(arguments)
     protocol = Protocol(WIDTH_FACTORS[1:8], PENALTIES[1:8], choosing=2) if chosen.coarse else Protocol()
     names = chosen.sets or [name for name in HONEST if name not in ("image", "splice")]
     for name in names:

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from fewkern.algorithms.calibration import softmax
-from fewkern.algorithms.penalized import solve_psd
-from fewkern.backend.linalg import class_sums
+from fewkern.backend.linalg import class_sums, solve_shifted
 from fewkern.backend.namespace import Array, asarray_like, device, namespace, take_rows, to_numpy
 
 __all__ = [
@@ -96,7 +95,7 @@ def gaussian_scores(F: Array, codes: Array, targets: FisherTargets, weights: Arr
     # A class that the machine fits exactly has no spread; a millionth of the targets' own scale keeps S invertible.
     k = int(S.shape[0])
     floor = 1e-6 * (float(xp.linalg.trace(S)) / k + targets.scale**2)
-    M = solve_psd(S + floor * xp.eye(k, dtype=F.dtype, device=device(F)), means.T)
+    M = solve_shifted(S, means.T, floor)
     return M, xp.log(targets.priors) - xp.sum(means * M.T, axis=1) / 2
 
 
@@ -129,7 +128,7 @@ def logistic_scores(
         H = _logistic_hessian(Z, P, w)
         diagonal = xp.reshape((xp.zeros_like(V) + every).T, (-1,))
         H = H + xp.eye(C * (k + 1), dtype=F.dtype, device=device(F)) * diagonal[None, :]
-        step = xp.reshape(solve_psd(H, xp.reshape(gradient.T, (-1, 1)))[:, 0], (C, k + 1)).T
+        step = xp.reshape(solve_shifted(H, xp.reshape(gradient.T, (-1, 1)))[:, 0], (C, k + 1)).T
         length = 1.0
         while length > 1e-6 and loss(V - length * step) > now:
             length /= 2

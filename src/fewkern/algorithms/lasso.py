@@ -10,7 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import pairwise
 
-from fewkern.algorithms.penalized import PenalizedProblem, indices_like, objective, row_norms, solve_psd
+from fewkern.algorithms.penalized import PenalizedProblem, indices_like, objective, row_norms
+from fewkern.backend.linalg import solve_shifted
 from fewkern.backend.namespace import Array, device, eps, namespace, to_numpy
 
 __all__ = ["LassoFit", "duality_gap", "lasso_rows"]
@@ -83,7 +84,7 @@ def lasso_rows(
         tol = 1e-7 if single else 1e-5
     # the gap is a difference of numbers of the size of |Y|^2, so nothing below their rounding can be asked for
     tol = max(tol, 1e3 * eps(problem.columns))
-    S, W = (indices_like([], problem.norms), problem.correlations[:0, :]) if start is None else start
+    S, W = (indices_like([], problem.columns), problem.correlations[:0, :]) if start is None else start
     G = problem.gram_of(S)
     solve = _signed_support if single else _row_support
     trace: list[float] = []
@@ -127,7 +128,7 @@ def _join(
 ) -> tuple[Array, Array, Array]:
     """Append the components ``new``: at zero with the sign of their pull, or (rows) at their own minimum."""
     xp = namespace(C)
-    N = indices_like(new, problem.norms)
+    N = indices_like(new, problem.columns)
     pull = xp.take(C, N, axis=0)
     if single:
         # zero, marked with its sign: the smallest number keeps the sign and changes nothing
@@ -135,7 +136,7 @@ def _join(
     else:
         # a fraction of the step each would take alone: together they might overshoot
         size = row_norms(pull)
-        shrink = (1.0 - lam / size) / xp.take(problem.norms, N) / len(new)
+        shrink = (1.0 - lam / size) / problem.norms_of(N) / len(new)
         first = pull * shrink[:, None]
     joined = xp.concat([S, N])
     if problem.gram is not None:
@@ -169,9 +170,8 @@ def _signed_support(
     while S.shape[0]:
         sign = xp.sign(W)
         B = xp.take(problem.correlations, S, axis=0)
-        jitter = 1e-12 * float(xp.mean(xp.take(problem.norms, S)))
-        eye = xp.eye(int(S.shape[0]), dtype=W.dtype, device=device(W))
-        step = solve_psd(G + jitter * eye, B - G @ W - lam * sign)
+        jitter = 1e-12 * float(xp.mean(xp.linalg.diagonal(G)))
+        step = solve_shifted(G, B - G @ W - lam * sign, jitter)
         newcomer = xp.abs(W) <= _TINY
         wrong = newcomer & (step * sign < 0)
         if bool(xp.any(wrong)):
@@ -203,8 +203,7 @@ def _row_support(
             break
         B = xp.take(problem.correlations, S, axis=0)
         root = xp.sqrt(row_norms(W))
-        M = root[:, None] * G * root[None, :] + lam * xp.eye(int(S.shape[0]), dtype=W.dtype, device=device(W))
-        W = root[:, None] * solve_psd(M, root[:, None] * B)
+        W = root[:, None] * solve_shifted(root[:, None] * G * root[None, :], root[:, None] * B, lam)
         count = int(S.shape[0])
         if turn % 3 == 2:
             S, W, G = _sweep_rows(problem, S, W, G, lam)
@@ -241,7 +240,7 @@ def _extrapolate(past: list[Array]) -> Array:
     if not size > 0:
         return past[-1]
     one = xp.ones((k, 1), dtype=U.dtype, device=device(U))
-    z = solve_psd(U + 1e-10 * size * xp.eye(k, dtype=U.dtype, device=device(U)), one)[:, 0]
+    z = solve_shifted(U, one, 1e-10 * size)[:, 0]
     z = z / xp.sum(z)
     total = xp.zeros_like(past[0])
     for j in range(k):

@@ -20,8 +20,8 @@ from fewkern.algorithms.penalized import (
     penalized_problem,
     ridge_rows,
     row_norms,
-    solve_psd,
 )
+from fewkern.backend.linalg import solve_shifted
 from fewkern.backend.namespace import Array, asarray_like, device, eps, namespace
 
 __all__ = ["LqFit", "Start", "leave_one_out_scores", "lq_fit", "lq_path", "max_penalty", "walk_path"]
@@ -199,6 +199,7 @@ def _majorize_minimize(
     tol = max(tol, 4 * eps(W))
     S, W = _select(S, W, row_norms(W) > 0)
     G, A = _quadratic(problem, S)
+    norms = problem.norms_of(S)
     trace: list[float] = []
     status = "max_iter"
     for _ in range(max_iter):
@@ -207,11 +208,11 @@ def _majorize_minimize(
         W = _step(problem, A, G, S, W, lam, q)
         B = xp.take(problem.correlations, S, axis=0)
         value = _value(problem, A, G, B, W, lam, q)
-        alive = _alive(problem, S, W, value, lam, q)
+        alive = _alive(norms, W, value, lam, q)
         if not bool(xp.all(alive)):
             # Removing a component that can only shrink lowers J, so the descent is kept.
             kept = xp.nonzero(alive)[0]
-            S, W = xp.take(S, kept), xp.take(W, kept, axis=0)
+            S, W, norms = xp.take(S, kept), xp.take(W, kept, axis=0), xp.take(norms, kept)
             if G is not None:
                 G = xp.take(xp.take(G, kept, axis=0), kept, axis=1)
             elif S.shape[0] <= problem.n:
@@ -222,7 +223,7 @@ def _majorize_minimize(
         change = (trace[-1] - value) / max(abs(trace[-1]), 1e-300) if trace else math.inf
         trace.append(value)
         # A minimum has no component below the second-order bound: one that is still there is on its way out.
-        if q == 2 or (change <= tol and (change <= 4 * eps(W) or not _unsettled(problem, S, W, lam, q))):
+        if q == 2 or (change <= tol and (change <= 4 * eps(W) or not _unsettled(norms, W, lam, q))):
             status = "converged"
             break
     if S.shape[0] == 0:
@@ -247,11 +248,9 @@ def _step(
     if G is None:
         # small side: Psi^2 A'(A Psi^2 A' + rho N q I)^{-1} Y
         scaled = A * psi[None, :]
-        M = scaled @ scaled.T + lam * q * xp.eye(problem.n, dtype=W.dtype, device=device(W))
-        return psi[:, None] * (scaled.T @ solve_psd(M, problem.target))
-    M = psi[:, None] * G * psi[None, :] + lam * q * xp.eye(int(S.shape[0]), dtype=W.dtype, device=device(W))
+        return psi[:, None] * (scaled.T @ solve_shifted(scaled @ scaled.T, problem.target, lam * q))
     B = xp.take(problem.correlations, S, axis=0)
-    return psi[:, None] * solve_psd(M, psi[:, None] * B)
+    return psi[:, None] * solve_shifted(psi[:, None] * G * psi[None, :], psi[:, None] * B, lam * q)
 
 
 def _value(
@@ -264,7 +263,7 @@ def _value(
     return float(xp.sum(R * R)) / 2 + lam * float(xp.sum(row_norms(W) ** q))
 
 
-def _alive(problem: PenalizedProblem, S: Array, W: Array, value: float, lam: float, q: float) -> Array:
+def _alive(norms: Array, W: Array, value: float, lam: float, q: float) -> Array:
     r"""False where :math:`|w|^{1-q} |k| (\sqrt{2J} + |k||w|) < q \rho N / 2`: such a component shrinks for ever.
 
     The correlation of a column with the residual of the others is at most :math:`|k|(\sqrt{2J} + |k||w|)`, and ``J``
@@ -275,17 +274,17 @@ def _alive(problem: PenalizedProblem, S: Array, W: Array, value: float, lam: flo
         return size >= 0
     if q == 1:
         return size > 0
-    norm = namespace(W).sqrt(namespace(W).take(problem.norms, S))
+    norm = namespace(W).sqrt(norms)
     bound = size ** (1.0 - q) * norm * (math.sqrt(2.0 * value) + norm * size)
     return bound >= q * lam / 2
 
 
-def _unsettled(problem: PenalizedProblem, S: Array, W: Array, lam: float, q: float) -> bool:
+def _unsettled(norms: Array, W: Array, lam: float, q: float) -> bool:
     r"""Whether a row lies in :math:`0 < |w_i| < (\rho N q (1-q) / |k_i|^2)^{1/(2-q)}`, where no minimum has one."""
     if q >= 1:
         return False
     xp = namespace(W)
-    bound = (lam * q * (1.0 - q) / xp.take(problem.norms, S)) ** (1.0 / (2.0 - q))
+    bound = (lam * q * (1.0 - q) / norms) ** (1.0 / (2.0 - q))
     return bool(xp.any(row_norms(W) < bound))
 
 
@@ -318,7 +317,7 @@ def leave_one_out_scores(
         curvature = xp.concat([xp.zeros_like(curvature[:1]), curvature[1:]])
     # psi = 1 / sqrt(curvature) would do for all but a free bias, so the system is solved as it stands
     M = A.T @ A + xp.eye(int(A.shape[1]), dtype=K.dtype, device=device(K)) * curvature[None, :]
-    leverage = xp.sum(A * solve_psd(M, A.T).T, axis=1)
+    leverage = xp.sum(A * solve_shifted(M, A.T).T, axis=1)
     # a leverage of one means that the sample decides its own value
     left = xp.maximum(1.0 - leverage, xp.full_like(leverage, 1e-3))
     return Y - (Y - F) / left[:, None]

@@ -8,13 +8,12 @@ support:
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
-from fewkern.backend.linalg import cholesky_psd, solve_triangular
-from fewkern.backend.namespace import Array, asarray_like, device, eps, namespace
+from fewkern.backend.linalg import solve_shifted
+from fewkern.backend.namespace import Array, asarray_like, device, namespace
 
-__all__ = ["PenalizedProblem", "objective", "penalized_problem", "ridge_rows", "row_norms", "solve_psd"]
+__all__ = ["PenalizedProblem", "objective", "penalized_problem", "ridge_rows", "row_norms"]
 
 
 @dataclass(frozen=True)
@@ -31,8 +30,6 @@ class PenalizedProblem:
     """``(n, p)``; likewise."""
     correlations: Array
     """``columns' target``, ``(m, p)``."""
-    norms: Array
-    """Squared norms of the columns."""
     square: float
     """Squared norm of the target."""
     gram: Array | None
@@ -62,6 +59,14 @@ class PenalizedProblem:
             return xp.take(xp.take(self.gram, S, axis=0), S, axis=1)
         A = self.take(S)
         return A.T @ A
+
+    def norms_of(self, S: Array) -> Array:
+        """Squared norms of the columns ``S``."""
+        xp = namespace(self.columns)
+        if self.gram is not None:
+            return xp.take(xp.linalg.diagonal(self.gram), S)
+        A = self.take(S)
+        return xp.sum(A * A, axis=0)
 
     def gradient(self, S: Array, W: Array) -> Array:
         """``columns' (target - columns_S W)``: every component's pull, ``(m, p)``."""
@@ -120,7 +125,6 @@ def penalized_problem(
         columns=A,
         target=B,
         correlations=A.T @ B,
-        norms=xp.sum(A * A, axis=0),
         square=float(xp.sum(B * B)),
         gram=A.T @ A if gram else None,
         column_means=column_means,
@@ -145,26 +149,13 @@ def objective(problem: PenalizedProblem, W: Array, G: Array, B: Array, lam: floa
     return max(fit, 0.0) / 2 + lam * float(xp.sum(powers))
 
 
-def solve_psd(A: Array, B: Array) -> Array:
-    """Solve ``A X = B`` for a positive definite ``A`` (a semi-definite one gets the least jitter that works)."""
-    factor = cholesky_psd(A)
-    return solve_triangular(factor, solve_triangular(factor, B), transposed=True)
-
-
 def ridge_rows(problem: PenalizedProblem, lam: float) -> Array:
     """``(A'A + lam I)^{-1} A'Y`` on all columns, from the smaller of the two sides."""
-    xp = namespace(problem.columns)
     A = problem.columns
-    lam = max(lam, eps(A) * float(xp.max(problem.norms)), math.ulp(0.0))
     if problem.m <= problem.n:
         G = A.T @ A if problem.gram is None else problem.gram
-        return solve_psd(G + lam * _eye(problem.m, A), problem.correlations)
-    return A.T @ solve_psd(A @ A.T + lam * _eye(problem.n, A), problem.target)
-
-
-def _eye(n: int, like: Array) -> Array:
-    xp = namespace(like)
-    return xp.eye(n, dtype=like.dtype, device=device(like))
+        return solve_shifted(G, problem.correlations, lam)
+    return A.T @ solve_shifted(A @ A.T, problem.target, lam)
 
 
 def indices_like(values: list[int], like: Array) -> Array:
