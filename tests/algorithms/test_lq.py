@@ -61,7 +61,7 @@ def test_exact_outcomes_of_the_specification(q, start, count, bias):
 @pytest.mark.parametrize("penalize_bias", [True, False])
 @pytest.mark.parametrize("rho", [0.3, 0.03, 0.003])
 def test_q1_is_the_lasso(rho, penalize_bias):
-    K, Y = problem(n=40, width=0.4)
+    K, Y = problem(n=30, width=0.3)
     fit = lq_fit(K, Y, penalty=rho, q=1, penalize_bias=penalize_bias)
     assert fit.status in ("converged", "zero")
     assert fit.gap <= 1e-7
