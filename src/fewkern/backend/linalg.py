@@ -73,10 +73,14 @@ def manhattan(X: Array, Y: Array) -> Array:
     return total
 
 
-def solve_triangular(A: Array, B: Array, *, lower: bool = True, transposed: bool = False) -> Array:
-    """Solve ``A X = B`` (``A.T X = B`` if ``transposed``) for a triangular ``A``."""
+def solve_triangular(
+    A: Array, B: Array, *, lower: bool = True, transposed: bool = False, overwrite: bool = False
+) -> Array:
+    """Solve ``A X = B`` (``A.T X = B`` if ``transposed``) for a triangular ``A``; ``B`` may be used as work space."""
     if array_api_compat.is_numpy_array(A):
-        return scipy.linalg.solve_triangular(A, B, lower=lower, trans="T" if transposed else "N", check_finite=False)
+        return scipy.linalg.solve_triangular(
+            A, B, lower=lower, trans="T" if transposed else "N", overwrite_b=overwrite, check_finite=False
+        )
     if transposed:
         A, lower = A.T, not lower
     if array_api_compat.is_torch_array(A):

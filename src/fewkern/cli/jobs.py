@@ -166,6 +166,10 @@ def fit_table(
     except ValueError as error:
         raise Problem(str(error)) from error
     facts["seconds"] = time.perf_counter() - start
+    if hasattr(estimator, "trace_") and estimator.trace_.open_end:
+        remarks.append(
+            "the error was still falling at the budget of vectors: --prefer accurate or a larger --max-vectors may help"
+        )
     facts |= _loo_facts(estimator, y, task)
     facts["vectors"] = int(estimator.n_vectors_)
     facts["bytes"] = int(estimator.expansion_.nbytes)

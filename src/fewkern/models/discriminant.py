@@ -42,8 +42,8 @@ class FeatureVectorDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassifierMixin
     n_components : int or None, default None
         Number of axes; at most, and by default, one less than there are classes.
     max_vectors : int or "auto", default "auto"
-        Budget of samples. "auto" starts with 100 (at most half of the samples) and goes on, up to 1000, while
-        that pays.
+        Budget of samples. "auto" looks at up to 100 vectors (at most half of the samples) and goes on while that
+        pays: to a tenth of the samples (``prefer="accurate"``: half of them), and 1000 at most.
     ridge : float or "auto", default "auto"
         Penalty on the squared length of an axis in feature space.
     prefer : {"balanced", "accurate", "sparse", "all"}, default "balanced"
