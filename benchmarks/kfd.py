@@ -93,8 +93,8 @@ def against_rvm(n: int = 4000) -> None:
     X, y = make_moons(n, noise=0.3, random_state=0)
     X_test, y_test = make_moons(20_000, noise=0.3, random_state=1)
     width = 0.5
-    model = SparseKernelFisher(kernel=Gaussian(width=width), max_vectors=200)
-    fixed = SparseKernelFisher(kernel=Gaussian(width=width), max_vectors=200, penalty=1e-3)
+    model = SparseKernelFisher(kernel=Gaussian(width=width), max_vectors=100)
+    fixed = SparseKernelFisher(kernel=Gaussian(width=width), max_vectors=100, penalty=1e-3)
     _, ours = timed(lambda: model.fit(X, y))
     fast = best_of(lambda: fixed.fit(X, y))
     rvm, theirs = timed(lambda: RVC(kernel="rbf", gamma=1 / (2 * width**2), fit_intercept=True, n_jobs=1).fit(X, y))
