@@ -27,6 +27,8 @@ from fewkern.backend.namespace import Array, asarray_like, device, eps, namespac
 __all__ = ["LqFit", "Start", "leave_one_out_scores", "lq_fit", "lq_path", "max_penalty", "walk_path"]
 
 Start = Literal["auto", "lasso", "ridge"]
+# Relative change of J below which a Newton step is tried.
+_NEAR = 1e-3
 
 
 @dataclass(frozen=True)
@@ -220,6 +222,8 @@ def _majorize_minimize(
             else:
                 A = xp.take(A, kept, axis=1)
             value = _value(problem, A, G, xp.take(problem.correlations, S, axis=0), W, lam, q)
+        elif G is not None and trace and trace[-1] - value < _NEAR * trace[-1]:
+            W, value = _newton(problem, G, B, norms, W, value, lam, q)
         change = (trace[-1] - value) / max(abs(trace[-1]), 1e-300) if trace else math.inf
         trace.append(value)
         # A minimum has no component below the second-order bound: one that is still there is on its way out.
@@ -230,6 +234,25 @@ def _majorize_minimize(
         trace.append(problem.square / 2)
         status = "zero"
     return S, W, tuple(trace), status
+
+
+def _newton(
+    problem: PenalizedProblem, G: Array, B: Array, norms: Array, W: Array, value: float, lam: float, q: float
+) -> tuple[Array, float]:
+    """A Newton step on the live components of one target, taken only if ``J`` falls and every sign stays."""
+    # Paper: (8) to the end. We: Newton steps once the support has settled, because (8) converges only linearly; no
+    # component changes its sign or starts below the second-order bound, so it is the same minimum.
+    if q >= 1 or W.shape[1] > 1 or _unsettled(norms, W, lam, q):
+        return W, value
+    xp = namespace(W)
+    size = xp.abs(W[:, 0])
+    gradient = G @ W - B + lam * q * (xp.sign(W[:, 0]) * size ** (q - 1))[:, None]
+    H = G - xp.eye(int(W.shape[0]), dtype=W.dtype, device=device(W)) * (lam * q * (1 - q) * size ** (q - 2))[None, :]
+    ahead = W - xp.linalg.solve(H, gradient)
+    if not bool(xp.all(ahead * W > 0)):
+        return W, value
+    reached = objective(problem, ahead, G, B, lam, q)
+    return (ahead, reached) if reached < value else (W, value)
 
 
 def _quadratic(problem: PenalizedProblem, S: Array) -> tuple[Array | None, Array | None]:

@@ -82,6 +82,11 @@ class FisherTrace:
     status: str
     """How the last fit ended."""
 
+    @property
+    def open_end(self) -> bool:
+        """Whether the largest machine that was compared was the best: a larger one might be better still."""
+        return bool(self.errors) and len(self.settings) > 1 and self.chosen[1] == len(self.settings) - 1
+
 
 @dataclass(frozen=True)
 class Fitted:
