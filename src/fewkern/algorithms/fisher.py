@@ -228,11 +228,14 @@ def stratified_folds(codes: Array, n_classes: int, n_folds: int) -> list[Fold]:
         return []
     # classes start at different folds, so that the folds differ by one sample at most
     turn = [sum(counts[:c]) for c in range(n_classes)]
-    folds: list[list[int]] = [[] for _ in range(n_folds)]
-    for i, c in enumerate(labels):
-        folds[turn[c] % n_folds].append(i)
+    dealt = []
+    for c in labels:
+        dealt.append(turn[c] % n_folds)
         turn[c] += 1
-    return [(sorted(set(range(len(labels))).difference(fold)), fold) for fold in folds]
+    return [
+        ([i for i, fold in enumerate(dealt) if fold != k], [i for i, fold in enumerate(dealt) if fold == k])
+        for k in range(n_folds)
+    ]
 
 
 @dataclass(frozen=True)

@@ -47,8 +47,8 @@ __all__ = ["FISHER_CONSTRAINTS", "FisherClassifier", "FisherTrace", "Fitted"]
 ALL_CANDIDATES, BASIS_CANDIDATES = 3000, 500
 # Classes with fewer samples leave nothing to calibrate on: the midpoint rule is used.
 CALIBRATION_SAMPLES = 5
-# Settings are searched on at most this many samples.
-SEARCH_ROWS = 10_000
+# The penalty is searched on at most SEARCH_ROWS samples, the width by leave-one-out on WIDTH_ROWS.
+SEARCH_ROWS, WIDTH_ROWS = 10_000, 4000
 
 FISHER_CONSTRAINTS: dict[str, list[Any]] = {
     "kernel": KERNEL_CONSTRAINT,
@@ -289,9 +289,11 @@ class FisherClassifier(ClassifierMixin, KernelEstimator):
 
     def _width_by_leave_one_out(self, task: _Task, seed: int) -> Kernel:
         """The width that FVS-LR would take: its closed-form leave-one-out never saw a support chosen with labels."""
-        linear = FeatureVectorClassifier(kernel=self.kernel, random_state=seed)
-        Y = indicators(task.codes, task.n_classes, task.samples)
-        gram, _ = linear._search(task.samples, Y, task.weights)
+        part = task.some(WIDTH_ROWS, random_generator(seed))
+        limit = max(1, min(100, int(part.rows.shape[0]) // 2))
+        linear = FeatureVectorClassifier(kernel=self.kernel, max_vectors=limit, random_state=seed)
+        Y = indicators(part.codes, part.n_classes, part.samples)
+        gram, _ = linear._search(part.samples, Y, part.weights)
         return gram.kernel
 
     def _keep(
