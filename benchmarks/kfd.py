@@ -170,7 +170,8 @@ def multiclass(splits: int) -> None:
         cells = [f"{mean[j]:.1f} ± {spread[j]:.1f}" for j in range(3)] + [f"{v:.1f}" for v in mean[3:]]
         print(f"| {name} ({n}) | {' | '.join(cells)} |", flush=True)
         met.append((f"{name}: error above SVC's, points", mean[0] - mean[2], 1.0, True))
-        met.append((f"{name}: vectors over SVC's", mean[3] / mean[5], 1.0, True))
+        met.append((f"{name}, sparser: error above SVC's, points", mean[1] - mean[2], 1.0, True))
+        met.append((f"{name}, sparser: vectors over SVC's", mean[4] / mean[5], 0.6, True))
     print()
     for line in met:
         verdict(*line)

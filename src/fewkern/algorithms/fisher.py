@@ -258,7 +258,10 @@ class CrossValidation:
     n: int
 
     def best(self, prefer: str = "accurate") -> tuple[int, int]:
-        """(kernel, setting) of least error, ties to the fewest vectors; "sparse": fewest within one standard error."""
+        """(kernel, setting) of least error, ties to the fewest vectors; "sparse": fewest within one standard error.
+
+        The standard error is that of the difference of the two errors, each a share of ``n`` samples.
+        """
         cells = [
             (error, size, i, j)
             for i, (row, sizes) in enumerate(zip(self.errors, self.sizes))
@@ -266,9 +269,13 @@ class CrossValidation:
         ]
         least = min(cells)
         if prefer == "sparse":
-            error = least[0]
-            bound = error + math.sqrt(error * (1 - error) / self.n)
-            least = min(((size, error, i, j) for error, size, i, j in cells if error <= bound + 1e-12))
+            lowest = least[0]
+
+            def near(error: float) -> bool:
+                spread = lowest * (1 - lowest) + error * (1 - error)
+                return error <= lowest + math.sqrt(spread / self.n) + 1e-12
+
+            least = min((size, error, i, j) for error, size, i, j in cells if near(error))
         return least[2], least[3]
 
 
