@@ -116,12 +116,12 @@ class _Method:
         return LinearModel(fit.support, fit.coef, fit.offset)
 
 
-def _choose(data: _Data, method: _Method, protocol: Protocol) -> tuple[float, float]:
-    """Width and setting of least mean cross-validated error over the first training sets."""
+def _choose(data: _Data, method: _Method, protocol: Protocol, training_sets: Any) -> tuple[float, float]:
+    """Width and setting of least mean cross-validated error over the training sets."""
     median = Gaussian().resolve(data.X[data.train[0]]).width
     widths = [factor * median for factor in protocol.widths]
     total = np.zeros((len(widths), len(method.settings)))
-    for rows in data.train[: protocol.choosing]:
+    for rows in training_sets:
         X, codes = data.X[rows], data.codes[rows]
         first, owners = distinct_rows(X, codes)
         found = cross_validate(
@@ -166,7 +166,7 @@ def honest(name: str, method: str, n_splits: int, protocol: Protocol | None = No
     """Choose on the first training sets, retrain on every split, test on its own test part."""
     protocol = protocol or Protocol()
     data, column = _Data(name), _Method(method, protocol)
-    width, setting = _choose(data, column, protocol)
+    width, setting = _choose(data, column, protocol, data.train[: protocol.choosing])
     errors, retained = [], []
     for train, test in list(zip(data.train, data.test))[:n_splits]:
         machine = _Machine(data, train, column, width, setting)
@@ -176,26 +176,17 @@ def honest(name: str, method: str, n_splits: int, protocol: Protocol | None = No
 
 
 def one_machine(name: str, method: str, protocol: Protocol | None = None) -> Outcome:
-    """The paper's protocol: of all machines on the first training sets, the best *on all test partitions*."""
+    """The paper's protocol: a machine per training set, settings by its own folds, the best on *all* test parts."""
     protocol = protocol or Protocol()
     data, column = _Data(name), _Method(method, protocol)
-    median = Gaussian().resolve(data.X[data.train[0]]).width
     best = None
     for rows in data.train[: protocol.choosing]:
-        for factor in protocol.widths:
-            kernel = Gaussian(width=factor * median)
-            X, codes = data.X[rows], data.codes[rows]
-            first, _ = distinct_rows(X, codes)
-            targets = fisher_targets(codes, 2, np.ones(len(codes)))
-            M, c = least_squares_scores(targets)
-            K, K_all = kernel(X, X[first]), kernel(data.X, X[first])
-            for setting, model in zip(column.settings, column.path(K, targets.rows(codes), np.ones(len(codes)))):
-                scores = (K_all[:, model.support] @ model.coef + model.offset) @ M + c
-                wrong = np.argmax(scores, axis=1) != data.codes
-                errors = np.array([100 * wrong[test].mean() for test in data.test])
-                if best is None or errors.mean() < best.errors.mean():
-                    retained = np.full(len(errors), 100.0 * len(model.support) / len(codes))
-                    best = Outcome(errors, retained, kernel.width, setting)
+        width, setting = _choose(data, column, protocol, [rows])
+        machine = _Machine(data, rows, column, width, setting)
+        wrong = machine.wrong(data.X, data.codes)
+        errors = np.array([100 * wrong[test].mean() for test in data.test])
+        if best is None or errors.mean() < best.errors.mean():
+            best = Outcome(errors, np.full(len(errors), machine.retained), width, setting)
     assert best is not None
     return best
 

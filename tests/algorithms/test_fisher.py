@@ -187,5 +187,5 @@ def test_choice_prefers_accuracy_or_few_vectors():
     assert cv.best("accurate") == (1, 1)
     assert cv.best("sparse") == (0, 1)
     # two errors of about .1 on 100 samples differ by .042 from chance alone
-    edge = CrossValidation(errors=((0.145, 0.14, 0.10),), sizes=((1.0, 2.0, 20.0),), n=100)
+    edge = CrossValidation(errors=((0.155, 0.14, 0.10),), sizes=((1.0, 2.0, 20.0),), n=100)
     assert edge.best("sparse") == (0, 1)
