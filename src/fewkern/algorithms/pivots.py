@@ -26,6 +26,8 @@ Rule = Literal["gain", "greedy", "random", "uniform"]
 _ZERO_DIAGONAL = 1e-14
 # Up to this many samples "gain" looks at all of them, and in smaller blocks; above, at so many random ones (spec 1.6).
 _GAIN_ROWS, _GAIN_BLOCK = 2000, 8
+# "gain" takes no candidate whose score is below this share of the best one's.
+_GAIN_FLOOR = 1e-2
 # The first vector of "greedy" is searched exactly up to this many samples, else among _FIRST_DRAWS random ones,
 # which with probability 0.95 holds one of the best 5 %.
 _FIRST_EXACT = 5000
@@ -85,6 +87,10 @@ class _Residual:
             self.chosen = [int(i) for i in to_numpy(start.indices)]
             self.r, self.J = start.residual, float(start.fitness[-1]) if count else 0.0
         self.added_from = len(self.chosen)
+        # smallest relative residual that a pivot had: rounding errors of later residuals are divided by it
+        at = self.index(self.chosen)
+        pivots = xp.linalg.diagonal(take_rows(self.G, at)) ** 2 * take_rows(self.inverse, at)
+        self.least = float(xp.min(pivots)) if self.chosen else 1.0
 
     def _reserve(self, count: int) -> None:
         if count > self.G.shape[1]:
@@ -127,6 +133,8 @@ class _Residual:
             g = g * g
             gains = gains + share[rows] @ g
             r[rows] = self.r[rows] - xp.sum(g, axis=1)
+        pivots = xp.linalg.diagonal(found.factor) ** 2 * take_rows(self.inverse, S)
+        self.least = min(self.least, float(xp.min(pivots)))
         self._refuse_indefinite(r)
         self.chosen += found.samples
         r = xp.maximum(r, xp.zeros_like(r))
@@ -153,7 +161,7 @@ class _Residual:
         xp = self.xp
         if not bool(xp.all(xp.isfinite(r))):
             raise ValueError("feature vector selection: the kernel returned values that are not finite.")
-        slack = max(1e-8, 1e3 * eps(r))
+        slack = max(1e-8, 1e3 * eps(r) / max(self.least, self.tol))
         worst = float(xp.min(r * self.inverse))
         if worst < -slack:
             raise ValueError(
@@ -280,7 +288,8 @@ def _gain(state: _Residual, block: int, rows: Array | None, n_candidates: int, r
     M = R.T @ (share[:, None] * R)
     for _ in range(block):
         score = pool.score
-        alive = score > 0
+        # a pivot far below the others would multiply their rounding errors by the ratio
+        alive = score > _GAIN_FLOOR * xp.max(score)
         if not bool(xp.any(alive)):
             break
         gain = xp.linalg.diagonal(M) / xp.where(alive, xp.linalg.diagonal(pool.R), xp.ones_like(score))
@@ -380,7 +389,7 @@ def select_vectors(
     kernel evaluations for its first vector up to 5000 samples, "gain" ``n_candidates`` times more up to 2000.
     """
     tol = tol if tol is not None else (1e-5 if eps(gram.diag) > 1e-10 else 1e-10)
-    limit = min(limit, gram.n)
+    asked, limit = limit, min(limit, gram.n)
     state = _Residual(gram, weights, tol, min(limit, 256) if limit == gram.n else limit, start)
     xp = state.xp
     if not bool(xp.any(state.valid)):
@@ -393,7 +402,7 @@ def select_vectors(
     def find(_: int) -> _Pivots | Stop:
         if not bool(xp.any(state.score > 0)):
             return Stop("rank")
-        if state.J >= max_fitness:
+        if state.J >= max_fitness and max_fitness < 1:  # a fitness of one is the rank, up to rounding
             return Stop("fitness")
         found = next_block()
         if isinstance(found, Stop):
@@ -419,6 +428,10 @@ def select_vectors(
     high = (i + 1 for i, J in enumerate(fitness) if J >= max_fitness)
     reached = next(high, count) if max_fitness < 1 else count
     stop = "fitness" if reached < count else peeled.stop
+    if reached > limit:  # a start with more vectors than are asked for
+        reached, stop = limit, "limit"
+    if stop == "limit" and reached < asked:  # every sample is chosen
+        stop = "rank"
     residual = state.r
     if reached < count:
         cut = state.G[:, reached:count]

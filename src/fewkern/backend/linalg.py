@@ -27,6 +27,10 @@ def product_transposed(X: Array, Y: Array) -> Array:
     if is_sparse(X) or is_sparse(Y):
         product = X @ Y.T
         return product.toarray() if is_sparse(product) else np.asarray(product)
+    if X.dtype != Y.dtype:  # torch does not promote in a product
+        xp = namespace(X, Y)
+        dtype = xp.result_type(X, Y)
+        X, Y = xp.astype(X, dtype), xp.astype(Y, dtype)
     return X @ Y.T
 
 

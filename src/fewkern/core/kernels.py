@@ -28,6 +28,7 @@ from fewkern.backend.namespace import (
     Array,
     asarray_like,
     device,
+    eps,
     float_dtype,
     is_sparse,
     namespace,
@@ -120,9 +121,10 @@ def _median(values: Array) -> float:
 def _total_variance(X: Array) -> float:
     """Sum over the features of their variances."""
     xp = namespace(X)
-    mean_square = float(xp.mean(squared_norms(X)))
-    centre = X.mean(axis=0) if is_sparse(X) else xp.mean(X, axis=0)
-    return max(mean_square - float((centre**2).sum() if is_sparse(X) else xp.sum(centre * centre)), 0.0)
+    if is_sparse(X):
+        mean = X.mean(axis=0)
+        return max(float(xp.mean(squared_norms(X))) - float((mean**2).sum()), 0.0)
+    return float(xp.mean(squared_norms(X - xp.mean(X, axis=0))))
 
 
 def _width_from_rule(owner: str, rule: str, X: Array, distances: Callable[[Array], Array]) -> float:
@@ -145,7 +147,7 @@ class Gaussian(Kernel):
     ----------
     width : float, array of shape (n_features,), "median" or "scale", default "median"
         One standard deviation. "median" is the median distance between samples (of at most 1000 rows), "scale" is
-        scikit-learn's ``gamma="scale"``. An array gives every feature a width of its own.
+        scikit-learn's ``gamma="scale"`` for centred features. An array gives every feature a width of its own.
 
     Examples
     --------
@@ -168,8 +170,9 @@ class Gaussian(Kernel):
             def distances(S: Array) -> Array:
                 xp = namespace(S)
                 D = -neg_squared_distances(S, S)
-                # the diagonal is rounding noise, not a distance
-                D = xp.where(xp.eye(D.shape[0], dtype=xp.bool, device=device(S)), xp.zeros_like(D), D)
+                # between equal rows there is rounding noise, not a distance
+                noise = 16 * eps(D) * (float(xp.max(D)) + (float(xp.max(squared_norms(S))) if is_sparse(S) else 0.0))
+                D = xp.where(D <= noise, xp.zeros_like(D), D)
                 return xp.sqrt(xp.reshape(D, (-1,)))
 
             return Gaussian(_width_from_rule("Gaussian", self.width, X, distances))
@@ -195,8 +198,12 @@ class Gaussian(Kernel):
         return X / (math.sqrt(2.0) * width)
 
     def _block(self, X: Array, Y: Array) -> Array:
+        # Squares cancel in a distance: in float32 a narrow kernel would keep five figures. The exponential is float32.
+        xp, dtype = namespace(X), float_dtype(X)
+        if not is_sparse(X) and dtype == xp.float32:
+            X, Y = xp.astype(X, xp.float64), xp.astype(Y, xp.float64)
         D = neg_squared_distances(self._scaled(X), self._scaled(Y))
-        return namespace(D).exp(D)
+        return xp.exp(xp.astype(D, dtype, copy=False))
 
     def diag(self, X: Array) -> Array:
         return _ones(X)
@@ -441,7 +448,9 @@ class Function(Kernel):
             raise ValueError(
                 f"Function: the kernel must return shape {(X.shape[0], Y.shape[0])}, got {tuple(K.shape)}."
             )
-        return asarray_like(K, X if not is_sparse(X) else K, dtype=float_dtype(X))
+        K = asarray_like(K, X if not is_sparse(X) else K, dtype=float_dtype(X))
+        # what the user's function returned may be read-only, or kept by it
+        return namespace(K).asarray(K, copy=True)
 
     def diag(self, X: Array) -> Array:
         # Blocks of 32 rows: a matrix per block, of which the diagonal is kept.

@@ -68,11 +68,11 @@ class FeatureVectorSelector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, K
 
     Attributes
     ----------
-    indices_ : array of shape (n_vectors_,)
+    indices_ : array of shape (n_vectors,)
         Chosen samples, in the order of their choice.
-    vectors_ : array of shape (n_vectors_, n_features)
+    vectors_ : array of shape (n_vectors, n_features)
     n_vectors_ : int
-    fitness_ : array of shape (n_vectors_,)
+    fitness_ : array of shape (n_vectors,)
         Global fitness after every step.
     stop_ : str
         Why the selection ended: "limit", "fitness" or "rank".
