@@ -16,27 +16,20 @@ from benchmarks.measure import Peak, best_of, header, timed, verdict
 from fewkern import SparseKernelFisher
 from fewkern.algorithms.fisher import CrossValidation, fisher_targets
 from fewkern.algorithms.lq import lq_fit
+from fewkern.datasets import make_ringnorm, make_waveform
 from fewkern.kernels import Gaussian
 
 
 def ringnorm(n: int, seed: int) -> tuple[Any, Any]:
-    """Breiman's ringnorm: N(0, 4 I) against N(a, I) in 20 dimensions."""
-    rng = np.random.default_rng(seed)
-    y = (rng.random(n) < 0.5).astype(np.int64)
-    Z = rng.standard_normal((n, 20))
-    return np.where(y[:, None] == 1, 2 * Z, Z + 2 / np.sqrt(20)), y
+    """Breiman's ringnorm as it is."""
+    X, y = make_ringnorm(n, random_state=seed)
+    return X, (y > 0).astype(np.int64)
 
 
 def waveform(n: int, seed: int) -> tuple[Any, Any]:
-    """Breiman's waveform, first class against the other two: mixtures of three triangles on 21 points, with noise."""
-    rng = np.random.default_rng(seed)
-    t = np.arange(21)
-    triangles = np.maximum(6 - np.abs(t[None, :] - np.array([[6], [14], [10]])), 0)
-    kind = rng.integers(0, 3, n)
-    pairs = np.array([[0, 1], [0, 2], [1, 2]])[kind]
-    u = rng.random((n, 1))
-    X = u * triangles[pairs[:, 0]] + (1 - u) * triangles[pairs[:, 1]] + rng.standard_normal((n, 21))
-    return (X - X.mean(axis=0)) / X.std(axis=0), (kind == 0).astype(np.int64)
+    """Breiman's waveform, columns standardised."""
+    X, y = make_waveform(n, random_state=seed)
+    return (X - X.mean(axis=0)) / X.std(axis=0), (y > 0).astype(np.int64)
 
 
 def plain_iteration(K: Any, y: Any, rho: float, q: float, tol: float = 1e-5) -> float:
