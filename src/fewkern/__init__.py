@@ -6,8 +6,9 @@ from fewkern.core.basis import KernelBasis
 from fewkern.core.expansion import KernelExpansion
 from fewkern.models.components import FeatureVectorPCA
 from fewkern.models.discriminant import FeatureVectorDiscriminant
-from fewkern.models.fisher import ForwardKernelFisher, KernelFisher, SparseKernelFisher
+from fewkern.models.fisher import KernelFisher, SparseKernelFisher
 from fewkern.models.fisher_path import FisherPath, fisher_path
+from fewkern.models.forward_fisher import ForwardKernelFisher
 from fewkern.models.regression import FeatureVectorClassifier, FeatureVectorRegressor
 from fewkern.models.vectors import FeatureVectorSelector
 from fewkern.persist import load, save
