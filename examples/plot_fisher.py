@@ -2,8 +2,8 @@
 Sparse kernel Fisher discrimination
 ===================================
 
-:class:`~fewkern.SparseKernelFisher` puts a penalty on the number of samples in Fisher's discriminant. With ``q = 1`` it is
-a lasso, solved exactly; with ``q = 1/2``, the default, it keeps fewer samples still.
+:class:`~fewkern.SparseKernelFisher` puts a penalty on the number of samples in Fisher's discriminant. With ``q = 1`` it
+is a lasso, solved exactly; with ``q = 1/2``, the default, it keeps fewer samples still.
 """
 
 # %%

@@ -227,6 +227,19 @@ def test_path_goes_from_few_to_many():
     np.testing.assert_allclose(path.expansions[4](X_NEW)[:, 0], alone.decision_function(X_NEW), rtol=1e-4, atol=1e-4)
 
 
+def test_kernel_without_a_number_is_explained():
+    with pytest.raises(ValueError, match="gave NaN or infinity; scale the samples, or mend the kernel"):
+        SparseKernelFisher(kernel=lambda A, B: np.full((len(A), len(B)), np.nan), penalty=0.1).fit(X, Y)
+
+
+def test_samples_without_weight_are_no_candidates_of_a_basis():
+    w = np.ones(160)
+    w[:40] = 0.0
+    model = SparseKernelFisher(**FIXED, max_vectors=12).fit(X, Y, sample_weight=w)
+    assert model.indices_.min() >= 40
+    assert model.score(X_NEW, Y_NEW) > 0.85
+
+
 def test_no_convergence_is_a_warning():
     with pytest.warns(ConvergenceWarning, match="did not converge in max_iter=2 steps; raise max_iter or tol"):
         SparseKernelFisher(**FIXED, start="ridge", max_iter=2).fit(X, Y)

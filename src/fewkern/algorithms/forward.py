@@ -80,7 +80,7 @@ def forward_columns(K: Array, Y: Array, *, limit: int, tol: float = 0.0, weights
     xp = namespace(K)
     n, m = int(K.shape[0]), int(K.shape[1])
     root = xp.ones((n,), dtype=K.dtype, device=device(K))
-    if weights is not None:
+    if weights is not None and bool(xp.any(weights != weights[0])):
         root = xp.sqrt(weights * (n / xp.sum(weights)))
         K, Y = K * root[:, None], Y * root[:, None]
     total = float(xp.sum(Y * Y))

@@ -106,6 +106,8 @@ def penalized_problem(
     """
     xp = namespace(K)
     n, m = int(K.shape[0]), int(K.shape[1])
+    if weights is not None and bool(xp.all(weights == weights[0])):
+        weights = None
     one = xp.ones((n,), dtype=K.dtype, device=device(K))
     root = one if weights is None else xp.sqrt(weights * (n / xp.sum(weights)))
     if penalize_bias:

@@ -104,6 +104,7 @@ class _Task:
 
     X: Array
     all_codes: Array
+    all_weights: Array
     rows: Array
     samples: Array
     codes: Array
@@ -125,7 +126,7 @@ class _Task:
             kept += rng.permutation(own)[: max(2, round(len(own) * limit / n))].tolist()
         part = asarray_like(sorted(kept), self.codes, dtype=namespace(self.codes).int64)
         take = [take_rows(a, part) for a in (self.rows, self.samples, self.codes, self.weights)]
-        return _Task(self.X, self.all_codes, take[0], take[1], take[2], take[3], self.n_classes)
+        return _Task(self.X, self.all_codes, self.all_weights, take[0], take[1], take[2], take[3], self.n_classes)
 
 
 class FisherClassifier(ClassifierMixin, KernelEstimator):
@@ -168,6 +169,11 @@ class FisherClassifier(ClassifierMixin, KernelEstimator):
         kernel, candidates, setting, trace = self._choose(task)
         targets = fisher_targets(task.codes, task.n_classes, task.weights)
         K = task.columns(kernel, candidates)
+        if not bool(namespace(K).all(namespace(K).isfinite(K))):
+            raise ValueError(
+                f"{type(self).__name__}: the kernel {kernel!r} gave NaN or infinity; scale the samples, or mend "
+                "the kernel."
+            )
         fitted = self._machine(K, targets.rows(task.codes), task.weights, setting)
         self._keep(task, kernel, candidates, fitted, targets, priors)
         self.trace_ = FisherTrace(**trace, objectives=fitted.objectives, status=fitted.status)
@@ -181,9 +187,9 @@ class FisherClassifier(ClassifierMixin, KernelEstimator):
             weights = xp.ones(codes.shape, dtype=float_dtype(X), device=device(codes))
         rows = xp.nonzero(weights > 0)[0]
         if int(rows.shape[0]) == int(codes.shape[0]):
-            return _Task(X, codes, rows, X, codes, weights, n_classes)
+            return _Task(X, codes, weights, rows, X, codes, weights, n_classes)
         positive = [take_rows(a, rows) for a in (X, codes, weights)]
-        return _Task(X, codes, rows, positive[0], positive[1], positive[2], n_classes)
+        return _Task(X, codes, weights, rows, positive[0], positive[1], positive[2], n_classes)
 
     def _validated_priors(self, task: _Task) -> Array | None:
         if self.priors is None:
@@ -204,13 +210,8 @@ class FisherClassifier(ClassifierMixin, KernelEstimator):
         limit = (count if count <= ALL_CANDIDATES else BASIS_CANDIDATES) if budget is None else budget
         if count <= limit:
             return take_rows(task.rows, first), owners
-        xp = namespace(task.weights)
-        n = int(task.X.shape[0])
-        weights = None
-        if int(task.rows.shape[0]) < n:
-            own = xp.any(xp.arange(n, device=device(task.rows))[:, None] == task.rows[None, :], axis=1)
-            weights = xp.astype(own, task.weights.dtype)
-        found = select_vectors(Gram(kernel, task.X), rng=random_generator(seed), limit=limit, weights=weights)
+        gram, rng = Gram(kernel, task.X), random_generator(seed)
+        found = select_vectors(gram, rng=rng, limit=limit, weights=task.all_weights)
         return namespace(found.indices).sort(found.indices), None
 
     def _budget(self) -> int | None:
