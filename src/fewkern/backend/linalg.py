@@ -17,6 +17,7 @@ __all__ = [
     "product_transposed",
     "solve_triangular",
     "squared_norms",
+    "weighted_gram",
 ]
 
 
@@ -26,6 +27,14 @@ def product_transposed(X: Array, Y: Array) -> Array:
         product = X @ Y.T
         return product.toarray() if is_sparse(product) else np.asarray(product)
     return X @ Y.T
+
+
+def weighted_gram(X: Array, weights: Array) -> Array:
+    """``X' diag(weights) X`` as a dense array, ``X`` dense or sparse."""
+    if is_sparse(X):
+        product = X.T @ X.multiply(weights[:, None]).tocsr()
+        return np.asarray(product.toarray())
+    return X.T @ (weights[:, None] * X)
 
 
 def squared_norms(X: Array) -> Array:
