@@ -17,6 +17,7 @@ __all__ = [
     "product_transposed",
     "solve_triangular",
     "squared_norms",
+    "sum_by_index",
     "weighted_gram",
 ]
 
@@ -35,6 +36,21 @@ def weighted_gram(X: Array, weights: Array) -> Array:
         product = X.T @ X.multiply(weights[:, None]).tocsr()
         return np.asarray(product.toarray())
     return X.T @ (weights[:, None] * X)
+
+
+def sum_by_index(values: Array, index: Array, n: int) -> Array:
+    """``out[k]`` is the sum of the ``values`` whose ``index`` is ``k``, for ``k`` below ``n``."""
+    if array_api_compat.is_numpy_array(values):
+        return np.bincount(index, weights=values, minlength=n)
+    xp = namespace(values)
+    if array_api_compat.is_torch_array(values):
+        return xp.zeros(n, dtype=values.dtype, device=values.device).index_add_(0, index, values)
+    # sorted, a sum over a run is a difference of two running sums
+    order = xp.argsort(index, stable=True)
+    running = xp.cumulative_sum(xp.take(values, order), include_initial=True)
+    ends = xp.searchsorted(xp.take(index, order), xp.arange(n + 1, dtype=index.dtype))
+    total = xp.take(running, ends)
+    return total[1:] - total[:-1]
 
 
 def squared_norms(X: Array) -> Array:

@@ -19,6 +19,7 @@ from fewkern.core.graphs import (
     BetweenClasses,
     ClassMeans,
     Complement,
+    Degrees,
     Factor,
     GraphPair,
     SparseWeights,
@@ -149,7 +150,9 @@ def _pca(Z: Array, codes: Array | None, c: int, p: Array) -> GraphPair:  # noqa:
 
 
 def _lpp(Z: Array, codes: Array | None, c: int, p: Array, neighbors: int) -> GraphPair:  # noqa: ARG001
-    return GraphPair(SparseWeights(neighbours(Z, neighbors), p), AllPairs(1.0 / _mass(p), p))
+    H = neighbours(Z, neighbors)
+    # The ratio divides by the degrees, as the method is defined; a margin method pushes all pairs apart.
+    return GraphPair(SparseWeights(H, p), Degrees(H, p), AllPairs(1.0 / _mass(p), p))
 
 
 def _udp(Z: Array, codes: Array | None, c: int, p: Array, neighbors: int) -> GraphPair:  # noqa: ARG001

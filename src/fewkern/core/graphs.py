@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from fewkern.backend.linalg import weighted_gram
-from fewkern.backend.namespace import Array, device, namespace, take_rows
+from fewkern.backend.namespace import Array, asarray_like, device, namespace, take_rows, to_numpy
 from fewkern.backend.neighbours import sparse_edges, sparse_laplacian_scatter
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "BetweenClasses",
     "ClassMeans",
     "Complement",
+    "Degrees",
     "Edges",
     "Factor",
     "GraphPair",
@@ -187,6 +188,21 @@ class SparseWeights:
     def pairs(self) -> Edges:
         i, j, v = sparse_edges(self.V, self.importance)
         return Edges(i, j, v, take_rows(self.importance, i) * take_rows(self.importance, j))
+
+
+@dataclass(frozen=True)
+class Degrees:
+    """``Z' diag(V 1) Z``: what locality preserving projections divide by."""
+
+    V: Any
+    importance: Array
+
+    def scatter(self, Z: Array) -> Array:
+        p = self.importance
+        return weighted_gram(Z, p * asarray_like(self.V @ to_numpy(p), p, dtype=p.dtype))
+
+    def pairs(self) -> Edges:
+        raise ValueError("Degrees: a diagonal gives a scatter but no pairs.")
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,302 @@
+r"""Sums over all pairs of samples in :math:`O(n \log n)`: the sorted form of the soft margin (spec B5).
+
+The samples come in the order of the current projections: sample ``i`` has rank ``i``. New scores ``s`` then violate a
+margin ``m`` in the pairs
+
+.. math:: j < i, \quad s_j > s_i - m ,
+
+a dominance relation. It is counted on integers, bit by bit of the ranks (a wavelet matrix): every level is a stable
+partition, a running sum and a look-up, so no step loops over samples.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from fewkern.backend.linalg import sum_by_index
+from fewkern.backend.namespace import Array, device, namespace, take_rows
+from fewkern.core.graphs import PairSet
+
+__all__ = ["OrderedPairs", "prefix_dominance", "ranked_sums"]
+
+
+def prefix_dominance(rank_at: Array, queries: list[Array], values: Array) -> list[Array]:
+    """For every rank ``t`` and query position: the sum of ``values`` at positions before it whose rank is below ``t``.
+
+    Parameters
+    ----------
+    rank_at : integer array of shape (n,)
+        A permutation: the rank of the sample at every position.
+    queries : list of integer arrays of shape (n,)
+        Entry ``t`` of each is the position that belongs to rank ``t``, from 0 to ``n``.
+    values : array of shape (n, c)
+        By position.
+
+    Returns
+    -------
+    list of arrays of shape (n, c)
+        Entry ``t`` of the ``k``-th sums over positions below ``queries[k][t]`` with rank below ``t``.
+    """
+    xp = namespace(rank_at, values)
+    n = int(rank_at.shape[0])
+    t = xp.arange(n, dtype=rank_at.dtype, device=device(rank_at))
+    start = xp.zeros_like(t)
+    ends = list(queries)
+    totals = [xp.zeros_like(values) for _ in queries]
+    zero_row = xp.zeros((1, values.shape[1]), dtype=values.dtype, device=device(values))
+    for bit in range(max(n - 1, 1).bit_length() - 1, -1, -1):
+        low = xp.bitwise_and(xp.bitwise_right_shift(rank_at, xp.full_like(rank_at, bit)), xp.ones_like(rank_at)) == 0
+        before = xp.cumulative_sum(xp.astype(low, rank_at.dtype), include_initial=True)
+        lows = int(before[-1])
+        high = xp.bitwise_not(low)
+        rank_at = xp.concat([rank_at[low], rank_at[high]])
+        low_values = values[low, :]
+        values = xp.concat([low_values, values[high, :]], axis=0)
+        running = xp.concat([zero_row, xp.cumulative_sum(low_values, axis=0)], axis=0)
+        # where the bit of t is set, every sample of the lower half that lies in the prefix counts
+        up = xp.bitwise_and(xp.bitwise_right_shift(t, xp.full_like(t, bit)), xp.ones_like(t)) == 1
+        start_low = xp.take(before, start)
+        base = take_rows(running, start_low)
+        for k, end in enumerate(ends):
+            end_low = xp.take(before, end)
+            gain = take_rows(running, end_low) - base
+            totals[k] += xp.where(up[:, None], gain, xp.zeros_like(gain))
+            ends[k] = xp.where(up, lows + end - end_low, end_low)
+        start = xp.where(up, lows + start - start_low, start_low)
+    return totals
+
+
+@dataclass(frozen=True)
+class _Arrangement:
+    """Positions of the samples sorted by score, inside their groups."""
+
+    position: Array
+    """Sample at every position."""
+    lower: list[Array]
+    """Per margin: number of samples, in sorted order, whose score is at most ``s_i - m``."""
+    upper: list[Array]
+    """Per margin: number of samples whose score is below ``s_i + m``."""
+
+
+def _arrange(s: Array, margins: list[float], codes: Array | None) -> _Arrangement:
+    xp = namespace(s)
+    position = xp.argsort(s, stable=True)
+    ordered = xp.take(s, position)
+    lower = [xp.astype(xp.searchsorted(ordered, s - m, side="right"), xp.int64) for m in margins]
+    upper = [xp.astype(xp.searchsorted(ordered, s + m, side="left"), xp.int64) for m in margins]
+    if codes is None:
+        return _Arrangement(xp.astype(position, xp.int64), lower, upper)
+    # Class by class, sorted by score inside: positions are integers, so the keys (class, position) compare exactly.
+    n = int(s.shape[0])
+    regroup = xp.argsort(xp.take(codes, position), stable=True)
+    wide = xp.astype(codes, xp.int64)
+    keys = xp.take(xp.take(wide, position), regroup) * (n + 1) + xp.astype(regroup, xp.int64)
+
+    def inside(count: Array) -> Array:
+        return xp.astype(xp.searchsorted(keys, wide * (n + 1) + count, side="left"), xp.int64)
+
+    return _Arrangement(
+        xp.astype(xp.take(position, regroup), xp.int64), [inside(c) for c in lower], [inside(c) for c in upper]
+    )
+
+
+def ranked_sums(
+    s: Array, values: Array, margins: list[float], codes: Array | None = None, *, above: bool = True
+) -> list[tuple[Array, Array | None]]:
+    """Sums of ``values`` over the violating partners of every sample, below it and above it in the order.
+
+    Parameters
+    ----------
+    s : array of shape (n,)
+        Scores of the samples, which come in the order that the pairs should keep.
+    values : array of shape (n, c)
+    margins : list of float
+    codes : integer array of shape (n,) or None
+        Only partners with the same code.
+    above : bool
+        Whether the sums over partners above are wanted.
+
+    Returns
+    -------
+    list of (array, array), one per margin
+        Entry ``i`` of the first sums over ``j < i`` with ``s_j > s_i - m``, of the second over ``k > i`` with
+        ``s_k < s_i + m``.
+    """
+    xp = namespace(s, values)
+    n = int(s.shape[0])
+    arrangement = _arrange(s, margins, codes)
+    if codes is None:
+        rank_at, by_rank, at = arrangement.position, None, values
+    else:
+        # ranks class by class: a partner of an earlier class then lies before every prefix, one of a later class after it
+        by_rank = xp.argsort(codes, stable=True)
+        rank = xp.astype(xp.argsort(by_rank, stable=True), xp.int64)
+        rank_at, at = xp.take(rank, arrangement.position), take_rows(values, by_rank)
+    by_position = take_rows(values, arrangement.position)
+    order = (lambda a: a) if by_rank is None else (lambda a: take_rows(a, by_rank))
+    queries = [order(q) for q in arrangement.lower] + ([order(q) for q in arrangement.upper] if above else [])
+    prefix = prefix_dominance(rank_at, queries, by_position)
+    zero_row = xp.zeros((1, values.shape[1]), dtype=values.dtype, device=device(values))
+    below_rank = xp.concat([zero_row, xp.cumulative_sum(at, axis=0)], axis=0)[:n, :]
+    running = xp.concat([zero_row, xp.cumulative_sum(by_position, axis=0)], axis=0)
+    out: list[tuple[Array, Array | None]] = []
+    for k in range(len(margins)):
+        down = below_rank - prefix[k]
+        up = None
+        if above:
+            # positions before the upper end, less those of lower rank, less the sample itself
+            up = take_rows(running, queries[len(margins) + k]) - prefix[len(margins) + k] - at
+            if by_rank is not None:
+                # samples of earlier classes: all of lower rank, all counted on both sides already
+                up = take_rows(up, rank)
+        out.append((down if by_rank is None else take_rows(down, rank), up))
+    return out
+
+
+@dataclass(frozen=True)
+class OrderedPairs:
+    """The pairs of a :class:`PairSet`, in the order of the current projections; scores are given in that order.
+
+    A pair ``j < i`` loses ``(m - (s_i - s_j))_+``, counted ``p_i p_j`` times.
+    """
+
+    p: Array
+    codes: Array | None
+    removed: tuple[Array, Array] | None
+    """Upper and lower ranks of pairs that do not count."""
+
+    @classmethod
+    def arranged(cls, pairs: PairSet, order: Array) -> OrderedPairs:
+        """``order`` lists the samples from the lowest projection to the highest."""
+        xp = namespace(pairs.importance)
+        removed = None
+        if pairs.removed is not None:
+            rank = xp.argsort(order, stable=True)
+            i, j = xp.take(rank, pairs.removed[0]), xp.take(rank, pairs.removed[1])
+            removed = (xp.maximum(i, j), xp.minimum(i, j))
+        codes = None
+        if pairs.codes is not None:
+            codes = xp.take(pairs.codes, order)
+            if int(xp.max(codes)) < 2**15:  # NumPy sorts 16-bit integers by their digits
+                codes = xp.astype(codes, xp.int16)
+        return cls(xp.take(pairs.importance, order), codes, removed)
+
+    def balance(self) -> Array:
+        """Per sample: partners below less partners above, which is the gradient when every pair violates (spec B4)."""
+        xp = namespace(self.p)
+        p = self.p
+        before = xp.cumulative_sum(p) - p
+        c = before - (xp.sum(p) - before - p)
+        if self.codes is not None:
+            by = xp.argsort(self.codes, stable=True)
+            back = xp.argsort(by, stable=True)
+            q, group = xp.take(p, by), xp.take(self.codes, by)
+            running = xp.cumulative_sum(q, include_initial=True)
+            first = xp.take(running, xp.searchsorted(group, group, side="left"))
+            last = xp.take(running, xp.searchsorted(group, group, side="right"))
+            own = running[:-1]
+            c = c - xp.take((own - first) - (last - own - q), back)
+        if self.removed is not None:
+            i, j = self.removed
+            n = int(p.shape[0])
+            c = c - sum_by_index(xp.take(p, j), i, n) + sum_by_index(xp.take(p, i), j, n)
+        return p * c
+
+    def hinge(self, s: Array, m: float) -> tuple[float, Array]:
+        r"""Value and gradient in ``s`` of :math:`\sum_{j < i} p_i p_j (m - (s_i - s_j))_+`."""
+        xp = namespace(s)
+        s = s - xp.mean(s)
+        columns = xp.stack([self.p, self.p * s], axis=1)
+        value, g = 0.0, xp.zeros_like(s)
+        for sign, codes in self._terms():
+            ((down, up),) = ranked_sums(s, columns, [m], codes)
+            value += sign * float(xp.sum(self.p * ((m - s) * down[:, 0] + down[:, 1])))
+            g = g + sign * self.p * (up[:, 0] - down[:, 0])  # type: ignore[index]
+        if self.removed is not None:
+            i, j = self.removed
+            left = m - (xp.take(s, i) - xp.take(s, j))
+            both = xp.where(left > 0, xp.take(self.p, i) * xp.take(self.p, j), xp.zeros_like(left))
+            value -= float(xp.sum(both * left))
+            g = g + sum_by_index(both, i, int(s.shape[0])) - sum_by_index(both, j, int(s.shape[0]))
+        return value, g
+
+    def huber(self, s: Array, m: float, mu: float) -> tuple[float, Array]:
+        r"""Value and gradient of the smoothed sum, with
+        :math:`h_\mu(t) = [(m + \mu - t)_+^2 - (m - \mu - t)_+^2] / (4 \mu)` in place of :math:`(m - t)_+`."""
+        xp = namespace(s)
+        s = s - xp.mean(s)
+        p = self.p
+        columns = xp.stack([p, p * s, p * s * s], axis=1)
+        value, g = 0.0, xp.zeros_like(s)
+        margins = [m + mu, m - mu]
+        for sign, codes in self._terms():
+            sums = ranked_sums(s, columns, margins, codes)
+            for outer, width, (down, up) in zip((1.0, -1.0), margins, sums):
+                a, b = width - s, width + s
+                factor = sign * outer / (4 * mu)
+                value += factor * float(xp.sum(p * (a * a * down[:, 0] + 2 * a * down[:, 1] + down[:, 2])))
+                # partners above: (width - s_k + s_i); partners below: (width - s_i + s_j)
+                g = g + (2 * factor) * p * ((b * up[:, 0] - up[:, 1]) - (a * down[:, 0] + down[:, 1]))  # type: ignore[index]
+        if self.removed is not None:
+            i, j = self.removed
+            n = int(s.shape[0])
+            t = xp.take(s, i) - xp.take(s, j)
+            both = xp.take(p, i) * xp.take(p, j)
+            for outer, width in zip((1.0, -1.0), margins):
+                left = xp.maximum(width - t, xp.zeros_like(t))
+                value -= outer / (4 * mu) * float(xp.sum(both * left * left))
+                slope = outer / (2 * mu) * both * left
+                g = g + sum_by_index(slope, i, n) - sum_by_index(slope, j, n)
+        return value, g
+
+    def huber_curvature(self, s: Array, X: Array, m: float, mu: float) -> Array:
+        """``X' (second derivative in s) X``: the Laplacian of the pairs inside the smoothed band, without its edges."""
+        xp = namespace(s)
+        p = self.p
+        s = s - xp.mean(s)
+        q = int(X.shape[1])
+        columns = xp.concat([p[:, None], p[:, None] * X], axis=1)
+        H = xp.zeros((q, q), dtype=X.dtype, device=device(X))
+        degree = xp.zeros_like(s)
+        for sign, codes in self._terms():
+            sums = ranked_sums(s, columns, [m + mu, m - mu], codes, above=False)
+            counts = ranked_sums(s, p[:, None], [m + mu, m - mu], codes)
+            for outer, (down, _), (own, up) in zip((1.0, -1.0), sums, counts):
+                # partners above are partners below seen from the other end: their part is the transposed one
+                cross = (p[:, None] * X).T @ down[:, 1:]
+                H = H - (sign * outer) * (cross + cross.T)
+                degree = degree + sign * outer * p * (own[:, 0] + up[:, 0])  # type: ignore[index]
+        H = H + (X * degree[:, None]).T @ X
+        if self.removed is not None:
+            i, j = self.removed
+            t = xp.take(s, i) - xp.take(s, j)
+            band = xp.abs(m - t) < mu
+            both = xp.where(band, xp.take(p, i) * xp.take(p, j), xp.zeros_like(t))
+            difference = take_rows(X, i) - take_rows(X, j)
+            H = H - (difference * both[:, None]).T @ difference
+        return H / (2 * mu)
+
+    def window_value(self, s: Array, m: float) -> float:
+        r""":math:`\sum p_i p_j (m - |s_i - s_j|)_+`: the non-convex loss itself, whose partners lie in a window of one sort."""
+        xp = namespace(s)
+        s = s - xp.mean(s)
+        n = int(s.shape[0])
+        value = 0.0
+        for sign, codes in self._terms():
+            a = _arrange(s, [m], codes)
+            ps, ss = take_rows(self.p, a.position), take_rows(s, a.position)
+            running = xp.cumulative_sum(ps, include_initial=True)
+            moment = xp.cumulative_sum(ps * ss, include_initial=True)
+            first = take_rows(a.lower[0], a.position)
+            here = xp.arange(n, device=device(s))
+            count, total = take_rows(running, here) - take_rows(running, first), take_rows(moment, here) - take_rows(moment, first)
+            value += sign * float(xp.sum(ps * ((m - ss) * count + total)))
+        if self.removed is not None:
+            i, j = self.removed
+            left = xp.maximum(m - xp.abs(xp.take(s, i) - xp.take(s, j)), xp.zeros_like(s[:1]))
+            value -= float(xp.sum(xp.take(self.p, i) * xp.take(self.p, j) * left))
+        return value
+
+    def _terms(self) -> list[tuple[float, Array | None]]:
+        """All pairs, less those inside a class."""
+        return [(1.0, None)] if self.codes is None else [(1.0, None), (-1.0, self.codes)]
