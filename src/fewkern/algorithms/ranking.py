@@ -19,6 +19,9 @@ from fewkern.core.graphs import PairSet
 
 __all__ = ["OrderedPairs", "prefix_dominance", "ranked_sums"]
 
+# Pairs per sample up to which those of the smoothed band are listed one by one.
+BAND_PAIRS = 40
+
 
 def prefix_dominance(rank_at: Array, queries: list[Array], values: Array) -> list[Array]:
     """For every rank ``t`` and query position: the sum of ``values`` at positions before it whose rank is below ``t``.
@@ -252,11 +255,45 @@ class OrderedPairs:
     def huber_curvature(self, s: Array, X: Array, m: float, mu: float) -> Array:
         """``X' (second derivative in s) X``: the Laplacian of the pairs inside the smoothed band, without its edges."""
         xp = namespace(s)
-        p = self.p
         s = s - xp.mean(s)
-        q = int(X.shape[1])
+        near = self._band(s, m, mu)
+        if near is not None:
+            difference = take_rows(X, near[0]) - take_rows(X, near[1])
+            both = xp.take(self.p, near[0]) * xp.take(self.p, near[1])
+            H = (difference * both[:, None]).T @ difference
+        else:
+            H = self._summed_curvature(s, X, m, mu)
+        if self.removed is not None:
+            i, j = self.removed
+            t = xp.take(s, i) - xp.take(s, j)
+            both = xp.where(xp.abs(m - t) < mu, xp.take(self.p, i) * xp.take(self.p, j), xp.zeros_like(t))
+            difference = take_rows(X, i) - take_rows(X, j)
+            H = H - (difference * both[:, None]).T @ difference
+        return H / (2 * mu)
+
+    def _band(self, s: Array, m: float, mu: float) -> tuple[Array, Array] | None:
+        """The pairs with ``|m - (s_i - s_j)| < mu`` one by one, if they are few: a narrow window of one sort."""
+        xp = namespace(s)
+        n = int(s.shape[0])
+        a = _arrange(s, [m + mu, m - mu], None)
+        count = a.lower[1] - a.lower[0]
+        total = int(xp.sum(count))
+        if total > BAND_PAIRS * n:
+            return None
+        i = xp.repeat(xp.arange(n, device=device(s)), count)
+        into = xp.arange(total, device=device(s)) - xp.repeat(xp.cumulative_sum(count) - count, count)
+        j = xp.take(a.position, xp.repeat(a.lower[0], count) + into)
+        keep = (j < i) & (xp.take(s, j) > xp.take(s, i) - (m + mu)) & (xp.take(s, j) < xp.take(s, i) - (m - mu))
+        if self.codes is not None:
+            keep = keep & (xp.take(self.codes, i) != xp.take(self.codes, j))
+        return i[keep], j[keep]
+
+    def _summed_curvature(self, s: Array, X: Array, m: float, mu: float) -> Array:
+        """The same sum over the pairs of the band when they are too many to list."""
+        xp = namespace(s)
+        p = self.p
         columns = xp.concat([p[:, None], p[:, None] * X], axis=1)
-        H = xp.zeros((q, q), dtype=X.dtype, device=device(X))
+        H = xp.zeros((X.shape[1], X.shape[1]), dtype=X.dtype, device=device(X))
         degree = xp.zeros_like(s)
         for sign, codes in self._terms():
             sums = ranked_sums(s, columns, [m + mu, m - mu], codes, above=False)
@@ -266,15 +303,7 @@ class OrderedPairs:
                 cross = (p[:, None] * X).T @ down[:, 1:]
                 H = H - (sign * outer) * (cross + cross.T)
                 degree = degree + sign * outer * p * (own[:, 0] + up[:, 0])  # type: ignore[index]
-        H = H + (X * degree[:, None]).T @ X
-        if self.removed is not None:
-            i, j = self.removed
-            t = xp.take(s, i) - xp.take(s, j)
-            band = xp.abs(m - t) < mu
-            both = xp.where(band, xp.take(p, i) * xp.take(p, j), xp.zeros_like(t))
-            difference = take_rows(X, i) - take_rows(X, j)
-            H = H - (difference * both[:, None]).T @ difference
-        return H / (2 * mu)
+        return H + (X * degree[:, None]).T @ X
 
     def window_value(self, s: Array, m: float) -> float:
         r""":math:`\sum p_i p_j (m - |s_i - s_j|)_+`: the non-convex loss itself, whose partners lie in a window of one sort."""

@@ -309,7 +309,7 @@ class _Sorted:
     def improve(self, w: Array, order: Array) -> Array:
         pairs, X = OrderedPairs.arranged(self.pairs, order), take_rows(self.Z, order)
         # after the first step w is near the solution already: wide smoothing would only lead away from it
-        widths = WIDTHS if self.first else WIDTHS[2:]
+        widths = WIDTHS if self.first else WIDTHS[3:]
         self.first = False
         for mu in widths:
             w = self._newton(w, X, pairs, mu * self.margin)
@@ -335,5 +335,8 @@ class _Sorted:
                 length /= 2
             else:
                 break
+            gain = value - new
             w, value, g = w + length * step, new, new_g
+            if gain <= 1e-9 * abs(value):
+                break
         return w
