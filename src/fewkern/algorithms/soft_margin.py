@@ -14,7 +14,16 @@ from fewkern.core.graphs import Edges, GraphPair, PairSet
 from fewkern.core.peel import Stop, peel
 from fewkern.core.spaces import Reflected, reflect
 
-__all__ = ["SoftMargin", "SoftMarginStep", "ordered_scores", "pair_objective", "recursive_soft_margin", "soft_margin_direction"]
+__all__ = [
+    "SoftMargin",
+    "SoftMarginStep",
+    "all_violate",
+    "ordered_scores",
+    "pair_objective",
+    "recursive_soft_margin",
+    "signed_pairs",
+    "soft_margin_direction",
+]
 
 # Pairs above which the sorted form takes over from the explicit quadratic program (spec B5: near n = 300).
 SORTED_FROM = 40_000
@@ -176,7 +185,7 @@ def soft_margin_direction(
     """One direction by the concave-convex procedure (spec B2), from the start ``w0``."""
     xp = namespace(Z)
     order = ordered_scores(Z, w0, xp.arange(Z.shape[0], device=device(Z)))
-    w_s, delta_0 = _all_violate(Z, S, pairs, order)
+    w_s, delta_0 = all_violate(Z, S, pairs, order)
     delta = delta_rel * delta_0 if delta is None else delta
     D = 2.0 * delta
     solver: _Solver = _Sorted(Z, S, pairs, D) if isinstance(pairs, PairSet) else _Explicit(Z, S, pairs, D)
@@ -209,7 +218,7 @@ def pair_objective(Z: Array, S: Array, pairs: PairSet | Edges, D: float, w: Arra
     return solver.value(w)
 
 
-def _all_violate(Z: Array, S: Array, pairs: PairSet | Edges, order: Array) -> tuple[Array, float]:
+def all_violate(Z: Array, S: Array, pairs: PairSet | Edges, order: Array) -> tuple[Array, float]:
     r"""``w_s = S^-1 sum_e s_e v_e (x_i - x_j)`` and :math:`\delta_0 = f / (2 v\, range(X w_s))` (spec B4).
 
     While every pair violates, all multipliers are ``D`` and the direction is ``w_s``, whatever delta is.
@@ -221,7 +230,7 @@ def _all_violate(Z: Array, S: Array, pairs: PairSet | Edges, order: Array) -> tu
         s = Z @ w
         widest = pairs.v * float(xp.max(s) - xp.min(s))
     else:
-        difference = _signed(Z, pairs, order)
+        difference = signed_pairs(Z, pairs, order)
         w = _solve(S, difference.T @ pairs.count)
         widest = float(xp.max(xp.abs(difference @ w))) if difference.shape[0] else 0.0
     return w, 0.5 / widest if widest > 0 else 1.0
@@ -232,7 +241,7 @@ def _solve(S: Array, x: Array) -> Array:
     return solve_triangular(L, solve_triangular(L, x), transposed=True)
 
 
-def _signed(Z: Array, edges: Edges, order: Array) -> Array:
+def signed_pairs(Z: Array, edges: Edges, order: Array) -> Array:
     """Rows ``v_e s_e (x_i - x_j)``, the sign taken from the order."""
     xp = namespace(Z)
     rank = xp.argsort(order, stable=True)
@@ -267,7 +276,7 @@ class _Explicit:
 
     def improve(self, w: Array, order: Array) -> Array:
         xp = namespace(w)
-        G = _signed(self.white, self.edges, order)
+        G = signed_pairs(self.white, self.edges, order)
         box = self.D * self.edges.count
         u = self.L.T @ w
         t = G @ u
