@@ -4,5 +4,19 @@ from fewkern import kernels
 from fewkern._version import __version__
 from fewkern.core.basis import KernelBasis
 from fewkern.core.expansion import KernelExpansion
+from fewkern.models.components import FeatureVectorPCA
+from fewkern.models.discriminant import FeatureVectorDiscriminant
+from fewkern.models.regression import FeatureVectorClassifier, FeatureVectorRegressor
+from fewkern.models.vectors import FeatureVectorSelector
 
-__all__ = ["KernelBasis", "KernelExpansion", "__version__", "kernels"]
+__all__ = [
+    "FeatureVectorClassifier",
+    "FeatureVectorDiscriminant",
+    "FeatureVectorPCA",
+    "FeatureVectorRegressor",
+    "FeatureVectorSelector",
+    "KernelBasis",
+    "KernelExpansion",
+    "__version__",
+    "kernels",
+]

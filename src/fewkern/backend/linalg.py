@@ -10,6 +10,7 @@ from fewkern.backend.namespace import Array, is_sparse, namespace
 
 __all__ = [
     "cholesky_psd",
+    "class_sums",
     "generalized_eigh",
     "logsumexp",
     "manhattan",
@@ -139,6 +140,13 @@ def generalized_eigh(A: Array, B: Array) -> tuple[Array, Array]:
     M = solve_triangular(C, half.T)
     values, vectors = xp.linalg.eigh((M + M.T) / 2)
     return xp.flip(values), xp.flip(solve_triangular(C, vectors, transposed=True), axis=1)
+
+
+def class_sums(values: Array, codes: Array, n_classes: int) -> Array:
+    """Sum of the rows of ``values`` over every class, shape ``(n_classes, columns)``."""
+    xp = namespace(values)
+    indicator = codes[None, :] == xp.arange(n_classes, device=array_api_compat.device(codes))[:, None]
+    return xp.astype(indicator, values.dtype) @ values
 
 
 def logsumexp(A: Array, axis: int = -1) -> Array:

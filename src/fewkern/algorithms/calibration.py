@@ -1,0 +1,43 @@
+"""Probabilities from values: one number, fitted to what the model says of samples it has not seen."""
+
+from __future__ import annotations
+
+from fewkern.backend.linalg import logsumexp
+from fewkern.backend.namespace import Array, device, namespace
+
+__all__ = ["fit_temperature", "softmax"]
+
+
+def softmax(values: Array) -> Array:
+    """Rows proportional to ``exp(values)``, summing to one."""
+    xp = namespace(values)
+    return xp.exp(values - logsumexp(values, axis=1)[:, None])
+
+
+def fit_temperature(values: Array, codes: Array, weights: Array | None = None) -> float:
+    r"""The factor :math:`a \ge 0` that makes ``softmax(a * values)`` most likely.
+
+    Maximises the concave :math:`\sum_i w_i [a v_{i y_i} - \log \sum_c e^{a v_{ic}}]` by safeguarded Newton steps. One
+    factor for all classes never changes which one is largest, so probabilities and predictions agree.
+    """
+    xp = namespace(values)
+    n, q = values.shape
+    own = xp.astype(codes[:, None] == xp.arange(q, device=device(codes))[None, :], values.dtype)
+    w = xp.ones((n,), dtype=values.dtype, device=device(values)) if weights is None else weights
+    truth = float(w @ xp.sum(own * values, axis=1))
+    low, high, a = 0.0, 1e4, 1.0
+    for _ in range(100):
+        p = softmax(a * values)
+        mean = xp.sum(p * values, axis=1)
+        slope = truth - float(w @ mean)
+        curvature = float(w @ (xp.sum(p * values * values, axis=1) - mean * mean))
+        low, high = (a, high) if slope > 0 else (low, a)
+        step = slope / curvature if curvature > 0 else 0.0
+        new = a + step
+        # Newton inside the bracket, else its (geometric) middle
+        if not low < new < high:
+            new = (max(low, 1e-3) * high) ** 0.5
+        if abs(new - a) <= 1e-8 * a or high - low <= 1e-8 * high:
+            return new
+        a = new
+    return a

@@ -1,0 +1,78 @@
+"""Linear stages on features: principal axes (FVS-PCA) and discriminant axes (FVS-LDA)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from fewkern.backend.linalg import class_sums
+from fewkern.backend.namespace import Array, device, eps, namespace
+
+__all__ = ["Axes", "discriminant_axes", "principal_axes"]
+
+
+@dataclass(frozen=True)
+class Axes:
+    """Scores ``(z - mean) W`` of every sample, by falling ``values``."""
+
+    W: Array
+    mean: Array
+    values: Array
+    """Eigenvalues: sums of squared scores (PCA), or between- over total scatter, the "inertia" (LDA)."""
+
+
+def _centred_svd(Z: Array, weights: Array | None) -> tuple[Array, Array, Array, Array]:
+    """Weighted mean of the rows of ``Z``, and the SVD of what is left, at its numerical rank."""
+    xp = namespace(Z)
+    w = xp.ones((Z.shape[0],), dtype=Z.dtype, device=device(Z)) if weights is None else weights
+    mean = (w @ Z) / xp.sum(w)
+    U, s, Vt = xp.linalg.svd(xp.sqrt(w)[:, None] * (Z - mean), full_matrices=False)
+    top = float(s[0]) if s.shape[0] else 0.0
+    rank = int(xp.sum(xp.astype(s > max(Z.shape) * eps(Z) * top, xp.int64)))
+    return mean, U[:, :rank], s[:rank], Vt[:rank, :].T
+
+
+def _fix_signs(W: Array) -> Array:
+    """The entry of largest size in every column made positive: the same input gives the same axes."""
+    xp = namespace(W)
+    if W.shape[1] == 0:
+        return W
+    top = xp.max(xp.where(xp.abs(W) == xp.max(xp.abs(W), axis=0)[None, :], W, xp.full_like(W, -xp.inf)), axis=0)
+    return W * xp.where(top < 0, xp.full_like(top, -1.0), xp.ones_like(top))[None, :]
+
+
+def principal_axes(Z: Array, n_components: int | None = None, weights: Array | None = None) -> Axes:
+    """Principal axes of the features after exact centring: kernel PCA, when all samples were chosen."""
+    mean, _, s, V = _centred_svd(Z, weights)
+    keep = s.shape[0] if n_components is None else min(n_components, s.shape[0])
+    return Axes(_fix_signs(V[:, :keep]), mean, s[:keep] ** 2)
+
+
+def discriminant_axes(
+    Z: Array,
+    codes: Array,
+    n_classes: int,
+    ridge: float = 0.0,
+    n_components: int | None = None,
+    weights: Array | None = None,
+) -> Axes:
+    r"""Axes that maximise :math:`v^T B v / (v^T T v + \text{ridge}\,|v|^2)`, scaled to unit variance.
+
+    ``B`` is the between-class and ``T`` the total scatter, both as sums. From the SVD ``U diag(s) V'`` of the centred
+    features, with :math:`f = s / \sqrt{s^2 + \text{ridge}}`, the axes follow from an eigenproblem in the class means of
+    the rows of ``U diag(f)``: neither scatter matrix is inverted. At most ``n_classes - 1`` axes exist.
+    """
+    xp = namespace(Z)
+    mean, U, s, V = _centred_svd(Z, weights)
+    scale = xp.sqrt(s * s + ridge)
+    w = xp.ones((Z.shape[0],), dtype=Z.dtype, device=device(Z)) if weights is None else weights
+    counts = class_sums(w[:, None], codes, n_classes)[:, 0]
+    # rows of U carry sqrt(w) already; a class mean needs w
+    sums = class_sums(xp.sqrt(w)[:, None] * (U * (s / scale)[None, :]), codes, n_classes)
+    scaled_means = sums / xp.sqrt(counts)[:, None]
+    _, t, Rt = xp.linalg.svd(scaled_means, full_matrices=False)
+    keep = min(n_classes - 1, t.shape[0], n_components if n_components is not None else n_classes)
+    W = (V / scale[None, :]) @ Rt[:keep, :].T
+    scores = (Z - mean) @ W
+    deviation = xp.sqrt((w @ (scores * scores)) / xp.sum(w))
+    W = W / xp.where(deviation > 0, deviation, xp.ones_like(deviation))[None, :]
+    return Axes(_fix_signs(W), mean, t[:keep] ** 2)

@@ -1,0 +1,178 @@
+"""The one shim for scikit-learn's checks, and the same checks for arrays of other libraries.
+
+scikit-learn's private names are imported here and nowhere else.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import array_api_compat
+import numpy as np
+from sklearn.base import _fit_context as fit_context
+from sklearn.exceptions import DataConversionWarning
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.class_weight import compute_sample_weight
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_array, validate_data
+
+from fewkern.backend.namespace import Array, as_float, asarray_like, float_dtype, is_foreign, namespace, to_numpy
+
+__all__ = [
+    "Interval",
+    "StrOptions",
+    "class_weights",
+    "encode_labels",
+    "fit_context",
+    "labels_from_codes",
+    "random_generator",
+    "validate_samples",
+    "validate_targets",
+    "validate_weights",
+]
+
+
+def validate_samples(
+    estimator: Any, X: Any, *, reset: bool, accept_sparse: bool = True, minimum: int = 1, pairwise: bool = False
+) -> Array:
+    """``X`` as a checked float array of shape ``(n, d)``: NumPy, CSR, or whatever array library it came in.
+
+    Sets ``n_features_in_`` (and ``feature_names_in_``) when ``reset``, compares with them otherwise.
+    """
+    name = type(estimator).__name__
+    if not is_foreign(X):
+        return validate_data(
+            estimator,
+            X,
+            reset=reset,
+            accept_sparse="csr" if accept_sparse and not pairwise else False,
+            dtype=[np.float64, np.float32],
+            ensure_min_samples=minimum,
+        )
+    xp = namespace(X)
+    if X.ndim != 2:
+        raise ValueError(f"{name}: expected a 2-D array of samples, got shape {tuple(X.shape)}.")
+    if X.shape[0] < minimum or X.shape[1] < 1:
+        raise ValueError(f"{name}: expected at least {minimum} sample(s) and one feature, got shape {tuple(X.shape)}.")
+    if xp.isdtype(X.dtype, "complex floating"):
+        raise ValueError(f"{name}: complex data is not supported.")
+    X = as_float(X)
+    if not bool(xp.all(xp.isfinite(X))):
+        raise ValueError(f"{name}: the samples contain NaN or infinity; fill or drop them first.")
+    if reset:
+        estimator.n_features_in_ = int(X.shape[1])
+    elif X.shape[1] != estimator.n_features_in_:
+        raise ValueError(f"{name}: X has {X.shape[1]} features, but {name} was fitted with {estimator.n_features_in_}.")
+    return X
+
+
+def _need(estimator: Any, y: Any, what: str, n: int) -> None:
+    name = type(estimator).__name__
+    if y is None:
+        raise ValueError(f"{name} requires y to be passed, but the target y is None: give one {what} per sample.")
+    length = y.shape[0] if hasattr(y, "shape") and len(y.shape) else len(y)
+    if length != n:
+        raise ValueError(
+            f"{name}: X has {n} samples but y has {length}: found input variables with inconsistent numbers of samples."
+        )
+
+
+def _ravel(column: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """A single column as a flat array, with scikit-learn's warning."""
+    warnings.warn(
+        "A column-vector y was passed when a 1d array was expected; use y.ravel().",
+        DataConversionWarning,
+        stacklevel=4,
+    )
+    return column[:, 0]
+
+
+def validate_targets(estimator: Any, X: Array, y: Any) -> tuple[Array, bool]:
+    """Regression targets as a float array ``(n, q)`` beside ``X``, and whether they came as one column."""
+    _need(estimator, y, "number", X.shape[0])
+    if is_foreign(y):
+        values = to_numpy(y)
+    else:
+        values = check_array(y, ensure_2d=False, dtype="numeric", input_name="y", estimator=estimator)
+    if values.ndim == 2 and values.shape[1] == 1 and not is_foreign(y):
+        values = _ravel(values)
+    if values.ndim > 2 or not np.issubdtype(values.dtype, np.number):
+        raise ValueError(
+            f"{type(estimator).__name__}: y must be one number or one row of numbers per sample, got "
+            f"shape {values.shape} and dtype {values.dtype}."
+        )
+    if not np.all(np.isfinite(values)):
+        raise ValueError(f"{type(estimator).__name__}: y contains NaN or infinity; drop those samples first.")
+    single = values.ndim == 1
+    return asarray_like(values[:, None] if single else values, X, dtype=as_float(X[:1]).dtype), single
+
+
+def encode_labels(estimator: Any, X: Array, y: Any) -> tuple[Array, Array]:
+    """Classes, in the library of ``y``, and the class number of every sample, in that of ``X``."""
+    _need(estimator, y, "class label", X.shape[0])
+    labels = to_numpy(y)
+    if labels.ndim == 2 and labels.shape[1] == 1:
+        labels = _ravel(labels)
+    if labels.ndim != 1:
+        raise ValueError(f"{type(estimator).__name__}: y must be one label per sample, got shape {labels.shape}.")
+    if labels.dtype.kind == "f" and not np.all(np.isfinite(labels)):
+        raise ValueError(f"{type(estimator).__name__}: y contains NaN or infinity; drop those samples first.")
+    check_classification_targets(labels)
+    classes, codes = np.unique(labels, return_inverse=True)
+    if len(classes) < 2:
+        raise ValueError(
+            f"{type(estimator).__name__}: y has only one class ({classes[0]!r}); a classifier needs samples of at "
+            "least two classes."
+        )
+    kept = asarray_like(classes, y) if is_foreign(y) else classes
+    return kept, asarray_like(codes.astype(np.int64), X)
+
+
+def labels_from_codes(classes: Array, codes: Array) -> Array:
+    """The label of every class number."""
+    if array_api_compat.is_numpy_array(classes):
+        return classes[to_numpy(codes)]
+    return namespace(classes).take(classes, asarray_like(codes, classes), axis=0)
+
+
+def validate_weights(estimator: Any, X: Array, sample_weight: Any) -> Array | None:
+    """Sample weights beside ``X``: non-negative, finite, not all zero; ``None`` stays ``None``."""
+    if sample_weight is None:
+        return None
+    name = type(estimator).__name__
+    values = to_numpy(sample_weight).astype(np.float64)
+    if values.ndim == 0:
+        values = np.full(X.shape[0], float(values))
+    if values.shape != (X.shape[0],):
+        raise ValueError(
+            f"{name}: sample_weight must have one number per sample, shape ({X.shape[0]},), got {values.shape}; "
+            "expected 1D sample weights."
+        )
+    if not np.all(np.isfinite(values)) or np.any(values < 0) or not np.any(values > 0):
+        raise ValueError(f"{name}: sample_weight must be finite, not negative and not all zero.")
+    return asarray_like(values, X, dtype=as_float(X[:1]).dtype)
+
+
+def class_weights(estimator: Any, X: Array, codes: Array, weights: Array | None) -> Array | None:
+    """Sample weights times the weight of their class, from the parameter ``class_weight`` of ``estimator``."""
+    if estimator.class_weight is None:
+        return weights
+    labels = to_numpy(labels_from_codes(estimator.classes_, codes))
+    base = None if weights is None else to_numpy(weights)
+    factors = compute_sample_weight(estimator.class_weight, labels)
+    if estimator.class_weight == "balanced" and base is not None:
+        # "balanced" counts samples; with weights it must balance their sums
+        sums = {c: base[labels == c].sum() for c in np.unique(labels)}
+        factors = np.array([base.sum() / (len(sums) * sums[c]) for c in labels])
+    return asarray_like(factors if base is None else factors * base, X, dtype=float_dtype(X))
+
+
+def random_generator(random_state: Any) -> np.random.Generator:
+    """A generator from scikit-learn's ``random_state``: an int, a Generator, a RandomState or None."""
+    if isinstance(random_state, np.random.RandomState):
+        return np.random.default_rng(random_state.randint(2**31 - 1))
+    if isinstance(random_state, np.random.Generator):
+        # drawn from, not advanced in place by several fits of a clone
+        return np.random.default_rng(random_state.integers(2**63 - 1))
+    return np.random.default_rng(random_state)

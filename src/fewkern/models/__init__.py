@@ -1,0 +1,1 @@
+"""scikit-learn estimators: validate, resolve the kernel, call one algorithm, assign attributes."""
