@@ -1,11 +1,13 @@
 """Kernel machines that keep only a few samples, in the scikit-learn API."""
 
-from fewkern import kernels
+from fewkern import graphs, kernels
 from fewkern._version import __version__
 from fewkern.core.basis import KernelBasis
 from fewkern.core.expansion import KernelExpansion
 from fewkern.models.components import FeatureVectorPCA
 from fewkern.models.discriminant import FeatureVectorDiscriminant
+from fewkern.models.embedding import GraphEmbedding
+from fewkern.models.margins import RecursiveSoftMargin, RecursiveSVM
 from fewkern.models.regression import FeatureVectorClassifier, FeatureVectorRegressor
 from fewkern.models.vectors import FeatureVectorSelector
 
@@ -15,8 +17,12 @@ __all__ = [
     "FeatureVectorPCA",
     "FeatureVectorRegressor",
     "FeatureVectorSelector",
+    "GraphEmbedding",
     "KernelBasis",
     "KernelExpansion",
+    "RecursiveSVM",
+    "RecursiveSoftMargin",
     "__version__",
+    "graphs",
     "kernels",
 ]

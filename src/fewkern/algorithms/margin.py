@@ -276,4 +276,8 @@ def _orthonormal(U: Array, B: Array) -> tuple[Array, Array]:
     xp = namespace(U)
     left, s, right = xp.linalg.svd(U, full_matrices=False)
     rank = int(xp.sum(xp.astype(s > BLOCK_RANK * s[0], xp.int64)))
+    # signs: the problem with the largest share in a direction keeps its own
+    share = xp.max(right, axis=1) + xp.min(right, axis=1)
+    s = xp.where(share < 0, -s, s)
+    left = left * xp.where(share < 0, -xp.ones_like(s), xp.ones_like(s))[None, :]
     return left[:, :rank], B @ (right[:rank, :].T / s[None, :rank])

@@ -288,8 +288,15 @@ class _Explicit:
             rows = xp.nonzero(inside)[0]
             if rows.shape[0]:
                 ones = xp.ones((rows.shape[0],), dtype=G.dtype, device=device(G))
+                # to the last figure: the next order is read from these scores
                 u = minimize_hinge(
-                    Reflected(take_rows(G, rows), G[:0, :]), ones, ones, take_rows(box, rows), bias=False, linear=linear
+                    Reflected(take_rows(G, rows), G[:0, :]),
+                    ones,
+                    ones,
+                    take_rows(box, rows),
+                    bias=False,
+                    linear=linear,
+                    tol=1e-13,
                 ).w
             else:
                 u = linear

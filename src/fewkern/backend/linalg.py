@@ -12,6 +12,7 @@ __all__ = [
     "cholesky_psd",
     "class_sums",
     "generalized_eigh",
+    "least_squares",
     "logsumexp",
     "manhattan",
     "neg_squared_distances",
@@ -147,6 +148,11 @@ def class_sums(values: Array, codes: Array, n_classes: int) -> Array:
     xp = namespace(values)
     indicator = codes[None, :] == xp.arange(n_classes, device=array_api_compat.device(codes))[:, None]
     return xp.astype(indicator, values.dtype) @ values
+
+
+def least_squares(A: Array, B: Array) -> Array:
+    """The shortest ``X`` that makes ``|A X - B|`` least, for a wide or rank-deficient ``A``."""
+    return namespace(A, B).linalg.pinv(A) @ B
 
 
 def logsumexp(A: Array, axis: int = -1) -> Array:
