@@ -109,13 +109,14 @@ def graph_embedding(
         return Embedding(V, xp.zeros((0,), dtype=Z.dtype, device=device(Z)), 0, "rank")
     values, vectors = generalized_eigh(B, S)
     seen = int(xp.sum(xp.astype(values > 1e-9 * float(values[0]), xp.int64)))
-    wanted = seen if n_components is None else min(n_components, rank)
+    wanted = seen if n_components is None else n_components
     if not recursive:
-        count = min(wanted, rank)
+        # eigenvectors of the value zero are an arbitrary basis of what the penalty does not see
+        count = min(wanted, seen)
         W = vectors[:, :count]
         if scaling == "unit":
             W = W / xp.linalg.vector_norm(W, axis=0)[None, :]
-        return Embedding(V @ W, values[:count], rank, "rank" if count == rank else "limit")
+        return Embedding(V @ W, values[:count], rank, "limit" if count == wanted else "rank" if count == rank else "flat")
 
     state = {"B": B, "S": S, "Q": V}
 
@@ -123,6 +124,8 @@ def graph_embedding(
         if state["S"].shape[0] == 0:
             return Stop("rank")
         ratios, directions = (values, vectors) if count == 0 else generalized_eigh(state["B"], state["S"])
+        if float(ratios[0]) <= 1e-9 * float(values[0]):
+            return Stop("flat")
         u = directions[:, 0]
         return u / xp.linalg.vector_norm(u), float(ratios[0])
 
@@ -133,7 +136,7 @@ def graph_embedding(
         state["Q"], w = reflect(state["Q"], u)
         return [(w, value)]
 
-    peeled = peel(find, remove, min(wanted, rank))
+    peeled = peel(find, remove, min(wanted, rank))  # one more would find nothing
     W = xp.stack([w for w, _ in peeled.records], axis=1) if peeled.records else V[:, :0]
     ratios = xp.asarray([value for _, value in peeled.records], dtype=Z.dtype, device=device(Z))
-    return Embedding(W, ratios, rank, "rank" if W.shape[1] == rank else peeled.stop)
+    return Embedding(W, ratios, rank, "rank" if W.shape[1] == rank < wanted else peeled.stop)

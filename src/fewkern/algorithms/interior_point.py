@@ -191,7 +191,7 @@ def _clean(a: Array, C: Array, signs: Array, bias: bool) -> Array:
     low = min(up, down)
     if low <= 0.0:
         return xp.zeros_like(a)
-    return a * xp.where(signs > 0, low / up, low / down)
+    return xp.where(signs > 0, a * (low / up), a * (low / down))
 
 
 def _normal_solver(space: Space, signs: Array, theta: Array, bias: bool):  # noqa: ANN202

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fewkern.algorithms.interior_point import HingeSolution, hinge_at_zero, minimize_hinge
-from fewkern.backend.namespace import Array, device, namespace, take_rows
+from fewkern.backend.linalg import sum_by_index
+from fewkern.backend.namespace import Array, asarray_like, device, namespace, take_rows
 from fewkern.core.peel import Stop, peel
 from fewkern.core.spaces import Space
 
@@ -218,7 +219,7 @@ def recursive_margin(
                 return Stop("precision")
             found.append((k, solution))
             units.append(solution.w / length)
-            betas.append(_scatter(problems[k], solution.alpha / length, n))
+            betas.append(sum_by_index(problems[k].signs * solution.alpha / length, problems[k].rows, n))
         if not found:
             return Stop("flat")
         U, B = xp.stack(units, axis=1), xp.stack(betas, axis=1)
@@ -254,30 +255,15 @@ def recursive_margin(
     return MarginDirections(W, so_far["B"], so_far["Z"], tuple(blocks), caps, peeled.stop)
 
 
-def _scatter(problem: MarginProblem, alpha: Array, n: int) -> Array:
-    """``beta = alpha o y`` as one number per sample."""
-    xp = namespace(alpha)
-    beta = xp.zeros((n,), dtype=alpha.dtype, device=device(alpha))
-    signed = problem.signs * alpha
-    rows = problem.rows
-    m = int(rows.shape[0])
-    first = xp.concat([rows[1:] <= rows[:-1], xp.ones((1,), dtype=xp.bool, device=device(rows))])
-    ends = [int(e) + 1 for e in xp.nonzero(first)[0]]
-    begin = 0
-    for end in ends:  # rows rise within a run: one run per problem, two in a regression
-        beta[rows[begin:end]] += signed[begin:end]
-        begin = end
-    assert begin == m
-    return beta
-
-
 def _orthonormal(U: Array, B: Array) -> tuple[Array, Array]:
     """Orthonormal basis of the unit columns ``U``, leading first, and the dual coefficients ``B`` in step with it."""
     xp = namespace(U)
     left, s, right = xp.linalg.svd(U, full_matrices=False)
     rank = int(xp.sum(xp.astype(s > BLOCK_RANK * s[0], xp.int64)))
-    # signs: the problem with the largest share in a direction keeps its own
-    share = xp.max(right, axis=1) + xp.min(right, axis=1)
-    s = xp.where(share < 0, -s, s)
-    left = left * xp.where(share < 0, -xp.ones_like(s), xp.ones_like(s))[None, :]
+    # Signs: the first problem with the largest share (up to rounding) in a direction keeps its own.
+    size = xp.abs(right)
+    lead = xp.argmax(xp.astype(size >= 0.999 * xp.max(size, axis=1)[:, None], xp.int64), axis=1)
+    signs = [-1.0 if float(right[k, int(lead[k])]) < 0 else 1.0 for k in range(right.shape[0])]
+    turn = asarray_like(signs, U, dtype=U.dtype)
+    left, s = left * turn[None, :], s * turn
     return left[:, :rank], B @ (right[:rank, :].T / s[None, :rank])

@@ -51,10 +51,10 @@ def prefix_dominance(rank_at: Array, queries: list[Array], values: Array) -> lis
         low = xp.bitwise_and(xp.bitwise_right_shift(rank_at, xp.full_like(rank_at, bit)), xp.ones_like(rank_at)) == 0
         before = xp.cumulative_sum(xp.astype(low, rank_at.dtype), include_initial=True)
         lows = int(before[-1])
-        high = xp.bitwise_not(low)
+        high = xp.logical_not(low)
         rank_at = xp.concat([rank_at[low], rank_at[high]])
-        low_values = values[low, :]
-        values = xp.concat([low_values, values[high, :]], axis=0)
+        low_values = values[low]
+        values = xp.concat([low_values, values[high]], axis=0)
         running = xp.concat([zero_row, xp.cumulative_sum(low_values, axis=0)], axis=0)
         # where the bit of t is set, every sample of the lower half that lies in the prefix counts
         up = xp.bitwise_and(xp.bitwise_right_shift(t, xp.full_like(t, bit)), xp.ones_like(t)) == 1

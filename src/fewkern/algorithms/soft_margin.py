@@ -136,7 +136,8 @@ def recursive_soft_margin(
         S, back = xp.eye(rank, dtype=Z.dtype, device=device(Z)), L
     values = generalized_eigh(B, S)[0]
     seen = int(xp.sum(xp.astype(values > 1e-9 * float(values[0]), xp.int64)))
-    wanted = min(seen if n_components is None else n_components, rank)
+    asked = seen if n_components is None else n_components
+    wanted = min(asked, rank)
 
     pairs = pair.pairs()
     sorted_form = isinstance(pairs, PairSet) and (
@@ -168,7 +169,7 @@ def recursive_soft_margin(
     W = xp.stack([w for w, _ in peeled.records], axis=1) if peeled.records else state["Q"][:, :0]
     if back is not None:
         W = solve_triangular(back, W, transposed=True)
-    return SoftMargin(V @ W, tuple(s for _, s in peeled.records), rank, "rank" if wanted == rank else peeled.stop)
+    return SoftMargin(V @ W, tuple(s for _, s in peeled.records), rank, "rank" if rank < asked else peeled.stop)
 
 
 def soft_margin_direction(
@@ -245,8 +246,7 @@ def signed_pairs(Z: Array, edges: Edges, order: Array) -> Array:
     """Rows ``v_e s_e (x_i - x_j)``, the sign taken from the order."""
     xp = namespace(Z)
     rank = xp.argsort(order, stable=True)
-    sign = xp.where(take_rows(rank, edges.i) > take_rows(rank, edges.j), 1.0, -1.0)
-    factor = edges.v * xp.astype(sign, Z.dtype)
+    factor = xp.where(take_rows(rank, edges.i) > take_rows(rank, edges.j), edges.v, -edges.v)
     return factor[:, None] * (take_rows(Z, edges.i) - take_rows(Z, edges.j))
 
 
@@ -283,7 +283,7 @@ class _Explicit:
         # The band: pairs within a factor of the margin. Far below it the multiplier is D, far above it is 0.
         inside = xp.abs(t - 1.0) <= 0.5
         for _ in range(50):
-            far_below = xp.bitwise_not(inside) & (t < 1.0)
+            far_below = xp.logical_not(inside) & (t < 1.0)
             linear = G.T @ xp.where(far_below, box, xp.zeros_like(box))
             rows = xp.nonzero(inside)[0]
             if rows.shape[0]:
@@ -302,7 +302,7 @@ class _Explicit:
                 u = linear
             margins = G @ u
             # pairs that were taken to be on the one side and now lie on the other one
-            wrong = xp.bitwise_not(inside) & (xp.where(far_below, margins - 1.0, 1.0 - margins) > 1e-9)
+            wrong = xp.logical_not(inside) & (xp.where(far_below, margins - 1.0, 1.0 - margins) > 1e-9)
             if not bool(xp.any(wrong)):
                 break
             inside = inside | wrong

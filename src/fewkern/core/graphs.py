@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from fewkern.backend.linalg import weighted_gram
+from fewkern.backend.linalg import sum_by_index, weighted_gram
 from fewkern.backend.namespace import Array, asarray_like, device, namespace, take_rows, to_numpy
 from fewkern.backend.neighbours import sparse_edges, sparse_laplacian_scatter
 
@@ -50,9 +50,9 @@ class PairSet:
         if self.codes is not None:
             keep = keep & (self.codes[:, None] != self.codes[None, :])
         if self.removed is not None:
-            flat = xp.reshape(keep, (-1,))
-            flat[self.removed[0] * n + self.removed[1]] = False
-            keep = xp.reshape(flat, (n, n))
+            upper = xp.maximum(*self.removed) * n + xp.minimum(*self.removed)
+            gone = sum_by_index(xp.ones(upper.shape, dtype=p.dtype, device=device(p)), upper, n * n)
+            keep = keep & (xp.reshape(gone, (n, n)) == 0)
         i, j = xp.nonzero(keep)
         return Edges(i, j, xp.full((i.shape[0],), self.v, dtype=p.dtype, device=device(p)), take_rows(p, i) * take_rows(p, j))
 

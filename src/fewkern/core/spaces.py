@@ -168,7 +168,7 @@ class Constrained:
         xp = namespace(U)
         # Projected twice: one pass leaves rounding that the recursion would carry along.
         Q, R = xp.linalg.qr(self._project(self._project(U)))
-        U = Q * xp.where(xp.linalg.diagonal(R) < 0, -1.0, 1.0)[None, :]
+        U = xp.where(xp.linalg.diagonal(R)[None, :] < 0, -Q, Q)
         Z = self.X @ U - (self.mean @ U)[None, :]
         norms = self.norms - xp.sum(Z * Z, axis=1)
         return Constrained(self.X, self.mean, xp.concat([self.W, U], axis=1), norms), U, Z

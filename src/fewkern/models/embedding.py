@@ -55,7 +55,7 @@ class GraphEmbedding(Reducer):
         What every component attains.
     n_components_ : int
     stop_ : str
-        "limit" or "rank".
+        "limit", "rank", or "flat" (the penalty scatter sees nothing in what is left).
     classes_ : array
         Only with a graph that needs classes.
     vectors_, indices_, n_vectors_, kernel_, basis_
