@@ -10,6 +10,7 @@ from fewkern.models.embedding import GraphEmbedding
 from fewkern.models.margins import RecursiveSoftMargin, RecursiveSVM
 from fewkern.models.regression import FeatureVectorClassifier, FeatureVectorRegressor
 from fewkern.models.vectors import FeatureVectorSelector
+from fewkern.persist import load, save
 
 __all__ = [
     "FeatureVectorClassifier",
@@ -25,4 +26,6 @@ __all__ = [
     "__version__",
     "graphs",
     "kernels",
+    "load",
+    "save",
 ]

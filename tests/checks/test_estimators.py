@@ -13,8 +13,18 @@ ESTIMATORS = [
     fewkern.FeatureVectorPCA(),
 ]
 
-# estimator name -> {check: why it fails}. Every entry is a statement about the method, not about our code.
-EXPECTED_FAILURES: dict[str, dict[str, str]] = {}
+# estimator name -> {check: why it fails}. Every entry is a statement about the method, not about our code. On data this
+# small one of them may pass by luck, hence not strict.
+_WEIGHTS = ("check_sample_weight_equivalence_on_dense_data", "check_sample_weight_equivalence_on_sparse_data")
+_DRAWS = "the draws and the median width look at rows, so a repeated row is not a row of weight two"
+_LOO = "leave-one-out leaves a weighted sample out as a whole, and one copy of a repeated sample at a time"
+EXPECTED_FAILURES: dict[str, dict[str, str]] = {
+    "FeatureVectorSelector": dict.fromkeys(_WEIGHTS, _DRAWS),
+    "FeatureVectorPCA": dict.fromkeys(_WEIGHTS, _DRAWS),
+    "FeatureVectorClassifier": dict.fromkeys(_WEIGHTS, _LOO),
+    "FeatureVectorRegressor": dict.fromkeys(_WEIGHTS, _LOO),
+    "FeatureVectorDiscriminant": dict.fromkeys(_WEIGHTS, _LOO),
+}
 
 
 def _cases():
@@ -22,7 +32,7 @@ def _cases():
         reasons = EXPECTED_FAILURES.get(type(estimator).__name__, {})
         for instance, check in estimator_checks_generator(estimator, legacy=True):
             name = check.func.__name__
-            marks = pytest.mark.xfail(reason=reasons[name]) if name in reasons else ()
+            marks = pytest.mark.xfail(reason=reasons[name], strict=False) if name in reasons else ()
             yield pytest.param(instance, check, id=f"{type(estimator).__name__}-{name}", marks=marks)
 
 

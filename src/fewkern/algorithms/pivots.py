@@ -124,10 +124,7 @@ class _Residual:
         share = self.weight * self.inverse
         r = xp.empty_like(self.r)
         for rows in row_blocks(self.gram.n, b):
-            K = self.gram.columns(S, rows)
-            if L:
-                K -= self.G[rows, :L] @ at_pivots.T
-            g = solve_triangular(found.factor, K.T).T
+            g = self._panel(S, at_pivots, found.factor, rows) if found.panel is None else found.panel[rows, :]
             self.G[rows, L : L + b] = g
             g = g * g
             gains = gains + share[rows] @ g
@@ -143,6 +140,16 @@ class _Residual:
             self.J = min(self.J + float(gain), 1.0)
             records.append((s, self.J))
         return records
+
+    def _panel(self, S: Array, at_pivots: Array, factor: Array, rows: slice) -> Array:
+        return solve_triangular(factor, self.columns(S, at_pivots, rows).T).T
+
+    def columns(self, S: Array, at_pivots: Array, rows: slice) -> Array:
+        """``R[rows, S]``, given the rows ``S`` of ``G``."""
+        R = self.gram.columns(S, rows)
+        if self.chosen:
+            R -= self.G[rows, : len(self.chosen)] @ at_pivots.T
+        return R
 
     def _refuse_indefinite(self, r: Array) -> None:
         xp = self.xp
@@ -163,6 +170,8 @@ class _Pivots:
 
     samples: list[int]
     factor: Array
+    panel: Array | None = None
+    """Their columns of ``G``, where the search for them has computed these already."""
 
 
 class _Pool:
@@ -206,11 +215,9 @@ def _draw(share: Array, count: int, rng: Any) -> Array:
     """``count`` independent draws with probability proportional to ``share``."""
     xp = namespace(share)
     ladder = xp.cumulative_sum(share)
-    heights = asarray_like(rng.random(count), share, dtype=share.dtype) * ladder[-1]
-    # side="right": a sample of share zero is never drawn
-    drawn = xp.searchsorted(ladder, heights, side="right")
-    last = int(xp.max(xp.where(share > 0, xp.arange(share.shape[0], device=device(share)), 0)))
-    return xp.minimum(xp.astype(drawn, xp.int64), asarray_like(last, share, dtype=xp.int64))
+    # strictly below the top, and side="right": a sample of share zero is never drawn
+    heights = asarray_like(rng.random(count), share, dtype=share.dtype) * ((1.0 - 4 * eps(share)) * ladder[-1])
+    return xp.searchsorted(ladder, heights, side="right")
 
 
 def _greedy(state: _Residual, block: int, eta: float, rng: Any) -> _Pivots:
@@ -253,11 +260,28 @@ def _first_by_fitness(state: _Residual, rng: Any) -> int:
     return int(candidates[int(xp.argmax(J))])
 
 
-def _gain(state: _Residual, block: int, rows: Array, n_candidates: int, rng: Any) -> _Pivots:
-    """The candidate that raises the global fitness most, among a few drawn by their residual (spec 1.6).
+def _gain_one(state: _Residual, n_candidates: int, rng: Any) -> _Pivots:
+    """The sample that raises the global fitness most, among ``n_candidates`` drawn by their residual (spec 1.6).
 
-    ``gain_j = sum_i w_i R_ij^2 / (R_jj k_ii)`` is the paper's own objective (8). The sums of squares are the diagonal
-    of ``M = R' diag(w / k) R``, which a pivot changes by a correction of rank two: no pass over the rows per pivot.
+    ``gain_j = sum_i w_i R_ij^2 / (R_jj k_ii)`` is the paper's own objective (8).
+    """
+    xp = state.xp
+    candidates = xp.unique_values(_draw(state.weight * state.score, n_candidates, rng))
+    at = take_rows(state.G, candidates)[:, : len(state.chosen)]
+    R = state.columns(candidates, at, slice(0, state.gram.n))
+    pivots = take_rows(state.r, candidates)
+    best = int(xp.argmax(((state.weight * state.inverse) @ (R * R)) / pivots))
+    root = xp.sqrt(pivots[best])
+    panel = R[:, best] / root
+    panel[int(candidates[best])] = root
+    return _Pivots([int(candidates[best])], xp.reshape(root, (1, 1)), panel[:, None])
+
+
+def _gain(state: _Residual, block: int, rows: Array, n_candidates: int, rng: Any) -> _Pivots:
+    """The rule of :func:`_gain_one` for a whole block, with the gain summed over some ``rows``.
+
+    Its sums of squares are the diagonal of ``M = R' diag(w / k) R``, which a pivot changes by a correction of rank two:
+    no pass over the rows per pivot.
     """
     xp = state.xp
     candidates = xp.unique_values(_draw(state.weight * state.score, n_candidates, rng))
@@ -387,6 +411,8 @@ def select_vectors(
             return found
         # never more than asked for, whatever the size of the block: the draws do not depend on the limit
         keep = min(len(found.samples), limit - len(state.chosen))
+        if keep == len(found.samples):
+            return found
         return _Pivots(found.samples[:keep], found.factor[:keep, :keep])
 
     def remove(found: _Pivots) -> list[tuple[int, float]]:
@@ -418,10 +444,9 @@ def select_vectors(
 
 
 def _gain_finder(state: _Residual, block: int, n_candidates: int, rng: Any) -> Callable[[], _Pivots]:
-    xp, n = state.xp, state.gram.n
-    rows = xp.arange(n, device=device(state.d))
+    n = state.gram.n
     if n <= _GAIN_ROWS:
-        return lambda: _gain(state, 1, rows, n_candidates, rng)
+        return lambda: _gain_one(state, n_candidates, rng)
     sample = state.index(sorted(int(i) for i in rng.choice(n, _GAIN_ROWS, replace=False)))
     # Half of what n_candidates asks for: a pool is used for many vectors, and compares them all each time.
     pool = max(_GAIN_POOL, n_candidates // 2) * block

@@ -37,11 +37,13 @@ __all__ = [
 
 def is_sparse(x: Any) -> bool:
     """Whether ``x`` is a SciPy sparse matrix or array."""
-    return bool(sp.issparse(x))
+    return type(x) is not np.ndarray and bool(sp.issparse(x))
 
 
 def namespace(*arrays: Any) -> Namespace:
     """Array API namespace shared by ``arrays`` (``None``, sparse matrices and plain numbers say nothing)."""
+    if len(arrays) == 1 and type(arrays[0]) is np.ndarray:  # the common case, thousands of times in a fit
+        return numpy_namespace
     dense = [a for a in arrays if array_api_compat.is_array_api_obj(a) and not is_sparse(a)]
     return array_api_compat.array_namespace(*dense) if dense else numpy_namespace
 

@@ -22,11 +22,11 @@ from fewkern.backend.namespace import Array, as_float, asarray_like, float_dtype
 __all__ = [
     "Interval",
     "StrOptions",
-    "class_weights",
     "encode_labels",
     "fit_context",
     "labels_from_codes",
     "random_generator",
+    "validate_class_weights",
     "validate_samples",
     "validate_targets",
     "validate_weights",
@@ -71,21 +71,11 @@ def _need(estimator: Any, y: Any, what: str, n: int) -> None:
     name = type(estimator).__name__
     if y is None:
         raise ValueError(f"{name} requires y to be passed, but the target y is None: give one {what} per sample.")
-    length = y.shape[0] if hasattr(y, "shape") and len(y.shape) else len(y)
+    length = len(y) if hasattr(y, "__len__") else to_numpy(y).shape[0]
     if length != n:
         raise ValueError(
             f"{name}: X has {n} samples but y has {length}: found input variables with inconsistent numbers of samples."
         )
-
-
-def _ravel(column: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """A single column as a flat array, with scikit-learn's warning."""
-    warnings.warn(
-        "A column-vector y was passed when a 1d array was expected; use y.ravel().",
-        DataConversionWarning,
-        stacklevel=4,
-    )
-    return column[:, 0]
 
 
 def validate_targets(estimator: Any, X: Array, y: Any) -> tuple[Array, bool]:
@@ -95,8 +85,6 @@ def validate_targets(estimator: Any, X: Array, y: Any) -> tuple[Array, bool]:
         values = to_numpy(y)
     else:
         values = check_array(y, ensure_2d=False, dtype="numeric", input_name="y", estimator=estimator)
-    if values.ndim == 2 and values.shape[1] == 1 and not is_foreign(y):
-        values = _ravel(values)
     if values.ndim > 2 or not np.issubdtype(values.dtype, np.number):
         raise ValueError(
             f"{type(estimator).__name__}: y must be one number or one row of numbers per sample, got "
@@ -113,7 +101,12 @@ def encode_labels(estimator: Any, X: Array, y: Any) -> tuple[Array, Array]:
     _need(estimator, y, "class label", X.shape[0])
     labels = to_numpy(y)
     if labels.ndim == 2 and labels.shape[1] == 1:
-        labels = _ravel(labels)
+        warnings.warn(
+            "A column-vector y was passed when a 1d array was expected; use y.ravel().",
+            DataConversionWarning,
+            stacklevel=3,
+        )
+        labels = labels[:, 0]
     if labels.ndim != 1:
         raise ValueError(f"{type(estimator).__name__}: y must be one label per sample, got shape {labels.shape}.")
     if labels.dtype.kind == "f" and not np.all(np.isfinite(labels)):
@@ -154,18 +147,27 @@ def validate_weights(estimator: Any, X: Array, sample_weight: Any) -> Array | No
     return asarray_like(values, X, dtype=as_float(X[:1]).dtype)
 
 
-def class_weights(estimator: Any, X: Array, codes: Array, weights: Array | None) -> Array | None:
-    """Sample weights times the weight of their class, from the parameter ``class_weight`` of ``estimator``."""
-    if estimator.class_weight is None:
-        return weights
+def validate_class_weights(estimator: Any, X: Array, codes: Array, sample_weight: Any) -> Array | None:
+    """Sample weights times ``class_weight``, if the estimator has one; every class must keep some weight."""
+    weights = validate_weights(estimator, X, sample_weight)
+    choice = getattr(estimator, "class_weight", None)
+    if choice is None and weights is None:
+        return None
     labels = to_numpy(labels_from_codes(estimator.classes_, codes))
-    base = None if weights is None else to_numpy(weights)
-    factors = compute_sample_weight(estimator.class_weight, labels)
-    if estimator.class_weight == "balanced" and base is not None:
-        # "balanced" counts samples; with weights it must balance their sums
-        sums = {c: base[labels == c].sum() for c in np.unique(labels)}
-        factors = np.array([base.sum() / (len(sums) * sums[c]) for c in labels])
-    return asarray_like(factors if base is None else factors * base, X, dtype=float_dtype(X))
+    values = np.ones(len(labels)) if weights is None else to_numpy(weights)
+    if choice == "balanced":
+        # by sums of weights, which are counts where there are none
+        sums = {c: values[labels == c].sum() for c in np.unique(labels)}
+        values = values * np.array([values.sum() / (len(sums) * max(sums[c], 1e-300)) for c in labels])
+    elif choice is not None:
+        values = values * compute_sample_weight(choice, labels)
+    for c in np.unique(labels):
+        if not np.any(values[labels == c] > 0):
+            raise ValueError(
+                f"{type(estimator).__name__}: class {c!r} has no sample of positive weight; leave its samples out, or "
+                "give them weight."
+            )
+    return asarray_like(values, X, dtype=float_dtype(X))
 
 
 def random_generator(random_state: Any) -> np.random.Generator:

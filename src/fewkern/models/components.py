@@ -25,8 +25,8 @@ __all__ = ["FeatureVectorPCA"]
 class FeatureVectorPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
     r"""Kernel PCA on a few chosen samples (FVS-PCA).
 
-    Principal components of the orthonormal features (10) of the chosen vectors, after exact centring of the features. With
-    all samples chosen this is kernel PCA; with fewer, no eigenvalue exceeds that of kernel PCA, and all grow with
+    Principal components of the orthonormal features (10) of the chosen vectors, after exact centring of the features.
+    With all samples chosen this is kernel PCA; with fewer, no eigenvalue exceeds that of kernel PCA, and all grow with
     the number of vectors.
 
     Parameters
@@ -153,8 +153,8 @@ class FeatureVectorPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
         check_is_fitted(self)
         if not hasattr(self, "inverse_"):
             raise ValueError(
-                "FeatureVectorPCA: inverse_transform needs the way back to be learned: set fit_inverse_transform=True and "
-                "fit again."
+                "FeatureVectorPCA: inverse_transform needs the way back to be learned: set fit_inverse_transform=True "
+                "and fit again."
             )
         T = validate_samples(self.inverse_, X, reset=False, accept_sparse=False)
         return self.inverse_.expansion_(T)

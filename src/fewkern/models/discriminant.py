@@ -17,7 +17,7 @@ from fewkern.backend.validation import (
     encode_labels,
     fit_context,
     labels_from_codes,
-    validate_weights,
+    validate_class_weights,
 )
 from fewkern.models.regression import AUTOMATIC_CONSTRAINTS, AutomaticBasis, indicators
 
@@ -82,7 +82,7 @@ class FeatureVectorDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassifierMixin
 
     References
     ----------
-    G. Baudat and F. Anouar, "Feature vector selection and projection using kernels", Neurocomputing 55 (2003), sec. 5.3.
+    G. Baudat and F. Anouar, "Feature vector selection and projection using kernels", Neurocomputing 55 (2003).
 
     Examples
     --------
@@ -146,7 +146,7 @@ class FeatureVectorDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassifierMixin
                 f"FeatureVectorDiscriminant: n_components must be at most {count - 1} (one less than the number of "
                 f"classes), got {self.n_components}."
             )
-        weights = validate_weights(self, X, sample_weight)
+        weights = validate_class_weights(self, X, codes, sample_weight)
         gram, found = self._search(X, indicators(codes, count, X), weights)
         self._keep(gram, found)
         Z = found.selection.G[:, : found.n_vectors]

@@ -17,11 +17,11 @@ from fewkern.backend.progress import progress
 from fewkern.backend.validation import (
     Interval,
     StrOptions,
-    class_weights,
     encode_labels,
     fit_context,
     labels_from_codes,
     random_generator,
+    validate_class_weights,
     validate_targets,
     validate_weights,
 )
@@ -84,6 +84,7 @@ class AutomaticBasis(KernelEstimator):
         grams = [build_gram(kernel, X, centre, rng) for kernel in kernels]
         half = max(1, n // 2)
         auto = self.max_vectors == "auto"
+        widths = [getattr(kernel, "width", None) for kernel in kernels]
         with progress("leave-one-out paths", len(kernels), bool(self.verbose)) as step:
             found = search(
                 grams,
@@ -94,7 +95,7 @@ class AutomaticBasis(KernelEstimator):
                 ceiling=min(AUTO_CEILING, half) if auto else 0,
                 tolerance=TOLERANCE[self.prefer],
                 weights=weights,
-                widths=tuple(float(k.width) for k in kernels if isinstance(getattr(k, "width", None), (int, float))),
+                widths=tuple(width for width in widths if isinstance(width, (int, float))),
                 step=step,
             )
         return grams[found.kernel], found
@@ -243,7 +244,6 @@ class FeatureVectorRegressor(RegressorMixin, AutomaticBasis):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.target_tags.single_output = False
         tags.target_tags.multi_output = True
         return tags
 
@@ -362,7 +362,7 @@ class FeatureVectorClassifier(ClassifierMixin, AutomaticBasis):
         """
         X = self._samples(X, reset=True, minimum=2)
         self.classes_, codes = encode_labels(self, X, y)
-        weights = class_weights(self, X, codes, validate_weights(self, X, sample_weight))
+        weights = validate_class_weights(self, X, codes, sample_weight)
         Y = indicators(codes, len(self.classes_), X)
         solution = self._fit_linear(X, Y, weights)
         held_out = class_values(solution.held_out)
@@ -385,7 +385,8 @@ class FeatureVectorClassifier(ClassifierMixin, AutomaticBasis):
 
     def predict_proba(self, X: Any) -> Array:
         """Probability of every class, shape ``(n_samples, n_classes)``."""
-        return softmax(self.temperature_ * class_values(self._values(X)))
+        values = self._values(X)
+        return softmax(self.temperature_ * class_values(values))
 
     def _values(self, X: Any) -> Array:
         check_is_fitted(self)

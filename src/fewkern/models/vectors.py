@@ -151,7 +151,8 @@ class FeatureVectorSelector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, K
 
     def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Array:
         """Choose the vectors and return the features of ``X``, which selection has computed already."""
-        return self.basis_.rotate(self._fit(X, sample_weight).G)
+        selection = self._fit(X, sample_weight)
+        return self.basis_.rotate(selection.G)
 
     @fit_context(prefer_skip_nested_validation=True)
     def _fit(self, X: Any, sample_weight: Any) -> Selection:

@@ -1,0 +1,233 @@
+"""What the commands do, without a terminal: tables in, models and figures out."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import fewkern
+from fewkern.datasets import make_banana
+from fewkern.table import TableEncoder, TableModel
+
+__all__ = ["MODELS", "TASKS", "Fitted", "Problem", "fit_table", "predict_table", "read_table"]
+
+# task -> model name -> estimator; the first model is the default of its task.
+MODELS: dict[str, dict[str, Callable[..., Any]]] = {
+    "classify": {"fvs": fewkern.FeatureVectorClassifier, "discriminant": fewkern.FeatureVectorDiscriminant},
+    "regress": {"fvs": fewkern.FeatureVectorRegressor},
+    "reduce": {"pca": fewkern.FeatureVectorPCA},
+}
+TASKS = tuple(MODELS)
+# A column of whole numbers with at most this many different ones is taken for class labels.
+_MOST_CLASSES = 20
+
+
+class Problem(ValueError):
+    """Something the user can put right; shown without a traceback."""
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A model, what to tell about it, and the held-out part for the report."""
+
+    model: TableModel
+    remarks: list[str]
+    X: np.ndarray[Any, Any]
+    y: np.ndarray[Any, Any] | None
+    held_out: tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]] | None
+    """True and predicted targets of the held-out rows."""
+
+
+def read_table(path: str | Path) -> Any:
+    """A data frame from CSV, Parquet or NPZ (arrays ``X`` and, if any, ``y``)."""
+    import pandas as pd
+
+    path = Path(path)
+    if not path.is_file():
+        raise Problem(f"there is no file {path}.")
+    suffix = path.suffix.lower()
+    try:
+        if suffix in (".csv", ".tsv", ".txt"):
+            frame = pd.read_csv(path, sep="\t" if suffix == ".tsv" else ",")
+        elif suffix in (".parquet", ".pq"):
+            frame = pd.read_parquet(path)
+        elif suffix == ".npz":
+            frame = _frame_from_arrays(path)
+        else:
+            raise Problem(f"{path.name}: expected a .csv, .tsv, .parquet or .npz file, got {suffix or 'no suffix'!r}.")
+    except Problem:
+        raise
+    except Exception as error:  # every reader has exceptions of its own
+        raise Problem(f"{path.name} cannot be read as a table: {error}") from error
+    if not len(frame) or not len(frame.columns):
+        raise Problem(f"{path.name} is an empty table: it needs a header and at least two rows.")
+    frame.columns = [str(c) for c in frame.columns]
+    return frame
+
+
+def _frame_from_arrays(path: Path) -> Any:
+    import pandas as pd
+
+    with np.load(path, allow_pickle=False) as archive:
+        if "X" not in archive.files or archive["X"].ndim != 2:
+            raise Problem(f"{path.name}: expected a two-dimensional array named X, got arrays {archive.files}.")
+        X = archive["X"]
+        given = "feature_names" in archive.files and len(archive["feature_names"]) == X.shape[1]
+        names = [str(n) for n in archive["feature_names"]] if given else [f"x{j}" for j in range(X.shape[1])]
+        frame = pd.DataFrame(X, columns=names)
+        if "y" in archive.files:
+            frame["y"] = archive["y"]
+    return frame
+
+
+def embedded_table() -> Any:
+    """The table used when none is given: 2,000 generated points in two interlocked crescents."""
+    import pandas as pd
+
+    X, y = make_banana(2000, random_state=0)
+    return pd.DataFrame({"x0": X[:, 0], "x1": X[:, 1], "side": np.where(y == 1, "right", "left")})
+
+
+def guess_task(column: Any) -> str:
+    """ "classify" for text, booleans and few whole numbers, "regress" otherwise."""
+    values = column.dropna()
+    if getattr(column.dtype, "kind", "O") not in "iuf":
+        return "classify"
+    whole = bool(np.all(np.asarray(values, dtype=float) % 1 == 0))
+    return "classify" if whole and values.nunique() <= _MOST_CLASSES else "regress"
+
+
+def fit_table(
+    frame: Any,
+    *,
+    target: str | None = None,
+    task: str = "auto",
+    model: str | None = None,
+    holdout: float = 0.2,
+    seed: int = 0,
+    verbose: bool = False,
+    **settings: Any,
+) -> Fitted:
+    """Fit a model to a table; with a target, also measure its error on rows it has not seen."""
+    remarks: list[str] = []
+    if task not in ("auto", *TASKS):
+        raise Problem(f"--task: expected auto, {', '.join(TASKS)}, got {task!r}.")
+    supervised = task not in ("reduce", "density")
+    if supervised and target is None:
+        target = str(frame.columns[-1])
+        remarks.append(f"no --target given: took the last column, {target!r}")
+    if target is not None and target not in frame.columns:
+        raise Problem(f"--target: there is no column {target!r}; the table has {list(frame.columns)}.")
+    if target is not None:
+        missing = int(frame[target].isna().sum())
+        if missing:
+            frame = frame[frame[target].notna()]
+            remarks.append(f"{missing} rows without a target were left out")
+    if len(frame) < 4:
+        raise Problem(f"the table has {len(frame)} usable rows; fitting needs at least 4.")
+    if task == "auto":
+        task = guess_task(frame[target])
+    names = MODELS[task]
+    if model is not None and model not in names:
+        raise Problem(f"--model: for the task {task!r} expected {', '.join(names)}, got {model!r}.")
+    name = model or next(iter(names))
+    y = _target_values(frame[target], task) if supervised else None
+    features = frame.drop(columns=[target]) if target is not None else frame
+    if not len(features.columns):
+        raise Problem("the table has no column besides the target.")
+    try:
+        encoder, notes = TableEncoder.learn(features)
+        X = encoder.encode(features)
+    except ValueError as error:
+        raise Problem(str(error)) from error
+    remarks += notes
+    held_out, facts = None, {"rows": len(X), "features": X.shape[1], "model": name, "task": task, "target": target}
+
+    def build() -> Any:
+        return names[name](random_state=seed, verbose=verbose, **settings)
+
+    try:
+        if y is not None and holdout:
+            held_out = _hold_out(build, features, y, task, holdout, seed)
+            facts |= _errors(*held_out, task)
+            facts["held_out_rows"] = len(held_out[0])
+        start = time.perf_counter()
+        estimator = build().fit(X) if y is None else build().fit(X, y)
+    except ValueError as error:
+        raise Problem(str(error)) from error
+    facts["seconds"] = time.perf_counter() - start
+    facts |= _loo_facts(estimator, y, task)
+    facts["vectors"] = int(estimator.n_vectors_)
+    facts["bytes"] = int(estimator.expansion_.nbytes)
+    facts["kernel"] = repr(estimator.kernel_)
+    return Fitted(TableModel(task, target, encoder, estimator, facts), remarks, X, y, held_out)
+
+
+def _target_values(column: Any, task: str) -> np.ndarray[Any, Any]:
+    if task == "classify":
+        if getattr(column.dtype, "kind", "O") in "iufb":
+            return np.asarray(column)
+        return np.array([str(v) for v in column], dtype=object)
+    try:
+        return np.asarray(column.astype(float))
+    except (TypeError, ValueError) as error:
+        raise Problem(f"--task regress: the target {column.name!r} holds text; use --task classify.") from error
+
+
+def _hold_out(build: Any, features: Any, y: Any, task: str, share: float, seed: int) -> tuple[Any, Any]:
+    """Targets and predictions of a part of the rows, by a model that saw neither them nor their statistics."""
+    from sklearn.model_selection import train_test_split
+
+    counts = np.unique(y, return_counts=True)[1] if task == "classify" else np.array([2])
+    stratify = y if task == "classify" and counts.min() >= 2 and round(share * len(y)) >= len(counts) else None
+    train, test = train_test_split(np.arange(len(y)), test_size=share, random_state=seed, stratify=stratify)
+    inner, _ = TableEncoder.learn(features.iloc[train])
+    model = build().fit(inner.encode(features.iloc[train]), y[train])
+    return y[test], model.predict(inner.encode(features.iloc[test]))
+
+
+def _errors(truth: Any, predicted: Any, task: str) -> dict[str, float]:
+    if task == "classify":
+        return {"held_out_error": float(np.mean(truth != predicted))}
+    residual = np.asarray(truth) - np.asarray(predicted)
+    spread = float(np.var(truth))
+    return {
+        "held_out_rmse": float(np.sqrt(np.mean(residual**2))),
+        "held_out_r2": 1.0 - float(np.mean(residual**2)) / spread if spread else float("nan"),
+    }
+
+
+def _loo_facts(estimator: Any, y: Any, task: str) -> dict[str, float]:
+    if not hasattr(estimator, "loo_error_"):
+        return {}
+    if task == "classify":
+        return {"loo_error": float(estimator.loo_error_)}
+    spread = float(np.var(y))
+    loo = float(estimator.loo_error_)
+    return {"loo_rmse": loo**0.5, "loo_r2": 1.0 - loo / spread if spread else float("nan")}
+
+
+def predict_table(model: TableModel, frame: Any, probabilities: bool = False) -> Any:
+    """Predictions, components or log densities for the rows of a table, as a data frame."""
+    import pandas as pd
+
+    try:
+        X = model.encoder.encode(frame)
+    except ValueError as error:
+        raise Problem(str(error)) from error
+    estimator = model.estimator
+    if model.task in ("classify", "regress"):
+        out = pd.DataFrame({model.target: estimator.predict(X)}, index=frame.index)
+        if probabilities:
+            if not hasattr(estimator, "predict_proba"):
+                raise Problem("--proba: this model gives no probabilities.")
+            for label, column in zip(estimator.classes_, estimator.predict_proba(X).T):
+                out[f"p({label})"] = column
+        return out
+    values = estimator.transform(X)
+    return pd.DataFrame(values, columns=estimator.get_feature_names_out(), index=frame.index)

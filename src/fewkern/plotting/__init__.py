@@ -1,0 +1,6 @@
+"""Pictures of fitted models, as scikit-learn's Display objects. They need matplotlib."""
+
+from fewkern.plotting.path import PathDisplay
+from fewkern.plotting.vectors import VectorsDisplay
+
+__all__ = ["PathDisplay", "VectorsDisplay"]
