@@ -16,7 +16,7 @@ __all__ = ["MarginBlock", "MarginDirections", "MarginProblem", "class_problems",
 # Singular values below this part of the largest one are dropped from a block of directions (spec A7).
 BLOCK_RANK = 1e-3
 # A hyperplane with a larger relative error than this is not one.
-SOLVED = 1e-4
+SOLVED = 1e-5
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ __all__ = [
     "manhattan",
     "neg_squared_distances",
     "product_transposed",
+    "solve_or_none",
     "solve_triangular",
     "squared_norms",
     "sum_by_index",
@@ -110,6 +111,17 @@ def solve_triangular(A: Array, B: Array, *, lower: bool = True, transposed: bool
         X = xp.linalg.solve_triangular(A, B[:, None] if flat else B, upper=not lower)
         return X[:, 0] if flat else X
     return namespace(A).linalg.solve(A, B)
+
+
+def solve_or_none(A: Array, b: Array) -> Array | None:
+    """Solution of ``A x = b``, or ``None`` if ``A`` is singular to the working precision."""
+    xp = namespace(A, b)
+    try:
+        x = xp.linalg.solve(A, b[:, None])[:, 0]
+    except (np.linalg.LinAlgError, RuntimeError):
+        return None
+    residual = float(xp.max(xp.abs(A @ x - b))) if bool(xp.all(xp.isfinite(x))) else float("inf")
+    return x if residual <= 1e-8 * max(float(xp.max(xp.abs(b))), 1e-300) else None
 
 
 def cholesky_psd(A: Array) -> Array:

@@ -6,7 +6,7 @@ from numbers import Real
 from typing import Any
 
 from fewkern.algorithms.embedding import graph_embedding
-from fewkern.backend.validation import Interval, StrOptions, fit_context, validate_weights
+from fewkern.backend.validation import Interval, StrOptions, fit_context
 from fewkern.models.reducer import REDUCER_CONSTRAINTS, Reducer, fix_signs
 
 __all__ = ["GraphEmbedding"]
@@ -137,9 +137,9 @@ class GraphEmbedding(Reducer):
         sample_weight : array of shape (n_samples,) or None
         """
         X = self._samples(X, reset=True, minimum=2)
-        codes = self._classes(X, y)
-        features = self._features(X, validate_weights(self, X, sample_weight))
-        pair = self._graph(features, codes, len(self.classes_) if codes is not None else 0)
+        codes, weights = self._classes(X, y, sample_weight)
+        features = self._features(X, weights)
+        pair = self._graph(features, codes)
         against: Any = self.against
         scaling: Any = self.scaling
         result = graph_embedding(

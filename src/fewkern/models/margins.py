@@ -16,9 +16,9 @@ from fewkern.backend.namespace import Array, asarray_like, is_sparse, namespace,
 from fewkern.backend.validation import (
     Interval,
     StrOptions,
-    class_weights,
     encode_labels,
     fit_context,
+    validate_class_weights,
     validate_targets,
     validate_weights,
 )
@@ -48,7 +48,7 @@ class RecursiveSVM(Reducer):
     kernel : str, Kernel or callable, default "linear"
         See :mod:`fewkern.kernels`.
     C : float, default 1.0
-        Weight of the hinges. Beyond about 1e6 only the first direction can be found.
+        Weight of the hinges. Beyond about 1e5 only the first direction can be found.
     class_weight : dict, "balanced" or None, default None
         "balanced" is recommended for unbalanced classes: only then do further directions exist until class means coincide.
     task : {"classification", "regression"}, default "classification"
@@ -84,6 +84,8 @@ class RecursiveSVM(Reducer):
         that the next problem cannot be solved).
     objective_, squared_norms_ : arrays of shape (n_steps,)
         Optimal value of every step (summed over the problems of a step) and the squared length of the normals.
+    steps_ : tuple of MarginBlock
+        Per step: which problems it solved, with values, lengths, biases and iterations.
     cap_ : float
         Value at ``w = 0``, which ``objective_`` approaches.
     n_iter_ : int
@@ -180,10 +182,10 @@ class RecursiveSVM(Reducer):
         sample_weight : array of shape (n_samples,) or None
         """
         X = self._samples(X, reset=True, minimum=2)
-        weights = validate_weights(self, X, sample_weight)
         # With more features than samples, sparse samples go through their Gram matrix, which is the smaller one.
-        features = self._features(X, weights, sparse_linear=X.shape[1] <= X.shape[0])
-        problems, block_size = self._problems(X, y, weights, features)
+        narrow = X.shape[1] <= X.shape[0]
+        features = self._features(X, validate_weights(self, X, sample_weight), sparse_linear=narrow)
+        problems, block_size = self._problems(X, y, sample_weight, features)
         result = recursive_margin(
             _space(features),
             problems,
@@ -198,7 +200,7 @@ class RecursiveSVM(Reducer):
         self._keep_trace(features, result)
         return self
 
-    def _problems(self, X: Array, y: Any, weights: Array | None, features: Features) -> tuple[list[Any], int | None]:
+    def _problems(self, X: Array, y: Any, sample_weight: Any, features: Features) -> tuple[list[Any], int | None]:
         xp = namespace(features.mean)
         if self.task == "regression":
             targets = validate_targets(self, X, y)[0]
@@ -207,9 +209,9 @@ class RecursiveSVM(Reducer):
             C = self.C * features.importance
             return [tube_problem(xp.astype(take_rows(targets[:, 0], features.rows), xp.float64), C, self.epsilon)], None
         self.classes_, codes = encode_labels(self, X, y)
-        weighted = class_weights(self, X, codes, weights)
+        weighted = validate_class_weights(self, X, codes, sample_weight)
         box = features.importance if weighted is None else take_rows(weighted, features.rows)
-        count = len(self.classes_)
+        count = int(self.classes_.shape[0])
         block_size = count - 1 if count > 2 and self.multi_class == "ovo" else None
         own = take_rows(codes, features.rows)
         return class_problems(own, count, self.C * xp.astype(box, xp.float64), self.multi_class), block_size
@@ -217,7 +219,7 @@ class RecursiveSVM(Reducer):
     def _keep_trace(self, features: Features, result: MarginDirections) -> None:
         xp = namespace(result.dual)
         self.stop_ = result.stop
-        self.trace_ = result.blocks
+        self.steps_ = result.blocks
         self.objective_ = asarray_like([sum(b.objectives) for b in result.blocks], result.dual, dtype=xp.float64)
         self.squared_norms_ = asarray_like([sum(b.squared_norms) for b in result.blocks], result.dual, dtype=xp.float64)
         self.cap_ = float(sum(result.caps))
@@ -294,7 +296,7 @@ class RecursiveSoftMargin(Reducer):
     n_components_ : int
     stop_ : str
         "limit", "rank", or "penalty" (``sparsity`` leaves nothing of the next direction).
-    trace_ : tuple of SoftMarginStep
+    steps_ : tuple of SoftMarginStep
         Per component: the objective after every concave-convex step, delta, and why it ended.
     n_iter_ : int
         Concave-convex steps in all.
@@ -386,9 +388,9 @@ class RecursiveSoftMargin(Reducer):
             A pair counts as the product of its weights.
         """
         X = self._samples(X, reset=True, minimum=2)
-        codes = self._classes(X, y)
-        features = self._features(X, validate_weights(self, X, sample_weight))
-        pair = self._graph(features, codes, len(self.classes_) if codes is not None else 0)
+        codes, weights = self._classes(X, y, sample_weight)
+        features = self._features(X, weights)
+        pair = self._graph(features, codes)
         settings: dict[str, Any] = {
             "n_components": self.n_components,
             "rho": self.rho,
@@ -408,6 +410,6 @@ class RecursiveSoftMargin(Reducer):
             solver: Any = self.solver
             result = recursive_soft_margin(features.Z, pair, metric=metric, solver=solver, **settings)
         self._keep(features, fix_signs(result.directions))
-        self.stop_, self.trace_ = result.stop, result.steps
+        self.stop_, self.steps_ = result.stop, result.steps
         self.n_iter_ = max(1, sum(len(step.objectives) - 1 for step in result.steps))
         return self

@@ -11,7 +11,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from fewkern.backend.linalg import least_squares
 from fewkern.backend.namespace import Array, as_float, asarray_like, device, is_sparse, namespace, take_rows
-from fewkern.backend.validation import Interval, StrOptions, encode_labels, random_generator
+from fewkern.backend.validation import (
+    Interval,
+    StrOptions,
+    encode_labels,
+    random_generator,
+    validate_class_weights,
+    validate_weights,
+)
 from fewkern.core.basis import KernelBasis
 from fewkern.core.expansion import KernelExpansion
 from fewkern.core.graph_rules import GraphRule, as_graph, pair_of_matrices
@@ -139,23 +146,24 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator
         T = asarray_like(T, self.components_, dtype=self.components_.dtype)
         return least_squares(self.components_, T.T).T + self.mean_
 
-    def _graph(self, features: Features, codes: Array | None, n_classes: int) -> GraphPair:
+    def _graph(self, features: Features, codes: Array | None) -> GraphPair:
         """The graph pair of the fitted samples from the parameter ``graph``."""
         graph = as_graph(self.graph, type(self).__name__)  # type: ignore[attr-defined]
         if isinstance(graph, GraphRule):
             xp = namespace(features.Z)
             own = None if codes is None else take_rows(codes, features.rows)
+            n_classes = 0 if codes is None else int(self.classes_.shape[0])
             return graph.build(features.Z, own, n_classes, xp.astype(features.importance, xp.float64))
         if isinstance(graph, GraphPair):
             return graph
         return pair_of_matrices(graph, features.importance, type(self).__name__)
 
-    def _classes(self, X: Array, y: Any) -> Array | None:
-        """Class numbers, and ``classes_``, where the graph asks for them."""
+    def _classes(self, X: Array, y: Any, sample_weight: Any) -> tuple[Array | None, Array | None]:
+        """Class numbers, and ``classes_``, where the graph asks for them; and the weights of the samples."""
         if not self._needs_classes():
-            return None
+            return None, validate_weights(self, X, sample_weight)
         self.classes_, codes = encode_labels(self, X, y)
-        return codes
+        return codes, validate_class_weights(self, X, codes, sample_weight)
 
     def _needs_classes(self) -> bool:
         graph = as_graph(self.graph, type(self).__name__)  # type: ignore[attr-defined]
