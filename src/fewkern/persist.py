@@ -35,10 +35,16 @@ def _known() -> dict[str, type]:
     """Classes that may appear in a file, by name."""
     import fewkern
     from fewkern import kernels
+    from fewkern.algorithms.margin import MarginBlock
     from fewkern.algorithms.search import Trace
+    from fewkern.algorithms.soft_margin import SoftMarginStep
+    from fewkern.core import graphs as weights
+    from fewkern.core.graph_rules import GraphRule
     from fewkern.table import TableEncoder, TableModel
 
     values: list[type] = [fewkern.KernelBasis, fewkern.KernelExpansion, Trace, TableEncoder, TableModel]
+    values += [GraphRule, MarginBlock, SoftMarginStep]
+    values += [getattr(weights, name) for name in weights.__all__ if name != "Weights"]
     values += [getattr(kernels, name) for name in kernels.__all__ if isinstance(getattr(kernels, name), type)]
     for name in fewkern.__all__:
         value = getattr(fewkern, name)
