@@ -1,5 +1,7 @@
-"""Graph pairs for :class:`~fewkern.GraphEmbedding` and :class:`~fewkern.RecursiveSoftMargin`: ``fisher``, ``pca``, ``lpp``,
-``udp``, ``mfa``, ``lfda``, ``lsda``."""
+"""Graph pairs: which samples belong together, and which should be apart.
+
+For :class:`~fewkern.GraphEmbedding` and :class:`~fewkern.RecursiveSoftMargin`.
+"""
 
 from fewkern.core.graph_rules import GraphRule, fisher, lfda, lpp, lsda, mfa, pca, udp
 from fewkern.core.graphs import GraphPair

@@ -136,7 +136,9 @@ def test_regression():
     y = np.sin(2 * Z[:, 0]) + 0.5 * Z[:, 1] ** 2
     r = recursive_margin(Reflected.start(Z), [tube_problem(y, np.full(60, 1.5), 0.1)], 60)
     assert r.blocks[0].objectives[0] == pytest.approx(svr_value(Z @ Z.T, y, 1.5, 0.1), rel=1e-6)
-    assert r.caps[0] == pytest.approx(min(1.5 * np.maximum(np.abs(y - b) - 0.1, 0).sum() for b in np.r_[y - 0.1, y + 0.1]))
+    assert r.caps[0] == pytest.approx(
+        min(1.5 * np.maximum(np.abs(y - b) - 0.1, 0).sum() for b in np.r_[y - 0.1, y + 0.1])
+    )
     P = [b.objectives[0] for b in r.blocks]
     w = [b.squared_norms[0] for b in r.blocks]
     assert len(P) > 1

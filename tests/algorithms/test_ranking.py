@@ -97,7 +97,7 @@ def test_the_same_on_the_strict_array_api():
 def test_a_pair_set_lists_its_pairs():
     _, p, codes, gone, _ = case(2, 30, 3, True)
     edges = PairSet(0.5, p, codes, gone).edges()
-    I, J = pairs_of(30, codes, gone)
-    assert set(zip(edges.i.tolist(), edges.j.tolist())) == set(zip(I.tolist(), J.tolist()))
+    upper, lower = pairs_of(30, codes, gone)
+    assert set(zip(edges.i.tolist(), edges.j.tolist())) == set(zip(upper.tolist(), lower.tolist()))
     np.testing.assert_array_equal(edges.count, p[edges.i] * p[edges.j])
     assert np.all(edges.v == 0.5)

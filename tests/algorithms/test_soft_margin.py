@@ -32,10 +32,10 @@ def test_objective_equals_the_sum_over_pairs():
     Z, codes = data()
     pair = pair_for(graphs.fisher(), Z, codes)
     S, v = ridged(pair, Z, 1e-2), 1 / len(Z)
-    I, J = pairs_of(len(Z), codes)
+    upper, lower = pairs_of(len(Z), codes)
     rng = np.random.default_rng(0)
     for w in rng.normal(size=(3, Z.shape[1])) * 8:
-        want = soft_margin_objective(Z, S, I, J, v, 0.7, w)
+        want = soft_margin_objective(Z, S, upper, lower, v, 0.7, w)
         assert pair_objective(Z, S, pair.pairs(), 0.7, w) == pytest.approx(want, rel=1e-10)
         assert pair_objective(Z, S, pair.pairs().edges(), 0.7, w) == pytest.approx(want, rel=1e-10)
 
@@ -79,7 +79,9 @@ def test_the_convex_step_is_optimal():
 @pytest.mark.parametrize("solver", ["explicit", "sorted"])
 def test_the_objective_never_rises(solver):
     Z, codes = data(seed=3, n=90)
-    result = recursive_soft_margin(Z, pair_for(graphs.fisher(), Z, codes), n_components=4, delta_rel=30.0, solver=solver)
+    result = recursive_soft_margin(
+        Z, pair_for(graphs.fisher(), Z, codes), n_components=4, delta_rel=30.0, solver=solver
+    )
     assert len(result.steps) == 4
     for step in result.steps:
         assert np.all(np.diff(step.objectives) < 0)

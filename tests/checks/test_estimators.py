@@ -11,6 +11,9 @@ ESTIMATORS = [
     fewkern.FeatureVectorClassifier(),
     fewkern.FeatureVectorDiscriminant(),
     fewkern.FeatureVectorPCA(),
+    fewkern.GraphEmbedding(),
+    fewkern.RecursiveSVM(),
+    fewkern.RecursiveSoftMargin(),
 ]
 
 # estimator name -> {check: why it fails}. Every entry is a statement about the method, not about our code. On data this

@@ -7,7 +7,16 @@ import scipy.sparse as sp
 from fewkern import graphs
 from fewkern.backend.neighbours import neighbours, symmetric_weights
 from fewkern.core.graph_rules import as_graph, pair_of_matrices
-from fewkern.core.graphs import AllPairs, BetweenClasses, ClassMeans, Complement, Degrees, Factor, SparseWeights, WithinClasses
+from fewkern.core.graphs import (
+    AllPairs,
+    BetweenClasses,
+    ClassMeans,
+    Complement,
+    Degrees,
+    Factor,
+    SparseWeights,
+    WithinClasses,
+)
 from tests.oracles.margins import fisher_weights, laplacian_scatter
 
 

@@ -63,11 +63,19 @@ def test_recursive_svm_under_rotation_shift_and_order(seed, n, d):
     np.testing.assert_allclose(turned.features, r.features[order], atol=1e-4)
     # a shift changes the features by constants only
     moved = margins(Z + rng.normal(size=d), codes, 1.0, max_components=2)
-    np.testing.assert_allclose(moved.features - moved.features.mean(axis=0), r.features - r.features.mean(axis=0), atol=1e-4)
+    np.testing.assert_allclose(
+        moved.features - moved.features.mean(axis=0), r.features - r.features.mean(axis=0), atol=1e-4
+    )
 
 
 @common
-@given(seed=seeds, n=st.integers(1, 80), classes=st.sampled_from([None, 2, 5]), m=st.floats(0.01, 5), digits=st.integers(0, 3))
+@given(
+    seed=seeds,
+    n=st.integers(1, 80),
+    classes=st.sampled_from([None, 2, 5]),
+    m=st.floats(0.01, 5),
+    digits=st.integers(0, 3),
+)
 def test_sorted_sums_are_the_sums_over_pairs(seed, n, classes, m, digits):
     rng = np.random.default_rng(seed)
     s = np.round(rng.normal(size=n), digits)  # with ties
@@ -89,7 +97,13 @@ def test_sorted_sums_are_the_sums_over_pairs(seed, n, classes, m, digits):
 
 
 @common
-@given(seed=seeds, n=st.integers(8, 30), q=st.integers(2, 5), classes=st.integers(2, 4), delta_rel=st.sampled_from([0.3, 5.0, 100.0]))
+@given(
+    seed=seeds,
+    n=st.integers(8, 30),
+    q=st.integers(2, 5),
+    classes=st.integers(2, 4),
+    delta_rel=st.sampled_from([0.3, 5.0, 100.0]),
+)
 def test_soft_margin(seed, n, q, classes, delta_rel):
     Z, codes, rng = draw(seed, n, q, classes)
     build = lambda Z, codes: graphs.fisher().build(Z, codes, classes, np.ones(n))  # noqa: E731
@@ -110,7 +124,12 @@ def test_soft_margin(seed, n, q, classes, delta_rel):
 
 
 @common
-@given(seed=seeds, n=st.integers(10, 30), d=st.integers(2, 6), name=st.sampled_from(["fisher", "pca", "lpp", "udp", "lfda"]))
+@given(
+    seed=seeds,
+    n=st.integers(10, 30),
+    d=st.integers(2, 6),
+    name=st.sampled_from(["fisher", "pca", "lpp", "udp", "lfda"]),
+)
 def test_embedding_under_rotation(seed, n, d, name):
     Z, codes, rng = draw(seed, n, d, 2)
     Q = np.linalg.qr(rng.normal(size=(d, d)))[0]
@@ -119,4 +138,6 @@ def test_embedding_under_rotation(seed, n, d, name):
         a = graph_embedding(Z, rule.build(Z, codes, 2, np.ones(n)), n_components=1, recursive=recursive)
         b = graph_embedding(Z @ Q, rule.build(Z @ Q, codes, 2, np.ones(n)), n_components=1, recursive=recursive)
         np.testing.assert_allclose(a.values, b.values, rtol=1e-6)
-        np.testing.assert_allclose(align(a.directions, Q @ b.directions), a.directions, atol=1e-4 * np.abs(a.directions).max())
+        np.testing.assert_allclose(
+            align(a.directions, Q @ b.directions), a.directions, atol=1e-4 * np.abs(a.directions).max()
+        )

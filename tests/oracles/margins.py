@@ -20,7 +20,7 @@ def centred_features(K):
 
 
 def recursive_svm_on_gram(K, y, C, steps, tol=1e-9):
-    """RSVM as printed (with the missing labels), on the Gram matrix, by libsvm: values ``P_t`` and training features."""
+    """RSVM as printed (with the labels), on the Gram matrix, by libsvm: values ``P_t`` and training features."""
     n = len(y)
     H = np.eye(n) - 1.0 / n
     K = H @ K @ H
@@ -49,31 +49,31 @@ def svr_value(K, y, C, epsilon):
 
 def pairs_of(n, codes=None, removed=None):
     """All ``j < i``, of different classes if there are codes, not among the removed ones."""
-    I, J = np.tril_indices(n, -1)
-    keep = np.ones(len(I), bool)
+    upper, lower = np.tril_indices(n, -1)
+    keep = np.ones(len(upper), bool)
     if codes is not None:
-        keep &= codes[I] != codes[J]
+        keep &= codes[upper] != codes[lower]
     if removed is not None:
         gone = {(int(max(a, b)), int(min(a, b))) for a, b in zip(*removed)}
-        keep &= np.array([(int(a), int(b)) not in gone for a, b in zip(I, J)], dtype=bool)
-    return I[keep], J[keep]
+        keep &= np.array([(int(a), int(b)) not in gone for a, b in zip(upper, lower)], dtype=bool)
+    return upper[keep], lower[keep]
 
 
-def pair_sums(s, p, I, J, m, mu, X):
+def pair_sums(s, p, upper, lower, m, mu, X):
     """Every sum over pairs that the sorted form computes, one pair at a time."""
     n = len(s)
-    t, w = s[I] - s[J], p[I] * p[J]
+    t, w = s[upper] - s[lower], p[upper] * p[lower]
     left = np.maximum(m - t, 0)
     outer, inner = np.maximum(m + mu - t, 0), np.maximum(m - mu - t, 0)
     slope = w * (outer - inner) / (2 * mu)
-    d = X[I] - X[J]
+    d = X[upper] - X[lower]
     return {
-        "balance": np.bincount(I, w, n) - np.bincount(J, w, n),
+        "balance": np.bincount(upper, w, n) - np.bincount(lower, w, n),
         "hinge": np.sum(w * left),
-        "hinge_gradient": np.bincount(J, w * (left > 0), n) - np.bincount(I, w * (left > 0), n),
+        "hinge_gradient": np.bincount(lower, w * (left > 0), n) - np.bincount(upper, w * (left > 0), n),
         "window": np.sum(w * np.maximum(m - np.abs(t), 0)),
         "huber": np.sum(w * (outer**2 - inner**2)) / (4 * mu),
-        "huber_gradient": np.bincount(J, slope, n) - np.bincount(I, slope, n),
+        "huber_gradient": np.bincount(lower, slope, n) - np.bincount(upper, slope, n),
         "curvature": (d * (w * (np.abs(m - t) < mu))[:, None]).T @ d / (2 * mu),
     }
 
@@ -100,10 +100,10 @@ def foley_sammon(B, S, count):
     return W
 
 
-def soft_margin_objective(Z, S, I, J, v, D, w):
-    """``J(w)`` over explicit pairs."""
+def soft_margin_objective(Z, S, upper, lower, v, D, w):
+    """``lower(w)`` over explicit pairs."""
     s = Z @ w
-    return 0.5 * w @ S @ w + D * np.maximum(1 - v * np.abs(s[I] - s[J]), 0).sum()
+    return 0.5 * w @ S @ w + D * np.maximum(1 - v * np.abs(s[upper] - s[lower]), 0).sum()
 
 
 def nearest_accuracy(A, a, B, b):

@@ -122,7 +122,13 @@ def test_faces(name, count, dim, pca, fda, rfda, lpp, udp):
     assert max(accuracies(many, data)) == pytest.approx(udp, abs=2.1 * image)
 
 
-SOFT = [("yale", 2, 0.1, 66.67), ("yale", 3, 0.1, 67.50), ("yale", 4, 0.1, 75.24), ("orl", 2, 1e-2, 83.12), ("orl", 3, 1e-2, 88.57)]
+SOFT = [
+    ("yale", 2, 0.1, 66.67),
+    ("yale", 3, 0.1, 67.50),
+    ("yale", 4, 0.1, 75.24),
+    ("orl", 2, 1e-2, 83.12),
+    ("orl", 3, 1e-2, 88.57),
+]
 
 
 @needs_data

@@ -29,7 +29,7 @@ class Embedding:
 
 
 def principal_space(Z: Array, tol: float = 1e-10) -> Array:
-    """Orthonormal basis ``V`` of the span of the centred rows of ``Z``: singular values above ``tol`` of the largest."""
+    """Orthonormal basis ``V`` of the span of the centred rows: singular values above ``tol`` of the largest."""
     xp = namespace(Z)
     if 0 in Z.shape:
         return xp.zeros((Z.shape[1], 0), dtype=Z.dtype, device=device(Z))
@@ -40,7 +40,7 @@ def principal_space(Z: Array, tol: float = 1e-10) -> Array:
 
 
 def ridged(pair: GraphPair, Z: Array, rho: float) -> Array:
-    r"""``S = Z'LZ + rho tau I`` with ``tau = trace(Z'LZ) / q`` (spec B1): the inverse in RSM (10) does not exist without it.
+    r"""``S = Z'LZ + rho tau I`` with ``tau = trace(Z'LZ) / q`` (spec B1); without it RSM (10) has no inverse.
 
     Where the intrinsic scatter is zero (one sample per class), lengths are measured by the identity.
     """
@@ -94,8 +94,8 @@ def graph_embedding(
 
     Notes
     -----
-    The samples are first moved to an orthonormal basis of their span (spec B3), where directions seen by no pair are gone.
-    Cost: :math:`O(n q \min(n, q))` for that, then :math:`O(q^3)`, times the number of components if recursive.
+    The samples are first moved to an orthonormal basis of their span (spec B3), where directions seen by no pair are
+    gone. Cost: :math:`O(n q \min(n, q))` for that, then :math:`O(q^3)`, times the number of components if recursive.
     """
     xp = namespace(Z)
     V = principal_space(Z)
@@ -116,7 +116,9 @@ def graph_embedding(
         W = vectors[:, :count]
         if scaling == "unit":
             W = W / xp.linalg.vector_norm(W, axis=0)[None, :]
-        return Embedding(V @ W, values[:count], rank, "limit" if count == wanted else "rank" if count == rank else "flat")
+        return Embedding(
+            V @ W, values[:count], rank, "limit" if count == wanted else "rank" if count == rank else "flat"
+        )
 
     state = {"B": B, "S": S, "Q": V}
 

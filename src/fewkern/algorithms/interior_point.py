@@ -74,8 +74,9 @@ def minimize_hinge(
 
     Notes
     -----
-    Mehrotra's predictor-corrector steps. The slacks are eliminated, so that an iteration costs one weighted normal matrix
-    and one Cholesky factor in the primal variables ``(w, b)``: time :math:`O(n q^2 + q^3)`, memory :math:`O(nq)`, any ``C``.
+    Mehrotra's predictor-corrector steps. The slacks are eliminated, so that an iteration costs one weighted normal
+    matrix and one Cholesky factor in the primal variables ``(w, b)``: time :math:`O(n q^2 + q^3)`, memory
+    :math:`O(nq)`, any ``C``.
     """
     xp = namespace(space.like)
     h, n, q = targets, int(targets.shape[0]), int(space.like.shape[-1])
@@ -96,14 +97,16 @@ def minimize_hinge(
 
     best, since, status, iteration = float("inf"), 0, "limit", 0
     kept = (b, a, float("nan"), float("nan"))
-    for iteration in range(1, max_iter + 1):
+    while iteration < max_iter:
+        iteration += 1
         Ga = space.transposed_times(signs * a)
         margin = signs * (space.times(w) + b)
         r_w = w - g - Ga
         r_b = float(xp.sum(signs * a)) if bias else 0.0
         r_p = margin + xi - t - h
         mu = (float(a @ t) + float(u @ xi)) / (2 * n)
-        # Quality of the point as it would be handed back: the primal value of w (slacks recomputed) less the dual value.
+        # Quality of the point as it would be handed back: the primal value of w (slacks recomputed) less the dual
+        # value.
         primal = 0.5 * float(w @ w) - float(g @ w) + float(C @ xp.maximum(h - margin, xp.zeros_like(h)))
         dual = float(h @ a) - 0.5 * float((g + Ga) @ (g + Ga))
         gap = abs(primal - dual) / (1e-300 + abs(primal) + abs(dual))
@@ -139,9 +142,7 @@ def minimize_hinge(
         # Predictor: straight at the solution; it says how far the corrector may aim.
         _, _, da, dt, dxi = newton(-a * t, -u * xi)
         step = min(1.0, _longest(a, da), _longest(t, dt), _longest(u, -da), _longest(xi, dxi))
-        mu_affine = (
-            float((a + step * da) @ (t + step * dt)) + float((u - step * da) @ (xi + step * dxi))
-        ) / (2 * n)
+        mu_affine = (float((a + step * da) @ (t + step * dt)) + float((u - step * da) @ (xi + step * dxi))) / (2 * n)
         sigma = (mu_affine / mu) ** 3
         dw, db, da, dt, dxi = newton(sigma * mu - a * t - da * dt, sigma * mu - u * xi + da * dxi)
         step = min(_longest(a, da), _longest(t, dt), _longest(u, -da), _longest(xi, dxi))
@@ -164,8 +165,8 @@ def minimize_hinge(
 def _crossover(space: Space, signs: Array, h: Array, C: Array, g: Array, a: Array, bias: bool) -> HingeSolution | None:
     """The exact solution, if the multipliers strictly inside their box are the right ones.
 
-    Their hinges are at the kink, which is a linear system in them and the bias. ``None`` where it has no unique solution, or
-    one that leaves the box.
+    Their hinges are at the kink, which is a linear system in them and the bias. ``None`` where it has no unique
+    solution, or one that leaves the box.
     """
     xp = namespace(a)
     free = xp.nonzero((a > 0) & (a < C))[0]
@@ -245,7 +246,7 @@ def _clean(a: Array, C: Array, signs: Array, bias: bool) -> Array:
     return xp.where(signs > 0, a * (low / up), a * (low / down))
 
 
-def _normal_solver(space: Space, signs: Array, theta: Array, bias: bool):  # noqa: ANN202
+def _normal_solver(space: Space, signs: Array, theta: Array, bias: bool):
     """Solver of ``[I + X'ΘX, X'Θ1; 1'ΘX, 1'Θ1] (dw, db) = (rhs, rhs_b)``; signs cancel in squares."""
     xp = namespace(theta)
     total = float(xp.sum(theta))
@@ -266,7 +267,7 @@ def _normal_solver(space: Space, signs: Array, theta: Array, bias: bool):  # noq
     return solve
 
 
-def _conjugate_gradients(space: Space, signs: Array, theta: Array, bias: bool):  # noqa: ANN202, ARG001
+def _conjugate_gradients(space: Space, signs: Array, theta: Array, bias: bool):  # noqa: ARG001
     """The same solver without the matrix, for samples with very many features."""
     xp = namespace(theta)
     total = float(xp.sum(theta))

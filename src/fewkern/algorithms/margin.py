@@ -23,7 +23,8 @@ SOLVED = 1e-5
 class MarginProblem:
     r"""One hyperplane: :math:`\min \frac12 |w|^2 + \sum_k C_k (h_k - s_k (\langle w, x_{r_k} \rangle + b))_+`.
 
-    ``rows`` names the samples of the terms; a sample may occur twice (regression) or not at all (one class against one).
+    ``rows`` names the samples of the terms; a sample may occur twice (regression) or not at all (one class against
+    one).
     """
 
     rows: Array
@@ -105,8 +106,8 @@ class MarginDirections:
     blocks: tuple[MarginBlock, ...]
     caps: tuple[float, ...]
     stop: str
-    """ "flat" (no margin direction is left), "rank", "eps", "limit", or "precision" (a box constant so large that the next
-    step, which is never separable, cannot be solved in this arithmetic)."""
+    """ "flat" (no margin direction is left), "rank", "eps", "limit", or "precision" (a box constant so large that the
+    next step, which is never separable, cannot be solved in this arithmetic)."""
 
 
 @dataclass(frozen=True)
@@ -250,7 +251,7 @@ def recursive_margin(
     W = (
         xp.stack([r.w for r in peeled.records], axis=1)
         if peeled.records
-        else xp.zeros((space.like.shape[-1], 0), dtype=space.like.dtype, device=device(space.like))
+        else xp.zeros((space.coordinates, 0), dtype=space.like.dtype, device=device(space.like))
     )
     return MarginDirections(W, so_far["B"], so_far["Z"], tuple(blocks), caps, peeled.stop)
 

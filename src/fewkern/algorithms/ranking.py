@@ -131,7 +131,8 @@ def ranked_sums(
     if codes is None:
         rank_at, by_rank, at = arrangement.position, None, values
     else:
-        # ranks class by class: a partner of an earlier class then lies before every prefix, one of a later class after it
+        # ranks class by class: a partner of an earlier class then lies before every prefix, one of a later class
+        # after it
         by_rank = xp.argsort(codes, stable=True)
         rank = xp.astype(xp.argsort(by_rank, stable=True), xp.int64)
         rank_at, at = xp.take(rank, arrangement.position), take_rows(values, by_rank)
@@ -306,7 +307,7 @@ class OrderedPairs:
         return H + (X * degree[:, None]).T @ X
 
     def window_value(self, s: Array, m: float) -> float:
-        r""":math:`\sum p_i p_j (m - |s_i - s_j|)_+`: the non-convex loss itself, whose partners lie in a window of one sort."""
+        r""":math:`\sum p_i p_j (m - |s_i - s_j|)_+`: the non-convex loss itself, windows of one sort."""
         xp = namespace(s)
         s = s - xp.mean(s)
         n = int(s.shape[0])
@@ -318,7 +319,10 @@ class OrderedPairs:
             moment = xp.cumulative_sum(ps * ss, include_initial=True)
             first = take_rows(a.lower[0], a.position)
             here = xp.arange(n, device=device(s))
-            count, total = take_rows(running, here) - take_rows(running, first), take_rows(moment, here) - take_rows(moment, first)
+            count, total = (
+                take_rows(running, here) - take_rows(running, first),
+                take_rows(moment, here) - take_rows(moment, first),
+            )
             value += sign * float(xp.sum(ps * ((m - ss) * count + total)))
         if self.removed is not None:
             i, j = self.removed

@@ -1,4 +1,4 @@
-r"""Recursive soft margin subspace learning (RSM; spec part B): graph embedding with hinges in place of the penalty scatter."""
+r"""Recursive soft margin subspace learning (RSM; spec part B): hinges in place of the penalty scatter."""
 
 from __future__ import annotations
 
@@ -117,8 +117,8 @@ def recursive_soft_margin(
 
     Notes
     -----
-    Cost of a direction, with ``m`` pairs: explicit :math:`O(m q^2)` per interior point iteration on the pairs near the margin;
-    sorted :math:`O(n q^2 + q n \log n)` per Newton step, memory :math:`O(nq)`.
+    Cost of a direction, with ``m`` pairs: explicit :math:`O(m q^2)` per interior point iteration on the pairs near
+    the margin; sorted :math:`O(n q^2 + q n \log n)` per Newton step, memory :math:`O(nq)`.
     """
     xp = namespace(Z)
     V = principal_space(Z)

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from fewkern.algorithms.embedding import ridged
 from fewkern.algorithms.ranking import OrderedPairs
-from fewkern.algorithms.soft_margin import SoftMargin, SoftMarginStep, all_violate, ordered_scores, pair_objective, signed_pairs
+from fewkern.algorithms.soft_margin import (
+    SoftMargin,
+    SoftMarginStep,
+    all_violate,
+    ordered_scores,
+    pair_objective,
+    signed_pairs,
+)
 from fewkern.backend.linalg import generalized_eigh
 from fewkern.backend.namespace import Array, device, namespace
 from fewkern.core.graphs import Edges, GraphPair, PairSet
@@ -32,7 +39,8 @@ def sparse_soft_margin(
 ) -> SoftMargin:
     r"""Directions of :math:`J(w) + \lambda \|w\|_1` with few nonzero entries, one by one.
 
-    :math:`\lambda` is ``sparsity`` times the value at which ``w`` would vanish, :math:`D \max_k |\sum_e s_e v_e (x_i - x_j)_k|`.
+    :math:`\lambda` is ``sparsity`` times the value at which ``w`` would vanish, :math:`D \max_k |\sum_e s_e v_e (x_i
+    - x_j)_k|`.
 
     Parameters
     ----------
@@ -51,8 +59,8 @@ def sparse_soft_margin(
 
     Notes
     -----
-    Concave-convex steps outside, accelerated proximal gradients on the smoothed sorted loss inside: :math:`O(nd + n \log n)`
-    each, and one :math:`d \times d` scatter.
+    Concave-convex steps outside, accelerated proximal gradients on the smoothed sorted loss inside: :math:`O(nd + n
+    \log n)` each, and one :math:`d \times d` scatter.
     """
     xp = namespace(Z)
     d = int(Z.shape[1])

@@ -94,7 +94,10 @@ def split_by_label(H: Any, codes: Array) -> tuple[Any, Any]:
 
 
 def scaled_affinity(X: Array, H: Any, k: int) -> Any:
-    r"""Edges of ``H`` weighted by :math:`\exp(-|x_i - x_j|^2 / (r_i r_j))`, ``r_i`` the distance to the ``k``-th neighbour in ``H``."""
+    r"""Edges of ``H`` weighted by :math:`\exp(-|x_i - x_j|^2 / (r_i r_j))`.
+
+    ``r_i`` is the distance to the ``k``-th neighbour in ``H``.
+    """
     X = _host(X)
     coo = H.tocoo()
     difference = X[coo.row] - X[coo.col]

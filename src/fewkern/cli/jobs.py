@@ -16,6 +16,7 @@ from fewkern.table import TableEncoder, TableModel
 
 __all__ = ["MODELS", "TASKS", "Fitted", "Problem", "fit_table", "predict_table", "read_table"]
 
+
 def quiet(estimator: Callable[..., Any]) -> Callable[..., Any]:
     """``estimator`` without the parameter ``verbose``, which it does not have."""
     return lambda verbose=False, **settings: estimator(**settings)  # noqa: ARG005

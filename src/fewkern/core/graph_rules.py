@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -100,8 +101,14 @@ def udp(neighbors: int = 3) -> GraphRule:
 
 
 def mfa(within: int = 3, between: int = 100) -> GraphRule:
-    """Marginal Fisher analysis: ``within`` neighbours of the same class together, the ``between`` shortest pairs from every
-    class to the others apart.
+    """Marginal Fisher analysis: neighbours of the same class together, the nearest pairs of different classes apart.
+
+    Parameters
+    ----------
+    within : int, default 3
+        Neighbours of the same class.
+    between : int, default 100
+        Shortest pairs from every class to all others.
 
     Examples
     --------
@@ -167,8 +174,8 @@ def _mfa(Z: Array, codes: Array, c: int, p: Array, within: int, between: int) ->
 
 
 def _lfda(Z: Array, codes: Array, c: int, p: Array, neighbors: int) -> GraphPair:
-    # Paper (Sugiyama): the affinity of all pairs of a class. We: of nearest neighbours, because the rest is close to zero
-    # and would be an n_k x n_k matrix.
+    # Paper (Sugiyama): the affinity of all pairs of a class. We: of nearest neighbours, because the rest is close to
+    # zero and would be an n_k x n_k matrix.
     xp = namespace(Z)
     A = scaled_affinity(Z, class_neighbours(Z, codes, neighbors), neighbors)
     sizes = xp.asarray([float(xp.sum(xp.where(codes == k, p, xp.zeros_like(p)))) for k in range(c)])
@@ -183,7 +190,15 @@ def _lsda(Z: Array, codes: Array, c: int, p: Array, neighbors: int) -> GraphPair
     return GraphPair(SparseWeights(same, p), SparseWeights(other, p))
 
 
-_BUILD = {"fisher": _fisher, "pca": _pca, "lpp": _lpp, "udp": _udp, "mfa": _mfa, "lfda": _lfda, "lsda": _lsda}
+_BUILD: dict[str, Callable[..., GraphPair]] = {
+    "fisher": _fisher,
+    "pca": _pca,
+    "lpp": _lpp,
+    "udp": _udp,
+    "mfa": _mfa,
+    "lfda": _lfda,
+    "lsda": _lsda,
+}
 
 
 def as_graph(graph: Any, owner: str) -> GraphRule | GraphPair | tuple[Any, Any]:
@@ -201,12 +216,14 @@ def as_graph(graph: Any, owner: str) -> GraphRule | GraphPair | tuple[Any, Any]:
 
 
 def pair_of_matrices(matrices: tuple[Any, Any], importance: Array, owner: str) -> GraphPair:
-    """Two matrices as a pair: square ones are weights, tall ones are factors of a Laplacian, ``None`` is the identity."""
+    """Two matrices as a pair: square ones are weights, tall ones factors of a Laplacian, ``None`` the identity."""
     n = int(importance.shape[0])
 
     def one(V: Any) -> SparseWeights | Factor:
         if getattr(V, "ndim", 0) != 2 or V.shape[0] != n:
-            raise ValueError(f"{owner}: a graph matrix must have one row per sample ({n}), got shape {getattr(V, 'shape', None)}.")
+            raise ValueError(
+                f"{owner}: a graph matrix must have one row per sample ({n}), got shape {getattr(V, 'shape', None)}."
+            )
         if V.shape[1] != n:
             return Factor(asarray_like(V, importance, dtype=importance.dtype))
         return SparseWeights(symmetric_weights(V, owner), importance)

@@ -1,7 +1,8 @@
 """Weights between samples, and the scatter they give: no n x n matrix for weights that classes define.
 
 A graph pair says which samples belong together (*intrinsic*) and which should be apart (*penalty*). Everything a
-direction finder asks of a graph is its scatter ``Z' L Z``, ``L = diag(V 1) - V``; a margin method also asks for the pairs.
+direction finder asks of a graph is its scatter ``Z' L Z``, ``L = diag(V 1) - V``; a margin method also asks for the
+pairs.
 """
 
 from __future__ import annotations
@@ -54,7 +55,9 @@ class PairSet:
             gone = sum_by_index(xp.ones(upper.shape, dtype=p.dtype, device=device(p)), upper, n * n)
             keep = keep & (xp.reshape(gone, (n, n)) == 0)
         i, j = xp.nonzero(keep)
-        return Edges(i, j, xp.full((i.shape[0],), self.v, dtype=p.dtype, device=device(p)), take_rows(p, i) * take_rows(p, j))
+        return Edges(
+            i, j, xp.full((i.shape[0],), self.v, dtype=p.dtype, device=device(p)), take_rows(p, i) * take_rows(p, j)
+        )
 
 
 @dataclass(frozen=True)
@@ -172,7 +175,9 @@ class ClassMeans:
         return weighted_gram(means - (p @ Z)[None, :] / xp.sum(p), mass)
 
     def pairs(self) -> Edges:
-        raise ValueError("ClassMeans: weights inside a class are negative there, which is no margin; use BetweenClasses.")
+        raise ValueError(
+            "ClassMeans: weights inside a class are negative there, which is no margin; use BetweenClasses."
+        )
 
 
 @dataclass(frozen=True)
@@ -233,15 +238,17 @@ class Factor:
         return half.T @ half
 
     def pairs(self) -> Edges:
-        raise ValueError("Factor: a factored Laplacian gives a scatter but no pairs; pass the weights as a sparse matrix.")
+        raise ValueError(
+            "Factor: a factored Laplacian gives a scatter but no pairs; pass the weights as a sparse matrix."
+        )
 
 
 @dataclass(frozen=True)
 class GraphPair:
     """Which samples belong together, and which should be apart.
 
-    ``intrinsic`` is ``None`` where lengths are measured by the identity (PCA). ``margin`` holds the pairs of a margin method
-    where they are not those of the penalty scatter.
+    ``intrinsic`` is ``None`` where lengths are measured by the identity (PCA). ``margin`` holds the pairs of a margin
+    method where they are not those of the penalty scatter.
     """
 
     intrinsic: Weights | None

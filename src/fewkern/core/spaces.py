@@ -1,9 +1,9 @@
 """Samples seen by a recursion over directions: find a direction, take it out, go on in the complement.
 
-Two forms of the same thing (spec A1, A2). :class:`Reflected` holds explicit centred features and turns the direction that
-is taken out into the first axis by a Householder reflection, which is then dropped: the dimension shrinks by one, and the
-directions are orthonormal to rounding. :class:`Constrained` leaves ``X`` as it is (sparse, say) and carries the directions
-as constraints ``<w, w_j> = 0``.
+Two forms of the same thing (spec A1, A2). :class:`Reflected` holds explicit centred features and turns the direction
+that is taken out into the first axis by a Householder reflection, which is then dropped: the dimension shrinks by
+one, and the directions are orthonormal to rounding. :class:`Constrained` leaves ``X`` as it is (sparse, say) and
+carries the directions as constraints ``<w, w_j> = 0``.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ class Space(Protocol):
     @property
     def dimension(self) -> int: ...
     @property
+    def coordinates(self) -> int: ...
+    @property
     def like(self) -> Array: ...
     def times(self, w: Array) -> Array: ...
     def transposed_times(self, a: Array) -> Array: ...
@@ -33,7 +35,7 @@ class Space(Protocol):
 
 
 def reflect(A: Array, u: Array) -> tuple[Array, Array]:
-    """``A H`` without its first column, and ``A u``, for the reflection ``H`` that maps the unit vector ``u`` to an axis."""
+    """``A H`` without its first column, and ``A u``, for the reflection ``H`` of the unit vector ``u`` to an axis."""
     xp = namespace(A, u)
     sign = -1.0 if float(u[0]) < 0 else 1.0
     # v = u + sign(u_1) e_1: no cancellation, and v'v = 2 (1 + |u_1|)
@@ -61,6 +63,11 @@ class Reflected:
     def dimension(self) -> int:
         """Directions left."""
         return int(self.A.shape[1])
+
+    @property
+    def coordinates(self) -> int:
+        """Entries of a direction."""
+        return int(self.Q.shape[0])
 
     @property
     def like(self) -> Array:
@@ -125,6 +132,11 @@ class Constrained:
     def dimension(self) -> int:
         """Directions left."""
         return int(self.W.shape[0] - self.W.shape[1])
+
+    @property
+    def coordinates(self) -> int:
+        """Entries of a direction."""
+        return int(self.W.shape[0])
 
     @property
     def like(self) -> Array:

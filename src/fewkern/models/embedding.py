@@ -22,15 +22,16 @@ class GraphEmbedding(Reducer):
     Parameters
     ----------
     n_components : int or None, default None
-        By default as many as the penalty scatter has rank, ``n_classes - 1`` for Fisher's graph. With ``recursive=True``
-        there are more directions than classes.
+        By default as many as the penalty scatter has rank, ``n_classes - 1`` for Fisher's graph. With
+        ``recursive=True`` there are more directions than classes.
     graph : str, rule, GraphPair or pair of matrices, default "fisher"
         See :mod:`fewkern.graphs`.
     recursive : bool, default False
-        One by one, each orthogonal to those before: recursive FDA, the Foley-Sammon set of orthogonal discriminant vectors.
+        One by one, each orthogonal to those before: recursive FDA, the Foley-Sammon set of orthogonal discriminant
+        vectors.
     rho : float, default 1e-2
-        Ridge, in units of the mean diagonal of :math:`X^T L X`; towards zero the first Fisher directions go to the null space of
-        the within-class scatter.
+        Ridge, in units of the mean diagonal of :math:`X^T L X`; towards zero the first Fisher directions go to the
+        null space of the within-class scatter.
     against : {"intrinsic", "total"}, default "intrinsic"
         Denominator: :math:`S`, or :math:`S + X^T L' X`.
     scaling : {"scatter", "unit"}, default "scatter"
@@ -63,15 +64,15 @@ class GraphEmbedding(Reducer):
 
     Notes
     -----
-    Symbols: :math:`\tau` is the mean diagonal of :math:`X^T L X`. The samples are first moved to a basis of their span, so more
-    features than samples, constant and repeated features do no harm. Cost: :math:`O(n d \min(n, d))`, then :math:`O(q^3)` for rank ``q`` (times
-    the number of components if recursive). Class graphs need no n x n matrix. Neighbour graphs are computed on the host; everything
-    else runs on any Array API library.
+    Symbols: :math:`\tau` is the mean diagonal of :math:`X^T L X`. The samples are first moved to a basis of their
+    span, so more features than samples, constant and repeated features do no harm. Cost: :math:`O(n d \min(n, d))`,
+    then :math:`O(q^3)` for rank ``q`` (times the number of components if recursive). Class graphs need no n x n
+    matrix. Neighbour graphs are computed on the host; everything else runs on any Array API library.
 
     References
     ----------
-    S. Yan et al., "Graph embedding and extensions", IEEE Trans. PAMI 29 (2007); Q. Ye, N. Ye, C. Zhao et al., "Recursive soft
-    margin subspace learning".
+    S. Yan et al., "Graph embedding and extensions", IEEE Trans. PAMI 29 (2007); Q. Ye, N. Ye, C. Zhao et al.,
+    "Recursive soft margin subspace learning".
 
     Examples
     --------

@@ -8,6 +8,7 @@ from typing import Any
 
 from sklearn.exceptions import ConvergenceWarning
 
+from fewkern.algorithms.embedding import principal_space
 from fewkern.algorithms.margin import MarginDirections, class_problems, recursive_margin, tube_problem
 from fewkern.algorithms.soft_margin import recursive_soft_margin
 from fewkern.algorithms.sparse_margin import sparse_soft_margin
@@ -38,8 +39,8 @@ class RecursiveSVM(Reducer):
         \min_{w, b} \tfrac12 \|w\|^2 + \sum_i C_i (1 - y_i (\langle w, \phi(x_i) \rangle + b))_+
         \quad \text{subject to } \langle w, w_j \rangle = 0,\ j < t,
 
-    so two classes give more than one component, unlike linear discriminant analysis. With many classes every step solves one
-    problem per class (or pair of classes) and takes out the span of their normals.
+    so two classes give more than one component, unlike linear discriminant analysis. With many classes every step
+    solves one problem per class (or pair of classes) and takes out the span of their normals.
 
     Parameters
     ----------
@@ -50,16 +51,18 @@ class RecursiveSVM(Reducer):
     C : float, default 1.0
         Weight of the hinges. Beyond about 1e5 only the first direction can be found.
     class_weight : dict, "balanced" or None, default None
-        "balanced" is recommended for unbalanced classes: only then do further directions exist until class means coincide.
+        "balanced" is recommended for unbalanced classes: only then do further directions exist until class means
+        coincide.
     task : {"classification", "regression"}, default "classification"
         Hyperplanes between classes, or tubes of half-width ``epsilon`` around targets.
     multi_class : {"ovr", "ovo"}, default "ovr"
-        With three classes or more: each against the rest, or all pairs (the ``n_classes - 1`` leading directions of them).
+        With three classes or more: each against the rest, or all pairs (the ``n_classes - 1`` leading directions of
+        them).
     epsilon : float, default 0.1
         Half-width of the tube in a regression.
     max_vectors : int or None, default None
-        Budget of samples: the features are then those of a basis of so many chosen samples, and the cost is linear in the
-        number of samples. By default every support vector is kept.
+        Budget of samples: the features are then those of a basis of so many chosen samples, and the cost is linear in
+        the number of samples. By default every support vector is kept.
     rule : {"gain", "greedy", "random", "uniform"}, default "gain"
         How the vectors of the basis are chosen, see :class:`FeatureVectorSelector`.
     residual_tol : float, default 1e-6
@@ -99,16 +102,16 @@ class RecursiveSVM(Reducer):
 
     Notes
     -----
-    Symbols: :math:`\phi_t` are the centred features left at step :math:`t`, :math:`\tilde w_t = \sum_i \alpha_i y_i \phi_t(x_i)`
-    the normal, :math:`P_t` the optimal value. Laws: the components are orthonormal in feature space;
-    :math:`P_{t+1} \ge P_t + \frac12 \|\tilde w_t\|^2` and :math:`P_t \le` cap, so the directions fade.
-    An own interior point solves the problems, with any Array API library: :math:`O(n q^2)` per iteration on ``q`` features, 10 to 30
-    iterations per component. Sparse samples with the linear kernel are never made dense.
+    Symbols: :math:`\phi_t` are the centred features left at step :math:`t`, :math:`\tilde w_t = \sum_i \alpha_i y_i
+    \phi_t(x_i)` the normal, :math:`P_t` the optimal value. Laws: the components are orthonormal in feature space;
+    :math:`P_{t+1} \ge P_t + \frac12 \|\tilde w_t\|^2` and :math:`P_t \le` cap, so the directions fade. An own
+    interior point solves the problems, with any Array API library: :math:`O(n q^2)` per iteration on ``q`` features,
+    10 to 30 iterations per component. Sparse samples with the linear kernel are never made dense.
 
     References
     ----------
-    Q. Tao, D. Chu, J. Wang, "Recursive support vector machines for dimensionality reduction", IEEE Trans. Neural Networks 19
-    (2008).
+    Q. Tao, D. Chu, J. Wang, "Recursive support vector machines for dimensionality reduction", IEEE Trans. Neural
+    Networks 19 (2008).
 
     Examples
     --------
@@ -237,7 +240,12 @@ class RecursiveSVM(Reducer):
 def _space(features: Features) -> Space:
     """The samples for the recursion: explicit features, or sparse samples under constraints."""
     if features.Z is not None:
-        return Reflected.start(features.Z)
+        Z = features.Z
+        if Z.shape[1] <= Z.shape[0]:
+            return Reflected.start(Z)
+        # more features than samples: only their span counts
+        V = principal_space(Z)
+        return Reflected(Z @ V, V)
     assert is_sparse(features.X)
     X, mean = features.X, features.mean
     norms = squared_norms(X) - 2.0 * (X @ mean) + float(mean @ mean)
@@ -254,8 +262,9 @@ class RecursiveSoftMargin(Reducer):
         J(w) = \tfrac12 w^T S w + D \sum_{(i,j) \in E} (1 - v_{ij} |w^T (x_i - x_j)|)_+ , \qquad
         S = X^T L X + \rho \tau I
 
-    where the intrinsic graph gives :math:`L` (samples that belong together) and the penalty graph the pairs :math:`E` that should
-    be apart. A far pair stops paying once it is apart, which is what makes the method robust where a scatter is not.
+    where the intrinsic graph gives :math:`L` (samples that belong together) and the penalty graph the pairs :math:`E`
+    that should be apart. A far pair stops paying once it is apart, which is what makes the method robust where a
+    scatter is not.
 
     Parameters
     ----------
@@ -270,7 +279,8 @@ class RecursiveSoftMargin(Reducer):
     rho : float, default 1e-2
         Ridge, in units of the mean diagonal of :math:`X^T L X`.
     metric : {"euclidean", "scatter"}, default "euclidean"
-        Orthonormal directions, or orthonormal in the metric :math:`S`; "scatter" is better with more samples than features.
+        Orthonormal directions, or orthonormal in the metric :math:`S`; "scatter" is better with more samples than
+        features.
     sparsity : float, default 0.0
         Above zero, an l1 penalty in the original coordinates, as a part of the one at which all directions vanish.
     solver : {"auto", "explicit", "sorted"}, default "auto"
@@ -307,9 +317,10 @@ class RecursiveSoftMargin(Reducer):
 
     Notes
     -----
-    Symbols: :math:`D = 2 \delta`, :math:`\tau` the mean diagonal of :math:`X^T L X` at the first step. Explicit pairs: :math:`O(m q^2)`
-    per interior point iteration for ``m`` pairs. Sorted: :math:`O(n q^2 + q n \log n)` per Newton step and :math:`O(nq)` memory.
-    Neighbour graphs are computed on the host; everything else runs on any Array API library.
+    Symbols: :math:`D = 2 \delta`, :math:`\tau` the mean diagonal of :math:`X^T L X` at the first step. Explicit
+    pairs: :math:`O(m q^2)` per interior point iteration for ``m`` pairs. Sorted: :math:`O(n q^2 + q n \log n)` per
+    Newton step and :math:`O(nq)` memory. Neighbour graphs are computed on the host; everything else runs on any Array
+    API library.
 
     References
     ----------

@@ -88,10 +88,12 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator
         chosen = selector(self, int(rng.integers(2**31)), weights if weights is None else p)(gram, limit)
         Z = xp.astype(chosen.G, xp.float64)
         mean = p @ Z / xp.sum(p)
-        return Features(X, rows, Z - mean, mean, kernel, KernelBasis.from_selection(gram, chosen.indices, chosen.factor), p)
+        return Features(
+            X, rows, Z - mean, mean, kernel, KernelBasis.from_selection(gram, chosen.indices, chosen.factor), p
+        )
 
     def _keep(self, features: Features, W: Array, dual: Array | None = None) -> None:
-        """Assign the map ``x -> W' (z(x) - mean)``; with ``dual`` it is written on the samples that have a coefficient."""
+        """Assign the map ``x -> W' (z(x) - mean)``; with ``dual``, on the samples that have a coefficient."""
         xp = namespace(W)
         dtype = as_float(features.X[:1]).dtype
         offset = xp.astype(-features.mean @ W, dtype)
@@ -102,7 +104,9 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator
         elif dual is not None and self.max_vectors is None:
             support = xp.nonzero(xp.any(dual != 0, axis=1))[0]
             coef = xp.astype(take_rows(dual, support), dtype)
-            expansion = KernelExpansion(features.kernel, features.kernel.pick(features.X, support), coef, offset, support)
+            expansion = KernelExpansion(
+                features.kernel, features.kernel.pick(features.X, support), coef, offset, support
+            )
         else:
             narrow = xp.astype(W, dtype)
             expansion = features.basis.expand(narrow, offset)
@@ -148,7 +152,7 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator
 
     def _graph(self, features: Features, codes: Array | None) -> GraphPair:
         """The graph pair of the fitted samples from the parameter ``graph``."""
-        graph = as_graph(self.graph, type(self).__name__)  # type: ignore[attr-defined]
+        graph = as_graph(self.graph, type(self).__name__)
         if isinstance(graph, GraphRule):
             xp = namespace(features.Z)
             own = None if codes is None else take_rows(codes, features.rows)
@@ -166,7 +170,7 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator
         return codes, validate_class_weights(self, X, codes, sample_weight)
 
     def _needs_classes(self) -> bool:
-        graph = as_graph(self.graph, type(self).__name__)  # type: ignore[attr-defined]
+        graph = as_graph(self.graph, type(self).__name__)
         return isinstance(graph, GraphRule) and graph.supervised
 
 

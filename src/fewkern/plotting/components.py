@@ -55,9 +55,9 @@ class ComponentsDisplay:
         names = ["component 1", "component 2"]
         if T.shape[1] == 1:
             T, names = np.column_stack([T[:, 0], np.arange(len(T))]), ["component 1", "sample"]
-        return cls(
-            T[:, :2], None if y is None else to_numpy(y), None if kept is None else to_numpy(kept), names
-        ).plot(ax)
+        return cls(T[:, :2], None if y is None else to_numpy(y), None if kept is None else to_numpy(kept), names).plot(
+            ax
+        )
 
     def plot(self, ax: Any = None) -> ComponentsDisplay:
         """Draw on ``ax`` (new axes by default)."""
@@ -132,7 +132,9 @@ class AccuracyDisplay:
         # a fold may find fewer directions than another one
         count = min(map(len, folds))
         if count == 0:
-            raise ValueError("AccuracyDisplay: in some fold the model has no component; use another C or class weights.")
+            raise ValueError(
+                "AccuracyDisplay: in some fold the model has no component; use another C or class weights."
+            )
         table = np.array([scores[:count] for scores in folds])
         return cls(table.mean(axis=0), table.std(axis=0) / np.sqrt(cv)).plot(ax)
 
