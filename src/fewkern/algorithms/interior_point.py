@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from fewkern.backend.linalg import cholesky_psd, solve_or_none, solve_triangular, sum_by_index
+from fewkern.backend.linalg import cholesky_psd, least_squares, solve_or_none, solve_triangular, sum_by_index
 from fewkern.backend.namespace import Array, device, namespace, take_rows
 from fewkern.core.spaces import Space
 
@@ -14,6 +14,8 @@ __all__ = ["HingeSolution", "hinge_at_zero", "minimize_hinge"]
 DENSE_DIMENSION = 3000
 # Most multipliers inside their box that are put right by one linear system at the end.
 CROSSOVER = 1000
+# The same where that system is singular.
+SMALL_CROSSOVER = 200
 
 
 @dataclass(frozen=True)
@@ -171,7 +173,7 @@ def _crossover(space: Space, signs: Array, h: Array, C: Array, g: Array, a: Arra
     xp = namespace(a)
     free = xp.nonzero((a > 0) & (a < C))[0]
     count, q = int(free.shape[0]), int(g.shape[0])
-    if count == 0 or count > min(q + 1, CROSSOVER) or q > DENSE_DIMENSION:
+    if count == 0 or count > CROSSOVER or q > DENSE_DIMENSION:
         return None
     own = space.subset(free)
     s = take_rows(signs, free)
@@ -184,7 +186,10 @@ def _crossover(space: Space, signs: Array, h: Array, C: Array, g: Array, a: Arra
         K = xp.concat([K, s[:, None]], axis=1)
         K = xp.concat([K, xp.concat([s, xp.zeros_like(s[:1])])[None, :]], axis=0)
         right = xp.concat([right, xp.reshape(-xp.sum(signs * fixed), (1,))])
-    solved = solve_or_none(K, right)
+    solved = solve_or_none(K, right) if count <= q + 1 else None
+    if solved is None and count <= SMALL_CROSSOVER:
+        # repeated samples share a multiplier in any way; the shortest solution shares it equally
+        solved = least_squares(K, right[:, None])[:, 0]
     if solved is None:
         return None
     inside, b = solved[:count], float(solved[count]) if bias else 0.0

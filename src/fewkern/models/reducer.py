@@ -10,7 +10,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from fewkern.backend.linalg import least_squares
-from fewkern.backend.namespace import Array, as_float, asarray_like, device, is_sparse, namespace, take_rows
+from fewkern.backend.namespace import Array, asarray_like, device, float_dtype, is_sparse, namespace, take_rows
 from fewkern.backend.validation import (
     Interval,
     StrOptions,
@@ -95,7 +95,7 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator
     def _keep(self, features: Features, W: Array, dual: Array | None = None) -> None:
         """Assign the map ``x -> W' (z(x) - mean)``; with ``dual``, on the samples that have a coefficient."""
         xp = namespace(W)
-        dtype = as_float(features.X[:1]).dtype
+        dtype = float_dtype(features.X)
         offset = xp.astype(-features.mean @ W, dtype)
         linear = isinstance(features.kernel, Linear)
         self.kernel_, self.basis_ = features.kernel, features.basis
