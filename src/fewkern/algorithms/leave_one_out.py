@@ -62,11 +62,25 @@ def _orthogonal(X: Array, ridge: float) -> tuple[Array, Array]:
     """``Q`` and the upper triangular ``R`` of the ridge problem; the constant is not penalised."""
     xp = namespace(X)
     if ridge == 0:
-        return xp.linalg.qr(X, mode="reduced")
+        Q, R = xp.linalg.qr(X, mode="reduced")
+        j = _dependent(R)
+        if j is None:
+            return Q, R
+        # The vectors span the constant: column j adds nothing, and its column of Q is noise.
+        rest, _ = _orthogonal(xp.concat([X[:, :j], X[:, j + 1 :]], axis=1), 0.0)
+        return xp.concat([rest[:, :j], xp.zeros_like(X[:, :1]), rest[:, j:]], axis=1), R
     penalty = xp.full((X.shape[1],), ridge, dtype=X.dtype, device=device(X))
     penalty[0] = 0.0
     C = cholesky_psd(X.T @ X + penalty[:, None] * xp.eye(X.shape[1], dtype=X.dtype, device=device(X)))
     return solve_triangular(C, X.T).T, C.T
+
+
+def _dependent(R: Array) -> int | None:
+    """First column that depends on those before it, by the diagonal of the triangular factor."""
+    xp = namespace(R)
+    size = xp.abs(xp.linalg.diagonal(R))
+    small = xp.nonzero(size <= 1e3 * eps(R) * xp.max(size))[0]
+    return int(small[0]) if small.shape[0] else None
 
 
 def loo_path(G: Array, Y: Array, ridge: float, weights: Array | None = None) -> Path:
@@ -74,12 +88,14 @@ def loo_path(G: Array, Y: Array, ridge: float, weights: Array | None = None) -> 
 
     Notes
     -----
-    ``n L^2`` flops in BLAS-3 and one pass over ``n L q`` numbers in row blocks. Models with as many unknowns as samples
-    have no leave-one-out error; theirs is infinite.
+    ``n L^2`` flops in BLAS-3 and one pass over ``n L q`` numbers in row blocks. Without a ridge, models with as many
+    unknowns as samples (of positive weight) have no leave-one-out error; theirs is infinite. A sample of leverage one, on which alone some
+    direction hangs, is predicted by the constant when it is left out.
     """
     xp = namespace(G)
     n, q = Y.shape
-    columns = min(G.shape[1] + 1, n)
+    count = n if weights is None else int(xp.sum(xp.astype(weights > 0, xp.int64)))
+    columns = min(G.shape[1] + 1, count) if ridge == 0 else G.shape[1] + 1
     X, root, w = _design(G[:, : columns - 1], weights)
     Q, _ = _orthogonal(X, ridge)
     target = Q.T @ (root[:, None] * Y)
@@ -90,13 +106,15 @@ def loo_path(G: Array, Y: Array, ridge: float, weights: Array | None = None) -> 
     for rows in row_blocks(n, columns * max(q, 2)):
         Qb, Yb, rb = Q[rows, :], Y[rows, :], root[rows]
         left = 1.0 - xp.cumulative_sum(Qb * Qb, axis=1)
-        left = xp.maximum(left, xp.full_like(left, floor))
-        # undo W^{1/2}; a sample of weight zero is in no model, so its residual is that of the prediction
+        alone = left <= floor
+        left = xp.where(alone, xp.ones_like(left), left)
+        # undo W^{1/2}; what is computed for a sample of weight zero counts nothing
         safe = xp.where(rb > 0, rb, xp.ones_like(rb))
         error = xp.zeros_like(left)
         for c in range(q):
             fit = xp.cumulative_sum(Qb * target[:, c][None, :], axis=1) / safe[:, None]
             residual = (Yb[:, c][:, None] - fit) / left
+            residual = xp.where(alone, residual[:, :1], residual)
             error = error + residual * residual
         sums = sums + w[rows] @ error
         squares = squares + w[rows] @ (error * error)
@@ -104,8 +122,8 @@ def loo_path(G: Array, Y: Array, ridge: float, weights: Array | None = None) -> 
     variance = xp.maximum(squares / total - mean * mean, xp.zeros_like(mean))
     effective = total * total / float(xp.sum(w * w))
     spread = xp.sqrt(variance / effective)
-    if columns == n:
-        mean[n - 1] = xp.inf
+    if ridge == 0 and columns == count:
+        mean[count - 1] = xp.inf
     missing = G.shape[1] + 1 - columns
     if missing:
         none = xp.full((missing,), xp.inf, dtype=G.dtype, device=device(G))
@@ -137,11 +155,10 @@ def choose(paths: list[Path], tolerance: float) -> Choice:
 def solve(G: Array, Y: Array, ridge: float, weights: Array | None = None) -> Solution:
     r"""Minimise :math:`\sum_i w_i |y_i - \beta - A^T z_i|^2 + \text{ridge}\,|A|_F^2`, eq. (11) with its constant."""
     xp = namespace(G)
-    X, root, _ = _design(G, weights)
+    X, root, w = _design(G, weights)
     target = root[:, None] * Y
     Q, R = _orthogonal(X, ridge)
-    pivots = xp.abs(xp.linalg.diagonal(R))
-    if X.shape[1] > X.shape[0] or float(xp.min(pivots)) <= 1e3 * eps(G) * float(xp.max(pivots)):
+    if (ridge == 0 and X.shape[1] > X.shape[0]) or _dependent(R) is not None:
         # more unknowns than equations: the solution of least length
         inverse = xp.linalg.pinv(X)
         solution = inverse @ target
@@ -151,5 +168,9 @@ def solve(G: Array, Y: Array, ridge: float, weights: Array | None = None) -> Sol
         leverage = xp.sum(Q * Q, axis=1)
     W, offset = solution[1:, :], solution[0, :]
     fit = G @ W + offset
-    left = xp.maximum(1.0 - leverage, xp.full_like(leverage, 1e3 * eps(G)))
-    return Solution(W, offset, Y - (Y - fit) / left[:, None])
+    left = (1.0 - leverage)[:, None]
+    alone = left <= 1e3 * eps(G)
+    rest = xp.maximum(xp.sum(w) - w, xp.full_like(w, eps(G)))[:, None]
+    others = ((w @ Y)[None, :] - w[:, None] * Y) / rest
+    held_out = Y - (Y - fit) / xp.where(alone, xp.ones_like(left), left)
+    return Solution(W, offset, xp.where(alone, others, held_out))

@@ -24,10 +24,8 @@ Rule = Literal["gain", "greedy", "random", "uniform"]
 
 # Samples with k(x, x) below this share of the largest are zero vectors: no candidates, and not in the mean fitness.
 _ZERO_DIAGONAL = 1e-14
-# Up to this many samples "gain" looks at all of them and takes one vector at a time (spec 1.6).
-_GAIN_ROWS = 2000
-# "gain" in blocks draws this many candidates for every vector it takes.
-_GAIN_POOL = 5
+# Up to this many samples "gain" looks at all of them, and in smaller blocks; above, at so many random ones (spec 1.6).
+_GAIN_ROWS, _GAIN_BLOCK = 2000, 8
 # The first vector of "greedy" is searched exactly up to this many samples, else among _FIRST_DRAWS random ones,
 # which with probability 0.95 holds one of the best 5 %.
 _FIRST_EXACT = 5000
@@ -87,6 +85,10 @@ class _Residual:
             self.chosen = [int(i) for i in to_numpy(start.indices)]
             self.r, self.J = start.residual, float(start.fitness[-1]) if count else 0.0
         self.added_from = len(self.chosen)
+        # smallest relative residual that a pivot had: rounding errors of later residuals are divided by it
+        at = self.index(self.chosen)
+        pivots = xp.linalg.diagonal(take_rows(self.G, at)) ** 2 * take_rows(self.inverse, at)
+        self.least = float(xp.min(pivots)) if self.chosen else 1.0
 
     def _reserve(self, count: int) -> None:
         if count > self.G.shape[1]:
@@ -129,6 +131,8 @@ class _Residual:
             g = g * g
             gains = gains + share[rows] @ g
             r[rows] = self.r[rows] - xp.sum(g, axis=1)
+        pivots = xp.linalg.diagonal(found.factor) ** 2 * take_rows(self.inverse, S)
+        self.least = min(self.least, float(xp.min(pivots)))
         self._refuse_indefinite(r)
         self.chosen += found.samples
         r = xp.maximum(r, xp.zeros_like(r))
@@ -142,7 +146,7 @@ class _Residual:
         return records
 
     def _panel(self, S: Array, at_pivots: Array, factor: Array, rows: slice) -> Array:
-        return solve_triangular(factor, self.columns(S, at_pivots, rows).T).T
+        return solve_triangular(factor, self.columns(S, at_pivots, rows).T, overwrite=True).T
 
     def columns(self, S: Array, at_pivots: Array, rows: slice) -> Array:
         """``R[rows, S]``, given the rows ``S`` of ``G``."""
@@ -155,7 +159,7 @@ class _Residual:
         xp = self.xp
         if not bool(xp.all(xp.isfinite(r))):
             raise ValueError("feature vector selection: the kernel returned values that are not finite.")
-        slack = max(1e-8, 1e3 * eps(r))
+        slack = max(1e-8, 1e3 * eps(r) / max(self.least, self.tol))
         worst = float(xp.min(r * self.inverse))
         if worst < -slack:
             raise ValueError(
@@ -177,11 +181,13 @@ class _Pivots:
 class _Pool:
     """Elimination inside a small set of candidates, whose residual matrix is at hand."""
 
-    def __init__(self, state: _Residual, candidates: Array) -> None:
+    def __init__(self, state: _Residual, candidates: Array, R: Array | None = None) -> None:
         self.xp, self.state = state.xp, state
         self.candidates = candidates
         self.names = [int(i) for i in to_numpy(candidates)]
-        self.R = state.among(candidates, candidates)
+        R = state.among(candidates, candidates) if R is None else R
+        own = state.xp.eye(len(self.names), dtype=state.xp.bool, device=device(R))
+        self.R = state.xp.where(own, take_rows(state.r, candidates)[:, None], R)
         self.inverse = take_rows(state.inverse, candidates)
         self.taken: list[int] = []
         self.columns: list[Array] = []
@@ -260,46 +266,40 @@ def _first_by_fitness(state: _Residual, rng: Any) -> int:
     return int(candidates[int(xp.argmax(J))])
 
 
-def _gain_one(state: _Residual, n_candidates: int, rng: Any) -> _Pivots:
-    """The sample that raises the global fitness most, among ``n_candidates`` drawn by their residual (spec 1.6).
+def _gain(state: _Residual, block: int, rows: Array | None, n_candidates: int, rng: Any) -> _Pivots:
+    """The samples that raise the global fitness most, among ``n_candidates`` drawn by their residual (spec 1.6).
 
-    ``gain_j = sum_i w_i R_ij^2 / (R_jj k_ii)`` is the paper's own objective (8).
+    ``gain_j = sum_i w_i R_ij^2 / (R_jj k_ii)`` is the paper's own objective (8), here over all samples or over some
+    ``rows``. Its sums of squares are the diagonal of ``M = R' diag(w / k) R``, which a pivot changes by a correction of
+    rank two: no pass over the rows per pivot.
     """
     xp = state.xp
     candidates = xp.unique_values(_draw(state.weight * state.score, n_candidates, rng))
-    at = take_rows(state.G, candidates)[:, : len(state.chosen)]
-    R = state.columns(candidates, at, slice(0, state.gram.n))
-    pivots = take_rows(state.r, candidates)
-    best = int(xp.argmax(((state.weight * state.inverse) @ (R * R)) / pivots))
-    root = xp.sqrt(pivots[best])
-    panel = R[:, best] / root
-    panel[int(candidates[best])] = root
-    return _Pivots([int(candidates[best])], xp.reshape(root, (1, 1)), panel[:, None])
-
-
-def _gain(state: _Residual, block: int, rows: Array, n_candidates: int, rng: Any) -> _Pivots:
-    """The rule of :func:`_gain_one` for a whole block, with the gain summed over some ``rows``.
-
-    Its sums of squares are the diagonal of ``M = R' diag(w / k) R``, which a pivot changes by a correction of rank two:
-    no pass over the rows per pivot.
-    """
-    xp = state.xp
-    candidates = xp.unique_values(_draw(state.weight * state.score, n_candidates, rng))
-    pool = _Pool(state, candidates)
-    R = state.among(rows, candidates)
-    share = take_rows(state.weight * state.inverse, rows)
+    share = state.weight * state.inverse
+    if rows is None:
+        at = take_rows(state.G, candidates)[:, : len(state.chosen)]
+        R = state.columns(candidates, at, slice(0, state.gram.n))
+        pool = _Pool(state, candidates, take_rows(R, candidates))
+    else:
+        R, share = state.among(rows, candidates), take_rows(share, rows)
+        pool = _Pool(state, candidates)
     M = R.T @ (share[:, None] * R)
     for _ in range(block):
-        diagonal = xp.linalg.diagonal(pool.R)
-        alive = pool.score > 0
+        score = pool.score
+        alive = score > 0
         if not bool(xp.any(alive)):
             break
-        gain = xp.linalg.diagonal(M) / xp.where(alive, diagonal, xp.ones_like(diagonal))
+        gain = xp.linalg.diagonal(M) / xp.where(alive, xp.linalg.diagonal(pool.R), xp.ones_like(score))
         best = int(xp.argmax(xp.where(alive, gain, xp.full_like(gain, -1.0))))
         a = pool.take(best)
-        m = M[:, best]
-        M = M - a[:, None] * m[None, :] - m[:, None] * a[None, :] + m[best] * (a[:, None] * a[None, :])
-    return pool.pivots()
+        half = a[:, None] * (M[:, best] - (0.5 * M[best, best]) * a)[None, :]
+        M = M - half - half.T
+    found = pool.pivots()
+    if rows is not None:
+        return found
+    # all columns are at hand: no second look at the kernel
+    taken = xp.take(R, asarray_like(pool.taken, R, dtype=xp.int64), axis=1)
+    return _Pivots(found.samples, found.factor, solve_triangular(found.factor, taken.T).T)
 
 
 def _random(state: _Residual, block: int, rng: Any) -> _Pivots:
@@ -386,7 +386,7 @@ def select_vectors(
     kernel evaluations for its first vector up to 5000 samples, "gain" ``n_candidates`` times more up to 2000.
     """
     tol = tol if tol is not None else (1e-5 if eps(gram.diag) > 1e-10 else 1e-10)
-    limit = min(limit, gram.n)
+    asked, limit = limit, min(limit, gram.n)
     state = _Residual(gram, weights, tol, min(limit, 256) if limit == gram.n else limit, start)
     xp = state.xp
     if not bool(xp.any(state.valid)):
@@ -394,19 +394,14 @@ def select_vectors(
             "feature vector selection: every sample is a zero vector of the kernel (k(x, x) = 0), so there is nothing "
             "to select; use another kernel, or centre=False."
         )
-    finders = {
-        "greedy": lambda: _greedy(state, block, eta, rng),
-        "random": lambda: _random(state, block, rng),
-        "gain": _gain_finder(state, block, n_candidates, rng),
-        "uniform": _uniform_finder(state, block, rng),
-    }
+    next_block = _finder(state, rule, block, eta, n_candidates, rng)
 
     def find(_: int) -> _Pivots | Stop:
         if not bool(xp.any(state.score > 0)):
             return Stop("rank")
-        if state.J >= max_fitness:
+        if state.J >= max_fitness and max_fitness < 1:  # a fitness of one is the rank, up to rounding
             return Stop("fitness")
-        found = finders[rule]()
+        found = next_block()
         if isinstance(found, Stop):
             return found
         # never more than asked for, whatever the size of the block: the draws do not depend on the limit
@@ -430,6 +425,10 @@ def select_vectors(
     high = (i + 1 for i, J in enumerate(fitness) if J >= max_fitness)
     reached = next(high, count) if max_fitness < 1 else count
     stop = "fitness" if reached < count else peeled.stop
+    if reached > limit:  # a start with more vectors than are asked for
+        reached, stop = limit, "limit"
+    if stop == "limit" and reached < asked:  # every sample is chosen
+        stop = "rank"
     residual = state.r
     if reached < count:
         cut = state.G[:, reached:count]
@@ -443,14 +442,28 @@ def select_vectors(
     )
 
 
+def _finder(
+    state: _Residual, rule: Rule, block: int, eta: float, n_candidates: int, rng: Any
+) -> Callable[[], _Pivots | Stop]:
+    """What finds the next block, for every rule."""
+    if rule == "greedy":
+        return lambda: _greedy(state, block, eta, rng)
+    if rule == "random":
+        return lambda: _random(state, block, rng)
+    if rule == "gain":
+        return _gain_finder(state, block, n_candidates, rng)
+    return _uniform_finder(state, block, rng)
+
+
 def _gain_finder(state: _Residual, block: int, n_candidates: int, rng: Any) -> Callable[[], _Pivots]:
     n = state.gram.n
+    rows = None
     if n <= _GAIN_ROWS:
-        return lambda: _gain_one(state, n_candidates, rng)
-    sample = state.index(sorted(int(i) for i in rng.choice(n, _GAIN_ROWS, replace=False)))
-    # Half of what n_candidates asks for: a pool is used for many vectors, and compares them all each time.
-    pool = max(_GAIN_POOL, n_candidates // 2) * block
-    return lambda: _gain(state, block, sample, pool, rng)
+        block = min(block, _GAIN_BLOCK)
+    else:
+        rows = state.index(sorted(int(i) for i in rng.choice(n, _GAIN_ROWS, replace=False)))
+    # Half of what n_candidates asks for: a pool is used for many vectors, and compares all that are left each time.
+    return lambda: _gain(state, block, rows, max(1, -(-n_candidates * block // 2)), rng)
 
 
 def _uniform_finder(state: _Residual, block: int, rng: Any) -> Callable[[], _Pivots | Stop]:

@@ -33,6 +33,15 @@ class Trace:
     chosen: tuple[int, int, int]
 
     @property
+    def open_end(self) -> bool:
+        """Whether the error was still falling where the budget of vectors ended: a larger one may pay."""
+        _, _, longest = self.error.shape
+        curve = self.curve
+        xp = namespace(curve)
+        best = int(xp.argmin(curve))
+        return longest > 2 and best >= _NEAR_END * (longest - 1) and self.chosen[2] >= _NEAR_END * best
+
+    @property
     def curve(self) -> Array:
         """Error against the number of vectors at the chosen kernel and ridge, from no vector on."""
         return self.error[self.chosen[0], self.chosen[1], :]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from fewkern.backend.namespace import Array, as_float, device, namespace
+from fewkern.backend.namespace import Array, device, float_dtype, namespace
 
 __all__ = ["BLOCK_ELEMENTS", "map_rows", "row_blocks"]
 
@@ -25,7 +25,7 @@ def map_rows(function: Callable[[Array], Array], X: Array, columns: int) -> Arra
     if n * columns <= BLOCK_ELEMENTS:
         return function(X)
     xp = namespace(X)
-    out = xp.empty((n, columns), dtype=as_float(X[:1]).dtype, device=device(X))
+    out = xp.empty((n, columns), dtype=float_dtype(X), device=device(X))
     for rows in row_blocks(n, columns):
-        out[rows, :] = function(X[rows])
+        out[rows, :] = function(X[rows, :])
     return out

@@ -30,6 +30,10 @@ def product_transposed(X: Array, Y: Array) -> Array:
     if is_sparse(X) or is_sparse(Y):
         product = X @ Y.T
         return product.toarray() if is_sparse(product) else np.asarray(product)
+    if X.dtype != Y.dtype:  # torch does not promote in a product
+        xp = namespace(X, Y)
+        dtype = xp.result_type(X, Y)
+        X, Y = xp.astype(X, dtype), xp.astype(Y, dtype)
     return X @ Y.T
 
 
@@ -99,10 +103,14 @@ def manhattan(X: Array, Y: Array) -> Array:
     return total
 
 
-def solve_triangular(A: Array, B: Array, *, lower: bool = True, transposed: bool = False) -> Array:
-    """Solve ``A X = B`` (``A.T X = B`` if ``transposed``) for a triangular ``A``."""
+def solve_triangular(
+    A: Array, B: Array, *, lower: bool = True, transposed: bool = False, overwrite: bool = False
+) -> Array:
+    """Solve ``A X = B`` (``A.T X = B`` if ``transposed``) for a triangular ``A``; ``B`` may be used as work space."""
     if array_api_compat.is_numpy_array(A):
-        return scipy.linalg.solve_triangular(A, B, lower=lower, trans="T" if transposed else "N", check_finite=False)
+        return scipy.linalg.solve_triangular(
+            A, B, lower=lower, trans="T" if transposed else "N", overwrite_b=overwrite, check_finite=False
+        )
     if transposed:
         A, lower = A.T, not lower
     if array_api_compat.is_torch_array(A):

@@ -93,7 +93,7 @@ def validate_targets(estimator: Any, X: Array, y: Any) -> tuple[Array, bool]:
     if not np.all(np.isfinite(values)):
         raise ValueError(f"{type(estimator).__name__}: y contains NaN or infinity; drop those samples first.")
     single = values.ndim == 1
-    return asarray_like(values[:, None] if single else values, X, dtype=as_float(X[:1]).dtype), single
+    return asarray_like(values[:, None] if single else values, X, dtype=float_dtype(X)), single
 
 
 def encode_labels(estimator: Any, X: Array, y: Any) -> tuple[Array, Array]:
@@ -144,7 +144,7 @@ def validate_weights(estimator: Any, X: Array, sample_weight: Any) -> Array | No
         )
     if not np.all(np.isfinite(values)) or np.any(values < 0) or not np.any(values > 0):
         raise ValueError(f"{name}: sample_weight must be finite, not negative and not all zero.")
-    return asarray_like(values, X, dtype=as_float(X[:1]).dtype)
+    return asarray_like(values, X, dtype=float_dtype(X))
 
 
 def validate_class_weights(estimator: Any, X: Array, codes: Array, sample_weight: Any) -> Array | None:

@@ -174,11 +174,21 @@ def fit_table(
     except ValueError as error:
         raise Problem(str(error)) from error
     facts["seconds"] = time.perf_counter() - start
+    if hasattr(estimator, "trace_") and estimator.trace_.open_end:
+        remarks.append(
+            "the error was still falling at the budget of vectors: --prefer accurate or a larger --max-vectors may help"
+        )
     facts |= _loo_facts(estimator, y, task)
     facts["vectors"] = int(estimator.n_vectors_)
     facts["bytes"] = int(estimator.expansion_.nbytes)
-    facts["kernel"] = repr(estimator.kernel_)
+    facts["kernel"] = _describe(estimator.kernel_)
     return Fitted(TableModel(task, target, encoder, estimator, facts), remarks, X, y, held_out)
+
+
+def _describe(kernel: Any) -> str:
+    """A kernel in a few words, numbers to three figures."""
+    numbers = {k: v for k, v in kernel.get_params().items() if isinstance(v, (int, float))}
+    return ", ".join([type(kernel).__name__, *[f"{name} {value:.3g}" for name, value in numbers.items()]])
 
 
 def _target_values(column: Any, task: str) -> np.ndarray[Any, Any]:

@@ -68,7 +68,7 @@ class KernelBasis:
         """Basis of the first ``count`` vectors."""
         return replace(
             self,
-            vectors=self.vectors[:count],
+            vectors=self.vectors[:count, :],
             factor=self.factor[:count, :count],
             indices=self.indices[:count],
             vector_shift=None if self.vector_shift is None else self.vector_shift[:count],

@@ -70,7 +70,7 @@ class KernelExpansion:
         out = xp.empty((n, self.n_outputs), dtype=self.coef.dtype, device=device(self.coef))
         for rows in row_blocks(n, max(self.n_vectors, 1)):
             if self.n_vectors:
-                K = self.kernel(X[rows], self.vectors)
+                K = self.kernel(X[rows, :], self.vectors)
                 out[rows, :] = xp.astype(K, self.coef.dtype, copy=False) @ self.coef + self.offset
             else:
                 out[rows, :] = self.offset

@@ -82,7 +82,7 @@ class Gram:
         hangs on exact ties.
         """
         rows = slice(0, self.n) if rows is None else rows
-        K = self.kernel(self.X[rows], self.kernel.pick(self.X, S))
+        K = self.kernel(self.X[rows, :], self.kernel.pick(self.X, S))
         self.evaluations += int(K.shape[0]) * int(K.shape[1])
         if self.centre is not None:
             row = self.centre.row

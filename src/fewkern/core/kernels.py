@@ -26,9 +26,10 @@ from fewkern.backend.linalg import (
 )
 from fewkern.backend.namespace import (
     Array,
-    as_float,
     asarray_like,
     device,
+    eps,
+    float_dtype,
     is_sparse,
     namespace,
     take_rows,
@@ -94,12 +95,12 @@ class Kernel:
 
 def _ones(X: Array) -> Array:
     xp = namespace(X)
-    return xp.ones((X.shape[0],), dtype=as_float(X[:1]).dtype, device=device(X))
+    return xp.ones((X.shape[0],), dtype=float_dtype(X), device=device(X))
 
 
 def _sample(X: Array) -> Array:
     """At most ``_RULE_ROWS`` rows at equal steps: no randomness, and sorted classes are all seen."""
-    return X[:: max(1, math.ceil(X.shape[0] / _RULE_ROWS))]
+    return X[:: max(1, math.ceil(X.shape[0] / _RULE_ROWS)), :]
 
 
 def _positive(owner: str, name: str, value: Any) -> float:
@@ -120,9 +121,10 @@ def _median(values: Array) -> float:
 def _total_variance(X: Array) -> float:
     """Sum over the features of their variances."""
     xp = namespace(X)
-    mean_square = float(xp.mean(squared_norms(X)))
-    centre = X.mean(axis=0) if is_sparse(X) else xp.mean(X, axis=0)
-    return max(mean_square - float((centre**2).sum() if is_sparse(X) else xp.sum(centre * centre)), 0.0)
+    if is_sparse(X):
+        mean = X.mean(axis=0)
+        return max(float(xp.mean(squared_norms(X))) - float((mean**2).sum()), 0.0)
+    return float(xp.mean(squared_norms(X - xp.mean(X, axis=0))))
 
 
 def _width_from_rule(owner: str, rule: str, X: Array, distances: Callable[[Array], Array]) -> float:
@@ -145,7 +147,7 @@ class Gaussian(Kernel):
     ----------
     width : float, array of shape (n_features,), "median" or "scale", default "median"
         One standard deviation. "median" is the median distance between samples (of at most 1000 rows), "scale" is
-        scikit-learn's ``gamma="scale"``. An array gives every feature a width of its own.
+        scikit-learn's ``gamma="scale"`` for centred features. An array gives every feature a width of its own.
 
     Examples
     --------
@@ -168,13 +170,14 @@ class Gaussian(Kernel):
             def distances(S: Array) -> Array:
                 xp = namespace(S)
                 D = -neg_squared_distances(S, S)
-                # the diagonal is rounding noise, not a distance
-                D = xp.where(xp.eye(D.shape[0], dtype=xp.bool, device=device(S)), xp.zeros_like(D), D)
+                # between equal rows there is rounding noise, not a distance
+                noise = 16 * eps(D) * (float(xp.max(D)) + (float(xp.max(squared_norms(S))) if is_sparse(S) else 0.0))
+                D = xp.where(D <= noise, xp.zeros_like(D), D)
                 return xp.sqrt(xp.reshape(D, (-1,)))
 
             return Gaussian(_width_from_rule("Gaussian", self.width, X, distances))
         xp = namespace(X)
-        width = asarray_like(self.width, X, dtype=as_float(X[:1]).dtype)
+        width = asarray_like(self.width, X, dtype=float_dtype(X))
         if width.ndim == 0:
             return Gaussian(_positive("Gaussian", "width", self.width))
         if width.shape != (X.shape[1],):
@@ -335,7 +338,7 @@ class LinearSpline(Kernel):
             if self.origin != "min":
                 raise ValueError(f'LinearSpline: origin must be a number or "min", got {self.origin!r}.')
             return LinearSpline(smallest)
-        origin = asarray_like(self.origin, X, dtype=as_float(X[:1]).dtype) + xp.zeros_like(smallest)
+        origin = asarray_like(self.origin, X, dtype=float_dtype(X)) + xp.zeros_like(smallest)
         if bool(xp.any(smallest < origin)):
             raise ValueError(
                 f"LinearSpline: every sample must lie right of origin={self.origin!r}, but the smallest value is "
@@ -441,12 +444,14 @@ class Function(Kernel):
             raise ValueError(
                 f"Function: the kernel must return shape {(X.shape[0], Y.shape[0])}, got {tuple(K.shape)}."
             )
-        return asarray_like(K, X if not is_sparse(X) else K, dtype=as_float(X[:1]).dtype)
+        K = asarray_like(K, X if not is_sparse(X) else K, dtype=float_dtype(X))
+        # what the user's function returned may be read-only, or kept by it
+        return namespace(K).asarray(K, copy=True)
 
     def diag(self, X: Array) -> Array:
         # Blocks of 32 rows: a matrix per block, of which the diagonal is kept.
         xp = namespace(X)
-        parts = [xp.linalg.diagonal(self._block(X[i : i + 32], X[i : i + 32])) for i in range(0, X.shape[0], 32)]
+        parts = [xp.linalg.diagonal(self._block(X[i : i + 32, :], X[i : i + 32, :])) for i in range(0, X.shape[0], 32)]
         return xp.concat(parts)
 
 

@@ -42,8 +42,8 @@ class FeatureVectorDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassifierMixin
     n_components : int or None, default None
         Number of axes; at most, and by default, one less than there are classes.
     max_vectors : int or "auto", default "auto"
-        Budget of samples. "auto" starts with 100 (at most half of the samples) and goes on, up to 1000, while
-        that pays.
+        Budget of samples. "auto" looks at up to 100 vectors (at most half of the samples) and goes on while that
+        pays: to a tenth of the samples (``prefer="accurate"``: half of them), and 1000 at most.
     ridge : float or "auto", default "auto"
         Penalty on the squared length of an axis in feature space.
     prefer : {"balanced", "accurate", "sparse", "all"}, default "balanced"
@@ -140,7 +140,7 @@ class FeatureVectorDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassifierMixin
         """
         X = self._samples(X, reset=True, minimum=2)
         self.classes_, codes = encode_labels(self, X, y)
-        count = len(self.classes_)
+        count = int(self.classes_.shape[0])
         if self.n_components is not None and self.n_components > count - 1:
             raise ValueError(
                 f"FeatureVectorDiscriminant: n_components must be at most {count - 1} (one less than the number of "
@@ -158,7 +158,7 @@ class FeatureVectorDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassifierMixin
 
     def _fit_classes(self, T: Array, codes: Array, weights: Array | None) -> None:
         """Gaussian classes with a common covariance on the axes."""
-        xp, count = namespace(T), len(self.classes_)
+        xp, count = namespace(T), int(self.classes_.shape[0])
         w = xp.ones((T.shape[0],), dtype=T.dtype, device=device(T)) if weights is None else weights
         sums = class_sums(w[:, None], codes, count)[:, 0]
         self.priors_ = sums / xp.sum(sums) if self.priors is None else self._given_priors(T)
@@ -168,10 +168,10 @@ class FeatureVectorDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassifierMixin
 
     def _given_priors(self, like: Array) -> Array:
         priors = asarray_like(self.priors, like, dtype=like.dtype)
-        xp = namespace(priors)
-        if priors.shape != (len(self.classes_),) or bool(xp.any(priors < 0)) or float(xp.sum(priors)) <= 0:
+        xp, count = namespace(priors), int(self.classes_.shape[0])
+        if priors.shape != (count,) or bool(xp.any(priors < 0)) or float(xp.sum(priors)) <= 0:
             raise ValueError(
-                f"FeatureVectorDiscriminant: priors must be {len(self.classes_)} numbers that are not negative and not "
+                f"FeatureVectorDiscriminant: priors must be {count} numbers that are not negative and not "
                 f"all zero, got {self.priors!r}."
             )
         return priors / xp.sum(priors)
@@ -195,7 +195,7 @@ class FeatureVectorDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassifierMixin
     def decision_function(self, X: Any) -> Array:
         """Log odds of the second class for two classes, log joint probabilities otherwise."""
         joint = self._log_joint(X)
-        return joint[:, 1] - joint[:, 0] if len(self.classes_) == 2 else joint
+        return joint[:, 1] - joint[:, 0] if int(self.classes_.shape[0]) == 2 else joint
 
     def predict(self, X: Any) -> Array:
         """Class of every sample."""

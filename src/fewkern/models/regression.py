@@ -39,8 +39,10 @@ RIDGES = (0.0, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)
 TOLERANCE: dict[str, float | None] = {"accurate": 0.0, "balanced": 0.5, "sparse": 1.0, "all": None}
 # The width is searched on at most this many samples; number of vectors and ridge then on all of them.
 SEARCH_ROWS = 10_000
-# With max_vectors="auto" a path has this many vectors at first, and at most that many.
+# With max_vectors="auto" a path has AUTO_LIMIT vectors at first (at most half of the samples), and goes on while that
+# pays: to a tenth of the samples, or half of them for "accurate", and AUTO_CEILING at most.
 AUTO_LIMIT, AUTO_CEILING = 100, 1000
+AUTO_SHARE = {"accurate": 0.5, "balanced": 0.1, "sparse": 0.1, "all": 0.1}
 
 AUTOMATIC_CONSTRAINTS: dict[str, list[Any]] = {
     **SELECTION_CONSTRAINTS,
@@ -82,8 +84,8 @@ class AutomaticBasis(KernelEstimator):
         rng = random_generator(seed)
         centre = centre_count(self.centre, self.rule)
         grams = [build_gram(kernel, X, centre, rng) for kernel in kernels]
-        half = max(1, n // 2)
-        auto = self.max_vectors == "auto"
+        limit = min(AUTO_LIMIT, max(1, n // 2)) if self.max_vectors == "auto" else min(self.max_vectors, n)
+        ceiling = min(AUTO_CEILING, int(AUTO_SHARE[self.prefer] * n)) if self.max_vectors == "auto" else limit
         widths = [getattr(kernel, "width", None) for kernel in kernels]
         with progress("leave-one-out paths", len(kernels), bool(self.verbose)) as step:
             found = search(
@@ -91,8 +93,8 @@ class AutomaticBasis(KernelEstimator):
                 Y,
                 ridges=RIDGES if self.ridge == "auto" else (float(self.ridge),),
                 select=selector(self, seed, weights),
-                limit=min(AUTO_LIMIT, half) if auto else min(self.max_vectors, n),
-                ceiling=min(AUTO_CEILING, half) if auto else 0,
+                limit=limit,
+                ceiling=ceiling,
                 tolerance=TOLERANCE[self.prefer],
                 weights=weights,
                 widths=tuple(width for width in widths if isinstance(width, (int, float))),
@@ -117,6 +119,7 @@ class AutomaticBasis(KernelEstimator):
         self.basis_ = whole.head(found.n_vectors)
         self.kernel_ = gram.kernel
         self.ridge_ = found.ridge
+        self.stop_ = "size" if found.n_vectors < int(selection.indices.shape[0]) else selection.stop
         self.fitness_ = selection.fitness[: found.n_vectors]
         self.trace_ = found.trace
 
@@ -143,8 +146,8 @@ class FeatureVectorRegressor(RegressorMixin, AutomaticBasis):
         A width given as a rule ("median", the default, or "scale") is the centre of a grid from 0.14 to 6 times its
         value, searched by leave-one-out; a width given as a number is kept.
     max_vectors : int or "auto", default "auto"
-        Budget of samples. "auto" starts with 100 (at most half of the samples) and goes on, up to 1000, while
-        that pays.
+        Budget of samples. "auto" looks at up to 100 vectors (at most half of the samples) and goes on while that
+        pays: to a tenth of the samples (``prefer="accurate"``: half of them), and 1000 at most.
     ridge : float or "auto", default "auto"
         Penalty on the squared length of the solution in feature space.
     prefer : {"balanced", "accurate", "sparse", "all"}, default "balanced"
@@ -170,6 +173,9 @@ class FeatureVectorRegressor(RegressorMixin, AutomaticBasis):
     ridge_ : float
     fitness_ : array
         Global fitness after every vector.
+    stop_ : str
+        "size" if leave-one-out preferred a smaller model than the selection had to offer; else why the selection ended:
+        "limit" (the budget) or "rank".
     trace_ : Trace
         Leave-one-out error for every width, ridge and number of vectors.
     loo_error_ : float
@@ -260,8 +266,8 @@ class FeatureVectorClassifier(ClassifierMixin, AutomaticBasis):
         A width given as a rule ("median", the default, or "scale") is the centre of a grid from 0.14 to 6 times its
         value, searched by leave-one-out; a width given as a number is kept.
     max_vectors : int or "auto", default "auto"
-        Budget of samples. "auto" starts with 100 (at most half of the samples) and goes on, up to 1000, while
-        that pays.
+        Budget of samples. "auto" looks at up to 100 vectors (at most half of the samples) and goes on while that
+        pays: to a tenth of the samples (``prefer="accurate"``: half of them), and 1000 at most.
     ridge : float or "auto", default "auto"
         Penalty on the squared length of the solution in feature space.
     prefer : {"balanced", "accurate", "sparse", "all"}, default "balanced"
@@ -289,6 +295,7 @@ class FeatureVectorClassifier(ClassifierMixin, AutomaticBasis):
     kernel_ : Kernel
     ridge_ : float
     fitness_ : array
+    stop_ : str
     trace_ : Trace
         Leave-one-out error for every width, ridge and number of vectors.
     loo_error_ : float
@@ -363,7 +370,7 @@ class FeatureVectorClassifier(ClassifierMixin, AutomaticBasis):
         X = self._samples(X, reset=True, minimum=2)
         self.classes_, codes = encode_labels(self, X, y)
         weights = validate_class_weights(self, X, codes, sample_weight)
-        Y = indicators(codes, len(self.classes_), X)
+        Y = indicators(codes, int(self.classes_.shape[0]), X)
         solution = self._fit_linear(X, Y, weights)
         held_out = class_values(solution.held_out)
         self.temperature_ = fit_temperature(held_out, codes, weights)
@@ -376,7 +383,7 @@ class FeatureVectorClassifier(ClassifierMixin, AutomaticBasis):
         """Values of shape ``(n_samples,)`` for two classes, ``(n_samples, n_classes)`` otherwise."""
         check_is_fitted(self)
         values = self.expansion_(self._samples(X, reset=False))
-        return values[:, 0] if len(self.classes_) == 2 else values
+        return values[:, 0] if int(self.classes_.shape[0]) == 2 else values
 
     def predict(self, X: Any) -> Array:
         """Class of every sample."""

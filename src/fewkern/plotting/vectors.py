@@ -22,8 +22,8 @@ class VectorsDisplay:
     X : array of shape (n, 2)
     labels : array of shape (n,) or None
     vectors : array of shape (m, 2)
-    boundary : (xx, yy, classes) or None
-        Grid and class numbers on it.
+    boundary : (xx, yy, values) or None
+        Grid and the value of every class on it.
 
     Examples
     --------
@@ -57,8 +57,10 @@ class VectorsDisplay:
             xx, yy = np.meshgrid(
                 *[np.linspace(a - m, b + m, 200) for a, b, m in zip(low, high, margin)],
             )
-            predicted = to_numpy(estimator.predict(np.column_stack([xx.ravel(), yy.ravel()])))
-            boundary = xx, yy, np.searchsorted(to_numpy(estimator.classes_), predicted).reshape(xx.shape)
+            values = to_numpy(estimator.decision_function(np.column_stack([xx.ravel(), yy.ravel()])))
+            if values.ndim == 1:
+                values = np.column_stack([-values, values])
+            boundary = xx, yy, values.reshape(*xx.shape, -1)
         labels = None if y is None else to_numpy(y)
         return cls(X, labels, to_numpy(estimator.vectors_), boundary).plot(ax)
 
@@ -67,12 +69,14 @@ class VectorsDisplay:
         self.ax_ = ax = axes_for(ax)
         self.figure_ = ax.figure
         if self.boundary is not None:
-            xx, yy, codes = self.boundary
-            count = int(codes.max()) + 1
-            colours = [CLASSES[c % len(CLASSES)] for c in range(count)]
-            if count > 1:
-                ax.contourf(xx, yy, codes, levels=np.arange(count + 1) - 0.5, colors=colours, alpha=0.12)
-                ax.contour(xx, yy, codes, levels=np.arange(count - 1) + 0.5, colors=[ACCENT], linewidths=1.2)
+            xx, yy, values = self.boundary
+            for c in range(values.shape[2]):
+                # how far a class is ahead of the best other one: its region is where this is positive
+                lead = values[:, :, c] - np.delete(values, c, axis=2).max(axis=2)
+                if lead.max() > 0:
+                    ax.contourf(xx, yy, lead, levels=[0, lead.max()], colors=[CLASSES[c % len(CLASSES)]], alpha=0.12)
+                if lead.min() < 0 < lead.max():
+                    ax.contour(xx, yy, lead, levels=[0], colors=[ACCENT], linewidths=1.2)
         if self.labels is None:
             ax.scatter(*self.X.T, s=10, color=QUIET, lw=0)
         else:

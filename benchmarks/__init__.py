@@ -1,0 +1,1 @@
+"""Measurements against the tools that people use today: ``python -m benchmarks NAME``."""

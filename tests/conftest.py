@@ -1,0 +1,53 @@
+"""Fixtures that all tests share."""
+
+import os
+
+# Small matrices on few cores: threads inside BLAS only get in each other's way, and tests run in parallel already.
+for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(_name, "1")
+
+import importlib
+
+import array_api_strict
+import matplotlib
+import numpy as np
+import pytest
+from hypothesis import settings
+
+from fewkern.backend.namespace import to_numpy
+from fewkern.datasets import DataNotFoundError, fetch_ida
+
+matplotlib.use("Agg")
+settings.register_profile("fewkern", deadline=None, derandomize=True, max_examples=25)
+settings.load_profile("fewkern")
+
+
+@pytest.fixture
+def rng():
+    """A generator with a fixed seed."""
+    return np.random.default_rng(0)
+
+
+@pytest.fixture(params=["array_api_strict", "torch"])
+def foreign(request):
+    """Functions from NumPy to another array library and back; torch only where it is installed."""
+    if request.param == "array_api_strict":
+        return array_api_strict.asarray, to_numpy
+    if importlib.util.find_spec("torch") is None:
+        pytest.skip("torch is not installed (pip install 'fewkern[gpu]')")
+    import torch
+
+    return torch.asarray, to_numpy
+
+
+@pytest.fixture
+def ida():
+    """Reader of the IDA benchmark; skips where the data is not on this machine."""
+
+    def read(name):
+        try:
+            return fetch_ida(name)
+        except DataNotFoundError as error:
+            pytest.skip(str(error))
+
+    return read

@@ -1,0 +1,305 @@
+import copy
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.metrics import pairwise
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from fewkern import FeatureVectorClassifier, FeatureVectorSelector
+from fewkern.kernels import (
+    Function,
+    Gaussian,
+    Kernel,
+    Laplacian,
+    Linear,
+    LinearSpline,
+    Polynomial,
+    Precomputed,
+    as_kernel,
+)
+
+WIDTHS = np.array([0.5, 1.0, 2.5])
+
+
+def spline(x, y):
+    """The FVS paper's linear spline kernel (sec. 5.2) of two samples, with its misprint corrected."""
+    value = 1.0
+    for a, b in zip(x, y):
+        m = min(a, b)
+        value *= 1 + a * b + a * b * m - (a + b) / 2 * m**2 + m**3 / 3
+    return value
+
+
+FORMULAS = [
+    (Gaussian(width=1.7), lambda x, y: np.exp(-np.sum((x - y) ** 2) / (2 * 1.7**2))),
+    (Gaussian(width=WIDTHS), lambda x, y: np.exp(-np.sum(((x - y) / WIDTHS) ** 2) / 2)),
+    (Laplacian(width=1.7), lambda x, y: np.exp(-np.sum(np.abs(x - y)) / 1.7)),
+    (Polynomial(degree=3, gamma=0.5, coef0=2.0), lambda x, y: (0.5 * np.dot(x, y) + 2.0) ** 3),
+    (Linear(), np.dot),
+    (LinearSpline(origin=0.0), spline),
+]
+NAMES = [repr(kernel).split("(")[0] + str(i) for i, (kernel, _) in enumerate(FORMULAS)]
+
+
+@pytest.fixture
+def X(rng):
+    return rng.random((12, 3)) * 3
+
+
+@pytest.mark.parametrize(("kernel", "formula"), FORMULAS, ids=NAMES)
+def test_matrix_and_diagonal_equal_the_formula(kernel, formula, X, rng):
+    Y = rng.random((5, 3)) * 3
+    expected = [[formula(x, y) for y in Y] for x in X]
+    np.testing.assert_allclose(kernel(X, Y), expected, rtol=1e-12)
+    np.testing.assert_allclose(kernel.diag(X), [formula(x, x) for x in X], rtol=1e-12)
+
+
+@pytest.mark.parametrize(("kernel", "formula"), FORMULAS, ids=NAMES)
+def test_positive_semi_definite(kernel, formula, X):
+    values = np.linalg.eigvalsh(kernel(X, X))
+    assert values[0] >= -1e-12 * values[-1]
+
+
+def test_agreement_with_scikit_learn(X, rng):
+    Y = rng.random((5, 3))
+    np.testing.assert_allclose(Gaussian(width=2.0)(X, Y), pairwise.rbf_kernel(X, Y, gamma=1 / 8))
+    np.testing.assert_allclose(Laplacian(width=2.0)(X, Y), pairwise.laplacian_kernel(X, Y, gamma=0.5))
+    expected = pairwise.polynomial_kernel(X, Y, degree=2, gamma=0.3, coef0=0.7)
+    np.testing.assert_allclose(Polynomial(2, 0.3, 0.7)(X, Y), expected)
+    np.testing.assert_allclose(Linear()(X, Y), pairwise.linear_kernel(X, Y))
+
+
+def test_many_rows_are_computed_in_blocks_with_the_same_result(rng, monkeypatch):
+    X, Y = rng.standard_normal((50, 2)), rng.standard_normal((7, 2))
+    whole = Gaussian(width=1.0)(X, Y)
+    monkeypatch.setattr("fewkern.backend.blocks.BLOCK_ELEMENTS", 20)
+    np.testing.assert_allclose(Gaussian(width=1.0)(X, Y), whole, rtol=1e-13)
+
+
+def test_median_rule_is_the_median_distance(rng):
+    X = rng.standard_normal((41, 3))
+    pairs = [np.linalg.norm(X[i] - X[j]) for i in range(41) for j in range(i)]
+    assert Gaussian(width="median").resolve(X).width == pytest.approx(np.median(pairs), rel=0.01)
+    pairs = [np.abs(X[i] - X[j]).sum() for i in range(41) for j in range(i)]
+    assert Laplacian(width="median").resolve(X).width == pytest.approx(np.median(pairs), rel=0.01)
+
+
+def test_median_rule_leaves_out_distances_of_zero(rng):
+    """Repeated rows have a distance of zero, which rounding must not turn into a tiny width."""
+    for _ in range(40):
+        places = rng.standard_normal((3, 5)) * 10
+        X = places[rng.choice(3, 200, p=[0.9, 0.05, 0.05])]
+        least = min(np.linalg.norm(places[i] - places[j]) for i in range(3) for j in range(i))
+        assert Gaussian().resolve(X).width > 0.99 * least
+        assert Gaussian().resolve(sp.csr_array(X)).width > 0.99 * least
+
+
+def test_scale_rule_is_that_of_scikit_learn_on_centred_features(rng):
+    X = rng.standard_normal((50, 4)) * [1.0, 2.0, 3.0, 0.1]
+    X -= X.mean(axis=0)
+    gamma = 1 / (4 * X.var())
+    assert 1 / (2 * Gaussian(width="scale").resolve(X).width ** 2) == pytest.approx(gamma)
+    assert Polynomial(gamma="scale").resolve(X).gamma == pytest.approx(gamma)
+    assert Gaussian(width="scale").resolve(sp.csr_array(X)).width == pytest.approx((1 / (2 * gamma)) ** 0.5)
+
+
+@pytest.mark.parametrize("rule", ["median", "scale"])
+def test_rules_far_from_the_origin(rng, rule):
+    X = rng.standard_normal((60, 3))
+    near, far = (Gaussian(width=rule).resolve(X + shift).width for shift in (0.0, 1e8))
+    assert far == pytest.approx(near, rel=1e-6)
+
+
+def test_rules_on_constant_samples_give_one():
+    X = np.full((5, 2), 3.7)
+    assert Gaussian("median").resolve(X).width == 1.0
+    assert Gaussian("scale").resolve(X).width == 1.0
+    assert Polynomial().resolve(X).gamma == 1.0
+
+
+def test_far_from_the_origin_keeps_its_figures(rng):
+    X = rng.integers(0, 50, (30, 2)).astype(float)
+    np.testing.assert_allclose(Gaussian(width=10.0)(X + 1e7, X + 1e7), Gaussian(width=10.0)(X, X), atol=1e-7)
+
+
+@pytest.mark.parametrize(
+    "kernel", [Gaussian(), Gaussian(width=[1, 2, 3]), Laplacian(), Polynomial(), LinearSpline(), Linear()]
+)
+def test_resolve_leaves_the_object_as_it_was(kernel, X):
+    before = copy.deepcopy(kernel.get_params())
+    resolved = kernel.resolve(X)
+    assert kernel.get_params() == before
+    assert not any(isinstance(value, str) for value in resolved.get_params().values())
+
+
+def test_spline_starts_at_the_smallest_value_and_extrapolates_straight(rng):
+    X = rng.uniform(-3, 3, (20, 1))
+    kernel = LinearSpline().resolve(X)
+    assert kernel.origin == X.min()
+    left = X.min() - np.array([[1.0], [2.0], [3.0]])
+    np.testing.assert_allclose(np.diff(kernel(left, X), n=2, axis=0), 0.0, atol=1e-12)
+
+
+def test_spline_in_two_dimensions_is_a_product(rng):
+    X = rng.random((6, 2))
+    kernel = LinearSpline(origin=0.0)
+    np.testing.assert_allclose(kernel(X, X), kernel(X[:, :1], X[:, :1]) * kernel(X[:, 1:], X[:, 1:]))
+
+
+@pytest.mark.parametrize(
+    ("name", "cls"),
+    [
+        ("gaussian", Gaussian),
+        ("rbf", Gaussian),
+        ("laplacian", Laplacian),
+        ("polynomial", Polynomial),
+        ("poly", Polynomial),
+        ("linear", Linear),
+        ("linear_spline", LinearSpline),
+        ("precomputed", Precomputed),
+    ],
+)
+def test_names(name, cls):
+    assert type(as_kernel(name)) is cls
+
+
+def test_callable_equals_the_kernel_it_computes(X):
+    kernel = as_kernel(pairwise.rbf_kernel)
+    assert isinstance(kernel, Function)
+    with_params = Function(pairwise.rbf_kernel, params={"gamma": 0.125})
+    np.testing.assert_allclose(with_params(X, X[:4]), Gaussian(width=2.0)(X, X[:4]))
+    np.testing.assert_allclose(with_params.diag(X), np.ones(len(X)))
+
+
+def test_callable_may_return_an_array_that_cannot_be_written(X):
+    def kernel(A, B):
+        K = pairwise.rbf_kernel(A, B)
+        K.flags.writeable = False
+        return K
+
+    assert FeatureVectorSelector(kernel=kernel, max_vectors=3).fit(X).n_vectors_ == 3
+
+
+def test_precomputed_picks_columns(X):
+    K = Gaussian(width=1.0)(X, X)
+    rows = np.array([4, 1])
+    picked = Precomputed().pick(K, rows)
+    np.testing.assert_array_equal(Precomputed()(K, picked), K[:, rows])
+    np.testing.assert_array_equal(Precomputed().diag(K), np.diag(K))
+
+
+@pytest.mark.parametrize("kernel", ["gaussian", "rbf", Gaussian()])
+def test_width_in_a_grid_search(rng, kernel):
+    X = rng.standard_normal((60, 2))
+    y = (X[:, 0] ** 2 > 0.5).astype(int)
+    grid = {"kernel__width": [0.01, 1.0]}
+    search = GridSearchCV(FeatureVectorClassifier(kernel=kernel), grid, cv=3).fit(X, y)
+    assert search.best_estimator_.kernel_.width == 1.0
+    if kernel == "gaussian":
+        pipe = make_pipeline(StandardScaler(), FeatureVectorClassifier(kernel=kernel))
+        grid = {"featurevectorclassifier__kernel__width": [0.01, 1.0]}
+        assert GridSearchCV(pipe, grid, cv=3).fit(X, y).best_params_ == {"featurevectorclassifier__kernel__width": 1.0}
+
+
+def test_kernel_and_its_width_set_together():
+    model = FeatureVectorSelector().set_params(kernel="laplacian", kernel__width=3.0)
+    assert repr(model.kernel) == "Laplacian(width=3.0)"
+
+
+def test_clone_has_a_kernel_of_its_own():
+    model = FeatureVectorSelector(kernel=Gaussian(width=2.0))
+    other = clone(model).set_params(kernel__width=5.0)
+    assert (model.kernel.width, other.kernel.width) == (2.0, 5.0)
+
+
+@pytest.mark.parametrize("sparse", [sp.csr_matrix, sp.csr_array])
+@pytest.mark.parametrize("kernel", [Gaussian(1.3), Gaussian(WIDTHS), Laplacian(1.3), Polynomial(2, 0.5, 1.0), Linear()])
+def test_sparse_equals_dense(kernel, sparse, X):
+    X = np.where(X > 1.5, X, 0.0)
+    Y = X[:4]
+    np.testing.assert_allclose(kernel(sparse(X), sparse(Y)), kernel(X, Y), rtol=1e-12)
+    np.testing.assert_allclose(kernel.diag(sparse(X)), kernel.diag(X), rtol=1e-12)
+    resolved = kernel.resolve(sparse(X))
+    np.testing.assert_allclose(resolved(sparse(X), sparse(Y)), kernel(X, Y), rtol=1e-12)
+
+
+@pytest.mark.parametrize(("kernel", "formula"), FORMULAS, ids=NAMES)
+def test_float32_stays_float32(kernel, formula, X):
+    X32 = X.astype(np.float32)
+    assert kernel(X32, X32).dtype == np.float32
+    assert kernel.diag(X32).dtype == np.float32
+    assert kernel.resolve(X32)(X32, X32).dtype == np.float32
+    np.testing.assert_allclose(kernel(X32, X32), kernel(X, X), rtol=1e-4)
+
+
+def test_float32_sparse_stays_float32(X):
+    S = sp.csr_array(X.astype(np.float32))
+    assert Gaussian(width=1.0)(S, S).dtype == np.float32
+    assert Gaussian(width=WIDTHS)(S, S).dtype == np.float32
+
+
+@pytest.mark.parametrize(("kernel", "formula"), FORMULAS, ids=NAMES)
+def test_other_array_libraries(kernel, formula, X, foreign):
+    to, back = foreign
+    A = to(X)
+    np.testing.assert_allclose(back(kernel(A, A[:4, :])), kernel(X, X[:4]), rtol=1e-12)
+    np.testing.assert_allclose(back(kernel.diag(A)), kernel.diag(X), rtol=1e-12)
+    resolved = kernel.resolve(A)
+    np.testing.assert_allclose(back(resolved(A, A)), kernel(X, X), rtol=1e-12)
+
+
+def test_torch_samples_of_two_precisions():
+    torch = pytest.importorskip("torch")
+    X = torch.rand((5, 2), dtype=torch.float64)
+    for kernel in (Linear(), Polynomial(2, 1.0, 1.0), Gaussian(1.0), Laplacian(1.0)):
+        np.testing.assert_allclose(kernel(X.to(torch.float32), X), kernel(X, X), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "message"),
+    [
+        (Gaussian(width=0.0), "Gaussian: width must be a positive number, got 0.0"),
+        (Gaussian(width=-1), "Gaussian: width must be a positive number"),
+        (Gaussian(width=np.nan), "Gaussian: width must be a positive number"),
+        (Gaussian(width="wide"), '"median" or "scale", got .wide'),
+        (Gaussian(width=[1.0, 2.0]), r"one per feature, got shape \(2,\) for 3 features"),
+        (Gaussian(width=[1.0, 2.0, -1.0]), "every entry of width must be a positive number"),
+        (Laplacian(width=0.0), "Laplacian: width must be a positive number"),
+        (Laplacian(width="wide"), "Laplacian: width must be"),
+        (Polynomial(degree=1.5), "degree must be a whole number of at least 1, got 1.5"),
+        (Polynomial(degree=0), "degree must be a whole number"),
+        (Polynomial(coef0=-1.0), "coef0 must not be negative, got -1.0"),
+        (Polynomial(gamma="wide"), "gamma must be a positive number or .scale., got .wide"),
+        (Polynomial(gamma=0), "Polynomial: gamma must be a positive number"),
+        (LinearSpline(origin=1.0), "every sample must lie right of origin=1.0"),
+        (LinearSpline(origin="left"), "origin must be a number or .min., got .left"),
+        (Precomputed(), r"square kernel matrix of the training samples, got \(12, 3\)"),
+        (Function(None), "function must be callable, got None"),
+    ],
+)
+def test_error_messages(kernel, message, X):
+    with pytest.raises(ValueError, match=message):
+        kernel.resolve(X)
+
+
+def test_more_error_messages(X):
+    with pytest.raises(ValueError, match="kernel: expected one of .*gaussian.*, a kernel object or a callable, got 'g'"):
+        as_kernel("g")
+    with pytest.raises(TypeError, match="kernel: expected a name .* got int"):
+        as_kernel(3)
+    with pytest.raises(ValueError, match=r"Gaussian has no parameter 'gamma'; it has \['width'\]"):
+        Gaussian().set_params(gamma=1.0)
+    with pytest.raises(ValueError, match=r"must return shape \(12, 2\), got \(3, 3\)"):
+        Function(lambda A, B: np.ones((3, 3)))(X, X[:2])
+    with pytest.raises(ValueError, match="must be symmetric, but entries differ by up to"):
+        Precomputed().resolve(np.array([[1.0, 0.5], [0.4, 1.0]]))
+    with pytest.raises(ValueError, match="LinearSpline: sparse samples are not supported"):
+        LinearSpline().resolve(sp.csr_array(X))
+    with pytest.raises(ValueError, match="Precomputed: the kernel matrix must be dense"):
+        Precomputed().resolve(sp.csr_array(np.eye(3)))
+    with pytest.raises(NotImplementedError, match="Kernel must define diag"):
+        Kernel().diag(X)

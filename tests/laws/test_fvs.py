@@ -1,0 +1,170 @@
+"""Properties of feature vector selection and its linear stages (spec, sec. 10)."""
+
+from functools import partial
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.decomposition import KernelPCA
+
+from fewkern import FeatureVectorDiscriminant, FeatureVectorPCA, FeatureVectorRegressor
+from fewkern.algorithms.components import discriminant_axes, principal_axes
+from fewkern.algorithms.leave_one_out import loo_path, solve
+from fewkern.algorithms.pivots import select_vectors
+from fewkern.core.basis import KernelBasis
+from fewkern.core.gram import Gram
+from fewkern.kernels import Gaussian, Polynomial, Precomputed
+from tests.oracles import fvs
+
+seeds = st.integers(0, 2**31 - 1)
+rules = st.sampled_from(["gain", "greedy", "random", "uniform"])
+blocks = st.integers(1, 20)
+widths = st.floats(0.2, 3.0)
+
+
+def samples(seed, n=40, d=2):
+    return np.random.default_rng(seed).standard_normal((n, d))
+
+
+def select(kernel, X, seed=0, limit=15, **settings):
+    return select_vectors(Gram(kernel, X), rng=np.random.default_rng(seed), limit=limit, **settings)
+
+
+@given(seeds, rules, blocks, widths)
+def test_fitness_grows_and_stays_between_zero_and_one(seed, rule, block, width):
+    X = samples(seed)
+    found = select(Gaussian(width=width), X, seed, rule=rule, block=block)
+    assert np.all(np.diff(found.fitness) >= 0)
+    assert 0 < found.fitness[0] <= found.fitness[-1] <= 1
+    assert np.all(found.residual >= 0)
+    assert np.all(found.residual[found.indices] == 0)
+    assert len(set(found.indices.tolist())) == len(found.indices)
+    np.testing.assert_allclose(1 - np.mean(found.residual), found.fitness[-1], atol=1e-10)
+
+
+@given(seeds, rules, blocks)
+def test_scaling_the_images_changes_nothing(seed, rule, block):
+    """k_ij -> a_i a_j k_ij leaves angles, so choices and fitness, as they are."""
+    X = samples(seed)
+    K = Gaussian(width=1.0)(X, X)
+    K = (K + K.T) / 2
+    a = np.exp(np.random.default_rng(seed).uniform(-2, 2, len(X)))
+    plain = select(Precomputed(), K, seed, rule=rule, block=block)
+    scaled = select(Precomputed(), a[:, None] * a[None, :] * K, seed, rule=rule, block=block)
+    assert plain.indices.tolist() == scaled.indices.tolist()
+    np.testing.assert_allclose(plain.fitness, scaled.fitness, atol=1e-9)
+
+
+@given(seeds, rules, blocks)
+def test_rotation_and_translation_change_nothing_for_a_gaussian(seed, rule, block):
+    rng = np.random.default_rng(seed)
+    X = samples(seed, d=3)
+    Q, _ = np.linalg.qr(rng.standard_normal((3, 3)))
+    moved = X @ Q + rng.uniform(-5, 5, 3)
+    one, two = (select(Gaussian(width=1.0), A, seed, rule=rule, block=block) for A in (X, moved))
+    assert one.indices.tolist() == two.indices.tolist()
+    np.testing.assert_allclose(one.fitness, two.fitness, atol=1e-9)
+
+
+@given(seeds, blocks)
+def test_order_of_greedy_follows_the_samples(seed, block):
+    X = samples(seed)
+    order = np.random.default_rng(seed).permutation(len(X))
+    one = select(Gaussian(width=1.0), X, rule="greedy", block=block)
+    two = select(Gaussian(width=1.0), X[order], rule="greedy", block=block)
+    assert order[two.indices].tolist() == one.indices.tolist()
+
+
+@given(seeds, rules, st.integers(1, 12))
+def test_features_reproduce_the_kernel_between_chosen_samples(seed, rule, limit):
+    X = samples(seed)
+    found = select(Gaussian(width=0.8), X, seed, limit=limit, rule=rule)
+    K = Gaussian(width=0.8)(X, X)
+    approximated = found.G @ found.G.T
+    np.testing.assert_allclose(approximated[:, found.indices], K[:, found.indices], atol=1e-8)
+    assert np.linalg.eigvalsh(K - approximated)[0] > -1e-8
+
+
+@given(seeds, st.booleans())
+def test_projections_agree_without_a_ridge(seed, centred):
+    """Regression and discriminant analysis are the same in (9), (10) and (10')."""
+    rng = np.random.default_rng(seed)
+    X = samples(seed)
+    Y = rng.standard_normal((40, 2))
+    codes = np.arange(40) % 3
+    gram = Gram(Gaussian(width=0.8), X)
+    found = select_vectors(gram, rng=rng, limit=6)
+    make = partial(KernelBasis.from_selection, gram, found.indices, found.factor)
+    features = [make(projection=p).features(X) for p in ("nested", "symmetric", "raw")]
+    fits = [Z @ s.W + s.offset for Z in features for s in [solve(Z, Y, 0.0)]]
+    errors = [loo_path(Z, Y, 0.0).error[-1] for Z in features]
+    axes = [discriminant_axes(Z, codes, 3) for Z in features]
+    for other in (1, 2):
+        np.testing.assert_allclose(fits[other], fits[0], atol=1e-7)
+        np.testing.assert_allclose(errors[other], errors[0], rtol=1e-7)
+        np.testing.assert_allclose(axes[other].values, axes[0].values, atol=1e-8)
+        scores = [np.abs((features[k] - axes[k].mean) @ axes[k].W) for k in (0, other)]
+        np.testing.assert_allclose(scores[1], scores[0], atol=1e-4)
+
+
+@given(seeds, st.sampled_from([1e-3, 1e-1, 1.0]), st.booleans())
+def test_all_vectors_give_kernel_ridge_regression(seed, ridge, weighted):
+    rng = np.random.default_rng(seed)
+    X, new = samples(seed, 25), samples(seed + 1, 10)
+    Y = rng.standard_normal((25, 2))
+    w = rng.random(25) + 0.2 if weighted else None
+    kernel = Gaussian(width=0.6)
+    model = FeatureVectorRegressor(kernel=kernel, max_vectors=25, ridge=ridge, prefer="all", tol=1e-14)
+    predicted = model.fit(X, Y, sample_weight=w).predict(new)
+    expected = fvs.kernel_ridge(kernel(X, X), Y, ridge, kernel(new, X), w)
+    np.testing.assert_allclose(predicted, expected, atol=1e-6)
+
+
+@given(seeds, st.sampled_from(["gain", "greedy"]))
+def test_all_vectors_give_kernel_pca(seed, rule):
+    X, new = samples(seed, 30), samples(seed + 1, 10)
+    ours = FeatureVectorPCA(4, kernel=Gaussian(width=1.0), max_vectors=None, rule=rule, tol=1e-14).fit(X)
+    theirs = KernelPCA(4, kernel="rbf", gamma=0.5).fit(X)
+    np.testing.assert_allclose(ours.eigenvalues_, theirs.eigenvalues_, rtol=1e-7)
+    np.testing.assert_allclose(np.abs(ours.transform(X)), np.abs(theirs.transform(X)), atol=1e-5)
+    np.testing.assert_allclose(np.abs(ours.transform(new)), np.abs(theirs.transform(new)), atol=1e-5)
+
+
+@given(seeds, st.sampled_from([0.0, 0.1]), st.sampled_from(["gain", "greedy"]), st.integers(2, 3))
+def test_all_vectors_give_generalised_discriminant_analysis(seed, ridge, rule, classes):
+    X = samples(seed, 60)
+    codes = np.random.default_rng(seed).permutation(np.arange(60) % classes)
+    kernel = Polynomial(degree=2, gamma=1.0, coef0=1.0)
+    # the paper's centring moves the origin, which a ridge feels; discriminant analysis has its exact centre
+    settings = {"centre": False, "prefer": "all", "max_vectors": 60}
+    model = FeatureVectorDiscriminant(kernel=kernel, ridge=ridge, rule=rule, **settings).fit(X, codes)
+    inertia, T = fvs.generalised_discriminant(kernel(X, X), codes, ridge)
+    np.testing.assert_allclose(model.inertia_, inertia, atol=1e-8)
+    if classes == 2 or inertia[0] - inertia[1] > 1e-2:
+        np.testing.assert_allclose(np.abs(model.transform(X)), np.abs(T), atol=1e-4)
+
+
+@given(seeds, rules)
+def test_eigenvalues_grow_with_the_vectors_up_to_those_of_kernel_pca(seed, rule):
+    X = samples(seed)
+    found = select(Gaussian(width=1.0), X, seed, limit=20, rule=rule)
+    limit = KernelPCA(3, kernel="rbf", gamma=0.5).fit(X).eigenvalues_
+    before = np.zeros(3)
+    for L in (4, 8, 12, 20):
+        values = principal_axes(found.G[:, :L], 3).values
+        assert np.all(values >= before - 1e-9)
+        assert np.all(values <= limit + 1e-9)
+        before = values
+
+
+@given(seeds, st.sampled_from([0.0, 1e-4, 0.3, 10.0]), st.booleans())
+def test_leave_one_out_path_is_that_of_refits(seed, ridge, weighted):
+    rng = np.random.default_rng(seed)
+    found = select(Gaussian(width=1.0), samples(seed, 15), seed, limit=5)
+    Y = rng.standard_normal((15, 2))
+    w = rng.random(15) + 0.1 if weighted else np.ones(15)
+    path = loo_path(found.G, Y, ridge, w if weighted else None)
+    for L in (0, 2, 5):
+        held_out = fvs.leave_one_out(found.G[:, :L], Y, ridge, w)
+        expected = np.average(np.sum((Y - held_out) ** 2, axis=1), weights=w)
+        np.testing.assert_allclose(path.error[L], expected, rtol=1e-6)
