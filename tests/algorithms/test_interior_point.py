@@ -91,13 +91,6 @@ def test_conjugate_gradients_give_the_same(monkeypatch):
     assert free.primal == pytest.approx(dense.primal, rel=1e-9)
 
 
-def test_any_start_gives_the_same():
-    Z, y, C = problem(4)
-    cold = minimize_hinge(Reflected.start(Z), y, np.ones(len(y)), C)
-    warm = minimize_hinge(Reflected.start(Z), y, np.ones(len(y)), C, start=cold.alpha)
-    np.testing.assert_allclose(warm.w, cold.w, atol=1e-6)
-
-
 def test_the_iteration_limit_is_reported():
     Z, y, C = problem(5)
     assert minimize_hinge(Reflected.start(Z), y, np.ones(len(y)), C, max_iter=3).status == "limit"

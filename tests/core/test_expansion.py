@@ -16,9 +16,7 @@ def f(rng):
 
 def test_is_the_sum_it_says(f, rng):
     X = rng.standard_normal((10, 3))
-    expected = [
-        sum(f.coef[j] * np.exp(-np.sum((x - f.vectors[j]) ** 2) / 2) for j in range(6)) + f.offset for x in X
-    ]
+    expected = [sum(f.coef[j] * np.exp(-np.sum((x - f.vectors[j]) ** 2) / 2) for j in range(6)) + f.offset for x in X]
     np.testing.assert_allclose(f(X), expected)
     assert (f.n_vectors, f.n_outputs) == (6, 2)
 
@@ -58,8 +56,6 @@ def test_moves_to_another_library(f, rng, foreign):
 def test_float32_keeps_float32(f, rng, foreign):
     to, _ = foreign
     X = rng.standard_normal((10, 3)).astype(np.float32)
-    g = KernelExpansion(
-        f.kernel, f.vectors.astype(np.float32), f.coef.astype(np.float32), f.offset.astype(np.float32)
-    )
+    g = KernelExpansion(f.kernel, f.vectors.astype(np.float32), f.coef.astype(np.float32), f.offset.astype(np.float32))
     assert g(X).dtype == np.float32
     assert "float32" in str(g.like(to(X))(to(X)).dtype)

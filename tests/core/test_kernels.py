@@ -287,7 +287,9 @@ def test_error_messages(kernel, message, X):
 
 
 def test_more_error_messages(X):
-    with pytest.raises(ValueError, match="kernel: expected one of .*gaussian.*, a kernel object or a callable, got 'g'"):
+    with pytest.raises(
+        ValueError, match="kernel: expected one of .*gaussian.*, a kernel object or a callable, got 'g'"
+    ):
         as_kernel("g")
     with pytest.raises(TypeError, match="kernel: expected a name .* got int"):
         as_kernel(3)

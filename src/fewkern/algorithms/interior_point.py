@@ -42,7 +42,6 @@ def minimize_hinge(
     *,
     bias: bool = True,
     linear: Array | None = None,
-    start: Array | None = None,
     tol: float = 1e-9,
     max_iter: int = 100,
 ) -> HingeSolution:
@@ -64,8 +63,6 @@ def minimize_hinge(
     bias : bool
     linear : array of shape (q,) or None
         ``g``.
-    start : array of shape (n,) or None
-        Dual point to start from, pushed into the interior of the box.
     tol : float
         Relative duality gap, and residuals relative to the size of their terms.
     max_iter : int
@@ -82,20 +79,17 @@ def minimize_hinge(
     """
     xp = namespace(space.like)
     h, n, q = targets, int(targets.shape[0]), int(space.like.shape[-1])
-    w = xp.zeros((q,), dtype=h.dtype, device=device(h))
-    g = xp.zeros_like(w) if linear is None else linear
-    b = 0.0
+    g = xp.zeros((q,), dtype=h.dtype, device=device(h)) if linear is None else linear
     size = 1.0 + float(xp.max(xp.abs(h)))
-    if start is None:
-        # A huge box is not entered at its middle: multipliers of the size of the targets are a better guess.
-        a = xp.minimum(0.5 * C, xp.full_like(C, 10.0 * size))
-    else:
-        a = xp.minimum(xp.maximum(start, 0.05 * C), 0.95 * C)
-    u = C - a
-    w = g + space.transposed_times(signs * a)
-    margin = signs * space.times(w)
-    t = xp.maximum(margin - h, xp.zeros_like(h)) + size  # surplus over the margin, multiplier a
-    xi = xp.maximum(h - margin, xp.zeros_like(h)) + size  # shortfall below it, multiplier u
+    w, b = _start(space, signs, h, C, g, size), 0.0
+    # Every term starts on a central path of its own: a t = u xi = mu, a + u = C, t - xi the surplus over the margin.
+    mu = size * float(xp.mean(C))
+    surplus = signs * space.times(w) - h
+    root = xp.sqrt(surplus * surplus * C * C + 4.0 * mu * mu)
+    a = 2.0 * mu * C / (2.0 * mu + root + surplus * C)
+    u = 2.0 * mu * C / (2.0 * mu + root - surplus * C)
+    t = mu / a  # surplus over the margin, multiplier a
+    xi = mu / u  # shortfall below it, multiplier u
 
     best, since, status, iteration = float("inf"), 0, "limit", 0
     kept = (b, a, float("nan"), float("nan"))
@@ -162,6 +156,18 @@ def minimize_hinge(
     # The values are those of the iterate: with C = 1e9 a change in the ninth figure of w shows in the primal value.
     w = g + space.transposed_times(signs * a)
     return HingeSolution(w, b, a, primal, dual, best, iteration, status)
+
+
+def _start(space: Space, signs: Array, h: Array, C: Array, g: Array, size: float) -> Array:
+    """A normal ``w`` to start from: equal multipliers, times what makes the dual value largest."""
+    xp = namespace(h)
+    # A huge box is not entered at its middle: multipliers of the size of the targets are a better guess.
+    a = xp.minimum(0.5 * C, xp.full_like(C, 5.0 * size))
+    w = space.transposed_times(signs * a)
+    length = float(w @ w)
+    if length > 0.0:
+        w = w * min(1.0, max(float(h @ a) - float(g @ w), 0.0) / length)
+    return g + w
 
 
 def _crossover(space: Space, signs: Array, h: Array, C: Array, g: Array, a: Array, bias: bool) -> HingeSolution | None:

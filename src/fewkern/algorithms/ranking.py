@@ -23,8 +23,8 @@ __all__ = ["OrderedPairs", "prefix_dominance", "ranked_sums"]
 BAND_PAIRS = 40
 
 
-def prefix_dominance(rank_at: Array, queries: list[Array], values: Array) -> list[Array]:
-    """For every rank ``t`` and query position: the sum of ``values`` at positions before it whose rank is below ``t``.
+def prefix_dominance(rank_at: Array, queries: list[Array], columns: list[Array]) -> list[list[Array]]:
+    """For every rank ``t`` and query position: the sums of the columns at positions before it whose rank is below ``t``.
 
     Parameters
     ----------
@@ -32,41 +32,51 @@ def prefix_dominance(rank_at: Array, queries: list[Array], values: Array) -> lis
         A permutation: the rank of the sample at every position.
     queries : list of integer arrays of shape (n,)
         Entry ``t`` of each is the position that belongs to rank ``t``, from 0 to ``n``.
-    values : array of shape (n, c)
-        By position.
+    columns : list of arrays of shape (n,)
+        Values by position.
 
     Returns
     -------
-    list of arrays of shape (n, c)
-        Entry ``t`` of the ``k``-th sums over positions below ``queries[k][t]`` with rank below ``t``.
+    list of lists of arrays of shape (n,)
+        One list per query, one array per column; entry ``t`` sums over positions below ``query[t]`` with rank below
+        ``t``.
+
+    Notes
+    -----
+    Samples of one node agree in the bits of their rank above the current one. The ranks are filled up to a power of two, so
+    that every node is full and splits into equal halves: nodes are then rows of a reshaped array.
     """
-    xp = namespace(rank_at, values)
+    xp = namespace(rank_at)
     n = int(rank_at.shape[0])
-    t = xp.arange(n, dtype=rank_at.dtype, device=device(rank_at))
-    start = xp.zeros_like(t)
-    ends = list(queries)
-    totals = [xp.zeros_like(values) for _ in queries]
-    zero_row = xp.zeros((1, values.shape[1]), dtype=values.dtype, device=device(values))
-    for bit in range(max(n - 1, 1).bit_length() - 1, -1, -1):
-        low = xp.bitwise_and(xp.bitwise_right_shift(rank_at, xp.full_like(rank_at, bit)), xp.ones_like(rank_at)) == 0
-        before = xp.cumulative_sum(xp.astype(low, rank_at.dtype), include_initial=True)
-        lows = int(before[-1])
-        high = xp.logical_not(low)
-        rank_at = xp.concat([rank_at[low], rank_at[high]])
-        low_values = values[low]
-        values = xp.concat([low_values, values[high]], axis=0)
-        running = xp.concat([zero_row, xp.cumulative_sum(low_values, axis=0)], axis=0)
-        # where the bit of t is set, every sample of the lower half that lies in the prefix counts
-        up = xp.bitwise_and(xp.bitwise_right_shift(t, xp.full_like(t, bit)), xp.ones_like(t)) == 1
-        start_low = xp.take(before, start)
-        base = take_rows(running, start_low)
+    bits = max(n - 1, 1).bit_length()
+    size = 1 << bits
+    where = device(rank_at)
+    rank = xp.concat([xp.astype(rank_at, xp.int64), xp.arange(n, size, dtype=xp.int64, device=where)])
+    columns = [xp.concat([c, xp.zeros((size - n,), dtype=c.dtype, device=where)]) for c in columns]
+    ends = [xp.concat([xp.astype(q, xp.int64), xp.zeros((size - n,), dtype=xp.int64, device=where)]) for q in queries]
+    totals = [[xp.zeros_like(c) for c in columns] for _ in queries]
+    for bit in range(bits - 1, -1, -1):
+        half, nodes = 1 << bit, size >> (bit + 1)
+        low = xp.bitwise_and(rank, xp.full_like(rank, half)) == 0
+        before = xp.cumulative_sum(xp.astype(low, xp.int64), include_initial=True)
+        lows, highs = xp.nonzero(low)[0], xp.nonzero(xp.logical_not(low))[0]
+        split = xp.concat([xp.reshape(lows, (nodes, half)), xp.reshape(highs, (nodes, half))], axis=1)
+        split = xp.reshape(split, (size,))
+        running = [xp.cumulative_sum(xp.take(c, lows), include_initial=True) for c in columns]
+        rank, columns = xp.take(rank, split), [xp.take(c, split) for c in columns]
+        base = half * xp.arange(nodes, dtype=xp.int64, device=where)[:, None]
         for k, end in enumerate(ends):
-            end_low = xp.take(before, end)
-            gain = take_rows(running, end_low) - base
-            totals[k] += xp.where(up[:, None], gain, xp.zeros_like(gain))
-            ends[k] = xp.where(up, lows + end - end_low, end_low)
-        start = xp.where(up, lows + start - start_low, start_low)
-    return totals
+            inside = xp.reshape(end, (nodes, 2 * half))
+            lower = xp.take(before, xp.reshape(inside + 2 * base, (size,)))
+            lower = xp.reshape(lower, (nodes, 2 * half)) - base
+            # where the bit of t is set, every sample of the lower half that lies in the prefix counts
+            at = xp.reshape(lower[:, half:] + base, (size // 2,))
+            for c, run in enumerate(running):
+                total = xp.reshape(totals[k][c], (nodes, 2 * half))
+                total[:, half:] += xp.reshape(xp.take(run, at), (nodes, half)) - run[:-1:half][:, None]
+                totals[k][c] = total
+            ends[k] = xp.concat([lower[:, :half], inside[:, half:] - lower[:, half:]], axis=1)
+    return [[xp.reshape(total, (size,))[:n] for total in own] for own in totals]
 
 
 @dataclass(frozen=True)
@@ -104,15 +114,15 @@ def _arrange(s: Array, margins: list[float], codes: Array | None) -> _Arrangemen
 
 
 def ranked_sums(
-    s: Array, values: Array, margins: list[float], codes: Array | None = None, *, above: bool = True
-) -> list[tuple[Array, Array | None]]:
-    """Sums of ``values`` over the violating partners of every sample, below it and above it in the order.
+    s: Array, columns: list[Array], margins: list[float], codes: Array | None = None, *, above: bool = True
+) -> list[tuple[list[Array], list[Array]]]:
+    """Sums of the columns over the violating partners of every sample, below it and above it in the order.
 
     Parameters
     ----------
     s : array of shape (n,)
         Scores of the samples, which come in the order that the pairs should keep.
-    values : array of shape (n, c)
+    columns : list of arrays of shape (n,)
     margins : list of float
     codes : integer array of shape (n,) or None
         Only partners with the same code.
@@ -121,39 +131,43 @@ def ranked_sums(
 
     Returns
     -------
-    list of (array, array), one per margin
-        Entry ``i`` of the first sums over ``j < i`` with ``s_j > s_i - m``, of the second over ``k > i`` with
-        ``s_k < s_i + m``.
+    list of (list of arrays, list of arrays), one per margin
+        Entry ``i`` of the first ones sums over ``j < i`` with ``s_j > s_i - m``, of the second ones over ``k > i`` with
+        ``s_k < s_i + m`` (none unless ``above``).
     """
-    xp = namespace(s, values)
-    n = int(s.shape[0])
+    xp = namespace(s)
     arrangement = _arrange(s, margins, codes)
+    position = arrangement.position
     if codes is None:
-        rank_at, by_rank, at = arrangement.position, None, values
+        rank_at, rank, by_rank = position, None, None
     else:
-        # ranks class by class: a partner of an earlier class then lies before every prefix, one of a later class
-        # after it
+        # Ranks class by class: a partner of an earlier class then lies before every prefix, and of a later one after
+        # it, so that neither counts.
         by_rank = xp.argsort(codes, stable=True)
         rank = xp.astype(xp.argsort(by_rank, stable=True), xp.int64)
-        rank_at, at = xp.take(rank, arrangement.position), take_rows(values, by_rank)
-    by_position = take_rows(values, arrangement.position)
-    order = (lambda a: a) if by_rank is None else (lambda a: take_rows(a, by_rank))
-    queries = [order(q) for q in arrangement.lower] + ([order(q) for q in arrangement.upper] if above else [])
-    prefix = prefix_dominance(rank_at, queries, by_position)
-    zero_row = xp.zeros((1, values.shape[1]), dtype=values.dtype, device=device(values))
-    below_rank = xp.concat([zero_row, xp.cumulative_sum(at, axis=0)], axis=0)[:n, :]
-    running = xp.concat([zero_row, xp.cumulative_sum(by_position, axis=0)], axis=0)
-    out: list[tuple[Array, Array | None]] = []
+        rank_at = xp.take(rank, position)
+
+    def ranked(a: Array) -> Array:
+        return a if by_rank is None else xp.take(a, by_rank)
+
+    def back(a: Array) -> Array:
+        return a if rank is None else xp.take(a, rank)
+
+    own = [ranked(c) for c in columns]
+    by_position = [xp.take(c, position) for c in columns]
+    lower = [ranked(q) for q in arrangement.lower]
+    upper = [ranked(q) for q in arrangement.upper] if above else []
+    prefix = prefix_dominance(rank_at, lower + upper, by_position)
+    below_rank = [xp.cumulative_sum(c, include_initial=True)[:-1] for c in own]
+    running = [xp.cumulative_sum(c, include_initial=True) for c in by_position]
+    out = []
     for k in range(len(margins)):
-        down = below_rank - prefix[k]
-        up = None
+        down = [back(b - p) for b, p in zip(below_rank, prefix[k])]
+        up: list[Array] = []
         if above:
             # positions before the upper end, less those of lower rank, less the sample itself
-            up = take_rows(running, queries[len(margins) + k]) - prefix[len(margins) + k] - at
-            if by_rank is not None:
-                # samples of earlier classes: all of lower rank, all counted on both sides already
-                up = take_rows(up, rank)
-        out.append((down if by_rank is None else take_rows(down, rank), up))
+            up = [back(xp.take(r, upper[k]) - p - c) for r, p, c in zip(running, prefix[len(margins) + k], own)]
+        out.append((down, up))
     return out
 
 
@@ -210,12 +224,11 @@ class OrderedPairs:
         r"""Value and gradient in ``s`` of :math:`\sum_{j < i} p_i p_j (m - (s_i - s_j))_+`."""
         xp = namespace(s)
         s = s - xp.mean(s)
-        columns = xp.stack([self.p, self.p * s], axis=1)
         value, g = 0.0, xp.zeros_like(s)
         for sign, codes in self._terms():
-            ((down, up),) = ranked_sums(s, columns, [m], codes)
-            value += sign * float(xp.sum(self.p * ((m - s) * down[:, 0] + down[:, 1])))
-            g = g + sign * self.p * (up[:, 0] - down[:, 0])  # type: ignore[index]
+            (((count, total), (above, _)),) = ranked_sums(s, [self.p, self.p * s], [m], codes)
+            value += sign * float(xp.sum(self.p * ((m - s) * count + total)))
+            g = g + sign * self.p * (above - count)
         if self.removed is not None:
             i, j = self.removed
             left = m - (xp.take(s, i) - xp.take(s, j))
@@ -230,7 +243,7 @@ class OrderedPairs:
         xp = namespace(s)
         s = s - xp.mean(s)
         p = self.p
-        columns = xp.stack([p, p * s, p * s * s], axis=1)
+        columns = [p, p * s, p * s * s]
         value, g = 0.0, xp.zeros_like(s)
         margins = [m + mu, m - mu]
         for sign, codes in self._terms():
@@ -238,9 +251,9 @@ class OrderedPairs:
             for outer, width, (down, up) in zip((1.0, -1.0), margins, sums):
                 a, b = width - s, width + s
                 factor = sign * outer / (4 * mu)
-                value += factor * float(xp.sum(p * (a * a * down[:, 0] + 2 * a * down[:, 1] + down[:, 2])))
+                value += factor * float(xp.sum(p * (a * a * down[0] + 2 * a * down[1] + down[2])))
                 # partners above: (width - s_k + s_i); partners below: (width - s_i + s_j)
-                g = g + (2 * factor) * p * ((b * up[:, 0] - up[:, 1]) - (a * down[:, 0] + down[:, 1]))  # type: ignore[index]
+                g = g + (2 * factor) * p * ((b * up[0] - up[1]) - (a * down[0] + down[1]))
         if self.removed is not None:
             i, j = self.removed
             n = int(s.shape[0])
@@ -293,17 +306,19 @@ class OrderedPairs:
         """The same sum over the pairs of the band when they are too many to list."""
         xp = namespace(s)
         p = self.p
-        columns = xp.concat([p[:, None], p[:, None] * X], axis=1)
+        weighted = p[:, None] * X
+        columns = [weighted[:, k] for k in range(X.shape[1])]
         H = xp.zeros((X.shape[1], X.shape[1]), dtype=X.dtype, device=device(X))
         degree = xp.zeros_like(s)
+        margins = [m + mu, m - mu]
         for sign, codes in self._terms():
-            sums = ranked_sums(s, columns, [m + mu, m - mu], codes, above=False)
-            counts = ranked_sums(s, p[:, None], [m + mu, m - mu], codes)
-            for outer, (down, _), (own, up) in zip((1.0, -1.0), sums, counts):
+            sums = ranked_sums(s, columns, margins, codes, above=False)
+            counts = ranked_sums(s, [p], margins, codes)
+            for outer, (down, _), ((below,), (above,)) in zip((1.0, -1.0), sums, counts):
                 # partners above are partners below seen from the other end: their part is the transposed one
-                cross = (p[:, None] * X).T @ down[:, 1:]
+                cross = weighted.T @ xp.stack(down, axis=1)
                 H = H - (sign * outer) * (cross + cross.T)
-                degree = degree + sign * outer * p * (own[:, 0] + up[:, 0])  # type: ignore[index]
+                degree = degree + sign * outer * p * (below + above)
         return H + (X * degree[:, None]).T @ X
 
     def window_value(self, s: Array, m: float) -> float:

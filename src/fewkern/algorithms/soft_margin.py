@@ -59,6 +59,9 @@ class SoftMargin:
 
 
 class _Solver(Protocol):
+    noise: float
+    """Gains below this part of ``J(0) - J`` mean nothing."""
+
     def value(self, w: Array) -> float: ...
     def improve(self, w: Array, order: Array) -> Array: ...
 
@@ -194,6 +197,7 @@ def soft_margin_direction(
     w = _best_scale(solver, w0, w_s, D)
     objectives = [solver.value(w)]
     status = "limit"
+    tol = max(tol, solver.noise)
     for _ in range(max_iter):
         candidate = solver.improve(w, order)
         value = solver.value(candidate)
@@ -262,8 +266,10 @@ def _best_scale(solver: _Solver, w0: Array, w_s: Array, D: float) -> Array:
 class _Explicit:
     """The convex step as a quadratic program over the pairs near the margin (spec B2)."""
 
+    noise = 0.0
+
     def __init__(self, Z: Array, S: Array, edges: Edges, D: float) -> None:
-        self.Z, self.S, self.edges, self.D = Z, S, edges, D
+        self.Z, self.S, self.edges, self.D, self.width = Z, S, edges, D, 0.3
         self.L = cholesky_psd(S)
         # whitened: half |u|^2 with u = L'w
         self.white = solve_triangular(self.L, Z.T).T
@@ -280,15 +286,16 @@ class _Explicit:
         box = self.D * self.edges.count
         u = self.L.T @ w
         t = G @ u
-        # The band: pairs within a factor of the margin. Far below it the multiplier is D, far above it is 0.
-        inside = xp.abs(t - 1.0) <= 0.5
+        # The band: pairs near the margin. Far below it the multiplier is D, far above it is 0. After the first step w
+        # moves little, and so do the pairs.
+        inside = xp.abs(t - 1.0) <= self.width
+        self.width = 0.05
         for _ in range(50):
             far_below = xp.logical_not(inside) & (t < 1.0)
             linear = G.T @ xp.where(far_below, box, xp.zeros_like(box))
             rows = xp.nonzero(inside)[0]
             if rows.shape[0]:
                 ones = xp.ones((rows.shape[0],), dtype=G.dtype, device=device(G))
-                # to the last figure: the next order is read from these scores
                 u = minimize_hinge(
                     Reflected(take_rows(G, rows), G[:0, :]),
                     ones,
@@ -296,7 +303,6 @@ class _Explicit:
                     take_rows(box, rows),
                     bias=False,
                     linear=linear,
-                    tol=1e-13,
                 ).w
             else:
                 u = linear
@@ -311,6 +317,8 @@ class _Explicit:
 
 class _Sorted:
     """The convex step on the smoothed hinge, by Newton's method with sums over all pairs in n log n (spec B5)."""
+
+    noise = 1e-7  # smoothing with the last width moves the value by more
 
     def __init__(self, Z: Array, S: Array, pairs: PairSet, D: float) -> None:
         self.Z, self.S, self.pairs = Z, S, pairs
@@ -328,10 +336,11 @@ class _Sorted:
         widths = WIDTHS if self.first else WIDTHS[3:]
         self.first = False
         for mu in widths:
-            w = self._newton(w, X, pairs, mu * self.margin)
+            # a wide hinge only leads to the start of the next one
+            w = self._newton(w, X, pairs, mu * self.margin, 1e-8 if mu == widths[-1] else 1e-4)
         return w
 
-    def _newton(self, w: Array, X: Array, pairs: OrderedPairs, mu: float) -> Array:
+    def _newton(self, w: Array, X: Array, pairs: OrderedPairs, mu: float, tol: float) -> Array:
         def smooth(w: Array) -> tuple[float, Array]:
             value, g = pairs.huber(X @ w, self.margin, mu)
             return 0.5 * float(w @ (self.S @ w)) + self.weight * value, self.S @ w + self.weight * (X.T @ g)
@@ -341,7 +350,7 @@ class _Sorted:
             H = self.S + self.weight * pairs.huber_curvature(X @ w, X, self.margin, mu)
             step = -_solve(H, g)
             slope = float(g @ step)
-            if -slope <= 1e-9 * abs(value):
+            if -slope <= tol * abs(value):
                 break
             length = 1.0
             while length > 1e-6:
@@ -353,6 +362,6 @@ class _Sorted:
                 break
             gain = value - new
             w, value, g = w + length * step, new, new_g
-            if gain <= 1e-9 * abs(value):
+            if gain <= tol * abs(value):
                 break
         return w

@@ -38,11 +38,15 @@ def product_transposed(X: Array, Y: Array) -> Array:
 
 
 def weighted_gram(X: Array, weights: Array) -> Array:
-    """``X' diag(weights) X`` as a dense array, ``X`` dense or sparse."""
+    """``X' diag(weights) X`` as a dense array, ``X`` dense or sparse; no weight may be negative."""
+    xp = namespace(weights)
+    # with roots it is a matrix times its own transpose, which costs half of a general product
+    root = xp.sqrt(weights)[:, None]
     if is_sparse(X):
-        product = X.T @ X.multiply(weights[:, None]).tocsr()
-        return np.asarray(product.toarray())
-    return X.T @ (weights[:, None] * X)
+        half = X.multiply(root).tocsr()
+        return np.asarray((half.T @ half).toarray())
+    half = root * X
+    return half.T @ half
 
 
 def sum_by_index(values: Array, index: Array, n: int) -> Array:
