@@ -2,7 +2,9 @@ r"""Primal-dual interior point for sums of hinges over explicit features: the qu
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 from fewkern.backend.linalg import cholesky_psd, least_squares, solve_or_none, solve_triangular, sum_by_index
 from fewkern.backend.namespace import Array, device, namespace, take_rows
@@ -10,8 +12,11 @@ from fewkern.core.spaces import Space
 
 __all__ = ["HingeSolution", "hinge_at_zero", "minimize_hinge"]
 
+# Solves the Newton equations for a right hand side in (w, b).
+Solver: TypeAlias = Callable[[Array, float], tuple[Array, float]]
+
 # Above this dimension the normal matrix is not formed: its products go to conjugate gradients instead.
-DENSE_DIMENSION = 3000
+DENSE_DIMENSION = 6000
 # Most multipliers inside their box that are put right by one linear system at the end.
 CROSSOVER = 1000
 # The same where that system is singular.
@@ -126,7 +131,7 @@ def minimize_hinge(
             break
 
         theta = 1.0 / (xi / u + t / a)
-        solve = _normal_solver(space, signs, theta, bias)
+        solve = _normal_solver(space, theta, bias)
 
         def newton(c1: Array, c2: Array) -> tuple[Array, ...]:
             """Newton step for the complementarity targets ``a t -> c1``, ``u xi -> c2`` (increments)."""
@@ -257,13 +262,13 @@ def _clean(a: Array, C: Array, signs: Array, bias: bool) -> Array:
     return xp.where(signs > 0, a * (low / up), a * (low / down))
 
 
-def _normal_solver(space: Space, signs: Array, theta: Array, bias: bool):
+def _normal_solver(space: Space, theta: Array, bias: bool) -> Solver:
     """Solver of ``[I + X'ΘX, X'Θ1; 1'ΘX, 1'Θ1] (dw, db) = (rhs, rhs_b)``; signs cancel in squares."""
     xp = namespace(theta)
     total = float(xp.sum(theta))
     x_theta = space.transposed_times(theta)
     if x_theta.shape[0] > DENSE_DIMENSION:
-        return _conjugate_gradients(space, signs, theta, bias)
+        return _conjugate_gradients(space, theta, bias)
     M = space.normal(theta) + xp.eye(x_theta.shape[0], dtype=theta.dtype, device=device(theta))
     if bias:
         # Schur complement in b: the samples centred with the weights theta
@@ -278,7 +283,7 @@ def _normal_solver(space: Space, signs: Array, theta: Array, bias: bool):
     return solve
 
 
-def _conjugate_gradients(space: Space, signs: Array, theta: Array, bias: bool):  # noqa: ARG001
+def _conjugate_gradients(space: Space, theta: Array, bias: bool) -> Solver:
     """The same solver without the matrix, for samples with very many features."""
     xp = namespace(theta)
     total = float(xp.sum(theta))

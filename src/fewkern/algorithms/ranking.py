@@ -24,7 +24,7 @@ BAND_PAIRS = 40
 
 
 def prefix_dominance(rank_at: Array, queries: list[Array], columns: list[Array]) -> list[list[Array]]:
-    """For every rank ``t`` and query position: the sums of the columns at positions before it whose rank is below ``t``.
+    """For every rank ``t`` and its query position: sums of the columns at earlier positions with a rank below ``t``.
 
     Parameters
     ----------
@@ -43,8 +43,8 @@ def prefix_dominance(rank_at: Array, queries: list[Array], columns: list[Array])
 
     Notes
     -----
-    Samples of one node agree in the bits of their rank above the current one. The ranks are filled up to a power of two, so
-    that every node is full and splits into equal halves: nodes are then rows of a reshaped array.
+    Samples of one node agree in the bits of their rank above the current one. The ranks are filled up to a power of
+    two, so that every node is full and splits into equal halves: nodes are then rows of a reshaped array.
     """
     xp = namespace(rank_at)
     n = int(rank_at.shape[0])

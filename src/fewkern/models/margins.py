@@ -229,9 +229,13 @@ class RecursiveSVM(Reducer):
         self.n_iter_ = max(1, sum(sum(b.iterations) for b in result.blocks))
         self.support_ = take_rows(features.rows, xp.nonzero(xp.any(result.dual != 0, axis=1))[0])
         if self.n_components_ == 0:
+            advice = (
+                "the first problem could not be solved; use a smaller C, or max_vectors"
+                if self.stop_ == "precision"
+                else 'use class_weight="balanced", another C or another kernel'
+            )
             warnings.warn(
-                f"RecursiveSVM: no direction with a margin exists (stop_ is {self.stop_!r}); use "
-                'class_weight="balanced", another C or another kernel.',
+                f"RecursiveSVM: no direction with a margin was found (stop_ is {self.stop_!r}); {advice}.",
                 ConvergenceWarning,
                 stacklevel=3,
             )

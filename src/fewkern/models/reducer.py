@@ -141,13 +141,12 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator
                 f"{name}: inverse_transform goes back through a linear map, but the kernel is {self.kernel_!r}; "
                 'use kernel="linear".'
             )
-        T = X if namespace(X) is not namespace(self.components_) else namespace(X).asarray(X)
-        if getattr(T, "ndim", 0) != 2 or T.shape[1] != self.n_components_:
+        T = asarray_like(X, self.components_, dtype=self.components_.dtype)
+        if T.ndim != 2 or T.shape[1] != self.n_components_:
             raise ValueError(
                 f"{name}: inverse_transform expects {self.n_components_} columns, one per component, got shape "
-                f"{getattr(T, 'shape', None)}."
+                f"{tuple(T.shape)}."
             )
-        T = asarray_like(T, self.components_, dtype=self.components_.dtype)
         return least_squares(self.components_, T.T).T + self.mean_
 
     def _graph(self, features: Features, codes: Array | None) -> GraphPair:
