@@ -298,10 +298,9 @@ def test_gain_takes_the_best_of_all_when_all_are_candidates(X):
 
 def test_gain_in_blocks_takes_the_best_of_its_pool(X, monkeypatch):
     monkeypatch.setattr("fewkern.algorithms.pivots._GAIN_ROWS", 49)
-    monkeypatch.setattr("fewkern.algorithms.pivots._GAIN_POOL", 1000)
     gram = Gram(Gaussian(width=0.8), X)
     K = whole(gram)
-    one = choose(gram, limit=4, rule="gain", block=4)
+    one = choose(gram, limit=4, rule="gain", block=4, n_candidates=2000)
     best = []
     for _ in range(4):
         scores = [-1 if i in best else fvs.global_fitness(K, [*best, i]) for i in range(50)]

@@ -14,6 +14,12 @@ ESTIMATORS = [
     fewkern.GraphEmbedding(),
     fewkern.RecursiveSVM(),
     fewkern.RecursiveSoftMargin(),
+    fewkern.ParzenDensity(),
+    fewkern.ForwardDensity(),
+    fewkern.ForwardDensity(variant="paper"),
+    fewkern.ReducedSetDensity(),
+    fewkern.OrthogonalForwardDensity(),
+    fewkern.DensityClassifier(),
 ]
 
 # estimator name -> {check: why it fails}. Every entry is a statement about the method, not about our code. On data this
@@ -27,6 +33,7 @@ EXPECTED_FAILURES: dict[str, dict[str, str]] = {
     "FeatureVectorClassifier": dict.fromkeys(_WEIGHTS, _LOO),
     "FeatureVectorRegressor": dict.fromkeys(_WEIGHTS, _LOO),
     "FeatureVectorDiscriminant": dict.fromkeys(_WEIGHTS, _LOO),
+    "DensityClassifier": dict.fromkeys(_WEIGHTS, _LOO),
 }
 
 
@@ -40,6 +47,7 @@ def _cases():
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.DataConversionWarning")
+@pytest.mark.filterwarnings("ignore:[A-Za-z]*Density.*:UserWarning")
 @pytest.mark.parametrize(("estimator", "check"), list(_cases()))
 def test_scikit_learn_check(estimator, check):
     check(estimator)

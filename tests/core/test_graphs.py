@@ -108,10 +108,10 @@ def test_lfda_and_lsda_split_by_class(data):
 def test_a_users_pair_of_matrices(data):
     Z, codes, p = data
     V, F = (codes[:, None] == codes[None, :]).astype(float), np.random.default_rng(0).normal(size=(30, 2))
-    pair = pair_of_matrices((sp.csr_matrix(V), F), p, "test")
+    pair = pair_of_matrices((sp.csr_matrix(V), F), 30, np.arange(30), p, "test")
     np.testing.assert_allclose(pair.intrinsic.scatter(Z), laplacian_scatter(V, Z), atol=1e-9)
     np.testing.assert_allclose(pair.penalty.scatter(Z), Z.T @ F @ F.T @ Z, atol=1e-9)
-    assert pair_of_matrices((None, V), p, "test").intrinsic is None
+    assert pair_of_matrices((None, V), 30, np.arange(30), p, "test").intrinsic is None
 
 
 def test_messages():
@@ -123,7 +123,7 @@ def test_messages():
     with pytest.raises(ValueError, match="square matrix"):
         symmetric_weights(np.ones((2, 3)), "test")
     with pytest.raises(ValueError, match="one row per sample"):
-        pair_of_matrices((np.ones((2, 2)), np.ones((2, 2))), p, "test")
+        pair_of_matrices((np.ones((2, 2)), np.ones((2, 2))), 3, np.arange(3), p, "test")
     with pytest.raises(ValueError, match="graph must be one of"):
         as_graph("fischer", "test")
     with pytest.raises(ValueError, match="no margin"):

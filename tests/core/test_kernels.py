@@ -288,10 +288,10 @@ def test_error_messages(kernel, message, X):
 
 def test_more_error_messages(X):
     with pytest.raises(
-        ValueError, match="kernel: expected one of .*gaussian.*, a kernel object or a callable, got 'g'"
+        ValueError, match=r"kernel: expected one of .*gaussian.*, a kernel object or a callable, got 'g'"
     ):
         as_kernel("g")
-    with pytest.raises(TypeError, match="kernel: expected a name .* got int"):
+    with pytest.raises(TypeError, match=r"kernel: expected a name .* got int"):
         as_kernel(3)
     with pytest.raises(ValueError, match=r"Gaussian has no parameter 'gamma'; it has \['width'\]"):
         Gaussian().set_params(gamma=1.0)

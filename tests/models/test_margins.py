@@ -225,6 +225,20 @@ def test_save_and_load(model, iris, tmp_path):
     assert again.get_params()["n_components"] == model.n_components
 
 
+def test_zero_weight_is_absence_also_behind_matrices(binary):
+    X, y = binary
+    keep = np.arange(len(y)) % 5 != 0
+    K = X @ X.T
+    a = RecursiveSVM(kernel="precomputed", n_components=2).fit(K, y, sample_weight=keep.astype(float))
+    b = RecursiveSVM(kernel="precomputed", n_components=2).fit(K[np.ix_(keep, keep)], y[keep])
+    np.testing.assert_allclose(a.transform(K), b.transform(K[:, keep]), atol=1e-6)
+    assert np.all(keep[a.indices_])
+    same = (y[:, None] == y[None, :]).astype(float)
+    a = RecursiveSoftMargin(graph=(same, 1 - same), n_components=2).fit(X, sample_weight=keep.astype(float))
+    b = RecursiveSoftMargin(graph=(same[np.ix_(keep, keep)], 1 - same[np.ix_(keep, keep)]), n_components=2).fit(X[keep])
+    np.testing.assert_allclose(a.transform(X), b.transform(X), atol=1e-6)
+
+
 @pytest.mark.torch
 @pytest.mark.parametrize(
     "model",

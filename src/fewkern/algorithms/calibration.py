@@ -17,14 +17,19 @@ def softmax(values: Array) -> Array:
 def fit_temperature(values: Array, codes: Array, weights: Array | None = None) -> float:
     r"""The factor :math:`a \ge 0` that makes ``softmax(a * values)`` most likely.
 
-    Maximises the concave :math:`\sum_i w_i [a v_{i y_i} - \log \sum_c e^{a v_{ic}}]` by safeguarded Newton steps. One
-    factor for all classes never changes which one is largest, so probabilities and predictions agree.
+    Maximises the concave :math:`\sum_i w_i [a \sum_c t_{ic} v_{ic} - \log \sum_c e^{a v_{ic}}]` by safeguarded Newton
+    steps. The targets are Platt's, :math:`t = (n_c + 1) / (n_c + q)` for the own class of :math:`n_c` samples and an
+    equal share of the rest for the others: with 0 and 1 a separable set would ask for an infinite factor. One factor
+    for all classes never changes which one is largest, so probabilities and predictions agree.
     """
     xp = namespace(values)
     n, q = values.shape
     own = xp.astype(codes[:, None] == xp.arange(q, device=device(codes))[None, :], values.dtype)
     w = xp.ones((n,), dtype=values.dtype, device=device(values)) if weights is None else weights
-    truth = float(w @ xp.sum(own * values, axis=1))
+    counts = xp.sum(own * (w @ own)[None, :], axis=1)
+    rest = 1.0 / (counts + q)
+    targets = own * ((counts + 1.0) * rest)[:, None] + (1.0 - own) * rest[:, None]
+    truth = float(w @ xp.sum(targets * values, axis=1))
     low, high, a = 0.0, 1e4, 1.0
     for _ in range(100):
         p = softmax(a * values)

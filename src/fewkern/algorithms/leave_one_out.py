@@ -89,8 +89,8 @@ def loo_path(G: Array, Y: Array, ridge: float, weights: Array | None = None) -> 
     Notes
     -----
     ``n L^2`` flops in BLAS-3 and one pass over ``n L q`` numbers in row blocks. Without a ridge, models with as many
-    unknowns as samples (of positive weight) have no leave-one-out error; theirs is infinite. A sample of leverage one, on which alone some
-    direction hangs, is predicted by the constant when it is left out.
+    unknowns as samples (of positive weight) have no leave-one-out error; theirs is infinite. A sample of leverage one,
+    on which alone some direction hangs, is predicted by the constant when it is left out.
     """
     xp = namespace(G)
     n, q = Y.shape

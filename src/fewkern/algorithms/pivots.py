@@ -26,6 +26,8 @@ Rule = Literal["gain", "greedy", "random", "uniform"]
 _ZERO_DIAGONAL = 1e-14
 # Up to this many samples "gain" looks at all of them, and in smaller blocks; above, at so many random ones (spec 1.6).
 _GAIN_ROWS, _GAIN_BLOCK = 2000, 8
+# "gain" takes no candidate whose score is below this share of the best one's.
+_GAIN_FLOOR = 1e-2
 # The first vector of "greedy" is searched exactly up to this many samples, else among _FIRST_DRAWS random ones,
 # which with probability 0.95 holds one of the best 5 %.
 _FIRST_EXACT = 5000
@@ -286,7 +288,8 @@ def _gain(state: _Residual, block: int, rows: Array | None, n_candidates: int, r
     M = R.T @ (share[:, None] * R)
     for _ in range(block):
         score = pool.score
-        alive = score > 0
+        # a pivot far below the others would multiply their rounding errors by the ratio
+        alive = score > _GAIN_FLOOR * xp.max(score)
         if not bool(xp.any(alive)):
             break
         gain = xp.linalg.diagonal(M) / xp.where(alive, xp.linalg.diagonal(pool.R), xp.ones_like(score))

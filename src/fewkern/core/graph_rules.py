@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from fewkern.backend.namespace import Array, asarray_like, namespace
+from fewkern.backend.namespace import Array, asarray_like, namespace, take_rows, to_numpy
 from fewkern.backend.neighbours import (
     class_neighbours,
     nearest_between,
@@ -215,18 +215,21 @@ def as_graph(graph: Any, owner: str) -> GraphRule | GraphPair | tuple[Any, Any]:
     )
 
 
-def pair_of_matrices(matrices: tuple[Any, Any], importance: Array, owner: str) -> GraphPair:
-    """Two matrices as a pair: square ones are weights, tall ones factors of a Laplacian, ``None`` the identity."""
-    n = int(importance.shape[0])
+def pair_of_matrices(matrices: tuple[Any, Any], n: int, rows: Array, importance: Array, owner: str) -> GraphPair:
+    """Two matrices as a pair: square ones are weights, tall ones factors of a Laplacian, ``None`` the identity.
+
+    ``rows`` are those of the ``n`` samples that take part.
+    """
+    host = to_numpy(rows)
 
     def one(V: Any) -> SparseWeights | Factor:
         if getattr(V, "ndim", 0) != 2 or V.shape[0] != n:
             raise ValueError(
                 f"{owner}: a graph matrix must have one row per sample ({n}), got shape {getattr(V, 'shape', None)}."
             )
-        if V.shape[1] != n:
-            return Factor(asarray_like(V, importance, dtype=importance.dtype))
-        return SparseWeights(symmetric_weights(V, owner), importance)
+        if V.shape[0] != V.shape[1]:
+            return Factor(take_rows(asarray_like(V, importance, dtype=importance.dtype), rows))
+        return SparseWeights(symmetric_weights(V, owner)[host][:, host], importance)
 
     intrinsic, penalty = matrices
     return GraphPair(None if intrinsic is None else one(intrinsic), one(penalty))

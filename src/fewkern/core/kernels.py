@@ -198,8 +198,12 @@ class Gaussian(Kernel):
         return X / (math.sqrt(2.0) * width)
 
     def _block(self, X: Array, Y: Array) -> Array:
+        # Squares cancel in a distance: in float32 a narrow kernel would keep five figures. The exponential is float32.
+        xp, dtype = namespace(X), float_dtype(X)
+        if not is_sparse(X) and dtype == xp.float32:
+            X, Y = xp.astype(X, xp.float64), xp.astype(Y, xp.float64)
         D = neg_squared_distances(self._scaled(X), self._scaled(Y))
-        return namespace(D).exp(D)
+        return xp.exp(xp.astype(D, dtype, copy=False))
 
     def diag(self, X: Array) -> Array:
         return _ones(X)

@@ -8,7 +8,16 @@ import numpy as np
 
 from fewkern.backend.validation import random_generator
 
-__all__ = ["make_banana", "make_crossing_circles", "make_rings", "make_sinc", "make_two_gaussians"]
+__all__ = [
+    "make_banana",
+    "make_crossing_circles",
+    "make_ringnorm",
+    "make_rings",
+    "make_sinc",
+    "make_two_gaussians",
+    "make_twonorm",
+    "make_waveform",
+]
 
 Pair = tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]
 
@@ -109,3 +118,53 @@ def make_crossing_circles(
     t = 2 * np.pi * rng.random(n_samples)
     X = np.column_stack([np.cos(t) + distance * y, np.sin(t)])
     return X + noise * rng.standard_normal(X.shape), y
+
+
+def make_twonorm(n_samples: int = 400, *, n_features: int = 20, random_state: Any = 0) -> Pair:
+    """Breiman's twonorm: unit normals around (a, ..., a) and (-a, ..., -a), a = 2 / sqrt(n_features); classes -1, +1.
+
+    Examples
+    --------
+    >>> from fewkern.datasets import make_twonorm
+    >>> make_twonorm(100)[0].shape
+    (100, 20)
+    """
+    rng = random_generator(random_state)
+    y = np.where(rng.random(n_samples) < 0.5, -1, 1)
+    return y[:, None] * (2 / np.sqrt(n_features)) + rng.standard_normal((n_samples, n_features)), y
+
+
+def make_ringnorm(n_samples: int = 400, *, n_features: int = 20, random_state: Any = 0) -> Pair:
+    """Breiman's ringnorm: a normal of variance 4 at the origin (+1), and a unit normal inside it (-1).
+
+    The mean of the second is (a, ..., a) with a = 2 / sqrt(n_features), as in the IDA benchmark.
+
+    Examples
+    --------
+    >>> from fewkern.datasets import make_ringnorm
+    >>> make_ringnorm(100)[0].shape
+    (100, 20)
+    """
+    rng = random_generator(random_state)
+    y = np.where(rng.random(n_samples) < 0.5, -1, 1)
+    X = rng.standard_normal((n_samples, n_features))
+    return np.where((y == -1)[:, None], X + 2 / np.sqrt(n_features), 2 * X), y
+
+
+def make_waveform(n_samples: int = 400, *, random_state: Any = 0) -> Pair:
+    """Breiman's waveform: random mixtures of two of three triangular waves with noise; one class (+1) against two (-1).
+
+    Examples
+    --------
+    >>> from fewkern.datasets import make_waveform
+    >>> make_waveform(100)[0].shape
+    (100, 21)
+    """
+    rng = random_generator(random_state)
+    t = np.arange(1, 22)
+    waves = np.maximum(6 - np.abs(t[None, :] - np.array([11, 15, 7])[:, None]), 0)
+    pairs = np.array([[0, 1], [0, 2], [1, 2]])
+    which = rng.integers(0, 3, n_samples)
+    u = rng.random(n_samples)[:, None]
+    first, second = waves[pairs[which, 0]], waves[pairs[which, 1]]
+    return u * first + (1 - u) * second + rng.standard_normal((n_samples, 21)), np.where(which == 0, 1, -1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any
 
@@ -54,6 +54,8 @@ class Features:
     """None where the features are the samples themselves."""
     importance: Array
     """Weights of the samples."""
+    n_samples: int
+    """All samples, those of weight zero included."""
 
 
 def fix_signs(W: Array) -> Array:
@@ -75,22 +77,22 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator
 
     def _features(self, X: Array, weights: Array | None, *, sparse_linear: bool = False) -> Features:
         """Features for the algorithms: the samples themselves for the linear kernel, those of a basis otherwise."""
-        X, rows, p = _taking_part(X, weights)
+        n = int(X.shape[0])
+        X, rows, p = _taking_part(X, weights, as_kernel(self.kernel).pairwise)
         kernel = as_kernel(self.kernel).resolve(X)
         xp = namespace(p)
         if isinstance(kernel, Linear) and self.max_vectors is None and (sparse_linear or not is_sparse(X)):
             mean = (X.T @ p) / xp.sum(p) if is_sparse(X) else p @ xp.astype(X, xp.float64) / xp.sum(p)
             Z = None if is_sparse(X) else xp.astype(X, xp.float64) - mean
-            return Features(X, rows, Z, mean, kernel, None, p)
+            return Features(X, rows, Z, mean, kernel, None, p, n)
         rng = random_generator(self.random_state)
         gram = build_gram(kernel, X, 0, rng)
         limit = gram.n if self.max_vectors is None else self.max_vectors
         chosen = selector(self, int(rng.integers(2**31)), weights if weights is None else p)(gram, limit)
         Z = xp.astype(chosen.G, xp.float64)
         mean = p @ Z / xp.sum(p)
-        return Features(
-            X, rows, Z - mean, mean, kernel, KernelBasis.from_selection(gram, chosen.indices, chosen.factor), p
-        )
+        basis = KernelBasis.from_selection(gram, chosen.indices, chosen.factor)
+        return Features(X, rows, Z - mean, mean, kernel, basis, p, n)
 
     def _keep(self, features: Features, W: Array, dual: Array | None = None) -> None:
         """Assign the map ``x -> W' (z(x) - mean)``; with ``dual``, on the samples that have a coefficient."""
@@ -114,8 +116,10 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator
             # sum_j c_j <x, v_j> is one linear function: the vectors are not needed any more
             expansion = _linear_expansion(expansion.vectors.T @ expansion.coef, offset)
         if expansion.indices is not None:
+            # row numbers of all samples, those of weight zero included
             at = take_rows(features.rows, expansion.indices)
-            expansion = KernelExpansion(expansion.kernel, expansion.vectors, expansion.coef, expansion.offset, at)
+            vectors = at[:, None] if expansion.kernel.pairwise else expansion.vectors
+            expansion = replace(expansion, vectors=vectors, indices=at)
         self.expansion_ = expansion
         self.vectors_, self.indices_, self.n_vectors_ = expansion.vectors, expansion.indices, expansion.n_vectors
         self.n_components_ = self._n_features_out = int(W.shape[1])
@@ -159,7 +163,7 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator
             return graph.build(features.Z, own, n_classes, xp.astype(features.importance, xp.float64))
         if isinstance(graph, GraphPair):
             return graph
-        return pair_of_matrices(graph, features.importance, type(self).__name__)
+        return pair_of_matrices(graph, features.n_samples, features.rows, features.importance, type(self).__name__)
 
     def _classes(self, X: Array, y: Any, sample_weight: Any) -> tuple[Array | None, Array | None]:
         """Class numbers, and ``classes_``, where the graph asks for them; and the weights of the samples."""
@@ -173,7 +177,7 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator
         return isinstance(graph, GraphRule) and graph.supervised
 
 
-def _taking_part(X: Array, weights: Array | None) -> tuple[Array, Array, Array]:
+def _taking_part(X: Array, weights: Array | None, pairwise: bool) -> tuple[Array, Array, Array]:
     """Samples of positive weight, their rows, and their weights in double precision."""
     like = X.data if is_sparse(X) else X
     xp = namespace(like)
@@ -184,7 +188,8 @@ def _taking_part(X: Array, weights: Array | None) -> tuple[Array, Array, Array]:
     if bool(xp.all(weights > 0)):
         return X, rows, xp.astype(weights, xp.float64)
     rows = xp.nonzero(weights > 0)[0]
-    return take_rows(X, rows), rows, xp.astype(take_rows(weights, rows), xp.float64)
+    own = take_rows(X, rows)
+    return xp.take(own, rows, axis=1) if pairwise else own, rows, xp.astype(take_rows(weights, rows), xp.float64)
 
 
 def _linear_expansion(W: Array, offset: Array) -> KernelExpansion:

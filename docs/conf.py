@@ -1,0 +1,34 @@
+"""Sphinx configuration: ``python -m sphinx -b html docs docs/_build/html``."""
+
+import warnings
+
+import fewkern
+
+project = "fewkern"
+author = "the fewkern developers"
+release = version = fewkern.__version__
+extensions = [
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.mathjax",
+    "numpydoc",
+    "myst_parser",
+    "sphinx_gallery.gen_gallery",
+]
+html_theme = "furo"
+html_title = "fewkern"
+exclude_patterns = ["_build", "gallery/README.rst"]
+autosummary_generate = True
+numpydoc_show_class_members = False
+autodoc_typehints = "none"
+myst_heading_anchors = 3
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "gallery",
+    "filename_pattern": "plot_",
+    "download_all_examples": False,
+    "show_memory": False,
+    "capture_repr": (),
+}
+suppress_warnings = ["config.cache", "myst.xref_missing"]
+warnings.filterwarnings("ignore", message=".*FigureCanvasAgg is non-interactive.*")

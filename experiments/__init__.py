@@ -1,0 +1,1 @@
+"""The papers' tables and figures, by one command: ``python -m experiments``."""

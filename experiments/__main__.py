@@ -1,0 +1,68 @@
+"""``python -m experiments`` lists; ``python -m experiments PAPER NAME [--quick]`` runs one; ``all`` runs everything.
+
+Results are appended to ``experiments/results`` and a run goes on where an earlier one stopped. ``page`` writes
+``docs/results.md`` and ``docs/results.html`` from them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+
+from experiments.page import write_pages
+from experiments.plan import Experiment, experiments
+from experiments.run import run_experiment
+from experiments.store import Store
+
+
+def listing() -> None:
+    """Every experiment, what data it needs, and how far it has been run."""
+    print(f"{'paper':6s}{'name':10s}{'runs done':>12s}  data")
+    for experiment in experiments():
+        units = list(experiment.units(quick=False))
+        done = {record["key"] for record in Store(experiment.paper, experiment.name).read()}
+        count = sum(unit.key in done for unit in units)
+        missing = experiment.missing()
+        needs = "none" if not experiment.needs else "here" if not missing else "MISSING " + ", ".join(missing)
+        print(f"{experiment.paper:6s}{experiment.name:10s}{count:>6d}/{len(units):<5d}  {needs}")
+        print(f"{'':16s}{experiment.title}")
+    print("\nData sets are looked for in the folder that the environment variable FEWKERN_DATA names.")
+
+
+def run(chosen: list[Experiment], quick: bool, jobs: int) -> None:
+    for experiment in chosen:
+        missing = experiment.missing()
+        if missing:
+            print(f"{experiment.id}: left out for want of data: {', '.join(missing)}")
+        done, before = run_experiment(experiment, quick=quick, jobs=jobs)
+        print(f"{experiment.id}: {done} units run, {before} were there already", flush=True)
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="python -m experiments", description=__doc__)
+    parser.add_argument("paper", nargs="?", help="fvs, kfd, rsvm, rsm, fcr; or all; or page")
+    parser.add_argument("name", nargs="?", help="table1, fig2, ...; every one of the paper if not given")
+    parser.add_argument("--quick", action="store_true", help="a few runs of every row")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="units run beside each other")
+    options = parser.parse_args(arguments)
+    if options.paper is None:
+        listing()
+        return 0
+    if options.paper == "page":
+        print("written: " + ", ".join(map(str, write_pages())))
+        return 0
+    every = experiments()
+    chosen = [
+        e for e in every if options.paper in ("all", e.paper) and (options.name is None or options.name == e.name)
+    ]
+    if not chosen:
+        known = ", ".join(e.id for e in every)
+        print(f"experiments: there is no {options.paper} {options.name or ''}; known are {known}.", file=sys.stderr)
+        return 2
+    run(chosen, options.quick, options.jobs)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,204 @@
+"""The results page: published figure, ours, difference, verdict. Generated from the results, never typed."""
+
+from __future__ import annotations
+
+import base64
+import html
+import io
+import math
+from collections import defaultdict
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from experiments.plan import Experiment, Row, experiments
+from experiments.store import Store
+from fewkern.persist import write_atomically
+
+__all__ = ["write_pages"]
+
+DOCS = Path(__file__).parent.parent / "docs"
+_SHOWN = ("error", "rate", "l1", "vectors", "retained", "kernels", "features")
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One figure of one row: mean and standard deviation over the runs, beside the published one."""
+
+    row: Row
+    name: str
+    mean: float
+    deviation: float
+    runs: int
+    published: float | None
+    published_deviation: float | None
+
+    @property
+    def verdict(self) -> str:
+        if self.published is None:
+            return ""
+        spread = max(self.deviation, self.published_deviation or 0.0)
+        # a single run has no spread: then one part in a hundred
+        spread = spread or 0.01 * abs(self.published)
+        if abs(self.mean - self.published) <= spread:
+            return "reproduced within one standard deviation"
+        return "not reproduced" + (f": {self.row.why}" if self.row.why else "")
+
+
+def figures(experiment: Experiment) -> list[Figure]:
+    """All figures of a table, row by row."""
+    runs: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
+    for record in Store(experiment.paper, experiment.name).read():
+        runs[record["row"], record["protocol"]].append(record)
+    found = []
+    for row in experiment.rows:
+        records = [r for r in runs[row.label, row.protocol] if r["settings"] == row.settings]
+        names = {name: None for r in records for name, v in r["values"].items() if isinstance(v, (int, float))}
+        for name in names:
+            values = np.array([r["values"][name] for r in records if r["values"].get(name) is not None], dtype=float)
+            deviation = float(values.std(ddof=1)) if len(values) > 1 else 0.0
+            published = row.published.get(name)
+            found.append(
+                Figure(
+                    row, name, float(values.mean()), deviation, len(values), published, row.published.get(name + "_sd")
+                )
+            )
+    return found
+
+
+def _number(value: float | None, deviation: float | None = None) -> str:
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return ""
+    text = f"{value:.4g}"
+    return text + (f" ± {deviation:.2g}" if deviation else "")
+
+
+def _lines(experiment: Experiment) -> list[list[str]]:
+    lines = []
+    for f in figures(experiment):
+        difference = "" if f.published is None else f"{f.mean - f.published:+.3g}"
+        lines.append(
+            [
+                f.row.label,
+                f.row.protocol,
+                f.name,
+                _number(f.published, f.published_deviation),
+                _number(f.mean, f.deviation),
+                str(f.runs),
+                difference,
+                f.verdict,
+            ]
+        )
+    return lines
+
+
+_HEAD = ["row", "protocol", "figure", "published", "ours", "runs", "difference", "verdict"]
+_INTRODUCTION = (
+    "Every table and figure of the five papers beside ours. *Protocol* says how the parameters were found: `paper` as "
+    "the paper did it, which may look at test data; `honest` from training data only; `both` where there is no "
+    "difference. This page is made by `python -m experiments page` from the lines in `experiments/results`; nothing on "
+    "it is typed."
+)
+
+
+def write_pages() -> list[Path]:
+    """Write ``docs/results.md`` and ``docs/results.html``."""
+    chosen = experiments()
+    markdown = ["# The papers' tables and figures", "", _INTRODUCTION, ""]
+    body = [f"<h1>The papers' tables and figures</h1><p>{_plain(_INTRODUCTION)}</p>"]
+    for experiment in chosen:
+        lines = _lines(experiment)
+        markdown += [f"## {experiment.title}", ""]
+        body.append(f"<h2>{html.escape(experiment.title)}</h2>")
+        if experiment.notes:
+            markdown += [experiment.notes, ""]
+            body.append(f"<p>{_plain(experiment.notes)}</p>")
+        if lines:
+            markdown += ["| " + " | ".join(_HEAD) + " |", "|" + "---|" * len(_HEAD)]
+            markdown += ["| " + " | ".join(line) + " |" for line in lines] + [""]
+            body.append(_table(lines))
+        image = _picture(experiment)
+        if image:
+            markdown += ["The picture is in `results.html`.", ""]
+            body.append(f'<img alt="{html.escape(experiment.title)}" src="data:image/png;base64,{image}">')
+        if not lines and not image:
+            markdown += ["Not run yet.", ""]
+            body.append("<p>Not run yet.</p>")
+    pages = {
+        DOCS / "results.md": "\n".join(markdown),
+        DOCS / "results.html": f"<!doctype html><html lang=en><meta charset=utf-8><title>fewkern results</title>"
+        f"<style>{_STYLE}</style><body>{''.join(body)}</body></html>",
+    }
+    for path, text in pages.items():
+        write_atomically(path, lambda handle, text=text: handle.write(text.encode()))
+    return list(pages)
+
+
+_STYLE = """
+body { font: 15px/1.5 system-ui, sans-serif; max-width: 76rem; margin: 2rem auto; padding: 0 1rem; color: #1c2733; }
+table { border-collapse: collapse; font-size: .92em; }
+th, td { text-align: left; padding: .2rem .8rem .2rem 0; vertical-align: top; }
+tbody tr:nth-child(odd) { background: #f4f7f9; }
+tr.no td:last-child { color: #a33; } tr.yes td:last-child { color: #276b3a; }
+img { max-width: 100%; }
+"""
+
+
+def _plain(text: str) -> str:
+    return html.escape(text).replace("`", "").replace("*", "")
+
+
+def _table(lines: list[list[str]]) -> str:
+    def row(cells: list[str]) -> str:
+        kind = "yes" if cells[-1].startswith("reproduced") else "no" if cells[-1] else ""
+        return f'<tr class="{kind}">' + "".join(f"<td>{html.escape(c)}</td>" for c in cells) + "</tr>"
+
+    head = "".join(f"<th>{name}</th>" for name in _HEAD)
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(map(row, lines))}</tbody></table>"
+
+
+def _picture(experiment: Experiment) -> str | None:
+    """Curves (``x``, ``y``) averaged over runs, or the points of the first run; one panel per setting "panel"."""
+    if experiment.kind != "figure":
+        return None
+    records = Store(experiment.paper, experiment.name).read()
+    by_row = defaultdict(list)
+    for record in records:
+        by_row[record["row"], record["protocol"]].append(record["values"])
+    rows = [(row, by_row[row.label, row.protocol]) for row in experiment.rows if by_row[row.label, row.protocol]]
+    if not rows:
+        return None
+    from matplotlib.figure import Figure as Canvas
+
+    panels = list(dict.fromkeys(str(row.settings.get("panel", "")) for row, _ in rows))
+    canvas = Canvas(figsize=(4.6 * len(panels), 3.8), layout="constrained")
+    axes = canvas.subplots(1, len(panels), squeeze=False)[0]
+    for row, values in rows:
+        ax = axes[panels.index(str(row.settings.get("panel", "")))]
+        ax.set_title(str(row.settings.get("panel", "")))
+        ax.set_xlabel(experiment.axes.get("x", ""))
+        ax.set_ylabel(experiment.axes.get("y", ""))
+        _draw(ax, row.label, values)
+    for ax in axes:
+        if ax.get_legend_handles_labels()[0]:
+            ax.legend(frameon=False, fontsize=8)
+    buffer = io.BytesIO()
+    canvas.savefig(buffer, format="png", dpi=110)
+    return base64.b64encode(buffer.getvalue()).decode()
+
+
+def _draw(ax: Any, label: str, values: list[dict[str, Any]]) -> None:
+    first = values[0]
+    if "points" in first:
+        points, labels = np.array(first["points"]), np.array(first["labels"])
+        for name in np.unique(labels):
+            ax.plot(*points[labels == name].T, ".", ms=4, label=f"{label} {name}")
+    for key, style in (("circles", "ok"), ("boundary", "k-")):
+        if key in first:
+            x, y = np.array(first[key]).T
+            ax.plot(x, y, style, mfc="none", ms=8 if key == "circles" else None)
+    if "x" in first:
+        length = min(len(v["y"]) for v in values)
+        ax.plot(first["x"][:length], np.mean([v["y"][:length] for v in values], axis=0), label=label)

@@ -1,0 +1,66 @@
+"""Run units of work in parallel, keep what was done, go on where a run was stopped."""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+import time
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+from joblib import Parallel, delayed
+
+from experiments.plan import Experiment, Unit
+from experiments.store import Store
+from fewkern import __version__
+from fewkern.backend.progress import progress
+from fewkern.datasets import data_file
+
+__all__ = ["run_experiment"]
+
+
+@cache
+def _checksum(need: str) -> str | None:
+    path = data_file(need)
+    return None if path is None else hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _work(unit: Unit) -> dict[str, Any]:
+    """Do one unit, with one thread for linear algebra: the units run beside each other."""
+    from threadpoolctl import threadpool_limits
+
+    start = time.perf_counter()
+    with threadpool_limits(1):
+        values = unit.experiment.load()(unit.row.settings, unit.run)
+    return {
+        "key": unit.key,
+        "experiment": unit.experiment.id,
+        "row": unit.row.label,
+        "protocol": unit.row.protocol,
+        "run": unit.run,
+        "settings": unit.row.settings,
+        "fewkern": __version__,
+        "data": {need: _checksum(need) for need in unit.row.needs},
+        "seconds": round(time.perf_counter() - start, 3),
+        "values": values,
+    }
+
+
+def run_experiment(experiment: Experiment, *, quick: bool, jobs: int, store: Store | None = None) -> tuple[int, int]:
+    """Run what is not done yet; returns how many units were done now, and how many before."""
+    store = store or Store(experiment.paper, experiment.name)
+    done = {record["key"] for record in store.read()}
+    units = list(experiment.units(quick))
+    left = [unit for unit in units if unit.key not in done]
+    if left:
+        store.append(_follow(experiment, left, jobs))
+    return len(left), len(units) - len(left)
+
+
+def _follow(experiment: Experiment, units: list[Unit], jobs: int) -> Iterator[dict[str, Any]]:
+    parallel = Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1)
+    with progress(experiment.id, len(units), sys.stderr.isatty()) as step:
+        for i, record in enumerate(parallel(delayed(_work)(unit) for unit in units), start=1):
+            yield record
+            step(i)

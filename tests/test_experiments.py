@@ -1,0 +1,128 @@
+"""The runner of the papers' tables: plan, store, resume, page."""
+
+import json
+
+import pytest
+
+from experiments import page, plan, run, store
+from experiments.__main__ import main
+
+TOML = """
+paper = "toy"
+name = "table1"
+title = "Toy Table 1"
+function = "tests.test_experiments.figures"
+runs = 4
+quick = 2
+
+[settings]
+offset = 10
+
+[[rows]]
+label = "first"
+protocol = "paper"
+settings = { slope = 2 }
+published = { error = 13.0, error_sd = 2.0 }
+
+[[rows]]
+label = "second"
+protocol = "honest"
+needs = ["ida/there-is-no-such-set"]
+settings = { slope = 3 }
+"""
+calls = []
+
+
+def figures(settings, run):
+    calls.append(run)
+    return {"error": settings["offset"] + settings["slope"] * run, "note": "not a figure"}
+
+
+@pytest.fixture
+def toy(tmp_path, monkeypatch):
+    (tmp_path / "toy.toml").write_text(TOML)
+    monkeypatch.setattr(plan, "TABLES", tmp_path)
+    monkeypatch.setattr(store, "RESULTS", tmp_path / "results")
+    monkeypatch.setattr(page, "DOCS", tmp_path)
+    calls.clear()
+    return plan.experiments()[0]
+
+
+def test_a_row_without_its_data_is_left_out_and_named(toy):
+    assert toy.missing() == ["ida/there-is-no-such-set"]
+    assert [unit.row.label for unit in toy.units(quick=False)] == ["first"] * 4
+
+
+def test_quick_then_full_runs_nothing_twice(toy):
+    assert run.run_experiment(toy, quick=True, jobs=1) == (2, 0)
+    assert run.run_experiment(toy, quick=False, jobs=1) == (2, 2)
+    assert calls == [0, 1, 2, 3]
+    assert run.run_experiment(toy, quick=False, jobs=1) == (0, 4)
+
+
+def test_a_killed_run_goes_on_where_it_stopped(toy):
+    results = store.Store("toy", "table1")
+    run.run_experiment(toy, quick=False, jobs=1)
+    lines = results.path.read_text().splitlines()
+    # killed while writing the third line
+    results.path.write_text("\n".join(lines[:2]) + "\n" + lines[2][:25])
+    assert len(results.read()) == 2
+    assert run.run_experiment(toy, quick=False, jobs=1) == (2, 2)
+    assert sorted(record["run"] for record in results.read()) == [0, 1, 2, 3]
+    assert all(json.loads(line) for line in results.path.read_text().splitlines())
+
+
+def test_an_interrupted_run_keeps_what_it_has(toy, monkeypatch):
+    def break_off(unit):
+        if unit.run == 2:
+            raise KeyboardInterrupt
+        return original(unit)
+
+    original = run._work
+    monkeypatch.setattr(run, "_work", break_off)
+    with pytest.raises(KeyboardInterrupt):
+        run.run_experiment(toy, quick=False, jobs=1)
+    assert sorted(record["run"] for record in store.Store("toy", "table1").read()) == [0, 1]
+
+
+def test_other_settings_make_other_units(toy, tmp_path):
+    run.run_experiment(toy, quick=False, jobs=1)
+    (tmp_path / "toy.toml").write_text(TOML.replace("slope = 2", "slope = 5"))
+    changed = plan.experiments()[0]
+    assert run.run_experiment(changed, quick=False, jobs=1) == (4, 0)
+    assert page.figures(changed)[0].mean == pytest.approx(10 + 5 * 1.5)
+
+
+def test_records_say_what_they_were_made_with(toy):
+    run.run_experiment(toy, quick=True, jobs=1)
+    record = store.Store("toy", "table1").read()[0]
+    assert record["settings"] == {"offset": 10, "slope": 2}
+    assert {"fewkern", "data", "seconds", "run", "protocol"} <= set(record)
+
+
+def test_page_compares_with_the_published_figure(toy):
+    run.run_experiment(toy, quick=False, jobs=1)
+    figure = page.figures(toy)[0]
+    assert (figure.mean, figure.published, figure.runs) == (13.0, 13.0, 4)
+    assert figure.verdict == "reproduced within one standard deviation"
+    markdown, html = page.write_pages()
+    assert "| first | paper | error | 13 ± 2 | 13 ± 2.6 | 4 | +0 | reproduced" in markdown.read_text()
+    assert "http" not in html.read_text()
+
+
+def test_commands(toy, capsys):
+    assert main([]) == 0
+    assert "MISSING ida/there-is-no-such-set" in capsys.readouterr().out
+    assert main(["toy", "table1", "--quick", "--jobs", "1"]) == 0
+    assert "left out for want of data" in capsys.readouterr().out
+    assert main(["toy", "table9"]) == 2
+    assert "there is no toy table9; known are toy table1" in capsys.readouterr().err
+
+
+def test_every_plan_can_be_read_and_its_function_exists():
+    found = plan.experiments()
+    assert found
+    for experiment in found:
+        assert callable(experiment.load())
+        for unit in experiment.units(quick=True):
+            assert len(unit.key) == 16
