@@ -10,8 +10,9 @@ from fewkern.models.density_classifier import DensityClassifier
 from fewkern.models.discriminant import FeatureVectorDiscriminant
 from fewkern.models.embedding import GraphEmbedding
 from fewkern.models.forward_density import ForwardDensity
-from fewkern.models.margins import RecursiveSoftMargin, RecursiveSVM
+from fewkern.models.margins import RecursiveSVM
 from fewkern.models.regression import FeatureVectorClassifier, FeatureVectorRegressor
+from fewkern.models.soft_margin import RecursiveSoftMargin
 from fewkern.models.vectors import FeatureVectorSelector
 from fewkern.persist import load, save
 
