@@ -34,10 +34,25 @@ def _known() -> dict[str, type]:
     """Classes that may appear in a file, by name."""
     import fewkern
     from fewkern import kernels
+    from fewkern.algorithms.bandwidth import WidthSearch
+    from fewkern.algorithms.constrained import ConstrainedStep
+    from fewkern.algorithms.forward_density import RegressionStep
+    from fewkern.algorithms.integrated import IntegratedStep
+    from fewkern.algorithms.likelihood import LikelihoodStep, RoundMixture
     from fewkern.algorithms.search import Trace
+    from fewkern.core.mixture import KernelMixture
     from fewkern.table import TableEncoder, TableModel
 
     values: list[type] = [fewkern.KernelBasis, fewkern.KernelExpansion, Trace, TableEncoder, TableModel]
+    values += [
+        KernelMixture,
+        WidthSearch,
+        ConstrainedStep,
+        RegressionStep,
+        IntegratedStep,
+        LikelihoodStep,
+        RoundMixture,
+    ]
     values += [getattr(kernels, name) for name in kernels.__all__ if isinstance(getattr(kernels, name), type)]
     for name in fewkern.__all__:
         value = getattr(fewkern, name)

@@ -11,6 +11,12 @@ ESTIMATORS = [
     fewkern.FeatureVectorClassifier(),
     fewkern.FeatureVectorDiscriminant(),
     fewkern.FeatureVectorPCA(),
+    fewkern.ParzenDensity(),
+    fewkern.ForwardDensity(),
+    fewkern.ForwardDensity(variant="paper"),
+    fewkern.ReducedSetDensity(),
+    fewkern.OrthogonalForwardDensity(),
+    fewkern.DensityClassifier(),
 ]
 
 # estimator name -> {check: why it fails}. Every entry is a statement about the method, not about our code. On data this
@@ -24,6 +30,7 @@ EXPECTED_FAILURES: dict[str, dict[str, str]] = {
     "FeatureVectorClassifier": dict.fromkeys(_WEIGHTS, _LOO),
     "FeatureVectorRegressor": dict.fromkeys(_WEIGHTS, _LOO),
     "FeatureVectorDiscriminant": dict.fromkeys(_WEIGHTS, _LOO),
+    "DensityClassifier": dict.fromkeys(_WEIGHTS, _LOO),
 }
 
 
@@ -37,6 +44,7 @@ def _cases():
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.DataConversionWarning")
+@pytest.mark.filterwarnings("ignore:[A-Za-z]*Density.*:UserWarning")
 @pytest.mark.parametrize(("estimator", "check"), list(_cases()))
 def test_scikit_learn_check(estimator, check):
     check(estimator)

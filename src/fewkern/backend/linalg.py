@@ -16,6 +16,7 @@ __all__ = [
     "manhattan",
     "neg_squared_distances",
     "product_transposed",
+    "solve_or_least_squares",
     "solve_triangular",
     "squared_norms",
 ]
@@ -113,6 +114,20 @@ def cholesky_psd(A: Array) -> Array:
             return factor
         jitter = max(10 * jitter, n * unit)
     raise ValueError("cholesky_psd: the matrix is not positive semi-definite, not even after a jitter")
+
+
+def solve_or_least_squares(A: Array, b: Array) -> Array:
+    """Solve ``A x = b``; the least-squares solution of least length where ``A`` is singular to working precision."""
+    xp = namespace(A, b)
+    try:
+        x = xp.linalg.solve(A, b[:, None])[:, 0]
+    except (np.linalg.LinAlgError, RuntimeError):
+        x = None
+    if x is not None and bool(xp.all(xp.isfinite(x))):
+        size = float(xp.max(xp.abs(A))) * float(xp.max(xp.abs(x))) + float(xp.max(xp.abs(b)))
+        if float(xp.max(xp.abs(A @ x - b))) <= 1e4 * float(xp.finfo(A.dtype).eps) * size:
+            return x
+    return xp.linalg.pinv(A) @ b
 
 
 def generalized_eigh(A: Array, B: Array) -> tuple[Array, Array]:

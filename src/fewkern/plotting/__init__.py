@@ -1,6 +1,7 @@
 """Pictures of fitted models, as scikit-learn's Display objects. They need matplotlib."""
 
+from fewkern.plotting.density import DensityDisplay
 from fewkern.plotting.path import PathDisplay
 from fewkern.plotting.vectors import VectorsDisplay
 
-__all__ = ["PathDisplay", "VectorsDisplay"]
+__all__ = ["DensityDisplay", "PathDisplay", "VectorsDisplay"]
