@@ -31,7 +31,10 @@ def fit_temperature(values: Array, codes: Array, weights: Array | None = None) -
     targets = own * ((counts + 1.0) * rest)[:, None] + (1.0 - own) * rest[:, None]
     truth = float(w @ xp.sum(targets * values, axis=1))
     # in units of the values, so that their size does not matter
-    unit = 1.0 / max(float(xp.max(xp.abs(values - xp.mean(values, axis=1)[:, None]))), 1e-300)
+    spread = float(xp.max(xp.abs(values - xp.mean(values, axis=1)[:, None])))
+    if spread == 0:
+        return 1.0
+    unit = 1.0 / spread
     low, high, a = 0.0, 1e4 * unit, unit
     for _ in range(100):
         p = softmax(a * values)
