@@ -15,7 +15,8 @@ import pytest
 from hypothesis import settings
 
 from fewkern.backend.namespace import to_numpy
-from fewkern.datasets import DataNotFoundError, fetch_ida
+from fewkern.datasets import fetch_ida
+from fewkern.datasets.fetch import data_file
 
 matplotlib.use("Agg")
 settings.register_profile("fewkern", deadline=None, derandomize=True, max_examples=25)
@@ -45,9 +46,9 @@ def ida():
     """Reader of the IDA benchmark; skips where the data is not on this machine."""
 
     def read(name):
-        try:
-            return fetch_ida(name)
-        except DataNotFoundError as error:
-            pytest.skip(str(error))
+        # tests never use the network, so a set that fetch_ida would download is skipped too
+        if data_file(f"ida/{name}") is None:
+            pytest.skip(f"ida/{name}.npz is not in the folder that FEWKERN_DATA names")
+        return fetch_ida(name)
 
     return read

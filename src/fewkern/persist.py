@@ -11,7 +11,6 @@ import dataclasses
 import json
 import os
 import tempfile
-import zipfile
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -35,19 +34,28 @@ def _known() -> dict[str, type]:
     """Classes that may appear in a file, by name."""
     import fewkern
     from fewkern import kernels
+    from fewkern.algorithms.bandwidth import WidthSearch
+    from fewkern.algorithms.constrained import ConstrainedStep
     from fewkern.algorithms.fisher import Link
+    from fewkern.algorithms.forward_density import RegressionStep
+    from fewkern.algorithms.integrated import IntegratedStep
+    from fewkern.algorithms.likelihood import LikelihoodStep, RoundMixture
     from fewkern.algorithms.search import Trace
+    from fewkern.core.mixture import KernelMixture
     from fewkern.models.fisher_base import FisherTrace
     from fewkern.table import TableEncoder, TableModel
 
-    values: list[type] = [
-        fewkern.KernelBasis,
-        fewkern.KernelExpansion,
+    values: list[type] = [fewkern.KernelBasis, fewkern.KernelExpansion, Trace, TableEncoder, TableModel]
+    values += [
         FisherTrace,
         Link,
-        Trace,
-        TableEncoder,
-        TableModel,
+        KernelMixture,
+        WidthSearch,
+        ConstrainedStep,
+        RegressionStep,
+        IntegratedStep,
+        LikelihoodStep,
+        RoundMixture,
     ]
     values += [getattr(kernels, name) for name in kernels.__all__ if isinstance(getattr(kernels, name), type)]
     for name in fewkern.__all__:
@@ -119,7 +127,18 @@ def write_atomically(path: str | os.PathLike[str], write: Any) -> None:
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """Read a model that :func:`save` wrote. Its arrays are NumPy's, whatever they were when it was saved."""
+    """Read a model that :func:`save` wrote. Its arrays are NumPy's, whatever they were when it was saved.
+
+    Examples
+    --------
+    >>> import tempfile, os
+    >>> from fewkern import FeatureVectorSelector, load, save
+    >>> from fewkern.datasets import make_banana
+    >>> model = FeatureVectorSelector(max_vectors=5).fit(make_banana(50)[0])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     load(save(model, os.path.join(folder, "vectors"))).n_vectors_
+    5
+    """
     path = Path(path)
     header, arrays = _read(path)
     try:
@@ -140,17 +159,19 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any]]]:
     if not path.is_file():
         raise FileNotFoundError(f"load: there is no file {path}.")
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        # opened here: np.load leaves a damaged file open
+        with path.open("rb") as handle, np.load(handle, allow_pickle=False) as archive:
             arrays = {key: archive[key] for key in archive.files}
         header = json.loads(arrays.pop(_HEADER).tobytes().decode())
         if header["format"] != _FORMAT:
             raise KeyError("format")
-    except (ValueError, KeyError, OSError, EOFError, AttributeError, TypeError, zipfile.BadZipFile) as error:
+        newer = header["format_version"] > _FORMAT_VERSION
+    except Exception as error:  # zip, zlib, numpy and json have exceptions of their own for damaged bytes
         raise ValueError(
             f"load: {path.name} is not a whole fewkern model file (damaged, cut short, or of another program); "
             "fit the model again, or find an intact copy."
         ) from error
-    if header["format_version"] > _FORMAT_VERSION:
+    if newer:
         raise ValueError(
             f"load: {path.name} was written by fewkern {header.get('fewkern')}, in a newer file format; update fewkern."
         )
@@ -191,7 +212,7 @@ def _encode(value: Any, arrays: dict[str, np.ndarray[Any, Any]], where: str) -> 
         state = {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
     else:
         # what warm_start keeps is no part of the model
-        state = {k: v for k, v in vars(value).items() if k not in ("_selection", "_gram")}
+        state = {k: v for k, v in vars(value).items() if k not in ("_selection", "_gram", "_gram_key")}
     return {"object": name, "state": {k: _encode(v, arrays, f"{where}.{k}") for k, v in state.items()}}
 
 

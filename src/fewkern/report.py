@@ -44,7 +44,10 @@ def _page(fitted: Any) -> str:
         parts.append(
             "<p><small>Measured with a model fitted to the other rows; the saved one is fitted to all rows.</small></p>"
         )
-    parts += ["<h2>Samples that were kept</h2>", _kept(fitted)]
+    if model.task == "density":
+        parts += ["<h2>Kernels</h2>", _kernels(fitted)]
+    else:
+        parts += ["<h2>Samples that were kept</h2>", _kept(fitted)]
     body = "\n".join(parts)
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>fewkern report</title>'
@@ -53,9 +56,14 @@ def _page(fitted: Any) -> str:
 
 
 def _pictures(fitted: Any) -> list[str]:
-    from fewkern.plotting import PathDisplay, VectorsDisplay
+    from fewkern.plotting import DensityDisplay, PathDisplay, VectorsDisplay
 
     estimator, parts = fitted.model.estimator, []
+    if fitted.model.task == "density":
+        if fitted.X.shape[1] <= 2:
+            picture = DensityDisplay.from_estimator(estimator, fitted.X)
+            parts += ["<h2>The density and its kernels (standardised)</h2>", _image(picture.figure_, "density")]
+        return parts
     if hasattr(estimator, "trace_"):
         parts += ["<h2>The path of models</h2>", _image(PathDisplay.from_estimator(estimator).figure_, "path")]
     if fitted.X.shape[1] == 2 and fitted.y is not None and fitted.model.task == "classify":
@@ -104,6 +112,23 @@ def _scatter(truth: Any, predicted: Any) -> str:
     ax.set_ylabel("predicted value")
     ax.spines[["top", "right"]].set_visible(False)
     return _image(ax.figure, "predicted against true")
+
+
+def _kernels(fitted: Any) -> str:
+    """Weight, width and centre of the heaviest kernels of a density."""
+    estimator, encoder = fitted.model.estimator, fitted.model.encoder
+    order = np.argsort(-np.asarray(estimator.weights_), kind="stable")[:_MOST_ROWS]
+    rows = [
+        [
+            f"{estimator.weights_[j]:.4g}",
+            f"{estimator.widths_[j]:.4g}",
+            *[f"{v:.4g}" for v in (estimator.vectors_[j] * encoder.scale + encoder.mean)[:_MOST_COLUMNS]],
+        ]
+        for j in order
+    ]
+    table = _table(["weight", "width (standardised)", *encoder.names[:_MOST_COLUMNS]], rows, numbers_from=0)
+    hidden = int(estimator.n_vectors_) - len(order)
+    return table + (f"<p><small>and {hidden} more</small></p>" if hidden > 0 else "")
 
 
 def _kept(fitted: Any) -> str:

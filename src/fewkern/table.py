@@ -138,6 +138,9 @@ class TableModel:
         if "held_out_rmse" in facts:
             score = f"{facts['held_out_rmse']:.4g} (R² {facts['held_out_r2']:.3f})"
             rows.append(("RMSE, held out", f"{score} on {facts['held_out_rows']:,} rows not fitted"))
+        if "held_out_log_density" in facts:
+            score = f"{facts['held_out_log_density']:.4g} on average"
+            rows.append(("log density, held out", f"{score} over {facts['held_out_rows']:,} rows not fitted"))
         rows += [
             ("kernel", facts["kernel"]),
             ("fitted in", f"{facts['seconds']:.2f} s"),

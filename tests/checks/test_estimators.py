@@ -14,6 +14,12 @@ ESTIMATORS = [
     fewkern.SparseKernelFisher(),
     fewkern.ForwardKernelFisher(n_vectors=5),
     fewkern.KernelFisher(penalty=1e-3),
+    fewkern.ParzenDensity(),
+    fewkern.ForwardDensity(),
+    fewkern.ForwardDensity(variant="paper"),
+    fewkern.ReducedSetDensity(),
+    fewkern.OrthogonalForwardDensity(),
+    fewkern.DensityClassifier(),
 ]
 
 # estimator name -> {check: why it fails}. Every entry is a statement about the method, not about our code. On data this
@@ -30,6 +36,7 @@ EXPECTED_FAILURES: dict[str, dict[str, str]] = {
     "SparseKernelFisher": dict.fromkeys(_WEIGHTS, _LOO),
     "ForwardKernelFisher": dict.fromkeys(_WEIGHTS, _LOO),
     "KernelFisher": dict.fromkeys(_WEIGHTS, _LOO),
+    "DensityClassifier": dict.fromkeys(_WEIGHTS, _LOO),
 }
 
 
@@ -43,6 +50,7 @@ def _cases():
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.DataConversionWarning")
+@pytest.mark.filterwarnings("ignore:[A-Za-z]*Density.*:UserWarning")
 @pytest.mark.parametrize(("estimator", "check"), list(_cases()))
 def test_scikit_learn_check(estimator, check):
     check(estimator)

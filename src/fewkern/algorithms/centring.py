@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fewkern.backend.namespace import Array, namespace, take_rows
+from fewkern.backend.namespace import Array, device, namespace, take_rows
 from fewkern.core.gram import Centre, Gram
 
 __all__ = ["approximate_centre"]
@@ -18,6 +18,6 @@ def approximate_centre(gram: Gram, neighbours: int = 1, rows: Array | None = Non
     xp = namespace(gram.diag)
     distance = gram.diag - 2.0 * gram.mean_columns(rows)
     nearest = xp.argsort(distance, stable=True)[:neighbours]
-    weights = xp.full((neighbours,), 1.0 / neighbours, dtype=gram.diag.dtype, device=gram.diag.device)
+    weights = xp.full((neighbours,), 1.0 / neighbours, dtype=gram.diag.dtype, device=device(gram.diag))
     row = gram.columns(nearest) @ weights
     return Centre(nearest, weights, row, float(xp.sum(take_rows(row, nearest) * weights)))

@@ -16,6 +16,7 @@ __all__ = [
     "manhattan",
     "neg_squared_distances",
     "product_transposed",
+    "solve_or_least_squares",
     "solve_shifted",
     "solve_triangular",
     "squared_norms",
@@ -134,6 +135,20 @@ def solve_shifted(A: Array, B: Array, shift: float = 0.0) -> Array:
         A = A + shift * xp.eye(A.shape[0], dtype=A.dtype, device=array_api_compat.device(A))
     factor = cholesky_psd(A)
     return solve_triangular(factor, solve_triangular(factor, B), transposed=True)
+
+
+def solve_or_least_squares(A: Array, b: Array) -> Array:
+    """Solve ``A x = b``; the least-squares solution of least length where ``A`` is singular to working precision."""
+    xp = namespace(A, b)
+    try:
+        x = xp.linalg.solve(A, b[:, None])[:, 0]
+    except (np.linalg.LinAlgError, RuntimeError):
+        x = None
+    if x is not None and bool(xp.all(xp.isfinite(x))):
+        size = float(xp.max(xp.abs(A))) * float(xp.max(xp.abs(x))) + float(xp.max(xp.abs(b)))
+        if float(xp.max(xp.abs(A @ x - b))) <= 1e4 * float(xp.finfo(A.dtype).eps) * size:
+            return x
+    return xp.linalg.pinv(A) @ b
 
 
 def generalized_eigh(A: Array, B: Array) -> tuple[Array, Array]:

@@ -111,8 +111,15 @@ def encode_labels(estimator: Any, X: Array, y: Any) -> tuple[Array, Array]:
         raise ValueError(f"{type(estimator).__name__}: y must be one label per sample, got shape {labels.shape}.")
     if labels.dtype.kind == "f" and not np.all(np.isfinite(labels)):
         raise ValueError(f"{type(estimator).__name__}: y contains NaN or infinity; drop those samples first.")
-    check_classification_targets(labels)
-    classes, codes = np.unique(labels, return_inverse=True)
+    if labels.dtype == object and any(label is None or label != label for label in labels):
+        raise ValueError(f"{type(estimator).__name__}: y has missing labels (None or NaN); drop those samples first.")
+    try:
+        check_classification_targets(labels)
+        classes, codes = np.unique(labels, return_inverse=True)
+    except TypeError as error:
+        raise ValueError(
+            f"{type(estimator).__name__}: y must hold labels of one kind, all text or all numbers ({error})."
+        ) from error
     if len(classes) < 2:
         raise ValueError(
             f"{type(estimator).__name__}: y has only one class ({classes[0]!r}); a classifier needs samples of at "

@@ -144,10 +144,10 @@ def plot(
 ) -> None:
     """Draw the path of a saved model."""
     with _problems():
-        estimator = _table_model(model).estimator
-        if not hasattr(estimator, "trace_"):
-            raise jobs.Problem("this model has no path of errors to draw.")
-        _save_figure(_path_figure(estimator), picture)
+        figure = _figure(_table_model(model))
+        if figure is None:
+            raise jobs.Problem("this model has no path of errors to draw, and no density of one or two columns.")
+        _save_figure(figure, picture)
     out.print(f"written: {picture}", markup=False)
 
 
@@ -160,21 +160,37 @@ def _table_model(path: Path) -> TableModel:
     return found
 
 
-def _path_figure(estimator: Any) -> Any:
-    from fewkern.plotting import PathDisplay
+def _figure(model: TableModel, X: Any = None) -> Any:
+    """The picture that goes with a model: its path, or its density; ``None`` where there is nothing to draw."""
+    from fewkern.plotting import DensityDisplay, PathDisplay
 
-    return PathDisplay.from_estimator(estimator).figure_
+    if model.task == "density":
+        names = model.encoder.names
+        if len(names) > 2:
+            return None
+        display = DensityDisplay.from_estimator(model.estimator, X)
+        display.ax_.set_xlabel(names[0] + " (standardised)")
+        if len(names) == 2:
+            display.ax_.set_ylabel(names[1] + " (standardised)")
+        return display.figure_
+    return PathDisplay.from_estimator(model.estimator).figure_ if hasattr(model.estimator, "trace_") else None
 
 
 def _save_figure(figure: Any, path: Path) -> None:
+    from matplotlib.pyplot import close
+
     kind = path.suffix.lstrip(".").lower() or "png"
-    write_atomically(path, lambda handle: figure.savefig(handle, format=kind, dpi=150))
+    try:
+        write_atomically(path, lambda handle: figure.savefig(handle, format=kind, dpi=150))
+    finally:
+        close(figure)
 
 
 def _write_picture(fitted: jobs.Fitted, path: Path) -> list[str]:
-    if not hasattr(fitted.model.estimator, "trace_"):
+    figure = _figure(fitted.model, fitted.X)
+    if figure is None:
         return []
-    _save_figure(_path_figure(fitted.model.estimator), path)
+    _save_figure(figure, path)
     return [str(path)]
 
 

@@ -26,6 +26,12 @@ MODELS: dict[str, dict[str, Callable[..., Any]]] = {
     },
     "regress": {"fvs": fewkern.FeatureVectorRegressor},
     "reduce": {"pca": fewkern.FeatureVectorPCA},
+    "density": {
+        "forward": fewkern.ForwardDensity,
+        "parzen": fewkern.ParzenDensity,
+        "reduced": fewkern.ReducedSetDensity,
+        "orthogonal": fewkern.OrthogonalForwardDensity,
+    },
 }
 TASKS = tuple(MODELS)
 # A column of whole numbers with at most this many different ones is taken for class labels.
@@ -150,30 +156,38 @@ def fit_table(
         X = encoder.encode(features)
     except ValueError as error:
         raise Problem(str(error)) from error
+    if task == "density" and encoder.levels:
+        raise Problem(
+            f"--task density: a density needs numbers, but {sorted(encoder.levels)} hold text; leave them out."
+        )
     remarks += notes
     held_out, facts = None, {"rows": len(X), "features": X.shape[1], "model": name, "task": task, "target": target}
 
     def build() -> Any:
-        return names[name](random_state=seed, verbose=verbose, **settings)
+        # densities show no progress
+        shown = {} if task == "density" else {"verbose": verbose}
+        return names[name](random_state=seed, **shown, **settings)
 
     try:
         if y is not None and holdout:
             held_out = _hold_out(build, features, y, task, holdout, seed)
             facts |= _errors(*held_out, task)
             facts["held_out_rows"] = len(held_out[0])
+        elif task == "density" and holdout:
+            facts |= _held_out_density(build, features, holdout, seed)
         start = time.perf_counter()
         estimator = build().fit(X) if y is None else build().fit(X, y)
     except ValueError as error:
         raise Problem(str(error)) from error
     facts["seconds"] = time.perf_counter() - start
-    if hasattr(estimator, "trace_") and estimator.trace_.open_end:
+    if getattr(getattr(estimator, "trace_", None), "open_end", False):
         remarks.append(
             "the error was still falling at the budget of vectors: --prefer accurate or a larger --max-vectors may help"
         )
     facts |= _loo_facts(estimator, y, task)
     facts["vectors"] = int(estimator.n_vectors_)
     facts["bytes"] = int(estimator.expansion_.nbytes)
-    facts["kernel"] = _describe(estimator.kernel_)
+    facts["kernel"] = _describe_density(estimator) if task == "density" else _describe(estimator.kernel_)
     return Fitted(TableModel(task, target, encoder, estimator, facts), remarks, X, y, held_out)
 
 
@@ -181,6 +195,28 @@ def _describe(kernel: Any) -> str:
     """A kernel in a few words, numbers to three figures."""
     numbers = {k: v for k, v in kernel.get_params().items() if isinstance(v, (int, float))}
     return ", ".join([type(kernel).__name__, *[f"{name} {value:.3g}" for name, value in numbers.items()]])
+
+
+def _describe_density(estimator: Any) -> str:
+    """The kernels of a density in a few words."""
+    low, high = float(estimator.widths_.min()), float(estimator.widths_.max())
+    return f"normal, width {low:.3g}" + (f" to {high:.3g}" if high > low else "") + " (of standardised columns)"
+
+
+def _held_out_density(build: Any, features: Any, share: float, seed: int) -> dict[str, float]:
+    """Mean log density of a part of the rows, in the units of the table, by a model that saw the others only."""
+    from sklearn.model_selection import train_test_split
+
+    train, test = train_test_split(np.arange(len(features)), test_size=share, random_state=seed)
+    inner, _ = TableEncoder.learn(features.iloc[train])
+    model = build().fit(inner.encode(features.iloc[train]))
+    values = _log_density(model, inner, features.iloc[test])
+    return {"held_out_log_density": float(values.mean()), "held_out_rows": len(test)}
+
+
+def _log_density(estimator: Any, encoder: TableEncoder, frame: Any) -> np.ndarray[Any, Any]:
+    """Log density per unit of the columns of the table, not of the standardised ones."""
+    return np.asarray(estimator.score_samples(encoder.encode(frame)) - np.log(encoder.scale).sum())
 
 
 def _target_values(column: Any, task: str) -> np.ndarray[Any, Any]:
@@ -236,13 +272,15 @@ def predict_table(model: TableModel, frame: Any, probabilities: bool = False) ->
     except ValueError as error:
         raise Problem(str(error)) from error
     estimator = model.estimator
+    if probabilities and not hasattr(estimator, "predict_proba"):
+        raise Problem("--proba: this model gives no probabilities.")
     if model.task in ("classify", "regress"):
         out = pd.DataFrame({model.target: estimator.predict(X)}, index=frame.index)
         if probabilities:
-            if not hasattr(estimator, "predict_proba"):
-                raise Problem("--proba: this model gives no probabilities.")
             for label, column in zip(estimator.classes_, estimator.predict_proba(X).T):
                 out[f"p({label})"] = column
         return out
+    if model.task == "density":
+        return pd.DataFrame({"log_density": _log_density(estimator, model.encoder, frame)}, index=frame.index)
     values = estimator.transform(X)
     return pd.DataFrame(values, columns=estimator.get_feature_names_out(), index=frame.index)

@@ -31,6 +31,15 @@ class KernelBasis:
     In the first two ``Z Z^T`` approximates ``K``. Centring (FVS, Appendix A) needs ``centre_vectors`` and their
     ``centre_weights``; the kernel then is the centred one, and :meth:`expand` still returns an expansion
     in the plain kernel, on the vectors and the centre together.
+
+    Examples
+    --------
+    >>> from fewkern import FeatureVectorSelector
+    >>> from fewkern.datasets import make_banana
+    >>> X, _ = make_banana(100)
+    >>> basis = FeatureVectorSelector(max_vectors=5).fit(X).basis_
+    >>> basis.features(X).shape, basis.head(2).n_vectors
+    ((100, 5), 2)
     """
 
     kernel: Kernel

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from fewkern.backend.blocks import row_blocks
-from fewkern.backend.namespace import Array, namespace, take_rows, to_numpy
+from fewkern.backend.namespace import Array, device, namespace, take_rows, to_numpy
 from fewkern.core.kernels import Kernel
 
 __all__ = ["Centre", "Gram"]
@@ -66,7 +66,7 @@ class Gram:
             diag = diag - 2.0 * centre.row + centre.square
             # A sample that is the centre is the zero vector, whatever rounding says.
             if centre.indices.shape[0] == 1:
-                own = xp.arange(diag.shape[0], device=centre.row.device) == centre.indices[0]
+                own = xp.arange(diag.shape[0], device=device(centre.row)) == centre.indices[0]
                 diag = xp.where(own, xp.zeros_like(diag), diag)
         self.diag = diag
 
@@ -109,7 +109,7 @@ class Gram:
         """Mean of every column of ``K`` over ``rows`` (all by default), in blocks; ``K`` is symmetric."""
         xp = namespace(self.diag)
         n = self.n
-        every = xp.arange(n, device=self.diag.device) if rows is None else rows
+        every = xp.arange(n, device=device(self.diag)) if rows is None else rows
         count = int(every.shape[0])
         parts = [xp.mean(self.columns(every, rows=part), axis=1) for part in row_blocks(n, count)]
         return xp.concat(parts)

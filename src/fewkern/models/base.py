@@ -62,13 +62,15 @@ def centre_count(centre: Any, rule: str) -> int:
 
 
 def selector(estimator: Any, seed: Any, weights: Array | None = None) -> Any:
-    """``select(gram, limit, start)`` with the settings of ``estimator``; the same seed for every gram."""
+    """``select(gram, limit, start)`` with the settings of ``estimator``; the same ``seed`` (an int) for every gram."""
 
     def select(gram: Gram, limit: int, start: Selection | None = None, step: Any = None) -> Selection:
         rule: Rule = estimator.rule
+        # a continuation must not see the numbers again that chose what it starts from
+        begun = 0 if start is None else int(start.indices.shape[0])
         return select_vectors(
             gram,
-            rng=random_generator(seed),
+            rng=random_generator([seed, begun] if begun else seed),
             limit=limit,
             rule=rule,
             max_fitness=getattr(estimator, "max_fitness", 1.0),

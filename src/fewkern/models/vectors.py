@@ -61,7 +61,8 @@ class FeatureVectorSelector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, K
     tol : float or None, default None
         A sample with a relative residual below it depends on the chosen ones (1e-10, in float32 1e-5).
     warm_start : bool, default False
-        Go on from the last fit on the same samples, with a larger ``max_vectors`` or ``max_fitness``.
+        Go on from the last fit on the same samples, with a larger ``max_vectors`` or ``max_fitness``; with another
+        kernel or centre the selection starts over.
     random_state : int, Generator, RandomState or None, default 0
     verbose : bool or int, default False
         Show a progress bar on a terminal.
@@ -179,6 +180,7 @@ class FeatureVectorSelector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, K
         if self.warm_start:
             self._selection: Selection = selection
             self._gram: Gram = gram
+            self._gram_key: str = self._key()
         return selection
 
     def transform(self, X: Any) -> Array:
@@ -187,7 +189,11 @@ class FeatureVectorSelector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, K
         return self.basis_.features(self._samples(X, reset=False))
 
     def _earlier(self) -> Selection | None:
-        return getattr(self, "_selection", None)
+        """The last selection, if it was made with the same kernel and centring."""
+        return self._selection if getattr(self, "_gram_key", None) == self._key() else None
+
+    def _key(self) -> str:
+        return f"{as_kernel(self.kernel)!r} {centre_count(self.centre, self.rule)}"
 
     def _check_same_samples(self, X: Array) -> None:
         old = self._gram.X

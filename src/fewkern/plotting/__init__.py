@@ -1,7 +1,8 @@
 """Pictures of fitted models, as scikit-learn's Display objects. They need matplotlib."""
 
+from fewkern.plotting.density import DensityDisplay
 from fewkern.plotting.fisher import FisherPathDisplay, FisherSearchDisplay
 from fewkern.plotting.path import PathDisplay
 from fewkern.plotting.vectors import VectorsDisplay
 
-__all__ = ["FisherPathDisplay", "FisherSearchDisplay", "PathDisplay", "VectorsDisplay"]
+__all__ = ["DensityDisplay", "FisherPathDisplay", "FisherSearchDisplay", "PathDisplay", "VectorsDisplay"]

@@ -1,0 +1,95 @@
+"""The two densities of the FCR paper, with samples."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+__all__ = ["gaussian_laplacian_density", "make_gaussian_laplacian", "make_three_gaussians", "three_gaussians_density"]
+
+_RATES = np.array([0.7, 0.5])
+_CENTRES = np.array([[1.0] * 6, [-1.0] * 6, [0.0] * 6])
+_VARIANCES = np.array([[1.0, 2.0] * 3, [2.0, 1.0] * 3, [2.0, 1.0] * 3])
+
+
+def make_gaussian_laplacian(n_samples: int = 500, *, random_state: Any = None) -> np.ndarray:
+    """Samples of FCR (25): a fair coin between a normal law at (2, 2) and independent Laplace laws at (-2, -2).
+
+    Parameters
+    ----------
+    n_samples : int, default 500
+    random_state : int, RandomState or None
+
+    Returns
+    -------
+    X : array of shape (n_samples, 2)
+
+    Examples
+    --------
+    >>> from fewkern.datasets import make_gaussian_laplacian
+    >>> make_gaussian_laplacian(500, random_state=0).shape
+    (500, 2)
+    """
+    random = check_random_state(random_state)
+    coin = random.random_sample(n_samples) < 0.5
+    normal = 2.0 + random.standard_normal((n_samples, 2))
+    laplace = -2.0 + random.laplace(size=(n_samples, 2)) / _RATES
+    return np.asarray(np.where(coin[:, None], normal, laplace))
+
+
+def gaussian_laplacian_density(X: Any) -> np.ndarray:
+    r"""Density (25): :math:`\frac{1}{4\pi} e^{-\|x-2\|^2/2} + \frac{0.35}{8} e^{-0.7|x_1+2|} e^{-0.5|x_2+2|}`.
+
+    Examples
+    --------
+    >>> from fewkern.datasets import gaussian_laplacian_density
+    >>> gaussian_laplacian_density([[2.0, 2.0]]).round(4)
+    array([0.0799])
+    """
+    X = np.asarray(X, dtype=float)
+    normal = np.exp(-0.5 * np.sum((X - 2.0) ** 2, axis=1)) / (4 * math.pi)
+    return np.asarray(normal + 0.35 / 8 * np.exp(-np.abs(X + 2.0) @ _RATES))
+
+
+def make_three_gaussians(n_samples: int = 600, *, random_state: Any = None) -> np.ndarray:
+    """Samples of FCR (26): an equal mixture of three normal laws in six dimensions.
+
+    Parameters
+    ----------
+    n_samples : int, default 600
+    random_state : int, RandomState or None
+
+    Returns
+    -------
+    X : array of shape (n_samples, 6)
+
+    Examples
+    --------
+    >>> from fewkern.datasets import make_three_gaussians
+    >>> make_three_gaussians(600, random_state=0).shape
+    (600, 6)
+    """
+    random = check_random_state(random_state)
+    component = random.randint(3, size=n_samples)
+    spread = np.sqrt(_VARIANCES[component])
+    return np.asarray(_CENTRES[component] + spread * random.standard_normal((n_samples, 6)))
+
+
+def three_gaussians_density(X: Any) -> np.ndarray:
+    """Density (26).
+
+    Examples
+    --------
+    >>> from fewkern.datasets import three_gaussians_density
+    >>> three_gaussians_density([[0.0] * 6]).round(6)
+    array([0.000575])
+    """
+    X = np.asarray(X, dtype=float)
+    total = np.zeros(X.shape[0])
+    for centre, variance in zip(_CENTRES, _VARIANCES):
+        size = (2 * math.pi) ** 3 * math.sqrt(np.prod(variance))
+        total += np.exp(-0.5 * np.sum((X - centre) ** 2 / variance, axis=1)) / (3 * size)
+    return total

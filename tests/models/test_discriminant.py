@@ -1,0 +1,88 @@
+import numpy as np
+import pytest
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+
+from fewkern import FeatureVectorDiscriminant
+from fewkern.datasets import make_banana, make_rings
+from fewkern.kernels import Gaussian, Linear, Polynomial
+
+
+@pytest.fixture
+def three():
+    rng = np.random.default_rng(5)
+    y = np.repeat([0, 1, 2], 50)
+    return rng.standard_normal((150, 2)) + 2 * np.column_stack([np.cos(2 * y), np.sin(2 * y)]), y
+
+
+def test_linear_kernel_is_linear_discriminant_analysis(three):
+    X, y = three
+    ours = FeatureVectorDiscriminant(kernel=Linear(), ridge=0.0, prefer="all").fit(X, y)
+    theirs = LinearDiscriminantAnalysis(store_covariance=True).fit(X, y)
+    np.testing.assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), atol=0.01)
+    assert np.mean(ours.predict(X) == theirs.predict(X)) > 0.99
+    for j in range(2):
+        assert abs(np.corrcoef(ours.transform(X)[:, j], theirs.transform(X)[:, j])[0, 1]) == pytest.approx(1.0)
+
+
+def test_axes_have_unit_variance_and_the_stated_inertia(three):
+    X, y = three
+    model = FeatureVectorDiscriminant(kernel=Gaussian(1.0), max_vectors=20, prefer="all", ridge=0.0).fit(X, y)
+    T = model.transform(X)
+    np.testing.assert_allclose(T.mean(axis=0), 0.0, atol=1e-7)
+    np.testing.assert_allclose(T.var(axis=0), 1.0, atol=1e-7)
+    between = sum(np.mean(y == c) * T[y == c].mean(axis=0) ** 2 for c in range(3))
+    np.testing.assert_allclose(between, model.inertia_, atol=1e-7)
+    assert np.all((model.inertia_ >= 0) & (model.inertia_ <= 1))
+    np.testing.assert_allclose(model.means_, [T[y == c].mean(axis=0) for c in range(3)], atol=1e-7)
+
+
+def test_rings_need_three_vectors():
+    X, y = make_rings(200)
+    model = FeatureVectorDiscriminant(kernel=Polynomial(2, gamma=1.0, coef0=0.0), ridge=0.0, prefer="all").fit(X, y)
+    assert model.n_vectors_ == 3
+    assert model.inertia_ == pytest.approx(1.0)
+    assert model.score(X, y) == 1.0
+
+
+def test_probabilities_agree_with_predictions(three):
+    X, y = three
+    model = FeatureVectorDiscriminant().fit(X, np.array(["a", "b", "c"])[y])
+    p = model.predict_proba(X)
+    np.testing.assert_allclose(p.sum(axis=1), 1.0)
+    np.testing.assert_array_equal(model.classes_[p.argmax(axis=1)], model.predict(X))
+    assert model.decision_function(X).shape == (150, 3)
+
+
+def test_two_classes_have_one_axis_and_one_decision_value():
+    X, y = make_banana(200)
+    model = FeatureVectorDiscriminant().fit(X, y)
+    assert model.transform(X).shape == (200, 1)
+    f = model.decision_function(X)
+    np.testing.assert_array_equal(f > 0, model.predict(X) == 1)
+    np.testing.assert_allclose(model.predict_proba(X)[:, 1], 1 / (1 + np.exp(-f)), atol=1e-9)
+    assert model.score(X, y) > 0.85
+
+
+def test_number_of_components(three):
+    X, y = three
+    assert FeatureVectorDiscriminant(n_components=1).fit(X, y).transform(X).shape == (150, 1)
+    with pytest.raises(ValueError, match=r"n_components must be at most 2 \(one less than the number of classes\)"):
+        FeatureVectorDiscriminant(n_components=3).fit(X, y)
+
+
+def test_priors(three):
+    X, y = three
+    model = FeatureVectorDiscriminant(priors=[0.98, 0.01, 0.01]).fit(X, y)
+    assert np.mean(model.predict(X) == 0) > np.mean(FeatureVectorDiscriminant().fit(X, y).predict(X) == 0)
+    np.testing.assert_allclose(model.priors_, [0.98, 0.01, 0.01])
+    never = FeatureVectorDiscriminant(priors=[0, 1, 1]).fit(X, y)
+    assert not np.any(never.predict(X) == 0)
+    for bad in ([0.5, 0.5], [-1.0, 1.0, 1.0], [0.0, 0.0, 0.0]):
+        with pytest.raises(ValueError, match="priors must be 3 numbers"):
+            FeatureVectorDiscriminant(priors=bad).fit(X, y)
+
+
+def test_weights_move_the_priors(three):
+    X, y = three
+    model = FeatureVectorDiscriminant(kernel=Gaussian(1.0)).fit(X, y, sample_weight=np.where(y == 0, 4.0, 1.0))
+    np.testing.assert_allclose(model.priors_, [4 / 6, 1 / 6, 1 / 6])

@@ -1,0 +1,143 @@
+"""Figures of the FVS paper on few splits (spec, sec. 1.6, 3 and 8.1).
+
+Tolerance of a mean over n splits: 3 sd / sqrt(n) + 0.1. The paper's kernel is exp(-|x - y|^2 / sigma^2), so the width
+is sigma / sqrt(2).
+"""
+
+import numpy as np
+import pytest
+
+from fewkern import (
+    FeatureVectorClassifier,
+    FeatureVectorDiscriminant,
+    FeatureVectorRegressor,
+    FeatureVectorSelector,
+)
+from fewkern.datasets import make_ringnorm, make_rings, make_sinc, make_two_gaussians
+from fewkern.kernels import Gaussian, LinearSpline, Polynomial
+
+PAPER = {"rule": "greedy", "centre": True, "ridge": 0.0, "prefer": "all"}
+
+
+def of_sigma(sigma):
+    return Gaussian(width=sigma / np.sqrt(2))
+
+
+def assert_mean(values, figure, sd):
+    """The mean of some percentages agrees with a figure."""
+    assert abs(np.mean(values) - figure) <= 3 * sd / np.sqrt(len(values)) + 0.1, np.mean(values)
+
+
+@pytest.mark.parametrize(("centre", "rate", "sd"), [(True, 88.06, 0.51), (False, 87.69, 0.91)])
+def test_two_gaussians_with_23_vectors(centre, rate, sd):
+    X, y = make_two_gaussians(20_000, random_state=99)
+    rates = []
+    for seed in range(12):
+        model = FeatureVectorClassifier(kernel=of_sigma(1.0), max_vectors=23, **{**PAPER, "centre": centre})
+        model.fit(*make_two_gaussians(200, random_state=seed))
+        assert len(model.fitness_) == 23
+        rates.append(100 * model.score(X, y))
+    assert_mean(rates, rate, sd)
+
+
+def test_sinc_needs_five_or_six_vectors():
+    x, _ = make_sinc(100)
+    truth = np.sinc(x[:, 0])
+    error = np.full((30, 11), np.inf)
+    for seed in range(30):
+        _, y = make_sinc(100, noise=0.5, random_state=seed)
+        for L in range(1, 11):
+            model = FeatureVectorRegressor(kernel=LinearSpline(), max_vectors=L, **PAPER).fit(x, y)
+            error[seed, L] = np.mean((model.predict(x) - truth) ** 2)
+    # the number that is best most often; the mean error is flat from 4 to 6 vectors and their centre
+    assert np.argmax(np.bincount(np.argmin(error, axis=1))) in (5, 6)
+    rmse = np.sqrt(error.mean(axis=0))
+    assert rmse[5] == pytest.approx(0.151, abs=0.012)
+    assert rmse[6] == pytest.approx(0.159, abs=0.012)
+    assert rmse[5] < 1.03 * rmse.min()
+    assert rmse[3] > 1.5 * rmse[5]
+
+
+@pytest.mark.parametrize("rule", ["greedy", "gain"])
+def test_rings_need_three_vectors(rule):
+    X, y = make_rings(200)
+    kernel = Polynomial(degree=2, gamma=1.0, coef0=0.0)
+    model = FeatureVectorDiscriminant(kernel=kernel, ridge=0.0, prefer="all", rule=rule, centre=False).fit(X, y)
+    assert model.n_vectors_ == 3
+    assert model.inertia_ == pytest.approx(1.0)
+
+
+@pytest.mark.papers
+@pytest.mark.parametrize(
+    ("name", "vectors", "sigma", "error", "sd"),
+    [("banana", 35, 1.0, 10.66, 0.46), ("heart", 13, 120.0, 16.76, 2.70), ("thyroid", 40, 7**0.5, 4.21, 2.17)],
+)
+def test_errors_with_the_papers_parameters(ida, name, vectors, sigma, error, sd):
+    data = ida(name)
+    errors = []
+    for train, test in zip(data.train_idx[:12], data.test_idx[:12]):
+        model = FeatureVectorClassifier(kernel=of_sigma(sigma), max_vectors=vectors, **PAPER)
+        model.fit(data.X[train], data.y[train])
+        errors.append(100 * (1 - model.score(data.X[test], data.y[test])))
+    assert_mean(errors, error, sd)
+
+
+@pytest.mark.papers
+def test_fitness_on_heart_breaks_at_13_vectors(ida):
+    data = ida("heart")
+    train = data.train_idx[0]
+    model = FeatureVectorSelector(kernel=of_sigma(120.0), rule="greedy", max_vectors=14).fit(data.X[train])
+    J = model.fitness_
+    assert J[12] - J[11] > 0.02
+    assert J[13] - J[12] < 0.001
+
+
+@pytest.mark.papers
+@pytest.mark.parametrize(
+    ("name", "splits", "error", "sd", "most"),
+    [
+        ("banana", 4, 10.7, 0.5, 60),
+        ("thyroid", 6, 3.9, 2.5, 40),
+        ("heart", 6, 18.1, 3.5, 20),
+        ("diabetis", 3, 23.4, 1.9, 40),
+        ("twonorm", 3, 2.6, 0.2, 80),
+    ],
+)
+def test_errors_with_everything_automatic(ida, name, splits, error, sd, most):
+    data = ida(name)
+    errors, sizes = [], []
+    for train, test in zip(data.train_idx[:splits], data.test_idx[:splits]):
+        model = FeatureVectorClassifier().fit(data.X[train], data.y[train])
+        errors.append(100 * (1 - model.score(data.X[test], data.y[test])))
+        sizes.append(model.n_vectors_)
+    assert_mean(errors, error, sd)
+    assert np.mean(sizes) <= most
+
+
+def unexplained(X, kernel, vectors=20, **settings):
+    """1 - J_S after some vectors; the mean of three seeds."""
+    J = [
+        FeatureVectorSelector(kernel=kernel, max_vectors=vectors, centre=False, random_state=s, **settings).fit(X)
+        for s in range(3)
+    ]
+    return float(np.mean([1 - model.fitness_[-1] for model in J]))
+
+
+def test_unexplained_fraction_of_the_rules_on_two_gaussians():
+    X, _ = make_two_gaussians(1000)
+    left = {rule: unexplained(X, of_sigma(1.0), rule=rule) for rule in ("gain", "greedy", "random", "uniform")}
+    every = unexplained(X, of_sigma(1.0), rule="gain", n_candidates=20_000)
+    assert every < left["gain"] < min(left["greedy"], left["random"], left["uniform"])
+    # no figure for "uniform": its 0.127 is one draw, of a spread of 0.03 around 0.16
+    expected = {"greedy": 0.331, "random": 0.147, "gain": 0.098}
+    for rule, figure in expected.items():
+        assert left[rule] == pytest.approx(figure, rel=0.25), rule
+    assert every == pytest.approx(0.092, rel=0.15)
+    spectrum = np.linalg.eigvalsh(of_sigma(1.0)(X, X))[::-1]
+    assert 1 - spectrum[:20].sum() / 1000 < every
+
+
+def test_unexplained_fraction_of_the_rules_on_ringnorm():
+    X, _ = make_ringnorm(1000)
+    left = {rule: unexplained(X, Gaussian(width=5.0), rule=rule) for rule in ("gain", "greedy", "random")}
+    assert left["gain"] < left["random"] < left["greedy"]

@@ -1,0 +1,50 @@
+"""Densities at large n: nothing of size n x n, evaluation in blocks."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+
+from fewkern import ForwardDensity, OrthogonalForwardDensity, ParzenDensity, ReducedSetDensity
+from fewkern.datasets import make_gaussian_laplacian
+
+N, CANDIDATES = 10_000, 200
+X = make_gaussian_laplacian(N, random_state=0)
+
+pytestmark = pytest.mark.scale
+
+
+def _peak(work):
+    tracemalloc.start()
+    try:
+        work()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize(
+    "density",
+    [
+        ForwardDensity(width=0.1, max_candidates=CANDIDATES, max_vectors=5),
+        ForwardDensity(width=0.1, variant="ml", max_candidates=CANDIDATES, max_vectors=2),
+        ForwardDensity(width=0.1, variant="paper", max_candidates=CANDIDATES, max_vectors=5),
+        ReducedSetDensity(width=0.2, max_candidates=CANDIDATES),
+        OrthogonalForwardDensity(width=0.1, max_rows=CANDIDATES, n_passes=1, max_vectors=5),
+        ParzenDensity(search_rows=500),
+    ],
+    ids=["ise", "ml", "paper", "rsde", "skd", "parzen"],
+)
+def test_fit_needs_memory_of_order_n_times_candidates(density):
+    peak = _peak(lambda: density.fit(X))
+    assert peak < 4 * 8 * N * CANDIDATES
+    assert peak < 0.07 * 8 * N * N
+
+
+def test_evaluation_is_done_in_blocks():
+    model = ParzenDensity(width=0.2).fit(X)
+    queries = X[:600]
+    whole = 8 * N * len(queries)
+    assert _peak(lambda: model.score_samples(queries)) < 0.8 * whole
+    blocks = model.score_samples(queries)
+    np.testing.assert_allclose(blocks[::60], [model.score_samples(x[None])[0] for x in queries[::60]], rtol=1e-12)

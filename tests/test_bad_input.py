@@ -1,0 +1,333 @@
+"""Bad input gets a clear error or a correct answer."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone, is_classifier
+from sklearn.exceptions import NotFittedError
+
+import fewkern
+from fewkern.datasets import make_banana
+from fewkern.kernels import Gaussian
+
+SELECTOR = fewkern.FeatureVectorSelector(max_vectors=8)
+REGRESSOR = fewkern.FeatureVectorRegressor(max_vectors=8)
+CLASSIFIER = fewkern.FeatureVectorClassifier(max_vectors=8)
+DISCRIMINANT = fewkern.FeatureVectorDiscriminant(max_vectors=8)
+PCA = fewkern.FeatureVectorPCA(max_vectors=8)
+ALL = [SELECTOR, REGRESSOR, CLASSIFIER, DISCRIMINANT, PCA]
+SUPERVISED = [REGRESSOR, CLASSIFIER, DISCRIMINANT]
+CLASSIFIERS = [CLASSIFIER, DISCRIMINANT]
+
+
+def every(models):
+    return pytest.mark.parametrize("model", models, ids=lambda m: type(m).__name__)
+
+
+@pytest.fixture
+def data():
+    return make_banana(40)
+
+
+def use(model, X):
+    """What the model is for: predict, or transform."""
+    return model.predict(X) if hasattr(model, "predict") else model.transform(X)
+
+
+@every(ALL)
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_nan_and_infinity(model, value, data):
+    X, y = data
+    fitted = clone(model).fit(X, y)
+    X[3, 1] = value
+    with pytest.raises(ValueError, match=r"NaN|infinity"):
+        clone(model).fit(X, y)
+    with pytest.raises(ValueError, match=r"NaN|infinity"):
+        use(fitted, X)
+
+
+@every(ALL)
+def test_nan_in_other_array_libraries(model, data, foreign):
+    to, _ = foreign
+    X, y = data
+    X[3, 1] = np.nan
+    with pytest.raises(ValueError, match="the samples contain NaN or infinity; fill or drop them first"):
+        clone(model).fit(to(X), to(y))
+
+
+@every(SUPERVISED)
+def test_nan_in_the_target(model, data):
+    X, y = data
+    target = y.astype(float)
+    target[2] = np.nan
+    with pytest.raises(ValueError, match="NaN"):
+        clone(model).fit(X, target)
+
+
+@every(CLASSIFIERS)
+@pytest.mark.parametrize("missing", [None, np.nan])
+def test_missing_text_labels(model, missing, data):
+    X, y = data
+    labels = np.array(["a", "b"], dtype=object)[y]
+    labels[2] = missing
+    with pytest.raises(ValueError, match=r"y has missing labels \(None or NaN\); drop those samples first"):
+        clone(model).fit(X, labels)
+    labels[2] = 3
+    with pytest.raises(ValueError, match="y must hold labels of one kind, all text or all numbers"):
+        clone(model).fit(X, labels)
+
+
+@every(CLASSIFIERS)
+def test_one_class(model, data):
+    with pytest.raises(ValueError, match=r"y has only one class \(.*1.*\); a classifier needs samples of at least two"):
+        clone(model).fit(data[0], np.ones(40, dtype=int))
+
+
+@every(CLASSIFIERS)
+def test_continuous_labels(model, data, rng):
+    with pytest.raises(ValueError, match="Unknown label type"):
+        clone(model).fit(data[0], rng.random(40))
+
+
+@every(CLASSIFIERS)
+def test_class_without_weight(model, data):
+    X, y = data
+    with pytest.raises(ValueError, match=r"class .*0.* has no sample of positive weight"):
+        clone(model).fit(X, y, sample_weight=(y == 1).astype(float))
+
+
+@every(ALL)
+def test_constant_features(model, data):
+    """One column without spread changes nothing; nothing but constants leaves the constant answer."""
+    X, y = data
+    wide = np.column_stack([X, np.full(40, 5.0)])
+    settings = {"kernel": Gaussian(width=1.0)}
+    plain, more = (clone(model).set_params(**settings).fit(A, y) for A in (X, wide))
+    np.testing.assert_allclose(use(more, wide), use(plain, X), atol=1e-6)
+    constant = np.full((40, 3), 0.3)
+    fitted = clone(model).fit(constant, y)
+    if model is REGRESSOR:
+        np.testing.assert_allclose(fitted.predict(constant), y.mean())
+    elif is_classifier(model):
+        np.testing.assert_allclose(fitted.predict_proba(constant)[0], [0.5, 0.5], atol=1e-3)
+    else:
+        assert np.all(np.isfinite(fitted.transform(constant)))
+
+
+@every(ALL)
+@pytest.mark.parametrize("rule", ["gain", "greedy", "random", "uniform"])
+def test_duplicated_rows(model, rule, data):
+    X, y = data
+    X, y = np.repeat(X[:10], 8, axis=0), np.repeat(y[:10], 8)
+    fitted = clone(model).set_params(rule=rule, max_vectors=60, kernel=Gaussian(width=1.0)).fit(X, y)
+    rows = [tuple(row) for row in X[fitted.indices_]]
+    assert len(rows) == len(set(rows)) <= 10
+    assert np.all(np.isfinite(use(fitted, X)))
+
+
+@every(ALL)
+def test_fewer_samples_than_vectors_asked(model, data):
+    X, y = data
+    fitted = clone(model).set_params(max_vectors=1000, kernel=Gaussian(width=0.5)).fit(X, y)
+    assert fitted.n_vectors_ <= 40
+    assert np.all(np.isfinite(use(fitted, X)))
+
+
+@every(ALL)
+def test_zero_kernel_diagonal(model):
+    y = np.arange(10) % 2
+    with pytest.raises(ValueError, match=r"every sample is a zero vector of the kernel \(k\(x, x\) = 0\)"):
+        clone(model).set_params(kernel="linear").fit(np.zeros((10, 2)), y)
+    X = np.zeros((10, 2))
+    X[:4] = np.eye(2)[[0, 1, 0, 1]]
+    fitted = clone(model).set_params(kernel="linear").fit(X, y)
+    assert set(fitted.indices_.tolist()) <= {0, 1, 2, 3}
+    assert np.all(np.isfinite(use(fitted, X)))
+
+
+@every(ALL)
+def test_identical_samples_with_a_centre(model):
+    y = np.arange(10) % 2
+    with pytest.raises(ValueError, match="use another kernel, or centre=False"):
+        clone(model).set_params(rule="greedy").fit(np.ones((10, 2)), y)
+
+
+@every(ALL)
+def test_wrong_types(model, data):
+    X, y = data
+    with pytest.raises(ValueError, match="could not convert string to float"):
+        clone(model).fit([["a", "b"], ["c", "d"]], [0, 1])
+    with pytest.raises(ValueError, match="Complex data not supported"):
+        clone(model).fit(X + 1j, y)
+    with pytest.raises(ValueError, match="Expected 2D array, got 1D array"):
+        clone(model).fit(X[:, 0], y)
+
+
+@every(ALL)
+def test_wrong_types_in_other_array_libraries(model, data, foreign):
+    to, _ = foreign
+    X, y = data
+    with pytest.raises(ValueError, match=r"expected a 2-D array of samples, got shape \(40,\)"):
+        clone(model).fit(to(X[:, 0]), to(y))
+    with pytest.raises(ValueError, match="complex data is not supported"):
+        clone(model).fit(to(X + 1j), to(y))
+    with pytest.raises(ValueError, match=r"expected at least \d sample"):
+        clone(model).fit(to(X[:0]), to(y[:0]))
+    fitted = clone(model).fit(to(X), to(y))
+    with pytest.raises(ValueError, match=r"X has 3 features, but .* was fitted with 2"):
+        use(fitted, to(np.zeros((4, 3))))
+
+
+@every(ALL)
+def test_integers_are_fine(model, data):
+    X, y = data
+    fitted = clone(model).fit((10 * X).astype(int), y)
+    assert fitted.vectors_.dtype == np.float64
+
+
+@every(ALL)
+def test_empty_input(model, data):
+    X, y = data
+    with pytest.raises(ValueError, match="0 sample"):
+        clone(model).fit(X[:0], y[:0])
+    with pytest.raises(ValueError, match="0 feature"):
+        clone(model).fit(X[:, :0], y)
+
+
+@every(SUPERVISED)
+def test_one_sample(model):
+    with pytest.raises(ValueError, match="1 sample"):
+        clone(model).fit([[1.0, 2.0]], [1])
+
+
+@every(SUPERVISED)
+@pytest.mark.parametrize("n", [2, 3, 4])
+def test_two_or_a_few_samples_are_enough(model, n, data):
+    X, _ = data
+    fitted = clone(model).set_params(max_vectors="auto").fit(X[:n], np.arange(n) % 2)
+    assert np.all(np.isfinite(fitted.predict(X)))
+
+
+@every(ALL)
+def test_one_feature_and_one_vector(model, data):
+    X, y = data
+    fitted = clone(model).set_params(max_vectors=1).fit(X[:, :1], y)
+    assert fitted.n_vectors_ == 1
+    assert len(use(fitted, X[:, :1])) == 40
+
+
+@every(ALL)
+def test_wrong_number_of_features_when_used(model, data):
+    fitted = clone(model).fit(*data)
+    with pytest.raises(ValueError, match=r"X has 3 features, but \w+ is expecting 2 features"):
+        use(fitted, np.zeros((4, 3)))
+
+
+@every(ALL)
+def test_not_fitted(model):
+    for method in ("predict", "transform", "predict_proba", "decision_function", "inverse_transform"):
+        if hasattr(model, method):
+            with pytest.raises(NotFittedError, match=f"This {type(model).__name__} instance is not fitted yet"):
+                getattr(clone(model), method)(np.zeros((2, 2)))
+
+
+@every(SUPERVISED)
+def test_target_that_does_not_fit(model, data):
+    X, y = data
+    with pytest.raises(ValueError, match="X has 40 samples but y has 39"):
+        clone(model).fit(X, y[:-1])
+    with pytest.raises(ValueError, match="requires y to be passed, but the target y is None"):
+        clone(model).fit(X, None)
+
+
+def test_targets_of_the_wrong_kind(data):
+    X, y = data
+    with pytest.raises(ValueError, match="not compatible with arrays of bytes/strings"):
+        clone(REGRESSOR).fit(X, np.array(["a", "b"])[y])
+    with pytest.raises(ValueError, match=r"one label per sample|multilabel|Unknown label type"):
+        clone(CLASSIFIER).fit(X, np.column_stack([y, 1 - y]))
+
+
+@every(ALL)
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        (np.ones(39), r"one number per sample, shape \(40,\), got \(39,\)"),
+        (np.ones((40, 1)), "one number per sample"),
+        (-np.ones(40), "finite, not negative and not all zero"),
+        (np.zeros(40), "not all zero"),
+        (np.full(40, np.nan), "sample_weight must be finite"),
+    ],
+)
+def test_weights_that_do_not_fit(model, weights, message, data):
+    X, y = data
+    with pytest.raises(ValueError, match=message):
+        clone(model).fit(X, y, sample_weight=weights)
+
+
+@every(ALL)
+@pytest.mark.parametrize(
+    ("parameter", "value"),
+    [
+        ("rule", "best"),
+        ("max_vectors", 0),
+        ("max_vectors", 2.5),
+        ("tol", 0.0),
+        ("tol", 1.5),
+        ("centre", -1),
+        ("centre", "yes"),
+        ("kernel", 3),
+    ],
+)
+def test_parameters(model, parameter, value, data):
+    with pytest.raises((ValueError, TypeError), match=parameter):
+        clone(model).set_params(**{parameter: value}).fit(*data)
+
+
+@every(ALL)
+def test_unknown_kernel_name(model, data):
+    with pytest.raises(ValueError, match=r"kernel: expected one of .* got 'cosine'"):
+        clone(model).set_params(kernel="cosine").fit(*data)
+
+
+@pytest.mark.parametrize(
+    ("model", "parameter", "value"),
+    [
+        (SELECTOR, "max_fitness", 0.0),
+        (SELECTOR, "max_fitness", 1.1),
+        (SELECTOR, "projection", "flat"),
+        (SELECTOR, "n_candidates", 0),
+        (REGRESSOR, "ridge", -1.0),
+        (REGRESSOR, "prefer", "cheap"),
+        (CLASSIFIER, "class_weight", "even"),
+        (DISCRIMINANT, "n_components", 0),
+        (PCA, "n_components", 0),
+    ],
+)
+def test_parameters_of_one_model(model, parameter, value, data):
+    with pytest.raises(ValueError, match=f"The '{parameter}' parameter of {type(model).__name__} must be"):
+        clone(model).set_params(**{parameter: value}).fit(*data)
+
+
+@every(ALL)
+def test_precomputed_kernel_that_is_none(model, data, rng):
+    X, y = data
+    with pytest.raises(ValueError, match="fit needs the square kernel matrix of the training samples"):
+        clone(model).set_params(kernel="precomputed").fit(X, y)
+    K = Gaussian(1.0)(X, X)
+    with pytest.raises(ValueError, match="must be symmetric"):
+        clone(model).set_params(kernel="precomputed").fit(K + np.triu(np.ones((40, 40)), 1), y)
+    A = rng.standard_normal((40, 40))
+    with pytest.raises(ValueError, match="not positive semi-definite"):
+        clone(model).set_params(kernel="precomputed").fit(A + A.T, y)
+    fitted = clone(model).set_params(kernel="precomputed").fit(K, y)
+    with pytest.raises(ValueError, match=r"X has 39 features, but .* is expecting 40 features"):
+        use(fitted, K[:3, :39])
+
+
+@every(ALL)
+def test_huge_and_tiny_scales(model, data):
+    X, y = data
+    plain = use(clone(model).fit(X, y), X)
+    for scale in (1e-9, 1e9):
+        scaled = use(clone(model).fit(scale * X, y), scale * X)
+        np.testing.assert_allclose(scaled, plain, atol=1e-4)

@@ -1,0 +1,74 @@
+import numpy as np
+import pytest
+import scipy.stats
+
+from fewkern import datasets
+from fewkern.datasets import fetch
+
+GENERATORS = [getattr(datasets, name) for name in datasets.__all__ if name.startswith("make_")]
+
+
+@pytest.mark.parametrize("make", GENERATORS, ids=lambda f: f.__name__)
+def test_generators_follow_their_seed(make):
+    def table(seed):
+        made = make(101, random_state=seed)
+        return np.column_stack(made if isinstance(made, tuple) else (made,))
+
+    assert table(1).shape[0] == 101
+    np.testing.assert_array_equal(table(1), table(1))
+    assert not np.array_equal(table(1), table(2))
+
+
+def test_two_gaussians_are_those_of_the_paper():
+    X, y = datasets.make_two_gaussians(40_000)
+    np.testing.assert_allclose(X[y == 0].mean(axis=0), [-1, 0], atol=0.03)
+    np.testing.assert_allclose(X[y == 1].mean(axis=0), [1, 0], atol=0.03)
+    np.testing.assert_allclose(X[y == 0].var(axis=0), [1, 1], atol=0.04)
+    np.testing.assert_allclose(X[y == 1].var(axis=0), [1, 0.1], atol=0.04)
+    likelihood = [
+        scipy.stats.multivariate_normal(mean, np.diag(variance)).logpdf(X)
+        for mean, variance in (([-1, 0], [1, 1]), ([1, 0], [1, 0.1]))
+    ]
+    assert 100 * np.mean((likelihood[1] > likelihood[0]) == y) == pytest.approx(88.84, abs=0.4)
+
+
+def test_sinc_without_noise():
+    x, y = datasets.make_sinc(7, noise=0.0)
+    np.testing.assert_allclose(x[:, 0], [-3, -2, -1, 0, 1, 2, 3])
+    np.testing.assert_allclose(y, [0, 0, 0, 1, 0, 0, 0], atol=1e-15)
+
+
+def test_rings_lie_on_their_radii():
+    X, y = datasets.make_rings(90, radii=(1.0, 2.0, 3.0))
+    np.testing.assert_allclose(np.linalg.norm(X, axis=1), y + 1.0)
+    assert np.bincount(y).tolist() == [30, 30, 30]
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("FEWKERN_DATA", str(tmp_path))
+    # no test goes to the network
+    monkeypatch.setattr(fetch, "_download_ida", lambda: None)
+    return tmp_path
+
+
+def test_local_sets(folder):
+    (folder / "ida").mkdir()
+    arrays = {"X": np.eye(3, dtype=np.float32), "y": np.array([1, -1, 1], dtype=np.int8)}
+    splits = {"train_idx": [[0, 1]], "test_idx": [[2]], "split_no": [1]}
+    np.savez(folder / "ida" / "banana.npz", **arrays, **splits)
+    data = datasets.fetch_ida("banana")
+    assert data.X.dtype == float
+    assert data.y.tolist() == [1, -1, 1]
+    assert data.train_idx.tolist() == [[0, 1]]
+
+
+def test_sets_that_are_not_here(folder, monkeypatch):
+    for call in (datasets.fetch_ida, datasets.fetch_large):
+        with pytest.raises(ValueError, match=r"expected one of \[.*\], got 'iris'"):
+            call("iris")
+    with pytest.raises(datasets.DataNotFoundError, match=r"heart is not on this machine: .* FEWKERN_DATA"):
+        datasets.fetch_ida("heart")
+    monkeypatch.delenv("FEWKERN_DATA")
+    with pytest.raises(datasets.DataNotFoundError, match=r"adult is not on this machine: .* FEWKERN_DATA"):
+        datasets.fetch_large("adult")

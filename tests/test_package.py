@@ -1,0 +1,117 @@
+"""The package as a whole: modules, names, layers."""
+
+import ast
+import importlib
+import inspect
+import pkgutil
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import fewkern
+import fewkern.datasets
+import fewkern.kernels
+
+ROOT = Path(fewkern.__file__).parent
+MODULES = sorted(m.name for m in pkgutil.walk_packages([str(ROOT)], "fewkern."))
+PUBLIC = [
+    *[("fewkern", name) for name in fewkern.__all__ if name not in ("__version__", "kernels")],
+    *[("fewkern.kernels", name) for name in fewkern.kernels.__all__ if name != "Kernel"],
+    *[("fewkern.datasets", name) for name in fewkern.datasets.__all__ if name.startswith("make_")],
+]
+
+
+@pytest.mark.parametrize("name", [name for name in MODULES if not name.endswith("._version")])
+def test_every_module_imports_and_says_what_it_is(name):
+    module = importlib.import_module(name)
+    assert module.__doc__
+    for exported in getattr(module, "__all__", []):
+        assert hasattr(module, exported)
+
+
+def test_version():
+    assert re.fullmatch(r"\d+\.\d+\.\d+(\.?(dev|a|b|rc)\d+)?", fewkern.__version__)
+
+
+@pytest.mark.parametrize(("module", "name"), PUBLIC)
+def test_every_public_name_has_a_docstring_with_an_example(module, name):
+    value = getattr(importlib.import_module(module), name)
+    doc = inspect.getdoc(value)
+    assert doc
+    assert "Examples\n--------\n>>> " in doc
+
+
+@pytest.mark.parametrize(("module", "name"), [p for p in PUBLIC if hasattr(getattr(fewkern, p[1], None), "fit")])
+def test_every_parameter_of_an_estimator_is_documented_and_keyword_only(module, name):
+    cls = getattr(fewkern, name)
+    for parameter in list(inspect.signature(cls).parameters.values()):
+        assert re.search(rf"^\s*(\w+, )*{parameter.name}(, \w+)*( : |$)", cls.__doc__, flags=re.MULTILINE), (
+            parameter.name
+        )
+        # n_components comes first in scikit-learn's PCA and KernelPCA, and may be given without its name here too
+        assert parameter.kind is parameter.KEYWORD_ONLY or parameter.name == "n_components"
+
+
+def imports(path):
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name.split(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module.split(".")[0]
+
+
+@pytest.mark.parametrize("layer", ["core", "algorithms"])
+def test_core_and_algorithms_know_no_array_library(layer):
+    for path in (ROOT / layer).glob("*.py"):
+        assert not set(imports(path)) & {"numpy", "scipy", "torch", "sklearn", "dask", "array_api_compat"}, path.name
+        # an attribute that NumPy before 2.0 does not have; backend.namespace.device knows
+        assert not re.search(r"\.device\b", path.read_text(encoding="utf-8")), path.name
+
+
+def test_private_names_of_scikit_learn_in_one_file_only():
+    for path in ROOT.rglob("*.py"):
+        private = re.search(r"from sklearn[\w.]*\._|from sklearn[\w.]* import _", path.read_text(encoding="utf-8"))
+        assert not private or path.name == "validation.py", path.name
+
+
+def test_nothing_on_the_loading_path_can_unpickle():
+    for name in ("persist.py", "table.py", "cli/jobs.py"):
+        text = (ROOT / name).read_text(encoding="utf-8")
+        assert not set(imports(ROOT / name)) & {"pickle", "joblib", "marshal", "shelve", "dill"}
+        assert "allow_pickle=True" not in text
+
+
+def test_import_of_the_package_needs_no_extra():
+    """With the core requirements only, every public module but the command line's inside imports."""
+    hidden = ["typer", "rich", "pandas", "pyarrow", "matplotlib", "pooch", "torch", "dask", "onnx", "polars"]
+    names = [name for name in MODULES if not name.endswith("._app")]
+    code = f"""
+import importlib, sys
+class Hide:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in {hidden!r}:
+            raise ModuleNotFoundError(f"No module named {{name!r}}")
+sys.meta_path.insert(0, Hide())
+for name in {names!r}:
+    importlib.import_module(name)
+import fewkern
+from fewkern.datasets import make_banana
+X, y = make_banana(30)
+fewkern.FeatureVectorClassifier(max_vectors=3, verbose=True).fit(X, y)
+try:
+    from fewkern.plotting import PathDisplay
+    PathDisplay.from_estimator(fewkern.FeatureVectorClassifier(max_vectors=3).fit(X, y))
+except ImportError as error:
+    assert "pip install 'fewkern[plot]'" in str(error), error
+else:
+    raise AssertionError("no error without matplotlib")
+from fewkern.cli import main
+main()
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 1, done.stderr
+    assert "pip install 'fewkern[cli]'" in done.stderr
+    assert "Traceback" not in done.stderr
