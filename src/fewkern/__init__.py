@@ -9,7 +9,7 @@ from fewkern.models.density import OrthogonalForwardDensity, ParzenDensity, Redu
 from fewkern.models.density_classifier import DensityClassifier
 from fewkern.models.discriminant import FeatureVectorDiscriminant
 from fewkern.models.fisher import KernelFisher, SparseKernelFisher
-from fewkern.models.fisher_path import FisherPath, fisher_path
+from fewkern.models.fisher_path import fisher_path
 from fewkern.models.forward_density import ForwardDensity
 from fewkern.models.forward_fisher import ForwardKernelFisher
 from fewkern.models.regression import FeatureVectorClassifier, FeatureVectorRegressor
@@ -23,7 +23,6 @@ __all__ = [
     "FeatureVectorPCA",
     "FeatureVectorRegressor",
     "FeatureVectorSelector",
-    "FisherPath",
     "ForwardDensity",
     "ForwardKernelFisher",
     "KernelBasis",
