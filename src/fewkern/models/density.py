@@ -130,8 +130,12 @@ class ReducedSetDensity(DensityEstimator):
         Samples that may become centres; drawn where there are more. All samples enter ``v``.
     n_folds : int, default 5
         For ``width="cv"``.
-    scale, search_rows, random_state
-        As in :class:`ParzenDensity`.
+    scale : {"std", "whiten", "none"}, default "std"
+        Inside, the features are divided by their standard deviations, or made uncorrelated, or left alone (the paper).
+    search_rows : int, default 2000
+        Samples that the search of Parzen's width looks at, at most.
+    random_state : int, Generator, RandomState or None, default 0
+        For every draw of samples.
 
     Attributes
     ----------
@@ -244,8 +248,12 @@ class OrthogonalForwardDensity(DensityEstimator):
     max_vectors : int or None, default None
     max_rows : int, default 2000
         Samples that the regression sees; drawn where there are more. The target always comes from all of them.
-    scale, search_rows, random_state
-        As in :class:`ParzenDensity`.
+    scale : {"std", "whiten", "none"}, default "std"
+        Inside, the features are divided by their standard deviations, or made uncorrelated, or left alone (the paper).
+    search_rows : int, default 2000
+        Samples that the search of Parzen's width looks at, at most.
+    random_state : int, Generator, RandomState or None, default 0
+        For every draw of samples.
 
     Attributes
     ----------
