@@ -3,8 +3,8 @@ A density from a few kernels
 ============================
 
 :class:`~fewkern.ForwardDensity` adds one kernel at a time, each with a width of its own, and ends when the
-leave-one-out estimate of the integrated squared error no longer falls. The first example of the FCR paper: a normal law beside a
-Laplace law, 500 samples.
+leave-one-out estimate of the integrated squared error no longer falls. The first example of the FCR paper: a normal
+law beside a Laplace law, 500 samples.
 """
 
 # %%
