@@ -16,11 +16,27 @@ from fewkern.table import TableEncoder, TableModel
 
 __all__ = ["MODELS", "TASKS", "Fitted", "Problem", "fit_table", "predict_table", "read_table"]
 
+
+def quiet(estimator: Callable[..., Any]) -> Callable[..., Any]:
+    """``estimator`` without the parameter ``verbose``, which it does not have."""
+    return lambda verbose=False, **settings: estimator(**settings)  # noqa: ARG005
+
+
 # task -> model name -> estimator; the first model is the default of its task.
 MODELS: dict[str, dict[str, Callable[..., Any]]] = {
-    "classify": {"fvs": fewkern.FeatureVectorClassifier, "discriminant": fewkern.FeatureVectorDiscriminant},
+    "classify": {
+        "fvs": fewkern.FeatureVectorClassifier,
+        "discriminant": fewkern.FeatureVectorDiscriminant,
+        "fisher": fewkern.SparseKernelFisher,
+        "forward-fisher": fewkern.ForwardKernelFisher,
+    },
     "regress": {"fvs": fewkern.FeatureVectorRegressor},
-    "reduce": {"pca": fewkern.FeatureVectorPCA},
+    "reduce": {
+        "pca": fewkern.FeatureVectorPCA,
+        "embedding": quiet(fewkern.GraphEmbedding),
+        "margins": quiet(fewkern.RecursiveSVM),
+        "soft-margins": quiet(fewkern.RecursiveSoftMargin),
+    },
     "density": {
         "forward": fewkern.ForwardDensity,
         "parzen": fewkern.ParzenDensity,
@@ -28,6 +44,8 @@ MODELS: dict[str, dict[str, Callable[..., Any]]] = {
         "orthogonal": fewkern.OrthogonalForwardDensity,
     },
 }
+# Reducers that look at classes: with them, "reduce" takes a target.
+_BY_CLASS = ("embedding", "margins", "soft-margins")
 TASKS = tuple(MODELS)
 # A column of whole numbers with at most this many different ones is taken for class labels.
 _MOST_CLASSES = 20
@@ -123,7 +141,7 @@ def fit_table(
     remarks: list[str] = []
     if task not in ("auto", *TASKS):
         raise Problem(f"--task: expected auto, {', '.join(TASKS)}, got {task!r}.")
-    supervised = task not in ("reduce", "density")
+    supervised = task not in ("reduce", "density") or (task == "reduce" and model in _BY_CLASS)
     if supervised and target is None:
         target = str(frame.columns[-1])
         remarks.append(f"no --target given: took the last column, {target!r}")
@@ -164,7 +182,7 @@ def fit_table(
         return names[name](random_state=seed, **shown, **settings)
 
     try:
-        if y is not None and holdout:
+        if y is not None and holdout and task != "reduce":
             held_out = _hold_out(build, features, y, task, holdout, seed)
             facts |= _errors(*held_out, task)
             facts["held_out_rows"] = len(held_out[0])
@@ -215,7 +233,7 @@ def _log_density(estimator: Any, encoder: TableEncoder, frame: Any) -> np.ndarra
 
 
 def _target_values(column: Any, task: str) -> np.ndarray[Any, Any]:
-    if task == "classify":
+    if task in ("classify", "reduce"):
         if getattr(column.dtype, "kind", "O") in "iufb":
             return np.asarray(column)
         return np.array([str(v) for v in column], dtype=object)
