@@ -48,7 +48,9 @@ def test_every_public_name_has_a_docstring_with_an_example(module, name):
 def test_every_parameter_of_an_estimator_is_documented_and_keyword_only(module, name):
     cls = getattr(fewkern, name)
     for parameter in list(inspect.signature(cls).parameters.values()):
-        assert re.search(rf"^\s*{parameter.name} : ", cls.__doc__, flags=re.MULTILINE), parameter.name
+        assert re.search(rf"^\s*(\w+, )*{parameter.name}(, \w+)*( : |$)", cls.__doc__, flags=re.MULTILINE), (
+            parameter.name
+        )
         # n_components comes first in scikit-learn's PCA and KernelPCA, and may be given without its name here too
         assert parameter.kind is parameter.KEYWORD_ONLY or parameter.name == "n_components"
 

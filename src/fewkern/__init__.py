@@ -9,7 +9,10 @@ from fewkern.models.density import OrthogonalForwardDensity, ParzenDensity, Redu
 from fewkern.models.density_classifier import DensityClassifier
 from fewkern.models.discriminant import FeatureVectorDiscriminant
 from fewkern.models.embedding import GraphEmbedding
+from fewkern.models.fisher import KernelFisher, SparseKernelFisher
+from fewkern.models.fisher_path import FisherPath, fisher_path
 from fewkern.models.forward_density import ForwardDensity
+from fewkern.models.forward_fisher import ForwardKernelFisher
 from fewkern.models.margins import RecursiveSVM
 from fewkern.models.regression import FeatureVectorClassifier, FeatureVectorRegressor
 from fewkern.models.soft_margin import RecursiveSoftMargin
@@ -23,16 +26,21 @@ __all__ = [
     "FeatureVectorPCA",
     "FeatureVectorRegressor",
     "FeatureVectorSelector",
+    "FisherPath",
     "ForwardDensity",
+    "ForwardKernelFisher",
     "GraphEmbedding",
     "KernelBasis",
     "KernelExpansion",
+    "KernelFisher",
     "OrthogonalForwardDensity",
     "ParzenDensity",
     "RecursiveSVM",
     "RecursiveSoftMargin",
     "ReducedSetDensity",
+    "SparseKernelFisher",
     "__version__",
+    "fisher_path",
     "graphs",
     "kernels",
     "load",

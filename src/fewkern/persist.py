@@ -36,6 +36,7 @@ def _known() -> dict[str, type]:
     from fewkern import kernels
     from fewkern.algorithms.bandwidth import WidthSearch
     from fewkern.algorithms.constrained import ConstrainedStep
+    from fewkern.algorithms.fisher import Link
     from fewkern.algorithms.forward_density import RegressionStep
     from fewkern.algorithms.integrated import IntegratedStep
     from fewkern.algorithms.likelihood import LikelihoodStep, RoundMixture
@@ -45,18 +46,12 @@ def _known() -> dict[str, type]:
     from fewkern.core import graphs as weights
     from fewkern.core.graph_rules import GraphRule
     from fewkern.core.mixture import KernelMixture
+    from fewkern.models.fisher_base import FisherTrace
     from fewkern.table import TableEncoder, TableModel
 
-    values: list[type] = [fewkern.KernelBasis, fewkern.KernelExpansion, Trace, TableEncoder, TableModel]
-    values += [
-        KernelMixture,
-        WidthSearch,
-        ConstrainedStep,
-        RegressionStep,
-        IntegratedStep,
-        LikelihoodStep,
-        RoundMixture,
-    ]
+    values: list[type] = [fewkern.KernelBasis, fewkern.KernelExpansion, KernelMixture, TableEncoder, TableModel]
+    values += [ConstrainedStep, FisherTrace, IntegratedStep, LikelihoodStep, Link, RegressionStep, RoundMixture]
+    values += [Trace, WidthSearch]
     values += [GraphRule, MarginBlock, SoftMarginStep]
     values += [getattr(weights, name) for name in weights.__all__ if name != "Weights"]
     values += [getattr(kernels, name) for name in kernels.__all__ if isinstance(getattr(kernels, name), type)]

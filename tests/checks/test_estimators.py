@@ -20,6 +20,9 @@ ESTIMATORS = [
     fewkern.ReducedSetDensity(),
     fewkern.OrthogonalForwardDensity(),
     fewkern.DensityClassifier(),
+    fewkern.SparseKernelFisher(),
+    fewkern.ForwardKernelFisher(n_vectors=5),
+    fewkern.KernelFisher(penalty=1e-3),
 ]
 
 # estimator name -> {check: why it fails}. Every entry is a statement about the method, not about our code. On data this
@@ -34,6 +37,9 @@ EXPECTED_FAILURES: dict[str, dict[str, str]] = {
     "FeatureVectorRegressor": dict.fromkeys(_WEIGHTS, _LOO),
     "FeatureVectorDiscriminant": dict.fromkeys(_WEIGHTS, _LOO),
     "DensityClassifier": dict.fromkeys(_WEIGHTS, _LOO),
+    "SparseKernelFisher": dict.fromkeys(_WEIGHTS, _LOO),
+    "ForwardKernelFisher": dict.fromkeys(_WEIGHTS, _LOO),
+    "KernelFisher": dict.fromkeys(_WEIGHTS, _LOO),
 }
 
 

@@ -285,8 +285,8 @@ def test_tables_that_cannot_be_fitted(content, match, tmp_path):
 def test_arguments_that_do_not_fit(csv, tmp_path):
     fails("fit", csv, "--target", "none", match=r"no column 'none'; the table has \['x0', 'x1', 'side'\]")
     fails("fit", csv, "--task", "regress", match="the target 'side' holds text; use --task classify")
-    fails("fit", csv, "--task", "guess", match="--task: expected auto, classify, regress, reduce, got 'guess'")
-    fails("fit", csv, "--model", "pca", match="for the task 'classify' expected fvs, discriminant, got 'pca'")
+    fails("fit", csv, "--task", "guess", match=r"--task: expected auto, classify, regress, .*got 'guess'")
+    fails("fit", csv, "--model", "pca", match=r"for the task 'classify' expected fvs, .*got 'pca'")
     fails("fit", csv, "--prefer", "cheap", match="'prefer' parameter of FeatureVectorClassifier must be")
     fails("fit", "none.csv", match="there is no file none.csv")
     (tmp_path / "t.xls").write_text("x")

@@ -19,6 +19,7 @@ __all__ = [
     "product_transposed",
     "solve_or_none",
     "solve_or_least_squares",
+    "solve_shifted",
     "solve_triangular",
     "squared_norms",
     "sum_by_index",
@@ -170,6 +171,26 @@ def solve_or_least_squares(A: Array, b: Array) -> Array:
         if float(xp.max(xp.abs(A @ x - b))) <= 1e4 * float(xp.finfo(A.dtype).eps) * size:
             return x
     return xp.linalg.pinv(A) @ b
+
+
+def solve_shifted(A: Array, B: Array, shift: float = 0.0) -> Array:
+    """Solve ``(A + shift I) X = B`` for a positive semi-definite ``A``, with jitter where nothing else helps.
+
+    One LAPACK call on NumPy arrays: solvers with thousands of small systems live on it.
+    """
+    if array_api_compat.is_numpy_array(A):
+        M = np.array(A, order="F")
+        M.ravel(order="K")[:: M.shape[0] + 1] += shift
+        posv = scipy.linalg.lapack.sposv if M.dtype == np.float32 else scipy.linalg.lapack.dposv
+        if M.shape[0]:
+            _, X, info = posv(M, B, lower=1, overwrite_a=1)
+            if info == 0 and np.all(np.isfinite(X)):
+                return X
+    xp = namespace(A)
+    if shift:
+        A = A + shift * xp.eye(A.shape[0], dtype=A.dtype, device=array_api_compat.device(A))
+    factor = cholesky_psd(A)
+    return solve_triangular(factor, solve_triangular(factor, B), transposed=True)
 
 
 def generalized_eigh(A: Array, B: Array) -> tuple[Array, Array]:

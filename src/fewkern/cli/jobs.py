@@ -24,7 +24,12 @@ def quiet(estimator: Callable[..., Any]) -> Callable[..., Any]:
 
 # task -> model name -> estimator; the first model is the default of its task.
 MODELS: dict[str, dict[str, Callable[..., Any]]] = {
-    "classify": {"fvs": fewkern.FeatureVectorClassifier, "discriminant": fewkern.FeatureVectorDiscriminant},
+    "classify": {
+        "fvs": fewkern.FeatureVectorClassifier,
+        "discriminant": fewkern.FeatureVectorDiscriminant,
+        "fisher": fewkern.SparseKernelFisher,
+        "forward-fisher": fewkern.ForwardKernelFisher,
+    },
     "regress": {"fvs": fewkern.FeatureVectorRegressor},
     "reduce": {
         "pca": fewkern.FeatureVectorPCA,

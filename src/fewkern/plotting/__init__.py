@@ -2,7 +2,16 @@
 
 from fewkern.plotting.components import AccuracyDisplay, ComponentsDisplay
 from fewkern.plotting.density import DensityDisplay
+from fewkern.plotting.fisher import FisherPathDisplay, FisherSearchDisplay
 from fewkern.plotting.path import PathDisplay
 from fewkern.plotting.vectors import VectorsDisplay
 
-__all__ = ["AccuracyDisplay", "ComponentsDisplay", "DensityDisplay", "PathDisplay", "VectorsDisplay"]
+__all__ = [
+    "AccuracyDisplay",
+    "ComponentsDisplay",
+    "DensityDisplay",
+    "FisherPathDisplay",
+    "FisherSearchDisplay",
+    "PathDisplay",
+    "VectorsDisplay",
+]

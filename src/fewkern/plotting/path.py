@@ -8,6 +8,8 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from fewkern.backend.namespace import to_numpy
+from fewkern.models.fisher_base import FisherTrace
+from fewkern.plotting.fisher import FisherSearchDisplay
 from fewkern.plotting.style import ACCENT, QUIET, axes_for
 
 __all__ = ["PathDisplay"]
@@ -46,10 +48,12 @@ class PathDisplay:
         self.label = label
 
     @classmethod
-    def from_estimator(cls, estimator: Any, *, ax: Any = None) -> PathDisplay:
-        """Picture of ``estimator.trace_``."""
+    def from_estimator(cls, estimator: Any, *, ax: Any = None) -> Any:
+        """Picture of ``estimator.trace_``; that of a kernel Fisher classifier is a :class:`FisherSearchDisplay`."""
         check_is_fitted(estimator, "trace_")
         trace = estimator.trace_
+        if isinstance(trace, FisherTrace):
+            return FisherSearchDisplay.from_estimator(estimator, ax=ax)
         k, r, L = trace.chosen
         error, spread = to_numpy(trace.error), to_numpy(trace.spread)
         with np.errstate(invalid="ignore"):
