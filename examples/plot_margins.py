@@ -2,8 +2,8 @@
 More than one direction for two classes
 =======================================
 
-Linear discriminant analysis gives one direction for two classes. :class:`~fewkern.RecursiveSVM` goes on in the orthogonal
-complement, as long as there is a direction with a margin.
+Linear discriminant analysis gives one direction for two classes. :class:`~fewkern.RecursiveSVM` goes on in the
+orthogonal complement, as long as there is a direction with a margin.
 """
 
 # %%
