@@ -1,6 +1,13 @@
 """Graph pairs: which samples belong together, and which should be apart.
 
-For :class:`~fewkern.GraphEmbedding` and :class:`~fewkern.RecursiveSoftMargin`.
+For :class:`~fewkern.GraphEmbedding` and :class:`~fewkern.RecursiveSoftMargin`, which also take the names of the rules, a
+:class:`GraphPair`, or two matrices of weights.
+
+Examples
+--------
+>>> from fewkern import RecursiveSoftMargin, graphs
+>>> RecursiveSoftMargin(graph=graphs.mfa(within=3, between=50))
+RecursiveSoftMargin(graph=GraphRule(name='mfa', params={'within': 3, 'between': 50}))
 """
 
 from fewkern.core.graph_rules import GraphRule, fisher, lfda, lpp, lsda, mfa, pca, udp
