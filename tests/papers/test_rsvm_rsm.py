@@ -202,10 +202,10 @@ def test_kernel_soft_margin_unrolls_noisy_rings():
         angle, radius = rng.uniform(0, 2 * np.pi, n), 1.0 + y + 0.2 * rng.normal(size=n)
         return np.column_stack([radius * np.cos(angle), radius * np.sin(angle), rng.normal(size=(n, 3))]), y
 
-    data = (*sample(400), *sample(1000))
+    data = (*sample(300), *sample(1000))
     linear = accuracies(RecursiveSoftMargin(n_components=3), data, [1, 2, 3])
     kernel = accuracies(
-        RecursiveSoftMargin(kernel=Gaussian(width=2.0), rho=0.1, max_vectors=120, n_components=3), data, [1, 2, 3]
+        RecursiveSoftMargin(kernel=Gaussian(width=2.0), rho=0.1, max_vectors=60, n_components=3), data, [1, 2, 3]
     )
     raw = nearest_accuracy(data[0], data[1], data[2], data[3])
     assert kernel[0] > linear[0] + 30

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from fewkern.backend.blocks import row_blocks
 from fewkern.backend.linalg import sum_by_index
 from fewkern.backend.namespace import Array, device, namespace, take_rows
 from fewkern.core.graphs import PairSet
@@ -272,9 +273,11 @@ class OrderedPairs:
         s = s - xp.mean(s)
         near = self._band(s, m, mu)
         if near is not None:
-            difference = take_rows(X, near[0]) - take_rows(X, near[1])
-            both = xp.take(self.p, near[0]) * xp.take(self.p, near[1])
-            H = (difference * both[:, None]).T @ difference
+            H = xp.zeros((X.shape[1], X.shape[1]), dtype=X.dtype, device=device(X))
+            for part in row_blocks(int(near[0].shape[0]), int(X.shape[1])):
+                i, j = near[0][part], near[1][part]
+                difference = take_rows(X, i) - take_rows(X, j)
+                H = H + (difference * (xp.take(self.p, i) * xp.take(self.p, j))[:, None]).T @ difference
         else:
             H = self._summed_curvature(s, X, m, mu)
         if self.removed is not None:

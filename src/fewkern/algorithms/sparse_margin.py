@@ -118,9 +118,7 @@ def _direction(
     scales = [length * 2.0**k * w0 for k in range(-16, 3)]
     w = min(scales, key=objective)
     at_zero = objective(xp.zeros_like(w))
-    objectives = [min(objective(w), at_zero)]
-    if objectives[0] == at_zero:
-        objectives[0] = objective(w)
+    objectives = [objective(w)]
     status = "limit"
     for _ in range(max_iter):
         candidate = _proximal(Z, S, pairs, order, D, lam, w)
