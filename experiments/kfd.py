@@ -130,9 +130,9 @@ def _choose(data: _Data, method: _Method, protocol: Protocol, training_sets: Any
             total[i, : len(errors)] += errors
             # a path that was left early had become hopeless
             total[i, len(errors) :] += 1.0
-    # ties go to the larger penalty (the fewer vectors), then to the larger width
-    _, j, i = min((round(total[i, j], 12), j, -i) for i in range(total.shape[0]) for j in range(total.shape[1]))
-    return widths[-i], method.settings[j]
+    # ties go to the smaller width, then to the larger penalty
+    i, j = divmod(int(np.argmin(total.round(12))), total.shape[1])
+    return widths[i], method.settings[j]
 
 
 class _Machine:

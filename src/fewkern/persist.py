@@ -202,8 +202,8 @@ def _encode(value: Any, arrays: dict[str, np.ndarray[Any, Any]], where: str) -> 
     name = type(value).__name__
     if _known().get(name) is not type(value):
         raise TypeError(
-            f"save: {where} is a {name}, which cannot be saved; a model with a function of your own as kernel can be "
-            "kept only by your own code."
+            f"save: {where} is a {name}, which cannot be saved: a function of your own as kernel, or a generator as "
+            "random_state, exists only in your program; use a kernel of fewkern and a number."
         )
     if dataclasses.is_dataclass(value):
         state = {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}

@@ -232,6 +232,17 @@ def test_kernel_without_a_number_is_explained():
         SparseKernelFisher(kernel=lambda A, B: np.full((len(A), len(B)), np.nan), penalty=0.1).fit(X, Y)
 
 
+@pytest.mark.parametrize("model", [SparseKernelFisher(), ForwardKernelFisher(), KernelFisher()])
+def test_a_few_or_equal_samples_are_enough(model):
+    for n in (2, 3, 5, 12):
+        fitted = clone(model).fit(np.arange(float(n))[:, None], np.arange(n) % 2)
+        assert np.all(np.isfinite(fitted.predict_proba([[0.5]])))
+    equal = clone(model).fit(np.ones((20, 2)), np.arange(20) % 2)
+    np.testing.assert_allclose(equal.predict_proba(np.ones((1, 2))), [[0.5, 0.5]], atol=1e-6)
+    with pytest.raises(ValueError, match=r"every sample is a zero vector of the kernel.*use another kernel"):
+        clone(model).set_params(kernel=Linear()).fit(np.zeros((20, 2)), np.arange(20) % 2)
+
+
 def test_samples_without_weight_are_no_candidates_of_a_basis():
     w = np.ones(160)
     w[:40] = 0.0

@@ -1,24 +1,26 @@
 """Figures of the RSVM and RSM papers, as corrected in the specification (A5, B7, B8)."""
 
-import os
-from pathlib import Path
-
 import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
 from fewkern import GraphEmbedding, RecursiveSoftMargin, RecursiveSVM, graphs
+from fewkern.datasets import DataNotFoundError, fetch_faces, fetch_ida
 from fewkern.kernels import Gaussian
 from tests.oracles.margins import nearest_accuracy
 
-FOLDER = os.environ.get("FEWKERN_DATA")
-needs_data = pytest.mark.skipif(not FOLDER, reason="the environment variable FEWKERN_DATA names no data folder")
+
+def read(fetch, name):
+    """A data set, or a skipped test where it is not on this machine."""
+    try:
+        return fetch(name)
+    except DataNotFoundError as error:
+        pytest.skip(str(error))
 
 
 def ida(name):
-    z = np.load(Path(FOLDER) / "ida" / f"{name}.npz")
-    rows = z["train_idx"][0].astype(int)
-    return z["X"].astype(float)[rows], z["y"][rows]
+    z = read(fetch_ida, name)
+    return z.X[z.train_idx[0]], z.y[z.train_idx[0]]
 
 
 # set, sigma of exp(-|x - y|^2 / sigma), C, cap, optimal values P_t: first split, spec A5
@@ -44,7 +46,6 @@ EXACT = [
 ]  # fmt: skip
 
 
-@needs_data
 @pytest.mark.papers
 @pytest.mark.parametrize(("name", "sigma", "C", "cap", "values"), EXACT, ids=[e[0] for e in EXACT])
 def test_rsvm_exact_values(name, sigma, C, cap, values):
@@ -56,7 +57,6 @@ def test_rsvm_exact_values(name, sigma, C, cap, values):
     assert model.stop_ == "flat"
 
 
-@needs_data
 @pytest.mark.papers
 def test_rsvm_squared_lengths_on_heart():
     X, y = ida("heart")
@@ -64,7 +64,6 @@ def test_rsvm_squared_lengths_on_heart():
     np.testing.assert_allclose(model.squared_norms_, [68.604, 101.262, 38.340, 19.021], rtol=1e-4)
 
 
-@needs_data
 @pytest.mark.papers
 @pytest.mark.parametrize(("name", "sigma", "C"), [("waveform", 20, 1.0), ("breast-cancer", 50, 15.19)])
 def test_balanced_weights_give_more_directions(name, sigma, C):
@@ -75,14 +74,13 @@ def test_balanced_weights_give_more_directions(name, sigma, C):
     assert balanced.n_components_ >= plain.n_components_ + 2
 
 
-@needs_data
 @pytest.mark.papers
 def test_rsvm_with_neighbours_on_all_splits_of_heart():
     """Spec A5: T* from 4 to 5, 15.98 % at 3 components and 51 neighbours, 18.8 % at the paper's 3 neighbours."""
-    z = np.load(Path(FOLDER) / "ida" / "heart.npz")
-    X, y = z["X"].astype(float), z["y"].astype(int)
+    z = read(fetch_ida, "heart")
+    X, y = z.X, z.y.astype(int)
     counts, good, bad = [], [], []
-    for train, test in zip(z["train_idx"].astype(int), z["test_idx"].astype(int)):
+    for train, test in zip(z.train_idx, z.test_idx):
         model = RecursiveSVM(kernel=Gaussian(width=np.sqrt(60)), C=3.162).fit(X[train], y[train])
         A, B = model.transform(X[train]), model.transform(X[test])
         counts.append(model.n_components_)
@@ -101,8 +99,8 @@ def majority(A, labels, B, k):
 
 
 def faces(name, count):
-    z = np.load(Path(FOLDER) / "faces" / f"{name}_32x32.npz")
-    X, y = z["X"].astype(float), z["y"].astype(int)
+    z = read(fetch_faces, f"{name}_32x32")
+    X, y = z.X, z.y
     place = np.zeros(len(y), int)
     for k in np.unique(y):
         place[y == k] = np.arange(np.sum(y == k))
@@ -128,7 +126,6 @@ FACES = [
 ]
 
 
-@needs_data
 @pytest.mark.papers
 @pytest.mark.parametrize(("name", "count", "dim", "pca", "fda", "rfda", "lpp", "udp"), FACES)
 def test_faces(name, count, dim, pca, fda, rfda, lpp, udp):
@@ -156,7 +153,6 @@ SOFT = [
 ]
 
 
-@needs_data
 @pytest.mark.papers
 @pytest.mark.parametrize(("name", "count", "rho", "want"), SOFT)
 def test_soft_margin_on_faces(name, count, rho, want):
@@ -167,7 +163,6 @@ def test_soft_margin_on_faces(name, count, rho, want):
         assert found == pytest.approx(want, abs=1.1 * 100 / len(data[3]))
 
 
-@needs_data
 @pytest.mark.papers
 def test_other_graphs_on_yale():
     data = faces("yale", 4)

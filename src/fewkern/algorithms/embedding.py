@@ -11,7 +11,7 @@ from fewkern.core.graphs import GraphPair
 from fewkern.core.peel import Stop, peel
 from fewkern.core.spaces import reflect
 
-__all__ = ["Embedding", "graph_embedding", "principal_space", "ridged"]
+__all__ = ["Embedding", "graph_embedding", "principal_space", "ridged", "seen_directions"]
 
 
 @dataclass(frozen=True)
@@ -55,6 +55,13 @@ def ridged(pair: GraphPair, Z: Array, rho: float) -> Array:
         return identity
     # never singular to rounding, even with rho = 0
     return S + max(rho, 1e-13) * tau * identity
+
+
+def seen_directions(B: Array) -> int:
+    """Rank of a penalty scatter: directions that some pair sees."""
+    xp = namespace(B)
+    values = xp.linalg.eigvalsh(B)
+    return int(xp.sum(xp.astype(values > 1e-10 * float(values[-1]), xp.int64)))
 
 
 def graph_embedding(
@@ -108,7 +115,7 @@ def graph_embedding(
     if rank == 0:
         return Embedding(V, xp.zeros((0,), dtype=Z.dtype, device=device(Z)), 0, "rank")
     values, vectors = generalized_eigh(B, S)
-    seen = int(xp.sum(xp.astype(values > 1e-9 * float(values[0]), xp.int64)))
+    seen = seen_directions(B)
     wanted = seen if n_components is None else n_components
     if not recursive:
         # eigenvectors of the value zero are an arbitrary basis of what the penalty does not see
@@ -126,7 +133,8 @@ def graph_embedding(
         if state["S"].shape[0] == 0:
             return Stop("rank")
         ratios, directions = (values, vectors) if count == 0 else generalized_eigh(state["B"], state["S"])
-        if float(ratios[0]) <= 1e-9 * float(values[0]):
+        # not by the ratio: with a small rho it falls by many orders once the null space of S is used up
+        if float(xp.linalg.trace(state["B"])) <= 1e-12 * float(xp.linalg.trace(B)):
             return Stop("flat")
         u = directions[:, 0]
         return u / xp.linalg.vector_norm(u), float(ratios[0])

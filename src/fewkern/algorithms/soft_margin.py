@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from fewkern.algorithms.embedding import principal_space, ridged
+from fewkern.algorithms.embedding import principal_space, ridged, seen_directions
 from fewkern.algorithms.interior_point import minimize_hinge
 from fewkern.algorithms.ranking import OrderedPairs
 from fewkern.backend.linalg import cholesky_psd, generalized_eigh, solve_triangular
@@ -137,9 +137,7 @@ def recursive_soft_margin(
         Z = solve_triangular(L, Z.T).T
         B = solve_triangular(L, solve_triangular(L, B).T)
         S, back = xp.eye(rank, dtype=Z.dtype, device=device(Z)), L
-    values = generalized_eigh(B, S)[0]
-    seen = int(xp.sum(xp.astype(values > 1e-9 * float(values[0]), xp.int64)))
-    asked = seen if n_components is None else n_components
+    asked = seen_directions(B) if n_components is None else n_components
     wanted = min(asked, rank)
 
     pairs = pair.pairs()

@@ -2,7 +2,7 @@ r"""Sparse soft margin directions: an l1 penalty in the original coordinates (sp
 
 from __future__ import annotations
 
-from fewkern.algorithms.embedding import ridged
+from fewkern.algorithms.embedding import ridged, seen_directions
 from fewkern.algorithms.ranking import OrderedPairs
 from fewkern.algorithms.soft_margin import (
     SoftMargin,
@@ -68,16 +68,14 @@ def sparse_soft_margin(
     identity = xp.eye(d, dtype=Z.dtype, device=device(Z))
     tau = rho * float(xp.linalg.trace(S)) / d / (1.0 + rho)
     core = S - tau * identity
-    values = generalized_eigh(B, S)[0]
-    seen = int(xp.sum(xp.astype(values > 1e-9 * float(values[0]), xp.int64)))
-    wanted = min(seen if n_components is None else n_components, d, int(Z.shape[0]))
+    wanted = min(seen_directions(B) if n_components is None else n_components, d, int(Z.shape[0]))
     pairs = pair.pairs()
     state = {"Z": Z, "S": S, "B": B, "W": identity[:, :0]}
 
     def find(count: int) -> tuple[Array, SoftMarginStep] | Stop:  # noqa: ARG001
-        ratios, vectors = generalized_eigh(state["B"], state["S"])
-        if float(ratios[0]) <= 1e-9 * float(values[0]):
+        if float(xp.linalg.trace(state["B"])) <= 1e-12 * float(xp.linalg.trace(B)):
             return Stop("rank")
+        vectors = generalized_eigh(state["B"], state["S"])[1]
         w, step = _direction(state["Z"], state["S"], pairs, vectors[:, 0], sparsity, delta, delta_rel, max_iter, tol)
         length = float(xp.linalg.vector_norm(w))
         return Stop("penalty") if length == 0.0 else (w / length, step)

@@ -226,8 +226,14 @@ class FisherClassifier(ClassifierMixin, KernelEstimator):
         if len(kernels) > 1 and self.width_by == "leave_one_out":
             kernels = [self._width_by_leave_one_out(task, seed)]
         diag = kernels[0].diag(task.X)
+        scale = float(namespace(diag).mean(diag))
+        if scale <= 0:
+            raise ValueError(
+                f"{type(self).__name__}: every sample is a zero vector of the kernel (k(x, x) = 0), so there is "
+                "nothing to keep; use another kernel."
+            )
         stretch = fisher_targets(task.codes, task.n_classes, task.weights).scale / task.n_classes
-        settings = self._settings(float(namespace(diag).mean(diag)), stretch)
+        settings = self._settings(scale, stretch)
         given = [getattr(k, "width", None) for k in kernels]
         widths = tuple(float(width) for width in given if isinstance(width, (int, float)))
         pools = {0: self._candidates(task, kernels[0], seed)}
@@ -235,11 +241,12 @@ class FisherClassifier(ClassifierMixin, KernelEstimator):
         if len(kernels) * len(settings) > 1:
             part = task.some(SEARCH_ROWS, rng) if isinstance(self.cv, Integral) else task
             folds = self._folds(part)
-        if not folds:
-            chosen = (len(kernels) // 2, self._default_setting() if len(settings) > 1 else 0)
-            found = CrossValidation((), (), 1)
-        else:
+        found = CrossValidation((), (), 1)
+        if folds:
             found = self._cross_validate(task, part, kernels, settings, folds, pools, seed)
+        # classes too small for folds, nothing to compare, or no column that differs from a constant
+        chosen = (len(kernels) // 2, self._default_setting() if len(settings) > 1 else 0)
+        if any(found.errors):
             chosen = found.best(self.prefer)
         kernel = kernels[chosen[0]]
         candidates = pools.get(chosen[0]) or self._candidates(task, kernel, seed)
