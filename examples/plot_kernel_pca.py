@@ -16,7 +16,7 @@ from fewkern.datasets import make_rings
 from fewkern.kernels import Gaussian
 
 X, y = make_rings(600, radii=(1.0, 0.4), noise=0.08, random_state=0)
-few = FeatureVectorPCA(6, kernel=Gaussian(0.5), max_vectors=30, fit_inverse_transform=True).fit(X)
+few = FeatureVectorPCA(n_components=6, kernel=Gaussian(0.5), max_vectors=30, fit_inverse_transform=True).fit(X)
 full = KernelPCA(6, kernel="rbf", gamma=1 / (2 * 0.5**2)).fit(X)
 print("eigenvalues, 30 vectors:", few.eigenvalues_.round(1))
 print("eigenvalues, all 600:   ", full.eigenvalues_.round(1))

@@ -40,23 +40,20 @@ def _known() -> dict[str, type]:
     from fewkern.algorithms.forward_density import RegressionStep
     from fewkern.algorithms.integrated import IntegratedStep
     from fewkern.algorithms.likelihood import LikelihoodStep, RoundMixture
+    from fewkern.algorithms.margin import MarginBlock
     from fewkern.algorithms.search import Trace
+    from fewkern.algorithms.soft_margin import SoftMarginStep
+    from fewkern.core import graphs as weights
+    from fewkern.core.graph_rules import GraphRule
     from fewkern.core.mixture import KernelMixture
     from fewkern.models.fisher_base import FisherTrace
     from fewkern.table import TableEncoder, TableModel
 
-    values: list[type] = [fewkern.KernelBasis, fewkern.KernelExpansion, Trace, TableEncoder, TableModel]
-    values += [
-        FisherTrace,
-        Link,
-        KernelMixture,
-        WidthSearch,
-        ConstrainedStep,
-        RegressionStep,
-        IntegratedStep,
-        LikelihoodStep,
-        RoundMixture,
-    ]
+    values: list[type] = [fewkern.KernelBasis, fewkern.KernelExpansion, KernelMixture, TableEncoder, TableModel]
+    values += [ConstrainedStep, FisherTrace, IntegratedStep, LikelihoodStep, Link, RegressionStep, RoundMixture]
+    values += [Trace, WidthSearch]
+    values += [GraphRule, MarginBlock, SoftMarginStep]
+    values += [getattr(weights, name) for name in weights.__all__ if name != "Weights"]
     values += [getattr(kernels, name) for name in kernels.__all__ if isinstance(getattr(kernels, name), type)]
     for name in fewkern.__all__:
         value = getattr(fewkern, name)
@@ -205,8 +202,8 @@ def _encode(value: Any, arrays: dict[str, np.ndarray[Any, Any]], where: str) -> 
     name = type(value).__name__
     if _known().get(name) is not type(value):
         raise TypeError(
-            f"save: {where} is a {name}, which cannot be saved; a model with a function of your own as kernel can be "
-            "kept only by your own code."
+            f"save: {where} is a {name}, which cannot be saved: a function of your own as kernel, or a generator as "
+            "random_state, exists only in your program; use a kernel of fewkern and a number."
         )
     if dataclasses.is_dataclass(value):
         state = {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fewkern.algorithms import bandwidth, constrained, forward_density, integrated, likelihood, simplex
+from fewkern.algorithms import bandwidth, constrained, forward_density, integrated, integrated_cv, likelihood, simplex
 from fewkern.backend.namespace import to_numpy
 from fewkern.core.mixture import KernelMixture
 
@@ -46,7 +46,7 @@ def _constrained(a):
 def _integrated(a):
     fit = integrated.forward_integrated(a(X), a(W), 0.4, a(np.arange(50)), max_vectors=5)
     folds = a(np.arange(50) % 2)
-    cv = integrated.cross_validate(a(X), a(W), 0.4, a(np.arange(50)), folds, gammas=(1.5,), max_vectors=2)
+    cv = integrated_cv.cross_validate(a(X), a(W), 0.4, a(np.arange(50)), folds, gammas=(1.5,), max_vectors=2)
     return fit.indices, fit.widths, fit.weights, cv.scores[1.5]
 
 

@@ -93,6 +93,9 @@ def test_sparse_kernel_density_solves_the_simplex_programme_on_its_columns():
     expected = active_set(F.T @ F, F.T @ target).weights
     np.testing.assert_allclose(found.weights, expected / expected.sum(), atol=1e-6)
     assert len(found.indices) < 35
+    slow = forward_density.sparse_kernel_density(X, w, target, 0.4, np.arange(70), 0.9, exact=False)
+    assert len(slow.indices) >= len(found.indices)
+    assert set(found.indices.tolist()) <= set(slow.indices.tolist())
 
 
 @pytest.mark.parametrize("method", ["skd", "sdc"])

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from fewkern.algorithms import integrated
+from fewkern.algorithms import integrated, integrated_cv
 from tests.oracles import density as oracle
 
 UNIT = 0.4
@@ -145,7 +145,7 @@ def test_width_table_keeps_only_what_lies_above_the_floor():
 def test_cross_validation_scores_are_held_out_errors():
     X, w = _data(60)
     folds = np.arange(60) % 3
-    found = integrated.cross_validate(X, w, UNIT, np.arange(60), folds, gammas=(1.5, 2.0), max_vectors=3, patience=2)
+    found = integrated_cv.cross_validate(X, w, UNIT, np.arange(60), folds, gammas=(1.5, 2.0), max_vectors=3, patience=2)
     # the first step of one gamma by hand
     terms, weights = [], []
     for fold in range(3):

@@ -285,7 +285,7 @@ def test_tables_that_cannot_be_fitted(content, match, tmp_path):
 def test_arguments_that_do_not_fit(csv, tmp_path):
     fails("fit", csv, "--target", "none", match=r"no column 'none'; the table has \['x0', 'x1', 'side'\]")
     fails("fit", csv, "--task", "regress", match="the target 'side' holds text; use --task classify")
-    fails("fit", csv, "--task", "guess", match=r"--task: expected auto, classify, regress, .*got 'guess'")
+    fails("fit", csv, "--task", "guess", match=r"--task: expected auto, classify, regress, reduce.*, got 'guess'")
     fails("fit", csv, "--model", "pca", match=r"for the task 'classify' expected fvs, .*got 'pca'")
     fails("fit", csv, "--prefer", "cheap", match="'prefer' parameter of FeatureVectorClassifier must be")
     fails("fit", "none.csv", match="there is no file none.csv")
@@ -316,3 +316,20 @@ def test_entry_point_in_a_process_of_its_own(tmp_path):
     assert done.returncode == 1
     assert done.stdout == ""
     assert done.stderr.strip() == "fewkern: load: there is no file none.npz."
+
+
+def test_settings_a_model_does_not_have(csv):
+    fails("fit", csv, "--task", "reduce", "--prefer", "sparse", match="--prefer: the model 'pca' has no such setting")
+
+
+def test_a_missing_folder_is_noticed_before_the_work(csv, tmp_path, monkeypatch):
+    monkeypatch.setattr("fewkern.cli.jobs.read_table", lambda path: pytest.fail("the work has begun"))
+    fails("fit", csv, "--out", tmp_path / "none" / "m.npz", match="does not exist; make it first")
+
+
+def test_too_few_rows_of_a_class_to_hold_out(tmp_path):
+    path = tmp_path / "few.csv"
+    path.write_text("a,y\n1,u\n2,u\n3,v\n4,v\n5,v\n")
+    result = run("fit", path, "--target", "y", "--out", tmp_path / "m.npz")
+    assert "too few rows of a class to hold any out" in result.stderr
+    assert "held out" not in result.stdout

@@ -15,7 +15,7 @@ def X():
 
 @pytest.mark.parametrize("centre", [False, True, 5])
 def test_all_vectors_give_kernel_pca(X, centre):
-    ours = FeatureVectorPCA(5, kernel=Gaussian(0.8), max_vectors=None, centre=centre).fit(X)
+    ours = FeatureVectorPCA(n_components=5, kernel=Gaussian(0.8), max_vectors=None, centre=centre).fit(X)
     theirs = KernelPCA(5, kernel="rbf", gamma=1 / (2 * 0.8**2)).fit(X)
     new = make_banana(30, random_state=9)[0]
     np.testing.assert_allclose(ours.eigenvalues_, theirs.eigenvalues_, rtol=1e-8)
@@ -31,18 +31,21 @@ def test_scores_have_mean_zero_and_the_eigenvalues_as_squares(X):
 
 
 def test_inverse_transform_finds_the_way_back(X):
-    model = FeatureVectorPCA(8, kernel=Gaussian(1.5), max_vectors=30, fit_inverse_transform=True).fit(X)
+    model = FeatureVectorPCA(n_components=8, kernel=Gaussian(1.5), max_vectors=30, fit_inverse_transform=True).fit(X)
     back = model.inverse_transform(model.transform(X))
     assert back.shape == X.shape
     assert np.mean((back - X) ** 2) < 0.02 * np.mean((X - X.mean(axis=0)) ** 2)
-    single = FeatureVectorPCA(3, fit_inverse_transform=True).fit(X[:, :1])
+    single = FeatureVectorPCA(n_components=3, fit_inverse_transform=True).fit(X[:, :1])
     assert single.inverse_transform(single.transform(X[:, :1])).shape == (90, 1)
 
 
 def test_inverse_transform_in_other_array_libraries(X, foreign):
     to, back = foreign
     settings = {"kernel": Gaussian(1.5), "max_vectors": 20, "fit_inverse_transform": True}
-    here, there = FeatureVectorPCA(4, **settings).fit(X), FeatureVectorPCA(4, **settings).fit(to(X))
+    here, there = (
+        FeatureVectorPCA(n_components=4, **settings).fit(X),
+        FeatureVectorPCA(n_components=4, **settings).fit(to(X)),
+    )
     result = there.inverse_transform(there.transform(to(X)))
     assert type(result) is type(to(X))
     np.testing.assert_allclose(back(result), here.inverse_transform(here.transform(X)), atol=1e-4)
@@ -50,12 +53,12 @@ def test_inverse_transform_in_other_array_libraries(X, foreign):
 
 def test_inverse_transform_errors(X):
     with pytest.raises(ValueError, match="set fit_inverse_transform=True and fit again"):
-        FeatureVectorPCA(2).fit(X).inverse_transform(np.zeros((3, 2)))
-    model = FeatureVectorPCA(2, kernel=Linear(), fit_inverse_transform=True)
+        FeatureVectorPCA(n_components=2).fit(X).inverse_transform(np.zeros((3, 2)))
+    model = FeatureVectorPCA(n_components=2, kernel=Linear(), fit_inverse_transform=True)
     with pytest.raises(ValueError, match="it cannot go back to sparse samples"):
         model.fit(sp.csr_array(X))
     with pytest.raises(ValueError, match="behind a precomputed kernel"):
         model.set_params(kernel="precomputed").fit(X @ X.T)
-    fitted = FeatureVectorPCA(2, fit_inverse_transform=True).fit(X)
+    fitted = FeatureVectorPCA(n_components=2, fit_inverse_transform=True).fit(X)
     with pytest.raises(ValueError, match="3 features"):
         fitted.inverse_transform(np.zeros((4, 3)))

@@ -30,7 +30,12 @@ def fit_temperature(values: Array, codes: Array, weights: Array | None = None) -
     rest = 1.0 / (counts + q)
     targets = own * ((counts + 1.0) * rest)[:, None] + (1.0 - own) * rest[:, None]
     truth = float(w @ xp.sum(targets * values, axis=1))
-    low, high, a = 0.0, 1e4, 1.0
+    # in units of the values, so that their size does not matter
+    spread = float(xp.max(xp.abs(values - xp.mean(values, axis=1)[:, None])))
+    if spread == 0:
+        return 1.0
+    unit = 1.0 / spread
+    low, high, a = 0.0, 1e4 * unit, unit
     for _ in range(100):
         p = softmax(a * values)
         mean = xp.sum(p * values, axis=1)
@@ -41,7 +46,7 @@ def fit_temperature(values: Array, codes: Array, weights: Array | None = None) -
         new = a + step
         # Newton inside the bracket, else its (geometric) middle
         if not low < new < high:
-            new = (max(low, 1e-3) * high) ** 0.5
+            new = (max(low, 1e-3 * unit) * high) ** 0.5
         if abs(new - a) <= 1e-8 * a or high - low <= 1e-8 * high:
             return new
         a = new

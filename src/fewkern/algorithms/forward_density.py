@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-from fewkern.algorithms.simplex import active_set
+from fewkern.algorithms.simplex import active_set, mnqp
 from fewkern.backend.blocks import row_blocks
 from fewkern.backend.namespace import Array, asarray_like, device, namespace, take_rows
 from fewkern.backend.special import normal_cdf
@@ -193,10 +193,12 @@ def sparse_kernel_density(
     *,
     passes: int = 10,
     limit: int | None = None,
+    exact: bool = True,
 ) -> OrthogonalDensity:
     """SKD: Parzen's estimate ``target`` (in the unit of ``unit``) regressed on kernels of one ``width``.
 
-    The weights come from the simplex programme on the same least squares, on the selected columns only.
+    The weights come from the simplex programme on the same least squares, on the selected columns only: exactly, or by
+    the multiplicative updates of the literature, which leave a small weight on columns that should have none.
     """
     xp = namespace(X)
     n, m = int(X.shape[0]), int(X.shape[1])
@@ -208,7 +210,7 @@ def sparse_kernel_density(
     result, subset = _with_local_penalties(F, y, skip=1e-2, nonnegative=False, passes=passes, limit=limit)
     columns = take_rows(subset, asarray_like(result.columns, X, dtype=xp.int64))
     F = xp.take(F, columns, axis=1)
-    g = active_set(F.T @ F, F.T @ y).weights
+    g = (active_set if exact else mnqp)(F.T @ F, F.T @ y).weights
     keep = g >= 1e-6
     total = float(xp.sum(result.weights))
     g = g[keep] / xp.sum(g[keep])

@@ -1,4 +1,4 @@
-r"""Forward selection on the integrated squared error (FCR-ISE), and its cross-validated form.
+r"""Forward selection on the integrated squared error (FCR-ISE).
 
 The paper regresses on Parzen's estimate and can at best return it. Here one kernel at a time enters as in the paper,
 in a convex combination with a one-parameter closed form, individual widths and a leave-one-out score, but what falls is
@@ -31,11 +31,9 @@ from fewkern.core.mixture import normal_kernel, squared_distances
 from fewkern.core.peel import Stop, peel
 
 __all__ = [
-    "GAMMAS",
     "IntegratedFit",
     "IntegratedStep",
     "Size",
-    "cross_validate",
     "forward_integrated",
     "leave_one_out_terms",
     "one_standard_error",
@@ -44,7 +42,6 @@ __all__ = [
 
 Size = Literal["loo", "loo-1se", "max"]
 
-GAMMAS = (1.25, 1.5, 1.75, 2.0, 2.25)
 _TABLE = (1.25, 1.5, 1.75, 2.0, 2.25, 2.6, 3.0, 3.6, 4.3, 5.2, 6.2, 7.5, 9.0)
 _WIDEST = 9.0
 _HALF_WIDTHS = (0.15, 0.06, 0.024)
@@ -459,75 +456,3 @@ def forward_integrated(
         selected,
         peeled.stop,
     )
-
-
-def held_out_terms(X: Array, step: IntegratedStep, centres: Array, unit: float) -> Array:
-    r"""Terms :math:`g'Bg - 2\hat p(x_i)` of the integrated squared error at samples that had no part in the fit."""
-    m = int(X.shape[1])
-    widths = asarray_like(step.widths, X, dtype=X.dtype)
-    g = asarray_like(step.weights, X, dtype=X.dtype)
-    spread = (widths[:, None] ** 2 + widths[None, :] ** 2) ** 0.5
-    B = normal_kernel(squared_distances(centres, centres), spread, m, unit)
-    return g @ (B @ g) - 2.0 * (normal_kernel(squared_distances(X, centres), widths, m, unit) @ g)
-
-
-@dataclass(frozen=True)
-class CrossValidation:
-    """Which smoothing parameter and how many steps cross-validation takes, and the mean score of every pair."""
-
-    gamma: float
-    steps: int
-    scores: dict[float, list[float]]
-
-
-def cross_validate(
-    X: Array,
-    w: Array,
-    unit: float,
-    candidates: Array,
-    folds: Array,
-    *,
-    gammas: tuple[float, ...] = GAMMAS,
-    max_vectors: int = 20,
-    patience: int = 5,
-) -> CrossValidation:
-    """FCR-ISE-CV: ``gamma`` and the number of steps together, the whole path rebuilt in every fold.
-
-    ``folds`` gives the fold of every row. Among the steps of the best ``gamma`` the first within one
-    standard error wins.
-    """
-    xp = namespace(X)
-    n = int(X.shape[0])
-    count = int(xp.max(folds)) + 1
-    everyone = xp.arange(n, device=device(X))
-    # terms[gamma][k]: held-out terms after k + 1 steps, in row order fold by fold
-    terms: dict[float, list[list[Array]]] = {gamma: [] for gamma in gammas}
-    order, weights = [], []
-    for fold in range(count):
-        inside, outside = everyone[folds != fold], everyone[folds == fold]
-        order.append(outside)
-        weights.append(take_rows(w, outside))
-        X_in, w_in = take_rows(X, inside), take_rows(w, inside)
-        w_in = w_in / xp.sum(w_in)
-        # candidates by their place among the rows of the fold
-        kept = candidates[take_rows(folds, candidates) != fold]
-        places = xp.searchsorted(inside, kept)
-        for gamma in gammas:
-            fit = forward_integrated(
-                X_in, w_in, unit, places, gamma=gamma, max_vectors=max_vectors, patience=patience, size="loo"
-            )
-            X_out = take_rows(X, outside)
-            rows = [asarray_like(step.indices, inside, dtype=inside.dtype) for step in fit.trace]
-            terms[gamma].append(
-                [held_out_terms(X_out, step, take_rows(X_in, S), unit) for step, S in zip(fit.trace, rows)]
-            )
-    held_w = xp.concat(weights)
-    held_w = held_w / xp.sum(held_w)
-    joined: dict[float, list[Array]] = {}
-    for gamma in gammas:
-        longest = max(len(path) for path in terms[gamma])
-        # a path that ended early stays what it was
-        joined[gamma] = [xp.concat([path[min(k, len(path) - 1)] for path in terms[gamma]]) for k in range(longest)]
-    scores = {gamma: [float(held_w @ t) for t in joined[gamma]] for gamma in gammas}
-    best = min(gammas, key=lambda gamma: min(scores[gamma]))
-    return CrossValidation(best, one_standard_error(joined[best], held_w) + 1, scores)

@@ -85,7 +85,7 @@ def search(
         Length of every path at first, and at most: while the best model lies at the end of its path, the paths that
         compete with it are continued to twice the length, as long as that lowers the error by half a standard error.
     tolerance : float or None
-        Standard errors that a smaller model may lose; ``None`` takes the whole path.
+        Standard errors that a smaller model may lose; ``None`` takes the whole of the path with the best end.
     weights : array of shape (n,) or None
     widths : tuple of float
         Kept in the trace.
@@ -115,9 +115,16 @@ def search(
         before, flat = flat, _choose(paths, 0.0)
         if before.minimum - flat.minimum < spread:
             break
-    choice = _choose(paths, 0.0 if tolerance is None else tolerance)
-    k, r = divmod(choice.path, len(ridges))
-    L = choice.n_vectors if tolerance is not None else int(selections[k].indices.shape[0])
+    if tolerance is None:
+        k, r = min(
+            ((k, r) for k in range(len(grams)) for r in range(len(ridges))),
+            key=lambda at: float(paths[at[0]][at[1]].error[-1]),
+        )
+        L = int(selections[k].indices.shape[0])
+    else:
+        choice = _choose(paths, tolerance)
+        k, r = divmod(choice.path, len(ridges))
+        L = choice.n_vectors
     return Search(k, selections[k], ridges[r], L, _trace(paths, widths, ridges, (k, r, L)))
 
 

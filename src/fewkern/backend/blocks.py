@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from fewkern.backend.namespace import Array, device, float_dtype, namespace
+from fewkern.backend.namespace import Array, device, namespace
 
 __all__ = ["BLOCK_ELEMENTS", "map_rows", "row_blocks"]
 
@@ -24,8 +24,10 @@ def map_rows(function: Callable[[Array], Array], X: Array, columns: int) -> Arra
     n = X.shape[0]
     if n * columns <= BLOCK_ELEMENTS:
         return function(X)
-    xp = namespace(X)
-    out = xp.empty((n, columns), dtype=float_dtype(X), device=device(X))
+    out = None
     for rows in row_blocks(n, columns):
-        out[rows, :] = function(X[rows, :])
+        block = function(X[rows, :])
+        if out is None:
+            out = namespace(block).empty((n, columns), dtype=block.dtype, device=device(block))
+        out[rows, :] = block
     return out

@@ -12,14 +12,18 @@ __all__ = [
     "cholesky_psd",
     "class_sums",
     "generalized_eigh",
+    "least_squares",
     "logsumexp",
     "manhattan",
     "neg_squared_distances",
     "product_transposed",
+    "solve_or_none",
     "solve_or_least_squares",
     "solve_shifted",
     "solve_triangular",
     "squared_norms",
+    "sum_by_index",
+    "weighted_gram",
 ]
 
 
@@ -33,6 +37,33 @@ def product_transposed(X: Array, Y: Array) -> Array:
         dtype = xp.result_type(X, Y)
         X, Y = xp.astype(X, dtype), xp.astype(Y, dtype)
     return X @ Y.T
+
+
+def weighted_gram(X: Array, weights: Array) -> Array:
+    """``X' diag(weights) X`` as a dense array, ``X`` dense or sparse; no weight may be negative."""
+    xp = namespace(weights)
+    # with roots it is a matrix times its own transpose, which costs half of a general product
+    root = xp.sqrt(weights)[:, None]
+    if is_sparse(X):
+        half = X.multiply(root).tocsr()
+        return np.asarray((half.T @ half).toarray())
+    half = root * X
+    return half.T @ half
+
+
+def sum_by_index(values: Array, index: Array, n: int) -> Array:
+    """``out[k]`` is the sum of the ``values`` whose ``index`` is ``k``, for ``k`` below ``n``."""
+    if array_api_compat.is_numpy_array(values):
+        return np.bincount(index, weights=values, minlength=n)
+    xp = namespace(values)
+    if array_api_compat.is_torch_array(values):
+        return xp.zeros(n, dtype=values.dtype, device=values.device).index_add_(0, index, values)
+    # sorted, a sum over a run is a difference of two running sums
+    order = xp.argsort(index, stable=True)
+    running = xp.cumulative_sum(xp.take(values, order), include_initial=True)
+    ends = xp.searchsorted(xp.take(index, order), xp.arange(n + 1, dtype=index.dtype))
+    total = xp.take(running, ends)
+    return total[1:] - total[:-1]
 
 
 def squared_norms(X: Array) -> Array:
@@ -96,6 +127,17 @@ def solve_triangular(
     return namespace(A).linalg.solve(A, B)
 
 
+def solve_or_none(A: Array, b: Array) -> Array | None:
+    """Solution of ``A x = b``, or ``None`` if ``A`` is singular to the working precision."""
+    xp = namespace(A, b)
+    try:
+        x = xp.linalg.solve(A, b[:, None])[:, 0]
+    except (np.linalg.LinAlgError, RuntimeError):
+        return None
+    residual = float(xp.max(xp.abs(A @ x - b))) if bool(xp.all(xp.isfinite(x))) else float("inf")
+    return x if residual <= 1e-8 * max(float(xp.max(xp.abs(b))), 1e-300) else None
+
+
 def cholesky_psd(A: Array) -> Array:
     """Lower Cholesky factor of a positive semi-definite ``A``, with the least jitter that makes it exist.
 
@@ -115,6 +157,20 @@ def cholesky_psd(A: Array) -> Array:
             return factor
         jitter = max(10 * jitter, n * unit)
     raise ValueError("cholesky_psd: the matrix is not positive semi-definite, not even after a jitter")
+
+
+def solve_or_least_squares(A: Array, b: Array) -> Array:
+    """Solve ``A x = b``; the least-squares solution of least length where ``A`` is singular to working precision."""
+    xp = namespace(A, b)
+    try:
+        x = xp.linalg.solve(A, b[:, None])[:, 0]
+    except (np.linalg.LinAlgError, RuntimeError):
+        x = None
+    if x is not None and bool(xp.all(xp.isfinite(x))):
+        size = float(xp.max(xp.abs(A))) * float(xp.max(xp.abs(x))) + float(xp.max(xp.abs(b)))
+        if float(xp.max(xp.abs(A @ x - b))) <= 1e4 * float(xp.finfo(A.dtype).eps) * size:
+            return x
+    return xp.linalg.pinv(A) @ b
 
 
 def solve_shifted(A: Array, B: Array, shift: float = 0.0) -> Array:
@@ -137,20 +193,6 @@ def solve_shifted(A: Array, B: Array, shift: float = 0.0) -> Array:
     return solve_triangular(factor, solve_triangular(factor, B), transposed=True)
 
 
-def solve_or_least_squares(A: Array, b: Array) -> Array:
-    """Solve ``A x = b``; the least-squares solution of least length where ``A`` is singular to working precision."""
-    xp = namespace(A, b)
-    try:
-        x = xp.linalg.solve(A, b[:, None])[:, 0]
-    except (np.linalg.LinAlgError, RuntimeError):
-        x = None
-    if x is not None and bool(xp.all(xp.isfinite(x))):
-        size = float(xp.max(xp.abs(A))) * float(xp.max(xp.abs(x))) + float(xp.max(xp.abs(b)))
-        if float(xp.max(xp.abs(A @ x - b))) <= 1e4 * float(xp.finfo(A.dtype).eps) * size:
-            return x
-    return xp.linalg.pinv(A) @ b
-
-
 def generalized_eigh(A: Array, B: Array) -> tuple[Array, Array]:
     """Eigenvalues, descending, and vectors of ``A v = t B v`` for symmetric ``A`` and positive definite ``B``."""
     xp = namespace(A, B)
@@ -166,6 +208,11 @@ def class_sums(values: Array, codes: Array, n_classes: int) -> Array:
     xp = namespace(values)
     indicator = codes[None, :] == xp.arange(n_classes, device=array_api_compat.device(codes))[:, None]
     return xp.astype(indicator, values.dtype) @ values
+
+
+def least_squares(A: Array, B: Array) -> Array:
+    """The shortest ``X`` that makes ``|A X - B|`` least, for a wide or rank-deficient ``A``."""
+    return namespace(A, B).linalg.pinv(A) @ B
 
 
 def logsumexp(A: Array, axis: int = -1) -> Array:

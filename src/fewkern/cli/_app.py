@@ -80,6 +80,10 @@ def fit(
 ) -> None:
     """Fit a model to a table, and say how good and how small it is."""
     with _problems():
+        # before the work, not after it
+        for path in filter(None, (model_file, picture, report)):
+            if not path.parent.is_dir():
+                raise jobs.Problem(f"cannot write {path}: the folder {path.parent} does not exist; make it first.")
         frame = jobs.embedded_table() if table is None else jobs.read_table(table)
         if table is None:
             out.print("No table given: fitting the embedded example (2,000 points in two interlocked crescents).")

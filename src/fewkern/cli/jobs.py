@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from fewkern.table import TableEncoder, TableModel
 
 __all__ = ["MODELS", "TASKS", "Fitted", "Problem", "fit_table", "predict_table", "read_table"]
 
+
 # task -> model name -> estimator; the first model is the default of its task.
 MODELS: dict[str, dict[str, Callable[..., Any]]] = {
     "classify": {
@@ -25,7 +27,12 @@ MODELS: dict[str, dict[str, Callable[..., Any]]] = {
         "forward-fisher": fewkern.ForwardKernelFisher,
     },
     "regress": {"fvs": fewkern.FeatureVectorRegressor},
-    "reduce": {"pca": fewkern.FeatureVectorPCA},
+    "reduce": {
+        "pca": fewkern.FeatureVectorPCA,
+        "embedding": fewkern.GraphEmbedding,
+        "margins": fewkern.RecursiveSVM,
+        "soft-margins": fewkern.RecursiveSoftMargin,
+    },
     "density": {
         "forward": fewkern.ForwardDensity,
         "parzen": fewkern.ParzenDensity,
@@ -33,6 +40,8 @@ MODELS: dict[str, dict[str, Callable[..., Any]]] = {
         "orthogonal": fewkern.OrthogonalForwardDensity,
     },
 }
+# Reducers that look at classes: with them, "reduce" takes a target.
+_BY_CLASS = ("embedding", "margins", "soft-margins")
 TASKS = tuple(MODELS)
 # A column of whole numbers with at most this many different ones is taken for class labels.
 _MOST_CLASSES = 20
@@ -92,6 +101,10 @@ def _frame_from_arrays(path: Path) -> Any:
         names = [str(n) for n in archive["feature_names"]] if given else [f"x{j}" for j in range(X.shape[1])]
         frame = pd.DataFrame(X, columns=names)
         if "y" in archive.files:
+            if "y" in names:
+                raise Problem(
+                    f"{path.name}: a feature is named 'y', and so is the array of targets; rename the feature."
+                )
             frame["y"] = archive["y"]
     return frame
 
@@ -128,7 +141,7 @@ def fit_table(
     remarks: list[str] = []
     if task not in ("auto", *TASKS):
         raise Problem(f"--task: expected auto, {', '.join(TASKS)}, got {task!r}.")
-    supervised = task not in ("reduce", "density")
+    supervised = task not in ("reduce", "density") or (task == "reduce" and model in _BY_CLASS)
     if supervised and target is None:
         target = str(frame.columns[-1])
         remarks.append(f"no --target given: took the last column, {target!r}")
@@ -163,16 +176,23 @@ def fit_table(
     remarks += notes
     held_out, facts = None, {"rows": len(X), "features": X.shape[1], "model": name, "task": task, "target": target}
 
+    accepted = inspect.signature(names[name]).parameters
+    for setting in settings:
+        if setting not in accepted:
+            raise Problem(f"--{setting.replace('_', '-')}: the model {name!r} has no such setting.")
+    offered = {"random_state": seed, "verbose": verbose}
+
     def build() -> Any:
-        # densities show no progress
-        shown = {} if task == "density" else {"verbose": verbose}
-        return names[name](random_state=seed, **shown, **settings)
+        return names[name](**{key: value for key, value in offered.items() if key in accepted}, **settings)
 
     try:
-        if y is not None and holdout:
+        if y is not None and holdout and task != "reduce":
             held_out = _hold_out(build, features, y, task, holdout, seed)
-            facts |= _errors(*held_out, task)
-            facts["held_out_rows"] = len(held_out[0])
+            if held_out is None:
+                remarks.append("too few rows of a class to hold any out")
+            else:
+                facts |= _errors(*held_out, task)
+                facts["held_out_rows"] = len(held_out[0])
         elif task == "density" and holdout:
             facts |= _held_out_density(build, features, holdout, seed)
         start = time.perf_counter()
@@ -220,7 +240,7 @@ def _log_density(estimator: Any, encoder: TableEncoder, frame: Any) -> np.ndarra
 
 
 def _target_values(column: Any, task: str) -> np.ndarray[Any, Any]:
-    if task == "classify":
+    if task in ("classify", "reduce"):
         if getattr(column.dtype, "kind", "O") in "iufb":
             return np.asarray(column)
         return np.array([str(v) for v in column], dtype=object)
@@ -230,11 +250,14 @@ def _target_values(column: Any, task: str) -> np.ndarray[Any, Any]:
         raise Problem(f"--task regress: the target {column.name!r} holds text; use --task classify.") from error
 
 
-def _hold_out(build: Any, features: Any, y: Any, task: str, share: float, seed: int) -> tuple[Any, Any]:
+def _hold_out(build: Any, features: Any, y: Any, task: str, share: float, seed: int) -> tuple[Any, Any] | None:
     """Targets and predictions of a part of the rows, by a model that saw neither them nor their statistics."""
     from sklearn.model_selection import train_test_split
 
     counts = np.unique(y, return_counts=True)[1] if task == "classify" else np.array([2])
+    if task == "classify" and counts.min() < 3 and len(counts) < 3:
+        # too few to be sure that both parts see both classes
+        return None
     stratify = y if task == "classify" and counts.min() >= 2 and round(share * len(y)) >= len(counts) else None
     train, test = train_test_split(np.arange(len(y)), test_size=share, random_state=seed, stratify=stratify)
     inner, _ = TableEncoder.learn(features.iloc[train])

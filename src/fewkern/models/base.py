@@ -25,10 +25,10 @@ class KernelEstimator(BaseEstimator):
     kernel: Any
 
     def set_params(self, **params: Any) -> KernelEstimator:
-        """Set parameters; ``kernel__width=...`` works also while ``kernel`` is still a name."""
+        """Set parameters; ``kernel__width=...`` works also while ``kernel`` is a name or a function."""
         if any(key.startswith("kernel__") for key in params):
             kernel = params.pop("kernel", self.kernel)
-            self.kernel = as_kernel(kernel) if isinstance(kernel, str) else kernel
+            self.kernel = as_kernel(kernel)
         return super().set_params(**params)
 
     def __sklearn_tags__(self) -> Any:

@@ -83,8 +83,8 @@ class FeatureVectorPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
 
     def __init__(
         self,
-        n_components: int | None = None,
         *,
+        n_components: int | None = None,
         kernel: Any = "gaussian",
         max_vectors: int | None = 100,
         rule: str = "gain",

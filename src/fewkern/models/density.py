@@ -130,8 +130,12 @@ class ReducedSetDensity(DensityEstimator):
         Samples that may become centres; drawn where there are more. All samples enter ``v``.
     n_folds : int, default 5
         For ``width="cv"``.
-    scale, search_rows, random_state
-        As in :class:`ParzenDensity`.
+    scale : {"std", "whiten", "none"}, default "std"
+        Inside, the features are divided by their standard deviations, or made uncorrelated, or left alone (the paper).
+    search_rows : int, default 2000
+        Samples that the search of Parzen's width looks at, at most.
+    random_state : int, Generator, RandomState or None, default 0
+        For every draw of samples.
 
     Attributes
     ----------
@@ -242,10 +246,16 @@ class OrthogonalForwardDensity(DensityEstimator):
     n_passes : int, default 10
         Passes with a penalty of its own for every column, after the first one.
     max_vectors : int or None, default None
+    solver : {"active-set", "mnqp"}, default "active-set"
+        With target "parzen", the weights exactly, or by the multiplicative updates of the literature.
     max_rows : int, default 2000
         Samples that the regression sees; drawn where there are more. The target always comes from all of them.
-    scale, search_rows, random_state
-        As in :class:`ParzenDensity`.
+    scale : {"std", "whiten", "none"}, default "std"
+        Inside, the features are divided by their standard deviations, or made uncorrelated, or left alone (the paper).
+    search_rows : int, default 2000
+        Samples that the search of Parzen's width looks at, at most.
+    random_state : int, Generator, RandomState or None, default 0
+        For every draw of samples.
 
     Attributes
     ----------
@@ -280,6 +290,7 @@ class OrthogonalForwardDensity(DensityEstimator):
         "target": [StrOptions({"parzen", "distribution"})],
         "kernel_width": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
         "n_passes": [Interval(Integral, 0, None, closed="left")],
+        "solver": [StrOptions({"active-set", "mnqp"})],
         "max_vectors": [None, Interval(Integral, 1, None, closed="left")],
         "max_rows": [Interval(Integral, 2, None, closed="left")],
     }
@@ -292,6 +303,7 @@ class OrthogonalForwardDensity(DensityEstimator):
         width: Any = "lscv",
         n_passes: int = 10,
         max_vectors: int | None = None,
+        solver: str = "active-set",
         max_rows: int = 2000,
         scale: str = "std",
         search_rows: int = 2000,
@@ -302,6 +314,7 @@ class OrthogonalForwardDensity(DensityEstimator):
         self.width = width
         self.n_passes = n_passes
         self.max_vectors = max_vectors
+        self.solver = solver
         self.max_rows = max_rows
         self.scale = scale
         self.search_rows = search_rows
@@ -326,7 +339,8 @@ class OrthogonalForwardDensity(DensityEstimator):
         settings: dict[str, Any] = {"passes": self.n_passes, "limit": self.max_vectors}
         if self.target == "parzen":
             target = parzen_target(Z, samples.Z, samples.w, unit)
-            found = sparse_kernel_density(Z, w, target, unit, everyone, rho, **settings)
+            exact = self.solver == "active-set"
+            found = sparse_kernel_density(Z, w, target, unit, everyone, rho, exact=exact, **settings)
         else:
             target = distribution_target(Z, samples.Z, samples.w)
             found = sparse_density_construction(Z, w, target, everyone, rho, **settings)

@@ -19,7 +19,16 @@ __all__ = ["FisherPath", "fisher_path"]
 
 @dataclass(frozen=True)
 class FisherPath:
-    """Machines at falling penalties."""
+    """Machines at falling penalties: what :func:`fisher_path` returns.
+
+    Examples
+    --------
+    >>> from fewkern import fisher_path
+    >>> from fewkern.datasets import make_banana
+    >>> path = fisher_path(*make_banana(100), penalties=(0.1, 0.01))
+    >>> path.penalties, len(path.expansions)
+    ((0.1, 0.01), 2)
+    """
 
     penalties: tuple[float, ...]
     expansions: tuple[KernelExpansion, ...]

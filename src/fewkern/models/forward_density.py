@@ -6,7 +6,8 @@ from numbers import Integral, Real
 from typing import Any
 
 from fewkern.algorithms.constrained import default_gamma, forward_constrained, parzen_target, refit_jointly
-from fewkern.algorithms.integrated import GAMMAS, cross_validate, forward_integrated
+from fewkern.algorithms.integrated import forward_integrated
+from fewkern.algorithms.integrated_cv import GAMMAS, cross_validate
 from fewkern.algorithms.likelihood import RoundMixture, expectation_maximization, forward_likelihood
 from fewkern.backend.namespace import Array, take_rows
 from fewkern.backend.validation import Interval, StrOptions, fit_context

@@ -1,8 +1,17 @@
 """Pictures of fitted models, as scikit-learn's Display objects. They need matplotlib."""
 
+from fewkern.plotting.components import AccuracyDisplay, ComponentsDisplay
 from fewkern.plotting.density import DensityDisplay
 from fewkern.plotting.fisher import FisherPathDisplay, FisherSearchDisplay
 from fewkern.plotting.path import PathDisplay
 from fewkern.plotting.vectors import VectorsDisplay
 
-__all__ = ["DensityDisplay", "FisherPathDisplay", "FisherSearchDisplay", "PathDisplay", "VectorsDisplay"]
+__all__ = [
+    "AccuracyDisplay",
+    "ComponentsDisplay",
+    "DensityDisplay",
+    "FisherPathDisplay",
+    "FisherSearchDisplay",
+    "PathDisplay",
+    "VectorsDisplay",
+]

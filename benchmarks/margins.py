@@ -1,0 +1,111 @@
+"""Pair loss in sorts, one soft margin direction against explicit pairs, recursive SVM through a basis."""
+
+from __future__ import annotations
+
+import argparse
+import math
+
+import numpy as np
+from sklearn.neighbors import KNeighborsClassifier
+from threadpoolctl import threadpool_limits
+
+from benchmarks.measure import Peak, best_of, header, timed, verdict
+from fewkern import FeatureVectorSelector, RecursiveSoftMargin, RecursiveSVM
+from fewkern.algorithms.ranking import OrderedPairs
+from fewkern.core.graphs import PairSet
+from fewkern.kernels import Gaussian
+
+
+def five_classes(n: int, q: int = 20, seed: int = 0):
+    """Overlapping Gaussian classes."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 5, n)
+    return rng.normal(size=(5, q))[y] + 1.5 * rng.normal(size=(n, q)), y
+
+
+def twonorm(n: int, seed: int):
+    """Breiman's twonorm: Bayes error 2.3 %."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 2, n)
+    return rng.normal(size=(n, 20)) + (2 * y[:, None] - 1) * 2 / math.sqrt(20), y
+
+
+def pair_loss(sizes: tuple[int, ...]) -> None:
+    header("Value and gradient of the hinge over all pairs of different classes, pure NumPy, in sorts of n numbers", 1)
+    print("| n | pairs | sort, ms | value and gradient, ms | sorts |")
+    print("|---|---|---|---|---|", flush=True)
+    seconds, sorts = {}, {}
+    for n in sizes:
+        rng = np.random.default_rng(0)
+        codes = rng.integers(0, 5, n)
+        s = np.sort(rng.normal(size=n)) + 0.1 * rng.normal(size=n)
+        pairs = OrderedPairs.arranged(PairSet(1.0, np.ones(n), codes), np.arange(n))
+        plain = rng.normal(size=n)
+        sort = best_of(lambda plain=plain: np.sort(plain), 20)
+        seconds[n] = best_of(lambda pairs=pairs, s=s: pairs.hinge(s, 0.5))
+        sorts[n] = seconds[n] / sort
+        print(f"| {n:,} | {0.4 * n * n:.0e} | {1e3 * sort:.2f} | {1e3 * seconds[n]:.1f} | {sorts[n]:.0f} |", flush=True)
+    low, high = sizes[0], sizes[-1]
+    print()
+    verdict(f"value and gradient at n = {high:,}, in sorts", sorts[high], 400, True)
+    growth = (high * math.log(high)) / (low * math.log(low))
+    verdict(f"growth from {low:,} to {high:,} over that of n log n", seconds[high] / seconds[low] / growth, 2.0, True)
+
+
+def soft_margin(small: int, large: int) -> None:
+    header("One soft margin direction, q = 20, 5 classes: sorted form against explicit pairs", 1)
+    print("| n | form | delta / delta_0 | concave-convex steps | s |")
+    print("|---|---|---|---|---|", flush=True)
+    for delta_rel in (5.0, 50.0):
+        took = {}
+        for n, solver in ((small, "explicit"), (small, "sorted"), (large, "sorted")):
+            X, y = five_classes(n)
+            model = RecursiveSoftMargin(n_components=1, delta_rel=delta_rel, solver=solver)
+            _, took[n, solver] = timed(lambda model=model, X=X, y=y: model.fit(X, y))
+            print(f"| {n:,} | {solver} | {delta_rel:g} | {model.n_iter_} | {took[n, solver]:.2f} |", flush=True)
+        explicit = took[small, "explicit"] * (large / small) ** 2
+        print()
+        verdict(
+            f"delta_rel {delta_rel:g}: times faster at n = {large:,} than explicit pairs extrapolated from {small}",
+            explicit / took[large, "sorted"],
+            50,
+            False,
+        )
+        print()
+
+
+def basis(n: int, vectors: int, components: int) -> None:
+    header(f"RecursiveSVM through a basis of {vectors} vectors at n = {n:,} (twonorm, d = 20)", 1)
+    X, y = twonorm(n, 0)
+    T, t = twonorm(10_000, 1)
+    settings = {"kernel": Gaussian(width=math.sqrt(20.0)), "max_vectors": vectors}
+    _, choosing = timed(lambda: FeatureVectorSelector(**settings).fit(X))
+    model = RecursiveSVM(n_components=components, class_weight="balanced", C=1.0, **settings)
+    with Peak() as peak:
+        _, fitting = timed(lambda: model.fit(X, y))
+    knn = KNeighborsClassifier(31).fit(model.transform(X[:5000]), y[:5000])
+    error = float(np.mean(knn.predict(model.transform(T)) != t))
+    per = (fitting - choosing) / model.n_components_
+    print(
+        f"- choosing the vectors {choosing:.1f} s, all {fitting:.1f} s, {per:.1f} s per component, "
+        f"{model.n_iter_} interior point iterations, {model.n_components_} components (stop: {model.stop_})"
+    )
+    print(f"- test error of 31 neighbours on the components: {100 * error:.2f} % (Bayes 2.3 %)")
+    verdict("memory, in arrays of n x m numbers", peak.bytes / (8 * n * vectors), 10, True)
+    verdict("test error above Bayes, points", 100 * error - 2.28, 1.0, True)
+    # libsvm on every sample would need the kernel matrix at every step
+    print(f"- the kernel matrix of all samples would be {n / vectors:.0f} such arrays")
+
+
+def main(arguments: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks margins", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="smaller sizes, to see that it runs")
+    quick = parser.parse_args(arguments).quick
+    with threadpool_limits(1):
+        pair_loss((1_000, 10_000) if quick else (1_000, 10_000, 100_000))
+        soft_margin(200 if quick else 800, 2_000 if quick else 10_000)
+        basis(5_000 if quick else 50_000, 50 if quick else 200, 3)
+
+
+if __name__ == "__main__":
+    main()

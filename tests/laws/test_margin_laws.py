@@ -1,0 +1,143 @@
+"""Laws of the recursive margin methods on random data (spec A3, B6)."""
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fewkern import graphs
+from fewkern.algorithms.embedding import graph_embedding
+from fewkern.algorithms.margin import class_problems, recursive_margin
+from fewkern.algorithms.ranking import OrderedPairs
+from fewkern.algorithms.soft_margin import recursive_soft_margin
+from fewkern.core.graphs import PairSet
+from fewkern.core.spaces import Reflected
+from tests.oracles.margins import align, pair_sums, pairs_of
+
+common = settings(max_examples=25, deadline=None, derandomize=True)
+seeds = st.integers(0, 10_000)
+
+
+def draw(seed, n, d, classes):
+    rng = np.random.default_rng(seed)
+    codes = rng.permutation(np.arange(n) % classes)
+    Z = rng.normal(size=(n, d)) + rng.normal(size=(classes, d))[codes]
+    return Z - Z.mean(axis=0), codes, rng
+
+
+def margins(Z, codes, C, **more):
+    box = np.broadcast_to(C, len(Z)).astype(float)
+    return recursive_margin(Reflected.start(Z), class_problems(codes, int(codes.max()) + 1, box), len(Z), **more)
+
+
+@common
+@given(seed=seeds, n=st.integers(8, 50), d=st.integers(1, 8), exponent=st.floats(-2, 2), classes=st.integers(2, 4))
+def test_recursive_svm(seed, n, d, exponent, classes):
+    Z, codes, _ = draw(seed, n, d, classes)
+    r = margins(Z, codes, 10**exponent)
+    W = r.directions
+    # 1: orthonormal directions, and what is left gets shorter by the features taken out
+    np.testing.assert_allclose(W.T @ W, np.eye(W.shape[1]), atol=1e-11)
+    left = (Z**2).sum(axis=1)
+    for z in r.features.T:
+        left = left - z**2
+        assert left.min() > -1e-9
+    # 2 and 3: P_{t+1} >= P_t + |w~_t|^2 / 2, never above the cap, for every problem that is still alive
+    for before, after in zip(r.blocks, r.blocks[1:]):
+        for k, P in zip(after.problems, after.objectives):
+            j = before.problems.index(k)
+            assert P >= before.objectives[j] + before.squared_norms[j] / 2 - 1e-6 * r.caps[k]
+            assert P <= r.caps[k] * (1 + 1e-9)
+    # 4: it ends for a reason
+    assert r.stop in ("flat", "rank", "eps")
+
+
+@common
+@given(seed=seeds, n=st.integers(10, 40), d=st.integers(2, 5))
+def test_recursive_svm_under_rotation_shift_and_order(seed, n, d):
+    Z, codes, rng = draw(seed, n, d, 2)
+    r = margins(Z, codes, 1.0, max_components=2)
+    Q = np.linalg.qr(rng.normal(size=(d, d)))[0]
+    order = rng.permutation(n)
+    turned = margins((Z @ Q)[order], codes[order], 1.0, max_components=2)
+    assert turned.directions.shape == r.directions.shape
+    np.testing.assert_allclose(turned.features, r.features[order], atol=1e-4)
+    # a shift changes the features by constants only
+    moved = margins(Z + rng.normal(size=d), codes, 1.0, max_components=2)
+    np.testing.assert_allclose(
+        moved.features - moved.features.mean(axis=0), r.features - r.features.mean(axis=0), atol=1e-4
+    )
+
+
+@common
+@given(
+    seed=seeds,
+    n=st.integers(1, 80),
+    classes=st.sampled_from([None, 2, 5]),
+    m=st.floats(0.01, 5),
+    digits=st.integers(0, 3),
+)
+def test_sorted_sums_are_the_sums_over_pairs(seed, n, classes, m, digits):
+    rng = np.random.default_rng(seed)
+    s = np.round(rng.normal(size=n), digits)  # with ties
+    p = rng.integers(0, 4, n).astype(float)
+    codes = None if classes is None else rng.integers(0, classes, n)
+    X = rng.normal(size=(n, 2))
+    m += 1e-4 * np.pi  # no score difference is exactly at an edge, where rounding decides
+    mu = m / 3
+    want = pair_sums(s, p, *pairs_of(n, codes), m, mu, X)
+    pairs = OrderedPairs.arranged(PairSet(1.0, p, codes), np.arange(n))
+    scale = 1 + abs(want["huber"])
+    np.testing.assert_allclose(pairs.balance(), want["balance"], atol=1e-9)
+    np.testing.assert_allclose(pairs.hinge(s, m)[0], want["hinge"], atol=1e-10 * scale)
+    np.testing.assert_allclose(pairs.window_value(s, m), want["window"], atol=1e-10 * scale)
+    value, gradient = pairs.huber(s, m, mu)
+    np.testing.assert_allclose(value, want["huber"], atol=1e-10 * scale)
+    np.testing.assert_allclose(gradient, want["huber_gradient"], atol=1e-8 * scale)
+    np.testing.assert_allclose(pairs.huber_curvature(s, X, m, mu), want["curvature"], atol=1e-8 * scale / mu)
+
+
+@common
+@given(
+    seed=seeds,
+    n=st.integers(8, 30),
+    q=st.integers(2, 5),
+    classes=st.integers(2, 4),
+    delta_rel=st.sampled_from([0.3, 5.0, 100.0]),
+)
+def test_soft_margin(seed, n, q, classes, delta_rel):
+    Z, codes, rng = draw(seed, n, q, classes)
+    build = lambda Z, codes: graphs.fisher().build(Z, codes, classes, np.ones(n))  # noqa: E731
+    r = recursive_soft_margin(Z, build(Z, codes), n_components=2, delta_rel=delta_rel)
+    W = r.directions
+    np.testing.assert_allclose(W.T @ W, np.eye(W.shape[1]), atol=1e-11)
+    for step in r.steps:
+        assert np.all(np.diff(step.objectives) < 0)
+        assert step.objectives[-1] < step.at_zero
+    # rotation, sample order and names of the classes: the first value stays (a later one hangs on the sign of ties)
+    Q = np.linalg.qr(rng.normal(size=(q, q)))[0]
+    order, names = rng.permutation(n), rng.permutation(classes)
+    turned = recursive_soft_margin(
+        (Z @ Q)[order], build((Z @ Q)[order], names[codes][order]), n_components=1, delta_rel=delta_rel
+    )
+    np.testing.assert_allclose(turned.steps[0].objectives[0], r.steps[0].objectives[0], rtol=1e-6)
+    np.testing.assert_allclose(align(W[:, :1], Q @ turned.directions), W[:, :1], atol=2e-3)
+
+
+@common
+@given(
+    seed=seeds,
+    n=st.integers(10, 30),
+    d=st.integers(2, 6),
+    name=st.sampled_from(["fisher", "pca", "lpp", "udp", "lfda"]),
+)
+def test_embedding_under_rotation(seed, n, d, name):
+    Z, codes, rng = draw(seed, n, d, 2)
+    Q = np.linalg.qr(rng.normal(size=(d, d)))[0]
+    rule = getattr(graphs, name)()
+    for recursive in (False, True):
+        a = graph_embedding(Z, rule.build(Z, codes, 2, np.ones(n)), n_components=1, recursive=recursive)
+        b = graph_embedding(Z @ Q, rule.build(Z @ Q, codes, 2, np.ones(n)), n_components=1, recursive=recursive)
+        np.testing.assert_allclose(a.values, b.values, rtol=1e-6)
+        np.testing.assert_allclose(
+            align(a.directions, Q @ b.directions), a.directions, atol=1e-4 * np.abs(a.directions).max()
+        )

@@ -1,0 +1,109 @@
+"""GraphEmbedding as a scikit-learn estimator."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.datasets import load_digits, load_iris
+from sklearn.decomposition import PCA, KernelPCA
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+
+import fewkern
+from fewkern import GraphEmbedding, graphs
+from fewkern.kernels import Gaussian
+from tests.oracles.margins import align
+
+
+@pytest.fixture(scope="module")
+def iris():
+    return load_iris(return_X_y=True)
+
+
+def test_fda_transform_is_that_of_lda(iris):
+    X, y = iris
+    X, y = X[:130], y[:130]
+    ours = GraphEmbedding(rho=0.0).fit(X, y).transform(X)
+    theirs = LinearDiscriminantAnalysis(solver="eigen").fit(X, y).transform(X)
+    # scikit-learn subtracts the mean of the class means weighted by the priors, and scales otherwise
+    ours, theirs = ((T - T.mean(axis=0)) / T.std(axis=0) for T in (ours, theirs))
+    np.testing.assert_allclose(align(theirs, ours), theirs, atol=1e-6)
+
+
+def test_pca_and_kernel_pca(iris):
+    X, _ = iris
+    ours, theirs = GraphEmbedding(graph="pca", n_components=3).fit_transform(X), PCA(3).fit_transform(X)
+    np.testing.assert_allclose(align(theirs, ours), theirs, atol=1e-8)
+    kernel = GraphEmbedding(graph="pca", kernel=Gaussian(width=2.0), n_components=3).fit(X)
+    theirs = KernelPCA(3, kernel="rbf", gamma=1 / 8).fit(X)
+    np.testing.assert_allclose(align(theirs.transform(X), kernel.transform(X)), theirs.transform(X), atol=1e-5)
+
+
+def test_sample_weights(iris):
+    X, y = iris
+    weights = np.random.default_rng(0).integers(0, 3, 150).astype(float)
+    again = np.repeat(np.arange(150), weights.astype(int))
+    for graph in ("fisher", "pca"):
+        a = GraphEmbedding(graph=graph).fit(X, y, sample_weight=weights).transform(X)
+        b = GraphEmbedding(graph=graph).fit(X[again], y[again]).transform(X)
+        np.testing.assert_allclose(a, b, atol=1e-8)
+
+
+def test_sparse_samples(iris):
+    X, y = iris
+    a = GraphEmbedding().fit(X, y).transform(X)
+    model = GraphEmbedding().fit(sp.csr_matrix(X), y)
+    np.testing.assert_allclose(align(a, model.transform(sp.csr_matrix(X))), a, atol=1e-6)
+    assert model.components_.shape == (2, 4)
+
+
+def test_every_graph_fits_and_goes_back(iris):
+    X, y = iris
+    for name in ("fisher", "pca", "lpp", "udp", "mfa", "lfda", "lsda"):
+        for recursive in (False, True):
+            model = GraphEmbedding(graph=name, recursive=recursive, n_components=2).fit(X, y)
+            T = model.transform(X)
+            np.testing.assert_allclose(model.transform(model.inverse_transform(T)), T, atol=1e-8)
+            assert model.ratios_.shape == (2,)
+            assert np.all(np.diff(model.ratios_) <= 1e-9 * model.ratios_[0])
+
+
+def test_more_directions_than_classes(iris):
+    X, y = iris
+    assert GraphEmbedding().fit(X, y).n_components_ == 2
+    model = GraphEmbedding(recursive=True, n_components=4).fit(X, y)
+    assert (model.n_components_, model.stop_) == (4, "limit")
+    assert GraphEmbedding(n_components=4).fit(X, y).stop_ == "flat"
+
+
+def test_no_n_by_n_matrix_for_class_graphs():
+    """Fifty thousand samples would need 20 GB for one."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 4, 50_000)
+    X = rng.normal(size=(50_000, 5)) + 3 * np.eye(5)[y]
+    assert GraphEmbedding().fit(X, y).n_components_ == 3
+
+
+def test_through_a_basis():
+    X, y = load_digits(return_X_y=True)
+    model = GraphEmbedding(kernel="gaussian", max_vectors=60, rho=0.1).fit(X[::4], y[::4])
+    assert model.n_vectors_ == 60
+    assert model.transform(X[1::40]).shape[1] == 9
+
+
+def test_save_and_load(iris, tmp_path):
+    X, y = iris
+    for graph in (graphs.lpp(4), "fisher"):
+        model = GraphEmbedding(graph=graph, n_components=2).fit(X, y)
+        again = fewkern.load(fewkern.save(model, tmp_path / "model"))
+        np.testing.assert_array_equal(again.transform(X), model.transform(X))
+        assert again.graph == graph
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("graph", ["fisher", "pca", "udp"])
+def test_torch_gives_the_same(graph, iris):
+    torch = pytest.importorskip("torch")
+    X, y = iris
+    model = GraphEmbedding(graph=graph, n_components=2)
+    want = model.fit(X, y).transform(X)
+    got = model.fit(torch.asarray(X), torch.asarray(y)).transform(torch.asarray(X))
+    np.testing.assert_allclose(align(want, got.numpy()), want, atol=1e-6)

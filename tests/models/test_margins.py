@@ -1,0 +1,260 @@
+"""RecursiveSVM and RecursiveSoftMargin as scikit-learn estimators."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.datasets import load_iris, make_classification
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import fewkern
+from fewkern import RecursiveSoftMargin, RecursiveSVM, graphs
+from fewkern.kernels import Gaussian, Linear
+from tests.oracles.margins import align
+
+
+@pytest.fixture(scope="module")
+def iris():
+    return load_iris(return_X_y=True)
+
+
+@pytest.fixture(scope="module")
+def binary():
+    return make_classification(120, 8, n_informative=4, random_state=0)
+
+
+@pytest.mark.parametrize("model", [RecursiveSVM(), RecursiveSoftMargin()], ids=["svm", "soft"])
+def test_in_a_pipeline(model, iris):
+    X, y = iris
+    pipe = make_pipeline(StandardScaler(), model, KNeighborsClassifier())
+    assert pipe.fit(X[::2], y[::2]).score(X[1::2], y[1::2]) > 0.9
+    names = pipe[:-1].get_feature_names_out()
+    assert list(names[:2]) == [f"{type(model).__name__.lower()}{k}" for k in range(2)]
+    frame = pipe[:-1].set_output(transform="pandas").fit(X, y).transform(X)
+    assert list(frame.columns) == list(names)
+
+
+def test_linear_components_are_the_transform(binary):
+    X, y = binary
+    model = RecursiveSVM().fit(X, y)
+    T = model.transform(X)
+    np.testing.assert_allclose(T, (X - model.mean_) @ model.components_.T, atol=1e-10)
+    np.testing.assert_allclose(model.components_ @ model.components_.T, np.eye(model.n_components_), atol=1e-10)
+    back = model.inverse_transform(T)
+    np.testing.assert_allclose(model.transform(back), T, atol=1e-9)
+    np.testing.assert_allclose(T.mean(axis=0), 0, atol=1e-10)
+
+
+def test_every_way_to_the_linear_kernel_is_the_same(binary):
+    X, y = binary
+    settings = {"n_components": 3, "class_weight": "balanced"}
+    want = RecursiveSVM(**settings).fit(X, y)
+    T = want.transform(X)
+    through_gram = RecursiveSVM(kernel=Gaussian(width=1.0), **settings).set_params(kernel="precomputed").fit(X @ X.T, y)
+    np.testing.assert_allclose(through_gram.transform(X @ X.T), T, atol=1e-5)
+    through_basis = RecursiveSVM(max_vectors=8, **settings).fit(X, y)
+    np.testing.assert_allclose(through_basis.transform(X), T, atol=1e-5)
+    assert through_basis.components_.shape == want.components_.shape
+    sparse = RecursiveSVM(**settings).fit(sp.csr_matrix(X), y)
+    np.testing.assert_allclose(sparse.transform(sp.csr_matrix(X)), T, atol=1e-5)
+    np.testing.assert_allclose(sparse.mean_, want.mean_, atol=1e-12)
+
+
+@pytest.mark.parametrize("shape", [(400, 300), (300, 3000)])
+def test_sparse_samples_stay_sparse(shape, monkeypatch):
+    X = sp.random(*shape, density=0.01, random_state=0, format="csr")
+    y = np.asarray(X[:, :30].sum(axis=1)).ravel() > np.median(np.asarray(X[:, :30].sum(axis=1)).ravel())
+    y[:3] = [True, False, True]
+    dense = RecursiveSVM(n_components=2, class_weight="balanced").fit(X.toarray(), y)
+    full = shape[0] * shape[1]
+    for kind in (sp.csr_matrix, sp.csr_array):
+        original = kind.toarray
+
+        def guarded(self, *args, original=original, **kwargs):
+            assert self.shape[0] * self.shape[1] < full, "densified"
+            return original(self, *args, **kwargs)
+
+        monkeypatch.setattr(kind, "toarray", guarded)
+    sparse = RecursiveSVM(n_components=2, class_weight="balanced").fit(X, y)
+    monkeypatch.undo()
+    np.testing.assert_allclose(sparse.transform(X), dense.transform(X.toarray()), atol=1e-4)
+
+
+def test_kernel_model_keeps_only_support_vectors():
+    X, y = fewkern.datasets.make_banana(150)
+    model = RecursiveSVM(kernel=Gaussian(width=1.0), C=10.0, n_components=1).fit(X, y)
+    assert model.n_vectors_ == len(model.support_) < 100
+    np.testing.assert_array_equal(model.vectors_, X[model.indices_])
+    assert abs(model.transform(X).mean()) < 1e-8
+    values, expected = model.transform(X)[:, 0], np.where(y == model.classes_[1], 1, -1)
+    assert np.corrcoef(values, expected)[0, 1] > 0.7
+    few = RecursiveSVM(kernel=Gaussian(width=1.0), C=10.0, max_vectors=20, n_components=2).fit(X, y)
+    assert few.n_vectors_ == 20
+    assert not hasattr(few, "components_")
+
+
+def test_attributes_of_the_path(binary):
+    X, y = binary
+    model = RecursiveSVM(kernel="gaussian").fit(X, y)
+    assert model.stop_ == "flat"
+    assert len(model.objective_) == model.n_components_ == len(model.steps_)
+    gap = np.diff(model.objective_) - model.squared_norms_[:-1] / 2
+    assert gap.min() > -1e-6 * model.cap_
+    assert model.objective_[-1] <= model.cap_
+    assert model.n_iter_ > 5
+    assert RecursiveSVM(n_components=1).fit(X, y).stop_ == "limit"
+
+
+def test_regression():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 5))
+    y = X[:, 0] + np.sin(3 * X[:, 1])
+    model = RecursiveSVM(task="regression", kernel="gaussian", C=5.0, n_components=2).fit(X, y)
+    assert abs(np.corrcoef(model.transform(X)[:, 0], y)[0, 1]) > 0.8
+    assert not hasattr(model, "classes_")
+    with pytest.raises(ValueError, match="one number per sample"):
+        RecursiveSVM(task="regression").fit(X, np.column_stack([y, y]))
+
+
+def test_no_direction_says_so():
+    X = np.vstack([np.eye(4), -np.eye(4)] * 2)
+    y = np.repeat([0, 1], 8)
+    with pytest.warns(ConvergenceWarning, match="no direction with a margin"):
+        model = RecursiveSVM().fit(X, y)
+    assert model.transform(X).shape == (16, 0)
+
+
+def test_float32_stays(iris):
+    X, y = iris
+    for model in (RecursiveSVM(), RecursiveSoftMargin(), RecursiveSVM(kernel="gaussian", n_components=2)):
+        T = model.fit(X.astype(np.float32), y).transform(X.astype(np.float32))
+        assert T.dtype == np.float32
+        assert model.expansion_.coef.dtype == np.float32
+        wide = model.fit(X, y).transform(X)
+        np.testing.assert_allclose(np.abs(T[:, 0]), np.abs(wide[:, 0]), atol=2e-2 * np.abs(wide[:, 0]).max())
+
+
+def test_soft_margin_kernel_and_solver(iris):
+    X, y = iris
+    linear = RecursiveSoftMargin(n_components=2).fit(X, y)
+    through = RecursiveSoftMargin(n_components=2, kernel=Linear(), max_vectors=4).fit(X, y)
+    a, b = linear.transform(X), through.transform(X)
+    np.testing.assert_allclose(align(a, b), a, atol=1e-5)
+    fast = RecursiveSoftMargin(n_components=2, solver="sorted").fit(X, y)
+    np.testing.assert_allclose(align(a, fast.transform(X)), a, atol=0.1)
+    bent = RecursiveSoftMargin(kernel="gaussian", max_vectors=30, rho=0.1).fit(X, y)
+    assert bent.n_vectors_ == 30
+    assert bent.transform(X).shape == (150, 2)
+
+
+def test_soft_margin_graphs(iris):
+    X, y = iris
+    for graph in ("fisher", "lpp", graphs.udp(2), graphs.mfa(3, 40), "lfda", "lsda"):
+        model = RecursiveSoftMargin(graph=graph, n_components=2).fit(X, y)
+        np.testing.assert_allclose(model.components_ @ model.components_.T, np.eye(2), atol=1e-10)
+    assert not hasattr(RecursiveSoftMargin(graph="udp", n_components=1).fit(X), "classes_")
+    V = sp.csr_matrix((y[:, None] == y[None, :]).astype(float))
+    apart = sp.csr_matrix((y[:, None] != y[None, :]).astype(float))
+    own = RecursiveSoftMargin(graph=(V, apart), n_components=1, delta=1e-6).fit(X)
+    like = RecursiveSoftMargin(n_components=1, delta=1e-6).fit(X, y)
+    # equal classes: the same pairs, other scales; far below delta_0 only the direction counts
+    assert abs(own.components_[0] @ like.components_[0]) > 0.999
+
+
+def test_sparse_soft_margin():
+    X, y = make_classification(90, 40, n_informative=3, n_redundant=0, shuffle=False, random_state=1)
+    model = RecursiveSoftMargin(sparsity=0.3, n_components=1).fit(X, y)
+    assert 0 < np.sum(model.components_ != 0) < 20
+    with pytest.raises(ValueError, match="sparsity > 0"):
+        RecursiveSoftMargin(sparsity=0.3, kernel="gaussian").fit(X, y)
+    with pytest.raises(ValueError, match="sparsity > 0"):
+        RecursiveSoftMargin(sparsity=0.3, metric="scatter").fit(X, y)
+
+
+@pytest.mark.parametrize("make", [RecursiveSVM, RecursiveSoftMargin])
+def test_degenerate_samples(make):
+    rng = np.random.default_rng(0)
+    wide, y = rng.normal(size=(8, 50)), np.arange(8) % 2
+    assert make(n_components=2).fit(wide, y).transform(wide).shape == (8, 2)
+    one_each = make(n_components=1).fit(wide[:2], y[:2])
+    difference = wide[1] - wide[0]
+    np.testing.assert_allclose(
+        np.abs(one_each.components_[0]), np.abs(difference / np.linalg.norm(difference)), atol=1e-6
+    )
+    X = rng.normal(size=(30, 3))
+    X = np.column_stack([X, X[:, 0], np.full(30, 7.0)])
+    labels = (X[:, 0] + 0.3 * X[:, 1] > 0).astype(int)
+    model = make().fit(X, labels)
+    assert np.all(np.isfinite(model.transform(X)))
+    assert np.abs(model.components_[:, 4]).max() < 1e-8
+    with pytest.raises(ValueError, match="only one class"):
+        make().fit(X, np.zeros(30))
+    with pytest.raises(ValueError, match="requires y"):
+        make().fit(X, None)
+
+
+def test_messages(iris):
+    X, y = iris
+    with pytest.raises(ValueError, match="graph must be one of"):
+        RecursiveSoftMargin(graph="fischer").fit(X, y)
+    with pytest.raises(ValueError, match='use kernel="linear"'):
+        RecursiveSVM(kernel="gaussian", n_components=1).fit(X, y).inverse_transform(np.ones((2, 1)))
+    with pytest.raises(ValueError, match="expects 1 columns"):
+        RecursiveSVM(n_components=1).fit(X, y).inverse_transform(np.ones((2, 3)))
+    with pytest.raises(ValueError, match="no sample of positive weight"):
+        RecursiveSoftMargin().fit(X, y, sample_weight=(y > 0).astype(float))
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        RecursiveSVM(kernel="gaussian", n_components=2),
+        RecursiveSVM(n_components=3, multi_class="ovo"),
+        RecursiveSoftMargin(graph=graphs.mfa(3, 40), n_components=2),
+    ],
+    ids=["kernel", "linear", "soft"],
+)
+def test_save_and_load(model, iris, tmp_path):
+    X, y = iris
+    model.fit(X, y)
+    again = fewkern.load(fewkern.save(model, tmp_path / "model"))
+    np.testing.assert_array_equal(again.transform(X), model.transform(X))
+    assert again.steps_ == model.steps_
+    assert again.get_params()["n_components"] == model.n_components
+
+
+def test_zero_weight_is_absence_also_behind_matrices(binary):
+    X, y = binary
+    keep = np.arange(len(y)) % 5 != 0
+    K = X @ X.T
+    a = RecursiveSVM(kernel="precomputed", n_components=2).fit(K, y, sample_weight=keep.astype(float))
+    b = RecursiveSVM(kernel="precomputed", n_components=2).fit(K[np.ix_(keep, keep)], y[keep])
+    np.testing.assert_allclose(a.transform(K), b.transform(K[:, keep]), atol=1e-6)
+    assert np.all(keep[a.indices_])
+    same = (y[:, None] == y[None, :]).astype(float)
+    a = RecursiveSoftMargin(graph=(same, 1 - same), n_components=2).fit(X, sample_weight=keep.astype(float))
+    b = RecursiveSoftMargin(graph=(same[np.ix_(keep, keep)], 1 - same[np.ix_(keep, keep)]), n_components=2).fit(X[keep])
+    np.testing.assert_allclose(a.transform(X), b.transform(X), atol=1e-6)
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(
+    "model",
+    [
+        RecursiveSVM(n_components=2),
+        RecursiveSVM(kernel=Gaussian(width=2.0), n_components=2),
+        RecursiveSoftMargin(n_components=2),
+        RecursiveSoftMargin(n_components=1, solver="sorted"),
+        RecursiveSoftMargin(graph="lpp", n_components=1),
+    ],
+    ids=["svm", "kernel", "soft", "sorted", "lpp"],
+)
+def test_torch_gives_the_same(model, iris):
+    torch = pytest.importorskip("torch")
+    X, y = iris
+    want = model.fit(X, y).transform(X)
+    got = model.fit(torch.asarray(X), torch.asarray(y)).transform(torch.asarray(X))
+    assert isinstance(got, torch.Tensor)
+    np.testing.assert_allclose(align(want, got.numpy()), want, atol=1e-3)
