@@ -7,6 +7,7 @@ from sklearn.linear_model import Lasso, MultiTaskLasso
 from fewkern.algorithms.lasso import lasso_rows
 from fewkern.algorithms.lq import leave_one_out_scores, lq_fit, lq_path, max_penalty
 from fewkern.algorithms.penalized import penalized_problem
+from fewkern.datasets import make_waveform
 from fewkern.kernels import Gaussian
 from tests.oracles import kfd
 
@@ -142,6 +143,23 @@ def test_objective_below_plain_iteration_at_the_papers_stop():
     for q, start in ((1.0, "auto"), (0.5, "ridge")):
         _, values = kfd.iteration_8(K, Y, 0.01, q, tol=1e-5)
         assert lq_fit(K, Y, penalty=0.01, q=q, penalize_bias=True, start=start).objective <= values[-1] * (1 + 1e-9)
+
+
+def test_best_start_is_the_lowest_of_its_minima():
+    lower = 0
+    for seed in range(4):
+        X, y = make_waveform(300, random_state=seed)
+        K, Y = Gaussian(width=8.0)(X, X), kfd.targets((y > 0).astype(int))[:, None]
+        best = lq_fit(K, Y, penalty=0.01, q=0.5, start="best")
+        lasso = lq_fit(K, Y, penalty=0.01, q=0.5, start="lasso")
+        assert best.objective <= lasso.objective * (1 + 1e-9)
+        assert best.objective == pytest.approx(kfd.objective(K, Y, dense(best, 300), 0.01, 0.5, False), rel=1e-9)
+        lower += best.objective < lasso.objective * (1 - 1e-6)
+    assert lower > 0
+    # the path hands on the exact solution of its own penalty, not that of a smaller one
+    alone = lq_fit(K, Y, penalty=0.003, q=0.5, start="best")
+    path = lq_path(K, Y, penalties=[0.01, 0.003], q=0.5, start="best")
+    assert path[1].objective == pytest.approx(alone.objective, rel=1e-6)
 
 
 def test_path_is_exact_at_every_penalty_whatever_the_order():

@@ -26,7 +26,9 @@ from fewkern.backend.namespace import Array, asarray_like, device, eps, namespac
 
 __all__ = ["LqFit", "Start", "leave_one_out_scores", "lq_fit", "lq_path", "max_penalty", "walk_path"]
 
-Start = Literal["auto", "lasso", "ridge"]
+Start = Literal["auto", "lasso", "ridge", "best"]
+# "best" starts from the exact q = 1 solutions at these multiples of the penalty.
+_BEST = (1.0, 1 / 3, 1 / 10)
 # Relative change of J below which a Newton step is tried.
 _NEAR = 1e-3
 
@@ -90,10 +92,11 @@ def lq_fit(
         Positive; scaled to add up to ``n``.
     penalize_bias : bool
         True is the paper.
-    start : "auto", "lasso", "ridge" or array of shape (m, p)
+    start : "auto", "lasso", "ridge", "best" or array of shape (m, p)
         Where ``q < 1`` begins, for it ends in a local minimum. "lasso" is the exact solution for ``q = 1`` at the same
-        penalty, "ridge" that for ``q = 2``; "auto" is "lasso" for one target and "ridge" for several. With a
-        penalised bias an array has one more row, the first.
+        penalty, "ridge" that for ``q = 2``; "auto" is "lasso" for one target and "ridge" for several. "best" takes the
+        lowest of three minima, reached from the solutions for ``q = 1`` at the penalty, a third and a tenth of it. With
+        a penalised bias an array has one more row, the first.
     tol : float or None
         ``q = 1``: relative duality gap (None: 1e-7). Otherwise the relative change of ``J`` (None: 1e-8).
     max_iter : int
@@ -170,6 +173,8 @@ def _fit(
         support, coef, offset = problem.split(lasso.S, lasso.W)
         fit = LqFit(support, coef, offset, float(penalty), 1.0, lasso.objective, lasso.objectives, lasso.gap, status)
         return fit, (lasso.S, lasso.W)
+    if isinstance(start, str) and start == "best" and q < 1:
+        return _best_start(problem, float(penalty), q, tol, max_iter, warm)
     every = xp.arange(problem.m, dtype=xp.int64, device=device(problem.columns))
     after = None
     if not isinstance(start, str):
@@ -191,6 +196,22 @@ def _fit(
     support, coef, offset = problem.split(S, W)
     value = trace[-1] if trace else problem.square / 2
     return LqFit(support, coef, offset, float(penalty), float(q), value, trace, None, status), after
+
+
+def _best_start(
+    problem: PenalizedProblem, penalty: float, q: float, tol: float | None, max_iter: int, warm: Any
+) -> tuple[LqFit, Any]:
+    """The lowest of the minima reached from several exact solutions for ``q = 1``, and the first of these."""
+    lam = penalty * problem.n
+    runs = []
+    for share in _BEST:
+        lasso = lasso_rows(problem, share * lam, start=warm, tol=1e-5)
+        warm = (lasso.S, lasso.W)
+        S, W, trace, status = _majorize_minimize(problem, lasso.S, lasso.W, lam, q, tol or 1e-8, max_iter)
+        runs.append((trace[-1], S, W, trace, status, warm))
+    value, S, W, trace, status, _ = min(runs, key=lambda run: run[0])
+    support, coef, offset = problem.split(S, W)
+    return LqFit(support, coef, offset, penalty, float(q), value, trace, None, status), runs[0][5]
 
 
 def _majorize_minimize(
