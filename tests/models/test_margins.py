@@ -195,6 +195,27 @@ def test_degenerate_samples(make):
         make().fit(X, None)
 
 
+def test_nothing_to_find_is_no_error(binary):
+    X, y = binary
+    with pytest.warns(ConvergenceWarning, match="no direction"):
+        assert RecursiveSVM(task="regression").fit(X, np.ones(len(y))).stop_ == "flat"
+    with pytest.warns(ConvergenceWarning, match="no direction"):
+        assert RecursiveSVM().fit(np.vstack([X, X]), np.repeat([0, 1], len(X))).stop_ == "flat"
+    with pytest.warns(ConvergenceWarning, match="no direction"):
+        assert RecursiveSVM().fit(np.ones((10, 3)), np.arange(10) % 2).stop_ == "eps"
+    # every pair is an edge of the neighbour graph, so none should be apart
+    assert RecursiveSoftMargin(graph="udp").fit(X[:4]).stop_ == "flat"
+    assert RecursiveSoftMargin(graph="udp", n_components=1).fit(X[:4]).n_components_ == 0
+
+
+def test_units_do_not_matter(binary):
+    X, y = binary
+    a = RecursiveSVM(class_weight="balanced", n_components=3).fit(X, y)
+    b = RecursiveSVM(class_weight="balanced", n_components=3, C=1e8).fit(1e-4 * X, y)
+    np.testing.assert_allclose(b.components_, a.components_, atol=1e-5)
+    np.testing.assert_allclose(b.objective_, 1e8 * a.objective_, rtol=1e-6)
+
+
 def test_messages(iris):
     X, y = iris
     with pytest.raises(ValueError, match="graph must be one of"):

@@ -21,7 +21,7 @@ EXPECTED = {
         "FCR-SDC, widths as printed": (4.09, 34.5),
         "FCR-SDC, safe widths": (4.03, 47.9),
         "FCR-SDC, refitted": (3.91, 25.0),
-        "FCR-ISE, EM polish": (3.6, 7.2),
+        "FCR-ISE, EM polish": (3.4, 7.5),
         "FCR-ML": (2.76, 3.2),
     },
     "table2b": {

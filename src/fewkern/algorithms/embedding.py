@@ -57,11 +57,12 @@ def ridged(pair: GraphPair, Z: Array, rho: float) -> Array:
     return S + max(rho, 1e-13) * tau * identity
 
 
-def seen_directions(B: Array) -> int:
-    """Rank of a penalty scatter: directions that some pair sees."""
+def seen_directions(B: Array, S: Array) -> int:
+    """Rank of the penalty scatter ``B``: directions that it sees. Beside ``S`` its rounding must not look like one."""
     xp = namespace(B)
     values = xp.linalg.eigvalsh(B)
-    return int(xp.sum(xp.astype(values > 1e-10 * float(values[-1]), xp.int64)))
+    floor = max(1e-10 * float(values[-1]), 1e-24 * float(xp.linalg.trace(S)))
+    return int(xp.sum(xp.astype(values > floor, xp.int64)))
 
 
 def graph_embedding(
@@ -115,7 +116,7 @@ def graph_embedding(
     if rank == 0:
         return Embedding(V, xp.zeros((0,), dtype=Z.dtype, device=device(Z)), 0, "rank")
     values, vectors = generalized_eigh(B, S)
-    seen = seen_directions(B)
+    seen = seen_directions(B, S)
     wanted = seen if n_components is None else n_components
     if not recursive:
         # eigenvectors of the value zero are an arbitrary basis of what the penalty does not see
@@ -134,7 +135,7 @@ def graph_embedding(
             return Stop("rank")
         ratios, directions = (values, vectors) if count == 0 else generalized_eigh(state["B"], state["S"])
         # not by the ratio: with a small rho it falls by many orders once the null space of S is used up
-        if float(xp.linalg.trace(state["B"])) <= 1e-12 * float(xp.linalg.trace(B)):
+        if seen == 0 or float(xp.linalg.trace(state["B"])) <= 1e-12 * float(xp.linalg.trace(B)):
             return Stop("flat")
         u = directions[:, 0]
         return u / xp.linalg.vector_norm(u), float(ratios[0])

@@ -160,7 +160,7 @@ def recursive_margin(
     block_size : int or None
         Most directions to take from one block, leading singular vectors first.
     eps : float
-        Stop when no sample that is left is longer than this.
+        Stop when no sample that is left is longer than this part of the longest one.
     flat_tol : float
         A problem whose value has come this near to its cap has no direction left.
     tol, max_iter
@@ -178,7 +178,9 @@ def recursive_margin(
     """
     xp = namespace(space.like)
     caps = tuple(problem.cap() for problem in problems)
-    alive = list(range(len(problems)))
+    # a cap of zero: every hinge is content with a bias alone (a constant target inside its tube)
+    alive = [k for k, cap in enumerate(caps) if cap > 0.0]
+    longest = space.largest_norm()
     blocks: list[MarginBlock] = []
     state = {"space": space}
     zero = xp.zeros((n, 0), dtype=space.like.dtype, device=device(space.like))
@@ -197,7 +199,9 @@ def recursive_margin(
         left = state["space"]
         if left.dimension == 0:
             return Stop("rank")
-        if left.largest_norm() < eps:
+        # Paper: an absolute bound. We: relative to the longest sample, because features have units; with a Gaussian
+        # kernel it is the same.
+        if left.largest_norm() <= eps * longest:
             return Stop("eps")
         found, units, betas = [], [], []
         for k in list(alive):

@@ -55,7 +55,7 @@ class SoftMargin:
     steps: tuple[SoftMarginStep, ...]
     rank: int
     stop: str
-    """ "limit" or "rank"."""
+    """ "limit", "rank", or "flat" (no pair should be apart)."""
 
 
 class _Solver(Protocol):
@@ -137,7 +137,7 @@ def recursive_soft_margin(
         Z = solve_triangular(L, Z.T).T
         B = solve_triangular(L, solve_triangular(L, B).T)
         S, back = xp.eye(rank, dtype=Z.dtype, device=device(Z)), L
-    asked = seen_directions(B) if n_components is None else n_components
+    asked = seen_directions(B, S) if n_components is None else n_components
     wanted = min(asked, rank)
 
     pairs = pair.pairs()
@@ -146,6 +146,8 @@ def recursive_soft_margin(
     )
     if not sorted_form:
         pairs = pairs.edges()
+    if isinstance(pairs, Edges) and pairs.i.shape[0] == 0:
+        return SoftMargin(V[:, :0], (), rank, "flat")
     state = {"Z": Z, "S": S, "B": B, "Q": xp.eye(rank, dtype=Z.dtype, device=device(Z))}
 
     def find(count: int) -> tuple[Array, SoftMarginStep] | Stop:  # noqa: ARG001

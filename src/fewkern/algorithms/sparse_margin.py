@@ -68,7 +68,7 @@ def sparse_soft_margin(
     identity = xp.eye(d, dtype=Z.dtype, device=device(Z))
     tau = rho * float(xp.linalg.trace(S)) / d / (1.0 + rho)
     core = S - tau * identity
-    wanted = min(seen_directions(B) if n_components is None else n_components, d, int(Z.shape[0]))
+    wanted = min(seen_directions(B, S) if n_components is None else n_components, d, int(Z.shape[0]))
     pairs = pair.pairs()
     state = {"Z": Z, "S": S, "B": B, "W": identity[:, :0]}
 

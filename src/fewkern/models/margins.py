@@ -64,7 +64,7 @@ class RecursiveSVM(Reducer):
     rule : {"gain", "greedy", "random", "uniform"}, default "gain"
         How the vectors of the basis are chosen, see :class:`FeatureVectorSelector`.
     residual_tol : float, default 1e-6
-        Stop when no sample that is left is longer than this.
+        Stop when no sample that is left is longer than this part of the longest one.
     flat_tol : float, default 1e-6
         Stop when the optimal value has come this near to that of ``w = 0``: no margin direction is left.
     tol : float or None, default None

@@ -66,7 +66,8 @@ class RecursiveSoftMargin(Reducer):
         Only with the linear kernel.
     n_components_ : int
     stop_ : str
-        "limit", "rank", or "penalty" (``sparsity`` leaves nothing of the next direction).
+        "limit", "rank", "flat" (no pair should be apart) or "penalty" (``sparsity`` leaves nothing of the next
+        direction).
     steps_ : tuple of SoftMarginStep
         Per component: the objective after every concave-convex step, delta, and why it ended.
     n_iter_ : int
