@@ -84,8 +84,12 @@ class FisherTrace:
 
     @property
     def open_end(self) -> bool:
-        """Whether the largest machine that was compared was the best: a larger one might be better still."""
-        return bool(self.errors) and len(self.settings) > 1 and self.chosen[1] == len(self.settings) - 1
+        """Whether the largest number of vectors that was compared was the best: a larger one might be better still.
+
+        Never so for penalties, which fall along a path: the smallest of them is no budget.
+        """
+        counts = len(self.settings) > 1 and self.settings[-1] > self.settings[0]
+        return counts and bool(self.errors) and self.chosen[1] == len(self.settings) - 1
 
 
 @dataclass(frozen=True)
