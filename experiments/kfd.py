@@ -1,4 +1,4 @@
-"""Tables of the KFD paper (Harrison and Pasupa 2010), by an honest protocol and by the paper's own.
+"""Tables and figures of the KFD paper (Harrison and Pasupa 2010), by an honest protocol and by the paper's own.
 
 *Honest*: width and penalty (or number of vectors) have the least mean 5-fold cross-validated error over the first
 five training sets; the machine is then retrained on every split and tested on that split's test part.
@@ -11,6 +11,8 @@ only to show where the published figures come from.
 
 from __future__ import annotations
 
+import math
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -18,6 +20,8 @@ from typing import Any
 
 import numpy as np
 
+from experiments.plan import experiments
+from experiments.store import Store
 from fewkern.algorithms.fisher import (
     LinearModel,
     cross_validate,
@@ -191,3 +195,67 @@ def table(settings: Values, run: int) -> Values:
     protocol = COARSE if settings.get("coarse") else Protocol()
     evaluate = one_machine if settings["protocol"] == "one machine" else honest
     return evaluate(settings["set"], settings["method"], run, protocol)
+
+
+def averages(settings: Values, run: int) -> Values:  # noqa: ARG001 - there is one answer
+    """Table 3: error and retained samples averaged over the sets that Tables 1 and 2 have been run on.
+
+    ``published_*`` are the averages of the paper's own entries over all sets that it lists.
+    """
+    ours: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    published: dict[str, dict[str, float]] = {}
+    for table in [e for e in experiments() if e.id in ("kfd table1", "kfd table2")]:
+        rows = {(row.label, row.protocol): row for row in table.rows if row.settings["method"] == settings["method"]}
+        published |= {row.settings["set"]: row.published for row in rows.values()}
+        for record in Store(table.paper, table.name).read():
+            row = rows.get((record["row"], record["protocol"]))
+            if row is not None and row.protocol == settings["protocol"] and row.settings == record["settings"]:
+                for name in ("error", "retained"):
+                    ours[row.settings["set"]][name].append(record["values"][name])
+    if not ours:
+        return {}
+    values: Values = {"sets": len(ours), "sets_of_the_paper": len(published)}
+    for name in ("error", "retained"):
+        values[name] = float(np.mean([np.mean(found[name]) for found in ours.values()]))
+        values[f"published_{name}_same_sets"] = float(np.mean([published[label][name] for label in ours]))
+        values[f"published_{name}_all_sets"] = float(np.mean([figures[name] for figures in published.values()]))
+    return values
+
+
+def prior(settings: Values, run: int) -> Values:  # noqa: ARG001 - there is one curve
+    """Fig. 1: the penalty |w|^q, or the prior density that belongs to it, exp(-|w|^q) / (2 Gamma(1 + 1/q))."""
+    q = settings["q"]
+    w = np.linspace(-3, 3, 601)
+    peak = 1 / (2 * math.gamma(1 + 1 / q))
+    curve = np.abs(w) ** q if settings["curve"] == "penalty" else peak * np.exp(-(np.abs(w) ** q))
+    return {"x": w.round(6).tolist(), "y": curve.round(6).tolist(), "peak": peak}
+
+
+def scalar_regression(settings: Values, run: int) -> Values:  # noqa: ARG001 - there is one curve
+    """Fig. 2: (5) with one coefficient, samples x = 1, -1 and y = t, -t; or the iteration (8) from one start.
+
+    Values of J are per sample: J / N = (t - w)^2 / 2 + rho |w|^q.
+    """
+    q, rho, t = settings["q"], settings["rho"], settings["target"]
+
+    def objective(w: Any) -> Any:
+        return 0.5 * (t - w) ** 2 + rho * np.abs(w) ** q
+
+    if settings["show"] == "objective":
+        w = np.linspace(-1, 5, 601)
+        return {"x": w.round(6).tolist(), "y": objective(w).round(6).tolist(), "at_zero": float(objective(0.0))}
+    path = [settings["start"]]
+    while len(path) <= settings["steps"]:
+        square = abs(path[-1]) ** (2 - q)
+        path.append(square * t / (square + rho * q))
+    fit = lq_fit(
+        np.array([[1.0], [-1.0]]), np.array([[t], [-t]]), penalty=rho, q=q, start=np.array([[settings["start"]]])
+    )
+    values = [float(objective(w)) for w in path]
+    return {
+        "limit": path[-1],
+        "objective": values[-1],
+        "largest_rise": max(b - a for a, b in zip(values, values[1:])),
+        "our_limit": float(fit.coef[0, 0]) if len(fit.support) else 0.0,
+        "marks": [[round(w, 6), round(v, 6)] for w, v in zip(path, values)],
+    }

@@ -47,14 +47,21 @@ class Figure:
         return "not reproduced" + (f": {self.row.why}" if self.row.why else "")
 
 
+def _records(experiment: Experiment) -> list[tuple[Row, list[dict[str, Any]]]]:
+    """Every row with its results under the present settings; of one run the last result counts."""
+    runs: dict[tuple[str, str], dict[int, dict[str, Any]]] = defaultdict(dict)
+    settings = {(row.label, row.protocol): row.settings for row in experiment.rows}
+    for record in Store(experiment.paper, experiment.name).read():
+        name = record["row"], record["protocol"]
+        if settings.get(name) == record["settings"]:
+            runs[name][record["run"]] = record
+    return [(row, list(runs[row.label, row.protocol].values())) for row in experiment.rows]
+
+
 def figures(experiment: Experiment) -> list[Figure]:
     """All figures of a table, row by row."""
-    runs: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
-    for record in Store(experiment.paper, experiment.name).read():
-        runs[record["row"], record["protocol"]].append(record)
     found = []
-    for row in experiment.rows:
-        records = [r for r in runs[row.label, row.protocol] if r["settings"] == row.settings]
+    for row, records in _records(experiment):
         names = {name: None for r in records for name, v in r["values"].items() if isinstance(v, (int, float))}
         for name in names:
             values = np.array([r["values"][name] for r in records if r["values"].get(name) is not None], dtype=float)
@@ -160,14 +167,10 @@ def _table(lines: list[list[str]]) -> str:
 
 
 def _picture(experiment: Experiment) -> str | None:
-    """Curves (``x``, ``y``) averaged over runs, or the points of the first run; one panel per setting "panel"."""
+    """Curves (``x``, ``y``) averaged over runs, or points and marks of the first run; one panel per setting "panel"."""
     if experiment.kind != "figure":
         return None
-    records = Store(experiment.paper, experiment.name).read()
-    by_row = defaultdict(list)
-    for record in records:
-        by_row[record["row"], record["protocol"]].append(record["values"])
-    rows = [(row, by_row[row.label, row.protocol]) for row in experiment.rows if by_row[row.label, row.protocol]]
+    rows = [(row, [r["values"] for r in records]) for row, records in _records(experiment) if records]
     if not rows:
         return None
     from matplotlib.figure import Figure as Canvas
@@ -180,7 +183,8 @@ def _picture(experiment: Experiment) -> str | None:
         ax.set_title(str(row.settings.get("panel", "")))
         ax.set_xlabel(experiment.axes.get("x", ""))
         ax.set_ylabel(experiment.axes.get("y", ""))
-        _draw(ax, row.label, values)
+        ax.set_xscale(experiment.axes.get("xscale", "linear"))
+        _draw(ax, row.settings.get("line", row.label), values)
     for ax in axes:
         if ax.get_legend_handles_labels()[0]:
             ax.legend(frameon=False, fontsize=8)
@@ -195,6 +199,9 @@ def _draw(ax: Any, label: str, values: list[dict[str, Any]]) -> None:
         points, labels = np.array(first["points"]), np.array(first["labels"])
         for name in np.unique(labels):
             ax.plot(*points[labels == name].T, ".", ms=4, label=f"{label} {name}")
+    if "marks" in first:
+        x, y = np.array(first["marks"]).T
+        ax.plot(x, y, "o-", ms=4, lw=0.8, label=label)
     for key, style in (("circles", "ok"), ("boundary", "k-")):
         if key in first:
             x, y = np.array(first[key]).T

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from experiments.store import Store
 from fewkern.datasets import data_file
 
 __all__ = ["TABLES", "Experiment", "Row", "Unit", "experiments"]
@@ -50,6 +51,7 @@ class Unit:
     def key(self) -> str:
         """Changes when anything does that the result depends on."""
         content = [self.experiment.id, self.experiment.function, self.row.label, self.row.protocol, self.row.settings]
+        content += [Store(*source.split()).checksum() for source in self.experiment.sources]
         text = json.dumps([*content, self.run], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
@@ -68,6 +70,8 @@ class Experiment:
     rows: tuple[Row, ...]
     notes: str = ""
     axes: dict[str, str] = field(default_factory=dict)
+    sources: tuple[str, ...] = ()
+    """Experiments whose results this one is computed from, as ``"PAPER NAME"``."""
 
     @property
     def id(self) -> str:
@@ -130,4 +134,5 @@ def _read(path: Path) -> Experiment:
         rows,
         content.get("notes", ""),
         content.get("axes", {}),
+        tuple(content.get("sources", [])),
     )

@@ -1,4 +1,4 @@
-"""Tables of the RSVM paper (Tao, Chu and Wang 2008): recursive SVM features with nearest neighbours.
+"""Tables and figures of the RSVM paper (Tao, Chu and Wang 2008): recursive SVM features with nearest neighbours.
 
 The kernel of the benchmark is exp(-|x - y|^2 / sigma): sigma is twice the square of our width.
 """
@@ -62,3 +62,43 @@ def benchmark(settings: Values, run: int) -> Values:
     i, j = np.unravel_index(np.argmin(np.mean(folds, axis=0)), folds[0].shape)
     table, count = _errors(settings, X, y, T, t, [COMPONENTS[i]], [NEIGHBOURS[j]])
     return {"error": float(table[0, 0]), "features": min(count, COMPONENTS[i])}
+
+
+def error_curve(settings: Values, run: int) -> Values:
+    """Figs 3 to 5: test error against the number of features, and its value at the number in Table I."""
+    z = _ida(settings["set"])
+    train, test = z.train_idx[run], z.test_idx[run]
+    table, count = _errors(
+        settings,
+        z.X[train],
+        z.y[train].astype(int),
+        z.X[test],
+        z.y[test].astype(int),
+        COMPONENTS,
+        [settings["neighbours"]],
+    )
+    at = settings["components"]
+    return {"error": float(table[at - 1, 0]), "features": count, "x": list(COMPONENTS), "y": table[:, 0].tolist()}
+
+
+def _toy(n: int, seed: int) -> tuple[Any, Any]:
+    """Example 1: four Gaussians of unit covariance, ``n`` samples each; two belong to either class."""
+    rng = np.random.default_rng(seed)
+    means = np.array([[0, 0, 0], [3, 3, 3], [3, 0, 3], [3, 3, 0]])
+    return np.repeat(means, n, axis=0) + rng.normal(size=(4 * n, 3)), np.repeat([1, 1, -1, -1], n)
+
+
+def toy(settings: Values, run: int) -> Values:
+    """Figs 1 and 2: the toy on two coordinates, or on two components with the error of k-NN by one and by both."""
+    X, y = _toy(100, 2 * run)
+    labels = y.tolist()
+    if settings["show"] == "data":
+        return {"points": X[:, [1, 2]].round(4).tolist(), "labels": labels}
+    T, t = _toy(2500, 2 * run + 1)
+    model = RecursiveSVM(C=settings["C"], n_components=3).fit(X, y)
+    A, B = model.transform(X), model.transform(T)
+    errors = {
+        f"error_{m}_features": 100 * float(np.mean(_votes(A[:, :m], y, B[:, :m], settings["neighbours"]) != t))
+        for m in (1, 2)
+    }
+    return {**errors, "features": model.n_components_, "points": A[:, :2].round(4).tolist(), "labels": labels}

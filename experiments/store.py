@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from collections.abc import Iterable
@@ -31,6 +32,10 @@ class Store:
                 continue
             found[record["key"]] = record
         return list(found.values())
+
+    def checksum(self) -> str:
+        """Changes with the results."""
+        return hashlib.sha256(self.path.read_bytes() if self.path.is_file() else b"").hexdigest()
 
     def append(self, records: Iterable[dict[str, Any]]) -> None:
         """Write each record as it comes, and see it on the disk before the next."""
