@@ -1,7 +1,8 @@
 """Tables I and II of the FCR paper (Hong, Chen and Harris 2008), and the improved variants beside the latter.
 
-Table I, the cost, is counted on an example 1 sample with arrays that keep a tally. Table II: samples and 10,000 test points are drawn anew in every run; the error is the L1 error (24). Nothing is chosen on test
-points, save the constants that the rows of protocol "paper" were given by trial.
+Table I, the cost, is counted on an example 1 sample with arrays that keep a tally. Table II: samples and
+10,000 test points are drawn anew in every run; the error is the L1 error (24). Nothing is chosen on test points, save
+the constants that the rows of protocol "paper" were given by trial.
 """
 
 from __future__ import annotations
@@ -111,7 +112,14 @@ def cost(settings: Values, run: int) -> Values:
             )  # fmt: skip
         elif method == "kernel":
             found = sparse_kernel_density(
-                counted, weights, target.view(CountingArray), width, rows, settings["kernel_width"], limit=s, exact=False
+                counted,
+                weights,
+                target.view(CountingArray),
+                width,
+                rows,
+                settings["kernel_width"],
+                limit=s,
+                exact=False,
             )
         else:
             distribution = distribution_target(X, X, w).view(CountingArray)

@@ -11,6 +11,7 @@ only to show where the published figures come from.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import defaultdict
 from collections.abc import Iterator
@@ -255,7 +256,7 @@ def scalar_regression(settings: Values, run: int) -> Values:  # noqa: ARG001 - t
     return {
         "limit": path[-1],
         "objective": values[-1],
-        "largest_rise": max(b - a for a, b in zip(values, values[1:])),
+        "largest_rise": max(b - a for a, b in itertools.pairwise(values)),
         "our_limit": float(fit.coef[0, 0]) if len(fit.support) else 0.0,
         "marks": [[round(w, 6), round(v, 6)] for w, v in zip(path, values)],
     }

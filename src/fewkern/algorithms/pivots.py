@@ -242,6 +242,7 @@ def _greedy(state: _Residual, block: int, eta: float, rng: Any) -> _Pivots:
         return pool.pivots()
     score = state.score
     order = xp.argsort(score, descending=True, stable=True)
+    block = min(block, int(order.shape[0]))
     outside = float(score[order[block]]) if order.shape[0] > block else -1.0
     pool = _Pool(state, xp.sort(order[:block]))
     while True:

@@ -7,7 +7,8 @@ never densified as a whole, and whatever is computed from them is a NumPy array.
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+import dataclasses
+from typing import Any, TypeAlias, TypeVar
 
 import array_api_compat
 import array_api_compat.numpy as numpy_namespace
@@ -17,6 +18,7 @@ import scipy.sparse as sp
 # An array of any library. The standard defines no static type for one.
 Array: TypeAlias = Any
 Namespace: TypeAlias = Any
+Value = TypeVar("Value")
 
 __all__ = [
     "Array",
@@ -29,7 +31,9 @@ __all__ = [
     "float_dtype",
     "is_foreign",
     "is_sparse",
+    "move_fields",
     "namespace",
+    "same_place",
     "take_rows",
     "to_numpy",
 ]
@@ -96,7 +100,25 @@ def to_numpy(x: Any) -> np.ndarray[Any, Any]:
             return np.asarray(x.detach().cpu())
         if array_api_compat.is_cupy_array(x):
             return np.asarray(x.get())
+        xp = array_api_compat.array_namespace(x)
+        if array_api_compat.is_array_api_strict_namespace(xp):
+            return np.asarray(xp.asarray(x, device=xp.Device("CPU_DEVICE")))
     return np.asarray(x)
+
+
+def same_place(x: Array, like: Array) -> bool:
+    """Whether both arrays are of one library and on one device."""
+    return namespace(x) is namespace(like) and (is_sparse(like) or device(x) == device(like))
+
+
+def move_fields(value: Value, like: Array) -> Value:
+    """A dataclass with its arrays moved to the library and device of ``like``; everything else as it is."""
+    moved = {}
+    for field in dataclasses.fields(value):  # type: ignore[arg-type]
+        item = getattr(value, field.name)
+        if array_api_compat.is_array_api_obj(item) and not is_sparse(item):
+            moved[field.name] = asarray_like(item, like)
+    return dataclasses.replace(value, **moved)  # type: ignore[type-var]
 
 
 def take_rows(X: Array, rows: Array) -> Array:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from fewkern.backend.linalg import solve_triangular
-from fewkern.backend.namespace import Array, concat_rows, namespace, take_rows
+from fewkern.backend.namespace import Array, concat_rows, move_fields, namespace, same_place, take_rows
 from fewkern.core.expansion import KernelExpansion
 from fewkern.core.gram import Gram
 from fewkern.core.kernels import Kernel
@@ -85,6 +85,8 @@ class KernelBasis:
 
     def columns(self, X: Array) -> Array:
         """Kernel columns ``k(x, v)`` (of the centred kernel, if there is a centre)."""
+        if not same_place(self.factor, X):
+            return move_fields(self, X).columns(X)
         K = self.kernel(X, self.vectors)
         if self.centre_vectors is not None:
             to_centre = self.kernel(X, self.centre_vectors) @ self.centre_weights
@@ -93,7 +95,8 @@ class KernelBasis:
 
     def features(self, X: Array) -> Array:
         """Features ``Z`` of shape ``(n, L)``."""
-        return self.project(self.columns(X))
+        basis = self if same_place(self.factor, X) else move_fields(self, X)
+        return basis.project(basis.columns(X))
 
     def project(self, K: Array) -> Array:
         """Features from kernel columns."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from fewkern.backend.blocks import row_blocks
-from fewkern.backend.namespace import Array, asarray_like, device, is_sparse, namespace, to_numpy
+from fewkern.backend.namespace import Array, device, is_sparse, move_fields, namespace, same_place, to_numpy
 from fewkern.core.kernels import Kernel
 
 __all__ = ["KernelExpansion"]
@@ -64,7 +64,9 @@ class KernelExpansion:
         return sum(to_numpy(a).nbytes for a in (vectors, self.coef, self.offset))
 
     def __call__(self, X: Array) -> Array:
-        """Values ``(n, q)`` at the rows of ``X``, computed in row blocks."""
+        """Values ``(n, q)`` at the rows of ``X``, computed in row blocks, where ``X`` is: the model comes along."""
+        if not same_place(self.coef, X):
+            return self.like(X)(X)
         xp = namespace(self.coef)
         n = X.shape[0]
         out = xp.empty((n, self.n_outputs), dtype=self.coef.dtype, device=device(self.coef))
@@ -78,11 +80,4 @@ class KernelExpansion:
 
     def like(self, X: Array) -> KernelExpansion:
         """The same expansion with its arrays in the library and on the device of ``X``."""
-        dtype = namespace(X).float32 if str(self.coef.dtype).endswith("float32") else namespace(X).float64
-        return replace(
-            self,
-            vectors=self.vectors if is_sparse(self.vectors) else asarray_like(self.vectors, X),
-            coef=asarray_like(self.coef, X, dtype=dtype),
-            offset=asarray_like(self.offset, X, dtype=dtype),
-            indices=None if self.indices is None else asarray_like(self.indices, X),
-        )
+        return move_fields(self, X)

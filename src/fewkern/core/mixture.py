@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from fewkern.backend.blocks import row_blocks
 from fewkern.backend.linalg import generalized_eigh, logsumexp, neg_squared_distances
-from fewkern.backend.namespace import Array, asarray_like, device, namespace, to_numpy
+from fewkern.backend.namespace import Array, device, move_fields, namespace, same_place, to_numpy
 from fewkern.backend.special import normal_cdf
 
 __all__ = ["KernelMixture", "normal_kernel", "squared_distances"]
@@ -94,10 +94,12 @@ class KernelMixture:
 
     def __call__(self, X: Array) -> Array:
         """Density ``(n, 1)`` at the rows of ``X``."""
-        return namespace(self.weights).exp(self.log_density(X))[:, None]
+        return namespace(X).exp(self.log_density(X))[:, None]
 
     def log_density(self, X: Array) -> Array:
         """Logarithm of the density at the rows of ``X``, in row blocks; finite wherever ``X`` is."""
+        if not same_place(self.weights, X):
+            return self.like(X).log_density(X)
         xp = namespace(self.weights)
         dim = X.shape[1]
         # A sample so far out that its squared distance overflows is moved to where it just does not.
@@ -122,6 +124,8 @@ class KernelMixture:
                 "KernelMixture.cdf: the distribution function needs kernels that are products over the features, but "
                 'the data were whitened; fit with scale="std" or scale="none".'
             )
+        if not same_place(self.weights, X):
+            return self.like(X).cdf(X)
         xp = namespace(self.weights)
         Z, centres = self._scaled(X), self._scaled(self.vectors)
         out = xp.empty((X.shape[0],), dtype=self.weights.dtype, device=device(self.weights))
@@ -164,15 +168,7 @@ class KernelMixture:
 
     def like(self, X: Array) -> KernelMixture:
         """The same density with its arrays in the library and on the device of ``X``."""
-        dtype = namespace(X).float32 if str(self.weights.dtype).endswith("float32") else namespace(X).float64
-        return replace(
-            self,
-            vectors=asarray_like(self.vectors, X, dtype=dtype),
-            weights=asarray_like(self.weights, X, dtype=dtype),
-            widths=asarray_like(self.widths, X, dtype=dtype),
-            transform=asarray_like(self.transform, X, dtype=dtype),
-            indices=None if self.indices is None else asarray_like(self.indices, X),
-        )
+        return move_fields(self, X)
 
     def _scaled(self, X: Array) -> Array:
         """``A x`` of every row, the centres' mean first taken out so that it cannot cost figures."""

@@ -6,6 +6,7 @@ from numbers import Integral
 from typing import Any
 
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from fewkern.algorithms.components import principal_axes
@@ -20,6 +21,15 @@ from fewkern.models.regression import FeatureVectorRegressor
 from fewkern.models.vectors import SELECTION_CONSTRAINTS
 
 __all__ = ["FeatureVectorPCA"]
+
+
+def _learns_the_way_back(estimator: Any) -> bool:
+    if not estimator.fit_inverse_transform:
+        raise AttributeError(
+            "FeatureVectorPCA: inverse_transform needs the way back to be learned: set fit_inverse_transform=True and "
+            "fit again."
+        )
+    return True
 
 
 class FeatureVectorPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
@@ -148,13 +158,9 @@ class FeatureVectorPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
         check_is_fitted(self)
         return self.expansion_(self._samples(X, reset=False))
 
+    @available_if(_learns_the_way_back)
     def inverse_transform(self, X: Any) -> Array:
         """Samples whose scores are nearly ``X``; needs ``fit_inverse_transform=True``."""
-        check_is_fitted(self)
-        if not hasattr(self, "inverse_"):
-            raise ValueError(
-                "FeatureVectorPCA: inverse_transform needs the way back to be learned: set fit_inverse_transform=True "
-                "and fit again."
-            )
+        check_is_fitted(self, "inverse_")
         T = validate_samples(self.inverse_, X, reset=False, accept_sparse=False)
         return self.inverse_.expansion_(T)

@@ -87,7 +87,7 @@ class DensityClassifier(ClassifierMixin, BaseEstimator):
         one = xp.ones_like(X[:, 0]) if weights is None else weights
         base = ForwardDensity() if self.estimator is None else self.estimator
         densities, masses = [], []
-        for c in range(len(self.classes_)):
+        for c in range(int(self.classes_.shape[0])):
             rows = xp.nonzero(codes == c)[0]
             w = take_rows(one, rows)
             self._need_two_samples(X, rows, w, c)

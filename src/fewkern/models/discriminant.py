@@ -185,12 +185,12 @@ class FeatureVectorDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassifierMixin
         T = self.transform(X)
         xp = namespace(T)
         # a class that sits in one point has no spread: a ridge of the unit round-off keeps the inverse
-        p = self.covariance_.shape[0]
+        means, covariance, priors = (asarray_like(a, T) for a in (self.means_, self.covariance_, self.priors_))
         ridge = max(1e-10, float(xp.finfo(T.dtype).eps))
-        precision = xp.linalg.inv(self.covariance_ + ridge * xp.eye(p, dtype=T.dtype, device=device(T)))
-        half = self.means_ @ precision
-        tiny = xp.full_like(self.priors_, 1e-300 if ridge < 1e-8 else 1e-30)
-        return T @ half.T - xp.sum(half * self.means_, axis=1) / 2 + xp.log(xp.maximum(self.priors_, tiny))
+        precision = xp.linalg.inv(covariance + ridge * xp.eye(covariance.shape[0], dtype=T.dtype, device=device(T)))
+        half = means @ precision
+        tiny = xp.full_like(priors, 1e-300 if ridge < 1e-8 else 1e-30)
+        return T @ half.T - xp.sum(half * means, axis=1) / 2 + xp.log(xp.maximum(priors, tiny))
 
     def decision_function(self, X: Any) -> Array:
         """Log odds of the second class for two classes, log joint probabilities otherwise."""
