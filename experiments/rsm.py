@@ -66,12 +66,13 @@ def _rates(settings: Values) -> Any:
 
 
 def dimensions(settings: Values, run: int) -> Values:  # noqa: ARG001 - there is one split
-    """Figs 1 and 2: rate against dimension; the best rate and its dimension, both read off test images."""
+    """Figs 1 and 2: rate against dimension; the best rate, read off test images, and that at the printed dimension."""
     rates = _rates(settings)
     best = int(np.argmax(rates))
     return {
         "rate": float(rates[best]),
         "dimension": best + 1,
+        "rate_at_printed_dimension": float(rates[settings["printed"] - 1]),
         "x": list(range(1, len(rates) + 1)),
         "y": rates.round(3).tolist(),
     }
