@@ -65,7 +65,8 @@ def figures(experiment: Experiment) -> list[Figure]:
         names = {name: None for r in records for name, v in r["values"].items() if isinstance(v, (int, float))}
         for name in names:
             values = np.array([r["values"][name] for r in records if r["values"].get(name) is not None], dtype=float)
-            deviation = float(values.std(ddof=1)) if len(values) > 1 else 0.0
+            # equal values have no spread, whatever rounding says
+            deviation = float(values.std(ddof=1)) if np.ptp(values) > 0 else 0.0
             published = row.published.get(name)
             found.append(
                 Figure(
@@ -159,13 +160,13 @@ def _anchor(experiment: Experiment) -> str:
 
 
 def _counts(lines: list[list[str]]) -> list[str]:
-    """How many published figures there are, how many of them were reproduced, and how many were not."""
+    """How many figures stand beside a published one, how many of them agree with it, and how many do not."""
     verdicts = [line[-1] for line in lines if line[-1]]
     reproduced = sum(verdict.startswith("reproduced") for verdict in verdicts)
     return [str(len(verdicts)), str(reproduced), str(len(verdicts) - reproduced)]
 
 
-_SUMMARY_HEAD = ["table or figure", "published figures", "reproduced", "not"]
+_SUMMARY_HEAD = ["table or figure", "comparisons", "reproduced", "not"]
 
 
 def _summary_markdown(every: list[tuple[Experiment, list[list[str]]]]) -> list[str]:
