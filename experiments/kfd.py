@@ -11,12 +11,12 @@ only to show where the published figures come from.
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -226,10 +226,12 @@ def averages(settings: Values, run: int) -> Values:  # noqa: ARG001 - there is o
 def prior(settings: Values, run: int) -> Values:  # noqa: ARG001 - there is one curve
     """Fig. 1: the penalty |w|^q, or the prior density that belongs to it, exp(-|w|^q) / (2 Gamma(1 + 1/q))."""
     q = settings["q"]
-    w = np.linspace(-3, 3, 601)
+    w = np.linspace(-3, 3, 241)
+    penalty = np.abs(w) ** q
+    if settings["curve"] == "penalty":
+        return {"x": w.round(4).tolist(), "y": penalty.round(6).tolist()}
     peak = 1 / (2 * math.gamma(1 + 1 / q))
-    curve = np.abs(w) ** q if settings["curve"] == "penalty" else peak * np.exp(-(np.abs(w) ** q))
-    return {"x": w.round(6).tolist(), "y": curve.round(6).tolist(), "peak": peak}
+    return {"x": w.round(4).tolist(), "y": (peak * np.exp(-penalty)).round(6).tolist(), "peak": peak}
 
 
 def scalar_regression(settings: Values, run: int) -> Values:  # noqa: ARG001 - there is one curve
@@ -243,8 +245,8 @@ def scalar_regression(settings: Values, run: int) -> Values:  # noqa: ARG001 - t
         return 0.5 * (t - w) ** 2 + rho * np.abs(w) ** q
 
     if settings["show"] == "objective":
-        w = np.linspace(-1, 5, 601)
-        return {"x": w.round(6).tolist(), "y": objective(w).round(6).tolist(), "at_zero": float(objective(0.0))}
+        w = np.linspace(-1, 5, 241)
+        return {"x": w.round(4).tolist(), "y": objective(w).round(6).tolist(), "at_zero": float(objective(0.0))}
     path = [settings["start"]]
     while len(path) <= settings["steps"]:
         square = abs(path[-1]) ** (2 - q)
@@ -256,7 +258,7 @@ def scalar_regression(settings: Values, run: int) -> Values:  # noqa: ARG001 - t
     return {
         "limit": path[-1],
         "objective": values[-1],
-        "largest_rise": max(b - a for a, b in itertools.pairwise(values)),
+        "largest_rise": max(b - a for a, b in pairwise(values)),
         "our_limit": float(fit.coef[0, 0]) if len(fit.support) else 0.0,
         "marks": [[round(w, 6), round(v, 6)] for w, v in zip(path, values)],
     }

@@ -40,11 +40,11 @@ class Figure:
         if self.published is None:
             return ""
         spread = max(self.deviation, self.published_deviation or 0.0)
-        # a single run has no spread: then one part in a hundred
-        spread = spread or 0.01 * abs(self.published)
-        if abs(self.mean - self.published) <= spread:
-            return "reproduced within one standard deviation"
-        return "not reproduced" + (f": {self.row.why}" if self.row.why else "")
+        if abs(self.mean - self.published) <= (spread or 0.01 * abs(self.published)):
+            # a single run has no spread: then one part in a hundred
+            return "reproduced within " + ("one standard deviation" if spread else "one per cent")
+        why = self.row.why if isinstance(self.row.why, str) else self.row.why.get(self.name, "")
+        return "not reproduced" + (f": {why}" if why else "")
 
 
 def _records(experiment: Experiment) -> list[tuple[Row, list[dict[str, Any]]]]:
@@ -65,7 +65,8 @@ def figures(experiment: Experiment) -> list[Figure]:
         names = {name: None for r in records for name, v in r["values"].items() if isinstance(v, (int, float))}
         for name in names:
             values = np.array([r["values"][name] for r in records if r["values"].get(name) is not None], dtype=float)
-            deviation = float(values.std(ddof=1)) if len(values) > 1 else 0.0
+            # equal values have no spread, whatever rounding says
+            deviation = float(values.std(ddof=1)) if np.ptp(values) > 0 else 0.0
             published = row.published.get(name)
             found.append(
                 Figure(
@@ -112,13 +113,12 @@ _INTRODUCTION = (
 
 def write_pages() -> list[Path]:
     """Write ``docs/results.md`` and ``docs/results.html``."""
-    chosen = experiments()
-    markdown = ["# The papers' tables and figures", "", _INTRODUCTION, ""]
-    body = [f"<h1>The papers' tables and figures</h1><p>{_plain(_INTRODUCTION)}</p>"]
-    for experiment in chosen:
-        lines = _lines(experiment)
+    every = [(experiment, _lines(experiment)) for experiment in experiments()]
+    markdown = ["# The papers' tables and figures", "", _INTRODUCTION, "", *_summary_markdown(every), ""]
+    body = [f"<h1>The papers' tables and figures</h1><p>{_plain(_INTRODUCTION)}</p>", _summary(every)]
+    for experiment, lines in every:
         markdown += [f"## {experiment.title}", ""]
-        body.append(f"<h2>{html.escape(experiment.title)}</h2>")
+        body.append(f'<h2 id="{_anchor(experiment)}">{html.escape(experiment.title)}</h2>')
         if experiment.notes:
             markdown += [experiment.notes, ""]
             body.append(f"<p>{_plain(experiment.notes)}</p>")
@@ -147,10 +147,42 @@ _STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 76rem; margin: 2rem auto; padding: 0 1rem; color: #1c2733; }
 table { border-collapse: collapse; font-size: .92em; }
 th, td { text-align: left; padding: .2rem .8rem .2rem 0; vertical-align: top; }
-tbody tr:nth-child(odd) { background: #f4f7f9; }
+td:nth-child(n+4):nth-child(-n+5), td:nth-child(7) { white-space: nowrap; }
+tbody tr.first td { border-top: 1px solid #dde4ea; }
+h2 { margin-top: 2.5rem; }
 tr.no td:last-child { color: #a33; } tr.yes td:last-child { color: #276b3a; }
 img { max-width: 100%; }
 """
+
+
+def _anchor(experiment: Experiment) -> str:
+    return f"{experiment.paper}-{experiment.name}"
+
+
+def _counts(lines: list[list[str]]) -> list[str]:
+    """How many figures stand beside a published one, how many of them agree with it, and how many do not."""
+    verdicts = [line[-1] for line in lines if line[-1]]
+    reproduced = sum(verdict.startswith("reproduced") for verdict in verdicts)
+    return [str(len(verdicts)), str(reproduced), str(len(verdicts) - reproduced)]
+
+
+_SUMMARY_HEAD = ["table or figure", "comparisons", "reproduced", "not"]
+
+
+def _summary_markdown(every: list[tuple[Experiment, list[list[str]]]]) -> list[str]:
+    rows = ["| " + " | ".join([e.title, *_counts(lines)]) + " |" for e, lines in every]
+    return ["| " + " | ".join(_SUMMARY_HEAD) + " |", "|" + "---|" * len(_SUMMARY_HEAD), *rows]
+
+
+def _summary(every: list[tuple[Experiment, list[list[str]]]]) -> str:
+    head = "".join(f"<th>{name}</th>" for name in _SUMMARY_HEAD)
+    rows = [
+        f'<tr><td><a href="#{_anchor(e)}">{html.escape(e.title)}</a></td>'
+        + "".join(f"<td>{count}</td>" for count in _counts(lines))
+        + "</tr>"
+        for e, lines in every
+    ]
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
 
 
 def _plain(text: str) -> str:
@@ -158,12 +190,16 @@ def _plain(text: str) -> str:
 
 
 def _table(lines: list[list[str]]) -> str:
-    def row(cells: list[str]) -> str:
+    def row(cells: list[str], before: list[str]) -> str:
         kind = "yes" if cells[-1].startswith("reproduced") else "no" if cells[-1] else ""
-        return f'<tr class="{kind}">' + "".join(f"<td>{html.escape(c)}</td>" for c in cells) + "</tr>"
+        # label and protocol only where they change
+        shown = ["", "", *cells[2:]] if cells[:2] == before[:2] else cells
+        first = "" if shown is not cells else " first"
+        return f'<tr class="{kind}{first}">' + "".join(f"<td>{html.escape(c)}</td>" for c in shown) + "</tr>"
 
     head = "".join(f"<th>{name}</th>" for name in _HEAD)
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(map(row, lines))}</tbody></table>"
+    rows = [row(cells, before) for before, cells in zip([[], *lines], lines)]
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
 
 
 def _picture(experiment: Experiment) -> str | None:

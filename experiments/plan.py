@@ -33,8 +33,8 @@ class Row:
     settings: dict[str, Any]
     published: dict[str, Any]
     """Figures of the paper, by the name under which the function returns ours."""
-    why: str
-    """Why ours differ, where they do."""
+    why: str | dict[str, str]
+    """Why ours differ, where they do; by the name of the figure where the reasons are not the same."""
     runs: int | None
     needs: tuple[str, ...]
 
