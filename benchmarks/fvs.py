@@ -108,14 +108,14 @@ def selection(threads: int, n: int = 100_000, d: int = 20, m: int = 500) -> None
     X = centres[which] + spread[which][:, None] * rng.standard_normal((n, d))
     kernel = Gaussian("median").resolve(X)
     Z, M = rng.standard_normal((n, m)), rng.standard_normal((m, m))
-    products = best_of(lambda: X @ X[:m].T) + best_of(lambda: Z @ M)
+    products = best_of(lambda: X @ X[:m].T, 4) + best_of(lambda: Z @ M, 4)
     print(f"matrix products that cannot be avoided (n m d and n m^2): {products:.2f} s\n")
     print("| rule | s | ratio to the products | peak memory / (n m 8 bytes) | unexplained fraction |")
     print("|---|---|---|---|---|", flush=True)
     figures = {}
     for rule in ("gain", "greedy", "random", "uniform"):
         model = FeatureVectorSelector(kernel=kernel, max_vectors=m, rule=rule, centre=False)
-        seconds = best_of(lambda model=model: model.fit(X), 2)
+        seconds = best_of(lambda model=model: model.fit(X), 4)
         with Peak() as peak:
             model.fit(X)
         left = 1 - float(model.fitness_[-1])

@@ -127,8 +127,11 @@ class _Residual:
         gains = xp.zeros((b,), dtype=self.d.dtype, device=device(self.d))
         share = self.weight * self.inverse
         r = xp.empty_like(self.r)
+        # A small triangle whose columns fall below their heads inverts accurately, and a product is all that
+        # is left for the many rows.
+        inverse = solve_triangular(found.factor, xp.eye(b, dtype=self.d.dtype, device=device(self.d)))
         for rows in row_blocks(self.gram.n, b):
-            g = self._panel(S, at_pivots, found.factor, rows) if found.panel is None else found.panel[rows, :]
+            g = self.columns(S, at_pivots, rows) @ inverse.T if found.panel is None else found.panel[rows, :]
             self.G[rows, L : L + b] = g
             g = g * g
             gains = gains + share[rows] @ g
@@ -146,9 +149,6 @@ class _Residual:
             self.J = min(self.J + float(gain), 1.0)
             records.append((s, self.J))
         return records
-
-    def _panel(self, S: Array, at_pivots: Array, factor: Array, rows: slice) -> Array:
-        return solve_triangular(factor, self.columns(S, at_pivots, rows).T, overwrite=True).T
 
     def columns(self, S: Array, at_pivots: Array, rows: slice) -> Array:
         """``R[rows, S]``, given the rows ``S`` of ``G``."""
@@ -207,7 +207,7 @@ class _Pool:
         ratio = self.R[:, j] / pivot
         self.taken.append(j)
         self.columns.append(column)
-        self.R = self.R - column[:, None] * column[None, :]
+        self.R -= column[:, None] * column[None, :]
         self.R[j, :] = 0.0
         self.R[:, j] = 0.0
         return ratio
@@ -297,7 +297,8 @@ def _gain(state: _Residual, block: int, rows: Array | None, n_candidates: int, r
         best = int(xp.argmax(xp.where(alive, gain, xp.full_like(gain, -1.0))))
         a = pool.take(best)
         half = a[:, None] * (M[:, best] - (0.5 * M[best, best]) * a)[None, :]
-        M = M - half - half.T
+        M -= half
+        M -= half.T
     found = pool.pivots()
     if rows is not None:
         return found
