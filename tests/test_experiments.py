@@ -110,6 +110,31 @@ def test_page_compares_with_the_published_figure(toy):
     assert "http" not in html.read_text()
 
 
+def test_page_counts_the_last_result_of_a_run_and_gives_the_reason_of_the_figure(toy, tmp_path):
+    published = "{ error = 13.0, error_sd = 2.0 }"
+    reason = 'why = { other = "no", error = "yes" }'
+    (tmp_path / "toy.toml").write_text(TOML.replace(published, "{ error = 99.0 }\n" + reason))
+    changed = plan.experiments()[0]
+    run.run_experiment(changed, quick=False, jobs=1)
+    results = store.Store("toy", "table1")
+    again = {**results.read()[0], "key": "another", "values": {"error": 20.0}}
+    results.append([again])
+    figure = page.figures(changed)[0]
+    assert figure.runs == 4
+    assert figure.mean == pytest.approx((20 + 12 + 14 + 16) / 4)
+    assert figure.verdict == "not reproduced: yes"
+    markdown, html = page.write_pages()
+    assert "| Toy Table 1 | 1 | 0 | 1 |" in markdown.read_text()
+    assert 'href="#toy-table1"' in html.read_text()
+
+
+def test_equal_results_have_no_spread(toy, monkeypatch):
+    original = run._work
+    monkeypatch.setattr(run, "_work", lambda unit: {**original(unit), "values": {"error": 210.2445}})
+    run.run_experiment(toy, quick=False, jobs=1)
+    assert page.figures(toy)[0].deviation == 0
+
+
 def test_commands(toy, capsys):
     assert main([]) == 0
     assert "MISSING ida/there-is-no-such-set" in capsys.readouterr().out
