@@ -59,8 +59,12 @@ def run_experiment(experiment: Experiment, *, quick: bool, jobs: int, store: Sto
 
 
 def _follow(experiment: Experiment, units: list[Unit], jobs: int) -> Iterator[dict[str, Any]]:
-    parallel = Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1)
+    if jobs == 1:
+        records = map(_work, units)
+    else:
+        parallel = Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1)
+        records = parallel(delayed(_work)(unit) for unit in units)
     with progress(experiment.id, len(units), sys.stderr.isatty()) as step:
-        for i, record in enumerate(parallel(delayed(_work)(unit) for unit in units), start=1):
+        for i, record in enumerate(records, start=1):
             yield record
             step(i)
