@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from abc import abstractmethod
 from collections.abc import Iterable
 from numbers import Integral, Real
 from typing import Any
@@ -28,9 +29,9 @@ class LqFisher(FisherClassifier):
 
     penalty: Any
 
+    @abstractmethod
     def _lq(self) -> dict[str, Any]:
         """Settings of the solver."""
-        raise NotImplementedError
 
     def _settings(self, scale: float, stretch: float) -> tuple[float, ...]:
         if self.penalty != "auto":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from numbers import Integral
@@ -133,7 +134,7 @@ class _Task:
         return _Task(self.X, self.all_codes, self.all_weights, take[0], take[1], take[2], take[3], self.n_classes)
 
 
-class FisherClassifier(ClassifierMixin, KernelEstimator):
+class FisherClassifier(ClassifierMixin, KernelEstimator, ABC):
     """Base of the kernel Fisher classifiers. A subclass says what a path of machines is, and fits the last one."""
 
     prefer: str
@@ -146,23 +147,25 @@ class FisherClassifier(ClassifierMixin, KernelEstimator):
     random_state: Any
     verbose: Any
 
+    @abstractmethod
     def _settings(self, scale: float, stretch: float) -> tuple[float, ...]:
         """Settings to compare, the sparsest machine first.
 
         ``scale`` is the mean of ``k(x, x)``, ``stretch`` how much longer the targets are than with equal
         classes.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def _default_setting(self) -> int:
         """The one to take where classes are too small for cross-validation."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _path(self, K: Array, Y: Array, weights: Array, settings: tuple[float, ...]) -> Iterable[LinearModel]:
-        raise NotImplementedError
+        """Machines at all settings, in their order."""
 
+    @abstractmethod
     def _machine(self, K: Array, Y: Array, weights: Array, setting: float) -> Fitted:
-        raise NotImplementedError
+        """The machine at one setting, with what it says of every sample when that one is left out."""
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> float:
         """Choose, fit, calibrate; returns the setting taken."""
