@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from experiments.memory import on_disk
 from experiments.plan import experiments
 from experiments.store import Store
 from fewkern.algorithms.fisher import (
@@ -114,30 +115,41 @@ class _Method:
         return LinearModel(fit.support, fit.coef, fit.offset)
 
 
-def _choose(data: _Data, method: _Method, protocol: Protocol, training_sets: Any) -> tuple[float, float]:
-    """Width and setting of least mean cross-validated error over the training sets."""
+def _widths(data: _Data, protocol: Protocol) -> list[float]:
     median = Gaussian().resolve(data.samples(data.train[0])[data.train[0]]).width
-    widths = [factor * median for factor in protocol.widths]
-    total = np.zeros((len(widths), len(method.settings)))
-    for rows in training_sets:
-        X, codes = data.samples(rows)[rows], data.codes[rows]
-        first, owners = distinct_rows(X, codes)
-        found = cross_validate(
-            [lambda w=w, X=X, first=first: Gaussian(width=w)(X, X[first]) for w in widths],
-            codes,
-            2,
-            np.ones(len(codes)),
-            stratified_folds(codes, 2, protocol.folds),
-            method.path,
-            owners,
-        )
-        for i, errors in enumerate(found.errors):
-            total[i, : len(errors)] += errors
-            # a path that was left early had become hopeless
-            total[i, len(errors) :] += 1.0
+    return [factor * median for factor in protocol.widths]
+
+
+@on_disk
+def _errors(name: str, method: str, protocol: Protocol, training_set: int) -> Any:
+    """Cross-validated error of every width and setting on one training set."""
+    data, column = _data(name), _Method(method, protocol)
+    rows = data.train[training_set]
+    X, codes = data.samples(rows)[rows], data.codes[rows]
+    first, owners = distinct_rows(X, codes)
+    found = cross_validate(
+        [lambda w=w: Gaussian(width=w)(X, X[first]) for w in _widths(data, protocol)],
+        codes,
+        2,
+        np.ones(len(codes)),
+        stratified_folds(codes, 2, protocol.folds),
+        column.path,
+        owners,
+    )
+    # a path that was left early had become hopeless
+    table = np.ones((len(protocol.widths), len(column.settings)))
+    for i, errors in enumerate(found.errors):
+        table[i, : len(errors)] = errors
+    return table
+
+
+@cache
+def _choose(name: str, method: str, protocol: Protocol, training_sets: tuple[int, ...]) -> tuple[float, float]:
+    """Width and setting of least mean cross-validated error over the training sets."""
+    total = sum(_errors(name, method, protocol, k) for k in training_sets)
     # ties go to the smaller width, then to the larger penalty
     i, j = divmod(int(np.argmin(total.round(12))), total.shape[1])
-    return widths[i], method.settings[j]
+    return _widths(_data(name), protocol)[i], _Method(method, protocol).settings[j]
 
 
 class _Machine:
@@ -161,17 +173,12 @@ class _Machine:
 COARSE = Protocol(WIDTH_FACTORS[1:8], PENALTIES[1:8], choosing=2)
 
 
-@cache
-def _chosen(name: str, method: str, protocol: Protocol) -> tuple[float, float]:
-    data = _data(name)
-    return _choose(data, _Method(method, protocol), protocol, data.train[: protocol.choosing])
-
-
 def honest(name: str, method: str, run: int, protocol: Protocol | None = None) -> Values:
     """Settings from the first training sets; trained on split ``run``, tested on its own test part."""
     protocol = protocol or Protocol()
     data = _data(name)
-    machine = _Machine(data, data.train[run], _Method(method, protocol), *_chosen(name, method, protocol))
+    chosen = _choose(name, method, protocol, tuple(range(protocol.choosing)))
+    machine = _Machine(data, data.train[run], _Method(method, protocol), *chosen)
     return {"error": 100 * float(machine.wrong[data.test[run]].mean()), "retained": machine.retained}
 
 
@@ -179,8 +186,7 @@ def honest(name: str, method: str, run: int, protocol: Protocol | None = None) -
 def _best_machine(name: str, method: str, protocol: Protocol) -> _Machine:
     data, column = _data(name), _Method(method, protocol)
     machines = [
-        _Machine(data, rows, column, *_choose(data, column, protocol, [rows]))
-        for rows in data.train[: protocol.choosing]
+        _Machine(data, data.train[k], column, *_choose(name, method, protocol, (k,))) for k in range(protocol.choosing)
     ]
     return min(machines, key=lambda m: float(np.mean([m.wrong[test].mean() for test in data.test])))
 
