@@ -127,6 +127,10 @@ def _boundary(model: Any, X: Any) -> list[list[float]]:
 def sinc_figure(settings: Values, run: int) -> Values:
     """Fig. 3: the noisy sinc, its approximation by a few vectors, and the distance to the true function."""
     X, y = make_sinc(100, noise=settings["noise"], random_state=run)
+    if settings.get("curve") == "true":
+        return {"x": X[:, 0].round(4).tolist(), "y": np.sinc(X[:, 0]).round(4).tolist()}
+    if settings.get("curve") == "samples":
+        return {"points": np.column_stack([X[:, 0], y]).round(3).tolist(), "labels": [""] * len(y)}
     rmse = {}
     curve = None
     for vectors in range(2, 13):
