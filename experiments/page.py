@@ -123,8 +123,8 @@ def write_pages() -> list[Path]:
             markdown += [experiment.notes, ""]
             body.append(f"<p>{_plain(experiment.notes)}</p>")
         if lines:
-            markdown += ["| " + " | ".join(_HEAD) + " |", "|" + "---|" * len(_HEAD)]
-            markdown += ["| " + " | ".join(line) + " |" for line in lines] + [""]
+            markdown += [_markdown_row(_HEAD), "|" + "---|" * len(_HEAD)]
+            markdown += [_markdown_row(line) for line in lines] + [""]
             body.append(_table(lines))
         image = _picture(experiment)
         if image:
@@ -170,8 +170,8 @@ _SUMMARY_HEAD = ["table or figure", "comparisons", "reproduced", "not"]
 
 
 def _summary_markdown(every: list[tuple[Experiment, list[list[str]]]]) -> list[str]:
-    rows = ["| " + " | ".join([e.title, *_counts(lines)]) + " |" for e, lines in every]
-    return ["| " + " | ".join(_SUMMARY_HEAD) + " |", "|" + "---|" * len(_SUMMARY_HEAD), *rows]
+    rows = [_markdown_row([e.title, *_counts(lines)]) for e, lines in every]
+    return [_markdown_row(_SUMMARY_HEAD), "|" + "---|" * len(_SUMMARY_HEAD), *rows]
 
 
 def _summary(every: list[tuple[Experiment, list[list[str]]]]) -> str:
@@ -183,6 +183,10 @@ def _summary(every: list[tuple[Experiment, list[list[str]]]]) -> str:
         for e, lines in every
     ]
     return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
+
+
+def _markdown_row(cells: list[str]) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
 def _plain(text: str) -> str:
