@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -51,7 +52,7 @@ __all__ = [
 _RULE_ROWS = 1000
 
 
-class Kernel:
+class Kernel(ABC):
     """A positive semi-definite function of two samples, evaluated in matrices.
 
     ``kernel(X, Y)`` is the dense ``(n, m)`` matrix, ``kernel.diag(X)`` its diagonal without the matrix.
@@ -85,12 +86,13 @@ class Kernel:
         """Kernel matrix between the rows of ``X`` and those of ``Y``, computed in row blocks."""
         return map_rows(lambda rows: self._block(rows, Y), X, Y.shape[0])
 
+    @abstractmethod
     def diag(self, X: Array) -> Array:
         """``k(x, x)`` of every row."""
-        raise NotImplementedError(f"{type(self).__name__} must define diag")
 
+    @abstractmethod
     def _block(self, X: Array, Y: Array) -> Array:
-        raise NotImplementedError(f"{type(self).__name__} must define _block")
+        """The matrix for a block of rows of ``X``."""
 
 
 def _ones(X: Array) -> Array:
