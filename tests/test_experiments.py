@@ -151,3 +151,10 @@ def test_every_plan_can_be_read_and_its_function_exists():
         assert callable(experiment.load())
         for unit in experiment.units(quick=True):
             assert len(unit.key) == 16
+
+
+def test_the_protocol_of_a_kfd_row_is_the_one_it_runs():
+    for experiment in plan.experiments():
+        if experiment.id in ("kfd table1", "kfd table2"):
+            for row in experiment.rows:
+                assert (row.protocol == "paper") == (row.settings["protocol"] == "one machine"), row.label
