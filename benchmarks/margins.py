@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+from unittest.mock import patch
 
 import numpy as np
 from sklearn.neighbors import KNeighborsClassifier
@@ -11,6 +12,7 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.measure import Peak, best_of, header, timed, verdict
 from fewkern import FeatureVectorSelector, RecursiveSoftMargin, RecursiveSVM
+from fewkern.algorithms.interior_point import minimize_hinge
 from fewkern.algorithms.ranking import OrderedPairs
 from fewkern.core.graphs import PairSet
 from fewkern.kernels import Gaussian
@@ -97,6 +99,36 @@ def basis(n: int, vectors: int, components: int) -> None:
     print(f"- the kernel matrix of all samples would be {n / vectors:.0f} such arrays")
 
 
+def warm_starts(n: int) -> None:
+    header(f"Interior point iterations of RecursiveSVM, every step from the last one's multipliers or afresh, n = {n}", 1)
+    print("| samples | kernel | C | components | stop | hyperplanes solved | iterations warm | cold |")
+    print("|---|---|---|---|---|---|---|---|", flush=True)
+    total = {"warm": 0, "cold": 0}
+    for name, (X, y) in {"twonorm": twonorm(n, 0), "five classes": five_classes(n)}.items():
+        for kernel, C in (("linear", 1.0), ("linear", 100.0), (Gaussian(width=math.sqrt(20.0)), 3.0)):
+            model = RecursiveSVM(kernel=kernel, C=C, n_components=20)
+            counts: dict[str, list[int]] = {"warm": [], "cold": []}
+            for way, found in counts.items():
+
+                def solve(*args, start=None, way=way, found=found, **settings):
+                    solution = minimize_hinge(*args, start=start if way == "warm" else None, **settings)
+                    found.append(solution.n_iter)
+                    return solution
+
+                with patch("fewkern.algorithms.margin.minimize_hinge", solve):
+                    model.fit(X, y)
+            for way, found in counts.items():
+                total[way] += sum(found)
+            shown = kernel if isinstance(kernel, str) else "Gaussian"
+            print(
+                f"| {name} | {shown} | {C:g} | {model.n_components_} | {model.stop_} | {len(counts['warm'])} "
+                f"| {sum(counts['warm'])} | {sum(counts['cold'])} |",
+                flush=True,
+            )
+    print()
+    verdict("iterations, cold over warm", total["cold"] / total["warm"], 1.0, False)
+
+
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks margins", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="smaller sizes, to see that it runs")
@@ -104,6 +136,7 @@ def main(arguments: list[str] | None = None) -> None:
     with threadpool_limits(1):
         pair_loss((1_000, 10_000) if quick else (1_000, 10_000, 100_000))
         soft_margin(200 if quick else 800, 2_000 if quick else 10_000)
+        warm_starts(100 if quick else 400)
         basis(5_000 if quick else 50_000, 50 if quick else 200, 3)
 
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from fewkern.algorithms import margin
 from fewkern.algorithms.margin import class_problems, recursive_margin, tube_problem
 from fewkern.core.spaces import Constrained, Reflected
 from tests.oracles.margins import align, centred_features, gaussian_gram, recursive_svm_on_gram, svr_value
@@ -43,6 +44,36 @@ def test_dual_coefficients_and_features_belong_to_the_directions():
     np.testing.assert_allclose(r.dual.sum(axis=0), 0, atol=1e-9)
     support = np.any(r.dual != 0, axis=1)
     assert support.sum() < len(y)
+
+
+def test_every_step_starts_from_the_multipliers_of_the_last_one(monkeypatch):
+    starts, ends = [], []
+
+    def spy(*args, start=None, **settings):
+        starts.append(start)
+        ends.append(minimize(*args, start=start, **settings))
+        return ends[-1]
+
+    minimize = margin.minimize_hinge
+    monkeypatch.setattr(margin, "minimize_hinge", spy)
+    X, y = two_classes(d=3)
+    r = recurse(centred_features(gaussian_gram(X, 4.0)), y)
+    assert r.stop == "flat"
+    assert starts[0] is None
+    for start, before in zip(starts[1:], ends):
+        assert start is before.alpha
+    # All of the smaller class has reached its bound: the next value is the cap, and nothing is solved to see it.
+    assert ends[-1].alpha.sum() == pytest.approx(r.caps[0], rel=1e-6)
+    assert len(ends) == len(r.blocks)
+    cold = minimize(*_second_step(centred_features(gaussian_gram(X, 4.0)), y))
+    assert ends[1].primal == pytest.approx(cold.primal, rel=1e-8)
+
+
+def _second_step(Z, y):
+    """The second problem written out: samples less their part along the first direction."""
+    first = recurse(Z, y, max_components=1).directions[:, 0]
+    left = Z - np.outer(Z @ first, first)
+    return Reflected.start(left), y, np.ones(len(y)), np.ones(len(y))
 
 
 def test_flat_stop_when_a_mean_lies_in_the_other_hull():

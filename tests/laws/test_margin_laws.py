@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from fewkern import graphs
 from fewkern.algorithms.embedding import graph_embedding
+from fewkern.algorithms.interior_point import minimize_hinge
 from fewkern.algorithms.margin import class_problems, recursive_margin
 from fewkern.algorithms.ranking import OrderedPairs
 from fewkern.algorithms.soft_margin import recursive_soft_margin
@@ -49,6 +50,22 @@ def test_recursive_svm(seed, n, d, exponent, classes):
             assert P <= r.caps[k] * (1 + 1e-9)
     # 4: it ends for a reason
     assert r.stop in ("flat", "rank", "eps")
+
+
+@common
+@given(seed=seeds, n=st.integers(8, 50), d=st.integers(1, 8), exponent=st.floats(-2, 3))
+def test_any_feasible_start_ends_in_the_same_hyperplane(seed, n, d, exponent):
+    Z, codes, rng = draw(seed, n, d, 2)
+    C = 10**exponent * rng.uniform(0.5, 2.0, n)
+    signs, h = np.where(codes == 1, 1.0, -1.0), np.ones(n)
+    start = C * rng.integers(0, 3, n) / 2  # on either bound or between them
+    up, down = start[signs > 0].sum(), start[signs < 0].sum()
+    start = np.where(signs > 0, start * min(up, down) / (up or 1.0), start * min(up, down) / (down or 1.0))
+    cold = minimize_hinge(Reflected.start(Z), signs, h, C)
+    warm = minimize_hinge(Reflected.start(Z), signs, h, C, start=start)
+    assert warm.status in ("optimal", "stalled")
+    np.testing.assert_allclose(warm.primal, cold.primal, rtol=1e-7)
+    np.testing.assert_allclose(warm.w, cold.w, atol=1e-4 * np.linalg.norm(cold.w) + 1e-7)
 
 
 @common

@@ -173,6 +173,8 @@ def recursive_margin(
     Notes
     -----
     Cost of one component: 10 to 30 interior point iterations of :math:`O(n q^2)`, and :math:`O(nq)` for the reflection.
+    A step starts from the multipliers of the one before it, which are feasible with :math:`w = 0`; where their sum has
+    reached the cap, the flat stop needs no iteration at all.
     Laws: :math:`W^T W = I`; with :math:`P_t` the optimal value, :math:`P_{t+1} \ge P_t + \frac12 \|\tilde w_t\|^2`
     and :math:`P_t \le` cap, hence the directions must fade.
     """
@@ -185,15 +187,24 @@ def recursive_margin(
     state = {"space": space}
     zero = xp.zeros((n, 0), dtype=space.like.dtype, device=device(space.like))
     so_far = {"B": zero, "Z": zero}
+    last: dict[int, Array] = {}
     full = space.dimension
     limit = full + 1 if max_components is None or max_components > full else max_components
 
-    def solve(k: int) -> HingeSolution:
-        # Paper: alpha of the last step stays feasible, a warm start for SMO (spec A3.7). We: start cold, because an
-        # interior point takes the same 11 iterations from there.
-        problem, left = problems[k], state["space"]
-        own = left.subset(problem.rows)
-        return minimize_hinge(own, problem.signs, problem.targets, problem.C, tol=tol, max_iter=max_iter)
+    def solve(k: int) -> HingeSolution | None:
+        """The next hyperplane of a problem; None where it has none (flat stop, A3.4)."""
+        problem, cap = problems[k], (1.0 - flat_tol) * caps[k]
+        own = state["space"].subset(problem.rows)
+        signs, alpha = problem.signs, last.get(k)
+        if alpha is not None:
+            # Multipliers of the last step stay feasible, and their w is taken out (A3.7): where their value has reached
+            # the cap, so has the optimal one.
+            w = own.transposed_times(signs * alpha)
+            if float(problem.targets @ alpha) - 0.5 * float(w @ w) >= cap:
+                return None
+        solution = minimize_hinge(own, signs, problem.targets, problem.C, start=alpha, tol=tol, max_iter=max_iter)
+        last[k] = solution.alpha
+        return None if solution.dual >= cap or float(solution.w @ solution.w) == 0.0 else solution
 
     def find(count: int) -> _Found | Stop:
         left = state["space"]
@@ -206,13 +217,12 @@ def recursive_margin(
         found, units, betas = [], [], []
         for k in list(alive):
             solution = solve(k)
-            length = float(xp.linalg.vector_norm(solution.w))
-            # Flat stop (A3.4): the value at w = 0 is reached. Nothing brings such a problem back.
-            if solution.dual >= (1.0 - flat_tol) * caps[k] or length == 0.0:
-                alive.remove(k)
+            if solution is None:
+                alive.remove(k)  # nothing brings a flat problem back
                 continue
             if solution.error > SOLVED:
                 return Stop("precision")
+            length = float(xp.linalg.vector_norm(solution.w))
             found.append((k, solution))
             units.append(solution.w / length)
             betas.append(sum_by_index(problems[k].signs * solution.alpha / length, problems[k].rows, n))
