@@ -100,7 +100,7 @@ def basis(n: int, vectors: int, components: int) -> None:
 
 
 def warm_starts(n: int) -> None:
-    header(f"Interior point iterations of RecursiveSVM, every step from the last one's multipliers or afresh, n = {n}", 1)
+    header(f"Interior point iterations of RecursiveSVM, from the last step or afresh, n = {n}", 1)
     print("| samples | kernel | C | components | stop | hyperplanes solved | iterations warm | cold |")
     print("|---|---|---|---|---|---|---|---|", flush=True)
     total = {"warm": 0, "cold": 0}
