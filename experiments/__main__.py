@@ -27,7 +27,10 @@ def listing() -> None:
         needs = "none" if not experiment.needs else "here" if not missing else "MISSING " + ", ".join(missing)
         print(f"{experiment.paper:6s}{experiment.name:10s}{count:>6d}/{len(units):<5d}  {needs}")
         print(f"{'':16s}{experiment.title}")
-    print("\nData sets are looked for in the folder that the environment variable FEWKERN_DATA names.")
+    print(
+        "\nData sets are looked for in the folder that the environment variable FEWKERN_DATA names, and among those\n"
+        "that were downloaded before: fewkern.datasets.fetch_uci('sonar') downloads one."
+    )
 
 
 def run(chosen: list[Experiment], quick: bool, jobs: int) -> None:

@@ -15,12 +15,18 @@ import pytest
 from hypothesis import settings
 
 from fewkern.backend.namespace import to_numpy
-from fewkern.datasets import fetch_ida
+from fewkern.datasets import download, fetch_ida
 from fewkern.datasets.fetch import data_file
 
 matplotlib.use("Agg")
 settings.register_profile("fewkern", deadline=None, derandomize=True, max_examples=25)
 settings.load_profile("fewkern")
+
+
+@pytest.fixture(autouse=True)
+def _offline(monkeypatch):
+    """No test downloads data, or reads what its user downloaded: as if pooch were not there."""
+    monkeypatch.setattr(download, "cache_folder", lambda: None)
 
 
 @pytest.fixture
@@ -46,7 +52,6 @@ def ida():
     """Reader of the IDA benchmark; skips where the data is not on this machine."""
 
     def read(name):
-        # tests never use the network, so a set that fetch_ida would download is skipped too
         if data_file(f"ida/{name}") is None:
             pytest.skip(f"ida/{name}.npz is not in the folder that FEWKERN_DATA names")
         return fetch_ida(name)

@@ -3,7 +3,6 @@ import pytest
 import scipy.stats
 
 from fewkern import datasets
-from fewkern.datasets import fetch
 
 GENERATORS = [getattr(datasets, name) for name in datasets.__all__ if name.startswith("make_")]
 
@@ -49,8 +48,6 @@ def test_rings_lie_on_their_radii():
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     monkeypatch.setenv("FEWKERN_DATA", str(tmp_path))
-    # no test goes to the network
-    monkeypatch.setattr(fetch, "_download_ida", lambda: None)
     return tmp_path
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from experiments import page, plan, run, store
 from experiments.__main__ import main
+from fewkern.datasets import download
 
 TOML = """
 paper = "toy"
@@ -51,6 +52,14 @@ def toy(tmp_path, monkeypatch):
 def test_a_row_without_its_data_is_left_out_and_named(toy):
     assert toy.missing() == ["ida/there-is-no-such-set"]
     assert [unit.row.label for unit in toy.units(quick=False)] == ["first"] * 4
+
+
+def test_a_set_that_was_downloaded_is_here(toy, tmp_path, monkeypatch):
+    monkeypatch.setattr(download, "cache_folder", lambda: tmp_path / "cache")
+    (tmp_path / "cache" / "ida").mkdir(parents=True)
+    (tmp_path / "cache" / "ida" / "there-is-no-such-set.npz").touch()
+    assert toy.missing() == []
+    assert {unit.row.label for unit in toy.units(quick=True)} == {row.label for row in toy.rows}
 
 
 def test_quick_then_full_runs_nothing_twice(toy):

@@ -1,56 +1,27 @@
-"""Benchmark sets: from a local folder that FEWKERN_DATA names, or downloaded once from their public source.
+"""Benchmark sets: from a local folder that FEWKERN_DATA names, else downloaded once from their public source.
 
 A folder has one ``.npz`` per set: ``ida/banana.npz``, ``faces/yale_32x32.npz``, ``uci/sonar.npz``, ``large/adult.npz``,
-with arrays ``X``, ``y`` and, for the IDA sets, ``train_idx``, ``test_idx`` and ``split_no``.
+with arrays ``X``, ``y`` and, for the IDA sets, ``train_idx``, ``test_idx`` and ``split_no``. Downloads need pooch; what
+came is checked, and kept in the user's cache folder in the same layout.
 """
 
 from __future__ import annotations
 
 import os
-from functools import cache
+from importlib import resources
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from sklearn.utils import Bunch
 
+from fewkern.datasets.download import DownloadError, cached_file, download_set
+from fewkern.datasets.parsers import Arrays
+from fewkern.datasets.sources import SOURCES
+
 __all__ = ["DataNotFoundError", "data_file", "fetch_faces", "fetch_ida", "fetch_large", "fetch_uci"]
 
-# kind -> the names of its sets, and how to get them where the folder has none
-_SETS: dict[str, tuple[tuple[str, ...], str]] = {
-    "ida": (
-        (
-            "banana",
-            "breast-cancer",
-            "diabetis",
-            "flare-solar",
-            "german",
-            "heart",
-            "image",
-            "ringnorm",
-            "splice",
-            "thyroid",
-            "titanic",
-            "twonorm",
-            "waveform",
-        ),
-        "install pooch (pip install 'fewkern[data]') to download it, or",
-    ),
-    "faces": (
-        ("orl_32x32", "yale_32x32"),
-        "the 32 x 32 versions of the ORL and Yale faces are not distributed freely;",
-    ),
-    "uci": (
-        ("chess_krvskp", "credit_crx", "ionosphere", "liver_bupa", "sonar", "wbc", "wdbc"),
-        "get it from the UCI Machine Learning Repository, and",
-    ),
-    "large": (
-        ("adult", "letter", "mnist"),
-        "get it from the UCI Machine Learning Repository (MNIST: from its authors), and",
-    ),
-}
-_IDA_SOURCE = "https://github.com/tdiethe/gunnar_raetsch_benchmark_datasets/raw/master/benchmarks.mat"
-_IDA_SHA256 = "47c19e4bc4716edc4077cfa5ea61edf4d02af4ec51a0ecfe035626ae8b561c75"
+# scikit-learn has the same data
+_BUNDLED = "uci/wdbc"
 
 
 class DataNotFoundError(FileNotFoundError):
@@ -58,31 +29,60 @@ class DataNotFoundError(FileNotFoundError):
 
 
 def data_file(need: str) -> Path | None:
-    """The local file of a set named ``kind/name``, or None."""
+    """The file of a set named ``kind/name`` on this machine, or None.
+
+    In the folder FEWKERN_DATA, else among the sets that were downloaded before, else in scikit-learn.
+    """
     folder = os.environ.get("FEWKERN_DATA")
     path = Path(folder, f"{need}.npz") if folder else None
-    return path if path is not None and path.is_file() else None
+    if path is not None and path.is_file():
+        return path
+    if need == _BUNDLED:
+        return Path(str(resources.files("sklearn.datasets.data") / "breast_cancer.csv"))
+    return cached_file(need)
 
 
-def _read(kind: str, name: str) -> dict[str, Any]:
-    known, how = _SETS[kind]
+def _read(kind: str, name: str) -> Arrays:
+    need = f"{kind}/{name}"
+    known = sorted(n.partition("/")[2] for n in (*SOURCES, _BUNDLED) if n.startswith(f"{kind}/"))
     if name not in known:
-        raise ValueError(f"fetch_{kind}: expected one of {list(known)}, got {name!r}.")
-    path = data_file(f"{kind}/{name}")
+        raise ValueError(f"fetch_{kind}: expected one of {known}, got {name!r}.")
+    path = data_file(need)
     if path is None:
+        try:
+            return download_set(need)
+        except DownloadError as error:
+            raise DataNotFoundError(
+                f"fetch_{kind}: {name} is not on this machine: {error}, or put {need}.npz in a folder and name that "
+                "folder in the environment variable FEWKERN_DATA."
+            ) from None
+    return _wdbc() if path.suffix == ".csv" else _load(path, f"fetch_{kind}")
+
+
+def _load(path: Path, who: str) -> Arrays:
+    try:
+        # opened here: np.load leaves a damaged file open
+        with path.open("rb") as handle, np.load(handle, allow_pickle=False) as archive:
+            return {key: archive[key] for key in archive.files}
+    except Exception as error:  # zip, zlib and numpy have exceptions of their own for damaged bytes
         raise DataNotFoundError(
-            f"fetch_{kind}: {name} is not on this machine: {how} put {kind}/{name}.npz in a folder and name that "
-            "folder in the environment variable FEWKERN_DATA."
-        )
-    with np.load(path, allow_pickle=False) as archive:
-        return {key: archive[key] for key in archive.files}
+            f"{who}: expected arrays in {path}, got a file that is damaged or of another kind "
+            f"({type(error).__name__}); delete it to have it downloaded, or find an intact copy."
+        ) from None
+
+
+def _wdbc() -> Arrays:
+    from sklearn.datasets import load_breast_cancer
+
+    bundled = load_breast_cancer()
+    return {"X": bundled.data, "y": np.where(bundled.target == 0, 1, -1)}
 
 
 def fetch_ida(name: str) -> Bunch:
     """One set of the IDA benchmark with its splits.
 
-    From the folder FEWKERN_DATA, else (with pooch installed) downloaded once, checked by its SHA-256 and kept in the
-    user's cache.
+    From the folder FEWKERN_DATA, else (with pooch installed) downloaded once with all the others, checked by the
+    SHA-256 of their file and kept in the user's cache.
 
     Returns
     -------
@@ -90,13 +90,6 @@ def fetch_ida(name: str) -> Bunch:
         ``X``, ``y`` (-1, +1), ``train_idx`` and ``test_idx`` (a row per split), ``split_no`` (number of the original
         split; zero or less for others).
     """
-    if name in _SETS["ida"][0] and data_file(f"ida/{name}") is None:
-        try:
-            archive = _download_ida()
-        except ImportError:
-            archive = None
-        if archive is not None:
-            return _from_archive(archive, name)
     z = _read("ida", name)
     return Bunch(
         X=z["X"].astype(float),
@@ -107,50 +100,50 @@ def fetch_ida(name: str) -> Bunch:
     )
 
 
-@cache
-def _download_ida() -> dict[str, Any] | None:
-    """All sets as MATLAB structures; None where they cannot be downloaded."""
-    import pooch
-    from scipy.io import loadmat
-
-    try:
-        path = pooch.retrieve(_IDA_SOURCE, known_hash=f"sha256:{_IDA_SHA256}", progressbar=False)
-    except (OSError, ValueError):  # no network, or not the file we know
-        return None
-    return dict(loadmat(path))
-
-
-def _from_archive(archive: dict[str, Any], name: str) -> Bunch:
-    # Breast-cancer is breast_cancer there, and MATLAB counts from one.
-    z = archive[name.replace("-", "_")][0, 0]
-    train, test = z["train"].astype(int) - 1, z["test"].astype(int) - 1
-    return Bunch(
-        X=z["x"].astype(float),
-        y=z["t"].ravel().astype(int),
-        train_idx=train,
-        test_idx=test,
-        split_no=np.arange(1, len(train) + 1),
-    )
-
-
 def fetch_faces(name: str) -> Bunch:
-    """ "orl_32x32" or "yale_32x32": ``X`` (one image of raw grey values per row), ``y`` (person)."""
+    """Faces of 32 x 32 grey values: "orl_32x32" (40 people) or "yale_32x32" (15 people).
+
+    From the folder FEWKERN_DATA, else (with pooch installed) downloaded once from the page of Deng Cai, who cropped
+    the images, checked by the SHA-256 of their content and kept in the user's cache. The ORL faces are free for
+    research with acknowledgement of AT&T Laboratories Cambridge, the Yale faces for non-commercial research: neither
+    may be passed on without their terms.
+
+    Returns
+    -------
+    Bunch
+        ``X`` (one image of raw grey values per row; ``X[i].reshape(32, 32)`` is upright), ``y`` (person).
+    """
     z = _read("faces", name)
     return Bunch(X=z["X"].astype(float), y=z["y"].astype(int))
 
 
 def fetch_uci(name: str) -> Bunch:
-    """A small two-class set: ``X``, ``y`` (-1, +1). "wdbc" is scikit-learn's own copy where there is no file."""
-    if name == "wdbc" and data_file("uci/wdbc") is None:
-        from sklearn.datasets import load_breast_cancer
+    """A small two-class set of the UCI Machine Learning Repository.
 
-        bundled = load_breast_cancer()
-        return Bunch(X=bundled.data, y=np.where(bundled.target == 0, 1, -1))
+    From the folder FEWKERN_DATA, else (with pooch installed) downloaded once, checked by the SHA-256 of its content
+    and kept in the user's cache. "wdbc" is scikit-learn's own copy where the folder has none. Rows with missing
+    values are left out; categories are 0/1 columns.
+
+    Returns
+    -------
+    Bunch
+        ``X``, ``y`` (-1, +1).
+    """
     z = _read("uci", name)
     return Bunch(X=z["X"].astype(float), y=z["y"].astype(int))
 
 
 def fetch_large(name: str) -> Bunch:
-    """One of "adult", "letter", "mnist": ``X``, ``y``, and the further arrays of the file."""
+    """One of "adult", "letter" (UCI Machine Learning Repository) and "mnist" (the copy that Keras uses).
+
+    From the folder FEWKERN_DATA, else (with pooch installed) downloaded once, checked by the SHA-256 of its content
+    and kept in the user's cache.
+
+    Returns
+    -------
+    Bunch
+        ``X``, ``y``, and the further arrays of the set: ``n_train`` (the rows before it are customary for training),
+        and for "adult" what its categories mean.
+    """
     z = _read("large", name)
     return Bunch(**{**z, "y": z["y"].astype(int)})
