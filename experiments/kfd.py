@@ -7,6 +7,12 @@ five training sets; the machine is then retrained on every split and tested on t
 contain its own training samples. This is how the paper reads the benchmark ("each is then applied to all test
 partitions"), and it is optimistic; taking the best of five on the test partitions also looks at test data. It is here
 only to show where the published figures come from.
+
+Every table has two columns per method: classifiers selected for least error, and for fewest samples. The paper does not
+say what the second is traded against. Here every one of the five training sets chooses width and penalty by its own
+folds, and of these five choices the one whose machine keeps the fewest samples is taken: as it is on all test
+partitions (one machine), or its width and penalty retrained on every split (honest). That the two columns agree in 12
+of the paper's 40 pairs speaks for a choice among few machines.
 """
 
 from __future__ import annotations
@@ -173,35 +179,46 @@ class _Machine:
 COARSE = Protocol(WIDTH_FACTORS[1:8], PENALTIES[1:8], choosing=2)
 
 
-def honest(name: str, method: str, run: int, protocol: Protocol | None = None) -> Values:
+def honest(name: str, method: str, run: int, protocol: Protocol | None = None, select: str = "error") -> Values:
     """Settings from the first training sets; trained on split ``run``, tested on its own test part."""
     protocol = protocol or Protocol()
     data = _data(name)
-    chosen = _choose(name, method, protocol, tuple(range(protocol.choosing)))
+    if select == "fewest":
+        sizes = [machine.retained for machine in _machines(name, method, protocol)]
+        chosen = _choose(name, method, protocol, (int(np.argmin(sizes)),))
+    else:
+        chosen = _choose(name, method, protocol, tuple(range(protocol.choosing)))
     machine = _Machine(data, data.train[run], _Method(method, protocol), *chosen)
     return {"error": 100 * float(machine.wrong[data.test[run]].mean()), "retained": machine.retained}
 
 
 @cache
-def _best_machine(name: str, method: str, protocol: Protocol) -> _Machine:
+def _machines(name: str, method: str, protocol: Protocol) -> list[_Machine]:
+    """One machine per training set of the choice, settings by its own folds."""
     data, column = _data(name), _Method(method, protocol)
-    machines = [
-        _Machine(data, data.train[k], column, *_choose(name, method, protocol, (k,))) for k in range(protocol.choosing)
-    ]
-    return min(machines, key=lambda m: float(np.mean([m.wrong[test].mean() for test in data.test])))
+    sets = range(protocol.choosing)
+    return [_Machine(data, data.train[k], column, *_choose(name, method, protocol, (k,))) for k in sets]
 
 
-def one_machine(name: str, method: str, run: int, protocol: Protocol | None = None) -> Values:
-    """The paper's protocol: a machine per training set, settings by its own folds, the best on *all* test parts."""
-    machine = _best_machine(name, method, protocol or Protocol())
-    return {"error": 100 * float(machine.wrong[_data(name).test[run]].mean()), "retained": machine.retained}
+def one_machine(name: str, method: str, run: int, protocol: Protocol | None = None, select: str = "error") -> Values:
+    """The paper's protocol: of a machine per training set, the best or the smallest one on *all* test parts."""
+    data = _data(name)
+
+    def error(machine: _Machine) -> float:
+        return float(np.mean([machine.wrong[test].mean() for test in data.test]))
+
+    def size(machine: _Machine) -> tuple[float, float]:
+        return machine.retained, error(machine)
+
+    machine = min(_machines(name, method, protocol or Protocol()), key=size if select == "fewest" else error)
+    return {"error": 100 * float(machine.wrong[data.test[run]].mean()), "retained": machine.retained}
 
 
 def table(settings: Values, run: int) -> Values:
     """Tables 1 and 2: test error and samples retained, both in per cent."""
     protocol = COARSE if settings.get("coarse") else Protocol()
     evaluate = one_machine if settings["protocol"] == "one machine" else honest
-    return evaluate(settings["set"], settings["method"], run, protocol)
+    return evaluate(settings["set"], settings["method"], run, protocol, settings.get("select", "error"))
 
 
 def averages(settings: Values, run: int) -> Values:  # noqa: ARG001 - there is one answer
@@ -209,10 +226,14 @@ def averages(settings: Values, run: int) -> Values:  # noqa: ARG001 - there is o
 
     ``published_*`` are the averages of the paper's own entries over all sets that it lists.
     """
+
+    def column(settings: Values) -> tuple[str, str]:
+        return settings["method"], settings.get("select", "error")
+
     ours: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     published: dict[str, dict[str, float]] = {}
     for table in [e for e in experiments() if e.id in ("kfd table1", "kfd table2")]:
-        rows = {(row.label, row.protocol): row for row in table.rows if row.settings["method"] == settings["method"]}
+        rows = {(row.label, row.protocol): row for row in table.rows if column(row.settings) == column(settings)}
         published |= {row.settings["set"]: row.published for row in rows.values()}
         for record in Store(table.paper, table.name).read():
             row = rows.get((record["row"], record["protocol"]))
