@@ -1,19 +1,26 @@
 """``python -m experiments`` lists; ``python -m experiments PAPER NAME [--quick]`` runs one; ``all`` runs everything.
 
 Results are appended to ``experiments/results`` and a run goes on where an earlier one stopped. ``page`` writes
-``docs/results.md`` and ``docs/results.html`` from them.
+``docs/results.md`` and ``docs/results.html`` from them. ``--download`` gets missing data sets first; ``--dask ADDRESS``
+runs the units on a Dask cluster, which must be able to import fewkern and the experiments.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from joblib import parallel_config
 
 from experiments.page import write_pages
 from experiments.plan import Experiment, experiments
 from experiments.run import run_experiment
 from experiments.store import Store
+from fewkern import datasets
 
 
 def listing() -> None:
@@ -29,8 +36,32 @@ def listing() -> None:
         print(f"{'':16s}{experiment.title}")
     print(
         "\nData sets are looked for in the folder that the environment variable FEWKERN_DATA names, and among those\n"
-        "that were downloaded before: fewkern.datasets.fetch_uci('sonar') downloads one."
+        "that were downloaded before; with --download a run gets what is missing."
     )
+
+
+def download(needs: list[str]) -> None:
+    """Get what can be had; the rest is left out later."""
+    for need in needs:
+        kind, _, name = need.partition("/")
+        try:
+            getattr(datasets, f"fetch_{kind}")(name)
+        except datasets.DataNotFoundError as error:
+            print(error, file=sys.stderr)
+        else:
+            print(f"downloaded {need}", flush=True)
+
+
+@contextmanager
+def cluster(address: str | None) -> Iterator[None]:
+    """Where joblib sends the units: processes here, or the workers of a Dask scheduler."""
+    if address is None:
+        yield
+        return
+    from distributed import Client
+
+    with Client(address) as client, parallel_config(backend="dask", client=client):
+        yield
 
 
 def run(chosen: list[Experiment], quick: bool, jobs: int) -> None:
@@ -48,6 +79,8 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("name", nargs="?", help="table1, fig2, ...; every one of the paper if not given")
     parser.add_argument("--quick", action="store_true", help="a few runs of every row")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="units run beside each other")
+    parser.add_argument("--download", action="store_true", help="get missing data sets from their public sources")
+    parser.add_argument("--dask", metavar="ADDRESS", help="run on the Dask cluster of this scheduler (host:port)")
     options = parser.parse_args(arguments)
     if options.paper is None:
         listing()
@@ -63,7 +96,13 @@ def main(arguments: list[str]) -> int:
         known = ", ".join(e.id for e in every)
         print(f"experiments: there is no {options.paper} {options.name or ''}; known are {known}.", file=sys.stderr)
         return 2
-    run(chosen, options.quick, options.jobs)
+    if options.dask and importlib.util.find_spec("distributed") is None:
+        print("experiments: --dask needs Dask; install it with pip install 'fewkern[dask]'.", file=sys.stderr)
+        return 2
+    if options.download:
+        download(sorted({need for experiment in chosen for need in experiment.missing()}))
+    with cluster(options.dask):
+        run(chosen, options.quick, -1 if options.dask else options.jobs)
     return 0
 
 

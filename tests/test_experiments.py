@@ -6,6 +6,7 @@ import pytest
 
 from experiments import page, plan, run, store
 from experiments.__main__ import main
+from fewkern import datasets
 from fewkern.datasets import download
 
 TOML = """
@@ -151,6 +152,31 @@ def test_commands(toy, capsys):
     assert "left out for want of data" in capsys.readouterr().out
     assert main(["toy", "table9"]) == 2
     assert "there is no toy table9; known are toy table1" in capsys.readouterr().err
+
+
+def test_missing_sets_are_downloaded_when_asked_for(toy, tmp_path, monkeypatch, capsys):
+    (tmp_path / "toy.toml").write_text(TOML.replace("ida/there-is-no-such-set", "uci/sonar"))
+    monkeypatch.delenv("FEWKERN_DATA", raising=False)
+    asked = []
+
+    def fetch(name):
+        asked.append(name)
+        raise datasets.DataNotFoundError("sonar cannot be had")
+
+    monkeypatch.setattr(datasets, "fetch_uci", fetch)
+    assert main(["toy", "table1", "--quick", "--jobs", "1", "--download"]) == 0
+    said = capsys.readouterr()
+    assert asked == ["sonar"]
+    assert "sonar cannot be had" in said.err
+    assert "left out for want of data: uci/sonar" in said.out
+
+
+def test_units_run_on_a_dask_cluster(toy, capsys):
+    distributed = pytest.importorskip("distributed", reason="the units of this test run on a Dask cluster")
+    with distributed.LocalCluster(n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None) as local:
+        assert main(["toy", "table1", "--dask", local.scheduler_address]) == 0
+    assert "4 units run" in capsys.readouterr().out
+    assert sorted(record["values"]["error"] for record in store.Store("toy", "table1").read()) == [10, 12, 14, 16]
 
 
 def test_every_plan_can_be_read_and_its_function_exists():
