@@ -71,10 +71,12 @@ def _rates(settings: Values) -> Any:
 def chosen_on_test(settings: Values, run: int) -> Values:  # noqa: ARG001 - there is one split
     """The best rate over listed settings and all dimensions, read off test images as the paper does."""
     names = list(settings["choices"])
+    # as many directions as there can be, not only c - 1
+    every = len(_split(settings["set"], settings["images"])[0]) - 1
     best: Values = {"rate": -1.0}
     for values in itertools.product(*settings["choices"].values()):
         choice = dict(zip(names, values))
-        rates = _rates({**settings, "dimension": None, **choice})
+        rates = _rates({**settings, "dimension": every, **choice})
         place = int(np.argmax(rates))
         if rates[place] > best["rate"]:
             best = {"rate": float(rates[place]), "features": place + 1, **choice}
