@@ -130,9 +130,7 @@ def assert_same(found, truth, tolerance):
         if name == "label":
             assert found[name].tolist() == value.tolist()
             continue
-        np.testing.assert_allclose(
-            found[name], value, rtol=0, atol=tolerance * np.abs(value).max(), err_msg=name
-        )
+        np.testing.assert_allclose(found[name], value, rtol=0, atol=tolerance * np.abs(value).max(), err_msg=name)
         assert found[name].shape == value.shape
 
 

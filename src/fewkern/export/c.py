@@ -218,9 +218,13 @@ class _Writer:
         if part.kind == "laplacian":
             return "0", f"k += {self.fabs}(z[i] - {v});", f"        k = {self.exp}(-k);\n"
         if part.kind == "polynomial":
-            power = "" if part.degree == 1 else (
-                f"        const {t} base = k;\n"
-                f"        for (int p = 1; p < {part.degree}; p++) {{\n            k *= base;\n        }}\n"
+            power = (
+                ""
+                if part.degree == 1
+                else (
+                    f"        const {t} base = k;\n"
+                    f"        for (int p = 1; p < {part.degree}; p++) {{\n            k *= base;\n        }}\n"
+                )
             )
             return _number(part.constant, t), f"k += z[i] * {v};", power
         half, third = _number(0.5, t), _number(3.0, t)
@@ -343,7 +347,9 @@ class _Writer:
             value = f"{self.exp}({factor}(out[c] - top))"
         else:
             value = "out[c] > 0 ? out[c] : 0"
-        return body + f"""    for (int c = 0; c < {count}; c++) {{
+        return (
+            body
+            + f"""    for (int c = 0; c < {count}; c++) {{
         out[c] = {value};
         total += out[c];
     }}
@@ -351,6 +357,7 @@ class _Writer:
         out[c] /= total;
     }}
 """
+        )
 
     def _head(self) -> str:
         described = self.plan

@@ -67,7 +67,10 @@ class Sum:
 
 @dataclass(frozen=True)
 class LogSum:
-    r"""The value :math:`\log \sum_j \exp(\text{level}_j - \text{narrow}_j \|z - v_j\|^2)` at ``z = factor (x - shift)``."""
+    r"""The value :math:`\log \sum_j \exp(l_j - n_j \|z - v_j\|^2)` at ``z = factor (x - shift)``.
+
+    ``level`` holds the :math:`l_j`, ``narrow`` the :math:`n_j`.
+    """
 
     vectors: Vector
     level: Vector
@@ -180,10 +183,10 @@ def _unwrap(model: Any, caller: str) -> _Unwrapped:
         notes = ["Missing numbers are not handled here: put " + _medians(encoder) + " in their place."]
         if encoder.levels:
             notes.append('A feature "column=level" is 1 where the column has that level, and 0 elsewhere.')
-        scaler = _Scaler(np.asarray(encoder.mean, float), 1.0 / np.asarray(encoder.scale, float))
+        standard = _Scaler(np.asarray(encoder.mean, float), 1.0 / np.asarray(encoder.scale, float))
         # as the command line predicts: per unit of the columns, not of the standardised ones
         log_unit = -float(np.log(encoder.scale).sum())
-        return _Unwrapped(model.estimator, scaler, tuple(encoder.names), log_unit, tuple(notes))
+        return _Unwrapped(model.estimator, standard, tuple(encoder.names), log_unit, tuple(notes))
     if isinstance(model, Pipeline):
         _fitted(model, caller)
         *before, last = (step for _, step in model.steps)
@@ -248,8 +251,8 @@ def _expansions(model: Any, caller: str) -> tuple[Any, ...]:
     found = model.expansion_ if hasattr(model, "expansion_") else model.basis_.expansion()
     if found.n_outputs == 0:
         raise ValueError(
-            f"{caller}: this {type(model).__name__} found no component, so there is nothing to write; fit it with other "
-            "settings first."
+            f"{caller}: this {type(model).__name__} found no component, so there is nothing to write; fit it with "
+            "other settings first."
         )
     return (found,)
 
@@ -265,9 +268,7 @@ def _classes(model: Any) -> Classes:
     return Classes(to_numpy(model.classes_), weights, offset, float(scores.factor), scores.shares)
 
 
-def _prepared(
-    V: Vector, centre: Vector, gain: Vector, scaler: _Scaler, dtype: str
-) -> tuple[Vector, Vector, Vector]:
+def _prepared(V: Vector, centre: Vector, gain: Vector, scaler: _Scaler, dtype: str) -> tuple[Vector, Vector, Vector]:
     """Shift and factor of ``z = gain (u - centre)`` seen from the samples, and the vectors after it.
 
     The shift is first rounded to a number of the file, and the vectors are moved with what it then is: far from the
@@ -369,8 +370,8 @@ def _warn_about_rounding(expansion: Any, caller: str, owner: str) -> None:
     if noise > _ROUNDING * size:
         warnings.warn(
             f'{caller}: with dtype="float" rounding may change the outputs of this {owner} by about {noise:.1g} (the '
-            f'largest is about {size:.1g}), because its coefficients cancel; use dtype="double", or fit with a ridge or '
-            "fewer vectors.",
+            f'largest is about {size:.1g}), because its coefficients cancel; use dtype="double", or fit with a ridge '
+            "or fewer vectors.",
             UserWarning,
             stacklevel=5,
         )
