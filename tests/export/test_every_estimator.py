@@ -141,7 +141,17 @@ def test_c_and_onnx_say_what_the_model_says(model, binary, tmp_path):
     y = two if binary else three
     if is_regressor(model):
         y = np.sin(X[:, :2])
-    fitted = clone(model).fit(X, y)
+    check(clone(model).fit(X, y), new, tmp_path)
+
+
+def test_priors_move_the_probabilities_of_the_least_squares_rule(tmp_path):
+    X, _, y, new = samples()
+    model = fewkern.SparseKernelFisher(penalty=0.05, posterior="least_squares", priors=[0.2, 0.8])
+    check(model.fit(X, y), new, tmp_path)
+    assert model.link_.total[0] != 0
+
+
+def check(fitted, new, tmp_path):
     truth = expected(fitted, new)
     texts = [to_c(fitted, name=dtype[0], dtype=dtype) for dtype in TOLERANCE]
     library = compile_library(tmp_path, *texts)
@@ -151,4 +161,4 @@ def test_c_and_onnx_say_what_the_model_says(model, binary, tmp_path):
     for dtype, tolerance in TOLERANCE.items():
         proto = to_onnx(fitted, dtype=dtype)
         assert_same(run_onnx(proto, new, dtype), truth, tolerance)
-        assert_same(run_reference(proto, new, dtype), truth, tolerance)
+    assert_same(run_reference(proto, new, dtype), truth, tolerance)
