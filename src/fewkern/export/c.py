@@ -150,11 +150,6 @@ class _Writer:
         self._array(f"factor{i}", part.factor)
         lines = [f"    {t} z[{d}];"]
         term = f"x[i] - {n}_shift{i}[i]"
-        if isinstance(part, LogSum):
-            # as far out as squares do not overflow
-            limit = _number(1e-3 * float(np.sqrt(np.finfo(DTYPES[self.dtype]).max / d)), self.dtype)
-            term = f"{n}_clip({term}, {limit})"
-            end = f"{n}_clip(z[i], {limit})"
         if part.factor.ndim == 1:
             lines += [f"    for (int i = 0; i < {d}; i++) {{", f"        z[i] = ({term}) * {n}_factor{i}[i];"]
         else:
@@ -169,8 +164,6 @@ class _Writer:
                 f"            z[i] += {n}_factor{i}[i][k] * y[k];",
                 "        }",
             ]
-        if isinstance(part, LogSum):
-            lines.append(f"        z[i] = {end};")
         return "\n".join([*lines, "    }", ""])
 
     def _sum(self, part: Sum, i: int) -> None:
@@ -240,16 +233,12 @@ class _Writer:
         m, d = part.vectors.shape
         largest = float(np.finfo(DTYPES[t]).max)
         lowest = _number(-0.4 * largest, t)
-        if i == 0:
-            self.functions.append(
-                f"static {t} {n}_clip({t} value, {t} limit)\n{{\n"
-                "    return value > limit ? limit : (value < -limit ? -limit : value);\n}\n"
-            )
         prepare = self._prepare(part, i, d)
         self._array(f"vectors{i}", part.vectors)
         self._array(f"level{i}", part.level)
         self._array(f"narrow{i}", part.narrow)
-        # one pass: the largest exponent so far stays outside of the sum
+        # One pass: the largest exponent so far stays outside of the sum. Far out an exponent is minus infinity, or no
+        # number after whitening; the comparison with the lowest number mends both.
         self.functions.append(f"""static {t} {n}_sum{i}(const {t} *x)
 {{
 {prepare}    {t} top = 0, total = 0;
