@@ -1,12 +1,15 @@
 """``fewkern export``: what the command line fitted, elsewhere."""
 
+import sys
+
 import numpy as np
 import pytest
 
 import fewkern
-from fewkern import FeatureVectorRegressor, save
+from fewkern import FeatureVectorRegressor, KernelExpansion, save
 from fewkern.cli import jobs
 from fewkern.datasets import make_sinc
+from fewkern.kernels import Gaussian
 from tests.cli.test_commands import _elsewhere, banana, fails, mixed, run  # noqa: F401 - the fixture works here too
 from tests.export.running import Compiled, compile_library, run_onnx
 
@@ -54,11 +57,21 @@ def test_a_model_saved_from_python(tmp_path):
     assert (tmp_path / "m.c").read_text() == fewkern.to_c(model)
 
 
+def test_a_warning_is_a_note(tmp_path):
+    near = np.array([[0.0], [1e-4]])
+    model = FeatureVectorRegressor(max_vectors=2).fit(*make_sinc(60))
+    model.expansion_ = KernelExpansion(Gaussian(1.0), near, np.array([[1e5], [-1e5]]), np.zeros(1))
+    save(model, "m.npz")
+    result = run("export", "m.npz", "m.c", "--dtype", "float")
+    assert result.stderr.startswith('note: to_c: with dtype="float" rounding may change the outputs')
+    assert "written: m.c" in result.stdout
+
+
 def test_problems(monkeypatch):
     save(FeatureVectorRegressor(max_vectors=5).fit(*make_sinc(60)), "m.npz")
     fails("export", "m.npz", "m.txt", match=r"m.txt: expected a file that ends in .onnx or .c, got '.txt'")
     fails("export", "absent.npz", "m.c", match="there is no file absent.npz")
     fails("export", "m.npz", "m.c", "--name", "a b", match="name must be a C identifier")
     fails("export", "m.npz", "m.c", "--dtype", "half", match='dtype must be "float" or "double"')
-    monkeypatch.setitem(__import__("sys").modules, "onnx", None)
+    monkeypatch.setitem(sys.modules, "onnx", None)
     fails("export", "m.npz", "m.onnx", match=r"pip install 'fewkern\[export\]'")

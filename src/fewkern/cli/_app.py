@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -165,8 +166,11 @@ def export(
     name: Annotated[str, typer.Option(help="C: begins the name of every function.")] = "model",
 ) -> None:
     """Write a model as ONNX, or as one C file without dependencies."""
-    with _problems():
+    with _problems(), warnings.catch_warnings(record=True) as remarks:
+        warnings.simplefilter("always")
         jobs.export_model(load(model), target, dtype, name)
+    for remark in remarks:
+        err.print(f"note: {remark.message}", markup=False)
     out.print(f"written: {target} ({target.stat().st_size:,} bytes)", markup=False)
 
 

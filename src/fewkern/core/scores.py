@@ -15,12 +15,6 @@ class ClassScores:
 
     There is one score ``s`` for two classes (positive: the second), which stands for ``(-s, s) / 2``, or one per
     class. The class is that of the largest. A classifier hands this to whoever writes it out in another language.
-
-    Examples
-    --------
-    >>> from fewkern.core.scores import ClassScores
-    >>> ClassScores(factor=2.0).shares is None
-    True
     """
 
     weights: Array | None = None
