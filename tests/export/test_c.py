@@ -5,7 +5,7 @@ import subprocess
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
@@ -70,6 +70,8 @@ def test_the_compiler_reads_the_same_bits(tmp_path, rng):
 
 
 @given(st.text(max_size=20))
+@example("????/")
+@example("/*/**/")
 def test_any_label_is_one_literal_and_any_name_stays_in_its_comment(text):
     literal = _literal(text)
     assert literal.isascii()

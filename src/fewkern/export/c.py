@@ -94,7 +94,7 @@ def _literal(text: str) -> str:
 def _comment(text: str) -> str:
     """Text that can stand in a comment: ASCII, on one line, neither its end nor a trigraph."""
     text = text.encode("unicode_escape").decode("ascii")
-    return text.replace("*/", "* /").replace("/*", "/ *").replace("??", "? ?")
+    return re.sub(r"\?(?=\?)|\*(?=/)|/(?=\*)", r"\g<0> ", text)
 
 
 class _Writer:
