@@ -4,6 +4,7 @@ from fewkern import graphs, kernels
 from fewkern._version import __version__
 from fewkern.core.basis import KernelBasis
 from fewkern.core.expansion import KernelExpansion
+from fewkern.export import to_c, to_onnx
 from fewkern.models.components import FeatureVectorPCA
 from fewkern.models.density import OrthogonalForwardDensity, ParzenDensity, ReducedSetDensity
 from fewkern.models.density_classifier import DensityClassifier
@@ -45,4 +46,6 @@ __all__ = [
     "kernels",
     "load",
     "save",
+    "to_c",
+    "to_onnx",
 ]

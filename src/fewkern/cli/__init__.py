@@ -1,4 +1,4 @@
-"""The command ``fewkern``: fit, predict, info, plot."""
+"""The command ``fewkern``: fit, predict, info, plot, export."""
 
 from __future__ import annotations
 

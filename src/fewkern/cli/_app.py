@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -35,7 +36,7 @@ def _problems() -> Iterator[None]:
     """What a user can put right becomes one line on stderr and exit code 1."""
     try:
         yield
-    except (ValueError, OSError, TypeError) as error:
+    except (ValueError, OSError, TypeError, ImportError) as error:
         err.print(f"fewkern: {error}", style="red", markup=False)
         raise typer.Exit(1) from None
     except KeyboardInterrupt:
@@ -153,6 +154,24 @@ def plot(
             raise jobs.Problem("this model has no path of errors to draw, and no density of one or two columns.")
         _save_figure(figure, picture)
     out.print(f"written: {picture}", markup=False)
+
+
+@app.command()
+def export(
+    model: Annotated[Path, typer.Argument(help="A model file written by fit, or by fewkern.save.")],
+    target: Annotated[Path, typer.Argument(help="Where the model goes: a file that ends in .onnx or .c.")],
+    dtype: Annotated[
+        str | None, typer.Option(help="Type of all numbers: float or double (by default float in ONNX, double in C).")
+    ] = None,
+    name: Annotated[str, typer.Option(help="C: begins the name of every function.")] = "model",
+) -> None:
+    """Write a model as ONNX, or as one C file without dependencies."""
+    with _problems(), warnings.catch_warnings(record=True) as remarks:
+        warnings.simplefilter("always")
+        jobs.export_model(load(model), target, dtype, name)
+    for remark in remarks:
+        err.print(f"note: {remark.message}", markup=False)
+    out.print(f"written: {target} ({target.stat().st_size:,} bytes)", markup=False)
 
 
 def _table_model(path: Path) -> TableModel:

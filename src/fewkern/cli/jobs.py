@@ -15,7 +15,7 @@ import fewkern
 from fewkern.datasets import make_banana
 from fewkern.table import TableEncoder, TableModel
 
-__all__ = ["MODELS", "TASKS", "Fitted", "Problem", "fit_table", "predict_table", "read_table"]
+__all__ = ["MODELS", "TASKS", "Fitted", "Problem", "export_model", "fit_table", "predict_table", "read_table"]
 
 
 # task -> model name -> estimator; the first model is the default of its task.
@@ -307,3 +307,15 @@ def predict_table(model: TableModel, frame: Any, probabilities: bool = False) ->
         return pd.DataFrame({"log_density": _log_density(estimator, model.encoder, frame)}, index=frame.index)
     values = estimator.transform(X)
     return pd.DataFrame(values, columns=estimator.get_feature_names_out(), index=frame.index)
+
+
+def export_model(model: Any, path: Path, dtype: Any, name: str) -> None:
+    """Write a model in the language that the suffix of ``path`` names."""
+    given = {} if dtype is None else {"dtype": dtype}
+    suffix = path.suffix.lower()
+    if suffix == ".onnx":
+        fewkern.to_onnx(model, path, **given)
+    elif suffix == ".c":
+        fewkern.to_c(model, path, name=name, **given)
+    else:
+        raise Problem(f"{path.name}: expected a file that ends in .onnx or .c, got {suffix or 'no suffix'!r}.")

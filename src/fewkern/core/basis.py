@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from fewkern.backend.linalg import solve_triangular
-from fewkern.backend.namespace import Array, concat_rows, move_fields, namespace, same_place, take_rows
+from fewkern.backend.namespace import Array, concat_rows, device, move_fields, namespace, same_place, take_rows
 from fewkern.core.expansion import KernelExpansion
 from fewkern.core.gram import Gram
 from fewkern.core.kernels import Kernel
@@ -131,6 +131,12 @@ class KernelBasis:
             offset - self.vector_shift @ A,
             xp.concat([self.indices, self.centre_indices]),
         )
+
+    def expansion(self) -> KernelExpansion:
+        """The features themselves as sums of kernels, one output per feature."""
+        xp, L, dtype = namespace(self.factor), self.n_vectors, self.factor.dtype
+        place = device(self.factor)
+        return self.expand(xp.eye(L, dtype=dtype, device=place), xp.zeros((L,), dtype=dtype, device=place))
 
     def _inverse_root(self) -> Array:
         """``K_SS^{-1/2}`` from the singular values of the factor, so that rounding is not squared."""

@@ -16,6 +16,7 @@ from fewkern.backend.validation import (
     validate_samples,
     validate_weights,
 )
+from fewkern.core.scores import ClassScores
 from fewkern.models.density_base import DensityEstimator
 from fewkern.models.forward_density import ForwardDensity
 
@@ -125,6 +126,9 @@ class DensityClassifier(ClassifierMixin, BaseEstimator):
         xp = namespace(X)
         columns = [density.expansion_.log_density(X) for density in self.densities_]
         return xp.stack(columns, axis=1) + xp.log(self.priors_)
+
+    def _class_scores(self) -> ClassScores:
+        return ClassScores(offset=namespace(self.priors_).log(self.priors_))
 
     def predict_log_proba(self, X: Any) -> Array:
         """Logarithm of the probability of every class."""

@@ -19,6 +19,7 @@ from fewkern.backend.validation import (
     labels_from_codes,
     validate_class_weights,
 )
+from fewkern.core.scores import ClassScores
 from fewkern.models.regression import AUTOMATIC_CONSTRAINTS, AutomaticBasis, indicators
 
 __all__ = ["FeatureVectorDiscriminant"]
@@ -183,6 +184,11 @@ class FeatureVectorDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassifierMixin
 
     def _log_joint(self, X: Any) -> Array:
         T = self.transform(X)
+        weights, offset = self._joint_map(T)
+        return T @ weights + offset
+
+    def _joint_map(self, T: Array) -> tuple[Array, Array]:
+        """Matrix and offset that turn coordinates into log joint probabilities, beside the array ``T``."""
         xp = namespace(T)
         # a class that sits in one point has no spread: a ridge of the unit round-off keeps the inverse
         means, covariance, priors = (asarray_like(a, T) for a in (self.means_, self.covariance_, self.priors_))
@@ -190,7 +196,13 @@ class FeatureVectorDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassifierMixin
         precision = xp.linalg.inv(covariance + ridge * xp.eye(covariance.shape[0], dtype=T.dtype, device=device(T)))
         half = means @ precision
         tiny = xp.full_like(priors, 1e-300 if ridge < 1e-8 else 1e-30)
-        return T @ half.T - xp.sum(half * means, axis=1) / 2 + xp.log(xp.maximum(priors, tiny))
+        return half.T, xp.log(xp.maximum(priors, tiny)) - xp.sum(half * means, axis=1) / 2
+
+    def _class_scores(self) -> ClassScores:
+        weights, offset = self._joint_map(self.expansion_.coef)
+        if int(self.classes_.shape[0]) == 2:
+            weights, offset = weights[:, 1:] - weights[:, :1], offset[1:] - offset[:1]
+        return ClassScores(weights, offset)
 
     def decision_function(self, X: Any) -> Array:
         """Log odds of the second class for two classes, log joint probabilities otherwise."""

@@ -38,6 +38,7 @@ from fewkern.backend.validation import (
 from fewkern.core.expansion import KernelExpansion
 from fewkern.core.gram import Gram
 from fewkern.core.kernels import Kernel, as_kernel
+from fewkern.core.scores import ClassScores
 from fewkern.models.base import KernelEstimator
 from fewkern.models.regression import FeatureVectorClassifier, _width_grid, class_values, indicators
 from fewkern.models.vectors import KERNEL_CONSTRAINT
@@ -349,6 +350,9 @@ class FisherClassifier(ClassifierMixin, KernelEstimator, ABC):
         """Probability of every class, shape ``(n_samples, n_classes)``; the largest is that of the predicted class."""
         values = self._values(X)
         return self.link_.probabilities(values)
+
+    def _class_scores(self) -> ClassScores:
+        return ClassScores(shares=self.link_.total if self.link_.rule == "least_squares" else None)
 
     def _values(self, X: Any) -> Array:
         check_is_fitted(self)

@@ -28,6 +28,7 @@ from fewkern.backend.validation import (
 from fewkern.core.basis import KernelBasis
 from fewkern.core.gram import Gram
 from fewkern.core.kernels import Kernel, as_kernel
+from fewkern.core.scores import ClassScores
 from fewkern.models.base import KernelEstimator, build_gram, centre_count, selector
 from fewkern.models.vectors import SELECTION_CONSTRAINTS
 
@@ -394,6 +395,9 @@ class FeatureVectorClassifier(ClassifierMixin, AutomaticBasis):
         """Probability of every class, shape ``(n_samples, n_classes)``."""
         values = self._values(X)
         return softmax(self.temperature_ * class_values(values))
+
+    def _class_scores(self) -> ClassScores:
+        return ClassScores(factor=float(self.temperature_))
 
     def _values(self, X: Any) -> Array:
         check_is_fitted(self)
