@@ -136,6 +136,21 @@ def test_resolve_leaves_the_object_as_it_was(kernel, X):
     assert not any(isinstance(value, str) for value in resolved.get_params().values())
 
 
+def test_a_kernel_derived_from_ours_stays_what_it_is(X):
+    class Halved(Gaussian):
+        def _block(self, X, Y):
+            return super()._block(X, Y) / 2
+
+        def diag(self, X):
+            return super().diag(X) / 2
+
+    for width in ("median", 1.0, [1.0, 2.0]):
+        kernel = Halved(width=width).resolve(X[:, :2])
+        assert type(kernel) is Halved
+        np.testing.assert_allclose(np.diag(kernel(X[:, :2], X[:, :2])), 0.5)
+    assert type(FeatureVectorSelector(kernel=Halved()).fit(X).kernel_) is Halved
+
+
 def test_spline_starts_at_the_smallest_value_and_extrapolates_straight(rng):
     X = rng.uniform(-3, 3, (20, 1))
     kernel = LinearSpline().resolve(X)

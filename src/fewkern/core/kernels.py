@@ -177,11 +177,11 @@ class Gaussian(Kernel):
                 D = xp.where(D <= noise, xp.zeros_like(D), D)
                 return xp.sqrt(xp.reshape(D, (-1,)))
 
-            return Gaussian(_width_from_rule("Gaussian", self.width, X, distances))
+            return dataclasses.replace(self, width=_width_from_rule("Gaussian", self.width, X, distances))
         xp = namespace(X)
         width = asarray_like(self.width, X, dtype=float_dtype(X))
         if width.ndim == 0:
-            return Gaussian(_positive("Gaussian", "width", self.width))
+            return dataclasses.replace(self, width=_positive("Gaussian", "width", self.width))
         if width.shape != (X.shape[1],):
             raise ValueError(
                 f"Gaussian: width must be one number or one per feature, got shape {tuple(width.shape)} "
@@ -189,7 +189,7 @@ class Gaussian(Kernel):
             )
         if not bool(xp.all(xp.isfinite(width) & (width > 0))):
             raise ValueError("Gaussian: every entry of width must be a positive number.")
-        return Gaussian(width)
+        return dataclasses.replace(self, width=width)
 
     def _scaled(self, X: Array) -> Array:
         if is_sparse(X):
@@ -233,8 +233,9 @@ class Laplacian(Kernel):
     def resolve(self, X: Array) -> Laplacian:
         if isinstance(self.width, str):
             xp = namespace(X)
-            return Laplacian(_width_from_rule("Laplacian", self.width, X, lambda S: xp.reshape(manhattan(S, S), (-1,))))
-        return Laplacian(_positive("Laplacian", "width", self.width))
+            width = _width_from_rule("Laplacian", self.width, X, lambda S: xp.reshape(manhattan(S, S), (-1,)))
+            return dataclasses.replace(self, width=width)
+        return dataclasses.replace(self, width=_positive("Laplacian", "width", self.width))
 
     def _block(self, X: Array, Y: Array) -> Array:
         D = manhattan(X, Y)
@@ -280,7 +281,7 @@ class Polynomial(Kernel):
             raise ValueError(f'Polynomial: gamma must be a positive number or "scale", got {self.gamma!r}.')
         else:
             gamma = _positive("Polynomial", "gamma", self.gamma)
-        return Polynomial(int(self.degree), gamma, float(self.coef0))
+        return dataclasses.replace(self, degree=int(self.degree), gamma=gamma, coef0=float(self.coef0))
 
     def _block(self, X: Array, Y: Array) -> Array:
         return (self.gamma * product_transposed(X, Y) + self.coef0) ** self.degree
@@ -343,14 +344,14 @@ class LinearSpline(Kernel):
         if isinstance(self.origin, str):
             if self.origin != "min":
                 raise ValueError(f'LinearSpline: origin must be a number or "min", got {self.origin!r}.')
-            return LinearSpline(smallest)
+            return dataclasses.replace(self, origin=smallest)
         origin = asarray_like(self.origin, X, dtype=float_dtype(X)) + xp.zeros_like(smallest)
         if bool(xp.any(smallest < origin)):
             raise ValueError(
                 f"LinearSpline: every sample must lie right of origin={self.origin!r}, but the smallest value is "
                 f'{float(xp.min(smallest))!r}; shift the samples, or use origin="min".'
             )
-        return LinearSpline(origin)
+        return dataclasses.replace(self, origin=origin)
 
     def _shifted(self, X: Array) -> Array:
         return X - asarray_like(self.origin, X, dtype=X.dtype)
