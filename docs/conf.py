@@ -6,6 +6,7 @@ import fewkern
 
 project = "fewkern"
 author = "the fewkern developers"
+copyright = "2026, the fewkern developers"
 release = version = fewkern.__version__
 extensions = [
     "sphinx.ext.autodoc",
@@ -22,6 +23,7 @@ autosummary_generate = True
 numpydoc_show_class_members = False
 autodoc_typehints = "none"
 myst_heading_anchors = 3
+myst_enable_extensions = ["dollarmath"]
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",

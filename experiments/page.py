@@ -162,6 +162,8 @@ def _anchor(experiment: Experiment) -> str:
 def _counts(lines: list[list[str]]) -> list[str]:
     """How many figures stand beside a published one, how many of them agree with it, and how many do not."""
     verdicts = [line[-1] for line in lines if line[-1]]
+    if not verdicts:
+        return ["a picture", "", ""]
     reproduced = sum(verdict.startswith("reproduced") for verdict in verdicts)
     return [str(len(verdicts)), str(reproduced), str(len(verdicts) - reproduced)]
 
