@@ -50,11 +50,12 @@ class GraphEmbedding(Reducer):
     ----------
     expansion_ : KernelExpansion
         One output per component. With the linear kernel its vectors are the components.
-    components_, mean_ : arrays of shape (n_components_, n_features) and (n_features,)
+    components_, mean_ : arrays of shape (c, n_features) and (n_features,)
         Only with the linear kernel.
-    ratios_ : array of shape (n_components_,)
+    ratios_ : array of shape (c,)
         What every component attains.
     n_components_ : int
+        The ``c`` of the shapes.
     stop_ : str
         "limit", "rank", or "flat" (the penalty scatter sees nothing in what is left).
     classes_ : array

@@ -125,13 +125,13 @@ class SparseKernelFisher(LqFisher):
 
     Notes
     -----
-    ============= ============================ ============================
-    paper         here                         meaning
-    ============= ============================ ============================
-    rho           ``penalty_``                 weight of the penalty
-    omega = (b, alpha)  ``expansion_``         bias and coefficients, mapped to scores by ``link_``
-    NRS           ``n_vectors_``               samples retained
-    ============= ============================ ============================
+    ================== ================ ===================================================
+    paper              here             meaning
+    ================== ================ ===================================================
+    rho                ``penalty_``     weight of the penalty
+    omega = (b, alpha) ``expansion_``   bias and coefficients, mapped to scores by ``link_``
+    NRS                ``n_vectors_``   samples retained
+    ================== ================ ===================================================
 
     Cost: ``n m`` kernel values for ``m`` candidates, then ``n k^2 + k^3`` per step with ``k`` components alive. Without
     ``max_vectors`` up to 3000 samples have an ``n`` by ``n`` matrix. A choice by cross-validation costs about 45 fits.

@@ -77,9 +77,10 @@ class RecursiveSVM(Reducer):
     ----------
     expansion_ : KernelExpansion
         One output per component. With the linear kernel its vectors are the components.
-    components_, mean_ : arrays of shape (n_components_, n_features) and (n_features,)
+    components_, mean_ : arrays of shape (c, n_features) and (n_features,)
         Only with the linear kernel: orthonormal rows, and the mean that is subtracted.
     n_components_ : int
+        The ``c`` of the shapes.
     stop_ : str
         "flat" (no margin direction is left), "rank", "eps" (nothing is left), "limit" or "precision" (``C`` is so large
         that the next problem cannot be solved).

@@ -62,9 +62,10 @@ class RecursiveSoftMargin(Reducer):
     ----------
     expansion_ : KernelExpansion
         One output per component. With the linear kernel its vectors are the components.
-    components_, mean_ : arrays of shape (n_components_, n_features) and (n_features,)
+    components_, mean_ : arrays of shape (c, n_features) and (n_features,)
         Only with the linear kernel.
     n_components_ : int
+        The ``c`` of the shapes.
     stop_ : str
         "limit", "rank", "flat" (no pair should be apart) or "penalty" (``sparsity`` leaves nothing of the next
         direction).
