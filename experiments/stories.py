@@ -3,8 +3,9 @@
 The specification gives figures of an independent implementation, not the generators. Digits and letters are real data,
 and the split and the ridge are known: the baselines agree to the last printed digit. For the three others we draw from
 a generator of the kind described. Its free lengths are set so that the *baseline* (recursive FDA, raw and linear
-features, dense RSM) has the specification's figure; those of the method are then predictions. Which generator, among
-those that reach the baseline, is not settled by it. The notes of the table say what else was tried, and what it gave.
+features, dense RSM) has the specification's figure; those of the method are then predictions. Shape,
+sizes and ridge are not settled by the baseline and were picked with the predictions in view; the notes of the table say
+what else was tried, and what it gave.
 """
 
 from __future__ import annotations

@@ -175,8 +175,8 @@ def test_other_graphs_on_yale():
 
 
 # Stories of B8. The specification gives figures, not generators. Those of `experiments.stories` have their free lengths
-# calibrated on the baseline alone, so that the method's figures are predictions; the notes of `rsm stories` say what
-# else was tried. Here are fewer draws than there.
+# calibrated on the baseline alone, so that the method's figures are predictions; shape, sizes and ridge were picked
+# among a few with these in view, see the notes of `rsm stories`. Here are fewer draws than there.
 
 
 def told(draws, name, method, dimensions=(2,), k=(1,), **settings):
