@@ -14,7 +14,7 @@ from fewkern.algorithms.soft_margin import (
     soft_margin_direction,
 )
 from fewkern.algorithms.sparse_margin import sparse_soft_margin
-from tests.oracles.margins import pairs_of, soft_margin_objective
+from tests.oracles.margins import align, pairs_of, soft_margin_directions, soft_margin_objective
 
 
 def data(seed=0, n=60, q=5, classes=3):
@@ -53,6 +53,15 @@ def test_sorted_form_equals_the_explicit_one(rule, delta_rel):
         assert a.at_zero == pytest.approx(b.at_zero, rel=1e-9)
         assert abs(exact.directions[:, 0] @ fast.directions[:, 0]) > 0.998
         assert b.objectives[-1] <= a.objectives[-1] * (1 + 2e-3)
+
+
+@pytest.mark.parametrize("delta_rel", [0.5, 5.0, 50.0])
+def test_directions_equal_those_with_every_pair_written_out(delta_rel):
+    Z, codes = data(n=45, q=4)
+    W, values = soft_margin_directions(Z, codes, 2, delta_rel)
+    result = recursive_soft_margin(Z, pair_for(graphs.fisher(), Z, codes), n_components=2, delta_rel=delta_rel)
+    np.testing.assert_allclose([step.objectives[-1] for step in result.steps], values, rtol=1e-6)
+    np.testing.assert_allclose(align(W, result.directions), W, atol=1e-3)
 
 
 def test_the_convex_step_is_optimal():

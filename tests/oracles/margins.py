@@ -2,7 +2,7 @@
 
 import numpy as np
 import scipy.linalg
-from sklearn.svm import SVC, SVR
+from sklearn.svm import SVC, SVR, LinearSVC
 
 
 def gaussian_gram(X, sigma):
@@ -104,6 +104,35 @@ def soft_margin_objective(Z, S, upper, lower, v, D, w):
     """``lower(w)`` over explicit pairs."""
     s = Z @ w
     return 0.5 * w @ S @ w + D * np.maximum(1 - v * np.abs(s[upper] - s[lower]), 0).sum()
+
+
+def soft_margin_directions(Z, codes, count, delta_rel, rho=1e-2, steps=100):
+    """RSM for Fisher's graph: every pair written out, null spaces, and liblinear for the convex step."""
+    n = len(codes)
+    upper, lower = pairs_of(n, codes)
+    W, values, tau = np.zeros((Z.shape[1], 0)), [], None
+    for _ in range(count):
+        N = scipy.linalg.null_space(W.T) if W.shape[1] else np.eye(Z.shape[1])
+        A = Z @ N
+        S = laplacian_scatter(fisher_weights(codes), A)
+        tau = np.trace(S) / len(S) if tau is None else tau
+        S = S + rho * tau * np.eye(len(S))
+        d = (A[upper] - A[lower]) / n
+        signs = np.where(d @ scipy.linalg.eigh(d.T @ d, S)[1][:, -1] >= 0, 1, -1)
+        D = delta_rel / np.abs(d @ np.linalg.solve(S, d.T @ signs)).max()
+        L = np.linalg.cholesky(S)
+        G = scipy.linalg.solve_triangular(L, d.T, lower=True).T
+        half = np.where(np.arange(len(d)) % 2, 1, -1)  # two classes, of which liblinear has need
+        for _ in range(steps):
+            svm = LinearSVC(C=D, loss="hinge", fit_intercept=False, tol=1e-8, max_iter=100_000)
+            u = svm.fit(G * (signs * half)[:, None], half).coef_[0]
+            w = scipy.linalg.solve_triangular(L.T, u)
+            before, signs = signs, np.where(d @ w >= 0, 1, -1)
+            if np.all(before == signs):
+                break
+        values.append(soft_margin_objective(A, S, upper, lower, 1 / n, D, w))
+        W = np.column_stack([W, N @ w / np.linalg.norm(w)])
+    return W, np.array(values)
 
 
 def nearest_accuracy(A, a, B, b):

@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
+from experiments import page, plan
+from experiments.stories import story
 from fewkern import GraphEmbedding, RecursiveSoftMargin, RecursiveSVM, graphs
-from fewkern.datasets import DataNotFoundError, fetch_faces, fetch_ida
+from fewkern.datasets import DataNotFoundError, fetch_faces, fetch_ida, fetch_large
 from fewkern.kernels import Gaussian
 from tests.oracles.margins import nearest_accuracy
 
@@ -172,75 +174,96 @@ def test_other_graphs_on_yale():
         assert best == pytest.approx(want, abs=(images + 0.1) * 100 / 105), rule.name
 
 
-# Stories of B8, on generated data.
+# Stories of B8. The specification gives figures, not generators. Those of `experiments.stories` have their free lengths
+# calibrated on the baseline alone, so that the method's figures are predictions; shape, sizes and ridge were picked
+# among a few with these in view, see the notes of `rsm stories`. Here are fewer draws than there.
+
+
+def told(draws, name, method, dimensions=(2,), k=(1,), **settings):
+    """Mean and standard deviation over draws of every figure."""
+    settings = {
+        "story": name,
+        "method": method,
+        "dimensions": dimensions,
+        "neighbours": k,
+        "figure": "error",
+        **settings,
+    }
+    values = [story(settings, run) for run in range(draws)]
+    table = np.array([list(v.values()) for v in values])
+    return table.mean(axis=0), table.std(axis=0, ddof=1 if draws > 1 else 0)
 
 
 def test_an_outlying_class_does_not_take_the_directions():
-    gains = []
-    for seed in range(3):
-        rng = np.random.default_rng(seed)
-        means = np.zeros((4, 10))
-        means[1, 0] = means[2, 1] = 4
-        means[3, 2] = 60
-
-        def sample(n, rng=rng, means=means):
-            y = rng.integers(0, 4, n)
-            return means[y] + rng.normal(size=(n, 10)), y
-
-        data = (*sample(300), *sample(1000))
-        ratio = accuracies(GraphEmbedding(recursive=True, n_components=2), data, [2])[0]
-        soft = accuracies(RecursiveSoftMargin(n_components=2, delta_rel=50), data, [2])[0]
-        gains.append(soft - ratio)
-    assert min(gains) > 15
+    (ratio,), _ = told(10, "far class", "rfda")
+    assert 100 - ratio == pytest.approx(76.8, abs=2.0)  # calibrated over 20 draws
+    for delta_rel, want in ((5.0, 92.8), (50.0, 94.5)):
+        (error,), (spread,) = told(10, "far class", "rsm", delta_rel=delta_rel)
+        assert 100 - error == pytest.approx(want, abs=max(spread, 2.0))
+        assert error < ratio - 10
 
 
 def test_kernel_soft_margin_unrolls_noisy_rings():
-    rng = np.random.default_rng(0)
-
-    def sample(n):
-        y = rng.integers(0, 4, n)
-        angle, radius = rng.uniform(0, 2 * np.pi, n), 1.0 + y + 0.2 * rng.normal(size=n)
-        return np.column_stack([radius * np.cos(angle), radius * np.sin(angle), rng.normal(size=(n, 3))]), y
-
-    data = (*sample(300), *sample(1000))
-    linear = accuracies(RecursiveSoftMargin(n_components=3), data, [1, 2, 3])
-    kernel = accuracies(
-        RecursiveSoftMargin(kernel=Gaussian(width=2.0), rho=0.1, max_vectors=60, n_components=3), data, [1, 2, 3]
-    )
-    raw = nearest_accuracy(data[0], data[1], data[2], data[3])
-    assert kernel[0] > linear[0] + 30
-    assert min(kernel) > raw + 10
-    assert kernel[0] > 90  # one feature tells the rings apart
+    (raw,), _ = told(3, "rings", "raw", (4,), (1, 5))
+    assert raw == pytest.approx(18.7, abs=1.5)  # calibrated, as the next
+    (linear,), _ = told(3, "rings", "rsm", (1,), (1, 5))
+    assert linear == pytest.approx(54, abs=3)
+    kernel, _ = told(3, "rings", "kernel rsm", (1, 2, 3), (1, 5), rho=0.1)
+    np.testing.assert_allclose(kernel, [5.9, 5.4, 5.1], atol=1.5)
 
 
 def test_sparse_soft_margin_beats_the_dense_one_among_noise():
-    rng = np.random.default_rng(0)
-    means = np.zeros((3, 120))
-    means[:, :8] = 1.6 * rng.normal(size=(3, 8))
+    (dense,), _ = told(10, "few variables", "rsm", rho=0.1)
+    assert dense == pytest.approx(18.3, abs=2.0)  # calibrated over 20 draws
+    for sparsity, want, fewest, most in ((0.3, 7.2, 7, 15), (0.5, 9.4, 3, 5)):
+        (error, _, low, high), _ = told(3, "few variables", "rsm", rho=0.1, sparsity=sparsity)
+        assert error == pytest.approx(want, abs=2.0)
+        assert low == pytest.approx(fewest, abs=2)
+        assert high == pytest.approx(most, abs=4)
 
-    def sample(n):
-        y = rng.integers(0, 3, n)
-        return means[y] + rng.normal(size=(n, 120)), y
 
-    data = (*sample(100), *sample(1000))
-    dense = accuracies(RecursiveSoftMargin(n_components=2), data, [2])[0]
-    model = RecursiveSoftMargin(n_components=2, sparsity=0.3)
-    sparse = accuracies(model, data, [2])[0]
-    assert sparse > dense + 8
-    assert np.all((model.components_ != 0).sum(axis=1) <= 20)
+def test_recorded_stories():
+    """All figures of the specification, over all draws, as recorded by `python -m experiments rsm stories`."""
+    (experiment,) = [e for e in plan.experiments() if e.id == "rsm stories"]
+    found = [f for f in page.figures(experiment) if f.published is not None]
+    assert len(found) == sum(len(row.published) for row in experiment.rows)
+    for figure in found:
+        # two standard deviations over draws; of a single run one point, or two and a half where it is run to the end
+        to_the_end = figure.row.settings["story"] == "digits" and "early" not in figure.row.label
+        tolerance = 2 * figure.deviation if figure.runs > 1 else 2.5 if to_the_end else 1.0
+        assert figure.mean == pytest.approx(figure.published, abs=tolerance), (figure.row.label, figure.name)
 
 
 def test_metric_scatter_on_digits():
-    X, y = load_digits(return_X_y=True)
-    order = np.random.default_rng(0).permutation(len(y))
-    train, test = order[:900], order[900:]
-    data = (X[train], y[train], X[test], y[test])
-    fisher = accuracies(GraphEmbedding(), data, [2, 3, 5, 9])
-    np.testing.assert_allclose(fisher, [61.5, 80.6, 91.6, 97.0], atol=0.3)
-    soft = accuracies(RecursiveSoftMargin(n_components=3, metric="scatter"), data, [2, 3])
-    np.testing.assert_allclose(soft, [65.4, 84.0], atol=3.0)
-    assert soft[0] > fisher[0]
-    assert soft[1] > fisher[1]
+    """The split and the ridge are known: baselines to the last printed digit.
+
+    Soft margins stop at a gain of 1e-5, where they agree within 5 of 897 images; run to the end they agree within 20.
+    """
+    digit, image = 0.06, 100 / 897
+    for method, want in (("fda", [61.5, 80.6, 91.6, 97.0]), ("rfda", [45.8, 60.1, 79.2])):
+        error, _ = told(1, "digits", method, (2, 3, 5, 9)[: len(want)])
+        np.testing.assert_allclose(100 - error, want, atol=digit)
+    figures = (
+        ("scatter", 5.0, [65.4, 84.0]),
+        ("scatter", 50.0, [68.9]),
+        ("euclidean", 5.0, [54.1]),
+    )
+    for metric, delta_rel, want in figures:
+        settings = {"metric": metric, "delta_rel": delta_rel}
+        error, _ = told(1, "digits", "rsm", (2, 3, 5, 9)[: len(want)], stop=1e-5, **settings)
+        np.testing.assert_allclose(100 - error, want, atol=8 * image)
+    error, _ = told(1, "digits", "rsm", (2,), metric="scatter")
+    np.testing.assert_allclose(100 - error, [65.4], atol=20 * image)
+
+
+@pytest.mark.papers
+def test_metric_scatter_on_letters():
+    """1500 letters to train and 1500 to test give the figures of FDA."""
+    read(fetch_large, "letter")
+    error, _ = told(1, "letters", "fda", (3, 5, 8))
+    np.testing.assert_allclose(100 - error, [44.9, 66.6, 79.6], atol=0.06)
+    error, _ = told(1, "letters", "rsm", (3,), metric="scatter", delta_rel=5.0, stop=1e-5)
+    np.testing.assert_allclose(100 - error, [47.9], atol=0.5)
 
 
 def test_one_against_one_blocks_on_digits():
