@@ -1,6 +1,7 @@
 import json
 import os
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -258,3 +259,19 @@ def test_permissions_are_those_of_any_new_file(file, tmp_path):
     other = tmp_path / "other"
     other.touch()
     assert file.stat().st_mode == other.stat().st_mode
+
+
+def test_a_link_stays_a_link_and_a_pipe_a_pipe(tmp_path):
+    target, link, pipe = tmp_path / "real.bin", tmp_path / "link.bin", tmp_path / "pipe"
+    target.write_bytes(b"old")
+    link.symlink_to(target)
+    write_atomically(link, lambda handle: handle.write(b"new"))
+    assert link.is_symlink()
+    assert target.read_bytes() == b"new"
+    os.mkfifo(pipe)
+    with ThreadPoolExecutor(1) as pool:
+        read = pool.submit(pipe.read_bytes)
+        write_atomically(pipe, lambda handle: handle.write(b"through"))
+        assert read.result(timeout=10) == b"through"
+    assert pipe.is_fifo()
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["link.bin", "pipe", "real.bin"]

@@ -105,8 +105,15 @@ def save(model: Any, path: str | os.PathLike[str]) -> Path:
 
 
 def write_atomically(path: str | os.PathLike[str], write: Any) -> None:
-    """Call ``write(handle)`` on a temporary file beside ``path``, then put it in place of ``path``."""
-    path = Path(path)
+    """Call ``write(handle)`` on a temporary file beside ``path``, then put it in place of ``path``.
+
+    A link stays one, and what it points to is replaced; a device or a pipe is written to as it is.
+    """
+    path = Path(os.path.realpath(path))
+    if path.exists() and not path.is_file() and not path.is_dir():
+        with path.open("wb") as file:
+            write(file)
+        return
     if not path.parent.is_dir():
         raise FileNotFoundError(f"cannot write {path.name}: the folder {path.parent} does not exist; make it first.")
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")

@@ -72,6 +72,7 @@ def test_problems(monkeypatch):
     fails("export", "m.npz", "m.txt", match=r"m.txt: expected a file that ends in .onnx or .c, got '.txt'")
     fails("export", "absent.npz", "m.c", match="there is no file absent.npz")
     fails("export", "m.npz", "m.c", "--name", "a b", match="name must be a C identifier")
+    fails("export", "m.npz", "m.onnx", "--name", "sinc", match="--name is the beginning of names in C")
     fails("export", "m.npz", "m.c", "--dtype", "half", match='dtype must be "float" or "double"')
     monkeypatch.setitem(sys.modules, "onnx", None)
     fails("export", "m.npz", "m.onnx", match=r"pip install 'fewkern\[export\]'")

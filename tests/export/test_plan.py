@@ -120,3 +120,19 @@ def test_expansions_of_a_path_and_the_way_back_of_pca(tmp_path):
         (tmp_path / str(i)).mkdir()
         out = compiled(tmp_path / str(i), model).write("predict", samples, truth.shape[1])
         np.testing.assert_allclose(out, truth, rtol=0, atol=1e-10 * max(1.0, np.abs(truth).max()))
+
+
+def test_pipelines_inside_pipelines(export, tmp_path):
+    inner = make_pipeline(StandardScaler(), MinMaxScaler())
+    model = make_pipeline(inner, FeatureVectorRegressor(max_vectors=5, ridge=1e-2)).fit(X, y)
+    export(model)
+    np.testing.assert_allclose(compiled(tmp_path, model).write("predict", X, 1)[:, 0], model.predict(X), atol=1e-8)
+    foreign = make_pipeline(StandardScaler(), FeatureVectorSelector(max_vectors=5), SVC()).fit(X, y)
+    with pytest.raises(TypeError, match="ends in one, or an expansion, got SVC"):
+        export(foreign)
+
+
+def test_a_rule_in_place_of_a_number(export):
+    expansion = KernelExpansion(Gaussian(width="median"), X[:3], np.ones((3, 1)), np.zeros(1))
+    with pytest.raises(ValueError, match=r"width='median', a rule in place of a number; use kernel.resolve"):
+        export(expansion)

@@ -163,7 +163,7 @@ def export(
     dtype: Annotated[
         str | None, typer.Option(help="Type of all numbers: float or double (by default float in ONNX, double in C).")
     ] = None,
-    name: Annotated[str, typer.Option(help="C: begins the name of every function.")] = "model",
+    name: Annotated[str | None, typer.Option(help="C: begins the name of every function (default: model).")] = None,
 ) -> None:
     """Write a model as ONNX, or as one C file without dependencies."""
     with _problems(), warnings.catch_warnings(record=True) as remarks:

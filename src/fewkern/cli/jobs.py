@@ -309,13 +309,15 @@ def predict_table(model: TableModel, frame: Any, probabilities: bool = False) ->
     return pd.DataFrame(values, columns=estimator.get_feature_names_out(), index=frame.index)
 
 
-def export_model(model: Any, path: Path, dtype: Any, name: str) -> None:
+def export_model(model: Any, path: Path, dtype: Any, name: str | None) -> None:
     """Write a model in the language that the suffix of ``path`` names."""
     given = {} if dtype is None else {"dtype": dtype}
     suffix = path.suffix.lower()
     if suffix == ".onnx":
+        if name is not None:
+            raise Problem(f"{path.name}: --name is the beginning of names in C; a graph has none. Leave it out.")
         fewkern.to_onnx(model, path, **given)
     elif suffix == ".c":
-        fewkern.to_c(model, path, name=name, **given)
+        fewkern.to_c(model, path, name="model" if name is None else name, **given)
     else:
         raise Problem(f"{path.name}: expected a file that ends in .onnx or .c, got {suffix or 'no suffix'!r}.")

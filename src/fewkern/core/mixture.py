@@ -112,7 +112,7 @@ class KernelMixture:
         level = log_weights - dim * xp.log(self.widths) + self._log_factor(dim)
         out = xp.empty((X.shape[0],), dtype=self.weights.dtype, device=device(self.weights))
         for rows in row_blocks(X.shape[0], self.n_vectors):
-            Z = xp.clip(self._scaled(xp.clip(X[rows, :], -limit, limit)), -limit, limit)
+            Z = xp.clip(self._scaled(X[rows, :]), -limit, limit)
             exponent = xp.maximum(squared_distances(Z, centres) * narrow, xp.full_like(narrow, -0.4 * huge))
             out[rows] = logsumexp(xp.maximum(exponent + level, xp.full_like(level, -0.9 * huge)), axis=1)
         return out
@@ -174,6 +174,10 @@ class KernelMixture:
         """``A x`` of every row, the centres' mean first taken out so that it cannot cost figures."""
         xp = namespace(self.weights)
         X = X - xp.mean(self.vectors, axis=0)
+        # Moved in, per feature, to where the sums of a matrix product are finite.
+        gain = xp.abs(self.transform) if self.transform.ndim == 1 else xp.max(xp.abs(self.transform), axis=0)
+        bound = 0.25 * float(xp.finfo(gain.dtype).max) / xp.maximum(gain * X.shape[1], xp.ones_like(gain))
+        X = xp.maximum(xp.minimum(X, bound), -bound)
         return X * self.transform if self.transform.ndim == 1 else X @ self.transform.T
 
     def _matrix(self) -> Array:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from fewkern._version import __version__
-from fewkern.export.plan import DTYPES, Classes, LogSum, Number, Plan, Sum, plan
+from fewkern.export.plan import DTYPES, Classes, LogSum, Number, Plan, Sum, plan, square_limit
 from fewkern.persist import write_atomically
 
 __all__ = ["to_c"]
@@ -150,13 +150,16 @@ class _Writer:
         self._array(f"factor{i}", part.factor)
         lines = [f"    {t} z[{d}];"]
         term = f"x[i] - {n}_shift{i}[i]"
+        largest = float(np.finfo(DTYPES[t]).max)
         if part.factor.ndim == 1:
             lines += [f"    for (int i = 0; i < {d}; i++) {{", f"        z[i] = ({term}) * {n}_factor{i}[i];"]
         else:
+            assert isinstance(part, LogSum)
+            self._array(f"bound{i}", part.bound(largest))
             lines += [
                 f"    {t} y[{d}];",
                 f"    for (int i = 0; i < {d}; i++) {{",
-                f"        y[i] = {term};",
+                f"        y[i] = {n}_within({term}, {n}_bound{i}[i]);",
                 "    }",
                 f"    for (int i = 0; i < {d}; i++) {{",
                 "        z[i] = 0;",
@@ -164,6 +167,8 @@ class _Writer:
                 f"            z[i] += {n}_factor{i}[i][k] * y[k];",
                 "        }",
             ]
+        if isinstance(part, LogSum):
+            lines.append(f"        z[i] = {n}_within(z[i], {_number(square_limit(d, largest), t)});")
         return "\n".join([*lines, "    }", ""])
 
     def _sum(self, part: Sum, i: int) -> None:
@@ -185,7 +190,9 @@ class _Writer:
             self.functions.append(body)
             return
         self._array(f"coef{i}", part.coef)
-        start, step, end = self._kernel(part, f"{n}_vectors{i}[j][i]")
+        if part.constant is not None:
+            self._array(f"constant{i}", part.constant)
+        start, step, end = self._kernel(part, f"{n}_vectors{i}[j][i]", f"{n}_constant{i}[j]")
         body += f"""    for (int o = 0; o < {q}; o++) {{
         out[o] = {n}_offset{i}[o];
     }}
@@ -202,7 +209,7 @@ class _Writer:
 """
         self.functions.append(body)
 
-    def _kernel(self, part: Sum, v: str) -> tuple[str, str, str]:
+    def _kernel(self, part: Sum, v: str, constant: str) -> tuple[str, str, str]:
         """Where ``k`` starts, what every feature does to it, and what happens at the end."""
         t = self.dtype
         indent = "\n            "
@@ -219,7 +226,7 @@ class _Writer:
                     f"        for (int p = 1; p < {part.degree}; p++) {{\n            k *= base;\n        }}\n"
                 )
             )
-            return _number(part.constant, t), f"k += z[i] * {v};", power
+            return constant, f"k += z[i] * {v};", power
         half, third = _number(0.5, t), _number(3.0, t)
         steps = [
             f"const {t} a = z[i], b = {v}, ab = a * b;",
@@ -237,8 +244,13 @@ class _Writer:
         self._array(f"vectors{i}", part.vectors)
         self._array(f"level{i}", part.level)
         self._array(f"narrow{i}", part.narrow)
-        # One pass: the largest exponent so far stays outside of the sum. Far out an exponent is minus infinity, or no
-        # number after whitening; the comparison with the lowest number mends both.
+        if i == 0:
+            self.functions.append(f"""static {t} {n}_within({t} value, {t} limit)
+{{
+    return value > limit ? limit : value < -limit ? -limit : value;
+}}
+""")
+        # One pass: the largest exponent so far stays outside of the sum. What is no number in x stays none.
         self.functions.append(f"""static {t} {n}_sum{i}(const {t} *x)
 {{
 {prepare}    {t} top = 0, total = 0;
@@ -249,7 +261,7 @@ class _Writer:
             e -= gap * gap;
         }}
         e *= {n}_narrow{i}[j];
-        e = (e > {lowest} ? e : {lowest}) + {n}_level{i}[j];
+        e = (e < {lowest} ? {lowest} : e) + {n}_level{i}[j];
         if (j == 0) {{
             top = e;
             total = 1;
@@ -272,6 +284,11 @@ class _Writer:
 
     def _class_functions(self, classes: Classes) -> None:
         n, t, count, q, s = self.name, self.dtype, len(classes.labels), self.plan.n_values, self.plan.n_scores
+        for label in classes.labels:
+            if "\0" in str(label):
+                raise ValueError(
+                    f"to_c: the label {str(label)!r} holds a NUL, which ends a text in C; rename the class."
+                )
         names = ",\n    ".join(_literal(str(label)) for label in classes.labels)
         self.constants.append(f"static const char *const {n}_classes[{count}] = {{\n    {names}\n}};\n")
         if classes.weights is not None:
@@ -359,6 +376,7 @@ class _Writer:
             f"x holds the {described.n_features} features of one sample"
             + (", in this order:" if described.feature_names else ", in the order of the training samples."),
             *[f"  {i}  {name}" for i, name in enumerate(described.feature_names or ())],
+            "They must be numbers: where one is NaN so are the outputs, and the number of the class means nothing.",
         ]
         if described.classes is not None:
             lines += ["", "Classes:", *[f"  {i}  {label}" for i, label in enumerate(described.classes.labels)]]

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import warnings
 from typing import Any
 
 import numpy as np
 
 from fewkern._version import __version__
-from fewkern.export.plan import DTYPES, Classes, LogSum, Number, Plan, Sum, plan
+from fewkern.export.plan import DTYPES, ROUNDING, Classes, LogSum, Number, Plan, Sum, plan, square_limit
 from fewkern.persist import write_atomically
 
 __all__ = ["OPSET", "to_onnx"]
@@ -159,22 +160,22 @@ def _write(g: _Graph, described: Plan) -> None:
         g.result(name, values, g.dtype, ["n", described.n_values])
 
 
-def _prepared(g: _Graph, part: Sum | LogSum, limit: float | None) -> str:
-    """``z``, each feature within ``limit``, so that no square overflows."""
+def _prepared(g: _Graph, part: Sum | LogSum) -> str:
+    """``z``, where it is squared no larger than what can be."""
     if part.shift is None or part.factor is None:
         return "X"
-
-    def clipped(name: str) -> str:
-        return name if limit is None else g.add("Clip", name, g.number(-limit), g.number(limit))
-
-    centred = clipped(g.add("Sub", "X", g.number(part.shift)))
-    if part.factor.ndim == 1:
-        return clipped(g.add("Mul", centred, g.number(part.factor)))
-    return clipped(g.add("MatMul", centred, g.number(part.factor.T)))
-
-
-def _limit(g: _Graph, d: int) -> float:
-    return 1e-3 * float(np.sqrt(np.finfo(g.dtype).max / d))
+    largest = float(np.finfo(g.dtype).max)
+    z = g.add("Sub", "X", g.number(part.shift))
+    if isinstance(part, LogSum) and part.factor.ndim == 2:
+        bound = part.bound(largest)
+        z = g.add("Max", g.add("Min", z, g.number(bound)), g.number(-bound))
+        z = g.add("MatMul", z, g.number(part.factor.T))
+    else:
+        z = g.add("Mul", z, g.number(part.factor))
+    if isinstance(part, Sum) and part.kind != "gaussian":
+        return z
+    limit = square_limit(part.vectors.shape[1], largest)
+    return g.add("Clip", z, g.number(-limit), g.number(limit))
 
 
 def _pairs(g: _Graph, z: str, vectors: Any) -> tuple[str, str]:
@@ -187,14 +188,27 @@ def _squared_distances(g: _Graph, z: str, vectors: Any) -> str:
     if d <= _DIFFERENCES:
         gap = g.add("Sub", *_pairs(g, z, vectors))
         return g.add("ReduceSum", g.add("Mul", gap, gap), g.axes(2), keepdims=0)
+    squares = (vectors**2).sum(axis=1)
+    _warn_about_distance(g, float(squares.max()))
     own = g.add("ReduceSum", g.add("Mul", z, z), g.axes(1), keepdims=1)
     both = g.add("MatMul", z, g.number(-2.0 * vectors.T))
-    total = g.add("Add", g.add("Add", both, own), g.number((vectors**2).sum(axis=1)[None, :]))
+    total = g.add("Add", g.add("Add", both, own), g.number(squares[None, :]))
     return g.add("Max", total, g.number(0.0))
 
 
+def _warn_about_distance(g: _Graph, square: float) -> None:
+    """The expanded square of a distance is a difference of numbers as large as the squared length of a vector."""
+    if float(np.finfo(g.dtype).eps) * square > ROUNDING:
+        warnings.warn(
+            f"to_onnx: some vectors lie far apart for the width of the kernel, and with {g.dtype.__name__} and more "
+            f'than {_DIFFERENCES} features distances near them lose figures; use dtype="double", or to_c.',
+            UserWarning,
+            stacklevel=6,
+        )
+
+
 def _sum(g: _Graph, part: Sum) -> str:
-    z = _prepared(g, part, _limit(g, part.vectors.shape[1]) if part.kind == "gaussian" else None)
+    z = _prepared(g, part)
     if part.coef is None:
         product = g.add("MatMul", z, g.number(part.vectors.T))
     else:
@@ -222,7 +236,7 @@ def _kernel(g: _Graph, part: Sum, z: str) -> str:
 
 
 def _log_sum(g: _Graph, part: LogSum) -> str:
-    z = _prepared(g, part, _limit(g, part.vectors.shape[1]))
+    z = _prepared(g, part)
     exponent = g.add("Mul", _squared_distances(g, z, part.vectors), g.number(-part.narrow))
     exponent = g.add("Max", exponent, g.number(-0.4 * float(np.finfo(g.dtype).max)))
     exponent = g.add("Add", exponent, g.number(part.level))
@@ -251,6 +265,11 @@ def _write_classes(g: _Graph, described: Plan, classes: Classes, values: str) ->
 
 def _labels(labels: Any) -> Any:
     """Labels in a type that ONNX has: int64, double, bool or string."""
+    if labels.dtype.kind == "u" and labels.max() > np.iinfo(np.int64).max:
+        raise ValueError(
+            f"to_onnx: the label {labels.max()} does not fit into 64 bits with a sign, the largest whole numbers of "
+            "ONNX; use text as labels."
+        )
     kinds = {"b": np.bool_, "i": np.int64, "u": np.int64, "f": np.float64}
     if labels.dtype.kind in kinds:
         return labels.astype(kinds[labels.dtype.kind])

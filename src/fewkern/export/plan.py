@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -26,13 +26,13 @@ from fewkern.models.density_base import DensityEstimator
 from fewkern.models.density_classifier import DensityClassifier
 from fewkern.table import TableModel
 
-__all__ = ["DTYPES", "Classes", "LogSum", "Number", "Plan", "Sum", "plan"]
+__all__ = ["DTYPES", "ROUNDING", "Classes", "LogSum", "Number", "Plan", "Sum", "plan", "square_limit"]
 
 Vector: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]
 Number = Literal["float", "double"]
 DTYPES: dict[str, Any] = {"float": np.float32, "double": np.float64}
 # Rounding that may change an output by more than this part of the largest one is worth a warning.
-_ROUNDING = 1e-3
+ROUNDING = 1e-3
 # Vectors looked at to judge the rounding.
 _ROUNDING_ROWS = 1000
 
@@ -62,7 +62,8 @@ class Sum:
     factor: Vector | None = None
     """``(d,)``, one number per feature."""
     degree: int = 1
-    constant: float = 0.0
+    constant: Vector | None = None
+    """``(m,)``; only of "polynomial"."""
 
 
 @dataclass(frozen=True)
@@ -78,6 +79,16 @@ class LogSum:
     shift: Vector
     factor: Vector
     """``(d,)``, or a matrix ``(d, d)``."""
+
+    def bound(self, largest: float) -> Vector:
+        """How far from the shift a feature may be moved in, ``(d,)``, so that no sum of a matrix product overflows."""
+        gain = np.abs(self.factor) if self.factor.ndim == 1 else np.abs(self.factor).max(axis=0)
+        return np.asarray(0.25 * largest / np.maximum(gain * len(gain), 1.0))
+
+
+def square_limit(d: int, largest: float) -> float:
+    """How large each of ``d`` features may be, so that no squared distance overflows."""
+    return 1e-3 * float(np.sqrt(largest / d))
 
 
 @dataclass(frozen=True)
@@ -189,7 +200,8 @@ def _unwrap(model: Any, caller: str) -> _Unwrapped:
         return _Unwrapped(model.estimator, standard, tuple(encoder.names), log_unit, tuple(notes))
     if isinstance(model, Pipeline):
         _fitted(model, caller)
-        *before, last = (step for _, step in model.steps)
+        *before, last = _steps(model)
+        _expansions(last, caller)  # says first if the last step is not ours
         scaler: _Scaler | None = None
         for step in before:
             if step is None or step == "passthrough":
@@ -201,8 +213,16 @@ def _unwrap(model: Any, caller: str) -> _Unwrapped:
     return _Unwrapped(model)
 
 
+def _steps(pipeline: Pipeline) -> list[Any]:
+    """The steps of a pipeline, those of pipelines inside it in their place."""
+    found: list[Any] = []
+    for _, step in pipeline.steps:
+        found += _steps(step) if isinstance(step, Pipeline) else [step]
+    return found
+
+
 def _medians(encoder: Any) -> str:
-    return ", ".join(f"{value:g} ({name})" for name, value in encoder.median.items()) or "0"
+    return ", ".join(f"{float(value)!r} ({name})" for name, value in encoder.median.items()) or "0"
 
 
 def _scaler_of(step: Any, caller: str) -> _Scaler:
@@ -289,53 +309,64 @@ def _sum(expansion: Any, scaler: _Scaler, dtype: str, caller: str, owner: str) -
             + _REASONS.get(type(kernel), "which this writer does not know")
             + f"; fit with one of {', '.join(cls.__name__ for cls in _KERNELS)} to export a model."
         )
+    rules = [f"{key}={value!r}" for key, value in vars(kernel).items() if isinstance(value, str)]
+    if rules:
+        raise ValueError(
+            f"{caller}: the kernel of this {owner} has {', '.join(rules)}, a rule in place of a number; use "
+            "kernel.resolve(X) with the training samples X, as an estimator does."
+        )
     V, coef, offset = (_double(a) for a in (expansion.vectors, expansion.coef, expansion.offset))
     if not len(V):
         # a constant: no vector was kept
         return Sum("linear", np.zeros((len(offset), len(scaler.shift))), offset)
-    found = replace(_KERNELS[type(kernel)](kernel, V, coef, scaler, dtype), offset=offset)
+    found = _KERNELS[type(kernel)](kernel, V, coef, offset, scaler, dtype)
     if dtype == "float" and found.kind != "linear":
         _warn_about_rounding(expansion, caller, owner)
     return found
 
 
-def _gaussian(kernel: Any, V: Vector, coef: Vector, scaler: _Scaler, dtype: str) -> Sum:
+def _gaussian(kernel: Any, V: Vector, coef: Vector, offset: Vector, scaler: _Scaler, dtype: str) -> Sum:
     gain = np.broadcast_to(1.0 / (np.sqrt(2.0) * _double(kernel.width)), V.shape[1:])
-    shift, factor, vectors = _prepared(V, V.mean(axis=0), gain, scaler, dtype)
-    return Sum("gaussian", vectors, _NO_OFFSET, coef, shift, factor)
+    # the median: one far vector does not carry it away from the others
+    shift, factor, vectors = _prepared(V, np.median(V, axis=0), gain, scaler, dtype)
+    return Sum("gaussian", vectors, offset, coef, shift, factor)
 
 
-def _laplacian(kernel: Any, V: Vector, coef: Vector, scaler: _Scaler, dtype: str) -> Sum:
+def _laplacian(kernel: Any, V: Vector, coef: Vector, offset: Vector, scaler: _Scaler, dtype: str) -> Sum:
     gain = np.full(V.shape[1], 1.0 / float(kernel.width))
-    shift, factor, vectors = _prepared(V, V.mean(axis=0), gain, scaler, dtype)
-    return Sum("laplacian", vectors, _NO_OFFSET, coef, shift, factor)
+    shift, factor, vectors = _prepared(V, np.median(V, axis=0), gain, scaler, dtype)
+    return Sum("laplacian", vectors, offset, coef, shift, factor)
 
 
-def _spline(kernel: Any, V: Vector, coef: Vector, scaler: _Scaler, dtype: str) -> Sum:
+def _spline(kernel: Any, V: Vector, coef: Vector, offset: Vector, scaler: _Scaler, dtype: str) -> Sum:
     origin = np.broadcast_to(_double(kernel.origin), V.shape[1:])
     shift, factor, vectors = _prepared(V, origin, np.ones(V.shape[1]), scaler, dtype)
-    return Sum("spline", vectors, _NO_OFFSET, coef, shift, factor)
+    return Sum("spline", vectors, offset, coef, shift, factor)
 
 
-def _polynomial(kernel: Any, V: Vector, coef: Vector, scaler: _Scaler, dtype: str) -> Sum:  # noqa: ARG001
-    found = Sum("polynomial", V * float(kernel.gamma), _NO_OFFSET, coef)
-    return _scaled(replace(found, degree=int(kernel.degree), constant=float(kernel.coef0)), scaler)
+def _polynomial(kernel: Any, V: Vector, coef: Vector, offset: Vector, scaler: _Scaler, dtype: str) -> Sum:
+    vectors = V * float(kernel.gamma)
+    shift, factor, rest = _scaled(scaler, dtype)
+    constant = float(kernel.coef0) + vectors @ rest
+    return Sum("polynomial", vectors, offset, coef, shift, factor, int(kernel.degree), constant)
 
 
-def _linear(kernel: Any, V: Vector, coef: Vector, scaler: _Scaler, dtype: str) -> Sum:  # noqa: ARG001
+def _linear(kernel: Any, V: Vector, coef: Vector, offset: Vector, scaler: _Scaler, dtype: str) -> Sum:  # noqa: ARG001
     # sum_j c_j <z, v_j> is one vector per output, however many samples were kept
-    return _scaled(Sum("linear", coef.T @ V, _NO_OFFSET), scaler)
+    vectors = coef.T @ V
+    shift, factor, rest = _scaled(scaler, dtype)
+    return Sum("linear", vectors, offset + vectors @ rest, shift=shift, factor=factor)
 
 
-def _scaled(found: Sum, scaler: _Scaler) -> Sum:
-    """The samples go through the scaler, if it does anything."""
+def _scaled(scaler: _Scaler, dtype: str) -> tuple[Vector | None, Vector | None, Vector]:
+    """Shift and factor of a scaler, none if it does nothing, and what ``z`` lacks since the shift is rounded."""
     if not scaler.shift.any() and np.all(scaler.factor == 1):
-        return found
-    return replace(found, shift=scaler.shift, factor=scaler.factor)
+        return None, None, np.zeros_like(scaler.shift)
+    shift = scaler.shift.astype(DTYPES[dtype]).astype(np.float64)
+    return shift, scaler.factor, (shift - scaler.shift) * scaler.factor
 
 
-_NO_OFFSET = np.zeros(0)
-_KERNELS: dict[type, Callable[[Any, Vector, Vector, _Scaler, str], Sum]] = {
+_KERNELS: dict[type, Callable[[Any, Vector, Vector, Vector, _Scaler, str], Sum]] = {
     Gaussian: _gaussian,
     Laplacian: _laplacian,
     Polynomial: _polynomial,
@@ -352,7 +383,7 @@ def _log_sum(mixture: KernelMixture, scaler: _Scaler, dtype: str, log_unit: floa
     weights, widths = _double(mixture.weights), _double(mixture.widths)
     V, transform = _double(mixture.vectors), _double(mixture.transform)
     kept = weights > 0
-    shift, factor, vectors = _prepared(V[kept], V.mean(axis=0), transform, scaler, dtype)
+    shift, factor, vectors = _prepared(V[kept], np.median(V, axis=0), transform, scaler, dtype)
     determinant = np.log(np.abs(transform)).sum() if transform.ndim == 1 else np.linalg.slogdet(transform)[1]
     dim = V.shape[1]
     level = np.log(weights[kept]) - dim * np.log(widths[kept])
@@ -367,7 +398,7 @@ def _warn_about_rounding(expansion: Any, caller: str, owner: str) -> None:
     K, coef = _double(expansion.kernel(some, V)), _double(expansion.coef)
     noise = float(np.finfo(np.float32).eps) * (np.abs(K) @ np.abs(coef)).max()
     size = float(np.abs(K @ coef + _double(expansion.offset)).max())
-    if noise > _ROUNDING * size:
+    if noise > ROUNDING * size:
         warnings.warn(
             f'{caller}: with dtype="float" rounding may change the outputs of this {owner} by about {noise:.1g} (the '
             f'largest is about {size:.1g}), because its coefficients cancel; use dtype="double", or fit with a ridge '
