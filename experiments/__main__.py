@@ -1,6 +1,7 @@
 """``python -m experiments`` lists; ``python -m experiments PAPER NAME [--quick]`` runs one; ``all`` runs everything.
 
-Results are appended to ``experiments/results`` and a run goes on where an earlier one stopped. ``page`` writes
+Results are appended to ``experiments/results``, and a run goes on where an earlier one stopped: what is there for the
+same settings and data is not run again, unless ``--fresh`` is given; the last result counts. ``page`` writes
 ``docs/results.md`` and ``docs/results.html`` from them. ``--download`` gets missing data sets first; ``--dask ADDRESS``
 runs the units on a Dask cluster, which must be able to import fewkern and the experiments.
 """
@@ -9,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
+import json
 import os
 import sys
 from collections.abc import Iterator
@@ -27,9 +29,13 @@ def listing() -> None:
     """Every experiment, what data it needs, and how far it has been run."""
     print(f"{'paper':6s}{'name':10s}{'runs done':>12s}  data")
     for experiment in experiments():
-        units = list(experiment.units(quick=False))
-        done = {record["key"] for record in Store(experiment.paper, experiment.name).read()}
-        count = sum(unit.key in done for unit in units)
+        units = list(experiment.every_unit(quick=False))
+        done = [
+            (record["row"], record["protocol"], record["run"], record["settings"])
+            for record in Store(experiment.paper, experiment.name).read()
+        ]
+        names = {json.dumps(name, sort_keys=True) for name in done}
+        count = sum(json.dumps(unit.name, sort_keys=True) in names for unit in units)
         missing = experiment.missing()
         needs = "none" if not experiment.needs else "here" if not missing else "MISSING " + ", ".join(missing)
         print(f"{experiment.paper:6s}{experiment.name:10s}{count:>6d}/{len(units):<5d}  {needs}")
@@ -52,6 +58,10 @@ def download(needs: list[str]) -> None:
             print(f"downloaded {need}", flush=True)
 
 
+class NoClusterError(Exception):
+    """There is no scheduler at the address."""
+
+
 @contextmanager
 def cluster(address: str | None) -> Iterator[None]:
     """Where joblib sends the units: processes here, or the workers of a Dask scheduler."""
@@ -60,17 +70,29 @@ def cluster(address: str | None) -> Iterator[None]:
         return
     from distributed import Client
 
-    with Client(address) as client, parallel_config(backend="dask", client=client):
+    try:
+        client = Client(address, timeout=10)
+    except (OSError, ValueError) as error:
+        raise NoClusterError(
+            f"--dask expects the address host:port of a Dask scheduler, got {address!r} ({error})."
+        ) from None
+    with client, parallel_config(backend="dask", client=client):
         yield
 
 
-def run(chosen: list[Experiment], quick: bool, jobs: int) -> None:
+def run(chosen: list[Experiment], quick: bool, jobs: int, fresh: bool) -> None:
     for experiment in chosen:
         missing = experiment.missing()
         if missing:
             print(f"{experiment.id}: left out for want of data: {', '.join(missing)}")
-        done, before = run_experiment(experiment, quick=quick, jobs=jobs)
+        done, before = run_experiment(experiment, quick=quick, jobs=jobs, fresh=fresh)
         print(f"{experiment.id}: {done} units run, {before} were there already", flush=True)
+
+
+def _count(text: str) -> int:
+    if not text.isdigit() or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"expected a whole number of at least 1, got {text!r}")
+    return int(text)
 
 
 def main(arguments: list[str]) -> int:
@@ -78,11 +100,14 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("paper", nargs="?", help="fvs, kfd, rsvm, rsm, fcr; or all; or page")
     parser.add_argument("name", nargs="?", help="table1, fig2, ...; every one of the paper if not given")
     parser.add_argument("--quick", action="store_true", help="a few runs of every row")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="units run beside each other")
+    parser.add_argument("--jobs", type=_count, default=os.cpu_count(), help="units run beside each other")
+    parser.add_argument("--fresh", action="store_true", help="run again what was run before, by an older version, say")
     parser.add_argument("--download", action="store_true", help="get missing data sets from their public sources")
     parser.add_argument("--dask", metavar="ADDRESS", help="run on the Dask cluster of this scheduler (host:port)")
     options = parser.parse_args(arguments)
     if options.paper is None:
+        if options.quick or options.fresh or options.download or options.dask:
+            parser.error("name a paper, or all, to run")
         listing()
         return 0
     if options.paper == "page":
@@ -101,8 +126,12 @@ def main(arguments: list[str]) -> int:
         return 2
     if options.download:
         download(sorted({need for experiment in chosen for need in experiment.missing()}))
-    with cluster(options.dask):
-        run(chosen, options.quick, -1 if options.dask else options.jobs)
+    try:
+        with cluster(options.dask):
+            run(chosen, options.quick, -1 if options.dask else options.jobs, options.fresh)
+    except NoClusterError as error:
+        print(f"experiments: {error}", file=sys.stderr)
+        return 2
     return 0
 
 

@@ -12,11 +12,14 @@ import json
 import tomllib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from experiments.store import Store
+from fewkern import datasets
 from fewkern.datasets import data_file
+from fewkern.datasets.sources import content_sha256
 
 __all__ = ["TABLES", "Experiment", "Row", "Unit", "experiments"]
 
@@ -48,12 +51,32 @@ class Unit:
     run: int
 
     @property
+    def name(self) -> tuple[str, str, int, dict[str, Any]]:
+        """What it is, whatever its data."""
+        return self.row.label, self.row.protocol, self.run, self.row.settings
+
+    @property
+    def data(self) -> dict[str, str | None]:
+        """Checksums of what its data sets hold."""
+        return {need: data_checksum(need) for need in self.row.needs}
+
+    @property
     def key(self) -> str:
-        """Changes when anything does that the result depends on."""
+        """Changes with the row, its settings, its data and the results that it is computed from; not with the code."""
         content = [self.experiment.id, self.experiment.function, self.row.label, self.row.protocol, self.row.settings]
         content += [Store(*source.split()).checksum() for source in self.experiment.sources]
+        content += [self.data] if self.row.needs else []
         text = json.dumps([*content, self.run], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+@cache
+def data_checksum(need: str) -> str | None:
+    """SHA-256 of what a data set named ``kind/name`` holds, however it is stored; None where it is not here."""
+    if data_file(need) is None:
+        return None
+    kind, _, name = need.partition("/")
+    return content_sha256(dict(getattr(datasets, f"fetch_{kind}")(name)))
 
 
 @dataclass(frozen=True)
@@ -94,9 +117,13 @@ class Experiment:
 
     def units(self, quick: bool) -> Iterator[Unit]:
         """All units whose data is here, run by run, so that an early end leaves something of every row."""
+        return (unit for unit in self.every_unit(quick) if all(map(data_file, unit.row.needs)))
+
+    def every_unit(self, quick: bool) -> Iterator[Unit]:
+        """All units, whether their data is here or not."""
         for run in range(self.quick if quick else self.runs):
             for row in self.rows:
-                if run < (row.runs if row.runs is not None else self.runs) and all(map(data_file, row.needs)):
+                if run < (row.runs if row.runs is not None else self.runs):
                     yield Unit(self, row, run)
 
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 import sys
 import time
 from collections.abc import Iterator
-from functools import cache
 from typing import Any
 
 from joblib import Parallel, delayed
@@ -15,15 +13,8 @@ from experiments.plan import Experiment, Unit
 from experiments.store import Store
 from fewkern import __version__
 from fewkern.backend.progress import progress
-from fewkern.datasets import data_file
 
 __all__ = ["run_experiment"]
-
-
-@cache
-def _checksum(need: str) -> str | None:
-    path = data_file(need)
-    return None if path is None else hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def _work(unit: Unit) -> dict[str, Any]:
@@ -41,16 +32,16 @@ def _work(unit: Unit) -> dict[str, Any]:
         "run": unit.run,
         "settings": unit.row.settings,
         "fewkern": __version__,
-        "data": {need: _checksum(need) for need in unit.row.needs},
+        "data": unit.data,
         "seconds": round(time.perf_counter() - start, 3),
         "values": values,
     }
 
 
-def run_experiment(experiment: Experiment, *, quick: bool, jobs: int, store: Store | None = None) -> tuple[int, int]:
-    """Run what is not done yet; returns how many units were done now, and how many before."""
-    store = store or Store(experiment.paper, experiment.name)
-    done = {record["key"] for record in store.read()}
+def run_experiment(experiment: Experiment, *, quick: bool, jobs: int, fresh: bool = False) -> tuple[int, int]:
+    """Run what is not done yet (all of it if ``fresh``); returns how many units were done now, and how many before."""
+    store = Store(experiment.paper, experiment.name)
+    done = set() if fresh else {record["key"] for record in store.read()}
     units = list(experiment.units(quick))
     left = [unit for unit in units if unit.key not in done]
     if left:

@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pytest
 
 from experiments import page, plan, run, store
@@ -101,6 +102,50 @@ def test_other_settings_make_other_units(toy, tmp_path):
     changed = plan.experiments()[0]
     assert run.run_experiment(changed, quick=False, jobs=1) == (4, 0)
     assert page.figures(changed)[0].mean == pytest.approx(10 + 5 * 1.5)
+
+
+def test_other_data_make_other_units_and_fresh_runs_all_again(toy, tmp_path, monkeypatch):
+    (tmp_path / "toy.toml").write_text(TOML.replace("ida/there-is-no-such-set", "uci/sonar"))
+    monkeypatch.setenv("FEWKERN_DATA", str(tmp_path))
+    (tmp_path / "uci").mkdir()
+    for X, ran in ((np.zeros((2, 60)), 8), (np.zeros((2, 60)), 0), (np.ones((2, 60)), 4)):
+        np.savez(tmp_path / "uci" / "sonar.npz", X=X, y=np.array([1, -1]))
+        plan.data_checksum.cache_clear()
+        assert run.run_experiment(plan.experiments()[0], quick=False, jobs=1)[0] == ran
+    plan.data_checksum.cache_clear()
+    assert run.run_experiment(toy, quick=True, jobs=1, fresh=True) == (2, 0)
+
+
+def test_the_same_data_stored_otherwise_are_the_same(tmp_path, monkeypatch):
+    found = set()
+    monkeypatch.setenv("FEWKERN_DATA", str(tmp_path))
+    (tmp_path / "uci").mkdir()
+    X = np.arange(6.0).reshape(2, 3)
+    for save, array in ((np.savez, X), (np.savez_compressed, X.astype(np.int8))):
+        save(tmp_path / "uci" / "sonar.npz", X=array, y=np.array([1, -1]))
+        plan.data_checksum.cache_clear()
+        found.add(plan.data_checksum("uci/sonar"))
+    plan.data_checksum.cache_clear()
+    assert len(found) == 1
+
+
+def test_bad_options(toy, capsys):
+    for arguments, message in (
+        (["toy", "--jobs", "0"], "expected a whole number of at least 1, got '0'"),
+        (["--quick"], "name a paper, or all, to run"),
+    ):
+        with pytest.raises(SystemExit):
+            main(arguments)
+        assert message in capsys.readouterr().err
+    pytest.importorskip("distributed", reason="the message is about Dask")
+    assert main(["toy", "--dask", "nonsense"]) == 2
+    assert "--dask expects the address host:port of a Dask scheduler, got 'nonsense'" in capsys.readouterr().err
+
+
+def test_the_list_counts_runs_whose_data_are_elsewhere(toy, capsys):
+    run.run_experiment(toy, quick=False, jobs=1)
+    assert main([]) == 0
+    assert "4/8      MISSING ida/there-is-no-such-set" in capsys.readouterr().out
 
 
 def test_records_say_what_they_were_made_with(toy):
