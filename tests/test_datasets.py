@@ -68,6 +68,31 @@ def test_sets_that_are_not_here(folder, monkeypatch):
             call("iris")
     with pytest.raises(datasets.DataNotFoundError, match=r"heart is not on this machine: .* FEWKERN_DATA"):
         datasets.fetch_ida("heart")
+    with pytest.raises(datasets.DataNotFoundError, match=rf"it is now {folder}, which has no file ida/heart.npz"):
+        datasets.fetch_ida("heart")
+    monkeypatch.setenv("FEWKERN_DATA", "~/nowhere")
+    with pytest.raises(datasets.DataNotFoundError, match="it is now ~/nowhere, which is no folder"):
+        datasets.fetch_ida("heart")
     monkeypatch.delenv("FEWKERN_DATA")
-    with pytest.raises(datasets.DataNotFoundError, match=r"adult is not on this machine: .* FEWKERN_DATA"):
+    with pytest.raises(
+        datasets.DataNotFoundError, match=r"adult is not on this machine: .* FEWKERN_DATA .it is not set"
+    ):
         datasets.fetch_large("adult")
+
+
+@pytest.mark.parametrize(
+    "arrays",
+    [
+        {"X": np.eye(3)},
+        {"X": np.eye(3), "y": np.zeros(2)},
+        {"X": np.array([["a"], ["b"]]), "y": np.zeros(2)},
+        {},
+    ],
+    ids=["no y", "other lengths", "text", "nothing"],
+)
+def test_a_file_with_other_arrays(folder, arrays):
+    (folder / "uci").mkdir()
+    np.savez(folder / "uci" / "sonar.npz", **arrays)
+    message = r"fetch_uci: expected numbers X, as many y, .* in .*sonar.npz, got .*; delete it to have it downloaded"
+    with pytest.raises(datasets.DataNotFoundError, match=message):
+        datasets.fetch_uci("sonar")

@@ -54,21 +54,40 @@ def _read(kind: str, name: str) -> Arrays:
         except DownloadError as error:
             raise DataNotFoundError(
                 f"fetch_{kind}: {name} is not on this machine: {error}, or put {need}.npz in a folder and name that "
-                "folder in the environment variable FEWKERN_DATA."
+                f"folder in the environment variable FEWKERN_DATA ({_folder_now(need)})."
             ) from None
     return _wdbc() if path.suffix == ".csv" else _load(path, f"fetch_{kind}")
+
+
+def _folder_now(need: str) -> str:
+    """What the variable says now, for a message."""
+    folder = os.environ.get("FEWKERN_DATA")
+    if not folder:
+        return "it is not set"
+    if not Path(folder).is_dir():
+        return f"it is now {folder}, which is no folder"
+    return f"it is now {folder}, which has no file {need}.npz"
 
 
 def _load(path: Path, who: str) -> Arrays:
     try:
         # opened here: np.load leaves a damaged file open
         with path.open("rb") as handle, np.load(handle, allow_pickle=False) as archive:
-            return {key: archive[key] for key in archive.files}
+            arrays = {key: archive[key] for key in archive.files}
     except Exception as error:  # zip, zlib and numpy have exceptions of their own for damaged bytes
         raise DataNotFoundError(
             f"{who}: expected arrays in {path}, got a file that is damaged or of another kind "
             f"({type(error).__name__}); delete it to have it downloaded, or find an intact copy."
         ) from None
+    needed = ["X", "y", "train_idx", "test_idx", "split_no"] if who == "fetch_ida" else ["X", "y"]
+    absent = [key for key in needed if key not in arrays]
+    if absent or len(arrays["X"]) != len(arrays["y"]) or arrays["X"].dtype.kind not in "biuf":
+        came = ", ".join(f"{key} {array.dtype} {array.shape}" for key, array in arrays.items())
+        raise DataNotFoundError(
+            f"{who}: expected numbers X, as many y, and the arrays {needed} in {path}, got {came or 'none'}; delete it "
+            "to have it downloaded, or find an intact copy."
+        )
+    return arrays
 
 
 def _wdbc() -> Arrays:
@@ -142,8 +161,8 @@ def fetch_large(name: str) -> Bunch:
     Returns
     -------
     Bunch
-        ``X``, ``y``, and the further arrays of the set: ``n_train`` (the rows before it are customary for training),
-        and for "adult" what its categories mean.
+        ``X``, ``y``, and the further arrays of the set: ``n_train`` of "adult" and "mnist" (the rows before it are
+        customary for training; of "letter" they are the first 16,000), and for "adult" what its categories mean.
     """
     z = _read("large", name)
     return Bunch(**{**z, "y": z["y"].astype(int)})

@@ -1,7 +1,7 @@
 """From the bytes of a source's files to the arrays of a set: pure functions, one per format.
 
-Every one of them raises ``ValueError`` or ``KeyError`` for bytes of another format. Columns are stored in the smallest
-type that keeps the source's values.
+Bytes of another format end in an exception, or in arrays whose checksum is another one. Columns are stored in the
+smallest type that keeps the source's values.
 """
 
 from __future__ import annotations
