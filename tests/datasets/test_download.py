@@ -242,7 +242,8 @@ def test_no_network(need, internet, monkeypatch):
     with pytest.raises(
         DataNotFoundError,
         match=rf"^fetch_{kind}: {name} is not on this machine: http.* cannot be downloaded \(ConnectionError: no route "
-        rf"to [^\n]*\); try again later or with another network connection, or put {need}.npz in a folder .*_DATA \(it is not set\)\.$",
+        rf"to [^\n]*\); try again later or with another network connection, or put {need}.npz in a folder .*_DATA "
+        r"\(it is not set\)\.$",
     ):
         fetch(need)
     # every mirror was asked
