@@ -59,7 +59,7 @@ def against_plain(n: int = 1500, rho: float = 0.01) -> None:
         X, codes = make(n, 0)
         K = Gaussian(width=width)(X, X)
         Y = fisher_targets(codes, 2, np.ones(n)).rows(codes)
-        for q, asked in ((1.0, 100.0), (0.5, 30.0)):
+        for q, goal in ((1.0, 100.0), (0.5, 30.0)):
             # q = .5 has many minima: the lowest of three
             options = {"penalty": rho, "q": q, "penalize_bias": True, "start": "best"}
             fit = lq_fit(K, Y, **options)
@@ -70,7 +70,7 @@ def against_plain(n: int = 1500, rho: float = 0.01) -> None:
                 f"{len(fit.support)} |",
                 flush=True,
             )
-            met.append((f"{name}, q = {q}: times faster", plain / ours, asked, False))
+            met.append((f"{name}, q = {q}: times faster", plain / ours, goal, False))
             met.append((f"{name}, q = {q}: objective over that of (8)", fit.objective / value, 1 + 1e-9, True))
     print()
     for line in met:

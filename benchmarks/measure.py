@@ -72,9 +72,9 @@ def header(title: str, threads: int) -> None:
 
 
 def verdict(what: str, value: float, limit: float, at_most: bool) -> bool:
-    """Print whether a figure meets its limit."""
+    """Print whether a figure meets its goal."""
     met = value <= limit if at_most else value >= limit
     relation = "at most" if at_most else "at least"
-    print(f"- {what}: {value:.3g} ({relation} {limit:g} asked): {'met' if met else 'NOT met'}", flush=True)
+    print(f"- {what}: {value:.3g} (goal: {relation} {limit:g}): {'met' if met else 'NOT met'}", flush=True)
     sys.stdout.flush()
     return met

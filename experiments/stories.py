@@ -1,9 +1,9 @@
-"""Stories of spec B8: where soft margins, kernels, sparsity and the metric "scatter" pay.
+"""Stories of methods B8: where soft margins, kernels, sparsity and the metric "scatter" pay.
 
-The specification gives figures of an independent implementation, not the generators. Digits and letters are real data,
+That section has figures of an independent implementation, not its generators. Digits and letters are real data,
 and the split and the ridge are known: the baselines agree to the last printed digit. For the three others we draw from
 a generator of the kind described. Its free lengths are set so that the *baseline* (recursive FDA, raw and linear
-features, dense RSM) has the specification's figure; those of the method are then predictions. Shape,
+features, dense RSM) has the reference's figure; those of the method are then predictions. Shape,
 sizes and ridge are not settled by the baseline and were picked with the predictions in view; the notes of the table say
 what else was tried, and what it gave.
 """
@@ -62,7 +62,7 @@ def few_variables(rng: Any, n: int, shift: float = 1.88) -> tuple[Any, Any]:
 
 
 def digits(seed: int) -> Data:
-    """900 digits to train, 897 to test; the specification's split is that of seed 0."""
+    """900 digits to train, 897 to test; the reference's split is that of seed 0."""
     X, y = load_digits(return_X_y=True)
     order = np.random.default_rng(seed).permutation(len(y))
     train, test = order[:900], order[900:]
@@ -70,7 +70,7 @@ def digits(seed: int) -> Data:
 
 
 def letters(seed: int) -> Data:
-    """1500 letters to train, 1500 to test; seed 0 and these sizes give the specification's three figures of FDA."""
+    """1500 letters to train, 1500 to test; seed 0 and these sizes give the reference's three figures of FDA."""
     z = fetch_large("letter")
     order = np.random.default_rng(seed).permutation(len(z.y))
     train, test = order[:1500], order[1500:3000]

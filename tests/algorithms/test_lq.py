@@ -43,7 +43,7 @@ def dense(fit, m):
     ("q", "start", "count", "bias"),
     [(1.0, "auto", 21, 3.301480), (0.5, "lasso", 6, 3.411568), (0.5, "ridge", 6, 3.425602)],
 )
-def test_exact_outcomes_of_the_specification(q, start, count, bias):
+def test_exact_outcomes_of_the_reference(q, start, count, bias):
     X, y = ringnorm()
     # exp(-|x - y|^2 / 50) has width 5
     fit = lq_fit(

@@ -1,4 +1,4 @@
-"""What must hold for every density, whatever the data: section 10 of the specification."""
+"""What must hold for every density, whatever the data (methods D12)."""
 
 from itertools import pairwise
 

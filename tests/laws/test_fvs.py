@@ -1,4 +1,4 @@
-"""Properties of feature vector selection and its linear stages (spec, sec. 10)."""
+"""Properties of feature vector selection and its linear stages (methods F10)."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""Laws of the recursive margin methods on random data (spec A3, B6)."""
+"""Laws of the recursive margin methods on random data (methods A3, B6)."""
 
 import numpy as np
 from hypothesis import given, settings

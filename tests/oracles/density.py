@@ -79,7 +79,7 @@ def mixing_by_deletion(psi, y, p, w):
 
 
 def forward_constrained(X, p, unit, gamma, *, eta=0.5, steps=5, mode="safe", max_vectors=20):
-    """Section 3.5 of the specification with loops, without weights and without pruning."""
+    """Methods D5 with loops, without weights and without pruning."""
     n, m = X.shape
     w = np.full(n, 1 / n)
     D = ((X[:, None, :] - X[None, :, :]) ** 2).sum(-1)

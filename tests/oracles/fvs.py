@@ -50,7 +50,7 @@ def first_vector(K):
 
 
 def literal_selection(K, limit, floor=1e-8):
-    """The paper's listing with the recursion of Appendix C, eqs. (15)-(18), and the spec's corrections.
+    """The paper's listing with the recursion of Appendix C, eqs. (15)-(18), corrected (methods F12).
 
     Ends after ``limit`` vectors, or when the lowest local fitness is within ``floor`` of one, where the
     recursion is no longer to be trusted.

@@ -10,7 +10,7 @@ from experiments.fcr import density
 from experiments.plan import experiments
 
 RUNS = 2
-# Error and number of kernels, means over 100 runs; SPREAD is by how much a mean of two runs may differ.
+# Error and number of kernels, means over 100 runs (methods D13); SPREAD is by how much a mean of two runs may differ.
 EXPECTED = {
     "table2a": {
         "PW": (4.16, 500),

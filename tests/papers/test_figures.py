@@ -59,7 +59,7 @@ def test_rsm_does_not_depend_on_delta_where_the_paper_says_so():
     settings = row("rsm fig3", "yale 2, 14 dimensions, ridge 0.1").settings
     outcome = rsm.weights({**settings, "deltas": [1e-4, 1e-2, 1e-1]}, 0)
     assert outcome["range"] == 0
-    assert outcome["rate"] == pytest.approx(66.67, abs=0.8)  # spec B7; one image is 0.74
+    assert outcome["rate"] == pytest.approx(66.67, abs=0.8)  # methods B7; one image is 0.74
     assert 0.1 < outcome["delta_0"] < 0.35
     fewer = row("rsm fig3", "yale 2, 7 dimensions, ridge 0.1").settings
     outcome = rsm.weights({**fewer, "deltas": [1e-2, 10.0]}, 0)

@@ -1,4 +1,4 @@
-"""Figures of the FVS paper on few splits (spec, sec. 1.6, 3 and 8.1).
+"""Figures of the FVS paper on few splits (methods F6, F9, F11).
 
 Tolerance of a mean over n splits: 3 sd / sqrt(n) + 0.1. The paper's kernel is exp(-|x - y|^2 / sigma^2), so the width
 is sigma / sqrt(2).

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.papers
 SLICE = Protocol(widths=(0.35, 0.85, 2.0), penalties=(0.03, 0.01, 0.001, 0.0003), terms=40, choosing=2)
 
 
-# Reference of the honest protocol over 100 splits: error %, its standard deviation, retained %.
+# Reference of the honest protocol over 100 splits (methods K10): error %, its standard deviation, retained %.
 HONEST = {
     ("banana", "kFDA_.5"): (10.5, 0.5, 7.2),
     ("banana", "kFDA_OLS"): (10.7, 0.5, 7.0),
@@ -63,7 +63,7 @@ def test_the_columns_selected_for_fewest_samples(ida):
 
 
 def test_estimators_choose_everything_from_the_training_set_alone(ida):
-    """Reference of the cheap choice (width by leave-one-out, penalty by 5 folds), q = .5: banana 10.8 % / 5.7 %."""
+    """Methods K6 (width by leave-one-out, penalty by 5 folds), q = .5, reference on banana: 10.8 % / 5.7 %."""
     data = ida("banana")
     errors, kept = [], []
     for train, test in list(zip(data.train_idx, data.test_idx))[:3]:

@@ -1,4 +1,4 @@
-"""Figures of the RSVM and RSM papers, as corrected in the specification (A5, B7, B8)."""
+"""Figures of the RSVM and RSM papers, as corrected (methods A5, B7, B8)."""
 
 import numpy as np
 import pytest
@@ -25,7 +25,7 @@ def ida(name):
     return z.X[z.train_idx[0]], z.y[z.train_idx[0]]
 
 
-# set, sigma of exp(-|x - y|^2 / sigma), C, cap, optimal values P_t: first split, spec A5
+# set, sigma of exp(-|x - y|^2 / sigma), C, cap, optimal values P_t: first split, methods A5
 EXACT = [
     ("heart", 120, 3.162, 480.624, [176.426, 318.254, 423.178, 471.114]),
     ("waveform", 20, 1.0, 264.0, [82.557, 155.272, 214.946, 252.788, 263.802]),
@@ -78,7 +78,7 @@ def test_balanced_weights_give_more_directions(name, sigma, C):
 
 @pytest.mark.papers
 def test_rsvm_with_neighbours_on_all_splits_of_heart():
-    """Spec A5: T* from 4 to 5, 15.98 % at 3 components and 51 neighbours, 18.8 % at the paper's 3 neighbours."""
+    """Methods A5: T* from 4 to 5, 15.98 % at 3 components and 51 neighbours, 18.8 % at the paper's 3 neighbours."""
     z = read(fetch_ida, "heart")
     X, y = z.X, z.y.astype(int)
     counts, good, bad = [], [], []
@@ -174,7 +174,7 @@ def test_other_graphs_on_yale():
         assert best == pytest.approx(want, abs=(images + 0.1) * 100 / 105), rule.name
 
 
-# Stories of B8. The specification gives figures, not generators. Those of `experiments.stories` have their free lengths
+# Stories of methods B8, which has figures, not generators. Those of `experiments.stories` have their free lengths
 # calibrated on the baseline alone, so that the method's figures are predictions; shape, sizes and ridge were picked
 # among a few with these in view, see the notes of `rsm stories`. Here are fewer draws than there.
 
@@ -223,7 +223,7 @@ def test_sparse_soft_margin_beats_the_dense_one_among_noise():
 
 
 def test_recorded_stories():
-    """All figures of the specification, over all draws, as recorded by `python -m experiments rsm stories`."""
+    """All figures of methods B8, over all draws, as recorded by `python -m experiments rsm stories`."""
     (experiment,) = [e for e in plan.experiments() if e.id == "rsm stories"]
     found = [f for f in page.figures(experiment) if f.published is not None]
     assert len(found) == sum(len(row.published) for row in experiment.rows)
@@ -267,7 +267,7 @@ def test_metric_scatter_on_letters():
 
 
 def test_one_against_one_blocks_on_digits():
-    """Spec A7: 1-NN on 600 training digits, c - 1 directions of all pairs of classes: 97.6 %."""
+    """Methods A7: 1-NN on 600 training digits, c - 1 directions of all pairs of classes: 97.6 %."""
     X, y = load_digits(return_X_y=True)
     order = np.random.default_rng(0).permutation(len(y))
     train, test = order[:600], order[600:]

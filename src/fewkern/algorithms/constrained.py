@@ -251,7 +251,7 @@ def forward_constrained(
         "loo" refuses a kernel whose score is not below ``1 - tol`` times the last one; "distance" ends once the model
         is within ``tol`` of the target (relative); "size" goes on to ``max_vectors``.
     prune : bool
-        Whether candidates are skipped that cannot win (spec 3.6); the result is the same.
+        Whether candidates are skipped that cannot win (methods D6); the result is the same.
 
     Notes
     -----
@@ -262,7 +262,7 @@ def forward_constrained(
     centres = take_rows(X, candidates)
     Psi = normal_kernel(squared_distances(X, centres), gamma * unit, dim, unit)
     c = int(candidates.shape[0])
-    # everything that 3.6 needs, once
+    # everything that pruning (methods D6) needs, once
     wp = w * target
     pp = float(wp @ target)
     p_psi = wp @ Psi

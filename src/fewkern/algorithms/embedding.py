@@ -1,4 +1,4 @@
-r"""Graph embedding: directions that maximise a ratio of two scatters, all at once or one by one (spec B3)."""
+r"""Graph embedding: directions that maximise a ratio of two scatters, all at once or one by one (methods B3)."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def principal_space(Z: Array, tol: float = 1e-10) -> Array:
 
 
 def ridged(pair: GraphPair, Z: Array, rho: float) -> Array:
-    r"""``S = Z'LZ + rho tau I`` with ``tau = trace(Z'LZ) / q`` (spec B1); without it RSM (10) has no inverse.
+    r"""``S = Z'LZ + rho tau I`` with ``tau = trace(Z'LZ) / q`` (methods B1); without it RSM (10) has no inverse.
 
     Where the intrinsic scatter is zero (one sample per class), lengths are measured by the identity.
     """
@@ -102,7 +102,7 @@ def graph_embedding(
 
     Notes
     -----
-    The samples are first moved to an orthonormal basis of their span (spec B3), where directions seen by no pair are
+    The samples are first moved to an orthonormal basis of their span (methods B3), where directions seen by no pair are
     gone. Cost: :math:`O(n q \min(n, q))` for that, then :math:`O(q^3)`, times the number of components if recursive.
     """
     xp = namespace(Z)

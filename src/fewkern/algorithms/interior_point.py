@@ -54,7 +54,7 @@ def minimize_hinge(
     tol: float = 1e-9,
     max_iter: int = 100,
 ) -> HingeSolution:
-    r"""Minimise a weighted sum of hinges plus half the squared length of ``w`` (spec A1, B2).
+    r"""Minimise a weighted sum of hinges plus half the squared length of ``w`` (methods A1, B2).
 
     .. math::
 
@@ -241,7 +241,7 @@ def _crossover(space: Space, signs: Array, h: Array, C: Array, g: Array, a: Arra
 
 
 def hinge_at_zero(signs: Array, targets: Array, C: Array) -> float:
-    r""":math:`\min_b \sum_i C_i (h_i - s_i b)_+`: the value at ``w = 0``, the cap of all steps (spec A3.3)."""
+    r""":math:`\min_b \sum_i C_i (h_i - s_i b)_+`: the value at ``w = 0``, the cap of all steps (methods A3.3)."""
     xp = namespace(targets)
     b = _best_bias(signs, targets, C)
     return float(C @ xp.maximum(targets - signs * b, xp.zeros_like(targets)))

@@ -164,7 +164,7 @@ def _keep(S: Array, W: Array, G: Array, mask: Array) -> tuple[Array, Array, Arra
 def _signed_support(
     problem: PenalizedProblem, S: Array, W: Array, G: Array, lam: float, tol: float
 ) -> tuple[Array, Array, Array]:
-    """Minimise over the components ``S`` with their signs held, removing each that would change sign (spec 4.5)."""
+    """Minimise over the components ``S`` with their signs held, removing each that would change sign (methods K4)."""
     del tol
     xp = namespace(W)
     while S.shape[0]:

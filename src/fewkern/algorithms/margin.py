@@ -1,4 +1,4 @@
-r"""Recursive support vector machines: orthogonal directions of maximum margin (RSVM; spec part A)."""
+r"""Recursive support vector machines: orthogonal directions of maximum margin (RSVM; methods part A)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fewkern.core.spaces import Space
 
 __all__ = ["MarginBlock", "MarginDirections", "MarginProblem", "class_problems", "recursive_margin", "tube_problem"]
 
-# Singular values below this part of the largest one are dropped from a block of directions (spec A7).
+# Singular values below this part of the largest one are dropped from a block of directions (methods A7).
 BLOCK_RANK = 1e-3
 # A hyperplane with a larger relative error than this is not one.
 SOLVED = 1e-5
@@ -33,7 +33,7 @@ class MarginProblem:
     C: Array
 
     def cap(self) -> float:
-        """Value at ``w = 0``, which no step exceeds (spec A3.3)."""
+        """Value at ``w = 0``, which no step exceeds (methods A3.3)."""
         return hinge_at_zero(self.signs, self.targets, self.C)
 
 
@@ -68,7 +68,7 @@ def class_problems(codes: Array, n_classes: int, C: Array, strategy: str = "ovr"
 
 
 def tube_problem(y: Array, C: Array, epsilon: float) -> MarginProblem:
-    """Epsilon-insensitive regression as hinges: every sample pushes from above and from below (spec A7)."""
+    """Epsilon-insensitive regression as hinges: every sample pushes from above and from below (methods A7)."""
     xp = namespace(C)
     rows = xp.nonzero(C > 0)[0]
     y, C = take_rows(y, rows), take_rows(C, rows)
@@ -136,7 +136,7 @@ def recursive_margin(
     tol: float = 1e-9,
     max_iter: int = 100,
 ) -> MarginDirections:
-    r"""Directions of maximum margin, each in the complement of those before (spec A4).
+    r"""Directions of maximum margin, each in the complement of those before (methods A4).
 
     Step ``t`` solves, for every problem,
 
@@ -152,7 +152,8 @@ def recursive_margin(
     Parameters
     ----------
     space : Space
-        Centred samples; the bias makes the problem blind to a shift, and only centred samples can ever fade (spec A2).
+        Centred samples; the bias makes the problem blind to a shift, and only centred samples can ever fade
+        (methods A2).
     problems : sequence of MarginProblem
     n : int
         Number of samples.
@@ -192,13 +193,13 @@ def recursive_margin(
     limit = full + 1 if max_components is None or max_components > full else max_components
 
     def solve(k: int) -> HingeSolution | None:
-        """The next hyperplane of a problem; None where it has none (flat stop, A3.4)."""
+        """The next hyperplane of a problem; None where it has none (flat stop, methods A3.4)."""
         problem, cap = problems[k], (1.0 - flat_tol) * caps[k]
         own = state["space"].subset(problem.rows)
         signs, alpha = problem.signs, last.get(k)
         if alpha is not None:
-            # Multipliers of the last step stay feasible, and their w is taken out (A3.7): where their value has reached
-            # the cap, so has the optimal one.
+            # Multipliers of the last step stay feasible, and their w is taken out (methods A3.7): where their value has
+            # reached the cap, so has the optimal one.
             w = own.transposed_times(signs * alpha)
             if float(problem.targets @ alpha) - 0.5 * float(w @ w) >= cap:
                 return None
@@ -245,7 +246,7 @@ def recursive_margin(
 
     def remove(found: _Found) -> list[_Record]:
         state["space"], W, Z = state["space"].without(found.U)
-        # w_t = sum_i B_it phi(x_i): b_t = beta - B (Z' beta) over the components before this block (spec A2)
+        # w_t = sum_i B_it phi(x_i): b_t = beta - B (Z' beta) over the components before this block (methods A2)
         B = found.betas - so_far["B"] @ (so_far["Z"].T @ found.betas)
         so_far["B"] = xp.concat([so_far["B"], B], axis=1)
         so_far["Z"] = xp.concat([so_far["Z"], Z], axis=1)

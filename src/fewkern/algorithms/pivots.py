@@ -24,7 +24,7 @@ Rule = Literal["gain", "greedy", "random", "uniform"]
 
 # Samples with k(x, x) below this share of the largest are zero vectors: no candidates, and not in the mean fitness.
 _ZERO_DIAGONAL = 1e-14
-# Up to this many samples "gain" looks at all of them, and in smaller blocks; above, at so many random ones (spec 1.6).
+# Up to this many samples "gain" looks at all, and in smaller blocks; above, at so many random ones (methods F6).
 _GAIN_ROWS, _GAIN_BLOCK = 2000, 8
 # "gain" takes no candidate whose score is below this share of the best one's.
 _GAIN_FLOOR = 1e-2
@@ -229,7 +229,7 @@ def _draw(share: Array, count: int, rng: Any) -> Array:
 
 
 def _greedy(state: _Residual, block: int, eta: float, rng: Any) -> _Pivots:
-    """The paper's rule, lowest local fitness first, in exact blocks (spec 1.7).
+    """The paper's rule, lowest local fitness first, in exact blocks (methods F7).
 
     The block holds the samples of highest score. Pivots are taken inside it while they beat ``eta`` times the best
     sample outside: those can only fall, so with ``eta = 1`` the order is that of one pivot at a time.
@@ -254,7 +254,7 @@ def _greedy(state: _Residual, block: int, eta: float, rng: Any) -> _Pivots:
 
 
 def _first_by_fitness(state: _Residual, rng: Any) -> int:
-    """The sample of highest global fitness on its own, ``argmax_i mean_j k_ij^2 / (k_ii k_jj)`` (spec 1.3)."""
+    """The sample of highest global fitness on its own, ``argmax_i mean_j k_ij^2 / (k_ii k_jj)`` (methods F3)."""
     xp, gram = state.xp, state.gram
     candidates = xp.arange(gram.n, device=device(state.d))[state.valid]
     if gram.n > _FIRST_EXACT:
@@ -270,7 +270,7 @@ def _first_by_fitness(state: _Residual, rng: Any) -> int:
 
 
 def _gain(state: _Residual, block: int, rows: Array | None, n_candidates: int, rng: Any) -> _Pivots:
-    """The samples that raise the global fitness most, among ``n_candidates`` drawn by their residual (spec 1.6).
+    """The samples that raise the global fitness most, among ``n_candidates`` drawn by their residual (methods F6).
 
     ``gain_j = sum_i w_i R_ij^2 / (R_jj k_ii)`` is the paper's own objective (8), here over all samples or over some
     ``rows``. Its sums of squares are the diagonal of ``M = R' diag(w / k) R``, which a pivot changes by a correction of

@@ -1,4 +1,4 @@
-r"""Sums over all pairs of samples in :math:`O(n \log n)`: the sorted form of the soft margin (spec B5).
+r"""Sums over all pairs of samples in :math:`O(n \log n)`: the sorted form of the soft margin (methods B5).
 
 The samples come in the order of the current projections: sample ``i`` has rank ``i``. New scores ``s`` then violate a
 margin ``m`` in the pairs
@@ -201,7 +201,7 @@ class OrderedPairs:
         return cls(xp.take(pairs.importance, order), codes, removed)
 
     def balance(self) -> Array:
-        """Per sample: partners below less partners above, which is the gradient when every pair violates (spec B4)."""
+        """Per sample: partners below less partners above, the gradient when every pair violates (methods B4)."""
         xp = namespace(self.p)
         p = self.p
         before = xp.cumulative_sum(p) - p

@@ -1,4 +1,4 @@
-"""Width, ridge and number of vectors by leave-one-out (FVS-LR without a number to choose; spec sec. 3)."""
+"""Width, ridge and number of vectors by leave-one-out (FVS-LR without a number to choose; methods F9)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-r"""Recursive soft margin subspace learning (RSM; spec part B): hinges in place of the penalty scatter."""
+r"""Recursive soft margin subspace learning (RSM; methods part B): hinges in place of the penalty scatter."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = [
     "soft_margin_direction",
 ]
 
-# Pairs above which the sorted form takes over from the explicit quadratic program (spec B5: near n = 300).
+# Pairs above which the sorted form takes over from the explicit quadratic program (methods B5: near n = 300).
 SORTED_FROM = 40_000
 # Widths of the smoothed hinge, in units of the margin, from wide to narrow.
 WIDTHS = (0.5, 0.1, 0.02, 0.004, 0.001)
@@ -39,7 +39,7 @@ class SoftMarginStep:
     """``J`` after every concave-convex step, never rising."""
     delta: float
     delta_0: float
-    """Below it the direction does not depend on delta at all (spec B4)."""
+    """Below it the direction does not depend on delta at all (methods B4)."""
     at_zero: float
     """``J(0)``."""
     status: str
@@ -132,7 +132,7 @@ def recursive_soft_margin(
     S, B = ridged(pair, Z, rho), pair.penalty.scatter(Z)
     back = None
     if metric == "scatter":
-        # Whitened by S, every step has S = I, and orthonormal there is S-orthonormal here (spec B8).
+        # Whitened by S, every step has S = I, and orthonormal there is S-orthonormal here (methods B8).
         L = cholesky_psd(S)
         Z = solve_triangular(L, Z.T).T
         B = solve_triangular(L, solve_triangular(L, B).T)
@@ -153,7 +153,7 @@ def recursive_soft_margin(
     def find(count: int) -> tuple[Array, SoftMarginStep] | Stop:  # noqa: ARG001
         if state["Z"].shape[1] == 0:
             return Stop("rank")
-        # Start: the direction of the ratio (spec B2); w = 0 is stationary and must not be one.
+        # Start: the direction of the ratio (methods B2); w = 0 is stationary and must not be one.
         w0 = generalized_eigh(state["B"], state["S"])[1][:, 0]
         w, step = soft_margin_direction(
             state["Z"], state["S"], pairs, w0, delta=delta, delta_rel=delta_rel, max_iter=max_iter, tol=tol
@@ -186,7 +186,7 @@ def soft_margin_direction(
     max_iter: int = 100,
     tol: float = 1e-10,
 ) -> tuple[Array, SoftMarginStep]:
-    """One direction by the concave-convex procedure (spec B2), from the start ``w0``."""
+    """One direction by the concave-convex procedure (methods B2), from the start ``w0``."""
     xp = namespace(Z)
     order = ordered_scores(Z, w0, xp.arange(Z.shape[0], device=device(Z)))
     w_s, delta_0 = all_violate(Z, S, pairs, order)
@@ -224,7 +224,7 @@ def pair_objective(Z: Array, S: Array, pairs: PairSet | Edges, D: float, w: Arra
 
 
 def all_violate(Z: Array, S: Array, pairs: PairSet | Edges, order: Array) -> tuple[Array, float]:
-    r"""``w_s = S^-1 sum_e s_e v_e (x_i - x_j)`` and :math:`\delta_0 = f / (2 v\, range(X w_s))` (spec B4).
+    r"""``w_s = S^-1 sum_e s_e v_e (x_i - x_j)`` and :math:`\delta_0 = f / (2 v\, range(X w_s))` (methods B4).
 
     While every pair violates, all multipliers are ``D`` and the direction is ``w_s``, whatever delta is.
     """
@@ -264,7 +264,7 @@ def _best_scale(solver: _Solver, w0: Array, w_s: Array, D: float) -> Array:
 
 
 class _Explicit:
-    """The convex step as a quadratic program over the pairs near the margin (spec B2)."""
+    """The convex step as a quadratic program over the pairs near the margin (methods B2)."""
 
     noise = 0.0
 
@@ -316,7 +316,7 @@ class _Explicit:
 
 
 class _Sorted:
-    """The convex step on the smoothed hinge, by Newton's method with sums over all pairs in n log n (spec B5)."""
+    """The convex step on the smoothed hinge, by Newton's method with sums over all pairs in n log n (methods B5)."""
 
     noise = 1e-7  # smoothing with the last width moves the value by more
 

@@ -1,4 +1,4 @@
-r"""Sparse soft margin directions: an l1 penalty in the original coordinates (spec B8)."""
+r"""Sparse soft margin directions: an l1 penalty in the original coordinates (methods B8)."""
 
 from __future__ import annotations
 

@@ -20,13 +20,13 @@ Projection = Literal["nested", "symmetric", "raw"]
 class KernelBasis:
     r"""Vectors :math:`v_1, \dots, v_L` with the triangular factor :math:`C`, :math:`K_{SS} = C C^T`.
 
-    ============ ============================================= ==========================================
-    projection   features of ``x``                             remark
-    ============ ============================================= ==========================================
-    "nested"     :math:`z = C^{-1} k_S(x)`, (10') of the spec  the first ``l`` belong to the first ``l`` vectors
-    "symmetric"  :math:`z = K_{SS}^{-1/2} k_S(x)`, FVS (10)    "nested" up to a rotation
-    "raw"        :math:`z = k_S(x)`, FVS (9)                   kernel columns as they are
-    ============ ============================================= ==========================================
+    ============ =============================================== ==========================================
+    projection   features of ``x``                               remark
+    ============ =============================================== ==========================================
+    "nested"     :math:`z = C^{-1} k_S(x)`, (10') of methods F8  the first ``l`` belong to the first ``l`` vectors
+    "symmetric"  :math:`z = K_{SS}^{-1/2} k_S(x)`, FVS (10)      "nested" up to a rotation
+    "raw"        :math:`z = k_S(x)`, FVS (9)                     kernel columns as they are
+    ============ =============================================== ==========================================
 
     In the first two ``Z Z^T`` approximates ``K``. Centring (FVS, Appendix A) needs ``centre_vectors`` and their
     ``centre_weights``; the kernel then is the centred one, and :meth:`expand` still returns an expansion

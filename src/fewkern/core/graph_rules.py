@@ -1,4 +1,4 @@
-"""Rules that turn samples and labels into a graph pair: the rows of RSM's table (spec B1)."""
+"""Rules that turn samples and labels into a graph pair: the rows of RSM's table (methods B1)."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def _mass(p: Array) -> float:
 
 
 def _fisher(Z: Array, codes: Array, c: int, p: Array) -> GraphPair:  # noqa: ARG001
-    # The uniform weight of the margin pairs only sets the scale of delta (spec B1).
+    # The uniform weight of the margin pairs only sets the scale of delta (methods B1).
     return GraphPair(WithinClasses(codes, c, p), ClassMeans(codes, c, p), BetweenClasses(codes, c, 1.0 / _mass(p), p))
 
 

@@ -1,6 +1,6 @@
 """Samples seen by a recursion over directions: find a direction, take it out, go on in the complement.
 
-Two forms of the same thing (spec A1, A2). :class:`Reflected` holds explicit centred features and turns the direction
+Two forms of the same thing (methods A1, A2). :class:`Reflected` holds explicit centred features and turns the direction
 that is taken out into the first axis by a Householder reflection, which is then dropped: the dimension shrinks by
 one, and the directions are orthonormal to rounding. :class:`Constrained` leaves ``X`` as it is (sparse, say) and
 carries the directions as constraints ``<w, w_j> = 0``.
