@@ -108,6 +108,7 @@ def test_lfda_and_lsda_split_by_class(data):
 def test_a_users_pair_of_matrices(data):
     Z, codes, p = data
     V, F = (codes[:, None] == codes[None, :]).astype(float), np.random.default_rng(0).normal(size=(30, 2))
+    F = F - F.mean(axis=0)
     pair = pair_of_matrices((sp.csr_matrix(V), F), 30, np.arange(30), p, "test")
     np.testing.assert_allclose(pair.intrinsic.scatter(Z), laplacian_scatter(V, Z), atol=1e-9)
     np.testing.assert_allclose(pair.penalty.scatter(Z), Z.T @ F @ F.T @ Z, atol=1e-9)
@@ -124,6 +125,10 @@ def test_messages():
         symmetric_weights(np.ones((2, 3)), "test")
     with pytest.raises(ValueError, match="one row per sample"):
         pair_of_matrices((np.ones((2, 2)), np.ones((2, 2))), 3, np.arange(3), p, "test")
+    with pytest.raises(ValueError, match=r"columns of a factor F must sum to zero, .*; pass F - F.mean\(axis=0\)"):
+        pair_of_matrices((None, np.ones((3, 1))), 3, np.arange(3), p, "test")
+    with pytest.raises(ValueError, match="weights of a graph must be finite"):
+        pair_of_matrices((None, np.full((3, 1), np.nan)), 3, np.arange(3), p, "test")
     with pytest.raises(ValueError, match="graph must be one of"):
         as_graph("fischer", "test")
     with pytest.raises(ValueError, match="no margin"):

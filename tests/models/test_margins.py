@@ -202,7 +202,7 @@ def test_nothing_to_find_is_no_error(binary):
     with pytest.warns(ConvergenceWarning, match="no direction"):
         assert RecursiveSVM().fit(np.vstack([X, X]), np.repeat([0, 1], len(X))).stop_ == "flat"
     with pytest.warns(ConvergenceWarning, match="no direction"):
-        assert RecursiveSVM().fit(np.ones((10, 3)), np.arange(10) % 2).stop_ == "eps"
+        assert RecursiveSVM().fit(np.ones((10, 3)), np.arange(10) % 2).stop_ == "rank"
     # every pair is an edge of the neighbour graph, so none should be apart
     assert RecursiveSoftMargin(graph="udp").fit(X[:4]).stop_ == "flat"
     assert RecursiveSoftMargin(graph="udp", n_components=1).fit(X[:4]).n_components_ == 0

@@ -21,6 +21,8 @@ DENSE_DIMENSION = 6000
 CROSSOVER = 1000
 # The same where that system is singular.
 SMALL_CROSSOVER = 200
+# How near to a bound, as a part of the box, a multiplier counts as on it; less where that costs too much.
+CLEANING, CLEANING_SINGLE = (1e-7, 1e-9, 1e-11, 0.0), (1e-4, 1e-6, 0.0)
 # Given multipliers are moved inside by this part of their box, and slacks have at least this part of a margin: measured
 # on 27 problems; less than that and the first steps are short.
 WARM_BOX, WARM_SLACK = 0.3, 0.5
@@ -99,7 +101,7 @@ def minimize_hinge(
         w, b, a, u, t, xi = _warm_start(space, signs, h, C, g, size, start, bias)
 
     best, since, status, iteration = float("inf"), 0, "limit", 0
-    kept = (b, a, float("nan"), float("nan"))
+    kept = (w, b, a, float("nan"), float("nan"))
     while iteration < max_iter:
         iteration += 1
         Ga = space.transposed_times(signs * a)
@@ -121,7 +123,7 @@ def minimize_hinge(
         infeasible = min(infeasible, float(xp.linalg.vector_norm(r_w)) + abs(r_b))
         error = max(gap, infeasible)
         if error < best:
-            best, since, kept = error, 0, (b, a, primal, dual)
+            best, since, kept = error, 0, (w, b, a, primal, dual)
         else:
             since += 1
         if error <= tol:
@@ -133,7 +135,11 @@ def minimize_hinge(
             break
 
         theta = 1.0 / (xi / u + t / a)
-        solve = _normal_solver(space, theta, bias)
+        try:
+            solve = _normal_solver(space, theta, bias)
+        except ValueError:  # rounding has made the normal matrix indefinite
+            status = "stalled"
+            break
 
         def newton(c1: Array, c2: Array) -> tuple[Array, ...]:
             """Newton step for the complementarity targets ``a t -> c1``, ``u xi -> c2`` (increments)."""
@@ -152,16 +158,19 @@ def minimize_hinge(
         step = min(1.0, 0.99 * step)
         w, b, a, t, xi = w + step * dw, b + step * db, a + step * da, t + step * dt, xi + step * dxi
         u = u - step * da
-    b, a, primal, dual = kept
-    # Handed back is the pair (alpha, w(alpha)), multipliers at their bounds set on them, so that w is exactly a
-    # combination of the support vectors.
+    w, b, a, primal, dual = kept
+    # Handed back is the pair (alpha, w(alpha)) with its own values, multipliers at their bounds set on them, so that w
+    # is exactly a combination of the support vectors.
     margin = signs * (space.times(g + space.transposed_times(signs * a)) + b)
     exact = _crossover(space, signs, h, C, g, _partition(a, C, (margin - h) / size), bias)
     if exact is not None and abs(exact.primal - exact.dual) <= abs(primal - dual) + 1e-12 * abs(primal):
         return replace(exact, n_iter=iteration)
-    a = _clean(a, C, signs, bias)
-    # The values are those of the iterate: with C = 1e9 a change in the ninth figure of w shows in the primal value.
-    w = g + space.transposed_times(signs * a)
+    # With long samples or a large box even a small change of a multiplier moves w far: then less is cleaned, or
+    # nothing, and w is that of the iterate.
+    for edge in CLEANING if a.dtype == xp.float64 else CLEANING_SINGLE:
+        found = _evaluate(space, signs, h, C, g, _clean(a, C, signs, bias, edge), bias)
+        if found.error <= max(10.0 * best, 1e-8):
+            return replace(found, n_iter=iteration, status=status)
     return HingeSolution(w, b, a, primal, dual, best, iteration, status)
 
 
@@ -232,9 +241,19 @@ def _crossover(space: Space, signs: Array, h: Array, C: Array, g: Array, a: Arra
     if bool(xp.any((inside < 0) | (inside > take_rows(C, free)))):
         return None
     a = fixed + sum_by_index(inside, free, int(a.shape[0]))
+    return _evaluate(space, signs, h, C, g, a, bias, b)
+
+
+def _evaluate(
+    space: Space, signs: Array, h: Array, C: Array, g: Array, a: Array, bias: bool, b: float | None = None
+) -> HingeSolution:
+    """The pair ``(w(a), b)`` of feasible multipliers and its duality gap; the best bias where none is given."""
+    xp = namespace(a)
     w = g + space.transposed_times(signs * a)
-    margin = signs * (space.times(w) + b)
-    primal = 0.5 * float(w @ w) - float(g @ w) + float(C @ xp.maximum(h - margin, xp.zeros_like(h)))
+    short = h - signs * space.times(w)
+    if b is None:
+        b = _best_bias(signs, short, C) if bias else 0.0
+    primal = 0.5 * float(w @ w) - float(g @ w) + float(C @ xp.maximum(short - signs * b, xp.zeros_like(h)))
     dual = float(h @ a) - 0.5 * float(w @ w)
     error = abs(primal - dual) / (1e-300 + abs(primal) + abs(dual))
     return HingeSolution(w, b, a, primal, dual, error, 0, "optimal")
@@ -273,10 +292,9 @@ def _partition(a: Array, C: Array, surplus: Array) -> Array:
     return xp.where(C - a < -scale * surplus, C, a)
 
 
-def _clean(a: Array, C: Array, signs: Array, bias: bool) -> Array:
-    """Multipliers at their bounds set on them, so that a support vector is one, and their signed sum made zero."""
+def _clean(a: Array, C: Array, signs: Array, bias: bool, edge: float) -> Array:
+    """Multipliers within ``edge`` of their bounds set on them, and their signed sum made zero."""
     xp = namespace(a)
-    edge = 1e-7 if a.dtype == xp.float64 else 1e-4
     # The bound of one-sided size min(C, largest multiplier): with C = 1e9 no multiplier is near the middle of its box.
     scale = xp.minimum(C, xp.full_like(C, float(xp.max(a))))
     a = xp.where(a < edge * scale, xp.zeros_like(a), xp.where(C - a < edge * scale, C, a))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fewkern.algorithms.interior_point import HingeSolution, hinge_at_zero, minimize_hinge
-from fewkern.backend.linalg import sum_by_index
+from fewkern.backend.linalg import least_squares, sum_by_index
 from fewkern.backend.namespace import Array, asarray_like, device, namespace, take_rows
 from fewkern.core.peel import Stop, peel
 from fewkern.core.spaces import Space
@@ -205,7 +205,10 @@ def recursive_margin(
                 return None
         solution = minimize_hinge(own, signs, problem.targets, problem.C, start=alpha, tol=tol, max_iter=max_iter)
         last[k] = solution.alpha
-        return None if solution.dual >= cap or float(solution.w @ solution.w) == 0.0 else solution
+        # Samples in small units are near the cap from the start; a flat problem has no direction either.
+        length = float(xp.linalg.vector_norm(solution.w))
+        short = length <= flat_tol**0.5 * float(xp.sum(solution.alpha)) * longest
+        return None if length == 0.0 or (solution.dual >= cap and short) else solution
 
     def find(count: int) -> _Found | Stop:
         left = state["space"]
@@ -259,7 +262,34 @@ def recursive_margin(
         if peeled.records
         else xp.zeros((space.coordinates, 0), dtype=space.like.dtype, device=device(space.like))
     )
-    return MarginDirections(W, so_far["B"], so_far["Z"], tuple(blocks), caps, peeled.stop)
+    B = _coefficients(space, W, so_far["B"], so_far["Z"])
+    return MarginDirections(W, B, so_far["Z"], tuple(blocks), caps, peeled.stop)
+
+
+def _coefficients(space: Space, W: Array, B: Array, Z: Array) -> Array:
+    r"""``B`` with :math:`X^T B = W`, on the samples that have a coefficient.
+
+    Rounding grows in the recursion for ``B`` as the normals get short beside their terms. Where ``X X' B`` is not the
+    features ``Z`` any more, ``B`` is found again from the directions, by least squares with :math:`1^T B = 0`.
+    """
+    xp = namespace(W)
+    size = float(xp.max(xp.abs(Z))) if 0 not in Z.shape else 0.0
+    if size == 0.0:
+        return B
+    off = float(xp.max(xp.abs(space.times(space.transposed_times(B)) - Z)))
+    if off <= SOLVED * size:
+        return B
+    rows = xp.nonzero(xp.any(B != 0, axis=1))[0]
+    own = space.subset(rows)
+    count = int(rows.shape[0])
+    identity = xp.eye(count, dtype=W.dtype, device=device(W))
+    columns = own.transposed_times(identity)
+    # the row of ones in the units of the others, so that it counts as much
+    ones = xp.full((1, count), float(xp.max(xp.abs(columns))), dtype=W.dtype, device=device(W))
+    target = xp.concat([space.inner(W), xp.zeros((1, int(W.shape[1])), dtype=W.dtype, device=device(W))], axis=0)
+    found = least_squares(xp.concat([columns, ones], axis=0), target)
+    found = found - xp.mean(found, axis=0)
+    return xp.stack([sum_by_index(found[:, t], rows, int(B.shape[0])) for t in range(int(B.shape[1]))], axis=1)
 
 
 def _orthonormal(U: Array, B: Array) -> tuple[Array, Array]:

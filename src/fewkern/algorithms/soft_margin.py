@@ -149,10 +149,14 @@ def recursive_soft_margin(
     if isinstance(pairs, Edges) and pairs.i.shape[0] == 0:
         return SoftMargin(V[:, :0], (), rank, "flat")
     state = {"Z": Z, "S": S, "B": B, "Q": xp.eye(rank, dtype=Z.dtype, device=device(Z))}
+    # what is left of the pairs is compared with what they were
+    seen = _squared_gaps(Z, pairs)
 
     def find(count: int) -> tuple[Array, SoftMarginStep] | Stop:  # noqa: ARG001
         if state["Z"].shape[1] == 0:
             return Stop("rank")
+        if _squared_gaps(state["Z"], pairs) <= 1e-20 * seen:
+            return Stop("flat")
         # Start: the direction of the ratio (methods B2); w = 0 is stationary and must not be one.
         w0 = generalized_eigh(state["B"], state["S"])[1][:, 0]
         w, step = soft_margin_direction(
@@ -173,6 +177,13 @@ def recursive_soft_margin(
     if back is not None:
         W = solve_triangular(back, W, transposed=True)
     return SoftMargin(V @ W, tuple(s for _, s in peeled.records), rank, "rank" if rank < asked else peeled.stop)
+
+
+def _squared_gaps(Z: Array, pairs: PairSet | Edges) -> float:
+    """Sum of the squared distances of listed pairs; of all samples from their mean where pairs are a rule."""
+    xp = namespace(Z)
+    gap = Z - xp.mean(Z, axis=0) if isinstance(pairs, PairSet) else take_rows(Z, pairs.i) - take_rows(Z, pairs.j)
+    return float(xp.sum(gap * gap))
 
 
 def soft_margin_direction(
@@ -258,9 +269,19 @@ def _best_scale(solver: _Solver, w0: Array, w_s: Array, D: float) -> Array:
     """``w0`` with the length, out of a geometric row about that of ``D w_s``, that makes ``J`` least."""
     xp = namespace(w0)
     length = D * float(xp.linalg.vector_norm(w_s)) / float(xp.linalg.vector_norm(w0))
-    candidates = [length * 2.0**k * w0 for k in range(-16, 3)]
-    values = [solver.value(w) for w in candidates]
-    return candidates[values.index(min(values))]
+    if length == 0.0:  # the pairs cancel in this order
+        length = 1.0
+    best = length * 4.0 * w0
+    value = solver.value(best)
+    # A large delta calls for a much shorter one: down as long as that pays, but sixteen times at least.
+    for k in range(1, -200, -1):
+        candidate = length * 2.0**k * w0
+        new = solver.value(candidate)
+        if new < value:
+            best, value = candidate, new
+        elif k < -16:
+            break
+    return best
 
 
 class _Explicit:
@@ -341,16 +362,20 @@ class _Sorted:
         return w
 
     def _newton(self, w: Array, X: Array, pairs: OrderedPairs, mu: float, tol: float) -> Array:
+        xp = namespace(w)
+
         def smooth(w: Array) -> tuple[float, Array]:
             value, g = pairs.huber(X @ w, self.margin, mu)
             return 0.5 * float(w @ (self.S @ w)) + self.weight * value, self.S @ w + self.weight * (X.T @ g)
 
         value, g = smooth(w)
+        at_zero = smooth(xp.zeros_like(w))[0]
         for _ in range(20):
             H = self.S + self.weight * pairs.huber_curvature(X @ w, X, self.margin, mu)
             step = -_solve(H, g)
             slope = float(g @ step)
-            if -slope <= tol * abs(value):
+            # J is almost J(0) when delta is small: what matters is how far below it one has come
+            if -slope <= tol * abs(at_zero - value):
                 break
             length = 1.0
             while length > 1e-6:
@@ -362,6 +387,6 @@ class _Sorted:
                 break
             gain = value - new
             w, value, g = w + length * step, new, new_g
-            if gain <= tol * abs(value):
+            if gain <= tol * abs(at_zero - value):
                 break
         return w

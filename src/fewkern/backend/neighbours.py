@@ -119,6 +119,8 @@ def symmetric_weights(V: Any, owner: str) -> Any:
         raise ValueError(f"{owner}: graph weights must be a square matrix over the samples, got shape {V.shape}.")
     V.setdiag(0)
     V.eliminate_zeros()
+    if not np.all(np.isfinite(V.data)):
+        raise ValueError(f"{owner}: the weights of a graph must be finite, got NaN or infinity.")
     if abs(V - V.T).max() > 1e-10 * max(abs(V).max(), 1e-300):
         raise ValueError(f"{owner}: graph weights must be symmetric; pass (V + V.T) / 2.")
     if V.nnz and V.data.min() < 0:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from fewkern.backend.namespace import Array, asarray_like, namespace, take_rows, to_numpy
+from fewkern.backend.namespace import Array, asarray_like, is_sparse, namespace, take_rows, to_numpy
 from fewkern.backend.neighbours import (
     class_neighbours,
     nearest_between,
@@ -228,8 +228,22 @@ def pair_of_matrices(matrices: tuple[Any, Any], n: int, rows: Array, importance:
                 f"{owner}: a graph matrix must have one row per sample ({n}), got shape {getattr(V, 'shape', None)}."
             )
         if V.shape[0] != V.shape[1]:
-            return Factor(take_rows(asarray_like(V, importance, dtype=importance.dtype), rows))
+            return Factor(take_rows(_factor(V, importance, owner), rows))
         return SparseWeights(symmetric_weights(V, owner)[host][:, host], importance)
 
     intrinsic, penalty = matrices
     return GraphPair(None if intrinsic is None else one(intrinsic), one(penalty))
+
+
+def _factor(V: Any, like: Array, owner: str) -> Array:
+    """A factor ``F`` of a Laplacian ``L = F F'``: finite, and ``L 1 = 0``."""
+    F = asarray_like(V.toarray() if is_sparse(V) else V, like, dtype=like.dtype)
+    xp = namespace(F)
+    if not bool(xp.all(xp.isfinite(F))):
+        raise ValueError(f"{owner}: the weights of a graph must be finite, got NaN or infinity.")
+    if float(xp.max(xp.abs(xp.sum(F, axis=0)))) > 1e-8 * max(float(xp.max(xp.sum(xp.abs(F), axis=0))), 1e-300):
+        raise ValueError(
+            f"{owner}: the columns of a factor F must sum to zero, or F F' is not the Laplacian of a graph; pass "
+            "F - F.mean(axis=0)."
+        )
+    return F

@@ -31,6 +31,7 @@ class Space(Protocol):
     def normal(self, theta: Array) -> Array: ...
     def subset(self, rows: Array) -> Space: ...
     def largest_norm(self) -> float: ...
+    def inner(self, W: Array) -> Array: ...
     def without(self, U: Array) -> tuple[Space, Array, Array]: ...
 
 
@@ -95,6 +96,10 @@ class Reflected:
         xp = namespace(self.A)
         return float(xp.max(xp.sum(self.A * self.A, axis=1))) ** 0.5 if self.dimension else 0.0
 
+    def inner(self, W: Array) -> Array:
+        """Directions in the coordinates of the complement."""
+        return self.Q.T @ W
+
     def without(self, U: Array) -> tuple[Reflected, Array, Array]:
         """The space less the orthonormal columns of ``U``, those in original coordinates, and the features."""
         xp = namespace(U)
@@ -130,8 +135,8 @@ class Constrained:
 
     @property
     def dimension(self) -> int:
-        """Directions left."""
-        return int(self.W.shape[0] - self.W.shape[1])
+        """Directions left: centred samples have one dimension less than their number."""
+        return min(int(self.W.shape[0]), int(self.X.shape[0]) - 1) - int(self.W.shape[1])
 
     @property
     def coordinates(self) -> int:
@@ -174,6 +179,10 @@ class Constrained:
         """Length of the longest sample that is left."""
         xp = namespace(self.norms)
         return max(float(xp.max(self.norms)), 0.0) ** 0.5
+
+    def inner(self, W: Array) -> Array:
+        """Directions in the coordinates of the space, which are the original ones."""
+        return W
 
     def without(self, U: Array) -> tuple[Constrained, Array, Array]:
         """The space less the orthonormal columns of ``U``, those in original coordinates, and the features."""

@@ -243,12 +243,9 @@ class RecursiveSVM(Reducer):
 def _space(features: Features) -> Space:
     """The samples for the recursion: explicit features, or sparse samples under constraints."""
     if features.Z is not None:
-        Z = features.Z
-        if Z.shape[1] <= Z.shape[0]:
-            return Reflected.start(Z)
-        # more features than samples: only their span counts
-        V = principal_space(Z)
-        return Reflected(Z @ V, V)
+        # Only the span of the centred samples counts; what is outside of it would grow out of rounding.
+        V = principal_space(features.Z)
+        return Reflected(features.Z @ V, V)
     assert is_sparse(features.X)
     X, mean = features.X, features.mean
     norms = squared_norms(X) - 2.0 * (X @ mean) + float(mean @ mean)

@@ -88,7 +88,8 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator
         rng = random_generator(self.random_state)
         gram = build_gram(kernel, X, 0, rng)
         limit = gram.n if self.max_vectors is None else self.max_vectors
-        chosen = selector(self, int(rng.integers(2**31)), weights if weights is None else p)(gram, limit)
+        importance = None if weights is None else xp.astype(p, float_dtype(X))
+        chosen = selector(self, int(rng.integers(2**31)), importance)(gram, limit)
         Z = xp.astype(chosen.G, xp.float64)
         mean = p @ Z / xp.sum(p)
         basis = KernelBasis.from_selection(gram, chosen.indices, chosen.factor)
@@ -103,7 +104,7 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator
         self.kernel_, self.basis_ = features.kernel, features.basis
         if features.basis is None:
             expansion = _linear_expansion(xp.astype(W, dtype), offset)
-        elif dual is not None and self.max_vectors is None:
+        elif dual is not None and self.max_vectors is None and not linear:
             support = xp.nonzero(xp.any(dual != 0, axis=1))[0]
             coef = xp.astype(take_rows(dual, support), dtype)
             expansion = KernelExpansion(
@@ -162,6 +163,12 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator
             n_classes = 0 if codes is None else int(self.classes_.shape[0])
             return graph.build(features.Z, own, n_classes, xp.astype(features.importance, xp.float64))
         if isinstance(graph, GraphPair):
+            weights = features.importance
+            if int(features.rows.shape[0]) < features.n_samples or bool(namespace(weights).any(weights != weights[0])):
+                raise ValueError(
+                    f"{type(self).__name__}: sample_weight does not go with a GraphPair, whose weights are in it "
+                    "already; pass the two matrices as a tuple, or a rule of fewkern.graphs."
+                )
             return graph
         return pair_of_matrices(graph, features.n_samples, features.rows, features.importance, type(self).__name__)
 
