@@ -46,6 +46,8 @@ def _page(fitted: Any) -> str:
         )
     if model.task == "density":
         parts += ["<h2>Kernels</h2>", _kernels(fitted)]
+    elif model.estimator.indices_ is None:
+        parts += ["<h2>Components</h2>", _components(fitted)]
     else:
         parts += ["<h2>Samples that were kept</h2>", _kept(fitted)]
     body = "\n".join(parts)
@@ -56,7 +58,7 @@ def _page(fitted: Any) -> str:
 
 
 def _pictures(fitted: Any) -> list[str]:
-    from fewkern.plotting import DensityDisplay, PathDisplay, VectorsDisplay
+    from fewkern.plotting import ComponentsDisplay, DensityDisplay, PathDisplay, VectorsDisplay
 
     estimator, parts = fitted.model.estimator, []
     if fitted.model.task == "density":
@@ -64,6 +66,9 @@ def _pictures(fitted: Any) -> list[str]:
             picture = DensityDisplay.from_estimator(estimator, fitted.X)
             parts += ["<h2>The density and its kernels (standardised)</h2>", _image(picture.figure_, "density")]
         return parts
+    if fitted.model.task == "reduce" and estimator.n_components_:
+        shown = ComponentsDisplay.from_estimator(estimator, fitted.X, fitted.y)
+        parts += ["<h2>The first components</h2>", _image(shown.figure_, "components")]
     if hasattr(estimator, "trace_"):
         parts += ["<h2>The path of models</h2>", _image(PathDisplay.from_estimator(estimator).figure_, "path")]
     if fitted.X.shape[1] == 2 and fitted.y is not None and fitted.model.task == "classify":
@@ -129,6 +134,14 @@ def _kernels(fitted: Any) -> str:
     table = _table(["weight", "width (standardised)", *encoder.names[:_MOST_COLUMNS]], rows, numbers_from=0)
     hidden = int(estimator.n_vectors_) - len(order)
     return table + (f"<p><small>and {hidden} more</small></p>" if hidden > 0 else "")
+
+
+def _components(fitted: Any) -> str:
+    """What every feature, standardised, weighs in the first components."""
+    W = np.asarray(fitted.model.estimator.components_)[:_MOST_COLUMNS]
+    rows = [[name, *[f"{v:.4g}" for v in W[:, j]]] for j, name in enumerate(fitted.model.encoder.names)]
+    head = ["feature (standardised)", *[f"component {k + 1}" for k in range(len(W))]]
+    return _table(head, rows, numbers_from=1)
 
 
 def _kept(fitted: Any) -> str:

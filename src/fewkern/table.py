@@ -125,8 +125,11 @@ class TableModel:
                 + (f", target {facts['target']}" if facts["target"] else ""),
             ),
             ("rows", f"{facts['rows']:,} of {facts['features']} features"),
-            ("vectors kept", f"{facts['vectors']:,} ({facts['vectors'] / facts['rows']:.1%} of the rows)"),
         ]
+        if "components" in facts:
+            rows.append(("components", f"{facts['components']:,}"))
+        if facts["vectors"] is not None:
+            rows.append(("vectors kept", f"{facts['vectors']:,} ({facts['vectors'] / facts['rows']:.1%} of the rows)"))
         if "loo_error" in facts:
             rows.append(("error, leave-one-out", f"{facts['loo_error']:.2%}"))
         if "held_out_error" in facts:

@@ -69,6 +69,7 @@ def fit(
     model: Annotated[str | None, typer.Option(help="Which model; the default of the task if not given.")] = None,
     prefer: Annotated[str | None, typer.Option(help="balanced, accurate or sparse (where the model has it).")] = None,
     max_vectors: Annotated[int | None, typer.Option(min=1, help="Budget of samples to keep.")] = None,
+    n_components: Annotated[int | None, typer.Option(min=1, help="Most components (--task reduce).")] = None,
     model_file: Annotated[Path, typer.Option("--out", help="Where the model goes.")] = Path("fewkern-model.npz"),
     picture: Annotated[
         Path | None, typer.Option(help="Where the picture of the path goes (beside the model by default).")
@@ -89,7 +90,7 @@ def fit(
         if table is None:
             out.print("No table given: fitting the embedded example (2,000 points in two interlocked crescents).")
             target = target or "side"
-        given = {"prefer": prefer, "max_vectors": max_vectors}
+        given = {"prefer": prefer, "max_vectors": max_vectors, "n_components": n_components}
         fitted = jobs.fit_table(
             frame,
             target=target,
@@ -151,7 +152,10 @@ def plot(
     with _problems():
         figure = _figure(_table_model(model))
         if figure is None:
-            raise jobs.Problem("this model has no path of errors to draw, and no density of one or two columns.")
+            raise jobs.Problem(
+                "this model has no path of errors to draw, and no density of one or two columns; the picture of "
+                "components is drawn by fit, which has the samples."
+            )
         _save_figure(figure, picture)
     out.print(f"written: {picture}", markup=False)
 
@@ -183,10 +187,14 @@ def _table_model(path: Path) -> TableModel:
     return found
 
 
-def _figure(model: TableModel, X: Any = None) -> Any:
-    """The picture that goes with a model: its path, or its density; ``None`` where there is nothing to draw."""
-    from fewkern.plotting import DensityDisplay, PathDisplay
+def _figure(model: TableModel, X: Any = None, y: Any = None) -> Any:
+    """The picture of a model: path, density, or samples on components; ``None`` where there is nothing to draw."""
+    from fewkern.plotting import ComponentsDisplay, DensityDisplay, PathDisplay
 
+    if model.task == "reduce":
+        # the samples are not in the file
+        shown = X is not None and model.estimator.n_components_ > 0
+        return ComponentsDisplay.from_estimator(model.estimator, X, y).figure_ if shown else None
     if model.task == "density":
         names = model.encoder.names
         if len(names) > 2:
@@ -210,7 +218,7 @@ def _save_figure(figure: Any, path: Path) -> None:
 
 
 def _write_picture(fitted: jobs.Fitted, path: Path) -> list[str]:
-    figure = _figure(fitted.model, fitted.X)
+    figure = _figure(fitted.model, fitted.X, fitted.y)
     if figure is None:
         return []
     _save_figure(figure, path)

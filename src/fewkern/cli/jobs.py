@@ -161,6 +161,10 @@ def fit_table(
         raise Problem(f"--model: for the task {task!r} expected {', '.join(names)}, got {model!r}.")
     name = model or next(iter(names))
     y = _target_values(frame[target], task) if supervised else None
+    if task == "reduce" and supervised and guess_task(frame[target]) == "regress":
+        if name != "margins":
+            raise Problem(f"--model {name}: the target {target!r} holds numbers, not classes; use --model margins.")
+        settings["task"] = "regression"
     features = frame.drop(columns=[target]) if target is not None else frame
     if not len(features.columns):
         raise Problem("the table has no column besides the target.")
@@ -205,7 +209,10 @@ def fit_table(
             "the error was still falling at the budget of vectors: --prefer accurate or a larger --max-vectors may help"
         )
     facts |= _loo_facts(estimator, y, task)
-    facts["vectors"] = int(estimator.n_vectors_)
+    # a linear reducer keeps components instead of rows
+    facts["vectors"] = None if task == "reduce" and estimator.indices_ is None else int(estimator.n_vectors_)
+    if task == "reduce":
+        facts["components"] = int(estimator.n_components_)
     facts["bytes"] = int(estimator.expansion_.nbytes)
     facts["kernel"] = _describe_density(estimator) if task == "density" else _describe(estimator.kernel_)
     return Fitted(TableModel(task, target, encoder, estimator, facts), remarks, X, y, held_out)

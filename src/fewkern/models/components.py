@@ -65,6 +65,7 @@ class FeatureVectorPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
         One output per component.
     eigenvalues_ : array of shape (n_components,)
         Sums of squared scores, the scale of scikit-learn's ``KernelPCA.eigenvalues_``.
+    n_components_ : int
     vectors_, indices_, n_vectors_, kernel_, fitness_, stop_, basis_
         As in :class:`FeatureVectorSelector`.
     inverse_ : FeatureVectorRegressor
@@ -139,7 +140,7 @@ class FeatureVectorPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
         self.indices_ = self.expansion_.indices
         self.fitness_, self.stop_ = chosen.fitness, chosen.stop
         self.eigenvalues_ = axes.values
-        self._n_features_out = self.expansion_.n_outputs
+        self.n_components_ = self._n_features_out = self.expansion_.n_outputs
         if self.fit_inverse_transform:
             self._fit_inverse(X, (chosen.G - axes.mean) @ axes.W, weights)
         return self

@@ -7,10 +7,13 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from fewkern.backend.namespace import to_numpy
+from fewkern.backend.namespace import is_sparse, to_numpy
 from fewkern.plotting.style import ACCENT, CLASSES, QUIET, axes_for
 
 __all__ = ["AccuracyDisplay", "ComponentsDisplay"]
+
+# More different labels than these are taken for numbers.
+_MOST_CLASSES = 32
 
 
 class ComponentsDisplay:
@@ -63,12 +66,20 @@ class ComponentsDisplay:
         """Draw on ``ax`` (new axes by default)."""
         self.ax_ = ax = axes_for(ax)
         self.figure_ = ax.figure
+        classes: Any = [] if self.labels is None else np.unique(self.labels)
         if self.labels is None:
             ax.scatter(*self.T.T, s=12, color=QUIET, lw=0)
+        elif len(classes) > _MOST_CLASSES:
+            # numbers, not classes
+            drawn = ax.scatter(*self.T.T, s=14, c=np.asarray(self.labels, dtype=float), alpha=0.8, lw=0)
+            ax.figure.colorbar(drawn, ax=ax, label="target")
         else:
-            for c, label in enumerate(np.unique(self.labels)):
+            for c, label in enumerate(classes):
                 own = self.T[self.labels == label]
-                ax.scatter(*own.T, s=14, color=CLASSES[c % len(CLASSES)], alpha=0.7, lw=0, label=str(label))
+                # colours come round again; shapes do not
+                marker = "os^D"[(c // len(CLASSES)) % 4]
+                color = CLASSES[c % len(CLASSES)]
+                ax.scatter(*own.T, s=14, color=color, marker=marker, alpha=0.7, lw=0, label=str(label))
         if self.kept is not None and len(self.kept) < len(self.T):
             ax.scatter(
                 *self.T[self.kept].T,
@@ -81,7 +92,7 @@ class ComponentsDisplay:
         ax.set_xlabel(self.names[0])
         ax.set_ylabel(self.names[1])
         if ax.get_legend_handles_labels()[1]:
-            ax.legend(frameon=False)
+            ax.legend(frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
         ax.spines[["top", "right"]].set_visible(False)
         return self
 
@@ -119,12 +130,12 @@ class AccuracyDisplay:
         from sklearn.model_selection import StratifiedKFold
         from sklearn.neighbors import KNeighborsClassifier
 
-        X, y = to_numpy(X), to_numpy(y)
+        X, y = X.tocsr() if is_sparse(X) else to_numpy(X), to_numpy(y)
         classifier = KNeighborsClassifier() if classifier is None else classifier
         folds = []
         for train, test in StratifiedKFold(cv).split(X, y):
             model = clone(estimator).fit(X[train], y[train])
-            A, B = model.transform(X[train]), model.transform(X[test])
+            A, B = (to_numpy(model.transform(X[part])) for part in (train, test))
             scores = [
                 clone(classifier).fit(A[:, :k], y[train]).score(B[:, :k], y[test]) for k in range(1, A.shape[1] + 1)
             ]
