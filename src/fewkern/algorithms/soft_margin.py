@@ -347,6 +347,7 @@ class _Sorted:
         self.first = True
         xp = namespace(Z)
         self.plain = OrderedPairs.arranged(pairs, xp.arange(Z.shape[0], device=device(Z)))
+        self.at_zero = self.value(xp.zeros_like(Z[0, :]))
 
     def value(self, w: Array) -> float:
         return 0.5 * float(w @ (self.S @ w)) + self.weight * self.plain.window_value(self.Z @ w, self.margin)
@@ -358,24 +359,21 @@ class _Sorted:
         self.first = False
         for mu in widths:
             # a wide hinge only leads to the start of the next one
-            w = self._newton(w, X, pairs, mu * self.margin, 1e-8 if mu == widths[-1] else 1e-4)
+            w = self._newton(w, X, pairs, mu * self.margin, 1e-7 if mu == widths[-1] else 1e-3)
         return w
 
     def _newton(self, w: Array, X: Array, pairs: OrderedPairs, mu: float, tol: float) -> Array:
-        xp = namespace(w)
-
         def smooth(w: Array) -> tuple[float, Array]:
             value, g = pairs.huber(X @ w, self.margin, mu)
             return 0.5 * float(w @ (self.S @ w)) + self.weight * value, self.S @ w + self.weight * (X.T @ g)
 
         value, g = smooth(w)
-        at_zero = smooth(xp.zeros_like(w))[0]
         for _ in range(20):
             H = self.S + self.weight * pairs.huber_curvature(X @ w, X, self.margin, mu)
             step = -_solve(H, g)
             slope = float(g @ step)
             # J is almost J(0) when delta is small: what matters is how far below it one has come
-            if -slope <= tol * abs(at_zero - value):
+            if -slope <= tol * abs(self.at_zero - value):
                 break
             length = 1.0
             while length > 1e-6:
@@ -387,6 +385,6 @@ class _Sorted:
                 break
             gain = value - new
             w, value, g = w + length * step, new, new_g
-            if gain <= tol * abs(at_zero - value):
+            if gain <= tol * abs(self.at_zero - value):
                 break
         return w
