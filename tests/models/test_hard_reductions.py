@@ -166,3 +166,13 @@ def test_the_sorted_form_with_a_huge_weight():
     X, y = load_wine(return_X_y=True)
     step = RecursiveSoftMargin(delta=1e12, solver="sorted", n_components=1).fit(scale(X), y).steps_[0]
     assert step.objectives[-1] < 1e-2 * step.at_zero
+
+
+def test_why_there_is_nothing_to_see(rng):
+    X = rng.normal(size=(20, 3))
+    empty = sp.csr_matrix((20, 20))
+    assert GraphEmbedding(graph=(None, empty)).fit(X).stop_ == "flat"
+    with pytest.warns(UserWarning, match="Use a smaller epsilon"):
+        RecursiveSVM(task="regression").fit(X, np.ones(20))
+    with pytest.raises(ValueError, match="and a dense X"):
+        RecursiveSoftMargin(sparsity=0.3).fit(sp.csr_matrix(X), np.arange(20) % 2)

@@ -125,7 +125,7 @@ def graph_embedding(
         if scaling == "unit":
             W = W / xp.linalg.vector_norm(W, axis=0)[None, :]
         return Embedding(
-            V @ W, values[:count], rank, "limit" if count == wanted else "rank" if count == rank else "flat"
+            V @ W, values[:count], rank, "limit" if count == wanted > 0 else "rank" if count == rank else "flat"
         )
 
     state = {"B": B, "S": S, "Q": V}

@@ -122,6 +122,9 @@ def mfa(within: int = 3, between: int = 100) -> GraphRule:
 def lfda(neighbors: int = 7) -> GraphRule:
     """Local Fisher discriminant: neighbours inside a class together by a locally scaled affinity, classes apart.
 
+    Only the affinity of nearest neighbours counts; that of the other pairs of a class, which the method as published
+    adds, is close to zero where classes are not very elongated.
+
     Examples
     --------
     >>> from fewkern import graphs

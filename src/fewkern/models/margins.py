@@ -47,10 +47,10 @@ class RecursiveSVM(Reducer):
     kernel : str, Kernel or callable, default "linear"
         See :mod:`fewkern.kernels`.
     C : float, default 1.0
-        Weight of the hinges. Beyond about 1e5 only the first direction can be found.
+        Weight of the hinges. Very large ones, beyond 1e6 or so, may end with ``stop_`` "precision".
     class_weight : dict, "balanced" or None, default None
         "balanced" is recommended for unbalanced classes: only then do further directions exist until class means
-        coincide.
+        coincide. Not read in a regression.
     task : {"classification", "regression"}, default "classification"
         Hyperplanes between classes, or tubes of half-width ``epsilon`` around targets.
     multi_class : {"ovr", "ovo"}, default "ovr"
@@ -228,11 +228,13 @@ class RecursiveSVM(Reducer):
         self.n_iter_ = max(1, sum(sum(b.iterations) for b in result.blocks))
         self.support_ = take_rows(features.rows, xp.nonzero(xp.any(result.dual != 0, axis=1))[0])
         if self.n_components_ == 0:
-            advice = (
-                "the first problem could not be solved; use a smaller C, or max_vectors"
-                if self.stop_ == "precision"
-                else 'use class_weight="balanced", another C or another kernel'
-            )
+            advice = 'use class_weight="balanced", another C or another kernel'
+            if self.stop_ == "precision":
+                advice = "the first problem could not be solved; use a smaller C, or max_vectors"
+            elif self.task == "regression":
+                advice = (
+                    "do the targets differ by more than epsilon? Use a smaller epsilon, another C or another kernel"
+                )
             warnings.warn(
                 f"RecursiveSVM: no direction with a margin was found (stop_ is {self.stop_!r}); {advice}.",
                 ConvergenceWarning,

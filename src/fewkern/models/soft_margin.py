@@ -147,6 +147,7 @@ class RecursiveSoftMargin(Reducer):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = self._needs_classes()
+        tags.input_tags.sparse = tags.input_tags.sparse and self.sparsity == 0
         return tags
 
     @fit_context(prefer_skip_nested_validation=True)
