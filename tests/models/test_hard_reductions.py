@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_wine
 from sklearn.preprocessing import scale
 
@@ -176,3 +177,17 @@ def test_why_there_is_nothing_to_see(rng):
         RecursiveSVM(task="regression").fit(X, np.ones(20))
     with pytest.raises(ValueError, match="and a dense X"):
         RecursiveSoftMargin(sparsity=0.3).fit(sp.csr_matrix(X), np.arange(20) % 2)
+
+
+@pytest.mark.parametrize("model", [GraphEmbedding(), RecursiveSoftMargin(n_components=2)], ids=["ratio", "margin"])
+def test_sparse_samples_have_the_axes_of_dense_ones(model, rng):
+    X = sp.random(60, 8, 0.5, random_state=3, format="csr")
+    y = np.arange(60) % 3
+    dense = clone(model).fit(X.toarray(), y).components_
+    np.testing.assert_allclose(clone(model).fit(X, y).components_, dense, atol=1e-5 * np.abs(dense).max())
+
+
+def test_sparse_directions_need_a_ridge(rng):
+    X, y = rng.normal(size=(20, 50)), np.arange(20) % 2
+    with pytest.raises(ValueError, match=r"rho=0 needs more samples than features, got \(20, 50\); use rho > 0"):
+        RecursiveSoftMargin(sparsity=0.5, rho=0.0).fit(X, y)

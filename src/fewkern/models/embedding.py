@@ -153,6 +153,6 @@ class GraphEmbedding(Reducer):
             against=against,
             scaling=scaling,
         )
-        self._keep(features, fix_signs(result.directions))
+        self._keep(features, fix_signs(result.directions, features))
         self.ratios_, self.stop_ = result.values, result.stop
         return self

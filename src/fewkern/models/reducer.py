@@ -58,13 +58,20 @@ class Features:
     """All samples, those of weight zero included."""
 
 
-def fix_signs(W: Array) -> Array:
-    """The entry of largest size in every column made positive: the same input gives the same axes."""
+def fix_signs(W: Array, features: Features) -> Array:
+    """The entry of largest size in every column made positive: the same samples give the same axes.
+
+    With the linear kernel it is the entry of the component itself, however the samples are stored.
+    """
     xp = namespace(W)
     if 0 in W.shape:
         return W
-    peak = xp.argmax(xp.abs(W), axis=0)
-    signs = [1.0 if float(W[int(peak[j]), j]) >= 0 else -1.0 for j in range(W.shape[1])]
+    shown = W
+    if features.basis is not None and isinstance(features.kernel, Linear):
+        found = features.basis.expand(xp.astype(W, float_dtype(features.X)), xp.zeros_like(W[0, :]))
+        shown = found.vectors.T @ found.coef
+    peak = xp.argmax(xp.abs(shown), axis=0)
+    signs = [1.0 if float(shown[int(peak[j]), j]) >= 0 else -1.0 for j in range(W.shape[1])]
     return W * asarray_like(signs, W, dtype=W.dtype)[None, :]
 
 

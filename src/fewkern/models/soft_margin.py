@@ -179,12 +179,18 @@ class RecursiveSoftMargin(Reducer):
                     "RecursiveSoftMargin: sparsity > 0 is an l1 penalty on the features of dense samples; it needs "
                     'kernel="linear", max_vectors=None, metric="euclidean" and a dense X.'
                 )
+            assert features.Z is not None
+            if self.rho == 0 and features.Z.shape[0] <= features.Z.shape[1]:
+                raise ValueError(
+                    "RecursiveSoftMargin: sparsity > 0 with rho=0 needs more samples than features, got "
+                    f"{tuple(features.Z.shape)}; use rho > 0."
+                )
             result = sparse_soft_margin(features.Z, pair, sparsity=self.sparsity, **settings)
         else:
             metric: Any = self.metric
             solver: Any = self.solver
             result = recursive_soft_margin(features.Z, pair, metric=metric, solver=solver, **settings)
-        self._keep(features, fix_signs(result.directions))
+        self._keep(features, fix_signs(result.directions, features))
         self.stop_, self.steps_ = result.stop, result.steps
         self.n_iter_ = max(1, sum(len(step.objectives) - 1 for step in result.steps))
         return self
