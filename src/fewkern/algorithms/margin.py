@@ -9,7 +9,7 @@ from fewkern.algorithms.interior_point import HingeSolution, hinge_at_zero, mini
 from fewkern.backend.linalg import least_squares, sum_by_index
 from fewkern.backend.namespace import Array, asarray_like, device, namespace, take_rows
 from fewkern.core.peel import Stop, peel
-from fewkern.core.spaces import Space
+from fewkern.core.spaces import Reflected, Space
 
 __all__ = ["MarginBlock", "MarginDirections", "MarginProblem", "class_problems", "recursive_margin", "tube_problem"]
 
@@ -277,16 +277,14 @@ def _coefficients(space: Space, W: Array, B: Array, Z: Array) -> Array:
     if size == 0.0:
         return B
     off = float(xp.max(xp.abs(space.times(space.transposed_times(B)) - Z)))
-    if off <= SOLVED * size:
+    # under constraints the samples are sparse and the kernel is linear: nobody needs coefficients there
+    if off <= SOLVED * size or not isinstance(space, Reflected):
         return B
     rows = xp.nonzero(xp.any(B != 0, axis=1))[0]
-    own = space.subset(rows)
-    count = int(rows.shape[0])
-    identity = xp.eye(count, dtype=W.dtype, device=device(W))
-    columns = own.transposed_times(identity)
+    columns = take_rows(space.A, rows).T
     # the row of ones in the units of the others, so that it counts as much
-    ones = xp.full((1, count), float(xp.max(xp.abs(columns))), dtype=W.dtype, device=device(W))
-    target = xp.concat([space.inner(W), xp.zeros((1, int(W.shape[1])), dtype=W.dtype, device=device(W))], axis=0)
+    ones = xp.full_like(columns[:1, :], float(xp.max(xp.abs(columns))))
+    target = xp.concat([space.Q.T @ W, xp.zeros_like(W[:1, :])], axis=0)
     found = least_squares(xp.concat([columns, ones], axis=0), target)
     found = found - xp.mean(found, axis=0)
     return xp.stack([sum_by_index(found[:, t], rows, int(B.shape[0])) for t in range(int(B.shape[1]))], axis=1)

@@ -31,7 +31,6 @@ class Space(Protocol):
     def normal(self, theta: Array) -> Array: ...
     def subset(self, rows: Array) -> Space: ...
     def largest_norm(self) -> float: ...
-    def inner(self, W: Array) -> Array: ...
     def without(self, U: Array) -> tuple[Space, Array, Array]: ...
 
 
@@ -95,10 +94,6 @@ class Reflected:
         """Length of the longest sample that is left."""
         xp = namespace(self.A)
         return float(xp.max(xp.sum(self.A * self.A, axis=1))) ** 0.5 if self.dimension else 0.0
-
-    def inner(self, W: Array) -> Array:
-        """Directions in the coordinates of the complement."""
-        return self.Q.T @ W
 
     def without(self, U: Array) -> tuple[Reflected, Array, Array]:
         """The space less the orthonormal columns of ``U``, those in original coordinates, and the features."""
@@ -179,10 +174,6 @@ class Constrained:
         """Length of the longest sample that is left."""
         xp = namespace(self.norms)
         return max(float(xp.max(self.norms)), 0.0) ** 0.5
-
-    def inner(self, W: Array) -> Array:
-        """Directions in the coordinates of the space, which are the original ones."""
-        return W
 
     def without(self, U: Array) -> tuple[Constrained, Array, Array]:
         """The space less the orthonormal columns of ``U``, those in original coordinates, and the features."""
