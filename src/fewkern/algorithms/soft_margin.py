@@ -2,6 +2,7 @@ r"""Recursive soft margin subspace learning (RSM; methods part B): hinges in pla
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -17,9 +18,11 @@ from fewkern.core.spaces import Reflected, reflect
 __all__ = [
     "SoftMargin",
     "SoftMarginStep",
+    "Solver",
     "all_violate",
     "ordered_scores",
     "pair_objective",
+    "plain_solver",
     "recursive_soft_margin",
     "signed_pairs",
     "soft_margin_direction",
@@ -58,7 +61,9 @@ class SoftMargin:
     """ "limit", "rank", or "flat" (no pair should be apart)."""
 
 
-class _Solver(Protocol):
+class Solver(Protocol):
+    """What the concave-convex procedure asks for: the objective, and a minimiser with the signs of an order."""
+
     noise: float
     """Gains below this part of ``J(0) - J`` mean nothing."""
 
@@ -196,14 +201,18 @@ def soft_margin_direction(
     delta_rel: float,
     max_iter: int = 100,
     tol: float = 1e-10,
+    make_solver: Callable[[Array, float], Solver] | None = None,
 ) -> tuple[Array, SoftMarginStep]:
-    """One direction by the concave-convex procedure (methods B2), from the start ``w0``."""
+    """One direction by the concave-convex procedure (methods B2), from the start ``w0``.
+
+    ``make_solver(w_s, D)`` gives the solver of the convex steps; by default the exact or the sorted one.
+    """
     xp = namespace(Z)
     order = ordered_scores(Z, w0, xp.arange(Z.shape[0], device=device(Z)))
     w_s, delta_0 = all_violate(Z, S, pairs, order)
     delta = delta_rel * delta_0 if delta is None else delta
     D = 2.0 * delta
-    solver: _Solver = _Sorted(Z, S, pairs, D) if isinstance(pairs, PairSet) else _Explicit(Z, S, pairs, D)
+    solver = plain_solver(Z, S, pairs, D) if make_solver is None else make_solver(w_s, D)
     at_zero = solver.value(xp.zeros_like(w0))
     w = _best_scale(solver, w0, w_s, D)
     objectives = [solver.value(w)]
@@ -230,8 +239,12 @@ def soft_margin_direction(
 
 def pair_objective(Z: Array, S: Array, pairs: PairSet | Edges, D: float, w: Array) -> float:
     """``J(w)``."""
-    solver: _Solver = _Sorted(Z, S, pairs, D) if isinstance(pairs, PairSet) else _Explicit(Z, S, pairs, D)
-    return solver.value(w)
+    return plain_solver(Z, S, pairs, D).value(w)
+
+
+def plain_solver(Z: Array, S: Array, pairs: PairSet | Edges, D: float) -> Solver:
+    """Of ``J`` itself: sorted for pairs that are a rule, exact for listed ones."""
+    return _Sorted(Z, S, pairs, D) if isinstance(pairs, PairSet) else _Explicit(Z, S, pairs, D)
 
 
 def all_violate(Z: Array, S: Array, pairs: PairSet | Edges, order: Array) -> tuple[Array, float]:
@@ -265,7 +278,7 @@ def signed_pairs(Z: Array, edges: Edges, order: Array) -> Array:
     return factor[:, None] * (take_rows(Z, edges.i) - take_rows(Z, edges.j))
 
 
-def _best_scale(solver: _Solver, w0: Array, w_s: Array, D: float) -> Array:
+def _best_scale(solver: Solver, w0: Array, w_s: Array, D: float) -> Array:
     """``w0`` with the length, out of a geometric row about that of ``D w_s``, that makes ``J`` least."""
     xp = namespace(w0)
     length = D * float(xp.linalg.vector_norm(w_s)) / float(xp.linalg.vector_norm(w0))

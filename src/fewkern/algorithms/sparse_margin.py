@@ -7,10 +7,10 @@ from fewkern.algorithms.ranking import OrderedPairs
 from fewkern.algorithms.soft_margin import (
     SoftMargin,
     SoftMarginStep,
-    all_violate,
-    ordered_scores,
-    pair_objective,
+    Solver,
+    plain_solver,
     signed_pairs,
+    soft_margin_direction,
 )
 from fewkern.backend.linalg import generalized_eigh
 from fewkern.backend.namespace import Array, device, namespace
@@ -76,7 +76,22 @@ def sparse_soft_margin(
         if float(xp.linalg.trace(state["B"])) <= 1e-12 * float(xp.linalg.trace(B)):
             return Stop("rank")
         vectors = generalized_eigh(state["B"], state["S"])[1]
-        w, step = _direction(state["Z"], state["S"], pairs, vectors[:, 0], sparsity, delta, delta_rel, max_iter, tol)
+        left, S = state["Z"], state["S"]
+
+        def penalized(w_s: Array, D: float) -> Solver:
+            return _Penalized(left, S, pairs, D, sparsity * D * float(xp.max(xp.abs(S @ w_s))))
+
+        w, step = soft_margin_direction(
+            left,
+            S,
+            pairs,
+            vectors[:, 0],
+            delta=delta,
+            delta_rel=delta_rel,
+            max_iter=max_iter,
+            tol=tol,
+            make_solver=penalized,
+        )
         length = float(xp.linalg.vector_norm(w))
         return Stop("penalty") if length == 0.0 else (w / length, step)
 
@@ -93,49 +108,21 @@ def sparse_soft_margin(
     return SoftMargin(W, tuple(s for _, s in peeled.records), d, peeled.stop)
 
 
-def _direction(
-    Z: Array,
-    S: Array,
-    pairs: PairSet | Edges,
-    w0: Array,
-    sparsity: float,
-    delta: float | None,
-    delta_rel: float,
-    max_iter: int,
-    tol: float,
-) -> tuple[Array, SoftMarginStep]:
-    xp = namespace(Z)
-    order = ordered_scores(Z, w0, xp.arange(Z.shape[0], device=device(Z)))
-    w_s, delta_0 = all_violate(Z, S, pairs, order)
-    delta = delta_rel * delta_0 if delta is None else delta
-    D = 2.0 * delta
-    lam = sparsity * D * float(xp.max(xp.abs(S @ w_s)))
+class _Penalized:
+    """The convex step with the penalty, by proximal gradients on the smoothed loss."""
 
-    def objective(w: Array) -> float:
-        return pair_objective(Z, S, pairs, D, w) + lam * float(xp.sum(xp.abs(w)))
+    noise = 0.0
 
-    length = D * float(xp.linalg.vector_norm(w_s)) / float(xp.linalg.vector_norm(w0))
-    scales = [length * 2.0**k * w0 for k in range(-16, 3)]
-    w = min(scales, key=objective)
-    at_zero = objective(xp.zeros_like(w))
-    objectives = [objective(w)]
-    status = "limit"
-    for _ in range(max_iter):
-        candidate = _proximal(Z, S, pairs, order, D, lam, w)
-        value = objective(candidate)
-        gain = objectives[-1] - value
-        if gain > 0:
-            w = candidate
-            objectives.append(value)
-        if gain <= tol * max(at_zero - objectives[-1], 0.0):
-            status = "decrease"
-            break
-        new = ordered_scores(Z, w, order)
-        if bool(xp.all(new == order)):
-            status = "order"
-            break
-        order = new
-    return w, SoftMarginStep(tuple(objectives), float(delta), float(delta_0), at_zero, status)
+    def __init__(self, Z: Array, S: Array, pairs: PairSet | Edges, D: float, lam: float) -> None:
+        self.Z, self.S, self.pairs, self.D, self.lam = Z, S, pairs, D, lam
+        self.plain = plain_solver(Z, S, pairs, D)
+
+    def value(self, w: Array) -> float:
+        xp = namespace(w)
+        return self.plain.value(w) + self.lam * float(xp.sum(xp.abs(w)))
+
+    def improve(self, w: Array, order: Array) -> Array:
+        return _proximal(self.Z, self.S, self.pairs, order, self.D, self.lam, w)
 
 
 def _proximal(Z: Array, S: Array, pairs: PairSet | Edges, order: Array, D: float, lam: float, w: Array) -> Array:
