@@ -108,3 +108,16 @@ def test_value_at_zero(seed):
 def test_value_at_zero_of_two_classes_is_twice_the_lighter_one():
     s = np.r_[np.ones(3), -np.ones(5)]
     assert hinge_at_zero(s, np.ones(8), np.full(8, 2.0)) == pytest.approx(12.0)
+
+
+def test_a_start_near_the_solution_saves_iterations():
+    cold, warm = [], []
+    for seed in range(6):
+        Z, y, C = problem(seed)
+        h, space, C = np.ones(len(y)), Reflected.start(Z), 100 * C
+        found = minimize_hinge(space, y, h, C)
+        again = minimize_hinge(space, y, h, C, start=found.alpha)
+        assert again.primal == pytest.approx(found.primal, rel=1e-8)
+        cold.append(found.n_iter)
+        warm.append(again.n_iter)
+    assert sum(warm) <= 0.9 * sum(cold)
