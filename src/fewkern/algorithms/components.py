@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fewkern.backend.linalg import class_sums
 from fewkern.backend.namespace import Array, device, eps, namespace
 
-__all__ = ["Axes", "discriminant_axes", "principal_axes"]
+__all__ = ["Axes", "column_signs", "discriminant_axes", "principal_axes"]
 
 
 @dataclass(frozen=True)
@@ -31,20 +31,20 @@ def _centred_svd(Z: Array, weights: Array | None) -> tuple[Array, Array, Array, 
     return mean, U[:, :rank], s[:rank], Vt[:rank, :].T
 
 
-def _fix_signs(W: Array) -> Array:
-    """The entry of largest size in every column made positive: the same input gives the same axes."""
+def column_signs(W: Array) -> Array:
+    """Sign of the entry of largest size in every column: made positive, the same input gives the same axes."""
     xp = namespace(W)
-    if W.shape[1] == 0:
-        return W
+    if 0 in W.shape:
+        return xp.ones((W.shape[1],), dtype=W.dtype, device=device(W))
     top = xp.max(xp.where(xp.abs(W) == xp.max(xp.abs(W), axis=0)[None, :], W, xp.full_like(W, -xp.inf)), axis=0)
-    return W * xp.where(top < 0, xp.full_like(top, -1.0), xp.ones_like(top))[None, :]
+    return xp.where(top < 0, xp.full_like(top, -1.0), xp.ones_like(top))
 
 
 def principal_axes(Z: Array, n_components: int | None = None, weights: Array | None = None) -> Axes:
     """Principal axes of the features after exact centring: kernel PCA, when all samples were chosen."""
     mean, _, s, V = _centred_svd(Z, weights)
     keep = s.shape[0] if n_components is None else min(n_components, s.shape[0])
-    return Axes(_fix_signs(V[:, :keep]), mean, s[:keep] ** 2)
+    return Axes(V[:, :keep] * column_signs(V[:, :keep]), mean, s[:keep] ** 2)
 
 
 def discriminant_axes(
@@ -75,4 +75,4 @@ def discriminant_axes(
     scores = (Z - mean) @ W
     deviation = xp.sqrt((w @ (scores * scores)) / xp.sum(w))
     W = W / xp.where(deviation > 0, deviation, xp.ones_like(deviation))[None, :]
-    return Axes(_fix_signs(W), mean, t[:keep] ** 2)
+    return Axes(W * column_signs(W), mean, t[:keep] ** 2)

@@ -10,7 +10,7 @@ from fewkern.backend.linalg import generalized_eigh, logsumexp, neg_squared_dist
 from fewkern.backend.namespace import Array, device, move_fields, namespace, same_place, to_numpy
 from fewkern.backend.special import normal_cdf
 
-__all__ = ["KernelMixture", "normal_kernel", "squared_distances"]
+__all__ = ["KernelMixture", "normal_kernel", "product_bound", "square_limit", "squared_distances"]
 
 _LOG_2PI = math.log(2 * math.pi)
 
@@ -38,6 +38,18 @@ def normal_kernel(D: Array, width: Array | float, dim: int, unit: float) -> Arra
     """
     xp = namespace(D)
     return (unit / width) ** dim * xp.exp(D * (-0.5 / width**2))
+
+
+def square_limit(dim: int, largest: float) -> float:
+    """How large each of ``dim`` features may be, so that no squared distance exceeds the ``largest`` number."""
+    return 1e-3 * math.sqrt(largest / dim)
+
+
+def product_bound(transform: Array, largest: float) -> Array:
+    """How large each feature may be, so that no sum in a product with ``transform`` exceeds the ``largest``."""
+    xp = namespace(transform)
+    gain = xp.abs(transform) if transform.ndim == 1 else xp.max(xp.abs(transform), axis=0)
+    return 0.25 * largest / xp.maximum(gain * gain.shape[0], xp.ones_like(gain))
 
 
 @dataclass(frozen=True)
@@ -104,7 +116,7 @@ class KernelMixture:
         dim = X.shape[1]
         # A sample so far out that its squared distance overflows is moved to where it just does not.
         huge = float(xp.finfo(self.widths.dtype).max)
-        limit = 1e-3 * math.sqrt(huge / dim)
+        limit = square_limit(dim, huge)
         centres = self._scaled(self.vectors)
         narrow = -0.5 / self.widths**2
         log_weights = xp.log(xp.where(self.weights > 0, self.weights, xp.ones_like(self.weights)))
@@ -174,9 +186,7 @@ class KernelMixture:
         """``A x`` of every row, the centres' mean first taken out so that it cannot cost figures."""
         xp = namespace(self.weights)
         X = X - xp.mean(self.vectors, axis=0)
-        # Moved in, per feature, to where the sums of a matrix product are finite.
-        gain = xp.abs(self.transform) if self.transform.ndim == 1 else xp.max(xp.abs(self.transform), axis=0)
-        bound = 0.25 * float(xp.finfo(gain.dtype).max) / xp.maximum(gain * X.shape[1], xp.ones_like(gain))
+        bound = product_bound(self.transform, float(xp.finfo(self.transform.dtype).max))
         X = xp.maximum(xp.minimum(X, bound), -bound)
         return X * self.transform if self.transform.ndim == 1 else X @ self.transform.T
 

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from fewkern._version import __version__
-from fewkern.export.plan import DTYPES, Classes, LogSum, Number, Plan, Sum, plan, square_limit
+from fewkern.core.mixture import product_bound, square_limit
+from fewkern.export.plan import DTYPES, Classes, LogSum, Number, Plan, Sum, plan
 from fewkern.persist import write_atomically
 
 __all__ = ["to_c"]
@@ -154,8 +155,7 @@ class _Writer:
         if part.factor.ndim == 1:
             lines += [f"    for (int i = 0; i < {d}; i++) {{", f"        z[i] = ({term}) * {n}_factor{i}[i];"]
         else:
-            assert isinstance(part, LogSum)
-            self._array(f"bound{i}", part.bound(largest))
+            self._array(f"bound{i}", product_bound(part.factor, largest))
             lines += [
                 f"    {t} y[{d}];",
                 f"    for (int i = 0; i < {d}; i++) {{",

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from fewkern._version import __version__
-from fewkern.export.plan import DTYPES, ROUNDING, Classes, LogSum, Number, Plan, Sum, plan, square_limit
+from fewkern.core.mixture import product_bound, square_limit
+from fewkern.export.plan import DTYPES, ROUNDING, Classes, LogSum, Number, Plan, Sum, plan
 from fewkern.persist import write_atomically
 
 __all__ = ["OPSET", "to_onnx"]
@@ -167,7 +168,7 @@ def _prepared(g: _Graph, part: Sum | LogSum) -> str:
     largest = float(np.finfo(g.dtype).max)
     z = g.add("Sub", "X", g.number(part.shift))
     if isinstance(part, LogSum) and part.factor.ndim == 2:
-        bound = part.bound(largest)
+        bound = product_bound(part.factor, largest)
         z = g.add("Max", g.add("Min", z, g.number(bound)), g.number(-bound))
         z = g.add("MatMul", z, g.number(part.factor.T))
     else:

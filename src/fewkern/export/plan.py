@@ -26,7 +26,7 @@ from fewkern.models.density_base import DensityEstimator
 from fewkern.models.density_classifier import DensityClassifier
 from fewkern.table import TableModel
 
-__all__ = ["DTYPES", "ROUNDING", "Classes", "LogSum", "Number", "Plan", "Sum", "plan", "square_limit"]
+__all__ = ["DTYPES", "ROUNDING", "Classes", "LogSum", "Number", "Plan", "Sum", "plan"]
 
 Vector: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]
 Number = Literal["float", "double"]
@@ -79,16 +79,6 @@ class LogSum:
     shift: Vector
     factor: Vector
     """``(d,)``, or a matrix ``(d, d)``."""
-
-    def bound(self, largest: float) -> Vector:
-        """How far from the shift a feature may be moved in, ``(d,)``, so that no sum of a matrix product overflows."""
-        gain = np.abs(self.factor) if self.factor.ndim == 1 else np.abs(self.factor).max(axis=0)
-        return np.asarray(0.25 * largest / np.maximum(gain * len(gain), 1.0))
-
-
-def square_limit(d: int, largest: float) -> float:
-    """How large each of ``d`` features may be, so that no squared distance overflows."""
-    return 1e-3 * float(np.sqrt(largest / d))
 
 
 @dataclass(frozen=True)

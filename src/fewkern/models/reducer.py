@@ -9,6 +9,7 @@ from typing import Any
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from fewkern.algorithms.components import column_signs
 from fewkern.backend.linalg import least_squares
 from fewkern.backend.namespace import Array, asarray_like, device, float_dtype, is_sparse, namespace, take_rows
 from fewkern.backend.validation import (
@@ -64,15 +65,11 @@ def fix_signs(W: Array, features: Features) -> Array:
     With the linear kernel it is the entry of the component itself, however the samples are stored.
     """
     xp = namespace(W)
-    if 0 in W.shape:
-        return W
     shown = W
-    if features.basis is not None and isinstance(features.kernel, Linear):
+    if features.basis is not None and isinstance(features.kernel, Linear) and 0 not in W.shape:
         found = features.basis.expand(xp.astype(W, float_dtype(features.X)), xp.zeros_like(W[0, :]))
-        shown = found.vectors.T @ found.coef
-    peak = xp.argmax(xp.abs(shown), axis=0)
-    signs = [1.0 if float(shown[int(peak[j]), j]) >= 0 else -1.0 for j in range(W.shape[1])]
-    return W * asarray_like(signs, W, dtype=W.dtype)[None, :]
+        shown = xp.astype(found.vectors.T @ found.coef, W.dtype)
+    return W * column_signs(shown)
 
 
 class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
