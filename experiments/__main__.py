@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
-import json
 import os
 import sys
 from collections.abc import Iterator
@@ -21,7 +20,6 @@ from joblib import parallel_config
 from experiments.page import write_pages
 from experiments.plan import Experiment, experiments
 from experiments.run import run_experiment
-from experiments.store import Store
 from fewkern import datasets
 
 
@@ -29,13 +27,9 @@ def listing() -> None:
     """Every experiment, what data it needs, and how far it has been run."""
     print(f"{'paper':6s}{'name':10s}{'runs done':>12s}  data")
     for experiment in experiments():
-        units = list(experiment.every_unit(quick=False))
-        done = [
-            (record["row"], record["protocol"], record["run"], record["settings"])
-            for record in Store(experiment.paper, experiment.name).read()
-        ]
-        names = {json.dumps(name, sort_keys=True) for name in done}
-        count = sum(json.dumps(unit.name, sort_keys=True) in names for unit in units)
+        done = {(row.label, row.protocol, record["run"]) for row, records in experiment.results() for record in records}
+        units = [(unit.row.label, unit.row.protocol, unit.run) for unit in experiment.every_unit(quick=False)]
+        count = sum(unit in done for unit in units)
         missing = experiment.missing()
         needs = "none" if not experiment.needs else "here" if not missing else "MISSING " + ", ".join(missing)
         print(f"{experiment.paper:6s}{experiment.name:10s}{count:>6d}/{len(units):<5d}  {needs}")

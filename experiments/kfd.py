@@ -29,7 +29,6 @@ import numpy as np
 
 from experiments.memory import on_disk
 from experiments.plan import experiments
-from experiments.store import Store
 from fewkern.algorithms.fisher import (
     LinearModel,
     cross_validate,
@@ -233,13 +232,14 @@ def averages(settings: Values, run: int) -> Values:  # noqa: ARG001 - there is o
     ours: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     published: dict[str, dict[str, float]] = {}
     for table in [e for e in experiments() if e.id in ("kfd table1", "kfd table2")]:
-        rows = {(row.label, row.protocol): row for row in table.rows if column(row.settings) == column(settings)}
-        published |= {row.settings["set"]: row.published for row in rows.values()}
-        for record in Store(table.paper, table.name).read():
-            row = rows.get((record["row"], record["protocol"]))
-            if row is not None and row.protocol == settings["protocol"] and row.settings == record["settings"]:
-                for name in ("error", "retained"):
-                    ours[row.settings["set"]][name].append(record["values"][name])
+        for row, records in table.results():
+            if column(row.settings) != column(settings):
+                continue
+            published[row.settings["set"]] = row.published
+            if row.protocol == settings["protocol"]:
+                for record in records:
+                    for name in ("error", "retained"):
+                        ours[row.settings["set"]][name].append(record["values"][name])
     if not ours:
         return {}
     values: Values = {"sets": len(ours), "sets_of_the_paper": len(published)}

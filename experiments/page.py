@@ -6,7 +6,6 @@ import base64
 import html
 import io
 import math
-from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from experiments.plan import Experiment, Row, experiments
-from experiments.store import Store
 from fewkern.persist import write_atomically
 
 __all__ = ["write_pages"]
@@ -47,21 +45,10 @@ class Figure:
         return "not reproduced" + (f": {why}" if why else "")
 
 
-def _records(experiment: Experiment) -> list[tuple[Row, list[dict[str, Any]]]]:
-    """Every row with its results under the present settings; of one run the last result counts."""
-    runs: dict[tuple[str, str], dict[int, dict[str, Any]]] = defaultdict(dict)
-    settings = {(row.label, row.protocol): row.settings for row in experiment.rows}
-    for record in Store(experiment.paper, experiment.name).read():
-        name = record["row"], record["protocol"]
-        if settings.get(name) == record["settings"]:
-            runs[name][record["run"]] = record
-    return [(row, list(runs[row.label, row.protocol].values())) for row in experiment.rows]
-
-
 def figures(experiment: Experiment) -> list[Figure]:
     """All figures of a table, row by row."""
     found = []
-    for row, records in _records(experiment):
+    for row, records in experiment.results():
         names = {name: None for r in records for name, v in r["values"].items() if isinstance(v, (int, float))}
         for name in names:
             values = np.array([r["values"][name] for r in records if r["values"].get(name) is not None], dtype=float)
@@ -212,7 +199,7 @@ def _picture(experiment: Experiment) -> str | None:
     """Curves (``x``, ``y``) averaged over runs, or points and marks of the first run; one panel per setting "panel"."""
     if experiment.kind != "figure":
         return None
-    rows = [(row, [r["values"] for r in records]) for row, records in _records(experiment) if records]
+    rows = [(row, [r["values"] for r in records]) for row, records in experiment.results() if records]
     if not rows:
         return None
     from matplotlib.figure import Figure as Canvas

@@ -51,11 +51,6 @@ class Unit:
     run: int
 
     @property
-    def name(self) -> tuple[str, str, int, dict[str, Any]]:
-        """What it is, whatever its data."""
-        return self.row.label, self.row.protocol, self.run, self.row.settings
-
-    @property
     def data(self) -> dict[str, str | None]:
         """Checksums of what its data sets hold."""
         return {need: data_checksum(need) for need in self.row.needs}
@@ -108,6 +103,16 @@ class Experiment:
     def missing(self) -> list[str]:
         """Data sets that are not on this machine."""
         return [need for need in self.needs if data_file(need) is None]
+
+    def results(self) -> list[tuple[Row, list[dict[str, Any]]]]:
+        """Every row with its records under the present settings; of one run the last record counts."""
+        settings = {(row.label, row.protocol): row.settings for row in self.rows}
+        runs: dict[tuple[str, str], dict[int, dict[str, Any]]] = {name: {} for name in settings}
+        for record in Store(self.paper, self.name).read():
+            name = record["row"], record["protocol"]
+            if settings.get(name) == record["settings"]:
+                runs[name][record["run"]] = record
+        return [(row, list(runs[row.label, row.protocol].values())) for row in self.rows]
 
     def load(self) -> Callable[[dict[str, Any], int], dict[str, Any]]:
         """The function: ``(settings, run) -> figures``."""

@@ -238,3 +238,12 @@ def test_the_protocol_of_a_kfd_row_is_the_one_it_runs():
         if experiment.id in ("kfd table1", "kfd table2"):
             for row in experiment.rows:
                 assert (row.protocol == "paper") == (row.settings["protocol"] == "one machine"), row.label
+
+
+def test_a_figure_is_drawn_from_its_curves(toy, tmp_path, monkeypatch):
+    curves = TOML.replace('title = "Toy Table 1"', 'title = "Toy Fig. 1"\nkind = "figure"\naxes = { x = "x", y = "y" }')
+    (tmp_path / "toy.toml").write_text(curves)
+    monkeypatch.setattr("tests.test_experiments.figures", lambda settings, run: {"x": [0, 1], "y": [run, 1]})
+    run.run_experiment(plan.experiments()[0], quick=True, jobs=1)
+    _, html = page.write_pages()
+    assert 'alt="Toy Fig. 1" src="data:image/png;base64,' in html.read_text()
