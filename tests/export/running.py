@@ -33,12 +33,12 @@ def compile_library(folder, *texts, options=STRICT):
 class Compiled:
     """The functions of one exported model, by row of a matrix."""
 
-    def __init__(self, library, name, dtype):
-        self.library, self.name = library, name
+    def __init__(self, code, name, dtype):
+        self.code, self.name = code, name
         self.number, self.dtype = TYPES[dtype]
 
     def _function(self, method, restype=None):
-        function = getattr(self.library, f"{self.name}_{method}")
+        function = getattr(self.code, f"{self.name}_{method}")
         function.restype = restype
         return function
 

@@ -21,7 +21,7 @@ from fewkern import (
     to_c,
 )
 from fewkern.datasets import make_banana, make_sinc
-from fewkern.export.c import _comment, _literal, _number
+from fewkern.export.c_text import c_comment, c_number, c_string
 from fewkern.kernels import Gaussian, Linear
 from tests.export.running import STRICT, Compiled, compile_library, compiled
 
@@ -34,7 +34,7 @@ def banana():
 
 @given(st.floats(allow_nan=False, allow_infinity=False))
 def test_doubles_are_written_to_the_bit(value):
-    text = _number(value, "double")
+    text = c_number(value, "double")
     assert float(text) == value
     assert re.fullmatch(r"-?\d+(\.\d+)?(e[+-]\d+)?", text)
     # without a point or an exponent it would be a whole number in C
@@ -43,7 +43,7 @@ def test_doubles_are_written_to_the_bit(value):
 
 @given(st.floats(allow_nan=False, allow_infinity=False, width=32))
 def test_floats_are_written_to_the_bit(value):
-    text = _number(value, "float")
+    text = c_number(value, "float")
     assert np.float32(text.removesuffix("f")) == np.float32(value)
     assert text.endswith("f")
     assert set(text) & set(".e")
@@ -52,12 +52,12 @@ def test_floats_are_written_to_the_bit(value):
 @given(st.floats(min_value=3.5e38, allow_infinity=False))
 def test_a_number_too_large_for_the_type_is_an_error(value):
     with pytest.raises(ValueError, match='which no float can hold; use dtype="double"'):
-        _number(-value, "float")
+        c_number(-value, "float")
 
 
 def test_a_number_that_is_none_is_an_error():
     with pytest.raises(ValueError, match="which no double can hold; fit it again on finite samples"):
-        _number(float("nan"), "double")
+        c_number(float("nan"), "double")
 
 
 def test_the_compiler_reads_the_same_bits(tmp_path, rng):
@@ -73,12 +73,12 @@ def test_the_compiler_reads_the_same_bits(tmp_path, rng):
 @example("????/")
 @example("/*/**/")
 def test_any_label_is_one_literal_and_any_name_stays_in_its_comment(text):
-    literal = _literal(text)
+    literal = c_string(text)
     assert literal.isascii()
     body = literal[1:-1]
     assert not re.search(r'(?<!\\)[?"]', body)
     assert re.sub(rb"\\([0-7]{3})", lambda m: bytes([int(m[1], 8)]), body.encode()).decode() == text
-    comment = _comment(text)
+    comment = c_comment(text)
     assert comment.isascii()
     assert comment.isprintable()
     assert not any(mark in comment for mark in ("*/", "/*", "??"))

@@ -10,7 +10,9 @@ import numpy as np
 
 from fewkern._version import __version__
 from fewkern.core.mixture import product_bound, square_limit
-from fewkern.export.plan import DTYPES, Classes, LogSum, Number, Plan, Sum, plan
+from fewkern.export.c_text import c_comment, c_lines, c_number, c_row, c_string
+from fewkern.export.describe import plan
+from fewkern.export.plan import DTYPES, Classes, LogSum, Number, Plan, Sum
 from fewkern.persist import write_atomically
 
 __all__ = ["to_c"]
@@ -74,30 +76,6 @@ def to_c(
     return text
 
 
-def _number(value: float, dtype: str) -> str:
-    """The shortest decimal that a compiler reads back as the same number."""
-    with np.errstate(over="ignore"):
-        number = DTYPES[dtype](value)
-    if not np.isfinite(number):
-        raise ValueError(
-            f"to_c: the model holds the number {value!r}, which no {dtype} can hold"
-            + ('; use dtype="double".' if np.isfinite(value) else "; fit it again on finite samples.")
-        )
-    return str(number) + ("f" if dtype == "float" else "")
-
-
-def _literal(text: str) -> str:
-    """A C string literal: ASCII, everything else as octal escapes of its UTF-8 bytes (they end after three digits)."""
-    plain = set(range(32, 127)) - set(b'"\\?')
-    return '"' + "".join(chr(b) if b in plain else f"\\{b:03o}" for b in text.encode()) + '"'
-
-
-def _comment(text: str) -> str:
-    """Text that can stand in a comment: ASCII, on one line, neither its end nor a trigraph."""
-    text = text.encode("unicode_escape").decode("ascii")
-    return re.sub(r"\?(?=\?)|\*(?=/)|/(?=\*)", r"\g<0> ", text)
-
-
 class _Writer:
     """The text of one plan."""
 
@@ -134,8 +112,8 @@ class _Writer:
         values = np.asarray(values, dtype=float)
         self.nbytes += values.size * np.dtype(DTYPES[self.dtype]).itemsize
         shape = "".join(f"[{n}]" for n in values.shape)
-        rows = [[_number(v, self.dtype) for v in row] for row in np.atleast_2d(values)]
-        body = _wrapped(rows[0], "    ") if values.ndim == 1 else ",\n".join(map(_row, rows))
+        rows = [[c_number(v, self.dtype) for v in row] for row in np.atleast_2d(values)]
+        body = c_lines(rows[0], "    ") if values.ndim == 1 else ",\n".join(map(c_row, rows))
         self.constants.append(f"static const {self.dtype} {self.name}_{what}{shape} = {{\n{body}\n}};\n")
 
     def _public(self, signature: str, meaning: str) -> None:
@@ -168,7 +146,7 @@ class _Writer:
                 "        }",
             ]
         if isinstance(part, LogSum):
-            lines.append(f"        z[i] = {n}_within(z[i], {_number(square_limit(d, largest), t)});")
+            lines.append(f"        z[i] = {n}_within(z[i], {c_number(square_limit(d, largest), t)});")
         return "\n".join([*lines, "    }", ""])
 
     def _sum(self, part: Sum, i: int) -> None:
@@ -227,7 +205,7 @@ class _Writer:
                 )
             )
             return constant, f"k += z[i] * {v};", power
-        half, third = _number(0.5, t), _number(3.0, t)
+        half, third = c_number(0.5, t), c_number(3.0, t)
         steps = [
             f"const {t} a = z[i], b = {v}, ab = a * b;",
             f"const {t} low = a < b ? (a > 0 ? a : 0) : (b > 0 ? b : 0);",
@@ -239,7 +217,7 @@ class _Writer:
         n, t = self.name, self.dtype
         m, d = part.vectors.shape
         largest = float(np.finfo(DTYPES[t]).max)
-        lowest = _number(-0.4 * largest, t)
+        lowest = c_number(-0.4 * largest, t)
         prepare = self._prepare(part, i, d)
         self._array(f"vectors{i}", part.vectors)
         self._array(f"level{i}", part.level)
@@ -289,7 +267,7 @@ class _Writer:
                 raise ValueError(
                     f"to_c: the label {str(label)!r} holds a NUL, which ends a text in C; rename the class."
                 )
-        names = ",\n    ".join(_literal(str(label)) for label in classes.labels)
+        names = ",\n    ".join(c_string(str(label)) for label in classes.labels)
         self.constants.append(f"static const char *const {n}_classes[{count}] = {{\n    {names}\n}};\n")
         if classes.weights is not None:
             self._array("score_weights", classes.weights.T)
@@ -337,14 +315,14 @@ class _Writer:
         if s == 1:
             # one score s stands for (t - s, t + s) / 2, with t = 0 where a softmax follows
             slope, level = classes.shares or (0.0, 0.0)
-            whole = f"{_number(slope, t)} * score + {_number(level, t)}" if classes.shares else "0"
-            half = _number(0.5, t)
+            whole = f"{c_number(slope, t)} * score + {c_number(level, t)}" if classes.shares else "0"
+            half = c_number(0.5, t)
             body = f"    {t} score, whole, total = 0;\n    {self.name}_decision(x, out);\n"
             body += f"    score = out[0];\n    whole = {whole};\n"
             body += f"    out[0] = {half} * (whole - score);\n    out[1] = {half} * (whole + score);\n"
         if classes.shares is None:
             # relative to the largest score, so that no exponential overflows
-            factor = "" if classes.factor == 1 else f"{_number(classes.factor, t)} * "
+            factor = "" if classes.factor == 1 else f"{c_number(classes.factor, t)} * "
             body += f"""    {t} top = out[0];
     for (int c = 1; c < {count}; c++) {{
         top = out[c] > top ? out[c] : top;
@@ -384,7 +362,7 @@ class _Writer:
                 lines += ["A positive score means class 1."]
         lines += ["", *described.notes, *([""] if described.notes else [])]
         lines += [f"{signature.split('(')[0].split()[-1].lstrip('*')}: {what}" for signature, what in self.prototypes]
-        comment = "\n".join(f" * {_comment(line)}".rstrip() for line in lines)
+        comment = "\n".join(f" * {c_comment(line)}".rstrip() for line in lines)
         sizes = [f"{self.name}_N_FEATURES = {described.n_features}"]
         if described.values is not None:
             sizes.append(f"{self.name}_N_VALUES = {described.n_values}")
@@ -408,20 +386,3 @@ enum {{ {", ".join(sizes)} }};
 }}
 #endif
 """
-
-
-def _row(numbers: list[str]) -> str:
-    """One row of a matrix, on one line if it fits."""
-    text = _wrapped(numbers, "        ")
-    return f"    {{\n{text}\n    }}" if "\n" in text else f"    {{{text.strip()}}}"
-
-
-def _wrapped(numbers: list[str], indent: str) -> str:
-    """Numbers with commas, in lines of readable length."""
-    lines, line = [], ""
-    for number in numbers:
-        if line and len(line) + len(number) > 100:
-            lines.append(indent + line.rstrip())
-            line = ""
-        line += number + ", "
-    return "\n".join([*lines, indent + line.rstrip(", ")])

@@ -11,7 +11,8 @@ import numpy as np
 
 from fewkern._version import __version__
 from fewkern.core.mixture import product_bound, square_limit
-from fewkern.export.plan import DTYPES, ROUNDING, Classes, LogSum, Number, Plan, Sum, plan
+from fewkern.export.describe import plan
+from fewkern.export.plan import DTYPES, ROUNDING, Classes, LogSum, Number, Plan, Sum
 from fewkern.persist import write_atomically
 
 __all__ = ["OPSET", "to_onnx"]
