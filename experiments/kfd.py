@@ -42,8 +42,8 @@ from fewkern.algorithms.penalized import penalized_problem
 from fewkern.backend.distinct import distinct_rows
 from fewkern.datasets import fetch_ida, fetch_uci
 from fewkern.kernels import Gaussian
+from fewkern.models.automatic import WIDTH_FACTORS
 from fewkern.models.fisher import PENALTIES
-from fewkern.models.regression import WIDTH_FACTORS
 
 Values = dict[str, Any]
 

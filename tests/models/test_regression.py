@@ -100,7 +100,7 @@ def test_paths_go_on_for_a_hard_curve():
 
 
 def test_many_samples_search_the_width_on_some(rng, monkeypatch):
-    monkeypatch.setattr("fewkern.models.regression.SEARCH_ROWS", 100)
+    monkeypatch.setattr("fewkern.models.automatic.SEARCH_ROWS", 100)
     X = rng.uniform(-3, 3, (400, 1))
     y = np.sin(2 * X[:, 0]) + 0.1 * rng.standard_normal(400)
     for rule in ("gain", "greedy"):

@@ -20,7 +20,8 @@ from fewkern.backend.validation import (
     validate_class_weights,
 )
 from fewkern.core.scores import ClassScores
-from fewkern.models.regression import AUTOMATIC_CONSTRAINTS, AutomaticBasis, indicators
+from fewkern.models.automatic import AUTOMATIC_CONSTRAINTS, AutomaticBasis
+from fewkern.models.regression import indicators
 
 __all__ = ["FeatureVectorDiscriminant"]
 

@@ -39,8 +39,9 @@ from fewkern.core.expansion import KernelExpansion
 from fewkern.core.gram import Gram
 from fewkern.core.kernels import Kernel, as_kernel
 from fewkern.core.scores import ClassScores
+from fewkern.models.automatic import width_grid
 from fewkern.models.base import KernelEstimator
-from fewkern.models.regression import FeatureVectorClassifier, _width_grid, class_values, indicators
+from fewkern.models.regression import FeatureVectorClassifier, class_values, indicators
 from fewkern.models.vectors import KERNEL_CONSTRAINT
 
 __all__ = ["FISHER_CONSTRAINTS", "FisherClassifier", "FisherTrace", "Fitted"]
@@ -230,7 +231,7 @@ class FisherClassifier(ClassifierMixin, KernelEstimator, ABC):
         """Kernel, candidates and setting; with what led there."""
         rng = random_generator(self.random_state)
         seed = int(rng.integers(2**31))
-        kernels = _width_grid(as_kernel(self.kernel), task.X)
+        kernels = width_grid(as_kernel(self.kernel), task.X)
         if len(kernels) > 1 and self.width_by == "leave_one_out":
             kernels = [self._width_by_leave_one_out(task, seed)]
         diag = kernels[0].diag(task.X)
