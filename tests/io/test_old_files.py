@@ -1,0 +1,35 @@
+"""Files that earlier versions wrote still load, and answer as they did when they were written."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fewkern import load
+from tests.golden.cases import table
+
+FOLDER = Path(__file__).parent
+FILES = sorted((FOLDER / "format1").glob("*.npz"))
+
+
+@pytest.mark.parametrize("file", [f for f in FILES if f.stem != "table"], ids=lambda f: f.stem)
+def test_format_1(file):
+    model = load(file)
+    new = table("three", 60)[3]
+    with np.load(FOLDER / "format1-answers.npz") as answers:
+        recorded = {key.split("|")[1]: answers[key] for key in answers.files if key.split("|")[0] == file.stem}
+    assert recorded
+    for method, expected in recorded.items():
+        found = getattr(model, method)(new)
+        if expected.dtype.kind == "f":
+            np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-10, err_msg=method)
+        else:
+            np.testing.assert_array_equal(found, expected, err_msg=method)
+
+
+def test_format_1_table():
+    from fewkern.datasets import make_banana
+
+    X, y = make_banana(200, random_state=5)
+    model = load(FOLDER / "format1" / "table.npz")
+    assert np.mean(model.estimator.predict((X - model.encoder.mean) / model.encoder.scale) == y) > 0.8
