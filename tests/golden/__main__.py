@@ -31,7 +31,9 @@ def main(arguments: list[str]) -> int:
     gone = sorted(name for name in record if name not in found and not name.endswith("/torch"))
     if gone:
         print("in the record, but not here:", *gone)
-    print(f"{len(found)} cases, {bad} differ, largest difference among the others {np.format_float_scientific(worst, 1)}")
+    print(
+        f"{len(found)} cases, {bad} differ, largest difference among the others {np.format_float_scientific(worst, 1)}"
+    )
     return int(bool(bad or gone))
 
 
