@@ -14,9 +14,9 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.measure import Peak, best_of, header, timed, verdict
 from fewkern import SparseKernelFisher
-from fewkern.algorithms.fisher import CrossValidation, fisher_targets
-from fewkern.algorithms.lq import lq_fit
 from fewkern.datasets import make_ringnorm, make_waveform
+from fewkern.fisher.lq import lq_fit
+from fewkern.fisher.targets import CrossValidation, fisher_targets
 from fewkern.kernels import Gaussian
 
 

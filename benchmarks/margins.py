@@ -12,10 +12,10 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.measure import Peak, best_of, header, timed, verdict
 from fewkern import FeatureVectorSelector, RecursiveSoftMargin, RecursiveSVM
-from fewkern.algorithms.interior_point import minimize_hinge
-from fewkern.algorithms.ranking import OrderedPairs
-from fewkern.core.graphs import PairSet
 from fewkern.kernels import Gaussian
+from fewkern.margins.graphs import PairSet
+from fewkern.margins.hinge import minimize_hinge
+from fewkern.margins.ranking import OrderedPairs
 
 
 def five_classes(n: int, q: int = 20, seed: int = 0):
@@ -115,7 +115,7 @@ def warm_starts(n: int) -> None:
                     found.append(solution.n_iter)
                     return solution
 
-                with patch("fewkern.algorithms.margin.minimize_hinge", solve):
+                with patch("fewkern.margins.recursion.minimize_hinge", solve):
                     model.fit(X, y)
             for way, found in counts.items():
                 total[way] += sum(found)

@@ -15,19 +15,19 @@ import numpy as np
 
 from experiments.counting import CountingArray, counting
 from fewkern import ForwardDensity, OrthogonalForwardDensity, ParzenDensity, ReducedSetDensity
-from fewkern.algorithms.constrained import forward_constrained, parzen_target
-from fewkern.algorithms.forward_density import (
-    distribution_target,
-    sparse_density_construction,
-    sparse_kernel_density,
-)
-from fewkern.algorithms.reduced_set import reduced_set
-from fewkern.core.mixture import normal_kernel, squared_distances
 from fewkern.datasets import (
     gaussian_laplacian_density,
     make_gaussian_laplacian,
     make_three_gaussians,
     three_gaussians_density,
+)
+from fewkern.density.constrained import forward_constrained, parzen_target
+from fewkern.density.mixture import normal_kernel, squared_distances
+from fewkern.density.reduction import reduced_set
+from fewkern.density.regression import (
+    distribution_target,
+    sparse_density_construction,
+    sparse_kernel_density,
 )
 
 Values = dict[str, Any]

@@ -29,21 +29,21 @@ import numpy as np
 
 from experiments.memory import on_disk
 from experiments.plan import experiments
-from fewkern.algorithms.fisher import (
+from fewkern.backend.distinct import distinct_rows
+from fewkern.datasets import fetch_ida, fetch_uci
+from fewkern.fisher.forward import forward_columns
+from fewkern.fisher.lq import lq_fit, walk_path
+from fewkern.fisher.problem import penalized_problem
+from fewkern.fisher.sparse import PENALTIES
+from fewkern.fisher.targets import (
     LinearModel,
     cross_validate,
     fisher_targets,
     least_squares_scores,
     stratified_folds,
 )
-from fewkern.algorithms.forward import forward_columns
-from fewkern.algorithms.lq import lq_fit, walk_path
-from fewkern.algorithms.penalized import penalized_problem
-from fewkern.backend.distinct import distinct_rows
-from fewkern.datasets import fetch_ida, fetch_uci
 from fewkern.kernels import Gaussian
-from fewkern.models.automatic import WIDTH_FACTORS
-from fewkern.models.fisher import PENALTIES
+from fewkern.vectors.automatic import WIDTH_FACTORS
 
 Values = dict[str, Any]
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from experiments.plan import Experiment, Row, experiments
-from fewkern.persist import write_atomically
+from fewkern.io.save import write_atomically
 
 __all__ = ["write_pages"]
 

@@ -16,9 +16,9 @@ import numpy as np
 from sklearn.datasets import load_digits
 
 from fewkern import GraphEmbedding, RecursiveSoftMargin, graphs
-from fewkern.algorithms.soft_margin import recursive_soft_margin
 from fewkern.datasets import fetch_large
 from fewkern.kernels import Gaussian
+from fewkern.margins.soft import recursive_soft_margin
 
 __all__ = ["digits", "draw", "far_class", "few_variables", "letters", "rings", "story"]
 

@@ -4,21 +4,21 @@ from fewkern import graphs, kernels
 from fewkern._version import __version__
 from fewkern.core.basis import KernelBasis
 from fewkern.core.expansion import KernelExpansion
-from fewkern.export import to_c, to_onnx
-from fewkern.models.components import FeatureVectorPCA
-from fewkern.models.density import OrthogonalForwardDensity, ParzenDensity, ReducedSetDensity
-from fewkern.models.density_classifier import DensityClassifier
-from fewkern.models.discriminant import FeatureVectorDiscriminant
-from fewkern.models.embedding import GraphEmbedding
-from fewkern.models.fisher import KernelFisher, SparseKernelFisher
-from fewkern.models.fisher_path import FisherPath, fisher_path
-from fewkern.models.forward_density import ForwardDensity
-from fewkern.models.forward_fisher import ForwardKernelFisher
-from fewkern.models.margins import RecursiveSVM
-from fewkern.models.regression import FeatureVectorClassifier, FeatureVectorRegressor
-from fewkern.models.soft_margin import RecursiveSoftMargin
-from fewkern.models.vectors import FeatureVectorSelector
-from fewkern.persist import load, save
+from fewkern.density.baselines import OrthogonalForwardDensity, ParzenDensity, ReducedSetDensity
+from fewkern.density.classifier import DensityClassifier
+from fewkern.density.forward import ForwardDensity
+from fewkern.fisher.forward_fisher import ForwardKernelFisher
+from fewkern.fisher.path import FisherPath, fisher_path
+from fewkern.fisher.sparse import KernelFisher, SparseKernelFisher
+from fewkern.io import to_c, to_onnx
+from fewkern.io.save import load, save
+from fewkern.margins.graph_embedding import GraphEmbedding
+from fewkern.margins.soft_margin import RecursiveSoftMargin
+from fewkern.margins.svm import RecursiveSVM
+from fewkern.vectors.discriminant import FeatureVectorDiscriminant
+from fewkern.vectors.pca import FeatureVectorPCA
+from fewkern.vectors.regression import FeatureVectorClassifier, FeatureVectorRegressor
+from fewkern.vectors.selector import FeatureVectorSelector
 
 __all__ = [
     "DensityClassifier",

@@ -12,7 +12,7 @@ Examples
 (150, 2)
 """
 
-from fewkern.core.graph_rules import GraphRule, fisher, lfda, lpp, lsda, mfa, pca, udp
-from fewkern.core.graphs import GraphPair
+from fewkern.margins.graphs import GraphPair
+from fewkern.margins.rules import GraphRule, fisher, lfda, lpp, lsda, mfa, pca, udp
 
 __all__ = ["GraphPair", "GraphRule", "fisher", "lfda", "lpp", "lsda", "mfa", "pca", "udp"]

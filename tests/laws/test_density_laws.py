@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 
 from fewkern import ForwardDensity, OrthogonalForwardDensity, ParzenDensity, ReducedSetDensity
-from fewkern.algorithms import simplex
+from fewkern.density import simplex
 
 few = settings(max_examples=6, deadline=None, derandomize=True)
 seeds = st.integers(0, 10_000)

@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 from sklearn.decomposition import KernelPCA
 
 from fewkern import FeatureVectorDiscriminant, FeatureVectorPCA, FeatureVectorRegressor
-from fewkern.algorithms.components import discriminant_axes, principal_axes
-from fewkern.algorithms.leave_one_out import loo_path, solve
-from fewkern.algorithms.pivots import select_vectors
 from fewkern.core.basis import KernelBasis
 from fewkern.core.gram import Gram
 from fewkern.kernels import Gaussian, Polynomial, Precomputed
+from fewkern.vectors.axes import discriminant_axes, principal_axes
+from fewkern.vectors.leave_one_out import loo_path, solve
+from fewkern.vectors.selection import select_vectors
 from tests.oracles import fvs
 
 seeds = st.integers(0, 2**31 - 1)

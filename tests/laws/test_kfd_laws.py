@@ -4,8 +4,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fewkern.algorithms.forward import forward_columns
-from fewkern.algorithms.lq import lq_fit
+from fewkern.fisher.forward import forward_columns
+from fewkern.fisher.lq import lq_fit
 from fewkern.kernels import Gaussian
 from tests.oracles import kfd
 

@@ -5,13 +5,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fewkern import graphs
-from fewkern.algorithms.embedding import graph_embedding
-from fewkern.algorithms.interior_point import minimize_hinge
-from fewkern.algorithms.margin import class_problems, recursive_margin
-from fewkern.algorithms.ranking import OrderedPairs
-from fewkern.algorithms.soft_margin import recursive_soft_margin
-from fewkern.core.graphs import PairSet
-from fewkern.core.spaces import Reflected
+from fewkern.margins.embedding import graph_embedding
+from fewkern.margins.graphs import PairSet
+from fewkern.margins.hinge import minimize_hinge
+from fewkern.margins.ranking import OrderedPairs
+from fewkern.margins.recursion import class_problems, recursive_margin
+from fewkern.margins.soft import recursive_soft_margin
+from fewkern.margins.spaces import Reflected
 from tests.oracles.margins import align, pair_sums, pairs_of
 
 common = settings(max_examples=25, deadline=None, derandomize=True)

@@ -21,7 +21,7 @@ import numpy as np
 
 from fewkern.datasets.parsers import Arrays
 from fewkern.datasets.sources import CONTENT, SOURCES, File, Source, content_sha256
-from fewkern.persist import write_atomically
+from fewkern.io.save import write_atomically
 
 __all__ = ["DownloadError", "cache_folder", "cached_file", "download_set"]
 

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from fewkern.backend.namespace import to_numpy
-from fewkern.core.mixture import KernelMixture
+from fewkern.density.mixture import KernelMixture
 from fewkern.plotting.style import ACCENT, CLASSES, QUIET, axes_for
 
 __all__ = ["DensityDisplay"]

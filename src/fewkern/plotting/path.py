@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from fewkern.backend.namespace import to_numpy
-from fewkern.models.fisher_base import FisherTrace
+from fewkern.fisher.base import FisherTrace
 from fewkern.plotting.fisher import FisherSearchDisplay
 from fewkern.plotting.style import ACCENT, QUIET, axes_for
 

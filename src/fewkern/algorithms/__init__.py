@@ -1,1 +1,0 @@
-"""The papers' algorithms: arrays in, a frozen result out."""

@@ -1,0 +1,16 @@
+"""The command ``fewkern``: fit, predict, info, plot, export."""
+
+from __future__ import annotations
+
+import sys
+
+__all__ = ["main"]
+
+
+def main() -> None:
+    """Run the command line; says what to install where typer, rich or pandas are missing."""
+    try:
+        from fewkern.app._commands import app
+    except ImportError as error:
+        sys.exit(f"fewkern: the command line needs more packages ({error}): pip install 'fewkern[cli]'.")
+    app()

@@ -1,0 +1,1 @@
+"""Densities from a few kernels (FCR), and their baselines."""

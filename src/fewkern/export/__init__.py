@@ -1,6 +1,0 @@
-"""Fitted models in other languages: ``plan`` describes a model, ``c`` and ``onnx`` write the description down."""
-
-from fewkern.export.c import to_c
-from fewkern.export.onnx import to_onnx
-
-__all__ = ["to_c", "to_onnx"]

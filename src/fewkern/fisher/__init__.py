@@ -1,0 +1,1 @@
+"""Sparse kernel Fisher discriminants (KFD): kFDA_q and kFDA_OLS."""

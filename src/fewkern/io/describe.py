@@ -1,0 +1,312 @@
+"""From any fitted model to its plan.
+
+Widths of kernels, the scaling of a density and the scalers of a pipeline all become one first step of a sum.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
+from sklearn.utils.validation import check_is_fitted
+
+from fewkern.backend.namespace import is_sparse, to_numpy
+from fewkern.core.expansion import KernelExpansion
+from fewkern.core.kernels import Function, Gaussian, Laplacian, Linear, LinearSpline, Polynomial, Precomputed
+from fewkern.density.base import DensityEstimator
+from fewkern.density.classifier import DensityClassifier
+from fewkern.density.mixture import KernelMixture
+from fewkern.io.plan import DTYPES, ROUNDING, Classes, LogSum, Plan, Sum, Vector
+from fewkern.table import TableModel
+from fewkern.vectors.base import KernelEstimator
+
+__all__ = ["plan"]
+
+# Vectors looked at to judge the rounding.
+_ROUNDING_ROWS = 1000
+
+
+@dataclass(frozen=True)
+class _Scaler:
+    """``u = (x - shift) * factor``: what happens to a sample before the model sees it."""
+
+    shift: Vector
+    factor: Vector
+
+    def then(self, after: _Scaler) -> _Scaler:
+        return _Scaler(self.shift + after.shift / self.factor, self.factor * after.factor)
+
+
+@dataclass(frozen=True)
+class _Unwrapped:
+    """An estimator, and what surrounds it."""
+
+    model: Any
+    scaler: _Scaler | None = None
+    feature_names: tuple[str, ...] | None = None
+    log_unit: float = 0.0
+    """Added to a log density: its unit of volume."""
+    notes: tuple[str, ...] = ()
+
+
+def plan(model: Any, dtype: str, caller: str) -> Plan:
+    """Describe ``model`` for numbers of type ``dtype``; errors speak in the name of ``caller``."""
+    if dtype not in DTYPES:
+        raise ValueError(f'{caller}: dtype must be "float" or "double", got {dtype!r}.')
+    found = _unwrap(model, caller)
+    model, name = found.model, type(found.model).__name__
+    expansions = _expansions(model, caller)
+    n_features = int(getattr(model, "n_features_in_", expansions[0].vectors.shape[1]))
+    scaler = found.scaler or _Scaler(np.zeros(n_features), np.ones(n_features))
+    sums: list[Sum | LogSum] = []
+    for expansion in expansions:
+        if isinstance(expansion, KernelMixture):
+            sums.append(_log_sum(expansion, scaler, dtype, found.log_unit))
+        else:
+            sums.append(_sum(expansion, scaler, dtype, caller, name))
+    classes = _classes(model) if hasattr(model, "_class_scores") else None
+    names = found.feature_names or _names(model)
+    kernel = "normal kernels" if isinstance(sums[0], LogSum) else f"{type(expansions[0].kernel).__name__} kernel"
+    count = sum(expansion.n_vectors for expansion in expansions)
+    title = f"{name}, {kernel}, {count} vectors of {n_features} features"
+    return Plan(title, name, n_features, names, tuple(sums), _values_of(model, classes), classes, found.notes)
+
+
+def _values_of(model: Any, classes: Classes | None) -> Any:
+    if isinstance(model, (KernelMixture, DensityEstimator)):
+        return "log_density"
+    if hasattr(model, "transform"):
+        return "transform"
+    return None if classes is not None else "predict"
+
+
+def _names(model: Any) -> tuple[str, ...] | None:
+    names = getattr(model, "feature_names_in_", None)
+    return None if names is None else tuple(str(name) for name in names)
+
+
+def _unwrap(model: Any, caller: str) -> _Unwrapped:
+    """The fewkern model inside a table model of the command line, or at the end of a pipeline of scalers."""
+    if isinstance(model, TableModel):
+        encoder = model.encoder
+        notes = ["Missing numbers are not handled here: put " + _medians(encoder) + " in their place."]
+        if encoder.levels:
+            notes.append('A feature "column=level" is 1 where the column has that level, and 0 elsewhere.')
+        standard = _Scaler(np.asarray(encoder.mean, float), 1.0 / np.asarray(encoder.scale, float))
+        # as the command line predicts: per unit of the columns, not of the standardised ones
+        log_unit = -float(np.log(encoder.scale).sum())
+        return _Unwrapped(model.estimator, standard, tuple(encoder.names), log_unit, tuple(notes))
+    if isinstance(model, Pipeline):
+        _fitted(model, caller)
+        *before, last = _steps(model)
+        _expansions(last, caller)  # says first if the last step is not ours
+        scaler: _Scaler | None = None
+        for step in before:
+            if step is None or step == "passthrough":
+                continue
+            own = _scaler_of(step, caller)
+            scaler = own if scaler is None else scaler.then(own)
+        names = next((_names(step) for step in (*before, last) if _names(step)), None)
+        return _Unwrapped(last, scaler, names)
+    return _Unwrapped(model)
+
+
+def _steps(pipeline: Pipeline) -> list[Any]:
+    """The steps of a pipeline, those of pipelines inside it in their place."""
+    found: list[Any] = []
+    for _, step in pipeline.steps:
+        found += _steps(step) if isinstance(step, Pipeline) else [step]
+    return found
+
+
+def _medians(encoder: Any) -> str:
+    return ", ".join(f"{float(value)!r} ({name})" for name, value in encoder.median.items()) or "0"
+
+
+def _scaler_of(step: Any, caller: str) -> _Scaler:
+    if type(step) not in _SCALERS or getattr(step, "clip", False):
+        what = f"{type(step).__name__}(clip=True)" if getattr(step, "clip", False) else type(step).__name__
+        raise TypeError(
+            f"{caller}: before the model a pipeline may have {', '.join(cls.__name__ for cls in _SCALERS)} "
+            f"(without clip), got {what}; export the last step alone, and do the steps before it yourself."
+        )
+    shift, factor = _SCALERS[type(step)](step)
+    d = int(step.n_features_in_)
+    return _Scaler(np.zeros(d) if shift is None else np.asarray(shift), np.ones(d) if factor is None else factor)
+
+
+def _over(scale: Any) -> Any:
+    return None if scale is None else 1.0 / np.asarray(scale)
+
+
+_SCALERS: dict[type, Callable[[Any], tuple[Any, Any]]] = {
+    StandardScaler: lambda step: (step.mean_ if step.with_mean else None, _over(step.scale_)),
+    MinMaxScaler: lambda step: (-step.min_ / step.scale_, step.scale_),
+    MaxAbsScaler: lambda step: (None, _over(step.scale_)),
+    RobustScaler: lambda step: (step.center_, _over(step.scale_)),
+}
+
+
+def _fitted(model: Any, caller: str) -> None:
+    try:
+        check_is_fitted(model)
+    except NotFittedError:
+        raise NotFittedError(f"{caller}: this {type(model).__name__} is not fitted; call fit first.") from None
+
+
+def _expansions(model: Any, caller: str) -> tuple[Any, ...]:
+    """What the model sums up: one expansion, or one density per class."""
+    if isinstance(model, (KernelExpansion, KernelMixture)):
+        return (model,)
+    if not isinstance(model, (KernelEstimator, DensityEstimator, DensityClassifier)):
+        raise TypeError(
+            f"{caller}: expected a fitted estimator of fewkern, a pipeline of scalers that ends in one, or an "
+            f"expansion, got {type(model).__name__}."
+        )
+    _fitted(model, caller)
+    if isinstance(model, DensityClassifier):
+        return tuple(density.expansion_ for density in model.densities_)
+    found = model.expansion_ if hasattr(model, "expansion_") else model.basis_.expansion()
+    if found.n_outputs == 0:
+        raise ValueError(
+            f"{caller}: this {type(model).__name__} found no component, so there is nothing to write; fit it with "
+            "other settings first."
+        )
+    return (found,)
+
+
+def _double(x: Any) -> Vector:
+    return np.asarray(x.toarray() if is_sparse(x) else to_numpy(x), dtype=np.float64)
+
+
+def _classes(model: Any) -> Classes:
+    scores = model._class_scores()
+    weights = None if scores.weights is None else _double(scores.weights)
+    offset = None if scores.offset is None else _double(scores.offset)
+    return Classes(to_numpy(model.classes_), weights, offset, float(scores.factor), scores.shares)
+
+
+def _prepared(V: Vector, centre: Vector, gain: Vector, scaler: _Scaler, dtype: str) -> tuple[Vector, Vector, Vector]:
+    """Shift and factor of ``z = gain (u - centre)`` seen from the samples, and the vectors after it.
+
+    The shift is first rounded to a number of the file, and the vectors are moved with what it then is: far from the
+    origin nothing is lost but what a sample itself loses when it is stored.
+    """
+    shift = (scaler.shift + centre / scaler.factor).astype(DTYPES[dtype]).astype(np.float64)
+    moved = V - (shift - scaler.shift) * scaler.factor
+    if gain.ndim == 1:
+        return shift, scaler.factor * gain, moved * gain
+    return shift, gain * scaler.factor[None, :], moved @ gain.T
+
+
+def _sum(expansion: Any, scaler: _Scaler, dtype: str, caller: str, owner: str) -> Sum:
+    kernel = expansion.kernel
+    if type(kernel) not in _KERNELS:
+        raise ValueError(
+            f"{caller}: this {owner} has the kernel {type(kernel).__name__}, "
+            + _REASONS.get(type(kernel), "which this writer does not know")
+            + f"; fit with one of {', '.join(cls.__name__ for cls in _KERNELS)} to export a model."
+        )
+    rules = [f"{key}={value!r}" for key, value in vars(kernel).items() if isinstance(value, str)]
+    if rules:
+        raise ValueError(
+            f"{caller}: the kernel of this {owner} has {', '.join(rules)}, a rule in place of a number; use "
+            "kernel.resolve(X) with the training samples X, as an estimator does."
+        )
+    V, coef, offset = (_double(a) for a in (expansion.vectors, expansion.coef, expansion.offset))
+    if not len(V):
+        # a constant: no vector was kept
+        return Sum("linear", np.zeros((len(offset), len(scaler.shift))), offset)
+    found = _KERNELS[type(kernel)](kernel, V, coef, offset, scaler, dtype)
+    if dtype == "float" and found.kind != "linear":
+        _warn_about_rounding(expansion, caller, owner)
+    return found
+
+
+def _gaussian(kernel: Any, V: Vector, coef: Vector, offset: Vector, scaler: _Scaler, dtype: str) -> Sum:
+    gain = np.broadcast_to(1.0 / (np.sqrt(2.0) * _double(kernel.width)), V.shape[1:])
+    # the median: one far vector does not carry it away from the others
+    shift, factor, vectors = _prepared(V, np.median(V, axis=0), gain, scaler, dtype)
+    return Sum("gaussian", vectors, offset, coef, shift, factor)
+
+
+def _laplacian(kernel: Any, V: Vector, coef: Vector, offset: Vector, scaler: _Scaler, dtype: str) -> Sum:
+    gain = np.full(V.shape[1], 1.0 / float(kernel.width))
+    shift, factor, vectors = _prepared(V, np.median(V, axis=0), gain, scaler, dtype)
+    return Sum("laplacian", vectors, offset, coef, shift, factor)
+
+
+def _spline(kernel: Any, V: Vector, coef: Vector, offset: Vector, scaler: _Scaler, dtype: str) -> Sum:
+    origin = np.broadcast_to(_double(kernel.origin), V.shape[1:])
+    shift, factor, vectors = _prepared(V, origin, np.ones(V.shape[1]), scaler, dtype)
+    return Sum("spline", vectors, offset, coef, shift, factor)
+
+
+def _polynomial(kernel: Any, V: Vector, coef: Vector, offset: Vector, scaler: _Scaler, dtype: str) -> Sum:
+    vectors = V * float(kernel.gamma)
+    shift, factor, rest = _scaled(scaler, dtype)
+    constant = float(kernel.coef0) + vectors @ rest
+    return Sum("polynomial", vectors, offset, coef, shift, factor, int(kernel.degree), constant)
+
+
+def _linear(kernel: Any, V: Vector, coef: Vector, offset: Vector, scaler: _Scaler, dtype: str) -> Sum:  # noqa: ARG001
+    # sum_j c_j <z, v_j> is one vector per output, however many samples were kept
+    vectors = coef.T @ V
+    shift, factor, rest = _scaled(scaler, dtype)
+    return Sum("linear", vectors, offset + vectors @ rest, shift=shift, factor=factor)
+
+
+def _scaled(scaler: _Scaler, dtype: str) -> tuple[Vector | None, Vector | None, Vector]:
+    """Shift and factor of a scaler, none if it does nothing, and what ``z`` lacks since the shift is rounded."""
+    if not scaler.shift.any() and np.all(scaler.factor == 1):
+        return None, None, np.zeros_like(scaler.shift)
+    shift = scaler.shift.astype(DTYPES[dtype]).astype(np.float64)
+    return shift, scaler.factor, (shift - scaler.shift) * scaler.factor
+
+
+_KERNELS: dict[type, Callable[[Any, Vector, Vector, Vector, _Scaler, str], Sum]] = {
+    Gaussian: _gaussian,
+    Laplacian: _laplacian,
+    Polynomial: _polynomial,
+    Linear: _linear,
+    LinearSpline: _spline,
+}
+_REASONS: dict[type, str] = {
+    Precomputed: "whose values you compute, so the model does not hold the vectors",
+    Function: "a Python function, which cannot be written in another language",
+}
+
+
+def _log_sum(mixture: KernelMixture, scaler: _Scaler, dtype: str, log_unit: float) -> LogSum:
+    weights, widths = _double(mixture.weights), _double(mixture.widths)
+    V, transform = _double(mixture.vectors), _double(mixture.transform)
+    kept = weights > 0
+    shift, factor, vectors = _prepared(V[kept], np.median(V, axis=0), transform, scaler, dtype)
+    determinant = np.log(np.abs(transform)).sum() if transform.ndim == 1 else np.linalg.slogdet(transform)[1]
+    dim = V.shape[1]
+    level = np.log(weights[kept]) - dim * np.log(widths[kept])
+    level += determinant - 0.5 * dim * np.log(2 * np.pi) + log_unit
+    return LogSum(vectors, level, 0.5 / widths[kept] ** 2, shift, factor)
+
+
+def _warn_about_rounding(expansion: Any, caller: str, owner: str) -> None:
+    """Large coefficients of both signs cancel in a sum; with seven figures little may be left of it."""
+    V = expansion.vectors
+    some = V[:: max(1, -(-V.shape[0] // _ROUNDING_ROWS)), :]
+    K, coef = _double(expansion.kernel(some, V)), _double(expansion.coef)
+    noise = float(np.finfo(np.float32).eps) * (np.abs(K) @ np.abs(coef)).max()
+    size = float(np.abs(K @ coef + _double(expansion.offset)).max())
+    if noise > ROUNDING * size:
+        warnings.warn(
+            f'{caller}: with dtype="float" rounding may change the outputs of this {owner} by about {noise:.1g} (the '
+            f'largest is about {size:.1g}), because its coefficients cancel; use dtype="double", or fit with a ridge '
+            "or fewer vectors.",
+            UserWarning,
+            stacklevel=5,
+        )

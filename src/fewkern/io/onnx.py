@@ -1,0 +1,289 @@
+"""A fitted model as an ONNX graph of standard operators."""
+
+from __future__ import annotations
+
+import json
+import os
+import warnings
+from typing import Any
+
+import numpy as np
+
+from fewkern._version import __version__
+from fewkern.density.mixture import product_bound, square_limit
+from fewkern.io.describe import plan
+from fewkern.io.plan import DTYPES, ROUNDING, Classes, LogSum, Number, Plan, Sum
+from fewkern.io.save import write_atomically
+
+__all__ = ["OPSET", "to_onnx"]
+
+# The first with axes as an input of Unsqueeze and ReduceSum; runtimes have known it since 2021.
+OPSET, _IR_VERSION = 13, 7
+# Up to so many features a squared distance is the sum of squared differences, which loses no figures; above, the square
+# is expanded into a matrix product, because n x m x d differences would not fit.
+_DIFFERENCES = 16
+
+
+def to_onnx(model: Any, path: str | os.PathLike[str] | None = None, *, dtype: Number = "float") -> Any:
+    """A fitted model as ONNX, for ONNX Runtime and others.
+
+    The input is ``X`` of shape ``(n, n_features)``, with any ``n``. The outputs are, all but ``label`` with two
+    dimensions:
+
+    ================= ==========================================================================
+    ``label``         class of every sample, as in ``classes_`` (classifiers)
+    ``probabilities`` probability of every class (classifiers)
+    ``decision``      scores: one column for two classes, else one per class (classifiers)
+    ``variable``      values of a regression, components or features of a transformer
+    ``log_density``   log density, one column
+    ================= ==========================================================================
+
+    Parameters
+    ----------
+    model : fitted estimator of fewkern
+        Or a pipeline of scikit-learn that ends in one, with StandardScaler, MinMaxScaler, MaxAbsScaler or RobustScaler
+        before it; a model that the command line saved; a KernelExpansion.
+    path : str, path or None, default None
+        Where the model also goes.
+    dtype : {"float", "double"}, default "float"
+        Type of the input, of all constants and of the outputs.
+
+    Returns
+    -------
+    onnx.ModelProto
+
+    Notes
+    -----
+    Operator set 13. Needs the package onnx: ``pip install 'fewkern[export]'``. The metadata of the file name the model,
+    its classes and its features. The kernels ``Precomputed`` and ``Function`` have no form in ONNX. Laplacian
+    and LinearSpline take memory for ``n m d`` numbers, so pass large tables in parts.
+
+    Examples
+    --------
+    >>> from fewkern import FeatureVectorClassifier, to_onnx
+    >>> from fewkern.datasets import make_banana
+    >>> model = FeatureVectorClassifier(max_vectors=10).fit(*make_banana(200))
+    >>> try:
+    ...     outputs = [output.name for output in to_onnx(model).graph.output]
+    ... except ImportError:  # without the extra "export"
+    ...     outputs = ["label", "probabilities", "decision"]
+    >>> outputs
+    ['label', 'probabilities', 'decision']
+    """
+    try:
+        import onnx
+    except ImportError as error:
+        raise ImportError("to_onnx needs the package onnx: pip install 'fewkern[export]'.") from error
+    described = plan(model, dtype, "to_onnx")
+    graph = _Graph(onnx, described.n_features, dtype)
+    _write(graph, described)
+    proto = graph.model(described)
+    onnx.checker.check_model(proto, full_check=True)
+    if path is not None:
+        write_atomically(path, lambda handle: handle.write(proto.SerializeToString()))
+    return proto
+
+
+class _Graph:
+    """Nodes and constants in the making; every method returns the name of a result."""
+
+    def __init__(self, onnx: Any, n_features: int, dtype: str) -> None:
+        self.onnx, self.dtype = onnx, DTYPES[dtype]
+        self.nodes: list[Any] = []
+        self.constants: dict[tuple[str, bytes], Any] = {}
+        self.outputs: list[Any] = []
+        self.input = self._info("X", self.dtype, ["n", n_features])
+
+    def add(self, operator: str, *inputs: str, output: str | None = None, **attributes: Any) -> str:
+        name = output or f"r{len(self.nodes)}"
+        self.nodes.append(self.onnx.helper.make_node(operator, inputs, [name], **attributes))
+        return name
+
+    def number(self, values: Any) -> str:
+        """A constant in the type of the graph."""
+        with np.errstate(over="ignore"):
+            array = np.asarray(values).astype(self.dtype)
+        if not np.all(np.isfinite(array)):
+            raise ValueError(
+                f"to_onnx: the model holds numbers that no {self.dtype.__name__} can hold"
+                + ('; use dtype="double".' if np.all(np.isfinite(values)) else "; fit it again on finite samples.")
+            )
+        return self.constant(array)
+
+    def constant(self, array: Any) -> str:
+        array = np.ascontiguousarray(array) if np.ndim(array) else np.asarray(array)
+        content = repr(array.tolist()).encode() if array.dtype == object else array.tobytes()
+        key = (f"{array.dtype} {array.shape}", content)
+        if key not in self.constants:
+            name = f"c{len(self.constants)}"
+            self.constants[key] = self.onnx.numpy_helper.from_array(array, name)
+        return self.constants[key].name
+
+    def axes(self, *axes: int) -> str:
+        return self.constant(np.array(axes, dtype=np.int64))
+
+    def result(self, name: str, of: str, dtype: Any, shape: list[Any]) -> None:
+        self.add("Identity", of, output=name)
+        self.outputs.append(self._info(name, dtype, shape))
+
+    def _info(self, name: str, dtype: Any, shape: list[Any]) -> Any:
+        helper = self.onnx.helper
+        return helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(np.dtype(dtype)), shape)
+
+    def model(self, described: Plan) -> Any:
+        helper = self.onnx.helper
+        graph = helper.make_graph(
+            self.nodes, described.model, [self.input], self.outputs, initializer=list(self.constants.values())
+        )
+        proto = helper.make_model(
+            graph,
+            producer_name="fewkern",
+            producer_version=__version__,
+            doc_string="\n".join([described.title, *described.notes]),
+            opset_imports=[helper.make_opsetid("", OPSET)],
+            ir_version=_IR_VERSION,
+        )
+        facts = {"model": described.model}
+        if described.classes is not None:
+            facts["classes"] = json.dumps(described.classes.labels.tolist(), default=str)
+        if described.feature_names is not None:
+            facts["feature_names"] = json.dumps(described.feature_names)
+        helper.set_model_props(proto, facts)
+        return proto
+
+
+def _write(g: _Graph, described: Plan) -> None:
+    columns = [_sum(g, part) if isinstance(part, Sum) else _log_sum(g, part) for part in described.sums]
+    values = columns[0] if len(columns) == 1 else g.add("Concat", *columns, axis=1)
+    if described.classes is not None:
+        _write_classes(g, described, described.classes, values)
+    if described.values is not None:
+        name = "log_density" if described.values == "log_density" else "variable"
+        g.result(name, values, g.dtype, ["n", described.n_values])
+
+
+def _prepared(g: _Graph, part: Sum | LogSum) -> str:
+    """``z``, where it is squared no larger than what can be."""
+    if part.shift is None or part.factor is None:
+        return "X"
+    largest = float(np.finfo(g.dtype).max)
+    z = g.add("Sub", "X", g.number(part.shift))
+    if isinstance(part, LogSum) and part.factor.ndim == 2:
+        bound = product_bound(part.factor, largest)
+        z = g.add("Max", g.add("Min", z, g.number(bound)), g.number(-bound))
+        z = g.add("MatMul", z, g.number(part.factor.T))
+    else:
+        z = g.add("Mul", z, g.number(part.factor))
+    if isinstance(part, Sum) and part.kind != "gaussian":
+        return z
+    limit = square_limit(part.vectors.shape[1], largest)
+    return g.add("Clip", z, g.number(-limit), g.number(limit))
+
+
+def _pairs(g: _Graph, z: str, vectors: Any) -> tuple[str, str]:
+    """Both sides with a third dimension, ready to broadcast to ``(n, m, d)``."""
+    return g.add("Unsqueeze", z, g.axes(1)), g.number(vectors[None, :, :])
+
+
+def _squared_distances(g: _Graph, z: str, vectors: Any) -> str:
+    d = vectors.shape[1]
+    if d <= _DIFFERENCES:
+        gap = g.add("Sub", *_pairs(g, z, vectors))
+        return g.add("ReduceSum", g.add("Mul", gap, gap), g.axes(2), keepdims=0)
+    squares = (vectors**2).sum(axis=1)
+    _warn_about_distance(g, float(squares.max()))
+    own = g.add("ReduceSum", g.add("Mul", z, z), g.axes(1), keepdims=1)
+    both = g.add("MatMul", z, g.number(-2.0 * vectors.T))
+    total = g.add("Add", g.add("Add", both, own), g.number(squares[None, :]))
+    return g.add("Max", total, g.number(0.0))
+
+
+def _warn_about_distance(g: _Graph, square: float) -> None:
+    """The expanded square of a distance is a difference of numbers as large as the squared length of a vector."""
+    if float(np.finfo(g.dtype).eps) * square > ROUNDING:
+        warnings.warn(
+            f"to_onnx: some vectors lie far apart for the width of the kernel, and with {g.dtype.__name__} and more "
+            f'than {_DIFFERENCES} features distances near them lose figures; use dtype="double", or to_c.',
+            UserWarning,
+            stacklevel=6,
+        )
+
+
+def _sum(g: _Graph, part: Sum) -> str:
+    z = _prepared(g, part)
+    if part.coef is None:
+        product = g.add("MatMul", z, g.number(part.vectors.T))
+    else:
+        product = g.add("MatMul", _kernel(g, part, z), g.number(part.coef))
+    return g.add("Add", product, g.number(part.offset))
+
+
+def _kernel(g: _Graph, part: Sum, z: str) -> str:
+    """The matrix ``k(z, v)``."""
+    if part.kind == "gaussian":
+        return g.add("Exp", g.add("Neg", _squared_distances(g, z, part.vectors)))
+    if part.kind == "laplacian":
+        gap = g.add("Abs", g.add("Sub", *_pairs(g, z, part.vectors)))
+        return g.add("Exp", g.add("Neg", g.add("ReduceSum", gap, g.axes(2), keepdims=0)))
+    if part.kind == "polynomial":
+        base = g.add("Add", g.add("MatMul", z, g.number(part.vectors.T)), g.number(part.constant))
+        return base if part.degree == 1 else g.add("Pow", base, g.number(float(part.degree)))
+    x, y = _pairs(g, z, part.vectors)
+    low = g.add("Max", g.add("Min", x, y), g.number(0.0))
+    xy = g.add("Mul", x, y)
+    slope = g.add("Sub", g.add("Mul", g.add("Add", x, y), g.number(0.5)), g.add("Div", low, g.number(3.0)))
+    bent = g.add("Mul", low, g.add("Sub", xy, g.add("Mul", low, slope)))
+    factors = g.add("Add", g.add("Add", xy, g.number(1.0)), bent)
+    return g.add("ReduceProd", factors, axes=[2], keepdims=0)
+
+
+def _log_sum(g: _Graph, part: LogSum) -> str:
+    z = _prepared(g, part)
+    exponent = g.add("Mul", _squared_distances(g, z, part.vectors), g.number(-part.narrow))
+    exponent = g.add("Max", exponent, g.number(-0.4 * float(np.finfo(g.dtype).max)))
+    exponent = g.add("Add", exponent, g.number(part.level))
+    # the largest stays outside of the sum; runtimes differ in whether their ReduceLogSumExp does that
+    top = g.add("ReduceMax", exponent, axes=[1], keepdims=1)
+    total = g.add("ReduceSum", g.add("Exp", g.add("Sub", exponent, top)), g.axes(1), keepdims=1)
+    return g.add("Add", g.add("Log", total), top)
+
+
+def _write_classes(g: _Graph, described: Plan, classes: Classes, values: str) -> None:
+    scores = values
+    if classes.weights is not None:
+        scores = g.add("MatMul", scores, g.number(classes.weights))
+    if classes.offset is not None:
+        scores = g.add("Add", scores, g.number(classes.offset))
+    count = len(classes.labels)
+    each = scores
+    if described.n_scores == 1:
+        each = g.add("Mul", g.add("Concat", g.add("Neg", scores), scores, axis=1), g.number(0.5))
+    labels = _labels(classes.labels)
+    best = g.add("ArgMax", each, axis=1, keepdims=0)
+    g.result("label", g.add("Gather", g.constant(labels), best, axis=0), labels.dtype, ["n"])
+    g.result("probabilities", _probabilities(g, classes, scores, each), g.dtype, ["n", count])
+    g.result("decision", scores, g.dtype, ["n", described.n_scores])
+
+
+def _labels(labels: Any) -> Any:
+    """Labels in a type that ONNX has: int64, double, bool or string."""
+    if labels.dtype.kind == "u" and labels.max() > np.iinfo(np.int64).max:
+        raise ValueError(
+            f"to_onnx: the label {labels.max()} does not fit into 64 bits with a sign, the largest whole numbers of "
+            "ONNX; use text as labels."
+        )
+    kinds = {"b": np.bool_, "i": np.int64, "u": np.int64, "f": np.float64}
+    if labels.dtype.kind in kinds:
+        return labels.astype(kinds[labels.dtype.kind])
+    return np.array([str(label) for label in labels], dtype=object)
+
+
+def _probabilities(g: _Graph, classes: Classes, scores: str, each: str) -> str:
+    if classes.shares is None:
+        return g.add("Softmax", g.add("Mul", each, g.number(classes.factor)), axis=1)
+    if each != scores:
+        # one score s stands for (t - s, t + s) / 2, with t a line in s
+        whole = g.add("Add", g.add("Mul", scores, g.number(classes.shares[0])), g.number(classes.shares[1]))
+        each = g.add("Add", each, g.add("Mul", whole, g.number(0.5)))
+    positive = g.add("Max", each, g.number(0.0))
+    return g.add("Div", positive, g.add("ReduceSum", positive, g.axes(1), keepdims=1))

@@ -1,0 +1,1 @@
+"""Recursive margins and graph embedding (RSVM, RSM)."""

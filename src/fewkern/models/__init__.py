@@ -1,1 +1,0 @@
-"""scikit-learn estimators: validate, resolve the kernel, call one algorithm, assign attributes."""

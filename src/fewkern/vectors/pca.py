@@ -1,0 +1,167 @@
+"""FVS-PCA: kernel principal components on a few chosen samples."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any
+
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from fewkern.backend.namespace import Array, is_sparse
+from fewkern.backend.progress import progress
+from fewkern.backend.validation import Interval, fit_context, random_generator, validate_samples, validate_weights
+from fewkern.core.basis import KernelBasis
+from fewkern.core.kernels import as_kernel
+from fewkern.vectors.axes import principal_axes
+from fewkern.vectors.base import KernelEstimator, build_gram, centre_count, selector
+from fewkern.vectors.regression import FeatureVectorRegressor
+from fewkern.vectors.selection import Selection
+from fewkern.vectors.selector import SELECTION_CONSTRAINTS
+
+__all__ = ["FeatureVectorPCA"]
+
+
+def _learns_the_way_back(estimator: Any) -> bool:
+    if not estimator.fit_inverse_transform:
+        raise AttributeError(
+            "FeatureVectorPCA: inverse_transform needs the way back to be learned: set fit_inverse_transform=True and "
+            "fit again."
+        )
+    return True
+
+
+class FeatureVectorPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
+    r"""Kernel PCA on a few chosen samples (FVS-PCA).
+
+    Principal components of the orthonormal features (10) of the chosen vectors, after exact centring of the features.
+    With all samples chosen this is kernel PCA; with fewer, no eigenvalue exceeds that of kernel PCA, and all grow with
+    the number of vectors.
+
+    Parameters
+    ----------
+    n_components : int or None, default None
+        Number of components; all with a nonzero eigenvalue by default.
+    kernel : str, Kernel or callable, default "gaussian"
+        See :mod:`fewkern.kernels`.
+    max_vectors : int or None, default 100
+        Largest number of vectors; None goes to the numerical rank.
+    rule : {"gain", "greedy", "random", "uniform"}, default "gain"
+        How vectors are chosen, see :class:`FeatureVectorSelector`.
+    centre : "auto", bool or int, default "auto"
+        See :class:`FeatureVectorSelector`. It decides only which vectors are chosen; the components are always centred.
+    fit_inverse_transform : bool, default False
+        Learn the way back to the samples, a :class:`FeatureVectorRegressor` from the components to the features.
+    tol : float or None, default None
+        Relative residual at which a sample depends on the chosen ones (1e-10, in float32 1e-5).
+    random_state : int, Generator, RandomState or None, default 0
+    verbose : bool or int, default False
+        Show a progress bar on a terminal.
+
+    Attributes
+    ----------
+    expansion_ : KernelExpansion
+        One output per component.
+    eigenvalues_ : array of shape (n_components,)
+        Sums of squared scores, the scale of scikit-learn's ``KernelPCA.eigenvalues_``.
+    n_components_ : int
+    vectors_, indices_, n_vectors_, kernel_, fitness_, stop_, basis_
+        As in :class:`FeatureVectorSelector`.
+    inverse_ : FeatureVectorRegressor
+        Only with ``fit_inverse_transform``.
+
+    References
+    ----------
+    G. Baudat and F. Anouar, "Feature vector selection and projection using kernels", Neurocomputing 55 (2003), sec. 3.
+
+    Examples
+    --------
+    >>> from fewkern import FeatureVectorPCA
+    >>> from fewkern.datasets import make_banana
+    >>> X, _ = make_banana(300)
+    >>> pca = FeatureVectorPCA(n_components=2, max_vectors=30).fit(X)
+    >>> pca.transform(X).shape, pca.n_vectors_
+    ((300, 2), 30)
+    """
+
+    _parameter_constraints: dict[str, list[Any]] = {
+        **SELECTION_CONSTRAINTS,
+        "n_components": [None, Interval(Integral, 1, None, closed="left")],
+        "max_vectors": [None, Interval(Integral, 1, None, closed="left")],
+        "fit_inverse_transform": ["boolean"],
+    }
+
+    def __init__(
+        self,
+        *,
+        n_components: int | None = None,
+        kernel: Any = "gaussian",
+        max_vectors: int | None = 100,
+        rule: str = "gain",
+        centre: Any = "auto",
+        fit_inverse_transform: bool = False,
+        tol: float | None = None,
+        random_state: Any = 0,
+        verbose: Any = False,
+    ) -> None:
+        self.n_components = n_components
+        self.kernel = kernel
+        self.max_vectors = max_vectors
+        self.rule = rule
+        self.centre = centre
+        self.fit_inverse_transform = fit_inverse_transform
+        self.tol = tol
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> FeatureVectorPCA:
+        """Fit.
+
+        Parameters
+        ----------
+        X : array, data frame or sparse matrix of shape (n_samples, n_features)
+        y : ignored
+        sample_weight : array of shape (n_samples,) or None
+        """
+        X = self._samples(X, reset=True)
+        weights = validate_weights(self, X, sample_weight)
+        rng = random_generator(self.random_state)
+        gram = build_gram(as_kernel(self.kernel).resolve(X), X, centre_count(self.centre, self.rule), rng)
+        limit = gram.n if self.max_vectors is None else self.max_vectors
+        with progress("choosing vectors", min(limit, gram.n), bool(self.verbose)) as step:
+            chosen: Selection = selector(self, int(rng.integers(2**31)), weights)(gram, limit, None, step)
+        axes = principal_axes(chosen.G, self.n_components, weights)
+        self.kernel_ = gram.kernel
+        self.basis_ = KernelBasis.from_selection(gram, chosen.indices, chosen.factor)
+        self.expansion_ = self.basis_.expand(axes.W, -axes.mean @ axes.W)
+        self.n_vectors_, self.vectors_ = self.expansion_.n_vectors, self.expansion_.vectors
+        self.indices_ = self.expansion_.indices
+        self.fitness_, self.stop_ = chosen.fitness, chosen.stop
+        self.eigenvalues_ = axes.values
+        self.n_components_ = self._n_features_out = self.expansion_.n_outputs
+        if self.fit_inverse_transform:
+            self._fit_inverse(X, (chosen.G - axes.mean) @ axes.W, weights)
+        return self
+
+    def _fit_inverse(self, X: Array, T: Array, weights: Array | None) -> None:
+        if is_sparse(X) or self.kernel_.pairwise:
+            raise ValueError(
+                "FeatureVectorPCA: fit_inverse_transform=True needs the samples as a dense array; it cannot go back to "
+                "sparse samples or to those behind a precomputed kernel."
+            )
+        self.inverse_ = FeatureVectorRegressor(prefer="accurate", random_state=self.random_state)
+        self.inverse_.fit(T, X[:, 0] if X.shape[1] == 1 else X, weights)
+
+    def transform(self, X: Any) -> Array:
+        """Scores on the components, shape ``(n_samples, n_components)``."""
+        check_is_fitted(self)
+        return self.expansion_(self._samples(X, reset=False))
+
+    @available_if(_learns_the_way_back)
+    def inverse_transform(self, X: Any) -> Array:
+        """Samples whose scores are nearly ``X``; needs ``fit_inverse_transform=True``."""
+        check_is_fitted(self, "inverse_")
+        T = validate_samples(self.inverse_, X, reset=False, accept_sparse=False)
+        return self.inverse_.expansion_(T)

@@ -1,0 +1,335 @@
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+import fewkern
+from fewkern.app import jobs
+from fewkern.app._commands import app
+from fewkern.datasets import make_banana, make_sinc
+
+runner = CliRunner()
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path, monkeypatch):
+    """Commands write beside the caller: let that be a folder of the test."""
+    monkeypatch.chdir(tmp_path)
+
+
+def run(*arguments, code=0):
+    result = runner.invoke(app, [str(a) for a in arguments])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    assert result.exit_code == code, result.output
+    return result
+
+
+def fails(*arguments, match):
+    """Exit code 1, one message on stderr, nothing on stdout, no traceback."""
+    result = run(*arguments, code=1)
+    assert re.search(match, result.stderr), result.stderr
+    assert result.stderr.startswith("fewkern: ")
+    assert "Traceback" not in result.output
+    assert result.stdout == ""
+    return result
+
+
+def banana(n=120):
+    X, y = make_banana(n)
+    return pd.DataFrame({"x0": X[:, 0], "x1": X[:, 1], "side": np.where(y == 1, "right", "left")})
+
+
+def mixed(n=120):
+    frame = banana(n)
+    frame.insert(0, "colour", np.where(np.arange(n) % 3 == 0, "red", "blue"))
+    frame.loc[[3, 5], "x0"] = np.nan
+    frame.loc[7, "colour"] = None
+    frame.loc[11, "side"] = None
+    return frame
+
+
+def write(frame, suffix, folder):
+    path = folder / f"table{suffix}"
+    if suffix == ".csv":
+        frame.to_csv(path, index=False)
+    elif suffix == ".tsv":
+        frame.to_csv(path, index=False, sep="\t")
+    elif suffix == ".parquet":
+        frame.to_parquet(path)
+    else:
+        np.savez(path, X=frame[["x0", "x1"]].to_numpy(), y=frame["side"].to_numpy(dtype=str))
+    return path
+
+
+@pytest.fixture
+def csv(tmp_path):
+    return write(banana(), ".csv", tmp_path)
+
+
+@pytest.fixture
+def model(csv, tmp_path):
+    run("fit", csv, "--out", tmp_path / "m.npz", "--holdout", 0, "--max-vectors", 10)
+    return tmp_path / "m.npz"
+
+
+def test_fit_on_the_embedded_table(tmp_path, monkeypatch):
+    monkeypatch.setattr(jobs, "make_banana", lambda n, random_state: make_banana(200, random_state=random_state))
+    result = run("fit", "--report", "report.html")
+    for word in ("vectors kept", "error, leave-one-out", "error, held out", "fitted in", "size of the model"):
+        assert word in result.stdout
+    assert "written: fewkern-model.npz, fewkern-model.png, report.html" in result.stdout
+    assert {p.name for p in tmp_path.iterdir()} == {"fewkern-model.npz", "fewkern-model.png", "report.html"}
+    assert (tmp_path / "fewkern-model.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".parquet", ".npz"])
+def test_fit_and_predict_from_every_kind_of_table(suffix, tmp_path):
+    table = write(banana(), suffix, tmp_path)
+    result = run("fit", table, "--out", "m.npz", "--max-vectors", 10)
+    assert "no --target given: took the last column" in result.stderr
+    assert "120 of 2 features" in result.stdout
+    predicted = pd.read_csv(_text(run("predict", "m.npz", table).stdout))
+    truth = banana()["side"]
+    assert np.mean(predicted.iloc[:, 0].to_numpy() == truth.to_numpy()) > 0.8
+
+
+def _text(content):
+    import io
+
+    return io.StringIO(content)
+
+
+def test_summary_states_the_errors_that_the_model_makes(csv, tmp_path):
+    run("fit", csv, "--out", "m.npz", "--max-vectors", 10)
+    facts = fewkern.load("m.npz").facts
+    frame = banana()
+    estimator = fewkern.load("m.npz").estimator
+    assert facts["rows"] == 120
+    assert facts["held_out_rows"] == 24
+    assert facts["vectors"] == estimator.n_vectors_ <= 10
+    assert facts["loo_error"] == pytest.approx(estimator.loo_error_)
+    assert 0 <= facts["held_out_error"] < 0.4
+    X = (frame[["x0", "x1"]] - frame[["x0", "x1"]].mean()) / frame[["x0", "x1"]].std(ddof=0)
+    direct = fewkern.FeatureVectorClassifier(max_vectors=10).fit(X.to_numpy(), frame["side"].to_numpy())
+    np.testing.assert_array_equal(direct.indices_, estimator.indices_)
+
+
+def test_categories_and_missing_values(tmp_path):
+    table = tmp_path / "mixed.csv"
+    mixed().to_csv(table, index=False)
+    result = run("fit", table, "--target", "side", "--out", "m.npz", "--max-vectors", 10)
+    assert "1 rows without a target were left out" in result.stderr
+    assert "column 'x0': 2 missing values replaced by the median" in result.stderr
+    assert "column 'colour': 1 missing values count as no category" in result.stderr
+    assert "119 of 4 features" in result.stdout
+    assert "features: colour=blue, colour=red, x0, x1" in run("info", "m.npz").stdout
+    new = pd.DataFrame({"x1": [0.0, 1.0], "x0": [0.5, np.nan], "colour": ["green", None]})
+    new.to_csv("new.csv", index=False)
+    assert len(run("predict", "m.npz", "new.csv").stdout.splitlines()) == 3
+
+
+def test_columns_that_cannot_be_used_are_left_out_with_a_remark(tmp_path):
+    frame = banana(150)
+    frame["empty"] = np.nan
+    frame["key"] = [f"id{i}" for i in range(150)]
+    frame.to_csv("t.csv", index=False)
+    result = run("fit", "t.csv", "--target", "side", "--out", "m.npz", "--max-vectors", 5)
+    assert "column 'empty' is empty and was left out" in result.stderr
+    assert "column 'key' has 150 different texts (more than 100) and was left out" in result.stderr
+    assert "150 of 2 features" in result.stdout
+
+
+def test_regression(tmp_path):
+    X, y = make_sinc(80, noise=0.1)
+    pd.DataFrame({"x": X[:, 0], "value": y}).to_csv("t.csv", index=False)
+    result = run("fit", "t.csv", "--out", "m.npz", "--report", "r.html")
+    assert "regress with model fvs, target value" in result.stdout
+    assert "RMSE, leave-one-out" in result.stdout
+    assert "RMSE, held out" in result.stdout
+    predicted = pd.read_csv(_text(run("predict", "m.npz", "t.csv").stdout))
+    assert np.corrcoef(predicted["value"], y)[0, 1] > 0.9
+    assert "predicted against true" in (tmp_path / "r.html").read_text()
+
+
+def test_few_whole_numbers_are_classes_and_many_are_not():
+    assert jobs.guess_task(pd.Series([0, 1, 1, 0])) == "classify"
+    assert jobs.guess_task(pd.Series([0.0, 1.0, np.nan])) == "classify"
+    assert jobs.guess_task(pd.Series(np.arange(50))) == "regress"
+    assert jobs.guess_task(pd.Series([0.5, 1.5])) == "regress"
+    assert jobs.guess_task(pd.Series(["a", "b"])) == "classify"
+    assert jobs.guess_task(pd.Series([True, False])) == "classify"
+
+
+def test_number_classes_come_back_as_numbers(tmp_path):
+    frame = banana()
+    frame["side"] = np.where(frame["side"] == "left", 3, 7)
+    frame.to_csv("t.csv", index=False)
+    run("fit", "t.csv", "--out", "m.npz", "--max-vectors", 10)
+    predicted = pd.read_csv(_text(run("predict", "m.npz", "t.csv").stdout))
+    assert set(predicted["side"]) == {3, 7}
+
+
+def test_reduce(csv, tmp_path):
+    result = run("fit", csv, "--task", "reduce", "--target", "side", "--out", "m.npz", "--max-vectors", 8)
+    assert "reduce with model pca" in result.stdout
+    assert (tmp_path / "m.png").stat().st_size > 5000
+    scores = pd.read_csv(_text(run("predict", "m.npz", csv).stdout))
+    assert list(scores.columns) == [f"featurevectorpca{j}" for j in range(8)]
+    assert len(scores) == 120
+    fails("plot", "m.npz", match="this model has no path of errors to draw")
+    fails("predict", "m.npz", csv, "--proba", match="--proba: this model gives no probabilities")
+
+
+def test_discriminant_and_preference(csv):
+    result = run("fit", csv, "--model", "discriminant", "--prefer", "sparse", "--out", "m.npz")
+    assert "classify with model discriminant" in result.stdout
+    header, *rows = run("predict", "m.npz", csv, "--proba").stdout.splitlines()
+    assert header == "side,p(left),p(right)"
+    for row in rows:
+        label, left, right = row.split(",")
+        assert float(left) + float(right) == pytest.approx(1.0)
+        assert label == ("left" if float(left) > float(right) else "right")
+
+
+def test_same_seed_same_model(csv):
+    for out, seed in (("a.npz", 1), ("b.npz", 1), ("c.npz", 2)):
+        run("fit", csv, "--out", out, "--seed", seed, "--holdout", 0, "--max-vectors", 8)
+    a, b, c = (fewkern.load(f"{name}.npz").estimator.indices_.tolist() for name in "abc")
+    assert a == b != c
+
+
+def test_predict_to_files(model, csv, tmp_path):
+    stdout = run("predict", model, csv, "--proba").stdout
+    assert run("predict", model, csv, "--proba", "--out", "p.csv").stdout == ""
+    assert (tmp_path / "p.csv").read_text() == stdout
+    run("predict", model, csv, "--proba", "--out", "p.parquet")
+    pd.testing.assert_frame_equal(pd.read_parquet("p.parquet"), pd.read_csv("p.csv"), check_dtype=False)
+    assert not list(tmp_path.glob(".*.part"))
+
+
+def test_predict_does_not_need_the_target_nor_the_order_of_columns(model, csv):
+    frame = banana()
+    frame[["x1", "x0"]].to_csv("new.csv", index=False)
+    assert run("predict", model, "new.csv").stdout == run("predict", model, csv).stdout
+
+
+def test_predict_refuses_tables_that_do_not_fit(model):
+    banana()[["x0"]].to_csv("short.csv", index=False)
+    fails("predict", model, "short.csv", match=r"the table lacks the column\(s\) \['x1'\]")
+    pd.DataFrame({"x0": ["a", "b"], "x1": [0, 1]}).to_csv("text.csv", index=False)
+    fails("predict", model, "text.csv", match="column 'x0' was numeric when the model was fitted, but now holds text")
+    fails("predict", model, "none.csv", match="there is no file none.csv")
+
+
+def test_info_and_plot(model, tmp_path):
+    result = run("info", model)
+    assert "classify with model fvs, target side" in result.stdout
+    assert "features: x0, x1" in result.stdout
+    for name, start in (("p.png", b"\x89PNG"), ("p.svg", b"<?xml"), ("p.pdf", b"%PDF")):
+        assert f"written: {name}" in run("plot", model, "--out", name).stdout
+        assert (tmp_path / name).read_bytes().startswith(start)
+
+
+def test_report_is_self_contained(csv, tmp_path):
+    run("fit", csv, "--out", "m.npz", "--report", "r.html", "--max-vectors", 8)
+    page = (tmp_path / "r.html").read_text()
+    assert "http" not in page.lower()
+    assert not re.search(r"(src|href)=\"(?!data:)", page)
+    assert page.count("data:image/png;base64,") == 2
+    assert "Rows held out" in page
+
+
+def test_report_escapes_what_the_table_says(tmp_path):
+    frame = banana()
+    frame.columns = ["<script>alert(1)</script>", "x1", "<b>side</b>"]
+    frame.to_csv("t.csv", index=False)
+    run("fit", "t.csv", "--out", "m.npz", "--report", "r.html", "--max-vectors", 5)
+    page = (tmp_path / "r.html").read_text()
+    assert "<script" not in page
+    assert "<b>side" not in page
+    assert "&lt;script&gt;" in page
+
+
+def test_other_models_files_are_refused(model, tmp_path):
+    fewkern.save(fewkern.FeatureVectorSelector(max_vectors=3).fit(make_banana(20)[0]), "bare.npz")
+    fails("info", "bare.npz", match="bare.npz holds a bare FeatureVectorSelector, saved from Python")
+    content = model.read_bytes()
+    model.write_bytes(content[: len(content) // 2])
+    fails("info", model, match="m.npz is not a whole fewkern model file")
+    fails("info", "none.npz", match="there is no file none.npz")
+
+
+@pytest.mark.parametrize(
+    ("content", "match"),
+    [
+        ("", "t.csv cannot be read as a table"),
+        ("a,b\n", "t.csv is an empty table"),
+        ("a,b\n1,x\n2,y\n", "the table has 2 usable rows; fitting needs at least 4"),
+        ("b\nx\ny\nx\ny\n", "no column besides the target"),
+        ("a,b\n1,x\n2,x\n3,x\n4,x\n5,x\n", r"y has only one class \('x'\)"),
+        ("a,b\n,x\n,y\n,x\n,y\n", "no usable column besides the target"),
+        ("a,b\n1,x\ninf,y\n3,x\n4,y\n5,x\n", "column 'a' holds infinite values"),
+    ],
+)
+def test_tables_that_cannot_be_fitted(content, match, tmp_path):
+    (tmp_path / "t.csv").write_text(content)
+    fails("fit", "t.csv", match=match)
+    assert [p.name for p in tmp_path.iterdir()] == ["t.csv"]
+
+
+def test_arguments_that_do_not_fit(csv, tmp_path):
+    fails("fit", csv, "--target", "none", match=r"no column 'none'; the table has \['x0', 'x1', 'side'\]")
+    fails("fit", csv, "--task", "regress", match="the target 'side' holds text; use --task classify")
+    fails("fit", csv, "--task", "guess", match=r"--task: expected auto, classify, regress, reduce.*, got 'guess'")
+    fails("fit", csv, "--model", "pca", match=r"for the task 'classify' expected fvs, .*got 'pca'")
+    fails("fit", csv, "--prefer", "cheap", match="'prefer' parameter of FeatureVectorClassifier must be")
+    fails("fit", "none.csv", match="there is no file none.csv")
+    (tmp_path / "t.xls").write_text("x")
+    fails("fit", "t.xls", match=r"t.xls: expected a .csv, .tsv, .parquet or .npz file, got '.xls'")
+    np.savez("t.npz", Z=np.eye(3))
+    fails("fit", "t.npz", match=r"expected a two-dimensional array named X, got arrays \['Z'\]")
+    fails("fit", csv, "--out", "none/m.npz", "--max-vectors", 3, match="the folder none does not exist; make it first")
+    (tmp_path / "bad.parquet").write_text("x")
+    fails("fit", "bad.parquet", match="bad.parquet cannot be read as a table")
+
+
+def test_usage_errors_have_exit_code_two(csv):
+    for arguments in (["fit", "--holdout", "2"], ["fit", "--max-vectors", "0"], ["predict"], ["nonsense"]):
+        assert run(*arguments, code=2).stderr
+
+
+def test_version_and_help():
+    assert run("--version").stdout == f"fewkern {fewkern.__version__}\n"
+    for command in ("fit", "predict", "info", "plot"):
+        assert command in run("--help").stdout
+    assert "Budget of samples" in run("fit", "--help").stdout
+
+
+def test_entry_point_in_a_process_of_its_own(tmp_path):
+    code = "import sys; sys.argv = ['fewkern', 'info', 'none.npz']; from fewkern.app import main; main()"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, check=False)
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert done.stderr.strip() == "fewkern: load: there is no file none.npz."
+
+
+def test_settings_a_model_does_not_have(csv):
+    fails("fit", csv, "--task", "reduce", "--prefer", "sparse", match="--prefer: the model 'pca' has no such setting")
+
+
+def test_a_missing_folder_is_noticed_before_the_work(csv, tmp_path, monkeypatch):
+    monkeypatch.setattr("fewkern.app.jobs.read_table", lambda path: pytest.fail("the work has begun"))
+    fails("fit", csv, "--out", tmp_path / "none" / "m.npz", match="does not exist; make it first")
+
+
+def test_too_few_rows_of_a_class_to_hold_out(tmp_path):
+    path = tmp_path / "few.csv"
+    path.write_text("a,y\n1,u\n2,u\n3,v\n4,v\n5,v\n")
+    result = run("fit", path, "--target", "y", "--out", tmp_path / "m.npz")
+    assert "too few rows of a class to hold any out" in result.stderr
+    assert "held out" not in result.stdout

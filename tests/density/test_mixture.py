@@ -1,0 +1,89 @@
+"""The density value: against sums written out, in the tails, and its closed-form integrals."""
+
+import numpy as np
+import pytest
+from scipy import integrate, stats
+
+from fewkern.density.mixture import KernelMixture
+from tests.oracles import density as oracle
+
+A = np.array([[1.5, 0.4], [0.0, 0.7]])
+
+
+def _mixture(transform, seed=0, m=2):
+    rng = np.random.default_rng(seed)
+    weights = rng.random(4)
+    return KernelMixture(rng.normal(size=(4, m)), weights / weights.sum(), 0.3 + rng.random(4), transform)
+
+
+@pytest.mark.parametrize("transform", [np.array([1.5, 0.7]), A])
+def test_log_density_is_the_log_of_the_sum_of_normal_densities(transform):
+    mixture = _mixture(transform)
+    X = np.random.default_rng(1).normal(size=(7, 2))
+    matrix = np.diag(transform) if transform.ndim == 1 else transform
+    covariances = [s**2 * np.linalg.inv(matrix.T @ matrix) for s in mixture.widths]
+    expected = sum(
+        g * stats.multivariate_normal(v, S).pdf(X) for g, v, S in zip(mixture.weights, mixture.vectors, covariances)
+    )
+    np.testing.assert_allclose(mixture.log_density(X), np.log(expected), rtol=1e-12)
+    np.testing.assert_allclose(mixture(X)[:, 0], expected, rtol=1e-12)
+
+
+def test_log_density_matches_the_oracle_kernel():
+    mixture = _mixture(np.ones(3), m=3)
+    X = np.random.default_rng(1).normal(size=(5, 3))
+    expected = oracle.normal_matrix(X, mixture.vectors, mixture.widths) @ mixture.weights
+    np.testing.assert_allclose(mixture(X)[:, 0], expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("far", [1e2, 1e8, 1e19, 3e38])
+def test_log_density_is_finite_and_falls_outwards(dtype, far):
+    values = _mixture(np.ones(2))
+    mixture = KernelMixture(
+        *[np.asarray(a, dtype) for a in (values.vectors, values.weights, values.widths, values.transform)]
+    )
+    with np.errstate(all="raise", under="ignore"):
+        log_p = mixture.log_density(np.array([[0, 0], [10, 10], [far, -far]], dtype))
+    assert log_p.dtype == dtype
+    assert np.all(np.isfinite(log_p))
+    assert log_p[0] > log_p[1] > log_p[2]
+
+
+def test_log_density_far_from_the_origin_keeps_its_figures():
+    mixture = _mixture(np.ones(2))
+    X = np.random.default_rng(1).normal(size=(5, 2))
+    shifted = KernelMixture(mixture.vectors + 1e7, mixture.weights, mixture.widths, mixture.transform)
+    np.testing.assert_allclose(shifted.log_density(X + 1e7), mixture.log_density(X), atol=1e-6)
+
+
+def test_cdf_is_the_integral_of_the_density():
+    mixture = _mixture(np.array([0.8]), m=1)
+    for x in (-1.0, 0.3, 2.0):
+        integral, _ = integrate.quad(lambda t: mixture(np.array([[t]]))[0, 0], -20, x)
+        assert mixture.cdf(np.array([[x]]))[0] == pytest.approx(integral, abs=1e-9)
+
+
+def test_cdf_of_a_whitened_mixture_is_an_error():
+    with pytest.raises(ValueError, match=r'products over the features.*scale="std"'):
+        _mixture(A).cdf(np.zeros((1, 2)))
+
+
+@pytest.mark.parametrize(
+    "transforms", [(np.array([1.5, 0.7]), np.array([1.5, 0.7])), (np.array([1.5, 0.7]), A), (A, A.T)]
+)
+def test_inner_product_and_distance_equal_quadrature(transforms):
+    p, q = _mixture(transforms[0]), _mixture(transforms[1], seed=3)
+    axis = np.linspace(-12, 12, 481)
+    grid = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
+    cell = (axis[1] - axis[0]) ** 2
+    P, Q = p(grid)[:, 0], q(grid)[:, 0]
+    assert p.inner(q) == pytest.approx(np.sum(P * Q) * cell, rel=1e-5)
+    assert p.l2_distance(q) == pytest.approx(np.sqrt(np.sum((P - Q) ** 2) * cell), rel=1e-5)
+    assert p.l2_distance(p) < 1e-7
+    assert p.l2_distance(q) == pytest.approx(q.l2_distance(p), rel=1e-9)
+
+
+def test_a_mixture_knows_its_size():
+    mixture = _mixture(np.ones(2))
+    assert (mixture.n_vectors, mixture.n_outputs, mixture.nbytes) == (4, 1, 8 * (8 + 4 + 4 + 2))

@@ -1,0 +1,130 @@
+"""Orthogonal forward regression, SKD and SDC."""
+
+import numpy as np
+import pytest
+
+from fewkern.density import regression
+from fewkern.density.constrained import parzen_target
+from fewkern.density.simplex import active_set
+from tests.oracles import density as oracle
+
+
+def _regression(n=40, c=12, seed=0):
+    rng = np.random.default_rng(seed)
+    F = rng.random((n, c))
+    return F, F[:, [2, 5, 7]] @ [1.0, 0.5, 0.3] + 0.05 * rng.normal(size=n)
+
+
+def _data(n=70, seed=0):
+    X = np.random.default_rng(seed).normal(size=(n, 2))
+    X[n // 2 :] += 3.0
+    return X, np.full(n, 1 / n)
+
+
+def test_weights_without_penalty_are_least_squares_on_the_chosen_columns():
+    F, y = _regression()
+    found = regression.orthogonal_forward(F, y, np.zeros(12), skip=1e-12)
+    S = list(found.columns)
+    expected = np.linalg.lstsq(F[:, S], y, rcond=None)[0]
+    np.testing.assert_allclose(found.weights, expected, rtol=1e-9)
+    assert found.residual == pytest.approx(np.sum((y - F[:, S] @ expected) ** 2), rel=1e-9)
+    assert {2, 5, 7} <= set(S)
+
+
+def test_score_equals_press_and_every_step_is_the_best():
+    F, y = _regression()
+    found = regression.orthogonal_forward(F, y, np.zeros(12), skip=1e-12)
+    for k, step in enumerate(found.trace):
+        before = list(found.columns[:k])
+        scores = {j: oracle.press(F[:, [*before, j]], y) for j in range(12) if j not in before}
+        assert step.loo == pytest.approx(scores[step.column], rel=1e-8)
+        assert step.loo == pytest.approx(min(scores.values()), rel=1e-8)
+    assert found.stop == "leave-one-out score no longer falls"
+
+
+def test_penalised_weights_solve_the_orthogonal_ridge():
+    F, y = _regression()
+    penalties = np.linspace(0.1, 1.0, 12)
+    found = regression.orthogonal_forward(F, y, penalties, skip=1e-12, limit=3)
+    S = list(found.columns)
+    # Gram-Schmidt by hand: F_S = W A, theta = W'y / (W'W + lambda), beta = A^-1 theta
+    W, A = np.zeros((40, 3)), np.eye(3)
+    for k, j in enumerate(S):
+        W[:, k] = F[:, j]
+        for i in range(k):
+            A[i, k] = W[:, i] @ F[:, j] / (W[:, i] @ W[:, i])
+            W[:, k] -= A[i, k] * W[:, i]
+    theta = W.T @ y / ((W**2).sum(axis=0) + penalties[S])
+    np.testing.assert_allclose(found.weights, np.linalg.solve(A, theta), rtol=1e-9)
+
+
+def test_nonnegative_refuses_columns_that_would_make_a_weight_negative():
+    F, y = _regression()
+    y = y - 0.6 * F[:, 3]
+    free = regression.orthogonal_forward(F, y, np.zeros(12), skip=1e-12)
+    kept = regression.orthogonal_forward(F, y, np.zeros(12), skip=1e-12, nonnegative=True)
+    assert free.weights.min() < 0
+    assert kept.weights.min() >= 0
+    assert len(kept.columns) >= 1
+
+
+def test_skip_passes_over_columns_that_are_nearly_in_the_model():
+    rng = np.random.default_rng(0)
+    base = rng.random((30, 2))
+    F = np.column_stack([base, base[:, 0] + 1e-3 * rng.random(30)])
+    y = base @ [1.0, 1.0] + 1e-3 * rng.normal(size=30)
+    found = regression.orthogonal_forward(F, y, np.zeros(3), skip=1e-2)
+    assert len(found.columns) == 2
+    assert found.stop == "no admissible column"
+
+
+def test_distribution_target_equals_counting():
+    X, _ = _data(30)
+    w = np.random.default_rng(1).random(30)
+    w /= w.sum()
+    np.testing.assert_allclose(regression.distribution_target(X, X, w), oracle.distribution_function(X, w))
+
+
+def test_sparse_kernel_density_solves_the_simplex_programme_on_its_columns():
+    X, w = _data()
+    target = parzen_target(X, X, w, 0.4)
+    found = regression.sparse_kernel_density(X, w, target, 0.4, np.arange(70), 0.9)
+    F = oracle.normal_matrix(X, X[found.indices], 0.9) * (2 * np.pi * 0.4**2)
+    expected = active_set(F.T @ F, F.T @ target).weights
+    np.testing.assert_allclose(found.weights, expected / expected.sum(), atol=1e-6)
+    assert len(found.indices) < 35
+    slow = regression.sparse_kernel_density(X, w, target, 0.4, np.arange(70), 0.9, exact=False)
+    assert len(slow.indices) >= len(found.indices)
+    assert set(found.indices.tolist()) <= set(slow.indices.tolist())
+
+
+@pytest.mark.parametrize("method", ["skd", "sdc"])
+def test_weights_are_on_the_simplex_and_rows_are_distinct(method):
+    X, w = _data()
+    if method == "skd":
+        target = parzen_target(X, X, w, 0.4)
+        found = regression.sparse_kernel_density(X, w, target, 0.4, np.arange(70), 0.9)
+    else:
+        target = regression.distribution_target(X, X, w)
+        found = regression.sparse_density_construction(X, w, target, np.arange(70), 0.9)
+        assert found.total == pytest.approx(1.0, abs=0.1)
+    assert abs(found.weights.sum() - 1) < 1e-12
+    assert np.all(found.weights > 0)
+    assert len(set(found.indices.tolist())) == len(found.indices)
+
+
+def test_row_weights_equal_repetition_in_plain_least_squares():
+    F, y = _regression(20)
+    twice = np.r_[np.arange(20), np.arange(5)]
+    w = np.bincount(twice) / 25
+    root = np.sqrt(20 * w)
+    a = regression.orthogonal_forward(root[:, None] * F, root * y, np.zeros(12), skip=1e-12, limit=1)
+    coefficient = np.linalg.lstsq(F[twice][:, [a.columns[0]]], y[twice], rcond=None)[0]
+    np.testing.assert_allclose(a.weights, coefficient, rtol=1e-10)
+
+
+def test_no_passes_returns_the_first_regression():
+    X, w = _data()
+    target = parzen_target(X, X, w, 0.4)
+    first = regression.sparse_kernel_density(X, w, target, 0.4, np.arange(70), 0.9, passes=0)
+    assert len(first.trace) >= len(first.indices) > 1

@@ -1,0 +1,54 @@
+"""Scaling before isotropic kernels."""
+
+import numpy as np
+import pytest
+
+from fewkern.density.scaling import fit_scaling
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(300, 3)) @ np.array([[2.0, 1.0, 0.0], [0.0, 0.3, 0.0], [0.0, 0.0, 50.0]]) + 7
+W = RNG.random(300)
+W = W / W.sum()
+
+
+def _covariance(Z):
+    gap = Z - W @ Z
+    return gap.T @ (W[:, None] * gap)
+
+
+def test_std_gives_every_feature_unit_variance():
+    Z = fit_scaling(X, W, "std").apply(X)
+    np.testing.assert_allclose(np.diag(_covariance(Z)), 1)
+    np.testing.assert_allclose(W @ Z, 0, atol=1e-12)
+
+
+def test_whiten_gives_the_unit_covariance():
+    np.testing.assert_allclose(_covariance(fit_scaling(X, W, "whiten").apply(X)), np.eye(3), atol=1e-9)
+
+
+def test_none_only_centres():
+    np.testing.assert_allclose(fit_scaling(X, W, "none").apply(X), X - W @ X)
+
+
+@pytest.mark.parametrize("scale", ["none", "std", "whiten"])
+def test_invert_goes_back(scale):
+    scaling = fit_scaling(X, W, scale)
+    np.testing.assert_allclose(scaling.invert(scaling.apply(X)), X, rtol=1e-9)
+    assert scaling.constant == 0
+
+
+@pytest.mark.parametrize("scale", ["none", "std", "whiten"])
+def test_a_feature_without_spread_takes_the_mean_of_the_others(scale):
+    flat = np.column_stack([X[:, :2], np.full(300, 5.0)])
+    scaling = fit_scaling(flat, W, scale)
+    assert scaling.constant == 1
+    assert np.all(np.isfinite(scaling.transform))
+    if scale == "std":
+        spread = 1 / scaling.transform
+        assert spread[2] == pytest.approx(spread[:2].mean())
+
+
+def test_all_features_without_spread():
+    scaling = fit_scaling(np.ones((5, 2)), np.full(5, 0.2), "std")
+    assert scaling.constant == 2
+    np.testing.assert_array_equal(scaling.transform, 1)

@@ -1,0 +1,311 @@
+"""SparseKernelFisher, ForwardKernelFisher, KernelFisher and fisher_path as a user meets them."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.datasets import load_iris, make_moons
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import GridSearchCV, KFold
+
+from fewkern import ForwardKernelFisher, KernelFisher, SparseKernelFisher, fisher_path, load, save
+from fewkern.app.jobs import fit_table, predict_table
+from fewkern.fisher.lq import lq_fit
+from fewkern.kernels import Gaussian, Linear
+from fewkern.plotting import FisherPathDisplay, FisherSearchDisplay, PathDisplay
+from tests.oracles import kfd
+
+X, Y = make_moons(160, noise=0.25, random_state=0)
+X_NEW, Y_NEW = make_moons(1000, noise=0.25, random_state=1)
+FIXED = {"kernel": Gaussian(width=0.6), "penalty": 0.003}
+MODELS = [
+    SparseKernelFisher(**FIXED),
+    SparseKernelFisher(q=1, **FIXED),
+    KernelFisher(**FIXED),
+    ForwardKernelFisher(kernel=Gaussian(width=0.6), n_vectors=12),
+]
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda m: type(m).__name__)
+@pytest.mark.parametrize("posterior", ["gaussian", "logistic", "least_squares"])
+def test_accurate_and_consistent(model, posterior):
+    model = clone(model).set_params(posterior=posterior).fit(X, Y)
+    assert model.score(X_NEW, Y_NEW) > 0.9
+    P = model.predict_proba(X_NEW)
+    np.testing.assert_array_equal(model.classes_[P.argmax(axis=1)], model.predict(X_NEW))
+    np.testing.assert_array_equal(model.decision_function(X_NEW) > 0, model.predict(X_NEW) == 1)
+    np.testing.assert_array_equal(model.vectors_, X[model.indices_])
+    assert model.n_vectors_ == len(model.indices_) == model.expansion_.n_vectors
+    assert np.all(np.any(model.expansion_.coef != 0, axis=1))
+
+
+def test_default_needs_nothing_and_keeps_few():
+    model = SparseKernelFisher().fit(X, Y)
+    assert model.score(X_NEW, Y_NEW) > 0.92
+    assert model.n_vectors_ < 40
+    assert model.trace_.settings[model.trace_.chosen[1]] == model.penalty_
+    assert np.all(np.diff(model.trace_.objectives) <= 1e-9 * model.trace_.objectives[0])
+    assert model.objective_ == model.trace_.objectives[-1]
+
+
+def test_sparse_preference_keeps_no_more():
+    accurate = SparseKernelFisher(kernel=Gaussian(width=0.6)).fit(X, Y)
+    sparse = SparseKernelFisher(kernel=Gaussian(width=0.6), prefer="sparse").fit(X, Y)
+    sizes = np.array(accurate.trace_.sizes[0])
+    assert sizes[sparse.trace_.chosen[1]] <= sizes[accurate.trace_.chosen[1]]
+
+
+def test_width_by_cross_validation_looks_at_every_width():
+    model = SparseKernelFisher(width_by="cross_validation", penalty=0.003).fit(X[:80], Y[:80])
+    assert len(model.trace_.errors) == len(model.trace_.widths) == 9
+    best = min(min(row) for row in model.trace_.errors)
+    i, j = model.trace_.chosen
+    assert model.trace_.errors[i][j] == best
+    assert model.kernel_.width == model.trace_.widths[i]
+
+
+def test_midpoint_rule_is_the_papers_machine():
+    model = SparseKernelFisher(**FIXED, penalize_bias=True, start="ridge", tol=1e-12, posterior="least_squares").fit(
+        X, Y
+    )
+    K = Gaussian(width=0.6)(X, X)
+    omega, _ = kfd.iteration_8(K, kfd.targets(Y), 0.003, 0.5, tol=1e-14)
+    f = kfd.augmented(Gaussian(width=0.6)(X_NEW, X)) @ omega[:, 0]
+    n1, n2 = np.sum(Y == 1), np.sum(Y == 0)
+    threshold = len(Y) / 2 * (1 / n1 - 1 / n2)
+    far = np.abs(f - threshold) > 1e-3
+    np.testing.assert_array_equal(model.predict(X_NEW)[far], (f > threshold)[far])
+    np.testing.assert_allclose(model.decision_function(X_NEW), 2 * n1 * n2 / len(Y) ** 2 * (f - threshold), atol=1e-3)
+
+
+def test_repeated_samples_are_one_candidate():
+    twice = np.r_[X, X]
+    for model in MODELS[:2]:
+        once = clone(model).fit(X, Y)
+        both = clone(model).fit(twice, np.r_[Y, Y])
+        np.testing.assert_array_equal(once.indices_, both.indices_)
+        np.testing.assert_allclose(once.decision_function(X_NEW), both.decision_function(X_NEW), rtol=0.2, atol=0.3)
+        assert len(np.unique(both.vectors_, axis=0)) == both.n_vectors_
+
+
+def test_weight_two_is_a_repeated_row_and_weight_zero_is_no_row():
+    w = np.ones(160)
+    w[:20] = 2.0
+    w[20:30] = 0.0
+    rows = np.r_[np.arange(20), np.arange(20), np.arange(30, 160)]
+    for model in MODELS:
+        model = clone(model).set_params(posterior="least_squares")
+        a = clone(model).fit(X, Y, sample_weight=w)
+        b = clone(model).fit(X[rows], Y[rows])
+        np.testing.assert_allclose(a.decision_function(X_NEW), b.decision_function(X_NEW), rtol=1e-5, atol=1e-6)
+        assert not set(a.indices_.tolist()) & set(range(20, 30))
+
+
+def test_several_classes_share_one_support():
+    A, t = load_iris(return_X_y=True)
+    A = (A - A.mean(axis=0)) / A.std(axis=0)
+    for model in (SparseKernelFisher(penalty=0.003), ForwardKernelFisher(n_vectors=6)):
+        model.fit(A[::2], t[::2])
+        assert model.expansion_.coef.shape == (model.n_vectors_, 3)
+        assert model.score(A[1::2], t[1::2]) > 0.9
+        assert model.n_vectors_ < 20
+        assert model.decision_function(A[:4]).shape == (4, 3)
+
+
+def test_two_class_machine_is_the_one_of_the_row_penalty():
+    """C = 2 reduces to kFDA_q: string labels, whichever class comes first, and the targets of the paper."""
+    model = SparseKernelFisher(**FIXED, posterior="least_squares").fit(X, np.where(Y == 1, "b", "a"))
+    fit = lq_fit(Gaussian(width=0.6)(X, X), kfd.targets(Y)[:, None], penalty=0.003, q=0.5)
+    np.testing.assert_array_equal(model.indices_, fit.support)
+    swapped = SparseKernelFisher(**FIXED, posterior="least_squares").fit(X, np.where(Y == 1, "a", "b"))
+    np.testing.assert_allclose(swapped.decision_function(X_NEW), -model.decision_function(X_NEW), rtol=1e-6, atol=1e-8)
+
+
+def test_candidate_basis_bounds_the_vectors():
+    for model in (SparseKernelFisher(**FIXED, max_vectors=15), SparseKernelFisher(max_vectors=15)):
+        model.fit(X, Y)
+        assert model.n_vectors_ <= 15
+        assert model.score(X_NEW, Y_NEW) > 0.88
+
+
+def test_forward_number_of_vectors_by_cross_validation():
+    model = ForwardKernelFisher(max_vectors=25).fit(X, Y)
+    assert 1 <= model.n_vectors_ <= 25
+    assert model.score(X_NEW, Y_NEW) > 0.9
+    assert sum(model.ratios_) == pytest.approx(1 - model.trace_.objectives[-1])
+    assert len(model.ratios_) == model.n_vectors_ + 1
+    assert not SparseKernelFisher(kernel=Gaussian(width=0.6)).fit(X, Y).trace_.open_end
+    assert ForwardKernelFisher(kernel=Gaussian(width=0.6), max_vectors=2).fit(X, Y).trace_.open_end
+    stopped = ForwardKernelFisher(kernel=Gaussian(width=0.6), n_vectors=100, min_residual=0.3).fit(X, Y)
+    assert stopped.trace_.status == "tolerance"
+    assert stopped.trace_.objectives[-1] < 0.3 <= stopped.trace_.objectives[-2]
+
+
+def test_priors_move_the_decision():
+    even = SparseKernelFisher(**FIXED).fit(X, Y)
+    rare = SparseKernelFisher(**FIXED, priors=[0.95, 0.05]).fit(X, Y)
+    assert np.mean(rare.predict(X_NEW) == 1) < np.mean(even.predict(X_NEW) == 1)
+    p, r = even.predict_proba(X_NEW), rare.predict_proba(X_NEW)
+    expected = p * [0.95 / 0.5, 0.05 / 0.5]
+    np.testing.assert_allclose(r, expected / expected.sum(axis=1, keepdims=True), atol=1e-8)
+
+
+def test_calibrated_probabilities_beat_the_shrunk_ones():
+    A, t = load_iris(return_X_y=True)
+    A = (A - A.mean(axis=0)) / A.std(axis=0)
+    loss = {}
+    for posterior in ("least_squares", "gaussian", "logistic"):
+        model = SparseKernelFisher(kernel=Gaussian(width=3.0), penalty=0.01, posterior=posterior).fit(A[::2], t[::2])
+        P = model.predict_proba(A[1::2])
+        loss[posterior] = -np.mean(np.log(np.maximum(P[np.arange(75), t[1::2]], 1e-12)))
+    assert loss["logistic"] < 0.6 * loss["least_squares"]
+    assert loss["gaussian"] < 0.9 * loss["least_squares"]
+
+
+def test_other_input_gives_the_same_model():
+    model = SparseKernelFisher(**FIXED).fit(X, Y)
+    frame = SparseKernelFisher(**FIXED).fit(pd.DataFrame(X, columns=["a", "b"]), pd.Series(Y))
+    assert list(frame.feature_names_in_) == ["a", "b"]
+    sparse = SparseKernelFisher(**FIXED).fit(sp.csr_matrix(X), Y)
+    gram = Gaussian(width=0.6)
+    pre = SparseKernelFisher(kernel="precomputed", penalty=0.003).fit(gram(X, X), Y)
+    expected = model.decision_function(X_NEW)
+    np.testing.assert_allclose(frame.decision_function(pd.DataFrame(X_NEW, columns=["a", "b"])), expected)
+    np.testing.assert_allclose(sparse.decision_function(sp.csr_matrix(X_NEW)), expected, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(pre.decision_function(gram(X_NEW, X)), expected, rtol=1e-6, atol=1e-7)
+    narrow = SparseKernelFisher(**FIXED).fit(X.astype("float32"), Y)
+    assert narrow.decision_function(X_NEW.astype("float32")).dtype == np.float32
+    assert np.mean(narrow.predict(X_NEW.astype("float32")) == model.predict(X_NEW)) > 0.97
+
+
+@pytest.mark.parametrize("library", ["array_api_strict", "torch"])
+def test_other_array_libraries_give_the_same_model(library):
+    xp = pytest.importorskip(library)
+    for model in MODELS:
+        ours = clone(model).fit(X, Y)
+        other = clone(model).fit(xp.asarray(X), xp.asarray(Y))
+        scores = other.decision_function(xp.asarray(X_NEW))
+        assert type(scores) is type(xp.asarray(X_NEW))
+        np.testing.assert_allclose(np.asarray(scores), ours.decision_function(X_NEW), rtol=1e-4, atol=1e-5)
+        assert np.asarray(other.predict(xp.asarray(X_NEW))).tolist() == ours.predict(X_NEW).tolist()
+
+
+def test_kernels_of_any_scale_are_searched():
+    A = 100 * X
+    model = SparseKernelFisher(kernel=Linear()).fit(A, Y)
+    assert model.score(100 * X_NEW, Y_NEW) > 0.8
+    assert model.n_vectors_ <= 4
+
+
+def test_cross_validation_takes_any_splitter():
+    model = SparseKernelFisher(kernel=Gaussian(width=0.6), cv=KFold(3, shuffle=True, random_state=0)).fit(X, Y)
+    assert model.score(X_NEW, Y_NEW) > 0.9
+
+
+def test_tiny_classes_do_without_cross_validation():
+    model = SparseKernelFisher().fit([[0.0], [1.0], [3.0]], [0, 0, 1])
+    assert model.predict([[3.0]]) == [1]
+    assert model.trace_.errors == ()
+
+
+def test_grid_search_reaches_the_kernel():
+    search = GridSearchCV(SparseKernelFisher(penalty=0.01), {"kernel__width": [0.3, 0.6], "q": [0.5, 1]}, cv=2).fit(
+        X, Y
+    )
+    assert search.best_params_["kernel__width"] in (0.3, 0.6)
+
+
+def test_path_goes_from_few_to_many():
+    path = fisher_path(X, Y, kernel=Gaussian(width=0.6), q=1, n_penalties=8)
+    assert path.n_vectors[0] <= 1
+    assert path.n_vectors[-1] > path.n_vectors[1]
+    assert np.all(np.diff(path.objectives) < 0)
+    assert path.errors[-1] < path.errors[0]
+    alone = SparseKernelFisher(
+        q=1, kernel=Gaussian(width=0.6), penalty=path.penalties[4], posterior="least_squares"
+    ).fit(X, Y)
+    np.testing.assert_allclose(path.expansions[4](X_NEW)[:, 0], alone.decision_function(X_NEW), rtol=1e-4, atol=1e-4)
+
+
+def test_kernel_without_a_number_is_explained():
+    with pytest.raises(ValueError, match="gave NaN or infinity; scale the samples, or mend the kernel"):
+        SparseKernelFisher(kernel=lambda A, B: np.full((len(A), len(B)), np.nan), penalty=0.1).fit(X, Y)
+
+
+@pytest.mark.parametrize("model", [SparseKernelFisher(), ForwardKernelFisher(), KernelFisher()])
+def test_a_few_or_equal_samples_are_enough(model):
+    for n in (2, 3, 5, 12):
+        fitted = clone(model).fit(np.arange(float(n))[:, None], np.arange(n) % 2)
+        assert np.all(np.isfinite(fitted.predict_proba([[0.5]])))
+    equal = clone(model).fit(np.ones((20, 2)), np.arange(20) % 2)
+    np.testing.assert_allclose(equal.predict_proba(np.ones((1, 2))), [[0.5, 0.5]], atol=1e-6)
+    with pytest.raises(ValueError, match=r"every sample is a zero vector of the kernel.*use another kernel"):
+        clone(model).set_params(kernel=Linear()).fit(np.zeros((20, 2)), np.arange(20) % 2)
+
+
+def test_samples_without_weight_are_no_candidates_of_a_basis():
+    w = np.ones(160)
+    w[:40] = 0.0
+    model = SparseKernelFisher(**FIXED, max_vectors=12).fit(X, Y, sample_weight=w)
+    assert model.indices_.min() >= 40
+    assert model.score(X_NEW, Y_NEW) > 0.85
+
+
+def test_no_convergence_is_a_warning():
+    with pytest.warns(ConvergenceWarning, match="did not converge in max_iter=2 steps; raise max_iter or tol"):
+        SparseKernelFisher(**FIXED, start="ridge", max_iter=2).fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    ("params", "labels", "weights", "message"),
+    [
+        ({}, np.zeros(160), None, "has only one class"),
+        ({"priors": [0.5, 0.6]}, Y, None, "priors must be 2 positive numbers that add up to 1.*got"),
+        ({"priors": [1.0]}, Y, None, "priors must be 2 positive numbers"),
+        ({}, Y, (Y == 0).astype(float), "class .* has no sample of positive weight"),
+        ({"q": 0.0}, Y, None, "'q' parameter of SparseKernelFisher"),
+        ({"penalty": 0.0}, Y, None, "'penalty' parameter of SparseKernelFisher"),
+        ({"max_vectors": 0}, Y, None, "'max_vectors' parameter of SparseKernelFisher"),
+        ({"kernel": "precomputed"}, Y, None, "fit needs the square kernel matrix"),
+    ],
+)
+def test_bad_input_is_explained(params, labels, weights, message):
+    with pytest.raises(ValueError, match=message):
+        SparseKernelFisher(**{**FIXED, **params}).fit(X, labels, sample_weight=weights)
+
+
+@pytest.mark.parametrize("model", [*MODELS, SparseKernelFisher(max_vectors=20)], ids=lambda m: type(m).__name__)
+def test_saved_and_loaded_model_is_the_same(model, tmp_path):
+    model = clone(model).fit(X, np.where(Y == 1, "yes", "no"))
+    again = load(save(model, tmp_path / "model"))
+    np.testing.assert_array_equal(again.predict(X_NEW), model.predict(X_NEW))
+    np.testing.assert_array_equal(again.predict_proba(X_NEW), model.predict_proba(X_NEW))
+    assert again.trace_ == model.trace_
+    assert again.get_params().keys() == model.get_params().keys()
+
+
+def test_pictures_show_what_was_chosen():
+    searched = PathDisplay.from_estimator(SparseKernelFisher(width_by="cross_validation", cv=3).fit(X[:60], Y[:60]))
+    assert isinstance(searched, FisherSearchDisplay)
+    assert searched.ax_.get_ylabel() == "cross-validated error"
+    assert len(searched.ax_.lines) == 10
+    fixed = FisherSearchDisplay.from_estimator(SparseKernelFisher(**FIXED).fit(X, Y))
+    assert fixed.ax_.get_ylabel() == "objective"
+    path = fisher_path(X, Y, n_penalties=4)
+    drawn = FisherPathDisplay.from_path(path)
+    np.testing.assert_array_equal(drawn.ax_.lines[0].get_ydata(), path.n_vectors)
+    np.testing.assert_array_equal(drawn.error_ax_.lines[0].get_ydata(), path.errors)
+    for display in (searched, fixed, drawn):
+        plt.close(display.figure_)
+
+
+def test_command_line_fits_and_predicts(tmp_path):
+    frame = pd.DataFrame(np.column_stack([X, Y]), columns=["a", "b", "side"])
+    for name in ("fisher", "forward-fisher"):
+        fitted = fit_table(frame, target="side", task="classify", model=name, prefer="sparse")
+        assert fitted.model.facts["held_out_error"] < 0.25
+        model = load(save(fitted.model, tmp_path / name))
+        table = predict_table(model, frame.drop(columns="side"), probabilities=True)
+        assert np.mean(table["side"] == frame["side"]) > 0.85

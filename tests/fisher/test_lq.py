@@ -1,0 +1,266 @@
+"""kFDA_q: the fast forms against the textbook iteration, coordinate descent and scikit-learn."""
+
+import numpy as np
+import pytest
+from sklearn.linear_model import Lasso, MultiTaskLasso
+
+from fewkern.datasets import make_waveform
+from fewkern.fisher.lasso import lasso_rows
+from fewkern.fisher.lq import leave_one_out_scores, lq_fit, lq_path, max_penalty
+from fewkern.fisher.problem import penalized_problem
+from fewkern.kernels import Gaussian
+from tests.oracles import kfd
+
+
+def ringnorm(n=200, seed=1):
+    rng = np.random.default_rng(seed)
+    y = (rng.random(n) < 0.5).astype(int)
+    Z = rng.standard_normal((n, 20))
+    X = np.where(y[:, None] == 1, 2 * Z, Z + 2 / np.sqrt(20))
+    return X, y
+
+
+def problem(n=80, width=1.5, seed=0, targets=1):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, 2))
+    K = Gaussian(width=width)(X, X)
+    if targets == 1:
+        y = (X[:, 0] + 0.5 * np.sin(3 * X[:, 1]) + 0.4 * rng.standard_normal(n) > 0.2).astype(int)
+        return K, kfd.targets(y)[:, None]
+    Y = np.column_stack([np.sin(X[:, 0] * (j + 1)) + X[:, 1] / (j + 1) for j in range(targets)])
+    return K, Y - Y.mean(axis=0)
+
+
+def dense(fit, m):
+    """Coefficients on all columns, bias first."""
+    omega = np.zeros((m + 1, fit.coef.shape[1]))
+    omega[0] = fit.offset
+    omega[1:][fit.support] = fit.coef
+    return omega
+
+
+@pytest.mark.parametrize(
+    ("q", "start", "count", "bias"),
+    [(1.0, "auto", 21, 3.301480), (0.5, "lasso", 6, 3.411568), (0.5, "ridge", 6, 3.425602)],
+)
+def test_exact_outcomes_of_the_reference(q, start, count, bias):
+    X, y = ringnorm()
+    # exp(-|x - y|^2 / 50) has width 5
+    fit = lq_fit(
+        Gaussian(width=5.0)(X, X),
+        kfd.targets(y)[:, None],
+        penalty=0.01,
+        q=q,
+        penalize_bias=True,
+        start=start,
+        tol=1e-12,
+    )
+    assert len(fit.support) == count
+    assert fit.offset[0] == pytest.approx(bias, abs=6e-7)
+
+
+@pytest.mark.parametrize("penalize_bias", [True, False])
+@pytest.mark.parametrize("rho", [0.3, 0.03, 0.003])
+def test_q1_is_the_lasso(rho, penalize_bias):
+    K, Y = problem(n=30, width=0.3)
+    fit = lq_fit(K, Y, penalty=rho, q=1, penalize_bias=penalize_bias)
+    assert fit.status in ("converged", "zero")
+    assert fit.gap <= 1e-7
+    oracle = kfd.coordinate_descent(K, Y, rho, penalize_bias=penalize_bias)
+    ours = kfd.objective(K, Y, dense(fit, K.shape[1]), rho, 1, penalize_bias)
+    theirs = kfd.objective(K, Y, oracle, rho, 1, penalize_bias)
+    assert fit.objective == pytest.approx(ours, rel=1e-10)
+    assert ours <= theirs * (1 + 1e-9)
+    # collinear columns: the function is determined better than its coefficients
+    np.testing.assert_allclose(
+        kfd.augmented(K) @ dense(fit, K.shape[1]), kfd.augmented(K) @ oracle, atol=1e-4 * np.abs(Y).max()
+    )
+
+
+def test_q1_is_scikit_learns_lasso():
+    K, Y = problem(n=40, width=0.3)
+    A = kfd.augmented(K)
+    sk = Lasso(alpha=0.02, fit_intercept=False, tol=1e-12, max_iter=200_000).fit(A, Y[:, 0])
+    fit = lq_fit(K, Y, penalty=0.02, q=1, penalize_bias=True)
+    np.testing.assert_allclose(dense(fit, 40)[:, 0], sk.coef_, atol=1e-5)
+
+
+def test_q1_optimality_conditions():
+    K, Y = problem(seed=3)
+    rho = 0.01
+    fit = lq_fit(K, Y, penalty=rho, q=1)
+    pull = (K.T @ (Y - K @ dense(fit, 80)[1:] - fit.offset))[:, 0] / (rho * 80)
+    np.testing.assert_allclose(pull[fit.support], np.sign(fit.coef[:, 0]), atol=1e-6)
+    assert np.abs(pull).max() <= 1 + 1e-6
+
+
+def test_q1_several_targets_is_the_group_lasso():
+    K, Y = problem(n=60, targets=3)
+    fit = lq_fit(K, Y, penalty=0.01, q=1)
+    sk = MultiTaskLasso(alpha=0.01, tol=1e-10, max_iter=100_000).fit(K, Y)
+    theirs = np.vstack([sk.intercept_, sk.coef_.T])
+    best = kfd.objective(K, Y, theirs, 0.01, 1, penalize_bias=False)
+    assert fit.objective == pytest.approx(kfd.objective(K, Y, dense(fit, 60), 0.01, 1, False), rel=1e-9)
+    assert fit.objective <= best * (1 + 2e-5)
+    assert len(fit.support) < 60
+
+
+@pytest.mark.parametrize("penalize_bias", [True, False])
+@pytest.mark.parametrize("q", [0.3, 0.5, 0.8, 1.5, 2.0])
+def test_live_components_follow_the_plain_iteration(q, penalize_bias):
+    K, Y = problem(n=60)
+    rho = 0.02
+    oracle, values = kfd.iteration_8(K, Y, rho, q, penalize_bias=penalize_bias, tol=1e-12)
+    fit = lq_fit(K, Y, penalty=rho, q=q, penalize_bias=penalize_bias, start="ridge", tol=1e-12)
+    assert fit.objective == pytest.approx(values[-1], rel=1e-6)
+    np.testing.assert_allclose(dense(fit, 60), oracle, atol=1e-4 * np.abs(oracle).max())
+
+
+def test_q2_is_one_ridge_solve():
+    K, Y = problem()
+    A = kfd.augmented(K)
+    exact = np.linalg.solve(A.T @ A + 2 * 0.05 * 80 * np.eye(81), A.T @ Y)
+    fit = lq_fit(K, Y, penalty=0.05, q=2, penalize_bias=True)
+    assert fit.n_iter == 1
+    np.testing.assert_allclose(dense(fit, 80), exact, rtol=1e-8, atol=1e-10)
+
+
+def test_small_side_equals_large_side():
+    K, Y = problem(n=60)
+    wide = np.hstack([K, 0.5 * K**2])[:50]
+    fit = lq_fit(wide, Y[:50], penalty=0.02, q=0.5, start="ridge", tol=1e-12)
+    full = lq_path(wide, Y[:50], penalties=[0.02], q=0.5, start="ridge", tol=1e-12, gram=True)[0]
+    np.testing.assert_array_equal(fit.support, full.support)
+    np.testing.assert_allclose(fit.coef, full.coef, rtol=1e-6)
+    oracle, _ = kfd.iteration_8(wide, Y[:50], 0.02, 0.5, penalize_bias=False, tol=1e-12)
+    np.testing.assert_allclose(dense(fit, 120), oracle, atol=1e-4 * np.abs(oracle).max())
+
+
+def test_objective_below_plain_iteration_at_the_papers_stop():
+    X, y = ringnorm(300, seed=4)
+    K, Y = Gaussian(width=5.0)(X, X), kfd.targets(y)[:, None]
+    # q = .5 has many minima: only from the same start are the two comparable
+    for q, start in ((1.0, "auto"), (0.5, "ridge")):
+        _, values = kfd.iteration_8(K, Y, 0.01, q, tol=1e-5)
+        assert lq_fit(K, Y, penalty=0.01, q=q, penalize_bias=True, start=start).objective <= values[-1] * (1 + 1e-9)
+
+
+def test_best_start_is_the_lowest_of_its_minima():
+    lower = 0
+    for seed in range(4):
+        X, y = make_waveform(300, random_state=seed)
+        K, Y = Gaussian(width=8.0)(X, X), kfd.targets((y > 0).astype(int))[:, None]
+        best = lq_fit(K, Y, penalty=0.01, q=0.5, start="best")
+        lasso = lq_fit(K, Y, penalty=0.01, q=0.5, start="lasso")
+        assert best.objective <= lasso.objective * (1 + 1e-9)
+        assert best.objective == pytest.approx(kfd.objective(K, Y, dense(best, 300), 0.01, 0.5, False), rel=1e-9)
+        lower += best.objective < lasso.objective * (1 - 1e-6)
+    assert lower > 0
+    # the path hands on the exact solution of its own penalty, not that of a smaller one
+    alone = lq_fit(K, Y, penalty=0.003, q=0.5, start="best")
+    path = lq_path(K, Y, penalties=[0.01, 0.003], q=0.5, start="best")
+    assert path[1].objective == pytest.approx(alone.objective, rel=1e-6)
+
+
+def test_path_is_exact_at_every_penalty_whatever_the_order():
+    K, Y = problem(seed=5)
+    penalties = [0.01, 0.3, 0.001, 0.1]
+    for q in (1.0, 0.5):
+        for fit, rho in zip(lq_path(K, Y, penalties=penalties, q=q), penalties):
+            alone = lq_fit(K, Y, penalty=rho, q=q)
+            assert fit.penalty == rho
+            assert fit.objective == pytest.approx(alone.objective, rel=2e-3 if q < 1 else 1e-7)
+
+
+def test_gram_matrix_given_or_not_is_the_same():
+    K, Y = problem(n=90)
+    for q in (1.0, 0.5):
+        a = lq_path(K[:, :40], Y, penalties=[0.01], q=q, gram=True)[0]
+        b = lq_path(K[:, :40], Y, penalties=[0.01], q=q, gram=False)[0]
+        np.testing.assert_array_equal(a.support, b.support)
+        np.testing.assert_allclose(a.coef, b.coef, rtol=1e-5)
+
+
+def test_max_penalty_is_where_the_first_sample_appears():
+    K, Y = problem()
+    top = max_penalty(K, Y)
+    assert lq_fit(K, Y, penalty=1.0001 * top, q=1).status == "zero"
+    assert len(lq_fit(K, Y, penalty=0.999 * top, q=1).support) >= 1
+
+
+def test_zero_solution_predicts_the_mean():
+    K, Y = problem()
+    Y = Y + 3.0
+    fit = lq_fit(K, Y, penalty=1e3, q=0.5)
+    assert fit.status == "zero"
+    assert fit.support.shape == (0,)
+    assert fit.offset[0] == pytest.approx(Y.mean())
+    assert fit.objective == pytest.approx(0.5 * np.sum((Y - Y.mean()) ** 2))
+
+
+def test_zero_start_is_refused():
+    K, Y = problem(n=20)
+    start = np.ones((20, 1))
+    start[3] = 0.0
+    with pytest.raises(ValueError, match=r"start must have shape \(20, 1\) and no zero row.*1 zero rows"):
+        lq_fit(K, Y, penalty=0.1, q=0.5, start=start)
+    given = lq_fit(K, Y, penalty=0.1, q=0.5, start=np.ones((20, 1)))
+    assert given.status in ("converged", "zero")
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [({"penalty": 0.0}, "penalty must be positive, got 0.0"), ({"q": 2.5}, r"q must lie in \(0, 2\], got 2.5")],
+)
+def test_bad_settings_are_refused(changes, message):
+    K, Y = problem(n=20)
+    with pytest.raises(ValueError, match=message):
+        lq_fit(K, Y, **{"penalty": 0.1, "q": 0.5, **changes})
+
+
+def test_iteration_limit_is_reported():
+    K, Y = problem()
+    assert lq_fit(K, Y, penalty=0.001, q=0.5, start="ridge", max_iter=3).status == "max_iter"
+    lasso = lasso_rows(penalized_problem(K, Y), 0.001 * 80, max_iter=1)
+    assert lasso.status == "max_iter"
+
+
+def test_float32_keeps_its_dtype_and_its_support():
+    K, Y = problem(width=0.5)
+    for q in (1.0, 0.5):
+        wide, narrow = (lq_fit(K.astype(t), Y.astype(t), penalty=0.05, q=q) for t in ("float64", "float32"))
+        assert narrow.coef.dtype == np.float32
+        np.testing.assert_array_equal(wide.support, narrow.support)
+        np.testing.assert_allclose(wide.coef, narrow.coef, rtol=1e-2)
+
+
+def test_leave_one_out_scores_are_those_of_refits_with_the_smoother_held():
+    K, Y = problem(n=40)
+    w = np.random.default_rng(0).uniform(0.5, 2.0, 40)
+    w *= 40 / w.sum()
+    for weights in (None, w):
+        fit = lq_fit(K, Y, penalty=0.01, q=0.5, weights=weights)
+        KS = K[:, fit.support]
+        scores = leave_one_out_scores(KS, Y, fit, weights=weights)
+        B = np.diag(np.r_[0.0, 0.01 * 40 * 0.5 * np.abs(fit.coef[:, 0]) ** -1.5])
+        A = kfd.augmented(KS)
+        v = np.ones(40) if weights is None else weights
+        for i in range(0, 40, 7):
+            keep = np.arange(40) != i
+            M = (A[keep] * v[keep, None]).T @ A[keep] + B
+            alone = A[i] @ np.linalg.solve(M, (A[keep] * v[keep, None]).T @ Y[keep])
+            # the fit itself is converged to 1e-8 in J only
+            np.testing.assert_allclose(scores[i], alone, atol=1e-3)
+
+
+@pytest.mark.parametrize("library", ["array_api_strict", "torch"])
+def test_same_numbers_in_other_array_libraries(library):
+    xp = pytest.importorskip(library)
+    for targets in (1, 3):
+        K, Y = problem(n=50, targets=targets)
+        for q in (1.0, 0.5):
+            ours = lq_fit(K, Y, penalty=0.02, q=q)
+            other = lq_fit(xp.asarray(K), xp.asarray(Y), penalty=0.02, q=q)
+            np.testing.assert_array_equal(np.asarray(other.support), ours.support)
+            np.testing.assert_allclose(np.asarray(other.coef), ours.coef, rtol=1e-5, atol=1e-7)
+            assert other.objective == pytest.approx(ours.objective, rel=1e-9)

@@ -1,0 +1,212 @@
+import re
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import example, given
+from hypothesis import strategies as st
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
+
+from fewkern import (
+    FeatureVectorClassifier,
+    FeatureVectorRegressor,
+    ForwardDensity,
+    KernelExpansion,
+    ParzenDensity,
+    load,
+    save,
+    to_c,
+)
+from fewkern.datasets import make_banana, make_sinc
+from fewkern.io.c_text import c_comment, c_number, c_string
+from fewkern.kernels import Gaussian, Linear
+from tests.io.running import STRICT, Compiled, compile_library, compiled
+
+
+@pytest.fixture(scope="module")
+def banana():
+    X, y = make_banana(150)
+    return X, y, FeatureVectorClassifier(max_vectors=8, ridge=1e-2).fit(X, y)
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False))
+def test_doubles_are_written_to_the_bit(value):
+    text = c_number(value, "double")
+    assert float(text) == value
+    assert re.fullmatch(r"-?\d+(\.\d+)?(e[+-]\d+)?", text)
+    # without a point or an exponent it would be a whole number in C
+    assert set(text) & set(".e")
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False, width=32))
+def test_floats_are_written_to_the_bit(value):
+    text = c_number(value, "float")
+    assert np.float32(text.removesuffix("f")) == np.float32(value)
+    assert text.endswith("f")
+    assert set(text) & set(".e")
+
+
+@given(st.floats(min_value=3.5e38, allow_infinity=False))
+def test_a_number_too_large_for_the_type_is_an_error(value):
+    with pytest.raises(ValueError, match='which no float can hold; use dtype="double"'):
+        c_number(-value, "float")
+
+
+def test_a_number_that_is_none_is_an_error():
+    with pytest.raises(ValueError, match="which no double can hold; fit it again on finite samples"):
+        c_number(float("nan"), "double")
+
+
+def test_the_compiler_reads_the_same_bits(tmp_path, rng):
+    """Constants of all sizes, through a linear model: unit vectors give them back."""
+    W = rng.standard_normal(40) * 10.0 ** rng.integers(-300, 300, 40)
+    W[:4] = [5e-324, 1.7976931348623157e308, 0.1, 1 / 3]
+    model = KernelExpansion(Linear(), W[None, :], np.ones((1, 1)), np.zeros(1))
+    out = compiled(tmp_path, model).write("predict", np.eye(40), 1)
+    assert out[:, 0].tolist() == W.tolist()
+
+
+@given(st.text(max_size=20))
+@example("????/")
+@example("/*/**/")
+def test_any_label_is_one_literal_and_any_name_stays_in_its_comment(text):
+    literal = c_string(text)
+    assert literal.isascii()
+    body = literal[1:-1]
+    assert not re.search(r'(?<!\\)[?"]', body)
+    assert re.sub(rb"\\([0-7]{3})", lambda m: bytes([int(m[1], 8)]), body.encode()).decode() == text
+    comment = c_comment(text)
+    assert comment.isascii()
+    assert comment.isprintable()
+    assert not any(mark in comment for mark in ("*/", "/*", "??"))
+
+
+def test_labels_and_feature_names_of_all_kinds_compile(tmp_path):
+    pd = pytest.importorskip("pandas")
+    labels = np.array(['say "no"', "a\\b", "tab\t??/ */", "żółw", "100%"], dtype=object)
+    X, _ = make_banana(100)
+    y = labels[np.arange(100) % 5]
+    frame = pd.DataFrame(X, columns=["/* length */", "ünit ??/"])
+    model = FeatureVectorClassifier(max_vectors=4).fit(frame, y)
+    text = to_c(model)
+    assert "x holds the 2 features of one sample, in this order:" in text
+    assert r" *   1  \xfcnit ? ?/" in text
+    code = compiled(tmp_path, model)
+    assert [code.label(i) for i in range(5)] == sorted(labels)
+    assert code.label(5) is None
+    assert code.label(-1) is None
+
+
+def test_the_file_is_also_cpp(tmp_path, banana):
+    compiler = shutil.which("g++") or shutil.which("clang++")
+    if compiler is None:
+        pytest.skip("there is no C++ compiler (g++ or clang++) on this machine")
+    X, _, model = banana
+    for i, each in enumerate([model, ParzenDensity(width=0.5).fit(X[:20])]):
+        path = tmp_path / f"model{i}.c"
+        to_c(each, path)
+        command = [compiler, "-x", "c++", "-Wall", "-Wextra", "-pedantic", "-Werror", "-c", str(path)]
+        done = subprocess.run([*command, "-o", str(tmp_path / "m.o")], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+
+
+def test_the_strictest_warnings_find_nothing(tmp_path, banana):
+    strict = [*STRICT, "-Wmissing-prototypes", "-Wstrict-prototypes", "-Wconversion", "-Wdouble-promotion"]
+    X, _, model = banana
+    density = ForwardDensity(scale="whiten", width=0.5).fit(X)
+    models = {"a": model, "b": density, "c": FeatureVectorRegressor(max_vectors=4).fit(X, X)}
+    texts = [to_c(each, name=name, dtype="float") for name, each in models.items()]
+    compile_library(tmp_path, *texts, options=strict)
+
+
+def test_the_head_counts_the_bytes_of_the_constants(banana):
+    _, _, model = banana
+    text = to_c(model, dtype="float")
+    # vectors, coefficients, offset; shift and factor of two features
+    expected = 4 * (model.n_vectors_ * 3 + 1 + 4)
+    assert f"Constants: {expected} bytes of float." in text
+    assert "double" not in text
+    assert f"Constants: {2 * expected} bytes of double." in to_c(model)
+
+
+def test_path_and_name(tmp_path, banana):
+    _, _, model = banana
+    text = to_c(model, tmp_path / "banana.c", name="banana")
+    assert (tmp_path / "banana.c").read_text() == text
+    assert [p.name for p in tmp_path.iterdir()] == ["banana.c"]
+    assert "model" not in text.split("*/")[1]
+    assert to_c(model, name="banana") == text
+    with pytest.raises(FileNotFoundError, match=r"the folder .* does not exist"):
+        to_c(model, tmp_path / "nowhere" / "banana.c")
+
+
+@pytest.mark.parametrize("name", ["", "2nd", "my model", "a-b", "_x", "naïve", "a\n"])
+def test_a_name_that_c_does_not_allow(name, banana):
+    with pytest.raises(ValueError, match=r"to_c: name must be a C identifier .* got "):
+        to_c(banana[2], name=name)
+
+
+def test_a_saved_model_gives_the_same_file(tmp_path, banana):
+    _, _, model = banana
+    assert to_c(load(save(model, tmp_path / "m.npz"))) == to_c(model)
+
+
+def test_far_from_the_origin_float_is_as_good_as_its_input(tmp_path):
+    """Samples near 1e4 with spread 1: the file holds differences, not positions."""
+    X, y = make_banana(150)
+    X = (X + [1e4, -3e4]).astype(np.float32).astype(float)
+    model = FeatureVectorClassifier(max_vectors=8, ridge=1e-2).fit(X, y)
+    out = compiled(tmp_path, model, "float").write("decision", X, 1)
+    np.testing.assert_allclose(out[:, 0], model.decision_function(X), rtol=0, atol=1e-5)
+
+
+def test_a_density_is_finite_wherever_its_samples_are(tmp_path):
+    # correlated, so that whitening subtracts numbers that overflow
+    X = make_banana(60)[0] @ np.array([[0.1, 0.09], [0.0, 0.05]])
+    far = np.concatenate(
+        [[[1e9, 0.0], [1e300, -1e300], [-1e308, 1e-300]], 1.5e308 * np.array([[1, 1], [1, -1], [-1, 1]])]
+    )
+    for scale in ("std", "whiten"):
+        model = ForwardDensity(width=0.4, scale=scale).fit(X)
+        (tmp_path / scale).mkdir()
+        out = compiled(tmp_path / scale, model).give("log_density", far)
+        assert np.all(np.isfinite(out))
+        np.testing.assert_allclose(out[0], model.score_samples(far[:1])[0], rtol=1e-10)
+
+
+@pytest.mark.parametrize("scaler", [StandardScaler(), MinMaxScaler((-1, 2)), MaxAbsScaler(), RobustScaler()])
+def test_scalers_before_the_model_are_part_of_the_file(scaler, tmp_path):
+    X, y = make_sinc(80, noise=0.1)
+    X = np.concatenate([300 + 20 * X, np.cos(X)], axis=1)
+    for i, kernel in enumerate(["gaussian", "laplacian", "poly", "linear", "linear_spline"]):
+        estimator = FeatureVectorRegressor(kernel=kernel, max_vectors=4, ridge=1e-3)
+        model = make_pipeline(scaler, "passthrough", StandardScaler(with_std=False), estimator).fit(X, y)
+        (tmp_path / str(i)).mkdir()
+        out = compiled(tmp_path / str(i), model).write("predict", X, 1)
+        np.testing.assert_allclose(out[:, 0], model.predict(X), rtol=0, atol=1e-10)
+
+
+def test_sparse_float32_and_foreign_models(tmp_path, foreign):
+    X, y = make_banana(100)
+    to, _ = foreign
+    settings = {"max_vectors": 5, "kernel": Gaussian(width=1.0), "ridge": 1e-2}
+    models = {
+        "sparse": FeatureVectorClassifier(**settings).fit(sp.csr_array(X), y),
+        "small": FeatureVectorClassifier(**settings).fit(X.astype(np.float32), y),
+        "foreign": FeatureVectorClassifier(**settings).fit(to(X), to(y)),
+        "density": ForwardDensity(width=0.5).fit(to(X)),
+    }
+    texts = [to_c(model, name=name) for name, model in models.items()]
+    library = compile_library(tmp_path, *texts)
+    for name, model in models.items():
+        code = Compiled(library, name, "double")
+        if name == "density":
+            np.testing.assert_allclose(code.give("log_density", X), model.expansion_.log_density(X), rtol=1e-10)
+            continue
+        # a model fitted in float32 predicts in float32
+        tolerance = 1e-5 if name == "small" else 1e-10
+        values = np.asarray(model.expansion_.like(X)(X.astype(np.float32) if name == "small" else X))
+        np.testing.assert_allclose(code.write("decision", X, 1), values, rtol=0, atol=tolerance)

@@ -1,0 +1,146 @@
+"""Scatters of graphs against the matrices written out."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from fewkern import graphs
+from fewkern.backend.neighbours import neighbours, symmetric_weights
+from fewkern.margins.graphs import (
+    AllPairs,
+    BetweenClasses,
+    ClassMeans,
+    Complement,
+    Degrees,
+    Factor,
+    SparseWeights,
+    WithinClasses,
+)
+from fewkern.margins.rules import as_graph, pair_of_matrices
+from tests.oracles.margins import fisher_weights, laplacian_scatter
+
+
+@pytest.fixture
+def data():
+    rng = np.random.default_rng(0)
+    codes = np.r_[0, 1, 2, rng.integers(0, 3, 27)]
+    return rng.normal(size=(30, 4)) + codes[:, None], codes, np.ones(30)
+
+
+def test_fisher_scatters_are_the_textbook_ones(data):
+    Z, codes, p = data
+    pair = graphs.fisher().build(Z, codes, 3, p)
+    means = np.array([Z[codes == k].mean(axis=0) for k in range(3)])
+    within = (Z - means[codes]).T @ (Z - means[codes])
+    between = ((means - Z.mean(axis=0)) * np.bincount(codes)[:, None]).T @ (means - Z.mean(axis=0))
+    np.testing.assert_allclose(pair.intrinsic.scatter(Z), within, atol=1e-10)
+    np.testing.assert_allclose(pair.intrinsic.scatter(Z), laplacian_scatter(fisher_weights(codes), Z), atol=1e-10)
+    np.testing.assert_allclose(pair.penalty.scatter(Z), between, atol=1e-10)
+    apart = (codes[:, None] != codes[None, :]) / 30
+    np.testing.assert_allclose(pair.margin.scatter(Z), laplacian_scatter(apart, Z), atol=1e-10)
+
+
+def test_udp_adds_up_to_the_total_scatter(data):
+    Z, _, p = data
+    pair = graphs.udp(neighbors=2).build(Z, None, 0, p)
+    total = laplacian_scatter(np.ones((30, 30)), Z)
+    np.testing.assert_allclose(pair.intrinsic.scatter(Z) + pair.penalty.scatter(Z), total, rtol=1e-10)
+
+
+def test_sample_weights_are_repetitions(data):
+    Z, codes, _ = data
+    p = np.random.default_rng(1).integers(1, 4, 30).astype(float)
+    again = np.repeat(np.arange(30), p.astype(int))
+    Y, labels, ones = Z[again], codes[again], np.ones(len(again))
+    for make in (
+        lambda c, w: WithinClasses(c, 3, w),
+        lambda c, w: ClassMeans(c, 3, w),
+        lambda c, w: BetweenClasses(c, 3, 0.1, w),
+        lambda _, w: AllPairs(0.1, w),
+    ):
+        np.testing.assert_allclose(make(codes, p).scatter(Z), make(labels, ones).scatter(Y), rtol=1e-10)
+
+
+def test_sparse_weights_and_degrees(data):
+    Z, _, p = data
+    V = neighbours(Z, 3)
+    dense = V.toarray()
+    assert np.array_equal(dense, dense.T)
+    assert dense.sum(axis=1).min() >= 3
+    np.testing.assert_allclose(SparseWeights(V, p).scatter(Z), laplacian_scatter(dense, Z), atol=1e-9)
+    np.testing.assert_allclose(Degrees(V, p).scatter(Z), Z.T @ np.diag(dense.sum(axis=1)) @ Z, atol=1e-9)
+    edges = SparseWeights(V, p).pairs()
+    assert len(edges.i) == V.nnz // 2
+    removed = Complement(V, 1.0, p).pairs().edges()
+    assert len(removed.i) == 30 * 29 // 2 - V.nnz // 2
+
+
+def test_mfa_takes_the_shortest_pairs_between_classes(data):
+    Z, codes, p = data
+    pair = graphs.mfa(within=2, between=4).build(Z, codes, 3, p)
+    D = ((Z[:, None] - Z[None]) ** 2).sum(axis=2)
+    want = set()
+    for k in range(3):
+        inside, outside = np.flatnonzero(codes == k), np.flatnonzero(codes != k)
+        block = D[np.ix_(inside, outside)]
+        for flat in np.argsort(block, axis=None)[:4]:
+            a, b = inside[flat // len(outside)], outside[flat % len(outside)]
+            want.add((max(a, b), min(a, b)))
+    edges = pair.pairs()
+    assert set(zip(edges.i.tolist(), edges.j.tolist())) == {(int(a), int(b)) for a, b in want}
+    same = pair.intrinsic.V.tocoo()
+    assert np.all(codes[same.row] == codes[same.col])
+
+
+def test_lfda_and_lsda_split_by_class(data):
+    Z, codes, p = data
+    lfda = graphs.lfda(neighbors=5).build(Z, codes, 3, p)
+    A = lfda.intrinsic.V.toarray() / np.sqrt(np.outer(np.bincount(codes)[codes], np.bincount(codes)[codes]))
+    np.testing.assert_allclose(lfda.intrinsic.scatter(Z), laplacian_scatter(A, Z), atol=1e-10)
+    assert 0 < A.max() <= 1
+    lsda = graphs.lsda(neighbors=6).build(Z, codes, 3, p)
+    both = lsda.intrinsic.V + lsda.penalty.V
+    assert (both != neighbours(Z, 6)).nnz == 0
+    coo = lsda.penalty.V.tocoo()
+    assert np.all(codes[coo.row] != codes[coo.col])
+
+
+def test_a_users_pair_of_matrices(data):
+    Z, codes, p = data
+    V, F = (codes[:, None] == codes[None, :]).astype(float), np.random.default_rng(0).normal(size=(30, 2))
+    F = F - F.mean(axis=0)
+    pair = pair_of_matrices((sp.csr_matrix(V), F), 30, np.arange(30), p, "test")
+    np.testing.assert_allclose(pair.intrinsic.scatter(Z), laplacian_scatter(V, Z), atol=1e-9)
+    np.testing.assert_allclose(pair.penalty.scatter(Z), Z.T @ F @ F.T @ Z, atol=1e-9)
+    assert pair_of_matrices((None, V), 30, np.arange(30), p, "test").intrinsic is None
+
+
+def test_messages():
+    p = np.ones(3)
+    with pytest.raises(ValueError, match="symmetric"):
+        symmetric_weights(np.array([[0, 1.0], [0, 0]]), "test")
+    with pytest.raises(ValueError, match="not be negative"):
+        symmetric_weights(np.array([[0, -1.0], [-1.0, 0]]), "test")
+    with pytest.raises(ValueError, match="square matrix"):
+        symmetric_weights(np.ones((2, 3)), "test")
+    with pytest.raises(ValueError, match="one row per sample"):
+        pair_of_matrices((np.ones((2, 2)), np.ones((2, 2))), 3, np.arange(3), p, "test")
+    with pytest.raises(ValueError, match=r"columns of a factor F must sum to zero, .*; pass F - F.mean\(axis=0\)"):
+        pair_of_matrices((None, np.ones((3, 1))), 3, np.arange(3), p, "test")
+    with pytest.raises(ValueError, match="weights of a graph must be finite"):
+        pair_of_matrices((None, np.full((3, 1), np.nan)), 3, np.arange(3), p, "test")
+    with pytest.raises(ValueError, match="graph must be one of"):
+        as_graph("fischer", "test")
+    with pytest.raises(ValueError, match="no margin"):
+        WithinClasses(np.zeros(3, int), 1, p).pairs()
+    with pytest.raises(ValueError, match="use BetweenClasses"):
+        ClassMeans(np.zeros(3, int), 1, p).pairs()
+    with pytest.raises(ValueError, match="sparse matrix"):
+        Factor(np.ones((3, 1))).pairs()
+    with pytest.raises(ValueError, match="no pairs"):
+        Degrees(sp.csr_matrix((3, 3)), p).pairs()
+
+
+def test_names_and_rules_are_the_same():
+    for name in ("fisher", "pca", "lpp", "udp", "mfa", "lfda", "lsda"):
+        assert as_graph(name, "test") == getattr(graphs, name)()

@@ -1,0 +1,193 @@
+"""Recursions where numbers are of very different size: large boxes, long columns, few samples, poor graphs."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer, load_wine
+from sklearn.preprocessing import scale
+
+from fewkern import GraphEmbedding, RecursiveSoftMargin, RecursiveSVM
+from fewkern.kernels import Gaussian
+from fewkern.margins.graphs import Factor, GraphPair
+
+
+def length(model, X):
+    """Gram matrix of the directions: the unit matrix, if the coefficients belong to them."""
+    V, coef = model.vectors_, model.expansion_.coef
+    return coef.T @ model.kernel_(V, V) @ coef
+
+
+@pytest.mark.parametrize("C", [1.0, 100.0, 1e4])
+def test_sparse_samples_with_more_features_than_samples(C):
+    X = sp.random(60, 500, density=0.05, random_state=1, format="csr")
+    y = (np.asarray(X[:, :20].sum(axis=1)).ravel() > 0.5).astype(int)
+    sparse, dense = (RecursiveSVM(C=C, class_weight="balanced").fit(A, y) for A in (X, X.toarray()))
+    W = sparse.components_
+    np.testing.assert_allclose(W @ W.T, np.eye(len(W)), atol=1e-8)
+    assert len(W) <= 59
+    assert np.abs(sparse.transform(X)).max() < 10
+    np.testing.assert_allclose(sparse.objective_[:5], dense.objective_[:5], rtol=1e-4)
+
+
+@pytest.mark.parametrize(("C", "width"), [(100.0, 0.5), (1000.0, 1.0)])
+def test_coefficients_of_a_regression_belong_to_its_directions(C, width):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 5))
+    y = X[:, 0] + 0.1 * rng.normal(size=40)
+    model = RecursiveSVM(task="regression", C=C, kernel=Gaussian(width=width)).fit(X, y)
+    assert model.n_components_ <= 39
+    assert np.abs(model.transform(X)).max() < 10
+    np.testing.assert_allclose(length(model, X), np.eye(model.n_components_), atol=1e-4)
+
+
+def test_coefficients_of_many_directions_with_a_large_box():
+    X, y = load_breast_cancer(return_X_y=True)
+    X, y = scale(X)[:200], y[:200]
+    model = RecursiveSVM(C=1e4, kernel=Gaussian(width=5.0)).fit(X, y)
+    assert model.n_components_ > 20
+    assert np.abs(model.transform(X)).max() < 10
+    np.testing.assert_allclose(length(model, X), np.eye(model.n_components_), atol=1e-3)
+
+
+@pytest.mark.parametrize("C", [1.0, 100.0, 1e4])
+@pytest.mark.parametrize("load", [load_wine, load_breast_cancer])
+def test_values_are_those_of_the_directions(load, C):
+    X, y = load(return_X_y=True)
+    X, y = X[y < 2], y[y < 2]
+    s = 2.0 * y - 1.0
+    model = RecursiveSVM(C=C, n_components=3).fit(X, y)
+    assert model.n_components_ > 0
+    Z = model.transform(X)
+    for t in range(model.n_components_):
+        w, b = model.squared_norms_[t] ** 0.5, model.steps_[t].biases[0]
+        value = 0.5 * w * w + C * np.maximum(0, 1 - s * (w * Z[:, t] + b)).sum()
+        assert value == pytest.approx(model.objective_[t], rel=1e-5)
+
+
+@pytest.mark.parametrize("C", [10.0, 100.0, 1e4])
+def test_never_more_directions_than_there_are(C):
+    X = np.random.default_rng(3).normal(size=(12, 12))
+    model = RecursiveSVM(C=C, class_weight="balanced").fit(X, np.arange(12) % 2)
+    assert model.n_components_ <= 11
+    # nothing outside of the span of the centred samples
+    span = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)[2][:11]
+    W = model.components_
+    np.testing.assert_allclose(W - W @ span.T @ span, 0, atol=1e-8)
+    kernel = RecursiveSVM(C=C, kernel=Gaussian(width=3.0), class_weight="balanced").fit(X, np.arange(12) % 2)
+    assert kernel.n_components_ <= 11
+
+
+def test_small_units_are_not_flat():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 3)), np.arange(60) % 2
+    X[:, 0] += y
+    small = RecursiveSVM().fit(1e-5 * X, y)
+    # a box so small for the data that all multipliers are at their bound: the difference of the means
+    assert small.n_components_ == 1
+    want = X[y == 1].mean(axis=0) - X[y == 0].mean(axis=0)
+    np.testing.assert_allclose(small.components_[0], want / np.linalg.norm(want), atol=1e-6)
+
+
+def test_an_offset_column_of_sparse_samples():
+    X = sp.random(200, 10, 0.3, random_state=2).toarray()
+    y = np.random.default_rng(0).integers(0, 2, 200)
+    X[:, 0] += 1e4
+    sparse = RecursiveSVM(class_weight="balanced", n_components=3).fit(sp.csr_matrix(X), y)
+    dense = RecursiveSVM(class_weight="balanced", n_components=3).fit(X, y)
+    np.testing.assert_allclose(sparse.objective_, dense.objective_, rtol=1e-5)
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "scatter"])
+@pytest.mark.parametrize("seed", range(4))
+def test_a_penalty_that_sees_two_directions(metric, seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(60, 5))
+    V = np.zeros((60, 60))
+    V[0, 1] = V[1, 0] = V[2, 3] = V[3, 2] = 1
+    near = np.triu(rng.random((60, 60)) < 0.1, 1) * 1.0
+    near = near + near.T
+    near[V > 0] = 0
+    for pair in ((near, V), (None, V)):
+        model = RecursiveSoftMargin(graph=pair, n_components=5, metric=metric).fit(X)
+        assert np.isfinite(model.components_).all()
+        if pair[0] is None or metric == "scatter":
+            # directions lie in the span of the two gaps; otherwise the ridge turns them out of it
+            assert model.n_components_ == 2
+            assert model.stop_ == "flat"
+
+
+@pytest.mark.parametrize("estimator", [RecursiveSVM, RecursiveSoftMargin, GraphEmbedding])
+def test_single_precision_tensors_with_weights(estimator, rng):
+    torch = pytest.importorskip("torch")
+    X, y = rng.normal(size=(50, 3)).astype(np.float32), np.arange(50) % 2
+    X[:, 0] += y
+    weights = rng.uniform(0.5, 1.5, 50).astype(np.float32)
+    model = estimator(kernel=Gaussian(width=2.0), max_vectors=10, n_components=1)
+    ours = model.fit(torch.from_numpy(X), torch.from_numpy(y), sample_weight=torch.from_numpy(weights))
+    T = ours.transform(torch.from_numpy(X))
+    assert T.dtype == torch.float32
+    want = estimator(kernel=Gaussian(width=2.0), max_vectors=10, n_components=1).fit(X, y, sample_weight=weights)
+    assert abs(np.corrcoef(T[:, 0].numpy(), want.transform(X)[:, 0])[0, 1]) > 0.999
+
+
+def test_a_sparse_factor_is_a_graph(rng):
+    X = rng.normal(size=(60, 4))
+    i, j = rng.permutation(60)[:20].reshape(2, 10)
+    F = sp.csr_matrix((np.r_[np.ones(10), -np.ones(10)], (np.r_[i, j], np.r_[np.arange(10), np.arange(10)])), (60, 10))
+    sparse, dense = (GraphEmbedding(graph=(None, A), n_components=2).fit(X) for A in (F, F.toarray()))
+    np.testing.assert_allclose(sparse.components_, dense.components_, atol=1e-10)
+
+
+def test_bad_graphs(rng):
+    X = rng.normal(size=(20, 3))
+    V = np.ones((20, 20)) - np.eye(20)
+    V[0, 1] = V[1, 0] = np.nan
+    with pytest.raises(ValueError, match="weights of a graph must be finite"):
+        GraphEmbedding(graph=(None, V)).fit(X)
+    pair = GraphPair(None, Factor(np.eye(20)[:, :3] - 0.05))
+    with pytest.raises(ValueError, match="sample_weight does not go with a GraphPair"):
+        GraphEmbedding(graph=pair).fit(X, sample_weight=np.arange(1.0, 21.0))
+
+
+@pytest.mark.parametrize("delta_rel", [1e-2, 1e-4, 1e-6])
+def test_the_sorted_form_does_not_depend_on_a_small_weight(delta_rel):
+    X, y = load_wine(return_X_y=True)
+    X = scale(X)
+    explicit, ordered = (
+        RecursiveSoftMargin(delta_rel=delta_rel, solver=solver, n_components=2).fit(X, y)
+        for solver in ("explicit", "sorted")
+    )
+    cosines = np.abs(np.sum(explicit.components_ * ordered.components_, axis=1))
+    assert cosines.min() > 0.9999
+
+
+def test_the_sorted_form_with_a_huge_weight():
+    """The smoothed hinge is not exact there, but it must leave the value at zero."""
+    X, y = load_wine(return_X_y=True)
+    step = RecursiveSoftMargin(delta=1e12, solver="sorted", n_components=1).fit(scale(X), y).steps_[0]
+    assert step.objectives[-1] < 1e-2 * step.at_zero
+
+
+def test_why_there_is_nothing_to_see(rng):
+    X = rng.normal(size=(20, 3))
+    empty = sp.csr_matrix((20, 20))
+    assert GraphEmbedding(graph=(None, empty)).fit(X).stop_ == "flat"
+    with pytest.warns(UserWarning, match="Use a smaller epsilon"):
+        RecursiveSVM(task="regression").fit(X, np.ones(20))
+    with pytest.raises(ValueError, match="and a dense X"):
+        RecursiveSoftMargin(sparsity=0.3).fit(sp.csr_matrix(X), np.arange(20) % 2)
+
+
+@pytest.mark.parametrize("model", [GraphEmbedding(), RecursiveSoftMargin(n_components=2)], ids=["ratio", "margin"])
+def test_sparse_samples_have_the_axes_of_dense_ones(model, rng):
+    X = sp.random(60, 8, 0.5, random_state=2, format="csr")
+    y = np.arange(60) % 3
+    dense = clone(model).fit(X.toarray(), y).components_
+    np.testing.assert_allclose(clone(model).fit(X, y).components_, dense, atol=1e-5 * np.abs(dense).max())
+
+
+def test_sparse_directions_need_a_ridge(rng):
+    X, y = rng.normal(size=(20, 50)), np.arange(20) % 2
+    with pytest.raises(ValueError, match=r"rho=0 needs more samples than features, got \(20, 50\); use rho > 0"):
+        RecursiveSoftMargin(sparsity=0.5, rho=0.0).fit(X, y)

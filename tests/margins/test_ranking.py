@@ -1,0 +1,103 @@
+"""Sums over pairs by sorting against the pairs one by one."""
+
+import array_api_strict
+import numpy as np
+import pytest
+
+from fewkern.margins import ranking
+from fewkern.margins.graphs import PairSet
+from fewkern.margins.ranking import OrderedPairs, prefix_dominance, ranked_sums
+from tests.oracles.margins import pair_sums, pairs_of
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 8, 33, 100])
+def test_dominance_counts_are_exact_integers(n):
+    rng = np.random.default_rng(n)
+    rank = rng.permutation(n)
+    queries = [rng.integers(0, n + 1, n), rng.integers(0, n + 1, n)]
+    values = rng.integers(-5, 6, (n, 2))
+    for got, query in zip(prefix_dominance(rank, queries, list(values.T)), queries):
+        want = [values[: query[t]][rank[: query[t]] < t].sum(axis=0) for t in range(n)]
+        np.testing.assert_array_equal(np.stack(got, axis=1), want)
+
+
+@pytest.mark.parametrize("classes", [None, 3])
+def test_partners_below_and_above(classes):
+    rng = np.random.default_rng(0)
+    n = 60
+    s = np.round(rng.normal(size=n), 1)  # many ties
+    codes = None if classes is None else rng.integers(0, classes, n)
+    V = rng.integers(0, 9, (n, 3))
+    margins = [0.3, 0.8]
+    for m, (below, above) in zip(margins, ranked_sums(s, list(V.T), margins, codes)):
+        same = np.ones((n, n), bool) if codes is None else codes[:, None] == codes[None, :]
+        earlier = np.tril(np.ones((n, n), bool), -1) & same
+        np.testing.assert_array_equal(np.stack(below, axis=1), (earlier & (s[None, :] > s[:, None] - m)) @ V)
+        np.testing.assert_array_equal(np.stack(above, axis=1), (earlier.T & (s[None, :] < s[:, None] + m)) @ V)
+
+
+def case(seed, n, classes, removed, weighted=True):
+    rng = np.random.default_rng(seed)
+    codes = None if classes is None else rng.integers(0, classes, n)
+    p = rng.integers(1, 4, n).astype(float) if weighted else np.ones(n)
+    gone = None
+    if removed:
+        a, b = rng.integers(0, n, 15), rng.integers(0, n, 15)
+        keep = a != b if codes is None else codes[a] != codes[b]
+        pairs = np.unique(np.stack([np.maximum(a, b)[keep], np.minimum(a, b)[keep]]), axis=1)
+        gone = (pairs[0], pairs[1])
+    s = np.round(np.sort(rng.normal(size=n)) + 0.3 * rng.normal(size=n), 1)
+    return s, p, codes, gone, rng.normal(size=(n, 3))
+
+
+@pytest.mark.parametrize("band", [0, 40])
+@pytest.mark.parametrize("removed", [False, True])
+@pytest.mark.parametrize("classes", [None, 3])
+@pytest.mark.parametrize("n", [3, 50, 150])
+def test_every_sum_equals_the_sum_over_pairs(n, classes, removed, band, monkeypatch):
+    monkeypatch.setattr(ranking, "BAND_PAIRS", band)
+    s, p, codes, gone, X = case(n, n, classes, removed)
+    m, mu = 0.73, 0.21
+    want = pair_sums(s, p, *pairs_of(n, codes, gone), m, mu, X)
+    pairs = OrderedPairs.arranged(PairSet(1.0, p, codes, gone), np.arange(n))
+    np.testing.assert_allclose(pairs.balance(), want["balance"], atol=1e-10)
+    value, gradient = pairs.hinge(s, m)
+    np.testing.assert_allclose(value, want["hinge"], rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(gradient, want["hinge_gradient"], atol=1e-10)
+    np.testing.assert_allclose(pairs.window_value(s, m), want["window"], rtol=1e-10, atol=1e-10)
+    value, gradient = pairs.huber(s, m, mu)
+    np.testing.assert_allclose(value, want["huber"], rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(gradient, want["huber_gradient"], atol=1e-9)
+    np.testing.assert_allclose(pairs.huber_curvature(s, X, m, mu), want["curvature"], rtol=1e-9, atol=1e-8)
+
+
+def test_the_order_decides_the_sign():
+    s = np.array([0.0, 5.0])
+    up = OrderedPairs.arranged(PairSet(1.0, np.ones(2)), np.array([0, 1]))
+    down = OrderedPairs.arranged(PairSet(1.0, np.ones(2)), np.array([1, 0]))
+    assert up.hinge(s, 1.0)[0] == 0.0
+    assert down.hinge(s[::-1], 1.0)[0] == pytest.approx(6.0)
+
+
+def test_the_same_on_the_strict_array_api():
+    s, p, codes, gone, X = case(1, 40, 3, True)
+    want = OrderedPairs.arranged(PairSet(1.0, p, codes, gone), np.arange(40))
+    as_strict = array_api_strict.asarray
+    got = OrderedPairs.arranged(
+        PairSet(1.0, as_strict(p), as_strict(codes), tuple(map(as_strict, gone))), array_api_strict.arange(40)
+    )
+    for name, arguments in (("hinge", (0.7,)), ("huber", (0.7, 0.2))):
+        a, b = getattr(want, name)(s, *arguments), getattr(got, name)(as_strict(s), *arguments)
+        assert a[0] == pytest.approx(b[0], rel=1e-12)
+        np.testing.assert_allclose(a[1], np.asarray(b[1]), atol=1e-10)
+    H = got.huber_curvature(as_strict(s), as_strict(X), 0.7, 0.2)
+    np.testing.assert_allclose(np.asarray(H), want.huber_curvature(s, X, 0.7, 0.2), atol=1e-9)
+
+
+def test_a_pair_set_lists_its_pairs():
+    _, p, codes, gone, _ = case(2, 30, 3, True)
+    edges = PairSet(0.5, p, codes, gone).edges()
+    upper, lower = pairs_of(30, codes, gone)
+    assert set(zip(edges.i.tolist(), edges.j.tolist())) == set(zip(upper.tolist(), lower.tolist()))
+    np.testing.assert_array_equal(edges.count, p[edges.i] * p[edges.j])
+    assert np.all(edges.v == 0.5)

@@ -1,0 +1,177 @@
+"""The recursion of RSVM against libsvm on the Gram matrix, its stops, blocks and forms."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from fewkern.margins import recursion
+from fewkern.margins.recursion import class_problems, recursive_margin, tube_problem
+from fewkern.margins.spaces import Constrained, Reflected
+from tests.oracles.margins import align, centred_features, gaussian_gram, recursive_svm_on_gram, svr_value
+
+
+def two_classes(seed=0, n=60, d=4):
+    rng = np.random.default_rng(seed)
+    y = np.where(np.arange(n) % 3 == 0, 1.0, -1.0)
+    X = rng.normal(size=(n, d))
+    X[:, 0] += y
+    return X - X.mean(axis=0), y
+
+
+def recurse(Z, y, C=1.0, weights=1.0, **settings):
+    box = np.broadcast_to(C * weights, len(y)).astype(float)
+    return recursive_margin(Reflected.start(Z), class_problems((y > 0).astype(int), 2, box), len(y), **settings)
+
+
+def test_equals_libsvm_on_the_gram_matrix():
+    X, y = two_classes(d=3)
+    K = gaussian_gram(X, 4.0)
+    Z = centred_features(K)
+    ours = recurse(Z, y, 2.0, max_components=3)
+    values, features = recursive_svm_on_gram(K, y, np.full(len(y), 2.0), 3)
+    np.testing.assert_allclose([b.objectives[0] for b in ours.blocks], values, rtol=1e-6)
+    np.testing.assert_allclose(align(features, ours.features), features, atol=1e-4)
+
+
+def test_dual_coefficients_and_features_belong_to_the_directions():
+    X, y = two_classes()
+    Z = centred_features(gaussian_gram(X, 3.0))
+    r = recurse(Z, y, 5.0)
+    W = r.directions
+    np.testing.assert_allclose(W.T @ W, np.eye(W.shape[1]), atol=1e-12)
+    np.testing.assert_allclose(Z.T @ r.dual, W, atol=1e-8)
+    np.testing.assert_allclose(Z @ W, r.features, atol=1e-10)
+    np.testing.assert_allclose(r.dual.sum(axis=0), 0, atol=1e-9)
+    support = np.any(r.dual != 0, axis=1)
+    assert support.sum() < len(y)
+
+
+def test_every_step_starts_from_the_multipliers_of_the_last_one(monkeypatch):
+    starts, ends = [], []
+
+    def spy(*args, start=None, **settings):
+        starts.append(start)
+        ends.append(minimize(*args, start=start, **settings))
+        return ends[-1]
+
+    minimize = recursion.minimize_hinge
+    monkeypatch.setattr(recursion, "minimize_hinge", spy)
+    X, y = two_classes(d=3)
+    r = recurse(centred_features(gaussian_gram(X, 4.0)), y)
+    assert r.stop == "flat"
+    assert starts[0] is None
+    for start, before in zip(starts[1:], ends):
+        assert start is before.alpha
+    # All of the smaller class has reached its bound: the next value is the cap, and nothing is solved to see it.
+    assert ends[-1].alpha.sum() == pytest.approx(r.caps[0], rel=1e-6)
+    assert len(ends) == len(r.blocks)
+    cold = minimize(*_second_step(centred_features(gaussian_gram(X, 4.0)), y))
+    assert ends[1].primal == pytest.approx(cold.primal, rel=1e-8)
+
+
+def _second_step(Z, y):
+    """The second problem written out: samples less their part along the first direction."""
+    first = recurse(Z, y, max_components=1).directions[:, 0]
+    left = Z - np.outer(Z @ first, first)
+    return Reflected.start(left), y, np.ones(len(y)), np.ones(len(y))
+
+
+def test_flat_stop_when_a_mean_lies_in_the_other_hull():
+    rng = np.random.default_rng(1)
+    inner, outer = rng.normal(size=(10, 3)) * 0.1, rng.normal(size=(60, 3))
+    Z = np.vstack([inner, outer])
+    y = np.r_[np.ones(10), -np.ones(60)]
+    r = recurse(Z - Z.mean(axis=0), y)
+    assert r.stop == "flat"
+    assert r.directions.shape[1] < 3
+    # balanced weights: only coinciding means are flat, so there are more directions
+    weights = np.where(y > 0, 3.5, 35 / 60)
+    assert recurse(Z - Z.mean(axis=0), y, weights=weights).directions.shape[1] > r.directions.shape[1]
+
+
+def test_rank_limit_and_eps_stops():
+    X, y = two_classes(d=2)
+    weights = np.where(y > 0, 2.0, 1.0)
+    assert recurse(X, y, weights=weights, max_components=1).stop == "limit"
+    rank = recurse(X, y, weights=weights, flat_tol=0.0)
+    assert rank.stop in ("rank", "flat")
+    line = np.outer(np.linspace(-1, 1, 20) + np.repeat([0, 1.0], 10), [1.0, 2.0])
+    line -= line.mean(axis=0)
+    gone = recurse(line, np.repeat([-1.0, 1.0], 10))
+    assert (gone.stop, gone.directions.shape[1]) == ("eps", 1)
+    one = recurse(line[:, :1], np.repeat([-1.0, 1.0], 10))
+    assert (one.stop, one.directions.shape[1]) == ("rank", 1)
+
+
+def test_precision_stop_when_the_box_is_too_large_for_a_second_step():
+    X, y = two_classes(n=80, d=6)
+    Z = centred_features(gaussian_gram(X, 1.0))
+    r = recurse(Z, y, 1e12)
+    assert r.stop == "precision"
+    assert r.directions.shape[1] >= 1
+
+
+def test_weights_are_repetitions():
+    X, y = two_classes()
+    weights = np.random.default_rng(0).integers(1, 4, len(y)).astype(float)
+    again = np.repeat(np.arange(len(y)), weights.astype(int))
+    a, b = recurse(X, y, weights=weights), recurse(X[again], y[again])
+    np.testing.assert_allclose(a.directions, b.directions, atol=1e-6)
+
+
+def test_zero_weight_is_absence():
+    X, y = two_classes()
+    weights = np.where(np.arange(len(y)) < 10, 0.0, 1.0)
+    np.testing.assert_allclose(recurse(X, y, weights=weights).directions, recurse(X[10:], y[10:]).directions, atol=1e-6)
+
+
+@pytest.mark.parametrize("strategy", ["ovr", "ovo"])
+def test_blocks_of_many_classes(strategy):
+    rng = np.random.default_rng(0)
+    codes = np.arange(90) % 3
+    X = rng.normal(size=(90, 6)) + 2 * np.eye(6)[codes]
+    X -= X.mean(axis=0)
+    size = 2 if strategy == "ovo" else None
+    r = recursive_margin(Reflected.start(X), class_problems(codes, 3, np.ones(90), strategy), 90, block_size=size)
+    W = r.directions
+    np.testing.assert_allclose(W.T @ W, np.eye(W.shape[1]), atol=1e-12)
+    np.testing.assert_allclose(X.T @ r.dual, W, atol=1e-7)
+    assert sum(b.size for b in r.blocks) == W.shape[1] >= 3
+    assert r.blocks[0].size == (2 if strategy == "ovo" else 3)
+    # every direction of the first block lies in the span of the hyperplanes of the problems
+    assert recursive_margin(
+        Reflected.start(X), class_problems(codes, 3, np.ones(90), strategy), 90, max_components=2
+    ).directions.shape == (6, 2)
+
+
+def test_constraints_on_sparse_samples_equal_reflections():
+    X, y = two_classes(n=80, d=7)
+    rng = np.random.default_rng(0)
+    X = X * (rng.random(X.shape) < 0.4)
+    mean = X.mean(axis=0)
+    weights = np.where(y > 0, 2.0, 1.0)
+    dense = recurse(X - mean, y, weights=weights)
+    space = Constrained.start(sp.csr_matrix(X), mean, ((X - mean) ** 2).sum(axis=1))
+    problems = class_problems((y > 0).astype(int), 2, weights)
+    sparse = recursive_margin(space, problems, len(y))
+    assert (sparse.stop, sparse.directions.shape) == (dense.stop, dense.directions.shape)
+    np.testing.assert_allclose(sparse.directions, dense.directions, atol=1e-6)
+    np.testing.assert_allclose(sparse.features, dense.features, atol=1e-6)
+    assert space.largest_norm() == pytest.approx(np.linalg.norm(X - mean, axis=1).max())
+
+
+def test_regression():
+    rng = np.random.default_rng(0)
+    Z = rng.normal(size=(60, 4))
+    Z -= Z.mean(axis=0)
+    y = np.sin(2 * Z[:, 0]) + 0.5 * Z[:, 1] ** 2
+    r = recursive_margin(Reflected.start(Z), [tube_problem(y, np.full(60, 1.5), 0.1)], 60)
+    assert r.blocks[0].objectives[0] == pytest.approx(svr_value(Z @ Z.T, y, 1.5, 0.1), rel=1e-6)
+    assert r.caps[0] == pytest.approx(
+        min(1.5 * np.maximum(np.abs(y - b) - 0.1, 0).sum() for b in np.r_[y - 0.1, y + 0.1])
+    )
+    P = [b.objectives[0] for b in r.blocks]
+    w = [b.squared_norms[0] for b in r.blocks]
+    assert len(P) > 1
+    assert all(P[t + 1] >= P[t] + w[t] / 2 - 1e-6 * r.caps[0] for t in range(len(P) - 1))
+    np.testing.assert_allclose(Z.T @ r.dual, r.directions, atol=1e-5)

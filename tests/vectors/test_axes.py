@@ -1,0 +1,82 @@
+import numpy as np
+import pytest
+from sklearn.decomposition import PCA
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+
+from fewkern.vectors.axes import discriminant_axes, principal_axes
+
+
+@pytest.fixture
+def Z(rng):
+    return rng.standard_normal((60, 5)) * [3, 2, 1, 0.5, 0.1] + 7
+
+
+@pytest.fixture
+def codes(Z, rng):
+    return ((Z[:, 2] > 7).astype(int) + (Z[:, 3] > 7)).astype(int)
+
+
+def test_principal_axes_equal_pca(Z):
+    axes = principal_axes(Z, 3)
+    pca = PCA(3).fit(Z)
+    np.testing.assert_allclose(axes.values, pca.explained_variance_ * 59)
+    np.testing.assert_allclose(np.abs((Z - axes.mean) @ axes.W), np.abs(pca.transform(Z)), atol=1e-10)
+
+
+def test_principal_axes_stop_at_the_rank(Z):
+    Z[:, 4] = Z[:, 0] + Z[:, 1]
+    assert principal_axes(Z).W.shape == (5, 4)
+
+
+def test_weights_are_repetitions(Z, codes, rng):
+    weights = rng.integers(1, 4, 60)
+    again = np.repeat(np.arange(60), weights)
+    one, many = principal_axes(Z, weights=weights.astype(float)), principal_axes(Z[again])
+    np.testing.assert_allclose(one.values, many.values)
+    np.testing.assert_allclose(one.W, many.W, atol=1e-8)
+    one = discriminant_axes(Z, codes, 3, 0.1, weights=weights.astype(float))
+    many = discriminant_axes(Z[again], codes[again], 3, 0.1)
+    np.testing.assert_allclose(one.values, many.values)
+    np.testing.assert_allclose(one.W, many.W, atol=1e-8)
+
+
+@pytest.mark.parametrize("ridge", [0.0, 0.5, 20.0])
+def test_discriminant_axes_maximise_the_ratio(Z, codes, ridge):
+    axes = discriminant_axes(Z, codes, 3, ridge)
+    A = Z - Z.mean(axis=0)
+    T = A.T @ A
+    M = np.array([A[codes == c].mean(axis=0) for c in range(3)])
+    B = (M.T * np.bincount(codes)) @ M
+    values = np.sort(np.linalg.eigvals(np.linalg.solve(T + ridge * np.eye(5), B)).real)[::-1]
+    np.testing.assert_allclose(axes.values, values[:2], atol=1e-10)
+    ratio = np.diag(axes.W.T @ B @ axes.W) / np.diag(axes.W.T @ (T + ridge * np.eye(5)) @ axes.W)
+    np.testing.assert_allclose(ratio, values[:2], atol=1e-10)
+    np.testing.assert_allclose(np.var(A @ axes.W, axis=0), 1.0)
+
+
+def test_discriminant_axes_span_those_of_scikit_learn(Z, codes):
+    ours = (Z - Z.mean(axis=0)) @ discriminant_axes(Z, codes, 3).W
+    theirs = LinearDiscriminantAnalysis().fit(Z, codes).transform(Z)
+    for j in range(2):
+        assert abs(np.corrcoef(ours[:, j], theirs[:, j])[0, 1]) == pytest.approx(1.0)
+
+
+def test_signs_do_not_depend_on_the_order_of_samples(Z, codes, rng):
+    order = rng.permutation(60)
+    np.testing.assert_allclose(principal_axes(Z).W, principal_axes(Z[order]).W, atol=1e-8)
+    np.testing.assert_allclose(
+        discriminant_axes(Z, codes, 3).W, discriminant_axes(Z[order], codes[order], 3).W, atol=1e-8
+    )
+
+
+def test_features_without_spread_have_no_axes():
+    Z = np.ones((6, 3))
+    assert principal_axes(Z).W.shape == (3, 0)
+    assert discriminant_axes(Z, np.array([0, 1, 0, 1, 0, 1]), 2).W.shape == (3, 0)
+
+
+def test_other_array_libraries(Z, codes, foreign):
+    to, back = foreign
+    np.testing.assert_allclose(back(principal_axes(to(Z)).W), principal_axes(Z).W, atol=1e-9)
+    there = discriminant_axes(to(Z), to(codes), 3, 0.1)
+    np.testing.assert_allclose(back(there.W), discriminant_axes(Z, codes, 3, 0.1).W, atol=1e-9)
