@@ -1,39 +1,55 @@
-from fewkern.core.peel import Peeled, Stop, peel
+import numpy as np
+
+from fewkern.core.peel import peel
+from fewkern.core.trace import Stop
 
 
-def test_limit():
-    assert peel(lambda count: count, lambda found: [found], 3) == Peeled((0, 1, 2), "limit")
+class Numbers:
+    """What is left of a list; ``width`` of them are taken at a time, largest first."""
+
+    def __init__(self, values, width=1):
+        self.left, self.width = sorted(values, reverse=True), width
+
+    def find(self):
+        return self.left[: self.width] or Stop.RANK
+
+    def remove(self, found):
+        self.left = self.left[len(found) :]
+        return found
 
 
-def test_stop_says_why():
-    result = peel(lambda count: Stop("rank") if count == 2 else count, lambda found: [found], 10)
-    assert result == Peeled((0, 1), "rank")
+def test_until_nothing_is_left():
+    done = peel(Numbers([3, 1, 2]), limit=10)
+    assert (done.records, done.stop) == ((3, 2, 1), Stop.RANK)
 
 
-def test_blocks_give_one_record_per_step():
-    assert peel(lambda count: count, lambda found: [found, found], 4) == Peeled((0, 0, 2, 2), "limit")
+def test_until_the_limit():
+    state = Numbers([3, 1, 2])
+    done = peel(state, limit=2)
+    assert (done.records, done.stop, state.left) == ((3, 2), Stop.LIMIT, [1])
 
 
-def test_nothing_removed_ends_the_loop():
-    assert peel(lambda count: count, lambda found: [], 4) == Peeled((), "exhausted")
+def test_a_block_may_give_several_records():
+    assert peel(Numbers(range(5), width=2), limit=3).records == (4, 3, 2, 1)
 
 
-def test_limit_of_zero_calls_nothing():
-    assert peel(None, None, 0) == Peeled((), "limit")
+def test_nothing_asked():
+    assert peel(Numbers([1]), limit=0).records == ()
 
 
-def test_pivoted_cholesky_in_four_lines():
-    """``a`` a unit vector: the loop is the factorisation of a matrix."""
-    import numpy as np
-
+def test_pivoted_cholesky_is_a_loop_over_what_is_left():
     A = np.array([[4.0, 2.0, 1.0], [2.0, 3.0, 1.0], [1.0, 1.0, 2.0]])
-    R = A.copy()
 
-    def remove(s):
-        g = R[:, s] / np.sqrt(R[s, s])
-        R[:] -= np.outer(g, g)
-        return [g]
+    class Left:
+        R = A.copy()
 
-    found = peel(lambda _: int(np.argmax(np.diag(R))), remove, 3)
-    G = np.array(found.records).T
+        def find(self):
+            return int(np.argmax(np.diag(self.R)))
+
+        def remove(self, s):
+            g = self.R[:, s] / np.sqrt(self.R[s, s])
+            self.R = self.R - np.outer(g, g)
+            return [g]
+
+    G = np.array(peel(Left(), limit=3).records).T
     np.testing.assert_allclose(G @ G.T, A)

@@ -3,12 +3,46 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 from fewkern.backend.blocks import row_blocks
 from fewkern.backend.namespace import Array, device, is_sparse, move_fields, namespace, same_place, to_numpy
 from fewkern.core.kernels import Kernel
 
-__all__ = ["KernelExpansion"]
+__all__ = ["Expansion", "KernelExpansion"]
+
+
+class Expansion(Protocol):
+    """What predict, save, export, compress and pictures ask of a fitted function.
+
+    :class:`KernelExpansion` and :class:`~fewkern.KernelMixture` are the two kinds.
+    """
+
+    @property
+    def vectors(self) -> Array:
+        """Vectors that are kept, one per row."""
+
+    @property
+    def indices(self) -> Array | None:
+        """Rows of the training samples that the vectors are, where they are samples."""
+
+    @property
+    def n_vectors(self) -> int:
+        """Number of vectors."""
+
+    @property
+    def n_outputs(self) -> int:
+        """Number of values per sample."""
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the numbers that an evaluation needs."""
+
+    def __call__(self, X: Array) -> Array:
+        """Values ``(n, n_outputs)`` at the rows of ``X``, where ``X`` is."""
+
+    def like(self, X: Array) -> Expansion:
+        """The same function with its arrays in the library and on the device of ``X``."""
 
 
 @dataclass(frozen=True)

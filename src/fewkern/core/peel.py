@@ -1,22 +1,28 @@
-"""The verb of the library: find one, remove it, repeat."""
+"""Find one, remove it, repeat: the loop of every method that takes something out of what is left."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
-__all__ = ["Peeled", "Stop", "peel"]
+from fewkern.core.trace import Stop
+
+__all__ = ["Peelable", "Peeled", "peel"]
 
 Found = TypeVar("Found")
 Record = TypeVar("Record")
+Recorded = TypeVar("Recorded", covariant=True)
 
 
-@dataclass(frozen=True)
-class Stop:
-    """What ``find`` returns instead of a find: why there is none."""
+class Peelable(Protocol[Found, Recorded]):
+    """What is left: it knows how to find the next thing to take out, and how to take it out."""
 
-    reason: str
+    def find(self) -> Found | Stop:
+        """What to take out next, or why there is nothing."""
+
+    def remove(self, found: Found, /) -> Iterable[Recorded]:
+        """Take it out; one record per step (a block of pivots gives several)."""
 
 
 @dataclass(frozen=True)
@@ -24,45 +30,31 @@ class Peeled(Generic[Record]):
     """All records, one per step, and why the loop ended."""
 
     records: tuple[Record, ...]
-    stop: str
+    stop: Stop
 
 
-def peel(
-    find: Callable[[int], Found | Stop],
-    remove: Callable[[Found], Iterable[Record]],
-    limit: int,
-) -> Peeled[Record]:
-    """Repeat: ``find`` the next thing, ``remove`` it from what is left, keep its records.
+def peel(state: Peelable[Found, Record], limit: int) -> Peeled[Record]:
+    """Repeat ``state.remove(state.find())`` until ``find`` returns a :class:`Stop` or there are ``limit`` records.
 
-    ``K <- K - (Ka)(Ka)' / (a'Ka)`` is pivoted Cholesky when ``a`` is a unit vector (feature vector selection),
-    deflation when ``a`` holds the dual coefficients of a hyperplane (recursive SVM and soft margin) and the step of
-    orthogonal least squares when ``K`` is a Gram matrix of regressors. A paper supplies only *find* and *stop*.
-
-    Parameters
-    ----------
-    find : callable
-        Called with the number of records so far; returns what to remove, or a :class:`Stop`.
-    remove : callable
-        Takes it out and returns one record per step taken: a block of pivots gives several. An early end then has
-        nothing to truncate. No record at all ends the loop with the reason "exhausted".
-    limit : int
-        The loop ends with the reason "limit" once there are this many records.
+    Pivots of a kernel matrix (feature vector selection), hyperplanes (recursive SVM), directions (graph embedding) and
+    regressors (forward selection) are taken out by this loop: in all of them, what was taken changes what is left.
 
     Examples
     --------
-    >>> left = [3, 1, 2]
-    >>> def find(count): return max(left) if left else Stop("empty")
-    >>> def remove(value): left.remove(value); return [value]
-    >>> peel(find, remove, limit=10)
-    Peeled(records=(3, 2, 1), stop='empty')
+    >>> from fewkern.core.peel_callbacks import peel
+    >>> from fewkern.core.trace import Stop
+    >>> class Numbers:
+    ...     def __init__(self, values): self.left = list(values)
+    ...     def find(self): return max(self.left) if self.left else Stop.RANK
+    ...     def remove(self, value): self.left.remove(value); return [value]
+    ...
+    >>> peel(Numbers([3, 1, 2]), limit=2).records
+    (3, 2)
     """
     records: list[Record] = []
     while len(records) < limit:
-        found = find(len(records))
+        found = state.find()
         if isinstance(found, Stop):
-            return Peeled(tuple(records), found.reason)
-        taken = list(remove(found))
-        if not taken:
-            return Peeled(tuple(records), "exhausted")
-        records.extend(taken)
-    return Peeled(tuple(records), "limit")
+            return Peeled(tuple(records), found)
+        records.extend(state.remove(found))
+    return Peeled(tuple(records), Stop.LIMIT)

@@ -26,7 +26,7 @@ from typing import Literal
 
 from fewkern.backend.blocks import row_blocks
 from fewkern.backend.namespace import Array, asarray_like, device, namespace, take_rows
-from fewkern.core.peel import Stop, peel
+from fewkern.core.peel_callbacks import Stop, peel
 from fewkern.density.mixture import normal_kernel, squared_distances
 from fewkern.density.simplex import active_set
 

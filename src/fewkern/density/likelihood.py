@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fewkern.backend.blocks import row_blocks
 from fewkern.backend.linalg import logsumexp
 from fewkern.backend.namespace import Array, asarray_like, device, namespace, take_rows
-from fewkern.core.peel import Stop, peel
+from fewkern.core.peel_callbacks import Stop, peel
 from fewkern.density.bandwidth import effective_size
 from fewkern.density.mixture import squared_distances
 

@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 from fewkern.backend.blocks import row_blocks
 from fewkern.backend.namespace import Array, asarray_like, device, namespace, take_rows
 from fewkern.backend.special import normal_cdf
-from fewkern.core.peel import Stop, peel
+from fewkern.core.peel_callbacks import Stop, peel
 from fewkern.density.mixture import normal_kernel, squared_distances
 from fewkern.density.simplex import active_set, mnqp
 

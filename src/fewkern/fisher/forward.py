@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from fewkern.backend.linalg import solve_triangular
 from fewkern.backend.namespace import Array, device, eps, namespace
-from fewkern.core.peel import Stop, peel
+from fewkern.core.peel_callbacks import Stop, peel
 
 __all__ = ["ForwardPath", "forward_columns"]
 

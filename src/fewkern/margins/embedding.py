@@ -7,7 +7,7 @@ from typing import Literal
 
 from fewkern.backend.linalg import generalized_eigh
 from fewkern.backend.namespace import Array, device, namespace
-from fewkern.core.peel import Stop, peel
+from fewkern.core.peel_callbacks import Stop, peel
 from fewkern.margins.graphs import GraphPair
 from fewkern.margins.spaces import reflect
 

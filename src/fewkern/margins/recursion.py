@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from fewkern.backend.linalg import least_squares, sum_by_index
 from fewkern.backend.namespace import Array, asarray_like, device, namespace, take_rows
-from fewkern.core.peel import Stop, peel
+from fewkern.core.peel_callbacks import Stop, peel
 from fewkern.margins.hinge import HingeSolution, hinge_at_zero, minimize_hinge
 from fewkern.margins.spaces import Reflected, Space
 

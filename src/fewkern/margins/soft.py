@@ -8,7 +8,7 @@ from typing import Literal, Protocol
 
 from fewkern.backend.linalg import cholesky_psd, generalized_eigh, solve_triangular
 from fewkern.backend.namespace import Array, device, namespace, take_rows
-from fewkern.core.peel import Stop, peel
+from fewkern.core.peel_callbacks import Stop, peel
 from fewkern.margins.embedding import principal_space, ridged, seen_directions
 from fewkern.margins.graphs import Edges, GraphPair, PairSet
 from fewkern.margins.hinge import minimize_hinge

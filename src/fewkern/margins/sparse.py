@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fewkern.backend.linalg import generalized_eigh
 from fewkern.backend.namespace import Array, device, namespace
-from fewkern.core.peel import Stop, peel
+from fewkern.core.peel_callbacks import Stop, peel
 from fewkern.margins.embedding import ridged, seen_directions
 from fewkern.margins.graphs import Edges, GraphPair, PairSet
 from fewkern.margins.ranking import OrderedPairs

@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-from fewkern.backend.linalg import logsumexp
 from fewkern.backend.namespace import Array, device, namespace
+from fewkern.core.scores import softmax
 
 __all__ = ["fit_temperature", "softmax"]
-
-
-def softmax(values: Array) -> Array:
-    """Rows proportional to ``exp(values)``, summing to one."""
-    xp = namespace(values)
-    return xp.exp(values - logsumexp(values, axis=1)[:, None])
 
 
 def fit_temperature(values: Array, codes: Array, weights: Array | None = None) -> float:

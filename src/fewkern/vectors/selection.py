@@ -15,7 +15,7 @@ from fewkern.backend.blocks import row_blocks
 from fewkern.backend.linalg import solve_triangular
 from fewkern.backend.namespace import Array, asarray_like, device, eps, namespace, take_rows, to_numpy
 from fewkern.core.gram import Gram
-from fewkern.core.peel import Stop, peel
+from fewkern.core.peel_callbacks import Stop, peel
 from fewkern.vectors.residual import Pivots, Residual, Selection
 
 __all__ = ["Rule", "Selection", "select_vectors"]

@@ -1,0 +1,39 @@
+"""Folds of samples, by scikit-learn's splitters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.model_selection import StratifiedKFold, check_cv
+
+__all__ = ["Fold", "given_folds", "plain_folds", "stratified_folds"]
+
+# Rows to train on, and rows held out.
+Fold = tuple[Sequence[int], Sequence[int]]
+
+
+def stratified_folds(codes: np.ndarray[Any, Any], count: int) -> list[Fold]:
+    """At most ``count`` folds with the same share of every class; none where a class has fewer than two samples."""
+    count = min(count, int(np.unique(codes, return_counts=True)[1].min()))
+    if count < 2:
+        return []
+    return [(train.tolist(), test.tolist()) for train, test in StratifiedKFold(count).split(codes, codes)]
+
+
+def plain_folds(n: int, count: int) -> list[Fold]:
+    """At most ``count`` folds of ``n`` samples, in turn: row ``i`` is held out in fold ``i mod count``."""
+    count = min(count, n // 2)
+    if count < 2:
+        return []
+    turn = np.arange(n) % count
+    return [(np.flatnonzero(turn != k).tolist(), np.flatnonzero(turn == k).tolist()) for k in range(count)]
+
+
+def given_folds(cv: Any, n: int, codes: Sequence[int] | None) -> list[Fold]:
+    """Folds of ``n`` rows by a splitter or an iterable of splits."""
+    labels = None if codes is None else np.asarray(codes)
+    splitter = check_cv(cv, labels, classifier=labels is not None)
+    rows = np.zeros(n)
+    return [(train.tolist(), test.tolist()) for train, test in splitter.split(rows, labels)]

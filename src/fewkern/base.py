@@ -1,0 +1,159 @@
+"""What estimators share with scikit-learn: a kernel parameter, checked samples, and predictions from class scores."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from fewkern.backend.namespace import Array, asarray_like, to_numpy
+from fewkern.backend.validation import (
+    Interval,
+    StrOptions,
+    encode_labels,
+    labels_from_codes,
+    validate_class_weights,
+    validate_samples,
+    validate_targets,
+    validate_weights,
+)
+from fewkern.core.kernels import Kernel, as_kernel
+from fewkern.core.samples import Samples
+from fewkern.core.scores import ClassScores
+from fewkern.core.trace import TOLERANCE
+
+__all__ = [
+    "CONSTRAINTS",
+    "KernelEstimator",
+    "ScoringClassifier",
+    "check_labelled",
+    "check_measured",
+    "check_priors",
+    "check_weighted",
+    "constraints",
+]
+
+_COUNT = Interval(Integral, 1, None, closed="left")
+# What every parameter of that name accepts, wherever it occurs.
+CONSTRAINTS: dict[str, list[Any]] = {
+    "kernel": [str, Kernel, callable],
+    "rule": [StrOptions({"gain", "greedy", "random", "uniform"})],
+    "center": ["boolean", StrOptions({"auto"}), Interval(Integral, 0, None, closed="left")],
+    "basis_tol": [None, Interval(Real, 0, 1, closed="neither")],
+    "prefer": [StrOptions(set(TOLERANCE))],
+    "max_vectors": [None, _COUNT],
+    "max_candidates": [None, _COUNT],
+    "n_components": [None, _COUNT],
+    "class_weight": [dict, StrOptions({"balanced"}), None],
+    "priors": [None, "array-like"],
+    "cv": [Interval(Integral, 2, None, closed="left"), "cv_object"],
+    "tol": [None, Interval(Real, 0, 1, closed="neither")],
+    "max_iter": [_COUNT],
+    "random_state": ["random_state", np.random.Generator],
+    "verbose": ["verbose"],
+}
+
+
+def constraints(*names: str, **own: list[Any]) -> dict[str, list[Any]]:
+    """The shared constraints of the parameters ``names``, and those of an estimator's own."""
+    return {**{name: CONSTRAINTS[name] for name in names}, **own}
+
+
+class KernelEstimator(BaseEstimator):
+    """Base of the estimators with a ``kernel`` parameter."""
+
+    kernel: Any
+
+    def set_params(self, **params: Any) -> KernelEstimator:
+        """Set parameters; ``kernel__width=...`` works also while ``kernel`` is a name or a function."""
+        if any(key.startswith("kernel__") for key in params):
+            kernel = params.pop("kernel", self.kernel)
+            self.kernel = as_kernel(kernel)
+        return super().set_params(**params)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        pairwise = self.kernel == "precomputed" or getattr(self.kernel, "pairwise", False)
+        tags.input_tags.pairwise = pairwise
+        tags.input_tags.sparse = not pairwise
+        tags.array_api_support = True
+        return tags
+
+    def _check_samples(self, X: Any, *, reset: bool, minimum: int = 1) -> Array:
+        """``X`` as a checked array; new samples (``reset=False``) must have the features of the fitted ones."""
+        if not reset:
+            check_is_fitted(self)
+        pairwise = as_kernel(self.kernel).pairwise
+        return validate_samples(self, X, reset=reset, minimum=minimum, pairwise=pairwise)
+
+
+def check_weighted(estimator: KernelEstimator, X: Any, sample_weight: Any, *, minimum: int = 1) -> Samples:
+    """Checked samples without labels."""
+    X = estimator._check_samples(X, reset=True, minimum=minimum)
+    weights = validate_weights(estimator, X, sample_weight)
+    return Samples.of(X, weights, pairwise=as_kernel(estimator.kernel).pairwise)
+
+
+def check_labelled(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Samples:
+    """Checked samples with classes; sets ``classes_``. A ``class_weight`` is part of the weights."""
+    X = estimator._check_samples(X, reset=True, minimum=2)
+    estimator.classes_, codes = encode_labels(estimator, X, y)
+    weights = validate_class_weights(estimator, X, codes, sample_weight)
+    pairwise = as_kernel(estimator.kernel).pairwise if hasattr(estimator, "kernel") else False
+    return Samples.of(X, weights, pairwise=pairwise, codes=codes, n_classes=int(estimator.classes_.shape[0]))
+
+
+def check_measured(estimator: KernelEstimator, X: Any, y: Any, sample_weight: Any) -> tuple[Samples, bool]:
+    """Checked samples with numbers as targets, and whether these came as one column."""
+    X = estimator._check_samples(X, reset=True, minimum=2)
+    targets, single = validate_targets(estimator, X, y)
+    weights = validate_weights(estimator, X, sample_weight)
+    return Samples.of(X, weights, pairwise=as_kernel(estimator.kernel).pairwise, targets=targets), single
+
+
+def check_priors(estimator: Any, samples: Samples) -> Array | None:
+    """The parameter ``priors`` beside the weights: positive numbers, one per class, that add up to one."""
+    if estimator.priors is None:
+        return None
+    values = to_numpy(estimator.priors).astype(float)
+    if values.shape != (samples.n_classes,) or not (values > 0).all() or abs(values.sum() - 1) > 1e-6:
+        raise ValueError(
+            f"{type(estimator).__name__}: priors must be {samples.n_classes} positive numbers that add up to 1, one "
+            f"per class in the order of classes_, got {estimator.priors!r}."
+        )
+    return asarray_like(values / values.sum(), samples.weights, dtype=samples.weights.dtype)
+
+
+class ScoringClassifier(ClassifierMixin):
+    """Predictions of every classifier: the values of its expansion, through ``class_scores_``."""
+
+    classes_: Array
+    class_scores_: ClassScores
+
+    def _values(self, X: Any) -> Array:
+        """Values of the fitted function at new samples."""
+        return self.expansion_(self._check_samples(X, reset=False))
+
+    def decision_function(self, X: Any) -> Array:
+        """Scores of shape ``(n_samples,)`` for two classes (positive: the second), ``(n_samples, n_classes)`` else."""
+        values = self._values(X)
+        scores = self.class_scores_.scores(values)
+        return scores[:, 0] if scores.shape[1] == 1 else scores
+
+    def predict(self, X: Any) -> Array:
+        """Class of every sample."""
+        values = self._values(X)
+        return labels_from_codes(self.classes_, self.class_scores_.codes(values))
+
+    def predict_proba(self, X: Any) -> Array:
+        """Probability of every class, shape ``(n_samples, n_classes)``, in the order of ``classes_``."""
+        values = self._values(X)
+        return self.class_scores_.probabilities(values)
+
+    def predict_log_proba(self, X: Any) -> Array:
+        """Logarithm of the probability of every class."""
+        values = self._values(X)
+        return self.class_scores_.log_probabilities(values)

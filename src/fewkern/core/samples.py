@@ -1,0 +1,152 @@
+"""The samples that take part in a fit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from fewkern.backend.folds import Fold, given_folds, plain_folds, stratified_folds
+from fewkern.backend.namespace import (
+    Array,
+    asarray_like,
+    device,
+    float_dtype,
+    is_sparse,
+    namespace,
+    take_rows,
+    to_numpy,
+)
+from fewkern.core.expansion import KernelExpansion
+
+__all__ = ["Samples"]
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Rows of positive weight, with their weights and their classes or targets.
+
+    A row of weight zero is absent: it is in no median, no draw, no fold and no expansion. Row numbers that an
+    algorithm returns count the rows that take part; :meth:`original` and :meth:`all_rows` translate them.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n, d)
+    weights : array of shape (n,)
+        Positive.
+    rows : integer array of shape (n,)
+        Row numbers in the whole table, ascending.
+    n_all : int
+        Number of rows of the whole table.
+    codes : integer array of shape (n,) or None
+        Classes as 0, 1, ..., ``n_classes - 1``.
+    n_classes : int
+    targets : array of shape (n, q) or None
+    pairwise : bool
+        Whether ``X`` holds kernel values: then a row that is left out is a column that is left out.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fewkern.core.samples import Samples
+    >>> samples = Samples.of(np.arange(6.0)[:, None], np.array([1.0, 0, 2, 1, 0, 1]))
+    >>> samples.n, samples.rows
+    (4, array([0, 2, 3, 5]))
+    """
+
+    X: Array
+    weights: Array
+    rows: Array
+    n_all: int
+    codes: Array | None = None
+    n_classes: int = 0
+    targets: Array | None = None
+    pairwise: bool = False
+
+    @classmethod
+    def of(cls, X: Array, weights: Array | None = None, *, pairwise: bool = False, **labels: Any) -> Samples:
+        """The rows of ``X`` that take part; ``labels`` are ``codes`` and ``n_classes``, or ``targets``."""
+        like = X.data if is_sparse(X) else X
+        xp, n = namespace(like), int(X.shape[0])
+        rows = xp.arange(n, dtype=xp.int64, device=device(like))
+        one = xp.ones((n,), dtype=float_dtype(X), device=device(like))
+        every = cls(X, one if weights is None else weights, rows, n, pairwise=pairwise, **labels)
+        if weights is None or bool(xp.all(weights > 0)):
+            return every
+        return every.take(xp.nonzero(weights > 0)[0])
+
+    @property
+    def n(self) -> int:
+        """Number of rows that take part."""
+        return int(self.X.shape[0])
+
+    @property
+    def weighted(self) -> bool:
+        """Whether the weights differ, or rows were left out."""
+        xp = namespace(self.weights)
+        return self.n < self.n_all or bool(xp.any(self.weights != self.weights[0]))
+
+    def take(self, part: Array) -> Samples:
+        """The samples at the positions ``part``."""
+        X = take_rows(self.X, part)
+        return replace(
+            self,
+            X=namespace(X).take(X, part, axis=1) if self.pairwise else X,
+            weights=take_rows(self.weights, part),
+            rows=take_rows(self.rows, part),
+            codes=None if self.codes is None else take_rows(self.codes, part),
+            targets=None if self.targets is None else take_rows(self.targets, part),
+        )
+
+    def some(self, limit: int, rng: Any) -> Samples:
+        """About ``limit`` of the samples, drawn without replacement, the same share of every class; all if few."""
+        if self.n <= limit:
+            return self
+        if self.codes is None:
+            kept: list[int] = rng.choice(self.n, limit, replace=False).tolist()
+        else:
+            codes, kept = to_numpy(self.codes), []
+            for c in range(self.n_classes):
+                own = (codes == c).nonzero()[0]
+                kept += rng.permutation(own)[: max(2, round(len(own) * limit / self.n))].tolist()
+        return self.take(asarray_like(sorted(kept), self.rows, dtype=self.rows.dtype))
+
+    def folds(self, cv: Any) -> list[Fold]:
+        """Positions to train on and to hold out, for a number of folds, a splitter, or splits of the whole table.
+
+        A number gives stratified folds where there are classes, in the order of the rows: nothing is random. There
+        are at most as many folds as the smallest class has samples, and none if that leaves fewer than two.
+        """
+        if isinstance(cv, int):
+            if self.codes is None:
+                return plain_folds(self.n, cv)
+            return stratified_folds(to_numpy(self.codes), cv)
+        return self._positions(given_folds(cv, self.n_all, self._all_codes()))
+
+    def _all_codes(self) -> Any:
+        """Classes of all rows for a splitter; rows that are absent count as the first class."""
+        if self.codes is None:
+            return None
+        labels = [0] * self.n_all
+        for row, code in zip(to_numpy(self.rows).tolist(), to_numpy(self.codes).tolist()):
+            labels[row] = code
+        return labels
+
+    def _positions(self, splits: Iterable[Fold]) -> list[Fold]:
+        place = {int(row): i for i, row in enumerate(to_numpy(self.rows))}
+
+        def inside(rows: Sequence[int]) -> list[int]:
+            return [place[int(row)] for row in rows if int(row) in place]
+
+        return [(inside(train), inside(test)) for train, test in splits]
+
+    def all_rows(self, positions: Array) -> Array:
+        """Row numbers in the whole table of samples at ``positions``."""
+        return take_rows(self.rows, positions)
+
+    def original(self, expansion: KernelExpansion) -> KernelExpansion:
+        """The expansion with row numbers of the whole table."""
+        if expansion.indices is None or self.n == self.n_all:
+            return expansion
+        rows = self.all_rows(expansion.indices)
+        return replace(expansion, indices=rows, vectors=rows[:, None] if self.pairwise else expansion.vectors)

@@ -1,0 +1,143 @@
+"""How a choice was made, and why a loop ended: the same two types for every method."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from fewkern.backend.namespace import Array, asarray_like, namespace, to_numpy
+
+__all__ = ["TOLERANCE", "Stop", "Trace", "smallest_within"]
+
+# Standard errors that a smaller model may lose against the best one, by the parameter ``prefer``.
+TOLERANCE = {"accurate": 0.0, "balanced": 0.5, "sparse": 1.0}
+# A size counts as the end of its axis from this part of the axis on.
+_NEAR_END = 0.9
+
+
+class Stop(StrEnum):
+    """Why a loop ended: the values of every ``stop_``.
+
+    Examples
+    --------
+    >>> from fewkern.core.trace import Stop
+    >>> Stop.RANK == "rank"
+    True
+    """
+
+    LIMIT = "limit"
+    """The budget (vectors or components) is used up."""
+    RANK = "rank"
+    """Nothing is left that is linearly independent of what was taken."""
+    FITNESS = "fitness"
+    """The fitness that was asked for is reached."""
+    SIZE = "size"
+    """A smaller model than the largest one that was compared is good enough."""
+    FLAT = "flat"
+    """No direction with a margin is left."""
+    FADED = "faded"
+    """What is left of the samples is too short to matter."""
+    PENALTY = "penalty"
+    """The penalty graph does not separate any further direction."""
+    ERROR = "error"
+    """The error stopped falling."""
+    CONVERGED = "converged"
+    """The criterion fell below the tolerance."""
+    MAX_ITER = "max_iter"
+    """The number of iterations is used up; the criterion did not fall below the tolerance."""
+    PRECISION = "precision"
+    """No further progress is possible in this floating-point precision."""
+    GIVEN = "given"
+    """There was nothing to choose."""
+
+
+@dataclass(frozen=True)
+class Trace:
+    """Error of every setting that was compared, and which one was taken.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fewkern.core.trace import Trace
+    >>> error = np.array([[0.5, 0.2, 0.25], [0.5, 0.3, 0.1]])
+    >>> trace = Trace({"width": (1.0, 2.0), "n_vectors": (0, 1, 2)}, error, 0.1 * error, chosen=(1, 2))
+    >>> trace.setting
+    {'width': 2.0, 'n_vectors': 2}
+    >>> trace.open_end, trace.at_edge
+    (True, ('width',))
+    """
+
+    axes: dict[str, tuple[float, ...]]
+    """Name and values of every axis of ``error``, in order."""
+    error: Array
+    """One entry per combination of settings; infinite where a path was not followed."""
+    spread: Array
+    """Standard error of ``error``."""
+    chosen: tuple[int, ...]
+    """Position that was taken."""
+    size: Array | None = None
+    """Number of vectors of every setting, where no axis is ``n_vectors``."""
+    measure: str = "mean squared leave-one-out error"
+    """What ``error`` is, in words: the label of a picture."""
+    objectives: tuple[float, ...] = field(default=())
+    """What the final fit minimized, after every step."""
+
+    @property
+    def setting(self) -> dict[str, float]:
+        """The value that was taken on every axis."""
+        return {name: values[at] for (name, values), at in zip(self.axes.items(), self.chosen)}
+
+    @property
+    def curve(self) -> tuple[Array, Array, Array]:
+        """Sizes, errors and their standard errors along the last axis, at the chosen place of all others."""
+        xp = namespace(self.error)
+        at = self.chosen[:-1]
+        last = list(self.axes)[-1]
+        if self.size is not None:
+            sizes = self.size[at]
+        else:
+            sizes = asarray_like(list(self.axes[last]), self.error, dtype=xp.float64)
+        return sizes, self.error[at], self.spread[at]
+
+    @property
+    def open_end(self) -> bool:
+        """Whether the error was still falling where the budget of vectors ended: a larger budget may pay."""
+        if "n_vectors" not in self.axes or len(self.axes["n_vectors"]) < 3:
+            return False
+        sizes, errors, _ = self.curve
+        best = int(namespace(errors).argmin(errors))
+        return best >= _NEAR_END * (int(sizes.shape[0]) - 1) and self.chosen[-1] >= _NEAR_END * best
+
+    @property
+    def at_edge(self) -> tuple[str, ...]:
+        """Axes other than the number of vectors on which the first or last value was taken."""
+        return tuple(
+            name
+            for (name, values), at in zip(self.axes.items(), self.chosen)
+            if name != "n_vectors" and len(values) > 1 and at in (0, len(values) - 1)
+        )
+
+
+def smallest_within(error: Array, size: Array, allowance: Array | float) -> tuple[int, ...]:
+    """Position of the smallest model whose error is at most ``allowance`` above the least one.
+
+    Ties go to the smaller error, then to the earlier position. This is the rule "within so many standard errors" of
+    every automatic choice; ``allowance`` may be an array where the standard error is that of a difference.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fewkern.core.trace import smallest_within
+    >>> smallest_within(np.array([0.30, 0.21, 0.20]), np.array([1, 5, 50]), 0.02)
+    (1,)
+    """
+    xp = namespace(error)
+    flat, sizes = to_numpy(xp.reshape(error, (-1,))), to_numpy(xp.reshape(size, (-1,)))
+    bound = to_numpy(xp.reshape(xp.zeros_like(error) + allowance, (-1,))) + flat.min()
+    inside = [i for i in range(len(flat)) if flat[i] <= bound[i]] or [int(flat.argmin())]
+    at = min(inside, key=lambda i: (float(sizes[i]), float(flat[i]), i))
+    position = []
+    for length in reversed(error.shape):
+        at, here = divmod(at, int(length))
+        position.append(here)
+    return tuple(reversed(position))

@@ -1,0 +1,78 @@
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.model_selection import KFold
+
+from fewkern.core.expansion import KernelExpansion
+from fewkern.core.samples import Samples
+from fewkern.kernels import Gaussian, Precomputed
+
+WEIGHTS = np.array([1.0, 0, 2, 1, 0, 1])
+
+
+def test_rows_of_weight_zero_are_absent():
+    X = np.arange(12.0).reshape(6, 2)
+    samples = Samples.of(X, WEIGHTS, codes=np.array([0, 1, 0, 1, 1, 1]), n_classes=2)
+    np.testing.assert_array_equal(samples.X, X[[0, 2, 3, 5]])
+    np.testing.assert_array_equal(samples.weights, [1, 2, 1, 1])
+    np.testing.assert_array_equal(samples.codes, [0, 0, 1, 1])
+    np.testing.assert_array_equal(samples.all_rows(np.array([1, 3])), [2, 5])
+    assert (samples.n, samples.n_all, samples.weighted) == (4, 6, True)
+
+
+def test_no_weights_are_ones_of_the_kind_of_the_samples():
+    samples = Samples.of(np.zeros((3, 1), dtype=np.float32))
+    assert samples.weights.dtype == np.float32
+    assert not samples.weighted
+
+
+def test_a_row_of_kernel_values_goes_with_its_column():
+    K = np.arange(36.0).reshape(6, 6)
+    samples = Samples.of(K, WEIGHTS, pairwise=True)
+    np.testing.assert_array_equal(samples.X, K[np.ix_([0, 2, 3, 5], [0, 2, 3, 5])])
+
+
+def test_sparse_rows():
+    samples = Samples.of(sp.csr_array(np.eye(6)), WEIGHTS)
+    assert samples.X.shape == (4, 6)
+
+
+def test_original_numbers_of_an_expansion():
+    samples = Samples.of(np.arange(6.0)[:, None], WEIGHTS)
+    one = KernelExpansion(Gaussian(1.0), samples.X[[1]], np.ones((1, 1)), np.zeros(1), np.array([1]))
+    np.testing.assert_array_equal(samples.original(one).indices, [2])
+    np.testing.assert_array_equal(samples.original(one).vectors, [[2.0]])
+    pairwise = Samples.of(np.eye(6), WEIGHTS, pairwise=True)
+    one = KernelExpansion(Precomputed(), np.array([[1]]), np.ones((1, 1)), np.zeros(1), np.array([1]))
+    np.testing.assert_array_equal(pairwise.original(one).vectors, [[2]])
+
+
+def test_some_keep_the_shares_of_the_classes(rng):
+    codes = np.repeat([0, 1], [900, 100])
+    some = Samples.of(np.zeros((1000, 1)), codes=codes, n_classes=2).some(100, rng)
+    assert np.bincount(some.codes).tolist() == [90, 10]
+    assert (np.diff(some.rows) > 0).all()
+    assert Samples.of(np.zeros((1000, 1))).some(100, rng).n == 100
+
+
+def test_folds_hold_every_sample_out_once_and_know_no_absent_row():
+    codes = np.arange(20) % 2
+    weights = np.ones(20)
+    weights[[0, 7]] = 0
+    samples = Samples.of(np.zeros((20, 1)), weights, codes=codes, n_classes=2)
+    for cv in (3, KFold(4)):
+        folds = samples.folds(cv)
+        assert sorted(i for _, test in folds for i in test) == list(range(18))
+        assert all(sorted([*train, *test]) == list(range(18)) for train, test in folds)
+
+
+@pytest.mark.parametrize(("sizes", "count"), [([5, 2], 2), ([5, 1], 0)])
+def test_no_more_folds_than_the_smallest_class_has_samples(sizes, count):
+    codes = np.repeat([0, 1], sizes)
+    assert len(Samples.of(np.zeros((len(codes), 1)), codes=codes, n_classes=2).folds(5)) == count
+
+
+def test_folds_without_classes_are_dealt_in_turn():
+    folds = Samples.of(np.zeros((5, 1))).folds(2)
+    assert [list(test) for _, test in folds] == [[0, 2, 4], [1, 3]]
+    assert Samples.of(np.zeros((3, 1))).folds(5) == []

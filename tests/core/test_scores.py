@@ -1,0 +1,43 @@
+import numpy as np
+import pytest
+
+from fewkern.core.scores import ClassScores, class_values, softmax
+
+
+def test_one_score_stands_for_two_classes():
+    np.testing.assert_allclose(class_values(np.array([[2.0], [-1.0]])), [[-1.0, 1.0], [0.5, -0.5]])
+
+
+def test_softmax_of_large_values_is_finite():
+    np.testing.assert_allclose(softmax(np.array([[1e4, 0.0], [0.0, 0.0]])), [[1.0, 0.0], [0.5, 0.5]])
+
+
+@pytest.mark.parametrize(
+    "link",
+    [
+        ClassScores(),
+        ClassScores(factor=3.0),
+        ClassScores(weights=np.array([[1.0, 0.0, -1.0], [0.5, 1.0, 0.0]]), offset=np.array([0.1, 0.0, -0.2])),
+        ClassScores(offset=np.array([0.3, 0.3]), shares=(0.0, 1.0)),
+    ],
+)
+def test_probabilities_agree_with_the_decision(link, rng):
+    values = np.abs(rng.standard_normal((50, 2)))
+    probabilities = link.probabilities(values)
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1.0)
+    np.testing.assert_array_equal(probabilities.argmax(axis=1), link.codes(values))
+    np.testing.assert_allclose(np.exp(link.log_probabilities(values)), probabilities)
+
+
+def test_shares_of_one_score():
+    link = ClassScores(shares=(0.0, 1.0))
+    np.testing.assert_allclose(link.probabilities(np.array([[0.5], [3.0]])), [[0.25, 0.75], [0.0, 1.0]])
+
+
+def test_goes_where_the_values_are(foreign, rng):
+    to, back = foreign
+    link = ClassScores(weights=rng.standard_normal((2, 3)), offset=rng.standard_normal(3))
+    values = rng.standard_normal((5, 2))
+    there = link.probabilities(to(values))
+    assert type(there) is type(to(values))
+    np.testing.assert_allclose(back(there), link.probabilities(values))

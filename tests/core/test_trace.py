@@ -1,0 +1,59 @@
+import numpy as np
+import pytest
+
+from fewkern.core.trace import Stop, Trace, smallest_within
+
+
+def trace(error, chosen, **more):
+    error = np.asarray(error, dtype=float)
+    axes = {"width": tuple(range(error.shape[0])), "n_vectors": tuple(range(error.shape[1]))}
+    return Trace(axes, error, np.full_like(error, 0.1), chosen, **more)
+
+
+def test_setting_and_curve_are_those_of_the_chosen_place():
+    found = trace([[3, 2, 1], [3, 1.5, 0.5]], (1, 2))
+    assert found.setting == {"width": 1, "n_vectors": 2}
+    sizes, errors, spread = found.curve
+    np.testing.assert_array_equal(sizes, [0, 1, 2])
+    np.testing.assert_array_equal(errors, [3, 1.5, 0.5])
+    np.testing.assert_array_equal(spread, [0.1] * 3)
+
+
+@pytest.mark.parametrize(
+    ("curve", "chosen", "open_end"), [([3, 2, 1], 2, True), ([3, 1, 2], 1, False), ([3, 2, 1], 1, False)]
+)
+def test_open_end_is_a_falling_error_at_the_end_of_the_budget(curve, chosen, open_end):
+    assert trace([curve], (0, chosen)).open_end is open_end
+
+
+def test_penalties_have_no_open_end():
+    error = np.array([[3.0, 2.0, 1.0]])
+    found = Trace({"width": (1.0,), "penalty": (3.0, 2.0, 1.0)}, error, error, (0, 2), size=np.array([[1, 2, 3]]))
+    assert not found.open_end
+    assert found.at_edge == ("penalty",)
+    np.testing.assert_array_equal(found.curve[0], [1, 2, 3])
+
+
+def test_at_edge_names_axes_where_the_end_was_taken_and_there_was_a_choice():
+    assert trace([[3, 2], [2, 1], [3, 3]], (1, 1)).at_edge == ()
+    assert trace([[3, 2], [2, 1], [3, 0]], (2, 1)).at_edge == ("width",)
+    assert trace([[3, 2]], (0, 1)).at_edge == ()
+
+
+def test_smallest_within_an_allowance():
+    error = np.array([[0.5, 0.22, 0.20], [0.4, 0.21, 0.25]])
+    size = np.array([[0, 4, 9], [0, 4, 9]])
+    assert smallest_within(error, size, 0.0) == (0, 2)
+    assert smallest_within(error, size, 0.02) == (1, 1)
+    assert smallest_within(error, size, 0.5) == (1, 0)
+    # an allowance of its own for every model
+    assert smallest_within(error, size, np.array([[0.0, 0.02, 0.0], [0.0, 0.0, 0.0]])) == (0, 1)
+
+
+def test_smallest_within_skips_what_was_not_followed():
+    assert smallest_within(np.array([np.inf, 0.3]), np.array([1, 2]), 1.0) == (1,)
+
+
+def test_stops_compare_with_their_text():
+    assert Stop.MAX_ITER == "max_iter"
+    assert str(Stop.FLAT) == "flat"
