@@ -41,7 +41,7 @@ def peel(state: Peelable[Found, Record], limit: int) -> Peeled[Record]:
 
     Examples
     --------
-    >>> from fewkern.core.peel_callbacks import peel
+    >>> from fewkern.core.peel import peel
     >>> from fewkern.core.trace import Stop
     >>> class Numbers:
     ...     def __init__(self, values): self.left = list(values)
