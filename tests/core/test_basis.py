@@ -1,11 +1,11 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from fewkern.vectors.centering import approximate_centre
 
 from fewkern.core.basis import KernelBasis
 from fewkern.core.gram import Gram
 from fewkern.kernels import Gaussian, Linear, Precomputed
-from fewkern.vectors.centering import approximate_centre
 from fewkern.vectors.selection import select_vectors
 
 PROJECTIONS = ["nested", "symmetric", "raw"]

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
+from fewkern.vectors.centering import approximate_centre
 
 from fewkern.core.gram import Gram
 from fewkern.kernels import Gaussian, Polynomial
-from fewkern.vectors.centering import approximate_centre
 from tests.oracles import fvs
 
 

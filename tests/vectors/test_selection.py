@@ -3,11 +3,11 @@ from math import comb
 
 import numpy as np
 import pytest
+from fewkern.vectors.centering import approximate_centre
 from scipy.stats import chi2
 
 from fewkern.core.gram import Gram
 from fewkern.kernels import Gaussian, Linear, LinearSpline, Polynomial, Precomputed
-from fewkern.vectors.centering import approximate_centre
 from fewkern.vectors.selection import select_vectors
 from tests.oracles import fvs
 

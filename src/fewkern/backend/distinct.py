@@ -1,14 +1,15 @@
-"""Which samples are equal."""
+"""Which samples are equal, and whether all of them are."""
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any
 
 import numpy as np
 
 from fewkern.backend.namespace import Array, asarray_like, is_sparse, to_numpy
 
-__all__ = ["distinct_rows"]
+__all__ = ["distinct_rows", "fingerprint"]
 
 
 def distinct_rows(X: Array, like: Array) -> tuple[Array, Array]:
@@ -22,6 +23,18 @@ def distinct_rows(X: Array, like: Array) -> tuple[Array, Array]:
     rank = np.empty_like(order)
     rank[order] = np.arange(len(order))
     return asarray_like(first[order].astype(np.int64), like), asarray_like(rank[inverse].astype(np.int64), like)
+
+
+def fingerprint(*arrays: Array) -> str:
+    """A checksum of arrays, dense or sparse: other values, other text."""
+    digest = hashlib.sha256()
+    for array in arrays:
+        parts = (array.tocsr().data, array.tocsr().indices, array.tocsr().indptr) if is_sparse(array) else (array,)
+        for part in parts:
+            host = np.ascontiguousarray(to_numpy(part))
+            digest.update(f"{host.shape} {host.dtype}".encode())
+            digest.update(host.tobytes())
+    return digest.hexdigest()
 
 
 def _dense_keys(X: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

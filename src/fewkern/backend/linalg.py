@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import array_api_compat
+import array_api_extra
 import numpy as np
 import scipy.linalg
 
@@ -16,6 +19,7 @@ __all__ = [
     "logsumexp",
     "manhattan",
     "neg_squared_distances",
+    "one_hot",
     "product_transposed",
     "solve_or_none",
     "solve_or_least_squares",
@@ -205,11 +209,14 @@ def generalized_eigh(A: Array, B: Array) -> tuple[Array, Array]:
     return xp.flip(values), xp.flip(solve_triangular(C, vectors, transposed=True), axis=1)
 
 
+def one_hot(codes: Array, n_classes: int, dtype: Any) -> Array:
+    """Indicators of the classes ``codes``: shape ``(n, n_classes)``, one where the column is the class of the row."""
+    return array_api_extra.one_hot(codes, n_classes, dtype=dtype, xp=namespace(codes))
+
+
 def class_sums(values: Array, codes: Array, n_classes: int) -> Array:
     """Sum of the rows of ``values`` over every class, shape ``(n_classes, columns)``."""
-    xp = namespace(values)
-    indicator = codes[None, :] == xp.arange(n_classes, device=array_api_compat.device(codes))[:, None]
-    return xp.astype(indicator, values.dtype) @ values
+    return one_hot(codes, n_classes, values.dtype).T @ values
 
 
 def least_squares(A: Array, B: Array) -> Array:

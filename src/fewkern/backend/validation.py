@@ -18,6 +18,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, validate_data
 
 from fewkern.backend.namespace import Array, as_float, asarray_like, float_dtype, is_foreign, namespace, to_numpy
+from fewkern.backend.random import random_generator
 
 __all__ = [
     "Interval",
@@ -175,13 +176,3 @@ def validate_class_weights(estimator: Any, X: Array, codes: Array, sample_weight
                 "give them weight."
             )
     return asarray_like(values, X, dtype=float_dtype(X))
-
-
-def random_generator(random_state: Any) -> np.random.Generator:
-    """A generator from scikit-learn's ``random_state``: an int, a Generator, a RandomState or None."""
-    if isinstance(random_state, np.random.RandomState):
-        return np.random.default_rng(random_state.randint(2**31 - 1))
-    if isinstance(random_state, np.random.Generator):
-        # drawn from, not advanced in place by several fits of a clone
-        return np.random.default_rng(random_state.integers(2**63 - 1))
-    return np.random.default_rng(random_state)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Literal
 
 from fewkern.backend.linalg import solve_triangular
@@ -28,9 +29,9 @@ class KernelBasis:
     "raw"        :math:`z = k_S(x)`, FVS (9)                     kernel columns as they are
     ============ =============================================== ==========================================
 
-    In the first two ``Z Z^T`` approximates ``K``. Centring (FVS, Appendix A) needs ``centre_vectors`` and their
-    ``centre_weights``; the kernel then is the centred one, and :meth:`expand` still returns an expansion
-    in the plain kernel, on the vectors and the centre together.
+    In the first two ``Z Z^T`` approximates ``K``. Centering (FVS, Appendix A) needs ``center_vectors`` and their
+    ``center_weights``; the kernel then is the centerd one, and :meth:`expand` still returns an expansion
+    in the plain kernel, on the vectors and the center together.
 
     Examples
     --------
@@ -47,30 +48,30 @@ class KernelBasis:
     factor: Array
     indices: Array
     projection: Projection = "nested"
-    centre_vectors: Array | None = None
-    centre_weights: Array | None = None
-    centre_indices: Array | None = None
+    center_vectors: Array | None = None
+    center_weights: Array | None = None
+    center_indices: Array | None = None
     vector_shift: Array | None = None
-    """``k(v, c) - k(c, c)`` for every vector ``v``: what centring adds to a column besides ``k(x, c)``."""
+    """``k(v, c) - k(c, c)`` for every vector ``v``: what centering adds to a column besides ``k(x, c)``."""
 
     @classmethod
     def from_selection(cls, gram: Gram, S: Array, factor: Array, projection: Projection = "nested") -> KernelBasis:
         """Basis on the samples ``S`` of ``gram`` with ``K[S, S] = factor factor'``."""
-        kernel, centre = gram.kernel, gram.centre
+        kernel, center = gram.kernel, gram.center
         basis = cls(kernel, kernel.pick(gram.X, S), factor, S, projection)
-        if centre is None:
+        if center is None:
             return basis
         return replace(
             basis,
-            centre_vectors=kernel.pick(gram.X, centre.indices),
-            centre_weights=centre.weights,
-            centre_indices=centre.indices,
-            vector_shift=take_rows(centre.row, S) - centre.square,
+            center_vectors=kernel.pick(gram.X, center.indices),
+            center_weights=center.weights,
+            center_indices=center.indices,
+            vector_shift=take_rows(center.row, S) - center.square,
         )
 
     @property
     def n_vectors(self) -> int:
-        """Number of vectors; those of the centre are not counted."""
+        """Number of vectors; those of the center are not counted."""
         return int(self.factor.shape[0])
 
     def head(self, count: int) -> KernelBasis:
@@ -84,13 +85,13 @@ class KernelBasis:
         )
 
     def columns(self, X: Array) -> Array:
-        """Kernel columns ``k(x, v)`` (of the centred kernel, if there is a centre)."""
+        """Kernel columns ``k(x, v)`` (of the centerd kernel, if there is a center)."""
         if not same_place(self.factor, X):
             return move_fields(self, X).columns(X)
         K = self.kernel(X, self.vectors)
-        if self.centre_vectors is not None:
-            to_centre = self.kernel(X, self.centre_vectors) @ self.centre_weights
-            K = K - to_centre[:, None] - self.vector_shift[None, :]  # type: ignore[index]
+        if self.center_vectors is not None:
+            to_center = self.kernel(X, self.center_vectors) @ self.center_weights
+            K = K - to_center[:, None] - self.vector_shift[None, :]  # type: ignore[index]
         return K
 
     def features(self, X: Array) -> Array:
@@ -104,32 +105,32 @@ class KernelBasis:
             return K
         if self.projection == "nested":
             return solve_triangular(self.factor, K.T).T
-        return K @ self._inverse_root()
+        return K @ self._inverse_root
 
     def rotate(self, G: Array) -> Array:
         """Features of the training rows from their Cholesky rows ``G = K_S C^{-T}``, without a kernel evaluation."""
         if self.projection == "nested":
             return G
         K = G @ self.factor.T
-        return K if self.projection == "raw" else K @ self._inverse_root()
+        return K if self.projection == "raw" else K @ self._inverse_root
 
     def expand(self, W: Array, offset: Array) -> KernelExpansion:
         """The linear function ``z -> W' z + offset`` of the features, as a sum of kernels."""
         if self.projection == "nested":
             A = solve_triangular(self.factor, W, transposed=True)
         else:
-            A = W if self.projection == "raw" else self._inverse_root() @ W
-        if self.centre_vectors is None:
+            A = W if self.projection == "raw" else self._inverse_root @ W
+        if self.center_vectors is None:
             return KernelExpansion(self.kernel, self.vectors, A, offset, self.indices)
-        # k~(x, v) = k(x, v) - sum_j b_j k(x, c_j) - shift(v): the centre takes minus the sum of the coefficients.
+        # k~(x, v) = k(x, v) - sum_j b_j k(x, c_j) - shift(v): the center takes minus the sum of the coefficients.
         xp = namespace(A)
-        at_centre = -self.centre_weights[:, None] * xp.sum(A, axis=0)[None, :]  # type: ignore[index]
+        at_center = -self.center_weights[:, None] * xp.sum(A, axis=0)[None, :]  # type: ignore[index]
         return KernelExpansion(
             self.kernel,
-            concat_rows(self.vectors, self.centre_vectors),
-            xp.concat([A, at_centre], axis=0),
+            concat_rows(self.vectors, self.center_vectors),
+            xp.concat([A, at_center], axis=0),
             offset - self.vector_shift @ A,
-            xp.concat([self.indices, self.centre_indices]),
+            xp.concat([self.indices, self.center_indices]),
         )
 
     def expansion(self) -> KernelExpansion:
@@ -138,6 +139,7 @@ class KernelBasis:
         place = device(self.factor)
         return self.expand(xp.eye(L, dtype=dtype, device=place), xp.zeros((L,), dtype=dtype, device=place))
 
+    @cached_property
     def _inverse_root(self) -> Array:
         """``K_SS^{-1/2}`` from the singular values of the factor, so that rounding is not squared."""
         xp = namespace(self.factor)

@@ -8,25 +8,25 @@ from fewkern.backend.blocks import row_blocks
 from fewkern.backend.namespace import Array, device, namespace, take_rows, to_numpy
 from fewkern.core.kernels import Kernel
 
-__all__ = ["Centre", "Gram"]
+__all__ = ["Center", "Gram"]
 
 
 @dataclass(frozen=True)
-class Centre:
-    """An approximate centre of the images, ``phi_0 = sum_j b_j phi(x_j)`` over a few samples (FVS, Appendix A)."""
+class Center:
+    """An approximate center of the images, ``phi_0 = sum_j b_j phi(x_j)`` over a few samples (FVS, Appendix A)."""
 
     indices: Array
     weights: Array
     row: Array
-    """Inner products of the centre with every image: ``K b``."""
+    """Inner products of the center with every image: ``K b``."""
     square: float
-    """Squared length of the centre: ``b' K b``."""
+    """Squared length of the center: ``b' K b``."""
 
 
 class Gram:
     """Kernel matrix ``K`` of the samples ``X``, seen through its diagonal and its columns.
 
-    With a :class:`Centre` it is the matrix of the centred kernel
+    With a :class:`Center` it is the matrix of the centerd kernel
     ``k(x, y) - k(x, c) - k(c, y) + k(c, c)``; nothing downstream knows the difference.
 
     Parameters
@@ -34,7 +34,7 @@ class Gram:
     kernel : Kernel
         Resolved: every parameter a number.
     X : array of shape (n, d)
-    centre : Centre or None
+    center : Center or None
 
     Attributes
     ----------
@@ -55,18 +55,18 @@ class Gram:
     3
     """
 
-    def __init__(self, kernel: Kernel, X: Array, centre: Centre | None = None) -> None:
+    def __init__(self, kernel: Kernel, X: Array, center: Center | None = None) -> None:
         self.kernel = kernel
         self.X = X
-        self.centre = centre
+        self.center = center
         self.evaluations = 0
         diag = kernel.diag(X)
-        if centre is not None:
+        if center is not None:
             xp = namespace(diag)
-            diag = diag - 2.0 * centre.row + centre.square
-            # A sample that is the centre is the zero vector, whatever rounding says.
-            if centre.indices.shape[0] == 1:
-                own = xp.arange(diag.shape[0], device=device(centre.row)) == centre.indices[0]
+            diag = diag - 2.0 * center.row + center.square
+            # A sample that is the center is the zero vector, whatever rounding says.
+            if center.indices.shape[0] == 1:
+                own = xp.arange(diag.shape[0], device=device(center.row)) == center.indices[0]
                 diag = xp.where(own, xp.zeros_like(diag), diag)
         self.diag = diag
 
@@ -84,9 +84,9 @@ class Gram:
         rows = slice(0, self.n) if rows is None else rows
         K = self.kernel(self.X[rows, :], self.kernel.pick(self.X, S))
         self.evaluations += int(K.shape[0]) * int(K.shape[1])
-        if self.centre is not None:
-            row = self.centre.row
-            K = K - row[rows][:, None] - take_rows(row, S)[None, :] + self.centre.square
+        if self.center is not None:
+            row = self.center.row
+            K = K - row[rows][:, None] - take_rows(row, S)[None, :] + self.center.square
         for j, s in enumerate(to_numpy(S)):
             if rows.start <= s < rows.stop:
                 K[int(s) - rows.start, j] = self.diag[int(s)]
@@ -99,9 +99,9 @@ class Gram:
         Y = take_rows(X, rows)
         K = self.kernel(Y, self.kernel.pick(X, S))
         self.evaluations += int(K.shape[0]) * int(K.shape[1])
-        if self.centre is not None:
-            row = self.centre.row
-            K = K - take_rows(row, rows)[:, None] - take_rows(row, S)[None, :] + self.centre.square
+        if self.center is not None:
+            row = self.center.row
+            K = K - take_rows(row, rows)[:, None] - take_rows(row, S)[None, :] + self.center.square
         same = rows[:, None] == S[None, :]
         return xp.where(same, take_rows(self.diag, rows)[:, None], K)
 

@@ -34,6 +34,7 @@ from fewkern.backend.namespace import (
     is_sparse,
     namespace,
     take_rows,
+    to_numpy,
 )
 
 __all__ = [
@@ -74,6 +75,15 @@ class Kernel(ABC):
             setattr(self, name, value)
         return self
 
+    def __eq__(self, other: object) -> bool:
+        """Kernels of one class with equal parameters are equal; an array is compared entry by entry."""
+        if type(self) is not type(other):
+            return NotImplemented
+        ours, theirs = self.get_params(), other.get_params()
+        return all(_same(ours[name], theirs[name]) for name in ours)
+
+    __hash__ = None  # type: ignore[assignment]  # parameters may change
+
     def resolve(self, X: Array) -> Kernel:  # noqa: ARG002
         """The same kernel with every rule replaced by the number that ``X`` gives."""
         return self
@@ -93,6 +103,13 @@ class Kernel(ABC):
     @abstractmethod
     def _block(self, X: Array, Y: Array) -> Array:
         """The matrix for a block of rows of ``X``."""
+
+
+def _same(one: Any, other: Any) -> bool:
+    if hasattr(one, "shape") or hasattr(other, "shape"):
+        one, other = to_numpy(one), to_numpy(other)
+        return bool(one.shape == other.shape and (one == other).all())
+    return bool(one == other)
 
 
 def _ones(X: Array) -> Array:

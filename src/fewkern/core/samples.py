@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from fewkern.backend.folds import Fold, given_folds, plain_folds, stratified_folds
 from fewkern.backend.namespace import (
@@ -17,9 +17,10 @@ from fewkern.backend.namespace import (
     take_rows,
     to_numpy,
 )
-from fewkern.core.expansion import KernelExpansion
 
 __all__ = ["Samples"]
+
+Rows = TypeVar("Rows")
 
 
 @dataclass(frozen=True)
@@ -144,9 +145,15 @@ class Samples:
         """Row numbers in the whole table of samples at ``positions``."""
         return take_rows(self.rows, positions)
 
-    def original(self, expansion: KernelExpansion) -> KernelExpansion:
-        """The expansion with row numbers of the whole table."""
-        if expansion.indices is None or self.n == self.n_all:
-            return expansion
-        rows = self.all_rows(expansion.indices)
-        return replace(expansion, indices=rows, vectors=rows[:, None] if self.pairwise else expansion.vectors)
+    def original(self, value: Rows) -> Rows:
+        """An expansion or a basis with row numbers of the whole table."""
+        if self.n == self.n_all:
+            return value
+        moved: dict[str, Array] = {}
+        for prefix in ("", "center_"):
+            indices = getattr(value, f"{prefix}indices", None)
+            if indices is not None:
+                rows = moved[f"{prefix}indices"] = self.all_rows(indices)
+                if self.pairwise:
+                    moved[f"{prefix}vectors"] = rows[:, None]
+        return replace(value, **moved)  # type: ignore[type-var]

@@ -26,7 +26,8 @@ from fewkern.backend.validation import (
 from fewkern.core.expansion import KernelExpansion
 from fewkern.core.gram import Gram
 from fewkern.core.kernels import Kernel, as_kernel
-from fewkern.core.scores import ClassScores
+from fewkern.core.samples import Samples
+from fewkern.core.scores import ClassScores, class_values
 from fewkern.fisher.targets import (
     CrossValidation,
     FisherTargets,
@@ -38,11 +39,9 @@ from fewkern.fisher.targets import (
     fisher_targets,
     stratified_folds,
 )
-from fewkern.vectors.automatic import width_grid
 from fewkern.vectors.base import KernelEstimator
-from fewkern.vectors.regression import FeatureVectorClassifier, class_values, indicators
-from fewkern.vectors.selection import select_vectors
-from fewkern.vectors.selector import KERNEL_CONSTRAINT
+from fewkern.vectors.search import choose_width, width_grid
+from fewkern.vectors.selection import Selecting, select_vectors
 
 __all__ = ["FISHER_CONSTRAINTS", "FisherClassifier", "FisherTrace", "Fitted"]
 
@@ -54,7 +53,7 @@ CALIBRATION_SAMPLES = 5
 SEARCH_ROWS, WIDTH_ROWS = 10_000, 4000
 
 FISHER_CONSTRAINTS: dict[str, list[Any]] = {
-    "kernel": KERNEL_CONSTRAINT,
+    "kernel": [str, Kernel, callable],
     "prefer": [StrOptions({"accurate", "sparse"})],
     "max_vectors": [None, Interval(Integral, 1, None, closed="left")],
     "width_by": [StrOptions({"leave_one_out", "cross_validation"})],
@@ -219,8 +218,7 @@ class FisherClassifier(ClassifierMixin, KernelEstimator, ABC):
         limit = (count if count <= ALL_CANDIDATES else BASIS_CANDIDATES) if budget is None else budget
         if count <= limit:
             return take_rows(task.rows, first), owners
-        gram, rng = Gram(kernel, task.X), random_generator(seed)
-        found = select_vectors(gram, rng=rng, limit=limit, weights=task.all_weights)
+        found = select_vectors(Gram(kernel, task.X), Selecting(seed=seed), limit, task.all_weights)
         return namespace(found.indices).sort(found.indices), None
 
     def _budget(self) -> int | None:
@@ -307,11 +305,8 @@ class FisherClassifier(ClassifierMixin, KernelEstimator, ABC):
     def _width_by_leave_one_out(self, task: _Task, seed: int) -> Kernel:
         """The width that FVS-LR would take: its closed-form leave-one-out never saw a support chosen with labels."""
         part = task.some(WIDTH_ROWS, random_generator(seed))
-        limit = max(1, min(100, int(part.rows.shape[0]) // 2))
-        linear = FeatureVectorClassifier(kernel=self.kernel, max_vectors=limit, random_state=seed)
-        Y = indicators(part.codes, part.n_classes, part.samples)
-        gram, _ = linear._search(part.samples, Y, part.weights)
-        return gram.kernel
+        samples = Samples.of(part.samples, part.weights, codes=part.codes, n_classes=part.n_classes)
+        return choose_width(samples, as_kernel(self.kernel), seed)
 
     def _keep(
         self,

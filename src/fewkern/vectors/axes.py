@@ -6,8 +6,13 @@ from dataclasses import dataclass
 
 from fewkern.backend.linalg import class_sums
 from fewkern.backend.namespace import Array, device, eps, namespace
+from fewkern.core.samples import Samples
+from fewkern.core.scores import ClassScores
 
-__all__ = ["Axes", "column_signs", "discriminant_axes", "principal_axes"]
+__all__ = ["Axes", "GaussianClasses", "column_signs", "discriminant_axes", "gaussian_classes", "principal_axes"]
+
+# Least within-class variance, beside a total variance of one, that an inverse is built on.
+_SMALLEST_SPREAD = 1e-10
 
 
 @dataclass(frozen=True)
@@ -20,10 +25,9 @@ class Axes:
     """Eigenvalues: sums of squared scores (PCA), or between- over total scatter, the "inertia" (LDA)."""
 
 
-def _centred_svd(Z: Array, weights: Array | None) -> tuple[Array, Array, Array, Array]:
+def _centered_svd(Z: Array, w: Array) -> tuple[Array, Array, Array, Array]:
     """Weighted mean of the rows of ``Z``, and the SVD of what is left, at its numerical rank."""
     xp = namespace(Z)
-    w = xp.ones((Z.shape[0],), dtype=Z.dtype, device=device(Z)) if weights is None else weights
     mean = (w @ Z) / xp.sum(w)
     U, s, Vt = xp.linalg.svd(xp.sqrt(w)[:, None] * (Z - mean), full_matrices=False)
     top = float(s[0]) if s.shape[0] else 0.0
@@ -40,31 +44,24 @@ def column_signs(W: Array) -> Array:
     return xp.where(top < 0, xp.full_like(top, -1.0), xp.ones_like(top))
 
 
-def principal_axes(Z: Array, n_components: int | None = None, weights: Array | None = None) -> Axes:
-    """Principal axes of the features after exact centring: kernel PCA, when all samples were chosen."""
-    mean, _, s, V = _centred_svd(Z, weights)
+def principal_axes(Z: Array, weights: Array, n_components: int | None = None) -> Axes:
+    """Principal axes of the features after exact centering: kernel PCA, when all samples were chosen."""
+    mean, _, s, V = _centered_svd(Z, weights)
     keep = s.shape[0] if n_components is None else min(n_components, s.shape[0])
     return Axes(V[:, :keep] * column_signs(V[:, :keep]), mean, s[:keep] ** 2)
 
 
-def discriminant_axes(
-    Z: Array,
-    codes: Array,
-    n_classes: int,
-    ridge: float = 0.0,
-    n_components: int | None = None,
-    weights: Array | None = None,
-) -> Axes:
-    r"""Axes that maximise :math:`v^T B v / (v^T T v + \text{ridge}\,|v|^2)`, scaled to unit variance.
+def discriminant_axes(Z: Array, samples: Samples, ridge: float = 0.0, n_components: int | None = None) -> Axes:
+    r"""Axes that maximize :math:`v^T B v / (v^T T v + \text{ridge}\,|v|^2)`, scaled to unit variance.
 
-    ``B`` is the between-class and ``T`` the total scatter, both as sums. From the SVD ``U diag(s) V'`` of the centred
+    ``B`` is the between-class and ``T`` the total scatter, both as sums. From the SVD ``U diag(s) V'`` of the centered
     features, with :math:`f = s / \sqrt{s^2 + \text{ridge}}`, the axes follow from an eigenproblem in the class means of
     the rows of ``U diag(f)``: neither scatter matrix is inverted. At most ``n_classes - 1`` axes exist.
     """
     xp = namespace(Z)
-    mean, U, s, V = _centred_svd(Z, weights)
+    w, codes, n_classes = samples.weights, samples.codes, samples.n_classes
+    mean, U, s, V = _centered_svd(Z, w)
     scale = xp.sqrt(s * s + ridge)
-    w = xp.ones((Z.shape[0],), dtype=Z.dtype, device=device(Z)) if weights is None else weights
     counts = class_sums(w[:, None], codes, n_classes)[:, 0]
     # rows of U carry sqrt(w) already; a class mean needs w
     sums = class_sums(xp.sqrt(w)[:, None] * (U * (s / scale)[None, :]), codes, n_classes)
@@ -76,3 +73,34 @@ def discriminant_axes(
     deviation = xp.sqrt((w @ (scores * scores)) / xp.sum(w))
     W = W / xp.where(deviation > 0, deviation, xp.ones_like(deviation))[None, :]
     return Axes(W * column_signs(W), mean, t[:keep] ** 2)
+
+
+@dataclass(frozen=True)
+class GaussianClasses:
+    """Gaussian classes with a common covariance."""
+
+    priors: Array
+    means: Array
+    covariance: Array
+
+    def scores(self) -> ClassScores:
+        """Log joint probabilities by Bayes' rule, up to a term that all classes share."""
+        xp = namespace(self.means)
+        # a class that sits in one point has no spread: a ridge of the unit round-off keeps the inverse
+        ridge = max(_SMALLEST_SPREAD, eps(self.means))
+        identity = xp.eye(self.covariance.shape[0], dtype=self.means.dtype, device=device(self.means))
+        half = self.means @ xp.linalg.inv(self.covariance + ridge * identity)
+        weights, offset = half.T, xp.log(self.priors) - xp.sum(half * self.means, axis=1) / 2
+        if self.priors.shape[0] == 2:
+            weights, offset = weights[:, 1:] - weights[:, :1], offset[1:] - offset[:1]
+        return ClassScores(weights, offset)
+
+
+def gaussian_classes(T: Array, samples: Samples, priors: Array | None = None) -> GaussianClasses:
+    """Means and common covariance of the classes on coordinates ``T``; priors are the class shares by default."""
+    xp, w = namespace(T), samples.weights
+    mass = class_sums(w[:, None], samples.codes, samples.n_classes)[:, 0]
+    means = class_sums(w[:, None] * T, samples.codes, samples.n_classes) / mass[:, None]
+    inside = T - xp.take(means, samples.codes, axis=0)
+    covariance = (inside.T * w[None, :]) @ inside / xp.sum(w)
+    return GaussianClasses(mass / xp.sum(mass) if priors is None else priors, means, covariance)

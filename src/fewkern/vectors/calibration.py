@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fewkern.backend.linalg import one_hot
 from fewkern.backend.namespace import Array, device, namespace
 from fewkern.core.scores import softmax
 
@@ -18,7 +19,7 @@ def fit_temperature(values: Array, codes: Array, weights: Array | None = None) -
     """
     xp = namespace(values)
     n, q = values.shape
-    own = xp.astype(codes[:, None] == xp.arange(q, device=device(codes))[None, :], values.dtype)
+    own = one_hot(codes, q, values.dtype)
     w = xp.ones((n,), dtype=values.dtype, device=device(values)) if weights is None else weights
     counts = xp.sum(own * (w @ own)[None, :], axis=1)
     rest = 1.0 / (counts + q)

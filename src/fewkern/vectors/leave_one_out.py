@@ -10,13 +10,14 @@ This is leave-one-out with the vectors held, which is fair because their selecti
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from fewkern.backend.blocks import row_blocks
-from fewkern.backend.linalg import cholesky_psd, solve_triangular
-from fewkern.backend.namespace import Array, device, eps, namespace
+from fewkern.backend.linalg import cholesky_psd, one_hot, solve_triangular
+from fewkern.backend.namespace import Array, device, eps, float_dtype, namespace
+from fewkern.core.samples import Samples
 
-__all__ = ["Choice", "Path", "Solution", "choose", "loo_path", "solve"]
+__all__ = ["Path", "Solution", "class_targets", "loo_path", "solve"]
 
 
 @dataclass(frozen=True)
@@ -37,15 +38,11 @@ class Solution:
     """Prediction for every sample by the model fitted without it, shape ``(n, q)``."""
 
 
-@dataclass(frozen=True)
-class Choice:
-    """Position of the chosen model on a stack of paths."""
-
-    path: int
-    n_vectors: int
-    error: float
-    minimum: float
-    threshold: float
+def class_targets(samples: Samples) -> Samples:
+    """The samples with targets of FVS-LR for their classes: -1/+1 for two classes, 0/1 indicators otherwise."""
+    dtype = float_dtype(samples.X)
+    indicators = one_hot(samples.codes, samples.n_classes, dtype)
+    return replace(samples, targets=indicators if samples.n_classes > 2 else 2 * indicators[:, 1:] - 1)
 
 
 def _design(G: Array, weights: Array | None) -> tuple[Array, Array, Array]:
@@ -129,27 +126,6 @@ def loo_path(G: Array, Y: Array, ridge: float, weights: Array | None = None) -> 
         none = xp.full((missing,), xp.inf, dtype=G.dtype, device=device(G))
         mean, spread = xp.concat([mean, none]), xp.concat([spread, none])
     return Path(mean, spread)
-
-
-def choose(paths: list[Path], tolerance: float) -> Choice:
-    """The smallest model whose error is within ``tolerance`` standard errors of the least of all.
-
-    # Paper: the number of vectors is read off test curves. We: the least mean squared leave-one-out error, because the
-    # leave-one-out error *rate* is 0.6 to 5.6 points optimistic at its minimum.
-    """
-    xp = namespace(paths[0].error)
-    least = [float(xp.min(p.error[1:])) if p.error.shape[0] > 1 else float(p.error[0]) for p in paths]
-    best = min(range(len(paths)), key=lambda i: least[i])
-    at = int(xp.argmin(paths[best].error[1:])) + 1 if paths[best].error.shape[0] > 1 else 0
-    threshold = least[best] + tolerance * float(paths[best].spread[at])
-    candidates = []
-    for i, p in enumerate(paths):
-        inside = xp.nonzero(p.error[1:] <= threshold)[0]
-        if inside.shape[0]:
-            L = int(inside[0]) + 1
-            candidates.append((L, float(p.error[L]), i))
-    L, error, i = min(candidates) if candidates else (at, least[best], best)
-    return Choice(i, L, error, least[best], threshold)
 
 
 def solve(G: Array, Y: Array, ridge: float, weights: Array | None = None) -> Solution:

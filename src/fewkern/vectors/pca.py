@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from numbers import Integral
 from typing import Any
 
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.exceptions import NotFittedError
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
 
 from fewkern.backend.namespace import Array, is_sparse
 from fewkern.backend.progress import progress
-from fewkern.backend.validation import Interval, fit_context, random_generator, validate_samples, validate_weights
-from fewkern.core.basis import KernelBasis
+from fewkern.backend.validation import fit_context, validate_samples
+from fewkern.base import CONSTRAINTS, KernelEstimator, check_weighted
 from fewkern.core.kernels import as_kernel
+from fewkern.core.samples import Samples
 from fewkern.vectors.axes import principal_axes
-from fewkern.vectors.base import KernelEstimator, build_gram, centre_count, selector
+from fewkern.vectors.parameters import SELECTION, selecting
 from fewkern.vectors.regression import FeatureVectorRegressor
-from fewkern.vectors.selection import Selection
-from fewkern.vectors.selector import SELECTION_CONSTRAINTS
+from fewkern.vectors.selection import choose_basis
 
 __all__ = ["FeatureVectorPCA"]
 
@@ -35,7 +34,7 @@ def _learns_the_way_back(estimator: Any) -> bool:
 class FeatureVectorPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
     r"""Kernel PCA on a few chosen samples (FVS-PCA).
 
-    Principal components of the orthonormal features (10) of the chosen vectors, after exact centring of the features.
+    Principal components of the orthonormal features (10) of the chosen vectors, after exact centering of the features.
     With all samples chosen this is kernel PCA; with fewer, no eigenvalue exceeds that of kernel PCA, and all grow with
     the number of vectors.
 
@@ -49,11 +48,12 @@ class FeatureVectorPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
         Largest number of vectors; None goes to the numerical rank.
     rule : {"gain", "greedy", "random", "uniform"}, default "gain"
         How vectors are chosen, see :class:`FeatureVectorSelector`.
-    centre : "auto", bool or int, default "auto"
-        See :class:`FeatureVectorSelector`. It decides only which vectors are chosen; the components are always centred.
+    center : "auto", bool or int, default "auto"
+        See :class:`FeatureVectorSelector`. It decides only which vectors are chosen; components
+        are always centered.
     fit_inverse_transform : bool, default False
         Learn the way back to the samples, a :class:`FeatureVectorRegressor` from the components to the features.
-    tol : float or None, default None
+    basis_tol : float or None, default None
         Relative residual at which a sample depends on the chosen ones (1e-10, in float32 1e-5).
     random_state : int, Generator, RandomState or None, default 0
     verbose : bool or int, default False
@@ -86,9 +86,9 @@ class FeatureVectorPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
     """
 
     _parameter_constraints: dict[str, list[Any]] = {
-        **SELECTION_CONSTRAINTS,
-        "n_components": [None, Interval(Integral, 1, None, closed="left")],
-        "max_vectors": [None, Interval(Integral, 1, None, closed="left")],
+        **SELECTION,
+        "n_components": CONSTRAINTS["n_components"],
+        "max_vectors": CONSTRAINTS["max_vectors"],
         "fit_inverse_transform": ["boolean"],
     }
 
@@ -99,9 +99,9 @@ class FeatureVectorPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
         kernel: Any = "gaussian",
         max_vectors: int | None = 100,
         rule: str = "gain",
-        centre: Any = "auto",
+        center: Any = "auto",
         fit_inverse_transform: bool = False,
-        tol: float | None = None,
+        basis_tol: float | None = None,
         random_state: Any = 0,
         verbose: Any = False,
     ) -> None:
@@ -109,9 +109,9 @@ class FeatureVectorPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
         self.kernel = kernel
         self.max_vectors = max_vectors
         self.rule = rule
-        self.centre = centre
+        self.center = center
         self.fit_inverse_transform = fit_inverse_transform
-        self.tol = tol
+        self.basis_tol = basis_tol
         self.random_state = random_state
         self.verbose = verbose
 
@@ -125,43 +125,48 @@ class FeatureVectorPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
         y : ignored
         sample_weight : array of shape (n_samples,) or None
         """
-        X = self._samples(X, reset=True)
-        weights = validate_weights(self, X, sample_weight)
-        rng = random_generator(self.random_state)
-        gram = build_gram(as_kernel(self.kernel).resolve(X), X, centre_count(self.centre, self.rule), rng)
-        limit = gram.n if self.max_vectors is None else self.max_vectors
-        with progress("choosing vectors", min(limit, gram.n), bool(self.verbose)) as step:
-            chosen: Selection = selector(self, int(rng.integers(2**31)), weights)(gram, limit, None, step)
-        axes = principal_axes(chosen.G, self.n_components, weights)
-        self.kernel_ = gram.kernel
-        self.basis_ = KernelBasis.from_selection(gram, chosen.indices, chosen.factor)
-        self.expansion_ = self.basis_.expand(axes.W, -axes.mean @ axes.W)
+        samples = check_weighted(self, X, sample_weight)
+        how = selecting(self.rule, self.center, self.basis_tol, self.random_state)
+        kernel = as_kernel(self.kernel).resolve(samples.X)
+        limit = samples.n if self.max_vectors is None else self.max_vectors
+        with progress("choosing vectors", min(limit, samples.n), bool(self.verbose)) as step:
+            chosen = choose_basis(samples, kernel, how, limit, step)
+        axes = principal_axes(chosen.G, samples.weights, self.n_components)
+        basis = chosen.basis()
+        self.kernel_, self.basis_ = kernel, samples.original(basis)
+        self.expansion_ = samples.original(basis.expand(axes.W, -axes.mean @ axes.W))
         self.n_vectors_, self.vectors_ = self.expansion_.n_vectors, self.expansion_.vectors
         self.indices_ = self.expansion_.indices
         self.fitness_, self.stop_ = chosen.fitness, chosen.stop
         self.eigenvalues_ = axes.values
         self.n_components_ = self._n_features_out = self.expansion_.n_outputs
+        self.inverse_ = None
         if self.fit_inverse_transform:
-            self._fit_inverse(X, (chosen.G - axes.mean) @ axes.W, weights)
+            self.inverse_ = self._fit_inverse(samples, (chosen.G - axes.mean) @ axes.W)
         return self
 
-    def _fit_inverse(self, X: Array, T: Array, weights: Array | None) -> None:
-        if is_sparse(X) or self.kernel_.pairwise:
+    def _fit_inverse(self, samples: Samples, T: Array) -> FeatureVectorRegressor:
+        X = samples.X
+        if is_sparse(X) or samples.pairwise:
             raise ValueError(
                 "FeatureVectorPCA: fit_inverse_transform=True needs the samples as a dense array; it cannot go back to "
                 "sparse samples or to those behind a precomputed kernel."
             )
-        self.inverse_ = FeatureVectorRegressor(prefer="accurate", random_state=self.random_state)
-        self.inverse_.fit(T, X[:, 0] if X.shape[1] == 1 else X, weights)
+        back = FeatureVectorRegressor(prefer="accurate", random_state=self.random_state)
+        return back.fit(T, X[:, 0] if X.shape[1] == 1 else X, samples.weights)
 
     def transform(self, X: Any) -> Array:
         """Scores on the components, shape ``(n_samples, n_components)``."""
-        check_is_fitted(self)
-        return self.expansion_(self._samples(X, reset=False))
+        X = self._check_samples(X, reset=False)
+        return self.expansion_(X)
 
     @available_if(_learns_the_way_back)
     def inverse_transform(self, X: Any) -> Array:
         """Samples whose scores are nearly ``X``; needs ``fit_inverse_transform=True``."""
-        check_is_fitted(self, "inverse_")
-        T = validate_samples(self.inverse_, X, reset=False, accept_sparse=False)
-        return self.inverse_.expansion_(T)
+        back: FeatureVectorRegressor | None = getattr(self, "inverse_", None)
+        if back is None:
+            raise NotFittedError(
+                "FeatureVectorPCA: the way back is not fitted; call fit again with fit_inverse_transform=True."
+            )
+        T = validate_samples(back, X, reset=False, accept_sparse=False)
+        return back.expansion_(T)

@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
-from sklearn.base import ClassifierMixin, RegressorMixin
-from sklearn.utils.validation import check_is_fitted
+from sklearn.base import RegressorMixin
 
-from fewkern.backend.namespace import Array, device, float_dtype, namespace
-from fewkern.backend.validation import (
-    StrOptions,
-    encode_labels,
-    fit_context,
-    labels_from_codes,
-    validate_class_weights,
-    validate_targets,
-    validate_weights,
-)
-from fewkern.core.scores import ClassScores
-from fewkern.vectors.automatic import AUTOMATIC_CONSTRAINTS, AutomaticBasis
-from fewkern.vectors.calibration import fit_temperature, softmax
+from fewkern.backend.namespace import Array, namespace
+from fewkern.backend.progress import progress
+from fewkern.backend.validation import fit_context
+from fewkern.base import CONSTRAINTS, KernelEstimator, ScoringClassifier, check_labelled, check_measured
+from fewkern.core.expansion import KernelExpansion
+from fewkern.core.kernels import as_kernel
+from fewkern.core.samples import Samples
+from fewkern.core.scores import ClassScores, class_values
+from fewkern.vectors.calibration import fit_temperature
+from fewkern.vectors.leave_one_out import class_targets, solve
+from fewkern.vectors.parameters import AUTOMATIC, selecting
+from fewkern.vectors.search import WIDTH_FACTORS, Found, Searching, automatic_model
 
-__all__ = ["FeatureVectorClassifier", "FeatureVectorRegressor"]
+__all__ = ["FeatureVectorClassifier", "FeatureVectorRegressor", "fit_automatic", "keep_model"]
 
 
-class FeatureVectorRegressor(RegressorMixin, AutomaticBasis):
+class FeatureVectorRegressor(RegressorMixin, KernelEstimator):
     r"""Regression on a few chosen samples (FVS-LR), with width, number of vectors and ridge chosen by leave-one-out.
 
     .. math:: \min_{A, \beta} \sum_i w_i \| y_i - \beta - A^T z_i \|^2 + \text{ridge}\, \|A\|_F^2 \qquad (11)
@@ -37,19 +35,21 @@ class FeatureVectorRegressor(RegressorMixin, AutomaticBasis):
     kernel : str, Kernel or callable, default "gaussian"
         A width given as a rule ("median", the default, or "scale") is the centre of a grid from 0.14 to 6 times its
         value, searched by leave-one-out; a width given as a number is kept.
+    n_vectors : int or "auto", default "auto"
+        Number of vectors; "auto" is chosen by leave-one-out.
     max_vectors : int or "auto", default "auto"
-        Budget of samples. "auto" looks at up to 100 vectors (at most half of the samples) and goes on while that
-        pays: to a tenth of the samples (``prefer="accurate"``: half of them), and 1000 at most.
+        Budget for ``n_vectors="auto"``. "auto" looks at up to 100 vectors (at most half of the samples) and goes on
+        while that pays: to a tenth of the samples (``prefer="accurate"``: half of them), and 1000 at most.
     ridge : float or "auto", default "auto"
-        Penalty on the squared length of the solution in feature space.
-    prefer : {"balanced", "accurate", "sparse", "all"}, default "balanced"
-        The smallest model within half a standard error ("sparse": one) of the least leave-one-out error; "accurate" is
-        the one of least error, "all" takes every vector of the budget.
+        Penalty on the squared length of the solution in feature space. "auto" compares six values in units of the
+        mean of ``k(x, x)``.
+    prefer : {"accurate", "balanced", "sparse"}, default "balanced"
+        The model of least leave-one-out error, the smallest one within half a standard error of it, or within one.
     rule : {"gain", "greedy", "random", "uniform"}, default "gain"
         How vectors are chosen, see :class:`FeatureVectorSelector`.
-    centre : "auto", bool or int, default "auto"
+    center : "auto", bool or int, default "auto"
         See :class:`FeatureVectorSelector`.
-    tol : float or None, default None
+    basis_tol : float or None, default None
         Relative residual at which a sample depends on the chosen ones (1e-10, in float32 1e-5).
     random_state : int, Generator, RandomState or None, default 0
     verbose : bool or int, default False
@@ -65,7 +65,7 @@ class FeatureVectorRegressor(RegressorMixin, AutomaticBasis):
     ridge_ : float
     fitness_ : array
         Global fitness after every vector.
-    stop_ : str
+    stop_ : Stop
         "size" if leave-one-out preferred a smaller model than the selection had to offer; else why the selection ended:
         "limit" (the budget) or "rank".
     trace_ : Trace
@@ -93,51 +93,58 @@ class FeatureVectorRegressor(RegressorMixin, AutomaticBasis):
     (True, True)
     """
 
-    _parameter_constraints: dict[str, list[Any]] = {**AUTOMATIC_CONSTRAINTS}
+    _parameter_constraints: dict[str, list[Any]] = {**AUTOMATIC}
 
     def __init__(
         self,
         *,
         kernel: Any = "gaussian",
+        n_vectors: Any = "auto",
         max_vectors: Any = "auto",
         ridge: Any = "auto",
         prefer: str = "balanced",
         rule: str = "gain",
-        centre: Any = "auto",
-        tol: float | None = None,
+        center: Any = "auto",
+        basis_tol: float | None = None,
         random_state: Any = 0,
         verbose: Any = False,
     ) -> None:
         self.kernel = kernel
+        self.n_vectors = n_vectors
         self.max_vectors = max_vectors
         self.ridge = ridge
         self.prefer = prefer
         self.rule = rule
-        self.centre = centre
-        self.tol = tol
+        self.center = center
+        self.basis_tol = basis_tol
         self.random_state = random_state
         self.verbose = verbose
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> FeatureVectorRegressor:
-        """Fit.
+        """Choose the vectors and fit.
 
         Parameters
         ----------
         X : array, data frame or sparse matrix of shape (n_samples, n_features)
         y : array of shape (n_samples,) or (n_samples, n_outputs)
         sample_weight : array of shape (n_samples,) or None
+
+        Returns
+        -------
+        self
         """
-        X = self._samples(X, reset=True, minimum=2)
-        Y, self._single = validate_targets(self, X, y)
-        self._fit_linear(X, Y, validate_weights(self, X, sample_weight))
+        samples, self._single = check_measured(self, X, y, sample_weight)
+        found = fit_automatic(self, samples)
+        solution = solve(found.Z, samples.targets, found.ridge, samples.weights)
+        keep_model(self, samples, found, found.basis.expand(solution.W, solution.offset))
         self.loo_error_ = float(self.trace_.error[self.trace_.chosen])
         return self
 
     def predict(self, X: Any) -> Array:
         """Values of shape ``(n_samples,)`` or ``(n_samples, n_outputs)``."""
-        check_is_fitted(self)
-        values = self.expansion_(self._samples(X, reset=False))
+        X = self._check_samples(X, reset=False)
+        values = self.expansion_(X)
         return values[:, 0] if self._single else values
 
     def __sklearn_tags__(self) -> Any:
@@ -146,7 +153,7 @@ class FeatureVectorRegressor(RegressorMixin, AutomaticBasis):
         return tags
 
 
-class FeatureVectorClassifier(ClassifierMixin, AutomaticBasis):
+class FeatureVectorClassifier(ScoringClassifier, KernelEstimator):
     r"""Classification on a few chosen samples (FVS-LR on class indicators), with nothing to tune.
 
     Regression (11) on one 0/1 indicator per class; a sample goes to the class of largest value. The values estimate the
@@ -157,21 +164,23 @@ class FeatureVectorClassifier(ClassifierMixin, AutomaticBasis):
     kernel : str, Kernel or callable, default "gaussian"
         A width given as a rule ("median", the default, or "scale") is the centre of a grid from 0.14 to 6 times its
         value, searched by leave-one-out; a width given as a number is kept.
+    n_vectors : int or "auto", default "auto"
+        Number of vectors; "auto" is chosen by leave-one-out.
     max_vectors : int or "auto", default "auto"
-        Budget of samples. "auto" looks at up to 100 vectors (at most half of the samples) and goes on while that
-        pays: to a tenth of the samples (``prefer="accurate"``: half of them), and 1000 at most.
+        Budget for ``n_vectors="auto"``. "auto" looks at up to 100 vectors (at most half of the samples) and goes on
+        while that pays: to a tenth of the samples (``prefer="accurate"``: half of them), and 1000 at most.
     ridge : float or "auto", default "auto"
-        Penalty on the squared length of the solution in feature space.
-    prefer : {"balanced", "accurate", "sparse", "all"}, default "balanced"
-        The smallest model within half a standard error ("sparse": one) of the least leave-one-out error; "accurate" is
-        the one of least error, "all" takes every vector of the budget.
+        Penalty on the squared length of the solution in feature space. "auto" compares six values in units of the
+        mean of ``k(x, x)``.
+    prefer : {"accurate", "balanced", "sparse"}, default "balanced"
+        The model of least leave-one-out error, the smallest one within half a standard error of it, or within one.
     rule : {"gain", "greedy", "random", "uniform"}, default "gain"
         How vectors are chosen, see :class:`FeatureVectorSelector`.
-    centre : "auto", bool or int, default "auto"
+    center : "auto", bool or int, default "auto"
         See :class:`FeatureVectorSelector`.
     class_weight : dict, "balanced" or None, default None
         Multiplies the weights of the samples of every class.
-    tol : float or None, default None
+    basis_tol : float or None, default None
         Relative residual at which a sample depends on the chosen ones (1e-10, in float32 1e-5).
     random_state : int, Generator, RandomState or None, default 0
     verbose : bool or int, default False
@@ -187,14 +196,14 @@ class FeatureVectorClassifier(ClassifierMixin, AutomaticBasis):
     kernel_ : Kernel
     ridge_ : float
     fitness_ : array
-    stop_ : str
+    stop_ : Stop
     trace_ : Trace
         Leave-one-out error for every width, ridge and number of vectors.
     loo_error_ : float
         Share of the samples that the model fitted without them gets wrong (weighted). It is a little optimistic: the
         settings were chosen on the same samples.
-    temperature_ : float
-        Factor on the values in ``predict_proba``.
+    class_scores_ : ClassScores
+        How values become classes and probabilities.
     basis_ : KernelBasis
 
     Notes
@@ -219,38 +228,40 @@ class FeatureVectorClassifier(ClassifierMixin, AutomaticBasis):
     """
 
     _parameter_constraints: dict[str, list[Any]] = {
-        **AUTOMATIC_CONSTRAINTS,
-        "class_weight": [dict, StrOptions({"balanced"}), None],
+        **AUTOMATIC,
+        "class_weight": CONSTRAINTS["class_weight"],
     }
 
     def __init__(
         self,
         *,
         kernel: Any = "gaussian",
+        n_vectors: Any = "auto",
         max_vectors: Any = "auto",
         ridge: Any = "auto",
         prefer: str = "balanced",
         rule: str = "gain",
-        centre: Any = "auto",
+        center: Any = "auto",
         class_weight: Any = None,
-        tol: float | None = None,
+        basis_tol: float | None = None,
         random_state: Any = 0,
         verbose: Any = False,
     ) -> None:
         self.kernel = kernel
+        self.n_vectors = n_vectors
         self.max_vectors = max_vectors
         self.ridge = ridge
         self.prefer = prefer
         self.rule = rule
-        self.centre = centre
+        self.center = center
         self.class_weight = class_weight
-        self.tol = tol
+        self.basis_tol = basis_tol
         self.random_state = random_state
         self.verbose = verbose
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> FeatureVectorClassifier:
-        """Fit.
+        """Choose the vectors and fit.
 
         Parameters
         ----------
@@ -258,53 +269,59 @@ class FeatureVectorClassifier(ClassifierMixin, AutomaticBasis):
         y : array of shape (n_samples,)
             Labels of two or more classes.
         sample_weight : array of shape (n_samples,) or None
+
+        Returns
+        -------
+        self
         """
-        X = self._samples(X, reset=True, minimum=2)
-        self.classes_, codes = encode_labels(self, X, y)
-        weights = validate_class_weights(self, X, codes, sample_weight)
-        Y = indicators(codes, int(self.classes_.shape[0]), X)
-        solution = self._fit_linear(X, Y, weights)
+        samples = class_targets(check_labelled(self, X, y, sample_weight))
+        found = fit_automatic(self, samples)
+        solution = solve(found.Z, samples.targets, found.ridge, samples.weights)
+        keep_model(self, samples, found, found.basis.expand(solution.W, solution.offset))
         held_out = class_values(solution.held_out)
-        self.temperature_ = fit_temperature(held_out, codes, weights)
+        self.class_scores_ = ClassScores(factor=fit_temperature(held_out, samples.codes, samples.weights))
         xp = namespace(held_out)
-        wrong = xp.astype(xp.argmax(held_out, axis=1) != codes, held_out.dtype)
-        self.loo_error_ = float(xp.mean(wrong) if weights is None else (weights @ wrong) / xp.sum(weights))
+        wrong = xp.astype(xp.argmax(held_out, axis=1) != samples.codes, held_out.dtype)
+        self.loo_error_ = float((samples.weights @ wrong) / xp.sum(samples.weights))
         return self
 
-    def decision_function(self, X: Any) -> Array:
-        """Values of shape ``(n_samples,)`` for two classes, ``(n_samples, n_classes)`` otherwise."""
-        check_is_fitted(self)
-        values = self.expansion_(self._samples(X, reset=False))
-        return values[:, 0] if int(self.classes_.shape[0]) == 2 else values
 
-    def predict(self, X: Any) -> Array:
-        """Class of every sample."""
-        values = class_values(self._values(X))
-        return labels_from_codes(self.classes_, namespace(values).argmax(values, axis=1))
+class AutomaticParameters(Protocol):
+    """Parameters of the estimators whose width, ridge and number of vectors are chosen by leave-one-out."""
 
-    def predict_proba(self, X: Any) -> Array:
-        """Probability of every class, shape ``(n_samples, n_classes)``."""
-        values = self._values(X)
-        return softmax(self.temperature_ * class_values(values))
-
-    def _class_scores(self) -> ClassScores:
-        return ClassScores(factor=float(self.temperature_))
-
-    def _values(self, X: Any) -> Array:
-        check_is_fitted(self)
-        return self.expansion_(self._samples(X, reset=False))
+    kernel: Any
+    n_vectors: Any
+    max_vectors: Any
+    ridge: Any
+    prefer: str
+    rule: str
+    center: Any
+    basis_tol: float | None
+    random_state: Any
+    verbose: Any
 
 
-def indicators(codes: Array, n_classes: int, X: Array) -> Array:
-    """Targets: -1/+1 in one column for two classes, 0/1 indicators otherwise."""
-    xp, dtype = namespace(codes), float_dtype(X)
-    if n_classes == 2:
-        return xp.astype(2 * codes - 1, dtype)[:, None]
-    return xp.astype(codes[:, None] == xp.arange(n_classes, device=device(codes))[None, :], dtype)
+def fit_automatic(estimator: AutomaticParameters, samples: Samples) -> Found:
+    """Width, vectors, ridge and size for the targets of the samples, with the parameters of the estimator."""
+    how = selecting(estimator.rule, estimator.center, estimator.basis_tol, estimator.random_state)
+    plan = Searching.automatic(
+        how,
+        samples.n,
+        n_vectors=estimator.n_vectors,
+        max_vectors=estimator.max_vectors,
+        ridge=estimator.ridge,
+        prefer=estimator.prefer,
+    )
+    with progress("leave-one-out paths", len(WIDTH_FACTORS), bool(estimator.verbose)) as step:
+        return automatic_model(samples, as_kernel(estimator.kernel), plan, step)
 
 
-def class_values(values: Array) -> Array:
-    """One column per class: a single column ``f`` of -1/+1 becomes ``(-f, f) / 2``."""
-    if values.shape[1] > 1:
-        return values
-    return namespace(values).concat([-values, values], axis=1) / 2
+def keep_model(estimator: Any, samples: Samples, found: Found, expansion: KernelExpansion) -> None:
+    """Assign the fitted attributes that the estimators on an automatic basis have in common."""
+    estimator.kernel_, estimator.ridge_ = found.kernel, found.ridge
+    estimator.stop_, estimator.trace_ = found.stop, found.trace
+    estimator.fitness_ = found.selection.fitness[: found.n_vectors]
+    estimator.basis_ = samples.original(found.basis)
+    estimator.expansion_ = expansion = samples.original(expansion)
+    estimator.n_vectors_, estimator.vectors_ = expansion.n_vectors, expansion.vectors
+    estimator.indices_ = expansion.indices

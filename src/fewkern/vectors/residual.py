@@ -7,18 +7,24 @@ from dataclasses import dataclass
 from fewkern.backend.blocks import row_blocks
 from fewkern.backend.linalg import solve_triangular
 from fewkern.backend.namespace import Array, asarray_like, device, eps, namespace, take_rows, to_numpy
+from fewkern.core.basis import KernelBasis, Projection
 from fewkern.core.gram import Gram
+from fewkern.core.trace import Stop
 
 __all__ = ["Pivots", "Residual", "Selection"]
 
 # Samples with k(x, x) below this share of the largest are zero vectors: no candidates, and not in the mean fitness.
 _ZERO_DIAGONAL = 1e-14
+# A residual may fall this far below zero, as a share of k(x, x), before the kernel counts as indefinite.
+_INDEFINITE = 1e-8
 
 
 @dataclass(frozen=True)
 class Selection:
     """Chosen samples and the factor that goes with them: ``K ~ G G'``, ``K[S, S] = C C'`` with ``C = G[S]``."""
 
+    gram: Gram
+    """The kernel matrix that was looked at."""
     indices: Array
     """Chosen samples ``S``, in the order of their choice."""
     G: Array
@@ -27,13 +33,22 @@ class Selection:
     """Global fitness ``J_S``, eq. (7a), after every step."""
     residual: Array
     """``r_i = k_ii - |g_i|^2``, the squared distance of every image to the span of the chosen ones."""
-    stop: str
-    """"limit", "fitness" or "rank"."""
+    stop: Stop
+    """LIMIT, FITNESS or RANK."""
+
+    @property
+    def n_vectors(self) -> int:
+        """Number of chosen samples."""
+        return int(self.indices.shape[0])
 
     @property
     def factor(self) -> Array:
         """Lower triangular ``C`` with ``K[S, S] = C C'``."""
         return namespace(self.G).tril(take_rows(self.G, self.indices))
+
+    def basis(self, projection: Projection = "nested") -> KernelBasis:
+        """The basis on the chosen samples."""
+        return KernelBasis.from_selection(self.gram, self.indices, self.factor, projection)
 
 
 @dataclass(frozen=True)
@@ -45,21 +60,23 @@ class Pivots:
     panel: Array | None = None
     """Their columns of ``G``, where the search for them has computed these already."""
 
+    def head(self, count: int) -> Pivots:
+        """The first ``count`` of them."""
+        if count >= len(self.samples):
+            return self
+        return Pivots(self.samples[:count], self.factor[:count, :count])
+
 
 class Residual:
     """The kernel matrix with the chosen vectors taken out: ``R = K - G G'``, kept as its diagonal and ``G``."""
 
-    def __init__(self, gram: Gram, weights: Array | None, tol: float, capacity: int, start: Selection | None) -> None:
+    def __init__(
+        self, gram: Gram, weights: Array | None, basis_tol: float, capacity: int, start: Selection | None
+    ) -> None:
         d = gram.diag
-        self.gram, self.xp, self.d, self.tol = gram, namespace(d), d, tol
+        self.gram, self.xp, self.d, self.basis_tol = gram, namespace(d), d, basis_tol
         xp = self.xp
-        if not bool(xp.all(xp.isfinite(d))):
-            raise ValueError("feature vector selection: the kernel returned values that are not finite.")
-        if bool(xp.any(d < -1e-8 * xp.max(xp.abs(d)))):
-            raise ValueError(
-                "feature vector selection: the kernel is not positive semi-definite (a negative k(x, x)); "
-                "use a kernel that is."
-            )
+        self._refuse_bad_diagonal()
         self.valid = d > _ZERO_DIAGONAL * xp.max(d)
         w = xp.ones_like(d) if weights is None else weights
         w = xp.where(self.valid, w, xp.zeros_like(w))
@@ -72,12 +89,10 @@ class Residual:
         self.chosen: list[int] = []
         self.r, self.J = xp.where(self.valid, d, xp.zeros_like(d)), 0.0
         if start is not None:
-            count = int(start.indices.shape[0])
-            self._reserve(count)
-            self.G[:, :count] = start.G
+            self._reserve(start.n_vectors)
+            self.G[:, : start.n_vectors] = start.G
             self.chosen = [int(i) for i in to_numpy(start.indices)]
-            self.r, self.J = start.residual, float(start.fitness[-1]) if count else 0.0
-        self.added_from = len(self.chosen)
+            self.r, self.J = start.residual, float(start.fitness[-1]) if start.n_vectors else 0.0
         # smallest relative residual that a pivot had: rounding errors of later residuals are divided by it
         at = self.index(self.chosen)
         pivots = xp.linalg.diagonal(take_rows(self.G, at)) ** 2 * take_rows(self.inverse, at)
@@ -96,9 +111,11 @@ class Residual:
         return self.alive(self.r * self.inverse)
 
     def alive(self, score: Array) -> Array:
-        return self.xp.where(score > self.tol, score, self.xp.zeros_like(score))
+        """Scores with those of dependent samples set to zero."""
+        return self.xp.where(score > self.basis_tol, score, self.xp.zeros_like(score))
 
     def index(self, values: list[int]) -> Array:
+        """Row numbers as an array beside the samples."""
         return asarray_like(values, self.d, dtype=self.xp.int64)
 
     def among(self, rows: Array, S: Array) -> Array:
@@ -109,8 +126,15 @@ class Residual:
             R = R - take_rows(self.G, rows)[:, :L] @ take_rows(self.G, S)[:, :L].T
         return xp.where(rows[:, None] == S[None, :], take_rows(self.r, rows)[:, None], R)
 
-    def remove(self, found: Pivots) -> list[tuple[int, float]]:
-        """Take a block of pivots out of every row; one record (sample, fitness) per pivot."""
+    def columns(self, S: Array, at_pivots: Array, rows: slice) -> Array:
+        """``R[rows, S]``, given the rows ``S`` of ``G``."""
+        R = self.gram.columns(S, rows)
+        if self.chosen:
+            R -= self.G[rows, : len(self.chosen)] @ at_pivots.T
+        return R
+
+    def remove(self, found: Pivots) -> list[float]:
+        """Take a block of pivots out of every row; returns the fitness after every one of them."""
         xp, L, b = self.xp, len(self.chosen), len(found.samples)
         self._reserve(L + b)
         S = self.index(found.samples)
@@ -135,24 +159,27 @@ class Residual:
         for s in found.samples:
             r[s] = 0.0
         self.r = xp.where(self.valid, r, xp.zeros_like(r))
-        records = []
-        for s, gain in zip(found.samples, to_numpy(gains)):
+        fitness = []
+        for gain in to_numpy(gains):
             self.J = min(self.J + float(gain), 1.0)
-            records.append((s, self.J))
-        return records
+            fitness.append(self.J)
+        return fitness
 
-    def columns(self, S: Array, at_pivots: Array, rows: slice) -> Array:
-        """``R[rows, S]``, given the rows ``S`` of ``G``."""
-        R = self.gram.columns(S, rows)
-        if self.chosen:
-            R -= self.G[rows, : len(self.chosen)] @ at_pivots.T
-        return R
+    def _refuse_bad_diagonal(self) -> None:
+        xp, d = self.xp, self.d
+        if not bool(xp.all(xp.isfinite(d))):
+            raise ValueError("feature vector selection: the kernel returned values that are not finite.")
+        if bool(xp.any(d < -_INDEFINITE * xp.max(xp.abs(d)))):
+            raise ValueError(
+                "feature vector selection: the kernel is not positive semi-definite (a negative k(x, x)); "
+                "use a kernel that is."
+            )
 
     def _refuse_indefinite(self, r: Array) -> None:
         xp = self.xp
         if not bool(xp.all(xp.isfinite(r))):
             raise ValueError("feature vector selection: the kernel returned values that are not finite.")
-        slack = max(1e-8, 1e3 * eps(r) / max(self.least, self.tol))
+        slack = max(_INDEFINITE, 1e3 * eps(r) / max(self.least, self.basis_tol))
         worst = float(xp.min(r * self.inverse))
         if worst < -slack:
             raise ValueError(

@@ -1,94 +1,149 @@
-"""Width, ridge and number of vectors by leave-one-out (FVS-LR without a number to choose; methods F9)."""
+"""Width, ridge and number of vectors by leave-one-out: FVS-LR without a number to choose (methods F9)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 from fewkern.backend.namespace import Array, device, namespace
-from fewkern.core.gram import Gram
-from fewkern.vectors.leave_one_out import Choice, Path, choose, loo_path
-from fewkern.vectors.selection import Selection
+from fewkern.backend.random import random_generator, seed_from
+from fewkern.core.basis import KernelBasis
+from fewkern.core.kernels import Kernel
+from fewkern.core.samples import Samples
+from fewkern.core.trace import TOLERANCE, Stop, Trace, smallest_within
+from fewkern.vectors.leave_one_out import Path, class_targets, loo_path
+from fewkern.vectors.selection import Selecting, Selection, choose_basis, select_vectors
 
-__all__ = ["Search", "Trace", "search"]
+__all__ = ["WIDTH_FACTORS", "Found", "Searching", "automatic_model", "choose_width", "search", "width_grid"]
 
-# The path is worth going on with when its minimum lies in the last part of it.
+WIDTH_FACTORS = (0.14, 0.22, 0.35, 0.55, 0.85, 1.3, 2.0, 3.5, 6.0)
+# Ridges that are compared, in units of the mean of k(x, x).
+_RIDGES = (0.0, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)
+# The width is searched on at most this many samples; number of vectors and ridge then on all of them.
+_SEARCH_ROWS = 10_000
+# Without a budget a path has _FIRST_LENGTH vectors at first (at most half of the samples), and goes on while that
+# pays: to a tenth of the samples, or half of them for "accurate", and _LONGEST at most.
+_FIRST_LENGTH, _LONGEST = 100, 1000
+_SHARE = {"accurate": 0.5, "balanced": 0.1, "sparse": 0.1}
+# A path is worth going on with when its minimum lies in the last part of it.
 _NEAR_END = 0.9
 
 
 @dataclass(frozen=True)
-class Trace:
-    """Leave-one-out error along every path that was looked at.
+class Searching:
+    """What a search compares, and what it prefers."""
 
-    ``error[k, r, L]`` is the mean squared leave-one-out error with kernel ``k``, ridge ``r`` and ``L`` vectors,
-    ``spread`` its standard error; infinite where a path was not followed. ``chosen`` is the position
-    ``(k, r, L)`` that was taken.
-    """
-
-    widths: tuple[float, ...]
-    """Width of every kernel of the grid; empty where the kernel has no single width."""
+    how: Selecting
     ridges: tuple[float, ...]
-    error: Array
-    spread: Array
-    chosen: tuple[int, int, int]
+    """In units of the kernel."""
+    limit: int
+    """Length of every path at first."""
+    ceiling: int
+    """While the best model lies at the end of its path, the paths that compete with it are continued to twice the
+    length, up to this one, as long as that lowers the error by half a standard error."""
+    tolerance: float | None
+    """Standard errors that a smaller model may lose; None takes the whole of the path with the best end."""
 
-    @property
-    def open_end(self) -> bool:
-        """Whether the error was still falling where the budget of vectors ended: a larger one may pay."""
-        _, _, longest = self.error.shape
-        curve = self.curve
-        xp = namespace(curve)
-        best = int(xp.argmin(curve))
-        return longest > 2 and best >= _NEAR_END * (longest - 1) and self.chosen[2] >= _NEAR_END * best
+    @classmethod
+    def automatic(
+        cls, how: Selecting, n: int, *, n_vectors: Any, max_vectors: Any, ridge: Any, prefer: str
+    ) -> Searching:
+        """The search that the parameters of an estimator describe, for ``n`` samples.
 
-    @property
-    def curve(self) -> Array:
-        """Error against the number of vectors at the chosen kernel and ridge, from no vector on."""
-        return self.error[self.chosen[0], self.chosen[1], :]
+        An automatic ridge is in units of the mean of ``k(x, x)``: :meth:`in_units_of` makes a number of it.
+        """
+        ridges = _RIDGES if ridge == "auto" else (float(ridge),)
+        if n_vectors != "auto":
+            return cls(how, ridges, min(int(n_vectors), n), 0, None)
+        if max_vectors != "auto":
+            return cls(how, ridges, min(int(max_vectors), n), 0, TOLERANCE[prefer])
+        ceiling = min(_LONGEST, int(_SHARE[prefer] * n))
+        return cls(how, ridges, min(_FIRST_LENGTH, max(1, n // 2)), ceiling, TOLERANCE[prefer])
+
+    def in_units_of(self, kernel: Kernel, samples: Samples) -> Searching:
+        """The same search with the grid of ridges times the mean of ``k(x, x)``: units of the data do not matter."""
+        if len(self.ridges) == 1:
+            return self
+        diag = kernel.diag(samples.X)
+        scale = float(namespace(diag).mean(diag))
+        return replace(self, ridges=tuple(ridge * scale for ridge in self.ridges)) if scale > 0 else self
 
 
 @dataclass(frozen=True)
-class Search:
-    """What the search found: which kernel, its selection, the ridge, the number of vectors."""
+class Found:
+    """What a search found: vectors, ridge and number of vectors."""
 
-    kernel: int
     selection: Selection
     ridge: float
     n_vectors: int
     trace: Trace
 
+    @property
+    def kernel(self) -> Kernel:
+        """With the width that was chosen."""
+        return self.selection.gram.kernel
+
+    @property
+    def Z(self) -> Array:
+        """Features of all samples on the vectors that were chosen."""
+        return self.selection.G[:, : self.n_vectors]
+
+    @property
+    def basis(self) -> KernelBasis:
+        """The basis on the vectors that were chosen."""
+        return self.selection.basis().head(self.n_vectors)
+
+    @property
+    def stop(self) -> Stop:
+        """SIZE if a smaller model was preferred to the whole path, else why the selection ended."""
+        return Stop.SIZE if self.n_vectors < self.selection.n_vectors else self.selection.stop
+
+
+def automatic_model(
+    samples: Samples, kernel: Kernel, plan: Searching, step: Callable[[int], None] | None = None
+) -> Found:
+    """The kernel, vectors, ridge and size that leave-one-out prefers; ``samples`` have targets.
+
+    A width that is a rule becomes a grid of widths. On many samples the width is searched on some of them.
+    """
+    kernels = width_grid(kernel, samples.X)
+    plan = plan.in_units_of(kernels[0], samples)
+    some = samples.some(_SEARCH_ROWS, random_generator(plan.how.seed)) if len(kernels) > 1 else samples
+    found = search(some, kernels, plan, step)
+    if some.n == samples.n:
+        return found
+    return search(samples, [found.kernel], plan)
+
+
+def choose_width(samples: Samples, kernel: Kernel, seed: int) -> Kernel:
+    """The kernel with the width that FVS-LR takes for the classes of the samples."""
+    samples = class_targets(samples)
+    limit = max(1, min(_FIRST_LENGTH, samples.n // 2))
+    plan = Searching(Selecting(seed=seed_from(seed)), _RIDGES, limit, 0, TOLERANCE["balanced"])
+    return automatic_model(samples, kernel, plan).kernel
+
+
+def width_grid(kernel: Kernel, X: Array) -> list[Kernel]:
+    """Widths around the one that a rule gives; a width given as a number is kept."""
+    resolved: Any = kernel.resolve(X)
+    if not isinstance(getattr(kernel, "width", None), str):
+        return [resolved]
+    return [replace(resolved, width=factor * resolved.width) for factor in WIDTH_FACTORS]
+
 
 def search(
-    grams: list[Gram],
-    Y: Array,
-    *,
-    ridges: tuple[float, ...],
-    select: Callable[[Gram, int, Selection | None], Selection],
-    limit: int,
-    ceiling: int,
-    tolerance: float | None,
-    weights: Array | None = None,
-    widths: tuple[float, ...] = (),
-    step: Callable[[int], None] | None = None,
-) -> Search:
+    samples: Samples, kernels: list[Kernel], plan: Searching, step: Callable[[int], None] | None = None
+) -> Found:
     """Follow the path of every kernel and ridge, and take the smallest model that is as good as the best.
 
     Parameters
     ----------
-    grams : list of Gram
-        One per kernel of the grid.
-    Y : array of shape (n, q)
-    ridges : tuple of float
-    select : callable
-        ``select(gram, limit, start)`` chooses up to ``limit`` vectors, going on from ``start``.
-    limit, ceiling : int
-        Length of every path at first, and at most: while the best model lies at the end of its path, the paths that
-        compete with it are continued to twice the length, as long as that lowers the error by half a standard error.
-    tolerance : float or None
-        Standard errors that a smaller model may lose; ``None`` takes the whole of the path with the best end.
-    weights : array of shape (n,) or None
-    widths : tuple of float
-        Kept in the trace.
+    samples : Samples
+        With targets.
+    kernels : list of Kernel
+        Resolved.
+    plan : Searching
     step : callable or None
         Called with the number of kernels done.
 
@@ -96,58 +151,103 @@ def search(
     -----
     Per kernel and ridge ``n L^2`` flops in BLAS-3; memory ``n L`` numbers per kernel.
     """
-    selections: list[Selection] = []
-    paths: list[list[Path]] = []
-    for i, gram in enumerate(grams):
-        selections.append(select(gram, limit, None))
-        paths.append([loo_path(selections[i].G, Y, ridge, weights) for ridge in ridges])
+    fans = []
+    for kernel in kernels:
+        fans.append(_Fan.start(samples, kernel, plan))
         if step is not None:
-            step(i + 1)
-    flat = _choose(paths, 0.0)
-    while tolerance is not None and limit < ceiling and flat.n_vectors >= _NEAR_END * limit:
-        limit = min(2 * limit, ceiling)
-        spread = _half_spread(paths, flat)
-        for i, gram in enumerate(grams):
-            rivals = min(float(namespace(Y).min(p.error)) for p in paths[i]) <= flat.minimum + 2 * spread
-            if rivals and selections[i].stop == "limit":
-                selections[i] = select(gram, limit, selections[i])
-                paths[i] = [loo_path(selections[i].G, Y, ridge, weights) for ridge in ridges]
-        before, flat = flat, _choose(paths, 0.0)
-        if before.minimum - flat.minimum < spread:
+            step(len(fans))
+    if plan.tolerance is None:
+        best = min(range(len(fans)), key=lambda k: min(fans[k].ends))
+        chosen = (best, fans[best].ends.index(min(fans[best].ends)), fans[best].selection.n_vectors)
+        return _found(fans, plan, chosen)
+    fans = _lengthen(fans, samples, plan)
+    return _found(fans, plan, _choose(fans, plan.tolerance))
+
+
+@dataclass(frozen=True)
+class _Fan:
+    """The paths of one kernel: one selection, one path of errors per ridge."""
+
+    selection: Selection
+    paths: list[Path]
+
+    @classmethod
+    def start(cls, samples: Samples, kernel: Kernel, plan: Searching) -> _Fan:
+        return cls.along(choose_basis(samples, kernel, plan.how, plan.limit), samples, plan)
+
+    @classmethod
+    def along(cls, selection: Selection, samples: Samples, plan: Searching) -> _Fan:
+        Y, w = samples.targets, samples.weights
+        return cls(selection, [loo_path(selection.G, Y, ridge, w) for ridge in plan.ridges])
+
+    def longer(self, samples: Samples, plan: Searching, limit: int) -> _Fan:
+        gram = self.selection.gram
+        return _Fan.along(select_vectors(gram, plan.how, limit, samples.weights, self.selection), samples, plan)
+
+    @property
+    def least(self) -> float:
+        return min(float(namespace(path.error).min(path.error)) for path in self.paths)
+
+    @property
+    def ends(self) -> list[float]:
+        return [float(path.error[-1]) for path in self.paths]
+
+
+def _lengthen(fans: list[_Fan], samples: Samples, plan: Searching) -> list[_Fan]:
+    """Continue the competing paths while the best model lies at the end of its path and that pays."""
+    limit = plan.limit
+    while limit < plan.ceiling:
+        k, r, L = _choose(fans, 0.0)
+        if L < _NEAR_END * limit:
             break
-    if tolerance is None:
-        k, r = min(
-            ((k, r) for k in range(len(grams)) for r in range(len(ridges))),
-            key=lambda at: float(paths[at[0]][at[1]].error[-1]),
-        )
-        L = int(selections[k].indices.shape[0])
-    else:
-        choice = _choose(paths, tolerance)
-        k, r = divmod(choice.path, len(ridges))
-        L = choice.n_vectors
-    return Search(k, selections[k], ridges[r], L, _trace(paths, widths, ridges, (k, r, L)))
+        limit = min(2 * limit, plan.ceiling)
+        best, half = float(fans[k].paths[r].error[L]), 0.5 * float(fans[k].paths[r].spread[L])
+        rivals = [fan.least <= best + 2 * half and fan.selection.stop == Stop.LIMIT for fan in fans]
+        fans = [fan.longer(samples, plan, limit) if rival else fan for fan, rival in zip(fans, rivals)]
+        k, r, L = _choose(fans, 0.0)
+        if best - float(fans[k].paths[r].error[L]) < half:
+            break
+    return fans
 
 
-def _choose(paths: list[list[Path]], tolerance: float) -> Choice:
-    return choose([path for family in paths for path in family], tolerance)
+def _choose(fans: list[_Fan], tolerance: float) -> tuple[int, int, int]:
+    """The smallest model (with a vector) within ``tolerance`` standard errors of the least error."""
+    # Paper: the number of vectors is read off test curves. We: the least mean squared leave-one-out error, because the
+    # leave-one-out error *rate* is 0.6 to 5.6 points optimistic at its minimum.
+    error, spread = _stacked(fans)
+    xp = namespace(error)
+    if error.shape[2] == 1:  # no sample could be chosen
+        return 0, 0, 0
+    error, spread = error[:, :, 1:], spread[:, :, 1:]
+    k, r, L = smallest_within(error, xp.zeros_like(error), 0.0)
+    size = xp.zeros_like(error) + xp.arange(error.shape[2], dtype=error.dtype, device=device(error))
+    k, r, L = smallest_within(error, size, tolerance * float(spread[k, r, L]))
+    return k, r, L + 1
 
 
-def _half_spread(paths: list[list[Path]], best: Choice) -> float:
-    family, r = divmod(best.path, len(paths[0]))
-    return 0.5 * float(paths[family][r].spread[best.n_vectors])
-
-
-def _trace(
-    paths: list[list[Path]], widths: tuple[float, ...], ridges: tuple[float, ...], chosen: tuple[int, int, int]
-) -> Trace:
-    first = paths[0][0].error
+def _stacked(fans: list[_Fan]) -> tuple[Array, Array]:
+    """Errors and standard errors of all paths, infinite beyond their ends."""
+    first = fans[0].paths[0].error
     xp = namespace(first)
-    longest = max(int(p.error.shape[0]) for family in paths for p in family)
-    shape = (len(paths), len(ridges), longest)
+    longest = max(int(path.error.shape[0]) for fan in fans for path in fan.paths)
+    shape = (len(fans), len(fans[0].paths), longest)
     error = xp.full(shape, xp.inf, dtype=first.dtype, device=device(first))
     spread = xp.full(shape, xp.inf, dtype=first.dtype, device=device(first))
-    for k, family in enumerate(paths):
-        for r, path in enumerate(family):
+    for k, fan in enumerate(fans):
+        for r, path in enumerate(fan.paths):
             error[k, r, : path.error.shape[0]] = path.error
             spread[k, r, : path.error.shape[0]] = path.spread
-    return Trace(widths, ridges, error, spread, chosen)
+    return error, spread
+
+
+def _found(fans: list[_Fan], plan: Searching, chosen: tuple[int, int, int]) -> Found:
+    error, spread = _stacked(fans)
+    given = [getattr(fan.selection.gram.kernel, "width", None) for fan in fans]
+    widths = [width if isinstance(width, (int, float)) else float(k) for k, width in enumerate(given)]
+    axes: dict[str, tuple[float, ...]] = {
+        "width": tuple(widths),
+        "ridge": plan.ridges,
+        "n_vectors": tuple(range(int(error.shape[2]))),
+    }
+    k, r, L = chosen
+    return Found(fans[k].selection, plan.ridges[r], L, Trace(axes, error, spread, chosen))

@@ -2,32 +2,36 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any
 
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted
 
-from fewkern.backend.namespace import Array, namespace, take_rows
+from fewkern.backend.distinct import fingerprint
+from fewkern.backend.namespace import Array
 from fewkern.backend.progress import progress
-from fewkern.backend.validation import Interval, StrOptions, fit_context, random_generator, validate_weights
-from fewkern.core.basis import KernelBasis
-from fewkern.core.gram import Gram
+from fewkern.backend.validation import Interval, StrOptions, fit_context
+from fewkern.base import CONSTRAINTS, KernelEstimator, check_weighted
+from fewkern.core.basis import Projection
 from fewkern.core.kernels import Kernel, as_kernel
-from fewkern.vectors.base import KernelEstimator, build_gram, centre_count, selector
-from fewkern.vectors.selection import Selection
+from fewkern.core.samples import Samples
+from fewkern.vectors.parameters import SELECTION, selecting
+from fewkern.vectors.selection import Selecting, Selection, centered_gram, select_vectors
 
 __all__ = ["FeatureVectorSelector"]
 
-KERNEL_CONSTRAINT = [str, Kernel, callable]
-SELECTION_CONSTRAINTS: dict[str, list[Any]] = {
-    "kernel": KERNEL_CONSTRAINT,
-    "rule": [StrOptions({"gain", "greedy", "random", "uniform"})],
-    "centre": ["boolean", StrOptions({"auto"}), Interval(Integral, 0, None, closed="left")],
-    "tol": [None, Interval(Real, 0, 1, closed="neither")],
-    "random_state": [None, Integral, object],
-    "verbose": ["verbose"],
-}
+
+@dataclass(frozen=True)
+class _Warm:
+    """What a warm start goes on from."""
+
+    selection: Selection
+    kernel: Kernel
+    """As it was given."""
+    center: int
+    fingerprint: str
+    """Of all samples and their weights."""
 
 
 class FeatureVectorSelector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
@@ -53,16 +57,16 @@ class FeatureVectorSelector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, K
         Features: :math:`C^{-1}k_S(x)` with :math:`K_{SS} = CC^T`, whose first ``l`` columns belong to the first ``l``
         vectors; :math:`K_{SS}^{-1/2}k_S(x)` (10); or the kernel columns :math:`k_S(x)` (9). With the first two,
         ``Z @ Z.T`` approximates the kernel matrix.
-    centre : "auto", bool or int, default "auto"
-        Centre the images at the given number of samples nearest to their mean (Appendix A; True is 1).
-        "auto" centres for "greedy" only.
+    center : "auto", bool or int, default "auto"
+        Center the images at the given number of samples nearest to their mean (Appendix A; True is 1).
+        "auto" centers for "greedy" only.
     n_candidates : int, default 10
         Samples compared for every vector by rule "gain".
-    tol : float or None, default None
+    basis_tol : float or None, default None
         A sample with a relative residual below it depends on the chosen ones (1e-10, in float32 1e-5).
     warm_start : bool, default False
         Go on from the last fit on the same samples, with a larger ``max_vectors`` or ``max_fitness``; with another
-        kernel or centre the selection starts over.
+        kernel or center the selection starts over.
     random_state : int, Generator, RandomState or None, default 0
     verbose : bool or int, default False
         Show a progress bar on a terminal.
@@ -75,7 +79,7 @@ class FeatureVectorSelector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, K
     n_vectors_ : int
     fitness_ : array of shape (n_vectors,)
         Global fitness after every step.
-    stop_ : str
+    stop_ : Stop
         Why the selection ended: "limit", "fitness" or "rank".
     kernel_ : Kernel
         With every parameter a number.
@@ -84,7 +88,7 @@ class FeatureVectorSelector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, K
     Notes
     -----
     ``n m`` kernel evaluations and ``n m^2`` flops in BLAS-3, memory ``n m`` numbers for ``m`` vectors: the kernel
-    matrix is never formed. Sample weights enter the mean fitness and the draws.
+    matrix is never formed. Sample weights enter the mean fitness and the draws; a sample of weight zero is absent.
 
     References
     ----------
@@ -103,8 +107,8 @@ class FeatureVectorSelector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, K
     """
 
     _parameter_constraints: dict[str, list[Any]] = {
-        **SELECTION_CONSTRAINTS,
-        "max_vectors": [None, Interval(Integral, 1, None, closed="left")],
+        **SELECTION,
+        "max_vectors": CONSTRAINTS["max_vectors"],
         "max_fitness": [Interval(Real, 0, 1, closed="right")],
         "projection": [StrOptions({"nested", "symmetric", "raw"})],
         "n_candidates": [Interval(Integral, 1, None, closed="left")],
@@ -118,10 +122,10 @@ class FeatureVectorSelector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, K
         max_vectors: int | None = 100,
         max_fitness: float = 1.0,
         rule: str = "gain",
-        projection: str = "nested",
-        centre: Any = "auto",
+        projection: Projection = "nested",
+        center: Any = "auto",
         n_candidates: int = 10,
-        tol: float | None = None,
+        basis_tol: float | None = None,
         warm_start: bool = False,
         random_state: Any = 0,
         verbose: Any = False,
@@ -131,9 +135,9 @@ class FeatureVectorSelector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, K
         self.max_fitness = max_fitness
         self.rule = rule
         self.projection = projection
-        self.centre = centre
+        self.center = center
         self.n_candidates = n_candidates
-        self.tol = tol
+        self.basis_tol = basis_tol
         self.warm_start = warm_start
         self.random_state = random_state
         self.verbose = verbose
@@ -146,63 +150,57 @@ class FeatureVectorSelector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, K
         X : array, data frame or sparse matrix of shape (n_samples, n_features)
         y : ignored
         sample_weight : array of shape (n_samples,) or None
+
+        Returns
+        -------
+        self
         """
         self._fit(X, sample_weight)
         return self
 
     def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Array:
-        """Choose the vectors and return the features of ``X``, which selection has computed already."""
-        selection = self._fit(X, sample_weight)
-        return self.basis_.rotate(selection.G)
+        """Choose the vectors and return the features of ``X``, which the selection has computed already."""
+        samples, selection = self._fit(X, sample_weight)
+        # rows of weight zero took no part in the selection
+        return self.basis_.rotate(selection.G) if samples.n == samples.n_all else self.transform(X)
 
     @fit_context(prefer_skip_nested_validation=True)
-    def _fit(self, X: Any, sample_weight: Any) -> Selection:
-        start = self._earlier() if self.warm_start else None
-        X = self._samples(X, reset=start is None)
-        weights = validate_weights(self, X, sample_weight)
-        rng = random_generator(self.random_state)
-        if start is not None:
-            self._check_same_samples(X)
-            gram: Gram = self._gram
-        else:
-            gram = build_gram(as_kernel(self.kernel).resolve(X), X, centre_count(self.centre, self.rule), rng)
-        limit = gram.n if self.max_vectors is None else self.max_vectors
+    def _fit(self, X: Any, sample_weight: Any) -> tuple[Samples, Selection]:
+        how = replace(
+            selecting(self.rule, self.center, self.basis_tol, self.random_state),
+            max_fitness=self.max_fitness,
+            n_candidates=self.n_candidates,
+        )
+        samples = check_weighted(self, X, sample_weight)
+        start = self._earlier(samples, how) if self.warm_start else None
+        limit = samples.n if self.max_vectors is None else self.max_vectors
+        gram = start.gram if start else centered_gram(samples, as_kernel(self.kernel).resolve(samples.X), how)
         with progress("choosing vectors", min(limit, gram.n), bool(self.verbose)) as step:
-            selection = selector(self, int(rng.integers(2**31)), weights)(gram, limit, start, step)
+            selection = select_vectors(gram, how, limit, samples.weights, start, step)
         self.kernel_ = gram.kernel
-        projection: Any = self.projection
-        self.basis_ = KernelBasis.from_selection(gram, selection.indices, selection.factor, projection)
-        self.indices_ = selection.indices
-        self.vectors_ = self.basis_.vectors
-        self.n_vectors_ = self._n_features_out = int(selection.indices.shape[0])
+        self.basis_ = samples.original(selection.basis(self.projection))
+        self.indices_, self.vectors_ = self.basis_.indices, self.basis_.vectors
+        self.n_vectors_ = self._n_features_out = selection.n_vectors
         self.fitness_ = selection.fitness
         self.stop_ = selection.stop
         if self.warm_start:
-            self._selection: Selection = selection
-            self._gram: Gram = gram
-            self._gram_key: str = self._key()
-        return selection
+            content = fingerprint(samples.X, samples.weights)
+            self._warm = _Warm(selection, as_kernel(self.kernel), how.center, content)
+        return samples, selection
 
     def transform(self, X: Any) -> Array:
         """Features ``Z`` of shape ``(n_samples, n_vectors_)``."""
-        check_is_fitted(self)
-        return self.basis_.features(self._samples(X, reset=False))
+        X = self._check_samples(X, reset=False)
+        return self.basis_.features(X)
 
-    def _earlier(self) -> Selection | None:
-        """The last selection, if it was made with the same kernel and centring."""
-        return self._selection if getattr(self, "_gram_key", None) == self._key() else None
-
-    def _key(self) -> str:
-        return f"{as_kernel(self.kernel)!r} {centre_count(self.centre, self.rule)}"
-
-    def _check_same_samples(self, X: Array) -> None:
-        old = self._gram.X
-        same = old.shape == X.shape
-        if same and self.n_vectors_:
-            gap = take_rows(X, self.indices_) - take_rows(old, self.indices_)
-            same = not bool((abs(gap) > 0).sum() if hasattr(gap, "nnz") else namespace(gap).any(gap != 0))
-        if not same:
+    def _earlier(self, samples: Samples, how: Selecting) -> Selection | None:
+        """The last selection, if it was made with the same kernel and centering; the samples must be the same."""
+        warm: _Warm | None = getattr(self, "_warm", None)
+        if warm is None or warm.kernel != as_kernel(self.kernel) or warm.center != how.center:
+            return None
+        if warm.fingerprint != fingerprint(samples.X, samples.weights):
             raise ValueError(
-                f"{type(self).__name__}: warm_start=True goes on with the samples of the last fit, but these are "
-                "others; use a new estimator, or warm_start=False."
+                f"{type(self).__name__}: warm_start=True goes on with the samples and weights of the last fit, but "
+                "these are others; use a new estimator, or warm_start=False."
             )
+        return warm.selection

@@ -1,0 +1,233 @@
+"""How the next vectors are found: one class per rule.
+
+A rule is made once per selection from the residual matrix, the settings and a generator; :meth:`PivotRule.block`
+returns the next samples in order, with the Cholesky factor of their residual matrix, which :class:`Pool` works out.
+
+To add a rule: write the class and give it a name in ``RULES``. Stops, weights, blocks, continuation and the parameter
+``rule`` of the estimators follow.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from fewkern.backend.blocks import row_blocks
+from fewkern.backend.linalg import solve_triangular
+from fewkern.backend.namespace import Array, asarray_like, device, eps, namespace, take_rows, to_numpy
+from fewkern.core.trace import Stop
+from fewkern.vectors.residual import Pivots, Residual
+
+__all__ = ["RULES", "Gain", "Greedy", "PivotRule", "Pool", "Random", "Uniform"]
+
+# Up to this many samples "gain" looks at all, and in smaller blocks; above, at so many random ones (methods F6).
+_GAIN_ROWS, _GAIN_BLOCK = 2000, 8
+# "gain" takes no candidate whose score is below this share of the best one's.
+_GAIN_FLOOR = 1e-2
+# The first vector of "greedy" is searched exactly up to this many samples, else among _FIRST_DRAWS random ones,
+# which with probability 0.95 include one of the best 5 %.
+_FIRST_EXACT, _FIRST_DRAWS = 5000, 59
+
+
+class PivotRule(Protocol):
+    """Finds the next block of pivots."""
+
+    def __init__(self, state: Residual, block: int, n_candidates: int, rng: Any) -> None: ...
+
+    def block(self) -> Pivots | Stop:
+        """The next pivots, or why there are none."""
+
+
+class Pool:
+    """Elimination inside a small set of candidates, whose residual matrix is at hand."""
+
+    def __init__(self, state: Residual, candidates: Array, R: Array | None = None) -> None:
+        self.xp, self.state = state.xp, state
+        self.candidates = candidates
+        self.names = [int(i) for i in to_numpy(candidates)]
+        R = state.among(candidates, candidates) if R is None else R
+        own = state.xp.eye(len(self.names), dtype=state.xp.bool, device=device(R))
+        self.R = state.xp.where(own, take_rows(state.r, candidates)[:, None], R)
+        self.inverse = take_rows(state.inverse, candidates)
+        self.taken: list[int] = []
+        self.columns: list[Array] = []
+
+    @property
+    def score(self) -> Array:
+        """``r_i / k_ii`` of the candidates, zero where a candidate is used up."""
+        return self.state.alive(self.xp.linalg.diagonal(self.R) * self.inverse)
+
+    def take(self, j: int) -> Array:
+        """Make candidate ``j`` the next pivot; returns its column ``R[:, j] / R[j, j]`` as it was."""
+        xp = self.xp
+        pivot = self.R[j, j]
+        column = self.R[:, j] / xp.sqrt(pivot)
+        ratio = self.R[:, j] / pivot
+        self.taken.append(j)
+        self.columns.append(column)
+        self.R -= column[:, None] * column[None, :]
+        self.R[j, :] = 0.0
+        self.R[:, j] = 0.0
+        return ratio
+
+    def pivots(self) -> Pivots:
+        """What was taken."""
+        xp = self.xp
+        order = asarray_like(self.taken, self.R, dtype=xp.int64)
+        factor = take_rows(xp.stack(self.columns, axis=1), order)
+        return Pivots([self.names[j] for j in self.taken], xp.tril(factor))
+
+
+class Greedy:
+    """The paper's rule, lowest local fitness first, in exact blocks (methods F7).
+
+    A block holds the samples of highest score. Pivots are taken inside it while they beat the best sample outside:
+    scores outside can only fall, so the order is that of one pivot at a time.
+    """
+
+    def __init__(self, state: Residual, block: int, n_candidates: int, rng: Any) -> None:
+        self.state, self.size, self.rng = state, block, rng
+
+    def block(self) -> Pivots | Stop:
+        state, xp = self.state, self.state.xp
+        if not state.chosen:
+            pool = Pool(state, state.index([self._first()]))
+            pool.take(0)
+            return pool.pivots()
+        score = state.score
+        order = xp.argsort(score, descending=True, stable=True)
+        size = min(self.size, int(order.shape[0]))
+        outside = float(score[order[size]]) if order.shape[0] > size else -1.0
+        pool = Pool(state, xp.sort(order[:size]))
+        while True:
+            best = int(xp.argmax(pool.score))
+            height = float(pool.score[best])
+            if height <= 0 or (pool.taken and height <= outside):
+                return pool.pivots()
+            pool.take(best)
+
+    def _first(self) -> int:
+        """The sample of highest global fitness on its own, ``argmax_i mean_j k_ij^2 / (k_ii k_jj)`` (methods F3)."""
+        state, xp, gram = self.state, self.state.xp, self.state.gram
+        candidates = xp.arange(gram.n, device=device(state.d))[state.valid]
+        if gram.n > _FIRST_EXACT:
+            count = int(candidates.shape[0])
+            picked = self.rng.choice(count, min(_FIRST_DRAWS, count), replace=False)
+            candidates = xp.sort(take_rows(candidates, state.index([int(i) for i in picked])))
+        share = state.weight * state.inverse
+        fitness = []
+        for part in row_blocks(int(candidates.shape[0]), gram.n):
+            K = gram.columns(candidates[part])
+            fitness.append(share @ (K * K))
+        J = xp.concat(fitness) * take_rows(state.inverse, candidates)
+        return int(candidates[int(xp.argmax(J))])
+
+
+class Gain:
+    """The samples that raise the global fitness most, among ``n_candidates`` drawn by their residual (methods F6).
+
+    ``gain_j = sum_i w_i R_ij^2 / (R_jj k_ii)`` is the paper's own objective (8), here over all samples or over some
+    rows. Its sums of squares are the diagonal of ``M = R' diag(w / k) R``, which a pivot changes by a correction of
+    rank two: no pass over the rows per pivot.
+    """
+
+    def __init__(self, state: Residual, block: int, n_candidates: int, rng: Any) -> None:
+        n = state.gram.n
+        self.state, self.rng, self.rows = state, rng, None
+        if n <= _GAIN_ROWS:
+            block = min(block, _GAIN_BLOCK)
+        else:
+            self.rows = state.index(sorted(int(i) for i in rng.choice(n, _GAIN_ROWS, replace=False)))
+        self.size = block
+        # Half of what n_candidates asks for: a pool is used for many vectors, and compares all that are left each time.
+        self.draws = max(1, -(-n_candidates * block // 2))
+
+    def block(self) -> Pivots | Stop:
+        state, xp = self.state, self.state.xp
+        candidates = xp.unique_values(draw(state.weight * state.score, self.draws, self.rng))
+        share = state.weight * state.inverse
+        if self.rows is None:
+            at = take_rows(state.G, candidates)[:, : len(state.chosen)]
+            R = state.columns(candidates, at, slice(0, state.gram.n))
+            pool = Pool(state, candidates, take_rows(R, candidates))
+        else:
+            R, share = state.among(self.rows, candidates), take_rows(share, self.rows)
+            pool = Pool(state, candidates)
+        self._take_best(pool, R.T @ (share[:, None] * R))
+        found = pool.pivots()
+        if self.rows is not None:
+            return found
+        # all columns are at hand: no second look at the kernel
+        taken = xp.take(R, asarray_like(pool.taken, R, dtype=xp.int64), axis=1)
+        return Pivots(found.samples, found.factor, solve_triangular(found.factor, taken.T).T)
+
+    def _take_best(self, pool: Pool, M: Array) -> None:
+        xp = self.state.xp
+        for _ in range(self.size):
+            score = pool.score
+            # a pivot far below the others would multiply their rounding errors by the ratio
+            alive = score > _GAIN_FLOOR * xp.max(score)
+            if not bool(xp.any(alive)):
+                return
+            gain = xp.linalg.diagonal(M) / xp.where(alive, xp.linalg.diagonal(pool.R), xp.ones_like(score))
+            best = int(xp.argmax(xp.where(alive, gain, xp.full_like(gain, -1.0))))
+            a = pool.take(best)
+            half = a[:, None] * (M[:, best] - (0.5 * M[best, best]) * a)[None, :]
+            M -= half
+            M -= half.T
+
+
+class Random:
+    """Randomly pivoted Cholesky: sample ``i`` with probability proportional to ``w_i r_i / k_ii``.
+
+    A whole block is proposed with the residuals at its start; a proposal is then accepted with probability
+    (residual now) / (residual then), which makes the accepted sequence that of one draw at a time.
+    """
+
+    def __init__(self, state: Residual, block: int, n_candidates: int, rng: Any) -> None:
+        self.state, self.size, self.rng = state, block, rng
+
+    def block(self) -> Pivots | Stop:
+        state = self.state
+        proposals = [int(i) for i in to_numpy(draw(state.weight * state.score, self.size, self.rng))]
+        names = sorted(set(proposals))
+        place = {name: j for j, name in enumerate(names)}
+        pool = Pool(state, state.index(names))
+        before = pool.score
+        for name, coin in zip(proposals, self.rng.random(self.size)):
+            j = place[name]
+            now = float(pool.score[j])
+            if now > 0 and (not pool.taken or coin * float(before[j]) < now):
+                pool.take(j)
+        return pool.pivots()
+
+
+class Uniform:
+    """Samples in a random order; those that depend on earlier ones are skipped."""
+
+    def __init__(self, state: Residual, block: int, n_candidates: int, rng: Any) -> None:
+        valid = to_numpy(state.valid)
+        self.state, self.size = state, block
+        self.order = [int(i) for i in rng.permutation(state.gram.n) if valid[i]]
+
+    def block(self) -> Pivots | Stop:
+        while self.order:
+            names, self.order = self.order[: self.size], self.order[self.size :]
+            pool = Pool(self.state, self.state.index(names))
+            for j in range(len(names)):
+                if float(pool.score[j]) > 0:
+                    pool.take(j)
+            if pool.taken:
+                return pool.pivots()
+        return Stop.RANK
+
+
+def draw(share: Array, count: int, rng: Any) -> Array:
+    """``count`` independent draws with probability proportional to ``share``."""
+    xp = namespace(share)
+    ladder = xp.cumulative_sum(share)
+    # strictly below the top, and side="right": a sample of share zero is never drawn
+    heights = asarray_like(rng.random(count), share, dtype=share.dtype) * ((1.0 - 4 * eps(share)) * ladder[-1])
+    return xp.searchsorted(ladder, heights, side="right")
+
+
+RULES: dict[str, type[PivotRule]] = {"gain": Gain, "greedy": Greedy, "random": Random, "uniform": Uniform}
