@@ -26,7 +26,6 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from fewkern.vectors.automatic import WIDTH_FACTORS
 
 from experiments.memory import on_disk
 from experiments.plan import experiments
@@ -44,6 +43,7 @@ from fewkern.fisher.targets import (
     stratified_folds,
 )
 from fewkern.kernels import Gaussian
+from fewkern.vectors.search import WIDTH_FACTORS
 
 Values = dict[str, Any]
 

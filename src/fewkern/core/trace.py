@@ -21,8 +21,8 @@ class Stop(StrEnum):
     Examples
     --------
     >>> from fewkern.core.trace import Stop
-    >>> Stop.RANK == "rank"
-    True
+    >>> Stop.RANK, Stop.RANK == "rank"
+    ('rank', True)
     """
 
     LIMIT = "limit"
@@ -49,6 +49,9 @@ class Stop(StrEnum):
     """No further progress is possible in this floating-point precision."""
     GIVEN = "given"
     """There was nothing to choose."""
+
+    def __repr__(self) -> str:
+        return repr(self.value)
 
 
 @dataclass(frozen=True)
