@@ -1,4 +1,3 @@
-import json
 import os
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
@@ -12,6 +11,7 @@ from sklearn.linear_model import Ridge
 import fewkern
 from fewkern import load, save
 from fewkern.datasets import make_banana
+from fewkern.io import archive
 from fewkern.io.save import read_header, write_atomically
 from fewkern.kernels import Function, Gaussian, Laplacian, Linear, LinearSpline, Polynomial
 
@@ -139,7 +139,7 @@ def test_other_models_are_refused(tmp_path):
 def test_file_cut_short(file, share):
     content = file.read_bytes()
     file.write_bytes(content[: int(share * len(content))])
-    with pytest.raises(ValueError, match=r"model.npz is not a whole fewkern model file"):
+    with pytest.raises(ValueError, match=r"model.npz is not an intact fewkern model file"):
         load(file)
 
 
@@ -172,23 +172,21 @@ def test_foreign_files(tmp_path):
     pickled = tmp_path / "pickled.npz"
     np.savez(pickled, header=np.array([{"format": "fewkern model"}], dtype=object))
     for path in (text, arrays, single, pickled):
-        with pytest.raises(ValueError, match=f"{path.name} is not a whole fewkern model file"):
+        with pytest.raises(ValueError, match=f"{path.name} is not an intact fewkern model file"):
             load(path)
 
 
 def rewrite(file, change):
-    """The same file with another header."""
-    with np.load(file) as archive:
-        arrays = dict(archive)
-    header = json.loads(arrays["header"].tobytes().decode())
+    """The same file with another header; its checksum is right, unless the format version changed."""
+    with file.open("rb") as handle:
+        header, arrays = archive.unpack(handle, file.stat().st_size)
     change(header)
-    arrays["header"] = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
-    np.savez(file, **arrays)
+    file.write_bytes(archive.pack(header, arrays))
 
 
 def test_newer_format(file):
     rewrite(file, lambda header: header.update(format_version=99, fewkern="9.9"))
-    with pytest.raises(ValueError, match=r"written by fewkern 9.9, in a newer file format; update fewkern"):
+    with pytest.raises(ValueError, match=r"fewkern 9.9 wrote it in a newer file format; update fewkern"):
         load(file)
 
 
@@ -199,13 +197,13 @@ def test_newer_format(file):
         lambda header: header["model"].update(object="Popen"),
         lambda header: header["model"]["state"]["expansion_"]["state"].update(colour="red"),
         lambda header: header["model"]["state"]["vectors_"].update(array="a999"),
-        lambda header: header.pop("format_version"),
+        lambda header: header.update(format_version=None),
         lambda header: header.update(format_version="new"),
     ],
 )
 def test_headers_that_say_something_else(file, change):
     rewrite(file, change)
-    with pytest.raises(ValueError, match=r"model.npz is (damaged|not a whole fewkern model file)"):
+    with pytest.raises(ValueError, match=r"model.npz is not an intact fewkern model file"):
         load(file)
 
 
@@ -247,7 +245,7 @@ def test_a_failing_write_leaves_the_old_file_and_nothing_else(tmp_path):
 
 def test_a_failing_save_leaves_the_old_model(file, data, monkeypatch):
     before = file.read_bytes()
-    monkeypatch.setattr(np, "savez_compressed", lambda *a, **k: (_ for _ in ()).throw(OSError("no space left")))
+    monkeypatch.setattr(os, "fsync", lambda handle: (_ for _ in ()).throw(OSError("no space left")))
     with pytest.raises(OSError, match="no space left"):
         save(fewkern.FeatureVectorSelector(max_vectors=3).fit(data[0]), file)
     assert file.read_bytes() == before

@@ -7,6 +7,7 @@ from typing import Literal
 
 from fewkern.backend.linalg import solve_triangular
 from fewkern.backend.namespace import Array, concat_rows, device, move_fields, namespace, same_place, take_rows
+from fewkern.backend.storable import floats, indices, samples, storable
 from fewkern.core.expansion import KernelExpansion
 from fewkern.core.gram import Gram
 from fewkern.core.kernels import Kernel
@@ -16,6 +17,15 @@ __all__ = ["KernelBasis", "Projection"]
 Projection = Literal["nested", "symmetric", "raw"]
 
 
+@storable(
+    vectors=samples("m", "d"),
+    factor=floats("m", "m"),
+    indices=indices("m"),
+    centre_vectors=samples("c", "d"),
+    centre_weights=floats("c"),
+    centre_indices=indices("c"),
+    vector_shift=floats("m"),
+)
 @dataclass(frozen=True)
 class KernelBasis:
     r"""Vectors :math:`v_1, \dots, v_L` with the triangular factor :math:`C`, :math:`K_{SS} = C C^T`.

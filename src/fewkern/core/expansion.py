@@ -6,11 +6,13 @@ from dataclasses import dataclass
 
 from fewkern.backend.blocks import row_blocks
 from fewkern.backend.namespace import Array, device, is_sparse, move_fields, namespace, same_place, to_numpy
+from fewkern.backend.storable import floats, indices, samples, storable
 from fewkern.core.kernels import Kernel
 
 __all__ = ["KernelExpansion"]
 
 
+@storable(vectors=samples("m", "d"), coef=floats("m", "q"), offset=floats("q"), indices=indices("m"))
 @dataclass(frozen=True)
 class KernelExpansion:
     r"""The function :math:`f(x) = \sum_j c_j k(x, v_j) + b`, with :math:`c_j` a row of ``q`` numbers.

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from fewkern.backend.namespace import Array, device, namespace
+from fewkern.backend.storable import floats, storable
 from fewkern.core.gram import Gram
 from fewkern.vectors.leave_one_out import Choice, Path, choose, loo_path
 from fewkern.vectors.selection import Selection
@@ -16,6 +17,7 @@ __all__ = ["Search", "Trace", "search"]
 _NEAR_END = 0.9
 
 
+@storable(error=floats("w", "r", "n", finite=False), spread=floats("w", "r", "n", finite=False))
 @dataclass(frozen=True)
 class Trace:
     """Leave-one-out error along every path that was looked at.

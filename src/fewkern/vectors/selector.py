@@ -102,6 +102,7 @@ class FeatureVectorSelector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, K
     True
     """
 
+    _transient = ("_selection", "_gram", "_gram_key")  # what warm_start keeps is not part of the model
     _parameter_constraints: dict[str, list[Any]] = {
         **SELECTION_CONSTRAINTS,
         "max_vectors": [None, Interval(Integral, 1, None, closed="left")],
