@@ -3,6 +3,7 @@
 from sklearn.base import BaseEstimator
 
 from fewkern import graphs, kernels
+from fewkern import table as _table  # noqa: F401 - registers what the command line saves
 from fewkern._version import __version__
 from fewkern.backend.storable import storable
 from fewkern.core.basis import KernelBasis

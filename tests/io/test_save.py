@@ -6,7 +6,11 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
+from sklearn.decomposition import PCA
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import Ridge
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 
 import fewkern
 from fewkern import load, save
@@ -25,7 +29,7 @@ MODELS = [
     fewkern.FeatureVectorDiscriminant(max_vectors=6),
     fewkern.FeatureVectorPCA(n_components=2, max_vectors=6, fit_inverse_transform=True),
 ]
-METHODS = ("predict", "predict_proba", "decision_function", "transform")
+METHODS = ("predict", "predict_proba", "decision_function", "transform", "score_samples")
 
 
 @pytest.fixture
@@ -131,8 +135,68 @@ def test_a_generator_as_random_state_is_refused_with_its_name(data, tmp_path):
 
 
 def test_other_models_are_refused(tmp_path):
-    with pytest.raises(TypeError, match="save: expected a fewkern model, got Ridge"):
+    with pytest.raises(
+        TypeError, match="save: expected a fewkern model, or a pipeline of scalers that ends in one, got Ridge"
+    ):
         save(Ridge(), tmp_path / "m.npz")
+
+
+@pytest.mark.parametrize("scaler", [StandardScaler(), MinMaxScaler((-1, 2)), MaxAbsScaler(), RobustScaler()])
+def test_pipelines_of_scalers(scaler, data, tmp_path):
+    pd = pytest.importorskip("pandas")
+    X, y = data
+    frame = pd.DataFrame(X, columns=["long", "wide"])
+    for steps, samples in (
+        ([scaler, fewkern.FeatureVectorClassifier(max_vectors=5)], X),
+        (
+            ["passthrough", make_pipeline(scaler, StandardScaler()), fewkern.FeatureVectorRegressor(max_vectors=5)],
+            frame,
+        ),
+        ([scaler, None, fewkern.FeatureVectorPCA(n_components=2, max_vectors=5)], X),
+        ([scaler, fewkern.ForwardDensity()], frame),
+    ):
+        fitted = make_pipeline(*steps).fit(samples, y)
+        again = load(save(fitted, tmp_path / "m.npz"))
+        assert repr(again) == repr(fitted)
+        assert_same(fitted, again, samples)
+        again.fit(samples, y)
+
+
+def test_a_sparse_pipeline(data, tmp_path):
+    X, y = data
+    X = sp.csr_matrix(np.where(X > 0.5, X, 0.0))
+    fitted = make_pipeline(MaxAbsScaler(), fewkern.FeatureVectorClassifier(kernel="linear")).fit(X, y)
+    assert_same(fitted, load(save(fitted, tmp_path / "m.npz")), X)
+
+
+def test_a_pipeline_with_a_step_that_cannot_be_saved(data, tmp_path):
+    model = fewkern.FeatureVectorClassifier(max_vectors=3)
+    with pytest.raises(
+        TypeError, match=r"save: Pipeline.steps\[0\]\[1\] is a PCA, which cannot be saved. A file may hold"
+    ):
+        save(make_pipeline(PCA(2), model).fit(*data), tmp_path / "m.npz")
+    folder = str(tmp_path / "cache")
+    with pytest.raises(ValueError, match=r"nothing was written \(Pipeline.memory must be None in a file"):
+        save(make_pipeline(StandardScaler(), model, memory=folder).fit(*data), tmp_path / "m.npz")
+    assert not (tmp_path / "m.npz").exists()
+
+
+def test_a_model_that_is_not_fitted(tmp_path):
+    for model in (fewkern.FeatureVectorSelector(), make_pipeline(StandardScaler(), fewkern.FeatureVectorSelector())):
+        with pytest.raises(
+            NotFittedError, match=r"save: this (Pipeline|FeatureVectorSelector) is not fitted; call fit"
+        ):
+            save(model, tmp_path / "m.npz")
+
+
+def test_a_model_that_does_not_predict_is_not_written(file, data):
+    """What load would refuse, save does not put in place of a file that loads."""
+    before = file.read_bytes()
+    model = fewkern.FeatureVectorRegressor(max_vectors=5).fit(*data)
+    model.kernel_.width = 0.0
+    with pytest.raises(ValueError, match=r"could not be read back, so nothing was written \(.* gives NaN or infinity"):
+        save(model, file)
+    assert file.read_bytes() == before
 
 
 @pytest.mark.parametrize("share", [0.0, 0.01, 0.5, 0.99])

@@ -23,6 +23,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from fewkern.backend.namespace import is_sparse
 from fewkern.backend.storable import Shape, Stored
+from fewkern.io.steps import is_no_step
 
 __all__ = ["check_object", "check_sparse", "is_fitted"]
 
@@ -224,22 +225,30 @@ def _check_answer(answer: Any, n: int, where: str) -> None:
 
 def _trial_samples(model: Any) -> Any:
     """A few of the model's own vectors; where these are not samples, one row of zeros."""
-    d: Any = model.n_features_in_
-    vectors: Any = getattr(model, "vectors_", None)
+    first, vectors = _first_step(model), getattr(_last_step(model), "vectors_", None)
+    d: Any = first.n_features_in_
     if type(d) is not int or d < 1:
         raise ValueError(f"{type(model).__name__}.n_features_in_ is {d!r}")
-    names = getattr(model, "feature_names_in_", None)
+    names = getattr(first, "feature_names_in_", None)
     if names is not None and (not isinstance(names, np.ndarray) or names.shape != (d,)):
         raise ValueError(f"{type(model).__name__}.feature_names_in_ does not name {d} features")
+    own: Any = vectors if first is model and getattr(vectors, "shape", (0, 0))[1:] == (d,) else None
+    if own is not None and own.shape[0] and (is_sparse(own) or own.dtype.kind == "f"):
+        return own[:_TRIAL_ROWS]
     if is_sparse(vectors):
-        if vectors.shape[1] != d:
-            raise ValueError(f"{type(model).__name__} has {d} features and vectors of {vectors.shape[1]}")
-        return vectors[:_TRIAL_ROWS] if vectors.shape[0] else sp.csr_array((1, d))
-    if isinstance(vectors, np.ndarray) and vectors.ndim == 2 and vectors.shape[1] == d and len(vectors):
-        return vectors[:_TRIAL_ROWS]
+        return sp.csr_array((1, d))
     if d > max(_FREE_FEATURES, _n_numbers(model)):
         raise ValueError(f"{type(model).__name__}.n_features_in_ is {d}")
     return np.zeros((1, d))
+
+
+def _first_step(model: Any) -> Any:
+    steps = [step for _, step in getattr(model, "steps", ()) if not is_no_step(step)]
+    return _first_step(steps[0]) if steps else model
+
+
+def _last_step(model: Any) -> Any:
+    return _last_step(model.steps[-1][1]) if hasattr(model, "steps") else model
 
 
 def _n_numbers(value: Any) -> int:
@@ -258,7 +267,5 @@ def _without_names(model: Any) -> Any:
     copied = copy.copy(model)
     copied.__dict__.pop("feature_names_in_", None)
     if "steps" in copied.__dict__:  # a pipeline asks its first step
-        copied.steps = [
-            (name, step if isinstance(step, (str, type(None))) else _without_names(step)) for name, step in copied.steps
-        ]
+        copied.steps = [(name, step if is_no_step(step) else _without_names(step)) for name, step in copied.steps]
     return copied

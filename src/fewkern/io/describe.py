@@ -23,6 +23,7 @@ from fewkern.density.base import DensityEstimator
 from fewkern.density.classifier import DensityClassifier
 from fewkern.density.mixture import KernelMixture
 from fewkern.io.plan import DTYPES, ROUNDING, Classes, LogSum, Plan, Sum, Vector
+from fewkern.io.steps import is_no_step
 from fewkern.vectors.base import KernelEstimator
 
 __all__ = ["plan"]
@@ -77,7 +78,7 @@ def _unwrap(model: Any, caller: str) -> Prepared:
         _expansions(last, caller)  # says first if the last step is not ours
         scaler: Scaling | None = None
         for step in before:
-            if step is None or step == "passthrough":
+            if is_no_step(step):
                 continue
             own = _scaler_of(step, caller)
             scaler = own if scaler is None else scaler.then(own)

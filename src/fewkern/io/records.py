@@ -19,6 +19,7 @@ import scipy.sparse as sp
 from fewkern.backend.namespace import is_foreign, is_sparse, to_numpy
 from fewkern.backend.storable import stored_classes
 from fewkern.io.checks import check_object, check_sparse
+from fewkern.io.steps import SCALERS
 
 __all__ = ["Record", "State", "Writer", "build", "parse"]
 
@@ -68,8 +69,9 @@ class Writer:
         stored = stored_classes().get(name)
         if stored is None or stored.cls is not type(value):
             raise TypeError(
-                f"save: {where} is a {name}, which cannot be saved: a function of your own as kernel, or a generator "
-                "as random_state, exists only in your program; use a kernel of fewkern and a number."
+                f"save: {where} is a {name}, which cannot be saved. A file may hold estimators and kernels of fewkern, "
+                f"{', '.join(cls.__name__ for cls in SCALERS)}, numbers and texts; a function of your own as kernel, "
+                "or a generator as random_state, exists only in your program."
             )
         return name
 

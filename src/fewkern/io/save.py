@@ -35,6 +35,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> Path:
     Parameters
     ----------
     model : a fitted fewkern estimator
+        Or a pipeline of scikit-learn with StandardScaler, MinMaxScaler, MaxAbsScaler or RobustScaler before it.
     path : str or path
 
     Returns
@@ -57,7 +58,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> Path:
     name = type(model).__name__
     stored = stored_classes().get(name)
     if stored is None or stored.cls is not type(model):
-        raise TypeError(f"save: expected a fewkern model, got {name}.")
+        raise TypeError(f"save: expected a fewkern model, or a pipeline of scalers that ends in one, got {name}.")
     if isinstance(model, BaseEstimator) and not is_fitted(model):
         raise NotFittedError(f"save: this {name} is not fitted; call fit first.")
     path = Path(path)
