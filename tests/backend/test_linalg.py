@@ -80,3 +80,24 @@ def test_distances_are_never_negative(rng):
     X = 1e4 + rng.standard_normal((50, 3))
     assert np.all(linalg.neg_squared_distances(X, X) <= 0)
     assert np.all(linalg.neg_squared_distances(sp.csr_array(X), sp.csr_array(X)) <= 0)
+
+
+@pytest.mark.parametrize("solve", [linalg.cholesky_psd, lambda A: linalg.solve_or_none(A, A[:, 0])])
+def test_memory_that_ran_out_is_not_taken_for_a_singular_matrix(solve, monkeypatch):
+    """torch says so by a RuntimeError, as it does for a singular matrix by one of its own."""
+
+    def fails(*_):
+        raise RuntimeError("CUDA out of memory")
+
+    monkeypatch.setattr(np.linalg, "cholesky", fails)
+    monkeypatch.setattr(np.linalg, "solve", fails)
+    monkeypatch.setattr(linalg, "namespace", lambda *_: np)
+    with pytest.raises(RuntimeError, match="out of memory"):
+        solve(np.eye(2))
+
+
+def test_singular_matrices_in_other_libraries(foreign):
+    to, _ = foreign
+    assert linalg.solve_or_none(to(np.zeros((2, 2))), to(np.ones(2))) is None
+    with pytest.raises(ValueError, match="not positive semi-definite"):
+        linalg.cholesky_psd(to(-np.eye(2)))

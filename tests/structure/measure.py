@@ -112,10 +112,9 @@ class Upward:
             return
         here, there = (f.f_globals.get("__name__", "") for f in (frame.f_back, frame))
         lower, higher = level(here), level(there)
-        if lower and higher and lower != higher and lower[0] <= higher[0]:
-            # peel is the one loop that asks the object it was given: that is its protocol
-            if here != "fewkern.core.peel":
-                self.calls[f"{here}:{frame.f_back.f_code.co_name}", f"{there}:{frame.f_code.co_qualname}"] += 1
+        # peel is the one loop that asks the object it was given: that is its protocol
+        if lower and higher and lower != higher and lower[0] <= higher[0] and here != "fewkern.core.peel":
+            self.calls[f"{here}:{frame.f_back.f_code.co_name}", f"{there}:{frame.f_code.co_qualname}"] += 1
 
 
 def upward_calls(model: Any, X: Any, y: Any) -> Counter[tuple[str, str]]:
