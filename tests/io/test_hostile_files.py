@@ -181,6 +181,16 @@ def test_shapes_that_broadcast_by_chance(tmp_path):
         save(model, tmp_path / "m")
 
 
+def test_a_precomputed_kernel_is_tried_too(tmp_path):
+    """Its vectors are row numbers; the trial sample is a row of ones."""
+    K = fewkern.kernels.Gaussian(1.0)(X, X)
+    path = save(fewkern.FeatureVectorClassifier(kernel="precomputed", max_vectors=3).fit(K, y), tmp_path / "m")
+    assert load(path).predict(K).shape == y.shape
+    altered(path, set_array("expansion_.coef", lambda a: a * 0 + 1e303))
+    with pytest.raises(ModelFileError, match="gives NaN or infinity"):
+        load(path)
+
+
 def test_a_table_whose_parts_do_not_belong_together(tmp_path, small):
     from fewkern.table import TableEncoder, TableModel
 

@@ -231,7 +231,7 @@ def _check_answer(answer: Any, n: int, where: str) -> None:
 
 
 def _trial_samples(model: Any) -> Any:
-    """A few of the model's own vectors; where these are not samples, one row of zeros."""
+    """A few of the model's own vectors; where these are not samples, one row of ones."""
     first, vectors = _first_step(model), getattr(_last_step(model), "vectors_", None)
     d: Any = first.n_features_in_
     if type(d) is not int or d < 1:
@@ -246,7 +246,7 @@ def _trial_samples(model: Any) -> Any:
         return sp.csr_array((1, d))
     if d > max(_FREE_FEATURES, _n_numbers(model)):
         raise ValueError(f"{type(model).__name__}.n_features_in_ is {d}")
-    return np.zeros((1, d))
+    return np.ones((1, d))
 
 
 def _first_step(model: Any) -> Any:
