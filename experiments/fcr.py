@@ -102,7 +102,7 @@ def cost(settings: Values, run: int) -> Values:
     start = time.perf_counter()
     with counting() as tally:
         if method == "reduced":
-            found = reduced_set(
+            found: Any = reduced_set(
                 counted, weights, settings["kernel_width"], rows, exact=False, iterations=settings["iterations"]
             )
         elif method == "forward":

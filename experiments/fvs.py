@@ -13,8 +13,9 @@ from sklearn.decomposition import KernelPCA
 from sklearn.linear_model import LinearRegression
 from sklearn.svm import SVC
 
+from experiments.data import fetch_ida
 from fewkern import FeatureVectorClassifier, FeatureVectorDiscriminant, FeatureVectorRegressor, FeatureVectorSelector
-from fewkern.datasets import fetch_ida, make_crossing_circles, make_rings, make_sinc, make_two_gaussians
+from fewkern.datasets import make_crossing_circles, make_rings, make_sinc, make_two_gaussians
 from fewkern.kernels import Gaussian, LinearSpline, Polynomial
 
 Values = dict[str, Any]

@@ -16,10 +16,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from experiments.data import data_file, fetch_set
+from experiments.data.sources import content_sha256
 from experiments.store import Store
-from fewkern import datasets
-from fewkern.datasets import data_file
-from fewkern.datasets.sources import content_sha256
 
 __all__ = ["TABLES", "Experiment", "Row", "Unit", "experiments"]
 
@@ -59,10 +58,15 @@ class Unit:
     def key(self) -> str:
         """Changes with the row, its settings, its data and the results that it is computed from; not with the code."""
         content = [self.experiment.id, self.experiment.function, self.row.label, self.row.protocol, self.row.settings]
-        content += [Store(*source.split()).checksum() for source in self.experiment.sources]
+        content += [_store(source).checksum() for source in self.experiment.sources]
         content += [self.data] if self.row.needs else []
         text = json.dumps([*content, self.run], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _store(experiment: str) -> Store:
+    paper, name = experiment.split()
+    return Store(paper, name)
 
 
 @cache
@@ -70,8 +74,7 @@ def data_checksum(need: str) -> str | None:
     """SHA-256 of what a data set named ``kind/name`` holds, however it is stored; None where it is not here."""
     if data_file(need) is None:
         return None
-    kind, _, name = need.partition("/")
-    return content_sha256(dict(getattr(datasets, f"fetch_{kind}")(name)))
+    return content_sha256(dict(fetch_set(need)))
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from experiments.data import fetch_faces
 from fewkern import GraphEmbedding, RecursiveSoftMargin, graphs
-from fewkern.datasets import fetch_faces
 
 Values = dict[str, Any]
 

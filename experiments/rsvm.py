@@ -12,8 +12,8 @@ import numpy as np
 from sklearn.model_selection import StratifiedKFold
 from sklearn.svm import SVC
 
+from experiments.data import fetch_ida
 from fewkern import RecursiveSVM
-from fewkern.datasets import fetch_ida
 from fewkern.kernels import Gaussian
 
 Values = dict[str, Any]

@@ -10,13 +10,14 @@ what else was tried, and what it gave.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from sklearn.datasets import load_digits
 
+from experiments.data import fetch_large
 from fewkern import GraphEmbedding, RecursiveSoftMargin, graphs
-from fewkern.datasets import fetch_large
 from fewkern.kernels import Gaussian
 from fewkern.margins.soft import recursive_soft_margin
 
@@ -78,7 +79,11 @@ def letters(seed: int) -> Data:
     return X[train], z.y[train], X[test], z.y[test]
 
 
-_DRAWS = {"far class": (far_class, 50, 250), "rings": (rings, 50, 250), "few variables": (few_variables, 100, 2000)}
+_DRAWS: dict[str, tuple[Callable[..., tuple[Any, Any]], int, int]] = {
+    "far class": (far_class, 50, 250),
+    "rings": (rings, 50, 250),
+    "few variables": (few_variables, 100, 2000),
+}
 
 
 def draw(name: str, seed: int) -> Data:

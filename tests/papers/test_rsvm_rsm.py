@@ -5,9 +5,9 @@ import pytest
 from sklearn.datasets import load_digits
 
 from experiments import page, plan
+from experiments.data import DataNotFoundError, fetch_faces, fetch_ida, fetch_large
 from experiments.stories import story
 from fewkern import GraphEmbedding, RecursiveSoftMargin, RecursiveSVM, graphs
-from fewkern.datasets import DataNotFoundError, fetch_faces, fetch_ida, fetch_large
 from fewkern.kernels import Gaussian
 from tests.oracles.margins import nearest_accuracy
 

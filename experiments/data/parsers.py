@@ -1,6 +1,6 @@
 """From the bytes of a source's files to the arrays of a set: pure functions, one per format.
 
-Bytes of another format end in an exception, or in arrays whose checksum is another one. Columns are stored in the
+Any other format raises an exception, or gives arrays with another checksum. Columns are stored in the
 smallest type that keeps the source's values.
 """
 

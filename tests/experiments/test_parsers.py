@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.io import savemat
 
-from fewkern.datasets import parsers
-from fewkern.datasets.sources import content_sha256
+from experiments.data import parsers
+from experiments.data.sources import content_sha256
 
 
 def text(*rows):

@@ -19,8 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from fewkern.datasets.parsers import Arrays
-from fewkern.datasets.sources import CONTENT, SOURCES, File, Source, content_sha256
+from experiments.data.parsers import Arrays
+from experiments.data.sources import CONTENT, SOURCES, File, Source, content_sha256
 from fewkern.io.save import write_atomically
 
 __all__ = ["DownloadError", "cache_folder", "cached_file", "download_set"]
@@ -51,7 +51,7 @@ def download_set(need: str) -> Arrays:
     """The arrays of a set named ``kind/name``, from the first mirror that has it; kept for the next time."""
     folder = cache_folder()
     if folder is None:
-        raise DownloadError("to download it, install pooch (pip install 'fewkern[data]')")
+        raise DownloadError("to download it, install pooch (pip install 'fewkern[experiments]')")
     reasons = []
     for mirror in SOURCES[need].mirrors:
         try:
@@ -72,7 +72,7 @@ def _from_mirror(source: Source, mirror: tuple[File, ...]) -> dict[str, Arrays]:
     for need, parse in source.parsers.items():
         try:
             arrays = parse(*contents)
-        except Exception as error:  # every reader has exceptions of its own for bytes of another format
+        except Exception as error:  # every reader has its own exceptions for another format
             raise DownloadError(f"{where} is not the file it was ({_brief(error)})") from error
         expected, got = CONTENT.get(need), content_sha256(arrays)
         if expected is not None and got != expected:
@@ -88,21 +88,21 @@ def _contents(file: File) -> list[bytes]:
     import pooch
 
     known = None if file.sha256 is None else f"sha256:{file.sha256}"
-    # pooch trusts a file of unknown checksum that is there already, so every download has a folder of its own
+    # pooch trusts a file of unknown checksum that is there already, so every download gets its own folder
     with tempfile.TemporaryDirectory() as folder, _quiet(pooch.get_logger()):
         try:
             path = pooch.retrieve(file.url, known_hash=known, fname=PurePosixPath(file.url).name, path=folder)
         except OSError as error:
             raise DownloadError(f"{file.url} cannot be downloaded ({_brief(error)})") from error
-        except ValueError as error:  # how pooch says that the checksum is another one
-            # its first sentence has both checksums; the rest is advice for us
+        except ValueError as error:  # pooch's way to say that the checksum differs
+            # the first sentence has both checksums; the rest is advice for developers
             raise DownloadError(f"{file.url} is not the file it was ({str(error).partition('. ')[0]})") from error
         if not file.members:
             return [Path(path).read_bytes()]
         try:
             with zipfile.ZipFile(path) as archive:
                 return [archive.read(member) for member in file.members]
-        except Exception as error:  # zip and zlib have exceptions of their own for damaged bytes
+        except Exception as error:  # zip and zlib have their own exceptions for damaged bytes
             raise DownloadError(f"{file.url} is not the archive it was ({_brief(error)})") from error
 
 
@@ -123,7 +123,7 @@ def _keep(folder: Path, sets: dict[str, Arrays]) -> None:
 
 @contextmanager
 def _quiet(logger: logging.Logger) -> Iterator[None]:
-    """Without pooch's advice on checksums, which is meant for us."""
+    """Silence pooch's advice on checksums: users cannot act on it."""
     level = logger.level
     logger.setLevel(logging.WARNING)
     try:

@@ -1,4 +1,4 @@
-"""Where the benchmark sets come from, and the checksums that say that what came is what was meant."""
+"""Where the benchmark sets come from, and the checksums of their content."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from functools import partial
 
 import numpy as np
 
-from fewkern.datasets import parsers
-from fewkern.datasets.parsers import Arrays
+from experiments.data import parsers
+from experiments.data.parsers import Arrays
 
 __all__ = ["CONTENT", "SOURCES", "File", "Source", "content_sha256"]
 
@@ -31,13 +31,13 @@ class Source:
     """One or more sets that come together."""
 
     mirrors: tuple[tuple[File, ...], ...]
-    """Ways to get the same files, the first first."""
+    """Mirrors, in order of preference."""
     parsers: dict[str, Callable[..., Arrays]]
     """From the contents of the files, in their order, to the arrays of each set, by ``kind/name``."""
 
 
 def content_sha256(arrays: Arrays) -> str:
-    """SHA-256 of what a set holds, however it is stored.
+    """SHA-256 of the content of a set; how it is stored does not matter.
 
     For every array, in the order of their names: a line ``name type shape`` in ASCII, then the values: numbers in C
     order and little-endian, strings in UTF-8 with a line feed between them. The type is NumPy's short name, as
@@ -184,4 +184,4 @@ CONTENT: dict[str, str] = {
     "large/letter": "2d44c24fa05178d47630270558845f68e20ad67c6d22bbecb67d51435e4e5de1",
     "large/mnist": "0c8aa2fd0fbf6fa562894ce009a8622c15d3587e74b2bbac041bd6a30a3a0778",
 }
-"""The content of each set. The IDA sets have none: their one file is told by its own checksum."""
+"""The content of each set. The IDA sets have none: their one file has its own checksum."""

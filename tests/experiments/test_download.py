@@ -13,19 +13,10 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer
 
-from fewkern import datasets
-from fewkern.datasets import DataNotFoundError, data_file, download
-from fewkern.datasets.download import cache_folder
-from fewkern.datasets.sources import CONTENT, SOURCES, content_sha256
-from tests.datasets.source_formats import write, write_ida
-
-FETCH = {"ida": datasets.fetch_ida, "faces": datasets.fetch_faces, "uci": datasets.fetch_uci}
-FETCH["large"] = datasets.fetch_large
-
-
-def fetch(need):
-    kind, _, name = need.partition("/")
-    return FETCH[kind](name)
+from experiments.data import DataNotFoundError, data_file, download, fetch_faces, fetch_ida, fetch_set, fetch_uci
+from experiments.data.download import cache_folder
+from experiments.data.sources import CONTENT, SOURCES, content_sha256
+from tests.experiments.source_formats import write, write_ida
 
 
 def local(need):
@@ -103,15 +94,15 @@ def files_under(folder):
 
 @pytest.mark.parametrize("need", sorted(CONTENT))
 def test_a_download_is_what_the_folder_has(need, internet, monkeypatch):
-    expected, from_folder = local(need), fetch(need)
+    expected, from_folder = local(need), fetch_set(need)
     monkeypatch.delenv("FEWKERN_DATA", raising=False)
     assert data_file(need) is None
     serve(internet, monkeypatch, need, expected)
-    downloaded = fetch(need)
+    downloaded = fetch_set(need)
     asked = len(internet.asked)
     # the second time from the cache
     assert data_file(need) == internet.cache / f"{need}.npz"
-    again = fetch(need)
+    again = fetch_set(need)
     assert len(internet.asked) == asked
     for got in (downloaded, again):
         assert set(got) == set(from_folder)
@@ -134,7 +125,7 @@ def test_plain_files_with_their_checksum_come_first(internet, monkeypatch):
     monkeypatch.delenv("FEWKERN_DATA", raising=False)
     file = SOURCES["uci/sonar"].mirrors[0][0]
     internet.served[file.url] = files["sonar.all-data"]
-    assert fetch("uci/sonar").X.shape == (208, 60)
+    assert fetch_set("uci/sonar").X.shape == (208, 60)
     assert internet.asked == [file.url]
 
 
@@ -150,7 +141,7 @@ def test_one_other_value_is_refused(need, internet, monkeypatch):
         match=rf"{name} is not on this machine: .* holds other data than it did \(expected content of SHA-256 "
         rf"{CONTENT[need]}, got [0-9a-f]{{64}}\); try again later .*, or put {need}.npz in a folder .* FEWKERN_DATA",
     ) as caught:
-        fetch(need)
+        fetch_set(need)
     assert caught.value.__cause__ is None
     assert caught.value.__suppress_context__
     assert files_under(internet.cache) == []
@@ -159,10 +150,10 @@ def test_one_other_value_is_refused(need, internet, monkeypatch):
 def test_one_other_value_of_a_made_up_set_is_refused(made_up, internet, monkeypatch):
     serve(internet, monkeypatch, "uci/sonar", {**made_up, "y": -made_up["y"]})
     with pytest.raises(DataNotFoundError, match="holds other data than it did"):
-        datasets.fetch_uci("sonar")
+        fetch_uci("sonar")
     assert files_under(internet.cache) == []
     serve(internet, monkeypatch, "uci/sonar", made_up)
-    np.testing.assert_array_equal(datasets.fetch_uci("sonar").y, made_up["y"])
+    np.testing.assert_array_equal(fetch_uci("sonar").y, made_up["y"])
 
 
 def test_another_file_is_refused(internet, monkeypatch):
@@ -172,12 +163,12 @@ def test_another_file_is_refused(internet, monkeypatch):
     internet.served.update({plain.url: page, zipped.url: page})
     both = r"is not the file it was \(SHA256 .*expected e90434\w* but got \w*\);.*not the archive"
     with pytest.raises(DataNotFoundError, match=both):
-        datasets.fetch_uci("sonar")
+        fetch_uci("sonar")
     # no checksum of the file is known
     (face,) = SOURCES["faces/orl_32x32"].mirrors[0]
     internet.served[face.url] = page
     with pytest.raises(DataNotFoundError, match=r"ORL_32x32.mat is not the file it was \(\w+: .*FEWKERN_DATA"):
-        datasets.fetch_faces("orl_32x32")
+        fetch_faces("orl_32x32")
     assert files_under(internet.cache) == []
 
 
@@ -195,9 +186,9 @@ def test_ida_sets_come_together(internet, monkeypatch):
     (file,) = SOURCES["ida/banana"].mirrors[0]
     internet.served[file.url] = content
     with pytest.raises(DataNotFoundError, match=r"banana .* not the file it was \(SHA256 .* 47c19e4b.*FEWKERN_DATA"):
-        datasets.fetch_ida("banana")
+        fetch_ida("banana")
     forget_file_checksums(monkeypatch, "ida/breast-cancer")
-    data = datasets.fetch_ida("breast-cancer")
+    data = fetch_ida("breast-cancer")
     assert data.X.tolist() == [[0.5, 1.0], [2.0, -1.0], [3.0, 0.0]]
     assert data.y.tolist() == [1, -1, 1]
     assert data.train_idx.tolist() == [[0, 2], [1, 2]]
@@ -205,21 +196,21 @@ def test_ida_sets_come_together(internet, monkeypatch):
     assert data.split_no.tolist() == [1, 2]
     asked = len(internet.asked)
     assert all(data_file(need) is not None for need in needs)
-    np.testing.assert_array_equal(datasets.fetch_ida("waveform").train_idx, data.train_idx)
+    np.testing.assert_array_equal(fetch_ida("waveform").train_idx, data.train_idx)
     assert len(internet.asked) == asked
 
 
 def test_ida_sets_as_the_folder_has_them(internet, monkeypatch):
     known = {name: local(f"ida/{name}") for name in ("breast-cancer", "heart")}
-    expected = {name: datasets.fetch_ida(name) for name in known}
+    expected = {name: fetch_ida(name) for name in known}
     monkeypatch.delenv("FEWKERN_DATA", raising=False)
     names = [need.partition("/")[2] for need in SOURCES if need.startswith("ida/")]
     (file,) = SOURCES["ida/heart"].mirrors[0]
     internet.served[file.url] = write_ida({**made_up_ida(names), **known})
     forget_file_checksums(monkeypatch, "ida/heart")
-    datasets.fetch_ida("heart")
+    fetch_ida("heart")
     for name, folder in expected.items():
-        data = datasets.fetch_ida(name)
+        data = fetch_ida(name)
         for key in ("X", "y", "train_idx", "test_idx"):
             np.testing.assert_array_equal(data[key], folder[key])
             assert data[key].dtype == folder[key].dtype
@@ -230,9 +221,9 @@ def test_the_folder_comes_before_the_cache(internet, tmp_path, monkeypatch):
         (folder / "uci").mkdir(parents=True)
         np.savez(folder / "uci" / "sonar.npz", X=np.array([[value]]), y=np.array([1]))
     monkeypatch.setenv("FEWKERN_DATA", str(tmp_path / "folder"))
-    assert datasets.fetch_uci("sonar").X.item() == 2
+    assert fetch_uci("sonar").X.item() == 2
     monkeypatch.delenv("FEWKERN_DATA", raising=False)
-    assert datasets.fetch_uci("sonar").X.item() == 1
+    assert fetch_uci("sonar").X.item() == 1
 
 
 @pytest.mark.parametrize("need", [*sorted(CONTENT), "ida/heart"])
@@ -245,7 +236,7 @@ def test_no_network(need, internet, monkeypatch):
         rf"to [^\n]*\); try again later or with another network connection, or put {need}.npz in a folder .*_DATA "
         r"\(it is not set\)\.$",
     ):
-        fetch(need)
+        fetch_set(need)
     # every mirror was asked
     assert internet.asked == [mirror[0].url for mirror in SOURCES[need].mirrors]
     assert data_file(need) is None
@@ -256,8 +247,10 @@ def test_no_pooch(monkeypatch):
     monkeypatch.setitem(sys.modules, "pooch", None)
     assert cache_folder.__wrapped__() is None
     for need in ("ida/heart", "faces/yale_32x32", "uci/sonar", "large/mnist"):
-        with pytest.raises(DataNotFoundError, match=r"install pooch \(pip install 'fewkern\[data\]'\), or put .*_DATA"):
-            fetch(need)
+        with pytest.raises(
+            DataNotFoundError, match=r"install pooch \(pip install 'fewkern\[experiments\]'\), or put .*_DATA"
+        ):
+            fetch_set(need)
 
 
 def test_an_interrupted_write_leaves_nothing(made_up, internet, monkeypatch):
@@ -269,10 +262,10 @@ def test_an_interrupted_write_leaves_nothing(made_up, internet, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(np, "savez_compressed", interrupted)
         with pytest.raises(KeyboardInterrupt):
-            datasets.fetch_uci("sonar")
+            fetch_uci("sonar")
     assert files_under(internet.cache) == []
     assert data_file("uci/sonar") is None
-    np.testing.assert_array_equal(datasets.fetch_uci("sonar").X, made_up["X"])
+    np.testing.assert_array_equal(fetch_uci("sonar").X, made_up["X"])
     assert files_under(internet.cache) == ["sonar.npz"]
 
 
@@ -280,7 +273,7 @@ def test_a_cache_that_cannot_be_written_is_no_reason_to_refuse(made_up, internet
     internet.cache.parent.mkdir(parents=True)
     internet.cache.write_text("a file where the folder should be")
     with pytest.warns(UserWarning, match=r"uci/sonar was downloaded but cannot be kept in .* downloaded again"):
-        np.testing.assert_array_equal(datasets.fetch_uci("sonar").X, made_up["X"])
+        np.testing.assert_array_equal(fetch_uci("sonar").X, made_up["X"])
 
 
 def test_a_damaged_file_is_named(tmp_path, monkeypatch):
@@ -290,16 +283,16 @@ def test_a_damaged_file_is_named(tmp_path, monkeypatch):
     with pytest.raises(
         DataNotFoundError, match=r"fetch_uci: expected arrays in .*sonar.npz, got a file that is damaged"
     ):
-        datasets.fetch_uci("sonar")
+        fetch_uci("sonar")
 
 
 def test_wdbc_is_that_of_scikit_learn(monkeypatch):
     in_folder = data_file("uci/wdbc").suffix == ".npz"
-    from_folder = datasets.fetch_uci("wdbc")
+    from_folder = fetch_uci("wdbc")
     monkeypatch.delenv("FEWKERN_DATA", raising=False)
     assert data_file("uci/wdbc").name == "breast_cancer.csv"
     assert data_file("uci/wdbc").is_file()
-    data = datasets.fetch_uci("wdbc")
+    data = fetch_uci("wdbc")
     np.testing.assert_array_equal(data.X, load_breast_cancer().data)
     assert np.sum(data.y == 1) == 212
     if not in_folder:
@@ -317,7 +310,7 @@ def test_every_set_has_its_checksum():
 
 def test_with_pooch_itself(tmp_path, monkeypatch):
     """Errors of the real one, from an address where nobody listens."""
-    pytest.importorskip("pooch", reason="pooch is not installed (pip install 'fewkern[data]')")
+    pytest.importorskip("pooch", reason="pooch is not installed (pip install 'fewkern[experiments]')")
     monkeypatch.delenv("FEWKERN_DATA", raising=False)
     monkeypatch.setattr(download, "cache_folder", lambda: tmp_path)
     (file,) = SOURCES["faces/orl_32x32"].mirrors[0]
@@ -326,5 +319,5 @@ def test_with_pooch_itself(tmp_path, monkeypatch):
         SOURCES, "faces/orl_32x32", dataclasses.replace(SOURCES["faces/orl_32x32"], mirrors=((nowhere,),))
     )
     with pytest.raises(DataNotFoundError, match=r"127.0.0.1:9/ORL_32x32.mat cannot be downloaded \(ConnectionError"):
-        datasets.fetch_faces("orl_32x32")
+        fetch_faces("orl_32x32")
     assert "fewkern" in str(cache_folder.__wrapped__())

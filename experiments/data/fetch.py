@@ -1,8 +1,8 @@
 """Benchmark sets: from a local folder that FEWKERN_DATA names, else downloaded once from their public source.
 
 A folder has one ``.npz`` per set: ``ida/banana.npz``, ``faces/yale_32x32.npz``, ``uci/sonar.npz``, ``large/adult.npz``,
-with arrays ``X``, ``y`` and, for the IDA sets, ``train_idx``, ``test_idx`` and ``split_no``. Downloads need pooch; what
-came is checked, and kept in the user's cache folder in the same layout.
+with arrays ``X``, ``y`` and, for the IDA sets, ``train_idx``, ``test_idx`` and ``split_no``. Downloads need pooch; a
+downloaded set is checked, and kept in the user's cache folder in the same layout.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from pathlib import Path
 import numpy as np
 from sklearn.utils import Bunch
 
-from fewkern.datasets.download import DownloadError, cached_file, download_set
-from fewkern.datasets.parsers import Arrays
-from fewkern.datasets.sources import SOURCES
+from experiments.data.download import DownloadError, cached_file, download_set
+from experiments.data.parsers import Arrays
+from experiments.data.sources import SOURCES
 
-__all__ = ["DataNotFoundError", "data_file", "fetch_faces", "fetch_ida", "fetch_large", "fetch_uci"]
+__all__ = ["DataNotFoundError", "data_file", "fetch_faces", "fetch_ida", "fetch_large", "fetch_set", "fetch_uci"]
 
 # scikit-learn has the same data
 _BUNDLED = "uci/wdbc"
@@ -65,7 +65,7 @@ def _folder_now(need: str) -> str:
     if not folder:
         return "it is not set"
     if not Path(folder).is_dir():
-        return f"it is now {folder}, which is no folder"
+        return f"it is now {folder}, which is not a folder"
     return f"it is now {folder}, which has no file {need}.npz"
 
 
@@ -74,7 +74,7 @@ def _load(path: Path, who: str) -> Arrays:
         # opened here: np.load leaves a damaged file open
         with path.open("rb") as handle, np.load(handle, allow_pickle=False) as archive:
             arrays = {key: archive[key] for key in archive.files}
-    except Exception as error:  # zip, zlib and numpy have exceptions of their own for damaged bytes
+    except Exception as error:  # zip, zlib and numpy have their own exceptions for damaged bytes
         raise DataNotFoundError(
             f"{who}: expected arrays in {path}, got a file that is damaged or of another kind "
             f"({type(error).__name__}); delete it to have it downloaded, or find an intact copy."
@@ -166,3 +166,12 @@ def fetch_large(name: str) -> Bunch:
     """
     z = _read("large", name)
     return Bunch(**{**z, "y": z["y"].astype(int)})
+
+
+def fetch_set(need: str) -> Bunch:
+    """The set named ``kind/name``, as ``"ida/banana"``."""
+    kind, _, name = need.partition("/")
+    fetchers = {"ida": fetch_ida, "faces": fetch_faces, "uci": fetch_uci, "large": fetch_large}
+    if kind not in fetchers:
+        raise ValueError(f"fetch_set: expected kind/name with a kind of {sorted(fetchers)}, got {need!r}.")
+    return fetchers[kind](name)

@@ -1,11 +1,11 @@
-"""The sets written back in the formats of their sources: the inverse of ``fewkern.datasets.parsers``."""
+"""The sets written back in the formats of their sources: the inverse of ``experiments.data.parsers``."""
 
 import io
 
 import numpy as np
 from scipy.io import savemat
 
-from fewkern.datasets.parsers import _LIVER_LAST
+from experiments.data.parsers import _LIVER_LAST
 
 
 def write(need, arrays):

@@ -5,16 +5,16 @@ import json
 import numpy as np
 import pytest
 
+import experiments.__main__
 from experiments import page, plan, run, store
 from experiments.__main__ import main
-from fewkern import datasets
-from fewkern.datasets import download
+from experiments.data import DataNotFoundError, download
 
 TOML = """
 paper = "toy"
 name = "table1"
 title = "Toy Table 1"
-function = "tests.test_experiments.figures"
+function = "tests.experiments.test_runner.figures"
 runs = 4
 quick = 2
 
@@ -74,13 +74,61 @@ def test_quick_then_full_runs_nothing_twice(toy):
 def test_a_killed_run_goes_on_where_it_stopped(toy):
     results = store.Store("toy", "table1")
     run.run_experiment(toy, quick=False, jobs=1)
-    lines = results.path.read_text().splitlines()
-    # killed while writing the third line
-    results.path.write_text("\n".join(lines[:2]) + "\n" + lines[2][:25])
+    records = results.read()
+    results.packed.unlink()
+    # killed while writing the third record
+    results.append(records[:2])
+    with results.journal.open("a") as file:
+        file.write(json.dumps(records[2])[:25])
     assert len(results.read()) == 2
     assert run.run_experiment(toy, quick=False, jobs=1) == (2, 2)
     assert sorted(record["run"] for record in results.read()) == [0, 1, 2, 3]
-    assert all(json.loads(line) for line in results.path.read_text().splitlines())
+
+
+def test_a_finished_run_is_packed(toy):
+    run.run_experiment(toy, quick=False, jobs=1)
+    results = store.Store("toy", "table1")
+    assert [path.name for path in results.packed.parent.iterdir()] == ["toy-table1.jsonl.xz"]
+    before, records = results.packed.read_bytes(), results.read()
+    # packing the same records in another order gives the same bytes
+    results.packed.unlink()
+    results.append(reversed(records))
+    results.pack()
+    assert results.packed.read_bytes() == before
+
+
+def test_a_crash_while_packing_loses_nothing(toy, monkeypatch):
+    results = store.Store("toy", "table1")
+
+    def crash(path, write):
+        raise OSError("no space left")
+
+    monkeypatch.setattr(store, "write_atomically", crash)
+    with pytest.raises(OSError, match="no space left"):
+        run.run_experiment(toy, quick=False, jobs=1)
+    assert not results.packed.exists()
+    assert len(results.read()) == 4
+    monkeypatch.undo()
+
+
+def test_the_checksum_of_results_does_not_depend_on_where_they_are(toy):
+    results = store.Store("toy", "table1")
+    run.run_experiment(toy, quick=False, jobs=1)
+    packed, records = results.checksum(), results.read()
+    results.packed.unlink()
+    results.append(records)
+    assert results.checksum() == packed
+    results.append([{**records[0], "values": {"error": -1.0}}])
+    assert results.checksum() != packed
+
+
+def test_two_runs_of_one_experiment_at_a_time_are_refused(toy, capsys):
+    pytest.importorskip("fcntl", reason="files are not locked here")
+    results = store.Store("toy", "table1")
+    results.journal.parent.mkdir()
+    with results._locked():
+        assert main(["toy", "table1", "--jobs", "1"]) == 2
+    assert "another process writes to toy-table1.jsonl; wait for it, or stop it" in capsys.readouterr().err
 
 
 def test_an_interrupted_run_keeps_what_it_has(toy, monkeypatch):
@@ -204,14 +252,14 @@ def test_missing_sets_are_downloaded_when_asked_for(toy, tmp_path, monkeypatch, 
     monkeypatch.delenv("FEWKERN_DATA", raising=False)
     asked = []
 
-    def fetch(name):
-        asked.append(name)
-        raise datasets.DataNotFoundError("sonar cannot be had")
+    def read(need):
+        asked.append(need)
+        raise DataNotFoundError("sonar cannot be had")
 
-    monkeypatch.setattr(datasets, "fetch_uci", fetch)
+    monkeypatch.setattr(experiments.__main__, "fetch_set", read)
     assert main(["toy", "table1", "--quick", "--jobs", "1", "--download"]) == 0
     said = capsys.readouterr()
-    assert asked == ["sonar"]
+    assert asked == ["uci/sonar"]
     assert "sonar cannot be had" in said.err
     assert "left out for want of data: uci/sonar" in said.out
 
@@ -243,7 +291,7 @@ def test_the_protocol_of_a_kfd_row_is_the_one_it_runs():
 def test_a_figure_is_drawn_from_its_curves(toy, tmp_path, monkeypatch):
     curves = TOML.replace('title = "Toy Table 1"', 'title = "Toy Fig. 1"\nkind = "figure"\naxes = { x = "x", y = "y" }')
     (tmp_path / "toy.toml").write_text(curves)
-    monkeypatch.setattr("tests.test_experiments.figures", lambda settings, run: {"x": [0, 1], "y": [run, 1]})
+    monkeypatch.setattr("tests.experiments.test_runner.figures", lambda settings, run: {"x": [0, 1], "y": [run, 1]})
     run.run_experiment(plan.experiments()[0], quick=True, jobs=1)
     _, html = page.write_pages()
     assert 'alt="Toy Fig. 1" src="data:image/png;base64,' in html.read_text()
