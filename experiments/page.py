@@ -99,7 +99,7 @@ _INTRODUCTION = (
 
 
 def write_pages() -> list[Path]:
-    """Write ``docs/results.md`` and ``docs/results.html``."""
+    """Write ``docs/results/index.md`` and ``docs/results/index.html``."""
     every = [(experiment, _lines(experiment)) for experiment in experiments()]
     markdown = ["# The papers' tables and figures", "", _INTRODUCTION, "", *_summary_markdown(every), ""]
     body = [f"<h1>The papers' tables and figures</h1><p>{_plain(_INTRODUCTION)}</p>", _summary(every)]
@@ -115,17 +115,20 @@ def write_pages() -> list[Path]:
             body.append(_table(lines))
         image = _picture(experiment)
         if image:
-            markdown += ["The picture is in `results.html`.", ""]
+            markdown += ["The picture is in `index.html`.", ""]
             body.append(f'<img alt="{html.escape(experiment.title)}" src="data:image/png;base64,{image}">')
         if not lines and not image:
             markdown += ["Not run yet.", ""]
             body.append("<p>Not run yet.</p>")
     pages = {
-        DOCS / "results.md": "\n".join(markdown),
-        DOCS / "results.html": f"<!doctype html><html lang=en><meta charset=utf-8><title>fewkern results</title>"
+        DOCS / "results" / "index.md": "\n".join(markdown),
+        DOCS
+        / "results"
+        / "index.html": f"<!doctype html><html lang=en><meta charset=utf-8><title>fewkern results</title>"
         f"<style>{_STYLE}</style><body>{''.join(body)}</body></html>",
     }
     for path, text in pages.items():
+        path.parent.mkdir(exist_ok=True)
         write_atomically(path, lambda handle, text=text: handle.write(text.encode()))
     return list(pages)
 

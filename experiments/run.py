@@ -46,6 +46,7 @@ def run_experiment(experiment: Experiment, *, quick: bool, jobs: int, fresh: boo
     left = [unit for unit in units if unit.key not in done]
     if left:
         store.append(_follow(experiment, left, jobs))
+    store.pack()
     return len(left), len(units) - len(left)
 
 
