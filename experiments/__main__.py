@@ -1,9 +1,9 @@
 """``python -m experiments`` lists; ``python -m experiments PAPER NAME [--quick]`` runs one; ``all`` runs everything.
 
 Results are kept in ``experiments/results``, and a run goes on where an earlier one stopped: what is there for the same
-settings and data is not run again, unless ``--fresh`` is given; the last result counts. ``page`` writes the pages in
-``docs/results`` from them. ``--download`` gets missing data sets first; ``--dask ADDRESS`` runs the units on a Dask
-cluster, whose workers must be able to import fewkern and the experiments.
+settings, data and version of the code is not run again, unless ``--fresh`` is given; the last result counts. ``page``
+writes the pages in ``docs/results`` from them. ``--download`` gets missing data sets first; ``--dask ADDRESS`` runs the
+units on a Dask cluster, whose workers must be able to import fewkern and the experiments.
 """
 
 from __future__ import annotations
@@ -26,17 +26,23 @@ from experiments.store import BusyError
 
 def listing() -> None:
     """Every experiment, what data it needs, and how far it has been run."""
-    print(f"{'paper':6s}{'name':10s}{'runs done':>12s}  data")
+    print(f"{'paper':6s}{'name':10s}{'runs done':>12s}{'old':>6s}  data")
     for experiment in experiments():
-        done = {(row.label, row.protocol, record["run"]) for row, records in experiment.results() for record in records}
+        done = {
+            (row.label, row.protocol, record["run"]): experiment.is_old(row, record)
+            for row, records in experiment.results()
+            for record in records
+        }
         units = [(unit.row.label, unit.row.protocol, unit.run) for unit in experiment.every_unit(quick=False)]
         count = sum(unit in done for unit in units)
+        old = sum(done.get(unit, False) for unit in units)
         missing = experiment.missing()
         needs = "none" if not experiment.needs else "here" if not missing else "MISSING " + ", ".join(missing)
-        print(f"{experiment.paper:6s}{experiment.name:10s}{count:>6d}/{len(units):<5d}  {needs}")
+        print(f"{experiment.paper:6s}{experiment.name:10s}{count:>6d}/{len(units):<5d}{old or '':>6}  {needs}")
         print(f"{'':16s}{experiment.title}")
     print(
-        "\nData sets are looked for in the folder that the environment variable FEWKERN_DATA names, and among those\n"
+        "\nOld: made by an earlier version of the code (experiments.systems.VERSIONS); a run makes them again.\n"
+        "Data sets are looked for in the folder that the environment variable FEWKERN_DATA names, and among those\n"
         "that were downloaded before; with --download a run gets what is missing."
     )
 

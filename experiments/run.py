@@ -32,6 +32,7 @@ def _work(unit: Unit) -> dict[str, Any]:
         "run": unit.run,
         "settings": unit.row.settings,
         "fewkern": __version__,
+        "versions": unit.row.versions,
         "data": unit.data,
         "seconds": round(time.perf_counter() - start, 3),
         "values": values,

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 import experiments.__main__
-from experiments import page, plan, run, store
+from experiments import page, plan, run, store, systems
 from experiments.__main__ import main
 from experiments.data import DataNotFoundError, download
+from experiments.verdict import entries
 
 TOML = """
 paper = "toy"
@@ -149,7 +150,7 @@ def test_other_settings_make_other_units(toy, tmp_path):
     (tmp_path / "toy.toml").write_text(TOML.replace("slope = 2", "slope = 5"))
     changed = plan.experiments()[0]
     assert run.run_experiment(changed, quick=False, jobs=1) == (4, 0)
-    assert page.figures(changed)[0].mean == pytest.approx(10 + 5 * 1.5)
+    assert entries(changed)[0].mean == pytest.approx(10 + 5 * 1.5)
 
 
 def test_other_data_make_other_units_and_fresh_runs_all_again(toy, tmp_path, monkeypatch):
@@ -193,49 +194,57 @@ def test_bad_options(toy, capsys):
 def test_the_list_counts_runs_whose_data_are_elsewhere(toy, capsys):
     run.run_experiment(toy, quick=False, jobs=1)
     assert main([]) == 0
-    assert "4/8      MISSING ida/there-is-no-such-set" in capsys.readouterr().out
+    assert "4/8            MISSING ida/there-is-no-such-set" in capsys.readouterr().out
 
 
 def test_records_say_what_they_were_made_with(toy):
     run.run_experiment(toy, quick=True, jobs=1)
     record = store.Store("toy", "table1").read()[0]
     assert record["settings"] == {"offset": 10, "slope": 2}
-    assert {"fewkern", "data", "seconds", "run", "protocol"} <= set(record)
+    assert {"fewkern", "versions", "data", "seconds", "run", "protocol"} <= set(record)
 
 
-def test_page_compares_with_the_published_figure(toy):
-    run.run_experiment(toy, quick=False, jobs=1)
-    figure = page.figures(toy)[0]
-    assert (figure.mean, figure.published, figure.runs) == (13.0, 13.0, 4)
-    assert figure.verdict == "reproduced within one standard deviation"
-    markdown, html = page.write_pages()
-    assert "| first | paper | error | 13 ± 2 | 13 ± 2.6 | 4 | +0 | reproduced" in markdown.read_text()
-    assert "http" not in html.read_text()
+def test_another_version_of_a_system_makes_other_units_and_the_page_says_what_is_old(toy, tmp_path, monkeypatch):
+    (tmp_path / "toy.toml").write_text(TOML.replace("runs = 4", 'systems = ["recursive svm"]\nruns = 4'))
+    experiment = plan.experiments()[0]
+    assert run.run_experiment(experiment, quick=False, jobs=1) == (4, 0)
+    assert not any(e.old for e in entries(experiment))
+    monkeypatch.setitem(systems.VERSIONS, "recursive svm", systems.VERSIONS["recursive svm"] + 1)
+    assert all(e.old for e in entries(experiment))
+    page.write_pages()
+    text = (tmp_path / "results" / "toy.html").read_text()
+    assert "13 ± 2.6†" in text
+    assert "<code>python -m experiments toy table1</code> runs it again" in text
+    assert run.run_experiment(experiment, quick=False, jobs=1) == (4, 0)
+    assert not any(e.old for e in entries(experiment))
 
 
-def test_page_counts_the_last_result_of_a_run_and_gives_the_reason_of_the_figure(toy, tmp_path):
-    published = "{ error = 13.0, error_sd = 2.0 }"
-    reason = 'why = { other = "no", error = "yes" }'
-    (tmp_path / "toy.toml").write_text(TOML.replace(published, "{ error = 99.0 }\n" + reason))
-    changed = plan.experiments()[0]
-    run.run_experiment(changed, quick=False, jobs=1)
+def test_results_computed_from_other_results_are_old_when_those_change(toy, tmp_path):
+    (tmp_path / "second.toml").write_text(
+        TOML.replace('"table1"', '"table2"').replace("runs = 4", 'sources = ["toy table1"]\nruns = 4')
+    )
+    second, first = plan.experiments()
+    for experiment in (first, second):
+        run.run_experiment(experiment, quick=False, jobs=1)
+    assert not any(e.old for e in entries(second))
     results = store.Store("toy", "table1")
-    again = {**results.read()[0], "key": "another", "values": {"error": 20.0}}
-    results.append([again])
-    figure = page.figures(changed)[0]
-    assert figure.runs == 4
-    assert figure.mean == pytest.approx((20 + 12 + 14 + 16) / 4)
-    assert figure.verdict == "not reproduced: yes"
-    markdown, html = page.write_pages()
-    assert "| Toy Table 1 | 1 | 0 | 1 |" in markdown.read_text()
-    assert 'href="#toy-table1"' in html.read_text()
+    results.append([{**results.read()[0], "values": {"error": 0.0}}])
+    assert all(e.old for e in entries(second))
 
 
-def test_equal_results_have_no_spread(toy, monkeypatch):
-    original = run._work
-    monkeypatch.setattr(run, "_work", lambda unit: {**original(unit), "values": {"error": 210.2445}})
+def test_a_plan_that_names_an_unknown_system_is_refused(toy, tmp_path):
+    (tmp_path / "toy.toml").write_text(TOML.replace("runs = 4", 'systems = ["perpetuum mobile"]\nruns = 4'))
+    with pytest.raises(ValueError, match=r"toy.toml: systems \['perpetuum mobile'\] are not in experiments.systems"):
+        plan.experiments()
+
+
+def test_the_last_result_of_a_run_counts(toy):
     run.run_experiment(toy, quick=False, jobs=1)
-    assert page.figures(toy)[0].deviation == 0
+    results = store.Store("toy", "table1")
+    results.append([{**results.read()[0], "key": "another", "values": {"error": 20.0}}])
+    entry = entries(toy)[0]
+    assert entry.runs == 4
+    assert entry.mean == pytest.approx((20 + 12 + 14 + 16) / 4)
 
 
 def test_commands(toy, capsys):
@@ -293,5 +302,5 @@ def test_a_figure_is_drawn_from_its_curves(toy, tmp_path, monkeypatch):
     (tmp_path / "toy.toml").write_text(curves)
     monkeypatch.setattr("tests.experiments.test_runner.figures", lambda settings, run: {"x": [0, 1], "y": [run, 1]})
     run.run_experiment(plan.experiments()[0], quick=True, jobs=1)
-    _, html = page.write_pages()
-    assert 'alt="Toy Fig. 1" src="data:image/png;base64,' in html.read_text()
+    page.write_pages()
+    assert 'alt="Toy Fig. 1" src="data:image/png;base64,' in (tmp_path / "results" / "toy.html").read_text()

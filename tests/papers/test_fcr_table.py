@@ -98,5 +98,5 @@ def test_the_improved_variant_is_ahead_of_every_published_row_in_six_dimensions(
 
 
 def test_both_tables_have_all_rows_of_the_paper():
-    for name, pairs in {"table2a": (500, 11.9, 15.3, 129.4, 36.2), "table2b": (600, 14.9, 9.4, 29.4, 5.6)}.items():
+    for name, pairs in {"table2a": (500, 11.9, 15.3, 129.4, 36.23), "table2b": (600, 14.9, 9.4, 29.4, 5.6)}.items():
         assert {row.published["kernels"] for row in TABLES[name].rows} == set(pairs)
