@@ -12,8 +12,8 @@ from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
 
 from benchmarks.measure import Peak, best_of, header, timed, verdict
+from experiments.data import DataNotFoundError, fetch_ida, fetch_large
 from fewkern import FeatureVectorClassifier, FeatureVectorSelector
-from fewkern.datasets import DataNotFoundError, fetch_ida, fetch_large
 from fewkern.kernels import Gaussian
 
 IDA = ("banana", "waveform", "german", "image")

@@ -1,8 +1,15 @@
 """Sphinx configuration: ``python -m sphinx -b html docs docs/_build/html``."""
 
+import sys
 import warnings
+from pathlib import Path
 
 import fewkern
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from experiments.page import write_pages
+
+write_pages()
 
 project = "fewkern"
 author = "the fewkern developers"

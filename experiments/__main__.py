@@ -1,9 +1,9 @@
 """``python -m experiments`` lists; ``python -m experiments PAPER NAME [--quick]`` runs one; ``all`` runs everything.
 
-Results are appended to ``experiments/results``, and a run goes on where an earlier one stopped: what is there for the
-same settings and data is not run again, unless ``--fresh`` is given; the last result counts. ``page`` writes
-``docs/results.md`` and ``docs/results.html`` from them. ``--download`` gets missing data sets first; ``--dask ADDRESS``
-runs the units on a Dask cluster, which must be able to import fewkern and the experiments.
+Results are kept in ``experiments/results``, and a run goes on where an earlier one stopped: what is there for the same
+settings, data and version of the code is not run again, unless ``--fresh`` is given; the last result counts. ``page``
+writes the pages in ``docs/results`` from them. ``--download`` gets missing data sets first; ``--dask ADDRESS`` runs the
+units on a Dask cluster, whose workers must be able to import fewkern and the experiments.
 """
 
 from __future__ import annotations
@@ -17,25 +17,32 @@ from contextlib import contextmanager
 
 from joblib import parallel_config
 
+from experiments.data import DataNotFoundError, fetch_set
 from experiments.page import write_pages
 from experiments.plan import Experiment, experiments
 from experiments.run import run_experiment
-from fewkern import datasets
+from experiments.store import BusyError
 
 
 def listing() -> None:
     """Every experiment, what data it needs, and how far it has been run."""
-    print(f"{'paper':6s}{'name':10s}{'runs done':>12s}  data")
+    print(f"{'paper':6s}{'name':10s}{'runs done':>12s}{'old':>6s}  data")
     for experiment in experiments():
-        done = {(row.label, row.protocol, record["run"]) for row, records in experiment.results() for record in records}
+        done = {
+            (row.label, row.protocol, record["run"]): experiment.is_old(row, record)
+            for row, records in experiment.results()
+            for record in records
+        }
         units = [(unit.row.label, unit.row.protocol, unit.run) for unit in experiment.every_unit(quick=False)]
         count = sum(unit in done for unit in units)
+        old = sum(done.get(unit, False) for unit in units)
         missing = experiment.missing()
         needs = "none" if not experiment.needs else "here" if not missing else "MISSING " + ", ".join(missing)
-        print(f"{experiment.paper:6s}{experiment.name:10s}{count:>6d}/{len(units):<5d}  {needs}")
+        print(f"{experiment.paper:6s}{experiment.name:10s}{count:>6d}/{len(units):<5d}{old or '':>6}  {needs}")
         print(f"{'':16s}{experiment.title}")
     print(
-        "\nData sets are looked for in the folder that the environment variable FEWKERN_DATA names, and among those\n"
+        "\nOld: made by an earlier version of the code (experiments.systems.VERSIONS); a run makes them again.\n"
+        "Data sets are looked for in the folder that the environment variable FEWKERN_DATA names, and among those\n"
         "that were downloaded before; with --download a run gets what is missing."
     )
 
@@ -43,10 +50,9 @@ def listing() -> None:
 def download(needs: list[str]) -> None:
     """Get what can be had; the rest is left out later."""
     for need in needs:
-        kind, _, name = need.partition("/")
         try:
-            getattr(datasets, f"fetch_{kind}")(name)
-        except datasets.DataNotFoundError as error:
+            fetch_set(need)
+        except DataNotFoundError as error:
             print(error, file=sys.stderr)
         else:
             print(f"downloaded {need}", flush=True)
@@ -116,14 +122,14 @@ def main(arguments: list[str]) -> int:
         print(f"experiments: there is no {options.paper} {options.name or ''}; known are {known}.", file=sys.stderr)
         return 2
     if options.dask and importlib.util.find_spec("distributed") is None:
-        print("experiments: --dask needs Dask; install it with pip install 'fewkern[dask]'.", file=sys.stderr)
+        print("experiments: --dask needs Dask; install it with pip install 'fewkern[experiments]'.", file=sys.stderr)
         return 2
     if options.download:
         download(sorted({need for experiment in chosen for need in experiment.missing()}))
     try:
         with cluster(options.dask):
             run(chosen, options.quick, -1 if options.dask else options.jobs, options.fresh)
-    except NoClusterError as error:
+    except (NoClusterError, BusyError) as error:
         print(f"experiments: {error}", file=sys.stderr)
         return 2
     return 0

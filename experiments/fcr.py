@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from experiments import systems
 from experiments.counting import CountingArray, counting
-from fewkern import ForwardDensity, OrthogonalForwardDensity, ParzenDensity, ReducedSetDensity
 from fewkern.datasets import (
     gaussian_laplacian_density,
     make_gaussian_laplacian,
@@ -37,18 +37,12 @@ EXAMPLES: dict[int, tuple[Callable[..., Any], Callable[..., Any], int, float]] =
     1: (make_gaussian_laplacian, gaussian_laplacian_density, 500, 1e-3),
     2: (make_three_gaussians, three_gaussians_density, 600, 1e-5),
 }
-MODELS: dict[str, Callable[..., Any]] = {
-    "parzen": ParzenDensity,
-    "forward": ForwardDensity,
-    "reduced": ReducedSetDensity,
-    "orthogonal": OrthogonalForwardDensity,
-}
 
 
 def density(settings: Values, run: int) -> Values:
     """L1 error (24), number of kernels and mean log density of the test points."""
     make, truth, n, unit = EXAMPLES[settings["example"]]
-    model = MODELS[settings["model"]](**{k: v for k, v in settings.items() if k not in ("example", "model")})
+    model = systems.density(settings["model"], {k: v for k, v in settings.items() if k not in ("example", "model")})
     X, T = make(n, random_state=2 * run), make(10_000, random_state=2 * run + 1)
     log_p = model.fit(X).score_samples(T)
     error = float(np.mean(np.abs(np.exp(log_p) - truth(T)))) / unit
@@ -102,7 +96,7 @@ def cost(settings: Values, run: int) -> Values:
     start = time.perf_counter()
     with counting() as tally:
         if method == "reduced":
-            found = reduced_set(
+            found: Any = reduced_set(
                 counted, weights, settings["kernel_width"], rows, exact=False, iterations=settings["iterations"]
             )
         elif method == "forward":

@@ -13,27 +13,19 @@ from sklearn.decomposition import KernelPCA
 from sklearn.linear_model import LinearRegression
 from sklearn.svm import SVC
 
-from fewkern import FeatureVectorClassifier, FeatureVectorDiscriminant, FeatureVectorRegressor, FeatureVectorSelector
-from fewkern.datasets import fetch_ida, make_crossing_circles, make_rings, make_sinc, make_two_gaussians
-from fewkern.kernels import Gaussian, LinearSpline, Polynomial
+from experiments import systems
+from experiments.data import fetch_ida
+from fewkern.datasets import make_crossing_circles, make_rings, make_sinc, make_two_gaussians
+from fewkern.kernels import LinearSpline, Polynomial
 
 Values = dict[str, Any]
 
 
-def _gaussian(sigma: float) -> Gaussian:
-    return Gaussian(width=sigma / np.sqrt(2))
-
-
-def _paper_machine(sigma: float, vectors: int) -> FeatureVectorClassifier:
-    """FVS-LR as the paper has it: its rule, centred at the nearest sample, no ridge, all vectors asked for."""
-    return FeatureVectorClassifier(kernel=_gaussian(sigma), n_vectors=vectors, rule="greedy", center=True, ridge=0.0)
-
-
 def _bayes(X: Any) -> Any:
-    """Which of the two Gaussians is more likely."""
+    """Log-odds of the second Gaussian: positive where it is more likely."""
     first = -0.5 * ((X[:, 0] + 1) ** 2 + X[:, 1] ** 2)
     second = -0.5 * ((X[:, 0] - 1) ** 2 + X[:, 1] ** 2 / 0.1) - 0.5 * np.log(0.1)
-    return (second > first).astype(int)
+    return second - first
 
 
 def two_gaussians(settings: Values, run: int) -> Values:
@@ -42,12 +34,14 @@ def two_gaussians(settings: Values, run: int) -> Values:
     X_test, y_test = make_two_gaussians(100_000, random_state=10_000 + run)
     method = settings["method"]
     if method == "bayes":
-        return {"rate": 100 * float(np.mean(_bayes(X_test) == y_test))}
+        return {"rate": 100 * float(np.mean((_bayes(X_test) > 0) == y_test))}
     if method == "svm":
         model = SVC(gamma=1 / settings["sigma"] ** 2, C=settings["C"]).fit(X, y)
         return {"rate": 100 * model.score(X_test, y_test), "vectors": len(model.support_)}
-    model = _paper_machine(settings["sigma"], settings["vectors"]) if method == "fvs" else FeatureVectorClassifier()
-    model.fit(X, y)
+    if method == "fvs":
+        model = systems.fvs_classifier(settings["sigma"], settings["vectors"]).fit(X, y)
+    else:
+        model = systems.automatic_classifier().fit(X, y)
     return {"rate": 100 * model.score(X_test, y_test), "vectors": len(model.basis_.indices)}
 
 
@@ -75,32 +69,31 @@ def benchmark(settings: Values, run: int) -> Values:
         predicted = np.sign(model.predict(axes.transform(X_test)))
         return {"error": 100 * float(np.mean(predicted != y_test)), "vectors": settings["vectors"]}
     if method == "automatic":
-        model = FeatureVectorClassifier(prefer=settings.get("prefer", "balanced")).fit(X, y)
+        model = systems.automatic_classifier().fit(X, y)
     else:
-        model = _paper_machine(settings["sigma"], settings["vectors"]).fit(X, y)
+        model = systems.fvs_classifier(settings["sigma"], settings["vectors"]).fit(X, y)
     return {"error": 100 * (1 - model.score(X_test, y_test)), "vectors": len(model.basis_.indices)}
 
 
 def boundary_figure(settings: Values, run: int) -> Values:
-    """Figs. 2, 4 and 5a: samples, vectors, and the boundary."""
+    """Figs. 2, 4a and 5a: samples, vectors, and the boundary."""
     kind = settings["data"]
     if kind == "two gaussians":
         X, y = make_two_gaussians(200, random_state=run)
-        model: Any = _paper_machine(settings["sigma"], settings["vectors"]).fit(X, y)
+        model: Any = systems.fvs_classifier(settings["sigma"], settings["vectors"]).fit(X, y)
     elif kind == "rings":
         X, y = make_rings(200, random_state=run)
-        kernel = Polynomial(degree=2, gamma=1.0, coef0=0.0)
-        model = FeatureVectorDiscriminant(kernel=kernel, ridge=0.0, n_vectors=100, center=False).fit(X, y)
+        model = systems.polynomial_discriminant(_SQUARE).fit(X, y)
     else:
         X, y = make_crossing_circles(200, random_state=run)
-        model = FeatureVectorDiscriminant(
-            kernel=_gaussian(settings["sigma"]), n_vectors=settings["vectors"], rule="greedy", ridge=0.0
-        ).fit(X, y)
+        model = systems.fvs_discriminant(settings["sigma"], settings["vectors"]).fit(X, y)
+    if settings.get("curve") == "bayes":
+        return {"boundary": _zero_line(_bayes, X)}
     values: Values = {
         "points": X.round(3).tolist(),
         "labels": y.tolist(),
         "circles": model.basis_.vectors.round(3).tolist(),
-        "boundary": _boundary(model, X),
+        "boundary": _zero_line(model.decision_function, X),
         "vectors": len(model.basis_.indices),
     }
     if hasattr(model, "inertia_"):
@@ -108,13 +101,41 @@ def boundary_figure(settings: Values, run: int) -> Values:
     return values
 
 
-def _boundary(model: Any, X: Any) -> list[list[float]]:
-    """Points on the zero line of the decision function, pieces divided by NaN."""
+# The kernel (x'y)^2 of Fig. 4; its feature space has three dimensions in the plane.
+_SQUARE = Polynomial(degree=2, gamma=1.0, coef0=0.0)
+
+
+def _square_features(X: Any) -> Any:
+    """phi(x) = (x_1^2, sqrt(2) x_1 x_2, x_2^2): (x'y)^2 = phi(x)' phi(y)."""
+    return np.column_stack([X[:, 0] ** 2, np.sqrt(2) * X[:, 0] * X[:, 1], X[:, 1] ** 2])
+
+
+def feature_space(settings: Values, run: int) -> Values:  # noqa: ARG001 - there is one setting
+    """Fig. 4b: the two circles in the feature space of (x'y)^2, and the discriminant axis there."""
+    X, y = make_rings(200, random_state=run)
+    model = systems.polynomial_discriminant(_SQUARE).fit(X, y)
+    # f(x) = sum_j c_j (v_j'x)^2 + b = w' phi(x) + b
+    direction = _square_features(model.expansion_.vectors).T @ model.expansion_.coef[:, 0]
+    direction /= np.linalg.norm(direction)
+    images = _square_features(X)
+    centre = images.mean(axis=0)
+    ends = [centre + t * direction for t in (-0.75, 0.75)]
+    # the same for all samples of a circle if, and only if, the axis is that of the sum x_1^2 + x_2^2
+    return {
+        "space": images.round(4).tolist(),
+        "labels": y.tolist(),
+        "axis": np.round(ends, 4).tolist(),
+        "spread along the axis": float(max(np.ptp((images @ direction)[y == c]) for c in (0, 1))),
+    }
+
+
+def _zero_line(function: Any, X: Any) -> list[list[float]]:
+    """Points on the zero line of a function of the plane, pieces divided by NaN."""
     from matplotlib.figure import Figure
 
     low, high = X.min(axis=0) - 0.2, X.max(axis=0) + 0.2
     xx, yy = np.meshgrid(*[np.linspace(a, b, 80) for a, b in zip(low, high)])
-    values = model.decision_function(np.column_stack([xx.ravel(), yy.ravel()])).reshape(xx.shape)
+    values = function(np.column_stack([xx.ravel(), yy.ravel()])).reshape(xx.shape)
     lines = Figure().subplots().contour(xx, yy, values, levels=[0.0]).allsegs[0]
     points: list[list[float]] = []
     for line in lines:
@@ -125,21 +146,27 @@ def _boundary(model: Any, X: Any) -> list[list[float]]:
 def sinc_figure(settings: Values, run: int) -> Values:
     """Fig. 3: the noisy sinc, its approximation by a few vectors, and the distance to the true function."""
     X, y = make_sinc(100, noise=settings["noise"], random_state=run)
+    x = X[:, 0].round(4).tolist()
     if settings.get("curve") == "true":
-        return {"x": X[:, 0].round(4).tolist(), "y": np.sinc(X[:, 0]).round(4).tolist()}
+        return {"x": x, "y": np.sinc(X[:, 0]).round(4).tolist()}
     if settings.get("curve") == "samples":
         return {"points": np.column_stack([X[:, 0], y]).round(3).tolist(), "labels": [""] * len(y)}
+    if settings.get("curve") == "one run":
+        model = systems.fvs_regressor(LinearSpline(), settings["vectors"]).fit(X, y)
+        chosen = model.basis_.indices
+        return {
+            "x": x,
+            "y": model.predict(X).round(4).tolist(),
+            "circles": np.column_stack([X[chosen, 0], y[chosen]]).round(3).tolist(),
+            "vectors": len(chosen),
+        }
     rmse = {}
-    curve = None
     for vectors in range(2, 13):
-        model = FeatureVectorRegressor(
-            kernel=LinearSpline(), n_vectors=vectors, rule="greedy", center=True, ridge=0.0
-        ).fit(X, y)
-        predicted = model.predict(X)
+        predicted = systems.fvs_regressor(LinearSpline(), vectors).fit(X, y).predict(X)
         rmse[vectors] = float(np.sqrt(np.mean((predicted - np.sinc(X[:, 0])) ** 2)))
         if vectors == settings["vectors"]:
             curve = predicted.round(4).tolist()
-    return {"x": X[:, 0].round(4).tolist(), "y": curve, **{f"rmse with {v} vectors": rmse[v] for v in (5, 6)}}
+    return {"x": x, "y": curve, **{f"rmse with {v} vectors": rmse[v] for v in (4, 5, 6, 7, 8)}}
 
 
 def circles_curve(settings: Values, run: int) -> Values:
@@ -149,9 +176,7 @@ def circles_curve(settings: Values, run: int) -> Values:
     sizes = list(range(5, 56, 5))
     rates = []
     for vectors in sizes:
-        model = FeatureVectorDiscriminant(
-            kernel=_gaussian(settings["sigma"]), n_vectors=vectors, rule="greedy", ridge=0.0
-        ).fit(X, y)
+        model = systems.fvs_discriminant(settings["sigma"], vectors).fit(X, y)
         rates.append(100 * model.score(X_test, y_test))
         if vectors == 35:
             inertia = float(model.inertia_[0])
@@ -159,13 +184,19 @@ def circles_curve(settings: Values, run: int) -> Values:
 
 
 def curves(settings: Values, run: int) -> Values:
-    """Fig. 6: test error and fitness against the number of vectors."""
+    """Fig. 6: test error (%) of FVS-LR and of KPCA-LR, and fitness, against the number of vectors or axes."""
     X, y, X_test, y_test = _split(settings["set"], run)
-    sizes = settings["sizes"]
+    sizes, sigma = settings["sizes"], settings["sigma"]
     if settings["curve"] == "fitness":
-        model = FeatureVectorSelector(
-            kernel=_gaussian(settings["sigma"]), max_vectors=max(sizes), rule="greedy", center=True
-        ).fit(X)
-        return {"x": sizes, "y": [float(model.fitness_[min(s, len(model.fitness_)) - 1]) for s in sizes]}
-    errors = [1 - _paper_machine(settings["sigma"], size).fit(X, y).score(X_test, y_test) for size in sizes]
-    return {"x": sizes, "y": errors}
+        fitness = systems.fvs_selector(sigma, max(sizes)).fit(X).fitness_
+        return {"x": sizes, "y": [float(fitness[min(s, len(fitness)) - 1]) for s in sizes]}
+    if settings["curve"] == "kpca":
+        axes = KernelPCA(max(sizes), kernel="rbf", gamma=1 / sigma**2).fit(X)
+        A, B = axes.transform(X), axes.transform(X_test)
+        errors = []
+        for size in sizes:
+            predicted = np.sign(LinearRegression().fit(A[:, :size], y).predict(B[:, :size]))
+            errors.append(100 * float(np.mean(predicted != y_test)))
+        return {"x": sizes, "y": errors}
+    scores = [systems.fvs_classifier(sigma, size).fit(X, y).score(X_test, y_test) for size in sizes]
+    return {"x": sizes, "y": [100 * (1 - score) for score in scores]}

@@ -21,16 +21,16 @@ import math
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
+from experiments.data import fetch_ida, fetch_uci
 from experiments.memory import on_disk
 from experiments.plan import experiments
 from fewkern.backend.distinct import distinct_rows
-from fewkern.datasets import fetch_ida, fetch_uci
 from fewkern.fisher.forward import forward_columns
 from fewkern.fisher.lq import lq_fit, walk_path
 from fewkern.fisher.problem import penalized_problem
@@ -133,7 +133,7 @@ def _errors(name: str, method: str, protocol: Protocol, training_set: int) -> An
     X, codes = data.samples(rows)[rows], data.codes[rows]
     first, owners = distinct_rows(X, codes)
     found = cross_validate(
-        [lambda w=w: Gaussian(width=w)(X, X[first]) for w in _widths(data, protocol)],
+        [partial(Gaussian(width=w), X, X[first]) for w in _widths(data, protocol)],
         codes,
         2,
         np.ones(len(codes)),

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from fewkern import GraphEmbedding, RecursiveSoftMargin, graphs
-from fewkern.datasets import fetch_faces
+from experiments.data import fetch_faces
+from experiments.systems import embedding, soft_margin
 
 Values = dict[str, Any]
 
@@ -28,19 +28,11 @@ def _split(name: str, count: int) -> tuple[Any, Any, Any, Any]:
 
 def _model(settings: Values, classes: int) -> Any:
     method = settings["method"]
-    if method == "pca":
-        return GraphEmbedding(graph="pca", n_components=settings["dimension"])
-    if method == "fda":
-        return GraphEmbedding(against="total", rho=0.0)
-    if method == "rfda":
-        return GraphEmbedding(recursive=True, rho=1e-8, n_components=settings["dimension"])
-    if method == "lpp":
-        return GraphEmbedding(graph=graphs.lpp(3), rho=1e-8, scaling="unit", n_components=settings["dimension"])
-    if method == "udp":
-        return GraphEmbedding(graph=graphs.udp(1), rho=1.0, n_components=settings["dimension"])
-    graph = graphs.udp(settings.get("neighbours", 1)) if method == "rsm/udp" else graphs.fisher()
-    count = settings.get("dimension", classes - 1)
-    return RecursiveSoftMargin(graph=graph, rho=settings["rho"], delta=settings["delta"], n_components=count)
+    if not method.startswith("rsm/"):
+        return embedding(method, settings.get("dimension"))
+    neighbours = settings.get("neighbours", 1) if method == "rsm/udp" else None
+    dimension = settings.get("dimension", classes - 1)
+    return soft_margin(dimension, neighbours=neighbours, rho=settings["rho"], delta=settings["delta"])
 
 
 def faces(settings: Values, run: int) -> Values:
@@ -105,7 +97,7 @@ def weights(settings: Values, run: int) -> Values:  # noqa: ARG001 - there is on
     rates = [float(_rates({**settings, "method": "rsm/fda", "delta": delta})[-1]) for delta in deltas]
     plateau = [rate for rate, delta in zip(rates, deltas) if delta <= 0.1]
     X, y, _, _ = _split(settings["set"], settings["images"])
-    first = RecursiveSoftMargin(rho=settings["rho"], delta_rel=1.0, n_components=1).fit(X, y)
+    first = soft_margin(1, rho=settings["rho"], delta_rel=1.0).fit(X, y)
     return {
         "delta_0": float(first.steps_[0].delta),
         "rate": float(np.mean(plateau)),

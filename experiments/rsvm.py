@@ -12,14 +12,15 @@ import numpy as np
 from sklearn.model_selection import StratifiedKFold
 from sklearn.svm import SVC
 
-from fewkern import RecursiveSVM
-from fewkern.datasets import fetch_ida
-from fewkern.kernels import Gaussian
+from experiments.data import fetch_ida
+from experiments.systems import recursive_svm
 
 Values = dict[str, Any]
 # What cross-validation chooses from; the paper looked at 1 to 5 neighbours only.
 COMPONENTS = range(1, 15)
 NEIGHBOURS = (1, 3, 5, 11, 21, 31, 51, 61)
+# More directions than there are in any set here.
+_MANY = 60
 
 
 @cache
@@ -37,8 +38,7 @@ def _votes(A: Any, labels: Any, B: Any, k: int) -> Any:
 
 def _errors(settings: Values, X: Any, y: Any, T: Any, t: Any, components: Any, neighbours: Any) -> tuple[Any, int]:
     """Errors at every pair of numbers (more components than exist: all of them), and how many exist."""
-    kernel = Gaussian(width=float(np.sqrt(settings["sigma"] / 2)))
-    model = RecursiveSVM(kernel=kernel, C=settings["C"], n_components=max(components)).fit(X, y)
+    model = recursive_svm(settings["C"], max(components), settings["sigma"]).fit(X, y)
     A, B = model.transform(X), model.transform(T)
     table = [[100 * float(np.mean(_votes(A[:, :m], y, B[:, :m], k) != t)) for k in neighbours] for m in components]
     return np.array(table), model.n_components_
@@ -52,6 +52,8 @@ def benchmark(settings: Values, run: int) -> Values:
     if settings["method"] == "svm":
         model = SVC(C=settings["C"], gamma=1 / settings["sigma"]).fit(X, y)
         return {"error": 100 * float(np.mean(model.predict(T) != t))}
+    if settings["method"] == "count":
+        return {"features": recursive_svm(settings["C"], _MANY, settings["sigma"]).fit(X, y).n_components_}
     if settings["method"] == "fixed":
         table, count = _errors(settings, X, y, T, t, [settings["components"]], [settings["neighbours"]])
         return {"error": float(table[0, 0]), "features": min(count, settings["components"])}
@@ -95,7 +97,7 @@ def toy(settings: Values, run: int) -> Values:
     if settings["show"] == "data":
         return {"points": X[:, [1, 2]].round(4).tolist(), "labels": labels}
     T, t = _toy(2500, 2 * run + 1)
-    model = RecursiveSVM(C=settings["C"], n_components=3).fit(X, y)
+    model = recursive_svm(settings["C"], 3).fit(X, y)
     A, B = model.transform(X), model.transform(T)
     errors = {
         f"error_{m}_features": 100 * float(np.mean(_votes(A[:, :m], y, B[:, :m], settings["neighbours"]) != t))

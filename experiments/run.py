@@ -32,6 +32,7 @@ def _work(unit: Unit) -> dict[str, Any]:
         "run": unit.run,
         "settings": unit.row.settings,
         "fewkern": __version__,
+        "versions": unit.row.versions,
         "data": unit.data,
         "seconds": round(time.perf_counter() - start, 3),
         "values": values,
@@ -46,6 +47,7 @@ def run_experiment(experiment: Experiment, *, quick: bool, jobs: int, fresh: boo
     left = [unit for unit in units if unit.key not in done]
     if left:
         store.append(_follow(experiment, left, jobs))
+    store.pack()
     return len(left), len(units) - len(left)
 
 

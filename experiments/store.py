@@ -1,58 +1,111 @@
-"""Results as JSON lines, one per unit of work, appended as they come."""
+"""Results: one record per unit of work, in a journal while an experiment runs, packed when it ends.
+
+A run appends every record to the journal ``results/PAPER-NAME.jsonl`` as it comes, so that an interrupted run loses
+nothing; git ignores it. At the end the journal is packed into ``results/PAPER-NAME.jsonl.xz``, which git keeps: sorted,
+one record per unit, replaced atomically, the same bytes for the same records. A crash while packing leaves both files,
+and reading them gives the same records.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import lzma
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
-__all__ = ["RESULTS", "Store"]
+from fewkern.io.save import write_atomically
+
+try:
+    import fcntl
+except ImportError:  # Windows: two runs of one experiment at a time are the user's care
+    fcntl = None  # type: ignore[assignment]
+
+__all__ = ["RESULTS", "BusyError", "Store"]
 
 RESULTS = Path(__file__).parent / "results"
 
+Record = dict[str, Any]
+
+
+class BusyError(Exception):
+    """Another process runs the same experiment."""
+
 
 class Store:
-    """The results of one experiment: ``results/PAPER-NAME.jsonl``."""
+    """The results of one experiment."""
 
     def __init__(self, paper: str, name: str, folder: Path | None = None) -> None:
-        self.path = (folder or RESULTS) / f"{paper}-{name}.jsonl"
+        folder = folder or RESULTS
+        self.journal = folder / f"{paper}-{name}.jsonl"
+        self.packed = folder / f"{paper}-{name}.jsonl.xz"
 
-    def read(self) -> list[dict[str, Any]]:
-        """All whole lines; the last of equal keys counts. A line cut short by a crash is dropped."""
-        if not self.path.is_file():
-            return []
-        found: dict[str, dict[str, Any]] = {}
-        for line in self.path.read_text().splitlines():
+    def read(self) -> list[Record]:
+        """All records: those packed, then those of the journal; of one run of one row the last counts."""
+        lines = []
+        if self.packed.is_file():
+            lines += lzma.decompress(self.packed.read_bytes()).decode().splitlines()
+        if self.journal.is_file():
+            lines += self.journal.read_text().splitlines()
+        found: dict[tuple[str, str, int], Record] = {}
+        for line in lines:
             try:
                 record = json.loads(line)
-            except json.JSONDecodeError:
+            except json.JSONDecodeError:  # cut short by a crash
                 continue
-            found[record["key"]] = record
-        return list(found.values())
+            found[_unit(record)] = record
+        return [found[unit] for unit in sorted(found)]
 
     def checksum(self) -> str:
         """Changes with the results."""
-        return hashlib.sha256(self.path.read_bytes() if self.path.is_file() else b"").hexdigest()
+        content = [(record["key"], record["values"]) for record in self.read()]
+        return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
-    def append(self, records: Iterable[dict[str, Any]]) -> None:
-        """Write each record as it comes, and see it on the disk before the next."""
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        self._mend()
-        with self.path.open("a") as file:
+    def append(self, records: Iterable[Record]) -> None:
+        """Write each record to the journal as it comes, and see it on the disk before the next."""
+        self.journal.parent.mkdir(parents=True, exist_ok=True)
+        with self._locked() as file:
+            self._end_last_line(file)
             for record in records:
-                file.write(json.dumps(record) + "\n")
+                file.write(json.dumps(record).encode() + b"\n")
                 file.flush()
                 os.fsync(file.fileno())
 
-    def _mend(self) -> None:
-        """End a line that a crash has cut short, so that the next one starts on its own."""
-        if self.path.is_file():
-            text = self.path.read_bytes()
-            if text and not text.endswith(b"\n"):
-                whole = text[: text.rfind(b"\n") + 1]
-                part = self.path.with_suffix(".part")
-                part.write_bytes(whole)
-                os.replace(part, self.path)
+    def pack(self) -> None:
+        """Move the journal into the packed file."""
+        if not self.journal.is_file():
+            return
+        with self._locked():
+            text = "".join(json.dumps(record, sort_keys=True) + "\n" for record in self.read())
+            content = lzma.compress(text.encode(), preset=9 | lzma.PRESET_EXTREME)
+            write_atomically(self.packed, lambda handle: handle.write(content))
+            self.journal.unlink()
+
+    @contextmanager
+    def _locked(self) -> Iterator[IO[bytes]]:
+        """The journal, open to append, for this process alone."""
+        with self.journal.open("ab+") as file:
+            if fcntl is not None:
+                try:
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    raise BusyError(
+                        f"another process writes to {self.journal.name}; wait for it, or stop it, and run again."
+                    ) from None
+            yield file
+
+    @staticmethod
+    def _end_last_line(file: IO[bytes]) -> None:
+        """End a line that a crash has cut short, so that the next record starts a new one."""
+        size = file.seek(0, os.SEEK_END)
+        if size:
+            file.seek(size - 1)
+            if file.read(1) != b"\n":
+                file.write(b"\n")
+
+
+def _unit(record: Record) -> tuple[str, str, int]:
+    return record["row"], record["protocol"], record["run"]

@@ -10,13 +10,15 @@ what else was tried, and what it gave.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from sklearn.datasets import load_digits
 
-from fewkern import GraphEmbedding, RecursiveSoftMargin, graphs
-from fewkern.datasets import fetch_large
+from experiments.data import fetch_large
+from experiments.systems import fisher_embedding, soft_margin
+from fewkern import graphs
 from fewkern.kernels import Gaussian
 from fewkern.margins.soft import recursive_soft_margin
 
@@ -78,7 +80,11 @@ def letters(seed: int) -> Data:
     return X[train], z.y[train], X[test], z.y[test]
 
 
-_DRAWS = {"far class": (far_class, 50, 250), "rings": (rings, 50, 250), "few variables": (few_variables, 100, 2000)}
+_DRAWS: dict[str, tuple[Callable[..., tuple[Any, Any]], int, int]] = {
+    "far class": (far_class, 50, 250),
+    "rings": (rings, 50, 250),
+    "few variables": (few_variables, 100, 2000),
+}
 
 
 def draw(name: str, seed: int) -> Data:
@@ -108,15 +114,15 @@ def features(settings: Values, data: Data) -> tuple[Any, Any, Any]:
     if method == "raw":
         return X, T, None
     if method == "fda":
-        model: Any = GraphEmbedding(n_components=count)
+        model: Any = fisher_embedding(count, recursive=False)
     elif method == "rfda":
-        model = GraphEmbedding(recursive=True, n_components=count)
+        model = fisher_embedding(count, recursive=True)
     elif "stop" in settings:
         return _stopped(settings, data)
     else:
         given = {name: settings[name] for name in ("rho", "delta_rel", "metric", "sparsity") if name in settings}
         kernel = Gaussian() if method == "kernel rsm" else "linear"
-        model = RecursiveSoftMargin(n_components=count, kernel=kernel, **given)
+        model = soft_margin(count, kernel=kernel, **given)
     model.fit(X, y)
     return model.transform(X), model.transform(T), getattr(model, "components_", None)
 

@@ -14,9 +14,8 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
+from experiments.data import data_file, download, fetch_ida
 from fewkern.backend.namespace import to_numpy
-from fewkern.datasets import download, fetch_ida
-from fewkern.datasets.fetch import data_file
 
 matplotlib.use("Agg")
 settings.register_profile("fewkern", deadline=None, derandomize=True, max_examples=25)

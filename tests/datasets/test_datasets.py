@@ -1,3 +1,5 @@
+"""The toy data: they follow their seed and are those of the papers."""
+
 import numpy as np
 import pytest
 import scipy.stats
@@ -18,6 +20,18 @@ def test_generators_follow_their_seed(make):
     assert len(one) == 101
     np.testing.assert_array_equal(one, again)
     assert not np.array_equal(one, other)
+
+
+@pytest.mark.parametrize("make", GENERATORS, ids=lambda f: f.__name__)
+def test_generators_take_every_kind_of_random_state_alike(make):
+    np.testing.assert_array_equal(_table(make(20)), _table(make(20, random_state=0)))
+    for kind in (np.random.default_rng, np.random.RandomState):
+        one, same = kind(5), kind(5)
+        first = _table(make(20, random_state=one))
+        np.testing.assert_array_equal(first, _table(make(20, random_state=same)))
+        # what is drawn from moves on
+        assert not np.array_equal(first, _table(make(20, random_state=one)))
+    assert not np.array_equal(_table(make(20, random_state=None)), _table(make(20, random_state=None)))
 
 
 def test_two_gaussians_are_those_of_the_paper():
@@ -43,56 +57,3 @@ def test_rings_lie_on_their_radii():
     X, y = datasets.make_rings(90, radii=(1.0, 2.0, 3.0))
     np.testing.assert_allclose(np.linalg.norm(X, axis=1), y + 1.0)
     assert np.bincount(y).tolist() == [30, 30, 30]
-
-
-@pytest.fixture
-def folder(tmp_path, monkeypatch):
-    monkeypatch.setenv("FEWKERN_DATA", str(tmp_path))
-    return tmp_path
-
-
-def test_local_sets(folder):
-    (folder / "ida").mkdir()
-    arrays = {"X": np.eye(3, dtype=np.float32), "y": np.array([1, -1, 1], dtype=np.int8)}
-    splits = {"train_idx": [[0, 1]], "test_idx": [[2]], "split_no": [1]}
-    np.savez(folder / "ida" / "banana.npz", **arrays, **splits)
-    data = datasets.fetch_ida("banana")
-    assert data.X.dtype == float
-    assert data.y.tolist() == [1, -1, 1]
-    assert data.train_idx.tolist() == [[0, 1]]
-
-
-def test_sets_that_are_not_here(folder, monkeypatch):
-    for call in (datasets.fetch_ida, datasets.fetch_large):
-        with pytest.raises(ValueError, match=r"expected one of \[.*\], got 'iris'"):
-            call("iris")
-    with pytest.raises(datasets.DataNotFoundError, match=r"heart is not on this machine: .* FEWKERN_DATA"):
-        datasets.fetch_ida("heart")
-    with pytest.raises(datasets.DataNotFoundError, match=rf"it is now {folder}, which has no file ida/heart.npz"):
-        datasets.fetch_ida("heart")
-    monkeypatch.setenv("FEWKERN_DATA", "~/nowhere")
-    with pytest.raises(datasets.DataNotFoundError, match="it is now ~/nowhere, which is no folder"):
-        datasets.fetch_ida("heart")
-    monkeypatch.delenv("FEWKERN_DATA")
-    with pytest.raises(
-        datasets.DataNotFoundError, match=r"adult is not on this machine: .* FEWKERN_DATA .it is not set"
-    ):
-        datasets.fetch_large("adult")
-
-
-@pytest.mark.parametrize(
-    "arrays",
-    [
-        {"X": np.eye(3)},
-        {"X": np.eye(3), "y": np.zeros(2)},
-        {"X": np.array([["a"], ["b"]]), "y": np.zeros(2)},
-        {},
-    ],
-    ids=["no y", "other lengths", "text", "nothing"],
-)
-def test_a_file_with_other_arrays(folder, arrays):
-    (folder / "uci").mkdir()
-    np.savez(folder / "uci" / "sonar.npz", **arrays)
-    message = r"fetch_uci: expected numbers X, as many y, .* in .*sonar.npz, got .*; delete it to have it downloaded"
-    with pytest.raises(datasets.DataNotFoundError, match=message):
-        datasets.fetch_uci("sonar")

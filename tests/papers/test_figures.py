@@ -5,7 +5,7 @@ import pytest
 
 from experiments import fcr, kfd, plan, rsm, rsvm, store
 from experiments.counting import CountingArray, counting
-from fewkern.datasets.fetch import data_file
+from experiments.data import data_file
 
 
 def row(name, label):

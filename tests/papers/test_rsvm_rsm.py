@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
-from experiments import page, plan
+from experiments import plan
+from experiments.data import DataNotFoundError, fetch_faces, fetch_ida, fetch_large
 from experiments.stories import story
+from experiments.verdict import entries
 from fewkern import GraphEmbedding, RecursiveSoftMargin, RecursiveSVM, graphs
-from fewkern.datasets import DataNotFoundError, fetch_faces, fetch_ida, fetch_large
 from fewkern.kernels import Gaussian
 from tests.oracles.margins import nearest_accuracy
 
@@ -225,7 +226,7 @@ def test_sparse_soft_margin_beats_the_dense_one_among_noise():
 def test_recorded_stories():
     """All figures of methods B8, over all draws, as recorded by `python -m experiments rsm stories`."""
     (experiment,) = [e for e in plan.experiments() if e.id == "rsm stories"]
-    found = [f for f in page.figures(experiment) if f.published is not None]
+    found = [f for f in entries(experiment) if f.published is not None]
     assert len(found) == sum(len(row.published) for row in experiment.rows)
     for figure in found:
         # two standard deviations over draws; of a single run one point, or two and a half where it is run to the end

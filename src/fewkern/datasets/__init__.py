@@ -1,4 +1,4 @@
-"""Generators of the papers' toy data, and readers of their benchmark sets."""
+"""Generators of the papers' toy data and densities."""
 
 from fewkern.datasets.densities import (
     gaussian_laplacian_density,
@@ -6,7 +6,6 @@ from fewkern.datasets.densities import (
     make_three_gaussians,
     three_gaussians_density,
 )
-from fewkern.datasets.fetch import DataNotFoundError, data_file, fetch_faces, fetch_ida, fetch_large, fetch_uci
 from fewkern.datasets.toys import (
     make_banana,
     make_crossing_circles,
@@ -19,12 +18,6 @@ from fewkern.datasets.toys import (
 )
 
 __all__ = [
-    "DataNotFoundError",
-    "data_file",
-    "fetch_faces",
-    "fetch_ida",
-    "fetch_large",
-    "fetch_uci",
     "gaussian_laplacian_density",
     "make_banana",
     "make_crossing_circles",

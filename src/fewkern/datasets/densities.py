@@ -6,7 +6,8 @@ import math
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_random_state
+
+from fewkern.backend.validation import random_generator
 
 __all__ = ["gaussian_laplacian_density", "make_gaussian_laplacian", "make_three_gaussians", "three_gaussians_density"]
 
@@ -15,13 +16,13 @@ _CENTRES = np.array([[1.0] * 6, [-1.0] * 6, [0.0] * 6])
 _VARIANCES = np.array([[1.0, 2.0] * 3, [2.0, 1.0] * 3, [2.0, 1.0] * 3])
 
 
-def make_gaussian_laplacian(n_samples: int = 500, *, random_state: Any = None) -> np.ndarray:
+def make_gaussian_laplacian(n_samples: int = 500, *, random_state: Any = 0) -> np.ndarray:
     """Samples of FCR (25): a fair coin between a normal law at (2, 2) and independent Laplace laws at (-2, -2).
 
     Parameters
     ----------
     n_samples : int, default 500
-    random_state : int, RandomState or None
+    random_state : int, Generator, RandomState or None, default 0
 
     Returns
     -------
@@ -33,10 +34,10 @@ def make_gaussian_laplacian(n_samples: int = 500, *, random_state: Any = None) -
     >>> make_gaussian_laplacian(500, random_state=0).shape
     (500, 2)
     """
-    random = check_random_state(random_state)
-    coin = random.random_sample(n_samples) < 0.5
-    normal = 2.0 + random.standard_normal((n_samples, 2))
-    laplace = -2.0 + random.laplace(size=(n_samples, 2)) / _RATES
+    rng = random_generator(random_state)
+    coin = rng.random(n_samples) < 0.5
+    normal = 2.0 + rng.standard_normal((n_samples, 2))
+    laplace = -2.0 + rng.laplace(size=(n_samples, 2)) / _RATES
     return np.asarray(np.where(coin[:, None], normal, laplace))
 
 
@@ -54,13 +55,13 @@ def gaussian_laplacian_density(X: Any) -> np.ndarray:
     return np.asarray(normal + 0.35 / 8 * np.exp(-np.abs(X + 2.0) @ _RATES))
 
 
-def make_three_gaussians(n_samples: int = 600, *, random_state: Any = None) -> np.ndarray:
+def make_three_gaussians(n_samples: int = 600, *, random_state: Any = 0) -> np.ndarray:
     """Samples of FCR (26): an equal mixture of three normal laws in six dimensions.
 
     Parameters
     ----------
     n_samples : int, default 600
-    random_state : int, RandomState or None
+    random_state : int, Generator, RandomState or None, default 0
 
     Returns
     -------
@@ -72,10 +73,10 @@ def make_three_gaussians(n_samples: int = 600, *, random_state: Any = None) -> n
     >>> make_three_gaussians(600, random_state=0).shape
     (600, 6)
     """
-    random = check_random_state(random_state)
-    component = random.randint(3, size=n_samples)
+    rng = random_generator(random_state)
+    component = rng.integers(3, size=n_samples)
     spread = np.sqrt(_VARIANCES[component])
-    return np.asarray(_CENTRES[component] + spread * random.standard_normal((n_samples, 6)))
+    return np.asarray(_CENTRES[component] + spread * rng.standard_normal((n_samples, 6)))
 
 
 def three_gaussians_density(X: Any) -> np.ndarray:

@@ -1,0 +1,143 @@
+"""The systems of the papers, as the experiments build them: the only module here that knows estimators' parameters.
+
+Settings in ``tables`` have names of their own, so that renaming a parameter of an estimator changes this file and no
+stored result. ``VERSIONS`` says which results still belong to the code.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fewkern import (
+    FeatureVectorClassifier,
+    FeatureVectorDiscriminant,
+    FeatureVectorRegressor,
+    FeatureVectorSelector,
+    ForwardDensity,
+    GraphEmbedding,
+    OrthogonalForwardDensity,
+    ParzenDensity,
+    RecursiveSoftMargin,
+    RecursiveSVM,
+    ReducedSetDensity,
+    graphs,
+)
+from fewkern.kernels import Gaussian
+
+__all__ = [
+    "VERSIONS",
+    "automatic_classifier",
+    "density",
+    "embedding",
+    "fisher_embedding",
+    "fvs_classifier",
+    "fvs_discriminant",
+    "fvs_regressor",
+    "fvs_selector",
+    "polynomial_discriminant",
+    "recursive_svm",
+    "soft_margin",
+]
+
+# Raise a number when a change of the code changes what a system returns. Units of the next run are then new, and the
+# pages mark results of an earlier number until they have been run again. A table names the systems that it uses.
+VERSIONS: dict[str, int] = {
+    "feature vectors": 1,  # FVS: selection, regression, discriminant, the automatic choices
+    "kernel fisher": 1,  # KFD: kFDA_q and its path
+    "forward fisher": 1,  # KFD: kFDA_OLS
+    "recursive svm": 1,
+    "graph embedding": 1,  # RSM: PCA, FDA, recursive FDA, LPP, UDP
+    "soft margin": 2,  # RSM: 2, the concave-convex steps end elsewhere for large weights delta
+    "densities": 1,  # FCR: all estimators
+    "density samples": 2,  # FCR: 2, draws of the two densities come from NumPy's Generator
+}
+
+
+def _paper_gaussian(sigma: float) -> Gaussian:
+    """exp(-|x - y|^2 / sigma^2), as the FVS paper writes it."""
+    return Gaussian(width=sigma / np.sqrt(2))
+
+
+def fvs_classifier(sigma: float, vectors: int) -> FeatureVectorClassifier:
+    """FVS-LR as the paper has it: its rule, centred at the nearest sample, no ridge, all vectors asked for."""
+    return FeatureVectorClassifier(
+        kernel=_paper_gaussian(sigma), max_vectors=vectors, prefer="all", rule="greedy", centre=True, ridge=0.0
+    )
+
+
+def fvs_regressor(kernel: Any, vectors: int) -> FeatureVectorRegressor:
+    """FVS-LR for a function, as :func:`fvs_classifier`."""
+    return FeatureVectorRegressor(
+        kernel=kernel, max_vectors=vectors, prefer="all", rule="greedy", centre=True, ridge=0.0
+    )
+
+
+def fvs_discriminant(sigma: float, vectors: int) -> FeatureVectorDiscriminant:
+    """FVS-LDA with a Gaussian kernel."""
+    return FeatureVectorDiscriminant(
+        kernel=_paper_gaussian(sigma), max_vectors=vectors, prefer="all", rule="greedy", ridge=0.0
+    )
+
+
+def polynomial_discriminant(kernel: Any) -> FeatureVectorDiscriminant:
+    """FVS-LDA with as many vectors as the feature space of ``kernel`` has dimensions, not centred."""
+    return FeatureVectorDiscriminant(kernel=kernel, ridge=0.0, prefer="all", centre=False)
+
+
+def fvs_selector(sigma: float, vectors: int) -> FeatureVectorSelector:
+    """The selection alone."""
+    return FeatureVectorSelector(kernel=_paper_gaussian(sigma), max_vectors=vectors, rule="greedy", centre=True)
+
+
+def automatic_classifier(prefer: str = "balanced") -> FeatureVectorClassifier:
+    """Everything chosen by leave-one-out."""
+    return FeatureVectorClassifier(prefer=prefer)
+
+
+def recursive_svm(C: float, components: int, sigma: float | None = None) -> RecursiveSVM:
+    """Linear, or with the kernel exp(-|x - y|^2 / sigma) of the benchmark."""
+    if sigma is None:
+        return RecursiveSVM(C=C, n_components=components)
+    return RecursiveSVM(kernel=Gaussian(width=float(np.sqrt(sigma / 2))), C=C, n_components=components)
+
+
+def embedding(method: str, dimension: int | None = None) -> GraphEmbedding:
+    """The baselines of the RSM paper on its faces."""
+    options: dict[str, dict[str, Any]] = {
+        "pca": {"graph": "pca"},
+        "fda": {"against": "total", "rho": 0.0},
+        "rfda": {"recursive": True, "rho": 1e-8},
+        "lpp": {"graph": graphs.lpp(3), "rho": 1e-8, "scaling": "unit"},
+        "udp": {"graph": graphs.udp(1), "rho": 1.0},
+    }
+    return GraphEmbedding(**options[method], n_components=None if method == "fda" else dimension)
+
+
+def fisher_embedding(dimension: int, *, recursive: bool) -> GraphEmbedding:
+    """FDA and recursive FDA with the library's own ridge."""
+    return GraphEmbedding(recursive=recursive, n_components=dimension)
+
+
+def soft_margin(dimension: int, *, neighbours: int | None = None, kernel: Any = "linear", **settings: Any) -> Any:
+    """RSM/FDA, or RSM/UDP where a number of neighbours is given; ``settings`` are ridge, weight, metric, sparsity."""
+    names = {"rho": "rho", "delta": "delta", "delta_rel": "delta_rel", "metric": "metric", "sparsity": "sparsity"}
+    options = {names[name]: value for name, value in settings.items()}
+    graph = graphs.fisher() if neighbours is None else graphs.udp(neighbours)
+    return RecursiveSoftMargin(graph=graph, kernel=kernel, n_components=dimension, **options)
+
+
+_DENSITIES: dict[str, Any] = {
+    "parzen": ParzenDensity,
+    "forward": ForwardDensity,
+    "reduced": ReducedSetDensity,
+    "orthogonal": OrthogonalForwardDensity,
+}
+# Names in the tables, where they are not those of the estimators.
+_DENSITY_PARAMETERS: dict[str, str] = {}
+
+
+def density(model: str, settings: dict[str, Any]) -> Any:
+    """A density of the FCR paper, or one of its improved variants."""
+    return _DENSITIES[model](**{_DENSITY_PARAMETERS.get(name, name): value for name, value in settings.items()})

@@ -1,0 +1,323 @@
+"""Downloads without a network: a stand-in for pooch serves what the test gives it."""
+
+import dataclasses
+import hashlib
+import io
+import logging
+import sys
+import types
+import zipfile
+from pathlib import Path, PurePosixPath
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_breast_cancer
+
+from experiments.data import DataNotFoundError, data_file, download, fetch_faces, fetch_ida, fetch_set, fetch_uci
+from experiments.data.download import cache_folder
+from experiments.data.sources import CONTENT, SOURCES, content_sha256
+from tests.experiments.source_formats import write, write_ida
+
+
+def local(need):
+    """The arrays of the folder FEWKERN_DATA."""
+    path = data_file(need)
+    if path is None:
+        pytest.skip(f"{need}.npz is not in the folder that FEWKERN_DATA names")
+    with np.load(path, allow_pickle=False) as archive:
+        return {key: archive[key] for key in archive.files}
+
+
+@pytest.fixture
+def internet(tmp_path, monkeypatch):
+    """Content by address, and the addresses that were asked for."""
+    served, asked = {}, []
+
+    def retrieve(url, known_hash=None, fname=None, path=None):
+        asked.append(url)
+        if url not in served:
+            raise ConnectionError(f"no route to {url}\nand a second line" + 20 * " of many words")
+        content = served[url]
+        got = hashlib.sha256(content).hexdigest()
+        if known_hash is not None and known_hash != f"sha256:{got}":
+            raise ValueError(f"SHA256 hash of file: expected {known_hash[7:]} but got {got}. Deleted it for safety.")
+        target = Path(path, fname)
+        target.write_bytes(content)
+        return str(target)
+
+    cache = tmp_path / "cache"
+    pooch = types.ModuleType("pooch")
+    pooch.retrieve = retrieve
+    pooch.os_cache = lambda name: cache / name
+    pooch.get_logger = lambda: logging.getLogger("pooch")
+    monkeypatch.setitem(sys.modules, "pooch", pooch)
+    monkeypatch.setattr(download, "cache_folder", cache_folder.__wrapped__)
+    return types.SimpleNamespace(served=served, asked=asked, cache=cache / "fewkern")
+
+
+def serve(internet, monkeypatch, need, arrays):
+    """Put a set on the stand-in's internet, in the format of its source."""
+    files = write(need, arrays)
+    plain, *zipped = SOURCES[need].mirrors
+    if zipped:
+        # the texts are not the source's byte for byte; only the archive is told by its content alone
+        handle = io.BytesIO()
+        with zipfile.ZipFile(handle, "w") as archive:
+            for name, content in files.items():
+                archive.writestr(name, content)
+        internet.served[zipped[0][0].url] = handle.getvalue()
+    else:
+        forget_file_checksums(monkeypatch, need)
+        internet.served.update({file.url: files[PurePosixPath(file.url).name] for file in plain})
+
+
+def forget_file_checksums(monkeypatch, need):
+    mirrors = tuple(
+        tuple(dataclasses.replace(file, sha256=None) for file in mirror) for mirror in SOURCES[need].mirrors
+    )
+    monkeypatch.setitem(SOURCES, need, dataclasses.replace(SOURCES[need], mirrors=mirrors))
+
+
+@pytest.fixture
+def made_up(internet, monkeypatch):
+    """A set of two rows in the place of sonar."""
+    monkeypatch.delenv("FEWKERN_DATA", raising=False)
+    arrays = {"X": np.linspace(0, 0.119, 120).round(4).reshape(2, 60), "y": np.array([1, -1], dtype=np.int8)}
+    monkeypatch.setitem(CONTENT, "uci/sonar", content_sha256(arrays))
+    serve(internet, monkeypatch, "uci/sonar", arrays)
+    return arrays
+
+
+def files_under(folder):
+    return sorted(path.name for path in folder.rglob("*") if path.is_file()) if folder.exists() else []
+
+
+@pytest.mark.parametrize("need", sorted(CONTENT))
+def test_a_download_is_what_the_folder_has(need, internet, monkeypatch):
+    expected, from_folder = local(need), fetch_set(need)
+    monkeypatch.delenv("FEWKERN_DATA", raising=False)
+    assert data_file(need) is None
+    serve(internet, monkeypatch, need, expected)
+    downloaded = fetch_set(need)
+    asked = len(internet.asked)
+    # the second time from the cache
+    assert data_file(need) == internet.cache / f"{need}.npz"
+    again = fetch_set(need)
+    assert len(internet.asked) == asked
+    for got in (downloaded, again):
+        assert set(got) == set(from_folder)
+        for key, value in from_folder.items():
+            np.testing.assert_array_equal(got[key], value)
+            assert got[key].dtype == value.dtype, key
+    kept = np.load(internet.cache / f"{need}.npz", allow_pickle=False)
+    assert {key: kept[key].dtype for key in kept.files} == {key: value.dtype for key, value in expected.items()}
+
+
+@pytest.mark.parametrize("need", ["uci/chess_krvskp", "uci/sonar", "large/adult", "large/letter"])
+def test_sets_written_back_are_the_files_of_the_source_byte_for_byte(need):
+    files = write(need, local(need))
+    for file in SOURCES[need].mirrors[0]:
+        assert hashlib.sha256(files[PurePosixPath(file.url).name]).hexdigest() == file.sha256
+
+
+def test_plain_files_with_their_checksum_come_first(internet, monkeypatch):
+    files = write("uci/sonar", local("uci/sonar"))
+    monkeypatch.delenv("FEWKERN_DATA", raising=False)
+    file = SOURCES["uci/sonar"].mirrors[0][0]
+    internet.served[file.url] = files["sonar.all-data"]
+    assert fetch_set("uci/sonar").X.shape == (208, 60)
+    assert internet.asked == [file.url]
+
+
+@pytest.mark.parametrize("need", ["faces/yale_32x32", "uci/credit_crx", "uci/wbc"])
+def test_one_other_value_is_refused(need, internet, monkeypatch):
+    arrays = local(need)
+    monkeypatch.delenv("FEWKERN_DATA", raising=False)
+    arrays["X"][0, 1] += 1
+    serve(internet, monkeypatch, need, arrays)
+    name = need.partition("/")[2]
+    with pytest.raises(
+        DataNotFoundError,
+        match=rf"{name} is not on this machine: .* holds other data than it did \(expected content of SHA-256 "
+        rf"{CONTENT[need]}, got [0-9a-f]{{64}}\); try again later .*, or put {need}.npz in a folder .* FEWKERN_DATA",
+    ) as caught:
+        fetch_set(need)
+    assert caught.value.__cause__ is None
+    assert caught.value.__suppress_context__
+    assert files_under(internet.cache) == []
+
+
+def test_one_other_value_of_a_made_up_set_is_refused(made_up, internet, monkeypatch):
+    serve(internet, monkeypatch, "uci/sonar", {**made_up, "y": -made_up["y"]})
+    with pytest.raises(DataNotFoundError, match="holds other data than it did"):
+        fetch_uci("sonar")
+    assert files_under(internet.cache) == []
+    serve(internet, monkeypatch, "uci/sonar", made_up)
+    np.testing.assert_array_equal(fetch_uci("sonar").y, made_up["y"])
+
+
+def test_another_file_is_refused(internet, monkeypatch):
+    monkeypatch.delenv("FEWKERN_DATA", raising=False)
+    page = b"<!DOCTYPE html>\n<title>Log in first</title>\n"
+    (plain,), (zipped,) = SOURCES["uci/sonar"].mirrors
+    internet.served.update({plain.url: page, zipped.url: page})
+    both = r"is not the file it was \(SHA256 .*expected e90434\w* but got \w*\);.*not the archive"
+    with pytest.raises(DataNotFoundError, match=both):
+        fetch_uci("sonar")
+    # no checksum of the file is known
+    (face,) = SOURCES["faces/orl_32x32"].mirrors[0]
+    internet.served[face.url] = page
+    with pytest.raises(DataNotFoundError, match=r"ORL_32x32.mat is not the file it was \(\w+: .*FEWKERN_DATA"):
+        fetch_faces("orl_32x32")
+    assert files_under(internet.cache) == []
+
+
+def made_up_ida(names):
+    X = np.array([[0.5, 1.0], [2.0, -1.0], [3.0, 0.0]])
+    splits = {"train_idx": np.array([[0, 2], [1, 2]]), "test_idx": np.array([[1], [0]])}
+    return {name: {"X": X, "y": np.array([1, -1, 1]), **splits} for name in names}
+
+
+def test_ida_sets_come_together(internet, monkeypatch):
+    monkeypatch.delenv("FEWKERN_DATA", raising=False)
+    needs = [need for need in SOURCES if need.startswith("ida/")]
+    assert len(needs) == 13
+    content = write_ida(made_up_ida(need.partition("/")[2] for need in needs))
+    (file,) = SOURCES["ida/banana"].mirrors[0]
+    internet.served[file.url] = content
+    with pytest.raises(DataNotFoundError, match=r"banana .* not the file it was \(SHA256 .* 47c19e4b.*FEWKERN_DATA"):
+        fetch_ida("banana")
+    forget_file_checksums(monkeypatch, "ida/breast-cancer")
+    data = fetch_ida("breast-cancer")
+    assert data.X.tolist() == [[0.5, 1.0], [2.0, -1.0], [3.0, 0.0]]
+    assert data.y.tolist() == [1, -1, 1]
+    assert data.train_idx.tolist() == [[0, 2], [1, 2]]
+    assert data.test_idx.tolist() == [[1], [0]]
+    assert data.split_no.tolist() == [1, 2]
+    asked = len(internet.asked)
+    assert all(data_file(need) is not None for need in needs)
+    np.testing.assert_array_equal(fetch_ida("waveform").train_idx, data.train_idx)
+    assert len(internet.asked) == asked
+
+
+def test_ida_sets_as_the_folder_has_them(internet, monkeypatch):
+    known = {name: local(f"ida/{name}") for name in ("breast-cancer", "heart")}
+    expected = {name: fetch_ida(name) for name in known}
+    monkeypatch.delenv("FEWKERN_DATA", raising=False)
+    names = [need.partition("/")[2] for need in SOURCES if need.startswith("ida/")]
+    (file,) = SOURCES["ida/heart"].mirrors[0]
+    internet.served[file.url] = write_ida({**made_up_ida(names), **known})
+    forget_file_checksums(monkeypatch, "ida/heart")
+    fetch_ida("heart")
+    for name, folder in expected.items():
+        data = fetch_ida(name)
+        for key in ("X", "y", "train_idx", "test_idx"):
+            np.testing.assert_array_equal(data[key], folder[key])
+            assert data[key].dtype == folder[key].dtype
+
+
+def test_the_folder_comes_before_the_cache(internet, tmp_path, monkeypatch):
+    for folder, value in ((internet.cache, 1.0), (tmp_path / "folder", 2.0)):
+        (folder / "uci").mkdir(parents=True)
+        np.savez(folder / "uci" / "sonar.npz", X=np.array([[value]]), y=np.array([1]))
+    monkeypatch.setenv("FEWKERN_DATA", str(tmp_path / "folder"))
+    assert fetch_uci("sonar").X.item() == 2
+    monkeypatch.delenv("FEWKERN_DATA", raising=False)
+    assert fetch_uci("sonar").X.item() == 1
+
+
+@pytest.mark.parametrize("need", [*sorted(CONTENT), "ida/heart"])
+def test_no_network(need, internet, monkeypatch):
+    monkeypatch.delenv("FEWKERN_DATA", raising=False)
+    kind, _, name = need.partition("/")
+    with pytest.raises(
+        DataNotFoundError,
+        match=rf"^fetch_{kind}: {name} is not on this machine: http.* cannot be downloaded \(ConnectionError: no route "
+        rf"to [^\n]*\); try again later or with another network connection, or put {need}.npz in a folder .*_DATA "
+        r"\(it is not set\)\.$",
+    ):
+        fetch_set(need)
+    # every mirror was asked
+    assert internet.asked == [mirror[0].url for mirror in SOURCES[need].mirrors]
+    assert data_file(need) is None
+
+
+def test_no_pooch(monkeypatch):
+    monkeypatch.delenv("FEWKERN_DATA", raising=False)
+    monkeypatch.setitem(sys.modules, "pooch", None)
+    assert cache_folder.__wrapped__() is None
+    for need in ("ida/heart", "faces/yale_32x32", "uci/sonar", "large/mnist"):
+        with pytest.raises(
+            DataNotFoundError, match=r"install pooch \(pip install 'fewkern\[experiments\]'\), or put .*_DATA"
+        ):
+            fetch_set(need)
+
+
+def test_an_interrupted_write_leaves_nothing(made_up, internet, monkeypatch):
+
+    def interrupted(handle, **arrays):
+        handle.write(b"PK")
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(np, "savez_compressed", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            fetch_uci("sonar")
+    assert files_under(internet.cache) == []
+    assert data_file("uci/sonar") is None
+    np.testing.assert_array_equal(fetch_uci("sonar").X, made_up["X"])
+    assert files_under(internet.cache) == ["sonar.npz"]
+
+
+def test_a_cache_that_cannot_be_written_is_no_reason_to_refuse(made_up, internet):
+    internet.cache.parent.mkdir(parents=True)
+    internet.cache.write_text("a file where the folder should be")
+    with pytest.warns(UserWarning, match=r"uci/sonar was downloaded but cannot be kept in .* downloaded again"):
+        np.testing.assert_array_equal(fetch_uci("sonar").X, made_up["X"])
+
+
+def test_a_damaged_file_is_named(tmp_path, monkeypatch):
+    monkeypatch.setenv("FEWKERN_DATA", str(tmp_path))
+    (tmp_path / "uci").mkdir()
+    (tmp_path / "uci" / "sonar.npz").write_bytes(b"PK\x03\x04 cut short")
+    with pytest.raises(
+        DataNotFoundError, match=r"fetch_uci: expected arrays in .*sonar.npz, got a file that is damaged"
+    ):
+        fetch_uci("sonar")
+
+
+def test_wdbc_is_that_of_scikit_learn(monkeypatch):
+    in_folder = data_file("uci/wdbc").suffix == ".npz"
+    from_folder = fetch_uci("wdbc")
+    monkeypatch.delenv("FEWKERN_DATA", raising=False)
+    assert data_file("uci/wdbc").name == "breast_cancer.csv"
+    assert data_file("uci/wdbc").is_file()
+    data = fetch_uci("wdbc")
+    np.testing.assert_array_equal(data.X, load_breast_cancer().data)
+    assert np.sum(data.y == 1) == 212
+    if not in_folder:
+        pytest.skip("uci/wdbc.npz is not in the folder that FEWKERN_DATA names")
+    for key, value in from_folder.items():
+        np.testing.assert_array_equal(data[key], value)
+        assert data[key].dtype == value.dtype
+
+
+def test_every_set_has_its_checksum():
+    assert all((need in CONTENT) != need.startswith("ida/") for need in SOURCES)
+    for need, source in SOURCES.items():
+        assert all(file.sha256 for mirror in source.mirrors for file in mirror) or need in CONTENT
+
+
+def test_with_pooch_itself(tmp_path, monkeypatch):
+    """Errors of the real one, from an address where nobody listens."""
+    pytest.importorskip("pooch", reason="pooch is not installed (pip install 'fewkern[experiments]')")
+    monkeypatch.delenv("FEWKERN_DATA", raising=False)
+    monkeypatch.setattr(download, "cache_folder", lambda: tmp_path)
+    (file,) = SOURCES["faces/orl_32x32"].mirrors[0]
+    nowhere = dataclasses.replace(file, url="http://127.0.0.1:9/ORL_32x32.mat")
+    monkeypatch.setitem(
+        SOURCES, "faces/orl_32x32", dataclasses.replace(SOURCES["faces/orl_32x32"], mirrors=((nowhere,),))
+    )
+    with pytest.raises(DataNotFoundError, match=r"127.0.0.1:9/ORL_32x32.mat cannot be downloaded \(ConnectionError"):
+        fetch_faces("orl_32x32")
+    assert "fewkern" in str(cache_folder.__wrapped__())
