@@ -61,34 +61,29 @@ def _paper_gaussian(sigma: float) -> Gaussian:
 
 
 def fvs_classifier(sigma: float, vectors: int) -> FeatureVectorClassifier:
-    """FVS-LR as the paper has it: its rule, centred at the nearest sample, no ridge, all vectors asked for."""
-    return FeatureVectorClassifier(
-        kernel=_paper_gaussian(sigma), max_vectors=vectors, prefer="all", rule="greedy", centre=True, ridge=0.0
-    )
+    """FVS-LR as the paper has it: its rule, centered at the nearest sample, no ridge, all vectors asked for."""
+    kernel = _paper_gaussian(sigma)
+    return FeatureVectorClassifier(kernel=kernel, n_vectors=vectors, rule="greedy", center=True, ridge=0.0)
 
 
 def fvs_regressor(kernel: Any, vectors: int) -> FeatureVectorRegressor:
     """FVS-LR for a function, as :func:`fvs_classifier`."""
-    return FeatureVectorRegressor(
-        kernel=kernel, max_vectors=vectors, prefer="all", rule="greedy", centre=True, ridge=0.0
-    )
+    return FeatureVectorRegressor(kernel=kernel, n_vectors=vectors, rule="greedy", center=True, ridge=0.0)
 
 
 def fvs_discriminant(sigma: float, vectors: int) -> FeatureVectorDiscriminant:
     """FVS-LDA with a Gaussian kernel."""
-    return FeatureVectorDiscriminant(
-        kernel=_paper_gaussian(sigma), max_vectors=vectors, prefer="all", rule="greedy", ridge=0.0
-    )
+    return FeatureVectorDiscriminant(kernel=_paper_gaussian(sigma), n_vectors=vectors, rule="greedy", ridge=0.0)
 
 
 def polynomial_discriminant(kernel: Any) -> FeatureVectorDiscriminant:
-    """FVS-LDA with as many vectors as the feature space of ``kernel`` has dimensions, not centred."""
-    return FeatureVectorDiscriminant(kernel=kernel, ridge=0.0, prefer="all", centre=False)
+    """FVS-LDA with as many vectors as the feature space of ``kernel`` has dimensions, not centered."""
+    return FeatureVectorDiscriminant(kernel=kernel, ridge=0.0, n_vectors=100, center=False)
 
 
 def fvs_selector(sigma: float, vectors: int) -> FeatureVectorSelector:
     """The selection alone."""
-    return FeatureVectorSelector(kernel=_paper_gaussian(sigma), max_vectors=vectors, rule="greedy", centre=True)
+    return FeatureVectorSelector(kernel=_paper_gaussian(sigma), max_vectors=vectors, rule="greedy", center=True)
 
 
 def automatic_classifier(prefer: str = "balanced") -> FeatureVectorClassifier:
