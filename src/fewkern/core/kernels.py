@@ -9,8 +9,9 @@ To add a kernel: subclass :class:`Kernel` as a dataclass, write ``_block`` and `
 parameter may be a rule), and give it a name in ``_NAMES``.
 
 A kernel whose vectors can be moved (:mod:`fewkern.vectors.refinement`) also sets ``refinable = True`` and writes
-``pullback``. If numbers of its own are to be learned along with the vectors (widths, a scale), it tells their logarithms
-by ``log_scales``, takes new ones by ``with_log_scales``, and, unless ``k(x, x)`` is constant, writes ``diag_pullback``.
+``pullback``. If numbers of its own are to be learned along with the vectors (widths, a scale), it gives their
+logarithms by ``log_scales``, takes new ones by ``with_log_scales``, and, unless ``k(x, x)`` is constant, writes
+``diag_pullback``.
 """
 
 from __future__ import annotations
@@ -112,9 +113,9 @@ class Kernel(ABC):
     def pullback(self, X: Array, V: Array, K: Array, D: Array) -> tuple[Array, Array]:  # noqa: ARG002
         """Gradients of ``sum(D * K)``, ``K = kernel(X, V)``, with respect to ``V`` and to ``s`` (see ``log_scales``).
 
-        Both are sums over the rows of ``X``, so row blocks can be added. That ``X`` may depend on ``V`` is for the
-        caller to see to: since ``k`` is symmetric, the gradient of ``sum(D * k(V, V))`` with respect to ``V`` is that of
-        ``pullback(V, V, K, D + D.T)``, and with respect to ``s`` half of it.
+        Both are sums over the rows of ``X``, so row blocks can be added. ``X`` is held. Since ``k`` is symmetric, the
+        gradient of ``sum(D * k(V, V))`` with respect to ``V`` is that of ``pullback(V, V, K, D + D.T)``, and with
+        respect to ``s`` half of it.
         """
         raise ValueError(
             f"{type(self).__name__}: this kernel has no derivative with respect to its vectors, so they cannot be "

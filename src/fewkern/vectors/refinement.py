@@ -31,6 +31,7 @@ from fewkern.backend.blocks import BLOCK_ELEMENTS, row_blocks
 from fewkern.backend.linalg import inverse_psd
 from fewkern.backend.namespace import Array, asarray_like, device, is_sparse, namespace, to_numpy
 from fewkern.backend.optimize import host_vector, minimize_bounded
+from fewkern.core.expansion import KernelExpansion
 from fewkern.core.kernels import Gaussian, Kernel
 
 __all__ = [
@@ -39,6 +40,7 @@ __all__ = [
     "RefineProblem",
     "Refined",
     "evaluate",
+    "expand",
     "feature_spreads",
     "free_widths",
     "refine",
@@ -190,23 +192,16 @@ def refine_problem(
 
 def evaluate(problem: RefineProblem, at: Placement) -> Evaluation:
     """Objective, gradient and coefficients at a placement, in two or three passes over the row blocks."""
-    xp = namespace(problem.X)
-    n, kernel, V = problem.X.shape[0], at.kernel, xp.astype(at.vectors, xp.float64, copy=False)
-    within = kernel(V, V)
-    blocks = _Blocks(problem, kernel, V)
-    PWP, PWY, trace = blocks.total(_Block.moments)
-    Kv = within + (JITTER * float(trace) / n) * xp.eye(V.shape[0], dtype=V.dtype, device=device(V))
-    A = xp.asarray(PWP, copy=True)
-    A[1:, 1:] += at.ridge * Kv
-    inverse = inverse_psd(A)
-    model = _Model(Kv, at.ridge, inverse, inverse @ PWY, 1.0 / (n * problem.variance))
+    blocks = _Blocks(problem, at)
+    xp, n, V = namespace(problem.X), blocks.n, blocks.V
+    model = _solve(blocks, at, problem.variance)
     value, pull = (_leave_one_out if problem.objective == "leave-one-out" else _least_squares)(blocks, model)
     D_Kv, by_trace = at.ridge * pull.L, 0.0
     if problem.tau:
         # fitness = sum_i w_i k_i' Kv^-1 k_i / sum_i w_i k_ii
-        inverse, share = inverse_psd(Kv), problem.tau / float(trace)
-        explained = inverse @ PWP[1:, 1:]
-        fitness = float(xp.linalg.trace(explained)) / float(trace)
+        inverse, share = inverse_psd(model.Kv), problem.tau / model.trace
+        explained = inverse @ model.KWK
+        fitness = float(xp.linalg.trace(explained)) / model.trace
         value += problem.tau * (1.0 - fitness)
         pull.C[1:, :] -= (2.0 * share) * inverse
         D_Kv = D_Kv + share * (explained @ inverse)
@@ -214,23 +209,49 @@ def evaluate(problem: RefineProblem, at: Placement) -> Evaluation:
     by_trace += JITTER * float(xp.linalg.trace(D_Kv)) / n
     dV, ds, diag = blocks.total(lambda block: block.pulled(model, pull, problem.objective))
     # k is symmetric: what V does as first argument it does as second (see Kernel.pullback)
-    dV_own, ds_own = kernel.pullback(V, V, within, D_Kv + D_Kv.T)
-    log_ridge = at.ridge * float(xp.sum(pull.L * Kv))
+    dV_own, ds_own = at.kernel.pullback(V, V, model.within, D_Kv + D_Kv.T)
+    log_ridge = at.ridge * float(xp.sum(pull.L * model.Kv))
     ds = ds + 0.5 * ds_own + by_trace * diag
     return Evaluation(value, dV + dV_own, ds, log_ridge, model.beta[1:, :], model.beta[0, :])
+
+
+def expand(problem: RefineProblem, at: Placement) -> KernelExpansion:
+    """The ridge solution at a placement: one pass over the row blocks."""
+    beta = _solve(_Blocks(problem, at), at, problem.variance).beta
+    xp, dtype = namespace(problem.X), problem.X.dtype
+    coef, offset = xp.astype(beta[1:, :], dtype), xp.astype(beta[0, :], dtype)
+    return KernelExpansion(at.kernel, xp.astype(at.vectors, dtype), coef, offset)
+
+
+def _solve(blocks: _Blocks, at: Placement, variance: float) -> _Model:
+    xp, V = namespace(blocks.V), blocks.V
+    PWP, PWY, trace = blocks.total(_Block.moments)
+    within = at.kernel(V, V)
+    Kv = within + (JITTER * float(trace) / blocks.n) * xp.eye(V.shape[0], dtype=V.dtype, device=device(V))
+    A = xp.asarray(PWP, copy=True)
+    A[1:, 1:] += at.ridge * Kv
+    inverse = inverse_psd(A)
+    unit = 1.0 / (blocks.n * variance)
+    return _Model(within, Kv, at.ridge, inverse, inverse @ PWY, unit, PWP[1:, 1:], float(trace))
 
 
 @dataclass(frozen=True)
 class _Model:
     """The ridge solution at one placement."""
 
+    within: Array
+    """``k(V, V)``."""
     Kv: Array
+    """With its jitter."""
     ridge: float
     inverse: Array
     """``A^-1``."""
     beta: Array
     unit: float
     """``1 / (n variance)``: what a squared residual counts."""
+    KWK: Array
+    trace: float
+    """``sum_i w_i k_ii``."""
 
 
 @dataclass(frozen=True)
@@ -303,7 +324,7 @@ class _Block:
         return loss, self.P.T @ out.U, (out.g[:, None] * self.P).T @ self.P
 
     def pulled(self, model: _Model, pull: _Pull, objective: Objective) -> tuple[Array, ...]:
-        """Gradients with respect to the vectors and the scales, and that of ``sum_i w_i k_ii`` with respect to these."""
+        """Gradients with respect to vectors and scales, and that of ``sum_i w_i k_ii`` with respect to the scales."""
         D = self.w[:, None] * (self.P @ pull.C + self.residual(model) @ pull.B)
         if objective == "leave-one-out":
             out = self.left_out(model)
@@ -315,10 +336,13 @@ class _Block:
 class _Blocks:
     """The row blocks of a problem at one placement. A single block is kept, several are computed anew in every pass."""
 
-    def __init__(self, problem: RefineProblem, kernel: Kernel, V: Array) -> None:
-        n, width = int(problem.X.shape[0]), int(V.shape[0]) + int(problem.X.shape[1])
-        self._slices = list(row_blocks(n, width, problem.block))
-        self._make = lambda rows: _Block(problem, kernel, V, rows)
+    def __init__(self, problem: RefineProblem, at: Placement) -> None:
+        xp = namespace(problem.X)
+        self.n = int(problem.X.shape[0])
+        self.V = xp.astype(at.vectors, xp.float64, copy=False)
+        width = int(self.V.shape[0]) + int(problem.X.shape[1])
+        self._slices = list(row_blocks(self.n, width, problem.block))
+        self._make = lambda rows: _Block(problem, at.kernel, self.V, rows)
         self._single = self._make(self._slices[0]) if len(self._slices) == 1 else None
 
     def total(self, statistics: Callable[[_Block], tuple[Array, ...]]) -> tuple[Array, ...]:
