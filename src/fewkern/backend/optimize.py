@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -27,8 +27,6 @@ class Minimum:
     n_iter: int
     status: str
     """"converged", "max_iter" or "stuck" (no step lowered the function any more, to rounding)."""
-    visited: tuple[Vector, ...]
-    """The points after the numbers of steps that were asked for; the last one where the search ended earlier."""
 
 
 def host_vector(*parts: Any) -> Vector:
@@ -43,7 +41,6 @@ def minimize_bounded(
     *,
     max_iter: int,
     tol: float,
-    visit: Sequence[int] = (),
 ) -> Minimum:
     """Minimise ``function`` (value and gradient) inside ``bounds`` by L-BFGS-B.
 
@@ -57,12 +54,9 @@ def minimize_bounded(
     max_iter : int
     tol : float
         Relative decrease of the value in one step at which the search has converged.
-    visit : sequence of int
-        Numbers of steps after which the point is kept.
     """
     best: tuple[float, Vector] = (float("inf"), start)
     first = float("nan")
-    steps: list[Vector] = []
 
     def guarded(x: Vector) -> tuple[float, Vector]:
         nonlocal best, first
@@ -81,9 +75,7 @@ def minimize_bounded(
         jac=True,
         method="L-BFGS-B",
         bounds=scipy.optimize.Bounds(*bounds),
-        callback=lambda x: steps.append(x.copy()) if visit else None,
         options={"maxiter": max_iter, "maxfun": 2 * max_iter + 20, "maxcor": 20, "ftol": tol, "gtol": 0.0},
     )
     status = {0: "converged", 1: "max_iter"}.get(int(found.status), "stuck")
-    visited = tuple(steps[min(k, len(steps)) - 1] if k > 0 and steps else start for k in visit)
-    return Minimum(best[1], best[0], first, int(found.nit), status, visited)
+    return Minimum(best[1], best[0], first, int(found.nit), status)

@@ -23,7 +23,7 @@ The leave-one-out error is *optimistic* for vectors that have seen the labels. W
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -96,8 +96,6 @@ class Refined:
     start_objective: float
     n_iter: int
     status: str
-    visited: tuple[Placement, ...] = ()
-    """Where the search was after the numbers of steps that were asked for."""
 
     @property
     def placement(self) -> Placement:
@@ -377,9 +375,7 @@ def _leave_one_out(blocks: _Blocks, model: _Model) -> tuple[float, _Pull]:
     return float(loss), _Pull((Qb - 2.0 * M)[:, 1:], -Q[1:, :].T, L[1:, 1:])
 
 
-def refine(
-    problem: RefineProblem, start: Placement, *, max_iter: int = 100, tol: float = 1e-7, visit: Sequence[int] = ()
-) -> Refined:
+def refine(problem: RefineProblem, start: Placement, *, max_iter: int = 100, tol: float = 1e-7) -> Refined:
     """Move the vectors and change the widths and the ridge from ``start`` while the objective falls.
 
     Parameters
@@ -389,11 +385,9 @@ def refine(
         A selection of vectors with its kernel and ridge. With one width per feature (see :func:`free_widths`) each is
         learned on its own.
     max_iter : int
-        Steps of L-BFGS-B.
+        Steps of L-BFGS-B. Few steps regularise, too.
     tol : float
         Relative decrease of the objective in a step at which the search has converged.
-    visit : sequence of int
-        Numbers of steps after which the placement is kept: few steps regularise, too.
 
     Notes
     -----
@@ -406,7 +400,7 @@ def refine(
         return found.value, chart.gradient(found)
 
     begun = chart.theta(start)
-    found = minimize_bounded(function, begun, chart.bounds, max_iter=max_iter, tol=tol, visit=visit)
+    found = minimize_bounded(function, begun, chart.bounds, max_iter=max_iter, tol=tol)
     placement = chart.placement(found.x)
     last = evaluate(problem, placement)
     xp, dtype = namespace(problem.X), problem.X.dtype
@@ -420,7 +414,6 @@ def refine(
         found.start_value,
         found.n_iter,
         found.status,
-        tuple(chart.placement(x) for x in found.visited),
     )
 
 
