@@ -11,7 +11,7 @@ parameter may be a rule), and give it a name in ``_NAMES``.
 A kernel whose vectors can be moved (:mod:`fewkern.vectors.refinement`) also sets ``refinable = True`` and writes
 ``pullback``. If numbers of its own are to be learned along with the vectors (widths, a scale), it gives their
 logarithms by ``log_scales``, takes new ones by ``with_log_scales``, and, unless ``k(x, x)`` is constant, writes
-``diag_pullback``.
+``diag_pullback``. A kernel with a length tells it by ``reach``.
 """
 
 from __future__ import annotations
@@ -100,6 +100,10 @@ class Kernel(ABC):
     @abstractmethod
     def _block(self, X: Array, Y: Array) -> Array:
         """The matrix for a block of rows of ``X``."""
+
+    def reach(self) -> Any:
+        """Length over which the kernel changes, one or one per feature: a search moves vectors in units of it."""
+        return None
 
     def log_scales(self, X: Array) -> Array:
         """Logarithms ``s`` of the scales that can be learned (inverse widths, say), of shape ``(p,)``; none here."""
@@ -243,6 +247,10 @@ class Gaussian(Kernel):
 
     def diag(self, X: Array) -> Array:
         return _ones(X)
+
+    def reach(self) -> Any:
+        """The width."""
+        return self.width
 
     def log_scales(self, X: Array) -> Array:
         """Logarithms of the inverse widths: one, or one per feature."""

@@ -1,4 +1,4 @@
-"""Whether to move the vectors, how many to keep and how far to move them, by folds (methods F12).
+"""Whether to move the vectors, how many to keep and how far to move them, by folds (methods F14).
 
 The leave-one-out error is optimistic for vectors that have seen the labels, so it cannot choose between refined models.
 Here every candidate is fitted without a fold and judged on it. The candidates:
@@ -51,12 +51,12 @@ SIZES = (3, 5, 10, 20, 40, 80, 160, 320)
 MOST, MOST_PER_OUTPUT, SAMPLES_PER_VECTOR = 40, 4, 200
 # Numbers of steps after which the vectors are judged. Each stage is a search of its own, which starts where the last
 # one ended: that costs a few steps, and makes a stage the same whatever follows it.
-STEPS: dict[str, tuple[int, ...]] = {"unrefined": (0,), "distilled": (0, 5, 20, 60), "selected": (5, 20)}
+STEPS: dict[str, tuple[int, ...]] = {"unrefined": (0,), "distilled": (0, 5, 15, 40), "selected": (5, 15)}
 # From the selection: the weight of the fitness, and the largest size. More vectors need the distilled start.
 SELECTED_TAU, SELECTED_SIZE = 0.1, 10
-# With more numbers to learn than samples, the search has over-fitted after so many steps; and with fewer than FEW
-# samples no fold could tell.
-CROWDED_STEPS, FEW = 20, 250
+# With twice as many numbers to learn as samples, the search has over-fitted after so many steps; and with fewer than
+# FEW samples no fold could tell.
+CROWDED_STEPS, FEW = 15, 250
 # Steps from the selection to the distilled vectors.
 DISTILL_STEPS = 20
 # A stage ends when a step lowers the objective by less than this share of the variance: no judge would see it.
@@ -66,7 +66,7 @@ START_RIDGE = 1e-2
 # Standard errors of the paired difference at which a candidate is dropped, after the first fold and later.
 HOPELESS = (3.0, 2.0)
 # Standard errors by which vectors that saw the labels must be better than those that did not.
-PROOF = 2.0
+PROOF = 1.0
 # A difference of this share of the error is none, however certain: two models that nearly agree have a paired
 # difference of nearly no spread.
 NEGLIGIBLE = 0.02
@@ -220,7 +220,7 @@ def candidates(n: int, d: int, q: int, unrefined: int, plan: RefinePlan = DEFAUL
     most = min(enough, max(MOST, MOST_PER_OUTPUT * q, n // SAMPLES_PER_VECTOR), n // 2)
     # fewer vectors than outputs cannot tell the classes apart
     for m in (m for m in plan.sizes if min(q, unrefined) <= m <= most):
-        crowded = m * (d + 1) > n or n < FEW
+        crowded = m * (d + 1) > 2 * n or n < FEW
         for start in ("distilled", "selected") if m <= SELECTED_SIZE else ("distilled",):
             found += [Candidate(m, start, steps) for steps in STEPS[start] if not crowded or steps <= CROWDED_STEPS]
     return found
