@@ -16,6 +16,7 @@ __all__ = [
     "cholesky_psd",
     "class_sums",
     "generalized_eigh",
+    "inverse_psd",
     "least_squares",
     "logsumexp",
     "manhattan",
@@ -174,6 +175,21 @@ def cholesky_psd(A: Array) -> Array:
             return factor
         jitter = max(10 * jitter, n * unit)
     raise ValueError("cholesky_psd: the matrix is not positive semi-definite, not even after a jitter")
+
+
+def inverse_psd(A: Array) -> Array:
+    """Inverse of a positive definite ``A``; with the least jitter of :func:`cholesky_psd` where it is singular."""
+    if array_api_compat.is_numpy_array(A) and A.dtype == np.float64:
+        factor, info = scipy.linalg.lapack.dpotrf(A, lower=1, clean=0)
+        if info == 0:
+            lower, info = scipy.linalg.lapack.dpotri(factor, lower=1)
+            if info == 0 and np.all(np.isfinite(lower)):
+                lower = np.tril(lower)
+                return lower + np.tril(lower, -1).T
+    xp = namespace(A)
+    factor = cholesky_psd(A)
+    half = solve_triangular(factor, xp.eye(A.shape[0], dtype=A.dtype, device=array_api_compat.device(A)))
+    return half.T @ half
 
 
 def solve_or_least_squares(A: Array, b: Array) -> Array:

@@ -7,6 +7,11 @@ what a user passed in never changes. ``get_params`` and ``set_params`` follow sc
 
 To add a kernel: subclass :class:`Kernel` as a dataclass, write ``_block`` and ``diag`` (and ``resolve`` if a
 parameter may be a rule), and give it a name in ``_NAMES``.
+
+A kernel whose vectors can be moved (:mod:`fewkern.vectors.refinement`) also sets ``refinable = True`` and writes
+``pullback``. If numbers of its own are to be learned along with the vectors (widths, a scale), it gives their
+logarithms by ``log_scales``, takes new ones by ``with_log_scales``, and, unless ``k(x, x)`` is constant, writes
+``diag_pullback``. A kernel with a length tells it by ``reach``.
 """
 
 from __future__ import annotations
@@ -62,6 +67,8 @@ class Kernel(ABC):
 
     #: Whether one row of ``X`` holds kernel values instead of features.
     pairwise = False
+    #: Whether the kernel has the derivatives that moving its vectors needs: ``pullback`` and its companions.
+    refinable = False
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002 - scikit-learn's protocol
         """Parameters by name."""
@@ -113,6 +120,35 @@ class Kernel(ABC):
     @abstractmethod
     def _block(self, X: Array, Y: Array) -> Array:
         """The matrix for a block of rows of ``X``."""
+
+    def reach(self) -> Any:
+        """Length over which the kernel changes, one or one per feature: a search moves vectors in units of it."""
+        return None
+
+    def log_scales(self, X: Array) -> Array:
+        """Logarithms ``s`` of the scales that can be learned (inverse widths, say), of shape ``(p,)``; none here."""
+        xp = namespace(X)
+        return xp.zeros((0,), dtype=xp.float64, device=device(X))
+
+    def with_log_scales(self, s: Array) -> Kernel:  # noqa: ARG002
+        """The same kernel with the scales ``exp(s)``."""
+        return self
+
+    def pullback(self, X: Array, V: Array, K: Array, D: Array) -> tuple[Array, Array]:  # noqa: ARG002
+        """Gradients of ``sum(D * K)``, ``K = kernel(X, V)``, with respect to ``V`` and to ``s`` (see ``log_scales``).
+
+        Both are sums over the rows of ``X``, so row blocks can be added. ``X`` is held. Since ``k`` is symmetric, the
+        gradient of ``sum(D * k(V, V))`` with respect to ``V`` is that of ``pullback(V, V, K, D + D.T)``, and with
+        respect to ``s`` half of it.
+        """
+        raise ValueError(
+            f"{type(self).__name__}: this kernel has no derivative with respect to its vectors, so they cannot be "
+            "refined; use Gaussian, Polynomial or Linear, or leave the vectors where they are (refine=False)."
+        )
+
+    def diag_pullback(self, X: Array, D: Array) -> Array:  # noqa: ARG002
+        """Gradient of ``sum(D * kernel.diag(X))`` with respect to ``s``; zero where ``k(x, x)`` is constant."""
+        return namespace(X).zeros_like(self.log_scales(X))
 
 
 def _same(one: Any, other: Any) -> bool:
@@ -194,6 +230,8 @@ class Gaussian(Kernel):
 
     width: Any = "median"
 
+    refinable = True
+
     def resolve(self, X: Array) -> Gaussian:
         if isinstance(self.width, str):
 
@@ -238,6 +276,32 @@ class Gaussian(Kernel):
     def diag(self, X: Array) -> Array:
         return _ones(X)
 
+    def reach(self) -> Any:
+        """The width."""
+        return self.width
+
+    def log_scales(self, X: Array) -> Array:
+        """Logarithms of the inverse widths: one, or one per feature."""
+        xp = namespace(X)
+        return -xp.log(xp.reshape(asarray_like(self.width, X, dtype=xp.float64), (-1,)))
+
+    def with_log_scales(self, s: Array) -> Gaussian:
+        width = namespace(s).exp(-s)
+        one = isinstance(self.width, (int, float))
+        return dataclasses.replace(self, width=float(width[0]) if one else width)
+
+    def pullback(self, X: Array, V: Array, K: Array, D: Array) -> tuple[Array, Array]:
+        # In units of the widths, and near the vectors: the squares below cancel far from the origin.
+        xp = namespace(V)
+        inverse = 1.0 / asarray_like(self.width, V, dtype=V.dtype)
+        shift = xp.mean(V, axis=0)
+        A, B = (X - shift) * inverse, (V - shift) * inverse
+        N = D * K
+        NA, rows, columns = N.T @ A, xp.sum(N, axis=1), xp.sum(N, axis=0)
+        by_feature = 2.0 * xp.sum(NA * B, axis=0) - rows @ (A * A) - columns @ (B * B)
+        ds = xp.sum(by_feature, keepdims=True) if inverse.ndim == 0 else by_feature
+        return inverse * (NA - columns[:, None] * B), ds
+
 
 @storable
 @dataclass(eq=False)
@@ -248,6 +312,11 @@ class Laplacian(Kernel):
     ----------
     width : float, "median" or "scale", default "median"
         Distance (sum of absolute differences) at which the kernel falls to :math:`1/e`.
+
+    Notes
+    -----
+    Its vectors cannot be refined. The kernel has a kink wherever a vector and a sample agree in a feature, which at the
+    start, where the vectors are samples, is everywhere: a smoothed kernel would move them and another one predict.
 
     Examples
     --------
@@ -299,6 +368,8 @@ class Polynomial(Kernel):
     gamma: Any = "scale"
     coef0: float = 1.0
 
+    refinable = True
+
     def resolve(self, X: Array) -> Polynomial:
         if int(self.degree) != self.degree or self.degree < 1:
             raise ValueError(f"Polynomial: degree must be a whole number of at least 1, got {self.degree!r}.")
@@ -319,6 +390,24 @@ class Polynomial(Kernel):
     def diag(self, X: Array) -> Array:
         return (self.gamma * squared_norms(X) + self.coef0) ** self.degree
 
+    def log_scales(self, X: Array) -> Array:
+        """Logarithm of ``gamma``."""
+        return asarray_like([math.log(self.gamma)], X, dtype=namespace(X).float64)
+
+    def with_log_scales(self, s: Array) -> Polynomial:
+        return dataclasses.replace(self, gamma=math.exp(float(s[0])))
+
+    def pullback(self, X: Array, V: Array, K: Array, D: Array) -> tuple[Array, Array]:  # noqa: ARG002
+        xp = namespace(V)
+        inner = product_transposed(X, V)
+        N = (self.degree * self.gamma) * D * (self.gamma * inner + self.coef0) ** (self.degree - 1)
+        return product_transposed(N.T, X.T), xp.reshape(xp.sum(N * inner), (1,))
+
+    def diag_pullback(self, X: Array, D: Array) -> Array:
+        xp = namespace(X)
+        square = self.gamma * squared_norms(X)
+        return xp.reshape(xp.sum(self.degree * D * square * (square + self.coef0) ** (self.degree - 1)), (1,))
+
 
 @storable
 @dataclass(eq=False)
@@ -333,11 +422,17 @@ class Linear(Kernel):
     array([[5.]])
     """
 
+    refinable = True
+
     def _block(self, X: Array, Y: Array) -> Array:
         return product_transposed(X, Y)
 
     def diag(self, X: Array) -> Array:
         return squared_norms(X)
+
+    def pullback(self, X: Array, V: Array, K: Array, D: Array) -> tuple[Array, Array]:  # noqa: ARG002
+        # a common scale would only be another ridge
+        return product_transposed(D.T, X.T), self.log_scales(V)
 
 
 @storable

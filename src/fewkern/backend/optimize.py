@@ -1,0 +1,81 @@
+"""Minimisation of a smooth function of a few numbers, on the host."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import scipy.optimize
+
+from fewkern.backend.namespace import to_numpy
+
+__all__ = ["Minimum", "host_vector", "minimize_bounded"]
+
+Vector: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]
+
+
+@dataclass(frozen=True)
+class Minimum:
+    """The best point that a search has seen."""
+
+    x: Vector
+    value: float
+    start_value: float
+    n_iter: int
+    status: str
+    """"converged", "max_iter" or "stuck" (no step lowered the function any more, to rounding)."""
+
+
+def host_vector(*parts: Any) -> Vector:
+    """Numbers and arrays of any library, one after the other, as one float64 vector on the host."""
+    return np.concatenate([np.asarray(to_numpy(part), dtype=np.float64).ravel() for part in parts])
+
+
+def minimize_bounded(
+    function: Callable[[Vector], tuple[float, Vector]],
+    start: Vector,
+    bounds: tuple[Vector, Vector],
+    *,
+    max_iter: int,
+    tol: float,
+) -> Minimum:
+    """Minimise ``function`` (value and gradient) inside ``bounds`` by L-BFGS-B.
+
+    Parameters
+    ----------
+    function : callable
+        ``function(x) -> (value, gradient)``.
+    start : array of shape (p,)
+    bounds : pair of arrays of shape (p,)
+        Lower and upper; infinite where there is none.
+    max_iter : int
+    tol : float
+        Relative decrease of the value in one step at which the search has converged.
+    """
+    best: tuple[float, Vector] = (float("inf"), start)
+    first = float("nan")
+
+    def guarded(x: Vector) -> tuple[float, Vector]:
+        nonlocal best, first
+        value, gradient = function(x)
+        first = value if math.isnan(first) else first
+        if not (np.isfinite(value) and np.all(np.isfinite(gradient))):
+            # a line search needs a number that says "too far"
+            return max(1e10, 1e10 * abs(best[0])) if np.isfinite(best[0]) else 1e10, np.zeros_like(x)
+        if value < best[0]:
+            best = value, x.copy()
+        return value, gradient
+
+    found = scipy.optimize.minimize(
+        guarded,
+        start,
+        jac=True,
+        method="L-BFGS-B",
+        bounds=scipy.optimize.Bounds(*bounds),
+        options={"maxiter": max_iter, "maxfun": 2 * max_iter + 20, "maxcor": 20, "ftol": tol, "gtol": 0.0},
+    )
+    status = {0: "converged", 1: "max_iter"}.get(int(found.status), "stuck")
+    return Minimum(best[1], best[0], first, int(found.nit), status)

@@ -1,0 +1,457 @@
+r"""Refined vectors: move them, and learn the widths, by the gradient of the leave-one-out error (methods F13).
+
+For given vectors ``V``, kernel scales ``s`` and ridge the best coefficients are known in closed form, so only
+``V``, ``s`` and ``log ridge`` are searched (variable projection). With ``K = k(X, V)``, ``Kv = k(V, V) + jitter I``,
+``P = [1 K]`` and weights ``w`` that sum to ``n``::
+
+    A = P'WP + blockdiag(0, ridge Kv)    beta = A^-1 P'WY    R = Y - P beta    h_i = w_i p_i' A^-1 p_i
+
+    leave-one-out   J = 1/n sum_i w_i |R_i / (1 - h_i)|^2                 targets with noise: labels, measurements
+    least squares   J = 1/n (sum_i w_i |R_i|^2 + ridge beta' Kv beta)     the values of another model: no noise
+
+both over the variance of ``Y``, plus ``tau (1 - fitness)``, the share of the samples' images that the vectors do not
+explain, eq. (7a) of FVS, so that ``tau`` holds the vectors near a good selection.
+
+Every term is a sum over the rows. A value with its gradient is two or three passes over row blocks (least squares,
+leave-one-out), each a few matrix products: ``n m (d + m + q)`` flops. Blocks are float64 whatever ``X`` is, because the
+line search compares values that differ in the seventh digit.
+
+The leave-one-out error is *optimistic* for vectors that have seen the labels. What a refined model is worth is said by
+:mod:`fewkern.vectors.refine_choice`, never by ``objective``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from fewkern.backend.blocks import BLOCK_ELEMENTS, row_blocks
+from fewkern.backend.linalg import inverse_psd
+from fewkern.backend.namespace import Array, asarray_like, device, is_sparse, namespace, to_numpy
+from fewkern.backend.optimize import host_vector, minimize_bounded
+from fewkern.core.expansion import KernelExpansion
+from fewkern.core.kernels import Gaussian, Kernel
+
+__all__ = [
+    "Evaluation",
+    "Placement",
+    "RefineProblem",
+    "Refined",
+    "evaluate",
+    "expand",
+    "feature_spreads",
+    "free_widths",
+    "refine",
+    "refine_problem",
+    "width_per_feature",
+]
+
+Objective = Literal["leave-one-out", "least squares"]
+
+# Added to the diagonal of k(V, V), in units of k(x, x): two vectors may meet.
+JITTER = 1e-6
+# Bounds of the search: logarithms of the scales around the start, and the ridge in units of k(x, x).
+LOG_SCALE_BELOW, LOG_SCALE_ABOVE = 6.0, 4.0
+RIDGE_BOUNDS = (1e-6, 1e4)
+# A sample that decides its own value has 1 - h = 0. Below this share it is held there, and h has no gradient.
+LEAST_LEFT = 1e-3
+
+
+@dataclass(frozen=True)
+class Placement:
+    """What the search moves: vectors, kernel and ridge."""
+
+    vectors: Array
+    kernel: Kernel
+    ridge: float
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """The objective at a placement, its gradient, and the coefficients that belong to it."""
+
+    value: float
+    vectors: Array
+    """Gradient with respect to the vectors, shape ``(m, d)``."""
+    scales: Array
+    """Gradient with respect to the logarithms of the kernel's scales."""
+    log_ridge: float
+    coef: Array
+    offset: Array
+
+
+@dataclass(frozen=True)
+class Refined:
+    """A model whose vectors are not samples any more: ``f(x) = sum_j coef_j k(x, v_j) + offset``."""
+
+    vectors: Array
+    kernel: Kernel
+    ridge: float
+    coef: Array
+    offset: Array
+    objective: float
+    """What was minimised, over the variance of the targets; with leave-one-out no honest error."""
+    start_objective: float
+    n_iter: int
+    status: str
+
+    @property
+    def placement(self) -> Placement:
+        """Vectors, kernel and ridge: where another search can start."""
+        return Placement(self.vectors, self.kernel, self.ridge)
+
+
+@dataclass(frozen=True)
+class RefineProblem:
+    """Samples and targets, and what is to be minimised; built by :func:`refine_problem`."""
+
+    X: Array
+    Y: Array
+    weights: Array
+    """Sum to ``n``."""
+    objective: Objective
+    tau: float
+    variance: float
+    """Weighted variance of the targets, summed over the outputs."""
+    spread: Array
+    """Standard deviation of every feature: the unit in which vectors move where the kernel has no length."""
+    block: int = BLOCK_ELEMENTS
+    """Elements of a row block."""
+
+
+def feature_spreads(X: Array, weights: Array | None = None) -> Array:
+    """Standard deviation of every feature; one for a feature that is constant."""
+    xp = namespace(X)
+    X = xp.astype(X, xp.float64, copy=False)
+    share = xp.full((X.shape[0],), 1.0 / X.shape[0], dtype=X.dtype, device=device(X))
+    if weights is not None:
+        share = xp.astype(weights, xp.float64, copy=False) / xp.sum(xp.astype(weights, xp.float64, copy=False))
+    centered = X - share @ X
+    spread = xp.sqrt(share @ (centered * centered))
+    # the mean of equal numbers is off by a few digits of their size
+    constant = spread <= 1e-12 * xp.max(xp.abs(X), axis=0)
+    return xp.where(constant, xp.ones_like(spread), spread)
+
+
+def width_per_feature(kernel: Gaussian, X: Array, weights: Array | None = None) -> Gaussian:
+    """One width per feature for a width that is a rule: the rule's number for features of spread one, times the spread.
+
+    Units of the features then do not matter, and a search over a common factor on the widths is the search over one
+    width that the same features would have after standardisation. A width that is a number, or several, is kept.
+    """
+    if not isinstance(kernel.width, str):
+        return kernel
+    xp = namespace(X)
+    spread = xp.astype(feature_spreads(X, weights), X.dtype)
+    return replace(kernel, width=kernel.resolve(X / spread).width * spread)
+
+
+def free_widths(kernel: Kernel, X: Array) -> Kernel:
+    """The same kernel with a width per feature that can change on its own, where it has one width for all."""
+    if isinstance(kernel, Gaussian) and isinstance(kernel.width, (int, float)):
+        xp = namespace(X)
+        return replace(kernel, width=xp.full((X.shape[1],), kernel.width, dtype=xp.float64, device=device(X)))
+    return kernel
+
+
+def refine_problem(
+    X: Array, Y: Array, weights: Array | None = None, *, objective: Objective = "leave-one-out", tau: float = 0.0
+) -> RefineProblem:
+    """Collect what a search needs, with the weights scaled to sum to ``n``.
+
+    Parameters
+    ----------
+    X : array of shape (n, d)
+    Y : array of shape (n, q)
+        Labels or measurements for "leave-one-out", the values of a teacher for "least squares".
+    weights : array of shape (n,) or None
+    objective : {"leave-one-out", "least squares"}
+    tau : float
+        How much the vectors must go on explaining the samples: 0 is free, 1 holds them near a good selection.
+    """
+    if is_sparse(X):
+        raise ValueError(
+            "refinement: vectors of sparse samples cannot be moved, because they would not stay sparse; "
+            "pass a dense array, or leave the vectors where they are (refine=False)."
+        )
+    xp = namespace(X)
+    n = int(X.shape[0])
+    w = xp.ones((n,), dtype=xp.float64, device=device(X))
+    if weights is not None:
+        w = xp.astype(weights, xp.float64)
+        w = w * (n / float(xp.sum(w)))
+    values = xp.astype(Y, xp.float64)
+    centered = values - (w @ values) / n
+    variance = float(w @ xp.sum(centered * centered, axis=1)) / n
+    return RefineProblem(X, Y, w, objective, tau, variance or 1.0, feature_spreads(X, w))
+
+
+def evaluate(problem: RefineProblem, at: Placement) -> Evaluation:
+    """Objective, gradient and coefficients at a placement, in two or three passes over the row blocks."""
+    blocks = _Blocks(problem, at)
+    xp, n, V = namespace(problem.X), blocks.n, blocks.V
+    model = _solve(blocks, at, problem.variance)
+    value, pull = (_leave_one_out if problem.objective == "leave-one-out" else _least_squares)(blocks, model)
+    D_Kv, by_trace = at.ridge * pull.L, 0.0
+    if problem.tau:
+        # fitness = sum_i w_i k_i' Kv^-1 k_i / sum_i w_i k_ii
+        inverse, share = inverse_psd(model.Kv), problem.tau / model.trace
+        explained = inverse @ model.KWK
+        fitness = float(xp.linalg.trace(explained)) / model.trace
+        value += problem.tau * (1.0 - fitness)
+        pull.C[1:, :] -= (2.0 * share) * inverse
+        D_Kv = D_Kv + share * (explained @ inverse)
+        by_trace = share * fitness
+    by_trace += JITTER * float(xp.linalg.trace(D_Kv)) / n
+    dV, ds, diag = blocks.total(lambda block: block.pulled(model, pull, problem.objective))
+    # k is symmetric: what V does as first argument it does as second (see Kernel.pullback)
+    dV_own, ds_own = at.kernel.pullback(V, V, model.within, D_Kv + D_Kv.T)
+    log_ridge = at.ridge * float(xp.sum(pull.L * model.Kv))
+    ds = ds + 0.5 * ds_own + by_trace * diag
+    return Evaluation(value, dV + dV_own, ds, log_ridge, model.beta[1:, :], model.beta[0, :])
+
+
+def expand(problem: RefineProblem, at: Placement) -> KernelExpansion:
+    """The ridge solution at a placement: one pass over the row blocks."""
+    beta = _solve(_Blocks(problem, at), at, problem.variance).beta
+    xp, dtype = namespace(problem.X), problem.X.dtype
+    coef, offset = xp.astype(beta[1:, :], dtype), xp.astype(beta[0, :], dtype)
+    return KernelExpansion(at.kernel, xp.astype(at.vectors, dtype), coef, offset)
+
+
+def _solve(blocks: _Blocks, at: Placement, variance: float) -> _Model:
+    xp, V = namespace(blocks.V), blocks.V
+    PWP, PWY, trace = blocks.total(_Block.moments)
+    within = at.kernel(V, V)
+    Kv = within + (JITTER * float(trace) / blocks.n) * xp.eye(V.shape[0], dtype=V.dtype, device=device(V))
+    A = xp.asarray(PWP, copy=True)
+    A[1:, 1:] += at.ridge * Kv
+    inverse = inverse_psd(A)
+    unit = 1.0 / (blocks.n * variance)
+    return _Model(within, Kv, at.ridge, inverse, inverse @ PWY, unit, PWP[1:, 1:], float(trace))
+
+
+@dataclass(frozen=True)
+class _Model:
+    """The ridge solution at one placement."""
+
+    within: Array
+    """``k(V, V)``."""
+    Kv: Array
+    """With its jitter."""
+    ridge: float
+    inverse: Array
+    """``A^-1``."""
+    beta: Array
+    unit: float
+    """``1 / (n variance)``: what a squared residual counts."""
+    KWK: Array
+    trace: float
+    """``sum_i w_i k_ii``."""
+
+
+@dataclass(frozen=True)
+class _Pull:
+    """Gradient with respect to ``K``, ``W (P C + R B)`` and what a row adds, and to ``ridge Kv``, ``L``."""
+
+    C: Array
+    B: Array
+    L: Array
+
+
+@dataclass(frozen=True)
+class _LeftOut:
+    """What leave-one-out says of a block of rows."""
+
+    E: Array
+    """``R / (1 - h)``."""
+    T: Array
+    """``P A^-1``."""
+    U: Array
+    """Gradient with respect to ``R``: ``2/n W E / (1 - h)``."""
+    g: Array
+    """Gradient with respect to ``h``, times ``w``: ``2/n w^2 |E|^2 / (1 - h)``."""
+
+
+class _Block:
+    """Some rows of a problem in float64, with the kernel values to the vectors."""
+
+    def __init__(self, problem: RefineProblem, kernel: Kernel, V: Array, rows: slice) -> None:
+        xp = namespace(V)
+        self.X = xp.astype(problem.X[rows, :], V.dtype, copy=False)
+        self.Y = xp.astype(problem.Y[rows, :], V.dtype, copy=False)
+        self.w, self.kernel, self.V = problem.weights[rows], kernel, V
+        self.K = kernel(self.X, V)
+        self.P = xp.concat([xp.ones((self.X.shape[0], 1), dtype=V.dtype, device=device(V)), self.K], axis=1)
+        self._left_out: _LeftOut | None = None
+
+    def moments(self) -> tuple[Array, ...]:
+        """``P'WP``, ``P'WY`` and ``sum_i w_i k_ii``."""
+        WP = self.w[:, None] * self.P
+        return WP.T @ self.P, WP.T @ self.Y, self.w @ self.kernel.diag(self.X)
+
+    def residual(self, model: _Model) -> Array:
+        """``R``."""
+        return self.Y - self.P @ model.beta
+
+    def left_out(self, model: _Model) -> _LeftOut:
+        """Errors of the model fitted without each row, and what they pass back."""
+        if self._left_out is None:
+            xp = namespace(self.P)
+            T = self.P @ model.inverse
+            left = 1.0 - self.w * xp.sum(T * self.P, axis=1)
+            free = xp.astype(left > LEAST_LEFT, left.dtype)
+            left = xp.clip(left, LEAST_LEFT, None)
+            E = self.residual(model) / left[:, None]
+            weight = (2.0 * model.unit) * self.w / left
+            g = weight * self.w * free * xp.sum(E * E, axis=1)
+            self._left_out = _LeftOut(E, T, weight[:, None] * E, g)
+        return self._left_out
+
+    def loss(self, model: _Model) -> tuple[Array, ...]:
+        """Squared error of the residuals, weighted."""
+        R = self.residual(model)
+        return (model.unit * (self.w @ namespace(R).sum(R * R, axis=1)),)
+
+    def left_out_loss(self, model: _Model) -> tuple[Array, ...]:
+        """Squared leave-one-out error, weighted, ``P'U`` and ``P' diag(g w) P``."""
+        xp, out = namespace(self.P), self.left_out(model)
+        loss = model.unit * (self.w @ xp.sum(out.E * out.E, axis=1))
+        return loss, self.P.T @ out.U, (out.g[:, None] * self.P).T @ self.P
+
+    def pulled(self, model: _Model, pull: _Pull, objective: Objective) -> tuple[Array, ...]:
+        """Gradients with respect to vectors and scales, and that of ``sum_i w_i k_ii`` with respect to the scales."""
+        D = self.w[:, None] * (self.P @ pull.C + self.residual(model) @ pull.B)
+        if objective == "leave-one-out":
+            out = self.left_out(model)
+            D = D + (2.0 * out.g)[:, None] * out.T[:, 1:] - out.U @ model.beta[1:, :].T
+        dV, ds = self.kernel.pullback(self.X, self.V, self.K, D)
+        return dV, ds, self.kernel.diag_pullback(self.X, self.w)
+
+
+class _Blocks:
+    """The row blocks of a problem at one placement. A single block is kept, several are computed anew in every pass."""
+
+    def __init__(self, problem: RefineProblem, at: Placement) -> None:
+        xp = namespace(problem.X)
+        self.n = int(problem.X.shape[0])
+        self.V = xp.astype(at.vectors, xp.float64, copy=False)
+        width = int(self.V.shape[0]) + int(problem.X.shape[1])
+        self._slices = list(row_blocks(self.n, width, problem.block))
+        self._make = lambda rows: _Block(problem, at.kernel, self.V, rows)
+        self._single = self._make(self._slices[0]) if len(self._slices) == 1 else None
+
+    def total(self, statistics: Callable[[_Block], tuple[Array, ...]]) -> tuple[Array, ...]:
+        """Statistics of all rows: those of the blocks, added."""
+        if self._single is not None:
+            return statistics(self._single)
+        total: tuple[Array, ...] | None = None
+        for rows in self._slices:
+            part = statistics(self._make(rows))
+            total = part if total is None else tuple(a + b for a, b in zip(total, part))
+        assert total is not None
+        return total
+
+
+def _least_squares(blocks: _Blocks, model: _Model) -> tuple[float, _Pull]:
+    """Value and gradient of the least-squares objective; ``beta`` is its minimum, so nothing passes through it."""
+    xp = namespace(model.beta)
+    (loss,) = blocks.total(lambda block: block.loss(model))
+    coef = model.beta[1:, :]
+    L = model.unit * (coef @ coef.T)
+    value = float(loss) + model.ridge * float(xp.sum(L * model.Kv))
+    return value, _Pull(xp.zeros_like(model.inverse)[:, 1:], (-2.0 * model.unit) * coef.T, L)
+
+
+def _leave_one_out(blocks: _Blocks, model: _Model) -> tuple[float, _Pull]:
+    """Value and gradient of the leave-one-out objective."""
+    loss, PU, PgP = blocks.total(lambda block: block.left_out_loss(model))
+    Q = model.inverse @ PU
+    M = model.inverse @ PgP @ model.inverse
+    Qb = Q @ model.beta.T
+    L = 0.5 * (Qb + Qb.T) - M
+    return float(loss), _Pull((Qb - 2.0 * M)[:, 1:], -Q[1:, :].T, L[1:, 1:])
+
+
+def refine(problem: RefineProblem, start: Placement, *, max_iter: int = 100, tol: float = 1e-7) -> Refined:
+    """Move the vectors and change the widths and the ridge from ``start`` while the objective falls.
+
+    Parameters
+    ----------
+    problem : RefineProblem
+    start : Placement
+        A selection of vectors with its kernel and ridge. With one width per feature (see :func:`free_widths`) each is
+        learned on its own.
+    max_iter : int
+        Steps of L-BFGS-B. Few steps regularise, too.
+    tol : float
+        Relative decrease of the objective in a step at which the search has converged.
+
+    Notes
+    -----
+    Deterministic. The search runs over few numbers, ``m d + p + 1``, on the host; the samples stay where they are.
+    """
+    chart = _Chart(problem, start)
+
+    def function(theta: Any) -> tuple[float, Any]:
+        found = evaluate(problem, chart.placement(theta))
+        return found.value, chart.gradient(found)
+
+    begun = chart.theta(start)
+    found = minimize_bounded(function, begun, chart.bounds, max_iter=max_iter, tol=tol)
+    placement = chart.placement(found.x)
+    last = evaluate(problem, placement)
+    xp, dtype = namespace(problem.X), problem.X.dtype
+    return Refined(
+        xp.astype(placement.vectors, dtype),
+        placement.kernel,
+        placement.ridge,
+        xp.astype(last.coef, dtype),
+        xp.astype(last.offset, dtype),
+        last.value,
+        found.start_value,
+        found.n_iter,
+        found.status,
+    )
+
+
+class _Chart:
+    """Placements as vectors of numbers on the host: ``V`` in units of the kernel's widths, log scales, log ridge.
+
+    Where kernels are wide, vectors have far to go: in units of the samples' spread the search takes three times the
+    steps.
+    """
+
+    def __init__(self, problem: RefineProblem, start: Placement) -> None:
+        self.like, self.kernel = problem.X, start.kernel
+        xp = namespace(problem.X)
+        self.shape = tuple(int(k) for k in start.vectors.shape)
+        reach = start.kernel.reach()
+        lengths = problem.spread if reach is None else asarray_like(reach, problem.X, dtype=xp.float64)
+        self.unit = lengths + xp.zeros_like(problem.spread)
+        self.moved = self.shape[0] * self.shape[1]
+        scales = to_numpy(start.kernel.log_scales(problem.X))
+        size = float(xp.mean(start.kernel.diag(problem.X))) or 1.0
+        self.ridges = size * RIDGE_BOUNDS[0], size * RIDGE_BOUNDS[1]
+        free = [math.inf] * self.moved
+        lower = [*(-b for b in free), *(float(s) - LOG_SCALE_BELOW for s in scales), math.log(self.ridges[0])]
+        upper = [*free, *(float(s) + LOG_SCALE_ABOVE for s in scales), math.log(self.ridges[1])]
+        self.bounds = host_vector(lower), host_vector(upper)
+
+    def theta(self, at: Placement) -> Any:
+        xp = namespace(self.like)
+        V = xp.astype(at.vectors, xp.float64) / self.unit
+        ridge = min(max(at.ridge, self.ridges[0]), self.ridges[1])
+        return host_vector(xp.reshape(V, (-1,)), at.kernel.log_scales(self.like), [math.log(ridge)])
+
+    def placement(self, theta: Any) -> Placement:
+        xp = namespace(self.like)
+        V = xp.reshape(asarray_like(theta[: self.moved], self.like), self.shape) * self.unit
+        scales = asarray_like(theta[self.moved : -1], self.like)
+        return Placement(V, self.kernel.with_log_scales(scales), math.exp(float(theta[-1])))
+
+    def gradient(self, found: Evaluation) -> Any:
+        xp = namespace(self.like)
+        return host_vector(xp.reshape(found.vectors * self.unit, (-1,)), found.scales, [found.log_ridge])
