@@ -10,11 +10,8 @@ from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
 from benchmarks.measure import header, timed, verdict
+from experiments.data import DataNotFoundError, fetch_ida, fetch_uci
 from fewkern import FeatureVectorClassifier
-from fewkern.core.gram import Gram
-from fewkern.datasets import DataNotFoundError, fetch_ida, fetch_uci
-from fewkern.vectors.refine_choice import RefineChoice, Rows, Unrefined, choose_refined
-from fewkern.vectors.selection import select_vectors
 
 # Test error in % and vectors of an independent prototype, smallest model within half a standard error.
 PROTOTYPE = {
@@ -37,8 +34,6 @@ PROTOTYPE = {
 NOISY = ("waveform", "twonorm", "diabetis", "heart")
 # Training rows of a set that has no splits of its own.
 TRAIN_ROWS = 2000
-# Vectors that the selection offers beside those of the unrefined model.
-OFFERED = 160
 
 
 @dataclass(frozen=True)
@@ -77,36 +72,20 @@ def split(name: str, number: int) -> Split:
     return Split(scale.transform(z.X[train]), z.y[train], scale.transform(z.X[test]), z.y[test])
 
 
-def unrefined(model: FeatureVectorClassifier, X: np.ndarray) -> Unrefined:
-    """The fitted automatic model with more of its selection than it keeps."""
-    offered = min(max(model.n_vectors_, OFFERED), len(X) // 2)
-    selection = select_vectors(Gram(model.kernel_, X), rng=np.random.default_rng(0), limit=offered)
-    return Unrefined(model.expansion_, model.ridge_, X[selection.indices], selection.indices)
-
-
-def refined(model: FeatureVectorClassifier, data: Split) -> RefineChoice:
-    """What the folds choose."""
-    return choose_refined(Rows(data.X, data.y[:, None].astype(float)), unrefined(model, data.X))
-
-
 def measure(data: Split, verbose: bool) -> Run:
     """Fit both on one split."""
-    model, fit = timed(lambda: FeatureVectorClassifier().fit(data.X, data.y))
-    choice, seconds = timed(lambda: refined(model, data))
+    model, fit = timed(lambda: FeatureVectorClassifier(refine=False).fit(data.X, data.y))
+    refined, seconds = timed(lambda: FeatureVectorClassifier().fit(data.X, data.y))
     if verbose:
-        print(f"  {choice.chosen}", flush=True)
-
-    def wrong(values: np.ndarray, y: np.ndarray) -> float:
-        return 100 * float(np.mean(np.where(values[:, 0] > 0, 1, -1) != y))
-
+        print(f"  {'refined' if refined.refined_ else 'unrefined'}, {refined.n_vectors_} vectors", flush=True)
     return Run(
         100 * float(np.mean(model.predict(data.X_test) != data.y_test)),
         model.n_vectors_,
-        wrong(choice.expansion(data.X_test), data.y_test),
-        choice.expansion.n_vectors,
-        wrong(choice.held_out, data.y[choice.rows]),
+        100 * float(np.mean(refined.predict(data.X_test) != data.y_test)),
+        refined.n_vectors_,
+        100 * refined.held_out_error_,
         fit,
-        fit + seconds,
+        seconds,
     )
 
 

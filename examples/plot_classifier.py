@@ -16,7 +16,7 @@ from fewkern.plotting import TraceDisplay, VectorsDisplay
 X, y = make_banana(2000, random_state=0)
 X_test, y_test = make_banana(2000, random_state=1)
 model = FeatureVectorClassifier().fit(X, y)
-print(f"{model.n_vectors_} of {len(X)} samples kept, leave-one-out error {model.loo_error_:.1%}")
+print(f"{model.n_vectors_} of {len(X)} samples kept, leave-one-out error {model.held_out_error_:.1%}")
 print(f"error on new samples {1 - model.score(X_test, y_test):.1%}")
 
 # %%

@@ -112,7 +112,7 @@ def test_summary_states_the_errors_that_the_model_makes(csv, tmp_path):
     assert facts["rows"] == 120
     assert facts["held_out_rows"] == 24
     assert facts["vectors"] == estimator.n_vectors_ <= 10
-    assert facts["loo_error"] == pytest.approx(estimator.loo_error_)
+    assert facts["loo_error"] == pytest.approx(estimator.held_out_error_)
     assert 0 <= facts["held_out_error"] < 0.4
     X = (frame[["x0", "x1"]] - frame[["x0", "x1"]].mean()) / frame[["x0", "x1"]].std(ddof=0)
     direct = fewkern.FeatureVectorClassifier(max_vectors=10).fit(X.to_numpy(), frame["side"].to_numpy())

@@ -1,24 +1,37 @@
 """The choice between unrefined, distilled and refined models."""
 
-import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from fewkern.core.samples import Samples
 from fewkern.datasets import make_banana
 from fewkern.kernels import Gaussian
 from fewkern.vectors import refine_choice
 from fewkern.vectors.refine_choice import (
     Candidate,
     RefinePlan,
-    Rows,
     Score,
     candidates,
     choose_refined,
     fit_unrefined,
-    folds,
     refit,
+    splits,
 )
+from fewkern.vectors.search import Searching
+from fewkern.vectors.selection import Selecting
+
+RIDGES = (0.0, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)
+PLAN = RefinePlan(Searching(Selecting(), RIDGES, 0, 0, 0.5))
+
+
+def rows(X, Y, weights=None):
+    return Samples.of(X, weights, targets=Y)
+
+
+def shaped(n, d, q):
+    return rows(np.zeros((n, d)), np.zeros((n, q)))
 
 
 def striped(n, rng, noise=0.0):
@@ -27,41 +40,30 @@ def striped(n, rng, noise=0.0):
     return X, np.sin(3 * X[:, :1]) + noise * rng.normal(size=(n, 1))
 
 
-def test_folds_hold_every_sample_out_once_and_share_the_classes():
-    Y = np.repeat([[-1.0], [1.0]], [30, 73], axis=0)
-    parts = folds(Y)
-    assert sorted(itertools.chain(*(judged for _, judged in parts))) == list(range(103))
-    for fitted, judged in parts:
-        assert sorted(fitted + judged) == list(range(103))
-        assert sum(i < 30 for i in judged) == 6
-    assert parts == folds(Y)
-    assert parts != folds(Y, RefinePlan(seed=1))
-
-
 def test_many_samples_have_one_held_out_part(monkeypatch):
     monkeypatch.setattr(refine_choice, "LARGE", 50)
     monkeypatch.setattr(refine_choice, "CHOICE_ROWS", 60)
-    ((fitted, judged),) = folds(np.zeros((200, 1)))
-    assert len(fitted) == 60
+    ((fit, judged),) = splits(shaped(200, 1, 1), PLAN)
+    assert fit.n == 60
     assert len(judged) == 40
-    assert not set(fitted) & set(judged)
+    assert not set(fit.rows.tolist()) & set(judged.tolist())
 
 
 def test_candidates_end_at_the_size_of_the_unrefined_model():
-    found = candidates(n=1000, d=5, q=1, unrefined=13)
+    found = candidates(shaped(1000, 5, 1), 13, PLAN)
     assert found[0] == Candidate(13, "unrefined")
     assert {c.n_vectors for c in found[1:]} == {3, 5, 10, 20}
-    assert max(c.n_vectors for c in candidates(n=1000, d=5, q=1, unrefined=300)) == 300
-    assert max(c.n_vectors for c in candidates(n=1000, d=5, q=1, unrefined=300)[1:]) == 40
-    assert max(c.n_vectors for c in candidates(n=2000, d=16, q=26, unrefined=196)[1:]) == 80
+    assert max(c.n_vectors for c in candidates(shaped(1000, 5, 1), 300, PLAN)) == 300
+    assert max(c.n_vectors for c in candidates(shaped(1000, 5, 1), 300, PLAN)[1:]) == 40
+    assert max(c.n_vectors for c in candidates(shaped(2000, 16, 26), 196, PLAN)[1:]) == 80
     # classes are not told apart by fewer vectors than there are of them
-    assert min(c.n_vectors for c in candidates(n=2000, d=16, q=26, unrefined=196)) == 40
+    assert min(c.n_vectors for c in candidates(shaped(2000, 16, 26), 196, PLAN)) == 40
 
 
 def test_few_samples_or_many_features_allow_few_steps():
-    assert max(c.n_iter for c in candidates(n=1000, d=5, q=1, unrefined=13)) == 40
-    assert max(c.n_iter for c in candidates(n=200, d=5, q=1, unrefined=13)) == 15
-    crowded = candidates(n=1000, d=600, q=1, unrefined=13)
+    assert max(c.n_iter for c in candidates(shaped(1000, 5, 1), 13, PLAN)) == 40
+    assert max(c.n_iter for c in candidates(shaped(200, 5, 1), 13, PLAN)) == 15
+    crowded = candidates(shaped(1000, 600, 1), 13, PLAN)
     assert max(c.n_iter for c in crowded if c.n_vectors == 5) == 15
 
 
@@ -73,9 +75,9 @@ def test_a_certain_but_negligible_difference_is_none():
 
 def test_refinement_finds_the_features_that_matter(rng):
     X, Y = striped(400, rng, noise=0.1)
-    data = Rows(X, Y)
-    whole = fit_unrefined(data, Gaussian(1.5), 100)
-    choice = choose_refined(data, whole)
+    data = rows(X, Y)
+    whole = fit_unrefined(data, Gaussian(1.5), 100, PLAN)
+    choice = choose_refined(data, whole, PLAN)
     assert choice.refined
     assert choice.chosen.n_iter > 0
     assert choice.expansion.n_vectors < whole.expansion.n_vectors
@@ -92,8 +94,8 @@ def test_refinement_finds_the_features_that_matter(rng):
 def test_noise_is_left_alone(rng):
     X = rng.normal(size=(120, 10))
     Y = np.sign(X[:, :1] + 3 * rng.normal(size=(120, 1)))
-    data = Rows(X, Y)
-    choice = choose_refined(data, fit_unrefined(data, Gaussian(5.0), 40))
+    data = rows(X, Y)
+    choice = choose_refined(data, fit_unrefined(data, Gaussian(5.0), 40, PLAN), PLAN)
     assert choice.chosen.n_iter == 0
 
 
@@ -101,35 +103,36 @@ def test_held_out_values_belong_to_their_rows():
     X, y = make_banana(200)
     y = 2 * y - 1
     Y = y[:, None].astype(float)
-    data = Rows(X, Y)
-    whole = fit_unrefined(data, Gaussian(0.7), 40)
-    choice = choose_refined(data, whole)
+    data = rows(X, Y)
+    whole = fit_unrefined(data, Gaussian(0.7), 40, PLAN)
+    choice = choose_refined(data, whole, PLAN)
     assert sorted(choice.rows.tolist()) == list(range(200))
     assert choice.held_out.shape == (200, 1)
     assert np.mean(np.sign(choice.held_out[:, 0]) != y[choice.rows]) < 0.2
     # what was held out was not seen: fitting the chosen candidate without the first fold says the same
-    fitted, judged = folds(Y)[0]
-    part = data.take(fitted)
+    part, judged = splits(data, PLAN)[0]
     limit = max(int(np.ceil(1.25 * whole.expansion.n_vectors)), 40)
-    again = refit(part, fit_unrefined(part, Gaussian(0.7), limit), choice.chosen)
+    again, _ = refit(part, fit_unrefined(part, Gaussian(0.7), limit, PLAN), choice.chosen, PLAN)
     np.testing.assert_allclose(choice.held_out[: len(judged)], again(X[judged]), atol=1e-6)
 
 
 def test_the_unrefined_model_is_returned_as_it_is_when_it_is_chosen(rng):
     X, Y = striped(60, rng)
-    data = Rows(X, Y)
-    whole = fit_unrefined(data, Gaussian(2.0), 10)
-    assert refit(data, whole, Candidate(whole.expansion.n_vectors, "unrefined")) is whole.expansion
+    data = rows(X, Y)
+    whole = fit_unrefined(data, Gaussian(2.0), 10, PLAN)
+    expansion, ridge = refit(data, whole, Candidate(whole.expansion.n_vectors, "unrefined"), PLAN)
+    assert expansion is whole.expansion
+    assert ridge == whole.ridge
 
 
 def test_many_samples_move_the_vectors_on_some_and_fit_the_coefficients_on_all(rng, monkeypatch):
     X, Y = striped(300, rng, noise=0.1)
-    data = Rows(X, Y)
-    whole = fit_unrefined(data, Gaussian(1.5), 40)
+    data = rows(X, Y)
+    whole = fit_unrefined(data, Gaussian(1.5), 40, PLAN)
     chosen = Candidate(5, "distilled", 5)
-    complete = refit(data, whole, chosen)
+    complete, _ = refit(data, whole, chosen, PLAN)
     monkeypatch.setattr(refine_choice, "MOVE_ROWS", 200)
-    some = refit(data, whole, chosen)
+    some, _ = refit(data, whole, chosen, PLAN)
     assert not np.allclose(some.vectors, complete.vectors)
     # the normal equation of the constant holds on all samples
     np.testing.assert_allclose(np.mean(some(X) - Y), 0.0, atol=1e-8)
@@ -140,8 +143,8 @@ def test_weights_of_zero_take_a_sample_out(rng):
     X, Y = striped(200, rng)
     Y[150:] = 100.0
     weights = np.repeat([1.0, 0.0], [150, 50])
-    data = Rows(X, Y, weights)
-    choice = choose_refined(data, fit_unrefined(data, Gaussian(1.5), 40))
+    data = rows(X, Y, weights)
+    choice = choose_refined(data, fit_unrefined(data, Gaussian(1.5), 40, PLAN), PLAN)
     assert np.max(np.abs(choice.expansion(X[:150]) - Y[:150])) < 5.0
 
 
@@ -150,9 +153,9 @@ def test_every_array_library_gives_the_same(rng, foreign, q):
     to, back = foreign
     X, Y = striped(120, rng)
     Y = np.concatenate([Y, X[:, 1:q] ** 2], axis=1)
-    plan = RefinePlan(n_folds=2, sizes=(3, 5))
+    plan = replace(PLAN, n_folds=2, sizes=(3, 5))
     kernel = Gaussian(1.5)
-    base, other = Rows(X, Y), Rows(to(X), to(Y))
+    base, other = rows(X, Y), rows(to(X), to(Y))
     ours = choose_refined(base, fit_unrefined(base, kernel, 20, plan), plan)
     theirs = choose_refined(other, fit_unrefined(other, kernel, 20, plan), plan)
     assert ours.chosen == theirs.chosen
@@ -164,7 +167,23 @@ def test_every_array_library_gives_the_same(rng, foreign, q):
 
 def test_progress_counts_the_folds(rng):
     X, Y = striped(60, rng)
-    data = Rows(X, Y)
+    data = rows(X, Y)
     seen = []
-    choose_refined(data, fit_unrefined(data, Gaussian(2.0), 10), RefinePlan(n_folds=3, sizes=(3,)), seen.append)
+    choose_refined(
+        data, fit_unrefined(data, Gaussian(2.0), 10, PLAN), replace(PLAN, n_folds=3, sizes=(3,)), seen.append
+    )
     assert seen == [1, 2, 3]
+
+
+def test_vectors_that_must_move_are_compared_among_themselves(rng):
+    X = rng.normal(size=(150, 3))
+    data = rows(X, np.sign(X[:, :1] + 2 * rng.normal(size=(150, 1))))
+    whole = fit_unrefined(data, Gaussian(3.0), 40, PLAN)
+    choice = choose_refined(data, whole, replace(PLAN, forced=True))
+    assert choice.refined
+
+
+def test_too_few_samples_for_folds_are_left_alone():
+    X = np.arange(3.0)[:, None]
+    data = rows(X, X)
+    assert choose_refined(data, fit_unrefined(data, Gaussian(1.0), 1, PLAN), PLAN) is None

@@ -284,12 +284,12 @@ def _errors(truth: Any, predicted: Any, task: str) -> dict[str, float]:
 
 
 def _loo_facts(estimator: Any, y: Any, task: str) -> dict[str, float]:
-    if not hasattr(estimator, "loo_error_"):
+    if not hasattr(estimator, "held_out_error_"):
         return {}
     if task == "classify":
-        return {"loo_error": float(estimator.loo_error_)}
+        return {"loo_error": float(estimator.held_out_error_)}
     spread = float(np.var(y))
-    loo = float(estimator.loo_error_)
+    loo = float(estimator.held_out_error_)
     return {"loo_rmse": loo**0.5, "loo_r2": 1.0 - loo / spread if spread else float("nan")}
 
 

@@ -82,6 +82,11 @@ class Samples:
         return int(self.X.shape[0])
 
     @property
+    def n_outputs(self) -> int:
+        """Number of columns of the targets."""
+        return 0 if self.targets is None else int(self.targets.shape[1])
+
+    @property
     def weighted(self) -> bool:
         """Whether the weights differ, or rows were left out."""
         xp = namespace(self.weights)

@@ -9,10 +9,10 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from fewkern.backend.namespace import Array
 from fewkern.backend.validation import fit_context
 from fewkern.base import CONSTRAINTS, KernelEstimator, ScoringClassifier, check_labelled, check_priors
+from fewkern.vectors.automatic import keep_model, search_model
 from fewkern.vectors.axes import discriminant_axes, gaussian_classes
 from fewkern.vectors.leave_one_out import class_targets
 from fewkern.vectors.parameters import AUTOMATIC
-from fewkern.vectors.regression import fit_automatic, keep_model
 
 __all__ = ["FeatureVectorDiscriminant"]
 
@@ -150,7 +150,7 @@ class FeatureVectorDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixi
                 f"number of classes), got {self.n_components}."
             )
         priors = check_priors(self, samples)
-        found = fit_automatic(self, samples)
+        found = search_model(self, samples)
         axes = discriminant_axes(found.Z, samples, found.ridge, self.n_components)
         keep_model(self, samples, found, found.basis.expand(axes.W, -axes.mean @ axes.W))
         classes = gaussian_classes((found.Z - axes.mean) @ axes.W, samples, priors)

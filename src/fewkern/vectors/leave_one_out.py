@@ -16,8 +16,9 @@ from fewkern.backend.blocks import row_blocks
 from fewkern.backend.linalg import cholesky_psd, one_hot, solve_triangular
 from fewkern.backend.namespace import Array, device, eps, float_dtype, namespace
 from fewkern.core.samples import Samples
+from fewkern.core.scores import class_values
 
-__all__ = ["Path", "Solution", "class_targets", "loo_path", "solve"]
+__all__ = ["HeldOut", "Path", "Solution", "class_targets", "loo_path", "solve"]
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,26 @@ class Solution:
     offset: Array
     held_out: Array
     """Prediction for every sample by the model fitted without it, shape ``(n, q)``."""
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """Values of a model for samples that it was not fitted to."""
+
+    samples: Samples
+    values: Array
+    """Shape ``(n, q)``."""
+
+    def squared_error(self) -> float:
+        """Weighted mean of the squared errors, summed over the outputs."""
+        xp, w = namespace(self.values), self.samples.weights
+        return float(w @ xp.sum((self.values - self.samples.targets) ** 2, axis=1) / xp.sum(w))
+
+    def error_rate(self) -> float:
+        """Weighted share of the samples for which the largest value is that of another class."""
+        xp, w = namespace(self.values), self.samples.weights
+        wrong = xp.argmax(class_values(self.values), axis=1) != self.samples.codes
+        return float(w @ xp.astype(wrong, w.dtype) / xp.sum(w))
 
 
 def class_targets(samples: Samples) -> Samples:

@@ -4,11 +4,11 @@ The leave-one-out error is optimistic for vectors that have seen the labels, so 
 Here every candidate is fitted without a fold and judged on it. The candidates:
 
 - the *unrefined* model of the automatic search, whose vectors are samples;
-- its short forms: ``m`` vectors *distilled* from its values (least squares), which cannot over-fit;
+- its short forms: ``m`` vectors *distilled* from its values (least squares), which cannot overfit;
 - ``m`` vectors that the labels then move (leave-one-out), from the distilled ones or, where a few vectors are enough,
   from the selection itself with ``tau > 0``, judged after some numbers of steps.
 
-The number of steps is the regulariser that costs nothing: one search passes through all of them. The smallest candidate
+The number of steps is the regularizer that costs nothing: one search passes through all of them. The smallest candidate
 whose error is within half a standard error *of the paired difference* from the best is taken; vectors that saw the
 labels must be better by more than that (``PROOF``). Clearly worse candidates are dropped on the way, so that most folds
 fit only a few.
@@ -20,29 +20,27 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from fewkern.backend.namespace import Array, asarray_like, namespace, take_rows, to_numpy
-from fewkern.backend.validation import random_generator
-from fewkern.core.basis import KernelBasis
+from fewkern.backend.namespace import Array, asarray_like, namespace, take_rows
+from fewkern.backend.random import random_generator
 from fewkern.core.expansion import KernelExpansion
-from fewkern.core.gram import Gram
 from fewkern.core.kernels import Kernel
+from fewkern.core.samples import Samples
 from fewkern.vectors.leave_one_out import solve
 from fewkern.vectors.refinement import Placement, RefineProblem, expand, free_widths, refine, refine_problem
-from fewkern.vectors.search import search
-from fewkern.vectors.selection import Selection, select_vectors
+from fewkern.vectors.search import Found, Searching, search
 
 __all__ = [
     "Candidate",
     "RefineChoice",
     "RefinePlan",
-    "Rows",
     "Score",
     "Unrefined",
     "candidates",
     "choose_refined",
     "fit_unrefined",
-    "folds",
     "refit",
+    "splits",
+    "unrefined_model",
 ]
 
 # Numbers of vectors that are tried, up to the first that is not below the unrefined model's ...
@@ -54,7 +52,7 @@ MOST, MOST_PER_OUTPUT, SAMPLES_PER_VECTOR = 40, 4, 200
 STEPS: dict[str, tuple[int, ...]] = {"unrefined": (0,), "distilled": (0, 5, 15, 40), "selected": (5, 15)}
 # From the selection: the weight of the fitness, and the largest size. More vectors need the distilled start.
 SELECTED_TAU, SELECTED_SIZE = 0.1, 10
-# With twice as many numbers to learn as samples, the search has over-fitted after so many steps; and with fewer than
+# With twice as many numbers to learn as samples, the search has overfitted after so many steps; and with fewer than
 # FEW samples no fold could tell.
 CROWDED_STEPS, FEW = 15, 250
 # Steps from the selection to the distilled vectors.
@@ -74,37 +72,23 @@ NEGLIGIBLE = 0.02
 LARGE, CHOICE_ROWS = 5000, 10_000
 # The chosen vectors are moved on at most so many samples; their coefficients come from all.
 MOVE_ROWS = 20_000
-# Of the unrefined model in a fold: ridges, and how many more vectors it may take than on all samples.
-RIDGES, MORE_VECTORS = (0.0, 1e-4, 1e-3, 1e-2, 1e-1, 1.0), 1.25
+# How many more vectors the unrefined model of a fold may take than the one on all samples.
+MORE_VECTORS = 1.25
 
 
 @dataclass(frozen=True)
 class RefinePlan:
     """How the candidates are compared."""
 
-    n_folds: int = 5
+    search: Searching
+    """How the unrefined model was found; in the folds it is found in the same way, with its kernel."""
     tolerance: float = 0.5
     """Standard errors of the paired difference that a smaller model may lose."""
     sizes: tuple[int, ...] = SIZES
-    seed: int = 0
-
-
-DEFAULT_PLAN = RefinePlan()
-
-
-@dataclass(frozen=True)
-class Rows:
-    """Samples, their targets and their weights."""
-
-    X: Array
-    Y: Array
-    weights: Array | None = None
-
-    def take(self, rows: list[int]) -> Rows:
-        """Some of the samples."""
-        index = _index(rows, self.X)
-        weights = None if self.weights is None else take_rows(self.weights, index)
-        return Rows(take_rows(self.X, index), take_rows(self.Y, index), weights)
+    """Numbers of vectors that are tried."""
+    forced: bool = False
+    """Whether the vectors must move: the unrefined model is then only what the others start from."""
+    n_folds: int = 5
 
 
 @dataclass(frozen=True)
@@ -157,6 +141,7 @@ class RefineChoice:
 
     expansion: KernelExpansion
     """``indices`` are the samples that the vectors started from, or are if the model is unrefined."""
+    ridge: float
     chosen: Candidate
     scores: tuple[Score, ...]
     """Candidates that were judged in every fold, best first."""
@@ -172,54 +157,48 @@ class RefineChoice:
         return self.chosen.start != "unrefined"
 
 
-def fit_unrefined(data: Rows, kernel: Kernel, limit: int, plan: RefinePlan = DEFAULT_PLAN) -> Unrefined:
+def unrefined_model(samples: Samples, found: Found) -> tuple[Unrefined, Array]:
+    """The model that a search found, and what it says of every sample when that one is left out."""
+    solution = solve(found.Z, samples.targets, found.ridge, samples.weights)
+    expansion = found.basis.expand(solution.W, solution.offset)
+    indices = found.selection.indices
+    vectors = found.kernel.pick(samples.X, indices)
+    return Unrefined(expansion, found.ridge, vectors, indices), solution.held_out
+
+
+def fit_unrefined(samples: Samples, kernel: Kernel, limit: int, plan: RefinePlan) -> Unrefined:
     """The automatic model with a given kernel and at most ``limit`` vectors: ridge and size by leave-one-out."""
-
-    def select(gram: Gram, most: int, start: Selection | None) -> Selection:
-        return select_vectors(gram, rng=random_generator(plan.seed), limit=most, weights=data.weights, start=start)
-
-    gram = Gram(kernel, data.X)
-    found = search(
-        [gram],
-        data.Y,
-        ridges=RIDGES,
-        select=select,
-        limit=limit,
-        ceiling=limit,
-        tolerance=plan.tolerance,
-        weights=data.weights,
-    )
-    selection, L = found.selection, found.n_vectors
-    solution = solve(selection.G[:, :L], data.Y, found.ridge, data.weights)
-    basis = KernelBasis.from_selection(gram, selection.indices, selection.factor).head(L)
-    vectors = take_rows(data.X, selection.indices)
-    return Unrefined(basis.expand(solution.W, solution.offset), found.ridge, vectors, selection.indices)
+    found = search(samples, [kernel], replace(plan.search, limit=limit, ceiling=0).in_units_of(kernel, samples))
+    return unrefined_model(samples, found)[0]
 
 
-def folds(Y: Array, plan: RefinePlan = DEFAULT_PLAN) -> list[tuple[list[int], list[int]]]:
-    """Rows to fit and rows to judge: every fold has its share of every class, or of every range of the targets.
+def splits(samples: Samples, plan: RefinePlan) -> list[tuple[Samples, Array]]:
+    """Samples to fit, and positions of those to judge, for every fold.
 
     Above ``LARGE`` samples there is one pair, and not all rows take part.
     """
-    n = int(Y.shape[0])
-    mixed = [int(i) for i in random_generator(plan.seed).permutation(n)]
+    n = samples.n
     if n > LARGE:
+        mixed = [int(i) for i in random_generator(plan.search.how.seed).permutation(n)]
         judged = min(n // plan.n_folds, LARGE)
-        return [(sorted(mixed[judged : judged + CHOICE_ROWS]), sorted(mixed[:judged]))]
-    # sorted by class code or by the first target, and dealt out like cards
-    key = to_numpy(Y) @ [float(j + 1) for j in range(int(Y.shape[1]))]
-    order = sorted(mixed, key=lambda i: float(key[i]))
-    held = [sorted(order[k :: plan.n_folds]) for k in range(min(plan.n_folds, n))]
-    return [(sorted(set(order) - set(part)), part) for part in held]
+        folds = [(sorted(mixed[judged : judged + CHOICE_ROWS]), sorted(mixed[:judged]))]
+    else:
+        folds = [(list(fit), list(judge)) for fit, judge in samples.folds(plan.n_folds)]
+    return [(samples.take(_index(fit, samples.weights)), _index(judge, samples.weights)) for fit, judge in folds]
 
 
-def candidates(n: int, d: int, q: int, unrefined: int, plan: RefinePlan = DEFAULT_PLAN) -> list[Candidate]:
-    """What is compared for ``n`` samples of ``d`` features, ``q`` outputs and an unrefined model of so many vectors."""
+def candidates(samples: Samples, unrefined: int, plan: RefinePlan) -> list[Candidate]:
+    """What is compared for samples like these, and an unrefined model of so many vectors."""
+    n, d = samples.X.shape
+    q = samples.n_outputs
     found = [Candidate(unrefined, "unrefined")]
     enough = next((m for m in plan.sizes if m >= unrefined), plan.sizes[-1])
     most = min(enough, max(MOST, MOST_PER_OUTPUT * q, n // SAMPLES_PER_VECTOR), n // 2)
     # fewer vectors than outputs cannot tell the classes apart
-    for m in (m for m in plan.sizes if min(q, unrefined) <= m <= most):
+    sizes = [m for m in plan.sizes if min(q, unrefined) <= m <= most]
+    if plan.forced and not sizes:
+        sizes = [min(unrefined, n // 2)]
+    for m in sizes:
         crowded = m * (d + 1) > 2 * n or n < FEW
         for start in ("distilled", "selected") if m <= SELECTED_SIZE else ("distilled",):
             found += [Candidate(m, start, steps) for steps in STEPS[start] if not crowded or steps <= CROWDED_STEPS]
@@ -227,13 +206,16 @@ def candidates(n: int, d: int, q: int, unrefined: int, plan: RefinePlan = DEFAUL
 
 
 def choose_refined(
-    data: Rows, whole: Unrefined, plan: RefinePlan = DEFAULT_PLAN, step: Callable[[int], None] | None = None
-) -> RefineChoice:
+    samples: Samples, whole: Unrefined, plan: RefinePlan, step: Callable[[int], None] | None = None
+) -> RefineChoice | None:
     """Compare the candidates by folds, take the smallest that is as good as the best, and fit it on all samples.
+
+    None where the samples are too few for folds.
 
     Parameters
     ----------
-    data : Rows
+    samples : Samples
+        With targets.
     whole : Unrefined
         The unrefined model on all samples. Its kernel serves in every fold: one number chosen among nine tells nothing
         about a sample.
@@ -241,48 +223,49 @@ def choose_refined(
     step : callable or None
         Called with the number of folds done.
     """
-    splits, size = folds(data.Y, plan), whole.expansion.n_vectors
-    d, q = int(data.X.shape[1]), int(data.Y.shape[1])
-    race = _Race(candidates(len(splits[0][0]), d, q, size, plan))
+    parts, size = splits(samples, plan), whole.expansion.n_vectors
+    if not parts:
+        return None
+    race = _Race(candidates(parts[0][0], size, plan), plan.forced)
     limit = max(math.ceil(MORE_VECTORS * size), max(c.n_vectors for c in race.running))
-    for k, (fitted, judged) in enumerate(splits):
-        fit, judge = data.take(fitted), data.take(judged)
-        unrefined = fit_unrefined(fit, whole.expansion.kernel, max(1, min(limit, len(fitted) // 2)), plan)
-        race.begin(judge)
+    for k, (fit, judged) in enumerate(parts):
+        unrefined = fit_unrefined(fit, whole.expansion.kernel, max(1, min(limit, fit.n // 2)), plan)
+        race.begin(take_rows(samples.targets, judged), take_rows(samples.weights, judged))
         for path in race.paths():
             for candidate, model in zip(path, _models(fit, unrefined, path)):
-                race.judge(candidate, model(judge.X))
+                race.judge(candidate, model(take_rows(samples.X, judged)))
                 if k == 0 and race.worsens(candidate):
                     break
         race.drop(HOPELESS[min(k, 1)])
         if step is not None:
             step(k + 1)
     chosen = race.choose(plan.tolerance)
-    rows = _index([i for _, judged in splits for i in judged], data.X)
-    return RefineChoice(refit(data, whole, chosen, plan), chosen, race.scores(), rows, race.values(chosen))
+    rows = namespace(samples.weights).concat([judged for _, judged in parts])
+    expansion, ridge = refit(samples, whole, chosen, plan)
+    return RefineChoice(expansion, ridge, chosen, race.scores(), rows, race.values(chosen))
 
 
-def refit(data: Rows, whole: Unrefined, chosen: Candidate, plan: RefinePlan = DEFAULT_PLAN) -> KernelExpansion:
-    """A candidate on all samples; above ``MOVE_ROWS`` the vectors are moved on some and the coefficients from all."""
+def refit(samples: Samples, whole: Unrefined, chosen: Candidate, plan: RefinePlan) -> tuple[KernelExpansion, float]:
+    """A candidate on all samples, and its ridge.
+
+    Above ``MOVE_ROWS`` samples the vectors are moved on some of them, and the coefficients come from all.
+    """
     if chosen.start == "unrefined":
-        return whole.expansion
-    n = int(data.X.shape[0])
-    part = data
-    if n > MOVE_ROWS:
-        part = data.take(sorted(int(i) for i in random_generator(plan.seed).choice(n, MOVE_ROWS, replace=False)))
+        return whole.expansion, whole.ridge
+    part = samples.some(MOVE_ROWS, random_generator(plan.search.how.seed))
     *_, (problem, at) = _stages(part, whole, chosen)
-    if part is not data:
-        targets = whole.expansion(data.X) if problem.objective == "least squares" else data.Y
-        problem = refine_problem(data.X, targets, data.weights, objective=problem.objective)
+    if part is not samples:
+        targets = whole.expansion(samples.X) if problem.objective == "least squares" else samples.targets
+        problem = refine_problem(samples.X, targets, samples.weights, objective=problem.objective)
     model = expand(problem, at)
-    return replace(model, indices=whole.indices[: chosen.n_vectors])
+    return replace(model, indices=whole.indices[: chosen.n_vectors]), at.ridge
 
 
 def _index(rows: list[int], like: Array) -> Array:
     return asarray_like(rows, like, dtype=namespace(like).int64)
 
 
-def _models(data: Rows, unrefined: Unrefined, path: list[Candidate]) -> Iterator[KernelExpansion]:
+def _models(data: Samples, unrefined: Unrefined, path: list[Candidate]) -> Iterator[KernelExpansion]:
     """The models of candidates of one path, each fitted when it is asked for."""
     if path[0].start == "unrefined":
         yield unrefined.expansion
@@ -293,7 +276,7 @@ def _models(data: Rows, unrefined: Unrefined, path: list[Candidate]) -> Iterator
             yield expand(problem, at)
 
 
-def _stages(data: Rows, unrefined: Unrefined, last: Candidate) -> Iterator[tuple[RefineProblem, Placement]]:
+def _stages(data: Samples, unrefined: Unrefined, last: Candidate) -> Iterator[tuple[RefineProblem, Placement]]:
     """Where the vectors are after every stage up to ``last``, and the problem that their coefficients solve."""
     kernel = free_widths(unrefined.expansion.kernel, data.X)
     at = Placement(unrefined.vectors[: last.n_vectors, :], kernel, max(unrefined.ridge, START_RIDGE))
@@ -302,7 +285,7 @@ def _stages(data: Rows, unrefined: Unrefined, last: Candidate) -> Iterator[tuple
         taught = refine_problem(data.X, unrefined.expansion(data.X), data.weights, objective="least squares")
         at = refine(taught, at, max_iter=DISTILL_STEPS, tol=STAGE_TOL).placement
         yield taught, at
-    problem = refine_problem(data.X, data.Y, data.weights, tau=0.0 if distilled else SELECTED_TAU)
+    problem = refine_problem(data.X, data.targets, data.weights, tau=0.0 if distilled else SELECTED_TAU)
     done = 0
     for steps in (s for s in STEPS[last.start] if 0 < s <= last.n_iter):
         at = refine(problem, at, max_iter=steps - done, tol=STAGE_TOL).placement
@@ -313,30 +296,32 @@ def _stages(data: Rows, unrefined: Unrefined, last: Candidate) -> Iterator[tuple
 class _Race:
     """Held-out errors of the candidates that are still running."""
 
-    def __init__(self, candidates: list[Candidate]) -> None:
-        self.running = list(candidates)
+    def __init__(self, candidates: list[Candidate], forced: bool = False) -> None:
+        self.running, self.forced = list(candidates), forced
         self._values: dict[Candidate, list[Array]] = {c: [] for c in candidates}
         self._errors: dict[Candidate, list[Array]] = {c: [] for c in candidates}
-        self._parts: list[Rows] = []
+        self._targets: list[Array] = []
+        self._weights: list[Array] = []
 
     def paths(self) -> list[list[Candidate]]:
         """Candidates that one search passes through, in their order."""
         names = dict.fromkeys(c.path for c in self.running)
         return [[c for c in self.running if c.path == name] for name in names]
 
-    def begin(self, part: Rows) -> None:
+    def begin(self, targets: Array, weights: Array) -> None:
         """The next held-out samples."""
-        self._parts.append(part)
+        self._targets.append(targets)
+        self._weights.append(weights)
 
     def judge(self, candidate: Candidate, values: Array) -> None:
         """Note what a candidate says of the held-out samples."""
         self._values[candidate].append(values)
-        self._errors[candidate].append(namespace(values).sum((values - self._parts[-1].Y) ** 2, axis=1))
+        self._errors[candidate].append(namespace(values).sum((values - self._targets[-1]) ** 2, axis=1))
 
     def worsens(self, candidate: Candidate) -> bool:
         """Whether the path of a candidate was better before by a standard error; those that follow then leave."""
         errors = [self._errors[c][-1] for c in self.running if c.path == candidate.path and self._errors[c]]
-        share = self._share(self._parts[-1:])
+        share = self._share(self._weights[-1:])
         best = min(errors, key=lambda error: float(share @ error))
         excess, spread = _paired(errors[-1], best, share)
         if excess <= spread:
@@ -347,24 +332,31 @@ class _Race:
     def scores(self, among: list[Candidate] | None = None) -> tuple[Score, ...]:
         """Candidates against the best of them, best first."""
         among = self.running if among is None else among
-        xp, share = namespace(self._parts[0].Y), self._share(self._parts)
+        xp, share = namespace(self._targets[0]), self._share(self._weights)
         errors = {c: xp.concat(self._errors[c]) for c in among}
         best = min(errors.values(), key=lambda error: float(share @ error))
         found = [Score(c, float(share @ error), *_paired(error, best, share)) for c, error in errors.items()]
         return tuple(sorted(found, key=lambda s: s.error))
 
     def drop(self, limit: float) -> None:
-        """Candidates worse than the best by ``limit`` standard errors leave; the unrefined one never does."""
-        kept = {s.candidate for s in self.scores() if s.within(limit)}
+        """Candidates worse than the best by ``limit`` standard errors leave; the unrefined one never does.
+
+        Where the vectors must move, they are compared among themselves.
+        """
+        kept = {s.candidate for s in self.scores(self._eligible()) if s.within(limit)}
         self.running = [c for c in self.running if c in kept or c.start == "unrefined"]
+
+    def _eligible(self) -> list[Candidate]:
+        return [c for c in self.running if not self.forced or c.start != "unrefined"]
 
     def choose(self, tolerance: float) -> Candidate:
         """The candidate with the fewest vectors that is as good as the best.
 
         Candidates whose vectors saw the labels only count where all others are clearly worse.
         """
-        quiet = [s.candidate for s in self.scores() if s.candidate.n_iter == 0 and s.within(PROOF)]
-        good = [s for s in self.scores(quiet or None) if s.within(tolerance)]
+        eligible = self._eligible()
+        quiet = [s.candidate for s in self.scores(eligible) if s.candidate.n_iter == 0 and s.within(PROOF)]
+        good = [s for s in self.scores(quiet or eligible) if s.within(tolerance)]
         return min(good, key=lambda s: (s.candidate.n_vectors, s.error)).candidate
 
     def values(self, candidate: Candidate) -> Array:
@@ -372,10 +364,9 @@ class _Race:
         parts = self._values[candidate]
         return namespace(parts[0]).concat(parts, axis=0)
 
-    def _share(self, parts: list[Rows]) -> Array:
-        """Weights of the held-out samples, summing to one."""
-        xp = namespace(parts[0].Y)
-        weights = [xp.ones_like(part.Y[:, 0]) if part.weights is None else part.weights for part in parts]
+    def _share(self, weights: list[Array]) -> Array:
+        """Weights of held-out samples, summing to one."""
+        xp = namespace(weights[0])
         w = xp.concat(weights)
         return w / xp.sum(w)
 

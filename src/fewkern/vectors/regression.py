@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any
 
 from sklearn.base import RegressorMixin
 
-from fewkern.backend.namespace import Array, namespace
-from fewkern.backend.progress import progress
+from fewkern.backend.namespace import Array
 from fewkern.backend.validation import fit_context
 from fewkern.base import CONSTRAINTS, KernelEstimator, ScoringClassifier, check_labelled, check_measured
-from fewkern.core.expansion import KernelExpansion
-from fewkern.core.kernels import as_kernel
-from fewkern.core.samples import Samples
 from fewkern.core.scores import ClassScores, class_values
+from fewkern.vectors.automatic import fit_regression
 from fewkern.vectors.calibration import fit_temperature
-from fewkern.vectors.leave_one_out import class_targets, solve
-from fewkern.vectors.parameters import AUTOMATIC, selecting
-from fewkern.vectors.search import WIDTH_FACTORS, Found, Searching, automatic_model
+from fewkern.vectors.leave_one_out import class_targets
+from fewkern.vectors.parameters import AUTOMATIC, REFINE
 
-__all__ = ["FeatureVectorClassifier", "FeatureVectorRegressor", "fit_automatic", "keep_model"]
+__all__ = ["FeatureVectorClassifier", "FeatureVectorRegressor"]
 
 
 class FeatureVectorRegressor(RegressorMixin, KernelEstimator):
@@ -45,6 +41,10 @@ class FeatureVectorRegressor(RegressorMixin, KernelEstimator):
         mean of ``k(x, x)``.
     prefer : {"accurate", "balanced", "sparse"}, default "balanced"
         The model of least leave-one-out error, the smallest one within half a standard error of it, or within one.
+    refine : "auto" or bool, default "auto"
+        Move the vectors, and learn one width per feature, by the gradient of the leave-one-out error. "auto" does so
+        where folds say that it pays, with a width that is a rule; True always; False keeps samples as vectors. A moved
+        vector is not a sample any more.
     rule : {"gain", "greedy", "random", "uniform"}, default "gain"
         How vectors are chosen, see :class:`FeatureVectorSelector`.
     center : "auto", bool or int, default "auto"
@@ -60,7 +60,9 @@ class FeatureVectorRegressor(RegressorMixin, KernelEstimator):
     expansion_ : KernelExpansion
         The fitted function.
     vectors_, indices_, n_vectors_
-        The samples that were kept, their rows in ``X``, their number (with those of the centre, if any).
+        The vectors that are kept, the rows of ``X`` that they are (or started from, if ``refined_``), their number.
+    refined_ : bool
+        Whether the vectors were moved.
     kernel_ : Kernel
     ridge_ : float
     fitness_ : array
@@ -70,8 +72,9 @@ class FeatureVectorRegressor(RegressorMixin, KernelEstimator):
         "limit" (the budget) or "rank".
     trace_ : Trace
         Leave-one-out error for every width, ridge and number of vectors.
-    loo_error_ : float
-        Mean squared leave-one-out error of the chosen model, summed over the outputs.
+    held_out_error_ : float
+        Mean squared error on samples that were held out, summed over the outputs: from folds where these decided on
+        refinement, else by leave-one-out.
     basis_ : KernelBasis
 
     Notes
@@ -93,7 +96,7 @@ class FeatureVectorRegressor(RegressorMixin, KernelEstimator):
     (True, True)
     """
 
-    _parameter_constraints: dict[str, list[Any]] = {**AUTOMATIC}
+    _parameter_constraints: dict[str, list[Any]] = {**AUTOMATIC, "refine": REFINE}
 
     def __init__(
         self,
@@ -103,6 +106,7 @@ class FeatureVectorRegressor(RegressorMixin, KernelEstimator):
         max_vectors: Any = "auto",
         ridge: Any = "auto",
         prefer: str = "balanced",
+        refine: Any = "auto",
         rule: str = "gain",
         center: Any = "auto",
         basis_tol: float | None = None,
@@ -114,6 +118,7 @@ class FeatureVectorRegressor(RegressorMixin, KernelEstimator):
         self.max_vectors = max_vectors
         self.ridge = ridge
         self.prefer = prefer
+        self.refine = refine
         self.rule = rule
         self.center = center
         self.basis_tol = basis_tol
@@ -135,10 +140,8 @@ class FeatureVectorRegressor(RegressorMixin, KernelEstimator):
         self
         """
         samples, self._single = check_measured(self, X, y, sample_weight)
-        found = fit_automatic(self, samples)
-        solution = solve(found.Z, samples.targets, found.ridge, samples.weights)
-        keep_model(self, samples, found, found.basis.expand(solution.W, solution.offset))
-        self.loo_error_ = float(self.trace_.error[self.trace_.chosen])
+        self.refined_ = False
+        self.held_out_error_ = fit_regression(self, samples).squared_error()
         return self
 
     def predict(self, X: Any) -> Array:
@@ -174,6 +177,10 @@ class FeatureVectorClassifier(ScoringClassifier, KernelEstimator):
         mean of ``k(x, x)``.
     prefer : {"accurate", "balanced", "sparse"}, default "balanced"
         The model of least leave-one-out error, the smallest one within half a standard error of it, or within one.
+    refine : "auto" or bool, default "auto"
+        Move the vectors, and learn one width per feature, by the gradient of the leave-one-out error. "auto" does so
+        where folds say that it pays, with a width that is a rule; True always; False keeps samples as vectors. A moved
+        vector is not a sample any more.
     rule : {"gain", "greedy", "random", "uniform"}, default "gain"
         How vectors are chosen, see :class:`FeatureVectorSelector`.
     center : "auto", bool or int, default "auto"
@@ -192,16 +199,18 @@ class FeatureVectorClassifier(ScoringClassifier, KernelEstimator):
     expansion_ : KernelExpansion
         One output for two classes (positive: the second class), one per class otherwise.
     vectors_, indices_, n_vectors_
-        The samples that were kept, their rows in ``X``, their number (with those of the centre, if any).
+        The vectors that are kept, the rows of ``X`` that they are (or started from, if ``refined_``), their number.
+    refined_ : bool
+        Whether the vectors were moved.
     kernel_ : Kernel
     ridge_ : float
     fitness_ : array
     stop_ : Stop
     trace_ : Trace
         Leave-one-out error for every width, ridge and number of vectors.
-    loo_error_ : float
-        Share of the samples that the model fitted without them gets wrong (weighted). It is a little optimistic: the
-        settings were chosen on the same samples.
+    held_out_error_ : float
+        Share of held-out samples that are misclassified (weighted): from folds where these decided on refinement, else
+        by leave-one-out, which is a little optimistic because the settings were chosen on it.
     class_scores_ : ClassScores
         How values become classes and probabilities.
     basis_ : KernelBasis
@@ -229,6 +238,7 @@ class FeatureVectorClassifier(ScoringClassifier, KernelEstimator):
 
     _parameter_constraints: dict[str, list[Any]] = {
         **AUTOMATIC,
+        "refine": REFINE,
         "class_weight": CONSTRAINTS["class_weight"],
     }
 
@@ -240,6 +250,7 @@ class FeatureVectorClassifier(ScoringClassifier, KernelEstimator):
         max_vectors: Any = "auto",
         ridge: Any = "auto",
         prefer: str = "balanced",
+        refine: Any = "auto",
         rule: str = "gain",
         center: Any = "auto",
         class_weight: Any = None,
@@ -252,6 +263,7 @@ class FeatureVectorClassifier(ScoringClassifier, KernelEstimator):
         self.max_vectors = max_vectors
         self.ridge = ridge
         self.prefer = prefer
+        self.refine = refine
         self.rule = rule
         self.center = center
         self.class_weight = class_weight
@@ -275,53 +287,9 @@ class FeatureVectorClassifier(ScoringClassifier, KernelEstimator):
         self
         """
         samples = class_targets(check_labelled(self, X, y, sample_weight))
-        found = fit_automatic(self, samples)
-        solution = solve(found.Z, samples.targets, found.ridge, samples.weights)
-        keep_model(self, samples, found, found.basis.expand(solution.W, solution.offset))
-        held_out = class_values(solution.held_out)
-        self.class_scores_ = ClassScores(factor=fit_temperature(held_out, samples.codes, samples.weights))
-        xp = namespace(held_out)
-        wrong = xp.astype(xp.argmax(held_out, axis=1) != samples.codes, held_out.dtype)
-        self.loo_error_ = float((samples.weights @ wrong) / xp.sum(samples.weights))
+        self.refined_ = False
+        held_out = fit_regression(self, samples)
+        values, judged = class_values(held_out.values), held_out.samples
+        self.class_scores_ = ClassScores(factor=fit_temperature(values, judged.codes, judged.weights))
+        self.held_out_error_ = held_out.error_rate()
         return self
-
-
-class AutomaticParameters(Protocol):
-    """Parameters of the estimators whose width, ridge and number of vectors are chosen by leave-one-out."""
-
-    kernel: Any
-    n_vectors: Any
-    max_vectors: Any
-    ridge: Any
-    prefer: str
-    rule: str
-    center: Any
-    basis_tol: float | None
-    random_state: Any
-    verbose: Any
-
-
-def fit_automatic(estimator: AutomaticParameters, samples: Samples) -> Found:
-    """Width, vectors, ridge and size for the targets of the samples, with the parameters of the estimator."""
-    how = selecting(estimator.rule, estimator.center, estimator.basis_tol, estimator.random_state)
-    plan = Searching.automatic(
-        how,
-        samples.n,
-        n_vectors=estimator.n_vectors,
-        max_vectors=estimator.max_vectors,
-        ridge=estimator.ridge,
-        prefer=estimator.prefer,
-    )
-    with progress("leave-one-out paths", len(WIDTH_FACTORS), bool(estimator.verbose)) as step:
-        return automatic_model(samples, as_kernel(estimator.kernel), plan, step)
-
-
-def keep_model(estimator: Any, samples: Samples, found: Found, expansion: KernelExpansion) -> None:
-    """Assign the fitted attributes that the estimators on an automatic basis have in common."""
-    estimator.kernel_, estimator.ridge_ = found.kernel, found.ridge
-    estimator.stop_, estimator.trace_ = found.stop, found.trace
-    estimator.fitness_ = found.selection.fitness[: found.n_vectors]
-    estimator.basis_ = samples.original(found.basis)
-    estimator.expansion_ = expansion = samples.original(expansion)
-    estimator.n_vectors_, estimator.vectors_ = expansion.n_vectors, expansion.vectors
-    estimator.indices_ = expansion.indices
