@@ -35,10 +35,10 @@ def _model(settings: Values, classes: int) -> Any:
     if method == "rfda":
         return GraphEmbedding(recursive=True, rho=1e-8, n_components=settings["dimension"])
     if method == "lpp":
-        return GraphEmbedding(graph=graphs.lpp(3), rho=1e-8, scaling="unit", n_components=settings["dimension"])
+        return GraphEmbedding(graph=graphs.LPP(3), rho=1e-8, scaling="unit", n_components=settings["dimension"])
     if method == "udp":
-        return GraphEmbedding(graph=graphs.udp(1), rho=1.0, n_components=settings["dimension"])
-    graph = graphs.udp(settings.get("neighbours", 1)) if method == "rsm/udp" else graphs.fisher()
+        return GraphEmbedding(graph=graphs.UDP(1), rho=1.0, n_components=settings["dimension"])
+    graph = graphs.UDP(settings.get("neighbours", 1)) if method == "rsm/udp" else graphs.Fisher()
     count = settings.get("dimension", classes - 1)
     return RecursiveSoftMargin(graph=graph, rho=settings["rho"], delta=settings["delta"], n_components=count)
 

@@ -16,6 +16,7 @@ import numpy as np
 from sklearn.datasets import load_digits
 
 from fewkern import GraphEmbedding, RecursiveSoftMargin, graphs
+from fewkern.core.samples import Samples
 from fewkern.datasets import fetch_large
 from fewkern.kernels import Gaussian
 from fewkern.margins.soft import recursive_soft_margin
@@ -125,7 +126,7 @@ def _stopped(settings: Values, data: Data) -> tuple[Any, Any, Any]:
     """RSM whose concave-convex steps end at a gain of ``stop`` times ``J(0) - J``, instead of where nothing changes."""
     X, y, T, _ = data
     mean = X.mean(axis=0)
-    pair = graphs.fisher().build(X - mean, y, int(y.max()) + 1, np.ones(len(y)))
+    pair = graphs.Fisher().build(X - mean, Samples.of(X, codes=y, n_classes=int(y.max()) + 1))
     W = recursive_soft_margin(
         X - mean,
         pair,

@@ -12,7 +12,7 @@ from fewkern.margins.ranking import OrderedPairs
 from fewkern.margins.recursion import class_problems, recursive_margin
 from fewkern.margins.soft import recursive_soft_margin
 from fewkern.margins.spaces import Reflected
-from tests.oracles.margins import align, pair_sums, pairs_of
+from tests.oracles.margins import align, labelled, pair_sums, pairs_of
 
 common = settings(max_examples=25, deadline=None, derandomize=True)
 seeds = st.integers(0, 10_000)
@@ -123,7 +123,7 @@ def test_sorted_sums_are_the_sums_over_pairs(seed, n, classes, m, digits):
 )
 def test_soft_margin(seed, n, q, classes, delta_rel):
     Z, codes, rng = draw(seed, n, q, classes)
-    build = lambda Z, codes: graphs.fisher().build(Z, codes, classes, np.ones(n))  # noqa: E731
+    build = lambda Z, codes: graphs.Fisher().build(Z, labelled(Z, codes))  # noqa: E731
     r = recursive_soft_margin(Z, build(Z, codes), n_components=2, delta_rel=delta_rel)
     W = r.directions
     np.testing.assert_allclose(W.T @ W, np.eye(W.shape[1]), atol=1e-11)
@@ -145,15 +145,14 @@ def test_soft_margin(seed, n, q, classes, delta_rel):
     seed=seeds,
     n=st.integers(10, 30),
     d=st.integers(2, 6),
-    name=st.sampled_from(["fisher", "pca", "lpp", "udp", "lfda"]),
+    rule=st.sampled_from([graphs.Fisher(), graphs.PCA(), graphs.LPP(), graphs.UDP(), graphs.LFDA()]),
 )
-def test_embedding_under_rotation(seed, n, d, name):
+def test_embedding_under_rotation(seed, n, d, rule):
     Z, codes, rng = draw(seed, n, d, 2)
     Q = np.linalg.qr(rng.normal(size=(d, d)))[0]
-    rule = getattr(graphs, name)()
     for recursive in (False, True):
-        a = graph_embedding(Z, rule.build(Z, codes, 2, np.ones(n)), n_components=1, recursive=recursive)
-        b = graph_embedding(Z @ Q, rule.build(Z @ Q, codes, 2, np.ones(n)), n_components=1, recursive=recursive)
+        a = graph_embedding(Z, rule.build(Z, labelled(Z, codes)), n_components=1, recursive=recursive)
+        b = graph_embedding(Z @ Q, rule.build(Z @ Q, labelled(Z @ Q, codes)), n_components=1, recursive=recursive)
         np.testing.assert_allclose(a.values, b.values, rtol=1e-6)
         np.testing.assert_allclose(
             align(a.directions, Q @ b.directions), a.directions, atol=1e-4 * np.abs(a.directions).max()

@@ -151,7 +151,7 @@ def test_soft_margin_kernel_and_solver(iris):
 
 def test_soft_margin_graphs(iris):
     X, y = iris
-    for graph in ("fisher", "lpp", graphs.udp(2), graphs.mfa(3, 40), "lfda", "lsda"):
+    for graph in ("fisher", "lpp", graphs.UDP(2), graphs.MFA(3, 40), "lfda", "lsda"):
         model = RecursiveSoftMargin(graph=graph, n_components=2).fit(X, y)
         np.testing.assert_allclose(model.components_ @ model.components_.T, np.eye(2), atol=1e-10)
     assert not hasattr(RecursiveSoftMargin(graph="udp", n_components=1).fit(X), "classes_")
@@ -233,7 +233,7 @@ def test_messages(iris):
     [
         RecursiveSVM(kernel="gaussian", n_components=2),
         RecursiveSVM(n_components=3, multi_class="ovo"),
-        RecursiveSoftMargin(graph=graphs.mfa(3, 40), n_components=2),
+        RecursiveSoftMargin(graph=graphs.MFA(3, 40), n_components=2),
     ],
     ids=["kernel", "linear", "soft"],
 )

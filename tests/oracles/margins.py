@@ -4,6 +4,14 @@ import numpy as np
 import scipy.linalg
 from sklearn.svm import SVC, SVR, LinearSVC
 
+from fewkern.core.samples import Samples
+
+
+def labelled(Z, codes=None, weights=None):
+    """The rows of ``Z`` with classes and weights, as a graph rule takes them."""
+    count = 0 if codes is None else int(np.max(codes)) + 1
+    return Samples.of(Z, weights, codes=codes, n_classes=count)
+
 
 def gaussian_gram(X, sigma):
     """``exp(-|x - y|^2 / sigma)``, the convention of the IDA benchmark."""

@@ -140,9 +140,9 @@ def test_faces(name, count, dim, pca, fda, rfda, lpp, udp):
     assert found == pytest.approx(fda, abs=1.1 * image)
     (found,) = accuracies(GraphEmbedding(recursive=True, rho=1e-8, n_components=rfda[1]), data, [rfda[1]])
     assert found == pytest.approx(rfda[0], abs=1.1 * image)
-    many = GraphEmbedding(graph=graphs.lpp(3), rho=1e-8, scaling="unit", n_components=200)
+    many = GraphEmbedding(graph=graphs.LPP(3), rho=1e-8, scaling="unit", n_components=200)
     assert max(accuracies(many, data)) == pytest.approx(lpp, abs=2.1 * image)
-    many = GraphEmbedding(graph=graphs.udp(1), rho=1.0, n_components=200)
+    many = GraphEmbedding(graph=graphs.UDP(1), rho=1.0, n_components=200)
     assert max(accuracies(many, data)) == pytest.approx(udp, abs=2.1 * image)
 
 
@@ -169,9 +169,9 @@ def test_soft_margin_on_faces(name, count, rho, want):
 def test_other_graphs_on_yale():
     data = faces("yale", 4)
     settings = {"rho": 1e-2, "delta": 1e-2, "n_components": 30}
-    for rule, want, images in ((graphs.lfda(), 78.1, 3), (graphs.mfa(3, 100), 76.2, 3), (graphs.lsda(15), 71.4, 3)):
+    for rule, want, images in ((graphs.LFDA(), 78.1, 3), (graphs.MFA(3, 100), 76.2, 3), (graphs.LSDA(15), 71.4, 3)):
         best = max(accuracies(RecursiveSoftMargin(graph=rule, **settings), data))
-        assert best == pytest.approx(want, abs=(images + 0.1) * 100 / 105), rule.name
+        assert best == pytest.approx(want, abs=(images + 0.1) * 100 / 105), rule
 
 
 # Stories of methods B8, which has figures, not generators. Those of `experiments.stories` have their free lengths

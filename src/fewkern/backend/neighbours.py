@@ -113,7 +113,7 @@ def scaled_affinity(X: Array, H: Any, k: int) -> Any:
 
 
 def symmetric_weights(V: Any, owner: str) -> Any:
-    """A user's weights as a CSR matrix: square, symmetric, not negative; the diagonal says nothing and is dropped."""
+    """A user's weights as a CSR matrix without its diagonal, checked: square, symmetric, not negative."""
     V = sp.csr_matrix(V, dtype=float)
     if V.shape[0] != V.shape[1]:
         raise ValueError(f"{owner}: graph weights must be a square matrix over the samples, got shape {V.shape}.")
@@ -125,7 +125,8 @@ def symmetric_weights(V: Any, owner: str) -> Any:
         raise ValueError(f"{owner}: graph weights must be symmetric; pass (V + V.T) / 2.")
     if V.nnz and V.data.min() < 0:
         raise ValueError(
-            f"{owner}: graph weights must not be negative, got {V.data.min():.3g}; a negative penalty is no margin."
+            f"{owner}: graph weights must not be negative, got {V.data.min():.3g}; a negative weight cannot define a "
+            "margin."
         )
     return V
 

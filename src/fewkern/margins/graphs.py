@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from fewkern.backend.linalg import sum_by_index, weighted_gram
+from fewkern.backend.linalg import class_sums, one_hot, sum_by_index, weighted_gram
 from fewkern.backend.namespace import Array, asarray_like, device, namespace, take_rows, to_numpy
 from fewkern.backend.neighbours import sparse_edges, sparse_laplacian_scatter
 
@@ -32,7 +32,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class PairSet:
-    """Unordered pairs of one common weight ``v``: all pairs, less those inside a class, less some edges.
+    """Unordered pairs with a common weight ``v``: all pairs, without those inside a class and without some edges.
 
     ``importance`` holds sample weights ``p``; a pair counts ``p_i p_j`` times.
     """
@@ -84,23 +84,24 @@ class Weights(Protocol):
         """The pairs with a positive weight."""
 
 
-def _one_hot(codes: Array, n_classes: int, like: Array) -> Array:
-    xp = namespace(like)
-    return xp.astype(codes[:, None] == xp.arange(n_classes, device=device(like))[None, :], like.dtype)
-
-
 def _total(Z: Array, p: Array) -> Array:
     """Scatter about the weighted mean."""
     xp = namespace(Z)
     return weighted_gram(Z - (p @ Z)[None, :] / xp.sum(p), p)
 
 
+def _class_means(Z: Array, p: Array, codes: Array, n_classes: int) -> tuple[Array, Array]:
+    """Weighted mean and mass of every class; a class without samples has mass zero."""
+    xp = namespace(Z)
+    mass = class_sums(p[:, None], codes, n_classes)[:, 0]
+    sums = class_sums(p[:, None] * Z, codes, n_classes)
+    return sums / xp.where(mass > 0, mass, xp.ones_like(mass))[:, None], mass
+
+
 def _within(Z: Array, p: Array, codes: Array, factors: Array) -> Array:
     """Sum over the classes of ``factors_k`` times the scatter about the class mean."""
-    xp = namespace(Z)
-    member = _one_hot(codes, int(factors.shape[0]), Z)
-    mass = xp.maximum(p @ member, xp.full((), 1e-300, dtype=Z.dtype, device=device(Z)))
-    means = (member * p[:, None]).T @ Z / mass[:, None]
+    member = one_hot(codes, int(factors.shape[0]), Z.dtype)
+    means, _ = _class_means(Z, p, codes, int(factors.shape[0]))
     return weighted_gram(Z - member @ means, p * (member @ factors))
 
 
@@ -133,12 +134,12 @@ class WithinClasses:
         return _within(Z, self.importance, self.codes, ones)
 
     def pairs(self) -> Edges:
-        raise ValueError("WithinClasses: pairs inside a class are drawn together, they have no margin.")
+        raise ValueError("WithinClasses: pairs inside a class belong together; they have no margin.")
 
 
 @dataclass(frozen=True)
 class BetweenClasses:
-    """``V_ij = v p_i p_j`` between classes, zero inside: all pairs less those inside each class."""
+    """``V_ij = v p_i p_j`` between classes, zero inside."""
 
     codes: Array
     n_classes: int
@@ -148,7 +149,7 @@ class BetweenClasses:
     def scatter(self, Z: Array) -> Array:
         xp = namespace(Z)
         p = self.importance
-        mass = p @ _one_hot(self.codes, self.n_classes, Z)
+        mass = class_sums(p[:, None], self.codes, self.n_classes)[:, 0]
         return self.v * (float(xp.sum(p)) * _total(Z, p) - _within(Z, p, self.codes, mass))
 
     def pairs(self) -> PairSet:
@@ -169,14 +170,13 @@ class ClassMeans:
     def scatter(self, Z: Array) -> Array:
         xp = namespace(Z)
         p = self.importance
-        member = _one_hot(self.codes, self.n_classes, Z)
-        mass = xp.maximum(p @ member, xp.full((), 1e-300, dtype=Z.dtype, device=device(Z)))
-        means = (member * p[:, None]).T @ Z / mass[:, None]
+        means, mass = _class_means(Z, p, self.codes, self.n_classes)
         return weighted_gram(means - (p @ Z)[None, :] / xp.sum(p), mass)
 
     def pairs(self) -> Edges:
         raise ValueError(
-            "ClassMeans: weights inside a class are negative there, which is no margin; use BetweenClasses."
+            "ClassMeans: its weights inside a class are negative, and a negative weight cannot define a margin; use "
+            "BetweenClasses."
         )
 
 
@@ -212,7 +212,7 @@ class Degrees:
 
 @dataclass(frozen=True)
 class Complement:
-    """``V_ij = v p_i p_j`` for every pair that is no edge of the sparse 0/1 matrix ``H``."""
+    """``V_ij = v p_i p_j`` for every pair that is not an edge of the sparse 0/1 matrix ``H``."""
 
     H: Any
     v: float
@@ -250,8 +250,24 @@ class Factor:
 class GraphPair:
     """Which samples belong together, and which should be apart.
 
-    ``intrinsic`` is ``None`` where lengths are measured by the identity (PCA). ``margin`` holds the pairs of a margin
-    method where they are not those of the penalty scatter.
+    Parameters
+    ----------
+    intrinsic : weights or None
+        Samples that belong together; ``None`` measures lengths by the identity (PCA).
+    penalty : weights
+        Samples that should be apart.
+    margin : weights or None
+        The pairs of a margin method, where they differ from those of the penalty.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fewkern import GraphEmbedding, graphs
+    >>> from fewkern.datasets import make_banana
+    >>> X, _ = make_banana(50)
+    >>> principal = graphs.GraphPair(None, graphs.AllPairs(1 / 50, np.ones(50)))
+    >>> GraphEmbedding(graph=principal, n_components=1).fit_transform(X).shape
+    (50, 1)
     """
 
     intrinsic: Weights | None

@@ -22,6 +22,7 @@ from fewkern.backend.validation import (
 from fewkern.core.basis import KernelBasis
 from fewkern.core.expansion import KernelExpansion
 from fewkern.core.kernels import Kernel, Linear, as_kernel
+from fewkern.core.samples import Samples
 from fewkern.margins.graphs import GraphPair
 from fewkern.margins.rules import GraphRule, as_graph, pair_of_matrices
 from fewkern.vectors.axes import column_signs
@@ -75,9 +76,17 @@ def fix_signs(W: Array, features: Features) -> Array:
 class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
     """Base of the transformers that end in a few linear functions of the samples, or of their images."""
 
+    graph: Any
     max_vectors: int | None
     rule: str
     random_state: Any
+
+    def set_params(self, **params: Any) -> Reducer:
+        """Set parameters; ``graph__neighbors=...`` works also while ``graph`` is a name."""
+        if any(key.startswith("graph__") for key in params) and "graph" in self._get_param_names():
+            self.graph = as_graph(params.pop("graph", self.graph), type(self).__name__)
+        super().set_params(**params)
+        return self
 
     def _features(self, X: Array, weights: Array | None, *, sparse_linear: bool = False) -> Features:
         """Features for the algorithms: the samples themselves for the linear kernel, those of a basis otherwise."""
@@ -162,10 +171,7 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator
         """The graph pair of the fitted samples from the parameter ``graph``."""
         graph = as_graph(self.graph, type(self).__name__)
         if isinstance(graph, GraphRule):
-            xp = namespace(features.Z)
-            own = None if codes is None else take_rows(codes, features.rows)
-            n_classes = 0 if codes is None else int(self.classes_.shape[0])
-            return graph.build(features.Z, own, n_classes, xp.astype(features.importance, xp.float64))
+            return graph.build(features.Z, self._part(features, codes))
         if isinstance(graph, GraphPair):
             weights = features.importance
             if int(features.rows.shape[0]) < features.n_samples or bool(namespace(weights).any(weights != weights[0])):
@@ -174,7 +180,12 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator
                     "already; pass the two matrices as a tuple, or a rule of fewkern.graphs."
                 )
             return graph
-        return pair_of_matrices(graph, features.n_samples, features.rows, features.importance, type(self).__name__)
+        return pair_of_matrices(graph, self._part(features, codes), type(self).__name__)
+
+    def _part(self, features: Features, codes: Array | None) -> Samples:
+        own = None if codes is None else take_rows(codes, features.rows)
+        count = 0 if codes is None else int(self.classes_.shape[0])
+        return Samples(features.X, features.importance, features.rows, features.n_samples, own, count)
 
     def _classes(self, X: Array, y: Any, sample_weight: Any) -> tuple[Array | None, Array | None]:
         """Class numbers, and ``classes_``, where the graph asks for them; and the weights of the samples."""
