@@ -7,8 +7,13 @@ from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 from fewkern import graphs
-from fewkern.margins.embedding import graph_embedding, principal_space, ridged
+from fewkern.margins.embedding import Ratio, principal_space, ridged
+from fewkern.margins.embedding import graph_embedding as embed
 from tests.oracles.margins import align, foley_sammon, labelled
+
+
+def graph_embedding(Z, pair, **settings):
+    return embed(Z, pair, Ratio(**settings))
 
 
 def build(rule, Z, codes=None):
@@ -20,7 +25,7 @@ def test_fda_is_lda(loader):
     X, y = loader(return_X_y=True)
     X, y = X[: len(X) - 17], y[: len(X) - 17]  # unequal classes
     Z = (X - X.mean(axis=0)) / X.std(axis=0)
-    ours = graph_embedding(Z, build(graphs.Fisher(), Z, y), rho=0.0).directions
+    ours = graph_embedding(Z, build(graphs.Fisher(), Z, y), ridge=0.0).directions
     lda = LinearDiscriminantAnalysis(solver="eigen").fit(Z, y).scalings_[:, :2]
     unit = lda / np.linalg.norm(lda, axis=0)
     np.testing.assert_allclose(align(unit, ours / np.linalg.norm(ours, axis=0)), unit, atol=1e-7)
@@ -39,7 +44,7 @@ def test_recursive_fda_is_foley_sammon():
     X, y = load_iris(return_X_y=True)
     Z = X - X.mean(axis=0)
     pair = build(graphs.Fisher(), Z, y)
-    ours = graph_embedding(Z, pair, recursive=True, n_components=4, rho=1e-2)
+    ours = graph_embedding(Z, pair, recursive=True, n_components=4, ridge=1e-2)
     want = foley_sammon(pair.penalty.scatter(Z), ridged(pair, Z, 1e-2), 4)
     np.testing.assert_allclose(align(want, ours.directions), want, atol=1e-7)
     assert ours.stop == "limit"
@@ -87,7 +92,7 @@ def test_with_rho_to_zero_the_first_directions_are_in_the_null_space():
     Z = rng.normal(size=(12, 40))
     Z -= Z.mean(axis=0)
     pair = build(graphs.Fisher(), Z, codes)
-    W = graph_embedding(Z, pair, recursive=True, n_components=2, rho=1e-10).directions
+    W = graph_embedding(Z, pair, recursive=True, n_components=2, ridge=1e-10).directions
     assert np.abs(W.T @ pair.intrinsic.scatter(Z) @ W).max() < 1e-8
 
 

@@ -43,7 +43,7 @@ def _known() -> dict[str, type]:
     from fewkern.fisher.base import FisherTrace
     from fewkern.fisher.targets import Link
     from fewkern.margins import graphs as weights
-    from fewkern.margins.recursion import MarginBlock
+    from fewkern.margins.recursion import MarginStep
     from fewkern.margins.rules import RULES
     from fewkern.margins.soft import SoftMarginStep
     from fewkern.table import TableEncoder, TableModel
@@ -52,7 +52,7 @@ def _known() -> dict[str, type]:
     values: list[type] = [fewkern.KernelBasis, fewkern.KernelExpansion, KernelMixture, TableEncoder, TableModel]
     values += [ConstrainedStep, FisherTrace, IntegratedStep, LikelihoodStep, Link, RegressionStep, RoundMixture]
     values += [Trace, WidthSearch]
-    values += [MarginBlock, SoftMarginStep, *RULES.values()]
+    values += [MarginStep, SoftMarginStep, *RULES.values()]
     values += [getattr(weights, name) for name in weights.__all__ if name != "Weights"]
     values += [getattr(kernels, name) for name in kernels.__all__ if isinstance(getattr(kernels, name), type)]
     for name in fewkern.__all__:

@@ -6,7 +6,7 @@ from numbers import Real
 from typing import Any
 
 from fewkern.backend.validation import Interval, StrOptions, fit_context
-from fewkern.margins.embedding import graph_embedding
+from fewkern.margins.embedding import Ratio, graph_embedding
 from fewkern.margins.reducer import REDUCER_CONSTRAINTS, Reducer, fix_signs
 
 __all__ = ["GraphEmbedding"]
@@ -142,16 +142,10 @@ class GraphEmbedding(Reducer):
         codes, weights = self._classes(X, y, sample_weight)
         features = self._features(X, weights)
         pair = self._graph(features, codes)
-        against: Any = self.against
-        scaling: Any = self.scaling
         result = graph_embedding(
             features.Z,
             pair,
-            n_components=self.n_components,
-            recursive=self.recursive,
-            rho=self.rho,
-            against=against,
-            scaling=scaling,
+            Ratio(self.n_components, self.recursive, self.rho, self.against, self.scaling),
         )
         self._keep(features, fix_signs(result.directions, features))
         self.ratios_, self.stop_ = result.values, result.stop

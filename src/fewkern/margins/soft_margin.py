@@ -7,7 +7,7 @@ from typing import Any
 
 from fewkern.backend.validation import Interval, StrOptions, fit_context
 from fewkern.margins.reducer import REDUCER_CONSTRAINTS, Reducer, fix_signs
-from fewkern.margins.soft import recursive_soft_margin
+from fewkern.margins.soft import SoftMargin, recursive_soft_margin
 from fewkern.margins.sparse import sparse_soft_margin
 
 __all__ = ["RecursiveSoftMargin"]
@@ -166,13 +166,15 @@ class RecursiveSoftMargin(Reducer):
         codes, weights = self._classes(X, y, sample_weight)
         features = self._features(X, weights)
         pair = self._graph(features, codes)
-        settings: dict[str, Any] = {
-            "n_components": self.n_components,
-            "rho": self.rho,
-            "delta": self.delta,
-            "delta_rel": self.delta_rel,
-            "max_iter": self.max_iter,
-        }
+        how = SoftMargin(
+            n_components=self.n_components,
+            C=self.delta_rel if self.delta is None else self.delta,
+            scale_C=self.delta is None,
+            ridge=self.rho,
+            metric=self.metric,
+            solver=self.solver,
+            max_iter=self.max_iter,
+        )
         if self.sparsity > 0:
             if features.basis is not None or self.metric != "euclidean":
                 raise ValueError(
@@ -185,11 +187,9 @@ class RecursiveSoftMargin(Reducer):
                     "RecursiveSoftMargin: sparsity > 0 with rho=0 needs more samples than features, got "
                     f"{tuple(features.Z.shape)}; use rho > 0."
                 )
-            result = sparse_soft_margin(features.Z, pair, sparsity=self.sparsity, **settings)
+            result = sparse_soft_margin(features.Z, pair, self.sparsity, how)
         else:
-            metric: Any = self.metric
-            solver: Any = self.solver
-            result = recursive_soft_margin(features.Z, pair, metric=metric, solver=solver, **settings)
+            result = recursive_soft_margin(features.Z, pair, how)
         self._keep(features, fix_signs(result.directions, features))
         self.stop_, self.steps_ = result.stop, result.steps
         self.n_iter_ = max(1, sum(len(step.objectives) - 1 for step in result.steps))

@@ -20,7 +20,7 @@ from fewkern.backend.validation import (
     validate_weights,
 )
 from fewkern.margins.embedding import principal_space
-from fewkern.margins.recursion import MarginDirections, class_problems, recursive_margin, tube_problem
+from fewkern.margins.recursion import MarginDirections, Recursion, class_problems, recursive_margin, tube_problem
 from fewkern.margins.reducer import REDUCER_CONSTRAINTS, Features, Reducer
 from fewkern.margins.spaces import Constrained, Reflected, Space
 
@@ -82,11 +82,11 @@ class RecursiveSVM(Reducer):
     n_components_ : int
         The ``c`` of the shapes.
     stop_ : str
-        "flat" (no margin direction is left), "rank", "eps" (nothing is left), "limit" or "precision" (``C`` is so large
-        that the next problem cannot be solved).
+        "flat" (no margin direction is left), "rank", "faded" (nothing is left), "limit" or "precision" (``C`` is too
+        large: the next problem cannot be solved).
     objective_, squared_norms_ : arrays of shape (n_steps,)
         Optimal value of every step (summed over the problems of a step) and the squared length of the normals.
-    steps_ : tuple of MarginBlock
+    steps_ : tuple of MarginStep
         Per step: which problems it solved, with values, lengths, biases and iterations.
     cap_ : float
         Value at ``w = 0``, which ``objective_`` approaches.
@@ -118,7 +118,7 @@ class RecursiveSVM(Reducer):
     >>> from fewkern.datasets import make_banana
     >>> X, y = make_banana(200)
     >>> model = RecursiveSVM(kernel="gaussian", n_components=3).fit(X, y)
-    >>> model.transform(X).shape, model.stop_
+    >>> model.transform(X).shape, str(model.stop_)
     ((200, 3), 'limit')
     """
 
@@ -191,12 +191,7 @@ class RecursiveSVM(Reducer):
         result = recursive_margin(
             _space(features),
             problems,
-            int(features.rows.shape[0]),
-            max_components=self.n_components,
-            block_size=block_size,
-            eps=self.residual_tol,
-            flat_tol=self.flat_tol,
-            max_iter=self.max_iter,
+            Recursion(self.n_components, block_size, self.residual_tol, self.flat_tol, max_iter=self.max_iter),
         )
         self._keep(features, result.directions, result.dual)
         self._keep_trace(features, result)
@@ -221,11 +216,11 @@ class RecursiveSVM(Reducer):
     def _keep_trace(self, features: Features, result: MarginDirections) -> None:
         xp = namespace(result.dual)
         self.stop_ = result.stop
-        self.steps_ = result.blocks
-        self.objective_ = asarray_like([sum(b.objectives) for b in result.blocks], result.dual, dtype=xp.float64)
-        self.squared_norms_ = asarray_like([sum(b.squared_norms) for b in result.blocks], result.dual, dtype=xp.float64)
+        self.steps_ = result.steps
+        self.objective_ = asarray_like([sum(b.objectives) for b in result.steps], result.dual, dtype=xp.float64)
+        self.squared_norms_ = asarray_like([sum(b.squared_norms) for b in result.steps], result.dual, dtype=xp.float64)
         self.cap_ = float(sum(result.caps))
-        self.n_iter_ = max(1, sum(sum(b.iterations) for b in result.blocks))
+        self.n_iter_ = max(1, sum(sum(b.iterations) for b in result.steps))
         self.support_ = take_rows(features.rows, xp.nonzero(xp.any(result.dual != 0, axis=1))[0])
         if self.n_components_ == 0:
             advice = 'use class_weight="balanced", another C or another kernel'
@@ -247,7 +242,7 @@ def _space(features: Features) -> Space:
     if features.Z is not None:
         # Only the span of the centred samples counts; what is outside of it would grow out of rounding.
         V = principal_space(features.Z)
-        return Reflected(features.Z @ V, V)
+        return Reflected.start(features.Z, V)
     assert is_sparse(features.X)
     X, mean = features.X, features.mean
     norms = squared_norms(X) - 2.0 * (X @ mean) + float(mean @ mean)
