@@ -62,7 +62,7 @@ def soft_margin(small: int, large: int) -> None:
         took = {}
         for n, solver in ((small, "explicit"), (small, "sorted"), (large, "sorted")):
             X, y = five_classes(n)
-            model = RecursiveSoftMargin(n_components=1, delta_rel=delta_rel, solver=solver)
+            model = RecursiveSoftMargin(n_components=1, C=delta_rel, solver=solver)
             _, took[n, solver] = timed(lambda model=model, X=X, y=y: model.fit(X, y))
             print(f"| {n:,} | {solver} | {delta_rel:g} | {model.n_iter_} | {took[n, solver]:.2f} |", flush=True)
         explicit = took[small, "explicit"] * (large / small) ** 2

@@ -31,16 +31,18 @@ def _model(settings: Values, classes: int) -> Any:
     if method == "pca":
         return GraphEmbedding(graph="pca", n_components=settings["dimension"])
     if method == "fda":
-        return GraphEmbedding(against="total", rho=0.0)
+        return GraphEmbedding(against="total", ridge=0.0)
     if method == "rfda":
-        return GraphEmbedding(recursive=True, rho=1e-8, n_components=settings["dimension"])
+        return GraphEmbedding(recursive=True, ridge=1e-8, n_components=settings["dimension"])
     if method == "lpp":
-        return GraphEmbedding(graph=graphs.LPP(3), rho=1e-8, scaling="unit", n_components=settings["dimension"])
+        return GraphEmbedding(graph=graphs.LPP(3), ridge=1e-8, scaling="unit", n_components=settings["dimension"])
     if method == "udp":
-        return GraphEmbedding(graph=graphs.UDP(1), rho=1.0, n_components=settings["dimension"])
+        return GraphEmbedding(graph=graphs.UDP(1), ridge=1.0, n_components=settings["dimension"])
     graph = graphs.UDP(settings.get("neighbours", 1)) if method == "rsm/udp" else graphs.Fisher()
     count = settings.get("dimension", classes - 1)
-    return RecursiveSoftMargin(graph=graph, rho=settings["rho"], delta=settings["delta"], n_components=count)
+    # the weight of the hinges as the paper gives it, the same for all directions
+    weight = {"C": settings["delta"], "scale_C": False}
+    return RecursiveSoftMargin(graph=graph, ridge=settings["rho"], n_components=count, **weight)
 
 
 def faces(settings: Values, run: int) -> Values:
@@ -105,7 +107,7 @@ def weights(settings: Values, run: int) -> Values:  # noqa: ARG001 - there is on
     rates = [float(_rates({**settings, "method": "rsm/fda", "delta": delta})[-1]) for delta in deltas]
     plateau = [rate for rate, delta in zip(rates, deltas) if delta <= 0.1]
     X, y, _, _ = _split(settings["set"], settings["images"])
-    first = RecursiveSoftMargin(rho=settings["rho"], delta_rel=1.0, n_components=1).fit(X, y)
+    first = RecursiveSoftMargin(ridge=settings["rho"], C=1.0, n_components=1).fit(X, y)
     return {
         "delta_0": float(first.steps_[0].delta),
         "rate": float(np.mean(plateau)),

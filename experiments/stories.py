@@ -15,16 +15,17 @@ from typing import Any
 import numpy as np
 from sklearn.datasets import load_digits
 
-from fewkern import GraphEmbedding, RecursiveSoftMargin, graphs
-from fewkern.core.samples import Samples
+from fewkern import GraphEmbedding, RecursiveSoftMargin
 from fewkern.datasets import fetch_large
 from fewkern.kernels import Gaussian
-from fewkern.margins.soft import recursive_soft_margin
 
 __all__ = ["digits", "draw", "far_class", "few_variables", "letters", "rings", "story"]
 
 Values = dict[str, Any]
 Data = tuple[Any, Any, Any, Any]
+# Settings of a row, whose names are part of the recorded results, and the parameters that they are. Steps may end at a
+# gain of "stop" times J(0) - J, instead of where nothing changes.
+_PARAMETERS = {"rho": "ridge", "delta_rel": "C", "metric": "metric", "sparsity": "sparsity", "stop": "tol"}
 
 
 def far_class(rng: Any, per_class: int, near: float = 3.8, far: float = 30.0) -> tuple[Any, Any]:
@@ -112,30 +113,12 @@ def features(settings: Values, data: Data) -> tuple[Any, Any, Any]:
         model: Any = GraphEmbedding(n_components=count)
     elif method == "rfda":
         model = GraphEmbedding(recursive=True, n_components=count)
-    elif "stop" in settings:
-        return _stopped(settings, data)
     else:
-        given = {name: settings[name] for name in ("rho", "delta_rel", "metric", "sparsity") if name in settings}
+        given = {name: settings[key] for key, name in _PARAMETERS.items() if key in settings}
         kernel = Gaussian() if method == "kernel rsm" else "linear"
         model = RecursiveSoftMargin(n_components=count, kernel=kernel, **given)
     model.fit(X, y)
     return model.transform(X), model.transform(T), getattr(model, "components_", None)
-
-
-def _stopped(settings: Values, data: Data) -> tuple[Any, Any, Any]:
-    """RSM whose concave-convex steps end at a gain of ``stop`` times ``J(0) - J``, instead of where nothing changes."""
-    X, y, T, _ = data
-    mean = X.mean(axis=0)
-    pair = graphs.Fisher().build(X - mean, Samples.of(X, codes=y, n_classes=int(y.max()) + 1))
-    W = recursive_soft_margin(
-        X - mean,
-        pair,
-        n_components=max(settings["dimensions"]),
-        delta_rel=settings["delta_rel"],
-        metric=settings["metric"],
-        tol=settings["stop"],
-    ).directions
-    return (X - mean) @ W, (T - mean) @ W, W.T
 
 
 def story(settings: Values, run: int) -> Values:

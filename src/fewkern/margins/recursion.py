@@ -141,6 +141,8 @@ class MarginDirections:
     stop: Stop
     """FLAT, RANK, FADED, LIMIT, MAX_ITER, or PRECISION (a box constant so large that the next step, which is never
     separable, cannot be solved in this arithmetic)."""
+    n_iter: int
+    """Interior point iterations in all."""
     unsolved: float
     """Largest relative error of a hyperplane that the interior point left at ``max_iter``; zero if there is none."""
 
@@ -183,7 +185,7 @@ def recursive_margin(space: Space, problems: Sequence[MarginProblem], how: Recur
     peeled = peel(left, left.limit)
     W = left.space.W
     dual = _coefficients(space, W, left.B, left.Z)
-    return MarginDirections(W, dual, left.Z, tuple(left.steps), left.caps, peeled.stop, left.unsolved)
+    return MarginDirections(W, dual, left.Z, tuple(left.steps), left.caps, peeled.stop, left.n_iter, left.unsolved)
 
 
 @dataclass(frozen=True)
@@ -213,7 +215,7 @@ class _Left:
         # Coefficients and projections of the directions so far.
         self.B = self.Z = no_columns(space.n, space.W)
         self.steps: list[MarginStep] = []
-        self.unsolved = 0.0
+        self.n_iter, self.unsolved = 0, 0.0
 
     def find(self) -> _Block | Stop:
         if self.space.dimension == 0:
@@ -250,6 +252,7 @@ class _Left:
                 return None
         solution = minimize_hinge(problem, alpha, self.how.tol, self.how.max_iter)
         self.multipliers[k] = solution.alpha
+        self.n_iter += solution.n_iter
         xp = namespace(solution.w)
         # Samples in small units are near the cap from the start; a flat problem has no direction either.
         length = float(xp.linalg.vector_norm(solution.w))
