@@ -24,6 +24,9 @@ from fewkern.margins.graphs import (
     Degrees,
     Factor,
     GraphPair,
+    LocalAffinity,
+    LocalBetween,
+    LocalWithin,
     SparseWeights,
     WithinClasses,
 )
@@ -45,6 +48,9 @@ __all__ = [
     "Fisher",
     "GraphPair",
     "GraphRule",
+    "LocalAffinity",
+    "LocalBetween",
+    "LocalWithin",
     "SparseWeights",
     "WithinClasses",
 ]

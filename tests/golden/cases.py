@@ -68,6 +68,7 @@ def cases() -> Iterator[Case]:
             "embedding-fisher": fewkern.GraphEmbedding(n_components=1),
             "embedding-recursive": fewkern.GraphEmbedding(n_components=2, recursive=True),
             "embedding-lpp": fewkern.GraphEmbedding(graph="lpp", n_components=2),
+            "embedding-lfda": fewkern.GraphEmbedding(graph="lfda", n_components=2),
             "embedding-udp-kernel": fewkern.GraphEmbedding(
                 graph="udp", kernel=Gaussian(2.0), max_vectors=20, n_components=2
             ),

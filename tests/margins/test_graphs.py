@@ -1,11 +1,14 @@
 """Scatters of graphs against the matrices written out."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from fewkern import graphs
+from fewkern import GraphEmbedding, graphs
 from fewkern.backend.neighbours import neighbours, symmetric_weights
+from fewkern.margins import graphs as weights
 from fewkern.margins.graphs import (
     AllPairs,
     BetweenClasses,
@@ -17,7 +20,7 @@ from fewkern.margins.graphs import (
     WithinClasses,
 )
 from fewkern.margins.rules import as_graph, pair_of_matrices
-from tests.oracles.margins import fisher_weights, labelled, laplacian_scatter
+from tests.oracles.margins import fisher_weights, labelled, laplacian_scatter, local_fisher_weights
 
 
 @pytest.fixture
@@ -92,12 +95,58 @@ def test_mfa_takes_the_shortest_pairs_between_classes(data):
     assert np.all(codes[same.row] == codes[same.col])
 
 
-def test_lfda_and_lsda_split_by_class(data):
+@pytest.mark.parametrize("k", [1, 5, 40])
+def test_lfda_is_sugiyamas(data, k, monkeypatch):
     Z, codes, p = data
-    lfda = graphs.LFDA(neighbors=5).build(Z, labelled(Z, codes, p))
-    A = lfda.intrinsic.V.toarray() / np.sqrt(np.outer(np.bincount(codes)[codes], np.bincount(codes)[codes]))
-    np.testing.assert_allclose(lfda.intrinsic.scatter(Z), laplacian_scatter(A, Z), atol=1e-10)
-    assert 0 < A.max() <= 1
+    within, between = local_fisher_weights(Z, codes, k)
+    pair = graphs.LFDA(neighbors=k).build(Z, labelled(Z, codes, p))
+    Y = Z @ np.random.default_rng(2).normal(size=(4, 3))  # scatters of other features than distances were taken in
+    for blocks in (None, 7):
+        if blocks:
+            monkeypatch.setattr(weights, "row_blocks", lambda n, _: [slice(a, a + 7) for a in range(0, n, 7)])
+        for A in (Z, Y):
+            np.testing.assert_allclose(pair.intrinsic.scatter(A), laplacian_scatter(within, A), atol=1e-10)
+            np.testing.assert_allclose(pair.penalty.scatter(A), laplacian_scatter(between, A), atol=1e-10)
+    assert np.linalg.eigvalsh(pair.penalty.scatter(Z)).min() > 0  # although some weights are negative
+    assert between.min() < 0
+    edges = pair.pairs().edges()
+    assert np.all(codes[edges.i] != codes[edges.j])
+
+
+def test_lfda_of_one_cluster_per_class_is_fisher(data):
+    Z, codes, p = data
+    samples = labelled(Z, codes, p)
+    pair, fisher = graphs.LFDA().build(Z, samples), graphs.Fisher().build(Z, samples)
+    flat = replace(pair.intrinsic.near, radius=np.full(30, 1e8))  # every affinity is one
+    np.testing.assert_allclose(weights.LocalWithin(flat).scatter(Z), fisher.intrinsic.scatter(Z), atol=1e-8)
+    np.testing.assert_allclose(weights.LocalBetween(flat).scatter(Z), fisher.penalty.scatter(Z), atol=1e-8)
+
+
+def test_lfda_of_repeated_samples_and_lone_ones():
+    Z = np.array([[0.0, 0.0]] * 4 + [[1.0, 0.0]] * 4 + [[0.0, 3.0]])
+    samples = labelled(Z, np.repeat([0, 1, 2], [4, 4, 1]))
+    pair = graphs.LFDA(neighbors=2).build(Z, samples)
+    np.testing.assert_allclose(pair.intrinsic.scatter(Z), 0, atol=1e-12)
+    fisher = graphs.Fisher().build(Z, samples)
+    np.testing.assert_allclose(pair.penalty.scatter(Z), fisher.penalty.scatter(Z), atol=1e-12)
+
+
+def test_lfda_keeps_two_clusters_of_a_class_apart():
+    """The case the method is for: Fisher's direction merges the two clusters of the outer class, LFDA's does not."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(150, 2)) * [1.0, 0.3]
+    X[:50, 1] -= 4.0
+    X[50:100, 1] += 4.0
+    y = np.repeat([0, 0, 1], 50)
+    local, plain = (
+        GraphEmbedding(graph=g, n_components=1, scaling="unit").fit(X, y).components_ for g in ("lfda", "fisher")
+    )
+    assert abs(local[0, 1]) > 0.99
+    assert abs(plain[0, 1]) < 0.9
+
+
+def test_lsda_splits_by_class(data):
+    Z, codes, p = data
     lsda = graphs.LSDA(neighbors=6).build(Z, labelled(Z, codes, p))
     both = lsda.intrinsic.V + lsda.penalty.V
     assert (both != neighbours(Z, 6)).nnz == 0
@@ -136,8 +185,13 @@ def test_messages():
             graphs.LPP(count).build(np.ones((3, 1)), three)
     with pytest.raises(ValueError, match="no margin"):
         WithinClasses(np.zeros(3, int), 1, p).pairs()
-    with pytest.raises(ValueError, match="use BetweenClasses"):
+    with pytest.raises(ValueError, match=r"ClassMeans: .* use BetweenClasses"):
         ClassMeans(np.zeros(3, int), 1, p).pairs()
+    lfda = graphs.LFDA().build(np.ones((4, 1)), labelled(np.ones((4, 1)), np.array([0, 0, 1, 1])))
+    with pytest.raises(ValueError, match=r"LocalWithin: .* no margin"):
+        lfda.intrinsic.pairs()
+    with pytest.raises(ValueError, match=r"LocalBetween: .* use BetweenClasses"):
+        lfda.penalty.pairs()
     with pytest.raises(ValueError, match="sparse matrix"):
         Factor(np.ones((3, 1))).pairs()
     with pytest.raises(ValueError, match="no pairs"):

@@ -98,6 +98,27 @@ def fisher_weights(codes):
     return same / np.bincount(codes)[codes][:, None]
 
 
+def local_fisher_weights(X, codes, k):
+    """Within and between weights of LFDA (Sugiyama 2007), pair by pair; affinity in local scaling inside a class."""
+    n = len(X)
+    within, between = np.zeros((n, n)), np.zeros((n, n))
+    distance = np.sqrt(((X[:, None, :] - X[None, :, :]) ** 2).sum(axis=2))
+    radius = np.zeros(n)
+    for i in range(n):
+        own = np.sort(distance[i, (codes == codes[i]) & (np.arange(n) != i)])
+        radius[i] = own[min(k, len(own)) - 1]
+    for i in range(n):
+        for j in range(n):
+            if codes[i] != codes[j]:
+                between[i, j] = 1 / n
+                continue
+            size = np.sum(codes == codes[i])
+            affinity = np.exp(-(distance[i, j] ** 2) / (radius[i] * radius[j]))
+            within[i, j] = affinity / size
+            between[i, j] = affinity * (1 / n - 1 / size)
+    return within, between
+
+
 def foley_sammon(B, S, count):
     """Orthogonal discriminant vectors: the best ratio in the null space of those before."""
     W = np.zeros((len(B), 0))

@@ -7,10 +7,12 @@ pairs.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from fewkern.backend.linalg import class_sums, one_hot, sum_by_index, weighted_gram
+from fewkern.backend.blocks import row_blocks
+from fewkern.backend.linalg import class_sums, neg_squared_distances, one_hot, sum_by_index, weighted_gram
 from fewkern.backend.namespace import Array, asarray_like, device, namespace, take_rows, to_numpy
 from fewkern.backend.neighbours import sparse_edges, sparse_laplacian_scatter
 
@@ -23,6 +25,9 @@ __all__ = [
     "Edges",
     "Factor",
     "GraphPair",
+    "LocalAffinity",
+    "LocalBetween",
+    "LocalWithin",
     "PairSet",
     "SparseWeights",
     "Weights",
@@ -176,6 +181,91 @@ class ClassMeans:
     def pairs(self) -> Edges:
         raise ValueError(
             "ClassMeans: its weights inside a class are negative, and a negative weight cannot define a margin; use "
+            "BetweenClasses."
+        )
+
+
+@dataclass(frozen=True)
+class LocalAffinity:
+    r"""Affinity :math:`A_{ij} = \exp(-|x_i - x_j|^2 / (r_i r_j))` of the pairs of every class; computed in blocks.
+
+    Parameters
+    ----------
+    X : array of shape (n, d)
+        The samples between which distances are taken.
+    radius : array of shape (n,)
+        Local scale ``r`` of every sample.
+    codes : integer array of shape (n,)
+    n_classes : int
+    importance : array of shape (n,)
+    """
+
+    X: Array
+    radius: Array
+    codes: Array
+    n_classes: int
+    importance: Array
+
+    def class_scatters(self, Z: Array, *, far: bool = False) -> Iterator[tuple[float, Array]]:
+        """Per class its mass, and ``Z' L Z`` for ``V_ij = p_i p_j A_ij`` inside of it; ``1 - A_ij`` if ``far``."""
+        xp = namespace(Z)
+        for c in range(self.n_classes):
+            members = xp.nonzero(self.codes == c)[0]
+            p, own = take_rows(self.importance, members), take_rows(Z, members)
+            degree, cross = xp.zeros_like(p), xp.zeros_like(own)
+            for rows in row_blocks(int(members.shape[0]), int(members.shape[0])):
+                V = self._block(members[rows], members, far)
+                degree[rows] = V @ p
+                cross[rows, :] = V @ (p[:, None] * own)
+            product = (p[:, None] * own).T @ cross
+            yield float(xp.sum(p)), weighted_gram(own, p * degree) - (product + product.T) / 2
+
+    def _block(self, rows: Array, members: Array, far: bool) -> Array:
+        xp = namespace(self.radius)
+        D = neg_squared_distances(take_rows(self.X, rows), take_rows(self.X, members))
+        scale = take_rows(self.radius, rows)[:, None] * take_rows(self.radius, members)[None, :]
+        # between samples of radius zero: one for equal samples, zero for others
+        exponent = D / xp.maximum(scale, xp.full_like(scale, float(xp.finfo(scale.dtype).smallest_normal)))
+        return -xp.expm1(exponent) if far else xp.exp(exponent)
+
+
+@dataclass(frozen=True)
+class LocalWithin:
+    """``V_ij = A_ij p_i p_j / P_k`` inside class ``k`` of mass ``P_k``, ``A`` a local affinity (Sugiyama's LFDA)."""
+
+    near: LocalAffinity
+
+    def scatter(self, Z: Array) -> Array:
+        total = namespace(Z).zeros((Z.shape[1], Z.shape[1]), dtype=Z.dtype, device=device(Z))
+        for mass, S in self.near.class_scatters(Z):
+            total = total + S / mass
+        return total
+
+    def pairs(self) -> Edges:
+        raise ValueError("LocalWithin: pairs inside a class belong together; they have no margin.")
+
+
+@dataclass(frozen=True)
+class LocalBetween:
+    """``V_ij = p_i p_j / P`` between classes, and ``A_ij p_i p_j (1/P - 1/P_k)`` inside class ``k`` (Sugiyama's LFDA).
+
+    The weights inside a class are negative; the scatter is not: it is Fisher's between-class scatter, where ``A`` is
+    one, plus that of the positive weights ``(1 - A_ij) (1/P_k - 1/P)``.
+    """
+
+    near: LocalAffinity
+
+    def scatter(self, Z: Array) -> Array:
+        near = self.near
+        mass = float(namespace(Z).sum(near.importance))
+        total = ClassMeans(near.codes, near.n_classes, near.importance).scatter(Z)
+        for own, S in near.class_scatters(Z, far=True):
+            total = total + (1.0 / own - 1.0 / mass) * S
+        return total
+
+    def pairs(self) -> Edges:
+        raise ValueError(
+            "LocalBetween: its weights inside a class are negative, and a negative weight cannot define a margin; use "
             "BetweenClasses."
         )
 

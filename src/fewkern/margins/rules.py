@@ -13,9 +13,9 @@ from typing import Any
 from fewkern.backend.namespace import Array, asarray_like, is_sparse, namespace, take_rows, to_numpy
 from fewkern.backend.neighbours import (
     class_neighbours,
+    class_radius,
     nearest_between,
     neighbours,
-    scaled_affinity,
     split_by_label,
     symmetric_weights,
 )
@@ -29,6 +29,9 @@ from fewkern.margins.graphs import (
     Degrees,
     Factor,
     GraphPair,
+    LocalAffinity,
+    LocalBetween,
+    LocalWithin,
     SparseWeights,
     WithinClasses,
 )
@@ -191,14 +194,16 @@ class MFA(GraphRule):
 
 @dataclass(eq=False)
 class LFDA(GraphRule):
-    """Local Fisher discriminant: neighbors inside a class together by a locally scaled affinity, classes apart.
+    """Local Fisher discriminant: near pairs of a class together, classes apart, far pairs of a class free.
 
-    Only the affinity of nearest neighbors counts; that of the other pairs of a class, which the method as published
-    adds, is close to zero where classes are not very elongated.
+    Sugiyama's weights, with the affinity of all pairs of a class in local scaling: far parts of a class need not come
+    together. A margin method pushes apart all pairs of different classes, with the weight ``1/n``. There are more
+    directions than classes. Time grows with the squared size of the classes; no matrix of that size is kept.
 
     Parameters
     ----------
     neighbors : int, default 7
+        The local scale is the distance to this neighbor of the same class.
 
     Examples
     --------
@@ -211,18 +216,12 @@ class LFDA(GraphRule):
     supervised = True
 
     def build(self, Z: Array, samples: Samples) -> GraphPair:
-        # Paper (Sugiyama): the affinity of all pairs of a class. We: of nearest neighbours, because the rest is close
-        # to zero and would be an n_k x n_k matrix.
-        codes, count, p, k = samples.codes, samples.n_classes, samples.weights, self._count("neighbors")
-        xp = namespace(Z)
-        A = scaled_affinity(Z, class_neighbours(Z, codes, k), k)
-        host = to_numpy(codes)
-        weight = to_numpy(p)
-        sizes = [float(weight[host == c].sum()) for c in range(count)]
-        root = 1.0 / xp.sqrt(asarray_like(sizes, p, dtype=p.dtype))
-        # V_ij = A_ij / n_k: the class size enters through the importances, one root from either end
-        own = p * xp.take(root, codes)
-        return GraphPair(SparseWeights(A, own), BetweenClasses(codes, count, _one_over_mass(samples), p))
+        codes, count, p = samples.codes, samples.n_classes, samples.weights
+        near = LocalAffinity(Z, class_radius(Z, codes, self._count("neighbors")), codes, count, p)
+        # Inside classes the between scatter has negative weights (methods B1), so that a margin uses other pairs.
+        return GraphPair(
+            LocalWithin(near), LocalBetween(near), BetweenClasses(codes, count, _one_over_mass(samples), p)
+        )
 
 
 @dataclass(eq=False)
