@@ -38,7 +38,8 @@ def _votes(A: Any, labels: Any, B: Any, k: int) -> Any:
 def _errors(settings: Values, X: Any, y: Any, T: Any, t: Any, components: Any, neighbours: Any) -> tuple[Any, int]:
     """Errors at every pair of numbers (more components than exist: all of them), and how many exist."""
     kernel = Gaussian(width=float(np.sqrt(settings["sigma"] / 2)))
-    model = RecursiveSVM(kernel=kernel, C=settings["C"], n_components=max(components)).fit(X, y)
+    # all samples in the basis, as in the paper, not 500 of them
+    model = RecursiveSVM(kernel=kernel, C=settings["C"], n_components=max(components), max_vectors=None).fit(X, y)
     A, B = model.transform(X), model.transform(T)
     table = [[100 * float(np.mean(_votes(A[:, :m], y, B[:, :m], k) != t)) for k in neighbours] for m in components]
     return np.array(table), model.n_components_

@@ -14,7 +14,7 @@ from fewkern import GraphEmbedding, RecursiveSoftMargin, RecursiveSVM, graphs
 from fewkern.base import KernelEstimator
 from fewkern.core.trace import Stop
 from fewkern.kernels import Gaussian
-from fewkern.margins import features
+from fewkern.margins import features, reducer
 from fewkern.margins.reducer import Reducer
 
 EVERY = [GraphEmbedding, RecursiveSVM, RecursiveSoftMargin]
@@ -87,6 +87,27 @@ def test_rows_of_weight_zero_are_absent_from_a_kernel_model(make, iris):
     b = make(kernel=Gaussian(2.0), n_components=2, max_vectors=10).fit(X[keep], y[keep])
     np.testing.assert_allclose(a.transform(X), b.transform(X), atol=1e-8)
     np.testing.assert_array_equal(a.basis_.vectors, X[a.basis_.indices])
+
+
+@every
+def test_the_basis_of_a_kernel_is_bounded(make, iris, monkeypatch):
+    X, y = iris
+    settings = {"kernel": Gaussian(0.5), "n_components": 2}
+    exact = make(max_vectors=None, **settings).fit(X, y)
+    assert exact.basis_.n_vectors > 50
+    # few samples: as without a bound, with the same vectors
+    default = make(**settings).fit(X, y)
+    np.testing.assert_array_equal(default.indices_, exact.indices_)
+    np.testing.assert_array_equal(default.transform(X), exact.transform(X))
+    monkeypatch.setattr(reducer, "_MOST_VECTORS", 50)
+    bounded = make(**settings).fit(X, y)
+    assert bounded.n_vectors_ == bounded.basis_.n_vectors == 50
+    np.testing.assert_array_equal(bounded.transform(X), make(max_vectors=50, **settings).fit(X, y).transform(X))
+    assert make(max_vectors=None, **settings).fit(X, y).basis_.n_vectors == exact.basis_.n_vectors
+    # the linear kernel needs no basis
+    assert make(n_components=2).fit(X, y).basis_ is None
+    sparse = make(n_components=2).fit(sp.csr_matrix(np.hstack([X] * 60)), y)
+    assert sparse.n_components_ == 2
 
 
 @every

@@ -10,6 +10,7 @@ from fewkern.core.basis import KernelBasis
 from fewkern.core.expansion import KernelExpansion
 from fewkern.core.kernels import Kernel, Linear
 from fewkern.core.samples import Samples
+from fewkern.core.trace import Stop
 from fewkern.vectors.axes import column_signs
 from fewkern.vectors.selection import Selecting, Selection, choose_basis
 
@@ -39,6 +40,12 @@ class Features:
     def linear(self) -> bool:
         """Whether directions are linear functions of the samples."""
         return isinstance(self.kernel, Linear)
+
+    @property
+    def complete(self) -> bool:
+        """Whether the features span all samples."""
+        chosen = self.selection
+        return chosen is None or chosen.stop == Stop.RANK or chosen.n_vectors == self.samples.n
 
     def components(self, W: Array) -> Array:
         """Directions among the features as vectors of samples, one per row; only with the linear kernel."""

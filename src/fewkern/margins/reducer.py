@@ -9,7 +9,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from fewkern.backend.linalg import least_squares
 from fewkern.backend.namespace import Array, asarray_like, device, float_dtype, is_sparse, namespace
-from fewkern.base import KernelEstimator, check_labelled, check_weighted, constraints
+from fewkern.backend.validation import StrOptions
+from fewkern.base import CONSTRAINTS, KernelEstimator, check_labelled, check_weighted, constraints
 from fewkern.core.kernels import Linear, as_kernel
 from fewkern.core.samples import Samples
 from fewkern.margins.features import Features, basis_features, sample_features
@@ -21,8 +22,11 @@ __all__ = ["REDUCER", "Reducer", "features_of", "forget", "graph_pair", "graph_s
 
 # Constraints of the parameters that all reducers have.
 REDUCER: dict[str, list[Any]] = constraints(
-    "n_components", "kernel", "class_weight", "max_vectors", "rule", "basis_tol", "random_state"
+    *("n_components", "kernel", "class_weight", "rule", "basis_tol", "random_state"),
+    max_vectors=[StrOptions({"auto"}), *CONSTRAINTS["max_vectors"]],
 )
+# Vectors of a basis that max_vectors="auto" allows with a kernel: without a bound the cost is cubic in the samples.
+_MOST_VECTORS = 500
 # Attributes that only some fits have.
 _OPTIONAL = ("components_", "mean_", "classes_")
 
@@ -86,12 +90,13 @@ def features_of(estimator: Any, samples: Samples, *, keep_sparse: bool = False) 
 
     Sparse samples of the linear kernel go through a basis too, unless ``keep_sparse``.
     """
-    kernel = as_kernel(estimator.kernel).resolve(samples.X)
-    dense = keep_sparse or not is_sparse(samples.X)
-    if isinstance(kernel, Linear) and estimator.max_vectors is None and dense:
+    kernel, limit = as_kernel(estimator.kernel).resolve(samples.X), estimator.max_vectors
+    if limit == "auto":
+        limit = None if isinstance(kernel, Linear) else _MOST_VECTORS
+    if isinstance(kernel, Linear) and limit is None and (keep_sparse or not is_sparse(samples.X)):
         return sample_features(samples, kernel)
     how = selecting(estimator.rule, False, estimator.basis_tol, estimator.random_state)
-    return basis_features(samples, kernel, how, estimator.max_vectors)
+    return basis_features(samples, kernel, how, limit)
 
 
 def graph_pair(estimator: Reducer, features: Features) -> GraphPair:

@@ -67,8 +67,9 @@ class RecursiveSoftMargin(Reducer):
         The pairs one by one, exactly, or all of them through a sort; "auto" goes by their number.
     class_weight : dict, "balanced" or None, default None
         Multiplies the weights of the samples of every class. Read only by a graph that needs classes.
-    max_vectors : int or None, default None
-        Budget of samples with a kernel; by default all samples (up to the numerical rank).
+    max_vectors : int, "auto" or None, default "auto"
+        Most samples in the basis that gives the features of a kernel. "auto" is 500. None sets no bound: the cost then
+        is cubic in the number of samples. The linear kernel has no basis unless a number is given.
     rule : {"gain", "greedy", "random", "uniform"}, default "gain"
         How the vectors of the basis are chosen, see :class:`FeatureVectorSelector`.
     basis_tol : float or None, default None
@@ -149,7 +150,7 @@ class RecursiveSoftMargin(Reducer):
         sparsity: float = 0.0,
         solver: str = "auto",
         class_weight: Any = None,
-        max_vectors: int | None = None,
+        max_vectors: Any = "auto",
         rule: str = "gain",
         basis_tol: float | None = None,
         tol: float = 1e-10,

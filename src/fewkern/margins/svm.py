@@ -62,9 +62,11 @@ class RecursiveSVM(Reducer):
         them).
     epsilon : float, default 0.1
         Half-width of the tube in a regression.
-    max_vectors : int or None, default None
-        Budget of samples: the features are then those of a basis of so many chosen samples, and the cost is linear in
-        the number of samples. By default every support vector is kept.
+    max_vectors : int, "auto" or None, default "auto"
+        Most samples in the basis that gives the features of a kernel; the cost is linear in the number of samples, and
+        quadratic in that of the basis. "auto" is 500. None sets no bound: the cost then is cubic in the number of
+        samples. The model keeps its support vectors if the basis spans all samples (always up to 500 samples) and no
+        number is given, else the basis. The linear kernel has no basis unless a number is given.
     rule : {"gain", "greedy", "random", "uniform"}, default "gain"
         How the vectors of the basis are chosen, see :class:`FeatureVectorSelector`.
     basis_tol : float or None, default None
@@ -153,7 +155,7 @@ class RecursiveSVM(Reducer):
         task: str = "classification",
         multi_class: str = "ovr",
         epsilon: float = 0.1,
-        max_vectors: int | None = None,
+        max_vectors: Any = "auto",
         rule: str = "gain",
         basis_tol: float | None = None,
         residual_tol: float = 1e-6,
@@ -212,7 +214,8 @@ class RecursiveSVM(Reducer):
             max_iter=self.max_iter,
         )
         result = recursive_margin(_space(features), self._problems(features.samples), how)
-        keep(self, features, result.directions, result.dual if self.max_vectors is None else None)
+        on_support = features.complete and self.max_vectors in ("auto", None)
+        keep(self, features, result.directions, result.dual if on_support else None)
         self._keep_steps(features, result)
         self._warn(result)
         return self
