@@ -71,14 +71,11 @@ def pair_sums(s, p, upper, lower, m, mu, X):
     """Every sum over pairs that the sorted form computes, one pair at a time."""
     n = len(s)
     t, w = s[upper] - s[lower], p[upper] * p[lower]
-    left = np.maximum(m - t, 0)
     outer, inner = np.maximum(m + mu - t, 0), np.maximum(m - mu - t, 0)
     slope = w * (outer - inner) / (2 * mu)
     d = X[upper] - X[lower]
     return {
         "balance": np.bincount(upper, w, n) - np.bincount(lower, w, n),
-        "hinge": np.sum(w * left),
-        "hinge_gradient": np.bincount(lower, w * (left > 0), n) - np.bincount(upper, w * (left > 0), n),
         "window": np.sum(w * np.maximum(m - np.abs(t), 0)),
         "huber": np.sum(w * (outer**2 - inner**2)) / (4 * mu),
         "huber_gradient": np.bincount(lower, slope, n) - np.bincount(upper, slope, n),
