@@ -13,9 +13,8 @@ from threadpoolctl import threadpool_limits
 from benchmarks.measure import Peak, best_of, header, timed, verdict
 from fewkern import FeatureVectorSelector, RecursiveSoftMargin, RecursiveSVM
 from fewkern.kernels import Gaussian
-from fewkern.margins.graphs import PairSet
 from fewkern.margins.hinge import minimize_hinge
-from fewkern.margins.ranking import OrderedPairs
+from fewkern.margins.ranking import ranked_sums
 
 
 def five_classes(n: int, q: int = 20, seed: int = 0):
@@ -32,6 +31,17 @@ def twonorm(n: int, seed: int):
     return rng.normal(size=(n, 20)) + (2 * y[:, None] - 1) * 2 / math.sqrt(20), y
 
 
+def hinge(p, codes, s, m):
+    """Value and gradient in ``s`` of the hinge over pairs of different classes: all pairs, less those of a class."""
+    s = s - s.mean()
+    value, gradient = 0.0, np.zeros_like(s)
+    for sign, group in ((1.0, None), (-1.0, codes)):
+        (((count, total), (above, _)),) = ranked_sums(s, [p, p * s], [m], group)
+        value += sign * float(np.sum(p * ((m - s) * count + total)))
+        gradient += sign * p * (above - count)
+    return value, gradient
+
+
 def pair_loss(sizes: tuple[int, ...]) -> None:
     header("Value and gradient of the hinge over all pairs of different classes, pure NumPy, in sorts of n numbers", 1)
     print("| n | pairs | sort, ms | value and gradient, ms | sorts |")
@@ -41,10 +51,10 @@ def pair_loss(sizes: tuple[int, ...]) -> None:
         rng = np.random.default_rng(0)
         codes = rng.integers(0, 5, n)
         s = np.sort(rng.normal(size=n)) + 0.1 * rng.normal(size=n)
-        pairs = OrderedPairs.arranged(PairSet(1.0, np.ones(n), codes), np.arange(n))
+        codes, ones = codes.astype(np.int16), np.ones(n)
         plain = rng.normal(size=n)
         sort = best_of(lambda plain=plain: np.sort(plain), 20)
-        seconds[n] = best_of(lambda pairs=pairs, s=s: pairs.hinge(s, 0.5))
+        seconds[n] = best_of(lambda ones=ones, codes=codes, s=s: hinge(ones, codes, s, 0.5))
         sorts[n] = seconds[n] / sort
         print(f"| {n:,} | {0.4 * n * n:.0e} | {1e3 * sort:.2f} | {1e3 * seconds[n]:.1f} | {sorts[n]:.0f} |", flush=True)
     low, high = sizes[0], sizes[-1]
@@ -58,17 +68,17 @@ def soft_margin(small: int, large: int) -> None:
     header("One soft margin direction, q = 20, 5 classes: sorted form against explicit pairs", 1)
     print("| n | form | delta / delta_0 | concave-convex steps | s |")
     print("|---|---|---|---|---|", flush=True)
-    for delta_rel in (5.0, 50.0):
+    for C in (5.0, 50.0):
         took = {}
         for n, solver in ((small, "explicit"), (small, "sorted"), (large, "sorted")):
             X, y = five_classes(n)
-            model = RecursiveSoftMargin(n_components=1, delta_rel=delta_rel, solver=solver)
+            model = RecursiveSoftMargin(n_components=1, C=C, solver=solver)
             _, took[n, solver] = timed(lambda model=model, X=X, y=y: model.fit(X, y))
-            print(f"| {n:,} | {solver} | {delta_rel:g} | {model.n_iter_} | {took[n, solver]:.2f} |", flush=True)
+            print(f"| {n:,} | {solver} | {C:g} | {model.n_iter_} | {took[n, solver]:.2f} |", flush=True)
         explicit = took[small, "explicit"] * (large / small) ** 2
         print()
         verdict(
-            f"delta_rel {delta_rel:g}: times faster at n = {large:,} than explicit pairs extrapolated from {small}",
+            f"C = {C:g}: times faster at n = {large:,} than explicit pairs extrapolated from {small}",
             explicit / took[large, "sorted"],
             50,
             False,
@@ -110,8 +120,8 @@ def warm_starts(n: int) -> None:
             counts: dict[str, list[int]] = {"warm": [], "cold": []}
             for way, found in counts.items():
 
-                def solve(*args, start=None, way=way, found=found, **settings):
-                    solution = minimize_hinge(*args, start=start if way == "warm" else None, **settings)
+                def solve(problem, start, *settings, way=way, found=found):
+                    solution = minimize_hinge(problem, start if way == "warm" else None, *settings)
                     found.append(solution.n_iter)
                     return solution
 

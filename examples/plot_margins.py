@@ -29,9 +29,9 @@ AccuracyDisplay.from_estimator(model, X, y, classifier=KNeighborsClassifier(31))
 # %%
 # The components feed any classifier.
 for reducer in (
-    GraphEmbedding(kernel=Gaussian(1.0), max_vectors=40, rho=0.1),
+    GraphEmbedding(kernel=Gaussian(1.0), max_vectors=40, ridge=0.1),
     RecursiveSVM(kernel=Gaussian(1.0), max_vectors=40, n_components=3),
-    RecursiveSoftMargin(kernel=Gaussian(1.0), max_vectors=40, rho=0.1, n_components=3),
+    RecursiveSoftMargin(kernel=Gaussian(1.0), max_vectors=40, ridge=0.1, n_components=3),
 ):
     pipe = make_pipeline(reducer, KNeighborsClassifier(31)).fit(X, y)
     print(f"{type(reducer).__name__}: error on new samples {1 - pipe.score(X_test, y_test):.1%}")

@@ -18,14 +18,15 @@ from sklearn.datasets import load_digits
 
 from experiments.data import fetch_large
 from experiments.systems import fisher_embedding, soft_margin
-from fewkern import graphs
 from fewkern.kernels import Gaussian
-from fewkern.margins.soft import recursive_soft_margin
 
 __all__ = ["digits", "draw", "far_class", "few_variables", "letters", "rings", "story"]
 
 Values = dict[str, Any]
 Data = tuple[Any, Any, Any, Any]
+# Settings of a row, whose names are part of the recorded results, and the parameters that they are. Steps may end at a
+# gain of "stop" times J(0) - J, instead of where nothing changes.
+_SETTINGS = ("rho", "delta_rel", "metric", "sparsity", "stop")
 
 
 def far_class(rng: Any, per_class: int, near: float = 3.8, far: float = 30.0) -> tuple[Any, Any]:
@@ -117,30 +118,12 @@ def features(settings: Values, data: Data) -> tuple[Any, Any, Any]:
         model: Any = fisher_embedding(count, recursive=False)
     elif method == "rfda":
         model = fisher_embedding(count, recursive=True)
-    elif "stop" in settings:
-        return _stopped(settings, data)
     else:
-        given = {name: settings[name] for name in ("rho", "delta_rel", "metric", "sparsity") if name in settings}
+        given = {name: settings[name] for name in _SETTINGS if name in settings}
         kernel = Gaussian() if method == "kernel rsm" else "linear"
         model = soft_margin(count, kernel=kernel, **given)
     model.fit(X, y)
     return model.transform(X), model.transform(T), getattr(model, "components_", None)
-
-
-def _stopped(settings: Values, data: Data) -> tuple[Any, Any, Any]:
-    """RSM whose concave-convex steps end at a gain of ``stop`` times ``J(0) - J``, instead of where nothing changes."""
-    X, y, T, _ = data
-    mean = X.mean(axis=0)
-    pair = graphs.fisher().build(X - mean, y, int(y.max()) + 1, np.ones(len(y)))
-    W = recursive_soft_margin(
-        X - mean,
-        pair,
-        n_components=max(settings["dimensions"]),
-        delta_rel=settings["delta_rel"],
-        metric=settings["metric"],
-        tol=settings["stop"],
-    ).directions
-    return (X - mean) @ W, (T - mean) @ W, W.T
 
 
 def story(settings: Values, run: int) -> Values:

@@ -95,17 +95,19 @@ def recursive_svm(C: float, components: int, sigma: float | None = None) -> Recu
     """Linear, or with the kernel exp(-|x - y|^2 / sigma) of the benchmark."""
     if sigma is None:
         return RecursiveSVM(C=C, n_components=components)
-    return RecursiveSVM(kernel=Gaussian(width=float(np.sqrt(sigma / 2))), C=C, n_components=components)
+    kernel = Gaussian(width=float(np.sqrt(sigma / 2)))
+    # all samples in the basis, as in the paper, not 500 of them
+    return RecursiveSVM(kernel=kernel, C=C, n_components=components, max_vectors=None)
 
 
 def embedding(method: str, dimension: int | None = None) -> GraphEmbedding:
     """The baselines of the RSM paper on its faces."""
     options: dict[str, dict[str, Any]] = {
         "pca": {"graph": "pca"},
-        "fda": {"against": "total", "rho": 0.0},
-        "rfda": {"recursive": True, "rho": 1e-8},
-        "lpp": {"graph": graphs.lpp(3), "rho": 1e-8, "scaling": "unit"},
-        "udp": {"graph": graphs.udp(1), "rho": 1.0},
+        "fda": {"against": "total", "ridge": 0.0},
+        "rfda": {"recursive": True, "ridge": 1e-8},
+        "lpp": {"graph": graphs.LPP(3), "ridge": 1e-8, "scaling": "unit"},
+        "udp": {"graph": graphs.UDP(1), "ridge": 1.0},
     }
     return GraphEmbedding(**options[method], n_components=None if method == "fda" else dimension)
 
@@ -117,9 +119,11 @@ def fisher_embedding(dimension: int, *, recursive: bool) -> GraphEmbedding:
 
 def soft_margin(dimension: int, *, neighbours: int | None = None, kernel: Any = "linear", **settings: Any) -> Any:
     """RSM/FDA, or RSM/UDP where a number of neighbours is given; ``settings`` are ridge, weight, metric, sparsity."""
-    names = {"rho": "rho", "delta": "delta", "delta_rel": "delta_rel", "metric": "metric", "sparsity": "sparsity"}
+    names = {"rho": "ridge", "delta": "C", "delta_rel": "C", "metric": "metric", "sparsity": "sparsity", "stop": "tol"}
     options = {names[name]: value for name, value in settings.items()}
-    graph = graphs.fisher() if neighbours is None else graphs.udp(neighbours)
+    if "delta" in settings:  # the weight of the hinges as the paper gives it, the same for all directions
+        options["scale_C"] = False
+    graph = graphs.Fisher() if neighbours is None else graphs.UDP(neighbours)
     return RecursiveSoftMargin(graph=graph, kernel=kernel, n_components=dimension, **options)
 
 

@@ -20,7 +20,10 @@ MODULES = sorted(m.name for m in pkgutil.walk_packages([str(ROOT)], "fewkern."))
 PUBLIC = [
     *[("fewkern", name) for name in fewkern.__all__ if name not in ("__version__", "kernels", "graphs")],
     *[("fewkern.kernels", name) for name in fewkern.kernels.__all__ if name != "Kernel"],
-    *[("fewkern.graphs", name) for name in ("fisher", "lfda", "lpp", "lsda", "mfa", "pca", "udp")],
+    *[
+        ("fewkern.graphs", name)
+        for name in ("Fisher", "LFDA", "LPP", "LSDA", "MFA", "PCA", "UDP", "GraphPair", "GraphRule")
+    ],
     *[("fewkern.datasets", name) for name in fewkern.datasets.__all__ if name.startswith("make_")],
 ]
 

@@ -1,18 +1,56 @@
 """Graph pairs: which samples belong together, and which should be apart.
 
-For :class:`~fewkern.GraphEmbedding` and :class:`~fewkern.RecursiveSoftMargin`, which also take the names of the rules,
-a :class:`GraphPair`, or two matrices of weights.
+:class:`~fewkern.GraphEmbedding` and :class:`~fewkern.RecursiveSoftMargin` take a rule (or its name in lower case), a
+:class:`GraphPair` of weights, or two matrices of weights. Rules are parameter objects like kernels, so
+``graph__neighbors`` works in a grid search.
 
 Examples
 --------
 >>> from sklearn.datasets import load_iris
 >>> from fewkern import RecursiveSoftMargin, graphs
 >>> X, y = load_iris(return_X_y=True)
->>> RecursiveSoftMargin(graph=graphs.mfa(within=3, between=50), n_components=2).fit_transform(X, y).shape
+>>> model = RecursiveSoftMargin(graph=graphs.MFA(within=3, between=50), n_components=2)
+>>> model.fit_transform(X, y).shape
 (150, 2)
+>>> model.set_params(graph__within=5).graph
+MFA(within=5, between=50)
 """
 
-from fewkern.margins.graphs import GraphPair
-from fewkern.margins.rules import GraphRule, fisher, lfda, lpp, lsda, mfa, pca, udp
+from fewkern.margins.graphs import (
+    AllPairs,
+    BetweenClasses,
+    ClassMeans,
+    Complement,
+    Degrees,
+    Factor,
+    GraphPair,
+    LocalAffinity,
+    LocalBetween,
+    LocalWithin,
+    SparseWeights,
+    WithinClasses,
+)
+from fewkern.margins.rules import LFDA, LPP, LSDA, MFA, PCA, UDP, Fisher, GraphRule
 
-__all__ = ["GraphPair", "GraphRule", "fisher", "lfda", "lpp", "lsda", "mfa", "pca", "udp"]
+__all__ = [
+    "LFDA",
+    "LPP",
+    "LSDA",
+    "MFA",
+    "PCA",
+    "UDP",
+    "AllPairs",
+    "BetweenClasses",
+    "ClassMeans",
+    "Complement",
+    "Degrees",
+    "Factor",
+    "Fisher",
+    "GraphPair",
+    "GraphRule",
+    "LocalAffinity",
+    "LocalBetween",
+    "LocalWithin",
+    "SparseWeights",
+    "WithinClasses",
+]

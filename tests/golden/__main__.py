@@ -15,7 +15,8 @@ from tests.golden.record import differences, read, write
 
 
 def main(arguments: list[str]) -> int:
-    found = {case.name: result for case in cases() if (result := run(case)) is not None}
+    every = {case.name: case for case in cases()}
+    found = {name: result for name, case in every.items() if (result := run(case)) is not None}
     if "--write" in arguments:
         kept = {name: old for name, old in read().items() if name.endswith("/torch") and name not in found}
         write({**kept, **found})
@@ -23,7 +24,7 @@ def main(arguments: list[str]) -> int:
         return 0
     record, worst, bad = read(), 0.0, 0
     for name, result in found.items():
-        problems, size = differences(result, record.get(name))
+        problems, size = differences(result, record.get(name), every[name].tolerance)
         worst = max(worst, size)
         bad += bool(problems)
         for problem in problems:

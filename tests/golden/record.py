@@ -32,7 +32,9 @@ def write(results: dict[str, dict[str, np.ndarray]]) -> None:
     part.replace(RECORD)
 
 
-def differences(found: dict[str, np.ndarray], expected: dict[str, np.ndarray] | None) -> tuple[list[str], float]:
+def differences(
+    found: dict[str, np.ndarray], expected: dict[str, np.ndarray] | None, tolerance: float | None = None
+) -> tuple[list[str], float]:
     """What differs, in words, and the largest relative difference where nothing does. New answers are no difference."""
     if expected is None:
         return ["not in the record"], 0.0
@@ -44,12 +46,12 @@ def differences(found: dict[str, np.ndarray], expected: dict[str, np.ndarray] | 
         elif new.shape != old.shape:
             problems.append(f"{name} has shape {new.shape}, was {old.shape}")
         elif old.dtype.kind not in "fc":
-            if not np.array_equal(new, old):
+            if not np.array_equal(new, old) and tolerance is None:
                 problems.append(f"{name} differs in {int(np.sum(new != old))} of {old.size} entries")
         else:
             scale = max(float(np.max(np.abs(old), initial=0.0)), 1e-300)
             gap = float(np.max(np.abs(new.astype(float) - old.astype(float)), initial=0.0)) / scale
-            if gap > TOLERANCE[str(old.dtype)]:
+            if gap > (tolerance or TOLERANCE[str(old.dtype)]):
                 problems.append(f"{name} differs by {gap:.1e} of its size")
             else:
                 worst = max(worst, gap)

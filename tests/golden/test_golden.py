@@ -16,7 +16,7 @@ def test_same_as_recorded(case, record):
     found = run(case)
     if found is None:
         pytest.skip(f"{case.library} is not installed")
-    problems, _ = differences(found, record.get(case.name))
+    problems, _ = differences(found, record.get(case.name), case.tolerance)
     assert not problems, f"{problems}; if this is meant, run python -m tests.golden --write and say why in CHANGELOG.md"
 
 

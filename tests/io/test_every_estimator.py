@@ -31,7 +31,7 @@ ESTIMATORS = {
     "ForwardKernelFisher": [{"n_vectors": 4}],
     "KernelFisher": [{"penalty": 0.1}],
     "RecursiveSVM": [{"n_components": 2, "max_vectors": 6}],
-    "RecursiveSoftMargin": [{"n_components": 2, "max_vectors": 6, "rho": 0.1}],
+    "RecursiveSoftMargin": [{"n_components": 2, "max_vectors": 6, "ridge": 0.1}],
     "GraphEmbedding": [{"n_components": 2, "max_vectors": 6}],
     "ParzenDensity": [{}, {"scale": "whiten"}],
     "ForwardDensity": [{}],

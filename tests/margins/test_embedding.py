@@ -7,12 +7,17 @@ from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 from fewkern import graphs
-from fewkern.margins.embedding import graph_embedding, principal_space, ridged
-from tests.oracles.margins import align, foley_sammon
+from fewkern.margins.embedding import Ratio, principal_space, ridged
+from fewkern.margins.embedding import graph_embedding as embed
+from tests.oracles.margins import align, foley_sammon, labelled
+
+
+def graph_embedding(Z, pair, **settings):
+    return embed(Z, pair, Ratio(**settings))
 
 
 def build(rule, Z, codes=None):
-    return rule.build(Z, codes, 0 if codes is None else int(codes.max()) + 1, np.ones(len(Z)))
+    return rule.build(Z, labelled(Z, codes))
 
 
 @pytest.mark.parametrize("loader", [load_iris, load_wine])
@@ -20,7 +25,7 @@ def test_fda_is_lda(loader):
     X, y = loader(return_X_y=True)
     X, y = X[: len(X) - 17], y[: len(X) - 17]  # unequal classes
     Z = (X - X.mean(axis=0)) / X.std(axis=0)
-    ours = graph_embedding(Z, build(graphs.fisher(), Z, y), rho=0.0).directions
+    ours = graph_embedding(Z, build(graphs.Fisher(), Z, y), ridge=0.0).directions
     lda = LinearDiscriminantAnalysis(solver="eigen").fit(Z, y).scalings_[:, :2]
     unit = lda / np.linalg.norm(lda, axis=0)
     np.testing.assert_allclose(align(unit, ours / np.linalg.norm(ours, axis=0)), unit, atol=1e-7)
@@ -29,7 +34,7 @@ def test_fda_is_lda(loader):
 def test_pca_is_pca():
     X = load_wine().data
     Z = X - X.mean(axis=0)
-    ours = graph_embedding(Z, build(graphs.pca(), Z), n_components=5)
+    ours = graph_embedding(Z, build(graphs.PCA(), Z), n_components=5)
     theirs = PCA(5).fit(X)
     np.testing.assert_allclose(align(theirs.components_.T, ours.directions), theirs.components_.T, atol=1e-7)
     np.testing.assert_allclose(ours.values, theirs.explained_variance_ * (len(X) - 1), rtol=1e-9)
@@ -38,8 +43,8 @@ def test_pca_is_pca():
 def test_recursive_fda_is_foley_sammon():
     X, y = load_iris(return_X_y=True)
     Z = X - X.mean(axis=0)
-    pair = build(graphs.fisher(), Z, y)
-    ours = graph_embedding(Z, pair, recursive=True, n_components=4, rho=1e-2)
+    pair = build(graphs.Fisher(), Z, y)
+    ours = graph_embedding(Z, pair, recursive=True, n_components=4, ridge=1e-2)
     want = foley_sammon(pair.penalty.scatter(Z), ridged(pair, Z, 1e-2), 4)
     np.testing.assert_allclose(align(want, ours.directions), want, atol=1e-7)
     assert ours.stop == "limit"
@@ -49,14 +54,14 @@ def test_recursive_fda_is_foley_sammon():
 def test_more_directions_than_classes_only_where_they_exist():
     X, y = load_iris(return_X_y=True)
     Z = X - X.mean(axis=0)
-    plain = graph_embedding(Z, build(graphs.fisher(), Z, y), n_components=4)
+    plain = graph_embedding(Z, build(graphs.Fisher(), Z, y), n_components=4)
     assert (plain.directions.shape[1], plain.stop) == (2, "flat")
 
 
 def test_scaling_and_denominator():
     X, y = load_iris(return_X_y=True)
     Z = X - X.mean(axis=0)
-    pair = build(graphs.fisher(), Z, y)
+    pair = build(graphs.Fisher(), Z, y)
     S, B = ridged(pair, Z, 1e-2), pair.penalty.scatter(Z)
     W = graph_embedding(Z, pair).directions
     np.testing.assert_allclose(W.T @ S @ W, np.eye(2), atol=1e-9)
@@ -73,12 +78,12 @@ def test_ridge_rule():
     Z -= Z.mean(axis=0)
     V = principal_space(Z)
     assert V.shape == (20, 5)
-    pair = build(graphs.fisher(), Z, codes)
+    pair = build(graphs.Fisher(), Z, codes)
     S = ridged(pair, Z @ V, 0.1)
     plain = pair.intrinsic.scatter(Z @ V)
     np.testing.assert_allclose(S, plain + 0.1 * np.trace(plain) / 5 * np.eye(5), atol=1e-12)
     # one sample per class: nothing to divide by
-    assert np.array_equal(ridged(build(graphs.fisher(), Z, np.arange(6)), Z @ V, 0.1), np.eye(5))
+    assert np.array_equal(ridged(build(graphs.Fisher(), Z, np.arange(6)), Z @ V, 0.1), np.eye(5))
 
 
 def test_with_rho_to_zero_the_first_directions_are_in_the_null_space():
@@ -86,18 +91,18 @@ def test_with_rho_to_zero_the_first_directions_are_in_the_null_space():
     codes = np.repeat(np.arange(3), 4)
     Z = rng.normal(size=(12, 40))
     Z -= Z.mean(axis=0)
-    pair = build(graphs.fisher(), Z, codes)
-    W = graph_embedding(Z, pair, recursive=True, n_components=2, rho=1e-10).directions
+    pair = build(graphs.Fisher(), Z, codes)
+    W = graph_embedding(Z, pair, recursive=True, n_components=2, ridge=1e-10).directions
     assert np.abs(W.T @ pair.intrinsic.scatter(Z) @ W).max() < 1e-8
 
 
 def test_degenerate_samples():
     nothing = np.zeros((5, 3))
-    assert graph_embedding(nothing, build(graphs.pca(), nothing)).directions.shape == (3, 0)
+    assert graph_embedding(nothing, build(graphs.PCA(), nothing)).directions.shape == (3, 0)
     rng = np.random.default_rng(0)
     Z = rng.normal(size=(20, 2))
     Z = np.column_stack([Z, Z[:, 0], np.zeros(20)])
     Z -= Z.mean(axis=0)
     codes = np.arange(20) % 2
-    result = graph_embedding(Z, build(graphs.fisher(), Z, codes), recursive=True, n_components=4)
+    result = graph_embedding(Z, build(graphs.Fisher(), Z, codes), recursive=True, n_components=4)
     assert (result.rank, result.directions.shape[1], result.stop) == (2, 2, "rank")

@@ -3,9 +3,13 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 from sklearn.datasets import load_digits, load_iris
 from sklearn.decomposition import PCA, KernelPCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.model_selection import GridSearchCV
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
 
 import fewkern
 from fewkern import GraphEmbedding, graphs
@@ -21,7 +25,7 @@ def iris():
 def test_fda_transform_is_that_of_lda(iris):
     X, y = iris
     X, y = X[:130], y[:130]
-    ours = GraphEmbedding(rho=0.0).fit(X, y).transform(X)
+    ours = GraphEmbedding(ridge=0.0).fit(X, y).transform(X)
     theirs = LinearDiscriminantAnalysis(solver="eigen").fit(X, y).transform(X)
     # scikit-learn subtracts the mean of the class means weighted by the priors, and scales otherwise
     ours, theirs = ((T - T.mean(axis=0)) / T.std(axis=0) for T in (ours, theirs))
@@ -84,14 +88,33 @@ def test_no_n_by_n_matrix_for_class_graphs():
 
 def test_through_a_basis():
     X, y = load_digits(return_X_y=True)
-    model = GraphEmbedding(kernel="gaussian", max_vectors=60, rho=0.1).fit(X[::4], y[::4])
+    model = GraphEmbedding(kernel="gaussian", max_vectors=60, ridge=0.1).fit(X[::4], y[::4])
     assert model.n_vectors_ == 60
     assert model.transform(X[1::40]).shape[1] == 9
 
 
+def test_parameters_of_a_graph_in_a_grid_search(iris):
+    X, y = iris
+    search = GridSearchCV(
+        make_pipeline(GraphEmbedding(graph="lpp", n_components=2), KNeighborsClassifier()),
+        {"graphembedding__graph__neighbors": [2, 10]},
+        cv=3,
+    ).fit(X, y)
+    chosen = search.best_estimator_[0].graph
+    assert chosen == graphs.LPP(search.best_params_["graphembedding__graph__neighbors"])
+    assert len(set(np.round(search.cv_results_["mean_test_score"], 6))) == 2
+    model = GraphEmbedding(graph=graphs.MFA())
+    assert model.get_params()["graph__between"] == 100
+    assert clone(model).set_params(graph__within=7).graph == graphs.MFA(within=7)
+    assert model.graph == graphs.MFA()
+    assert GraphEmbedding().set_params(graph="lpp", graph__neighbors=9).graph == graphs.LPP(9)
+    with pytest.raises(ValueError, match=r"MFA has no parameter 'neighbors'; it has \['between', 'within'\]"):
+        model.set_params(graph__neighbors=3)
+
+
 def test_save_and_load(iris, tmp_path):
     X, y = iris
-    for graph in (graphs.lpp(4), "fisher"):
+    for graph in (graphs.LPP(4), "fisher"):
         model = GraphEmbedding(graph=graph, n_components=2).fit(X, y)
         again = fewkern.load(fewkern.save(model, tmp_path / "model"))
         np.testing.assert_array_equal(again.transform(X), model.transform(X))

@@ -1,11 +1,14 @@
 """Scatters of graphs against the matrices written out."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from fewkern import graphs
+from fewkern import GraphEmbedding, graphs
 from fewkern.backend.neighbours import neighbours, symmetric_weights
+from fewkern.margins import graphs as weights
 from fewkern.margins.graphs import (
     AllPairs,
     BetweenClasses,
@@ -17,7 +20,7 @@ from fewkern.margins.graphs import (
     WithinClasses,
 )
 from fewkern.margins.rules import as_graph, pair_of_matrices
-from tests.oracles.margins import fisher_weights, laplacian_scatter
+from tests.oracles.margins import fisher_weights, labelled, laplacian_scatter, local_fisher_weights
 
 
 @pytest.fixture
@@ -29,7 +32,7 @@ def data():
 
 def test_fisher_scatters_are_the_textbook_ones(data):
     Z, codes, p = data
-    pair = graphs.fisher().build(Z, codes, 3, p)
+    pair = graphs.Fisher().build(Z, labelled(Z, codes, p))
     means = np.array([Z[codes == k].mean(axis=0) for k in range(3)])
     within = (Z - means[codes]).T @ (Z - means[codes])
     between = ((means - Z.mean(axis=0)) * np.bincount(codes)[:, None]).T @ (means - Z.mean(axis=0))
@@ -42,7 +45,7 @@ def test_fisher_scatters_are_the_textbook_ones(data):
 
 def test_udp_adds_up_to_the_total_scatter(data):
     Z, _, p = data
-    pair = graphs.udp(neighbors=2).build(Z, None, 0, p)
+    pair = graphs.UDP(neighbors=2).build(Z, labelled(Z, None, p))
     total = laplacian_scatter(np.ones((30, 30)), Z)
     np.testing.assert_allclose(pair.intrinsic.scatter(Z) + pair.penalty.scatter(Z), total, rtol=1e-10)
 
@@ -77,7 +80,7 @@ def test_sparse_weights_and_degrees(data):
 
 def test_mfa_takes_the_shortest_pairs_between_classes(data):
     Z, codes, p = data
-    pair = graphs.mfa(within=2, between=4).build(Z, codes, 3, p)
+    pair = graphs.MFA(within=2, between=4).build(Z, labelled(Z, codes, p))
     D = ((Z[:, None] - Z[None]) ** 2).sum(axis=2)
     want = set()
     for k in range(3):
@@ -92,13 +95,59 @@ def test_mfa_takes_the_shortest_pairs_between_classes(data):
     assert np.all(codes[same.row] == codes[same.col])
 
 
-def test_lfda_and_lsda_split_by_class(data):
+@pytest.mark.parametrize("k", [1, 5, 40])
+def test_lfda_is_sugiyamas(data, k, monkeypatch):
     Z, codes, p = data
-    lfda = graphs.lfda(neighbors=5).build(Z, codes, 3, p)
-    A = lfda.intrinsic.V.toarray() / np.sqrt(np.outer(np.bincount(codes)[codes], np.bincount(codes)[codes]))
-    np.testing.assert_allclose(lfda.intrinsic.scatter(Z), laplacian_scatter(A, Z), atol=1e-10)
-    assert 0 < A.max() <= 1
-    lsda = graphs.lsda(neighbors=6).build(Z, codes, 3, p)
+    within, between = local_fisher_weights(Z, codes, k)
+    pair = graphs.LFDA(neighbors=k).build(Z, labelled(Z, codes, p))
+    Y = Z @ np.random.default_rng(2).normal(size=(4, 3))  # scatters of other features than distances were taken in
+    for blocks in (None, 7):
+        if blocks:
+            monkeypatch.setattr(weights, "row_blocks", lambda n, _: [slice(a, a + 7) for a in range(0, n, 7)])
+        for A in (Z, Y):
+            np.testing.assert_allclose(pair.intrinsic.scatter(A), laplacian_scatter(within, A), atol=1e-10)
+            np.testing.assert_allclose(pair.penalty.scatter(A), laplacian_scatter(between, A), atol=1e-10)
+    assert np.linalg.eigvalsh(pair.penalty.scatter(Z)).min() > 0  # although some weights are negative
+    assert between.min() < 0
+    edges = pair.pairs().edges()
+    assert np.all(codes[edges.i] != codes[edges.j])
+
+
+def test_lfda_of_one_cluster_per_class_is_fisher(data):
+    Z, codes, p = data
+    samples = labelled(Z, codes, p)
+    pair, fisher = graphs.LFDA().build(Z, samples), graphs.Fisher().build(Z, samples)
+    flat = replace(pair.intrinsic.near, radius=np.full(30, 1e8))  # every affinity is one
+    np.testing.assert_allclose(weights.LocalWithin(flat).scatter(Z), fisher.intrinsic.scatter(Z), atol=1e-8)
+    np.testing.assert_allclose(weights.LocalBetween(flat).scatter(Z), fisher.penalty.scatter(Z), atol=1e-8)
+
+
+def test_lfda_of_repeated_samples_and_lone_ones():
+    Z = np.array([[0.0, 0.0]] * 4 + [[1.0, 0.0]] * 4 + [[0.0, 3.0]])
+    samples = labelled(Z, np.repeat([0, 1, 2], [4, 4, 1]))
+    pair = graphs.LFDA(neighbors=2).build(Z, samples)
+    np.testing.assert_allclose(pair.intrinsic.scatter(Z), 0, atol=1e-12)
+    fisher = graphs.Fisher().build(Z, samples)
+    np.testing.assert_allclose(pair.penalty.scatter(Z), fisher.penalty.scatter(Z), atol=1e-12)
+
+
+def test_lfda_keeps_two_clusters_of_a_class_apart():
+    """The case the method is for: Fisher's direction merges the two clusters of the outer class, LFDA's does not."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(150, 2)) * [1.0, 0.3]
+    X[:50, 1] -= 4.0
+    X[50:100, 1] += 4.0
+    y = np.repeat([0, 0, 1], 50)
+    local, plain = (
+        GraphEmbedding(graph=g, n_components=1, scaling="unit").fit(X, y).components_ for g in ("lfda", "fisher")
+    )
+    assert abs(local[0, 1]) > 0.99
+    assert abs(plain[0, 1]) < 0.9
+
+
+def test_lsda_splits_by_class(data):
+    Z, codes, p = data
+    lsda = graphs.LSDA(neighbors=6).build(Z, labelled(Z, codes, p))
     both = lsda.intrinsic.V + lsda.penalty.V
     assert (both != neighbours(Z, 6)).nnz == 0
     coo = lsda.penalty.V.tocoo()
@@ -109,14 +158,14 @@ def test_a_users_pair_of_matrices(data):
     Z, codes, p = data
     V, F = (codes[:, None] == codes[None, :]).astype(float), np.random.default_rng(0).normal(size=(30, 2))
     F = F - F.mean(axis=0)
-    pair = pair_of_matrices((sp.csr_matrix(V), F), 30, np.arange(30), p, "test")
+    pair = pair_of_matrices((sp.csr_matrix(V), F), labelled(Z, None, p), "test")
     np.testing.assert_allclose(pair.intrinsic.scatter(Z), laplacian_scatter(V, Z), atol=1e-9)
     np.testing.assert_allclose(pair.penalty.scatter(Z), Z.T @ F @ F.T @ Z, atol=1e-9)
-    assert pair_of_matrices((None, V), 30, np.arange(30), p, "test").intrinsic is None
+    assert pair_of_matrices((None, V), labelled(Z, None, p), "test").intrinsic is None
 
 
 def test_messages():
-    p = np.ones(3)
+    p, three = np.ones(3), labelled(np.ones((3, 1)))
     with pytest.raises(ValueError, match="symmetric"):
         symmetric_weights(np.array([[0, 1.0], [0, 0]]), "test")
     with pytest.raises(ValueError, match="not be negative"):
@@ -124,17 +173,25 @@ def test_messages():
     with pytest.raises(ValueError, match="square matrix"):
         symmetric_weights(np.ones((2, 3)), "test")
     with pytest.raises(ValueError, match="one row per sample"):
-        pair_of_matrices((np.ones((2, 2)), np.ones((2, 2))), 3, np.arange(3), p, "test")
+        pair_of_matrices((np.ones((2, 2)), np.ones((2, 2))), three, "test")
     with pytest.raises(ValueError, match=r"columns of a factor F must sum to zero, .*; pass F - F.mean\(axis=0\)"):
-        pair_of_matrices((None, np.ones((3, 1))), 3, np.arange(3), p, "test")
+        pair_of_matrices((None, np.ones((3, 1))), three, "test")
     with pytest.raises(ValueError, match="weights of a graph must be finite"):
-        pair_of_matrices((None, np.full((3, 1), np.nan)), 3, np.arange(3), p, "test")
+        pair_of_matrices((None, np.full((3, 1), np.nan)), three, "test")
     with pytest.raises(ValueError, match="graph must be one of"):
         as_graph("fischer", "test")
+    for count in (0, 2.5, "3", True):
+        with pytest.raises(ValueError, match=r"graphs.LPP: neighbors must be a whole number of at least 1, got"):
+            graphs.LPP(count).build(np.ones((3, 1)), three)
     with pytest.raises(ValueError, match="no margin"):
         WithinClasses(np.zeros(3, int), 1, p).pairs()
-    with pytest.raises(ValueError, match="use BetweenClasses"):
+    with pytest.raises(ValueError, match=r"ClassMeans: .* use BetweenClasses"):
         ClassMeans(np.zeros(3, int), 1, p).pairs()
+    lfda = graphs.LFDA().build(np.ones((4, 1)), labelled(np.ones((4, 1)), np.array([0, 0, 1, 1])))
+    with pytest.raises(ValueError, match=r"LocalWithin: .* no margin"):
+        lfda.intrinsic.pairs()
+    with pytest.raises(ValueError, match=r"LocalBetween: .* use BetweenClasses"):
+        lfda.penalty.pairs()
     with pytest.raises(ValueError, match="sparse matrix"):
         Factor(np.ones((3, 1))).pairs()
     with pytest.raises(ValueError, match="no pairs"):
@@ -142,5 +199,7 @@ def test_messages():
 
 
 def test_names_and_rules_are_the_same():
-    for name in ("fisher", "pca", "lpp", "udp", "mfa", "lfda", "lsda"):
-        assert as_graph(name, "test") == getattr(graphs, name)()
+    for rule in (graphs.Fisher(), graphs.PCA(), graphs.LPP(), graphs.UDP(), graphs.MFA(), graphs.LFDA(), graphs.LSDA()):
+        assert as_graph(type(rule).__name__.lower(), "test") == rule
+    assert graphs.LPP(4) != graphs.LPP(5)
+    assert graphs.LPP(4) != graphs.UDP(4)

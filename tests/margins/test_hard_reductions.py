@@ -27,7 +27,7 @@ def test_sparse_samples_with_more_features_than_samples(C):
     np.testing.assert_allclose(W @ W.T, np.eye(len(W)), atol=1e-8)
     assert len(W) <= 59
     assert np.abs(sparse.transform(X)).max() < 10
-    np.testing.assert_allclose(sparse.objective_[:5], dense.objective_[:5], rtol=1e-4)
+    np.testing.assert_allclose(sparse.objectives_[:5], dense.objectives_[:5], rtol=1e-4)
 
 
 @pytest.mark.parametrize(("C", "width"), [(100.0, 0.5), (1000.0, 1.0)])
@@ -62,7 +62,7 @@ def test_values_are_those_of_the_directions(load, C):
     for t in range(model.n_components_):
         w, b = model.squared_norms_[t] ** 0.5, model.steps_[t].biases[0]
         value = 0.5 * w * w + C * np.maximum(0, 1 - s * (w * Z[:, t] + b)).sum()
-        assert value == pytest.approx(model.objective_[t], rel=1e-5)
+        assert value == pytest.approx(model.objectives_[t], rel=1e-5)
 
 
 @pytest.mark.parametrize("C", [10.0, 100.0, 1e4])
@@ -95,7 +95,7 @@ def test_an_offset_column_of_sparse_samples():
     X[:, 0] += 1e4
     sparse = RecursiveSVM(class_weight="balanced", n_components=3).fit(sp.csr_matrix(X), y)
     dense = RecursiveSVM(class_weight="balanced", n_components=3).fit(X, y)
-    np.testing.assert_allclose(sparse.objective_, dense.objective_, rtol=1e-5)
+    np.testing.assert_allclose(sparse.objectives_, dense.objectives_, rtol=1e-5)
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "scatter"])
@@ -155,8 +155,7 @@ def test_the_sorted_form_does_not_depend_on_a_small_weight(delta_rel):
     X, y = load_wine(return_X_y=True)
     X = scale(X)
     explicit, ordered = (
-        RecursiveSoftMargin(delta_rel=delta_rel, solver=solver, n_components=2).fit(X, y)
-        for solver in ("explicit", "sorted")
+        RecursiveSoftMargin(C=delta_rel, solver=solver, n_components=2).fit(X, y) for solver in ("explicit", "sorted")
     )
     cosines = np.abs(np.sum(explicit.components_ * ordered.components_, axis=1))
     assert cosines.min() > 0.9999
@@ -165,7 +164,7 @@ def test_the_sorted_form_does_not_depend_on_a_small_weight(delta_rel):
 def test_the_sorted_form_with_a_huge_weight():
     """The smoothed hinge is not exact there, but it must leave the value at zero."""
     X, y = load_wine(return_X_y=True)
-    step = RecursiveSoftMargin(delta=1e12, solver="sorted", n_components=1).fit(scale(X), y).steps_[0]
+    step = RecursiveSoftMargin(C=1e12, scale_C=False, solver="sorted", n_components=1).fit(scale(X), y).steps_[0]
     assert step.objectives[-1] < 1e-2 * step.at_zero
 
 
@@ -189,5 +188,5 @@ def test_sparse_samples_have_the_axes_of_dense_ones(model, rng):
 
 def test_sparse_directions_need_a_ridge(rng):
     X, y = rng.normal(size=(20, 50)), np.arange(20) % 2
-    with pytest.raises(ValueError, match=r"rho=0 needs more samples than features, got \(20, 50\); use rho > 0"):
-        RecursiveSoftMargin(sparsity=0.5, rho=0.0).fit(X, y)
+    with pytest.raises(ValueError, match=r"ridge=0 needs more samples than features, got \(20, 50\); use ridge > 0"):
+        RecursiveSoftMargin(sparsity=0.5, ridge=0.0).fit(X, y)

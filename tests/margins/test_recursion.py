@@ -5,8 +5,9 @@ import pytest
 import scipy.sparse as sp
 
 from fewkern.margins import recursion
-from fewkern.margins.recursion import class_problems, recursive_margin, tube_problem
-from fewkern.margins.spaces import Constrained, Reflected
+from fewkern.margins.hinge import HingeProblem
+from fewkern.margins.recursion import Recursion, class_problems, recursive_margin, tube_problem
+from fewkern.margins.spaces import Constrained, Reflected, Rows
 from tests.oracles.margins import align, centred_features, gaussian_gram, recursive_svm_on_gram, svr_value
 
 
@@ -20,16 +21,16 @@ def two_classes(seed=0, n=60, d=4):
 
 def recurse(Z, y, C=1.0, weights=1.0, **settings):
     box = np.broadcast_to(C * weights, len(y)).astype(float)
-    return recursive_margin(Reflected.start(Z), class_problems((y > 0).astype(int), 2, box), len(y), **settings)
+    return recursive_margin(Reflected.start(Z), class_problems((y > 0).astype(int), 2, box), Recursion(**settings))
 
 
 def test_equals_libsvm_on_the_gram_matrix():
     X, y = two_classes(d=3)
     K = gaussian_gram(X, 4.0)
     Z = centred_features(K)
-    ours = recurse(Z, y, 2.0, max_components=3)
+    ours = recurse(Z, y, 2.0, n_components=3)
     values, features = recursive_svm_on_gram(K, y, np.full(len(y), 2.0), 3)
-    np.testing.assert_allclose([b.objectives[0] for b in ours.blocks], values, rtol=1e-6)
+    np.testing.assert_allclose([b.objectives[0] for b in ours.steps], values, rtol=1e-6)
     np.testing.assert_allclose(align(features, ours.features), features, atol=1e-4)
 
 
@@ -49,9 +50,9 @@ def test_dual_coefficients_and_features_belong_to_the_directions():
 def test_every_step_starts_from_the_multipliers_of_the_last_one(monkeypatch):
     starts, ends = [], []
 
-    def spy(*args, start=None, **settings):
+    def spy(problem, start, *settings):
         starts.append(start)
-        ends.append(minimize(*args, start=start, **settings))
+        ends.append(minimize(problem, start, *settings))
         return ends[-1]
 
     minimize = recursion.minimize_hinge
@@ -64,16 +65,16 @@ def test_every_step_starts_from_the_multipliers_of_the_last_one(monkeypatch):
         assert start is before.alpha
     # All of the smaller class has reached its bound: the next value is the cap, and nothing is solved to see it.
     assert ends[-1].alpha.sum() == pytest.approx(r.caps[0], rel=1e-6)
-    assert len(ends) == len(r.blocks)
-    cold = minimize(*_second_step(centred_features(gaussian_gram(X, 4.0)), y))
+    assert len(ends) == len(r.steps)
+    cold = minimize(_second_step(centred_features(gaussian_gram(X, 4.0)), y))
     assert ends[1].primal == pytest.approx(cold.primal, rel=1e-8)
 
 
 def _second_step(Z, y):
     """The second problem written out: samples less their part along the first direction."""
-    first = recurse(Z, y, max_components=1).directions[:, 0]
+    first = recurse(Z, y, n_components=1).directions[:, 0]
     left = Z - np.outer(Z @ first, first)
-    return Reflected.start(left), y, np.ones(len(y)), np.ones(len(y))
+    return HingeProblem(Rows(left), y, np.ones(len(y)), np.ones(len(y)))
 
 
 def test_flat_stop_when_a_mean_lies_in_the_other_hull():
@@ -89,16 +90,16 @@ def test_flat_stop_when_a_mean_lies_in_the_other_hull():
     assert recurse(Z - Z.mean(axis=0), y, weights=weights).directions.shape[1] > r.directions.shape[1]
 
 
-def test_rank_limit_and_eps_stops():
+def test_stops_by_rank_limit_and_length():
     X, y = two_classes(d=2)
     weights = np.where(y > 0, 2.0, 1.0)
-    assert recurse(X, y, weights=weights, max_components=1).stop == "limit"
+    assert recurse(X, y, weights=weights, n_components=1).stop == "limit"
     rank = recurse(X, y, weights=weights, flat_tol=0.0)
     assert rank.stop in ("rank", "flat")
     line = np.outer(np.linspace(-1, 1, 20) + np.repeat([0, 1.0], 10), [1.0, 2.0])
     line -= line.mean(axis=0)
     gone = recurse(line, np.repeat([-1.0, 1.0], 10))
-    assert (gone.stop, gone.directions.shape[1]) == ("eps", 1)
+    assert (gone.stop, gone.directions.shape[1]) == ("faded", 1)
     one = recurse(line[:, :1], np.repeat([-1.0, 1.0], 10))
     assert (one.stop, one.directions.shape[1]) == ("rank", 1)
 
@@ -132,15 +133,17 @@ def test_blocks_of_many_classes(strategy):
     X = rng.normal(size=(90, 6)) + 2 * np.eye(6)[codes]
     X -= X.mean(axis=0)
     size = 2 if strategy == "ovo" else None
-    r = recursive_margin(Reflected.start(X), class_problems(codes, 3, np.ones(90), strategy), 90, block_size=size)
+    r = recursive_margin(
+        Reflected.start(X), class_problems(codes, 3, np.ones(90), strategy), Recursion(block_size=size)
+    )
     W = r.directions
     np.testing.assert_allclose(W.T @ W, np.eye(W.shape[1]), atol=1e-12)
     np.testing.assert_allclose(X.T @ r.dual, W, atol=1e-7)
-    assert sum(b.size for b in r.blocks) == W.shape[1] >= 3
-    assert r.blocks[0].size == (2 if strategy == "ovo" else 3)
+    assert sum(b.size for b in r.steps) == W.shape[1] >= 3
+    assert r.steps[0].size == (2 if strategy == "ovo" else 3)
     # every direction of the first block lies in the span of the hyperplanes of the problems
     assert recursive_margin(
-        Reflected.start(X), class_problems(codes, 3, np.ones(90), strategy), 90, max_components=2
+        Reflected.start(X), class_problems(codes, 3, np.ones(90), strategy), Recursion(n_components=2)
     ).directions.shape == (6, 2)
 
 
@@ -153,7 +156,7 @@ def test_constraints_on_sparse_samples_equal_reflections():
     dense = recurse(X - mean, y, weights=weights)
     space = Constrained.start(sp.csr_matrix(X), mean, ((X - mean) ** 2).sum(axis=1))
     problems = class_problems((y > 0).astype(int), 2, weights)
-    sparse = recursive_margin(space, problems, len(y))
+    sparse = recursive_margin(space, problems, Recursion())
     assert (sparse.stop, sparse.directions.shape) == (dense.stop, dense.directions.shape)
     np.testing.assert_allclose(sparse.directions, dense.directions, atol=1e-6)
     np.testing.assert_allclose(sparse.features, dense.features, atol=1e-6)
@@ -165,13 +168,13 @@ def test_regression():
     Z = rng.normal(size=(60, 4))
     Z -= Z.mean(axis=0)
     y = np.sin(2 * Z[:, 0]) + 0.5 * Z[:, 1] ** 2
-    r = recursive_margin(Reflected.start(Z), [tube_problem(y, np.full(60, 1.5), 0.1)], 60)
-    assert r.blocks[0].objectives[0] == pytest.approx(svr_value(Z @ Z.T, y, 1.5, 0.1), rel=1e-6)
+    r = recursive_margin(Reflected.start(Z), [tube_problem(y, np.full(60, 1.5), 0.1)], Recursion())
+    assert r.steps[0].objectives[0] == pytest.approx(svr_value(Z @ Z.T, y, 1.5, 0.1), rel=1e-6)
     assert r.caps[0] == pytest.approx(
         min(1.5 * np.maximum(np.abs(y - b) - 0.1, 0).sum() for b in np.r_[y - 0.1, y + 0.1])
     )
-    P = [b.objectives[0] for b in r.blocks]
-    w = [b.squared_norms[0] for b in r.blocks]
+    P = [b.objectives[0] for b in r.steps]
+    w = [b.squared_norms[0] for b in r.steps]
     assert len(P) > 1
     assert all(P[t + 1] >= P[t] + w[t] / 2 - 1e-6 * r.caps[0] for t in range(len(P) - 1))
     np.testing.assert_allclose(Z.T @ r.dual, r.directions, atol=1e-5)

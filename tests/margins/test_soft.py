@@ -4,17 +4,12 @@ import numpy as np
 import pytest
 
 from fewkern import graphs
+from fewkern.margins.convex import signed_pairs
 from fewkern.margins.embedding import ridged
-from fewkern.margins.soft import (
-    all_violate,
-    ordered_scores,
-    pair_objective,
-    recursive_soft_margin,
-    signed_pairs,
-    soft_margin_direction,
-)
-from fewkern.margins.sparse import sparse_soft_margin
-from tests.oracles.margins import align, pairs_of, soft_margin_directions, soft_margin_objective
+from fewkern.margins.soft import SoftMargin, SoftMarginProblem, all_violate, ordered_scores, soft_margin_direction
+from fewkern.margins.soft import recursive_soft_margin as recurse
+from fewkern.margins.sparse import sparse_soft_margin as recurse_sparse
+from tests.oracles.margins import align, labelled, pairs_of, soft_margin_directions, soft_margin_objective
 
 
 def data(seed=0, n=60, q=5, classes=3):
@@ -24,29 +19,39 @@ def data(seed=0, n=60, q=5, classes=3):
     return Z - Z.mean(axis=0), codes
 
 
+def recursive_soft_margin(Z, pair, **settings):
+    return recurse(Z, pair, SoftMargin(**settings))
+
+
+def sparse_soft_margin(Z, pair, sparsity, **settings):
+    return recurse_sparse(Z, pair, sparsity, SoftMargin(**settings))
+
+
 def pair_for(rule, Z, codes):
-    return rule.build(Z, codes, int(codes.max()) + 1, np.ones(len(Z)))
+    return rule.build(Z, labelled(Z, codes))
 
 
 def test_objective_equals_the_sum_over_pairs():
     Z, codes = data()
-    pair = pair_for(graphs.fisher(), Z, codes)
+    pair = pair_for(graphs.Fisher(), Z, codes)
     S, v = ridged(pair, Z, 1e-2), 1 / len(Z)
     upper, lower = pairs_of(len(Z), codes)
     rng = np.random.default_rng(0)
     for w in rng.normal(size=(3, Z.shape[1])) * 8:
         want = soft_margin_objective(Z, S, upper, lower, v, 0.7, w)
-        assert pair_objective(Z, S, pair.pairs(), 0.7, w) == pytest.approx(want, rel=1e-10)
-        assert pair_objective(Z, S, pair.pairs().edges(), 0.7, w) == pytest.approx(want, rel=1e-10)
+        assert SoftMarginProblem(Z, S, pair.pairs()).plain_steps(0.7).value(w) == pytest.approx(want, rel=1e-10)
+        assert SoftMarginProblem(Z, S, pair.pairs().edges()).plain_steps(0.7).value(w) == pytest.approx(want, rel=1e-10)
 
 
-@pytest.mark.parametrize("rule", [graphs.fisher(), graphs.udp(2), graphs.lpp(3), graphs.lfda(4)], ids=lambda r: r.name)
+@pytest.mark.parametrize(
+    "rule", [graphs.Fisher(), graphs.UDP(2), graphs.LPP(3), graphs.LFDA(4)], ids=lambda r: type(r).__name__
+)
 @pytest.mark.parametrize("delta_rel", [0.5, 5.0, 50.0])
 def test_sorted_form_equals_the_explicit_one(rule, delta_rel):
     Z, codes = data(n=80)
     pair = pair_for(rule, Z, codes)
-    exact = recursive_soft_margin(Z, pair, n_components=1, delta_rel=delta_rel, solver="explicit")
-    fast = recursive_soft_margin(Z, pair, n_components=1, delta_rel=delta_rel, solver="sorted")
+    exact = recursive_soft_margin(Z, pair, n_components=1, C=delta_rel, solver="explicit")
+    fast = recursive_soft_margin(Z, pair, n_components=1, C=delta_rel, solver="sorted")
     a, b = exact.steps[0], fast.steps[0]
     assert a.delta_0 == pytest.approx(b.delta_0, rel=0.5)  # ranges over all pairs, or over those of the graph
     if a.delta == pytest.approx(b.delta, rel=1e-9):
@@ -59,7 +64,7 @@ def test_sorted_form_equals_the_explicit_one(rule, delta_rel):
 def test_directions_equal_those_with_every_pair_written_out(delta_rel):
     Z, codes = data(n=45, q=4)
     W, values = soft_margin_directions(Z, codes, 2, delta_rel)
-    result = recursive_soft_margin(Z, pair_for(graphs.fisher(), Z, codes), n_components=2, delta_rel=delta_rel)
+    result = recursive_soft_margin(Z, pair_for(graphs.Fisher(), Z, codes), n_components=2, C=delta_rel)
     np.testing.assert_allclose([step.objectives[-1] for step in result.steps], values, rtol=1e-6)
     np.testing.assert_allclose(align(W, result.directions), W, atol=1e-3)
 
@@ -67,10 +72,10 @@ def test_directions_equal_those_with_every_pair_written_out(delta_rel):
 def test_the_convex_step_is_optimal():
     """At the end the signs are those of ``w``, and ``w`` solves the quadratic program of these signs."""
     Z, codes = data()
-    pair = pair_for(graphs.fisher(), Z, codes)
+    pair = pair_for(graphs.Fisher(), Z, codes)
     S, edges = ridged(pair, Z, 1e-2), pair.pairs().edges()
     w0 = np.random.default_rng(0).normal(size=Z.shape[1])
-    w, step = soft_margin_direction(Z, S, edges, w0, delta=None, delta_rel=20.0)
+    w, step = soft_margin_direction(SoftMarginProblem(Z, S, edges), w0, SoftMargin(C=20.0))
     G = signed_pairs(Z, edges, ordered_scores(Z, w, np.arange(len(Z))))
     D = 2 * step.delta
     value = 0.5 * w @ S @ w + D * np.maximum(1 - G @ w, 0).sum()
@@ -88,9 +93,7 @@ def test_the_convex_step_is_optimal():
 @pytest.mark.parametrize("solver", ["explicit", "sorted"])
 def test_the_objective_never_rises(solver):
     Z, codes = data(seed=3, n=90)
-    result = recursive_soft_margin(
-        Z, pair_for(graphs.fisher(), Z, codes), n_components=4, delta_rel=30.0, solver=solver
-    )
+    result = recursive_soft_margin(Z, pair_for(graphs.Fisher(), Z, codes), n_components=4, C=30.0, solver=solver)
     assert len(result.steps) == 4
     for step in result.steps:
         assert np.all(np.diff(step.objectives) < 0)
@@ -99,50 +102,49 @@ def test_the_objective_never_rises(solver):
 
 def test_below_delta_0_the_direction_is_the_gini_fixed_point():
     Z, codes = data(seed=1)
-    pair = pair_for(graphs.fisher(), Z, codes)
+    pair = pair_for(graphs.Fisher(), Z, codes)
     S, pairs = ridged(pair, Z, 1e-2), pair.pairs()
-    results = [recursive_soft_margin(Z, pair, n_components=1, delta_rel=d) for d in (1e-4, 0.05, 0.4)]
+    results = [recursive_soft_margin(Z, pair, n_components=1, C=d) for d in (1e-4, 0.05, 0.4)]
     for other in results[1:]:
         np.testing.assert_allclose(other.directions, results[0].directions, atol=1e-7)
     w = results[0].directions[:, 0]
-    again = all_violate(Z, S, pairs, ordered_scores(Z, w, np.arange(len(Z))))[0]
+    again = all_violate(SoftMarginProblem(Z, S, pairs), ordered_scores(Z, w, np.arange(len(Z))))[0]
     np.testing.assert_allclose(again / np.linalg.norm(again), w, atol=1e-7)
 
 
 def test_margin_and_weight_scale_together():
     """(f, delta) -> (c f, c delta) maps w to c w; with f fixed at one that is v -> v / c in the pairs."""
     Z, codes = data(seed=2)
-    pair = pair_for(graphs.fisher(), Z, codes)
+    pair = pair_for(graphs.Fisher(), Z, codes)
     S, edges = ridged(pair, Z, 1e-2), pair.pairs().edges()
     from dataclasses import replace
 
     w0 = np.random.default_rng(0).normal(size=Z.shape[1])
-    w, step = soft_margin_direction(Z, S, edges, w0, delta=None, delta_rel=10.0)
+    w, step = soft_margin_direction(SoftMarginProblem(Z, S, edges), w0, SoftMargin(C=10.0))
     c = 3.0
     # f = c is f = 1 with v / c and the whole sum times c
-    scaled, _ = soft_margin_direction(
-        Z, S, replace(edges, v=edges.v / c, count=edges.count * c), w0, delta=c * step.delta, delta_rel=1.0
-    )
+    other = SoftMarginProblem(Z, S, replace(edges, v=edges.v / c, count=edges.count * c))
+    scaled, _ = soft_margin_direction(other, w0, SoftMargin(C=c * step.delta, scale_C=False))
     np.testing.assert_allclose(scaled, c * w, rtol=1e-5)
 
 
 def test_metric_scatter_is_orthonormal_in_it():
     Z, codes = data()
-    pair = pair_for(graphs.fisher(), Z, codes)
+    pair = pair_for(graphs.Fisher(), Z, codes)
     W = recursive_soft_margin(Z, pair, n_components=5, metric="scatter").directions
     np.testing.assert_allclose(W.T @ ridged(pair, Z, 1e-2) @ W, np.eye(5), atol=1e-9)
 
 
 def test_all_components_span_the_samples():
     Z, codes = data(q=4)
-    result = recursive_soft_margin(Z, pair_for(graphs.fisher(), Z, codes), n_components=9)
+    result = recursive_soft_margin(Z, pair_for(graphs.Fisher(), Z, codes), n_components=9)
     assert (result.directions.shape, result.stop) == ((4, 4), "rank")
     np.testing.assert_allclose(result.directions @ result.directions.T, np.eye(4), atol=1e-12)
     distance = lambda A: ((A[:, None] - A[None]) ** 2).sum(axis=2)  # noqa: E731
     np.testing.assert_allclose(distance(Z @ result.directions), distance(Z), atol=1e-9)
 
 
-@pytest.mark.parametrize("rule", [graphs.mfa(2, 30), graphs.lsda(10)], ids=lambda r: r.name)
+@pytest.mark.parametrize("rule", [graphs.MFA(2, 30), graphs.LSDA(10)], ids=lambda r: type(r).__name__)
 def test_sparse_penalty_graphs_use_their_edges(rule):
     Z, codes = data()
     result = recursive_soft_margin(Z, pair_for(rule, Z, codes), n_components=2, solver="sorted")
@@ -151,7 +153,7 @@ def test_sparse_penalty_graphs_use_their_edges(rule):
 
 def test_nothing_to_see():
     Z = np.zeros((6, 3))
-    pair = pair_for(graphs.fisher(), Z, np.arange(6) % 2)
+    pair = pair_for(graphs.Fisher(), Z, np.arange(6) % 2)
     assert recursive_soft_margin(Z, pair).directions.shape == (3, 0)
 
 
@@ -166,7 +168,7 @@ def sparse_data(seed=0):
 
 def test_sparse_directions_find_the_relevant_features():
     Z, codes = sparse_data()
-    result = sparse_soft_margin(Z, pair_for(graphs.fisher(), Z, codes), sparsity=0.4, n_components=2)
+    result = sparse_soft_margin(Z, pair_for(graphs.Fisher(), Z, codes), sparsity=0.4, n_components=2)
     W = result.directions
     assert W.shape == (120, 2)
     np.testing.assert_allclose(np.linalg.norm(W, axis=0), 1)
@@ -178,11 +180,11 @@ def test_sparse_directions_find_the_relevant_features():
 
 def test_sparse_directions_on_explicit_edges():
     Z, codes = sparse_data(1)
-    W = sparse_soft_margin(Z, pair_for(graphs.mfa(3, 60), Z, codes), sparsity=0.4, n_components=1).directions
+    W = sparse_soft_margin(Z, pair_for(graphs.MFA(3, 60), Z, codes), sparsity=0.4, n_components=1).directions
     assert 0 < (W != 0).sum() < 40
 
 
 def test_too_much_sparsity_leaves_nothing():
     Z, codes = data()
-    result = sparse_soft_margin(Z, pair_for(graphs.fisher(), Z, codes), sparsity=1.5, delta_rel=0.1)
+    result = sparse_soft_margin(Z, pair_for(graphs.Fisher(), Z, codes), sparsity=1.5, C=0.1)
     assert result.stop == "penalty"

@@ -99,10 +99,10 @@ def test_attributes_of_the_path(binary):
     X, y = binary
     model = RecursiveSVM(kernel="gaussian").fit(X, y)
     assert model.stop_ == "flat"
-    assert len(model.objective_) == model.n_components_ == len(model.steps_)
-    gap = np.diff(model.objective_) - model.squared_norms_[:-1] / 2
+    assert len(model.objectives_) == model.n_components_ == len(model.steps_)
+    gap = np.diff(model.objectives_) - model.squared_norms_[:-1] / 2
     assert gap.min() > -1e-6 * model.cap_
-    assert model.objective_[-1] <= model.cap_
+    assert model.objectives_[-1] <= model.cap_
     assert model.n_iter_ > 5
     assert RecursiveSVM(n_components=1).fit(X, y).stop_ == "limit"
 
@@ -144,21 +144,21 @@ def test_soft_margin_kernel_and_solver(iris):
     np.testing.assert_allclose(align(a, b), a, atol=1e-5)
     fast = RecursiveSoftMargin(n_components=2, solver="sorted").fit(X, y)
     np.testing.assert_allclose(align(a, fast.transform(X)), a, atol=0.1)
-    bent = RecursiveSoftMargin(kernel="gaussian", max_vectors=30, rho=0.1).fit(X, y)
+    bent = RecursiveSoftMargin(kernel="gaussian", max_vectors=30, ridge=0.1).fit(X, y)
     assert bent.n_vectors_ == 30
     assert bent.transform(X).shape == (150, 2)
 
 
 def test_soft_margin_graphs(iris):
     X, y = iris
-    for graph in ("fisher", "lpp", graphs.udp(2), graphs.mfa(3, 40), "lfda", "lsda"):
+    for graph in ("fisher", "lpp", graphs.UDP(2), graphs.MFA(3, 40), "lfda", "lsda"):
         model = RecursiveSoftMargin(graph=graph, n_components=2).fit(X, y)
         np.testing.assert_allclose(model.components_ @ model.components_.T, np.eye(2), atol=1e-10)
     assert not hasattr(RecursiveSoftMargin(graph="udp", n_components=1).fit(X), "classes_")
     V = sp.csr_matrix((y[:, None] == y[None, :]).astype(float))
     apart = sp.csr_matrix((y[:, None] != y[None, :]).astype(float))
-    own = RecursiveSoftMargin(graph=(V, apart), n_components=1, delta=1e-6).fit(X)
-    like = RecursiveSoftMargin(n_components=1, delta=1e-6).fit(X, y)
+    own = RecursiveSoftMargin(graph=(V, apart), n_components=1, C=1e-6, scale_C=False).fit(X)
+    like = RecursiveSoftMargin(n_components=1, C=1e-6, scale_C=False).fit(X, y)
     # equal classes: the same pairs, other scales; far below delta_0 only the direction counts
     assert abs(own.components_[0] @ like.components_[0]) > 0.999
 
@@ -213,7 +213,7 @@ def test_units_do_not_matter(binary):
     a = RecursiveSVM(class_weight="balanced", n_components=3).fit(X, y)
     b = RecursiveSVM(class_weight="balanced", n_components=3, C=1e8).fit(1e-4 * X, y)
     np.testing.assert_allclose(b.components_, a.components_, atol=1e-5)
-    np.testing.assert_allclose(b.objective_, 1e8 * a.objective_, rtol=1e-6)
+    np.testing.assert_allclose(b.objectives_, 1e8 * a.objectives_, rtol=1e-6)
 
 
 def test_messages(iris):
@@ -233,7 +233,7 @@ def test_messages(iris):
     [
         RecursiveSVM(kernel="gaussian", n_components=2),
         RecursiveSVM(n_components=3, multi_class="ovo"),
-        RecursiveSoftMargin(graph=graphs.mfa(3, 40), n_components=2),
+        RecursiveSoftMargin(graph=graphs.MFA(3, 40), n_components=2),
     ],
     ids=["kernel", "linear", "soft"],
 )

@@ -4,6 +4,14 @@ import numpy as np
 import scipy.linalg
 from sklearn.svm import SVC, SVR, LinearSVC
 
+from fewkern.core.samples import Samples
+
+
+def labelled(Z, codes=None, weights=None):
+    """The rows of ``Z`` with classes and weights, as a graph rule takes them."""
+    count = 0 if codes is None else int(np.max(codes)) + 1
+    return Samples.of(Z, weights, codes=codes, n_classes=count)
+
 
 def gaussian_gram(X, sigma):
     """``exp(-|x - y|^2 / sigma)``, the convention of the IDA benchmark."""
@@ -63,14 +71,11 @@ def pair_sums(s, p, upper, lower, m, mu, X):
     """Every sum over pairs that the sorted form computes, one pair at a time."""
     n = len(s)
     t, w = s[upper] - s[lower], p[upper] * p[lower]
-    left = np.maximum(m - t, 0)
     outer, inner = np.maximum(m + mu - t, 0), np.maximum(m - mu - t, 0)
     slope = w * (outer - inner) / (2 * mu)
     d = X[upper] - X[lower]
     return {
         "balance": np.bincount(upper, w, n) - np.bincount(lower, w, n),
-        "hinge": np.sum(w * left),
-        "hinge_gradient": np.bincount(lower, w * (left > 0), n) - np.bincount(upper, w * (left > 0), n),
         "window": np.sum(w * np.maximum(m - np.abs(t), 0)),
         "huber": np.sum(w * (outer**2 - inner**2)) / (4 * mu),
         "huber_gradient": np.bincount(lower, slope, n) - np.bincount(upper, slope, n),
@@ -88,6 +93,27 @@ def fisher_weights(codes):
     """``1/n_k`` inside class ``k``."""
     same = codes[:, None] == codes[None, :]
     return same / np.bincount(codes)[codes][:, None]
+
+
+def local_fisher_weights(X, codes, k):
+    """Within and between weights of LFDA (Sugiyama 2007), pair by pair; affinity in local scaling inside a class."""
+    n = len(X)
+    within, between = np.zeros((n, n)), np.zeros((n, n))
+    distance = np.sqrt(((X[:, None, :] - X[None, :, :]) ** 2).sum(axis=2))
+    radius = np.zeros(n)
+    for i in range(n):
+        own = np.sort(distance[i, (codes == codes[i]) & (np.arange(n) != i)])
+        radius[i] = own[min(k, len(own)) - 1]
+    for i in range(n):
+        for j in range(n):
+            if codes[i] != codes[j]:
+                between[i, j] = 1 / n
+                continue
+            size = np.sum(codes == codes[i])
+            affinity = np.exp(-(distance[i, j] ** 2) / (radius[i] * radius[j]))
+            within[i, j] = affinity / size
+            between[i, j] = affinity * (1 / n - 1 / size)
+    return within, between
 
 
 def foley_sammon(B, S, count):

@@ -55,7 +55,7 @@ def test_rsvm_exact_values(name, sigma, C, cap, values):
     X, y = ida(name)
     model = RecursiveSVM(kernel=Gaussian(width=np.sqrt(sigma / 2)), C=C).fit(X, y)
     assert model.cap_ == pytest.approx(cap, rel=1e-4)
-    np.testing.assert_allclose(model.objective_, values, rtol=1e-4)
+    np.testing.assert_allclose(model.objectives_, values, rtol=1e-4)
     assert model.n_components_ == len(values)  # T*
     assert model.stop_ == "flat"
 
@@ -118,7 +118,7 @@ def accuracies(model, data, dims=None):
     return [nearest_accuracy(A[:, :k], y, B[:, :k], t) for k in (dims or range(1, A.shape[1] + 1))]
 
 
-# images, PCA dimension and accuracy of the paper; FDA (S_b, S_t) and RFDA (rho 1e-8), ours; LPP, UDP, ours
+# images, PCA dimension and accuracy of the paper; FDA (S_b, S_t) and RFDA (ridge 1e-8), ours; LPP, UDP, ours
 FACES = [
     ("yale", 2, 25, 52.59, 60.0, (65.93, 14), 48.15, 47.41),
     ("yale", 3, 24, 59.17, 64.17, (70.0, 18), 50.0, 54.17),
@@ -137,13 +137,13 @@ def test_faces(name, count, dim, pca, fda, rfda, lpp, udp):
     (found,) = accuracies(GraphEmbedding(graph="pca", n_components=dim), data, [dim])
     assert found == pytest.approx(pca, abs=0.01)  # exact, in all six entries
     classes = len(np.unique(data[1]))
-    (found,) = accuracies(GraphEmbedding(against="total", rho=0.0), data, [classes - 1])
+    (found,) = accuracies(GraphEmbedding(against="total", ridge=0.0), data, [classes - 1])
     assert found == pytest.approx(fda, abs=1.1 * image)
-    (found,) = accuracies(GraphEmbedding(recursive=True, rho=1e-8, n_components=rfda[1]), data, [rfda[1]])
+    (found,) = accuracies(GraphEmbedding(recursive=True, ridge=1e-8, n_components=rfda[1]), data, [rfda[1]])
     assert found == pytest.approx(rfda[0], abs=1.1 * image)
-    many = GraphEmbedding(graph=graphs.lpp(3), rho=1e-8, scaling="unit", n_components=200)
+    many = GraphEmbedding(graph=graphs.LPP(3), ridge=1e-8, scaling="unit", n_components=200)
     assert max(accuracies(many, data)) == pytest.approx(lpp, abs=2.1 * image)
-    many = GraphEmbedding(graph=graphs.udp(1), rho=1.0, n_components=200)
+    many = GraphEmbedding(graph=graphs.UDP(1), ridge=1.0, n_components=200)
     assert max(accuracies(many, data)) == pytest.approx(udp, abs=2.1 * image)
 
 
@@ -157,22 +157,22 @@ SOFT = [
 
 
 @pytest.mark.papers
-@pytest.mark.parametrize(("name", "count", "rho", "want"), SOFT)
-def test_soft_margin_on_faces(name, count, rho, want):
+@pytest.mark.parametrize(("name", "count", "ridge", "want"), SOFT)
+def test_soft_margin_on_faces(name, count, ridge, want):
     data = faces(name, count)
     classes = len(np.unique(data[1]))
     for delta in (1e-4, 1e-1) if name == "yale" else (1e-2,):
-        (found,) = accuracies(RecursiveSoftMargin(rho=rho, delta=delta), data, [classes - 1])
+        (found,) = accuracies(RecursiveSoftMargin(ridge=ridge, C=delta, scale_C=False), data, [classes - 1])
         assert found == pytest.approx(want, abs=1.1 * 100 / len(data[3]))
 
 
 @pytest.mark.papers
 def test_other_graphs_on_yale():
     data = faces("yale", 4)
-    settings = {"rho": 1e-2, "delta": 1e-2, "n_components": 30}
-    for rule, want, images in ((graphs.lfda(), 78.1, 3), (graphs.mfa(3, 100), 76.2, 3), (graphs.lsda(15), 71.4, 3)):
+    settings = {"ridge": 1e-2, "C": 1e-2, "scale_C": False, "n_components": 30}
+    for rule, want, images in ((graphs.LFDA(), 78.1, 3), (graphs.MFA(3, 100), 76.2, 3), (graphs.LSDA(15), 71.4, 3)):
         best = max(accuracies(RecursiveSoftMargin(graph=rule, **settings), data))
-        assert best == pytest.approx(want, abs=(images + 0.1) * 100 / 105), rule.name
+        assert best == pytest.approx(want, abs=(images + 0.1) * 100 / 105), rule
 
 
 # Stories of methods B8, which has figures, not generators. Those of `experiments.stories` have their free lengths

@@ -209,8 +209,7 @@ def fit_table(
             "the error was still falling at the budget of vectors: --prefer accurate or a larger --max-vectors may help"
         )
     facts |= _loo_facts(estimator, y, task)
-    # a linear reducer keeps components instead of rows
-    facts["vectors"] = None if task == "reduce" and estimator.indices_ is None else int(estimator.n_vectors_)
+    facts["vectors"] = int(estimator.n_vectors_) or None  # a linear reducer keeps none
     if task == "reduce":
         facts["components"] = int(estimator.n_components_)
     facts["bytes"] = int(estimator.expansion_.nbytes)

@@ -46,7 +46,7 @@ def _page(fitted: Any) -> str:
         )
     if model.task == "density":
         parts += ["<h2>Kernels</h2>", _kernels(fitted)]
-    elif model.estimator.indices_ is None:
+    elif model.estimator.n_vectors_ == 0:
         parts += ["<h2>Components</h2>", _components(fitted)]
     else:
         parts += ["<h2>Samples that were kept</h2>", _kept(fitted)]

@@ -10,14 +10,13 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from fewkern.backend.linalg import squared_norms
 from fewkern.backend.namespace import Array, asarray_like, is_sparse, namespace, to_numpy
 
 __all__ = [
     "class_neighbours",
+    "class_radius",
     "nearest_between",
     "neighbours",
-    "scaled_affinity",
     "sparse_edges",
     "sparse_laplacian_scatter",
     "split_by_label",
@@ -93,27 +92,25 @@ def split_by_label(H: Any, codes: Array) -> tuple[Any, Any]:
     return parts[0], parts[1]
 
 
-def scaled_affinity(X: Array, H: Any, k: int) -> Any:
-    r"""Edges of ``H`` weighted by :math:`\exp(-|x_i - x_j|^2 / (r_i r_j))`.
+def class_radius(X: Array, codes: Array, k: int) -> Array:
+    """Distance of every sample to its ``k``-th neighbor of the same class; to the farthest if there are fewer.
 
-    ``r_i`` is the distance to the ``k``-th neighbour in ``H``.
+    A sample that is alone in its class has the radius zero.
     """
-    X = _host(X)
-    coo = H.tocoo()
-    difference = X[coo.row] - X[coo.col]
-    square = squared_norms(difference)
-    D = sp.csr_matrix((np.sqrt(square), (coo.row, coo.col)), shape=H.shape)
-    radius = np.ones(H.shape[0])
-    for i in range(H.shape[0]):
-        own = np.sort(D.data[D.indptr[i] : D.indptr[i + 1]])
-        if len(own):
-            radius[i] = own[min(k, len(own)) - 1]
-    scale = np.maximum(radius[coo.row] * radius[coo.col], np.finfo(float).tiny)
-    return sp.csr_matrix((np.exp(-square / scale), (coo.row, coo.col)), shape=H.shape)
+    from sklearn.neighbors import NearestNeighbors
+
+    host, labels = _host(X), to_numpy(codes)
+    radius = np.zeros(host.shape[0])
+    for c in np.unique(labels):
+        members = np.flatnonzero(labels == c)
+        if len(members) > 1:
+            search = NearestNeighbors(n_neighbors=min(k, len(members) - 1)).fit(host[members])
+            radius[members] = search.kneighbors()[0][:, -1]
+    return asarray_like(radius, X, dtype=namespace(X).asarray(X).dtype)
 
 
 def symmetric_weights(V: Any, owner: str) -> Any:
-    """A user's weights as a CSR matrix: square, symmetric, not negative; the diagonal says nothing and is dropped."""
+    """A user's weights as a CSR matrix without its diagonal, checked: square, symmetric, not negative."""
     V = sp.csr_matrix(V, dtype=float)
     if V.shape[0] != V.shape[1]:
         raise ValueError(f"{owner}: graph weights must be a square matrix over the samples, got shape {V.shape}.")
@@ -125,7 +122,8 @@ def symmetric_weights(V: Any, owner: str) -> Any:
         raise ValueError(f"{owner}: graph weights must be symmetric; pass (V + V.T) / 2.")
     if V.nnz and V.data.min() < 0:
         raise ValueError(
-            f"{owner}: graph weights must not be negative, got {V.data.min():.3g}; a negative penalty is no margin."
+            f"{owner}: graph weights must not be negative, got {V.data.min():.3g}; a negative weight cannot define a "
+            "margin."
         )
     return V
 

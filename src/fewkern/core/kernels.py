@@ -2,8 +2,8 @@
 
 A kernel is a value with named parameters. Some may be *rules* (``width="median"``); :meth:`Kernel.resolve`
 turns every rule into a number by looking at the training samples once, and returns a new kernel, so that
-what a user passed in never changes. ``get_params`` and ``set_params`` follow scikit-learn's protocol, which makes
-``kernel__width`` work in a grid search.
+what a user passed in never changes. Parameters follow scikit-learn's protocol (:mod:`fewkern.core.parameters`), which
+makes ``kernel__width`` work in a grid search.
 
 To add a kernel: subclass :class:`Kernel` as a dataclass, write ``_block`` and ``diag`` (and ``resolve`` if a
 parameter may be a rule), and give it a name in ``_NAMES``.
@@ -39,9 +39,9 @@ from fewkern.backend.namespace import (
     is_sparse,
     namespace,
     take_rows,
-    to_numpy,
 )
 from fewkern.backend.storable import storable
+from fewkern.core.parameters import Parameters
 
 __all__ = [
     "Function",
@@ -59,7 +59,7 @@ __all__ = [
 _RULE_ROWS = 1000
 
 
-class Kernel(ABC):
+class Kernel(Parameters, ABC):
     """A positive semi-definite function of two samples, evaluated in matrices.
 
     ``kernel(X, Y)`` is the dense ``(n, m)`` matrix, ``kernel.diag(X)`` its diagonal without the matrix.
@@ -69,28 +69,6 @@ class Kernel(ABC):
     pairwise = False
     #: Whether the kernel has the derivatives that moving its vectors needs: ``pullback`` and its companions.
     refinable = False
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002 - scikit-learn's protocol
-        """Parameters by name."""
-        return {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}  # type: ignore[arg-type]
-
-    def set_params(self, **params: Any) -> Kernel:
-        """Change parameters in place and return the kernel."""
-        known = self.get_params()
-        for name, value in params.items():
-            if name not in known:
-                raise ValueError(f"{type(self).__name__} has no parameter {name!r}; it has {sorted(known) or 'none'}.")
-            setattr(self, name, value)
-        return self
-
-    def __eq__(self, other: object) -> bool:
-        """Kernels of one class with equal parameters are equal; an array is compared entry by entry."""
-        if type(self) is not type(other):
-            return NotImplemented
-        ours, theirs = self.get_params(), other.get_params()
-        return all(_same(ours[name], theirs[name]) for name in ours)
-
-    __hash__ = None  # type: ignore[assignment]  # parameters may change
 
     def resolve(self, X: Array) -> Kernel:  # noqa: ARG002
         """The same kernel with every rule replaced by the number that ``X`` gives."""
@@ -149,13 +127,6 @@ class Kernel(ABC):
     def diag_pullback(self, X: Array, D: Array) -> Array:  # noqa: ARG002
         """Gradient of ``sum(D * kernel.diag(X))`` with respect to ``s``; zero where ``k(x, x)`` is constant."""
         return namespace(X).zeros_like(self.log_scales(X))
-
-
-def _same(one: Any, other: Any) -> bool:
-    if hasattr(one, "shape") or hasattr(other, "shape"):
-        one, other = to_numpy(one), to_numpy(other)
-        return bool(one.shape == other.shape and (one == other).all())
-    return bool(one == other)
 
 
 def _ones(X: Array) -> Array:

@@ -40,7 +40,7 @@ class Stop(StrEnum):
     FADED = "faded"
     """What is left of the samples is too short to matter."""
     PENALTY = "penalty"
-    """The penalty graph does not separate any further direction."""
+    """A penalty leaves nothing of the next direction."""
     ERROR = "error"
     """The error stopped falling."""
     CONVERGED = "converged"

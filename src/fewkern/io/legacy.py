@@ -62,6 +62,7 @@ def _automatic(name: str) -> Upgrade:
 
     def change(state: State) -> tuple[str, State]:
         _, state = renamed(name, **_selection, temperature_=None)(dict(state, n_vectors="auto"))
+        state["stop_"] = _stop(state["stop_"])
         if state["prefer"] == "all":
             state |= {"prefer": "balanced", "n_vectors": state["n_vectors_"]}
         return name, state
@@ -81,6 +82,44 @@ def _discriminant(state: State) -> tuple[str, State]:
     return name, new | {"class_scores_": Record("ClassScores", fields), "n_components_": state["means_"].shape[1]}
 
 
+def _stop(text: str) -> Record:
+    """Reasons that had other names."""
+    others = {"eps": "faded", "order": "converged", "decrease": "converged", "optimal": "converged"}
+    return Record("Stop", {"value": others.get(text, text)})
+
+
+def _soft_step(state: State) -> tuple[str, State]:
+    stop = "max_iter" if state["status"] == "limit" else state["status"]
+    _, new = renamed("SoftMarginStep", status=None)(state)
+    return "SoftMarginStep", new | {"stop": _stop(stop), "gain": 0.0}
+
+
+def _graph_rule(state: State) -> tuple[str, State]:
+    """One class per rule now; ``name`` was its lower-case name."""
+    names = {"fisher": "Fisher"} | {name.lower(): name for name in ("PCA", "LPP", "UDP", "MFA", "LFDA", "LSDA")}
+    return names[state["name"]], dict(state["params"])
+
+
+def _reducer(name: str, **fields: str | None) -> Upgrade:
+    """Reducers: ``tol`` was that of the basis; a stop had another name."""
+
+    def change(state: State) -> tuple[str, State]:
+        _, new = renamed(name, tol="basis_tol", rho="ridge", objective_="objectives_", **fields)(state)
+        if "stop_" in new:
+            new["stop_"] = _stop(new["stop_"])
+        return name, new
+
+    return change
+
+
+def _soft_margin(state: State) -> tuple[str, State]:
+    """``delta``, if given, was the weight of the hinges itself, else ``delta_rel`` times its scale."""
+    given = state["delta"] is not None
+    weight = {"C": state["delta"] if given else state["delta_rel"], "scale_C": not given}
+    name, new = _reducer("RecursiveSoftMargin", delta=None, delta_rel=None)(state)
+    return name, new | weight
+
+
 _centers = {f"centre_{part}": f"center_{part}" for part in ("vectors", "weights", "indices")}
 
 UPGRADES: dict[int, dict[str, Upgrade]] = {
@@ -90,7 +129,13 @@ UPGRADES: dict[int, dict[str, Upgrade]] = {
         "FeatureVectorPCA": renamed("FeatureVectorPCA", **_selection),
         "FeatureVectorRegressor": _automatic("FeatureVectorRegressor"),
         "FeatureVectorSelector": renamed("FeatureVectorSelector", **_selection),
+        "GraphEmbedding": _reducer("GraphEmbedding"),
+        "GraphRule": _graph_rule,
         "KernelBasis": renamed("KernelBasis", **_centers),
+        "MarginBlock": renamed("MarginStep"),
+        "RecursiveSVM": _reducer("RecursiveSVM"),
+        "RecursiveSoftMargin": _soft_margin,
+        "SoftMarginStep": _soft_step,
         "Trace": _trace,
     }
 }

@@ -1,17 +1,49 @@
-r"""Graph embedding: directions that maximise a ratio of two scatters, all at once or one by one (methods B3)."""
+r"""Graph embedding: directions that maximize a ratio of two scatters, all at once or one by one (methods B3)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
 from fewkern.backend.linalg import generalized_eigh
 from fewkern.backend.namespace import Array, device, namespace
-from fewkern.core.peel_callbacks import Stop, peel
+from fewkern.core.peel import peel
+from fewkern.core.trace import Stop
 from fewkern.margins.graphs import GraphPair
-from fewkern.margins.spaces import reflect
+from fewkern.margins.spaces import no_columns, reflect, reflect_both
 
-__all__ = ["Embedding", "graph_embedding", "principal_space", "ridged", "seen_directions"]
+__all__ = ["Embedding", "Ratio", "Scatters", "graph_embedding", "principal_space", "ridged", "seen_directions"]
+
+# Singular values below this part of the largest one are not part of the span.
+_SPAN = 1e-10
+# Squared singular values are certainly of full rank above this part of the largest one, ...
+_CLEARLY_FULL = 1e-6
+# ... and are looked at where there are this many times more samples than features.
+_TALL = 4
+# An intrinsic scatter below this part of the total one is zero.
+_NO_SCATTER = 1e-20
+# Least ridge: the scatter is then never singular to rounding.
+_LEAST_RIDGE = 1e-13
+# Eigenvalues of the penalty scatter below these parts of the largest one, and of the trace of the other, are rounding.
+_SEEN, _SEEN_BESIDE = 1e-10, 1e-24
+# The penalty sees nothing more once its scatter has fallen to this part of what it was.
+_FLAT = 1e-12
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """Which ratio is maximized, and how many directions are wanted."""
+
+    n_components: int | None = None
+    """None is as many as the penalty scatter has rank."""
+    recursive: bool = False
+    """One by one, each orthogonal to those before: for Fisher's graph the Foley-Sammon set of orthogonal discriminant
+    vectors. Otherwise the generalized eigenvectors, which are orthogonal in the metric of the denominator."""
+    ridge: float = 1e-2
+    r"""In units of the mean diagonal of :math:`Z^T L Z`."""
+    against: str = "intrinsic"
+    """Denominator: "intrinsic" is ``S``, "total" is ``S + S_p``."""
+    scaling: str = "scatter"
+    """Length of the eigenvectors: "scatter" is one in the metric of the denominator, "unit" is one."""
 
 
 @dataclass(frozen=True)
@@ -24,28 +56,28 @@ class Embedding:
     """The ratio that every component attains."""
     rank: int
     """Dimension of the span of the samples."""
-    stop: str
-    """ "limit", "rank", or "flat" (the penalty sees nothing in what is left)."""
+    stop: Stop
+    """LIMIT, RANK, or FLAT (the penalty sees nothing in what is left)."""
 
 
-def principal_space(Z: Array, tol: float = 1e-10) -> Array:
-    """Orthonormal basis ``V`` of the span of the centred rows: singular values above ``tol`` of the largest."""
+def principal_space(Z: Array) -> Array:
+    """Orthonormal basis ``V`` of the span of the centered rows, at their numerical rank."""
     xp = namespace(Z)
     if 0 in Z.shape:
-        return xp.zeros((Z.shape[1], 0), dtype=Z.dtype, device=device(Z))
-    if Z.shape[0] >= 4 * Z.shape[1]:
+        return no_columns(int(Z.shape[1]), Z)
+    if Z.shape[0] >= _TALL * Z.shape[1]:
         # Squares show a clearly full rank at a fraction of the cost; then any basis does.
         squares = xp.linalg.eigvalsh(Z.T @ Z)
-        if float(squares[0]) > 1e-6 * float(squares[-1]):
+        if float(squares[0]) > _CLEARLY_FULL * float(squares[-1]):
             return xp.eye(Z.shape[1], dtype=Z.dtype, device=device(Z))
     _, s, Vt = xp.linalg.svd(Z, full_matrices=False)
-    floor = max(tol, float(xp.finfo(Z.dtype).eps) * max(Z.shape)) * float(s[0])
+    floor = max(_SPAN, float(xp.finfo(Z.dtype).eps) * max(Z.shape)) * float(s[0])
     rank = int(xp.sum(xp.astype(s > floor, xp.int64)))
     return Vt[:rank, :].T
 
 
-def ridged(pair: GraphPair, Z: Array, rho: float) -> Array:
-    r"""``S = Z'LZ + rho tau I`` with ``tau = trace(Z'LZ) / q`` (methods B1); without it RSM (10) has no inverse.
+def ridged(pair: GraphPair, Z: Array, ridge: float) -> Array:
+    r"""``S = Z'LZ + ridge tau I`` with ``tau = trace(Z'LZ) / q`` (methods B1); without it RSM (10) has no inverse.
 
     Where the intrinsic scatter is zero (one sample per class), lengths are measured by the identity.
     """
@@ -56,30 +88,45 @@ def ridged(pair: GraphPair, Z: Array, rho: float) -> Array:
         return identity
     S = pair.intrinsic.scatter(Z)
     tau = float(xp.linalg.trace(S)) / max(q, 1)
-    if tau <= 1e-20 * float(xp.sum(Z * Z)):
+    if tau <= _NO_SCATTER * float(xp.sum(Z * Z)):
         return identity
-    # never singular to rounding, even with rho = 0
-    return S + max(rho, 1e-13) * tau * identity
+    return S + max(ridge, _LEAST_RIDGE) * tau * identity
 
 
 def seen_directions(B: Array, S: Array) -> int:
     """Rank of the penalty scatter ``B``: directions that it sees. Beside ``S`` its rounding must not look like one."""
     xp = namespace(B)
     values = xp.linalg.eigvalsh(B)
-    floor = max(1e-10 * float(values[-1]), 1e-24 * float(xp.linalg.trace(S)))
+    floor = max(_SEEN * float(values[-1]), _SEEN_BESIDE * float(xp.linalg.trace(S)))
     return int(xp.sum(xp.astype(values > floor, xp.int64)))
 
 
-def graph_embedding(
-    Z: Array,
-    pair: GraphPair,
-    *,
-    n_components: int | None = None,
-    recursive: bool = False,
-    rho: float = 1e-2,
-    against: Literal["intrinsic", "total"] = "intrinsic",
-    scaling: Literal["scatter", "unit"] = "scatter",
-) -> Embedding:
+@dataclass(frozen=True)
+class Scatters:
+    """Two scatters in the complement of the directions that were taken out; ``Q`` takes that back to the features."""
+
+    S: Array
+    B: Array
+    Q: Array
+
+    @property
+    def dimension(self) -> int:
+        """Number of directions that are left."""
+        return int(self.S.shape[0])
+
+    def best(self) -> tuple[Array, float]:
+        """Unit vector of the largest ratio ``w'Bw / w'Sw``, and that ratio."""
+        values, vectors = generalized_eigh(self.B, self.S)
+        u = vectors[:, 0]
+        return u / namespace(u).linalg.vector_norm(u), float(values[0])
+
+    def without(self, u: Array) -> tuple[Scatters, Array]:
+        """The complement of the unit vector ``u``, and ``u`` in the coordinates of the features."""
+        Q, w = reflect(self.Q, u)
+        return Scatters(reflect_both(self.S, u), reflect_both(self.B, u), Q), w
+
+
+def graph_embedding(Z: Array, pair: GraphPair, how: Ratio) -> Embedding:
     r"""Directions of the largest ratio
 
     .. math:: \frac{w^T S_p w}{w^T S w}, \qquad S = Z^T L Z + \rho \tau I, \quad S_p = Z^T L' Z .
@@ -87,19 +134,9 @@ def graph_embedding(
     Parameters
     ----------
     Z : array of shape (n, q)
-        Centred features.
+        Centered features.
     pair : GraphPair
-    n_components : int or None
-        ``None``: as many as the penalty scatter has rank.
-    recursive : bool
-        One by one, each orthogonal to those before: for Fisher's graph the Foley-Sammon set of orthogonal discriminant
-        vectors. Otherwise the generalised eigenvectors, which are orthogonal in the metric ``S``.
-    rho : float
-        Ridge, in units of the mean diagonal of ``Z'LZ``.
-    against : {"intrinsic", "total"}
-        Denominator: ``S``, or ``S + S_p``.
-    scaling : {"scatter", "unit"}
-        Length of the eigenvectors: one in the metric of the denominator, or one. Recursive directions are orthonormal.
+    how : Ratio
 
     Returns
     -------
@@ -107,52 +144,62 @@ def graph_embedding(
 
     Notes
     -----
-    The samples are first moved to an orthonormal basis of their span (methods B3), where directions seen by no pair are
-    gone. Cost: :math:`O(n q \min(n, q))` for that, then :math:`O(q^3)`, times the number of components if recursive.
+    The samples are first moved to an orthonormal basis of their span (methods B3), which removes the directions that no
+    pair sees. Cost: :math:`O(n q \min(n, q))` for that, then :math:`O(q^3)`, times the number of components if
+    recursive.
     """
     xp = namespace(Z)
     V = principal_space(Z)
     rank = int(V.shape[1])
-    Z = Z @ V
-    B = pair.penalty.scatter(Z)
-    S = ridged(pair, Z, rho)
-    if against == "total":
-        S = S + B
     if rank == 0:
-        return Embedding(V, xp.zeros((0,), dtype=Z.dtype, device=device(Z)), 0, "rank")
-    values, vectors = generalized_eigh(B, S)
+        return Embedding(V, xp.zeros((0,), dtype=Z.dtype, device=device(Z)), 0, Stop.RANK)
+    Z = Z @ V
+    B, S = pair.penalty.scatter(Z), ridged(pair, Z, how.ridge)
+    if how.against == "total":
+        S = S + B
     seen = seen_directions(B, S)
-    wanted = seen if n_components is None else n_components
-    if not recursive:
-        # eigenvectors of the value zero are an arbitrary basis of what the penalty does not see
-        count = min(wanted, seen)
-        W = vectors[:, :count]
-        if scaling == "unit":
-            W = W / xp.linalg.vector_norm(W, axis=0)[None, :]
-        return Embedding(
-            V @ W, values[:count], rank, "limit" if count == wanted > 0 else "rank" if count == rank else "flat"
-        )
+    wanted = seen if how.n_components is None else how.n_components
+    if how.recursive:
+        return _one_by_one(Scatters(S, B, V), min(wanted, rank), seen, wanted)
+    # eigenvectors of the value zero are an arbitrary basis of what the penalty does not see
+    count = min(wanted, seen)
+    values, vectors = generalized_eigh(B, S)
+    W = vectors[:, :count]
+    if how.scaling == "unit":
+        W = W / xp.linalg.vector_norm(W, axis=0)[None, :]
+    stop = Stop.LIMIT if count == wanted > 0 else Stop.RANK if count == rank else Stop.FLAT
+    return Embedding(V @ W, values[:count], rank, stop)
 
-    state = {"B": B, "S": S, "Q": V}
 
-    def find(count: int) -> tuple[Array, float] | Stop:
-        if state["S"].shape[0] == 0:
-            return Stop("rank")
-        ratios, directions = (values, vectors) if count == 0 else generalized_eigh(state["B"], state["S"])
-        # not by the ratio: with a small rho it falls by many orders once the null space of S is used up
-        if seen == 0 or float(xp.linalg.trace(state["B"])) <= 1e-12 * float(xp.linalg.trace(B)):
-            return Stop("flat")
-        u = directions[:, 0]
-        return u / xp.linalg.vector_norm(u), float(ratios[0])
+def _one_by_one(scatters: Scatters, limit: int, seen: int, wanted: int) -> Embedding:
+    xp, rank = namespace(scatters.S), scatters.dimension
+    left = _Left(scatters, float(xp.linalg.trace(scatters.B)), seen > 0)
+    peeled = peel(left, limit)
+    W = xp.stack([w for w, _ in peeled.records], axis=1) if peeled.records else scatters.Q[:, :0]
+    values = xp.asarray([value for _, value in peeled.records], dtype=W.dtype, device=device(W))
+    return Embedding(W, values, rank, Stop.RANK if W.shape[1] == rank < wanted else peeled.stop)
 
-    def remove(found: tuple[Array, float]) -> list[tuple[Array, float]]:
+
+@dataclass
+class _Left:
+    """What is left of the two scatters."""
+
+    scatters: Scatters
+    first: float
+    """Trace of the penalty scatter before anything was taken out."""
+    sees: bool
+    """Whether the penalty scatter sees any direction."""
+
+    def find(self) -> tuple[Array, float] | Stop:
+        if self.scatters.dimension == 0:
+            return Stop.RANK
+        trace = float(namespace(self.scatters.B).linalg.trace(self.scatters.B))
+        # not by the ratio: with a small ridge it falls by many orders once the null space of S is used up
+        if not self.sees or trace <= _FLAT * self.first:
+            return Stop.FLAT
+        return self.scatters.best()
+
+    def remove(self, found: tuple[Array, float]) -> list[tuple[Array, float]]:
         u, value = found
-        for name in ("B", "S"):
-            state[name] = reflect(reflect(state[name], u)[0].T, u)[0]
-        state["Q"], w = reflect(state["Q"], u)
+        self.scatters, w = self.scatters.without(u)
         return [(w, value)]
-
-    peeled = peel(find, remove, min(wanted, rank))  # one more would find nothing
-    W = xp.stack([w for w, _ in peeled.records], axis=1) if peeled.records else V[:, :0]
-    ratios = xp.asarray([value for _, value in peeled.records], dtype=Z.dtype, device=device(Z))
-    return Embedding(W, ratios, rank, "rank" if W.shape[1] == rank < wanted else peeled.stop)

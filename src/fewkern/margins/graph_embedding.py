@@ -6,16 +6,25 @@ from numbers import Real
 from typing import Any
 
 from fewkern.backend.validation import Interval, StrOptions, fit_context
-from fewkern.margins.embedding import graph_embedding
-from fewkern.margins.reducer import REDUCER_CONSTRAINTS, Reducer, fix_signs
+from fewkern.margins.embedding import Ratio, graph_embedding
+from fewkern.margins.reducer import (
+    REDUCER,
+    Reducer,
+    features_of,
+    forget,
+    graph_pair,
+    graph_samples,
+    keep,
+    needs_classes,
+)
 
 __all__ = ["GraphEmbedding"]
 
 
 class GraphEmbedding(Reducer):
-    r"""Directions that maximise a ratio of two graph scatters: FDA, PCA, LPP, UDP, MFA, LFDA, LSDA; a transformer.
+    r"""Directions that maximize a ratio of two graph scatters: FDA, PCA, LPP, UDP, MFA, LFDA, LSDA; a transformer.
 
-    .. math:: \max_w \frac{w^T X^T L' X w}{w^T S w}, \qquad S = X^T L X + \rho \tau I
+    .. math:: \max_w \frac{w^T X^T L' X w}{w^T S w}, \qquad S = X^T L X + \text{ridge}\, \tau I
 
     with the Laplacian :math:`L` of samples that belong together and :math:`L'` of those that should be apart.
 
@@ -23,26 +32,30 @@ class GraphEmbedding(Reducer):
     ----------
     n_components : int or None, default None
         By default as many as the penalty scatter has rank, ``n_classes - 1`` for Fisher's graph. With
-        ``recursive=True`` there are more directions than classes.
+        ``recursive=True`` there are more directions than classes. If fewer exist than are asked for, there are fewer,
+        and ``stop_`` says why.
+    kernel : str, Kernel or callable, default "linear"
+        See :mod:`fewkern.kernels`.
     graph : str, rule, GraphPair or pair of matrices, default "fisher"
         See :mod:`fewkern.graphs`.
     recursive : bool, default False
         One by one, each orthogonal to those before: recursive FDA, the Foley-Sammon set of orthogonal discriminant
         vectors.
-    rho : float, default 1e-2
-        Ridge, in units of the mean diagonal of :math:`X^T L X`; towards zero the first Fisher directions go to the
-        null space of the within-class scatter.
+    ridge : float, default 1e-2
+        In units of the mean diagonal of :math:`X^T L X`; towards zero the first Fisher directions go to the null space
+        of the within-class scatter.
     against : {"intrinsic", "total"}, default "intrinsic"
         Denominator: :math:`S`, or :math:`S + X^T L' X`.
     scaling : {"scatter", "unit"}, default "scatter"
         Length of the directions: one in the metric of the denominator, or one. Recursive directions have unit length.
-    kernel : str, Kernel or callable, default "linear"
-        See :mod:`fewkern.kernels`.
-    max_vectors : int or None, default None
-        Budget of samples with a kernel; by default all samples (up to the numerical rank).
+    class_weight : dict, "balanced" or None, default None
+        Multiplies the weights of the samples of every class. Read only by a graph that needs classes.
+    max_vectors : int, "auto" or None, default "auto"
+        Most samples in the basis that gives the features of a kernel. "auto" is 500. None sets no bound: the cost then
+        is cubic in the number of samples. The linear kernel has no basis unless a number is given.
     rule : {"gain", "greedy", "random", "uniform"}, default "gain"
         How the vectors of the basis are chosen, see :class:`FeatureVectorSelector`.
-    tol : float or None, default None
+    basis_tol : float or None, default None
         Relative residual at which a sample depends on the chosen ones (1e-10, in float32 1e-5).
     random_state : int, Generator, RandomState or None, default 0
 
@@ -53,22 +66,25 @@ class GraphEmbedding(Reducer):
     components_, mean_ : arrays of shape (c, n_features) and (n_features,)
         Only with the linear kernel.
     ratios_ : array of shape (c,)
-        What every component attains.
+        Penalty scatter over the denominator, for every component.
     n_components_ : int
         The ``c`` of the shapes.
-    stop_ : str
+    stop_ : Stop
         "limit", "rank", or "flat" (the penalty scatter sees nothing in what is left).
     classes_ : array
         Only with a graph that needs classes.
-    vectors_, indices_, n_vectors_, kernel_, basis_
-        As in :class:`FeatureVectorSelector`.
+    vectors_, indices_, n_vectors_
+        The samples that were kept, their rows in ``X``, their number. With the linear kernel none is.
+    kernel_ : Kernel
+    basis_ : KernelBasis or None
+        None where the features are the samples themselves.
 
     Notes
     -----
     Symbols: :math:`\tau` is the mean diagonal of :math:`X^T L X`. The samples are first moved to a basis of their
     span, so more features than samples, constant and repeated features do no harm. Cost: :math:`O(n d \min(n, d))`,
     then :math:`O(q^3)` for rank ``q`` (times the number of components if recursive). Class graphs need no n x n
-    matrix. Neighbour graphs are computed on the host; everything else runs on any Array API library.
+    matrix. Neighbor graphs are computed on the host; everything else runs on any Array API library.
 
     References
     ----------
@@ -87,10 +103,10 @@ class GraphEmbedding(Reducer):
     """
 
     _parameter_constraints: dict[str, list[Any]] = {
-        **REDUCER_CONSTRAINTS,
+        **REDUCER,
         "graph": "no_validation",  # type: ignore[dict-item]
         "recursive": ["boolean"],
-        "rho": [Interval(Real, 0, None, closed="left")],
+        "ridge": [Interval(Real, 0, None, closed="left")],
         "against": [StrOptions({"intrinsic", "total"})],
         "scaling": [StrOptions({"scatter", "unit"})],
     }
@@ -99,32 +115,34 @@ class GraphEmbedding(Reducer):
         self,
         *,
         n_components: int | None = None,
+        kernel: Any = "linear",
         graph: Any = "fisher",
         recursive: bool = False,
-        rho: float = 1e-2,
+        ridge: float = 1e-2,
         against: str = "intrinsic",
         scaling: str = "scatter",
-        kernel: Any = "linear",
-        max_vectors: int | None = None,
+        class_weight: Any = None,
+        max_vectors: Any = "auto",
         rule: str = "gain",
-        tol: float | None = None,
+        basis_tol: float | None = None,
         random_state: Any = 0,
     ) -> None:
         self.n_components = n_components
+        self.kernel = kernel
         self.graph = graph
         self.recursive = recursive
-        self.rho = rho
+        self.ridge = ridge
         self.against = against
         self.scaling = scaling
-        self.kernel = kernel
+        self.class_weight = class_weight
         self.max_vectors = max_vectors
         self.rule = rule
-        self.tol = tol
+        self.basis_tol = basis_tol
         self.random_state = random_state
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.target_tags.required = self._needs_classes()
+        tags.target_tags.required = needs_classes(self)
         return tags
 
     @fit_context(prefer_skip_nested_validation=True)
@@ -137,22 +155,15 @@ class GraphEmbedding(Reducer):
         y : array of shape (n_samples,) or None
             Classes; not read by an unsupervised graph.
         sample_weight : array of shape (n_samples,) or None
+
+        Returns
+        -------
+        self
         """
-        X = self._samples(X, reset=True, minimum=2)
-        codes, weights = self._classes(X, y, sample_weight)
-        features = self._features(X, weights)
-        pair = self._graph(features, codes)
-        against: Any = self.against
-        scaling: Any = self.scaling
-        result = graph_embedding(
-            features.Z,
-            pair,
-            n_components=self.n_components,
-            recursive=self.recursive,
-            rho=self.rho,
-            against=against,
-            scaling=scaling,
-        )
-        self._keep(features, fix_signs(result.directions, features))
+        forget(self)
+        features = features_of(self, graph_samples(self, X, y, sample_weight))
+        how = Ratio(self.n_components, self.recursive, self.ridge, self.against, self.scaling)
+        result = graph_embedding(features.Z, graph_pair(self, features), how)
+        keep(self, features, features.with_signs(result.directions))
         self.ratios_, self.stop_ = result.values, result.stop
         return self

@@ -7,10 +7,12 @@ pairs.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from fewkern.backend.linalg import sum_by_index, weighted_gram
+from fewkern.backend.blocks import row_blocks
+from fewkern.backend.linalg import class_sums, neg_squared_distances, one_hot, sum_by_index, weighted_gram
 from fewkern.backend.namespace import Array, asarray_like, device, namespace, take_rows, to_numpy
 from fewkern.backend.neighbours import sparse_edges, sparse_laplacian_scatter
 from fewkern.backend.storable import storable
@@ -24,6 +26,9 @@ __all__ = [
     "Edges",
     "Factor",
     "GraphPair",
+    "LocalAffinity",
+    "LocalBetween",
+    "LocalWithin",
     "PairSet",
     "SparseWeights",
     "Weights",
@@ -34,7 +39,7 @@ __all__ = [
 @storable
 @dataclass(frozen=True)
 class PairSet:
-    """Unordered pairs of one common weight ``v``: all pairs, less those inside a class, less some edges.
+    """Unordered pairs with a common weight ``v``: all pairs, without those inside a class and without some edges.
 
     ``importance`` holds sample weights ``p``; a pair counts ``p_i p_j`` times.
     """
@@ -87,23 +92,24 @@ class Weights(Protocol):
         """The pairs with a positive weight."""
 
 
-def _one_hot(codes: Array, n_classes: int, like: Array) -> Array:
-    xp = namespace(like)
-    return xp.astype(codes[:, None] == xp.arange(n_classes, device=device(like))[None, :], like.dtype)
-
-
 def _total(Z: Array, p: Array) -> Array:
     """Scatter about the weighted mean."""
     xp = namespace(Z)
     return weighted_gram(Z - (p @ Z)[None, :] / xp.sum(p), p)
 
 
+def _class_means(Z: Array, p: Array, codes: Array, n_classes: int) -> tuple[Array, Array]:
+    """Weighted mean and mass of every class; a class without samples has mass zero."""
+    xp = namespace(Z)
+    mass = class_sums(p[:, None], codes, n_classes)[:, 0]
+    sums = class_sums(p[:, None] * Z, codes, n_classes)
+    return sums / xp.where(mass > 0, mass, xp.ones_like(mass))[:, None], mass
+
+
 def _within(Z: Array, p: Array, codes: Array, factors: Array) -> Array:
     """Sum over the classes of ``factors_k`` times the scatter about the class mean."""
-    xp = namespace(Z)
-    member = _one_hot(codes, int(factors.shape[0]), Z)
-    mass = xp.maximum(p @ member, xp.full((), 1e-300, dtype=Z.dtype, device=device(Z)))
-    means = (member * p[:, None]).T @ Z / mass[:, None]
+    member = one_hot(codes, int(factors.shape[0]), Z.dtype)
+    means, _ = _class_means(Z, p, codes, int(factors.shape[0]))
     return weighted_gram(Z - member @ means, p * (member @ factors))
 
 
@@ -138,13 +144,13 @@ class WithinClasses:
         return _within(Z, self.importance, self.codes, ones)
 
     def pairs(self) -> Edges:
-        raise ValueError("WithinClasses: pairs inside a class are drawn together, they have no margin.")
+        raise ValueError("WithinClasses: pairs inside a class belong together; they have no margin.")
 
 
 @storable
 @dataclass(frozen=True)
 class BetweenClasses:
-    """``V_ij = v p_i p_j`` between classes, zero inside: all pairs less those inside each class."""
+    """``V_ij = v p_i p_j`` between classes, zero inside."""
 
     codes: Array
     n_classes: int
@@ -154,7 +160,7 @@ class BetweenClasses:
     def scatter(self, Z: Array) -> Array:
         xp = namespace(Z)
         p = self.importance
-        mass = p @ _one_hot(self.codes, self.n_classes, Z)
+        mass = class_sums(p[:, None], self.codes, self.n_classes)[:, 0]
         return self.v * (float(xp.sum(p)) * _total(Z, p) - _within(Z, p, self.codes, mass))
 
     def pairs(self) -> PairSet:
@@ -176,14 +182,98 @@ class ClassMeans:
     def scatter(self, Z: Array) -> Array:
         xp = namespace(Z)
         p = self.importance
-        member = _one_hot(self.codes, self.n_classes, Z)
-        mass = xp.maximum(p @ member, xp.full((), 1e-300, dtype=Z.dtype, device=device(Z)))
-        means = (member * p[:, None]).T @ Z / mass[:, None]
+        means, mass = _class_means(Z, p, self.codes, self.n_classes)
         return weighted_gram(means - (p @ Z)[None, :] / xp.sum(p), mass)
 
     def pairs(self) -> Edges:
         raise ValueError(
-            "ClassMeans: weights inside a class are negative there, which is no margin; use BetweenClasses."
+            "ClassMeans: its weights inside a class are negative, and a negative weight cannot define a margin; use "
+            "BetweenClasses."
+        )
+
+
+@dataclass(frozen=True)
+class LocalAffinity:
+    r"""Affinity :math:`A_{ij} = \exp(-|x_i - x_j|^2 / (r_i r_j))` of the pairs of every class; computed in blocks.
+
+    Parameters
+    ----------
+    X : array of shape (n, d)
+        The samples between which distances are taken.
+    radius : array of shape (n,)
+        Local scale ``r`` of every sample.
+    codes : integer array of shape (n,)
+    n_classes : int
+    importance : array of shape (n,)
+    """
+
+    X: Array
+    radius: Array
+    codes: Array
+    n_classes: int
+    importance: Array
+
+    def class_scatters(self, Z: Array, *, far: bool = False) -> Iterator[tuple[float, Array]]:
+        """Per class its mass, and ``Z' L Z`` for ``V_ij = p_i p_j A_ij`` inside of it; ``1 - A_ij`` if ``far``."""
+        xp = namespace(Z)
+        for c in range(self.n_classes):
+            members = xp.nonzero(self.codes == c)[0]
+            p, own = take_rows(self.importance, members), take_rows(Z, members)
+            degree, cross = xp.zeros_like(p), xp.zeros_like(own)
+            for rows in row_blocks(int(members.shape[0]), int(members.shape[0])):
+                V = self._block(members[rows], members, far)
+                degree[rows] = V @ p
+                cross[rows, :] = V @ (p[:, None] * own)
+            product = (p[:, None] * own).T @ cross
+            yield float(xp.sum(p)), weighted_gram(own, p * degree) - (product + product.T) / 2
+
+    def _block(self, rows: Array, members: Array, far: bool) -> Array:
+        xp = namespace(self.radius)
+        D = neg_squared_distances(take_rows(self.X, rows), take_rows(self.X, members))
+        scale = take_rows(self.radius, rows)[:, None] * take_rows(self.radius, members)[None, :]
+        # between samples of radius zero: one for equal samples, zero for others
+        exponent = D / xp.maximum(scale, xp.full_like(scale, float(xp.finfo(scale.dtype).smallest_normal)))
+        return -xp.expm1(exponent) if far else xp.exp(exponent)
+
+
+@dataclass(frozen=True)
+class LocalWithin:
+    """``V_ij = A_ij p_i p_j / P_k`` inside class ``k`` of mass ``P_k``, ``A`` a local affinity (Sugiyama's LFDA)."""
+
+    near: LocalAffinity
+
+    def scatter(self, Z: Array) -> Array:
+        total = namespace(Z).zeros((Z.shape[1], Z.shape[1]), dtype=Z.dtype, device=device(Z))
+        for mass, S in self.near.class_scatters(Z):
+            total = total + S / mass
+        return total
+
+    def pairs(self) -> Edges:
+        raise ValueError("LocalWithin: pairs inside a class belong together; they have no margin.")
+
+
+@dataclass(frozen=True)
+class LocalBetween:
+    """``V_ij = p_i p_j / P`` between classes, and ``A_ij p_i p_j (1/P - 1/P_k)`` inside class ``k`` (Sugiyama's LFDA).
+
+    The weights inside a class are negative; the scatter is not: it is Fisher's between-class scatter, where ``A`` is
+    one, plus that of the positive weights ``(1 - A_ij) (1/P_k - 1/P)``.
+    """
+
+    near: LocalAffinity
+
+    def scatter(self, Z: Array) -> Array:
+        near = self.near
+        mass = float(namespace(Z).sum(near.importance))
+        total = ClassMeans(near.codes, near.n_classes, near.importance).scatter(Z)
+        for own, S in near.class_scatters(Z, far=True):
+            total = total + (1.0 / own - 1.0 / mass) * S
+        return total
+
+    def pairs(self) -> Edges:
+        raise ValueError(
+            "LocalBetween: its weights inside a class are negative, and a negative weight cannot define a margin; use "
+            "BetweenClasses."
         )
 
 
@@ -222,7 +312,7 @@ class Degrees:
 @storable
 @dataclass(frozen=True)
 class Complement:
-    """``V_ij = v p_i p_j`` for every pair that is no edge of the sparse 0/1 matrix ``H``."""
+    """``V_ij = v p_i p_j`` for every pair that is not an edge of the sparse 0/1 matrix ``H``."""
 
     H: Any
     v: float
@@ -262,8 +352,24 @@ class Factor:
 class GraphPair:
     """Which samples belong together, and which should be apart.
 
-    ``intrinsic`` is ``None`` where lengths are measured by the identity (PCA). ``margin`` holds the pairs of a margin
-    method where they are not those of the penalty scatter.
+    Parameters
+    ----------
+    intrinsic : weights or None
+        Samples that belong together; ``None`` measures lengths by the identity (PCA).
+    penalty : weights
+        Samples that should be apart.
+    margin : weights or None
+        The pairs of a margin method, where they differ from those of the penalty.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fewkern import GraphEmbedding, graphs
+    >>> from fewkern.datasets import make_banana
+    >>> X, _ = make_banana(50)
+    >>> principal = graphs.GraphPair(None, graphs.AllPairs(1 / 50, np.ones(50)))
+    >>> GraphEmbedding(graph=principal, n_components=1).fit_transform(X).shape
+    (50, 1)
     """
 
     intrinsic: Weights | None

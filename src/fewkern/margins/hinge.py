@@ -1,36 +1,121 @@
-r"""Primal-dual interior point for sums of hinges over explicit features: the quadratic programs of RSVM and RSM."""
+r"""Primal-dual interior point for sums of hinges: the quadratic programs of RSVM and RSM (methods A6).
+
+.. math:: \min_{w, b} \tfrac12 \|w\|^2 - g^T w + \sum_i C_i (h_i - s_i (\langle w, x_i \rangle + b))_+
+
+Mehrotra's predictor-corrector steps. The slacks are eliminated, so that an iteration costs one weighted normal matrix
+and one Cholesky factor in the primal variables ``(w, b)``: time :math:`O(n q^2 + q^3)`, memory :math:`O(nq)`, for
+any ``C``.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from functools import cached_property
 
 from fewkern.backend.linalg import cholesky_psd, least_squares, solve_or_none, solve_triangular, sum_by_index
 from fewkern.backend.namespace import Array, device, namespace, take_rows
-from fewkern.margins.spaces import Space
+from fewkern.core.trace import Stop
+from fewkern.margins.spaces import Points
 
-__all__ = ["HingeSolution", "hinge_at_zero", "minimize_hinge"]
+__all__ = ["HingeProblem", "HingeSolution", "hinge_at_zero", "minimize_hinge"]
 
-# Solves the Newton equations for a right hand side in (w, b).
-Solver: TypeAlias = Callable[[Array, float], tuple[Array, float]]
+# Above this dimension the normal matrix is not formed: conjugate gradients use its products instead.
+_DENSE_DIMENSION = 6000
+# Conjugate gradients end after so many steps, or once the squared residual has fallen by this factor.
+_CG_STEPS, _CG_FALL = 2000, 1e-24
+# Solve for the free multipliers exactly only if there are at most this many; fewer where their system is singular.
+_CROSSOVER, _SINGULAR_CROSSOVER = 1000, 200
+# Primal and dual value of the exact solution may differ by this fraction more than those of the last iterate.
+_CROSSOVER_SLACK = 1e-12
+# A multiplier this close to a bound (as a fraction of its box) is set on it; less where that costs too much accuracy.
+_CLEANING, _CLEANING_SINGLE = (1e-7, 1e-9, 1e-11, 0.0), (1e-4, 1e-6, 0.0)
+# It costs too much if the relative error grows by more than the factor, beyond the floor.
+_CLEANING_FACTOR, _CLEANING_FLOOR = 10.0, 1e-8
+# Given multipliers are moved inside by this fraction of their box, and slacks are at least this fraction of a margin:
+# measured on 27 problems; with less, the first steps are short.
+_WARM_BOX, _WARM_SLACK = 0.3, 0.5
+# Fraction of the longest feasible step that is taken.
+_STEP = 0.99
+# Iterations without progress after which the solver gives up: few near the end, where rounding in w = X'a sets a floor
+# to the error, many far from it, where a few steps without progress mean nothing.
+_PATIENCE_NEAR, _PATIENCE_FAR, _NEAR = 3, 20, 1e-6
+# The best bias is a weighted quantile; sums that differ by less are equal.
+_TIE = 1e-12
+# Stands in for zero in a denominator.
+_TINY = 1e-300
 
-# Above this dimension the normal matrix is not formed: its products go to conjugate gradients instead.
-DENSE_DIMENSION = 6000
-# Most multipliers inside their box that are put right by one linear system at the end.
-CROSSOVER = 1000
-# The same where that system is singular.
-SMALL_CROSSOVER = 200
-# How near to a bound, as a part of the box, a multiplier counts as on it; less where that costs too much.
-CLEANING, CLEANING_SINGLE = (1e-7, 1e-9, 1e-11, 0.0), (1e-4, 1e-6, 0.0)
-# Given multipliers are moved inside by this part of their box, and slacks have at least this part of a margin: measured
-# on 27 problems; less than that and the first steps are short.
-WARM_BOX, WARM_SLACK = 0.3, 0.5
+
+@dataclass(frozen=True)
+class HingeProblem:
+    r"""Half the squared length of ``w`` plus a weighted sum of hinges (methods A1, B2).
+
+    .. math:: \tfrac12 \|w\|^2 - g^T w + \sum_i C_i (h_i - s_i (\langle w, x_i \rangle + b))_+
+
+    with the dual :math:`\max_\alpha h^T \alpha - \tfrac12 \|g + \sum_i \alpha_i s_i x_i\|^2` over
+    :math:`0 \le \alpha_i \le C_i`, :math:`\sum_i s_i \alpha_i = 0` (only with a bias).
+
+    Parameters
+    ----------
+    points : Points
+        The ``x_i``.
+    signs, targets, C : arrays of shape (n,)
+        ``s`` (one or minus one), ``h`` and the positive box constants.
+    bias : bool
+        Whether ``b`` is free; otherwise it is zero.
+    linear : array of shape (q,) or None
+        ``g``; None is zero.
+    """
+
+    points: Points
+    signs: Array
+    targets: Array
+    C: Array
+    bias: bool = True
+    linear: Array | None = None
+
+    @cached_property
+    def g(self) -> Array:
+        """The linear term as an array."""
+        if self.linear is not None:
+            return self.linear
+        h = self.targets
+        return namespace(h).zeros((self.points.width,), dtype=h.dtype, device=device(h))
+
+    @cached_property
+    def size(self) -> float:
+        """Size of a margin."""
+        return 1.0 + float(namespace(self.targets).max(namespace(self.targets).abs(self.targets)))
+
+    def combination(self, a: Array) -> Array:
+        """``sum_i a_i s_i x_i``."""
+        return self.points.transposed_times(self.signs * a)
+
+    def shortfall(self, w: Array) -> Array:
+        """``h_i - s_i <w, x_i>``: what is missing to the margin without a bias."""
+        return self.targets - self.signs * self.points.times(w)
+
+    def primal(self, w: Array, short: Array) -> float:
+        """Value at ``w`` with ``short`` (bias included) missing to the margins."""
+        xp = namespace(short)
+        return 0.5 * float(w @ w) - float(self.g @ w) + float(self.C @ xp.maximum(short, xp.zeros_like(short)))
+
+    def best_bias(self, short: Array) -> float:
+        """The ``b`` that makes the hinges least, where ``short`` is missing to the margins without it."""
+        return _best_bias(self.signs, short, self.C) if self.bias else 0.0
+
+    def solution(self, a: Array, b: float | None = None) -> HingeSolution:
+        """The pair ``(w(a), b)`` of feasible multipliers, with its duality gap; the best bias if none is given."""
+        w = self.g + self.combination(a)
+        short = self.shortfall(w)
+        b = self.best_bias(short) if b is None else b
+        primal = self.primal(w, short - self.signs * b)
+        dual = float(self.targets @ a) - 0.5 * float(w @ w)
+        return HingeSolution(w, b, a, primal, dual, _gap(primal, dual), 0, Stop.CONVERGED)
 
 
 @dataclass(frozen=True)
 class HingeSolution:
-    """Minimiser of a sum of hinges and its certificate."""
+    """Minimizer of a sum of hinges and its certificate."""
 
     w: Array
     bias: float
@@ -40,40 +125,18 @@ class HingeSolution:
     error: float
     """Relative duality gap or infeasibility, the larger one."""
     n_iter: int
-    status: str
-    """ "optimal", "stalled" (no further progress in this precision) or "limit"."""
+    stop: Stop
+    """CONVERGED, PRECISION or MAX_ITER."""
 
 
 def minimize_hinge(
-    space: Space,
-    signs: Array,
-    targets: Array,
-    C: Array,
-    *,
-    bias: bool = True,
-    linear: Array | None = None,
-    start: Array | None = None,
-    tol: float = 1e-9,
-    max_iter: int = 100,
+    problem: HingeProblem, start: Array | None = None, tol: float = 1e-9, max_iter: int = 100
 ) -> HingeSolution:
-    r"""Minimise a weighted sum of hinges plus half the squared length of ``w`` (methods A1, B2).
-
-    .. math::
-
-        \min_{w, b} \tfrac12 \|w\|^2 - g^T w + \sum_i C_i (h_i - s_i (\langle w, x_i \rangle + b))_+
-
-    with the dual :math:`\max_\alpha h^T \alpha - \tfrac12 \|g + \sum_i \alpha_i s_i x_i\|^2` over
-    :math:`0 \le \alpha_i \le C_i`, :math:`\sum_i s_i \alpha_i = 0` (only with a bias).
+    """Minimize a sum of hinges.
 
     Parameters
     ----------
-    space : Space
-        The ``x_i``, dense or sparse.
-    signs, targets, C : arrays of shape (n,)
-        ``s`` (one or minus one), ``h`` and the positive box constants.
-    bias : bool
-    linear : array of shape (q,) or None
-        ``g``.
+    problem : HingeProblem
     start : array of shape (n,) or None
         Multipliers to start from, feasible in the dual.
     tol : float
@@ -83,180 +146,30 @@ def minimize_hinge(
     Returns
     -------
     HingeSolution
-
-    Notes
-    -----
-    Mehrotra's predictor-corrector steps. The slacks are eliminated, so that an iteration costs one weighted normal
-    matrix and one Cholesky factor in the primal variables ``(w, b)``: time :math:`O(n q^2 + q^3)`, memory
-    :math:`O(nq)`, any ``C``.
     """
-    xp = namespace(space.like)
-    h, n, q = targets, int(targets.shape[0]), int(space.like.shape[-1])
-    g = xp.zeros((q,), dtype=h.dtype, device=device(h)) if linear is None else linear
-    size = 1.0 + float(xp.max(xp.abs(h)))
-    # t: surplus over the margin, with multiplier a; xi: shortfall below it, with multiplier u
-    if start is None or not bool(xp.any(start > 0)):
-        w, b, a, u, t, xi = _cold_start(space, signs, h, C, g, size)
-    else:
-        w, b, a, u, t, xi = _warm_start(space, signs, h, C, g, size, start, bias)
-
-    best, since, status, iteration = float("inf"), 0, "limit", 0
-    kept = (w, b, a, float("nan"), float("nan"))
+    warm = start is not None and bool(namespace(start).any(start > 0))
+    point = _warm_start(problem, start) if warm else _cold_start(problem)
+    best, since, stop, iteration = None, 0, Stop.MAX_ITER, 0
     while iteration < max_iter:
         iteration += 1
-        Ga = space.transposed_times(signs * a)
-        margin = signs * (space.times(w) + b)
-        r_w = w - g - Ga
-        r_b = float(xp.sum(signs * a)) if bias else 0.0
-        r_p = margin + xi - t - h
-        mu = (float(a @ t) + float(u @ xi)) / (2 * n)
-        # Quality of the point as it would be handed back: the primal value of w (slacks recomputed) less the dual
-        # value.
-        primal = 0.5 * float(w @ w) - float(g @ w) + float(C @ xp.maximum(h - margin, xp.zeros_like(h)))
-        dual = float(h @ a) - 0.5 * float((g + Ga) @ (g + Ga))
-        gap = abs(primal - dual) / (1e-300 + abs(primal) + abs(dual))
-        infeasible = max(
-            float(xp.linalg.vector_norm(r_w)) / (1e-300 + float(xp.linalg.vector_norm(w - g))),
-            abs(r_b) / max(float(xp.sum(a)), 1e-300),
-        )
-        # w = 0 is a legitimate solution (the flat stop): lengths are then compared with the sum of the terms instead
-        infeasible = min(infeasible, float(xp.linalg.vector_norm(r_w)) + abs(r_b))
-        error = max(gap, infeasible)
-        if error < best:
-            best, since, kept = error, 0, (w, b, a, primal, dual)
+        here = _Residuals.at(problem, point)
+        if best is None or here.error < best.error:
+            best, since = here, 0
         else:
             since += 1
-        if error <= tol:
-            status = "optimal"
+        if here.error <= tol:
+            stop = Stop.CONVERGED
             break
-        # Near the end rounding in w = X'a sets a floor; far from it a few steps without progress mean nothing.
-        if since >= (3 if best < 1e-6 else 20) or mu <= 0.0:
-            status = "stalled"
+        if since >= (_PATIENCE_NEAR if best.error < _NEAR else _PATIENCE_FAR) or point.mu <= 0.0:
+            stop = Stop.PRECISION
             break
-
-        theta = 1.0 / (xi / u + t / a)
         try:
-            solve = _normal_solver(space, theta, bias)
+            point = _next_point(problem, here)
         except ValueError:  # rounding has made the normal matrix indefinite
-            status = "stalled"
+            stop = Stop.PRECISION
             break
-
-        def newton(c1: Array, c2: Array) -> tuple[Array, ...]:
-            """Newton step for the complementarity targets ``a t -> c1``, ``u xi -> c2`` (increments)."""
-            r = -r_p - c2 / u + c1 / a  # noqa: B023 - called only inside this iteration
-            dw, db = solve(-r_w + space.transposed_times(signs * theta * r), r_b + float(xp.sum(signs * theta * r)))  # noqa: B023
-            da = theta * (r - signs * (space.times(dw) + db))  # noqa: B023
-            return dw, db, da, (c1 - t * da) / a, (c2 + xi * da) / u  # noqa: B023
-
-        # Predictor: straight at the solution; it says how far the corrector may aim.
-        _, _, da, dt, dxi = newton(-a * t, -u * xi)
-        step = min(1.0, _longest(a, da), _longest(t, dt), _longest(u, -da), _longest(xi, dxi))
-        mu_affine = (float((a + step * da) @ (t + step * dt)) + float((u - step * da) @ (xi + step * dxi))) / (2 * n)
-        sigma = (mu_affine / mu) ** 3
-        dw, db, da, dt, dxi = newton(sigma * mu - a * t - da * dt, sigma * mu - u * xi + da * dxi)
-        step = min(_longest(a, da), _longest(t, dt), _longest(u, -da), _longest(xi, dxi))
-        step = min(1.0, 0.99 * step)
-        w, b, a, t, xi = w + step * dw, b + step * db, a + step * da, t + step * dt, xi + step * dxi
-        u = u - step * da
-    w, b, a, primal, dual = kept
-    # Handed back is the pair (alpha, w(alpha)) with its own values, multipliers at their bounds set on them, so that w
-    # is exactly a combination of the support vectors.
-    margin = signs * (space.times(g + space.transposed_times(signs * a)) + b)
-    exact = _crossover(space, signs, h, C, g, _partition(a, C, (margin - h) / size), bias)
-    if exact is not None and abs(exact.primal - exact.dual) <= abs(primal - dual) + 1e-12 * abs(primal):
-        return replace(exact, n_iter=iteration)
-    # With long samples or a large box even a small change of a multiplier moves w far: then less is cleaned, or
-    # nothing, and w is that of the iterate.
-    for edge in CLEANING if a.dtype == xp.float64 else CLEANING_SINGLE:
-        found = _evaluate(space, signs, h, C, g, _clean(a, C, signs, bias, edge), bias)
-        if found.error <= max(10.0 * best, 1e-8):
-            return replace(found, n_iter=iteration, status=status)
-    return HingeSolution(w, b, a, primal, dual, best, iteration, status)
-
-
-def _cold_start(space: Space, signs: Array, h: Array, C: Array, g: Array, size: float) -> tuple[Any, ...]:
-    """Equal multipliers, times what makes the dual value largest, give ``w``; the rest is central for it."""
-    xp = namespace(h)
-    # A huge box is not entered at its middle: multipliers of the size of the targets are a better guess.
-    a = xp.minimum(0.5 * C, xp.full_like(C, 5.0 * size))
-    w = space.transposed_times(signs * a)
-    length = float(w @ w)
-    if length > 0.0:
-        w = w * min(1.0, max(float(h @ a) - float(g @ w), 0.0) / length)
-    w = g + w
-    # Every term starts on a central path of its own: a t = u xi = mu, a + u = C, t - xi the surplus over the margin.
-    mu = size * float(xp.mean(C))
-    surplus = signs * space.times(w) - h
-    root = xp.sqrt(surplus * surplus * C * C + 4.0 * mu * mu)
-    a = 2.0 * mu * C / (2.0 * mu + root + surplus * C)
-    u = 2.0 * mu * C / (2.0 * mu + root - surplus * C)
-    return w, 0.0, a, u, mu / a, mu / u
-
-
-def _warm_start(
-    space: Space, signs: Array, h: Array, C: Array, g: Array, size: float, start: Array, bias: bool
-) -> tuple[Any, ...]:
-    """The ``w`` of given multipliers and its best bias; the multipliers moved off the bounds of their box."""
-    xp = namespace(h)
-    room = WARM_BOX * xp.minimum(C, xp.full_like(C, float(xp.max(start))))
-    a = xp.minimum(xp.maximum(start, room), C - room)
-    # not the w of the moved ones: what is moved adds up to something long where the box is large
-    w = g + space.transposed_times(signs * start)
-    short = h - signs * space.times(w)
-    b = _best_bias(signs, short, C) if bias else 0.0
-    surplus = signs * b - short
-    t = xp.maximum(surplus, xp.zeros_like(surplus)) + WARM_SLACK * size
-    return w, b, a, C - a, t, t - surplus
-
-
-def _crossover(space: Space, signs: Array, h: Array, C: Array, g: Array, a: Array, bias: bool) -> HingeSolution | None:
-    """The exact solution, if the multipliers strictly inside their box are the right ones.
-
-    Their hinges are at the kink, which is a linear system in them and the bias. ``None`` where it has no unique
-    solution, or one that leaves the box.
-    """
-    xp = namespace(a)
-    free = xp.nonzero((a > 0) & (a < C))[0]
-    count, q = int(free.shape[0]), int(g.shape[0])
-    if count == 0 or count > CROSSOVER or q > DENSE_DIMENSION:
-        return None
-    own = space.subset(free)
-    s = take_rows(signs, free)
-    identity = xp.eye(count, dtype=a.dtype, device=device(a))
-    fixed = xp.where((a > 0) & (a < C), xp.zeros_like(a), a)
-    w = g + space.transposed_times(signs * fixed)
-    K = s[:, None] * own.times(own.transposed_times(identity)) * s[None, :]
-    right = take_rows(h, free) - s * own.times(w)
-    if bias:
-        K = xp.concat([K, s[:, None]], axis=1)
-        K = xp.concat([K, xp.concat([s, xp.zeros_like(s[:1])])[None, :]], axis=0)
-        right = xp.concat([right, xp.reshape(-xp.sum(signs * fixed), (1,))])
-    solved = solve_or_none(K, right) if count <= q + 1 else None
-    if solved is None and count <= SMALL_CROSSOVER:
-        # repeated samples share a multiplier in any way; the shortest solution shares it equally
-        solved = least_squares(K, right[:, None])[:, 0]
-    if solved is None:
-        return None
-    inside, b = solved[:count], float(solved[count]) if bias else 0.0
-    if bool(xp.any((inside < 0) | (inside > take_rows(C, free)))):
-        return None
-    a = fixed + sum_by_index(inside, free, int(a.shape[0]))
-    return _evaluate(space, signs, h, C, g, a, bias, b)
-
-
-def _evaluate(
-    space: Space, signs: Array, h: Array, C: Array, g: Array, a: Array, bias: bool, b: float | None = None
-) -> HingeSolution:
-    """The pair ``(w(a), b)`` of feasible multipliers and its duality gap; the best bias where none is given."""
-    xp = namespace(a)
-    w = g + space.transposed_times(signs * a)
-    short = h - signs * space.times(w)
-    if b is None:
-        b = _best_bias(signs, short, C) if bias else 0.0
-    primal = 0.5 * float(w @ w) - float(g @ w) + float(C @ xp.maximum(short - signs * b, xp.zeros_like(h)))
-    dual = float(h @ a) - 0.5 * float(w @ w)
-    error = abs(primal - dual) / (1e-300 + abs(primal) + abs(dual))
-    return HingeSolution(w, b, a, primal, dual, error, 0, "optimal")
+    assert best is not None
+    return replace(_exact_or_clean(problem, best, stop), n_iter=iteration)
 
 
 def hinge_at_zero(signs: Array, targets: Array, C: Array) -> float:
@@ -267,21 +180,269 @@ def hinge_at_zero(signs: Array, targets: Array, C: Array) -> float:
 
 
 def _best_bias(signs: Array, targets: Array, C: Array) -> float:
-    """The minimiser: the slope in ``b`` rises by ``C_i`` at every ``s_i h_i``, so it is a weighted quantile."""
+    """The minimizer: the slope in ``b`` rises by ``C_i`` at every ``s_i h_i``, so it is a weighted quantile."""
     xp = namespace(targets)
     breaks = signs * targets
     order = xp.argsort(breaks, stable=True)
     rising = xp.cumulative_sum(xp.take(C, order))
     below = float(xp.sum(xp.where(signs > 0, C, xp.zeros_like(C))))
-    place = int(xp.sum(xp.astype(rising < below * (1 - 1e-12), xp.int64)))
+    place = int(xp.sum(xp.astype(rising < below * (1 - _TIE), xp.int64)))
     return float(breaks[order[min(place, int(order.shape[0]) - 1)]])
 
 
+def _gap(primal: float, dual: float) -> float:
+    return abs(primal - dual) / (_TINY + abs(primal) + abs(dual))
+
+
+@dataclass(frozen=True)
+class _Move:
+    """Change of an interior point; ``u`` changes by ``-a``."""
+
+    w: Array
+    b: float
+    a: Array
+    t: Array
+    xi: Array
+
+
+@dataclass(frozen=True)
+class _Point:
+    """An interior point: surplus ``t`` over the margin with multiplier ``a``, shortfall ``xi`` with ``u``."""
+
+    w: Array
+    b: float
+    a: Array
+    u: Array
+    t: Array
+    xi: Array
+
+    @property
+    def mu(self) -> float:
+        """Mean product of a slack and its multiplier: zero at the solution."""
+        return (float(self.a @ self.t) + float(self.u @ self.xi)) / (2 * int(self.a.shape[0]))
+
+    def longest(self, move: _Move) -> float:
+        """Longest step, up to ``1 / _STEP``, that keeps slacks and multipliers from going below zero."""
+        pairs = ((self.a, move.a), (self.t, move.t), (self.u, -move.a), (self.xi, move.xi))
+        return min(_longest(x, dx) for x, dx in pairs)
+
+    def moved(self, move: _Move, step: float) -> _Point:
+        """The point after a step."""
+        return _Point(
+            self.w + step * move.w,
+            self.b + step * move.b,
+            self.a + step * move.a,
+            self.u - step * move.a,
+            self.t + step * move.t,
+            self.xi + step * move.xi,
+        )
+
+
 def _longest(x: Array, dx: Array) -> float:
-    """Longest step in [0, 1/0.99] that keeps ``x`` from going below zero."""
-    xp = namespace(x)
-    ratio = float(xp.max(-dx / x))
-    return 1.0 / max(ratio, 0.99)
+    return 1.0 / max(float(namespace(x).max(-dx / x)), _STEP)
+
+
+@dataclass(frozen=True)
+class _Residuals:
+    """How far a point is from the solution."""
+
+    point: _Point
+    w: Array
+    """``w - g - X'(s a)``."""
+    b: float
+    """``s'a``."""
+    p: Array
+    """``s (X w + b) + xi - t - h``."""
+    primal: float
+    dual: float
+    error: float
+
+    @classmethod
+    def at(cls, problem: HingeProblem, point: _Point) -> _Residuals:
+        """Residuals of the point, and the error of the pair ``(w, a)`` as it would be handed back."""
+        xp = namespace(point.a)
+        w, a, g, h = point.w, point.a, problem.g, problem.targets
+        Ga = problem.combination(a)
+        margin = problem.signs * (problem.points.times(w) + point.b)
+        r_w = w - g - Ga
+        r_b = float(xp.sum(problem.signs * a)) if problem.bias else 0.0
+        primal = problem.primal(w, h - margin)
+        dual = float(h @ a) - 0.5 * float((g + Ga) @ (g + Ga))
+        off = float(xp.linalg.vector_norm(r_w))
+        infeasible = max(off / (_TINY + float(xp.linalg.vector_norm(w - g))), abs(r_b) / max(float(xp.sum(a)), _TINY))
+        # w = 0 is a legitimate solution (the flat stop): nothing is small beside it, so an absolute residual is enough
+        error = max(_gap(primal, dual), min(infeasible, off + abs(r_b)))
+        return cls(point, r_w, r_b, margin + point.xi - point.t - h, primal, dual, error)
+
+
+def _next_point(problem: HingeProblem, here: _Residuals) -> _Point:
+    """One predictor-corrector step."""
+    point = here.point
+    newton = _Newton.at(problem, here)
+    # Predictor: straight at the solution; it says how far the corrector may aim.
+    ahead = newton.move(-point.a * point.t, -point.u * point.xi)
+    sigma = (point.moved(ahead, min(1.0, point.longest(ahead))).mu / point.mu) ** 3
+    aim = sigma * point.mu
+    move = newton.move(aim - point.a * point.t - ahead.a * ahead.t, aim - point.u * point.xi + ahead.a * ahead.xi)
+    return point.moved(move, min(1.0, _STEP * point.longest(move)))
+
+
+@dataclass(frozen=True)
+class _Newton:
+    """The Newton equations of a point, slacks eliminated.
+
+    What is left is ``[I + X'ΘX, X'Θ1; 1'ΘX, 1'Θ1] (dw, db) = (rhs, rhs_b)``; signs cancel in squares. The bias is
+    eliminated too, which centers the samples with the weights ``Θ``.
+    """
+
+    problem: HingeProblem
+    here: _Residuals
+    theta: Array
+    x_theta: Array
+    total: float
+    factor: Array | None
+    """Cholesky factor of the matrix in ``w``; None where the matrix would be too large."""
+
+    @classmethod
+    def at(cls, problem: HingeProblem, here: _Residuals) -> _Newton:
+        """Form and factor the matrix."""
+        point = here.point
+        theta = 1.0 / (point.xi / point.u + point.t / point.a)
+        xp, q = namespace(theta), problem.points.width
+        total, x_theta = float(xp.sum(theta)), problem.points.transposed_times(theta)
+        if q > _DENSE_DIMENSION:
+            return cls(problem, here, theta, x_theta, total, None)
+        M = problem.points.normal(theta) + xp.eye(q, dtype=theta.dtype, device=device(theta))
+        if problem.bias:
+            M = M - x_theta[:, None] * x_theta[None, :] / total
+        return cls(problem, here, theta, x_theta, total, cholesky_psd((M + M.T) / 2))
+
+    def move(self, c1: Array, c2: Array) -> _Move:
+        """Newton step for the complementarity targets ``a t -> c1``, ``u xi -> c2`` (increments)."""
+        problem, here, point = self.problem, self.here, self.here.point
+        signs, xp = problem.signs, namespace(c1)
+        r = -here.p - c2 / point.u + c1 / point.a
+        pull = signs * self.theta * r
+        dw, db = self._solve(-here.w + problem.points.transposed_times(pull), here.b + float(xp.sum(pull)))
+        da = self.theta * (r - signs * (problem.points.times(dw) + db))
+        return _Move(dw, db, da, (c1 - point.t * da) / point.a, (c2 + point.xi * da) / point.u)
+
+    def _solve(self, rhs: Array, rhs_b: float) -> tuple[Array, float]:
+        bias = self.problem.bias
+        right = rhs - self.x_theta * (rhs_b / self.total) if bias else rhs
+        if self.factor is None:
+            dw = self._conjugate_gradients(right)
+        else:
+            dw = solve_triangular(self.factor, solve_triangular(self.factor, right), transposed=True)
+        return dw, (rhs_b - float(self.x_theta @ dw)) / self.total if bias else 0.0
+
+    def _product(self, v: Array) -> Array:
+        """The matrix in ``w`` times a vector, without the matrix."""
+        points = self.problem.points
+        out = v + points.transposed_times(self.theta * points.times(v))
+        return out - self.x_theta * (float(self.x_theta @ v) / self.total) if self.problem.bias else out
+
+    def _conjugate_gradients(self, right: Array) -> Array:
+        x = namespace(right).zeros_like(right)
+        r = p = right
+        rr = first = float(r @ r)
+        for _ in range(_CG_STEPS):
+            if rr <= _CG_FALL * first or first == 0.0:
+                break
+            Mp = self._product(p)
+            step = rr / float(p @ Mp)
+            x, r = x + step * p, r - step * Mp
+            rr, before = float(r @ r), rr
+            p = r + (rr / before) * p
+        return x
+
+
+def _cold_start(problem: HingeProblem) -> _Point:
+    """Equal multipliers, times what makes the dual value largest, give ``w``; the rest is central for it."""
+    xp, C, size = namespace(problem.C), problem.C, problem.size
+    # A huge box is not entered at its middle: multipliers of the size of the targets are a better guess.
+    a = xp.minimum(0.5 * C, xp.full_like(C, 5.0 * size))
+    w = problem.combination(a)
+    length = float(w @ w)
+    if length > 0.0:
+        w = w * min(1.0, max(float(problem.targets @ a) - float(problem.g @ w), 0.0) / length)
+    w = problem.g + w
+    # Every term starts on a central path of its own: a t = u xi = mu, a + u = C, t - xi the surplus over the margin.
+    mu = size * float(xp.mean(C))
+    surplus = -problem.shortfall(w)
+    root = xp.sqrt(surplus * surplus * C * C + 4.0 * mu * mu)
+    a = 2.0 * mu * C / (2.0 * mu + root + surplus * C)
+    u = 2.0 * mu * C / (2.0 * mu + root - surplus * C)
+    return _Point(w, 0.0, a, u, mu / a, mu / u)
+
+
+def _warm_start(problem: HingeProblem, start: Array) -> _Point:
+    """The ``w`` of given multipliers and its best bias; the multipliers moved off the bounds of their box."""
+    xp, C = namespace(start), problem.C
+    room = _WARM_BOX * xp.minimum(C, xp.full_like(C, float(xp.max(start))))
+    a = xp.minimum(xp.maximum(start, room), C - room)
+    # not the w of the moved ones: what was moved adds up to something long where the box is large
+    w = problem.g + problem.combination(start)
+    short = problem.shortfall(w)
+    b = problem.best_bias(short)
+    surplus = problem.signs * b - short
+    t = xp.maximum(surplus, xp.zeros_like(surplus)) + _WARM_SLACK * problem.size
+    return _Point(w, b, a, C - a, t, t - surplus)
+
+
+def _exact_or_clean(problem: HingeProblem, best: _Residuals, stop: Stop) -> HingeSolution:
+    """The pair ``(alpha, w(alpha))`` with its own values, multipliers at their bounds set on them.
+
+    So ``w`` is exactly a combination of the support vectors.
+    """
+    point, a = best.point, best.point.a
+    w = problem.g + problem.combination(a)
+    surplus = (problem.signs * point.b - problem.shortfall(w)) / problem.size
+    exact = _crossover(problem, _partition(a, problem.C, surplus))
+    slack = _CROSSOVER_SLACK * abs(best.primal)
+    if exact is not None and abs(exact.primal - exact.dual) <= abs(best.primal - best.dual) + slack:
+        return exact
+    # With long samples or a large box even a small change of a multiplier moves w far: then less is cleaned, or
+    # nothing, and w is that of the iterate.
+    for edge in _CLEANING if a.dtype == namespace(a).float64 else _CLEANING_SINGLE:
+        found = problem.solution(_clean(problem, a, edge))
+        if found.error <= max(_CLEANING_FACTOR * best.error, _CLEANING_FLOOR):
+            return replace(found, stop=stop)
+    return HingeSolution(point.w, point.b, a, best.primal, best.dual, best.error, 0, stop)
+
+
+def _crossover(problem: HingeProblem, a: Array) -> HingeSolution | None:
+    """The exact solution, if the multipliers strictly inside their box are the right ones.
+
+    Their hinges are at the kink, which is a linear system in them and the bias. ``None`` where it has no unique
+    solution, or one that leaves the box.
+    """
+    xp, C, signs = namespace(a), problem.C, problem.signs
+    is_free = (a > 0) & (a < C)
+    free = xp.nonzero(is_free)[0]
+    count, q = int(free.shape[0]), problem.points.width
+    if count == 0 or count > _CROSSOVER or q > _DENSE_DIMENSION:
+        return None
+    own, s = problem.points.subset(free), take_rows(signs, free)
+    identity = xp.eye(count, dtype=a.dtype, device=device(a))
+    fixed = xp.where(is_free, xp.zeros_like(a), a)
+    w = problem.g + problem.combination(fixed)
+    K = s[:, None] * own.times(own.transposed_times(identity)) * s[None, :]
+    right = take_rows(problem.targets, free) - s * own.times(w)
+    if problem.bias:
+        K = xp.concat([K, s[:, None]], axis=1)
+        K = xp.concat([K, xp.concat([s, xp.zeros_like(s[:1])])[None, :]], axis=0)
+        right = xp.concat([right, xp.reshape(-xp.sum(signs * fixed), (1,))])
+    solved = solve_or_none(K, right) if count <= q + 1 else None
+    if solved is None and count <= _SINGULAR_CROSSOVER:
+        # repeated samples share a multiplier in any way; the shortest solution shares it equally
+        solved = least_squares(K, right[:, None])[:, 0]
+    if solved is None:
+        return None
+    inside, b = solved[:count], float(solved[count]) if problem.bias else 0.0
+    if bool(xp.any((inside < 0) | (inside > take_rows(C, free)))):
+        return None
+    return problem.solution(fixed + sum_by_index(inside, free, int(a.shape[0])), b)
 
 
 def _partition(a: Array, C: Array, surplus: Array) -> Array:
@@ -292,13 +453,13 @@ def _partition(a: Array, C: Array, surplus: Array) -> Array:
     return xp.where(C - a < -scale * surplus, C, a)
 
 
-def _clean(a: Array, C: Array, signs: Array, bias: bool, edge: float) -> Array:
+def _clean(problem: HingeProblem, a: Array, edge: float) -> Array:
     """Multipliers within ``edge`` of their bounds set on them, and their signed sum made zero."""
-    xp = namespace(a)
-    # The bound of one-sided size min(C, largest multiplier): with C = 1e9 no multiplier is near the middle of its box.
+    xp, C, signs = namespace(a), problem.C, problem.signs
+    # The size of a multiplier is min(C, the largest one): with C = 1e9 no multiplier is near the middle of its box.
     scale = xp.minimum(C, xp.full_like(C, float(xp.max(a))))
     a = xp.where(a < edge * scale, xp.zeros_like(a), xp.where(C - a < edge * scale, C, a))
-    if not bias:
+    if not problem.bias:
         return a
     up = float(xp.sum(xp.where(signs > 0, a, xp.zeros_like(a))))
     down = float(xp.sum(xp.where(signs < 0, a, xp.zeros_like(a))))
@@ -306,52 +467,3 @@ def _clean(a: Array, C: Array, signs: Array, bias: bool, edge: float) -> Array:
     if low <= 0.0:
         return xp.zeros_like(a)
     return xp.where(signs > 0, a * (low / up), a * (low / down))
-
-
-def _normal_solver(space: Space, theta: Array, bias: bool) -> Solver:
-    """Solver of ``[I + X'ΘX, X'Θ1; 1'ΘX, 1'Θ1] (dw, db) = (rhs, rhs_b)``; signs cancel in squares."""
-    xp = namespace(theta)
-    total = float(xp.sum(theta))
-    x_theta = space.transposed_times(theta)
-    if x_theta.shape[0] > DENSE_DIMENSION:
-        return _conjugate_gradients(space, theta, bias)
-    M = space.normal(theta) + xp.eye(x_theta.shape[0], dtype=theta.dtype, device=device(theta))
-    if bias:
-        # Schur complement in b: the samples centred with the weights theta
-        M = M - x_theta[:, None] * x_theta[None, :] / total
-    L = cholesky_psd((M + M.T) / 2)
-
-    def solve(rhs: Array, rhs_b: float) -> tuple[Array, float]:
-        right = rhs - x_theta * (rhs_b / total) if bias else rhs
-        dw = solve_triangular(L, solve_triangular(L, right), transposed=True)
-        return dw, (rhs_b - float(x_theta @ dw)) / total if bias else 0.0
-
-    return solve
-
-
-def _conjugate_gradients(space: Space, theta: Array, bias: bool) -> Solver:
-    """The same solver without the matrix, for samples with very many features."""
-    xp = namespace(theta)
-    total = float(xp.sum(theta))
-    x_theta = space.transposed_times(theta)
-
-    def product(v: Array) -> Array:
-        out = v + space.transposed_times(theta * space.times(v))
-        return out - x_theta * (float(x_theta @ v) / total) if bias else out
-
-    def solve(rhs: Array, rhs_b: float) -> tuple[Array, float]:
-        right = rhs - x_theta * (rhs_b / total) if bias else rhs
-        x = xp.zeros_like(right)
-        r = p = right
-        rr = first = float(r @ r)
-        for _ in range(2000):
-            if rr <= 1e-24 * first or first == 0.0:
-                break
-            Mp = product(p)
-            step = rr / float(p @ Mp)
-            x, r = x + step * p, r - step * Mp
-            rr, before = float(r @ r), rr
-            p = r + (rr / before) * p
-        return x, (rhs_b - float(x_theta @ x)) / total if bias else 0.0
-
-    return solve

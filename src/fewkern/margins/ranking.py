@@ -20,8 +20,10 @@ from fewkern.margins.graphs import PairSet
 
 __all__ = ["OrderedPairs", "prefix_dominance", "ranked_sums"]
 
-# Pairs per sample up to which those of the smoothed band are listed one by one.
-BAND_PAIRS = 40
+# The pairs of the smoothed band are listed one by one if there are at most this many per sample.
+_BAND_PAIRS = 40
+# NumPy sorts integers of 16 bits by their digits, much faster than wider ones: most classes that fit.
+_SHORT_CODES = 2**15
 
 
 def prefix_dominance(rank_at: Array, queries: list[Array], columns: list[Array]) -> list[list[Array]]:
@@ -105,13 +107,36 @@ def _arrange(s: Array, margins: list[float], codes: Array | None) -> _Arrangemen
     regroup = xp.argsort(xp.take(codes, position), stable=True)
     wide = xp.astype(codes, xp.int64)
     keys = xp.take(xp.take(wide, position), regroup) * (n + 1) + xp.astype(regroup, xp.int64)
-
-    def inside(count: Array) -> Array:
-        return xp.astype(xp.searchsorted(keys, wide * (n + 1) + count, side="left"), xp.int64)
-
-    return _Arrangement(
-        xp.astype(xp.take(position, regroup), xp.int64), [inside(c) for c in lower], [inside(c) for c in upper]
+    lower, upper = (
+        [xp.astype(xp.searchsorted(keys, wide * (n + 1) + count, side="left"), xp.int64) for count in counts]
+        for counts in (lower, upper)
     )
+    return _Arrangement(xp.astype(xp.take(position, regroup), xp.int64), lower, upper)
+
+
+@dataclass(frozen=True)
+class _Ranks:
+    """Ranks class by class: a partner of an earlier class then lies before every prefix, and of a later one after it,
+    so that neither counts. Without classes the samples keep the order they have."""
+
+    order: Array | None
+    rank: Array | None
+
+    @classmethod
+    def of(cls, codes: Array | None) -> _Ranks:
+        if codes is None:
+            return cls(None, None)
+        xp = namespace(codes)
+        order = xp.argsort(codes, stable=True)
+        return cls(order, xp.astype(xp.argsort(order, stable=True), xp.int64))
+
+    def sorted(self, a: Array) -> Array:
+        """Values by sample as values by rank."""
+        return a if self.order is None else namespace(a).take(a, self.order)
+
+    def back(self, a: Array) -> Array:
+        """Values by rank as values by sample."""
+        return a if self.rank is None else namespace(a).take(a, self.rank)
 
 
 def ranked_sums(
@@ -138,45 +163,31 @@ def ranked_sums(
     """
     xp = namespace(s)
     arrangement = _arrange(s, margins, codes)
-    position = arrangement.position
-    if codes is None:
-        rank_at, rank, by_rank = position, None, None
-    else:
-        # Ranks class by class: a partner of an earlier class then lies before every prefix, and of a later one after
-        # it, so that neither counts.
-        by_rank = xp.argsort(codes, stable=True)
-        rank = xp.astype(xp.argsort(by_rank, stable=True), xp.int64)
-        rank_at = xp.take(rank, position)
-
-    def ranked(a: Array) -> Array:
-        return a if by_rank is None else xp.take(a, by_rank)
-
-    def back(a: Array) -> Array:
-        return a if rank is None else xp.take(a, rank)
-
-    own = [ranked(c) for c in columns]
+    position, ranks = arrangement.position, _Ranks.of(codes)
+    rank_at = position if ranks.rank is None else xp.take(ranks.rank, position)
+    own = [ranks.sorted(c) for c in columns]
     by_position = [xp.take(c, position) for c in columns]
-    lower = [ranked(q) for q in arrangement.lower]
-    upper = [ranked(q) for q in arrangement.upper] if above else []
+    lower = [ranks.sorted(q) for q in arrangement.lower]
+    upper = [ranks.sorted(q) for q in arrangement.upper] if above else []
     prefix = prefix_dominance(rank_at, lower + upper, by_position)
     below_rank = [xp.cumulative_sum(c, include_initial=True)[:-1] for c in own]
     running = [xp.cumulative_sum(c, include_initial=True) for c in by_position]
     out = []
     for k in range(len(margins)):
-        down = [back(b - p) for b, p in zip(below_rank, prefix[k])]
+        down = [ranks.back(b - p) for b, p in zip(below_rank, prefix[k])]
         up: list[Array] = []
         if above:
             # positions before the upper end, less those of lower rank, less the sample itself
-            up = [back(xp.take(r, upper[k]) - p - c) for r, p, c in zip(running, prefix[len(margins) + k], own)]
+            up = [ranks.back(xp.take(r, upper[k]) - p - c) for r, p, c in zip(running, prefix[len(margins) + k], own)]
         out.append((down, up))
     return out
 
 
 @dataclass(frozen=True)
 class OrderedPairs:
-    """The pairs of a :class:`PairSet`, in the order of the current projections; scores are given in that order.
+    """The pairs of a :class:`PairSet` in the order of the current projections; scores are given in that order.
 
-    A pair ``j < i`` loses ``(m - (s_i - s_j))_+``, counted ``p_i p_j`` times.
+    The loss of a pair ``j < i`` is ``(m - (s_i - s_j))_+``, counted ``p_i p_j`` times.
     """
 
     p: Array
@@ -186,7 +197,7 @@ class OrderedPairs:
 
     @classmethod
     def arranged(cls, pairs: PairSet, order: Array) -> OrderedPairs:
-        """``order`` lists the samples from the lowest projection to the highest."""
+        """The pairs in an order of the samples from the lowest projection to the highest."""
         xp = namespace(pairs.importance)
         removed = None
         if pairs.removed is not None:
@@ -196,7 +207,7 @@ class OrderedPairs:
         codes = None
         if pairs.codes is not None:
             codes = xp.take(pairs.codes, order)
-            if int(xp.max(codes)) < 2**15:  # NumPy sorts 16-bit integers by their digits
+            if int(xp.max(codes)) < _SHORT_CODES:
                 codes = xp.astype(codes, xp.int16)
         return cls(xp.take(pairs.importance, order), codes, removed)
 
@@ -220,23 +231,6 @@ class OrderedPairs:
             n = int(p.shape[0])
             c = c - sum_by_index(xp.take(p, j), i, n) + sum_by_index(xp.take(p, i), j, n)
         return p * c
-
-    def hinge(self, s: Array, m: float) -> tuple[float, Array]:
-        r"""Value and gradient in ``s`` of :math:`\sum_{j < i} p_i p_j (m - (s_i - s_j))_+`."""
-        xp = namespace(s)
-        s = s - xp.mean(s)
-        value, g = 0.0, xp.zeros_like(s)
-        for sign, codes in self._terms():
-            (((count, total), (above, _)),) = ranked_sums(s, [self.p, self.p * s], [m], codes)
-            value += sign * float(xp.sum(self.p * ((m - s) * count + total)))
-            g = g + sign * self.p * (above - count)
-        if self.removed is not None:
-            i, j = self.removed
-            left = m - (xp.take(s, i) - xp.take(s, j))
-            both = xp.where(left > 0, xp.take(self.p, i) * xp.take(self.p, j), xp.zeros_like(left))
-            value -= float(xp.sum(both * left))
-            g = g + sum_by_index(both, i, int(s.shape[0])) - sum_by_index(both, j, int(s.shape[0]))
-        return value, g
 
     def huber(self, s: Array, m: float, mu: float) -> tuple[float, Array]:
         r"""Value and gradient of the smoothed sum, with
@@ -295,7 +289,7 @@ class OrderedPairs:
         a = _arrange(s, [m + mu, m - mu], None)
         count = a.lower[1] - a.lower[0]
         total = int(xp.sum(count))
-        if total > BAND_PAIRS * n:
+        if total > _BAND_PAIRS * n:
             return None
         i = xp.repeat(xp.arange(n, device=device(s)), count)
         into = xp.arange(total, device=device(s)) - xp.repeat(xp.cumulative_sum(count) - count, count)

@@ -3,21 +3,32 @@ r"""Recursive support vector machines: orthogonal directions of maximum margin (
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from fewkern.backend.linalg import least_squares, sum_by_index
-from fewkern.backend.namespace import Array, asarray_like, device, namespace, take_rows
+from fewkern.backend.namespace import Array, asarray_like, namespace, take_rows
 from fewkern.backend.storable import storable
-from fewkern.core.peel_callbacks import Stop, peel
-from fewkern.margins.hinge import HingeSolution, hinge_at_zero, minimize_hinge
-from fewkern.margins.spaces import Reflected, Space
+from fewkern.core.peel import peel
+from fewkern.core.trace import Stop
+from fewkern.margins.hinge import HingeProblem, HingeSolution, hinge_at_zero, minimize_hinge
+from fewkern.margins.spaces import Reflected, Space, no_columns
 
-__all__ = ["MarginBlock", "MarginDirections", "MarginProblem", "class_problems", "recursive_margin", "tube_problem"]
+__all__ = [
+    "MarginDirections",
+    "MarginProblem",
+    "MarginStep",
+    "Recursion",
+    "class_problems",
+    "recursive_margin",
+    "tube_problem",
+]
 
 # Singular values below this part of the largest one are dropped from a block of directions (methods A7).
-BLOCK_RANK = 1e-3
-# A hyperplane with a larger relative error than this is not one.
-SOLVED = 1e-5
+_BLOCK_RANK = 1e-3
+# A share in a direction that is this close to the largest one counts as equally large.
+_EQUAL_SHARE = 0.999
+# A hyperplane with a larger relative error than this is not used; coefficients with one are found again.
+_SOLVED = 1e-5
 
 
 @dataclass(frozen=True)
@@ -36,6 +47,10 @@ class MarginProblem:
     def cap(self) -> float:
         """Value at ``w = 0``, which no step exceeds (methods A3.3)."""
         return hinge_at_zero(self.signs, self.targets, self.C)
+
+    def on(self, space: Space) -> HingeProblem:
+        """The problem on the samples as they are in ``space``."""
+        return HingeProblem(space.subset(self.rows), self.signs, self.targets, self.C)
 
 
 def class_problems(codes: Array, n_classes: int, C: Array, strategy: str = "ovr") -> list[MarginProblem]:
@@ -82,10 +97,28 @@ def tube_problem(y: Array, C: Array, epsilon: float) -> MarginProblem:
     )
 
 
+@dataclass(frozen=True)
+class Recursion:
+    """How far a recursion goes, and how exactly its hyperplanes are solved."""
+
+    n_components: int | None = None
+    """Most directions; None goes on until something else ends the recursion."""
+    block_size: int | None = None
+    """Most directions to take from one step, leading singular vectors first; None is all."""
+    residual_tol: float = 1e-6
+    """Stop when no sample that is left is longer than this part of the longest one."""
+    flat_tol: float = 1e-6
+    """A problem whose value has come this near to its cap has no direction left."""
+    tol: float = 1e-9
+    """Of the interior point. It must be far below ``flat_tol``, or noise is returned as directions."""
+    max_iter: int = 100
+    """Interior point iterations per hyperplane."""
+
+
 @storable
 @dataclass(frozen=True)
-class MarginBlock:
-    """One step of the recursion: the directions taken out together and the problems that gave them."""
+class MarginStep:
+    """One step of the recursion: the problems it solved, and how many directions they gave."""
 
     problems: tuple[int, ...]
     objectives: tuple[float, ...]
@@ -105,39 +138,18 @@ class MarginDirections:
     """``B`` with ``W = X'B``: the coefficients of the samples; rows of samples that support no hyperplane are zero."""
     features: Array
     """Components of the training samples, ``X W``."""
-    blocks: tuple[MarginBlock, ...]
+    steps: tuple[MarginStep, ...]
     caps: tuple[float, ...]
-    stop: str
-    """ "flat" (no margin direction is left), "rank", "eps", "limit", or "precision" (a box constant so large that the
-    next step, which is never separable, cannot be solved in this arithmetic)."""
+    stop: Stop
+    """FLAT, RANK, FADED, LIMIT, MAX_ITER, or PRECISION (a box constant so large that the next step, which is never
+    separable, cannot be solved in this arithmetic)."""
+    n_iter: int
+    """Interior point iterations in all."""
+    unsolved: float
+    """Largest relative error of a hyperplane that the interior point left at ``max_iter``; zero if there is none."""
 
 
-@dataclass(frozen=True)
-class _Found:
-    U: Array
-    betas: Array
-    block: MarginBlock
-
-
-@dataclass(frozen=True)
-class _Record:
-    w: Array
-    b: Array
-    z: Array
-
-
-def recursive_margin(
-    space: Space,
-    problems: Sequence[MarginProblem],
-    n: int,
-    *,
-    max_components: int | None = None,
-    block_size: int | None = None,
-    eps: float = 1e-6,
-    flat_tol: float = 1e-6,
-    tol: float = 1e-9,
-    max_iter: int = 100,
-) -> MarginDirections:
+def recursive_margin(space: Space, problems: Sequence[MarginProblem], how: Recursion) -> MarginDirections:
     r"""Directions of maximum margin, each in the complement of those before (methods A4).
 
     Step ``t`` solves, for every problem,
@@ -148,26 +160,16 @@ def recursive_margin(
         \tilde w_t = \sum_i \alpha_i y_i \phi_t(x_i), \quad w_t = \tilde w_t / \|\tilde w_t\|, \qquad
         \phi_{t+1}(x) = \phi_t(x) - \langle \phi_t(x), w_t \rangle w_t .
 
-    Several problems (many classes) give a block: their unit directions are orthonormalised by a singular value
+    Several problems (many classes) give a block: their unit directions are orthonormalized by a singular value
     decomposition and taken out together.
 
     Parameters
     ----------
     space : Space
-        Centred samples; the bias makes the problem blind to a shift, and only centred samples can ever fade
+        Centered samples; the bias makes the problem blind to a shift, and only centered samples can ever fade
         (methods A2).
     problems : sequence of MarginProblem
-    n : int
-        Number of samples.
-    max_components : int or None
-    block_size : int or None
-        Most directions to take from one block, leading singular vectors first.
-    eps : float
-        Stop when no sample that is left is longer than this part of the longest one.
-    flat_tol : float
-        A problem whose value has come this near to its cap has no direction left.
-    tol, max_iter
-        Of the interior point. ``tol`` must be far below ``flat_tol``, or noise is returned as directions.
+    how : Recursion
 
     Returns
     -------
@@ -181,98 +183,121 @@ def recursive_margin(
     Laws: :math:`W^T W = I`; with :math:`P_t` the optimal value, :math:`P_{t+1} \ge P_t + \frac12 \|\tilde w_t\|^2`
     and :math:`P_t \le` cap, hence the directions must fade.
     """
-    xp = namespace(space.like)
-    caps = tuple(problem.cap() for problem in problems)
-    # a cap of zero: every hinge is content with a bias alone (a constant target inside its tube)
-    alive = [k for k, cap in enumerate(caps) if cap > 0.0]
-    longest = space.largest_norm()
-    blocks: list[MarginBlock] = []
-    state = {"space": space}
-    zero = xp.zeros((n, 0), dtype=space.like.dtype, device=device(space.like))
-    so_far = {"B": zero, "Z": zero}
-    last: dict[int, Array] = {}
-    full = space.dimension
-    limit = full + 1 if max_components is None or max_components > full else max_components
+    left = _Left(space, problems, how)
+    peeled = peel(left, left.limit)
+    W = left.space.W
+    dual = _coefficients(space, W, left.B, left.Z)
+    return MarginDirections(W, dual, left.Z, tuple(left.steps), left.caps, peeled.stop, left.n_iter, left.unsolved)
 
-    def solve(k: int) -> HingeSolution | None:
+
+@dataclass(frozen=True)
+class _Block:
+    """Orthonormal directions of one step, with their dual coefficients."""
+
+    U: Array
+    betas: Array
+    step: MarginStep
+
+    def head(self, count: int) -> _Block:
+        return _Block(self.U[:, :count], self.betas[:, :count], self.step)
+
+
+class _Left:
+    """What is left of the samples, and which problems still have a direction in it."""
+
+    def __init__(self, space: Space, problems: Sequence[MarginProblem], how: Recursion) -> None:
+        self.space, self.problems, self.how = space, problems, how
+        self.caps = tuple(problem.cap() for problem in problems)
+        # a cap of zero: a bias alone satisfies every hinge (a constant target inside its tube)
+        self.alive = [k for k, cap in enumerate(self.caps) if cap > 0.0]
+        self.multipliers: list[Array | None] = [None] * len(problems)
+        self.longest = space.largest_norm()
+        full = space.dimension
+        self.limit = full + 1 if how.n_components is None or how.n_components > full else how.n_components
+        # Coefficients and projections of the directions so far.
+        self.B = self.Z = no_columns(space.n, space.W)
+        self.steps: list[MarginStep] = []
+        self.n_iter, self.unsolved = 0, 0.0
+
+    def find(self) -> _Block | Stop:
+        if self.space.dimension == 0:
+            return Stop.RANK
+        # Paper: an absolute bound. We: relative to the longest sample, because features have units; with a Gaussian
+        # kernel it is the same.
+        if self.space.largest_norm() <= self.how.residual_tol * self.longest:
+            return Stop.FADED
+        found: list[tuple[int, HingeSolution]] = []
+        for k in list(self.alive):
+            solution = self._hyperplane(k)
+            if solution is None:
+                self.alive.remove(k)  # nothing brings a flat problem back
+                continue
+            if solution.stop == Stop.MAX_ITER:
+                self.unsolved = max(self.unsolved, solution.error)
+            if solution.error > _SOLVED:
+                return Stop.MAX_ITER if solution.stop == Stop.MAX_ITER else Stop.PRECISION
+            found.append((k, solution))
+        if not found:
+            return Stop.FLAT
+        room = min(self.limit - int(self.Z.shape[1]), self.space.dimension, self.how.block_size or len(found))
+        return self._block(found).head(room)
+
+    def _hyperplane(self, k: int) -> HingeSolution | None:
         """The next hyperplane of a problem; None where it has none (flat stop, methods A3.4)."""
-        problem, cap = problems[k], (1.0 - flat_tol) * caps[k]
-        own = state["space"].subset(problem.rows)
-        signs, alpha = problem.signs, last.get(k)
+        problem, cap = self.problems[k].on(self.space), (1.0 - self.how.flat_tol) * self.caps[k]
+        alpha = self.multipliers[k]
         if alpha is not None:
             # Multipliers of the last step stay feasible, and their w is taken out (methods A3.7): where their value has
             # reached the cap, so has the optimal one.
-            w = own.transposed_times(signs * alpha)
+            w = problem.combination(alpha)
             if float(problem.targets @ alpha) - 0.5 * float(w @ w) >= cap:
                 return None
-        solution = minimize_hinge(own, signs, problem.targets, problem.C, start=alpha, tol=tol, max_iter=max_iter)
-        last[k] = solution.alpha
+        solution = minimize_hinge(problem, alpha, self.how.tol, self.how.max_iter)
+        self.multipliers[k] = solution.alpha
+        self.n_iter += solution.n_iter
+        xp = namespace(solution.w)
         # Samples in small units are near the cap from the start; a flat problem has no direction either.
         length = float(xp.linalg.vector_norm(solution.w))
-        short = length <= flat_tol**0.5 * float(xp.sum(solution.alpha)) * longest
+        short = length <= self.how.flat_tol**0.5 * float(xp.sum(solution.alpha)) * self.longest
         return None if length == 0.0 or (solution.dual >= cap and short) else solution
 
-    def find(count: int) -> _Found | Stop:
-        left = state["space"]
-        if left.dimension == 0:
-            return Stop("rank")
-        # Paper: an absolute bound. We: relative to the longest sample, because features have units; with a Gaussian
-        # kernel it is the same.
-        if left.largest_norm() <= eps * longest:
-            return Stop("eps")
-        found, units, betas = [], [], []
-        for k in list(alive):
-            solution = solve(k)
-            if solution is None:
-                alive.remove(k)  # nothing brings a flat problem back
-                continue
-            if solution.error > SOLVED:
-                return Stop("precision")
-            length = float(xp.linalg.vector_norm(solution.w))
-            found.append((k, solution))
+    def _block(self, found: list[tuple[int, HingeSolution]]) -> _Block:
+        """Orthonormal directions of the hyperplanes, leading first."""
+        xp = namespace(found[0][1].w)
+        units, betas = [], []
+        for k, solution in found:
+            length, problem = float(xp.linalg.vector_norm(solution.w)), self.problems[k]
             units.append(solution.w / length)
-            betas.append(sum_by_index(problems[k].signs * solution.alpha / length, problems[k].rows, n))
-        if not found:
-            return Stop("flat")
+            betas.append(sum_by_index(problem.signs * solution.alpha / length, problem.rows, self.space.n))
         U, B = xp.stack(units, axis=1), xp.stack(betas, axis=1)
         if len(found) > 1:
             U, B = _orthonormal(U, B)
-        room = min(limit - count, left.dimension, block_size or len(found))
-        U, B = U[:, :room], B[:, :room]
-        block = MarginBlock(
+        step = MarginStep(
             problems=tuple(k for k, _ in found),
             objectives=tuple(s.primal for _, s in found),
             squared_norms=tuple(float(s.w @ s.w) for _, s in found),
             biases=tuple(s.bias for _, s in found),
             iterations=tuple(s.n_iter for _, s in found),
-            size=int(U.shape[1]),
+            size=0,
         )
-        return _Found(U, B, block)
+        return _Block(U, B, step)
 
-    def remove(found: _Found) -> list[_Record]:
-        state["space"], W, Z = state["space"].without(found.U)
+    def remove(self, found: _Block) -> list[Array]:
+        xp = namespace(found.U)
+        self.space, Z = self.space.without(found.U)
         # w_t = sum_i B_it phi(x_i): b_t = beta - B (Z' beta) over the components before this block (methods A2)
-        B = found.betas - so_far["B"] @ (so_far["Z"].T @ found.betas)
-        so_far["B"] = xp.concat([so_far["B"], B], axis=1)
-        so_far["Z"] = xp.concat([so_far["Z"], Z], axis=1)
-        blocks.append(found.block)
-        return [_Record(W[:, j], B[:, j], Z[:, j]) for j in range(found.block.size)]
-
-    peeled = peel(find, remove, limit)
-    W = (
-        xp.stack([r.w for r in peeled.records], axis=1)
-        if peeled.records
-        else xp.zeros((space.coordinates, 0), dtype=space.like.dtype, device=device(space.like))
-    )
-    B = _coefficients(space, W, so_far["B"], so_far["Z"])
-    return MarginDirections(W, B, so_far["Z"], tuple(blocks), caps, peeled.stop)
+        B = found.betas - self.B @ (self.Z.T @ found.betas)
+        self.B, self.Z = xp.concat([self.B, B], axis=1), xp.concat([self.Z, Z], axis=1)
+        size = int(Z.shape[1])
+        self.steps.append(replace(found.step, size=size))
+        return [Z[:, j] for j in range(size)]
 
 
 def _coefficients(space: Space, W: Array, B: Array, Z: Array) -> Array:
     r"""``B`` with :math:`X^T B = W`, on the samples that have a coefficient.
 
-    Rounding grows in the recursion for ``B`` as the normals get short beside their terms. Where ``X X' B`` is not the
-    features ``Z`` any more, ``B`` is found again from the directions, by least squares with :math:`1^T B = 0`.
+    Rounding grows in the recursion for ``B`` as the normals get short beside their terms. Where ``X X' B`` differs from
+    the features ``Z``, ``B`` is found again from the directions, by least squares with :math:`1^T B = 0`.
     """
     xp = namespace(W)
     size = float(xp.max(xp.abs(Z))) if 0 not in Z.shape else 0.0
@@ -280,7 +305,7 @@ def _coefficients(space: Space, W: Array, B: Array, Z: Array) -> Array:
         return B
     off = float(xp.max(xp.abs(space.times(space.transposed_times(B)) - Z)))
     # under constraints the samples are sparse and the kernel is linear: nobody needs coefficients there
-    if off <= SOLVED * size or not isinstance(space, Reflected):
+    if off <= _SOLVED * size or not isinstance(space, Reflected):
         return B
     rows = xp.nonzero(xp.any(B != 0, axis=1))[0]
     columns = take_rows(space.A, rows).T
@@ -296,10 +321,10 @@ def _orthonormal(U: Array, B: Array) -> tuple[Array, Array]:
     """Orthonormal basis of the unit columns ``U``, leading first, and the dual coefficients ``B`` in step with it."""
     xp = namespace(U)
     left, s, right = xp.linalg.svd(U, full_matrices=False)
-    rank = int(xp.sum(xp.astype(s > BLOCK_RANK * s[0], xp.int64)))
+    rank = int(xp.sum(xp.astype(s > _BLOCK_RANK * s[0], xp.int64)))
     # Signs: the first problem with the largest share (up to rounding) in a direction keeps its own.
     size = xp.abs(right)
-    lead = xp.argmax(xp.astype(size >= 0.999 * xp.max(size, axis=1)[:, None], xp.int64), axis=1)
+    lead = xp.argmax(xp.astype(size >= _EQUAL_SHARE * xp.max(size, axis=1)[:, None], xp.int64), axis=1)
     signs = [-1.0 if float(right[k, int(lead[k])]) < 0 else 1.0 for k in range(right.shape[0])]
     turn = asarray_like(signs, U, dtype=U.dtype)
     left, s = left * turn[None, :], s * turn

@@ -1,21 +1,27 @@
-"""Rules that turn samples and labels into a graph pair: the rows of RSM's table (methods B1)."""
+"""Rules that turn samples and labels into a graph pair: the rows of RSM's table (methods B1).
+
+To add a rule: subclass :class:`GraphRule` as a dataclass, write ``build``, and add the class to ``RULES``. Its fields
+are parameters, so that ``graph__neighbors`` works in a grid search as ``kernel__width`` does.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from typing import Any
 
 from fewkern.backend.namespace import Array, asarray_like, is_sparse, namespace, take_rows, to_numpy
 from fewkern.backend.neighbours import (
     class_neighbours,
+    class_radius,
     nearest_between,
     neighbours,
-    scaled_affinity,
     split_by_label,
     symmetric_weights,
 )
 from fewkern.backend.storable import storable
+from fewkern.core.parameters import Parameters
+from fewkern.core.samples import Samples
 from fewkern.margins.graphs import (
     AllPairs,
     BetweenClasses,
@@ -24,220 +30,269 @@ from fewkern.margins.graphs import (
     Degrees,
     Factor,
     GraphPair,
+    LocalAffinity,
+    LocalBetween,
+    LocalWithin,
     SparseWeights,
     WithinClasses,
 )
 
-__all__ = ["GraphRule", "as_graph", "fisher", "lfda", "lpp", "lsda", "mfa", "pca", "udp"]
+__all__ = ["RULES", "Fisher", "GraphRule", "LFDA", "LPP", "LSDA", "MFA", "PCA", "UDP", "as_graph", "pair_of_matrices"]
 
-_SUPERVISED = {"fisher": True, "pca": False, "lpp": False, "udp": False, "mfa": True, "lfda": True, "lsda": True}
+# Largest sum of a column of a factor, beside the sum of its sizes, that counts as zero.
+_ZERO_SUM = 1e-8
+
+
+class GraphRule(Parameters, ABC):
+    """A rule that says which samples belong together, and which should be apart; its fields are parameters.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass
+    >>> from fewkern import GraphEmbedding, graphs
+    >>> from fewkern.datasets import make_banana
+    >>> @dataclass(eq=False)
+    ... class Spread(graphs.GraphRule):
+    ...     factor: float = 1.0
+    ...     def build(self, Z, samples):
+    ...         return graphs.GraphPair(None, graphs.AllPairs(self.factor, samples.weights))
+    >>> X, _ = make_banana(50)
+    >>> GraphEmbedding(graph=Spread(2.0), n_components=1).fit_transform(X).shape
+    (50, 1)
+    """
+
+    #: Whether the graph needs classes.
+    supervised = False
+
+    @abstractmethod
+    def build(self, Z: Array, samples: Samples) -> GraphPair:
+        """The graph pair of the features ``Z``, with the classes and weights of the samples."""
+
+    def _count(self, name: str) -> int:
+        """A parameter that is a number of neighbors or pairs, checked."""
+        value = getattr(self, name)
+        if isinstance(value, bool) or not hasattr(value, "__index__") or value < 1:
+            raise ValueError(
+                f"graphs.{type(self).__name__}: {name} must be a whole number of at least 1, got {value!r}."
+            )
+        return int(value)
+
+
+def _one_over_mass(samples: Samples) -> float:
+    return 1.0 / float(namespace(samples.weights).sum(samples.weights))
 
 
 @storable
-@dataclass(frozen=True)
-class GraphRule:
-    """A named graph with its numbers; :meth:`build` looks at the samples."""
-
-    name: str
-    params: dict[str, Any] = field(default_factory=dict)
-
-    @property
-    def supervised(self) -> bool:
-        """Whether the graph needs classes."""
-        return _SUPERVISED[self.name]
-
-    def build(self, Z: Array, codes: Array | None, n_classes: int, importance: Array) -> GraphPair:
-        """The graph pair of the samples ``Z``; ``codes`` are classes 0, 1, ... and ``importance`` sample weights."""
-        return _BUILD[self.name](Z, codes, n_classes, importance, **self.params)
-
-
-def fisher() -> GraphRule:
+@dataclass(eq=False)
+class Fisher(GraphRule):
     """Fisher discriminant: together inside a class, apart between classes.
 
-    The scatters are Fisher's own, from class sums. A margin method pushes apart all pairs of different classes with the
-    weight ``1/n``.
+    The scatters are Fisher's own, from class sums. A margin method pushes apart all pairs of different classes, with
+    the weight ``1/n``.
 
     Examples
     --------
     >>> from fewkern import graphs
-    >>> graphs.fisher()
-    GraphRule(name='fisher', params={})
+    >>> graphs.Fisher().supervised
+    True
     """
-    return GraphRule("fisher")
+
+    supervised = True
+
+    def build(self, Z: Array, samples: Samples) -> GraphPair:
+        codes, count, p = samples.codes, samples.n_classes, samples.weights
+        # The common weight of the margin pairs only sets the scale of delta (methods B1).
+        apart = BetweenClasses(codes, count, _one_over_mass(samples), p)
+        return GraphPair(WithinClasses(codes, count, p), ClassMeans(codes, count, p), apart)
 
 
-def pca() -> GraphRule:
+@storable
+@dataclass(eq=False)
+class PCA(GraphRule):
     """Principal components: all pairs apart, lengths measured by the identity.
 
     Examples
     --------
     >>> from fewkern import graphs
-    >>> graphs.pca().supervised
+    >>> graphs.PCA().supervised
     False
     """
-    return GraphRule("pca")
+
+    def build(self, Z: Array, samples: Samples) -> GraphPair:
+        return GraphPair(None, AllPairs(_one_over_mass(samples), samples.weights))
 
 
-def lpp(neighbors: int = 3) -> GraphRule:
-    """Locality preserving projections: nearest neighbours together, all pairs apart.
+@storable
+@dataclass(eq=False)
+class LPP(GraphRule):
+    """Locality preserving projections: nearest neighbors together, all pairs apart.
+
+    Parameters
+    ----------
+    neighbors : int, default 3
 
     Examples
     --------
     >>> from fewkern import graphs
-    >>> graphs.lpp(neighbors=5)
-    GraphRule(name='lpp', params={'neighbors': 5})
+    >>> graphs.LPP(neighbors=5)
+    LPP(neighbors=5)
     """
-    return GraphRule("lpp", {"neighbors": int(neighbors)})
+
+    neighbors: int = 3
+
+    def build(self, Z: Array, samples: Samples) -> GraphPair:
+        H, p = neighbours(Z, self._count("neighbors")), samples.weights
+        # The ratio divides by the degrees, as the method is defined; a margin method pushes all pairs apart.
+        return GraphPair(SparseWeights(H, p), Degrees(H, p), AllPairs(_one_over_mass(samples), p))
 
 
-def udp(neighbors: int = 3) -> GraphRule:
-    """Unsupervised discriminant projection: nearest neighbours together, all other pairs apart.
+@storable
+@dataclass(eq=False)
+class UDP(GraphRule):
+    """Unsupervised discriminant projection: nearest neighbors together, all other pairs apart.
+
+    Parameters
+    ----------
+    neighbors : int, default 3
 
     Examples
     --------
     >>> from fewkern import graphs
-    >>> graphs.udp(neighbors=1).supervised
+    >>> graphs.UDP(neighbors=1).supervised
     False
     """
-    return GraphRule("udp", {"neighbors": int(neighbors)})
+
+    neighbors: int = 3
+
+    def build(self, Z: Array, samples: Samples) -> GraphPair:
+        H, p = neighbours(Z, self._count("neighbors")), samples.weights
+        return GraphPair(SparseWeights(H, p), Complement(H, 1.0, p))
 
 
-def mfa(within: int = 3, between: int = 100) -> GraphRule:
-    """Marginal Fisher analysis: neighbours of the same class together, the nearest pairs of different classes apart.
+@storable
+@dataclass(eq=False)
+class MFA(GraphRule):
+    """Marginal Fisher analysis: neighbors of the same class together, the nearest pairs of different classes apart.
 
     Parameters
     ----------
     within : int, default 3
-        Neighbours of the same class.
+        Neighbors of the same class.
     between : int, default 100
         Shortest pairs from every class to all others.
 
     Examples
     --------
     >>> from fewkern import graphs
-    >>> graphs.mfa(within=5).params
-    {'within': 5, 'between': 100}
+    >>> graphs.MFA(within=5)
+    MFA(within=5, between=100)
     """
-    return GraphRule("mfa", {"within": int(within), "between": int(between)})
+
+    within: int = 3
+    between: int = 100
+    supervised = True
+
+    def build(self, Z: Array, samples: Samples) -> GraphPair:
+        near = class_neighbours(Z, samples.codes, self._count("within"))
+        apart = nearest_between(Z, samples.codes, self._count("between"))
+        return GraphPair(SparseWeights(near, samples.weights), SparseWeights(apart, samples.weights))
 
 
-def lfda(neighbors: int = 7) -> GraphRule:
-    """Local Fisher discriminant: neighbours inside a class together by a locally scaled affinity, classes apart.
+@storable
+@dataclass(eq=False)
+class LFDA(GraphRule):
+    """Local Fisher discriminant: near pairs of a class together, classes apart, far pairs of a class free.
 
-    Only the affinity of nearest neighbours counts; that of the other pairs of a class, which the method as published
-    adds, is close to zero where classes are not very elongated.
+    Sugiyama's weights, with the affinity of all pairs of a class in local scaling: far parts of a class need not come
+    together. A margin method pushes apart all pairs of different classes, with the weight ``1/n``. There are more
+    directions than classes. Time grows with the squared size of the classes; no matrix of that size is kept.
+
+    Parameters
+    ----------
+    neighbors : int, default 7
+        The local scale is the distance to this neighbor of the same class.
 
     Examples
     --------
     >>> from fewkern import graphs
-    >>> graphs.lfda().params
-    {'neighbors': 7}
+    >>> graphs.LFDA()
+    LFDA(neighbors=7)
     """
-    return GraphRule("lfda", {"neighbors": int(neighbors)})
+
+    neighbors: int = 7
+    supervised = True
+
+    def build(self, Z: Array, samples: Samples) -> GraphPair:
+        codes, count, p = samples.codes, samples.n_classes, samples.weights
+        near = LocalAffinity(Z, class_radius(Z, codes, self._count("neighbors")), codes, count, p)
+        # Inside classes the between scatter has negative weights (methods B1), so that a margin uses other pairs.
+        return GraphPair(
+            LocalWithin(near), LocalBetween(near), BetweenClasses(codes, count, _one_over_mass(samples), p)
+        )
 
 
-def lsda(neighbors: int = 15) -> GraphRule:
-    """Locality sensitive discriminant: the neighbour graph, split by label into together and apart.
+@storable
+@dataclass(eq=False)
+class LSDA(GraphRule):
+    """Locality sensitive discriminant: the neighbor graph, split by label into together and apart.
+
+    Parameters
+    ----------
+    neighbors : int, default 15
 
     Examples
     --------
     >>> from fewkern import graphs
-    >>> graphs.lsda().supervised
+    >>> graphs.LSDA().supervised
     True
     """
-    return GraphRule("lsda", {"neighbors": int(neighbors)})
+
+    neighbors: int = 15
+    supervised = True
+
+    def build(self, Z: Array, samples: Samples) -> GraphPair:
+        same, other = split_by_label(neighbours(Z, self._count("neighbors")), samples.codes)
+        return GraphPair(SparseWeights(same, samples.weights), SparseWeights(other, samples.weights))
 
 
-def _mass(p: Array) -> float:
-    return float(namespace(p).sum(p))
-
-
-def _fisher(Z: Array, codes: Array, c: int, p: Array) -> GraphPair:  # noqa: ARG001
-    # The uniform weight of the margin pairs only sets the scale of delta (methods B1).
-    return GraphPair(WithinClasses(codes, c, p), ClassMeans(codes, c, p), BetweenClasses(codes, c, 1.0 / _mass(p), p))
-
-
-def _pca(Z: Array, codes: Array | None, c: int, p: Array) -> GraphPair:  # noqa: ARG001
-    return GraphPair(None, AllPairs(1.0 / _mass(p), p))
-
-
-def _lpp(Z: Array, codes: Array | None, c: int, p: Array, neighbors: int) -> GraphPair:  # noqa: ARG001
-    H = neighbours(Z, neighbors)
-    # The ratio divides by the degrees, as the method is defined; a margin method pushes all pairs apart.
-    return GraphPair(SparseWeights(H, p), Degrees(H, p), AllPairs(1.0 / _mass(p), p))
-
-
-def _udp(Z: Array, codes: Array | None, c: int, p: Array, neighbors: int) -> GraphPair:  # noqa: ARG001
-    H = neighbours(Z, neighbors)
-    return GraphPair(SparseWeights(H, p), Complement(H, 1.0, p))
-
-
-def _mfa(Z: Array, codes: Array, c: int, p: Array, within: int, between: int) -> GraphPair:  # noqa: ARG001
-    return GraphPair(
-        SparseWeights(class_neighbours(Z, codes, within), p), SparseWeights(nearest_between(Z, codes, between), p)
-    )
-
-
-def _lfda(Z: Array, codes: Array, c: int, p: Array, neighbors: int) -> GraphPair:
-    # Paper (Sugiyama): the affinity of all pairs of a class. We: of nearest neighbours, because the rest is close to
-    # zero and would be an n_k x n_k matrix.
-    xp = namespace(Z)
-    A = scaled_affinity(Z, class_neighbours(Z, codes, neighbors), neighbors)
-    sizes = xp.asarray([float(xp.sum(xp.where(codes == k, p, xp.zeros_like(p)))) for k in range(c)])
-    root = 1.0 / xp.sqrt(asarray_like(sizes, p, dtype=p.dtype))
-    # V_ij = A_ij / n_k: the class size enters through the importances, one root from either end
-    own = p * xp.take(root, codes)
-    return GraphPair(SparseWeights(A, own), BetweenClasses(codes, c, 1.0 / _mass(p), p))
-
-
-def _lsda(Z: Array, codes: Array, c: int, p: Array, neighbors: int) -> GraphPair:  # noqa: ARG001
-    same, other = split_by_label(neighbours(Z, neighbors), codes)
-    return GraphPair(SparseWeights(same, p), SparseWeights(other, p))
-
-
-_BUILD: dict[str, Callable[..., GraphPair]] = {
-    "fisher": _fisher,
-    "pca": _pca,
-    "lpp": _lpp,
-    "udp": _udp,
-    "mfa": _mfa,
-    "lfda": _lfda,
-    "lsda": _lsda,
-}
+# The rules by their names.
+RULES: dict[str, type[GraphRule]] = {rule.__name__.lower(): rule for rule in (Fisher, PCA, LPP, UDP, MFA, LFDA, LSDA)}
 
 
 def as_graph(graph: Any, owner: str) -> GraphRule | GraphPair | tuple[Any, Any]:
     """A graph from what a user may pass: a name, a rule, a pair object, or two matrices."""
     if isinstance(graph, (GraphRule, GraphPair)):
         return graph
-    if isinstance(graph, str) and graph in _SUPERVISED:
-        return {"fisher": fisher, "pca": pca, "lpp": lpp, "udp": udp, "mfa": mfa, "lfda": lfda, "lsda": lsda}[graph]()
+    if isinstance(graph, str) and graph in RULES:
+        return RULES[graph]()
     if isinstance(graph, tuple) and len(graph) == 2:
         return graph
     raise ValueError(
-        f"{owner}: graph must be one of {sorted(_SUPERVISED)}, a rule of fewkern.graphs, a GraphPair or two weight "
+        f"{owner}: graph must be one of {sorted(RULES)}, a rule of fewkern.graphs, a GraphPair or two weight "
         f"matrices (intrinsic, penalty); got {graph!r}."
     )
 
 
-def pair_of_matrices(matrices: tuple[Any, Any], n: int, rows: Array, importance: Array, owner: str) -> GraphPair:
-    """Two matrices as a pair: square ones are weights, tall ones factors of a Laplacian, ``None`` the identity.
+def pair_of_matrices(matrices: tuple[Any, Any], samples: Samples, owner: str) -> GraphPair:
+    """Two matrices over the whole table as a pair for the samples that take part.
 
-    ``rows`` are those of the ``n`` samples that take part.
+    A square matrix holds weights, a tall one is a factor of a Laplacian, and ``None`` is the identity.
     """
-    host = to_numpy(rows)
-
-    def one(V: Any) -> SparseWeights | Factor:
-        if getattr(V, "ndim", 0) != 2 or V.shape[0] != n:
-            raise ValueError(
-                f"{owner}: a graph matrix must have one row per sample ({n}), got shape {getattr(V, 'shape', None)}."
-            )
-        if V.shape[0] != V.shape[1]:
-            return Factor(take_rows(_factor(V, importance, owner), rows))
-        return SparseWeights(symmetric_weights(V, owner)[host][:, host], importance)
-
     intrinsic, penalty = matrices
-    return GraphPair(None if intrinsic is None else one(intrinsic), one(penalty))
+    together = None if intrinsic is None else _given_weights(intrinsic, samples, owner)
+    return GraphPair(together, _given_weights(penalty, samples, owner))
+
+
+def _given_weights(V: Any, samples: Samples, owner: str) -> SparseWeights | Factor:
+    if getattr(V, "ndim", 0) != 2 or V.shape[0] != samples.n_all:
+        raise ValueError(
+            f"{owner}: a graph matrix must have one row per sample ({samples.n_all}), got shape "
+            f"{getattr(V, 'shape', None)}."
+        )
+    if V.shape[0] != V.shape[1]:
+        return Factor(take_rows(_factor(V, samples.weights, owner), samples.rows))
+    rows = to_numpy(samples.rows)
+    return SparseWeights(symmetric_weights(V, owner)[rows][:, rows], samples.weights)
 
 
 def _factor(V: Any, like: Array, owner: str) -> Array:
@@ -246,7 +301,7 @@ def _factor(V: Any, like: Array, owner: str) -> Array:
     xp = namespace(F)
     if not bool(xp.all(xp.isfinite(F))):
         raise ValueError(f"{owner}: the weights of a graph must be finite, got NaN or infinity.")
-    if float(xp.max(xp.abs(xp.sum(F, axis=0)))) > 1e-8 * max(float(xp.max(xp.sum(xp.abs(F), axis=0))), 1e-300):
+    if float(xp.max(xp.abs(xp.sum(F, axis=0)))) > _ZERO_SUM * float(xp.max(xp.sum(xp.abs(F), axis=0))):
         raise ValueError(
             f"{owner}: the columns of a factor F must sum to zero, or F F' is not the Laplacian of a graph; pass "
             "F - F.mean(axis=0)."

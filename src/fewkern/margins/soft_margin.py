@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
+import warnings
+from numbers import Real
 from typing import Any
 
+from sklearn.exceptions import ConvergenceWarning
+
 from fewkern.backend.validation import Interval, StrOptions, fit_context
-from fewkern.margins.reducer import REDUCER_CONSTRAINTS, Reducer, fix_signs
-from fewkern.margins.soft import recursive_soft_margin
+from fewkern.base import constraints
+from fewkern.core.trace import Stop
+from fewkern.margins.features import Features
+from fewkern.margins.reducer import (
+    REDUCER,
+    Reducer,
+    features_of,
+    forget,
+    graph_pair,
+    graph_samples,
+    keep,
+    needs_classes,
+)
+from fewkern.margins.soft import SoftMargin, SoftMarginStep, recursive_soft_margin
 from fewkern.margins.sparse import sparse_soft_margin
 
 __all__ = ["RecursiveSoftMargin"]
@@ -21,7 +36,7 @@ class RecursiveSoftMargin(Reducer):
     .. math::
 
         J(w) = \tfrac12 w^T S w + D \sum_{(i,j) \in E} (1 - v_{ij} |w^T (x_i - x_j)|)_+ , \qquad
-        S = X^T L X + \rho \tau I
+        S = X^T L X + \text{ridge}\, \tau I
 
     where the intrinsic graph gives :math:`L` (samples that belong together) and the penalty graph the pairs :math:`E`
     that should be apart. A far pair stops paying once it is apart, which is what makes the method robust where a
@@ -30,15 +45,19 @@ class RecursiveSoftMargin(Reducer):
     Parameters
     ----------
     n_components : int or None, default None
-        By default as many as the penalty scatter has rank, ``n_classes - 1`` for Fisher's graph; more exist.
+        By default as many as the penalty scatter has rank, ``n_classes - 1`` for Fisher's graph; more exist. If fewer
+        exist than are asked for, there are fewer, and ``stop_`` says why.
+    kernel : str, Kernel or callable, default "linear"
+        See :mod:`fewkern.kernels`. A kernel needs a ``ridge`` of at least 0.01.
     graph : str, rule, GraphPair or pair of matrices, default "fisher"
         See :mod:`fewkern.graphs`.
-    delta_rel : float, default 5.0
-        Weight of the hinges, in units of the value below which the direction does not depend on it any more.
-    delta : float or None, default None
-        The weight itself; overrides ``delta_rel``.
-    rho : float, default 1e-2
-        Ridge, in units of the mean diagonal of :math:`X^T L X`.
+    C : float, default 5.0
+        Weight of the hinges. All values below one give the same direction.
+    scale_C : bool, default True
+        ``C`` is in units of the value below which the direction does not depend on it, :math:`\delta_0`, which is
+        computed for every direction. False makes ``C`` the paper's :math:`\delta`.
+    ridge : float, default 1e-2
+        In units of the mean diagonal of :math:`X^T L X`.
     metric : {"euclidean", "scatter"}, default "euclidean"
         Orthonormal directions, or orthonormal in the metric :math:`S`; "scatter" is better with more samples than
         features.
@@ -46,16 +65,20 @@ class RecursiveSoftMargin(Reducer):
         Above zero, an l1 penalty in the original coordinates, as a part of the one at which all directions vanish.
     solver : {"auto", "explicit", "sorted"}, default "auto"
         The pairs one by one, exactly, or all of them through a sort; "auto" goes by their number.
-    kernel : str, Kernel or callable, default "linear"
-        See :mod:`fewkern.kernels`. Needs ``rho`` of at least 0.01.
-    max_vectors : int or None, default None
-        Budget of samples with a kernel; by default all samples (up to the numerical rank).
+    class_weight : dict, "balanced" or None, default None
+        Multiplies the weights of the samples of every class. Read only by a graph that needs classes.
+    max_vectors : int, "auto" or None, default "auto"
+        Most samples in the basis that gives the features of a kernel. "auto" is 500. None sets no bound: the cost then
+        is cubic in the number of samples. The linear kernel has no basis unless a number is given.
     rule : {"gain", "greedy", "random", "uniform"}, default "gain"
         How the vectors of the basis are chosen, see :class:`FeatureVectorSelector`.
-    tol : float or None, default None
+    basis_tol : float or None, default None
         Relative residual at which a sample depends on the chosen ones (1e-10, in float32 1e-5).
+    tol : float, default 1e-10
+        A concave-convex step that gains less than this part of :math:`J(0) - J` is the last. Where hinges are smoothed
+        ("sorted", ``sparsity``), values below 1e-7 have no effect.
     max_iter : int, default 100
-        Concave-convex steps per direction.
+        Concave-convex steps per direction; at the limit there is a ConvergenceWarning.
     random_state : int, Generator, RandomState or None, default 0
 
     Attributes
@@ -66,7 +89,7 @@ class RecursiveSoftMargin(Reducer):
         Only with the linear kernel.
     n_components_ : int
         The ``c`` of the shapes.
-    stop_ : str
+    stop_ : Stop
         "limit", "rank", "flat" (no pair should be apart) or "penalty" (``sparsity`` leaves nothing of the next
         direction).
     steps_ : tuple of SoftMarginStep
@@ -75,8 +98,11 @@ class RecursiveSoftMargin(Reducer):
         Concave-convex steps in all.
     classes_ : array
         Only with a graph that needs classes.
-    vectors_, indices_, n_vectors_, kernel_, basis_
-        As in :class:`FeatureVectorSelector`.
+    vectors_, indices_, n_vectors_
+        The samples that were kept, their rows in ``X``, their number. With the linear kernel none is.
+    kernel_ : Kernel
+    basis_ : KernelBasis or None
+        None where the features are the samples themselves.
 
     Notes
     -----
@@ -100,53 +126,57 @@ class RecursiveSoftMargin(Reducer):
     """
 
     _parameter_constraints: dict[str, list[Any]] = {
-        **REDUCER_CONSTRAINTS,
+        **REDUCER,
+        **constraints("max_iter", tol=[Interval(Real, 0, 1, closed="neither")]),
         "graph": "no_validation",  # type: ignore[dict-item]
-        "delta_rel": [Interval(Real, 0, None, closed="neither")],
-        "delta": [None, Interval(Real, 0, None, closed="neither")],
-        "rho": [Interval(Real, 0, None, closed="left")],
+        "C": [Interval(Real, 0, None, closed="neither")],
+        "scale_C": ["boolean"],
+        "ridge": [Interval(Real, 0, None, closed="left")],
         "metric": [StrOptions({"euclidean", "scatter"})],
         "sparsity": [Interval(Real, 0, 1, closed="left")],
         "solver": [StrOptions({"auto", "explicit", "sorted"})],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
     }
 
     def __init__(
         self,
         *,
         n_components: int | None = None,
+        kernel: Any = "linear",
         graph: Any = "fisher",
-        delta_rel: float = 5.0,
-        delta: float | None = None,
-        rho: float = 1e-2,
+        C: float = 5.0,
+        scale_C: bool = True,
+        ridge: float = 1e-2,
         metric: str = "euclidean",
         sparsity: float = 0.0,
         solver: str = "auto",
-        kernel: Any = "linear",
-        max_vectors: int | None = None,
+        class_weight: Any = None,
+        max_vectors: Any = "auto",
         rule: str = "gain",
-        tol: float | None = None,
+        basis_tol: float | None = None,
+        tol: float = 1e-10,
         max_iter: int = 100,
         random_state: Any = 0,
     ) -> None:
         self.n_components = n_components
+        self.kernel = kernel
         self.graph = graph
-        self.delta_rel = delta_rel
-        self.delta = delta
-        self.rho = rho
+        self.C = C
+        self.scale_C = scale_C
+        self.ridge = ridge
         self.metric = metric
         self.sparsity = sparsity
         self.solver = solver
-        self.kernel = kernel
+        self.class_weight = class_weight
         self.max_vectors = max_vectors
         self.rule = rule
+        self.basis_tol = basis_tol
         self.tol = tol
         self.max_iter = max_iter
         self.random_state = random_state
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.target_tags.required = self._needs_classes()
+        tags.target_tags.required = needs_classes(self)
         tags.input_tags.sparse = tags.input_tags.sparse and self.sparsity == 0
         return tags
 
@@ -161,36 +191,55 @@ class RecursiveSoftMargin(Reducer):
             Classes; not read by an unsupervised graph.
         sample_weight : array of shape (n_samples,) or None
             A pair counts as the product of its weights.
+
+        Returns
+        -------
+        self
         """
-        X = self._samples(X, reset=True, minimum=2)
-        codes, weights = self._classes(X, y, sample_weight)
-        features = self._features(X, weights)
-        pair = self._graph(features, codes)
-        settings: dict[str, Any] = {
-            "n_components": self.n_components,
-            "rho": self.rho,
-            "delta": self.delta,
-            "delta_rel": self.delta_rel,
-            "max_iter": self.max_iter,
-        }
+        forget(self)
+        features = features_of(self, graph_samples(self, X, y, sample_weight))
+        pair = graph_pair(self, features)
+        how = SoftMargin(
+            n_components=self.n_components,
+            C=self.C,
+            scale_C=self.scale_C,
+            ridge=self.ridge,
+            metric=self.metric,
+            solver=self.solver,
+            tol=self.tol,
+            max_iter=self.max_iter,
+        )
         if self.sparsity > 0:
-            if features.basis is not None or self.metric != "euclidean":
-                raise ValueError(
-                    "RecursiveSoftMargin: sparsity > 0 is an l1 penalty on the features of dense samples; it needs "
-                    'kernel="linear", max_vectors=None, metric="euclidean" and a dense X.'
-                )
-            assert features.Z is not None
-            if self.rho == 0 and features.Z.shape[0] <= features.Z.shape[1]:
-                raise ValueError(
-                    "RecursiveSoftMargin: sparsity > 0 with rho=0 needs more samples than features, got "
-                    f"{tuple(features.Z.shape)}; use rho > 0."
-                )
-            result = sparse_soft_margin(features.Z, pair, sparsity=self.sparsity, **settings)
+            self._check_sparsity(features)
+            result = sparse_soft_margin(features.Z, pair, self.sparsity, how)
         else:
-            metric: Any = self.metric
-            solver: Any = self.solver
-            result = recursive_soft_margin(features.Z, pair, metric=metric, solver=solver, **settings)
-        self._keep(features, fix_signs(result.directions, features))
+            result = recursive_soft_margin(features.Z, pair, how)
+        keep(self, features, features.with_signs(result.directions))
         self.stop_, self.steps_ = result.stop, result.steps
         self.n_iter_ = max(1, sum(len(step.objectives) - 1 for step in result.steps))
+        self._warn_at_limit(result.steps)
         return self
+
+    def _check_sparsity(self, features: Features) -> None:
+        if features.basis is not None or self.metric != "euclidean":
+            raise ValueError(
+                "RecursiveSoftMargin: sparsity > 0 is an l1 penalty on the features of dense samples; it needs "
+                'kernel="linear", max_vectors=None, metric="euclidean" and a dense X.'
+            )
+        shape = features.samples.X.shape
+        if self.ridge == 0 and shape[0] <= shape[1]:
+            raise ValueError(
+                "RecursiveSoftMargin: sparsity > 0 with ridge=0 needs more samples than features, got "
+                f"{tuple(shape)}; use ridge > 0."
+            )
+
+    def _warn_at_limit(self, steps: tuple[SoftMarginStep, ...]) -> None:
+        unfinished = [step.gain for step in steps if step.stop == Stop.MAX_ITER]
+        if unfinished:
+            warnings.warn(
+                f"RecursiveSoftMargin: {len(unfinished)} of {len(steps)} directions did not converge in "
+                f"max_iter={self.max_iter} concave-convex steps: the last step still gained {max(unfinished):.1e} of "
+                f"J(0) - J, above tol={self.tol:g}; use a larger max_iter or tol.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )

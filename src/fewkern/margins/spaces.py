@@ -1,37 +1,62 @@
 """Samples seen by a recursion over directions: find a direction, take it out, go on in the complement.
 
-Two forms of the same thing (methods A1, A2). :class:`Reflected` holds explicit centred features and turns the direction
-that is taken out into the first axis by a Householder reflection, which is then dropped: the dimension shrinks by
-one, and the directions are orthonormal to rounding. :class:`Constrained` leaves ``X`` as it is (sparse, say) and
-carries the directions as constraints ``<w, w_j> = 0``.
+Two forms of the same thing (methods A1, A2). :class:`Reflected` holds explicit centered features and turns the
+direction that is taken out into the first axis by a Householder reflection, which is then dropped: the dimension
+shrinks by one, and the directions are orthonormal to rounding. :class:`Constrained` leaves ``X`` as it is (sparse,
+say) and carries the directions as constraints ``<w, w_j> = 0``.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, Self
 
 from fewkern.backend.linalg import weighted_gram
 from fewkern.backend.namespace import Array, device, namespace, take_rows
 
-__all__ = ["Constrained", "Reflected", "Space", "reflect"]
+__all__ = ["Constrained", "Points", "Reflected", "Rows", "Space", "no_columns", "reflect", "reflect_both"]
 
 
-class Space(Protocol):
-    """What a direction finder may ask of the samples."""
+class Points(Protocol):
+    """Samples ``x_i`` seen through products: all that a solver of hinges asks for."""
 
     @property
-    def dimension(self) -> int: ...
+    def width(self) -> int:
+        """Number of entries of ``w``."""
+
+    def times(self, w: Array, /) -> Array:
+        """Projections of all samples on ``w``."""
+
+    def transposed_times(self, a: Array, /) -> Array:
+        """``sum_i a_i x_i``."""
+
+    def normal(self, theta: Array, /) -> Array:
+        """``sum_i theta_i x_i x_i'``."""
+
+    def subset(self, rows: Array, /) -> Points:
+        """Only these samples."""
+
+
+class Space(Points, Protocol):
+    """Samples from which directions can be taken out."""
+
     @property
-    def coordinates(self) -> int: ...
+    def n(self) -> int:
+        """Number of samples."""
+
     @property
-    def like(self) -> Array: ...
-    def times(self, w: Array) -> Array: ...
-    def transposed_times(self, a: Array) -> Array: ...
-    def normal(self, theta: Array) -> Array: ...
-    def subset(self, rows: Array) -> Space: ...
-    def largest_norm(self) -> float: ...
-    def without(self, U: Array) -> tuple[Space, Array, Array]: ...
+    def dimension(self) -> int:
+        """Number of directions that are left."""
+
+    @property
+    def W(self) -> Array:
+        """Directions that were taken out, orthonormal columns in original coordinates."""
+
+    def largest_norm(self) -> float:
+        """Length of the longest sample that is left."""
+
+    def without(self, U: Array, /) -> tuple[Self, Array]:
+        """The space less the orthonormal columns of ``U``, and the projections of the samples on them."""
 
 
 def reflect(A: Array, u: Array) -> tuple[Array, Array]:
@@ -47,32 +72,31 @@ def reflect(A: Array, u: Array) -> tuple[Array, Array]:
     return A[:, 1:] - (scale * Av)[:, None] * v[None, 1:], Au
 
 
+def reflect_both(S: Array, u: Array) -> Array:
+    """``H S H`` without its first row and column: a symmetric matrix in the complement of ``u``."""
+    return reflect(reflect(S, u)[0].T, u)[0]
+
+
+def no_columns(rows: int, like: Array) -> Array:
+    """A matrix without columns, of the library, device and dtype of ``like``."""
+    return namespace(like).zeros((rows, 0), dtype=like.dtype, device=device(like))
+
+
 @dataclass(frozen=True)
-class Reflected:
-    """Explicit features ``A`` in coordinates of the complement; ``Q`` takes those back to the original ones."""
+class Rows:
+    """Explicit samples, the rows of ``A``."""
 
     A: Array
-    Q: Array
-
-    @classmethod
-    def start(cls, Z: Array) -> Reflected:
-        """The features ``Z``, centred by the caller, nothing taken out yet."""
-        return cls(Z, namespace(Z).eye(Z.shape[1], dtype=Z.dtype, device=device(Z)))
 
     @property
-    def dimension(self) -> int:
-        """Directions left."""
+    def n(self) -> int:
+        """Number of samples."""
+        return int(self.A.shape[0])
+
+    @property
+    def width(self) -> int:
+        """Number of entries of ``w``."""
         return int(self.A.shape[1])
-
-    @property
-    def coordinates(self) -> int:
-        """Entries of a direction."""
-        return int(self.Q.shape[0])
-
-    @property
-    def like(self) -> Array:
-        """An array whose library, device and dtype the results have."""
-        return self.A
 
     def times(self, w: Array) -> Array:
         """Projections of all samples on ``w``."""
@@ -86,28 +110,48 @@ class Reflected:
         """``sum_i theta_i x_i x_i'``."""
         return weighted_gram(self.A, theta)
 
-    def subset(self, rows: Array) -> Reflected:
-        """The same space with only these samples."""
-        return Reflected(take_rows(self.A, rows), self.Q)
+    def subset(self, rows: Array) -> Rows:
+        """Only these samples."""
+        return Rows(take_rows(self.A, rows))
+
+
+@dataclass(frozen=True)
+class Reflected(Rows):
+    """Explicit features ``A`` in coordinates of the complement; ``Q`` takes those back to the original ones."""
+
+    Q: Array
+    W: Array
+
+    @classmethod
+    def start(cls, Z: Array, V: Array | None = None) -> Reflected:
+        """The features ``Z``, centered by the caller; with ``V``, in the span of its orthonormal columns."""
+        xp = namespace(Z)
+        Q = xp.eye(Z.shape[1], dtype=Z.dtype, device=device(Z)) if V is None else V
+        return cls(Z if V is None else Z @ V, Q, no_columns(int(Q.shape[0]), Z))
+
+    @property
+    def dimension(self) -> int:
+        """Number of directions that are left."""
+        return self.width
 
     def largest_norm(self) -> float:
         """Length of the longest sample that is left."""
         xp = namespace(self.A)
         return float(xp.max(xp.sum(self.A * self.A, axis=1))) ** 0.5 if self.dimension else 0.0
 
-    def without(self, U: Array) -> tuple[Reflected, Array, Array]:
-        """The space less the orthonormal columns of ``U``, those in original coordinates, and the features."""
+    def without(self, U: Array) -> tuple[Reflected, Array]:
+        """The space less the orthonormal columns of ``U``, and the projections of the samples on them."""
         xp = namespace(U)
         A, Q = self.A, self.Q
-        directions, features = [], []
+        directions, features = [self.W], []
         while U.shape[1]:
             u = U[:, 0] / xp.linalg.vector_norm(U[:, 0])
             A, z = reflect(A, u)
             Q, w = reflect(Q, u)
             U = reflect(U.T, u)[0].T[:, 1:]
-            directions.append(w)
+            directions.append(w[:, None])
             features.append(z)
-        return Reflected(A, Q), xp.stack(directions, axis=1), xp.stack(features, axis=1)
+        return Reflected(A, Q, xp.concat(directions, axis=1)), xp.stack(features, axis=1)
 
 
 @dataclass(frozen=True)
@@ -124,24 +168,23 @@ class Constrained:
 
     @classmethod
     def start(cls, X: Array, mean: Array, norms: Array) -> Constrained:
-        """Nothing taken out yet; ``norms`` are squared lengths of the centred rows."""
-        xp = namespace(mean)
-        return cls(X, mean, xp.zeros((mean.shape[0], 0), dtype=mean.dtype, device=device(mean)), norms)
+        """Nothing taken out yet; ``norms`` are squared lengths of the centered rows."""
+        return cls(X, mean, no_columns(int(mean.shape[0]), mean), norms)
 
     @property
-    def dimension(self) -> int:
-        """Directions left: centred samples have one dimension less than their number."""
-        return min(int(self.W.shape[0]), int(self.X.shape[0]) - 1) - int(self.W.shape[1])
+    def n(self) -> int:
+        """Number of samples."""
+        return int(self.X.shape[0])
 
     @property
-    def coordinates(self) -> int:
-        """Entries of a direction."""
+    def width(self) -> int:
+        """Number of entries of ``w``."""
         return int(self.W.shape[0])
 
     @property
-    def like(self) -> Array:
-        """An array whose library, device and dtype the results have."""
-        return self.mean
+    def dimension(self) -> int:
+        """Number of directions that are left: centered samples have one dimension less than their number."""
+        return min(self.width, self.n - 1) - int(self.W.shape[1])
 
     def _project(self, w: Array) -> Array:
         return w - self.W @ (self.W.T @ w)
@@ -167,7 +210,7 @@ class Constrained:
         return self._project(self._project(N).T)
 
     def subset(self, rows: Array) -> Constrained:
-        """The same space with only these samples."""
+        """Only these samples."""
         return Constrained(take_rows(self.X, rows), self.mean, self.W, take_rows(self.norms, rows))
 
     def largest_norm(self) -> float:
@@ -175,12 +218,12 @@ class Constrained:
         xp = namespace(self.norms)
         return max(float(xp.max(self.norms)), 0.0) ** 0.5
 
-    def without(self, U: Array) -> tuple[Constrained, Array, Array]:
-        """The space less the orthonormal columns of ``U``, those in original coordinates, and the features."""
+    def without(self, U: Array) -> tuple[Constrained, Array]:
+        """The space less the orthonormal columns of ``U``, and the projections of the samples on them."""
         xp = namespace(U)
         # Projected twice: one pass leaves rounding that the recursion would carry along.
         Q, R = xp.linalg.qr(self._project(self._project(U)))
         U = xp.where(xp.linalg.diagonal(R)[None, :] < 0, -Q, Q)
         Z = self.X @ U - (self.mean @ U)[None, :]
         norms = self.norms - xp.sum(Z * Z, axis=1)
-        return Constrained(self.X, self.mean, xp.concat([self.W, U], axis=1), norms), U, Z
+        return Constrained(self.X, self.mean, xp.concat([self.W, U], axis=1), norms), Z

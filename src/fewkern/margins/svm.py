@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 import warnings
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any
 
 from sklearn.exceptions import ConvergenceWarning
 
 from fewkern.backend.linalg import squared_norms
-from fewkern.backend.namespace import Array, asarray_like, is_sparse, namespace, take_rows
-from fewkern.backend.validation import (
-    Interval,
-    StrOptions,
-    encode_labels,
-    fit_context,
-    validate_class_weights,
-    validate_targets,
-    validate_weights,
-)
+from fewkern.backend.namespace import asarray_like, is_sparse, namespace
+from fewkern.backend.validation import Interval, StrOptions, fit_context
+from fewkern.base import check_labelled, check_measured, constraints
+from fewkern.core.samples import Samples
+from fewkern.core.trace import Stop
 from fewkern.margins.embedding import principal_space
-from fewkern.margins.recursion import MarginDirections, class_problems, recursive_margin, tube_problem
-from fewkern.margins.reducer import REDUCER_CONSTRAINTS, Features, Reducer
+from fewkern.margins.features import Features
+from fewkern.margins.recursion import (
+    MarginDirections,
+    MarginProblem,
+    Recursion,
+    class_problems,
+    recursive_margin,
+    tube_problem,
+)
+from fewkern.margins.reducer import REDUCER, Reducer, features_of, forget, keep
 from fewkern.margins.spaces import Constrained, Reflected, Space
 
 __all__ = ["RecursiveSVM"]
@@ -43,14 +46,15 @@ class RecursiveSVM(Reducer):
     Parameters
     ----------
     n_components : int or None, default None
-        Most components; there are never more than directions with a margin, ``stop_`` says why it ended.
+        Most components; by default all directions with a margin. If fewer exist than are asked for, there are fewer,
+        and ``stop_`` says why.
     kernel : str, Kernel or callable, default "linear"
         See :mod:`fewkern.kernels`.
     C : float, default 1.0
         Weight of the hinges. Very large ones, beyond 1e6 or so, may end with ``stop_`` "precision".
     class_weight : dict, "balanced" or None, default None
-        "balanced" is recommended for unbalanced classes: only then do further directions exist until class means
-        coincide. Not read in a regression.
+        Multiplies the weights of the samples of every class. "balanced" is recommended for unbalanced classes, as it
+        yields more directions: the recursion then stops only when the class means coincide. Not read in a regression.
     task : {"classification", "regression"}, default "classification"
         Hyperplanes between classes, or tubes of half-width ``epsilon`` around targets.
     multi_class : {"ovr", "ovo"}, default "ovr"
@@ -58,19 +62,24 @@ class RecursiveSVM(Reducer):
         them).
     epsilon : float, default 0.1
         Half-width of the tube in a regression.
-    max_vectors : int or None, default None
-        Budget of samples: the features are then those of a basis of so many chosen samples, and the cost is linear in
-        the number of samples. By default every support vector is kept.
+    max_vectors : int, "auto" or None, default "auto"
+        Most samples in the basis that gives the features of a kernel; the cost is linear in the number of samples, and
+        quadratic in that of the basis. "auto" is 500. None sets no bound: the cost then is cubic in the number of
+        samples. The model keeps its support vectors if the basis spans all samples (always up to 500 samples) and no
+        number is given, else the basis. The linear kernel has no basis unless a number is given.
     rule : {"gain", "greedy", "random", "uniform"}, default "gain"
         How the vectors of the basis are chosen, see :class:`FeatureVectorSelector`.
+    basis_tol : float or None, default None
+        Relative residual at which a sample depends on the chosen ones (1e-10, in float32 1e-5).
     residual_tol : float, default 1e-6
         Stop when no sample that is left is longer than this part of the longest one.
     flat_tol : float, default 1e-6
         Stop when the optimal value has come this near to that of ``w = 0``: no margin direction is left.
-    tol : float or None, default None
-        Relative residual at which a sample depends on the chosen ones (1e-10, in float32 1e-5).
+    tol : float, default 1e-9
+        Relative duality gap at which a hyperplane counts as solved. It must be far below ``flat_tol``, or noise is
+        returned as directions.
     max_iter : int, default 100
-        Interior point iterations per hyperplane.
+        Interior point iterations per hyperplane; at the limit there is a ConvergenceWarning.
     random_state : int, Generator, RandomState or None, default 0
 
     Attributes
@@ -81,31 +90,34 @@ class RecursiveSVM(Reducer):
         Only with the linear kernel: orthonormal rows, and the mean that is subtracted.
     n_components_ : int
         The ``c`` of the shapes.
-    stop_ : str
-        "flat" (no margin direction is left), "rank", "eps" (nothing is left), "limit" or "precision" (``C`` is so large
-        that the next problem cannot be solved).
-    objective_, squared_norms_ : arrays of shape (n_steps,)
+    stop_ : Stop
+        "flat" (no margin direction is left), "rank", "faded" (nothing is left), "limit", "precision" (``C`` is too
+        large: the next problem cannot be solved) or "max_iter" (it was not solved in so many iterations).
+    objectives_, squared_norms_ : arrays of shape (n_steps,)
         Optimal value of every step (summed over the problems of a step) and the squared length of the normals.
-    steps_ : tuple of MarginBlock
+    steps_ : tuple of MarginStep
         Per step: which problems it solved, with values, lengths, biases and iterations.
     cap_ : float
-        Value at ``w = 0``, which ``objective_`` approaches.
+        Value at ``w = 0``, which ``objectives_`` approaches.
     n_iter_ : int
         Interior point iterations in all.
     support_ : array
         Samples with a coefficient in some component.
     classes_ : array
         Only with classes.
-    vectors_, indices_, n_vectors_, kernel_, basis_
-        As in :class:`FeatureVectorSelector`.
+    vectors_, indices_, n_vectors_
+        The samples that were kept, their rows in ``X``, their number. With the linear kernel none is.
+    kernel_ : Kernel
+    basis_ : KernelBasis or None
+        None where the features are the samples themselves.
 
     Notes
     -----
-    Symbols: :math:`\phi_t` are the centred features left at step :math:`t`, :math:`\tilde w_t = \sum_i \alpha_i y_i
+    Symbols: :math:`\phi_t` are the centered features left at step :math:`t`, :math:`\tilde w_t = \sum_i \alpha_i y_i
     \phi_t(x_i)` the normal, :math:`P_t` the optimal value. Laws: the components are orthonormal in feature space;
-    :math:`P_{t+1} \ge P_t + \frac12 \|\tilde w_t\|^2` and :math:`P_t \le` cap, so the directions fade. An own
-    interior point solves the problems, with any Array API library: :math:`O(n q^2)` per iteration on ``q`` features,
-    10 to 30 iterations per component. Sparse samples with the linear kernel are never made dense.
+    :math:`P_{t+1} \ge P_t + \frac12 \|\tilde w_t\|^2` and :math:`P_t \le` cap, so the directions fade. The
+    problems are solved by an interior point method, with any Array API library: :math:`O(n q^2)` per iteration on
+    ``q`` features, 10 to 30 iterations per component. Sparse samples with the linear kernel are never made dense.
 
     References
     ----------
@@ -118,20 +130,19 @@ class RecursiveSVM(Reducer):
     >>> from fewkern.datasets import make_banana
     >>> X, y = make_banana(200)
     >>> model = RecursiveSVM(kernel="gaussian", n_components=3).fit(X, y)
-    >>> model.transform(X).shape, model.stop_
+    >>> model.transform(X).shape, str(model.stop_)
     ((200, 3), 'limit')
     """
 
     _parameter_constraints: dict[str, list[Any]] = {
-        **REDUCER_CONSTRAINTS,
+        **REDUCER,
+        **constraints("max_iter", tol=[Interval(Real, 0, 1, closed="neither")]),
         "C": [Interval(Real, 0, None, closed="neither")],
-        "class_weight": [dict, StrOptions({"balanced"}), None],
         "task": [StrOptions({"classification", "regression"})],
         "multi_class": [StrOptions({"ovr", "ovo"})],
         "epsilon": [Interval(Real, 0, None, closed="left")],
         "residual_tol": [Interval(Real, 0, None, closed="left")],
         "flat_tol": [Interval(Real, 0, 1, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
     }
 
     def __init__(
@@ -144,11 +155,12 @@ class RecursiveSVM(Reducer):
         task: str = "classification",
         multi_class: str = "ovr",
         epsilon: float = 0.1,
-        max_vectors: int | None = None,
+        max_vectors: Any = "auto",
         rule: str = "gain",
+        basis_tol: float | None = None,
         residual_tol: float = 1e-6,
         flat_tol: float = 1e-6,
-        tol: float | None = None,
+        tol: float = 1e-9,
         max_iter: int = 100,
         random_state: Any = 0,
     ) -> None:
@@ -161,6 +173,7 @@ class RecursiveSVM(Reducer):
         self.epsilon = epsilon
         self.max_vectors = max_vectors
         self.rule = rule
+        self.basis_tol = basis_tol
         self.residual_tol = residual_tol
         self.flat_tol = flat_tol
         self.tol = tol
@@ -182,73 +195,83 @@ class RecursiveSVM(Reducer):
         y : array of shape (n_samples,)
             Classes, or numbers with ``task="regression"``.
         sample_weight : array of shape (n_samples,) or None
+
+        Returns
+        -------
+        self
         """
-        X = self._samples(X, reset=True, minimum=2)
+        forget(self)
+        samples = self._check(X, y, sample_weight)
         # With more features than samples, sparse samples go through their Gram matrix, which is the smaller one.
-        narrow = X.shape[1] <= X.shape[0]
-        features = self._features(X, validate_weights(self, X, sample_weight), sparse_linear=narrow)
-        problems, block_size = self._problems(X, y, sample_weight, features)
-        result = recursive_margin(
-            _space(features),
-            problems,
-            int(features.rows.shape[0]),
-            max_components=self.n_components,
-            block_size=block_size,
-            eps=self.residual_tol,
+        features = features_of(self, samples, keep_sparse=samples.X.shape[1] <= samples.n)
+        several = samples.n_classes > 2 and self.multi_class == "ovo"
+        how = Recursion(
+            n_components=self.n_components,
+            block_size=samples.n_classes - 1 if several else None,
+            residual_tol=self.residual_tol,
             flat_tol=self.flat_tol,
+            tol=self.tol,
             max_iter=self.max_iter,
         )
-        self._keep(features, result.directions, result.dual)
-        self._keep_trace(features, result)
+        result = recursive_margin(_space(features), self._problems(features.samples), how)
+        on_support = features.complete and self.max_vectors in ("auto", None)
+        keep(self, features, result.directions, result.dual if on_support else None)
+        self._keep_steps(features, result)
+        self._warn(result)
         return self
 
-    def _problems(self, X: Array, y: Any, sample_weight: Any, features: Features) -> tuple[list[Any], int | None]:
-        xp = namespace(features.mean)
-        if self.task == "regression":
-            targets = validate_targets(self, X, y)[0]
-            if targets.shape[1] != 1:
-                raise ValueError(f"RecursiveSVM: y must be one number per sample, got {targets.shape[1]} columns.")
-            C = self.C * features.importance
-            return [tube_problem(xp.astype(take_rows(targets[:, 0], features.rows), xp.float64), C, self.epsilon)], None
-        self.classes_, codes = encode_labels(self, X, y)
-        weighted = validate_class_weights(self, X, codes, sample_weight)
-        box = features.importance if weighted is None else take_rows(weighted, features.rows)
-        count = int(self.classes_.shape[0])
-        block_size = count - 1 if count > 2 and self.multi_class == "ovo" else None
-        own = take_rows(codes, features.rows)
-        return class_problems(own, count, self.C * xp.astype(box, xp.float64), self.multi_class), block_size
+    def _check(self, X: Any, y: Any, sample_weight: Any) -> Samples:
+        if self.task == "classification":
+            return check_labelled(self, X, y, sample_weight)
+        samples, _ = check_measured(self, X, y, sample_weight)
+        targets: Any = samples.targets
+        if targets.shape[1] != 1:
+            raise ValueError(f"RecursiveSVM: y must be one number per sample, got {targets.shape[1]} columns.")
+        return samples
 
-    def _keep_trace(self, features: Features, result: MarginDirections) -> None:
-        xp = namespace(result.dual)
-        self.stop_ = result.stop
-        self.steps_ = result.blocks
-        self.objective_ = asarray_like([sum(b.objectives) for b in result.blocks], result.dual, dtype=xp.float64)
-        self.squared_norms_ = asarray_like([sum(b.squared_norms) for b in result.blocks], result.dual, dtype=xp.float64)
+    def _problems(self, samples: Samples) -> list[MarginProblem]:
+        C = self.C * samples.weights
+        if self.task == "classification":
+            return class_problems(samples.codes, samples.n_classes, C, self.multi_class)
+        targets: Any = samples.targets
+        return [tube_problem(namespace(C).astype(targets[:, 0], C.dtype), C, self.epsilon)]
+
+    def _keep_steps(self, features: Features, result: MarginDirections) -> None:
+        xp, steps = namespace(result.dual), result.steps
+        self.stop_, self.steps_ = result.stop, steps
+        self.objectives_ = asarray_like([sum(s.objectives) for s in steps], result.dual, dtype=xp.float64)
+        self.squared_norms_ = asarray_like([sum(s.squared_norms) for s in steps], result.dual, dtype=xp.float64)
         self.cap_ = float(sum(result.caps))
-        self.n_iter_ = max(1, sum(sum(b.iterations) for b in result.blocks))
-        self.support_ = take_rows(features.rows, xp.nonzero(xp.any(result.dual != 0, axis=1))[0])
-        if self.n_components_ == 0:
-            advice = 'use class_weight="balanced", another C or another kernel'
-            if self.stop_ == "precision":
+        self.n_iter_ = max(1, result.n_iter)
+        self.support_ = features.samples.all_rows(xp.nonzero(xp.any(result.dual != 0, axis=1))[0])
+
+    def _warn(self, result: MarginDirections) -> None:
+        if result.unsolved > 0:
+            message = (
+                f"a hyperplane was not solved in max_iter={self.max_iter} interior point iterations: its relative "
+                f"duality gap is {result.unsolved:.1e}, above tol={self.tol:g}; use a larger max_iter."
+            )
+        elif self.n_components_ == 0:
+            if self.stop_ == Stop.PRECISION:
                 advice = "the first problem could not be solved; use a smaller C, or max_vectors"
             elif self.task == "regression":
                 advice = (
                     "do the targets differ by more than epsilon? Use a smaller epsilon, another C or another kernel"
                 )
-            warnings.warn(
-                f"RecursiveSVM: no direction with a margin was found (stop_ is {self.stop_!r}); {advice}.",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
+            else:
+                advice = 'use class_weight="balanced", another C or another kernel'
+            message = f"no direction with a margin was found (stop_ is {str(self.stop_)!r}); {advice}."
+        else:
+            return
+        warnings.warn(f"RecursiveSVM: {message}", ConvergenceWarning, stacklevel=4)
 
 
 def _space(features: Features) -> Space:
     """The samples for the recursion: explicit features, or sparse samples under constraints."""
     if features.Z is not None:
-        # Only the span of the centred samples counts; what is outside of it would grow out of rounding.
-        V = principal_space(features.Z)
-        return Reflected(features.Z @ V, V)
-    assert is_sparse(features.X)
-    X, mean = features.X, features.mean
+        # Only the span of the centered samples counts; what is outside of it would grow out of rounding.
+        return Reflected.start(features.Z, principal_space(features.Z))
+    X, mean = features.samples.X, features.mean
+    assert is_sparse(X)
     norms = squared_norms(X) - 2.0 * (X @ mean) + float(mean @ mean)
     return Constrained.start(X, mean, norms)

@@ -55,6 +55,8 @@ class ComponentsDisplay:
         if T.shape[1] == 0:
             raise ValueError("ComponentsDisplay: the model has no component to show.")
         kept = getattr(estimator, "indices_", None)
+        if kept is not None and not len(kept):
+            kept = None  # a linear map keeps no sample
         names = ["component 1", "component 2"]
         if T.shape[1] == 1:
             T, names = np.column_stack([T[:, 0], np.arange(len(T))]), ["component 1", "sample"]

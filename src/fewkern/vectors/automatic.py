@@ -58,7 +58,7 @@ def fit_regression(estimator: RefiningParameters, samples: Samples) -> HeldOut:
     if choice is None:  # too few samples for folds
         return HeldOut(samples, left_out)
     if choice.refined:
-        _keep_refined(estimator, samples, choice)
+        _keep_refined(estimator, samples, found, choice)
     return HeldOut(samples.take(choice.rows), choice.held_out)
 
 
@@ -77,13 +77,13 @@ def keep_model(estimator: Any, samples: Samples, found: Found, expansion: Kernel
     _keep_expansion(estimator, samples.original(expansion))
 
 
-def _keep_refined(estimator: Any, samples: Samples, choice: RefineChoice) -> None:
+def _keep_refined(estimator: Any, samples: Samples, found: Found, choice: RefineChoice) -> None:
     """Assign the attributes of a model whose vectors were moved."""
     expansion = samples.original(choice.expansion)
     kernel, vectors = expansion.kernel, expansion.vectors
     estimator.basis_ = KernelBasis(kernel, vectors, cholesky_psd(kernel(vectors, vectors)), expansion.indices)
     estimator.ridge_ = choice.ridge
-    estimator.fitness_ = estimator.fitness_[: expansion.n_vectors]
+    estimator.fitness_ = found.selection.fitness[: expansion.n_vectors]
     _keep_expansion(estimator, expansion)
     estimator.refined_ = True
 

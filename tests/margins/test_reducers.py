@@ -1,0 +1,207 @@
+"""What the three reducers have in common."""
+
+import inspect
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.datasets import load_iris
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils._param_validation import InvalidParameterError
+
+from fewkern import GraphEmbedding, RecursiveSoftMargin, RecursiveSVM, graphs
+from fewkern.base import KernelEstimator
+from fewkern.core.trace import Stop
+from fewkern.kernels import Gaussian
+from fewkern.margins import features, reducer
+from fewkern.margins.reducer import Reducer
+
+EVERY = [GraphEmbedding, RecursiveSVM, RecursiveSoftMargin]
+every = pytest.mark.parametrize("make", EVERY)
+
+
+@pytest.fixture(scope="module")
+def iris():
+    return load_iris(return_X_y=True)
+
+
+@every
+def test_nothing_is_left_of_an_earlier_fit(make, iris):
+    X, y = iris
+    model = make(n_components=2).fit(X, y)
+    assert model.components_.shape == (2, 4)
+    model.set_params(kernel=Gaussian(2.0), max_vectors=20).fit(X, y)
+    for name in ("components_", "mean_"):
+        assert not hasattr(model, name)
+    with pytest.raises(ValueError, match='use kernel="linear"'):
+        model.inverse_transform(model.transform(X))
+    model.set_params(kernel="linear", max_vectors=None).fit(X, y)
+    np.testing.assert_allclose(model.transform(model.inverse_transform(model.transform(X))), model.transform(X))
+
+
+@pytest.mark.parametrize("make", [GraphEmbedding, RecursiveSoftMargin])
+def test_no_classes_are_left_of_an_earlier_fit(make, iris):
+    X, y = iris
+    model = make(n_components=1).fit(X, y)
+    assert model.classes_.tolist() == [0, 1, 2]
+    assert not hasattr(model.set_params(graph="pca").fit(X, y), "classes_")
+
+
+@every
+def test_labels_are_checked_before_vectors_are_chosen(make, iris, monkeypatch):
+    X, y = iris
+
+    def choose_basis(*args):
+        raise AssertionError("vectors were chosen first")
+
+    monkeypatch.setattr(features, "choose_basis", choose_basis)
+    for bad, message in ((y[:-1], "inconsistent numbers"), (np.zeros(150), "only one class"), (None, "requires y")):
+        with pytest.raises(ValueError, match=message):
+            make(kernel="gaussian").fit(X, bad)
+    with pytest.raises(ValueError, match="y contains NaN"):
+        RecursiveSVM(kernel="gaussian", task="regression").fit(X, np.where(y > 0, np.nan, 1.0))
+    with pytest.raises(ValueError, match="must be finite, not negative"):
+        make(kernel="gaussian").fit(X, y, sample_weight=-np.ones(150))
+
+
+@every
+def test_a_linear_map_keeps_no_sample(make, iris):
+    X, y = iris
+    for X_, max_vectors in ((X, None), (X, 4), (sp.csr_matrix(X), None)):
+        model = make(n_components=2, max_vectors=max_vectors).fit(X_, y)
+        assert model.n_vectors_ == 0
+        assert model.vectors_.shape == (0, 4)
+        assert model.indices_.shape == (0,)
+        assert model.components_.shape == (2, 4)
+    model = make(n_components=2, kernel="gaussian", max_vectors=9).fit(X, y)
+    assert model.n_vectors_ == len(model.indices_) == 9
+    np.testing.assert_array_equal(model.vectors_, X[model.indices_])
+
+
+@every
+def test_rows_of_weight_zero_are_absent_from_a_kernel_model(make, iris):
+    X, y = iris
+    keep = np.arange(150) % 3 > 0
+    a = make(kernel=Gaussian(2.0), n_components=2, max_vectors=10).fit(X, y, sample_weight=keep.astype(float))
+    b = make(kernel=Gaussian(2.0), n_components=2, max_vectors=10).fit(X[keep], y[keep])
+    np.testing.assert_allclose(a.transform(X), b.transform(X), atol=1e-8)
+    np.testing.assert_array_equal(a.basis_.vectors, X[a.basis_.indices])
+
+
+@every
+def test_the_basis_of_a_kernel_is_bounded(make, iris, monkeypatch):
+    X, y = iris
+    settings = {"kernel": Gaussian(0.5), "n_components": 2}
+    exact = make(max_vectors=None, **settings).fit(X, y)
+    assert exact.basis_.n_vectors > 50
+    # few samples: as without a bound, with the same vectors
+    default = make(**settings).fit(X, y)
+    np.testing.assert_array_equal(default.indices_, exact.indices_)
+    np.testing.assert_array_equal(default.transform(X), exact.transform(X))
+    monkeypatch.setattr(reducer, "_MOST_VECTORS", 50)
+    bounded = make(**settings).fit(X, y)
+    assert bounded.n_vectors_ == bounded.basis_.n_vectors == 50
+    np.testing.assert_array_equal(bounded.transform(X), make(max_vectors=50, **settings).fit(X, y).transform(X))
+    assert make(max_vectors=None, **settings).fit(X, y).basis_.n_vectors == exact.basis_.n_vectors
+    # the linear kernel needs no basis
+    assert make(n_components=2).fit(X, y).basis_ is None
+    sparse = make(n_components=2).fit(sp.csr_matrix(np.hstack([X] * 60)), y)
+    assert sparse.n_components_ == 2
+
+
+@every
+def test_class_weights_are_sample_weights(make, iris):
+    X, y = iris
+    X, y = X[20:], y[20:]
+    weights = np.array([3.0, 1.0, 0.5])
+    for kernel in ("linear", Gaussian(2.0)):
+        settings = {"kernel": kernel, "n_components": 2, "max_vectors": None if kernel == "linear" else 15}
+        a = make(class_weight=dict(enumerate(weights)), **settings).fit(X, y)
+        b = make(**settings).fit(X, y, sample_weight=weights[y])
+        np.testing.assert_allclose(a.transform(X), b.transform(X), atol=1e-9)
+        plain = make(**settings).fit(X, y)
+        assert np.abs(a.transform(X) - plain.transform(X)).max() > 1e-3
+    balanced = make(class_weight="balanced", n_components=2).fit(X, y)
+    b = make(n_components=2).fit(X, y, sample_weight=130 / (3 * np.bincount(y))[y])
+    np.testing.assert_allclose(balanced.transform(X), b.transform(X), atol=1e-9)
+
+
+@every
+def test_as_many_components_as_there_are(make, iris):
+    X, y = iris
+    few = make(n_components=100).fit(X, y)
+    assert few.n_components_ == few.transform(X).shape[1] <= 4
+    assert few.stop_ in (Stop.FLAT, Stop.RANK, Stop.FADED)
+    assert isinstance(few.stop_, Stop)
+
+
+@every
+def test_parameters_come_in_one_order(make):
+    names = list(inspect.signature(make).parameters)
+    assert names[:2] == ["n_components", "kernel"]
+    tail = ["max_vectors", "rule", "basis_tol", "residual_tol", "flat_tol", "tol", "max_iter", "random_state"]
+    shared = [name for name in tail if name in names]
+    assert names[-len(shared) :] == shared
+    assert names[-len(shared) - 1] == "class_weight" or make is RecursiveSVM
+
+
+@every
+def test_ancestry_is_short(make):
+    own = [cls for cls in make.__mro__[1:] if cls.__module__.startswith("fewkern")]
+    assert own == [Reducer, KernelEstimator]
+
+
+@every
+def test_a_bad_random_state_is_refused(make, iris):
+    with pytest.raises(InvalidParameterError, match="random_state"):
+        make(random_state="abc").fit(*iris)
+
+
+def test_recursive_svm_says_that_it_did_not_converge(iris):
+    X, y = iris
+    with pytest.warns(ConvergenceWarning, match=r"max_iter=2 .* duality gap is .*, above tol=1e-09; use a larger") as w:
+        model = RecursiveSVM(max_iter=2).fit(X, y)
+    assert len(w) == 1
+    assert model.stop_ == "max_iter"
+    assert model.n_components_ == 0
+    assert model.n_iter_ >= 2
+    # accepted, but not solved to the tolerance
+    with pytest.warns(ConvergenceWarning, match=r"above tol=1e-300; use a larger max_iter"):
+        close = RecursiveSVM(max_iter=14, tol=1e-300, n_components=1).fit(X[:100] + 0.3 * X[:100] ** 2, y[:100])
+    assert close.n_components_ == 1
+
+
+@pytest.mark.parametrize("sparsity", [0.0, 0.2])
+def test_recursive_soft_margin_says_that_it_did_not_converge(sparsity, iris):
+    X, y = iris
+    settings = {"n_components": 2, "sparsity": sparsity, "C": 50.0}
+    message = r"directions did not converge in max_iter=1 .* gained .* of J\(0\) - J, above tol=1e-10; use a larger"
+    with pytest.warns(ConvergenceWarning, match=message):
+        model = RecursiveSoftMargin(max_iter=1, **settings).fit(X, y)
+    assert {step.stop for step in model.steps_} == {Stop.MAX_ITER}
+    enough = RecursiveSoftMargin(**settings).fit(X, y)
+    assert {step.stop for step in enough.steps_} == {Stop.CONVERGED}
+    if sparsity == 0:
+        assert RecursiveSoftMargin(tol=0.5, **settings).fit(X, y).n_iter_ < enough.n_iter_
+
+
+def test_the_papers_weight_is_the_relative_one_times_delta_0(iris):
+    X, y = iris
+    relative = RecursiveSoftMargin(n_components=1, C=7.0).fit(X, y)
+    step = relative.steps_[0]
+    assert step.delta == pytest.approx(7.0 * step.delta_0)
+    absolute = RecursiveSoftMargin(n_components=1, C=step.delta, scale_C=False).fit(X, y)
+    np.testing.assert_allclose(absolute.components_, relative.components_, atol=1e-10)
+
+
+@every
+def test_clones_of_a_rule_are_independent(make):
+    model = make() if make is RecursiveSVM else make(graph=graphs.LPP(3))
+    copy = clone(model)
+    if make is not RecursiveSVM:
+        copy.set_params(graph__neighbors=8)
+        assert model.graph == graphs.LPP(3)
+        return
+    with pytest.raises(ValueError, match="Invalid parameter 'graph'"):
+        copy.set_params(graph__neighbors=8)
