@@ -19,7 +19,7 @@ from fewkern.plotting import AccuracyDisplay, ComponentsDisplay
 X, y = make_banana(400, random_state=0)
 X_test, y_test = make_banana(2000, random_state=1)
 model = RecursiveSVM(kernel=Gaussian(1.0), max_vectors=40, class_weight="balanced", n_components=6).fit(X, y)
-print(f"{model.n_components_} components from {model.n_vectors_} samples, stopped by {model.stop_!r}")
+print(f"{model.n_components_} components from {model.n_vectors_} samples, stopped by: {model.stop_}")
 ComponentsDisplay.from_estimator(model, X, y)
 
 # %%

@@ -104,7 +104,7 @@ def cases() -> Iterator[Case]:
         yield Case(f"{label}/real", model, "real")
         if label not in {"regressor-auto", "forward-density-refit", "orthogonal-distribution"}:
             yield Case(f"{label}/real/weights", model, "real", {"sample_weight": True})
-    # A search of many steps makes differences in the last digits grow: on another machine the vectors may end elsewhere.
+    # A search of many steps makes differences in the last digits grow, so elsewhere the vectors may end elsewhere.
     for data in ("two", "three"):
         refined = fewkern.FeatureVectorClassifier(n_vectors=5, refine=True)
         yield Case(f"classifier-refined/{data}", refined, data, tolerance=0.1)

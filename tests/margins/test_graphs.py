@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from fewkern import GraphEmbedding, graphs
-from fewkern.backend.neighbours import neighbours, symmetric_weights
+from fewkern.backend.neighbors import neighbors, symmetric_weights
 from fewkern.margins import graphs as weights
 from fewkern.margins.graphs import (
     AllPairs,
@@ -66,7 +66,7 @@ def test_sample_weights_are_repetitions(data):
 
 def test_sparse_weights_and_degrees(data):
     Z, _, p = data
-    V = neighbours(Z, 3)
+    V = neighbors(Z, 3)
     dense = V.toarray()
     assert np.array_equal(dense, dense.T)
     assert dense.sum(axis=1).min() >= 3
@@ -149,7 +149,7 @@ def test_lsda_splits_by_class(data):
     Z, codes, p = data
     lsda = graphs.LSDA(neighbors=6).build(Z, labelled(Z, codes, p))
     both = lsda.intrinsic.V + lsda.penalty.V
-    assert (both != neighbours(Z, 6)).nnz == 0
+    assert (both != neighbors(Z, 6)).nnz == 0
     coo = lsda.penalty.V.tocoo()
     assert np.all(codes[coo.row] != codes[coo.col])
 

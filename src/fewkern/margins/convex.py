@@ -162,7 +162,8 @@ class ListedPairs:
         for _ in range(_JOINS):
             far_below = xp.logical_not(inside) & (t < 1.0)
             linear = G.T @ xp.where(far_below, box, xp.zeros_like(box))
-            u = _inside_band(take_rows(G, rows := xp.nonzero(inside)[0]), take_rows(box, rows), linear)
+            rows = xp.nonzero(inside)[0]
+            u = _inside_band(take_rows(G, rows), take_rows(box, rows), linear)
             margins = G @ u
             # pairs that were taken to be on the one side and now lie on the other one
             wrong = xp.logical_not(inside) & (xp.where(far_below, margins - 1.0, 1.0 - margins) > _WRONG_SIDE)

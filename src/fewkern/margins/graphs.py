@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from fewkern.backend.blocks import row_blocks
 from fewkern.backend.linalg import class_sums, neg_squared_distances, one_hot, sum_by_index, weighted_gram
 from fewkern.backend.namespace import Array, asarray_like, device, namespace, take_rows, to_numpy
-from fewkern.backend.neighbours import sparse_edges, sparse_laplacian_scatter
+from fewkern.backend.neighbors import sparse_edges, sparse_laplacian_scatter
 from fewkern.backend.storable import storable
 
 __all__ = [

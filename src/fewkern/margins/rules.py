@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from fewkern.backend.namespace import Array, asarray_like, is_sparse, namespace, take_rows, to_numpy
-from fewkern.backend.neighbours import (
-    class_neighbours,
+from fewkern.backend.neighbors import (
+    class_neighbors,
     class_radius,
     nearest_between,
-    neighbours,
+    neighbors,
     split_by_label,
     symmetric_weights,
 )
@@ -141,7 +141,7 @@ class LPP(GraphRule):
     neighbors: int = 3
 
     def build(self, Z: Array, samples: Samples) -> GraphPair:
-        H, p = neighbours(Z, self._count("neighbors")), samples.weights
+        H, p = neighbors(Z, self._count("neighbors")), samples.weights
         # The ratio divides by the degrees, as the method is defined; a margin method pushes all pairs apart.
         return GraphPair(SparseWeights(H, p), Degrees(H, p), AllPairs(_one_over_mass(samples), p))
 
@@ -165,7 +165,7 @@ class UDP(GraphRule):
     neighbors: int = 3
 
     def build(self, Z: Array, samples: Samples) -> GraphPair:
-        H, p = neighbours(Z, self._count("neighbors")), samples.weights
+        H, p = neighbors(Z, self._count("neighbors")), samples.weights
         return GraphPair(SparseWeights(H, p), Complement(H, 1.0, p))
 
 
@@ -193,7 +193,7 @@ class MFA(GraphRule):
     supervised = True
 
     def build(self, Z: Array, samples: Samples) -> GraphPair:
-        near = class_neighbours(Z, samples.codes, self._count("within"))
+        near = class_neighbors(Z, samples.codes, self._count("within"))
         apart = nearest_between(Z, samples.codes, self._count("between"))
         return GraphPair(SparseWeights(near, samples.weights), SparseWeights(apart, samples.weights))
 
@@ -251,7 +251,7 @@ class LSDA(GraphRule):
     supervised = True
 
     def build(self, Z: Array, samples: Samples) -> GraphPair:
-        same, other = split_by_label(neighbours(Z, self._count("neighbors")), samples.codes)
+        same, other = split_by_label(neighbors(Z, self._count("neighbors")), samples.codes)
         return GraphPair(SparseWeights(same, samples.weights), SparseWeights(other, samples.weights))
 
 

@@ -1,4 +1,4 @@
-"""Neighbour graphs and products with sparse weights, which the Array API standard does not know.
+"""Neighbor graphs and products with sparse weights, which the Array API standard does not know.
 
 Computed on the host by scikit-learn and SciPy, whatever library the samples belong to.
 """
@@ -13,10 +13,10 @@ import scipy.sparse as sp
 from fewkern.backend.namespace import Array, asarray_like, is_sparse, namespace, to_numpy
 
 __all__ = [
-    "class_neighbours",
+    "class_neighbors",
     "class_radius",
     "nearest_between",
-    "neighbours",
+    "neighbors",
     "sparse_edges",
     "sparse_laplacian_scatter",
     "split_by_label",
@@ -38,8 +38,8 @@ def _edges_to_matrix(i: Any, j: Any, n: int) -> Any:
     return H
 
 
-def neighbours(X: Array, k: int) -> Any:
-    """Symmetric 0/1 graph: an edge where either end is among the ``k`` nearest neighbours of the other."""
+def neighbors(X: Array, k: int) -> Any:
+    """Symmetric 0/1 graph: an edge where either end is among the ``k`` nearest neighbors of the other."""
     from sklearn.neighbors import kneighbors_graph
 
     X = _host(X)
@@ -50,13 +50,13 @@ def neighbours(X: Array, k: int) -> Any:
     return _edges_to_matrix(G.row, G.col, n)
 
 
-def class_neighbours(X: Array, codes: Array, k: int) -> Any:
-    """:func:`neighbours` inside every class."""
+def class_neighbors(X: Array, codes: Array, k: int) -> Any:
+    """:func:`neighbors` inside every class."""
     X, codes = _host(X), to_numpy(codes)
     rows, columns = [], []
     for c in np.unique(codes):
         members = np.flatnonzero(codes == c)
-        H = neighbours(X[members], k).tocoo()
+        H = neighbors(X[members], k).tocoo()
         rows.append(members[H.row])
         columns.append(members[H.col])
     return _edges_to_matrix(np.concatenate(rows), np.concatenate(columns), X.shape[0])
