@@ -59,10 +59,10 @@ def test_candidates_end_at_the_size_of_the_unrefined_model():
 
 
 def test_few_samples_or_many_features_allow_few_steps():
-    assert max(c.n_iter for c in candidates(n=1000, d=5, q=1, unrefined=13)) == 40
-    assert max(c.n_iter for c in candidates(n=200, d=5, q=1, unrefined=13)) == 15
+    assert max(c.n_iter for c in candidates(n=1000, d=5, q=1, unrefined=13)) == 60
+    assert max(c.n_iter for c in candidates(n=200, d=5, q=1, unrefined=13)) == 20
     crowded = candidates(n=1000, d=600, q=1, unrefined=13)
-    assert max(c.n_iter for c in crowded if c.n_vectors == 5) == 15
+    assert max(c.n_iter for c in crowded if c.n_vectors == 5) == 20
 
 
 def test_a_certain_but_negligible_difference_is_none():
