@@ -148,7 +148,7 @@ def test_weights_of_zero_take_a_sample_out(rng):
 @pytest.mark.parametrize("q", [1, 3])
 def test_every_array_library_gives_the_same(rng, foreign, q):
     to, back = foreign
-    X, Y = striped(120, rng)
+    X, Y = striped(120, rng, noise=0.2)
     Y = np.concatenate([Y, X[:, 1:q] ** 2], axis=1)
     plan = RefinePlan(n_folds=2, sizes=(3, 5))
     kernel = Gaussian(1.5)
