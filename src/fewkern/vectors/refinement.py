@@ -39,6 +39,7 @@ __all__ = [
     "Placement",
     "RefineProblem",
     "Refined",
+    "distill",
     "evaluate",
     "expand",
     "feature_spreads",
@@ -415,6 +416,11 @@ def refine(problem: RefineProblem, start: Placement, *, max_iter: int = 100, tol
         found.n_iter,
         found.status,
     )
+
+
+def distill(X: Array, values: Array, start: Placement, weights: Array | None = None, *, max_iter: int = 100) -> Refined:
+    """Move vectors until their expansion has the ``values`` of a teacher at the samples ``X``, as nearly as it can."""
+    return refine(refine_problem(X, values, weights, objective="least squares"), start, max_iter=max_iter)
 
 
 class _Chart:
