@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from fewkern.kernels import Function, Gaussian, Laplacian, Linear, LinearSpline, Polynomial, Precomputed
 from fewkern.vectors.refinement import (
     Placement,
+    distill,
     evaluate,
     expand,
     feature_spreads,
@@ -218,6 +219,13 @@ def test_values_in_the_span_of_some_vectors_are_reached(rng):
     # the jitter and the least ridge leave their trace
     assert found.objective < 1e-6 < found.start_objective
     np.testing.assert_allclose(values(found, X), Y, atol=5e-3)
+
+
+def test_a_model_distilled_to_its_own_vectors_stays_what_it_is(rng):
+    X = rng.uniform(-2, 2, size=(100, 2))
+    teacher = expand(refine_problem(X, np.sin(X[:, :1])), Placement(X[:6], Gaussian(1.5), 1e-2))
+    found = distill(X, teacher(X), Placement(teacher.vectors, teacher.kernel, 1e-6))
+    np.testing.assert_allclose(values(found, X), teacher(X), atol=1e-3)
 
 
 def test_expand_gives_the_coefficients_of_evaluate(data):

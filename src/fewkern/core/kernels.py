@@ -100,7 +100,7 @@ class Kernel(Parameters, ABC):
         """The matrix for a block of rows of ``X``."""
 
     def reach(self) -> Any:
-        """Length over which the kernel changes, one or one per feature: a search moves vectors in units of it."""
+        """Length over which the kernel changes, one or one per feature: searches scale their steps by it."""
         return None
 
     def log_scales(self, X: Array) -> Array:

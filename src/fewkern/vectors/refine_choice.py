@@ -49,12 +49,12 @@ SIZES = (3, 5, 10, 20, 40, 80, 160, 320)
 MOST, MOST_PER_OUTPUT, SAMPLES_PER_VECTOR = 40, 4, 200
 # Numbers of steps after which the vectors are judged. Each stage is a search of its own, which starts where the last
 # one ended: that costs a few steps, and makes a stage the same whatever follows it.
-STEPS: dict[str, tuple[int, ...]] = {"unrefined": (0,), "distilled": (0, 5, 15, 40), "selected": (5, 15)}
+STEPS: dict[str, tuple[int, ...]] = {"unrefined": (0,), "distilled": (0, 5, 20, 60), "selected": (5, 20)}
 # From the selection: the weight of the fitness, and the largest size. More vectors need the distilled start.
 SELECTED_TAU, SELECTED_SIZE = 0.1, 10
 # With twice as many numbers to learn as samples, the search has overfitted after so many steps; and with fewer than
 # FEW samples no fold could tell.
-CROWDED_STEPS, FEW = 15, 250
+CROWDED_STEPS, FEW = 20, 250
 # Steps from the selection to the distilled vectors.
 DISTILL_STEPS = 20
 # A stage ends when a step lowers the objective by less than this share of the variance: no judge would see it.

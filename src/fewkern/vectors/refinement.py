@@ -39,6 +39,7 @@ __all__ = [
     "Placement",
     "RefineProblem",
     "Refined",
+    "distill",
     "evaluate",
     "expand",
     "feature_spreads",
@@ -417,11 +418,17 @@ def refine(problem: RefineProblem, start: Placement, *, max_iter: int = 100, tol
     )
 
 
-class _Chart:
-    """Placements as vectors of numbers on the host: ``V`` in units of the kernel's widths, log scales, log ridge.
+def distill(X: Array, values: Array, start: Placement, weights: Array | None = None, *, max_iter: int = 100) -> Refined:
+    """Move vectors until their expansion has the ``values`` of a teacher at the samples ``X``, as nearly as it can."""
+    return refine(refine_problem(X, values, weights, objective="least squares"), start, max_iter=max_iter)
 
-    Where kernels are wide, vectors have far to go: in units of the samples' spread the search takes three times the
-    steps.
+
+class _Chart:
+    """Placements as vectors of numbers on the host: ``V`` in some unit, log scales, log ridge.
+
+    The unit of a feature is the geometric mean of the kernel's width and the samples' spread. In units of the spread a
+    search with wide kernels needs twice the steps; in units of the width vectors move so far before the widths have
+    been learned that small models over-fit (measured on splice, where few features matter).
     """
 
     def __init__(self, problem: RefineProblem, start: Placement) -> None:
@@ -430,7 +437,7 @@ class _Chart:
         self.shape = tuple(int(k) for k in start.vectors.shape)
         reach = start.kernel.reach()
         lengths = problem.spread if reach is None else asarray_like(reach, problem.X, dtype=xp.float64)
-        self.unit = lengths + xp.zeros_like(problem.spread)
+        self.unit = xp.sqrt(lengths * problem.spread)
         self.moved = self.shape[0] * self.shape[1]
         scales = to_numpy(start.kernel.log_scales(problem.X))
         size = float(xp.mean(start.kernel.diag(problem.X))) or 1.0
