@@ -20,7 +20,7 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from fewkern.backend.namespace import Array, asarray_like, namespace, take_rows
+from fewkern.backend.namespace import Array, asarray_like, namespace, take_rows, to_numpy
 from fewkern.backend.random import random_generator
 from fewkern.core.expansion import KernelExpansion
 from fewkern.core.kernels import Kernel
@@ -175,15 +175,20 @@ def fit_unrefined(samples: Samples, kernel: Kernel, limit: int, plan: RefinePlan
 def splits(samples: Samples, plan: RefinePlan) -> list[tuple[Samples, Array]]:
     """Samples to fit, and positions of those to judge, for every fold.
 
-    Above ``LARGE`` samples there is one pair, and not all rows take part.
+    Every fold has its share of every class, or of every range of the targets. Above ``LARGE`` samples there is one
+    fold, and not all rows take part.
     """
     n = samples.n
+    mixed = [int(i) for i in random_generator(plan.search.how.seed).permutation(n)]
     if n > LARGE:
-        mixed = [int(i) for i in random_generator(plan.search.how.seed).permutation(n)]
         judged = min(n // plan.n_folds, LARGE)
         folds = [(sorted(mixed[judged : judged + CHOICE_ROWS]), sorted(mixed[:judged]))]
     else:
-        folds = [(list(fit), list(judge)) for fit, judge in samples.folds(plan.n_folds)]
+        # sorted by class or by the targets, and dealt out like cards
+        key = to_numpy(samples.targets) @ [float(j + 1) for j in range(samples.n_outputs)]
+        order = sorted(mixed, key=lambda i: float(key[i]))
+        held = [sorted(order[k :: plan.n_folds]) for k in range(plan.n_folds)] if n >= 2 * plan.n_folds else []
+        folds = [(sorted(set(order) - set(part)), part) for part in held]
     return [(samples.take(_index(fit, samples.weights)), _index(judge, samples.weights)) for fit, judge in folds]
 
 
