@@ -26,11 +26,11 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from fewkern.vectors.automatic import WIDTH_FACTORS
 
 from experiments.memory import on_disk
 from experiments.plan import experiments
 from fewkern.backend.distinct import distinct_rows
+from fewkern.backend.folds import stratified_folds
 from fewkern.datasets import fetch_ida, fetch_uci
 from fewkern.fisher.forward import forward_columns
 from fewkern.fisher.lq import lq_fit, walk_path
@@ -41,9 +41,9 @@ from fewkern.fisher.targets import (
     cross_validate,
     fisher_targets,
     least_squares_scores,
-    stratified_folds,
 )
 from fewkern.kernels import Gaussian
+from fewkern.vectors.search import WIDTH_FACTORS
 
 Values = dict[str, Any]
 
@@ -137,7 +137,7 @@ def _errors(name: str, method: str, protocol: Protocol, training_set: int) -> An
         codes,
         2,
         np.ones(len(codes)),
-        stratified_folds(codes, 2, protocol.folds),
+        stratified_folds(codes, protocol.folds),
         column.path,
         owners,
     )

@@ -5,6 +5,7 @@ import pytest
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import LogisticRegression
 
+from fewkern.backend.folds import stratified_folds
 from fewkern.fisher.lq import lq_fit
 from fewkern.fisher.targets import (
     CrossValidation,
@@ -15,7 +16,6 @@ from fewkern.fisher.targets import (
     gaussian_scores,
     least_squares_scores,
     logistic_scores,
-    stratified_folds,
 )
 from fewkern.kernels import Gaussian
 from tests.oracles import kfd
@@ -118,27 +118,11 @@ def test_probabilities_agree_with_scores_and_follow_the_priors(rule, C):
     np.testing.assert_allclose(Q, expected / expected.sum(axis=1, keepdims=True), atol=1e-7)
 
 
-def test_folds_partition_the_samples_and_keep_the_shares():
-    _, codes, _ = classes(97, 3)
-    folds = stratified_folds(codes, 3, 5)
-    held = sorted(i for _, test in folds for i in test)
-    assert held == list(range(97))
-    for train, test in folds:
-        assert sorted([*train, *test]) == list(range(97))
-        for c in range(3):
-            assert abs(np.sum(codes[test] == c) - np.sum(codes == c) / 5) <= 1
-
-
-def test_folds_are_limited_by_the_smallest_class():
-    assert len(stratified_folds(np.array([0, 0, 0, 1, 1, 1, 1]), 2, 5)) == 3
-    assert stratified_folds(np.array([0, 1, 1, 1]), 2, 5) == []
-
-
 def test_cross_validation_errors_are_those_of_refits():
     X, codes, w = classes(60, 2)
     K = Gaussian(width=1.5)(X, X)
     penalties = (0.1, 0.01)
-    folds = stratified_folds(codes, 2, 4)
+    folds = stratified_folds(codes, 4)
 
     def path(Kt, Y, wt):
         fits = (lq_fit(Kt, Y, penalty=p, q=1, weights=wt) for p in penalties)
@@ -177,7 +161,7 @@ def test_hopeless_end_of_a_path_is_left():
                 )
             )
 
-    found = cross_validate([lambda: K], codes, 2, w, stratified_folds(codes, 2, 3), path, np.arange(60))
+    found = cross_validate([lambda: K], codes, 2, w, stratified_folds(codes, 3), path, np.arange(60))
     assert len(found.errors[0]) == 3
     assert max(asked) == 3
 

@@ -13,6 +13,7 @@ from sklearn.model_selection import check_cv
 from sklearn.utils.validation import check_is_fitted
 
 from fewkern.backend.distinct import distinct_rows
+from fewkern.backend.folds import stratified_folds
 from fewkern.backend.namespace import Array, asarray_like, device, float_dtype, namespace, take_rows, to_numpy
 from fewkern.backend.progress import progress
 from fewkern.backend.validation import (
@@ -37,7 +38,6 @@ from fewkern.fisher.targets import (
     cross_validate,
     fisher_link,
     fisher_targets,
-    stratified_folds,
 )
 from fewkern.vectors.base import KernelEstimator
 from fewkern.vectors.search import choose_width, width_grid
@@ -262,7 +262,7 @@ class FisherClassifier(ClassifierMixin, KernelEstimator, ABC):
 
     def _folds(self, task: _Task) -> list[Fold]:
         if isinstance(self.cv, Integral):
-            return stratified_folds(task.codes, task.n_classes, int(self.cv))
+            return stratified_folds(to_numpy(task.codes), int(self.cv))
         place = {int(row): i for i, row in enumerate(to_numpy(task.rows))}
         labels = to_numpy(task.all_codes)
         splits = check_cv(self.cv, labels, classifier=True).split(labels, labels)

@@ -29,7 +29,6 @@ __all__ = [
     "gaussian_scores",
     "least_squares_scores",
     "logistic_scores",
-    "stratified_folds",
 ]
 
 PosteriorRule = Literal["gaussian", "logistic", "least_squares"]
@@ -212,30 +211,6 @@ def _logistic_hessian(Z: Array, P: Array, w: Array) -> Array:
         blocks = [Z.T @ ((w * P[:, a] * ((1.0 if a == b else 0.0) - P[:, b]))[:, None] * Z) for b in range(C)]
         rows.append(xp.concat(blocks, axis=1))
     return xp.concat(rows, axis=0)
-
-
-def stratified_folds(codes: Array, n_classes: int, n_folds: int) -> list[Fold]:
-    """Training and held-out rows of every fold: the samples of each class are dealt in turn, so nothing is random.
-
-    At most as many folds as the smallest class has samples; an empty list if that leaves fewer than two.
-    """
-    labels = [int(c) for c in to_numpy(codes)]
-    counts = [0] * n_classes
-    for c in labels:
-        counts[c] += 1
-    n_folds = min(n_folds, *counts)
-    if n_folds < 2:
-        return []
-    # classes start at different folds, so that the folds differ by one sample at most
-    turn = [sum(counts[:c]) for c in range(n_classes)]
-    dealt = []
-    for c in labels:
-        dealt.append(turn[c] % n_folds)
-        turn[c] += 1
-    return [
-        ([i for i, fold in enumerate(dealt) if fold != k], [i for i, fold in enumerate(dealt) if fold == k])
-        for k in range(n_folds)
-    ]
 
 
 @dataclass(frozen=True)
