@@ -114,7 +114,7 @@ def selection(threads: int, n: int = 100_000, d: int = 20, m: int = 500) -> None
     print("|---|---|---|---|---|", flush=True)
     figures = {}
     for rule in ("gain", "greedy", "random", "uniform"):
-        model = FeatureVectorSelector(kernel=kernel, max_vectors=m, rule=rule, centre=False)
+        model = FeatureVectorSelector(kernel=kernel, max_vectors=m, rule=rule, center=False)
         seconds = best_of(lambda model=model: model.fit(X), 4)
         with Peak() as peak:
             model.fit(X)

@@ -11,7 +11,7 @@ hundred.
 # Two thousand points in two interlocked crescents. The fit takes no parameter.
 from fewkern import FeatureVectorClassifier
 from fewkern.datasets import make_banana
-from fewkern.plotting import PathDisplay, VectorsDisplay
+from fewkern.plotting import TraceDisplay, VectorsDisplay
 
 X, y = make_banana(2000, random_state=0)
 X_test, y_test = make_banana(2000, random_state=1)
@@ -25,4 +25,4 @@ VectorsDisplay.from_estimator(model, X, y)
 
 # %%
 # The path of models: error against size, for the chosen width and for the others.
-PathDisplay.from_estimator(model)
+TraceDisplay.from_estimator(model)

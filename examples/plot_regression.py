@@ -14,7 +14,7 @@ from fewkern.datasets import make_sinc
 from fewkern.kernels import LinearSpline
 
 X, y = make_sinc(100, noise=0.5, random_state=0)
-paper = FeatureVectorRegressor(kernel=LinearSpline(), max_vectors=6, prefer="all", rule="greedy", ridge=0.0).fit(X, y)
+paper = FeatureVectorRegressor(kernel=LinearSpline(), n_vectors=6, rule="greedy", ridge=0.0).fit(X, y)
 automatic = FeatureVectorRegressor().fit(X, y)
 
 # %%

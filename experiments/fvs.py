@@ -26,9 +26,7 @@ def _gaussian(sigma: float) -> Gaussian:
 
 def _paper_machine(sigma: float, vectors: int) -> FeatureVectorClassifier:
     """FVS-LR as the paper has it: its rule, centred at the nearest sample, no ridge, all vectors asked for."""
-    return FeatureVectorClassifier(
-        kernel=_gaussian(sigma), max_vectors=vectors, prefer="all", rule="greedy", centre=True, ridge=0.0
-    )
+    return FeatureVectorClassifier(kernel=_gaussian(sigma), n_vectors=vectors, rule="greedy", center=True, ridge=0.0)
 
 
 def _bayes(X: Any) -> Any:
@@ -92,11 +90,11 @@ def boundary_figure(settings: Values, run: int) -> Values:
     elif kind == "rings":
         X, y = make_rings(200, random_state=run)
         kernel = Polynomial(degree=2, gamma=1.0, coef0=0.0)
-        model = FeatureVectorDiscriminant(kernel=kernel, ridge=0.0, prefer="all", centre=False).fit(X, y)
+        model = FeatureVectorDiscriminant(kernel=kernel, ridge=0.0, n_vectors=100, center=False).fit(X, y)
     else:
         X, y = make_crossing_circles(200, random_state=run)
         model = FeatureVectorDiscriminant(
-            kernel=_gaussian(settings["sigma"]), max_vectors=settings["vectors"], prefer="all", rule="greedy", ridge=0.0
+            kernel=_gaussian(settings["sigma"]), n_vectors=settings["vectors"], rule="greedy", ridge=0.0
         ).fit(X, y)
     values: Values = {
         "points": X.round(3).tolist(),
@@ -135,7 +133,7 @@ def sinc_figure(settings: Values, run: int) -> Values:
     curve = None
     for vectors in range(2, 13):
         model = FeatureVectorRegressor(
-            kernel=LinearSpline(), max_vectors=vectors, prefer="all", rule="greedy", centre=True, ridge=0.0
+            kernel=LinearSpline(), n_vectors=vectors, rule="greedy", center=True, ridge=0.0
         ).fit(X, y)
         predicted = model.predict(X)
         rmse[vectors] = float(np.sqrt(np.mean((predicted - np.sinc(X[:, 0])) ** 2)))
@@ -152,7 +150,7 @@ def circles_curve(settings: Values, run: int) -> Values:
     rates = []
     for vectors in sizes:
         model = FeatureVectorDiscriminant(
-            kernel=_gaussian(settings["sigma"]), max_vectors=vectors, prefer="all", rule="greedy", ridge=0.0
+            kernel=_gaussian(settings["sigma"]), n_vectors=vectors, rule="greedy", ridge=0.0
         ).fit(X, y)
         rates.append(100 * model.score(X_test, y_test))
         if vectors == 35:
@@ -166,7 +164,7 @@ def curves(settings: Values, run: int) -> Values:
     sizes = settings["sizes"]
     if settings["curve"] == "fitness":
         model = FeatureVectorSelector(
-            kernel=_gaussian(settings["sigma"]), max_vectors=max(sizes), rule="greedy", centre=True
+            kernel=_gaussian(settings["sigma"]), max_vectors=max(sizes), rule="greedy", center=True
         ).fit(X)
         return {"x": sizes, "y": [float(model.fitness_[min(s, len(model.fitness_)) - 1]) for s in sizes]}
     errors = [1 - _paper_machine(settings["sigma"], size).fit(X, y).score(X_test, y_test) for size in sizes]

@@ -1,7 +1,11 @@
 """Kernel machines that keep only a few samples, in the scikit-learn API."""
 
+from sklearn.base import BaseEstimator
+
 from fewkern import graphs, kernels
+from fewkern import table as _table  # noqa: F401 - registers what the command line saves
 from fewkern._version import __version__
+from fewkern.backend.storable import storable
 from fewkern.core.basis import KernelBasis
 from fewkern.core.expansion import KernelExpansion
 from fewkern.density.baselines import OrthogonalForwardDensity, ParzenDensity, ReducedSetDensity
@@ -10,8 +14,7 @@ from fewkern.density.forward import ForwardDensity
 from fewkern.fisher.forward_fisher import ForwardKernelFisher
 from fewkern.fisher.path import FisherPath, fisher_path
 from fewkern.fisher.sparse import KernelFisher, SparseKernelFisher
-from fewkern.io import to_c, to_onnx
-from fewkern.io.save import load, save
+from fewkern.io import load, save, to_c, to_onnx
 from fewkern.margins.graph_embedding import GraphEmbedding
 from fewkern.margins.soft_margin import RecursiveSoftMargin
 from fewkern.margins.svm import RecursiveSVM
@@ -49,3 +52,8 @@ __all__ = [
     "to_c",
     "to_onnx",
 ]
+
+# Every public estimator can be saved.
+for _public in map(globals().get, __all__):
+    if isinstance(_public, type) and issubclass(_public, BaseEstimator):
+        storable(_public)

@@ -135,7 +135,8 @@ class ScoringClassifier(ClassifierMixin):
 
     def _values(self, X: Any) -> Array:
         """Values of the fitted function at new samples."""
-        return self.expansion_(self._check_samples(X, reset=False))
+        X = self._check_samples(X, reset=False)
+        return self.expansion_(X)
 
     def decision_function(self, X: Any) -> Array:
         """Scores of shape ``(n_samples,)`` for two classes (positive: the second), ``(n_samples, n_classes)`` else."""

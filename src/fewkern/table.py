@@ -7,12 +7,16 @@ from typing import Any
 
 import numpy as np
 
+from fewkern.backend.storable import floats, storable
+from fewkern.core.prepared import Prepared, Scaling
+
 __all__ = ["TableEncoder", "TableModel"]
 
 # A column of text with more distinct values than this is a name or a key, not a category.
 _MOST_LEVELS = 100
 
 
+@storable(mean=floats("f"), scale=floats("f", above=0.0), check=lambda encoder: encoder.check())
 @dataclass(frozen=True)
 class TableEncoder:
     """How the columns of a table become features: numbers standardised, categories one-hot.
@@ -66,6 +70,16 @@ class TableEncoder:
         spread = X.std(axis=0)
         return cls(kept, levels, median, X.mean(axis=0), np.where(spread > 0, spread, 1.0)), remarks
 
+    def check(self) -> None:
+        """Raise a ValueError if the parts do not belong together."""
+        numeric = [name for name in self.columns if name not in self.levels]
+        if sorted(self.median) != sorted(numeric) or not set(self.levels) <= set(self.columns):
+            raise ValueError("TableEncoder: every column has either a median or levels.")
+        if not np.all(np.isfinite(list(self.median.values()))):
+            raise ValueError("TableEncoder: medians must be finite.")
+        if len(self.names) != len(self.mean):
+            raise ValueError(f"TableEncoder: {len(self.names)} features, but {len(self.mean)} means.")
+
     @property
     def names(self) -> list[str]:
         """Name of every feature."""
@@ -105,6 +119,7 @@ class TableEncoder:
         return (X - self.mean) / self.scale
 
 
+@storable(check=lambda model: model.check())
 @dataclass(frozen=True)
 class TableModel:
     """A fitted estimator with the encoder of its table and what is worth telling about it."""
@@ -114,6 +129,24 @@ class TableModel:
     encoder: TableEncoder
     estimator: Any
     facts: dict[str, Any]
+
+    def check(self) -> None:
+        """Raise a ValueError if the estimator does not take what the encoder makes."""
+        features = len(self.encoder.names)
+        if getattr(self.estimator, "n_features_in_", None) != features:
+            raise ValueError(f"TableModel: the estimator was not fitted with the {features} features of the encoder.")
+
+    def prepared(self) -> Prepared:
+        """The estimator, and what the encoder does to a row before the estimator sees it."""
+        encoder = self.encoder
+        medians = ", ".join(f"{float(value)!r} ({name})" for name, value in encoder.median.items()) or "0"
+        notes = [f"Missing numbers are not handled here: put {medians} in their place."]
+        if encoder.levels:
+            notes.append('A feature "column=level" is 1 where the column has that level, and 0 elsewhere.')
+        standard = Scaling(np.asarray(encoder.mean, float), 1.0 / np.asarray(encoder.scale, float))
+        # as the command line predicts: per unit of the columns, not of the standardised ones
+        log_unit = -float(np.log(encoder.scale).sum())
+        return Prepared(self.estimator, standard, tuple(encoder.names), log_unit, tuple(notes))
 
     def summary(self) -> list[tuple[str, str]]:
         """The facts of the fit as pairs of name and text."""

@@ -260,7 +260,7 @@ def test_other_models_files_are_refused(model, tmp_path):
     fails("info", "bare.npz", match="bare.npz holds a bare FeatureVectorSelector, saved from Python")
     content = model.read_bytes()
     model.write_bytes(content[: len(content) // 2])
-    fails("info", model, match="m.npz is not a whole fewkern model file")
+    fails("info", model, match="m.npz is not an intact fewkern model file")
     fails("info", "none.npz", match="there is no file none.npz")
 
 

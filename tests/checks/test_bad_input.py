@@ -147,7 +147,7 @@ def test_zero_kernel_diagonal(model):
 @every(ALL)
 def test_identical_samples_with_a_centre(model):
     y = np.arange(10) % 2
-    with pytest.raises(ValueError, match="use another kernel, or centre=False"):
+    with pytest.raises(ValueError, match="use another kernel, or center=False"):
         clone(model).set_params(rule="greedy").fit(np.ones((10, 2)), y)
 
 
@@ -273,8 +273,8 @@ def test_weights_that_do_not_fit(model, weights, message, data):
         ("max_vectors", 2.5),
         ("tol", 0.0),
         ("tol", 1.5),
-        ("centre", -1),
-        ("centre", "yes"),
+        ("center", -1),
+        ("center", "yes"),
         ("kernel", 3),
     ],
 )

@@ -238,7 +238,7 @@ def test_integer_weights_are_repetitions(model, data, rng):
     X, y = data
     weights = rng.integers(1, 4, 80)
     again = np.repeat(np.arange(80), weights)
-    settings = {"kernel": Gaussian(width=0.8), "prefer": "all", "rule": "greedy", "centre": False, "ridge": 0.1}
+    settings = {"kernel": Gaussian(width=0.8), "n_vectors": 40, "rule": "greedy", "center": False, "ridge": 0.1}
     weighted = clone(model).set_params(**settings).fit(X, y, sample_weight=weights)
     repeated = clone(model).set_params(**settings).fit(X[again], y[again])
     assert again[repeated.indices_].tolist() == weighted.indices_.tolist()
@@ -253,7 +253,7 @@ def test_integer_weights_are_repetitions_without_a_target(model, data, rng):
     X, _ = data
     weights = rng.integers(1, 4, 80)
     again = np.repeat(np.arange(80), weights)
-    settings = {"kernel": Gaussian(width=0.8), "rule": "greedy", "centre": False}
+    settings = {"kernel": Gaussian(width=0.8), "rule": "greedy", "center": False}
     weighted = clone(model).set_params(**settings).fit(X, sample_weight=weights)
     repeated = clone(model).set_params(**settings).fit(X[again])
     np.testing.assert_allclose(repeated.fitness_, weighted.fitness_, atol=1e-10)
@@ -266,7 +266,7 @@ def test_weight_zero_is_as_good_as_absent(model, rule, data):
     X, y = data
     weights = np.ones(80)
     weights[::4] = 0.0
-    settings = {"kernel": Gaussian(width=0.8), "rule": rule, "centre": False}
+    settings = {"kernel": Gaussian(width=0.8), "rule": rule, "center": False}
     fitted = clone(model).set_params(**settings).fit(X, y, sample_weight=weights)
     assert np.all(weights[fitted.indices_] > 0)
     if rule == "greedy":

@@ -1,21 +1,20 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from fewkern.vectors.centering import approximate_centre
 
 from fewkern.core.basis import KernelBasis
 from fewkern.core.gram import Gram
 from fewkern.kernels import Gaussian, Linear, Precomputed
-from fewkern.vectors.selection import select_vectors
+from fewkern.vectors.selection import Selecting, approximate_center, select_vectors
 
 PROJECTIONS = ["nested", "symmetric", "raw"]
 
 
-def make(X, projection, neighbours, limit=200, kernel=Gaussian(width=1.5)):
+def make(X, projection, neighbors, limit=200, kernel=Gaussian(width=1.5)):
     gram = Gram(kernel, X)
-    if neighbours:
-        gram = Gram(kernel, X, approximate_centre(gram, neighbours))
-    found = select_vectors(gram, rng=np.random.default_rng(0), limit=limit, rule="greedy")
+    if neighbors:
+        gram = Gram(kernel, X, approximate_center(gram, neighbors))
+    found = select_vectors(gram, Selecting("greedy"), limit)
     return gram, found, KernelBasis.from_selection(gram, found.indices, found.factor, projection)
 
 
@@ -24,19 +23,19 @@ def X(rng):
     return rng.standard_normal((60, 2))
 
 
-@pytest.mark.parametrize("neighbours", [0, 1, 4])
+@pytest.mark.parametrize("neighbors", [0, 1, 4])
 @pytest.mark.parametrize("projection", ["nested", "symmetric"])
-def test_products_of_features_are_the_kernel(X, rng, projection, neighbours):
-    gram, _, basis = make(X, projection, neighbours)
+def test_products_of_features_are_the_kernel(X, rng, projection, neighbors):
+    gram, _, basis = make(X, projection, neighbors)
     Z = basis.features(X)
     np.testing.assert_allclose(Z @ Z.T, gram.columns(np.arange(60)), atol=1e-7)
 
 
-@pytest.mark.parametrize("neighbours", [0, 1, 4])
+@pytest.mark.parametrize("neighbors", [0, 1, 4])
 @pytest.mark.parametrize("projection", PROJECTIONS)
-def test_definitions(X, rng, projection, neighbours):
+def test_definitions(X, rng, projection, neighbors):
     """Eqs. (9), (10) and (10')."""
-    gram, found, basis = make(X, projection, neighbours, limit=8)
+    gram, found, basis = make(X, projection, neighbors, limit=8)
     K_S = gram.columns(found.indices)
     K_SS = K_S[found.indices]
     values, V = np.linalg.eigh(K_SS)
@@ -49,23 +48,23 @@ def test_definitions(X, rng, projection, neighbours):
     np.testing.assert_allclose(basis.rotate(found.G), expected[projection], atol=1e-9)
 
 
-@pytest.mark.parametrize("neighbours", [0, 1, 4])
+@pytest.mark.parametrize("neighbors", [0, 1, 4])
 @pytest.mark.parametrize("projection", PROJECTIONS)
-def test_expansion_is_the_linear_function_of_the_features(X, rng, projection, neighbours):
-    _, _, basis = make(X, projection, neighbours, limit=9)
+def test_expansion_is_the_linear_function_of_the_features(X, rng, projection, neighbors):
+    _, _, basis = make(X, projection, neighbors, limit=9)
     W, b = rng.standard_normal((9, 3)), rng.standard_normal(3)
     new = rng.standard_normal((20, 2))
     f = basis.expand(W, b)
     np.testing.assert_allclose(f(new), basis.features(new) @ W + b, atol=1e-9)
-    assert f.n_vectors == 9 + neighbours
+    assert f.n_vectors == 9 + neighbors
     np.testing.assert_array_equal(f.vectors, X[f.indices])
-    if neighbours:
+    if neighbors:
         np.testing.assert_allclose(f.coef.sum(axis=0), 0.0, atol=1e-9 * np.abs(f.coef).max())
 
 
-@pytest.mark.parametrize("neighbours", [0, 1])
-def test_head_is_nested(X, neighbours):
-    _, _, basis = make(X, "nested", neighbours, limit=9)
+@pytest.mark.parametrize("neighbors", [0, 1])
+def test_head_is_nested(X, neighbors):
+    _, _, basis = make(X, "nested", neighbors, limit=9)
     head = basis.head(4)
     assert head.n_vectors == 4
     np.testing.assert_allclose(head.features(X), basis.features(X)[:, :4], atol=1e-12)
@@ -73,11 +72,11 @@ def test_head_is_nested(X, neighbours):
     np.testing.assert_allclose(head.expand(W, np.zeros(1))(X), head.features(X) @ W, atol=1e-10)
 
 
-@pytest.mark.parametrize("neighbours", [0, 1])
-def test_sparse_samples(X, neighbours):
+@pytest.mark.parametrize("neighbors", [0, 1])
+def test_sparse_samples(X, neighbors):
     X = np.where(X > 0, X, 0.0) + [0.0, 0.1]
-    _, _, dense = make(X, "nested", neighbours, limit=2, kernel=Linear())
-    _, _, sparse = make(sp.csr_array(X), "nested", neighbours, limit=2, kernel=Linear())
+    _, _, dense = make(X, "nested", neighbors, limit=2, kernel=Linear())
+    _, _, sparse = make(sp.csr_array(X), "nested", neighbors, limit=2, kernel=Linear())
     W, b = np.ones((2, 1)), np.zeros(1)
     np.testing.assert_allclose(sparse.features(sp.csr_array(X)), dense.features(X), atol=1e-10)
     np.testing.assert_allclose(sparse.expand(W, b)(sp.csr_array(X)), dense.expand(W, b)(X), atol=1e-9)

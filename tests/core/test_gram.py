@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
-from fewkern.vectors.centering import approximate_centre
 
 from fewkern.core.gram import Gram
 from fewkern.kernels import Gaussian, Polynomial
+from fewkern.vectors.selection import approximate_center
 from tests.oracles import fvs
 
 
@@ -31,16 +31,16 @@ def test_diagonal_entries_are_exact(kernel, rng):
     assert np.array_equal(gram.columns(np.array([12]), rows=slice(10, 15))[2], gram.diag[[12]])
 
 
-@pytest.mark.parametrize("neighbours", [1, 3, 25])
+@pytest.mark.parametrize("neighbors", [1, 3, 25])
 @pytest.mark.parametrize("kernel", [Gaussian(width=1.0), Polynomial(2, 1.0, 1.0)])
-def test_centred_matrix(kernel, neighbours, X):
+def test_centred_matrix(kernel, neighbors, X):
     """K~ = (I - B)' K (I - B) with B = b 1' (Appendix A)."""
     plain = Gram(kernel, X)
     K = kernel(X, X)
-    centre = approximate_centre(plain, neighbours)
+    centre = approximate_center(plain, neighbors)
     b = np.zeros(25)
     b[centre.indices] = centre.weights
-    nearest = np.argsort(np.diag(K) - 2 * K.mean(axis=0))[:neighbours]
+    nearest = np.argsort(np.diag(K) - 2 * K.mean(axis=0))[:neighbors]
     assert set(centre.indices.tolist()) == set(nearest.tolist())
     shift = np.eye(25) - np.outer(b, np.ones(25))
     expected = shift.T @ K @ shift
@@ -52,7 +52,7 @@ def test_centred_matrix(kernel, neighbours, X):
 
 def test_one_centre_is_the_zero_vector_exactly(X):
     kernel = Gaussian(width=1.0)
-    centre = approximate_centre(Gram(kernel, X))
+    centre = approximate_center(Gram(kernel, X))
     assert int(centre.indices[0]) == fvs.centre_index(kernel(X, X))
     assert Gram(kernel, X, centre).diag[centre.indices[0]] == 0.0
 
@@ -75,6 +75,6 @@ def test_mean_columns_over_some_rows(X, monkeypatch):
 def test_other_array_libraries(X, foreign):
     to, back = foreign
     A = to(X)
-    gram = Gram(Gaussian(width=1.0), A, approximate_centre(Gram(Gaussian(width=1.0), A), 2))
-    plain = Gram(Gaussian(width=1.0), X, approximate_centre(Gram(Gaussian(width=1.0), X), 2))
+    gram = Gram(Gaussian(width=1.0), A, approximate_center(Gram(Gaussian(width=1.0), A), 2))
+    plain = Gram(Gaussian(width=1.0), X, approximate_center(Gram(Gaussian(width=1.0), X), 2))
     np.testing.assert_allclose(back(gram.columns(to(np.arange(25)))), plain.columns(np.arange(25)), atol=1e-12)

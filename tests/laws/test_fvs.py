@@ -10,10 +10,11 @@ from sklearn.decomposition import KernelPCA
 from fewkern import FeatureVectorDiscriminant, FeatureVectorPCA, FeatureVectorRegressor
 from fewkern.core.basis import KernelBasis
 from fewkern.core.gram import Gram
+from fewkern.core.samples import Samples
 from fewkern.kernels import Gaussian, Polynomial, Precomputed
 from fewkern.vectors.axes import discriminant_axes, principal_axes
 from fewkern.vectors.leave_one_out import loo_path, solve
-from fewkern.vectors.selection import select_vectors
+from fewkern.vectors.selection import Selecting, select_vectors
 from tests.oracles import fvs
 
 seeds = st.integers(0, 2**31 - 1)
@@ -27,7 +28,7 @@ def samples(seed, n=40, d=2):
 
 
 def select(kernel, X, seed=0, limit=15, **settings):
-    return select_vectors(Gram(kernel, X), rng=np.random.default_rng(seed), limit=limit, **settings)
+    return select_vectors(Gram(kernel, X), Selecting(seed=seed, **settings), limit)
 
 
 @given(seeds, rules, blocks, widths)
@@ -93,12 +94,12 @@ def test_projections_agree_without_a_ridge(seed, centred):
     Y = rng.standard_normal((40, 2))
     codes = np.arange(40) % 3
     gram = Gram(Gaussian(width=0.8), X)
-    found = select_vectors(gram, rng=rng, limit=6)
+    found = select_vectors(gram, Selecting(), 6)
     make = partial(KernelBasis.from_selection, gram, found.indices, found.factor)
     features = [make(projection=p).features(X) for p in ("nested", "symmetric", "raw")]
     fits = [Z @ s.W + s.offset for Z in features for s in [solve(Z, Y, 0.0)]]
     errors = [loo_path(Z, Y, 0.0).error[-1] for Z in features]
-    axes = [discriminant_axes(Z, codes, 3) for Z in features]
+    axes = [discriminant_axes(Z, Samples.of(Z, codes=codes, n_classes=3)) for Z in features]
     for other in (1, 2):
         np.testing.assert_allclose(fits[other], fits[0], atol=1e-7)
         np.testing.assert_allclose(errors[other], errors[0], rtol=1e-7)
@@ -114,7 +115,7 @@ def test_all_vectors_give_kernel_ridge_regression(seed, ridge, weighted):
     Y = rng.standard_normal((25, 2))
     w = rng.random(25) + 0.2 if weighted else None
     kernel = Gaussian(width=0.6)
-    model = FeatureVectorRegressor(kernel=kernel, max_vectors=25, ridge=ridge, prefer="all", tol=1e-14)
+    model = FeatureVectorRegressor(kernel=kernel, n_vectors=25, ridge=ridge, basis_tol=1e-14)
     predicted = model.fit(X, Y, sample_weight=w).predict(new)
     expected = fvs.kernel_ridge(kernel(X, X), Y, ridge, kernel(new, X), w)
     np.testing.assert_allclose(predicted, expected, atol=1e-6)
@@ -123,7 +124,9 @@ def test_all_vectors_give_kernel_ridge_regression(seed, ridge, weighted):
 @given(seeds, st.sampled_from(["gain", "greedy"]))
 def test_all_vectors_give_kernel_pca(seed, rule):
     X, new = samples(seed, 30), samples(seed + 1, 10)
-    ours = FeatureVectorPCA(n_components=4, kernel=Gaussian(width=1.0), max_vectors=None, rule=rule, tol=1e-14).fit(X)
+    ours = FeatureVectorPCA(
+        n_components=4, kernel=Gaussian(width=1.0), max_vectors=None, rule=rule, basis_tol=1e-14
+    ).fit(X)
     theirs = KernelPCA(4, kernel="rbf", gamma=0.5).fit(X)
     np.testing.assert_allclose(ours.eigenvalues_, theirs.eigenvalues_, rtol=1e-7)
     np.testing.assert_allclose(np.abs(ours.transform(X)), np.abs(theirs.transform(X)), atol=1e-5)
@@ -136,7 +139,7 @@ def test_all_vectors_give_generalised_discriminant_analysis(seed, ridge, rule, c
     codes = np.random.default_rng(seed).permutation(np.arange(60) % classes)
     kernel = Polynomial(degree=2, gamma=1.0, coef0=1.0)
     # the paper's centring moves the origin, which a ridge feels; discriminant analysis has its exact centre
-    settings = {"centre": False, "prefer": "all", "max_vectors": 60}
+    settings = {"center": False, "n_vectors": 60}
     model = FeatureVectorDiscriminant(kernel=kernel, ridge=ridge, rule=rule, **settings).fit(X, codes)
     inertia, T = fvs.generalised_discriminant(kernel(X, X), codes, ridge)
     np.testing.assert_allclose(model.inertia_, inertia, atol=1e-8)
@@ -151,7 +154,7 @@ def test_eigenvalues_grow_with_the_vectors_up_to_those_of_kernel_pca(seed, rule)
     limit = KernelPCA(3, kernel="rbf", gamma=0.5).fit(X).eigenvalues_
     before = np.zeros(3)
     for L in (4, 8, 12, 20):
-        values = principal_axes(found.G[:, :L], 3).values
+        values = principal_axes(found.G[:, :L], np.ones(found.G.shape[0]), 3).values
         assert np.all(values >= before - 1e-9)
         assert np.all(values <= limit + 1e-9)
         before = values

@@ -16,7 +16,7 @@ from fewkern import (
 from fewkern.datasets import make_ringnorm, make_rings, make_sinc, make_two_gaussians
 from fewkern.kernels import Gaussian, LinearSpline, Polynomial
 
-PAPER = {"rule": "greedy", "centre": True, "ridge": 0.0, "prefer": "all"}
+PAPER = {"rule": "greedy", "center": True, "ridge": 0.0}
 
 
 def of_sigma(sigma):
@@ -28,12 +28,12 @@ def assert_mean(values, figure, sd):
     assert abs(np.mean(values) - figure) <= 3 * sd / np.sqrt(len(values)) + 0.1, np.mean(values)
 
 
-@pytest.mark.parametrize(("centre", "rate", "sd"), [(True, 88.06, 0.51), (False, 87.69, 0.91)])
-def test_two_gaussians_with_23_vectors(centre, rate, sd):
+@pytest.mark.parametrize(("center", "rate", "sd"), [(True, 88.06, 0.51), (False, 87.69, 0.91)])
+def test_two_gaussians_with_23_vectors(center, rate, sd):
     X, y = make_two_gaussians(20_000, random_state=99)
     rates = []
     for seed in range(12):
-        model = FeatureVectorClassifier(kernel=of_sigma(1.0), max_vectors=23, **{**PAPER, "centre": centre})
+        model = FeatureVectorClassifier(kernel=of_sigma(1.0), n_vectors=23, **{**PAPER, "center": center})
         model.fit(*make_two_gaussians(200, random_state=seed))
         assert len(model.fitness_) == 23
         rates.append(100 * model.score(X, y))
@@ -47,9 +47,9 @@ def test_sinc_needs_five_or_six_vectors():
     for seed in range(30):
         _, y = make_sinc(100, noise=0.5, random_state=seed)
         for L in range(1, 11):
-            model = FeatureVectorRegressor(kernel=LinearSpline(), max_vectors=L, **PAPER).fit(x, y)
+            model = FeatureVectorRegressor(kernel=LinearSpline(), n_vectors=L, **PAPER).fit(x, y)
             error[seed, L] = np.mean((model.predict(x) - truth) ** 2)
-    # the number that is best most often; the mean error is flat from 4 to 6 vectors and their centre
+    # the number that is best most often; the mean error is flat from 4 to 6 vectors and their center
     assert np.argmax(np.bincount(np.argmin(error, axis=1))) in (5, 6)
     rmse = np.sqrt(error.mean(axis=0))
     assert rmse[5] == pytest.approx(0.151, abs=0.012)
@@ -62,7 +62,7 @@ def test_sinc_needs_five_or_six_vectors():
 def test_rings_need_three_vectors(rule):
     X, y = make_rings(200)
     kernel = Polynomial(degree=2, gamma=1.0, coef0=0.0)
-    model = FeatureVectorDiscriminant(kernel=kernel, ridge=0.0, prefer="all", rule=rule, centre=False).fit(X, y)
+    model = FeatureVectorDiscriminant(kernel=kernel, ridge=0.0, n_vectors=100, rule=rule, center=False).fit(X, y)
     assert model.n_vectors_ == 3
     assert model.inertia_ == pytest.approx(1.0)
 
@@ -76,7 +76,7 @@ def test_errors_with_the_papers_parameters(ida, name, vectors, sigma, error, sd)
     data = ida(name)
     errors = []
     for train, test in zip(data.train_idx[:12], data.test_idx[:12]):
-        model = FeatureVectorClassifier(kernel=of_sigma(sigma), max_vectors=vectors, **PAPER)
+        model = FeatureVectorClassifier(kernel=of_sigma(sigma), n_vectors=vectors, **PAPER)
         model.fit(data.X[train], data.y[train])
         errors.append(100 * (1 - model.score(data.X[test], data.y[test])))
     assert_mean(errors, error, sd)
@@ -117,7 +117,7 @@ def test_errors_with_everything_automatic(ida, name, splits, error, sd, most):
 def unexplained(X, kernel, vectors=20, **settings):
     """1 - J_S after some vectors; the mean of three seeds."""
     J = [
-        FeatureVectorSelector(kernel=kernel, max_vectors=vectors, centre=False, random_state=s, **settings).fit(X)
+        FeatureVectorSelector(kernel=kernel, max_vectors=vectors, center=False, random_state=s, **settings).fit(X)
         for s in range(3)
     ]
     return float(np.mean([1 - model.fitness_[-1] for model in J]))

@@ -2,54 +2,21 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from matplotlib import pyplot
-from sklearn.exceptions import NotFittedError
 
 from fewkern import (
     FeatureVectorClassifier,
-    FeatureVectorRegressor,
     FeatureVectorSelector,
     GraphEmbedding,
     RecursiveSVM,
 )
-from fewkern.datasets import make_banana, make_sinc
-from fewkern.kernels import Gaussian
-from fewkern.plotting import AccuracyDisplay, ComponentsDisplay, PathDisplay, VectorsDisplay
+from fewkern.datasets import make_banana
+from fewkern.plotting import AccuracyDisplay, ComponentsDisplay, VectorsDisplay
 
 
 @pytest.fixture(autouse=True)
 def _close():
     yield
     pyplot.close("all")
-
-
-def test_path_shows_the_chosen_curve_and_the_chosen_model():
-    model = FeatureVectorRegressor(max_vectors=10).fit(*make_sinc(60, noise=0.2))
-    display = PathDisplay.from_estimator(model)
-    k, r, L = model.trace_.chosen
-    assert display.n_vectors == L
-    np.testing.assert_array_equal(display.error, model.trace_.error[k, r])
-    assert len(display.others) == 8
-    labels = [text.get_text() for text in display.ax_.get_legend().get_texts()]
-    assert f"chosen: {L} vectors" in labels
-    assert "other widths" in labels
-
-
-def test_path_of_a_fixed_kernel_on_given_axes():
-    _, ax = pyplot.subplots()
-    model = FeatureVectorClassifier(max_vectors=5, kernel=Gaussian(0.5), ridge=0.1).fit(*make_banana(50))
-    display = PathDisplay.from_estimator(model, ax=ax)
-    assert display.ax_ is ax
-    assert display.others == []
-
-
-def test_path_where_some_models_have_no_error():
-    model = FeatureVectorRegressor(max_vectors=8, ridge=0.0).fit(*make_sinc(8))
-    PathDisplay.from_estimator(model)
-
-
-def test_path_needs_a_fitted_model():
-    with pytest.raises(NotFittedError):
-        PathDisplay.from_estimator(FeatureVectorRegressor())
 
 
 @pytest.mark.parametrize("classes", [2, 3])

@@ -3,7 +3,16 @@ import pytest
 from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
+from fewkern.core.samples import Samples
 from fewkern.vectors.axes import discriminant_axes, principal_axes
+
+
+def labelled(Z, codes, weights=None):
+    return Samples.of(Z, weights, codes=codes, n_classes=3)
+
+
+def ones(Z):
+    return Samples.of(Z).weights
 
 
 @pytest.fixture
@@ -17,7 +26,7 @@ def codes(Z, rng):
 
 
 def test_principal_axes_equal_pca(Z):
-    axes = principal_axes(Z, 3)
+    axes = principal_axes(Z, ones(Z), 3)
     pca = PCA(3).fit(Z)
     np.testing.assert_allclose(axes.values, pca.explained_variance_ * 59)
     np.testing.assert_allclose(np.abs((Z - axes.mean) @ axes.W), np.abs(pca.transform(Z)), atol=1e-10)
@@ -25,24 +34,24 @@ def test_principal_axes_equal_pca(Z):
 
 def test_principal_axes_stop_at_the_rank(Z):
     Z[:, 4] = Z[:, 0] + Z[:, 1]
-    assert principal_axes(Z).W.shape == (5, 4)
+    assert principal_axes(Z, ones(Z)).W.shape == (5, 4)
 
 
 def test_weights_are_repetitions(Z, codes, rng):
     weights = rng.integers(1, 4, 60)
     again = np.repeat(np.arange(60), weights)
-    one, many = principal_axes(Z, weights=weights.astype(float)), principal_axes(Z[again])
+    one, many = principal_axes(Z, weights.astype(float)), principal_axes(Z[again], ones(Z[again]))
     np.testing.assert_allclose(one.values, many.values)
     np.testing.assert_allclose(one.W, many.W, atol=1e-8)
-    one = discriminant_axes(Z, codes, 3, 0.1, weights=weights.astype(float))
-    many = discriminant_axes(Z[again], codes[again], 3, 0.1)
+    one = discriminant_axes(Z, labelled(Z, codes, weights.astype(float)), 0.1)
+    many = discriminant_axes(Z[again], labelled(Z[again], codes[again]), 0.1)
     np.testing.assert_allclose(one.values, many.values)
     np.testing.assert_allclose(one.W, many.W, atol=1e-8)
 
 
 @pytest.mark.parametrize("ridge", [0.0, 0.5, 20.0])
 def test_discriminant_axes_maximise_the_ratio(Z, codes, ridge):
-    axes = discriminant_axes(Z, codes, 3, ridge)
+    axes = discriminant_axes(Z, labelled(Z, codes), ridge)
     A = Z - Z.mean(axis=0)
     T = A.T @ A
     M = np.array([A[codes == c].mean(axis=0) for c in range(3)])
@@ -55,7 +64,7 @@ def test_discriminant_axes_maximise_the_ratio(Z, codes, ridge):
 
 
 def test_discriminant_axes_span_those_of_scikit_learn(Z, codes):
-    ours = (Z - Z.mean(axis=0)) @ discriminant_axes(Z, codes, 3).W
+    ours = (Z - Z.mean(axis=0)) @ discriminant_axes(Z, labelled(Z, codes)).W
     theirs = LinearDiscriminantAnalysis().fit(Z, codes).transform(Z)
     for j in range(2):
         assert abs(np.corrcoef(ours[:, j], theirs[:, j])[0, 1]) == pytest.approx(1.0)
@@ -63,20 +72,22 @@ def test_discriminant_axes_span_those_of_scikit_learn(Z, codes):
 
 def test_signs_do_not_depend_on_the_order_of_samples(Z, codes, rng):
     order = rng.permutation(60)
-    np.testing.assert_allclose(principal_axes(Z).W, principal_axes(Z[order]).W, atol=1e-8)
+    np.testing.assert_allclose(principal_axes(Z, ones(Z)).W, principal_axes(Z[order], ones(Z)).W, atol=1e-8)
     np.testing.assert_allclose(
-        discriminant_axes(Z, codes, 3).W, discriminant_axes(Z[order], codes[order], 3).W, atol=1e-8
+        discriminant_axes(Z, labelled(Z, codes)).W,
+        discriminant_axes(Z[order], labelled(Z[order], codes[order])).W,
+        atol=1e-8,
     )
 
 
 def test_features_without_spread_have_no_axes():
     Z = np.ones((6, 3))
-    assert principal_axes(Z).W.shape == (3, 0)
-    assert discriminant_axes(Z, np.array([0, 1, 0, 1, 0, 1]), 2).W.shape == (3, 0)
+    assert principal_axes(Z, ones(Z)).W.shape == (3, 0)
+    assert discriminant_axes(Z, Samples.of(Z, codes=np.array([0, 1, 0, 1, 0, 1]), n_classes=2)).W.shape == (3, 0)
 
 
 def test_other_array_libraries(Z, codes, foreign):
     to, back = foreign
-    np.testing.assert_allclose(back(principal_axes(to(Z)).W), principal_axes(Z).W, atol=1e-9)
-    there = discriminant_axes(to(Z), to(codes), 3, 0.1)
-    np.testing.assert_allclose(back(there.W), discriminant_axes(Z, codes, 3, 0.1).W, atol=1e-9)
+    np.testing.assert_allclose(back(principal_axes(to(Z), ones(to(Z))).W), principal_axes(Z, ones(Z)).W, atol=1e-9)
+    there = discriminant_axes(to(Z), labelled(to(Z), to(codes)), 0.1)
+    np.testing.assert_allclose(back(there.W), discriminant_axes(Z, labelled(Z, codes), 0.1).W, atol=1e-9)

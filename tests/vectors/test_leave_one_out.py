@@ -3,15 +3,15 @@ import pytest
 
 from fewkern.core.gram import Gram
 from fewkern.kernels import Gaussian, Polynomial
-from fewkern.vectors.leave_one_out import Path, choose, loo_path, solve
-from fewkern.vectors.selection import select_vectors
+from fewkern.vectors.leave_one_out import loo_path, solve
+from fewkern.vectors.selection import Selecting, select_vectors
 from tests.oracles import fvs
 
 RIDGES = [0.0, 1e-3, 1.0]
 
 
 def features(X, kernel=Gaussian(width=1.5), limit=8):
-    return select_vectors(Gram(kernel, X), rng=np.random.default_rng(0), limit=limit).G
+    return select_vectors(Gram(kernel, X), Selecting(), limit).G
 
 
 @pytest.fixture
@@ -93,7 +93,7 @@ def test_samples_of_weight_zero_do_not_count_as_samples(rng):
     X, Y = rng.standard_normal((40, 2)), rng.standard_normal((40, 1))
     weights = np.where(np.arange(40) < 20, 1.0, 0.0)
     gram = Gram(Gaussian(width=1.0), X)
-    G = select_vectors(gram, rng=rng, limit=20, weights=weights).G
+    G = select_vectors(gram, Selecting(), 20, weights).G
     with_zeros, without = loo_path(G, Y, 0.0, weights), loo_path(G[:20], Y[:20], 0.0)
     np.testing.assert_allclose(with_zeros.error, without.error, rtol=1e-4)
     assert np.all(np.isinf(with_zeros.error[19:]))
@@ -109,27 +109,6 @@ def test_a_sample_that_decides_its_own_value_is_not_predicted_well(rng):
     chosen = np.any(G > 0.5, axis=1)
     others = (Y.sum() - Y) / 59
     np.testing.assert_allclose(held_out[chosen], others[chosen], atol=0.2)
-
-
-def test_choice_of_the_least_error_and_of_smaller_models():
-    first = Path(np.array([9.0, 5.0, 3.0, 2.0]), np.array([1.0, 1.0, 1.0, 1.0]))
-    second = Path(np.array([9.0, 6.0, 1.9, 1.0, 1.5]), np.array([1.0, 1.0, 1.0, 2.0, 1.0]))
-    best = choose([first, second], 0.0)
-    assert (best.path, best.n_vectors, best.error, best.minimum) == (1, 3, 1.0, 1.0)
-    half = choose([first, second], 0.5)
-    assert (half.path, half.n_vectors, half.threshold) == (1, 2, 2.0)
-    one = choose([first, second], 1.0)
-    assert (one.path, one.n_vectors, one.minimum) == (1, 2, 1.0)
-
-
-def test_choice_never_takes_no_vector():
-    path = Path(np.array([1.0, 2.0, 3.0]), np.array([9.0, 9.0, 9.0]))
-    assert choose([path], 1.0).n_vectors == 1
-
-
-def test_choice_where_no_model_has_an_error():
-    path = Path(np.array([1.0, np.inf]), np.array([0.0, np.inf]))
-    assert choose([path], 0.5).n_vectors == 1
 
 
 def test_more_unknowns_than_samples_gives_the_shortest_solution(rng):

@@ -26,16 +26,16 @@ def three():
     return rng.standard_normal((150, 2)) + 3 * np.column_stack([np.cos(2 * y), np.sin(2 * y)]), y
 
 
-@pytest.mark.parametrize("centre", [False, True, 3])
+@pytest.mark.parametrize("center", [False, True, 3])
 @pytest.mark.parametrize("ridge", [0.0, 0.1])
-def test_prediction_is_the_regression_on_the_features(curve, ridge, centre):
+def test_prediction_is_the_regression_on_the_features(curve, ridge, center):
     X, y = curve
-    model = FeatureVectorRegressor(ridge=ridge, centre=centre, max_vectors=9, kernel=Gaussian(0.5), prefer="all")
+    model = FeatureVectorRegressor(ridge=ridge, center=center, n_vectors=9, kernel=Gaussian(0.5))
     model.fit(X, y)
     Z = model.basis_.features(X)
     beta = fvs.refit(Z, y[:, None], ridge, np.ones(120))
     np.testing.assert_allclose(model.predict(X), beta[0] + Z @ beta[1:, 0], atol=1e-6)
-    assert model.n_vectors_ == 9 + centre
+    assert model.n_vectors_ == 9 + center
     assert model.predict(X[:5]).shape == (5,)
 
 
@@ -51,7 +51,7 @@ def test_preferences_give_smaller_models(curve):
     X, y = curve
     size = {p: FeatureVectorRegressor(prefer=p).fit(X, y).n_vectors_ for p in ("sparse", "balanced", "accurate")}
     assert size["sparse"] <= size["balanced"] <= size["accurate"]
-    assert FeatureVectorRegressor(prefer="all", max_vectors=30, kernel=Gaussian(0.2)).fit(X, y).n_vectors_ == 30
+    assert FeatureVectorRegressor(n_vectors=30, kernel=Gaussian(0.2)).fit(X, y).n_vectors_ == 30
 
 
 def test_trace_holds_every_path(curve):
@@ -59,8 +59,8 @@ def test_trace_holds_every_path(curve):
     model = FeatureVectorRegressor(max_vectors=10).fit(X, y)
     trace = model.trace_
     assert trace.error.shape == trace.spread.shape == (9, 6, 11)
-    k, r, L = trace.chosen
-    assert (trace.widths[k], trace.ridges[r], L) == (model.kernel_.width, model.ridge_, model.n_vectors_)
+    chosen = {"width": model.kernel_.width, "ridge": model.ridge_, "n_vectors": model.n_vectors_}
+    assert trace.setting == chosen
     one = FeatureVectorRegressor(max_vectors=10, kernel=Gaussian(0.5), ridge=0.1).fit(X, y)
     assert one.trace_.error.shape == (1, 1, 11)
     assert (one.kernel_.width, one.ridge_) == (0.5, 0.1)
@@ -78,17 +78,17 @@ def test_narrow_kernel_does_not_pretend_to_predict(rng):
     model = FeatureVectorRegressor(kernel=Gaussian(width=0.05), ridge=0.0, prefer="accurate").fit(X, y)
     assert model.loo_error_ > 0.9 * y.var()
     labels = y > 0
-    labelled = FeatureVectorClassifier(kernel=Gaussian(width=0.05), ridge=0.0, prefer="all").fit(X, labels)
+    labelled = FeatureVectorClassifier(kernel=Gaussian(width=0.05), ridge=0.0, n_vectors=20).fit(X, labels)
     assert labelled.loo_error_ >= 0.4
 
 
 def test_several_outputs(curve):
     X, y = curve
     Y = np.column_stack([y, np.cos(X[:, 0])])
-    model = FeatureVectorRegressor(max_vectors=12, prefer="all", kernel=Gaussian(0.5), ridge=1e-3).fit(X, Y)
+    model = FeatureVectorRegressor(n_vectors=12, kernel=Gaussian(0.5), ridge=1e-3).fit(X, Y)
     assert model.predict(X).shape == (120, 2)
     for c in range(2):
-        alone = FeatureVectorRegressor(max_vectors=12, prefer="all", kernel=Gaussian(0.5), ridge=1e-3).fit(X, Y[:, c])
+        alone = FeatureVectorRegressor(n_vectors=12, kernel=Gaussian(0.5), ridge=1e-3).fit(X, Y[:, c])
         np.testing.assert_allclose(model.predict(X)[:, c], alone.predict(X), atol=1e-9)
     assert FeatureVectorRegressor(max_vectors=5).fit(X, y[:, None]).predict(X).shape == (120, 1)
 
@@ -100,13 +100,13 @@ def test_paths_go_on_for_a_hard_curve():
 
 
 def test_many_samples_search_the_width_on_some(rng, monkeypatch):
-    monkeypatch.setattr("fewkern.vectors.automatic.SEARCH_ROWS", 100)
+    monkeypatch.setattr("fewkern.vectors.search._SEARCH_ROWS", 100)
     X = rng.uniform(-3, 3, (400, 1))
     y = np.sin(2 * X[:, 0]) + 0.1 * rng.standard_normal(400)
     for rule in ("gain", "greedy"):
         model = FeatureVectorRegressor(rule=rule).fit(X, y, sample_weight=rng.random(400))
         assert model.score(X, y) > 0.95
-        assert model.trace_.widths == (model.kernel_.width,)
+        assert model.trace_.axes["width"] == (model.kernel_.width,)
         assert model.trace_.chosen[0] == 0
 
 
@@ -166,7 +166,7 @@ def test_loo_error_of_the_classifier_is_that_of_refits(banana):
 
 def test_class_weights(banana):
     X, y = banana
-    settings = {"kernel": Gaussian(0.5), "max_vectors": 15, "prefer": "all", "ridge": 0.1}
+    settings = {"kernel": Gaussian(0.5), "n_vectors": 15, "ridge": 0.1}
     plain = FeatureVectorClassifier(**settings).fit(X, y)
     skewed = FeatureVectorClassifier(class_weight={0: 1, 1: 20}, **settings).fit(X, y)
     assert skewed.predict(X).mean() > plain.predict(X).mean()
@@ -178,7 +178,7 @@ def test_balanced_class_weights(banana):
     X, y = banana
     some = np.flatnonzero((y == 0) | (np.arange(300) % 5 == 0))
     X, y = X[some], y[some]
-    settings = {"kernel": Gaussian(0.5), "max_vectors": 15, "prefer": "all", "ridge": 0.1}
+    settings = {"kernel": Gaussian(0.5), "n_vectors": 15, "ridge": 0.1}
     balanced = FeatureVectorClassifier(class_weight="balanced", **settings).fit(X, y)
     counts = np.bincount(y)
     by_hand = FeatureVectorClassifier(**settings).fit(X, y, sample_weight=len(y) / (2 * counts[y]))

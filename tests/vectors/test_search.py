@@ -1,52 +1,43 @@
 import numpy as np
 import pytest
 
-from fewkern.core.gram import Gram
-from fewkern.kernels import Gaussian
+from fewkern.core.samples import Samples
+from fewkern.kernels import Gaussian, Linear
 from fewkern.vectors.leave_one_out import loo_path
-from fewkern.vectors.search import search
-from fewkern.vectors.selection import select_vectors
+from fewkern.vectors.search import Searching, automatic_model, search
+from fewkern.vectors.selection import Selecting, choose_basis
 
 WIDTHS = (0.05, 0.5, 5.0)
 RIDGES = (0.0, 1e-2)
 
 
 @pytest.fixture
-def data(rng):
+def samples(rng):
     x = np.sort(rng.uniform(-3, 3, 80))
-    return x[:, None], (np.sin(2 * x) + 0.1 * rng.standard_normal(80))[:, None]
+    return Samples.of(x[:, None], targets=(np.sin(2 * x) + 0.1 * rng.standard_normal(80))[:, None])
 
 
-def select(gram, limit, start=None):
-    return select_vectors(gram, rng=np.random.default_rng(0), limit=limit, start=start)
+def run(samples, tolerance, limit=20, ceiling=0):
+    return search(samples, [Gaussian(w) for w in WIDTHS], Searching(Selecting(), RIDGES, limit, ceiling, tolerance))
 
 
-def run(data, tolerance, limit=20, ceiling=0):
-    X, Y = data
-    grams = [Gram(Gaussian(width=w), X) for w in WIDTHS]
-    settings = {"ridges": RIDGES, "select": select, "limit": limit, "ceiling": ceiling, "widths": WIDTHS}
-    return search(grams, Y, tolerance=tolerance, **settings)
-
-
-def test_takes_the_least_error_of_all_paths(data):
-    found = run(data, 0.0)
-    X, Y = data
+def test_takes_the_least_error_of_all_paths(samples):
+    found = run(samples, 0.0)
     every = {}
     for k, width in enumerate(WIDTHS):
-        G = select(Gram(Gaussian(width=width), X), 20).G
+        G = choose_basis(samples, Gaussian(width=width), Selecting(), 20).G
         for r, ridge in enumerate(RIDGES):
-            path = loo_path(G, Y, ridge)
+            path = loo_path(G, samples.targets, ridge)
             np.testing.assert_allclose(found.trace.error[k, r, : len(path.error)], path.error, rtol=1e-10)
             every |= {(k, r, L): path.error[L] for L in range(1, len(path.error))}
     best = min(every, key=every.get)
     assert found.trace.chosen == best
-    assert (found.kernel, found.ridge, found.n_vectors) == (best[0], RIDGES[best[1]], best[2])
-    assert found.kernel == 1
-    np.testing.assert_array_equal(found.trace.curve, found.trace.error[best[0], best[1]])
+    assert (found.kernel.width, found.ridge, found.n_vectors) == (WIDTHS[best[0]], RIDGES[best[1]], best[2])
+    assert found.trace.setting == {"width": 0.5, "ridge": found.ridge, "n_vectors": found.n_vectors}
 
 
-def test_tolerance_gives_the_smallest_model_within_the_standard_error(data):
-    exact, half, one = (run(data, t) for t in (0.0, 0.5, 1.0))
+def test_tolerance_gives_the_smallest_model_within_the_standard_error(samples):
+    exact, half, one = (run(samples, t) for t in (0.0, 0.5, 1.0))
     assert one.n_vectors <= half.n_vectors <= exact.n_vectors
     least = exact.trace.error[exact.trace.chosen]
     threshold = least + exact.trace.spread[exact.trace.chosen]
@@ -55,26 +46,49 @@ def test_tolerance_gives_the_smallest_model_within_the_standard_error(data):
     assert np.all(smaller > threshold)
 
 
-def test_no_tolerance_takes_the_whole_path(data):
-    found = run(data, None)
-    assert found.n_vectors == len(found.selection.indices)
+def test_no_tolerance_takes_the_whole_path(samples):
+    found = run(samples, None)
+    assert found.n_vectors == found.selection.n_vectors
+    ends = found.trace.error[:, :, found.n_vectors]
+    assert found.trace.error[found.trace.chosen] == ends[np.isfinite(ends)].min()
 
 
-def test_paths_go_on_while_that_pays(rng):
+def test_paths_go_on_while_that_pays():
     x = np.linspace(0, 1, 200)
-    Y = np.sin(60 * x)[:, None]
-    gram = Gram(Gaussian(width=0.02), x[:, None])
-    settings = {"ridges": (1e-6,), "select": select, "tolerance": 0.0}
-    short = search([gram], Y, limit=8, ceiling=8, **settings)
-    long = search([gram], Y, limit=8, ceiling=100, **settings)
+    samples = Samples.of(x[:, None], targets=np.sin(60 * x)[:, None])
+
+    def run(ceiling):
+        return search(samples, [Gaussian(0.02)], Searching(Selecting(), (1e-6,), 8, ceiling, 0.0))
+
+    short, long = run(8), run(100)
     assert short.n_vectors == 8
     assert long.n_vectors > 16
     assert long.selection.indices[:8].tolist() == short.selection.indices.tolist()
 
 
-def test_progress_is_reported(data):
-    X, Y = data
+def test_progress_is_reported(samples):
     seen = []
-    grams = [Gram(Gaussian(width=w), X) for w in WIDTHS]
-    search(grams, Y, ridges=(0.0,), select=select, limit=5, ceiling=5, tolerance=0.0, step=seen.append)
+    search(samples, [Gaussian(w) for w in WIDTHS], Searching(Selecting(), (0.0,), 5, 5, 0.0), seen.append)
     assert seen == [1, 2, 3]
+
+
+def plan(n=80, **parameters):
+    settings = {"n_vectors": "auto", "max_vectors": "auto", "ridge": "auto", "prefer": "balanced"} | parameters
+    return Searching.automatic(Selecting(), n, **settings)
+
+
+def test_automatic_lengths():
+    assert (plan(80).limit, plan(80).ceiling) == (40, 8)
+    assert (plan(5000).limit, plan(5000).ceiling) == (100, 500)
+    assert plan(5000, prefer="accurate").ceiling == 1000
+    assert (plan(5000, max_vectors=7).limit, plan(5000, max_vectors=7).ceiling) == (7, 0)
+    assert plan(5000, n_vectors=7).tolerance is None
+
+
+def test_units_of_the_data_do_not_matter(samples):
+    """With the linear kernel a unit of the samples is a unit of the ridge."""
+    small, large = (
+        automatic_model(Samples.of(unit * samples.X, targets=samples.targets), Linear(), plan()) for unit in (1.0, 1e3)
+    )
+    assert small.trace.chosen == large.trace.chosen
+    np.testing.assert_allclose(large.ridge, 1e6 * small.ridge)

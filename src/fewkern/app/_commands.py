@@ -189,7 +189,7 @@ def _table_model(path: Path) -> TableModel:
 
 def _figure(model: TableModel, X: Any = None, y: Any = None) -> Any:
     """The picture of a model: path, density, or samples on components; ``None`` where there is nothing to draw."""
-    from fewkern.plotting import ComponentsDisplay, DensityDisplay, PathDisplay
+    from fewkern.plotting import ComponentsDisplay, DensityDisplay, TraceDisplay
 
     if model.task == "reduce":
         # the samples are not in the file
@@ -204,7 +204,7 @@ def _figure(model: TableModel, X: Any = None, y: Any = None) -> Any:
         if len(names) == 2:
             display.ax_.set_ylabel(names[1] + " (standardised)")
         return display.figure_
-    return PathDisplay.from_estimator(model.estimator).figure_ if hasattr(model.estimator, "trace_") else None
+    return TraceDisplay.from_estimator(model.estimator).figure_ if hasattr(model.estimator, "trace_") else None
 
 
 def _save_figure(figure: Any, path: Path) -> None:

@@ -58,7 +58,7 @@ def _page(fitted: Any) -> str:
 
 
 def _pictures(fitted: Any) -> list[str]:
-    from fewkern.plotting import ComponentsDisplay, DensityDisplay, PathDisplay, VectorsDisplay
+    from fewkern.plotting import ComponentsDisplay, DensityDisplay, TraceDisplay, VectorsDisplay
 
     estimator, parts = fitted.model.estimator, []
     if fitted.model.task == "density":
@@ -70,7 +70,7 @@ def _pictures(fitted: Any) -> list[str]:
         shown = ComponentsDisplay.from_estimator(estimator, fitted.X, fitted.y)
         parts += ["<h2>The first components</h2>", _image(shown.figure_, "components")]
     if hasattr(estimator, "trace_"):
-        parts += ["<h2>The path of models</h2>", _image(PathDisplay.from_estimator(estimator).figure_, "path")]
+        parts += ["<h2>The path of models</h2>", _image(TraceDisplay.from_estimator(estimator).figure_, "path")]
     if fitted.X.shape[1] == 2 and fitted.y is not None and fitted.model.task == "classify":
         display = VectorsDisplay.from_estimator(estimator, fitted.X, fitted.y)
         display.ax_.set_xlabel(fitted.model.encoder.names[0] + " (standardised)")

@@ -8,6 +8,7 @@ from typing import Literal
 
 from fewkern.backend.linalg import solve_triangular
 from fewkern.backend.namespace import Array, concat_rows, device, move_fields, namespace, same_place, take_rows
+from fewkern.backend.storable import floats, indices, samples, storable
 from fewkern.core.expansion import KernelExpansion
 from fewkern.core.gram import Gram
 from fewkern.core.kernels import Kernel
@@ -17,6 +18,15 @@ __all__ = ["KernelBasis", "Projection"]
 Projection = Literal["nested", "symmetric", "raw"]
 
 
+@storable(
+    vectors=samples("m", "d"),
+    factor=floats("m", "m"),
+    indices=indices("m"),
+    center_vectors=samples("c", "d"),
+    center_weights=floats("c"),
+    center_indices=indices("c"),
+    vector_shift=floats("m"),
+)
 @dataclass(frozen=True)
 class KernelBasis:
     r"""Vectors :math:`v_1, \dots, v_L` with the triangular factor :math:`C`, :math:`K_{SS} = C C^T`.
@@ -30,7 +40,7 @@ class KernelBasis:
     ============ =============================================== ==========================================
 
     In the first two ``Z Z^T`` approximates ``K``. Centering (FVS, Appendix A) needs ``center_vectors`` and their
-    ``center_weights``; the kernel then is the centerd one, and :meth:`expand` still returns an expansion
+    ``center_weights``; the kernel then is the centered one, and :meth:`expand` still returns an expansion
     in the plain kernel, on the vectors and the center together.
 
     Examples
@@ -85,7 +95,7 @@ class KernelBasis:
         )
 
     def columns(self, X: Array) -> Array:
-        """Kernel columns ``k(x, v)`` (of the centerd kernel, if there is a center)."""
+        """Kernel columns ``k(x, v)`` (of the centered kernel, if there is a center)."""
         if not same_place(self.factor, X):
             return move_fields(self, X).columns(X)
         K = self.kernel(X, self.vectors)

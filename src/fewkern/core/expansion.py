@@ -7,6 +7,7 @@ from typing import Protocol
 
 from fewkern.backend.blocks import row_blocks
 from fewkern.backend.namespace import Array, device, is_sparse, move_fields, namespace, same_place, to_numpy
+from fewkern.backend.storable import floats, indices, samples, storable
 from fewkern.core.kernels import Kernel
 
 __all__ = ["Expansion", "KernelExpansion"]
@@ -45,6 +46,7 @@ class Expansion(Protocol):
         """The same function with its arrays in the library and on the device of ``X``."""
 
 
+@storable(vectors=samples("m", "d"), coef=floats("m", "q"), offset=floats("q"), indices=indices("m"))
 @dataclass(frozen=True)
 class KernelExpansion:
     r"""The function :math:`f(x) = \sum_j c_j k(x, v_j) + b`, with :math:`c_j` a row of ``q`` numbers.

@@ -26,7 +26,7 @@ class Center:
 class Gram:
     """Kernel matrix ``K`` of the samples ``X``, seen through its diagonal and its columns.
 
-    With a :class:`Center` it is the matrix of the centerd kernel
+    With a :class:`Center` it is the matrix of the centered kernel
     ``k(x, y) - k(x, c) - k(c, y) + k(c, c)``; nothing downstream knows the difference.
 
     Parameters

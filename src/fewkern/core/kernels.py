@@ -36,6 +36,7 @@ from fewkern.backend.namespace import (
     take_rows,
     to_numpy,
 )
+from fewkern.backend.storable import storable
 
 __all__ = [
     "Function",
@@ -158,6 +159,7 @@ def _width_from_rule(owner: str, rule: str, X: Array, distances: Callable[[Array
     )
 
 
+@storable
 @dataclass(eq=False)
 class Gaussian(Kernel):
     r"""Gaussian kernel :math:`k(x, y) = \exp(-\|x - y\|^2 / (2 \text{width}^2))`.
@@ -228,6 +230,7 @@ class Gaussian(Kernel):
         return _ones(X)
 
 
+@storable
 @dataclass(eq=False)
 class Laplacian(Kernel):
     r"""Laplacian kernel :math:`k(x, y) = \exp(-\|x - y\|_1 / \text{width})`.
@@ -262,6 +265,7 @@ class Laplacian(Kernel):
         return _ones(X)
 
 
+@storable
 @dataclass(eq=False)
 class Polynomial(Kernel):
     r"""Polynomial kernel :math:`k(x, y) = (\gamma\, x^T y + c_0)^{\text{degree}}`.
@@ -307,6 +311,7 @@ class Polynomial(Kernel):
         return (self.gamma * squared_norms(X) + self.coef0) ** self.degree
 
 
+@storable
 @dataclass(eq=False)
 class Linear(Kernel):
     """Inner product of the samples.
@@ -326,6 +331,7 @@ class Linear(Kernel):
         return squared_norms(X)
 
 
+@storable
 @dataclass(eq=False)
 class LinearSpline(Kernel):
     r"""Linear spline kernel of the FVS paper (sec. 5.2), a product over the features.
@@ -392,6 +398,7 @@ class LinearSpline(Kernel):
         return xp.prod(1.0 + X * X + m**3 / 3, axis=1)
 
 
+@storable
 @dataclass(eq=False)
 class Precomputed(Kernel):
     """Kernel values given by the user: a row of ``X`` holds ``k(x, x_j)`` for all training samples ``x_j``.
@@ -434,6 +441,7 @@ class Precomputed(Kernel):
         return namespace(X).linalg.diagonal(X)
 
 
+@storable
 @dataclass(eq=False)
 class Function(Kernel):
     """Any function of two sample matrices, ``function(X, Y) -> (n, m)``, as SVC takes them.

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from fewkern.backend.linalg import logsumexp
 from fewkern.backend.namespace import Array, move_fields, namespace, same_place
+from fewkern.backend.storable import floats, storable
 
 __all__ = ["ClassScores", "class_values", "softmax"]
 
@@ -23,6 +24,7 @@ def class_values(scores: Array) -> Array:
     return namespace(scores).concat([-scores, scores], axis=1) / 2
 
 
+@storable(weights=floats("q", "s"), offset=floats("s"))
 @dataclass(frozen=True)
 class ClassScores:
     """Class scores as an affine map of an expansion's values, and their way to classes and probabilities.

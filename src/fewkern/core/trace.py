@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from fewkern.backend.namespace import Array, asarray_like, namespace, to_numpy
+from fewkern.backend.storable import storable
 
 __all__ = ["TOLERANCE", "Stop", "Trace", "smallest_within"]
 
@@ -15,14 +16,15 @@ TOLERANCE = {"accurate": 0.0, "balanced": 0.5, "sparse": 1.0}
 _NEAR_END = 0.9
 
 
+@storable
 class Stop(StrEnum):
     """Why a loop ended: the values of every ``stop_``.
 
     Examples
     --------
     >>> from fewkern.core.trace import Stop
-    >>> Stop.RANK == "rank"
-    True
+    >>> Stop.RANK, Stop.RANK == "rank"
+    ('rank', True)
     """
 
     LIMIT = "limit"
@@ -50,7 +52,11 @@ class Stop(StrEnum):
     GIVEN = "given"
     """There was nothing to choose."""
 
+    def __repr__(self) -> str:
+        return repr(self.value)
 
+
+@storable(check=lambda trace: trace.check())
 @dataclass(frozen=True)
 class Trace:
     """Error of every setting that was compared, and which one was taken.
@@ -81,6 +87,15 @@ class Trace:
     """What ``error`` is, in words: the label of a picture."""
     objectives: tuple[float, ...] = field(default=())
     """What the final fit minimized, after every step."""
+
+    def check(self) -> None:
+        """Raise a ValueError if the axes do not belong to the errors, or the chosen place is not on them."""
+        shape = tuple(len(values) for values in self.axes.values())
+        arrays = [self.error, self.spread, *([] if self.size is None else [self.size])]
+        if any(tuple(array.shape) != shape for array in arrays) or len(self.chosen) != len(shape):
+            raise ValueError(f"a trace has axes of lengths {shape}, but arrays of other shapes.")
+        if not all(0 <= at < length for at, length in zip(self.chosen, shape)):
+            raise ValueError(f"a trace has axes of lengths {shape}, but the chosen place is {self.chosen}.")
 
     @property
     def setting(self) -> dict[str, float]:

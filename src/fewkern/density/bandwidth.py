@@ -20,6 +20,7 @@ from typing import Literal
 
 from fewkern.backend.blocks import row_blocks
 from fewkern.backend.namespace import Array, asarray_like, device, namespace
+from fewkern.backend.storable import floats, storable
 from fewkern.density.mixture import squared_distances
 
 __all__ = [
@@ -42,6 +43,7 @@ Form = Literal["exact", "approximate"]
 _TIE = 1e-7
 
 
+@storable(widths=floats("g", above=0.0), scores=floats("g", finite=False))
 @dataclass(frozen=True)
 class WidthSearch:
     """A width and how it was found."""

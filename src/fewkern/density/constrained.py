@@ -24,6 +24,7 @@ from typing import Literal
 
 from fewkern.backend.blocks import row_blocks
 from fewkern.backend.namespace import Array, asarray_like, device, namespace, take_rows
+from fewkern.backend.storable import storable
 from fewkern.core.peel_callbacks import Stop, peel
 from fewkern.density.mixture import normal_kernel, squared_distances
 from fewkern.density.simplex import active_set
@@ -51,6 +52,7 @@ _HALVINGS = 7
 _EVALUATE_TOGETHER = 32
 
 
+@storable
 @dataclass(frozen=True)
 class ConstrainedStep:
     """One kernel of the path."""

@@ -26,6 +26,7 @@ from typing import Literal
 
 from fewkern.backend.blocks import row_blocks
 from fewkern.backend.namespace import Array, asarray_like, device, namespace, take_rows
+from fewkern.backend.storable import storable
 from fewkern.core.peel_callbacks import Stop, peel
 from fewkern.density.mixture import normal_kernel, squared_distances
 from fewkern.density.simplex import active_set
@@ -48,6 +49,7 @@ _HALF_WIDTHS = (0.15, 0.06, 0.024)
 _NO_WEIGHT = 1e-8
 
 
+@storable
 @dataclass(frozen=True)
 class IntegratedStep:
     """The model after one step of the path."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from fewkern.backend.blocks import row_blocks
 from fewkern.backend.linalg import logsumexp
 from fewkern.backend.namespace import Array, asarray_like, device, namespace, take_rows
+from fewkern.backend.storable import floats, storable
 from fewkern.core.peel_callbacks import Stop, peel
 from fewkern.density.bandwidth import effective_size
 from fewkern.density.mixture import squared_distances
@@ -17,6 +18,7 @@ __all__ = ["LikelihoodStep", "RoundMixture", "expectation_maximization", "forwar
 _WIDTHS = (1.5, 2.0, 2.6, 3.6, 5.2, 7.5)
 
 
+@storable(centres=floats("s", "m"), widths=floats("s", above=0.0), weights=floats("s", least=0.0))
 @dataclass(frozen=True)
 class RoundMixture:
     """Centres, widths and weights of a mixture of round normal kernels, and its mean log-likelihood."""
@@ -27,6 +29,7 @@ class RoundMixture:
     log_likelihood: float
 
 
+@storable
 @dataclass(frozen=True)
 class LikelihoodStep:
     """The model after one step of FCR-ML."""

@@ -9,6 +9,7 @@ from fewkern.backend.blocks import row_blocks
 from fewkern.backend.linalg import generalized_eigh, logsumexp, neg_squared_distances
 from fewkern.backend.namespace import Array, device, move_fields, namespace, same_place, to_numpy
 from fewkern.backend.special import normal_cdf
+from fewkern.backend.storable import floats, indices, storable
 
 __all__ = ["KernelMixture", "normal_kernel", "product_bound", "square_limit", "squared_distances"]
 
@@ -52,6 +53,13 @@ def product_bound(transform: Array, largest: float) -> Array:
     return 0.25 * largest / xp.maximum(gain * gain.shape[0], xp.ones_like(gain))
 
 
+@storable(
+    vectors=floats("s", "m"),
+    weights=floats("s", least=0.0),
+    widths=floats("s", above=0.0),
+    transform=(floats("m"), floats("m", "m")),
+    indices=indices("s"),
+)
 @dataclass(frozen=True)
 class KernelMixture:
     r"""The density :math:`\hat p(x) = |\det A| \sum_j g_j\, (2\pi\sigma_j^2)^{-m/2} e^{-\|A(x - v_j)\|^2/2\sigma_j^2}`.

@@ -21,6 +21,7 @@ from dataclasses import dataclass, replace
 from fewkern.backend.blocks import row_blocks
 from fewkern.backend.namespace import Array, asarray_like, device, namespace, take_rows
 from fewkern.backend.special import normal_cdf
+from fewkern.backend.storable import storable
 from fewkern.core.peel_callbacks import Stop, peel
 from fewkern.density.mixture import normal_kernel, squared_distances
 from fewkern.density.simplex import active_set, mnqp
@@ -36,6 +37,7 @@ __all__ = [
 ]
 
 
+@storable
 @dataclass(frozen=True)
 class RegressionStep:
     """One column of the forward regression."""

@@ -16,6 +16,7 @@ from fewkern.backend.distinct import distinct_rows
 from fewkern.backend.folds import stratified_folds
 from fewkern.backend.namespace import Array, asarray_like, device, float_dtype, namespace, take_rows, to_numpy
 from fewkern.backend.progress import progress
+from fewkern.backend.storable import storable
 from fewkern.backend.validation import (
     Interval,
     StrOptions,
@@ -66,6 +67,7 @@ FISHER_CONSTRAINTS: dict[str, list[Any]] = {
 }
 
 
+@storable
 @dataclass(frozen=True)
 class FisherTrace:
     """How the settings were chosen, and how the solver got there."""

@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 from fewkern.backend.linalg import class_sums, solve_shifted
 from fewkern.backend.namespace import Array, asarray_like, device, namespace, take_rows, to_numpy
+from fewkern.backend.storable import floats, storable
 from fewkern.vectors.calibration import softmax
 
 __all__ = [
@@ -139,6 +140,7 @@ def logistic_scores(
     return V[:k, :] / targets.scale, V[k, :]
 
 
+@storable(weights=floats("k", "s"), offset=floats("s"))
 @dataclass(frozen=True)
 class Link:
     """Class scores as an affine map of the discriminant ``F``, and their way to probabilities.

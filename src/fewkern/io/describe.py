@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,42 +16,20 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, Stan
 from sklearn.utils.validation import check_is_fitted
 
 from fewkern.backend.namespace import is_sparse, to_numpy
+from fewkern.base import KernelEstimator
 from fewkern.core.expansion import KernelExpansion
 from fewkern.core.kernels import Function, Gaussian, Laplacian, Linear, LinearSpline, Polynomial, Precomputed
+from fewkern.core.prepared import Prepared, Preparing, Scaling
 from fewkern.density.base import DensityEstimator
 from fewkern.density.classifier import DensityClassifier
 from fewkern.density.mixture import KernelMixture
 from fewkern.io.plan import DTYPES, ROUNDING, Classes, LogSum, Plan, Sum, Vector
-from fewkern.table import TableModel
-from fewkern.vectors.base import KernelEstimator
+from fewkern.io.steps import is_no_step
 
 __all__ = ["plan"]
 
 # Vectors looked at to judge the rounding.
 _ROUNDING_ROWS = 1000
-
-
-@dataclass(frozen=True)
-class _Scaler:
-    """``u = (x - shift) * factor``: what happens to a sample before the model sees it."""
-
-    shift: Vector
-    factor: Vector
-
-    def then(self, after: _Scaler) -> _Scaler:
-        return _Scaler(self.shift + after.shift / self.factor, self.factor * after.factor)
-
-
-@dataclass(frozen=True)
-class _Unwrapped:
-    """An estimator, and what surrounds it."""
-
-    model: Any
-    scaler: _Scaler | None = None
-    feature_names: tuple[str, ...] | None = None
-    log_unit: float = 0.0
-    """Added to a log density: its unit of volume."""
-    notes: tuple[str, ...] = ()
 
 
 def plan(model: Any, dtype: str, caller: str) -> Plan:
@@ -63,14 +40,14 @@ def plan(model: Any, dtype: str, caller: str) -> Plan:
     model, name = found.model, type(found.model).__name__
     expansions = _expansions(model, caller)
     n_features = int(getattr(model, "n_features_in_", expansions[0].vectors.shape[1]))
-    scaler = found.scaler or _Scaler(np.zeros(n_features), np.ones(n_features))
+    scaler = found.scaling or Scaling(np.zeros(n_features), np.ones(n_features))
     sums: list[Sum | LogSum] = []
     for expansion in expansions:
         if isinstance(expansion, KernelMixture):
             sums.append(_log_sum(expansion, scaler, dtype, found.log_unit))
         else:
             sums.append(_sum(expansion, scaler, dtype, caller, name))
-    classes = _classes(model) if hasattr(model, "_class_scores") else None
+    classes = _classes(model) if hasattr(model, "class_scores_") or hasattr(model, "_class_scores") else None
     names = found.feature_names or _names(model)
     kernel = "normal kernels" if isinstance(sums[0], LogSum) else f"{type(expansions[0].kernel).__name__} kernel"
     count = sum(expansion.n_vectors for expansion in expansions)
@@ -91,30 +68,23 @@ def _names(model: Any) -> tuple[str, ...] | None:
     return None if names is None else tuple(str(name) for name in names)
 
 
-def _unwrap(model: Any, caller: str) -> _Unwrapped:
-    """The fewkern model inside a table model of the command line, or at the end of a pipeline of scalers."""
-    if isinstance(model, TableModel):
-        encoder = model.encoder
-        notes = ["Missing numbers are not handled here: put " + _medians(encoder) + " in their place."]
-        if encoder.levels:
-            notes.append('A feature "column=level" is 1 where the column has that level, and 0 elsewhere.')
-        standard = _Scaler(np.asarray(encoder.mean, float), 1.0 / np.asarray(encoder.scale, float))
-        # as the command line predicts: per unit of the columns, not of the standardised ones
-        log_unit = -float(np.log(encoder.scale).sum())
-        return _Unwrapped(model.estimator, standard, tuple(encoder.names), log_unit, tuple(notes))
+def _unwrap(model: Any, caller: str) -> Prepared:
+    """The fewkern model inside something that prepares its samples, or at the end of a pipeline of scalers."""
+    if isinstance(model, Preparing):
+        return model.prepared()
     if isinstance(model, Pipeline):
         _fitted(model, caller)
         *before, last = _steps(model)
         _expansions(last, caller)  # says first if the last step is not ours
-        scaler: _Scaler | None = None
+        scaler: Scaling | None = None
         for step in before:
-            if step is None or step == "passthrough":
+            if is_no_step(step):
                 continue
             own = _scaler_of(step, caller)
             scaler = own if scaler is None else scaler.then(own)
         names = next((_names(step) for step in (*before, last) if _names(step)), None)
-        return _Unwrapped(last, scaler, names)
-    return _Unwrapped(model)
+        return Prepared(last, scaler, names)
+    return Prepared(model)
 
 
 def _steps(pipeline: Pipeline) -> list[Any]:
@@ -125,11 +95,7 @@ def _steps(pipeline: Pipeline) -> list[Any]:
     return found
 
 
-def _medians(encoder: Any) -> str:
-    return ", ".join(f"{float(value)!r} ({name})" for name, value in encoder.median.items()) or "0"
-
-
-def _scaler_of(step: Any, caller: str) -> _Scaler:
+def _scaler_of(step: Any, caller: str) -> Scaling:
     if type(step) not in _SCALERS or getattr(step, "clip", False):
         what = f"{type(step).__name__}(clip=True)" if getattr(step, "clip", False) else type(step).__name__
         raise TypeError(
@@ -138,7 +104,7 @@ def _scaler_of(step: Any, caller: str) -> _Scaler:
         )
     shift, factor = _SCALERS[type(step)](step)
     d = int(step.n_features_in_)
-    return _Scaler(np.zeros(d) if shift is None else np.asarray(shift), np.ones(d) if factor is None else factor)
+    return Scaling(np.zeros(d) if shift is None else np.asarray(shift), np.ones(d) if factor is None else factor)
 
 
 def _over(scale: Any) -> Any:
@@ -186,13 +152,13 @@ def _double(x: Any) -> Vector:
 
 
 def _classes(model: Any) -> Classes:
-    scores = model._class_scores()
+    scores = model.class_scores_ if hasattr(model, "class_scores_") else model._class_scores()
     weights = None if scores.weights is None else _double(scores.weights)
     offset = None if scores.offset is None else _double(scores.offset)
     return Classes(to_numpy(model.classes_), weights, offset, float(scores.factor), scores.shares)
 
 
-def _prepared(V: Vector, centre: Vector, gain: Vector, scaler: _Scaler, dtype: str) -> tuple[Vector, Vector, Vector]:
+def _prepared(V: Vector, centre: Vector, gain: Vector, scaler: Scaling, dtype: str) -> tuple[Vector, Vector, Vector]:
     """Shift and factor of ``z = gain (u - centre)`` seen from the samples, and the vectors after it.
 
     The shift is first rounded to a number of the file, and the vectors are moved with what it then is: far from the
@@ -205,7 +171,7 @@ def _prepared(V: Vector, centre: Vector, gain: Vector, scaler: _Scaler, dtype: s
     return shift, gain * scaler.factor[None, :], moved @ gain.T
 
 
-def _sum(expansion: Any, scaler: _Scaler, dtype: str, caller: str, owner: str) -> Sum:
+def _sum(expansion: Any, scaler: Scaling, dtype: str, caller: str, owner: str) -> Sum:
     kernel = expansion.kernel
     if type(kernel) not in _KERNELS:
         raise ValueError(
@@ -229,40 +195,40 @@ def _sum(expansion: Any, scaler: _Scaler, dtype: str, caller: str, owner: str) -
     return found
 
 
-def _gaussian(kernel: Any, V: Vector, coef: Vector, offset: Vector, scaler: _Scaler, dtype: str) -> Sum:
+def _gaussian(kernel: Any, V: Vector, coef: Vector, offset: Vector, scaler: Scaling, dtype: str) -> Sum:
     gain = np.broadcast_to(1.0 / (np.sqrt(2.0) * _double(kernel.width)), V.shape[1:])
     # the median: one far vector does not carry it away from the others
     shift, factor, vectors = _prepared(V, np.median(V, axis=0), gain, scaler, dtype)
     return Sum("gaussian", vectors, offset, coef, shift, factor)
 
 
-def _laplacian(kernel: Any, V: Vector, coef: Vector, offset: Vector, scaler: _Scaler, dtype: str) -> Sum:
+def _laplacian(kernel: Any, V: Vector, coef: Vector, offset: Vector, scaler: Scaling, dtype: str) -> Sum:
     gain = np.full(V.shape[1], 1.0 / float(kernel.width))
     shift, factor, vectors = _prepared(V, np.median(V, axis=0), gain, scaler, dtype)
     return Sum("laplacian", vectors, offset, coef, shift, factor)
 
 
-def _spline(kernel: Any, V: Vector, coef: Vector, offset: Vector, scaler: _Scaler, dtype: str) -> Sum:
+def _spline(kernel: Any, V: Vector, coef: Vector, offset: Vector, scaler: Scaling, dtype: str) -> Sum:
     origin = np.broadcast_to(_double(kernel.origin), V.shape[1:])
     shift, factor, vectors = _prepared(V, origin, np.ones(V.shape[1]), scaler, dtype)
     return Sum("spline", vectors, offset, coef, shift, factor)
 
 
-def _polynomial(kernel: Any, V: Vector, coef: Vector, offset: Vector, scaler: _Scaler, dtype: str) -> Sum:
+def _polynomial(kernel: Any, V: Vector, coef: Vector, offset: Vector, scaler: Scaling, dtype: str) -> Sum:
     vectors = V * float(kernel.gamma)
     shift, factor, rest = _scaled(scaler, dtype)
     constant = float(kernel.coef0) + vectors @ rest
     return Sum("polynomial", vectors, offset, coef, shift, factor, int(kernel.degree), constant)
 
 
-def _linear(kernel: Any, V: Vector, coef: Vector, offset: Vector, scaler: _Scaler, dtype: str) -> Sum:  # noqa: ARG001
+def _linear(kernel: Any, V: Vector, coef: Vector, offset: Vector, scaler: Scaling, dtype: str) -> Sum:  # noqa: ARG001
     # sum_j c_j <z, v_j> is one vector per output, however many samples were kept
     vectors = coef.T @ V
     shift, factor, rest = _scaled(scaler, dtype)
     return Sum("linear", vectors, offset + vectors @ rest, shift=shift, factor=factor)
 
 
-def _scaled(scaler: _Scaler, dtype: str) -> tuple[Vector | None, Vector | None, Vector]:
+def _scaled(scaler: Scaling, dtype: str) -> tuple[Vector | None, Vector | None, Vector]:
     """Shift and factor of a scaler, none if it does nothing, and what ``z`` lacks since the shift is rounded."""
     if not scaler.shift.any() and np.all(scaler.factor == 1):
         return None, None, np.zeros_like(scaler.shift)
@@ -270,7 +236,7 @@ def _scaled(scaler: _Scaler, dtype: str) -> tuple[Vector | None, Vector | None, 
     return shift, scaler.factor, (shift - scaler.shift) * scaler.factor
 
 
-_KERNELS: dict[type, Callable[[Any, Vector, Vector, Vector, _Scaler, str], Sum]] = {
+_KERNELS: dict[type, Callable[[Any, Vector, Vector, Vector, Scaling, str], Sum]] = {
     Gaussian: _gaussian,
     Laplacian: _laplacian,
     Polynomial: _polynomial,
@@ -283,7 +249,7 @@ _REASONS: dict[type, str] = {
 }
 
 
-def _log_sum(mixture: KernelMixture, scaler: _Scaler, dtype: str, log_unit: float) -> LogSum:
+def _log_sum(mixture: KernelMixture, scaler: Scaling, dtype: str, log_unit: float) -> LogSum:
     weights, widths = _double(mixture.weights), _double(mixture.widths)
     V, transform = _double(mixture.vectors), _double(mixture.transform)
     kept = weights > 0

@@ -1,73 +1,41 @@
 """Save and load fitted models: one ``.npz`` file, a JSON header and plain arrays.
 
-Nothing is pickled. Loading builds objects only from the classes listed in :func:`_known`, so a file cannot run code.
-Writing goes to a temporary file in the same folder, which then takes the place of the old one: a crash leaves either
-the old file or the new one.
+Nothing is pickled. A file can only create objects of registered classes (:mod:`fewkern.backend.storable`), and every
+object is checked before it is handed out, so a file that loads also predicts.
 """
 
 from __future__ import annotations
 
-import dataclasses
-import json
+import io
 import os
-import tempfile
-from functools import cache
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import scipy.sparse as sp
+import sklearn
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
 
 from fewkern._version import __version__
-from fewkern.backend.namespace import is_foreign, is_sparse, to_numpy
+from fewkern.backend.storable import stored_classes
+from fewkern.io.archive import ModelFileError, pack, unpack
+from fewkern.io.checks import is_fitted
+from fewkern.io.files import write_atomically
+from fewkern.io.legacy import upgrade
+from fewkern.io.records import Writer, build, parse
 
-__all__ = ["load", "read_header", "save", "write_atomically"]
-
-_FORMAT = "fewkern model"
-_FORMAT_VERSION = 1
-_HEADER = "header"
-
-
-@cache
-def _known() -> dict[str, type]:
-    """Classes that may appear in a file, by name."""
-    import fewkern
-    from fewkern import kernels
-    from fewkern.density.bandwidth import WidthSearch
-    from fewkern.density.constrained import ConstrainedStep
-    from fewkern.density.integrated import IntegratedStep
-    from fewkern.density.likelihood import LikelihoodStep, RoundMixture
-    from fewkern.density.mixture import KernelMixture
-    from fewkern.density.regression import RegressionStep
-    from fewkern.fisher.base import FisherTrace
-    from fewkern.fisher.targets import Link
-    from fewkern.margins import graphs as weights
-    from fewkern.margins.recursion import MarginBlock
-    from fewkern.margins.rules import GraphRule
-    from fewkern.margins.soft import SoftMarginStep
-    from fewkern.table import TableEncoder, TableModel
-    from fewkern.vectors.search import Trace
-
-    values: list[type] = [fewkern.KernelBasis, fewkern.KernelExpansion, KernelMixture, TableEncoder, TableModel]
-    values += [ConstrainedStep, FisherTrace, IntegratedStep, LikelihoodStep, Link, RegressionStep, RoundMixture]
-    values += [Trace, WidthSearch]
-    values += [GraphRule, MarginBlock, SoftMarginStep]
-    values += [getattr(weights, name) for name in weights.__all__ if name != "Weights"]
-    values += [getattr(kernels, name) for name in kernels.__all__ if isinstance(getattr(kernels, name), type)]
-    for name in fewkern.__all__:
-        value = getattr(fewkern, name)
-        if isinstance(value, type) and issubclass(value, BaseEstimator):
-            values.append(value)
-    return {value.__name__: value for value in values}
+__all__ = ["ModelFileError", "load", "read_header", "save", "write_atomically"]
 
 
 def save(model: Any, path: str | os.PathLike[str]) -> Path:
     """Write a fitted model to ``path`` (``.npz`` is added if it has no suffix).
 
+    The old file at ``path``, if there is one, is replaced only when the new one is complete, on the disk, and was
+    read back without an error.
+
     Parameters
     ----------
     model : a fitted fewkern estimator
+        Or a pipeline of scikit-learn with StandardScaler, MinMaxScaler, MaxAbsScaler or RobustScaler before it.
     path : str or path
 
     Returns
@@ -87,51 +55,40 @@ def save(model: Any, path: str | os.PathLike[str]) -> Path:
     >>> bool((again.predict(X) == model.predict(X)).all())
     True
     """
-    if type(model).__name__ not in _known():
-        raise TypeError(f"save: expected a fewkern model, got {type(model).__name__}.")
+    name = type(model).__name__
+    stored = stored_classes().get(name)
+    if stored is None or stored.cls is not type(model):
+        raise TypeError(f"save: expected a fewkern model, or a pipeline of scalers that ends in one, got {name}.")
+    if isinstance(model, BaseEstimator) and not is_fitted(model):
+        raise NotFittedError(f"save: this {name} is not fitted; call fit first.")
     path = Path(path)
     path = path if path.suffix else path.with_suffix(".npz")
-    arrays: dict[str, np.ndarray[Any, Any]] = {}
-    encoded = _encode(model, arrays, type(model).__name__)
-    header = {"format": _FORMAT, "format_version": _FORMAT_VERSION, "fewkern": __version__, "model": encoded}
-    text = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
-
-    def write(handle: Any) -> None:
-        content: dict[str, Any] = {_HEADER: text, **arrays}
-        np.savez_compressed(handle, **content)
-
-    write_atomically(path, write)
-    return path
-
-
-def write_atomically(path: str | os.PathLike[str], write: Any) -> None:
-    """Call ``write(handle)`` on a temporary file beside ``path``, then put it in place of ``path``.
-
-    A link stays one, and what it points to is replaced; a device or a pipe is written to as it is.
-    """
-    path = Path(os.path.realpath(path))
-    if path.exists() and not path.is_file() and not path.is_dir():
-        with path.open("wb") as file:
-            write(file)
-        return
-    if not path.parent.is_dir():
-        raise FileNotFoundError(f"cannot write {path.name}: the folder {path.parent} does not exist; make it first.")
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+    writer = Writer()
+    header = {"fewkern": __version__, "scikit-learn": sklearn.__version__, "model": writer.write(model, name)}
+    content = pack(header, writer.arrays)
     try:
-        with os.fdopen(handle, "wb") as file:
-            write(file)
-        # mkstemp makes files private; give this one the permissions any new file would have
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(name, 0o666 & ~mask)
-        os.replace(name, path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+        _read(io.BytesIO(content), len(content))
+    except Exception as error:
+        raise ValueError(
+            f"save: this {name} could not be read back, so nothing was written ({error}); does it predict finite "
+            "values at its own vectors_?"
+        ) from error
+    write_atomically(path, lambda handle: handle.write(content))
+    return path
 
 
 def load(path: str | os.PathLike[str]) -> Any:
     """Read a model that :func:`save` wrote. Its arrays are NumPy's, whatever they were when it was saved.
+
+    Loading runs no code from the file, and takes at most 64 MiB of memory plus 100 times the size of the file. A model
+    that was loaded was also tried: it predicts. Files of all earlier formats can be read.
+
+    Raises
+    ------
+    FileNotFoundError
+        There is no such file.
+    ModelFileError
+        The file is damaged, was made by hand, or is of another program or of a newer fewkern. It is a ValueError.
 
     Examples
     --------
@@ -143,103 +100,45 @@ def load(path: str | os.PathLike[str]) -> Any:
     ...     load(save(model, os.path.join(folder, "vectors"))).n_vectors_
     5
     """
-    path = Path(path)
-    header, arrays = _read(path)
-    try:
-        return _decode(header["model"], arrays)
-    except (KeyError, TypeError, AttributeError, IndexError) as error:
-        raise ValueError(
-            f"load: {path.name} is damaged, or was written by another version ({header.get('fewkern')}; this is "
-            f"{__version__}): {error!r}."
-        ) from error
+    path = _existing(path)
+    with path.open("rb") as handle:
+        try:
+            return _read(handle, os.fstat(handle.fileno()).st_size)
+        except Exception as error:
+            raise _refusal(path, error) from error
 
 
 def read_header(path: str | os.PathLike[str]) -> dict[str, Any]:
     """The JSON header of a model file."""
-    return _read(Path(path))[0]
+    path = _existing(path)
+    with path.open("rb") as handle:
+        try:
+            return unpack(handle, os.fstat(handle.fileno()).st_size)[0]
+        except Exception as error:
+            raise _refusal(path, error) from error
 
 
-def _read(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any]]]:
+def _read(handle: Any, size: int) -> Any:
+    header, arrays = unpack(handle, size)
+    model = build(upgrade(parse(header["model"], arrays), header["format_version"]))
+    if type(model).__name__ not in stored_classes():
+        raise ModelFileError("it holds no model")
+    if isinstance(model, BaseEstimator) and not is_fitted(model):
+        raise ModelFileError(f"its {type(model).__name__} is not fitted")
+    return model
+
+
+def _existing(path: str | os.PathLike[str]) -> Path:
+    path = Path(path)
     if not path.is_file():
         raise FileNotFoundError(f"load: there is no file {path}.")
-    try:
-        # opened here: np.load leaves a damaged file open
-        with path.open("rb") as handle, np.load(handle, allow_pickle=False) as archive:
-            arrays = {key: archive[key] for key in archive.files}
-        header = json.loads(arrays.pop(_HEADER).tobytes().decode())
-        if header["format"] != _FORMAT:
-            raise KeyError("format")
-        newer = header["format_version"] > _FORMAT_VERSION
-    except Exception as error:  # zip, zlib, numpy and json have exceptions of their own for damaged bytes
-        raise ValueError(
-            f"load: {path.name} is not a whole fewkern model file (damaged, cut short, or of another program); "
-            "fit the model again, or find an intact copy."
-        ) from error
-    if newer:
-        raise ValueError(
-            f"load: {path.name} was written by fewkern {header.get('fewkern')}, in a newer file format; update fewkern."
-        )
-    return header, arrays
+    return path
 
 
-def _encode(value: Any, arrays: dict[str, np.ndarray[Any, Any]], where: str) -> Any:
-    """``value`` as JSON; arrays go to ``arrays`` and are named in their place."""
-    if value is None or isinstance(value, (bool, int, float, str)):
-        return value
-    if isinstance(value, np.generic):
-        return value.item()
-    if is_sparse(value):
-        csr = sp.csr_array(value)
-        parts = {"data": csr.data, "indices": csr.indices, "indptr": csr.indptr}
-        return {"sparse": {k: _encode(v, arrays, where) for k, v in parts.items()}, "shape": list(csr.shape)}
-    if is_foreign(value) or isinstance(value, np.ndarray):
-        array = to_numpy(value)
-        if array.dtype == object:
-            if not all(isinstance(item, str) for item in array.ravel()):
-                raise TypeError(f"save: {where} holds Python objects; only numbers and strings can be saved.")
-            return {"strings": array.tolist()}
-        name = f"a{len(arrays)}"
-        arrays[name] = array
-        return {"array": name}
-    if isinstance(value, (list, tuple)):
-        kind = "tuple" if isinstance(value, tuple) else "list"
-        return {kind: [_encode(v, arrays, f"{where}[{i}]") for i, v in enumerate(value)]}
-    if isinstance(value, dict):
-        return {"dict": [[_encode(k, arrays, where), _encode(v, arrays, f"{where}[{k!r}]")] for k, v in value.items()]}
-    name = type(value).__name__
-    if _known().get(name) is not type(value):
-        raise TypeError(
-            f"save: {where} is a {name}, which cannot be saved: a function of your own as kernel, or a generator as "
-            "random_state, exists only in your program; use a kernel of fewkern and a number."
-        )
-    if dataclasses.is_dataclass(value):
-        state = {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
-    else:
-        # what warm_start keeps is no part of the model
-        state = {k: v for k, v in vars(value).items() if k not in ("_selection", "_gram", "_gram_key")}
-    return {"object": name, "state": {k: _encode(v, arrays, f"{where}.{k}") for k, v in state.items()}}
-
-
-def _decode(value: Any, arrays: dict[str, np.ndarray[Any, Any]]) -> Any:
-    if not isinstance(value, dict):
-        return value
-    if "array" in value:
-        return arrays[value["array"]]
-    if "sparse" in value:
-        parts = {k: _decode(v, arrays) for k, v in value["sparse"].items()}
-        return sp.csr_array((parts["data"], parts["indices"], parts["indptr"]), shape=tuple(value["shape"]))
-    if "strings" in value:
-        return np.array(value["strings"], dtype=object)
-    if "list" in value:
-        return [_decode(v, arrays) for v in value["list"]]
-    if "tuple" in value:
-        return tuple(_decode(v, arrays) for v in value["tuple"])
-    if "dict" in value:
-        return {_decode(k, arrays): _decode(v, arrays) for k, v in value["dict"]}
-    cls = _known()[value["object"]]
-    state = {k: _decode(v, arrays) for k, v in value["state"].items()}
-    if dataclasses.is_dataclass(cls):
-        return cls(**state)
-    made: Any = object.__new__(cls)
-    made.__dict__.update(state)
-    return made
+def _refusal(path: Path, error: Exception) -> ModelFileError:
+    """What to tell of any error: zip, zlib, NumPy, JSON and a model in disorder all have exceptions of their own."""
+    reason = str(error) if isinstance(error, ValueError) and str(error) else repr(error)
+    return ModelFileError(
+        f"load: {path.name} is not an intact fewkern model file: {reason[:200]}. Fit the model again, or find an "
+        "intact copy."
+    )

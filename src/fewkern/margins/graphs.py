@@ -13,6 +13,7 @@ from typing import Any, Protocol
 from fewkern.backend.linalg import sum_by_index, weighted_gram
 from fewkern.backend.namespace import Array, asarray_like, device, namespace, take_rows, to_numpy
 from fewkern.backend.neighbours import sparse_edges, sparse_laplacian_scatter
+from fewkern.backend.storable import storable
 
 __all__ = [
     "AllPairs",
@@ -30,6 +31,7 @@ __all__ = [
 ]
 
 
+@storable
 @dataclass(frozen=True)
 class PairSet:
     """Unordered pairs of one common weight ``v``: all pairs, less those inside a class, less some edges.
@@ -60,6 +62,7 @@ class PairSet:
         )
 
 
+@storable
 @dataclass(frozen=True)
 class Edges:
     """Pairs ``(i, j)`` with weights ``v`` in the margin and ``count`` in the sum."""
@@ -104,6 +107,7 @@ def _within(Z: Array, p: Array, codes: Array, factors: Array) -> Array:
     return weighted_gram(Z - member @ means, p * (member @ factors))
 
 
+@storable
 @dataclass(frozen=True)
 class AllPairs:
     """``V_ij = v p_i p_j`` for every pair; with ``v = 1 / sum(p)`` the total scatter."""
@@ -119,6 +123,7 @@ class AllPairs:
         return PairSet(self.v, self.importance)
 
 
+@storable
 @dataclass(frozen=True)
 class WithinClasses:
     """``V_ij = p_i p_j / P_k`` inside class ``k`` of mass ``P_k``: Fisher's within-class scatter, exactly."""
@@ -136,6 +141,7 @@ class WithinClasses:
         raise ValueError("WithinClasses: pairs inside a class are drawn together, they have no margin.")
 
 
+@storable
 @dataclass(frozen=True)
 class BetweenClasses:
     """``V_ij = v p_i p_j`` between classes, zero inside: all pairs less those inside each class."""
@@ -155,6 +161,7 @@ class BetweenClasses:
         return PairSet(self.v, self.importance, codes=self.codes)
 
 
+@storable
 @dataclass(frozen=True)
 class ClassMeans:
     """Fisher's between-class scatter, a factor of rank ``c - 1`` from the class sums.
@@ -180,6 +187,7 @@ class ClassMeans:
         )
 
 
+@storable
 @dataclass(frozen=True)
 class SparseWeights:
     """Any symmetric sparse matrix ``V``, its entries multiplied by ``p_i p_j``."""
@@ -195,6 +203,7 @@ class SparseWeights:
         return Edges(i, j, v, take_rows(self.importance, i) * take_rows(self.importance, j))
 
 
+@storable
 @dataclass(frozen=True)
 class Degrees:
     """``Z' diag(V 1) Z``: what locality preserving projections divide by."""
@@ -210,6 +219,7 @@ class Degrees:
         raise ValueError("Degrees: a diagonal gives a scatter but no pairs.")
 
 
+@storable
 @dataclass(frozen=True)
 class Complement:
     """``V_ij = v p_i p_j`` for every pair that is no edge of the sparse 0/1 matrix ``H``."""
@@ -230,6 +240,7 @@ class Complement:
         return PairSet(self.v, self.importance, removed=(i, j))
 
 
+@storable
 @dataclass(frozen=True)
 class Factor:
     """A Laplacian given as ``L = F F'`` with few columns."""
@@ -246,6 +257,7 @@ class Factor:
         )
 
 
+@storable
 @dataclass(frozen=True)
 class GraphPair:
     """Which samples belong together, and which should be apart.

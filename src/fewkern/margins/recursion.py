@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from fewkern.backend.linalg import least_squares, sum_by_index
 from fewkern.backend.namespace import Array, asarray_like, device, namespace, take_rows
+from fewkern.backend.storable import storable
 from fewkern.core.peel_callbacks import Stop, peel
 from fewkern.margins.hinge import HingeSolution, hinge_at_zero, minimize_hinge
 from fewkern.margins.spaces import Reflected, Space
@@ -81,6 +82,7 @@ def tube_problem(y: Array, C: Array, epsilon: float) -> MarginProblem:
     )
 
 
+@storable
 @dataclass(frozen=True)
 class MarginBlock:
     """One step of the recursion: the directions taken out together and the problems that gave them."""

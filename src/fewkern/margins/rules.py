@@ -15,6 +15,7 @@ from fewkern.backend.neighbours import (
     split_by_label,
     symmetric_weights,
 )
+from fewkern.backend.storable import storable
 from fewkern.margins.graphs import (
     AllPairs,
     BetweenClasses,
@@ -32,6 +33,7 @@ __all__ = ["GraphRule", "as_graph", "fisher", "lfda", "lpp", "lsda", "mfa", "pca
 _SUPERVISED = {"fisher": True, "pca": False, "lpp": False, "udp": False, "mfa": True, "lfda": True, "lsda": True}
 
 
+@storable
 @dataclass(frozen=True)
 class GraphRule:
     """A named graph with its numbers; :meth:`build` looks at the samples."""

@@ -8,6 +8,7 @@ from typing import Literal, Protocol
 
 from fewkern.backend.linalg import cholesky_psd, generalized_eigh, solve_triangular
 from fewkern.backend.namespace import Array, device, namespace, take_rows
+from fewkern.backend.storable import storable
 from fewkern.core.peel_callbacks import Stop, peel
 from fewkern.margins.embedding import principal_space, ridged, seen_directions
 from fewkern.margins.graphs import Edges, GraphPair, PairSet
@@ -34,6 +35,7 @@ SORTED_FROM = 40_000
 WIDTHS = (0.5, 0.1, 0.02, 0.004, 0.001)
 
 
+@storable
 @dataclass(frozen=True)
 class SoftMarginStep:
     """One direction."""

@@ -3,7 +3,7 @@
 from fewkern.plotting.components import AccuracyDisplay, ComponentsDisplay
 from fewkern.plotting.density import DensityDisplay
 from fewkern.plotting.fisher import FisherPathDisplay, FisherSearchDisplay
-from fewkern.plotting.path import PathDisplay
+from fewkern.plotting.trace import TraceDisplay
 from fewkern.plotting.vectors import VectorsDisplay
 
 __all__ = [
@@ -12,6 +12,6 @@ __all__ = [
     "DensityDisplay",
     "FisherPathDisplay",
     "FisherSearchDisplay",
-    "PathDisplay",
+    "TraceDisplay",
     "VectorsDisplay",
 ]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["ACCENT", "CLASSES", "QUIET", "axes_for"]
+__all__ = ["ACCENT", "CHOSEN", "CLASSES", "QUIET", "axes_for"]
 
 ACCENT = "#1f4e79"
 QUIET = "#b8c4ce"
+CHOSEN = "#d95f02"
 CLASSES = ("#1f77b4", "#d95f02", "#1b9e77", "#7570b3", "#e7298a", "#66a61e", "#e6ab02", "#a6761d")
 
 

@@ -244,10 +244,7 @@ def _found(fans: list[_Fan], plan: Searching, chosen: tuple[int, int, int]) -> F
     error, spread = _stacked(fans)
     given = [getattr(fan.selection.gram.kernel, "width", None) for fan in fans]
     widths = [width if isinstance(width, (int, float)) else float(k) for k, width in enumerate(given)]
-    axes: dict[str, tuple[float, ...]] = {
-        "width": tuple(widths),
-        "ridge": plan.ridges,
-        "n_vectors": tuple(range(int(error.shape[2]))),
-    }
+    sizes = tuple(range(int(error.shape[2])))
+    axes: dict[str, tuple[float, ...]] = {"width": tuple(widths), "ridge": plan.ridges, "n_vectors": sizes}
     k, r, L = chosen
     return Found(fans[k].selection, plan.ridges[r], L, Trace(axes, error, spread, chosen))

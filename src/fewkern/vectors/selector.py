@@ -106,6 +106,7 @@ class FeatureVectorSelector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, K
     True
     """
 
+    _transient = ("_warm",)  # what warm_start keeps is not part of the model
     _parameter_constraints: dict[str, list[Any]] = {
         **SELECTION,
         "max_vectors": CONSTRAINTS["max_vectors"],

@@ -1,0 +1,117 @@
+"""Files of earlier formats, upgraded to what the classes are now.
+
+``UPGRADES[v]`` holds, by the name of a class in a file of format ``v``, a function that takes the fields of such an
+object and returns the name and fields of format ``v + 1``. Fields hold plain values, arrays and
+:class:`~fewkern.io.records.Record`, whose own fields were upgraded before. Classes that are not listed did not change.
+
+To change what a class stores, after a release:
+
+1. Add one to ``FORMAT_VERSION`` in ``archive.py`` (once per release).
+2. Add an entry to ``UPGRADES`` under the number before, mostly one line with :func:`renamed`.
+3. Put a file of the old format into ``tests/io``; it must go on loading and answering.
+
+A new constructor parameter needs nothing: where a file does not have it, it gets its default.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+from fewkern.io.archive import FORMAT_VERSION
+from fewkern.io.records import Record, State
+from fewkern.vectors.axes import GaussianClasses
+
+__all__ = ["UPGRADES", "Upgrade", "renamed", "upgrade"]
+
+Upgrade: TypeAlias = Callable[[State], tuple[str, State]]
+
+
+def renamed(name: str, /, **fields: str | None) -> Upgrade:
+    """An upgrade that only changes names: ``old="new"``, or ``old=None`` for a field that is gone.
+
+    Examples
+    --------
+    >>> from fewkern.io.legacy import renamed
+    >>> renamed("FeatureVectorSelector", centre="center", tol="basis_tol")({"centre": 1, "tol": None, "rule": "gain"})
+    ('FeatureVectorSelector', {'center': 1, 'basis_tol': None, 'rule': 'gain'})
+    >>> renamed("ReducedSetDensity", n_folds="cv", threshold=None)({"n_folds": 5, "threshold": 1e-4})
+    ('ReducedSetDensity', {'cv': 5})
+    """
+
+    def change(state: State) -> tuple[str, State]:
+        new = ((fields.get(key, key), value) for key, value in state.items())
+        return name, {key: value for key, value in new if key is not None}
+
+    return change
+
+
+def _trace(state: State) -> tuple[str, State]:
+    """Leave-one-out errors of every width, ridge and number of vectors."""
+    shape = state["error"].shape
+    widths = state["widths"] or tuple(float(k) for k in range(shape[0]))
+    axes = {"width": tuple(widths), "ridge": tuple(state["ridges"]), "n_vectors": tuple(range(shape[2]))}
+    return "Trace", {"axes": axes} | {name: state[name] for name in ("error", "spread", "chosen")}
+
+
+_selection = {"centre": "center", "tol": "basis_tol"}
+
+
+def _automatic(name: str) -> Upgrade:
+    """Estimators whose size was chosen by leave-one-out: ``prefer="all"`` became ``n_vectors``."""
+
+    def change(state: State) -> tuple[str, State]:
+        _, state = renamed(name, **_selection, temperature_=None)(dict(state, n_vectors="auto"))
+        if state["prefer"] == "all":
+            state |= {"prefer": "balanced", "n_vectors": state["n_vectors_"]}
+        return name, state
+
+    return change
+
+
+def _classifier(state: State) -> tuple[str, State]:
+    name, new = _automatic("FeatureVectorClassifier")(state)
+    return name, new | {"class_scores_": Record("ClassScores", {"factor": state["temperature_"]})}
+
+
+def _discriminant(state: State) -> tuple[str, State]:
+    name, new = _automatic("FeatureVectorDiscriminant")(state)
+    scores = GaussianClasses(state["priors_"], state["means_"], state["covariance_"]).scores()
+    fields = {"weights": scores.weights, "offset": scores.offset}
+    return name, new | {"class_scores_": Record("ClassScores", fields), "n_components_": state["means_"].shape[1]}
+
+
+_centers = {f"centre_{part}": f"center_{part}" for part in ("vectors", "weights", "indices")}
+
+UPGRADES: dict[int, dict[str, Upgrade]] = {
+    1: {
+        "FeatureVectorClassifier": _classifier,
+        "FeatureVectorDiscriminant": _discriminant,
+        "FeatureVectorPCA": renamed("FeatureVectorPCA", **_selection),
+        "FeatureVectorRegressor": _automatic("FeatureVectorRegressor"),
+        "FeatureVectorSelector": renamed("FeatureVectorSelector", **_selection),
+        "KernelBasis": renamed("KernelBasis", **_centers),
+        "Trace": _trace,
+    }
+}
+
+
+def upgrade(tree: Any, version: int, upgrades: dict[int, dict[str, Upgrade]] = UPGRADES) -> Any:
+    """The tree of a file of format ``version`` as the present format would have it."""
+    for step in range(version, FORMAT_VERSION):
+        if step in upgrades:
+            tree = _walk(tree, upgrades[step])
+    return tree
+
+
+def _walk(tree: Any, upgrades: dict[str, Upgrade]) -> Any:
+    if isinstance(tree, list):
+        return [_walk(item, upgrades) for item in tree]
+    if isinstance(tree, tuple):
+        return tuple(_walk(item, upgrades) for item in tree)
+    if isinstance(tree, dict):
+        return {_walk(key, upgrades): _walk(value, upgrades) for key, value in tree.items()}
+    if not isinstance(tree, Record):
+        return tree
+    state = {key: _walk(value, upgrades) for key, value in tree.state.items()}
+    return Record(*upgrades[tree.name](state)) if tree.name in upgrades else Record(tree.name, state)

@@ -1,0 +1,127 @@
+"""Small fitted models to damage: every public estimator, and the special cases of what a file can hold."""
+
+from __future__ import annotations
+
+import functools
+import io
+import tempfile
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
+
+import fewkern
+from fewkern.kernels import Gaussian, Laplacian, Linear, LinearSpline, Polynomial
+from fewkern.table import TableEncoder, TableModel
+
+METHODS = ("predict", "predict_proba", "decision_function", "transform", "score_samples")
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A file, and samples that the model in it can be asked about."""
+
+    name: str
+    content: bytes
+    samples: Any
+    answers: dict[str, Any]
+
+
+def data() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Samples, classes and targets."""
+    rng = np.random.default_rng(7)
+    y = np.arange(40) % 3
+    X = rng.standard_normal((40, 3)) + 1.5 * np.eye(3)[y]
+    return X, y, np.sin(X[:, 0]) + X[:, 1]
+
+
+def models() -> Iterator[tuple[str, Any, Any, Any]]:
+    """Name, model, samples and targets to fit."""
+    X, y, t = data()
+    for name in fewkern.__all__:
+        cls = getattr(fewkern, name)
+        if not (isinstance(cls, type) and issubclass(cls, BaseEstimator)):
+            continue
+        model = cls()
+        if "max_vectors" in model.get_params():
+            model.set_params(max_vectors=6)
+        if "n_components" in model.get_params():
+            model.set_params(n_components=2)
+        yield name, model, X, y
+    for kernel in (Gaussian([0.5, 1.0, 2.0]), Laplacian(1.0), Polynomial(2), Linear(), LinearSpline()):
+        yield f"kernel-{type(kernel).__name__}", fewkern.FeatureVectorRegressor(kernel=kernel, max_vectors=5), X, t
+    K = Gaussian(1.0)(X, X)
+    yield "precomputed", fewkern.FeatureVectorClassifier(kernel="precomputed", max_vectors=5), K, y > 0
+    some = sp.csr_array(np.where(np.abs(X) > 0.7, X, 0.0))
+    yield "sparse-linear", fewkern.FeatureVectorClassifier(kernel="linear", max_vectors=4), some, y
+    yield "sparse-gaussian", fewkern.FeatureVectorRegressor(kernel=Gaussian(1.0), max_vectors=4), some, t
+    yield "greedy", fewkern.FeatureVectorSelector(rule="greedy", projection="symmetric", max_vectors=4), X, None
+    back = fewkern.FeatureVectorPCA(n_components=2, max_vectors=5, fit_inverse_transform=True)
+    yield "inverse", back, X, None
+    yield "whitened", fewkern.ParzenDensity(scale="whiten"), X, None
+    yield "two-classes", fewkern.SparseKernelFisher(penalty=0.05), X, np.array(["no", "yes"], dtype=object)[y // 2]
+    yield "float32", fewkern.FeatureVectorClassifier(max_vectors=4), X.astype(np.float32), y
+    yield "pipeline", make_pipeline(StandardScaler(), MinMaxScaler(), fewkern.FeatureVectorClassifier()), X, y
+
+
+@functools.cache
+def subjects() -> tuple[Subject, ...]:
+    """All models, fitted and saved."""
+    found = []
+    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        path = Path(folder) / "m.npz"
+        for name, model, X, y in models():
+            fitted = model.fit(X, y)
+            content = fewkern.save(fitted, path).read_bytes()
+            found.append(Subject(name, content, X[:5], answers(fitted, X[:5])))
+        X, y, _ = data()
+        scale = X.std(axis=0)
+        encoder = TableEncoder(["a", "b", "c"], {}, dict.fromkeys("abc", 0.0), np.zeros(3), scale)
+        estimator = fewkern.FeatureVectorClassifier(max_vectors=4).fit(X / scale, y)
+        table = TableModel("classify", "y", encoder, estimator, {"rows": 40, "kernel": "Gaussian", "seconds": 0.1})
+        content = fewkern.save(table, path).read_bytes()
+        found.append(Subject("table", content, X[:5] / scale, answers(table, X[:5] / scale)))
+    return tuple(found)
+
+
+def answers(model: Any, X: Any) -> dict[str, Any]:
+    """Everything that the model says of the samples. Raises ArithmeticError where it says NaN."""
+    model = getattr(model, "estimator", model) if isinstance(model, TableModel) else model
+    found = {}
+    with np.errstate(all="ignore"):
+        for method in METHODS:
+            if hasattr(model, method):
+                found[method] = getattr(model, method)(X)
+        if hasattr(model, "inverse_transform"):
+            try:
+                found["inverse_transform"] = model.inverse_transform(found["transform"])
+            except ValueError as error:
+                if not str(error).startswith(type(model).__name__):
+                    raise
+    for method, value in found.items():
+        if value.dtype.kind == "f" and np.isnan(value).any():
+            raise ArithmeticError(f"{method} says NaN")
+    return found
+
+
+def load_bytes(content: bytes, folder: Path) -> Any:
+    """``fewkern.load`` of a file with this content."""
+    path = folder / "fuzzed.npz"
+    path.write_bytes(content)
+    return fewkern.load(path)
+
+
+def members(content: bytes) -> dict[str, bytes]:
+    """The members of an intact file."""
+    import zipfile
+
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}

@@ -1,0 +1,225 @@
+"""Ways to damage a model file, each from a seeded generator: bytes, zip members, array headers, JSON, arrays.
+
+The last ones put a right checksum on what they made: the checks behind it must hold alone.
+"""
+
+from __future__ import annotations
+
+import copy
+import io
+import json
+import zipfile
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from fewkern.io import archive
+from tests.fuzz.models import members
+
+Generator = np.random.Generator
+NUMBERS: list[Any] = [
+    0, 1, -1, 2, 3, 7, 2**31, -(2**31), 2**63, 10**30, 10**400, 0.0, -0.0, 0.5, 1e-320, 1e-300, 1e300, -1e308,
+    float("nan"), float("inf"), -float("inf"), True, False,
+]  # fmt: skip
+TEXTS = ["", "x", "gaussian", "median", "__class__", "predict", "nested", "raw", "a0", "a1", "\0", "é" * 50, "0"]
+
+
+def flip_bytes(content: bytes, rng: Generator) -> bytes:
+    damaged = bytearray(content)
+    for _ in range(int(rng.integers(1, 9))):
+        damaged[int(rng.integers(len(damaged)))] = int(rng.integers(256))
+    return bytes(damaged)
+
+
+def cut_bytes(content: bytes, rng: Generator) -> bytes:
+    a, b = sorted(int(i) for i in rng.integers(0, len(content) + 1, 2))
+    return (content[:a], content[b:], content[:a] + content[b:], content[:b] + content[a:])[int(rng.integers(4))]
+
+
+def insert_bytes(content: bytes, rng: Generator) -> bytes:
+    at = int(rng.integers(len(content)))
+    return content[:at] + rng.bytes(int(rng.integers(1, 64))) + content[at:]
+
+
+def _zipped(parts: list[tuple[str, bytes]], compression: int = zipfile.ZIP_DEFLATED) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", compression) as out:
+        for name, content in parts:
+            info = zipfile.ZipInfo(name)
+            info.compress_type = compression
+            out.writestr(info, content)
+    return buffer.getvalue()
+
+
+def change_members(content: bytes, rng: Generator) -> bytes:
+    parts = list(members(content).items())
+    i, j = (int(k) for k in rng.integers(0, len(parts), 2))
+    kind = int(rng.integers(6))
+    if kind == 0:
+        del parts[i]
+    elif kind == 1:
+        parts[i] = ("../" + parts[i][0], parts[i][1])
+    elif kind == 2:
+        parts[i], parts[j] = (parts[i][0], parts[j][1]), (parts[j][0], parts[i][1])
+    elif kind == 3:
+        parts.append((f"a{len(parts)}.npy", parts[i][1]))
+    elif kind == 4:
+        parts[i] = (parts[i][0], flip_bytes(parts[i][1], rng))
+    else:
+        # a bomb: a few bytes that unpack to 16 MiB
+        parts[i] = (parts[i][0], parts[i][1] + bytes(2**24))
+    return _zipped(parts, (zipfile.ZIP_DEFLATED, zipfile.ZIP_STORED)[int(rng.integers(2))] if kind < 5 else 8)
+
+
+def change_array_header(content: bytes, rng: Generator) -> bytes:
+    """Another shape, type or order in the header of one member, of the same length; the checksum is made right."""
+    parts = members(content)
+    name = list(parts)[int(rng.integers(len(parts)))]
+    raw = bytearray(parts[name])
+    length = int.from_bytes(raw[8:10], "little")
+    header = bytes(raw[10 : 10 + length]).decode("latin1").rstrip()
+    shapes = ["(2,)", "()", "(0,)", "(-1,)", "(999999999999,)", "(3, 3, 3)", "(1, 1000000)", "(0, 99999999999)", "((",
+              "(True,)", "[3]"]  # fmt: skip
+    types = ["<f4", ">f8", "<i8", "|O", "<U9", "<c16", "|V8", "<M8[s]", "|b1", "<f2", "|S8", "<U0", "x"]
+    if rng.integers(2):
+        start, end = header.index("'shape':") + 8, header.rindex(",")
+        header = header[:start] + str(rng.choice(shapes)) + header[end:]
+    else:
+        start = header.index("'descr':") + 9
+        header = header[:start] + f"'{rng.choice(types)}'" + header[header.index(",", start) :]
+    if rng.integers(4) == 0:
+        header = header.replace("False", "True")
+    if len(header) >= length:
+        return flip_bytes(content, rng)
+    raw[10 : 10 + length] = (header.ljust(length - 1) + "\n").encode("latin1")
+    parts[name] = bytes(raw)
+    return sealed(parts)
+
+
+def sealed(parts: dict[str, bytes]) -> bytes:
+    """A file of these members whose checksum is right, if its header can be read at all."""
+    try:
+        text = archive._from_npy(parts["header.npy"]).tobytes()
+        header = json.loads(text)
+        header.pop("sha256", None)
+        rest = {name.removesuffix(".npy"): raw for name, raw in parts.items() if name != "header.npy"}
+        header["sha256"] = archive._digest(header, rest)
+        fresh = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
+        parts = {"header.npy": archive._to_npy(fresh), **{f"{name}.npy": raw for name, raw in rest.items()}}
+    except Exception:  # a header in ruins stays one
+        pass
+    return _zipped(list(parts.items()))
+
+
+def _places(node: Any) -> list[tuple[Any, Any]]:
+    """Every (container, key) of a JSON tree."""
+    found: list[tuple[Any, Any]] = []
+    left = [node]
+    while left:
+        node = left.pop()
+        keys = list(node) if isinstance(node, dict) else range(len(node)) if isinstance(node, list) else []
+        found += [(node, key) for key in keys]
+        left += [node[key] for key in keys]
+    return found
+
+
+def change_json(content: bytes, rng: Generator) -> bytes:
+    """One to three changes of the JSON header, with a right checksum."""
+    header, arrays = archive.unpack(io.BytesIO(content), len(content))
+    for _ in range(int(rng.integers(1, 4))):
+        places = _places(header["model"]) if isinstance(header.get("model"), (dict, list)) else []
+        if not places:
+            break
+        node, key = places[int(rng.integers(len(places)))]
+        kind = int(rng.integers(8))
+        if kind == 0:
+            node.pop(key)
+        elif kind == 1:
+            other, name = places[int(rng.integers(len(places)))]
+            node[key] = copy.deepcopy(other[name]) if _has(other, name) else None
+        elif kind == 2 and isinstance(node, dict):
+            node[str(rng.choice(TEXTS))] = node.pop(key)
+        elif kind == 3:
+            node[key] = str(rng.choice(TEXTS))
+        elif kind == 4:
+            node[key] = [None, [], {}, {"list": []}, {"tuple": [1, 2]}, {"dict": []}][int(rng.integers(6))]
+        elif kind == 5:
+            for _ in range(int(rng.integers(1, 300))):
+                node[key] = {"list": [node[key]]}
+        else:
+            node[key] = NUMBERS[int(rng.integers(len(NUMBERS)))]
+    header["fewkern"] = "0"
+    return _packed(header, arrays)
+
+
+def _has(node: Any, key: Any) -> bool:
+    return key in node if isinstance(node, dict) else key < len(node)
+
+
+def _packed(header: dict[str, Any], arrays: dict[str, Any]) -> bytes:
+    try:
+        return archive.pack(header, arrays)
+    except (RecursionError, ValueError):  # too deep, or a number too long, to be written by this program
+        return b""
+
+
+def change_head(content: bytes, rng: Generator) -> bytes:
+    """Another format, version or top, or JSON so deep that a parser may give up."""
+    header, arrays = archive.unpack(io.BytesIO(content), len(content))
+    if rng.integers(3) == 0:
+        depth = int(10 ** rng.uniform(1, 5.5))
+        begin, end = (("[", "]"), ('{"list": [', "]}"), ('{"object": "Gaussian", "state": {"width": ', "}}"))[
+            int(rng.integers(3))
+        ]
+        text = '{"format": "fewkern model", "format_version": 1, "model": ' + begin * depth + "1" + end * depth + "}"
+        return _zipped([("header.npy", archive._to_npy(np.frombuffer(text.encode(), dtype=np.uint8)))])
+    key = str(rng.choice(["format", "format_version", "model", "fewkern"]))
+    header[key] = [NUMBERS[int(rng.integers(len(NUMBERS)))], str(rng.choice(TEXTS)), {}, [], None][int(rng.integers(5))]
+    return _packed(header, arrays)
+
+
+def change_array(content: bytes, rng: Generator) -> bytes:
+    """Other numbers, another shape or another type in one array, with a right checksum."""
+    header, arrays = archive.unpack(io.BytesIO(content), len(content))
+    if not arrays:
+        return flip_bytes(content, rng)
+    name = list(arrays)[int(rng.integers(len(arrays)))]
+    array = arrays[name].copy()
+    kind = int(rng.integers(7))
+    if kind == 0:
+        array = array[: int(rng.integers(0, len(array) + 1))] if array.ndim else array
+    elif kind == 1:
+        array = np.concatenate([array, array]) if array.ndim else array
+    elif kind == 2:
+        array = array.T if array.ndim > 1 else array[:, None] if array.ndim else array
+    elif kind == 3 and array.dtype.kind != "U":
+        types = ["float32", "float16", "int64", "int8", "uint64", "bool", ">f8"]
+        with np.errstate(all="ignore"):
+            array = array.astype(str(rng.choice(types)))
+    elif kind == 4:
+        array = np.array(["a", "b"]) if rng.integers(2) else np.zeros(())
+    elif array.size and array.dtype.kind in "fiu":
+        values = [0, -1, 1, 2**31 - 1, 2**62, -(2**62)] if array.dtype.kind in "iu" else [
+            0.0, -1.0, np.nan, np.inf, 1e-320, 1e300, -1e308, 1e18]  # fmt: skip
+        with np.errstate(all="ignore"):
+            value = np.array(values[int(rng.integers(len(values)))]).astype(array.dtype)
+        array.reshape(-1)[int(rng.integers(array.size))] = value
+        if kind == 6:
+            array[...] = value
+    arrays[name] = array
+    return _packed(header, arrays)
+
+
+MUTATIONS: dict[str, Callable[[bytes, Generator], bytes]] = {
+    "flip bytes": flip_bytes,
+    "cut bytes": cut_bytes,
+    "insert bytes": insert_bytes,
+    "members": change_members,
+    "array headers": change_array_header,
+    "JSON": change_json,
+    "head": change_head,
+    "arrays": change_array,
+}
+# Bytes are mostly noticed by the zip itself; the deeper changes are worth more of the loads.
+SHARES = np.array([2, 1, 1, 2, 3, 6, 1, 6]) / 22

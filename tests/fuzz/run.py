@@ -1,0 +1,62 @@
+"""Damage files, load them, ask what loads; every load has a number, and its number is its seed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from fewkern.io import ModelFileError
+from tests.fuzz.models import answers, load_bytes, subjects
+from tests.fuzz.mutate import MUTATIONS, SHARES
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one damaged file did: "refused", "predicted", or "wrong" and how."""
+
+    number: int
+    model: str
+    mutation: str
+    result: str
+    detail: str = ""
+
+
+def damaged(number: int, seed: int) -> tuple[str, str, bytes]:
+    """Name of the model, name of the mutation, and the damaged file."""
+    rng = np.random.default_rng([seed, number])
+    subject = subjects()[int(rng.integers(len(subjects())))]
+    name = list(MUTATIONS)[int(rng.choice(len(MUTATIONS), p=SHARES))]
+    return subject.name, name, MUTATIONS[name](subject.content, rng)
+
+
+def one(number: int, seed: int, folder: Path) -> Outcome:
+    """The load with this number."""
+    model, mutation, content = damaged(number, seed)
+    samples = next(s.samples for s in subjects() if s.name == model)
+    try:
+        found = load_bytes(content, folder)
+    except ModelFileError:
+        return Outcome(number, model, mutation, "refused")
+    except Exception as error:  # anything else is what this program looks for
+        return Outcome(number, model, mutation, "wrong", f"load: {error!r}"[:200])
+    try:
+        answers(found, samples)
+    except Exception as error:
+        return Outcome(number, model, mutation, "wrong", f"use: {error!r}"[:200])
+    return Outcome(number, model, mutation, "predicted")
+
+
+def many(numbers: range, seed: int, folder: Path) -> tuple[Counter[tuple[str, str]], list[Outcome]]:
+    """Counts by mutation and result, and what went wrong."""
+    counts: Counter[tuple[str, str]] = Counter()
+    wrong = []
+    for number in numbers:
+        # the last file stays on the disk, so that a crash of the process can be looked at
+        outcome = one(number, seed, folder)
+        counts[outcome.mutation, outcome.result] += 1
+        if outcome.result == "wrong":
+            wrong.append(outcome)
+    return counts, wrong

@@ -1,0 +1,340 @@
+"""Files made to do harm, and writing that is disturbed."""
+
+import io
+import json
+import multiprocessing
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+import tracemalloc
+import zipfile
+
+import numpy as np
+import pytest
+
+import fewkern
+from fewkern import load, save
+from fewkern.datasets import make_banana
+from fewkern.io import ModelFileError, archive
+from fewkern.io.files import write_atomically
+
+X, y = make_banana(60)
+fork = multiprocessing.get_context("fork")
+
+
+@pytest.fixture(scope="module")
+def small():
+    return fewkern.FeatureVectorClassifier(max_vectors=5, ridge=1e-2).fit(X, y)
+
+
+@pytest.fixture(scope="module")
+def large():
+    rng = np.random.default_rng(0)
+    return fewkern.ParzenDensity(width=0.5).fit(rng.normal(size=(4000, 20)))
+
+
+@pytest.fixture
+def file(small, tmp_path):
+    return save(small, tmp_path / "model.npz")
+
+
+def zipped(parts, compression=zipfile.ZIP_DEFLATED):
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", compression) as out:
+        for name, content in parts.items():
+            out.writestr(name, content)
+    return buffer.getvalue()
+
+
+def header_member(**changes):
+    header = {"format": "fewkern model", "format_version": 1, "model": None, **changes}
+    return archive._to_npy(np.frombuffer(json.dumps(header).encode(), dtype=np.uint8))
+
+
+def npy(shape, descr="<f8", data=b""):
+    head = f"{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}".encode()
+    head = head.ljust(117) + b"\n"
+    return b"\x93NUMPY\x01\x00" + len(head).to_bytes(2, "little") + head + data
+
+
+def bombs():
+    million = 2**26
+    yield "zeros", zipped({"header.npy": header_member(), "a0.npy": npy((million // 8,), data=bytes(million))})
+    yield "many", zipped({"header.npy": header_member(), **{f"a{i}.npy": bytes(2**22) for i in range(20)}})
+    yield "shape", zipped({"header.npy": header_member(), "a0.npy": npy((10**12,))})
+    yield "negative", zipped({"header.npy": header_member(), "a0.npy": npy((-1, -8), data=bytes(64))})
+    yield "empty", zipped({"header.npy": header_member(), "a0.npy": npy((0, 10**12))})
+    yield "text", zipped({"header.npy": header_member(), "a0.npy": npy((1,), "<U1000000000")})
+    yield "object", zipped({"header.npy": header_member(), "a0.npy": npy((1,), "|O", b"cos\nsystem\n")})
+    yield "header", zipped({"header.npy": header_member(model=" " * million)})
+    yield "lists", zipped({"header.npy": header_member(model=[[]] * 300_000)}, zipfile.ZIP_STORED)
+    yield "deep", zipped({"header.npy": npy((400_000,), "|u1", b"[" * 400_000)}, zipfile.ZIP_STORED)
+    yield "number", zipped({"header.npy": npy((50_000,), "|u1", b"1" * 50_000)})
+
+
+@pytest.mark.parametrize(("name", "content"), list(bombs()), ids=[name for name, _ in bombs()])
+def test_memory_stays_within_the_stated_multiple(name, content, tmp_path):
+    path = tmp_path / "bomb.npz"
+    path.write_bytes(content)
+    tracemalloc.start()
+    try:
+        with pytest.raises(ModelFileError, match=r"bomb.npz is not an intact fewkern model file"):
+            load(path)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak <= archive.MEMORY_BASE + archive.MEMORY_FACTOR * len(content)
+
+
+def test_a_model_of_zeros_is_not_packed_beyond_what_load_accepts(tmp_path):
+    vectors = np.zeros((2000, 2000))
+    vectors[0, 0] = 1.0
+    model = fewkern.KernelExpansion(fewkern.kernels.Linear(), vectors, np.zeros((2000, 1)), np.zeros(1))
+    path = save(model, tmp_path / "zeros")
+    np.testing.assert_array_equal(load(path).vectors, vectors)
+
+
+def test_the_same_model_gives_the_same_bytes(small, tmp_path):
+    assert save(small, tmp_path / "a").read_bytes() == save(small, tmp_path / "b").read_bytes()
+
+
+def test_numpy_can_open_the_file(file):
+    with np.load(file, allow_pickle=False) as content:
+        assert json.loads(content["header"].tobytes())["format_version"] == archive.FORMAT_VERSION
+
+
+def test_damage_that_the_zip_does_not_see_is_found_by_the_checksum(file):
+    with zipfile.ZipFile(file) as content:
+        parts = {name: content.read(name) for name in content.namelist()}
+    name = next(name for name in parts if name != "header.npy")
+    parts[name] = parts[name][:-1] + bytes([parts[name][-1] ^ 1])
+    file.write_bytes(zipped(parts))
+    with pytest.raises(ModelFileError, match="its content does not match its checksum"):
+        load(file)
+
+
+def altered(file, change):
+    with file.open("rb") as handle:
+        header, arrays = archive.unpack(handle, file.stat().st_size)
+    change(header["model"]["state"], arrays)
+    file.write_bytes(archive.pack(header, arrays))
+
+
+def set_array(field, value):
+    def change(state, arrays):
+        place = state
+        for name in field.split("."):
+            place = place["state"][name] if "state" in place else place[name]
+        arrays[place["array"]] = value(arrays[place["array"]])
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (set_array("expansion_.coef", lambda a: a[:-1]), r"KernelExpansion.coef has the shape"),
+        (set_array("expansion_.coef", lambda a: a * np.nan), r"KernelExpansion.coef holds NaN or infinity"),
+        (set_array("expansion_.coef", lambda a: a.astype(int)), r"KernelExpansion.coef has the type int64"),
+        (set_array("expansion_.indices", lambda a: a - 1000), r"\.indices has negative row numbers"),
+        (set_array("basis_.factor", lambda a: a[:, :-1]), r"KernelBasis.factor has the shape"),
+        (set_array("classes_", lambda a: a[:1]), r"FeatureVectorClassifier.classes_ is not a list of classes"),
+        (set_array("classes_", lambda a: np.arange(3)), r"columns? for 3 classes"),
+        (lambda s, _: s.update(n_features_in_=3), r"could not be broadcast"),
+        (lambda s, _: s.update(n_features_in_=10**12), r"FeatureVectorClassifier.n_features_in_ is 1000000000000"),
+        (lambda s, _: s.update(n_features_in_="2"), r"FeatureVectorClassifier.n_features_in_ is '2'"),
+        (lambda s, _: s.update(predict="x"), r"FeatureVectorClassifier has an attribute predict"),
+        (lambda s, _: s.update(__class__="x"), r"FeatureVectorClassifier has an attribute __class__"),
+        (lambda s, _: s["kernel_"]["state"].update(width=-1.0) or s.update(kernel=3), r"kernel: expected a name"),
+        (lambda s, _: s["expansion_"]["state"]["kernel"]["state"].update(width=0.0), r"gives NaN or infinity"),
+        (lambda s, _: s["expansion_"]["state"].update(kernel="gaussian"), r"KernelExpansion.kernel is 'gaussian'"),
+        (
+            lambda s, _: [s.pop(key) for key in list(s) if key.endswith("_")],
+            r"its FeatureVectorClassifier is not fitted",
+        ),
+        (lambda s, _: s.pop("expansion_"), r"no attribute 'expansion_'"),
+        (lambda s, _: s.update(vectors_={"array": "a0", "more": 1}), r"an unknown entry 'array' in its header"),
+        (lambda s, _: s.update(vectors_=[1]), r"a bare list in its header"),
+        (lambda s, _: s.update(vectors_={"strings": [1]}), r"texts that are not texts"),
+        (lambda s, _: s.update(classes_={"object": "Popen", "state": {}}), r"there is no class Popen"),
+    ],
+)
+def test_what_the_checks_say(file, change, message):
+    altered(file, change)
+    with pytest.raises(ModelFileError, match=message):
+        load(file)
+
+
+def test_a_table_whose_parts_do_not_belong_together(tmp_path, small):
+    from fewkern.table import TableEncoder, TableModel
+
+    def model(**changes):
+        parts = {"columns": ["a", "b"], "levels": {}, "median": {"a": 0.0, "b": 0.0}, "mean": np.zeros(2)}
+        return TableModel("classify", "y", TableEncoder(**{**parts, **changes}, scale=np.ones(2)), small, {})
+
+    load(save(model(), tmp_path / "m"))
+    for changes, message in (
+        ({"median": {"a": 0.0}}, "every column has either a median or levels"),
+        ({"median": {"a": 0.0, "b": float("nan")}}, "medians must be finite"),
+        ({"levels": {"b": ["x", "y"]}, "median": {"a": 0.0}}, "3 features, but 2 means"),
+        ({"columns": ["a"], "levels": {"a": ["x", "y"]}, "median": {"b": 0.0}}, "every column has either"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            save(model(**changes), tmp_path / "m")
+
+
+# writing
+
+
+def saving(model, path):
+    while True:
+        save(model, path)
+
+
+def test_a_killed_writer_leaves_a_whole_file(small, large, tmp_path, rng):
+    """SIGKILL at random moments: what is there loads, and is the old model or the new one."""
+    path = save(small, tmp_path / "model.npz")
+    for _ in range(8):
+        process = fork.Process(target=saving, args=(large, path))
+        process.start()
+        time.sleep(float(rng.uniform(0.01, 0.25)))
+        os.kill(process.pid, signal.SIGKILL)
+        process.join()
+        assert type(load(path)).__name__ in ("FeatureVectorClassifier", "ParzenDensity")
+        left = [p.name for p in tmp_path.iterdir() if p != path]
+        assert all(name.startswith(".fewkern-") and name.endswith(".part") for name in left)
+
+
+def test_a_writer_killed_halfway_through_the_bytes(file, small, tmp_path):
+    """The kill comes after half of the content was written."""
+    before = file.read_bytes()
+
+    def half(handle):
+        handle.write(before[: len(before) // 2])
+        handle.flush()
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    process = fork.Process(target=write_atomically, args=(file, half))
+    process.start()
+    process.join()
+    assert process.exitcode == -signal.SIGKILL
+    assert file.read_bytes() == before
+    load(file)
+
+
+def limited(model, path, limit, result):
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+    try:
+        save(model, path)
+    except OSError as error:
+        result.put(error.errno)
+    else:
+        result.put(0)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits of Linux")
+def test_no_room_for_the_file(file, large):
+    """The system refuses to write more than 1,000 bytes: the old model stays, and no rest of the new one."""
+    before, result = file.read_bytes(), fork.Queue()
+    process = fork.Process(target=limited, args=(large, file, 1000, result))
+    process.start()
+    assert result.get(timeout=60) > 0
+    process.join()
+    assert file.read_bytes() == before
+    assert [p.name for p in file.parent.iterdir()] == [file.name]
+
+
+def test_a_full_disk(small, large, tmp_path):
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mount = shutil.which("mount")
+    command = [mount or "mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(disk)]
+    if mount is None or subprocess.run(command, capture_output=True, check=False).returncode:
+        pytest.skip("this user may not mount a small disk; test_no_room_for_the_file does the same with a limit")
+    try:
+        path = save(small, disk / "model.npz")
+        before = path.read_bytes()
+        with pytest.raises(OSError, match="No space left on device"):
+            save(large, path)
+        assert path.read_bytes() == before
+        assert [p.name for p in disk.iterdir()] == ["model.npz"]
+    finally:
+        subprocess.run(["umount", str(disk)], check=False)
+
+
+def as_nobody(model, path, result):
+    if os.getuid() == 0:
+        os.setuid(65534)
+    try:
+        save(model, path)
+    except PermissionError as error:
+        result.put(str(error))
+    else:
+        result.put("")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX")
+def test_a_read_only_folder(small, tmp_path):
+    folder = tmp_path / "locked"
+    folder.mkdir()
+    path = save(small, folder / "model.npz")
+    before, result = path.read_bytes(), fork.Queue()
+    folder.chmod(0o555)
+    for parent in [folder, *folder.parents][1:4]:
+        parent.chmod(0o755)
+    try:
+        process = fork.Process(target=as_nobody, args=(small, path, result))
+        process.start()
+        message = result.get(timeout=60)
+        process.join()
+    finally:
+        folder.chmod(0o755)
+    assert message.startswith("cannot write model.npz: you may not make files in the folder")
+    assert path.read_bytes() == before
+    assert [p.name for p in folder.iterdir()] == ["model.npz"]
+
+
+def writing(models, path, count):
+    for i in range(count):
+        save(models[i % len(models)], path)
+
+
+def test_concurrent_writers_and_readers(small, tmp_path):
+    """Two processes and two threads write, one thread reads: it always finds one of the models, whole."""
+    other = fewkern.FeatureVectorClassifier(max_vectors=3, ridge=1e-2).fit(X, y)
+    path = save(small, tmp_path / "model.npz")
+    allowed = {small.n_vectors_, other.n_vectors_}
+    processes = [fork.Process(target=writing, args=([small, other], path, 20)) for _ in range(2)]
+    threads = [threading.Thread(target=writing, args=([other, small], path, 20)) for _ in range(2)]
+    for worker in (*processes, *threads):
+        worker.start()
+    seen = 0
+    while any(worker.is_alive() for worker in (*processes, *threads)):
+        assert load(path).n_vectors_ in allowed
+        seen += 1
+    for worker in (*processes, *threads):
+        worker.join()
+    assert seen
+    assert [process.exitcode for process in processes] == [0, 0]
+    assert [p.name for p in tmp_path.iterdir()] == ["model.npz"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX")
+def test_a_private_file_stays_private(small, file):
+    file.chmod(0o600)
+    save(small, file)
+    assert file.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_folder_is_not_a_file(small, tmp_path):
+    (tmp_path / "m.npz").mkdir()
+    with pytest.raises(IsADirectoryError, match="it is a folder; give the name of a file"):
+        save(small, tmp_path / "m.npz")
+    with pytest.raises(FileNotFoundError, match="load: there is no file"):
+        load(tmp_path)

@@ -1,0 +1,170 @@
+"""What may be in a file: the registry, and what it says of arrays."""
+
+import dataclasses
+import subprocess
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator
+
+import fewkern
+from fewkern import FeatureVectorSelector, load, save
+from fewkern.backend import storable as registry
+from fewkern.backend.storable import floats, indices, samples, storable, stored_classes
+from fewkern.io.checks import fits
+from fewkern.io.records import Record, Writer, build, parse
+
+
+@pytest.fixture
+def known(monkeypatch):
+    """A registry of the test's own."""
+    monkeypatch.setattr(registry, "_CLASSES", dict(registry._CLASSES))
+
+
+@dataclasses.dataclass(frozen=True)
+class Cloud:
+    points: Any
+    masses: Any
+    rows: Any | None = None
+    name: str = ""
+    sizes: tuple[float, ...] = ()
+
+
+def register():
+    wanted = {"points": samples("n", "d"), "masses": floats("n", above=0.0), "rows": indices("n")}
+    return storable(**wanted)(Cloud)
+
+
+def cloud(**changes):
+    return {"points": np.zeros((3, 2)), "masses": np.ones(3), **changes}
+
+
+def test_every_public_estimator_is_registered():
+    public = [getattr(fewkern, name) for name in fewkern.__all__]
+    estimators = [value for value in public if isinstance(value, type) and issubclass(value, BaseEstimator)]
+    assert len(estimators) >= 16
+    for cls in estimators:
+        assert stored_classes()[cls.__name__].cls is cls
+
+
+def test_a_name_belongs_to_one_class(known):
+    register()
+    register()  # the same class again, as after a reload
+    other = dataclasses.make_dataclass("Cloud", ["points"])
+    with pytest.raises(ValueError, match=r"files already know a class Cloud .* give .*Cloud another name"):
+        storable(other)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"masses": np.ones(4)}, r"Cloud.masses has the shape \(4,\)"),
+        ({"masses": np.ones((3, 1))}, r"Cloud.masses has the shape \(3, 1\)"),
+        ({"masses": np.zeros(3)}, "Cloud.masses holds numbers that are not above 0.0"),
+        ({"masses": np.array([1.0, np.nan, 1.0])}, "Cloud.masses holds NaN or infinity"),
+        ({"masses": np.ones(3, dtype=int)}, "Cloud.masses has the type int64"),
+        ({"masses": np.ones(3, dtype=np.float16)}, "Cloud.masses has the type float16"),
+        ({"masses": [1.0, 1.0, 1.0]}, "Cloud.masses is not an array"),
+        ({"masses": None}, "Cloud.masses is not an array"),
+        ({"rows": np.array([0, -1, 2])}, "Cloud.rows has negative row numbers"),
+        ({"rows": np.zeros(3)}, "Cloud.rows has the type float64"),
+        ({"name": 3}, "Cloud.name is 3"),
+        ({"sizes": (1.0, "x")}, r"Cloud.sizes is \(1.0, 'x'\)"),
+    ],
+)
+def test_arrays_and_fields_are_compared_with_what_the_class_says(known, changes, message):
+    register()
+    build(Record("Cloud", cloud()))
+    build(Record("Cloud", cloud(rows=np.arange(3), sizes=(1.0, 2))))
+    with pytest.raises(ValueError, match=message):
+        build(Record("Cloud", cloud(**changes)))
+
+
+def test_a_check_of_the_class_itself(known):
+    def check(made):
+        if made.name == "bad":
+            raise ValueError("a bad name")
+
+    storable(check=check)(Cloud)
+    build(Record("Cloud", cloud()))
+    with pytest.raises(ValueError, match="a bad name"):
+        build(Record("Cloud", cloud(name="bad")))
+
+
+def test_enumerations_come_back_as_such(known):
+    @storable
+    class Colour(StrEnum):
+        RED = "red"
+
+    writer = Writer()
+    text = writer.write([Colour.RED, "red"], "here")
+    found = build(parse(text, writer.arrays))
+    assert found == ["red", "red"]
+    assert [type(item) for item in found] == [Colour, str]
+    with pytest.raises(ValueError, match=r"'blue' is not a valid .*Colour"):
+        build(Record("Colour", {"value": "blue"}))
+
+
+def test_an_array_that_is_used_twice_is_stored_once():
+    array = np.arange(3.0)
+    writer = Writer()
+    text = writer.write({"a": array, "b": array, "c": array.copy()}, "here")
+    assert len(writer.arrays) == 2
+    found = build(parse(text, writer.arrays))
+    assert found["a"] is found["b"]
+    assert found["a"] is not found["c"]
+
+
+@pytest.mark.parametrize(
+    ("value", "hint", "expected"),
+    [
+        (1, int, True),
+        (True, int, False),
+        (1, float, True),
+        (True, float, False),
+        ("a", Literal["a", "b"], True),
+        ("c", Literal["a", "b"], False),
+        (["a"], Literal["a"], False),
+        (None, int | None, True),
+        ("1", int | None, False),
+        ((1, 2.0), tuple[int, float], True),
+        ((1,), tuple[int, float], False),
+        ([1], tuple[int, ...], False),
+        (["a"], list[str], True),
+        ([1], list[str], False),
+        ({"a": [1.0]}, dict[str, list[float]], True),
+        ({1: [1.0]}, dict[str, list[float]], False),
+        (np.ones(1), np.ndarray[Any, Any], True),
+        ([1.0], np.ndarray[Any, Any], False),
+        (object(), Any, True),
+        (np.ones(1), Cloud, False),
+    ],
+)
+def test_values_fit_type_hints(value, hint, expected):
+    assert fits(value, hint) is expected
+
+
+def test_what_a_class_calls_transient_is_not_stored(tmp_path, rng):
+    X = rng.normal(size=(30, 2))
+    model = FeatureVectorSelector(max_vectors=3, warm_start=True).fit(X)
+    hidden = set(FeatureVectorSelector._transient)
+    assert hidden <= set(vars(model))
+    assert set(vars(load(save(model, tmp_path / "m")))) == set(vars(model)) - hidden
+
+
+def test_a_parameter_that_the_file_does_not_know_gets_its_default():
+    model = build(Record("FeatureVectorSelector", {"max_vectors": 7}))
+    assert model.get_params()["max_vectors"] == 7
+    assert model.get_params()["rule"] == FeatureVectorSelector().rule
+
+
+def test_loading_needs_only_the_module_that_has_load():
+    """The registry is complete whichever way load was imported, and knows what the command line saves."""
+    path = Path(__file__).parent / "format1" / "table.npz"
+    code = f"from fewkern.io.save import load; print(load({str(path)!r}).estimator.n_vectors_)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stdout.strip() == "22", done.stderr
