@@ -1,0 +1,170 @@
+r"""From the discriminant to class scores and probabilities.
+
+================ =====================================================================================
+rule             posterior of a sample with the discriminant ``f``
+================ =====================================================================================
+"least_squares"  :math:`\pi_c (1 + \theta_c^T f / s)`; the paper's midpoint threshold, shrunk probabilities
+"gaussian"       Gaussian classes with a common covariance: the threshold that is best for such scores
+"logistic"       multinomial logistic regression on ``f``
+================ =====================================================================================
+
+The last two are fitted to what the machine says of samples it has not seen.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from fewkern.backend.linalg import class_sums, solve_shifted
+from fewkern.backend.namespace import Array, device, namespace, take_rows
+from fewkern.core.samples import Samples
+from fewkern.core.scores import ClassScores, softmax
+from fewkern.fisher.targets import FisherTargets
+
+__all__ = [
+    "AffineScores",
+    "PosteriorRule",
+    "fit_posterior",
+    "gaussian_scores",
+    "least_squares_scores",
+    "logistic_scores",
+]
+
+PosteriorRule = Literal["gaussian", "logistic", "least_squares"]
+# A class that the machine fits exactly has no spread; this part of the targets' own scale keeps a covariance
+# invertible.
+_SPREAD = 1e-6
+# Ridge on the slopes of the logistic regression, per unit of weight, for targets of unit scale.
+_RIDGE = 1e-3
+
+
+@dataclass(frozen=True)
+class AffineScores:
+    """One score per class, ``F weights + offset``."""
+
+    weights: Array
+    """``(C - 1, C)``."""
+    offset: Array
+    """``(C,)``."""
+
+    def __call__(self, F: Array) -> Array:
+        return F @ self.weights + self.offset[None, :]
+
+
+def least_squares_scores(targets: FisherTargets) -> AffineScores:
+    r"""The posteriors :math:`\pi_c (1 + \theta_c^T f / s)`, which sum to one.
+
+    For two classes the larger one is that on its side of the paper's threshold :math:`\tfrac N2 (1/N_1 - 1/N_2)`.
+    """
+    return AffineScores((targets.priors[:, None] * targets.theta / targets.scale).T, targets.priors)
+
+
+def gaussian_scores(F: Array, codes: Array, targets: FisherTargets, weights: Array) -> AffineScores:
+    """Logarithms, up to a constant, of the posteriors of Gaussian classes of common covariance, fitted to ``F``."""
+    xp = namespace(F)
+    C = targets.n_classes
+    mass = class_sums(weights[:, None], codes, C)
+    means = class_sums(F * weights[:, None], codes, C) / mass
+    D = F - take_rows(means, codes)
+    # Paper: none. We: every class counts alike in the covariance, because a heavy class, whose scores the fit has
+    # pressed together, would otherwise make the scores of all classes look certain.
+    share = weights / take_rows(mass, codes)[:, 0] / C
+    S = (D * share[:, None]).T @ D
+    floor = _SPREAD * (float(xp.linalg.trace(S)) / int(S.shape[0]) + targets.scale**2)
+    M = solve_shifted(S, means.T, floor)
+    return AffineScores(M, xp.log(targets.priors) - xp.sum(means * M.T, axis=1) / 2)
+
+
+def logistic_scores(
+    F: Array, codes: Array, targets: FisherTargets, weights: Array, *, ridge: float = 1e-3, max_iter: int = 100
+) -> AffineScores:
+    """``(M, c)`` of a multinomial logistic regression on ``F``, by damped Newton steps with a small ridge on ``M``."""
+    xp = namespace(F)
+    n, k = int(F.shape[0]), int(F.shape[1])
+    C = int(targets.priors.shape[0])
+    # in units of the targets the ridge means the same for every problem
+    Z = xp.concat([F / targets.scale, xp.ones((n, 1), dtype=F.dtype, device=device(F))], axis=1)
+    w = weights / xp.sum(weights)
+    own = xp.astype(codes[:, None] == xp.arange(C, device=device(codes))[None, :], F.dtype)
+    penalty = xp.concat([xp.full((k,), ridge, dtype=F.dtype, device=device(F)), xp.zeros_like(F[0, :1])])
+    # The scores of all classes may be shifted together: a trace of a ridge on everything fixes the shift.
+    every = penalty[:, None] + 1e-9
+    V = xp.zeros((k + 1, C), dtype=F.dtype, device=device(F))
+
+    def loss(V: Array) -> float:
+        P = softmax(Z @ V)
+        tiny = xp.full_like(P[:, 0], 1e-300 if str(F.dtype).endswith("64") else 1e-30)
+        likely = xp.log(xp.maximum(xp.sum(own * P, axis=1), tiny))
+        return float(-(w @ likely) + xp.sum(every * V * V) / 2)
+
+    now = loss(V)
+    for _ in range(max_iter):
+        P = softmax(Z @ V)
+        gradient = Z.T @ (w[:, None] * (P - own)) + every * V
+        H = _logistic_hessian(Z, P, w)
+        diagonal = xp.reshape((xp.zeros_like(V) + every).T, (-1,))
+        H = H + xp.eye(C * (k + 1), dtype=F.dtype, device=device(F)) * diagonal[None, :]
+        step = xp.reshape(solve_shifted(H, xp.reshape(gradient.T, (-1, 1)))[:, 0], (C, k + 1)).T
+        length = 1.0
+        while length > 1e-6 and loss(V - length * step) > now:
+            length /= 2
+        V = V - length * step
+        new = loss(V)
+        if now - new <= 1e-10 * abs(now) + 1e-14:
+            break
+        now = new
+    return AffineScores(V[:k, :] / targets.scale, V[k, :])
+
+
+def _logistic_hessian(Z: Array, P: Array, w: Array) -> Array:
+    """Second derivatives, classes outermost: blocks ``Z' diag(w p_a (1[a = b] - p_b)) Z``."""
+    xp = namespace(Z)
+    C = int(P.shape[1])
+    rows = []
+    for a in range(C):
+        blocks = [Z.T @ ((w * P[:, a] * ((1.0 if a == b else 0.0) - P[:, b]))[:, None] * Z) for b in range(C)]
+        rows.append(xp.concat(blocks, axis=1))
+    return xp.concat(rows, axis=0)
+
+
+def fit_posterior(
+    rule: PosteriorRule, held_out: Array, samples: Samples, targets: FisherTargets, priors: Array | None = None
+) -> ClassScores:
+    r"""How values of the discriminant become classes and probabilities.
+
+    Parameters
+    ----------
+    rule : {"logistic", "gaussian", "least_squares"}
+    held_out : array of shape (n, C - 1)
+        Discriminant of every sample by the machine fitted without it.
+    samples : Samples
+        With classes.
+    targets : FisherTargets
+    priors : array of shape (C,) or None
+        With other priors :math:`\pi'` the posteriors are proportional to :math:`\pi'_c p_c / \pi_c`.
+
+    Returns
+    -------
+    ClassScores
+        From the discriminant to one score for two classes (positive: the second), to one per class otherwise.
+    """
+    xp = namespace(held_out)
+    if rule == "least_squares":
+        scores = least_squares_scores(targets)
+    else:
+        fit = gaussian_scores if rule == "gaussian" else logistic_scores
+        scores = fit(held_out, samples.codes, targets, samples.weights)
+    M, c = scores.weights, scores.offset
+    if priors is not None:
+        ratio = priors / targets.priors
+        M, c = (M * ratio[None, :], c * ratio) if rule == "least_squares" else (M, c + xp.log(ratio))
+    shares = (0.0, 1.0) if rule == "least_squares" else None
+    if targets.n_classes > 2:
+        return ClassScores(M, c, shares=shares)
+    slope, level = float(M[0, 1] - M[0, 0]), float(c[1] - c[0])
+    if shares is not None:
+        # the two values add up to a linear function of their difference, which other priors change
+        share = float(M[0, 1] + M[0, 0]) / slope if slope else 0.0
+        shares = (share, float(c[0] + c[1]) - share * level)
+    return ClassScores(M[:, 1:] - M[:, :1], c[1:] - c[:1], shares=shares)
