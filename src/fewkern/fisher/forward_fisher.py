@@ -81,7 +81,7 @@ class ForwardKernelFisher(ScoringClassifier, KernelEstimator):
         max_vectors: int | None = None,
         max_candidates: int | None = None,
         min_residual: float = 0.0,
-        prefer: str = "accurate",
+        prefer: str = "balanced",
         variant: Any = None,
         priors: Any = None,
         class_weight: Any = None,

@@ -33,7 +33,7 @@ class SparseKernelFisher(ScoringClassifier, KernelEstimator):
         In (0, 2]. Smaller keeps fewer samples; from above 1 on none is dropped.
     penalty : float or "auto", default "auto"
         :math:`\rho`. "auto" is cross-validation over nine values from 0.3 to 3e-5.
-    prefer : {"accurate", "balanced", "sparse"}, default "accurate"
+    prefer : {"accurate", "balanced", "sparse"}, default "balanced"
         The machine of least cross-validated error, the one of fewest vectors within half a standard error of it, or
         within one.
     max_vectors : int or None, default None
@@ -123,7 +123,7 @@ class SparseKernelFisher(ScoringClassifier, KernelEstimator):
         kernel: Any = "gaussian",
         q: float = 0.5,
         penalty: Any = "auto",
-        prefer: str = "accurate",
+        prefer: str = "balanced",
         max_vectors: int | None = None,
         max_candidates: int | None = None,
         variant: Any = None,
