@@ -17,9 +17,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from fewkern.backend.linalg import class_sums, solve_shifted
-from fewkern.backend.namespace import Array, device, namespace, take_rows
+from fewkern.backend.logistic import logistic_regression
+from fewkern.backend.namespace import Array, namespace, take_rows
 from fewkern.core.samples import Samples
-from fewkern.core.scores import ClassScores, softmax
+from fewkern.core.scores import ClassScores
 from fewkern.fisher.targets import FisherTargets
 
 __all__ = [
@@ -76,56 +77,11 @@ def gaussian_scores(F: Array, codes: Array, targets: FisherTargets, weights: Arr
     return AffineScores(M, xp.log(targets.priors) - xp.sum(means * M.T, axis=1) / 2)
 
 
-def logistic_scores(
-    F: Array, codes: Array, targets: FisherTargets, weights: Array, *, ridge: float = 1e-3, max_iter: int = 100
-) -> AffineScores:
-    """``(M, c)`` of a multinomial logistic regression on ``F``, by damped Newton steps with a small ridge on ``M``."""
-    xp = namespace(F)
-    n, k = int(F.shape[0]), int(F.shape[1])
-    C = int(targets.priors.shape[0])
+def logistic_scores(F: Array, codes: Array, targets: FisherTargets, weights: Array) -> AffineScores:
+    """Multinomial logistic regression on ``F``, with a small ridge on the slopes."""
     # in units of the targets the ridge means the same for every problem
-    Z = xp.concat([F / targets.scale, xp.ones((n, 1), dtype=F.dtype, device=device(F))], axis=1)
-    w = weights / xp.sum(weights)
-    own = xp.astype(codes[:, None] == xp.arange(C, device=device(codes))[None, :], F.dtype)
-    penalty = xp.concat([xp.full((k,), ridge, dtype=F.dtype, device=device(F)), xp.zeros_like(F[0, :1])])
-    # The scores of all classes may be shifted together: a trace of a ridge on everything fixes the shift.
-    every = penalty[:, None] + 1e-9
-    V = xp.zeros((k + 1, C), dtype=F.dtype, device=device(F))
-
-    def loss(V: Array) -> float:
-        P = softmax(Z @ V)
-        tiny = xp.full_like(P[:, 0], 1e-300 if str(F.dtype).endswith("64") else 1e-30)
-        likely = xp.log(xp.maximum(xp.sum(own * P, axis=1), tiny))
-        return float(-(w @ likely) + xp.sum(every * V * V) / 2)
-
-    now = loss(V)
-    for _ in range(max_iter):
-        P = softmax(Z @ V)
-        gradient = Z.T @ (w[:, None] * (P - own)) + every * V
-        H = _logistic_hessian(Z, P, w)
-        diagonal = xp.reshape((xp.zeros_like(V) + every).T, (-1,))
-        H = H + xp.eye(C * (k + 1), dtype=F.dtype, device=device(F)) * diagonal[None, :]
-        step = xp.reshape(solve_shifted(H, xp.reshape(gradient.T, (-1, 1)))[:, 0], (C, k + 1)).T
-        length = 1.0
-        while length > 1e-6 and loss(V - length * step) > now:
-            length /= 2
-        V = V - length * step
-        new = loss(V)
-        if now - new <= 1e-10 * abs(now) + 1e-14:
-            break
-        now = new
-    return AffineScores(V[:k, :] / targets.scale, V[k, :])
-
-
-def _logistic_hessian(Z: Array, P: Array, w: Array) -> Array:
-    """Second derivatives, classes outermost: blocks ``Z' diag(w p_a (1[a = b] - p_b)) Z``."""
-    xp = namespace(Z)
-    C = int(P.shape[1])
-    rows = []
-    for a in range(C):
-        blocks = [Z.T @ ((w * P[:, a] * ((1.0 if a == b else 0.0) - P[:, b]))[:, None] * Z) for b in range(C)]
-        rows.append(xp.concat(blocks, axis=1))
-    return xp.concat(rows, axis=0)
+    slopes, offsets = logistic_regression(F / targets.scale, codes, weights, _RIDGE)
+    return AffineScores(slopes / targets.scale, offsets)
 
 
 def fit_posterior(
