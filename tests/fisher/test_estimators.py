@@ -300,6 +300,7 @@ def test_kernel_without_a_number_is_explained():
         SparseKernelFisher(kernel=lambda A, B: np.full((len(A), len(B)), np.nan), penalty=0.1).fit(X, Y)
 
 
+@pytest.mark.filterwarnings("ignore:.*the midpoint rule is used")
 @pytest.mark.parametrize("model", [SparseKernelFisher(), ForwardKernelFisher(), SparseKernelFisher(q=2)])
 def test_a_few_or_equal_samples_are_enough(model):
     for n in (4, 5, 12):

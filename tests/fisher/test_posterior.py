@@ -59,10 +59,10 @@ def test_probabilities_agree_with_scores_and_follow_the_priors(rule, C):
     t = fisher_targets(codes, C, w)
     F = (X @ np.ones((3, C - 1)) * np.arange(1, C)) / 3
     samples = labelled(X, codes, w)
-    plain = fit_posterior(rule, F, samples, t)
+    plain = fit_posterior(rule, F, samples, t).scores
     new = np.full(C, 0.4 / (C - 1))
     new[1] = 0.6
-    moved = fit_posterior(rule, F, samples, t, new)
+    moved = fit_posterior(rule, F, samples, t, new).scores
     P, Q = plain.probabilities(F), moved.probabilities(F)
     for scores, values in ((plain, P), (moved, Q)):
         np.testing.assert_array_equal(values.argmax(axis=1), scores.codes(F))
@@ -70,3 +70,33 @@ def test_probabilities_agree_with_scores_and_follow_the_priors(rule, C):
         assert values.min() >= 0
     expected = P * new / t.priors
     np.testing.assert_allclose(Q, expected / expected.sum(axis=1, keepdims=True), atol=1e-7)
+
+
+@pytest.mark.parametrize("rule", ["gaussian", "logistic"])
+def test_reversed_scores_fall_back_to_the_midpoint_rule(rule):
+    _, codes, w = classes(80, 2)
+    t = fisher_targets(codes, 2, w)
+    noise = np.random.default_rng(0).standard_normal((80, 1))
+    for sign in (1.0, -1.0):
+        found = fit_posterior(rule, sign * t.rows(codes) + noise, labelled(noise, codes, w), t)
+        assert found.rule == (rule if sign > 0 else "least_squares")
+        # a larger discriminant never makes the second class less likely
+        P = found.scores.probabilities(np.linspace(-5, 5, 11)[:, None])[:, 1]
+        assert np.all(np.diff(P) >= 0)
+        assert P[-1] > P[0]
+
+
+@pytest.mark.parametrize("rule", ["gaussian", "logistic"])
+def test_a_direction_without_signal_is_not_used(rule):
+    """Three classes; held-out values separate the third from the others and reverse the first two."""
+    _, codes, w = classes(300, 3)
+    t = fisher_targets(codes, 3, w)
+    noise = np.random.default_rng(0).standard_normal((300, 2))
+    F = t.rows(codes) * [-0.05, 1.0] + 0.1 * noise
+    found = fit_posterior(rule, F, labelled(noise, codes, w), t)
+    assert found.rule == rule
+    ahead = np.array([[-1.0, 0.0], [1.0, 0.0]])
+    scores = found.scores.scores(ahead)
+    # the first direction sets class 1 against class 0: the link must not turn it round
+    assert scores[1, 1] - scores[1, 0] >= scores[0, 1] - scores[0, 0] - 1e-3
+    assert np.mean(found.scores.codes(t.rows(codes)) == 2) == pytest.approx(np.mean(codes == 2))

@@ -81,9 +81,17 @@ def fit_fisher(estimator: FisherParameters, samples: Samples, family: Family) ->
     _warn_unless_converged(estimator, fitted.ending)
     targets = fisher_targets(samples.codes, samples.n_classes, samples.weights)
     rule = variant.posterior if _smallest(samples)[0] >= _CALIBRATION_SAMPLES else "least_squares"
-    scores = fit_posterior(rule, fitted.held_out, samples, targets, priors)
+    posterior = fit_posterior(rule, fitted.held_out, samples, targets, priors)
+    if posterior.rule != rule:
+        warnings.warn(
+            f"{type(estimator).__name__}: what the model says of samples that it has not seen does not rise with their "
+            "classes, so it carries no signal to fit probabilities to; the midpoint rule is used. Look for a better "
+            "kernel or width, a smaller penalty, or more samples.",
+            UserWarning,
+            stacklevel=3,
+        )
     keep: Any = estimator
-    keep.expansion_, keep.class_scores_ = class_expansion(samples, chosen.candidates, fitted.machine, scores)
+    keep.expansion_, keep.class_scores_ = class_expansion(samples, chosen.candidates, fitted.machine, posterior.scores)
     keep.kernel_ = chosen.candidates.kernel
     keep.n_vectors_, keep.vectors_ = keep.expansion_.n_vectors, keep.expansion_.vectors
     keep.indices_ = keep.expansion_.indices

@@ -17,7 +17,7 @@ from fewkern.core.trace import Stop
 from fewkern.fisher.choice import Candidates
 from fewkern.fisher.fitting import class_expansion
 from fewkern.fisher.lq import lq_path, max_penalty
-from fewkern.fisher.posterior import fit_posterior
+from fewkern.fisher.posterior import least_squares_scores
 from fewkern.fisher.problem import penalized_problem
 from fewkern.fisher.sparse import SparseKernelFisher, lq_family
 from fewkern.fisher.targets import fisher_targets
@@ -107,7 +107,7 @@ def fisher_path(
         penalties = [top * _RANGE ** (i / last) for i in range(penalties)]
     falling = sorted((float(p) for p in penalties), reverse=True)
     fits = lq_path(problem, falling, family.how)
-    scores = fit_posterior("least_squares", fits[0].values(candidates.K), samples, targets)
+    scores = least_squares_scores(targets).compact(shares=True)
     xp = namespace(candidates.K)
     errors = []
     for fit in fits:

@@ -8,7 +8,9 @@ rule             posterior of a sample with the discriminant ``f``
 "logistic"       multinomial logistic regression on ``f``
 ================ =====================================================================================
 
-The last two are fitted to what the machine says of samples it has not seen.
+The last two are fitted to what the machine says of samples it has not seen, in the directions in which it rises with
+the targets. The leave-one-out values of a nearly constant function do the opposite, because a free bias moves away from
+the sample that is left out, and a link fitted to them would reverse every decision.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from typing import Literal
 
 from fewkern.backend.linalg import class_sums, solve_shifted
 from fewkern.backend.logistic import logistic_regression
-from fewkern.backend.namespace import Array, namespace, take_rows
+from fewkern.backend.namespace import Array, device, namespace, take_rows
 from fewkern.core.samples import Samples
 from fewkern.core.scores import ClassScores
 from fewkern.fisher.targets import FisherTargets
@@ -52,6 +54,25 @@ class AffineScores:
     def __call__(self, F: Array) -> Array:
         return F @ self.weights + self.offset[None, :]
 
+    def with_priors(self, ratio: Array, *, shares: bool) -> AffineScores:
+        """Scores for priors that are ``ratio`` times as large; the scores are posteriors (``shares``) or logarithms."""
+        if shares:
+            return AffineScores(self.weights * ratio[None, :], self.offset * ratio)
+        return AffineScores(self.weights, self.offset + namespace(ratio).log(ratio))
+
+    def compact(self, *, shares: bool) -> ClassScores:
+        """As class scores: for two classes one score, the difference of the two."""
+        M, c = self.weights, self.offset
+        if int(c.shape[0]) > 2:
+            return ClassScores(M, c, shares=(0.0, 1.0) if shares else None)
+        total = None
+        if shares:
+            # the two values add up to a linear function of their difference, which other priors change
+            slope, level = float(M[0, 1] - M[0, 0]), float(c[1] - c[0])
+            share = float(M[0, 1] + M[0, 0]) / slope if slope else 0.0
+            total = (share, float(c[0] + c[1]) - share * level)
+        return ClassScores(M[:, 1:] - M[:, :1], c[1:] - c[:1], shares=total)
+
 
 def least_squares_scores(targets: FisherTargets) -> AffineScores:
     r"""The posteriors :math:`\pi_c (1 + \theta_c^T f / s)`, which sum to one.
@@ -84,10 +105,20 @@ def logistic_scores(F: Array, codes: Array, targets: FisherTargets, weights: Arr
     return AffineScores(slopes / targets.scale, offsets)
 
 
+@dataclass(frozen=True)
+class Posterior:
+    """How values of the discriminant become classes and probabilities."""
+
+    scores: ClassScores
+    """From the discriminant to one score for two classes (positive: the second), to one per class otherwise."""
+    rule: PosteriorRule
+    """The rule that was used: "least_squares" where held-out values carry no signal."""
+
+
 def fit_posterior(
     rule: PosteriorRule, held_out: Array, samples: Samples, targets: FisherTargets, priors: Array | None = None
-) -> ClassScores:
-    r"""How values of the discriminant become classes and probabilities.
+) -> Posterior:
+    r"""Decision scores and probabilities that never reverse the order of the discriminant.
 
     Parameters
     ----------
@@ -99,28 +130,30 @@ def fit_posterior(
     targets : FisherTargets
     priors : array of shape (C,) or None
         With other priors :math:`\pi'` the posteriors are proportional to :math:`\pi'_c p_c / \pi_c`.
-
-    Returns
-    -------
-    ClassScores
-        From the discriminant to one score for two classes (positive: the second), to one per class otherwise.
     """
-    xp = namespace(held_out)
-    if rule == "least_squares":
+    U = rising_directions(held_out, samples, targets)
+    if rule == "least_squares" or U.shape[1] == 0:
+        rule = "least_squares"
         scores = least_squares_scores(targets)
     else:
         fit = gaussian_scores if rule == "gaussian" else logistic_scores
-        scores = fit(held_out, samples.codes, targets, samples.weights)
-    M, c = scores.weights, scores.offset
+        scores = fit(held_out @ U, samples.codes, targets, samples.weights)
+        scores = AffineScores(U @ scores.weights, scores.offset)
     if priors is not None:
-        ratio = priors / targets.priors
-        M, c = (M * ratio[None, :], c * ratio) if rule == "least_squares" else (M, c + xp.log(ratio))
-    shares = (0.0, 1.0) if rule == "least_squares" else None
-    if targets.n_classes > 2:
-        return ClassScores(M, c, shares=shares)
-    slope, level = float(M[0, 1] - M[0, 0]), float(c[1] - c[0])
-    if shares is not None:
-        # the two values add up to a linear function of their difference, which other priors change
-        share = float(M[0, 1] + M[0, 0]) / slope if slope else 0.0
-        shares = (share, float(c[0] + c[1]) - share * level)
-    return ClassScores(M[:, 1:] - M[:, :1], c[1:] - c[:1], shares=shares)
+        scores = scores.with_priors(priors / targets.priors, shares=rule == "least_squares")
+    return Posterior(scores.compact(shares=rule == "least_squares"), rule)
+
+
+def rising_directions(held_out: Array, samples: Samples, targets: FisherTargets) -> Array:
+    """Orthonormal directions ``(C - 1, r)`` in which held-out values rise with the targets; all of them as they are.
+
+    They belong to the positive eigenvalues of the (symmetric) covariance of the two.
+    """
+    xp = namespace(held_out)
+    p = int(held_out.shape[1])
+    mean = (samples.weights @ held_out) / xp.sum(samples.weights)
+    A = (samples.weights[:, None] * (held_out - mean)).T @ targets.rows(samples.codes)
+    values, vectors = xp.linalg.eigh((A + A.T) / 2)
+    if bool(xp.all(values > 0)):
+        return xp.eye(p, dtype=held_out.dtype, device=device(held_out))
+    return xp.take(vectors, xp.nonzero(values > 0)[0], axis=1)
