@@ -5,7 +5,7 @@ import pytest
 from sklearn.linear_model import Lasso, MultiTaskLasso
 
 from fewkern.core.trace import Stop
-from fewkern.datasets import make_waveform
+from fewkern.datasets import make_banana, make_ringnorm, make_waveform
 from fewkern.fisher.lasso import lasso_rows
 from fewkern.fisher.lq import leave_one_out_values, max_penalty
 from fewkern.fisher.problem import penalized_problem
@@ -142,18 +142,57 @@ def test_objective_below_plain_iteration_at_the_papers_stop():
         )
 
 
-def test_best_start_is_the_lowest_of_its_minima():
+def hard_problems(seeds, n=100):
+    """Kernel columns and targets of overlapping classes at three widths and penalties."""
+    for make in (make_banana, make_ringnorm, make_waveform):
+        for seed in range(seeds):
+            X, y = make(n, random_state=seed)
+            Y = kfd.targets((y > 0).astype(int))[:, None]
+            for factor in (0.35, 0.85, 2.0):
+                K = Gaussian(width=factor * Gaussian().resolve(X).width)(X, X)
+                for penalty in (0.1, 0.01, 0.001):
+                    yield K, Y, penalty
+
+
+def test_no_saddle_is_called_a_minimum():
+    left = 0
+    for K, Y, penalty in hard_problems(seeds=6):
+        for start in ("lasso", "ridge"):
+            fit = helpers.fit(K, Y, penalty, q=0.5, start=start)
+            assert fit.ending.stop == Stop.CONVERGED
+            A = K[:, fit.support] - K[:, fit.support].mean(axis=0)
+            curvature = kfd.curvature(A, fit.coef[:, 0], penalty * len(K), 0.5)
+            assert len(curvature) == 0 or curvature[0] > -1e-6 * curvature[-1]
+            values = np.array(fit.objectives)
+            assert np.all(np.diff(values) <= 1e-9 * values[0])
+            left += fit.size > 1
+    assert left > 200
+
+
+def test_a_saddle_is_left():
+    """Two columns that do the same job: sharing it is a saddle, at which (8) rests; one of them alone is a minimum."""
+    n = 40
+    t = np.linspace(-1, 1, n)
+    K = np.column_stack([t + 0.1 * t**2, t - 0.1 * t**2])
+    Y = 4 * t[:, None]
+    fit = helpers.fit(K, Y, 0.1, q=0.5, start=np.ones((2, 1)))
+    resting, _ = kfd.iteration_8(K, Y, 0.1, 0.5, penalize_bias=False, start=np.ones((3, 1)), tol=1e-9)
+    assert np.all(np.abs(resting[1:]) > 1)
+    assert fit.size == 1
+    assert fit.objective < 0.95 * kfd.objective(K, Y, resting, 0.1, 0.5, penalize_bias=False)
+
+
+def test_three_starts_are_never_above_the_plain_iteration():
     lower = 0
-    for seed in range(4):
-        X, y = make_waveform(300, random_state=seed)
-        K, Y = Gaussian(width=8.0)(X, X), kfd.targets((y > 0).astype(int))[:, None]
-        best = helpers.fit(K, Y, penalty=0.01, q=0.5, start="best")
-        lasso = helpers.fit(K, Y, penalty=0.01, q=0.5, start="lasso")
-        assert best.objective <= lasso.objective * (1 + 1e-9)
-        assert best.objective == pytest.approx(kfd.objective(K, Y, dense(best, 300), 0.01, 0.5, False), rel=1e-9)
-        lower += best.objective < lasso.objective * (1 - 1e-6)
-    assert lower > 0
-    # the path hands on the exact solution of its own penalty, not that of a smaller one
+    for K, Y, penalty in hard_problems(seeds=2):
+        best = helpers.fit(K, Y, penalty, q=0.5, start="best")
+        _, values = kfd.iteration_8(K, Y, penalty, 0.5, penalize_bias=False, tol=1e-5)
+        assert best.objective <= values[-1] * (1 + 1e-9)
+        assert best.objective <= helpers.fit(K, Y, penalty, q=0.5, start="ridge").objective * (1 + 1e-9)
+        exact = kfd.objective(K, Y, dense(best, K.shape[1]), penalty, 0.5, False)
+        assert best.objective == pytest.approx(exact, rel=1e-9)
+        lower += best.objective < values[-1] * (1 - 1e-3)
+    assert lower > 5
     alone = helpers.fit(K, Y, penalty=0.003, q=0.5, start="best")
     path = helpers.path(K, Y, penalties=[0.01, 0.003], q=0.5, start="best")
     assert path[1].objective == pytest.approx(alone.objective, rel=1e-6)

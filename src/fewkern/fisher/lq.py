@@ -22,12 +22,16 @@ from fewkern.fisher.problem import ActiveSet, Ending, Machine, PenalizedProblem,
 __all__ = ["LqFit", "LqSettings", "Start", "leave_one_out_values", "lq_fit", "lq_path", "max_penalty", "walk_path"]
 
 Start = Literal["auto", "lasso", "ridge", "best"]
-# "best" starts from the exact q = 1 solutions at these multiples of the penalty.
-_BEST = (1.0, 1 / 3, 1 / 10)
+# "best" starts from the exact q = 1 solutions at these multiples of the penalty, and from the ridge solution. Over 144
+# problems (four sets, three widths, three penalties) their lowest minimum was 0.1 % above the lowest known one on
+# average; that from the solution at the penalty itself 6.6 %.
+_BEST = (1 / 3, 1 / 10)
 # Relative change of J that ends the iteration, and the smallest one that rounding allows to ask for, in units of it.
 _CHANGE, _ROUNDING = 1e-8, 4
 # Relative change of J below which a Newton step is tried.
 _NEAR = 1e-3
+# Curvature, relative to the largest one, that counts as zero; halvings of a step out of a saddle.
+_FLAT, _BACKTRACKS = 1e-9, 12
 # Duality gap of a solution for q = 1 that only serves as a start.
 _ROUGH = 1e-5
 # A leverage of one means that the sample decides its own value: the part left of a sample is at least this.
@@ -43,8 +47,8 @@ class LqSettings:
     start: Any = "auto"
     """Where ``q < 1`` begins, for it ends in a local minimum. "lasso" is the exact solution for ``q = 1`` at the same
     penalty, "ridge" that for ``q = 2``; "auto" is "lasso" for one target and "ridge" for several. "best" takes the
-    lowest of three minima, reached from the solutions for ``q = 1`` at the penalty, a third and a tenth of it. An array
-    of shape (m, p) is a start of one's own; with a penalized bias it has one more row, the first."""
+    lowest of three minima, reached from "ridge" and from the solutions for ``q = 1`` at a third and a tenth of the
+    penalty. An array of shape (m, p) is a start of one's own; with a penalized bias it has one more row, the first."""
     tol: float | None = None
     """``q = 1``: relative duality gap (None: 1e-7). Otherwise the relative change of ``J`` (None: 1e-8)."""
     max_iter: int = 1000
@@ -123,7 +127,7 @@ def lq_fit(
     elif (how.start == "lasso" or (how.start == "auto" and problem.target.shape[1] == 1)) and how.q < 1:
         start = lasso = lasso_rows(problem, lam, warm, tol=_ROUGH).active
     else:
-        start = ActiveSet.of(problem, _every(problem), ridge_rows(problem, lam), gram=False)
+        start = _ridge(problem, penalty)
     return _majorize_minimize(start, penalty, how, lasso)
 
 
@@ -152,6 +156,11 @@ def _every(problem: PenalizedProblem) -> Array:
     return xp.arange(problem.m, dtype=xp.int64, device=device(problem.columns))
 
 
+def _ridge(problem: PenalizedProblem, penalty: float) -> ActiveSet:
+    """The solution for ``q = 2``, on all components."""
+    return ActiveSet.of(problem, _every(problem), ridge_rows(problem, penalty * problem.n), gram=False)
+
+
 def _given(problem: PenalizedProblem, start: Any) -> ActiveSet:
     """A start of one's own, on all components."""
     W = asarray_like(start, problem.columns, dtype=problem.columns.dtype)
@@ -165,14 +174,14 @@ def _given(problem: PenalizedProblem, start: Any) -> ActiveSet:
 
 
 def _best_start(problem: PenalizedProblem, penalty: float, how: LqSettings, warm: ActiveSet | None) -> LqFit:
-    """The lowest of the minima reached from several exact solutions for ``q = 1``."""
-    runs = []
+    """The lowest of the minima reached from several starts."""
+    runs = [_majorize_minimize(_ridge(problem, penalty), penalty, how, None)]
     for share in _BEST:
         warm = lasso_rows(problem, share * penalty * problem.n, warm, tol=_ROUGH).active
         runs.append(_majorize_minimize(warm, penalty, how, warm))
     best = min(runs, key=lambda run: run.objective)
-    # a path goes on from the solution at its own penalty, not from one at a smaller penalty
-    return replace(best, lasso=runs[0].lasso)
+    # a path goes on from the largest of its penalties for q = 1
+    return replace(best, lasso=runs[1].lasso)
 
 
 def _majorize_minimize(start: ActiveSet, penalty: float, how: LqSettings, lasso: ActiveSet | None) -> LqFit:
@@ -198,8 +207,12 @@ def _majorize_minimize(start: ActiveSet, penalty: float, how: LqSettings, lasso:
         trace.append(value)
         # A minimum has no component below the second-order bound: one that is still there is on its way out.
         if q == 2 or (change <= tol and (change <= rounding or not _unsettled(active, lam, q))):
-            stop = Stop.CONVERGED
-            break
+            below = _below_saddle(active, value, lam, q)
+            if below is None:
+                stop = Stop.CONVERGED
+                break
+            active = below
+            trace.append(active.objective(lam, q))
     if not active.size:  # every component died: zero is a minimum
         stop = Stop.CONVERGED
         trace.append(problem.square / 2)
@@ -216,14 +229,53 @@ def _newton(active: ActiveSet, value: float, lam: float, q: float) -> tuple[Acti
     if G is None or q >= 1 or W.shape[1] > 1 or _unsettled(active, lam, q):
         return active, value
     xp = namespace(W)
-    size = xp.abs(W[:, 0])
-    gradient = G @ W - active.B + lam * q * (xp.sign(W[:, 0]) * size ** (q - 1))[:, None]
-    H = G - xp.eye(int(W.shape[0]), dtype=W.dtype, device=device(W)) * (lam * q * (1 - q) * size ** (q - 2))[None, :]
-    ahead = active.at(W - xp.linalg.solve(H, gradient))
-    if not bool(xp.all(ahead.W * W > 0)):
+    curvature, V = xp.linalg.eigh(_hessian(active, lam, q))
+    if float(curvature[0]) <= _FLAT * float(curvature[-1]):  # towards a saddle
         return active, value
-    reached = ahead.objective(lam, q)
-    return (ahead, reached) if reached < value else (active, value)
+    sign, size = xp.sign(W), xp.abs(W)
+    gradient = sign * (G @ W - active.B) + lam * q * size ** (q - 1)
+    ahead = size - V @ ((V.T @ gradient) / curvature[:, None])
+    if not bool(xp.all(ahead > 0)):
+        return active, value
+    found = active.at(sign * ahead)
+    reached = found.objective(lam, q)
+    return (found, reached) if reached < value else (active, value)
+
+
+def _hessian(active: ActiveSet, lam: float, q: float) -> Array:
+    """Second derivatives of ``J`` by the lengths of the live rows, directions held; all there are for one target."""
+    xp, size = namespace(active.W), row_norms(active.W)
+    U = active.W / size[:, None]
+    concave = lam * q * (1 - q) * size ** (q - 2)
+    return active.G * (U @ U.T) - xp.eye(active.size, dtype=U.dtype, device=device(U)) * concave[None, :]
+
+
+def _below_saddle(active: ActiveSet, value: float, lam: float, q: float) -> ActiveSet | None:
+    """A point with a lower ``J``, if (8) has come to rest at a saddle; None at a minimum.
+
+    (8) stops wherever the gradient vanishes. From a saddle it goes on along the direction of most negative curvature,
+    either way, at most until the first component is zero, which then is dropped.
+    """
+    if q >= 1 or active.G is None or not active.size:
+        return None
+    xp = namespace(active.W)
+    curvature, V = xp.linalg.eigh(_hessian(active, lam, q))
+    if float(curvature[0]) >= -_FLAT * float(xp.max(xp.abs(curvature))):
+        return None
+    size = row_norms(active.W)
+    best, lowest = None, value * (1 - _ROUNDING * eps(active.W))
+    for way in (V[:, 0], -V[:, 0]):
+        shrinking = xp.where(way < 0, -way, xp.zeros_like(way)) / size
+        reach = float(xp.max(shrinking))
+        length = 1.0 / reach if reach > 0 else float(xp.max(size))
+        for _ in range(_BACKTRACKS):
+            ahead = xp.where(length * shrinking >= 1, xp.zeros_like(size), size + length * way)
+            found = active.at(active.W * (ahead / size)[:, None])
+            reached = found.objective(lam, q)
+            if reached < lowest:
+                best, lowest = found, reached
+            length /= 2
+    return None if best is None else best.where(row_norms(best.W) > 0)
 
 
 def _step(active: ActiveSet, lam: float, q: float) -> ActiveSet:

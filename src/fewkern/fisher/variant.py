@@ -31,7 +31,8 @@ class FisherVariant:
         True is the paper: the bias is penalized like a sample. Only for kFDA_q.
     start : {"auto", "lasso", "ridge", "best"}, default "auto"
         Where the iteration for ``q < 1`` begins: at the solution for ``q = 1`` ("auto" for two classes) or ``q = 2``.
-        "best" is the lowest of three minima, three times the work. Only for kFDA_q.
+        "best" is the lowest of three minima, three times the work, and never above the paper's iteration. Only for
+        kFDA_q.
 
     Examples
     --------
