@@ -15,8 +15,9 @@ from threadpoolctl import threadpool_limits
 from benchmarks.measure import Peak, best_of, header, timed, verdict
 from fewkern import SparseKernelFisher
 from fewkern.datasets import make_ringnorm, make_waveform
-from fewkern.fisher.lq import lq_fit
-from fewkern.fisher.targets import CrossValidation, fisher_targets
+from fewkern.fisher.lq import LqFit, LqSettings, lq_fit
+from fewkern.fisher.problem import penalized_problem
+from fewkern.fisher.targets import fisher_targets
 from fewkern.kernels import Gaussian
 
 
@@ -61,9 +62,10 @@ def against_plain(n: int = 1500, rho: float = 0.01) -> None:
         Y = fisher_targets(codes, 2, np.ones(n)).rows(codes)
         for q, goal in ((1.0, 100.0), (0.5, 30.0)):
             # q = .5 has many minima: the lowest of three
-            options = {"penalty": rho, "q": q, "penalize_bias": True, "start": "best"}
-            fit = lq_fit(K, Y, **options)
-            ours = best_of(lambda options=options, K=K, Y=Y: lq_fit(K, Y, **options), 5)
+            def solve(K: Any = K, Y: Any = Y, q: float = q) -> LqFit:
+                return lq_fit(penalized_problem(K, Y, penalize_bias=True), rho, LqSettings(q=q, start="best"))
+
+            fit, ours = solve(), best_of(solve, 5)
             value, plain = timed(lambda K=K, Y=Y, q=q: plain_iteration(K, Y[:, 0], rho, q))
             print(
                 f"| {name} | {q} | {plain:.2f} | {ours:.4f} | {plain / ours:.0f} | {value:.4f} | {fit.objective:.4f} | "
@@ -87,8 +89,8 @@ def against_rvm(n: int = 4000) -> None:
     X, y = make_moons(n, noise=0.3, random_state=0)
     X_test, y_test = make_moons(20_000, noise=0.3, random_state=1)
     width = 0.5
-    model = SparseKernelFisher(kernel=Gaussian(width=width), max_vectors=100)
-    fixed = SparseKernelFisher(kernel=Gaussian(width=width), max_vectors=100, penalty=1e-3)
+    model = SparseKernelFisher(kernel=Gaussian(width=width), max_candidates=100)
+    fixed = SparseKernelFisher(kernel=Gaussian(width=width), max_candidates=100, penalty=1e-3)
     rvm = RVC(kernel="rbf", gamma=1 / (2 * width**2), fit_intercept=True, n_jobs=1)
     theirs = best_of(lambda: rvm.fit(X, y), 2)
     ours, fast = best_of(lambda: model.fit(X, y), 5), best_of(lambda: fixed.fit(X, y), 5)
@@ -112,7 +114,7 @@ def against_rvm(n: int = 4000) -> None:
 
 
 def large(n: int = 100_000, candidates: int = 300) -> None:
-    header(f"SparseKernelFisher(max_vectors={candidates}) from 25,000 to {n} samples, waveform", 1)
+    header(f"SparseKernelFisher(max_candidates={candidates}) from 25,000 to {n} samples, waveform", 1)
     print("| n | width and penalty given, s | peak memory, n x candidates doubles | everything searched, s | peak |")
     print("|---|---|---|---|---|")
     X_test, y_test = waveform(20_000, 1)
@@ -122,7 +124,7 @@ def large(n: int = 100_000, candidates: int = 300) -> None:
         cells = []
         for settings in ({"kernel": Gaussian(width=5.0), "penalty": 1e-3}, {}):
             with Peak() as peak:
-                model = SparseKernelFisher(max_vectors=candidates, **settings)
+                model = SparseKernelFisher(max_candidates=candidates, **settings)
                 _, seconds = timed(lambda model=model, X=X, y=y: model.fit(X, y))
             multiple = peak.bytes / (8 * rows * candidates)
             peaks.append(multiple)
@@ -149,10 +151,7 @@ def multiclass(splits: int) -> None:
             scale = StandardScaler(with_std=scaled).fit(X[train])
             A, B = scale.transform(X[train]), scale.transform(X[test])
             ours, seconds = timed(lambda A=A, t=y[train]: SparseKernelFisher().fit(A, t))
-            # prefer="sparse" without a second search: another choice from the same cross-validated errors
-            trace = ours.trace_
-            _, j = CrossValidation(trace.errors, trace.sizes, n).best("sparse")
-            sparse = SparseKernelFisher(kernel=ours.kernel_, penalty=trace.settings[j]).fit(A, y[train])
+            sparse = SparseKernelFisher(kernel=ours.kernel_, prefer="sparse").fit(A, y[train])
             median = Gaussian().resolve(A).width
             grid = {"C": np.logspace(-1, 4, 8), "gamma": 1 / (2 * (median * np.geomspace(0.14, 6.0, 8)) ** 2)}
             svc, tuned = timed(lambda A=A, t=y[train], g=grid: GridSearchCV(SVC(), g, cv=5).fit(A, t))

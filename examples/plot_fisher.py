@@ -8,9 +8,10 @@ is a lasso, solved exactly; with ``q = 1/2``, the default, it keeps fewer sample
 
 # %%
 # The same points for both powers, penalty by cross-validation.
-from fewkern import SparseKernelFisher, fisher_path
+from fewkern import SparseKernelFisher
 from fewkern.datasets import make_banana
-from fewkern.plotting import FisherPathDisplay, FisherSearchDisplay, VectorsDisplay
+from fewkern.fisher import fisher_path
+from fewkern.plotting import FisherPathDisplay, TraceDisplay, VectorsDisplay
 
 X, y = make_banana(400, random_state=0)
 X_test, y_test = make_banana(5000, random_state=1)
@@ -25,8 +26,8 @@ VectorsDisplay.from_estimator(model, X, y)
 
 # %%
 # What cross-validation saw.
-FisherSearchDisplay.from_estimator(model)
+TraceDisplay.from_estimator(model)
 
 # %%
 # The whole path, from no sample to many.
-FisherPathDisplay.from_path(fisher_path(X, y, kernel=model.kernel_))
+FisherPathDisplay.from_path(fisher_path(SparseKernelFisher(kernel=model.kernel_), X, y))

@@ -19,9 +19,8 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache
 from itertools import pairwise
 from typing import Any
 
@@ -30,18 +29,13 @@ import numpy as np
 from experiments.data import fetch_ida, fetch_uci
 from experiments.memory import on_disk
 from experiments.plan import experiments
-from fewkern.backend.distinct import distinct_rows
-from fewkern.fisher.forward import forward_columns
-from fewkern.fisher.lq import lq_fit, walk_path
+from fewkern.core.samples import Samples
+from fewkern.fisher.choice import Candidates, cross_validate
+from fewkern.fisher.families import PENALTIES, Family, ForwardFamily, LqFamily
+from fewkern.fisher.lq import LqSettings, lq_fit
+from fewkern.fisher.posterior import least_squares_scores
 from fewkern.fisher.problem import penalized_problem
-from fewkern.fisher.sparse import PENALTIES
-from fewkern.fisher.targets import (
-    LinearModel,
-    cross_validate,
-    fisher_targets,
-    least_squares_scores,
-    stratified_folds,
-)
+from fewkern.fisher.targets import fisher_targets
 from fewkern.kernels import Gaussian
 from fewkern.vectors.search import WIDTH_FACTORS
 
@@ -95,29 +89,31 @@ def _data(name: str) -> _Data:
     )
 
 
+@dataclass(frozen=True)
 class _Method:
-    """One column of the table: how a path of machines is made, and the last one."""
+    """One column of the table: a family of machines, and the settings to compare."""
 
-    def __init__(self, name: str, protocol: Protocol) -> None:
-        self.q = {"kFDA_1": 1.0, "kFDA_.5": 0.5, "kFDA_OLS": None}[name]
-        self.settings = tuple(range(1, protocol.terms + 1)) if self.q is None else protocol.penalties
+    family: Family
+    settings: tuple[float, ...]
 
-    def path(self, K: Any, Y: Any, w: Any) -> Iterator[LinearModel]:
-        if self.q is None:
-            found = forward_columns(K, Y, limit=int(self.settings[-1]), weights=w)
-            for size in range(1, len(found.order) + 1):
-                yield LinearModel(found.order[:size], *found.coefficients(size))
-        else:
-            problem = penalized_problem(K, Y, weights=w)
-            for fit in walk_path(problem, self.settings, self.q):
-                yield LinearModel(fit.support, fit.coef, fit.offset)
+    @classmethod
+    def of(cls, name: str, protocol: Protocol) -> _Method:
+        if name == "kFDA_OLS":
+            return cls(ForwardFamily(limit=protocol.terms), tuple(range(1, protocol.terms + 1)))
+        return cls(LqFamily(LqSettings(q={"kFDA_1": 1.0, "kFDA_.5": 0.5}[name])), protocol.penalties)
 
-    def machine(self, K: Any, Y: Any, setting: float) -> LinearModel:
-        if self.q is None:
-            found = forward_columns(K, Y, limit=int(setting))
-            return LinearModel(found.order, *found.coefficients(len(found.order)))
-        fit = lq_fit(K, Y, penalty=setting, q=self.q)
-        return LinearModel(fit.support, fit.coef, fit.offset)
+
+def _samples(X: Any, codes: Any) -> Samples:
+    return Samples.of(X, codes=codes, n_classes=2)
+
+
+def _folds(codes: Any, count: int) -> list[Any]:
+    """The samples of each class dealt in turn, the second class where the first one stopped."""
+    turn = np.empty(len(codes), dtype=int)
+    for c, begin in ((0, 0), (1, int(np.sum(codes == 0)))):
+        own = np.flatnonzero(codes == c)
+        turn[own] = (begin + np.arange(len(own))) % count
+    return [(np.flatnonzero(turn != k).tolist(), np.flatnonzero(turn == k).tolist()) for k in range(count)]
 
 
 def _widths(data: _Data, protocol: Protocol) -> list[float]:
@@ -128,22 +124,15 @@ def _widths(data: _Data, protocol: Protocol) -> list[float]:
 @on_disk
 def _errors(name: str, method: str, protocol: Protocol, training_set: int) -> Any:
     """Cross-validated error of every width and setting on one training set."""
-    data, column = _data(name), _Method(method, protocol)
+    data, column = _data(name), _Method.of(method, protocol)
     rows = data.train[training_set]
-    X, codes = data.samples(rows)[rows], data.codes[rows]
-    first, owners = distinct_rows(X, codes)
-    found = cross_validate(
-        [partial(Gaussian(width=w), X, X[first]) for w in _widths(data, protocol)],
-        codes,
-        2,
-        np.ones(len(codes)),
-        stratified_folds(codes, 2, protocol.folds),
-        column.path,
-        owners,
-    )
+    samples = _samples(data.samples(rows)[rows], data.codes[rows])
+    folds = _folds(samples.codes, protocol.folds)
     # a path that was left early had become hopeless
     table = np.ones((len(protocol.widths), len(column.settings)))
-    for i, errors in enumerate(found.errors):
+    for i, width in enumerate(_widths(data, protocol)):
+        candidates = Candidates.of(samples, Gaussian(width=width), None, 0)
+        errors = cross_validate(samples, candidates, column.family, column.settings, folds).errors
         table[i, : len(errors)] = errors
     return table
 
@@ -154,7 +143,7 @@ def _choose(name: str, method: str, protocol: Protocol, training_sets: tuple[int
     total = sum(_errors(name, method, protocol, k) for k in training_sets)
     # ties go to the smaller width, then to the larger penalty
     i, j = divmod(int(np.argmin(total.round(12))), total.shape[1])
-    return _widths(_data(name), protocol)[i], _Method(method, protocol).settings[j]
+    return _widths(_data(name), protocol)[i], _Method.of(method, protocol).settings[j]
 
 
 class _Machine:
@@ -162,17 +151,14 @@ class _Machine:
 
     def __init__(self, data: _Data, rows: Any, method: _Method, width: float, setting: float) -> None:
         every = data.samples(rows)
-        X, codes = every[rows], data.codes[rows]
-        kernel = Gaussian(width=width)
-        first, _ = distinct_rows(X, codes)
-        targets = fisher_targets(codes, 2, np.ones(len(codes)))
-        model = method.machine(kernel(X, X[first]), targets.rows(codes), setting)
-        M, c = least_squares_scores(targets)
-        f = np.broadcast_to(model.offset, (len(every), 1))
-        if len(model.support):
-            f = kernel(every, X[first][model.support]) @ model.coef + model.offset
-        self.wrong = np.argmax(f @ M + c, axis=1) != data.codes
-        self.retained = 100.0 * len(model.support) / len(codes)
+        samples = _samples(every[rows], data.codes[rows])
+        candidates = Candidates.of(samples, Gaussian(width=width), None, 0)
+        targets = fisher_targets(samples.codes, 2, samples.weights)
+        machine = method.family.fit(candidates.K, targets.rows(samples.codes), samples.weights, setting).machine
+        columns = candidates.kernel(every, samples.X[candidates.rows])
+        scores = least_squares_scores(targets)(machine.values(columns))
+        self.wrong = np.argmax(scores, axis=1) != data.codes
+        self.retained = 100.0 * machine.size / samples.n
 
 
 COARSE = Protocol(WIDTH_FACTORS[1:8], PENALTIES[1:8], choosing=2)
@@ -187,14 +173,14 @@ def honest(name: str, method: str, run: int, protocol: Protocol | None = None, s
         chosen = _choose(name, method, protocol, (int(np.argmin(sizes)),))
     else:
         chosen = _choose(name, method, protocol, tuple(range(protocol.choosing)))
-    machine = _Machine(data, data.train[run], _Method(method, protocol), *chosen)
+    machine = _Machine(data, data.train[run], _Method.of(method, protocol), *chosen)
     return {"error": 100 * float(machine.wrong[data.test[run]].mean()), "retained": machine.retained}
 
 
 @cache
 def _machines(name: str, method: str, protocol: Protocol) -> list[_Machine]:
     """One machine per training set of the choice, settings by its own folds."""
-    data, column = _data(name), _Method(method, protocol)
+    data, column = _data(name), _Method.of(method, protocol)
     sets = range(protocol.choosing)
     return [_Machine(data, data.train[k], column, *_choose(name, method, protocol, (k,))) for k in sets]
 
@@ -278,9 +264,8 @@ def scalar_regression(settings: Values, run: int) -> Values:  # noqa: ARG001 - t
     while len(path) <= settings["steps"]:
         square = abs(path[-1]) ** (2 - q)
         path.append(square * t / (square + rho * q))
-    fit = lq_fit(
-        np.array([[1.0], [-1.0]]), np.array([[t], [-t]]), penalty=rho, q=q, start=np.array([[settings["start"]]])
-    )
+    problem = penalized_problem(np.array([[1.0], [-1.0]]), np.array([[t], [-t]]))
+    fit = lq_fit(problem, rho, LqSettings(q=q, start=np.array([[settings["start"]]])))
     values = [float(objective(w)) for w in path]
     return {
         "limit": path[-1],

@@ -70,7 +70,7 @@ def imports(path):
 # Estimators: the modules of a method that know scikit-learn. All other modules of the methods, and core, do not.
 ESTIMATORS = {
     "vectors": {"base", "automatic", "selector", "regression", "discriminant", "pca"},
-    "fisher": {"base", "sparse", "forward_fisher", "path"},
+    "fisher": {"fitting", "sparse", "forward_fisher", "path"},
     "margins": {"reducer", "svm", "soft_margin", "graph_embedding"},
     "density": {"base", "baselines", "forward", "classifier"},
 }

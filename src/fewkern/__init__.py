@@ -12,8 +12,7 @@ from fewkern.density.baselines import OrthogonalForwardDensity, ParzenDensity, R
 from fewkern.density.classifier import DensityClassifier
 from fewkern.density.forward import ForwardDensity
 from fewkern.fisher.forward_fisher import ForwardKernelFisher
-from fewkern.fisher.path import FisherPath, fisher_path
-from fewkern.fisher.sparse import KernelFisher, SparseKernelFisher
+from fewkern.fisher.sparse import SparseKernelFisher
 from fewkern.io import load, save, to_c, to_onnx
 from fewkern.margins.graph_embedding import GraphEmbedding
 from fewkern.margins.soft_margin import RecursiveSoftMargin
@@ -30,13 +29,11 @@ __all__ = [
     "FeatureVectorPCA",
     "FeatureVectorRegressor",
     "FeatureVectorSelector",
-    "FisherPath",
     "ForwardDensity",
     "ForwardKernelFisher",
     "GraphEmbedding",
     "KernelBasis",
     "KernelExpansion",
-    "KernelFisher",
     "OrthogonalForwardDensity",
     "ParzenDensity",
     "RecursiveSVM",
@@ -44,7 +41,6 @@ __all__ = [
     "ReducedSetDensity",
     "SparseKernelFisher",
     "__version__",
-    "fisher_path",
     "graphs",
     "kernels",
     "load",

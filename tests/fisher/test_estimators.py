@@ -1,4 +1,4 @@
-"""SparseKernelFisher, ForwardKernelFisher, KernelFisher and fisher_path as a user meets them."""
+"""SparseKernelFisher, ForwardKernelFisher and fisher_path as a user meets them."""
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -8,22 +8,25 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.datasets import load_iris, make_moons
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import GridSearchCV, KFold
+from sklearn.model_selection import GridSearchCV, KFold, RepeatedStratifiedKFold
 
-from fewkern import ForwardKernelFisher, KernelFisher, SparseKernelFisher, fisher_path, load, save
+from fewkern import ForwardKernelFisher, SparseKernelFisher, load, save
 from fewkern.app.jobs import fit_table, predict_table
-from fewkern.fisher.lq import lq_fit
+from fewkern.core.trace import Stop
+from fewkern.fisher import FisherVariant, fisher_path
 from fewkern.kernels import Gaussian, Linear
-from fewkern.plotting import FisherPathDisplay, FisherSearchDisplay, PathDisplay
+from fewkern.plotting import FisherPathDisplay, TraceDisplay
+from tests.fisher import helpers
 from tests.oracles import kfd
 
 X, Y = make_moons(160, noise=0.25, random_state=0)
 X_NEW, Y_NEW = make_moons(1000, noise=0.25, random_state=1)
+MIDPOINT = FisherVariant(posterior="least_squares")
 FIXED = {"kernel": Gaussian(width=0.6), "penalty": 0.003}
 MODELS = [
     SparseKernelFisher(**FIXED),
     SparseKernelFisher(q=1, **FIXED),
-    KernelFisher(**FIXED),
+    SparseKernelFisher(q=2, **FIXED),
     ForwardKernelFisher(kernel=Gaussian(width=0.6), n_vectors=12),
 ]
 
@@ -31,7 +34,7 @@ MODELS = [
 @pytest.mark.parametrize("model", MODELS, ids=lambda m: type(m).__name__)
 @pytest.mark.parametrize("posterior", ["gaussian", "logistic", "least_squares"])
 def test_accurate_and_consistent(model, posterior):
-    model = clone(model).set_params(posterior=posterior).fit(X, Y)
+    model = clone(model).set_params(variant=FisherVariant(posterior=posterior)).fit(X, Y)
     assert model.score(X_NEW, Y_NEW) > 0.9
     P = model.predict_proba(X_NEW)
     np.testing.assert_array_equal(model.classes_[P.argmax(axis=1)], model.predict(X_NEW))
@@ -45,31 +48,35 @@ def test_default_needs_nothing_and_keeps_few():
     model = SparseKernelFisher().fit(X, Y)
     assert model.score(X_NEW, Y_NEW) > 0.92
     assert model.n_vectors_ < 40
-    assert model.trace_.settings[model.trace_.chosen[1]] == model.penalty_
+    assert model.trace_.setting == {"width": model.kernel_.width, "penalty": model.penalty_}
+    assert model.trace_.measure == "cross-validated error"
+    assert model.stop_ == Stop.CONVERGED
     assert np.all(np.diff(model.trace_.objectives) <= 1e-9 * model.trace_.objectives[0])
     assert model.objective_ == model.trace_.objectives[-1]
 
 
-def test_sparse_preference_keeps_no_more():
-    accurate = SparseKernelFisher(kernel=Gaussian(width=0.6)).fit(X, Y)
-    sparse = SparseKernelFisher(kernel=Gaussian(width=0.6), prefer="sparse").fit(X, Y)
-    sizes = np.array(accurate.trace_.sizes[0])
-    assert sizes[sparse.trace_.chosen[1]] <= sizes[accurate.trace_.chosen[1]]
+def test_preferences_go_from_accurate_to_sparse():
+    models = [SparseKernelFisher(kernel=Gaussian(width=0.6), prefer=p) for p in ("accurate", "balanced", "sparse")]
+    traces = [model.fit(X, Y).trace_ for model in models]
+    sizes = [trace.size[trace.chosen] for trace in traces]
+    errors = [trace.error[trace.chosen] for trace in traces]
+    assert sizes == sorted(sizes, reverse=True)
+    assert errors == sorted(errors)
+    assert errors[0] == traces[0].error.min()
 
 
 def test_width_by_cross_validation_looks_at_every_width():
-    model = SparseKernelFisher(width_by="cross_validation", penalty=0.003).fit(X[:80], Y[:80])
-    assert len(model.trace_.errors) == len(model.trace_.widths) == 9
-    best = min(min(row) for row in model.trace_.errors)
-    i, j = model.trace_.chosen
-    assert model.trace_.errors[i][j] == best
-    assert model.kernel_.width == model.trace_.widths[i]
+    model = SparseKernelFisher(
+        penalty=0.003, prefer="accurate", variant=FisherVariant(width_by="cross_validation")
+    ).fit(X[:80], Y[:80])
+    trace = model.trace_
+    assert trace.error.shape == (9, 1)
+    assert trace.error[trace.chosen] == trace.error.min()
+    assert model.kernel_.width == trace.setting["width"]
 
 
 def test_midpoint_rule_is_the_papers_machine():
-    model = SparseKernelFisher(**FIXED, penalize_bias=True, start="ridge", tol=1e-12, posterior="least_squares").fit(
-        X, Y
-    )
+    model = SparseKernelFisher(**FIXED, variant="paper", tol=1e-12).fit(X, Y)
     K = Gaussian(width=0.6)(X, X)
     omega, _ = kfd.iteration_8(K, kfd.targets(Y), 0.003, 0.5, tol=1e-14)
     f = kfd.augmented(Gaussian(width=0.6)(X_NEW, X)) @ omega[:, 0]
@@ -96,7 +103,7 @@ def test_weight_two_is_a_repeated_row_and_weight_zero_is_no_row():
     w[20:30] = 0.0
     rows = np.r_[np.arange(20), np.arange(20), np.arange(30, 160)]
     for model in MODELS:
-        model = clone(model).set_params(posterior="least_squares")
+        model = clone(model).set_params(variant=MIDPOINT)
         a = clone(model).fit(X, Y, sample_weight=w)
         b = clone(model).fit(X[rows], Y[rows])
         np.testing.assert_allclose(a.decision_function(X_NEW), b.decision_function(X_NEW), rtol=1e-5, atol=1e-6)
@@ -116,30 +123,50 @@ def test_several_classes_share_one_support():
 
 def test_two_class_machine_is_the_one_of_the_row_penalty():
     """C = 2 reduces to kFDA_q: string labels, whichever class comes first, and the targets of the paper."""
-    model = SparseKernelFisher(**FIXED, posterior="least_squares").fit(X, np.where(Y == 1, "b", "a"))
-    fit = lq_fit(Gaussian(width=0.6)(X, X), kfd.targets(Y)[:, None], penalty=0.003, q=0.5)
+    model = SparseKernelFisher(**FIXED, variant=MIDPOINT).fit(X, np.where(Y == 1, "b", "a"))
+    fit = helpers.fit(Gaussian(width=0.6)(X, X), kfd.targets(Y)[:, None], penalty=0.003, q=0.5)
     np.testing.assert_array_equal(model.indices_, fit.support)
-    swapped = SparseKernelFisher(**FIXED, posterior="least_squares").fit(X, np.where(Y == 1, "a", "b"))
+    swapped = SparseKernelFisher(**FIXED, variant=MIDPOINT).fit(X, np.where(Y == 1, "a", "b"))
     np.testing.assert_allclose(swapped.decision_function(X_NEW), -model.decision_function(X_NEW), rtol=1e-6, atol=1e-8)
 
 
-def test_candidate_basis_bounds_the_vectors():
-    for model in (SparseKernelFisher(**FIXED, max_vectors=15), SparseKernelFisher(max_vectors=15)):
+def test_candidates_bound_the_vectors():
+    for model in (
+        SparseKernelFisher(**FIXED, max_candidates=15),
+        SparseKernelFisher(max_candidates=15),
+        ForwardKernelFisher(max_candidates=15, n_vectors=20),
+    ):
         model.fit(X, Y)
         assert model.n_vectors_ <= 15
         assert model.score(X_NEW, Y_NEW) > 0.88
 
 
+@pytest.mark.parametrize("budget", [2, 5, 9])
+def test_budget_of_vectors_is_kept(budget):
+    for model in (
+        SparseKernelFisher(max_vectors=budget, prefer="accurate"),
+        SparseKernelFisher(max_vectors=budget, kernel=Gaussian(width=0.3), penalty=1e-4),
+        SparseKernelFisher(max_vectors=budget, q=1),
+        ForwardKernelFisher(max_vectors=budget),
+    ):
+        model.fit(X, Y)
+        assert 1 <= model.n_vectors_ <= budget
+        assert model.score(X_NEW, Y_NEW) > (0.8 if budget > 2 else 0.7)
+    with pytest.raises(ValueError, match="q = 2 drops no sample, so max_vectors cannot be kept; use q <= 1, or max"):
+        SparseKernelFisher(max_vectors=budget, q=2).fit(X, Y)
+
+
 def test_forward_number_of_vectors_by_cross_validation():
     model = ForwardKernelFisher(max_vectors=25).fit(X, Y)
     assert 1 <= model.n_vectors_ <= 25
+    assert model.stop_ == (Stop.SIZE if model.n_vectors_ < 25 else Stop.LIMIT)
     assert model.score(X_NEW, Y_NEW) > 0.9
     assert sum(model.ratios_) == pytest.approx(1 - model.trace_.objectives[-1])
     assert len(model.ratios_) == model.n_vectors_ + 1
     assert not SparseKernelFisher(kernel=Gaussian(width=0.6)).fit(X, Y).trace_.open_end
-    assert ForwardKernelFisher(kernel=Gaussian(width=0.6), max_vectors=2).fit(X, Y).trace_.open_end
+    assert ForwardKernelFisher(kernel=Gaussian(width=0.6), max_vectors=4, prefer="accurate").fit(X, Y).trace_.open_end
     stopped = ForwardKernelFisher(kernel=Gaussian(width=0.6), n_vectors=100, min_residual=0.3).fit(X, Y)
-    assert stopped.trace_.status == "tolerance"
+    assert stopped.stop_ == Stop.FITNESS
     assert stopped.trace_.objectives[-1] < 0.3 <= stopped.trace_.objectives[-2]
 
 
@@ -157,7 +184,9 @@ def test_calibrated_probabilities_beat_the_shrunk_ones():
     A = (A - A.mean(axis=0)) / A.std(axis=0)
     loss = {}
     for posterior in ("least_squares", "gaussian", "logistic"):
-        model = SparseKernelFisher(kernel=Gaussian(width=3.0), penalty=0.01, posterior=posterior).fit(A[::2], t[::2])
+        model = SparseKernelFisher(
+            kernel=Gaussian(width=3.0), penalty=0.01, variant=FisherVariant(posterior=posterior)
+        ).fit(A[::2], t[::2])
         P = model.predict_proba(A[1::2])
         loss[posterior] = -np.mean(np.log(np.maximum(P[np.arange(75), t[1::2]], 1e-12)))
     assert loss["logistic"] < 0.6 * loss["least_squares"]
@@ -204,10 +233,35 @@ def test_cross_validation_takes_any_splitter():
     assert model.score(X_NEW, Y_NEW) > 0.9
 
 
-def test_tiny_classes_do_without_cross_validation():
-    model = SparseKernelFisher().fit([[0.0], [1.0], [3.0]], [0, 0, 1])
-    assert model.predict([[3.0]]) == [1]
-    assert model.trace_.errors == ()
+def test_tiny_classes_do_without_cross_validation_and_say_so():
+    for model, word in ((SparseKernelFisher(), "penalty"), (ForwardKernelFisher(), "n_vectors")):
+        with pytest.warns(UserWarning, match=rf"class 'b' has 1 sample, too few.*default {word} is used; give {word}"):
+            model.fit([[0.0], [1.0], [3.0]], ["a", "a", "b"])
+        assert model.predict([[3.0]]) == ["b"]
+        assert model.trace_.error.shape == (1, 1)
+
+
+def test_nothing_to_choose_needs_no_folds():
+    tiny = SparseKernelFisher(penalty=0.01).fit([[0.0], [1.0], [3.0]], [0, 0, 1])
+    assert tiny.predict([[3.0]]) == [1]
+
+
+def test_a_fold_without_a_class_is_explained():
+    order = np.argsort(Y, kind="stable")
+    message = (
+        r"Kernel.*: fold 0 of cv \(counted from 0\) has no sample of class 0 to train on; shuffle the samples, or use "
+        r"stratified folds"
+    )
+    for model in (SparseKernelFisher(cv=KFold(2)), ForwardKernelFisher(cv=KFold(2))):
+        with pytest.raises(ValueError, match=message):
+            model.fit(X[order], Y[order])
+
+
+def test_folds_that_repeat_samples_are_errors_too():
+    model = SparseKernelFisher(kernel=Gaussian(width=0.6), cv=RepeatedStratifiedKFold(n_splits=3, n_repeats=2)).fit(
+        X, Y
+    )
+    assert 0 < model.trace_.error.min() < 0.2
 
 
 def test_grid_search_reaches_the_kernel():
@@ -218,25 +272,38 @@ def test_grid_search_reaches_the_kernel():
 
 
 def test_path_goes_from_few_to_many():
-    path = fisher_path(X, Y, kernel=Gaussian(width=0.6), q=1, n_penalties=8)
+    model = SparseKernelFisher(q=1, kernel=Gaussian(width=0.6))
+    path = fisher_path(model, X, Y, penalties=8)
     assert path.n_vectors[0] <= 1
     assert path.n_vectors[-1] > path.n_vectors[1]
     assert np.all(np.diff(path.objectives) < 0)
     assert path.errors[-1] < path.errors[0]
-    alone = SparseKernelFisher(
-        q=1, kernel=Gaussian(width=0.6), penalty=path.penalties[4], posterior="least_squares"
-    ).fit(X, Y)
+    assert set(path.stops) == {Stop.CONVERGED}
+    alone = clone(model).set_params(penalty=path.penalties[4], variant=MIDPOINT).fit(X, Y)
     np.testing.assert_allclose(path.expansions[4](X_NEW)[:, 0], alone.decision_function(X_NEW), rtol=1e-4, atol=1e-4)
+    assert path.errors[4] == pytest.approx(1 - alone.score(X, Y))
+    assert not hasattr(model, "classes_")
+
+
+def test_path_knows_weights_and_bad_parameters():
+    w = np.ones(160)
+    w[:40] = 0.0
+    path = fisher_path(SparseKernelFisher(), X, Y, w, penalties=[0.001, 0.1])
+    assert path.penalties == (0.1, 0.001)
+    assert path.expansions[1].indices.min() >= 40
+    with pytest.raises(ValueError, match="'q' parameter of SparseKernelFisher"):
+        fisher_path(SparseKernelFisher(q=3), X, Y)
 
 
 def test_kernel_without_a_number_is_explained():
-    with pytest.raises(ValueError, match="gave NaN or infinity; scale the samples, or mend the kernel"):
+    with pytest.raises(ValueError, match="gave NaN or infinity; scale the samples, or fix the kernel"):
         SparseKernelFisher(kernel=lambda A, B: np.full((len(A), len(B)), np.nan), penalty=0.1).fit(X, Y)
 
 
-@pytest.mark.parametrize("model", [SparseKernelFisher(), ForwardKernelFisher(), KernelFisher()])
+@pytest.mark.filterwarnings("ignore:.*the midpoint rule is used")
+@pytest.mark.parametrize("model", [SparseKernelFisher(), ForwardKernelFisher(), SparseKernelFisher(q=2)])
 def test_a_few_or_equal_samples_are_enough(model):
-    for n in (2, 3, 5, 12):
+    for n in (4, 5, 12):
         fitted = clone(model).fit(np.arange(float(n))[:, None], np.arange(n) % 2)
         assert np.all(np.isfinite(fitted.predict_proba([[0.5]])))
     equal = clone(model).fit(np.ones((20, 2)), np.arange(20) % 2)
@@ -248,14 +315,25 @@ def test_a_few_or_equal_samples_are_enough(model):
 def test_samples_without_weight_are_no_candidates_of_a_basis():
     w = np.ones(160)
     w[:40] = 0.0
-    model = SparseKernelFisher(**FIXED, max_vectors=12).fit(X, Y, sample_weight=w)
+    model = SparseKernelFisher(**FIXED, max_candidates=12).fit(X, Y, sample_weight=w)
     assert model.indices_.min() >= 40
     assert model.score(X_NEW, Y_NEW) > 0.85
 
 
-def test_no_convergence_is_a_warning():
-    with pytest.warns(ConvergenceWarning, match="did not converge in max_iter=2 steps; raise max_iter or tol"):
-        SparseKernelFisher(**FIXED, start="ridge", max_iter=2).fit(X, Y)
+@pytest.mark.parametrize(
+    ("params", "labels", "criterion"),
+    [
+        ({"variant": FisherVariant(start="ridge")}, Y, "relative change of the objective"),
+        ({"q": 1, "penalty": 1e-4}, Y, "relative duality gap"),
+        ({"q": 1, "penalty": 1e-4}, np.arange(160) % 3, "relative duality gap"),
+        ({"q": 0.5}, np.arange(160) % 3, "relative change of the objective"),
+    ],
+)
+def test_no_convergence_is_a_warning(params, labels, criterion):
+    message = rf"did not converge in 2 iterations: {criterion} \S+, tolerance 1e-0\d; raise max_iter or tol"
+    with pytest.warns(ConvergenceWarning, match=message):
+        model = SparseKernelFisher(**{**FIXED, **params}, max_iter=2).fit(X, labels)
+    assert model.stop_ == Stop.MAX_ITER
 
 
 @pytest.mark.parametrize(
@@ -268,6 +346,9 @@ def test_no_convergence_is_a_warning():
         ({"q": 0.0}, Y, None, "'q' parameter of SparseKernelFisher"),
         ({"penalty": 0.0}, Y, None, "'penalty' parameter of SparseKernelFisher"),
         ({"max_vectors": 0}, Y, None, "'max_vectors' parameter of SparseKernelFisher"),
+        ({"max_candidates": 0}, Y, None, "'max_candidates' parameter of SparseKernelFisher"),
+        ({"random_state": "abc"}, Y, None, "'random_state' parameter of SparseKernelFisher"),
+        ({"variant": "best"}, Y, None, "'variant' parameter of SparseKernelFisher"),
         ({"kernel": "precomputed"}, Y, None, "fit needs the square kernel matrix"),
     ],
 )
@@ -276,29 +357,40 @@ def test_bad_input_is_explained(params, labels, weights, message):
         SparseKernelFisher(**{**FIXED, **params}).fit(X, labels, sample_weight=weights)
 
 
-@pytest.mark.parametrize("model", [*MODELS, SparseKernelFisher(max_vectors=20)], ids=lambda m: type(m).__name__)
+@pytest.mark.parametrize(
+    "model", [*MODELS, SparseKernelFisher(max_candidates=20, variant=MIDPOINT)], ids=lambda m: type(m).__name__
+)
 def test_saved_and_loaded_model_is_the_same(model, tmp_path):
     model = clone(model).fit(X, np.where(Y == 1, "yes", "no"))
     again = load(save(model, tmp_path / "model"))
     np.testing.assert_array_equal(again.predict(X_NEW), model.predict(X_NEW))
     np.testing.assert_array_equal(again.predict_proba(X_NEW), model.predict_proba(X_NEW))
-    assert again.trace_ == model.trace_
+    assert (again.trace_.axes, again.trace_.chosen) == (model.trace_.axes, model.trace_.chosen)
+    np.testing.assert_array_equal(again.trace_.error, model.trace_.error)
+    assert (again.stop_, again.variant) == (model.stop_, model.variant)
     assert again.get_params().keys() == model.get_params().keys()
 
 
 def test_pictures_show_what_was_chosen():
-    searched = PathDisplay.from_estimator(SparseKernelFisher(width_by="cross_validation", cv=3).fit(X[:60], Y[:60]))
-    assert isinstance(searched, FisherSearchDisplay)
+    every_width = SparseKernelFisher(variant=FisherVariant(width_by="cross_validation"), cv=3).fit(X[:60], Y[:60])
+    searched = TraceDisplay.from_estimator(every_width)
     assert searched.ax_.get_ylabel() == "cross-validated error"
     assert len(searched.ax_.lines) == 10
-    fixed = FisherSearchDisplay.from_estimator(SparseKernelFisher(**FIXED).fit(X, Y))
+    fixed = TraceDisplay.from_estimator(SparseKernelFisher(**FIXED).fit(X, Y))
     assert fixed.ax_.get_ylabel() == "objective"
-    path = fisher_path(X, Y, n_penalties=4)
+    path = fisher_path(SparseKernelFisher(), X, Y, penalties=4)
     drawn = FisherPathDisplay.from_path(path)
     np.testing.assert_array_equal(drawn.ax_.lines[0].get_ydata(), path.n_vectors)
     np.testing.assert_array_equal(drawn.error_ax_.lines[0].get_ydata(), path.errors)
     for display in (searched, fixed, drawn):
         plt.close(display.figure_)
+
+
+@pytest.mark.parametrize("wrong", [{"posterior": "probit"}, {"width_by": "eye"}, {"start": 3}, {"penalize_bias": None}])
+def test_variants_are_checked(wrong):
+    (name,) = wrong
+    with pytest.raises(ValueError, match=f"FisherVariant: {name} must be one of .*, got {wrong[name]!r}"):
+        FisherVariant(**wrong)
 
 
 def test_command_line_fits_and_predicts(tmp_path):

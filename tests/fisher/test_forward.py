@@ -32,17 +32,28 @@ def test_coefficients_are_least_squares_at_every_size():
     for size in (0, 1, 5, 8):
         A = kfd.augmented(K[:, path.order[:size]])
         exact = np.linalg.lstsq(A, Y, rcond=None)[0]
-        coef, offset = path.coefficients(size)
-        np.testing.assert_allclose(np.vstack([offset, coef]), exact, rtol=1e-5, atol=1e-7)
+        machine = path.machine(size)
+        np.testing.assert_allclose(np.vstack([machine.offset, machine.coef]), exact, rtol=1e-5, atol=1e-7)
         rss = np.sum((Y - A @ exact) ** 2)
         assert sum(path.ratios[: size + 1]) == pytest.approx(1 - rss / total, rel=1e-9)
 
 
-def test_regressors_of_the_training_samples_are_q():
+def test_regressors_are_orthonormal_and_span_the_columns():
     K, Y = problem()
     path = forward_columns(K, Y, limit=6)
-    np.testing.assert_allclose(path.regressors(K[:, path.order]), path.Q, atol=1e-8)
     np.testing.assert_allclose(path.Q.T @ path.Q, np.eye(7), atol=1e-12)
+    np.testing.assert_allclose(path.Q @ path.R, kfd.augmented(K[:, path.order]), atol=1e-12)
+
+
+def test_leave_one_out_values_are_those_of_refits():
+    K, Y = problem(n=30)
+    path = forward_columns(K, Y, limit=4)
+    values = path.leave_one_out_values(K, Y)
+    A = kfd.augmented(K[:, path.order])
+    for i in range(0, 30, 7):
+        keep = np.arange(30) != i
+        alone = A[i] @ np.linalg.lstsq(A[keep], Y[keep], rcond=None)[0]
+        np.testing.assert_allclose(values[i], alone, rtol=1e-6)
 
 
 def test_weight_two_is_a_repeated_row():
@@ -52,8 +63,8 @@ def test_weight_two_is_a_repeated_row():
     rows = np.r_[np.arange(30), 3, 8]
     a, b = forward_columns(K, Y, limit=5, weights=w), forward_columns(K[rows], Y[rows], limit=5)
     np.testing.assert_array_equal(a.order, b.order)
-    for x, y in zip(a.coefficients(5), b.coefficients(5)):
-        np.testing.assert_allclose(x, y, rtol=1e-8)
+    np.testing.assert_allclose(a.machine(5).coef, b.machine(5).coef, rtol=1e-8)
+    np.testing.assert_allclose(a.machine(5).offset, b.machine(5).offset, rtol=1e-8)
 
 
 def test_equal_columns_are_never_both_chosen_and_the_rank_ends_it():
@@ -65,11 +76,12 @@ def test_equal_columns_are_never_both_chosen_and_the_rank_ends_it():
     assert len(path.order) == 4
 
 
-def test_tolerance_ends_it():
+def test_a_small_residual_ends_it():
     K, Y = problem()
-    path = forward_columns(K, Y, limit=60, tol=0.05)
-    assert path.stop == "tolerance"
-    left = 1 - np.cumsum(path.ratios)
+    path = forward_columns(K, Y, limit=60, min_residual=0.05)
+    assert path.stop == "fitness"
+    left = path.residuals
+    np.testing.assert_allclose(left, 1 - np.cumsum(path.ratios), atol=1e-12)
     assert left[-1] < 0.05 <= left[-2]
 
 
@@ -79,4 +91,4 @@ def test_same_numbers_in_other_array_libraries(library):
     K, Y = problem(targets=2)
     ours, other = forward_columns(K, Y, limit=7), forward_columns(xp.asarray(K), xp.asarray(Y), limit=7)
     np.testing.assert_array_equal(np.asarray(other.order), ours.order)
-    np.testing.assert_allclose(np.asarray(other.coefficients(7)[0]), ours.coefficients(7)[0], rtol=1e-6)
+    np.testing.assert_allclose(np.asarray(other.machine(7).coef), ours.machine(7).coef, rtol=1e-6)

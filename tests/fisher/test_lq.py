@@ -4,11 +4,14 @@ import numpy as np
 import pytest
 from sklearn.linear_model import Lasso, MultiTaskLasso
 
-from fewkern.datasets import make_waveform
+from fewkern.core.trace import Stop
+from fewkern.datasets import make_banana, make_ringnorm, make_waveform
 from fewkern.fisher.lasso import lasso_rows
-from fewkern.fisher.lq import leave_one_out_scores, lq_fit, lq_path, max_penalty
+from fewkern.fisher.lq import leave_one_out_values, max_penalty
 from fewkern.fisher.problem import penalized_problem
 from fewkern.kernels import Gaussian
+from tests.fisher import helpers
+from tests.fisher.helpers import dense
 from tests.oracles import kfd
 
 
@@ -31,14 +34,6 @@ def problem(n=80, width=1.5, seed=0, targets=1):
     return K, Y - Y.mean(axis=0)
 
 
-def dense(fit, m):
-    """Coefficients on all columns, bias first."""
-    omega = np.zeros((m + 1, fit.coef.shape[1]))
-    omega[0] = fit.offset
-    omega[1:][fit.support] = fit.coef
-    return omega
-
-
 @pytest.mark.parametrize(
     ("q", "start", "count", "bias"),
     [(1.0, "auto", 21, 3.301480), (0.5, "lasso", 6, 3.411568), (0.5, "ridge", 6, 3.425602)],
@@ -46,7 +41,7 @@ def dense(fit, m):
 def test_exact_outcomes_of_the_reference(q, start, count, bias):
     X, y = ringnorm()
     # exp(-|x - y|^2 / 50) has width 5
-    fit = lq_fit(
+    fit = helpers.fit(
         Gaussian(width=5.0)(X, X),
         kfd.targets(y)[:, None],
         penalty=0.01,
@@ -63,9 +58,9 @@ def test_exact_outcomes_of_the_reference(q, start, count, bias):
 @pytest.mark.parametrize("rho", [0.3, 0.03, 0.003])
 def test_q1_is_the_lasso(rho, penalize_bias):
     K, Y = problem(n=30, width=0.3)
-    fit = lq_fit(K, Y, penalty=rho, q=1, penalize_bias=penalize_bias)
-    assert fit.status in ("converged", "zero")
-    assert fit.gap <= 1e-7
+    fit = helpers.fit(K, Y, penalty=rho, q=1, penalize_bias=penalize_bias)
+    assert fit.ending.stop == Stop.CONVERGED
+    assert fit.ending.reached <= 1e-7
     oracle = kfd.coordinate_descent(K, Y, rho, penalize_bias=penalize_bias)
     ours = kfd.objective(K, Y, dense(fit, K.shape[1]), rho, 1, penalize_bias)
     theirs = kfd.objective(K, Y, oracle, rho, 1, penalize_bias)
@@ -81,14 +76,14 @@ def test_q1_is_scikit_learns_lasso():
     K, Y = problem(n=40, width=0.3)
     A = kfd.augmented(K)
     sk = Lasso(alpha=0.02, fit_intercept=False, tol=1e-12, max_iter=200_000).fit(A, Y[:, 0])
-    fit = lq_fit(K, Y, penalty=0.02, q=1, penalize_bias=True)
+    fit = helpers.fit(K, Y, penalty=0.02, q=1, penalize_bias=True)
     np.testing.assert_allclose(dense(fit, 40)[:, 0], sk.coef_, atol=1e-5)
 
 
 def test_q1_optimality_conditions():
     K, Y = problem(seed=3)
     rho = 0.01
-    fit = lq_fit(K, Y, penalty=rho, q=1)
+    fit = helpers.fit(K, Y, penalty=rho, q=1)
     pull = (K.T @ (Y - K @ dense(fit, 80)[1:] - fit.offset))[:, 0] / (rho * 80)
     np.testing.assert_allclose(pull[fit.support], np.sign(fit.coef[:, 0]), atol=1e-6)
     assert np.abs(pull).max() <= 1 + 1e-6
@@ -96,7 +91,7 @@ def test_q1_optimality_conditions():
 
 def test_q1_several_targets_is_the_group_lasso():
     K, Y = problem(n=60, targets=3)
-    fit = lq_fit(K, Y, penalty=0.01, q=1)
+    fit = helpers.fit(K, Y, penalty=0.01, q=1)
     sk = MultiTaskLasso(alpha=0.01, tol=1e-10, max_iter=100_000).fit(K, Y)
     theirs = np.vstack([sk.intercept_, sk.coef_.T])
     best = kfd.objective(K, Y, theirs, 0.01, 1, penalize_bias=False)
@@ -111,7 +106,7 @@ def test_live_components_follow_the_plain_iteration(q, penalize_bias):
     K, Y = problem(n=60)
     rho = 0.02
     oracle, values = kfd.iteration_8(K, Y, rho, q, penalize_bias=penalize_bias, tol=1e-12)
-    fit = lq_fit(K, Y, penalty=rho, q=q, penalize_bias=penalize_bias, start="ridge", tol=1e-12)
+    fit = helpers.fit(K, Y, penalty=rho, q=q, penalize_bias=penalize_bias, start="ridge", tol=1e-12)
     assert fit.objective == pytest.approx(values[-1], rel=1e-6)
     np.testing.assert_allclose(dense(fit, 60), oracle, atol=1e-4 * np.abs(oracle).max())
 
@@ -120,16 +115,16 @@ def test_q2_is_one_ridge_solve():
     K, Y = problem()
     A = kfd.augmented(K)
     exact = np.linalg.solve(A.T @ A + 2 * 0.05 * 80 * np.eye(81), A.T @ Y)
-    fit = lq_fit(K, Y, penalty=0.05, q=2, penalize_bias=True)
-    assert fit.n_iter == 1
+    fit = helpers.fit(K, Y, penalty=0.05, q=2, penalize_bias=True)
+    assert fit.ending.n_iter == 1
     np.testing.assert_allclose(dense(fit, 80), exact, rtol=1e-8, atol=1e-10)
 
 
 def test_small_side_equals_large_side():
     K, Y = problem(n=60)
     wide = np.hstack([K, 0.5 * K**2])[:50]
-    fit = lq_fit(wide, Y[:50], penalty=0.02, q=0.5, start="ridge", tol=1e-12)
-    full = lq_path(wide, Y[:50], penalties=[0.02], q=0.5, start="ridge", tol=1e-12, gram=True)[0]
+    fit = helpers.fit(wide, Y[:50], penalty=0.02, q=0.5, start="ridge", tol=1e-12)
+    full = helpers.path(wide, Y[:50], penalties=[0.02], q=0.5, start="ridge", tol=1e-12, gram=True)[0]
     np.testing.assert_array_equal(fit.support, full.support)
     np.testing.assert_allclose(fit.coef, full.coef, rtol=1e-6)
     oracle, _ = kfd.iteration_8(wide, Y[:50], 0.02, 0.5, penalize_bias=False, tol=1e-12)
@@ -142,23 +137,64 @@ def test_objective_below_plain_iteration_at_the_papers_stop():
     # q = .5 has many minima: only from the same start are the two comparable
     for q, start in ((1.0, "auto"), (0.5, "ridge")):
         _, values = kfd.iteration_8(K, Y, 0.01, q, tol=1e-5)
-        assert lq_fit(K, Y, penalty=0.01, q=q, penalize_bias=True, start=start).objective <= values[-1] * (1 + 1e-9)
+        assert helpers.fit(K, Y, penalty=0.01, q=q, penalize_bias=True, start=start).objective <= values[-1] * (
+            1 + 1e-9
+        )
 
 
-def test_best_start_is_the_lowest_of_its_minima():
+def hard_problems(seeds, n=100):
+    """Kernel columns and targets of overlapping classes at three widths and penalties."""
+    for make in (make_banana, make_ringnorm, make_waveform):
+        for seed in range(seeds):
+            X, y = make(n, random_state=seed)
+            Y = kfd.targets((y > 0).astype(int))[:, None]
+            for factor in (0.35, 0.85, 2.0):
+                K = Gaussian(width=factor * Gaussian().resolve(X).width)(X, X)
+                for penalty in (0.1, 0.01, 0.001):
+                    yield K, Y, penalty
+
+
+def test_no_saddle_is_called_a_minimum():
+    left = 0
+    for K, Y, penalty in hard_problems(seeds=6):
+        for start in ("lasso", "ridge"):
+            fit = helpers.fit(K, Y, penalty, q=0.5, start=start)
+            assert fit.ending.stop == Stop.CONVERGED
+            A = K[:, fit.support] - K[:, fit.support].mean(axis=0)
+            curvature = kfd.curvature(A, fit.coef[:, 0], penalty * len(K), 0.5)
+            assert len(curvature) == 0 or curvature[0] > -1e-6 * curvature[-1]
+            values = np.array(fit.objectives)
+            assert np.all(np.diff(values) <= 1e-9 * values[0])
+            left += fit.size > 1
+    assert left > 200
+
+
+def test_a_saddle_is_left():
+    """Two columns that do the same job: sharing it is a saddle, at which (8) rests; one of them alone is a minimum."""
+    n = 40
+    t = np.linspace(-1, 1, n)
+    K = np.column_stack([t + 0.1 * t**2, t - 0.1 * t**2])
+    Y = 4 * t[:, None]
+    fit = helpers.fit(K, Y, 0.1, q=0.5, start=np.ones((2, 1)))
+    resting, _ = kfd.iteration_8(K, Y, 0.1, 0.5, penalize_bias=False, start=np.ones((3, 1)), tol=1e-9)
+    assert np.all(np.abs(resting[1:]) > 1)
+    assert fit.size == 1
+    assert fit.objective < 0.95 * kfd.objective(K, Y, resting, 0.1, 0.5, penalize_bias=False)
+
+
+def test_three_starts_are_never_above_the_plain_iteration():
     lower = 0
-    for seed in range(4):
-        X, y = make_waveform(300, random_state=seed)
-        K, Y = Gaussian(width=8.0)(X, X), kfd.targets((y > 0).astype(int))[:, None]
-        best = lq_fit(K, Y, penalty=0.01, q=0.5, start="best")
-        lasso = lq_fit(K, Y, penalty=0.01, q=0.5, start="lasso")
-        assert best.objective <= lasso.objective * (1 + 1e-9)
-        assert best.objective == pytest.approx(kfd.objective(K, Y, dense(best, 300), 0.01, 0.5, False), rel=1e-9)
-        lower += best.objective < lasso.objective * (1 - 1e-6)
-    assert lower > 0
-    # the path hands on the exact solution of its own penalty, not that of a smaller one
-    alone = lq_fit(K, Y, penalty=0.003, q=0.5, start="best")
-    path = lq_path(K, Y, penalties=[0.01, 0.003], q=0.5, start="best")
+    for K, Y, penalty in hard_problems(seeds=2):
+        best = helpers.fit(K, Y, penalty, q=0.5, start="best")
+        _, values = kfd.iteration_8(K, Y, penalty, 0.5, penalize_bias=False, tol=1e-5)
+        assert best.objective <= values[-1] * (1 + 1e-9)
+        assert best.objective <= helpers.fit(K, Y, penalty, q=0.5, start="ridge").objective * (1 + 1e-9)
+        exact = kfd.objective(K, Y, dense(best, K.shape[1]), penalty, 0.5, False)
+        assert best.objective == pytest.approx(exact, rel=1e-9)
+        lower += best.objective < values[-1] * (1 - 1e-3)
+    assert lower > 5
+    alone = helpers.fit(K, Y, penalty=0.003, q=0.5, start="best")
+    path = helpers.path(K, Y, penalties=[0.01, 0.003], q=0.5, start="best")
     assert path[1].objective == pytest.approx(alone.objective, rel=1e-6)
 
 
@@ -166,8 +202,8 @@ def test_path_is_exact_at_every_penalty_whatever_the_order():
     K, Y = problem(seed=5)
     penalties = [0.01, 0.3, 0.001, 0.1]
     for q in (1.0, 0.5):
-        for fit, rho in zip(lq_path(K, Y, penalties=penalties, q=q), penalties):
-            alone = lq_fit(K, Y, penalty=rho, q=q)
+        for fit, rho in zip(helpers.path(K, Y, penalties=penalties, q=q), penalties):
+            alone = helpers.fit(K, Y, penalty=rho, q=q)
             assert fit.penalty == rho
             assert fit.objective == pytest.approx(alone.objective, rel=2e-3 if q < 1 else 1e-7)
 
@@ -175,24 +211,24 @@ def test_path_is_exact_at_every_penalty_whatever_the_order():
 def test_gram_matrix_given_or_not_is_the_same():
     K, Y = problem(n=90)
     for q in (1.0, 0.5):
-        a = lq_path(K[:, :40], Y, penalties=[0.01], q=q, gram=True)[0]
-        b = lq_path(K[:, :40], Y, penalties=[0.01], q=q, gram=False)[0]
+        a = helpers.path(K[:, :40], Y, penalties=[0.01], q=q, gram=True)[0]
+        b = helpers.path(K[:, :40], Y, penalties=[0.01], q=q, gram=False)[0]
         np.testing.assert_array_equal(a.support, b.support)
         np.testing.assert_allclose(a.coef, b.coef, rtol=1e-5)
 
 
 def test_max_penalty_is_where_the_first_sample_appears():
     K, Y = problem()
-    top = max_penalty(K, Y)
-    assert lq_fit(K, Y, penalty=1.0001 * top, q=1).status == "zero"
-    assert len(lq_fit(K, Y, penalty=0.999 * top, q=1).support) >= 1
+    top = max_penalty(penalized_problem(K, Y))
+    assert helpers.fit(K, Y, penalty=1.0001 * top, q=1).size == 0
+    assert len(helpers.fit(K, Y, penalty=0.999 * top, q=1).support) >= 1
 
 
 def test_zero_solution_predicts_the_mean():
     K, Y = problem()
     Y = Y + 3.0
-    fit = lq_fit(K, Y, penalty=1e3, q=0.5)
-    assert fit.status == "zero"
+    fit = helpers.fit(K, Y, penalty=1e3, q=0.5)
+    assert fit.ending.stop == Stop.CONVERGED
     assert fit.support.shape == (0,)
     assert fit.offset[0] == pytest.approx(Y.mean())
     assert fit.objective == pytest.approx(0.5 * np.sum((Y - Y.mean()) ** 2))
@@ -203,9 +239,9 @@ def test_zero_start_is_refused():
     start = np.ones((20, 1))
     start[3] = 0.0
     with pytest.raises(ValueError, match=r"start must have shape \(20, 1\) and no zero row.*1 zero rows"):
-        lq_fit(K, Y, penalty=0.1, q=0.5, start=start)
-    given = lq_fit(K, Y, penalty=0.1, q=0.5, start=np.ones((20, 1)))
-    assert given.status in ("converged", "zero")
+        helpers.fit(K, Y, penalty=0.1, q=0.5, start=start)
+    given = helpers.fit(K, Y, penalty=0.1, q=0.5, start=np.ones((20, 1)))
+    assert given.ending.stop == Stop.CONVERGED
 
 
 @pytest.mark.parametrize(
@@ -215,20 +251,32 @@ def test_zero_start_is_refused():
 def test_bad_settings_are_refused(changes, message):
     K, Y = problem(n=20)
     with pytest.raises(ValueError, match=message):
-        lq_fit(K, Y, **{"penalty": 0.1, "q": 0.5, **changes})
+        helpers.fit(K, Y, **{"penalty": 0.1, "q": 0.5, **changes})
 
 
 def test_iteration_limit_is_reported():
     K, Y = problem()
-    assert lq_fit(K, Y, penalty=0.001, q=0.5, start="ridge", max_iter=3).status == "max_iter"
-    lasso = lasso_rows(penalized_problem(K, Y), 0.001 * 80, max_iter=1)
-    assert lasso.status == "max_iter"
+    ending = helpers.fit(K, Y, penalty=0.001, q=0.5, start="ridge", max_iter=3).ending
+    assert (ending.stop, ending.n_iter, ending.tol) == (Stop.MAX_ITER, 3, 1e-8)
+    assert ending.reached > ending.tol
+    for targets in (1, 3):
+        K, Y = problem(targets=targets)
+        ending = lasso_rows(penalized_problem(K, Y), 0.001 * 80, max_iter=1).ending
+        assert (ending.stop, ending.n_iter, ending.criterion) == (Stop.MAX_ITER, 1, "relative duality gap")
+
+
+def test_row_lasso_that_does_not_settle_on_its_support_says_so():
+    K, Y = problem(targets=3)
+    few = penalized_problem(K[:, :5], Y)
+    # five columns join in one round: there is nothing to add, and two steps on them are not enough
+    assert lasso_rows(few, 1e-6, tol=1e-12, max_iter=2).ending.stop == Stop.MAX_ITER
+    assert lasso_rows(few, 1e-6, tol=1e-12).ending.stop in (Stop.CONVERGED, Stop.PRECISION)
 
 
 def test_float32_keeps_its_dtype_and_its_support():
     K, Y = problem(width=0.5)
     for q in (1.0, 0.5):
-        wide, narrow = (lq_fit(K.astype(t), Y.astype(t), penalty=0.05, q=q) for t in ("float64", "float32"))
+        wide, narrow = (helpers.fit(K.astype(t), Y.astype(t), penalty=0.05, q=q) for t in ("float64", "float32"))
         assert narrow.coef.dtype == np.float32
         np.testing.assert_array_equal(wide.support, narrow.support)
         np.testing.assert_allclose(wide.coef, narrow.coef, rtol=1e-2)
@@ -239,9 +287,9 @@ def test_leave_one_out_scores_are_those_of_refits_with_the_smoother_held():
     w = np.random.default_rng(0).uniform(0.5, 2.0, 40)
     w *= 40 / w.sum()
     for weights in (None, w):
-        fit = lq_fit(K, Y, penalty=0.01, q=0.5, weights=weights)
+        fit = helpers.fit(K, Y, penalty=0.01, q=0.5, weights=weights)
         KS = K[:, fit.support]
-        scores = leave_one_out_scores(KS, Y, fit, weights=weights)
+        scores = leave_one_out_values(K, Y, fit, weights)
         B = np.diag(np.r_[0.0, 0.01 * 40 * 0.5 * np.abs(fit.coef[:, 0]) ** -1.5])
         A = kfd.augmented(KS)
         v = np.ones(40) if weights is None else weights
@@ -259,8 +307,8 @@ def test_same_numbers_in_other_array_libraries(library):
     for targets in (1, 3):
         K, Y = problem(n=50, targets=targets)
         for q in (1.0, 0.5):
-            ours = lq_fit(K, Y, penalty=0.02, q=q)
-            other = lq_fit(xp.asarray(K), xp.asarray(Y), penalty=0.02, q=q)
+            ours = helpers.fit(K, Y, penalty=0.02, q=q)
+            other = helpers.fit(xp.asarray(K), xp.asarray(Y), penalty=0.02, q=q)
             np.testing.assert_array_equal(np.asarray(other.support), ours.support)
             np.testing.assert_allclose(np.asarray(other.coef), ours.coef, rtol=1e-5, atol=1e-7)
             assert other.objective == pytest.approx(ours.objective, rel=1e-9)

@@ -16,11 +16,12 @@ from fewkern import (
     FeatureVectorSelector,
     ForwardDensity,
     KernelExpansion,
-    fisher_path,
+    SparseKernelFisher,
     to_c,
     to_onnx,
 )
 from fewkern.datasets import make_banana
+from fewkern.fisher import fisher_path
 from fewkern.kernels import Gaussian
 from tests.io.running import compiled
 
@@ -45,7 +46,9 @@ def test_not_fitted(export, model):
         export(make_pipeline(StandardScaler(), model))
 
 
-@pytest.mark.parametrize("model", [SVC(), "model.npz", None, fisher_path(X, y, penalties=[0.1])], ids=repr)
+@pytest.mark.parametrize(
+    "model", [SVC(), "model.npz", None, fisher_path(SparseKernelFisher(), X, y, penalties=[0.1])], ids=repr
+)
 def test_not_of_fewkern(export, model):
     message = "expected a fitted estimator of fewkern, a pipeline of scalers that ends in one, or an expansion, got "
     with pytest.raises(TypeError, match=f"{export.__name__}: {message}{type(model).__name__}"):
@@ -111,7 +114,7 @@ def test_a_model_without_vectors_is_its_constant(tmp_path):
 
 
 def test_expansions_of_a_path_and_the_way_back_of_pca(tmp_path):
-    expansion = fisher_path(X, y, penalties=[0.01]).expansions[0]
+    expansion = fisher_path(SparseKernelFisher(), X, y, penalties=[0.01]).expansions[0]
     pca = FeatureVectorPCA(n_components=2, max_vectors=6, fit_inverse_transform=True).fit(X)
     scores = pca.transform(X)
     for i, (model, samples, truth) in enumerate(

@@ -5,8 +5,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fewkern.fisher.forward import forward_columns
-from fewkern.fisher.lq import lq_fit
 from fewkern.kernels import Gaussian
+from tests.fisher import helpers
+from tests.fisher.helpers import dense
 from tests.oracles import kfd
 
 RELAXED = settings(max_examples=40, deadline=None)
@@ -29,18 +30,11 @@ POWER = st.sampled_from([0.3, 0.5, 0.7, 1.0, 1.5])
 START = st.sampled_from(["lasso", "ridge"])
 
 
-def dense(fit, m):
-    omega = np.zeros((m + 1, fit.coef.shape[1]))
-    omega[0] = fit.offset
-    omega[1:][fit.support] = fit.coef
-    return omega
-
-
 @RELAXED
 @given(problems(targets=1) | problems(targets=2), PENALTY, POWER, START, st.booleans())
 def test_objective_never_rises_and_is_what_it_says(data, rho, q, start, penalize_bias):
     K, Y, _ = data
-    fit = lq_fit(K, Y, penalty=rho, q=q, start=start, penalize_bias=penalize_bias)
+    fit = helpers.fit(K, Y, penalty=rho, q=q, start=start, penalize_bias=penalize_bias)
     values = np.array(fit.objectives)
     assert np.all(np.diff(values) <= 1e-9 * values[0])
     exact = kfd.objective(K, Y, dense(fit, K.shape[1]), rho, q, penalize_bias)
@@ -51,7 +45,7 @@ def test_objective_never_rises_and_is_what_it_says(data, rho, q, start, penalize
 @given(problems(), PENALTY, POWER, START)
 def test_free_bias_leaves_residuals_that_sum_to_zero(data, rho, q, start):
     K, Y, _ = data
-    fit = lq_fit(K, Y, penalty=rho, q=q, start=start)
+    fit = helpers.fit(K, Y, penalty=rho, q=q, start=start)
     residual = Y - kfd.augmented(K) @ dense(fit, K.shape[1])
     assert abs(residual.sum()) <= 1e-8 * np.abs(Y).sum()
 
@@ -60,7 +54,7 @@ def test_free_bias_leaves_residuals_that_sum_to_zero(data, rho, q, start):
 @given(problems(), PENALTY, POWER, START)
 def test_swapping_the_classes_changes_only_the_sign(data, rho, q, start):
     K, Y, _ = data
-    a, b = lq_fit(K, Y, penalty=rho, q=q, start=start), lq_fit(K, -Y, penalty=rho, q=q, start=start)
+    a, b = helpers.fit(K, Y, penalty=rho, q=q, start=start), helpers.fit(K, -Y, penalty=rho, q=q, start=start)
     np.testing.assert_array_equal(a.support, b.support)
     np.testing.assert_allclose(a.coef, -b.coef, rtol=1e-9, atol=1e-12)
 
@@ -70,7 +64,7 @@ def test_swapping_the_classes_changes_only_the_sign(data, rho, q, start):
 def test_permuting_the_samples_permutes_the_solution(data, rho):
     K, Y, rng = data
     p = rng.permutation(len(Y))
-    a, b = lq_fit(K, Y, penalty=rho, q=1), lq_fit(K[np.ix_(p, p)], Y[p], penalty=rho, q=1)
+    a, b = helpers.fit(K, Y, penalty=rho, q=1), helpers.fit(K[np.ix_(p, p)], Y[p], penalty=rho, q=1)
     np.testing.assert_allclose(a.objective, b.objective, rtol=1e-6)
     # both are within the duality gap of the one function that is best
     f = kfd.augmented(K) @ dense(a, len(Y)) - kfd.augmented(K[:, p]) @ dense(b, len(Y))
@@ -81,7 +75,7 @@ def test_permuting_the_samples_permutes_the_solution(data, rho):
 @given(problems(), PENALTY, st.sampled_from([0.3, 0.5, 0.7]), START)
 def test_no_component_below_the_second_order_bound(data, rho, q, start):
     K, Y, _ = data
-    fit = lq_fit(K, Y, penalty=rho, q=q, start=start, tol=1e-12)
+    fit = helpers.fit(K, Y, penalty=rho, q=q, start=start, tol=1e-12)
     bound = kfd.second_order_bound(K, rho, q, center=True)[fit.support]
     assert np.all(np.abs(fit.coef[:, 0]) >= bound * (1 - 1e-3))
 
@@ -90,8 +84,8 @@ def test_no_component_below_the_second_order_bound(data, rho, q, start):
 @given(problems(), PENALTY)
 def test_q1_meets_its_optimality_conditions(data, rho):
     K, Y, _ = data
-    fit = lq_fit(K, Y, penalty=rho, q=1)
-    assert fit.gap <= 1e-7
+    fit = helpers.fit(K, Y, penalty=rho, q=1)
+    assert fit.ending.reached <= 1e-7
     pull = (K.T @ (Y - kfd.augmented(K) @ dense(fit, len(Y))))[:, 0] / (rho * len(Y))
     # a gap of 1e-7 |Y|^2 / 2 bounds the violation only through its root
     assert np.abs(pull).max() <= 1 + 0.05
@@ -104,8 +98,8 @@ def test_weight_two_is_a_repeated_row(data, rho, q):
     n = len(Y)
     w = rng.integers(1, 4, n).astype(float)
     rows = np.repeat(np.arange(n), w.astype(int))
-    a = lq_fit(K, Y, penalty=rho, q=q, weights=w, start="ridge")
-    b = lq_fit(K[rows], Y[rows], penalty=rho, q=q, start="ridge")
+    a = helpers.fit(K, Y, penalty=rho, q=q, weights=w, start="ridge")
+    b = helpers.fit(K[rows], Y[rows], penalty=rho, q=q, start="ridge")
     np.testing.assert_allclose(a.objective / n, b.objective / len(rows), rtol=1e-6)
 
 
@@ -117,6 +111,5 @@ def test_forward_selection_lowers_the_residual_and_adds_up(data, limit):
     ratios = np.array(path.ratios)
     assert np.all(ratios >= -1e-12)
     assert len(set(path.order.tolist())) == len(path.order)
-    coef, offset = path.coefficients(len(path.order))
-    residual = Y - K[:, path.order] @ coef - offset
+    residual = Y - path.machine(path.size).values(K)
     np.testing.assert_allclose(ratios.sum(), 1 - np.sum(residual**2) / np.sum(Y**2), atol=1e-6)

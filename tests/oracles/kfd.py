@@ -55,6 +55,11 @@ def iteration_8(K, Y, rho, q, *, penalize_bias=True, start=None, tol=1e-5, max_i
     return omega, values
 
 
+def curvature(A, w, lam, q):
+    """Eigenvalues, ascending, of the second derivatives of (5) at the components w of the columns A."""
+    return np.linalg.eigvalsh(A.T @ A - np.diag(lam * q * (1 - q) * np.abs(w) ** (q - 2)))
+
+
 def coordinate_descent(K, Y, rho, *, penalize_bias=True, sweeps=5_000, tol=1e-11):
     """(Group) lasso by exact minimisation of one row after another."""
     A = augmented(K)

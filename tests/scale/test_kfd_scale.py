@@ -18,7 +18,7 @@ def test_memory_is_of_the_order_of_samples_times_candidates(q):
     X, y = make_banana(n)
     tracemalloc.start()
     try:
-        model = SparseKernelFisher(kernel=Gaussian(width=0.5), penalty=1e-3, q=q, max_vectors=candidates).fit(X, y)
+        model = SparseKernelFisher(kernel=Gaussian(width=0.5), penalty=1e-3, q=q, max_candidates=candidates).fit(X, y)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()

@@ -4,7 +4,7 @@ The constant is taken first. Then, again and again, the column of largest *error
 
 .. math:: \mathrm{err}_j = \frac{\|p_j' R\|^2}{p_j' p_j \, \|Y\|^2},
 
-:math:`p_j` being the column orthogonalised against those taken and :math:`R` the residual of the targets.
+:math:`p_j` being the column orthogonalized against those taken and :math:`R` the residual of the targets.
 """
 
 from __future__ import annotations
@@ -13,12 +13,16 @@ from dataclasses import dataclass
 
 from fewkern.backend.linalg import solve_triangular
 from fewkern.backend.namespace import Array, device, eps, namespace
-from fewkern.core.peel_callbacks import Stop, peel
+from fewkern.core.peel import peel
+from fewkern.core.trace import Stop
+from fewkern.fisher.problem import Machine
 
 __all__ = ["ForwardPath", "forward_columns"]
 
-# A column of which less than this share (of its squared norm) is left depends on those taken.
+# A column is linearly dependent on those taken if less than this fraction of its squared norm remains.
 _DEPENDENT = 1e-10
+# A leverage of one means that the sample decides its own value: the part left of a sample is at least this.
+_LEFT = 1e-3
 
 
 @dataclass(frozen=True)
@@ -35,38 +39,55 @@ class ForwardPath:
     """Upper triangular: ``[1 K_S] = Q R``."""
     projections: Array
     """``Q' Y``, ``(L + 1, p)``."""
-    stop: str
-    """"limit", "tolerance" or "rank"."""
+    stop: Stop
+    """LIMIT, RANK, or FITNESS where little enough of the targets is left."""
 
-    def coefficients(self, size: int) -> tuple[Array, Array]:
-        """Coefficients ``(size, p)`` and offset ``(p,)`` of the model with ``size`` columns, by back-substitution."""
+    @property
+    def size(self) -> int:
+        """Number of columns."""
+        return int(self.order.shape[0])
+
+    @property
+    def residuals(self) -> tuple[float, ...]:
+        """Share of ``|Y|^2`` that the models of size 0, 1, ... leave."""
+        left, shares = 1.0, []
+        for ratio in self.ratios:
+            left -= ratio
+            shares.append(max(left, 0.0))
+        return tuple(shares)
+
+    def machine(self, size: int) -> Machine:
+        """The model with ``size`` columns, by back-substitution."""
         k = size + 1
         W = solve_triangular(self.R[:k, :k], self.projections[:k, :], lower=False)
-        return W[1:, :], W[0, :]
+        return Machine(self.order[:size], W[1:, :], W[0, :])
 
-    def regressors(self, K: Array) -> Array:
-        """Orthonormal regressors of new samples, whose kernel columns (in the order of choice) are ``K``."""
+    def leave_one_out_values(self, K: Array, Y: Array) -> Array:
+        """What the largest model says of every sample without itself, the columns held: ``Y - (Y - F) / (1 - h)``."""
         xp = namespace(K)
-        A = xp.concat([xp.ones((K.shape[0], 1), dtype=K.dtype, device=device(K)), K], axis=1)
-        return solve_triangular(self.R, A.T, lower=False, transposed=True).T
+        left = 1.0 - xp.sum(self.Q**2, axis=1)
+        left = xp.maximum(left, xp.full_like(left, _LEFT))
+        return Y - (Y - self.machine(self.size).values(K)) / left[:, None]
 
 
-def forward_columns(K: Array, Y: Array, *, limit: int, tol: float = 0.0, weights: Array | None = None) -> ForwardPath:
+def forward_columns(
+    K: Array, Y: Array, limit: int, *, min_residual: float = 0.0, weights: Array | None = None
+) -> ForwardPath:
     """Choose up to ``limit`` columns of ``K`` (n, m) for the targets ``Y`` (n, p).
 
     Parameters
     ----------
     K, Y : arrays
     limit : int
-    tol : float
+    min_residual : float
         Stop once the part of ``|Y|^2`` that is left is below it.
     weights : array of shape (n,) or None
         Positive sample weights, scaled to add up to ``n``.
 
     Notes
     -----
-    ``n m`` flops per step: the orthogonalised columns are never formed, for ``p_j' R = k_j' R`` and
-    ``p_j' p_j`` falls by ``(q' k_j)^2`` with every regressor ``q``. Only the chosen column is orthogonalised, twice.
+    ``n m`` flops per step: the orthogonalized columns are never formed, for ``p_j' R = k_j' R`` and
+    ``p_j' p_j`` falls by ``(q' k_j)^2`` with every regressor ``q``. Only the chosen column is orthogonalized, twice.
 
     Examples
     --------
@@ -83,31 +104,11 @@ def forward_columns(K: Array, Y: Array, *, limit: int, tol: float = 0.0, weights
     if weights is not None and bool(xp.any(weights != weights[0])):
         root = xp.sqrt(weights * (n / xp.sum(weights)))
         K, Y = K * root[:, None], Y * root[:, None]
-    total = float(xp.sum(Y * Y))
-    constant = root / xp.sqrt(xp.sum(root * root))
-    state = _Orthogonal(K, Y, constant)
-    first = float(xp.sum(state.projections[0] ** 2)) / max(total, 1e-300)
-    original = xp.sum(K * K, axis=0)
-    floor = max(_DEPENDENT, 10 * eps(K))
-
-    def find(_: int) -> int | Stop:
-        left = float(xp.sum(state.residual**2)) / max(total, 1e-300)
-        if left < max(tol, eps(K) ** 2):
-            return Stop("tolerance")
-        usable = ~state.taken & (state.norms > floor * original)
-        if not bool(xp.any(usable)):
-            return Stop("rank")
-        one = xp.ones_like(state.norms)
-        gain = xp.sum(state.correlations**2, axis=1) / xp.where(usable, state.norms, one)
-        return int(xp.argmax(xp.where(usable, gain, -one)))
-
-    def remove(j: int) -> list[tuple[int, float]]:
-        return [(j, state.take(j) / total)]
-
-    peeled = peel(find, remove, min(limit, m))
-    order = xp.asarray([j for j, _ in peeled.records], dtype=xp.int64, device=device(K))
+    state = _Orthogonal(K, Y, root / xp.sqrt(xp.sum(root * root)), min_residual)
+    first = float(xp.sum(state.projections[0] ** 2)) / state.total
+    peeled = peel(state, min(limit, m))
     return ForwardPath(
-        order=order,
+        order=xp.asarray([j for j, _ in peeled.records], dtype=xp.int64, device=device(K)),
         ratios=(first, *(ratio for _, ratio in peeled.records)),
         Q=xp.stack(state.basis, axis=1),
         R=state.triangle(),
@@ -119,21 +120,36 @@ def forward_columns(K: Array, Y: Array, *, limit: int, tol: float = 0.0, weights
 class _Orthogonal:
     """Columns ``K`` and targets with the regressors taken so far projected out, without forming the former."""
 
-    def __init__(self, K: Array, Y: Array, constant: Array) -> None:
+    def __init__(self, K: Array, Y: Array, constant: Array, min_residual: float) -> None:
         xp = namespace(K)
         self.K = K
+        self.min_residual = max(min_residual, eps(K) ** 2)
+        self.total = max(float(xp.sum(Y * Y)), float(xp.finfo(K.dtype).smallest_normal))
         self.basis = [constant]
         self.projections = [constant @ Y]
         self.residual = Y - constant[:, None] * self.projections[0][None, :]
         along = constant @ K
         self.norms = xp.sum((K - constant[:, None] * along[None, :]) ** 2, axis=0)
+        self.floor = max(_DEPENDENT, 10 * eps(K)) * xp.sum(K * K, axis=0)
         self.correlations = K.T @ self.residual
         self.taken = xp.zeros((int(K.shape[1]),), dtype=xp.bool, device=device(K))
         # the weights add up to n, so the column of ones is sqrt(n) times its regressor
         self.columns_of_R = [xp.full((1,), float(K.shape[0]) ** 0.5, dtype=K.dtype, device=device(K))]
 
-    def take(self, j: int) -> float:
-        """Take column ``j``; returns the squared norm that it removes from the targets."""
+    def find(self) -> int | Stop:
+        """The column of largest error reduction ratio."""
+        xp = namespace(self.K)
+        if float(xp.sum(self.residual**2)) / self.total < self.min_residual:
+            return Stop.FITNESS
+        usable = ~self.taken & (self.norms > self.floor)
+        if not bool(xp.any(usable)):
+            return Stop.RANK
+        one = xp.ones_like(self.norms)
+        gain = xp.sum(self.correlations**2, axis=1) / xp.where(usable, self.norms, one)
+        return int(xp.argmax(xp.where(usable, gain, -one)))
+
+    def remove(self, j: int) -> list[tuple[int, float]]:
+        """Project column ``j`` out; its number and the share of the targets that it explains."""
         xp = namespace(self.K)
         Q = xp.stack(self.basis, axis=1)
         column = self.K[:, j]
@@ -153,7 +169,7 @@ class _Orthogonal:
         self.norms = xp.maximum(self.norms - pulled * pulled, zero)
         self.correlations = self.correlations - pulled[:, None] * projection[None, :]
         self.taken = self.taken | (xp.arange(self.taken.shape[0], device=device(self.K)) == j)
-        return float(xp.sum(projection * projection))
+        return [(j, float(xp.sum(projection * projection)) / self.total)]
 
     def triangle(self) -> Array:
         """``R`` from its columns."""

@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from itertools import pairwise
 from numbers import Integral, Real
 from typing import Any
 
-from fewkern.backend.namespace import Array, namespace
 from fewkern.backend.validation import Interval, StrOptions, fit_context
-from fewkern.fisher.base import FISHER_CONSTRAINTS, FisherClassifier, Fitted
-from fewkern.fisher.forward import ForwardPath, forward_columns
-from fewkern.fisher.targets import LinearModel
+from fewkern.base import KernelEstimator, ScoringClassifier, check_labelled
+from fewkern.core.trace import Stop
+from fewkern.fisher.families import LARGEST, ForwardFamily
+from fewkern.fisher.fitting import FISHER, fit_fisher
 
 __all__ = ["ForwardKernelFisher"]
 
-# Sizes that are compared go up to this.
-FORWARD_LIMIT = 100
 
-
-class ForwardKernelFisher(FisherClassifier):
+class ForwardKernelFisher(ScoringClassifier, KernelEstimator):
     r"""Kernel Fisher discriminant by orthogonal least squares forward selection (kFDA_OLS), two classes and many.
 
     Kernel columns are taken one by one, each time that of largest error reduction ratio
 
     .. math:: \mathrm{err}_j = \|p_j^T R\|^2 / (p_j^T p_j\, \|Y\|^2),
 
-    :math:`p_j` being the column orthogonalised against those taken, :math:`R` what they leave of the targets.
+    :math:`p_j` being the column orthogonalized against those taken, :math:`R` what they leave of the targets.
 
     Parameters
     ----------
@@ -35,16 +31,18 @@ class ForwardKernelFisher(FisherClassifier):
     n_vectors : int or "auto", default "auto"
         Number of columns; "auto" compares 1, 2, ... by cross-validation.
     max_vectors : int or None, default None
-        Budget for "auto"; None is 100.
+        Budget of vectors; None compares up to 100.
     min_residual : float, default 0.0
         Stop once this share of the targets' sum of squares is left.
-    prefer, width_by, posterior, priors, class_weight, cv, random_state, verbose
+    prefer, max_candidates, variant, priors, class_weight, cv, random_state, verbose
         As in :class:`SparseKernelFisher`.
 
     Attributes
     ----------
-    classes_, expansion_, vectors_, indices_, n_vectors_, kernel_, link_, priors_, trace_, n_iter_
+    classes_, expansion_, vectors_, indices_, n_vectors_, kernel_, class_scores_, priors_, trace_, n_iter_
         As in :class:`SparseKernelFisher`; ``indices_`` in the order of choice.
+    stop_ : Stop
+        SIZE if cross-validation chose fewer vectors than there could be, else why the selection ended.
     ratios_ : tuple of float
         Error reduction ratio of the constant, then of every vector; they add up to one minus the share left.
 
@@ -52,7 +50,7 @@ class ForwardKernelFisher(FisherClassifier):
     -----
     ``n m`` flops per vector for ``m`` candidates: every distinct sample up to 3000 of them, else 500 chosen by
     the gain rule of :class:`FeatureVectorSelector`. The original article was not at hand: that the constant is forced
-    and the coefficients are not regularised is our reading.
+    and the coefficients are not regularized is our reading.
 
     References
     ----------
@@ -70,7 +68,7 @@ class ForwardKernelFisher(FisherClassifier):
     """
 
     _parameter_constraints: dict[str, list[Any]] = {
-        **FISHER_CONSTRAINTS,
+        **FISHER,
         "n_vectors": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
         "min_residual": [Interval(Real, 0, 1, closed="left")],
     }
@@ -81,10 +79,10 @@ class ForwardKernelFisher(FisherClassifier):
         kernel: Any = "gaussian",
         n_vectors: Any = "auto",
         max_vectors: int | None = None,
+        max_candidates: int | None = None,
         min_residual: float = 0.0,
-        prefer: str = "accurate",
-        width_by: str = "leave_one_out",
-        posterior: str = "logistic",
+        prefer: str = "balanced",
+        variant: Any = None,
         priors: Any = None,
         class_weight: Any = None,
         cv: Any = 5,
@@ -94,10 +92,10 @@ class ForwardKernelFisher(FisherClassifier):
         self.kernel = kernel
         self.n_vectors = n_vectors
         self.max_vectors = max_vectors
+        self.max_candidates = max_candidates
         self.min_residual = min_residual
         self.prefer = prefer
-        self.width_by = width_by
-        self.posterior = posterior
+        self.variant = variant
         self.priors = priors
         self.class_weight = class_weight
         self.cv = cv
@@ -114,41 +112,17 @@ class ForwardKernelFisher(FisherClassifier):
         y : array of shape (n_samples,)
             Labels of two or more classes.
         sample_weight : array of shape (n_samples,) or None
+
+        Returns
+        -------
+        self
         """
-        self._fit(X, y, sample_weight)
+        samples = check_labelled(self, X, y, sample_weight)
+        limit = LARGEST if self.max_vectors is None else int(self.max_vectors)
+        given = None if self.n_vectors == "auto" else int(self.n_vectors)
+        size = fit_fisher(self, samples, ForwardFamily(given, limit, self.min_residual))
+        if given is None and size < limit:
+            self.stop_ = Stop.SIZE
         left = (1.0, *self.trace_.objectives)
         self.ratios_ = tuple(before - after for before, after in pairwise(left))
         return self
-
-    def _settings(self, scale: float, stretch: float) -> tuple[float, ...]:
-        if self.n_vectors != "auto":
-            return (int(self.n_vectors),)
-        return tuple(range(1, (self.max_vectors or FORWARD_LIMIT) + 1))
-
-    def _default_setting(self) -> int:
-        return min(9, (self.max_vectors or FORWARD_LIMIT) - 1)
-
-    def _budget(self) -> int | None:
-        return None
-
-    def _path(self, K: Array, Y: Array, weights: Array, settings: tuple[float, ...]) -> Iterable[LinearModel]:
-        path = forward_columns(K, Y, limit=int(settings[-1]), tol=self.min_residual, weights=weights)
-        return (_model(path, size) for size in range(1, int(path.order.shape[0]) + 1))
-
-    def _machine(self, K: Array, Y: Array, weights: Array, setting: float) -> Fitted:
-        xp = namespace(K)
-        path = forward_columns(K, Y, limit=int(setting), tol=self.min_residual, weights=weights)
-        size = int(path.order.shape[0])
-        model = _model(path, size)
-        F = xp.take(K, model.support, axis=1) @ model.coef + model.offset[None, :]
-        left = xp.maximum(1.0 - xp.sum(path.Q**2, axis=1), xp.full_like(weights, 1e-3))
-        sums, objectives = 1.0, []
-        for ratio in path.ratios:
-            sums -= ratio
-            objectives.append(max(sums, 0.0))
-        return Fitted(model, Y - (Y - F) / left[:, None], tuple(objectives), path.stop)
-
-
-def _model(path: ForwardPath, size: int) -> LinearModel:
-    coef, offset = path.coefficients(size)
-    return LinearModel(path.order[:size], coef, offset)

@@ -12,222 +12,202 @@ from itertools import pairwise
 
 from fewkern.backend.linalg import solve_shifted
 from fewkern.backend.namespace import Array, device, eps, namespace, to_numpy
-from fewkern.fisher.problem import PenalizedProblem, indices_like, objective, row_norms
+from fewkern.core.trace import Stop
+from fewkern.fisher.problem import ActiveSet, Ending, PenalizedProblem, indices_like, row_norms
 
 __all__ = ["LassoFit", "duality_gap", "lasso_rows"]
 
+# Relative duality gap at which to stop: one target, several targets.
+_GAP, _GAP_ROWS = 1e-7, 1e-5
+# The gap is a difference of numbers of the size of |Y|^2: nothing below so many units of their rounding can be asked.
+_ROUNDING = 1e3
 # Violators that join at once; more when the support is already large, so that dense solutions need few rounds.
 _BATCH = 10
+# Marks a newcomer: far below any coefficient, far above the subnormal numbers, of float32 too.
+_TINY = 1e-30
+# Shift of a support's Gram matrix, in units of its mean diagonal, for nearly dependent columns.
+_SHIFT = 1e-12
+# The row lasso on a support is solved to this part of the gap that is asked for on all columns.
+_INNER = 0.3
+# Every so many steps of (8) the row lasso sweeps over single rows.
+_SWEEP = 3
+# Iterates that an extrapolation looks back on, and the shift of its equations in units of their trace.
+_MEMORY, _ANDERSON = 5, 1e-10
 
 
 @dataclass(frozen=True)
 class LassoFit:
-    """Solution for ``q = 1``: rows ``W`` on the components ``S``, all others exactly zero."""
+    """Solution for ``q = 1``."""
 
-    S: Array
-    W: Array
-    objective: float
+    active: ActiveSet
+    """The rows that differ from zero, ascending."""
     objectives: tuple[float, ...]
-    gap: float
-    status: str
-    """"converged", "stalled" (rounding allows no further descent) or "max_iter"."""
+    """After every round."""
+    ending: Ending
+    """The criterion is the relative duality gap."""
+
+    @property
+    def gap(self) -> float:
+        """Relative duality gap at the solution."""
+        return self.ending.reached
 
 
-def duality_gap(
-    problem: PenalizedProblem, primal: float, fit: float, S: Array, W: Array, C: Array, lam: float
-) -> float:
-    r"""Relative duality gap :math:`(P - D) / (\|Y\|^2 / 2)` at a residual ``R`` with correlations ``C = A'R``.
+def duality_gap(active: ActiveSet, pull: Array, value: float, lam: float) -> float:
+    r"""Relative duality gap :math:`(P - D) / (\|Y\|^2 / 2)`.
 
     The dual point is the residual scaled until no column is correlated with it by more than ``lam``.
-    ``fit`` is :math:`\|R\|^2`.
+
+    Parameters
+    ----------
+    active : ActiveSet
+    pull : array of shape (j, p)
+        Correlations of columns with the residual: of all columns, or of the active ones only.
+    value : float
+        Objective at ``active``.
+    lam : float
     """
-    xp = namespace(C)
-    largest = float(xp.max(row_norms(C))) if C.shape[0] else 0.0
+    xp, square = namespace(pull), active.problem.square
+    fit = 2.0 * (value - lam * float(xp.sum(row_norms(active.W))))
+    largest = float(xp.max(row_norms(pull))) if pull.shape[0] else 0.0
     scale = min(1.0, lam / largest) if largest > 0 else 1.0
-    along = (
-        problem.square - float(xp.sum(xp.take(problem.correlations, S, axis=0) * W)) if S.shape[0] else problem.square
-    )
+    along = square - float(xp.sum(active.B * active.W)) if active.size else square
     # |Y|^2 - |Y - scale R|^2 with <Y, R> = along
     dual = (2.0 * scale * along - scale * scale * fit) / 2
-    return (primal - dual) / max(problem.square / 2, 1e-300)
+    return (value - dual) / max(square / 2, float(xp.finfo(pull.dtype).smallest_normal))
 
 
 def lasso_rows(
     problem: PenalizedProblem,
     lam: float,
+    start: ActiveSet | None = None,
     *,
-    start: tuple[Array, Array] | None = None,
     tol: float | None = None,
     max_iter: int = 1000,
 ) -> LassoFit:
-    r"""Minimise :math:`\tfrac12\|Y - A W\|_F^2 + \lambda \sum_i \|W_i\|_2`.
+    r"""Minimize :math:`\tfrac12\|Y - A W\|_F^2 + \lambda \sum_i \|W_i\|_2`.
 
     Parameters
     ----------
     problem : PenalizedProblem
     lam : float
         :math:`\rho N`.
-    start : (S, W) or None
+    start : ActiveSet or None
         Solution at a larger ``lam``, for a path.
     tol : float or None
         Relative duality gap at which to stop; None is 1e-7 for one target, 1e-5 for several (1e-4 in float32).
     max_iter : int
-        Rounds of adding violators.
+        Rounds of adding violators, and for several targets also steps within a round.
 
     Notes
     -----
     Needs ``A'R`` once a round and otherwise only the active columns: ``n k^2 + k^3`` for a support of ``k``.
     """
-    xp = namespace(problem.columns)
     single = problem.target.shape[1] == 1
     if tol is None:
-        tol = 1e-7 if single else 1e-5
-    # the gap is a difference of numbers of the size of |Y|^2, so nothing below their rounding can be asked for
-    tol = max(tol, 1e3 * eps(problem.columns))
-    S, W = (indices_like([], problem.columns), problem.correlations[:0, :]) if start is None else start
-    G = problem.gram_of(S)
-    solve = _signed_support if single else _row_support
+        tol = _GAP if single else _GAP_ROWS
+    tol = max(tol, _ROUNDING * eps(problem.columns))
+    active = ActiveSet.empty(problem) if start is None else start
     trace: list[float] = []
-    status = "max_iter"
-    value, gap = problem.square / 2, 1.0
+    stop, gap = Stop.MAX_ITER, 1.0
     for _ in range(max_iter):
-        S, W, G = solve(problem, S, W, G, lam, tol)
-        B = xp.take(problem.correlations, S, axis=0)
-        value = objective(problem, W, G, B, lam, 1.0)
-        fit = 2.0 * (value - lam * float(xp.sum(row_norms(W))))
-        C = problem.gradient(S, W)
-        gap = duality_gap(problem, value, fit, S, W, C, lam)
+        settled = True
+        if single:
+            active = _signed_support(active, lam)
+        else:
+            active, settled = _row_support(active, lam, _INNER * tol, max_iter)
+        value = active.objective(lam, 1.0)
+        pull = active.gradient()
+        gap = duality_gap(active, pull, value, lam)
         stalled = bool(trace) and value >= trace[-1] - eps(problem.columns) * abs(value)
         trace.append(value)
         if gap <= tol:
-            status = "converged"
+            stop = Stop.CONVERGED
             break
-        new = _violators(S, C, lam)
+        new = _violators(active.S, pull, lam)
         if not new or stalled:
-            status = "stalled"
+            stop = Stop.PRECISION if settled else Stop.MAX_ITER
             break
-        S, W, G = _join(problem, S, W, G, new, C, lam, single)
-    kept = xp.nonzero(row_norms(W) > 0)[0]
-    S, W = xp.take(S, kept), xp.take(W, kept, axis=0)
-    order = xp.argsort(S)
-    return LassoFit(xp.take(S, order), xp.take(W, order, axis=0), value, tuple(trace), gap, status)
+        active = _join(active, new, pull, lam)
+    return LassoFit(active.sorted(), tuple(trace), Ending(stop, len(trace), "relative duality gap", gap, tol))
 
 
-def _violators(S: Array, C: Array, lam: float) -> list[int]:
+def _violators(S: Array, pull: Array, lam: float) -> list[int]:
     """The components outside ``S`` pulled hardest beyond ``lam``, best first."""
-    pull = to_numpy(row_norms(C)).copy()
-    pull[to_numpy(S)] = 0.0
-    above = (pull > lam * (1 + 10 * eps(C))).nonzero()[0]
+    size = to_numpy(row_norms(pull)).copy()
+    size[to_numpy(S)] = 0.0
+    above = (size > lam * (1 + 10 * eps(pull))).nonzero()[0]
     count = max(_BATCH, int(S.shape[0]) // 4)
-    order = (-pull[above]).argsort(kind="stable")[:count]
+    order = (-size[above]).argsort(kind="stable")[:count]
     return [int(i) for i in above[order]]
 
 
-def _join(
-    problem: PenalizedProblem, S: Array, W: Array, G: Array, new: list[int], C: Array, lam: float, single: bool
-) -> tuple[Array, Array, Array]:
+def _join(active: ActiveSet, new: list[int], pull: Array, lam: float) -> ActiveSet:
     """Append the components ``new``: at zero with the sign of their pull, or (rows) at their own minimum."""
-    xp = namespace(C)
+    xp, problem = namespace(pull), active.problem
     N = indices_like(new, problem.columns)
-    pull = xp.take(C, N, axis=0)
-    if single:
+    own = xp.take(pull, N, axis=0)
+    if own.shape[1] == 1:
         # zero, marked with its sign: the smallest number keeps the sign and changes nothing
-        first = xp.where(pull > 0, xp.full_like(pull, _TINY), xp.full_like(pull, -_TINY))
-    else:
-        # a fraction of the step each would take alone: together they might overshoot
-        size = row_norms(pull)
-        shrink = (1.0 - lam / size) / problem.norms_of(N) / len(new)
-        first = pull * shrink[:, None]
-    joined = xp.concat([S, N])
-    if problem.gram is not None:
-        return joined, xp.concat([W, first], axis=0), problem.gram_of(joined)
-    A_new = problem.take(N)
-    corner = A_new.T @ A_new
-    if S.shape[0]:
-        cross = problem.take(S).T @ A_new
-        G = xp.concat([xp.concat([G, cross], axis=1), xp.concat([cross.T, corner], axis=1)], axis=0)
-    else:
-        G = corner
-    return joined, xp.concat([W, first], axis=0), G
+        return active.join(N, xp.where(own > 0, xp.full_like(own, _TINY), xp.full_like(own, -_TINY)))
+    # a fraction of the step each would take alone: together they might overshoot
+    shrink = (1.0 - lam / row_norms(own)) / problem.norms_of(N) / len(new)
+    return active.join(N, own * shrink[:, None])
 
 
-# Marks a newcomer: far below any coefficient, far above the subnormal numbers, of float32 too.
-_TINY = 1e-30
-
-
-def _keep(S: Array, W: Array, G: Array, mask: Array) -> tuple[Array, Array, Array]:
-    xp = namespace(W)
-    kept = xp.nonzero(mask)[0]
-    return xp.take(S, kept), xp.take(W, kept, axis=0), xp.take(xp.take(G, kept, axis=0), kept, axis=1)
-
-
-def _signed_support(
-    problem: PenalizedProblem, S: Array, W: Array, G: Array, lam: float, tol: float
-) -> tuple[Array, Array, Array]:
-    """Minimise over the components ``S`` with their signs held, removing each that would change sign (methods K4)."""
-    del tol
-    xp = namespace(W)
-    while S.shape[0]:
+def _signed_support(active: ActiveSet, lam: float) -> ActiveSet:
+    """Minimize over the active components with their signs held, removing each that would change sign (methods K4)."""
+    xp = namespace(active.W)
+    while active.size:
+        G, W = active.G, active.W
         sign = xp.sign(W)
-        B = xp.take(problem.correlations, S, axis=0)
-        jitter = 1e-12 * float(xp.mean(xp.linalg.diagonal(G)))
-        step = solve_shifted(G, B - G @ W - lam * sign, jitter)
+        jitter = _SHIFT * float(xp.mean(xp.linalg.diagonal(G)))
+        step = solve_shifted(G, active.B - G @ W - lam * sign, jitter)
         newcomer = xp.abs(W) <= _TINY
         wrong = newcomer & (step * sign < 0)
         if bool(xp.any(wrong)):
-            S, W, G = _keep(S, W, G, ~wrong[:, 0])
+            active = active.where(~wrong[:, 0])
             continue
         crossing = ~newcomer & ((W + step) * sign <= 0)
         if not bool(xp.any(crossing)):
-            return S, W + step, G
+            return active.at(W + step)
         reach = xp.where(crossing, xp.abs(W) / xp.where(crossing, xp.abs(step), xp.ones_like(W)), xp.ones_like(W))
         first = xp.min(reach)
-        W = W + first * step
-        S, W, G = _keep(S, W, G, ~(crossing & (reach <= first))[:, 0])
-    return S, W, G
+        active = active.at(W + first * step).where(~(crossing & (reach <= first))[:, 0])
+    return active
 
 
-def _row_support(
-    problem: PenalizedProblem, S: Array, W: Array, G: Array, lam: float, tol: float
-) -> tuple[Array, Array, Array]:
-    """Minimise over the rows ``S`` (group lasso): steps of (8) with q = 1, sweeps over single rows, extrapolation.
+def _row_support(active: ActiveSet, lam: float, tol: float, max_iter: int) -> tuple[ActiveSet, bool]:
+    """Minimize over the active rows (group lasso): steps of (8) with q = 1, sweeps over single rows, extrapolation.
 
     (8) moves all rows together but is slow where a row is about to die or has just been born; a sweep settles
-    such rows in closed form. J never rises.
+    such rows in closed form. J never rises. Also returns whether it ended before ``max_iter`` steps.
     """
-    xp = namespace(W)
+    xp = namespace(active.W)
     before = float("inf")
     past: list[Array] = []
-    for turn in range(1000):
-        if not S.shape[0]:
-            break
-        B = xp.take(problem.correlations, S, axis=0)
-        root = xp.sqrt(row_norms(W))
-        W = root[:, None] * solve_shifted(root[:, None] * G * root[None, :], root[:, None] * B, lam)
-        count = int(S.shape[0])
-        if turn % 3 == 2:
-            S, W, G = _sweep_rows(problem, S, W, G, lam)
-        past = [*past, W] if int(S.shape[0]) == count else [W]
-        if not S.shape[0]:
-            break
-        B = xp.take(problem.correlations, S, axis=0)
-        value = objective(problem, W, G, B, lam, 1.0)
+    for turn in range(max_iter):
+        if not active.size:
+            return active, True
+        root = xp.sqrt(row_norms(active.W))[:, None]
+        active = active.at(root * solve_shifted(root * active.G * root.T, root * active.B, lam))
+        count = active.size
+        if turn % _SWEEP == _SWEEP - 1:
+            active = _sweep_rows(active, lam)
+        if not active.size:
+            return active, True
+        past = [*past, active.W] if active.size == count else [active.W]
+        value = active.objective(lam, 1.0)
         if len(past) > _MEMORY:
-            ahead = _extrapolate(past)
-            past = [W]
-            value_ahead = objective(problem, ahead, G, B, lam, 1.0)
-            if value_ahead < value and bool(xp.all(row_norms(ahead) > 0)):
-                W, value, past = ahead, value_ahead, [ahead]
-        fit = 2.0 * (value - lam * float(xp.sum(row_norms(W))))
-        gap = duality_gap(problem, value, fit, S, W, B - G @ W, lam)
-        if gap <= 0.3 * tol or before - value <= eps(W) * value:
-            break
+            ahead = active.at(_extrapolate(past))
+            value_ahead = ahead.objective(lam, 1.0)
+            if value_ahead < value and bool(xp.all(row_norms(ahead.W) > 0)):
+                active, value = ahead, value_ahead
+            past = [active.W]
+        gap = duality_gap(active, active.B - active.G @ active.W, value, lam)
+        if gap <= tol or before - value <= eps(active.W) * value:
+            return active, True
         before = value
-    return S, W, G
-
-
-# Iterates that an extrapolation looks back on.
-_MEMORY = 5
+    return active, False
 
 
 def _extrapolate(past: list[Array]) -> Array:
@@ -240,7 +220,7 @@ def _extrapolate(past: list[Array]) -> Array:
     if not size > 0:
         return past[-1]
     one = xp.ones((k, 1), dtype=U.dtype, device=device(U))
-    z = solve_shifted(U, one, 1e-10 * size)[:, 0]
+    z = solve_shifted(U, one, _ANDERSON * size)[:, 0]
     z = z / xp.sum(z)
     total = xp.zeros_like(past[0])
     for j in range(k):
@@ -248,11 +228,11 @@ def _extrapolate(past: list[Array]) -> Array:
     return total
 
 
-def _sweep_rows(problem: PenalizedProblem, S: Array, W: Array, G: Array, lam: float) -> tuple[Array, Array, Array]:
+def _sweep_rows(active: ActiveSet, lam: float) -> ActiveSet:
     """Set every row, one after another, to its exact minimum with the others held; drop those that are zero there."""
-    xp = namespace(W)
-    C = xp.take(problem.correlations, S, axis=0) - G @ W
-    rows = [W[i, :] for i in range(int(S.shape[0]))]
+    xp, G = namespace(active.W), active.G
+    C = active.B - G @ active.W
+    rows = [active.W[i, :] for i in range(active.size)]
     for i, old in enumerate(rows):
         own = G[i, i]
         pull = C[i, :] + own * old
@@ -260,4 +240,4 @@ def _sweep_rows(problem: PenalizedProblem, S: Array, W: Array, G: Array, lam: fl
         rows[i] = xp.zeros_like(old) if size <= lam else pull * ((1.0 - lam / size) / own)
         C = C + G[:, i][:, None] * (old - rows[i])[None, :]
     W = xp.stack(rows)
-    return _keep(S, W, G, row_norms(W) > 0)
+    return active.at(W).where(row_norms(W) > 0)

@@ -1,4 +1,4 @@
-r"""Penalised least squares on kernel columns: the problem that kFDA_q, its starts and its checks share.
+r"""Penalized least squares on kernel columns: the values that kFDA_q, its starts and its checks share.
 
 The objective is (5) of the KFD paper, with a penalty per *row* of coefficients, so that several targets share one
 support:
@@ -12,8 +12,43 @@ from dataclasses import dataclass
 
 from fewkern.backend.linalg import solve_shifted
 from fewkern.backend.namespace import Array, asarray_like, device, namespace
+from fewkern.core.trace import Stop
 
-__all__ = ["PenalizedProblem", "objective", "penalized_problem", "ridge_rows", "row_norms"]
+__all__ = ["ActiveSet", "Ending", "Machine", "PenalizedProblem", "penalized_problem", "ridge_rows", "row_norms"]
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A discriminant: coefficients on the columns ``support``, and a bias."""
+
+    support: Array
+    """Candidate columns with a coefficient."""
+    coef: Array
+    """``(k, p)``, one row per column of the support."""
+    offset: Array
+    """Bias, ``(p,)``."""
+
+    @property
+    def size(self) -> int:
+        """Number of columns kept."""
+        return int(self.support.shape[0])
+
+    def values(self, K: Array) -> Array:
+        """Discriminant ``(n, p)`` of samples whose candidate columns are ``K``."""
+        return namespace(K).take(K, self.support, axis=1) @ self.coef + self.offset[None, :]
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How an iteration ended."""
+
+    stop: Stop
+    n_iter: int
+    criterion: str = ""
+    """What is compared with the tolerance, in words."""
+    reached: float = 0.0
+    """Its last value."""
+    tol: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -21,7 +56,7 @@ class PenalizedProblem:
     """Columns and targets with the sample weights multiplied in and a free bias projected out.
 
     A free bias is the least-squares constant of whatever the rest leaves, so taking the weighted means out of the
-    columns and of the targets gives the same problem without it. A penalised bias is one more column, the first.
+    columns and of the targets gives the same problem without it. A penalized bias is one more column, the first.
     """
 
     columns: Array
@@ -45,7 +80,7 @@ class PenalizedProblem:
 
     @property
     def m(self) -> int:
-        """Number of penalised components, a penalised bias included."""
+        """Number of penalized components, a penalized bias included."""
         return int(self.columns.shape[1])
 
     def take(self, S: Array) -> Array:
@@ -68,38 +103,132 @@ class PenalizedProblem:
         A = self.take(S)
         return xp.sum(A * A, axis=0)
 
-    def gradient(self, S: Array, W: Array) -> Array:
-        """``columns' (target - columns_S W)``: every component's pull, ``(m, p)``."""
-        xp = namespace(self.columns)
-        if S.shape[0] == 0:
-            return self.correlations
-        if self.gram is not None:
-            return self.correlations - xp.take(self.gram, S, axis=1) @ W
-        return self.columns.T @ (self.target - self.take(S) @ W)
-
-    def split(self, S: Array, W: Array) -> tuple[Array, Array, Array]:
-        """Support among the candidates, their coefficients, and the bias ``(p,)``, of the solution ``W`` on ``S``."""
-        xp = namespace(self.columns)
+    def machine(self, active: ActiveSet) -> Machine:
+        """The solution ``active`` as support among the candidates, coefficients and bias."""
+        xp, S, W = namespace(self.columns), active.S, active.W
         if not self.bias_column:
-            return S, W, self.target_means - xp.take(self.column_means, S) @ W
+            return Machine(S, W, self.target_means - xp.take(self.column_means, S) @ W)
         is_bias = S == 0
         bias = xp.sum(xp.where(is_bias[:, None], W, xp.zeros_like(W)), axis=0)
         kept = xp.nonzero(~is_bias)[0]
-        return xp.take(S, kept) - 1, xp.take(W, kept, axis=0), bias
+        return Machine(xp.take(S, kept) - 1, xp.take(W, kept, axis=0), bias)
+
+
+@dataclass(frozen=True)
+class ActiveSet:
+    """Components that may differ from zero, and what every step needs of them. All others are exactly zero."""
+
+    problem: PenalizedProblem
+    S: Array
+    """Their numbers."""
+    W: Array
+    """Their coefficients, ``(k, p)``."""
+    B: Array
+    """Their correlations with the target, ``(k, p)``."""
+    G: Array
+    """Gram matrix of their columns; None while they outnumber the samples, where the columns are cheaper."""
+    A: Array = None
+    """Their columns, where there is no ``G``."""
+
+    @classmethod
+    def of(cls, problem: PenalizedProblem, S: Array, W: Array, *, gram: bool = True) -> ActiveSet:
+        """The components ``S`` at ``W``; without ``gram`` a Gram matrix larger than ``n`` by ``n`` is not formed."""
+        B = namespace(W).take(problem.correlations, S, axis=0)
+        if gram or problem.gram is not None or S.shape[0] <= problem.n:
+            return cls(problem, S, W, B, problem.gram_of(S))
+        return cls(problem, S, W, B, None, problem.take(S))
+
+    @classmethod
+    def empty(cls, problem: PenalizedProblem) -> ActiveSet:
+        """No component."""
+        return cls.of(problem, indices_like([], problem.columns), problem.correlations[:0, :])
+
+    @property
+    def size(self) -> int:
+        """Number of components."""
+        return int(self.S.shape[0])
+
+    @property
+    def norms(self) -> Array:
+        """Squared norms of their columns."""
+        xp = namespace(self.W)
+        return xp.linalg.diagonal(self.G) if self.G is not None else xp.sum(self.A * self.A, axis=0)
+
+    def at(self, W: Array) -> ActiveSet:
+        """The same components at other coefficients."""
+        return ActiveSet(self.problem, self.S, W, self.B, self.G, self.A)
+
+    def take(self, kept: Array) -> ActiveSet:
+        """The components at the positions ``kept``."""
+        xp = namespace(self.W)
+        S, W, B = xp.take(self.S, kept), xp.take(self.W, kept, axis=0), xp.take(self.B, kept, axis=0)
+        if self.G is not None:
+            G = xp.take(xp.take(self.G, kept, axis=0), kept, axis=1)
+            return ActiveSet(self.problem, S, W, B, G)
+        if S.shape[0] <= self.problem.n:
+            return ActiveSet.of(self.problem, S, W)
+        return ActiveSet(self.problem, S, W, B, None, xp.take(self.A, kept, axis=1))
+
+    def where(self, mask: Array) -> ActiveSet:
+        """The components at which ``mask`` is true."""
+        return self.take(namespace(self.W).nonzero(mask)[0])
+
+    def join(self, N: Array, W: Array) -> ActiveSet:
+        """With the components ``N`` at ``W`` appended."""
+        xp, problem = namespace(self.W), self.problem
+        S, every = xp.concat([self.S, N]), xp.concat([self.W, W], axis=0)
+        B = xp.concat([self.B, xp.take(problem.correlations, N, axis=0)], axis=0)
+        if problem.gram is not None:
+            return ActiveSet(problem, S, every, B, problem.gram_of(S))
+        A_new = problem.take(N)
+        corner = A_new.T @ A_new
+        if self.size:
+            cross = problem.take(self.S).T @ A_new
+            corner = xp.concat([xp.concat([self.G, cross], axis=1), xp.concat([cross.T, corner], axis=1)], axis=0)
+        return ActiveSet(problem, S, every, B, corner)
+
+    def sorted(self) -> ActiveSet:
+        """The components that differ from zero, ascending."""
+        alive = self.where(row_norms(self.W) > 0)
+        return alive.take(namespace(self.W).argsort(alive.S))
+
+    def gradient(self) -> Array:
+        """``columns' (target - columns_S W)``: every component's pull, ``(m, p)``."""
+        problem = self.problem
+        if self.size == 0:
+            return problem.correlations
+        if problem.gram is not None:
+            return problem.correlations - namespace(self.W).take(problem.gram, self.S, axis=1) @ self.W
+        return problem.columns.T @ (problem.target - problem.take(self.S) @ self.W)
+
+    def objective(self, lam: float, q: float) -> float:
+        """``J`` of (5)."""
+        xp, W = namespace(self.W), self.W
+        if self.G is not None:
+            fit = self.problem.square + float(xp.sum(W * (self.G @ W - 2.0 * self.B)))
+        else:
+            R = self.problem.target - self.A @ W
+            fit = float(xp.sum(R * R))
+        norms = row_norms(W)
+        # the square root and the absolute value are much cheaper than a general power
+        powers = norms if q == 1 else xp.sqrt(norms) if q == 0.5 else norms**q
+        return max(fit, 0.0) / 2 + lam * float(xp.sum(powers))
 
 
 def penalized_problem(
-    K: Array, Y: Array, *, weights: Array | None = None, penalize_bias: bool = False, gram: bool | None = None
+    K: Array, Y: Array, weights: Array | None = None, *, penalize_bias: bool = False, gram: bool | None = None
 ) -> PenalizedProblem:
     """The problem on the kernel columns ``K`` (n, m) with targets ``Y`` (n, p).
 
     Parameters
     ----------
-    K, Y : arrays
+    K : array of shape (n, m)
+        One column per *distinct* candidate: equal columns leave ``q = 1`` undetermined, and put ``q < 1`` on a saddle.
+    Y : array of shape (n, p)
     weights : array of shape (n,) or None
         Positive sample weights; they are scaled to add up to ``n``.
     penalize_bias : bool
-        The paper penalises the bias like a sample.
+        The paper penalizes the bias like a sample.
     gram : bool or None
         Whether to form ``K'K``, at a cost of ``n m^2``. None does so when there are at least twice as many
         samples as columns: every later step then is independent of ``n``.
@@ -141,16 +270,6 @@ def row_norms(W: Array) -> Array:
     return xp.abs(W[:, 0]) if W.shape[1] == 1 else xp.sqrt(xp.sum(W * W, axis=1))
 
 
-def objective(problem: PenalizedProblem, W: Array, G: Array, B: Array, lam: float, q: float) -> float:
-    """``J`` of (5) at the rows ``W``, given their Gram matrix ``G`` and correlations ``B``."""
-    xp = namespace(W)
-    fit = problem.square + float(xp.sum(W * (G @ W - 2.0 * B)))
-    norms = row_norms(W)
-    # the square root and the absolute value are much cheaper than a general power
-    powers = norms if q == 1 else xp.sqrt(norms) if q == 0.5 else norms**q
-    return max(fit, 0.0) / 2 + lam * float(xp.sum(powers))
-
-
 def ridge_rows(problem: PenalizedProblem, lam: float) -> Array:
     """``(A'A + lam I)^{-1} A'Y`` on all columns, from the smaller of the two sides."""
     A = problem.columns
@@ -162,5 +281,4 @@ def ridge_rows(problem: PenalizedProblem, lam: float) -> Array:
 
 def indices_like(values: list[int], like: Array) -> Array:
     """Integer positions as an array of the library of ``like``."""
-    xp = namespace(like)
-    return asarray_like(values, like, dtype=xp.int64)
+    return asarray_like(values, like, dtype=namespace(like).int64)

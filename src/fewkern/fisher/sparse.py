@@ -1,62 +1,21 @@
-"""kFDA_q: a kernel Fisher discriminant that keeps few samples, and the plain one that keeps all."""
+"""kFDA_q: a kernel Fisher discriminant that keeps few samples."""
 
 from __future__ import annotations
 
-import warnings
-from abc import abstractmethod
-from collections.abc import Iterable
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any
 
-from sklearn.exceptions import ConvergenceWarning
-
-from fewkern.backend.namespace import Array, namespace
 from fewkern.backend.validation import Interval, StrOptions, fit_context
-from fewkern.fisher.base import FISHER_CONSTRAINTS, FisherClassifier, Fitted
-from fewkern.fisher.lq import leave_one_out_scores, lq_fit, walk_path
-from fewkern.fisher.problem import penalized_problem
-from fewkern.fisher.targets import LinearModel
+from fewkern.base import KernelEstimator, ScoringClassifier, check_labelled, constraints
+from fewkern.fisher.families import LqFamily
+from fewkern.fisher.fitting import FISHER, fit_fisher
+from fewkern.fisher.lq import LqSettings
+from fewkern.fisher.variant import FisherVariant
 
-__all__ = ["KernelFisher", "SparseKernelFisher"]
-
-# Penalties that cross-validation compares, for a kernel with k(x, x) = 1.
-PENALTIES = tuple(10.0 ** (-0.5 * i) for i in range(1, 10))
-DEFAULT_PENALTY = 3
+__all__ = ["SparseKernelFisher", "lq_family"]
 
 
-class LqFisher(FisherClassifier):
-    """Base of the discriminants that minimise (5)."""
-
-    penalty: Any
-
-    @abstractmethod
-    def _lq(self) -> dict[str, Any]:
-        """Settings of the solver."""
-
-    def _settings(self, scale: float, stretch: float) -> tuple[float, ...]:
-        if self.penalty != "auto":
-            return (float(self.penalty),)
-        # a kernel a times as large gives the same function at a penalty a^q times as large, targets at a^(2 - q)
-        q = self._lq()["q"]
-        return tuple(p * scale**q * stretch ** (2 - q) for p in PENALTIES)
-
-    def _default_setting(self) -> int:
-        return DEFAULT_PENALTY
-
-    def _path(self, K: Array, Y: Array, weights: Array, settings: tuple[float, ...]) -> Iterable[LinearModel]:
-        options = self._lq()
-        problem = penalized_problem(K, Y, weights=weights, penalize_bias=options.pop("penalize_bias"))
-        fits = walk_path(problem, settings, **options)
-        return (LinearModel(fit.support, fit.coef, fit.offset) for fit in fits)
-
-    def _machine(self, K: Array, Y: Array, weights: Array, setting: float) -> Fitted:
-        fit = lq_fit(K, Y, penalty=setting, weights=weights, **self._lq())
-        chosen = namespace(K).take(K, fit.support, axis=1)
-        held_out = leave_one_out_scores(chosen, Y, fit, weights=weights, penalize_bias=self._lq()["penalize_bias"])
-        return Fitted(LinearModel(fit.support, fit.coef, fit.offset), held_out, fit.objectives, fit.status)
-
-
-class SparseKernelFisher(LqFisher):
+class SparseKernelFisher(ScoringClassifier, KernelEstimator):
     r"""Kernel Fisher discriminant with a penalty that keeps few samples (kFDA_q), for two classes and many.
 
     .. math:: \min_\Omega \tfrac12 \|Y - [1\; K]\,\Omega\|_F^2 + \rho N \sum_i \|\Omega_i\|_2^q \qquad (5)
@@ -69,35 +28,29 @@ class SparseKernelFisher(LqFisher):
     ----------
     kernel : str, Kernel or callable, default "gaussian"
         A width given as a rule ("median", the default, or "scale") is the centre of a grid from 0.14 to 6 times its
-        value, searched as ``width_by`` says; a width given as a number is kept.
+        value, searched by leave-one-out; a width given as a number is kept.
     q : float, default 0.5
         In (0, 2]. Smaller keeps fewer samples; from above 1 on none is dropped.
     penalty : float or "auto", default "auto"
         :math:`\rho`. "auto" is cross-validation over nine values from 0.3 to 3e-5.
-    prefer : {"accurate", "sparse"}, default "accurate"
-        The penalty (and width) of least cross-validated error, or the one of fewest vectors within one standard error.
+    prefer : {"accurate", "balanced", "sparse"}, default "balanced"
+        The machine of least cross-validated error, the one of fewest vectors within half a standard error of it, or
+        within one.
     max_vectors : int or None, default None
-        Budget of samples: only so many candidates, chosen by the gain rule of :class:`FeatureVectorSelector`, are
-        looked at, in memory of order ``n * max_vectors``. None: every distinct sample up to 3000 of them, else 500
-        candidates.
-    width_by : {"leave_one_out", "cross_validation"}, default "leave_one_out"
-        How a width is chosen: by the closed-form leave-one-out of :class:`FeatureVectorClassifier` (cheap), or
-        together with the penalty.
-    posterior : {"logistic", "gaussian", "least_squares"}, default "logistic"
-        Decision and probabilities. "logistic" (regression) and "gaussian" (classes of common covariance) are fitted to
-        leave-one-out scores; "least_squares" has the paper's threshold, the midpoint of the targets
-        :math:`\tfrac N2(1/N_1 - 1/N_2)`, and is used wherever a class has fewer than five samples.
-    penalize_bias : bool, default False
-        True is the paper: the bias is penalised like a sample.
-    start : {"auto", "lasso", "ridge", "best"}, default "auto"
-        Where the iteration for ``q < 1`` begins: at the solution for ``q = 1`` ("auto" for two classes) or ``q = 2``.
-        "best" is the lowest of three minima, three times the work.
+        Budget of vectors: machines that keep more are not taken. A penalty that keeps more, given or chosen, is
+        raised until the machine is within the budget.
+    max_candidates : int or None, default None
+        Only so many samples, chosen by the gain rule of :class:`FeatureVectorSelector`, are looked at, in memory of
+        order ``n * max_candidates``. None: every distinct sample up to 3000 of them, else 500.
+    variant : FisherVariant, "paper" or None, default None
+        Details: how a width is chosen, where the iteration starts, whether the bias is penalized, and how scores become
+        probabilities. See :class:`~fewkern.fisher.FisherVariant`.
     priors : array of shape (n_classes,) or None, default None
         Class probabilities where the model is used, if they are not those of the training samples.
     class_weight : dict, "balanced" or None, default None
     cv : int, splitter or iterable of splits, default 5
-        A number deals the samples of every class in turn to so many folds (at most as many as the smallest
-        class has samples), so nothing is random.
+        A number gives stratified folds in the order of the rows (at most as many as the smallest class has samples), so
+        nothing is random.
     tol : float or None, default None
         Relative change of the objective that ends the iteration (1e-8), for ``q = 1`` the relative duality gap (1e-7).
     max_iter : int, default 1000
@@ -116,11 +69,13 @@ class SparseKernelFisher(LqFisher):
     penalty_ : float
     objective_ : float
         Value of (5) at the solution.
-    link_ : Link
+    class_scores_ : ClassScores
         How the scores become probabilities.
     priors_ : array of shape (n_classes,)
-    trace_ : FisherTrace
+    trace_ : Trace
         Cross-validated errors, and the objective after every step, which never rises.
+    stop_ : Stop
+        How the last fit ended.
     n_iter_ : int
 
     Notes
@@ -129,15 +84,16 @@ class SparseKernelFisher(LqFisher):
     paper              here             meaning
     ================== ================ ===================================================
     rho                ``penalty_``     weight of the penalty
-    omega = (b, alpha) ``expansion_``   bias and coefficients, mapped to scores by ``link_``
+    omega = (b, alpha) ``expansion_``   bias and coefficients, mapped to class scores
     NRS                ``n_vectors_``   samples retained
     ================== ================ ===================================================
 
     Cost: ``n m`` kernel values for ``m`` candidates, then ``n k^2 + k^3`` per step with ``k`` components alive. Without
-    ``max_vectors`` up to 3000 samples have an ``n`` by ``n`` matrix. A choice by cross-validation costs about 45 fits.
+    ``max_candidates`` up to 3000 samples have an ``n`` by ``n`` matrix. A choice by cross-validation costs about 45
+    fits.
 
-    The settings of the paper are ``penalize_bias=True, start="ridge", tol=1e-5, posterior="least_squares"``; it
-    counts repeated samples as separate candidates, we never do.
+    The machine of the paper is ``variant="paper", tol=1e-5``. With ``q = 2`` this is the plain kernel Fisher
+    discriminant: one linear system for every penalty, and every sample is kept.
 
     References
     ----------
@@ -155,13 +111,10 @@ class SparseKernelFisher(LqFisher):
     """
 
     _parameter_constraints: dict[str, list[Any]] = {
-        **FISHER_CONSTRAINTS,
+        **FISHER,
+        **constraints("tol", "max_iter"),
         "q": [Interval(Real, 0, 2, closed="right")],
         "penalty": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
-        "penalize_bias": ["boolean"],
-        "start": [StrOptions({"auto", "lasso", "ridge", "best"})],
-        "tol": [None, Interval(Real, 0, 1, closed="neither")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
     }
 
     def __init__(
@@ -170,12 +123,10 @@ class SparseKernelFisher(LqFisher):
         kernel: Any = "gaussian",
         q: float = 0.5,
         penalty: Any = "auto",
-        prefer: str = "accurate",
+        prefer: str = "balanced",
         max_vectors: int | None = None,
-        width_by: str = "leave_one_out",
-        posterior: str = "logistic",
-        penalize_bias: bool = False,
-        start: str = "auto",
+        max_candidates: int | None = None,
+        variant: Any = None,
         priors: Any = None,
         class_weight: Any = None,
         cv: Any = 5,
@@ -189,10 +140,8 @@ class SparseKernelFisher(LqFisher):
         self.penalty = penalty
         self.prefer = prefer
         self.max_vectors = max_vectors
-        self.width_by = width_by
-        self.posterior = posterior
-        self.penalize_bias = penalize_bias
-        self.start = start
+        self.max_candidates = max_candidates
+        self.variant = variant
         self.priors = priors
         self.class_weight = class_weight
         self.cv = cv
@@ -211,109 +160,27 @@ class SparseKernelFisher(LqFisher):
         y : array of shape (n_samples,)
             Labels of two or more classes.
         sample_weight : array of shape (n_samples,) or None
+
+        Returns
+        -------
+        self
         """
-        self.penalty_ = self._fit(X, y, sample_weight)
-        self.objective_ = self.trace_.objectives[-1]
-        if self.trace_.status == "max_iter":
-            warnings.warn(
-                f"{type(self).__name__} did not converge in max_iter={self.max_iter} steps; raise max_iter or tol.",
-                ConvergenceWarning,
-                stacklevel=2,
+        samples = check_labelled(self, X, y, sample_weight)
+        if self.max_vectors is not None and self.q > 1:
+            raise ValueError(
+                f"SparseKernelFisher: q = {self.q} drops no sample, so max_vectors cannot be kept; use q <= 1, or "
+                "max_candidates."
             )
-        return self
-
-    def _lq(self) -> dict[str, Any]:
-        names = ("q", "penalize_bias", "start", "tol", "max_iter")
-        return {name: getattr(self, name) for name in names}
-
-
-class KernelFisher(LqFisher):
-    r"""Plain kernel Fisher discriminant: a ridge penalty, every sample kept. A comparator, not a recommendation.
-
-    .. math:: \min_{b, \alpha} \tfrac12 \|Y - b - K\alpha\|_F^2 + \rho N \|\alpha\|_F^2
-
-    which is :class:`SparseKernelFisher` with ``q = 2``: one linear system.
-
-    Parameters
-    ----------
-    kernel : str, Kernel or callable, default "gaussian"
-    penalty : float or "auto", default "auto"
-    width_by, posterior, priors, class_weight, cv, random_state, verbose
-        As in :class:`SparseKernelFisher`.
-
-    Attributes
-    ----------
-    classes_, expansion_, vectors_, indices_, n_vectors_, kernel_, penalty_, objective_, link_, priors_, trace_, n_iter_
-        As in :class:`SparseKernelFisher`.
-
-    Notes
-    -----
-    ``n^2`` memory and ``n^3`` time for every penalty, up to 3000 distinct samples; above, 500 candidates.
-
-    Examples
-    --------
-    >>> from fewkern import KernelFisher
-    >>> from fewkern.datasets import make_banana
-    >>> X, y = make_banana(200)
-    >>> KernelFisher(penalty=0.001).fit(X, y).n_vectors_
-    200
-    """
-
-    _parameter_constraints: dict[str, list[Any]] = {
-        key: SparseKernelFisher._parameter_constraints[key]
-        for key in (
-            "kernel",
-            "penalty",
-            "width_by",
-            "posterior",
-            "priors",
-            "class_weight",
-            "cv",
-            "random_state",
-            "verbose",
-        )
-    }
-    # nothing to prefer, and no budget: every sample is kept
-    prefer = "accurate"
-    max_vectors = None
-
-    def __init__(
-        self,
-        *,
-        kernel: Any = "gaussian",
-        penalty: Any = "auto",
-        width_by: str = "leave_one_out",
-        posterior: str = "logistic",
-        priors: Any = None,
-        class_weight: Any = None,
-        cv: Any = 5,
-        random_state: Any = 0,
-        verbose: Any = False,
-    ) -> None:
-        self.kernel = kernel
-        self.penalty = penalty
-        self.width_by = width_by
-        self.posterior = posterior
-        self.priors = priors
-        self.class_weight = class_weight
-        self.cv = cv
-        self.random_state = random_state
-        self.verbose = verbose
-
-    @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> KernelFisher:
-        """Fit.
-
-        Parameters
-        ----------
-        X : array, data frame or sparse matrix of shape (n_samples, n_features)
-        y : array of shape (n_samples,)
-            Labels of two or more classes.
-        sample_weight : array of shape (n_samples,) or None
-        """
-        self.penalty_ = self._fit(X, y, sample_weight)
+        self.penalty_ = fit_fisher(self, samples, lq_family(self))
         self.objective_ = self.trace_.objectives[-1]
         return self
 
-    def _lq(self) -> dict[str, Any]:
-        return {"q": 2.0, "penalize_bias": False, "start": "ridge", "tol": None, "max_iter": 1}
+
+def lq_family(model: SparseKernelFisher) -> LqFamily:
+    """The parameters of the model as the value that the algorithms take."""
+    variant = FisherVariant.of(model.variant)
+    return LqFamily(
+        LqSettings(model.q, variant.start, model.tol, model.max_iter),
+        None if model.penalty == "auto" else float(model.penalty),
+        variant.penalize_bias,
+    )

@@ -18,6 +18,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
+import numpy as np
+
 from fewkern.io.archive import FORMAT_VERSION
 from fewkern.io.records import Record, State
 from fewkern.vectors.axes import GaussianClasses
@@ -120,6 +122,54 @@ def _soft_margin(state: State) -> tuple[str, State]:
     return name, new | weight
 
 
+def _fisher(name: str, axis: str, **changed: str | None) -> Upgrade:
+    """Kernel Fisher classifiers: details became a ``variant``, the link ``class_scores_``."""
+
+    def change(state: State) -> tuple[str, State]:
+        details = {key: state[key] for key in _DETAILS if key in state}
+        _, new = renamed(name, **dict.fromkeys(_DETAILS), link_=None, **changed)(state)
+        link, trace = state["link_"].state, state["trace_"].state
+        shares = tuple(link["total"]) if link["rule"] == "least_squares" else None
+        new["variant"] = Record("FisherVariant", details)
+        new["class_scores_"] = Record("ClassScores", {"shares": shares})
+        new["trace_"] = _fisher_trace(trace, axis)
+        ends = {"max_iter": "max_iter", "stalled": "precision", "limit": "limit"}
+        new["stop_"] = _stop(ends.get(trace["status"], "converged"))
+        return name, new
+
+    return change
+
+
+def _fisher_trace(state: State, axis: str) -> Record:
+    """Cross-validated errors of every width and setting; paths that were left early are infinite from there on."""
+    settings, (width, setting) = tuple(state["settings"]), state["chosen"]
+    widths = tuple(state["widths"]) or (0.0,)
+    chosen = (width, setting)
+    if not state["errors"]:
+        widths, settings, chosen = (widths[min(width, len(widths) - 1)],), (settings[setting],), (0, 0)
+    error, size = np.full((2, len(widths), len(settings)), np.inf)
+    for k, (errors, sizes) in enumerate(zip(state["errors"], state["sizes"])):
+        error[k, : len(errors)], size[k, : len(sizes)] = errors, sizes
+    fields = {
+        "axes": {"width": widths, axis: settings},
+        "error": error,
+        "spread": np.full_like(error, np.inf),
+        "chosen": chosen,
+        "size": None if axis == "n_vectors" else size,
+        "measure": "cross-validated error",
+        "objectives": tuple(state["objectives"]),
+    }
+    return Record("Trace", fields)
+
+
+_DETAILS = ("posterior", "width_by", "penalize_bias", "start")
+
+
+def _kernel_fisher(state: State) -> tuple[str, State]:
+    """The plain discriminant is ``q = 2``."""
+    return _fisher("SparseKernelFisher", "penalty")(dict(state, q=2.0))
+
+
 _centers = {f"centre_{part}": f"center_{part}" for part in ("vectors", "weights", "indices")}
 
 UPGRADES: dict[int, dict[str, Upgrade]] = {
@@ -136,6 +186,9 @@ UPGRADES: dict[int, dict[str, Upgrade]] = {
         "RecursiveSVM": _reducer("RecursiveSVM"),
         "RecursiveSoftMargin": _soft_margin,
         "SoftMarginStep": _soft_step,
+        "ForwardKernelFisher": _fisher("ForwardKernelFisher", "n_vectors"),
+        "KernelFisher": _kernel_fisher,
+        "SparseKernelFisher": _fisher("SparseKernelFisher", "penalty", max_vectors="max_candidates"),
         "Trace": _trace,
     }
 }

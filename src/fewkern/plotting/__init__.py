@@ -2,7 +2,7 @@
 
 from fewkern.plotting.components import AccuracyDisplay, ComponentsDisplay
 from fewkern.plotting.density import DensityDisplay
-from fewkern.plotting.fisher import FisherPathDisplay, FisherSearchDisplay
+from fewkern.plotting.fisher import FisherPathDisplay
 from fewkern.plotting.trace import TraceDisplay
 from fewkern.plotting.vectors import VectorsDisplay
 
@@ -11,7 +11,6 @@ __all__ = [
     "ComponentsDisplay",
     "DensityDisplay",
     "FisherPathDisplay",
-    "FisherSearchDisplay",
     "TraceDisplay",
     "VectorsDisplay",
 ]

@@ -1,0 +1,140 @@
+"""The two kinds of kernel Fisher machines, as values: what their settings are, and how their machines are made."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+from fewkern.backend.namespace import Array
+from fewkern.fisher.forward import forward_columns
+from fewkern.fisher.lq import LqSettings, leave_one_out_values, lq_fit, walk_path
+from fewkern.fisher.problem import Ending, Machine, penalized_problem
+
+__all__ = ["LARGEST", "PENALTIES", "Family", "Fitted", "ForwardFamily", "LqFamily"]
+
+# Penalties that are compared, for a kernel with k(x, x) = 1 and classes of equal size; the ratio of neighbors.
+_RATIO = 10.0**-0.5
+PENALTIES = tuple(10.0 ** (-0.5 * i) for i in range(1, 10))
+# Taken where classes are too small to compare: the fourth penalty, and ten vectors.
+_DEFAULT_PENALTY, _DEFAULT_SIZE = 3, 10
+# Numbers of vectors that are compared go up to this.
+LARGEST = 100
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A machine on the candidate columns, and how it was found."""
+
+    machine: Machine
+    held_out: Array
+    """Discriminant ``(n, p)`` of every sample by the machine fitted without it."""
+    objectives: tuple[float, ...]
+    """What was minimized, after every step; it never rises."""
+    ending: Ending
+
+
+class Family(Protocol):
+    """Machines along one setting, from the sparsest on."""
+
+    @property
+    def axis(self) -> str:
+        """What the setting is."""
+
+    def settings(self, scale: float, stretch: float) -> tuple[float, ...]:
+        """Settings to compare, the sparsest machine first.
+
+        ``scale`` is the mean of ``k(x, x)``, ``stretch`` how much longer the targets are than with equal classes.
+        """
+
+    @property
+    def default(self) -> int:
+        """Position of the setting to take where classes are too small for cross-validation."""
+
+    def path(self, K: Array, Y: Array, weights: Array, settings: tuple[float, ...]) -> Iterator[Machine]:
+        """Machines at the settings, in their order, as they are asked for; a path may end early."""
+
+    def fit(self, K: Array, Y: Array, weights: Array, setting: float) -> Fitted:
+        """The machine at one setting."""
+
+    def sparser(self, setting: float) -> float:
+        """A setting whose machine keeps fewer samples, or as few."""
+
+    def between(self, one: float, other: float) -> float:
+        """A setting half way between two."""
+
+
+@dataclass(frozen=True)
+class LqFamily:
+    """kFDA_q: the setting is the penalty."""
+
+    how: LqSettings
+    penalty: float | None = None
+    """None compares :data:`PENALTIES`."""
+    penalize_bias: bool = False
+
+    axis = "penalty"
+
+    def settings(self, scale: float, stretch: float) -> tuple[float, ...]:
+        if self.penalty is not None:
+            return (self.penalty,)
+        # a kernel a times as large gives the same function at a penalty a^q times as large, targets at a^(2 - q)
+        return tuple(p * scale**self.how.q * stretch ** (2 - self.how.q) for p in PENALTIES)
+
+    @property
+    def default(self) -> int:
+        return _DEFAULT_PENALTY if self.penalty is None else 0
+
+    def path(self, K: Array, Y: Array, weights: Array, settings: tuple[float, ...]) -> Iterator[Machine]:
+        return walk_path(penalized_problem(K, Y, weights, penalize_bias=self.penalize_bias), settings, self.how)
+
+    def fit(self, K: Array, Y: Array, weights: Array, setting: float) -> Fitted:
+        fit = lq_fit(penalized_problem(K, Y, weights, penalize_bias=self.penalize_bias), setting, self.how)
+        held_out = leave_one_out_values(K, Y, fit, weights, penalize_bias=self.penalize_bias)
+        return Fitted(fit, held_out, fit.objectives, fit.ending)
+
+    def sparser(self, setting: float) -> float:
+        return setting / _RATIO
+
+    def between(self, one: float, other: float) -> float:
+        return math.sqrt(one * other)
+
+
+@dataclass(frozen=True)
+class ForwardFamily:
+    """kFDA_OLS: the setting is the number of vectors."""
+
+    n_vectors: int | None = None
+    """None compares 1, 2, ..., ``limit``."""
+    limit: int = LARGEST
+    min_residual: float = 0.0
+    """Share of the targets' sum of squares at which to stop."""
+
+    axis = "n_vectors"
+
+    def settings(self, scale: float, stretch: float) -> tuple[float, ...]:
+        return tuple(range(1, self.limit + 1)) if self.n_vectors is None else (self.n_vectors,)
+
+    @property
+    def default(self) -> int:
+        return min(_DEFAULT_SIZE, self.limit) - 1 if self.n_vectors is None else 0
+
+    def path(self, K: Array, Y: Array, weights: Array, settings: tuple[float, ...]) -> Iterator[Machine]:
+        path = forward_columns(K, Y, int(settings[-1]), min_residual=self.min_residual, weights=weights)
+        return (path.machine(size) for size in range(1, path.size + 1))
+
+    def fit(self, K: Array, Y: Array, weights: Array, setting: float) -> Fitted:
+        path = forward_columns(K, Y, int(setting), min_residual=self.min_residual, weights=weights)
+        return Fitted(
+            path.machine(path.size),
+            path.leave_one_out_values(K, Y),
+            path.residuals,
+            Ending(path.stop, len(path.ratios)),
+        )
+
+    def sparser(self, setting: float) -> float:
+        return max(setting - 1, 1)
+
+    def between(self, one: float, other: float) -> float:
+        return (one + other) // 2

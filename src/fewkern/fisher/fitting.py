@@ -1,0 +1,157 @@
+"""What the kernel Fisher classifiers share: parameters, warnings, and the way from samples to fitted attributes."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from numbers import Integral
+from typing import Any, Protocol
+
+from sklearn.exceptions import ConvergenceWarning
+
+from fewkern.backend.folds import Fold
+from fewkern.backend.namespace import take_rows, to_numpy
+from fewkern.backend.progress import progress
+from fewkern.backend.random import seed_from
+from fewkern.backend.validation import StrOptions
+from fewkern.base import check_priors, constraints
+from fewkern.core.expansion import KernelExpansion
+from fewkern.core.kernels import as_kernel
+from fewkern.core.samples import Samples
+from fewkern.core.scores import ClassScores
+from fewkern.core.trace import Stop
+from fewkern.fisher.choice import Candidates, Comparing, absent_class, choose_setting, fit_within, search_folds
+from fewkern.fisher.families import Family
+from fewkern.fisher.posterior import fit_posterior
+from fewkern.fisher.problem import Ending, Machine
+from fewkern.fisher.targets import fisher_targets
+from fewkern.fisher.variant import FisherVariant
+from fewkern.vectors.search import WIDTH_FACTORS
+
+__all__ = ["FISHER", "FisherParameters", "class_expansion", "fit_fisher"]
+
+# Classes with fewer samples leave nothing to calibrate on: the midpoint rule is used.
+_CALIBRATION_SAMPLES = 5
+
+# Constraints of the parameters that the classifiers share.
+FISHER: dict[str, list[Any]] = constraints(
+    "kernel",
+    "prefer",
+    "max_vectors",
+    "max_candidates",
+    "priors",
+    "class_weight",
+    "cv",
+    "random_state",
+    "verbose",
+    variant=[None, StrOptions({"paper"}), FisherVariant],
+)
+
+
+class FisherParameters(Protocol):
+    """Parameters of every kernel Fisher classifier."""
+
+    kernel: Any
+    prefer: str
+    max_vectors: int | None
+    max_candidates: int | None
+    variant: Any
+    priors: Any
+    cv: Any
+    random_state: Any
+    verbose: Any
+    classes_: Any
+
+
+def fit_fisher(estimator: FisherParameters, samples: Samples, family: Family) -> float:
+    """Choose, fit, calibrate; assigns the fitted attributes that all have, and returns the setting taken."""
+    priors, variant = check_priors(estimator, samples), FisherVariant.of(estimator.variant)
+    plan = Comparing(
+        family,
+        estimator.prefer,
+        estimator.max_vectors,
+        estimator.max_candidates,
+        variant.width_by,
+        seed_from(estimator.random_state),
+    )
+    folds = _folds(estimator, samples, plan)
+    with progress("cross-validation", len(WIDTH_FACTORS), bool(estimator.verbose)) as step:
+        chosen = choose_setting(samples, as_kernel(estimator.kernel), plan, folds, step)
+    fitted, setting = fit_within(samples, chosen, plan)
+    _warn_unless_converged(estimator, fitted.ending)
+    targets = fisher_targets(samples.codes, samples.n_classes, samples.weights)
+    rule = variant.posterior if _smallest(samples)[0] >= _CALIBRATION_SAMPLES else "least_squares"
+    posterior = fit_posterior(rule, fitted.held_out, samples, targets, priors)
+    if posterior.rule != rule:
+        warnings.warn(
+            f"{type(estimator).__name__}: what the model says of samples that it has not seen does not rise with their "
+            "classes, so it carries no signal to fit probabilities to; the midpoint rule is used. Look for a better "
+            "kernel or width, a smaller penalty, or more samples.",
+            UserWarning,
+            stacklevel=3,
+        )
+    keep: Any = estimator
+    keep.expansion_, keep.class_scores_ = class_expansion(samples, chosen.candidates, fitted.machine, posterior.scores)
+    keep.kernel_ = chosen.candidates.kernel
+    keep.n_vectors_, keep.vectors_ = keep.expansion_.n_vectors, keep.expansion_.vectors
+    keep.indices_ = keep.expansion_.indices
+    keep.priors_ = targets.priors if priors is None else priors
+    keep.trace_ = replace(chosen.trace, objectives=fitted.objectives)
+    keep.stop_, keep.n_iter_ = fitted.ending.stop, max(1, fitted.ending.n_iter)
+    return setting
+
+
+def class_expansion(
+    samples: Samples, candidates: Candidates, machine: Machine, scores: ClassScores
+) -> tuple[KernelExpansion, ClassScores]:
+    """The class scores themselves as sums of kernels, and how these become probabilities."""
+    kernel = candidates.kernel
+    rows = take_rows(candidates.rows, machine.support)
+    coef, offset = machine.coef @ scores.weights, machine.offset @ scores.weights + scores.offset
+    expansion = KernelExpansion(kernel, kernel.pick(samples.X, rows), coef, offset, rows)
+    return samples.original(expansion), replace(scores, weights=None, offset=None)
+
+
+def _smallest(samples: Samples) -> tuple[int, int]:
+    """Number of samples of the smallest class, and its code."""
+    codes = to_numpy(samples.codes)
+    return min((int((codes == c).sum()), c) for c in range(samples.n_classes))
+
+
+def _folds(estimator: FisherParameters, samples: Samples, plan: Comparing) -> list[Fold]:
+    """Folds to compare settings on; none where there is nothing to compare, or (with a warning) classes are small."""
+    if not plan.compares(as_kernel(estimator.kernel)):
+        return []
+    name = type(estimator).__name__
+    cv = int(estimator.cv) if isinstance(estimator.cv, Integral) else estimator.cv
+    folds = search_folds(samples, cv, plan.seed)
+    if not folds:
+        count, code = _smallest(samples)
+        warnings.warn(
+            f"{name}: class {_label(estimator, code)} has {count} sample, too few for cross-validation, so the default "
+            f"{plan.family.axis} is used; give {plan.family.axis}, or more samples.",
+            UserWarning,
+            stacklevel=4,
+        )
+    absent = absent_class(samples, folds)
+    if absent is not None:
+        raise ValueError(
+            f"{name}: fold {absent[0]} of cv (counted from 0) has no sample of class {_label(estimator, absent[1])} to "
+            "train on; shuffle the samples, or use stratified folds (cv=5, or StratifiedKFold)."
+        )
+    return folds
+
+
+def _label(estimator: FisherParameters, code: int) -> Any:
+    """A class as the user wrote it: without NumPy's type."""
+    return repr(to_numpy(estimator.classes_)[code].item())
+
+
+def _warn_unless_converged(estimator: Any, ending: Ending) -> None:
+    if ending.stop == Stop.MAX_ITER:
+        warnings.warn(
+            f"{type(estimator).__name__} did not converge in {ending.n_iter} iterations: {ending.criterion} "
+            f"{ending.reached:.2g}, tolerance {ending.tol:.2g}; raise max_iter or tol.",
+            ConvergenceWarning,
+            stacklevel=4,
+        )

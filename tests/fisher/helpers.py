@@ -1,0 +1,38 @@
+"""Short ways to the solvers, for tests."""
+
+import numpy as np
+
+from fewkern.core.samples import Samples
+from fewkern.fisher.lq import LqSettings, lq_fit, lq_path
+from fewkern.fisher.problem import penalized_problem
+
+
+def fit(K, Y, penalty, weights=None, penalize_bias=False, **how):
+    """kFDA_q on kernel columns."""
+    return lq_fit(penalized_problem(K, Y, weights, penalize_bias=penalize_bias), penalty, LqSettings(**how))
+
+
+def path(K, Y, penalties, gram=None, **how):
+    """kFDA_q on kernel columns at several penalties."""
+    return lq_path(penalized_problem(K, Y, gram=gram), penalties, LqSettings(**how))
+
+
+def dense(fit, m):
+    """Coefficients on all columns, bias first."""
+    omega = np.zeros((m + 1, fit.coef.shape[1]))
+    omega[0] = fit.offset
+    omega[1:][fit.support] = fit.coef
+    return omega
+
+
+def classes(n, C, seed=0):
+    """Samples around ``C`` centers, their classes and weights."""
+    rng = np.random.default_rng(seed)
+    codes = np.r_[np.arange(C), rng.choice(C, n - C, p=np.arange(1, C + 1) / np.arange(1, C + 1).sum())]
+    centers = 2 * rng.standard_normal((C, 3))
+    return centers[codes] + rng.standard_normal((n, 3)), codes, rng.uniform(0.5, 2, n)
+
+
+def labelled(X, codes, weights=None):
+    """Samples with classes."""
+    return Samples.of(X, weights, codes=codes, n_classes=int(codes.max()) + 1)

@@ -1,0 +1,162 @@
+"""Candidates, folds, and the choice of a setting by cross-validation."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from sklearn.model_selection import KFold
+
+from fewkern.core.trace import Trace
+from fewkern.fisher import choice
+from fewkern.fisher.choice import (
+    Candidates,
+    Comparing,
+    absent_class,
+    choose_setting,
+    cross_validate,
+    fit_within,
+    search_folds,
+)
+from fewkern.fisher.families import ForwardFamily, LqFamily
+from fewkern.fisher.lq import LqSettings
+from fewkern.fisher.posterior import least_squares_scores
+from fewkern.fisher.problem import Machine
+from fewkern.fisher.targets import fisher_targets
+from fewkern.kernels import Gaussian
+from tests.fisher import helpers
+from tests.fisher.helpers import classes, labelled
+
+
+def two_classes(n=60):
+    X, codes, w = classes(n, 2)
+    samples = labelled(X, codes, w)
+    return samples, Candidates.of(samples, Gaussian(width=1.5), None, 0)
+
+
+def test_cross_validation_errors_are_those_of_refits():
+    samples, candidates = two_classes()
+    K, codes, w = candidates.K, samples.codes, samples.weights
+    penalties = (0.1, 0.01)
+    folds = samples.folds(4)
+    found = cross_validate(samples, candidates, LqFamily(LqSettings(q=1.0)), penalties, folds)
+    assert found.n == 60
+    for j, penalty in enumerate(penalties):
+        wrong, size = 0.0, 0.0
+        for train, test in folds:
+            train, test = np.array(train), np.array(test)
+            t = fisher_targets(codes[train], 2, w[train])
+            fit = helpers.fit(K[np.ix_(train, train)], t.rows(codes[train]), penalty, w[train], q=1)
+            scores = least_squares_scores(t)(fit.values(K[np.ix_(test, train)]))
+            wrong += w[test][scores.argmax(axis=1) != codes[test]].sum() / w.sum()
+            size += fit.size / 4
+        assert found.errors[j] == pytest.approx(wrong)
+        assert found.sizes[j] == size
+
+
+@dataclass
+class Worsening:
+    """Machines that get larger, and after the first one wrong."""
+
+    asked: list
+
+    def path(self, K, Y, weights, settings):
+        fit = helpers.fit(K, Y, 0.01, weights, q=1)
+        for k, _ in enumerate(settings):
+            self.asked.append(k)
+            more = np.arange(k)
+            yield Machine(
+                np.r_[fit.support, more], np.vstack([(-1.0 if k else 1.0) * fit.coef, np.zeros((k, 1))]), fit.offset
+            )
+
+
+def test_hopeless_end_of_a_path_is_left():
+    samples, candidates = two_classes()
+    asked = []
+    found = cross_validate(samples, candidates, Worsening(asked), tuple(range(9)), samples.folds(3))
+    assert len(found.errors) == 3
+    assert max(asked) == 2
+
+
+def trace(error, size, n=100):
+    error, size = np.array(error), np.array(size)
+    with np.errstate(invalid="ignore"):
+        spread = np.where(np.isfinite(error), np.sqrt(error * (1 - error) / n), np.inf)
+    axes = {"width": tuple(range(error.shape[0])), "penalty": tuple(range(error.shape[1]))}
+    return Trace(axes, error, spread, (0, 0), size=size)
+
+
+def test_choice_prefers_accuracy_or_few_vectors():
+    compared = trace([[0.30, 0.11, 0.10], [0.25, 0.10, np.inf]], [[2.0, 5.0, 20.0], [3.0, 12.0, np.inf]])
+    family = LqFamily(LqSettings())
+    assert choice._choose(compared, Comparing(family, "accurate")) == (1, 1)
+    assert choice._choose(compared, Comparing(family, "sparse")) == (0, 1)
+    # two errors of about .1 on 100 samples differ by .042 from chance alone: .155 is more, .14 is less, .12 half of it
+    edge = trace([[0.155, 0.14, 0.12, 0.10]], [[1.0, 2.0, 3.0, 20.0]])
+    chosen = [choice._choose(edge, Comparing(family, prefer))[1] for prefer in ("accurate", "balanced", "sparse")]
+    assert chosen == [3, 2, 1]
+
+
+def test_choice_within_a_budget():
+    compared = trace([[0.30, 0.20, 0.15, 0.10]], [[2.0, 5.0, 20.0, 30.0]])
+    family = LqFamily(LqSettings())
+    chosen = [choice._choose(compared, Comparing(family, "accurate", max_vectors=m))[1] for m in (30, 25, 10, 1)]
+    # one step beyond the budget: the last machine is then found between that one and the one before
+    assert chosen == [3, 3, 2, 0]
+    best_is_small = trace([[0.10, 0.20, 0.15, 0.10]], [[2.0, 5.0, 20.0, 30.0]])
+    assert choice._choose(best_is_small, Comparing(family, "accurate", max_vectors=6)) == (0, 0)
+
+
+@pytest.mark.parametrize("penalty", [None, 1e-3])
+def test_the_last_machine_obeys_the_budget(penalty):
+    samples, _ = two_classes(150)
+    for budget in (1, 3, 8):
+        plan = Comparing(LqFamily(LqSettings(), penalty), max_vectors=budget)
+        chosen = choose_setting(samples, Gaussian(width=1.0), plan, samples.folds(3))
+        fitted, setting = fit_within(samples, chosen, plan)
+        assert 1 <= fitted.machine.size <= budget
+        assert setting >= chosen.setting
+
+
+def test_a_matrix_of_one_kernel_is_computed_once():
+    samples, _ = two_classes()
+    calls = []
+
+    @dataclass(eq=False)
+    class Counting(Gaussian):
+        def _block(self, X, Y):
+            calls.append((len(X), len(Y)))
+            return super()._block(X, Y)
+
+    plan = Comparing(ForwardFamily(limit=5))
+    chosen = choose_setting(samples, Counting(width=1.5), plan, samples.folds(3))
+    fit_within(samples, chosen, plan)
+    assert calls == [(60, 60)]
+
+
+def test_folds_of_some_of_many_samples(monkeypatch):
+    samples, _ = two_classes(200)
+    monkeypatch.setattr(choice, "_SEARCH_ROWS", 50)
+    folds = search_folds(samples, 5, 0)
+    held_out = [i for _, test in folds for i in test]
+    assert len(held_out) == len(set(held_out)) == pytest.approx(50, abs=1)
+    assert max(held_out) >= 50
+    share = np.mean(samples.codes[held_out])
+    assert share == pytest.approx(np.mean(samples.codes), abs=0.03)
+    assert len([i for _, test in search_folds(samples, KFold(4), 0) for i in test]) == 200
+
+
+def test_absent_class_names_fold_and_class():
+    samples, _ = two_classes()
+    order = np.argsort(samples.codes, kind="stable").tolist()
+    first = int(np.sum(samples.codes == 0))
+    assert absent_class(samples, samples.folds(4)) is None
+    assert absent_class(samples, [(list(range(60)), []), (order[:first], order[first:])]) == (1, 1)
+
+
+def test_a_fold_uses_only_candidates_that_it_trains_on():
+    samples, candidates = two_classes()
+    rows = np.array([4, 7, 9])
+    np.testing.assert_array_equal(candidates.among(rows), rows)
+    few = Candidates.of(samples, Gaussian(width=1.5), 10, 0)
+    assert few.among(rows) is None
+    assert few.K.shape == (60, 10)

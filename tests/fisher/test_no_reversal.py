@@ -1,0 +1,76 @@
+"""Predictions are never reversed: accuracy is not below chance by more than noise, however little there is to learn."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+from fewkern import ForwardKernelFisher, SparseKernelFisher
+from fewkern.fisher import FisherVariant
+from fewkern.kernels import Gaussian
+
+POSTERIORS = ("logistic", "gaussian", "least_squares")
+
+
+def gaussians(n, d, length, seed, n_classes=2):
+    """Classes around random centers of the given length, for every feature alike; as many samples to test on."""
+    rng = np.random.default_rng(seed)
+    centers = rng.standard_normal((n_classes, d))
+    if n_classes == 2:
+        centers[1] = -centers[0]
+    centers *= length / np.linalg.norm(centers, axis=1, keepdims=True)
+    codes = np.arange(2 * n) % n_classes
+    X = centers[codes] + rng.standard_normal((2 * n, d))
+    return X[:n], codes[:n], X[n:], codes[n:]
+
+
+def accuracy(model, data):
+    X, y, X_new, y_new = data
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(X, y)
+    return model.score(X_new, y_new)
+
+
+@pytest.mark.parametrize("posterior", POSTERIORS)
+@pytest.mark.parametrize(("n", "d"), [(100, 1000), (40, 200)])
+def test_many_features_and_few_samples(n, d, posterior):
+    """Two Gaussian classes at +-mu, |mu| = .2 sqrt(d): nearly constant functions that still separate the classes."""
+    data = gaussians(n, d, 0.2 * np.sqrt(d), seed=0)
+    for model in (SparseKernelFisher(q=2), SparseKernelFisher(q=2, penalty=10.0)):
+        model.set_params(variant=FisherVariant(posterior=posterior))
+        assert accuracy(model, data) > 0.9
+        assert model.score(*data[:2]) > 0.9
+
+
+def test_the_fallback_is_a_warning():
+    X, y, _, _ = gaussians(100, 1000, 0.2 * np.sqrt(1000), seed=0)
+    with pytest.warns(UserWarning, match=r"SparseKernelFisher: what the model says of samples.*midpoint rule is used"):
+        SparseKernelFisher(q=2, penalty=10.0).fit(X, y)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("posterior", POSTERIORS)
+def test_no_accuracy_below_chance(posterior, n_classes):
+    variant = FisherVariant(posterior=posterior)
+    models = [
+        SparseKernelFisher(variant=variant, cv=3),
+        SparseKernelFisher(q=2, penalty=1.0, variant=variant),
+        SparseKernelFisher(q=1, penalty=0.1, variant=variant),
+        SparseKernelFisher(penalty=0.1, variant=variant),
+        SparseKernelFisher(q=2, penalty=1e-6, kernel=Gaussian(width=0.1), variant=variant),
+        ForwardKernelFisher(n_vectors=2, variant=variant),
+        ForwardKernelFisher(variant=variant, max_vectors=10, cv=3),
+    ]
+    rng = np.random.default_rng(1)
+    problems = [
+        gaussians(n_classes * int(rng.integers(6, 20)), int(10 ** rng.uniform(0, 2.7)), 3 * rng.random(), s, n_classes)
+        for s in range(8)
+    ]
+    for model in models:
+        scores = np.array([accuracy(model, data) for data in problems])
+        sizes = np.array([len(data[3]) for data in problems])
+        chance = 1 / n_classes
+        spread = np.sqrt(chance * (1 - chance) / sizes)
+        assert np.all(scores > chance - 4 * spread), model
+        assert scores.mean() > chance - 2 * np.sqrt(np.sum(spread**2)) / len(scores), model

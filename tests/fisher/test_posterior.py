@@ -1,0 +1,102 @@
+"""From the discriminant to probabilities."""
+
+import numpy as np
+import pytest
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+
+from fewkern.fisher.posterior import fit_posterior, gaussian_scores, least_squares_scores, logistic_scores
+from fewkern.fisher.targets import fisher_targets
+from tests.fisher.helpers import classes, labelled
+
+
+def test_least_squares_posterior_is_a_half_at_the_papers_threshold():
+    _, codes, _ = classes(50, 2)
+    t = fisher_targets(codes, 2, np.ones(50))
+    n1, n2 = np.sum(codes == 1), np.sum(codes == 0)
+    scores = least_squares_scores(t)
+    threshold = 50 / 2 * (1 / n1 - 1 / n2)
+    np.testing.assert_allclose(scores(np.array([[threshold]])), [[0.5, 0.5]])
+
+
+def test_least_squares_posteriors_sum_to_one():
+    X, codes, w = classes(60, 4)
+    t = fisher_targets(codes, 4, w)
+    np.testing.assert_allclose(least_squares_scores(t)(X).sum(axis=1), 1.0)
+
+
+def test_gaussian_scores_are_lda_when_classes_are_balanced():
+    X, _, _ = classes(90, 3)
+    codes = np.arange(90) % 3
+    X = X + codes[:, None]
+    t = fisher_targets(codes, 3, np.ones(90))
+    scores = gaussian_scores(X, codes, t, np.ones(90))(X)
+    P = np.exp(scores - scores.max(axis=1, keepdims=True))
+    P /= P.sum(axis=1, keepdims=True)
+    lda = LinearDiscriminantAnalysis(solver="lsqr").fit(X, codes)
+    np.testing.assert_allclose(P, lda.predict_proba(X), atol=1e-4)
+
+
+@pytest.mark.parametrize("C", [2, 3, 6])
+def test_logistic_scores_are_stationary(C):
+    """The gradient of -sum w log p / sum w + ridge |V|^2 / 2 is zero, for slopes of targets of unit scale."""
+    _, codes, w = classes(200, C, seed=2)
+    t = fisher_targets(codes, C, w)
+    F = 0.3 * t.rows(codes) + np.random.default_rng(3).standard_normal((200, C - 1))
+    found = logistic_scores(F, codes, t, w)
+    scores = found(F)
+    P = np.exp(scores - scores.max(axis=1, keepdims=True))
+    P /= P.sum(axis=1, keepdims=True)
+    pull = (w / w.sum())[:, None] * (P - np.eye(C)[codes])
+    np.testing.assert_allclose((F / t.scale).T @ pull + 1e-3 * found.weights * t.scale, 0, atol=1e-8)
+    np.testing.assert_allclose(pull.sum(axis=0), 0, atol=1e-8)
+    np.testing.assert_allclose(found.weights.sum(axis=1), 0, atol=1e-8)
+
+
+@pytest.mark.parametrize("rule", ["least_squares", "gaussian", "logistic"])
+@pytest.mark.parametrize("C", [2, 3])
+def test_probabilities_agree_with_scores_and_follow_the_priors(rule, C):
+    X, codes, w = classes(80, C)
+    t = fisher_targets(codes, C, w)
+    F = (X @ np.ones((3, C - 1)) * np.arange(1, C)) / 3
+    samples = labelled(X, codes, w)
+    plain = fit_posterior(rule, F, samples, t).scores
+    new = np.full(C, 0.4 / (C - 1))
+    new[1] = 0.6
+    moved = fit_posterior(rule, F, samples, t, new).scores
+    P, Q = plain.probabilities(F), moved.probabilities(F)
+    for scores, values in ((plain, P), (moved, Q)):
+        np.testing.assert_array_equal(values.argmax(axis=1), scores.codes(F))
+        np.testing.assert_allclose(values.sum(axis=1), 1.0)
+        assert values.min() >= 0
+    expected = P * new / t.priors
+    np.testing.assert_allclose(Q, expected / expected.sum(axis=1, keepdims=True), atol=1e-7)
+
+
+@pytest.mark.parametrize("rule", ["gaussian", "logistic"])
+def test_reversed_scores_fall_back_to_the_midpoint_rule(rule):
+    _, codes, w = classes(80, 2)
+    t = fisher_targets(codes, 2, w)
+    noise = np.random.default_rng(0).standard_normal((80, 1))
+    for sign in (1.0, -1.0):
+        found = fit_posterior(rule, sign * t.rows(codes) + noise, labelled(noise, codes, w), t)
+        assert found.rule == (rule if sign > 0 else "least_squares")
+        # a larger discriminant never makes the second class less likely
+        P = found.scores.probabilities(np.linspace(-5, 5, 11)[:, None])[:, 1]
+        assert np.all(np.diff(P) >= 0)
+        assert P[-1] > P[0]
+
+
+@pytest.mark.parametrize("rule", ["gaussian", "logistic"])
+def test_a_direction_without_signal_is_not_used(rule):
+    """Three classes; held-out values separate the third from the others and reverse the first two."""
+    _, codes, w = classes(300, 3)
+    t = fisher_targets(codes, 3, w)
+    noise = np.random.default_rng(0).standard_normal((300, 2))
+    F = t.rows(codes) * [-0.05, 1.0] + 0.1 * noise
+    found = fit_posterior(rule, F, labelled(noise, codes, w), t)
+    assert found.rule == rule
+    ahead = np.array([[-1.0, 0.0], [1.0, 0.0]])
+    scores = found.scores.scores(ahead)
+    # the first direction sets class 1 against class 0: the link must not turn it round
+    assert scores[1, 1] - scores[1, 0] >= scores[0, 1] - scores[0, 0] - 1e-3
+    assert np.mean(found.scores.codes(t.rows(codes)) == 2) == pytest.approx(np.mean(codes == 2))
