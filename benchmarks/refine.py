@@ -94,14 +94,14 @@ def mean(runs: list[Run]) -> Run:
     return replace(runs[0], **{key: float(np.mean([getattr(r, key) for r in runs])) for key in vars(runs[0])})
 
 
-def table(sets: list[str], splits: int, verbose: bool) -> dict[str, Run]:
+def table(sets: list[str], splits: range, verbose: bool) -> dict[str, Run]:
     """Print a row per set; returns the means over the splits."""
     header("Refined vectors, chosen by folds on the training part", 1)
     print("| set | automatic, % / vectors | refined | prototype | honest error | time over automatic |")
     print("|---|---|---|---|---|---|", flush=True)
     found = {}
     for name in sets:
-        r = found[name] = mean([measure(split(name, k), verbose) for k in range(splits)])
+        r = found[name] = mean([measure(split(name, k), verbose) for k in splits])
         row(name, r, *PROTOTYPE[name])
     row("**mean**", mean(list(found.values())), *np.mean([PROTOTYPE[name] for name in sets], axis=0))
     return found
@@ -119,11 +119,13 @@ def main(arguments: list[str]) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks refine", description=__doc__)
     parser.add_argument("--sets", nargs="+", choices=list(PROTOTYPE), default=list(PROTOTYPE))
     parser.add_argument("--splits", type=int, default=3)
+    parser.add_argument("--first", type=int, default=0, help="number of the first split")
     parser.add_argument("--verbose", action="store_true", help="show what was chosen for every split")
     options = parser.parse_args(arguments)
     try:
         with threadpool_limits(1):
-            found = table(options.sets, options.splits, options.verbose)
+            splits = range(options.first, options.first + options.splits)
+            found = table(options.sets, splits, options.verbose)
     except DataNotFoundError as error:
         print(f"left out: {error}")
         return
