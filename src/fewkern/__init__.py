@@ -4,9 +4,13 @@ from fewkern import graphs, kernels
 from fewkern._version import __version__
 from fewkern.core.basis import KernelBasis
 from fewkern.core.expansion import KernelExpansion
-from fewkern.density.baselines import OrthogonalForwardDensity, ParzenDensity, ReducedSetDensity
 from fewkern.density.classifier import DensityClassifier
 from fewkern.density.forward import ForwardDensity
+from fewkern.density.forward_constrained import ForwardConstrainedDensity
+from fewkern.density.mixture import KernelMixture
+from fewkern.density.orthogonal import OrthogonalForwardDensity
+from fewkern.density.parzen import ParzenDensity
+from fewkern.density.reduced_set import ReducedSetDensity
 from fewkern.fisher.forward_fisher import ForwardKernelFisher
 from fewkern.fisher.path import FisherPath, fisher_path
 from fewkern.fisher.sparse import KernelFisher, SparseKernelFisher
@@ -28,12 +32,14 @@ __all__ = [
     "FeatureVectorRegressor",
     "FeatureVectorSelector",
     "FisherPath",
+    "ForwardConstrainedDensity",
     "ForwardDensity",
     "ForwardKernelFisher",
     "GraphEmbedding",
     "KernelBasis",
     "KernelExpansion",
     "KernelFisher",
+    "KernelMixture",
     "OrthogonalForwardDensity",
     "ParzenDensity",
     "RecursiveSVM",

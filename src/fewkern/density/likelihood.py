@@ -3,36 +3,24 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from fewkern.backend.blocks import row_blocks
 from fewkern.backend.linalg import logsumexp
-from fewkern.backend.namespace import Array, asarray_like, device, namespace, take_rows
-from fewkern.core.peel_callbacks import Stop, peel
-from fewkern.density.bandwidth import effective_size
+from fewkern.backend.namespace import Array, asarray_like, device, namespace
+from fewkern.core.trace import Stop, Trace
 from fewkern.density.mixture import squared_distances
+from fewkern.density.problem import DensityProblem, RoundMixture
 
-__all__ = ["LikelihoodStep", "RoundMixture", "expectation_maximization", "forward_likelihood"]
+__all__ = ["LikelihoodFit", "best_entry", "expectation_maximization", "forward_likelihood", "log_likelihood"]
 
+# Widths at which a kernel may enter, in units of the reference width.
 _WIDTHS = (1.5, 2.0, 2.6, 3.6, 5.2, 7.5)
-
-
-@dataclass(frozen=True)
-class RoundMixture:
-    """Centres, widths and weights of a mixture of round normal kernels, and its mean log-likelihood."""
-
-    centres: Array
-    widths: Array
-    weights: Array
-    log_likelihood: float
-
-
-@dataclass(frozen=True)
-class LikelihoodStep:
-    """The model after one step of FCR-ML."""
-
-    mixture: RoundMixture
-    bic: float
+# exp(300) is beyond what a log-likelihood can tell from infinity, and it does not overflow.
+_LARGEST_RATIO = 300.0
+# A kernel with less than this part of the samples stays where it is.
+_NO_MASS = 1e-300
 
 
 def _log_terms(X: Array, mixture: RoundMixture) -> Array:
@@ -41,68 +29,71 @@ def _log_terms(X: Array, mixture: RoundMixture) -> Array:
     m = int(X.shape[1])
     least = xp.full_like(mixture.weights, float(xp.finfo(X.dtype).smallest_normal))
     level = xp.log(xp.maximum(mixture.weights, least)) - m * xp.log(mixture.widths) - 0.5 * m * math.log(2 * math.pi)
-    return squared_distances(X, mixture.centres) * (-0.5 / mixture.widths**2) + level
+    return squared_distances(X, mixture.centers) * (-0.5 / mixture.widths**2) + level
 
 
-def expectation_maximization(X: Array, w: Array, start: RoundMixture, floor: float, iterations: int) -> RoundMixture:
-    r"""EM iterations on weights, centres and widths, every width kept at ``floor`` or above.
+def log_likelihood(problem: DensityProblem, mixture: RoundMixture) -> float:
+    """Weighted mean of the log density at the samples, in row blocks."""
+    total = 0.0
+    for rows in row_blocks(problem.n, int(mixture.weights.shape[0])):
+        total += float(problem.w[rows] @ logsumexp(_log_terms(problem.Z[rows, :], mixture), axis=1))
+    return total
 
-    The floor is what keeps the likelihood bounded; the step is still a maximisation, now under
+
+def _iterate(problem: DensityProblem, mixture: RoundMixture, floor: float) -> RoundMixture:
+    """One EM iteration, in row blocks."""
+    Z, w, m = problem.Z, problem.w, problem.dim
+    xp, s = namespace(Z), int(mixture.weights.shape[0])
+    mass = xp.zeros((s,), dtype=Z.dtype, device=device(Z))
+    first = xp.zeros((s, m), dtype=Z.dtype, device=device(Z))
+    second = xp.zeros((s,), dtype=Z.dtype, device=device(Z))
+    for rows in row_blocks(problem.n, s + m):
+        terms = _log_terms(Z[rows, :], mixture)
+        R = xp.exp(terms - logsumexp(terms, axis=1)[:, None]) * w[rows][:, None]
+        mass = mass + xp.sum(R, axis=0)
+        first = first + R.T @ Z[rows, :]
+        second = second + xp.sum(R * squared_distances(Z[rows, :], mixture.centers), axis=0)
+    alive = mass > _NO_MASS
+    safe = xp.where(alive, mass, xp.ones_like(mass))
+    centers = xp.where(alive[:, None], first / safe[:, None], mixture.centers)
+    moved = xp.sum((centers - mixture.centers) ** 2, axis=1)
+    variance = xp.maximum(second / safe - moved, xp.zeros_like(mass)) / m
+    widths = xp.maximum(xp.sqrt(variance), xp.full_like(variance, floor))
+    return RoundMixture(centers, xp.where(alive, widths, mixture.widths), mass / xp.sum(mass))
+
+
+def expectation_maximization(
+    problem: DensityProblem, start: RoundMixture, floor: float, iterations: int
+) -> RoundMixture:
+    r"""EM iterations on weights, centers and widths, every width kept at ``floor`` or above.
+
+    The floor is what keeps the likelihood bounded; the step is still a maximization, now under
     :math:`\sigma_j \ge \sigma_{\min}`, so the likelihood never falls.
 
     Notes
     -----
     ``O(n s m)`` per iteration, in row blocks.
     """
-    xp = namespace(X)
-    m = int(X.shape[1])
-    s = int(start.weights.shape[0])
     mixture = start
     for _ in range(iterations):
-        mass = xp.zeros((s,), dtype=X.dtype, device=device(X))
-        first = xp.zeros((s, m), dtype=X.dtype, device=device(X))
-        second = xp.zeros((s,), dtype=X.dtype, device=device(X))
-        log_likelihood = 0.0
-        for rows in row_blocks(int(X.shape[0]), s + m):
-            terms = _log_terms(X[rows, :], mixture)
-            log_p = logsumexp(terms, axis=1)
-            R = xp.exp(terms - log_p[:, None]) * w[rows][:, None]
-            log_likelihood += float(w[rows] @ log_p)
-            mass = mass + xp.sum(R, axis=0)
-            first = first + R.T @ X[rows, :]
-            second = second + xp.sum(R * squared_distances(X[rows, :], mixture.centres), axis=0)
-        # a kernel that no sample answers for stays where it is
-        alive = mass > 1e-300
-        safe = xp.where(alive, mass, xp.ones_like(mass))
-        centres = xp.where(alive[:, None], first / safe[:, None], mixture.centres)
-        moved = xp.sum((centres - mixture.centres) ** 2, axis=1)
-        variance = xp.maximum(second / safe - moved, xp.zeros_like(mass)) / m
-        widths = xp.maximum(xp.sqrt(variance), xp.full_like(variance, floor))
-        widths = xp.where(alive, widths, mixture.widths)
-        mixture = RoundMixture(centres, widths, mass / xp.sum(mass), log_likelihood)
-    total = 0.0
-    for rows in row_blocks(int(X.shape[0]), s):
-        total += float(w[rows] @ logsumexp(_log_terms(X[rows, :], mixture), axis=1))
-    return RoundMixture(mixture.centres, mixture.widths, mixture.weights, total)
+        mixture = _iterate(problem, mixture, floor)
+    return mixture
 
 
-def _best_entry(
-    X: Array, w: Array, mixture: RoundMixture, unit: float, shares: list[float]
-) -> tuple[int, float, float]:
+def best_entry(problem: DensityProblem, mixture: RoundMixture, shares: list[float]) -> tuple[int, float, float]:
     r"""Row, width and share of the kernel whose entry raises :math:`\sum_i w_i \log[(1-a) y(x_i) + a K]` most."""
-    xp = namespace(X)
-    n, m = int(X.shape[0]), int(X.shape[1])
-    log_y = logsumexp(_log_terms(X, mixture), axis=1)
-    best: tuple[float, int, float, float] = (-math.inf, 0, unit, shares[0])
-    for block in row_blocks(n, n):
-        D = squared_distances(X, X[block, :])
+    Z, m = problem.Z, problem.dim
+    xp = namespace(Z)
+    log_y = logsumexp(_log_terms(Z, mixture), axis=1)
+    best: tuple[float, int, float, float] = (-math.inf, 0, problem.unit, shares[0])
+    for block in row_blocks(problem.n, problem.n):
+        D = squared_distances(Z, Z[block, :])
         for factor in _WIDTHS:
-            width = factor * unit
+            width = factor * problem.unit
             log_k = D * (-0.5 / width**2) - 0.5 * m * math.log(2 * math.pi * width**2)
-            # exp(300) is beyond what a log-likelihood can tell from infinity, and it does not overflow
-            ratio = xp.exp(xp.clip(log_k - log_y[:, None], None, 300.0))
+            ratio = xp.exp(xp.clip(log_k - log_y[:, None], None, _LARGEST_RATIO))
             for share in shares:
-                gain = w @ xp.log((1.0 - share) + share * ratio)
+                gain = problem.w @ xp.log((1.0 - share) + share * ratio)
                 j = int(xp.argmax(gain))
                 found = (float(gain[j]), block.start + j, width, share)
                 if found[0] > best[0]:
@@ -112,79 +103,106 @@ def _best_entry(
 
 @dataclass(frozen=True)
 class LikelihoodFit:
-    """The model of least BIC; ``trace`` holds every step."""
+    """The model of least BIC among ``models``, one per number of kernels."""
 
-    mixture: RoundMixture
-    trace: tuple[LikelihoodStep, ...]
-    selected: int
-    stop: str
+    models: tuple[RoundMixture, ...]
+    bic: tuple[float, ...]
+    stop: Stop
+
+    @property
+    def selected(self) -> int:
+        """Position of the model that is taken."""
+        return min(range(len(self.bic)), key=self.bic.__getitem__)
+
+    @property
+    def mixture(self) -> RoundMixture:
+        """The model that is taken."""
+        return self.models[self.selected]
+
+    @property
+    def trace(self) -> Trace:
+        """BIC of every number of kernels."""
+        like = self.mixture.weights
+        error = asarray_like(list(self.bic), like, dtype=like.dtype)
+        sizes = tuple(float(k + 1) for k in range(len(self.bic)))
+        spread = namespace(error).zeros_like(error)
+        return Trace({"n_vectors": sizes}, error, spread, (self.selected,), measure="Bayesian information criterion")
+
+
+class _Growth:
+    """A mixture that grows by one kernel at a time."""
+
+    def __init__(self, problem: DensityProblem, floor: float, iterations: int) -> None:
+        self.problem, self.floor, self.iterations = problem, floor, iterations
+        self.screen = problem.part(problem.candidates)
+        self.size = problem.effective_size
+        one = problem.numbers([1.0])
+        mean = (problem.w @ problem.Z)[None, :]
+        self.models: list[RoundMixture] = []
+        self.bic: list[float] = []
+        self._keep(RoundMixture(mean, one * max(problem.spread, floor), one))
+
+    @property
+    def since(self) -> int:
+        """Number of steps since the least BIC."""
+        return len(self.bic) - 1 - min(range(len(self.bic)), key=self.bic.__getitem__)
+
+    def grow(self) -> None:
+        """Let the best kernel enter, then EM on all of them."""
+        mixture, k = self.models[-1], len(self.models) + 1
+        row, width, share = best_entry(self.screen, mixture, [1.0 / k, 0.5 / k, 0.2])
+        xp, number = namespace(mixture.weights), self.problem.numbers
+        self._keep(
+            RoundMixture(
+                xp.concat([mixture.centers, self.screen.Z[row : row + 1, :]], axis=0),
+                xp.concat([mixture.widths, number([max(width, self.floor)])]),
+                xp.concat([(1.0 - share) * mixture.weights, number([share])]),
+            )
+        )
+
+    def _keep(self, start: RoundMixture) -> None:
+        mixture = expectation_maximization(self.problem, start, self.floor, self.iterations)
+        parameters = int(mixture.weights.shape[0]) * (self.problem.dim + 2) - 1
+        fit = log_likelihood(self.problem, mixture)
+        self.models.append(mixture)
+        self.bic.append(-2.0 * self.size * fit + parameters * math.log(self.size))
 
 
 def forward_likelihood(
-    X: Array,
-    w: Array,
-    unit: float,
-    candidates: Array,
+    problem: DensityProblem,
     *,
-    gamma: float = 1.5,
+    floor: float = 1.5,
     max_vectors: int = 20,
     patience: int = 3,
     iterations: int = 200,
+    step: Callable[[int], None] = lambda _: None,
 ) -> LikelihoodFit:
     """FCR-ML: a greedy mixture of round normal kernels, the number of kernels by BIC; no random start.
 
     Parameters
     ----------
-    X : array of shape (n, m)
-    w : array of shape (n,)
-        Positive, sum one.
-    unit : float
-        Reference width.
-    candidates : integer array
-        Rows where a kernel may enter; the entry is also scored on these rows only. EM then sees all rows.
-    gamma : float
-        Least width in units of ``unit``.
+    problem : DensityProblem
+        A kernel may enter at a candidate, and its entry is scored on the candidates. EM then sees all samples.
+    floor : float
+        Least width, in units of the problem's.
+    max_vectors : int
+    patience : int
+        The path ends after this many steps without a better BIC.
+    iterations : int
+        EM iterations after every entry.
+    step : function
+        Called with the number of kernels.
 
     Notes
     -----
     ``O(c^2)`` per entry and ``O(n s m)`` per EM iteration. BIC counts ``s (m + 2) - 1`` parameters.
     """
-    xp = namespace(X)
-    n, m = int(X.shape[0]), int(X.shape[1])
-    floor = gamma * unit
-    size = effective_size(w)
-    mean = w @ X
-    spread = math.sqrt(float(xp.sum(w @ ((X - mean) ** 2))) / m)
-    one = xp.ones((1,), dtype=X.dtype, device=device(X))
-    mixture = RoundMixture(mean[None, :], one * max(spread, floor), one, 0.0)
-    screen_X, screen_w = take_rows(X, candidates), take_rows(w, candidates)
-    screen_w = screen_w / xp.sum(screen_w)
-    best, since = math.inf, 0
-
-    def find(count: int) -> RoundMixture | Stop:
-        if count == 0:
-            return mixture
-        if since >= patience:
-            return Stop("BIC no longer falls")
-        k = count + 1
-        if k > n:
-            return Stop("as many kernels as samples")
-        row, width, share = _best_entry(screen_X, screen_w, mixture, unit, [1.0 / k, 0.5 / k, 0.2])
-        return RoundMixture(
-            xp.concat([mixture.centres, screen_X[row : row + 1, :]], axis=0),
-            xp.concat([mixture.widths, asarray_like([max(width, floor)], X, dtype=X.dtype)]),
-            xp.concat([(1.0 - share) * mixture.weights, asarray_like([share], X, dtype=X.dtype)]),
-            0.0,
-        )
-
-    def remove(found: RoundMixture) -> list[LikelihoodStep]:
-        nonlocal mixture, best, since
-        mixture = expectation_maximization(X, w, found, floor, iterations)
-        parameters = int(mixture.weights.shape[0]) * (m + 2) - 1
-        bic = -2.0 * size * mixture.log_likelihood + parameters * math.log(size)
-        best, since = (bic, 0) if bic < best else (best, since + 1)
-        return [LikelihoodStep(mixture, bic)]
-
-    peeled = peel(find, remove, max_vectors)
-    selected = min(range(len(peeled.records)), key=lambda k: peeled.records[k].bic)
-    return LikelihoodFit(peeled.records[selected].mixture, peeled.records, selected, peeled.stop)
+    growth = _Growth(problem, floor * problem.unit, iterations)
+    stop = Stop.LIMIT
+    while len(growth.models) < min(max_vectors, problem.n):
+        step(len(growth.models))
+        if growth.since >= patience:
+            stop = Stop.ERROR
+            break
+        growth.grow()
+    return LikelihoodFit(tuple(growth.models), tuple(growth.bic), stop)

@@ -21,6 +21,7 @@ from sklearn.base import BaseEstimator
 
 from fewkern._version import __version__
 from fewkern.backend.namespace import is_foreign, is_sparse, to_numpy
+from fewkern.base import ScoringClassifier
 
 __all__ = ["load", "read_header", "save", "write_atomically"]
 
@@ -34,12 +35,8 @@ def _known() -> dict[str, type]:
     """Classes that may appear in a file, by name."""
     import fewkern
     from fewkern import kernels
-    from fewkern.density.bandwidth import WidthSearch
-    from fewkern.density.constrained import ConstrainedStep
-    from fewkern.density.integrated import IntegratedStep
-    from fewkern.density.likelihood import LikelihoodStep, RoundMixture
-    from fewkern.density.mixture import KernelMixture
-    from fewkern.density.regression import RegressionStep
+    from fewkern.core import trace
+    from fewkern.core.scores import ClassScores
     from fewkern.fisher.base import FisherTrace
     from fewkern.fisher.targets import Link
     from fewkern.margins import graphs as weights
@@ -49,9 +46,8 @@ def _known() -> dict[str, type]:
     from fewkern.table import TableEncoder, TableModel
     from fewkern.vectors.search import Trace
 
-    values: list[type] = [fewkern.KernelBasis, fewkern.KernelExpansion, KernelMixture, TableEncoder, TableModel]
-    values += [ConstrainedStep, FisherTrace, IntegratedStep, LikelihoodStep, Link, RegressionStep, RoundMixture]
-    values += [Trace, WidthSearch]
+    values: list[type] = [fewkern.KernelBasis, fewkern.KernelExpansion, fewkern.KernelMixture, TableEncoder, TableModel]
+    values += [ClassScores, FisherTrace, Link, Trace]
     values += [GraphRule, MarginBlock, SoftMarginStep]
     values += [getattr(weights, name) for name in weights.__all__ if name != "Weights"]
     values += [getattr(kernels, name) for name in kernels.__all__ if isinstance(getattr(kernels, name), type)]
@@ -59,7 +55,17 @@ def _known() -> dict[str, type]:
         value = getattr(fewkern, name)
         if isinstance(value, type) and issubclass(value, BaseEstimator):
             values.append(value)
-    return {value.__name__: value for value in values}
+    return {value.__name__: value for value in values} | {"core.Trace": trace.Trace}
+
+
+@cache
+def _names() -> dict[type, str]:
+    """The name of every class that may appear in a file."""
+    return {value: name for name, value in _known().items()}
+
+
+# Records of the steps of a density that older files have in their ``trace_``: nothing reads them any more.
+_RETIRED = ("ConstrainedStep", "IntegratedStep", "LikelihoodStep", "RegressionStep", "RoundMixture", "WidthSearch")
 
 
 def save(model: Any, path: str | os.PathLike[str]) -> Path:
@@ -206,18 +212,17 @@ def _encode(value: Any, arrays: dict[str, np.ndarray[Any, Any]], where: str) -> 
         return {kind: [_encode(v, arrays, f"{where}[{i}]") for i, v in enumerate(value)]}
     if isinstance(value, dict):
         return {"dict": [[_encode(k, arrays, where), _encode(v, arrays, f"{where}[{k!r}]")] for k, v in value.items()]}
-    name = type(value).__name__
-    if _known().get(name) is not type(value):
+    if type(value) not in _names():
         raise TypeError(
-            f"save: {where} is a {name}, which cannot be saved: a function of your own as kernel, or a generator as "
-            "random_state, exists only in your program; use a kernel of fewkern and a number."
+            f"save: {where} is a {type(value).__name__}, which cannot be saved: a function of your own as kernel, or a "
+            "generator as random_state, exists only in your program; use a kernel of fewkern and a number."
         )
     if dataclasses.is_dataclass(value):
         state = {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
     else:
         # what warm_start keeps is no part of the model
         state = {k: v for k, v in vars(value).items() if k not in ("_selection", "_gram", "_gram_key")}
-    return {"object": name, "state": {k: _encode(v, arrays, f"{where}.{k}") for k, v in state.items()}}
+    return {"object": _names()[type(value)], "state": {k: _encode(v, arrays, f"{where}.{k}") for k, v in state.items()}}
 
 
 def _decode(value: Any, arrays: dict[str, np.ndarray[Any, Any]]) -> Any:
@@ -236,10 +241,14 @@ def _decode(value: Any, arrays: dict[str, np.ndarray[Any, Any]]) -> Any:
         return tuple(_decode(v, arrays) for v in value["tuple"])
     if "dict" in value:
         return {_decode(k, arrays): _decode(v, arrays) for k, v in value["dict"]}
+    if value["object"] in _RETIRED:
+        return None
     cls = _known()[value["object"]]
     state = {k: _decode(v, arrays) for k, v in value["state"].items()}
     if dataclasses.is_dataclass(cls):
         return cls(**state)
     made: Any = object.__new__(cls)
     made.__dict__.update(state)
+    if isinstance(made, ScoringClassifier) and "class_scores_" not in state and hasattr(made, "_class_scores"):
+        made.class_scores_ = made._class_scores()  # older files do not have it
     return made
