@@ -75,7 +75,7 @@ def _mixture(settings: Values, X: Any) -> KernelMixture:
     if model == "forward":
         options["criterion"] = "likelihood" if variant == "ml" else "squared_error"
         options["prefer"] = "sparse" if variant == "cv" else _PREFER[settings.get("size", "loo")]
-        options["cv"] = 5 if variant == "cv" else None
+        options["cv"] = 5 if variant == "cv" else None  # None: BIC, or leave-one-out in closed form
     return MODELS[model](**options).fit(X).expansion_
 
 

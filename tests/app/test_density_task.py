@@ -81,7 +81,7 @@ def test_text_columns_are_refused(tmp_path):
     [
         ParzenDensity(),
         ForwardDensity(),
-        ForwardDensity(criterion="likelihood"),
+        ForwardDensity(criterion="squared_error"),
         ForwardConstrainedDensity(scale="whiten"),
         ReducedSetDensity(),
         OrthogonalForwardDensity(),
@@ -101,6 +101,6 @@ def test_saved_densities_come_back(density, tmp_path):
 
 def test_saved_classifier_comes_back(tmp_path):
     Z, y = make_banana(200, random_state=0)
-    model = DensityClassifier(estimator=ForwardDensity(criterion="likelihood")).fit(Z, y)
+    model = DensityClassifier(estimator=ForwardDensity(cv=None)).fit(Z, y)
     again = load(save(model, tmp_path / "classifier"))
     np.testing.assert_array_equal(again.predict_proba(Z), model.predict_proba(Z))

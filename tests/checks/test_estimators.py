@@ -16,7 +16,7 @@ ESTIMATORS = [
     fewkern.RecursiveSoftMargin(),
     fewkern.ParzenDensity(),
     fewkern.ForwardDensity(),
-    fewkern.ForwardDensity(criterion="likelihood"),
+    fewkern.ForwardDensity(criterion="squared_error"),
     fewkern.ForwardConstrainedDensity(),
     fewkern.ReducedSetDensity(),
     fewkern.OrthogonalForwardDensity(),

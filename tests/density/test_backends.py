@@ -60,8 +60,9 @@ def _integrated(a):
 
 
 def _likelihood(a):
-    fit = likelihood.forward_likelihood(_problem(a), max_vectors=3, iterations=20)
-    return fit.mixture.centers, fit.mixture.widths, fit.mixture.weights
+    fit = likelihood.forward_likelihood(_problem(a), max_vectors=3).models[-1]
+    choice = likelihood.choose_size(_problem(a), plain_folds(50, 2), max_vectors=3)
+    return fit.centers, fit.widths, fit.weights, choice.trace.error, choice.trace.spread
 
 
 def _forward(a):

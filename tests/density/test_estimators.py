@@ -1,9 +1,12 @@
 """The density estimators: attributes, protocols, scales, weights, messages."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
+from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import KernelDensity
@@ -20,21 +23,23 @@ from fewkern import (
 )
 from fewkern.core.trace import Stop, Trace
 from fewkern.datasets import make_banana, make_gaussian_laplacian
+from fewkern.density import forward
 
 X = make_gaussian_laplacian(200, random_state=0)
 
 DENSITIES = [
     ParzenDensity(),
+    ForwardDensity(criterion="squared_error"),
+    ForwardDensity(criterion="squared_error", polish=False, prefer="sparse"),
     ForwardDensity(),
-    ForwardDensity(polish=False, prefer="sparse"),
-    ForwardDensity(criterion="likelihood"),
+    ForwardDensity(cv=None),
     ForwardConstrainedDensity(),
     ForwardConstrainedDensity(refit=True),
     ReducedSetDensity(width="silverman"),
     OrthogonalForwardDensity(),
     OrthogonalForwardDensity(target="distribution"),
 ]
-IDS = ["parzen", "ise-em", "ise", "ml", "paper", "refit", "rsde", "skd", "sdc"]
+IDS = ["parzen", "ise-em", "ise", "ml", "ml-bic", "paper", "refit", "rsde", "skd", "sdc"]
 every_density = pytest.mark.parametrize("density", DENSITIES, ids=IDS)
 
 
@@ -183,37 +188,73 @@ def test_distance_between_two_densities():
         few.l2_distance(ParzenDensity().fit(X[:, :1]))
 
 
-def test_prefer_decides_the_size():
-    sizes = [ForwardDensity(prefer=prefer).fit(X).n_vectors_ for prefer in ("sparse", "balanced", "accurate")]
+@pytest.mark.parametrize("criterion", ["likelihood", "squared_error"])
+def test_prefer_decides_the_size(criterion):
+    base = ForwardDensity(criterion=criterion)
+    models = [clone(base).set_params(prefer=prefer).fit(X) for prefer in ("sparse", "balanced", "accurate")]
+    sizes = [model.n_vectors_ for model in models]
     assert sizes == sorted(sizes)
     assert sizes[0] < sizes[2]
-    best = ForwardDensity(prefer="accurate").fit(X)
+    best = models[2]
     assert best.trace_.setting["n_vectors"] == best.n_vectors_
     assert best.trace_.chosen[0] == int(np.argmin(best.trace_.error))
-    assert ForwardDensity(max_vectors=4).fit(X).n_vectors_ <= 4
-    assert ForwardDensity(polish=False).fit(X).indices_ is not None
+    assert ForwardDensity(criterion=criterion, max_vectors=2).fit(X).n_vectors_ <= 2
+    assert ForwardDensity(criterion="squared_error", polish=False).fit(X).indices_ is not None
     assert best.indices_ is None
     assert best.least_width_ == 1.5 * best.width_
     assert np.all(best.widths_ >= best.least_width_ * (1 - 1e-12))
 
 
 def test_polish_raises_the_likelihood():
-    assert ForwardDensity().fit(X).score(X) > ForwardDensity(polish=False).fit(X).score(X)
+    plain = ForwardDensity(criterion="squared_error", polish=False)
+    assert clone(plain).set_params(polish=True).fit(X).score(X) > plain.fit(X).score(X)
+
+
+@pytest.mark.parametrize("m", [14, 40])
+def test_many_dimensions_do_not_collapse_to_one_kernel(m):
+    rng = np.random.default_rng(0)
+    lumps = 1.5 * rng.normal(size=(4, m))
+    data = lumps[rng.integers(0, 4, 1200)] + rng.normal(size=(1200, m))
+    model = ForwardDensity().fit(data[:600])
+    assert model.n_vectors_ == 4
+    assert model.score(data[600:]) > ParzenDensity(width="silverman").fit(data[:600]).score(data[600:]) + 100
+
+
+def test_images_are_better_than_parzen():
+    images, y = load_digits(return_X_y=True)
+    images = images[y == 3] + 0.3 * np.random.default_rng(0).normal(size=(np.sum(y == 3), 64))
+    model, parzen = ForwardDensity().fit(images[::2]), ParzenDensity(width="silverman").fit(images[::2])
+    assert model.n_vectors_ > 1
+    assert model.score(images[1::2]) > parzen.score(images[1::2])
+
+
+def test_many_samples_are_grown_on_a_part_and_fitted_on_all(monkeypatch):
+    monkeypatch.setattr(forward, "_GROWTH_ROWS", 100)
+    monkeypatch.setattr(forward, "_HELD_OUT_ROWS", 30)
+    model = ForwardDensity(random_state=1).fit(X)
+    # at a maximum of the likelihood of all samples, the mean of the mixture is that of the samples
+    np.testing.assert_allclose(model.weights_ @ model.vectors_, X.mean(axis=0), atol=0.02)
+    assert model.score(X) > ForwardDensity(max_vectors=1).fit(X).score(X)
 
 
 def test_cross_validation_chooses_the_least_width_and_the_size():
-    model = ForwardDensity(cv=2, max_vectors=4, polish=False).fit(X[:80])
+    base = ForwardDensity(criterion="squared_error", width="silverman")
+    model = clone(base).set_params(cv=2, max_vectors=4, polish=False).fit(X[:80])
     assert model.trace_.axes["floor"] == (1.25, 1.5, 1.75, 2.0, 2.25)
     assert model.least_width_ == model.trace_.setting["floor"] * model.width_
     assert model.n_vectors_ == model.trace_.setting["n_vectors"]
     splits = [(np.arange(40, 80), np.arange(40)), (np.arange(40), np.arange(40, 80))]
+    assert clone(base).set_params(cv=splits, max_vectors=2).fit(X[:80]).n_vectors_ <= 2
     assert ForwardDensity(cv=splits, max_vectors=2).fit(X[:80]).n_vectors_ <= 2
     with pytest.warns(UserWarning, match=r"ForwardDensity: 3 samples .* too few for folds"):
         ForwardDensity(cv=5, width="silverman").fit(X[:3])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ForwardDensity(width="silverman").fit(X[:3])
 
 
 def test_candidates_are_drawn_where_there_are_more():
-    few = ForwardDensity(max_candidates=20, polish=False)
+    few = ForwardDensity(criterion="squared_error", max_candidates=20, polish=False)
     model = few.fit(X)
     assert model.n_vectors_ <= 20
     other = clone(few).set_params(random_state=1).fit(X)
@@ -385,7 +426,7 @@ class TestDensityClassifier:
 
     def test_far_samples_still_have_probabilities(self):
         Z, y = make_banana(200, random_state=0)
-        model = DensityClassifier(estimator=ForwardDensity(criterion="likelihood")).fit(Z, y)
+        model = DensityClassifier(estimator=ForwardDensity(cv=None)).fit(Z, y)
         proba = model.predict_proba([[1e5, 1e5]])
         assert np.all(np.isfinite(proba))
         assert proba.sum() == pytest.approx(1)

@@ -9,6 +9,7 @@ import pytest
 from fewkern.backend.folds import plain_folds
 from fewkern.core.trace import TOLERANCE, Stop
 from fewkern.density import integrated
+from fewkern.density.choice import paired_errors
 from fewkern.density.integrated import forward_integrated
 from fewkern.density.problem import DensityProblem
 from tests.oracles import density as oracle
@@ -125,7 +126,7 @@ def test_size_is_the_smallest_within_the_tolerance(fitted, prefer):
 def test_standard_errors_are_those_of_paired_differences():
     w = np.full(4, 0.25)
     best = np.array([0.0, 1.0, 0.0, 1.0])
-    error, spread = integrated.paired_errors([best + 0.1 + np.array([0.4, -0.4, 0.4, -0.4]), best, best + 0.5], w)
+    error, spread = paired_errors([best + 0.1 + np.array([0.4, -0.4, 0.4, -0.4]), best, best + 0.5], w)
     np.testing.assert_allclose(error, [0.6, 0.5, 1.0])
     np.testing.assert_allclose(spread, [0.2, 0, 0], atol=1e-15)
 

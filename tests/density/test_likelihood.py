@@ -5,6 +5,7 @@ import pytest
 from scipy import stats
 from sklearn.mixture import GaussianMixture
 
+from fewkern.backend.folds import plain_folds
 from fewkern.core.trace import Stop
 from fewkern.density import likelihood
 from fewkern.density.problem import DensityProblem, RoundMixture
@@ -70,11 +71,12 @@ def test_a_kernel_that_no_sample_answers_for_does_no_harm():
 
 def test_forward_likelihood_finds_two_lumps():
     fit = likelihood.forward_likelihood(_data(300))
-    assert len(fit.mixture.weights) == 2
+    assert fit.selected == 1
     assert fit.stop is Stop.ERROR
-    order = np.argsort(fit.mixture.centers[:, 0])
-    np.testing.assert_allclose(fit.mixture.centers[order], [[0, 0], [5, 5]], atol=0.3)
-    np.testing.assert_allclose(fit.mixture.widths, 1.0, atol=0.15)
+    mixture = fit.models[1]
+    order = np.argsort(mixture.centers[:, 0])
+    np.testing.assert_allclose(mixture.centers[order], [[0, 0], [5, 5]], atol=0.3)
+    np.testing.assert_allclose(mixture.widths, 1.0, atol=0.15)
 
 
 def test_bic_counts_the_parameters_and_the_first_model_is_one_normal_law():
@@ -95,11 +97,48 @@ def test_entry_is_the_best_over_rows_widths_and_shares():
     problem = _data(40)
     X, w = problem.Z, problem.w
     mixture = RoundMixture((w @ X)[None], np.array([3.0]), np.ones(1))
-    row, width, share = likelihood.best_entry(problem, mixture, [0.5, 0.25, 0.2])
+    found = likelihood.Entries(problem).best(mixture, 0.5)
+    width, share = found.widths[1], found.weights[1]
+    row = int(np.flatnonzero(np.all(X == found.centers[1], axis=1))[0])
+    np.testing.assert_allclose(found.weights[0], 1 - share)
     y = oracle.normal_matrix(X, mixture.centers, mixture.widths)[:, 0]
 
     def gain(j, s, a):
         return w @ np.log((1 - a) * y + a * oracle.normal_matrix(X, X[[j]], s)[:, 0])
 
-    best = max(gain(j, 0.4 * f, a) for j in range(40) for f in (1.5, 2.0, 2.6, 3.6, 5.2, 7.5) for a in (0.5, 0.25, 0.2))
+    widths = (0.5, 0.6, 0.8, 1.04, 1.44, 2.08, 3.0)
+    best = max(gain(j, s, a) for j in range(40) for s in widths for a in (0.5, 0.25, 0.2))
     assert gain(row, width, share) == pytest.approx(best, rel=1e-12)
+
+
+def test_em_ends_when_the_likelihood_hardly_rises():
+    problem = _data()
+    rough = likelihood.expectation_maximization(problem, _start(problem.Z), 0.1, 500, 1e-3)
+    exact = likelihood.expectation_maximization(problem, _start(problem.Z), 0.1, 500)
+    gap = likelihood.log_likelihood(problem, exact) - likelihood.log_likelihood(problem, rough)
+    assert 1e-9 < gap < 0.05
+
+
+def test_size_by_held_out_likelihood():
+    problem = _data(150)
+    folds = plain_folds(150, 3)
+    found = likelihood.choose_size(problem, folds, max_vectors=4, tolerance=0.0)
+    # two kernels by hand
+    total = 0.0
+    for train, test in folds:
+        model = likelihood.forward_likelihood(problem.part(train), max_vectors=2, patience=None).models[1]
+        density = oracle.normal_matrix(problem.Z[test], model.centers, model.widths) @ model.weights
+        total -= problem.w[test] @ np.log(density)
+    assert found.trace.error[1] == pytest.approx(total, rel=1e-9)
+    assert found.size == int(np.argmin(found.trace.error)) + 1
+    assert likelihood.choose_size(problem, folds, max_vectors=4, tolerance=1.0).size == 2
+    assert likelihood.choose_size(problem, folds, max_vectors=1).stop is Stop.LIMIT
+    assert likelihood.choose_size(problem, folds).stop is Stop.ERROR
+
+
+def test_least_width_falls_with_the_number_of_dimensions():
+    rng = np.random.default_rng(0)
+    widths = [DensityProblem.of(rng.normal(size=(600, m)), np.ones(600)).least_width for m in (2, 6, 14, 40, 256)]
+    assert widths[:2] == [1.5, 1.5]
+    assert np.all(np.diff(widths) <= 0)
+    assert 1.0 < widths[-1] < 1.1

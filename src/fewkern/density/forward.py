@@ -15,16 +15,19 @@ from fewkern.core.samples import Samples
 from fewkern.core.trace import TOLERANCE, Stop, Trace
 from fewkern.density.base import DensityEstimator, density_constraints
 from fewkern.density.integrated import FLOORS, choose_floor, forward_integrated
-from fewkern.density.likelihood import expectation_maximization, forward_likelihood
+from fewkern.density.likelihood import choose_size, expectation_maximization, forward_likelihood
 from fewkern.density.problem import DensityProblem, RoundMixture
 
 __all__ = ["ForwardDensity"]
 
-# Least width of a kernel, in units of Parzen's width: the smoothing that a few kernels need.
-_FLOOR = 1.5
-_POLISH_ITERATIONS = 50
-# The entry of a kernel by likelihood is scored on this many samples at most: it costs their square.
-_LIKELIHOOD_CANDIDATES = 2000
+# EM at the end: iterations at most, and by likelihood the rise of the mean log density below which they end.
+_POLISH_ITERATIONS, _LEAST_RISE = 50, 1e-5
+_LAST_ITERATIONS = 200
+# By likelihood, a mixture grows on this many samples at most; EM on all of them ends it.
+_GROWTH_ROWS = 20_000
+# As many folds are used as are needed to hold out this many samples.
+_HELD_OUT_ROWS = 4000
+_FOLDS = 5
 
 
 class ForwardDensity(DensityEstimator):
@@ -33,25 +36,27 @@ class ForwardDensity(DensityEstimator):
     .. math:: \hat p(x) = \sum_{j=1}^s g_j K(x, v_j, \sigma_j), \qquad g_j \ge 0, \quad \sum_j g_j = 1
 
     Every step mixes one more kernel in, :math:`\hat p \leftarrow (1-a) \hat p + a K(\cdot, v, \sigma)`,
-    and a score on samples left out says when to end.
+    and samples that were left out say how many are needed.
 
     Parameters
     ----------
-    criterion : {"squared_error", "likelihood"}, default "squared_error"
-        What the construction lowers: an unbiased estimate of the integrated squared error to the true density
-        (FCR-ISE), the size by leave-one-out in closed form; or minus the likelihood (FCR-ML), the size by BIC. The
-        latter is the sparsest, for densities of a few smooth lumps.
+    criterion : {"likelihood", "squared_error"}, default "likelihood"
+        What the construction improves: the likelihood, with EM on all kernels after every step (FCR-ML); or an
+        unbiased estimate of the integrated squared error to the true density (FCR-ISE), which keeps its centers at
+        samples until the polish. In more than ten dimensions the latter finds too few kernels.
     width : a rule of :class:`ParzenDensity` or float, default "lscv"
-        Parzen's width, a number in units of the scaled data. No kernel is narrower than 1.5 times this width, so a
-        larger one gives a smoother density.
+        Parzen's width, a number in units of the scaled data. No kernel is narrower than 1.5 times this width (less in
+        many dimensions), so a larger one gives a smoother density.
     max_vectors : int, default 20
         Maximum number of kernels.
-    prefer : {"accurate", "balanced", "sparse"}, default "accurate"
-        Size for "squared_error": that of the least leave-one-out error, or the smallest within half a standard error
-        of it, or within one.
-    cv : int, cross-validation splitter or None, default None
-        If given, the least width (1.25 to 2.25 Parzen widths) and the size for "squared_error" are chosen by
-        cross-validation, at 25 times the cost with 5 folds.
+    prefer : {"accurate", "balanced", "sparse"}, default "balanced"
+        Number of kernels: that of the least error on samples left out, or the smallest within half a standard error of
+        it, or within one.
+    cv : int, cross-validation splitter, None or "auto", default "auto"
+        Samples left out to choose the number of kernels. With "likelihood": folds ("auto": 5; only as many of them are
+        used as hold out 4,000 samples), or None for BIC in their place. With "squared_error": None and "auto" leave out
+        one sample at a time, in closed form; with folds, the least width (1.25 to 2.25 Parzen widths) is chosen too, at
+        25 times the cost.
     polish : bool, default True
         For "squared_error": 50 EM iterations on weights, centers and widths at the end. The centers then are no longer
         samples.
@@ -91,12 +96,13 @@ class ForwardDensity(DensityEstimator):
     :math:`\sigma^{\rm Par}`     ``width_``
     ============================ =====================================
 
-    With ``n`` samples, ``c`` candidates and 14 widths: ``O(14 n c m)`` once and ``O(n s + 14 c s^2)`` per step,
-    memory ``O(n s + 14 c s)``. Evaluation ``O(s m)`` per sample.
+    With ``n`` samples (20,000 at most until the end) and ``c`` candidates, "likelihood" costs ``O(300 c)`` per step and
+    ``O(n s m)`` per EM iteration, in every fold; "squared_error" ``O(14 n c m)`` once and ``O(n s + 14 c s^2)`` per
+    step, memory ``O(n s + 14 c s)``. Evaluation ``O(s m)`` per sample.
 
     A density of few kernels has thin tails: errors weighted by the density do not see it, the log-likelihood does.
-    An ordinary mixture of round Gaussians does as well as "likelihood", which adds a deterministic start and a floor on
-    the widths. The system of the paper is :class:`ForwardConstrainedDensity`.
+    "likelihood" is a mixture of round Gaussians with a deterministic start, a floor on the widths, and a size chosen on
+    samples left out. The system of the paper is :class:`ForwardConstrainedDensity`.
 
     References
     ----------
@@ -120,9 +126,9 @@ class ForwardDensity(DensityEstimator):
     _parameter_constraints: dict[str, list[Any]] = density_constraints(
         "prefer",
         "verbose",
-        criterion=[StrOptions({"squared_error", "likelihood"})],
+        criterion=[StrOptions({"likelihood", "squared_error"})],
         max_vectors=[Interval(Integral, 1, None, closed="left")],
-        cv=[None, *CONSTRAINTS["cv"]],
+        cv=[None, StrOptions({"auto"}), *CONSTRAINTS["cv"]],
         polish=["boolean"],
         max_candidates=[Interval(Integral, 1, None, closed="left")],
     )
@@ -130,11 +136,11 @@ class ForwardDensity(DensityEstimator):
     def __init__(
         self,
         *,
-        criterion: str = "squared_error",
+        criterion: str = "likelihood",
         width: Any = "lscv",
         max_vectors: int = 20,
-        prefer: str = "accurate",
-        cv: Any = None,
+        prefer: str = "balanced",
+        cv: Any = "auto",
         polish: bool = True,
         max_candidates: int = 1000,
         scale: str = "std",
@@ -168,25 +174,36 @@ class ForwardDensity(DensityEstimator):
         self.width_ = self._parzen_width(problem, self.width, rng).width
         problem = replace(problem, unit=self.width_)
         if self.criterion == "likelihood":
-            limit = min(self.max_candidates, _LIKELIHOOD_CANDIDATES)
-            mixture = self._by_likelihood(problem.with_candidates(limit, rng))
+            some = samples.some(_GROWTH_ROWS, rng)
+            part = problem if some.n == samples.n else replace(scaling.problem(some), unit=self.width_)
+            start = self._by_likelihood(part.with_candidates(self.max_candidates, rng), self._folds(some, _FOLDS))
+            iterations = _LAST_ITERATIONS if part is problem else _POLISH_ITERATIONS
+            mixture = expectation_maximization(problem, start, self.least_width_, iterations, _LEAST_RISE)
         else:
             problem = problem.with_candidates(self.max_candidates, rng)
-            mixture = self._by_squared_error(problem, self._folds(samples))
+            mixture = self._by_squared_error(problem, self._folds(samples, None))
             if self.polish:
                 mixture = expectation_maximization(problem, mixture, self.least_width_, _POLISH_ITERATIONS)
         self._keep(mixture, scaling, samples)
         return self
 
-    def _by_likelihood(self, problem: DensityProblem) -> RoundMixture:
-        with progress("kernels", self.max_vectors, bool(self.verbose)) as step:
-            found = forward_likelihood(problem, floor=_FLOOR, max_vectors=self.max_vectors, step=step)
-        self.least_width_, self.trace_, self.stop_ = _FLOOR * problem.unit, found.trace, found.stop
-        return found.mixture
+    def _by_likelihood(self, problem: DensityProblem, folds: list[Fold]) -> RoundMixture:
+        floor, limit = problem.least_width, self.max_vectors
+        self.least_width_ = floor * problem.unit
+        with progress("kernels", limit, bool(self.verbose)) as step:
+            if not folds:
+                path = forward_likelihood(problem, floor=floor, max_vectors=limit, step=step)
+                self.trace_, self.stop_ = path.trace, path.stop
+                return path.models[path.selected]
+            tolerance = TOLERANCE[self.prefer]
+            choice = choose_size(
+                problem, _enough(folds), floor=floor, max_vectors=limit, tolerance=tolerance, step=step
+            )
+        self.trace_, self.stop_ = choice.trace, choice.stop
+        return forward_likelihood(problem, floor=floor, max_vectors=choice.size, patience=None).models[-1]
 
     def _by_squared_error(self, problem: DensityProblem, folds: list[Fold]) -> RoundMixture:
-        tolerance, floor = TOLERANCE[self.prefer], _FLOOR
-        limit = self.max_vectors
+        tolerance, floor, limit = TOLERANCE[self.prefer], problem.least_width, self.max_vectors
         if folds:
             with progress("cross-validation", len(FLOORS) * len(folds), bool(self.verbose)) as step:
                 choice = choose_floor(problem, folds, max_vectors=limit, tolerance=tolerance, step=step)
@@ -200,15 +217,26 @@ class ForwardDensity(DensityEstimator):
         self.least_width_, self.stop_ = floor * problem.unit, path.stop
         return path.mixture(at)
 
-    def _folds(self, samples: Samples) -> list[Fold]:
-        if self.cv is None:
+    def _folds(self, samples: Samples, default: int | None) -> list[Fold]:
+        cv = default if self.cv == "auto" else self.cv
+        if cv is None:
             return []
-        folds = samples.folds(self.cv)
-        if not folds:
+        folds = samples.folds(cv)
+        if not folds and self.cv != "auto":
             warnings.warn(
-                f"ForwardDensity: {samples.n} samples of positive weight are too few for folds; the size is chosen by "
-                "leave-one-out. Give more samples, or cv=None.",
+                f"ForwardDensity: {samples.n} samples of positive weight are too few for folds; the size is chosen "
+                "without them. Give more samples, or cv=None.",
                 UserWarning,
                 stacklevel=4,
             )
         return folds
+
+
+def _enough(folds: list[Fold]) -> list[Fold]:
+    """The first of the folds that together hold out enough samples; all of them for small data."""
+    held = 0
+    for k, (_, test) in enumerate(folds):
+        held += len(test)
+        if held >= _HELD_OUT_ROWS:
+            return folds[: k + 1]
+    return folds

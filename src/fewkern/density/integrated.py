@@ -28,6 +28,7 @@ from fewkern.backend.blocks import row_blocks
 from fewkern.backend.folds import Fold
 from fewkern.backend.namespace import Array, asarray_like, device, namespace, take_rows
 from fewkern.core.trace import Stop, Trace, smallest_within
+from fewkern.density.choice import paired_errors
 from fewkern.density.mixture import squared_distances
 from fewkern.density.problem import DensityProblem, RoundMixture
 from fewkern.density.simplex import active_set
@@ -39,7 +40,6 @@ __all__ = [
     "choose_floor",
     "forward_integrated",
     "leave_one_out_terms",
-    "paired_errors",
     "width_table",
 ]
 
@@ -104,20 +104,6 @@ def leave_one_out_terms(Phi: Array, own: Array, model: _Model, w: Array, center_
     change = w[:, None] * (v[None, :] - Phi) / xp.where(left > _NOTHING_LEFT, left, xp.full_like(left, math.inf))
     G = g[None, :] + change @ M
     return xp.sum((G @ B) * G, axis=1) - 2.0 * xp.sum(G * Phi, axis=1)
-
-
-def paired_errors(terms: Sequence[Array], w: Array) -> tuple[Array, Array]:
-    """Weighted means of several rows of ``terms``, and the standard errors of their differences to the least."""
-    xp = namespace(w)
-    means = [float(w @ t) for t in terms]
-    best = min(range(len(means)), key=means.__getitem__)
-    share = float(xp.sum(w * w))  # 1 / N_eff
-    spread = []
-    for t in terms:
-        gap = t - terms[best]
-        gap = gap - float(w @ gap)
-        spread.append(math.sqrt(float(w @ (gap * gap)) * share))
-    return asarray_like(means, w, dtype=w.dtype), asarray_like(spread, w, dtype=w.dtype)
 
 
 @dataclass(frozen=True)

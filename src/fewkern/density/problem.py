@@ -13,6 +13,11 @@ from fewkern.density.mixture import normal_kernel, squared_distances
 
 __all__ = ["DensityProblem", "RoundMixture"]
 
+# Least width of a kernel in few dimensions, in Parzen widths: the smoothing that a few kernels need.
+_FLOOR = 1.5
+# The smallest lump that the least width must not be too wide for has this part of the samples, and this many at least.
+_LUMP_SHARE, _LUMP_SAMPLES = 0.05, 25
+
 
 @dataclass(frozen=True)
 class RoundMixture:
@@ -96,6 +101,16 @@ class DensityProblem:
     def scott(self) -> float:
         r"""Scott's width :math:`\bar s\,N_{\rm eff}^{-1/(m+4)}`."""
         return self.spread * math.pow(self.effective_size, -1.0 / (self.dim + 4))
+
+    @property
+    def least_width(self) -> float:
+        r"""Least width of a kernel among a few, in Parzen widths: :math:`\min(1.5, ((m+2)n/4)^{1/(m+4)})`.
+
+        A normal lump of ``n`` samples is that many Silverman widths wide: in many dimensions hardly more than one, and
+        a higher floor would be too wide for every lump. Here ``n`` is one in 20 of the samples, and 25 at least.
+        """
+        lump = max(_LUMP_SHARE * self.effective_size, _LUMP_SAMPLES)
+        return max(1.0, min(_FLOOR, math.pow((self.dim + 2) * lump / 4.0, 1.0 / (self.dim + 4))))
 
     def draw(self, limit: int, rng: Any) -> Array:
         """At most ``limit`` row numbers, drawn without replacement, ascending; all rows if that is enough."""
