@@ -36,9 +36,7 @@ def _peak(work):
         ForwardDensity(width=0.1, max_candidates=CANDIDATES, max_vectors=2),
         ForwardConstrainedDensity(width=0.1, max_candidates=CANDIDATES, max_vectors=5),
         ReducedSetDensity(width=0.2, max_candidates=CANDIDATES),
-        OrthogonalForwardDensity(
-            criterion="squared_error", width=0.1, max_candidates=CANDIDATES, n_passes=1, max_vectors=5
-        ),
+        OrthogonalForwardDensity(width=0.1, max_candidates=CANDIDATES, n_passes=1, max_vectors=5),
         ParzenDensity(max_candidates=500),
     ],
     ids=["ise", "ml", "paper", "rsde", "skd", "parzen"],
