@@ -23,7 +23,7 @@ for name, model in (("Parzen", all_samples), ("forward", few)):
 print(f"distance between the two: {few.l2_distance(all_samples):.3f}")
 
 # %%
-# Circles are one standard deviation of a kernel, dots its centre; the area of a dot goes with the weight.
+# Circles are one standard deviation of a kernel, dots its center; the area of a dot goes with the weight.
 DensityDisplay.from_estimator(few, X)
 
 # %%

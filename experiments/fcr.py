@@ -13,22 +13,33 @@ from typing import Any
 
 import numpy as np
 
-from experiments import systems
 from experiments.counting import CountingArray, counting
+from fewkern import (
+    ForwardConstrainedDensity,
+    ForwardDensity,
+    KernelMixture,
+    OrthogonalForwardDensity,
+    ParzenDensity,
+    ReducedSetDensity,
+)
 from fewkern.datasets import (
     gaussian_laplacian_density,
     make_gaussian_laplacian,
     make_three_gaussians,
     three_gaussians_density,
 )
-from fewkern.density.constrained import forward_constrained, parzen_target
+from fewkern.density.bandwidth import least_squares_width
+from fewkern.density.constrained import ConstrainedRules, forward_constrained
+from fewkern.density.integrated import forward_integrated
 from fewkern.density.mixture import normal_kernel, squared_distances
-from fewkern.density.reduction import reduced_set
-from fewkern.density.regression import (
+from fewkern.density.orthogonal_regression import (
+    Passes,
     distribution_target,
     sparse_density_construction,
     sparse_kernel_density,
 )
+from fewkern.density.problem import DensityProblem, RoundMixture
+from fewkern.density.reduction import reduced_set_by_updates
 
 Values = dict[str, Any]
 
@@ -37,16 +48,66 @@ EXAMPLES: dict[int, tuple[Callable[..., Any], Callable[..., Any], int, float]] =
     1: (make_gaussian_laplacian, gaussian_laplacian_density, 500, 1e-3),
     2: (make_three_gaussians, three_gaussians_density, 600, 1e-5),
 }
+MODELS: dict[str, Callable[..., Any]] = {
+    "parzen": ParzenDensity,
+    "forward": ForwardDensity,
+    "constrained": ForwardConstrainedDensity,
+    "reduced": ReducedSetDensity,
+    "orthogonal": OrthogonalForwardDensity,
+}
+# The rows of the tables say which system they are in the words of the papers.
+_PREFER = {"loo": "accurate", "loo-1se": "sparse"}
+
+
+def _mixture(settings: Values, X: Any) -> KernelMixture:
+    """The density of a row of Table II."""
+    model = settings["model"]
+    options = {k: v for k, v in settings.items() if k not in ("example", "model", "variant", "size", "solver")}
+    if settings.get("solver") == "mnqp":
+        return _by_updates(settings, X)
+    if settings.get("size") == "max":
+        return _of_size(settings, X)
+    variant = settings.get("variant", "ise")
+    if variant in ("paper", "refit"):
+        if "width_mode" in options:
+            options["width_rule"] = options.pop("width_mode")
+        return ForwardConstrainedDensity(refit=variant == "refit", **options).fit(X).expansion_
+    if model == "forward":
+        options["criterion"] = "likelihood" if variant == "ml" else "squared_error"
+        options["prefer"] = "sparse" if variant == "cv" else _PREFER[settings.get("size", "loo")]
+        options["cv"] = 5 if variant == "cv" else None  # None: BIC, or leave-one-out in closed form
+    return MODELS[model](**options).fit(X).expansion_
+
+
+def _unscaled(found: RoundMixture, X: Any) -> KernelMixture:
+    return KernelMixture(found.centers, found.weights, found.widths, np.ones(X.shape[1]), found.rows)
+
+
+def _by_updates(settings: Values, X: Any) -> KernelMixture:
+    """RSDE and SKD by the multiplicative updates of the literature."""
+    problem = DensityProblem.of(X, np.ones(len(X)), settings["width"])
+    if settings["model"] == "reduced":
+        return _unscaled(reduced_set_by_updates(problem, settings["width"]).mixture, X)
+    found = sparse_kernel_density(problem, problem.parzen(X), settings["kernel_width"], Passes(), exact=False)
+    return _unscaled(found.mixture, X)
+
+
+def _of_size(settings: Values, X: Any) -> KernelMixture:
+    """FCR-ISE of a given size, without polish."""
+    problem = DensityProblem.of(X, np.ones(len(X)))
+    problem = DensityProblem.of(X, np.ones(len(X)), least_squares_width(problem).width)
+    path = forward_integrated(problem, max_vectors=settings["max_vectors"], patience=None)
+    return _unscaled(path.mixture(len(path.steps) - 1), X)
 
 
 def density(settings: Values, run: int) -> Values:
     """L1 error (24), number of kernels and mean log density of the test points."""
     make, truth, n, unit = EXAMPLES[settings["example"]]
-    model = systems.density(settings["model"], {k: v for k, v in settings.items() if k not in ("example", "model")})
     X, T = make(n, random_state=2 * run), make(10_000, random_state=2 * run + 1)
-    log_p = model.fit(X).score_samples(T)
+    mixture = _mixture(settings, X)
+    log_p = mixture.log_density(T)
     error = float(np.mean(np.abs(np.exp(log_p) - truth(T)))) / unit
-    return {"l1": error, "kernels": model.n_vectors_, "log_density": float(np.mean(log_p))}
+    return {"l1": error, "kernels": mixture.n_vectors, "log_density": float(np.mean(log_p))}
 
 
 def _formula(settings: Values, s: int, inner: int, np_part: float) -> float:
@@ -69,7 +130,7 @@ def _part_of_the_full_cost(X: Any, target: Any, width: float, gamma: float, fit:
     y = np.zeros(n)
     free = np.ones(n, dtype=bool)
     costs = []
-    for k, step in enumerate(fit.trace):
+    for k, step in enumerate(fit.steps):
         if k:
             U, T = (y[:, None] - Psi)[:, free], (target[:, None] - Psi)[:, free]
             least_squares = (U * T).sum(axis=0) / (U * U).sum(axis=0)
@@ -88,45 +149,36 @@ def cost(settings: Values, run: int) -> Values:
     method, n, s = settings["method"], settings["n"], settings["kernels"]
     width, gamma = settings["width"], settings["gamma"]
     X = make_gaussian_laplacian(n, random_state=run)
-    w, rows = np.full(n, 1 / n), np.arange(n)
-    target = parzen_target(X, X, w, width)
-    counted, weights = X.view(CountingArray), w.view(CountingArray)
+    problem = DensityProblem.of(X, np.ones(n), width)
+    target = problem.parzen(X)
+    counted = DensityProblem(X.view(CountingArray), problem.w.view(CountingArray), problem.candidates, width)
     # mean n_p over its maximum
     np_part = 0.7
     start = time.perf_counter()
     with counting() as tally:
         if method == "reduced":
-            found: Any = reduced_set(
-                counted, weights, settings["kernel_width"], rows, exact=False, iterations=settings["iterations"]
-            )
+            found: Any = reduced_set_by_updates(counted, settings["kernel_width"], iterations=settings["iterations"])
         elif method == "forward":
-            found = forward_constrained(
-                counted, weights, target.view(CountingArray), width, rows, gamma=gamma, stop="size", max_vectors=s,
-                width_steps=settings["width_steps"], width_mode="abs", prune=settings["prune"],
-            )  # fmt: skip
+            rules = ConstrainedRules(
+                gamma, s, stop="size", width_steps=settings["width_steps"], width_rule="abs", prune=settings["prune"]
+            )
+            found = forward_constrained(counted, target.view(CountingArray), rules)
         elif method == "kernel":
             found = sparse_kernel_density(
-                counted,
-                weights,
-                target.view(CountingArray),
-                width,
-                rows,
-                settings["kernel_width"],
-                limit=s,
-                exact=False,
+                counted, target.view(CountingArray), settings["kernel_width"], Passes(limit=s), exact=False
             )
         else:
-            distribution = distribution_target(X, X, w).view(CountingArray)
-            found = sparse_density_construction(counted, weights, distribution, rows, settings["kernel_width"], limit=s)
+            distribution = distribution_target(X, problem).view(CountingArray)
+            found = sparse_density_construction(counted, distribution, settings["kernel_width"], Passes(limit=s))
     seconds = time.perf_counter() - start
     values: Values = {"formula": _formula(settings, s, settings["inner"], np_part) / 1e6}
     if method == "forward" and not settings["prune"]:
         np_part = _part_of_the_full_cost(X, np.asarray(target), width, gamma, found)
         values["mean_np"] = 100 * np_part
-        values["formula_at_that_np"] = _formula(settings, len(found.indices), 0, np_part) / 1e6
+        values["formula_at_that_np"] = _formula(settings, len(found.steps), 0, np_part) / 1e6
     return {
         **values,
         "counted": tally.multiplications / 1e6,
-        "kernels": len(found.indices),
+        "kernels": len(found.mixture.weights),
         "seconds": round(seconds, 3),
     }

@@ -15,13 +15,9 @@ from fewkern import (
     FeatureVectorDiscriminant,
     FeatureVectorRegressor,
     FeatureVectorSelector,
-    ForwardDensity,
     GraphEmbedding,
-    OrthogonalForwardDensity,
-    ParzenDensity,
     RecursiveSoftMargin,
     RecursiveSVM,
-    ReducedSetDensity,
     graphs,
 )
 from fewkern.kernels import Gaussian
@@ -29,7 +25,6 @@ from fewkern.kernels import Gaussian
 __all__ = [
     "VERSIONS",
     "automatic_classifier",
-    "density",
     "embedding",
     "fisher_embedding",
     "fvs_classifier",
@@ -125,18 +120,3 @@ def soft_margin(dimension: int, *, neighbours: int | None = None, kernel: Any = 
         options["scale_C"] = False
     graph = graphs.Fisher() if neighbours is None else graphs.UDP(neighbours)
     return RecursiveSoftMargin(graph=graph, kernel=kernel, n_components=dimension, **options)
-
-
-_DENSITIES: dict[str, Any] = {
-    "parzen": ParzenDensity,
-    "forward": ForwardDensity,
-    "reduced": ReducedSetDensity,
-    "orthogonal": OrthogonalForwardDensity,
-}
-# Names in the tables, where they are not those of the estimators.
-_DENSITY_PARAMETERS: dict[str, str] = {}
-
-
-def density(model: str, settings: dict[str, Any]) -> Any:
-    """A density of the FCR paper, or one of its improved variants."""
-    return _DENSITIES[model](**{_DENSITY_PARAMETERS.get(name, name): value for name, value in settings.items()})

@@ -72,7 +72,15 @@ ESTIMATORS = {
     "vectors": {"base", "automatic", "selector", "regression", "discriminant", "pca"},
     "fisher": {"fitting", "sparse", "forward_fisher", "path"},
     "margins": {"reducer", "svm", "soft_margin", "graph_embedding"},
-    "density": {"base", "baselines", "forward", "classifier"},
+    "density": {
+        "base",
+        "classifier",
+        "forward",
+        "forward_constrained",
+        "orthogonal",
+        "parzen",
+        "reduced_set",
+    },
 }
 
 

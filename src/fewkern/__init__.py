@@ -8,9 +8,13 @@ from fewkern._version import __version__
 from fewkern.backend.storable import storable
 from fewkern.core.basis import KernelBasis
 from fewkern.core.expansion import KernelExpansion
-from fewkern.density.baselines import OrthogonalForwardDensity, ParzenDensity, ReducedSetDensity
 from fewkern.density.classifier import DensityClassifier
 from fewkern.density.forward import ForwardDensity
+from fewkern.density.forward_constrained import ForwardConstrainedDensity
+from fewkern.density.mixture import KernelMixture
+from fewkern.density.orthogonal import OrthogonalForwardDensity
+from fewkern.density.parzen import ParzenDensity
+from fewkern.density.reduced_set import ReducedSetDensity
 from fewkern.fisher.forward_fisher import ForwardKernelFisher
 from fewkern.fisher.sparse import SparseKernelFisher
 from fewkern.io import load, save, to_c, to_onnx
@@ -29,11 +33,13 @@ __all__ = [
     "FeatureVectorPCA",
     "FeatureVectorRegressor",
     "FeatureVectorSelector",
+    "ForwardConstrainedDensity",
     "ForwardDensity",
     "ForwardKernelFisher",
     "GraphEmbedding",
     "KernelBasis",
     "KernelExpansion",
+    "KernelMixture",
     "OrthogonalForwardDensity",
     "ParzenDensity",
     "RecursiveSVM",

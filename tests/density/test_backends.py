@@ -3,9 +3,12 @@
 import numpy as np
 import pytest
 
+from fewkern import KernelMixture
+from fewkern.backend.folds import plain_folds
 from fewkern.backend.namespace import to_numpy
-from fewkern.density import bandwidth, constrained, integrated, integrated_cv, likelihood, regression, simplex
-from fewkern.density.mixture import KernelMixture
+from fewkern.density import bandwidth, constrained, integrated, likelihood, simplex
+from fewkern.density import orthogonal_regression as regression
+from fewkern.density.problem import DensityProblem
 
 X = np.random.default_rng(0).normal(size=(50, 2))
 X[25:] += 3.0
@@ -24,9 +27,13 @@ def _compare(results, expected, tolerance=1e-9):
         np.testing.assert_allclose(to_numpy(found), wanted, rtol=tolerance, atol=1e-12)
 
 
+def _problem(a):
+    return DensityProblem.of(a(X), a(W), 0.4)
+
+
 def _bandwidth(a):
-    found = bandwidth.least_squares_width(a(X), a(W))
-    other = bandwidth.likelihood_width(a(X), a(W))
+    found = bandwidth.least_squares_width(_problem(a))
+    other = bandwidth.likelihood_width(_problem(a))
     return found.width, found.scores, other.width, other.scores
 
 
@@ -37,30 +44,33 @@ def _simplex(a):
 
 
 def _constrained(a):
-    target = constrained.parzen_target(a(X), a(X), a(W), 0.4)
-    fit = constrained.forward_constrained(a(X), a(W), target, 0.4, a(np.arange(50)), gamma=2.0)
-    again = constrained.refit_jointly(a(X), a(W), target, 0.4, fit)
-    return fit.indices, fit.widths, fit.weights, again.widths, again.weights
+    problem = _problem(a)
+    target = problem.parzen(problem.Z)
+    fit = constrained.forward_constrained(problem, target, constrained.ConstrainedRules(2.0))
+    again = constrained.refit_jointly(problem, target, fit).mixture
+    return fit.mixture.rows, fit.mixture.widths, fit.mixture.weights, fit.trace.error, again.widths, again.weights
 
 
 def _integrated(a):
-    fit = integrated.forward_integrated(a(X), a(W), 0.4, a(np.arange(50)), max_vectors=5)
-    folds = a(np.arange(50) % 2)
-    cv = integrated_cv.cross_validate(a(X), a(W), 0.4, a(np.arange(50)), folds, gammas=(1.5,), max_vectors=2)
-    return fit.indices, fit.widths, fit.weights, cv.scores[1.5]
+    path = integrated.forward_integrated(_problem(a), max_vectors=5)
+    at, trace = path.choose(0.5)
+    fit = path.mixture(at)
+    cv = integrated.choose_floor(_problem(a), plain_folds(50, 2), floors=(1.5,), max_vectors=2)
+    return fit.rows, fit.widths, fit.weights, trace.error, trace.spread, cv.error
 
 
 def _likelihood(a):
-    fit = likelihood.forward_likelihood(a(X), a(W), 0.4, a(np.arange(50)), max_vectors=3, iterations=20)
-    return fit.mixture.centres, fit.mixture.widths, fit.mixture.weights
+    fit = likelihood.forward_likelihood(_problem(a), max_vectors=3).models[-1]
+    choice = likelihood.choose_size(_problem(a), plain_folds(50, 2), max_vectors=3)
+    return fit.centers, fit.widths, fit.weights, choice.trace.error, choice.trace.spread
 
 
 def _forward(a):
-    target = constrained.parzen_target(a(X), a(X), a(W), 0.4)
-    skd = regression.sparse_kernel_density(a(X), a(W), target, 0.4, a(np.arange(50)), 0.9, passes=2)
-    target = regression.distribution_target(a(X), a(X), a(W))
-    sdc = regression.sparse_density_construction(a(X), a(W), target, a(np.arange(50)), 0.9, passes=2)
-    return skd.indices, skd.weights, sdc.indices, sdc.weights
+    problem, passes = _problem(a), regression.Passes(2)
+    skd = regression.sparse_kernel_density(problem, problem.parzen(problem.Z), 0.9, passes).mixture
+    target = regression.distribution_target(problem.Z, problem)
+    sdc = regression.sparse_density_construction(problem, target, 0.9, passes).mixture
+    return skd.rows, skd.weights, sdc.rows, sdc.weights
 
 
 def _mixture(a):

@@ -3,44 +3,49 @@
 import numpy as np
 import pytest
 
+from fewkern.core.trace import Stop
 from fewkern.density import bandwidth
+from fewkern.density.problem import DensityProblem
 from tests.oracles import density as oracle
+
+SCORES = [bandwidth.least_squares_scores, bandwidth.likelihood_scores]
+
+
+def _numbers(scores):
+    return np.array([float(score) for score in scores])
 
 
 @pytest.fixture
 def data():
     rng = np.random.default_rng(0)
     w = rng.random(40)
-    return rng.normal(size=(40, 2)), w / w.sum()
+    return DensityProblem.of(rng.normal(size=(40, 2)), w)
 
 
 def test_least_squares_scores_equal_the_double_sum(data):
-    X, w = data
     widths = [0.2, 0.5, 1.0]
-    scores = bandwidth.least_squares_scores(X, w, widths) / (2 * np.pi * 0.2**2)
-    np.testing.assert_allclose(scores, [oracle.lscv(X, w, s) for s in widths], rtol=1e-11)
+    scores = _numbers(bandwidth.least_squares_scores(data, widths)) / (2 * np.pi)
+    np.testing.assert_allclose(scores, [oracle.lscv(data.Z, data.w, s) for s in widths], rtol=1e-11)
 
 
 def test_approximate_scores_equal_the_printed_right_side(data):
-    X, _ = data
     widths = [0.3, 0.7]
-    scores = bandwidth.least_squares_scores(X, np.full(40, 1 / 40), widths, "approximate") / (2 * np.pi * 0.3**2)
-    np.testing.assert_allclose(scores, [oracle.lscv_approximate(X, s) for s in widths], rtol=1e-11)
+    scores = bandwidth.least_squares_scores(DensityProblem.of(data.Z, np.ones(40)), widths, "approximate")
+    expected = [oracle.lscv_approximate(data.Z, s) for s in widths]
+    np.testing.assert_allclose(_numbers(scores) / (2 * np.pi), expected, rtol=1e-11)
 
 
 def test_blocks_do_not_change_the_scores(data, monkeypatch):
-    X, w = data
-    whole = bandwidth.least_squares_scores(X, w, [0.4]), bandwidth.likelihood_scores(X, w, [0.4])
+    whole = [_numbers(scores(data, [0.4])) for scores in SCORES]
     monkeypatch.setattr(bandwidth, "row_blocks", lambda n, _: (slice(i, min(i + 7, n)) for i in range(0, n, 7)))
-    np.testing.assert_allclose(bandwidth.least_squares_scores(X, w, [0.4]), whole[0], rtol=1e-12)
-    np.testing.assert_allclose(bandwidth.likelihood_scores(X, w, [0.4]), whole[1], rtol=1e-12)
+    for scores, expected in zip(SCORES, whole):
+        np.testing.assert_allclose(_numbers(scores(data, [0.4])), expected, rtol=1e-12)
 
 
 def test_likelihood_scores_equal_the_definition(data):
-    X, w = data
     widths = [0.2, 0.5, 1.0]
-    scores = bandwidth.likelihood_scores(X, w, widths)
-    np.testing.assert_allclose(scores, [oracle.likelihood_cv(X, w, s) for s in widths], rtol=1e-11)
+    scores = _numbers(bandwidth.likelihood_scores(data, widths))
+    np.testing.assert_allclose(scores, [oracle.likelihood_cv(data.Z, data.w, s) for s in widths], rtol=1e-11)
 
 
 @pytest.mark.parametrize(
@@ -51,51 +56,48 @@ def test_likelihood_scores_equal_the_definition(data):
     ],
 )
 def test_the_width_is_the_minimiser_on_the_default_grid(data, rule, score):
-    X, w = data
-    found = rule(X, w)
-    grid = np.asarray(bandwidth.default_grid(X, w))
-    assert found.status == "inside"
+    found = rule(data)
+    grid = np.asarray(bandwidth.default_grid(data.silverman))
+    assert found.stop is Stop.INSIDE
     assert len(grid) == 30
-    assert found.width == grid[np.argmin([score(X, w, s) for s in grid])]
+    assert found.width == grid[np.argmin([score(data.Z, data.w, s) for s in grid])]
+    assert found.trace.setting == {"width": found.width}
 
 
 def test_rules_of_thumb_on_the_data_s_own_scale():
     X = 7.0 * np.random.default_rng(0).normal(size=(100, 3)) + 50
-    w = np.full(100, 0.01)
+    problem = DensityProblem.of(X, np.ones(100))
     mean_deviation = np.sqrt(X.var(axis=0).mean())
-    assert bandwidth.silverman_width(X, w) == pytest.approx(mean_deviation * (4 / (5 * 100)) ** (1 / 7))
-    assert bandwidth.scott_width(X, w) == pytest.approx(mean_deviation * 100 ** (-1 / 7))
+    assert problem.silverman == pytest.approx(mean_deviation * (4 / (5 * 100)) ** (1 / 7))
+    assert problem.scott == pytest.approx(mean_deviation * 100 ** (-1 / 7))
 
 
 @pytest.mark.parametrize("factors", [(0.001, 0.01), (30.0, 300.0)])
 def test_a_grid_that_misses_the_minimum_grows_towards_it(data, factors):
-    X, w = data
-    best = bandwidth.least_squares_width(X, w).width
-    found = bandwidth.least_squares_width(X, w, list(best * np.geomspace(*factors, 20)))
-    assert found.status == "inside"
+    best = bandwidth.least_squares_width(data).width
+    found = bandwidth.least_squares_width(data, list(best * np.geomspace(*factors, 20)))
+    assert found.stop is Stop.INSIDE
     assert found.width == pytest.approx(best, rel=0.15)
     assert np.all(np.diff(found.widths) > 0)
 
 
 def test_a_grid_hopelessly_far_off_ends_at_its_edge(data):
-    X, w = data
-    found = bandwidth.least_squares_width(X, w, list(np.geomspace(1e4, 2e4, 3)))
-    assert found.status == "edge"
+    found = bandwidth.least_squares_width(data, list(np.geomspace(1e4, 2e4, 3)))
+    assert (found.stop, found.tied_pairs) == (Stop.EDGE, 0)
     assert found.width == found.widths[0]
 
 
 def test_one_width_is_taken_as_it_is(data):
-    X, w = data
-    found = bandwidth.least_squares_width(X, w, [0.5])
-    assert (found.width, found.status) == (0.5, "inside")
+    found = bandwidth.least_squares_width(data, [0.5])
+    assert (found.width, found.stop) == (0.5, Stop.INSIDE)
 
 
 def test_duplicates_that_drive_the_width_to_zero_are_named():
     X = np.repeat(np.random.default_rng(0).normal(size=(30, 2)), 2, axis=0)
-    w = np.full(60, 1 / 60)
-    found = bandwidth.least_squares_width(X, w)
-    assert (found.status, found.tied_pairs) == ("duplicates", 30)
-    assert found.width == min(bandwidth.default_grid(X, w))
+    problem = DensityProblem.of(X, np.ones(60))
+    found = bandwidth.least_squares_width(problem)
+    assert (found.stop, found.tied_pairs) == (Stop.EDGE, 30)
+    assert found.width == min(bandwidth.default_grid(problem.silverman))
 
 
 @pytest.mark.parametrize(("copies", "expected"), [(1, False), (4, False), (5, True)])
@@ -105,4 +107,22 @@ def test_ties_dominate_exactly_when_the_inequality_says_so(copies, expected):
     X[:copies] = X[-copies:]
     n, t, m = 60, copies, 4
     assert (4 * t / (n * (n - 1)) > 2 ** (-m / 2) * (n + 2 * t) / n**2) is expected
-    assert bandwidth.ties_dominate(X, np.full(60, 1 / 60)) == (expected, copies)
+    assert bandwidth.ties_dominate(DensityProblem.of(X, np.ones(60))) == (expected, copies)
+
+
+def test_scores_that_are_out_of_range_keep_their_order():
+    scores = [
+        bandwidth._Score(value, log)
+        for value, log in [(-2, 900), (-1, 800), (-1, 0), (0, 5), (1, -900), (1, 800), (1, 801)]
+    ]
+    orders = [score.order for score in scores]
+    assert orders == sorted(orders)
+    assert np.all(np.isfinite([float(score) for score in scores]))
+
+
+def test_the_width_in_a_thousand_dimensions():
+    X = np.random.default_rng(0).normal(size=(40, 1000))
+    found = bandwidth.least_squares_width(DensityProblem.of(X, np.ones(40)))
+    # the squared distance of two samples is 2 m, and a kernel must reach the nearest ones
+    assert 0.5 < found.width < 2
+    assert np.all(np.isfinite(found.scores))

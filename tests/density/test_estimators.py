@@ -1,37 +1,45 @@
 """The density estimators: attributes, protocols, scales, weights, messages."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
+from sklearn.datasets import load_digits
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import KernelDensity
 
 import fewkern
 from fewkern import (
     DensityClassifier,
+    ForwardConstrainedDensity,
     ForwardDensity,
+    KernelMixture,
     OrthogonalForwardDensity,
     ParzenDensity,
     ReducedSetDensity,
 )
+from fewkern.core.trace import Stop, Trace
 from fewkern.datasets import make_banana, make_gaussian_laplacian
+from fewkern.density import forward
 
 X = make_gaussian_laplacian(200, random_state=0)
 
 DENSITIES = [
     ParzenDensity(),
+    ForwardDensity(criterion="squared_error"),
+    ForwardDensity(criterion="squared_error", polish=False, prefer="sparse"),
     ForwardDensity(),
-    ForwardDensity(polish=False, size="loo-1se"),
-    ForwardDensity(variant="ml"),
-    ForwardDensity(variant="paper"),
-    ForwardDensity(variant="refit"),
+    ForwardDensity(cv=None),
+    ForwardConstrainedDensity(),
+    ForwardConstrainedDensity(refit=True),
     ReducedSetDensity(width="silverman"),
-    ReducedSetDensity(width=0.5, solver="mnqp"),
     OrthogonalForwardDensity(),
     OrthogonalForwardDensity(target="distribution"),
 ]
-IDS = ["parzen", "ise-em", "ise", "ml", "paper", "refit", "rsde", "rsde-mnqp", "skd", "sdc"]
+IDS = ["parzen", "ise-em", "ise", "ml", "ml-bic", "paper", "refit", "rsde", "skd", "sdc"]
 every_density = pytest.mark.parametrize("density", DENSITIES, ids=IDS)
 
 
@@ -42,10 +50,13 @@ def test_fitted_attributes_agree_with_the_expansion(density):
     assert abs(model.weights_.sum() - 1) <= 1e-12
     assert np.all(model.weights_ >= 0)
     assert np.all(model.widths_ > 0)
-    assert isinstance(model.stop_, str)
-    assert len(model.trace_) > 0 if isinstance(model.trace_, tuple) else model.trace_ is not None
+    assert isinstance(model.stop_, Stop)
+    assert isinstance(model.trace_, Trace)
+    assert set(model.trace_.axes) <= {"width", "n_vectors"}
+    assert model.trace_.error.shape == tuple(len(values) for values in model.trace_.axes.values())
     if model.indices_ is not None:
         np.testing.assert_array_equal(model.vectors_, X[model.indices_])
+    assert isinstance(model.expansion_, KernelMixture)
     assert model.expansion_.vectors is model.vectors_
 
 
@@ -146,12 +157,13 @@ def test_a_grid_of_ten_widths_as_in_the_paper():
     grid = np.linspace(0.1, 1.0, 10)
     model = ParzenDensity(scale="none", grid=grid).fit(X)
     assert np.any(np.isclose(model.width_, grid))
-    assert len(model.trace_.widths) == 10
+    assert len(model.trace_.axes["width"]) == 10
+    assert model.trace_.setting["width"] == model.width_
 
 
 def test_the_width_of_many_samples_comes_from_some_of_them():
     many = make_gaussian_laplacian(3000, random_state=1)
-    some, all_of_them = ParzenDensity(search_rows=1000).fit(many), ParzenDensity(search_rows=5000).fit(many)
+    some, all_of_them = ParzenDensity(max_candidates=1000).fit(many), ParzenDensity(max_candidates=5000).fit(many)
     assert some.width_ == pytest.approx(all_of_them.width_, rel=0.25)
 
 
@@ -176,49 +188,105 @@ def test_distance_between_two_densities():
         few.l2_distance(ParzenDensity().fit(X[:, :1]))
 
 
-def test_sizes_of_the_improved_variant():
-    small, best = ForwardDensity(size="loo-1se").fit(X), ForwardDensity().fit(X)
-    assert small.n_vectors_ <= best.n_vectors_
-    assert ForwardDensity(size="max", max_vectors=4).fit(X).n_vectors_ == 4
-    assert ForwardDensity(polish=False).fit(X).indices_ is not None
+@pytest.mark.parametrize("criterion", ["likelihood", "squared_error"])
+def test_prefer_decides_the_size(criterion):
+    base = ForwardDensity(criterion=criterion)
+    models = [clone(base).set_params(prefer=prefer).fit(X) for prefer in ("sparse", "balanced", "accurate")]
+    sizes = [model.n_vectors_ for model in models]
+    assert sizes == sorted(sizes)
+    assert sizes[0] < sizes[2]
+    best = models[2]
+    assert best.trace_.setting["n_vectors"] == best.n_vectors_
+    assert best.trace_.chosen[0] == int(np.argmin(best.trace_.error))
+    assert ForwardDensity(criterion=criterion, max_vectors=2).fit(X).n_vectors_ <= 2
+    assert ForwardDensity(criterion="squared_error", polish=False).fit(X).indices_ is not None
     assert best.indices_ is None
-    assert np.all(best.widths_ >= 1.5 * best.width_ * (1 - 1e-12))
+    assert best.least_width_ == 1.5 * best.width_
+    assert np.all(best.widths_ >= best.least_width_ * (1 - 1e-12))
 
 
 def test_polish_raises_the_likelihood():
-    assert ForwardDensity().fit(X).score(X) > ForwardDensity(polish=False).fit(X).score(X)
+    plain = ForwardDensity(criterion="squared_error", polish=False)
+    assert clone(plain).set_params(polish=True).fit(X).score(X) > plain.fit(X).score(X)
 
 
-def test_cross_validated_variant_chooses_gamma_and_size():
-    model = ForwardDensity(variant="cv", n_folds=2, max_vectors=4).fit(X[:80])
-    assert model.gamma_ in (1.25, 1.5, 1.75, 2.0, 2.25)
-    assert 1 <= model.n_vectors_ <= 4
-    assert ForwardDensity(variant="cv", n_folds=2, max_vectors=2, gamma=1.9).fit(X[:80]).gamma_ == 1.9
+@pytest.mark.parametrize("m", [14, 40])
+def test_many_dimensions_do_not_collapse_to_one_kernel(m):
+    rng = np.random.default_rng(0)
+    lumps = 1.5 * rng.normal(size=(4, m))
+    data = lumps[rng.integers(0, 4, 1200)] + rng.normal(size=(1200, m))
+    model = ForwardDensity().fit(data[:600])
+    assert model.n_vectors_ == 4
+    assert model.score(data[600:]) > ParzenDensity(width="silverman").fit(data[:600]).score(data[600:]) + 100
+
+
+def test_images_are_better_than_parzen():
+    images, y = load_digits(return_X_y=True)
+    images = images[y == 3] + 0.3 * np.random.default_rng(0).normal(size=(np.sum(y == 3), 64))
+    model, parzen = ForwardDensity().fit(images[::2]), ParzenDensity(width="silverman").fit(images[::2])
+    assert model.n_vectors_ > 1
+    assert model.score(images[1::2]) > parzen.score(images[1::2])
+
+
+def test_many_samples_are_grown_on_a_part_and_fitted_on_all(monkeypatch):
+    monkeypatch.setattr(forward, "_GROWTH_ROWS", 100)
+    monkeypatch.setattr(forward, "_HELD_OUT_ROWS", 30)
+    model = ForwardDensity(random_state=1).fit(X)
+    # at a maximum of the likelihood of all samples, the mean of the mixture is that of the samples
+    np.testing.assert_allclose(model.weights_ @ model.vectors_, X.mean(axis=0), atol=0.02)
+    assert model.score(X) > ForwardDensity(max_vectors=1).fit(X).score(X)
+
+
+def test_cross_validation_chooses_the_least_width_and_the_size():
+    base = ForwardDensity(criterion="squared_error", width="silverman")
+    model = clone(base).set_params(cv=2, max_vectors=4, polish=False).fit(X[:80])
+    assert model.trace_.axes["floor"] == (1.25, 1.5, 1.75, 2.0, 2.25)
+    assert model.least_width_ == model.trace_.setting["floor"] * model.width_
+    assert model.n_vectors_ == model.trace_.setting["n_vectors"]
+    splits = [(np.arange(40, 80), np.arange(40)), (np.arange(40), np.arange(40, 80))]
+    assert clone(base).set_params(cv=splits, max_vectors=2).fit(X[:80]).n_vectors_ <= 2
+    assert ForwardDensity(cv=splits, max_vectors=2).fit(X[:80]).n_vectors_ <= 2
+    with pytest.warns(UserWarning, match=r"ForwardDensity: 3 samples .* too few for folds"):
+        ForwardDensity(cv=5, width="silverman").fit(X[:3])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ForwardDensity(width="silverman").fit(X[:3])
 
 
 def test_candidates_are_drawn_where_there_are_more():
-    few = ForwardDensity(max_candidates=20, polish=False)
+    few = ForwardDensity(criterion="squared_error", max_candidates=20, polish=False)
     model = few.fit(X)
     assert model.n_vectors_ <= 20
     other = clone(few).set_params(random_state=1).fit(X)
     assert set(model.indices_) != set(other.indices_)
-    paper = ForwardDensity(variant="paper", max_candidates=20).fit(X)
+    paper = ForwardConstrainedDensity(max_candidates=20).fit(X)
     assert paper.n_vectors_ <= 20
 
 
 def test_reduced_set_is_exact_and_its_width_cross_validated():
     model = ReducedSetDensity().fit(X)
     assert model.gap_ <= 1e-8
-    assert model.width_ == min(model.trace_, key=model.trace_.get)
-    assert len(model.trace_) == 10
-    exact, slow = ReducedSetDensity(width=0.5).fit(X), ReducedSetDensity(width=0.5, solver="mnqp").fit(X)
-    assert exact.n_vectors_ <= slow.n_vectors_
-    assert exact.l2_distance(slow) < 0.02
-    assert slow.stop_ == "limit"
+    assert model.stop_ is Stop.CONVERGED
+    assert model.width_ == model.trace_.axes["width"][int(np.argmin(model.trace_.error))]
+    assert len(model.trace_.axes["width"]) == 10
+
+
+def test_reduced_set_says_when_it_did_not_converge():
+    with pytest.warns(ConvergenceWarning, match=r"did not converge in max_iter = 2 .*is [0-9.e-]+, tol = 1e-10"):
+        model = ReducedSetDensity(width=0.5, max_iter=2).fit(X)
+    assert (model.n_iter_, model.stop_) == (2, Stop.MAX_ITER)
+    assert model.gap_ > 1e-3
+
+
+@pytest.mark.parametrize("n", [2, 3])
+def test_reduced_set_of_too_few_samples_for_folds(n):
+    with pytest.warns(UserWarning, match=rf"ReducedSetDensity: {n} samples .* too few for folds"):
+        model = ReducedSetDensity().fit(X[:n])
+    assert np.all(np.isfinite(model.score_samples(X)))
 
 
 def test_orthogonal_rows_are_drawn_where_there_are_more():
-    model = OrthogonalForwardDensity(max_rows=60).fit(X)
+    model = OrthogonalForwardDensity(max_candidates=60).fit(X)
     assert 1 <= model.n_vectors_ <= 60
     assert model.total_ == pytest.approx(1, abs=0.3)
 
@@ -290,14 +358,54 @@ def test_nan_and_infinity_are_an_error(bad):
 
 
 def test_unknown_options_are_an_error():
-    with pytest.raises(ValueError, match="The 'variant' parameter of ForwardDensity"):
-        ForwardDensity(variant="best").fit(X)
+    with pytest.raises(ValueError, match="The 'criterion' parameter of ForwardDensity"):
+        ForwardDensity(criterion="best").fit(X)
+
+
+@every_density
+def test_random_state_must_be_one(density):
+    with pytest.raises(ValueError, match=r"The 'random_state' parameter of \w+Density must be.*Got 'abc' instead"):
+        clone(density).set_params(random_state="abc").fit(X)
+
+
+@every_density
+@pytest.mark.parametrize("scale", ["std", "whiten"])
+@pytest.mark.parametrize("factor", [1e200, 1e-200])
+def test_huge_and_tiny_units(density, scale, factor):
+    model, other = (clone(density).set_params(scale=scale).fit(data) for data in (X, X * factor))
+    expected = model.score_samples(X) - 2 * np.log(factor)
+    np.testing.assert_allclose(other.score_samples(X * factor), expected, rtol=1e-6)
+
+
+@every_density
+@pytest.mark.parametrize("factor", [1e200, 1e-200])
+def test_units_without_squares_need_scaling(density, factor):
+    with pytest.raises(ValueError, match=r'with scale="none" the samples must differ by .*use scale="std"'):
+        clone(density).set_params(scale="none").fit(X * factor)
+
+
+@pytest.mark.filterwarnings("ignore:.*of cross-validation lies at an end:UserWarning")
+@pytest.mark.filterwarnings("ignore:.*features .* are constant:UserWarning")
+@every_density
+def test_hundreds_of_features_on_a_line_or_not(density):
+    rng = np.random.default_rng(0)
+    line = np.outer(rng.normal(size=30), rng.normal(size=800))
+    for data in (line, rng.normal(size=(30, 800))):
+        if getattr(density, "target", None) == "distribution":
+            with pytest.raises(ValueError, match=r"800 dimensions .* zero in floating-point numbers; use target="):
+                clone(density).fit(rng.normal(size=(30, 800)))
+            continue
+        model = clone(density).fit(data)
+        assert np.all(np.isfinite(model.score_samples(data)))
+        assert abs(model.weights_.sum() - 1) <= 1e-12
 
 
 def test_public_names():
     for name in (
         "ParzenDensity",
         "ForwardDensity",
+        "ForwardConstrainedDensity",
+        "KernelMixture",
         "ReducedSetDensity",
         "OrthogonalForwardDensity",
         "DensityClassifier",
@@ -318,7 +426,8 @@ class TestDensityClassifier:
 
     def test_far_samples_still_have_probabilities(self):
         Z, y = make_banana(200, random_state=0)
-        proba = DensityClassifier(estimator=ForwardDensity(variant="ml")).fit(Z, y).predict_proba([[1e5, 1e5]])
+        model = DensityClassifier(estimator=ForwardDensity(cv=None)).fit(Z, y)
+        proba = model.predict_proba([[1e5, 1e5]])
         assert np.all(np.isfinite(proba))
         assert proba.sum() == pytest.approx(1)
 
@@ -329,8 +438,47 @@ class TestDensityClassifier:
         base = ParzenDensity(width=0.3)
         assert DensityClassifier(estimator=base).fit(Z, y, weights).priors_[1] == pytest.approx(share)
         assert DensityClassifier(estimator=base, priors=[0.1, 0.9]).fit(Z, y).priors_[0] == 0.1
-        with pytest.raises(ValueError, match="priors must be 2 positive numbers of sum one"):
+        with pytest.raises(ValueError, match="priors must be 2 positive numbers that add up to 1"):
             DensityClassifier(estimator=base, priors=[0.5, 0.9]).fit(Z, y)
+
+    def test_class_weights_change_the_priors(self):
+        Z, y = make_banana(200, random_state=0)
+        Z, y = Z[:150], y[:150]
+        base = ParzenDensity(width=0.3)
+        balanced = DensityClassifier(estimator=base, class_weight="balanced").fit(Z, y)
+        np.testing.assert_allclose(balanced.priors_, [0.5, 0.5])
+        weighted = DensityClassifier(estimator=base, class_weight={y.min(): 3.0, y.max(): 1.0}).fit(Z, y)
+        n = np.array([np.sum(y == c) for c in weighted.classes_])
+        np.testing.assert_allclose(weighted.priors_, n * [3, 1] / (n * [3, 1]).sum())
+
+    @pytest.mark.parametrize("n_classes", [2, 3])
+    def test_decision_function_and_joint_probabilities(self, n_classes):
+        Z, y = make_banana(200, random_state=0)
+        y = np.where(Z[:, 0] > np.quantile(Z[:, 0], 0.7), 5, y) if n_classes == 3 else y
+        model = DensityClassifier(
+            estimator=ParzenDensity(width=0.3), priors=[0.2, 0.8 / (n_classes - 1)] + [0.4] * (n_classes - 2)
+        ).fit(Z, y)
+        joint = model.predict_joint_log_proba(Z)
+        np.testing.assert_allclose(
+            joint, np.column_stack([d.score_samples(Z) for d in model.densities_]) + np.log(model.priors_)
+        )
+        scores = model.decision_function(Z)
+        if n_classes == 2:
+            np.testing.assert_allclose(scores, joint[:, 1] - joint[:, 0], atol=1e-9)
+        else:
+            np.testing.assert_allclose(scores, joint)
+        np.testing.assert_allclose(np.exp(model.predict_log_proba(Z)), model.predict_proba(Z), atol=1e-12)
+        np.testing.assert_array_equal(model.predict(Z), model.classes_[joint.argmax(axis=1)])
+
+    def test_fitted_on_numpy_used_elsewhere(self, foreign):
+        to, back = foreign
+        Z, y = make_banana(100, random_state=0)
+        model = DensityClassifier(estimator=ParzenDensity(width=0.3)).fit(Z, y)
+        for method in ("predict_proba", "predict_log_proba", "decision_function", "predict_joint_log_proba"):
+            found = getattr(model, method)(to(Z))
+            assert type(found) is type(to(Z))
+            np.testing.assert_allclose(back(found), getattr(model, method)(Z), rtol=1e-9, atol=1e-12)
+        np.testing.assert_array_equal(back(model.predict(to(Z))), model.predict(Z))
 
     def test_a_class_of_one_sample_is_an_error(self):
         with pytest.raises(ValueError, match="class 'rare' has fewer than two different samples"):

@@ -1,11 +1,17 @@
 """FCR-ISE: objective and leave-one-out against the definitions, a falling path, bounds, cross-validation."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from fewkern.density import integrated, integrated_cv
+from fewkern.backend.folds import plain_folds
+from fewkern.core.trace import TOLERANCE, Stop
+from fewkern.density import integrated
+from fewkern.density.choice import paired_errors
+from fewkern.density.integrated import forward_integrated
+from fewkern.density.problem import DensityProblem
 from tests.oracles import density as oracle
 
 UNIT = 0.4
@@ -15,126 +21,127 @@ def _data(n=80, m=2, seed=0):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, m))
     X[n // 2 :] += 3.0
-    w = 0.5 + rng.random(n)
-    return X, w / w.sum()
+    return DensityProblem.of(X, 0.5 + rng.random(n), UNIT)
 
 
-def _objective(X, w, rows, widths, g, m=2):
+# Objectives and terms are in units of the square of a kernel at the floor, 1.5 by default.
+UNITS = 2 * np.pi * 2 * (1.5 * UNIT) ** 2
+
+
+def _objective(problem, rows, widths, g):
     """Q of the definition, in the unit of the algorithm."""
-    s = len(rows)
+    X, w, s = problem.Z, problem.w, len(rows)
     B = [[oracle.normal(X[rows[a]], X[rows[b]], np.hypot(widths[a], widths[b])) for b in range(s)] for a in range(s)]
     v = [
         sum(w[i] * oracle.normal(X[i], X[r], t) for i in range(len(X)) if i != r) / (1 - w[r])
         for r, t in zip(rows, widths)
     ]
-    return (g @ np.array(B) @ g - 2 * g @ np.array(v)) * (2 * np.pi * UNIT**2) ** (m / 2)
+    return (g @ np.array(B) @ g - 2 * g @ np.array(v)) * UNITS
 
 
 @pytest.fixture(scope="module")
 def fitted():
-    X, w = _data()
-    return X, w, integrated.forward_integrated(X, w, UNIT, np.arange(len(X)), max_vectors=8)
+    problem = _data()
+    return problem, forward_integrated(problem, max_vectors=8)
 
 
 def test_objective_of_every_step_is_that_of_the_definition(fitted):
-    X, w, fit = fitted
-    for step in fit.trace:
+    problem, path = fitted
+    for step in path.steps:
         g = np.array(step.weights)
-        assert step.objective == pytest.approx(_objective(X, w, step.indices, step.widths, g), rel=1e-9)
+        assert step.objective == pytest.approx(_objective(problem, step.rows, step.widths, g), rel=1e-9)
 
 
 def test_objective_falls_along_the_path(fitted):
-    _, _, fit = fitted
-    values = [step.objective for step in fit.trace]
+    values = [step.objective for step in fitted[1].steps]
     assert len(values) > 3
     assert all(b < a + 1e-12 for a, b in itertools.pairwise(values))
 
 
 def test_leave_one_out_terms_equal_deletion(fitted):
-    X, w, fit = fitted
-    for step, terms in zip(fit.trace[:4], fit.loo_terms):
-        expected = oracle.integrated_leave_one_out(X, w, step.indices, step.widths, np.array(step.weights))
-        np.testing.assert_allclose(terms, expected * 2 * np.pi * UNIT**2, rtol=1e-9, atol=1e-10)
-        assert step.loo == pytest.approx(w @ expected * 2 * np.pi * UNIT**2, rel=1e-9)
+    problem, path = fitted
+    X, w = problem.Z, problem.w
+    for step in path.steps[:4]:
+        expected = oracle.integrated_leave_one_out(X, w, step.rows, step.widths, np.array(step.weights))
+        np.testing.assert_allclose(step.terms, expected * UNITS, rtol=1e-9, atol=1e-10)
 
 
 def test_widths_stay_inside_the_bounds_and_weights_on_the_simplex(fitted):
-    _, _, fit = fitted
-    for step in fit.trace:
+    for step in fitted[1].steps:
         assert min(step.widths) >= 1.5 * UNIT * (1 - 1e-12)
         assert max(step.widths) <= 9 * UNIT * (1 + 1e-12)
         assert sum(step.weights) == pytest.approx(1, abs=1e-12)
         assert min(step.weights) > 0
-        assert len(set(step.indices)) == len(step.indices)
+        assert len(set(step.rows)) == len(step.rows)
 
 
 def test_first_kernel_is_the_best_single_one():
-    X, w = _data(30)
-    fit = integrated.forward_integrated(X, w, UNIT, np.arange(30), max_vectors=1, size="max")
+    problem = _data(30)
+    path = forward_integrated(problem, max_vectors=1, patience=None)
     table = integrated.width_table(1.5, UNIT)
-    best = min(_objective(X, w, [j], [s], np.ones(1)) for j in range(30) for s in table)
-    assert fit.trace[0].objective <= best + 1e-12
-    assert (len(fit.indices), fit.stop) == (1, "limit")
+    best = min(_objective(problem, [j], [s], np.ones(1)) for j in range(30) for s in table)
+    assert path.steps[0].objective <= best + 1e-12
+    assert (len(path.steps[0].rows), path.stop) == (1, Stop.LIMIT)
 
 
 def test_insertion_is_the_best_over_all_pairs_and_shares():
-    X, w = _data(25)
-    candidates = np.arange(25)
-    fit = integrated.forward_integrated(X, w, UNIT, candidates, max_vectors=1, size="max")
-    row, width = int(fit.indices[0]), float(fit.widths[0])
+    problem = _data(25)
+    first = forward_integrated(problem, max_vectors=1, patience=None).steps[0]
+    row, width = first.rows[0], first.widths[0]
     table = integrated.width_table(1.5, UNIT)
     best = np.inf
-    for j in candidates:
+    for j in range(25):
         for s in table:
             if j != row:
                 for a in np.linspace(0, 1, 41):
-                    best = min(best, _objective(X, w, [row, j], [width, s], np.array([1 - a, a])))
-    second = integrated.forward_integrated(X, w, UNIT, candidates, max_vectors=2, size="max").trace[1]
+                    best = min(best, _objective(problem, [row, j], [width, s], np.array([1 - a, a])))
+    second = forward_integrated(problem, max_vectors=2, patience=None).steps[1]
     # the refit and the widths that follow the insertion can only lower it
     assert second.objective <= best + 1e-12
 
 
 def test_exchange_does_not_raise_the_objective():
-    X, w = _data()
-    plain = integrated.forward_integrated(X, w, UNIT, np.arange(80), max_vectors=3, size="max", exchange=False)
-    better = integrated.forward_integrated(X, w, UNIT, np.arange(80), max_vectors=3, size="max")
-    assert better.trace[1].objective <= plain.trace[1].objective + 1e-12
-    assert all(step.exchanged == 0 for step in plain.trace)
+    plain = forward_integrated(_data(), max_vectors=3, patience=None, exchange=False)
+    better = forward_integrated(_data(), max_vectors=3, patience=None)
+    assert better.steps[1].objective <= plain.steps[1].objective + 1e-12
+    assert all(step.exchanged == 0 for step in plain.steps)
 
 
-@pytest.mark.parametrize("size", ["loo", "loo-1se", "max"])
-def test_sizes(fitted, size):
-    X, w, _ = fitted
-    fit = integrated.forward_integrated(X, w, UNIT, np.arange(len(X)), max_vectors=8, size=size)
-    scores = [step.loo for step in fit.trace]
-    if size == "max":
-        assert fit.selected == len(fit.trace) - 1
-    elif size == "loo":
-        assert fit.selected == int(np.argmin(scores))
-    else:
-        assert fit.selected <= int(np.argmin(scores))
-    np.testing.assert_array_equal(fit.indices, fit.trace[fit.selected].indices)
+@pytest.mark.parametrize("prefer", ["accurate", "balanced", "sparse"])
+def test_size_is_the_smallest_within_the_tolerance(fitted, prefer):
+    problem, path = fitted
+    at, trace = path.choose(TOLERANCE[prefer])
+    scores = np.array([problem.w @ step.terms for step in path.steps])
+    best = path.steps[int(np.argmin(scores))]
+    gaps = [step.terms - best.terms for step in path.steps]
+    errors = [np.sqrt(problem.w @ (gap - problem.w @ gap) ** 2 * np.sum(problem.w**2)) for gap in gaps]
+    good = [len(s.rows) for s, j, e in zip(path.steps, scores, errors) if j <= scores.min() + TOLERANCE[prefer] * e]
+    assert len(path.steps[at].rows) == min(good) == trace.setting["n_vectors"]
+    if prefer == "accurate":
+        assert at == int(np.argmin(scores))
+    assert trace.objectives == tuple(step.objective for step in path.steps)
+    np.testing.assert_array_equal(path.mixture(at).rows, path.steps[at].rows)
 
 
-def test_one_standard_error_takes_the_first_model_that_is_close_enough():
+def test_standard_errors_are_those_of_paired_differences():
     w = np.full(4, 0.25)
     best = np.array([0.0, 1.0, 0.0, 1.0])
-    assert integrated.one_standard_error([best + 0.1 + np.array([0.4, -0.4, 0.4, -0.4]), best], w) == 0
-    assert integrated.one_standard_error([best + 0.5, best], w) == 1
+    error, spread = paired_errors([best + 0.1 + np.array([0.4, -0.4, 0.4, -0.4]), best, best + 0.5], w)
+    np.testing.assert_allclose(error, [0.6, 0.5, 1.0])
+    np.testing.assert_allclose(spread, [0.2, 0, 0], atol=1e-15)
 
 
-def test_candidates_limit_the_centres(fitted):
-    X, w, _ = fitted
-    fit = integrated.forward_integrated(X, w, UNIT, np.array([3, 10, 50, 70]))
-    assert set(fit.indices.tolist()) <= {3, 10, 50, 70}
+def test_candidates_limit_the_centers(fitted):
+    path = forward_integrated(replace(fitted[0], candidates=np.array([3, 10, 50, 70])))
+    assert set(path.steps[-1].rows) <= {3, 10, 50, 70}
 
 
 def test_blocks_change_nothing(fitted, monkeypatch):
-    X, w, fit = fitted
+    problem, path = fitted
     monkeypatch.setattr(integrated, "row_blocks", lambda n, _: (slice(i, min(i + 17, n)) for i in range(0, n, 17)))
-    again = integrated.forward_integrated(X, w, UNIT, np.arange(len(X)), max_vectors=8)
-    np.testing.assert_array_equal(again.indices, fit.indices)
-    np.testing.assert_allclose(again.weights, fit.weights, rtol=1e-9)
+    for step, again in zip(path.steps, forward_integrated(problem, max_vectors=8).steps, strict=True):
+        assert again.rows == step.rows
+        np.testing.assert_allclose(again.weights, step.weights, rtol=1e-9)
 
 
 def test_width_table_keeps_only_what_lies_above_the_floor():
@@ -143,22 +150,20 @@ def test_width_table_keeps_only_what_lies_above_the_floor():
 
 
 def test_cross_validation_scores_are_held_out_errors():
-    X, w = _data(60)
-    folds = np.arange(60) % 3
-    found = integrated_cv.cross_validate(X, w, UNIT, np.arange(60), folds, gammas=(1.5, 2.0), max_vectors=3, patience=2)
-    # the first step of one gamma by hand
+    problem = _data(60)
+    X, w = problem.Z, problem.w
+    trace = integrated.choose_floor(problem, plain_folds(60, 3), floors=(1.5, 2.0), max_vectors=3)
+    # two kernels at one floor by hand
     terms, weights = [], []
     for fold in range(3):
-        inside = folds != fold
-        w_in = w[inside] / w[inside].sum()
-        fit = integrated.forward_integrated(X[inside], w_in, UNIT, np.arange(inside.sum()), gamma=2.0, max_vectors=3)
-        step = fit.trace[0]
-        centres, g = X[inside][list(step.indices)], np.array(step.weights)
-        s = step.widths
-        B = np.array([[oracle.normal(a, b, np.hypot(p, q)) for b, q in zip(centres, s)] for a, p in zip(centres, s)])
-        terms.append((g @ B @ g - 2 * oracle.normal_matrix(X[~inside], centres, s) @ g) * 2 * np.pi * UNIT**2)
+        inside = np.arange(60) % 3 != fold
+        path = forward_integrated(DensityProblem.of(X[inside], w[inside], UNIT), floor=2.0, max_vectors=3)
+        step = path.steps[path.reaching(2)]
+        assert len(step.rows) == 2
+        centers, g, s = X[inside][list(step.rows)], np.array(step.weights), step.widths
+        B = np.array([[oracle.normal(a, b, np.hypot(p, q)) for b, q in zip(centers, s)] for a, p in zip(centers, s)])
+        terms.append((g @ B @ g - 2 * oracle.normal_matrix(X[~inside], centers, s) @ g) * 2 * np.pi * UNIT**2)
         weights.append(w[~inside])
-    expected = np.concatenate(terms) @ np.concatenate(weights)
-    assert found.scores[2.0][0] == pytest.approx(expected, rel=1e-9)
-    assert found.gamma == min(found.scores, key=lambda gamma: min(found.scores[gamma]))
-    assert 1 <= found.steps <= 3
+    assert trace.axes == {"floor": (1.5, 2.0), "n_vectors": (1, 2, 3)}
+    assert trace.error[1, 1] == pytest.approx(np.concatenate(terms) @ np.concatenate(weights), rel=1e-9)
+    assert trace.chosen[0] == int(np.argmin(trace.error.min(axis=1)))

@@ -48,6 +48,13 @@ def test_a_feature_without_spread_takes_the_mean_of_the_others(scale):
         assert spread[2] == pytest.approx(spread[:2].mean())
 
 
+@pytest.mark.parametrize("scale", ["std", "whiten"])
+@pytest.mark.parametrize("factor", [1e300, 1e-300])
+def test_sizes_whose_squares_are_out_of_range(scale, factor):
+    plain, other = fit_scaling(X, W, scale), fit_scaling(X * factor, W, scale)
+    np.testing.assert_allclose(np.abs(other.apply(X * factor)), np.abs(plain.apply(X)), rtol=1e-9, atol=1e-9)
+
+
 def test_all_features_without_spread():
     scaling = fit_scaling(np.ones((5, 2)), np.full(5, 0.2), "std")
     assert scaling.constant == 2

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from fewkern.core.trace import Stop
 from fewkern.density import simplex
 from tests.oracles import density as oracle
 
@@ -27,7 +28,7 @@ def test_active_set_equals_enumeration(seed, positive):
     found = simplex.active_set(B, v)
     np.testing.assert_allclose(found.weights, expected, atol=1e-8)
     assert found.objective == pytest.approx(value, abs=1e-12)
-    assert found.status == "optimal"
+    assert found.stop is Stop.CONVERGED
 
 
 def test_active_set_gives_exact_zeros_and_a_tiny_gap():
@@ -61,7 +62,9 @@ def test_twin_points_are_solved_by_least_squares():
 
 def test_active_set_stops_at_its_limit():
     B, v = _density_problem()
-    assert simplex.active_set(B, v, max_pivots=2).status == "limit"
+    found = simplex.active_set(B, v, max_iter=2)
+    assert (found.stop, found.n_iter) == (Stop.MAX_ITER, 2)
+    assert abs(found.weights.sum() - 1) < 1e-12
 
 
 def test_multiplicative_updates_stay_on_the_simplex_where_the_plain_formula_leaves_it():

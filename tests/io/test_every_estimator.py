@@ -34,6 +34,7 @@ ESTIMATORS = {
     "GraphEmbedding": [{"n_components": 2, "max_vectors": 6}],
     "ParzenDensity": [{}, {"scale": "whiten"}],
     "ForwardDensity": [{}],
+    "ForwardConstrainedDensity": [{}],
     "ReducedSetDensity": [{}],
     "OrthogonalForwardDensity": [{}],
     "DensityClassifier": [{}],

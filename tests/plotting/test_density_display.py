@@ -31,7 +31,7 @@ def test_curve_is_the_density_and_the_kernels_add_up_to_it(samples):
 @pytest.mark.parametrize("scale", ["none", "std", "whiten"])
 def test_ellipses_are_one_standard_deviation(scale):
     Z = X @ np.array([[2.0, 0.7], [0.0, 0.5]])
-    model = ForwardDensity(scale=scale, polish=False).fit(Z)
+    model = ForwardDensity(scale=scale).fit(Z)
     display = DensityDisplay.from_estimator(model, Z)
     ellipses = [p for p in display.ax_.patches if isinstance(p, Ellipse)]
     assert len(ellipses) == model.n_vectors_

@@ -5,7 +5,13 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from fewkern import ForwardDensity, OrthogonalForwardDensity, ParzenDensity, ReducedSetDensity
+from fewkern import (
+    ForwardConstrainedDensity,
+    ForwardDensity,
+    OrthogonalForwardDensity,
+    ParzenDensity,
+    ReducedSetDensity,
+)
 from fewkern.datasets import make_gaussian_laplacian
 
 N, CANDIDATES = 10_000, 200
@@ -26,12 +32,12 @@ def _peak(work):
 @pytest.mark.parametrize(
     "density",
     [
-        ForwardDensity(width=0.1, max_candidates=CANDIDATES, max_vectors=5),
-        ForwardDensity(width=0.1, variant="ml", max_candidates=CANDIDATES, max_vectors=2),
-        ForwardDensity(width=0.1, variant="paper", max_candidates=CANDIDATES, max_vectors=5),
+        ForwardDensity(criterion="squared_error", width=0.1, max_candidates=CANDIDATES, max_vectors=5),
+        ForwardDensity(width=0.1, max_candidates=CANDIDATES, max_vectors=2),
+        ForwardConstrainedDensity(width=0.1, max_candidates=CANDIDATES, max_vectors=5),
         ReducedSetDensity(width=0.2, max_candidates=CANDIDATES),
-        OrthogonalForwardDensity(width=0.1, max_rows=CANDIDATES, n_passes=1, max_vectors=5),
-        ParzenDensity(search_rows=500),
+        OrthogonalForwardDensity(width=0.1, max_candidates=CANDIDATES, n_passes=1, max_vectors=5),
+        ParzenDensity(max_candidates=500),
     ],
     ids=["ise", "ml", "paper", "rsde", "skd", "parzen"],
 )

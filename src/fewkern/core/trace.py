@@ -51,6 +51,12 @@ class Stop(StrEnum):
     """No further progress is possible in this floating-point precision."""
     GIVEN = "given"
     """There was nothing to choose."""
+    INSIDE = "inside"
+    """The best setting lies inside those that were compared."""
+    EDGE = "edge"
+    """The best setting is the first or the last one that was compared."""
+    EXHAUSTED = "exhausted"
+    """No candidate is left that may enter."""
 
     def __repr__(self) -> str:
         return repr(self.value)

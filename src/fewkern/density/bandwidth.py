@@ -3,239 +3,264 @@ r"""Width of a Parzen window: rules of thumb and cross-validation in closed form
 ==================== =============================================
 symbol               name
 ==================== =============================================
-:math:`x_i`          rows of ``X``
-:math:`w_i`          ``w``, positive, sum one
+:math:`x_i, w_i`     ``problem.Z``, ``problem.w``
 :math:`\sigma`       ``width``
 :math:`M(\sigma)`    score of :func:`least_squares_scores`, FCR (5)
-:math:`N_{\rm eff}`  :func:`effective_size`
 ==================== =============================================
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 from fewkern.backend.blocks import row_blocks
 from fewkern.backend.namespace import Array, asarray_like, device, namespace
-from fewkern.backend.storable import floats, storable
+from fewkern.core.trace import Stop, Trace
 from fewkern.density.mixture import squared_distances
+from fewkern.density.problem import DensityProblem
 
 __all__ = [
-    "Form",
+    "RULES",
+    "SEARCH_ROWS",
     "WidthSearch",
     "default_grid",
-    "effective_size",
     "least_squares_scores",
     "least_squares_width",
     "likelihood_scores",
     "likelihood_width",
-    "scott_width",
-    "silverman_width",
+    "parzen_width",
     "ties_dominate",
 ]
 
 Form = Literal["exact", "approximate"]
+RULES = ("lscv", "lscv-approximate", "likelihood", "silverman", "scott")
 
+# Cross-validation looks at this many samples at most: it costs their square.
+SEARCH_ROWS = 2000
 # Two samples closer than this part of the rule-of-thumb width are the same sample as far as a width can tell.
 _TIE = 1e-7
+# The grid grows towards a minimum that lies outside of it, at most this many times.
+_EXTENSIONS = 3
+# Natural logarithm of the largest factor that is written out: just inside the range of a double.
+_LARGEST_LOG = 690.0
 
 
-@storable(widths=floats("g", above=0.0), scores=floats("g", finite=False))
 @dataclass(frozen=True)
 class WidthSearch:
     """A width and how it was found."""
 
     width: float
-    widths: Array
+    widths: tuple[float, ...]
     """Every width tried, ascending."""
     scores: Array
     """Their scores, up to a constant factor (least squares) or exactly (likelihood); less is better."""
-    status: str
-    """"inside" the grid, at an "edge" of it even after extensions, or "duplicates" (tied samples drive it to zero)."""
+    stop: Stop
+    """``INSIDE`` the widths tried, at their ``EDGE`` even after extensions, or ``GIVEN``."""
     tied_pairs: int = 0
+    """Number of pairs of equal samples, where they are why the width is at the lower edge."""
+
+    @property
+    def trace(self) -> Trace:
+        """The search as a trace; its one axis is the width."""
+        chosen = (self.widths.index(self.width),)
+        spread = namespace(self.scores).zeros_like(self.scores)
+        return Trace({"width": self.widths}, self.scores, spread, chosen, measure="cross-validation score of the width")
+
+    def times(self, factor: float) -> WidthSearch:
+        """The same search with all widths multiplied by ``factor``."""
+        return replace(self, width=self.width * factor, widths=tuple(width * factor for width in self.widths))
 
 
-def effective_size(w: Array) -> float:
-    r""":math:`N_{\rm eff} = 1 / \sum_i w_i^2` for weights of sum one."""
-    return 1.0 / float(namespace(w).sum(w * w))
+@dataclass(frozen=True)
+class _Score:
+    """The number ``value * exp(log_factor)``, which may be out of range; ordered like the numbers."""
+
+    value: float
+    log_factor: float = 0.0
+
+    @property
+    def order(self) -> tuple[int, float]:
+        sign = (self.value > 0) - (self.value < 0)
+        return sign, sign * (math.log(abs(self.value)) + self.log_factor) if sign else 0.0
+
+    def __float__(self) -> float:
+        return self.value * math.exp(min(self.log_factor, _LARGEST_LOG))
 
 
-def _mean_deviation(X: Array, w: Array) -> float:
-    """Root of the mean over the features of the weighted variance."""
-    xp = namespace(X)
-    gap = X - (w @ X)
-    return math.sqrt(float(xp.sum(w @ (gap * gap))) / X.shape[1])
+def parzen_width(problem: DensityProblem, rule: str | float, grid: Any, limit: int, rng: Any) -> WidthSearch:
+    """The width of Parzen's estimate by one of the :data:`RULES`, or as given.
+
+    Cross-validation looks at ``limit`` samples at most. The best width falls with the number of samples like
+    :math:`N^{-1/(m+4)}`, so that of a part is multiplied accordingly.
+    """
+    if not isinstance(rule, str):
+        return _given(problem, float(rule))
+    if rule in {"silverman", "scott"}:
+        return _given(problem, problem.silverman if rule == "silverman" else problem.scott)
+    some = problem if problem.n <= limit else problem.part(problem.draw(limit, rng))
+    factor = (some.effective_size / problem.effective_size) ** (1.0 / (problem.dim + 4))
+    widths = None if grid is None else [float(width) / factor for width in grid]
+    if rule == "likelihood":
+        return likelihood_width(some, widths).times(factor)
+    return least_squares_width(some, widths, "exact" if rule == "lscv" else "approximate").times(factor)
 
 
-def silverman_width(X: Array, w: Array) -> float:
-    r"""Silverman's rule :math:`h_0 = \bar s\,(4 / ((m+2) N_{\rm eff}))^{1/(m+4)}`, on the data's own scale."""
-    m = int(X.shape[1])
-    return _mean_deviation(X, w) * math.pow(4.0 / ((m + 2) * effective_size(w)), 1.0 / (m + 4))
+def _given(problem: DensityProblem, width: float) -> WidthSearch:
+    return WidthSearch(width, (width,), problem.numbers([0.0]), Stop.GIVEN)
 
 
-def scott_width(X: Array, w: Array) -> float:
-    r"""Scott's rule :math:`\bar s\,N_{\rm eff}^{-1/(m+4)}`, on the data's own scale."""
-    return _mean_deviation(X, w) * math.pow(effective_size(w), -1.0 / (int(X.shape[1]) + 4))
+def default_grid(unit: float, count: int = 30) -> list[float]:
+    """``count`` widths, geometric, from 0.15 to 1.5 times ``unit``."""
+    return [unit * 0.15 * 10.0 ** (q / (count - 1)) for q in range(count)]
 
 
-def default_grid(X: Array, w: Array, count: int = 30) -> list[float]:
-    """``count`` widths, geometric, from 0.15 to 1.5 times Silverman's."""
-    h0 = silverman_width(X, w)
-    return [h0 * 0.15 * 10.0 ** (q / (count - 1)) for q in range(count)]
+@dataclass(frozen=True)
+class _PairBlock:
+    """Pairs ``i < j`` of samples, for a block of rows ``i``."""
+
+    D: Array
+    """Squared distances."""
+    both: Array
+    """``w_i w_j``; zero where ``j <= i``."""
+    left: Array
+    """``w_i w_j`` times the sum of what ``1/(1 - w)`` is for both."""
 
 
-def least_squares_scores(X: Array, w: Array, widths: list[float], form: Form = "exact") -> Array:
+def _pair_blocks(problem: DensityProblem, odds: Array) -> Iterator[_PairBlock]:
+    """Every pair once, in row blocks; ``odds`` is ``1/(1 - w)``, or ones for the approximate form of (5)."""
+    Z, w = problem.Z, problem.w
+    xp, n = namespace(Z), problem.n
+    for rows in row_blocks(n, n):
+        D = squared_distances(Z[rows, :], Z[rows.start :, :])
+        # the column must lie right of the row
+        later = xp.arange(n - rows.start, device=device(Z))[None, :] > xp.arange(D.shape[0], device=device(Z))[:, None]
+        both = w[rows][:, None] * w[rows.start :][None, :]
+        both = xp.where(later, both, xp.zeros_like(both))
+        yield _PairBlock(D, both, both * (odds[rows][:, None] + odds[rows.start :][None, :]))
+
+
+def least_squares_scores(problem: DensityProblem, widths: list[float], form: Form = "exact") -> list[_Score]:
     r"""Least-squares cross-validation, exactly or as the paper approximates it.
 
     .. math:: M(\sigma) = \sum_{i,j} w_i w_j K(x_i, x_j, \sqrt2\sigma)
               - 2 \sum_i \frac{w_i}{1 - w_i} \sum_{j \ne i} w_j K(x_i, x_j, \sigma) \qquad (5)
 
-    Returns :math:`(2\pi\,\sigma_0^2)^{m/2} M(\sigma)` with :math:`\sigma_0` the first of the ``widths``: the
-    factor keeps the numbers in range in any dimension. The approximate form replaces :math:`1/(1-w_i)` by one.
+    Returns :math:`(2\pi\,\sigma_0^2)^{m/2} M(\sigma)` with :math:`\sigma_0` the unit of the problem. The approximate
+    form replaces :math:`1/(1-w_i)` by one.
 
     Notes
     -----
     Time ``O(G n^2 m)`` over pairs ``i < j`` in row blocks, one exponential per pair and width:
     the kernel of width ``s`` is the square of the exponential of width ``sqrt(2) s``.
     """
-    xp = namespace(X)
-    n, m = X.shape
+    w, m = problem.w, problem.dim
+    xp = namespace(w)
     odds = 1.0 / (1.0 - w) if form == "exact" else xp.ones_like(w)
     smooth = [float(xp.sum(w * w))] * len(widths)
     sharp = [0.0] * len(widths)
-    for rows in row_blocks(n, n):
-        D = squared_distances(X[rows, :], X[rows.start :, :])
-        # pairs i < j only: the column must lie right of the row
-        later = xp.arange(n - rows.start, device=device(X))[None, :] > xp.arange(D.shape[0], device=device(X))[:, None]
-        both = xp.where(later, w[rows][:, None] * w[rows.start :][None, :], xp.zeros_like(D))
-        held = both * (odds[rows][:, None] + odds[rows.start :][None, :])
+    for block in _pair_blocks(problem, odds):
         for q, width in enumerate(widths):
-            half = xp.exp(D * (-0.25 / width**2))
-            smooth[q] += 2.0 * float(xp.sum(both * half))
-            sharp[q] += float(xp.sum(held * (half * half)))
-    return asarray_like(
-        [(widths[0] / width) ** m * (2.0 ** (-m / 2) * smooth[q] - 2.0 * sharp[q]) for q, width in enumerate(widths)],
-        X,
-        dtype=X.dtype,
-    )
+            half = xp.exp(block.D * (-0.25 / width**2))
+            smooth[q] += 2.0 * float(xp.sum(block.both * half))
+            sharp[q] += float(xp.sum(block.left * (half * half)))
+    return [
+        _Score(2.0 ** (-m / 2) * smooth[q] - 2.0 * sharp[q], m * math.log(problem.unit / width))
+        for q, width in enumerate(widths)
+    ]
 
 
-def likelihood_scores(X: Array, w: Array, widths: list[float]) -> Array:
+def likelihood_scores(problem: DensityProblem, widths: list[float]) -> list[_Score]:
     r"""Minus the cross-validated likelihood.
 
     .. math:: -\sum_i w_i \log \frac{1}{1-w_i} \sum_{j\ne i} w_j K(x_i, x_j, \sigma)
     """
-    xp = namespace(X)
-    n, m = X.shape
-    totals = [0.0] * len(widths)
-    infinity = asarray_like(math.inf, X, dtype=X.dtype)
+    Z, w, n, m = problem.Z, problem.w, problem.n, problem.dim
+    xp = namespace(Z)
+    totals = [0.5 * m * math.log(2 * math.pi * width**2) for width in widths]
+    infinity = asarray_like(math.inf, Z, dtype=Z.dtype)
     for rows in row_blocks(n, n):
-        D = squared_distances(X[rows, :], X)
-        own = xp.arange(n, device=device(X))[None, :] == xp.arange(rows.start, rows.stop, device=device(X))[:, None]
+        D = squared_distances(Z[rows, :], Z)
+        own = xp.arange(n, device=device(Z))[None, :] == xp.arange(rows.start, rows.stop, device=device(Z))[:, None]
         D = xp.where(own, infinity, D)
         nearest = xp.min(D, axis=1, keepdims=True)
         for q, width in enumerate(widths):
             near = xp.exp((D - nearest) * (-0.5 / width**2)) @ w
             log_p = xp.log(near / (1.0 - w[rows])) - nearest[:, 0] * (0.5 / width**2)
             totals[q] -= float(w[rows] @ log_p)
-    levels = [0.5 * m * math.log(2 * math.pi * width**2) for width in widths]
-    return asarray_like([total + level for total, level in zip(totals, levels)], X, dtype=X.dtype)
+    return [_Score(total) for total in totals]
 
 
-def _ties(X: Array, w: Array) -> tuple[int, float, float]:
-    """Number of tied pairs, and their shares in the two sums of (5)."""
-    xp = namespace(X)
-    n = X.shape[0]
-    limit = (_TIE * silverman_width(X, w)) ** 2
-    pairs, smooth, sharp = 0, 0.0, 0.0
-    odds = 1.0 / (1.0 - w)
-    for rows in row_blocks(n, n):
-        D = squared_distances(X[rows, :], X[rows.start :, :])
-        later = xp.arange(n - rows.start, device=device(X))[None, :] > xp.arange(D.shape[0], device=device(X))[:, None]
-        tied = xp.astype((D <= limit) & later, X.dtype)
-        pairs += round(float(xp.sum(tied)))
-        both = tied * w[rows][:, None] * w[rows.start :][None, :]
-        smooth += 2.0 * float(xp.sum(both))
-        sharp += float(xp.sum(both * (odds[rows][:, None] + odds[rows.start :][None, :])))
-    return pairs, smooth, sharp
-
-
-def ties_dominate(X: Array, w: Array) -> tuple[bool, int]:
+def ties_dominate(problem: DensityProblem) -> tuple[bool, int]:
     r"""Whether tied samples drive :math:`M(\sigma)` to :math:`-\infty` as the width falls, and how many pairs are tied.
 
-    Without weights and with ``t`` pairs: :math:`4t/(N(N-1)) > 2^{-m/2}(N + 2t)/N^2`.
+    Without weights and with ``t`` pairs: :math:`4t/(N(N-1)) > 2^{-m/2}(N + 2t)/N^2`. Samples are tied if they are much
+    closer than the unit of the problem.
     """
-    pairs, smooth, sharp = _ties(X, w)
-    own = float(namespace(w).sum(w * w))
-    return 2.0 * sharp > 2.0 ** (-X.shape[1] / 2) * (own + smooth), pairs
+    xp = namespace(problem.w)
+    limit = (_TIE * problem.unit) ** 2
+    pairs, smooth, sharp = 0, float(xp.sum(problem.w * problem.w)), 0.0
+    for block in _pair_blocks(problem, 1.0 / (1.0 - problem.w)):
+        tied = (block.D <= limit) & (block.both > 0)
+        share = xp.astype(tied, problem.w.dtype)
+        pairs += round(float(xp.sum(share)))
+        smooth += 2.0 * float(xp.sum(share * block.both))
+        sharp += float(xp.sum(share * block.left))
+    return 2.0 * sharp > 2.0 ** (-problem.dim / 2) * smooth, pairs
 
 
 def _search(
-    X: Array, w: Array, grid: list[float] | None, score: Callable[[list[float]], Array], unit: Callable[[float], float]
+    problem: DensityProblem, grid: list[float] | None, scores: Callable[[DensityProblem, list[float]], list[_Score]]
 ) -> WidthSearch:
-    """First minimiser on the grid; at an end the grid grows by its own span on that side, at most three times."""
-    xp = namespace(X)
-    widths = sorted(float(width) for width in grid) if grid is not None else default_grid(X, w)
-    span, count = widths[-1] / widths[0], len(widths)
-    dominated, pairs = ties_dominate(X, w)
-    values = [float(s) * unit(widths[0]) for s in score(widths)]
-    status = "inside"
-    for extension in range(4):
-        best = min(range(len(widths)), key=values.__getitem__)
-        at_low, at_high = best == 0, best == len(widths) - 1
-        if count == 1 or not (at_low or at_high):
+    """First minimizer on the grid; at an end the grid grows by its own span on that side, at most three times."""
+    # Silverman's width is the unit of the search: of the grid, of the scores, and of what counts as tied
+    problem = replace(problem, unit=problem.silverman)
+    widths = default_grid(problem.unit) if grid is None else sorted(grid)
+    count = len(widths)
+    ratio = (widths[-1] / widths[0]) ** (1.0 / max(count - 1, 1))
+    found = scores(problem, widths)
+    for extension in range(_EXTENSIONS + 1):
+        best = min(range(len(widths)), key=lambda q: found[q].order)
+        at_low, inside = best == 0, 0 < best < len(widths) - 1
+        if inside or count == 1:
+            return _found(problem, widths, found, best, Stop.INSIDE)
+        if at_low:
+            dominated, pairs = ties_dominate(problem)
+            if dominated:
+                return _found(problem, widths, found, best, Stop.EDGE, pairs)
+        if extension == _EXTENSIONS:
             break
-        if at_low and dominated:
-            status = "duplicates"
-            break
-        if extension == 3:
-            status = "edge"
-            break
-        ratio = span ** (1.0 / (count - 1))
         steps = range(1, count)
         fresh = [widths[0] / ratio**q for q in reversed(steps)] if at_low else [widths[-1] * ratio**q for q in steps]
-        more = [float(s) * unit(fresh[0]) for s in score(fresh)]
-        widths, values = (fresh + widths, more + values) if at_low else (widths + fresh, values + more)
-    return WidthSearch(
-        widths[best],
-        asarray_like(widths, X, dtype=xp.float64),
-        asarray_like(values, X, dtype=xp.float64),
-        status,
-        pairs,
-    )
+        more = scores(problem, fresh)
+        widths, found = (fresh + widths, more + found) if at_low else (widths + fresh, found + more)
+    return _found(problem, widths, found, best, Stop.EDGE)
 
 
-def least_squares_width(X: Array, w: Array, grid: list[float] | None = None, form: Form = "exact") -> WidthSearch:
+def _found(
+    problem: DensityProblem, widths: list[float], scores: list[_Score], best: int, stop: Stop, pairs: int = 0
+) -> WidthSearch:
+    return WidthSearch(widths[best], tuple(widths), problem.numbers([float(s) for s in scores]), stop, pairs)
+
+
+def least_squares_width(problem: DensityProblem, grid: list[float] | None = None, form: Form = "exact") -> WidthSearch:
     """Width of least-squares cross-validation (5) over ``grid`` (by default 30 widths around Silverman's).
-
-    Parameters
-    ----------
-    X : array of shape (n, m)
-    w : array of shape (n,)
-        Positive, sum one.
-    grid : list of float or None
-    form : "exact" or "approximate"
 
     Examples
     --------
     >>> import numpy as np
-    >>> X = np.linspace(-1, 1, 50)[:, None]
-    >>> round(least_squares_width(X, np.full(50, 0.02)).width, 3)
+    >>> from fewkern.density.problem import DensityProblem
+    >>> problem = DensityProblem.of(np.linspace(-1, 1, 50)[:, None], np.ones(50))
+    >>> round(least_squares_width(problem).width, 3)
     0.365
     """
-    m = int(X.shape[1])
-    reference = silverman_width(X, w)
-
-    def unit(first: float) -> float:
-        # scores of different calls in one unit: that of Silverman's width
-        return math.pow(reference / first, m)
-
-    return _search(X, w, grid, lambda widths: least_squares_scores(X, w, widths, form), unit)
+    if form == "exact":
+        return _search(problem, grid, least_squares_scores)
+    return _search(problem, grid, lambda some, widths: least_squares_scores(some, widths, form))
 
 
-def likelihood_width(X: Array, w: Array, grid: list[float] | None = None) -> WidthSearch:
+def likelihood_width(problem: DensityProblem, grid: list[float] | None = None) -> WidthSearch:
     """Width of likelihood cross-validation over ``grid`` (by default 30 widths around Silverman's)."""
-    return _search(X, w, grid, lambda widths: likelihood_scores(X, w, widths), lambda _: 1.0)
+    return _search(problem, grid, likelihood_scores)

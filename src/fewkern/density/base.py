@@ -1,85 +1,43 @@
-"""What every density shares: scaling, the Parzen width, and all that a fitted mixture can do."""
+"""What every density shares: checked and scaled samples, the Parzen width, and all that a fitted mixture can do."""
 
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, DensityMixin
 from sklearn.utils.validation import check_is_fitted
 
-from fewkern.backend.namespace import Array, asarray_like, device, float_dtype, namespace, take_rows, to_numpy
+from fewkern.backend.namespace import Array, asarray_like, namespace, to_numpy
 from fewkern.backend.validation import Interval, StrOptions, random_generator, validate_samples, validate_weights
-from fewkern.density.bandwidth import (
-    WidthSearch,
-    effective_size,
-    least_squares_width,
-    likelihood_width,
-    scott_width,
-    silverman_width,
-)
+from fewkern.base import constraints
+from fewkern.core.samples import Samples
+from fewkern.core.trace import Stop
+from fewkern.density.bandwidth import RULES, SEARCH_ROWS, WidthSearch, parzen_width
 from fewkern.density.mixture import KernelMixture
+from fewkern.density.problem import DensityProblem, RoundMixture
 from fewkern.density.scaling import Scaling, fit_scaling
 
-__all__ = ["DENSITY_CONSTRAINTS", "DensityEstimator", "ScaledSamples"]
+__all__ = ["POSITIVE", "DensityEstimator", "density_constraints"]
 
-WIDTH_RULES = {"lscv", "lscv-approximate", "likelihood", "silverman", "scott"}
-DENSITY_CONSTRAINTS: dict[str, list[Any]] = {
-    "width": [StrOptions(WIDTH_RULES), Interval(Real, 0, None, closed="neither")],
-    "scale": [StrOptions({"none", "std", "whiten"})],
-    "search_rows": [Interval(Integral, 2, None, closed="left")],
-    "random_state": [None, Integral, object],
-}
+POSITIVE = Interval(Real, 0, None, closed="neither")
+# Without scaling, numbers outside of this range have squares that are zero or infinite.
+_SMALLEST, _LARGEST = 1e-140, 1e140
 
 
-@dataclass(frozen=True)
-class ScaledSamples:
-    """Samples of positive weight as an algorithm wants them: scaled, double precision, weights of sum one."""
-
-    Z: Array
-    w: Array
-    rows: Array
-    """Their rows among all samples."""
-    scaling: Scaling
-    rng: Any
-
-    @property
-    def n(self) -> int:
-        return int(self.Z.shape[0])
-
-    def every_row(self) -> Array:
-        return namespace(self.rows).arange(self.n, dtype=self.rows.dtype, device=device(self.rows))
-
-    def subset(self, count: int) -> Array:
-        """At most ``count`` rows of ``Z``, drawn without replacement, ascending; all where that is enough."""
-        return self.among(self.n, count)
-
-    def among(self, n: int, count: int) -> Array:
-        """At most ``count`` of the first ``n`` row numbers, ascending."""
-        drawn = np.arange(n) if n <= count else np.sort(self.rng.choice(n, count, replace=False))
-        return asarray_like(drawn, self.rows, dtype=self.rows.dtype)
-
-    def folds(self, count: int) -> Array:
-        """The fold of every row, at random; fewer folds where they would be left with a single sample."""
-        drawn = self.rng.permutation(np.arange(self.n) % max(min(count, self.n // 2), 1))
-        return asarray_like(drawn, self.rows, dtype=self.rows.dtype)
-
-    def take(self, rows: Array) -> tuple[Array, Array]:
-        """Some of the samples, with weights of sum one."""
-        w = take_rows(self.w, rows)
-        return take_rows(self.Z, rows), w / namespace(w).sum(w)
+def density_constraints(*names: str, **own: list[Any]) -> dict[str, list[Any]]:
+    """The constraints of the parameters that all densities have, of the shared ones ``names``, and of their own."""
+    width: list[Any] = [StrOptions(set(RULES)), POSITIVE]
+    scale: list[Any] = [StrOptions({"none", "std", "whiten"})]
+    return constraints("random_state", *names, **{"width": width, "scale": scale, **own})
 
 
 class DensityEstimator(DensityMixin, BaseEstimator):
     """Base of the densities. ``expansion_`` holds all of the fitted density."""
 
     scale: str
-    width: Any
-    search_rows: int
-    random_state: Any
     expansion_: KernelMixture
 
     def __sklearn_tags__(self) -> Any:
@@ -87,25 +45,23 @@ class DensityEstimator(DensityMixin, BaseEstimator):
         tags.array_api_support = True
         return tags
 
-    def _scaled(self, X: Any, sample_weight: Any) -> tuple[Array, ScaledSamples]:
-        """The checked samples, and those of positive weight scaled for the algorithm."""
+    def _check(self, X: Any, sample_weight: Any) -> tuple[Samples, Scaling]:
+        """Checked samples of positive weight, and how they are scaled."""
         name = type(self).__name__
         X = validate_samples(self, X, reset=True, accept_sparse=False, minimum=2)
-        weights = validate_weights(self, X, sample_weight)
+        samples = Samples.of(X, validate_weights(self, X, sample_weight))
         xp = namespace(X)
-        Z = xp.astype(X, xp.float64)
-        rows = xp.arange(X.shape[0], dtype=xp.int64, device=device(X))
-        w = xp.ones((X.shape[0],), dtype=xp.float64, device=device(X))
-        if weights is not None:
-            rows = rows[weights > 0]
-            w = xp.astype(weights[weights > 0], xp.float64)
-            Z = take_rows(Z, rows)
-        w = w / xp.sum(w)
-        scaling = fit_scaling(Z, w, self.scale)  # type: ignore[arg-type]
+        w = xp.astype(samples.weights, xp.float64)
+        scaling = fit_scaling(xp.astype(samples.X, xp.float64), w, self.scale)  # type: ignore[arg-type]
         if scaling.constant == X.shape[1]:
             raise ValueError(
                 f"{name}: all samples of positive weight are equal (n_samples = {X.shape[0]}, one distinct); a density "
                 "needs at least two different samples."
+            )
+        if self.scale == "none" and not _SMALLEST < scaling.reach < _LARGEST:
+            raise ValueError(
+                f'{name}: with scale="none" the samples must differ by numbers between {_SMALLEST:g} and {_LARGEST:g}, '
+                f'got {scaling.reach:.3g}, whose square is not a number of this machine; use scale="std".'
             )
         if scaling.constant:
             warnings.warn(
@@ -114,72 +70,36 @@ class DensityEstimator(DensityMixin, BaseEstimator):
                 UserWarning,
                 stacklevel=4,
             )
-        return X, ScaledSamples(scaling.apply(Z), w, rows, scaling, random_generator(self.random_state))
+        return samples, scaling
 
-    def _parzen_width(self, samples: ScaledSamples, rule: Any, grid: Any = None) -> WidthSearch:
-        """The width of Parzen's estimate by ``rule``; cross-validation looks at ``search_rows`` samples at most."""
-        Z, w = samples.Z, samples.w
-        if not isinstance(rule, str):
-            return _given(float(rule), Z)
-        if rule in {"silverman", "scott"}:
-            return _given((silverman_width if rule == "silverman" else scott_width)(Z, w), Z)
-        size = effective_size(w)
-        if samples.n > self.search_rows:
-            Z, w = samples.take(samples.subset(self.search_rows))
-        # the best width falls with the number of samples like N^(-1/(m+4))
-        factor = (effective_size(w) / size) ** (1.0 / (Z.shape[1] + 4))
-        widths = None if grid is None else [float(value) / factor for value in to_numpy(grid)]
-        if rule == "likelihood":
-            found = likelihood_width(Z, w, widths)
-        else:
-            found = least_squares_width(Z, w, widths, "exact" if rule == "lscv" else "approximate")
-        self._warn_about_width(found)
-        return WidthSearch(found.width * factor, found.widths * factor, found.scores, found.status, found.tied_pairs)
-
-    def _warn_about_width(self, found: WidthSearch) -> None:
+    def _parzen_width(
+        self, problem: DensityProblem, rule: Any, rng: Any, *, grid: Any = None, limit: int = SEARCH_ROWS
+    ) -> WidthSearch:
+        """The width of Parzen's estimate, with a warning where the search cannot be trusted."""
+        found = parzen_width(problem, rule, None if grid is None else to_numpy(grid), limit, rng)
         name = type(self).__name__
-        if found.status == "duplicates":
+        if found.tied_pairs:
             warnings.warn(
                 f"{name}: cross-validation ran to the least width of the grid because {found.tied_pairs} pairs of "
                 "samples are equal; remove duplicated or rounded samples, or give the width as a number.",
                 UserWarning,
-                stacklevel=5,
+                stacklevel=4,
             )
-        elif found.status == "edge":
+        elif found.stop is Stop.EDGE:
             warnings.warn(
                 f"{name}: the width {found.width:.3g} of cross-validation lies at an end of the widths tried; the data "
                 "may be discrete or have gross outliers. Give the width as a number, or a wider grid.",
                 UserWarning,
-                stacklevel=5,
+                stacklevel=4,
             )
+        return found
 
-    def _keep(
-        self,
-        X: Array,
-        samples: ScaledSamples,
-        widths: Array,
-        weights: Array,
-        *,
-        chosen: Array | None = None,
-        centres: Array | None = None,
-    ) -> None:
-        """Set ``expansion_`` and the attributes that are views of it; centres are rows ``chosen``, or given."""
-        xp, dtype = namespace(X), float_dtype(X)
-        if chosen is not None:
-            indices = take_rows(samples.rows, chosen)
-            vectors = take_rows(X, indices)
-        else:
-            indices, vectors = None, xp.astype(samples.scaling.invert(centres), dtype)
-        weights = weights / xp.sum(weights)
-        self.expansion_ = KernelMixture(
-            vectors,
-            xp.astype(weights, dtype),
-            xp.astype(widths, dtype),
-            xp.astype(samples.scaling.transform, dtype),
-            indices,
-        )
-        self.vectors_, self.weights_, self.widths_ = vectors, self.expansion_.weights, self.expansion_.widths
-        self.indices_, self.n_vectors_ = indices, self.expansion_.n_vectors
+    def _keep(self, found: RoundMixture, scaling: Scaling, samples: Samples) -> None:
+        """Set ``expansion_`` and the attributes that are views of it."""
+        self.expansion_ = scaling.mixture(found, samples)
+        self.vectors_, self.weights_ = self.expansion_.vectors, self.expansion_.weights
+        self.widths_, self.indices_ = self.expansion_.widths, self.expansion_.indices
+        self.n_vectors_ = self.expansion_.n_vectors
 
     def _query(self, X: Any) -> Array:
         check_is_fitted(self)
@@ -249,10 +169,3 @@ class DensityEstimator(DensityMixin, BaseEstimator):
                 f"{self.expansion_.vectors.shape[1]} and {mixture.vectors.shape[1]}."
             )
         return self.expansion_.l2_distance(mixture)
-
-
-def _given(width: float, Z: Array) -> WidthSearch:
-    xp = namespace(Z)
-    return WidthSearch(
-        width, asarray_like([width], Z, dtype=xp.float64), asarray_like([0.0], Z, dtype=xp.float64), "given"
-    )

@@ -3,56 +3,105 @@ r"""Forward-constrained regression (FCR-SDC): one kernel at a time, convex combi
 The target is the Parzen estimate at the samples, :math:`p_i`; the model after ``k`` kernels is
 :math:`y \leftarrow \lambda y + (1-\lambda)\tilde K(\cdot, x', \sigma)`, so that the weights stay on the simplex.
 
-============================ =============================
+============================ ===========================================
 symbol                       name
-============================ =============================
-:math:`w_i`                  ``w``: row weights, sum one
+============================ ===========================================
+:math:`w_i`                  ``problem.w``
 :math:`p`                    ``target``
-:math:`y`                    ``y``: current model at the rows
+:math:`y`                    ``y``: current model at the samples
 :math:`\psi`                 column of ``Psi``, a candidate
 :math:`u = y - \psi`         ``U`` (the paper's ``w``)
 :math:`\lambda`              ``mixing``
-:math:`\sigma^{\rm Par}`     ``unit``
-============================ =============================
+:math:`\sigma^{\rm Par}`     ``problem.unit``
+:math:`\gamma, \eta`         ``rules.gamma``, ``rules.eta``
+============================ ===========================================
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
-from fewkern.backend.blocks import row_blocks
 from fewkern.backend.namespace import Array, asarray_like, device, namespace, take_rows
-from fewkern.backend.storable import storable
-from fewkern.core.peel_callbacks import Stop, peel
-from fewkern.density.mixture import normal_kernel, squared_distances
+from fewkern.core.trace import Stop, Trace
+from fewkern.density.mixture import squared_distances
+from fewkern.density.problem import DensityProblem, RoundMixture
 from fewkern.density.simplex import active_set
 
 __all__ = [
     "ConstrainedFit",
+    "ConstrainedRules",
     "ConstrainedStep",
-    "Mixing",
-    "StopRule",
-    "WidthMode",
+    "KernelEntry",
     "default_gamma",
     "forward_constrained",
     "mixture_weights",
-    "parzen_target",
     "refit_jointly",
     "score_candidates",
     "tune_width",
 ]
 
-WidthMode = Literal["safe", "abs", "bracket"]
 Mixing = Literal["jackknife", "ls"]
 StopRule = Literal["loo", "distance", "size"]
+WidthRule = Literal["safe", "abs", "bracket"]
 
+# A step of the width is halved at most this often.
 _HALVINGS = 7
+# A width beyond this many units is a flat kernel whose slope is no longer a number.
+_RUNAWAY = 1e30
+# Candidates are scored in full in blocks of this size.
 _EVALUATE_TOGETHER = 32
+# Rounding that the bounds of the pruning are allowed: of lambda, of a (relative), and of J (relative to p'p).
+_SLACK_MIXING, _SLACK_SQUARE, _SLACK_SCORE = 1e-9, 1e-14, 1e-10
+# A kernel of less weight than this does not change the model.
+_NO_SHARE = 1e-12
+# In a joint refit, a kernel of less weight than this leaves.
+_NO_WEIGHT = 1e-8
 
 
-@storable
+@dataclass(frozen=True)
+class ConstrainedRules:
+    """What the paper leaves open, and its constants.
+
+    Parameters
+    ----------
+    gamma : float
+        Width of a candidate, in Parzen widths.
+    max_vectors : int
+    stop : {"loo", "distance", "size"}
+        "loo" refuses a kernel whose score is not below ``1 - tol`` times the last one; "distance" stops once the model
+        is within ``tol`` of the target (relative); "size" goes on to ``max_vectors``.
+    tol : float
+    width_rule : {"safe", "abs", "bracket"}
+        "bracket" is the paper's (11), "abs" its (22), "safe" halves a step until the error does not rise.
+    eta : float
+        Length of a width step.
+    width_steps : int
+    mixing : {"jackknife", "ls"}
+        Estimate of the mixing number: (21) or (18).
+    floor, cap : float
+        Bounds of a width, in Parzen widths.
+    prune : bool
+        Whether candidates that cannot win are skipped (methods D6); the result is the same.
+    """
+
+    gamma: float
+    max_vectors: int = 100
+    stop: StopRule = "loo"
+    tol: float = 0.0
+    width_rule: WidthRule = "safe"
+    eta: float = 0.5
+    width_steps: int = 5
+    mixing: Mixing = "jackknife"
+    # Paper: the width is kept above 0.01. We: a floor relative to the Parzen width, because an absolute one breaks
+    # equivariance under a change of units.
+    floor: float = 0.02
+    cap: float = 1e3
+    prune: bool = True
+
+
 @dataclass(frozen=True)
 class ConstrainedStep:
     """One kernel of the path."""
@@ -66,18 +115,25 @@ class ConstrainedStep:
     distance: float
     """Distance to the target after the step, relative to the target."""
     evaluated: int
-    """Candidates whose score was computed in full."""
+    """Number of candidates whose score was computed in full."""
 
 
 @dataclass(frozen=True)
 class ConstrainedFit:
-    """Chosen rows with widths and weights; ``trace`` holds one record per kernel."""
+    """The mixture; ``steps`` has one record per kernel that entered."""
 
-    indices: Array
-    widths: Array
-    weights: Array
-    trace: tuple[ConstrainedStep, ...]
-    stop: str
+    mixture: RoundMixture
+    steps: tuple[ConstrainedStep, ...]
+    stop: Stop
+
+    @property
+    def trace(self) -> Trace:
+        """Leave-one-out score after every kernel; the last model is the one taken."""
+        sizes = tuple(float(k + 1) for k in range(len(self.steps)))
+        error = asarray_like([step.loo for step in self.steps], self.mixture.weights, dtype=self.mixture.weights.dtype)
+        spread = namespace(error).zeros_like(error)
+        measure = "leave-one-out error to Parzen's estimate"
+        return Trace({"n_vectors": sizes}, error, spread, (len(sizes) - 1,), measure=measure)
 
 
 def default_gamma(m: int) -> float:
@@ -85,17 +141,7 @@ def default_gamma(m: int) -> float:
     return max(1.25, 3.0 / math.pow(m, 0.3))
 
 
-def parzen_target(X: Array, samples: Array, w: Array, width: float) -> Array:
-    r"""Parzen estimate of ``samples`` at the rows of ``X``, times :math:`(2\pi\sigma^2)^{m/2}`, in row blocks."""
-    xp = namespace(X)
-    out = xp.empty((X.shape[0],), dtype=X.dtype, device=device(X))
-    for rows in row_blocks(X.shape[0], samples.shape[0]):
-        out[rows] = normal_kernel(squared_distances(X[rows, :], samples), width, X.shape[1], width) @ w
-    return out
-
-
-@dataclass(frozen=True)
-class _Scores:
+class _Scores(NamedTuple):
     """Closed forms (18)-(21) for a block of candidates."""
 
     loo: Array
@@ -138,69 +184,78 @@ def score_candidates(Psi: Array, y: Array, target: Array, w: Array, mixing: Mixi
     return _Scores(loo, chosen, usable)
 
 
-def tune_width(
-    D: Array,
-    y: Array,
-    target: Array,
-    w: Array,
-    mixing: float,
-    width: float,
-    *,
-    unit: float,
-    dim: int,
-    eta: float = 0.5,
-    steps: int = 5,
-    mode: WidthMode = "safe",
-    floor: float = 0.02,
-    cap: float = 1e3,
-) -> float:
-    r"""Gauss-Newton on the width of one kernel, the mixing number fixed: (11), (12), (22).
+@dataclass(frozen=True)
+class KernelEntry:
+    """The model (15), :math:`\\lambda y + (1-\\lambda) K(\\cdot, c, \\sigma)`, as a function of the width alone."""
 
-    .. math:: \Delta = \frac{\eta}{1-\lambda}
-              \frac{\sum_i w_i \varepsilon_i\, \partial_\sigma \tilde K_i}{\sum_i w_i (\partial_\sigma \tilde K_i)^2},
-              \qquad \varepsilon = p - \lambda y - (1-\lambda)\tilde K(\sigma)
+    problem: DensityProblem
+    target: Array
+    y: Array
+    mixing: float
+    D: Array
+    """Squared distances of the samples to the center ``c``."""
 
-    ``mode`` "bracket" is the paper's (11), "abs" its (22), "safe" halves the step until the error does not rise.
-    ``floor`` and ``cap`` are multiples of ``unit``; ``D`` holds squared distances to the centre.
-    """
-    xp = namespace(D)
-    share = 1.0 - mixing
-    # Paper: the width is kept above 0.01. We: a floor relative to the Parzen width, because an absolute one breaks
-    # equivariance under a change of units.
-    low, high = floor * unit, cap * unit
-
-    def residual(trial: float) -> tuple[Array, Array, float]:
-        K = normal_kernel(D, trial, dim, unit)
+    def at(self, width: float) -> _Residual:
+        """Kernel, residual and error at a width."""
+        K = self.problem.kernel(self.D, width)
         # Paper: the residual of (14). We: that of (15), the model with the new kernel in it.
-        e = target - mixing * y - share * K
-        return K, e, float(xp.sum(w * e * e))
+        e = self.target - self.mixing * self.y - (1.0 - self.mixing) * K
+        return _Residual(width, K, e, float(namespace(e).sum(self.problem.w * e * e)))
 
-    K, e, loss = residual(width)
-    for _ in range(steps):
-        slope = K * (D / width**3 - dim / width)  # (13)
+    def step(self, now: _Residual, eta: float) -> float | None:
+        r"""The Gauss-Newton step of (11) and (12), or None where it is not a number.
+
+        .. math:: \Delta = \frac{\eta}{1-\lambda}
+                  \frac{\sum_i w_i \varepsilon_i\, \partial_\sigma \tilde K_i}
+                  {\sum_i w_i (\partial_\sigma \tilde K_i)^2}
+        """
+        w, xp = self.problem.w, namespace(self.D)
+        slope = now.K * (self.D / now.width**3 - self.problem.dim / now.width)  # (13)
         curvature = float(xp.sum(w * slope * slope))
         if not (math.isfinite(curvature) and curvature > 0):
+            return None
+        move = eta / (1.0 - self.mixing) * float(xp.sum(w * now.e * slope)) / curvature
+        return move if math.isfinite(move) else None
+
+
+class _Residual(NamedTuple):
+    width: float
+    K: Array
+    e: Array
+    loss: float
+
+
+def tune_width(entry: KernelEntry, width: float, rules: ConstrainedRules) -> float:
+    """Gauss-Newton on the width of one kernel, the mixing number fixed: (11), (12), (22)."""
+    unit = entry.problem.unit
+    now = entry.at(width)
+    for _ in range(rules.width_steps):
+        move = entry.step(now, rules.eta)
+        if move is None:
             break
-        move = eta / share * float(xp.sum(w * e * slope)) / curvature
-        if not math.isfinite(move):
-            break
-        if mode == "safe":
-            for _ in range(_HALVINGS):
-                trial = min(max(width + move, low), high)
-                K_new, e_new, loss_new = residual(trial)
-                if loss_new <= loss:
-                    break
-                move *= 0.5
-            else:
+        if rules.width_rule == "safe":
+            found = _downhill(entry, now, move, rules)
+            if found is None:
                 break
-            width, K, e, loss = trial, K_new, e_new, loss_new
-        else:
-            width = max(abs(width + move) if mode == "abs" else width + move, low)
-            # these rules know no upper bound; out here the kernel is flat and its slope no longer a number
-            if width > 1e30 * unit:
-                break
-            K, e, loss = residual(width)
-    return width
+            now = found
+            continue
+        trial = now.width + move
+        trial = max(abs(trial) if rules.width_rule == "abs" else trial, rules.floor * unit)
+        if trial > _RUNAWAY * unit:  # these two rules know no upper bound
+            return trial
+        now = entry.at(trial)
+    return now.width
+
+
+def _downhill(entry: KernelEntry, now: _Residual, move: float, rules: ConstrainedRules) -> _Residual | None:
+    """The longest of the halved steps that does not raise the error."""
+    unit = entry.problem.unit
+    for _ in range(_HALVINGS):
+        trial = entry.at(min(max(now.width + move, rules.floor * unit), rules.cap * unit))
+        if trial.loss <= now.loss:
+            return trial
+        move *= 0.5
+    return None
 
 
 def mixture_weights(mixings: list[float]) -> list[float]:
@@ -211,188 +266,192 @@ def mixture_weights(mixings: list[float]) -> list[float]:
     return g
 
 
+class _Candidate(NamedTuple):
+    loo: float
+    """:math:`J`, (20)."""
+    column: int
+    mixing: float
+    evaluated: int
+
+
+class _Construction:
+    """The growing model, and what is computed once for all candidates."""
+
+    def __init__(self, problem: DensityProblem, target: Array, rules: ConstrainedRules) -> None:
+        xp = namespace(problem.Z)
+        self.problem, self.target, self.rules = problem, target, rules
+        self.centers = problem.centers
+        self.Psi = problem.kernel(squared_distances(problem.Z, self.centers), rules.gamma * problem.unit)
+        # for the pruning (methods D6): the products of the target and of every candidate
+        wp = problem.w * target
+        self.pp = float(wp @ target)
+        self.p_psi = wp @ self.Psi
+        self.psi_psi = xp.sum(problem.w[:, None] * self.Psi * self.Psi, axis=0)
+        self.tt = self.pp - 2.0 * self.p_psi + self.psi_psi
+        self.free = xp.ones_like(self.tt) > 0
+        self.y = xp.zeros_like(target)
+        self.steps: list[ConstrainedStep] = []
+
+    @property
+    def error(self) -> float:
+        """Weighted mean squared distance to the target."""
+        return float(namespace(self.y).sum(self.problem.w * (self.target - self.y) ** 2))
+
+    @property
+    def distance(self) -> float:
+        """Distance to the target, relative to the target."""
+        return math.sqrt(self.error / self.pp)
+
+    def nearest(self) -> _Candidate:
+        """(10): the candidate nearest to the target."""
+        return _Candidate(math.nan, int(namespace(self.tt).argmin(self.tt)), 0.0, int(self.tt.shape[0]))
+
+    def best(self) -> _Candidate | None:
+        """The admissible candidate of least ``J`` (20), the first one on ties."""
+        xp = namespace(self.tt)
+        bound, maybe = self._bounds()
+        bound = xp.where(maybe, bound, xp.full_like(bound, math.inf))
+        order = xp.argsort(bound)
+        winner: _Candidate | None = None
+        evaluated, total = 0, int(xp.sum(xp.astype(maybe, xp.int64)))
+        while evaluated < total:
+            block = order[evaluated : min(evaluated + _EVALUATE_TOGETHER, total)]
+            if self.rules.prune and winner and float(bound[int(block[0])]) > winner.loo + _SLACK_SCORE * self.pp:
+                break
+            columns = xp.take(self.Psi, block, axis=1)
+            scores = score_candidates(columns, self.y, self.target, self.problem.w, self.rules.mixing)
+            evaluated += int(block.shape[0])
+            for q in range(int(block.shape[0])):
+                if bool(scores.admissible[q]):
+                    found = _Candidate(float(scores.loo[q]), int(block[q]), float(scores.mixing[q]), 0)
+                    if winner is None or found[:2] < winner[:2]:
+                        winner = found
+        return None if winner is None else winner._replace(evaluated=evaluated)
+
+    def _bounds(self) -> tuple[Array, Array]:
+        """A lower bound of ``J`` for every candidate, and which of them may be admissible.
+
+        The bound is the squared error: ``J >= SSE`` because ``0 <= h <= 1``.
+        """
+        xp = namespace(self.tt)
+        wy = self.problem.w * self.y
+        yy, yp, y_psi = float(wy @ self.y), float(wy @ self.target), wy @ self.Psi
+        a = yy - 2.0 * y_psi + self.psi_psi
+        positive = a > _SLACK_SQUARE * self.psi_psi
+        a = xp.where(positive, a, xp.ones_like(a))
+        mixing = (yp - y_psi - self.p_psi + self.psi_psi) / a
+        bound = self.tt - mixing * mixing * a
+        if not self.rules.prune:
+            return bound, self.free
+        return bound, self.free & positive & (mixing >= -_SLACK_MIXING) & (mixing <= 1 + _SLACK_MIXING)
+
+    def enter(self, found: _Candidate) -> None:
+        """Tune the width of the candidate with its mixing number fixed, and mix it into the model."""
+        xp = namespace(self.tt)
+        j, mixing = found.column, found.mixing
+        D = squared_distances(self.problem.Z, self.centers[j : j + 1, :])[:, 0]
+        entry = KernelEntry(self.problem, self.target, self.y, mixing, D)
+        width = tune_width(entry, self.rules.gamma * self.problem.unit, self.rules)
+        self.y = mixing * self.y + (1.0 - mixing) * self.problem.kernel(D, width)
+        self.free = self.free & (xp.arange(self.tt.shape[0], device=device(self.tt)) != j)
+        loo = found.loo if self.steps else self.error
+        row = int(self.problem.candidates[j])
+        self.steps.append(ConstrainedStep(row, width, mixing, loo, self.distance, found.evaluated))
+
+    def fit(self, stop: Stop) -> ConstrainedFit:
+        """The model as it is."""
+        widths = self.problem.numbers([step.width for step in self.steps])
+        g = self.problem.numbers(mixture_weights([step.mixing for step in self.steps[1:]]))
+        mixture = self.problem.mixture([step.index for step in self.steps], widths, g)
+        return ConstrainedFit(mixture, tuple(self.steps), stop)
+
+
 def forward_constrained(
-    X: Array,
-    w: Array,
-    target: Array,
-    unit: float,
-    candidates: Array,
-    *,
-    gamma: float,
-    eta: float = 0.5,
-    width_steps: int = 5,
-    width_mode: WidthMode = "safe",
-    floor: float = 0.02,
-    cap: float = 1e3,
-    mixing: Mixing = "jackknife",
-    stop: StopRule = "loo",
-    tol: float = 0.0,
-    max_vectors: int = 100,
-    prune: bool = True,
+    problem: DensityProblem, target: Array, rules: ConstrainedRules, step: Callable[[int], None] = lambda _: None
 ) -> ConstrainedFit:
     r"""FCR-SDC (the paper's algorithm): a convex combination of a few kernels that is close to Parzen's estimate.
 
     Parameters
     ----------
-    X : array of shape (n, m)
-        Rows at which the target is matched.
-    w : array of shape (n,)
-        Positive, sum one.
+    problem : DensityProblem
+        Samples at which the target is matched, and candidates; its unit is the Parzen width.
     target : array of shape (n,)
-        :func:`parzen_target` at ``X`` with width ``unit``.
-    unit : float
-        The Parzen width :math:`\sigma^{\rm Par}`.
-    candidates : integer array of shape (c,)
-        Rows of ``X`` that may become centres.
-    gamma : float
-        Width of a candidate, in Parzen widths.
-    eta, width_steps, width_mode, floor, cap
-        See :func:`tune_width`.
-    mixing : "jackknife" or "ls"
-    stop : "loo", "distance" or "size"
-        "loo" refuses a kernel whose score is not below ``1 - tol`` times the last one; "distance" ends once the model
-        is within ``tol`` of the target (relative); "size" goes on to ``max_vectors``.
-    prune : bool
-        Whether candidates are skipped that cannot win (methods D6); the result is the same.
+        Parzen's estimate at the samples, in the unit of the problem.
+    rules : ConstrainedRules
+    step : function
+        Called with the number of kernels.
 
     Notes
     -----
     ``O(n c)`` per step (one matrix-vector product with pruning) and ``n c`` numbers for the candidate columns.
     """
-    xp = namespace(X)
-    dim = int(X.shape[1])
-    centres = take_rows(X, candidates)
-    Psi = normal_kernel(squared_distances(X, centres), gamma * unit, dim, unit)
-    c = int(candidates.shape[0])
-    # everything that pruning (methods D6) needs, once
-    wp = w * target
-    pp = float(wp @ target)
-    p_psi = wp @ Psi
-    psi_psi = xp.sum(w[:, None] * Psi * Psi, axis=0)
-    tt = pp - 2.0 * p_psi + psi_psi
-    y = xp.zeros_like(target)
-    taken: list[int] = []
-    score = math.inf
-
-    def distances(j: int) -> Array:
-        return squared_distances(X, centres[j : j + 1, :])[:, 0]
-
-    def tuned(j: int, lam: float) -> tuple[float, Array]:
-        D = distances(j)
-        width = tune_width(
-            D, y, target, w, lam, gamma * unit,
-            unit=unit, dim=dim, eta=eta, steps=width_steps, mode=width_mode, floor=floor, cap=cap,
-        )  # fmt: skip
-        return width, normal_kernel(D, width, dim, unit)
-
-    def best_candidate() -> tuple[int, float, float, int] | None:
-        """Admissible candidate of least J, its mixing number and score, and how many were evaluated in full."""
-        free = xp.ones((c,), dtype=xp.bool, device=device(X))
-        for j in taken:
-            free = free & (xp.arange(c, device=device(X)) != j)
-        yy, yp = float((w * y) @ y), float((w * y) @ target)
-        y_psi = (w * y) @ Psi
-        a = yy - 2.0 * y_psi + psi_psi
-        positive = a > 1e-14 * psi_psi
-        a = xp.where(positive, a, xp.ones_like(a))
-        lam = (yp - y_psi - p_psi + psi_psi) / a
-        bound = tt - lam * lam * a  # J >= SSE, because 0 <= h <= 1
-        slack = 1e-9
-        maybe = free & positive & (lam >= -slack) & (lam <= 1 + slack) if prune else free
-        bound = xp.where(maybe, bound, xp.full_like(bound, math.inf))
-        order = xp.argsort(bound)
-        winner: tuple[float, int, float] | None = None
-        evaluated, total = 0, int(xp.sum(xp.astype(maybe, xp.int64)))
-        while evaluated < total:
-            block = order[evaluated : min(evaluated + _EVALUATE_TOGETHER, total)]
-            # rounding of the O(1) forms must not hide the winner
-            if prune and winner is not None and float(bound[int(block[0])]) > winner[0] + 1e-10 * pp:
-                break
-            scores = score_candidates(xp.take(Psi, block, axis=1), y, target, w, mixing)
-            for q in range(int(block.shape[0])):
-                if bool(scores.admissible[q]):
-                    found = (float(scores.loo[q]), int(block[q]), float(scores.mixing[q]))
-                    if winner is None or found[:2] < winner[:2]:
-                        winner = found
-            evaluated += int(block.shape[0])
-        return None if winner is None else (winner[1], winner[2], winner[0], evaluated)
-
-    def find(count: int) -> tuple[int, float, float, int] | Stop:
-        if count == 0:
-            return int(xp.argmin(tt)), 0.0, math.nan, c  # (10): the candidate nearest to the target
-        if stop == "distance" and _distance(y, target, w) <= tol:
-            return Stop("close to the target")
-        found = best_candidate()
+    model = _Construction(problem, target, rules)
+    model.enter(model.nearest())
+    for count in range(1, min(rules.max_vectors, int(problem.candidates.shape[0]))):
+        step(count)
+        if rules.stop == "distance" and model.distance <= rules.tol:
+            return model.fit(Stop.CONVERGED)
+        found = model.best()
         if found is None:
-            return Stop("no admissible candidate")
-        _, lam, loo, _ = found
-        if stop == "loo" and loo >= (1.0 - tol) * score:
-            return Stop("leave-one-out score no longer falls")
-        if 1.0 - lam < 1e-12:
-            return Stop("a further kernel would have no weight")
-        return found
-
-    def remove(found: tuple[int, float, float, int]) -> list[ConstrainedStep]:
-        nonlocal y, score
-        j, lam, loo, evaluated = found
-        width, column = tuned(j, lam)
-        y = lam * y + (1.0 - lam) * column
-        taken.append(j)
-        score = loo if len(taken) > 1 else float(xp.sum(w * (target - y) ** 2))
-        return [ConstrainedStep(int(candidates[j]), width, lam, score, _distance(y, target, w), evaluated)]
-
-    peeled = peel(find, remove, min(max_vectors, c))
-    trace = peeled.records
-    return ConstrainedFit(
-        asarray_like([step.index for step in trace], candidates, dtype=candidates.dtype),
-        asarray_like([step.width for step in trace], X, dtype=X.dtype),
-        asarray_like(mixture_weights([step.mixing for step in trace[1:]]), X, dtype=X.dtype),
-        trace,
-        peeled.stop,
-    )
+            return model.fit(Stop.EXHAUSTED)
+        if rules.stop == "loo" and found.loo >= (1.0 - rules.tol) * model.steps[-1].loo:
+            return model.fit(Stop.ERROR)
+        if 1.0 - found.mixing < _NO_SHARE:
+            return model.fit(Stop.EXHAUSTED)
+        model.enter(found)
+    return model.fit(Stop.LIMIT)
 
 
-def _distance(y: Array, target: Array, w: Array) -> float:
-    xp = namespace(y)
-    return math.sqrt(float(xp.sum(w * (target - y) ** 2)) / float(xp.sum(w * target * target)))
-
-
-def refit_jointly(
-    X: Array, w: Array, target: Array, unit: float, fit: ConstrainedFit, *, sweeps: int = 5, floor: float = 0.02
-) -> ConstrainedFit:
+def refit_jointly(problem: DensityProblem, target: Array, fit: ConstrainedFit, *, sweeps: int = 5) -> ConstrainedFit:
     """All weights by the simplex programme on the same least squares, then sweeps of width steps, each with a refit."""
     # Paper: the mixing number of a step is never looked at again. We: weights and widths of all kernels together,
     # because the selection is kept and the error falls.
-    xp = namespace(X)
-    dim = int(X.shape[1])
-    indices, widths = fit.indices, [float(s) for s in fit.widths]
-    D = squared_distances(X, take_rows(X, indices))
-
-    def columns() -> Array:
-        return normal_kernel(D, asarray_like(widths, X, dtype=X.dtype), dim, unit)
-
-    def weights_of(F: Array) -> Array:
-        return active_set(F.T @ (w[:, None] * F), F.T @ (w * target)).weights
-
-    F = columns()
-    g = weights_of(F)
+    model = _JointFit(problem, target, fit.mixture)
     for _ in range(sweeps):
-        keep = g > 1e-8
-        indices, D, g = indices[keep], xp.take(D, xp.nonzero(keep)[0], axis=1), g[keep]
-        widths = [s for s, stays in zip(widths, keep) if bool(stays)]
-        g = g / xp.sum(g)
-        F = columns()
-        for j in range(len(widths)):
-            share = float(g[j])
-            if 1e-12 < share < 1 - 1e-12:
+        model.drop()
+        model.tune()
+    model.drop()
+    return ConstrainedFit(model.mixture(), fit.steps, fit.stop)
+
+
+class _JointFit:
+    """Kernels whose weights are always those of the simplex programme."""
+
+    def __init__(self, problem: DensityProblem, target: Array, start: RoundMixture) -> None:
+        self.problem, self.target = problem, target
+        self.rows: Array = start.rows
+        self.widths = [float(width) for width in start.widths]
+        self.D = squared_distances(problem.Z, take_rows(problem.Z, start.rows))
+        self.rules = ConstrainedRules(gamma=1.0, width_steps=1)
+        self._solve()
+
+    def _columns(self) -> Array:
+        return self.problem.kernel(self.D, self.problem.numbers(self.widths))
+
+    def _solve(self) -> None:
+        F, w = self._columns(), self.problem.w
+        self.g = active_set(F.T @ (w[:, None] * F), F.T @ (w * self.target)).weights
+
+    def drop(self) -> None:
+        """Remove the kernels without weight."""
+        xp = namespace(self.g)
+        keep = self.g > _NO_WEIGHT
+        self.rows, self.D = self.rows[keep], xp.take(self.D, xp.nonzero(keep)[0], axis=1)
+        self.widths = [width for width, stays in zip(self.widths, keep) if bool(stays)]
+        self.g = self.g[keep] / xp.sum(self.g[keep])
+
+    def tune(self) -> None:
+        """One width step for every kernel in turn, then all weights."""
+        for j in range(len(self.widths)):
+            share = float(self.g[j])
+            if _NO_SHARE < share < 1 - _NO_SHARE:
                 # the rest of the model as the y of (15): lambda y = F g without column j
-                rest = (F @ g - share * F[:, j]) / (1.0 - share)
-                widths[j] = tune_width(
-                    D[:, j], rest, target, w, 1.0 - share, widths[j], unit=unit, dim=dim, steps=1, floor=floor
-                )
-                F = columns()
-        g = weights_of(F)
-    keep = g > 1e-8
-    g = g[keep] / xp.sum(g[keep])
-    kept = asarray_like([s for s, stays in zip(widths, keep) if bool(stays)], X, dtype=X.dtype)
-    return ConstrainedFit(indices[keep], kept, g, fit.trace, fit.stop)
+                F = self._columns()
+                rest = (F @ self.g - share * F[:, j]) / (1.0 - share)
+                entry = KernelEntry(self.problem, self.target, rest, 1.0 - share, self.D[:, j])
+                self.widths[j] = tune_width(entry, self.widths[j], self.rules)
+        self._solve()
+
+    def mixture(self) -> RoundMixture:
+        """The kernels that are left."""
+        return self.problem.mixture(self.rows, self.problem.numbers(self.widths), self.g)

@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
+import warnings
+from dataclasses import replace
+from numbers import Integral
 from typing import Any
 
-from fewkern.backend.namespace import Array, take_rows
-from fewkern.backend.validation import Interval, StrOptions, fit_context
-from fewkern.density.base import DENSITY_CONSTRAINTS, DensityEstimator, ScaledSamples
-from fewkern.density.constrained import default_gamma, forward_constrained, parzen_target, refit_jointly
-from fewkern.density.integrated import forward_integrated
-from fewkern.density.integrated_cv import GAMMAS, cross_validate
-from fewkern.density.likelihood import RoundMixture, expectation_maximization, forward_likelihood
+from fewkern.backend.folds import Fold
+from fewkern.backend.progress import progress
+from fewkern.backend.validation import Interval, StrOptions, fit_context, random_generator
+from fewkern.base import CONSTRAINTS
+from fewkern.core.samples import Samples
+from fewkern.core.trace import TOLERANCE, Stop, Trace
+from fewkern.density.base import DensityEstimator, density_constraints
+from fewkern.density.integrated import FLOORS, choose_floor, forward_integrated
+from fewkern.density.likelihood import choose_size, expectation_maximization, forward_likelihood
+from fewkern.density.problem import DensityProblem, RoundMixture
 
 __all__ = ["ForwardDensity"]
 
-# Regression rows of the paper's algorithm, and samples that score the entry of a kernel by likelihood.
-_PAPER_ROWS = 10_000
-_LIKELIHOOD_ROWS = 2000
-_POLISH_ITERATIONS = 50
+# EM at the end: iterations at most, and by likelihood the rise of the mean log density below which they end.
+_POLISH_ITERATIONS, _LEAST_RISE = 50, 1e-5
+_LAST_ITERATIONS = 200
+# By likelihood, a mixture grows on this many samples at most; EM on all of them ends it.
+_GROWTH_ROWS = 20_000
+# As many folds are used as are needed to hold out this many samples.
+_HELD_OUT_ROWS = 4000
+_FOLDS = 5
 
 
 class ForwardDensity(DensityEstimator):
@@ -26,71 +35,56 @@ class ForwardDensity(DensityEstimator):
 
     .. math:: \hat p(x) = \sum_{j=1}^s g_j K(x, v_j, \sigma_j), \qquad g_j \ge 0, \quad \sum_j g_j = 1
 
-    Every step mixes one more kernel in, :math:`\hat p \leftarrow \lambda \hat p + (1-\lambda) K(\cdot, v, \sigma)`,
-    and a closed-form leave-one-out score says when to end. As accurate as Parzen's window at a small part of its
-    kernels.
+    Every step mixes one more kernel in, :math:`\hat p \leftarrow (1-a) \hat p + a K(\cdot, v, \sigma)`,
+    and samples that were left out say how many are needed.
 
     Parameters
     ----------
-    variant : {"ise", "cv", "ml", "paper", "refit"}, default "ise"
-        "ise" minimises an unbiased estimate of the integrated squared error to the true density (FCR-ISE); "cv" also
-        chooses ``gamma`` and the size by cross-validation (25 times the cost); "ml" is the same construction on the
-        likelihood, the size by BIC (sparsest, for densities of a few smooth lumps); "paper" is FCR-SDC,
-        the regression on Parzen's estimate; "refit" is "paper" with all weights and widths fitted again together.
+    criterion : {"likelihood", "squared_error"}, default "likelihood"
+        What the construction improves: the likelihood, with EM on all kernels after every step (FCR-ML); or an
+        unbiased estimate of the integrated squared error to the true density (FCR-ISE), which keeps its centers at
+        samples until the polish. In more than ten dimensions the latter finds too few kernels.
     width : a rule of :class:`ParzenDensity` or float, default "lscv"
-        Reference width :math:`\sigma^{\rm Par}`, a number in units of the scaled data.
-    gamma : float or None, default None
-        For "paper" and "refit" the width of a candidate, in reference widths (default
-        :math:`\max(1.25, 3m^{-0.3})`). For the others the least width, in the same unit (default 1.5):
-        more is smoother.
-    max_vectors : int or None, default None
-        Largest number of kernels: 100 for "paper" and "refit", otherwise 20.
-    size : {"loo", "loo-1se", "max"}, default "loo"
-        For "ise": least leave-one-out score, the smallest model within one standard error of it, or ``max_vectors``.
+        Parzen's width, a number in units of the scaled data. No kernel is narrower than 1.5 times this width (less in
+        many dimensions), so a larger one gives a smoother density.
+    max_vectors : int, default 20
+        Maximum number of kernels.
+    prefer : {"accurate", "balanced", "sparse"}, default "balanced"
+        Number of kernels: that of the least error on samples left out, or the smallest within half a standard error of
+        it, or within one.
+    cv : int, cross-validation splitter, None or "auto", default "auto"
+        Samples left out to choose the number of kernels. With "likelihood": folds ("auto": 5; only as many of them are
+        used as hold out 4,000 samples), or None for BIC in their place. With "squared_error": None and "auto" leave out
+        one sample at a time, in closed form; with folds, the least width (1.25 to 2.25 Parzen widths) is chosen too, at
+        25 times the cost.
     polish : bool, default True
-        For "ise" and "cv": 50 EM iterations on weights, centres and widths at the end. Centres then are no longer
+        For "squared_error": 50 EM iterations on weights, centers and widths at the end. The centers then are no longer
         samples.
     max_candidates : int, default 1000
-        Samples that may become centres; drawn where there are more.
-    stop : {"loo", "distance", "size"}, default "loo"
-        For "paper" and "refit": end when the leave-one-out score rises, when the distance to Parzen's estimate falls
-        below ``tol`` (relative), or at ``max_vectors``.
-    tol : float, default 0.0
-        See ``stop``; with "loo" the least relative gain of a step.
-    width_mode : {"safe", "abs", "bracket"}, default "safe"
-        For "paper" and "refit": width steps that never raise the error, or the paper's two rules taken literally.
-    eta : float, default 0.5
-        Length of these steps.
-    n_width_steps : int, default 5
-        Their number.
-    mixing : {"jackknife", "ls"}, default "jackknife"
-        Estimate of the mixing number.
-    n_folds : int, default 5
-        For "cv".
+        Samples that may become centers; drawn where there are more.
     scale : {"std", "whiten", "none"}, default "std"
-        Inside, the features are divided by their standard deviations, or made uncorrelated, or left alone (the paper).
-    search_rows : int, default 2000
-        Samples that the search of the reference width looks at, at most.
+        The features are first divided by their standard deviations, or made uncorrelated, or left alone (the paper).
     random_state : int, Generator, RandomState or None, default 0
-        Draws candidates and folds.
+        Draws candidates, and the samples on which Parzen's width is selected, where there are more.
+    verbose : bool, default False
+        Whether to draw a progress bar.
 
     Attributes
     ----------
     expansion_ : KernelMixture
     vectors_, weights_, widths_ : arrays
-        Centres (in the units of the data), weights and widths (in those of the scaled data) of the kernels.
+        Centers (in the units of the data), weights and widths (in those of the scaled data) of the kernels.
     indices_ : array or None
-        Rows of the samples that are the centres; None where they are not samples ("ml", or after the polish).
+        Rows of the samples that are the centers; None where they are not samples ("likelihood", or after the polish).
     n_vectors_ : int
     width_ : float
-        Reference width.
-    trace_ : tuple
-        One record per step: ``IntegratedStep``, ``LikelihoodStep`` or ``ConstrainedStep``.
-    selected_ : int
-        The step that was taken.
-    gamma_ : float
-    stop_ : str
-        Why the path ended.
+        Parzen's width.
+    least_width_ : float
+        Width that no kernel is below, in the same units.
+    trace_ : Trace
+        Error of every number of kernels.
+    stop_ : Stop
+        Why the construction ended.
 
     Notes
     -----
@@ -100,15 +94,15 @@ class ForwardDensity(DensityEstimator):
     :math:`s`                    ``n_vectors_``
     :math:`g, v_j, \sigma_j`     ``weights_``, ``vectors_``, ``widths_``
     :math:`\sigma^{\rm Par}`     ``width_``
-    :math:`\gamma`               ``gamma_``
     ============================ =====================================
 
-    With ``n`` samples, ``c`` candidates and 14 widths: "ise" ``O(14 n c m)`` once and ``O(n s + 14 c s^2)`` per step,
-    memory ``O(n s + 14 c s)``; "paper" ``O(n c)`` time per step and memory. Evaluation ``O(s m)`` per sample.
+    With ``n`` samples (20,000 at most until the end) and ``c`` candidates, "likelihood" costs ``O(300 c)`` per step and
+    ``O(n s m)`` per EM iteration, in every fold; "squared_error" ``O(14 n c m)`` once and ``O(n s + 14 c s^2)`` per
+    step, memory ``O(n s + 14 c s)``. Evaluation ``O(s m)`` per sample.
 
     A density of few kernels has thin tails: errors weighted by the density do not see it, the log-likelihood does.
-    An ordinary mixture of round Gaussians does as well as "ml", which adds a deterministic start and a floor on the
-    widths.
+    "likelihood" is a mixture of round Gaussians with a deterministic start, a floor on the widths, and a size chosen on
+    samples left out. The system of the paper is :class:`ForwardConstrainedDensity`.
 
     References
     ----------
@@ -127,62 +121,42 @@ class ForwardDensity(DensityEstimator):
     (3, 2)
     """
 
-    trace_: tuple[Any, ...]
-    _parameter_constraints: dict[str, list[Any]] = {
-        **DENSITY_CONSTRAINTS,
-        "variant": [StrOptions({"ise", "cv", "ml", "paper", "refit"})],
-        "gamma": [None, Interval(Real, 0, None, closed="neither")],
-        "max_vectors": [None, Interval(Integral, 1, None, closed="left")],
-        "size": [StrOptions({"loo", "loo-1se", "max"})],
-        "polish": ["boolean"],
-        "max_candidates": [Interval(Integral, 1, None, closed="left")],
-        "stop": [StrOptions({"loo", "distance", "size"})],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "width_mode": [StrOptions({"safe", "abs", "bracket"})],
-        "eta": [Interval(Real, 0, None, closed="neither")],
-        "n_width_steps": [Interval(Integral, 0, None, closed="left")],
-        "mixing": [StrOptions({"jackknife", "ls"})],
-        "n_folds": [Interval(Integral, 2, None, closed="left")],
-    }
+    trace_: Trace
+    stop_: Stop
+    _parameter_constraints: dict[str, list[Any]] = density_constraints(
+        "prefer",
+        "verbose",
+        criterion=[StrOptions({"likelihood", "squared_error"})],
+        max_vectors=[Interval(Integral, 1, None, closed="left")],
+        cv=[None, StrOptions({"auto"}), *CONSTRAINTS["cv"]],
+        polish=["boolean"],
+        max_candidates=[Interval(Integral, 1, None, closed="left")],
+    )
 
     def __init__(
         self,
         *,
-        variant: str = "ise",
+        criterion: str = "likelihood",
         width: Any = "lscv",
-        gamma: float | None = None,
-        max_vectors: int | None = None,
-        size: str = "loo",
+        max_vectors: int = 20,
+        prefer: str = "balanced",
+        cv: Any = "auto",
         polish: bool = True,
         max_candidates: int = 1000,
-        stop: str = "loo",
-        tol: float = 0.0,
-        width_mode: str = "safe",
-        eta: float = 0.5,
-        n_width_steps: int = 5,
-        mixing: str = "jackknife",
-        n_folds: int = 5,
         scale: str = "std",
-        search_rows: int = 2000,
         random_state: Any = 0,
+        verbose: bool = False,
     ) -> None:
-        self.variant = variant
+        self.criterion = criterion
         self.width = width
-        self.gamma = gamma
         self.max_vectors = max_vectors
-        self.size = size
+        self.prefer = prefer
+        self.cv = cv
         self.polish = polish
         self.max_candidates = max_candidates
-        self.stop = stop
-        self.tol = tol
-        self.width_mode = width_mode
-        self.eta = eta
-        self.n_width_steps = n_width_steps
-        self.mixing = mixing
-        self.n_folds = n_folds
         self.scale = scale
-        self.search_rows = search_rows
         self.random_state = random_state
+        self.verbose = verbose
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> ForwardDensity:
@@ -194,78 +168,75 @@ class ForwardDensity(DensityEstimator):
         y : ignored
         sample_weight : array of shape (n_samples,) or None
         """
-        X, samples = self._scaled(X, sample_weight)
-        self.width_ = self._parzen_width(samples, self.width).width
-        if self.variant in {"paper", "refit"}:
-            self._fit_constrained(X, samples)
-        elif self.variant == "ml":
-            self._fit_likelihood(X, samples)
+        samples, scaling = self._check(X, sample_weight)
+        rng = random_generator(self.random_state)
+        problem = scaling.problem(samples)
+        self.width_ = self._parzen_width(problem, self.width, rng).width
+        problem = replace(problem, unit=self.width_)
+        if self.criterion == "likelihood":
+            some = samples.some(_GROWTH_ROWS, rng)
+            part = problem if some.n == samples.n else replace(scaling.problem(some), unit=self.width_)
+            start = self._by_likelihood(part.with_candidates(self.max_candidates, rng), self._folds(some, _FOLDS))
+            iterations = _LAST_ITERATIONS if part is problem else _POLISH_ITERATIONS
+            mixture = expectation_maximization(problem, start, self.least_width_, iterations, _LEAST_RISE)
         else:
-            self._fit_integrated(X, samples)
+            problem = problem.with_candidates(self.max_candidates, rng)
+            mixture = self._by_squared_error(problem, self._folds(samples, None))
+            if self.polish:
+                mixture = expectation_maximization(problem, mixture, self.least_width_, _POLISH_ITERATIONS)
+        self._keep(mixture, scaling, samples)
         return self
 
-    def _fit_constrained(self, X: Array, samples: ScaledSamples) -> None:
-        rows = samples.subset(_PAPER_ROWS)
-        Z, w = samples.take(rows)
-        target = parzen_target(Z, samples.Z, samples.w, self.width_)
-        candidates = samples.among(int(rows.shape[0]), self.max_candidates)
-        self.gamma_ = default_gamma(Z.shape[1]) if self.gamma is None else float(self.gamma)
-        found = forward_constrained(
-            Z,
-            w,
-            target,
-            self.width_,
-            candidates,
-            gamma=self.gamma_,
-            eta=self.eta,
-            width_steps=self.n_width_steps,
-            width_mode=self.width_mode,  # type: ignore[arg-type]
-            mixing=self.mixing,  # type: ignore[arg-type]
-            stop=self.stop,  # type: ignore[arg-type]
-            tol=self.tol,
-            max_vectors=100 if self.max_vectors is None else self.max_vectors,
-        )
-        if self.variant == "refit":
-            found = refit_jointly(Z, w, target, self.width_, found)
-        self.trace_, self.selected_, self.stop_ = found.trace, len(found.trace) - 1, found.stop
-        self._keep(X, samples, found.widths, found.weights, chosen=take_rows(rows, found.indices))
-
-    def _fit_integrated(self, X: Array, samples: ScaledSamples) -> None:
-        Z, w = samples.Z, samples.w
-        candidates = samples.subset(self.max_candidates)
-        limit = 20 if self.max_vectors is None else self.max_vectors
-        self.gamma_ = 1.5 if self.gamma is None else float(self.gamma)
-        if self.variant == "cv":
-            gammas = GAMMAS if self.gamma is None else (self.gamma_,)
-            folds = samples.folds(self.n_folds)
-            choice = cross_validate(Z, w, self.width_, candidates, folds, gammas=gammas, max_vectors=limit)
-            self.gamma_ = choice.gamma
-            found = forward_integrated(
-                Z, w, self.width_, candidates, gamma=self.gamma_, max_vectors=limit, steps=choice.steps, size="max"
+    def _by_likelihood(self, problem: DensityProblem, folds: list[Fold]) -> RoundMixture:
+        floor, limit = problem.least_width, self.max_vectors
+        self.least_width_ = floor * problem.unit
+        with progress("kernels", limit, bool(self.verbose)) as step:
+            if not folds:
+                path = forward_likelihood(problem, floor=floor, max_vectors=limit, step=step)
+                self.trace_, self.stop_ = path.trace, path.stop
+                return path.models[path.selected]
+            tolerance = TOLERANCE[self.prefer]
+            choice = choose_size(
+                problem, _enough(folds), floor=floor, max_vectors=limit, tolerance=tolerance, step=step
             )
-        else:
-            found = forward_integrated(
-                Z, w, self.width_, candidates,
-                gamma=self.gamma_, max_vectors=limit, size=self.size,  # type: ignore[arg-type]
-            )  # fmt: skip
-        self.trace_, self.selected_, self.stop_ = found.trace, found.selected, found.stop
-        if not self.polish:
-            self._keep(X, samples, found.widths, found.weights, chosen=found.indices)
-            return
-        start = RoundMixture(take_rows(Z, found.indices), found.widths, found.weights, 0.0)
-        floor = self.gamma_ * self.width_
-        better = expectation_maximization(Z, w, start, floor, _POLISH_ITERATIONS)
-        self._keep(X, samples, better.widths, better.weights, centres=better.centres)
+        self.trace_, self.stop_ = choice.trace, choice.stop
+        return forward_likelihood(problem, floor=floor, max_vectors=choice.size, patience=None).models[-1]
 
-    def _fit_likelihood(self, X: Array, samples: ScaledSamples) -> None:
-        self.gamma_ = 1.5 if self.gamma is None else float(self.gamma)
-        found = forward_likelihood(
-            samples.Z,
-            samples.w,
-            self.width_,
-            samples.subset(min(self.max_candidates, _LIKELIHOOD_ROWS)),
-            gamma=self.gamma_,
-            max_vectors=20 if self.max_vectors is None else self.max_vectors,
-        )
-        self.trace_, self.selected_, self.stop_ = found.trace, found.selected, found.stop
-        self._keep(X, samples, found.mixture.widths, found.mixture.weights, centres=found.mixture.centres)
+    def _by_squared_error(self, problem: DensityProblem, folds: list[Fold]) -> RoundMixture:
+        tolerance, floor, limit = TOLERANCE[self.prefer], problem.least_width, self.max_vectors
+        if folds:
+            with progress("cross-validation", len(FLOORS) * len(folds), bool(self.verbose)) as step:
+                choice = choose_floor(problem, folds, max_vectors=limit, tolerance=tolerance, step=step)
+            floor, limit = choice.setting["floor"], int(choice.setting["n_vectors"])
+            path = forward_integrated(problem, floor=floor, max_vectors=limit, patience=None)
+            at, self.trace_ = len(path.steps) - 1, choice
+        else:
+            with progress("kernels", limit, bool(self.verbose)) as step:
+                path = forward_integrated(problem, floor=floor, max_vectors=limit, step=step)
+            at, self.trace_ = path.choose(tolerance)
+        self.least_width_, self.stop_ = floor * problem.unit, path.stop
+        return path.mixture(at)
+
+    def _folds(self, samples: Samples, default: int | None) -> list[Fold]:
+        cv = default if self.cv == "auto" else self.cv
+        if cv is None:
+            return []
+        folds = samples.folds(cv)
+        if not folds and self.cv != "auto":
+            warnings.warn(
+                f"ForwardDensity: {samples.n} samples of positive weight are too few for folds; the size is chosen "
+                "without them. Give more samples, or cv=None.",
+                UserWarning,
+                stacklevel=4,
+            )
+        return folds
+
+
+def _enough(folds: list[Fold]) -> list[Fold]:
+    """The first of the folds that together hold out enough samples; all of them for small data."""
+    held = 0
+    for k, (_, test) in enumerate(folds):
+        held += len(test)
+        if held >= _HELD_OUT_ROWS:
+            return folds[: k + 1]
+    return folds

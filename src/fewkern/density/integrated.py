@@ -12,8 +12,8 @@ an unbiased estimate of the integrated squared error to the true density, up to 
 symbol                     name
 ========================== =======================================================================
 :math:`g, \sigma_j`        ``weights``, ``widths`` of the model
-:math:`\omega_q`           ``table_widths``: widths at which a candidate may enter
-:math:`V_{cq}`             ``V``: ``v`` of candidate ``c`` at width ``q``
+:math:`\omega_q`           ``table.widths``: widths at which a candidate may enter
+:math:`V_{cq}`             ``table.V``: ``v`` of candidate ``c`` at width ``q``
 :math:`\langle K_j, \psi_{cq}\rangle`  ``P`` of kernel ``j``
 ========================== =======================================================================
 """
@@ -21,71 +21,55 @@ symbol                     name
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
-from typing import Literal
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 from fewkern.backend.blocks import row_blocks
+from fewkern.backend.folds import Fold
 from fewkern.backend.namespace import Array, asarray_like, device, namespace, take_rows
-from fewkern.backend.storable import storable
-from fewkern.core.peel_callbacks import Stop, peel
-from fewkern.density.mixture import normal_kernel, squared_distances
+from fewkern.core.trace import Stop, Trace, smallest_within
+from fewkern.density.choice import paired_errors
+from fewkern.density.mixture import squared_distances
+from fewkern.density.problem import DensityProblem, RoundMixture
 from fewkern.density.simplex import active_set
 
 __all__ = [
-    "IntegratedFit",
+    "FLOORS",
+    "IntegratedPath",
     "IntegratedStep",
-    "Size",
+    "choose_floor",
     "forward_integrated",
     "leave_one_out_terms",
-    "one_standard_error",
     "width_table",
 ]
 
-Size = Literal["loo", "loo-1se", "max"]
-
+# Floors that cross-validation compares, in units of the reference width.
+FLOORS = (1.25, 1.5, 1.75, 2.0, 2.25)
+# Widths at which a kernel may enter, in the same unit; the last one is the widest that a kernel may become.
 _TABLE = (1.25, 1.5, 1.75, 2.0, 2.25, 2.6, 3.0, 3.6, 4.3, 5.2, 6.2, 7.5, 9.0)
-_WIDEST = 9.0
+# Half-widths, in the logarithm, of the brackets in which a width is tuned.
 _HALF_WIDTHS = (0.15, 0.06, 0.024)
+# A kernel of less weight than this leaves.
 _NO_WEIGHT = 1e-8
+# An exchange must lower the objective by this part of it.
+_LEAST_GAIN = 1e-12
+# A candidate whose squared distance to the model is below this part of its square is in the model.
+_NO_DISTANCE = 1e-14
+# Decimal digits of the range in which the squares of all kernels must lie.
+_DIGITS = 150
+# Cut-off of the pseudo-inverse in the leave-one-out terms.
+_NO_EIGENVALUE = 1e-13
+# With less weight than this left, leaving out a sample and a center leaves nothing.
+_NOTHING_LEFT = 1e-12
 
 
-@storable
-@dataclass(frozen=True)
-class IntegratedStep:
-    """The model after one step of the path."""
-
-    indices: tuple[int, ...]
-    widths: tuple[float, ...]
-    weights: tuple[float, ...]
-    objective: float
-    """:math:`Q`, up to the factor that keeps it in range."""
-    loo: float
-    """Leave-one-out estimate of :math:`Q`, in the same unit."""
-    exchanged: int
-    """Kernels that were replaced by a better one in this step."""
+def width_table(floor: float, unit: float) -> list[float]:
+    """Widths at which a candidate may enter: the ``floor`` and a fixed ladder above it, times ``unit``."""
+    return [floor * unit] + [factor * unit for factor in _TABLE if factor > 1.05 * floor]
 
 
-@dataclass(frozen=True)
-class IntegratedFit:
-    """The selected model; ``trace`` holds every step, ``selected`` the number of the one that was taken."""
-
-    indices: Array
-    widths: Array
-    weights: Array
-    trace: tuple[IntegratedStep, ...]
-    loo_terms: tuple[Array, ...]
-    """Leave-one-out terms of the samples, for every step."""
-    selected: int
-    stop: str
-
-
-def width_table(gamma: float, unit: float) -> list[float]:
-    """Widths at which a candidate may enter: the floor ``gamma`` and a fixed ladder above it, times ``unit``."""
-    return [gamma * unit] + [factor * unit for factor in _TABLE if factor > 1.05 * gamma]
-
-
-def leave_one_out_terms(Phi: Array, own: Array, B: Array, v: Array, g: Array, w: Array, centre_weights: Array) -> Array:
-    r"""Closed-form leave-one-out terms :math:`t_i` of ``Q`` for fixed centres, widths and support.
+def leave_one_out_terms(Phi: Array, own: Array, model: _Model, w: Array, center_weights: Array) -> Array:
+    r"""Closed-form leave-one-out terms :math:`t_i` of ``Q`` for fixed centers, widths and support.
 
     .. math:: g^{(-i)} = g + M\, \frac{w_i (v - \varphi_i)}{1 - w_i - w_{(\cdot)}}, \qquad
               t_i = g^{(-i)\prime} B g^{(-i)} - 2 g^{(-i)\prime} \varphi_i,
@@ -96,46 +80,30 @@ def leave_one_out_terms(Phi: Array, own: Array, B: Array, v: Array, g: Array, w:
     Phi : array of shape (n, s)
         Kernels at the samples.
     own : boolean array of shape (n, s)
-        Where a sample is the centre; there :math:`\varphi_{ij}` is replaced by :math:`v_j`.
-    B, v, g
-        Of the model.
+        Where a sample is the center; there :math:`\varphi_{ij}` is replaced by :math:`v_j`.
+    model : _Model
+        Its ``B``, ``v`` and weights.
     w : array of shape (n,)
         Weights of the samples.
-    centre_weights : array of shape (s,)
-        Weights of the samples that are the centres.
+    center_weights : array of shape (s,)
+        Weights of the samples that are the centers.
 
     Notes
     -----
     The constraint of non-negative weights is not seen: too pessimistic for more than about 30 kernels.
     """
     xp = namespace(Phi)
+    B, v = model.B, model.v
+    g = asarray_like(list(model.weights), v, dtype=v.dtype)
     Phi = xp.where(own, v[None, :] + xp.zeros_like(Phi), Phi)
-    inverse = xp.linalg.pinv(B, rtol=1e-13)
+    inverse = xp.linalg.pinv(B, rtol=_NO_EIGENVALUE)
     ones = xp.sum(inverse, axis=1)
     M = inverse - ones[:, None] * ones[None, :] / xp.sum(ones)
-    # what is left when both the sample and the centre are taken out; with two samples nothing is
-    left = 1.0 - w[:, None] - centre_weights[None, :]
-    change = w[:, None] * (v[None, :] - Phi) / xp.where(left > 1e-12, left, xp.full_like(left, math.inf))
+    # what is left when both the sample and the center are taken out; with two samples nothing is
+    left = 1.0 - w[:, None] - center_weights[None, :]
+    change = w[:, None] * (v[None, :] - Phi) / xp.where(left > _NOTHING_LEFT, left, xp.full_like(left, math.inf))
     G = g[None, :] + change @ M
     return xp.sum((G @ B) * G, axis=1) - 2.0 * xp.sum(G * Phi, axis=1)
-
-
-def one_standard_error(terms: list[Array], w: Array) -> int:
-    """First of several models whose weighted mean of ``terms`` is within one standard error of the least.
-
-    The error is that of the paired differences to the best model.
-    """
-    xp = namespace(w)
-    means = [float(w @ t) for t in terms]
-    best = min(range(len(means)), key=means.__getitem__)
-    share = float(xp.sum(w * w))  # 1 / N_eff
-    for k in range(best):
-        gap = terms[k] - terms[best]
-        centred = gap - float(w @ gap)
-        error = math.sqrt(float(w @ (centred * centred)) * share)
-        if means[k] <= means[best] + error:
-            return k
-    return best
 
 
 @dataclass(frozen=True)
@@ -146,315 +114,401 @@ class _Kernel:
     row: int
     width: float
     D: Array
-    """Squared distances of the samples to the centre."""
+    """Squared distances of the samples to the center, infinite for the one that is the center."""
     D_candidates: Array
     P: Array
     """Inner products with every candidate at every table width."""
     v: float
 
 
-@dataclass
-class _Path:
-    """The growing model. Only this module writes to it."""
+@dataclass(frozen=True)
+class _Model:
+    """Kernels with their best weights."""
 
-    X: Array
-    w: Array
-    unit: float
-    candidates: Array
-    centres: Array
-    table_widths: Array
+    kernels: tuple[_Kernel, ...]
+    weights: tuple[float, ...]
+    B: Array
+    v: Array
+    objective: float
+
+    @property
+    def candidates(self) -> set[int]:
+        return {kernel.candidate for kernel in self.kernels}
+
+
+@dataclass(frozen=True)
+class _Insertion:
+    candidate: int
+    q: int
+    gain: float
+
+
+@dataclass(frozen=True)
+class _Table:
+    """What is computed once for all steps: ``v`` of every candidate at every width."""
+
+    problem: DensityProblem
+    """Its unit is that of the kernel values: the norm of a kernel at the floor is one."""
+    centers: Array
+    widths: Array
     low: float
     high: float
     V: Array
-    own_products: Array
-    kernels: list[_Kernel] = field(default_factory=list)
-    g: list[float] = field(default_factory=list)
+    squares: Array
+    """Inner product of a kernel with itself, for every table width."""
 
-    @property
-    def dim(self) -> int:
-        return int(self.X.shape[1])
+    @classmethod
+    def of(cls, problem: DensityProblem, floor: float) -> _Table:
+        low = floor * problem.unit
+        # in hundreds of dimensions, the squares of much wider kernels are no numbers of this machine beside the others
+        high = min(max(_TABLE[-1], floor) * problem.unit, low * 10.0 ** (_DIGITS / problem.dim))
+        widths = problem.numbers([width for width in width_table(floor, problem.unit) if width <= high])
+        problem = replace(problem, unit=math.sqrt(2.0) * low)
+        squares = problem.kernel(namespace(widths).zeros_like(widths), math.sqrt(2.0) * widths)
+        return cls(problem, problem.centers, widths, low, high, _targets(problem, widths), squares)
 
     def number(self, D: float, width: float) -> float:
         """One kernel value, in Python numbers."""
-        return (self.unit / width) ** self.dim * math.exp(-0.5 * D / width**2)
+        return math.exp(self.problem.dim * math.log(self.problem.unit / width) - 0.5 * D / width**2)
 
     def products(self, D_candidates: Array, width: float) -> Array:
-        spread = (width**2 + self.table_widths**2) ** 0.5
-        return normal_kernel(D_candidates[:, None], spread[None, :], self.dim, self.unit)
+        """Inner products of a kernel with all candidates at all table widths."""
+        spread = (width**2 + self.widths**2) ** 0.5
+        return self.problem.kernel(D_candidates[:, None], spread[None, :])
 
-    def target(self, D: Array, row: int, width: float) -> float:
-        """``v`` at one centre and width, the own sample left out."""
+    def target(self, kernel: _Kernel, width: float) -> float:
+        """``v`` of a kernel at another width, the own sample left out."""
         # The own term must go: with it a kernel of width zero gains without bound.
-        weight = float(self.w[row])
-        total = float(self.w @ normal_kernel(D, width, self.dim, self.unit))
-        return (total - weight * self.number(0.0, width)) / (1.0 - weight)
+        total = float(self.problem.w @ self.problem.kernel(kernel.D, width))
+        return total / (1.0 - float(self.problem.w[kernel.row]))
 
-    def kernel(self, candidate: int, width: float, v: float) -> _Kernel:
-        xp = namespace(self.X)
-        row = int(self.candidates[candidate])
-        centre = self.centres[candidate : candidate + 1, :]
-        D = squared_distances(self.X, centre)[:, 0]
-        D = xp.where(xp.arange(D.shape[0], device=device(D)) == row, xp.zeros_like(D), D)
-        D_candidates = squared_distances(self.centres, centre)[:, 0]
-        return _Kernel(candidate, row, width, D, D_candidates, self.products(D_candidates, width), v)
+    def kernel(self, found: _Insertion) -> _Kernel:
+        """The kernel that enters."""
+        xp, Z = namespace(self.problem.Z), self.problem.Z
+        row, width = int(self.problem.candidates[found.candidate]), float(self.widths[found.q])
+        center = self.centers[found.candidate : found.candidate + 1, :]
+        D = squared_distances(Z, center)[:, 0]
+        D = xp.where(xp.arange(D.shape[0], device=device(D)) == row, xp.full_like(D, math.inf), D)
+        near = squared_distances(self.centers, center)[:, 0]
+        v = float(self.V[found.candidate, found.q])
+        return _Kernel(found.candidate, row, width, D, near, self.products(near, width), v)
 
-    def cross(self, a: _Kernel, b: _Kernel) -> float:
-        return self.number(float(a.D_candidates[b.candidate]), math.hypot(a.width, b.width))
-
-    def gram(self, kernels: list[_Kernel]) -> tuple[Array, Array]:
-        """``B`` and ``v`` of a model."""
-        xp = namespace(self.X)
-        widths = asarray_like([k.width for k in kernels], self.X, dtype=self.X.dtype)
-        chosen = asarray_like([k.candidate for k in kernels], self.X, dtype=xp.int64)
+    def fit(self, kernels: Sequence[_Kernel]) -> _Model:
+        """All weights by the simplex programme; kernels without weight leave."""
+        xp, number = namespace(self.V), self.problem.numbers
+        widths = number([k.width for k in kernels])
+        chosen = asarray_like([k.candidate for k in kernels], self.V, dtype=xp.int64)
         D = xp.stack([xp.take(k.D_candidates, chosen) for k in kernels])
         # symmetric to the last bit, with an exact diagonal
         D = xp.where(chosen[:, None] == chosen[None, :], xp.zeros_like(D), (D + D.T) / 2)
-        spread = (widths[:, None] ** 2 + widths[None, :] ** 2) ** 0.5
-        v = asarray_like([k.v for k in kernels], self.X, dtype=self.X.dtype)
-        return normal_kernel(D, spread, self.dim, self.unit), v
-
-    def fitted(self, kernels: list[_Kernel]) -> tuple[list[_Kernel], list[float], float]:
-        """Kernels that keep a weight, their weights by the simplex programme, and ``Q``."""
-        B, v = self.gram(kernels)
+        B = self.problem.kernel(D, (widths[:, None] ** 2 + widths[None, :] ** 2) ** 0.5)
+        v = number([k.v for k in kernels])
         solution = active_set(B, v)
-        pairs = [(k, g) for k, g in zip(kernels, [float(x) for x in solution.weights]) if g > _NO_WEIGHT]
-        total = sum(g for _, g in pairs)
-        return [k for k, _ in pairs], [g / total for _, g in pairs], 2.0 * solution.objective
+        g = [float(x) for x in solution.weights]
+        kept = [j for j in range(len(kernels)) if g[j] > _NO_WEIGHT]
+        total = sum(g[j] for j in kept)
+        S = asarray_like(kept, self.V, dtype=xp.int64)
+        return _Model(
+            tuple(kernels[j] for j in kept),
+            tuple(g[j] / total for j in kept),
+            xp.take(xp.take(B, S, axis=0), S, axis=1),
+            xp.take(v, S),
+            2.0 * solution.objective,
+        )
 
-    def insertion(self, kernels: list[_Kernel], g: list[float], banned: set[int]) -> tuple[int, int, float]:
+    def insertion(self, model: _Model | None) -> _Insertion:
         r"""Best candidate and table width of :math:`(1-a) y + a \psi`, and its gain.
 
         :math:`Q(a) - Q(0) = a^2 A_2 - 2 a A_1`, least at :math:`a = A_1 / A_2`, kept between zero and one.
         """
-        xp = namespace(self.X)
-        if kernels:
-            weights = asarray_like(g, self.X, dtype=self.X.dtype)
-            B, v = self.gram(kernels)
-            yy, yv = float(weights @ (B @ weights)), float(weights @ v)
-            y_psi = xp.zeros_like(self.V)
-            for kernel, weight in zip(kernels, g):
-                y_psi = y_psi + weight * kernel.P
-            A1 = yy - y_psi - (yv - self.V)
-            A2 = yy - 2.0 * y_psi + self.own_products[None, :]
-            positive = A2 > 1e-14 * self.own_products[None, :]
-            a = xp.where(positive, A1 / xp.where(positive, A2, xp.ones_like(A2)), xp.zeros_like(A1))
-            a = xp.clip(a, 0.0, 1.0)
-            gain = a * a * A2 - 2.0 * a * A1
-        else:
-            gain = self.own_products[None, :] - 2.0 * self.V
-        free = xp.ones((self.V.shape[0],), dtype=xp.bool, device=device(self.V))
-        for candidate in banned:
-            free = free & (xp.arange(free.shape[0], device=device(self.V)) != candidate)
-        gain = xp.where(free[:, None], gain, xp.full_like(gain, math.inf))
-        flat = int(xp.argmin(xp.reshape(gain, (-1,))))  # first minimiser in candidate-major order
+        xp = namespace(self.V)
+        gain = self.squares[None, :] - 2.0 * self.V if model is None else self._gains(model)
+        numbers = xp.arange(gain.shape[0], device=device(gain))
+        for candidate in () if model is None else model.candidates:
+            gain = xp.where((numbers == candidate)[:, None], xp.full_like(gain, math.inf), gain)
+        flat = int(xp.argmin(xp.reshape(gain, (-1,))))  # first minimizer in candidate-major order
         candidate, q = divmod(flat, int(gain.shape[1]))
-        return candidate, q, float(gain[candidate, q])
+        return _Insertion(candidate, q, float(gain[candidate, q]))
 
-    def enter(self, candidate: int, q: int) -> _Kernel:
-        return self.kernel(candidate, float(self.table_widths[q]), float(self.V[candidate, q]))
+    def _gains(self, model: _Model) -> Array:
+        xp = namespace(self.V)
+        g = self.problem.numbers(model.weights)
+        yy, yv = float(g @ (model.B @ g)), float(g @ model.v)
+        y_psi = xp.zeros_like(self.V)
+        for kernel, weight in zip(model.kernels, model.weights):
+            y_psi = y_psi + weight * kernel.P
+        A1 = yy - y_psi - (yv - self.V)
+        A2 = yy - 2.0 * y_psi + self.squares[None, :]
+        positive = A2 > _NO_DISTANCE * self.squares[None, :]
+        a = xp.where(positive, A1 / xp.where(positive, A2, xp.ones_like(A2)), xp.zeros_like(A1))
+        a = xp.clip(a, 0.0, 1.0)
+        return a * a * A2 - 2.0 * a * A1
 
-    def tune(self, j: int) -> _Kernel:
-        r"""The width of kernel ``j``, the rest fixed: bracket and parabola in :math:`\log\sigma`, never uphill."""
-        kernel, share = self.kernels[j], self.g[j]
-        rest = [(k, g) for i, (k, g) in enumerate(zip(self.kernels, self.g)) if i != j]
-        gaps = [(float(kernel.D_candidates[k.candidate]), k.width, g) for k, g in rest]
+    def tune(self, model: _Model) -> _Model:
+        """Every width in turn, the rest fixed; then all weights."""
+        kernels = list(model.kernels)
+        for j in range(len(kernels)):
+            kernels[j] = _WidthSearch(self, kernels, model.weights, j).best()
+        return self.fit(kernels)
 
-        def loss(t: float) -> tuple[float, float]:
-            width = math.exp(t)
-            v = self.target(kernel.D, kernel.row, width)
-            cross = sum(g * self.number(D, math.hypot(width, other)) for D, other, g in gaps)
-            return share * self.number(0.0, math.sqrt(2.0) * width) + 2.0 * cross - 2.0 * v, v
-
-        lowest, highest = math.log(self.low), math.log(self.high)
-        t = math.log(kernel.width)
-        value, v = loss(t)
-        for half in _HALF_WIDTHS:
-            left, right = max(t - half, lowest), min(t + half, highest)
-            trials = {t: (value, v)}
-            for s in (left, right):
-                if s not in trials:
-                    trials[s] = loss(s)
-            vertex = _parabola(left, t, right, trials)
-            if vertex is not None and vertex not in trials:
-                trials[vertex] = loss(vertex)
-            t = min(trials, key=lambda s: trials[s][0])
-            value, v = trials[t]
-        width = min(max(math.exp(t), self.low), self.high)
-        return _Kernel(
-            kernel.candidate, kernel.row, width, kernel.D, kernel.D_candidates,
-            self.products(kernel.D_candidates, width), v,
-        )  # fmt: skip
-
-    def exchange(self, objective: float) -> tuple[int, float]:
+    def exchange(self, model: _Model) -> tuple[_Model, int]:
         """Replace each kernel in turn by the best insertion into the rest, where that lowers ``Q``."""
         count = 0
-        for candidate in [k.candidate for k in self.kernels]:
-            rest = [k for k in self.kernels if k.candidate != candidate]
-            if not rest or len(rest) == len(self.kernels):
+        for candidate in [k.candidate for k in model.kernels]:
+            rest = [k for k in model.kernels if k.candidate != candidate]
+            if not rest or len(rest) == len(model.kernels):
                 continue
-            rest, g, _ = self.fitted(rest)
-            entering, q, gain = self.insertion(rest, g, {k.candidate for k in rest})
-            if gain >= 0:
+            without = self.fit(rest)
+            found = self.insertion(without)
+            if found.gain >= 0:
                 continue
-            kernels, g, value = self.fitted([*rest, self.enter(entering, q)])
-            if value < objective - 1e-12 * abs(objective):
-                self.kernels, self.g, objective = kernels, g, value
-                count += 1
-        return count, objective
+            other = self.fit([*without.kernels, self.kernel(found)])
+            if other.objective < model.objective - _LEAST_GAIN * abs(model.objective):
+                model, count = other, count + 1
+        return model, count
 
-    def loo_terms(self) -> Array:
-        xp = namespace(self.X)
-        B, v = self.gram(self.kernels)
-        g = asarray_like(self.g, self.X, dtype=self.X.dtype)
-        widths = asarray_like([k.width for k in self.kernels], self.X, dtype=self.X.dtype)
-        rows = asarray_like([k.row for k in self.kernels], self.X, dtype=xp.int64)
-        centre_weights = take_rows(self.w, rows)
+    def loo_terms(self, model: _Model) -> Array:
+        """Leave-one-out terms of the samples, in row blocks."""
+        problem, kernels = self.problem, model.kernels
+        xp = namespace(problem.Z)
+        widths = problem.numbers([k.width for k in kernels])
+        rows = asarray_like([k.row for k in kernels], problem.candidates, dtype=problem.candidates.dtype)
+        center_weights = take_rows(problem.w, rows)
         parts = []
-        for block in row_blocks(int(self.X.shape[0]), len(self.kernels)):
-            Phi = normal_kernel(xp.stack([k.D[block] for k in self.kernels], axis=1), widths, self.dim, self.unit)
-            numbers = xp.arange(block.start, block.stop, dtype=xp.int64, device=device(self.X))
+        for block in row_blocks(problem.n, len(kernels)):
+            Phi = problem.kernel(xp.stack([k.D[block] for k in kernels], axis=1), widths)
+            numbers = xp.arange(block.start, block.stop, dtype=rows.dtype, device=device(rows))
             own = numbers[:, None] == rows[None, :]
-            parts.append(leave_one_out_terms(Phi, own, B, v, g, self.w[block], centre_weights))
+            parts.append(leave_one_out_terms(Phi, own, model, problem.w[block], center_weights))
         return xp.concat(parts)
 
 
-def _parabola(left: float, middle: float, right: float, values: dict[float, tuple[float, float]]) -> float | None:
-    """Lowest point of the parabola through three points, where it is a minimum inside them."""
-    if not left < middle < right:
-        return None
-    f0, f1, f2 = values[left][0], values[middle][0], values[right][0]
-    slope_left, slope_right = (f1 - f0) / (middle - left), (f2 - f1) / (right - middle)
-    bend = (slope_right - slope_left) / (right - left)
-    if not bend > 0:
-        return None
-    vertex = (left + middle) / 2 - slope_left / (2 * bend)
-    return min(max(vertex, left), right)
-
-
-def _table(X: Array, w: Array, candidates: Array, widths: list[float], unit: float) -> Array:
+def _targets(problem: DensityProblem, widths: Array) -> Array:
     """``v`` of every candidate at every table width, in row blocks: nothing of size n x c is stored."""
-    xp = namespace(X)
-    m = int(X.shape[1])
-    centres = take_rows(X, candidates)
-    sums = [xp.zeros((candidates.shape[0],), dtype=X.dtype, device=device(X)) for _ in widths]
-    for rows in row_blocks(int(X.shape[0]), int(candidates.shape[0])):
-        D = squared_distances(X[rows, :], centres)
-        numbers = xp.arange(rows.start, rows.stop, dtype=candidates.dtype, device=device(X))
-        D = xp.where(numbers[:, None] == candidates[None, :], xp.zeros_like(D), D)
-        for q, width in enumerate(widths):
-            sums[q] = sums[q] + w[rows] @ xp.exp(D * (-0.5 / width**2))
-    own = take_rows(w, candidates)
-    columns = [(unit / width) ** m * (total - own) / (1.0 - own) for width, total in zip(widths, sums)]
-    return xp.stack(columns, axis=1)
+    Z, candidates = problem.Z, problem.candidates
+    xp, centers = namespace(Z), problem.centers
+    sizes = [float(width) for width in widths]
+    sums = [xp.zeros((candidates.shape[0],), dtype=Z.dtype, device=device(Z)) for _ in sizes]
+    for rows in row_blocks(problem.n, int(candidates.shape[0])):
+        D = squared_distances(Z[rows, :], centers)
+        numbers = xp.arange(rows.start, rows.stop, dtype=candidates.dtype, device=device(Z))
+        D = xp.where(numbers[:, None] == candidates[None, :], xp.full_like(D, math.inf), D)
+        for q, width in enumerate(sizes):
+            sums[q] = sums[q] + problem.w[rows] @ xp.exp(D * (-0.5 / width**2))
+    own = take_rows(problem.w, candidates)
+    factors = [math.exp(problem.dim * math.log(problem.unit / width)) for width in sizes]
+    return xp.stack([factor * total / (1.0 - own) for factor, total in zip(factors, sums)], axis=1)
+
+
+class _WidthSearch:
+    r"""The width of one kernel, the rest fixed: bracket and parabola in :math:`\log\sigma`, never uphill."""
+
+    def __init__(self, table: _Table, kernels: Sequence[_Kernel], weights: Sequence[float], j: int) -> None:
+        self.table, self.kernel, self.share = table, kernels[j], weights[j]
+        self.others = [
+            (float(self.kernel.D_candidates[k.candidate]), k.width, g)
+            for i, (k, g) in enumerate(zip(kernels, weights))
+            if i != j
+        ]
+        # logarithm of the width -> objective, v
+        self.tried: dict[float, tuple[float, float]] = {}
+
+    def loss(self, t: float) -> float:
+        if t not in self.tried:
+            table, width = self.table, math.exp(t)
+            v = table.target(self.kernel, width)
+            cross = sum(g * table.number(D, math.hypot(width, other)) for D, other, g in self.others)
+            own = self.share * table.number(0.0, math.sqrt(2.0) * width)
+            self.tried[t] = own + 2.0 * cross - 2.0 * v, v
+        return self.tried[t][0]
+
+    def best(self) -> _Kernel:
+        """The kernel at its best width."""
+        table, kernel = self.table, self.kernel
+        lowest, highest = math.log(table.low), math.log(table.high)
+        t = math.log(kernel.width)
+        for half in _HALF_WIDTHS:
+            left, right = max(t - half, lowest), min(t + half, highest)
+            trials = [t, left, right]
+            vertex = self.vertex(left, t, right)
+            if vertex is not None:
+                trials.append(vertex)
+            t = min(trials, key=self.loss)
+        width = min(max(math.exp(t), table.low), table.high)
+        return replace(kernel, width=width, v=self.tried[t][1], P=table.products(kernel.D_candidates, width))
+
+    def vertex(self, left: float, middle: float, right: float) -> float | None:
+        """Lowest point of the parabola through three points, where it is a minimum inside them."""
+        if not left < middle < right:
+            return None
+        f0, f1, f2 = self.loss(left), self.loss(middle), self.loss(right)
+        slope_left, slope_right = (f1 - f0) / (middle - left), (f2 - f1) / (right - middle)
+        bend = (slope_right - slope_left) / (right - left)
+        if not bend > 0:
+            return None
+        return min(max((left + middle) / 2 - slope_left / (2 * bend), left), right)
+
+
+@dataclass(frozen=True)
+class IntegratedStep:
+    """The model after one step of the path."""
+
+    rows: tuple[int, ...]
+    widths: tuple[float, ...]
+    weights: tuple[float, ...]
+    objective: float
+    """:math:`Q`, up to the factor that keeps it in range."""
+    terms: Array
+    """Leave-one-out terms of the samples, in the same unit."""
+    exchanged: int
+    """Number of kernels that were replaced by a better one in this step."""
+
+
+@dataclass(frozen=True)
+class IntegratedPath:
+    """Every step of the construction, and why it ended."""
+
+    problem: DensityProblem
+    unit: float
+    """Unit of the kernel values in the objectives and terms."""
+    steps: tuple[IntegratedStep, ...]
+    stop: Stop
+
+    def mixture(self, at: int) -> RoundMixture:
+        """The model after step ``at``."""
+        step, number = self.steps[at], self.problem.numbers
+        return self.problem.mixture(step.rows, number(step.widths), number(step.weights))
+
+    def reaching(self, size: int) -> int:
+        """The first step whose model has ``size`` kernels; the last one if there is none."""
+        return next((k for k, step in enumerate(self.steps) if len(step.rows) >= size), len(self.steps) - 1)
+
+    def choose(self, tolerance: float) -> tuple[int, Trace]:
+        """The smallest model within ``tolerance`` standard errors of the least leave-one-out score, and the trace.
+
+        Kernels may leave again, so several models can have the same size: the best of them stands for it.
+        """
+        w = self.problem.w
+        loo = [float(w @ step.terms) for step in self.steps]
+        by_size: dict[int, int] = {}
+        for k in sorted(range(len(loo)), key=loo.__getitem__, reverse=True):
+            by_size[len(self.steps[k].rows)] = k
+        sizes = sorted(by_size)
+        error, spread = paired_errors([self.steps[by_size[size]].terms for size in sizes], w)
+        chosen = smallest_within(error, asarray_like(sizes, error, dtype=error.dtype), tolerance * spread)
+        trace = Trace(
+            {"n_vectors": tuple(float(size) for size in sizes)},
+            error,
+            spread,
+            chosen,
+            measure="leave-one-out integrated squared error",
+            objectives=tuple(step.objective for step in self.steps),
+        )
+        return by_size[sizes[chosen[0]]], trace
 
 
 def forward_integrated(
-    X: Array,
-    w: Array,
-    unit: float,
-    candidates: Array,
+    problem: DensityProblem,
     *,
-    gamma: float = 1.5,
+    floor: float = 1.5,
     max_vectors: int = 20,
-    patience: int = 5,
-    size: Size = "loo",
-    steps: int | None = None,
+    patience: int | None = 5,
     exchange: bool = True,
-) -> IntegratedFit:
+    step: Callable[[int], None] = lambda _: None,
+) -> IntegratedPath:
     """FCR-ISE: one step inserts a kernel, refits all weights, tunes all widths, exchanges, and scores by leave-one-out.
 
     Parameters
     ----------
-    X : array of shape (n, m)
-    w : array of shape (n,)
-        Positive, sum one.
-    unit : float
-        Reference width: that of Parzen's estimate.
-    candidates : integer array of shape (c,)
-        Rows that may become centres.
-    gamma : float
-        Least width, in units of ``unit``: the one smoothing parameter.
+    problem : DensityProblem
+        Its unit is the width of Parzen's estimate.
+    floor : float
+        Least width, in units of the problem's: the one smoothing parameter.
     max_vectors : int
-    patience : int
-        The path ends after this many steps without a better leave-one-out score.
-    size : "loo", "loo-1se" or "max"
-        Which step is taken: least score, the first within one standard error of it, or the last one.
-    steps : int or None
-        End after this many steps.
+    patience : int or None
+        The path ends after this many steps without a better leave-one-out score; None never ends it for that.
     exchange : bool
         Whether kernels are exchanged.
+    step : function
+        Called with the number of kernels.
 
     Notes
     -----
     Table ``O(n c G m)`` once; a step ``O(c G s + n s)`` and the exchange ``O(c G s^2)``. Memory ``O(c G s + n s)``.
     """
-    xp = namespace(X)
-    widths = width_table(gamma, unit)
-    table_widths = asarray_like(widths, X, dtype=X.dtype)
-    path = _Path(
-        X,
-        w,
-        unit,
-        candidates,
-        take_rows(X, candidates),
-        table_widths,
-        low=gamma * unit,
-        high=max(_WIDEST, gamma) * unit,
-        V=_table(X, w, candidates, widths, unit),
-        own_products=normal_kernel(xp.zeros_like(table_widths), math.sqrt(2.0) * table_widths, int(X.shape[1]), unit),
-    )
-    best, since = math.inf, 0
-    all_terms: list[Array] = []
-
-    def find(count: int) -> tuple[int, int] | Stop:
-        # "max" means a number of kernels, which leave-one-out has no say in
-        if size != "max" and since >= patience:
-            return Stop("leave-one-out score no longer falls")
-        if len(path.kernels) >= max_vectors:
-            return Stop("limit")
-        candidate, q, gain = path.insertion(path.kernels, path.g, {k.candidate for k in path.kernels})
-        if count and not gain < 0:
-            return Stop("no candidate lowers the error")
-        return candidate, q
-
-    def remove(found: tuple[int, int]) -> list[IntegratedStep]:
-        nonlocal best, since
-        path.kernels, path.g, _ = path.fitted([*path.kernels, path.enter(*found)])
-        for j in range(len(path.kernels)):
-            path.kernels[j] = path.tune(j)
-        path.kernels, path.g, objective = path.fitted(path.kernels)
-        exchanged, objective = path.exchange(objective) if exchange else (0, objective)
-        terms = path.loo_terms()
-        all_terms.append(terms)
-        loo = float(w @ terms)
-        best, since = (loo, 0) if loo < best else (best, since + 1)
-        return [
-            IntegratedStep(
-                tuple(k.row for k in path.kernels),
-                tuple(k.width for k in path.kernels),
-                tuple(path.g),
-                objective,
-                loo,
-                exchanged,
-            )
-        ]
-
+    table = _Table.of(problem, floor)
+    model: _Model | None = None
+    steps: list[IntegratedStep] = []
+    best, since, stop = math.inf, 0, Stop.LIMIT
     # kernels may leave again, so there can be more steps than kernels
-    peeled = peel(find, remove, 3 * max_vectors if steps is None else steps)
-    trace = peeled.records
-    if size == "max":
-        selected = len(trace) - 1
-    elif size == "loo":
-        selected = min(range(len(trace)), key=lambda k: trace[k].loo)
-    else:
-        selected = one_standard_error(all_terms, w)
-    step = trace[selected]
-    return IntegratedFit(
-        asarray_like(step.indices, candidates, dtype=candidates.dtype),
-        asarray_like(step.widths, X, dtype=X.dtype),
-        asarray_like(step.weights, X, dtype=X.dtype),
-        trace,
-        tuple(all_terms),
-        selected,
-        peeled.stop,
-    )
+    while len(steps) < 3 * max_vectors:
+        if patience is not None and since >= patience:
+            stop = Stop.ERROR
+            break
+        if model is not None and len(model.kernels) >= max_vectors:
+            break
+        found = table.insertion(model)
+        if model is not None and not found.gain < 0:
+            stop = Stop.EXHAUSTED
+            break
+        model = table.tune(table.fit([*(model.kernels if model else ()), table.kernel(found)]))
+        model, exchanged = table.exchange(model) if exchange else (model, 0)
+        steps.append(_record(model, table.loo_terms(model), exchanged))
+        loo = float(problem.w @ steps[-1].terms)
+        best, since = (loo, 0) if loo < best else (best, since + 1)
+        step(len(model.kernels))
+    return IntegratedPath(problem, table.problem.unit, tuple(steps), stop)
+
+
+def _record(model: _Model, terms: Array, exchanged: int) -> IntegratedStep:
+    rows, widths = tuple(k.row for k in model.kernels), tuple(k.width for k in model.kernels)
+    return IntegratedStep(rows, widths, model.weights, model.objective, terms, exchanged)
+
+
+def choose_floor(
+    problem: DensityProblem,
+    folds: list[Fold],
+    *,
+    floors: Sequence[float] = FLOORS,
+    max_vectors: int = 20,
+    tolerance: float = 1.0,
+    step: Callable[[int], None] = lambda _: None,
+) -> Trace:
+    """FCR-ISE-CV: the floor and the number of kernels together, the whole path rebuilt in every fold.
+
+    The best floor is that of the least held-out error; for this floor, the smallest size within ``tolerance`` standard
+    errors of it is chosen.
+    """
+    xp = namespace(problem.w)
+    w = xp.concat([take_rows(problem.w, _rows(problem, test)) for _, test in folds])
+    w = w / xp.sum(w)
+    parts = [(problem.part(train), problem.part(test).Z) for train, test in folds]
+    errors, spreads = [], []
+    for done, floor in enumerate(floors):
+        terms: list[list[Array]] = [[] for _ in range(max_vectors)]
+        for count, (inside, outside) in enumerate(parts):
+            path = forward_integrated(inside, floor=floor, max_vectors=max_vectors)
+            for size in range(max_vectors):
+                terms[size].append(held_out_terms(path.mixture(path.reaching(size + 1)), outside, problem))
+            step(done * len(parts) + count + 1)
+        error, spread = paired_errors([xp.concat(held) for held in terms], w)
+        errors.append(error)
+        spreads.append(spread)
+    error, spread = xp.stack(errors), xp.stack(spreads)
+    at = int(xp.argmin(xp.min(error, axis=1)))
+    sizes = asarray_like(list(range(1, max_vectors + 1)), error, dtype=error.dtype)
+    chosen = (at, *smallest_within(error[at, :], sizes, tolerance * spread[at, :]))
+    axes = {"floor": tuple(floors), "n_vectors": tuple(float(size) for size in sizes)}
+    return Trace(axes, error, spread, chosen, measure="cross-validated integrated squared error")
+
+
+def _rows(problem: DensityProblem, rows: Sequence[int]) -> Array:
+    return asarray_like(rows, problem.candidates, dtype=problem.candidates.dtype)
+
+
+def held_out_terms(mixture: RoundMixture, Z: Array, problem: DensityProblem) -> Array:
+    r"""Terms :math:`g'Bg - 2\hat p(x_i)` of the integrated squared error at samples that had no part in the fit."""
+    g, widths = mixture.weights, mixture.widths
+    spread = (widths[:, None] ** 2 + widths[None, :] ** 2) ** 0.5
+    B = problem.kernel(squared_distances(mixture.centers, mixture.centers), spread)
+    return g @ (B @ g) - 2.0 * (problem.kernel(squared_distances(Z, mixture.centers), widths) @ g)

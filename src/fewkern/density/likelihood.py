@@ -1,193 +1,287 @@
-"""Mixtures of a few round normal kernels by likelihood: EM with a floor on the widths, and FCR-ML."""
+"""Mixtures of a few round normal kernels by likelihood (FCR-ML): EM with a floor on the widths, and their size."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 from fewkern.backend.blocks import row_blocks
+from fewkern.backend.folds import Fold
 from fewkern.backend.linalg import logsumexp
-from fewkern.backend.namespace import Array, asarray_like, device, namespace, take_rows
-from fewkern.backend.storable import floats, storable
-from fewkern.core.peel_callbacks import Stop, peel
-from fewkern.density.bandwidth import effective_size
+from fewkern.backend.namespace import Array, asarray_like, device, namespace
+from fewkern.core.trace import Stop, Trace, smallest_within
+from fewkern.density.choice import paired_errors
 from fewkern.density.mixture import squared_distances
+from fewkern.density.problem import DensityProblem, RoundMixture
 
-__all__ = ["LikelihoodStep", "RoundMixture", "expectation_maximization", "forward_likelihood"]
+__all__ = [
+    "Entries",
+    "LikelihoodPath",
+    "SizeChoice",
+    "choose_size",
+    "expectation_maximization",
+    "forward_likelihood",
+    "log_likelihood",
+]
 
-_WIDTHS = (1.5, 2.0, 2.6, 3.6, 5.2, 7.5)
-
-
-@storable(centres=floats("s", "m"), widths=floats("s", above=0.0), weights=floats("s", least=0.0))
-@dataclass(frozen=True)
-class RoundMixture:
-    """Centres, widths and weights of a mixture of round normal kernels, and its mean log-likelihood."""
-
-    centres: Array
-    widths: Array
-    weights: Array
-    log_likelihood: float
-
-
-@storable
-@dataclass(frozen=True)
-class LikelihoodStep:
-    """The model after one step of FCR-ML."""
-
-    mixture: RoundMixture
-    bic: float
+# Widths at which a kernel may enter, in units of the reference width.
+_WIDTHS = (1.0, 1.5, 2.0, 2.6, 3.6, 5.2, 7.5)
+# Number of candidates that are tried as centers in one entry.
+_CENTERS = 300
+# EM after every entry: iterations at most, and the rise of the mean log density below which they end.
+_ITERATIONS, _LEAST_RISE = 50, 1e-4
+# Growth ends after this many steps without a better held-out likelihood.
+_PATIENCE = 4
+# A kernel that raises the mean log density by this much, two per cent of the density, is worth its parameters.
+_LARGEST_COST = 0.02
+# exp(300) is beyond what a log-likelihood can tell from infinity, and it does not overflow.
+_LARGEST_RATIO = 300.0
+# A kernel with less than this part of the samples stays where it is.
+_NO_MASS = 1e-300
 
 
 def _log_terms(X: Array, mixture: RoundMixture) -> Array:
     """``log(g_j K(x_i, c_j, s_j))``."""
-    xp = namespace(X)
-    m = int(X.shape[1])
-    least = xp.full_like(mixture.weights, float(xp.finfo(X.dtype).smallest_normal))
-    level = xp.log(xp.maximum(mixture.weights, least)) - m * xp.log(mixture.widths) - 0.5 * m * math.log(2 * math.pi)
-    return squared_distances(X, mixture.centres) * (-0.5 / mixture.widths**2) + level
+    return squared_distances(X, mixture.centers) * (-0.5 / mixture.widths**2) + _levels(mixture, int(X.shape[1]))
 
 
-def expectation_maximization(X: Array, w: Array, start: RoundMixture, floor: float, iterations: int) -> RoundMixture:
-    r"""EM iterations on weights, centres and widths, every width kept at ``floor`` or above.
+def _levels(mixture: RoundMixture, m: int) -> Array:
+    """Logarithm of every kernel times its weight at its center."""
+    xp, g = namespace(mixture.weights), mixture.weights
+    g = xp.maximum(g, xp.full_like(g, float(xp.finfo(g.dtype).smallest_normal)))
+    return xp.log(g) - m * xp.log(mixture.widths) - 0.5 * m * math.log(2 * math.pi)
 
-    The floor is what keeps the likelihood bounded; the step is still a maximisation, now under
-    :math:`\sigma_j \ge \sigma_{\min}`, so the likelihood never falls.
+
+def _log_density(Z: Array, mixture: RoundMixture) -> Array:
+    """Log density at the rows of ``Z``, in row blocks."""
+    xp = namespace(Z)
+    blocks = row_blocks(int(Z.shape[0]), int(mixture.weights.shape[0]))
+    return xp.concat([logsumexp(_log_terms(Z[rows, :], mixture), axis=1) for rows in blocks])
+
+
+def log_likelihood(problem: DensityProblem, mixture: RoundMixture) -> float:
+    """Weighted mean of the log density at the samples."""
+    return float(problem.w @ _log_density(problem.Z, mixture))
+
+
+def _iterate(problem: DensityProblem, mixture: RoundMixture, floor: float) -> tuple[RoundMixture, float]:
+    """One EM iteration, in row blocks, and the mean log density before it."""
+    Z, w, m = problem.Z, problem.w, problem.dim
+    xp, s = namespace(Z), int(mixture.weights.shape[0])
+    mass = xp.zeros((s,), dtype=Z.dtype, device=device(Z))
+    first = xp.zeros((s, m), dtype=Z.dtype, device=device(Z))
+    second = xp.zeros((s,), dtype=Z.dtype, device=device(Z))
+    before = 0.0
+    level = _levels(mixture, m)
+    for rows in row_blocks(problem.n, s + m):
+        D = squared_distances(Z[rows, :], mixture.centers)
+        terms = D * (-0.5 / mixture.widths**2) + level
+        log_p = logsumexp(terms, axis=1)
+        R = xp.exp(terms - log_p[:, None]) * w[rows][:, None]
+        before += float(w[rows] @ log_p)
+        mass = mass + xp.sum(R, axis=0)
+        first = first + R.T @ Z[rows, :]
+        second = second + xp.sum(R * D, axis=0)
+    alive = mass > _NO_MASS
+    safe = xp.where(alive, mass, xp.ones_like(mass))
+    centers = xp.where(alive[:, None], first / safe[:, None], mixture.centers)
+    moved = xp.sum((centers - mixture.centers) ** 2, axis=1)
+    variance = xp.maximum(second / safe - moved, xp.zeros_like(mass)) / m
+    widths = xp.maximum(xp.sqrt(variance), xp.full_like(variance, floor))
+    return RoundMixture(centers, xp.where(alive, widths, mixture.widths), mass / xp.sum(mass)), before
+
+
+def expectation_maximization(
+    problem: DensityProblem, start: RoundMixture, floor: float, iterations: int, least_rise: float = 0.0
+) -> RoundMixture:
+    r"""EM iterations on weights, centers and widths, every width kept at ``floor`` or above.
+
+    The floor is what keeps the likelihood bounded; the step is still a maximization, now under
+    :math:`\sigma_j \ge \sigma_{\min}`, so the likelihood never falls. They end after ``iterations``, or once the mean
+    log density rises by less than ``least_rise``.
 
     Notes
     -----
     ``O(n s m)`` per iteration, in row blocks.
     """
-    xp = namespace(X)
-    m = int(X.shape[1])
-    s = int(start.weights.shape[0])
-    mixture = start
+    mixture, last = start, -math.inf
     for _ in range(iterations):
-        mass = xp.zeros((s,), dtype=X.dtype, device=device(X))
-        first = xp.zeros((s, m), dtype=X.dtype, device=device(X))
-        second = xp.zeros((s,), dtype=X.dtype, device=device(X))
-        log_likelihood = 0.0
-        for rows in row_blocks(int(X.shape[0]), s + m):
-            terms = _log_terms(X[rows, :], mixture)
-            log_p = logsumexp(terms, axis=1)
-            R = xp.exp(terms - log_p[:, None]) * w[rows][:, None]
-            log_likelihood += float(w[rows] @ log_p)
-            mass = mass + xp.sum(R, axis=0)
-            first = first + R.T @ X[rows, :]
-            second = second + xp.sum(R * squared_distances(X[rows, :], mixture.centres), axis=0)
-        # a kernel that no sample answers for stays where it is
-        alive = mass > 1e-300
-        safe = xp.where(alive, mass, xp.ones_like(mass))
-        centres = xp.where(alive[:, None], first / safe[:, None], mixture.centres)
-        moved = xp.sum((centres - mixture.centres) ** 2, axis=1)
-        variance = xp.maximum(second / safe - moved, xp.zeros_like(mass)) / m
-        widths = xp.maximum(xp.sqrt(variance), xp.full_like(variance, floor))
-        widths = xp.where(alive, widths, mixture.widths)
-        mixture = RoundMixture(centres, widths, mass / xp.sum(mass), log_likelihood)
-    total = 0.0
-    for rows in row_blocks(int(X.shape[0]), s):
-        total += float(w[rows] @ logsumexp(_log_terms(X[rows, :], mixture), axis=1))
-    return RoundMixture(mixture.centres, mixture.widths, mixture.weights, total)
+        better, value = _iterate(problem, mixture, floor)
+        if value - last < least_rise:
+            break
+        mixture, last = better, value
+    return mixture
 
 
-def _best_entry(
-    X: Array, w: Array, mixture: RoundMixture, unit: float, shares: list[float]
-) -> tuple[int, float, float]:
-    r"""Row, width and share of the kernel whose entry raises :math:`\sum_i w_i \log[(1-a) y(x_i) + a K]` most."""
-    xp = namespace(X)
-    n, m = int(X.shape[0]), int(X.shape[1])
-    log_y = logsumexp(_log_terms(X, mixture), axis=1)
-    best: tuple[float, int, float, float] = (-math.inf, 0, unit, shares[0])
-    for block in row_blocks(n, n):
-        D = squared_distances(X, X[block, :])
-        for factor in _WIDTHS:
-            width = factor * unit
-            log_k = D * (-0.5 / width**2) - 0.5 * m * math.log(2 * math.pi * width**2)
-            # exp(300) is beyond what a log-likelihood can tell from infinity, and it does not overflow
-            ratio = xp.exp(xp.clip(log_k - log_y[:, None], None, 300.0))
-            for share in shares:
+class Entries:
+    """Where a kernel may enter: distances from candidates (rows) to those of them that may become centers (columns)."""
+
+    def __init__(self, problem: DensityProblem) -> None:
+        self.screen = problem.part(problem.candidates)
+        self.centers = self.screen.Z[:: math.ceil(self.screen.n / _CENTERS), :]
+        self.D = squared_distances(self.screen.Z, self.centers)
+
+    def best(self, mixture: RoundMixture, floor: float) -> RoundMixture:
+        r"""The mixture with the kernel whose entry raises :math:`\sum_i w_i \log[(1-a) y(x_i) + a K]` most."""
+        xp, m, w = namespace(self.D), self.screen.dim, self.screen.w
+        log_y = _log_density(self.screen.Z, mixture)
+        k = int(mixture.weights.shape[0]) + 1
+        found: list[tuple[float, int, float, float]] = []
+        for width in sorted({max(factor * self.screen.unit, floor) for factor in _WIDTHS}):
+            log_k = self.D * (-0.5 / width**2) - 0.5 * m * math.log(2 * math.pi * width**2)
+            ratio = xp.exp(xp.clip(log_k - log_y[:, None], None, _LARGEST_RATIO))
+            for share in (1.0 / k, 0.5 / k, 0.2):
                 gain = w @ xp.log((1.0 - share) + share * ratio)
                 j = int(xp.argmax(gain))
-                found = (float(gain[j]), block.start + j, width, share)
-                if found[0] > best[0]:
-                    best = found
-    return best[1], best[2], best[3]
+                found.append((float(gain[j]), j, width, share))
+        _, j, width, share = max(found, key=lambda entry: entry[0])
+        number = self.screen.numbers
+        return RoundMixture(
+            xp.concat([mixture.centers, self.centers[j : j + 1, :]], axis=0),
+            xp.concat([mixture.widths, number([width])]),
+            xp.concat([(1.0 - share) * mixture.weights, number([share])]),
+        )
+
+
+class _Growth:
+    """A mixture that grows by one kernel at a time, from a single normal law."""
+
+    def __init__(self, problem: DensityProblem, floor: float) -> None:
+        self.problem, self.floor = problem, floor * problem.unit
+        self.entries = Entries(problem)
+        one = problem.numbers([1.0])
+        mean = (problem.w @ problem.Z)[None, :]
+        self.mixture = self._improved(RoundMixture(mean, one * max(problem.spread, self.floor), one))
+
+    def grow(self) -> RoundMixture:
+        """Let the best kernel enter, then EM on all of them."""
+        self.mixture = self._improved(self.entries.best(self.mixture, self.floor))
+        return self.mixture
+
+    def _improved(self, start: RoundMixture) -> RoundMixture:
+        return expectation_maximization(self.problem, start, self.floor, _ITERATIONS, _LEAST_RISE)
 
 
 @dataclass(frozen=True)
-class LikelihoodFit:
-    """The model of least BIC; ``trace`` holds every step."""
+class LikelihoodPath:
+    """One model per number of kernels, and its BIC."""
 
-    mixture: RoundMixture
-    trace: tuple[LikelihoodStep, ...]
-    selected: int
-    stop: str
+    models: tuple[RoundMixture, ...]
+    bic: tuple[float, ...]
+    stop: Stop
+
+    @property
+    def selected(self) -> int:
+        """Position of the model of least BIC."""
+        return min(range(len(self.bic)), key=self.bic.__getitem__)
+
+    @property
+    def trace(self) -> Trace:
+        """BIC of every number of kernels."""
+        like = self.models[0].weights
+        error = asarray_like(list(self.bic), like, dtype=like.dtype)
+        sizes = tuple(float(k + 1) for k in range(len(self.bic)))
+        spread = namespace(error).zeros_like(error)
+        return Trace({"n_vectors": sizes}, error, spread, (self.selected,), measure="Bayesian information criterion")
 
 
 def forward_likelihood(
-    X: Array,
-    w: Array,
-    unit: float,
-    candidates: Array,
+    problem: DensityProblem,
     *,
-    gamma: float = 1.5,
+    floor: float = 1.5,
     max_vectors: int = 20,
-    patience: int = 3,
-    iterations: int = 200,
-) -> LikelihoodFit:
-    """FCR-ML: a greedy mixture of round normal kernels, the number of kernels by BIC; no random start.
+    patience: int | None = 3,
+    step: Callable[[int], None] = lambda _: None,
+) -> LikelihoodPath:
+    """FCR-ML: a greedy mixture of round normal kernels; no random start.
 
     Parameters
     ----------
-    X : array of shape (n, m)
-    w : array of shape (n,)
-        Positive, sum one.
-    unit : float
-        Reference width.
-    candidates : integer array
-        Rows where a kernel may enter; the entry is also scored on these rows only. EM then sees all rows.
-    gamma : float
-        Least width in units of ``unit``.
+    problem : DensityProblem
+        A kernel may enter at a candidate (300 of them at most), and its entry is scored on the candidates. EM then
+        sees all samples.
+    floor : float
+        Least width, in units of the problem's.
+    max_vectors : int
+    patience : int or None
+        The path ends after this many steps without a better BIC; None never ends it for that.
+    step : function
+        Called with the number of kernels.
 
     Notes
     -----
-    ``O(c^2)`` per entry and ``O(n s m)`` per EM iteration. BIC counts ``s (m + 2) - 1`` parameters.
+    ``O(c)`` times 300 per entry and ``O(n s m)`` per EM iteration. BIC counts ``s (m + 2) - 1`` parameters.
     """
-    xp = namespace(X)
-    n, m = int(X.shape[0]), int(X.shape[1])
-    floor = gamma * unit
-    size = effective_size(w)
-    mean = w @ X
-    spread = math.sqrt(float(xp.sum(w @ ((X - mean) ** 2))) / m)
-    one = xp.ones((1,), dtype=X.dtype, device=device(X))
-    mixture = RoundMixture(mean[None, :], one * max(spread, floor), one, 0.0)
-    screen_X, screen_w = take_rows(X, candidates), take_rows(w, candidates)
-    screen_w = screen_w / xp.sum(screen_w)
+    growth, size = _Growth(problem, floor), problem.effective_size
+    models: list[RoundMixture] = [growth.mixture]
+    bic: list[float] = []
+    while True:
+        parameters = len(models) * (problem.dim + 2) - 1
+        bic.append(-2.0 * size * log_likelihood(problem, models[-1]) + parameters * math.log(size))
+        path = LikelihoodPath(tuple(models), tuple(bic), Stop.LIMIT)
+        if len(models) >= min(max_vectors, problem.n):
+            return path
+        if patience is not None and len(bic) - 1 - path.selected >= patience:
+            return replace(path, stop=Stop.ERROR)
+        step(len(models))
+        models.append(growth.grow())
+
+
+@dataclass(frozen=True)
+class SizeChoice:
+    """A number of kernels by held-out likelihood."""
+
+    trace: Trace
+    stop: Stop
+
+    @property
+    def size(self) -> int:
+        """The number that was taken."""
+        return int(self.trace.setting["n_vectors"])
+
+
+def choose_size(
+    problem: DensityProblem,
+    folds: list[Fold],
+    *,
+    floor: float = 1.5,
+    max_vectors: int = 20,
+    tolerance: float = 0.5,
+    step: Callable[[int], None] = lambda _: None,
+) -> SizeChoice:
+    """The smallest number of kernels within ``tolerance`` standard errors of the best held-out likelihood.
+
+    The standard error is that of the difference to the best size. Where it is less than what the further kernels cost,
+    their cost takes its place: ``(m + 2) / N`` for a kernel, the number of its parameters over that of the samples, and
+    0.02 at most.
+    A mixture grows in every fold, all of them by one kernel at a time, until the held-out likelihood of all folds
+    together, less that cost, has not risen for a few steps.
+    """
+    xp = namespace(problem.w)
+    parts = [(_Growth(problem.part(train), floor), problem.part(test)) for train, test in folds]
+    w = xp.concat([problem.share(test) * part.w for (_, part), (_, test) in zip(parts, folds)])
+    w = w / xp.sum(w)
+    limit = min(max_vectors, *(growth.problem.n for growth, _ in parts))
+    terms: list[Array] = []
+    stop = Stop.LIMIT
+    cost = min((problem.dim + 2) / problem.effective_size, _LARGEST_COST)
     best, since = math.inf, 0
-
-    def find(count: int) -> RoundMixture | Stop:
-        if count == 0:
-            return mixture
-        if since >= patience:
-            return Stop("BIC no longer falls")
-        k = count + 1
-        if k > n:
-            return Stop("as many kernels as samples")
-        row, width, share = _best_entry(screen_X, screen_w, mixture, unit, [1.0 / k, 0.5 / k, 0.2])
-        return RoundMixture(
-            xp.concat([mixture.centres, screen_X[row : row + 1, :]], axis=0),
-            xp.concat([mixture.widths, asarray_like([max(width, floor)], X, dtype=X.dtype)]),
-            xp.concat([(1.0 - share) * mixture.weights, asarray_like([share], X, dtype=X.dtype)]),
-            0.0,
-        )
-
-    def remove(found: RoundMixture) -> list[LikelihoodStep]:
-        nonlocal mixture, best, since
-        mixture = expectation_maximization(X, w, found, floor, iterations)
-        parameters = int(mixture.weights.shape[0]) * (m + 2) - 1
-        bic = -2.0 * size * mixture.log_likelihood + parameters * math.log(size)
-        best, since = (bic, 0) if bic < best else (best, since + 1)
-        return [LikelihoodStep(mixture, bic)]
-
-    peeled = peel(find, remove, max_vectors)
-    selected = min(range(len(peeled.records)), key=lambda k: peeled.records[k].bic)
-    return LikelihoodFit(peeled.records[selected].mixture, peeled.records, selected, peeled.stop)
+    while True:
+        terms.append(xp.concat([-_log_density(part.Z, growth.mixture) for growth, part in parts]))
+        step(len(terms))
+        value = float(w @ terms[-1]) + tolerance * cost * len(terms)
+        best, since = (value, 0) if value < best else (best, since + 1)
+        if len(terms) >= limit:
+            break
+        if since >= _PATIENCE:
+            stop = Stop.ERROR
+            break
+        for growth, _ in parts:
+            growth.grow()
+    error, spread = paired_errors(terms, w)
+    sizes = [float(k + 1) for k in range(len(terms))]
+    further = int(xp.argmin(error)) + 1.0 - problem.numbers(sizes)
+    chosen = smallest_within(error, problem.numbers(sizes), tolerance * xp.maximum(spread, cost * further))
+    trace = Trace({"n_vectors": tuple(sizes)}, error, spread, chosen, measure="minus the held-out log density")
+    return SizeChoice(trace, stop)

@@ -14,6 +14,8 @@ from fewkern.backend.storable import floats, indices, storable
 __all__ = ["KernelMixture", "normal_kernel", "product_bound", "square_limit", "squared_distances"]
 
 _LOG_2PI = math.log(2 * math.pi)
+# Logarithm of the largest kernel value, whose square still is a number.
+_HIGHEST = 350.0
 
 
 def squared_distances(X: Array, Y: Array) -> Array:
@@ -38,7 +40,12 @@ def normal_kernel(D: Array, width: Array | float, dim: int, unit: float) -> Arra
     unit : float
     """
     xp = namespace(D)
-    return (unit / width) ** dim * xp.exp(D * (-0.5 / width**2))
+    # one exponential of a sum: a power on its own overflows in many dimensions
+    if isinstance(width, float):
+        level: Array | float = min(dim * math.log(unit / width), _HIGHEST)
+    else:
+        level = xp.clip(dim * xp.log(unit / width), None, _HIGHEST)
+    return xp.exp(D * (-0.5 / width**2) + level)
 
 
 def square_limit(dim: int, largest: float) -> float:
@@ -64,13 +71,13 @@ def product_bound(transform: Array, largest: float) -> Array:
 class KernelMixture:
     r"""The density :math:`\hat p(x) = |\det A| \sum_j g_j\, (2\pi\sigma_j^2)^{-m/2} e^{-\|A(x - v_j)\|^2/2\sigma_j^2}`.
 
-    An immutable value with the protocol of :class:`~fewkern.KernelExpansion`: called with samples it gives one
-    column of values, and all that a fitted density does reads this object and nothing else.
+    An immutable value that can be used like a :class:`~fewkern.KernelExpansion`: called with samples, it returns one
+    column of densities. Everything that a fitted density does reads this object and nothing else.
 
     Parameters
     ----------
     vectors : array of shape (s, m)
-        Centres, in the units of the data.
+        Centers, in the units of the data.
     weights : array of shape (s,)
         On the simplex: not negative, sum one.
     widths : array of shape (s,)
@@ -78,12 +85,12 @@ class KernelMixture:
     transform : array of shape (m,) or (m, m)
         The matrix ``A``; one number per feature stands for a diagonal matrix.
     indices : array of shape (s,) or None
-        Rows of the training samples that the centres are, where they are samples.
+        Rows of the training samples that the centers are, where they are samples.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from fewkern.density.mixture import KernelMixture
+    >>> from fewkern import KernelMixture
     >>> density = KernelMixture(np.array([[0.0], [2.0]]), np.array([0.5, 0.5]), np.ones(2), np.ones(1))
     >>> density(np.array([[1.0]])).round(4)
     array([[0.242]])
@@ -125,7 +132,7 @@ class KernelMixture:
         # A sample so far out that its squared distance overflows is moved to where it just does not.
         huge = float(xp.finfo(self.widths.dtype).max)
         limit = square_limit(dim, huge)
-        centres = self._scaled(self.vectors)
+        centers = self._scaled(self.vectors)
         narrow = -0.5 / self.widths**2
         log_weights = xp.log(xp.where(self.weights > 0, self.weights, xp.ones_like(self.weights)))
         log_weights = xp.where(self.weights > 0, log_weights, xp.full_like(self.weights, -0.5 * huge))
@@ -133,7 +140,7 @@ class KernelMixture:
         out = xp.empty((X.shape[0],), dtype=self.weights.dtype, device=device(self.weights))
         for rows in row_blocks(X.shape[0], self.n_vectors):
             Z = xp.clip(self._scaled(X[rows, :]), -limit, limit)
-            exponent = xp.maximum(squared_distances(Z, centres) * narrow, xp.full_like(narrow, -0.4 * huge))
+            exponent = xp.maximum(squared_distances(Z, centers) * narrow, xp.full_like(narrow, -0.4 * huge))
             out[rows] = logsumexp(xp.maximum(exponent + level, xp.full_like(level, -0.9 * huge)), axis=1)
         return out
 
@@ -147,12 +154,12 @@ class KernelMixture:
         if not same_place(self.weights, X):
             return self.like(X).cdf(X)
         xp = namespace(self.weights)
-        Z, centres = self._scaled(X), self._scaled(self.vectors)
+        Z, centers = self._scaled(X), self._scaled(self.vectors)
         out = xp.empty((X.shape[0],), dtype=self.weights.dtype, device=device(self.weights))
         for rows in row_blocks(X.shape[0], self.n_vectors):
-            P = normal_cdf((Z[rows, 0][:, None] - centres[:, 0][None, :]) / self.widths)
+            P = normal_cdf((Z[rows, 0][:, None] - centers[:, 0][None, :]) / self.widths)
             for d in range(1, X.shape[1]):
-                P = P * normal_cdf((Z[rows, d][:, None] - centres[:, d][None, :]) / self.widths)
+                P = P * normal_cdf((Z[rows, d][:, None] - centers[:, d][None, :]) / self.widths)
             out[rows] = P @ self.weights
         return out
 
@@ -191,7 +198,7 @@ class KernelMixture:
         return move_fields(self, X)
 
     def _scaled(self, X: Array) -> Array:
-        """``A x`` of every row, the centres' mean first taken out so that it cannot cost figures."""
+        """``A x`` of every row, the centers' mean first taken out so that no digits cancel."""
         xp = namespace(self.weights)
         X = X - xp.mean(self.vectors, axis=0)
         bound = product_bound(self.transform, float(xp.finfo(self.transform.dtype).max))

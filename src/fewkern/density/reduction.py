@@ -6,80 +6,88 @@ r"""Reduced set density estimation (RSDE): the simplex programme on all candidat
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from fewkern.backend.blocks import row_blocks
-from fewkern.backend.namespace import Array, device, namespace, take_rows
-from fewkern.density.mixture import normal_kernel, squared_distances
-from fewkern.density.simplex import active_set, mnqp
+from fewkern.backend.folds import Fold
+from fewkern.backend.namespace import Array, device, namespace
+from fewkern.core.trace import Trace
+from fewkern.density.mixture import squared_distances
+from fewkern.density.problem import DensityProblem, RoundMixture
+from fewkern.density.simplex import SimplexSolution, active_set, mnqp
 
-__all__ = ["CV_FACTORS", "ReducedSet", "reduced_set", "reduced_set_width"]
+__all__ = ["CV_FACTORS", "ReducedSet", "reduced_set", "reduced_set_by_updates", "reduced_set_width"]
 
+# Widths of the cross-validation, in units of Parzen's.
 CV_FACTORS = (1.0, 1.25, 1.4, 1.55, 1.7, 1.85, 2.0, 2.2, 2.4, 2.7)
 
 
 @dataclass(frozen=True)
 class ReducedSet:
-    """Rows with a weight."""
+    """Kernels with a weight, and the solution of the programme that gave them."""
 
-    indices: Array
-    weights: Array
-    gap: float
-    stop: str
+    mixture: RoundMixture
+    solution: SimplexSolution
+
+
+def _programme(problem: DensityProblem, width: float) -> tuple[Array, Array]:
+    """``B`` and ``v`` of the candidates; ``v`` in row blocks."""
+    centers = problem.centers
+    B = problem.kernel(squared_distances(centers, centers), math.sqrt(2.0) * width)
+    v = namespace(centers).zeros((centers.shape[0],), dtype=centers.dtype, device=device(centers))
+    for rows in row_blocks(problem.n, int(centers.shape[0])):
+        v = v + problem.w[rows] @ problem.kernel(squared_distances(problem.Z[rows, :], centers), width)
+    return B, v
+
+
+def _kept(problem: DensityProblem, width: float, solution: SimplexSolution, threshold: float) -> ReducedSet:
+    keep = solution.weights > threshold
+    g = solution.weights[keep]
+    return ReducedSet(problem.mixture(problem.candidates[keep], namespace(g).full_like(g, width), g), solution)
 
 
 def reduced_set(
-    X: Array,
-    w: Array,
-    width: float,
-    candidates: Array,
-    *,
-    exact: bool = True,
-    threshold: float = 1e-4,
-    iterations: int = 3000,
+    problem: DensityProblem, width: float, *, tol: float = 1e-10, max_iter: int | None = None
 ) -> ReducedSet:
-    """RSDE at one ``width``; ``threshold`` and ``iterations`` belong to the multiplicative updates.
-
-    Notes
-    -----
-    ``c^2`` numbers for ``B``; ``v`` in row blocks.
-    """
-    xp = namespace(X)
-    m = int(X.shape[1])
-    centres = take_rows(X, candidates)
-    B = normal_kernel(squared_distances(centres, centres), math.sqrt(2.0) * width, m, width)
-    v = xp.zeros((candidates.shape[0],), dtype=X.dtype, device=device(X))
-    for rows in row_blocks(int(X.shape[0]), int(candidates.shape[0])):
-        v = v + w[rows] @ normal_kernel(squared_distances(X[rows, :], centres), width, m, width)
-    solution = active_set(B, v) if exact else mnqp(B, v, iterations=iterations)
-    keep = solution.weights > (0.0 if exact else threshold)
-    g = solution.weights[keep]
-    return ReducedSet(candidates[keep], g / xp.sum(g), solution.gap, solution.status)
+    """RSDE at one ``width``, solved exactly; ``c^2`` numbers for ``c`` candidates."""
+    return _kept(problem, width, active_set(*_programme(problem, width), tol=tol, max_iter=max_iter), 0.0)
 
 
-def reduced_set_width(X: Array, w: Array, unit: float, candidates: Array, folds: Array) -> dict[float, float]:
+def reduced_set_by_updates(
+    problem: DensityProblem, width: float, *, threshold: float = 1e-4, iterations: int = 3000
+) -> ReducedSet:
+    """RSDE by the multiplicative updates of the literature; weights up to the ``threshold`` are dropped."""
+    return _kept(problem, width, mnqp(*_programme(problem, width), iterations=iterations), threshold)
+
+
+def reduced_set_width(
+    problem: DensityProblem, folds: list[Fold], step: Callable[[int], None] = lambda _: None
+) -> Trace:
     r"""RSDE-CV: cross-validated integrated squared error :math:`g'Bg - 2\overline{\hat p(x)}` of multiples of ``unit``.
 
-    ``folds`` gives the fold of every row. The least value belongs to the width to take.
+    The least value belongs to the width to take.
     """
-    xp = namespace(X)
-    m = int(X.shape[1])
-    everyone = xp.arange(X.shape[0], dtype=candidates.dtype, device=device(X))
-    scores: dict[float, float] = {}
-    for factor in CV_FACTORS:
-        width = factor * unit
-        total = 0.0
-        for fold in range(int(xp.max(folds)) + 1):
-            inside, outside = everyone[folds != fold], everyone[folds == fold]
-            X_in, w_in, w_out = take_rows(X, inside), take_rows(w, inside), take_rows(w, outside)
-            places = xp.searchsorted(inside, candidates[take_rows(folds, candidates) != fold])
-            fit = reduced_set(X_in, w_in / xp.sum(w_in), width, places)
-            centres, g = take_rows(X_in, fit.indices), fit.weights
-            square = g @ (normal_kernel(squared_distances(centres, centres), math.sqrt(2.0) * width, m, unit) @ g)
-            held_out = 0.0
-            for rows in row_blocks(int(outside.shape[0]), int(centres.shape[0])):
-                D = squared_distances(take_rows(X, outside[rows]), centres)
-                held_out += float(w_out[rows] @ (normal_kernel(D, width, m, unit) @ g))
-            total += float(xp.sum(w_out)) * float(square) - 2.0 * held_out
-        scores[width] = total
-    return scores
+    widths = tuple(factor * problem.unit for factor in CV_FACTORS)
+    errors = []
+    for q, width in enumerate(widths):
+        errors.append(sum(_held_out_error(problem, width, fold) for fold in folds))
+        step(q + 1)
+    error = problem.numbers(errors)
+    chosen = (int(namespace(error).argmin(error)),)
+    spread = namespace(error).zeros_like(error)
+    return Trace({"width": widths}, error, spread, chosen, measure="cross-validated integrated squared error")
+
+
+def _held_out_error(problem: DensityProblem, width: float, fold: Fold) -> float:
+    """Error of the samples of one fold, times their weight, up to a constant."""
+    inside = problem.part(fold[0])
+    rows = problem.part(fold[1])
+    found = reduced_set(inside, width).mixture
+    g = found.weights
+    square = float(g @ (problem.kernel(squared_distances(found.centers, found.centers), math.sqrt(2.0) * width) @ g))
+    density = 0.0
+    for block in row_blocks(rows.n, int(g.shape[0])):
+        D = squared_distances(rows.Z[block, :], found.centers)
+        density += float(rows.w[block] @ (problem.kernel(D, width) @ g))
+    return problem.share(fold[1]) * (square - 2.0 * density)

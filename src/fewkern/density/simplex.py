@@ -1,8 +1,8 @@
 r"""The quadratic programme on the simplex, :math:`\min_g \tfrac12 g'Bg - v'g,\; g \ge 0,\; 1'g = 1`.
 
 Behind every density with jointly fitted weights: the reduced set estimator, SKD, and the refits of forward regression.
-Two solvers: the multiplicative updates that the paper quotes (:func:`mnqp`), and an exact active set
-(:func:`active_set`).
+There are two solvers: an exact active set (:func:`active_set`), and the multiplicative updates that the paper quotes
+(:func:`mnqp`).
 """
 
 from __future__ import annotations
@@ -11,10 +11,14 @@ from dataclasses import dataclass
 
 from fewkern.backend.linalg import solve_or_least_squares
 from fewkern.backend.namespace import Array, asarray_like, device, namespace
+from fewkern.core.trace import Stop
 
 __all__ = ["SimplexSolution", "active_set", "mnqp", "optimality_gap"]
 
+# With so few kernels mostly all of them keep a weight, and one linear system is the solution.
 _FEW = 64
+# Multiplicative updates never give back a weight of zero, so they keep this one (over the number of weights).
+_LEAST_WEIGHT = 1e-12
 
 
 @dataclass(frozen=True)
@@ -25,9 +29,9 @@ class SimplexSolution:
     objective: float
     gap: float
     """Largest violation of the optimality conditions, relative to the size of ``B`` and ``v``."""
-    iterations: int
-    status: str
-    """"optimal", or "limit" when the iterations were used up."""
+    n_iter: int
+    stop: Stop
+    """``CONVERGED``, or ``MAX_ITER`` if the iterations were used up."""
 
 
 def _objective(B: Array, v: Array, g: Array) -> float:
@@ -50,7 +54,7 @@ def optimality_gap(B: Array, v: Array, g: Array) -> float:
 def mnqp(B: Array, v: Array, *, iterations: int = 3000, start: Array | None = None) -> SimplexSolution:
     r"""Multiplicative updates for ``B >= 0`` entrywise (Sha, Saul and Lee), kept on the simplex.
 
-    Each iteration minimises the bound :math:`\tfrac12\sum_j (Bg)_j z_j^2 / g_j - v'z` over the simplex:
+    Each iteration minimizes the bound :math:`\tfrac12\sum_j (Bg)_j z_j^2 / g_j - v'z` over the simplex:
 
     .. math:: c_j = \frac{g_j}{(Bg)_j}, \qquad g_j \leftarrow c_j \max(v_j + h, 0), \qquad
               h = \frac{1 - \sum_{j \in S} c_j v_j}{\sum_{j\in S} c_j},
@@ -63,13 +67,13 @@ def mnqp(B: Array, v: Array, *, iterations: int = 3000, start: Array | None = No
         Symmetric, positive semi-definite, no negative entry, positive diagonal.
     v : array of shape (n,)
     iterations : int
+        All of them are done: convergence is sublinear, so how many weights look positive depends on the threshold.
     start : array of shape (n,) or None
         Positive, sum one; uniform by default.
 
     Notes
     -----
-    ``O(n^2)`` per iteration; convergence is sublinear, so the number of weights that look positive depends
-    on the threshold.
+    ``O(n^2)`` per iteration.
 
     Examples
     --------
@@ -84,10 +88,10 @@ def mnqp(B: Array, v: Array, *, iterations: int = 3000, start: Array | None = No
     falling = xp.argsort(v, descending=True)
     v_sorted = xp.take(v, falling)
     zero = xp.zeros_like(v)
-    least = xp.full_like(v, 1e-12 / n)
+    least = xp.full_like(v, _LEAST_WEIGHT / n)
     for _ in range(iterations):
         c = g / (B @ g)
-        # Paper: g_j <- c_j (v_j + h). We: the exact minimiser of the bound over the simplex, because the plain
+        # Paper: g_j <- c_j (v_j + h). We: the exact minimizer of the bound over the simplex, because the plain
         # formula gives negative weights (samples in the tails) and then diverges.
         c_sorted = xp.take(c, falling)
         h = (1.0 - xp.cumulative_sum(c_sorted * v_sorted)) / xp.cumulative_sum(c_sorted)
@@ -97,10 +101,10 @@ def mnqp(B: Array, v: Array, *, iterations: int = 3000, start: Array | None = No
         # Paper: nothing. We: a least weight, because a weight that is exactly zero would stay zero for good.
         g = xp.maximum(g, least)
         g = g / xp.sum(g)
-    return SimplexSolution(g, _objective(B, v, g), optimality_gap(B, v, g), iterations, "limit")
+    return SimplexSolution(g, _objective(B, v, g), optimality_gap(B, v, g), iterations, Stop.MAX_ITER)
 
 
-def _minimise_on_support(B: Array, v: Array) -> Array:
+def _minimize_on_support(B: Array, v: Array) -> Array:
     """Solve ``B g - v + mu 1 = 0``, ``1'g = 1``, without the signs."""
     xp = namespace(B)
     s = B.shape[0]
@@ -110,12 +114,94 @@ def _minimise_on_support(B: Array, v: Array) -> Array:
     return solve_or_least_squares(M, xp.concat([v, one[0, :]]))[:s]
 
 
-def active_set(B: Array, v: Array, *, tol: float = 1e-10, max_pivots: int | None = None) -> SimplexSolution:
+class _Support:
+    """Coordinates with a weight, in order of entry, and their weights."""
+
+    def __init__(self, B: Array, v: Array) -> None:
+        xp = namespace(B)
+        self.B, self.v = B, v
+        corners = 0.5 * xp.linalg.diagonal(B) - v
+        self.indices = [int(xp.argmin(corners))]
+        self.weights = xp.ones((1,), dtype=v.dtype, device=device(v))
+        self.value = float(corners[self.indices[0]])
+
+    def _array(self) -> Array:
+        return asarray_like(self.indices, self.v, dtype=namespace(self.v).int64)
+
+    def _block(self) -> tuple[Array, Array]:
+        xp, S = namespace(self.B), self._array()
+        return xp.take(xp.take(self.B, S, axis=0), S, axis=1), xp.take(self.v, S)
+
+    def entering(self) -> tuple[int, float]:
+        """Coordinate of the most negative reduced gradient, and that gradient."""
+        xp, S = namespace(self.B), self._array()
+        gradient = xp.take(self.B, S, axis=1) @ self.weights - self.v
+        r = gradient - self.weights @ xp.take(gradient, S)
+        j = int(xp.argmin(r))
+        return j, float(r[j])
+
+    def pivot(self, j: int, limit: int) -> tuple[int, bool]:
+        """Take in coordinate ``j`` and minimize; how many systems that took (``limit`` at most), and whether it helped.
+
+        Where a weight would turn negative, the step ends at the boundary, the coordinate leaves, and the rest is
+        minimized again. Without progress, rounding alone would keep the loop going: then everything stays as it was.
+        """
+        xp = namespace(self.B)
+        before = self.indices, self.weights
+        self.indices = [*self.indices, j]
+        self.weights = xp.concat([self.weights, xp.zeros((1,), dtype=self.v.dtype, device=device(self.v))])
+        count = 0
+        while count < limit:
+            count += 1
+            if not self._step():
+                break
+        self.weights = xp.maximum(self.weights, xp.zeros_like(self.weights))
+        self.weights = self.weights / xp.sum(self.weights)
+        value = _objective(*self._block(), self.weights)
+        if value >= self.value:
+            self.indices, self.weights = before
+            return count, False
+        self.value = value
+        return count, True
+
+    def _step(self) -> bool:
+        """Go to the minimum on the support, or as far as no weight is negative; whether a coordinate left."""
+        xp = namespace(self.B)
+        target = _minimize_on_support(*self._block())
+        if bool(xp.all(target > 0)):
+            self.weights = target
+            return False
+        step = target - self.weights
+        falling = step < 0
+        room = xp.where(falling, self.weights / xp.where(falling, -step, xp.ones_like(step)), xp.ones_like(step))
+        length = min(float(xp.min(room)), 1.0)
+        self.weights = self.weights + length * step
+        keep = ~(falling & (room <= length))
+        kept = [index for index, stays in zip(self.indices, keep) if bool(stays)]
+        if not kept or len(kept) == len(self.indices):
+            return False
+        self.indices, self.weights = kept, self.weights[keep]
+        return True
+
+    def spread(self) -> Array:
+        """The weights of all coordinates, zero off the support."""
+        xp, n = namespace(self.v), int(self.v.shape[0])
+        S = self._array()
+        order = xp.argsort(S)
+        S, weights = xp.take(S, order), xp.take(self.weights, order)
+        # position of every coordinate in the sorted support, by counting: no assignment by index arrays
+        numbers = xp.arange(n, dtype=xp.int64, device=device(weights))
+        where = xp.clip(xp.searchsorted(S, numbers), 0, int(S.shape[0]) - 1)
+        values = xp.take(weights, where)
+        return xp.where(xp.take(S, where) == numbers, values, xp.zeros_like(values))
+
+
+def active_set(B: Array, v: Array, *, tol: float = 1e-10, max_iter: int | None = None) -> SimplexSolution:
     r"""Exact solution by a primal active set: weights off the support are exactly zero.
 
     Start at the best vertex; take in the coordinate of most negative reduced gradient
-    :math:`r_j = (Bg-v)_j - g'(Bg-v)`; minimise on the support; where a weight would turn negative go to the boundary,
-    drop it and minimise again.
+    :math:`r_j = (Bg-v)_j - g'(Bg-v)`; minimize on the support; where a weight would turn negative go to the boundary,
+    drop it and minimize again.
 
     Parameters
     ----------
@@ -124,93 +210,45 @@ def active_set(B: Array, v: Array, *, tol: float = 1e-10, max_pivots: int | None
     v : array of shape (n,)
     tol : float
         A reduced gradient above ``-tol`` times the size of ``B`` and ``v`` counts as zero.
-    max_pivots : int or None
-        By default ``20 n + 100``.
+    max_iter : int or None
+        Largest number of linear systems; by default ``20 n + 100``.
 
     Notes
     -----
-    ``O(s^3 + n s)`` per pivot with ``s`` the size of the support.
+    ``O(s^3 + n s)`` per system with ``s`` the size of the support.
 
     Examples
     --------
     >>> import numpy as np
     >>> B, v = np.array([[1.0, 0.5], [0.5, 1.0]]), np.array([0.5, 0.4])
     >>> solution = active_set(B, v)
-    >>> solution.weights.round(6), solution.status
-    (array([0.6, 0.4]), 'optimal')
+    >>> solution.weights.round(6), str(solution.stop)
+    (array([0.6, 0.4]), 'converged')
     """
     xp = namespace(B)
     n = int(v.shape[0])
-    diagonal = xp.linalg.diagonal(B)
-    scale = float(xp.mean(diagonal))
+    limit = 20 * n + 100 if max_iter is None else max_iter
+    scale = float(xp.mean(xp.linalg.diagonal(B)))
     # A constant added to v does not change the solution; without it the sizes below are those of the problem.
     given_B, given_v = B, v
-    B, v, diagonal = B / scale, (v - xp.mean(v)) / scale, diagonal / scale
+    B, v = B / scale, (v - xp.mean(v)) / scale
+
+    def solution(g: Array, n_iter: int, stop: Stop) -> SimplexSolution:
+        gap = optimality_gap(given_B, given_v, g)
+        return SimplexSolution(g, _objective(given_B, given_v, g), gap, n_iter, stop)
+
     if n <= _FEW:
-        # In a refit of a few kernels mostly all of them keep a weight: then one solve does it.
-        g = _minimise_on_support(B, v)
+        g = _minimize_on_support(B, v)
         if bool(xp.all(g > 0)) and optimality_gap(B, v, g / xp.sum(g)) <= tol:
-            g = g / xp.sum(g)
-            return SimplexSolution(
-                g, _objective(given_B, given_v, g), optimality_gap(given_B, given_v, g), 1, "optimal"
-            )
-    size = max(float(xp.max(xp.abs(v))), float(xp.max(diagonal)))
-    support = [int(xp.argmin(0.5 * diagonal - v))]
-    weights = xp.ones((1,), dtype=v.dtype, device=device(v))
-    limit = 20 * n + 100 if max_pivots is None else max_pivots
-    pivots, status = 0, "limit"
-    best = float(0.5 * diagonal[support[0]] - v[support[0]])
-    while pivots < limit:
-        S = asarray_like(support, v, dtype=xp.int64)
-        gradient = xp.take(B, S, axis=1) @ weights - v
-        r = gradient - weights @ xp.take(gradient, S)
-        entering = int(xp.argmin(r))
-        if float(r[entering]) >= -tol * size or entering in support:
-            status = "optimal"
-            break
-        # the values before the pivot; without progress rounding alone would keep the loop going
-        before_support, before_weights = list(support), weights
-        support = [*support, entering]
-        weights = xp.concat([weights, xp.zeros((1,), dtype=v.dtype, device=device(v))])
-        while pivots < limit:
-            pivots += 1
-            S = asarray_like(support, v, dtype=xp.int64)
-            B_ss = xp.take(xp.take(B, S, axis=0), S, axis=1)
-            target = _minimise_on_support(B_ss, xp.take(v, S))
-            if bool(xp.all(target > 0)):
-                weights = target
-                break
-            # longest step towards the target that keeps every weight at zero or above
-            step = target - weights
-            falling = step < 0
-            room = xp.where(falling, weights / xp.where(falling, -step, xp.ones_like(step)), xp.ones_like(step))
-            length = min(float(xp.min(room)), 1.0)
-            weights = weights + length * step
-            keep = ~(falling & (room <= length))
-            kept = [index for index, stays in zip(support, keep) if bool(stays)]
-            if not kept or len(kept) == len(support):
-                break
-            support, weights = kept, weights[keep]
-        weights = xp.maximum(weights, xp.zeros_like(weights))
-        weights = weights / xp.sum(weights)
-        S = asarray_like(support, v, dtype=xp.int64)
-        value = _objective(xp.take(xp.take(B, S, axis=0), S, axis=1), xp.take(v, S), weights)
-        if value >= best:
-            support, weights, status = before_support, before_weights, "optimal"
-            break
-        best = value
-    g = _spread(support, weights, n)
-    return SimplexSolution(g, _objective(given_B, given_v, g), optimality_gap(given_B, given_v, g), pivots, status)
-
-
-def _spread(support: list[int], weights: Array, n: int) -> Array:
-    """A vector of length ``n`` with ``weights`` at ``support`` and zeros elsewhere."""
-    xp = namespace(weights)
-    S = asarray_like(support, weights, dtype=xp.int64)
-    order = xp.argsort(S)
-    S, weights = xp.take(S, order), xp.take(weights, order)
-    # position of every coordinate among the sorted support, by counting: no assignment by index arrays
-    where = xp.searchsorted(S, xp.arange(n, dtype=xp.int64, device=device(weights)))
-    where = xp.clip(where, 0, int(S.shape[0]) - 1)
-    hit = xp.take(S, where) == xp.arange(n, dtype=xp.int64, device=device(weights))
-    return xp.where(hit, xp.take(weights, where), xp.zeros_like(xp.take(weights, where)))
+            return solution(g / xp.sum(g), 1, Stop.CONVERGED)
+    size = max(float(xp.max(xp.abs(v))), float(xp.max(xp.linalg.diagonal(B))))
+    support, used = _Support(B, v), 0
+    while used < limit:
+        j, slope = support.entering()
+        if slope >= -tol * size or j in support.indices:
+            return solution(support.spread(), used, Stop.CONVERGED)
+        count, better = support.pivot(j, limit - used)
+        used += count
+        if not better and used < limit:
+            return solution(support.spread(), used, Stop.CONVERGED)
+    return solution(support.spread(), used, Stop.MAX_ITER)

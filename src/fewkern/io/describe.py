@@ -47,7 +47,7 @@ def plan(model: Any, dtype: str, caller: str) -> Plan:
             sums.append(_log_sum(expansion, scaler, dtype, found.log_unit))
         else:
             sums.append(_sum(expansion, scaler, dtype, caller, name))
-    classes = _classes(model) if hasattr(model, "class_scores_") or hasattr(model, "_class_scores") else None
+    classes = _classes(model) if hasattr(model, "class_scores_") else None
     names = found.feature_names or _names(model)
     kernel = "normal kernels" if isinstance(sums[0], LogSum) else f"{type(expansions[0].kernel).__name__} kernel"
     count = sum(expansion.n_vectors for expansion in expansions)
@@ -152,7 +152,7 @@ def _double(x: Any) -> Vector:
 
 
 def _classes(model: Any) -> Classes:
-    scores = model.class_scores_ if hasattr(model, "class_scores_") else model._class_scores()
+    scores = model.class_scores_
     weights = None if scores.weights is None else _double(scores.weights)
     offset = None if scores.offset is None else _double(scores.offset)
     return Classes(to_numpy(model.classes_), weights, offset, float(scores.factor), scores.shares)

@@ -170,21 +170,68 @@ def _kernel_fisher(state: State) -> tuple[str, State]:
     return _fisher("SparseKernelFisher", "penalty")(dict(state, q=2.0))
 
 
+def _density(name: str, **fields: str | None) -> Upgrade:
+    """Densities: ``n_folds`` became ``cv``, rows to search on became candidates; the records of steps are gone."""
+    changed = {"n_folds": "cv", "search_rows": None, "max_rows": None, "selected_": None, "trace_": None, **fields}
+
+    def change(state: State) -> tuple[str, State]:
+        _, new = renamed(name, **changed)(state)
+        one = np.zeros(1)
+        new["trace_"] = Record("Trace", {"axes": {"width": (1.0,)}, "error": one, "spread": one, "chosen": (0,)})
+        new["stop_"] = Record("Stop", {"value": "given"})
+        return name, new
+
+    return change
+
+
+def _forward_density(state: State) -> tuple[str, State]:
+    """The paper's own variants became an estimator of their own."""
+    fields: dict[str, str | None] = {"variant": None, "size": None, "n_folds": None}
+    paper = {"stop": None, "tol": None, "width_mode": None, "eta": None, "n_width_steps": None, "mixing": None}
+    if state["variant"] in ("paper", "refit"):
+        name, new = _density("ForwardConstrainedDensity", **fields, polish=None, width_mode="width_rule")(state)
+        return name, new | {"refit": state["variant"] == "refit", "max_vectors": state["max_vectors"] or 100}
+    name, new = _density("ForwardDensity", **fields, **paper, gamma=None, gamma_=None)(state)
+    more = {
+        "criterion": "likelihood" if state["variant"] == "ml" else "squared_error",
+        "prefer": {"loo": "accurate"}.get(state["size"], "sparse"),
+        "cv": state["n_folds"] if state["variant"] == "cv" else None,
+        "max_vectors": state["max_vectors"] or 20,
+        "least_width_": float(state["gamma_"]) * float(state["width_"]),
+    }
+    return name, new | more
+
+
+def _density_classifier(state: State) -> tuple[str, State]:
+    offset = np.log(state["priors_"])
+    two = len(offset) == 2
+    fields = {
+        "weights": np.array([[-1.0], [1.0]]) if two else None,
+        "offset": offset[1:] - offset[:1] if two else offset,
+    }
+    return "DensityClassifier", dict(state, class_scores_=Record("ClassScores", fields))
+
+
 _centers = {f"centre_{part}": f"center_{part}" for part in ("vectors", "weights", "indices")}
 
 UPGRADES: dict[int, dict[str, Upgrade]] = {
     1: {
+        "DensityClassifier": _density_classifier,
         "FeatureVectorClassifier": _classifier,
         "FeatureVectorDiscriminant": _discriminant,
         "FeatureVectorPCA": renamed("FeatureVectorPCA", **_selection),
         "FeatureVectorRegressor": _automatic("FeatureVectorRegressor"),
         "FeatureVectorSelector": renamed("FeatureVectorSelector", **_selection),
+        "ForwardDensity": _forward_density,
         "GraphEmbedding": _reducer("GraphEmbedding"),
         "GraphRule": _graph_rule,
         "KernelBasis": renamed("KernelBasis", **_centers),
         "MarginBlock": renamed("MarginStep"),
+        "OrthogonalForwardDensity": _density("OrthogonalForwardDensity", solver=None),
+        "ParzenDensity": _density("ParzenDensity"),
         "RecursiveSVM": _reducer("RecursiveSVM"),
         "RecursiveSoftMargin": _soft_margin,
+        "ReducedSetDensity": _density("ReducedSetDensity", solver=None, threshold=None),
         "SoftMarginStep": _soft_step,
         "ForwardKernelFisher": _fisher("ForwardKernelFisher", "n_vectors"),
         "KernelFisher": _kernel_fisher,

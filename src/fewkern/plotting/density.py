@@ -19,10 +19,10 @@ _POINTS_1D, _POINTS_2D = 600, 160
 
 
 class DensityDisplay:
-    """The density of one or two features, with the samples and the kernels: centre, weight and width of each.
+    """The density of one or two features, with the samples and the kernels: center, weight and width of each.
 
     In one dimension every kernel is drawn as its part of the sum; in two as the ellipse of one standard deviation
-    with a dot at its centre, whose area goes with the weight.
+    with a dot at its center, whose area goes with the weight.
 
     Parameters
     ----------
@@ -119,11 +119,11 @@ class DensityDisplay:
         # one standard deviation of a kernel of width one: the unit circle under the inverse of the scaling
         axes, lengths, _ = np.linalg.svd(inverse)
         angle = float(np.degrees(np.arctan2(axes[1, 0], axes[0, 0])))
-        for centre, width in zip(mixture.vectors, mixture.widths) if few else ():
+        for center, width in zip(mixture.vectors, mixture.widths) if few else ():
             size = 2 * float(width) * lengths
             ax.add_patch(
                 Ellipse(
-                    tuple(centre), size[0], size[1], angle=angle, fill=False, edgecolor=CLASSES[1], lw=1.1, alpha=0.9
+                    tuple(center), size[0], size[1], angle=angle, fill=False, edgecolor=CLASSES[1], lw=1.1, alpha=0.9
                 )
             )
         area = 160 * mixture.weights / mixture.weights.max() if few else 4
@@ -144,7 +144,7 @@ def _single(mixture: KernelMixture, j: int) -> KernelMixture:
 
 
 def _region(mixture: KernelMixture, X: Any) -> tuple[Any, Any]:
-    """Corners of the picture: the samples where there are any, otherwise 2.5 widths around the centres."""
+    """Corners of the picture: the samples where there are any, otherwise 2.5 widths around the centers."""
     if X is not None:
         low, high = np.quantile(X, [0.002, 0.998], axis=0)
         margin = 0.1 * np.maximum(high - low, 1e-12)

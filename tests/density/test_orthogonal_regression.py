@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 
-from fewkern.density import regression
-from fewkern.density.constrained import parzen_target
+from fewkern.core.trace import Stop
+from fewkern.density import orthogonal_regression as regression
+from fewkern.density.orthogonal_regression import Passes
+from fewkern.density.problem import DensityProblem
 from fewkern.density.simplex import active_set
 from tests.oracles import density as oracle
 
@@ -18,7 +20,7 @@ def _regression(n=40, c=12, seed=0):
 def _data(n=70, seed=0):
     X = np.random.default_rng(seed).normal(size=(n, 2))
     X[n // 2 :] += 3.0
-    return X, np.full(n, 1 / n)
+    return DensityProblem.of(X, np.ones(n), 0.4)
 
 
 def test_weights_without_penalty_are_least_squares_on_the_chosen_columns():
@@ -34,12 +36,12 @@ def test_weights_without_penalty_are_least_squares_on_the_chosen_columns():
 def test_score_equals_press_and_every_step_is_the_best():
     F, y = _regression()
     found = regression.orthogonal_forward(F, y, np.zeros(12), skip=1e-12)
-    for k, step in enumerate(found.trace):
+    for k, step in enumerate(found.steps):
         before = list(found.columns[:k])
         scores = {j: oracle.press(F[:, [*before, j]], y) for j in range(12) if j not in before}
         assert step.loo == pytest.approx(scores[step.column], rel=1e-8)
         assert step.loo == pytest.approx(min(scores.values()), rel=1e-8)
-    assert found.stop == "leave-one-out score no longer falls"
+    assert found.stop is Stop.ERROR
 
 
 def test_penalised_weights_solve_the_orthogonal_ridge():
@@ -75,42 +77,41 @@ def test_skip_passes_over_columns_that_are_nearly_in_the_model():
     y = base @ [1.0, 1.0] + 1e-3 * rng.normal(size=30)
     found = regression.orthogonal_forward(F, y, np.zeros(3), skip=1e-2)
     assert len(found.columns) == 2
-    assert found.stop == "no admissible column"
+    assert found.stop is Stop.EXHAUSTED
 
 
 def test_distribution_target_equals_counting():
-    X, _ = _data(30)
-    w = np.random.default_rng(1).random(30)
-    w /= w.sum()
-    np.testing.assert_allclose(regression.distribution_target(X, X, w), oracle.distribution_function(X, w))
+    problem = DensityProblem.of(_data(30).Z, np.random.default_rng(1).random(30))
+    expected = oracle.distribution_function(problem.Z, problem.w)
+    np.testing.assert_allclose(regression.distribution_target(problem.Z, problem), expected)
 
 
 def test_sparse_kernel_density_solves_the_simplex_programme_on_its_columns():
-    X, w = _data()
-    target = parzen_target(X, X, w, 0.4)
-    found = regression.sparse_kernel_density(X, w, target, 0.4, np.arange(70), 0.9)
-    F = oracle.normal_matrix(X, X[found.indices], 0.9) * (2 * np.pi * 0.4**2)
+    problem = _data()
+    target = problem.parzen(problem.Z)
+    found = regression.sparse_kernel_density(problem, target, 0.9, Passes()).mixture
+    F = oracle.normal_matrix(problem.Z, found.centers, 0.9) * (2 * np.pi * 0.4**2)
     expected = active_set(F.T @ F, F.T @ target).weights
     np.testing.assert_allclose(found.weights, expected / expected.sum(), atol=1e-6)
-    assert len(found.indices) < 35
-    slow = regression.sparse_kernel_density(X, w, target, 0.4, np.arange(70), 0.9, exact=False)
-    assert len(slow.indices) >= len(found.indices)
-    assert set(found.indices.tolist()) <= set(slow.indices.tolist())
+    assert len(found.rows) < 35
+    slow = regression.sparse_kernel_density(problem, target, 0.9, Passes(), exact=False).mixture
+    assert len(slow.rows) >= len(found.rows)
+    assert set(found.rows.tolist()) <= set(slow.rows.tolist())
 
 
 @pytest.mark.parametrize("method", ["skd", "sdc"])
 def test_weights_are_on_the_simplex_and_rows_are_distinct(method):
-    X, w = _data()
+    problem = _data()
     if method == "skd":
-        target = parzen_target(X, X, w, 0.4)
-        found = regression.sparse_kernel_density(X, w, target, 0.4, np.arange(70), 0.9)
+        found = regression.sparse_kernel_density(problem, problem.parzen(problem.Z), 0.9, Passes())
     else:
-        target = regression.distribution_target(X, X, w)
-        found = regression.sparse_density_construction(X, w, target, np.arange(70), 0.9)
+        target = regression.distribution_target(problem.Z, problem)
+        found = regression.sparse_density_construction(problem, target, 0.9, Passes())
         assert found.total == pytest.approx(1.0, abs=0.1)
-    assert abs(found.weights.sum() - 1) < 1e-12
-    assert np.all(found.weights > 0)
-    assert len(set(found.indices.tolist())) == len(found.indices)
+    assert abs(found.mixture.weights.sum() - 1) < 1e-12
+    assert np.all(found.mixture.weights > 0)
+    assert len(set(found.mixture.rows.tolist())) == len(found.mixture.rows)
+    np.testing.assert_array_equal(found.trace.error, [step.loo for step in found.regression.steps])
 
 
 def test_row_weights_equal_repetition_in_plain_least_squares():
@@ -124,7 +125,6 @@ def test_row_weights_equal_repetition_in_plain_least_squares():
 
 
 def test_no_passes_returns_the_first_regression():
-    X, w = _data()
-    target = parzen_target(X, X, w, 0.4)
-    first = regression.sparse_kernel_density(X, w, target, 0.4, np.arange(70), 0.9, passes=0)
-    assert len(first.trace) >= len(first.indices) > 1
+    problem = _data()
+    first = regression.sparse_kernel_density(problem, problem.parzen(problem.Z), 0.9, Passes(0))
+    assert len(first.regression.steps) >= len(first.mixture.rows) > 1
