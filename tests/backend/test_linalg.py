@@ -92,3 +92,24 @@ def test_solve_definite_solves_or_says_that_it_cannot(library):
     np.testing.assert_allclose(definite @ np.asarray(found), B, atol=1e-10)
     indefinite = definite - 1.1 * np.linalg.eigvalsh(definite)[0] * np.eye(5)
     assert linalg.solve_definite(xp.asarray(indefinite), xp.asarray(B)) is None
+
+
+@pytest.mark.parametrize("solve", [linalg.cholesky_psd, lambda A: linalg.solve_or_none(A, A[:, 0])])
+def test_memory_that_ran_out_is_not_taken_for_a_singular_matrix(solve, monkeypatch):
+    """torch says so by a RuntimeError, as it does for a singular matrix by one of its own."""
+
+    def fails(*_):
+        raise RuntimeError("CUDA out of memory")
+
+    monkeypatch.setattr(np.linalg, "cholesky", fails)
+    monkeypatch.setattr(np.linalg, "solve", fails)
+    monkeypatch.setattr(linalg, "namespace", lambda *_: np)
+    with pytest.raises(RuntimeError, match="out of memory"):
+        solve(np.eye(2))
+
+
+def test_singular_matrices_in_other_libraries(foreign):
+    to, _ = foreign
+    assert linalg.solve_or_none(to(np.zeros((2, 2))), to(np.ones(2))) is None
+    with pytest.raises(ValueError, match="not positive semi-definite"):
+        linalg.cholesky_psd(to(-np.eye(2)))

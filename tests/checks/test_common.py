@@ -7,61 +7,34 @@ import pandas as pd
 import polars as pl
 import pytest
 import scipy.sparse as sp
-from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.base import clone, is_classifier
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from fewkern import (
-    FeatureVectorClassifier,
-    FeatureVectorDiscriminant,
-    FeatureVectorPCA,
-    FeatureVectorRegressor,
-    FeatureVectorSelector,
-)
 from fewkern.datasets import make_banana
 from fewkern.kernels import Gaussian, Linear
+from tests.checks.everyone import (
+    ALL,
+    CLASSIFIERS,
+    KERNELS,
+    SUPERVISED,
+    TRANSFORMERS,
+    VECTORS,
+    assert_same_outputs,
+    every,
+    fresh,
+    outputs,
+    use,
+)
 
-SELECTOR = FeatureVectorSelector(max_vectors=10)
-REGRESSOR = FeatureVectorRegressor(max_vectors=12)
-CLASSIFIER = FeatureVectorClassifier(max_vectors=12)
-DISCRIMINANT = FeatureVectorDiscriminant(max_vectors=12)
-PCA = FeatureVectorPCA(n_components=3, max_vectors=10)
-ALL = [SELECTOR, REGRESSOR, CLASSIFIER, DISCRIMINANT, PCA]
-SUPERVISED = [REGRESSOR, CLASSIFIER, DISCRIMINANT]
-TRANSFORMERS = [SELECTOR, DISCRIMINANT, PCA]
-
-
-def name(value):
-    return type(value).__name__ if hasattr(value, "get_params") else None
-
-
-def every(models):
-    return pytest.mark.parametrize("model", models, ids=name)
+CHOOSING = [model for model in VECTORS if model in SUPERVISED]
+UNSUPERVISED = [model for model in VECTORS if model not in SUPERVISED]
 
 
 @pytest.fixture
 def data():
     return make_banana(80, random_state=3)
-
-
-def outputs(model, X):
-    """Everything that a fitted model says of samples."""
-    return {
-        method: np.asarray(getattr(model, method)(X))
-        for method in ("predict", "predict_proba", "decision_function", "transform")
-        if hasattr(model, method)
-    }
-
-
-def assert_same_outputs(one, other, X, Y=None, tolerance=1e-9):
-    ours, theirs = outputs(one, X), outputs(other, X if Y is None else Y)
-    assert ours.keys() == theirs.keys()
-    for method, value in ours.items():
-        if value.dtype.kind in "fc":
-            np.testing.assert_allclose(theirs[method], value, atol=tolerance, err_msg=method)
-        else:
-            np.testing.assert_array_equal(theirs[method], value, err_msg=method)
 
 
 @every(ALL)
@@ -110,7 +83,7 @@ def test_pickle(model, data):
     assert_same_outputs(fitted, pickle.loads(pickle.dumps(fitted)), X, tolerance=0)
 
 
-@every(ALL)
+@every(VECTORS)
 @pytest.mark.parametrize("rule", ["gain", "random", "uniform"])
 def test_same_seed_same_model(model, rule, data):
     X, y = data
@@ -120,7 +93,7 @@ def test_same_seed_same_model(model, rule, data):
     assert generators[0].indices_.tolist() == generators[1].indices_.tolist()
 
 
-@every(ALL)
+@every(VECTORS)
 @pytest.mark.parametrize("rule", ["gain", "greedy"])
 def test_fitted_attributes(model, rule, data):
     X, y = data
@@ -134,7 +107,7 @@ def test_fitted_attributes(model, rule, data):
         assert fitted.expansion_.n_vectors == fitted.n_vectors_
 
 
-@every(ALL)
+@every(VECTORS)
 @pytest.mark.parametrize("rule", ["gain", "greedy"])
 def test_precomputed_kernel_equals_the_direct_one(model, rule, data):
     X, y = data
@@ -147,7 +120,7 @@ def test_precomputed_kernel_equals_the_direct_one(model, rule, data):
     assert_same_outputs(direct, given, new, kernel(new, X), tolerance=1e-6)
 
 
-@every(ALL)
+@every(VECTORS)
 @pytest.mark.parametrize("kernel", [Gaussian(width=0.7), Gaussian(width=[0.7, 0.9]), Linear()], ids=["g", "w", "l"])
 def test_sparse_equals_dense(model, kernel, data):
     X, y = data
@@ -160,7 +133,7 @@ def test_sparse_equals_dense(model, kernel, data):
         assert_same_outputs(dense, sparse, X, kind(X), tolerance=1e-6)
 
 
-@every(ALL)
+@every(VECTORS)
 @pytest.mark.parametrize("rule", ["gain", "greedy"])
 def test_float32_is_kept(model, rule, data):
     X, y = data
@@ -176,7 +149,7 @@ def test_float32_is_kept(model, rule, data):
         assert fitted.expansion_.coef.dtype == np.float32
 
 
-@every(ALL)
+@every(VECTORS)
 def test_float32_and_float64_agree(model, data):
     X, y = data
     settings = {"kernel": Gaussian(width=1.0), "max_vectors": 5, "rule": "greedy"}
@@ -187,7 +160,7 @@ def test_float32_and_float64_agree(model, data):
             assert np.mean(np.abs(one - other)) < 0.02 * max(1.0, np.abs(other).max())
 
 
-@every(ALL)
+@every(VECTORS)
 @pytest.mark.parametrize("rule", ["gain", "greedy"])
 def test_other_array_libraries(model, rule, data, foreign):
     to, back = foreign
@@ -206,7 +179,7 @@ def test_other_array_libraries(model, rule, data, foreign):
             np.testing.assert_allclose(back(getattr(there, attribute)), getattr(here, attribute), atol=1e-6)
 
 
-@every(SUPERVISED)
+@every(CHOOSING)
 def test_automatic_choice_in_other_array_libraries(model, data, foreign):
     to, back = foreign
     X, y = data
@@ -215,7 +188,7 @@ def test_automatic_choice_in_other_array_libraries(model, data, foreign):
     np.testing.assert_allclose(back(there.predict(to(X))), here.predict(X), atol=1e-6)
 
 
-@every(SUPERVISED)
+@every(CHOOSING)
 def test_pipeline_grid_search_and_cross_validation(model, data):
     X, y = data
     pipe = make_pipeline(StandardScaler(), clone(model))
@@ -226,14 +199,14 @@ def test_pipeline_grid_search_and_cross_validation(model, data):
     assert cross_val_score(clone(model), X, y, cv=3).mean() > (0.75 if is_classifier(model) else 0.3)
 
 
-@every(SUPERVISED)
+@every(CHOOSING)
 def test_grid_search_on_a_precomputed_kernel(model, data):
     X, y = data
     search = GridSearchCV(clone(model).set_params(kernel="precomputed"), {"ridge": [1e-3, 1e3]}, cv=2)
     assert search.fit(Gaussian(width=0.7)(X, X), y).best_params_ == {"ridge": 1e-3}
 
 
-@every(SUPERVISED)
+@every(CHOOSING)
 def test_integer_weights_are_repetitions(model, data, rng):
     X, y = data
     weights = rng.integers(1, 4, 80)
@@ -248,7 +221,7 @@ def test_integer_weights_are_repetitions(model, data, rng):
         np.testing.assert_allclose(theirs[method], value, atol=1e-6, err_msg=method)
 
 
-@every([SELECTOR, PCA])
+@every(UNSUPERVISED)
 def test_integer_weights_are_repetitions_without_a_target(model, data, rng):
     X, _ = data
     weights = rng.integers(1, 4, 80)
@@ -260,7 +233,7 @@ def test_integer_weights_are_repetitions_without_a_target(model, data, rng):
     np.testing.assert_allclose(repeated.transform(X), weighted.transform(X), atol=1e-6)
 
 
-@every(ALL)
+@every(VECTORS)
 @pytest.mark.parametrize("rule", ["gain", "greedy", "random", "uniform"])
 def test_weight_zero_is_as_good_as_absent(model, rule, data):
     X, y = data
@@ -275,7 +248,7 @@ def test_weight_zero_is_as_good_as_absent(model, rule, data):
         assert_same_outputs(without, fitted, X, tolerance=1e-6)
 
 
-@every(SUPERVISED)
+@every(CHOOSING)
 def test_half_of_the_weights_zero_with_everything_automatic(model, data):
     """As many vectors as samples of positive weight would look like a perfect model."""
     X, y = data
@@ -285,7 +258,7 @@ def test_half_of_the_weights_zero_with_everything_automatic(model, data):
     assert fitted.n_vectors_ < 15
 
 
-@every(ALL)
+@every(KERNELS)
 def test_callable_kernel(model, data):
     X, y = data
 
@@ -300,7 +273,114 @@ def test_callable_kernel(model, data):
     )
 
 
-def test_kinds_of_estimators():
-    assert is_classifier(CLASSIFIER)
-    assert is_classifier(DISCRIMINANT)
-    assert is_regressor(REGRESSOR)
+@every(ALL)
+def test_refit_with_other_settings_forgets_the_first_fit(model, data):
+    """Attributes of an earlier fit must not answer for a later one."""
+    X, y = data
+    again = fresh(model).fit(np.column_stack([X, X[:, 0] ** 2]), (y + 1) % 2)
+    if model in KERNELS:
+        again.set_params(kernel=Gaussian(width=1.5))
+    again.fit(X, y)
+    first = fresh(model, **({"kernel": Gaussian(width=1.5)} if model in KERNELS else {})).fit(X, y)
+    assert {key for key in vars(again) if key.endswith("_")} == {key for key in vars(first) if key.endswith("_")}
+    assert_same_outputs(first, again, X, tolerance=0)
+
+
+@every(ALL)
+def test_float32_comes_back_as_float32(model, data):
+    X, y = data
+    X = X.astype(np.float32)
+    for method, value in outputs(fresh(model).fit(X, y), X).items():
+        if value.dtype.kind == "f":
+            assert value.dtype == np.float32, method
+
+
+@every(ALL)
+def test_every_estimator_in_other_array_libraries(model, data, foreign):
+    to, back = foreign
+    X, y = data
+    settings = {"kernel": Gaussian(width=0.8)} if model in KERNELS else {}
+    here, there = fresh(model, **settings).fit(X, y), fresh(model, **settings).fit(to(X), to(y))
+    for method, value in outputs(here, X).items():
+        result = getattr(there, method)(to(X))
+        assert isinstance(result, type(to(X))), method
+        np.testing.assert_allclose(back(result), value, atol=1e-5, err_msg=method)
+
+
+@every(ALL)
+def test_fitted_here_used_there_and_back(model, data, foreign):
+    """A fitted model goes where the new samples are."""
+    to, back = foreign
+    X, y = data
+    here = fresh(model).fit(X, y)
+    for method, value in outputs(here, X).items():
+        if value.dtype.kind != "f":
+            continue
+        there = getattr(here, method)(to(X))
+        assert type(there) is type(to(X))
+        np.testing.assert_allclose(back(there), value, atol=1e-8, err_msg=method)
+    moved = fresh(model).fit(to(X), to(y))
+    assert all(type(value) is np.ndarray for value in outputs(moved, X).values())
+
+
+@every(ALL)
+def test_a_sample_of_weight_zero_is_absent(model, data):
+    X, y = data
+    weights = np.ones(80)
+    weights[::4] = 0.0
+    kept = weights > 0
+    assert_same_outputs(
+        fresh(model).fit(X[kept], y[kept]), fresh(model).fit(X, y, sample_weight=weights), X, tolerance=1e-7
+    )
+
+
+@every(ALL)
+def test_same_input_same_model(model, data):
+    X, y = data
+    first = fresh(model).fit(X, y)
+    for other in (np.asfortranarray(X), np.repeat(X, 2, axis=0)[::2]):
+        assert_same_outputs(first, fresh(model).fit(other, y), X, tolerance=1e-9)
+
+
+@every([model for model in ALL if "random_state" in model.get_params()])
+def test_random_state(model, data):
+    X, y = data
+    for state in (3, None, np.random.RandomState(0), np.random.default_rng(0)):
+        use(fresh(model, random_state=state).fit(X, y), X)
+    with pytest.raises(ValueError, match=r"The 'random_state' parameter of .* must be"):
+        fresh(model, random_state="abc").fit(X, y)
+
+
+@every(CLASSIFIERS)
+def test_a_classifier_says_how_sure_it_is(model, data):
+    X, y = data
+    labels = np.array(["no", "yes"])[y]
+    fitted = fresh(model).fit(X, labels)
+    scores, probabilities = fitted.decision_function(X), fitted.predict_proba(X)
+    assert scores.shape == (80,)
+    np.testing.assert_array_equal(fitted.predict(X), np.where(scores > 0, "yes", "no"))
+    np.testing.assert_array_equal(probabilities.argmax(axis=1), (scores > 0).astype(int))
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1.0)
+    np.testing.assert_allclose(np.exp(fitted.predict_log_proba(X)), probabilities, atol=1e-12)
+
+
+# at a weight of 50 a constant function is a good kernel Fisher machine
+@pytest.mark.filterwarnings("ignore:.*the midpoint rule is used:UserWarning")
+@every(CLASSIFIERS)
+def test_class_weight(model, data):
+    X, y = data
+    plain = fresh(model).fit(X, y)
+    heavy = fresh(model, class_weight={0: 1.0, 1: 50.0}).fit(X, y)
+    assert np.sum(heavy.predict(X) == 1) > np.sum(plain.predict(X) == 1)
+    same = fresh(model).fit(X, y, sample_weight=np.where(y == 1, 50.0, 1.0))
+    assert_same_outputs(same, heavy, X, tolerance=1e-8)
+
+
+@every([model for model in ALL if "priors" in model.get_params()])
+def test_priors_have_one_rule(model, data):
+    X, y = data
+    plain, likely = fresh(model).fit(X, y), fresh(model, priors=[0.01, 0.99]).fit(X, y)
+    assert likely.predict_proba(X)[:, 1].mean() > plain.predict_proba(X)[:, 1].mean()
+    for bad in ([2.0, 2.0], [0.0, 1.0], [0.5, 0.6], [0.2, 0.3, 0.5], [-0.5, 1.5]):
+        with pytest.raises(ValueError, match="priors must be 2 positive numbers that add up to 1"):
+            fresh(model, priors=bad).fit(X, y)

@@ -3,27 +3,11 @@
 import pytest
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
-import fewkern
+from tests.checks.everyone import public_estimators
 
-ESTIMATORS = [
-    fewkern.FeatureVectorSelector(),
-    fewkern.FeatureVectorRegressor(),
-    fewkern.FeatureVectorClassifier(),
-    fewkern.FeatureVectorDiscriminant(),
-    fewkern.FeatureVectorPCA(),
-    fewkern.GraphEmbedding(),
-    fewkern.RecursiveSVM(),
-    fewkern.RecursiveSoftMargin(),
-    fewkern.ParzenDensity(),
-    fewkern.ForwardDensity(),
-    fewkern.ForwardDensity(variant="paper"),
-    fewkern.ReducedSetDensity(),
-    fewkern.OrthogonalForwardDensity(),
-    fewkern.DensityClassifier(),
-    fewkern.SparseKernelFisher(),
-    fewkern.ForwardKernelFisher(n_vectors=5),
-    fewkern.SparseKernelFisher(q=2, penalty=1e-3),
-]
+# with parameters of their own where the default would only be slow
+SETTINGS = {"ForwardKernelFisher": {"n_vectors": 5}}
+ESTIMATORS = [cls(**SETTINGS.get(name, {})) for name, cls in public_estimators().items()]
 
 # estimator name -> {check: why it fails}. Every entry is a statement about the method, not about our code. On data this
 # small one of them may pass by luck, hence not strict.

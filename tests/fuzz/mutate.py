@@ -145,7 +145,7 @@ def change_json(content: bytes, rng: Generator) -> bytes:
         elif kind == 4:
             node[key] = [None, [], {}, {"list": []}, {"tuple": [1, 2]}, {"dict": []}][int(rng.integers(6))]
         elif kind == 5:
-            for _ in range(int(rng.integers(1, 300))):
+            for _ in range(int(rng.integers(1, 60))):
                 node[key] = {"list": [node[key]]}
         else:
             node[key] = NUMBERS[int(rng.integers(len(NUMBERS)))]

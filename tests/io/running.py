@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from fewkern import to_c
+from fewkern.io.describe import plan
 
 TYPES = {"double": (ctypes.c_double, np.float64), "float": (ctypes.c_float, np.float32)}
 STRICT = ["-std=c99", "-Wall", "-Wextra", "-pedantic", "-Werror"]
@@ -66,6 +67,69 @@ class Compiled:
 
 def compiled(folder, model, dtype="double", name="model"):
     return Compiled(compile_library(folder, to_c(model, name=name, dtype=dtype)), name, dtype)
+
+
+SANITIZED = [*STRICT, "-g", "-fsanitize=undefined,address", "-fno-sanitize-recover=all"]
+
+
+def run_sanitized(folder, model, X, dtype):
+    """All outputs of the C file at the rows of ``X``, by the names of ONNX, from a program that dies of any error.
+
+    The file is compiled with the address and undefined-behaviour sanitizers, and every output has just enough room.
+    """
+    if COMPILER is None:
+        pytest.skip("there is no C compiler (cc, gcc or clang) on this machine")
+    described = plan(model, dtype, "to_c")
+    sizes = {"log_density" if described.values == "log_density" else "variable": described.n_values}
+    calls = {
+        "variable": f"m_{described.values}(x, out);",
+        "log_density": "out[0] = m_log_density(x);",
+        "decision": "m_decision(x, out);",
+        "probabilities": "m_predict_proba(x, out);",
+        "label": f"out[0] = ({dtype})m_predict(x); if (!m_class_name((int)out[0])) return 3;",
+    }
+    if described.values is None:
+        sizes = {}
+    if described.classes is not None:
+        sizes |= {"decision": described.n_scores, "probabilities": len(described.classes.labels), "label": 1}
+    steps = "".join(
+        f"""        {{
+            {dtype} *out = malloc({size} * sizeof({dtype}));
+            {calls[name]}
+            fwrite(out, sizeof({dtype}), {size}, stdout);
+            free(out);
+        }}
+"""
+        for name, size in sizes.items()
+    )
+    program = f"""{to_c(model, name="m", dtype=dtype)}
+#include <stdio.h>
+#include <stdlib.h>
+
+int main(void)
+{{
+    {dtype} *x = malloc(m_N_FEATURES * sizeof({dtype}));
+    while (fread(x, sizeof({dtype}), m_N_FEATURES, stdin) == m_N_FEATURES) {{
+{steps}    }}
+    free(x);
+    return 0;
+}}
+"""
+    source, binary = folder / f"{dtype}.c", folder / f"{dtype}.out"
+    source.write_text(program, encoding="ascii")
+    command = [COMPILER, *SANITIZED, str(source), "-o", str(binary), "-lm"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    with np.errstate(over="ignore"):  # what no float can hold is infinite there
+        rows = np.ascontiguousarray(X, dtype=TYPES[dtype][1])
+    ran = subprocess.run([str(binary)], input=rows.tobytes(), capture_output=True, check=False)
+    assert ran.returncode == 0, ran.stderr.decode()
+    out = np.frombuffer(ran.stdout, dtype=TYPES[dtype][1]).reshape(len(rows), -1)
+    ends = np.cumsum(list(sizes.values()))
+    found = {name: out[:, end - size : end] for (name, size), end in zip(sizes.items(), ends)}
+    if "label" in found:
+        found["label"] = np.asarray(described.classes.labels)[found["label"][:, 0].astype(int)]
+    return found
 
 
 def run_onnx(proto, X, dtype="float"):

@@ -1,6 +1,7 @@
 import re
 import shutil
 import subprocess
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 
+import fewkern
 from fewkern import (
     FeatureVectorClassifier,
     FeatureVectorRegressor,
@@ -21,7 +23,7 @@ from fewkern import (
     to_c,
 )
 from fewkern.datasets import make_banana, make_sinc
-from fewkern.io.c_text import c_comment, c_number, c_string
+from fewkern.io.c import _library, c_comment, c_number, c_string
 from fewkern.kernels import Gaussian, Linear
 from tests.io.running import STRICT, Compiled, compile_library, compiled
 
@@ -111,6 +113,25 @@ def test_the_file_is_also_cpp(tmp_path, banana):
         command = [compiler, "-x", "c++", "-Wall", "-Wextra", "-pedantic", "-Werror", "-c", str(path)]
         done = subprocess.run([*command, "-o", str(tmp_path / "m.o")], capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("dtype", ["float", "double"])
+def test_the_loops_compile_on_their_own(tmp_path, dtype):
+    suffix = "f" if dtype == "float" else ""
+    words = {"T": dtype, "EXP": f"exp{suffix}", "LOG": f"log{suffix}", "FABS": f"fabs{suffix}"}
+    options = [*STRICT, "-Wconversion", "-Wdouble-promotion", "-Wno-unused-function"]
+    text = (Path(fewkern.io.__file__).with_name("loops.c")).read_text()
+    compile_library(tmp_path, text, options=[*options, *[f"-D{word}={value}" for word, value in words.items()]])
+    compile_library(tmp_path, text, options=options)
+
+
+def test_every_loop_is_used_by_some_model():
+    """A loop that no model calls would be dead code; one that is called but missing would not compile."""
+    writer = Path(fewkern.io.c.__file__).read_text()
+    kinds = {"gaussian", "laplacian", "polynomial", "spline"}
+    for loop, text in _library().items():
+        called = f"{{n}}_{loop}(" in writer or loop in kinds
+        assert called or any(f"model_{loop}(" in other for other in _library().values() if other != text), loop
 
 
 def test_the_strictest_warnings_find_nothing(tmp_path, banana):

@@ -144,7 +144,7 @@ def set_array(field, value):
         (set_array("expansion_.indices", lambda a: a - 1000), r"\.indices has negative row numbers"),
         (set_array("basis_.factor", lambda a: a[:, :-1]), r"KernelBasis.factor has the shape"),
         (set_array("classes_", lambda a: a[:1]), r"FeatureVectorClassifier.classes_ is not a list of classes"),
-        (set_array("classes_", lambda a: np.arange(3)), r"columns? for 3 classes"),
+        (set_array("classes_", lambda a: np.arange(3)), r"has the shape .* for 3 classes"),
         (lambda s, _: s.update(n_features_in_=3), r"could not be broadcast"),
         (lambda s, _: s.update(n_features_in_=10**12), r"FeatureVectorClassifier.n_features_in_ is 1000000000000"),
         (lambda s, _: s.update(n_features_in_="2"), r"FeatureVectorClassifier.n_features_in_ is '2'"),
@@ -152,6 +152,7 @@ def set_array(field, value):
         (lambda s, _: s.update(__class__="x"), r"FeatureVectorClassifier has an attribute __class__"),
         (lambda s, _: s["kernel_"]["state"].update(width=-1.0) or s.update(kernel=3), r"kernel: expected a name"),
         (lambda s, _: s["expansion_"]["state"]["kernel"]["state"].update(width=0.0), r"gives NaN or infinity"),
+        (set_array("expansion_.coef", lambda a: a * 0 + 1e303), r"gives NaN or infinity, or nearly so"),
         (lambda s, _: s["expansion_"]["state"].update(kernel="gaussian"), r"KernelExpansion.kernel is 'gaussian'"),
         (
             lambda s, _: [s.pop(key) for key in list(s) if key.endswith("_")],
@@ -168,6 +169,26 @@ def test_what_the_checks_say(file, change, message):
     altered(file, change)
     with pytest.raises(ModelFileError, match=message):
         load(file)
+
+
+def test_shapes_that_broadcast_by_chance(tmp_path):
+    """As many trial rows as classes, and priors that are a column: the sum has the right shape, for these rows only."""
+    labels = np.arange(60) % 4
+    model = fewkern.FeatureVectorDiscriminant(max_vectors=6).fit(X + labels[:, None], labels)
+    assert model.n_vectors_ >= 4
+    model.priors_ = model.priors_[:, None]
+    with pytest.raises(ValueError, match=r"nothing was written \(.* gives the shape \(4,"):
+        save(model, tmp_path / "m")
+
+
+def test_a_precomputed_kernel_is_tried_too(tmp_path):
+    """Its vectors are row numbers; the trial sample is a row of ones."""
+    K = fewkern.kernels.Gaussian(1.0)(X, X)
+    path = save(fewkern.FeatureVectorClassifier(kernel="precomputed", max_vectors=3).fit(K, y), tmp_path / "m")
+    assert load(path).predict(K).shape == y.shape
+    altered(path, set_array("expansion_.coef", lambda a: a * 0 + 1e303))
+    with pytest.raises(ModelFileError, match="gives NaN or infinity"):
+        load(path)
 
 
 def test_a_table_whose_parts_do_not_belong_together(tmp_path, small):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import array_api_compat
@@ -21,6 +22,7 @@ __all__ = [
     "neg_squared_distances",
     "one_hot",
     "product_transposed",
+    "singular_errors",
     "solve_definite",
     "solve_or_none",
     "solve_or_least_squares",
@@ -30,6 +32,15 @@ __all__ = [
     "sum_by_index",
     "weighted_gram",
 ]
+
+
+def singular_errors() -> tuple[type[Exception], ...]:
+    """What the array libraries raise for a singular or indefinite matrix, and for nothing else.
+
+    torch's class is a RuntimeError like many others; catching all of those would hide that memory ran out.
+    """
+    torch = sys.modules.get("torch")
+    return (np.linalg.LinAlgError,) if torch is None else (np.linalg.LinAlgError, torch.linalg.LinAlgError)
 
 
 def product_transposed(X: Array, Y: Array) -> Array:
@@ -139,7 +150,7 @@ def solve_or_none(A: Array, b: Array) -> Array | None:
     xp = namespace(A, b)
     try:
         x = xp.linalg.solve(A, b[:, None])[:, 0]
-    except (np.linalg.LinAlgError, RuntimeError):
+    except singular_errors():
         return None
     residual = float(xp.max(xp.abs(A @ x - b))) if bool(xp.all(xp.isfinite(x))) else float("inf")
     return x if residual <= 1e-8 * max(float(xp.max(xp.abs(b))), 1e-300) else None
@@ -158,7 +169,7 @@ def cholesky_psd(A: Array) -> Array:
     for _ in range(9):
         try:
             factor = xp.linalg.cholesky(A + jitter * identity)
-        except (np.linalg.LinAlgError, RuntimeError):
+        except singular_errors():
             factor = None
         if factor is not None and bool(xp.all(xp.isfinite(factor))):
             return factor
@@ -171,7 +182,7 @@ def solve_or_least_squares(A: Array, b: Array) -> Array:
     xp = namespace(A, b)
     try:
         x = xp.linalg.solve(A, b[:, None])[:, 0]
-    except (np.linalg.LinAlgError, RuntimeError):
+    except singular_errors():
         x = None
     if x is not None and bool(xp.all(xp.isfinite(x))):
         size = float(xp.max(xp.abs(A))) * float(xp.max(xp.abs(x))) + float(xp.max(xp.abs(b)))

@@ -18,7 +18,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from fewkern.backend.blocks import map_rows
+from fewkern.backend.blocks import row_blocks
 from fewkern.backend.linalg import (
     manhattan,
     neg_squared_distances,
@@ -95,7 +95,16 @@ class Kernel(ABC):
 
     def __call__(self, X: Array, Y: Array) -> Array:
         """Kernel matrix between the rows of ``X`` and those of ``Y``, computed in row blocks."""
-        return map_rows(lambda rows: self._block(rows, Y), X, Y.shape[0])
+        n, m = int(X.shape[0]), int(Y.shape[0])
+        out = None
+        for rows in row_blocks(n, m):
+            if rows == slice(0, n):
+                return self._block(X, Y)
+            block = self._block(X[rows, :], Y)
+            if out is None:
+                out = namespace(block).empty((n, m), dtype=block.dtype, device=device(block))
+            out[rows, :] = block
+        return out
 
     @abstractmethod
     def diag(self, X: Array) -> Array:

@@ -1,21 +1,31 @@
-"""A fitted model as one C99 file that needs nothing but ``math.h``."""
+"""A fitted model as one C99 file that needs nothing but ``math.h``.
+
+The loops are C functions in ``loops.c``. This module copies those that a model needs, and writes its numbers and the
+functions that a user calls.
+"""
 
 from __future__ import annotations
 
+import functools
 import os
 import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from fewkern._version import __version__
 from fewkern.density.mixture import product_bound, square_limit
-from fewkern.io.c_text import c_comment, c_lines, c_number, c_row, c_string
 from fewkern.io.describe import plan
 from fewkern.io.plan import DTYPES, Classes, LogSum, Number, Plan, Sum
 from fewkern.io.save import write_atomically
 
-__all__ = ["to_c"]
+__all__ = ["c_comment", "c_number", "c_string", "to_c"]
+
+# Numbers and texts are broken into lines of about this length.
+_LINE = 110
+# C99 guarantees string literals of at least this many bytes.
+_LONGEST_STRING = 4095
 
 
 def to_c(
@@ -41,7 +51,7 @@ def to_c(
         Or a pipeline of scikit-learn that ends in one, with StandardScaler, MinMaxScaler, MaxAbsScaler or RobustScaler
         before it; a model that the command line saved; a KernelExpansion.
     path : str, path or None, default None
-        Where the text also goes.
+        If given, also write the text to this file.
     name : str, default "model"
         Begins the name of everything in the file.
     dtype : {"double", "float"}, default "double"
@@ -81,267 +91,137 @@ class _Writer:
 
     def __init__(self, described: Plan, name: str, dtype: str) -> None:
         self.plan, self.name, self.dtype = described, name, dtype
+        self.largest = float(np.finfo(DTYPES[dtype]).max)
         self.nbytes = 0
         self.constants: list[str] = []
         self.prototypes: list[tuple[str, str]] = []
         self.functions: list[str] = []
-        suffix = "f" if dtype == "float" else ""
-        self.exp, self.log, self.fabs = (f + suffix for f in ("exp", "log", "fabs"))
 
     def text(self) -> str:
-        described = self.plan
-        for i, part in enumerate(described.sums):
-            (self._sum if isinstance(part, Sum) else self._log_sum)(part, i)  # type: ignore[arg-type]
-        if described.values == "log_density":
-            self._public(f"{self.dtype} {self.name}_log_density(const {self.dtype} *x)", "logarithm of the density")
-            self.functions[-1] += f"{{\n    return {self.name}_sum0(x);\n}}\n"
-        elif described.values is not None:
-            self._public(
-                f"void {self.name}_{described.values}(const {self.dtype} *x, {self.dtype} *out)",
-                f"{described.n_values} value(s) to out",
-            )
-            self.functions[-1] += "{\n" + self._values("out") + "}\n"
-        if described.classes is not None:
-            self._class_functions(described.classes)
-        return "\n".join([self._head(), *self.constants, *self.functions])
+        plan, n, t = self.plan, self.name, self.dtype
+        for i, part in enumerate(plan.sums):
+            if isinstance(part, Sum):
+                self._sum(part, i)
+            else:
+                self._log_sum(part, i)
+        if plan.values == "log_density":
+            self._public(f"{t} {n}_log_density(const {t} *x)", "logarithm of the density", [f"return {n}_sum0(x);"])
+        elif plan.values is not None:
+            signature = f"void {n}_{plan.values}(const {t} *x, {t} *out)"
+            self._public(signature, f"{plan.n_values} value(s) to out", self._values("out"))
+        if plan.classes is not None:
+            self._class_functions(plan.classes)
+        functions = "\n".join(self.functions)
+        return "\n".join([self._head(), *self.constants, *_loops(functions, n, t), functions])
 
-    # pieces of text
+    def _number(self, value: float) -> str:
+        return c_number(value, self.dtype)
 
-    def _array(self, what: str, values: Any) -> None:
-        """A constant array of one or two dimensions."""
+    def _array(self, what: str, values: Any) -> str:
+        """A constant array, row by row; returns its name."""
         values = np.asarray(values, dtype=float)
         self.nbytes += values.size * np.dtype(DTYPES[self.dtype]).itemsize
-        shape = "".join(f"[{n}]" for n in values.shape)
-        rows = [[c_number(v, self.dtype) for v in row] for row in np.atleast_2d(values)]
-        body = c_lines(rows[0], "    ") if values.ndim == 1 else ",\n".join(map(c_row, rows))
-        self.constants.append(f"static const {self.dtype} {self.name}_{what}{shape} = {{\n{body}\n}};\n")
+        rows = ",\n".join(_lines([self._number(v) for v in row]) for row in np.atleast_2d(values))
+        self.constants.append(f"static const {self.dtype} {self.name}_{what}[{values.size}] = {{\n{rows}\n}};\n")
+        return f"{self.name}_{what}"
 
-    def _public(self, signature: str, meaning: str) -> None:
+    def _function(self, signature: str, lines: list[str]) -> None:
+        body = "".join(f"    {line}\n" for line in lines)
+        self.functions.append(f"{signature}\n{{\n{body}}}\n")
+
+    def _public(self, signature: str, meaning: str, lines: list[str]) -> None:
         self.prototypes.append((signature, meaning))
-        self.functions.append(f"{signature}\n")
+        self._function(signature, lines)
 
-    def _prepare(self, part: Sum | LogSum, i: int, d: int) -> str:
-        """Statements that give ``z``, from the samples ``x``."""
+    def _prepare(self, part: Sum | LogSum, i: int, d: int) -> list[str]:
+        """Statements that make ``z`` from the sample ``x``."""
         n, t = self.name, self.dtype
         if part.shift is None or part.factor is None:
-            return f"    const {t} *const z = x;\n"
-        self._array(f"shift{i}", part.shift)
-        self._array(f"factor{i}", part.factor)
-        lines = [f"    {t} z[{d}];"]
-        term = f"x[i] - {n}_shift{i}[i]"
-        largest = float(np.finfo(DTYPES[t]).max)
+            return [f"const {t} *const z = x;"]
+        shift, factor = self._array(f"shift{i}", part.shift), self._array(f"factor{i}", part.factor)
         if part.factor.ndim == 1:
-            lines += [f"    for (int i = 0; i < {d}; i++) {{", f"        z[i] = ({term}) * {n}_factor{i}[i];"]
+            lines = [f"{t} z[{d}];", f"{n}_scale(x, {shift}, {factor}, {d}, z);"]
         else:
-            self._array(f"bound{i}", product_bound(part.factor, largest))
-            lines += [
-                f"    {t} y[{d}];",
-                f"    for (int i = 0; i < {d}; i++) {{",
-                f"        y[i] = {n}_within({term}, {n}_bound{i}[i]);",
-                "    }",
-                f"    for (int i = 0; i < {d}; i++) {{",
-                "        z[i] = 0;",
-                f"        for (int k = 0; k < {d}; k++) {{",
-                f"            z[i] += {n}_factor{i}[i][k] * y[k];",
-                "        }",
-            ]
+            bound = self._array(f"bound{i}", product_bound(part.factor, self.largest))
+            lines = [f"{t} y[{d}], z[{d}];", f"{n}_rotate(x, {shift}, {factor}, {bound}, {d}, y, z);"]
         if isinstance(part, LogSum):
-            lines.append(f"        z[i] = {n}_within(z[i], {c_number(square_limit(d, largest), t)});")
-        return "\n".join([*lines, "    }", ""])
+            lines.append(f"{n}_clip(z, {self._number(square_limit(d, self.largest))}, {d});")
+        return lines
 
     def _sum(self, part: Sum, i: int) -> None:
         n, t = self.name, self.dtype
         (m, d), q = part.vectors.shape, len(part.offset)
-        prepare = self._prepare(part, i, d)
-        self._array(f"vectors{i}", part.vectors)
-        self._array(f"offset{i}", part.offset)
-        body = f"static void {n}_sum{i}(const {t} *x, {t} *out)\n{{\n{prepare}"
+        lines = self._prepare(part, i, d)
+        vectors, offset = self._array(f"vectors{i}", part.vectors), self._array(f"offset{i}", part.offset)
+        lines.append(f"{n}_start({offset}, {q}, out);")
         if part.coef is None:
-            body += f"""    for (int o = 0; o < {q}; o++) {{
-        out[o] = {n}_offset{i}[o];
-        for (int i = 0; i < {d}; i++) {{
-            out[o] += z[i] * {n}_vectors{i}[o][i];
-        }}
-    }}
-}}
-"""
-            self.functions.append(body)
-            return
-        self._array(f"coef{i}", part.coef)
-        if part.constant is not None:
-            self._array(f"constant{i}", part.constant)
-        start, step, end = self._kernel(part, f"{n}_vectors{i}[j][i]", f"{n}_constant{i}[j]")
-        body += f"""    for (int o = 0; o < {q}; o++) {{
-        out[o] = {n}_offset{i}[o];
-    }}
-    for (int j = 0; j < {m}; j++) {{
-        {t} k = {start};
-        for (int i = 0; i < {d}; i++) {{
-            {step}
-        }}
-{end}        for (int o = 0; o < {q}; o++) {{
-            out[o] += k * {n}_coef{i}[j][o];
-        }}
-    }}
-}}
-"""
-        self.functions.append(body)
-
-    def _kernel(self, part: Sum, v: str, constant: str) -> tuple[str, str, str]:
-        """Where ``k`` starts, what every feature does to it, and what happens at the end."""
-        t = self.dtype
-        indent = "\n            "
-        if part.kind == "gaussian":
-            return "0", f"const {t} gap = z[i] - {v};{indent}k += gap * gap;", f"        k = {self.exp}(-k);\n"
-        if part.kind == "laplacian":
-            return "0", f"k += {self.fabs}(z[i] - {v});", f"        k = {self.exp}(-k);\n"
-        if part.kind == "polynomial":
-            power = (
-                ""
-                if part.degree == 1
-                else (
-                    f"        const {t} base = k;\n"
-                    f"        for (int p = 1; p < {part.degree}; p++) {{\n            k *= base;\n        }}\n"
-                )
-            )
-            return constant, f"k += z[i] * {v};", power
-        half, third = c_number(0.5, t), c_number(3.0, t)
-        steps = [
-            f"const {t} a = z[i], b = {v}, ab = a * b;",
-            f"const {t} low = a < b ? (a > 0 ? a : 0) : (b > 0 ? b : 0);",
-            f"k *= 1 + ab + low * (ab - low * ({half} * (a + b) - low / {third}));",
-        ]
-        return "1", indent.join(steps), ""
+            lines.append(f"{n}_linear(z, {vectors}, {q}, {d}, out);")
+        else:
+            coef = self._array(f"coef{i}", part.coef)
+            arguments = f"z, {vectors} + j * {d}, {d}"
+            if part.constant is not None:
+                arguments += f", {self._array(f'constant{i}', part.constant)}[j], {part.degree}"
+            lines += [
+                f"for (int j = 0; j < {m}; j++) {{",
+                f"    {n}_add({n}_{part.kind}({arguments}), {coef} + j * {q}, {q}, out);",
+                "}",
+            ]
+        self._function(f"static void {n}_sum{i}(const {t} *x, {t} *out)", lines)
 
     def _log_sum(self, part: LogSum, i: int) -> None:
         n, t = self.name, self.dtype
         m, d = part.vectors.shape
-        largest = float(np.finfo(DTYPES[t]).max)
-        lowest = c_number(-0.4 * largest, t)
-        prepare = self._prepare(part, i, d)
-        self._array(f"vectors{i}", part.vectors)
-        self._array(f"level{i}", part.level)
-        self._array(f"narrow{i}", part.narrow)
-        if i == 0:
-            self.functions.append(f"""static {t} {n}_within({t} value, {t} limit)
-{{
-    return value > limit ? limit : value < -limit ? -limit : value;
-}}
-""")
-        # One pass: the largest exponent so far stays outside of the sum. What is no number in x stays none.
-        self.functions.append(f"""static {t} {n}_sum{i}(const {t} *x)
-{{
-{prepare}    {t} top = 0, total = 0;
-    for (int j = 0; j < {m}; j++) {{
-        {t} e = 0;
-        for (int i = 0; i < {d}; i++) {{
-            const {t} gap = z[i] - {n}_vectors{i}[j][i];
-            e -= gap * gap;
-        }}
-        e *= {n}_narrow{i}[j];
-        e = (e < {lowest} ? {lowest} : e) + {n}_level{i}[j];
-        if (j == 0) {{
-            top = e;
-            total = 1;
-        }} else if (e > top) {{
-            total = total * {self.exp}(top - e) + 1;
-            top = e;
-        }} else {{
-            total += {self.exp}(e - top);
-        }}
-    }}
-    return top + {self.log}(total);
-}}
-""")
+        lines = self._prepare(part, i, d)
+        arrays = [self._array(f"{what}{i}", getattr(part, what)) for what in ("vectors", "level", "narrow")]
+        lowest = self._number(-0.4 * self.largest)
+        lines.append(f"return {n}_log_sum(z, {', '.join(arrays)}, {m}, {d}, {lowest});")
+        self._function(f"static {t} {n}_sum{i}(const {t} *x)", lines)
 
-    def _values(self, target: str) -> str:
+    def _values(self, target: str) -> list[str]:
         """Statements that write all values to ``target``."""
         if isinstance(self.plan.sums[0], Sum):
-            return f"    {self.name}_sum0(x, {target});\n"
-        return "".join(f"    {target}[{i}] = {self.name}_sum{i}(x);\n" for i in range(len(self.plan.sums)))
+            return [f"{self.name}_sum0(x, {target});"]
+        return [f"{target}[{i}] = {self.name}_sum{i}(x);" for i in range(len(self.plan.sums))]
 
     def _class_functions(self, classes: Classes) -> None:
-        n, t, count, q, s = self.name, self.dtype, len(classes.labels), self.plan.n_values, self.plan.n_scores
-        for label in classes.labels:
-            if "\0" in str(label):
-                raise ValueError(
-                    f"to_c: the label {str(label)!r} holds a NUL, which ends a text in C; rename the class."
-                )
+        n, t, count, s = self.name, self.dtype, len(classes.labels), self.plan.n_scores
         names = ",\n    ".join(c_string(str(label)) for label in classes.labels)
         self.constants.append(f"static const char *const {n}_classes[{count}] = {{\n    {names}\n}};\n")
-        if classes.weights is not None:
-            self._array("score_weights", classes.weights.T)
-        if classes.offset is not None:
-            self._array("score_offset", classes.offset)
-        self._public(f"void {n}_decision(const {t} *x, {t} *out)", f"{s} score(s) to out")
-        if classes.weights is None:
-            body = self._values("out")
-            if classes.offset is not None:
-                body += f"    for (int o = 0; o < {s}; o++) {{\n        out[o] += {n}_score_offset[o];\n    }}\n"
-        else:
-            start = "0" if classes.offset is None else f"{n}_score_offset[o]"
-            body = f"    {t} values[{q}];\n{self._values('values')}"
-            body += f"""    for (int o = 0; o < {s}; o++) {{
-        out[o] = {start};
-        for (int i = 0; i < {q}; i++) {{
-            out[o] += values[i] * {n}_score_weights[o][i];
-        }}
-    }}
-"""
-        self.functions[-1] += "{\n" + body + "}\n"
-        self._public(f"int {n}_predict(const {t} *x)", f"number of the class, 0 to {count - 1}")
+        self._public(f"void {n}_decision(const {t} *x, {t} *out)", f"{s} score(s) to out", self._scores(classes))
+        decide = f"return {n}_largest(scores, {count});" if s > 1 else "return scores[0] > 0;"
+        lines = [f"{t} scores[{s}];", f"{n}_decision(x, scores);", decide]
+        self._public(f"int {n}_predict(const {t} *x)", f"number of the class, 0 to {count - 1}", lines)
+        lines = [f"{n}_decision(x, out);"]
         if s == 1:
-            body = f"    {t} score[1];\n    {n}_decision(x, score);\n    return score[0] > 0;\n"
-        else:
-            body = f"""    {t} scores[{s}];
-    int best = 0;
-    {n}_decision(x, scores);
-    for (int c = 1; c < {count}; c++) {{
-        if (scores[c] > scores[best]) {{
-            best = c;
-        }}
-    }}
-    return best;
-"""
-        self.functions[-1] += "{\n" + body + "}\n"
-        self._public(f"void {n}_predict_proba(const {t} *x, {t} *out)", f"{count} probabilities to out")
-        self.functions[-1] += "{\n" + self._probabilities(classes, count, s) + "}\n"
-        self._public(f"const char *{n}_class_name(int number)", "label of a class, 0 if there is no such class")
-        self.functions[-1] += f"{{\n    return number >= 0 && number < {count} ? {n}_classes[number] : 0;\n}}\n"
-
-    def _probabilities(self, classes: Classes, count: int, s: int) -> str:
-        t = self.dtype
-        body = f"    {t} total = 0;\n    {self.name}_decision(x, out);\n"
-        if s == 1:
-            # one score s stands for (t - s, t + s) / 2, with t = 0 where a softmax follows
             slope, level = classes.shares or (0.0, 0.0)
-            whole = f"{c_number(slope, t)} * score + {c_number(level, t)}" if classes.shares else "0"
-            half = c_number(0.5, t)
-            body = f"    {t} score, whole, total = 0;\n    {self.name}_decision(x, out);\n"
-            body += f"    score = out[0];\n    whole = {whole};\n"
-            body += f"    out[0] = {half} * (whole - score);\n    out[1] = {half} * (whole + score);\n"
+            lines.append(f"{n}_two(out, {self._number(slope)}, {self._number(level)});")
         if classes.shares is None:
-            # relative to the largest score, so that no exponential overflows
-            factor = "" if classes.factor == 1 else f"{c_number(classes.factor, t)} * "
-            body += f"""    {t} top = out[0];
-    for (int c = 1; c < {count}; c++) {{
-        top = out[c] > top ? out[c] : top;
-    }}
-"""
-            value = f"{self.exp}({factor}(out[c] - top))"
+            lines.append(f"{n}_softmax(out, {count}, {self._number(classes.factor)});")
         else:
-            value = "out[c] > 0 ? out[c] : 0"
-        return (
-            body
-            + f"""    for (int c = 0; c < {count}; c++) {{
-        out[c] = {value};
-        total += out[c];
-    }}
-    for (int c = 0; c < {count}; c++) {{
-        out[c] /= total;
-    }}
-"""
+            lines.append(f"{n}_shares(out, {count});")
+        self._public(f"void {n}_predict_proba(const {t} *x, {t} *out)", f"{count} probabilities to out", lines)
+        self._public(
+            f"const char *{n}_class_name(int number)",
+            "label of a class, 0 if there is no such class",
+            [f"return number >= 0 && number < {count} ? {n}_classes[number] : 0;"],
         )
+
+    def _scores(self, classes: Classes) -> list[str]:
+        """Statements that write the scores to ``out``."""
+        n, q, s = self.name, self.plan.n_values, self.plan.n_scores
+        if classes.weights is None:
+            if classes.offset is None:
+                return self._values("out")
+            offset = self._array("score_offset", classes.offset)
+            return [*self._values("out"), f"{n}_add(1, {offset}, {s}, out);"]
+        weights = self._array("score_weights", classes.weights.T)
+        offset = self._array("score_offset", np.zeros(s) if classes.offset is None else classes.offset)
+        return [
+            f"{self.dtype} values[{q}];",
+            *self._values("values"),
+            f"{n}_start({offset}, {s}, out);",
+            f"{n}_linear(values, {weights}, {s}, {q}, out);",
+        ]
 
     def _head(self) -> str:
         described = self.plan
@@ -386,3 +266,76 @@ enum {{ {", ".join(sizes)} }};
 }}
 #endif
 """
+
+
+@functools.cache
+def _library() -> dict[str, str]:
+    """The functions of ``loops.c`` by name."""
+    text = Path(__file__).with_name("loops.c").read_text(encoding="ascii")
+    found = re.findall(r"^static .*?^}\n", text, flags=re.MULTILINE | re.DOTALL)
+    return {re.search(r"model_(\w+)\(", function)[1]: function for function in found}  # type: ignore[index]
+
+
+def _loops(functions: str, name: str, dtype: str) -> list[str]:
+    """The functions of ``loops.c`` that ``functions`` call, and those that they call, in the order of that file."""
+    library = _library()
+    wanted = {loop for loop in library if re.search(rf"\b{name}_{loop}\(", functions)}
+    while more := {
+        other for loop in wanted for other in library if f"model_{other}(" in library[loop] and other not in wanted
+    }:
+        wanted |= more
+    suffix = "f" if dtype == "float" else ""
+    words = {"T": dtype, "EXP": f"exp{suffix}", "LOG": f"log{suffix}", "FABS": f"fabs{suffix}"}
+    return [
+        re.sub(r"\b(T|EXP|LOG|FABS)\b", lambda m: words[m[0]], library[loop]).replace("model_", f"{name}_")
+        for loop in library
+        if loop in wanted
+    ]
+
+
+def c_number(value: float, dtype: str) -> str:
+    """The shortest decimal that a compiler reads back as the same number."""
+    with np.errstate(over="ignore"):
+        number = DTYPES[dtype](value)
+    if not np.isfinite(number):
+        raise ValueError(
+            f"to_c: the model holds the number {value!r}, which no {dtype} can hold"
+            + ('; use dtype="double".' if np.isfinite(value) else "; fit it again on finite samples.")
+        )
+    return str(number) + ("f" if dtype == "float" else "")
+
+
+def c_string(text: str) -> str:
+    """A C string literal: ASCII, everything else as octal escapes of its UTF-8 bytes (they end after three digits)."""
+    try:
+        content = text.encode()
+    except UnicodeEncodeError:
+        raise ValueError(f"to_c: the label {text[:50]!r} cannot be written as UTF-8; rename the class.") from None
+    if 0 in content:
+        raise ValueError(f"to_c: the label {text!r} holds a NUL, which ends a text in C; rename the class.")
+    if len(content) > _LONGEST_STRING:
+        raise ValueError(
+            f"to_c: the label {text[:50]!r}... has {len(content)} bytes, and C guarantees texts of {_LONGEST_STRING}; "
+            "rename the class."
+        )
+    plain = set(range(32, 127)) - set(b'"\\?')
+    return '"' + "".join(chr(b) if b in plain else f"\\{b:03o}" for b in content) + '"'
+
+
+def c_comment(text: str) -> str:
+    """Text that can stand in a comment: ASCII, on one line, neither its end nor a trigraph."""
+    text = text.encode("unicode_escape").decode("ascii")
+    text = re.sub(r"\?(?=\?)|\*(?=/)|/(?=\*)", r"\g<0> ", text)
+    # a backslash at the end would continue the line
+    return text + " ." if text.endswith("\\") else text
+
+
+def _lines(numbers: list[str]) -> str:
+    """Numbers with commas, in lines of readable length."""
+    lines, line = [], "   "
+    for text in numbers:
+        if len(line) + len(text) > _LINE and line.strip():
+            lines.append(line)
+            line = "   "
+        line += f" {text},"
+    return "\n".join([*lines, line]).rstrip(",")

@@ -30,6 +30,8 @@ __all__ = ["check_object", "check_sparse", "is_fitted"]
 _METHODS = ("predict", "predict_proba", "decision_function", "score_samples")
 # Rows of its own vectors that a model is tried on.
 _TRIAL_ROWS = 4
+# An answer above this part of the largest number leaves no room for samples a little further out.
+_HEADROOM = 1e-8
 # A trial row may have so many features where no array of the model vouches for them.
 _FREE_FEATURES = 2**20
 
@@ -177,23 +179,28 @@ def _try(model: BaseEstimator) -> None:
     model.get_params(deep=False)
     if not is_fitted(model):
         return
-    X = _trial_samples(model)
-    tried, n = _without_names(model), X.shape[0]
     classes = getattr(model, "classes_", None)
     if classes is not None and (not isinstance(classes, np.ndarray) or classes.ndim != 1 or len(classes) < 2):
         raise ValueError(f"{name}.classes_ is not a list of classes")
+    samples, tried = _trial_samples(model), _without_names(model)
     with np.errstate(all="ignore"):
-        for method in _METHODS:
-            if hasattr(tried, method):
-                answer = getattr(tried, method)(X)
-                _check_answer(answer, n, f"{name}.{method}")
-                per_class = method == "predict_proba" or (method == "decision_function" and answer.ndim == 2)
-                if classes is not None and per_class and answer.shape[1] != len(classes):
-                    raise ValueError(f"{name}.{method} has {answer.shape[1]} columns for {len(classes)} classes")
-                if classes is not None and method == "decision_function" and answer.ndim == 1 and len(classes) != 2:
-                    raise ValueError(f"{name}.{method} has one column for {len(classes)} classes")
-        if hasattr(tried, "transform"):
-            _try_transform(tried, X)
+        # one row first: with several, wrong shapes may broadcast to right ones
+        for X in (samples[:1], samples):
+            for method in _METHODS:
+                if hasattr(tried, method):
+                    answer = getattr(tried, method)(X)
+                    _check_answer(answer, X.shape[0], f"{name}.{method}")
+                    if classes is not None and method in ("predict_proba", "decision_function"):
+                        _check_columns(answer, len(classes), f"{name}.{method}")
+            if hasattr(tried, "transform"):
+                _try_transform(tried, X)
+
+
+def _check_columns(answer: Any, n_classes: int, where: str) -> None:
+    """One column per class; scores of two classes may be one number per row."""
+    columns = 2 if answer.ndim == 1 else answer.shape[1]
+    if columns != n_classes:
+        raise ValueError(f"{where} has the shape {answer.shape} for {n_classes} classes")
 
 
 def _try_transform(model: Any, X: Any) -> None:
@@ -219,12 +226,12 @@ def _check_answer(answer: Any, n: int, where: str) -> None:
     if answer.shape[:1] != (n,) or answer.ndim > 2:
         raise ValueError(f"{where} gives the shape {answer.shape}")
     entries = answer.data if is_sparse(answer) else answer
-    if entries.dtype.kind == "f" and not np.all(np.isfinite(entries)):
-        raise ValueError(f"{where} gives NaN or infinity")
+    if entries.dtype.kind == "f" and not np.all(np.abs(entries) <= _HEADROOM * np.finfo(entries.dtype).max):
+        raise ValueError(f"{where} gives NaN or infinity, or nearly so")
 
 
 def _trial_samples(model: Any) -> Any:
-    """A few of the model's own vectors; where these are not samples, one row of zeros."""
+    """A few of the model's own vectors; where these are not samples, one row of ones."""
     first, vectors = _first_step(model), getattr(_last_step(model), "vectors_", None)
     d: Any = first.n_features_in_
     if type(d) is not int or d < 1:
@@ -239,7 +246,7 @@ def _trial_samples(model: Any) -> Any:
         return sp.csr_array((1, d))
     if d > max(_FREE_FEATURES, _n_numbers(model)):
         raise ValueError(f"{type(model).__name__}.n_features_in_ is {d}")
-    return np.zeros((1, d))
+    return np.ones((1, d))
 
 
 def _first_step(model: Any) -> Any:

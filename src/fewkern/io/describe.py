@@ -28,7 +28,7 @@ from fewkern.io.steps import is_no_step
 
 __all__ = ["plan"]
 
-# Vectors looked at to judge the rounding.
+# Maximum number of vectors at which the rounding error is estimated.
 _ROUNDING_ROWS = 1000
 
 
@@ -262,7 +262,7 @@ def _log_sum(mixture: KernelMixture, scaler: Scaling, dtype: str, log_unit: floa
 
 
 def _warn_about_rounding(expansion: Any, caller: str, owner: str) -> None:
-    """Large coefficients of both signs cancel in a sum; with seven figures little may be left of it."""
+    """Warn if coefficients of both signs cancel so far that seven digits leave little of the sum."""
     V = expansion.vectors
     some = V[:: max(1, -(-V.shape[0] // _ROUNDING_ROWS)), :]
     K, coef = _double(expansion.kernel(some, V)), _double(expansion.coef)

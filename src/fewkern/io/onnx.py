@@ -19,8 +19,8 @@ __all__ = ["OPSET", "to_onnx"]
 
 # The first with axes as an input of Unsqueeze and ReduceSum; runtimes have known it since 2021.
 OPSET, _IR_VERSION = 13, 7
-# Up to so many features a squared distance is the sum of squared differences, which loses no figures; above, the square
-# is expanded into a matrix product, because n x m x d differences would not fit.
+# Up to this many features a squared distance is the sum of squared differences, which loses no digits. Above, the
+# square is expanded into a matrix product, because n x m x d differences would not fit into memory.
 _DIFFERENCES = 16
 
 
@@ -44,7 +44,7 @@ def to_onnx(model: Any, path: str | os.PathLike[str] | None = None, *, dtype: Nu
         Or a pipeline of scikit-learn that ends in one, with StandardScaler, MinMaxScaler, MaxAbsScaler or RobustScaler
         before it; a model that the command line saved; a KernelExpansion.
     path : str, path or None, default None
-        Where the model also goes.
+        If given, also write the model to this file.
     dtype : {"float", "double"}, default "float"
         Type of the input, of all constants and of the outputs.
 
@@ -203,7 +203,7 @@ def _warn_about_distance(g: _Graph, square: float) -> None:
     if float(np.finfo(g.dtype).eps) * square > ROUNDING:
         warnings.warn(
             f"to_onnx: some vectors lie far apart for the width of the kernel, and with {g.dtype.__name__} and more "
-            f'than {_DIFFERENCES} features distances near them lose figures; use dtype="double", or to_c.',
+            f'than {_DIFFERENCES} features distances near them lose digits; use dtype="double", or to_c.',
             UserWarning,
             stacklevel=6,
         )
@@ -275,7 +275,13 @@ def _labels(labels: Any) -> Any:
     kinds = {"b": np.bool_, "i": np.int64, "u": np.int64, "f": np.float64}
     if labels.dtype.kind in kinds:
         return labels.astype(kinds[labels.dtype.kind])
-    return np.array([str(label) for label in labels], dtype=object)
+    texts = [str(label) for label in labels]
+    for text in texts:
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            raise ValueError(f"to_onnx: the label {text!r} cannot be written as UTF-8; rename the class.") from None
+    return np.array(texts, dtype=object)
 
 
 def _probabilities(g: _Graph, classes: Classes, scores: str, each: str) -> str:

@@ -1,0 +1,183 @@
+/* The loops of the C writer: to_c copies the functions that a model needs, with its name in place of "model" and the
+ * type of its numbers in place of T. This file compiles on its own, with -DT=double and the like; see tests/io/test_c.py.
+ *
+ * Matrices are stored row by row. m is the number of vectors, d of features, q of values, s of scores, n of classes. */
+#include <math.h>
+
+#ifndef T
+#define T double
+#define EXP exp
+#define LOG log
+#define FABS fabs
+#endif
+
+static T model_within(T value, T limit)
+{
+    /* NaN stays NaN */
+    return value > limit ? limit : value < -limit ? -limit : value;
+}
+
+static void model_scale(const T *x, const T *shift, const T *factor, int d, T *z)
+{
+    for (int i = 0; i < d; i++) {
+        z[i] = (x[i] - shift[i]) * factor[i];
+    }
+}
+
+static void model_rotate(const T *x, const T *shift, const T *factor, const T *bound, int d, T *y, T *z)
+{
+    for (int i = 0; i < d; i++) {
+        y[i] = model_within(x[i] - shift[i], bound[i]);
+    }
+    for (int i = 0; i < d; i++) {
+        z[i] = 0;
+        for (int k = 0; k < d; k++) {
+            z[i] += factor[i * d + k] * y[k];
+        }
+    }
+}
+
+static void model_clip(T *z, T limit, int d)
+{
+    for (int i = 0; i < d; i++) {
+        z[i] = model_within(z[i], limit);
+    }
+}
+
+static T model_gaussian(const T *z, const T *v, int d)
+{
+    T sum = 0;
+    for (int i = 0; i < d; i++) {
+        const T gap = z[i] - v[i];
+        sum += gap * gap;
+    }
+    return EXP(-sum);
+}
+
+static T model_laplacian(const T *z, const T *v, int d)
+{
+    T sum = 0;
+    for (int i = 0; i < d; i++) {
+        sum += FABS(z[i] - v[i]);
+    }
+    return EXP(-sum);
+}
+
+static T model_polynomial(const T *z, const T *v, int d, T constant, int degree)
+{
+    T base = constant, power;
+    for (int i = 0; i < d; i++) {
+        base += z[i] * v[i];
+    }
+    power = base;
+    for (int p = 1; p < degree; p++) {
+        power *= base;
+    }
+    return power;
+}
+
+static T model_spline(const T *z, const T *v, int d)
+{
+    T product = 1;
+    for (int i = 0; i < d; i++) {
+        const T a = z[i], b = v[i], ab = a * b;
+        const T low = a < b ? (a > 0 ? a : 0) : (b > 0 ? b : 0);
+        product *= 1 + ab + low * (ab - low * ((a + b) / 2 - low / 3));
+    }
+    return product;
+}
+
+static void model_start(const T *offset, int q, T *out)
+{
+    for (int o = 0; o < q; o++) {
+        out[o] = offset[o];
+    }
+}
+
+static void model_add(T k, const T *coef, int q, T *out)
+{
+    for (int o = 0; o < q; o++) {
+        out[o] += k * coef[o];
+    }
+}
+
+static void model_linear(const T *z, const T *vectors, int q, int d, T *out)
+{
+    for (int o = 0; o < q; o++) {
+        for (int i = 0; i < d; i++) {
+            out[o] += z[i] * vectors[o * d + i];
+        }
+    }
+}
+
+static T model_log_sum(const T *z, const T *vectors, const T *level, const T *narrow, int m, int d, T lowest)
+{
+    /* One pass: the largest exponent so far stays outside of the sum. NaN in z propagates to the result. */
+    T top = 0, total = 0;
+    for (int j = 0; j < m; j++) {
+        T e = 0;
+        for (int i = 0; i < d; i++) {
+            const T gap = z[i] - vectors[j * d + i];
+            e -= gap * gap;
+        }
+        e *= narrow[j];
+        e = (e < lowest ? lowest : e) + level[j];
+        if (j == 0) {
+            top = e;
+            total = 1;
+        } else if (e > top) {
+            total = total * EXP(top - e) + 1;
+            top = e;
+        } else {
+            total += EXP(e - top);
+        }
+    }
+    return top + LOG(total);
+}
+
+static int model_largest(const T *scores, int n)
+{
+    int best = 0;
+    for (int c = 1; c < n; c++) {
+        if (scores[c] > scores[best]) {
+            best = c;
+        }
+    }
+    return best;
+}
+
+static void model_two(T *out, T slope, T level)
+{
+    /* one score s stands for (t - s, t + s) / 2 with t = slope * s + level */
+    const T score = out[0], whole = slope * score + level;
+    out[0] = (whole - score) / 2;
+    out[1] = (whole + score) / 2;
+}
+
+static void model_softmax(T *out, int n, T factor)
+{
+    /* relative to the largest score, so that no exponential overflows */
+    T top = out[0], total = 0;
+    for (int c = 1; c < n; c++) {
+        top = out[c] > top ? out[c] : top;
+    }
+    for (int c = 0; c < n; c++) {
+        out[c] = EXP(factor * (out[c] - top));
+        total += out[c];
+    }
+    for (int c = 0; c < n; c++) {
+        out[c] /= total;
+    }
+}
+
+static void model_shares(T *out, int n)
+{
+    T total = 0;
+    for (int c = 0; c < n; c++) {
+        out[c] = out[c] < 0 ? 0 : out[c];
+        total += out[c];
+    }
+    for (int c = 0; c < n; c++) {
+        out[c] /= total;
+    }
+}

@@ -1,0 +1,100 @@
+"""Names and labels that try to break out of the file they are written to."""
+
+import json
+
+import numpy as np
+import pytest
+
+from fewkern import FeatureVectorClassifier, load, save, to_c, to_onnx
+from fewkern.datasets import make_banana
+from fewkern.io.c import c_string
+from tests.io.running import run_onnx, run_sanitized
+
+HOSTILE = [
+    '"; system("true"); //',
+    "*/ int injected = 1; /*",
+    "// */ #error",
+    "ends with a backslash\\",
+    "line\nbreak\r\n#error broken",
+    "??/\n??)",
+    "%s%n%d",
+    "\u202eright to left\u2066",
+    "żółw 亀 🐢",
+    "<script>alert(1)</script>",
+    "'; DROP TABLE models; --",
+    "{{7*7}} ${x} `y`",
+    "x" * 3000,
+    "\x7f\x1b[31m\x01",
+    " ",
+    "",
+]
+
+
+@pytest.fixture(scope="module")
+def model():
+    pd = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    labels = np.array(HOSTILE, dtype=object)
+    y = np.arange(96) % len(labels)
+    X = rng.standard_normal((96, len(HOSTILE))) + 2 * np.eye(len(HOSTILE))[y]
+    frame = pd.DataFrame(X, columns=HOSTILE)
+    return frame, FeatureVectorClassifier(max_vectors=6, ridge=1e-2).fit(frame, labels[y])
+
+
+def test_c(model, tmp_path):
+    frame, fitted = model
+    text = to_c(fitted, name="m")
+    assert text.isascii()
+    # the head is one comment, and nothing of a name is outside of it
+    head, rest = text.split("*/", 1)
+    assert head.count("/*") == 1
+    assert "injected" not in rest.replace(c_string(HOSTILE[1]), "")
+    found = run_sanitized(tmp_path, fitted, frame.to_numpy(), "double")
+    assert found["label"].tolist() == fitted.predict(frame).tolist()
+
+
+def test_a_comment_cannot_be_continued(model):
+    """No line of the head ends with a backslash, which would glue the next line to it."""
+    assert not [line for line in to_c(model[1]).splitlines() if line.endswith("\\")]
+
+
+def test_onnx(model):
+    pytest.importorskip("onnx", reason="onnx is not installed (pip install 'fewkern[export]')")
+    frame, fitted = model
+    proto = to_onnx(fitted, dtype="double")
+    facts = {entry.key: entry.value for entry in proto.metadata_props}
+    assert json.loads(facts["classes"]) == fitted.classes_.tolist()
+    assert json.loads(facts["feature_names"]) == HOSTILE
+    found = run_onnx(proto, frame.to_numpy(), "double")
+    assert found["label"].tolist() == fitted.predict(frame).tolist()
+
+
+def test_model_file(model, tmp_path):
+    frame, fitted = model
+    again = load(save(fitted, tmp_path / "m"))
+    assert again.classes_.tolist() == fitted.classes_.tolist()
+    assert list(again.feature_names_in_) == HOSTILE
+    assert again.predict(frame).tolist() == fitted.predict(frame).tolist()
+
+
+@pytest.mark.parametrize(
+    ("label", "message"),
+    [
+        ("a\0b", r"the label 'a\\x00b' holds a NUL, which ends a text in C"),
+        ("\ud800", r"the label '\\ud800' cannot be written as UTF-8; rename the class"),
+        ("x" * 5000, r"has 5000 bytes, and C guarantees texts of 4095; rename the class"),
+    ],
+)
+def test_labels_that_c_cannot_hold(label, message):
+    X, y = make_banana(60)
+    fitted = FeatureVectorClassifier(max_vectors=3).fit(X, np.array(["fine", label], dtype=object)[y])
+    with pytest.raises(ValueError, match=f"to_c: .*{message}"):
+        to_c(fitted)
+
+
+def test_a_label_that_onnx_cannot_hold():
+    pytest.importorskip("onnx", reason="onnx is not installed (pip install 'fewkern[export]')")
+    X, y = make_banana(60)
+    fitted = FeatureVectorClassifier(max_vectors=3).fit(X, np.array(["fine", "\ud800"], dtype=object)[y])
+    with pytest.raises(ValueError, match=r"to_onnx: the label '\\ud800' cannot be written as UTF-8; rename the class"):
+        to_onnx(fitted)
