@@ -82,6 +82,18 @@ def test_distances_are_never_negative(rng):
     assert np.all(linalg.neg_squared_distances(sp.csr_array(X), sp.csr_array(X)) <= 0)
 
 
+@pytest.mark.parametrize("library", ["numpy", "array_api_strict", "torch"])
+def test_solve_definite_solves_or_says_that_it_cannot(library):
+    xp = pytest.importorskip(library)
+    rng = np.random.default_rng(0)
+    A, B = rng.standard_normal((6, 5)), rng.standard_normal((5, 2))
+    definite = A.T @ A
+    found = linalg.solve_definite(xp.asarray(definite), xp.asarray(B))
+    np.testing.assert_allclose(definite @ np.asarray(found), B, atol=1e-10)
+    indefinite = definite - 1.1 * np.linalg.eigvalsh(definite)[0] * np.eye(5)
+    assert linalg.solve_definite(xp.asarray(indefinite), xp.asarray(B)) is None
+
+
 @pytest.mark.parametrize("solve", [linalg.cholesky_psd, lambda A: linalg.solve_or_none(A, A[:, 0])])
 def test_memory_that_ran_out_is_not_taken_for_a_singular_matrix(solve, monkeypatch):
     """torch says so by a RuntimeError, as it does for a singular matrix by one of its own."""

@@ -24,6 +24,7 @@ __all__ = [
     "one_hot",
     "product_transposed",
     "singular_errors",
+    "solve_definite",
     "solve_or_none",
     "solve_or_least_squares",
     "solve_shifted",
@@ -224,6 +225,21 @@ def solve_shifted(A: Array, B: Array, shift: float = 0.0) -> Array:
         A = A + shift * xp.eye(A.shape[0], dtype=A.dtype, device=array_api_compat.device(A))
     factor = cholesky_psd(A)
     return solve_triangular(factor, solve_triangular(factor, B), transposed=True)
+
+
+def solve_definite(A: Array, B: Array) -> Array | None:
+    """Solution of ``A X = B`` if the symmetric ``A`` is positive definite, else None."""
+    if array_api_compat.is_numpy_array(A):
+        posv = scipy.linalg.lapack.sposv if A.dtype == np.float32 else scipy.linalg.lapack.dposv
+        _, X, info = posv(A, B, lower=1)
+        return X if info == 0 and np.all(np.isfinite(X)) else None
+    xp = namespace(A)
+    if array_api_compat.is_torch_array(A):
+        _, info = xp.linalg.cholesky_ex(A)
+        definite = int(info) == 0
+    else:
+        definite = bool(xp.all(xp.linalg.eigvalsh(A) > 0))
+    return xp.linalg.solve(A, B) if definite else None
 
 
 def generalized_eigh(A: Array, B: Array) -> tuple[Array, Array]:

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from fewkern.backend.linalg import solve_shifted
+from fewkern.backend.linalg import solve_definite, solve_shifted
 from fewkern.backend.namespace import Array, asarray_like, device, eps, namespace
 from fewkern.core.trace import Stop
 from fewkern.fisher.lasso import lasso_rows
@@ -30,7 +30,7 @@ _BEST = (1 / 3, 1 / 10)
 _CHANGE, _ROUNDING = 1e-8, 4
 # Relative change of J below which a Newton step is tried.
 _NEAR = 1e-3
-# Curvature, relative to the largest one, that counts as zero; halvings of a step out of a saddle.
+# Negative curvature, relative to the longest column, that counts as zero; halvings of a step out of a saddle.
 _FLAT, _BACKTRACKS = 1e-9, 12
 # Duality gap of a solution for q = 1 that only serves as a start.
 _ROUGH = 1e-5
@@ -229,15 +229,12 @@ def _newton(active: ActiveSet, value: float, lam: float, q: float) -> tuple[Acti
     if G is None or q >= 1 or W.shape[1] > 1 or _unsettled(active, lam, q):
         return active, value
     xp = namespace(W)
-    curvature, V = xp.linalg.eigh(_hessian(active, lam, q))
-    if float(curvature[0]) <= _FLAT * float(curvature[-1]):  # towards a saddle
-        return active, value
     sign, size = xp.sign(W), xp.abs(W)
     gradient = sign * (G @ W - active.B) + lam * q * size ** (q - 1)
-    ahead = size - V @ ((V.T @ gradient) / curvature[:, None])
-    if not bool(xp.all(ahead > 0)):
+    step = solve_definite(_hessian(active, lam, q), gradient)
+    if step is None or not bool(xp.all(size > step)):  # towards a saddle, or through zero
         return active, value
-    found = active.at(sign * ahead)
+    found = active.at(sign * (size - step))
     reached = found.objective(lam, q)
     return (found, reached) if reached < value else (active, value)
 
@@ -258,11 +255,12 @@ def _below_saddle(active: ActiveSet, value: float, lam: float, q: float) -> Acti
     """
     if q >= 1 or active.G is None or not active.size:
         return None
-    xp = namespace(active.W)
-    curvature, V = xp.linalg.eigh(_hessian(active, lam, q))
-    if float(curvature[0]) >= -_FLAT * float(xp.max(xp.abs(curvature))):
+    xp, size = namespace(active.W), row_norms(active.W)
+    H = _hessian(active, lam, q)
+    flat = _FLAT * float(xp.max(active.norms)) * xp.eye(active.size, dtype=H.dtype, device=device(H))
+    if solve_definite(H + flat, size[:, None]) is not None:
         return None
-    size = row_norms(active.W)
+    V = xp.linalg.eigh(H)[1]
     best, lowest = None, value * (1 - _ROUNDING * eps(active.W))
     for way in (V[:, 0], -V[:, 0]):
         shrinking = xp.where(way < 0, -way, xp.zeros_like(way)) / size
