@@ -45,7 +45,7 @@ VERSIONS: dict[str, int] = {
     "recursive svm": 1,
     "graph embedding": 1,  # RSM: PCA, FDA, recursive FDA, LPP, UDP
     "soft margin": 2,  # RSM: 2, the concave-convex steps end elsewhere for large weights delta
-    "densities": 1,  # FCR: all estimators
+    "densities": 2,  # FCR: 2, folds dealt in turn, FCR-ML by held-out likelihood, other counts in Table I
     "density samples": 2,  # FCR: 2, draws of the two densities come from NumPy's Generator
 }
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from fewkern.backend.namespace import Array, asarray_like, to_numpy
@@ -32,8 +33,10 @@ __all__ = [
     "check_labelled",
     "check_measured",
     "check_priors",
+    "check_samples",
     "check_weighted",
     "constraints",
+    "is_pairwise",
 ]
 
 _COUNT = Interval(Integral, 1, None, closed="left")
@@ -76,42 +79,55 @@ class KernelEstimator(BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        pairwise = self.kernel == "precomputed" or getattr(self.kernel, "pairwise", False)
+        pairwise = self.kernel == "precomputed" or bool(getattr(self.kernel, "pairwise", False))
         tags.input_tags.pairwise = pairwise
         tags.input_tags.sparse = not pairwise
         tags.array_api_support = True
         return tags
 
-    def _check_samples(self, X: Any, *, reset: bool, minimum: int = 1) -> Array:
-        """``X`` as a checked array; new samples (``reset=False``) must have the features of the fitted ones."""
-        if not reset:
-            check_is_fitted(self)
-        pairwise = as_kernel(self.kernel).pairwise
-        return validate_samples(self, X, reset=reset, minimum=minimum, pairwise=pairwise)
+
+def check_samples(estimator: BaseEstimator, X: Any, *, reset: bool = False, minimum: int = 1) -> Array:
+    """``X`` as a checked array; new samples (``reset=False``) must have the features of the fitted ones."""
+    if not reset:
+        check_is_fitted(estimator)
+    sparse = get_tags(estimator).input_tags.sparse
+    return validate_samples(
+        estimator, X, reset=reset, accept_sparse=sparse, minimum=minimum, pairwise=is_pairwise(estimator)
+    )
+
+
+def is_pairwise(estimator: Any) -> bool:
+    """Whether the rows of ``X`` are kernel values."""
+    return hasattr(estimator, "kernel") and as_kernel(estimator.kernel).pairwise
 
 
 def check_weighted(estimator: KernelEstimator, X: Any, sample_weight: Any, *, minimum: int = 1) -> Samples:
     """Checked samples without labels."""
-    X = estimator._check_samples(X, reset=True, minimum=minimum)
+    X = check_samples(estimator, X, reset=True, minimum=minimum)
     weights = validate_weights(estimator, X, sample_weight)
-    return Samples.of(X, weights, pairwise=as_kernel(estimator.kernel).pairwise)
+    return Samples.of(X, weights, pairwise=is_pairwise(estimator))
 
 
 def check_labelled(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Samples:
     """Checked samples with classes; sets ``classes_``. A ``class_weight`` is part of the weights."""
-    X = estimator._check_samples(X, reset=True, minimum=2)
+    X = check_samples(estimator, X, reset=True, minimum=2)
     estimator.classes_, codes = encode_labels(estimator, X, y)
     weights = validate_class_weights(estimator, X, codes, sample_weight)
-    pairwise = as_kernel(estimator.kernel).pairwise if hasattr(estimator, "kernel") else False
-    return Samples.of(X, weights, pairwise=pairwise, codes=codes, n_classes=int(estimator.classes_.shape[0]))
+    return Samples.of(
+        X,
+        weights,
+        pairwise=is_pairwise(estimator),
+        codes=codes,
+        n_classes=int(estimator.classes_.shape[0]),
+    )
 
 
 def check_measured(estimator: KernelEstimator, X: Any, y: Any, sample_weight: Any) -> tuple[Samples, bool]:
     """Checked samples with numbers as targets, and whether these came as one column."""
-    X = estimator._check_samples(X, reset=True, minimum=2)
+    X = check_samples(estimator, X, reset=True, minimum=2)
     targets, single = validate_targets(estimator, X, y)
     weights = validate_weights(estimator, X, sample_weight)
-    return Samples.of(X, weights, pairwise=as_kernel(estimator.kernel).pairwise, targets=targets), single
+    return Samples.of(X, weights, pairwise=is_pairwise(estimator), targets=targets), single
 
 
 def check_priors(estimator: Any, samples: Samples) -> Array | None:
@@ -135,7 +151,7 @@ class ScoringClassifier(ClassifierMixin):
 
     def _values(self, X: Any) -> Array:
         """Values of the fitted function at new samples."""
-        X = self._check_samples(X, reset=False)
+        X = check_samples(self, X)
         return self.expansion_(X)
 
     def decision_function(self, X: Any) -> Array:

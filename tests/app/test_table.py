@@ -50,7 +50,7 @@ def test_held_out_rows_are_not_looked_at(monkeypatch):
     learned = []
     learn = TableEncoder.learn.__func__
     monkeypatch.setattr(TableEncoder, "learn", classmethod(lambda cls, f: learned.append(len(f)) or learn(cls, f)))
-    fitted = jobs.fit_table(frame, target="y", holdout=0.25, max_vectors=5)
+    fitted = jobs.fit_table(frame, jobs.Request("y", holdout=0.25, settings={"max_vectors": 5}))
     assert sorted(learned) == [45, 60]
     assert len(fitted.held_out[0]) == 15
     assert fitted.model.facts["held_out_error"] == np.mean(fitted.held_out[0] != fitted.held_out[1])

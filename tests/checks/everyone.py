@@ -73,6 +73,11 @@ def assert_same_outputs(one: Any, other: Any, X: Any, Y: Any = None, tolerance: 
             np.testing.assert_array_equal(theirs[method], value, err_msg=method)
 
 
+def unmoved(model: Any) -> dict[str, Any]:
+    """Parameters that keep samples as vectors."""
+    return {"refine": False} if "refine" in model.get_params(deep=False) else {}
+
+
 def fresh(model: Any, **parameters: Any) -> Any:
     """An unfitted copy with other parameters."""
     return clone(model).set_params(**parameters)

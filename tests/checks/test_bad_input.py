@@ -314,7 +314,7 @@ def test_precomputed_kernel_that_is_none(model, data, rng):
         use(fitted, K[:3, :39])
 
 
-@every(ALL)
+@every(VECTORS)
 def test_huge_and_tiny_scales(model, data):
     X, y = data
     plain = use(clone(model).fit(X, y), X)

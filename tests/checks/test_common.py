@@ -25,6 +25,7 @@ from tests.checks.everyone import (
     every,
     fresh,
     outputs,
+    unmoved,
     use,
 )
 
@@ -97,7 +98,7 @@ def test_same_seed_same_model(model, rule, data):
 @pytest.mark.parametrize("rule", ["gain", "greedy"])
 def test_fitted_attributes(model, rule, data):
     X, y = data
-    fitted = clone(model).set_params(rule=rule).fit(X, y)
+    fitted = fresh(model, rule=rule, **unmoved(model)).fit(X, y)
     assert fitted.n_vectors_ == len(fitted.indices_) == len(fitted.vectors_)
     np.testing.assert_array_equal(fitted.vectors_, X[fitted.indices_])
     assert np.all(np.diff(fitted.fitness_) >= 0)
@@ -183,7 +184,7 @@ def test_other_array_libraries(model, rule, data, foreign):
 def test_automatic_choice_in_other_array_libraries(model, data, foreign):
     to, back = foreign
     X, y = data
-    here, there = clone(model).fit(X, y), clone(model).fit(to(X), to(y))
+    here, there = (fresh(model, **unmoved(model)).fit(*data) for data in ((X, y), (to(X), to(y))))
     assert back(there.indices_).tolist() == here.indices_.tolist()
     np.testing.assert_allclose(back(there.predict(to(X))), here.predict(X), atol=1e-6)
 

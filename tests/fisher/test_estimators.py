@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV, KFold, RepeatedStratifiedKFold
 
 from fewkern import ForwardKernelFisher, SparseKernelFisher, load, save
-from fewkern.app.jobs import fit_table, predict_table
+from fewkern.app.jobs import Request, fit_table, predict_table
 from fewkern.core.trace import Stop
 from fewkern.fisher import FisherVariant, fisher_path
 from fewkern.kernels import Gaussian, Linear
@@ -396,7 +396,7 @@ def test_variants_are_checked(wrong):
 def test_command_line_fits_and_predicts(tmp_path):
     frame = pd.DataFrame(np.column_stack([X, Y]), columns=["a", "b", "side"])
     for name in ("fisher", "forward-fisher"):
-        fitted = fit_table(frame, target="side", task="classify", model=name, prefer="sparse")
+        fitted = fit_table(frame, Request("side", "classify", name, settings={"prefer": "sparse"}))
         assert fitted.model.facts["held_out_error"] < 0.25
         model = load(save(fitted.model, tmp_path / name))
         table = predict_table(model, frame.drop(columns="side"), probabilities=True)

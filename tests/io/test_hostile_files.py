@@ -13,6 +13,7 @@ import threading
 import time
 import tracemalloc
 import zipfile
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -176,8 +177,8 @@ def test_shapes_that_broadcast_by_chance(tmp_path):
     labels = np.arange(60) % 4
     model = fewkern.FeatureVectorDiscriminant(max_vectors=6).fit(X + labels[:, None], labels)
     assert model.n_vectors_ >= 4
-    model.priors_ = model.priors_[:, None]
-    with pytest.raises(ValueError, match=r"nothing was written \(.* gives the shape \(4,"):
+    model.class_scores_ = replace(model.class_scores_, offset=model.class_scores_.offset[:, None])
+    with pytest.raises(ValueError, match=r"nothing was written \(.*offset"):
         save(model, tmp_path / "m")
 
 
@@ -307,8 +308,9 @@ def test_a_read_only_folder(small, tmp_path):
     path = save(small, folder / "model.npz")
     before, result = path.read_bytes(), fork.Queue()
     folder.chmod(0o555)
-    for parent in [folder, *folder.parents][1:4]:
-        parent.chmod(0o755)
+    for parent in folder.parents:
+        if parent.name.startswith(("pytest-", "popen-", "test_")):
+            parent.chmod(0o755)
     try:
         process = fork.Process(target=as_nobody, args=(small, path, result))
         process.start()

@@ -91,16 +91,9 @@ def fit(
             out.print("No table given: fitting the embedded example (2,000 points in two interlocked crescents).")
             target = target or "side"
         given = {"prefer": prefer, "max_vectors": max_vectors, "n_components": n_components}
-        fitted = jobs.fit_table(
-            frame,
-            target=target,
-            task=task,
-            model=model,
-            holdout=holdout,
-            seed=seed,
-            verbose=sys.stderr.isatty(),
-            **{key: value for key, value in given.items() if value is not None},
-        )
+        settings = {key: value for key, value in given.items() if value is not None}
+        request = jobs.Request(target, task, model, holdout, seed, sys.stderr.isatty(), settings)
+        fitted = jobs.fit_table(frame, request)
         written = save(fitted.model, model_file)
         pictures = _write_picture(fitted, picture or written.with_suffix(".png"))
         if report is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,18 @@ import fewkern
 from fewkern.datasets import make_banana
 from fewkern.table import TableEncoder, TableModel
 
-__all__ = ["MODELS", "TASKS", "Fitted", "Problem", "export_model", "fit_table", "predict_table", "read_table"]
+__all__ = [
+    "MODELS",
+    "TASKS",
+    "Fitted",
+    "Job",
+    "Problem",
+    "Request",
+    "export_model",
+    "fit_table",
+    "predict_table",
+    "read_table",
+]
 
 
 # task -> model name -> estimator; the first model is the default of its task.
@@ -45,10 +56,11 @@ _BY_CLASS = ("embedding", "margins", "soft-margins")
 TASKS = tuple(MODELS)
 # A column of whole numbers with at most this many different ones is taken for class labels.
 _MOST_CLASSES = 20
+_FEWEST_ROWS = 4
 
 
 class Problem(ValueError):
-    """Something the user can put right; shown without a traceback."""
+    """A user error; shown in one line, without a traceback."""
 
 
 @dataclass(frozen=True)
@@ -126,95 +138,138 @@ def guess_task(column: Any) -> str:
     return "classify" if whole and values.nunique() <= _MOST_CLASSES else "regress"
 
 
-def fit_table(
-    frame: Any,
-    *,
-    target: str | None = None,
-    task: str = "auto",
-    model: str | None = None,
-    holdout: float = 0.2,
-    seed: int = 0,
-    verbose: bool = False,
-    **settings: Any,
-) -> Fitted:
+@dataclass(frozen=True)
+class Request:
+    """What is asked for on the command line."""
+
+    target: str | None = None
+    task: str = "auto"
+    model: str | None = None
+    holdout: float = 0.2
+    seed: int = 0
+    verbose: bool = False
+    settings: dict[str, Any] = field(default_factory=dict)
+    """Parameters of the estimator."""
+
+    def __post_init__(self) -> None:
+        if self.task not in ("auto", *TASKS):
+            raise Problem(f"--task: expected auto, {', '.join(TASKS)}, got {self.task!r}.")
+
+    @property
+    def supervised(self) -> bool:
+        """Whether the task needs a target."""
+        return self.task not in ("reduce", "density") or (self.task == "reduce" and self.model in _BY_CLASS)
+
+
+@dataclass(frozen=True)
+class Job:
+    """A request whose task, model and target are settled, and the rows it is about."""
+
+    request: Request
+    frame: Any
+    task: str
+    model: str
+    target: str | None
+    y: np.ndarray[Any, Any] | None
+
+    @property
+    def features(self) -> Any:
+        """The columns beside the target."""
+        return self.frame if self.target is None else self.frame.drop(columns=[self.target])
+
+    def build(self) -> Any:
+        """The estimator, not fitted."""
+        made = MODELS[self.task][self.model]
+        accepted = inspect.signature(made).parameters
+        for name in self.request.settings:
+            if name not in accepted:
+                raise Problem(f"--{name.replace('_', '-')}: the model {self.model!r} has no such setting.")
+        settings = dict(self.request.settings)
+        if self.task == "reduce" and self.y is not None and guess_task(self.frame[self.target]) == "regress":
+            settings["task"] = "regression"
+        offered = {"random_state": self.request.seed, "verbose": self.request.verbose}
+        return made(**{key: value for key, value in offered.items() if key in accepted}, **settings)
+
+
+def fit_table(frame: Any, request: Request) -> Fitted:
     """Fit a model to a table; with a target, also measure its error on rows it has not seen."""
-    remarks: list[str] = []
-    if task not in ("auto", *TASKS):
-        raise Problem(f"--task: expected auto, {', '.join(TASKS)}, got {task!r}.")
-    supervised = task not in ("reduce", "density") or (task == "reduce" and model in _BY_CLASS)
-    if supervised and target is None:
+    job, remarks = _settle(frame, request)
+    try:
+        encoder, notes = TableEncoder.learn(job.features)
+        X = encoder.encode(job.features)
+    except ValueError as error:
+        raise Problem(str(error)) from error
+    if job.task == "density" and encoder.levels:
+        raise Problem(
+            f"--task density: a density needs numbers, but {sorted(encoder.levels)} hold text; leave them out."
+        )
+    facts = {"rows": len(X), "features": X.shape[1], "model": job.model, "task": job.task, "target": job.target}
+    job.build()  # settings that do not exist are named before anything is fitted
+    try:
+        held_out, measured, more = _judge(job)
+        start = time.perf_counter()
+        estimator = job.build().fit(X) if job.y is None else job.build().fit(X, job.y)
+    except ValueError as error:
+        raise Problem(str(error)) from error
+    facts |= measured | {"seconds": time.perf_counter() - start} | _facts_of(estimator, job)
+    if getattr(getattr(estimator, "trace_", None), "open_end", False):
+        more.append(
+            "the error was still falling at the budget of vectors: --prefer accurate or a larger --max-vectors may help"
+        )
+    model = TableModel(job.task, job.target, encoder, estimator, facts)
+    return Fitted(model, remarks + notes + more, X, job.y, held_out)
+
+
+def _settle(frame: Any, request: Request) -> tuple[Job, list[str]]:
+    """Target, task and model, with remarks on what was guessed or left out."""
+    target, remarks = request.target, []
+    if request.supervised and target is None:
         target = str(frame.columns[-1])
         remarks.append(f"no --target given: took the last column, {target!r}")
-    if target is not None and target not in frame.columns:
-        raise Problem(f"--target: there is no column {target!r}; the table has {list(frame.columns)}.")
     if target is not None:
+        if target not in frame.columns:
+            raise Problem(f"--target: there is no column {target!r}; the table has {list(frame.columns)}.")
         missing = int(frame[target].isna().sum())
         if missing:
             frame = frame[frame[target].notna()]
             remarks.append(f"{missing} rows without a target were left out")
-    if len(frame) < 4:
-        raise Problem(f"the table has {len(frame)} usable rows; fitting needs at least 4.")
-    if task == "auto":
-        task = guess_task(frame[target])
+    if len(frame) < _FEWEST_ROWS:
+        raise Problem(f"the table has {len(frame)} usable rows; fitting needs at least {_FEWEST_ROWS}.")
+    task = guess_task(frame[target]) if request.task == "auto" else request.task
     names = MODELS[task]
-    if model is not None and model not in names:
-        raise Problem(f"--model: for the task {task!r} expected {', '.join(names)}, got {model!r}.")
-    name = model or next(iter(names))
-    y = _target_values(frame[target], task) if supervised else None
-    if task == "reduce" and supervised and guess_task(frame[target]) == "regress":
-        if name != "margins":
-            raise Problem(f"--model {name}: the target {target!r} holds numbers, not classes; use --model margins.")
-        settings["task"] = "regression"
-    features = frame.drop(columns=[target]) if target is not None else frame
-    if not len(features.columns):
+    if request.model is not None and request.model not in names:
+        raise Problem(f"--model: for the task {task!r} expected {', '.join(names)}, got {request.model!r}.")
+    model = request.model or next(iter(names))
+    if task == "reduce" and request.supervised and guess_task(frame[target]) == "regress" and model != "margins":
+        raise Problem(f"--model {model}: the target {target!r} holds numbers, not classes; use --model margins.")
+    if target is not None and len(frame.columns) == 1:
         raise Problem("the table has no column besides the target.")
-    try:
-        encoder, notes = TableEncoder.learn(features)
-        X = encoder.encode(features)
-    except ValueError as error:
-        raise Problem(str(error)) from error
-    if task == "density" and encoder.levels:
-        raise Problem(
-            f"--task density: a density needs numbers, but {sorted(encoder.levels)} hold text; leave them out."
-        )
-    remarks += notes
-    held_out, facts = None, {"rows": len(X), "features": X.shape[1], "model": name, "task": task, "target": target}
+    y = _target_values(frame[target], task) if request.supervised else None
+    return Job(request, frame, task, model, target, y), remarks
 
-    accepted = inspect.signature(names[name]).parameters
-    for setting in settings:
-        if setting not in accepted:
-            raise Problem(f"--{setting.replace('_', '-')}: the model {name!r} has no such setting.")
-    offered = {"random_state": seed, "verbose": verbose}
 
-    def build() -> Any:
-        return names[name](**{key: value for key, value in offered.items() if key in accepted}, **settings)
+def _judge(job: Job) -> tuple[tuple[Any, Any] | None, dict[str, Any], list[str]]:
+    """Targets and predictions of held-out rows, what they say of the model, and remarks."""
+    share = job.request.holdout
+    if not share or job.task == "reduce":
+        return None, {}, []
+    if job.task == "density":
+        return None, _held_out_density(job), []
+    held_out = _hold_out(job)
+    if held_out is None:
+        return None, {}, ["too few rows of a class to hold any out"]
+    return held_out, _errors(*held_out, job.task) | {"held_out_rows": len(held_out[0])}, []
 
-    try:
-        if y is not None and holdout and task != "reduce":
-            held_out = _hold_out(build, features, y, task, holdout, seed)
-            if held_out is None:
-                remarks.append("too few rows of a class to hold any out")
-            else:
-                facts |= _errors(*held_out, task)
-                facts["held_out_rows"] = len(held_out[0])
-        elif task == "density" and holdout:
-            facts |= _held_out_density(build, features, holdout, seed)
-        start = time.perf_counter()
-        estimator = build().fit(X) if y is None else build().fit(X, y)
-    except ValueError as error:
-        raise Problem(str(error)) from error
-    facts["seconds"] = time.perf_counter() - start
-    if getattr(getattr(estimator, "trace_", None), "open_end", False):
-        remarks.append(
-            "the error was still falling at the budget of vectors: --prefer accurate or a larger --max-vectors may help"
-        )
-    facts |= _loo_facts(estimator, y, task)
+
+def _facts_of(estimator: Any, job: Job) -> dict[str, Any]:
+    """What is worth telling about a fitted model."""
+    facts: dict[str, Any] = _loo_facts(estimator, job.y, job.task)
     facts["vectors"] = int(estimator.n_vectors_) or None  # a linear reducer keeps none
-    if task == "reduce":
+    if job.task == "reduce":
         facts["components"] = int(estimator.n_components_)
     facts["bytes"] = int(estimator.expansion_.nbytes)
-    facts["kernel"] = _describe_density(estimator) if task == "density" else _describe(estimator.kernel_)
-    return Fitted(TableModel(task, target, encoder, estimator, facts), remarks, X, y, held_out)
+    facts["kernel"] = _describe_density(estimator) if job.task == "density" else _describe(estimator.kernel_)
+    return facts
 
 
 def _describe(kernel: Any) -> str:
@@ -229,13 +284,14 @@ def _describe_density(estimator: Any) -> str:
     return f"normal, width {low:.3g}" + (f" to {high:.3g}" if high > low else "") + " (of standardised columns)"
 
 
-def _held_out_density(build: Any, features: Any, share: float, seed: int) -> dict[str, float]:
+def _held_out_density(job: Job) -> dict[str, float]:
     """Mean log density of a part of the rows, in the units of the table, by a model that saw the others only."""
     from sklearn.model_selection import train_test_split
 
-    train, test = train_test_split(np.arange(len(features)), test_size=share, random_state=seed)
+    features, request = job.features, job.request
+    train, test = train_test_split(np.arange(len(features)), test_size=request.holdout, random_state=request.seed)
     inner, _ = TableEncoder.learn(features.iloc[train])
-    model = build().fit(inner.encode(features.iloc[train]))
+    model = job.build().fit(inner.encode(features.iloc[train]))
     values = _log_density(model, inner, features.iloc[test])
     return {"held_out_log_density": float(values.mean()), "held_out_rows": len(test)}
 
@@ -256,18 +312,20 @@ def _target_values(column: Any, task: str) -> np.ndarray[Any, Any]:
         raise Problem(f"--task regress: the target {column.name!r} holds text; use --task classify.") from error
 
 
-def _hold_out(build: Any, features: Any, y: Any, task: str, share: float, seed: int) -> tuple[Any, Any] | None:
+def _hold_out(job: Job) -> tuple[Any, Any] | None:
     """Targets and predictions of a part of the rows, by a model that saw neither them nor their statistics."""
     from sklearn.model_selection import train_test_split
 
-    counts = np.unique(y, return_counts=True)[1] if task == "classify" else np.array([2])
-    if task == "classify" and counts.min() < 3 and len(counts) < 3:
+    y, features, share = np.asarray(job.y), job.features, job.request.holdout
+    counts = np.unique(y, return_counts=True)[1] if job.task == "classify" else np.array([2])
+    if job.task == "classify" and counts.min() < 3 and len(counts) < 3:
         # too few to be sure that both parts see both classes
         return None
-    stratify = y if task == "classify" and counts.min() >= 2 and round(share * len(y)) >= len(counts) else None
-    train, test = train_test_split(np.arange(len(y)), test_size=share, random_state=seed, stratify=stratify)
+    stratify = y if job.task == "classify" and counts.min() >= 2 and round(share * len(y)) >= len(counts) else None
+    rows = np.arange(len(y))
+    train, test = train_test_split(rows, test_size=share, random_state=job.request.seed, stratify=stratify)
     inner, _ = TableEncoder.learn(features.iloc[train])
-    model = build().fit(inner.encode(features.iloc[train]), y[train])
+    model = job.build().fit(inner.encode(features.iloc[train]), y[train])
     return y[test], model.predict(inner.encode(features.iloc[test]))
 
 

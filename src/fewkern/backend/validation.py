@@ -49,6 +49,7 @@ def validate_samples(
             reset=reset,
             accept_sparse="csr" if accept_sparse and not pairwise else False,
             dtype=[np.float64, np.float32],
+            order="C",  # sums over rows in another order would give other last digits, and at times another model
             ensure_min_samples=minimum,
         )
     xp = namespace(X)

@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from sklearn.base import BaseEstimator, clone
-from sklearn.utils.validation import check_is_fitted
 
 from fewkern.backend.namespace import Array, asarray_like, namespace, to_numpy
-from fewkern.backend.validation import fit_context, validate_samples
+from fewkern.backend.validation import fit_context
 from fewkern.base import ScoringClassifier, check_labelled, check_priors, constraints
 from fewkern.core.samples import Samples
 from fewkern.core.scores import ClassScores
 from fewkern.density.base import DensityEstimator
 from fewkern.density.forward import ForwardDensity
+from fewkern.density.mixture import ClassMixtures
 
 __all__ = ["DensityClassifier"]
 
@@ -70,11 +70,6 @@ class DensityClassifier(ScoringClassifier, BaseEstimator):
         tags.array_api_support = True
         return tags
 
-    def _check_samples(self, X: Any, *, reset: bool, minimum: int = 1) -> Array:
-        if not reset:
-            check_is_fitted(self)
-        return validate_samples(self, X, reset=reset, accept_sparse=False, minimum=minimum)
-
     @fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> DensityClassifier:
         """Fit.
@@ -99,8 +94,9 @@ class DensityClassifier(ScoringClassifier, BaseEstimator):
         priors = check_priors(self, samples)
         default = asarray_like(shares, samples.weights, dtype=samples.weights.dtype)
         self.priors_ = default if priors is None else priors
-        self.class_scores_ = self._class_scores()
-        self.n_vectors_ = sum(density.n_vectors_ for density in densities)
+        self.expansion_ = ClassMixtures(tuple(density.expansion_ for density in densities))
+        self.class_scores_ = _joint_scores(self.priors_)
+        self.n_vectors_ = self.expansion_.n_vectors
         return self
 
     def _need_two_samples(self, own: Samples, c: int) -> None:
@@ -110,20 +106,17 @@ class DensityClassifier(ScoringClassifier, BaseEstimator):
                 "of positive weight, too few for a density; add samples, or drop the class."
             )
 
-    def _class_scores(self) -> ClassScores:
-        log_priors = namespace(self.priors_).log(self.priors_)
-        if log_priors.shape[0] > 2:
-            return ClassScores(offset=log_priors)
-        odds = asarray_like([[-1.0], [1.0]], log_priors, dtype=log_priors.dtype)
-        return ClassScores(odds, log_priors[1:] - log_priors[:1])
-
-    def _values(self, X: Any) -> Array:
-        """Logarithm of the density of every class."""
-        X = self._check_samples(X, reset=False)
-        return namespace(X).stack([density.expansion_.log_density(X) for density in self.densities_], axis=1)
-
     def predict_joint_log_proba(self, X: Any) -> Array:
         r""":math:`\log(\pi_c\, \hat p_c(x))`, shape ``(n_samples, n_classes)``."""
         values = self._values(X)
         log_priors = namespace(self.priors_).log(self.priors_)
         return values + asarray_like(log_priors, values, dtype=values.dtype)
+
+
+def _joint_scores(priors: Array) -> ClassScores:
+    """Log densities plus log priors; for two classes their difference, the log odds of the second."""
+    log_priors = namespace(priors).log(priors)
+    if log_priors.shape[0] > 2:
+        return ClassScores(offset=log_priors)
+    odds = asarray_like([[-1.0], [1.0]], log_priors, dtype=log_priors.dtype)
+    return ClassScores(odds, log_priors[1:] - log_priors[:1])

@@ -11,7 +11,7 @@ from fewkern.backend.namespace import Array, device, move_fields, namespace, sam
 from fewkern.backend.special import normal_cdf
 from fewkern.backend.storable import floats, indices, storable
 
-__all__ = ["KernelMixture", "normal_kernel", "product_bound", "square_limit", "squared_distances"]
+__all__ = ["ClassMixtures", "KernelMixture", "normal_kernel", "product_bound", "square_limit", "squared_distances"]
 
 _LOG_2PI = math.log(2 * math.pi)
 # Logarithm of the largest kernel value, whose square still is a number.
@@ -220,3 +220,45 @@ class KernelMixture:
         else:
             log_det = float(xp.linalg.slogdet(self.transform)[1])
         return log_det - 0.5 * dim * _LOG_2PI
+
+
+@storable
+@dataclass(frozen=True)
+class ClassMixtures:
+    """One density per class; its values are their logarithms. What a :class:`~fewkern.DensityClassifier` evaluates."""
+
+    mixtures: tuple[KernelMixture, ...]
+
+    @property
+    def vectors(self) -> Array:
+        """Centers of all classes, one after the other."""
+        parts = [mixture.vectors for mixture in self.mixtures]
+        return namespace(parts[0]).concat(parts, axis=0)
+
+    @property
+    def indices(self) -> None:
+        """None: every class counts its samples for itself."""
+        return None
+
+    @property
+    def n_vectors(self) -> int:
+        """Number of kernels of all classes."""
+        return sum(mixture.n_vectors for mixture in self.mixtures)
+
+    @property
+    def n_outputs(self) -> int:
+        """Number of classes."""
+        return len(self.mixtures)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the numbers that an evaluation needs."""
+        return sum(mixture.nbytes for mixture in self.mixtures)
+
+    def __call__(self, X: Array) -> Array:
+        """Logarithm of the density of every class, shape ``(n, n_classes)``."""
+        return namespace(X).stack([mixture.log_density(X) for mixture in self.mixtures], axis=1)
+
+    def like(self, X: Array) -> ClassMixtures:
+        """The same densities with their arrays in the library and on the device of ``X``."""
+        return ClassMixtures(tuple(mixture.like(X) for mixture in self.mixtures))

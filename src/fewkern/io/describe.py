@@ -10,19 +10,18 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
 from fewkern.backend.namespace import is_sparse, to_numpy
-from fewkern.base import KernelEstimator
+from fewkern.backend.storable import stored_classes
 from fewkern.core.expansion import KernelExpansion
 from fewkern.core.kernels import Function, Gaussian, Laplacian, Linear, LinearSpline, Polynomial, Precomputed
 from fewkern.core.prepared import Prepared, Preparing, Scaling
-from fewkern.density.base import DensityEstimator
-from fewkern.density.classifier import DensityClassifier
-from fewkern.density.mixture import KernelMixture
+from fewkern.density.mixture import ClassMixtures, KernelMixture
 from fewkern.io.plan import DTYPES, ROUNDING, Classes, LogSum, Plan, Sum, Vector
 from fewkern.io.steps import is_no_step
 
@@ -56,7 +55,7 @@ def plan(model: Any, dtype: str, caller: str) -> Plan:
 
 
 def _values_of(model: Any, classes: Classes | None) -> Any:
-    if isinstance(model, (KernelMixture, DensityEstimator)):
+    if isinstance(getattr(model, "expansion_", model), KernelMixture):
         return "log_density"
     if hasattr(model, "transform"):
         return "transform"
@@ -130,15 +129,15 @@ def _expansions(model: Any, caller: str) -> tuple[Any, ...]:
     """What the model sums up: one expansion, or one density per class."""
     if isinstance(model, (KernelExpansion, KernelMixture)):
         return (model,)
-    if not isinstance(model, (KernelEstimator, DensityEstimator, DensityClassifier)):
+    if type(model).__name__ not in stored_classes() or not isinstance(model, BaseEstimator):
         raise TypeError(
             f"{caller}: expected a fitted estimator of fewkern, a pipeline of scalers that ends in one, or an "
             f"expansion, got {type(model).__name__}."
         )
     _fitted(model, caller)
-    if isinstance(model, DensityClassifier):
-        return tuple(density.expansion_ for density in model.densities_)
     found = model.expansion_ if hasattr(model, "expansion_") else model.basis_.expansion()
+    if isinstance(found, ClassMixtures):
+        return found.mixtures
     if found.n_outputs == 0:
         raise ValueError(
             f"{caller}: this {type(model).__name__} found no component, so there is nothing to write; fit it with "

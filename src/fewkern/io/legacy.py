@@ -209,7 +209,9 @@ def _density_classifier(state: State) -> tuple[str, State]:
         "weights": np.array([[-1.0], [1.0]]) if two else None,
         "offset": offset[1:] - offset[:1] if two else offset,
     }
-    return "DensityClassifier", dict(state, class_scores_=Record("ClassScores", fields))
+    mixtures = tuple(density.state["expansion_"] for density in state["densities_"])
+    more = {"expansion_": Record("ClassMixtures", {"mixtures": mixtures})}
+    return "DensityClassifier", {**state, **more, "class_scores_": Record("ClassScores", fields)}
 
 
 _centers = {f"centre_{part}": f"center_{part}" for part in ("vectors", "weights", "indices")}

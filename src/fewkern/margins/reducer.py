@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from fewkern.backend.linalg import least_squares
 from fewkern.backend.namespace import Array, asarray_like, device, float_dtype, is_sparse, namespace
 from fewkern.backend.validation import StrOptions
-from fewkern.base import CONSTRAINTS, KernelEstimator, check_labelled, check_weighted, constraints
+from fewkern.base import CONSTRAINTS, KernelEstimator, check_labelled, check_samples, check_weighted, constraints
 from fewkern.core.kernels import Linear, as_kernel
 from fewkern.core.samples import Samples
 from fewkern.margins.features import Features, basis_features, sample_features
@@ -45,7 +45,7 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator
 
     def transform(self, X: Any) -> Array:
         """Components of the samples, shape ``(n_samples, n_components_)``."""
-        X = self._check_samples(X, reset=False)
+        X = check_samples(self, X)
         return self.expansion_(X)
 
     def inverse_transform(self, X: Any) -> Array:

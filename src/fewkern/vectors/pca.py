@@ -11,7 +11,7 @@ from sklearn.utils.metaestimators import available_if
 from fewkern.backend.namespace import Array, is_sparse
 from fewkern.backend.progress import progress
 from fewkern.backend.validation import fit_context, validate_samples
-from fewkern.base import CONSTRAINTS, KernelEstimator, check_weighted
+from fewkern.base import CONSTRAINTS, KernelEstimator, check_samples, check_weighted
 from fewkern.core.kernels import as_kernel
 from fewkern.core.samples import Samples
 from fewkern.vectors.axes import principal_axes
@@ -157,7 +157,7 @@ class FeatureVectorPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
 
     def transform(self, X: Any) -> Array:
         """Scores on the components, shape ``(n_samples, n_components)``."""
-        X = self._check_samples(X, reset=False)
+        X = check_samples(self, X)
         return self.expansion_(X)
 
     @available_if(_learns_the_way_back)

@@ -56,6 +56,8 @@ JITTER = 1e-6
 # Bounds of the search: logarithms of the scales around the start, and the ridge in units of k(x, x).
 LOG_SCALE_BELOW, LOG_SCALE_ABOVE = 6.0, 4.0
 RIDGE_BOUNDS = (1e-6, 1e4)
+# No vector moves farther than this many units from its start: a line search that goes too far must not overflow.
+FARTHEST = 1e3
 # A sample that decides its own value has 1 - h = 0. Below this share it is held there, and h has no gradient.
 LEAST_LEFT = 1e-3
 
@@ -442,10 +444,10 @@ class _Chart:
         scales = to_numpy(start.kernel.log_scales(problem.X))
         size = float(xp.mean(start.kernel.diag(problem.X))) or 1.0
         self.ridges = size * RIDGE_BOUNDS[0], size * RIDGE_BOUNDS[1]
-        free = [math.inf] * self.moved
-        lower = [*(-b for b in free), *(float(s) - LOG_SCALE_BELOW for s in scales), math.log(self.ridges[0])]
-        upper = [*free, *(float(s) + LOG_SCALE_ABOVE for s in scales), math.log(self.ridges[1])]
-        self.bounds = host_vector(lower), host_vector(upper)
+        V = to_numpy(xp.astype(start.vectors, xp.float64) / self.unit).ravel()
+        lower = host_vector(V - FARTHEST, scales - LOG_SCALE_BELOW, [math.log(self.ridges[0])])
+        upper = host_vector(V + FARTHEST, scales + LOG_SCALE_ABOVE, [math.log(self.ridges[1])])
+        self.bounds = lower, upper
 
     def theta(self, at: Placement) -> Any:
         xp = namespace(self.like)

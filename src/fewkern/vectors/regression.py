@@ -8,7 +8,7 @@ from sklearn.base import RegressorMixin
 
 from fewkern.backend.namespace import Array
 from fewkern.backend.validation import fit_context
-from fewkern.base import CONSTRAINTS, KernelEstimator, ScoringClassifier, check_labelled, check_measured
+from fewkern.base import CONSTRAINTS, KernelEstimator, ScoringClassifier, check_labelled, check_measured, check_samples
 from fewkern.core.scores import ClassScores, class_values
 from fewkern.vectors.automatic import fit_regression
 from fewkern.vectors.calibration import fit_temperature
@@ -146,7 +146,7 @@ class FeatureVectorRegressor(RegressorMixin, KernelEstimator):
 
     def predict(self, X: Any) -> Array:
         """Values of shape ``(n_samples,)`` or ``(n_samples, n_outputs)``."""
-        X = self._check_samples(X, reset=False)
+        X = check_samples(self, X)
         values = self.expansion_(X)
         return values[:, 0] if self._single else values
 

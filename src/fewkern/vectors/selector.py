@@ -12,7 +12,7 @@ from fewkern.backend.distinct import fingerprint
 from fewkern.backend.namespace import Array
 from fewkern.backend.progress import progress
 from fewkern.backend.validation import Interval, StrOptions, fit_context
-from fewkern.base import CONSTRAINTS, KernelEstimator, check_weighted
+from fewkern.base import CONSTRAINTS, KernelEstimator, check_samples, check_weighted
 from fewkern.core.basis import Projection
 from fewkern.core.kernels import Kernel, as_kernel
 from fewkern.core.samples import Samples
@@ -191,7 +191,7 @@ class FeatureVectorSelector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, K
 
     def transform(self, X: Any) -> Array:
         """Features ``Z`` of shape ``(n_samples, n_vectors_)``."""
-        X = self._check_samples(X, reset=False)
+        X = check_samples(self, X)
         return self.basis_.features(X)
 
     def _earlier(self, samples: Samples, how: Selecting) -> Selection | None:
