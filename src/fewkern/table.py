@@ -164,13 +164,13 @@ class TableModel:
         if facts["vectors"] is not None:
             rows.append(("vectors kept", f"{facts['vectors']:,} ({facts['vectors'] / facts['rows']:.1%} of the rows)"))
         if "loo_error" in facts:
-            rows.append(("error, leave-one-out", f"{facts['loo_error']:.2%}"))
+            rows.append(("error, cross-validated", f"{facts['loo_error']:.2%}"))
         if "held_out_error" in facts:
             rows.append(
                 ("error, held out", f"{facts['held_out_error']:.2%} of {facts['held_out_rows']:,} rows not fitted")
             )
         if "loo_rmse" in facts:
-            rows.append(("RMSE, leave-one-out", f"{facts['loo_rmse']:.4g} (R² {facts['loo_r2']:.3f})"))
+            rows.append(("RMSE, cross-validated", f"{facts['loo_rmse']:.4g} (R² {facts['loo_r2']:.3f})"))
         if "held_out_rmse" in facts:
             score = f"{facts['held_out_rmse']:.4g} (R² {facts['held_out_r2']:.3f})"
             rows.append(("RMSE, held out", f"{score} on {facts['held_out_rows']:,} rows not fitted"))

@@ -80,7 +80,7 @@ def model(csv, tmp_path):
 def test_fit_on_the_embedded_table(tmp_path, monkeypatch):
     monkeypatch.setattr(jobs, "make_banana", lambda n, random_state: make_banana(200, random_state=random_state))
     result = run("fit", "--report", "report.html")
-    for word in ("vectors kept", "error, leave-one-out", "error, held out", "fitted in", "size of the model"):
+    for word in ("vectors kept", "error, cross-validated", "error, held out", "fitted in", "size of the model"):
         assert word in result.stdout
     assert "written: fewkern-model.npz, fewkern-model.png, report.html" in result.stdout
     assert {p.name for p in tmp_path.iterdir()} == {"fewkern-model.npz", "fewkern-model.png", "report.html"}
@@ -149,7 +149,7 @@ def test_regression(tmp_path):
     pd.DataFrame({"x": X[:, 0], "value": y}).to_csv("t.csv", index=False)
     result = run("fit", "t.csv", "--out", "m.npz", "--report", "r.html")
     assert "regress with model fvs, target value" in result.stdout
-    assert "RMSE, leave-one-out" in result.stdout
+    assert "RMSE, cross-validated" in result.stdout
     assert "RMSE, held out" in result.stdout
     predicted = pd.read_csv(_text(run("predict", "m.npz", "t.csv").stdout))
     assert np.corrcoef(predicted["value"], y)[0, 1] > 0.9

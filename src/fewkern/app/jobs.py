@@ -273,9 +273,14 @@ def _facts_of(estimator: Any, job: Job) -> dict[str, Any]:
 
 
 def _describe(kernel: Any) -> str:
-    """A kernel in a few words, numbers to three figures."""
-    numbers = {k: v for k, v in kernel.get_params().items() if isinstance(v, (int, float))}
-    return ", ".join([type(kernel).__name__, *[f"{name} {value:.3g}" for name, value in numbers.items()]])
+    """A kernel in a few words, numbers to three digits."""
+    words = [type(kernel).__name__]
+    for name, value in kernel.get_params().items():
+        if isinstance(value, (int, float)):
+            words.append(f"{name} {value:.3g}")
+        elif getattr(value, "ndim", 0) == 1:
+            words.append(f"one {name} per feature, {float(value.min()):.3g} to {float(value.max()):.3g}")
+    return ", ".join(words)
 
 
 def _describe_density(estimator: Any) -> str:
