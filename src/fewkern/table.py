@@ -19,7 +19,7 @@ _MOST_LEVELS = 100
 @storable(mean=floats("f"), scale=floats("f", above=0.0), check=lambda encoder: encoder.check())
 @dataclass(frozen=True)
 class TableEncoder:
-    """How the columns of a table become features: numbers standardised, categories one-hot.
+    """How the columns of a table become features: numbers standardized, categories one-hot.
 
     A missing number becomes the median of its column (of the training table), a missing or unknown category all zeros.
     """
@@ -144,7 +144,7 @@ class TableModel:
         if encoder.levels:
             notes.append('A feature "column=level" is 1 where the column has that level, and 0 elsewhere.')
         standard = Scaling(np.asarray(encoder.mean, float), 1.0 / np.asarray(encoder.scale, float))
-        # as the command line predicts: per unit of the columns, not of the standardised ones
+        # as the command line predicts: per unit of the columns, not of the standardized ones
         log_unit = -float(np.log(encoder.scale).sum())
         return Prepared(self.estimator, standard, tuple(encoder.names), log_unit, tuple(notes))
 

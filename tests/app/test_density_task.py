@@ -42,7 +42,7 @@ def test_fit_predict_info_plot(table, tmp_path, model):
     assert out.with_suffix(".png").stat().st_size > 5000
     page = (tmp_path / "report.html").read_text()
     assert "The density and its kernels" in page
-    assert "width (standardised)" in page
+    assert "width (standardized)" in page
 
     result = run(app, ["predict", str(out), str(table)])
     values = pd.read_csv(pd.io.common.StringIO(result.output))["log_density"]

@@ -49,7 +49,7 @@ def test_report_and_picture(table, model):
     page = (folder / "m.html").read_text()
     assert "The first components" in page
     assert ("Samples that were kept" in page) == (model == "pca")
-    assert ("feature (standardised)" in page) == (model != "pca")
+    assert ("feature (standardized)" in page) == (model != "pca")
     assert (folder / "m.png").stat().st_size > 5000
 
 

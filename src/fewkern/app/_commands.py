@@ -33,7 +33,7 @@ out, err = Console(soft_wrap=True, highlight=False), Console(stderr=True, soft_w
 
 @contextmanager
 def _problems() -> Iterator[None]:
-    """What a user can put right becomes one line on stderr and exit code 1."""
+    """Report user errors in one line on stderr, with exit code 1."""
     try:
         yield
     except (ValueError, OSError, TypeError, ImportError) as error:
@@ -193,9 +193,9 @@ def _figure(model: TableModel, X: Any = None, y: Any = None) -> Any:
         if len(names) > 2:
             return None
         display = DensityDisplay.from_estimator(model.estimator, X)
-        display.ax_.set_xlabel(names[0] + " (standardised)")
+        display.ax_.set_xlabel(names[0] + " (standardized)")
         if len(names) == 2:
-            display.ax_.set_ylabel(names[1] + " (standardised)")
+            display.ax_.set_ylabel(names[1] + " (standardized)")
         return display.figure_
     return TraceDisplay.from_estimator(model.estimator).figure_ if hasattr(model.estimator, "trace_") else None
 

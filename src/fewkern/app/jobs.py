@@ -286,7 +286,7 @@ def _describe(kernel: Any) -> str:
 def _describe_density(estimator: Any) -> str:
     """The kernels of a density in a few words."""
     low, high = float(estimator.widths_.min()), float(estimator.widths_.max())
-    return f"normal, width {low:.3g}" + (f" to {high:.3g}" if high > low else "") + " (of standardised columns)"
+    return f"normal, width {low:.3g}" + (f" to {high:.3g}" if high > low else "") + " (of standardized columns)"
 
 
 def _held_out_density(job: Job) -> dict[str, float]:
@@ -302,7 +302,7 @@ def _held_out_density(job: Job) -> dict[str, float]:
 
 
 def _log_density(estimator: Any, encoder: TableEncoder, frame: Any) -> np.ndarray[Any, Any]:
-    """Log density per unit of the columns of the table, not of the standardised ones."""
+    """Log density per unit of the columns of the table, not of the standardized ones."""
     return np.asarray(estimator.score_samples(encoder.encode(frame)) - np.log(encoder.scale).sum())
 
 

@@ -64,7 +64,7 @@ def _pictures(fitted: Any) -> list[str]:
     if fitted.model.task == "density":
         if fitted.X.shape[1] <= 2:
             picture = DensityDisplay.from_estimator(estimator, fitted.X)
-            parts += ["<h2>The density and its kernels (standardised)</h2>", _image(picture.figure_, "density")]
+            parts += ["<h2>The density and its kernels (standardized)</h2>", _image(picture.figure_, "density")]
         return parts
     if fitted.model.task == "reduce" and estimator.n_components_:
         shown = ComponentsDisplay.from_estimator(estimator, fitted.X, fitted.y)
@@ -73,8 +73,8 @@ def _pictures(fitted: Any) -> list[str]:
         parts += ["<h2>The path of models</h2>", _image(TraceDisplay.from_estimator(estimator).figure_, "path")]
     if fitted.X.shape[1] == 2 and fitted.y is not None and fitted.model.task == "classify":
         display = VectorsDisplay.from_estimator(estimator, fitted.X, fitted.y)
-        display.ax_.set_xlabel(fitted.model.encoder.names[0] + " (standardised)")
-        display.ax_.set_ylabel(fitted.model.encoder.names[1] + " (standardised)")
+        display.ax_.set_xlabel(fitted.model.encoder.names[0] + " (standardized)")
+        display.ax_.set_ylabel(fitted.model.encoder.names[1] + " (standardized)")
         parts += ["<h2>Samples, boundary, vectors</h2>", _image(display.figure_, "samples")]
     return parts
 
@@ -131,16 +131,16 @@ def _kernels(fitted: Any) -> str:
         ]
         for j in order
     ]
-    table = _table(["weight", "width (standardised)", *encoder.names[:_MOST_COLUMNS]], rows, numbers_from=0)
+    table = _table(["weight", "width (standardized)", *encoder.names[:_MOST_COLUMNS]], rows, numbers_from=0)
     hidden = int(estimator.n_vectors_) - len(order)
     return table + (f"<p><small>and {hidden} more</small></p>" if hidden > 0 else "")
 
 
 def _components(fitted: Any) -> str:
-    """What every feature, standardised, weighs in the first components."""
+    """What every feature, standardized, weighs in the first components."""
     W = np.asarray(fitted.model.estimator.components_)[:_MOST_COLUMNS]
     rows = [[name, *[f"{v:.4g}" for v in W[:, j]]] for j, name in enumerate(fitted.model.encoder.names)]
-    head = ["feature (standardised)", *[f"component {k + 1}" for k in range(len(W))]]
+    head = ["feature (standardized)", *[f"component {k + 1}" for k in range(len(W))]]
     return _table(head, rows, numbers_from=1)
 
 

@@ -96,8 +96,8 @@ def squared_norms(X: Array) -> Array:
 def neg_squared_distances(X: Array, Y: Array) -> Array:
     """Minus the squared Euclidean distances between the rows of ``X`` and those of ``Y``, never above zero.
 
-    Dense rows are first shifted by the mean of ``Y``: far from the origin the expansion of the square
-    would lose every figure. The norms ride along in one matrix product, which saves two passes over the result.
+    Dense rows are first shifted by the mean of ``Y``: far from the origin, expanding the square cancels all significant
+    digits. The norms are part of one matrix product, which saves two passes over the result.
     """
     if is_sparse(X) or is_sparse(Y):
         D = 2.0 * product_transposed(X, Y)

@@ -184,7 +184,7 @@ class Gaussian(Kernel):
     ----------
     width : float, array of shape (n_features,), "median" or "scale", default "median"
         One standard deviation. "median" is the median distance between samples (of at most 1000 rows), "scale" is
-        scikit-learn's ``gamma="scale"`` for centred features. An array gives every feature a width of its own.
+        scikit-learn's ``gamma="scale"`` for centered features. An array gives every feature a width of its own.
 
     Examples
     --------

@@ -31,7 +31,7 @@ __all__ = ["RecursiveSoftMargin"]
 class RecursiveSoftMargin(Reducer):
     r"""Soft-margin version of every graph embedding method (RSM): a transformer.
 
-    One direction after another, each in the complement of those before, minimises
+    One direction after another, each in the complement of those before, minimizes
 
     .. math::
 
@@ -108,7 +108,7 @@ class RecursiveSoftMargin(Reducer):
     -----
     Symbols: :math:`D = 2 \delta`, :math:`\tau` the mean diagonal of :math:`X^T L X` at the first step. Explicit
     pairs: :math:`O(m q^2)` per interior point iteration for ``m`` pairs. Sorted: :math:`O(n q^2 + q n \log n)` per
-    Newton step and :math:`O(nq)` memory. Neighbour graphs are computed on the host; everything else runs on any Array
+    Newton step and :math:`O(nq)` memory. Neighbor graphs are computed on the host; everything else runs on any Array
     API library.
 
     References

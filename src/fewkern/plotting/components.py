@@ -127,7 +127,7 @@ class AccuracyDisplay:
     def from_estimator(
         cls, estimator: Any, X: Any, y: Any, *, classifier: Any = None, cv: int = 5, ax: Any = None
     ) -> AccuracyDisplay:
-        """Fit clones of ``estimator`` on the training part of every fold; 5 nearest neighbours classify by default."""
+        """Fit clones of ``estimator`` on the training part of every fold; 5 nearest neighbors classify by default."""
         from sklearn.base import clone
         from sklearn.model_selection import StratifiedKFold
         from sklearn.neighbors import KNeighborsClassifier

@@ -20,11 +20,11 @@ __all__ = ["FeatureVectorDiscriminant"]
 class FeatureVectorDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ScoringClassifier, KernelEstimator):
     r"""Kernel discriminant analysis on a few chosen samples (FVS-LDA): a transformer and a classifier.
 
-    The axes maximise, on the features of the chosen vectors,
+    The axes maximize, on the features of the chosen vectors,
 
     .. math:: \frac{v^T B v}{v^T T v + \text{ridge}\,\|v\|^2}
 
-    with :math:`B` the between-class and :math:`T` the total scatter; with all samples chosen this is generalised
+    with :math:`B` the between-class and :math:`T` the total scatter; with all samples chosen this is generalized
     (kernel) discriminant analysis. New samples are classified by Bayes' rule with a common covariance on the axes.
 
     Parameters

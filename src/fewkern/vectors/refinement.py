@@ -95,7 +95,7 @@ class Refined:
     coef: Array
     offset: Array
     objective: float
-    """What was minimised, over the variance of the targets; with leave-one-out no honest error."""
+    """What was minimized, over the variance of the targets; with leave-one-out no honest error."""
     start_objective: float
     n_iter: int
     status: str
@@ -108,7 +108,7 @@ class Refined:
 
 @dataclass(frozen=True)
 class RefineProblem:
-    """Samples and targets, and what is to be minimised; built by :func:`refine_problem`."""
+    """Samples and targets, and what is to be minimized; built by :func:`refine_problem`."""
 
     X: Array
     Y: Array
@@ -142,7 +142,7 @@ def width_per_feature(kernel: Gaussian, X: Array, weights: Array | None = None) 
     """One width per feature for a width that is a rule: the rule's number for features of spread one, times the spread.
 
     Units of the features then do not matter, and a search over a common factor on the widths is the search over one
-    width that the same features would have after standardisation. A width that is a number, or several, is kept.
+    width that the same features would have after standardization. A width that is a number, or several, is kept.
     """
     if not isinstance(kernel.width, str):
         return kernel
@@ -388,7 +388,7 @@ def refine(problem: RefineProblem, start: Placement, *, max_iter: int = 100, tol
         A selection of vectors with its kernel and ridge. With one width per feature (see :func:`free_widths`) each is
         learned on its own.
     max_iter : int
-        Steps of L-BFGS-B. Few steps regularise, too.
+        Steps of L-BFGS-B. Few steps regularize, too.
     tol : float
         Relative decrease of the objective in a step at which the search has converged.
 

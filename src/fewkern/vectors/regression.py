@@ -79,7 +79,7 @@ class FeatureVectorRegressor(RegressorMixin, KernelEstimator):
 
     Notes
     -----
-    For every width and ridge the errors of all sizes come from one orthogonal factorisation: ``n L^2`` flops. Above
+    For every width and ridge the errors of all sizes come from one orthogonal factorization: ``n L^2`` flops. Above
     10,000 samples the width is searched on 10,000 of them. Memory: one ``n L`` matrix per width.
 
     References
