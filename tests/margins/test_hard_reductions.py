@@ -174,7 +174,7 @@ def test_why_there_is_nothing_to_see(rng):
     assert GraphEmbedding(graph=(None, empty)).fit(X).stop_ == "flat"
     with pytest.warns(UserWarning, match="Use a smaller epsilon"):
         RecursiveSVM(task="regression").fit(X, np.ones(20))
-    with pytest.raises(ValueError, match="and a dense X"):
+    with pytest.raises(TypeError, match="dense data is required"):
         RecursiveSoftMargin(sparsity=0.3).fit(sp.csr_matrix(X), np.arange(20) % 2)
 
 
