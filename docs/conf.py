@@ -1,5 +1,6 @@
 """Sphinx configuration: ``python -m sphinx -b html docs docs/_build/html``."""
 
+import re
 import sys
 import warnings
 from pathlib import Path
@@ -7,9 +8,13 @@ from pathlib import Path
 import fewkern
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
+sys.path.insert(0, str(Path(__file__).parent))
+from pictures import draw_pictures
+
 from experiments.page import write_pages
 
 write_pages()
+draw_pictures()
 
 project = "fewkern"
 author = "the fewkern developers"
@@ -41,3 +46,14 @@ sphinx_gallery_conf = {
 }
 suppress_warnings = ["config.cache", "myst.xref_missing"]
 warnings.filterwarnings("ignore", message=".*FigureCanvasAgg is non-interactive.*")
+
+
+def without_foreign_labels(*event):
+    """Methods inherited from scikit-learn refer to labels of its own manual: keep the words, drop the reference."""
+    lines = event[-1]
+    lines[:] = [re.sub(r":ref:`([^`<]*?) <(?:accuracy_score|r2_score)>`", r"\1", line) for line in lines]
+
+
+def setup(app):
+    """Connect the hook above; Sphinx calls this."""
+    app.connect("autodoc-process-docstring", without_foreign_labels)

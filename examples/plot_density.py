@@ -2,9 +2,9 @@
 A density from a few kernels
 ============================
 
-:class:`~fewkern.ForwardDensity` adds one kernel at a time, each with a width of its own, and ends when the
-leave-one-out estimate of the integrated squared error no longer falls. The first example of the FCR paper: a normal
-law beside a Laplace law, 500 samples.
+:class:`~fewkern.ForwardDensity` adds one kernel at a time, each with its own width, and chooses their number by the
+likelihood of samples that were left out. The data are the first example of the FCR paper: 500 samples from a normal and
+a Laplace law.
 """
 
 # %%
@@ -23,7 +23,7 @@ for name, model in (("Parzen", all_samples), ("forward", few)):
 print(f"distance between the two: {few.l2_distance(all_samples):.3f}")
 
 # %%
-# Circles are one standard deviation of a kernel, dots its center; the area of a dot goes with the weight.
+# Ellipses show one standard deviation of each kernel, dots its center; the area of a dot is proportional to the weight.
 DensityDisplay.from_estimator(few, X)
 
 # %%

@@ -3,11 +3,11 @@ Sparse kernel Fisher discrimination
 ===================================
 
 :class:`~fewkern.SparseKernelFisher` puts a penalty on the number of samples in Fisher's discriminant. With ``q = 1`` it
-is a lasso, solved exactly; with ``q = 1/2``, the default, it keeps fewer samples still.
+is a lasso, solved exactly; with ``q = 1/2``, the default, it keeps even fewer samples.
 """
 
 # %%
-# The same points for both powers, penalty by cross-validation.
+# Both powers on the same points; the penalty is chosen by cross-validation.
 from fewkern import SparseKernelFisher
 from fewkern.datasets import make_banana
 from fewkern.fisher import fisher_path
@@ -25,7 +25,7 @@ for q in (1, 0.5):
 VectorsDisplay.from_estimator(model, X, y)
 
 # %%
-# What cross-validation saw.
+# The cross-validated error of every penalty, against the number of samples that it keeps.
 TraceDisplay.from_estimator(model)
 
 # %%

@@ -2,8 +2,8 @@
 Kernel PCA from a few samples
 =============================
 
-:class:`~fewkern.FeatureVectorPCA` gives the leading components of kernel PCA from thirty samples, and learns the way
-back to the samples.
+:class:`~fewkern.FeatureVectorPCA` computes the leading components of kernel PCA from thirty samples, and learns the
+inverse transform.
 """
 
 # %%

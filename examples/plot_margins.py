@@ -2,12 +2,12 @@
 More than one direction for two classes
 =======================================
 
-Linear discriminant analysis gives one direction for two classes. :class:`~fewkern.RecursiveSVM` goes on in the
-orthogonal complement, as long as there is a direction with a margin.
+Linear discriminant analysis gives one direction for two classes. :class:`~fewkern.RecursiveSVM` finds more, each
+orthogonal to those before, as long as there is a direction with a margin.
 """
 
 # %%
-# Two interlocked crescents, seen through forty samples.
+# Two interlocked crescents, with a basis of forty samples.
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 
@@ -23,11 +23,11 @@ print(f"{model.n_components_} components from {model.n_vectors_} samples, stoppe
 ComponentsDisplay.from_estimator(model, X, y)
 
 # %%
-# How many are worth having is a matter of cross-validation.
+# Cross-validation shows how many components are useful.
 AccuracyDisplay.from_estimator(model, X, y, classifier=KNeighborsClassifier(31))
 
 # %%
-# The components feed any classifier.
+# Any classifier can use the components.
 for reducer in (
     GraphEmbedding(kernel=Gaussian(1.0), max_vectors=40, ridge=0.1),
     RecursiveSVM(kernel=Gaussian(1.0), max_vectors=40, n_components=3),
