@@ -14,8 +14,9 @@ from fewkern.base import CONSTRAINTS, KernelEstimator, check_labelled, check_sam
 from fewkern.core.kernels import Linear, as_kernel
 from fewkern.core.samples import Samples
 from fewkern.margins.features import Features, basis_features, sample_features
+from fewkern.margins.given import as_graph, pair_of_matrices
 from fewkern.margins.graphs import GraphPair
-from fewkern.margins.rules import GraphRule, as_graph, pair_of_matrices
+from fewkern.margins.rules import GraphRule
 from fewkern.vectors.parameters import selecting
 
 __all__ = ["REDUCER", "Reducer", "features_of", "forget", "graph_pair", "graph_samples", "keep", "needs_classes"]
