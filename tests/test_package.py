@@ -14,16 +14,14 @@ import pytest
 import fewkern
 import fewkern.datasets
 import fewkern.kernels
+import fewkern.margins.rules
 
 ROOT = Path(fewkern.__file__).parent
 MODULES = sorted(m.name for m in pkgutil.walk_packages([str(ROOT)], "fewkern."))
 PUBLIC = [
     *[("fewkern", name) for name in fewkern.__all__ if name not in ("__version__", "kernels", "graphs")],
     *[("fewkern.kernels", name) for name in fewkern.kernels.__all__ if name != "Kernel"],
-    *[
-        ("fewkern.graphs", name)
-        for name in ("Fisher", "LFDA", "LPP", "LSDA", "MFA", "PCA", "UDP", "GraphPair", "GraphRule")
-    ],
+    *[("fewkern.graphs", name) for name in (*fewkern.margins.rules.__all__, "GraphPair")],
     *[("fewkern.datasets", name) for name in fewkern.datasets.__all__ if name.startswith("make_")],
 ]
 
@@ -57,6 +55,13 @@ def test_every_parameter_of_an_estimator_is_documented_and_keyword_only(module, 
         assert re.search(pattern, cls.__doc__, flags=re.MULTILINE), parameter.name
         # n_components comes first in scikit-learn's PCA and KernelPCA, and may be given without its name here too
         assert parameter.kind is parameter.KEYWORD_ONLY or parameter.name == "n_components"
+
+
+@pytest.mark.parametrize(("module", "name"), PUBLIC)
+def test_every_public_name_is_in_the_reference(module, name):
+    page = Path(__file__).parents[1] / "docs" / "api.rst"
+    listed = {line.strip() for line in page.read_text(encoding="utf-8").splitlines()}
+    assert f"{module}.{name}".removeprefix("fewkern.") in listed
 
 
 def imports(path):

@@ -15,8 +15,8 @@ import numpy as np
 from sklearn.utils import Bunch
 
 from experiments.data.download import DownloadError, cached_file, download_set
-from experiments.data.parsers import Arrays
-from experiments.data.sources import SOURCES
+from experiments.data.formats import Arrays
+from experiments.data.sets import SOURCES
 
 __all__ = ["DataNotFoundError", "data_file", "fetch_faces", "fetch_ida", "fetch_large", "fetch_set", "fetch_uci"]
 

@@ -43,7 +43,6 @@ _COUNT = Interval(Integral, 1, None, closed="left")
 # What every parameter of that name accepts, wherever it occurs.
 CONSTRAINTS: dict[str, list[Any]] = {
     "kernel": [str, Kernel, callable],
-    "rule": [StrOptions({"gain", "greedy", "random", "uniform"})],
     "center": ["boolean", StrOptions({"auto"}), Interval(Integral, 0, None, closed="left")],
     "basis_tol": [None, Interval(Real, 0, 1, closed="neither")],
     "prefer": [StrOptions(set(TOLERANCE))],

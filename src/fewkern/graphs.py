@@ -30,24 +30,19 @@ from fewkern.margins.graphs import (
     SparseWeights,
     WithinClasses,
 )
-from fewkern.margins.rules import LFDA, LPP, LSDA, MFA, PCA, UDP, Fisher, GraphRule
+from fewkern.margins.rules import *
+from fewkern.margins.rules import __all__ as _RULES
 
+# The list of rules is that of the module that has them, so that a new one is written in one file.
 __all__ = [
-    "LFDA",
-    "LPP",
-    "LSDA",
-    "MFA",
-    "PCA",
-    "UDP",
+    *_RULES,
     "AllPairs",
     "BetweenClasses",
     "ClassMeans",
     "Complement",
     "Degrees",
     "Factor",
-    "Fisher",
     "GraphPair",
-    "GraphRule",
     "LocalAffinity",
     "LocalBetween",
     "LocalWithin",

@@ -1,26 +1,4 @@
-"""Kernel objects: ``Gaussian``, ``Laplacian``, ``Polynomial``, ``Linear``, ``LinearSpline``, ``Precomputed``,
-``Function``."""
+"""Kernel objects. The list is that of :mod:`fewkern.core.kernels`, so that a new kernel is written in one file."""
 
-from fewkern.core.kernels import (
-    Function,
-    Gaussian,
-    Kernel,
-    Laplacian,
-    Linear,
-    LinearSpline,
-    Polynomial,
-    Precomputed,
-    as_kernel,
-)
-
-__all__ = [
-    "Function",
-    "Gaussian",
-    "Kernel",
-    "Laplacian",
-    "Linear",
-    "LinearSpline",
-    "Polynomial",
-    "Precomputed",
-    "as_kernel",
-]
+from fewkern.core.kernels import *
+from fewkern.core.kernels import __all__ as __all__

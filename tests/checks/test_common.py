@@ -14,6 +14,7 @@ from sklearn.preprocessing import StandardScaler
 
 from fewkern.datasets import make_banana
 from fewkern.kernels import Gaussian, Linear
+from fewkern.vectors.rules import RULES
 from tests.checks.everyone import (
     ALL,
     CLASSIFIERS,
@@ -46,6 +47,15 @@ def test_pandas_and_polars_in(model, data):
         framed = clone(model).fit(frame, target)
         assert list(framed.feature_names_in_) == list(frame.columns)
         assert_same_outputs(plain, framed, X, frame)
+
+
+@every([model for model in ALL if "rule" in model.get_params()])
+@pytest.mark.parametrize("rule", RULES)
+def test_every_rule_of_selection_is_accepted(model, rule, data):
+    X, y = data
+    kernel = {"max_vectors": 5, "kernel": Gaussian(1.0)}
+    fitted = fresh(model, rule=rule, **kernel, **unmoved(model)).fit(X[:40], y[:40])
+    assert fitted.n_vectors_ >= 1
 
 
 @every(TRANSFORMERS)

@@ -9,7 +9,8 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from fewkern import FeatureVectorClassifier, FeatureVectorSelector
+from fewkern import FeatureVectorClassifier, FeatureVectorSelector, kernels, load, save
+from fewkern.core.kernels import NAMES
 from fewkern.kernels import (
     Function,
     Gaussian,
@@ -42,7 +43,15 @@ FORMULAS = [
     (Linear(), np.dot),
     (LinearSpline(origin=0.0), spline),
 ]
-NAMES = [repr(kernel).split("(")[0] + str(i) for i, (kernel, _) in enumerate(FORMULAS)]
+# Kernels that hold no formula.
+GIVEN = {Precomputed, Function}
+IDS = [repr(kernel).split("(")[0] + str(i) for i, (kernel, _) in enumerate(FORMULAS)]
+
+
+def test_no_kernel_was_forgotten():
+    public = {getattr(kernels, name) for name in kernels.__all__} - {Kernel, as_kernel}
+    assert {type(kernel) for kernel, _ in FORMULAS} == public - GIVEN
+    assert set(NAMES.values()) == public - {Function}
 
 
 @pytest.fixture
@@ -50,7 +59,7 @@ def X(rng):
     return rng.random((12, 3)) * 3
 
 
-@pytest.mark.parametrize(("kernel", "formula"), FORMULAS, ids=NAMES)
+@pytest.mark.parametrize(("kernel", "formula"), FORMULAS, ids=IDS)
 def test_matrix_and_diagonal_equal_the_formula(kernel, formula, X, rng):
     Y = rng.random((5, 3)) * 3
     expected = [[formula(x, y) for y in Y] for x in X]
@@ -58,10 +67,23 @@ def test_matrix_and_diagonal_equal_the_formula(kernel, formula, X, rng):
     np.testing.assert_allclose(kernel.diag(X), [formula(x, x) for x in X], rtol=1e-12)
 
 
-@pytest.mark.parametrize(("kernel", "formula"), FORMULAS, ids=NAMES)
+@pytest.mark.parametrize(("kernel", "formula"), FORMULAS, ids=IDS)
 def test_positive_semi_definite(kernel, formula, X):
     values = np.linalg.eigvalsh(kernel(X, X))
     assert values[0] >= -1e-12 * values[-1]
+
+
+@pytest.mark.parametrize(("kernel", "formula"), FORMULAS, ids=IDS)
+def test_in_an_estimator_a_grid_search_and_a_file(kernel, formula, X, tmp_path):
+    y = np.arange(12) % 2
+    model = FeatureVectorClassifier(kernel=clone(kernel), max_vectors=3)
+    for name, value in kernel.get_params().items():
+        model = GridSearchCV(model, {f"kernel__{name}": [value]}, cv=2).fit(X, y).best_estimator_
+    model.fit(X, y)
+    assert type(model.kernel_) is type(kernel)
+    again = load(save(model, tmp_path / "model.npz"))
+    assert again.kernel == kernel
+    np.testing.assert_array_equal(again.decision_function(X), model.decision_function(X))
 
 
 def test_agreement_with_scikit_learn(X, rng):
@@ -242,7 +264,7 @@ def test_sparse_equals_dense(kernel, sparse, X):
     np.testing.assert_allclose(resolved(sparse(X), sparse(Y)), kernel(X, Y), rtol=1e-12)
 
 
-@pytest.mark.parametrize(("kernel", "formula"), FORMULAS, ids=NAMES)
+@pytest.mark.parametrize(("kernel", "formula"), FORMULAS, ids=IDS)
 def test_float32_stays_float32(kernel, formula, X):
     X32 = X.astype(np.float32)
     assert kernel(X32, X32).dtype == np.float32
@@ -257,7 +279,7 @@ def test_float32_sparse_stays_float32(X):
     assert Gaussian(width=WIDTHS)(S, S).dtype == np.float32
 
 
-@pytest.mark.parametrize(("kernel", "formula"), FORMULAS, ids=NAMES)
+@pytest.mark.parametrize(("kernel", "formula"), FORMULAS, ids=IDS)
 def test_other_array_libraries(kernel, formula, X, foreign):
     to, back = foreign
     A = to(X)

@@ -1,11 +1,11 @@
-"""The sets written back in the formats of their sources: the inverse of ``experiments.data.parsers``."""
+"""The sets written back in the formats of their sources: the inverse of ``experiments.data.sets``."""
 
 import io
 
 import numpy as np
 from scipy.io import savemat
 
-from experiments.data.parsers import _LIVER_LAST
+from experiments.data.sets import _LIVER_LAST
 
 
 def write(need, arrays):

@@ -15,7 +15,8 @@ from sklearn.datasets import load_breast_cancer
 
 from experiments.data import DataNotFoundError, data_file, download, fetch_faces, fetch_ida, fetch_set, fetch_uci
 from experiments.data.download import cache_folder
-from experiments.data.sources import CONTENT, SOURCES, content_sha256
+from experiments.data.sets import CONTENT, SOURCES
+from experiments.data.sources import content_sha256
 from tests.experiments.source_formats import write, write_ida
 
 

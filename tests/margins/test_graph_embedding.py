@@ -14,6 +14,7 @@ from sklearn.pipeline import make_pipeline
 import fewkern
 from fewkern import GraphEmbedding, graphs
 from fewkern.kernels import Gaussian
+from fewkern.margins.rules import RULES
 from tests.oracles.margins import align
 
 
@@ -61,7 +62,7 @@ def test_sparse_samples(iris):
 
 def test_every_graph_fits_and_goes_back(iris):
     X, y = iris
-    for name in ("fisher", "pca", "lpp", "udp", "mfa", "lfda", "lsda"):
+    for name in RULES:
         for recursive in (False, True):
             model = GraphEmbedding(graph=name, recursive=recursive, n_components=2).fit(X, y)
             T = model.transform(X)

@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from fewkern import GraphEmbedding, graphs
 from fewkern.backend.neighbors import neighbors, symmetric_weights
 from fewkern.margins import graphs as weights
+from fewkern.margins.given import as_graph, pair_of_matrices
 from fewkern.margins.graphs import (
     AllPairs,
     BetweenClasses,
@@ -19,7 +20,7 @@ from fewkern.margins.graphs import (
     SparseWeights,
     WithinClasses,
 )
-from fewkern.margins.rules import as_graph, pair_of_matrices
+from fewkern.margins.rules import RULES
 from tests.oracles.margins import fisher_weights, labelled, laplacian_scatter, local_fisher_weights
 
 
@@ -41,6 +42,17 @@ def test_fisher_scatters_are_the_textbook_ones(data):
     np.testing.assert_allclose(pair.penalty.scatter(Z), between, atol=1e-10)
     apart = (codes[:, None] != codes[None, :]) / 30
     np.testing.assert_allclose(pair.margin.scatter(Z), laplacian_scatter(apart, Z), atol=1e-10)
+
+
+@pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
+def test_a_scatter_is_a_symmetric_matrix_that_a_shift_does_not_change(data, rule):
+    Z, codes, p = data
+    pair = rule().build(Z, labelled(Z, codes, p))
+    for part in (pair.intrinsic, pair.penalty):
+        if part is not None and not isinstance(part, Degrees):
+            scatter = part.scatter(Z)
+            np.testing.assert_allclose(scatter, scatter.T, atol=1e-10)
+            np.testing.assert_allclose(part.scatter(Z + 3.0), scatter, atol=1e-8)
 
 
 def test_udp_adds_up_to_the_total_scatter(data):
@@ -199,7 +211,10 @@ def test_messages():
 
 
 def test_names_and_rules_are_the_same():
-    for rule in (graphs.Fisher(), graphs.PCA(), graphs.LPP(), graphs.UDP(), graphs.MFA(), graphs.LFDA(), graphs.LSDA()):
-        assert as_graph(type(rule).__name__.lower(), "test") == rule
+    assert {"fisher", "pca", "lpp", "udp", "mfa", "lfda", "lsda"} <= set(RULES)
+    for name, rule in RULES.items():
+        assert as_graph(name, "test") == rule()
+        assert getattr(graphs, rule.__name__) is rule
+        assert rule.__name__ in graphs.__all__
     assert graphs.LPP(4) != graphs.LPP(5)
     assert graphs.LPP(4) != graphs.UDP(4)

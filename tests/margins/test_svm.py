@@ -12,6 +12,7 @@ from sklearn.preprocessing import StandardScaler
 import fewkern
 from fewkern import RecursiveSoftMargin, RecursiveSVM, graphs
 from fewkern.kernels import Gaussian, Linear
+from fewkern.margins.rules import RULES
 from tests.oracles.margins import align
 
 
@@ -151,7 +152,7 @@ def test_soft_margin_kernel_and_solver(iris):
 
 def test_soft_margin_graphs(iris):
     X, y = iris
-    for graph in ("fisher", "lpp", graphs.UDP(2), graphs.MFA(3, 40), "lfda", "lsda"):
+    for graph in (*RULES, graphs.UDP(2), graphs.MFA(3, 40)):
         model = RecursiveSoftMargin(graph=graph, n_components=2).fit(X, y)
         np.testing.assert_allclose(model.components_ @ model.components_.T, np.eye(2), atol=1e-10)
     assert not hasattr(RecursiveSoftMargin(graph="udp", n_components=1).fit(X), "classes_")

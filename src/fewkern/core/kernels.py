@@ -6,7 +6,7 @@ what a user passed in never changes. Parameters follow scikit-learn's protocol (
 makes ``kernel__width`` work in a grid search.
 
 To add a kernel: subclass :class:`Kernel` as a dataclass, write ``_block`` and ``diag`` (and ``resolve`` if a
-parameter may be a rule), and give it a name in ``_NAMES``.
+parameter may be a rule), add it to ``__all__``, and give it a name in ``NAMES``.
 
 A kernel whose vectors can be moved (:mod:`fewkern.vectors.refinement`) also sets ``refinable = True`` and writes
 ``pullback``. If numbers of its own are to be learned along with the vectors (widths, a scale), it gives their
@@ -163,6 +163,21 @@ def _total_variance(X: Array) -> float:
     return float(xp.mean(squared_norms(X - xp.mean(X, axis=0))))
 
 
+def _euclidean(X: Array) -> Array:
+    """Distances between all pairs of rows, in one row."""
+    xp = namespace(X)
+    D = -neg_squared_distances(X, X)
+    # between equal rows there is rounding noise, not a distance
+    noise = 16 * eps(D) * (float(xp.max(D)) + (float(xp.max(squared_norms(X))) if is_sparse(X) else 0.0))
+    D = xp.where(D <= noise, xp.zeros_like(D), D)
+    return xp.sqrt(xp.reshape(D, (-1,)))
+
+
+def _city_block(X: Array) -> Array:
+    """Sums of absolute differences between all pairs of rows, in one row."""
+    return namespace(X).reshape(manhattan(X, X), (-1,))
+
+
 def _width_from_rule(owner: str, rule: str, X: Array, distances: Callable[[Array], Array]) -> float:
     if rule == "median":
         return _median(distances(_sample(X)))
@@ -205,16 +220,7 @@ class Gaussian(Kernel):
 
     def resolve(self, X: Array) -> Gaussian:
         if isinstance(self.width, str):
-
-            def distances(S: Array) -> Array:
-                xp = namespace(S)
-                D = -neg_squared_distances(S, S)
-                # between equal rows there is rounding noise, not a distance
-                noise = 16 * eps(D) * (float(xp.max(D)) + (float(xp.max(squared_norms(S))) if is_sparse(S) else 0.0))
-                D = xp.where(D <= noise, xp.zeros_like(D), D)
-                return xp.sqrt(xp.reshape(D, (-1,)))
-
-            return dataclasses.replace(self, width=_width_from_rule("Gaussian", self.width, X, distances))
+            return dataclasses.replace(self, width=_width_from_rule("Gaussian", self.width, X, _euclidean))
         xp = namespace(X)
         width = asarray_like(self.width, X, dtype=float_dtype(X))
         if width.ndim == 0:
@@ -301,9 +307,7 @@ class Laplacian(Kernel):
 
     def resolve(self, X: Array) -> Laplacian:
         if isinstance(self.width, str):
-            xp = namespace(X)
-            width = _width_from_rule("Laplacian", self.width, X, lambda S: xp.reshape(manhattan(S, S), (-1,)))
-            return dataclasses.replace(self, width=width)
+            return dataclasses.replace(self, width=_width_from_rule("Laplacian", self.width, X, _city_block))
         return dataclasses.replace(self, width=_positive("Laplacian", "width", self.width))
 
     def _block(self, X: Array, Y: Array) -> Array:
@@ -562,7 +566,7 @@ class Function(Kernel):
         return xp.concat(parts)
 
 
-_NAMES: dict[str, Callable[[], Kernel]] = {
+NAMES: dict[str, Callable[[], Kernel]] = {
     "gaussian": Gaussian,
     "rbf": Gaussian,
     "laplacian": Laplacian,
@@ -587,14 +591,14 @@ def as_kernel(kernel: Any) -> Kernel:
         return kernel
     if isinstance(kernel, str):
         try:
-            return _NAMES[kernel]()
+            return NAMES[kernel]()
         except KeyError:
             raise ValueError(
-                f"kernel: expected one of {sorted(_NAMES)}, a kernel object or a callable, got {kernel!r}."
+                f"kernel: expected one of {sorted(NAMES)}, a kernel object or a callable, got {kernel!r}."
             ) from None
     if callable(kernel):
         return Function(kernel)
     raise TypeError(
-        f"kernel: expected a name ({', '.join(sorted(_NAMES))}), a kernel object or a callable, "
+        f"kernel: expected a name ({', '.join(sorted(NAMES))}), a kernel object or a callable, "
         f"got {type(kernel).__name__}."
     )

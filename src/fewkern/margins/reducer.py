@@ -14,16 +14,18 @@ from fewkern.base import CONSTRAINTS, KernelEstimator, check_labelled, check_sam
 from fewkern.core.kernels import Linear, as_kernel
 from fewkern.core.samples import Samples
 from fewkern.margins.features import Features, basis_features, sample_features
+from fewkern.margins.given import as_graph, pair_of_matrices
 from fewkern.margins.graphs import GraphPair
-from fewkern.margins.rules import GraphRule, as_graph, pair_of_matrices
-from fewkern.vectors.parameters import selecting
+from fewkern.margins.rules import GraphRule
+from fewkern.vectors.parameters import SELECTION, selecting
 
 __all__ = ["REDUCER", "Reducer", "features_of", "forget", "graph_pair", "graph_samples", "keep", "needs_classes"]
 
 # Constraints of the parameters that all reducers have.
 REDUCER: dict[str, list[Any]] = constraints(
-    *("n_components", "kernel", "class_weight", "rule", "basis_tol", "random_state"),
+    *("n_components", "kernel", "class_weight", "basis_tol", "random_state"),
     max_vectors=[StrOptions({"auto"}), *CONSTRAINTS["max_vectors"]],
+    rule=SELECTION["rule"],
 )
 # Vectors of a basis that max_vectors="auto" allows with a kernel: without a bound the cost is cubic in the samples.
 _MOST_VECTORS = 500

@@ -70,7 +70,7 @@ class RecursiveSoftMargin(Reducer):
     max_vectors : int, "auto" or None, default "auto"
         Most samples in the basis that gives the features of a kernel. "auto" is 500. None sets no bound: the cost then
         is cubic in the number of samples. The linear kernel has no basis unless a number is given.
-    rule : {"gain", "greedy", "random", "uniform"}, default "gain"
+    rule : str, default "gain"
         How the vectors of the basis are chosen, see :class:`FeatureVectorSelector`.
     basis_tol : float or None, default None
         Relative residual at which a sample depends on the chosen ones (1e-10, in float32 1e-5).

@@ -67,7 +67,7 @@ class RecursiveSVM(Reducer):
         quadratic in that of the basis. "auto" is 500. None sets no bound: the cost then is cubic in the number of
         samples. The model keeps its support vectors if the basis spans all samples (always up to 500 samples) and no
         number is given, else the basis. The linear kernel has no basis unless a number is given.
-    rule : {"gain", "greedy", "random", "uniform"}, default "gain"
+    rule : str, default "gain"
         How the vectors of the basis are chosen, see :class:`FeatureVectorSelector`.
     basis_tol : float or None, default None
         Relative residual at which a sample depends on the chosen ones (1e-10, in float32 1e-5).

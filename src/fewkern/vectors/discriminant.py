@@ -47,7 +47,7 @@ class FeatureVectorDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         Class probabilities; those of the samples by default.
     class_weight : dict, "balanced" or None, default None
         Multiplies the weights of the samples of every class.
-    rule : {"gain", "greedy", "random", "uniform"}, default "gain"
+    rule : str, default "gain"
         How vectors are chosen, see :class:`FeatureVectorSelector`.
     center : "auto", bool or int, default "auto"
         See :class:`FeatureVectorSelector`.

@@ -46,7 +46,7 @@ class FeatureVectorPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
         See :mod:`fewkern.kernels`.
     max_vectors : int or None, default 100
         Largest number of vectors; None goes to the numerical rank.
-    rule : {"gain", "greedy", "random", "uniform"}, default "gain"
+    rule : str, default "gain"
         How vectors are chosen, see :class:`FeatureVectorSelector`.
     center : "auto", bool or int, default "auto"
         See :class:`FeatureVectorSelector`. It decides only which vectors are chosen; components

@@ -45,7 +45,7 @@ class FeatureVectorRegressor(RegressorMixin, KernelEstimator):
         Move the vectors, and learn one width per feature, by the gradient of the leave-one-out error. "auto" does so
         where folds say that it pays, with a width that is a rule; True always; False keeps samples as vectors. A moved
         vector is not a sample any more.
-    rule : {"gain", "greedy", "random", "uniform"}, default "gain"
+    rule : str, default "gain"
         How vectors are chosen, see :class:`FeatureVectorSelector`.
     center : "auto", bool or int, default "auto"
         See :class:`FeatureVectorSelector`.
@@ -181,7 +181,7 @@ class FeatureVectorClassifier(ScoringClassifier, KernelEstimator):
         Move the vectors, and learn one width per feature, by the gradient of the leave-one-out error. "auto" does so
         where folds say that it pays, with a width that is a rule; True always; False keeps samples as vectors. A moved
         vector is not a sample any more.
-    rule : {"gain", "greedy", "random", "uniform"}, default "gain"
+    rule : str, default "gain"
         How vectors are chosen, see :class:`FeatureVectorSelector`.
     center : "auto", bool or int, default "auto"
         See :class:`FeatureVectorSelector`.

@@ -36,7 +36,7 @@ class Selecting:
     """How vectors are chosen."""
 
     rule: str = "gain"
-    """"gain", "greedy" (the paper's), "random" or "uniform"."""
+    """A name in :data:`fewkern.vectors.rules.RULES`."""
     center: int = 0
     """Center the images at so many samples nearest to their mean (FVS, Appendix A); 0 is no centering."""
     basis_tol: float | None = None
