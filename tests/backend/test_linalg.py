@@ -113,3 +113,12 @@ def test_singular_matrices_in_other_libraries(foreign):
     assert linalg.solve_or_none(to(np.zeros((2, 2))), to(np.ones(2))) is None
     with pytest.raises(ValueError, match="not positive semi-definite"):
         linalg.cholesky_psd(to(-np.eye(2)))
+
+
+def test_divide_where_divides_nowhere_else(foreign):
+    to, back = foreign
+    with np.errstate(divide="raise", invalid="raise"):
+        found = linalg.divide_where(
+            to(np.array([True, False])), to(np.array([3.0, 1.0])), to(np.array([2.0, 0.0])), 7.0
+        )
+    np.testing.assert_array_equal(back(found), [1.5, 7.0])

@@ -15,6 +15,7 @@ from fewkern.backend.namespace import Array, is_sparse, namespace
 __all__ = [
     "cholesky_psd",
     "class_sums",
+    "divide_where",
     "generalized_eigh",
     "inverse_psd",
     "least_squares",
@@ -255,6 +256,14 @@ def generalized_eigh(A: Array, B: Array) -> tuple[Array, Array]:
 def one_hot(codes: Array, n_classes: int, dtype: Any) -> Array:
     """Indicators of the classes ``codes``: shape ``(n, n_classes)``, one where the column is the class of the row."""
     return array_api_extra.one_hot(codes, n_classes, dtype=dtype, xp=namespace(codes))
+
+
+def divide_where(condition: Array, numerator: Array, denominator: Array, otherwise: float) -> Array:
+    """``numerator / denominator`` where ``condition`` holds, the number ``otherwise`` elsewhere."""
+    parts = (numerator, denominator)
+    return array_api_extra.apply_where(
+        condition, parts, lambda a, b: a / b, fill_value=otherwise, xp=namespace(denominator)
+    )
 
 
 def class_sums(values: Array, codes: Array, n_classes: int) -> Array:

@@ -26,6 +26,7 @@ from dataclasses import dataclass, replace
 
 from fewkern.backend.blocks import row_blocks
 from fewkern.backend.folds import Fold
+from fewkern.backend.linalg import divide_where
 from fewkern.backend.namespace import Array, asarray_like, device, namespace, take_rows
 from fewkern.core.trace import Stop, Trace, smallest_within
 from fewkern.density.choice import paired_errors
@@ -240,7 +241,7 @@ class _Table:
         A1 = yy - y_psi - (yv - self.V)
         A2 = yy - 2.0 * y_psi + self.squares[None, :]
         positive = A2 > _NO_DISTANCE * self.squares[None, :]
-        a = xp.where(positive, A1 / xp.where(positive, A2, xp.ones_like(A2)), xp.zeros_like(A1))
+        a = divide_where(positive, A1, A2, 0.0)
         a = xp.clip(a, 0.0, 1.0)
         return a * a * A2 - 2.0 * a * A1
 

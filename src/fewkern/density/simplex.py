@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fewkern.backend.linalg import solve_or_least_squares
+from fewkern.backend.linalg import divide_where, solve_or_least_squares
 from fewkern.backend.namespace import Array, asarray_like, device, namespace
 from fewkern.core.trace import Stop
 
@@ -173,7 +173,7 @@ class _Support:
             return False
         step = target - self.weights
         falling = step < 0
-        room = xp.where(falling, self.weights / xp.where(falling, -step, xp.ones_like(step)), xp.ones_like(step))
+        room = divide_where(falling, self.weights, -step, 1.0)
         length = min(float(xp.min(room)), 1.0)
         self.weights = self.weights + length * step
         keep = ~(falling & (room <= length))

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import pairwise
 
-from fewkern.backend.linalg import solve_shifted
+from fewkern.backend.linalg import divide_where, solve_shifted
 from fewkern.backend.namespace import Array, device, eps, namespace, to_numpy
 from fewkern.core.trace import Stop
 from fewkern.fisher.problem import ActiveSet, Ending, PenalizedProblem, indices_like, row_norms
@@ -170,7 +170,7 @@ def _signed_support(active: ActiveSet, lam: float) -> ActiveSet:
         crossing = ~newcomer & ((W + step) * sign <= 0)
         if not bool(xp.any(crossing)):
             return active.at(W + step)
-        reach = xp.where(crossing, xp.abs(W) / xp.where(crossing, xp.abs(step), xp.ones_like(W)), xp.ones_like(W))
+        reach = divide_where(crossing, xp.abs(W), xp.abs(step), 1.0)
         first = xp.min(reach)
         active = active.at(W + first * step).where(~(crossing & (reach <= first))[:, 0])
     return active

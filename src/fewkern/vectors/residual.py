@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from fewkern.backend.blocks import row_blocks
-from fewkern.backend.linalg import solve_triangular
+from fewkern.backend.linalg import divide_where, solve_triangular
 from fewkern.backend.namespace import Array, asarray_like, device, eps, namespace, take_rows, to_numpy
 from fewkern.core.basis import KernelBasis, Projection
 from fewkern.core.gram import Gram
@@ -84,7 +84,7 @@ class Residual:
         total = float(xp.sum(w))
         self.weight = w / total if total > 0 else w
         # divided by the diagonal once, so that scores and fitness are products
-        self.inverse = xp.where(self.valid, 1.0 / xp.where(self.valid, d, xp.ones_like(d)), xp.zeros_like(d))
+        self.inverse = divide_where(self.valid, xp.ones_like(d), d, 0.0)
         self.G = xp.empty((gram.n, max(capacity, 1)), dtype=d.dtype, device=device(d))
         self.chosen: list[int] = []
         self.r, self.J = xp.where(self.valid, d, xp.zeros_like(d)), 0.0
