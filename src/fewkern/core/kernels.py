@@ -178,15 +178,18 @@ def _city_block(X: Array) -> Array:
     return namespace(X).reshape(manhattan(X, X), (-1,))
 
 
-def _width_from_rule(owner: str, rule: str, X: Array, distances: Callable[[Array], Array]) -> float:
-    if rule == "median":
+def _one_width(owner: str, width: Any, X: Array, distances: Callable[[Array], Array]) -> float:
+    """A width as a number: the one that was given, or what its rule makes of the samples."""
+    if not isinstance(width, str):
+        return _positive(owner, "width", width)
+    if width == "median":
         return _median(distances(_sample(X)))
-    if rule == "scale":
+    if width == "scale":
         # scikit-learn's gamma = 1 / (d var) in exp(-gamma |x - y|^2), as a standard deviation
         variance = _total_variance(X)
         return math.sqrt(variance / 2) if variance > 0 else 1.0
     raise ValueError(
-        f'{owner}: width must be a positive number, one number per feature, "median" or "scale", got {rule!r}.'
+        f'{owner}: width must be a positive number, one number per feature, "median" or "scale", got {width!r}.'
     )
 
 
@@ -219,12 +222,10 @@ class Gaussian(Kernel):
     refinable = True
 
     def resolve(self, X: Array) -> Gaussian:
-        if isinstance(self.width, str):
-            return dataclasses.replace(self, width=_width_from_rule("Gaussian", self.width, X, _euclidean))
         xp = namespace(X)
-        width = asarray_like(self.width, X, dtype=float_dtype(X))
-        if width.ndim == 0:
-            return dataclasses.replace(self, width=_positive("Gaussian", "width", self.width))
+        width = None if isinstance(self.width, str) else asarray_like(self.width, X, dtype=float_dtype(X))
+        if width is None or width.ndim == 0:
+            return dataclasses.replace(self, width=_one_width("Gaussian", self.width, X, _euclidean))
         if width.shape != (X.shape[1],):
             raise ValueError(
                 f"Gaussian: width must be one number or one per feature, got shape {tuple(width.shape)} "
@@ -306,9 +307,7 @@ class Laplacian(Kernel):
     width: Any = "median"
 
     def resolve(self, X: Array) -> Laplacian:
-        if isinstance(self.width, str):
-            return dataclasses.replace(self, width=_width_from_rule("Laplacian", self.width, X, _city_block))
-        return dataclasses.replace(self, width=_positive("Laplacian", "width", self.width))
+        return dataclasses.replace(self, width=_one_width("Laplacian", self.width, X, _city_block))
 
     def _block(self, X: Array, Y: Array) -> Array:
         D = manhattan(X, Y)
