@@ -81,6 +81,7 @@ ESTIMATORS = {
         "parzen",
         "reduced_set",
     },
+    "compression": {"compress", "estimators", "sources"},
 }
 
 
