@@ -115,12 +115,11 @@ def _kernel_ridge(model: KernelRidge) -> Teacher:
 
 
 def _kernel_pca(model: KernelPCA) -> Teacher:
-    """Components of the centered images: minus the mean image is minus the mean coefficient, and a constant."""
+    """Components of the centered images; their coefficients add up to zero, so the center is only a constant."""
     kernel = _gaussian(model, model.gamma_)
     kept = model.eigenvalues_ > 0
     coef = np.zeros_like(model.eigenvectors_)
     coef[:, kept] = model.eigenvectors_[:, kept] / np.sqrt(model.eigenvalues_[kept])
-    coef = coef - coef.mean(axis=0)
     free = KernelExpansion(kernel, model.X_fit_, coef, np.zeros(coef.shape[1]))
     return Teacher(replace(free, offset=-free(model.X_fit_).mean(axis=0)))
 
