@@ -86,6 +86,7 @@ ESTIMATORS = {
         "parzen",
         "reduced_set",
     },
+    "compression": {"compress", "estimators", "sources"},
 }
 
 

@@ -6,6 +6,7 @@ from fewkern import graphs, kernels
 from fewkern import table as _table  # noqa: F401 - registers what the command line saves
 from fewkern._version import __version__
 from fewkern.backend.storable import storable
+from fewkern.compression import compress
 from fewkern.core.basis import KernelBasis
 from fewkern.core.expansion import KernelExpansion
 from fewkern.density.classifier import DensityClassifier
@@ -47,6 +48,7 @@ __all__ = [
     "ReducedSetDensity",
     "SparseKernelFisher",
     "__version__",
+    "compress",
     "graphs",
     "kernels",
     "load",

@@ -163,6 +163,8 @@ class TableModel:
             rows.append(("components", f"{facts['components']:,}"))
         if facts["vectors"] is not None:
             rows.append(("vectors kept", f"{facts['vectors']:,} ({facts['vectors'] / facts['rows']:.1%} of the rows)"))
+        if "agreement" in facts:
+            rows.append(("agreement with the long model", f"{facts['agreement']}, held out"))
         if "loo_error" in facts:
             rows.append(("error, cross-validated", f"{facts['loo_error']:.2%}"))
         if "held_out_error" in facts:

@@ -27,7 +27,7 @@ LEVELS = (
     ("base",),
     ("vectors",),
     ("fisher", "margins", "density"),
-    ("compress",),
+    ("compression",),
     ("table",),
     ("io",),
     ("plotting",),

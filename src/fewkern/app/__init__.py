@@ -1,4 +1,4 @@
-"""The command ``fewkern``: fit, predict, info, plot, export."""
+"""The command ``fewkern``: fit, predict, info, plot, compress, export."""
 
 from __future__ import annotations
 

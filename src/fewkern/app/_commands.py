@@ -171,6 +171,30 @@ def export(
     out.print(f"written: {target} ({target.stat().st_size:,} bytes)", markup=False)
 
 
+@app.command()
+def compress(
+    model: Annotated[Path, typer.Argument(help="A model file written by fit.")],
+    table: Annotated[
+        Path, typer.Argument(help="CSV, TSV, Parquet or NPZ with rows on which the models have to agree.")
+    ],
+    target: Annotated[Path, typer.Option("--out", help="Where the short model goes.")] = Path("fewkern-short.npz"),
+    vectors: Annotated[
+        int | None, typer.Option(min=1, help="Number of vectors (the fewest within the tolerance if not given).")
+    ] = None,
+    tolerance: Annotated[
+        float, typer.Option(min=0.0, max=0.99, help="Share of other decisions, or relative error of the values.")
+    ] = 0.02,
+) -> None:
+    """Make a short model that does what a fitted one does."""
+    with _problems():
+        short, remarks = jobs.compress_model(_table_model(model), jobs.read_table(table), vectors, tolerance)
+        written = save(short, target)
+    for remark in remarks:
+        err.print(f"note: {remark}", markup=False)
+    _show(short)
+    out.print(f"written: {written}", markup=False)
+
+
 def _table_model(path: Path) -> TableModel:
     found = load(path)
     if not isinstance(found, TableModel):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import inspect
 import time
+import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ __all__ = [
     "Job",
     "Problem",
     "Request",
+    "compress_model",
     "export_model",
     "fit_table",
     "predict_table",
@@ -376,6 +378,33 @@ def predict_table(model: TableModel, frame: Any, probabilities: bool = False) ->
         return pd.DataFrame({"log_density": _log_density(estimator, model.encoder, frame)}, index=frame.index)
     values = estimator.transform(X)
     return pd.DataFrame(values, columns=estimator.get_feature_names_out(), index=frame.index)
+
+
+def compress_model(
+    model: TableModel, frame: Any, n_vectors: int | None, tolerance: float
+) -> tuple[TableModel, list[str]]:
+    """A table model with a short estimator that does what its own does on the rows of a table, and remarks."""
+    try:
+        X = model.encoder.encode(frame)
+        start = time.perf_counter()
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            short = fewkern.compress(model.estimator, X, n_vectors=n_vectors or "auto", tolerance=tolerance)
+    except (TypeError, ValueError) as error:
+        raise Problem(str(error)) from error
+    # errors that were measured belong to the long model
+    kept = {
+        key: model.facts[key] for key in ("features", "model", "task", "target", "components") if key in model.facts
+    }
+    facts = kept | {
+        "rows": len(X),
+        "agreement": str(short.agreement_),
+        "vectors": short.n_vectors_,
+        "kernel": _describe(short.kernel_),
+        "seconds": time.perf_counter() - start,
+        "bytes": int(short.expansion_.nbytes),
+    }
+    return replace(model, estimator=short, facts=facts), [str(warning.message) for warning in caught]
 
 
 def export_model(model: Any, path: Path, dtype: Any, name: str | None) -> None:

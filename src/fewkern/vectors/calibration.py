@@ -6,16 +6,17 @@ from fewkern.backend.linalg import one_hot
 from fewkern.backend.namespace import Array, device, namespace
 from fewkern.core.scores import softmax
 
-__all__ = ["fit_temperature", "softmax"]
+__all__ = ["fit_temperature", "match_temperature", "softmax"]
 
 
 def fit_temperature(values: Array, codes: Array, weights: Array | None = None) -> float:
     r"""The factor :math:`a \ge 0` that makes ``softmax(a * values)`` most likely.
 
-    Maximises the concave :math:`\sum_i w_i [a \sum_c t_{ic} v_{ic} - \log \sum_c e^{a v_{ic}}]` by safeguarded Newton
-    steps. The targets are Platt's, :math:`t = (n_c + 1) / (n_c + q)` for the own class of :math:`n_c` samples and an
-    equal share of the rest for the others: with 0 and 1 a separable set would ask for an infinite factor. One factor
-    for all classes never changes which one is largest, so probabilities and predictions agree.
+    Maximises the concave :math:`\sum_i w_i [a \sum_c t_{ic} v_{ic} - \log \sum_c e^{a v_{ic}}]` by
+    :func:`match_temperature`. The targets are Platt's, :math:`t = (n_c + 1) / (n_c + q)` for the own class of
+    :math:`n_c` samples and an equal share of the rest for the others: with 0 and 1 a separable set would ask for an
+    infinite factor. One factor for all classes never changes which one is largest, so probabilities and predictions
+    agree.
     """
     xp = namespace(values)
     n, q = values.shape
@@ -24,6 +25,16 @@ def fit_temperature(values: Array, codes: Array, weights: Array | None = None) -
     counts = xp.sum(own * (w @ own)[None, :], axis=1)
     rest = 1.0 / (counts + q)
     targets = own * ((counts + 1.0) * rest)[:, None] + (1.0 - own) * rest[:, None]
+    return match_temperature(values, targets, w)
+
+
+def match_temperature(values: Array, targets: Array, weights: Array | None = None) -> float:
+    r"""The factor :math:`a \ge 0` that brings ``softmax(a * values)`` nearest to the probabilities ``targets``.
+
+    In cross-entropy, which is convex in :math:`a`: safeguarded Newton steps find the minimum.
+    """
+    xp = namespace(values)
+    w = xp.ones((values.shape[0],), dtype=values.dtype, device=device(values)) if weights is None else weights
     truth = float(w @ xp.sum(targets * values, axis=1))
     # in units of the values, so that their size does not matter
     spread = float(xp.max(xp.abs(values - xp.mean(values, axis=1)[:, None])))

@@ -1,0 +1,58 @@
+"""``fewkern compress``: a short model of a table."""
+
+import numpy as np
+import pandas as pd
+
+import fewkern
+from fewkern.app import jobs
+from tests.app.test_commands import _elsewhere, banana, fails, mixed, run  # noqa: F401 - the fixture works here too
+
+
+def test_a_classifier_of_a_table(tmp_path):
+    frame = mixed(200)
+    frame.to_csv("table.csv", index=False)
+    run("fit", "table.csv", "--target", "side", "--model", "discriminant", "--prefer", "accurate", "--holdout", 0)
+    result = run("compress", "fewkern-model.npz", "table.csv", "--vectors", 6, "--tolerance", 0.3)
+    assert "written: fewkern-short.npz" in result.stdout
+    assert "equal decisions" in result.stdout
+    long, short = fewkern.load("fewkern-model.npz"), fewkern.load("fewkern-short.npz")
+    assert short.estimator.n_vectors_ == 6 == short.facts["vectors"]
+    assert short.facts["bytes"] < long.facts["bytes"]
+    same = jobs.predict_table(short, frame)["side"] == jobs.predict_table(long, frame)["side"]
+    assert same.mean() > 0.9
+    run("info", "fewkern-short.npz")
+    run("export", "fewkern-short.npz", "short.c")
+    assert (tmp_path / "short.c").exists()
+
+
+def test_components_of_a_table():
+    banana().drop(columns="side").to_csv("table.csv", index=False)
+    run("fit", "table.csv", "--task", "reduce", "--n-components", 2)
+    result = run("compress", "fewkern-model.npz", "table.csv", "--out", "short.npz", "--tolerance", 0.2)
+    assert "relative error of the values" in result.stdout
+    long, short = fewkern.load("fewkern-model.npz"), fewkern.load("short.npz")
+    assert short.estimator.n_vectors_ < long.estimator.n_vectors_
+    assert jobs.predict_table(short, pd.read_csv("table.csv")).shape == (120, 2)
+
+
+def test_too_few_vectors_are_a_note():
+    banana().to_csv("table.csv", index=False)
+    run("fit", "table.csv", "--holdout", 0)
+    result = run("compress", "fewkern-model.npz", "table.csv", "--vectors", 1, "--tolerance", 0)
+    assert "note: compress: 1 vectors do not agree" in result.stderr
+
+
+def test_problems():
+    frame = banana()
+    frame.to_csv("table.csv", index=False)
+    run("fit", "table.csv", "--holdout", 0, "--out", "m.npz")
+    fails("compress", "absent.npz", "table.csv", match="there is no file absent.npz")
+    frame.drop(columns="x1").to_csv("other.csv", index=False)
+    fails("compress", "m.npz", "other.csv", match=r"lacks the column\(s\) \['x1'\]")
+    run("fit", "table.csv", "--target", "x1", "--model", "fvs", "--holdout", 0, "--out", "r.npz")
+    frame.assign(x0=np.inf).to_csv("infinite.csv", index=False)
+    fails("compress", "m.npz", "infinite.csv", match="infinity")
+    numbers = frame.drop(columns="side")
+    numbers.to_csv("numbers.csv", index=False)
+    run("fit", "numbers.csv", "--task", "density", "--holdout", 0, "--out", "d.npz")
+    fails("compress", "d.npz", "numbers.csv", match="is no sum of kernels")

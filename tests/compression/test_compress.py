@@ -1,0 +1,330 @@
+"""``fewkern.compress``: every source, errors, and the way to files, C and ONNX."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone, is_classifier, is_outlier_detector, is_regressor
+from sklearn.datasets import load_iris
+from sklearn.decomposition import KernelPCA
+from sklearn.exceptions import NotFittedError
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteKernel
+from sklearn.kernel_ridge import KernelRidge
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC, SVR, NuSVC, NuSVR, OneClassSVM
+
+import fewkern
+from fewkern import compress
+from fewkern.compression import Agreement, CompressedClassifier, CompressedTransformer
+from fewkern.compression.sources import teacher
+from fewkern.datasets import make_banana
+from fewkern.kernels import Gaussian
+from tests.checks.everyone import assert_same_outputs
+from tests.io.running import run_onnx, run_sanitized
+
+RBF_PLUS = ConstantKernel(2.0) * RBF(1.5) + WhiteKernel(0.1)
+CLASSIFIERS = [
+    SVC(C=10.0),
+    NuSVC(nu=0.3, gamma=0.5),
+    fewkern.FeatureVectorClassifier(n_vectors=20, refine=False),
+    fewkern.FeatureVectorDiscriminant(n_vectors=20),
+    fewkern.SparseKernelFisher(penalty=0.01),
+    fewkern.ForwardKernelFisher(n_vectors=15),
+]
+REGRESSORS = [
+    SVR(C=10.0, epsilon=0.01),
+    NuSVR(C=10.0, gamma="auto"),
+    KernelRidge(alpha=0.1, kernel="rbf"),
+    KernelRidge(alpha=0.1, kernel="rbf", gamma=0.3),
+    GaussianProcessRegressor(RBF([1.0, 2.0]), alpha=0.1, optimizer=None),
+    GaussianProcessRegressor(RBF_PLUS, optimizer=None, normalize_y=True),
+    fewkern.FeatureVectorRegressor(n_vectors=30, refine=False),
+]
+TRANSFORMERS = [
+    KernelPCA(2, kernel="rbf", gamma=0.3),
+    fewkern.FeatureVectorPCA(n_components=2, max_vectors=30),
+    fewkern.GraphEmbedding(kernel="gaussian", n_components=1, max_vectors=20),
+    fewkern.RecursiveSVM(kernel="gaussian", n_components=2, max_vectors=20),
+    fewkern.RecursiveSoftMargin(kernel="gaussian", n_components=1, max_vectors=20),
+]
+
+
+def name(model):
+    return type(model).__name__
+
+
+def data(n=150):
+    X, y = make_banana(n)
+    return X, y, np.sin(X[:, 0]) + 0.2 * X[:, 1]
+
+
+@pytest.fixture
+def svc():
+    X, y, _ = data()
+    return SVC(C=10.0).fit(X, y)
+
+
+@pytest.mark.parametrize("model", CLASSIFIERS, ids=name)
+def test_a_classifier(model):
+    X, y, _ = data()
+    model = clone(model).fit(X, np.where(y == 1, "up", "down"))
+    expansion = teacher(model).expansion
+    if not hasattr(model, "expansion_"):
+        np.testing.assert_allclose(expansion(X)[:, 0], model.decision_function(X), atol=1e-9)
+    short = compress(model, X, tolerance=0.05)
+    assert is_classifier(short)
+    assert short.n_vectors_ <= expansion.n_vectors // 2
+    assert short.classes_.tolist() == ["down", "up"]
+    assert np.mean(short.predict(X) == model.predict(X)) > 0.94
+    assert short.agreement_.decisions >= 0.95
+    assert short.decision_function(X).shape == model.decision_function(X).shape
+    assert hasattr(short, "predict_proba") == hasattr(model, "predict_proba")
+    assert hasattr(short, "transform") == hasattr(model, "transform")
+    if hasattr(model, "predict_proba"):
+        assert np.abs(short.predict_proba(X) - model.predict_proba(X)).mean() < 0.1
+        np.testing.assert_allclose(np.exp(short.predict_log_proba(X)), short.predict_proba(X), atol=1e-9)
+
+
+@pytest.mark.parametrize("model", REGRESSORS, ids=name)
+def test_a_regression(model):
+    X, _, y = data()
+    model = clone(model).fit(X, y)
+    np.testing.assert_allclose(teacher(model).expansion(X)[:, 0], model.predict(X), atol=1e-9)
+    short = compress(model, X)
+    assert is_regressor(short)
+    assert short.n_vectors_ < 0.5 * teacher(model).expansion.n_vectors
+    assert short.agreement_.error <= 0.02
+    assert short.agreement_.decisions is None
+    assert short.predict(X).shape == (150,)
+    np.testing.assert_allclose(short.predict(X), model.predict(X), atol=0.15)
+
+
+@pytest.mark.parametrize("model", [REGRESSORS[2], REGRESSORS[5], REGRESSORS[6]], ids=name)
+def test_a_regression_with_several_outputs(model):
+    X, _, y = data()
+    model = clone(model).fit(X, np.stack([y, X[:, 1] ** 2], axis=1))
+    np.testing.assert_allclose(teacher(model).expansion(X), model.predict(X), atol=1e-9)
+    assert compress(model, X).predict(X).shape == (150, 2)
+
+
+@pytest.mark.parametrize("model", TRANSFORMERS, ids=name)
+def test_a_transformer(model):
+    X, y, _ = data()
+    model = clone(model).fit(X, y)
+    np.testing.assert_allclose(teacher(model).expansion(X), model.transform(X), atol=1e-9)
+    short = compress(model, X, tolerance=0.1)
+    assert isinstance(short, CompressedTransformer)
+    assert short.n_vectors_ < 0.5 * teacher(model).expansion.n_vectors
+    assert short.agreement_.error <= 0.1
+    assert short.transform(X).shape == model.transform(X).shape
+    assert len(short.get_feature_names_out()) == short.transform(X).shape[1]
+
+
+def test_outliers():
+    X, _, _ = data()
+    model = OneClassSVM(nu=0.2).fit(X)
+    short = compress(model, X, n_vectors=12, tolerance=0.1)
+    assert is_outlier_detector(short)
+    assert np.mean(short.predict(X) == model.predict(X)) > 0.9
+    assert set(short.predict(X)) == {-1, 1}
+    np.testing.assert_allclose(short.decision_function(X), model.decision_function(X), atol=0.5)
+    np.testing.assert_allclose(short.score_samples(X), model.score_samples(X), atol=0.5)
+
+
+def test_several_classes_of_an_svc_vote():
+    X, y = load_iris(return_X_y=True)
+    model = SVC(C=10.0, decision_function_shape="ovo").fit(X, y)
+    found = teacher(model)
+    np.testing.assert_allclose(found.expansion(X), model.decision_function(X), atol=1e-9)
+    assert found.decisions(X).tolist() == model.predict(X).tolist()
+    short = compress(model, X, n_vectors=6, tolerance=0.1)
+    assert short.decision_function(X).shape == (150, 3)
+    assert np.mean(short.predict(X) == model.predict(X)) > 0.96
+
+
+@pytest.mark.filterwarnings("ignore:.*probability.*:FutureWarning")
+def test_probabilities_of_an_svc_are_matched():
+    X, y, _ = data()
+    model = SVC(C=10.0, probability=True, random_state=0).fit(X, y)
+    short = compress(model, X, n_vectors=10)
+    assert np.abs(short.predict_proba(X) - model.predict_proba(X)).mean() < 0.05
+    assert np.mean((short.predict_proba(X)[:, 1] > 0.5) == (short.decision_function(X) > 0)) == 1
+
+
+def test_a_model_of_no_more_vectors_is_returned(svc):
+    X, _, _ = data()
+    short = compress(svc, X, n_vectors=len(svc.support_))
+    assert short.n_vectors_ == len(svc.support_)
+    assert short.agreement_ == Agreement(0.0, 1.0)
+    np.testing.assert_allclose(short.decision_function(X), svc.decision_function(X), atol=1e-9)
+
+
+def test_without_samples_the_vectors_of_the_model_serve(svc):
+    X, _, _ = data()
+    short = compress(svc, n_vectors=10, tolerance=0.2)
+    assert short.n_vectors_ == 10
+    assert np.mean(short.predict(X) == svc.predict(X)) > 0.9
+
+
+def test_the_same_seed_gives_the_same_model(svc):
+    X, _, _ = data()
+    one, other = (compress(svc, X, n_vectors=5, tolerance=0.5, random_state=3) for _ in range(2))
+    np.testing.assert_array_equal(one.vectors_, other.vectors_)
+
+
+def test_a_pipeline_keeps_its_scaler():
+    X, y, _ = data()
+    frame = pd.DataFrame(1000 * X + 5, columns=["a", "b"])
+    model = make_pipeline(StandardScaler(), SVC(C=10.0)).fit(frame, y)
+    short = compress(model, frame, n_vectors=10, tolerance=0.1)
+    assert [name for name, _ in short.steps] == ["standardscaler", "svc"]
+    assert isinstance(short[-1], CompressedClassifier)
+    assert short[0] is model[0]
+    assert np.mean(short.predict(frame) == model.predict(frame)) > 0.95
+    without = compress(model, n_vectors=10, tolerance=0.2)
+    assert np.mean(without.predict(frame) == model.predict(frame)) > 0.9
+    with pytest.raises(NotFittedError, match="compress: this Pipeline is not fitted"):
+        compress(clone(model), frame)
+
+
+def test_feature_names_are_kept():
+    X, y, _ = data()
+    frame = pd.DataFrame(X, columns=["a", "b"])
+    short = compress(SVC().fit(frame, y), frame, n_vectors=10, tolerance=0.2)
+    assert short.feature_names_in_.tolist() == ["a", "b"]
+    assert short.predict(frame).shape == (150,)
+    with pytest.raises(ValueError, match="feature names"):
+        short.predict(frame.rename(columns={"a": "c"}))
+
+
+def test_a_tolerance_out_of_reach_is_a_warning(svc):
+    X, _, _ = data()
+    with pytest.warns(UserWarning, match=r"compress: 1 vectors do not agree with this SVC of \d+ .*% equal decisions"):
+        assert compress(svc, X, n_vectors=1, tolerance=0.0).n_vectors_ == 1
+
+
+@pytest.mark.parametrize(
+    ("model", "error", "match"),
+    [
+        (SVC(), NotFittedError, "compress: this SVC is not fitted; call fit first"),
+        (GaussianProcessRegressor(), NotFittedError, "compress: this GaussianProcessRegressor is not fitted"),
+        (fewkern.FeatureVectorPCA(), NotFittedError, "compress: this FeatureVectorPCA is not fitted"),
+        (LogisticRegression(), TypeError, "compress: cannot read a LogisticRegression; expected a fitted estimator"),
+        ("svc", TypeError, "compress: cannot read a str"),
+    ],
+)
+def test_models_that_cannot_be_read(model, error, match):
+    with pytest.raises(error, match=match):
+        compress(model, data()[0])
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        SVC(kernel="poly"),
+        SVR(kernel="linear"),
+        KernelRidge(kernel="laplacian"),
+        KernelPCA(2),
+        GaussianProcessRegressor(Matern(), optimizer=None),
+        GaussianProcessRegressor(RBF() + RBF(2.0), optimizer=None),
+        GaussianProcessRegressor(RBF() * RBF(2.0), optimizer=None),
+        GaussianProcessRegressor(ConstantKernel(), alpha=0.1, optimizer=None),
+        fewkern.FeatureVectorRegressor(kernel="polynomial", max_vectors=5),
+    ],
+    ids=str,
+)
+def test_other_kernels(model):
+    X, y, _ = data(40)
+    with pytest.raises(ValueError, match=r"compress: this \w+ has the kernel .*only sums of Gaussian"):
+        compress(clone(model).fit(X, y), X)
+
+
+def test_densities_are_no_sums_to_compress():
+    model = fewkern.ParzenDensity().fit(data(40)[0])
+    with pytest.raises(TypeError, match="compress: a ParzenDensity is no sum of kernels"):
+        compress(model)
+
+
+def test_sparse_models(svc):
+    X, y, _ = data(60)
+    model = SVC().fit(sp.csr_array(X), y)
+    with pytest.raises(ValueError, match="compress: this SVC was fitted to sparse samples"):
+        compress(model)
+    with pytest.raises(TypeError, match="dense data is required"):
+        compress(svc, sp.csr_array(X))
+
+
+def test_bad_samples_and_parameters(svc):
+    X, _, _ = data()
+    with pytest.raises(ValueError, match="X has 1 features, but SVC is expecting 2 features"):
+        compress(svc, X[:, :1])
+    with pytest.raises(ValueError, match="Input X contains NaN"):
+        compress(svc, np.where(X > 1, np.nan, X))
+    with pytest.raises(ValueError, match='compress: n_vectors must be "auto" or a whole number of at least 1, got 0'):
+        compress(svc, X, n_vectors=0)
+    with pytest.raises(ValueError, match="compress: tolerance must be a number in"):
+        compress(svc, X, tolerance=1.5)
+    with pytest.raises(TypeError, match="CompressedClassifier: a compressed model cannot be fitted"):
+        compress(svc, X, n_vectors=10, tolerance=0.2).fit(X)
+
+
+def test_a_compressed_model_can_be_compressed(svc):
+    X, _, _ = data()
+    first = compress(svc, X, n_vectors=20, tolerance=0.2)
+    again = compress(first, X, n_vectors=8, tolerance=0.2)
+    assert again.source_ == "CompressedClassifier"
+    assert np.mean(again.predict(X) == svc.predict(X)) > 0.9
+
+
+MODELS = {
+    "svc": SVC(C=10.0),
+    "pipeline": make_pipeline(StandardScaler(), SVC(C=10.0)),
+    "regressor": KernelRidge(kernel="rbf", gamma=0.3),
+    "pca": KernelPCA(2, kernel="rbf", gamma=0.3),
+    "detector": OneClassSVM(nu=0.2),
+    "discriminant": fewkern.FeatureVectorDiscriminant(n_vectors=20),
+}
+
+
+@pytest.mark.parametrize("model", MODELS.values(), ids=list(MODELS))
+def test_save_and_load(model, tmp_path):
+    X, y, _ = data()
+    short = compress(clone(model).fit(X, y), X, n_vectors=8, tolerance=0.9)
+    fewkern.save(short, tmp_path / "m.npz")
+    assert_same_outputs(short, fewkern.load(tmp_path / "m.npz"), X)
+
+
+@pytest.mark.parametrize("model", MODELS.values(), ids=list(MODELS))
+def test_c_and_onnx(model, tmp_path):
+    X, y, _ = data()
+    short = compress(clone(model).fit(X, y), X, n_vectors=8, tolerance=0.9)
+    truth = {}
+    if hasattr(short, "transform"):
+        truth["variable"] = short.transform(X)
+    if hasattr(short, "decision_function"):
+        truth |= {"label": short.predict(X), "decision": short.decision_function(X)[:, None]}
+    elif hasattr(short, "predict"):
+        truth["variable"] = short.predict(X)[:, None]
+    pytest.importorskip("onnx", reason="onnx is not installed (pip install 'fewkern[export]')")
+    for found in (
+        run_sanitized(tmp_path, short, X, "double"),
+        run_onnx(fewkern.to_onnx(short, dtype="double"), X, "double"),
+    ):
+        assert set(truth) <= set(found)
+        for output, values in truth.items():
+            if output == "label":
+                assert found[output].tolist() == values.tolist()
+            else:
+                np.testing.assert_allclose(found[output], values, atol=1e-9)
+
+
+def test_torch_samples(foreign):
+    there, back = foreign
+    X, y, _ = data()
+    model = fewkern.FeatureVectorClassifier(kernel=Gaussian(1.0), n_vectors=20).fit(there(X), there(y))
+    short = compress(model, there(X), n_vectors=8, tolerance=0.2)
+    assert type(short.vectors_) is type(there(X))
+    assert np.mean(back(short.predict(there(X))) == back(model.predict(there(X)))) > 0.9
