@@ -31,6 +31,7 @@ from fewkern.backend.blocks import BLOCK_ELEMENTS, row_blocks
 from fewkern.backend.linalg import inverse_psd
 from fewkern.backend.namespace import Array, asarray_like, device, is_sparse, namespace, to_numpy
 from fewkern.backend.optimize import host_vector, minimize_bounded
+from fewkern.backend.threads import threads_for
 from fewkern.core.expansion import KernelExpansion
 from fewkern.core.kernels import Gaussian, Kernel
 
@@ -403,7 +404,9 @@ def refine(problem: RefineProblem, start: Placement, *, max_iter: int = 100, tol
         return found.value, chart.gradient(found)
 
     begun = chart.theta(start)
-    found = minimize_bounded(function, begun, chart.bounds, max_iter=max_iter, tol=tol)
+    (n, d), m = problem.X.shape, int(start.vectors.shape[0])
+    with threads_for(n * m * (m + d)):
+        found = minimize_bounded(function, begun, chart.bounds, max_iter=max_iter, tol=tol)
     placement = chart.placement(found.x)
     last = evaluate(problem, placement)
     xp, dtype = namespace(problem.X), problem.X.dtype

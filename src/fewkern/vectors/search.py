@@ -8,6 +8,7 @@ from typing import Any
 
 from fewkern.backend.namespace import Array, device, namespace
 from fewkern.backend.random import random_generator, seed_from
+from fewkern.backend.threads import threads_for
 from fewkern.core.basis import KernelBasis
 from fewkern.core.kernels import Kernel
 from fewkern.core.samples import Samples
@@ -151,6 +152,13 @@ def search(
     -----
     Per kernel and ridge ``n L^2`` flops in BLAS-3; memory ``n L`` numbers per kernel.
     """
+    with threads_for(samples.n * plan.limit**2):
+        return _search(samples, kernels, plan, step)
+
+
+def _search(
+    samples: Samples, kernels: list[Kernel], plan: Searching, step: Callable[[int], None] | None = None
+) -> Found:
     fans = []
     for kernel in kernels:
         fans.append(_Fan.start(samples, kernel, plan))
