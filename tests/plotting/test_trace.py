@@ -11,6 +11,7 @@ from fewkern.core.trace import Trace
 from fewkern.datasets import make_banana, make_sinc
 from fewkern.kernels import Gaussian
 from fewkern.plotting import TraceDisplay
+from tests.checks.everyone import ALL, every, fresh
 
 
 @pytest.fixture(autouse=True)
@@ -81,3 +82,14 @@ def test_estimators_without_a_trace():
     for model in (SVC(), FeatureVectorSelector(max_vectors=3)):
         with pytest.raises(ValueError, match="has no trace_"):
             TraceDisplay.from_estimator(model.fit(X, y))
+
+
+@every(ALL)
+def test_every_trace_can_be_drawn(model):
+    X, y = make_banana(50)
+    fitted = fresh(model).fit(X, y)
+    if not hasattr(fitted, "trace_"):
+        with pytest.raises(ValueError, match="has no trace_"):
+            TraceDisplay.from_estimator(fitted)
+    else:
+        assert TraceDisplay.from_estimator(fitted).ax_.get_ylabel()
