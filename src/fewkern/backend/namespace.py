@@ -33,6 +33,8 @@ __all__ = [
     "is_sparse",
     "move_fields",
     "namespace",
+    "on_host",
+    "put",
     "same_place",
     "take_rows",
     "to_numpy",
@@ -65,6 +67,14 @@ def is_foreign(x: Any) -> bool:
 def device(x: Array) -> Any:
     """Device of ``x``; ``None`` (the default device) for a sparse matrix."""
     return None if is_sparse(x) else array_api_compat.device(x)
+
+
+def on_host(x: Array) -> bool:
+    """Whether the numbers of ``x`` are in the memory of the processor."""
+    if type(x) is np.ndarray or is_sparse(x):
+        return True
+    # a torch device has a type; of the other libraries only cupy keeps its arrays elsewhere
+    return getattr(device(x), "type", "cpu") == "cpu" and not array_api_compat.is_cupy_array(x)
 
 
 def float_dtype(x: Array) -> Any:
@@ -126,6 +136,15 @@ def take_rows(X: Array, rows: Array) -> Array:
     if is_sparse(X):
         return X[to_numpy(rows)]
     return namespace(X).take(X, rows, axis=0)
+
+
+def put(A: Array, index: tuple[Array, ...], values: Array) -> None:
+    """``A[index] = values`` for arrays of whole numbers, one per axis: the standard has no such assignment."""
+    if type(A) is np.ndarray or array_api_compat.is_torch_array(A) or array_api_compat.is_cupy_array(A):
+        A[index] = values
+        return
+    for k, place in enumerate(zip(*(to_numpy(i) for i in index))):
+        A[tuple(int(i) for i in place)] = values[k]
 
 
 def concat_rows(X: Array, Y: Array) -> Array:

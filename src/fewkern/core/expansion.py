@@ -106,7 +106,7 @@ class KernelExpansion:
         xp = namespace(self.coef)
         n = X.shape[0]
         out = xp.empty((n, self.n_outputs), dtype=self.coef.dtype, device=device(self.coef))
-        for rows in row_blocks(n, max(self.n_vectors, 1)):
+        for rows in row_blocks(n, max(self.n_vectors, 1), like=X):
             if self.n_vectors:
                 K = self.kernel(X[rows, :], self.vectors)
                 out[rows, :] = xp.astype(K, self.coef.dtype, copy=False) @ self.coef + self.offset

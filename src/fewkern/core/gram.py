@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from fewkern.backend.blocks import row_blocks
-from fewkern.backend.namespace import Array, device, namespace, take_rows, to_numpy
+from fewkern.backend.namespace import Array, device, namespace, put, take_rows
 from fewkern.core.kernels import Kernel
 
 __all__ = ["Center", "Gram"]
@@ -87,9 +87,12 @@ class Gram:
         if self.center is not None:
             row = self.center.row
             K = K - row[rows][:, None] - take_rows(row, S)[None, :] + self.center.square
-        for j, s in enumerate(to_numpy(S)):
-            if rows.start <= s < rows.stop:
-                K[int(s) - rows.start, j] = self.diag[int(s)]
+        xp, every = namespace(self.diag), slice(0, self.n)
+        order = xp.arange(S.shape[0], device=device(self.diag))
+        if rows != every:
+            inside = (rows.start <= S) & (rows.stop > S)
+            S, order = S[inside], order[inside]
+        put(K, (S - rows.start, order), take_rows(self.diag, S))
         return K
 
     def block(self, rows: Array, S: Array) -> Array:
@@ -111,5 +114,5 @@ class Gram:
         n = self.n
         every = xp.arange(n, device=device(self.diag)) if rows is None else rows
         count = int(every.shape[0])
-        parts = [xp.mean(self.columns(every, rows=part), axis=1) for part in row_blocks(n, count)]
+        parts = [xp.mean(self.columns(every, rows=part), axis=1) for part in row_blocks(n, count, like=self.diag)]
         return xp.concat(parts)

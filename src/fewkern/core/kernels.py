@@ -82,7 +82,7 @@ class Kernel(Parameters, ABC):
         """Kernel matrix between the rows of ``X`` and those of ``Y``, computed in row blocks."""
         n, m = int(X.shape[0]), int(Y.shape[0])
         out = None
-        for rows in row_blocks(n, m):
+        for rows in row_blocks(n, m, like=X):
             if rows == slice(0, n):
                 return self._block(X, Y)
             block = self._block(X[rows, :], Y)

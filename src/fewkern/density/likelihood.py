@@ -56,7 +56,7 @@ def _levels(mixture: RoundMixture, m: int) -> Array:
 def _log_density(Z: Array, mixture: RoundMixture) -> Array:
     """Log density at the rows of ``Z``, in row blocks."""
     xp = namespace(Z)
-    blocks = row_blocks(int(Z.shape[0]), int(mixture.weights.shape[0]))
+    blocks = row_blocks(int(Z.shape[0]), int(mixture.weights.shape[0]), like=Z)
     return xp.concat([logsumexp(_log_terms(Z[rows, :], mixture), axis=1) for rows in blocks])
 
 
@@ -74,7 +74,7 @@ def _iterate(problem: DensityProblem, mixture: RoundMixture, floor: float) -> tu
     second = xp.zeros((s,), dtype=Z.dtype, device=device(Z))
     before = 0.0
     level = _levels(mixture, m)
-    for rows in row_blocks(problem.n, s + m):
+    for rows in row_blocks(problem.n, s + m, like=problem.Z):
         D = squared_distances(Z[rows, :], mixture.centers)
         terms = D * (-0.5 / mixture.widths**2) + level
         log_p = logsumexp(terms, axis=1)

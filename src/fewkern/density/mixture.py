@@ -138,7 +138,7 @@ class KernelMixture:
         log_weights = xp.where(self.weights > 0, log_weights, xp.full_like(self.weights, -0.5 * huge))
         level = log_weights - dim * xp.log(self.widths) + self._log_factor(dim)
         out = xp.empty((X.shape[0],), dtype=self.weights.dtype, device=device(self.weights))
-        for rows in row_blocks(X.shape[0], self.n_vectors):
+        for rows in row_blocks(X.shape[0], self.n_vectors, like=X):
             Z = xp.clip(self._scaled(X[rows, :]), -limit, limit)
             exponent = xp.maximum(squared_distances(Z, centers) * narrow, xp.full_like(narrow, -0.4 * huge))
             out[rows] = logsumexp(xp.maximum(exponent + level, xp.full_like(level, -0.9 * huge)), axis=1)
@@ -156,7 +156,7 @@ class KernelMixture:
         xp = namespace(self.weights)
         Z, centers = self._scaled(X), self._scaled(self.vectors)
         out = xp.empty((X.shape[0],), dtype=self.weights.dtype, device=device(self.weights))
-        for rows in row_blocks(X.shape[0], self.n_vectors):
+        for rows in row_blocks(X.shape[0], self.n_vectors, like=X):
             P = normal_cdf((Z[rows, 0][:, None] - centers[:, 0][None, :]) / self.widths)
             for d in range(1, X.shape[1]):
                 P = P * normal_cdf((Z[rows, d][:, None] - centers[:, d][None, :]) / self.widths)

@@ -121,7 +121,7 @@ def loo_path(G: Array, Y: Array, ridge: float, weights: Array | None = None) -> 
     sums = xp.zeros((columns,), dtype=G.dtype, device=device(G))
     squares = xp.zeros_like(sums)
     floor = 1e3 * eps(G)
-    for rows in row_blocks(n, columns * max(q, 2)):
+    for rows in row_blocks(n, columns * max(q, 2), like=G):
         Qb, Yb, rb = Q[rows, :], Y[rows, :], root[rows]
         left = 1.0 - xp.cumulative_sum(Qb * Qb, axis=1)
         alone = left <= floor

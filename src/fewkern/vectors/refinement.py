@@ -343,7 +343,7 @@ class _Blocks:
         self.n = int(problem.X.shape[0])
         self.V = xp.astype(at.vectors, xp.float64, copy=False)
         width = int(self.V.shape[0]) + int(problem.X.shape[1])
-        self._slices = list(row_blocks(self.n, width, problem.block))
+        self._slices = list(row_blocks(self.n, width, problem.block, like=problem.X))
         self._make = lambda rows: _Block(problem, at.kernel, self.V, rows)
         self._single = self._make(self._slices[0]) if len(self._slices) == 1 else None
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from fewkern.backend.blocks import row_blocks
 from fewkern.backend.linalg import divide_where, solve_triangular
-from fewkern.backend.namespace import Array, asarray_like, device, eps, namespace, take_rows, to_numpy
+from fewkern.backend.namespace import Array, asarray_like, device, eps, namespace, put, take_rows, to_numpy
 from fewkern.core.basis import KernelBasis, Projection
 from fewkern.core.gram import Gram
 from fewkern.core.trace import Stop
@@ -112,7 +112,8 @@ class Residual:
 
     def alive(self, score: Array) -> Array:
         """Scores with those of dependent samples set to zero."""
-        return self.xp.where(score > self.basis_tol, score, self.xp.zeros_like(score))
+        xp = namespace(score)
+        return xp.where(score > self.basis_tol, score, xp.zeros_like(score))
 
     def index(self, values: list[int]) -> Array:
         """Row numbers as an array beside the samples."""
@@ -145,7 +146,7 @@ class Residual:
         # A small triangle whose columns fall below their heads inverts accurately, and a product is all that
         # is left for the many rows.
         inverse = solve_triangular(found.factor, xp.eye(b, dtype=self.d.dtype, device=device(self.d)))
-        for rows in row_blocks(self.gram.n, b):
+        for rows in row_blocks(self.gram.n, b, like=self.d):
             g = self.columns(S, at_pivots, rows) @ inverse.T if found.panel is None else found.panel[rows, :]
             self.G[rows, L : L + b] = g
             g = g * g
@@ -156,8 +157,7 @@ class Residual:
         self._refuse_indefinite(r)
         self.chosen += found.samples
         r = xp.maximum(r, xp.zeros_like(r))
-        for s in found.samples:
-            r[s] = 0.0
+        put(r, (S,), xp.zeros_like(gains))
         self.r = xp.where(self.valid, r, xp.zeros_like(r))
         fitness = []
         for gain in to_numpy(gains):

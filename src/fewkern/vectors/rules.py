@@ -21,8 +21,9 @@ __all__ = ["RULES", "Gain", "Greedy", "PivotRule", "Pool", "Random", "Uniform"]
 
 # Up to this many samples "gain" looks at all, and in smaller blocks; above, at so many random ones (methods F6).
 _GAIN_ROWS, _GAIN_BLOCK = 2000, 8
-# "gain" takes no candidate whose score is below this share of the best one's.
-_GAIN_FLOOR = 1e-2
+# "gain" and "uniform" take no candidate whose score is below this share of the best one's: a pivot far below the
+# others would multiply their rounding errors by the ratio.
+_FLOOR = 1e-2
 # The first vector of "greedy" is searched exactly up to this many samples, else among _FIRST_DRAWS random ones,
 # which with probability 0.95 include one of the best 5 %.
 _FIRST_EXACT, _FIRST_DRAWS = 5000, 59
@@ -38,43 +39,77 @@ class PivotRule(Protocol):
 
 
 class Pool:
-    """Elimination inside a small set of candidates, whose residual matrix is at hand."""
+    """Elimination inside a small set of candidates, whose residual matrix is at hand.
 
-    def __init__(self, state: Residual, candidates: Array, R: Array | None = None) -> None:
-        self.xp, self.state = state.xp, state
-        self.candidates = candidates
-        self.names = [int(i) for i in to_numpy(candidates)]
+    Only the diagonal follows every pivot; a column is brought up to date when it is taken. Pivots come one after the
+    other, with a choice between them: all of it is done on the host, so that an accelerator is asked once per block.
+
+    Parameters
+    ----------
+    state : Residual
+    candidates : array of shape (c,)
+    most : int
+        Largest number of pivots that will be taken.
+    R : array of shape (c, c) or None
+        The residual matrix of the candidates, where it is at hand.
+    """
+
+    def __init__(self, state: Residual, candidates: Array, most: int, R: Array | None = None) -> None:
+        self.state = state
         R = state.among(candidates, candidates) if R is None else R
-        own = state.xp.eye(len(self.names), dtype=state.xp.bool, device=device(R))
-        self.R = state.xp.where(own, take_rows(state.r, candidates)[:, None], R)
-        self.inverse = take_rows(state.inverse, candidates)
+        self.names, self.R = to_numpy(candidates), to_numpy(R)
+        self.xp = namespace(self.R)
+        self.diag = to_numpy(take_rows(state.r, candidates)).copy()
+        self.inverse = to_numpy(take_rows(state.inverse, candidates))
         self.taken: list[int] = []
-        self.columns: list[Array] = []
+        self.columns = self.xp.empty((self.names.shape[0], most), dtype=self.R.dtype)
 
     @property
     def score(self) -> Array:
         """``r_i / k_ii`` of the candidates, zero where a candidate is used up."""
-        return self.state.alive(self.xp.linalg.diagonal(self.R) * self.inverse)
+        return self.state.alive(self.diag * self.inverse)
 
     def take(self, j: int) -> Array:
-        """Make candidate ``j`` the next pivot; returns its column ``R[:, j] / R[j, j]`` as it was."""
-        xp = self.xp
-        pivot = self.R[j, j]
-        column = self.R[:, j] / xp.sqrt(pivot)
-        ratio = self.R[:, j] / pivot
+        """Make candidate ``j`` the next pivot; returns its column of the factor."""
+        t, pivot = len(self.taken), self.diag[j]
+        column = self.R[:, j] - self.columns[:, :t] @ self.columns[j, :t]
+        column[j] = pivot
+        column /= pivot**0.5
+        column[self.taken] = 0.0
+        self.diag -= column * column
         self.taken.append(j)
-        self.columns.append(column)
-        self.R -= column[:, None] * column[None, :]
-        self.R[j, :] = 0.0
-        self.R[:, j] = 0.0
-        return ratio
+        self.diag[self.taken] = 0.0
+        self.columns[:, t] = column
+        return column
 
     def pivots(self) -> Pivots:
         """What was taken."""
-        xp = self.xp
-        order = asarray_like(self.taken, self.R, dtype=xp.int64)
-        factor = take_rows(xp.stack(self.columns, axis=1), order)
-        return Pivots([self.names[j] for j in self.taken], xp.tril(factor))
+        factor = self.xp.tril(self.columns[self.taken, : len(self.taken)])
+        samples = [int(i) for i in self.names[self.taken]]
+        return Pivots(samples, asarray_like(factor, self.state.d, dtype=self.state.d.dtype))
+
+
+class _Gains:
+    """``M = R' diag(w / k) R`` of the candidates while pivots are taken: its diagonal is what the next one may gain.
+
+    With ``a = R_j / R_jj`` and ``u = M_j - M_jj a / 2`` a pivot ``j`` subtracts ``a u' + u a'``.
+    """
+
+    def __init__(self, pool: Pool, M: Array, most: int) -> None:
+        self.pool, self.M = pool, to_numpy(M)
+        xp = pool.xp
+        self.diag = xp.linalg.diagonal(self.M).copy()
+        self.a = xp.empty((self.M.shape[0], most), dtype=self.M.dtype)
+        self.u = xp.empty_like(self.a)
+
+    def take(self, j: int) -> None:
+        """Make candidate ``j`` the next pivot, in the pool too."""
+        t, root = len(self.pool.taken), self.pool.diag[j] ** 0.5
+        a = self.pool.take(j) / root
+        u = self.M[:, j] - self.a[:, :t] @ self.u[j, :t] - self.u[:, :t] @ self.a[j, :t]
+        u -= (0.5 * u[j]) * a
+        self.a[:, t], self.u[:, t] = a, u
+        self.diag -= 2.0 * a * u
 
 
 class Greedy:
@@ -90,17 +125,18 @@ class Greedy:
     def block(self) -> Pivots | Stop:
         state, xp = self.state, self.state.xp
         if not state.chosen:
-            pool = Pool(state, state.index([self._first()]))
+            pool = Pool(state, state.index([self._first()]), 1)
             pool.take(0)
             return pool.pivots()
         score = state.score
         order = xp.argsort(score, descending=True, stable=True)
         size = min(self.size, int(order.shape[0]))
         outside = float(score[order[size]]) if order.shape[0] > size else -1.0
-        pool = Pool(state, xp.sort(order[:size]))
+        pool = Pool(state, xp.sort(order[:size]), size)
         while True:
-            best = int(xp.argmax(pool.score))
-            height = float(pool.score[best])
+            score = pool.score
+            best = int(score.argmax())
+            height = float(score[best])
             if height <= 0 or (pool.taken and height <= outside):
                 return pool.pivots()
             pool.take(best)
@@ -115,7 +151,7 @@ class Greedy:
             candidates = xp.sort(take_rows(candidates, state.index([int(i) for i in picked])))
         share = state.weight * state.inverse
         fitness = []
-        for part in row_blocks(int(candidates.shape[0]), gram.n):
+        for part in row_blocks(int(candidates.shape[0]), gram.n, like=state.d):
             K = gram.columns(candidates[part])
             fitness.append(share @ (K * K))
         J = xp.concat(fitness) * take_rows(state.inverse, candidates)
@@ -148,10 +184,10 @@ class Gain:
         if self.rows is None:
             at = take_rows(state.G, candidates)[:, : len(state.chosen)]
             R = state.columns(candidates, at, slice(0, state.gram.n))
-            pool = Pool(state, candidates, take_rows(R, candidates))
+            pool = Pool(state, candidates, self.size, take_rows(R, candidates))
         else:
             R, share = state.among(self.rows, candidates), take_rows(share, self.rows)
-            pool = Pool(state, candidates)
+            pool = Pool(state, candidates, self.size)
         self._take_best(pool, R.T @ (share[:, None] * R))
         found = pool.pivots()
         if self.rows is not None:
@@ -161,19 +197,14 @@ class Gain:
         return Pivots(found.samples, found.factor, solve_triangular(found.factor, taken.T).T)
 
     def _take_best(self, pool: Pool, M: Array) -> None:
-        xp = self.state.xp
+        xp, gains = pool.xp, _Gains(pool, M, self.size)
         for _ in range(self.size):
             score = pool.score
-            # a pivot far below the others would multiply their rounding errors by the ratio
-            alive = score > _GAIN_FLOOR * xp.max(score)
-            if not bool(xp.any(alive)):
+            alive = score > _FLOOR * score.max()
+            if not alive.any():
                 return
-            gain = xp.linalg.diagonal(M) / xp.where(alive, xp.linalg.diagonal(pool.R), xp.ones_like(score))
-            best = int(xp.argmax(xp.where(alive, gain, xp.full_like(gain, -1.0))))
-            a = pool.take(best)
-            half = a[:, None] * (M[:, best] - (0.5 * M[best, best]) * a)[None, :]
-            M -= half
-            M -= half.T
+            gain = gains.diag / xp.where(alive, pool.diag, 1.0)
+            gains.take(int(xp.argmax(xp.where(alive, gain, -1.0))))
 
 
 class Random:
@@ -191,7 +222,7 @@ class Random:
         proposals = [int(i) for i in to_numpy(draw(state.weight * state.score, self.size, self.rng))]
         names = sorted(set(proposals))
         place = {name: j for j, name in enumerate(names)}
-        pool = Pool(state, state.index(names))
+        pool = Pool(state, state.index(names), len(names))
         before = pool.score
         for name, coin in zip(proposals, self.rng.random(self.size)):
             j = place[name]
@@ -202,20 +233,24 @@ class Random:
 
 
 class Uniform:
-    """Samples in a random order; those that depend on earlier ones are skipped."""
+    """Samples in a random order; those that depend on earlier ones are skipped, those that nearly do wait."""
 
     def __init__(self, state: Residual, block: int, n_candidates: int, rng: Any) -> None:
         valid = to_numpy(state.valid)
         self.state, self.size = state, block
-        self.order = [int(i) for i in rng.permutation(state.gram.n) if valid[i]]
+        order = rng.permutation(state.gram.n)
+        self.order = [int(i) for i in order[valid[order]]]
 
     def block(self) -> Pivots | Stop:
         while self.order:
             names, self.order = self.order[: self.size], self.order[self.size :]
-            pool = Pool(self.state, self.state.index(names))
-            for j in range(len(names)):
-                if float(pool.score[j]) > 0:
+            pool = Pool(self.state, self.state.index(names), len(names))
+            for j, name in enumerate(names):
+                score = pool.score
+                if score[j] > _FLOOR * score.max():
                     pool.take(j)
+                elif score[j] > 0:
+                    self.order.append(name)
             if pool.taken:
                 return pool.pivots()
         return Stop.RANK
