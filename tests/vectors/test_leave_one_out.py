@@ -3,7 +3,7 @@ import pytest
 
 from fewkern.core.gram import Gram
 from fewkern.kernels import Gaussian, Polynomial
-from fewkern.vectors.leave_one_out import loo_path, solve
+from fewkern.vectors.leave_one_out import loo_paths, solve
 from fewkern.vectors.selection import Selecting, select_vectors
 from tests.oracles import fvs
 
@@ -12,6 +12,10 @@ RIDGES = [0.0, 1e-3, 1.0]
 
 def features(X, kernel=Gaussian(width=1.5), limit=8):
     return select_vectors(Gram(kernel, X), Selecting(), limit).G
+
+
+def loo_path(G, Y, ridge, weights=None):
+    return loo_paths(G, Y, (ridge,), weights)[0]
 
 
 @pytest.fixture
@@ -29,7 +33,7 @@ def weights(request, rng):
     return w
 
 
-@pytest.mark.parametrize("outputs", [1, 3])
+@pytest.mark.parametrize("outputs", [1, 3, 5])
 @pytest.mark.parametrize("ridge", RIDGES)
 def test_path_equals_refits(G, rng, ridge, outputs, weights):
     Y = rng.standard_normal((30, outputs))
@@ -53,6 +57,14 @@ def test_solution_and_its_held_out_values(G, rng, ridge, weights):
     np.testing.assert_allclose(found.W, beta[1:], atol=1e-8)
     np.testing.assert_allclose(found.offset, beta[0], atol=1e-8)
     np.testing.assert_allclose(found.held_out, fvs.leave_one_out(G, Y, ridge, w), atol=1e-8)
+
+
+def test_ridges_share_a_factorization_and_nothing_else(G, rng, weights):
+    Y = rng.standard_normal((30, 2))
+    for path, ridge in zip(loo_paths(G, Y, tuple(RIDGES), weights), RIDGES):
+        alone = loo_path(G, Y, ridge, weights)
+        np.testing.assert_array_equal(path.error, alone.error)
+        np.testing.assert_array_equal(path.spread, alone.spread)
 
 
 def test_blocks_of_rows_give_the_same(G, rng, monkeypatch):

@@ -3,7 +3,7 @@ import pytest
 
 from fewkern.core.samples import Samples
 from fewkern.kernels import Gaussian, Linear
-from fewkern.vectors.leave_one_out import loo_path
+from fewkern.vectors.leave_one_out import loo_paths
 from fewkern.vectors.search import Searching, automatic_model, search
 from fewkern.vectors.selection import Selecting, choose_basis
 
@@ -27,7 +27,7 @@ def test_takes_the_least_error_of_all_paths(samples):
     for k, width in enumerate(WIDTHS):
         G = choose_basis(samples, Gaussian(width=width), Selecting(), 20).G
         for r, ridge in enumerate(RIDGES):
-            path = loo_path(G, samples.targets, ridge)
+            path = loo_paths(G, samples.targets, (ridge,))[0]
             np.testing.assert_allclose(found.trace.error[k, r, : len(path.error)], path.error, rtol=1e-10)
             every |= {(k, r, L): path.error[L] for L in range(1, len(path.error))}
     best = min(every, key=every.get)

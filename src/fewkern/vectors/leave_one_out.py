@@ -18,7 +18,10 @@ from fewkern.backend.namespace import Array, device, eps, float_dtype, namespace
 from fewkern.core.samples import Samples
 from fewkern.core.scores import class_values
 
-__all__ = ["HeldOut", "Path", "Solution", "class_targets", "loo_path", "solve"]
+__all__ = ["HeldOut", "Path", "Solution", "class_targets", "loo_paths", "solve"]
+
+# Up to this many outputs their errors are added one after the other, above by one more product.
+_FEW_OUTPUTS = 3
 
 
 @dataclass(frozen=True)
@@ -76,8 +79,11 @@ def _design(G: Array, weights: Array | None) -> tuple[Array, Array, Array]:
     return root[:, None] * xp.concat([one, G], axis=1), root, w
 
 
-def _orthogonal(X: Array, ridge: float) -> tuple[Array, Array]:
-    """``Q`` and the upper triangular ``R`` of the ridge problem; the constant is not penalised."""
+def _orthogonal(X: Array, ridge: float, gram: Array | None = None) -> tuple[Array, Array]:
+    """``Q`` and the upper triangular ``R`` of the ridge problem; the constant is not penalised.
+
+    ``gram`` is ``X'X``, where it is at hand.
+    """
     xp = namespace(X)
     if ridge == 0:
         Q, R = xp.linalg.qr(X, mode="reduced")
@@ -87,9 +93,10 @@ def _orthogonal(X: Array, ridge: float) -> tuple[Array, Array]:
         # The vectors span the constant: column j adds nothing, and its column of Q is noise.
         rest, _ = _orthogonal(xp.concat([X[:, :j], X[:, j + 1 :]], axis=1), 0.0)
         return xp.concat([rest[:, :j], xp.zeros_like(X[:, :1]), rest[:, j:]], axis=1), R
+    gram = X.T @ X if gram is None else gram
     penalty = xp.full((X.shape[1],), ridge, dtype=X.dtype, device=device(X))
     penalty[0] = 0.0
-    C = cholesky_psd(X.T @ X + penalty[:, None] * xp.eye(X.shape[1], dtype=X.dtype, device=device(X)))
+    C = cholesky_psd(gram + penalty[:, None] * xp.eye(X.shape[1], dtype=X.dtype, device=device(X)))
     return solve_triangular(C, X.T).T, C.T
 
 
@@ -101,52 +108,77 @@ def _dependent(R: Array) -> int | None:
     return int(small[0]) if small.shape[0] else None
 
 
-def loo_path(G: Array, Y: Array, ridge: float, weights: Array | None = None) -> Path:
-    """Leave-one-out error of FVS-LR on the first ``0..L`` columns of ``G``, for one ridge.
+def loo_paths(G: Array, Y: Array, ridges: tuple[float, ...], weights: Array | None = None) -> list[Path]:
+    """Leave-one-out error of FVS-LR on the first ``0..L`` columns of ``G``, for every ridge.
 
     Notes
     -----
-    ``n L^2`` flops in BLAS-3 and one pass over ``n L q`` numbers in row blocks. Without a ridge, models with as many
-    unknowns as samples (of positive weight) have no leave-one-out error; theirs is infinite. A sample of leverage one,
-    on which alone some direction hangs, is predicted by the constant when it is left out.
+    ``n L^2`` flops in BLAS-3 per ridge, once more for all of them, and once more per ridge for more than three outputs,
+    whatever their number. Without a ridge, models with as many unknowns as samples (of positive weight) have no
+    leave-one-out error; theirs is infinite. A sample of leverage one, on which alone some direction hangs, is predicted
+    by the constant when it is left out.
     """
     xp = namespace(G)
-    n, q = Y.shape
-    count = n if weights is None else int(xp.sum(xp.astype(weights > 0, xp.int64)))
-    columns = min(G.shape[1] + 1, count) if ridge == 0 else G.shape[1] + 1
-    X, root, w = _design(G[:, : columns - 1], weights)
-    Q, _ = _orthogonal(X, ridge)
+    design = _design(G, weights)
+    gram = design[0].T @ design[0] if any(ridge > 0 for ridge in ridges) else None
+    paths = []
+    for ridge in ridges:
+        if ridge > 0:
+            paths.append(_path(design, Y, _orthogonal(design[0], ridge, gram)[0]))
+            continue
+        count = int(xp.sum(xp.astype(design[2] > 0, xp.int64)))
+        columns = min(G.shape[1] + 1, count)
+        path = _path(design, Y, _orthogonal(design[0][:, :columns], 0.0)[0])
+        if columns == count:
+            path.error[count - 1] = xp.inf
+        none = xp.full((G.shape[1] + 1 - columns,), xp.inf, dtype=G.dtype, device=device(G))
+        paths.append(Path(xp.concat([path.error, none]), xp.concat([path.spread, none])))
+    return paths
+
+
+def _path(design: tuple[Array, Array, Array], Y: Array, Q: Array) -> Path:
+    """Leave-one-out errors on the leading columns of the orthogonal ``Q``, in row blocks."""
+    _, root, w = design
+    xp, (n, q), columns = namespace(Q), Y.shape, int(Q.shape[1])
     target = Q.T @ (root[:, None] * Y)
     total = float(xp.sum(w))
-    sums = xp.zeros((columns,), dtype=G.dtype, device=device(G))
+    sums = xp.zeros((columns,), dtype=Q.dtype, device=device(Q))
     squares = xp.zeros_like(sums)
-    floor = 1e3 * eps(G)
-    for rows in row_blocks(n, columns * max(q, 2), like=G):
-        Qb, Yb, rb = Q[rows, :], Y[rows, :], root[rows]
+    for rows in row_blocks(n, columns * max(min(q, _FEW_OUTPUTS), 2), like=Q):
+        Qb, rb = Q[rows, :], root[rows]
         left = 1.0 - xp.cumulative_sum(Qb * Qb, axis=1)
-        alone = left <= floor
+        alone = left <= 1e3 * eps(Q)
         left = xp.where(alone, xp.ones_like(left), left)
         # undo W^{1/2}; what is computed for a sample of weight zero counts nothing
         safe = xp.where(rb > 0, rb, xp.ones_like(rb))
-        error = xp.zeros_like(left)
-        for c in range(q):
-            fit = xp.cumulative_sum(Qb * target[:, c][None, :], axis=1) / safe[:, None]
-            residual = (Yb[:, c][:, None] - fit) / left
-            residual = xp.where(alone, residual[:, :1], residual)
-            error = error + residual * residual
+        error = _squared_residuals(Qb / safe[:, None], target, Y[rows, :]) / (left * left)
+        error = xp.where(alone, error[:, :1], error)
         sums = sums + w[rows] @ error
         squares = squares + w[rows] @ (error * error)
     mean = sums / total
     variance = xp.maximum(squares / total - mean * mean, xp.zeros_like(mean))
     effective = total * total / float(xp.sum(w * w))
-    spread = xp.sqrt(variance / effective)
-    if ridge == 0 and columns == count:
-        mean[count - 1] = xp.inf
-    missing = G.shape[1] + 1 - columns
-    if missing:
-        none = xp.full((missing,), xp.inf, dtype=G.dtype, device=device(G))
-        mean, spread = xp.concat([mean, none]), xp.concat([spread, none])
-    return Path(mean, spread)
+    return Path(mean, xp.sqrt(variance / effective))
+
+
+def _squared_residuals(F: Array, target: Array, Y: Array) -> Array:
+    """``sum_c (y_ic - sum_{j<=L} F_ij t_jc)^2`` for every row ``i`` and every ``L``.
+
+    For many outputs the square is multiplied out. With ``S = T T'``, the square of the fit grows by
+    ``2 F_iL sum_{j<L} F_ij S_jL + F_iL^2 S_LL`` from one ``L`` to the next: a product, whatever the number of outputs.
+    """
+    xp = namespace(F)
+    if Y.shape[1] <= _FEW_OUTPUTS:
+        total = xp.zeros_like(F)
+        for c in range(Y.shape[1]):
+            residual = Y[:, c][:, None] - xp.cumulative_sum(F * target[:, c][None, :], axis=1)
+            total = total + residual * residual
+        return total
+    S = target @ target.T
+    own = xp.eye(S.shape[0], dtype=S.dtype, device=device(S))
+    growth = F * (F @ (xp.triu(S) - 0.5 * own * S) - Y @ target.T)
+    squares = xp.sum(Y * Y, axis=1)[:, None] + 2.0 * xp.cumulative_sum(growth, axis=1)
+    return xp.maximum(squares, xp.zeros_like(squares))
 
 
 def solve(G: Array, Y: Array, ridge: float, weights: Array | None = None) -> Solution:

@@ -41,8 +41,9 @@ class PivotRule(Protocol):
 class Pool:
     """Elimination inside a small set of candidates, whose residual matrix is at hand.
 
-    Only the diagonal follows every pivot; a column is brought up to date when it is taken. Pivots come one after the
-    other, with a choice between them: all of it is done on the host, so that an accelerator is asked once per block.
+    The matrix is divided by ``sqrt(k_ii k_jj)``, so that its diagonal is the scores. Only the diagonal follows every
+    pivot; a column is brought up to date when it is taken. Pivots come one after the other, with a choice between them:
+    all of it is done on the host, so that an accelerator is asked once per block.
 
     Parameters
     ----------
@@ -52,64 +53,71 @@ class Pool:
         Largest number of pivots that will be taken.
     R : array of shape (c, c) or None
         The residual matrix of the candidates, where it is at hand.
+
+    Attributes
+    ----------
+    score : array of shape (c,)
+        ``r_i / k_ii`` of the candidates; not above ``least`` where a candidate is used up.
     """
 
     def __init__(self, state: Residual, candidates: Array, most: int, R: Array | None = None) -> None:
-        self.state = state
         R = state.among(candidates, candidates) if R is None else R
-        self.names, self.R = to_numpy(candidates), to_numpy(R)
-        self.xp = namespace(self.R)
-        self.diag = to_numpy(take_rows(state.r, candidates)).copy()
-        self.inverse = to_numpy(take_rows(state.inverse, candidates))
+        self.state, self.least = state, state.basis_tol
+        self.names = to_numpy(candidates)
+        self.xp = namespace(self.names)
+        inverse = to_numpy(take_rows(state.inverse, candidates)).astype(self.xp.float64)
+        self.unit = self.xp.sqrt(inverse)
+        self.R = self.normalized(R)
+        self.score = inverse * to_numpy(take_rows(state.r, candidates))
         self.taken: list[int] = []
-        self.columns = self.xp.empty((self.names.shape[0], most), dtype=self.R.dtype)
+        self.columns = self.xp.empty((most, self.names.shape[0]), dtype=self.R.dtype)
 
-    @property
-    def score(self) -> Array:
-        """``r_i / k_ii`` of the candidates, zero where a candidate is used up."""
-        return self.state.alive(self.diag * self.inverse)
+    def normalized(self, A: Array) -> Array:
+        """``A_ij / sqrt(k_ii k_jj)`` for a matrix of the candidates, on the host, in double precision."""
+        return to_numpy(A) * (self.unit[:, None] * self.unit)
 
     def take(self, j: int) -> Array:
-        """Make candidate ``j`` the next pivot; returns its column of the factor."""
-        t, pivot = len(self.taken), self.diag[j]
-        column = self.R[:, j] - self.columns[:, :t] @ self.columns[j, :t]
-        column[j] = pivot
-        column /= pivot**0.5
-        column[self.taken] = 0.0
-        self.diag -= column * column
+        """Make candidate ``j`` the next pivot; returns its column of the (normalized) factor."""
+        done, t = self.columns[: len(self.taken), :], len(self.taken)
+        column = self.columns[t, :]
+        column[:] = self.R[j, :] - done[:, j] @ done
+        column[j] = self.score[j]
+        column /= self.score[j] ** 0.5
+        self.score -= column * column
+        self.score[j] = 0.0
         self.taken.append(j)
-        self.diag[self.taken] = 0.0
-        self.columns[:, t] = column
         return column
 
     def pivots(self) -> Pivots:
         """What was taken."""
-        factor = self.xp.tril(self.columns[self.taken, : len(self.taken)])
-        samples = [int(i) for i in self.names[self.taken]]
-        return Pivots(samples, asarray_like(factor, self.state.d, dtype=self.state.d.dtype))
+        order = self.taken
+        factor = self.xp.tril(self.columns[: len(order), order].T) / self.unit[order, None]
+        return Pivots([int(i) for i in self.names[order]], asarray_like(factor, self.state.d, dtype=self.state.d.dtype))
 
 
 class _Gains:
     """``M = R' diag(w / k) R`` of the candidates while pivots are taken: its diagonal is what the next one may gain.
 
-    With ``a = R_j / R_jj`` and ``u = M_j - M_jj a / 2`` a pivot ``j`` subtracts ``a u' + u a'``.
+    With ``c`` the column of the factor, ``c_j^2 = R_jj``, and ``u = (M_j - M_jj c / (2 c_j)) / c_j``, a pivot ``j``
+    subtracts ``c u' + u c'``.
     """
 
     def __init__(self, pool: Pool, M: Array, most: int) -> None:
-        self.pool, self.M = pool, to_numpy(M)
-        xp = pool.xp
-        self.diag = xp.linalg.diagonal(self.M).copy()
-        self.a = xp.empty((self.M.shape[0], most), dtype=self.M.dtype)
-        self.u = xp.empty_like(self.a)
+        self.pool, self.M = pool, pool.normalized(M)
+        self.diag = pool.xp.linalg.diagonal(self.M).copy()
+        self.u = pool.xp.empty((most, self.M.shape[0]), dtype=self.M.dtype)
 
     def take(self, j: int) -> None:
         """Make candidate ``j`` the next pivot, in the pool too."""
-        t, root = len(self.pool.taken), self.pool.diag[j] ** 0.5
-        a = self.pool.take(j) / root
-        u = self.M[:, j] - self.a[:, :t] @ self.u[j, :t] - self.u[:, :t] @ self.a[j, :t]
-        u -= (0.5 * u[j]) * a
-        self.a[:, t], self.u[:, t] = a, u
-        self.diag -= 2.0 * a * u
+        t = len(self.pool.taken)
+        columns, done = self.pool.columns[:t, :], self.u[:t, :]
+        u = self.u[t, :]
+        u[:] = self.M[j, :] - done[:, j] @ columns - columns[:, j] @ done
+        column = self.pool.take(j)
+        root = column[j]
+        u -= (0.5 * u[j] / root) * column
+        u /= root
+        self.diag -= 2.0 * column * u
 
 
 class Greedy:
@@ -134,10 +142,9 @@ class Greedy:
         outside = float(score[order[size]]) if order.shape[0] > size else -1.0
         pool = Pool(state, xp.sort(order[:size]), size)
         while True:
-            score = pool.score
-            best = int(score.argmax())
-            height = float(score[best])
-            if height <= 0 or (pool.taken and height <= outside):
+            best = int(pool.score.argmax())
+            height = float(pool.score[best])
+            if height <= pool.least or (pool.taken and height <= outside):
                 return pool.pivots()
             pool.take(best)
 
@@ -200,11 +207,12 @@ class Gain:
         xp, gains = pool.xp, _Gains(pool, M, self.size)
         for _ in range(self.size):
             score = pool.score
-            alive = score > _FLOOR * score.max()
-            if not alive.any():
+            floor = max(_FLOOR * score.max(), pool.least)
+            gain = xp.where(score > floor, gains.diag / xp.maximum(score, floor), -1.0)
+            best = int(gain.argmax())
+            if score[best] <= floor:
                 return
-            gain = gains.diag / xp.where(alive, pool.diag, 1.0)
-            gains.take(int(xp.argmax(xp.where(alive, gain, -1.0))))
+            gains.take(best)
 
 
 class Random:
@@ -223,11 +231,11 @@ class Random:
         names = sorted(set(proposals))
         place = {name: j for j, name in enumerate(names)}
         pool = Pool(state, state.index(names), len(names))
-        before = pool.score
+        before = pool.score.copy()
         for name, coin in zip(proposals, self.rng.random(self.size)):
             j = place[name]
-            now = float(pool.score[j])
-            if now > 0 and (not pool.taken or coin * float(before[j]) < now):
+            now = pool.score[j]
+            if now > pool.least and (not pool.taken or coin * before[j] < now):
                 pool.take(j)
         return pool.pivots()
 
@@ -236,24 +244,28 @@ class Uniform:
     """Samples in a random order; those that depend on earlier ones are skipped, those that nearly do wait."""
 
     def __init__(self, state: Residual, block: int, n_candidates: int, rng: Any) -> None:
-        valid = to_numpy(state.valid)
-        self.state, self.size = state, block
         order = rng.permutation(state.gram.n)
-        self.order = [int(i) for i in order[valid[order]]]
+        self.state, self.size, self.order, self.waiting = state, block, order[to_numpy(state.valid)[order]], []
 
     def block(self) -> Pivots | Stop:
-        while self.order:
-            names, self.order = self.order[: self.size], self.order[self.size :]
+        while names := self._next():
             pool = Pool(self.state, self.state.index(names), len(names))
             for j, name in enumerate(names):
                 score = pool.score
-                if score[j] > _FLOOR * score.max():
+                if score[j] > max(_FLOOR * score.max(), pool.least):
                     pool.take(j)
-                elif score[j] > 0:
-                    self.order.append(name)
+                elif score[j] > pool.least:
+                    self.waiting.append(name)
             if pool.taken:
                 return pool.pivots()
         return Stop.RANK
+
+    def _next(self) -> list[int]:
+        """The next samples in the random order; those that wait come after all others."""
+        if not self.order.shape[0]:
+            self.order, self.waiting = asarray_like(self.waiting, self.order, dtype=self.order.dtype), []
+        names, self.order = self.order[: self.size], self.order[self.size :]
+        return [int(i) for i in names]
 
 
 def draw(share: Array, count: int, rng: Any) -> Array:

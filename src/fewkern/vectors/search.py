@@ -13,7 +13,7 @@ from fewkern.core.basis import KernelBasis
 from fewkern.core.kernels import Kernel
 from fewkern.core.samples import Samples
 from fewkern.core.trace import TOLERANCE, Stop, Trace, smallest_within
-from fewkern.vectors.leave_one_out import Path, class_targets, loo_path
+from fewkern.vectors.leave_one_out import Path, class_targets, loo_paths
 from fewkern.vectors.selection import Selecting, Selection, choose_basis, select_vectors
 
 __all__ = ["WIDTH_FACTORS", "Found", "Searching", "automatic_model", "choose_width", "search", "width_grid"]
@@ -185,8 +185,7 @@ class _Fan:
 
     @classmethod
     def along(cls, selection: Selection, samples: Samples, plan: Searching) -> _Fan:
-        Y, w = samples.targets, samples.weights
-        return cls(selection, [loo_path(selection.G, Y, ridge, w) for ridge in plan.ridges])
+        return cls(selection, loo_paths(selection.G, samples.targets, plan.ridges, samples.weights))
 
     def longer(self, samples: Samples, plan: Searching, limit: int) -> _Fan:
         gram = self.selection.gram
