@@ -13,7 +13,7 @@ from fewkern.core.gram import Gram
 from fewkern.core.samples import Samples
 from fewkern.kernels import Gaussian, Polynomial, Precomputed
 from fewkern.vectors.axes import discriminant_axes, principal_axes
-from fewkern.vectors.leave_one_out import loo_path, solve
+from fewkern.vectors.leave_one_out import loo_paths, solve
 from fewkern.vectors.selection import Selecting, select_vectors
 from tests.oracles import fvs
 
@@ -98,7 +98,7 @@ def test_projections_agree_without_a_ridge(seed, centred):
     make = partial(KernelBasis.from_selection, gram, found.indices, found.factor)
     features = [make(projection=p).features(X) for p in ("nested", "symmetric", "raw")]
     fits = [Z @ s.W + s.offset for Z in features for s in [solve(Z, Y, 0.0)]]
-    errors = [loo_path(Z, Y, 0.0).error[-1] for Z in features]
+    errors = [loo_paths(Z, Y, (0.0,))[0].error[-1] for Z in features]
     axes = [discriminant_axes(Z, Samples.of(Z, codes=codes, n_classes=3)) for Z in features]
     for other in (1, 2):
         np.testing.assert_allclose(fits[other], fits[0], atol=1e-7)
@@ -166,7 +166,7 @@ def test_leave_one_out_path_is_that_of_refits(seed, ridge, weighted):
     found = select(Gaussian(width=1.0), samples(seed, 15), seed, limit=5)
     Y = rng.standard_normal((15, 2))
     w = rng.random(15) + 0.1 if weighted else np.ones(15)
-    path = loo_path(found.G, Y, ridge, w if weighted else None)
+    path = loo_paths(found.G, Y, (ridge,), w if weighted else None)[0]
     for L in (0, 2, 5):
         held_out = fvs.leave_one_out(found.G[:, :L], Y, ridge, w)
         expected = np.average(np.sum((Y - held_out) ** 2, axis=1), weights=w)

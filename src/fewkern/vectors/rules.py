@@ -245,7 +245,8 @@ class Uniform:
 
     def __init__(self, state: Residual, block: int, n_candidates: int, rng: Any) -> None:
         order = rng.permutation(state.gram.n)
-        self.state, self.size, self.order, self.waiting = state, block, order[to_numpy(state.valid)[order]], []
+        self.state, self.size, self.order = state, block, order[to_numpy(state.valid)[order]]
+        self.waiting: list[int] = []
 
     def block(self) -> Pivots | Stop:
         while names := self._next():
