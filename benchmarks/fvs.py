@@ -21,7 +21,7 @@ IDA = ("banana", "waveform", "german", "image")
 
 def tuned_svc(X, y):
     """SVC over an 8 x 8 grid with 5 folds: the usual way to a tuned kernel machine."""
-    median = Gaussian("median").resolve(X).width
+    median = Gaussian(unit="common").resolve(X).width
     widths = median * np.geomspace(0.14, 6.0, 8)
     grid = {"C": np.logspace(-1, 4, 8), "gamma": 1 / (2 * widths**2)}
     return GridSearchCV(SVC(cache_size=500), grid, cv=5).fit(X, y)
@@ -106,7 +106,7 @@ def selection(threads: int, n: int = 100_000, d: int = 20, m: int = 500) -> None
     spread = rng.uniform(0.3, 1.5, 40)
     which = rng.choice(40, n, p=rng.dirichlet(np.full(40, 0.5)))
     X = centres[which] + spread[which][:, None] * rng.standard_normal((n, d))
-    kernel = Gaussian("median").resolve(X)
+    kernel = Gaussian(unit="common").resolve(X)
     Z, M = rng.standard_normal((n, m)), rng.standard_normal((m, m))
     products = best_of(lambda: X @ X[:m].T, 4) + best_of(lambda: Z @ M, 4)
     print(f"matrix products that cannot be avoided (n m d and n m^2): {products:.2f} s\n")

@@ -55,7 +55,7 @@ def speed(device: str, n: int, d: int, m: int) -> None:
 
     header(f"FeatureVectorSelector, n = {n:,}, d = {d}, {m} vectors, float64", torch.get_num_threads())
     X = np.random.default_rng(0).standard_normal((n, d))
-    kernel = Gaussian("median").resolve(X)
+    kernel = Gaussian(unit="common").resolve(X)
     model = FeatureVectorSelector(kernel=kernel, max_vectors=m)
     _, host = timed(lambda: model.fit(X))
     on_host = float(model.fitness_[-1])

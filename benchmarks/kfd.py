@@ -152,7 +152,7 @@ def multiclass(splits: int) -> None:
             A, B = scale.transform(X[train]), scale.transform(X[test])
             ours, seconds = timed(lambda A=A, t=y[train]: SparseKernelFisher().fit(A, t))
             sparse = SparseKernelFisher(kernel=ours.kernel_, prefer="sparse").fit(A, y[train])
-            median = Gaussian().resolve(A).width
+            median = Gaussian(unit="common").resolve(A).width
             grid = {"C": np.logspace(-1, 4, 8), "gamma": 1 / (2 * (median * np.geomspace(0.14, 6.0, 8)) ** 2)}
             svc, tuned = timed(lambda A=A, t=y[train], g=grid: GridSearchCV(SVC(), g, cv=5).fit(A, t))
             errors = [100 * (1 - m.score(B, y[test])) for m in (ours, sparse, svc)]

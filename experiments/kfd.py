@@ -37,7 +37,7 @@ from fewkern.fisher.posterior import least_squares_scores
 from fewkern.fisher.problem import penalized_problem
 from fewkern.fisher.targets import fisher_targets
 from fewkern.kernels import Gaussian
-from fewkern.vectors.search import WIDTH_FACTORS
+from fewkern.vectors.grid import WIDTH_FACTORS
 
 Values = dict[str, Any]
 
@@ -117,7 +117,7 @@ def _folds(codes: Any, count: int) -> list[Any]:
 
 
 def _widths(data: _Data, protocol: Protocol) -> list[float]:
-    median = Gaussian().resolve(data.samples(data.train[0])[data.train[0]]).width
+    median = Gaussian(unit="common").resolve(data.samples(data.train[0])[data.train[0]]).width
     return [factor * median for factor in protocol.widths]
 
 

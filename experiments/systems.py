@@ -83,7 +83,7 @@ def fvs_selector(sigma: float, vectors: int) -> FeatureVectorSelector:
 
 def automatic_classifier(prefer: str = "balanced") -> FeatureVectorClassifier:
     """Everything chosen by leave-one-out."""
-    return FeatureVectorClassifier(prefer=prefer, refine=False)
+    return FeatureVectorClassifier(kernel=Gaussian(unit="common"), prefer=prefer, refine=False)
 
 
 def recursive_svm(C: float, components: int, sigma: float | None = None) -> RecursiveSVM:

@@ -112,7 +112,7 @@ def test_fitted_attributes(model, rule, data):
     assert fitted.n_vectors_ == len(fitted.indices_) == len(fitted.vectors_)
     np.testing.assert_array_equal(fitted.vectors_, X[fitted.indices_])
     assert np.all(np.diff(fitted.fitness_) >= 0)
-    assert isinstance(fitted.kernel_.width, float)
+    assert fitted.kernel_.width.shape == (2,)
     assert fitted.n_features_in_ == 2
     if hasattr(fitted, "expansion_"):
         assert fitted.expansion_.n_vectors == fitted.n_vectors_

@@ -39,6 +39,7 @@ FORMULAS = [
     (Gaussian(width=1.7), lambda x, y: np.exp(-np.sum((x - y) ** 2) / (2 * 1.7**2))),
     (Gaussian(width=WIDTHS), lambda x, y: np.exp(-np.sum(((x - y) / WIDTHS) ** 2) / 2)),
     (Laplacian(width=1.7), lambda x, y: np.exp(-np.sum(np.abs(x - y)) / 1.7)),
+    (Laplacian(width=WIDTHS), lambda x, y: np.exp(-np.sum(np.abs(x - y) / WIDTHS))),
     (Polynomial(degree=3, gamma=0.5, coef0=2.0), lambda x, y: (0.5 * np.dot(x, y) + 2.0) ** 3),
     (Linear(), np.dot),
     (LinearSpline(origin=0.0), spline),
@@ -105,9 +106,9 @@ def test_many_rows_are_computed_in_blocks_with_the_same_result(rng, monkeypatch)
 def test_median_rule_is_the_median_distance(rng):
     X = rng.standard_normal((41, 3))
     pairs = [np.linalg.norm(X[i] - X[j]) for i in range(41) for j in range(i)]
-    assert Gaussian(width="median").resolve(X).width == pytest.approx(np.median(pairs), rel=0.01)
+    assert Gaussian("median", "common").resolve(X).width == pytest.approx(np.median(pairs), rel=0.01)
     pairs = [np.abs(X[i] - X[j]).sum() for i in range(41) for j in range(i)]
-    assert Laplacian(width="median").resolve(X).width == pytest.approx(np.median(pairs), rel=0.01)
+    assert Laplacian("median", "common").resolve(X).width == pytest.approx(np.median(pairs), rel=0.01)
 
 
 def test_median_rule_leaves_out_distances_of_zero(rng):
@@ -116,17 +117,19 @@ def test_median_rule_leaves_out_distances_of_zero(rng):
         places = rng.standard_normal((3, 5)) * 10
         X = places[rng.choice(3, 200, p=[0.9, 0.05, 0.05])]
         least = min(np.linalg.norm(places[i] - places[j]) for i in range(3) for j in range(i))
-        assert Gaussian().resolve(X).width > 0.99 * least
-        assert Gaussian().resolve(sp.csr_array(X)).width > 0.99 * least
+        kernel = Gaussian(unit="common")
+        assert kernel.resolve(X).width > 0.99 * least
+        assert kernel.resolve(sp.csr_array(X)).width > 0.99 * least
 
 
 def test_scale_rule_is_that_of_scikit_learn_on_centred_features(rng):
     X = rng.standard_normal((50, 4)) * [1.0, 2.0, 3.0, 0.1]
     X -= X.mean(axis=0)
     gamma = 1 / (4 * X.var())
-    assert 1 / (2 * Gaussian(width="scale").resolve(X).width ** 2) == pytest.approx(gamma)
+    kernel = Gaussian("scale", "common")
+    assert 1 / (2 * kernel.resolve(X).width ** 2) == pytest.approx(gamma)
     assert Polynomial(gamma="scale").resolve(X).gamma == pytest.approx(gamma)
-    assert Gaussian(width="scale").resolve(sp.csr_array(X)).width == pytest.approx((1 / (2 * gamma)) ** 0.5)
+    assert kernel.resolve(sp.csr_array(X)).width == pytest.approx((1 / (2 * gamma)) ** 0.5)
 
 
 @pytest.mark.parametrize("rule", ["median", "scale"])
@@ -138,9 +141,17 @@ def test_rules_far_from_the_origin(rng, rule):
 
 def test_rules_on_constant_samples_give_one():
     X = np.full((5, 2), 3.7)
-    assert Gaussian("median").resolve(X).width == 1.0
-    assert Gaussian("scale").resolve(X).width == 1.0
+    assert Gaussian("median", "common").resolve(X).width == 1.0
+    assert Gaussian("scale", "common").resolve(X).width == 1.0
     assert Polynomial().resolve(X).gamma == 1.0
+
+
+def test_a_resolved_kernel_says_which_unit_it_has(X):
+    assert repr(Gaussian().resolve(X[:, :1]).unit) == "'spread'"
+    assert repr(Gaussian()) == "Gaussian(width='median')"
+    assert repr(Laplacian(unit="range")) == "Laplacian(width='median', unit='range')"
+    assert Gaussian(2.0, "range").resolve(X) == Gaussian(2.0, "range")
+    assert Gaussian(2.0, "range") != Gaussian(2.0)
 
 
 def test_far_from_the_origin_keeps_its_figures(rng):
@@ -155,7 +166,8 @@ def test_resolve_leaves_the_object_as_it_was(kernel, X):
     before = copy.deepcopy(kernel.get_params())
     resolved = kernel.resolve(X)
     assert kernel.get_params() == before
-    assert not any(isinstance(value, str) for value in resolved.get_params().values())
+    assert kernel.rules.keys() == {name for name, value in before.items() if isinstance(value, str) and name != "unit"}
+    assert not resolved.rules
 
 
 def test_a_kernel_derived_from_ours_stays_what_it_is(X):
@@ -254,7 +266,9 @@ def test_clone_has_a_kernel_of_its_own():
 
 
 @pytest.mark.parametrize("sparse", [sp.csr_matrix, sp.csr_array])
-@pytest.mark.parametrize("kernel", [Gaussian(1.3), Gaussian(WIDTHS), Laplacian(1.3), Polynomial(2, 0.5, 1.0), Linear()])
+@pytest.mark.parametrize(
+    "kernel", [Gaussian(1.3), Gaussian(WIDTHS), Laplacian(1.3), Laplacian(WIDTHS), Polynomial(2, 0.5, 1.0), Linear()]
+)
 def test_sparse_equals_dense(kernel, sparse, X):
     X = np.where(X > 1.5, X, 0.0)
     Y = X[:4]
@@ -307,6 +321,8 @@ def test_torch_samples_of_two_precisions():
         (Gaussian(width=[1.0, 2.0, -1.0]), "every entry of width must be a positive number"),
         (Laplacian(width=0.0), "Laplacian: width must be a positive number"),
         (Laplacian(width="wide"), "Laplacian: width must be"),
+        (Laplacian(width=[1.0, 2.0]), r"Laplacian: .* one per feature, got shape \(2,\) for 3 features"),
+        (Gaussian(unit="meter"), "Gaussian: unit must be one of 'auto', 'spread', 'range', 'common', got 'meter'"),
         (Polynomial(degree=1.5), "degree must be a whole number of at least 1, got 1.5"),
         (Polynomial(degree=0), "degree must be a whole number"),
         (Polynomial(coef0=-1.0), "coef0 must not be negative, got -1.0"),
@@ -330,7 +346,7 @@ def test_more_error_messages(X):
         as_kernel("g")
     with pytest.raises(TypeError, match=r"kernel: expected a name .* got int"):
         as_kernel(3)
-    with pytest.raises(ValueError, match=r"Gaussian has no parameter 'gamma'; it has \['width'\]"):
+    with pytest.raises(ValueError, match=r"Gaussian has no parameter 'gamma'; it has \['unit', 'width'\]"):
         Gaussian().set_params(gamma=1.0)
     with pytest.raises(ValueError, match=r"must return shape \(12, 2\), got \(3, 3\)"):
         Function(lambda A, B: np.ones((3, 3)))(X, X[:2])

@@ -13,11 +13,9 @@ from fewkern.vectors.refinement import (
     distill,
     evaluate,
     expand,
-    feature_spreads,
     free_widths,
     refine,
     refine_problem,
-    width_per_feature,
 )
 
 KERNELS = {
@@ -69,11 +67,8 @@ def test_gradient_equals_finite_differences(data, name, objective, tau):
 
     dV = [[slope(along(i, j)) for j in range(3)] for i in range(len(at.vectors))]
     np.testing.assert_allclose(found.vectors, dV, atol=2e-8)
-    s = at.kernel.log_scales(X)
-    ds = [
-        slope(lambda t, j=j: replace(at, kernel=at.kernel.with_log_scales(s + t * np.eye(len(s))[j])))
-        for j in range(len(s))
-    ]
+    scales = np.eye(at.kernel.n_scales)
+    ds = [slope(lambda t, s=s: replace(at, kernel=at.kernel.rescaled(t * s))) for s in scales]
     np.testing.assert_allclose(found.scales, ds, atol=2e-8)
     np.testing.assert_allclose(found.log_ridge, slope(lambda t: replace(at, ridge=at.ridge * np.exp(t))), atol=2e-8)
 
@@ -283,21 +278,3 @@ def test_sparse_samples_are_refused(data):
     X, Y, _ = data
     with pytest.raises(ValueError, match="sparse samples cannot be moved"):
         refine_problem(sp.csr_matrix(X), Y)
-
-
-def test_spreads_of_features():
-    X = np.array([[1.0, 1e9, 5.0], [3.0, 1e9, 5.0]])
-    np.testing.assert_allclose(feature_spreads(X), [1.0, 1.0, 1.0])
-    np.testing.assert_allclose(feature_spreads(10 * X, np.array([3.0, 1.0])), [10 * 0.75**0.5, 1.0, 1.0])
-
-
-def test_widths_per_feature_do_not_depend_on_units(rng):
-    X = rng.normal(size=(50, 3))
-    factor, shift = np.array([1e5, 1.0, 1e-3]), np.array([1e6, 2.0, 0.0])
-    kernel, other = (width_per_feature(Gaussian("median"), Z) for Z in (X, X * factor + shift))
-    np.testing.assert_allclose(other.width, kernel.width * factor, rtol=1e-9)
-    np.testing.assert_allclose(other(X * factor, X * factor), kernel(X, X), rtol=1e-9)
-    assert width_per_feature(Gaussian(2.0), X).width == 2.0
-    # standardised samples: the one width of the rule, for every feature
-    Z = (X - X.mean(axis=0)) / X.std(axis=0)
-    np.testing.assert_allclose(width_per_feature(Gaussian("median"), Z).width, Gaussian("median").resolve(Z).width)

@@ -3,12 +3,14 @@ import pytest
 
 from fewkern.core.samples import Samples
 from fewkern.kernels import Gaussian, Linear
+from fewkern.vectors.grid import KernelGrid
 from fewkern.vectors.leave_one_out import loo_paths
 from fewkern.vectors.search import Searching, automatic_model, search
 from fewkern.vectors.selection import Selecting, choose_basis
 
 WIDTHS = (0.05, 0.5, 5.0)
 RIDGES = (0.0, 1e-2)
+GRID = KernelGrid.of(*(Gaussian(width) for width in WIDTHS))
 
 
 @pytest.fixture
@@ -18,7 +20,7 @@ def samples(rng):
 
 
 def run(samples, tolerance, limit=20, ceiling=0):
-    return search(samples, [Gaussian(w) for w in WIDTHS], Searching(Selecting(), RIDGES, limit, ceiling, tolerance))
+    return search(samples, GRID, Searching(Selecting(), RIDGES, limit, ceiling, tolerance))
 
 
 def test_takes_the_least_error_of_all_paths(samples):
@@ -58,7 +60,7 @@ def test_paths_go_on_while_that_pays():
     samples = Samples.of(x[:, None], targets=np.sin(60 * x)[:, None])
 
     def run(ceiling):
-        return search(samples, [Gaussian(0.02)], Searching(Selecting(), (1e-6,), 8, ceiling, 0.0))
+        return search(samples, KernelGrid.of(Gaussian(0.02)), Searching(Selecting(), (1e-6,), 8, ceiling, 0.0))
 
     short, long = run(8), run(100)
     assert short.n_vectors == 8
@@ -68,7 +70,7 @@ def test_paths_go_on_while_that_pays():
 
 def test_progress_is_reported(samples):
     seen = []
-    search(samples, [Gaussian(w) for w in WIDTHS], Searching(Selecting(), (0.0,), 5, 5, 0.0), seen.append)
+    search(samples, GRID, Searching(Selecting(), (0.0,), 5, 5, 0.0), seen.append)
     assert seen == [1, 2, 3]
 
 

@@ -9,9 +9,9 @@ To add a kernel: subclass :class:`Kernel` as a dataclass, write ``_block`` and `
 parameter may be a rule), add it to ``__all__``, and give it a name in ``NAMES``.
 
 A kernel whose vectors can be moved (:mod:`fewkern.vectors.refinement`) also sets ``refinable = True`` and writes
-``pullback``. If numbers of its own are to be learned along with the vectors (widths, a scale), it gives their
-logarithms by ``log_scales``, takes new ones by ``with_log_scales``, and, unless ``k(x, x)`` is constant, writes
-``diag_pullback``. A kernel with a length tells it by ``reach``.
+``pullback``. If scales of its own are to be learned along with the vectors (inverse widths, say), it gives their number
+by ``n_scales``, changes them by ``rescaled``, and, unless ``k(x, x)`` is constant, writes ``diag_pullback``. A kernel
+with a length tells it by ``reach``.
 """
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 from fewkern.backend.blocks import row_blocks
+from fewkern.backend.columns import divide_columns
 from fewkern.backend.linalg import (
     manhattan,
     neg_squared_distances,
@@ -34,7 +35,6 @@ from fewkern.backend.namespace import (
     Array,
     asarray_like,
     device,
-    eps,
     float_dtype,
     is_sparse,
     namespace,
@@ -42,6 +42,7 @@ from fewkern.backend.namespace import (
 )
 from fewkern.backend.storable import storable
 from fewkern.core.parameters import Parameters
+from fewkern.core.widths import Unit, city_block, euclidean, positive, resolve_width, total_variance
 
 __all__ = [
     "Function",
@@ -54,9 +55,6 @@ __all__ = [
     "Precomputed",
     "as_kernel",
 ]
-
-# Rows looked at to turn a rule such as "median" into a number.
-_RULE_ROWS = 1000
 
 
 class Kernel(Parameters, ABC):
@@ -73,6 +71,11 @@ class Kernel(Parameters, ABC):
     def resolve(self, X: Array) -> Kernel:  # noqa: ARG002
         """The same kernel with every rule replaced by the number that ``X`` gives."""
         return self
+
+    @property
+    def rules(self) -> dict[str, str]:
+        """Parameters that are still rules, by name; a resolved kernel has none."""
+        return {name: value for name, value in self.get_params().items() if isinstance(value, str)}
 
     def pick(self, X: Array, rows: Array) -> Array:
         """The training samples ``rows`` in the form in which they serve as second argument."""
@@ -103,17 +106,17 @@ class Kernel(Parameters, ABC):
         """Length over which the kernel changes, one or one per feature: searches scale their steps by it."""
         return None
 
-    def log_scales(self, X: Array) -> Array:
-        """Logarithms ``s`` of the scales that can be learned (inverse widths, say), of shape ``(p,)``; none here."""
-        xp = namespace(X)
-        return xp.zeros((0,), dtype=xp.float64, device=device(X))
+    @property
+    def n_scales(self) -> int:
+        """Number of scales that can be learned (inverse widths, say); none here."""
+        return 0
 
-    def with_log_scales(self, s: Array) -> Kernel:  # noqa: ARG002
-        """The same kernel with the scales ``exp(s)``."""
+    def rescaled(self, s: Array) -> Kernel:  # noqa: ARG002
+        """The same kernel with its scales multiplied by ``exp(s)``, ``s`` of shape ``(n_scales,)``."""
         return self
 
     def pullback(self, X: Array, V: Array, K: Array, D: Array) -> tuple[Array, Array]:  # noqa: ARG002
-        """Gradients of ``sum(D * K)``, ``K = kernel(X, V)``, with respect to ``V`` and to ``s`` (see ``log_scales``).
+        """Gradients of ``sum(D * K)``, ``K = kernel(X, V)``, with respect to ``V`` and to ``s`` (see ``rescaled``).
 
         Both are sums over the rows of ``X``, so row blocks can be added. ``X`` is held. Since ``k`` is symmetric, the
         gradient of ``sum(D * k(V, V))`` with respect to ``V`` is that of ``pullback(V, V, K, D + D.T)``, and with
@@ -126,7 +129,8 @@ class Kernel(Parameters, ABC):
 
     def diag_pullback(self, X: Array, D: Array) -> Array:  # noqa: ARG002
         """Gradient of ``sum(D * kernel.diag(X))`` with respect to ``s``; zero where ``k(x, x)`` is constant."""
-        return namespace(X).zeros_like(self.log_scales(X))
+        xp = namespace(X)
+        return xp.zeros((self.n_scales,), dtype=xp.float64, device=device(X))
 
 
 def _ones(X: Array) -> Array:
@@ -134,68 +138,46 @@ def _ones(X: Array) -> Array:
     return xp.ones((X.shape[0],), dtype=float_dtype(X), device=device(X))
 
 
-def _sample(X: Array) -> Array:
-    """At most ``_RULE_ROWS`` rows at equal steps: no randomness, and sorted classes are all seen."""
-    return X[:: max(1, math.ceil(X.shape[0] / _RULE_ROWS)), :]
+@dataclass(eq=False, repr=False)
+class _WidthKernel(Kernel):
+    """A kernel whose width may be a rule: what :class:`Gaussian` and :class:`Laplacian` share."""
 
+    width: Any = "median"
+    unit: Unit = "auto"
 
-def _positive(owner: str, name: str, value: Any) -> float:
-    number = float(value)
-    if not (math.isfinite(number) and number > 0):
-        raise ValueError(f"{owner}: {name} must be a positive number, got {value!r}.")
-    return number
+    @staticmethod
+    @abstractmethod
+    def _distances(X: Array) -> Array:
+        """Distances between all pairs of rows, in one row: what a width is measured in."""
 
+    def resolve(self, X: Array) -> Self:
+        width = resolve_width(type(self).__name__, self.width, self.unit, X, self._distances)
+        unit: Unit = "spread" if self.rules and self.unit == "auto" else self.unit
+        return dataclasses.replace(self, width=width, unit=unit)
 
-def _median(values: Array) -> float:
-    """Median of the positive entries (1 if there is none)."""
-    xp = namespace(values)
-    positive = values[values > 0]
-    count = positive.shape[0]
-    return float(xp.sort(positive)[count // 2]) if count else 1.0
+    @property
+    def rules(self) -> dict[str, str]:
+        return {"width": self.width} if isinstance(self.width, str) else {}
 
+    def __repr__(self) -> str:
+        # a unit says how a rule was read: to a width that was given it means nothing
+        unit = "" if self.unit == "auto" else f", unit={self.unit!r}"
+        return f"{type(self).__name__}(width={self.width!r}{unit})"
 
-def _total_variance(X: Array) -> float:
-    """Sum over the features of their variances."""
-    xp = namespace(X)
-    if is_sparse(X):
-        mean = X.mean(axis=0)
-        return max(float(xp.mean(squared_norms(X))) - float((mean**2).sum()), 0.0)
-    return float(xp.mean(squared_norms(X - xp.mean(X, axis=0))))
+    def _in_widths(self, X: Array, factor: float = 1.0) -> Array:
+        """``X`` divided by ``factor`` times the width, or every feature by its own."""
+        if isinstance(self.width, (int, float)):
+            by = factor * self.width
+            return X.multiply(1.0 / by).tocsr().astype(X.dtype) if is_sparse(X) else X / by
+        return divide_columns(X, factor * asarray_like(self.width, X, dtype=float_dtype(X)))
 
-
-def _euclidean(X: Array) -> Array:
-    """Distances between all pairs of rows, in one row."""
-    xp = namespace(X)
-    D = -neg_squared_distances(X, X)
-    # between equal rows there is rounding noise, not a distance
-    noise = 16 * eps(D) * (float(xp.max(D)) + (float(xp.max(squared_norms(X))) if is_sparse(X) else 0.0))
-    D = xp.where(D <= noise, xp.zeros_like(D), D)
-    return xp.sqrt(xp.reshape(D, (-1,)))
-
-
-def _city_block(X: Array) -> Array:
-    """Sums of absolute differences between all pairs of rows, in one row."""
-    return namespace(X).reshape(manhattan(X, X), (-1,))
-
-
-def _one_width(owner: str, width: Any, X: Array, distances: Callable[[Array], Array]) -> float:
-    """A width as a number: the one that was given, or what its rule makes of the samples."""
-    if not isinstance(width, str):
-        return _positive(owner, "width", width)
-    if width == "median":
-        return _median(distances(_sample(X)))
-    if width == "scale":
-        # scikit-learn's gamma = 1 / (d var) in exp(-gamma |x - y|^2), as a standard deviation
-        variance = _total_variance(X)
-        return math.sqrt(variance / 2) if variance > 0 else 1.0
-    raise ValueError(
-        f'{owner}: width must be a positive number, one number per feature, "median" or "scale", got {width!r}.'
-    )
+    def diag(self, X: Array) -> Array:
+        return _ones(X)
 
 
 @storable
-@dataclass(eq=False)
-class Gaussian(Kernel):
+@dataclass(eq=False, repr=False)
+class Gaussian(_WidthKernel):
     r"""Gaussian kernel :math:`k(x, y) = \exp(-\|x - y\|^2 / (2 \text{width}^2))`.
 
     Parameters
@@ -203,6 +185,11 @@ class Gaussian(Kernel):
     width : float, array of shape (n_features,), "median" or "scale", default "median"
         One standard deviation. "median" is the median distance between samples (of at most 1000 rows), "scale" is
         scikit-learn's ``gamma="scale"`` for centered features. An array gives every feature a width of its own.
+    unit : {"auto", "spread", "range", "common"}, default "auto"
+        What a rule measures every feature in: its standard deviation ("spread"), or its largest minus its smallest
+        value ("range"). The rule then gives one width per feature, and the units of the data do not matter. "auto"
+        takes the better of the two where an estimator compares widths, and "spread" elsewhere. "common" measures all
+        features alike, as the papers do, and gives one width. A width that is not a rule is taken as it is.
 
     Examples
     --------
@@ -213,60 +200,40 @@ class Gaussian(Kernel):
     array([[1.   , 0.607, 0.011],
            [0.607, 1.   , 0.135],
            [0.011, 0.135, 1.   ]])
-    >>> Gaussian().resolve(X)
-    Gaussian(width=2.0)
+    >>> Gaussian(unit="common").resolve(X)
+    Gaussian(width=2.0, unit='common')
+    >>> Gaussian().resolve(X * [1.0, 1000.0])
+    Gaussian(width=array([   2.82842712, 2828.42712475]), unit='spread')
     """
-
-    width: Any = "median"
 
     refinable = True
 
-    def resolve(self, X: Array) -> Gaussian:
-        xp = namespace(X)
-        width = None if isinstance(self.width, str) else asarray_like(self.width, X, dtype=float_dtype(X))
-        if width is None or width.ndim == 0:
-            return dataclasses.replace(self, width=_one_width("Gaussian", self.width, X, _euclidean))
-        if width.shape != (X.shape[1],):
-            raise ValueError(
-                f"Gaussian: width must be one number or one per feature, got shape {tuple(width.shape)} "
-                f"for {X.shape[1]} features."
-            )
-        if not bool(xp.all(xp.isfinite(width) & (width > 0))):
-            raise ValueError("Gaussian: every entry of width must be a positive number.")
-        return dataclasses.replace(self, width=width)
-
-    def _scaled(self, X: Array) -> Array:
-        if is_sparse(X):
-            return X.multiply(1.0 / (math.sqrt(2.0) * self.width)).tocsr().astype(X.dtype)
-        width = self.width
-        if not isinstance(width, (int, float)):
-            width = asarray_like(width, X, dtype=X.dtype)
-        return X / (math.sqrt(2.0) * width)
+    @staticmethod
+    def _distances(X: Array) -> Array:
+        return euclidean(X)
 
     def _block(self, X: Array, Y: Array) -> Array:
         # Squares cancel in a distance: in float32 a narrow kernel would keep five figures. The exponential is float32.
         xp, dtype = namespace(X), float_dtype(X)
         if not is_sparse(X) and dtype == xp.float32:
             X, Y = xp.astype(X, xp.float64), xp.astype(Y, xp.float64)
-        D = neg_squared_distances(self._scaled(X), self._scaled(Y))
+        D = neg_squared_distances(self._in_widths(X, math.sqrt(2.0)), self._in_widths(Y, math.sqrt(2.0)))
         return xp.exp(xp.astype(D, dtype, copy=False))
-
-    def diag(self, X: Array) -> Array:
-        return _ones(X)
 
     def reach(self) -> Any:
         """The width."""
         return self.width
 
-    def log_scales(self, X: Array) -> Array:
-        """Logarithms of the inverse widths: one, or one per feature."""
-        xp = namespace(X)
-        return -xp.log(xp.reshape(asarray_like(self.width, X, dtype=xp.float64), (-1,)))
+    @property
+    def n_scales(self) -> int:
+        """The inverse widths: one, or one per feature."""
+        return 1 if isinstance(self.width, (int, float)) else int(self.width.shape[0])
 
-    def with_log_scales(self, s: Array) -> Gaussian:
-        width = namespace(s).exp(-s)
-        one = isinstance(self.width, (int, float))
-        return dataclasses.replace(self, width=float(width[0]) if one else width)
+    def rescaled(self, s: Array) -> Gaussian:
+        if isinstance(self.width, (int, float)):
+            return dataclasses.replace(self, width=self.width * math.exp(-float(s[0])))
+        xp = namespace(s)
+        return dataclasses.replace(self, width=asarray_like(self.width, s, dtype=xp.float64) * xp.exp(-s))
 
     def pullback(self, X: Array, V: Array, K: Array, D: Array) -> tuple[Array, Array]:
         # In units of the widths, and near the vectors: the squares below cancel far from the origin.
@@ -282,14 +249,17 @@ class Gaussian(Kernel):
 
 
 @storable
-@dataclass(eq=False)
-class Laplacian(Kernel):
+@dataclass(eq=False, repr=False)
+class Laplacian(_WidthKernel):
     r"""Laplacian kernel :math:`k(x, y) = \exp(-\|x - y\|_1 / \text{width})`.
 
     Parameters
     ----------
-    width : float, "median" or "scale", default "median"
-        Distance (sum of absolute differences) at which the kernel falls to :math:`1/e`.
+    width : float, array of shape (n_features,), "median" or "scale", default "median"
+        Distance (sum of absolute differences) at which the kernel falls to :math:`1/e`. Rules and arrays are those of
+        :class:`Gaussian`.
+    unit : {"auto", "spread", "range", "common"}, default "auto"
+        What a rule measures the features in, as in :class:`Gaussian`.
 
     Notes
     -----
@@ -304,17 +274,16 @@ class Laplacian(Kernel):
     array([[1.   , 0.368]])
     """
 
-    width: Any = "median"
-
-    def resolve(self, X: Array) -> Laplacian:
-        return dataclasses.replace(self, width=_one_width("Laplacian", self.width, X, _city_block))
+    @staticmethod
+    def _distances(X: Array) -> Array:
+        return city_block(X)
 
     def _block(self, X: Array, Y: Array) -> Array:
-        D = manhattan(X, Y)
-        return namespace(D).exp(-D / self.width)
-
-    def diag(self, X: Array) -> Array:
-        return _ones(X)
+        if isinstance(self.width, (int, float)):
+            D = manhattan(X, Y) / self.width
+        else:
+            D = manhattan(self._in_widths(X), self._in_widths(Y))
+        return namespace(D).exp(-D)
 
 
 @storable
@@ -350,12 +319,12 @@ class Polynomial(Kernel):
         if self.coef0 < 0:
             raise ValueError(f"Polynomial: coef0 must not be negative, got {self.coef0!r}.")
         if self.gamma == "scale":
-            variance = _total_variance(X)
+            variance = total_variance(X)
             gamma = 1.0 / variance if variance > 0 else 1.0
         elif isinstance(self.gamma, str):
             raise ValueError(f'Polynomial: gamma must be a positive number or "scale", got {self.gamma!r}.')
         else:
-            gamma = _positive("Polynomial", "gamma", self.gamma)
+            gamma = positive("Polynomial", "gamma", self.gamma)
         return dataclasses.replace(self, degree=int(self.degree), gamma=gamma, coef0=float(self.coef0))
 
     def _block(self, X: Array, Y: Array) -> Array:
@@ -364,12 +333,13 @@ class Polynomial(Kernel):
     def diag(self, X: Array) -> Array:
         return (self.gamma * squared_norms(X) + self.coef0) ** self.degree
 
-    def log_scales(self, X: Array) -> Array:
-        """Logarithm of ``gamma``."""
-        return asarray_like([math.log(self.gamma)], X, dtype=namespace(X).float64)
+    @property
+    def n_scales(self) -> int:
+        """``gamma``."""
+        return 1
 
-    def with_log_scales(self, s: Array) -> Polynomial:
-        return dataclasses.replace(self, gamma=math.exp(float(s[0])))
+    def rescaled(self, s: Array) -> Polynomial:
+        return dataclasses.replace(self, gamma=self.gamma * math.exp(float(s[0])))
 
     def pullback(self, X: Array, V: Array, K: Array, D: Array) -> tuple[Array, Array]:  # noqa: ARG002
         xp = namespace(V)
@@ -406,7 +376,7 @@ class Linear(Kernel):
 
     def pullback(self, X: Array, V: Array, K: Array, D: Array) -> tuple[Array, Array]:  # noqa: ARG002
         # a common scale would only be another ridge
-        return product_transposed(D.T, X.T), self.log_scales(V)
+        return product_transposed(D.T, X.T), self.diag_pullback(V, D)
 
 
 @storable

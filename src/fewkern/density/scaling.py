@@ -2,11 +2,11 @@ r"""The linear map before an isotropic kernel: none, one number per feature, or 
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Literal
 
-from fewkern.backend.namespace import Array, eps, float_dtype, namespace, take_rows
+from fewkern.backend.columns import column_spreads
+from fewkern.backend.namespace import Array, float_dtype, namespace, take_rows
 from fewkern.core.samples import Samples
 from fewkern.density.mixture import KernelMixture
 from fewkern.density.problem import DensityProblem, RoundMixture
@@ -68,27 +68,24 @@ def fit_scaling(X: Array, w: Array, scale: Scale) -> Scaling:
     xp = namespace(X)
     w = w / xp.sum(w)
     mean = w @ X
-    # in units of a power of two near the largest value: exact, and no square over- or underflows
     reach = float(xp.max(xp.abs(X - mean)))
-    size = _power_of_two(reach)
-    gap = (X - mean) / size
-    if scale == "whiten":
-        values, vectors = xp.linalg.eigh(gap.T @ (w[:, None] * gap))
-        values = xp.maximum(values, xp.zeros_like(values))
-        none = values <= _NO_VARIANCE * xp.max(values)
-        spread = size * xp.sqrt(values)
-    else:
-        spread = size * xp.sqrt(w @ (gap * gap))
-        none = spread <= 8 * eps(X) * xp.max(xp.abs(X))
-    count = int(xp.sum(xp.astype(none, xp.int64)))
-    typical = xp.mean(spread[~none]) if count < spread.shape[0] else xp.ones_like(mean[0])
-    spread = xp.where(none, typical, spread)
+    spread = column_spreads(X, w)
+    constant, spread = _filled(spread, spread == 0)
     if scale == "none":
-        return Scaling(mean, xp.ones_like(spread), count, reach)
+        return Scaling(mean, xp.ones_like(spread), constant, reach)
     if scale == "std":
-        return Scaling(mean, 1.0 / spread, count, reach)
-    return Scaling(mean, (vectors / spread).T, count, reach)
+        return Scaling(mean, 1.0 / spread, constant, reach)
+    # directions among features of unit variance: units do not decide which of them are constant
+    gap = (X - mean) / spread
+    values, vectors = xp.linalg.eigh(gap.T @ (w[:, None] * gap))
+    values = xp.maximum(values, xp.zeros_like(values))
+    constant, length = _filled(xp.sqrt(values), values <= _NO_VARIANCE * xp.max(values))
+    return Scaling(mean, (vectors / length).T / spread, constant, reach)
 
 
-def _power_of_two(value: float) -> float:
-    return math.ldexp(1.0, math.frexp(value)[1] - 1) if value > 0 else 1.0
+def _filled(spread: Array, none: Array) -> tuple[int, Array]:
+    """Number of directions without spread, and the spreads with the mean of the others in their place."""
+    xp = namespace(spread)
+    count = int(xp.sum(xp.astype(none, xp.int64)))
+    typical = xp.mean(spread[~none]) if count < spread.shape[0] else xp.ones_like(spread[0])
+    return count, xp.where(none, typical, spread)

@@ -18,7 +18,8 @@ from fewkern.fisher.families import Family, Fitted
 from fewkern.fisher.posterior import AffineScores, least_squares_scores
 from fewkern.fisher.problem import Machine
 from fewkern.fisher.targets import fisher_targets
-from fewkern.vectors.search import choose_width, width_grid
+from fewkern.vectors.grid import KernelGrid
+from fewkern.vectors.search import choose_class_unit, choose_width
 from fewkern.vectors.selection import Selecting, choose_basis
 
 __all__ = [
@@ -96,7 +97,7 @@ class Comparing:
 
     def compares(self, kernel: Kernel) -> bool:
         """Whether there is more than one machine to compare."""
-        widths = isinstance(getattr(kernel, "width", None), str) and self.width_by == "cross_validation"
+        widths = "width" in kernel.rules and self.width_by == "cross_validation"
         return widths or len(self.family.settings(1.0, 1.0)) > 1
 
 
@@ -131,11 +132,8 @@ def choose_setting(
     step : callable or None
         Called with the number of widths done.
     """
-    kernels = width_grid(kernel, samples.X)
-    if len(kernels) > 1 and plan.width_by == "leave_one_out":
-        # FVS-LR's closed form is fair here: it never saw a support that was chosen with labels
-        some = samples.some(_WIDTH_ROWS, random_generator(plan.seed))
-        kernels = [choose_width(some, kernel, plan.seed)]
+    grid = _grid(samples, kernel, plan)
+    kernels = grid.kernels
     settings = plan.family.settings(
         _scale(samples, kernels[0]), fisher_targets(samples.codes, samples.n_classes, samples.weights).stretch
     )
@@ -146,14 +144,25 @@ def choose_setting(
         if step is not None:
             step(len(paths))
     k, s = len(kernels) // 2, plan.family.default
-    trace = _trace([kernels[k]], plan.family, (settings[s],), [])
+    trace = _trace(grid.only(k), plan.family, (settings[s],), [])
     if any(path.errors for path in paths):  # not so where no column differs from a constant
-        trace = _trace(kernels, plan.family, settings, paths)
+        trace = _trace(grid, plan.family, settings, paths)
         k, s = _choose(trace, plan)
         trace = replace(trace, chosen=(k, s))
     if len(paths) != 1:  # one kernel at a time: only that of a single one is still there
         candidates = Candidates.of(samples, kernels[k], plan.max_candidates, plan.seed)
     return Chosen(candidates, settings[s], trace)
+
+
+def _grid(samples: Samples, kernel: Kernel, plan: Comparing) -> KernelGrid:
+    """The kernels to cross-validate: one, unless it is cross-validation that shall choose the width."""
+    if "width" not in kernel.rules:
+        return KernelGrid.around(kernel, samples.X)
+    # FVS-LR's closed form is fair here: it never saw a support that was chosen with labels
+    some = samples.some(_WIDTH_ROWS, random_generator(plan.seed))
+    if plan.width_by == "leave_one_out":
+        return choose_width(some, kernel, plan.seed)
+    return KernelGrid.around(choose_class_unit(some, kernel, plan.seed), samples.X)
 
 
 def fit_within(samples: Samples, chosen: Chosen, plan: Comparing) -> tuple[Fitted, float]:
@@ -295,17 +304,15 @@ class _Trained:
         return float(xp.sum(xp.astype(miss, self.weights.dtype) * self.weights))
 
 
-def _trace(kernels: list[Kernel], family: Family, settings: tuple[float, ...], paths: list[PathErrors]) -> Trace:
+def _trace(grid: KernelGrid, family: Family, settings: tuple[float, ...], paths: list[PathErrors]) -> Trace:
     """The errors that were measured, infinite elsewhere; nothing is chosen yet."""
-    given = [getattr(kernel, "width", None) for kernel in kernels]
-    widths = tuple(float(w) if isinstance(w, (int, float)) else float(k) for k, w in enumerate(given))
-    error, spread, size = ([[math.inf] * len(settings) for _ in kernels] for _ in range(3))
+    error, spread, size = ([[math.inf] * len(settings) for _ in grid.kernels] for _ in range(3))
     for k, path in enumerate(paths):
         for s, (e, m) in enumerate(zip(path.errors, path.sizes)):
             error[k][s], spread[k][s], size[k][s] = e, math.sqrt(e * (1 - e) / path.n), m
     table = [to_numpy(rows) for rows in (error, spread, size)]
     return Trace(
-        {"width": widths, family.axis: settings},
+        {"width": grid.widths, family.axis: settings},
         table[0],
         table[1],
         chosen=(0, 0),

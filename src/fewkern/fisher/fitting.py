@@ -26,7 +26,7 @@ from fewkern.fisher.posterior import fit_posterior
 from fewkern.fisher.problem import Ending, Machine
 from fewkern.fisher.targets import fisher_targets
 from fewkern.fisher.variant import FisherVariant
-from fewkern.vectors.search import WIDTH_FACTORS
+from fewkern.vectors.grid import WIDTH_FACTORS
 
 __all__ = ["FISHER", "FisherParameters", "class_expansion", "fit_fisher"]
 

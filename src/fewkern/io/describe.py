@@ -178,7 +178,7 @@ def _sum(expansion: Any, scaler: Scaling, dtype: str, caller: str, owner: str) -
             + _REASONS.get(type(kernel), "which this writer does not know")
             + f"; fit with one of {', '.join(cls.__name__ for cls in _KERNELS)} to export a model."
         )
-    rules = [f"{key}={value!r}" for key, value in vars(kernel).items() if isinstance(value, str)]
+    rules = [f"{key}={value!r}" for key, value in kernel.rules.items()]
     if rules:
         raise ValueError(
             f"{caller}: the kernel of this {owner} has {', '.join(rules)}, a rule in place of a number; use "
@@ -202,7 +202,7 @@ def _gaussian(kernel: Any, V: Vector, coef: Vector, offset: Vector, scaler: Scal
 
 
 def _laplacian(kernel: Any, V: Vector, coef: Vector, offset: Vector, scaler: Scaling, dtype: str) -> Sum:
-    gain = np.full(V.shape[1], 1.0 / float(kernel.width))
+    gain = np.broadcast_to(1.0 / _double(kernel.width), V.shape[1:])
     shift, factor, vectors = _prepared(V, np.median(V, axis=0), gain, scaler, dtype)
     return Sum("laplacian", vectors, offset, coef, shift, factor)
 

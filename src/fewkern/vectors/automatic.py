@@ -12,10 +12,11 @@ from fewkern.core.expansion import KernelExpansion
 from fewkern.core.kernels import as_kernel
 from fewkern.core.samples import Samples
 from fewkern.core.trace import TOLERANCE
+from fewkern.vectors.grid import WIDTH_FACTORS
 from fewkern.vectors.leave_one_out import HeldOut
 from fewkern.vectors.parameters import selecting
 from fewkern.vectors.refine_choice import SIZES, RefineChoice, RefinePlan, choose_refined, unrefined_model
-from fewkern.vectors.search import WIDTH_FACTORS, Found, Searching, automatic_model
+from fewkern.vectors.search import Found, Searching, automatic_model
 
 __all__ = ["AutomaticParameters", "RefiningParameters", "fit_regression", "keep_model", "search_model"]
 
@@ -123,7 +124,7 @@ def _moves_vectors(estimator: RefiningParameters, samples: Samples) -> bool:
             raise ValueError(f"{name}: refine=True cannot be done: {reason}, or refine=False.")
         return True
     # a width that was given as a number is taken as it is
-    return reason is None and any(isinstance(value, str) for value in kernel.get_params().values())
+    return reason is None and bool(kernel.rules)
 
 
 def _sizes(estimator: RefiningParameters) -> tuple[int, ...]:

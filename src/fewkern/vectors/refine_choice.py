@@ -25,6 +25,7 @@ from fewkern.backend.random import random_generator
 from fewkern.core.expansion import KernelExpansion
 from fewkern.core.kernels import Kernel
 from fewkern.core.samples import Samples
+from fewkern.vectors.grid import KernelGrid
 from fewkern.vectors.leave_one_out import solve
 from fewkern.vectors.refinement import Placement, RefineProblem, expand, free_widths, refine, refine_problem
 from fewkern.vectors.search import Found, Searching, search
@@ -168,7 +169,8 @@ def unrefined_model(samples: Samples, found: Found) -> tuple[Unrefined, Array]:
 
 def fit_unrefined(samples: Samples, kernel: Kernel, limit: int, plan: RefinePlan) -> Unrefined:
     """The automatic model with a given kernel and at most ``limit`` vectors: ridge and size by leave-one-out."""
-    found = search(samples, [kernel], replace(plan.search, limit=limit, ceiling=0).in_units_of(kernel, samples))
+    how = replace(plan.search, limit=limit, ceiling=0).in_units_of(kernel, samples)
+    found = search(samples, KernelGrid.of(kernel), how)
     return unrefined_model(samples, found)[0]
 
 

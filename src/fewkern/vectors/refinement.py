@@ -29,11 +29,12 @@ from typing import Any, Literal
 
 from fewkern.backend.blocks import BLOCK_ELEMENTS, row_blocks
 from fewkern.backend.linalg import inverse_psd
-from fewkern.backend.namespace import Array, asarray_like, device, is_sparse, namespace, to_numpy
+from fewkern.backend.namespace import Array, asarray_like, device, is_sparse, namespace
 from fewkern.backend.optimize import host_vector, minimize_bounded
 from fewkern.backend.threads import threads_for
 from fewkern.core.expansion import KernelExpansion
 from fewkern.core.kernels import Gaussian, Kernel
+from fewkern.core.widths import feature_units
 
 __all__ = [
     "Evaluation",
@@ -43,11 +44,9 @@ __all__ = [
     "distill",
     "evaluate",
     "expand",
-    "feature_spreads",
     "free_widths",
     "refine",
     "refine_problem",
-    "width_per_feature",
 ]
 
 Objective = Literal["leave-one-out", "least squares"]
@@ -125,33 +124,6 @@ class RefineProblem:
     """Elements of a row block."""
 
 
-def feature_spreads(X: Array, weights: Array | None = None) -> Array:
-    """Standard deviation of every feature; one for a feature that is constant."""
-    xp = namespace(X)
-    X = xp.astype(X, xp.float64, copy=False)
-    share = xp.full((X.shape[0],), 1.0 / X.shape[0], dtype=X.dtype, device=device(X))
-    if weights is not None:
-        share = xp.astype(weights, xp.float64, copy=False) / xp.sum(xp.astype(weights, xp.float64, copy=False))
-    centered = X - share @ X
-    spread = xp.sqrt(share @ (centered * centered))
-    # the mean of equal numbers is off by a few digits of their size
-    constant = spread <= 1e-12 * xp.max(xp.abs(X), axis=0)
-    return xp.where(constant, xp.ones_like(spread), spread)
-
-
-def width_per_feature(kernel: Gaussian, X: Array, weights: Array | None = None) -> Gaussian:
-    """One width per feature for a width that is a rule: the rule's number for features of spread one, times the spread.
-
-    Units of the features then do not matter, and a search over a common factor on the widths is the search over one
-    width that the same features would have after standardization. A width that is a number, or several, is kept.
-    """
-    if not isinstance(kernel.width, str):
-        return kernel
-    xp = namespace(X)
-    spread = xp.astype(feature_spreads(X, weights), X.dtype)
-    return replace(kernel, width=kernel.resolve(X / spread).width * spread)
-
-
 def free_widths(kernel: Kernel, X: Array) -> Kernel:
     """The same kernel with a width per feature that can change on its own, where it has one width for all."""
     if isinstance(kernel, Gaussian) and isinstance(kernel.width, (int, float)):
@@ -189,7 +161,7 @@ def refine_problem(
     values = xp.astype(Y, xp.float64)
     centered = values - (w @ values) / n
     variance = float(w @ xp.sum(centered * centered, axis=1)) / n
-    return RefineProblem(X, Y, w, objective, tau, variance or 1.0, feature_spreads(X, w))
+    return RefineProblem(X, Y, w, objective, tau, variance or 1.0, feature_units(X, "spread", w))
 
 
 def evaluate(problem: RefineProblem, at: Placement) -> Evaluation:
@@ -403,10 +375,9 @@ def refine(problem: RefineProblem, start: Placement, *, max_iter: int = 100, tol
         found = evaluate(problem, chart.placement(theta))
         return found.value, chart.gradient(found)
 
-    begun = chart.theta(start)
     (n, d), m = problem.X.shape, int(start.vectors.shape[0])
     with threads_for(n * m * (m + d)):
-        found = minimize_bounded(function, begun, chart.bounds, max_iter=max_iter, tol=tol)
+        found = minimize_bounded(function, chart.start, chart.bounds, max_iter=max_iter, tol=tol)
     placement = chart.placement(found.x)
     last = evaluate(problem, placement)
     xp, dtype = namespace(problem.X), problem.X.dtype
@@ -429,40 +400,37 @@ def distill(X: Array, values: Array, start: Placement, weights: Array | None = N
 
 
 class _Chart:
-    """Placements as vectors of numbers on the host: ``V`` in some unit, log scales, log ridge.
+    """Placements as vectors of numbers on the host: how far ``V``, the log scales and the log ridge are from the start.
 
     The unit of a feature is the geometric mean of the kernel's width and the samples' spread. In units of the spread a
     search with wide kernels needs twice the steps; in units of the width vectors move so far before the widths have
     been learned that small models over-fit (measured on splice, where few features matter).
+
+    Distances from the start, because they are the same numbers whatever the features are measured in.
     """
 
     def __init__(self, problem: RefineProblem, start: Placement) -> None:
-        self.like, self.kernel = problem.X, start.kernel
         xp = namespace(problem.X)
-        self.shape = tuple(int(k) for k in start.vectors.shape)
+        self.like, self.kernel = problem.X, start.kernel
+        self.vectors = xp.astype(start.vectors, xp.float64)
         reach = start.kernel.reach()
         lengths = problem.spread if reach is None else asarray_like(reach, problem.X, dtype=xp.float64)
         self.unit = xp.sqrt(lengths * problem.spread)
-        self.moved = self.shape[0] * self.shape[1]
-        scales = to_numpy(start.kernel.log_scales(problem.X))
+        self.moved, scales = math.prod(self.vectors.shape), start.kernel.n_scales
         size = float(xp.mean(start.kernel.diag(problem.X))) or 1.0
-        self.ridges = size * RIDGE_BOUNDS[0], size * RIDGE_BOUNDS[1]
-        V = to_numpy(xp.astype(start.vectors, xp.float64) / self.unit).ravel()
-        lower = host_vector(V - FARTHEST, scales - LOG_SCALE_BELOW, [math.log(self.ridges[0])])
-        upper = host_vector(V + FARTHEST, scales + LOG_SCALE_ABOVE, [math.log(self.ridges[1])])
-        self.bounds = lower, upper
-
-    def theta(self, at: Placement) -> Any:
-        xp = namespace(self.like)
-        V = xp.astype(at.vectors, xp.float64) / self.unit
-        ridge = min(max(at.ridge, self.ridges[0]), self.ridges[1])
-        return host_vector(xp.reshape(V, (-1,)), at.kernel.log_scales(self.like), [math.log(ridge)])
+        low, high = size * RIDGE_BOUNDS[0], size * RIDGE_BOUNDS[1]
+        self.ridge = min(max(start.ridge, low), high)
+        self.start = host_vector([0.0] * (self.moved + scales + 1))
+        self.bounds = (
+            host_vector([-FARTHEST] * self.moved, [-LOG_SCALE_BELOW] * scales, [math.log(low / self.ridge)]),
+            host_vector([FARTHEST] * self.moved, [LOG_SCALE_ABOVE] * scales, [math.log(high / self.ridge)]),
+        )
 
     def placement(self, theta: Any) -> Placement:
         xp = namespace(self.like)
-        V = xp.reshape(asarray_like(theta[: self.moved], self.like), self.shape) * self.unit
+        V = self.vectors + xp.reshape(asarray_like(theta[: self.moved], self.like), self.vectors.shape) * self.unit
         scales = asarray_like(theta[self.moved : -1], self.like)
-        return Placement(V, self.kernel.with_log_scales(scales), math.exp(float(theta[-1])))
+        return Placement(V, self.kernel.rescaled(scales), self.ridge * math.exp(float(theta[-1])))
 
     def gradient(self, found: Evaluation) -> Any:
         xp = namespace(self.like)

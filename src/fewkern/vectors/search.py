@@ -13,16 +13,19 @@ from fewkern.core.basis import KernelBasis
 from fewkern.core.kernels import Kernel
 from fewkern.core.samples import Samples
 from fewkern.core.trace import TOLERANCE, Stop, Trace, smallest_within
+from fewkern.vectors.grid import KernelGrid, units_to_compare
 from fewkern.vectors.leave_one_out import Path, class_targets, loo_paths
 from fewkern.vectors.selection import Selecting, Selection, choose_basis, select_vectors
 
-__all__ = ["WIDTH_FACTORS", "Found", "Searching", "automatic_model", "choose_width", "search", "width_grid"]
+__all__ = ["Found", "Searching", "automatic_model", "choose_class_unit", "choose_unit", "choose_width", "search"]
 
-WIDTH_FACTORS = (0.14, 0.22, 0.35, 0.55, 0.85, 1.3, 2.0, 3.5, 6.0)
-# Ridges that are compared, in units of the mean of k(x, x).
-_RIDGES = (0.0, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)
+# Ridges that are compared, in units of the mean of k(x, x). Without any ridge coefficients can grow until nothing of
+# the sum is left but rounding.
+_RIDGES = (1e-6, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)
 # The width is searched on at most this many samples; number of vectors and ridge then on all of them.
 _SEARCH_ROWS = 10_000
+# The unit of the widths is decided on at most so many samples, by short paths at a few widths and ridges.
+_RACE_ROWS, _RACE_LENGTH, _RACE_FACTORS, _RACE_RIDGES = 1000, 50, (0.55, 1.3), (1e-4, 1e-2)
 # Without a budget a path has _FIRST_LENGTH vectors at first (at most half of the samples), and goes on while that
 # pays: to a tenth of the samples, or half of them for "accurate", and _LONGEST at most.
 _FIRST_LENGTH, _LONGEST = 100, 1000
@@ -108,42 +111,56 @@ def automatic_model(
 
     A width that is a rule becomes a grid of widths. On many samples the width is searched on some of them.
     """
-    kernels = width_grid(kernel, samples.X)
-    plan = plan.in_units_of(kernels[0], samples)
-    some = samples.some(_SEARCH_ROWS, random_generator(plan.how.seed)) if len(kernels) > 1 else samples
-    found = search(some, kernels, plan, step)
+    grid = KernelGrid.around(choose_unit(samples, kernel, plan), samples.X)
+    plan = plan.in_units_of(grid.kernels[0], samples)
+    some = samples.some(_SEARCH_ROWS, random_generator(plan.how.seed)) if len(grid) > 1 else samples
+    found = search(some, grid, plan, step)
     if some.n == samples.n:
         return found
-    return search(samples, [found.kernel], plan)
+    return search(samples, grid.only(found.trace.chosen[0]), plan)
 
 
-def choose_width(samples: Samples, kernel: Kernel, seed: int) -> Kernel:
-    """The kernel with the width that FVS-LR takes for the classes of the samples."""
+def choose_width(samples: Samples, kernel: Kernel, seed: int) -> KernelGrid:
+    """The kernel with the width that FVS-LR takes for the classes of the samples, as a grid of one."""
     samples = class_targets(samples)
+    found = automatic_model(samples, kernel, _plan_for_classes(samples, seed))
+    return KernelGrid((found.kernel,), (found.trace.setting["width"],))
+
+
+def choose_class_unit(samples: Samples, kernel: Kernel, seed: int) -> Kernel:
+    """The kernel with the unit of its widths that FVS-LR prefers for the classes of the samples."""
+    samples = class_targets(samples)
+    return choose_unit(samples, kernel, _plan_for_classes(samples, seed))
+
+
+def _plan_for_classes(samples: Samples, seed: int) -> Searching:
     limit = max(1, min(_FIRST_LENGTH, samples.n // 2))
-    plan = Searching(Selecting(seed=seed_from(seed)), _RIDGES, limit, 0, TOLERANCE["balanced"])
-    return automatic_model(samples, kernel, plan).kernel
+    return Searching(Selecting(seed=seed_from(seed)), _RIDGES, limit, 0, TOLERANCE["balanced"])
 
 
-def width_grid(kernel: Kernel, X: Array) -> list[Kernel]:
-    """Widths around the one that a rule gives; a width given as a number is kept."""
-    resolved: Any = kernel.resolve(X)
-    if not isinstance(getattr(kernel, "width", None), str):
-        return [resolved]
-    return [replace(resolved, width=factor * resolved.width) for factor in WIDTH_FACTORS]
+def choose_unit(samples: Samples, kernel: Kernel, plan: Searching) -> Kernel:
+    """The kernel with the unit of its widths that leave-one-out prefers, where ``unit="auto"`` leaves the choice."""
+    rivals = units_to_compare(kernel, samples.X)
+    if len(rivals) == 1:
+        return kernel
+    some = samples.some(_RACE_ROWS, random_generator(plan.how.seed))
+    grids = [KernelGrid.around(rival, some.X, _RACE_FACTORS) for rival in rivals]
+    ridges = plan.ridges if len(plan.ridges) == 1 else _RACE_RIDGES
+    plan = replace(plan, ridges=ridges, limit=min(plan.limit, _RACE_LENGTH, max(1, some.n // 2)))
+    plan = plan.in_units_of(grids[0].kernels[0], some)
+    with threads_for(some.n * plan.limit**2):
+        least = [min(_Fan.start(some, one, plan).least for one in grid.kernels) for grid in grids]
+    return rivals[least.index(min(least))]
 
 
-def search(
-    samples: Samples, kernels: list[Kernel], plan: Searching, step: Callable[[int], None] | None = None
-) -> Found:
+def search(samples: Samples, grid: KernelGrid, plan: Searching, step: Callable[[int], None] | None = None) -> Found:
     """Follow the path of every kernel and ridge, and take the smallest model that is as good as the best.
 
     Parameters
     ----------
     samples : Samples
         With targets.
-    kernels : list of Kernel
-        Resolved.
+    grid : KernelGrid
     plan : Searching
     step : callable or None
         Called with the number of kernels done.
@@ -153,23 +170,21 @@ def search(
     Per kernel and ridge ``n L^2`` flops in BLAS-3; memory ``n L`` numbers per kernel.
     """
     with threads_for(samples.n * plan.limit**2):
-        return _search(samples, kernels, plan, step)
+        return _search(samples, grid, plan, step)
 
 
-def _search(
-    samples: Samples, kernels: list[Kernel], plan: Searching, step: Callable[[int], None] | None = None
-) -> Found:
+def _search(samples: Samples, grid: KernelGrid, plan: Searching, step: Callable[[int], None] | None = None) -> Found:
     fans = []
-    for kernel in kernels:
+    for kernel in grid.kernels:
         fans.append(_Fan.start(samples, kernel, plan))
         if step is not None:
             step(len(fans))
     if plan.tolerance is None:
         best = min(range(len(fans)), key=lambda k: min(fans[k].ends))
         chosen = (best, fans[best].ends.index(min(fans[best].ends)), fans[best].selection.n_vectors)
-        return _found(fans, plan, chosen)
+        return _found(fans, grid, plan, chosen)
     fans = _lengthen(fans, samples, plan)
-    return _found(fans, plan, _choose(fans, plan.tolerance))
+    return _found(fans, grid, plan, _choose(fans, plan.tolerance))
 
 
 @dataclass(frozen=True)
@@ -247,11 +262,9 @@ def _stacked(fans: list[_Fan]) -> tuple[Array, Array]:
     return error, spread
 
 
-def _found(fans: list[_Fan], plan: Searching, chosen: tuple[int, int, int]) -> Found:
+def _found(fans: list[_Fan], grid: KernelGrid, plan: Searching, chosen: tuple[int, int, int]) -> Found:
     error, spread = _stacked(fans)
-    given = [getattr(fan.selection.gram.kernel, "width", None) for fan in fans]
-    widths = [width if isinstance(width, (int, float)) else float(k) for k, width in enumerate(given)]
     sizes = tuple(range(int(error.shape[2])))
-    axes: dict[str, tuple[float, ...]] = {"width": tuple(widths), "ridge": plan.ridges, "n_vectors": sizes}
+    axes: dict[str, tuple[float, ...]] = {"width": grid.widths, "ridge": plan.ridges, "n_vectors": sizes}
     k, r, L = chosen
     return Found(fans[k].selection, plan.ridges[r], L, Trace(axes, error, spread, chosen))

@@ -1,0 +1,107 @@
+"""Units do not matter: scaling and shifting any column changes no answer of any estimator with an automatic width."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.base import is_regressor
+
+from fewkern import FeatureVectorClassifier, FeatureVectorPCA, FeatureVectorRegressor
+from fewkern.datasets import make_banana
+from fewkern.kernels import Gaussian, Laplacian
+from tests.checks.everyone import ALL, KERNELS, every, fresh, outputs, unmoved
+
+# a power of two is exact, the others round
+CHANGES = {
+    "large": ([2.0**17, 1.0, 1.0], [0.0, 0.0, 0.0]),
+    "small": ([1.0, 1e-5, 1.0], [0.0, 0.0, 0.0]),
+    "all": ([1e5, 1e-5, 3.0], [0.0, 0.0, 0.0]),
+    "shift": ([1.0, 1.0, 1e5], [1e4, -3.0, 7e5]),
+}
+
+
+def table(seed=3, n=70):
+    """Samples of three features with two classes, the third of them without a part in it."""
+    X, y = make_banana(n, random_state=seed)
+    rng = np.random.default_rng(seed)
+    # some zeros: the two units are not proportional, and must be compared
+    return np.column_stack([X, np.where(rng.random(n) < 0.8, 0.0, rng.exponential(size=n))]), y
+
+
+def automatic(model, kernel="gaussian"):
+    """A model whose vectors are samples, with an automatic width where it has a kernel."""
+    return fresh(model, **({"kernel": kernel} if model in KERNELS else {}), **unmoved(model))
+
+
+def assert_law(model, X, y, factor, shift, tolerance=1e-6):
+    factor, shift = np.asarray(factor), np.asarray(shift)
+    target = X[:, 0] * X[:, 1] + X[:, 2] if is_regressor(model) else y
+    one, other = fresh(model).fit(X, target), fresh(model).fit(X * factor + shift, target)
+    new = X[::3] + 0.1
+    theirs = outputs(other, new * factor + shift)
+    for method, value in outputs(one, new).items():
+        if method == "score_samples":  # a density per unit of volume
+            value = value - np.sum(np.log(factor))
+        if value.dtype.kind == "f":
+            scale = max(1.0, float(np.abs(value).max()))
+            np.testing.assert_allclose(theirs[method], value, atol=tolerance * scale, err_msg=method)
+        else:
+            np.testing.assert_array_equal(theirs[method], value, err_msg=method)
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@every(ALL)
+def test_units_do_not_matter(model, change):
+    assert_law(automatic(model), *table(), *CHANGES[change])
+
+
+@pytest.mark.parametrize("change", ["all", "shift"])
+@every([model for model in ALL if "scale" in model.get_params(deep=False)])
+def test_nor_where_correlations_are_removed(model, change):
+    assert_law(fresh(model, scale="whiten"), *table(), *CHANGES[change], tolerance=1e-5)
+
+
+@pytest.mark.parametrize(
+    "kernel", [Laplacian(), Gaussian("scale"), Gaussian(unit="spread"), Gaussian(unit="range")], ids=repr
+)
+@every(KERNELS)
+def test_nor_with_other_rules_and_kernels(model, kernel):
+    assert_law(automatic(model, kernel), *table(), *CHANGES["all"])
+
+
+@pytest.mark.parametrize(
+    "model", [FeatureVectorClassifier(refine=True, n_vectors=4), FeatureVectorRegressor(max_vectors=8)]
+)
+def test_nor_where_vectors_are_moved(model):
+    """Exactly so where nothing is rounded: a search of many steps makes the last digit grow."""
+    assert_law(model, *table(n=120), [2.0**17, 2.0**-9, 4.0], [0.0, 0.0, 0.0], tolerance=1e-12)
+
+
+@given(
+    st.integers(0, 5),
+    st.lists(st.floats(-12, 12), min_size=3, max_size=3),
+    st.lists(st.floats(-9, 9), min_size=3, max_size=3),
+)
+def test_any_units_of_a_small_model(seed, powers, shifts):
+    factor = 10.0 ** np.array(powers)
+    model = FeatureVectorPCA(n_components=2, max_vectors=5, rule="greedy")
+    assert_law(model, *table(seed, n=30), factor, factor * shifts)
+
+
+def test_one_common_width_is_what_the_papers_have():
+    """The law is not the kernel's: with one width for all features it does not hold."""
+    model = FeatureVectorClassifier(kernel=Gaussian(unit="common"), max_vectors=12, refine=False)
+    with pytest.raises(AssertionError):
+        assert_law(model, *table(), *CHANGES["all"])
+
+
+def test_ridges_that_are_chosen_are_positive():
+    """Without a ridge, coefficients of 5e10 once fitted the samples and nothing else."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200, 4)) * [1.0, 1e5, 1.0, 1.0]
+    y = np.sin(2 * X[:, 0]) + X[:, 1] / 1e5 * X[:, 2]
+    model = FeatureVectorRegressor(prefer="accurate", refine=False).fit(X, y)
+    assert model.ridge_ >= 1e-6
+    assert min(model.trace_.axes["ridge"]) == pytest.approx(1e-6)
+    assert np.abs(model.expansion_.coef).max() < 1e6
+    assert FeatureVectorRegressor(ridge=0.0, max_vectors=5).fit(X, y).trace_.axes["ridge"] == (0.0,)
