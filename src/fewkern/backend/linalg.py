@@ -13,6 +13,7 @@ import scipy.linalg
 from fewkern.backend.namespace import Array, is_sparse, namespace, on_host
 
 __all__ = [
+    "HeldRows",
     "cholesky_psd",
     "class_sums",
     "divide_where",
@@ -31,6 +32,7 @@ __all__ = [
     "solve_shifted",
     "solve_triangular",
     "squared_norms",
+    "subtract_product",
     "sum_by_index",
     "weighted_gram",
 ]
@@ -108,15 +110,42 @@ def neg_squared_distances(X: Array, Y: Array) -> Array:
         D -= squared_norms(X)[:, None]
         D -= squared_norms(Y)[None, :]
         return np.minimum(D, 0.0).astype(X.dtype, copy=False)
-    xp = namespace(X, Y)
-    shift = xp.mean(Y, axis=0)
-    X, Y = X - shift, Y - shift
-    minus_one = xp.full((X.shape[0], 1), -1.0, dtype=X.dtype, device=array_api_compat.device(X))
-    one = xp.ones((Y.shape[0], 1), dtype=Y.dtype, device=array_api_compat.device(Y))
-    left = xp.concat([2.0 * X, -squared_norms(X)[:, None], minus_one], axis=1)
-    right = xp.concat([Y, one, squared_norms(Y)[:, None]], axis=1)
-    D = left @ right.T
-    return xp.minimum(D, xp.zeros((), dtype=D.dtype, device=array_api_compat.device(D)))
+    shift = namespace(Y).mean(Y, axis=0)
+    return HeldRows(X, shift)(slice(0, X.shape[0]), Y)
+
+
+class HeldRows:
+    """Dense rows, ready for many calls of what :func:`neg_squared_distances` does.
+
+    Parameters
+    ----------
+    X : array of shape (n, d)
+    shift : array of shape (d,)
+        A point among the rows, or near those that they will be compared with.
+    """
+
+    def __init__(self, X: Array, shift: Array) -> None:
+        xp = namespace(X)
+        X = X - shift
+        minus_one = xp.full((X.shape[0], 1), -1.0, dtype=X.dtype, device=array_api_compat.device(X))
+        self.left = xp.concat([2.0 * X, -squared_norms(X)[:, None], minus_one], axis=1)
+        self.shift = shift
+
+    def __call__(self, rows: slice, Y: Array) -> Array:
+        """Minus the squared distances between the held ``rows`` and those of ``Y``."""
+        xp = namespace(Y)
+        Y = Y - self.shift
+        one = xp.ones((Y.shape[0], 1), dtype=Y.dtype, device=array_api_compat.device(Y))
+        D = self.left[rows, :] @ xp.concat([Y, one, squared_norms(Y)[:, None]], axis=1).T
+        return xp.minimum(D, xp.zeros((), dtype=D.dtype, device=array_api_compat.device(D)))
+
+
+def subtract_product(C: Array, A: Array, B: Array) -> None:
+    """``C -= A @ B.T``, in place; on torch without a copy of the product."""
+    if array_api_compat.is_torch_array(C):
+        C.addmm_(A, B.T, alpha=-1.0)
+    else:
+        C -= A @ B.T
 
 
 def manhattan(X: Array, Y: Array) -> Array:

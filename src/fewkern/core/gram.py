@@ -60,6 +60,7 @@ class Gram:
         self.X = X
         self.center = center
         self.evaluations = 0
+        self._held = kernel.hold(X)
         diag = kernel.diag(X)
         if center is not None:
             xp = namespace(diag)
@@ -82,7 +83,7 @@ class Gram:
         hangs on exact ties.
         """
         rows = slice(0, self.n) if rows is None else rows
-        K = self.kernel(self.X[rows, :], self.kernel.pick(self.X, S))
+        K = self._held(rows, self.kernel.pick(self.X, S))
         self.evaluations += int(K.shape[0]) * int(K.shape[1])
         if self.center is not None:
             row = self.center.row

@@ -26,6 +26,7 @@ from typing import Any, Self
 from fewkern.backend.blocks import row_blocks
 from fewkern.backend.columns import divide_columns
 from fewkern.backend.linalg import (
+    HeldRows,
     manhattan,
     neg_squared_distances,
     product_transposed,
@@ -38,6 +39,7 @@ from fewkern.backend.namespace import (
     float_dtype,
     is_sparse,
     namespace,
+    on_host,
     take_rows,
 )
 from fewkern.backend.storable import storable
@@ -80,6 +82,10 @@ class Kernel(Parameters, ABC):
     def pick(self, X: Array, rows: Array) -> Array:
         """The training samples ``rows`` in the form in which they serve as second argument."""
         return take_rows(X, rows)
+
+    def hold(self, X: Array) -> Callable[[slice, Array], Array]:
+        """The function ``(rows, Y) -> kernel(X[rows, :], Y)``, for many calls."""
+        return lambda rows, Y: self(X[rows, :], Y)
 
     def __call__(self, X: Array, Y: Array) -> Array:
         """Kernel matrix between the rows of ``X`` and those of ``Y``, computed in row blocks."""
@@ -219,6 +225,20 @@ class Gaussian(_WidthKernel):
             X, Y = xp.astype(X, xp.float64), xp.astype(Y, xp.float64)
         D = neg_squared_distances(self._in_widths(X, math.sqrt(2.0)), self._in_widths(Y, math.sqrt(2.0)))
         return xp.exp(xp.astype(D, dtype, copy=False))
+
+    def hold(self, X: Array) -> Callable[[slice, Array], Array]:
+        # On an accelerator, dividing and squaring X anew for every block of columns takes as long as the columns.
+        if on_host(X):
+            return super().hold(X)
+        xp, dtype = namespace(X), float_dtype(X)
+        scaled = self._in_widths(xp.astype(X, xp.float64, copy=False), math.sqrt(2.0))
+        held = HeldRows(scaled, xp.mean(scaled, axis=0))
+
+        def columns(rows: slice, Y: Array) -> Array:
+            D = held(rows, self._in_widths(xp.astype(Y, xp.float64, copy=False), math.sqrt(2.0)))
+            return xp.exp(xp.astype(D, dtype, copy=False))
+
+        return columns
 
     def reach(self) -> Any:
         """The width."""

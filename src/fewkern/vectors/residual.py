@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from fewkern.backend.blocks import row_blocks
-from fewkern.backend.linalg import divide_where, solve_triangular
+from fewkern.backend.linalg import divide_where, solve_triangular, subtract_product
 from fewkern.backend.namespace import Array, asarray_like, device, eps, namespace, put, take_rows, to_numpy
 from fewkern.core.basis import KernelBasis, Projection
 from fewkern.core.gram import Gram
@@ -131,7 +131,7 @@ class Residual:
         """``R[rows, S]``, given the rows ``S`` of ``G``."""
         R = self.gram.columns(S, rows)
         if self.chosen:
-            R -= self.G[rows, : len(self.chosen)] @ at_pivots.T
+            subtract_product(R, self.G[rows, : len(self.chosen)], at_pivots)
         return R
 
     def remove(self, found: Pivots) -> list[float]:

@@ -74,7 +74,9 @@ class Pool:
 
     def normalized(self, A: Array) -> Array:
         """``A_ij / sqrt(k_ii k_jj)`` for a matrix of the candidates, on the host, in double precision."""
-        return to_numpy(A) * (self.unit[:, None] * self.unit)
+        B = to_numpy(A) * self.unit
+        B *= self.unit[:, None]
+        return B
 
     def take(self, j: int) -> Array:
         """Make candidate ``j`` the next pivot; returns its column of the (normalized) factor."""
