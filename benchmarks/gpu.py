@@ -1,4 +1,4 @@
-"""torch tensors on a CUDA device: the same results as NumPy, how much faster, and how far from what the device allows."""
+"""torch tensors on a CUDA device: the same results as NumPy, how much faster, and how near to the device's limits."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from fewkern import (
     SparseKernelFisher,
 )
 from fewkern.backend.namespace import to_numpy
-from fewkern.datasets import make_banana
 from fewkern.core.expansion import KernelExpansion
 from fewkern.core.gram import Gram
+from fewkern.datasets import make_banana
 from fewkern.kernels import Gaussian
 from fewkern.vectors.leave_one_out import loo_paths
 from fewkern.vectors.selection import Selecting, select_vectors
@@ -55,15 +55,15 @@ def same_results(device: str) -> None:
         print(f"| {type(model).__name__} | {method} | {gap:.2e} | {there.device} |", flush=True)
 
 
-def _seconds(work: Callable[[], Any], times: int = 4) -> list[float]:
-    """Seconds of several runs, the first one cold; the device has finished when the clock stops."""
+def _seconds(work: Callable[..., Any], *arguments: Any) -> list[float]:
+    """Seconds of four runs, the first one cold; the device has finished when the clock stops."""
     import torch
 
     def finished() -> None:
-        work()
+        work(*arguments)
         torch.cuda.synchronize()
 
-    return [timed(finished)[1] for _ in range(times)]
+    return [timed(finished)[1] for _ in range(4)]
 
 
 def selection(device: str, n: int, d: int, m: int) -> None:
@@ -76,11 +76,11 @@ def selection(device: str, n: int, d: int, m: int) -> None:
     for dtype in (torch.float64, torch.float32):
         X = torch.randn(n, d, dtype=dtype, device=device)
         K, C, V = torch.randn(n, m, dtype=dtype, device=device), torch.randn(m, m, dtype=dtype, device=device), X[:m]
-        floor = min(_seconds(lambda: X @ V.T)) + min(_seconds(lambda: K @ C))
+        floor = min(_seconds(torch.matmul, X, V.T)) + min(_seconds(torch.matmul, K, C))
         del K, C
         for rule in ("gain", "random", "uniform", "greedy"):
             gram, how = Gram(Gaussian(width=5.0), X), Selecting(rule=rule)
-            cold, *warm = _seconds(lambda: select_vectors(gram, how, m))
+            cold, *warm = _seconds(select_vectors, gram, how, m)
             name = str(dtype).removeprefix("torch.")
             print(
                 f"| {name} | {rule} | {cold:.3f} | {min(warm):.3f} | {floor:.3f} | {min(warm) / floor:.1f} |",
@@ -96,9 +96,9 @@ def floors(device: str, n: int, d: int, m: int) -> None:
     G = torch.randn(n, m, dtype=torch.float64, device=device) / m**0.5
     C = torch.randn(m, m, dtype=torch.float64, device=device)
     copied = torch.empty_like(G)
-    per_byte = min(_seconds(lambda: copied.copy_(G))) / (2 * 8 * G.numel())
+    per_byte = min(_seconds(copied.copy_, G)) / (2 * 8 * G.numel())
     del copied
-    products = min(_seconds(lambda: G.T @ G)) + min(_seconds(lambda: G @ C))
+    products = min(_seconds(torch.matmul, G.T, G)) + min(_seconds(torch.matmul, G, C))
 
     def function(vectors: int) -> KernelExpansion:
         coef = torch.randn(vectors, 1, dtype=torch.float64, device=device)
@@ -114,31 +114,33 @@ def floors(device: str, n: int, d: int, m: int) -> None:
     rows, y = X[: n // 5, :], (X[: n // 5, 0] * X[: n // 5, 1] > 0).to(torch.int64)
     fisher = SparseKernelFisher(kernel=Gaussian(width=5.0), penalty=0.01, max_candidates=500)
     panel = X[: n // 5, :5].repeat(1, 100)
-    fisher_floor = min(_seconds(lambda: panel.T @ panel))
+    fisher_floor = min(_seconds(torch.matmul, panel.T, panel))
     targets = {q: torch.randn(n, q, dtype=torch.float64, device=device) for q in (1, 10)}
     cases = [
         (
             f"leave-one-out path, {m:,} vectors, 1 output",
-            lambda: loo_paths(G, targets[1], (1e-2,)),
+            loo_paths,
+            (G, targets[1], (1e-2,)),
             products,
             "G'G, G C",
         ),
         (
             f"leave-one-out path, {m:,} vectors, 10 outputs",
-            lambda: loo_paths(G, targets[10], (1e-2,)),
+            loo_paths,
+            (G, targets[10], (1e-2,)),
             products,
             "G'G, G C",
         ),
-        (f"prediction of {10 * n:,} rows, 16 vectors", lambda: few(X), read(d), "bytes"),
-        (f"prediction of {10 * n:,} rows, 128 vectors", lambda: many(X), read(d), "bytes"),
-        (f"density of {10 * n:,} x 6 rows", lambda: density.score_samples(Z), read(6), "bytes"),
-        (f"SparseKernelFisher, {n // 5:,} rows, 500 candidates", lambda: fisher.fit(rows, y), fisher_floor, "K'K"),
+        (f"prediction of {10 * n:,} rows, 16 vectors", few, (X,), read(d), "bytes"),
+        (f"prediction of {10 * n:,} rows, 128 vectors", many, (X,), read(d), "bytes"),
+        (f"density of {10 * n:,} x 6 rows", density.score_samples, (Z,), read(6), "bytes"),
+        (f"SparseKernelFisher, {n // 5:,} rows, 500 candidates", fisher.fit, (rows, y), fisher_floor, "K'K"),
     ]
     print("\n## Everything else, float64\n")
     print("| work | first run, s | best of three more, s | floor, s | of what | fraction reached |")
     print("|---|---|---|---|---|---|")
-    for name, work, floor, of in cases:
-        cold, *warm = _seconds(work)
+    for name, work, arguments, floor, of in cases:
+        cold, *warm = _seconds(work, *arguments)
         print(f"| {name} | {cold:.3f} | {min(warm):.4f} | {floor:.4f} | {of} | {floor / min(warm):.2f} |", flush=True)
 
 
@@ -152,7 +154,7 @@ def speed(device: str, n: int, d: int, m: int) -> None:
     _, host = timed(lambda: model.fit(X))
     on_host = float(model.fitness_[-1])
     Xd = torch.asarray(X, device=device)
-    cold, *warm = _seconds(lambda: model.fit(Xd))
+    cold, *warm = _seconds(model.fit, Xd)
     there = min(warm)
     print(f"NumPy {host:.2f} s; {device} {cold:.2f} s at first, then {there:.2f} s: {host / there:.1f} times faster")
     print(f"fitness {on_host:.6f} and {float(model.fitness_[-1]):.6f}", flush=True)
