@@ -8,7 +8,6 @@ import sys
 
 import benchmarks
 
-
 # Modules that the benchmarks share.
 SHARED = ("__main__", "measure", "methods", "frontier_picture")
 
