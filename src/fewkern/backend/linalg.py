@@ -10,7 +10,7 @@ import array_api_extra
 import numpy as np
 import scipy.linalg
 
-from fewkern.backend.namespace import Array, is_sparse, namespace
+from fewkern.backend.namespace import Array, device, is_sparse, namespace
 
 __all__ = [
     "cholesky_psd",
@@ -80,7 +80,7 @@ def sum_by_index(values: Array, index: Array, n: int) -> Array:
     order = xp.argsort(index, stable=True)
     running = xp.cumulative_sum(xp.take(values, order), include_initial=True)
     ends = xp.searchsorted(
-        xp.take(index, order), xp.arange(n + 1, dtype=index.dtype, device=array_api_compat.device(index))
+        xp.take(index, order), xp.arange(n + 1, dtype=index.dtype, device=device(index))
     )
     total = xp.take(running, ends)
     return total[1:] - total[:-1]
@@ -108,12 +108,12 @@ def neg_squared_distances(X: Array, Y: Array) -> Array:
     xp = namespace(X, Y)
     shift = xp.mean(Y, axis=0)
     X, Y = X - shift, Y - shift
-    minus_one = xp.full((X.shape[0], 1), -1.0, dtype=X.dtype, device=array_api_compat.device(X))
-    one = xp.ones((Y.shape[0], 1), dtype=Y.dtype, device=array_api_compat.device(Y))
+    minus_one = xp.full((X.shape[0], 1), -1.0, dtype=X.dtype, device=device(X))
+    one = xp.ones((Y.shape[0], 1), dtype=Y.dtype, device=device(Y))
     left = xp.concat([2.0 * X, -squared_norms(X)[:, None], minus_one], axis=1)
     right = xp.concat([Y, one, squared_norms(Y)[:, None]], axis=1)
     D = left @ right.T
-    return xp.minimum(D, xp.zeros((), dtype=D.dtype, device=array_api_compat.device(D)))
+    return xp.minimum(D, xp.zeros((), dtype=D.dtype, device=device(D)))
 
 
 def manhattan(X: Array, Y: Array) -> Array:
@@ -123,7 +123,7 @@ def manhattan(X: Array, Y: Array) -> Array:
 
         return manhattan_distances(X, Y).astype(X.dtype, copy=False)
     xp = namespace(X)
-    total = xp.zeros((X.shape[0], Y.shape[0]), dtype=X.dtype, device=array_api_compat.device(X))
+    total = xp.zeros((X.shape[0], Y.shape[0]), dtype=X.dtype, device=device(X))
     for j in range(X.shape[1]):
         total += xp.abs(X[:, j][:, None] - Y[:, j][None, :])
     return total
@@ -166,7 +166,7 @@ def cholesky_psd(A: Array) -> Array:
     xp = namespace(A)
     n = A.shape[0]
     unit = float(xp.finfo(A.dtype).eps) * max(float(xp.linalg.trace(A)) / max(n, 1), 1e-300)
-    identity = xp.eye(n, dtype=A.dtype, device=array_api_compat.device(A))
+    identity = xp.eye(n, dtype=A.dtype, device=device(A))
     jitter = 0.0
     for _ in range(9):
         try:
@@ -190,7 +190,7 @@ def inverse_psd(A: Array) -> Array:
                 return lower + np.tril(lower, -1).T
     xp = namespace(A)
     factor = cholesky_psd(A)
-    half = solve_triangular(factor, xp.eye(A.shape[0], dtype=A.dtype, device=array_api_compat.device(A)))
+    half = solve_triangular(factor, xp.eye(A.shape[0], dtype=A.dtype, device=device(A)))
     return half.T @ half
 
 
@@ -223,7 +223,7 @@ def solve_shifted(A: Array, B: Array, shift: float = 0.0) -> Array:
                 return X
     xp = namespace(A)
     if shift:
-        A = A + shift * xp.eye(A.shape[0], dtype=A.dtype, device=array_api_compat.device(A))
+        A = A + shift * xp.eye(A.shape[0], dtype=A.dtype, device=device(A))
     factor = cholesky_psd(A)
     return solve_triangular(factor, solve_triangular(factor, B), transposed=True)
 
