@@ -8,10 +8,13 @@ import sys
 
 import benchmarks
 
+# Modules that the benchmarks share.
+SHARED = ("__main__", "measure", "methods", "frontier_picture")
+
 
 def names() -> list[str]:
     """Modules of this package that define ``main``."""
-    return [m.name for m in pkgutil.iter_modules(benchmarks.__path__) if m.name not in ("__main__", "measure")]
+    return [m.name for m in pkgutil.iter_modules(benchmarks.__path__) if m.name not in SHARED]
 
 
 def main() -> int:

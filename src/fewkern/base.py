@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from fewkern.backend.namespace import Array, asarray_like, to_numpy
+from fewkern.backend.namespace import Array, asarray_like, is_sparse, to_numpy
 from fewkern.backend.validation import (
     Interval,
     StrOptions,
@@ -24,10 +24,12 @@ from fewkern.backend.validation import (
 from fewkern.core.kernels import Kernel, as_kernel
 from fewkern.core.samples import Samples
 from fewkern.core.scores import ClassScores
+from fewkern.core.sensitivity import differentiable, feature_importances
 from fewkern.core.trace import TOLERANCE
 
 __all__ = [
     "CONSTRAINTS",
+    "Explained",
     "KernelEstimator",
     "ScoringClassifier",
     "check_labelled",
@@ -37,6 +39,7 @@ __all__ = [
     "check_weighted",
     "constraints",
     "is_pairwise",
+    "keep_importances",
 ]
 
 _COUNT = Interval(Integral, 1, None, closed="left")
@@ -140,6 +143,38 @@ def check_priors(estimator: Any, samples: Samples) -> Array | None:
             f"per class in the order of classes_, got {estimator.priors!r}."
         )
     return asarray_like(values / values.sum(), samples.weights, dtype=samples.weights.dtype)
+
+
+class Explained:
+    """Mixin of the models that predict from a sum of kernels: the share of every feature in what it says."""
+
+    _importances: Array | None
+
+    @property
+    def feature_importances_(self) -> Array:
+        """Share of every feature in the variation of the fitted function, shape ``(n_features,)``; they add up to one.
+
+        The mean over the training samples of the squared slope along the feature, in units of the feature's spread.
+        A feature that the model ignores has zero. Needs dense samples and a kernel with derivatives.
+        """
+        check_is_fitted(self)
+        found = getattr(self, "_importances", None)
+        if found is None:
+            raise AttributeError(
+                f"{type(self).__name__}: feature_importances_ needs the derivatives of the fitted function; fit to "
+                "dense samples, with the kernel Gaussian, Polynomial or Linear (models from a file of an older version "
+                "have none)."
+            )
+        return found
+
+
+def keep_importances(estimator: Any, samples: Samples) -> None:
+    """Assign what ``feature_importances_`` says of the fitted function; of a classifier, of its class scores."""
+    expansion, scores = estimator.expansion_, getattr(estimator, "class_scores_", None)
+    estimator._importances = None
+    if differentiable(expansion) and not is_sparse(samples.X):
+        linear = None if scores is None else scores.weights
+        estimator._importances = feature_importances(expansion if linear is None else expansion.then(linear), samples)
 
 
 class ScoringClassifier(ClassifierMixin):

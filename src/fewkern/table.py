@@ -89,6 +89,11 @@ class TableEncoder:
             for feature in ([f"{name}={level}" for level in self.levels[name]] if name in self.levels else [name])
         ]
 
+    def by_column(self, values: Any) -> np.ndarray[Any, Any]:
+        """A number per feature, added up to one per column."""
+        widths = [len(self.levels[name]) if name in self.levels else 1 for name in self.columns]
+        return np.array([part.sum() for part in np.split(np.asarray(values), np.cumsum(widths)[:-1])])
+
     def encode(self, frame: Any) -> np.ndarray[Any, Any]:
         """Features of the rows of ``frame``, shape ``(n, d)``."""
         absent = [name for name in self.columns if name not in frame.columns]

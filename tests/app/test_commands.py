@@ -240,8 +240,9 @@ def test_report_is_self_contained(csv, tmp_path):
     page = (tmp_path / "r.html").read_text()
     assert "http" not in page.lower()
     assert not re.search(r"(src|href)=\"(?!data:)", page)
-    assert page.count("data:image/png;base64,") == 2
+    assert page.count("data:image/png;base64,") == 3
     assert "Rows held out" in page
+    assert "How much the columns matter" in page
 
 
 def test_report_escapes_what_the_table_says(tmp_path):

@@ -54,3 +54,8 @@ def test_held_out_rows_are_not_looked_at(monkeypatch):
     assert sorted(learned) == [45, 60]
     assert len(fitted.held_out[0]) == 15
     assert fitted.model.facts["held_out_error"] == np.mean(fitted.held_out[0] != fitted.held_out[1])
+
+
+def test_numbers_of_features_add_up_to_those_of_columns(frame):
+    encoder, _ = TableEncoder.learn(frame)
+    np.testing.assert_array_equal(encoder.by_column(np.array([1.0, 2, 4, 8, 16])), [1, 6, 8, 16])

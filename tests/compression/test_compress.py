@@ -8,7 +8,7 @@ from sklearn.base import clone, is_classifier, is_outlier_detector, is_regressor
 from sklearn.datasets import load_iris
 from sklearn.decomposition import KernelPCA
 from sklearn.exceptions import NotFittedError
-from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process import GaussianProcessClassifier, GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteKernel
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LogisticRegression
@@ -152,6 +152,53 @@ def test_probabilities_of_an_svc_are_matched():
     short = compress(model, X, n_vectors=10)
     assert np.abs(short.predict_proba(X) - model.predict_proba(X)).mean() < 0.05
     assert np.mean((short.predict_proba(X)[:, 1] > 0.5) == (short.decision_function(X) > 0)) == 1
+
+
+@pytest.mark.parametrize("kernel", [None, ConstantKernel(20.0) * RBF([1.0, 1.5])], ids=["default", "learned"])
+def test_a_gaussian_process_of_two_classes(kernel, tmp_path):
+    X, y, _ = data()
+    model = GaussianProcessClassifier(kernel).fit(X, np.where(y == 1, "up", "down"))
+    short = compress(model, X, n_vectors=15)
+    assert short.classes_.tolist() == ["down", "up"]
+    for rows in (X, make_banana(150, random_state=1)[0]):
+        assert np.abs(short.predict_proba(rows) - model.predict_proba(rows)).mean() < 0.02
+    assert np.mean(short.predict(X) == model.predict(X)) > 0.96
+    assert np.mean((teacher(model).expansion(X)[:, 0] > 0) == (model.predict(X) == "up")) == 1
+    fewkern.save(short, tmp_path / "m.npz")
+    assert_same_outputs(short, fewkern.load(tmp_path / "m.npz"), X)
+
+
+def test_a_gaussian_process_of_several_classes():
+    X, y = load_iris(return_X_y=True)
+    model = GaussianProcessClassifier(ConstantKernel(10.0, "fixed") * RBF(1.0)).fit(X, y)
+    widths = [process.kernel_.k2.length_scale for process in model.base_estimator_.estimators_]
+    assert max(widths) > 1.1 * min(widths)  # every class learned its own
+    found = teacher(model)
+    assert found.expansion.kernel.width == pytest.approx(np.prod(widths) ** (1 / 3))
+    assert found.decisions(X).tolist() == model.predict(X).tolist()
+    np.testing.assert_allclose(found.scores.probabilities(found.values(X)), model.predict_proba(X), atol=1e-3)
+    short = compress(model, X, n_vectors=12)
+    assert np.mean(short.predict(X) == model.predict(X)) > 0.97
+    assert np.abs(short.predict_proba(X) - model.predict_proba(X)).mean() < 0.02
+
+
+def test_gaussian_processes_that_cannot_be_read():
+    X, y = load_iris(return_X_y=True)
+    pairs = GaussianProcessClassifier(multi_class="one_vs_one", optimizer=None).fit(X, y)
+    with pytest.raises(ValueError, match='whose pairs of classes give no probabilities; fit with "one_vs_rest"'):
+        compress(pairs, X)
+    with pytest.raises(ValueError, match="compress: this GaussianProcessClassifier has the kernel Matern"):
+        compress(GaussianProcessClassifier(Matern(), optimizer=None).fit(X, y), X)
+    with pytest.raises(NotFittedError, match="compress: this GaussianProcessClassifier is not fitted"):
+        compress(GaussianProcessClassifier(), X)
+
+
+@pytest.mark.parametrize("model", [GaussianProcessClassifier(optimizer=None), SVR(C=10.0)], ids=name)
+def test_a_model_of_a_frame_is_asked_without_a_warning(model):
+    X, y, _ = data(80)
+    frame = pd.DataFrame(X, columns=["a", "b"])
+    short = compress(model.fit(frame, y), frame, n_vectors=8, tolerance=0.3)
+    assert short.feature_names_in_.tolist() == ["a", "b"]
 
 
 def test_a_model_of_no_more_vectors_is_returned(svc):
@@ -314,6 +361,7 @@ def test_c_and_onnx(model, tmp_path):
         run_onnx(fewkern.to_onnx(short, dtype="double"), X, "double"),
     ):
         assert set(truth) <= set(found)
+        assert ("probabilities" in found) == hasattr(short, "predict_proba")
         for output, values in truth.items():
             if output == "label":
                 assert found[output].tolist() == values.tolist()

@@ -91,7 +91,8 @@ def run_sanitized(folder, model, X, dtype):
     if described.values is None:
         sizes = {}
     if described.classes is not None:
-        sizes |= {"decision": described.n_scores, "probabilities": len(described.classes.labels), "label": 1}
+        probable = {"probabilities": len(described.classes.labels)} if described.classes.probable else {}
+        sizes |= {"decision": described.n_scores, **probable, "label": 1}
     steps = "".join(
         f"""        {{
             {dtype} *out = malloc({size} * sizeof({dtype}));

@@ -21,6 +21,10 @@ table { border-collapse: collapse; } th, td { text-align: left; padding: .25rem 
 td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; }
 tbody tr:nth-child(odd) { background: #f4f7f9; } img { max-width: 100%; } small { color: #5a6b7b; }
 """
+_IMPORTANCES = (
+    "<p><small>The mean squared slope of the model along a column, in units of the column's spread, as a share of the "
+    "sum. It says what this model uses, not what causes the target.</small></p>"
+)
 # Rows and columns of the table of kept samples.
 _MOST_ROWS, _MOST_COLUMNS = 25, 8
 
@@ -58,7 +62,7 @@ def _page(fitted: Any) -> str:
 
 
 def _pictures(fitted: Any) -> list[str]:
-    from fewkern.plotting import ComponentsDisplay, DensityDisplay, TraceDisplay, VectorsDisplay
+    from fewkern.plotting import ComponentsDisplay, DensityDisplay, ImportancesDisplay, TraceDisplay, VectorsDisplay
 
     estimator, parts = fitted.model.estimator, []
     if fitted.model.task == "density":
@@ -69,13 +73,17 @@ def _pictures(fitted: Any) -> list[str]:
     if fitted.model.task == "reduce" and estimator.n_components_:
         shown = ComponentsDisplay.from_estimator(estimator, fitted.X, fitted.y)
         parts += ["<h2>The first components</h2>", _image(shown.figure_, "components")]
+    if hasattr(estimator, "feature_importances_"):
+        encoder = fitted.model.encoder
+        display = ImportancesDisplay(encoder.by_column(estimator.feature_importances_), encoder.columns).plot()
+        parts += ["<h2>How much the columns matter</h2>", _image(display.figure_, "importances"), _IMPORTANCES]
     if hasattr(estimator, "trace_"):
         parts += ["<h2>The path of models</h2>", _image(TraceDisplay.from_estimator(estimator).figure_, "path")]
     if fitted.X.shape[1] == 2 and fitted.y is not None and fitted.model.task == "classify":
-        display = VectorsDisplay.from_estimator(estimator, fitted.X, fitted.y)
-        display.ax_.set_xlabel(fitted.model.encoder.names[0] + " (standardized)")
-        display.ax_.set_ylabel(fitted.model.encoder.names[1] + " (standardized)")
-        parts += ["<h2>Samples, boundary, vectors</h2>", _image(display.figure_, "samples")]
+        plane = VectorsDisplay.from_estimator(estimator, fitted.X, fitted.y)
+        plane.ax_.set_xlabel(fitted.model.encoder.names[0] + " (standardized)")
+        plane.ax_.set_ylabel(fitted.model.encoder.names[1] + " (standardized)")
+        parts += ["<h2>Samples, boundary, vectors</h2>", _image(plane.figure_, "samples")]
     return parts
 
 

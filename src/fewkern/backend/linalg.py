@@ -10,7 +10,7 @@ import array_api_extra
 import numpy as np
 import scipy.linalg
 
-from fewkern.backend.namespace import Array, is_sparse, namespace, on_host
+from fewkern.backend.namespace import Array, device, is_sparse, namespace, on_host
 
 __all__ = [
     "HeldRows",
@@ -85,7 +85,7 @@ def sum_by_index(values: Array, index: Array, n: int) -> Array:
     order = xp.argsort(index, stable=True)
     running = xp.cumulative_sum(xp.take(values, order), include_initial=True)
     ends = xp.searchsorted(
-        xp.take(index, order), xp.arange(n + 1, dtype=index.dtype, device=array_api_compat.device(index))
+        xp.take(index, order), xp.arange(n + 1, dtype=index.dtype, device=device(index))
     )
     total = xp.take(running, ends)
     return total[1:] - total[:-1]
@@ -127,7 +127,7 @@ class HeldRows:
     def __init__(self, X: Array, shift: Array) -> None:
         xp = namespace(X)
         X = X - shift
-        minus_one = xp.full((X.shape[0], 1), -1.0, dtype=X.dtype, device=array_api_compat.device(X))
+        minus_one = xp.full((X.shape[0], 1), -1.0, dtype=X.dtype, device=device(X))
         self.left = xp.concat([2.0 * X, -squared_norms(X)[:, None], minus_one], axis=1)
         self.shift = shift
 
@@ -135,9 +135,9 @@ class HeldRows:
         """Minus the squared distances between the held ``rows`` and those of ``Y``."""
         xp = namespace(Y)
         Y = Y - self.shift
-        one = xp.ones((Y.shape[0], 1), dtype=Y.dtype, device=array_api_compat.device(Y))
+        one = xp.ones((Y.shape[0], 1), dtype=Y.dtype, device=device(Y))
         D = self.left[rows, :] @ xp.concat([Y, one, squared_norms(Y)[:, None]], axis=1).T
-        return xp.minimum(D, xp.zeros((), dtype=D.dtype, device=array_api_compat.device(D)))
+        return xp.minimum(D, xp.zeros((), dtype=D.dtype, device=device(D)))
 
 
 def subtract_product(C: Array, A: Array, B: Array) -> None:
@@ -155,7 +155,7 @@ def manhattan(X: Array, Y: Array) -> Array:
 
         return manhattan_distances(X, Y).astype(X.dtype, copy=False)
     xp = namespace(X)
-    total = xp.zeros((X.shape[0], Y.shape[0]), dtype=X.dtype, device=array_api_compat.device(X))
+    total = xp.zeros((X.shape[0], Y.shape[0]), dtype=X.dtype, device=device(X))
     for j in range(X.shape[1]):
         total += xp.abs(X[:, j][:, None] - Y[:, j][None, :])
     return total
@@ -176,7 +176,7 @@ def solve_triangular(
         flat = B.ndim == 1
         if not flat and not on_host(A) and B.shape[1] > _MANY_SIDES * A.shape[0]:
             # an accelerator solves slowly (26 s for a million sides), and multiplies fast
-            identity = xp.eye(A.shape[0], dtype=A.dtype, device=array_api_compat.device(A))
+            identity = xp.eye(A.shape[0], dtype=A.dtype, device=device(A))
             return xp.linalg.solve_triangular(A, identity, upper=not lower) @ B
         X = xp.linalg.solve_triangular(A, B[:, None] if flat else B, upper=not lower)
         return X[:, 0] if flat else X
@@ -202,7 +202,7 @@ def cholesky_psd(A: Array) -> Array:
     xp = namespace(A)
     n = A.shape[0]
     unit = float(xp.finfo(A.dtype).eps) * max(float(xp.linalg.trace(A)) / max(n, 1), 1e-300)
-    identity = xp.eye(n, dtype=A.dtype, device=array_api_compat.device(A))
+    identity = xp.eye(n, dtype=A.dtype, device=device(A))
     jitter = 0.0
     for _ in range(9):
         try:
@@ -226,7 +226,7 @@ def inverse_psd(A: Array) -> Array:
                 return lower + np.tril(lower, -1).T
     xp = namespace(A)
     factor = cholesky_psd(A)
-    half = solve_triangular(factor, xp.eye(A.shape[0], dtype=A.dtype, device=array_api_compat.device(A)))
+    half = solve_triangular(factor, xp.eye(A.shape[0], dtype=A.dtype, device=device(A)))
     return half.T @ half
 
 
@@ -259,7 +259,7 @@ def solve_shifted(A: Array, B: Array, shift: float = 0.0) -> Array:
                 return X
     xp = namespace(A)
     if shift:
-        A = A + shift * xp.eye(A.shape[0], dtype=A.dtype, device=array_api_compat.device(A))
+        A = A + shift * xp.eye(A.shape[0], dtype=A.dtype, device=device(A))
     factor = cholesky_psd(A)
     return solve_triangular(factor, solve_triangular(factor, B), transposed=True)
 

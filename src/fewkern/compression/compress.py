@@ -14,6 +14,7 @@ from sklearn.pipeline import Pipeline
 from fewkern.backend.namespace import Array, asarray_like
 from fewkern.backend.random import seed_from
 from fewkern.backend.validation import validate_samples
+from fewkern.base import Explained, keep_importances
 from fewkern.compression.distillation import Short, Teacher, distill_fewest, distill_to
 from fewkern.compression.estimators import (
     CompressedClassifier,
@@ -23,6 +24,7 @@ from fewkern.compression.estimators import (
     CompressedTransformer,
 )
 from fewkern.compression.sources import check_fitted, teacher
+from fewkern.core.samples import Samples
 from fewkern.core.scores import ClassScores, class_values
 from fewkern.vectors.calibration import match_temperature
 
@@ -41,8 +43,9 @@ def compress(
     ----------
     model : fitted estimator
         An estimator of fewkern with a Gaussian kernel; scikit-learn's SVC, NuSVC, SVR, NuSVR, OneClassSVM, KernelRidge
-        or KernelPCA with the kernel "rbf"; a GaussianProcessRegressor (its mean) with an RBF kernel, times a constant,
-        plus white noise; or a Pipeline that ends in one of them.
+        or KernelPCA with the kernel "rbf"; a GaussianProcessRegressor (its mean) or GaussianProcessClassifier (two
+        classes, or "one_vs_rest") with an RBF kernel, times a constant, plus white noise; or a Pipeline that ends in
+        one of them.
     X : array or data frame of shape (n_samples, n_features) or None, default None
         Samples where the short model has to agree with the long one, such as the training samples. They are held out in
         three folds to say how far it does; then all take part. None takes the vectors of the model.
@@ -64,8 +67,9 @@ def compress(
     -----
     An SVC with three or more classes lets its pairs of classes vote. The short model has one value per class, the sum
     of these votes, each softened inside the margin: votes jump, and sums of kernels do not. Probabilities of
-    scikit-learn's models are matched by one factor on the scores; where there are none, there is no ``predict_proba``,
-    and those that an exported file gives are uncalibrated.
+    scikit-learn's support vector machines are matched by one factor on the scores; where there are none, there is no
+    ``predict_proba``, neither here nor in an exported file. Of a GaussianProcessClassifier the log odds of its
+    probabilities are taught: they include what it does not know, and hold where there are samples.
 
     Cost: ``n m (d + m + q)`` flops per step, at most 200 steps for each of some ten sizes; above 20,000 samples the
     vectors are moved on so many of them.
@@ -126,7 +130,7 @@ def _estimator(model: Any, long: Teacher, short: Short, samples: Array) -> Compr
         made.classes_, made.class_scores_ = model.classes_, _class_scores(model, long, short, samples)
     elif is_regressor(model):
         made = CompressedRegressor()
-        made.single_ = model.predict(samples[:1, :]).ndim == 1
+        made.single_ = _ask(model.predict, samples[:1, :]).ndim == 1
     elif is_outlier_detector(model):
         made = CompressedDetector()
         made.classes_, made.class_scores_ = np.array([-1, 1]), long.scores
@@ -142,6 +146,8 @@ def _estimator(model: Any, long: Teacher, short: Short, samples: Array) -> Compr
         made.feature_names_in_ = model.feature_names_in_
     if "transform" in made.methods_:
         made._n_features_out = short.expansion.n_outputs
+    if isinstance(made, Explained):
+        keep_importances(made, Samples.of(samples))
     return made
 
 
@@ -153,5 +159,12 @@ def _class_scores(model: Any, long: Teacher, short: Short, samples: Array) -> Cl
     # Paper: Platt's sigmoid has a slope and an offset. We: match its probabilities by the slope alone, because the
     # class of largest probability then is the class that is predicted.
     values = class_values(short.expansion(samples))
-    targets = asarray_like(model.predict_proba(samples), values, dtype=values.dtype)
+    targets = asarray_like(_ask(model.predict_proba, samples), values, dtype=values.dtype)
     return replace(scores, factor=match_temperature(values, targets))
+
+
+def _ask(method: Any, samples: Array) -> Any:
+    """What a model says of checked samples, whose names were checked with them."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="X does not have valid feature names")
+        return method(samples)

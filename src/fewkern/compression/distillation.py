@@ -35,6 +35,8 @@ ROWS, BETWEEN = 2000, 0.3
 NEAR = 0.5
 # Steps of a search, and the ridge that it starts with, in units of k(x, x).
 STEPS, START_RIDGE = 200, 1e-3
+# Smaller probabilities count as this one: their logarithms would outweigh all others, and decide nothing.
+LEAST_PROBABILITY = 1e-4
 
 
 @storable
@@ -73,6 +75,9 @@ class Teacher:
     voting: int = 0
     """Number of classes whose pairs vote, each with one value of the expansion (positive: the first of the pair); 0
     where nobody votes."""
+    probabilities: Callable[[Array], Array] | None = None
+    """From samples to a probability per class, where these are no function of the expansion's values alone: their
+    logarithms are taught then, and the expansion says only where to start."""
 
     def values(self, X: Array) -> Array:
         """What a short function has to say of ``X``; of classes that vote, their votes between -1 and 1, added up.
@@ -81,12 +86,14 @@ class Teacher:
         these sums are continuous, and their largest is the elected class but for near ties. There is one per class,
         not one per pair.
         """
+        if self.probabilities is not None:
+            return log_odds(self.probabilities(X))
         values = self.expansion(X)
         return namespace(values).clip(values, -1.0, 1.0) @ self._ballot(values) if self.voting else values
 
     def decisions(self, X: Array) -> Array | None:
         """Number of the class of every row; None where nothing is decided."""
-        values = self.expansion(X)
+        values = self.expansion(X) if self.probabilities is None else self.values(X)
         if self.voting:
             xp = namespace(values)
             return xp.argmax(xp.where(values > 0, 1.0, -1.0) @ self._ballot(values), axis=1)
@@ -164,7 +171,8 @@ def distill_fewest(
 
 
 def _short_enough(teacher: Teacher, n_vectors: int) -> bool:
-    return not teacher.voting and teacher.expansion.n_vectors <= n_vectors
+    own = not teacher.voting and teacher.probabilities is None
+    return own and teacher.expansion.n_vectors <= n_vectors
 
 
 def _unchanged(teacher: Teacher) -> Short:
@@ -242,6 +250,15 @@ def with_company(X: Array, total: int, seed: int) -> tuple[Array, Array]:
     way = asarray_like(rng.random((more, 1)), X, dtype=X.dtype)
     share = asarray_like([1.0] * n + [BETWEEN] * more, X, dtype=X.dtype)
     return xp.concat([X, one + way * (other - one)], axis=0), share
+
+
+def log_odds(probabilities: Array) -> Array:
+    """Scores whose softmax is the probabilities: one for two classes (positive: the second), one per class else."""
+    xp = namespace(probabilities)
+    scores = xp.log(xp.clip(probabilities, LEAST_PROBABILITY, 1.0))
+    if scores.shape[1] == 2:
+        return scores[:, 1:] - scores[:, :1]
+    return scores - xp.mean(scores, axis=1, keepdims=True)
 
 
 def agreement(teacher: Teacher, values: Array, X: Array) -> Agreement:

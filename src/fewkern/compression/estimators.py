@@ -14,7 +14,7 @@ from sklearn.utils.metaestimators import available_if
 from fewkern.backend.namespace import Array
 from fewkern.backend.storable import storable
 from fewkern.backend.validation import labels_from_codes
-from fewkern.base import ScoringClassifier, check_samples
+from fewkern.base import Explained, ScoringClassifier, check_samples
 from fewkern.compression.distillation import Agreement
 from fewkern.core.expansion import KernelExpansion
 
@@ -63,7 +63,7 @@ def _has(method: str) -> Any:
 
 
 @storable
-class CompressedClassifier(ScoringClassifier, CompressedModel):
+class CompressedClassifier(Explained, ScoringClassifier, CompressedModel):
     """A short classifier that decides like another one; made by :func:`fewkern.compress`.
 
     ``predict_proba`` and ``transform`` exist where the source has them.
@@ -94,7 +94,7 @@ class CompressedClassifier(ScoringClassifier, CompressedModel):
 
 
 @storable
-class CompressedRegressor(RegressorMixin, CompressedModel):
+class CompressedRegressor(Explained, RegressorMixin, CompressedModel):
     """A short function with the predictions of a regression; made by :func:`fewkern.compress`."""
 
     single_: bool
@@ -115,7 +115,7 @@ class CompressedTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
 
 
 @storable
-class CompressedDetector(CompressedModel):
+class CompressedDetector(Explained, CompressedModel):
     """A short function that finds the outliers of another one (OneClassSVM); made by :func:`fewkern.compress`.
 
     Attributes

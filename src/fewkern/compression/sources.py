@@ -5,19 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.decomposition import KernelPCA
 from sklearn.exceptions import NotFittedError
-from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process import GaussianProcessClassifier, GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Product, Sum, WhiteKernel
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.svm import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 from sklearn.utils.validation import check_is_fitted
 
-from fewkern.backend.namespace import is_sparse
+from fewkern.backend.namespace import asarray_like, is_sparse, to_numpy
 from fewkern.backend.storable import stored_classes
 from fewkern.compression.distillation import Teacher
 from fewkern.core.expansion import KernelExpansion
@@ -136,6 +137,33 @@ def _gaussian_process(model: GaussianProcessRegressor) -> Teacher:
     return Teacher(KernelExpansion(Gaussian(width), model.X_train_, coef, offset))
 
 
+def _process_classifier(model: GaussianProcessClassifier) -> Teacher:
+    """The probabilities of the process; it starts from the means of the latent functions, one per class.
+
+    Every class has learned a width of its own. An expansion has one: their geometric mean.
+    """
+    check_fitted(model, "base_estimator_")
+    several = model.n_classes_ > 2
+    if several and model.multi_class != "one_vs_rest":
+        raise ValueError(
+            f"compress: this GaussianProcessClassifier has multi_class={model.multi_class!r}, whose pairs of classes "
+            'give no probabilities; fit with "one_vs_rest".'
+        )
+    processes = model.base_estimator_.estimators_ if several else [model.base_estimator_]
+    found = [_covariance(model, process.kernel_) for process in processes]
+    if any(width is None for _, width in found):
+        raise _other_kernel(model, processes[0].kernel_)
+    width = np.exp(np.mean([np.log(width) for _, width in found], axis=0))
+    coef = np.stack([c * (p.y_train_ - p.pi_) for (c, _), p in zip(found, processes)], axis=1)
+    kernel = Gaussian(width if width.ndim else float(width))
+    start = KernelExpansion(kernel, processes[0].X_train_, coef, np.zeros(len(processes)))
+    return Teacher(start, ClassScores(), probabilities=partial(_probabilities, model.base_estimator_))
+
+
+def _probabilities(process: Any, X: Any) -> Any:
+    return asarray_like(process.predict_proba(to_numpy(X)), X, dtype=X.dtype)
+
+
 def _covariance(model: Any, kernel: Any) -> tuple[float, Any]:
     """Factor and width of a Gaussian, a constant, their product, and either with white noise added."""
     if type(kernel) is RBF:  # Matern is a subclass
@@ -172,4 +200,5 @@ _SOURCES: dict[type, Callable[[Any], Teacher]] = {
     KernelRidge: _kernel_ridge,
     KernelPCA: _kernel_pca,
     GaussianProcessRegressor: _gaussian_process,
+    GaussianProcessClassifier: _process_classifier,
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from fewkern.backend.blocks import row_blocks
@@ -113,6 +113,11 @@ class KernelExpansion:
             else:
                 out[rows, :] = self.offset
         return out
+
+    def then(self, weights: Array, offset: Array | None = None) -> KernelExpansion:
+        """The affine map ``values @ weights + offset`` of this function's values, as one function."""
+        moved = self.offset @ weights
+        return replace(self, coef=self.coef @ weights, offset=moved if offset is None else moved + offset)
 
     def like(self, X: Array) -> KernelExpansion:
         """The same expansion with its arrays in the library and on the device of ``X``."""

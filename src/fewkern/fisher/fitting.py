@@ -14,7 +14,7 @@ from fewkern.backend.namespace import take_rows, to_numpy
 from fewkern.backend.progress import progress
 from fewkern.backend.random import seed_from
 from fewkern.backend.validation import StrOptions
-from fewkern.base import check_priors, constraints
+from fewkern.base import check_priors, constraints, keep_importances
 from fewkern.core.expansion import KernelExpansion
 from fewkern.core.kernels import as_kernel
 from fewkern.core.samples import Samples
@@ -92,6 +92,7 @@ def fit_fisher(estimator: FisherParameters, samples: Samples, family: Family) ->
         )
     keep: Any = estimator
     keep.expansion_, keep.class_scores_ = class_expansion(samples, chosen.candidates, fitted.machine, posterior.scores)
+    keep_importances(keep, samples)
     keep.kernel_ = chosen.candidates.kernel
     keep.n_vectors_, keep.vectors_ = keep.expansion_.n_vectors, keep.expansion_.vectors
     keep.indices_ = keep.expansion_.indices
@@ -107,9 +108,8 @@ def class_expansion(
     """The class scores themselves as sums of kernels, and how these become probabilities."""
     kernel = candidates.kernel
     rows = take_rows(candidates.rows, machine.support)
-    coef, offset = machine.coef @ scores.weights, machine.offset @ scores.weights + scores.offset
-    expansion = KernelExpansion(kernel, kernel.pick(samples.X, rows), coef, offset, rows)
-    return samples.original(expansion), replace(scores, weights=None, offset=None)
+    axes = KernelExpansion(kernel, kernel.pick(samples.X, rows), machine.coef, machine.offset, rows)
+    return samples.original(axes.then(scores.weights, scores.offset)), replace(scores, weights=None, offset=None)
 
 
 def _smallest(samples: Samples) -> tuple[int, int]:

@@ -7,7 +7,7 @@ from numbers import Integral, Real
 from typing import Any
 
 from fewkern.backend.validation import Interval, StrOptions, fit_context
-from fewkern.base import KernelEstimator, ScoringClassifier, check_labelled
+from fewkern.base import Explained, KernelEstimator, ScoringClassifier, check_labelled
 from fewkern.core.trace import Stop
 from fewkern.fisher.families import LARGEST, ForwardFamily
 from fewkern.fisher.fitting import FISHER, fit_fisher
@@ -15,7 +15,7 @@ from fewkern.fisher.fitting import FISHER, fit_fisher
 __all__ = ["ForwardKernelFisher"]
 
 
-class ForwardKernelFisher(ScoringClassifier, KernelEstimator):
+class ForwardKernelFisher(Explained, ScoringClassifier, KernelEstimator):
     r"""Kernel Fisher discriminant by orthogonal least squares forward selection (kFDA_OLS), two classes and many.
 
     Kernel columns are taken one by one, each time that of largest error reduction ratio
@@ -40,6 +40,7 @@ class ForwardKernelFisher(ScoringClassifier, KernelEstimator):
     Attributes
     ----------
     classes_, expansion_, vectors_, indices_, n_vectors_, kernel_, class_scores_, priors_, trace_, n_iter_
+    feature_importances_
         As in :class:`SparseKernelFisher`; ``indices_`` in the order of choice.
     stop_ : Stop
         SIZE if cross-validation chose fewer vectors than there could be, else why the selection ended.

@@ -6,7 +6,7 @@ from numbers import Real
 from typing import Any
 
 from fewkern.backend.validation import Interval, StrOptions, fit_context
-from fewkern.base import KernelEstimator, ScoringClassifier, check_labelled, constraints
+from fewkern.base import Explained, KernelEstimator, ScoringClassifier, check_labelled, constraints
 from fewkern.fisher.families import LqFamily
 from fewkern.fisher.fitting import FISHER, fit_fisher
 from fewkern.fisher.lq import LqSettings
@@ -15,7 +15,7 @@ from fewkern.fisher.variant import FisherVariant
 __all__ = ["SparseKernelFisher", "lq_family"]
 
 
-class SparseKernelFisher(ScoringClassifier, KernelEstimator):
+class SparseKernelFisher(Explained, ScoringClassifier, KernelEstimator):
     r"""Kernel Fisher discriminant with a penalty that keeps few samples (kFDA_q), for two classes and many.
 
     .. math:: \min_\Omega \tfrac12 \|Y - [1\; K]\,\Omega\|_F^2 + \rho N \sum_i \|\Omega_i\|_2^q \qquad (5)
@@ -63,6 +63,8 @@ class SparseKernelFisher(ScoringClassifier, KernelEstimator):
     classes_ : array of shape (n_classes,)
     expansion_ : KernelExpansion
         One score for two classes (positive: the second), one per class otherwise.
+    feature_importances_
+        As in :class:`FeatureVectorRegressor`.
     vectors_, indices_, n_vectors_
         The samples that were kept, their rows in ``X``, their number.
     kernel_ : Kernel

@@ -35,15 +35,15 @@ def to_c(
 
     The head of the file says which functions it has, with ``T`` the type ``dtype`` and ``model`` replaced by ``name``:
 
-    ==================================================== ====================================================
+    ==================================================== ======================================================
     ``int model_predict(const T *x)``                    number of the class (classifiers)
     ``const char *model_class_name(int number)``         its label
     ``void model_decision(const T *x, T *out)``          scores: one for two classes, else one per class
-    ``void model_predict_proba(const T *x, T *out)``     probability of every class
+    ``void model_predict_proba(const T *x, T *out)``     probability of every class, where the model has them
     ``void model_predict(const T *x, T *out)``           values (regression)
     ``void model_transform(const T *x, T *out)``         components or features (transformers)
     ``T model_log_density(const T *x)``                  log density
-    ==================================================== ====================================================
+    ==================================================== ======================================================
 
     Parameters
     ----------
@@ -191,8 +191,18 @@ class _Writer:
         decide = f"return {n}_largest(scores, {count});" if s > 1 else "return scores[0] > 0;"
         lines = [f"{t} scores[{s}];", f"{n}_decision(x, scores);", decide]
         self._public(f"int {n}_predict(const {t} *x)", f"number of the class, 0 to {count - 1}", lines)
+        if classes.probable:
+            self._probabilities(classes)
+        self._public(
+            f"const char *{n}_class_name(int number)",
+            "label of a class, 0 if there is no such class",
+            [f"return number >= 0 && number < {count} ? {n}_classes[number] : 0;"],
+        )
+
+    def _probabilities(self, classes: Classes) -> None:
+        n, t, count = self.name, self.dtype, len(classes.labels)
         lines = [f"{n}_decision(x, out);"]
-        if s == 1:
+        if self.plan.n_scores == 1:
             slope, level = classes.shares or (0.0, 0.0)
             lines.append(f"{n}_two(out, {self._number(slope)}, {self._number(level)});")
         if classes.shares is None:
@@ -200,11 +210,6 @@ class _Writer:
         else:
             lines.append(f"{n}_shares(out, {count});")
         self._public(f"void {n}_predict_proba(const {t} *x, {t} *out)", f"{count} probabilities to out", lines)
-        self._public(
-            f"const char *{n}_class_name(int number)",
-            "label of a class, 0 if there is no such class",
-            [f"return number >= 0 && number < {count} ? {n}_classes[number] : 0;"],
-        )
 
     def _scores(self, classes: Classes) -> list[str]:
         """Statements that write the scores to ``out``."""

@@ -154,7 +154,8 @@ def _classes(model: Any) -> Classes:
     scores = model.class_scores_
     weights = None if scores.weights is None else _double(scores.weights)
     offset = None if scores.offset is None else _double(scores.offset)
-    return Classes(to_numpy(model.classes_), weights, offset, float(scores.factor), scores.shares)
+    probable = hasattr(model, "predict_proba")
+    return Classes(to_numpy(model.classes_), weights, offset, float(scores.factor), scores.shares, probable)
 
 
 def _prepared(V: Vector, centre: Vector, gain: Vector, scaler: Scaling, dtype: str) -> tuple[Vector, Vector, Vector]:

@@ -32,7 +32,7 @@ def to_onnx(model: Any, path: str | os.PathLike[str] | None = None, *, dtype: Nu
 
     ================= ==========================================================================
     ``label``         class of every sample, as in ``classes_`` (classifiers)
-    ``probabilities`` probability of every class (classifiers)
+    ``probabilities`` probability of every class (classifiers that have ``predict_proba``)
     ``decision``      scores: one column for two classes, else one per class (classifiers)
     ``variable``      values of a regression, components or features of a transformer
     ``log_density``   log density, one column
@@ -254,14 +254,14 @@ def _write_classes(g: _Graph, described: Plan, classes: Classes, values: str) ->
         scores = g.add("MatMul", scores, g.number(classes.weights))
     if classes.offset is not None:
         scores = g.add("Add", scores, g.number(classes.offset))
-    count = len(classes.labels)
     each = scores
     if described.n_scores == 1:
         each = g.add("Mul", g.add("Concat", g.add("Neg", scores), scores, axis=1), g.number(0.5))
     labels = _labels(classes.labels)
     best = g.add("ArgMax", each, axis=1, keepdims=0)
     g.result("label", g.add("Gather", g.constant(labels), best, axis=0), labels.dtype, ["n"])
-    g.result("probabilities", _probabilities(g, classes, scores, each), g.dtype, ["n", count])
+    if classes.probable:
+        g.result("probabilities", _probabilities(g, classes, scores, each), g.dtype, ["n", len(classes.labels)])
     g.result("decision", scores, g.dtype, ["n", described.n_scores])
 
 

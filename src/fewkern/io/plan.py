@@ -73,6 +73,8 @@ class Classes:
     offset: Vector | None
     factor: float
     shares: tuple[float, float] | None
+    probable: bool
+    """Whether the model gives probabilities."""
 
 
 @dataclass(frozen=True)

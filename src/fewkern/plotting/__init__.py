@@ -3,6 +3,7 @@
 from fewkern.plotting.components import AccuracyDisplay, ComponentsDisplay
 from fewkern.plotting.density import DensityDisplay
 from fewkern.plotting.fisher import FisherPathDisplay
+from fewkern.plotting.importances import ImportancesDisplay
 from fewkern.plotting.trace import TraceDisplay
 from fewkern.plotting.vectors import VectorsDisplay
 
@@ -11,6 +12,7 @@ __all__ = [
     "ComponentsDisplay",
     "DensityDisplay",
     "FisherPathDisplay",
+    "ImportancesDisplay",
     "TraceDisplay",
     "VectorsDisplay",
 ]

@@ -8,7 +8,15 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from fewkern.backend.namespace import Array
 from fewkern.backend.validation import fit_context
-from fewkern.base import CONSTRAINTS, KernelEstimator, ScoringClassifier, check_labelled, check_priors
+from fewkern.base import (
+    CONSTRAINTS,
+    Explained,
+    KernelEstimator,
+    ScoringClassifier,
+    check_labelled,
+    check_priors,
+    keep_importances,
+)
 from fewkern.vectors.automatic import keep_model, search_model
 from fewkern.vectors.axes import discriminant_axes, gaussian_classes
 from fewkern.vectors.leave_one_out import class_targets
@@ -17,7 +25,9 @@ from fewkern.vectors.parameters import AUTOMATIC
 __all__ = ["FeatureVectorDiscriminant"]
 
 
-class FeatureVectorDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ScoringClassifier, KernelEstimator):
+class FeatureVectorDiscriminant(
+    Explained, ClassNamePrefixFeaturesOutMixin, TransformerMixin, ScoringClassifier, KernelEstimator
+):
     r"""Kernel discriminant analysis on a few chosen samples (FVS-LDA): a transformer and a classifier.
 
     The axes maximize, on the features of the chosen vectors,
@@ -61,6 +71,8 @@ class FeatureVectorDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixi
     ----------
     expansion_ : KernelExpansion
         One output per axis.
+    feature_importances_
+        As in :class:`FeatureVectorRegressor`, of the class scores.
     inertia_ : array of shape (n_components,)
         Between- over total scatter on every axis, in [0, 1]: the paper's "inertia".
     classes_, priors_, means_
@@ -157,6 +169,7 @@ class FeatureVectorDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         self.inertia_ = axes.values
         self.priors_, self.means_, self.covariance_ = classes.priors, classes.means, classes.covariance
         self.class_scores_ = classes.scores()
+        keep_importances(self, samples)
         self.n_components_ = self._n_features_out = self.expansion_.n_outputs
         return self
 

@@ -8,7 +8,16 @@ from sklearn.base import RegressorMixin
 
 from fewkern.backend.namespace import Array
 from fewkern.backend.validation import fit_context
-from fewkern.base import CONSTRAINTS, KernelEstimator, ScoringClassifier, check_labelled, check_measured, check_samples
+from fewkern.base import (
+    CONSTRAINTS,
+    Explained,
+    KernelEstimator,
+    ScoringClassifier,
+    check_labelled,
+    check_measured,
+    check_samples,
+    keep_importances,
+)
 from fewkern.core.scores import ClassScores, class_values
 from fewkern.vectors.automatic import fit_regression
 from fewkern.vectors.calibration import fit_temperature
@@ -18,7 +27,7 @@ from fewkern.vectors.parameters import AUTOMATIC, REFINE
 __all__ = ["FeatureVectorClassifier", "FeatureVectorRegressor"]
 
 
-class FeatureVectorRegressor(RegressorMixin, KernelEstimator):
+class FeatureVectorRegressor(Explained, RegressorMixin, KernelEstimator):
     r"""Regression on a few chosen samples (FVS-LR), with width, number of vectors and ridge chosen by leave-one-out.
 
     .. math:: \min_{A, \beta} \sum_i w_i \| y_i - \beta - A^T z_i \|^2 + \text{ridge}\, \|A\|_F^2 \qquad (11)
@@ -59,6 +68,9 @@ class FeatureVectorRegressor(RegressorMixin, KernelEstimator):
     ----------
     expansion_ : KernelExpansion
         The fitted function.
+    feature_importances_ : array of shape (n_features,)
+        Share of every feature in the variation of the function over the training samples: the mean squared slope, in
+        units of the feature's spread. Needs dense samples and a kernel with derivatives (Gaussian, Polynomial, Linear).
     vectors_, indices_, n_vectors_
         The vectors that are kept, the rows of ``X`` that they are (or started from, if ``refined_``), their number.
     refined_ : bool
@@ -142,6 +154,7 @@ class FeatureVectorRegressor(RegressorMixin, KernelEstimator):
         samples, self._single = check_measured(self, X, y, sample_weight)
         self.refined_ = False
         self.held_out_error_ = fit_regression(self, samples).squared_error()
+        keep_importances(self, samples)
         return self
 
     def predict(self, X: Any) -> Array:
@@ -156,7 +169,7 @@ class FeatureVectorRegressor(RegressorMixin, KernelEstimator):
         return tags
 
 
-class FeatureVectorClassifier(ScoringClassifier, KernelEstimator):
+class FeatureVectorClassifier(Explained, ScoringClassifier, KernelEstimator):
     r"""Classification on a few chosen samples (FVS-LR on class indicators), with nothing to tune.
 
     Regression (11) on one 0/1 indicator per class; a sample goes to the class of largest value. The values estimate the
@@ -198,6 +211,8 @@ class FeatureVectorClassifier(ScoringClassifier, KernelEstimator):
     classes_ : array of shape (n_classes,)
     expansion_ : KernelExpansion
         One output for two classes (positive: the second class), one per class otherwise.
+    feature_importances_
+        As in :class:`FeatureVectorRegressor`.
     vectors_, indices_, n_vectors_
         The vectors that are kept, the rows of ``X`` that they are (or started from, if ``refined_``), their number.
     refined_ : bool
@@ -292,4 +307,5 @@ class FeatureVectorClassifier(ScoringClassifier, KernelEstimator):
         values, judged = class_values(held_out.values), held_out.samples
         self.class_scores_ = ClassScores(factor=fit_temperature(values, judged.codes, judged.weights))
         self.held_out_error_ = held_out.error_rate()
+        keep_importances(self, samples)
         return self

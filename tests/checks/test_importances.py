@@ -1,0 +1,99 @@
+"""``feature_importances_`` of every model that predicts from a sum of kernels."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone, is_classifier
+from sklearn.exceptions import NotFittedError
+from sklearn.svm import SVC, SVR
+
+from fewkern import compress, load, save
+from fewkern.base import Explained
+from fewkern.kernels import Laplacian
+from tests.checks.everyone import SUPERVISED, every, fresh
+
+EXPLAINED = [model for model in SUPERVISED if isinstance(model, Explained)]
+
+
+@pytest.fixture
+def data(rng):
+    """Three features: one decides, one is noise, one is constant."""
+    X = rng.normal(size=(80, 3))
+    X[:, 2] = 4.0
+    return X, X[:, 0]
+
+
+def fitted(model, data, **parameters):
+    X, y = data
+    return fresh(model, **parameters).fit(X, (y > 0).astype(int) if is_classifier(model) else y)
+
+
+def test_who_has_them():
+    names = {type(model).__name__ for model in EXPLAINED}
+    assert names == {
+        "FeatureVectorClassifier",
+        "FeatureVectorDiscriminant",
+        "FeatureVectorRegressor",
+        "ForwardKernelFisher",
+        "SparseKernelFisher",
+    }
+
+
+@every(EXPLAINED)
+def test_shares(model, data):
+    with pytest.raises(NotFittedError):
+        _ = model.feature_importances_
+    assert not hasattr(clone(model), "feature_importances_")
+    found = fitted(model, data).feature_importances_
+    assert found.shape == (3,)
+    assert found.sum() == pytest.approx(1)
+    assert found[0] > 0.8
+    assert found[2] == 0
+
+
+@every(EXPLAINED)
+def test_several_classes(model, data):
+    if is_classifier(model):
+        X, y = data
+        found = fresh(model).fit(X, np.digitize(y, [-0.5, 0.5])).feature_importances_
+        assert found[0] > 0.7
+        assert found.sum() == pytest.approx(1)
+
+
+@every(EXPLAINED)
+def test_files_keep_them(model, data, tmp_path):
+    model = fitted(model, data)
+    again = load(save(model, tmp_path / "model"))
+    np.testing.assert_array_equal(again.feature_importances_, model.feature_importances_)
+
+
+@every(EXPLAINED)
+def test_no_derivatives(model, data):
+    model = fitted(model, data, kernel=Laplacian())
+    assert not hasattr(model, "feature_importances_")
+    with pytest.raises(AttributeError, match=rf"{type(model).__name__}: feature_importances_ needs the derivatives"):
+        _ = model.feature_importances_
+
+
+@every(EXPLAINED)
+def test_sparse_samples_have_none(model, data):
+    X, y = data
+    assert not hasattr(fitted(model, (sp.csr_matrix(X), y)), "feature_importances_")
+
+
+def test_a_second_fit_forgets_the_first(data):
+    model = fitted(EXPLAINED[0], data)
+    model.set_params(kernel=Laplacian()).fit(data[0], (data[1] > 0).astype(int))
+    assert not hasattr(model, "feature_importances_")
+
+
+@pytest.mark.parametrize("machine", [SVC(C=10.0), SVR(C=10.0)])
+def test_compressed_models(machine, data, tmp_path):
+    X, y = data
+    short = compress(machine.fit(X, y > 0 if is_classifier(machine) else y), X, n_vectors=5)
+    found = short.feature_importances_
+    assert found[0] > 0.6
+    assert found[2] == 0
+    np.testing.assert_array_equal(load(save(short, tmp_path / "short")).feature_importances_, found)

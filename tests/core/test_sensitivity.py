@@ -1,0 +1,112 @@
+"""Shares of features: derivatives against finite differences, and the laws."""
+
+from __future__ import annotations
+
+import array_api_strict
+import numpy as np
+import pytest
+
+import fewkern.core.sensitivity as sensitivity
+from fewkern import KernelExpansion
+from fewkern.core.samples import Samples
+from fewkern.core.sensitivity import differentiable, feature_importances, slopes
+from fewkern.kernels import Gaussian, Laplacian, Linear, Polynomial
+
+WIDTHS = np.array([0.7, 1.5, 2.5])
+KERNELS = [Gaussian(width=1.3), Gaussian(width=WIDTHS), Polynomial(degree=3, gamma=0.4, coef0=1.0), Linear()]
+
+
+def function(kernel, rng, outputs=2, vectors=6, features=3):
+    """A sum of kernels with coefficients at random."""
+    coef, offset = rng.normal(size=(vectors, outputs)), rng.normal(size=outputs)
+    return KernelExpansion(kernel, rng.normal(size=(vectors, features)), coef, offset)
+
+
+def shares(f, X, weights=None):
+    return feature_importances(f, Samples.of(X, weights))
+
+
+def by_differences(f, X, step=1e-5):
+    """The definition, with derivatives from differences."""
+    total = np.zeros(X.shape[1])
+    values = f(X)
+    for a in range(X.shape[1]):
+        move = np.zeros(X.shape[1])
+        move[a] = step
+        slope = (f(X + move) - f(X - move)) / (2 * step)
+        total[a] = X[:, a].var() * np.sum(np.mean(slope**2, axis=0) / values.var(axis=0))
+    return total / total.sum()
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=repr)
+def test_differences(kernel, rng):
+    f, X = function(kernel, rng), rng.normal(size=(40, 3)) * [1.0, 0.2, 3.0]
+    step = 1e-5
+    for a in range(3):
+        move = step * np.eye(3)[a]
+        expected = (f(X + move) - f(X - move)) / (2 * step)
+        for output in range(2):
+            np.testing.assert_allclose(slopes(f, X, output)[:, a], expected[:, output], atol=1e-7 * np.abs(f(X)).max())
+    np.testing.assert_allclose(shares(f, X), by_differences(f, X), atol=1e-6)
+    assert shares(f, X).sum() == pytest.approx(1)
+
+
+def test_row_blocks_and_many_rows(rng, monkeypatch):
+    f, X = function(Gaussian(width=1.0), rng), rng.normal(size=(90, 3))
+    whole = shares(f, X)
+    monkeypatch.setattr("fewkern.backend.blocks.BLOCK_ELEMENTS", 50)
+    np.testing.assert_allclose(shares(f, X), whole, rtol=1e-12)
+    monkeypatch.setattr(sensitivity, "MOST_ROWS", 30)
+    np.testing.assert_allclose(shares(f, X), shares(f, X[::3]), rtol=1e-12)
+
+
+def test_order_of_features_and_units(rng):
+    X, order, unit = rng.normal(size=(50, 3)), np.array([2, 0, 1]), np.array([1e-3, 1.0, 1e4])
+    f = function(Gaussian(width=WIDTHS), rng)
+    found = shares(f, X)
+    moved = KernelExpansion(Gaussian(width=WIDTHS[order]), f.vectors[:, order], f.coef, f.offset)
+    np.testing.assert_allclose(shares(moved, X[:, order]), found[order], rtol=1e-9)
+    scaled = KernelExpansion(Gaussian(width=WIDTHS * unit), f.vectors * unit, f.coef, f.offset)
+    np.testing.assert_allclose(shares(scaled, X * unit), found, rtol=1e-9)
+
+
+def test_units_of_the_outputs_do_not_matter(rng):
+    f, X = function(Gaussian(width=1.0), rng), rng.normal(size=(50, 3))
+    scaled = f.then(np.diag([1.0, 1e5]), np.array([3.0, -1.0]))
+    np.testing.assert_allclose(shares(scaled, X), shares(f, X), rtol=1e-9)
+
+
+def test_weights_are_repetition(rng):
+    f, X, counts = function(Gaussian(width=1.0), rng), rng.normal(size=(30, 3)), rng.integers(0, 4, size=30)
+    np.testing.assert_allclose(shares(f, X, counts.astype(float)), shares(f, np.repeat(X, counts, axis=0)), rtol=1e-9)
+
+
+@pytest.mark.parametrize("kernel", [Gaussian(width=1.0), Polynomial(gamma=0.3), Linear()], ids=repr)
+def test_a_constant_feature_has_no_share(kernel, rng):
+    X = rng.normal(size=(40, 3))
+    X[:, 1] = 1e8 / 3
+    f = KernelExpansion(kernel, X[:5], rng.normal(size=(5, 1)), np.zeros(1))
+    assert shares(f, X)[1] == 0
+    assert shares(f, X).sum() == pytest.approx(1)
+
+
+def test_a_feature_that_the_kernel_ignores_has_no_share(rng):
+    f, X = function(Gaussian(width=np.array([1.0, np.inf, 2.0])), rng), rng.normal(size=(40, 3))
+    assert shares(f, X)[1] == 0
+
+
+def test_a_constant_function_has_no_shares(rng):
+    f = KernelExpansion(Gaussian(width=1.0), np.zeros((0, 3)), np.zeros((0, 1)), np.ones(1))
+    np.testing.assert_array_equal(shares(f, rng.normal(size=(10, 3))), np.zeros(3))
+
+
+def test_other_libraries(rng):
+    f, X = function(Gaussian(width=WIDTHS), rng), rng.normal(size=(40, 3))
+    there = array_api_strict.asarray(X)
+    found = shares(f.like(there), there)
+    assert isinstance(found, type(there))
+    np.testing.assert_allclose(np.asarray(found), shares(f, X), rtol=1e-9)
+
+
+def test_kernels_without_derivatives(rng):
+    assert not differentiable(function(Laplacian(width=1.0), rng))
