@@ -1,0 +1,63 @@
+"""``python -m tests.mutate --seed 1``: change the source a little and see whether a test fails.
+
+A random sample of all mutants of ``core`` and of the algorithms, each against the tests that reach its function.
+Survivors are printed. Those that nobody could tell from the original are listed in ``equivalent.toml`` with their
+reasons, and not counted. The first run measures which tests reach what, which takes some minutes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import sys
+import time
+from collections import Counter
+
+for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(_name, "1")
+
+from tests.mutate.mutants import Mutant, mutants_of
+from tests.mutate.reach import ROOT, Reach
+from tests.mutate.run import preload, source_of, try_mutant
+from tests.mutate.subjects import algorithm_modules, equivalent
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.mutate", description=__doc__)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--count", type=int, default=300, help="size of the sample")
+    parser.add_argument("--budget", type=float, default=20.0, help="seconds of tests per mutant")
+    parser.add_argument("--part", default="1/1", help="which part of the sample to try: 2/5 is the second of five")
+    parser.add_argument("--only", default="", help="only modules whose name contains this")
+    options = parser.parse_args(arguments)
+    modules = [name for name in algorithm_modules() if options.only in name]
+    mutants = [m for name in modules for m in mutants_of(name, source_of(name).read_text(encoding="utf-8"))]
+    sample = random.Random(options.seed).sample(mutants, min(options.count, len(mutants)))
+    part, parts = (int(number) for number in options.part.split("/"))
+    os.chdir(ROOT)
+    preload()
+    reach = Reach.measure()
+    began, counts = time.perf_counter(), Counter[str]()
+    for mutant in sample[part - 1 :: parts]:
+        outcome = _outcome(mutant, reach, options.budget)
+        counts[outcome] += 1
+        if outcome in ("survived", "not reached"):
+            print(f"{outcome}: {mutant}", flush=True)
+    counted = counts.total() - counts["equivalent"]
+    killed = counts["killed"] + counts["timeout"]
+    print(f"seed {options.seed}, part {options.part}, of {len(mutants):,} mutants in {len(modules)} modules:")
+    print(", ".join(f"{n} {outcome}" for outcome, n in sorted(counts.items())))
+    print(f"{killed} of {counted} killed ({killed / max(counted, 1):.1%}) in {time.perf_counter() - began:.0f} s")
+    return 0
+
+
+def _outcome(mutant: Mutant, reach: Reach, budget: float) -> str:
+    if mutant in equivalent():
+        return "equivalent"
+    tests = reach.of(mutant.module, mutant.function, budget)
+    return try_mutant(mutant, tests).outcome if tests else "not reached"
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
