@@ -201,7 +201,9 @@ class _Finder(ast.NodeVisitor):
         names = {n.id for target in node.targets for n in ast.walk(target) if isinstance(n, ast.Name)}
         if names & {"__all__"}:
             return
-        stores = [n for target in node.targets for n in ast.walk(target) if isinstance(n, ast.Subscript | ast.Attribute)]
+        stores = [
+            n for target in node.targets for n in ast.walk(target) if isinstance(n, ast.Subscript | ast.Attribute)
+        ]
         # without the first value of a name the module fails at once, which would say nothing
         if stores or names <= self.assigned:
             self.add(node, "pass")
@@ -233,4 +235,3 @@ def _symbol(operator: ast.cmpop) -> str:
 
 def _is_text(node: ast.JoinedStr | ast.Constant) -> bool:
     return isinstance(node, ast.JoinedStr) or isinstance(node.value, str)
-

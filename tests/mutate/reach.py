@@ -5,31 +5,35 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import signal
 import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import CodeType, FrameType
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
-__all__ = ["OPTIONS", "Reach", "Test"]
+__all__ = ["OPTIONS", "OneTest", "Reach"]
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src" / "fewkern"
 KEPT = Path(__file__).with_name("reach.json")
 # Folders of tests that concern core and the algorithms. The golden record is not among them: it notices every change
-# and says of none that it is wrong. Neither are tests on real data, nor those of files, pictures and commands.
-FOLDERS = ("core", "backend", "vectors", "fisher", "margins", "density", "laws", "compression", "checks")
-OPTIONS = "-q -o addopts= --import-mode=importlib -p no:cacheprovider -p no:xdist".split()
+# and says of none that it is wrong. Neither are tests on real data, of whole estimators, files, pictures, commands.
+FOLDERS = ("core", "backend", "vectors", "fisher", "margins", "density", "laws")
+OPTIONS = ["-q", "-o", "addopts=", "--import-mode=importlib", "-p", "no:cacheprovider", "-p", "no:xdist"]
 # hypothesis is imported before pytest could rewrite its assertions, which it has no need of
 OPTIONS += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]
 
+# Tests that take longer, in seconds of processor time, are too slow to be run for every mutant.
+SLOWEST = 0.7
+
 
 @dataclass(frozen=True)
-class Test:
+class OneTest:
     """One test: its name for pytest, its duration, and the functions that it called, as ``module:qualified.name``."""
 
     name: str
@@ -40,7 +44,7 @@ class Test:
 class Reach:
     """The tests, and which of them to try on a mutant of a function."""
 
-    def __init__(self, tests: list[Test]) -> None:
+    def __init__(self, tests: list[OneTest]) -> None:
         self.tests = tests
 
     @classmethod
@@ -59,13 +63,13 @@ class Reach:
             KEPT.write_text(json.dumps({**kept, **known}), encoding="utf-8")
         return cls(
             [
-                Test(name, seconds, frozenset(functions))
+                OneTest(name, seconds, frozenset(functions))
                 for file in known.values()
                 for name, (seconds, functions) in file["tests"].items()
             ]
         )
 
-    def of(self, module: str, function: str, budget: float) -> list[Test]:
+    def of(self, module: str, function: str, budget: float) -> list[OneTest]:
         """Tests that reach the function, the nearest and quickest first, as many as ``budget`` seconds allow.
 
         A line outside of functions, or a function that runs only while modules are imported, is reached by all tests
@@ -75,7 +79,7 @@ class Reach:
         found = [t for t in self.tests if f"{module}:{function}" in t.functions]
         found = found or [t for t in self.tests if any(f.startswith(f"{module}:") for f in t.functions)]
 
-        def distance(test: Test) -> tuple[bool, bool, float]:
+        def distance(test: OneTest) -> tuple[bool, bool, float]:
             return f"test_{stem}.py" not in test.name, f"tests/{package}/" not in test.name, test.seconds
 
         chosen, spent = [], 0.0
@@ -103,12 +107,12 @@ class _Recorder:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> Iterator[None]:
-        return (yield from self.traced(self.shared))
+        return (yield from self.traced(self.shared, 5 * SLOWEST))
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Iterator[None]:
         began = time.process_time()
-        result = yield from self.traced(self.seen.setdefault(item.nodeid, set()))
+        result = yield from self.traced(self.seen.setdefault(item.nodeid, set()), SLOWEST)
         self.seconds[item.nodeid] = time.process_time() - began
         return result
 
@@ -116,7 +120,7 @@ class _Recorder:
         if report.when == "call" and report.passed:
             self.passed.add(report.nodeid)
 
-    def traced(self, called: set[str]) -> Any:
+    def traced(self, called: set[str], limit: float) -> Any:
         def note(frame: FrameType, event: str, argument: object) -> None:
             code = frame.f_code
             if code not in self.names:
@@ -126,11 +130,18 @@ class _Recorder:
                 called.add(name)
 
         before = sys.gettrace()
+        signal.signal(signal.SIGPROF, _too_slow)
+        signal.setitimer(signal.ITIMER_PROF, limit)
         sys.settrace(note)
         try:
             return (yield)
         finally:
             sys.settrace(before)
+            signal.setitimer(signal.ITIMER_PROF, 0.0)
+
+
+def _too_slow(signal: int, frame: object) -> NoReturn:
+    pytest.fail("too slow")
 
 
 def _apart(path: Path) -> Any:

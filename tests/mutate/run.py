@@ -8,7 +8,6 @@ import os
 import signal
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from pathlib import Path
 from types import CodeType
@@ -18,31 +17,45 @@ import hypothesis
 import pytest
 
 from tests.mutate.mutants import Mutant
-from tests.mutate.reach import OPTIONS, ROOT, Test
+from tests.mutate.reach import OPTIONS, ROOT, OneTest
 
-__all__ = ["Result", "preload", "source_of", "try_mutant"]
+__all__ = ["preload", "source_of", "try_mutant"]
 
-# A mutant is taken for an endless loop when a test takes this many times as long as it should, and some seconds more.
+# A mutant is taken for an endless loop when a test takes this many times the processor time that it should, and some
+# seconds more.
 PATIENCE = 10
-GRACE = 10.0
+GRACE = 5.0
 # What tests import besides the package: imported once, before the processes part.
-SHARED = (
-    "array_api_compat.numpy array_api_extra array_api_strict hypothesis.strategies hypothesis.extra.numpy matplotlib "
-    "pandas scipy.integrate scipy.linalg scipy.optimize scipy.sparse scipy.spatial scipy.special scipy.stats "
-    "sklearn.datasets sklearn.decomposition sklearn.discriminant_analysis sklearn.gaussian_process "
-    "sklearn.kernel_approximation sklearn.kernel_ridge sklearn.linear_model sklearn.model_selection sklearn.neighbors "
-    "sklearn.pipeline sklearn.preprocessing sklearn.svm sklearn.utils.estimator_checks threadpoolctl"
-).split()
-
-
-@dataclass(frozen=True)
-class Result:
-    """What became of a mutant: "killed", "timeout" or "survived"."""
-
-    mutant: Mutant
-    outcome: str
-    tests: int
-    """How many tests were tried on it."""
+SHARED = [
+    "array_api_compat.numpy",
+    "array_api_extra",
+    "array_api_strict",
+    "hypothesis.strategies",
+    "hypothesis.extra.numpy",
+    "matplotlib",
+    "pandas",
+    "scipy.integrate",
+    "scipy.linalg",
+    "scipy.optimize",
+    "scipy.sparse",
+    "scipy.spatial",
+    "scipy.special",
+    "scipy.stats",
+    "sklearn.datasets",
+    "sklearn.decomposition",
+    "sklearn.discriminant_analysis",
+    "sklearn.gaussian_process",
+    "sklearn.kernel_approximation",
+    "sklearn.kernel_ridge",
+    "sklearn.linear_model",
+    "sklearn.model_selection",
+    "sklearn.neighbors",
+    "sklearn.pipeline",
+    "sklearn.preprocessing",
+    "sklearn.svm",
+    "sklearn.utils.estimator_checks",
+    "threadpoolctl",
+]
 
 
 def preload() -> None:
@@ -56,8 +69,8 @@ def source_of(module: str) -> Path:
     return ROOT / "src" / Path(*module.split(".")).with_suffix(".py")
 
 
-def try_mutant(mutant: Mutant, tests: Sequence[Test]) -> Result:
-    """Run the tests with the change, until one fails.
+def try_mutant(mutant: Mutant, tests: Sequence[OneTest]) -> str:
+    """Run the tests with the change, until one fails: "killed", "timeout" or "survived".
 
     Raises
     ------
@@ -66,30 +79,29 @@ def try_mutant(mutant: Mutant, tests: Sequence[Test]) -> Result:
     """
     status = _in_child(mutant, mutant.apply(source_of(mutant.module).read_text(encoding="utf-8")), tests)
     if os.WIFSIGNALED(status):
-        outcome = "timeout" if os.WTERMSIG(status) == signal.SIGALRM else "killed"
-        return Result(mutant, outcome, len(tests))
+        return "timeout" if os.WTERMSIG(status) == signal.SIGPROF else "killed"
     code = os.WEXITSTATUS(status)
     if code == pytest.ExitCode.OK:
-        return Result(mutant, "survived", len(tests))
+        return "survived"
     if code not in (pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.INTERRUPTED):
         # a module that cannot be imported, or tests that have other names: the mutant's doing, unless ...
         unchanged = _in_child(mutant, source_of(mutant.module).read_text(encoding="utf-8"), tests)
         if unchanged != 0:
             raise RuntimeError(f"pytest cannot run the tests of {mutant.module}; delete tests/mutate/reach.json")
-    return Result(mutant, "killed", len(tests))
+    return "killed"
 
 
-def _in_child(mutant: Mutant, source: str, tests: Sequence[Test]) -> int:
+def _in_child(mutant: Mutant, source: str, tests: Sequence[OneTest]) -> int:
     """Run the tests in a forked process with ``source`` as the mutant's module; its exit status."""
     sys.stdout.flush()
     sys.stderr.flush()
     process = os.fork()
-    if process:
-        return os.waitpid(process, 0)[1]
-    _child(mutant, source, tests)
+    if not process:
+        _child(mutant, source, tests)
+    return os.waitpid(process, 0)[1]
 
 
-def _child(mutant: Mutant, source: str, tests: Sequence[Test]) -> NoReturn:
+def _child(mutant: Mutant, source: str, tests: Sequence[OneTest]) -> NoReturn:
     code = 1
     try:
         log = os.environ.get("MUTATE_LOG", os.devnull)
@@ -140,8 +152,8 @@ class _Limits:
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
         # the signal ends the process
-        signal.setitimer(signal.ITIMER_REAL, GRACE + PATIENCE * self.seconds.get(item.nodeid, 0.0))
+        signal.setitimer(signal.ITIMER_PROF, GRACE + PATIENCE * self.seconds.get(item.nodeid, 0.0))
         try:
             return (yield)
         finally:
-            signal.setitimer(signal.ITIMER_REAL, 0.0)
+            signal.setitimer(signal.ITIMER_PROF, 0.0)

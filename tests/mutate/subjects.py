@@ -15,7 +15,9 @@ __all__ = ["Equivalents", "algorithm_modules", "equivalent"]
 
 def algorithm_modules() -> list[str]:
     """The modules of ``core``, and those of the left column of the table in ARCHITECTURE.md."""
-    found = [f"core.{path.stem}" for path in (ROOT / "src" / "fewkern" / "core").glob("*.py") if path.stem != "__init__"]
+    found = [
+        f"core.{path.stem}" for path in (ROOT / "src" / "fewkern" / "core").glob("*.py") if path.stem != "__init__"
+    ]
     text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
     for package, algorithms in re.findall(r"^\| `(\w+)` \([^|]*\) \| ([^|]*) \|", text, flags=re.MULTILINE):
         found += [f"{package}.{name}" for names in re.findall(r"`([^`]*)`", algorithms) for name in names.split()]
