@@ -30,6 +30,8 @@ OPTIONS += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]
 
 # Tests that take longer, in seconds of processor time, are too slow to be run for every mutant.
 SLOWEST = 0.7
+# Of a test file no more is measured than takes this long; its tests come in any order, so that all parts have some.
+ENOUGH = 6.0
 
 
 @dataclass(frozen=True)
@@ -100,10 +102,14 @@ class _Recorder:
     """What fixtures called. One of a wider scope serves several tests, but runs in the first of them only."""
     names: dict[CodeType, str | None] = field(default_factory=dict)
     passed: set[str] = field(default_factory=set)
+    began: float = field(default_factory=time.process_time)
 
     def record(self) -> dict[str, tuple[float, list[str]]]:
         """Duration and functions of every test that passed."""
         return {name: (round(self.seconds[name], 3), sorted(self.seen[name] | self.shared)) for name in self.passed}
+
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        items.sort(key=lambda item: hashlib.sha256(item.nodeid.encode()).digest())
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> Iterator[None]:
@@ -114,6 +120,8 @@ class _Recorder:
         began = time.process_time()
         result = yield from self.traced(self.seen.setdefault(item.nodeid, set()), SLOWEST)
         self.seconds[item.nodeid] = time.process_time() - began
+        if time.process_time() - self.began > ENOUGH:
+            item.session.shouldstop = "enough"
         return result
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
