@@ -17,7 +17,7 @@ import numpy as np
 from fewkern._version import __version__
 from fewkern.density.mixture import product_bound, square_limit
 from fewkern.io.describe import plan
-from fewkern.io.plan import DTYPES, Classes, LogSum, Number, Plan, Sum
+from fewkern.io.plan import DTYPES, Classes, Copy, Inputs, LogSum, Number, Plan, Sum
 from fewkern.io.save import write_atomically
 
 __all__ = ["c_comment", "c_number", "c_string", "to_c"]
@@ -43,13 +43,14 @@ def to_c(
     ``void model_predict(const T *x, T *out)``           values (regression)
     ``void model_transform(const T *x, T *out)``         components or features (transformers)
     ``T model_log_density(const T *x)``                  log density
+    ``int model_code(int input, const char *text)``      what to put into ``x[input]`` for a text (pipelines with text)
     ==================================================== ======================================================
 
     Parameters
     ----------
     model : fitted estimator of fewkern
-        Or a pipeline of scikit-learn that ends in one, with StandardScaler, MinMaxScaler, MaxAbsScaler or RobustScaler
-        before it; a model that the command line saved; a KernelExpansion.
+        Or a pipeline of scikit-learn that ends in one, with scalers, SimpleImputer, OneHotEncoder, OrdinalEncoder,
+        ColumnTransformer or feature selection before it; a model that the command line saved; a KernelExpansion.
     path : str, path or None, default None
         If given, also write the text to this file.
     name : str, default "model"
@@ -96,9 +97,13 @@ class _Writer:
         self.constants: list[str] = []
         self.prototypes: list[tuple[str, str]] = []
         self.functions: list[str] = []
+        # the sums see the sample itself, or the features that are made of it
+        self.sample = "x" if described.inputs is None else "u"
 
     def text(self) -> str:
         plan, n, t = self.plan, self.name, self.dtype
+        if plan.inputs is not None:
+            self._inputs(plan.inputs)
         for i, part in enumerate(plan.sums):
             if isinstance(part, Sum):
                 self._sum(part, i)
@@ -117,11 +122,12 @@ class _Writer:
     def _number(self, value: float) -> str:
         return c_number(value, self.dtype)
 
-    def _array(self, what: str, values: Any) -> str:
-        """A constant array, row by row; returns its name."""
+    def _array(self, what: str, values: Any, *, gaps: bool = False) -> str:
+        """A constant array, row by row; returns its name. With ``gaps`` entries may be NaN."""
         values = np.asarray(values, dtype=float)
         self.nbytes += values.size * np.dtype(DTYPES[self.dtype]).itemsize
-        rows = ",\n".join(_lines([self._number(v) for v in row]) for row in np.atleast_2d(values))
+        texts = [["NAN" if gaps and np.isnan(v) else self._number(v) for v in row] for row in np.atleast_2d(values)]
+        rows = ",\n".join(map(_lines, texts))
         self.constants.append(f"static const {self.dtype} {self.name}_{what}[{values.size}] = {{\n{rows}\n}};\n")
         return f"{self.name}_{what}"
 
@@ -133,17 +139,53 @@ class _Writer:
         self.prototypes.append((signature, meaning))
         self._function(signature, lines)
 
+    def _inputs(self, inputs: Inputs) -> None:
+        """The function that makes the features ``u`` of the inputs ``x``, and the one that knows texts."""
+        n, t = self.name, self.dtype
+        lines, first = [], 0
+        for i, part in enumerate(inputs.parts):
+            source = part if isinstance(part, Copy) else part.source
+            value = f"x[{source.column}]"
+            if source.missing is not None:
+                value = f"{n}_fill({value}, {self._number(source.missing)})"
+            if isinstance(part, Copy):
+                lines.append(f"u[{first}] = {value};")
+                first += 1
+                continue
+            keys, values = self._array(f"keys{i}", part.keys), self._array(f"rows{i}", part.values)
+            unknown = self._array(f"unknown{i}", part.unknown, gaps=True)
+            count, width = part.values.shape
+            lines.append(f"{n}_look_up({value}, {keys}, {count}, {values}, {unknown}, {width}, u + {first});")
+            first += width
+        self._function(f"static void {n}_features(const {t} *x, {t} *u)", lines)
+        if inputs.texts:
+            self._codes(inputs.texts)
+
+    def _codes(self, texts: dict[int, tuple[str, ...]]) -> None:
+        n, lines = self.name, []
+        for column, categories in sorted(texts.items()):
+            names = ",\n    ".join(c_string(text) for text in categories)
+            count = len(categories)
+            self.constants.append(f"static const char *const {n}_texts{column}[{count}] = {{\n    {names}\n}};\n")
+            lines += [f"if (input == {column}) {{", f"    return {n}_find(text, {n}_texts{column}, {count});", "}"]
+        self._public(
+            f"int {n}_code(int input, const char *text)",
+            "what to put into x[input] for a text, -1 if it is none of its categories",
+            [*lines, "return -1;"],
+        )
+
     def _prepare(self, part: Sum | LogSum, i: int, d: int) -> list[str]:
         """Statements that make ``z`` from the sample ``x``."""
-        n, t = self.name, self.dtype
+        n, t, x = self.name, self.dtype, self.sample
+        first = [] if x == "x" else [f"{t} u[{d}];", f"{n}_features(x, u);"]
         if part.shift is None or part.factor is None:
-            return [f"const {t} *const z = x;"]
+            return [*first, f"const {t} *const z = {x};"]
         shift, factor = self._array(f"shift{i}", part.shift), self._array(f"factor{i}", part.factor)
         if part.factor.ndim == 1:
-            lines = [f"{t} z[{d}];", f"{n}_scale(x, {shift}, {factor}, {d}, z);"]
+            lines = [*first, f"{t} z[{d}];", f"{n}_scale({x}, {shift}, {factor}, {d}, z);"]
         else:
             bound = self._array(f"bound{i}", product_bound(part.factor, self.largest))
-            lines = [f"{t} y[{d}], z[{d}];", f"{n}_rotate(x, {shift}, {factor}, {bound}, {d}, y, z);"]
+            lines = [*first, f"{t} y[{d}], z[{d}];", f"{n}_rotate({x}, {shift}, {factor}, {bound}, {d}, y, z);"]
         if isinstance(part, LogSum):
             lines.append(f"{n}_clip(z, {self._number(square_limit(d, self.largest))}, {d});")
         return lines
@@ -228,6 +270,23 @@ class _Writer:
             f"{n}_linear(values, {weights}, {s}, {q}, out);",
         ]
 
+    def _about_numbers(self) -> list[str]:
+        """What may be in ``x``."""
+        if self.plan.inputs is None:
+            return [
+                "They must be numbers: where one is NaN so are the outputs, and the number of the class means nothing."
+            ]
+        lines = [
+            "Missing numbers (NaN) and categories are handled as in the pipeline. Where that would be an error, the"
+        ]
+        lines += ["outputs are NaN, and the number of the class means nothing."]
+        for column, categories in sorted(self.plan.inputs.texts.items()):
+            lines += [
+                f"x[{column}] is a text: put {self.name}_code({column}, text) there. Its {len(categories)} categories:"
+            ]
+            lines += [f"  {i}  {text}" for i, text in enumerate(categories)]
+        return lines
+
     def _head(self) -> str:
         described = self.plan
         lines = [
@@ -236,10 +295,10 @@ class _Writer:
             f"Written by fewkern {__version__} (to_c). C99, also C++; needs math.h, allocates no memory.",
             f"Constants: {self.nbytes} bytes of {self.dtype}.",
             "",
-            f"x holds the {described.n_features} features of one sample"
+            f"x holds the {described.n_inputs} features of one sample"
             + (", in this order:" if described.feature_names else ", in the order of the training samples."),
             *[f"  {i}  {name}" for i, name in enumerate(described.feature_names or ())],
-            "They must be numbers: where one is NaN so are the outputs, and the number of the class means nothing.",
+            *self._about_numbers(),
         ]
         if described.classes is not None:
             lines += ["", "Classes:", *[f"  {i}  {label}" for i, label in enumerate(described.classes.labels)]]
@@ -248,7 +307,7 @@ class _Writer:
         lines += ["", *described.notes, *([""] if described.notes else [])]
         lines += [f"{signature.split('(')[0].split()[-1].lstrip('*')}: {what}" for signature, what in self.prototypes]
         comment = "\n".join(f" * {c_comment(line)}".rstrip() for line in lines)
-        sizes = [f"{self.name}_N_FEATURES = {described.n_features}"]
+        sizes = [f"{self.name}_N_FEATURES = {described.n_inputs}"]
         if described.values is not None:
             sizes.append(f"{self.name}_N_VALUES = {described.n_values}")
         if described.classes is not None:

@@ -13,7 +13,6 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
 from fewkern.backend.namespace import is_sparse, to_numpy
@@ -22,8 +21,8 @@ from fewkern.core.expansion import KernelExpansion
 from fewkern.core.kernels import Function, Gaussian, Laplacian, Linear, LinearSpline, Polynomial, Precomputed
 from fewkern.core.prepared import Prepared, Preparing, Scaling
 from fewkern.density.mixture import ClassMixtures, KernelMixture
-from fewkern.io.plan import DTYPES, ROUNDING, Classes, LogSum, Plan, Sum, Vector
-from fewkern.io.steps import is_no_step
+from fewkern.io.plan import DTYPES, ROUNDING, Classes, Inputs, LogSum, Plan, Sum, Vector
+from fewkern.io.preparation import prepare
 
 __all__ = ["plan"]
 
@@ -35,7 +34,7 @@ def plan(model: Any, dtype: str, caller: str) -> Plan:
     """Describe ``model`` for numbers of type ``dtype``; errors speak in the name of ``caller``."""
     if dtype not in DTYPES:
         raise ValueError(f'{caller}: dtype must be "float" or "double", got {dtype!r}.')
-    found = _unwrap(model, caller)
+    found, inputs = _unwrap(model, caller)
     model, name = found.model, type(found.model).__name__
     expansions = _expansions(model, caller)
     n_features = int(getattr(model, "n_features_in_", expansions[0].vectors.shape[1]))
@@ -51,7 +50,8 @@ def plan(model: Any, dtype: str, caller: str) -> Plan:
     kernel = "normal kernels" if isinstance(sums[0], LogSum) else f"{type(expansions[0].kernel).__name__} kernel"
     count = sum(expansion.n_vectors for expansion in expansions)
     title = f"{name}, {kernel}, {count} vectors of {n_features} features"
-    return Plan(title, name, n_features, names, tuple(sums), _values_of(model, classes), classes, found.notes)
+    values = _values_of(model, classes)
+    return Plan(title, name, n_features, names, tuple(sums), values, classes, found.notes, inputs)
 
 
 def _values_of(model: Any, classes: Classes | None) -> Any:
@@ -67,23 +67,20 @@ def _names(model: Any) -> tuple[str, ...] | None:
     return None if names is None else tuple(str(name) for name in names)
 
 
-def _unwrap(model: Any, caller: str) -> Prepared:
-    """The fewkern model inside something that prepares its samples, or at the end of a pipeline of scalers."""
+def _unwrap(model: Any, caller: str) -> tuple[Prepared, Inputs | None]:
+    """The fewkern model inside something that prepares its samples, or at the end of a pipeline; how inputs become
+    its features."""
     if isinstance(model, Preparing):
-        return model.prepared()
-    if isinstance(model, Pipeline):
-        _fitted(model, caller)
-        *before, last = _steps(model)
-        _expansions(last, caller)  # says first if the last step is not ours
-        scaler: Scaling | None = None
-        for step in before:
-            if is_no_step(step):
-                continue
-            own = _scaler_of(step, caller)
-            scaler = own if scaler is None else scaler.then(own)
-        names = next((_names(step) for step in (*before, last) if _names(step)), None)
-        return Prepared(last, scaler, names)
-    return Prepared(model)
+        return model.prepared(), None
+    if not isinstance(model, Pipeline):
+        return Prepared(model), None
+    _fitted(model, caller)
+    *before, last = _steps(model)
+    _expansions(last, caller)  # says first if the last step is not ours
+    count = int(model.n_features_in_)
+    features = prepare(before, count, caller)
+    names = next((_names(step) for step in (*before, last) if _names(step)), None)
+    return Prepared(last, features.scaling, names, notes=features.notes()), features.inputs(count)
 
 
 def _steps(pipeline: Pipeline) -> list[Any]:
@@ -92,30 +89,6 @@ def _steps(pipeline: Pipeline) -> list[Any]:
     for _, step in pipeline.steps:
         found += _steps(step) if isinstance(step, Pipeline) else [step]
     return found
-
-
-def _scaler_of(step: Any, caller: str) -> Scaling:
-    if type(step) not in _SCALERS or getattr(step, "clip", False):
-        what = f"{type(step).__name__}(clip=True)" if getattr(step, "clip", False) else type(step).__name__
-        raise TypeError(
-            f"{caller}: before the model a pipeline may have {', '.join(cls.__name__ for cls in _SCALERS)} "
-            f"(without clip), got {what}; export the last step alone, and do the steps before it yourself."
-        )
-    shift, factor = _SCALERS[type(step)](step)
-    d = int(step.n_features_in_)
-    return Scaling(np.zeros(d) if shift is None else np.asarray(shift), np.ones(d) if factor is None else factor)
-
-
-def _over(scale: Any) -> Any:
-    return None if scale is None else 1.0 / np.asarray(scale)
-
-
-_SCALERS: dict[type, Callable[[Any], tuple[Any, Any]]] = {
-    StandardScaler: lambda step: (step.mean_ if step.with_mean else None, _over(step.scale_)),
-    MinMaxScaler: lambda step: (-step.min_ / step.scale_, step.scale_),
-    MaxAbsScaler: lambda step: (None, _over(step.scale_)),
-    RobustScaler: lambda step: (step.center_, _over(step.scale_)),
-}
 
 
 def _fitted(model: Any, caller: str) -> None:
@@ -131,7 +104,7 @@ def _expansions(model: Any, caller: str) -> tuple[Any, ...]:
         return (model,)
     if type(model).__name__ not in stored_classes() or not isinstance(model, BaseEstimator):
         raise TypeError(
-            f"{caller}: expected a fitted estimator of fewkern, a pipeline of scalers that ends in one, or an "
+            f"{caller}: expected a fitted estimator of fewkern, a pipeline that ends in one, or an "
             f"expansion, got {type(model).__name__}."
         )
     _fitted(model, caller)

@@ -17,6 +17,39 @@ static T model_within(T value, T limit)
     return value > limit ? limit : value < -limit ? -limit : value;
 }
 
+static T model_fill(T value, T missing)
+{
+    /* only NaN differs from itself */
+    return value == value ? value : missing;
+}
+
+static void model_look_up(T value, const T *keys, int n, const T *rows, const T *unknown, int d, T *u)
+{
+    const T *row = unknown;
+    for (int i = 0; i < n; i++) {
+        if (value == keys[i]) {
+            row = rows + i * d;
+        }
+    }
+    for (int i = 0; i < d; i++) {
+        u[i] = row[i];
+    }
+}
+
+static int model_find(const char *text, const char *const *texts, int n)
+{
+    for (int i = 0; i < n; i++) {
+        int k = 0;
+        while (text[k] != 0 && text[k] == texts[i][k]) {
+            k++;
+        }
+        if (text[k] == texts[i][k]) {
+            return i;
+        }
+    }
+    return -1;
+}
+
 static void model_scale(const T *x, const T *shift, const T *factor, int d, T *z)
 {
     for (int i = 0; i < d; i++) {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import warnings
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -12,13 +13,15 @@ import numpy as np
 from fewkern._version import __version__
 from fewkern.density.mixture import product_bound, square_limit
 from fewkern.io.describe import plan
-from fewkern.io.plan import DTYPES, ROUNDING, Classes, LogSum, Number, Plan, Sum
+from fewkern.io.plan import DTYPES, ROUNDING, Classes, Copy, Inputs, LogSum, Lookup, Number, Plan, Sum
 from fewkern.io.save import write_atomically
 
 __all__ = ["OPSET", "to_onnx"]
 
 # The first with axes as an input of Unsqueeze and ReduceSum; runtimes have known it since 2021.
 OPSET, _IR_VERSION = 13, 7
+# Operators for texts; the first with tables from texts to numbers.
+_ML_OPSET = 2
 # Up to this many features a squared distance is the sum of squared differences, which loses no digits. Above, the
 # square is expanded into a matrix product, because n x m x d differences would not fit into memory.
 _DIFFERENCES = 16
@@ -27,8 +30,9 @@ _DIFFERENCES = 16
 def to_onnx(model: Any, path: str | os.PathLike[str] | None = None, *, dtype: Number = "float") -> Any:
     """A fitted model as ONNX, for ONNX Runtime and others.
 
-    The input is ``X`` of shape ``(n, n_features)``, with any ``n``. The outputs are, all but ``label`` with two
-    dimensions:
+    The input is ``X`` of shape ``(n, n_features)``, with any ``n``. A pipeline that encodes texts has the input ``T``
+    for them, and ``X`` for its other columns, both in the order of the table. The outputs are, all but ``label``
+    with two dimensions:
 
     ================= ==========================================================================
     ``label``         class of every sample, as in ``classes_`` (classifiers)
@@ -41,8 +45,8 @@ def to_onnx(model: Any, path: str | os.PathLike[str] | None = None, *, dtype: Nu
     Parameters
     ----------
     model : fitted estimator of fewkern
-        Or a pipeline of scikit-learn that ends in one, with StandardScaler, MinMaxScaler, MaxAbsScaler or RobustScaler
-        before it; a model that the command line saved; a KernelExpansion.
+        Or a pipeline of scikit-learn that ends in one, with scalers, SimpleImputer, OneHotEncoder, OrdinalEncoder,
+        ColumnTransformer or feature selection before it; a model that the command line saved; a KernelExpansion.
     path : str, path or None, default None
         If given, also write the model to this file.
     dtype : {"float", "double"}, default "float"
@@ -75,7 +79,7 @@ def to_onnx(model: Any, path: str | os.PathLike[str] | None = None, *, dtype: Nu
     except ImportError as error:
         raise ImportError("to_onnx needs the package onnx: pip install 'fewkern[export]'.") from error
     described = plan(model, dtype, "to_onnx")
-    graph = _Graph(onnx, described.n_features, dtype)
+    graph = _Graph(onnx, described, dtype)
     _write(graph, described)
     proto = graph.model(described)
     onnx.checker.check_model(proto, full_check=True)
@@ -87,12 +91,18 @@ def to_onnx(model: Any, path: str | os.PathLike[str] | None = None, *, dtype: Nu
 class _Graph:
     """Nodes and constants in the making; every method returns the name of a result."""
 
-    def __init__(self, onnx: Any, n_features: int, dtype: str) -> None:
+    def __init__(self, onnx: Any, described: Plan, dtype: str) -> None:
         self.onnx, self.dtype = onnx, DTYPES[dtype]
         self.nodes: list[Any] = []
         self.constants: dict[tuple[str, bytes], Any] = {}
         self.outputs: list[Any] = []
-        self.input = self._info("X", self.dtype, ["n", n_features])
+        texts = {} if described.inputs is None else described.inputs.texts
+        self.domains = {"": OPSET} | ({"ai.onnx.ml": _ML_OPSET} if texts else {})
+        numbers = described.n_inputs - len(texts)
+        self.inputs = [self._info("X", self.dtype, ["n", numbers])] if numbers else []
+        self.inputs += [self._info("T", np.dtype(object), ["n", len(texts)])] if texts else []
+        # the sums see the sample itself, or the features that are made of it
+        self.sample = "X" if described.inputs is None else _features(self, described.inputs)
 
     def add(self, operator: str, *inputs: str, output: str | None = None, **attributes: Any) -> str:
         name = output or f"r{len(self.nodes)}"
@@ -133,14 +143,14 @@ class _Graph:
     def model(self, described: Plan) -> Any:
         helper = self.onnx.helper
         graph = helper.make_graph(
-            self.nodes, described.model, [self.input], self.outputs, initializer=list(self.constants.values())
+            self.nodes, described.model, self.inputs, self.outputs, initializer=list(self.constants.values())
         )
         proto = helper.make_model(
             graph,
             producer_name="fewkern",
             producer_version=__version__,
             doc_string="\n".join([described.title, *described.notes]),
-            opset_imports=[helper.make_opsetid("", OPSET)],
+            opset_imports=[helper.make_opsetid(*domain) for domain in self.domains.items()],
             ir_version=_IR_VERSION,
         )
         facts = {"model": described.model}
@@ -150,6 +160,40 @@ class _Graph:
             facts["feature_names"] = json.dumps(described.feature_names)
         helper.set_model_props(proto, facts)
         return proto
+
+
+def _features(g: _Graph, inputs: Inputs) -> str:
+    """The features that the parts of a pipeline make of its inputs, ``X`` and ``T``."""
+    columns = []
+    for part in inputs.parts:
+        value = _input(g, inputs, part if isinstance(part, Copy) else part.source)
+        columns.append(value if isinstance(part, Copy) else _looked_up(g, part, value))
+    return g.add("Concat", *columns, axis=1)
+
+
+def _input(g: _Graph, inputs: Inputs, source: Copy) -> str:
+    """One input as a column of numbers: of ``X``, or the number of a category of ``T``."""
+    text = source.column in inputs.texts
+    place = sum((column in inputs.texts) == text for column in range(source.column))
+    value = g.add("Gather", "T" if text else "X", g.axes(place), axis=1)
+    if text:
+        categories = _as_utf8(inputs.texts[source.column])
+        codes = [float(i) for i in range(len(categories))]
+        known = {"keys_strings": categories, "values_floats": codes, "default_float": -1.0}
+        value = g.add("LabelEncoder", value, domain="ai.onnx.ml", **known)
+        value = g.add("Cast", value, to=g.onnx.helper.np_dtype_to_tensor_dtype(np.dtype(g.dtype)))
+    if source.missing is not None:
+        value = g.add("Where", g.add("IsNaN", value), g.number(source.missing), value)
+    return value
+
+
+def _looked_up(g: _Graph, part: Lookup, value: str) -> str:
+    number = g.onnx.helper.np_dtype_to_tensor_dtype(np.dtype(g.dtype))
+    same = g.add("Cast", g.add("Equal", value, g.number(part.keys[None, :])), to=number)
+    found = g.add("MatMul", same, g.number(part.values))
+    known = g.add("ReduceMax", same, axes=[1], keepdims=1)
+    unknown = g.constant(part.unknown[None, :].astype(g.dtype))
+    return g.add("Where", g.add("Greater", known, g.number(0.5)), found, unknown)
 
 
 def _write(g: _Graph, described: Plan) -> None:
@@ -165,9 +209,9 @@ def _write(g: _Graph, described: Plan) -> None:
 def _prepared(g: _Graph, part: Sum | LogSum) -> str:
     """``z``, where it is squared no larger than what can be."""
     if part.shift is None or part.factor is None:
-        return "X"
+        return g.sample
     largest = float(np.finfo(g.dtype).max)
-    z = g.add("Sub", "X", g.number(part.shift))
+    z = g.add("Sub", g.sample, g.number(part.shift))
     if isinstance(part, LogSum) and part.factor.ndim == 2:
         bound = product_bound(part.factor, largest)
         z = g.add("Max", g.add("Min", z, g.number(bound)), g.number(-bound))
@@ -275,13 +319,18 @@ def _labels(labels: Any) -> Any:
     kinds = {"b": np.bool_, "i": np.int64, "u": np.int64, "f": np.float64}
     if labels.dtype.kind in kinds:
         return labels.astype(kinds[labels.dtype.kind])
-    texts = [str(label) for label in labels]
+    return np.array(_as_utf8(str(label) for label in labels), dtype=object)
+
+
+def _as_utf8(labels: Iterable[str]) -> list[str]:
+    """The labels, once it is sure that all of them can be written."""
+    texts = list(labels)
     for text in texts:
         try:
             text.encode()
         except UnicodeEncodeError:
             raise ValueError(f"to_onnx: the label {text!r} cannot be written as UTF-8; rename the class.") from None
-    return np.array(texts, dtype=object)
+    return texts
 
 
 def _probabilities(g: _Graph, classes: Classes, scores: str, each: str) -> str:

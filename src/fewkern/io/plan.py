@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-__all__ = ["DTYPES", "ROUNDING", "Classes", "LogSum", "Number", "Plan", "Sum", "Vector"]
+__all__ = ["DTYPES", "ROUNDING", "Classes", "Copy", "Inputs", "LogSum", "Lookup", "Number", "Plan", "Sum", "Vector"]
 
 Vector: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]
 Number = Literal["float", "double"]
@@ -78,6 +78,36 @@ class Classes:
 
 
 @dataclass(frozen=True)
+class Copy:
+    """A feature that is an input, with ``missing`` in place of NaN (None: NaN stays)."""
+
+    column: int
+    missing: float | None
+
+
+@dataclass(frozen=True)
+class Lookup:
+    """Features that are row ``k`` of ``values`` where an input is ``keys[k]``, and ``unknown`` where it is no key."""
+
+    source: Copy
+    keys: Vector
+    values: Vector
+    """``(number of keys, number of features)``."""
+    unknown: Vector
+    """NaN where Python would raise an error."""
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """How the inputs of a pipeline become the features of its model, one part after the other."""
+
+    count: int
+    parts: tuple[Copy | Lookup, ...]
+    texts: dict[int, tuple[str, ...]]
+    """Inputs that are texts, and their categories: number ``k`` stands for the category ``k``."""
+
+
+@dataclass(frozen=True)
 class Plan:
     """A fitted model, plain."""
 
@@ -91,6 +121,12 @@ class Plan:
     """Which method of the model the values are; None if only its classes count."""
     classes: Classes | None
     notes: tuple[str, ...] = ()
+    inputs: Inputs | None = None
+    """None: the inputs are the features."""
+
+    @property
+    def n_inputs(self) -> int:
+        return self.n_features if self.inputs is None else self.inputs.count
 
     @property
     def n_values(self) -> int:

@@ -1,0 +1,270 @@
+"""What the steps of a pipeline do to a sample before the model sees it, as one table that can be written down.
+
+Every feature is an input, with something in place of a missing number, or an entry of a row that is looked up by a
+category. Scalers after that become one shift and one factor per feature, which the sums of the model take up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+import numpy as np
+from sklearn.compose import ColumnTransformer
+from sklearn.feature_selection import SelectorMixin
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    MaxAbsScaler,
+    MinMaxScaler,
+    OneHotEncoder,
+    OrdinalEncoder,
+    RobustScaler,
+    StandardScaler,
+)
+
+from fewkern.core.prepared import Scaling
+from fewkern.io.plan import Copy, Inputs, Lookup, Vector
+from fewkern.io.steps import is_no_step
+
+__all__ = ["Features", "prepare"]
+
+
+@dataclass(frozen=True)
+class _Table:
+    """Rows of numbers by category of one input."""
+
+    source: Copy
+    keys: Vector
+    values: Vector
+    unknown: Vector
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """A feature that is one column of a table."""
+
+    table: _Table
+    column: int
+
+
+_Origin: TypeAlias = Copy | _Entry
+
+
+@dataclass(frozen=True)
+class Features:
+    """The features after some steps: where each comes from, and how it is scaled since."""
+
+    origins: tuple[_Origin, ...]
+    scaling: Scaling
+    texts: dict[int, tuple[str, ...]]
+    """Categories of the inputs that are texts."""
+    fill: dict[int, str]
+    """What is meant by a text that is missing."""
+
+    @classmethod
+    def of_inputs(cls, count: int) -> Features:
+        """The inputs as they are."""
+        copies = tuple(Copy(i, None) for i in range(count))
+        return cls(copies, Scaling(np.zeros(count), np.ones(count)), {}, {})
+
+    def select(self, columns: Any) -> Features:
+        """Only these features, in this order."""
+        kept = [int(i) for i in columns]
+        scaling = Scaling(self.scaling.shift[kept], self.scaling.factor[kept])
+        return replace(self, origins=tuple(self.origins[i] for i in kept), scaling=scaling)
+
+    def beside(self, other: Features) -> Features:
+        """These features, then those of ``other``."""
+        shift = np.concatenate([self.scaling.shift, other.scaling.shift])
+        factor = np.concatenate([self.scaling.factor, other.scaling.factor])
+        texts, fill = {**self.texts, **other.texts}, {**self.fill, **other.fill}
+        return Features(self.origins + other.origins, Scaling(shift, factor), texts, fill)
+
+    def inputs(self, count: int) -> Inputs | None:
+        """How ``count`` inputs become the features, or None if they are the features."""
+        if self.origins == Features.of_inputs(count).origins:
+            return None
+        parts: list[Copy | Lookup] = []
+        i = 0
+        while i < len(self.origins):
+            origin = self.origins[i]
+            if isinstance(origin, Copy):
+                parts.append(origin)
+                i += 1
+                continue
+            same = i
+            while same < len(self.origins) and getattr(self.origins[same], "table", None) is origin.table:
+                same += 1
+            columns = [entry.column for entry in self.origins[i:same] if isinstance(entry, _Entry)]
+            table = origin.table
+            parts.append(Lookup(table.source, table.keys, table.values[:, columns], table.unknown[columns]))
+            i = same
+        return Inputs(count, tuple(parts), self.texts)
+
+    def notes(self) -> tuple[str, ...]:
+        """What to do about missing texts."""
+        if not self.fill:
+            return ()
+        texts = ", ".join(f"{text!r} (input {i})" for i, text in sorted(self.fill.items()))
+        return (f"Missing texts are not handled here: put {texts} in their place.",)
+
+
+def prepare(steps: list[Any], count: int, caller: str) -> Features:
+    """The features that steps of a pipeline make of ``count`` inputs; errors speak in the name of ``caller``."""
+    found = Features.of_inputs(count)
+    for step in steps:
+        found = _after(found, step, caller)
+    return found
+
+
+def _after(features: Features, step: Any, caller: str) -> Features:
+    if is_no_step(step):
+        return features
+    if isinstance(step, Pipeline):
+        for _, inner in step.steps:
+            features = _after(features, inner, caller)
+        return features
+    if isinstance(step, SelectorMixin):
+        return features.select(step.get_support(indices=True))
+    if type(step) in _SCALERS:
+        _refuse(getattr(step, "clip", False), step, "clip=True", caller)
+        shift, factor = _SCALERS[type(step)](step)
+        d = len(features.origins)
+        own = Scaling(np.zeros(d) if shift is None else np.asarray(shift), np.ones(d) if factor is None else factor)
+        return replace(features, scaling=features.scaling.then(own))
+    if type(step) in _STEPS:
+        return _STEPS[type(step)](features, step, caller)
+    known = [cls.__name__ for cls in (*_SCALERS, *_STEPS)]
+    raise TypeError(
+        f"{caller}: before the model a pipeline may have {', '.join(known)}, Pipeline and feature selection, got "
+        f"{type(step).__name__}; export the last step alone, and do the steps before it yourself."
+    )
+
+
+def _refuse(wrong: bool, step: Any, setting: str, caller: str) -> None:
+    if wrong:
+        name = type(step).__name__
+        raise TypeError(
+            f"{caller}: {name} with {setting} has no form outside of Python; fit the pipeline without it, or export "
+            "the last step alone, and do the steps before it yourself."
+        )
+
+
+def _over(scale: Any) -> Any:
+    return None if scale is None else 1.0 / np.asarray(scale)
+
+
+_SCALERS: dict[type, Callable[[Any], tuple[Any, Any]]] = {
+    StandardScaler: lambda step: (step.mean_ if step.with_mean else None, _over(step.scale_)),
+    MinMaxScaler: lambda step: (-step.min_ / step.scale_, step.scale_),
+    MaxAbsScaler: lambda step: (None, _over(step.scale_)),
+    RobustScaler: lambda step: (step.center_, _over(step.scale_)),
+}
+
+
+def _imputed(features: Features, step: SimpleImputer, caller: str) -> Features:
+    """A number in place of NaN, in the units that the input has before the scalers so far."""
+    _refuse(step.add_indicator, step, "add_indicator=True", caller)
+    marks = isinstance(step.missing_values, float) and np.isnan(step.missing_values)
+    _refuse(not marks and step.missing_values is not None, step, f"missing_values={step.missing_values!r}", caller)
+    origins, fill, kept = list(features.origins), dict(features.fill), []
+    for i, (origin, value) in enumerate(zip(features.origins, step.statistics_)):
+        if isinstance(value, str):
+            if isinstance(origin, Copy):
+                fill.setdefault(origin.column, value)
+        elif np.isnan(value):
+            continue  # a column without a number is dropped
+        elif isinstance(origin, Copy) and origin.missing is None:
+            own = features.scaling.shift[i] + float(value) / features.scaling.factor[i]
+            origins[i] = replace(origin, missing=float(own))
+        kept.append(i)
+    return replace(features, origins=tuple(origins), fill=fill).select(kept)
+
+
+def _encoded(features: Features, step: Any, tables: list[tuple[Vector, Vector]], caller: str) -> Features:
+    """Tables (values by category, values of an unknown category) in place of the features."""
+    scaled = features.scaling.shift.any() or np.any(features.scaling.factor != 1)
+    encoded = any(isinstance(origin, _Entry) for origin in features.origins)
+    _refuse(bool(scaled or encoded), step, "a scaler or an encoder before it", caller)
+    origins: list[_Origin] = []
+    texts = dict(features.texts)
+    for origin, categories, (values, unknown) in zip(features.origins, step.categories_, tables):
+        assert isinstance(origin, Copy)
+        labels = list(categories)
+        if all(isinstance(label, str) for label in labels):
+            texts[origin.column] = tuple(labels)
+            keys = np.arange(len(labels), dtype=float)
+        else:
+            numbers = all(isinstance(label, int | float | np.number | np.bool_) for label in labels)
+            keys = np.asarray(labels, dtype=float) if numbers else np.array([np.nan])
+            _refuse(not np.all(np.isfinite(keys)), step, "categories other than texts and finite numbers", caller)
+        table = _Table(origin, keys, values, unknown)
+        origins += [_Entry(table, k) for k in range(values.shape[1])]
+    return Features(tuple(origins), Features.of_inputs(len(origins)).scaling, texts, features.fill)
+
+
+def _one_hot(features: Features, step: OneHotEncoder, caller: str) -> Features:
+    rare = step.min_frequency is not None or step.max_categories is not None
+    _refuse(rare, step, "min_frequency or max_categories", caller)
+    dropped = [None] * len(step.categories_) if step.drop_idx_ is None else list(step.drop_idx_)
+    tables = []
+    for categories, drop in zip(step.categories_, dropped):
+        values = np.eye(len(categories))
+        values = values if drop is None else np.delete(values, int(drop), axis=1)
+        # an error in Python is "not a number" elsewhere
+        unknown = np.full(values.shape[1], np.nan if step.handle_unknown == "error" else 0.0)
+        tables.append((values, unknown))
+    return _encoded(features, step, tables, caller)
+
+
+def _ordinal(features: Features, step: OrdinalEncoder, caller: str) -> Features:
+    rare = step.min_frequency is not None or step.max_categories is not None
+    _refuse(rare, step, "min_frequency or max_categories", caller)
+    unknown = np.array([step.unknown_value if step.handle_unknown == "use_encoded_value" else np.nan], dtype=float)
+    return _encoded(
+        features, step, [(np.arange(len(c), dtype=float)[:, None], unknown) for c in step.categories_], caller
+    )
+
+
+def _columns(features: Features, step: ColumnTransformer, caller: str) -> Features:
+    """The parts of a ColumnTransformer side by side, in the order of its output."""
+    _refuse(step.transformer_weights is not None, step, "transformer_weights", caller)
+    found = features.select([])
+    for _, part, columns in step.transformers_:
+        if isinstance(part, str) and part == "drop":
+            continue
+        own = features.select(_numbers(step, columns))
+        found = found.beside(_after(own, part, caller) if own.origins else own)
+    return found
+
+
+def _numbers(step: ColumnTransformer, columns: Any) -> Any:
+    """Numbers of the columns that a ColumnTransformer names in one of its ways."""
+    names = list(getattr(step, "feature_names_in_", ()))
+    if isinstance(columns, str | int):
+        columns = [columns]
+    if isinstance(columns, slice):
+        bounds = [names.index(b) if isinstance(b, str) else b for b in (columns.start, columns.stop)]
+        if isinstance(columns.stop, str):
+            bounds[1] += 1  # names include the last one
+        return range(step.n_features_in_)[slice(*bounds, columns.step)]
+    if any(isinstance(column, str) for column in columns):
+        return [names.index(column) for column in columns]
+    return np.arange(step.n_features_in_)[np.asarray(columns)] if len(columns) else []
+
+
+def _identity(features: Features, step: FunctionTransformer, caller: str) -> Features:
+    _refuse(step.func is not None, step, "a function", caller)
+    return features
+
+
+_STEPS: dict[type, Callable[[Features, Any, str], Features]] = {
+    SimpleImputer: _imputed,
+    OneHotEncoder: _one_hot,
+    OrdinalEncoder: _ordinal,
+    ColumnTransformer: _columns,
+    FunctionTransformer: _identity,
+}

@@ -1,0 +1,85 @@
+"""``python -m tests.mutate --seed 1``: change the source a little and see whether a test fails.
+
+A random sample of all mutants of ``core`` and of the algorithms, each against the tests that reach its function.
+Survivors are printed. Those that nobody could tell from the original are listed in ``equivalent.toml`` with their
+reasons, and not counted. The first run measures which tests reach what, which takes some minutes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+from tests.mutate.mutants import Mutant, mutants_of
+from tests.mutate.reach import ROOT, Reach
+from tests.mutate.run import preload, source_of, try_mutant
+from tests.mutate.subjects import algorithm_modules, equivalent
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.mutate", description=__doc__)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--count", type=int, default=300, help="size of the sample")
+    parser.add_argument("--budget", type=float, default=20.0, help="seconds of tests per mutant")
+    parser.add_argument("--only", default="", help="only modules whose name contains this")
+    parser.add_argument("--keep", type=Path, help="file of results: killed mutants that it has are not tried again")
+    options = parser.parse_args(arguments)
+    os.chdir(ROOT)
+    modules = [name for name in algorithm_modules() if options.only in name]
+    mutants = [m for name in modules for m in mutants_of(name, source_of(name).read_text(encoding="utf-8"))]
+    sample = random.Random(options.seed).sample(mutants, min(options.count, len(mutants)))
+    preload()
+    reach = Reach.measure()
+    results = Results(options.keep)
+    began, counts = time.perf_counter(), Counter[str]()
+    for mutant in sample:
+        outcome = results.killed(mutant)
+        if outcome is None:
+            outcome = _outcome(mutant, reach, options.budget)
+            results.add(mutant, outcome)
+        counts[outcome] += 1
+        if outcome in ("survived", "not reached"):
+            print(f"{outcome}: {mutant}", flush=True)
+    counted = counts.total() - counts["equivalent"]
+    killed = counts["killed"] + counts["timeout"]
+    print(f"seed {options.seed}, {len(sample)} of {len(mutants):,} mutants in {len(modules)} modules:")
+    print(", ".join(f"{n} {outcome}" for outcome, n in sorted(counts.items())))
+    print(f"{killed} of {counted} killed ({killed / max(counted, 1):.1%}) in {time.perf_counter() - began:.0f} s")
+    return 0
+
+
+class Results:
+    """What became of mutants, one line each in a file, so that a run can be continued."""
+
+    def __init__(self, file: Path | None) -> None:
+        self.file = file
+        lines = file.read_text(encoding="utf-8").splitlines() if file is not None and file.exists() else []
+        self.outcomes: dict[str, str] = dict(json.loads(line) for line in lines)
+
+    def killed(self, mutant: Mutant) -> str | None:
+        """The outcome of an earlier run, if that was the end of the mutant."""
+        outcome = self.outcomes.get(str(mutant))
+        return outcome if outcome in ("killed", "timeout") else None
+
+    def add(self, mutant: Mutant, outcome: str) -> None:
+        """Note an outcome."""
+        if self.file is not None:
+            with self.file.open("a", encoding="utf-8") as stream:
+                stream.write(json.dumps([str(mutant), outcome]) + "\n")
+
+
+def _outcome(mutant: Mutant, reach: Reach, budget: float) -> str:
+    if mutant in equivalent():
+        return "equivalent"
+    tests = reach.of(mutant.module, mutant.function, budget)
+    return try_mutant(mutant, tests) if tests else "not reached"
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
