@@ -327,7 +327,7 @@ def test_a_constant_feature_is_named_and_gets_the_width_of_the_others():
 
 
 def test_duplicates_are_named():
-    with pytest.warns(UserWarning, match=r"\d+ pairs of samples are equal; remove duplicated"):
+    with pytest.warns(UserWarning, match=r"because 100 pairs of samples are equal; remove duplicated"):
         ParzenDensity().fit(np.repeat(X[:100], 2, axis=0))
 
 
