@@ -1,5 +1,7 @@
 """Parzen widths: scores against the definition term by term, grids, ties."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -108,6 +110,23 @@ def test_ties_dominate_exactly_when_the_inequality_says_so(copies, expected):
     n, t, m = 60, copies, 4
     assert (4 * t / (n * (n - 1)) > 2 ** (-m / 2) * (n + 2 * t) / n**2) is expected
     assert bandwidth.ties_dominate(DensityProblem.of(X, np.ones(60))) == (expected, copies)
+
+
+@pytest.mark.parametrize("copies", [2, 3])
+@pytest.mark.parametrize("m", [2, 5, 20])
+def test_equal_samples_are_counted_exactly(m, copies):
+    """Their distance in an expanded square is not zero but rounding, and far from the origin much of it."""
+    X = np.repeat(3.0 * np.random.default_rng(m).normal(size=(100, m)) + 1.0, copies, axis=0)
+    problem = DensityProblem.of(X, np.ones(len(X)))
+    _, pairs = bandwidth.ties_dominate(replace(problem, unit=problem.silverman))
+    assert pairs == 100 * copies * (copies - 1) / 2
+
+
+def test_close_samples_are_not_equal_ones():
+    X = np.random.default_rng(0).normal(size=(100, 2))
+    problem = DensityProblem.of(np.concatenate([X, X + 1e-7]), np.ones(200))
+    assert bandwidth.ties_dominate(replace(problem, unit=0.3))[1] == 0
+    assert bandwidth.ties_dominate(replace(problem, unit=3.0))[1] == 100
 
 
 def test_scores_that_are_out_of_range_keep_their_order():

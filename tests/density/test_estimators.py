@@ -327,8 +327,24 @@ def test_a_constant_feature_is_named_and_gets_the_width_of_the_others():
 
 
 def test_duplicates_are_named():
-    with pytest.warns(UserWarning, match=r"\d+ pairs of samples are equal; remove duplicated"):
+    with pytest.warns(UserWarning, match=r"because 100 pairs of samples are equal; remove duplicated"):
         ParzenDensity().fit(np.repeat(X[:100], 2, axis=0))
+
+
+@pytest.mark.parametrize("cv", ["auto", 3])
+def test_a_squared_error_that_sees_one_kernel_in_many_dimensions_is_named(cv):
+    digits = load_digits()
+    threes = digits.data[digits.target == 3] + np.random.default_rng(0).normal(size=(183, 64))
+    density = ForwardDensity(criterion="squared_error", cv=cv, max_vectors=5, max_candidates=60)
+    with pytest.warns(UserWarning, match=r"ForwardDensity: .*one kernel in 64 dimensions.*criterion=\"likelihood\""):
+        density.fit(threes)
+    assert density.n_vectors_ == 1
+
+
+def test_one_kernel_for_a_normal_law_in_many_dimensions_is_no_failure(recwarn):
+    normal = np.random.default_rng(0).normal(size=(300, 50))
+    assert ForwardDensity(criterion="squared_error", polish=False).fit(normal).n_vectors_ == 1
+    assert not recwarn.list
 
 
 def test_a_width_at_the_end_of_the_grid_is_named():

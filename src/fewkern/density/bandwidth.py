@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from fewkern.backend.blocks import row_blocks
-from fewkern.backend.namespace import Array, asarray_like, device, namespace
+from fewkern.backend.namespace import Array, asarray_like, device, eps, namespace, take_rows
 from fewkern.core.trace import Stop, Trace
 from fewkern.density.mixture import squared_distances
 from fewkern.density.problem import DensityProblem
@@ -42,6 +42,8 @@ RULES = ("lscv", "lscv-approximate", "likelihood", "silverman", "scott")
 SEARCH_ROWS = 2000
 # Two samples closer than this part of the rule-of-thumb width are the same sample as far as a width can tell.
 _TIE = 1e-7
+# An expanded square of m features is wrong by this many times m + 2 units of rounding of the largest one, at most.
+_ROUNDINGS = 8.0
 # The grid grows towards a minimum that lies outside of it, at most this many times.
 _EXTENSIONS = 3
 # Natural logarithm of the largest factor that is written out: just inside the range of a double.
@@ -119,8 +121,9 @@ def default_grid(unit: float, count: int = 30) -> list[float]:
 
 @dataclass(frozen=True)
 class _PairBlock:
-    """Pairs ``i < j`` of samples, for a block of rows ``i``."""
+    """Pairs ``i < j`` of samples, for a block of rows ``i``; the columns ``j`` start where the rows do."""
 
+    start: int
     D: Array
     """Squared distances."""
     both: Array
@@ -139,7 +142,7 @@ def _pair_blocks(problem: DensityProblem, odds: Array) -> Iterator[_PairBlock]:
         later = xp.arange(n - rows.start, device=device(Z))[None, :] > xp.arange(D.shape[0], device=device(Z))[:, None]
         both = w[rows][:, None] * w[rows.start :][None, :]
         both = xp.where(later, both, xp.zeros_like(both))
-        yield _PairBlock(D, both, both * (odds[rows][:, None] + odds[rows.start :][None, :]))
+        yield _PairBlock(rows.start, D, both, both * (odds[rows][:, None] + odds[rows.start :][None, :]))
 
 
 def least_squares_scores(problem: DensityProblem, widths: list[float], form: Form = "exact") -> list[_Score]:
@@ -200,15 +203,34 @@ def ties_dominate(problem: DensityProblem) -> tuple[bool, int]:
     closer than the unit of the problem.
     """
     xp = namespace(problem.w)
-    limit = (_TIE * problem.unit) ** 2
     pairs, smooth, sharp = 0, float(xp.sum(problem.w * problem.w)), 0.0
     for block in _pair_blocks(problem, 1.0 / (1.0 - problem.w)):
-        tied = (block.D <= limit) & (block.both > 0)
-        share = xp.astype(tied, problem.w.dtype)
-        pairs += round(float(xp.sum(share)))
-        smooth += 2.0 * float(xp.sum(share * block.both))
-        sharp += float(xp.sum(share * block.left))
+        both, left = _tied(problem, block)
+        pairs += int(both.shape[0])
+        smooth += 2.0 * float(xp.sum(both))
+        sharp += float(xp.sum(left))
     return 2.0 * sharp > 2.0 ** (-problem.dim / 2) * smooth, pairs
+
+
+def _tied(problem: DensityProblem, block: _PairBlock) -> tuple[Array, Array]:
+    """``both`` and ``left`` of the tied pairs of a block.
+
+    ``block.D`` comes from an expanded square, in which equal samples may be apart by rounding. Pairs that are close by
+    it are looked at again, coordinate by coordinate.
+    """
+    Z, limit = problem.Z, (_TIE * problem.unit) ** 2
+    xp = namespace(Z)
+    gap = Z - problem.w @ Z
+    reach = float(xp.max(xp.sum(gap * gap, axis=1)))
+    rounding = _ROUNDINGS * (problem.dim + 2) * eps(Z) * reach
+    near = (block.D <= limit + rounding) & (block.both > 0)
+    first, second = xp.nonzero(near)
+    apart = [
+        xp.sum((take_rows(Z, first[part] + block.start) - take_rows(Z, second[part] + block.start)) ** 2, axis=1)
+        for part in row_blocks(int(first.shape[0]), problem.dim)
+    ]
+    tied = xp.concat(apart) <= limit
+    return block.both[near][tied], block.left[near][tied]
 
 
 def _search(

@@ -28,6 +28,8 @@ _GROWTH_ROWS = 20_000
 # As many folds are used as are needed to hold out this many samples.
 _HELD_OUT_ROWS = 4000
 _FOLDS = 5
+# In more dimensions than this a density is so uneven that its square sees only the densest samples.
+_MANY_DIMENSIONS = 10
 
 
 class ForwardDensity(DensityEstimator):
@@ -43,7 +45,8 @@ class ForwardDensity(DensityEstimator):
     criterion : {"likelihood", "squared_error"}, default "likelihood"
         What the construction improves: the likelihood, with EM on all kernels after every step (FCR-ML); or an
         unbiased estimate of the integrated squared error to the true density (FCR-ISE), which keeps its centers at
-        samples until the polish. In more than ten dimensions the latter finds too few kernels.
+        samples until the polish. In more than ten dimensions the latter may find too few kernels, down to one, for
+        which there is a warning.
     width : a rule of :class:`ParzenDensity` or float, default "lscv"
         Parzen's width, a number in units of the scaled data. No kernel is narrower than 1.5 times this width (less in
         many dimensions), so a larger one gives a smoother density.
@@ -215,7 +218,16 @@ class ForwardDensity(DensityEstimator):
                 path = forward_integrated(problem, floor=floor, max_vectors=limit, step=step)
             at, self.trace_ = path.choose(tolerance)
         self.least_width_, self.stop_ = floor * problem.unit, path.stop
-        return path.mixture(at)
+        mixture = path.mixture(at)
+        if _is_collapsed(problem, mixture, floor):
+            warnings.warn(
+                f'ForwardDensity: criterion="squared_error" ended with one kernel in {problem.dim} dimensions, where '
+                "the likelihood asks for more; the squared error can be trusted in at most ten. Use "
+                'criterion="likelihood", or fewer features.',
+                UserWarning,
+                stacklevel=4,
+            )
+        return mixture
 
     def _folds(self, samples: Samples, default: int | None) -> list[Fold]:
         cv = default if self.cv == "auto" else self.cv
@@ -230,6 +242,13 @@ class ForwardDensity(DensityEstimator):
                 stacklevel=4,
             )
         return folds
+
+
+def _is_collapsed(problem: DensityProblem, mixture: RoundMixture, floor: float) -> bool:
+    """Whether there is one kernel in many dimensions though two are better by BIC: no normal law, but a failure."""
+    if problem.dim <= _MANY_DIMENSIONS or mixture.weights.shape[0] > 1:
+        return False
+    return forward_likelihood(problem, floor=floor, max_vectors=2, patience=None).selected > 0
 
 
 def _enough(folds: list[Fold]) -> list[Fold]:
