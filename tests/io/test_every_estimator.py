@@ -16,6 +16,7 @@ KERNELS = {
     "gaussian": Gaussian(width=1.5),
     "widths": Gaussian(width=[1.0, 1.5, 2.0]),
     "laplacian": Laplacian(width=3.0),
+    "laplacians": Laplacian(width=[2.0, 3.0, 4.0]),
     "polynomial": Polynomial(degree=3, gamma=0.3),
     "linear": Linear(),
     "spline": LinearSpline(),

@@ -9,6 +9,7 @@ from sklearn.base import is_regressor
 from fewkern import FeatureVectorClassifier, FeatureVectorPCA, FeatureVectorRegressor
 from fewkern.datasets import make_banana
 from fewkern.kernels import Gaussian, Laplacian
+from fewkern.vectors.grid import units_to_compare
 from tests.checks.everyone import ALL, KERNELS, every, fresh, outputs, unmoved
 
 # a power of two is exact, the others round
@@ -26,6 +27,10 @@ def table(seed=3, n=70):
     rng = np.random.default_rng(seed)
     # some zeros: the two units are not proportional, and must be compared
     return np.column_stack([X, np.where(rng.random(n) < 0.8, 0.0, rng.exponential(size=n))]), y
+
+
+def test_the_samples_leave_a_choice():
+    assert len(units_to_compare(Gaussian(), table()[0])) == 2
 
 
 def automatic(model, kernel="gaussian"):

@@ -19,7 +19,7 @@ from fewkern.fisher.posterior import AffineScores, least_squares_scores
 from fewkern.fisher.problem import Machine
 from fewkern.fisher.targets import fisher_targets
 from fewkern.vectors.grid import KernelGrid
-from fewkern.vectors.search import choose_class_unit, choose_width
+from fewkern.vectors.search import choose_width, class_grid
 from fewkern.vectors.selection import Selecting, choose_basis
 
 __all__ = [
@@ -159,10 +159,9 @@ def _grid(samples: Samples, kernel: Kernel, plan: Comparing) -> KernelGrid:
     if "width" not in kernel.rules:
         return KernelGrid.around(kernel, samples.X)
     # FVS-LR's closed form is fair here: it never saw a support that was chosen with labels
-    some = samples.some(_WIDTH_ROWS, random_generator(plan.seed))
     if plan.width_by == "leave_one_out":
-        return choose_width(some, kernel, plan.seed)
-    return KernelGrid.around(choose_class_unit(some, kernel, plan.seed), samples.X)
+        return choose_width(samples.some(_WIDTH_ROWS, random_generator(plan.seed)), kernel, plan.seed)
+    return class_grid(samples, kernel, plan.seed)
 
 
 def fit_within(samples: Samples, chosen: Chosen, plan: Comparing) -> tuple[Fitted, float]:

@@ -28,7 +28,8 @@ class SparseKernelFisher(Explained, ScoringClassifier, KernelEstimator):
     ----------
     kernel : str, Kernel or callable, default "gaussian"
         A width given as a rule ("median", the default, or "scale") is the centre of a grid from 0.14 to 6 times its
-        value, searched by leave-one-out; a width given as a number is kept.
+        value, searched by leave-one-out. It is one width per feature, in units of that feature, so that the units of
+        the data do not matter (``unit`` of :class:`~fewkern.kernels.Gaussian`). A width given as a number is kept.
     q : float, default 0.5
         In (0, 2]. Smaller keeps fewer samples; from above 1 on none is dropped.
     penalty : float or "auto", default "auto"

@@ -37,7 +37,9 @@ class GraphEmbedding(Reducer):
     kernel : str, Kernel or callable, default "linear"
         See :mod:`fewkern.kernels`.
     graph : str, rule, GraphPair or pair of matrices, default "fisher"
-        See :mod:`fewkern.graphs`.
+        See :mod:`fewkern.graphs`. Neighbors are those of the features: with the linear kernel the samples as they are,
+        so that their units matter; with another kernel its features, which do not depend on units if its width is a
+        rule.
     recursive : bool, default False
         One by one, each orthogonal to those before: recursive FDA, the Foley-Sammon set of orthogonal discriminant
         vectors.

@@ -41,7 +41,8 @@ class FeatureVectorDiscriminant(
     ----------
     kernel : str, Kernel or callable, default "gaussian"
         A width given as a rule ("median", the default, or "scale") is the centre of a grid from 0.14 to 6 times its
-        value, searched by leave-one-out; a width given as a number is kept.
+        value, searched by leave-one-out. It is one width per feature, in units of that feature, so that the units of
+        the data do not matter (``unit`` of :class:`~fewkern.kernels.Gaussian`). A width given as a number is kept.
     n_components : int or None, default None
         Number of axes; at most, and by default, one less than there are classes.
     n_vectors : int or "auto", default "auto"

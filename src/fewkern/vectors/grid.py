@@ -13,9 +13,9 @@ from fewkern.core.widths import feature_units
 __all__ = ["WIDTH_FACTORS", "KernelGrid", "units_to_compare"]
 
 WIDTH_FACTORS = (0.14, 0.22, 0.35, 0.55, 0.85, 1.3, 2.0, 3.5, 6.0)
-# Units are not compared where their ratio differs by less than this from feature to feature: the widths around a rule
-# differ more.
-_SAME_UNITS = 1.25
+# Units are not compared where their ratio differs by less than this from feature to feature, about the step of the
+# widths: the ranges of normal samples differ so much by chance.
+_SAME_UNITS = 1.5
 
 
 @dataclass(frozen=True)
@@ -34,15 +34,15 @@ class KernelGrid:
         return cls(kernels, tuple(_given_width(kernel, k) for k, kernel in enumerate(kernels)))
 
     @classmethod
-    def around(cls, kernel: Kernel, X: Array, factors: tuple[float, ...] = WIDTH_FACTORS) -> KernelGrid:
+    def around(cls, kernel: Kernel, X: Array) -> KernelGrid:
         """Widths around the one that a rule gives; a width that is no rule is kept."""
         resolved: Any = kernel.resolve(X)
         if "width" not in kernel.rules:
             return cls.of(resolved)
         width = resolved.width
         number = width if isinstance(width, float) else float(width[0] / feature_units(X, resolved.unit)[0])
-        kernels = tuple(replace(resolved, width=factor * width) for factor in factors)
-        return cls(kernels, tuple(factor * number for factor in factors))
+        kernels = tuple(replace(resolved, width=factor * width) for factor in WIDTH_FACTORS)
+        return cls(kernels, tuple(factor * number for factor in WIDTH_FACTORS))
 
     def only(self, position: int) -> KernelGrid:
         """The grid of one of the kernels."""

@@ -43,7 +43,8 @@ class FeatureVectorPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
     n_components : int or None, default None
         Number of components; all with a nonzero eigenvalue by default.
     kernel : str, Kernel or callable, default "gaussian"
-        See :mod:`fewkern.kernels`.
+        See :mod:`fewkern.kernels`. A width by a rule is one per feature, in units of the feature's spread; for features
+        that share a unit, such as pixels, ``Gaussian(unit="range")`` or ``"common"`` may be better.
     max_vectors : int or None, default 100
         Largest number of vectors; None goes to the numerical rank.
     rule : str, default "gain"

@@ -39,7 +39,8 @@ class FeatureVectorRegressor(Explained, RegressorMixin, KernelEstimator):
     ----------
     kernel : str, Kernel or callable, default "gaussian"
         A width given as a rule ("median", the default, or "scale") is the centre of a grid from 0.14 to 6 times its
-        value, searched by leave-one-out; a width given as a number is kept.
+        value, searched by leave-one-out. It is one width per feature, in units of that feature, so that the units of
+        the data do not matter (``unit`` of :class:`~fewkern.kernels.Gaussian`). A width given as a number is kept.
     n_vectors : int or "auto", default "auto"
         Number of vectors; "auto" is chosen by leave-one-out.
     max_vectors : int or "auto", default "auto"
@@ -179,7 +180,8 @@ class FeatureVectorClassifier(Explained, ScoringClassifier, KernelEstimator):
     ----------
     kernel : str, Kernel or callable, default "gaussian"
         A width given as a rule ("median", the default, or "scale") is the centre of a grid from 0.14 to 6 times its
-        value, searched by leave-one-out; a width given as a number is kept.
+        value, searched by leave-one-out. It is one width per feature, in units of that feature, so that the units of
+        the data do not matter (``unit`` of :class:`~fewkern.kernels.Gaussian`). A width given as a number is kept.
     n_vectors : int or "auto", default "auto"
         Number of vectors; "auto" is chosen by leave-one-out.
     max_vectors : int or "auto", default "auto"

@@ -17,15 +17,16 @@ from fewkern.vectors.grid import KernelGrid, units_to_compare
 from fewkern.vectors.leave_one_out import Path, class_targets, loo_paths
 from fewkern.vectors.selection import Selecting, Selection, choose_basis, select_vectors
 
-__all__ = ["Found", "Searching", "automatic_model", "choose_class_unit", "choose_unit", "choose_width", "search"]
+__all__ = ["Found", "Searching", "automatic_model", "choose_grid", "choose_width", "class_grid", "search"]
 
 # Ridges that are compared, in units of the mean of k(x, x). Without any ridge coefficients can grow until nothing of
 # the sum is left but rounding.
 _RIDGES = (1e-6, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)
 # The width is searched on at most this many samples; number of vectors and ridge then on all of them.
 _SEARCH_ROWS = 10_000
-# The unit of the widths is decided on at most so many samples, by short paths at a few widths and ridges.
-_RACE_ROWS, _RACE_LENGTH, _RACE_FACTORS, _RACE_RIDGES = 1000, 50, (0.55, 1.3), (1e-4, 1e-2)
+# The unit of the widths is decided on at most so many samples, by short paths at two widths (0.55 and 1.3 times that of
+# the rule) and two ridges. Longer paths or more widths decide the same way on all but a few sets, and cost more.
+_RACE_ROWS, _RACE_LENGTH, _RACE_WIDTHS, _RACE_RIDGES = 1000, 50, (3, 5), (1e-4, 1e-2)
 # Without a budget a path has _FIRST_LENGTH vectors at first (at most half of the samples), and goes on while that
 # pays: to a tenth of the samples, or half of them for "accurate", and _LONGEST at most.
 _FIRST_LENGTH, _LONGEST = 100, 1000
@@ -111,7 +112,7 @@ def automatic_model(
 
     A width that is a rule becomes a grid of widths. On many samples the width is searched on some of them.
     """
-    grid = KernelGrid.around(choose_unit(samples, kernel, plan), samples.X)
+    grid = choose_grid(samples, kernel, plan)
     plan = plan.in_units_of(grid.kernels[0], samples)
     some = samples.some(_SEARCH_ROWS, random_generator(plan.how.seed)) if len(grid) > 1 else samples
     found = search(some, grid, plan, step)
@@ -127,10 +128,10 @@ def choose_width(samples: Samples, kernel: Kernel, seed: int) -> KernelGrid:
     return KernelGrid((found.kernel,), (found.trace.setting["width"],))
 
 
-def choose_class_unit(samples: Samples, kernel: Kernel, seed: int) -> Kernel:
-    """The kernel with the unit of its widths that FVS-LR prefers for the classes of the samples."""
+def class_grid(samples: Samples, kernel: Kernel, seed: int) -> KernelGrid:
+    """The widths to compare for the classes of the samples; see :func:`choose_grid`."""
     samples = class_targets(samples)
-    return choose_unit(samples, kernel, _plan_for_classes(samples, seed))
+    return choose_grid(samples, kernel, _plan_for_classes(samples, seed))
 
 
 def _plan_for_classes(samples: Samples, seed: int) -> Searching:
@@ -138,19 +139,18 @@ def _plan_for_classes(samples: Samples, seed: int) -> Searching:
     return Searching(Selecting(seed=seed_from(seed)), _RIDGES, limit, 0, TOLERANCE["balanced"])
 
 
-def choose_unit(samples: Samples, kernel: Kernel, plan: Searching) -> Kernel:
-    """The kernel with the unit of its widths that leave-one-out prefers, where ``unit="auto"`` leaves the choice."""
-    rivals = units_to_compare(kernel, samples.X)
-    if len(rivals) == 1:
-        return kernel
+def choose_grid(samples: Samples, kernel: Kernel, plan: Searching) -> KernelGrid:
+    """The widths to compare, in the unit that leave-one-out prefers where ``unit="auto"`` leaves the choice."""
+    grids = [KernelGrid.around(rival, samples.X) for rival in units_to_compare(kernel, samples.X)]
+    if len(grids) == 1:
+        return grids[0]
     some = samples.some(_RACE_ROWS, random_generator(plan.how.seed))
-    grids = [KernelGrid.around(rival, some.X, _RACE_FACTORS) for rival in rivals]
     ridges = plan.ridges if len(plan.ridges) == 1 else _RACE_RIDGES
     plan = replace(plan, ridges=ridges, limit=min(plan.limit, _RACE_LENGTH, max(1, some.n // 2)))
     plan = plan.in_units_of(grids[0].kernels[0], some)
     with threads_for(some.n * plan.limit**2):
-        least = [min(_Fan.start(some, one, plan).least for one in grid.kernels) for grid in grids]
-    return rivals[least.index(min(least))]
+        least = [min(_Fan.start(some, grid.kernels[k], plan).least for k in _RACE_WIDTHS) for grid in grids]
+    return grids[least.index(min(least))]
 
 
 def search(samples: Samples, grid: KernelGrid, plan: Searching, step: Callable[[int], None] | None = None) -> Found:
