@@ -28,6 +28,7 @@ from fewkern.core.trace import TOLERANCE
 
 __all__ = [
     "CONSTRAINTS",
+    "BudgetWarning",
     "KernelEstimator",
     "ScoringClassifier",
     "check_labelled",
@@ -38,6 +39,11 @@ __all__ = [
     "constraints",
     "is_pairwise",
 ]
+
+
+class BudgetWarning(UserWarning):
+    """The error was still falling where the budget of vectors ended."""
+
 
 _COUNT = Interval(Integral, 1, None, closed="left")
 # What every parameter of that name accepts, wherever it occurs.
