@@ -114,7 +114,7 @@ class Trace:
     def curve(self) -> tuple[Array, Array, Array]:
         """Sizes, errors and their standard errors along the last axis, at the chosen place of all others."""
         xp = namespace(self.error)
-        at = self.chosen[:-1]
+        at = (*self.chosen[:-1], slice(None))
         last = list(self.axes)[-1]
         if self.size is not None:
             sizes = self.size[at]

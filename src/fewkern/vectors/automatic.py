@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import Any, Protocol
 
 from fewkern.backend.linalg import cholesky_psd
@@ -55,12 +56,15 @@ def fit_regression(estimator: RefiningParameters, samples: Samples) -> HeldOut:
 
     Returns what the model says of samples that it has not seen.
     """
-    plan = _searching(estimator, samples.n)
+    plan, moves = _searching(estimator, samples.n), _moves_vectors(estimator, samples)
+    if moves and plan.tolerance is not None:
+        # short models are distilled from this one: with prefer="sparse" it is they that shall be few, not it
+        plan = replace(plan, tolerance=min(plan.tolerance, TOLERANCE["balanced"]))
     found = search_model(estimator, samples, plan)
     whole, left_out = unrefined_model(samples, found)
     keep_model(estimator, samples, found, whole.expansion)
     # None where there is nothing to choose, or too few samples for folds
-    choice = _choose_refined(estimator, samples, whole, plan) if _moves_vectors(estimator, samples) else None
+    choice = _choose_refined(estimator, samples, whole, plan) if moves else None
     if choice is not None and choice.refined:
         _keep_refined(estimator, samples, found, choice)
     else:
