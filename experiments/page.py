@@ -59,7 +59,9 @@ _RULE = (
 )
 _PROTOCOLS = (
     "<b>paper</b>: settings found as in the paper, which may look at test data. <b>honest</b>: settings from training "
-    "data only, but for what a remark says. <b>both</b>: there is no difference."
+    "data only, but for what a remark says; they may be shared by all splits, whose training and test parts overlap. "
+    "<b>strict</b>: all settings of a split come from its training part alone; only the grids were settled before. "
+    "<b>both</b>: there is no difference."
 )
 
 
@@ -329,10 +331,17 @@ def _matrices(table: _Table, remarks: _Remarks) -> str:
         head = ["set", *[f"{c} (quoted)" for c in quoted]]
         head += [html.escape(m) + remarks.letters(tuple(texts)) for m, texts in zip(methods, reasons)]
         caveats = remarks.letters(tuple(dict.fromkeys(text for e in cells.values() for text in e.caveats)))
-        title = f"<b>{html.escape(quantity(name).title)}, protocol {protocol}</b>{caveats}"
+        title = f"<b>{html.escape(quantity(name).title)}, protocol {protocol}, {_runs(cells.values())}</b>{caveats}"
         parts.append(f"<p>{title}: ours, and the published figure in brackets</p>")
         parts.append(_html_table(head, rows, numbers=range(1, len(head))))
     return "".join(parts)
+
+
+def _runs(found: Iterable[Entry]) -> str:
+    """Over how many runs these figures are means."""
+    counts = sorted({e.runs for e in found})
+    most = f"{counts[-1]} run{'s' if counts[-1] > 1 else ''}"
+    return most if len(counts) == 1 else f"{counts[0]} to {most}"
 
 
 def _cell(e: Entry) -> str:

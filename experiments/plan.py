@@ -36,7 +36,8 @@ class Row:
     label: str
     """What it is; in a table of several sets ``"set: method"``."""
     protocol: str
-    """"paper" (what the paper did) or "honest" (settings from training data only); "both" where they are the same."""
+    """"paper" (what the paper did), "honest" (settings from training data only, maybe of several splits), "strict" (all
+    settings of a split from its training part alone); "both" where they are the same."""
     settings: dict[str, Any]
     published: dict[str, Any]
     """Figures of the paper, by the name under which the function returns ours; ``NAME_sd`` is a deviation."""
@@ -74,6 +75,7 @@ class Remark:
     rows: str = ""
     """A regular expression that occurs in the labels of its rows."""
     protocol: str = ""
+    """A regular expression that the protocol matches."""
     quantity: str = ""
 
     def __post_init__(self) -> None:
@@ -83,7 +85,7 @@ class Remark:
     def about(self, row: Row, quantity: str) -> bool:
         """Whether it is about this figure of this row."""
         return (
-            self.protocol in ("", row.protocol)
+            (not self.protocol or re.fullmatch(self.protocol, row.protocol) is not None)
             and self.quantity in ("", quantity)
             and re.search(self.rows, row.label) is not None
         )

@@ -29,6 +29,7 @@ from fewkern.core.trace import TOLERANCE
 
 __all__ = [
     "CONSTRAINTS",
+    "BudgetWarning",
     "Explained",
     "KernelEstimator",
     "ScoringClassifier",
@@ -41,6 +42,11 @@ __all__ = [
     "is_pairwise",
     "keep_importances",
 ]
+
+
+class BudgetWarning(UserWarning):
+    """The error was still falling where the budget of vectors ended."""
+
 
 _COUNT = Interval(Integral, 1, None, closed="left")
 # What every parameter of that name accepts, wherever it occurs.

@@ -133,6 +133,15 @@ def test_categories_and_missing_values(tmp_path):
     assert len(run("predict", "m.npz", "new.csv").stdout.splitlines()) == 3
 
 
+def test_a_budget_that_is_too_small_is_a_remark_and_in_the_report(tmp_path):
+    x = np.linspace(0, 6, 200)
+    pd.DataFrame({"x": x, "up": np.where(np.sin(4 * x) > 0, "yes", "no")}).to_csv("t.csv", index=False)
+    settings = ["--model", "discriminant", "--max-vectors", 8, "--holdout", 0]
+    result = run("fit", "t.csv", "--out", "m.npz", "--report", "r.html", *settings)
+    assert result.stderr.count("still falling") == 1
+    assert "the error was still falling at the budget of vectors" in (tmp_path / "r.html").read_text()
+
+
 def test_columns_that_cannot_be_used_are_left_out_with_a_remark(tmp_path):
     frame = banana(150)
     frame["empty"] = np.nan

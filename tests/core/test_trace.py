@@ -26,6 +26,21 @@ def test_open_end_is_a_falling_error_at_the_end_of_the_budget(curve, chosen, ope
     assert trace([curve], (0, chosen)).open_end is open_end
 
 
+def test_an_end_is_open_only_if_the_last_quarter_of_the_budget_paid():
+    assert trace([[3.0, 1.0, 0.95, 0.9, 0.75]], (0, 4)).open_end
+    # within a standard error, and a negligible part of the whole fall
+    assert not trace([[3.0, 1.0, 0.95, 0.9, 0.85]], (0, 4)).open_end
+    assert not trace([[300.0, 1.0, 0.95, 0.9, 0.75]], (0, 4)).open_end
+
+
+def test_curve_and_open_end_in_every_array_library(foreign):
+    to, back = foreign
+    error = to(np.array([[3.0, 1.0, 0.95, 0.9, 0.75]]))
+    found = Trace({"width": (1.0,), "n_vectors": (0, 1, 2, 3, 4)}, error, 0.1 * error, (0, 4))
+    np.testing.assert_array_equal(back(found.curve[1]), back(error)[0])
+    assert found.open_end
+
+
 def test_penalties_have_no_open_end():
     error = np.array([[3.0, 2.0, 1.0]])
     found = Trace({"width": (1.0,), "penalty": (3.0, 2.0, 1.0)}, error, error, (0, 2), size=np.array([[1, 2, 3]]))

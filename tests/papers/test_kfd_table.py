@@ -3,6 +3,7 @@
 ``python -m experiments kfd`` runs the whole tables; here the grids are coarser and the splits few.
 """
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -79,6 +80,24 @@ def test_fewest_samples_means_the_settings_of_the_smallest_machine(monkeypatch):
     kfd.honest("set", "kFDA_1", 0, select="fewest")
     kfd.honest("set", "kFDA_1", 0)
     assert asked == [(1,), (0, 1, 2, 3, 4)]
+
+
+def test_strict_settings_come_from_the_training_part_of_the_split_alone(monkeypatch):
+    asked = []
+    data = SimpleNamespace(train=[np.array([0])] * 3, test=[np.array([1])] * 3)
+    monkeypatch.setattr(kfd, "_data", lambda name: data)
+    monkeypatch.setattr(kfd, "_choose", lambda *given: asked.append((given[2].unit, given[3])) or (1.0, 0.1))
+    monkeypatch.setattr(kfd, "_Machine", lambda *given: SimpleNamespace(retained=5.0, wrong=np.array([0, 1])))
+    settings = {"set": "set", "method": "kFDA_1", "protocol": "strict"}
+    assert kfd.table(settings, 2) == {"error": 100.0, "retained": 5.0}
+    assert asked == [(2, (2,))]
+
+
+def test_the_unit_of_the_widths_is_that_of_the_training_set_that_is_named():
+    data = SimpleNamespace(train=[np.arange(20), np.arange(20, 40)], samples=lambda rows: X)
+    X = np.random.default_rng(0).normal(size=(40, 2)) * np.repeat([1.0, 10.0], 20)[:, None]
+    small, large = (kfd._widths(data, replace(SLICE, unit=unit)) for unit in (0, 1))
+    assert 5 < large[0] / small[0] < 20
 
 
 def test_estimators_choose_everything_from_the_training_set_alone(ida):

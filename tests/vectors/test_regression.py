@@ -1,8 +1,12 @@
+import warnings
+
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.metrics import log_loss
 
-from fewkern import FeatureVectorClassifier, FeatureVectorRegressor
+from fewkern import FeatureVectorClassifier, FeatureVectorDiscriminant, FeatureVectorRegressor
+from fewkern.base import BudgetWarning
 from fewkern.datasets import make_banana, make_sinc
 from fewkern.kernels import Gaussian
 from fewkern.vectors.calibration import softmax
@@ -95,6 +99,30 @@ def test_several_outputs(curve):
         alone = FeatureVectorRegressor(n_vectors=12, kernel=Gaussian(0.5), ridge=1e-3).fit(X, Y[:, c])
         np.testing.assert_allclose(model.predict(X)[:, c], alone.predict(X), atol=1e-9)
     assert FeatureVectorRegressor(max_vectors=5).fit(X, y[:, None]).predict(X).shape == (120, 1)
+
+
+@pytest.mark.parametrize("model", [FeatureVectorRegressor(refine=False), FeatureVectorDiscriminant()])
+def test_an_error_that_still_falls_at_the_budget_is_named(model):
+    x = np.linspace(0, 6, 200)
+    X, y = x[:, None], np.sin(4 * x)
+    y = y if isinstance(model, FeatureVectorRegressor) else (y > 0).astype(int)
+    few = clone(model).set_params(max_vectors=8)
+    with pytest.warns(BudgetWarning, match=r"FeatureVector\w+: .*still falling.* tried, 8;.*max_vectors=16 or more"):
+        few.fit(X, y)
+    assert few.trace_.open_end
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert not clone(model).set_params(max_vectors=16).fit(X, y).trace_.open_end
+        # as many as were asked for
+        clone(model).set_params(n_vectors=10).fit(X, y)
+
+
+def test_a_default_budget_that_is_too_small_is_named():
+    """An oscillation that a tenth of the samples cannot follow; the advice is another, and moved vectors may do."""
+    x = np.linspace(0, 6, 400)
+    model = FeatureVectorRegressor(kernel=Gaussian(width=0.02))
+    with pytest.warns(BudgetWarning, match=r'Use prefer="accurate", or max_vectors=200 or more'):
+        model.fit(x[:, None], np.sin(60 * x))
 
 
 def test_paths_go_on_for_a_hard_curve():

@@ -14,6 +14,8 @@ __all__ = ["TOLERANCE", "Stop", "Trace", "smallest_within"]
 TOLERANCE = {"accurate": 0.0, "balanced": 0.5, "sparse": 1.0}
 # A size counts as the end of its axis from this part of the axis on.
 _NEAR_END = 0.9
+# An error that falls by a smaller part than this of what it has fallen already is at its end.
+_LEAST_FALL = 0.01
 
 
 @storable
@@ -112,7 +114,7 @@ class Trace:
     def curve(self) -> tuple[Array, Array, Array]:
         """Sizes, errors and their standard errors along the last axis, at the chosen place of all others."""
         xp = namespace(self.error)
-        at = self.chosen[:-1]
+        at = (*self.chosen[:-1], slice(None))
         last = list(self.axes)[-1]
         if self.size is not None:
             sizes = self.size[at]
@@ -122,12 +124,19 @@ class Trace:
 
     @property
     def open_end(self) -> bool:
-        """Whether the error was still falling where the budget of vectors ended: a larger budget may pay."""
+        """Whether the error was still falling where the budget of vectors ended: a larger budget would pay.
+
+        The least error and the model that was taken lie at the end of the path, and the last quarter of the path has
+        lowered the error by more than a standard error, and by more than a hundredth of what the whole path has.
+        """
         if "n_vectors" not in self.axes or len(self.axes["n_vectors"]) < 3:
             return False
-        sizes, errors, _ = self.curve
-        best = int(namespace(errors).argmin(errors))
-        return best >= _NEAR_END * (int(sizes.shape[0]) - 1) and self.chosen[-1] >= _NEAR_END * best
+        _, errors, spreads = self.curve
+        last, best = int(errors.shape[0]) - 1, int(namespace(errors).argmin(errors))
+        if best < _NEAR_END * last or self.chosen[-1] < _NEAR_END * best:
+            return False
+        fall = float(errors[last - max(1, last // 4)] - errors[best])
+        return fall > max(float(spreads[best]), _LEAST_FALL * float(errors[0] - errors[best]))
 
     @property
     def at_edge(self) -> tuple[str, ...]:

@@ -21,6 +21,10 @@ __all__ = ["DensityClassifier"]
 class DensityClassifier(ScoringClassifier, BaseEstimator):
     r"""Classify by Bayes' rule, :math:`P(c \mid x) \propto \pi_c\, \hat p_c(x)`, with a density for every class.
 
+    Use it where the densities are wanted too: to see that a sample is like none of the classes, to draw samples of a
+    class, or to change the priors without another fit. Where only the label counts, use
+    :class:`FeatureVectorClassifier` or :class:`ForwardKernelFisher`, which are fitted to the boundary; see Notes.
+
     Parameters
     ----------
     estimator : density of fewkern or None, default None
@@ -45,6 +49,12 @@ class DensityClassifier(ScoringClassifier, BaseEstimator):
     Notes
     -----
     Cost of the density, once per class. Every class needs at least two different samples.
+
+    Round kernels describe a class well in few dimensions, or where its features are nearly independent: on banana and
+    waveform the error is that of the other classifiers. Where features depend on each other it is far behind (german,
+    diabetis: 4 to 6 points; image: more). ``ForwardDensity(scale="whiten")``, a full covariance per class, helps on some
+    such sets (image: 11.6 to 7.8 %) and does harm on others (waveform: 10.2 to 19.0 %); the likelihood of held-out
+    samples does not tell which, so try it as ``estimator`` with cross-validation.
 
     Examples
     --------

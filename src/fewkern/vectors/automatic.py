@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
+import warnings
+from dataclasses import replace
 from typing import Any, Protocol
 
 from fewkern.backend.linalg import cholesky_psd
 from fewkern.backend.namespace import is_sparse
 from fewkern.backend.progress import progress
+from fewkern.base import BudgetWarning
 from fewkern.core.basis import KernelBasis
 from fewkern.core.expansion import KernelExpansion
 from fewkern.core.kernels import as_kernel
 from fewkern.core.samples import Samples
-from fewkern.core.trace import TOLERANCE
+from fewkern.core.trace import TOLERANCE, Stop
 from fewkern.vectors.grid import WIDTH_FACTORS
 from fewkern.vectors.leave_one_out import HeldOut
 from fewkern.vectors.parameters import selecting
-from fewkern.vectors.refine_choice import SIZES, RefineChoice, RefinePlan, choose_refined, unrefined_model
+from fewkern.vectors.refine_choice import (
+    SIZES,
+    RefineChoice,
+    RefinePlan,
+    Unrefined,
+    choose_refined,
+    unrefined_model,
+)
 from fewkern.vectors.search import Found, Searching, automatic_model
 
-__all__ = ["AutomaticParameters", "RefiningParameters", "fit_regression", "keep_model", "search_model"]
+__all__ = ["AutomaticParameters", "RefiningParameters", "fit_regression", "keep_model", "search_model", "warn_open_end"]
 
 
 class AutomaticParameters(Protocol):
@@ -47,20 +57,28 @@ def fit_regression(estimator: RefiningParameters, samples: Samples) -> HeldOut:
 
     Returns what the model says of samples that it has not seen.
     """
-    plan = _searching(estimator, samples.n)
+    plan, moves = _searching(estimator, samples.n), _moves_vectors(estimator, samples)
+    if moves and plan.tolerance is not None:
+        # short models are distilled from this one: with prefer="sparse" it is they that shall be few, not it
+        plan = replace(plan, tolerance=min(plan.tolerance, TOLERANCE["balanced"]))
     found = search_model(estimator, samples, plan)
     whole, left_out = unrefined_model(samples, found)
     keep_model(estimator, samples, found, whole.expansion)
-    if not _moves_vectors(estimator, samples):
-        return HeldOut(samples, left_out)
+    # None where there is nothing to choose, or too few samples for folds
+    choice = _choose_refined(estimator, samples, whole, plan) if moves else None
+    if choice is not None and choice.refined:
+        _keep_refined(estimator, samples, found, choice)
+    else:
+        warn_open_end(estimator, samples, found)
+    return HeldOut(samples, left_out) if choice is None else HeldOut(samples.take(choice.rows), choice.held_out)
+
+
+def _choose_refined(
+    estimator: RefiningParameters, samples: Samples, whole: Unrefined, plan: Searching
+) -> RefineChoice | None:
     refining = RefinePlan(plan, TOLERANCE[estimator.prefer], _sizes(estimator), estimator.refine is True)
     with progress("refining vectors", refining.n_folds, bool(estimator.verbose)) as step:
-        choice = choose_refined(samples, whole, refining, step)
-    if choice is None:  # too few samples for folds
-        return HeldOut(samples, left_out)
-    if choice.refined:
-        _keep_refined(estimator, samples, found, choice)
-    return HeldOut(samples.take(choice.rows), choice.held_out)
+        return choose_refined(samples, whole, refining, step)
 
 
 def search_model(estimator: AutomaticParameters, samples: Samples, plan: Searching | None = None) -> Found:
@@ -76,6 +94,22 @@ def keep_model(estimator: Any, samples: Samples, found: Found, expansion: Kernel
     estimator.fitness_ = found.selection.fitness[: found.n_vectors]
     estimator.basis_ = samples.original(found.basis)
     _keep_expansion(estimator, samples.original(expansion))
+
+
+def warn_open_end(estimator: Any, samples: Samples, found: Found) -> None:
+    """Say so where the error was still falling at the end of an automatic path, and more samples could be chosen."""
+    length = found.selection.n_vectors
+    ended = found.selection.stop is not Stop.LIMIT or length == samples.n
+    if estimator.n_vectors != "auto" or ended or not found.trace.open_end:
+        return
+    advice = 'prefer="accurate", or ' if estimator.max_vectors == "auto" and estimator.prefer != "accurate" else ""
+    warnings.warn(
+        f"{type(estimator).__name__}: the leave-one-out error was still falling at the largest number of vectors that "
+        f"was tried, {length}; the {estimator.n_vectors_} that are kept are too few for these samples. Use "
+        f"{advice}max_vectors={min(2 * length, samples.n)} or more; trace_ has the errors.",
+        BudgetWarning,
+        stacklevel=5,
+    )
 
 
 def _keep_refined(estimator: Any, samples: Samples, found: Found, choice: RefineChoice) -> None:

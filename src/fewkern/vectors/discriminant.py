@@ -17,7 +17,7 @@ from fewkern.base import (
     check_priors,
     keep_importances,
 )
-from fewkern.vectors.automatic import keep_model, search_model
+from fewkern.vectors.automatic import keep_model, search_model, warn_open_end
 from fewkern.vectors.axes import discriminant_axes, gaussian_classes
 from fewkern.vectors.leave_one_out import class_targets
 from fewkern.vectors.parameters import AUTOMATIC
@@ -166,6 +166,7 @@ class FeatureVectorDiscriminant(
         found = search_model(self, samples)
         axes = discriminant_axes(found.Z, samples, found.ridge, self.n_components)
         keep_model(self, samples, found, found.basis.expand(axes.W, -axes.mean @ axes.W))
+        warn_open_end(self, samples, found)
         classes = gaussian_classes((found.Z - axes.mean) @ axes.W, samples, priors)
         self.inertia_ = axes.values
         self.priors_, self.means_, self.covariance_ = classes.priors, classes.means, classes.covariance

@@ -66,6 +66,9 @@ START_RIDGE = 1e-2
 HOPELESS = (3.0, 2.0)
 # Standard errors by which vectors that saw the labels must be better than those that did not.
 PROOF = 1.0
+# ... unless those are more than this many times the largest number that was moved: they then win only by being better,
+# or a larger budget, which adds nothing but unrefined vectors, could make a model larger and worse.
+OUT_OF_REACH = 2.0
 # A difference of this share of the error is none, however certain: two models that nearly agree have a paired
 # difference of nearly no spread.
 NEGLIGIBLE = 0.02
@@ -359,10 +362,15 @@ class _Race:
     def choose(self, tolerance: float) -> Candidate:
         """The candidate with the fewest vectors that is as good as the best.
 
-        Candidates whose vectors saw the labels only count where all others are clearly worse.
+        Candidates whose vectors saw the labels only count where all others of about their size are clearly worse.
         """
         eligible = self._eligible()
-        quiet = [s.candidate for s in self.scores(eligible) if s.candidate.n_iter == 0 and s.within(PROOF)]
+        reach = OUT_OF_REACH * max((c.n_vectors for c in self._values if c.n_iter > 0), default=math.inf)
+        quiet = [
+            s.candidate
+            for s in self.scores(eligible)
+            if s.candidate.n_iter == 0 and s.candidate.n_vectors <= reach and s.within(PROOF)
+        ]
         good = [s for s in self.scores(quiet or eligible) if s.within(tolerance)]
         return min(good, key=lambda s: (s.candidate.n_vectors, s.error)).candidate
 
