@@ -29,7 +29,8 @@ __all__ = ["METHODS", "Method", "Values"]
 # What a method found on a split, as it is kept in the file of results.
 Values = dict[str, Any]
 
-FEW, MANY = (3, 5, 10, 20, 40), (3, 5, 10, 20, 40, 80, 160)
+# Numbers of vectors: of refined and compressed models, of samples as vectors, and where every size is tuned anew.
+FEW, MANY, TUNED_SIZES = (3, 5, 10, 20, 40), (3, 5, 10, 20, 40, 80, 160), (5, 10, 40, 160)
 # The grid of the SVC: 8 widths in units of the median distance and 8 costs, with 5 folds. The other peers have fewer
 # widths, from about the same range: they are slower, or have several sizes to be tuned for.
 WIDTHS, COSTS, FOLDS = np.geomspace(0.14, 6.0, 8), np.logspace(-1, 4, 8), 5
@@ -127,7 +128,7 @@ def nystroem(data: Split, _: Mapping[str, Values]) -> Values:
     """Random samples as a basis, and logistic regression; width and C by folds for every size."""
     grid = {"nystroem__gamma": gammas(data.X, FEWER_WIDTHS), "logisticregression__C": LOGISTIC_COSTS}
     points = []
-    for size in MANY[1:]:
+    for size in TUNED_SIZES:
         count = min(size, len(data.y) * (FOLDS - 1) // FOLDS)  # a fold has to have so many samples
         model = make_pipeline(Nystroem(n_components=count, random_state=0), LogisticRegression(max_iter=1000))
         search, seconds = timed(lambda model=model: GridSearchCV(model, grid, cv=FOLDS).fit(data.X, data.y))

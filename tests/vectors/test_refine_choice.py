@@ -203,3 +203,21 @@ def test_too_few_samples_for_folds_are_left_alone():
     X = np.arange(3.0)[:, None]
     data = rows(X, X)
     assert choose_refined(data, fit_unrefined(data, Gaussian(1.0), 1, PLAN), PLAN) is None
+
+
+def test_a_candidate_leaves_that_would_have_to_overtake_a_smaller_one():
+    unrefined, small, large, quiet = (
+        Candidate(20, "unrefined"),
+        Candidate(3, "distilled", 5),
+        Candidate(10, "distilled", 5),
+        Candidate(10, "distilled", 0),
+    )
+    race = refine_choice._Race([unrefined, small, large, quiet])
+    race.begin(np.zeros((100, 1)), np.ones(100))
+    # squared errors that are larger by 0.03, with a standard error of 0.02
+    worse = np.sqrt(1.03 + 0.2 * (-1.0) ** np.arange(100))[:, None]
+    for candidate in (unrefined, small, large, quiet):
+        race.judge(candidate, np.ones((100, 1)) if candidate is small else worse)
+    race.drop(3.0)
+    # the one that saw no labels may still be taken before the small one
+    assert race.running == [unrefined, small, quiet]

@@ -84,9 +84,7 @@ def sum_by_index(values: Array, index: Array, n: int) -> Array:
     # sorted, a sum over a run is a difference of two running sums
     order = xp.argsort(index, stable=True)
     running = xp.cumulative_sum(xp.take(values, order), include_initial=True)
-    ends = xp.searchsorted(
-        xp.take(index, order), xp.arange(n + 1, dtype=index.dtype, device=device(index))
-    )
+    ends = xp.searchsorted(xp.take(index, order), xp.arange(n + 1, dtype=index.dtype, device=device(index)))
     total = xp.take(running, ends)
     return total[1:] - total[:-1]
 

@@ -10,8 +10,8 @@ Here every candidate is fitted without a fold and judged on it. The candidates:
 
 The number of steps is the regularizer that costs nothing: one search passes through all of them. The smallest candidate
 whose error is within half a standard error *of the paired difference* from the best is taken; vectors that saw the
-labels must be better by more than that (``PROOF``). Clearly worse candidates are dropped on the way, so that most folds
-fit only a few.
+labels must be better by more than that (``PROOF``). Clearly worse candidates are dropped on the way, and those that a
+smaller one has outrun, so that most folds fit only a few.
 """
 
 from __future__ import annotations
@@ -64,6 +64,8 @@ STAGE_TOL = 1e-5
 START_RIDGE = 1e-2
 # Standard errors of the paired difference at which a candidate is dropped, after the first fold and later.
 HOPELESS = (3.0, 2.0)
+# Standard errors at which a candidate is dropped that is no smaller than a better one: it would have to overtake it.
+BEATEN = 1.0
 # Standard errors by which vectors that saw the labels must be better than those that did not.
 PROOF = 1.0
 # ... unless those are more than this many times the largest number that was moved: they then win only by being better,
@@ -349,12 +351,24 @@ class _Race:
         return tuple(sorted(found, key=lambda s: s.error))
 
     def drop(self, limit: float) -> None:
-        """Candidates worse than the best by ``limit`` standard errors leave; the unrefined one never does.
+        """Candidates leave that are worse than the best by ``limit`` standard errors, or beaten by a smaller one.
 
-        Where the vectors must move, they are compared among themselves.
+        The unrefined one never leaves. Where the vectors must move, they are compared among themselves.
         """
-        kept = {s.candidate for s in self.scores(self._eligible()) if s.within(limit)}
+        scores = self.scores(self._eligible())
+        kept = {s.candidate for s in scores if s.within(limit) and not self._beaten(s, scores)}
         self.running = [c for c in self.running if c in kept or c.start == "unrefined"]
+
+    def _beaten(self, score: Score, scores: tuple[Score, ...]) -> bool:
+        """Whether a candidate that would be taken before this one is better by ``BEATEN`` standard errors."""
+        own, xp = score.candidate, namespace(self._targets[0])
+        better = (s for s in scores if s.error < score.error and _preferred(s.candidate, own))
+        rival = next(better, None)  # the best of them
+        if rival is None:
+            return False
+        errors = (xp.concat(self._errors[c]) for c in (own, rival.candidate))
+        excess, spread = _paired(*errors, self._share(self._weights))
+        return excess > BEATEN * spread
 
     def _eligible(self) -> list[Candidate]:
         return [c for c in self.running if not self.forced or c.start != "unrefined"]
@@ -384,6 +398,11 @@ class _Race:
         xp = namespace(weights[0])
         w = xp.concat(weights)
         return w / xp.sum(w)
+
+
+def _preferred(one: Candidate, other: Candidate) -> bool:
+    """Whether, with the same error, the first is taken: it is no larger, and saw no more of the labels."""
+    return one.n_vectors <= other.n_vectors and (one.n_iter == 0 or other.n_iter > 0)
 
 
 def _paired(error: Array, best: Array, share: Array) -> tuple[float, float]:

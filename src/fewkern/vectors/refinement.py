@@ -379,15 +379,15 @@ def refine(problem: RefineProblem, start: Placement, *, max_iter: int = 100, tol
     with threads_for(n * m * (m + d)):
         found = minimize_bounded(function, chart.start, chart.bounds, max_iter=max_iter, tol=tol)
     placement = chart.placement(found.x)
-    last = evaluate(problem, placement)
+    beta = _solve(_Blocks(problem, placement), placement, problem.variance).beta
     xp, dtype = namespace(problem.X), problem.X.dtype
     return Refined(
         xp.astype(placement.vectors, dtype),
         placement.kernel,
         placement.ridge,
-        xp.astype(last.coef, dtype),
-        xp.astype(last.offset, dtype),
-        last.value,
+        xp.astype(beta[1:, :], dtype),
+        xp.astype(beta[0, :], dtype),
+        found.value,
         found.start_value,
         found.n_iter,
         found.status,
