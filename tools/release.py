@@ -86,7 +86,8 @@ def components(requirements: dict[str, str]) -> dict[str, dict[str, Any]]:
         if package is None:
             continue
         needs = required(package.requires or [])
-        licence = package.metadata.get("License-Expression") or package.metadata.get("License", "")
+        metadata = dict(package.metadata.items())
+        licence = metadata.get("License-Expression") or metadata.get("License", "")
         found[name] = {
             "type": "library",
             "bom-ref": name,

@@ -18,11 +18,12 @@ from sklearn.preprocessing import (
 )
 
 from fewkern import FeatureVectorClassifier, FeatureVectorRegressor, ForwardDensity, to_c, to_onnx
+from fewkern.io.c import c_comment
 from fewkern.kernels import Gaussian
 from tests.io.running import TYPES, compiled, run_sanitized
 from tests.io.test_every_estimator import TOLERANCE, assert_same, expected
 
-MODEL = FeatureVectorClassifier(max_vectors=6, ridge=1e-2, kernel=Gaussian(width=2.0), refine=False)
+MODEL = FeatureVectorClassifier(n_vectors=6, ridge=1e-2, kernel=Gaussian(width=2.0), refine=False)
 
 
 def _runtime(proto, feed):
@@ -207,8 +208,8 @@ def test_missing_texts_are_named_in_the_file(frame):
     )
     most = data["wood"].mode()[0]
     model = make_pipeline(columns, StandardScaler(), MODEL).fit(data, y)
-    shown = most.replace("ä", "?")
-    assert f"Missing texts are not handled here: put '{shown}' (input 0) in their place." in to_c(model)
+    sentence = f"Missing texts are not handled here: put {most!r} (input 0) in their place."
+    assert c_comment(sentence) in to_c(model)
 
 
 @pytest.mark.parametrize("export", [to_c, to_onnx])

@@ -179,8 +179,8 @@ def _input(g: _Graph, inputs: Inputs, source: Copy) -> str:
     if text:
         categories = _as_utf8(inputs.texts[source.column])
         codes = [float(i) for i in range(len(categories))]
-        known = {"keys_strings": categories, "values_floats": codes, "default_float": -1.0}
-        value = g.add("LabelEncoder", value, domain="ai.onnx.ml", **known)
+        known = {"keys_strings": categories, "values_floats": codes}
+        value = g.add("LabelEncoder", value, output=None, domain="ai.onnx.ml", default_float=-1.0, **known)
         value = g.add("Cast", value, to=g.onnx.helper.np_dtype_to_tensor_dtype(np.dtype(g.dtype)))
     if source.missing is not None:
         value = g.add("Where", g.add("IsNaN", value), g.number(source.missing), value)

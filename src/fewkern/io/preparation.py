@@ -247,10 +247,10 @@ def _numbers(step: ColumnTransformer, columns: Any) -> Any:
     if isinstance(columns, str | int):
         columns = [columns]
     if isinstance(columns, slice):
-        bounds = [names.index(b) if isinstance(b, str) else b for b in (columns.start, columns.stop)]
-        if isinstance(columns.stop, str):
-            bounds[1] += 1  # names include the last one
-        return range(step.n_features_in_)[slice(*bounds, columns.step)]
+        start = names.index(columns.start) if isinstance(columns.start, str) else columns.start
+        # a slice of names includes the last one
+        stop = names.index(columns.stop) + 1 if isinstance(columns.stop, str) else columns.stop
+        return range(step.n_features_in_)[start : stop : columns.step]
     if any(isinstance(column, str) for column in columns):
         return [names.index(column) for column in columns]
     return np.arange(step.n_features_in_)[np.asarray(columns)] if len(columns) else []
