@@ -9,9 +9,9 @@ from sklearn.base import RegressorMixin
 from fewkern.backend.namespace import Array
 from fewkern.backend.validation import fit_context
 from fewkern.base import CONSTRAINTS, KernelEstimator, ScoringClassifier, check_labelled, check_measured, check_samples
-from fewkern.core.scores import ClassScores, class_values
+from fewkern.core.scores import ClassScores
 from fewkern.vectors.automatic import fit_regression
-from fewkern.vectors.calibration import fit_temperature
+from fewkern.vectors.calibration import calibrate
 from fewkern.vectors.leave_one_out import class_targets
 from fewkern.vectors.parameters import AUTOMATIC, REFINE
 
@@ -160,7 +160,7 @@ class FeatureVectorClassifier(ScoringClassifier, KernelEstimator):
     r"""Classification on a few chosen samples (FVS-LR on class indicators), with nothing to tune.
 
     Regression (11) on one 0/1 indicator per class; a sample goes to the class of largest value. The values estimate the
-    posterior probabilities; ``predict_proba`` sharpens them by one number fitted to the leave-one-out values.
+    posterior probabilities; ``predict_proba`` sharpens them by one number fitted to the values of held-out samples.
 
     Parameters
     ----------
@@ -289,7 +289,6 @@ class FeatureVectorClassifier(ScoringClassifier, KernelEstimator):
         samples = class_targets(check_labelled(self, X, y, sample_weight))
         self.refined_ = False
         held_out = fit_regression(self, samples)
-        values, judged = class_values(held_out.values), held_out.samples
-        self.class_scores_ = ClassScores(factor=fit_temperature(values, judged.codes, judged.weights))
+        self.class_scores_ = calibrate(ClassScores(), held_out)
         self.held_out_error_ = held_out.error_rate()
         return self
