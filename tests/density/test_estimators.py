@@ -435,7 +435,8 @@ class TestDensityClassifier:
         model = DensityClassifier().fit(Z, y)
         shares = [np.mean(y == c) for c in model.classes_]
         joint = np.column_stack([share * d.pdf(Z) for share, d in zip(shares, model.densities_)])
-        np.testing.assert_allclose(model.predict_proba(Z), joint / joint.sum(axis=1, keepdims=True), rtol=1e-9)
+        powers = joint**model.class_scores_.factor
+        np.testing.assert_allclose(model.predict_proba(Z), powers / powers.sum(axis=1, keepdims=True), rtol=1e-9)
         np.testing.assert_array_equal(model.predict(Z), model.classes_[joint.argmax(axis=1)])
         assert model.n_vectors_ == sum(d.n_vectors_ for d in model.densities_)
         assert model.score(Z, y) > 0.85
@@ -471,9 +472,7 @@ class TestDensityClassifier:
     def test_decision_function_and_joint_probabilities(self, n_classes):
         Z, y = make_banana(200, random_state=0)
         y = np.where(Z[:, 0] > np.quantile(Z[:, 0], 0.7), 5, y) if n_classes == 3 else y
-        model = DensityClassifier(
-            estimator=ParzenDensity(width=0.3), priors=[0.2, 0.8 / (n_classes - 1)] + [0.4] * (n_classes - 2)
-        ).fit(Z, y)
+        model = DensityClassifier(estimator=ParzenDensity(width=0.3)).fit(Z, y)
         joint = model.predict_joint_log_proba(Z)
         np.testing.assert_allclose(
             joint, np.column_stack([d.score_samples(Z) for d in model.densities_]) + np.log(model.priors_)
@@ -485,6 +484,31 @@ class TestDensityClassifier:
             np.testing.assert_allclose(scores, joint)
         np.testing.assert_allclose(np.exp(model.predict_log_proba(Z)), model.predict_proba(Z), atol=1e-12)
         np.testing.assert_array_equal(model.predict(Z), model.classes_[joint.argmax(axis=1)])
+
+    @pytest.mark.parametrize("n_classes", [2, 3])
+    def test_other_priors_change_the_odds_by_their_ratio(self, n_classes):
+        Z, y = make_banana(200, random_state=0)
+        y = np.where(Z[:, 0] > np.quantile(Z[:, 0], 0.7), 5, y) if n_classes == 3 else y
+        priors = np.array([0.2, 0.8 / (n_classes - 1)] + [0.4] * (n_classes - 2))
+        plain = DensityClassifier(estimator=ParzenDensity(width=0.3)).fit(Z, y)
+        moved = DensityClassifier(estimator=ParzenDensity(width=0.3), priors=priors).fit(Z, y)
+        expected = plain.predict_proba(Z) * priors / plain.priors_
+        np.testing.assert_allclose(moved.predict_proba(Z), expected / expected.sum(axis=1, keepdims=True), atol=1e-9)
+        np.testing.assert_array_equal(moved.predict(Z), moved.classes_[expected.argmax(axis=1)])
+
+    def test_confidence_in_many_dimensions(self):
+        """Densities of 20 features differ by factors that no sample supports."""
+        rng = np.random.default_rng(0)
+        y = np.arange(600) % 2
+        Z = rng.standard_normal((600, 20)) * np.where(y[:, None] == 1, 1.2, 1.0) + 0.15 * y[:, None]
+        model = DensityClassifier(estimator=ParzenDensity(width=0.5)).fit(Z[:200], y[:200])
+        assert model.class_scores_.factor < 0.5
+        stated, right = model.predict_proba(Z[200:]).max(axis=1).mean(), model.score(Z[200:], y[200:])
+        assert stated == pytest.approx(right, abs=0.08)
+
+    def test_classes_too_small_to_hold_out_are_not_calibrated(self):
+        model = DensityClassifier(estimator=ParzenDensity(width=0.3)).fit([[0.0], [1.0], [5.0], [6.0]], [0, 0, 1, 1])
+        assert model.class_scores_.factor == 1.0
 
     def test_fitted_on_numpy_used_elsewhere(self, foreign):
         to, back = foreign

@@ -5,6 +5,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 from fewkern.core.samples import Samples
 from fewkern.vectors.axes import discriminant_axes, principal_axes
+from fewkern.vectors.leave_one_out import solve
 
 
 def labelled(Z, codes, weights=None):
@@ -47,6 +48,21 @@ def test_weights_are_repetitions(Z, codes, rng):
     many = discriminant_axes(Z[again], labelled(Z[again], codes[again]), 0.1)
     np.testing.assert_allclose(one.values, many.values)
     np.testing.assert_allclose(one.W, many.W, atol=1e-8)
+
+
+@pytest.mark.parametrize("ridge", [0.0, 0.5, 20.0])
+def test_regression_on_the_points_of_the_classes_gives_the_axes(Z, codes, rng, ridge):
+    weights = rng.random(60) + 0.1
+    axes = discriminant_axes(Z, labelled(Z, codes, weights), ridge)
+    solution = solve(Z, axes.points[codes], ridge, weights)
+    np.testing.assert_allclose(solution.W, axes.W, atol=1e-10)
+    np.testing.assert_allclose(Z @ solution.W + solution.offset, (Z - axes.mean) @ axes.W, atol=1e-10)
+
+
+def test_an_axis_on_which_the_classes_agree_has_no_points():
+    Z = np.repeat(np.eye(2), 3, axis=0) * np.tile([[1.0], [-1.0], [2.0]], (2, 1))
+    axes = discriminant_axes(Z, labelled(Z, np.tile([0, 1, 2], 2)))
+    assert np.all(np.isfinite(axes.points))
 
 
 @pytest.mark.parametrize("ridge", [0.0, 0.5, 20.0])

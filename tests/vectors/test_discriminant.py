@@ -3,6 +3,7 @@ import pytest
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 from fewkern import FeatureVectorDiscriminant
+from fewkern.core.scores import softmax
 from fewkern.datasets import make_banana, make_rings
 from fewkern.kernels import Gaussian, Linear, Polynomial
 
@@ -18,7 +19,9 @@ def test_linear_kernel_is_linear_discriminant_analysis(three):
     X, y = three
     ours = FeatureVectorDiscriminant(kernel=Linear(), ridge=0.0, n_vectors=100).fit(X, y)
     theirs = LinearDiscriminantAnalysis(store_covariance=True).fit(X, y)
-    np.testing.assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), atol=0.01)
+    np.testing.assert_allclose(softmax(ours.decision_function(X)), theirs.predict_proba(X), atol=0.01)
+    # six numbers from 150 samples leave little to put right
+    assert ours.class_scores_.factor == pytest.approx(1.0, abs=0.3)
     assert np.mean(ours.predict(X) == theirs.predict(X)) > 0.99
     for j in range(2):
         assert abs(np.corrcoef(ours.transform(X)[:, j], theirs.transform(X)[:, j])[0, 1]) == pytest.approx(1.0)
@@ -59,7 +62,8 @@ def test_two_classes_have_one_axis_and_one_decision_value():
     assert model.transform(X).shape == (200, 1)
     f = model.decision_function(X)
     np.testing.assert_array_equal(f > 0, model.predict(X) == 1)
-    np.testing.assert_allclose(model.predict_proba(X)[:, 1], 1 / (1 + np.exp(-f)), atol=1e-9)
+    odds = np.exp(model.class_scores_.factor * f)
+    np.testing.assert_allclose(model.predict_proba(X)[:, 1], odds / (1 + odds), atol=1e-9)
     assert model.score(X, y) > 0.85
 
 

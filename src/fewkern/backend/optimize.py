@@ -60,7 +60,8 @@ def minimize_bounded(
 
     def guarded(x: Vector) -> tuple[float, Vector]:
         nonlocal best, first
-        value, gradient = function(x)
+        # a broken line search asks for points that are no numbers; there is nothing to evaluate, and it ends
+        value, gradient = function(x) if np.all(np.isfinite(x)) else (math.inf, x)
         first = value if math.isnan(first) else first
         if not (np.isfinite(value) and np.all(np.isfinite(gradient))):
             # a line search needs a number that says "too far"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from fewkern.backend.linalg import logsumexp
 from fewkern.backend.namespace import Array, move_fields, namespace, same_place
@@ -68,6 +68,16 @@ class ClassScores:
         if self.weights is not None:
             values = values @ self.weights
         return values if self.offset is None else values + self.offset
+
+    def with_priors(self, ratio: Array) -> ClassScores:
+        """Scores for priors that are ``ratio`` times as large: probabilities are proportional to ``ratio`` times these.
+
+        Only for probabilities that are a softmax.
+        """
+        shift = namespace(ratio).log(ratio) / self.factor
+        if shift.shape[0] == 2:
+            shift = shift[1:] - shift[:1]
+        return replace(self, offset=shift if self.offset is None else self.offset + shift)
 
     def codes(self, values: Array) -> Array:
         """Number of the class of every row."""

@@ -107,7 +107,7 @@ def fisher_path(
         penalties = [top * _RANGE ** (i / last) for i in range(penalties)]
     falling = sorted((float(p) for p in penalties), reverse=True)
     fits = lq_path(problem, falling, family.how)
-    scores = least_squares_scores(targets).compact(shares=True)
+    scores = least_squares_scores(targets).shares()
     xp = namespace(candidates.K)
     errors = []
     for fit in fits:

@@ -10,12 +10,14 @@ rule             posterior of a sample with the discriminant ``f``
 
 The last two are fitted to what the machine says of samples it has not seen, in the directions in which it rises with
 the targets. The leave-one-out values of a nearly constant function do the opposite, because a free bias moves away from
-the sample that is left out, and a link fitted to them would reverse every decision.
+the sample that is left out, and a link fitted to them would reverse every decision. One factor then makes the
+probabilities as sure as the decisions are right: a penalty makes a regression timid, and Gaussian classes with long
+tails are not Gaussian.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from fewkern.backend.linalg import class_sums, solve_shifted
@@ -24,6 +26,8 @@ from fewkern.backend.namespace import Array, device, namespace, take_rows
 from fewkern.core.samples import Samples
 from fewkern.core.scores import ClassScores
 from fewkern.fisher.targets import FisherTargets
+from fewkern.vectors.calibration import calibrate
+from fewkern.vectors.leave_one_out import HeldOut
 
 __all__ = [
     "AffineScores",
@@ -54,24 +58,26 @@ class AffineScores:
     def __call__(self, F: Array) -> Array:
         return F @ self.weights + self.offset[None, :]
 
-    def with_priors(self, ratio: Array, *, shares: bool) -> AffineScores:
-        """Scores for priors that are ``ratio`` times as large; the scores are posteriors (``shares``) or logarithms."""
-        if shares:
-            return AffineScores(self.weights * ratio[None, :], self.offset * ratio)
-        return AffineScores(self.weights, self.offset + namespace(ratio).log(ratio))
+    def with_priors(self, ratio: Array) -> AffineScores:
+        """Posteriors, up to a common factor, for priors that are ``ratio`` times as large."""
+        return AffineScores(self.weights * ratio[None, :], self.offset * ratio)
 
-    def compact(self, *, shares: bool) -> ClassScores:
-        """As class scores: for two classes one score, the difference of the two."""
+    def logarithms(self) -> ClassScores:
+        """As class scores whose softmax are the probabilities: for two classes one score, the difference of the two."""
         M, c = self.weights, self.offset
         if int(c.shape[0]) > 2:
-            return ClassScores(M, c, shares=(0.0, 1.0) if shares else None)
-        total = None
-        if shares:
-            # the two values add up to a linear function of their difference, which other priors change
-            slope, level = float(M[0, 1] - M[0, 0]), float(c[1] - c[0])
-            share = float(M[0, 1] + M[0, 0]) / slope if slope else 0.0
-            total = (share, float(c[0] + c[1]) - share * level)
-        return ClassScores(M[:, 1:] - M[:, :1], c[1:] - c[:1], shares=total)
+            return ClassScores(M, c)
+        return ClassScores(M[:, 1:] - M[:, :1], c[1:] - c[:1])
+
+    def shares(self) -> ClassScores:
+        """As class scores that are the probabilities themselves, up to a common factor."""
+        M, c = self.weights, self.offset
+        if int(c.shape[0]) > 2:
+            return ClassScores(M, c, shares=(0.0, 1.0))
+        # the two values add up to a linear function of their difference, which other priors change
+        slope, level = float(M[0, 1] - M[0, 0]), float(c[1] - c[0])
+        share = float(M[0, 1] + M[0, 0]) / slope if slope else 0.0
+        return replace(self.logarithms(), shares=(share, float(c[0] + c[1]) - share * level))
 
 
 def least_squares_scores(targets: FisherTargets) -> AffineScores:
@@ -132,16 +138,14 @@ def fit_posterior(
         With other priors :math:`\pi'` the posteriors are proportional to :math:`\pi'_c p_c / \pi_c`.
     """
     U = rising_directions(held_out, samples, targets)
+    ratio = None if priors is None else priors / targets.priors
     if rule == "least_squares" or U.shape[1] == 0:
-        rule = "least_squares"
-        scores = least_squares_scores(targets)
-    else:
-        fit = gaussian_scores if rule == "gaussian" else logistic_scores
-        scores = fit(held_out @ U, samples.codes, targets, samples.weights)
-        scores = AffineScores(U @ scores.weights, scores.offset)
-    if priors is not None:
-        scores = scores.with_priors(priors / targets.priors, shares=rule == "least_squares")
-    return Posterior(scores.compact(shares=rule == "least_squares"), rule)
+        shares = least_squares_scores(targets)
+        return Posterior((shares if ratio is None else shares.with_priors(ratio)).shares(), "least_squares")
+    fit = gaussian_scores if rule == "gaussian" else logistic_scores
+    along = fit(held_out @ U, samples.codes, targets, samples.weights)
+    scores = calibrate(AffineScores(U @ along.weights, along.offset).logarithms(), HeldOut(samples, held_out))
+    return Posterior(scores if ratio is None else scores.with_priors(ratio), rule)
 
 
 def rising_directions(held_out: Array, samples: Samples, targets: FisherTargets) -> Array:

@@ -23,6 +23,9 @@ class Axes:
     mean: Array
     values: Array
     """Eigenvalues: sums of squared scores (PCA), or between- over total scatter, the "inertia" (LDA)."""
+    points: Array | None = None
+    """Of discriminant axes: a point for every class, ``(n_classes, n_components)``. Ridge regression of the samples on
+    the points of their classes gives the axes, so its leave-one-out values are scores of samples left out."""
 
 
 def _centered_svd(Z: Array, w: Array) -> tuple[Array, Array, Array, Array]:
@@ -57,6 +60,10 @@ def discriminant_axes(Z: Array, samples: Samples, ridge: float = 0.0, n_componen
     ``B`` is the between-class and ``T`` the total scatter, both as sums. From the SVD ``U diag(s) V'`` of the centered
     features, with :math:`f = s / \sqrt{s^2 + \text{ridge}}`, the axes follow from an eigenproblem in the class means of
     the rows of ``U diag(f)``: neither scatter matrix is inverted. At most ``n_classes - 1`` axes exist.
+
+    The axes are also those of a regression on "optimal scores" of the classes (T. Hastie, R. Tibshirani and A. Buja,
+    "Flexible discriminant analysis by optimal scoring", JASA 89 (1994)): the left singular vectors of the same
+    eigenproblem, in the right length, are the ``points``.
     """
     xp = namespace(Z)
     w, codes, n_classes = samples.weights, samples.codes, samples.n_classes
@@ -66,13 +73,16 @@ def discriminant_axes(Z: Array, samples: Samples, ridge: float = 0.0, n_componen
     # rows of U carry sqrt(w) already; a class mean needs w
     sums = class_sums(xp.sqrt(w)[:, None] * (U * (s / scale)[None, :]), codes, n_classes)
     scaled_means = sums / xp.sqrt(counts)[:, None]
-    _, t, Rt = xp.linalg.svd(scaled_means, full_matrices=False)
+    P, t, Rt = xp.linalg.svd(scaled_means, full_matrices=False)
     keep = min(n_classes - 1, t.shape[0], n_components if n_components is not None else n_classes)
     W = (V / scale[None, :]) @ Rt[:keep, :].T
     scores = (Z - mean) @ W
     deviation = xp.sqrt((w @ (scores * scores)) / xp.sum(w))
-    W = W / xp.where(deviation > 0, deviation, xp.ones_like(deviation))[None, :]
-    return Axes(W * column_signs(W), mean, t[:keep] ** 2)
+    length = column_signs(W) / xp.where(deviation > 0, deviation, xp.ones_like(deviation))
+    # an axis on which the class means coincide has nothing to regress on
+    told = t[:keep] > eps(Z) * max(Z.shape)
+    points = P[:, :keep] / xp.sqrt(counts)[:, None] / xp.where(told, t[:keep], xp.full_like(deviation, xp.inf))
+    return Axes(W * length, mean, t[:keep] ** 2, points * length)
 
 
 @dataclass(frozen=True)
@@ -96,11 +106,11 @@ class GaussianClasses:
         return ClassScores(weights, offset)
 
 
-def gaussian_classes(T: Array, samples: Samples, priors: Array | None = None) -> GaussianClasses:
-    """Means and common covariance of the classes on coordinates ``T``; priors are the class shares by default."""
+def gaussian_classes(T: Array, samples: Samples) -> GaussianClasses:
+    """Means and common covariance of the classes on coordinates ``T``; priors are the class shares."""
     xp, w = namespace(T), samples.weights
     mass = class_sums(w[:, None], samples.codes, samples.n_classes)[:, 0]
     means = class_sums(w[:, None] * T, samples.codes, samples.n_classes) / mass[:, None]
     inside = T - xp.take(means, samples.codes, axis=0)
     covariance = (inside.T * w[None, :]) @ inside / xp.sum(w)
-    return GaussianClasses(mass / xp.sum(mass) if priors is None else priors, means, covariance)
+    return GaussianClasses(mass / xp.sum(mass), means, covariance)

@@ -6,7 +6,7 @@ from typing import Any
 
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
-from fewkern.backend.namespace import Array
+from fewkern.backend.namespace import Array, take_rows
 from fewkern.backend.validation import fit_context
 from fewkern.base import (
     CONSTRAINTS,
@@ -17,10 +17,13 @@ from fewkern.base import (
     check_priors,
     keep_importances,
 )
+from fewkern.core.samples import Samples
 from fewkern.vectors.automatic import keep_model, search_model, warn_open_end
-from fewkern.vectors.axes import discriminant_axes, gaussian_classes
-from fewkern.vectors.leave_one_out import class_targets
+from fewkern.vectors.axes import Axes, discriminant_axes, gaussian_classes
+from fewkern.vectors.calibration import calibrate
+from fewkern.vectors.leave_one_out import HeldOut, class_targets, solve
 from fewkern.vectors.parameters import AUTOMATIC
+from fewkern.vectors.search import Found
 
 __all__ = ["FeatureVectorDiscriminant"]
 
@@ -35,7 +38,8 @@ class FeatureVectorDiscriminant(
     .. math:: \frac{v^T B v}{v^T T v + \text{ridge}\,\|v\|^2}
 
     with :math:`B` the between-class and :math:`T` the total scatter; with all samples chosen this is generalized
-    (kernel) discriminant analysis. New samples are classified by Bayes' rule with a common covariance on the axes.
+    (kernel) discriminant analysis. New samples are classified by Bayes' rule with a common covariance on the axes; one
+    number, fitted to the coordinates of samples left out, makes its probabilities as sure as it is right.
 
     Parameters
     ----------
@@ -167,10 +171,12 @@ class FeatureVectorDiscriminant(
         axes = discriminant_axes(found.Z, samples, found.ridge, self.n_components)
         keep_model(self, samples, found, found.basis.expand(axes.W, -axes.mean @ axes.W))
         warn_open_end(self, samples, found)
-        classes = gaussian_classes((found.Z - axes.mean) @ axes.W, samples, priors)
-        self.inertia_ = axes.values
-        self.priors_, self.means_, self.covariance_ = classes.priors, classes.means, classes.covariance
-        self.class_scores_ = classes.scores()
+        classes = gaussian_classes((found.Z - axes.mean) @ axes.W, samples)
+        self.inertia_, self.means_, self.covariance_ = axes.values, classes.means, classes.covariance
+        self.class_scores_ = calibrate(classes.scores(), _left_out(found, samples, axes))
+        self.priors_ = classes.priors if priors is None else priors
+        if priors is not None:
+            self.class_scores_ = self.class_scores_.with_priors(priors / classes.priors)
         keep_importances(self, samples)
         self.n_components_ = self._n_features_out = self.expansion_.n_outputs
         return self
@@ -178,3 +184,9 @@ class FeatureVectorDiscriminant(
     def transform(self, X: Any) -> Array:
         """Coordinates on the discriminant axes, each of unit variance over the training samples."""
         return self._values(X)
+
+
+def _left_out(found: Found, samples: Samples, axes: Axes) -> HeldOut:
+    """Every sample on the axes that the others give, the points of the classes held."""
+    solution = solve(found.Z, take_rows(axes.points, samples.codes), found.ridge, samples.weights)
+    return HeldOut(samples, solution.held_out)

@@ -18,9 +18,9 @@ from fewkern.base import (
     check_samples,
     keep_importances,
 )
-from fewkern.core.scores import ClassScores, class_values
+from fewkern.core.scores import ClassScores
 from fewkern.vectors.automatic import fit_regression
-from fewkern.vectors.calibration import fit_temperature
+from fewkern.vectors.calibration import calibrate
 from fewkern.vectors.leave_one_out import class_targets
 from fewkern.vectors.parameters import AUTOMATIC, REFINE
 
@@ -174,7 +174,7 @@ class FeatureVectorClassifier(Explained, ScoringClassifier, KernelEstimator):
     r"""Classification on a few chosen samples (FVS-LR on class indicators), with nothing to tune.
 
     Regression (11) on one 0/1 indicator per class; a sample goes to the class of largest value. The values estimate the
-    posterior probabilities; ``predict_proba`` sharpens them by one number fitted to the leave-one-out values.
+    posterior probabilities; ``predict_proba`` sharpens them by one number fitted to the values of held-out samples.
 
     Parameters
     ----------
@@ -306,8 +306,7 @@ class FeatureVectorClassifier(Explained, ScoringClassifier, KernelEstimator):
         samples = class_targets(check_labelled(self, X, y, sample_weight))
         self.refined_ = False
         held_out = fit_regression(self, samples)
-        values, judged = class_values(held_out.values), held_out.samples
-        self.class_scores_ = ClassScores(factor=fit_temperature(values, judged.codes, judged.weights))
+        self.class_scores_ = calibrate(ClassScores(), held_out)
         self.held_out_error_ = held_out.error_rate()
         keep_importances(self, samples)
         return self
