@@ -366,8 +366,8 @@ class _Race:
         rival = next(better, None)  # the best of them
         if rival is None:
             return False
-        errors = (xp.concat(self._errors[c]) for c in (own, rival.candidate))
-        excess, spread = _paired(*errors, self._share(self._weights))
+        error, least = (xp.concat(self._errors[c]) for c in (own, rival.candidate))
+        excess, spread = _paired(error, least, self._share(self._weights))
         return excess > BEATEN * spread
 
     def _eligible(self) -> list[Candidate]:
