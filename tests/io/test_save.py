@@ -199,6 +199,21 @@ def test_a_model_that_does_not_predict_is_not_written(file, data):
     assert file.read_bytes() == before
 
 
+@pytest.mark.parametrize(("field", "value"), [("unit", "meter"), ("unit", 3), ("width", np.ones(7))])
+def test_a_kernel_that_contradicts_itself_is_not_written(tmp_path, data, field, value):
+    model = fewkern.FeatureVectorSelector(max_vectors=5).fit(*data)
+    setattr(model.kernel_, field, value)
+    with pytest.raises(ValueError, match="could not be read back, so nothing was written"):
+        save(model, tmp_path / "m.npz")
+
+
+@pytest.mark.parametrize("kernel", [fewkern.kernels.Laplacian(unit="range"), fewkern.kernels.Gaussian(unit="common")])
+def test_units_of_widths_are_kept(tmp_path, data, kernel):
+    model = fewkern.FeatureVectorSelector(kernel=kernel, max_vectors=5).fit(*data)
+    again = load(save(model, tmp_path / "m.npz"))
+    assert (again.kernel, again.kernel_) == (model.kernel, model.kernel_)
+
+
 @pytest.mark.parametrize("share", [0.0, 0.01, 0.5, 0.99])
 def test_file_cut_short(file, share):
     content = file.read_bytes()

@@ -208,8 +208,8 @@ class Gaussian(_WidthKernel):
            [0.011, 0.135, 1.   ]])
     >>> Gaussian(unit="common").resolve(X)
     Gaussian(width=2.0, unit='common')
-    >>> Gaussian().resolve(X * [1.0, 1000.0])
-    Gaussian(width=array([   2.82842712, 2828.42712475]), unit='spread')
+    >>> Gaussian().resolve(X * [1.0, 10.0])
+    Gaussian(width=array([ 2.82842712, 28.28427125]), unit='spread')
     """
 
     refinable = True
