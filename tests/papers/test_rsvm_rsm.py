@@ -1,10 +1,13 @@
 """Figures of the RSVM and RSM papers, as corrected (methods A5, B7, B8)."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from sklearn.datasets import load_digits
+from sklearn.svm import SVC
 
-from experiments import plan
+from experiments import plan, rsvm
 from experiments.data import DataNotFoundError, fetch_faces, fetch_ida, fetch_large
 from experiments.stories import story
 from experiments.verdict import entries
@@ -276,3 +279,29 @@ def test_one_against_one_blocks_on_digits():
     data = (X[train], y[train], X[test], y[test])
     model = RecursiveSVM(multi_class="ovo", C=1.0, n_components=9)
     assert accuracies(model, data, [9])[0] > 95.0
+
+
+def test_strict_rows_take_width_and_margin_from_the_training_part(monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(90, 2))
+    labels = np.where(X[:, 0] > 0, 1, -1)
+    split = np.arange(60), np.arange(60, 90)
+    data = SimpleNamespace(X=X, y=labels, train_idx=[split[0]], test_idx=[split[1]])
+    monkeypatch.setattr(rsvm, "_ida", lambda name: data)
+    seen = []
+    monkeypatch.setattr(rsvm, "_tuned", lambda X, y, run: seen.append((X, y, run)) or {"C": 1.0, "sigma": 2.0})
+    strict, given = ({"set": "any", "method": "svm", **more} for more in ({}, {"C": 1.0, "sigma": 2.0}))
+    assert rsvm.benchmark(strict, 0) == rsvm.benchmark(given, 0)
+    ((samples, classes, run),) = seen
+    np.testing.assert_array_equal(samples, X[:60])
+    np.testing.assert_array_equal(classes, labels[:60])
+    assert run == 0
+
+
+def test_strict_settings_separate_what_can_be_separated():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 2))
+    y = np.where((X**2).sum(axis=1) > 1.4, 1, -1)
+    found = rsvm._tuned(X, y, 0)
+    assert found["C"] >= 1.0
+    assert np.mean(SVC(C=found["C"], gamma=1 / found["sigma"]).fit(X, y).predict(X) == y) > 0.95

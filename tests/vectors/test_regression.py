@@ -125,6 +125,15 @@ def test_a_default_budget_that_is_too_small_is_named():
         model.fit(x[:, None], np.sin(60 * x))
 
 
+def test_sparse_models_are_distilled_from_the_balanced_one(banana):
+    """Not from one that is itself too short: that gave more vectors than "balanced", and more error."""
+    balanced, sparse = (FeatureVectorClassifier(prefer=prefer).fit(*banana) for prefer in ("balanced", "sparse"))
+    assert sparse.trace_.chosen == balanced.trace_.chosen
+    assert sparse.n_vectors_ <= balanced.n_vectors_
+    still = FeatureVectorClassifier(prefer="sparse", refine=False).fit(*banana)
+    assert still.trace_.chosen != balanced.trace_.chosen
+
+
 def test_paths_go_on_for_a_hard_curve():
     x = np.linspace(0, 1, 600)
     model = FeatureVectorRegressor(kernel=Gaussian(width=0.004), prefer="accurate").fit(x[:, None], np.sin(250 * x))

@@ -62,10 +62,10 @@ class DensityClassifier(ScoringClassifier, BaseEstimator):
     least two different samples, and two among any two thirds, else nothing is calibrated.
 
     Round kernels describe a class well in few dimensions, or where its features are nearly independent: on banana and
-    waveform the error is that of the other classifiers. Where features depend on each other it is far behind (german,
-    diabetis: 4 to 6 points; image: more). ``ForwardDensity(scale="whiten")``, a full covariance per class, helps on
-    some such sets (image: 11.6 to 7.8 %) and does harm on others (waveform: 10.2 to 19.0 %); the likelihood of held-out
-    samples does not tell which, so try it as ``estimator`` with cross-validation.
+    waveform the error is that of the other classifiers. Where features depend on each other it is far behind: german
+    and diabetis 6 points, image 9. ``ForwardDensity(scale="whiten")``, a full covariance per class, helps on some such
+    sets (image: 11.6 to 7.8 %) and does harm on others (waveform: 10.2 to 19.0 %). The likelihood of held-out samples
+    does not tell which, so try it as ``estimator`` with cross-validation.
 
     Examples
     --------
