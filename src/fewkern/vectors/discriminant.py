@@ -10,12 +10,12 @@ from fewkern.backend.namespace import Array
 from fewkern.backend.validation import fit_context
 from fewkern.base import (
     CONSTRAINTS,
-    Explained,
     KernelEstimator,
     ScoringClassifier,
     check_labelled,
     check_priors,
     keep_importances,
+    kept_importances,
 )
 from fewkern.vectors.automatic import keep_model, search_model
 from fewkern.vectors.axes import discriminant_axes, gaussian_classes
@@ -25,9 +25,7 @@ from fewkern.vectors.parameters import AUTOMATIC
 __all__ = ["FeatureVectorDiscriminant"]
 
 
-class FeatureVectorDiscriminant(
-    Explained, ClassNamePrefixFeaturesOutMixin, TransformerMixin, ScoringClassifier, KernelEstimator
-):
+class FeatureVectorDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ScoringClassifier, KernelEstimator):
     r"""Kernel discriminant analysis on a few chosen samples (FVS-LDA): a transformer and a classifier.
 
     The axes maximize, on the features of the chosen vectors,
@@ -102,6 +100,8 @@ class FeatureVectorDiscriminant(
     >>> model.n_vectors_, model.inertia_.round(6)
     (3, array([1.]))
     """
+
+    feature_importances_ = kept_importances
 
     _parameter_constraints: dict[str, list[Any]] = {
         **AUTOMATIC,

@@ -361,8 +361,8 @@ class _Race:
         rival = next(better, None)  # the best of them
         if rival is None:
             return False
-        errors = (xp.concat(self._errors[c]) for c in (own, rival.candidate))
-        excess, spread = _paired(*errors, self._share(self._weights))
+        errors = [xp.concat(self._errors[c]) for c in (own, rival.candidate)]
+        excess, spread = _paired(errors[0], errors[1], self._share(self._weights))
         return excess > BEATEN * spread
 
     def _eligible(self) -> list[Candidate]:
