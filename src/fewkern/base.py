@@ -30,7 +30,6 @@ from fewkern.core.trace import TOLERANCE
 __all__ = [
     "CONSTRAINTS",
     "BudgetWarning",
-    "Explained",
     "KernelEstimator",
     "ScoringClassifier",
     "check_labelled",
@@ -41,6 +40,7 @@ __all__ = [
     "constraints",
     "is_pairwise",
     "keep_importances",
+    "kept_importances",
 ]
 
 
@@ -151,27 +151,25 @@ def check_priors(estimator: Any, samples: Samples) -> Array | None:
     return asarray_like(values / values.sum(), samples.weights, dtype=samples.weights.dtype)
 
 
-class Explained:
-    """Mixin of the models that predict from a sum of kernels: the share of every feature in what it says."""
+def _importances(estimator: Any) -> Array:
+    """Share of every feature in the variation of the fitted function, shape ``(n_features,)``; they add up to one.
 
-    _importances: Array | None
+    The mean over the training samples of the squared slope along the feature, in units of the feature's spread. A
+    feature that the model ignores has zero. Needs dense samples and a kernel with derivatives.
+    """
+    check_is_fitted(estimator)
+    found = getattr(estimator, "_importances", None)
+    if found is None:
+        raise AttributeError(
+            f"{type(estimator).__name__}: feature_importances_ needs the derivatives of the fitted function; fit to "
+            "dense samples, with the kernel Gaussian, Polynomial or Linear (models from a file of an older version "
+            "have none)."
+        )
+    return found
 
-    @property
-    def feature_importances_(self) -> Array:
-        """Share of every feature in the variation of the fitted function, shape ``(n_features,)``; they add up to one.
 
-        The mean over the training samples of the squared slope along the feature, in units of the feature's spread.
-        A feature that the model ignores has zero. Needs dense samples and a kernel with derivatives.
-        """
-        check_is_fitted(self)
-        found = getattr(self, "_importances", None)
-        if found is None:
-            raise AttributeError(
-                f"{type(self).__name__}: feature_importances_ needs the derivatives of the fitted function; fit to "
-                "dense samples, with the kernel Gaussian, Polynomial or Linear (models from a file of an older version "
-                "have none)."
-            )
-        return found
+# The attribute feature_importances_ of the models that predict from a sum of kernels.
+kept_importances = property(_importances)
 
 
 def keep_importances(estimator: Any, samples: Samples) -> None:

@@ -14,7 +14,7 @@ from sklearn.pipeline import Pipeline
 from fewkern.backend.namespace import Array, asarray_like
 from fewkern.backend.random import seed_from
 from fewkern.backend.validation import validate_samples
-from fewkern.base import Explained, keep_importances
+from fewkern.base import keep_importances
 from fewkern.compression.distillation import Short, Teacher, distill_fewest, distill_to
 from fewkern.compression.estimators import (
     CompressedClassifier,
@@ -146,7 +146,7 @@ def _estimator(model: Any, long: Teacher, short: Short, samples: Array) -> Compr
         made.feature_names_in_ = model.feature_names_in_
     if "transform" in made.methods_:
         made._n_features_out = short.expansion.n_outputs
-    if isinstance(made, Explained):
+    if hasattr(type(made), "feature_importances_"):
         keep_importances(made, Samples.of(samples))
     return made
 

@@ -14,7 +14,7 @@ from sklearn.utils.metaestimators import available_if
 from fewkern.backend.namespace import Array
 from fewkern.backend.storable import storable
 from fewkern.backend.validation import labels_from_codes
-from fewkern.base import Explained, ScoringClassifier, check_samples
+from fewkern.base import ScoringClassifier, check_samples, kept_importances
 from fewkern.compression.distillation import Agreement
 from fewkern.core.expansion import KernelExpansion
 
@@ -38,6 +38,9 @@ class CompressedModel(BaseEstimator):
         Its vectors, which are no samples any more, their number, and its kernel.
     agreement_ : Agreement
         Agreement with the source on held-out samples.
+    feature_importances_ : array of shape (n_features,)
+        Share of every feature in the variation of the short function, as in :class:`FeatureVectorRegressor`; a
+        transformer has none.
     source_ : str
         Class of the model that this one came from.
     n_features_in_, feature_names_in_
@@ -63,7 +66,7 @@ def _has(method: str) -> Any:
 
 
 @storable
-class CompressedClassifier(Explained, ScoringClassifier, CompressedModel):
+class CompressedClassifier(ScoringClassifier, CompressedModel):
     """A short classifier that decides like another one; made by :func:`fewkern.compress`.
 
     ``predict_proba`` and ``transform`` exist where the source has them.
@@ -76,6 +79,8 @@ class CompressedClassifier(Explained, ScoringClassifier, CompressedModel):
     expansion_, vectors_, n_vectors_, kernel_, agreement_, source_
         As in every compressed model: the short function, its vectors, and how far it agrees with the source.
     """
+
+    feature_importances_ = kept_importances
 
     @_has("predict_proba")
     def predict_proba(self, X: Any) -> Array:
@@ -94,10 +99,11 @@ class CompressedClassifier(Explained, ScoringClassifier, CompressedModel):
 
 
 @storable
-class CompressedRegressor(Explained, RegressorMixin, CompressedModel):
+class CompressedRegressor(RegressorMixin, CompressedModel):
     """A short function with the predictions of a regression; made by :func:`fewkern.compress`."""
 
     single_: bool
+    feature_importances_ = kept_importances
 
     def predict(self, X: Any) -> Array:
         """Values of shape ``(n_samples,)`` or ``(n_samples, n_outputs)``, as the source gives them."""
@@ -115,7 +121,7 @@ class CompressedTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
 
 
 @storable
-class CompressedDetector(Explained, CompressedModel):
+class CompressedDetector(CompressedModel):
     """A short function that finds the outliers of another one (OneClassSVM); made by :func:`fewkern.compress`.
 
     Attributes
@@ -127,6 +133,7 @@ class CompressedDetector(Explained, CompressedModel):
     """
 
     offset_: float
+    feature_importances_ = kept_importances
 
     def decision_function(self, X: Any) -> Array:
         """Distance from the border, negative for outliers; shape ``(n_samples,)``."""

@@ -7,7 +7,7 @@ from numbers import Integral, Real
 from typing import Any
 
 from fewkern.backend.validation import Interval, StrOptions, fit_context
-from fewkern.base import Explained, KernelEstimator, ScoringClassifier, check_labelled
+from fewkern.base import KernelEstimator, ScoringClassifier, check_labelled, kept_importances
 from fewkern.core.trace import Stop
 from fewkern.fisher.families import LARGEST, ForwardFamily
 from fewkern.fisher.fitting import FISHER, fit_fisher
@@ -15,7 +15,7 @@ from fewkern.fisher.fitting import FISHER, fit_fisher
 __all__ = ["ForwardKernelFisher"]
 
 
-class ForwardKernelFisher(Explained, ScoringClassifier, KernelEstimator):
+class ForwardKernelFisher(ScoringClassifier, KernelEstimator):
     r"""Kernel Fisher discriminant by orthogonal least squares forward selection (kFDA_OLS), two classes and many.
 
     Kernel columns are taken one by one, each time that of largest error reduction ratio
@@ -67,6 +67,8 @@ class ForwardKernelFisher(Explained, ScoringClassifier, KernelEstimator):
     >>> bool(model.score(X, y) > 0.85), model.n_vectors_
     (True, 10)
     """
+
+    feature_importances_ = kept_importances
 
     _parameter_constraints: dict[str, list[Any]] = {
         **FISHER,

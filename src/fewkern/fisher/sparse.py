@@ -6,7 +6,7 @@ from numbers import Real
 from typing import Any
 
 from fewkern.backend.validation import Interval, StrOptions, fit_context
-from fewkern.base import Explained, KernelEstimator, ScoringClassifier, check_labelled, constraints
+from fewkern.base import KernelEstimator, ScoringClassifier, check_labelled, constraints, kept_importances
 from fewkern.fisher.families import LqFamily
 from fewkern.fisher.fitting import FISHER, fit_fisher
 from fewkern.fisher.lq import LqSettings
@@ -15,7 +15,7 @@ from fewkern.fisher.variant import FisherVariant
 __all__ = ["SparseKernelFisher", "lq_family"]
 
 
-class SparseKernelFisher(Explained, ScoringClassifier, KernelEstimator):
+class SparseKernelFisher(ScoringClassifier, KernelEstimator):
     r"""Kernel Fisher discriminant with a penalty that keeps few samples (kFDA_q), for two classes and many.
 
     .. math:: \min_\Omega \tfrac12 \|Y - [1\; K]\,\Omega\|_F^2 + \rho N \sum_i \|\Omega_i\|_2^q \qquad (5)
@@ -112,6 +112,8 @@ class SparseKernelFisher(Explained, ScoringClassifier, KernelEstimator):
     >>> bool(model.score(X, y) > 0.85), model.n_vectors_ < 30
     (True, True)
     """
+
+    feature_importances_ = kept_importances
 
     _parameter_constraints: dict[str, list[Any]] = {
         **FISHER,

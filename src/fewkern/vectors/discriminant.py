@@ -10,12 +10,12 @@ from fewkern.backend.namespace import Array, take_rows
 from fewkern.backend.validation import fit_context
 from fewkern.base import (
     CONSTRAINTS,
-    Explained,
     KernelEstimator,
     ScoringClassifier,
     check_labelled,
     check_priors,
     keep_importances,
+    kept_importances,
 )
 from fewkern.core.samples import Samples
 from fewkern.vectors.automatic import keep_model, search_model, warn_open_end
@@ -28,9 +28,7 @@ from fewkern.vectors.search import Found
 __all__ = ["FeatureVectorDiscriminant"]
 
 
-class FeatureVectorDiscriminant(
-    Explained, ClassNamePrefixFeaturesOutMixin, TransformerMixin, ScoringClassifier, KernelEstimator
-):
+class FeatureVectorDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ScoringClassifier, KernelEstimator):
     r"""Kernel discriminant analysis on a few chosen samples (FVS-LDA): a transformer and a classifier.
 
     The axes maximize, on the features of the chosen vectors,
@@ -107,6 +105,8 @@ class FeatureVectorDiscriminant(
     >>> model.n_vectors_, model.inertia_.round(6)
     (3, array([1.]))
     """
+
+    feature_importances_ = kept_importances
 
     _parameter_constraints: dict[str, list[Any]] = {
         **AUTOMATIC,

@@ -10,13 +10,13 @@ from fewkern.backend.namespace import Array
 from fewkern.backend.validation import fit_context
 from fewkern.base import (
     CONSTRAINTS,
-    Explained,
     KernelEstimator,
     ScoringClassifier,
     check_labelled,
     check_measured,
     check_samples,
     keep_importances,
+    kept_importances,
 )
 from fewkern.core.scores import ClassScores
 from fewkern.vectors.automatic import fit_regression
@@ -27,7 +27,7 @@ from fewkern.vectors.parameters import AUTOMATIC, REFINE
 __all__ = ["FeatureVectorClassifier", "FeatureVectorRegressor"]
 
 
-class FeatureVectorRegressor(Explained, RegressorMixin, KernelEstimator):
+class FeatureVectorRegressor(RegressorMixin, KernelEstimator):
     r"""Regression on a few chosen samples (FVS-LR), with width, number of vectors and ridge chosen by leave-one-out.
 
     .. math:: \min_{A, \beta} \sum_i w_i \| y_i - \beta - A^T z_i \|^2 + \text{ridge}\, \|A\|_F^2 \qquad (11)
@@ -109,6 +109,8 @@ class FeatureVectorRegressor(Explained, RegressorMixin, KernelEstimator):
     (True, True)
     """
 
+    feature_importances_ = kept_importances
+
     _parameter_constraints: dict[str, list[Any]] = {**AUTOMATIC, "refine": REFINE}
 
     def __init__(
@@ -170,7 +172,7 @@ class FeatureVectorRegressor(Explained, RegressorMixin, KernelEstimator):
         return tags
 
 
-class FeatureVectorClassifier(Explained, ScoringClassifier, KernelEstimator):
+class FeatureVectorClassifier(ScoringClassifier, KernelEstimator):
     r"""Classification on a few chosen samples (FVS-LR on class indicators), with nothing to tune.
 
     Regression (11) on one 0/1 indicator per class; a sample goes to the class of largest value. The values estimate the
@@ -252,6 +254,8 @@ class FeatureVectorClassifier(Explained, ScoringClassifier, KernelEstimator):
     >>> model.predict_proba(X[:2]).shape
     (2, 2)
     """
+
+    feature_importances_ = kept_importances
 
     _parameter_constraints: dict[str, list[Any]] = {
         **AUTOMATIC,
