@@ -47,4 +47,10 @@ def _cases():
 @pytest.mark.filterwarnings("ignore:.*the midpoint rule is used:UserWarning")  # labels that say nothing of the samples
 @pytest.mark.parametrize(("estimator", "check"), list(_cases()))
 def test_scikit_learn_check(estimator, check):
-    check(estimator)
+    try:
+        check(estimator)
+    except ImportError as error:
+        # scikit-learn 1.6 wants to dispatch arrays where SciPy is too old for it
+        if "SciPy must be" not in str(error):
+            raise
+        pytest.skip(str(error))

@@ -76,3 +76,52 @@ def test_folds_without_classes_are_dealt_in_turn():
     folds = Samples.of(np.zeros((5, 1))).folds(2)
     assert [list(test) for _, test in folds] == [[0, 2, 4], [1, 3]]
     assert Samples.of(np.zeros((3, 1))).folds(5) == []
+
+
+def test_weights_that_differ_anywhere_count():
+    X = np.zeros((3, 1))
+    assert Samples.of(X, np.array([2.0, 2.0, 3.0])).weighted
+    assert not Samples.of(X, np.array([2.0, 2.0, 2.0])).weighted
+    # equal weights, but a row is absent
+    assert Samples.of(X, np.array([2.0, 0.0, 2.0])).weighted
+
+
+def test_targets_go_with_their_rows():
+    samples = Samples.of(np.zeros((6, 1)), WEIGHTS, targets=np.arange(12.0).reshape(6, 2))
+    np.testing.assert_array_equal(samples.targets, [[0, 1], [4, 5], [6, 7], [10, 11]])
+    assert samples.n_outputs == 2
+    assert Samples.of(np.zeros((6, 1))).n_outputs == 0
+
+
+def test_as_many_as_there_are_is_all_of_them(rng):
+    samples = Samples.of(np.zeros((10, 1)))
+    assert samples.some(10, rng) is samples
+    assert samples.some(11, rng) is samples
+    assert samples.some(9, rng).n == 9
+
+
+def test_some_keep_two_of_a_rare_class(rng):
+    codes = np.repeat([0, 1], [997, 3])
+    some = Samples.of(np.zeros((1000, 1)), codes=codes, n_classes=2).some(100, rng)
+    assert np.bincount(some.codes).tolist() == [100, 2]
+
+
+def test_a_splitter_sees_the_classes_of_all_rows():
+    class Asks:
+        def split(self, X, y=None, groups=None):
+            self.y = list(y)
+            yield [0, 1, 2, 3], [4, 5]
+
+        def get_n_splits(self, X=None, y=None, groups=None):
+            return 1
+
+    asks = Asks()
+    samples = Samples.of(np.zeros((6, 1)), WEIGHTS, codes=np.array([1, 1, 0, 1, 1, 0]), n_classes=2)
+    # rows 1 and 4 are absent: they count as the first class, and are in no fold
+    assert samples.folds(asks) == [([0, 1, 2], [3])]
+    assert asks.y == [1, 0, 0, 1, 0, 0]
+
+
+def test_nothing_is_renumbered_where_no_row_is_absent():
+    one = KernelExpansion(Gaussian(1.0), np.ones((1, 1)), np.ones((1, 1)), np.zeros(1), np.array([1]))
+    assert Samples.of(np.zeros((6, 1))).original(one) is one

@@ -98,3 +98,88 @@ def test_a_zero_weight_comes_back():
 def test_optimality_gap_sees_a_wrong_point():
     B, v = _density_problem()
     assert simplex.optimality_gap(B, v, np.full(len(v), 1 / len(v))) > 1e-3
+
+
+def test_the_gap_is_the_largest_violation_over_the_size_of_the_problem():
+    B, v = np.array([[2.0, 0.0], [0.0, 1.0]]), np.array([0.0, 4.0])
+    # at the first vertex: Bg - v = (2, -4), r = (0, -6); the largest number is 4
+    assert simplex.optimality_gap(B, v, np.array([1.0, 0.0])) == pytest.approx(6 / 4)
+    # in the middle: Bg - v = (1, -3.5), r = (2.25, -2.25): half of it is weighed, all of it is missing
+    assert simplex.optimality_gap(B, v, np.array([0.5, 0.5])) == pytest.approx(2.25 / 4)
+    # a weight on a coordinate that should have none is a violation too, though nothing could enter
+    B, v = np.diag([5.0, 1.0]), np.array([0.0, -1.0])
+    g = np.array([0.3, 0.7])
+    r = (B @ g - v) - g @ (B @ g - v)
+    assert r.argmax() == 1
+    assert simplex.optimality_gap(B, v, g) == pytest.approx(max(-r.min(), (g * np.abs(r)).max()) / 5)
+
+
+def test_one_system_is_enough_where_every_weight_is_positive():
+    rng = np.random.default_rng(0)
+    B, v = np.eye(20) + 0.01 * rng.random((20, 20)), 0.01 * rng.random(20)
+    found = simplex.active_set((B + B.T) / 2, v)
+    assert (found.n_iter, found.stop) == (1, Stop.CONVERGED)
+    assert found.weights.min() > 0
+    # the same with more coordinates, one after the other
+    many, w = np.eye(70) + 0.01, 0.01 * rng.random(70)
+    found = simplex.active_set(many, w)
+    assert found.n_iter > 1
+    assert (found.weights.min() > 0) & (found.gap < 1e-9)
+
+
+def test_a_gradient_within_the_tolerance_counts_as_zero():
+    B, v = _density_problem()
+    best = int(np.argmin(0.5 * np.diag(B) - v))
+    loose = simplex.active_set(B, v, tol=10.0)
+    assert (loose.n_iter, loose.stop, int(loose.weights.argmax())) == (0, Stop.CONVERGED, best)
+    steps = [simplex.active_set(B, v, tol=tol) for tol in (1e-1, 1e-2, 1e-3, 1e-10)]
+    assert [s.n_iter for s in steps] == sorted(s.n_iter for s in steps)
+    assert steps[0].n_iter < steps[-1].n_iter
+    for tol, found in zip((1e-1, 1e-2, 1e-3), steps):
+        assert found.gap <= 2 * tol
+
+
+def test_no_system_allowed_is_the_best_vertex():
+    B, v = _density_problem()
+    found = simplex.active_set(B, v, max_iter=0)
+    assert (found.stop, found.n_iter, np.count_nonzero(found.weights)) == (Stop.MAX_ITER, 0, 1)
+    assert found.objective == pytest.approx(min(0.5 * np.diag(B) - v))
+
+
+def test_every_system_lowers_the_objective_until_the_solution():
+    B, v = _density_problem()
+    full = simplex.active_set(B, v)
+    values = [simplex.active_set(B, v, max_iter=k).objective for k in range(full.n_iter + 1)]
+    assert np.all(np.diff(values) <= 1e-15)
+    assert values[-1] == full.objective
+    assert values[0] > full.objective
+
+
+def test_an_update_minimizes_its_bound_on_the_simplex():
+    """Sha, Saul and Lee: the gradient of the bound is the same on all weights, and larger where a weight is zero."""
+    B, v = _density_problem(20)
+    v = v - 0.5 * (np.arange(20) % 2)  # some weights end at zero
+    g = np.random.default_rng(1).dirichlet(np.ones(20))
+    z = simplex.mnqp(B, v, iterations=1, start=g).weights
+    slope = (B @ g) * z / g - v
+    positive = z > 1e-10
+    assert 1 < positive.sum() < 20
+    np.testing.assert_allclose(slope[positive], slope[positive][0], atol=1e-9)
+    assert slope[~positive].min() >= slope[positive][0] - 1e-9
+
+
+def test_multiplicative_updates_do_all_their_iterations():
+    B, v = _density_problem(10)
+    found = simplex.mnqp(B, v, iterations=7)
+    assert (found.n_iter, found.stop) == (7, Stop.MAX_ITER)
+    assert found.gap == simplex.optimality_gap(B, v, found.weights)
+    assert found.objective == pytest.approx(0.5 * found.weights @ B @ found.weights - v @ found.weights)
+
+
+def test_weights_come_back_in_the_order_of_the_coordinates():
+    B, v = np.eye(100), np.zeros(100)
+    v[[70, 3, 41]] = [2.0, 1.9, 1.8]
+    found = simplex.active_set(B, v)
+    assert np.flatnonzero(found.weights).tolist() == [3, 41, 70]
+    # g_j = v_j - mu on the support
+    np.testing.assert_allclose(found.weights[[70, 3, 41]], np.array([2.0, 1.9, 1.8]) - (5.7 - 1) / 3)

@@ -16,9 +16,11 @@ import time
 from collections import Counter
 from pathlib import Path
 
+import pytest
+
 from tests.mutate.mutants import Mutant, mutants_of
-from tests.mutate.reach import ROOT, Reach
-from tests.mutate.run import preload, source_of, try_mutant
+from tests.mutate.reach import ROOT, OneTest, Reach, Recorder, changed_files, keep
+from tests.mutate.run import Items, in_child, passes, source_of, try_mutant, with_tests
 from tests.mutate.subjects import algorithm_modules, equivalent
 
 
@@ -34,24 +36,48 @@ def main(arguments: list[str]) -> int:
     modules = [name for name in algorithm_modules() if options.only in name]
     mutants = [m for name in modules for m in mutants_of(name, source_of(name).read_text(encoding="utf-8"))]
     sample = random.Random(options.seed).sample(mutants, min(options.count, len(mutants)))
-    preload()
-    reach = Reach.measure()
     results = Results(options.keep)
     began, counts = time.perf_counter(), Counter[str]()
-    for mutant in sample:
-        outcome = results.killed(mutant)
-        if outcome is None:
-            outcome = _outcome(mutant, reach, options.budget)
-            results.add(mutant, outcome)
-        counts[outcome] += 1
-        if outcome in ("survived", "not reached"):
-            print(f"{outcome}: {mutant}", flush=True)
+
+    changed = changed_files()
+    if changed:
+        with_tests(list(changed), _measure)
+    reach = Reach.read()
+    chosen = {mutant: reach.of(mutant.module, mutant.function, options.budget) for mutant in sample}
+
+    def work(items: Items) -> None:
+        for mutant, tests in chosen.items():
+            outcome = results.killed(mutant)
+            if outcome is None:
+                outcome = _outcome(mutant, tests, items)
+                results.add(mutant, outcome)
+            counts[outcome] += 1
+            if outcome in ("survived", "not reached"):
+                print(f"{outcome}: {mutant}", flush=True)
+
+    files = {test.name.split("::")[0] for tests in chosen.values() for test in tests}
+    if files:
+        with_tests(sorted(files), work)
     counted = counts.total() - counts["equivalent"]
     killed = counts["killed"] + counts["timeout"]
     print(f"seed {options.seed}, {len(sample)} of {len(mutants):,} mutants in {len(modules)} modules:")
     print(", ".join(f"{n} {outcome}" for outcome, n in sorted(counts.items())))
     print(f"{killed} of {counted} killed ({killed / max(counted, 1):.1%}) in {time.perf_counter() - began:.0f} s")
     return 0
+
+
+def _measure(items: Items) -> None:
+    """Measure the test files that are new or changed."""
+    for file, digest in changed_files().items():
+        print(f"which functions do the tests of {file} reach?", file=sys.stderr, flush=True)
+        own = [item for name, item in items.items() if name.startswith(f"{file}::")]
+
+        def work(file: str = file, digest: str = digest, own: list[pytest.Item] = own) -> int:
+            keep(file, digest, Recorder(passes).measure(own))
+            return 0
+
+        if in_child(work):
+            raise RuntimeError(f"the tests of {file} could not be measured")
 
 
 class Results:
@@ -74,11 +100,10 @@ class Results:
                 stream.write(json.dumps([str(mutant), outcome]) + "\n")
 
 
-def _outcome(mutant: Mutant, reach: Reach, budget: float) -> str:
+def _outcome(mutant: Mutant, tests: list[OneTest], items: Items) -> str:
     if mutant in equivalent():
         return "equivalent"
-    tests = reach.of(mutant.module, mutant.function, budget)
-    return try_mutant(mutant, tests) if tests else "not reached"
+    return try_mutant(mutant, tests, items) if tests else "not reached"
 
 
 if __name__ == "__main__":

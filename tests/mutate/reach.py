@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import signal
 import sys
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any, NoReturn
 
 import pytest
 
-__all__ = ["OPTIONS", "OneTest", "Reach"]
+__all__ = ["OneTest", "Reach", "Recorder", "changed_files", "keep", "test_files"]
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src" / "fewkern"
@@ -24,14 +23,10 @@ KEPT = Path(__file__).with_name("reach.json")
 # Folders of tests that concern core and the algorithms. The golden record is not among them: it notices every change
 # and says of none that it is wrong. Neither are tests on real data, of whole estimators, files, pictures, commands.
 FOLDERS = ("core", "backend", "vectors", "fisher", "margins", "density", "laws")
-OPTIONS = ["-q", "-o", "addopts=", "--import-mode=importlib", "-p", "no:cacheprovider", "-p", "no:xdist"]
-# hypothesis is imported before pytest could rewrite its assertions, which it has no need of
-OPTIONS += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]
-
 # Tests that take longer, in seconds of processor time, are too slow to be run for every mutant.
-SLOWEST = 0.7
+SLOWEST = 1.0
 # Of a test file no more is measured than takes this long; its tests come in any order, so that all parts have some.
-ENOUGH = 6.0
+ENOUGH = 5.0
 
 
 @dataclass(frozen=True)
@@ -50,23 +45,12 @@ class Reach:
         self.tests = tests
 
     @classmethod
-    def measure(cls) -> Reach:
-        """Read what is kept; run the test files that are new or changed, and keep what they did."""
-        kept = json.loads(KEPT.read_text(encoding="utf-8")) if KEPT.exists() else {}
-        files = {str(p.relative_to(ROOT)): p for f in FOLDERS for p in sorted((ROOT / "tests" / f).glob("test_*.py"))}
-        known: dict[str, Any] = {}
-        for name, path in files.items():
-            digest = hashlib.sha256(path.read_bytes()).hexdigest()
-            if kept.get(name, {}).get("sha256") == digest:
-                known[name] = kept[name]
-                continue
-            print(f"which functions do the tests of {name} reach?", file=sys.stderr, flush=True)
-            known[name] = {"sha256": digest, "tests": _apart(path)}
-            KEPT.write_text(json.dumps({**kept, **known}), encoding="utf-8")
+    def read(cls) -> Reach:
+        """What is kept of earlier measurements."""
         return cls(
             [
                 OneTest(name, seconds, frozenset(functions))
-                for file in known.values()
+                for file in _kept().values()
                 for name, (seconds, functions) in file["tests"].items()
             ]
         )
@@ -92,43 +76,53 @@ class Reach:
         return chosen
 
 
-@dataclass(eq=False)
-class _Recorder:
-    """A pytest plugin that notes the functions of the package that every test calls."""
+def _kept() -> dict[str, Any]:
+    return json.loads(KEPT.read_text(encoding="utf-8")) if KEPT.exists() else {}
 
-    seen: dict[str, set[str]] = field(default_factory=dict)
-    seconds: dict[str, float] = field(default_factory=dict)
-    shared: set[str] = field(default_factory=set)
-    """What fixtures called. One of a wider scope serves several tests, but runs in the first of them only."""
-    names: dict[CodeType, str | None] = field(default_factory=dict)
-    passed: set[str] = field(default_factory=set)
-    began: float = field(default_factory=time.process_time)
 
-    def record(self) -> dict[str, tuple[float, list[str]]]:
-        """Duration and functions of every test that passed."""
-        return {name: (round(self.seconds[name], 3), sorted(self.seen[name] | self.shared)) for name in self.passed}
+def test_files() -> dict[str, str]:
+    """The files of tests, and a checksum of each."""
+    paths = [path for folder in FOLDERS for path in sorted((ROOT / "tests" / folder).glob("test_*.py"))]
+    return {str(path.relative_to(ROOT)): hashlib.sha256(path.read_bytes()).hexdigest() for path in paths}
 
-    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        items.sort(key=lambda item: hashlib.sha256(item.nodeid.encode()).digest())
 
-    @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_setup(self, item: pytest.Item) -> Iterator[None]:
-        return (yield from self.traced(self.shared, 5 * SLOWEST))
+def changed_files() -> dict[str, str]:
+    """The files of tests that were not measured as they are now."""
+    kept = _kept()
+    return {name: digest for name, digest in test_files().items() if kept.get(name, {}).get("sha256") != digest}
 
-    @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_call(self, item: pytest.Item) -> Iterator[None]:
+
+def keep(name: str, digest: str, tests: dict[str, Any]) -> None:
+    """Keep the measurement of one file of tests, and forget files that are gone."""
+    present = test_files()
+    kept = {file: value for file, value in _kept().items() if file in present}
+    KEPT.write_text(json.dumps({**kept, name: {"sha256": digest, "tests": tests}}), encoding="utf-8")
+
+
+class Recorder:
+    """Notes the functions of the package that tests call, and how long they take."""
+
+    def __init__(self, passes: Callable[[pytest.Item], bool]) -> None:
+        self.passes = passes
+        self.names: dict[CodeType, str | None] = {}
+
+    def measure(self, items: list[pytest.Item]) -> dict[str, tuple[float, list[str]]]:
+        """Duration and functions of every test that passes in time.
+
+        A fixture that serves several tests runs in the first of them only, so it runs here for each anew.
+        """
+        found = {}
         began = time.process_time()
-        result = yield from self.traced(self.seen.setdefault(item.nodeid, set()), SLOWEST)
-        self.seconds[item.nodeid] = time.process_time() - began
-        if time.process_time() - self.began > ENOUGH:
-            item.session.shouldstop = "enough"
-        return result
+        for item in sorted(items, key=lambda item: hashlib.sha256(item.nodeid.encode()).digest()):
+            if time.process_time() - began > ENOUGH:
+                break
+            called: set[str] = set()
+            start = time.process_time()
+            if self._traced(item, called):
+                found[item.nodeid] = (round(time.process_time() - start, 3), sorted(called))
+        return found
 
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        if report.when == "call" and report.passed:
-            self.passed.add(report.nodeid)
-
-    def traced(self, called: set[str], limit: float) -> Any:
+    def _traced(self, item: pytest.Item, called: set[str]) -> bool:
         def note(frame: FrameType, event: str, argument: object) -> None:
             code = frame.f_code
             if code not in self.names:
@@ -137,40 +131,18 @@ class _Recorder:
             if name is not None:
                 called.add(name)
 
-        before = sys.gettrace()
         signal.signal(signal.SIGPROF, _too_slow)
-        signal.setitimer(signal.ITIMER_PROF, limit)
+        signal.setitimer(signal.ITIMER_PROF, SLOWEST)
         sys.settrace(note)
         try:
-            return (yield)
+            return self.passes(item)
         finally:
-            sys.settrace(before)
+            sys.settrace(None)
             signal.setitimer(signal.ITIMER_PROF, 0.0)
 
 
 def _too_slow(signal: int, frame: object) -> NoReturn:
     pytest.fail("too slow")
-
-
-def _apart(path: Path) -> Any:
-    """The record of one test file, made in a process of its own, so that this one does not import the package."""
-    reading, writing = os.pipe()
-    if not os.fork():
-        try:
-            silent = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(silent, 1)
-            os.dup2(silent, 2)
-            recorder = _Recorder()
-            pytest.main([*OPTIONS, str(path)], plugins=[recorder])
-            with os.fdopen(writing, "w", encoding="utf-8") as stream:
-                json.dump(recorder.record(), stream)
-        finally:
-            os._exit(0)
-    os.close(writing)
-    with os.fdopen(reading, encoding="utf-8") as stream:
-        text = stream.read()
-    os.wait()
-    return json.loads(text)
 
 
 def _name(code: CodeType) -> str | None:

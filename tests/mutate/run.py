@@ -1,67 +1,39 @@
-"""One mutant against the tests that reach it, in a process of its own."""
+"""Mutants against the tests that reach them, each in a process of its own.
+
+Everything is imported and all tests are collected once. A mutant then costs a fork and the tests that it takes to
+notice it: the changed functions are put in place of the original ones in the forked process.
+"""
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 import os
 import signal
 import sys
-from collections.abc import Iterator, Sequence
-from importlib.machinery import ModuleSpec, SourceFileLoader
+import types
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from types import CodeType
 from typing import NoReturn
 
 import hypothesis
 import pytest
+from _pytest.runner import runtestprotocol
 
 from tests.mutate.mutants import Mutant
-from tests.mutate.reach import OPTIONS, ROOT, OneTest
+from tests.mutate.reach import ROOT, OneTest
 
-__all__ = ["preload", "source_of", "try_mutant"]
+__all__ = ["Items", "in_child", "source_of", "transplant", "try_mutant", "with_tests"]
+
+Items = dict[str, pytest.Item]
 
 # A mutant is taken for an endless loop when a test takes this many times the processor time that it should, and some
 # seconds more.
 PATIENCE = 10
-GRACE = 5.0
-# What tests import besides the package: imported once, before the processes part.
-SHARED = [
-    "array_api_compat.numpy",
-    "array_api_extra",
-    "array_api_strict",
-    "hypothesis.strategies",
-    "hypothesis.extra.numpy",
-    "matplotlib",
-    "pandas",
-    "scipy.integrate",
-    "scipy.linalg",
-    "scipy.optimize",
-    "scipy.sparse",
-    "scipy.spatial",
-    "scipy.special",
-    "scipy.stats",
-    "sklearn.datasets",
-    "sklearn.decomposition",
-    "sklearn.discriminant_analysis",
-    "sklearn.gaussian_process",
-    "sklearn.kernel_approximation",
-    "sklearn.kernel_ridge",
-    "sklearn.linear_model",
-    "sklearn.model_selection",
-    "sklearn.neighbors",
-    "sklearn.pipeline",
-    "sklearn.preprocessing",
-    "sklearn.svm",
-    "sklearn.utils.estimator_checks",
-    "threadpoolctl",
-]
-
-
-def preload() -> None:
-    """Import what all runs share, so that it is done once. The package itself and its tests are not among it."""
-    for name in SHARED:
-        importlib.import_module(name)
+GRACE = 3.0
+# Exit code of a child that failed at something else than a test.
+_BROKEN = 70
+OPTIONS = ["-q", "-s", "-o", "addopts=", "--import-mode=importlib", "-p", "no:cacheprovider", "-p", "no:xdist"]
+# hypothesis is imported before pytest could rewrite its assertions, which it has no need of
+OPTIONS += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]
 
 
 def source_of(module: str) -> Path:
@@ -69,91 +41,127 @@ def source_of(module: str) -> Path:
     return ROOT / "src" / Path(*module.split(".")).with_suffix(".py")
 
 
-def try_mutant(mutant: Mutant, tests: Sequence[OneTest]) -> str:
-    """Run the tests with the change, until one fails: "killed", "timeout" or "survived".
+class _Loop:
+    """A pytest plugin that hands the tests to somebody else in place of running them."""
 
-    Raises
-    ------
-    RuntimeError
-        If pytest could not run them and cannot without the change either: names of tests are out of date.
-    """
-    status = _in_child(mutant, mutant.apply(source_of(mutant.module).read_text(encoding="utf-8")), tests)
-    if os.WIFSIGNALED(status):
-        return "timeout" if os.WTERMSIG(status) == signal.SIGPROF else "killed"
-    code = os.WEXITSTATUS(status)
-    if code == pytest.ExitCode.OK:
-        return "survived"
-    if code not in (pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.INTERRUPTED):
-        # a module that cannot be imported, or tests that have other names: the mutant's doing, unless ...
-        unchanged = _in_child(mutant, source_of(mutant.module).read_text(encoding="utf-8"), tests)
-        if unchanged != 0:
-            raise RuntimeError(f"pytest cannot run the tests of {mutant.module}; delete tests/mutate/reach.json")
-    return "killed"
-
-
-def _in_child(mutant: Mutant, source: str, tests: Sequence[OneTest]) -> int:
-    """Run the tests in a forked process with ``source`` as the mutant's module; its exit status."""
-    sys.stdout.flush()
-    sys.stderr.flush()
-    process = os.fork()
-    if not process:
-        _child(mutant, source, tests)
-    return os.waitpid(process, 0)[1]
-
-
-def _child(mutant: Mutant, source: str, tests: Sequence[OneTest]) -> NoReturn:
-    code = 1
-    try:
-        log = os.environ.get("MUTATE_LOG", os.devnull)
-        stream = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-        os.dup2(stream, 1)
-        os.dup2(stream, 2)
-        sys.meta_path.insert(0, _Changed(mutant.module, source))
-        limits = _Limits({test.name: test.seconds for test in tests})
-        code = int(pytest.main([*OPTIONS, "-x", *(test.name for test in tests)], plugins=[limits]))
-    finally:
-        sys.stdout.flush()
-        os._exit(code)
-
-
-class _Changed:
-    """Finder on ``sys.meta_path`` that gives one module another source."""
-
-    def __init__(self, module: str, source: str) -> None:
-        self.module, self.source = module, source
-
-    def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
-        if name != self.module:
-            return None
-        file = str(source_of(name))
-        return importlib.util.spec_from_file_location(name, file, loader=_ChangedLoader(name, file, self.source))
-
-
-class _ChangedLoader(SourceFileLoader):
-    def __init__(self, name: str, file: str, source: str) -> None:
-        super().__init__(name, file)
-        self.source = source
-
-    def get_code(self, fullname: str) -> CodeType:
-        return compile(self.source, self.path, "exec")
-
-
-class _Limits:
-    """A pytest plugin: a time limit for every test, and property tests that stop at the first counterexample."""
-
-    def __init__(self, seconds: dict[str, float]) -> None:
-        self.seconds = seconds
+    def __init__(self, work: Callable[[Items], None]) -> None:
+        self.work = work
 
     def pytest_configure(self) -> None:
+        # property tests stop at the first counterexample
         phases = (hypothesis.Phase.explicit, hypothesis.Phase.generate)
         hypothesis.settings.register_profile("mutate", parent=hypothesis.settings(), phases=phases, database=None)
         hypothesis.settings.load_profile("mutate")
 
-    @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
-        # the signal ends the process
-        signal.setitimer(signal.ITIMER_PROF, GRACE + PATIENCE * self.seconds.get(item.nodeid, 0.0))
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        self.work({item.nodeid: item for item in session.items})
+        return True
+
+
+def with_tests(paths: Sequence[str], work: Callable[[Items], None]) -> None:
+    """Collect the tests in ``paths`` and call ``work`` with them."""
+    code = pytest.main([*OPTIONS, *paths], plugins=[_Loop(work)])
+    if code != pytest.ExitCode.OK:
+        raise RuntimeError(f"pytest could not collect {', '.join(paths)}: exit code {code}")
+
+
+def in_child(work: Callable[[], int]) -> int:
+    """The exit status of a forked process that calls ``work``, whose result is its exit code; it prints nothing."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    process = os.fork()
+    if not process:
+        _be_child(work)
+    return os.waitpid(process, 0)[1]
+
+
+def _be_child(work: Callable[[], int]) -> NoReturn:
+    code = _BROKEN
+    try:
+        silent = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(silent, 1)
+        os.dup2(silent, 2)
+        code = work()
+    finally:
+        os._exit(code)
+
+
+def try_mutant(mutant: Mutant, tests: Sequence[OneTest], items: Items) -> str:
+    """Run the tests with the change, until one fails: "killed", "timeout" or "survived"."""
+
+    def work() -> int:
         try:
-            return (yield)
-        finally:
-            signal.setitimer(signal.ITIMER_PROF, 0.0)
+            changed = executed(mutant)
+        except Exception:  # a module that cannot be imported is noticed by everybody
+            return 1
+        transplant(vars(sys.modules[mutant.module]), changed, mutant.module)
+        for test in tests:
+            # the signal ends the process
+            signal.setitimer(signal.ITIMER_PROF, GRACE + PATIENCE * test.seconds)
+            if not passes(items[test.name]):
+                return 1
+        return 0
+
+    status = in_child(work)
+    if os.WIFSIGNALED(status):
+        return "timeout" if os.WTERMSIG(status) == signal.SIGPROF else "killed"
+    if os.WEXITSTATUS(status) == _BROKEN:
+        raise RuntimeError(f"could not try {mutant}")
+    return "killed" if os.WEXITSTATUS(status) else "survived"
+
+
+def passes(item: pytest.Item) -> bool:
+    """Whether a test passes."""
+    return not any(report.failed for report in runtestprotocol(item, log=False, nextitem=None))
+
+
+def executed(mutant: Mutant) -> dict[str, object]:
+    """The names of the changed module, executed beside the original one."""
+    file = source_of(mutant.module)
+    changed = types.ModuleType(mutant.module)
+    changed.__file__ = str(file)
+    code = compile(mutant.apply(file.read_text(encoding="utf-8")), str(file), "exec")
+    # annotations are texts that dataclasses look up in the module of this name
+    original = sys.modules[mutant.module]
+    sys.modules[mutant.module] = changed
+    try:
+        exec(code, changed.__dict__)
+    finally:
+        sys.modules[mutant.module] = original
+    return vars(changed)
+
+
+def transplant(old: dict[str, object], new: dict[str, object], module: str) -> None:
+    """Put the code of functions and the values of constants of ``new`` into the functions and names of ``old``.
+
+    Functions keep their identity, so whoever imported them sees the change.
+    """
+    for name, value in new.items():
+        if isinstance(value, type) and value.__module__ == module:
+            found = old[name]
+            assert isinstance(found, type)
+            for key, part in vars(value).items():
+                if not _graft(vars(found).get(key), part) and _is_plain(part) and not key.startswith("__"):
+                    setattr(found, key, part)
+        elif not _graft(old.get(name), value) and _is_plain(value) and not name.startswith("__"):
+            old[name] = value
+
+
+def _graft(old: object, new: object) -> bool:
+    """Whether these are functions, or hold some, whose code was replaced."""
+    if old is None or new is None or old is new:
+        return False
+    if isinstance(old, types.FunctionType) and isinstance(new, types.FunctionType):
+        if old.__code__.co_freevars == new.__code__.co_freevars:
+            old.__code__, old.__defaults__, old.__kwdefaults__ = new.__code__, new.__defaults__, new.__kwdefaults__
+        return True
+    inner = ("__wrapped__", "__func__", "fget", "func")
+    return any(_graft(getattr(old, name, None), getattr(new, name, None)) for name in inner)
+
+
+def _is_plain(value: object) -> bool:
+    if isinstance(value, tuple | list):
+        return all(_is_plain(item) for item in value)
+    if isinstance(value, dict):
+        return all(_is_plain(item) for pair in value.items() for item in pair)
+    return isinstance(value, int | float | str | None)

@@ -10,7 +10,7 @@ import pytest
 
 from tests.mutate.mutants import mutants_of
 from tests.mutate.reach import OneTest, Reach
-from tests.mutate.run import source_of
+from tests.mutate.run import source_of, transplant
 from tests.mutate.subjects import Equivalents, algorithm_modules, equivalent
 
 
@@ -109,22 +109,64 @@ def test_tests_that_reach_a_function_come_near_and_quick_ones_first():
 
 
 def test_a_mutant_is_killed_and_no_change_survives():
-    """In a process of its own: here the package is imported already."""
+    """In a process of its own, with a session of pytest of its own."""
     code = """
 import os
+from dataclasses import replace
 from tests.mutate.mutants import mutants_of
 from tests.mutate.reach import ROOT, OneTest
-from tests.mutate.run import source_of, try_mutant
+from tests.mutate.run import source_of, try_mutant, with_tests
 os.chdir(ROOT)
-tests = [OneTest("tests/core/test_peel.py", 0.1, frozenset())]
 source = source_of("fewkern.core.peel").read_text(encoding="utf-8")
 found = {(m.before, m.after): m for m in mutants_of("fewkern.core.peel", source)}
-loop = found["len(records) < limit", "(len(records) <= limit)"]
-print(try_mutant(loop, tests), try_mutant(found["len(records) < limit", "(False)"], tests))
-print(try_mutant(type(loop)(loop.module, loop.function, loop.line, loop.before, loop.before, loop.start), tests))
+more = found["len(records) < limit", "(len(records) <= limit)"]
+endless = replace(more, after="(True)")
+def work(items):
+    tests = [OneTest(name, 0.1, frozenset()) for name in items]
+    for mutant in (more, endless, replace(more, after=more.before)):
+        print(try_mutant(mutant, tests, items))
+with_tests(["tests/core/test_peel.py"], work)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.stdout.split() == ["killed", "killed", "survived"], done.stderr
+    assert [word for word in done.stdout.split() if word in ("killed", "timeout", "survived")] == [
+        "killed",
+        "killed",
+        "survived",
+    ], done.stderr
+
+
+ORIGINAL = """
+import functools
+LIMIT = 3
+TABLE = {"f": print}
+def f(x, y=1):
+    return x + y + LIMIT
+@functools.cache
+def g(x):
+    return x + 1
+class A:
+    level = 1
+    def m(self): return self.level + 1
+    @property
+    def p(self): return 1
+    @classmethod
+    def c(cls): return 1
+    @staticmethod
+    def s(): return 1
+"""
+
+
+def test_changes_reach_everybody_who_imported_a_name():
+    old, new = ({"__name__": "toy"} for _ in range(2))
+    exec(ORIGINAL, old)
+    f, g, A, made, table = old["f"], old["g"], old["A"], old["A"](), old["TABLE"]
+    assert (f(0), g(0), made.m(), made.p, A.c(), A.s()) == (4, 1, 2, 1, 1, 1)
+    g.cache_clear()
+    exec(ORIGINAL.replace("1", "5").replace("LIMIT = 3", "LIMIT = 7"), new)
+    transplant(old, new, "toy")
+    assert (f(0), g(0), made.m(), made.p, A.c(), A.s()) == (12, 5, 10, 5, 5, 5)
+    # what is not a plain value stays, for others may hold it
+    assert old["TABLE"] is table
 
 
 def test_equivalent_mutants_exist_and_have_reasons():

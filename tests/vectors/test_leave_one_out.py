@@ -2,8 +2,9 @@ import numpy as np
 import pytest
 
 from fewkern.core.gram import Gram
+from fewkern.core.samples import Samples
 from fewkern.kernels import Gaussian, Polynomial
-from fewkern.vectors.leave_one_out import loo_paths, solve
+from fewkern.vectors.leave_one_out import HeldOut, class_targets, loo_paths, solve
 from fewkern.vectors.selection import Selecting, select_vectors
 from tests.oracles import fvs
 
@@ -136,3 +137,68 @@ def test_other_array_libraries(G, rng, foreign):
         there = loo_path(to(G), to(Y), ridge, to(w))
         np.testing.assert_allclose(back(there.error), loo_path(G, Y, ridge, w).error, rtol=1e-8)
         np.testing.assert_allclose(back(solve(to(G), to(Y), ridge, to(w)).W), solve(G, Y, ridge, w).W, rtol=1e-6)
+
+
+def test_a_path_of_one_constant_is_the_mean_without_the_sample(rng):
+    Y = rng.standard_normal((10, 1))
+    path = loo_path(np.zeros((10, 0)), Y, 0.0)
+    errors = ((Y.sum() - Y) / 9 - Y) ** 2
+    assert path.error[0] == pytest.approx(errors.mean())
+    assert path.spread[0] == pytest.approx(errors.std() / np.sqrt(10))
+
+
+def test_the_constant_is_not_penalized(rng):
+    G, Y = rng.standard_normal((20, 3)), 100 + rng.standard_normal((20, 1))
+    assert solve(G, Y, 1e9).offset[0] == pytest.approx(Y.mean(), rel=1e-6)
+    np.testing.assert_allclose(solve(G, Y, 1e9).W, 0, atol=1e-6)
+
+
+@pytest.mark.parametrize("column", [1, 3, 4])
+def test_a_column_that_depends_on_others_adds_nothing(rng, column):
+    """Wherever it stands: the errors after it are those of the path without it."""
+    G, Y = rng.standard_normal((25, 4)), rng.standard_normal((25, 2))
+    twice = np.insert(G, column, 2 * G[:, 0] - 1, axis=1)
+    path, plain = loo_path(twice, Y, 0.0), loo_path(G, Y, 0.0)
+    np.testing.assert_allclose(path.error, np.insert(plain.error, column, plain.error[column]), rtol=1e-9)
+    np.testing.assert_allclose(solve(twice, Y, 0.0).held_out, solve(G, Y, 0.0).held_out, atol=1e-9)
+    # the shortest of all solutions that fit as well
+    found, X = solve(twice, Y, 0.0), np.insert(twice, 0, 1, axis=1)
+    best = np.linalg.lstsq(X, Y, rcond=None)[0]
+    np.testing.assert_allclose(np.vstack([found.offset, found.W]), best, atol=1e-9)
+
+
+def test_one_sample_alone_on_a_direction_is_predicted_by_the_others(rng):
+    """A column that is zero but for one sample: without that sample, nothing is known of the direction."""
+    G, Y, w = np.zeros((6, 1)), rng.standard_normal((6, 1)), np.array([1.0, 2, 1, 3, 1, 1])
+    G[2] = 5.0
+    for weights in (None, w):
+        v = np.ones(6) if weights is None else weights
+        others = np.array([np.average(np.delete(Y, i), weights=np.delete(v, i)) for i in range(6)])
+        held_out = solve(G, Y, 0.0, weights).held_out[:, 0]
+        assert held_out[2] == pytest.approx(others[2])
+        rest = np.arange(6) != 2
+        alone = [np.average(Y[rest & (np.arange(6) != i), 0], weights=v[rest & (np.arange(6) != i)]) for i in range(6)]
+        np.testing.assert_allclose(held_out[rest], np.array(alone)[rest])
+        # in a path the constant of all samples that is left is what predicts it
+        first = (Y[:, 0] - np.average(Y[:, 0], weights=v)) / (1 - v / v.sum())
+        errors = np.where(rest, held_out - Y[:, 0], first) ** 2
+        assert loo_path(G, Y, 0.0, weights).error[1] == pytest.approx(np.average(errors, weights=v))
+
+
+def test_targets_of_classes():
+    two = class_targets(Samples.of(np.zeros((3, 1)), codes=np.array([0, 1, 1]), n_classes=2))
+    np.testing.assert_array_equal(two.targets, [[-1.0], [1.0], [1.0]])
+    three = class_targets(Samples.of(np.zeros((3, 1), np.float32), codes=np.array([0, 2, 1]), n_classes=3))
+    np.testing.assert_array_equal(three.targets, [[1, 0, 0], [0, 0, 1], [0, 1, 0]])
+    assert three.targets.dtype == np.float32
+
+
+def test_errors_of_held_out_values_are_weighted():
+    w = np.array([1.0, 2.0, 1.0])
+    samples = Samples.of(np.zeros((3, 1)), w, codes=np.array([0, 1, 1]), n_classes=2)
+    held_out = HeldOut(class_targets(samples), np.array([[-0.5], [-0.5], [2.0]]))
+    assert held_out.error_rate() == pytest.approx(2 / 4)
+    assert held_out.squared_error() == pytest.approx((0.25 + 2 * 2.25 + 1) / 4)
+    samples = Samples.of(np.zeros((3, 1)), w, codes=np.array([0, 1, 2]), n_classes=3)
+    values = np.array([[0.9, 0, 0], [0.5, 0.1, 0], [0, 0, 1.0]])
+    assert HeldOut(class_targets(samples), values).error_rate() == pytest.approx(2 / 4)

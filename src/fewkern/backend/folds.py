@@ -36,4 +36,4 @@ def given_folds(cv: Any, n: int, codes: Sequence[int] | None) -> list[Fold]:
     labels = None if codes is None else np.asarray(codes)
     splitter = check_cv(cv, labels, classifier=labels is not None)
     rows = np.zeros(n)
-    return [(train.tolist(), test.tolist()) for train, test in splitter.split(rows, labels)]
+    return [(np.asarray(train).tolist(), np.asarray(test).tolist()) for train, test in splitter.split(rows, labels)]

@@ -1,0 +1,123 @@
+"""Directions taken out of samples: reflections and constraints say the same, and what is left is orthogonal."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from fewkern.margins.spaces import Constrained, Reflected, Rows, no_columns, reflect, reflect_both
+
+
+@pytest.fixture
+def Z(rng):
+    Z = rng.standard_normal((12, 5))
+    return Z - Z.mean(axis=0)
+
+
+def units(rng, d, count):
+    """Orthonormal columns."""
+    return np.linalg.qr(rng.standard_normal((d, count)))[0]
+
+
+def constrained(Z, mean=0.0):
+    """The same samples, not yet centered."""
+    mean = np.full(Z.shape[1], mean)
+    return Constrained.start(Z + mean, mean, np.sum(Z**2, axis=1))
+
+
+@pytest.mark.parametrize("first", [0.7, -0.7, 0.0, 1.0, -1.0])
+def test_a_reflection_keeps_lengths_and_leaves_the_complement(first, rng):
+    u = np.r_[first, rng.standard_normal(4)]
+    u = u / np.linalg.norm(u) if abs(first) < 1 else np.r_[first, np.zeros(4)]
+    A = rng.standard_normal((7, 5))
+    rest, along = reflect(A, u)
+    assert rest.shape == (7, 4)
+    np.testing.assert_allclose(along, A @ u)
+    np.testing.assert_allclose(rest @ rest.T, A @ A.T - np.outer(along, along), atol=1e-12)
+    # u itself has nothing in its complement
+    np.testing.assert_allclose(reflect(u[None, :], u)[0], 0, atol=1e-15)
+
+
+def test_a_symmetric_matrix_in_the_complement_has_the_same_values_there(rng):
+    S = rng.standard_normal((5, 5))
+    S, u = S + S.T, units(rng, 5, 1)[:, 0]
+    basis, _ = reflect(np.eye(5), u)
+    np.testing.assert_allclose(reflect_both(S, u), basis.T @ S @ basis, atol=1e-12)
+
+
+def test_a_space_without_directions_has_less_dimensions_and_shorter_samples(Z, rng):
+    space = Reflected.start(Z)
+    assert (space.n, space.dimension, space.width, space.W.shape) == (12, 5, 5, (5, 0))
+    assert space.largest_norm() == pytest.approx(np.linalg.norm(Z, axis=1).max())
+    U = units(rng, 5, 2)
+    # columns that are not quite of length one are meant as directions
+    left, features = space.without(U * [1.0, 1 + 1e-9])
+    assert left.dimension == 3
+    np.testing.assert_allclose(features, Z @ U, atol=1e-8)
+    np.testing.assert_allclose(left.W, U, atol=1e-8)
+    np.testing.assert_allclose(left.A @ left.A.T, Z @ Z.T - (Z @ U) @ (Z @ U).T, atol=1e-8)
+    # Q takes directions of the complement back, orthogonal to what was taken out
+    np.testing.assert_allclose(left.Q.T @ left.Q, np.eye(3), atol=1e-9)
+    np.testing.assert_allclose(left.Q.T @ U, 0, atol=1e-8)
+    np.testing.assert_allclose(Z @ left.Q, left.A, atol=1e-8)
+    none, _ = left.without(np.eye(3))
+    assert (none.dimension, none.largest_norm()) == (0, 0.0)
+    np.testing.assert_allclose(none.W.T @ none.W, np.eye(5), atol=1e-9)
+
+
+def test_a_space_can_start_in_a_span(Z, rng):
+    V = units(rng, 5, 3)
+    space = Reflected.start(Z, V)
+    assert space.dimension == 3
+    np.testing.assert_allclose(space.A, Z @ V)
+    left, _ = space.without(units(rng, 3, 1))
+    np.testing.assert_allclose(V @ (V.T @ left.W), left.W, atol=1e-12)
+
+
+@pytest.mark.parametrize("mean", [0.0, 3.0])
+@pytest.mark.parametrize("sparse", [False, True])
+def test_constraints_say_what_reflections_say(Z, rng, mean, sparse):
+    U = units(rng, 5, 2)
+    free = constrained(Z, mean)
+    if sparse:
+        free = Constrained.start(sp.csr_array(free.X), free.mean, free.norms)
+    bound, projections = free.without(U[:, :1])
+    assert (free.n, free.width, free.dimension, bound.dimension) == (12, 5, 5, 4)
+    np.testing.assert_allclose(projections, Z @ U[:, :1], atol=1e-12)
+    assert free.largest_norm() == pytest.approx(np.linalg.norm(Z, axis=1).max())
+    P = np.eye(5) - U[:, :1] @ U[:, :1].T
+    w, a, theta = rng.standard_normal(5), rng.standard_normal(12), rng.random(12)
+    np.testing.assert_allclose(bound.times(w), Z @ P @ w, atol=1e-12)
+    np.testing.assert_allclose(bound.transposed_times(a), P @ Z.T @ a, atol=1e-12)
+    many = rng.standard_normal((12, 3))
+    np.testing.assert_allclose(bound.transposed_times(many), P @ Z.T @ many, atol=1e-12)
+    np.testing.assert_allclose(bound.normal(theta), P @ (Z.T * theta) @ Z @ P, atol=1e-11)
+    assert bound.largest_norm() == pytest.approx(np.linalg.norm(Z @ P, axis=1).max())
+    rows = np.array([3, 1])
+    np.testing.assert_allclose(bound.subset(rows).times(w), (Z @ P @ w)[rows], atol=1e-12)
+    np.testing.assert_allclose(bound.subset(rows).norms, bound.norms[rows])
+    # a direction that leans on one that is taken out already: only what is new counts, with its own sign
+    again, _ = bound.without(U[:, :1] + U[:, 1:])
+    np.testing.assert_allclose(again.W, U, atol=1e-12)
+
+
+def test_centered_samples_have_one_dimension_less_than_their_number(rng):
+    Z = rng.standard_normal((3, 5))
+    assert constrained(Z - Z.mean(axis=0)).dimension == 2
+
+
+def test_a_length_that_rounding_made_negative_is_zero(Z):
+    space = constrained(Z)
+    gone = Constrained(space.X, space.mean, space.W, np.full(12, -1e-16))
+    assert gone.largest_norm() == 0.0
+
+
+def test_rows_are_products_with_a_matrix(Z, rng):
+    w, a, theta = rng.standard_normal(5), rng.standard_normal(12), rng.random(12)
+    rows = Rows(Z)
+    assert (rows.n, rows.width) == (12, 5)
+    np.testing.assert_allclose(rows.times(w), Z @ w)
+    np.testing.assert_allclose(rows.transposed_times(a), Z.T @ a)
+    np.testing.assert_allclose(rows.normal(theta), (Z.T * theta) @ Z)
+    np.testing.assert_array_equal(rows.subset(np.array([4, 2])).A, Z[[4, 2]])
+    assert no_columns(3, Z.astype(np.float32)).shape == (3, 0)
+    assert no_columns(3, Z.astype(np.float32)).dtype == np.float32
