@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
-from fewkern.backend.linalg import cholesky_psd
 from fewkern.backend.namespace import is_sparse
 from fewkern.backend.progress import progress
+from fewkern.backend.random import random_generator
 from fewkern.base import BudgetWarning
 from fewkern.core.basis import KernelBasis
 from fewkern.core.expansion import KernelExpansion
 from fewkern.core.kernels import as_kernel
 from fewkern.core.samples import Samples
 from fewkern.core.trace import TOLERANCE, Stop
+from fewkern.vectors.calibration import fit_temperature
 from fewkern.vectors.grid import WIDTH_FACTORS
 from fewkern.vectors.leave_one_out import HeldOut
+from fewkern.vectors.logistic import Fold, Folds, Stage, choose_logistic, refitted_folds
 from fewkern.vectors.parameters import selecting
 from fewkern.vectors.refine_choice import (
+    CHOICE_ROWS,
     SIZES,
+    FoldModel,
     RefineChoice,
     RefinePlan,
     Unrefined,
@@ -28,7 +32,16 @@ from fewkern.vectors.refine_choice import (
 )
 from fewkern.vectors.search import Found, Searching, automatic_model
 
-__all__ = ["AutomaticParameters", "RefiningParameters", "fit_regression", "keep_model", "search_model", "warn_open_end"]
+__all__ = [
+    "AutomaticParameters",
+    "ClassifyingParameters",
+    "RefiningParameters",
+    "fit_classification",
+    "fit_regression",
+    "keep_model",
+    "search_model",
+    "warn_open_end",
+]
 
 
 class AutomaticParameters(Protocol):
@@ -52,11 +65,68 @@ class RefiningParameters(AutomaticParameters, Protocol):
     refine: Any
 
 
+class ClassifyingParameters(RefiningParameters, Protocol):
+    """The same, of a classifier, which says what it minimized."""
+
+    loss_: str
+
+
 def fit_regression(estimator: RefiningParameters, samples: Samples) -> HeldOut:
     """FVS-LR on the targets of the samples, its vectors moved where that pays; assigns the fitted attributes.
 
     Returns what the model says of samples that it has not seen.
     """
+    return _fit_least_squares(estimator, samples).held_out
+
+
+def fit_classification(estimator: ClassifyingParameters, samples: Samples) -> HeldOut:
+    """The same for classes; with three or more, logistic regression on the same vectors where that pays."""
+    fitted = _fit_least_squares(estimator, samples)
+    estimator.loss_ = "squared"
+    if samples.n_classes == 2 or fitted.expansion.n_vectors == 0:
+        return fitted.held_out
+    stage = Stage.of(fitted.expansion, fitted.basis, samples, fitted.ridge)
+    folds = fitted.logistic_folds(samples, stage)
+    if folds is None:  # a class of one sample
+        return fitted.held_out
+    found = choose_logistic(stage, samples, folds, fitted.temperature)
+    if found is None:
+        return fitted.held_out
+    estimator.loss_ = "logistic"
+    _keep_expansion(estimator, samples.original(found.expansion))
+    return found.held_out
+
+
+@dataclass(frozen=True)
+class _Fitted:
+    """The least-squares model of an estimator, and what it says of samples that it has not seen."""
+
+    expansion: KernelExpansion
+    basis: KernelBasis
+    ridge: float
+    held_out: HeldOut
+    folds: tuple[FoldModel, ...] = ()
+    """The model in the folds that chose it, if there were any."""
+
+    @property
+    def temperature(self) -> float:
+        samples = self.held_out.samples
+        return fit_temperature(self.held_out.values, samples.codes, samples.weights)
+
+    def logistic_folds(self, samples: Samples, stage: Stage) -> Folds | None:
+        """Folds to choose the loss on: those that chose the model, or new ones with its vectors."""
+        if not self.folds:
+            some = samples if samples.pairwise else samples.some(CHOICE_ROWS, random_generator(0))
+            return refitted_folds(stage, some, self.ridge)
+        parts = []
+        for fold in self.folds:
+            own = Stage.of(fold.expansion, KernelBasis.of_expansion(fold.expansion), fold.fitted, self.ridge)
+            parts.append(Fold(own.part(fold.fitted), own.part(samples.take(fold.judged))))
+        return Folds(self.held_out.samples, tuple(parts))
+
+
+def _fit_least_squares(estimator: RefiningParameters, samples: Samples) -> _Fitted:
+    """Search, and move the vectors where that pays; assigns the fitted attributes."""
     plan, moves = _searching(estimator, samples.n), _moves_vectors(estimator, samples)
     if moves and plan.tolerance is not None:
         # short models are distilled from this one: with prefer="sparse" it is they that shall be few, not it
@@ -64,13 +134,17 @@ def fit_regression(estimator: RefiningParameters, samples: Samples) -> HeldOut:
     found = search_model(estimator, samples, plan)
     whole, left_out = unrefined_model(samples, found)
     keep_model(estimator, samples, found, whole.expansion)
+    fitted = _Fitted(whole.expansion, found.basis, found.ridge, HeldOut(samples, left_out))
     # None where there is nothing to choose, or too few samples for folds
     choice = _choose_refined(estimator, samples, whole, plan) if moves else None
-    if choice is not None and choice.refined:
-        _keep_refined(estimator, samples, found, choice)
-    else:
+    if choice is not None:
+        fitted = replace(fitted, held_out=HeldOut(samples.take(choice.rows), choice.held_out), folds=choice.folds)
+    if choice is None or not choice.refined:
         warn_open_end(estimator, samples, found)
-    return HeldOut(samples, left_out) if choice is None else HeldOut(samples.take(choice.rows), choice.held_out)
+        return fitted
+    _keep_refined(estimator, samples, found, choice)
+    basis = KernelBasis.of_expansion(choice.expansion)
+    return replace(fitted, expansion=choice.expansion, basis=basis, ridge=choice.ridge)
 
 
 def _choose_refined(
@@ -115,8 +189,7 @@ def warn_open_end(estimator: Any, samples: Samples, found: Found) -> None:
 def _keep_refined(estimator: Any, samples: Samples, found: Found, choice: RefineChoice) -> None:
     """Assign the attributes of a model whose vectors were moved."""
     expansion = samples.original(choice.expansion)
-    kernel, vectors = expansion.kernel, expansion.vectors
-    estimator.basis_ = KernelBasis(kernel, vectors, cholesky_psd(kernel(vectors, vectors)), expansion.indices)
+    estimator.basis_ = KernelBasis.of_expansion(expansion)
     estimator.ridge_ = choice.ridge
     estimator.fitness_ = found.selection.fitness[: expansion.n_vectors]
     _keep_expansion(estimator, expansion)

@@ -32,6 +32,7 @@ from fewkern.vectors.search import Found, Searching, search
 
 __all__ = [
     "Candidate",
+    "FoldModel",
     "RefineChoice",
     "RefinePlan",
     "Score",
@@ -142,6 +143,15 @@ class Score:
 
 
 @dataclass(frozen=True)
+class FoldModel:
+    """A model, the samples that it was fitted to, and the positions of those that judge it."""
+
+    expansion: KernelExpansion
+    fitted: Samples
+    judged: Array
+
+
+@dataclass(frozen=True)
 class RefineChoice:
     """The chosen model, fitted on all samples, and what it said of samples that it had not seen."""
 
@@ -156,6 +166,8 @@ class RefineChoice:
     held_out: Array
     """Values of the chosen candidate for them, fitted without their fold: shape ``(len(rows), q)``. The honest error
     and the calibration of probabilities come from these."""
+    folds: tuple[FoldModel, ...]
+    """The chosen candidate in every fold."""
 
     @property
     def refined(self) -> bool:
@@ -245,7 +257,7 @@ def choose_refined(
         race.begin(take_rows(samples.targets, judged), take_rows(samples.weights, judged))
         for path in race.paths():
             for candidate, model in zip(path, _models(fit, unrefined, path)):
-                race.judge(candidate, model(take_rows(samples.X, judged)))
+                race.judge(candidate, FoldModel(model, fit, judged), model(take_rows(samples.X, judged)))
                 if k == 0 and race.worsens(candidate):
                     break
         race.drop(HOPELESS[min(k, 1)])
@@ -254,7 +266,7 @@ def choose_refined(
     chosen = race.choose(plan.tolerance)
     rows = namespace(samples.weights).concat([judged for _, judged in parts])
     expansion, ridge = refit(samples, whole, chosen, plan)
-    return RefineChoice(expansion, ridge, chosen, race.scores(), rows, race.values(chosen))
+    return RefineChoice(expansion, ridge, chosen, race.scores(), rows, race.values(chosen), race.models(chosen))
 
 
 def refit(samples: Samples, whole: Unrefined, chosen: Candidate, plan: RefinePlan) -> tuple[KernelExpansion, float]:
@@ -310,6 +322,7 @@ class _Race:
 
     def __init__(self, candidates: list[Candidate], forced: bool = False) -> None:
         self.running, self.forced = list(candidates), forced
+        self._models: dict[Candidate, list[FoldModel]] = {c: [] for c in candidates}
         self._values: dict[Candidate, list[Array]] = {c: [] for c in candidates}
         self._errors: dict[Candidate, list[Array]] = {c: [] for c in candidates}
         self._targets: list[Array] = []
@@ -325,8 +338,9 @@ class _Race:
         self._targets.append(targets)
         self._weights.append(weights)
 
-    def judge(self, candidate: Candidate, values: Array) -> None:
+    def judge(self, candidate: Candidate, model: FoldModel, values: Array) -> None:
         """Note what a candidate says of the held-out samples."""
+        self._models[candidate].append(model)
         self._values[candidate].append(values)
         self._errors[candidate].append(namespace(values).sum((values - self._targets[-1]) ** 2, axis=1))
 
@@ -392,6 +406,10 @@ class _Race:
         """What a candidate said of the held-out samples of all parts."""
         parts = self._values[candidate]
         return namespace(parts[0]).concat(parts, axis=0)
+
+    def models(self, candidate: Candidate) -> tuple[FoldModel, ...]:
+        """A candidate in every fold."""
+        return tuple(self._models[candidate])
 
     def _share(self, weights: list[Array]) -> Array:
         """Weights of held-out samples, summing to one."""

@@ -19,7 +19,7 @@ from fewkern.base import (
     kept_importances,
 )
 from fewkern.core.scores import ClassScores
-from fewkern.vectors.automatic import fit_regression
+from fewkern.vectors.automatic import fit_classification, fit_regression
 from fewkern.vectors.calibration import calibrate
 from fewkern.vectors.leave_one_out import class_targets
 from fewkern.vectors.parameters import AUTOMATIC, REFINE
@@ -175,8 +175,9 @@ class FeatureVectorRegressor(RegressorMixin, KernelEstimator):
 class FeatureVectorClassifier(ScoringClassifier, KernelEstimator):
     r"""Classification on a few chosen samples (FVS-LR on class indicators), with nothing to tune.
 
-    Regression (11) on one 0/1 indicator per class; a sample goes to the class of largest value. The values estimate the
-    posterior probabilities; ``predict_proba`` sharpens them by one number fitted to the values of held-out samples.
+    Regression (11) on one 0/1 indicator per class; a sample goes to the class of largest value. With three or more
+    classes it becomes logistic regression on the same vectors, as far as held-out samples ask for it. ``predict_proba``
+    is the softmax of the values times one number, fitted to the values of held-out samples.
 
     Parameters
     ----------
@@ -230,6 +231,8 @@ class FeatureVectorClassifier(ScoringClassifier, KernelEstimator):
     held_out_error_ : float
         Share of held-out samples that are misclassified (weighted): from folds where these decided on refinement, else
         by leave-one-out, which is a little optimistic because the settings were chosen on it.
+    loss_ : {"squared", "logistic"}
+        What the coefficients minimize: the squared error, or the logistic loss where that is clearly better.
     class_scores_ : ClassScores
         How values become classes and probabilities.
     basis_ : KernelBasis
@@ -309,7 +312,7 @@ class FeatureVectorClassifier(ScoringClassifier, KernelEstimator):
         """
         samples = class_targets(check_labelled(self, X, y, sample_weight))
         self.refined_ = False
-        held_out = fit_regression(self, samples)
+        held_out = fit_classification(self, samples)
         self.class_scores_ = calibrate(ClassScores(), held_out)
         self.held_out_error_ = held_out.error_rate()
         keep_importances(self, samples)

@@ -1,0 +1,228 @@
+r"""From least squares to logistic regression on the same vectors, as far as held-out samples ask for it (methods F15).
+
+Least squares on class indicators can hide a class that lies between others, the more so the more classes there are.
+With :math:`F` the values of the least-squares model, :math:`a` their temperature and :math:`Q` the features of its
+vectors, whitened over the samples, the scores
+
+.. math:: S = a F + Q D, \qquad \min_D \sum_i w_i \Big[\log \sum_c e^{S_{ic}} - S_{i,y_i}\Big] + \tfrac\rho2 \|D\|_F^2
+
+are least squares for a large penalty :math:`\rho` and logistic regression for a small one. The path is followed from
+large to small, in every fold, and the penalty with the greatest held-out likelihood is taken if that is clearly
+greater.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from fewkern.backend.linalg import cholesky_psd, logsumexp, one_hot, solve_triangular
+from fewkern.backend.namespace import Array, asarray_like, device, namespace, take_rows
+from fewkern.backend.optimize import host_vector, minimize_bounded
+from fewkern.core.basis import KernelBasis
+from fewkern.core.expansion import KernelExpansion
+from fewkern.core.samples import Samples
+from fewkern.vectors.calibration import fit_temperature
+from fewkern.vectors.leave_one_out import HeldOut, solve
+
+__all__ = [
+    "PENALTIES",
+    "Fold",
+    "Folds",
+    "Logistic",
+    "Part",
+    "Stage",
+    "choose_logistic",
+    "logistic_path",
+    "refitted_folds",
+]
+
+# Penalties on the path. The loss has a curvature of p (1 - p) along a whitened feature: the first one hardly moves.
+PENALTIES = (0.1, 0.03, 0.01, 0.003, 0.001)
+# The search for one penalty starts at the solution for the one before: a few steps are enough.
+_MAX_ITER, _TOL = 50, 1e-5
+# Standard errors of the paired difference by which the likelihood must be greater than that of least squares.
+_PROOF = 1.0
+# Folds, where the model comes without its own.
+_FOLDS = 5
+
+
+@dataclass(frozen=True)
+class Part:
+    """Samples, what a least-squares model says of them, and the whitened features of its vectors."""
+
+    samples: Samples
+    values: Array
+    """``F``, shape ``(n, n_classes)``."""
+    features: Array
+    """``Q``, shape ``(n, m + 1)``."""
+
+    def take(self, rows: Array) -> Part:
+        """The part at the positions ``rows``."""
+        return Part(self.samples.take(rows), take_rows(self.values, rows), take_rows(self.features, rows))
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A least-squares model, and how its vectors become whitened features."""
+
+    model: KernelExpansion
+    basis: KernelBasis
+    """On the vectors of the model."""
+    factor: Array
+    """Lower triangular ``R'`` with ``[1 Z]' W [1 Z] + ridge diag(0, 1, .., 1) = R'R``."""
+
+    @classmethod
+    def of(cls, model: KernelExpansion, basis: KernelBasis, samples: Samples, ridge: float) -> Stage:
+        """For a model that was fitted to the samples with the ridge."""
+        design = _design(basis, samples.X)
+        xp = namespace(design)
+        penalty = ridge * xp.eye(design.shape[1], dtype=design.dtype, device=device(design))
+        penalty[0, 0] = 0.0
+        return cls(model, basis, cholesky_psd(design.T @ (samples.weights[:, None] * design) + penalty))
+
+    def part(self, samples: Samples) -> Part:
+        """What the model says of samples, and their features ``Q = [1 Z] R^{-1}``."""
+        Q = solve_triangular(self.factor, _design(self.basis, samples.X).T).T
+        return Part(samples, self.model(samples.X), Q)
+
+    def moved(self, temperature: float, D: Array) -> KernelExpansion:
+        """The scores ``a F + Q D`` as one sum of kernels."""
+        B = solve_triangular(self.factor, D, transposed=True)
+        step, model = self.basis.expand(B[1:, :], B[0, :]), self.model
+        coef, offset = temperature * model.coef + step.coef, temperature * model.offset + step.offset
+        return replace(model, coef=coef, offset=offset)
+
+
+@dataclass(frozen=True)
+class Fold:
+    """Samples that a model was fitted to, and others, by the same model."""
+
+    fitted: Part
+    judged: Part
+
+
+@dataclass(frozen=True)
+class Folds:
+    """Models of one kind, each fitted without some samples."""
+
+    judged: Samples
+    """The samples that are judged in all folds, one after the other."""
+    folds: tuple[Fold, ...]
+
+
+@dataclass(frozen=True)
+class Logistic:
+    """Logistic regression on the vectors of a model."""
+
+    expansion: KernelExpansion
+    """One score per class."""
+    penalty: float
+    held_out: HeldOut
+    """Scores of samples by models that were fitted without them."""
+
+
+def refitted_folds(stage: Stage, samples: Samples, ridge: float) -> Folds | None:
+    """Least squares on the vectors of a stage, refitted without the samples of every fold; None without folds.
+
+    Fair where the choice of the vectors did not look at classes.
+    """
+    splits = samples.folds(_FOLDS)
+    if not splits:
+        return None
+    whole, Z = stage.part(samples), stage.basis.features(samples.X)
+    found, held = [], []
+    for train, test in splits:
+        fit, judge = (asarray_like(rows, samples.rows, dtype=samples.rows.dtype) for rows in (train, test))
+        solution = solve(take_rows(Z, fit), take_rows(samples.targets, fit), ridge, take_rows(samples.weights, fit))
+        again = replace(whole, values=Z @ solution.W + solution.offset)
+        found.append(Fold(again.take(fit), again.take(judge)))
+        held.append(judge)
+    return Folds(samples.take(namespace(samples.rows).concat(held)), tuple(found))
+
+
+def choose_logistic(stage: Stage, samples: Samples, folds: Folds, temperature: float) -> Logistic | None:
+    """The scores of the penalty with the greatest held-out likelihood, or None where least squares is as good.
+
+    Parameters
+    ----------
+    stage : Stage
+        The least-squares model on all samples.
+    samples : Samples
+        With three or more classes.
+    folds : Folds
+        The same kind of model without some of the samples.
+    temperature : float
+        Of the values of least squares.
+    """
+    xp, w = namespace(samples.weights), folds.judged.weights
+    paths = [_judged_path(fold, temperature) for fold in folds.folds]
+    scores = [xp.concat([path[k] for path in paths], axis=0) for k in range(1 + len(PENALTIES))]
+    losses = [_calibrated_loss(HeldOut(folds.judged, one)) for one in scores]
+    share = w / xp.sum(w)
+    best = min(range(len(losses)), key=lambda k: float(share @ losses[k]))
+    gain = losses[0] - losses[best]
+    mean = float(share @ gain)
+    if mean <= _PROOF * math.sqrt(float((share * share) @ (gain - mean) ** 2)):
+        return None
+    D = logistic_path(stage.part(samples), temperature, PENALTIES[:best])[-1]
+    return Logistic(stage.moved(temperature, D), PENALTIES[best - 1], HeldOut(folds.judged, scores[best]))
+
+
+def logistic_path(part: Part, temperature: float, penalties: Sequence[float]) -> list[Array]:
+    """The solutions ``D`` for falling penalties, each from the one before."""
+    xp, samples, dtype = namespace(part.values), part.samples, part.values.dtype
+    Q, F, w = (xp.astype(one, xp.float64) for one in (part.features, temperature * part.values, samples.weights))
+    own, D = one_hot(samples.codes, samples.n_classes, F.dtype), xp.zeros_like(Q.T @ F)
+    free = host_vector(xp.full_like(D, xp.inf))
+    path = []
+    for penalty in penalties:
+        loss = _Loss(Q, F, own, w, penalty)
+        found = minimize_bounded(loss, host_vector(D), (-free, free), max_iter=_MAX_ITER, tol=_TOL)
+        D = loss.shaped(found.x)
+        path.append(xp.astype(D, dtype))
+    return path
+
+
+@dataclass(frozen=True)
+class _Loss:
+    """The penalized likelihood and its gradient, as functions of the numbers in ``D``."""
+
+    Q: Array
+    F: Array
+    own: Array
+    weights: Array
+    penalty: float
+
+    def shaped(self, numbers: Any) -> Array:
+        return namespace(self.F).reshape(asarray_like(numbers, self.F), (self.Q.shape[1], self.F.shape[1]))
+
+    def __call__(self, numbers: Any) -> tuple[float, Any]:
+        xp, D = namespace(self.F), self.shaped(numbers)
+        scores = self.F + self.Q @ D
+        log_p = scores - logsumexp(scores, axis=1)[:, None]
+        value = -float(self.weights @ xp.sum(self.own * log_p, axis=1)) + self.penalty / 2 * float(xp.sum(D * D))
+        pull = self.weights[:, None] * (xp.exp(log_p) - self.own)
+        return value, host_vector(self.Q.T @ pull + self.penalty * D)
+
+
+def _design(basis: KernelBasis, X: Array) -> Array:
+    Z = basis.features(X)
+    xp = namespace(Z)
+    return xp.concat([xp.ones_like(Z[:, :1]), Z], axis=1)
+
+
+def _judged_path(fold: Fold, temperature: float) -> list[Array]:
+    """Scores of the samples that are judged: by least squares, then by every solution on the path."""
+    start = temperature * fold.judged.values
+    return [start, *(start + fold.judged.features @ D for D in logistic_path(fold.fitted, temperature, PENALTIES))]
+
+
+def _calibrated_loss(held_out: HeldOut) -> Array:
+    """Negative log likelihood of every sample, at the best temperature."""
+    samples, scores = held_out.samples, held_out.values
+    scores = fit_temperature(scores, samples.codes, samples.weights) * scores
+    own = one_hot(samples.codes, samples.n_classes, scores.dtype)
+    return logsumexp(scores, axis=1) - namespace(scores).sum(own * scores, axis=1)

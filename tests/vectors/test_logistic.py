@@ -1,0 +1,133 @@
+"""Logistic regression on the vectors of a least-squares model."""
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+from fewkern import FeatureVectorClassifier
+from fewkern.core.basis import KernelBasis
+from fewkern.core.samples import Samples
+from fewkern.kernels import Gaussian, Linear, Precomputed
+from fewkern.vectors.leave_one_out import class_targets, solve
+from fewkern.vectors.logistic import PENALTIES, Part, Stage, choose_logistic, logistic_path, refitted_folds
+
+
+@pytest.fixture
+def samples(rng):
+    """Three classes in a row: least squares on a line hides the one in the middle."""
+    codes = np.arange(150) % 3
+    X = np.column_stack([2.0 * codes + 0.4 * rng.standard_normal(150), rng.standard_normal(150)])
+    return class_targets(Samples.of(X, rng.integers(1, 4, 150).astype(float), codes=codes, n_classes=3))
+
+
+@pytest.fixture
+def stage(samples):
+    return fitted_stage(samples)
+
+
+def fitted_stage(samples, ridge=0.1):
+    kernel, rows = Linear(), np.array([0, 1])
+    V = samples.X[rows]
+    basis = KernelBasis(kernel, V, np.linalg.cholesky(V @ V.T), rows)
+    solution = solve(basis.features(samples.X), samples.targets, ridge, samples.weights)
+    return Stage.of(basis.expand(solution.W, solution.offset), basis, samples, ridge)
+
+
+def loss(D, part, temperature, penalty):
+    """Written out."""
+    scores = temperature * part.values + part.features @ D
+    log_p = scores - np.log(np.exp(scores).sum(axis=1, keepdims=True))
+    own = log_p[np.arange(len(scores)), part.samples.codes]
+    return -np.sum(part.samples.weights * own) + penalty / 2 * np.sum(D**2)
+
+
+def test_features_are_whitened(stage, samples):
+    Q = stage.part(samples).features
+    gram = Q.T @ (samples.weights[:, None] * Q)
+    np.testing.assert_allclose(gram, np.eye(3), atol=0.01)
+    assert np.all(np.diag(gram) <= 1 + 1e-12)
+
+
+@pytest.mark.parametrize("penalty", [10.0, 0.1, 0.001])
+def test_the_solution_is_a_minimum(stage, samples, penalty, rng):
+    part = stage.part(samples)
+    D = logistic_path(part, 3.0, [penalty])[0]
+    best = loss(D, part, 3.0, penalty)
+    assert best < loss(np.zeros_like(D), part, 3.0, penalty)
+    for _ in range(20):
+        assert loss(D + 0.3 * rng.standard_normal(D.shape), part, 3.0, penalty) > best
+
+
+def test_between_least_squares_and_logistic_regression(stage, samples):
+    part = stage.part(samples)
+    np.testing.assert_allclose(logistic_path(part, 3.0, [1e6])[0], 0.0, atol=1e-4)
+    D = logistic_path(part, 3.0, [0.1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7])[-1]
+    theirs = LogisticRegression(C=1e6, tol=1e-8, max_iter=1000).fit(samples.X, samples.codes, samples.weights)
+    P = np.exp(3.0 * part.values + part.features @ D)
+    np.testing.assert_allclose(P / P.sum(axis=1, keepdims=True), theirs.predict_proba(samples.X), atol=0.05)
+
+
+def test_moved_is_the_sum_as_kernels(stage, samples, rng):
+    D, part = rng.standard_normal((3, 3)), stage.part(samples)
+    moved = stage.moved(2.0, D)
+    np.testing.assert_allclose(moved(samples.X), 2.0 * part.values + part.features @ D, atol=1e-8)
+    assert moved.vectors is stage.model.vectors
+
+
+def test_weights_are_repetitions(samples):
+    again = np.repeat(np.arange(samples.n), samples.weights.astype(int))
+    many = class_targets(Samples.of(samples.X[again], codes=samples.codes[again], n_classes=3))
+    found = []
+    for data in (samples, many):
+        one = fitted_stage(data)
+        D = logistic_path(one.part(data), 3.0, PENALTIES)[-1]
+        found.append(one.moved(3.0, D)(samples.X))
+    np.testing.assert_allclose(*found, rtol=1e-2, atol=0.05)
+
+
+def test_a_class_between_others_is_found(stage, samples):
+    hidden = stage.model(samples.X).argmax(axis=1)
+    assert np.mean(hidden[samples.codes == 1] == 1) < 0.5
+    found = choose_logistic(stage, samples, refitted_folds(stage, samples, 0.1), 3.0)
+    seen = found.expansion(samples.X).argmax(axis=1)
+    assert np.mean(seen == samples.codes) > 0.95
+    assert found.held_out.error_rate() == pytest.approx(np.mean(seen != samples.codes), abs=0.05)
+
+
+def test_least_squares_stays_where_it_is_as_good(rng):
+    """Three round classes in a triangle: nothing is hidden."""
+    codes = np.arange(150) % 3
+    X = 2 * np.column_stack([np.cos(2 * np.pi * codes / 3), np.sin(2 * np.pi * codes / 3)])
+    samples = class_targets(Samples.of(X + rng.standard_normal((150, 2)), codes=codes, n_classes=3))
+    stage = fitted_stage(samples)
+    assert choose_logistic(stage, samples, refitted_folds(stage, samples, 0.1), 3.0) is None
+
+
+def test_a_class_of_one_sample_leaves_least_squares(stage, samples):
+    lonely = Samples.of(samples.X, codes=np.where(np.arange(150) == 0, 2, samples.codes % 2), n_classes=3)
+    assert refitted_folds(stage, class_targets(lonely), 0.1) is None
+
+
+def test_other_array_libraries(stage, samples, foreign):
+    to, back = foreign
+    here = stage.part(samples)
+    there = Samples.of(to(samples.X), to(samples.weights), codes=to(samples.codes), n_classes=3)
+    D = logistic_path(Part(there, to(here.values), to(here.features)), 3.0, PENALTIES[:2])[-1]
+    np.testing.assert_allclose(back(D), logistic_path(here, 3.0, PENALTIES[:2])[-1], atol=1e-6)
+
+
+def test_the_estimator_says_what_it_minimized(samples):
+    X, y = samples.X, samples.codes
+    model = FeatureVectorClassifier(kernel=Linear()).fit(X, y)
+    assert model.loss_ == "logistic"
+    assert model.score(X, y) > 0.95
+    assert FeatureVectorClassifier(kernel=Linear()).fit(X[y < 2], y[y < 2]).loss_ == "squared"
+
+
+def test_a_precomputed_kernel_gives_the_same(samples):
+    X, y = samples.X, samples.codes
+    kernel, settings = Gaussian(3.0), {"n_vectors": 6, "ridge": 1.0}
+    plain = FeatureVectorClassifier(kernel=kernel, **settings).fit(X, y)
+    given = FeatureVectorClassifier(kernel=Precomputed(), **settings).fit(kernel(X, X), y)
+    assert plain.loss_ == given.loss_
+    np.testing.assert_allclose(given.predict_proba(kernel(X, X)), plain.predict_proba(X), atol=1e-6)
