@@ -45,7 +45,7 @@ class FisherVariant:
     """
 
     posterior: PosteriorRule = "logistic"
-    width_by: str = "leave_one_out"
+    width_by: str = "auto"
     penalize_bias: bool = False
     start: Start = "auto"
 
@@ -69,7 +69,7 @@ class FisherVariant:
 
 _VALUES = {
     "posterior": ("logistic", "gaussian", "least_squares"),
-    "width_by": ("leave_one_out", "cross_validation"),
+    "width_by": ("auto", "leave_one_out", "cross_validation"),
     "penalize_bias": (False, True),
     "start": ("auto", "lasso", "ridge", "best"),
 }
