@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from fewkern.backend.namespace import Array, asarray_like, device, namespace, to_numpy
 
-__all__ = ["Stage", "eliminate", "log_losses"]
+__all__ = ["Exchanged", "Stage", "eliminate", "exchange", "log_losses"]
 
 # Weight of the mean square of f: keeps the values finite where the classes can be separated.
 _RIDGE = 1e-3
@@ -26,6 +26,8 @@ _SHIFT = 1e-12
 _REACH, _SETTLED, _MAX_STEPS = 4.0, 1e-3, 25
 # Of many columns, one in so many leaves at once.
 _AT_ONCE = 12
+# Exchanges at most; the part of the objective that one must gain; the part of a column's square that must be its own.
+_EXCHANGES, _GAIN, _DEPENDENT = 20, 1e-4, 1e-8
 # A leverage of one means that the sample decides its own value: the part left of a sample is at least this.
 _LEFT = 1e-3
 
@@ -96,6 +98,64 @@ def eliminate(Z: Array, signs: Array, weights: Array) -> Iterator[Stage]:
         coef = _take_each(_without(stage, stay), stay)
         A = xp.stack([xp.take(A[f, :, :], stay[f, :], axis=1) for f in range(F)])
         kept = _take_each(kept, stay[:, 1:] - 1)
+
+
+@dataclass(frozen=True)
+class Exchanged:
+    """Columns of which none can be replaced with profit."""
+
+    stage: Stage
+    """Of a single fold; ``kept`` are columns of the whole matrix."""
+    objective: float
+
+
+def exchange(K: Array, columns: Array, signs: Array, weights: Array) -> Exchanged:
+    """Replace ``columns`` of ``K`` (n, m) by others, one by one, while that lowers the objective.
+
+    The column outside of largest :math:`g_j^2 / (k_j^T C k_j - k_j^T C A H^{-1} A^T C k_j)` enters, ``g`` being its
+    derivative and ``C`` the curvature of the samples (Rao's statistic: what it brings, to second order), then that of
+    least worth leaves.
+    """
+    xp = namespace(K)
+    K, weights, signs = (xp.astype(value, xp.float64) for value in (K, _scaled(weights[None, :]), signs))
+    squares = K * K
+
+    def regress(kept: Array, start: Array) -> Stage:
+        return _regress(_with_constant(xp.take(K, kept[0, :], axis=1)[None, :, :]), signs, weights, kept, start)
+
+    kept = columns[None, :]
+    stage = regress(kept, xp.zeros((1, int(kept.shape[1]) + 1), dtype=K.dtype, device=device(K)))
+    value = _objective(stage, signs, weights)
+    for _ in range(_EXCHANGES):
+        kept = xp.concat([stage.kept, _entering(stage, K, squares, signs, weights)[None, :]], axis=1)
+        larger = regress(kept, xp.concat([stage.coef, xp.zeros_like(stage.coef[:, :1])], axis=1))
+        stay = _stay(larger)
+        found = regress(_take_each(kept, stay[:, 1:] - 1), _take_each(_without(larger, stay), stay))
+        reached = _objective(found, signs, weights)
+        if not reached < value * (1 - _GAIN):
+            break
+        stage, value = found, reached
+    return Exchanged(stage, value)
+
+
+def _entering(stage: Stage, K: Array, squares: Array, signs: Array, weights: Array) -> Array:
+    """Number of the column that brings most, ``(1,)``."""
+    xp = namespace(K)
+    slope, curve = _derivatives(stage.values, signs, weights)
+    A = _with_constant(xp.take(K, stage.kept[0, :], axis=1)[None, :, :])[0, :, :]
+    pulled = (slope @ K)[0, :]
+    own = (curve @ squares)[0, :]
+    cross = (A * curve[0, :, None]).T @ K
+    left = own - xp.sum(cross * (stage.inverse[0, :, :] @ cross), axis=0)
+    usable = left > _DEPENDENT * own
+    gain = xp.where(usable, pulled**2 / xp.where(usable, left, xp.ones_like(left)), -xp.ones_like(left))
+    return xp.argmax(gain)[None]
+
+
+def _objective(stage: Stage, signs: Array, weights: Array) -> float:
+    """What the regression of a single fold minimizes."""
+    xp = namespace(weights)
+    return float(xp.sum(weights * (log_losses(stage.values, signs) + _RIDGE / 2 * stage.values**2)))
 
 
 def _with_constant(Z: Array) -> Array:

@@ -42,6 +42,8 @@ class Begun:
     """Columns to begin an elimination with, and how they were found."""
 
     support: Array
+    forward: Array
+    """Columns in the order in which forward selection takes them."""
     setting: float
     objectives: tuple[float, ...]
     ending: Ending
@@ -124,7 +126,7 @@ class LqFamily:
         for fit in walk_path(problem, settings, self.how):
             if fit.size >= size:
                 break
-        return Begun(xp.take(screened, fit.support), fit.penalty, fit.objectives, fit.ending)
+        return Begun(xp.take(screened, fit.support), screened, fit.penalty, fit.objectives, fit.ending)
 
     def sparser(self, setting: float) -> float:
         return setting / _RATIO
@@ -171,7 +173,7 @@ class ForwardFamily:
 
     def reach(self, K: Array, Y: Array, weights: Array, settings: tuple[float, ...], size: int) -> Begun:
         path = forward_columns(K, Y, size, min_residual=self.min_residual, weights=weights)
-        return Begun(path.order, path.size, path.residuals, Ending(path.stop, len(path.ratios)))
+        return Begun(path.order, path.order, path.size, path.residuals, Ending(path.stop, len(path.ratios)))
 
     def sparser(self, setting: float) -> float:
         return max(setting - 1, 1)

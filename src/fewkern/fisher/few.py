@@ -23,9 +23,9 @@ from fewkern.core.kernels import Kernel
 from fewkern.core.samples import Samples
 from fewkern.core.trace import TOLERANCE, Trace
 from fewkern.fisher.choice import Candidates, Chosen, Comparing, kernel_scale, width_axis
-from fewkern.fisher.elimination import eliminate, log_losses
+from fewkern.fisher.elimination import eliminate, exchange, log_losses
 from fewkern.fisher.families import LARGEST, Fitted
-from fewkern.fisher.forward_folds import Folded, forward_folds
+from fewkern.fisher.forward_folds import Folded, FoldedPath, forward_folds
 from fewkern.fisher.problem import Machine
 from fewkern.fisher.targets import fisher_targets
 from fewkern.vectors.search import width_grid
@@ -75,23 +75,28 @@ def choose_few(
 
 
 def _best_width(folded: Folded, kernels: list[Kernel], rng: Any, step: Callable[[int], None] | None) -> int:
-    """Number of the kernel of least squared held-out error: of some kernels, then of the neighbors of the best."""
+    """Number of the kernel that needs the fewest columns for nearly the least squared held-out error.
+
+    Some kernels are looked at, and the neighbors of the best of them.
+    """
     if len(kernels) == 1:
         return 0
     samples = folded.samples
     rows = folded.find(samples.some(_WIDTH_CANDIDATES, rng))
     usable = namespace(rows).take(folded.train, rows, axis=1) > 0
-    errors: dict[int, float] = {}
+    paths: dict[int, FoldedPath] = {}
     wanted = [len(kernels) // 3, 2 * len(kernels) // 3]
     while wanted:
         for k in wanted:
             K = kernels[k](samples.X, kernels[k].pick(samples.X, rows))
-            errors[k] = forward_folds(K, folded, LARGEST, usable).least
+            paths[k] = forward_folds(K, folded, LARGEST, usable)
             if step is not None:
-                step(len(errors))
-        best = min(errors, key=lambda k: (errors[k], k))
-        wanted = [k for k in (best - 1, best + 1) if 0 <= k < len(kernels) and k not in errors]
-    return best
+                step(len(paths))
+        best = min(paths, key=lambda k: (paths[k].least, k))
+        wanted = [k for k in (best - 1, best + 1) if 0 <= k < len(kernels) and k not in paths]
+    bound = (1 + _NEGLIGIBLE) * paths[best].least
+    good = [k for k in paths if paths[k].least <= bound]
+    return min(good, key=lambda k: (paths[k].enough(bound), paths[k].least))
 
 
 @dataclass(frozen=True)
@@ -142,7 +147,7 @@ def _compare_sizes(folded: Folded, candidates: Candidates) -> _Sizes | None:
     xp = namespace(candidates.K)
     K = take_rows(candidates.K, folded.rows)
     path = forward_folds(K, folded, LARGEST, candidates.usable(folded))
-    start = path.enough(_NEGLIGIBLE)
+    start = path.enough((1 + _NEGLIGIBLE) * path.least)
     if start == 0:
         return None
     Z = xp.stack([xp.take(K, path.order[f, :start], axis=1) for f in range(int(path.order.shape[0]))])
@@ -170,8 +175,12 @@ def _fit(
     for stage in eliminate(columns[None, :, :], signs, samples.weights[None, :]):
         if stage.size <= size:
             break
-    support = xp.take(begun.support, stage.kept[0, :])
-    held_out = stage.leave_one_out(xp.take(columns, stage.kept[0, :], axis=1)[None, :, :], signs, samples.weights[None, :])
+    # two ways to so many columns, and the lower of the two minima
+    ways = (xp.take(begun.support, stage.kept[0, :]), begun.forward[: stage.size])
+    stage = min((exchange(K, way, signs, samples.weights) for way in ways), key=lambda found: found.objective).stage
+    support = stage.kept[0, :]
+    columns = xp.take(K, support, axis=1)
+    held_out = stage.leave_one_out(columns[None, :, :], signs, samples.weights[None, :])
     coef, held_out = (xp.astype(found[0, :, None], K.dtype) for found in (stage.coef, held_out))
     machine = Machine(support, coef[1:, :], coef[0, :])
     return Fitted(machine, held_out, begun.objectives, begun.ending), begun.setting

@@ -90,9 +90,9 @@ class FoldedPath:
         """The smallest of the errors; infinite if no column could be taken."""
         return min(self.errors, default=math.inf)
 
-    def enough(self, share: float) -> int:
-        """The first size whose error is at most by this share above the least one; 0 if there is none."""
-        return next((k + 1 for k, error in enumerate(self.errors) if error <= (1 + share) * self.least), 0)
+    def enough(self, error: float) -> int:
+        """The first size with this error or less; 0 if there is none."""
+        return next((k + 1 for k, reached in enumerate(self.errors) if reached <= error), 0)
 
 
 def forward_folds(K: Array, folded: Folded, limit: int, usable: Array | None = None) -> FoldedPath:
