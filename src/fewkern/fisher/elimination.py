@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from fewkern.backend.namespace import Array, asarray_like, device, namespace, to_numpy
+from fewkern.backend.namespace import Array, device, namespace
 
 __all__ = ["Exchanged", "Stage", "eliminate", "exchange", "log_losses"]
 
@@ -22,8 +22,9 @@ __all__ = ["Exchanged", "Stage", "eliminate", "exchange", "log_losses"]
 _RIDGE = 1e-3
 # Shift of H, in units of its mean diagonal: columns may be nearly dependent.
 _SHIFT = 1e-12
-# No step changes a value by more than _REACH; the iteration ends when none changes by more than _SETTLED.
-_REACH, _SETTLED, _MAX_STEPS = 4.0, 1e-3, 25
+# No step changes a value by more than _REACH. The iteration ends with a step that changes none by more than _SETTLED:
+# the next one would change them by the square of that.
+_REACH, _SETTLED, _MAX_STEPS = 4.0, 1e-2, 25
 # Of many columns, one in so many leaves at once.
 _AT_ONCE = 12
 # Exchanges at most; the part of the objective that one must gain; the part of a column's square that must be its own.
@@ -95,7 +96,7 @@ def eliminate(Z: Array, signs: Array, weights: Array) -> Iterator[Stage]:
         if stage.size <= 1:
             return
         stay = _stay(stage)
-        coef = _take_each(_without(stage, stay), stay)
+        coef = _without(stage, stay)
         A = xp.stack([xp.take(A[f, :, :], stay[f, :], axis=1) for f in range(F)])
         kept = _take_each(kept, stay[:, 1:] - 1)
 
@@ -130,7 +131,7 @@ def exchange(K: Array, columns: Array, signs: Array, weights: Array) -> Exchange
         kept = xp.concat([stage.kept, _entering(stage, K, squares, signs, weights)[None, :]], axis=1)
         larger = regress(kept, xp.concat([stage.coef, xp.zeros_like(stage.coef[:, :1])], axis=1))
         stay = _stay(larger)
-        found = regress(_take_each(kept, stay[:, 1:] - 1), _take_each(_without(larger, stay), stay))
+        found = regress(_take_each(kept, stay[:, 1:] - 1), _without(larger, stay))
         reached = _objective(found, signs, weights)
         if not reached < value * (1 - _GAIN):
             break
@@ -207,18 +208,15 @@ def _stay(stage: Stage) -> Array:
 
 
 def _without(stage: Stage, stay: Array) -> Array:
-    """Coefficients when those of all others vanish, to second order."""
+    """Coefficients of those that stay: when one leaves, what the others become to second order."""
     xp = namespace(stage.coef)
-    F, width = stage.coef.shape
-    rows = []
-    for f in range(int(F)):
-        inside = {int(j) for j in to_numpy(stay[f, :])}
-        gone = asarray_like([j for j in range(int(width)) if j not in inside], stay, dtype=stay.dtype)
-        V = xp.take(stage.inverse[f, :, :], gone, axis=1)
-        corner = xp.take(V, gone, axis=0)
-        pulled = xp.linalg.solve(corner, xp.take(stage.coef[f, :], gone)[:, None])
-        rows.append(stage.coef[f, :] - (V @ pulled)[:, 0])
-    return xp.stack(rows)
+    coef = stage.coef
+    if int(coef.shape[1]) - int(stay.shape[1]) == 1:
+        numbers = xp.arange(int(coef.shape[1]), dtype=stay.dtype, device=device(stay))
+        gone = xp.astype(~xp.any(stay[:, :, None] == numbers[None, None, :], axis=1), coef.dtype)
+        pulled = xp.matmul(stage.inverse, gone[:, :, None])[:, :, 0]
+        coef = coef - pulled * (xp.sum(coef * gone, axis=1) / xp.sum(pulled * gone, axis=1))[:, None]
+    return _take_each(coef, stay)
 
 
 def _take_each(rows: Array, positions: Array) -> Array:

@@ -34,11 +34,11 @@ __all__ = ["choose_few"]
 
 # Widths are compared on at most so many samples, with so many of them as candidates; a rule for the width, such as the
 # median distance, looks at _RULE_ROWS.
-_WIDTH_ROWS, _WIDTH_CANDIDATES, _RULE_ROWS = 2000, 150, 300
+_WIDTH_ROWS, _WIDTH_CANDIDATES, _RULE_ROWS = 2000, 150, 150
 # A difference of this share of the error is none, however certain: the errors of nested machines differ by little, and
 # always in the same direction.
 _NEGLIGIBLE = 0.03
-_SLIGHT = 0.06
+_SLIGHT = 0.07
 
 
 def choose_few(
