@@ -1,7 +1,8 @@
 r"""Backward elimination: which of the columns a logistic regression on them can do without.
 
 Least squares must reach the targets everywhere, a logistic regression only has to tell the classes apart, for which
-fewer columns are enough. With signs :math:`s_i = \pm 1` of the two classes, and weights of mean one, the coefficients minimize
+fewer columns are enough. With signs :math:`s_i = \pm 1` of the two classes, and weights of mean one, the coefficients
+minimize
 
 .. math:: \sum_i w_i \left[\log(1 + e^{-s_i f_i}) + \tfrac\epsilon2 f_i^2\right], \qquad f = [1\; Z]\,b.
 

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
-from fewkern.backend.namespace import Array, namespace
+from fewkern.backend.namespace import Array, device, namespace
 from fewkern.fisher.forward import forward_columns
 from fewkern.fisher.lq import LqSettings, leave_one_out_values, lq_fit, walk_path
 from fewkern.fisher.problem import Ending, Machine, penalized_problem
 
-__all__ = ["LARGEST", "PENALTIES", "Begun", "Family", "Fitted", "ForwardFamily", "LqFamily"]
+__all__ = ["LARGEST", "PENALTIES", "Begun", "Family", "Fitted", "ForwardFamily", "LqFamily", "Told"]
 
 # Penalties that are compared, for a kernel with k(x, x) = 1 and classes of equal size; the ratio of neighbors.
 _RATIO = 10.0**-0.5
@@ -34,6 +34,17 @@ class Fitted:
     """Discriminant ``(n, p)`` of every sample by the machine fitted without it."""
     objectives: tuple[float, ...]
     """What was minimized, after every step; it never rises."""
+    ending: Ending
+
+
+@dataclass(frozen=True)
+class Told:
+    """What is said of a machine whose columns were chosen in several steps."""
+
+    order: Array
+    """Its columns in the order in which they are listed: positions among them."""
+    setting: float
+    objectives: tuple[float, ...]
     ending: Ending
 
 
@@ -78,6 +89,9 @@ class Family(Protocol):
 
     def reach(self, K: Array, Y: Array, weights: Array, settings: tuple[float, ...], size: int) -> Begun:
         """The machine of the first setting that keeps ``size`` columns or more, or of the last one."""
+
+    def tell(self, columns: Array, Y: Array, weights: Array, begun: Begun) -> Told:
+        """What is said of the machine on the ``columns`` (n, k) that are left of those it began with."""
 
     def sparser(self, setting: float) -> float:
         """A setting whose machine keeps fewer samples, or as few."""
@@ -128,6 +142,11 @@ class LqFamily:
                 break
         return Begun(xp.take(screened, fit.support), screened, fit.penalty, fit.objectives, fit.ending)
 
+    def tell(self, columns: Array, Y: Array, weights: Array, begun: Begun) -> Told:
+        xp = namespace(columns)
+        order = xp.arange(int(columns.shape[1]), dtype=begun.support.dtype, device=device(columns))
+        return Told(order, begun.setting, begun.objectives, begun.ending)
+
     def sparser(self, setting: float) -> float:
         return setting / _RATIO
 
@@ -174,6 +193,10 @@ class ForwardFamily:
     def reach(self, K: Array, Y: Array, weights: Array, settings: tuple[float, ...], size: int) -> Begun:
         path = forward_columns(K, Y, size, min_residual=self.min_residual, weights=weights)
         return Begun(path.order, path.order, path.size, path.residuals, Ending(path.stop, len(path.ratios)))
+
+    def tell(self, columns: Array, Y: Array, weights: Array, begun: Begun) -> Told:
+        path = forward_columns(columns, Y, int(columns.shape[1]), weights=weights)
+        return Told(path.order, path.size, path.residuals, Ending(path.stop, len(path.ratios)))
 
     def sparser(self, setting: float) -> float:
         return max(setting - 1, 1)

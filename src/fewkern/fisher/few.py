@@ -38,6 +38,8 @@ _WIDTH_ROWS, _WIDTH_CANDIDATES, _RULE_ROWS = 2000, 150, 150
 # A difference of this share of the error is none, however certain: the errors of nested machines differ by little, and
 # always in the same direction.
 _NEGLIGIBLE = 0.03
+# Likewise for a size, in units of the tolerance of ``prefer``. It is twice as much, because the exchange that follows
+# gives back a part of it.
 _SLIGHT = 0.07
 
 
@@ -66,7 +68,7 @@ def choose_few(
     folded = Folded.of(samples, folds)
     at = _best_width(folded.some(_WIDTH_ROWS, rng), kernels, rng, step)
     candidates = Candidates.of(samples, kernels[at], plan.max_candidates, plan.seed)
-    sizes = _compare_sizes(folded, candidates)
+    sizes = _compare_sizes(folded, candidates, plan)
     if sizes is None:
         return None
     size = sizes.choose(plan)
@@ -114,9 +116,8 @@ class _Sizes:
         return {size: float(namespace(loss).sum(loss)) for size, loss in self.losses.items()}
 
     def choose(self, plan: Comparing) -> int:
-        """The smallest size that is as good as the best one within the budget."""
-        budget = max(min(self.losses), LARGEST if plan.max_vectors is None else plan.max_vectors)
-        errors = {size: error for size, error in self.errors.items() if size <= budget}
+        """The smallest size that is as good as the best one."""
+        errors = self.errors
         best = min(errors, key=lambda size: (errors[size], size))
         tolerance = TOLERANCE[plan.prefer]
 
@@ -142,8 +143,8 @@ def _spread(shares: Array) -> float:
     return float(xp.sqrt(xp.sum((shares - xp.mean(shares)) ** 2)))
 
 
-def _compare_sizes(folded: Folded, candidates: Candidates) -> _Sizes | None:
-    """Forward selection in every fold to the size that is enough, then elimination."""
+def _compare_sizes(folded: Folded, candidates: Candidates, plan: Comparing) -> _Sizes | None:
+    """Forward selection in every fold to the size that is enough, then elimination; no size is beyond the budget."""
     xp = namespace(candidates.K)
     K = take_rows(candidates.K, folded.rows)
     path = forward_folds(K, folded, LARGEST, candidates.usable(folded))
@@ -152,8 +153,11 @@ def _compare_sizes(folded: Folded, candidates: Candidates) -> _Sizes | None:
         return None
     Z = xp.stack([xp.take(K, path.order[f, :start], axis=1) for f in range(int(path.order.shape[0]))])
     signs = _signs(folded.samples, K)
-    stages = eliminate(Z, signs, folded.train)
-    return _Sizes(start, {stage.size: folded.held_out(log_losses(stage.values, signs)) for stage in stages})
+    losses = {
+        stage.size: folded.held_out(log_losses(stage.values, signs)) for stage in eliminate(Z, signs, folded.train)
+    }
+    budget = start if plan.max_vectors is None else max(plan.max_vectors, min(losses))
+    return _Sizes(start, {size: loss for size, loss in losses.items() if size <= budget})
 
 
 def _signs(samples: Samples, like: Array) -> Array:
@@ -161,9 +165,7 @@ def _signs(samples: Samples, like: Array) -> Array:
     return 2 * namespace(like).astype(samples.codes, like.dtype) - 1
 
 
-def _fit(
-    samples: Samples, candidates: Candidates, plan: Comparing, start: int, size: int
-) -> tuple[Fitted, float]:
+def _fit(samples: Samples, candidates: Candidates, plan: Comparing, start: int, size: int) -> tuple[Fitted, float]:
     """The machine on all samples: ``start`` vectors by the rule of the family, and ``size`` of them kept."""
     xp, K = namespace(candidates.K), candidates.K
     targets = fisher_targets(samples.codes, samples.n_classes, samples.weights)
@@ -182,5 +184,6 @@ def _fit(
     columns = xp.take(K, support, axis=1)
     held_out = stage.leave_one_out(columns[None, :, :], signs, samples.weights[None, :])
     coef, held_out = (xp.astype(found[0, :, None], K.dtype) for found in (stage.coef, held_out))
-    machine = Machine(support, coef[1:, :], coef[0, :])
-    return Fitted(machine, held_out, begun.objectives, begun.ending), begun.setting
+    told = plan.family.tell(columns, Y, samples.weights, begun)
+    machine = Machine(xp.take(support, told.order), xp.take(coef[1:, :], told.order, axis=0), coef[0, :])
+    return Fitted(machine, held_out, told.objectives, told.ending), told.setting

@@ -43,7 +43,9 @@ class Folded:
     def of(cls, samples: Samples, folds: Sequence[Fold]) -> Folded:
         """The folds of the samples."""
         xp, like = namespace(samples.weights), samples.weights
-        train, test, targets = [], [], []
+        train: list[Array] = []
+        test: list[Array] = []
+        targets: list[Array] = []
         for fold in folds:
             for part, masks in zip(fold, (train, test)):
                 inside = to_numpy(xp.zeros_like(like)).copy()
