@@ -40,7 +40,7 @@ _WIDTH_ROWS, _WIDTH_CANDIDATES, _RULE_ROWS = 2000, 150, 150
 _NEGLIGIBLE = 0.03
 # Likewise for a size, in units of the tolerance of ``prefer``. It is twice as much, because the exchange that follows
 # gives back a part of it.
-_SLIGHT = 0.07
+_SLIGHT = 0.06
 
 
 def choose_few(
