@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from fewkern.backend.namespace import Array, device, namespace
@@ -21,6 +21,8 @@ PENALTIES = tuple(10.0 ** (-0.5 * i) for i in range(1, 10))
 _DEFAULT_PENALTY, _DEFAULT_SIZE = 3, 10
 # An elimination begins with columns of least penalty among so many times as many that forward selection takes.
 _SCREENED = 3
+# Relative change of the objective that ends the iteration where only the columns that are kept matter.
+_ROUGH = 1e-5
 # Numbers of vectors that are compared go up to this.
 LARGEST = 100
 
@@ -137,7 +139,8 @@ class LqFamily:
         xp = namespace(K)
         screened = forward_columns(K, Y, _SCREENED * size, weights=weights).order
         problem = penalized_problem(xp.take(K, screened, axis=1), Y, weights, penalize_bias=self.penalize_bias)
-        for fit in walk_path(problem, settings, self.how):
+        how = replace(self.how, tol=_ROUGH) if self.how.tol is None and self.how.q < 1 else self.how
+        for fit in walk_path(problem, settings, how):
             if fit.size >= size:
                 break
         return Begun(xp.take(screened, fit.support), screened, fit.penalty, fit.objectives, fit.ending)

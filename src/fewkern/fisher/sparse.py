@@ -32,8 +32,8 @@ class SparseKernelFisher(ScoringClassifier, KernelEstimator):
     q : float, default 0.5
         In (0, 2]. Smaller keeps fewer samples; from above 1 on none is dropped.
     penalty : float or "auto", default "auto"
-        :math:`\rho`. "auto" is cross-validation: over the number of vectors for two classes, see Notes, over nine values
-        from 0.3 to 3e-5 for several.
+        :math:`\rho`. "auto" is cross-validation: over the number of vectors for two classes (see Notes), over nine
+        values from 0.3 to 3e-5 for several.
     prefer : {"accurate", "balanced", "sparse"}, default "balanced"
         The machine of least held-out error, the one of fewest vectors that is nearly as good (within half a standard
         error of the difference), or within one.
