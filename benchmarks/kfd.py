@@ -13,7 +13,7 @@ from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
 
 from benchmarks.measure import Peak, best_of, header, timed, verdict
-from fewkern import SparseKernelFisher
+from fewkern import ForwardKernelFisher, SparseKernelFisher
 from fewkern.datasets import make_ringnorm, make_waveform
 from fewkern.fisher.lq import LqFit, LqSettings, lq_fit
 from fewkern.fisher.problem import penalized_problem
@@ -79,38 +79,71 @@ def against_plain(n: int = 1500, rho: float = 0.01) -> None:
         verdict(*line)
 
 
-def against_rvm(n: int = 4000) -> None:
-    header(f"SparseKernelFisher against fastrvm.RVC, two moons with noise 0.3, n = {n}, the same width", 1)
+def against_rvm(sizes: tuple[int, ...] = (300, 500, 1000, 2000, 4000, 8000), first: int = 0) -> None:
+    header("ForwardKernelFisher and SparseKernelFisher against fastrvm.RVC, two moons with noise 0.3, all defaults", 1)
     try:
         from fastrvm import RVC
     except ImportError:
         print("fastrvm is not installed (pip install fastrvm): left out")
         return
-    X, y = make_moons(n, noise=0.3, random_state=0)
-    X_test, y_test = make_moons(20_000, noise=0.3, random_state=1)
-    width = 0.5
-    model = SparseKernelFisher(kernel=Gaussian(width=width), max_candidates=100)
-    fixed = SparseKernelFisher(kernel=Gaussian(width=width), max_candidates=100, penalty=1e-3)
-    rvm = RVC(kernel="rbf", gamma=1 / (2 * width**2), fit_intercept=True, n_jobs=1)
-    theirs = best_of(lambda: rvm.fit(X, y), 2)
-    ours, fast = best_of(lambda: model.fit(X, y), 5), best_of(lambda: fixed.fit(X, y), 5)
-    count = int(np.sum(rvm.n_relevance_))
-    error = float(np.mean(rvm.predict(X_test) != y_test))
-    print("| | fit, s | test error % | vectors |\n|---|---|---|---|")
-    rows = (
-        ("fastrvm", theirs, error, count),
-        *(
-            (name, seconds, 1 - m.score(X_test, y_test), m.n_vectors_)
-            for name, seconds, m in (("penalty by 5 folds", ours, model), ("penalty 1e-3", fast, fixed))
-        ),
+    X_test, y_test = make_moons(20_000, noise=0.3, random_state=1000)
+    makers = {"fastrvm": lambda: RVC(n_jobs=1), "forward": ForwardKernelFisher, "sparse": SparseKernelFisher}
+    print(
+        "| n | splits |"
+        + "".join(f" {name}: s | vectors | error % |" for name in makers)
+        + " time ratio, forward | sparse |"
     )
-    for name, seconds, e, vectors in rows:
-        print(f"| {name} | {seconds:.3f} | {100 * e:.2f} | {vectors} |", flush=True)
+    print("|---" * 13 + "|")
+    met = []
+    for n in sizes:
+        splits = max(1, min(10, 8000 // n))
+        runs: dict[str, list[tuple[float, int, float]]] = {name: [] for name in makers}
+        for seed in range(first, first + splits):
+            X, y = make_moons(n, noise=0.3, random_state=seed)
+            for name, make in makers.items():
+                model = make()
+                seconds = best_of(lambda model=model, X=X, y=y: model.fit(X, y), 3 if n <= 1000 else 1)
+                vectors = int(np.sum(model.n_relevance_)) if name == "fastrvm" else model.n_vectors_
+                runs[name].append((seconds, vectors, 100 * float(np.mean(model.predict(X_test) != y_test))))
+        mean = {name: np.mean(found, axis=0) for name, found in runs.items()}
+        spread = {name: np.std(found, axis=0) / max(splits - 1, 1) ** 0.5 for name, found in runs.items()}
+        ratio = {name: mean[name][0] / mean["fastrvm"][0] for name in ("forward", "sparse")}
+        cells = [
+            f" {mean[name][0]:.3f} | {mean[name][1]:.1f} | {mean[name][2]:.2f} ± {spread[name][2]:.2f} |"
+            for name in makers
+        ]
+        print(f"| {n} | {splits} |{''.join(cells)} {ratio['forward']:.2f} | {ratio['sparse']:.2f} |", flush=True)
+        for name in ratio:
+            met.append((f"n = {n}, {name}: time over fastrvm's", ratio[name], 1.0, True))
+            met.append((f"n = {n}, {name}: vectors over fastrvm's", mean[name][1] / mean["fastrvm"][1], 1.0, True))
+            met.append(
+                (f"n = {n}, {name}: error above fastrvm's, points", mean[name][2] - mean["fastrvm"][2], 0.2, True)
+            )
     print()
-    for name, seconds, e, vectors in rows[1:]:
-        verdict(f"{name}: times faster than fastrvm", theirs / seconds, 50, False)
-        verdict(f"{name}: error above fastrvm's, points", 100 * (e - error), 0.5, True)
-        verdict(f"{name}: vectors over fastrvm's", vectors / count, 3, True)
+    for line in met:
+        verdict(*line)
+
+
+def few(splits: int = 4) -> None:
+    header("Vectors and test error of the defaults: waveform (400 samples) and digits (1,000)", 1)
+    print("| set | model | error % | vectors | fit, s |\n|---|---|---|---|---|")
+    for name, load, train in (("waveform", lambda k: waveform(20_400, k), 400), ("digits", shuffled_digits, 1000)):
+        for model in (SparseKernelFisher(), ForwardKernelFisher()):
+            rows = []
+            for k in range(splits):
+                X, y = load(k)
+                _, seconds = timed(lambda model=model, X=X[:train], y=y[:train]: model.fit(X, y))
+                rows.append((100 * (1 - model.score(X[train:], y[train:])), model.n_vectors_, seconds))
+            error, vectors, seconds = np.mean(rows, axis=0)
+            spread = np.std(rows, axis=0, ddof=1)[0] / splits**0.5
+            print(f"| {name} | {model!r} | {error:.2f} ± {spread:.2f} | {vectors:.1f} | {seconds:.2f} |", flush=True)
+
+
+def shuffled_digits(seed: int) -> tuple[Any, Any]:
+    """Digits in a random order, in units of their pixels."""
+    X, y = load_digits(return_X_y=True)
+    order = np.random.default_rng(seed).permutation(len(y))
+    return X[order], y[order]
 
 
 def large(n: int = 100_000, candidates: int = 300) -> None:
@@ -170,7 +203,7 @@ def multiclass(splits: int) -> None:
         verdict(*line)
 
 
-PARTS = {"plain": against_plain, "rvm": against_rvm, "large": large}
+PARTS = {"plain": against_plain, "rvm": against_rvm, "few": few, "large": large}
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -48,9 +48,8 @@ def test_default_needs_nothing_and_keeps_few():
     model = SparseKernelFisher().fit(X, Y)
     assert model.score(X_NEW, Y_NEW) > 0.91
     assert model.n_vectors_ < 40
-    np.testing.assert_allclose(model.trace_.setting["width"] * X.std(axis=0), model.kernel_.width)
-    assert model.trace_.setting["penalty"] == model.penalty_
-    assert model.trace_.measure == "cross-validated error"
+    assert model.trace_.setting["n_vectors"] == model.n_vectors_
+    assert model.trace_.measure == "held-out logarithmic loss"
     assert model.stop_ == Stop.CONVERGED
     assert np.all(np.diff(model.trace_.objectives) <= 1e-9 * model.trace_.objectives[0])
     assert model.objective_ == model.trace_.objectives[-1]
@@ -59,7 +58,7 @@ def test_default_needs_nothing_and_keeps_few():
 def test_preferences_go_from_accurate_to_sparse():
     models = [SparseKernelFisher(kernel=Gaussian(width=0.6), prefer=p) for p in ("accurate", "balanced", "sparse")]
     traces = [model.fit(X, Y).trace_ for model in models]
-    sizes = [trace.size[trace.chosen] for trace in traces]
+    sizes = [trace.setting["n_vectors"] for trace in traces]
     errors = [trace.error[trace.chosen] for trace in traces]
     assert sizes == sorted(sizes, reverse=True)
     assert errors == sorted(errors)
@@ -262,7 +261,7 @@ def test_folds_that_repeat_samples_are_errors_too():
     model = SparseKernelFisher(kernel=Gaussian(width=0.6), cv=RepeatedStratifiedKFold(n_splits=3, n_repeats=2)).fit(
         X, Y
     )
-    assert 0 < model.trace_.error.min() < 0.2
+    assert 0 < model.trace_.error.min() < 0.3
 
 
 def test_grid_search_reaches_the_kernel():

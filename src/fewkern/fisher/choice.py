@@ -15,6 +15,7 @@ from fewkern.core.kernels import Kernel
 from fewkern.core.samples import Samples
 from fewkern.core.trace import TOLERANCE, Trace, smallest_within
 from fewkern.fisher.families import Family, Fitted
+from fewkern.fisher.forward_folds import Folded
 from fewkern.fisher.posterior import AffineScores, least_squares_scores
 from fewkern.fisher.problem import Machine
 from fewkern.fisher.targets import fisher_targets
@@ -31,6 +32,7 @@ __all__ = [
     "choose_setting",
     "cross_validate",
     "fit_within",
+    "kernel_scale",
     "search_folds",
 ]
 
@@ -80,6 +82,17 @@ class Candidates:
         own = sorted({int(j) for j in to_numpy(take_rows(self.owners, rows))})
         return asarray_like(own, self.rows, dtype=self.rows.dtype)
 
+    def usable(self, folded: Folded) -> Array | None:
+        """Columns that every fold may take, ``(F, m)``: those of samples that it trains on; None: all."""
+        if self.owners is None:
+            return None
+        owners, train = to_numpy(take_rows(self.owners, folded.rows)), to_numpy(folded.train) > 0
+        own = [[False] * int(self.rows.shape[0]) for _ in train]
+        for columns, inside in zip(own, train):
+            for j in owners[inside]:
+                columns[j] = True
+        return asarray_like(own, self.rows, dtype=namespace(self.rows).bool)
+
 
 @dataclass(frozen=True)
 class Comparing:
@@ -91,9 +104,14 @@ class Comparing:
     """Largest machine that may be taken."""
     max_candidates: int | None = None
     """Samples that a machine may keep are chosen among so many; None: see :class:`Candidates`."""
-    width_by: str = "leave_one_out"
-    """A width given as a rule is chosen by "leave_one_out" (closed form, as in FVS-LR) or "cross_validation"."""
+    width_by: str = "auto"
+    """A width given as a rule is chosen by "leave_one_out" (closed form, as in FVS-LR) or "cross_validation"; "auto" is
+    the former, except in :mod:`fewkern.fisher.few`."""
     seed: int = 0
+
+    def takes_few(self, samples: Samples) -> bool:
+        """Whether :func:`fewkern.fisher.few.choose_few` is for these samples."""
+        return samples.n_classes == 2 and self.width_by == "auto" and self.family.thins
 
     def compares(self, kernel: Kernel) -> bool:
         """Whether there is more than one machine to compare."""
@@ -135,7 +153,7 @@ def choose_setting(
     grid = _grid(samples, kernel, plan)
     kernels = grid.kernels
     settings = plan.family.settings(
-        _scale(samples, kernels[0]), fisher_targets(samples.codes, samples.n_classes, samples.weights).stretch
+        kernel_scale(samples, kernels[0]), fisher_targets(samples.codes, samples.n_classes, samples.weights).stretch
     )
     paths: list[PathErrors] = []
     for one in kernels if folds else ():
@@ -159,7 +177,7 @@ def _grid(samples: Samples, kernel: Kernel, plan: Comparing) -> KernelGrid:
     if "width" not in kernel.rules:
         return KernelGrid.around(kernel, samples.X)
     # FVS-LR's closed form is fair here: it never saw a support that was chosen with labels
-    if plan.width_by == "leave_one_out":
+    if plan.width_by != "cross_validation":
         return choose_width(samples.some(_WIDTH_ROWS, random_generator(plan.seed)), kernel, plan.seed)
     return class_grid(samples, kernel, plan.seed)
 
@@ -204,7 +222,7 @@ def absent_class(samples: Samples, folds: Sequence[Fold]) -> tuple[int, int] | N
     return None
 
 
-def _scale(samples: Samples, kernel: Kernel) -> float:
+def kernel_scale(samples: Samples, kernel: Kernel) -> float:
     """Mean of ``k(x, x)``."""
     diag = kernel.diag(samples.X)
     scale = float(namespace(diag).mean(diag))

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
-from fewkern.backend.namespace import Array
+from fewkern.backend.namespace import Array, device, namespace
 from fewkern.fisher.forward import forward_columns
 from fewkern.fisher.lq import LqSettings, leave_one_out_values, lq_fit, walk_path
 from fewkern.fisher.problem import Ending, Machine, penalized_problem
 
-__all__ = ["LARGEST", "PENALTIES", "Family", "Fitted", "ForwardFamily", "LqFamily"]
+__all__ = ["LARGEST", "PENALTIES", "Begun", "Family", "Fitted", "ForwardFamily", "LqFamily", "Told"]
 
 # Penalties that are compared, for a kernel with k(x, x) = 1 and classes of equal size; the ratio of neighbors.
 _RATIO = 10.0**-0.5
 PENALTIES = tuple(10.0 ** (-0.5 * i) for i in range(1, 10))
 # Taken where classes are too small to compare: the fourth penalty, and ten vectors.
 _DEFAULT_PENALTY, _DEFAULT_SIZE = 3, 10
+# An elimination begins with columns of least penalty among so many times as many that forward selection takes.
+_SCREENED = 3
+# Relative change of the objective that ends the iteration where only the columns that are kept matter.
+_ROUGH = 1e-5
 # Numbers of vectors that are compared go up to this.
 LARGEST = 100
 
@@ -32,6 +36,29 @@ class Fitted:
     """Discriminant ``(n, p)`` of every sample by the machine fitted without it."""
     objectives: tuple[float, ...]
     """What was minimized, after every step; it never rises."""
+    ending: Ending
+
+
+@dataclass(frozen=True)
+class Told:
+    """What is said of a machine whose columns were chosen in several steps."""
+
+    order: Array
+    """Its columns in the order in which they are listed: positions among them."""
+    setting: float
+    objectives: tuple[float, ...]
+    ending: Ending
+
+
+@dataclass(frozen=True)
+class Begun:
+    """Columns to begin an elimination with, and how they were found."""
+
+    support: Array
+    forward: Array
+    """Columns in the order in which forward selection takes them."""
+    setting: float
+    objectives: tuple[float, ...]
     ending: Ending
 
 
@@ -49,6 +76,10 @@ class Family(Protocol):
         """
 
     @property
+    def thins(self) -> bool:
+        """Whether the setting is automatic, and larger machines keep more columns than smaller ones."""
+
+    @property
     def default(self) -> int:
         """Position of the setting to take where classes are too small for cross-validation."""
 
@@ -57,6 +88,12 @@ class Family(Protocol):
 
     def fit(self, K: Array, Y: Array, weights: Array, setting: float) -> Fitted:
         """The machine at one setting."""
+
+    def reach(self, K: Array, Y: Array, weights: Array, settings: tuple[float, ...], size: int) -> Begun:
+        """The machine of the first setting that keeps ``size`` columns or more, or of the last one."""
+
+    def tell(self, columns: Array, Y: Array, weights: Array, begun: Begun) -> Told:
+        """What is said of the machine on the ``columns`` (n, k) that are left of those it began with."""
 
     def sparser(self, setting: float) -> float:
         """A setting whose machine keeps fewer samples, or as few."""
@@ -83,6 +120,10 @@ class LqFamily:
         return tuple(p * scale**self.how.q * stretch ** (2 - self.how.q) for p in PENALTIES)
 
     @property
+    def thins(self) -> bool:
+        return self.penalty is None and self.how.q <= 1
+
+    @property
     def default(self) -> int:
         return _DEFAULT_PENALTY if self.penalty is None else 0
 
@@ -93,6 +134,21 @@ class LqFamily:
         fit = lq_fit(penalized_problem(K, Y, weights, penalize_bias=self.penalize_bias), setting, self.how)
         held_out = leave_one_out_values(K, Y, fit, weights, penalize_bias=self.penalize_bias)
         return Fitted(fit, held_out, fit.objectives, fit.ending)
+
+    def reach(self, K: Array, Y: Array, weights: Array, settings: tuple[float, ...], size: int) -> Begun:
+        xp = namespace(K)
+        screened = forward_columns(K, Y, _SCREENED * size, weights=weights).order
+        problem = penalized_problem(xp.take(K, screened, axis=1), Y, weights, penalize_bias=self.penalize_bias)
+        how = replace(self.how, tol=_ROUGH) if self.how.tol is None and self.how.q < 1 else self.how
+        for fit in walk_path(problem, settings, how):
+            if fit.size >= size:
+                break
+        return Begun(xp.take(screened, fit.support), screened, fit.penalty, fit.objectives, fit.ending)
+
+    def tell(self, columns: Array, Y: Array, weights: Array, begun: Begun) -> Told:
+        xp = namespace(columns)
+        order = xp.arange(int(columns.shape[1]), dtype=begun.support.dtype, device=device(columns))
+        return Told(order, begun.setting, begun.objectives, begun.ending)
 
     def sparser(self, setting: float) -> float:
         return setting / _RATIO
@@ -117,6 +173,10 @@ class ForwardFamily:
         return tuple(range(1, self.limit + 1)) if self.n_vectors is None else (self.n_vectors,)
 
     @property
+    def thins(self) -> bool:
+        return self.n_vectors is None
+
+    @property
     def default(self) -> int:
         return min(_DEFAULT_SIZE, self.limit) - 1 if self.n_vectors is None else 0
 
@@ -132,6 +192,14 @@ class ForwardFamily:
             path.residuals,
             Ending(path.stop, len(path.ratios)),
         )
+
+    def reach(self, K: Array, Y: Array, weights: Array, settings: tuple[float, ...], size: int) -> Begun:
+        path = forward_columns(K, Y, size, min_residual=self.min_residual, weights=weights)
+        return Begun(path.order, path.order, path.size, path.residuals, Ending(path.stop, len(path.ratios)))
+
+    def tell(self, columns: Array, Y: Array, weights: Array, begun: Begun) -> Told:
+        path = forward_columns(columns, Y, int(columns.shape[1]), weights=weights)
+        return Told(path.order, path.size, path.residuals, Ending(path.stop, len(path.ratios)))
 
     def sparser(self, setting: float) -> float:
         return max(setting - 1, 1)

@@ -20,8 +20,9 @@ from fewkern.core.kernels import as_kernel
 from fewkern.core.samples import Samples
 from fewkern.core.scores import ClassScores
 from fewkern.core.trace import Stop
-from fewkern.fisher.choice import Candidates, Comparing, absent_class, choose_setting, fit_within, search_folds
-from fewkern.fisher.families import Family
+from fewkern.fisher.choice import Candidates, Chosen, Comparing, absent_class, choose_setting, fit_within, search_folds
+from fewkern.fisher.families import Family, Fitted
+from fewkern.fisher.few import choose_few
 from fewkern.fisher.posterior import fit_posterior
 from fewkern.fisher.problem import Ending, Machine
 from fewkern.fisher.targets import fisher_targets
@@ -75,13 +76,15 @@ def fit_fisher(estimator: FisherParameters, samples: Samples, family: Family) ->
         seed_from(estimator.random_state),
     )
     folds = _folds(estimator, samples, plan)
-    with progress("cross-validation", len(WIDTH_FACTORS), bool(estimator.verbose)) as step:
-        chosen = choose_setting(samples, as_kernel(estimator.kernel), plan, folds, step)
-    fitted, setting = fit_within(samples, chosen, plan)
-    _warn_unless_converged(estimator, fitted.ending)
     targets = fisher_targets(samples.codes, samples.n_classes, samples.weights)
     rule = variant.posterior if _smallest(samples)[0] >= _CALIBRATION_SAMPLES else "least_squares"
+    few = bool(folds) and rule == "logistic" and plan.takes_few(samples)
+    chosen, fitted = _choose_and_fit(estimator, samples, plan, folds, few=few)
     posterior = fit_posterior(rule, fitted.held_out, samples, targets, priors)
+    if few and posterior.rule != rule:  # its scores are logarithms of odds, which the midpoint rule cannot read
+        chosen, fitted = _choose_and_fit(estimator, samples, plan, folds, few=False)
+        posterior = fit_posterior("least_squares", fitted.held_out, samples, targets, priors)
+    _warn_unless_converged(estimator, fitted.ending)
     if posterior.rule != rule:
         warnings.warn(
             f"{type(estimator).__name__}: what the model says of samples that it has not seen does not rise with their "
@@ -99,7 +102,21 @@ def fit_fisher(estimator: FisherParameters, samples: Samples, family: Family) ->
     keep.priors_ = targets.priors if priors is None else priors
     keep.trace_ = replace(chosen.trace, objectives=fitted.objectives)
     keep.stop_, keep.n_iter_ = fitted.ending.stop, max(1, fitted.ending.n_iter)
-    return setting
+    return chosen.setting
+
+
+def _choose_and_fit(
+    estimator: FisherParameters, samples: Samples, plan: Comparing, folds: list[Fold], *, few: bool
+) -> tuple[Chosen, Fitted]:
+    """What is chosen, and the machine; ``few`` takes the short way to a short machine."""
+    kernel = as_kernel(estimator.kernel)
+    with progress("cross-validation", len(WIDTH_FACTORS), bool(estimator.verbose)) as step:
+        found = choose_few(samples, kernel, plan, folds, step) if few else None
+        if found is not None:
+            return found
+        chosen = choose_setting(samples, kernel, plan, folds, step)
+    fitted, setting = fit_within(samples, chosen, plan)
+    return replace(chosen, setting=setting), fitted
 
 
 def class_expansion(

@@ -17,10 +17,10 @@ from fewkern.core.peel import peel
 from fewkern.core.trace import Stop
 from fewkern.fisher.problem import Machine
 
-__all__ = ["ForwardPath", "forward_columns"]
+__all__ = ["DEPENDENT", "ForwardPath", "forward_columns"]
 
 # A column is linearly dependent on those taken if less than this fraction of its squared norm remains.
-_DEPENDENT = 1e-10
+DEPENDENT = 1e-10
 # A leverage of one means that the sample decides its own value: the part left of a sample is at least this.
 _LEFT = 1e-3
 
@@ -130,7 +130,7 @@ class _Orthogonal:
         self.residual = Y - constant[:, None] * self.projections[0][None, :]
         along = constant @ K
         self.norms = xp.sum((K - constant[:, None] * along[None, :]) ** 2, axis=0)
-        self.floor = max(_DEPENDENT, 10 * eps(K)) * xp.sum(K * K, axis=0)
+        self.floor = max(DEPENDENT, 10 * eps(K)) * xp.sum(K * K, axis=0)
         self.correlations = K.T @ self.residual
         self.taken = xp.zeros((int(K.shape[1]),), dtype=xp.bool, device=device(K))
         # the weights add up to n, so the column of ones is sqrt(n) times its regressor

@@ -33,10 +33,11 @@ class SparseKernelFisher(ScoringClassifier, KernelEstimator):
     q : float, default 0.5
         In (0, 2]. Smaller keeps fewer samples; from above 1 on none is dropped.
     penalty : float or "auto", default "auto"
-        :math:`\rho`. "auto" is cross-validation over nine values from 0.3 to 3e-5.
+        :math:`\rho`. "auto" is cross-validation: over the number of vectors for two classes (see Notes), over nine
+        values from 0.3 to 3e-5 for several.
     prefer : {"accurate", "balanced", "sparse"}, default "balanced"
-        The machine of least cross-validated error, the one of fewest vectors within half a standard error of it, or
-        within one.
+        The machine of least held-out error, the one of fewest vectors that is nearly as good (within half a standard
+        error of the difference), or within one.
     max_vectors : int or None, default None
         Budget of vectors: machines that keep more are not taken. A penalty that keeps more, given or chosen, is
         raised until the machine is within the budget.
@@ -71,12 +72,13 @@ class SparseKernelFisher(ScoringClassifier, KernelEstimator):
     kernel_ : Kernel
     penalty_ : float
     objective_ : float
-        Value of (5) at the solution.
+        Value of (5) at the solution. With an automatic penalty and two classes, that of the machine whose vectors were
+        thinned out.
     class_scores_ : ClassScores
         How the scores become probabilities.
     priors_ : array of shape (n_classes,)
     trace_ : Trace
-        Cross-validated errors, and the objective after every step, which never rises.
+        Held-out errors, and the objective after every step, which never rises.
     stop_ : Stop
         How the last fit ended.
     n_iter_ : int
@@ -93,7 +95,14 @@ class SparseKernelFisher(ScoringClassifier, KernelEstimator):
 
     Cost: ``n m`` kernel values for ``m`` candidates, then ``n k^2 + k^3`` per step with ``k`` components alive. Without
     ``max_candidates`` up to 3000 samples have an ``n`` by ``n`` matrix. A choice by cross-validation costs about 45
-    fits.
+    fits for several classes, and less than one fit on all candidates for two.
+
+    With ``penalty="auto"``, two classes and ``q <= 1``, folds of forward selection choose the width and the number of
+    vectors. The penalty is the first one at which enough samples are kept among three times as many of forward
+    selection. Of these as few stay as a logistic regression on their kernel columns needs, which also replaces the
+    coefficients of (5): about half as many vectors do for the same error. ``variant=FisherVariant(width_by=
+    "leave_one_out")`` keeps (5) to the end, with the penalty of least cross-validated error; a penalty that is given
+    does so, too.
 
     The machine of the paper is ``variant="paper", tol=1e-5``. With ``q = 2`` this is the plain kernel Fisher
     discriminant: one linear system for every penalty, and every sample is kept.

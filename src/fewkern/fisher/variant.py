@@ -24,9 +24,12 @@ class FisherVariant:
         Decision and probabilities. "logistic" (regression) and "gaussian" (classes of common covariance) are fitted to
         leave-one-out scores; "least_squares" has the paper's threshold, the midpoint of the targets
         :math:`\tfrac N2(1/N_1 - 1/N_2)`, and is used wherever a class has fewer than five samples.
-    width_by : {"leave_one_out", "cross_validation"}, default "leave_one_out"
+    width_by : {"auto", "leave_one_out", "cross_validation"}, default "auto"
         How a width given as a rule is chosen: by the closed-form leave-one-out of
-        :class:`~fewkern.FeatureVectorClassifier` (cheap), or together with the penalty or the number of vectors.
+        :class:`~fewkern.FeatureVectorClassifier`, or together with the penalty or the number of vectors. "auto" is the
+        former, unless there are two classes, the penalty or number of vectors is automatic and ``posterior`` is
+        "logistic": then folds of forward selection choose the width and as few vectors as a logistic regression on them
+        needs.
     penalize_bias : bool, default False
         True is the paper: the bias is penalized like a sample. Only for kFDA_q.
     start : {"auto", "lasso", "ridge", "best"}, default "auto"
@@ -45,7 +48,7 @@ class FisherVariant:
     """
 
     posterior: PosteriorRule = "logistic"
-    width_by: str = "leave_one_out"
+    width_by: str = "auto"
     penalize_bias: bool = False
     start: Start = "auto"
 
@@ -69,7 +72,7 @@ class FisherVariant:
 
 _VALUES = {
     "posterior": ("logistic", "gaussian", "least_squares"),
-    "width_by": ("leave_one_out", "cross_validation"),
+    "width_by": ("auto", "leave_one_out", "cross_validation"),
     "penalize_bias": (False, True),
     "start": ("auto", "lasso", "ridge", "best"),
 }

@@ -1,0 +1,187 @@
+r"""kFDA_OLS without every fold, all folds at once: what machines of every size say of samples they have not seen.
+
+A sample that is held out has weight zero in its fold. All folds then share the columns ``K``, and a step of all of them
+is one matrix product. The orthogonalized regressors are carried along for the held-out samples too, so the machines
+themselves are never formed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from fewkern.backend.folds import Fold
+from fewkern.backend.namespace import Array, asarray_like, device, eps, namespace, to_numpy
+from fewkern.core.samples import Samples
+from fewkern.fisher.forward import DEPENDENT
+from fewkern.fisher.targets import fisher_targets
+
+__all__ = ["Folded", "FoldedPath", "forward_folds"]
+
+# A path is left once its last sizes, so many or one in so many of all, have lowered the error by less than this share.
+_PATIENCE, _ONE_IN, _LITTLE = 3, 5, 0.02
+
+
+@dataclass(frozen=True)
+class Folded:
+    """Samples with classes, and folds as weights of the samples: ``F`` folds, ``n`` samples, ``p`` targets."""
+
+    samples: Samples
+    """Those that are in some fold."""
+    rows: Array
+    """Their positions among all samples."""
+    train: Array
+    """``(F, n)``; zero where a sample is held out."""
+    test: Array
+    """``(F, n)``; zero where a sample is not held out."""
+    targets: Array
+    """``(F, n, p)``, in units in which their points are orthonormal: every fold has those of its own classes."""
+
+    @classmethod
+    def of(cls, samples: Samples, folds: Sequence[Fold]) -> Folded:
+        """The folds of the samples."""
+        xp, like = namespace(samples.weights), samples.weights
+        train: list[Array] = []
+        test: list[Array] = []
+        targets: list[Array] = []
+        for fold in folds:
+            for part, masks in zip(fold, (train, test)):
+                inside = to_numpy(xp.zeros_like(like)).copy()
+                inside[list(part)] = 1.0
+                masks.append(asarray_like(inside, like, dtype=like.dtype) * like)
+            found = fisher_targets(samples.codes, samples.n_classes, train[-1])
+            targets.append(found.rows(samples.codes) / found.scale)
+        rows = xp.arange(samples.n, dtype=samples.rows.dtype, device=device(like))
+        every = cls(samples, rows, xp.stack(train), xp.stack(test), xp.stack(targets))
+        used = xp.any((every.train > 0) | (every.test > 0), axis=0)
+        return every if bool(xp.all(used)) else every._take(xp.nonzero(used)[0])
+
+    def some(self, limit: int, rng: Any) -> Folded:
+        """About ``limit`` of the samples, the same share of every class; all if few."""
+        part = self.samples.some(limit, rng)
+        return self if part is self.samples else self._take(self.find(part))
+
+    def find(self, part: Samples) -> Array:
+        """Positions of samples that are some of these."""
+        return namespace(part.rows).searchsorted(self.samples.rows, part.rows)
+
+    def _take(self, part: Array) -> Folded:
+        xp = namespace(part)
+        cut = [xp.take(masks, part, axis=1) for masks in (self.train, self.test, self.targets)]
+        return Folded(self.samples.take(part), xp.take(self.rows, part), *cut)
+
+    def held_out(self, losses: Array) -> Array:
+        """Share of every sample in the mean held-out loss, ``(n,)``, from its losses ``(F, n)`` in all folds."""
+        xp = namespace(losses)
+        return xp.sum(losses * self.test, axis=0) / xp.sum(self.test)
+
+
+@dataclass(frozen=True)
+class FoldedPath:
+    """The columns that every fold takes, and the held-out errors of its machines."""
+
+    order: Array
+    """``(F, L)``: columns in the order of their choice."""
+    errors: tuple[float, ...]
+    """Mean squared held-out error of machines of 1, 2, ..., L columns."""
+
+    @property
+    def least(self) -> float:
+        """The smallest of the errors; infinite if no column could be taken."""
+        return min(self.errors, default=math.inf)
+
+    def enough(self, error: float) -> int:
+        """The first size with this error or less; 0 if there is none."""
+        return next((k + 1 for k, reached in enumerate(self.errors) if reached <= error), 0)
+
+
+def forward_folds(K: Array, folded: Folded, limit: int, usable: Array | None = None) -> FoldedPath:
+    """Take columns of ``K`` (n, m) in every fold, by the rule of :func:`~fewkern.fisher.forward.forward_columns`.
+
+    Parameters
+    ----------
+    K : array of shape (n, m)
+    folded : Folded
+    limit : int
+        Largest number of columns.
+    usable : boolean array of shape (F, m) or None
+        Columns that a fold may take.
+
+    Notes
+    -----
+    ``F n m`` flops per size, in one matrix product.
+    """
+    xp = namespace(K)
+    state = _Orthogonal(K, folded, min(limit, int(K.shape[1])), usable)
+    order: list[Array] = []
+    errors: list[float] = []
+    while len(order) < state.limit and not _settled(errors):
+        found = state.find()
+        if found is None:
+            break
+        state.remove(found)
+        order.append(found)
+        errors.append(float(xp.sum(folded.held_out(xp.sum(state.residual**2, axis=2)))))
+    if not order:
+        return FoldedPath(xp.zeros((int(folded.train.shape[0]), 0), dtype=xp.int64, device=device(K)), ())
+    return FoldedPath(xp.stack(order, axis=1), tuple(errors))
+
+
+def _settled(errors: list[float]) -> bool:
+    """Whether the last sizes brought too little to go on."""
+    last = max(_PATIENCE, len(errors) // _ONE_IN)
+    return len(errors) > last and min(errors[:-last]) - min(errors) < _LITTLE * min(errors)
+
+
+class _Orthogonal:
+    """Columns and targets of every fold with the regressors taken so far projected out; inner products are weighted."""
+
+    def __init__(self, K: Array, folded: Folded, limit: int, usable: Array | None) -> None:
+        xp, w = namespace(K), folded.train
+        F, n = w.shape
+        self.K, self.w, self.limit = K, w, limit
+        self.basis = xp.zeros((F, limit + 1, n), dtype=K.dtype, device=device(K))
+        self.size = 0
+        self.residual = folded.targets
+        self.norms = w @ (K * K)
+        self.floor = max(DEPENDENT, 10 * eps(K)) * self.norms
+        self.usable = xp.ones(self.norms.shape, dtype=xp.bool, device=device(K)) if usable is None else usable
+        self.correlations = xp.matmul(xp.matrix_transpose(w[:, :, None] * self.residual), K)
+        self._project(xp.ones_like(w) / xp.sqrt(xp.sum(w, axis=1))[:, None])
+
+    def find(self) -> Array | None:
+        """The column of largest error reduction ratio in every fold, ``(F,)``; None if a fold has none left."""
+        xp = namespace(self.K)
+        usable = self.usable & (self.norms > self.floor)
+        if not bool(xp.all(xp.any(usable, axis=1))):
+            return None
+        one = xp.ones_like(self.norms)
+        gain = xp.sum(self.correlations**2, axis=1) / xp.where(usable, self.norms, one)
+        return xp.argmax(xp.where(usable, gain, -one), axis=1)
+
+    def remove(self, found: Array) -> None:
+        """Project the columns ``found``, one per fold, out."""
+        xp = namespace(self.K)
+        p = xp.matrix_transpose(xp.take(self.K, found, axis=1))
+        Q = self.basis[:, : self.size, :]
+        for _ in range(2):
+            along = xp.matmul(Q, (self.w * p)[:, :, None])
+            p = p - xp.matmul(xp.matrix_transpose(along), Q)[:, 0, :]
+        norm = xp.sqrt(xp.sum(self.w * p * p, axis=1))
+        numbers = xp.arange(self.K.shape[1], device=device(self.K))
+        self.usable = self.usable & (numbers[None, :] != found[:, None])
+        self._project(p / norm[:, None])
+
+    def _project(self, q: Array) -> None:
+        """Take the regressors ``q`` (F, n), normed on the training samples, out of columns and targets."""
+        xp = namespace(self.K)
+        inside = self.w * q
+        projection = xp.matmul(inside[:, None, :], self.residual)[:, 0, :]
+        pulled = inside @ self.K
+        self.residual = self.residual - q[:, :, None] * projection[:, None, :]
+        self.norms = xp.maximum(self.norms - pulled * pulled, xp.zeros_like(self.norms))
+        self.correlations = self.correlations - projection[:, :, None] * pulled[:, None, :]
+        self.basis[:, self.size, :] = q
+        self.size += 1
