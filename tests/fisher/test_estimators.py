@@ -164,7 +164,7 @@ def test_forward_number_of_vectors_by_cross_validation():
     assert sum(model.ratios_) == pytest.approx(1 - model.trace_.objectives[-1])
     assert len(model.ratios_) == model.n_vectors_ + 1
     assert not SparseKernelFisher(kernel=Gaussian(width=0.6)).fit(X, Y).trace_.open_end
-    assert ForwardKernelFisher(kernel=Gaussian(width=0.6), max_vectors=4, prefer="accurate").fit(X, Y).trace_.open_end
+    assert ForwardKernelFisher(kernel=Gaussian(width=0.6), max_vectors=3, prefer="accurate").fit(X, Y).trace_.open_end
     stopped = ForwardKernelFisher(kernel=Gaussian(width=0.6), n_vectors=100, min_residual=0.3).fit(X, Y)
     assert stopped.stop_ == Stop.FITNESS
     assert stopped.trace_.objectives[-1] < 0.3 <= stopped.trace_.objectives[-2]
