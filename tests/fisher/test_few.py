@@ -11,9 +11,10 @@ from fewkern.datasets import make_banana
 from fewkern.fisher import FisherVariant, few
 from fewkern.fisher.choice import Candidates, Comparing
 from fewkern.fisher.elimination import eliminate, exchange, log_losses
-from fewkern.fisher.families import ForwardFamily
+from fewkern.fisher.families import ForwardFamily, LqFamily
 from fewkern.fisher.forward import forward_columns
 from fewkern.fisher.forward_folds import Folded, forward_folds
+from fewkern.fisher.lq import LqSettings
 from fewkern.fisher.targets import fisher_targets
 from fewkern.kernels import Gaussian
 from tests.fisher.helpers import classes, labelled
@@ -167,6 +168,17 @@ def test_budget_and_ratios_of_the_vectors_that_were_kept():
     assert len(model.ratios_) == model.n_vectors_ + 1
     assert SparseKernelFisher(max_vectors=3).fit(X, Y).n_vectors_ <= 3
     assert ForwardKernelFisher().fit(X, Y).stop_ == Stop.SIZE
+
+
+def test_penalties_that_keep_nothing_leave_the_columns_of_forward_selection():
+    samples, _ = folded_samples()[:2]
+    targets = fisher_targets(samples.codes, 2, samples.weights).rows(samples.codes)
+    K = Candidates.of(samples, Gaussian(width=1.0), None, 0).K
+    begun = LqFamily(LqSettings()).reach(K, targets, samples.weights, (1e6,), 3)
+    np.testing.assert_array_equal(begun.support, forward_columns(K, targets, 3, weights=samples.weights).order)
+    enough = LqFamily(LqSettings()).reach(K, targets, samples.weights, (1e6, 0.1, 1e-3, 1e-4), 3)
+    assert enough.support.shape[0] >= 3
+    assert set(enough.support.tolist()) <= set(enough.forward.tolist())
 
 
 def test_a_given_setting_keeps_the_least_squares_machine():

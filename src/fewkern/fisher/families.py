@@ -90,7 +90,7 @@ class Family(Protocol):
         """The machine at one setting."""
 
     def reach(self, K: Array, Y: Array, weights: Array, settings: tuple[float, ...], size: int) -> Begun:
-        """The machine of the first setting that keeps ``size`` columns or more, or of the last one."""
+        """Columns of the first machine that keeps ``size`` or more, or of the last one; never none."""
 
     def tell(self, columns: Array, Y: Array, weights: Array, begun: Begun) -> Told:
         """What is said of the machine on the ``columns`` (n, k) that are left of those it began with."""
@@ -143,7 +143,8 @@ class LqFamily:
         for fit in walk_path(problem, settings, how):
             if fit.size >= size:
                 break
-        return Begun(xp.take(screened, fit.support), screened, fit.penalty, fit.objectives, fit.ending)
+        support = xp.take(screened, fit.support) if fit.size else screened[:size]
+        return Begun(support, screened, fit.penalty, fit.objectives, fit.ending)
 
     def tell(self, columns: Array, Y: Array, weights: Array, begun: Begun) -> Told:
         xp = namespace(columns)
