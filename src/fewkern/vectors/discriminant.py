@@ -51,7 +51,8 @@ class FeatureVectorDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         Number of vectors; "auto" is chosen by leave-one-out.
     max_vectors : int or "auto", default "auto"
         Budget for ``n_vectors="auto"``. "auto" looks at up to 100 vectors (at most half of the samples) and goes on
-        while that pays: to a tenth of the samples (``prefer="accurate"``: half of them), and 1000 at most.
+        while that pays: to a tenth of the samples (``prefer="accurate"``: half of them), and 1000 at most. A
+        BudgetWarning says so where the error was still falling there.
     ridge : float or "auto", default "auto"
         Penalty on the squared length of an axis in feature space.
     prefer : {"accurate", "balanced", "sparse"}, default "balanced"

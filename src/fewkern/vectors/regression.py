@@ -45,12 +45,14 @@ class FeatureVectorRegressor(RegressorMixin, KernelEstimator):
         Number of vectors; "auto" is chosen by leave-one-out.
     max_vectors : int or "auto", default "auto"
         Budget for ``n_vectors="auto"``. "auto" looks at up to 100 vectors (at most half of the samples) and goes on
-        while that pays: to a tenth of the samples (``prefer="accurate"``: half of them), and 1000 at most.
+        while that pays: to a tenth of the samples (``prefer="accurate"``: half of them), and 1000 at most. A
+        BudgetWarning says so where the error was still falling there.
     ridge : float or "auto", default "auto"
         Penalty on the squared length of the solution in feature space. "auto" compares six values in units of the
         mean of ``k(x, x)``.
     prefer : {"accurate", "balanced", "sparse"}, default "balanced"
         The model of least leave-one-out error, the smallest one within half a standard error of it, or within one.
+        Vectors that are moved are few already: "sparse" then saves little, and is for devices without room for more.
     refine : "auto" or bool, default "auto"
         Move the vectors, and learn one width per feature, by the gradient of the leave-one-out error. "auto" does so
         where folds say that it pays, with a width that is a rule; True always; False keeps samples as vectors. A moved
@@ -189,12 +191,14 @@ class FeatureVectorClassifier(ScoringClassifier, KernelEstimator):
         Number of vectors; "auto" is chosen by leave-one-out.
     max_vectors : int or "auto", default "auto"
         Budget for ``n_vectors="auto"``. "auto" looks at up to 100 vectors (at most half of the samples) and goes on
-        while that pays: to a tenth of the samples (``prefer="accurate"``: half of them), and 1000 at most.
+        while that pays: to a tenth of the samples (``prefer="accurate"``: half of them), and 1000 at most. A
+        BudgetWarning says so where the error was still falling there.
     ridge : float or "auto", default "auto"
         Penalty on the squared length of the solution in feature space. "auto" compares six values in units of the
         mean of ``k(x, x)``.
     prefer : {"accurate", "balanced", "sparse"}, default "balanced"
         The model of least leave-one-out error, the smallest one within half a standard error of it, or within one.
+        Vectors that are moved are few already: "sparse" then saves little, and is for devices without room for more.
     refine : "auto" or bool, default "auto"
         Move the vectors, and learn one width per feature, by the gradient of the leave-one-out error. "auto" does so
         where folds say that it pays, with a width that is a rule; True always; False keeps samples as vectors. A moved
