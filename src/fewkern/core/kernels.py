@@ -24,8 +24,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from fewkern.backend.blocks import row_blocks
+from fewkern.backend.finite import all_finite, power_of_two, quiet
 from fewkern.backend.linalg import (
     manhattan,
+    neg_squared_differences,
     neg_squared_distances,
     product_transposed,
     squared_norms,
@@ -39,6 +41,7 @@ from fewkern.backend.namespace import (
     is_sparse,
     namespace,
     take_rows,
+    to_numpy,
 )
 from fewkern.backend.storable import storable
 from fewkern.core.parameters import Parameters
@@ -57,6 +60,12 @@ __all__ = [
 
 # Rows looked at to turn a rule such as "median" into a number.
 _RULE_ROWS = 1000
+# Sums of so many values k(x, x) must still be numbers.
+_MANY = 1e6
+# Widths up to this one, and their inverses, can be multiplied by the factors of a search.
+_WIDEST = 1e300
+# Squared distance, in units of the width, beyond which the rounding error of a product is seen in the exponential.
+_FAR = 1e12
 
 
 class Kernel(Parameters, ABC):
@@ -84,12 +93,20 @@ class Kernel(Parameters, ABC):
         out = None
         for rows in row_blocks(n, m):
             if rows == slice(0, n):
-                return self._block(X, Y)
-            block = self._block(X[rows, :], Y)
+                return self._finite_block(X, Y)
+            block = self._finite_block(X[rows, :], Y)
             if out is None:
                 out = namespace(block).empty((n, m), dtype=block.dtype, device=device(block))
             out[rows, :] = block
         return out
+
+    def _finite_block(self, X: Array, Y: Array) -> Array:
+        """The matrix for a block of rows of ``X``, or an error where it is not one of numbers."""
+        with quiet():
+            K = self._block(X, Y)
+        if not all_finite(K):
+            raise ValueError(_not_finite(self))
+        return K
 
     @abstractmethod
     def diag(self, X: Array) -> Array:
@@ -129,6 +146,24 @@ class Kernel(Parameters, ABC):
         return namespace(X).zeros_like(self.log_scales(X))
 
 
+def resolve_kernel(kernel: Any, X: Array) -> Kernel:
+    """A kernel, a name or a callable as a kernel of numbers for the samples ``X``, all of which have a finite image."""
+    resolved = as_kernel(kernel).resolve(X)
+    with quiet():
+        finite = all_finite(_MANY * resolved.diag(X))
+    if not finite:
+        raise ValueError(_not_finite(resolved))
+    return resolved
+
+
+def _not_finite(kernel: Kernel) -> str:
+    name = f"Function: {kernel._name}" if isinstance(kernel, Function) else repr(kernel)
+    return (
+        f"{name}: the kernel returned values that are not finite, or whose sums are not; scale the samples (for "
+        "example with StandardScaler), or use another kernel."
+    )
+
+
 def _ones(X: Array) -> Array:
     xp = namespace(X)
     return xp.ones((X.shape[0],), dtype=float_dtype(X), device=device(X))
@@ -140,7 +175,10 @@ def _sample(X: Array) -> Array:
 
 
 def _positive(owner: str, name: str, value: Any) -> float:
-    number = float(value)
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = math.nan
     if not (math.isfinite(number) and number > 0):
         raise ValueError(f"{owner}: {name} must be a positive number, got {value!r}.")
     return number
@@ -163,14 +201,23 @@ def _total_variance(X: Array) -> float:
     return float(xp.mean(squared_norms(X - xp.mean(X, axis=0))))
 
 
+def _unit(X: Array) -> float:
+    """A power of two near the largest entry: in such units no square over- or underflows, and nothing is rounded."""
+    entries = X.data if is_sparse(X) else X
+    return (
+        power_of_two(float(namespace(entries).max(namespace(entries).abs(entries)))) if 0 not in entries.shape else 1.0
+    )
+
+
 def _euclidean(X: Array) -> Array:
     """Distances between all pairs of rows, in one row."""
-    xp = namespace(X)
+    xp, unit = namespace(X), _unit(X)
+    X = X / unit
     D = -neg_squared_distances(X, X)
     # between equal rows there is rounding noise, not a distance
     noise = 16 * eps(D) * (float(xp.max(D)) + (float(xp.max(squared_norms(X))) if is_sparse(X) else 0.0))
     D = xp.where(D <= noise, xp.zeros_like(D), D)
-    return xp.sqrt(xp.reshape(D, (-1,)))
+    return unit * xp.sqrt(xp.reshape(D, (-1,)))
 
 
 def _city_block(X: Array) -> Array:
@@ -178,16 +225,26 @@ def _city_block(X: Array) -> Array:
     return namespace(X).reshape(manhattan(X, X), (-1,))
 
 
+def _in_range(owner: str, width: float) -> float:
+    if not 1 / _WIDEST < width < _WIDEST:
+        raise ValueError(
+            f"{owner}: the width is {width:.3g}, but must lie between {1 / _WIDEST:g} and {_WIDEST:g}; multiply the "
+            "samples by one number."
+        )
+    return width
+
+
 def _one_width(owner: str, width: Any, X: Array, distances: Callable[[Array], Array]) -> float:
     """A width as a number: the one that was given, or what its rule makes of the samples."""
     if not isinstance(width, str):
-        return _positive(owner, "width", width)
+        return _in_range(owner, _positive(owner, "width", width))
     if width == "median":
-        return _median(distances(_sample(X)))
+        return _in_range(owner, _median(distances(_sample(X))))
     if width == "scale":
         # scikit-learn's gamma = 1 / (d var) in exp(-gamma |x - y|^2), as a standard deviation
-        variance = _total_variance(X)
-        return math.sqrt(variance / 2) if variance > 0 else 1.0
+        unit = _unit(X)
+        variance = _total_variance(X / unit)
+        return _in_range(owner, unit * math.sqrt(variance / 2)) if variance > 0 else 1.0
     raise ValueError(
         f'{owner}: width must be a positive number, one number per feature, "median" or "scale", got {width!r}.'
     )
@@ -248,7 +305,10 @@ class Gaussian(Kernel):
         xp, dtype = namespace(X), float_dtype(X)
         if not is_sparse(X) and dtype == xp.float32:
             X, Y = xp.astype(X, xp.float64), xp.astype(Y, xp.float64)
-        D = neg_squared_distances(self._scaled(X), self._scaled(Y))
+        X, Y = self._scaled(X), self._scaled(Y)
+        D = neg_squared_distances(X, Y)
+        if not is_sparse(X) and 0 not in D.shape and not float(xp.min(D)) > -_FAR:
+            D = neg_squared_differences(X, Y)
         return xp.exp(xp.astype(D, dtype, copy=False))
 
     def diag(self, X: Array) -> Array:
@@ -350,8 +410,14 @@ class Polynomial(Kernel):
         if self.coef0 < 0:
             raise ValueError(f"Polynomial: coef0 must not be negative, got {self.coef0!r}.")
         if self.gamma == "scale":
-            variance = _total_variance(X)
-            gamma = 1.0 / variance if variance > 0 else 1.0
+            unit = _unit(X)
+            variance = _total_variance(X / unit)
+            gamma = 1.0 / variance / unit / unit if variance > 0 else 1.0
+            if not 0 < gamma < math.inf:
+                raise ValueError(
+                    f"Polynomial: one over the variance of the samples is {gamma:.3g}, which is no factor for a "
+                    "kernel; scale the samples, for example with StandardScaler."
+                )
         elif isinstance(self.gamma, str):
             raise ValueError(f'Polynomial: gamma must be a positive number or "scale", got {self.gamma!r}.')
         else:
@@ -549,14 +615,36 @@ class Function(Kernel):
         return self
 
     def _block(self, X: Array, Y: Array) -> Array:
-        K = self.function(X, Y, **(self.params or {}))
+        K = self._values(X, Y)
+        xp = namespace(K)
         if tuple(K.shape) != (X.shape[0], Y.shape[0]):
             raise ValueError(
-                f"Function: the kernel must return shape {(X.shape[0], Y.shape[0])}, got {tuple(K.shape)}."
+                f"Function: the kernel must return shape {(X.shape[0], Y.shape[0])}, got {tuple(K.shape)} from "
+                f"{self._name}."
             )
+        if not xp.isdtype(K.dtype, ("real floating", "integral", "bool")):
+            raise ValueError(f"Function: the kernel must return real numbers, got {K.dtype} from {self._name}.")
         K = asarray_like(K, X if not is_sparse(X) else K, dtype=float_dtype(X))
         # what the user's function returned may be read-only, or kept by it
         return namespace(K).asarray(K, copy=True)
+
+    @property
+    def _name(self) -> str:
+        """The function as an error names it."""
+        return str(getattr(self.function, "__qualname__", repr(self.function)))
+
+    def _values(self, X: Array, Y: Array) -> Array:
+        """What the function returns, as an array; an error inside of it says where it was called."""
+        shapes = f"samples of shapes {tuple(X.shape)} and {tuple(Y.shape)}"
+        try:
+            K = self.function(X, Y, **(self.params or {}))
+            return K if hasattr(K, "shape") and hasattr(K, "dtype") else to_numpy(K)
+        except MemoryError:
+            raise
+        except Exception as error:
+            raise ValueError(
+                f"Function: the kernel function {self._name} failed on {shapes}: {type(error).__name__}: {error}"
+            ) from error
 
     def diag(self, X: Array) -> Array:
         # Blocks of 32 rows: a matrix per block, of which the diagonal is kept.

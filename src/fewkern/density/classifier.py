@@ -7,7 +7,7 @@ from typing import Any
 from sklearn.base import BaseEstimator, clone
 
 from fewkern.backend.namespace import Array, asarray_like, namespace, to_numpy
-from fewkern.backend.validation import fit_context
+from fewkern.backend.validation import fit_context, plain_label
 from fewkern.base import ScoringClassifier, check_labelled, check_priors, constraints
 from fewkern.core.samples import Samples
 from fewkern.core.scores import ClassScores
@@ -101,8 +101,9 @@ class DensityClassifier(ScoringClassifier, BaseEstimator):
 
     def _need_two_samples(self, own: Samples, c: int) -> None:
         if own.n < 2 or bool(namespace(own.X).all(own.X == own.X[:1, :])):
+            label = plain_label(to_numpy(self.classes_)[c])
             raise ValueError(
-                f"DensityClassifier: class {to_numpy(self.classes_)[c].item()!r} has fewer than two different samples "
+                f"DensityClassifier: class {label!r} has fewer than two different samples "
                 "of positive weight, too few for a density; add samples, or drop the class."
             )
 

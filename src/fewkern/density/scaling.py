@@ -2,10 +2,10 @@ r"""The linear map before an isotropic kernel: none, one number per feature, or 
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Literal
 
+from fewkern.backend.finite import power_of_two, quiet
 from fewkern.backend.namespace import Array, eps, float_dtype, namespace, take_rows
 from fewkern.core.samples import Samples
 from fewkern.density.mixture import KernelMixture
@@ -70,7 +70,7 @@ def fit_scaling(X: Array, w: Array, scale: Scale) -> Scaling:
     mean = w @ X
     # in units of a power of two near the largest value: exact, and no square over- or underflows
     reach = float(xp.max(xp.abs(X - mean)))
-    size = _power_of_two(reach)
+    size = power_of_two(reach)
     gap = (X - mean) / size
     if scale == "whiten":
         values, vectors = xp.linalg.eigh(gap.T @ (w[:, None] * gap))
@@ -85,10 +85,6 @@ def fit_scaling(X: Array, w: Array, scale: Scale) -> Scaling:
     spread = xp.where(none, typical, spread)
     if scale == "none":
         return Scaling(mean, xp.ones_like(spread), count, reach)
-    if scale == "std":
-        return Scaling(mean, 1.0 / spread, count, reach)
-    return Scaling(mean, (vectors / spread).T, count, reach)
-
-
-def _power_of_two(value: float) -> float:
-    return math.ldexp(1.0, math.frexp(value)[1] - 1) if value > 0 else 1.0
+    with quiet():  # the inverse of a spread below 1e-308 is infinite; whoever uses it looks at the reach
+        transform = 1.0 / spread if scale == "std" else (vectors / spread).T
+    return Scaling(mean, transform, count, reach)

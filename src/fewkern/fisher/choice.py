@@ -39,6 +39,8 @@ _ALL_CANDIDATES, _BASIS_CANDIDATES = 3000, 500
 _SEARCH_ROWS, _WIDTH_ROWS = 10_000, 4000
 # A penalty that was raised to meet a budget is lowered again between its last two values by so many halvings.
 _HALVINGS = 6
+# Power of the largest number whose square is still one, with room for sums.
+_SQUARE = 0.454
 # Errors are sums over folds: what differs by less is equal.
 _EQUAL = 1e-12
 
@@ -65,12 +67,7 @@ class Candidates:
         if count > limit:
             found = choose_basis(samples, kernel, Selecting(seed=seed), limit)
             rows, owners = namespace(found.indices).sort(found.indices), None
-        K = kernel(samples.X, kernel.pick(samples.X, rows))
-        if not bool(namespace(K).all(namespace(K).isfinite(K))):
-            raise ValueError(
-                f"kernel Fisher: the kernel {kernel!r} gave NaN or infinity; scale the samples, or fix the kernel."
-            )
-        return cls(kernel, rows, owners, K)
+        return cls(kernel, rows, owners, kernel(samples.X, kernel.pick(samples.X, rows)))
 
     def among(self, rows: Array) -> Array | None:
         """Columns that belong to the samples ``rows``; None: all."""
@@ -199,11 +196,18 @@ def absent_class(samples: Samples, folds: Sequence[Fold]) -> tuple[int, int] | N
 def _scale(samples: Samples, kernel: Kernel) -> float:
     """Mean of ``k(x, x)``."""
     diag = kernel.diag(samples.X)
-    scale = float(namespace(diag).mean(diag))
+    xp = namespace(diag)
+    scale, largest = float(xp.mean(diag)), float(xp.max(diag))
     if scale <= 0:
         raise ValueError(
             "kernel Fisher: every sample is a zero vector of the kernel (k(x, x) = 0), so there is nothing to keep; "
             "use another kernel."
+        )
+    limit = float(xp.finfo(diag.dtype).max) ** _SQUARE
+    if not 1 / limit < largest < limit:
+        raise ValueError(
+            f"kernel Fisher: the largest k(x, x) is {largest:.3g}, but must lie between {1 / limit:.0e} and "
+            f"{limit:.0e}, so that its square is a number; scale the samples, for example with StandardScaler."
         )
     return scale
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from fewkern.backend.blocks import row_blocks
+from fewkern.backend.finite import power_of_two
 from fewkern.backend.linalg import cholesky_psd, one_hot, solve_triangular
 from fewkern.backend.namespace import Array, device, eps, float_dtype, namespace
 from fewkern.core.samples import Samples
@@ -112,6 +113,9 @@ def loo_path(G: Array, Y: Array, ridge: float, weights: Array | None = None) -> 
     """
     xp = namespace(G)
     n, q = Y.shape
+    # in units of a power of two near the largest target: exact, and no fourth power over- or underflows
+    unit = power_of_two(float(xp.max(xp.abs(Y))))
+    Y = Y / unit
     count = n if weights is None else int(xp.sum(xp.astype(weights > 0, xp.int64)))
     columns = min(G.shape[1] + 1, count) if ridge == 0 else G.shape[1] + 1
     X, root, w = _design(G[:, : columns - 1], weights)
@@ -139,7 +143,7 @@ def loo_path(G: Array, Y: Array, ridge: float, weights: Array | None = None) -> 
     mean = sums / total
     variance = xp.maximum(squares / total - mean * mean, xp.zeros_like(mean))
     effective = total * total / float(xp.sum(w * w))
-    spread = xp.sqrt(variance / effective)
+    mean, spread = unit * unit * mean, unit * unit * xp.sqrt(variance / effective)
     if ridge == 0 and columns == count:
         mean[count - 1] = xp.inf
     missing = G.shape[1] + 1 - columns

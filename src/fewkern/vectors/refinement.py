@@ -28,6 +28,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from fewkern.backend.blocks import BLOCK_ELEMENTS, row_blocks
+from fewkern.backend.finite import power_of_two
 from fewkern.backend.linalg import inverse_psd
 from fewkern.backend.namespace import Array, asarray_like, device, is_sparse, namespace, to_numpy
 from fewkern.backend.optimize import host_vector, minimize_bounded
@@ -133,7 +134,11 @@ def feature_spreads(X: Array, weights: Array | None = None) -> Array:
     if weights is not None:
         share = xp.astype(weights, xp.float64, copy=False) / xp.sum(xp.astype(weights, xp.float64, copy=False))
     centered = X - share @ X
-    spread = xp.sqrt(share @ (centered * centered))
+    # in units of a power of two near the largest entry: exact, and no square over- or underflows
+    reach = xp.max(xp.abs(centered), axis=0)
+    unit = asarray_like([power_of_two(float(value)) for value in reach], X, dtype=X.dtype)
+    centered = centered / unit
+    spread = unit * xp.sqrt(share @ (centered * centered))
     # the mean of equal numbers is off by a few digits of their size
     constant = spread <= 1e-12 * xp.max(xp.abs(X), axis=0)
     return xp.where(constant, xp.ones_like(spread), spread)

@@ -10,7 +10,7 @@ from fewkern.backend.namespace import Array, device, namespace
 from fewkern.backend.random import random_generator, seed_from
 from fewkern.backend.threads import threads_for
 from fewkern.core.basis import KernelBasis
-from fewkern.core.kernels import Kernel
+from fewkern.core.kernels import Kernel, resolve_kernel
 from fewkern.core.samples import Samples
 from fewkern.core.trace import TOLERANCE, Stop, Trace, smallest_within
 from fewkern.vectors.leave_one_out import Path, class_targets, loo_path
@@ -127,7 +127,7 @@ def choose_width(samples: Samples, kernel: Kernel, seed: int) -> Kernel:
 
 def width_grid(kernel: Kernel, X: Array) -> list[Kernel]:
     """Widths around the one that a rule gives; a width given as a number is kept."""
-    resolved: Any = kernel.resolve(X)
+    resolved: Any = resolve_kernel(kernel, X)
     if not isinstance(getattr(kernel, "width", None), str):
         return [resolved]
     return [replace(resolved, width=factor * resolved.width) for factor in WIDTH_FACTORS]
