@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from fewkern.backend.namespace import Array, is_sparse, namespace
+from fewkern.backend.namespace import Array, asarray_like, is_sparse, namespace
 
-__all__ = ["all_finite", "power_of_two", "quiet"]
+__all__ = ["all_finite", "power_of_two", "powers_of_two", "quiet"]
 
 
 def quiet() -> AbstractContextManager[Any]:
@@ -30,3 +30,8 @@ def all_finite(x: Array) -> bool:
 def power_of_two(value: float) -> float:
     """The power of two at or below a positive ``value``, and one for zero: a unit in which nothing is rounded."""
     return math.ldexp(1.0, math.frexp(value)[1] - 1) if value > 0 else 1.0
+
+
+def powers_of_two(values: Array) -> Array:
+    """:func:`power_of_two` of every entry of a short array."""
+    return asarray_like([power_of_two(float(value)) for value in values], values, dtype=values.dtype)

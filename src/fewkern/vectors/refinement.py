@@ -28,7 +28,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from fewkern.backend.blocks import BLOCK_ELEMENTS, row_blocks
-from fewkern.backend.finite import power_of_two
+from fewkern.backend.finite import powers_of_two
 from fewkern.backend.linalg import inverse_psd
 from fewkern.backend.namespace import Array, asarray_like, device, is_sparse, namespace, to_numpy
 from fewkern.backend.optimize import host_vector, minimize_bounded
@@ -135,8 +135,7 @@ def feature_spreads(X: Array, weights: Array | None = None) -> Array:
         share = xp.astype(weights, xp.float64, copy=False) / xp.sum(xp.astype(weights, xp.float64, copy=False))
     centered = X - share @ X
     # in units of a power of two near the largest entry: exact, and no square over- or underflows
-    reach = xp.max(xp.abs(centered), axis=0)
-    unit = asarray_like([power_of_two(float(value)) for value in reach], X, dtype=X.dtype)
+    unit = powers_of_two(xp.max(xp.abs(centered), axis=0))
     centered = centered / unit
     spread = unit * xp.sqrt(share @ (centered * centered))
     # the mean of equal numbers is off by a few digits of their size
@@ -447,7 +446,8 @@ class _Chart:
         self.shape = tuple(int(k) for k in start.vectors.shape)
         reach = start.kernel.reach()
         lengths = problem.spread if reach is None else asarray_like(reach, problem.X, dtype=xp.float64)
-        self.unit = xp.sqrt(lengths * problem.spread)
+        power = powers_of_two(problem.spread)  # the product of two lengths may overflow
+        self.unit = power * xp.sqrt((lengths / power) * (problem.spread / power))
         self.moved = self.shape[0] * self.shape[1]
         scales = to_numpy(start.kernel.log_scales(problem.X))
         size = float(xp.mean(start.kernel.diag(problem.X))) or 1.0
