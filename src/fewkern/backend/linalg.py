@@ -18,6 +18,7 @@ __all__ = [
     "divide_where",
     "generalized_eigh",
     "inverse_psd",
+    "jittered_cholesky",
     "least_squares",
     "logsumexp",
     "manhattan",
@@ -172,6 +173,15 @@ def solve_or_none(A: Array, b: Array) -> Array | None:
 def cholesky_psd(A: Array) -> Array:
     """Lower Cholesky factor of a positive semi-definite ``A``, with the least jitter that makes it exist.
 
+    For steps of an iteration whose criterion does not see the jitter. Where the factor is the solution, use
+    :func:`jittered_cholesky` and hand the jitter on.
+    """
+    return jittered_cholesky(A)[0]
+
+
+def jittered_cholesky(A: Array) -> tuple[Array, float]:
+    """Lower Cholesky factor of a positive semi-definite ``A``, and what was added to its diagonal to make it exist.
+
     The jitter starts at zero and then grows tenfold from the unit round-off times the mean diagonal.
     """
     xp = namespace(A)
@@ -185,9 +195,9 @@ def cholesky_psd(A: Array) -> Array:
         except singular_errors():
             factor = None
         if factor is not None and bool(xp.all(xp.isfinite(factor))):
-            return factor
+            return factor, jitter
         jitter = max(10 * jitter, n * unit)
-    raise ValueError("cholesky_psd: the matrix is not positive semi-definite, not even after a jitter")
+    raise ValueError("cholesky_psd: the matrix is not positive semi-definite, not even after a jitter.")
 
 
 def inverse_psd(A: Array) -> Array:

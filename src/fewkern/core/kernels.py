@@ -105,7 +105,7 @@ class Kernel(Parameters, ABC):
         with quiet():
             K = self._block(X, Y)
         if not all_finite(K):
-            raise ValueError(_not_finite(self))
+            raise _not_finite(self)
         return K
 
     @abstractmethod
@@ -152,13 +152,17 @@ def resolve_kernel(kernel: Any, X: Array) -> Kernel:
     with quiet():
         finite = all_finite(_MANY * resolved.diag(X))
     if not finite:
-        raise ValueError(_not_finite(resolved))
+        raise _not_finite(resolved)
     return resolved
 
 
-def _not_finite(kernel: Kernel) -> str:
+class NotFiniteError(ValueError):
+    """A kernel has values that are no numbers."""
+
+
+def _not_finite(kernel: Kernel) -> NotFiniteError:
     name = f"Function: {kernel._name}" if isinstance(kernel, Function) else repr(kernel)
-    return (
+    return NotFiniteError(
         f"{name}: the kernel returned values that are not finite, or whose sums are not; scale the samples (for "
         "example with StandardScaler), or use another kernel."
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, Protocol
 
 from fewkern.backend.linalg import cholesky_psd
@@ -14,7 +15,7 @@ from fewkern.core.samples import Samples
 from fewkern.core.trace import TOLERANCE
 from fewkern.vectors.leave_one_out import HeldOut
 from fewkern.vectors.parameters import selecting
-from fewkern.vectors.refine_choice import SIZES, RefineChoice, RefinePlan, choose_refined, unrefined_model
+from fewkern.vectors.refine_choice import SIZES, RefineChoice, RefinePlan, Unrefined, choose_refined, unrefined_model
 from fewkern.vectors.search import WIDTH_FACTORS, Found, Searching, automatic_model
 
 __all__ = ["AutomaticParameters", "RefiningParameters", "fit_regression", "keep_model", "search_model"]
@@ -50,6 +51,7 @@ def fit_regression(estimator: RefiningParameters, samples: Samples) -> HeldOut:
     found = search_model(estimator, samples, plan)
     whole, left_out = unrefined_model(samples, found)
     keep_model(estimator, samples, found, whole.expansion)
+    _warn_of_jitter(estimator, whole)
     if not _moves_vectors(estimator, samples):
         return HeldOut(samples, left_out)
     refining = RefinePlan(plan, TOLERANCE[estimator.prefer], _sizes(estimator), estimator.refine is True)
@@ -60,6 +62,16 @@ def fit_regression(estimator: RefiningParameters, samples: Samples) -> HeldOut:
     if choice.refined:
         _keep_refined(estimator, samples, found, choice)
     return HeldOut(samples.take(choice.rows), choice.held_out)
+
+
+def _warn_of_jitter(estimator: RefiningParameters, model: Unrefined) -> None:
+    if model.jitter > 0:
+        warnings.warn(
+            f"{type(estimator).__name__}: with ridge={model.ridge:.3g} the equations are singular in this precision, so "
+            f"{model.jitter:.3g} was added to it; use a larger ridge, fewer vectors or a larger basis_tol.",
+            UserWarning,
+            stacklevel=4,
+        )
 
 
 def search_model(estimator: AutomaticParameters, samples: Samples, plan: Searching | None = None) -> Found:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from fewkern.backend.blocks import row_blocks
 from fewkern.backend.finite import power_of_two
-from fewkern.backend.linalg import cholesky_psd, one_hot, solve_triangular
+from fewkern.backend.linalg import jittered_cholesky, one_hot, solve_triangular
 from fewkern.backend.namespace import Array, device, eps, float_dtype, namespace
 from fewkern.core.samples import Samples
 from fewkern.core.scores import class_values
@@ -38,6 +38,8 @@ class Solution:
     offset: Array
     held_out: Array
     """Prediction for every sample by the model fitted without it, shape ``(n, q)``."""
+    jitter: float = 0.0
+    """What rounding made necessary beside the ridge."""
 
 
 @dataclass(frozen=True)
@@ -77,21 +79,21 @@ def _design(G: Array, weights: Array | None) -> tuple[Array, Array, Array]:
     return root[:, None] * xp.concat([one, G], axis=1), root, w
 
 
-def _orthogonal(X: Array, ridge: float) -> tuple[Array, Array]:
-    """``Q`` and the upper triangular ``R`` of the ridge problem; the constant is not penalised."""
+def _orthogonal(X: Array, ridge: float) -> tuple[Array, Array, float]:
+    """``Q`` and the upper triangular ``R`` of the ridge problem (the constant is not penalised), and its jitter."""
     xp = namespace(X)
     if ridge == 0:
         Q, R = xp.linalg.qr(X, mode="reduced")
         j = _dependent(R)
         if j is None:
-            return Q, R
+            return Q, R, 0.0
         # The vectors span the constant: column j adds nothing, and its column of Q is noise.
-        rest, _ = _orthogonal(xp.concat([X[:, :j], X[:, j + 1 :]], axis=1), 0.0)
-        return xp.concat([rest[:, :j], xp.zeros_like(X[:, :1]), rest[:, j:]], axis=1), R
+        rest, _, _ = _orthogonal(xp.concat([X[:, :j], X[:, j + 1 :]], axis=1), 0.0)
+        return xp.concat([rest[:, :j], xp.zeros_like(X[:, :1]), rest[:, j:]], axis=1), R, 0.0
     penalty = xp.full((X.shape[1],), ridge, dtype=X.dtype, device=device(X))
     penalty[0] = 0.0
-    C = cholesky_psd(X.T @ X + penalty[:, None] * xp.eye(X.shape[1], dtype=X.dtype, device=device(X)))
-    return solve_triangular(C, X.T).T, C.T
+    C, jitter = jittered_cholesky(X.T @ X + penalty[:, None] * xp.eye(X.shape[1], dtype=X.dtype, device=device(X)))
+    return solve_triangular(C, X.T).T, C.T, jitter
 
 
 def _dependent(R: Array) -> int | None:
@@ -119,7 +121,7 @@ def loo_path(G: Array, Y: Array, ridge: float, weights: Array | None = None) -> 
     count = n if weights is None else int(xp.sum(xp.astype(weights > 0, xp.int64)))
     columns = min(G.shape[1] + 1, count) if ridge == 0 else G.shape[1] + 1
     X, root, w = _design(G[:, : columns - 1], weights)
-    Q, _ = _orthogonal(X, ridge)
+    Q, _, _ = _orthogonal(X, ridge)
     target = Q.T @ (root[:, None] * Y)
     total = float(xp.sum(w))
     sums = xp.zeros((columns,), dtype=G.dtype, device=device(G))
@@ -158,7 +160,7 @@ def solve(G: Array, Y: Array, ridge: float, weights: Array | None = None) -> Sol
     xp = namespace(G)
     X, root, w = _design(G, weights)
     target = root[:, None] * Y
-    Q, R = _orthogonal(X, ridge)
+    Q, R, jitter = _orthogonal(X, ridge)
     if (ridge == 0 and X.shape[1] > X.shape[0]) or _dependent(R) is not None:
         # more unknowns than equations: the solution of least length
         inverse = xp.linalg.pinv(X)
@@ -174,4 +176,4 @@ def solve(G: Array, Y: Array, ridge: float, weights: Array | None = None) -> Sol
     rest = xp.maximum(xp.sum(w) - w, xp.full_like(w, eps(G)))[:, None]
     others = ((w @ Y)[None, :] - w[:, None] * Y) / rest
     held_out = Y - (Y - fit) / xp.where(alone, xp.ones_like(left), left)
-    return Solution(W, offset, xp.where(alone, others, held_out))
+    return Solution(W, offset, xp.where(alone, others, held_out), jitter)

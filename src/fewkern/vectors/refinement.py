@@ -34,7 +34,7 @@ from fewkern.backend.namespace import Array, asarray_like, device, is_sparse, na
 from fewkern.backend.optimize import host_vector, minimize_bounded
 from fewkern.backend.threads import threads_for
 from fewkern.core.expansion import KernelExpansion
-from fewkern.core.kernels import Gaussian, Kernel
+from fewkern.core.kernels import Gaussian, Kernel, NotFiniteError
 
 __all__ = [
     "Evaluation",
@@ -404,7 +404,10 @@ def refine(problem: RefineProblem, start: Placement, *, max_iter: int = 100, tol
     chart = _Chart(problem, start)
 
     def function(theta: Any) -> tuple[float, Any]:
-        found = evaluate(problem, chart.placement(theta))
+        try:
+            found = evaluate(problem, chart.placement(theta))
+        except NotFiniteError:  # too far along the line
+            return math.inf, theta
         return found.value, chart.gradient(found)
 
     begun = chart.theta(start)
