@@ -14,7 +14,7 @@ from fewkern.backend import blocks
 from fewkern.datasets import make_banana
 from tests.checks.everyone import ALL, every, fresh, outputs
 
-X, Y = make_banana(40, random_state=5)
+X, Y = make_banana(30, random_state=5)
 # Where sums are taken in another order, answers may differ by this much, relative to their size.
 BOUND = 1e-9
 

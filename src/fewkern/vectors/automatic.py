@@ -67,8 +67,8 @@ def fit_regression(estimator: RefiningParameters, samples: Samples) -> HeldOut:
 def _warn_of_jitter(estimator: RefiningParameters, model: Unrefined) -> None:
     if model.jitter > 0:
         warnings.warn(
-            f"{type(estimator).__name__}: with ridge={model.ridge:.3g} the equations are singular in this precision, so "
-            f"{model.jitter:.3g} was added to it; use a larger ridge, fewer vectors or a larger basis_tol.",
+            f"{type(estimator).__name__}: with ridge={model.ridge:.3g} the equations are singular in this precision; "
+            f"{model.jitter:.3g} was added to the ridge. Use a larger ridge, fewer vectors or a larger basis_tol.",
             UserWarning,
             stacklevel=4,
         )
