@@ -47,7 +47,7 @@ __all__ = [
 # What to do about a missing value.
 _FILL = "fill or drop them first, for example with SimpleImputer."
 # Power of the largest number whose square is still one, with room for sums.
-_SQUARE = 0.454
+_SQUARE = 0.4541
 # How NumPy's errors begin for what cannot be made a number.
 _NO_NUMBER = ("could not convert", "setting an array element", "float() argument must be")
 

@@ -25,7 +25,7 @@ __all__ = ["POSITIVE", "DensityEstimator", "density_constraints"]
 POSITIVE = Interval(Real, 0, None, closed="neither")
 # Powers of the largest number: without scaling, larger samples have squares that are infinite, and smaller ones (than
 # one over it) squares that are zero; with scaling, one over the spread of smaller samples is infinite.
-_SQUARE, _INVERSE = 0.454, 0.99
+_SQUARE, _INVERSE = 0.4541, 0.99
 
 
 def density_constraints(*names: str, **own: list[Any]) -> dict[str, list[Any]]:

@@ -40,7 +40,7 @@ _SEARCH_ROWS, _WIDTH_ROWS = 10_000, 4000
 # A penalty that was raised to meet a budget is lowered again between its last two values by so many halvings.
 _HALVINGS = 6
 # Power of the largest number whose square is still one, with room for sums.
-_SQUARE = 0.454
+_SQUARE = 0.4541
 # Errors are sums over folds: what differs by less is equal.
 _EQUAL = 1e-12
 
