@@ -8,9 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from fewkern.backend.namespace import Array, asarray_like, is_sparse, namespace
+from fewkern.backend.namespace import Array, asarray_like, float_dtype, is_sparse, namespace
 
-__all__ = ["all_finite", "power_of_two", "powers_of_two", "quiet"]
+__all__ = ["all_finite", "power_of_two", "powers_of_two", "quiet", "squarable"]
+
+# Power of the largest number: 1e140 in double precision, 3e17 in single precision.
+_SQUARE = 0.4541
 
 
 def quiet() -> AbstractContextManager[Any]:
@@ -25,6 +28,11 @@ def all_finite(x: Array) -> bool:
     with quiet():
         # NaN and infinity survive a sum, which needs no memory; finite numbers may overflow in it
         return bool(xp.isfinite(xp.sum(x))) or bool(xp.all(xp.isfinite(x)))
+
+
+def squarable(x: Array) -> float:
+    """A number whose square is one, in the dtype to compute with for ``x``, and that of its inverse; sums too."""
+    return float(namespace(x).finfo(float_dtype(x)).max) ** _SQUARE
 
 
 def power_of_two(value: float) -> float:

@@ -18,7 +18,7 @@ from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, validate_data
 
-from fewkern.backend.finite import all_finite, quiet
+from fewkern.backend.finite import all_finite, quiet, squarable
 from fewkern.backend.namespace import (
     Array,
     as_float,
@@ -46,8 +46,6 @@ __all__ = [
 
 # What to do about a missing value.
 _FILL = "fill or drop them first, for example with SimpleImputer."
-# Power of the largest number whose square is still one, with room for sums.
-_SQUARE = 0.4541
 # How NumPy's errors begin for what cannot be made a number.
 _NO_NUMBER = ("could not convert", "setting an array element", "float() argument must be")
 
@@ -133,7 +131,7 @@ def validate_targets(estimator: Any, X: Array, y: Any) -> tuple[Array, bool]:
         )
     if not np.all(np.isfinite(values)):
         raise ValueError(f"{type(estimator).__name__}: y contains NaN or infinity; drop those samples first.")
-    limit = float(namespace(X).finfo(float_dtype(X)).max) ** _SQUARE
+    limit = squarable(X)
     largest = float(np.max(np.abs(values)))
     if largest and not 1 / limit < largest < limit:
         raise ValueError(

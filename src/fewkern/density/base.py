@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, DensityMixin
 from sklearn.utils.validation import check_is_fitted
 
+from fewkern.backend.finite import squarable
 from fewkern.backend.namespace import Array, asarray_like, float_dtype, namespace, to_numpy
 from fewkern.backend.validation import Interval, StrOptions, random_generator, validate_samples, validate_weights
 from fewkern.base import constraints
@@ -23,9 +24,8 @@ from fewkern.density.scaling import Scaling, fit_scaling
 __all__ = ["POSITIVE", "DensityEstimator", "density_constraints"]
 
 POSITIVE = Interval(Real, 0, None, closed="neither")
-# Powers of the largest number: without scaling, larger samples have squares that are infinite, and smaller ones (than
-# one over it) squares that are zero; with scaling, one over the spread of smaller samples is infinite.
-_SQUARE, _INVERSE = 0.4541, 0.99
+# Power of the largest number: one over the spread of samples within one over it is still a number.
+_INVERSE = 0.99
 
 
 def density_constraints(*names: str, **own: list[Any]) -> dict[str, list[Any]]:
@@ -35,11 +35,12 @@ def density_constraints(*names: str, **own: list[Any]) -> dict[str, list[Any]]:
     return constraints("random_state", *names, **{"width": width, "scale": scale, **own})
 
 
-def _refuse_out_of_range(name: str, scaling: Scaling, scale: str, largest: float) -> None:
+def _refuse_out_of_range(name: str, scaling: Scaling, scale: str, X: Array) -> None:
     if scale == "none":
-        limit, advice = largest**_SQUARE, 'use scale="std"'
+        limit, advice = squarable(X), 'use scale="std"'
     else:
-        limit, advice = largest**_INVERSE, "multiply the samples by one number"
+        limit = float(namespace(X).finfo(float_dtype(X)).max) ** _INVERSE
+        advice = "multiply the samples by one number"
     if not 1 / limit < scaling.reach < limit:
         raise ValueError(
             f'{name}: with scale="{scale}" the samples must differ by numbers between {1 / limit:.0e} and {limit:.0e}, '
@@ -71,7 +72,7 @@ class DensityEstimator(DensityMixin, BaseEstimator):
                 f"{name}: all samples of positive weight are equal (n_samples = {X.shape[0]}, one distinct); a density "
                 "needs at least two different samples."
             )
-        _refuse_out_of_range(name, scaling, self.scale, float(xp.finfo(float_dtype(X)).max))
+        _refuse_out_of_range(name, scaling, self.scale, X)
         if scaling.constant:
             warnings.warn(
                 f"{name}: {scaling.constant} of {X.shape[1]} features (or directions) are constant; their kernels take "

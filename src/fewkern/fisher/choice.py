@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from fewkern.backend.distinct import distinct_rows
+from fewkern.backend.finite import squarable
 from fewkern.backend.folds import Fold
 from fewkern.backend.namespace import Array, asarray_like, namespace, take_rows, to_numpy
 from fewkern.backend.random import random_generator
@@ -39,8 +40,6 @@ _ALL_CANDIDATES, _BASIS_CANDIDATES = 3000, 500
 _SEARCH_ROWS, _WIDTH_ROWS = 10_000, 4000
 # A penalty that was raised to meet a budget is lowered again between its last two values by so many halvings.
 _HALVINGS = 6
-# Power of the largest number whose square is still one, with room for sums.
-_SQUARE = 0.4541
 # Errors are sums over folds: what differs by less is equal.
 _EQUAL = 1e-12
 
@@ -203,7 +202,7 @@ def _scale(samples: Samples, kernel: Kernel) -> float:
             "kernel Fisher: every sample is a zero vector of the kernel (k(x, x) = 0), so there is nothing to keep; "
             "use another kernel."
         )
-    limit = float(xp.finfo(diag.dtype).max) ** _SQUARE
+    limit = squarable(diag)
     if not 1 / limit < largest < limit:
         raise ValueError(
             f"kernel Fisher: the largest k(x, x) is {largest:.3g}, but must lie between {1 / limit:.0e} and "
