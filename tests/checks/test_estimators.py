@@ -9,8 +9,8 @@ from tests.checks.everyone import public_estimators
 SETTINGS = {"ForwardKernelFisher": {"n_vectors": 5}}
 ESTIMATORS = [cls(**SETTINGS.get(name, {})) for name, cls in public_estimators().items()]
 
-# estimator name -> {check: why it fails}. Every entry is a statement about the method, not about our code. On data this
-# small one of them may pass by luck, hence not strict.
+# estimator name -> {check: why it fails}. Every entry is a statement about the method and its automatic choice;
+# with settings that are given, tests/checks/test_weights.py asks for more.
 _WEIGHTS = ("check_sample_weight_equivalence_on_dense_data", "check_sample_weight_equivalence_on_sparse_data")
 _DRAWS = "the draws and the median width look at rows, so a repeated row is not a row of weight two"
 _LOO = "leave-one-out leaves a weighted sample out as a whole, and one copy of a repeated sample at a time"
@@ -38,7 +38,7 @@ def _cases():
         reasons = {**_ARRAYS, **EXPECTED_FAILURES.get(type(estimator).__name__, {})}
         for instance, check in estimator_checks_generator(estimator, legacy=True):
             name = check.func.__name__
-            marks = pytest.mark.xfail(reason=reasons[name], strict=False) if name in reasons else ()
+            marks = pytest.mark.xfail(reason=reasons[name], strict=name in _WEIGHTS) if name in reasons else ()
             yield pytest.param(instance, check, id=f"{type(estimator).__name__}-{name}", marks=marks)
 
 

@@ -32,7 +32,7 @@ def test_one_iteration_equals_the_textbook():
     mass = R.sum(axis=0)
     centres = (R.T @ X) / mass[:, None]
     squares = np.array([R[:, j] @ ((X - centres[j]) ** 2).sum(axis=1) for j in range(3)])
-    found = likelihood.expectation_maximization(problem, start, 0.01, 1)
+    found = likelihood.expectation_maximization(problem, start, 0.01, 1).mixture
     np.testing.assert_allclose(found.weights, mass, rtol=1e-10)
     np.testing.assert_allclose(found.centers, centres, rtol=1e-10)
     np.testing.assert_allclose(found.widths, np.sqrt(squares / mass / 2), rtol=1e-9)
@@ -42,7 +42,7 @@ def test_likelihood_never_falls_and_is_what_it_says():
     problem = _data()
     mixture, last = _start(problem.Z), -np.inf
     for _ in range(25):
-        mixture = likelihood.expectation_maximization(problem, mixture, 0.9, 1)
+        mixture = likelihood.expectation_maximization(problem, mixture, 0.9, 1).mixture
         density = oracle.normal_matrix(problem.Z, mixture.centers, mixture.widths) @ mixture.weights
         value = likelihood.log_likelihood(problem, mixture)
         assert value == pytest.approx(problem.w @ np.log(density), rel=1e-10)
@@ -54,7 +54,7 @@ def test_likelihood_never_falls_and_is_what_it_says():
 def test_agrees_with_scikit_learn_at_convergence():
     X = _data().Z
     problem = DensityProblem.of(X, np.ones(len(X)))
-    found = likelihood.expectation_maximization(problem, _start(X), 1e-3, 2000)
+    found = likelihood.expectation_maximization(problem, _start(X), 1e-3, 2000).mixture
     peer = GaussianMixture(
         3, covariance_type="spherical", tol=1e-12, max_iter=5000, reg_covar=0,
         means_init=found.centers, weights_init=found.weights / found.weights.sum(), precisions_init=found.widths**-2,
@@ -64,7 +64,7 @@ def test_agrees_with_scikit_learn_at_convergence():
 
 def test_a_kernel_that_no_sample_answers_for_does_no_harm():
     start = RoundMixture(np.array([[0.0, 0.0], [1e6, 1e6]]), np.ones(2), np.array([0.5, 0.5]))
-    found = likelihood.expectation_maximization(_data(), start, 0.1, 5)
+    found = likelihood.expectation_maximization(_data(), start, 0.1, 5).mixture
     assert np.all(np.isfinite(found.centers))
     assert found.weights.sum() == pytest.approx(1, abs=1e-12)
 
@@ -113,8 +113,8 @@ def test_entry_is_the_best_over_rows_widths_and_shares():
 
 def test_em_ends_when_the_likelihood_hardly_rises():
     problem = _data()
-    rough = likelihood.expectation_maximization(problem, _start(problem.Z), 0.1, 500, 1e-3)
-    exact = likelihood.expectation_maximization(problem, _start(problem.Z), 0.1, 500)
+    rough = likelihood.expectation_maximization(problem, _start(problem.Z), 0.1, 500, 1e-3).mixture
+    exact = likelihood.expectation_maximization(problem, _start(problem.Z), 0.1, 500).mixture
     gap = likelihood.log_likelihood(problem, exact) - likelihood.log_likelihood(problem, rough)
     assert 1e-9 < gap < 0.05
 

@@ -19,9 +19,11 @@ __all__ = [
     "divide_where",
     "generalized_eigh",
     "inverse_psd",
+    "jittered_cholesky",
     "least_squares",
     "logsumexp",
     "manhattan",
+    "neg_squared_differences",
     "neg_squared_distances",
     "one_hot",
     "product_transposed",
@@ -146,6 +148,16 @@ def subtract_product(C: Array, A: Array, B: Array) -> None:
         C -= A @ B.T
 
 
+def neg_squared_differences(X: Array, Y: Array) -> Array:
+    """Like :func:`neg_squared_distances`, from differences: slower, but nothing cancels. Dense rows only."""
+    xp = namespace(X, Y)
+    total = xp.zeros((X.shape[0], Y.shape[0]), dtype=X.dtype, device=array_api_compat.device(X))
+    for j in range(X.shape[1]):
+        gap = X[:, j][:, None] - Y[:, j][None, :]
+        total -= gap * gap
+    return total
+
+
 def manhattan(X: Array, Y: Array) -> Array:
     """Sums of absolute differences between the rows of ``X`` and those of ``Y``."""
     if is_sparse(X) or is_sparse(Y) or array_api_compat.is_numpy_array(X):
@@ -195,6 +207,15 @@ def solve_or_none(A: Array, b: Array) -> Array | None:
 def cholesky_psd(A: Array) -> Array:
     """Lower Cholesky factor of a positive semi-definite ``A``, with the least jitter that makes it exist.
 
+    For steps of an iteration whose criterion does not see the jitter. Where the factor is the solution, use
+    :func:`jittered_cholesky` and hand the jitter on.
+    """
+    return jittered_cholesky(A)[0]
+
+
+def jittered_cholesky(A: Array) -> tuple[Array, float]:
+    """Lower Cholesky factor of a positive semi-definite ``A``, and what was added to its diagonal to make it exist.
+
     The jitter starts at zero and then grows tenfold from the unit round-off times the mean diagonal.
     """
     xp = namespace(A)
@@ -208,9 +229,9 @@ def cholesky_psd(A: Array) -> Array:
         except singular_errors():
             factor = None
         if factor is not None and bool(xp.all(xp.isfinite(factor))):
-            return factor
+            return factor, jitter
         jitter = max(10 * jitter, n * unit)
-    raise ValueError("cholesky_psd: the matrix is not positive semi-definite, not even after a jitter")
+    raise ValueError("cholesky_psd: the matrix is not positive semi-definite, not even after a jitter.")
 
 
 def inverse_psd(A: Array) -> Array:

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import scipy.optimize
 
+from fewkern.backend.finite import quiet
 from fewkern.backend.namespace import to_numpy
 
 __all__ = ["Minimum", "host_vector", "minimize_bounded"]
@@ -61,7 +62,8 @@ def minimize_bounded(
     def guarded(x: Vector) -> tuple[float, Vector]:
         nonlocal best, first
         # a broken line search asks for points that are no numbers; there is nothing to evaluate, and it ends
-        value, gradient = function(x) if np.all(np.isfinite(x)) else (math.inf, x)
+        with quiet():
+            value, gradient = function(x) if np.all(np.isfinite(x)) else (math.inf, x)
         first = value if math.isnan(first) else first
         if not (np.isfinite(value) and np.all(np.isfinite(gradient))):
             # a line search needs a number that says "too far"

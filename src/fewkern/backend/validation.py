@@ -5,6 +5,7 @@ scikit-learn's private names are imported here and nowhere else.
 
 from __future__ import annotations
 
+import re
 import warnings
 from typing import Any
 
@@ -17,7 +18,16 @@ from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, validate_data
 
-from fewkern.backend.namespace import Array, as_float, asarray_like, float_dtype, is_foreign, namespace, to_numpy
+from fewkern.backend.finite import all_finite, quiet, squarable
+from fewkern.backend.namespace import (
+    Array,
+    as_float,
+    asarray_like,
+    float_dtype,
+    is_foreign,
+    namespace,
+    to_numpy,
+)
 from fewkern.backend.random import random_generator
 
 __all__ = [
@@ -26,12 +36,18 @@ __all__ = [
     "encode_labels",
     "fit_context",
     "labels_from_codes",
+    "plain_label",
     "random_generator",
     "validate_class_weights",
     "validate_samples",
     "validate_targets",
     "validate_weights",
 ]
+
+# What to do about a missing value.
+_FILL = "fill or drop them first, for example with SimpleImputer."
+# How NumPy's errors begin for what cannot be made a number.
+_NO_NUMBER = ("could not convert", "setting an array element", "float() argument must be")
 
 
 def validate_samples(
@@ -43,15 +59,11 @@ def validate_samples(
     """
     name = type(estimator).__name__
     if not is_foreign(X):
-        return validate_data(
-            estimator,
-            X,
-            reset=reset,
-            accept_sparse="csr" if accept_sparse and not pairwise else False,
-            dtype=[np.float64, np.float32],
-            order="C",  # sums over rows in another order would give other last digits, and at times another model
-            ensure_min_samples=minimum,
-        )
+        sparse = "csr" if accept_sparse and not pairwise else False
+        X = _as_numbers(estimator, X, reset=reset, accept_sparse=sparse, ensure_min_samples=minimum)
+        if not all_finite(X):
+            raise ValueError(f"{name}: the samples contain NaN or infinity; {_FILL}")
+        return X
     xp = namespace(X)
     if X.ndim != 2:
         raise ValueError(f"{name}: expected a 2-D array of samples, got shape {tuple(X.shape)}.")
@@ -60,13 +72,33 @@ def validate_samples(
     if xp.isdtype(X.dtype, "complex floating"):
         raise ValueError(f"{name}: complex data is not supported.")
     X = as_float(X)
-    if not bool(xp.all(xp.isfinite(X))):
-        raise ValueError(f"{name}: the samples contain NaN or infinity; fill or drop them first.")
+    if not all_finite(X):
+        raise ValueError(f"{name}: the samples contain NaN or infinity; {_FILL}")
     if reset:
         estimator.n_features_in_ = int(X.shape[1])
     elif X.shape[1] != estimator.n_features_in_:
         raise ValueError(f"{name}: X has {X.shape[1]} features, but {name} was fitted with {estimator.n_features_in_}.")
     return X
+
+
+def _as_numbers(estimator: Any, X: Any, **checks: Any) -> Array:
+    """``X`` through scikit-learn's checks, except that finiteness is left to us, and what is no number says so."""
+    try:
+        return validate_data(
+            estimator,
+            X,
+            dtype=[np.float64, np.float32],
+            order="C",  # sums over rows in another order would give other last digits, and at times another model
+            ensure_all_finite=False,
+            **checks,
+        )
+    except (ValueError, TypeError) as error:
+        if not str(error).startswith(_NO_NUMBER):
+            raise
+        raise type(error)(
+            f"{type(estimator).__name__}: X must hold numbers, the same number of them in every row ({_said(error)}); "
+            "encode categories as numbers first, for example with OneHotEncoder."
+        ) from error
 
 
 def _need(estimator: Any, y: Any, what: str, n: int) -> None:
@@ -86,7 +118,12 @@ def validate_targets(estimator: Any, X: Array, y: Any) -> tuple[Array, bool]:
     if is_foreign(y):
         values = to_numpy(y)
     else:
-        values = check_array(y, ensure_2d=False, dtype="numeric", input_name="y", estimator=estimator)
+        try:
+            values = check_array(y, ensure_2d=False, dtype="numeric", input_name="y", estimator=estimator)
+        except (ValueError, TypeError) as error:
+            if not str(error).startswith(_NO_NUMBER):
+                raise
+            raise ValueError(f"{type(estimator).__name__}: y must hold numbers ({_said(error)}).") from error
     if values.ndim > 2 or not np.issubdtype(values.dtype, np.number):
         raise ValueError(
             f"{type(estimator).__name__}: y must be one number or one row of numbers per sample, got "
@@ -94,6 +131,13 @@ def validate_targets(estimator: Any, X: Array, y: Any) -> tuple[Array, bool]:
         )
     if not np.all(np.isfinite(values)):
         raise ValueError(f"{type(estimator).__name__}: y contains NaN or infinity; drop those samples first.")
+    limit = squarable(X)
+    largest = float(np.max(np.abs(values)))
+    if largest and not 1 / limit < largest < limit:
+        raise ValueError(
+            f"{type(estimator).__name__}: the largest of y must lie between {1 / limit:.0e} and {limit:.0e}, got "
+            f"{largest:.3g}, so that squared errors are numbers; multiply y by one number."
+        )
     single = values.ndim == 1
     return asarray_like(values[:, None] if single else values, X, dtype=float_dtype(X)), single
 
@@ -116,7 +160,8 @@ def encode_labels(estimator: Any, X: Array, y: Any) -> tuple[Array, Array]:
     if labels.dtype == object and any(label is None or label != label for label in labels):
         raise ValueError(f"{type(estimator).__name__}: y has missing labels (None or NaN); drop those samples first.")
     try:
-        check_classification_targets(labels)
+        with quiet():  # it compares numbers with whole numbers, also those that are none
+            check_classification_targets(labels)
         classes, codes = np.unique(labels, return_inverse=True)
     except TypeError as error:
         raise ValueError(
@@ -124,11 +169,21 @@ def encode_labels(estimator: Any, X: Array, y: Any) -> tuple[Array, Array]:
         ) from error
     if len(classes) < 2:
         raise ValueError(
-            f"{type(estimator).__name__}: y has only one class ({classes[0]!r}); a classifier needs samples of at "
-            "least two classes."
+            f"{type(estimator).__name__}: y has only one class ({plain_label(classes[0])!r}); a classifier needs "
+            "samples of at least two classes."
         )
     kept = asarray_like(classes, y) if is_foreign(y) else classes
     return kept, asarray_like(codes.astype(np.int64), X)
+
+
+def _said(error: Exception) -> str:
+    """NumPy's message without NumPy's types."""
+    return re.sub(r"np\.\w+\(('.*?')\)", r"\1", str(error))
+
+
+def plain_label(label: Any) -> Any:
+    """A class as the user wrote it: without NumPy's type."""
+    return label.item() if isinstance(label, np.generic) else label
 
 
 def labels_from_codes(classes: Array, codes: Array) -> Array:
@@ -143,7 +198,10 @@ def validate_weights(estimator: Any, X: Array, sample_weight: Any) -> Array | No
     if sample_weight is None:
         return None
     name = type(estimator).__name__
-    values = to_numpy(sample_weight).astype(np.float64)
+    try:
+        values = to_numpy(sample_weight).astype(np.float64)
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"{name}: sample_weight must hold one number per sample ({_said(error)}).") from error
     if values.ndim == 0:
         values = np.full(X.shape[0], float(values))
     if values.shape != (X.shape[0],):
@@ -153,7 +211,19 @@ def validate_weights(estimator: Any, X: Array, sample_weight: Any) -> Array | No
         )
     if not np.all(np.isfinite(values)) or np.any(values < 0) or not np.any(values > 0):
         raise ValueError(f"{name}: sample_weight must be finite, not negative and not all zero.")
-    return asarray_like(values, X, dtype=float_dtype(X))
+    return _in_range(name, values, X)
+
+
+def _in_range(name: str, values: np.ndarray[Any, Any], X: Array) -> Array:
+    """Weights beside ``X`` whose squares, cubes and ratios are numbers; those too small to matter become zero."""
+    limit = float(namespace(X).finfo(float_dtype(X)).max) ** (1 / 3)
+    largest = float(values.max())
+    if not 1 / limit <= largest <= limit:
+        raise ValueError(
+            f"{name}: the largest of sample_weight must lie between {1 / limit:.1g} and {limit:.1g}, got "
+            f"{largest:.1g}; multiply all weights by one number."
+        )
+    return asarray_like(np.where(values < largest / limit, 0.0, values), X, dtype=float_dtype(X))
 
 
 def validate_class_weights(estimator: Any, X: Array, codes: Array, sample_weight: Any) -> Array | None:
@@ -173,7 +243,7 @@ def validate_class_weights(estimator: Any, X: Array, codes: Array, sample_weight
     for c in np.unique(labels):
         if not np.any(values[labels == c] > 0):
             raise ValueError(
-                f"{type(estimator).__name__}: class {c!r} has no sample of positive weight; leave its samples out, or "
-                "give them weight."
+                f"{type(estimator).__name__}: class {plain_label(c)!r} has no sample of positive weight (or "
+                "only weights that are nothing beside the others); leave its samples out, or give them weight."
             )
-    return asarray_like(values, X, dtype=float_dtype(X))
+    return _in_range(type(estimator).__name__, values, X)

@@ -25,9 +25,11 @@ from typing import Any, Self
 
 from fewkern.backend.blocks import row_blocks
 from fewkern.backend.columns import divide_columns
+from fewkern.backend.finite import all_finite, quiet
 from fewkern.backend.linalg import (
     HeldRows,
     manhattan,
+    neg_squared_differences,
     neg_squared_distances,
     product_transposed,
     squared_norms,
@@ -41,10 +43,19 @@ from fewkern.backend.namespace import (
     namespace,
     on_host,
     take_rows,
+    to_numpy,
 )
 from fewkern.backend.storable import storable
 from fewkern.core.parameters import Parameters
-from fewkern.core.widths import Unit, city_block, euclidean, positive, resolve_width, total_variance
+from fewkern.core.widths import (
+    Unit,
+    city_block,
+    euclidean,
+    largest_power,
+    positive,
+    resolve_width,
+    total_variance,
+)
 
 __all__ = [
     "Function",
@@ -57,6 +68,11 @@ __all__ = [
     "Precomputed",
     "as_kernel",
 ]
+
+# Sums of so many values k(x, x) must still be numbers.
+_MANY = 1e6
+# Squared distance, in units of the width, beyond which the rounding error of a product is seen in the exponential.
+_FAR = 1e12
 
 
 class Kernel(Parameters, ABC):
@@ -93,12 +109,20 @@ class Kernel(Parameters, ABC):
         out = None
         for rows in row_blocks(n, m, like=X):
             if rows == slice(0, n):
-                return self._block(X, Y)
-            block = self._block(X[rows, :], Y)
+                return self._finite_block(X, Y)
+            block = self._finite_block(X[rows, :], Y)
             if out is None:
                 out = namespace(block).empty((n, m), dtype=block.dtype, device=device(block))
             out[rows, :] = block
         return out
+
+    def _finite_block(self, X: Array, Y: Array) -> Array:
+        """The matrix for a block of rows of ``X``, or an error where it is not one of numbers."""
+        with quiet():
+            K = self._block(X, Y)
+        if not all_finite(K):
+            raise _not_finite(self)
+        return K
 
     @abstractmethod
     def diag(self, X: Array) -> Array:
@@ -137,6 +161,28 @@ class Kernel(Parameters, ABC):
         """Gradient of ``sum(D * kernel.diag(X))`` with respect to ``s``; zero where ``k(x, x)`` is constant."""
         xp = namespace(X)
         return xp.zeros((self.n_scales,), dtype=xp.float64, device=device(X))
+
+
+def resolve_kernel(kernel: Any, X: Array) -> Kernel:
+    """A kernel, a name or a callable as a kernel of numbers for the samples ``X``, all of which have a finite image."""
+    resolved = as_kernel(kernel).resolve(X)
+    with quiet():
+        finite = all_finite(_MANY * resolved.diag(X))
+    if not finite:
+        raise _not_finite(resolved)
+    return resolved
+
+
+class NotFiniteError(ValueError):
+    """A kernel has values that are no numbers."""
+
+
+def _not_finite(kernel: Kernel) -> NotFiniteError:
+    name = f"Function: {kernel._name}" if isinstance(kernel, Function) else repr(kernel)
+    return NotFiniteError(
+        f"{name}: the kernel returned values that are not finite, or whose sums are not; scale the samples (for "
+        "example with StandardScaler), or use another kernel."
+    )
 
 
 def _ones(X: Array) -> Array:
@@ -223,7 +269,10 @@ class Gaussian(_WidthKernel):
         xp, dtype = namespace(X), float_dtype(X)
         if not is_sparse(X) and dtype == xp.float32:
             X, Y = xp.astype(X, xp.float64), xp.astype(Y, xp.float64)
-        D = neg_squared_distances(self._in_widths(X, math.sqrt(2.0)), self._in_widths(Y, math.sqrt(2.0)))
+        X, Y = self._in_widths(X, math.sqrt(2.0)), self._in_widths(Y, math.sqrt(2.0))
+        D = neg_squared_distances(X, Y)
+        if not is_sparse(X) and 0 not in D.shape and not float(xp.min(D)) > -_FAR:
+            D = neg_squared_differences(X, Y)
         return xp.exp(xp.astype(D, dtype, copy=False))
 
     def hold(self, X: Array) -> Callable[[slice, Array], Array]:
@@ -339,8 +388,14 @@ class Polynomial(Kernel):
         if self.coef0 < 0:
             raise ValueError(f"Polynomial: coef0 must not be negative, got {self.coef0!r}.")
         if self.gamma == "scale":
-            variance = total_variance(X)
-            gamma = 1.0 / variance if variance > 0 else 1.0
+            unit = largest_power(X)
+            variance = total_variance(X / unit)
+            gamma = 1.0 / variance / unit / unit if variance > 0 else 1.0
+            if not 0 < gamma < math.inf:
+                raise ValueError(
+                    f"Polynomial: one over the variance of the samples is {gamma:.3g}, which is no factor for a "
+                    "kernel; scale the samples, for example with StandardScaler."
+                )
         elif isinstance(self.gamma, str):
             raise ValueError(f'Polynomial: gamma must be a positive number or "scale", got {self.gamma!r}.')
         else:
@@ -539,14 +594,36 @@ class Function(Kernel):
         return self
 
     def _block(self, X: Array, Y: Array) -> Array:
-        K = self.function(X, Y, **(self.params or {}))
+        K = self._values(X, Y)
+        xp = namespace(K)
         if tuple(K.shape) != (X.shape[0], Y.shape[0]):
             raise ValueError(
-                f"Function: the kernel must return shape {(X.shape[0], Y.shape[0])}, got {tuple(K.shape)}."
+                f"Function: the kernel must return shape {(X.shape[0], Y.shape[0])}, got {tuple(K.shape)} from "
+                f"{self._name}."
             )
+        if not xp.isdtype(K.dtype, ("real floating", "integral", "bool")):
+            raise ValueError(f"Function: the kernel must return real numbers, got {K.dtype} from {self._name}.")
         K = asarray_like(K, X if not is_sparse(X) else K, dtype=float_dtype(X))
         # what the user's function returned may be read-only, or kept by it
         return namespace(K).asarray(K, copy=True)
+
+    @property
+    def _name(self) -> str:
+        """The function as an error names it."""
+        return str(getattr(self.function, "__qualname__", repr(self.function)))
+
+    def _values(self, X: Array, Y: Array) -> Array:
+        """What the function returns, as an array; an error inside of it says where it was called."""
+        shapes = f"samples of shapes {tuple(X.shape)} and {tuple(Y.shape)}"
+        try:
+            K = self.function(X, Y, **(self.params or {}))
+            return K if hasattr(K, "shape") and hasattr(K, "dtype") else to_numpy(K)
+        except MemoryError:
+            raise
+        except Exception as error:
+            raise ValueError(
+                f"Function: the kernel function {self._name} failed on {shapes}: {type(error).__name__}: {error}"
+            ) from error
 
     def diag(self, X: Array) -> Array:
         # Blocks of 32 rows: a matrix per block, of which the diagonal is kept.

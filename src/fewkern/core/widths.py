@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, Literal, TypeAlias
 
 from fewkern.backend.columns import column_ranges, column_sizes, column_spreads, divide_columns
+from fewkern.backend.finite import power_of_two
 from fewkern.backend.linalg import manhattan, neg_squared_distances, squared_norms
 from fewkern.backend.namespace import Array, asarray_like, eps, float_dtype, is_sparse, namespace
 
@@ -16,6 +17,7 @@ __all__ = [
     "city_block",
     "euclidean",
     "feature_units",
+    "largest_power",
     "positive",
     "resolve_width",
     "total_variance",
@@ -25,6 +27,8 @@ Unit: TypeAlias = Literal["auto", "spread", "range", "common"]
 UNITS: tuple[Unit, ...] = ("auto", "spread", "range", "common")
 # Rows looked at to turn a rule such as "median" into a number.
 _RULE_ROWS = 1000
+# Widths up to this one, and their inverses, can be multiplied by the factors of a search.
+_WIDEST = 1e300
 
 
 def resolve_width(owner: str, width: Any, unit: str, X: Array, distances: Callable[[Array], Array]) -> Any:
@@ -44,13 +48,24 @@ def resolve_width(owner: str, width: Any, unit: str, X: Array, distances: Callab
     if unit not in UNITS:
         raise ValueError(f"{owner}: unit must be one of {', '.join(map(repr, UNITS))}, got {unit!r}.")
     if not isinstance(width, str):
-        return _given(owner, width, X)
+        return _in_range(owner, _given(owner, width, X))
     if unit == "common":
-        return _by_rule(owner, width, X, distances)
+        return _in_range(owner, _by_rule(owner, width, X, distances))
     units = feature_units(X, unit)
     if width == "median":
         X = _sample(X)
-    return _by_rule(owner, width, divide_columns(X, units), distances) * units
+    return _in_range(owner, _by_rule(owner, width, divide_columns(X, units), distances) * units)
+
+
+def _in_range(owner: str, width: Any) -> Any:
+    """The width, or widths, unless a search could not multiply them."""
+    low, high = (width, width) if isinstance(width, float) else (float(width.min()), float(width.max()))
+    if not (1 / _WIDEST < low and high < _WIDEST):
+        raise ValueError(
+            f"{owner}: the width is {low if low <= 1 / _WIDEST else high:.3g}, but must lie between {1 / _WIDEST:g} and "
+            f"{_WIDEST:g}; multiply the samples by one number."
+        )
+    return width
 
 
 def feature_units(X: Array, unit: str, weights: Array | None = None) -> Array:
@@ -84,8 +99,9 @@ def _by_rule(owner: str, rule: str, X: Array, distances: Callable[[Array], Array
         return _median(distances(_sample(X)))
     if rule == "scale":
         # scikit-learn's gamma = 1 / (d var) in exp(-gamma |x - y|^2), as a standard deviation
-        variance = total_variance(X)
-        return math.sqrt(variance / 2) if variance > 0 else 1.0
+        unit = largest_power(X)
+        variance = total_variance(X / unit)
+        return unit * math.sqrt(variance / 2) if variance > 0 else 1.0
     raise ValueError(
         f'{owner}: width must be a positive number, one number per feature, "median" or "scale", got {rule!r}.'
     )
@@ -93,7 +109,10 @@ def _by_rule(owner: str, rule: str, X: Array, distances: Callable[[Array], Array
 
 def positive(owner: str, name: str, value: Any) -> float:
     """``value`` as a float, or an error that names its owner if it is not a positive number."""
-    number = float(value)
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = math.nan
     if not (math.isfinite(number) and number > 0):
         raise ValueError(f"{owner}: {name} must be a positive number, got {value!r}.")
     return number
@@ -118,14 +137,22 @@ def total_variance(X: Array) -> float:
     return float(namespace(spread).sum(spread * spread))
 
 
+def largest_power(X: Array) -> float:
+    """A power of two near the largest entry: in such units no square over- or underflows, and nothing is rounded."""
+    entries = X.data if is_sparse(X) else X
+    xp = namespace(entries)
+    return power_of_two(float(xp.max(xp.abs(entries)))) if 0 not in entries.shape else 1.0
+
+
 def euclidean(X: Array) -> Array:
     """Distances between all pairs of rows, in one row."""
-    xp = namespace(X)
+    xp, unit = namespace(X), largest_power(X)
+    X = X / unit
     D = -neg_squared_distances(X, X)
     # between equal rows there is rounding noise, not a distance
     noise = 16 * eps(D) * (float(xp.max(D)) + (float(xp.max(squared_norms(X))) if is_sparse(X) else 0.0))
     D = xp.where(D <= noise, xp.zeros_like(D), D)
-    return xp.sqrt(xp.reshape(D, (-1,)))
+    return unit * xp.sqrt(xp.reshape(D, (-1,)))
 
 
 def city_block(X: Array) -> Array:

@@ -10,7 +10,8 @@ import numpy as np
 from sklearn.base import BaseEstimator, DensityMixin
 from sklearn.utils.validation import check_is_fitted
 
-from fewkern.backend.namespace import Array, asarray_like, namespace, to_numpy
+from fewkern.backend.finite import squarable
+from fewkern.backend.namespace import Array, asarray_like, float_dtype, namespace, to_numpy
 from fewkern.backend.validation import Interval, StrOptions, random_generator, validate_samples, validate_weights
 from fewkern.base import constraints
 from fewkern.core.samples import Samples
@@ -23,8 +24,8 @@ from fewkern.density.scaling import Scaling, fit_scaling
 __all__ = ["POSITIVE", "DensityEstimator", "density_constraints"]
 
 POSITIVE = Interval(Real, 0, None, closed="neither")
-# Without scaling, numbers outside of this range have squares that are zero or infinite.
-_SMALLEST, _LARGEST = 1e-140, 1e140
+# Power of the largest number: one over the spread of samples within one over it is still a number.
+_INVERSE = 0.99
 
 
 def density_constraints(*names: str, **own: list[Any]) -> dict[str, list[Any]]:
@@ -32,6 +33,19 @@ def density_constraints(*names: str, **own: list[Any]) -> dict[str, list[Any]]:
     width: list[Any] = [StrOptions(set(RULES)), POSITIVE]
     scale: list[Any] = [StrOptions({"none", "std", "whiten"})]
     return constraints("random_state", *names, **{"width": width, "scale": scale, **own})
+
+
+def _refuse_out_of_range(name: str, scaling: Scaling, scale: str, X: Array) -> None:
+    if scale == "none":
+        limit, advice = squarable(X), 'use scale="std"'
+    else:
+        limit = float(namespace(X).finfo(float_dtype(X)).max) ** _INVERSE
+        advice = "multiply the samples by one number"
+    if not 1 / limit < scaling.reach < limit:
+        raise ValueError(
+            f'{name}: with scale="{scale}" the samples must differ by numbers between {1 / limit:.0e} and {limit:.0e}, '
+            f"got {scaling.reach:.3g}; {advice}."
+        )
 
 
 class DensityEstimator(DensityMixin, BaseEstimator):
@@ -58,11 +72,7 @@ class DensityEstimator(DensityMixin, BaseEstimator):
                 f"{name}: all samples of positive weight are equal (n_samples = {X.shape[0]}, one distinct); a density "
                 "needs at least two different samples."
             )
-        if self.scale == "none" and not _SMALLEST < scaling.reach < _LARGEST:
-            raise ValueError(
-                f'{name}: with scale="none" the samples must differ by numbers between {_SMALLEST:g} and {_LARGEST:g}, '
-                f'got {scaling.reach:.3g}, whose square is not a number of this machine; use scale="std".'
-            )
+        _refuse_out_of_range(name, scaling, self.scale, X)
         if scaling.constant:
             warnings.warn(
                 f"{name}: {scaling.constant} of {X.shape[1]} features (or directions) are constant; their kernels take "

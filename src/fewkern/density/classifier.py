@@ -8,7 +8,7 @@ from sklearn.base import BaseEstimator, clone
 
 from fewkern.backend.linalg import class_sums, one_hot
 from fewkern.backend.namespace import Array, asarray_like, namespace, take_rows, to_numpy
-from fewkern.backend.validation import fit_context
+from fewkern.backend.validation import fit_context, plain_label
 from fewkern.base import ScoringClassifier, check_labelled, check_priors, constraints
 from fewkern.core.samples import Samples
 from fewkern.core.scores import ClassScores
@@ -120,8 +120,9 @@ class DensityClassifier(ScoringClassifier, BaseEstimator):
     def _need_two_samples(self, samples: Samples) -> None:
         c = _lonely_class(samples)
         if c is not None:
+            label = plain_label(to_numpy(self.classes_)[c])
             raise ValueError(
-                f"DensityClassifier: class {to_numpy(self.classes_)[c].item()!r} has fewer than two different samples "
+                f"DensityClassifier: class {label!r} has fewer than two different samples "
                 "of positive weight, too few for a density; add samples, or drop the class."
             )
 

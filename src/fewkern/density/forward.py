@@ -7,6 +7,8 @@ from dataclasses import replace
 from numbers import Integral
 from typing import Any
 
+from sklearn.exceptions import ConvergenceWarning
+
 from fewkern.backend.folds import Fold
 from fewkern.backend.progress import progress
 from fewkern.backend.validation import Interval, StrOptions, fit_context, random_generator
@@ -15,7 +17,7 @@ from fewkern.core.samples import Samples
 from fewkern.core.trace import TOLERANCE, Stop, Trace
 from fewkern.density.base import DensityEstimator, density_constraints
 from fewkern.density.integrated import FLOORS, choose_floor, forward_integrated
-from fewkern.density.likelihood import choose_size, expectation_maximization, forward_likelihood
+from fewkern.density.likelihood import EMFit, choose_size, expectation_maximization, forward_likelihood
 from fewkern.density.problem import DensityProblem, RoundMixture
 
 __all__ = ["ForwardDensity"]
@@ -181,12 +183,14 @@ class ForwardDensity(DensityEstimator):
             part = problem if some.n == samples.n else replace(scaling.problem(some), unit=self.width_)
             start = self._by_likelihood(part.with_candidates(self.max_candidates, rng), self._folds(some, _FOLDS))
             iterations = _LAST_ITERATIONS if part is problem else _POLISH_ITERATIONS
-            mixture = expectation_maximization(problem, start, self.least_width_, iterations, _LEAST_RISE)
+            found = expectation_maximization(problem, start, self.least_width_, iterations, _LEAST_RISE)
+            _warn_unless_converged(found)
+            mixture = found.mixture
         else:
             problem = problem.with_candidates(self.max_candidates, rng)
             mixture = self._by_squared_error(problem, self._folds(samples, None))
             if self.polish:
-                mixture = expectation_maximization(problem, mixture, self.least_width_, _POLISH_ITERATIONS)
+                mixture = expectation_maximization(problem, mixture, self.least_width_, _POLISH_ITERATIONS).mixture
         self._keep(mixture, scaling, samples)
         return self
 
@@ -249,6 +253,16 @@ def _is_collapsed(problem: DensityProblem, mixture: RoundMixture, floor: float) 
     if problem.dim <= _MANY_DIMENSIONS or mixture.weights.shape[0] > 1:
         return False
     return forward_likelihood(problem, floor=floor, max_vectors=2, patience=None).selected > 0
+
+
+def _warn_unless_converged(found: EMFit) -> None:
+    if found.stop is Stop.MAX_ITER:
+        warnings.warn(
+            f"ForwardDensity did not converge in {found.n_iter} EM iterations: the mean log density still rose by "
+            f"{found.rise:.2g} in the last one, tolerance {_LEAST_RISE:g}; use fewer kernels (max_vectors).",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
 
 
 def _enough(folds: list[Fold]) -> list[Fold]:

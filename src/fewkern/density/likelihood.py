@@ -16,6 +16,7 @@ from fewkern.density.mixture import squared_distances
 from fewkern.density.problem import DensityProblem, RoundMixture
 
 __all__ = [
+    "EMFit",
     "Entries",
     "LikelihoodPath",
     "SizeChoice",
@@ -92,9 +93,21 @@ def _iterate(problem: DensityProblem, mixture: RoundMixture, floor: float) -> tu
     return RoundMixture(centers, xp.where(alive, widths, mixture.widths), mass / xp.sum(mass)), before
 
 
+@dataclass(frozen=True)
+class EMFit:
+    """A mixture after EM iterations, and how they ended."""
+
+    mixture: RoundMixture
+    n_iter: int
+    rise: float
+    """Of the mean log density in the last iteration."""
+    stop: Stop
+    """CONVERGED or MAX_ITER."""
+
+
 def expectation_maximization(
     problem: DensityProblem, start: RoundMixture, floor: float, iterations: int, least_rise: float = 0.0
-) -> RoundMixture:
+) -> EMFit:
     r"""EM iterations on weights, centers and widths, every width kept at ``floor`` or above.
 
     The floor is what keeps the likelihood bounded; the step is still a maximization, now under
@@ -105,13 +118,14 @@ def expectation_maximization(
     -----
     ``O(n s m)`` per iteration, in row blocks.
     """
-    mixture, last = start, -math.inf
-    for _ in range(iterations):
+    mixture, last, rise = start, -math.inf, math.inf
+    for count in range(iterations):
         better, value = _iterate(problem, mixture, floor)
-        if value - last < least_rise:
-            break
+        rise = value - last
+        if rise < least_rise:
+            return EMFit(mixture, count, rise, Stop.CONVERGED)
         mixture, last = better, value
-    return mixture
+    return EMFit(mixture, iterations, rise, Stop.MAX_ITER)
 
 
 class Entries:
@@ -160,7 +174,7 @@ class _Growth:
         return self.mixture
 
     def _improved(self, start: RoundMixture) -> RoundMixture:
-        return expectation_maximization(self.problem, start, self.floor, _ITERATIONS, _LEAST_RISE)
+        return expectation_maximization(self.problem, start, self.floor, _ITERATIONS, _LEAST_RISE).mixture
 
 
 @dataclass(frozen=True)

@@ -58,7 +58,7 @@ class ReducedSetDensity(DensityEstimator):
     n_iter_ : int
         Number of linear systems solved.
     stop_ : Stop
-        "converged", or "max_iter".
+        "converged", "precision" (rounding ended the descent at a larger ``gap_`` than ``tol``), or "max_iter".
 
     Notes
     -----

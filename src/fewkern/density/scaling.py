@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from fewkern.backend.columns import column_spreads
+from fewkern.backend.finite import quiet
 from fewkern.backend.namespace import Array, float_dtype, namespace, take_rows
 from fewkern.core.samples import Samples
 from fewkern.density.mixture import KernelMixture
@@ -74,13 +75,15 @@ def fit_scaling(X: Array, w: Array, scale: Scale) -> Scaling:
     if scale == "none":
         return Scaling(mean, xp.ones_like(spread), constant, reach)
     if scale == "std":
-        return Scaling(mean, 1.0 / spread, constant, reach)
+        with quiet():  # the inverse of a spread below 1e-308 is infinite; whoever uses it looks at the reach
+            return Scaling(mean, 1.0 / spread, constant, reach)
     # directions among features of unit variance: units do not decide which of them are constant
     gap = (X - mean) / spread
     values, vectors = xp.linalg.eigh(gap.T @ (w[:, None] * gap))
     values = xp.maximum(values, xp.zeros_like(values))
     constant, length = _filled(xp.sqrt(values), values <= _NO_VARIANCE * xp.max(values))
-    return Scaling(mean, (vectors / length).T / spread, constant, reach)
+    with quiet():
+        return Scaling(mean, (vectors / length).T / spread, constant, reach)
 
 
 def _filled(spread: Array, none: Array) -> tuple[int, Array]:

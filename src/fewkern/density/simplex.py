@@ -7,7 +7,7 @@ There are two solvers: an exact active set (:func:`active_set`), and the multipl
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from fewkern.backend.linalg import divide_where, solve_or_least_squares
 from fewkern.backend.namespace import Array, asarray_like, device, namespace
@@ -31,7 +31,8 @@ class SimplexSolution:
     """Largest violation of the optimality conditions, relative to the size of ``B`` and ``v``."""
     n_iter: int
     stop: Stop
-    """``CONVERGED``, or ``MAX_ITER`` if the iterations were used up."""
+    """``CONVERGED``, ``PRECISION`` if rounding ended the descent above the tolerance, or ``MAX_ITER`` if the
+    iterations were used up."""
 
 
 def _objective(B: Array, v: Array, g: Array) -> float:
@@ -250,5 +251,6 @@ def active_set(B: Array, v: Array, *, tol: float = 1e-10, max_iter: int | None =
         count, better = support.pivot(j, limit - used)
         used += count
         if not better and used < limit:
-            return solution(support.spread(), used, Stop.CONVERGED)
+            found = solution(support.spread(), used, Stop.CONVERGED)
+            return found if found.gap <= tol else replace(found, stop=Stop.PRECISION)
     return solution(support.spread(), used, Stop.MAX_ITER)

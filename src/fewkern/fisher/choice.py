@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from fewkern.backend.distinct import distinct_rows
+from fewkern.backend.finite import squarable
 from fewkern.backend.folds import Fold
 from fewkern.backend.namespace import Array, asarray_like, namespace, take_rows, to_numpy
 from fewkern.backend.random import random_generator
@@ -68,12 +69,7 @@ class Candidates:
         if count > limit:
             found = choose_basis(samples, kernel, Selecting(seed=seed), limit)
             rows, owners = namespace(found.indices).sort(found.indices), None
-        K = kernel(samples.X, kernel.pick(samples.X, rows))
-        if not bool(namespace(K).all(namespace(K).isfinite(K))):
-            raise ValueError(
-                f"kernel Fisher: the kernel {kernel!r} gave NaN or infinity; scale the samples, or fix the kernel."
-            )
-        return cls(kernel, rows, owners, K)
+        return cls(kernel, rows, owners, kernel(samples.X, kernel.pick(samples.X, rows)))
 
     def among(self, rows: Array) -> Array | None:
         """Columns that belong to the samples ``rows``; None: all."""
@@ -225,11 +221,18 @@ def absent_class(samples: Samples, folds: Sequence[Fold]) -> tuple[int, int] | N
 def kernel_scale(samples: Samples, kernel: Kernel) -> float:
     """Mean of ``k(x, x)``."""
     diag = kernel.diag(samples.X)
-    scale = float(namespace(diag).mean(diag))
+    xp = namespace(diag)
+    scale, largest = float(xp.mean(diag)), float(xp.max(diag))
     if scale <= 0:
         raise ValueError(
             "kernel Fisher: every sample is a zero vector of the kernel (k(x, x) = 0), so there is nothing to keep; "
             "use another kernel."
+        )
+    limit = squarable(diag)
+    if not 1 / limit < largest < limit:
+        raise ValueError(
+            f"kernel Fisher: the largest k(x, x) is {largest:.3g}, but must lie between {1 / limit:.0e} and "
+            f"{limit:.0e}, so that its square is a number; scale the samples, for example with StandardScaler."
         )
     return scale
 

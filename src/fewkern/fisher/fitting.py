@@ -13,7 +13,7 @@ from fewkern.backend.folds import Fold
 from fewkern.backend.namespace import take_rows, to_numpy
 from fewkern.backend.progress import progress
 from fewkern.backend.random import seed_from
-from fewkern.backend.validation import StrOptions
+from fewkern.backend.validation import StrOptions, plain_label
 from fewkern.base import check_priors, constraints, keep_importances
 from fewkern.core.expansion import KernelExpansion
 from fewkern.core.kernels import as_kernel
@@ -160,8 +160,8 @@ def _folds(estimator: FisherParameters, samples: Samples, plan: Comparing) -> li
 
 
 def _label(estimator: FisherParameters, code: int) -> Any:
-    """A class as the user wrote it: without NumPy's type."""
-    return repr(to_numpy(estimator.classes_)[code].item())
+    """A class as the user wrote it."""
+    return repr(plain_label(to_numpy(estimator.classes_)[code]))
 
 
 def _warn_unless_converged(estimator: Any, ending: Ending) -> None:

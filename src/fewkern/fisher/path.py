@@ -12,7 +12,7 @@ from fewkern.backend.namespace import Array, namespace, to_numpy
 from fewkern.backend.random import seed_from
 from fewkern.base import check_labelled
 from fewkern.core.expansion import KernelExpansion
-from fewkern.core.kernels import as_kernel
+from fewkern.core.kernels import resolve_kernel
 from fewkern.core.trace import Stop
 from fewkern.fisher.choice import Candidates
 from fewkern.fisher.fitting import class_expansion
@@ -95,7 +95,7 @@ def fisher_path(
     model = clone(model)
     model._validate_params()
     samples = check_labelled(model, X, y, sample_weight)
-    kernel = as_kernel(model.kernel).resolve(samples.X)
+    kernel = resolve_kernel(model.kernel, samples.X)
     candidates = Candidates.of(samples, kernel, model.max_candidates, seed_from(model.random_state))
     targets = fisher_targets(samples.codes, samples.n_classes, samples.weights)
     family = lq_family(model)

@@ -9,9 +9,11 @@ any ``C``.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from fewkern.backend.finite import quiet
 from fewkern.backend.linalg import cholesky_psd, least_squares, solve_or_none, solve_triangular, sum_by_index
 from fewkern.backend.namespace import Array, device, namespace, take_rows
 from fewkern.core.trace import Stop
@@ -110,7 +112,7 @@ class HingeProblem:
         b = self.best_bias(short) if b is None else b
         primal = self.primal(w, short - self.signs * b)
         dual = float(self.targets @ a) - 0.5 * float(w @ w)
-        return HingeSolution(w, b, a, primal, dual, _gap(primal, dual), 0, Stop.CONVERGED)
+        return HingeSolution(w, b, a, primal, dual, _or_infinite(_gap(primal, dual)), 0, Stop.CONVERGED)
 
 
 @dataclass(frozen=True)
@@ -147,6 +149,11 @@ def minimize_hinge(
     -------
     HingeSolution
     """
+    with quiet():  # features or boxes too large for this arithmetic end the loop
+        return _minimize(problem, start, tol, max_iter)
+
+
+def _minimize(problem: HingeProblem, start: Array | None, tol: float, max_iter: int) -> HingeSolution:
     warm = start is not None and bool(namespace(start).any(start > 0))
     point = _warm_start(problem, start) if warm else _cold_start(problem)
     best, since, stop, iteration = None, 0, Stop.MAX_ITER, 0
@@ -188,6 +195,11 @@ def _best_bias(signs: Array, targets: Array, C: Array) -> float:
     below = float(xp.sum(xp.where(signs > 0, C, xp.zeros_like(C))))
     place = int(xp.sum(xp.astype(rising < below * (1 - _TIE), xp.int64)))
     return float(breaks[order[min(place, int(order.shape[0]) - 1)]])
+
+
+def _or_infinite(error: float) -> float:
+    """An error that can be compared: where numbers overflowed, infinite."""
+    return error if math.isfinite(error) else math.inf
 
 
 def _gap(primal: float, dual: float) -> float:
@@ -272,7 +284,7 @@ class _Residuals:
         infeasible = max(off / (_TINY + float(xp.linalg.vector_norm(w - g))), abs(r_b) / max(float(xp.sum(a)), _TINY))
         # w = 0 is a legitimate solution (the flat stop): nothing is small beside it, so an absolute residual is enough
         error = max(_gap(primal, dual), min(infeasible, off + abs(r_b)))
-        return cls(point, r_w, r_b, margin + point.xi - point.t - h, primal, dual, error)
+        return cls(point, r_w, r_b, margin + point.xi - point.t - h, primal, dual, _or_infinite(error))
 
 
 def _next_point(problem: HingeProblem, here: _Residuals) -> _Point:

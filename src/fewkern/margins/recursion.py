@@ -255,6 +255,8 @@ class _Left:
         solution = minimize_hinge(problem, alpha, self.how.tol, self.how.max_iter)
         self.multipliers[k] = solution.alpha
         self.n_iter += solution.n_iter
+        if solution.error > _SOLVED:
+            return solution
         xp = namespace(solution.w)
         # Samples in small units are near the cap from the start; a flat problem has no direction either.
         length = float(xp.linalg.vector_norm(solution.w))

@@ -11,7 +11,7 @@ from fewkern.backend.linalg import least_squares
 from fewkern.backend.namespace import Array, asarray_like, device, float_dtype, is_sparse, namespace
 from fewkern.backend.validation import StrOptions
 from fewkern.base import CONSTRAINTS, KernelEstimator, check_labelled, check_samples, check_weighted, constraints
-from fewkern.core.kernels import Linear, as_kernel
+from fewkern.core.kernels import Linear, resolve_kernel
 from fewkern.core.samples import Samples
 from fewkern.margins.features import Features, basis_features, sample_features
 from fewkern.margins.given import as_graph, pair_of_matrices
@@ -92,7 +92,7 @@ def features_of(estimator: Any, samples: Samples, *, keep_sparse: bool = False) 
 
     Sparse samples of the linear kernel go through a basis too, unless ``keep_sparse``.
     """
-    kernel, limit = as_kernel(estimator.kernel).resolve(samples.X), estimator.max_vectors
+    kernel, limit = resolve_kernel(estimator.kernel, samples.X), estimator.max_vectors
     if limit == "auto":
         limit = None if isinstance(kernel, Linear) else _MOST_VECTORS
     if isinstance(kernel, Linear) and limit is None and (keep_sparse or not is_sparse(samples.X)):

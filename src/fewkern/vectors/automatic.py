@@ -135,6 +135,7 @@ def _fit_least_squares(estimator: RefiningParameters, samples: Samples) -> _Fitt
     whole, left_out = unrefined_model(samples, found)
     keep_model(estimator, samples, found, whole.expansion)
     fitted = _Fitted(whole.expansion, found.basis, found.ridge, HeldOut(samples, left_out))
+    _warn_of_jitter(estimator, whole)
     # None where there is nothing to choose, or too few samples for folds
     choice = _choose_refined(estimator, samples, whole, plan) if moves else None
     if choice is not None:
@@ -153,6 +154,16 @@ def _choose_refined(
     refining = RefinePlan(plan, TOLERANCE[estimator.prefer], _sizes(estimator), estimator.refine is True)
     with progress("refining vectors", refining.n_folds, bool(estimator.verbose)) as step:
         return choose_refined(samples, whole, refining, step)
+
+
+def _warn_of_jitter(estimator: RefiningParameters, model: Unrefined) -> None:
+    if model.jitter > 0:
+        warnings.warn(
+            f"{type(estimator).__name__}: with ridge={model.ridge:.3g} the equations are singular in this precision; "
+            f"{model.jitter:.3g} was added to the ridge. Use a larger ridge, fewer vectors or a larger basis_tol.",
+            UserWarning,
+            stacklevel=4,
+        )
 
 
 def search_model(estimator: AutomaticParameters, samples: Samples, plan: Searching | None = None) -> Found:

@@ -7,7 +7,7 @@ from typing import Any
 
 from fewkern.backend.columns import column_ranges, column_spreads
 from fewkern.backend.namespace import Array, namespace
-from fewkern.core.kernels import Kernel
+from fewkern.core.kernels import Kernel, resolve_kernel
 from fewkern.core.widths import feature_units
 
 __all__ = ["WIDTH_FACTORS", "KernelGrid", "units_to_compare"]
@@ -36,7 +36,7 @@ class KernelGrid:
     @classmethod
     def around(cls, kernel: Kernel, X: Array) -> KernelGrid:
         """Widths around the one that a rule gives; a width that is no rule is kept."""
-        resolved: Any = kernel.resolve(X)
+        resolved: Any = resolve_kernel(kernel, X)
         if "width" not in kernel.rules:
             return cls.of(resolved)
         width = resolved.width

@@ -13,7 +13,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from fewkern.backend.blocks import row_blocks
-from fewkern.backend.linalg import cholesky_psd, one_hot, solve_triangular
+from fewkern.backend.finite import power_of_two
+from fewkern.backend.linalg import jittered_cholesky, one_hot, solve_triangular
 from fewkern.backend.namespace import Array, device, eps, float_dtype, namespace
 from fewkern.core.samples import Samples
 from fewkern.core.scores import class_values
@@ -40,6 +41,8 @@ class Solution:
     offset: Array
     held_out: Array
     """Prediction for every sample by the model fitted without it, shape ``(n, q)``."""
+    jitter: float = 0.0
+    """What rounding made necessary beside the ridge."""
 
 
 @dataclass(frozen=True)
@@ -79,8 +82,8 @@ def _design(G: Array, weights: Array | None) -> tuple[Array, Array, Array]:
     return root[:, None] * xp.concat([one, G], axis=1), root, w
 
 
-def _orthogonal(X: Array, ridge: float, gram: Array | None = None) -> tuple[Array, Array]:
-    """``Q`` and the upper triangular ``R`` of the ridge problem; the constant is not penalised.
+def _orthogonal(X: Array, ridge: float, gram: Array | None = None) -> tuple[Array, Array, float]:
+    """``Q`` and the upper triangular ``R`` of the ridge problem (the constant is not penalised), and its jitter.
 
     ``gram`` is ``X'X``, where it is at hand.
     """
@@ -89,15 +92,15 @@ def _orthogonal(X: Array, ridge: float, gram: Array | None = None) -> tuple[Arra
         Q, R = xp.linalg.qr(X, mode="reduced")
         j = _dependent(R)
         if j is None:
-            return Q, R
+            return Q, R, 0.0
         # The vectors span the constant: column j adds nothing, and its column of Q is noise.
-        rest, _ = _orthogonal(xp.concat([X[:, :j], X[:, j + 1 :]], axis=1), 0.0)
-        return xp.concat([rest[:, :j], xp.zeros_like(X[:, :1]), rest[:, j:]], axis=1), R
+        rest, _, _ = _orthogonal(xp.concat([X[:, :j], X[:, j + 1 :]], axis=1), 0.0)
+        return xp.concat([rest[:, :j], xp.zeros_like(X[:, :1]), rest[:, j:]], axis=1), R, 0.0
     gram = X.T @ X if gram is None else gram
     penalty = xp.full((X.shape[1],), ridge, dtype=X.dtype, device=device(X))
     penalty[0] = 0.0
-    C = cholesky_psd(gram + penalty[:, None] * xp.eye(X.shape[1], dtype=X.dtype, device=device(X)))
-    return solve_triangular(C, X.T).T, C.T
+    C, jitter = jittered_cholesky(gram + penalty[:, None] * xp.eye(X.shape[1], dtype=X.dtype, device=device(X)))
+    return solve_triangular(C, X.T).T, C.T, jitter
 
 
 def _dependent(R: Array) -> int | None:
@@ -140,6 +143,9 @@ def _path(design: tuple[Array, Array, Array], Y: Array, Q: Array) -> Path:
     """Leave-one-out errors on the leading columns of the orthogonal ``Q``, in row blocks."""
     _, root, w = design
     xp, (n, q), columns = namespace(Q), Y.shape, int(Q.shape[1])
+    # in units of a power of two near the largest target: exact, and no fourth power over- or underflows
+    unit = power_of_two(float(xp.max(xp.abs(Y))))
+    Y = Y / unit
     target = Q.T @ (root[:, None] * Y)
     total = float(xp.sum(w))
     sums = xp.zeros((columns,), dtype=Q.dtype, device=device(Q))
@@ -158,7 +164,7 @@ def _path(design: tuple[Array, Array, Array], Y: Array, Q: Array) -> Path:
     mean = sums / total
     variance = xp.maximum(squares / total - mean * mean, xp.zeros_like(mean))
     effective = total * total / float(xp.sum(w * w))
-    return Path(mean, xp.sqrt(variance / effective))
+    return Path(unit * unit * mean, unit * unit * xp.sqrt(variance / effective))
 
 
 def _squared_residuals(F: Array, target: Array, Y: Array) -> Array:
@@ -186,7 +192,7 @@ def solve(G: Array, Y: Array, ridge: float, weights: Array | None = None) -> Sol
     xp = namespace(G)
     X, root, w = _design(G, weights)
     target = root[:, None] * Y
-    Q, R = _orthogonal(X, ridge)
+    Q, R, jitter = _orthogonal(X, ridge)
     if (ridge == 0 and X.shape[1] > X.shape[0]) or _dependent(R) is not None:
         # more unknowns than equations: the solution of least length
         inverse = xp.linalg.pinv(X)
@@ -202,4 +208,4 @@ def solve(G: Array, Y: Array, ridge: float, weights: Array | None = None) -> Sol
     rest = xp.maximum(xp.sum(w) - w, xp.full_like(w, eps(G)))[:, None]
     others = ((w @ Y)[None, :] - w[:, None] * Y) / rest
     held_out = Y - (Y - fit) / xp.where(alone, xp.ones_like(left), left)
-    return Solution(W, offset, xp.where(alone, others, held_out))
+    return Solution(W, offset, xp.where(alone, others, held_out), jitter)

@@ -12,7 +12,7 @@ from fewkern.backend.namespace import Array, is_sparse
 from fewkern.backend.progress import progress
 from fewkern.backend.validation import fit_context, validate_samples
 from fewkern.base import CONSTRAINTS, KernelEstimator, check_samples, check_weighted
-from fewkern.core.kernels import as_kernel
+from fewkern.core.kernels import resolve_kernel
 from fewkern.core.samples import Samples
 from fewkern.vectors.axes import principal_axes
 from fewkern.vectors.parameters import SELECTION, selecting
@@ -128,7 +128,7 @@ class FeatureVectorPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
         """
         samples = check_weighted(self, X, sample_weight)
         how = selecting(self.rule, self.center, self.basis_tol, self.random_state)
-        kernel = as_kernel(self.kernel).resolve(samples.X)
+        kernel = resolve_kernel(self.kernel, samples.X)
         limit = samples.n if self.max_vectors is None else self.max_vectors
         with progress("choosing vectors", min(limit, samples.n), bool(self.verbose)) as step:
             chosen = choose_basis(samples, kernel, how, limit, step)

@@ -107,6 +107,8 @@ class Unrefined:
     vectors: Array
     """Selected samples, best first; more than the model keeps."""
     indices: Array
+    jitter: float = 0.0
+    """What rounding made necessary beside the ridge."""
 
 
 @dataclass(frozen=True)
@@ -181,7 +183,7 @@ def unrefined_model(samples: Samples, found: Found) -> tuple[Unrefined, Array]:
     expansion = found.basis.expand(solution.W, solution.offset)
     indices = found.selection.indices
     vectors = found.kernel.pick(samples.X, indices)
-    return Unrefined(expansion, found.ridge, vectors, indices), solution.held_out
+    return Unrefined(expansion, found.ridge, vectors, indices, solution.jitter), solution.held_out
 
 
 def fit_unrefined(samples: Samples, kernel: Kernel, limit: int, plan: RefinePlan) -> Unrefined:

@@ -28,12 +28,13 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from fewkern.backend.blocks import BLOCK_ELEMENTS, row_blocks
+from fewkern.backend.finite import powers_of_two
 from fewkern.backend.linalg import inverse_psd
 from fewkern.backend.namespace import Array, asarray_like, device, is_sparse, namespace
 from fewkern.backend.optimize import host_vector, minimize_bounded
 from fewkern.backend.threads import threads_for
 from fewkern.core.expansion import KernelExpansion
-from fewkern.core.kernels import Gaussian, Kernel
+from fewkern.core.kernels import Gaussian, Kernel, NotFiniteError
 from fewkern.core.widths import feature_units
 
 __all__ = [
@@ -372,7 +373,10 @@ def refine(problem: RefineProblem, start: Placement, *, max_iter: int = 100, tol
     chart = _Chart(problem, start)
 
     def function(theta: Any) -> tuple[float, Any]:
-        found = evaluate(problem, chart.placement(theta))
+        try:
+            found = evaluate(problem, chart.placement(theta))
+        except NotFiniteError:  # too far along the line
+            return math.inf, theta
         return found.value, chart.gradient(found)
 
     (n, d), m = problem.X.shape, int(start.vectors.shape[0])
@@ -415,7 +419,8 @@ class _Chart:
         self.vectors = xp.astype(start.vectors, xp.float64)
         reach = start.kernel.reach()
         lengths = problem.spread if reach is None else asarray_like(reach, problem.X, dtype=xp.float64)
-        self.unit = xp.sqrt(lengths * problem.spread)
+        power = powers_of_two(problem.spread)  # the product of two lengths may overflow
+        self.unit = power * xp.sqrt((lengths / power) * (problem.spread / power))
         self.moved, scales = math.prod(self.vectors.shape), start.kernel.n_scales
         size = float(xp.mean(start.kernel.diag(problem.X))) or 1.0
         low, high = size * RIDGE_BOUNDS[0], size * RIDGE_BOUNDS[1]

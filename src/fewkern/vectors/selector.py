@@ -14,7 +14,7 @@ from fewkern.backend.progress import progress
 from fewkern.backend.validation import Interval, StrOptions, fit_context
 from fewkern.base import CONSTRAINTS, KernelEstimator, check_samples, check_weighted
 from fewkern.core.basis import Projection
-from fewkern.core.kernels import Kernel, as_kernel
+from fewkern.core.kernels import Kernel, as_kernel, resolve_kernel
 from fewkern.core.samples import Samples
 from fewkern.vectors.parameters import SELECTION, selecting
 from fewkern.vectors.selection import Selecting, Selection, centered_gram, select_vectors
@@ -176,7 +176,7 @@ class FeatureVectorSelector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, K
         samples = check_weighted(self, X, sample_weight)
         start = self._earlier(samples, how) if self.warm_start else None
         limit = samples.n if self.max_vectors is None else self.max_vectors
-        gram = start.gram if start else centered_gram(samples, as_kernel(self.kernel).resolve(samples.X), how)
+        gram = start.gram if start else centered_gram(samples, resolve_kernel(self.kernel, samples.X), how)
         with progress("choosing vectors", min(limit, gram.n), bool(self.verbose)) as step:
             selection = select_vectors(gram, how, limit, samples.weights, start, step)
         self.kernel_ = gram.kernel

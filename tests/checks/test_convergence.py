@@ -1,0 +1,85 @@
+"""An iteration that ends at its limit says so: how many steps, which criterion, which tolerance."""
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+
+import fewkern
+from fewkern.datasets import make_banana
+from fewkern.density import forward, likelihood, simplex
+from fewkern.kernels import Gaussian
+from fewkern.vectors.leave_one_out import solve
+from tests.checks.everyone import ALL
+
+X, Y = make_banana(60, random_state=2)
+LIMITED = {
+    "RecursiveSVM": (fewkern.RecursiveSVM(max_iter=2), r"max_iter=2 interior point iterations: .* gap .* tol=1e-09"),
+    "RecursiveSoftMargin": (
+        fewkern.RecursiveSoftMargin(max_iter=1, tol=1e-12, kernel=Gaussian(0.5)),
+        r"max_iter=1 concave-convex steps: the last step still gained .* above tol=1e-12",
+    ),
+    "ReducedSetDensity": (
+        fewkern.ReducedSetDensity(max_iter=1, width=0.4),
+        r"max_iter = 1 systems: the largest violation .* tol = 1e-10",
+    ),
+    "SparseKernelFisher": (
+        fewkern.SparseKernelFisher(max_iter=2, q=0.5, penalty=1e-3),
+        r"did not converge in 2 iterations: relative change of the objective .* tolerance",
+    ),
+}
+
+
+def test_every_estimator_with_a_limit_is_here():
+    assert {type(model).__name__ for model in ALL if "max_iter" in model.get_params(deep=False)} == LIMITED.keys()
+
+
+@pytest.mark.parametrize(("model", "message"), LIMITED.values(), ids=LIMITED)
+def test_the_limit_is_reported(model, message):
+    with pytest.warns(ConvergenceWarning, match=message):
+        model.fit(X, Y)
+
+
+def test_group_lasso_reports_its_limit():
+    classes = np.where(X[:, 0] > 0.5, 2, Y)
+    with pytest.warns(ConvergenceWarning, match="did not converge in 1 iterations: relative duality gap"):
+        fewkern.SparseKernelFisher(max_iter=1, q=1, penalty=1e-4).fit(X, classes)
+
+
+def test_em_reports_its_limit(monkeypatch):
+    monkeypatch.setattr(forward, "_LAST_ITERATIONS", 2)
+    monkeypatch.setattr(likelihood, "_ITERATIONS", 1)
+    with pytest.warns(ConvergenceWarning, match=r"in 2 EM iterations: the mean log density still rose by .* tolerance"):
+        fewkern.ForwardDensity().fit(X)
+
+
+def test_em_says_how_it_ended():
+    problem = likelihood.DensityProblem.of(X, np.ones(60))
+    start = likelihood.RoundMixture(X[:3], np.full(3, 0.5), np.full(3, 1 / 3))
+    short = likelihood.expectation_maximization(problem, start, 0.1, 3, 1e-9)
+    assert (short.n_iter, str(short.stop)) == (3, "max_iter")
+    assert short.rise > 1e-9
+    long = likelihood.expectation_maximization(problem, start, 0.1, 5000, 1e-9)
+    assert str(long.stop) == "converged"
+    assert long.rise < 1e-9
+    assert 3 < long.n_iter < 5000
+
+
+def test_simplex_descent_that_rounding_ends_is_not_called_converged(monkeypatch):
+    B, v = np.array([[1.0, 0.5], [0.5, 1.0]]), np.array([0.5, -1.0])
+    assert str(simplex.active_set(B, v).stop) == "converged"
+    monkeypatch.setattr(simplex._Support, "pivot", lambda self, j, limit: (1, False))
+    monkeypatch.setattr(simplex, "_FEW", 0)
+    stuck = simplex.active_set(np.eye(2), np.array([0.5, 0.4]))
+    assert str(stuck.stop) == "precision"
+    assert stuck.gap > 1e-10
+
+
+def test_jitter_is_reported():
+    G = np.ones((20, 3))
+    y = np.linspace(0, 1, 20)[:, None]
+    assert solve(G, y, 1.0).jitter == 0.0
+    assert solve(1e9 * G, y, 1e-12).jitter > 0.0
+    kernel = fewkern.kernels.Linear()
+    wide = np.column_stack([np.ones(40) * 1e8, np.linspace(0, 1, 40)])
+    with pytest.warns(UserWarning, match=r"FeatureVectorRegressor: with ridge=1e-12 the equations are singular"):
+        fewkern.FeatureVectorRegressor(kernel=kernel, ridge=1e-12, n_vectors=1, refine=False).fit(wide, wide[:, 1])

@@ -1,0 +1,79 @@
+"""A weight is a number of copies: with settings that are given, a sample of weight two is that sample twice."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.utils.estimator_checks import check_sample_weight_equivalence_on_dense_data
+
+from fewkern import ParzenDensity
+from fewkern.datasets import make_banana
+from fewkern.fisher import FisherVariant
+from fewkern.kernels import Gaussian
+from tests.checks.everyone import ALL, fresh, name, outputs
+
+_VECTORS = {"kernel": Gaussian(1.0), "rule": "greedy", "center": False}
+_REGRESSION = {**_VECTORS, "n_vectors": 6, "ridge": 0.1}
+_FISHER = {"kernel": Gaussian(1.0), "variant": FisherVariant(posterior="least_squares")}
+_REDUCER = {"kernel": Gaussian(1.0), "rule": "greedy", "n_components": 1}
+_WIDTH = {"width": 0.5}
+# Settings that leave nothing to choose.
+FIXED: dict[str, dict[str, Any]] = {
+    "FeatureVectorSelector": {**_VECTORS, "max_vectors": 6},
+    "FeatureVectorPCA": {**_VECTORS, "max_vectors": 6},
+    "FeatureVectorDiscriminant": _REGRESSION,
+    "FeatureVectorClassifier": {**_REGRESSION, "refine": False},
+    "FeatureVectorRegressor": {**_REGRESSION, "refine": False},
+    "SparseKernelFisher": {**_FISHER, "penalty": 0.01, "q": 1.0},
+    "ForwardKernelFisher": {**_FISHER, "n_vectors": 4},
+    "RecursiveSVM": _REDUCER,
+    "RecursiveSoftMargin": _REDUCER,
+    "GraphEmbedding": _REDUCER,
+    "ParzenDensity": _WIDTH,
+    "ReducedSetDensity": _WIDTH,
+    "OrthogonalForwardDensity": _WIDTH,
+    "ForwardConstrainedDensity": _WIDTH,
+    "ForwardDensity": {**_WIDTH, "cv": None},
+    "DensityClassifier": {"estimator": ParzenDensity(**_WIDTH)},
+}
+MODELS = [fresh(model, **FIXED[type(model).__name__]) for model in ALL]
+
+_ONE_AT_A_TIME = "leave-one-out leaves a weighted sample out as a whole, and one copy of a repeated sample at a time"
+# What can not be: estimator -> why. Everything else must hold.
+CANNOT = {
+    "ForwardConstrainedDensity": f"{_ONE_AT_A_TIME}: the method chooses every kernel by the score (20)",
+    "ForwardDensity": "the number of kernels is chosen for an effective number of samples, 1 / sum(w^2)",
+}
+# Answers that come from held-out values, by estimator.
+CALIBRATED = {"FeatureVectorClassifier": {"predict_proba"}}
+
+
+def _expected(reasons: dict[str, str]) -> list[Any]:
+    marks = {key: pytest.mark.xfail(reason=reason, strict=True) for key, reason in reasons.items()}
+    return [pytest.param(model, marks=marks.get(type(model).__name__, ())) for model in MODELS]
+
+
+@pytest.mark.parametrize("model", _expected(CANNOT), ids=name)
+def test_a_weight_is_a_number_of_copies(model):
+    for seed in range(4):
+        X, y = make_banana(40, random_state=seed)
+        copies = np.random.default_rng(seed).integers(0, 4, 40)
+        again = np.repeat(np.arange(40), copies)
+        ours = outputs(fresh(model).fit(X, y, sample_weight=copies.astype(float)), X)
+        theirs = outputs(fresh(model).fit(X[again], y[again]), X)
+        for method in ours.keys() - CALIBRATED.get(type(model).__name__, set()):
+            np.testing.assert_allclose(theirs[method], ours[method], atol=1e-6, rtol=1e-6, err_msg=method)
+
+
+@pytest.mark.parametrize(
+    "model",
+    _expected(
+        {
+            "FeatureVectorClassifier": f"{_ONE_AT_A_TIME}: probabilities are fitted to such values",
+            "DensityClassifier": "the check has a class with one sample, which is too few for a density",
+        }
+    ),
+    ids=name,
+)
+def test_scikit_learn_check(model):
+    check_sample_weight_equivalence_on_dense_data(type(model).__name__, fresh(model))

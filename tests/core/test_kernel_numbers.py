@@ -1,0 +1,128 @@
+"""Kernels at the ends of the range of numbers, and kernel functions that do not behave."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from fewkern import FeatureVectorSelector
+from fewkern.core.kernels import NotFiniteError, resolve_kernel
+from fewkern.datasets import make_banana
+from fewkern.kernels import Function, Gaussian, Laplacian, Linear, Polynomial
+from fewkern.vectors import refinement
+
+X, Y = make_banana(30, random_state=4)
+LARGE, SMALL = 2.0**498, 2.0**-498
+
+
+@pytest.mark.parametrize("rule", ["median", "scale"])
+@pytest.mark.parametrize("factor", [LARGE, SMALL])
+def test_a_width_by_rule_has_the_units_of_the_samples(rule, factor):
+    assert Gaussian(rule).resolve(X * factor).width == factor * Gaussian(rule).resolve(X).width
+    sparse = sp.csr_array(X)
+    assert Gaussian(rule).resolve(sparse * factor).width == factor * Gaussian(rule).resolve(sparse).width
+
+
+def test_gamma_by_rule_has_the_units_of_the_samples():
+    assert Polynomial().resolve(X * 2.0**400).gamma == Polynomial().resolve(X).gamma / 2.0**800
+    with pytest.raises(ValueError, match=r"one over the variance of the samples is 0, .*scale the samples"):
+        Polynomial().resolve(X * 1e200)
+    with pytest.raises(ValueError, match=r"one over the variance of the samples is inf"):
+        Polynomial().resolve(X * 1e-200)
+
+
+@pytest.mark.parametrize("kernel", [Gaussian, Laplacian])
+def test_a_width_without_an_inverse_is_refused(kernel):
+    with pytest.raises(ValueError, match=r"the width is .*e-31\d, but must lie between 1e-300 and 1e\+300"):
+        kernel().resolve(X * 1e-310)
+    with pytest.raises(ValueError, match=r"the width is 1e-305"):
+        kernel(1e-305).resolve(X)
+    with pytest.raises(ValueError, match="width must be a positive number, got None"):
+        kernel(None).resolve(X[:, :1])
+
+
+@pytest.mark.parametrize("width", [1e-8, 1e-12])
+def test_a_narrow_kernel_knows_equal_samples(width):
+    """A distance from a product has an error of a few digits of the squared norm, here 1e16 and more."""
+    K = Gaussian(width)(X, X)
+    np.testing.assert_array_equal(K, np.eye(30))
+
+
+def test_a_narrow_kernel_is_exact_nearby():
+    near = X + np.array([1e-9, 0.0])
+    expected = np.exp(-((near[:, 0] - X[:, 0]) ** 2) / 2e-16)
+    np.testing.assert_allclose(np.diag(Gaussian(1e-8)(near, X)), expected, rtol=1e-6)
+
+
+def test_values_that_overflow_are_refused():
+    with pytest.raises(NotFiniteError, match=r"Linear\(\): the kernel returned values that are not finite"):
+        Linear()(X * 1e200, X * 1e200)
+    with pytest.raises(NotFiniteError, match=r"Polynomial\(degree=10, .*scale the samples"):
+        resolve_kernel(Polynomial(degree=10, gamma=1e40), X)
+    with pytest.raises(NotFiniteError, match="or whose sums are not"):
+        resolve_kernel(Linear(), np.full((3, 1), 1e153))
+    assert resolve_kernel("linear", X) == Linear()
+
+
+def failing(A, B):
+    raise KeyError("width")
+
+
+def test_an_error_inside_a_kernel_function_says_where():
+    message = (
+        r"Function: the kernel function failing failed on samples of shapes \(30, 2\) and \(30, 2\): KeyError: 'width'"
+    )
+    with pytest.raises(ValueError, match=message) as caught:
+        FeatureVectorSelector(kernel=failing, max_vectors=3).fit(X)
+    assert isinstance(caught.value.__cause__, KeyError)
+
+
+def test_running_out_of_memory_stays_what_it_is():
+    def hungry(A, B):
+        raise MemoryError
+
+    with pytest.raises(MemoryError):
+        Function(hungry)(X, X)
+
+
+def test_kernel_functions_may_return_lists():
+    expected = Gaussian(1.0)(X, X)
+    np.testing.assert_array_equal(Function(lambda A, B: Gaussian(1.0)(A, B).tolist())(X, X), expected)
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (1.0, r"must return shape \(30, 30\), got \(\) from .*lambda"),
+        (None, r"must return shape \(30, 30\), got \(\)"),
+        (np.full((30, 30), "a"), "must return real numbers, got <U1 from"),
+        (np.ones((30, 30)) * 1j, "must return real numbers, got complex128 from"),
+        ([[1.0], [1.0, 2.0]], "failed on samples of shapes .* ValueError: setting an array element"),
+        (np.full((30, 30), np.nan), "Function: .*lambda.*: the kernel returned values that are not finite"),
+    ],
+)
+def test_what_a_kernel_function_must_return(value, message):
+    with pytest.raises(ValueError, match=message):
+        Function(lambda A, B: value)(X, X)
+
+
+@pytest.mark.parametrize("factor", [LARGE, SMALL, np.array([LARGE, SMALL])])
+def test_spreads_have_the_units_of_the_features(factor):
+    expected = refinement.feature_spreads(X) * factor
+    np.testing.assert_array_equal(refinement.feature_spreads(X * factor), expected)
+
+
+def test_a_step_to_infinity_is_only_too_far(monkeypatch):
+    problem = refinement.refine_problem(X, Y[:, None].astype(float))
+    start = refinement.Placement(X[:3], Gaussian(1.0), 0.1)
+    evaluate, calls = refinement.evaluate, []
+
+    def sometimes(*args):
+        calls.append(args)
+        if len(calls) == 3:
+            raise NotFiniteError("too far")
+        return evaluate(*args)
+
+    monkeypatch.setattr(refinement, "evaluate", sometimes)
+    found = refinement.refine(problem, start, max_iter=5)
+    assert np.all(np.isfinite(found.placement.vectors))
+    assert len(calls) > 3

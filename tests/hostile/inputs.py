@@ -1,0 +1,388 @@
+"""Inputs that a user never means and always has: the columns of the table that ``python -m tests.hostile`` runs."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from fewkern.datasets import make_banana
+from fewkern.kernels import Gaussian, Polynomial
+
+__all__ = ["CASES", "KERNEL_CASES", "Case"]
+
+N = 24
+
+
+@dataclass(frozen=True)
+class Case:
+    """What ``fit`` gets, and what the fitted model is then asked about."""
+
+    X: Any
+    y: Any
+    weights: Any = None
+    new: Any = None
+    """Samples to predict; the training samples where there are none."""
+    settings: dict[str, Any] = field(default_factory=dict)
+    """Parameters that all estimators get which have them."""
+    twin: str | None = None
+    """A case that must give the same classes and the same predicted numbers."""
+
+
+def plain(n: int = N) -> Case:
+    """Two bananas: nothing is wrong with them."""
+    X, y = make_banana(n, random_state=1)
+    return Case(X, y)
+
+
+def wide(rank: int | None = None) -> Case:
+    """More features than samples; of low rank, if asked."""
+    rng = np.random.default_rng(3)
+    y = np.arange(N) % 2
+    if rank is None:
+        return Case(rng.standard_normal((N, 60)) + y[:, None], y)
+    return Case(rng.standard_normal((N, rank)) @ rng.standard_normal((rank, 60)), y)
+
+
+def scaled(factor: float | np.ndarray, twin: str | None = None) -> Case:
+    """The bananas in other units."""
+    case = plain()
+    return replace(case, X=case.X * factor, twin=twin)
+
+
+def weighted(**changes: float) -> Case:
+    """The bananas with some weights changed: ``w3=0.0`` is that of row 3, ``rest=...`` that of all others."""
+    case, weights = plain(), np.full(N, changes.pop("rest", 1.0))
+    for key, value in changes.items():
+        weights[int(key[1:])] = value
+    return replace(case, weights=weights)
+
+
+def conditioned(condition: float) -> Case:
+    """Features whose singular values fall from one to ``1 / condition``."""
+    rng = np.random.default_rng(5)
+    U, V = (np.linalg.qr(rng.standard_normal(shape))[0] for shape in ((N, 6), (6, 6)))
+    return Case((U * np.geomspace(1.0, 1.0 / condition, 6)) @ V, (U[:, 0] + U[:, 3] > 0).astype(int))
+
+
+def stored(mode: str) -> Case:
+    """The bananas in a file."""
+    case = plain()
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "X.npy"
+        np.save(path, case.X)
+        return replace(case, X=np.load(path, mmap_mode=mode), twin="plain")
+
+
+def read_only() -> Case:
+    case = plain()
+    weights = np.ones(N)
+    for array in (case.X, case.y, weights):
+        array.flags.writeable = False
+    return replace(case, weights=weights, twin="plain")
+
+
+def labels(values: Any) -> Case:
+    return replace(plain(), y=np.asarray(values))
+
+
+def asked(factor: float) -> Case:
+    """Fitted on the bananas, asked far away from them."""
+    case = plain()
+    return replace(case, new=case.X * factor)
+
+
+def target(factor: float) -> Case:
+    """Numbers to predict of any size; classes stay classes."""
+    case = plain()
+    return replace(case, y=case.y * factor)
+
+
+def repeated(column: np.ndarray) -> Case:
+    case = plain()
+    return replace(case, X=np.column_stack([case.X, column]))
+
+
+CASES: dict[str, Callable[[], Case]] = {
+    "plain": plain,
+    # few samples
+    "one sample": lambda: Case(plain().X[:1], np.array([0])),
+    "two samples": lambda: Case(plain().X[[0, -1]], np.array([0, 1])),
+    "three samples": lambda: Case(plain().X[[0, 1, -1]], np.array([0, 1, 1])),
+    "three samples of three classes": lambda: Case(plain().X[[0, 1, -1]], np.array([0, 1, 2])),
+    "four samples": lambda: Case(plain().X[[0, 1, -1, -2]], np.array([0, 0, 1, 1])),
+    "two equal samples": lambda: Case(np.ones((2, 3)), np.array([0, 1])),
+    # rows and columns that say nothing
+    "all rows equal": lambda: Case(np.full((N, 2), 0.3), np.arange(N) % 2),
+    "all zero": lambda: Case(np.zeros((N, 2)), np.arange(N) % 2),
+    "every row twice": lambda: Case(np.repeat(plain().X, 2, axis=0), np.repeat(plain().y, 2)),
+    "two distinct rows": lambda: Case(np.repeat(np.eye(2), N // 2, axis=0), np.arange(N) % 2),
+    "two distinct rows, a class each": lambda: Case(np.repeat(np.eye(2), N // 2, axis=0), np.repeat([0, 1], N // 2)),
+    "constant column": lambda: repeated(np.full(N, 7.0)),
+    "large constant column": lambda: repeated(np.full(N, 1e16)),
+    "column of zeros": lambda: repeated(np.zeros(N)),
+    "column twice": lambda: repeated(plain().X[:, 0]),
+    "column of one outlier": lambda: repeated(np.eye(N)[0] * 1e9),
+    "one feature": lambda: Case(plain().X[:, :1], plain().y),
+    "one binary feature": lambda: Case((np.arange(N)[:, None] % 2).astype(float), np.arange(N) // 3 % 2),
+    "integers": lambda: Case((10 * plain().X).astype(int), plain().y),
+    "large integers": lambda: Case((10 * plain().X).astype(np.int64) + 2**60, plain().y),
+    "booleans": lambda: Case(plain().X > 0.3, plain().y),
+    "far from the origin": lambda: replace(plain(), X=plain().X + 1e8),
+    "very far from the origin": lambda: replace(plain(), X=plain().X + 1e15),
+    # scales
+    "scale 1e-300": lambda: scaled(1e-300),
+    "scale 1e-150": lambda: scaled(2.0**-498, "plain"),
+    "scale 1e-30": lambda: scaled(2.0**-100, "plain"),
+    "scale 1e30": lambda: scaled(2.0**100, "plain"),
+    "scale 1e150": lambda: scaled(2.0**498, "plain"),
+    "scale 1e200": lambda: scaled(1e200),
+    "scale 1e300": lambda: scaled(1e300),
+    "mixed scales": lambda: scaled(np.array([1e-150, 1e150])),
+    "mixed scales 1e8": lambda: scaled(np.array([1e-8, 1e8])),
+    "rows of mixed scales": lambda: scaled(np.geomspace(1e-100, 1e100, N)[:, None]),
+    "denormal numbers": lambda: scaled(1e-310),
+    "float32": lambda: replace(plain(), X=plain().X.astype(np.float32)),
+    "float32 of scale 1e30": lambda: replace(plain(), X=(plain().X * 1e30).astype(np.float32)),
+    "float32 of scale 1e-30": lambda: replace(plain(), X=(plain().X * 1e-30).astype(np.float32)),
+    "float16": lambda: replace(plain(), X=plain().X.astype(np.float16)),
+    "asked 1e8 times as far": lambda: asked(1e8),
+    "asked 1e160 times as far": lambda: asked(1e160),
+    "asked 1e300 times as far": lambda: asked(1e300),
+    "target 1e-200": lambda: target(1e-200),
+    "target 1e150": lambda: target(1e150),
+    "target 1e300": lambda: target(1e300),
+    # classes
+    "one class": lambda: labels(np.zeros(N, dtype=int)),
+    "one class of text": lambda: labels(np.full(N, "a")),
+    "a class of one": lambda: labels((np.arange(N) == 5).astype(int)),
+    "two classes of one": lambda: labels(np.where(np.arange(N) < 2, np.arange(N), 2)),
+    "every sample a class": lambda: labels(np.arange(N)),
+    "one class without weight": lambda: replace(plain(), weights=plain().y.astype(float)),
+    "random classes": lambda: labels(np.random.default_rng(2).integers(0, 2, N)),
+    "labels of text": lambda: replace(labels(np.array(["no", "yes"])[plain().y])),
+    "labels as objects": lambda: replace(labels(np.array(["no", "yes"], dtype=object)[plain().y])),
+    "labels of both kinds": lambda: labels(np.array(["no", 1], dtype=object)[plain().y]),
+    "labels of NaN": lambda: labels(np.where(plain().y == 1, np.nan, 0.0)),
+    "labels in a column": lambda: labels(plain().y[:, None]),
+    "labels too few": lambda: labels(plain().y[:-1]),
+    "no labels": lambda: replace(plain(), y=None),
+    # weights
+    "one weight zero": lambda: weighted(w3=0.0),
+    "all but two weights zero": lambda: weighted(rest=0.0, w0=1.0, w23=1.0),
+    "all but one weight zero": lambda: weighted(rest=0.0, w0=1.0),
+    "all weights zero": lambda: weighted(rest=0.0),
+    "one weight 1e12": lambda: weighted(w3=1e12),
+    "one weight 1e300": lambda: weighted(w3=1e300),
+    "one weight 1e-300": lambda: weighted(w3=1e-300),
+    "all weights 1e-300": lambda: weighted(rest=1e-300),
+    "all weights 1e300": lambda: weighted(rest=1e300),
+    "weights from 1e-300 to 1e300": lambda: replace(plain(), weights=np.geomspace(1e-300, 1e300, N)),
+    "weights from 1e-12 to 1e12": lambda: replace(plain(), weights=np.geomspace(1e-12, 1e12, N)),
+    "a negative weight": lambda: weighted(w3=-1.0),
+    "a weight NaN": lambda: weighted(w3=np.nan),
+    "weights too few": lambda: replace(plain(), weights=np.ones(N - 1)),
+    "weights of text": lambda: replace(plain(), weights=np.full(N, "a")),
+    # condition and rank
+    "condition 1e8": lambda: conditioned(1e8),
+    "condition 1e16": lambda: conditioned(1e16),
+    "wide": wide,
+    "wide, rank one": lambda: wide(1),
+    "wide, rank two": lambda: wide(2),
+    "on a line": lambda: Case(np.linspace(0, 1, N)[:, None] * np.array([1.0, 2.0]), np.arange(N) % 2),
+    # how arrays come
+    "read-only": read_only,
+    "memory-mapped": lambda: stored("r"),
+    "copied on write": lambda: stored("c"),
+    "Fortran order": lambda: replace(plain(), X=np.asfortranarray(plain().X), twin="plain"),
+    "strided": lambda: replace(plain(), X=np.repeat(plain().X, 2, axis=0)[::2], twin="plain"),
+    "other endianness": lambda: replace(plain(), X=plain().X.astype(plain().X.dtype.newbyteorder()), twin="plain"),
+    "objects": lambda: replace(plain(), X=plain().X.astype(object), twin="plain"),
+    "lists": lambda: replace(plain(), X=plain().X.tolist(), y=plain().y.tolist(), twin="plain"),
+    "numbers as text": lambda: replace(plain(), X=plain().X.astype(str)),
+    "text": lambda: replace(plain(), X=np.full((N, 2), "a")),
+    "objects with text": lambda: replace(plain(), X=np.full((N, 2), "a", dtype=object)),
+    "objects with None": lambda: replace(plain(), X=np.full((N, 2), None, dtype=object)),
+    "ragged lists": lambda: replace(plain(), X=[[1.0, 2.0], [1.0]] * (N // 2)),
+    "NaN": lambda: replace(plain(), X=np.where(np.arange(2 * N).reshape(N, 2) == 7, np.nan, plain().X)),
+    "infinity": lambda: replace(plain(), X=np.where(np.arange(2 * N).reshape(N, 2) == 7, np.inf, plain().X)),
+    "asked about NaN": lambda: replace(plain(), new=np.full((1, 2), np.nan)),
+    "asked about three features": lambda: replace(plain(), new=np.zeros((1, 3))),
+    "complex": lambda: replace(plain(), X=plain().X + 1j),
+    "one dimension": lambda: replace(plain(), X=plain().X[:, 0]),
+    "three dimensions": lambda: replace(plain(), X=plain().X[:, :, None]),
+    "no samples": lambda: Case(plain().X[:0], plain().y[:0]),
+    "no features": lambda: Case(plain().X[:, :0], plain().y),
+    "sparse": lambda: Case(sp.csr_array(plain().X), plain().y),
+    "empty sparse": lambda: Case(sp.csr_array((N, 2)), plain().y),
+    "scalar": lambda: Case(3.0, 1),
+    "None": lambda: Case(None, None),
+}
+
+
+def with_kernel(kernel: Any, case: Case | None = None) -> Case:
+    return replace(plain() if case is None else case, settings={"kernel": kernel})
+
+
+def given(K: np.ndarray) -> Case:
+    return Case(K, plain().y, settings={"kernel": "precomputed"})
+
+
+def _gram() -> np.ndarray:
+    return Gaussian(1.0)(plain().X, plain().X)
+
+
+def _indefinite() -> np.ndarray:
+    A = np.random.default_rng(0).standard_normal((N, N))
+    return A + A.T
+
+
+def as_lists(X: Any, Y: Any) -> Any:
+    return Gaussian(1.0)(X, Y).tolist()
+
+
+def as_scalar(X: Any, Y: Any) -> Any:
+    return 1.0
+
+
+def as_none(X: Any, Y: Any) -> Any:
+    return None
+
+
+def as_text(X: Any, Y: Any) -> Any:
+    return np.full((X.shape[0], Y.shape[0]), "a")
+
+
+def as_ragged(X: Any, Y: Any) -> Any:
+    return [[1.0]] + [[1.0, 2.0]] * (X.shape[0] - 1)
+
+
+def flat(X: Any, Y: Any) -> Any:
+    return Gaussian(1.0)(X, Y).ravel()
+
+
+def transposed(X: Any, Y: Any) -> Any:
+    return np.ones((Y.shape[0] + 1, X.shape[0]))
+
+
+def dividing(X: Any, Y: Any) -> Any:
+    return 1 / 0
+
+
+def looking_up(X: Any, Y: Any) -> Any:
+    return {}["width"]
+
+
+def needing_three(X: Any, Y: Any, Z: Any) -> Any:
+    return Gaussian(1.0)(X, Y)
+
+
+def of_nan(X: Any, Y: Any) -> Any:
+    return np.full((X.shape[0], Y.shape[0]), np.nan)
+
+
+def nan_off_the_diagonal(X: Any, Y: Any) -> Any:
+    K = Gaussian(1.0)(X, Y)
+    return np.where(K < 0.5, np.nan, K)
+
+
+def of_infinity(X: Any, Y: Any) -> Any:
+    return np.full((X.shape[0], Y.shape[0]), np.inf)
+
+
+def of_zeros(X: Any, Y: Any) -> Any:
+    return np.zeros((X.shape[0], Y.shape[0]))
+
+
+def negative(X: Any, Y: Any) -> Any:
+    return -Gaussian(1.0)(X, Y)
+
+
+def indefinite(X: Any, Y: Any) -> Any:
+    return np.tanh(3.0 * X @ Y.T - 1.0)
+
+
+def lopsided(X: Any, Y: Any) -> Any:
+    return X[:, :1] - Y[:, 0]
+
+
+def of_complex(X: Any, Y: Any) -> Any:
+    return Gaussian(1.0)(X, Y) + 1j
+
+
+def of_integers(X: Any, Y: Any) -> Any:
+    return (X @ Y.T).round().astype(int)
+
+
+def read_only_values(X: Any, Y: Any) -> Any:
+    K = Gaussian(1.0)(X, Y)
+    K.flags.writeable = False
+    return K
+
+
+FUNCTIONS = (as_lists, as_scalar, as_none, as_text, as_ragged, flat, transposed, dividing, looking_up, needing_three)
+VALUES = (of_nan, nan_off_the_diagonal, of_infinity, of_zeros, negative, indefinite, lopsided, of_complex, of_integers)
+
+#: For estimators with a kernel.
+KERNEL_CASES: dict[str, Callable[[], Case]] = {
+    **{
+        f"kernel function {f.__name__}": lambda f=f: with_kernel(f)  # type: ignore[misc]
+        for f in (*FUNCTIONS, *VALUES, read_only_values)
+    },
+    "degree 10": lambda: with_kernel(Polynomial(degree=10)),
+    "degree 10, wide": lambda: with_kernel(Polynomial(degree=10), wide()),
+    "degree 10, scale 1e150": lambda: with_kernel(Polynomial(degree=10), scaled(1e150)),
+    "degree 10, scale 1e-150": lambda: with_kernel(Polynomial(degree=10), scaled(1e-150)),
+    "degree 10, gamma 1e30": lambda: with_kernel(Polynomial(degree=10, gamma=1e30)),
+    "degree 10, gamma 1e40": lambda: with_kernel(Polynomial(degree=10, gamma=1e40)),
+    "degree 10, gamma 1e-40": lambda: with_kernel(Polynomial(degree=10, gamma=1e-40)),
+    "degree 10, far away": lambda: with_kernel(Polynomial(degree=10), replace(plain(), X=plain().X + 1e8)),
+    "degree 10, asked 1e40 times as far": lambda: with_kernel(Polynomial(degree=10), asked(1e40)),
+    "Gaussian of width 1e-300": lambda: with_kernel(Gaussian(1e-300)),
+    "Gaussian of width 1e-8": lambda: with_kernel(Gaussian(1e-8)),
+    "Gaussian of width 1e8": lambda: with_kernel(Gaussian(1e8)),
+    "Gaussian of width 1e300": lambda: with_kernel(Gaussian(1e300)),
+    "Gaussian of width 0": lambda: with_kernel(Gaussian(0.0)),
+    "Gaussian of width NaN": lambda: with_kernel(Gaussian(np.nan)),
+    "Gaussian of width text": lambda: with_kernel(Gaussian("wide")),
+    "Gaussian of width None": lambda: with_kernel(Gaussian(None)),
+    "Gaussian of three widths": lambda: with_kernel(Gaussian([1.0, 1.0, 1.0])),
+    "Gaussian of widths 1e-150 and 1e150": lambda: with_kernel(Gaussian(np.array([1e-150, 1e150]))),
+    "linear": lambda: with_kernel("linear"),
+    "linear, scale 1e-300": lambda: with_kernel("linear", scaled(1e-300)),
+    "linear, scale 1e-150": lambda: with_kernel("linear", scaled(1e-150)),
+    "linear, scale 1e150": lambda: with_kernel("linear", scaled(1e150)),
+    "linear, scale 1e200": lambda: with_kernel("linear", scaled(1e200)),
+    "linear, mixed scales": lambda: with_kernel("linear", scaled(np.array([1e-150, 1e150]))),
+    "linear, all zero": lambda: with_kernel("linear", CASES["all zero"]()),
+    "linear, condition 1e16": lambda: with_kernel("linear", conditioned(1e16)),
+    "linear, wide, rank one": lambda: with_kernel("linear", wide(1)),
+    "linear, asked 1e300 times as far": lambda: with_kernel("linear", asked(1e300)),
+    "linear, sparse, empty": lambda: with_kernel("linear", CASES["empty sparse"]()),
+    "laplacian": lambda: with_kernel("laplacian"),
+    "laplacian, scale 1e300": lambda: with_kernel("laplacian", scaled(1e300)),
+    "laplacian, scale 1e-300": lambda: with_kernel("laplacian", scaled(1e-300)),
+    "linear_spline": lambda: with_kernel("linear_spline"),
+    "linear_spline, scale 1e150": lambda: with_kernel("linear_spline", scaled(1e150)),
+    "linear_spline, wide": lambda: with_kernel("linear_spline", wide()),
+    "given kernel": lambda: given(_gram()),
+    "given kernel, not square": lambda: given(_gram()[:, :5]),
+    "given kernel, not symmetric": lambda: given(np.triu(_gram())),
+    "given kernel, indefinite": lambda: given(_indefinite()),
+    "given kernel, negative": lambda: given(-_gram()),
+    "given kernel, zero": lambda: given(np.zeros((N, N))),
+    "given kernel, ones": lambda: given(np.ones((N, N))),
+    "given kernel, identity": lambda: given(np.eye(N)),
+    "given kernel, NaN": lambda: given(np.where(np.eye(N) > 0, np.nan, _gram())),
+    "given kernel, 1e-300": lambda: given(_gram() * 1e-300),
+    "given kernel, 1e300": lambda: given(_gram() * 1e300),
+    "given kernel, read-only": lambda: given(np.broadcast_to(_gram(), (N, N))),
+    "no kernel": lambda: with_kernel(None),
+    "a number as kernel": lambda: with_kernel(3),
+    "unknown kernel": lambda: with_kernel("cosine"),
+}
