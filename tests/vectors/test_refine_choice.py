@@ -81,8 +81,8 @@ def test_a_much_larger_unrefined_model_must_be_better_not_only_as_good(unrefined
     race.begin(np.zeros((500, 1)), np.ones(500))
     # squared errors that differ by one up and down, and by half a standard error in the mean
     ups_and_downs = np.tile([0.5, -0.5], 250)[:, None]
-    race.judge(long, np.sqrt(1.0 + ups_and_downs + 0.02))
-    race.judge(short, np.sqrt(1.0 - ups_and_downs))
+    race.judge(long, None, np.sqrt(1.0 + ups_and_downs + 0.02))
+    race.judge(short, None, np.sqrt(1.0 - ups_and_downs))
     best, other = race.scores()
     assert (best.candidate, other.candidate) == (short, long)
     assert other.excess / other.spread == pytest.approx(0.45, abs=0.01)
@@ -217,7 +217,7 @@ def test_a_candidate_leaves_that_would_have_to_overtake_a_smaller_one():
     # squared errors that are larger by 0.03, with a standard error of 0.02
     worse = np.sqrt(1.03 + 0.2 * (-1.0) ** np.arange(100))[:, None]
     for candidate in (unrefined, small, large, quiet):
-        race.judge(candidate, np.ones((100, 1)) if candidate is small else worse)
+        race.judge(candidate, None, np.ones((100, 1)) if candidate is small else worse)
     race.drop(3.0)
     # the one that saw no labels may still be taken before the small one
     assert race.running == [unrefined, small, quiet]

@@ -28,7 +28,7 @@ UNITS: tuple[Unit, ...] = ("auto", "spread", "range", "common")
 # Rows looked at to turn a rule such as "median" into a number.
 _RULE_ROWS = 1000
 # Widths up to this one, and their inverses, can be multiplied by the factors of a search.
-_WIDEST = 1e300
+_WIDEST = 1e305
 
 
 def resolve_width(owner: str, width: Any, unit: str, X: Array, distances: Callable[[Array], Array]) -> Any:
@@ -59,11 +59,13 @@ def resolve_width(owner: str, width: Any, unit: str, X: Array, distances: Callab
 
 def _in_range(owner: str, width: Any) -> Any:
     """The width, or widths, unless a search could not multiply them."""
-    low, high = (width, width) if isinstance(width, float) else (float(width.min()), float(width.max()))
+    xp = namespace(width)
+    low, high = (width, width) if isinstance(width, float) else (float(xp.min(width)), float(xp.max(width)))
     if not (1 / _WIDEST < low and high < _WIDEST):
+        found = high if low > 1 / _WIDEST else low
         raise ValueError(
-            f"{owner}: the width is {low if low <= 1 / _WIDEST else high:.3g}, but must lie between {1 / _WIDEST:g} and "
-            f"{_WIDEST:g}; multiply the samples by one number."
+            f"{owner}: the width is {found:.3g}, but must lie between {1 / _WIDEST:g} and {_WIDEST:g}; multiply the "
+            "samples by one number."
         )
     return width
 
