@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import is_regressor
@@ -91,6 +92,17 @@ def test_any_units_of_a_small_model(seed, powers, shifts):
     factor = 10.0 ** np.array(powers)
     model = FeatureVectorPCA(n_components=2, max_vectors=5, rule="greedy")
     assert_law(model, *table(seed, n=30), factor, factor * shifts)
+
+
+@pytest.mark.parametrize("kernel", [Gaussian(), Laplacian()], ids=repr)
+def test_sparse_samples_give_the_same_widths_and_answers(kernel):
+    X, y = table()
+    X = np.where(X > 0.3, X, 0.0) * [1e5, 1e-5, 1.0]
+    model = FeatureVectorClassifier(kernel=kernel, max_vectors=5, refine=False)
+    dense, sparse = fresh(model).fit(X, y), fresh(model).fit(sp.csr_array(X), y)
+    assert sparse.kernel_.unit == dense.kernel_.unit
+    np.testing.assert_allclose(sparse.kernel_.width, dense.kernel_.width, rtol=1e-9)
+    np.testing.assert_allclose(sparse.decision_function(sp.csr_array(X)), dense.decision_function(X), atol=1e-6)
 
 
 def test_one_common_width_is_what_the_papers_have():

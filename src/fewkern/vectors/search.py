@@ -25,8 +25,8 @@ _RIDGES = (1e-6, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)
 # The width is searched on at most this many samples; number of vectors and ridge then on all of them.
 _SEARCH_ROWS = 10_000
 # The unit of the widths is decided on at most so many samples, by short paths at two widths (0.55 and 1.3 times that of
-# the rule) and two ridges. Longer paths or more widths decide the same way on all but a few sets, and cost more.
-_RACE_ROWS, _RACE_LENGTH, _RACE_WIDTHS, _RACE_RIDGES = 1000, 50, (3, 5), (1e-4, 1e-2)
+# the rule) and two ridges. Paths of 50 or 100 vectors decide alike on ten sets; one width alone is wrong on four.
+_RACE_ROWS, _RACE_LENGTH, _RACE_WIDTHS, _RACE_RIDGES = 1000, 30, (3, 5), (1e-4, 1e-2)
 # Without a budget a path has _FIRST_LENGTH vectors at first (at most half of the samples), and goes on while that
 # pays: to a tenth of the samples, or half of them for "accurate", and _LONGEST at most.
 _FIRST_LENGTH, _LONGEST = 100, 1000
