@@ -86,7 +86,7 @@ def components(requirements: dict[str, str]) -> dict[str, dict[str, Any]]:
         if package is None:
             continue
         needs = required(package.requires or [])
-        metadata = dict(package.metadata.items())
+        metadata: Any = package.metadata
         licence = metadata.get("License-Expression") or metadata.get("License", "")
         found[name] = {
             "type": "library",
