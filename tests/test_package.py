@@ -51,8 +51,8 @@ def test_every_parameter_of_an_estimator_is_documented_and_keyword_only(module, 
     cls = getattr(fewkern, name)
     for parameter in list(inspect.signature(cls).parameters.values()):
         # "name : type", alone or in a row of names; a row may refer to another class instead of giving a type
-        pattern = rf"^    (\w+, )*{parameter.name}((, \w+)* : |(, \w+)*\n +As in )"
-        assert re.search(pattern, cls.__doc__, flags=re.MULTILINE), parameter.name
+        pattern = rf"^(\w+, )*{parameter.name}((, \w+)* : |(, \w+)*\n +As in )"
+        assert re.search(pattern, inspect.getdoc(cls), flags=re.MULTILINE), parameter.name
         # n_components comes first in scikit-learn's PCA and KernelPCA, and may be given without its name here too
         assert parameter.kind is parameter.KEYWORD_ONLY or parameter.name == "n_components"
 

@@ -86,8 +86,8 @@ def components(requirements: dict[str, str]) -> dict[str, dict[str, Any]]:
         if package is None:
             continue
         needs = required(package.requires or [])
-        metadata = package.metadata.json
-        licence = str(metadata.get("license_expression") or metadata.get("license") or "")
+        metadata: Any = package.metadata
+        licence = metadata.get("License-Expression") or metadata.get("License", "")
         found[name] = {
             "type": "library",
             "bom-ref": name,

@@ -163,3 +163,12 @@ def test_default_gamma():
     assert constrained.default_gamma(1) == 3.0
     assert constrained.default_gamma(2) == pytest.approx(2.437, abs=1e-3)
     assert constrained.default_gamma(100) == 1.25
+
+
+def test_the_trace_has_one_score_per_kernel_and_ends_at_the_model(data):
+    fit = _fit(data, max_vectors=6)
+    trace = fit.trace
+    assert trace.axes == {"n_vectors": tuple(float(k) for k in range(1, len(fit.steps) + 1))}
+    np.testing.assert_array_equal(trace.error, [step.loo for step in fit.steps])
+    assert trace.chosen == (len(fit.steps) - 1,)
+    np.testing.assert_array_equal(trace.spread, 0)

@@ -128,3 +128,14 @@ def test_no_passes_returns_the_first_regression():
     problem = _data()
     first = regression.sparse_kernel_density(problem, problem.parzen(problem.Z), 0.9, Passes(0))
     assert len(first.regression.steps) >= len(first.mixture.rows) > 1
+
+
+def test_columns_of_zeros_are_nothing_to_choose_from():
+    _, y = _regression()
+    found = regression.orthogonal_forward(np.zeros((40, 3)), y, np.zeros(3), skip=1e-12)
+    assert (found.stop, len(found.columns)) == (Stop.PRECISION, 0)
+    # one column that is taken leaves nothing of a column like it, which is another reason
+    twice = np.ones((40, 2))
+    found = regression.orthogonal_forward(twice, np.ones(40) + y - y.mean(), np.zeros(2), skip=1e-12)
+    assert len(found.columns) == 1
+    assert found.stop is not Stop.PRECISION

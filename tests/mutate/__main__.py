@@ -23,6 +23,8 @@ from tests.mutate.reach import ROOT, OneTest, Reach, Recorder, changed_files, ke
 from tests.mutate.run import Items, in_child, passes, source_of, try_mutant, with_tests
 from tests.mutate.subjects import algorithm_modules, equivalent
 
+_ALIVE = ("survived", "not reached")
+
 
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.mutate", description=__doc__)
@@ -30,7 +32,8 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--count", type=int, default=300, help="size of the sample")
     parser.add_argument("--budget", type=float, default=20.0, help="seconds of tests per mutant")
     parser.add_argument("--only", default="", help="only modules whose name contains this")
-    parser.add_argument("--keep", type=Path, help="file of results: killed mutants that it has are not tried again")
+    parser.add_argument("--keep", type=Path, help="file of results: mutants that it has are not tried again")
+    parser.add_argument("--again", action="store_true", help="try the survivors in that file again")
     options = parser.parse_args(arguments)
     os.chdir(ROOT)
     modules = [name for name in algorithm_modules() if options.only in name]
@@ -47,12 +50,12 @@ def main(arguments: list[str]) -> int:
 
     def work(items: Items) -> None:
         for mutant, tests in chosen.items():
-            outcome = results.killed(mutant)
-            if outcome is None:
+            outcome = results.of(mutant)
+            if outcome is None or (options.again and outcome in _ALIVE):
                 outcome = _outcome(mutant, tests, items)
                 results.add(mutant, outcome)
             counts[outcome] += 1
-            if outcome in ("survived", "not reached"):
+            if outcome in _ALIVE:
                 print(f"{outcome}: {mutant}", flush=True)
 
     files = {test.name.split("::")[0] for tests in chosen.values() for test in tests}
@@ -88,10 +91,9 @@ class Results:
         lines = file.read_text(encoding="utf-8").splitlines() if file is not None and file.exists() else []
         self.outcomes: dict[str, str] = dict(json.loads(line) for line in lines)
 
-    def killed(self, mutant: Mutant) -> str | None:
-        """The outcome of an earlier run, if that was the end of the mutant."""
-        outcome = self.outcomes.get(str(mutant))
-        return outcome if outcome in ("killed", "timeout") else None
+    def of(self, mutant: Mutant) -> str | None:
+        """The outcome of an earlier run, if there is one."""
+        return self.outcomes.get(str(mutant))
 
     def add(self, mutant: Mutant, outcome: str) -> None:
         """Note an outcome."""

@@ -50,6 +50,8 @@ class Mutant:
     after: str
     start: int
     """First byte of ``before`` in the source."""
+    text: str
+    """The line in which it begins."""
 
     def apply(self, source: str) -> str:
         """The source with this change."""
@@ -90,7 +92,8 @@ class _Finder(ast.NodeVisitor):
             after = f"({after})"
         if before != after:
             function = ".".join(self.names).removesuffix(".<locals>")
-            self.found.append(Mutant(self.module, function, node.lineno, before, after, self.offset(node)))
+            text = self.content[self.starts[node.lineno - 1] : self.starts[node.lineno]].decode().strip()
+            self.found.append(Mutant(self.module, function, node.lineno, before, after, self.offset(node), text))
 
     def offset(self, node: ast.expr | ast.stmt) -> int:
         return self.starts[node.lineno - 1] + node.col_offset

@@ -27,16 +27,22 @@ def algorithm_modules() -> list[str]:
 class Equivalents:
     """Mutants that no test can tell from the original, by their texts, so that lines may move.
 
-    The file has one table per mutant: ``module``, ``function``, ``before``, ``after`` and the ``reason``.
+    The file has one table per mutant: ``module``, ``function``, the ``line``, ``before``, ``after`` and the ``reason``.
     """
 
     def __init__(self, file: Path) -> None:
         entries = tomllib.loads(file.read_text(encoding="utf-8")).get("mutant", [])
         self.entries = [{key: _plain(text) for key, text in entry.items()} for entry in entries]
-        self.keys = {(e["module"], e["function"], e["before"], e["after"]) for e in self.entries}
+        self.keys = {(e["module"], e["function"], e["line"], e["before"], e["after"]) for e in self.entries}
+
+    @staticmethod
+    def key(mutant: Mutant) -> tuple[str, ...]:
+        """What the file knows of a mutant."""
+        texts = (mutant.text, mutant.before, mutant.after)
+        return (mutant.module, mutant.function, *map(_plain, texts))
 
     def __contains__(self, mutant: Mutant) -> bool:
-        return (mutant.module, mutant.function, _plain(mutant.before), _plain(mutant.after)) in self.keys
+        return self.key(mutant) in self.keys
 
 
 def _plain(text: str) -> str:
