@@ -121,3 +121,11 @@ def test_a_start_near_the_solution_saves_iterations():
         cold.append(found.n_iter)
         warm.append(again.n_iter)
     assert sum(warm) <= 0.9 * sum(cold)
+
+
+@pytest.mark.parametrize("factor", [1e150, 1e200])
+def test_samples_too_long_for_the_arithmetic_are_no_solution(factor):
+    Z, y, C = problem(0)
+    found = minimize_hinge(HingeProblem(Rows(factor * Z), y, np.ones(60), C))
+    assert str(found.stop) == "precision"
+    assert found.error >= 0.5

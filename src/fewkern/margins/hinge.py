@@ -408,6 +408,9 @@ def _exact_or_clean(problem: HingeProblem, best: _Residuals, stop: Stop) -> Hing
     So ``w`` is exactly a combination of the support vectors.
     """
     point, a = best.point, best.point.a
+    iterate = HingeSolution(point.w, point.b, a, best.primal, best.dual, best.error, 0, stop)
+    if math.isinf(best.error):  # nothing was solved: numbers have overflowed from the start
+        return iterate
     w = problem.g + problem.combination(a)
     surplus = (problem.signs * point.b - problem.shortfall(w)) / problem.size
     exact = _crossover(problem, _partition(a, problem.C, surplus))
@@ -420,7 +423,7 @@ def _exact_or_clean(problem: HingeProblem, best: _Residuals, stop: Stop) -> Hing
         found = problem.solution(_clean(problem, a, edge))
         if found.error <= max(_CLEANING_FACTOR * best.error, _CLEANING_FLOOR):
             return replace(found, stop=stop)
-    return HingeSolution(point.w, point.b, a, best.primal, best.dual, best.error, 0, stop)
+    return iterate
 
 
 def _crossover(problem: HingeProblem, a: Array) -> HingeSolution | None:
