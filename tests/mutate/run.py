@@ -11,6 +11,7 @@ import signal
 import sys
 import types
 from collections.abc import Callable, Sequence
+from enum import Enum
 from pathlib import Path
 from typing import NoReturn
 
@@ -141,7 +142,8 @@ def transplant(old: dict[str, object], new: dict[str, object], module: str) -> N
             found = old[name]
             assert isinstance(found, type)
             for key, part in vars(value).items():
-                if not _graft(vars(found).get(key), part) and _is_plain(part) and not key.startswith("__"):
+                plain = _is_plain(part) and not key.startswith("_") and not issubclass(found, Enum)
+                if not _graft(vars(found).get(key), part) and plain:
                     setattr(found, key, part)
         elif not _graft(old.get(name), value) and _is_plain(value) and not name.startswith("__"):
             old[name] = value

@@ -136,7 +136,11 @@ with_tests(["tests/core/test_peel.py"], work)
 
 
 ORIGINAL = """
+import enum
 import functools
+class E(enum.StrEnum):
+    ONE = "one"
+    def __len__(self): return 1
 LIMIT = 3
 TABLE = {"f": print}
 def f(x, y=1):
@@ -164,7 +168,7 @@ def test_changes_reach_everybody_who_imported_a_name():
     g.cache_clear()
     exec(ORIGINAL.replace("1", "5").replace("LIMIT = 3", "LIMIT = 7"), new)
     transplant(old, new, "toy")
-    assert (f(0), g(0), made.m(), made.p, A.c(), A.s()) == (12, 5, 10, 5, 5, 5)
+    assert (f(0), g(0), made.m(), made.p, A.c(), A.s(), len(old["E"].ONE)) == (12, 5, 10, 5, 5, 5, 5)
     # what is not a plain value stays, for others may hold it
     assert old["TABLE"] is table
 

@@ -276,15 +276,12 @@ class _Writer:
             return [
                 "They must be numbers: where one is NaN so are the outputs, and the number of the class means nothing."
             ]
-        lines = [
-            "Missing numbers (NaN) and categories are handled as in the pipeline. Where that would be an error, the"
-        ]
-        lines += ["outputs are NaN, and the number of the class means nothing."]
-        for column, categories in sorted(self.plan.inputs.texts.items()):
+        lines = ["Missing numbers (NaN) and categories are handled as in the pipeline; where that is an error, as NaN."]
+        for column, texts in sorted(self.plan.inputs.texts.items()):
             lines += [
-                f"x[{column}] is a text: put {self.name}_code({column}, text) there. Its {len(categories)} categories:"
+                f"x[{column}] is a text: put {self.name}_code({column}, text) there. Its {len(texts)} categories:"
             ]
-            lines += [f"  {i}  {text}" for i, text in enumerate(categories)]
+            lines += [f"  {i}  {text}" for i, text in enumerate(texts)]
         return lines
 
     def _head(self) -> str:
