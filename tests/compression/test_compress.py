@@ -308,7 +308,7 @@ def test_bad_samples_and_parameters(svc):
     X, _, _ = data()
     with pytest.raises(ValueError, match="X has 1 features, but SVC is expecting 2 features"):
         compress(svc, X[:, :1])
-    with pytest.raises(ValueError, match="Input X contains NaN"):
+    with pytest.raises(ValueError, match="the samples contain NaN or infinity"):
         compress(svc, np.where(X > 1, np.nan, X))
     with pytest.raises(ValueError, match='compress: n_vectors must be "auto" or a whole number of at least 1, got 0'):
         compress(svc, X, n_vectors=0)
