@@ -145,3 +145,27 @@ def test_the_width_in_a_thousand_dimensions():
     # the squared distance of two samples is 2 m, and a kernel must reach the nearest ones
     assert 0.5 < found.width < 2
     assert np.all(np.isfinite(found.scores))
+
+
+@pytest.mark.parametrize("limit", [40, 1000])
+def test_every_rule_is_its_own_search_in_units_of_all_samples(limit):
+    """A part of the samples wants a larger width, by the power of their numbers that theory gives."""
+    X = np.random.default_rng(0).normal(size=(160, 2))
+    problem = DensityProblem.of(X, np.ones(160), 1.0)
+    grid = [0.2, 0.4, 0.8]
+    part = problem if limit > 160 else problem.part(problem.draw(limit, np.random.default_rng(1)))
+    factor = (min(limit, 160) / 160) ** (1 / 6)
+    searches = {
+        "likelihood": lambda widths: bandwidth.likelihood_width(part, widths),
+        "lscv": lambda widths: bandwidth.least_squares_width(part, widths, "exact"),
+    }
+    for rule, search in searches.items():
+        found = bandwidth.parzen_width(problem, rule, grid, limit, np.random.default_rng(1))
+        alone = search([width / factor for width in grid])
+        np.testing.assert_allclose(found.widths, np.array(alone.widths) * factor, rtol=1e-12)
+        assert np.isclose(grid, np.array(found.widths)[:, None]).any(axis=0).all()
+        assert found.width == pytest.approx(alone.width * factor, rel=1e-12)
+        np.testing.assert_array_equal(found.scores, alone.scores)
+    for rule, width in (("silverman", problem.silverman), ("scott", problem.scott), (0.7, 0.7)):
+        given = bandwidth.parzen_width(problem, rule, None, limit, np.random.default_rng(1))
+        assert (given.width, given.stop) == (width, Stop.GIVEN)
