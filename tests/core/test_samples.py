@@ -125,3 +125,10 @@ def test_a_splitter_sees_the_classes_of_all_rows():
 def test_nothing_is_renumbered_where_no_row_is_absent():
     one = KernelExpansion(Gaussian(1.0), np.ones((1, 1)), np.ones((1, 1)), np.zeros(1), np.array([1]))
     assert Samples.of(np.zeros((6, 1))).original(one) is one
+
+
+def test_some_keep_the_shares_of_three_classes(rng):
+    codes = np.repeat([0, 1, 2], [600, 300, 100])
+    some = Samples.of(np.zeros((1000, 1)), codes=codes, n_classes=3).some(100, rng)
+    assert np.bincount(some.codes).tolist() == [60, 30, 10]
+    assert len(set(some.rows.tolist())) == 100
