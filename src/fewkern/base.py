@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
+from fewkern.backend.finite import all_finite, quiet
 from fewkern.backend.namespace import Array, asarray_like, is_sparse, to_numpy
 from fewkern.backend.validation import (
     Interval,
@@ -178,7 +179,9 @@ def keep_importances(estimator: Any, samples: Samples) -> None:
     estimator._importances = None
     if differentiable(expansion) and not is_sparse(samples.X):
         linear = None if scores is None else scores.weights
-        estimator._importances = feature_importances(expansion if linear is None else expansion.then(linear), samples)
+        with quiet():  # a kernel may be so narrow that its slopes are no numbers
+            found = feature_importances(expansion if linear is None else expansion.then(linear), samples)
+        estimator._importances = found if all_finite(found) else None
 
 
 class ScoringClassifier(ClassifierMixin):

@@ -402,6 +402,7 @@ def test_units_without_squares_need_scaling(density, factor):
 
 @pytest.mark.filterwarnings("ignore:.*of cross-validation lies at an end:UserWarning")
 @pytest.mark.filterwarnings("ignore:.*features .* are constant:UserWarning")
+@pytest.mark.filterwarnings("ignore:.*ended with one kernel in 800 dimensions:UserWarning")
 @every_density
 def test_hundreds_of_features_on_a_line_or_not(density):
     rng = np.random.default_rng(0)

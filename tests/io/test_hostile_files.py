@@ -152,7 +152,7 @@ def set_array(field, value):
         (lambda s, _: s.update(predict="x"), r"FeatureVectorClassifier has an attribute predict"),
         (lambda s, _: s.update(__class__="x"), r"FeatureVectorClassifier has an attribute __class__"),
         (lambda s, _: s["kernel_"]["state"].update(width=-1.0) or s.update(kernel=3), r"kernel: expected a name"),
-        (lambda s, _: s["expansion_"]["state"]["kernel"]["state"].update(width=0.0), r"gives NaN or infinity"),
+        (lambda s, _: s["expansion_"]["state"]["kernel"]["state"].update(width=0.0), r"values that are not finite"),
         (set_array("expansion_.coef", lambda a: a * 0 + 1e303), r"gives NaN or infinity, or nearly so"),
         (lambda s, _: s["expansion_"]["state"].update(kernel="gaussian"), r"KernelExpansion.kernel is 'gaussian'"),
         (

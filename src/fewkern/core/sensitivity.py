@@ -13,6 +13,7 @@ kernel ignores, has share zero.
 from __future__ import annotations
 
 from fewkern.backend.blocks import row_blocks
+from fewkern.backend.columns import column_spreads
 from fewkern.backend.namespace import Array, is_sparse, namespace
 from fewkern.core.expansion import KernelExpansion
 from fewkern.core.samples import Samples
@@ -65,16 +66,10 @@ def feature_importances(expansion: KernelExpansion, samples: Samples) -> Array:
     X, weights = samples.X[::step, :], samples.weights[::step]
     xp = namespace(X)
     share = weights / xp.sum(weights)
-    spread, variances = xp.sqrt(_variances(X, share)), _variances(expansion(X), share)
+    spread, outputs = column_spreads(X, weights), column_spreads(expansion(X), weights)
     total = xp.zeros_like(spread)
     for output in range(expansion.n_outputs):
-        if float(variances[output]) > 0:
-            total += share @ (slopes(expansion, X, output) * spread) ** 2 / variances[output]
+        if float(outputs[output]) > 0:
+            total += share @ (slopes(expansion, X, output) * spread / outputs[output]) ** 2
     size = xp.sum(total)
     return total / size if float(size) > 0 else total
-
-
-def _variances(A: Array, share: Array) -> Array:
-    """Weighted variance of every column: exactly zero for a constant one."""
-    A = A - A[:1, :]
-    return share @ (A - share @ A) ** 2

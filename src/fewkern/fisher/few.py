@@ -24,7 +24,7 @@ from fewkern.core.samples import Samples
 from fewkern.core.trace import TOLERANCE, Trace
 from fewkern.fisher.choice import Candidates, Chosen, Comparing, kernel_scale
 from fewkern.fisher.elimination import eliminate, exchange, log_losses
-from fewkern.fisher.families import LARGEST, Fitted
+from fewkern.fisher.families import LARGEST, Family, Fitted
 from fewkern.fisher.forward_folds import Folded, FoldedPath, forward_folds
 from fewkern.fisher.problem import Machine
 from fewkern.fisher.targets import fisher_targets
@@ -68,12 +68,13 @@ def choose_few(
     grid = class_grid(samples.some(_RULE_ROWS, rng), kernel, plan.seed)
     folded = Folded.of(samples, folds)
     at = _best_width(folded.some(_WIDTH_ROWS, rng), grid.kernels, rng, step)
+    scale = kernel_scale(samples, grid.kernels[at])
     candidates = Candidates.of(samples, grid.kernels[at], plan.max_candidates, plan.seed)
     sizes = _compare_sizes(folded, candidates, plan)
     if sizes is None:
         return None
     size = sizes.choose(plan)
-    fitted, setting = _fit(samples, candidates, plan, sizes.start, size)
+    fitted, setting = _fit(samples, candidates, plan.family, scale, (sizes.start, size))
     return Chosen(candidates, setting, sizes.trace(grid, at, size)), fitted
 
 
@@ -166,13 +167,15 @@ def _signs(samples: Samples, like: Array) -> Array:
     return 2 * namespace(like).astype(samples.codes, like.dtype) - 1
 
 
-def _fit(samples: Samples, candidates: Candidates, plan: Comparing, start: int, size: int) -> tuple[Fitted, float]:
-    """The machine on all samples: ``start`` vectors by the rule of the family, and ``size`` of them kept."""
-    xp, K = namespace(candidates.K), candidates.K
+def _fit(
+    samples: Samples, candidates: Candidates, family: Family, scale: float, sizes: tuple[int, int]
+) -> tuple[Fitted, float]:
+    """The machine on all samples: so many vectors by the rule of the family, and so many of them kept."""
+    xp, K, (start, size) = namespace(candidates.K), candidates.K, sizes
     targets = fisher_targets(samples.codes, samples.n_classes, samples.weights)
     Y = targets.rows(samples.codes)
-    settings = plan.family.settings(kernel_scale(samples, candidates.kernel), targets.stretch)
-    begun = plan.family.reach(K, Y, samples.weights, settings, start)
+    settings = family.settings(scale, targets.stretch)
+    begun = family.reach(K, Y, samples.weights, settings, start)
     columns = xp.take(K, begun.support, axis=1)
     signs = _signs(samples, K)
     for stage in eliminate(columns[None, :, :], signs, samples.weights[None, :]):
@@ -185,6 +188,6 @@ def _fit(samples: Samples, candidates: Candidates, plan: Comparing, start: int, 
     columns = xp.take(K, support, axis=1)
     held_out = stage.leave_one_out(columns[None, :, :], signs, samples.weights[None, :])
     coef, held_out = (xp.astype(found[0, :, None], K.dtype) for found in (stage.coef, held_out))
-    told = plan.family.tell(columns, Y, samples.weights, begun)
+    told = family.tell(columns, Y, samples.weights, begun)
     machine = Machine(xp.take(support, told.order), xp.take(coef[1:, :], told.order, axis=0), coef[0, :])
     return Fitted(machine, held_out, told.objectives, told.ending), told.setting

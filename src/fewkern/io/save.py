@@ -138,7 +138,7 @@ def _existing(path: str | os.PathLike[str]) -> Path:
 def _refusal(path: Path, error: Exception) -> ModelFileError:
     """What to tell of any error: zip, zlib, NumPy, JSON and a model in disorder all have exceptions of their own."""
     reason = str(error) if isinstance(error, ValueError) and str(error) else repr(error)
+    reason = reason[:200].rstrip(".")
     return ModelFileError(
-        f"load: {path.name} is not an intact fewkern model file: {reason[:200]}. Fit the model again, or find an "
-        "intact copy."
+        f"load: {path.name} is not an intact fewkern model file: {reason}. Fit the model again, or find an intact copy."
     )
