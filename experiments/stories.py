@@ -120,7 +120,7 @@ def features(settings: Values, data: Data) -> tuple[Any, Any, Any]:
         model = fisher_embedding(count, recursive=True)
     else:
         given = {name: settings[name] for name in _SETTINGS if name in settings}
-        kernel = Gaussian() if method == "kernel rsm" else "linear"
+        kernel = Gaussian(unit="common") if method == "kernel rsm" else "linear"
         model = soft_margin(count, kernel=kernel, **given)
     model.fit(X, y)
     return model.transform(X), model.transform(T), getattr(model, "components_", None)

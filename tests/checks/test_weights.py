@@ -45,7 +45,9 @@ CANNOT = {
     "ForwardDensity": "the number of kernels is chosen for an effective number of samples, 1 / sum(w^2)",
 }
 # Answers that come from held-out values, by estimator.
-CALIBRATED = {"FeatureVectorClassifier": {"predict_proba"}}
+CALIBRATED = dict.fromkeys(
+    ("FeatureVectorClassifier", "FeatureVectorDiscriminant", "DensityClassifier"), {"predict_proba", "predict_log_proba"}
+)
 
 
 def _expected(reasons: dict[str, str]) -> list[Any]:
@@ -70,6 +72,7 @@ def test_a_weight_is_a_number_of_copies(model):
     _expected(
         {
             "FeatureVectorClassifier": f"{_ONE_AT_A_TIME}: probabilities are fitted to such values",
+            "FeatureVectorDiscriminant": f"{_ONE_AT_A_TIME}: probabilities are fitted to such values",
             "DensityClassifier": "the check has a class with one sample, which is too few for a density",
         }
     ),

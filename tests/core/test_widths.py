@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from fewkern.backend.columns import column_spreads
 from fewkern.core.widths import feature_units
 from fewkern.kernels import Gaussian, Laplacian
 
@@ -96,3 +97,11 @@ def test_other_array_libraries(kernel, X, foreign):
     found = kernel.resolve(to(X))
     assert type(found.width) is type(to(X))
     np.testing.assert_allclose(back(found.width), kernel.resolve(X).width, rtol=1e-12)
+
+
+@pytest.mark.parametrize("n", [10, 80, 81, 300])
+def test_a_constant_feature_of_sparse_samples_has_no_spread(n):
+    """Shares of all samples add up to one but for rounding."""
+    X = np.random.default_rng(0).standard_normal((n, 2))
+    X[:, 1] = 4.0
+    np.testing.assert_allclose(column_spreads(sp.csr_array(X)), [X[:, 0].std(), 0.0])

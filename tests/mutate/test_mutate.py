@@ -80,7 +80,7 @@ def test_every_mutant_is_python_and_changes_its_line_only():
             ast.parse(changed)
             assert changed != source
             assert changed[: mutant.start // 4] == source[: mutant.start // 4]
-            assert f"{mutant.module}:{mutant.line} " in str(mutant)
+            assert f"{mutant.module}:{mutant.line}" in str(mutant)
 
 
 def test_the_modules_of_the_table_are_there():

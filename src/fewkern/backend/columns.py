@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from fewkern.backend.finite import power_of_two
 from fewkern.backend.namespace import Array, asarray_like, device, eps, float_dtype, is_sparse, namespace, to_numpy
 
 __all__ = ["column_ranges", "column_sizes", "column_spreads", "divide_columns"]
@@ -71,9 +72,14 @@ def _sparse_spreads(X: Any, weights: Array | None) -> np.ndarray[Any, Any]:
     n, d = X.shape
     entries = X.tocoo()
     column, values = entries.col, entries.data.astype(np.float64)
+    # in units of a power of two near the largest entry: exact, and no square over- or underflows
+    unit = power_of_two(float(np.max(np.abs(values), initial=0.0)))
+    values = values / unit
     share = np.full(n, 1.0 / n) if weights is None else to_numpy(weights) / float(to_numpy(weights).sum())
     part = share[entries.row]
     mean = np.bincount(column, part * values, minlength=d)
     stored = np.bincount(column, part, minlength=d)
     square = np.bincount(column, part * (values - mean[column]) ** 2, minlength=d)
-    return np.sqrt(square + np.maximum(1.0 - stored, 0.0) * mean**2)
+    # shares add up to one but for rounding, which is no missing entry
+    missing = np.where(np.bincount(column, minlength=d) == n, 0.0, np.maximum(1.0 - stored, 0.0))
+    return unit * np.sqrt(square + missing * mean**2)
