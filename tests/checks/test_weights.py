@@ -45,9 +45,12 @@ CANNOT = {
     "ForwardDensity": "the number of kernels is chosen for an effective number of samples, 1 / sum(w^2)",
 }
 # Answers that come from held-out values, by estimator.
-CALIBRATED = dict.fromkeys(
-    ("FeatureVectorClassifier", "FeatureVectorDiscriminant", "DensityClassifier"), {"predict_proba", "predict_log_proba"}
-)
+_PROBABILITIES = {"predict_proba", "predict_log_proba"}
+CALIBRATED = {
+    "FeatureVectorClassifier": _PROBABILITIES,
+    "FeatureVectorDiscriminant": _PROBABILITIES,
+    "DensityClassifier": _PROBABILITIES,
+}
 
 
 def _expected(reasons: dict[str, str]) -> list[Any]:

@@ -79,7 +79,8 @@ def _sparse_spreads(X: Any, weights: Array | None) -> np.ndarray[Any, Any]:
     part = share[entries.row]
     mean = np.bincount(column, part * values, minlength=d)
     stored = np.bincount(column, part, minlength=d)
-    square = np.bincount(column, part * (values - mean[column]) ** 2, minlength=d)
     # shares add up to one but for rounding, which is no missing entry
     missing = np.where(np.bincount(column, minlength=d) == n, 0.0, np.maximum(1.0 - stored, 0.0))
+    mean += np.bincount(column, part * (values - mean[column]), minlength=d) - missing * mean  # takes rounding back
+    square = np.bincount(column, part * (values - mean[column]) ** 2, minlength=d)
     return unit * np.sqrt(square + missing * mean**2)
