@@ -81,6 +81,6 @@ def _sparse_spreads(X: Any, weights: Array | None) -> np.ndarray[Any, Any]:
     stored = np.bincount(column, part, minlength=d)
     # shares add up to one but for rounding, which is no missing entry
     missing = np.where(np.bincount(column, minlength=d) == n, 0.0, np.maximum(1.0 - stored, 0.0))
-    mean += np.bincount(column, part * (values - mean[column]), minlength=d) - missing * mean  # takes rounding back
+    mean = mean + np.bincount(column, part * (values - mean[column]), minlength=d) - missing * mean  # less rounding
     square = np.bincount(column, part * (values - mean[column]) ** 2, minlength=d)
     return unit * np.sqrt(square + missing * mean**2)
