@@ -77,7 +77,7 @@ def _sparse_spreads(X: Any, weights: Array | None) -> np.ndarray[Any, Any]:
     values = values / unit
     share = np.full(n, 1.0 / n) if weights is None else to_numpy(weights) / float(to_numpy(weights).sum())
     part = share[entries.row]
-    mean = np.bincount(column, part * values, minlength=d)
+    mean: np.ndarray[Any, Any] = np.bincount(column, part * values, minlength=d)
     stored = np.bincount(column, part, minlength=d)
     # shares add up to one but for rounding, which is no missing entry
     missing = np.where(np.bincount(column, minlength=d) == n, 0.0, np.maximum(1.0 - stored, 0.0))
