@@ -8,7 +8,7 @@ is a lasso, solved exactly; with ``q = 1/2``, the default, it keeps even fewer s
 
 # %%
 # Both powers on the same points; the penalty is chosen by cross-validation. The variant keeps the machine of the paper;
-# the default goes on from there, drops samples that a logistic regression on the others can do without, and keeps fewer.
+# the default goes on from there, and drops samples that a logistic regression on the others can do without.
 from fewkern import SparseKernelFisher
 from fewkern.datasets import make_banana
 from fewkern.fisher import FisherVariant, fisher_path
