@@ -25,7 +25,7 @@ from fewkern import (
     SparseKernelFisher,
 )
 from fewkern.datasets import make_banana, make_gaussian_laplacian
-from fewkern.fisher import fisher_path
+from fewkern.fisher import FisherVariant, fisher_path
 from fewkern.kernels import Gaussian
 from fewkern.plotting import DensityDisplay, TraceDisplay, VectorsDisplay
 from fewkern.plotting.style import ACCENT, CHOSEN, CLASSES, QUIET
@@ -160,7 +160,8 @@ def kernel_fisher() -> Any:
     kernel = Gaussian(0.8)
     fig, axes = panels(3)
     for ax, q, color in zip(axes, (1, 0.5), (ACCENT, CHOSEN)):
-        model = SparseKernelFisher(kernel=kernel, q=q, prefer="sparse").fit(X, y)
+        least_squares = FisherVariant(width_by="leave_one_out")
+        model = SparseKernelFisher(kernel=kernel, q=q, prefer="sparse", variant=least_squares).fit(X, y)
         VectorsDisplay.from_estimator(model, X, y, ax=ax)
         ax.get_legend().remove()
         ax.set(title=f"q = {q:g}: {model.n_vectors_} of {len(X)} kept", xlabel="feature 1", ylabel="feature 2")
