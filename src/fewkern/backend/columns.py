@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from fewkern.backend.finite import power_of_two
+from fewkern.backend.finite import largest_power
 from fewkern.backend.namespace import Array, asarray_like, device, eps, float_dtype, is_sparse, namespace, to_numpy
 
 __all__ = ["column_ranges", "column_sizes", "column_spreads", "divide_columns"]
@@ -73,7 +73,7 @@ def _sparse_spreads(X: Any, weights: Array | None) -> np.ndarray[Any, Any]:
     entries = X.tocoo()
     column, values = entries.col, entries.data.astype(np.float64)
     # in units of a power of two near the largest entry: exact, and no square over- or underflows
-    unit = power_of_two(float(np.max(np.abs(values), initial=0.0)))
+    unit = largest_power(values)
     values = values / unit
     share = np.full(n, 1.0 / n) if weights is None else to_numpy(weights) / float(to_numpy(weights).sum())
     part = share[entries.row]

@@ -10,7 +10,7 @@ import numpy as np
 
 from fewkern.backend.namespace import Array, asarray_like, float_dtype, is_sparse, namespace
 
-__all__ = ["all_finite", "power_of_two", "powers_of_two", "quiet", "squarable"]
+__all__ = ["all_finite", "largest_power", "power_of_two", "powers_of_two", "quiet", "squarable"]
 
 # Power of the largest number: 1e140 in double precision, 3e17 in single precision.
 _SQUARE = 0.4541
@@ -38,6 +38,13 @@ def squarable(x: Array) -> float:
 def power_of_two(value: float) -> float:
     """The power of two at or below a positive ``value``, and one for zero: a unit in which nothing is rounded."""
     return math.ldexp(1.0, math.frexp(value)[1] - 1) if value > 0 else 1.0
+
+
+def largest_power(X: Array) -> float:
+    """A power of two near the largest entry: in such units no square over- or underflows, and nothing is rounded."""
+    entries = X.data if is_sparse(X) else X
+    xp = namespace(entries)
+    return power_of_two(float(xp.max(xp.abs(entries)))) if 0 not in entries.shape else 1.0
 
 
 def powers_of_two(values: Array) -> Array:

@@ -25,7 +25,7 @@ from typing import Any, Self
 
 from fewkern.backend.blocks import row_blocks
 from fewkern.backend.columns import divide_columns
-from fewkern.backend.finite import all_finite, quiet
+from fewkern.backend.finite import all_finite, largest_power, quiet
 from fewkern.backend.linalg import (
     HeldRows,
     manhattan,
@@ -51,7 +51,6 @@ from fewkern.core.widths import (
     Unit,
     city_block,
     euclidean,
-    largest_power,
     positive,
     resolve_width,
     total_variance,

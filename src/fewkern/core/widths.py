@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, Literal, TypeAlias
 
 from fewkern.backend.columns import column_ranges, column_sizes, column_spreads, divide_columns
-from fewkern.backend.finite import power_of_two
+from fewkern.backend.finite import largest_power
 from fewkern.backend.linalg import manhattan, neg_squared_distances, squared_norms
 from fewkern.backend.namespace import Array, asarray_like, eps, float_dtype, is_sparse, namespace
 
@@ -17,7 +17,6 @@ __all__ = [
     "city_block",
     "euclidean",
     "feature_units",
-    "largest_power",
     "positive",
     "resolve_width",
     "total_variance",
@@ -137,13 +136,6 @@ def total_variance(X: Array) -> float:
     """Sum over the features of their variances."""
     spread = column_spreads(X)
     return float(namespace(spread).sum(spread * spread))
-
-
-def largest_power(X: Array) -> float:
-    """A power of two near the largest entry: in such units no square over- or underflows, and nothing is rounded."""
-    entries = X.data if is_sparse(X) else X
-    xp = namespace(entries)
-    return power_of_two(float(xp.max(xp.abs(entries)))) if 0 not in entries.shape else 1.0
 
 
 def euclidean(X: Array) -> Array:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fewkern.backend.finite import power_of_two
+from fewkern.backend.finite import largest_power
 from fewkern.backend.folds import Fold
 from fewkern.backend.namespace import Array, asarray_like, device, eps, namespace, to_numpy
 from fewkern.core.samples import Samples
@@ -116,7 +116,7 @@ def forward_folds(K: Array, folded: Folded, limit: int, usable: Array | None = N
     """
     xp = namespace(K)
     # in units of a power of two near the largest entry: exact, and no square overflows
-    unit = power_of_two(float(xp.max(xp.abs(K)))) if 0 not in K.shape else 1.0
+    unit = largest_power(K)
     K = K if unit == 1 else K / unit
     state = _Orthogonal(K, folded, min(limit, int(K.shape[1])), usable)
     order: list[Array] = []

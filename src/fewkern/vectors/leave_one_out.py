@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from fewkern.backend.blocks import row_blocks
-from fewkern.backend.finite import power_of_two
+from fewkern.backend.finite import largest_power
 from fewkern.backend.linalg import jittered_cholesky, one_hot, solve_triangular
 from fewkern.backend.namespace import Array, device, eps, float_dtype, namespace
 from fewkern.core.samples import Samples
@@ -144,7 +144,7 @@ def _path(design: tuple[Array, Array, Array], Y: Array, Q: Array) -> Path:
     _, root, w = design
     xp, (n, q), columns = namespace(Q), Y.shape, int(Q.shape[1])
     # in units of a power of two near the largest target: exact, and no fourth power over- or underflows
-    unit = power_of_two(float(xp.max(xp.abs(Y))))
+    unit = largest_power(Y)
     Y = Y / unit
     target = Q.T @ (root[:, None] * Y)
     total = float(xp.sum(w))
