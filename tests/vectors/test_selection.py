@@ -379,3 +379,10 @@ def test_other_array_libraries_choose_the_same(X, foreign, rule, centred):
     assert back(there.indices).tolist() == here.indices.tolist()
     np.testing.assert_allclose(back(there.G), here.G, atol=1e-9)
     np.testing.assert_allclose(back(there.fitness), here.fitness, atol=1e-10)
+
+
+def test_uniform_comes_back_to_what_nearly_depended():
+    """A sample near a chosen one waits, but is not lost: its image is not in the span of the others."""
+    A = np.random.default_rng(0).standard_normal((20, 2))
+    gram = Gram(Gaussian(width=0.5), np.concatenate([A, A + 0.03]))
+    assert choose(gram, rule="uniform").n_vectors == choose(gram, rule="greedy").n_vectors == 40
