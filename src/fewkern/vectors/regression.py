@@ -65,7 +65,7 @@ class FeatureVectorRegressor(RegressorMixin, KernelEstimator):
         Relative residual at which a sample depends on the chosen ones (1e-10, in float32 1e-5).
     random_state : int, Generator, RandomState or None, default 0
     verbose : bool or int, default False
-        Show a progress bar on a terminal.
+        Say what runs: a progress bar on a terminal, lines on stderr elsewhere.
 
     Attributes
     ----------
@@ -213,7 +213,7 @@ class FeatureVectorClassifier(ScoringClassifier, KernelEstimator):
         Relative residual at which a sample depends on the chosen ones (1e-10, in float32 1e-5).
     random_state : int, Generator, RandomState or None, default 0
     verbose : bool or int, default False
-        Show a progress bar on a terminal.
+        Say what runs: a progress bar on a terminal, lines on stderr elsewhere.
 
     Attributes
     ----------
