@@ -64,6 +64,8 @@ class FeatureVectorRegressor(RegressorMixin, KernelEstimator):
     basis_tol : float or None, default None
         Relative residual at which a sample depends on the chosen ones (1e-10, in float32 1e-5).
     random_state : int, Generator, RandomState or None, default 0
+        Draws the samples that compete to become vectors. Another seed, or another order of the rows, may give a model
+        of another size that is as good.
     verbose : bool or int, default False
         Say what runs: a progress bar on a terminal, lines on stderr elsewhere.
 
@@ -212,6 +214,7 @@ class FeatureVectorClassifier(ScoringClassifier, KernelEstimator):
     basis_tol : float or None, default None
         Relative residual at which a sample depends on the chosen ones (1e-10, in float32 1e-5).
     random_state : int, Generator, RandomState or None, default 0
+        As in :class:`FeatureVectorRegressor`.
     verbose : bool or int, default False
         Say what runs: a progress bar on a terminal, lines on stderr elsewhere.
 
