@@ -105,9 +105,18 @@ def test_a_pipeline_and_given_axes_for_many_features(three):
     model = make_pipeline(StandardScaler(), ForwardDensity()).fit(three)
     display = DensityDisplay.from_estimator(model, three, ax=right)
     assert display.ax_ is right
-    assert display.axes_[2, 0].get_xlabel() == "age\n(after StandardScaler)"
+    assert display.axes_[2, 0].get_xlabel() == "age"
     display.figure_.canvas.draw()
     assert display.axes_[0, 0].get_window_extent().x0 > left.get_window_extent().x1
+
+
+@pytest.mark.parametrize("scale", ["std", "whiten"])
+def test_behind_a_scaler_the_density_is_that_of_the_samples(scale):
+    Z = X @ np.array([[20.0, 7.0], [0.0, 500.0]]) + 1000.0
+    model = make_pipeline(StandardScaler(), ForwardDensity(scale=scale)).fit(Z)
+    mixture = DensityDisplay.from_estimator(model, Z).mixture
+    jacobian = np.log(model[0].scale_).sum()
+    np.testing.assert_allclose(mixture.log_density(Z), model.score_samples(Z) - jacobian, rtol=1e-6)
 
 
 def test_what_cannot_be_drawn(three):

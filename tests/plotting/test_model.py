@@ -12,7 +12,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.impute import SimpleImputer
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 from sklearn.svm import SVC
 
 from fewkern import FeatureVectorClassifier, FeatureVectorSelector
@@ -44,7 +44,8 @@ def test_the_last_step_of_a_pipeline_and_what_it_sees():
         assert found.model is pipeline[-1]
         np.testing.assert_array_equal(found.X, pipeline[0].transform(given))
         assert found.names == names
-        assert found.labels == [f"{name} (after StandardScaler)" for name in names]
+        assert found.labels == names
+        np.testing.assert_allclose(found.given_units(found.X), X)
         assert fitted_model(pipeline).X is None
         assert fitted_model(pipeline).names == names
 
@@ -59,11 +60,42 @@ def test_pipelines_inside_of_pipelines_and_searches():
     search = GridSearchCV(inner, {"featurevectorclassifier__max_vectors": [2, 3]}, cv=2).fit(FRAME, y)
     found = fitted_model(search, FRAME)
     assert found.model is search.best_estimator_[-1]
-    assert found.labels[1] == "income (after StandardScaler)"
+    assert found.labels[1] == "income"
     outer = make_pipeline(SimpleImputer(), make_pipeline(StandardScaler(), selector())).fit(FRAME)
     found = fitted_model(outer, FRAME)
     np.testing.assert_allclose(numbers(found.X), StandardScaler().fit_transform(X))
-    assert found.labels[0] == "age (after StandardScaler)"
+    np.testing.assert_allclose(found.given_units(found.X), X)
+
+
+def test_steps_that_leave_the_values_alone_change_no_label():
+    frame = FRAME.assign(age=np.where(np.arange(60) == 3, np.nan, X[:, 0]))
+    filled = fitted_model(make_pipeline(SimpleImputer(), selector()).fit(frame), frame)
+    assert filled.labels == ["age", "income"]
+    some = make_column_transformer((StandardScaler(), ["income"]), remainder="passthrough")
+    pipeline = make_pipeline(some.set_params(verbose_feature_names_out=False), selector()).fit(FRAME)
+    found = fitted_model(pipeline, FRAME)
+    assert found.labels == ["income", "age"]
+    np.testing.assert_allclose(found.given_units(found.X), X[:, ::-1])
+    # without samples nobody knows
+    assert fitted_model(make_pipeline(SimpleImputer(), selector()).fit(FRAME)).labels[0] == "age (after SimpleImputer)"
+
+
+def test_a_step_that_changes_more_than_the_unit_is_named():
+    logarithm = FunctionTransformer(np.log1p, feature_names_out="one-to-one")
+    frame = FRAME - FRAME.min()
+    found = fitted_model(make_pipeline(logarithm, selector()).fit(frame), frame)
+    assert found.labels == ["age (after FunctionTransformer)", "income (after FunctionTransformer)"]
+    np.testing.assert_allclose(found.given_units(numbers(found.X)), np.log1p(frame))
+    turned = FunctionTransformer(np.negative, feature_names_out="one-to-one")
+    assert (
+        fitted_model(make_pipeline(turned, selector()).fit(FRAME), FRAME).labels[0] == "age (after FunctionTransformer)"
+    )
+
+
+def test_constant_columns_have_a_unit_too():
+    frame = FRAME.assign(age=7.0)
+    found = fitted_model(make_pipeline(StandardScaler(), selector()).fit(frame), frame)
+    np.testing.assert_allclose(found.given_units(found.X), frame)
 
 
 def test_steps_that_make_new_features_name_them():
@@ -72,17 +104,23 @@ def test_steps_that_make_new_features_name_them():
         (OneHotEncoder(), ["town"]), remainder=StandardScaler(), verbose_feature_names_out=False
     )
     found = fitted_model(make_pipeline(encode, selector()).fit(frame), frame)
-    assert found.labels == ["town_A", "town_B", "age", "income"]
+    assert found.names == ["town_A", "town_B", "age", "income"]
+    assert found.labels == found.names
+    np.testing.assert_allclose(found.given_units(found.X)[:, 2:], X)
+    np.testing.assert_array_equal(found.given_units(found.X)[:, 0], frame["town"] == "A")
     assert fitted_model(make_pipeline(PCA(2), selector()).fit(X), X).labels == ["pca0", "pca1"]
 
 
 def test_a_table_model():
     encoder = StandardScaler().fit(FRAME)
     model = selector().fit(encoder.transform(FRAME))
-    found = fitted_model(SimpleNamespace(encoder_=encoder, estimator_=model), FRAME)
+    table = FRAME.assign(target=y)[["target", "income", "age"]]
+    encoder = make_column_transformer((encoder, ["age", "income"]), verbose_feature_names_out=False).fit(table)
+    found = fitted_model(SimpleNamespace(encoder_=encoder, estimator_=model), table)
     assert found.model is model
     assert found.names == ["age", "income"]
-    np.testing.assert_array_equal(found.X, encoder.transform(FRAME))
+    np.testing.assert_allclose(found.given_units(found.X), X)
+    np.testing.assert_array_equal(found.X, encoder.transform(table))
 
 
 def test_sparse_samples_become_numbers():

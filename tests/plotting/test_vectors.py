@@ -51,8 +51,16 @@ def test_a_frame_a_pipeline_and_a_search():
     steps = make_pipeline(StandardScaler(), FeatureVectorClassifier(max_vectors=4, refine=False))
     search = GridSearchCV(steps, {"featurevectorclassifier__prefer": ["balanced", "sparse"]}, cv=2).fit(frame, words)
     display = VectorsDisplay.from_estimator(search, frame, words)
-    assert labels(display)[0] == "age (after StandardScaler)"
-    np.testing.assert_allclose(display.X, search.best_estimator_[0].transform(frame))
+    assert labels(display)[0] == "age"
+    scaler, inner = search.best_estimator_
+    np.testing.assert_allclose(display.X, X)
+    np.testing.assert_allclose(circles(display), scaler.inverse_transform(inner.vectors_))
+    xx, yy, values = display.boundary
+    some = np.column_stack([xx.ravel(), yy.ravel()])[::997]
+    np.testing.assert_allclose(
+        values[:, :, 1].ravel()[::997],
+        inner.decision_function(scaler.transform(pd.DataFrame(some, columns=frame.columns))),
+    )
 
 
 def test_a_class_keeps_its_color_when_others_are_absent():

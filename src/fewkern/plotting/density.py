@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from fewkern.density.mixture import KernelMixture
-from fewkern.plotting.model import fitted_model, numbers
+from fewkern.plotting.model import FittedModel, fitted_model, numbers
 from fewkern.plotting.style import ACCENT, CLASSES, QUIET, axes_for, large_dots, legend_beside, open_frame
 
 __all__ = ["DensityDisplay"]
@@ -89,9 +89,9 @@ class DensityDisplay:
                 f"DensityDisplay: expected a density of fewkern, but {type(found.model).__name__} has none; the "
                 "densities_ of a DensityClassifier can be drawn one by one."
             )
-        mixture = mixture.like(np.empty(0))
+        mixture = _in_units(mixture.like(np.empty(0)), found)
         columns = _columns(features, found.names)
-        samples = None if X is None else numbers(found.X)[:, columns]
+        samples = None if X is None else found.given_units(numbers(found.X))[:, columns]
         return cls(_marginal(mixture, columns), samples, [found.labels[j] for j in columns]).plot(ax)
 
     def plot(self, ax: Any = None) -> DensityDisplay:
@@ -215,6 +215,12 @@ def _columns(features: Sequence[Any] | None, names: list[str]) -> list[int]:
 
 def _matrix(mixture: KernelMixture) -> np.ndarray:
     return np.diag(mixture.transform) if mixture.transform.ndim == 1 else mixture.transform
+
+
+def _in_units(mixture: KernelMixture, found: FittedModel) -> KernelMixture:
+    """The density of the features as they were given, where a scaler comes before the model."""
+    vectors, transform = found.given_units(mixture.vectors), mixture.transform * found.factor
+    return KernelMixture(vectors, mixture.weights, mixture.widths, transform, mixture.indices)
 
 
 def _marginal(mixture: KernelMixture, columns: Sequence[int]) -> KernelMixture:

@@ -86,7 +86,7 @@ class VectorsDisplay:
         Parameters
         ----------
         estimator : fitted estimator, Pipeline or search
-            The axes show the features as the last step of a Pipeline sees them.
+            The axes show the features in the units of ``X``, also where a scaler comes before the model.
         X : array or data frame
         y : array of shape (n,) or None, default None
         ax : matplotlib axes or None, default None
@@ -103,9 +103,9 @@ class VectorsDisplay:
             raise ValueError("VectorsDisplay: with one feature the targets are the second axis; pass y.")
         classes = getattr(found.model, "classes_", None) if is_classifier(found.model) else None
         return cls(
-            points,
+            found.given_units(points),
             None if y is None else to_numpy(y),
-            vectors,
+            found.given_units(vectors),
             _values(found, points, vectors),
             found.labels,
             None if classes is None else to_numpy(classes),
@@ -202,8 +202,8 @@ def _values(found: FittedModel, X: np.ndarray, vectors: np.ndarray) -> Any:
     points = np.vstack([X, near])
     low, high = points.min(axis=0) - _MARGIN * span, points.max(axis=0) + _MARGIN * span
     axes = [np.linspace(a, b, _POINTS) for a, b in zip(low, high)]
-    grid = np.meshgrid(*axes)
-    rows = np.column_stack([part.ravel() for part in grid])
+    rows = np.column_stack([part.ravel() for part in np.meshgrid(*axes)])
+    grid = np.meshgrid(*[(axis - a) / b for axis, a, b in zip(axes, found.shift, found.factor)])
     if is_regressor(model):
         values = ask(model.predict, rows)
         if values.ndim > 1:
