@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from numbers import Integral, Real
 from typing import Any
 
@@ -11,6 +12,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from fewkern.backend.finite import all_finite, quiet
+from fewkern.backend.fitting import CallbackSupportMixin
 from fewkern.backend.namespace import Array, asarray_like, is_sparse, to_numpy
 from fewkern.backend.validation import (
     Interval,
@@ -42,6 +44,7 @@ __all__ = [
     "is_pairwise",
     "keep_importances",
     "kept_importances",
+    "warn_of_fewer_components",
 ]
 
 
@@ -74,7 +77,7 @@ def constraints(*names: str, **own: list[Any]) -> dict[str, list[Any]]:
     return {**{name: CONSTRAINTS[name] for name in names}, **own}
 
 
-class KernelEstimator(BaseEstimator):
+class KernelEstimator(CallbackSupportMixin, BaseEstimator):
     """Base of the estimators with a ``kernel`` parameter."""
 
     kernel: Any
@@ -182,6 +185,18 @@ def keep_importances(estimator: Any, samples: Samples) -> None:
         with quiet():  # a kernel may be so narrow that its slopes are no numbers
             found = feature_importances(expansion if linear is None else expansion.then(linear), samples)
         estimator._importances = found if all_finite(found) else None
+
+
+def warn_of_fewer_components(estimator: Any) -> None:
+    """Say so where there are fewer components than were asked for: nobody knows before the fit how many exist."""
+    asked, found = estimator.n_components, estimator.n_components_
+    if asked is not None and 0 < found < asked:
+        warnings.warn(
+            f"{type(estimator).__name__}: n_components={asked} was asked for, but these samples give only {found}; the "
+            "others do not exist. Use a smaller n_components, or None for all of them.",
+            UserWarning,
+            stacklevel=4,
+        )
 
 
 class ScoringClassifier(ClassifierMixin):

@@ -11,7 +11,6 @@ from typing import Any
 
 import array_api_compat
 import numpy as np
-from sklearn.base import _fit_context as fit_context
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.class_weight import compute_sample_weight
@@ -19,6 +18,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, validate_data
 
 from fewkern.backend.finite import all_finite, quiet, squarable
+from fewkern.backend.fitting import fit_context
 from fewkern.backend.namespace import (
     Array,
     as_float,

@@ -95,7 +95,8 @@ class Writer:
 def _state(value: Any) -> State:
     if dataclasses.is_dataclass(value):
         return {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
-    transient = getattr(type(value), "_transient", ())
+    # callbacks follow a fit; the model does not need them
+    transient = ("_skl_callbacks", *getattr(type(value), "_transient", ()))
     return {k: v for k, v in vars(value).items() if k not in transient}
 
 

@@ -152,7 +152,7 @@ def _choose_refined(
     estimator: RefiningParameters, samples: Samples, whole: Unrefined, plan: Searching
 ) -> RefineChoice | None:
     refining = RefinePlan(plan, TOLERANCE[estimator.prefer], _sizes(estimator), estimator.refine is True)
-    with progress("refining vectors", refining.n_folds, bool(estimator.verbose)) as step:
+    with progress(estimator, "moving vectors, by folds", refining.n_folds) as step:
         return choose_refined(samples, whole, refining, step)
 
 
@@ -169,7 +169,7 @@ def _warn_of_jitter(estimator: RefiningParameters, model: Unrefined) -> None:
 def search_model(estimator: AutomaticParameters, samples: Samples, plan: Searching | None = None) -> Found:
     """Width, vectors, ridge and size for the targets of the samples."""
     plan = _searching(estimator, samples.n) if plan is None else plan
-    with progress("leave-one-out paths", len(WIDTH_FACTORS), bool(estimator.verbose)) as step:
+    with progress(estimator, "comparing kernel widths", len(WIDTH_FACTORS)) as step:
         return automatic_model(samples, as_kernel(estimator.kernel), plan, step)
 
 

@@ -16,6 +16,7 @@ from fewkern.base import (
     check_priors,
     keep_importances,
     kept_importances,
+    warn_of_fewer_components,
 )
 from fewkern.core.samples import Samples
 from fewkern.vectors.automatic import keep_model, search_model, warn_open_end
@@ -46,7 +47,8 @@ class FeatureVectorDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         value, searched by leave-one-out. It is one width per feature, in units of that feature, so that the units of
         the data do not matter (``unit`` of :class:`~fewkern.kernels.Gaussian`). A width given as a number is kept.
     n_components : int or None, default None
-        Number of axes; at most, and by default, one less than there are classes.
+        Number of axes; at most, and by default, one less than there are classes. If fewer exist than are asked for,
+        there are fewer, with a warning.
     n_vectors : int or "auto", default "auto"
         Number of vectors; "auto" is chosen by leave-one-out.
     max_vectors : int or "auto", default "auto"
@@ -69,7 +71,7 @@ class FeatureVectorDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         Relative residual at which a sample depends on the chosen ones (1e-10, in float32 1e-5).
     random_state : int, Generator, RandomState or None, default 0
     verbose : bool or int, default False
-        Show a progress bar on a terminal.
+        Say what runs: a progress bar on a terminal, lines on stderr elsewhere.
 
     Attributes
     ----------
@@ -162,11 +164,6 @@ class FeatureVectorDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         self
         """
         samples = class_targets(check_labelled(self, X, y, sample_weight))
-        if self.n_components is not None and self.n_components > samples.n_classes - 1:
-            raise ValueError(
-                f"FeatureVectorDiscriminant: n_components must be at most {samples.n_classes - 1} (one less than the "
-                f"number of classes), got {self.n_components}."
-            )
         priors = check_priors(self, samples)
         found = search_model(self, samples)
         axes = discriminant_axes(found.Z, samples, found.ridge, self.n_components)
@@ -180,6 +177,7 @@ class FeatureVectorDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixi
             self.class_scores_ = self.class_scores_.with_priors(priors / classes.priors)
         keep_importances(self, samples)
         self.n_components_ = self._n_features_out = self.expansion_.n_outputs
+        warn_of_fewer_components(self)
         return self
 
     def transform(self, X: Any) -> Array:

@@ -11,7 +11,7 @@ from sklearn.utils.metaestimators import available_if
 from fewkern.backend.namespace import Array, is_sparse
 from fewkern.backend.progress import progress
 from fewkern.backend.validation import fit_context, validate_samples
-from fewkern.base import CONSTRAINTS, KernelEstimator, check_samples, check_weighted
+from fewkern.base import CONSTRAINTS, KernelEstimator, check_samples, check_weighted, warn_of_fewer_components
 from fewkern.core.kernels import resolve_kernel
 from fewkern.core.samples import Samples
 from fewkern.vectors.axes import principal_axes
@@ -41,7 +41,8 @@ class FeatureVectorPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
     Parameters
     ----------
     n_components : int or None, default None
-        Number of components; all with a nonzero eigenvalue by default.
+        Number of components; all with a nonzero eigenvalue by default. If fewer exist than are asked for, there are
+        fewer, with a warning.
     kernel : str, Kernel or callable, default "gaussian"
         See :mod:`fewkern.kernels`. A width by a rule is one per feature, in units of the feature's spread; for features
         that share a unit, such as pixels, ``Gaussian(unit="range")`` or ``"common"`` may be better.
@@ -58,7 +59,7 @@ class FeatureVectorPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
         Relative residual at which a sample depends on the chosen ones (1e-10, in float32 1e-5).
     random_state : int, Generator, RandomState or None, default 0
     verbose : bool or int, default False
-        Show a progress bar on a terminal.
+        Say what runs: a progress bar on a terminal, lines on stderr elsewhere.
 
     Attributes
     ----------
@@ -130,7 +131,7 @@ class FeatureVectorPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
         how = selecting(self.rule, self.center, self.basis_tol, self.random_state)
         kernel = resolve_kernel(self.kernel, samples.X)
         limit = samples.n if self.max_vectors is None else self.max_vectors
-        with progress("choosing vectors", min(limit, samples.n), bool(self.verbose)) as step:
+        with progress(self, "choosing vectors", min(limit, samples.n)) as step:
             chosen = choose_basis(samples, kernel, how, limit, step)
         axes = principal_axes(chosen.G, samples.weights, self.n_components)
         basis = chosen.basis()
@@ -141,6 +142,7 @@ class FeatureVectorPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
         self.fitness_, self.stop_ = chosen.fitness, chosen.stop
         self.eigenvalues_ = axes.values
         self.n_components_ = self._n_features_out = self.expansion_.n_outputs
+        warn_of_fewer_components(self)
         self.inverse_ = None
         if self.fit_inverse_transform:
             self.inverse_ = self._fit_inverse(samples, (chosen.G - axes.mean) @ axes.W)

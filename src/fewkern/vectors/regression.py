@@ -64,8 +64,10 @@ class FeatureVectorRegressor(RegressorMixin, KernelEstimator):
     basis_tol : float or None, default None
         Relative residual at which a sample depends on the chosen ones (1e-10, in float32 1e-5).
     random_state : int, Generator, RandomState or None, default 0
+        Draws the samples that compete to become vectors. Another seed, or another order of the rows, may give a model
+        of another size that is as good.
     verbose : bool or int, default False
-        Show a progress bar on a terminal.
+        Say what runs: a progress bar on a terminal, lines on stderr elsewhere.
 
     Attributes
     ----------
@@ -212,8 +214,9 @@ class FeatureVectorClassifier(ScoringClassifier, KernelEstimator):
     basis_tol : float or None, default None
         Relative residual at which a sample depends on the chosen ones (1e-10, in float32 1e-5).
     random_state : int, Generator, RandomState or None, default 0
+        As in :class:`FeatureVectorRegressor`.
     verbose : bool or int, default False
-        Show a progress bar on a terminal.
+        Say what runs: a progress bar on a terminal, lines on stderr elsewhere.
 
     Attributes
     ----------

@@ -70,7 +70,7 @@ class FeatureVectorSelector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, K
         kernel or center the selection starts over.
     random_state : int, Generator, RandomState or None, default 0
     verbose : bool or int, default False
-        Show a progress bar on a terminal.
+        Say what runs: a progress bar on a terminal, lines on stderr elsewhere.
 
     Attributes
     ----------
@@ -177,7 +177,7 @@ class FeatureVectorSelector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, K
         start = self._earlier(samples, how) if self.warm_start else None
         limit = samples.n if self.max_vectors is None else self.max_vectors
         gram = start.gram if start else centered_gram(samples, resolve_kernel(self.kernel, samples.X), how)
-        with progress("choosing vectors", min(limit, gram.n), bool(self.verbose)) as step:
+        with progress(self, "choosing vectors", min(limit, gram.n)) as step:
             selection = select_vectors(gram, how, limit, samples.weights, start, step)
         self.kernel_ = gram.kernel
         self.basis_ = samples.original(selection.basis(self.projection))
