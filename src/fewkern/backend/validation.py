@@ -33,6 +33,7 @@ from fewkern.backend.random import random_generator
 __all__ = [
     "Interval",
     "StrOptions",
+    "class_factors",
     "encode_labels",
     "fit_context",
     "labels_from_codes",
@@ -224,6 +225,16 @@ def _in_range(name: str, values: np.ndarray[Any, Any], X: Array) -> Array:
             f"{largest:.1g}; multiply all weights by one number."
         )
     return asarray_like(np.where(values < largest / limit, 0.0, values), X, dtype=float_dtype(X))
+
+
+def class_factors(estimator: Any, classes: Array, masses: Array) -> Array | None:
+    """What ``class_weight`` multiplies the weights of every class by; ``masses`` are the sums of these."""
+    choice = getattr(estimator, "class_weight", None)
+    if choice is None:
+        return None
+    if choice == "balanced":
+        return masses.sum() / (len(masses) * masses)
+    return compute_sample_weight(choice, classes)
 
 
 def validate_class_weights(estimator: Any, X: Array, codes: Array, sample_weight: Any) -> Array | None:

@@ -13,8 +13,10 @@ from fewkern.base import BudgetWarning
 from fewkern.core.basis import KernelBasis
 from fewkern.core.expansion import KernelExpansion
 from fewkern.core.kernels import as_kernel
+from fewkern.core.population import Population
 from fewkern.core.samples import Samples
 from fewkern.core.trace import TOLERANCE, Stop
+from fewkern.vectors.all_rows import refit_on_all, with_targets
 from fewkern.vectors.calibration import fit_temperature
 from fewkern.vectors.grid import WIDTH_FACTORS
 from fewkern.vectors.leave_one_out import HeldOut
@@ -71,17 +73,20 @@ class ClassifyingParameters(RefiningParameters, Protocol):
     loss_: str
 
 
-def fit_regression(estimator: RefiningParameters, samples: Samples) -> HeldOut:
+def fit_regression(estimator: RefiningParameters, population: Population) -> HeldOut:
     """FVS-LR on the targets of the samples, its vectors moved where that pays; assigns the fitted attributes.
 
     Returns what the model says of samples that it has not seen.
     """
-    return _fit_least_squares(estimator, samples).held_out
+    return _fit_least_squares(estimator, population).held_out
 
 
-def fit_classification(estimator: ClassifyingParameters, samples: Samples) -> HeldOut:
-    """The same for classes; with three or more, logistic regression on the same vectors where that pays."""
-    fitted = _fit_least_squares(estimator, samples)
+def fit_classification(estimator: ClassifyingParameters, population: Population) -> HeldOut:
+    """The same for classes; with three or more, logistic regression on the same vectors where that pays.
+
+    What logistic regression adds to the coefficients comes from the sample also where there are more rows.
+    """
+    fitted, samples = _fit_least_squares(estimator, population), with_targets(population.sample)
     estimator.loss_ = "squared"
     if samples.n_classes == 2 or fitted.expansion.n_vectors == 0:
         return fitted.held_out
@@ -125,8 +130,19 @@ class _Fitted:
         return Folds(self.held_out.samples, tuple(parts))
 
 
-def _fit_least_squares(estimator: RefiningParameters, samples: Samples) -> _Fitted:
-    """Search, and move the vectors where that pays; assigns the fitted attributes."""
+def _fit_least_squares(estimator: RefiningParameters, population: Population) -> _Fitted:
+    """Choose on the sample, then take the coefficients from all rows; assigns the fitted attributes."""
+    samples = with_targets(population.sample)
+    fitted = _fit_sample(estimator, samples)
+    if population.n == samples.n:
+        return fitted
+    expansion = refit_on_all(population, fitted.basis, fitted.ridge)
+    _keep_expansion(estimator, samples.original(expansion))
+    return replace(fitted, expansion=expansion)
+
+
+def _fit_sample(estimator: RefiningParameters, samples: Samples) -> _Fitted:
+    """Search, and move the vectors where that pays."""
     plan, moves = _searching(estimator, samples.n), _moves_vectors(estimator, samples)
     if moves and plan.tolerance is not None:
         # short models are distilled from this one: with prefer="sparse" it is they that shall be few, not it

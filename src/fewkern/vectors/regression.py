@@ -12,16 +12,15 @@ from fewkern.base import (
     CONSTRAINTS,
     KernelEstimator,
     ScoringClassifier,
-    check_labelled,
-    check_measured,
     check_samples,
     keep_importances,
     kept_importances,
+    rowwise,
 )
 from fewkern.core.scores import ClassScores
+from fewkern.populations import labelled_population, measured_population
 from fewkern.vectors.automatic import fit_classification, fit_regression
 from fewkern.vectors.calibration import calibrate
-from fewkern.vectors.leave_one_out import class_targets
 from fewkern.vectors.parameters import AUTOMATIC, REFINE
 
 __all__ = ["FeatureVectorClassifier", "FeatureVectorRegressor"]
@@ -148,7 +147,7 @@ class FeatureVectorRegressor(RegressorMixin, KernelEstimator):
 
         Parameters
         ----------
-        X : array, data frame or sparse matrix of shape (n_samples, n_features)
+        X : array, data frame, sparse matrix or Dask collection of shape (n_samples, n_features)
         y : array of shape (n_samples,) or (n_samples, n_outputs)
         sample_weight : array of shape (n_samples,) or None
 
@@ -156,12 +155,13 @@ class FeatureVectorRegressor(RegressorMixin, KernelEstimator):
         -------
         self
         """
-        samples, self._single = check_measured(self, X, y, sample_weight)
+        population, self._single = measured_population(self, X, y, sample_weight)
         self.refined_ = False
-        self.held_out_error_ = fit_regression(self, samples).squared_error()
-        keep_importances(self, samples)
+        self.held_out_error_ = fit_regression(self, population).squared_error()
+        keep_importances(self, population.sample)
         return self
 
+    @rowwise
     def predict(self, X: Any) -> Array:
         """Values of shape ``(n_samples,)`` or ``(n_samples, n_outputs)``."""
         X = check_samples(self, X)
@@ -305,7 +305,7 @@ class FeatureVectorClassifier(ScoringClassifier, KernelEstimator):
 
         Parameters
         ----------
-        X : array, data frame or sparse matrix of shape (n_samples, n_features)
+        X : array, data frame, sparse matrix or Dask collection of shape (n_samples, n_features)
         y : array of shape (n_samples,)
             Labels of two or more classes.
         sample_weight : array of shape (n_samples,) or None
@@ -314,10 +314,10 @@ class FeatureVectorClassifier(ScoringClassifier, KernelEstimator):
         -------
         self
         """
-        samples = class_targets(check_labelled(self, X, y, sample_weight))
+        population = labelled_population(self, X, y, sample_weight)
         self.refined_ = False
-        held_out = fit_classification(self, samples)
+        held_out = fit_classification(self, population)
         self.class_scores_ = calibrate(ClassScores(), held_out)
         self.held_out_error_ = held_out.error_rate()
-        keep_importances(self, samples)
+        keep_importances(self, population.sample)
         return self
