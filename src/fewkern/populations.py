@@ -11,8 +11,9 @@ from fewkern.backend.survey import Layout
 from fewkern.backend.validation import class_factors, plain_label
 from fewkern.base import check_labelled, check_measured, check_weighted
 from fewkern.core.population import InMemory, Population, Streamed
+from fewkern.core.samples import Samples
 
-__all__ = ["labelled_population", "measured_population", "weighted_population"]
+__all__ = ["labelled_population", "measured_population", "weighted_population", "weighted_samples"]
 
 
 def labelled_population(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Population:
@@ -48,6 +49,13 @@ def weighted_population(estimator: Any, X: Any, sample_weight: Any) -> Populatio
     if not is_collection(X):
         return InMemory(check_weighted(estimator, X, sample_weight))
     return _streamed(estimator, X, None, sample_weight, None)
+
+
+def weighted_samples(estimator: Any, X: Any, sample_weight: Any) -> Samples:
+    """Checked rows without labels: all that are in memory, a sample of a collection."""
+    if not is_collection(X):
+        return check_weighted(estimator, X, sample_weight)
+    return _streamed(estimator, X, None, sample_weight, None).sample
 
 
 def _streamed(estimator: Any, X: Any, y: Any, sample_weight: Any, kind: Any) -> Streamed:

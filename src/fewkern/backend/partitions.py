@@ -140,7 +140,7 @@ def _counted(label: str, blocks: int, verbose: bool) -> Iterator[None]:
 
     with progress(label, blocks, verbose) as step:
         counter = _Counter(step)
-        with Callback(posttask=counter.after):
+        with Callback(posttask=counter.after):  # type: ignore[no-untyped-call]
             yield
 
 
@@ -169,7 +169,9 @@ def _sized(name: str, collection: Any, given: Sequence[Any]) -> Any:
             return collection.to_dask_array(lengths=True)
         if any(np.isnan(size) for size in collection.chunks[0]):
             # a copy, because the collection of the user must not change
-            collection = da.Array(collection.dask, collection.name, collection.chunks, meta=collection._meta)
+            collection = da.Array(  # type: ignore[no-untyped-call]
+                collection.dask, collection.name, collection.chunks, meta=collection._meta
+            )
             return collection.compute_chunk_sizes()
     except ValueError:
         raise
@@ -185,15 +187,15 @@ def _check_types(name: str, frame: Any) -> None:
     other = [str(c) for c, kind in frame.dtypes.items() if getattr(kind, "kind", "O") not in "fiub"]
     if other:
         raise ValueError(
-            f"{name}: the columns {', '.join(other[:5])} of the Dask data frame hold no numbers; encode them first, for "
-            "example X.map_partitions(encoder.transform) with an encoder fitted to X.head(10_000)."
+            f"{name}: the columns {', '.join(other[:5])} of the Dask data frame hold no numbers; encode them first, "
+            "for example X.map_partitions(encoder.transform) with an encoder fitted to X.head(10_000)."
         )
 
 
 def _in_memory(column: Any) -> Any:
     import dask.array as da
 
-    return da.from_array(np.asarray(column), chunks=BLOCK_ROWS)
+    return da.from_array(np.asarray(column), chunks=BLOCK_ROWS)  # type: ignore[no-untyped-call]
 
 
 def map_rows(method: Callable[[Any], Any], X: Any, n_features: int, names: Callable[[int], Sequence[Any]]) -> Any:

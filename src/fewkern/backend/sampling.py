@@ -15,7 +15,7 @@ _PER_CLASS = 2
 def row_keys(rows: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """A number in [0, 1) for every row number. It looks random: the mixing function is splitmix64.
 
-    The rows of the smallest keys are a sample without replacement, and the same one however the rows are cut into parts.
+    The rows of the smallest keys are a sample without replacement, the same one however the rows are cut into parts.
     """
     x = (np.asarray(rows).astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

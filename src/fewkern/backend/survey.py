@@ -34,8 +34,15 @@ class Rows:
         return Rows(self.numbers[part], self.X[part], targets, self.weights[part])
 
     def __add__(self, other: Rows) -> Rows:
-        pairs = ((getattr(self, name), getattr(other, name)) for name in ("numbers", "X", "targets", "weights"))
-        return Rows(*(None if one is None else np.concatenate([one, two]) for one, two in pairs))
+        targets = None
+        if self.targets is not None and other.targets is not None:
+            targets = np.concatenate([self.targets, other.targets])
+        return Rows(
+            np.concatenate([self.numbers, other.numbers]),
+            np.concatenate([self.X, other.X]),
+            targets,
+            np.concatenate([self.weights, other.weights]),
+        )
 
 
 @dataclass(frozen=True)
@@ -139,6 +146,6 @@ def survey(partitions: Partitions, layout: Layout, limit: int, verbose: bool = F
     return _cut(found)
 
 
-def class_codes(labels: Numbers, y: Numbers) -> Numbers:
+def class_codes(labels: Numbers, y: Any) -> Numbers:
     """The class number of every label; ``labels`` are sorted and hold every one of ``y``."""
     return np.searchsorted(labels, y).astype(np.int64)

@@ -100,7 +100,7 @@ class Statistics:
         return self.cross[1:, :] - self.mean[:, None] * self.cross[:1, :]
 
     def solve(self, ridge: float) -> LinearSolution:
-        r"""Minimise :math:`\sum_i w_i |y_i - \beta - A^T z_i|^2 + \text{ridge}\,|A|_F^2`, FVS (11) with its constant."""
+        r"""Minimise :math:`\sum_i w_i |y_i - \beta - A^T z_i|^2 + \text{ridge}\,|A|_F^2`, FVS (11)."""
         xp, size = namespace(self.gram), int(self.gram.shape[0])
         penalty = xp.full((size,), ridge, dtype=self.gram.dtype, device=device(self.gram))
         penalty[0] = 0.0
