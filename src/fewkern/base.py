@@ -101,12 +101,6 @@ class KernelEstimator(BaseEstimator):
 
 def check_samples(estimator: BaseEstimator, X: Any, *, reset: bool = False, minimum: int = 1) -> Array:
     """``X`` as a checked array; new samples (``reset=False``) must have the features of the fitted ones."""
-    if is_collection(X):
-        name = type(estimator).__name__
-        raise TypeError(
-            f"{name}: X is a Dask collection, and {name} needs all samples in memory; pass X.compute(), or some of the "
-            "rows. FeatureVectorClassifier, -Regressor, -Discriminant, -PCA and -Selector take Dask collections."
-        )
     if not reset:
         check_is_fitted(estimator)
     sparse = get_tags(estimator).input_tags.sparse

@@ -6,14 +6,22 @@ from typing import Any
 
 import numpy as np
 
+from fewkern.backend.namespace import asarray_like, float_dtype, to_numpy
 from fewkern.backend.partitions import Partitions, is_collection
-from fewkern.backend.survey import Layout
-from fewkern.backend.validation import class_factors, plain_label
-from fewkern.base import check_labelled, check_measured, check_weighted
+from fewkern.backend.survey import Layout, class_codes
+from fewkern.backend.validation import class_factors, plain_label, validate_targets, validate_weights
+from fewkern.base import check_labelled, check_measured, check_samples, check_weighted, is_pairwise
 from fewkern.core.population import InMemory, Population, Streamed
 from fewkern.core.samples import Samples
 
-__all__ = ["labelled_population", "measured_population", "weighted_population", "weighted_samples"]
+__all__ = [
+    "labelled_batch",
+    "labelled_population",
+    "measured_batch",
+    "measured_population",
+    "weighted_population",
+    "weighted_samples",
+]
 
 
 def labelled_population(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Population:
@@ -49,6 +57,49 @@ def weighted_population(estimator: Any, X: Any, sample_weight: Any) -> Populatio
     if not is_collection(X):
         return InMemory(check_weighted(estimator, X, sample_weight))
     return _streamed(estimator, X, None, sample_weight, None)
+
+
+def labelled_batch(estimator: Any, X: Any, y: Any, classes: Any, sample_weight: Any) -> Samples:
+    """One of several batches with classes; the first one says which features and classes there are."""
+    name = type(estimator).__name__
+    first = not hasattr(estimator, "classes_")
+    if estimator.class_weight == "balanced":
+        raise ValueError(
+            f'{name}: class_weight="balanced" needs all samples at once; in partial_fit give the weight of every class.'
+        )
+    X = check_samples(estimator, X, reset=first)
+    labels = to_numpy(y)
+    if labels.shape != (X.shape[0],):
+        raise ValueError(f"{name}: y must be one label per sample, shape ({X.shape[0]},), got {labels.shape}.")
+    if first:
+        estimator.classes_ = np.unique(labels if classes is None else to_numpy(classes))
+        if len(estimator.classes_) < 2:
+            del estimator.classes_
+            raise ValueError(
+                f"{name}: the first batch has only one class; name all of them with classes=, and pass basis=, or let "
+                "the first batch hold samples of every class."
+            )
+    unknown = sorted({plain_label(label) for label in labels} - {plain_label(c) for c in estimator.classes_}, key=str)
+    if unknown:
+        raise ValueError(
+            f"{name}: {unknown[0]!r} is not one of the classes of the first batch, {estimator.classes_.tolist()}; name "
+            "all classes there with classes=, or fit a new model."
+        )
+    codes = asarray_like(class_codes(estimator.classes_, labels), X)
+    weights = validate_weights(estimator, X, sample_weight)
+    factors = class_factors(estimator, estimator.classes_, np.ones(len(estimator.classes_)))
+    if factors is not None:
+        of_class = asarray_like(factors, X, dtype=float_dtype(X))[codes]
+        weights = of_class if weights is None else weights * of_class
+    return Samples.of(X, weights, pairwise=is_pairwise(estimator), codes=codes, n_classes=len(estimator.classes_))
+
+
+def measured_batch(estimator: Any, X: Any, y: Any, sample_weight: Any, first: bool) -> tuple[Samples, bool]:
+    """One of several batches with numbers as targets."""
+    X = check_samples(estimator, X, reset=first)
+    targets, single = validate_targets(estimator, X, y)
+    weights = validate_weights(estimator, X, sample_weight)
+    return Samples.of(X, weights, pairwise=is_pairwise(estimator), targets=targets), single
 
 
 def weighted_samples(estimator: Any, X: Any, sample_weight: Any) -> Samples:

@@ -1,7 +1,7 @@
 """Rows of Dask collections. This is the only place that knows Dask, which is imported when a collection comes.
 
-The rows are cut anew into blocks of a fixed size, and sums over the blocks are added up in a fixed order. So a result does
-not depend on how a collection was cut, nor on how many workers there are, not even in its last digit.
+The rows are cut anew into blocks of a fixed size, and sums over the blocks are added up in a fixed order. So a result
+does not depend on how a collection was cut, nor on how many workers there are, not even in its last digit.
 """
 
 from __future__ import annotations
@@ -65,8 +65,8 @@ class Partitions:
             raise ValueError(f"{name}: the number of features of the Dask array is unknown; use a known chunk size.")
         if samples.dtype.kind not in "fiub":
             raise ValueError(
-                f"{name}: the samples must be numbers, got a Dask collection of type {samples.dtype}; encode categories "
-                "first, for example X.map_partitions(encoder.transform) with an encoder fitted to X.head(10_000)."
+                f"{name}: the samples must be numbers, got a Dask collection of type {samples.dtype}; encode "
+                "categories first, for example X.map_partitions(encoder.transform) with an encoder fitted to X.head()."
             )
         beside = []
         for column in columns:
@@ -166,6 +166,8 @@ def _sized(name: str, collection: Any, given: Sequence[Any]) -> Any:
         if hasattr(collection, "to_dask_array"):
             if hasattr(collection, "dtypes") and collection.ndim == 2:
                 _check_types(name, collection)
+            elif not isinstance(collection.dtype, np.dtype):  # texts and other types of pandas
+                collection = collection.astype(object)
             return collection.to_dask_array(lengths=True)
         if any(np.isnan(size) for size in collection.chunks[0]):
             # a copy, because the collection of the user must not change
@@ -188,7 +190,7 @@ def _check_types(name: str, frame: Any) -> None:
     if other:
         raise ValueError(
             f"{name}: the columns {', '.join(other[:5])} of the Dask data frame hold no numbers; encode them first, "
-            "for example X.map_partitions(encoder.transform) with an encoder fitted to X.head(10_000)."
+            "for example X.map_partitions(encoder.transform) with an encoder fitted to X.head()."
         )
 
 

@@ -28,6 +28,7 @@ from fewkern.backend.namespace import (
     namespace,
     to_numpy,
 )
+from fewkern.backend.partitions import is_collection
 from fewkern.backend.random import random_generator
 
 __all__ = [
@@ -59,6 +60,11 @@ def validate_samples(
     Sets ``n_features_in_`` (and ``feature_names_in_``) when ``reset``, compares with them otherwise.
     """
     name = type(estimator).__name__
+    if is_collection(X):
+        raise TypeError(
+            f"{name}: X is a Dask collection, and {name} needs all samples in memory; pass X.compute(), or some of the "
+            "rows. FeatureVectorClassifier, -Regressor, -Discriminant, -PCA and -Selector take Dask collections."
+        )
     if not is_foreign(X):
         sparse = "csr" if accept_sparse and not pairwise else False
         X = _as_numbers(estimator, X, reset=reset, accept_sparse=sparse, ensure_min_samples=minimum)

@@ -15,7 +15,15 @@ from fewkern.core.statistics import Statistics
 from fewkern.vectors.axes import Spread
 from fewkern.vectors.leave_one_out import class_targets
 
-__all__ = ["FeatureSums", "feature_statistics", "refit_on_all", "spread_of", "with_indicators", "with_targets"]
+__all__ = [
+    "FeatureSums",
+    "feature_statistics",
+    "in_precision_of",
+    "refit_on_all",
+    "spread_of",
+    "with_indicators",
+    "with_targets",
+]
 
 
 def with_targets(samples: Samples) -> Samples:
@@ -53,7 +61,7 @@ def feature_statistics(
 def refit_on_all(population: Population, basis: KernelBasis, ridge: float) -> KernelExpansion:
     """Coefficients by eq. (11) for the vectors of a basis, from all rows."""
     solution = feature_statistics(population, basis).solve(ridge)
-    return basis.expand(_as(solution.W, basis), _as(solution.offset, basis))
+    return basis.expand(in_precision_of(solution.W, basis), in_precision_of(solution.offset, basis))
 
 
 def spread_of(population: Population, basis: KernelBasis, Z: Array) -> Spread:
@@ -61,9 +69,9 @@ def spread_of(population: Population, basis: KernelBasis, Z: Array) -> Spread:
     if population.n == population.sample.n:
         return Spread.of(Z, population.sample)
     spread = Spread.of_sums(feature_statistics(population, basis, with_indicators))
-    return Spread(*(_as(getattr(spread, field.name), basis) for field in fields(spread)))
+    return Spread(*(in_precision_of(getattr(spread, field.name), basis) for field in fields(spread)))
 
 
-def _as(values: Array, basis: KernelBasis) -> Array:
+def in_precision_of(values: Array, basis: KernelBasis) -> Array:
     """Solutions are in double precision, models in that of the samples."""
     return namespace(values).astype(values, basis.factor.dtype, copy=False)

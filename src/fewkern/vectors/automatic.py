@@ -40,6 +40,7 @@ __all__ = [
     "RefiningParameters",
     "fit_classification",
     "fit_regression",
+    "keep_expansion",
     "keep_model",
     "search_model",
     "warn_open_end",
@@ -98,7 +99,7 @@ def fit_classification(estimator: ClassifyingParameters, population: Population)
     if found is None:
         return fitted.held_out
     estimator.loss_ = "logistic"
-    _keep_expansion(estimator, samples.original(found.expansion))
+    keep_expansion(estimator, samples.original(found.expansion))
     return found.held_out
 
 
@@ -137,7 +138,7 @@ def _fit_least_squares(estimator: RefiningParameters, population: Population) ->
     if population.n == samples.n:
         return fitted
     expansion = refit_on_all(population, fitted.basis, fitted.ridge)
-    _keep_expansion(estimator, samples.original(expansion))
+    keep_expansion(estimator, samples.original(expansion))
     return replace(fitted, expansion=expansion)
 
 
@@ -194,7 +195,7 @@ def keep_model(estimator: Any, samples: Samples, found: Found, expansion: Kernel
     estimator.ridge_, estimator.trace_, estimator.stop_ = found.ridge, found.trace, found.stop
     estimator.fitness_ = found.selection.fitness[: found.n_vectors]
     estimator.basis_ = samples.original(found.basis)
-    _keep_expansion(estimator, samples.original(expansion))
+    keep_expansion(estimator, samples.original(expansion))
 
 
 def warn_open_end(estimator: Any, samples: Samples, found: Found) -> None:
@@ -219,11 +220,12 @@ def _keep_refined(estimator: Any, samples: Samples, found: Found, choice: Refine
     estimator.basis_ = KernelBasis.of_expansion(expansion)
     estimator.ridge_ = choice.ridge
     estimator.fitness_ = found.selection.fitness[: expansion.n_vectors]
-    _keep_expansion(estimator, expansion)
+    keep_expansion(estimator, expansion)
     estimator.refined_ = True
 
 
-def _keep_expansion(estimator: Any, expansion: KernelExpansion) -> None:
+def keep_expansion(estimator: Any, expansion: KernelExpansion) -> None:
+    """Assign a fitted function, and what it says of the vectors."""
     estimator.expansion_, estimator.kernel_ = expansion, expansion.kernel
     estimator.n_vectors_, estimator.vectors_ = expansion.n_vectors, expansion.vectors
     estimator.indices_ = expansion.indices

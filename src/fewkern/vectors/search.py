@@ -17,11 +17,11 @@ from fewkern.vectors.grid import KernelGrid, units_to_compare
 from fewkern.vectors.leave_one_out import Path, class_targets, loo_paths
 from fewkern.vectors.selection import Selecting, Selection, choose_basis, select_vectors
 
-__all__ = ["Found", "Searching", "automatic_model", "choose_grid", "choose_width", "class_grid", "search"]
+__all__ = ["RIDGES", "Found", "Searching", "automatic_model", "choose_grid", "choose_width", "class_grid", "search"]
 
 # Ridges that are compared, in units of the mean of k(x, x). Without any ridge coefficients can grow until nothing of
 # the sum is left but rounding.
-_RIDGES = (1e-6, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)
+RIDGES = (1e-6, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)
 # The width is searched on at most this many samples; number of vectors and ridge then on all of them.
 _SEARCH_ROWS = 10_000
 # The unit of the widths is decided on at most so many samples, by short paths at two widths (0.55 and 1.3 times that of
@@ -58,7 +58,7 @@ class Searching:
 
         An automatic ridge is in units of the mean of ``k(x, x)``: :meth:`in_units_of` makes a number of it.
         """
-        ridges = _RIDGES if ridge == "auto" else (float(ridge),)
+        ridges = RIDGES if ridge == "auto" else (float(ridge),)
         if n_vectors != "auto":
             return cls(how, ridges, min(int(n_vectors), n), 0, None)
         if max_vectors != "auto":
@@ -136,7 +136,7 @@ def class_grid(samples: Samples, kernel: Kernel, seed: int) -> KernelGrid:
 
 def _plan_for_classes(samples: Samples, seed: int) -> Searching:
     limit = max(1, min(_FIRST_LENGTH, samples.n // 2))
-    return Searching(Selecting(seed=seed_from(seed)), _RIDGES, limit, 0, TOLERANCE["balanced"])
+    return Searching(Selecting(seed=seed_from(seed)), RIDGES, limit, 0, TOLERANCE["balanced"])
 
 
 def choose_grid(samples: Samples, kernel: Kernel, plan: Searching) -> KernelGrid:
