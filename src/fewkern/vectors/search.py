@@ -202,17 +202,25 @@ class _Fan:
     def along(cls, selection: Selection, samples: Samples, plan: Searching) -> _Fan:
         return cls(selection, loo_paths(selection.G, samples.targets, plan.ridges, samples.weights))
 
-    def longer(self, samples: Samples, plan: Searching, limit: int) -> _Fan:
-        gram = self.selection.gram
-        return _Fan.along(select_vectors(gram, plan.how, limit, samples.weights, self.selection), samples, plan)
+    def longer(self, samples: Samples, plan: Searching, limit: int, within: float) -> _Fan:
+        """Go on with the ridges that reach an error of ``within``; the paths of the others end where they are."""
+        selection = select_vectors(self.selection.gram, plan.how, limit, samples.weights, self.selection)
+        going_on = [r for r, path in enumerate(self.paths) if _least(path) <= within]
+        ridges = tuple(plan.ridges[r] for r in going_on)
+        longer = dict(zip(going_on, loo_paths(selection.G, samples.targets, ridges, samples.weights)))
+        return _Fan(selection, [longer.get(r, path) for r, path in enumerate(self.paths)])
 
     @property
     def least(self) -> float:
-        return min(float(namespace(path.error).min(path.error)) for path in self.paths)
+        return min(_least(path) for path in self.paths)
 
     @property
     def ends(self) -> list[float]:
         return [float(path.error[-1]) for path in self.paths]
+
+
+def _least(path: Path) -> float:
+    return float(namespace(path.error).min(path.error))
 
 
 def _lengthen(fans: list[_Fan], samples: Samples, plan: Searching) -> list[_Fan]:
@@ -224,8 +232,9 @@ def _lengthen(fans: list[_Fan], samples: Samples, plan: Searching) -> list[_Fan]
             break
         limit = min(2 * limit, plan.ceiling)
         best, half = float(fans[k].paths[r].error[L]), 0.5 * float(fans[k].paths[r].spread[L])
-        rivals = [fan.least <= best + 2 * half and fan.selection.stop == Stop.LIMIT for fan in fans]
-        fans = [fan.longer(samples, plan, limit) if rival else fan for fan, rival in zip(fans, rivals)]
+        within = best + 2 * half
+        rivals = [fan.least <= within and fan.selection.stop == Stop.LIMIT for fan in fans]
+        fans = [fan.longer(samples, plan, limit, within) if rival else fan for fan, rival in zip(fans, rivals)]
         k, r, L = _choose(fans, 0.0)
         if best - float(fans[k].paths[r].error[L]) < half:
             break
