@@ -12,13 +12,15 @@ from fewkern.base import (
     CONSTRAINTS,
     KernelEstimator,
     ScoringClassifier,
-    check_labelled,
     check_priors,
     keep_importances,
     kept_importances,
     warn_of_fewer_components,
+    rowwise,
 )
 from fewkern.core.samples import Samples
+from fewkern.populations import labelled_population
+from fewkern.vectors.all_rows import spread_of
 from fewkern.vectors.automatic import keep_model, search_model, warn_open_end
 from fewkern.vectors.axes import Axes, discriminant_axes, gaussian_classes
 from fewkern.vectors.calibration import calibrate
@@ -163,13 +165,15 @@ class FeatureVectorDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         -------
         self
         """
-        samples = class_targets(check_labelled(self, X, y, sample_weight))
+        population = labelled_population(self, X, y, sample_weight)
+        samples = class_targets(population.sample)
         priors = check_priors(self, samples)
         found = search_model(self, samples)
-        axes = discriminant_axes(found.Z, samples, found.ridge, self.n_components)
+        spread = spread_of(population, found.basis, found.Z)
+        axes = discriminant_axes(spread, found.ridge, self.n_components)
         keep_model(self, samples, found, found.basis.expand(axes.W, -axes.mean @ axes.W))
         warn_open_end(self, samples, found)
-        classes = gaussian_classes((found.Z - axes.mean) @ axes.W, samples)
+        classes = gaussian_classes(spread, axes)
         self.inertia_, self.means_, self.covariance_ = axes.values, classes.means, classes.covariance
         self.class_scores_ = calibrate(classes.scores(), _left_out(found, samples, axes))
         self.priors_ = classes.priors if priors is None else priors
@@ -180,6 +184,7 @@ class FeatureVectorDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         warn_of_fewer_components(self)
         return self
 
+    @rowwise
     def transform(self, X: Any) -> Array:
         """Coordinates on the discriminant axes, each of unit variance over the training samples."""
         return self._values(X)

@@ -11,9 +11,11 @@ from sklearn.utils.metaestimators import available_if
 from fewkern.backend.namespace import Array, is_sparse
 from fewkern.backend.progress import progress
 from fewkern.backend.validation import fit_context, validate_samples
-from fewkern.base import CONSTRAINTS, KernelEstimator, check_samples, check_weighted, warn_of_fewer_components
+from fewkern.base import CONSTRAINTS, KernelEstimator, check_samples, rowwise, warn_of_fewer_components
 from fewkern.core.kernels import resolve_kernel
 from fewkern.core.samples import Samples
+from fewkern.populations import weighted_population
+from fewkern.vectors.all_rows import spread_of
 from fewkern.vectors.axes import principal_axes
 from fewkern.vectors.parameters import SELECTION, selecting
 from fewkern.vectors.regression import FeatureVectorRegressor
@@ -127,14 +129,15 @@ class FeatureVectorPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
         y : ignored
         sample_weight : array of shape (n_samples,) or None
         """
-        samples = check_weighted(self, X, sample_weight)
+        population = weighted_population(self, X, sample_weight)
+        samples = population.sample
         how = selecting(self.rule, self.center, self.basis_tol, self.random_state)
         kernel = resolve_kernel(self.kernel, samples.X)
         limit = samples.n if self.max_vectors is None else self.max_vectors
         with progress(self, "choosing vectors", min(limit, samples.n)) as step:
             chosen = choose_basis(samples, kernel, how, limit, step)
-        axes = principal_axes(chosen.G, samples.weights, self.n_components)
         basis = chosen.basis()
+        axes = principal_axes(spread_of(population, basis, chosen.G), self.n_components)
         self.kernel_, self.basis_ = kernel, samples.original(basis)
         self.expansion_ = samples.original(basis.expand(axes.W, -axes.mean @ axes.W))
         self.n_vectors_, self.vectors_ = self.expansion_.n_vectors, self.expansion_.vectors
@@ -158,6 +161,7 @@ class FeatureVectorPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
         back = FeatureVectorRegressor(prefer="accurate", refine=False, random_state=self.random_state)
         return back.fit(T, X[:, 0] if X.shape[1] == 1 else X, samples.weights)
 
+    @rowwise
     def transform(self, X: Any) -> Array:
         """Scores on the components, shape ``(n_samples, n_components)``."""
         X = check_samples(self, X)
