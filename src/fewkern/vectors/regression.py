@@ -2,27 +2,36 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from sklearn.base import RegressorMixin
 
-from fewkern.backend.namespace import Array
+from fewkern.backend.namespace import Array, namespace
 from fewkern.backend.validation import fit_context
 from fewkern.base import (
     CONSTRAINTS,
     KernelEstimator,
     ScoringClassifier,
+    check_groups,
     check_labelled,
     check_measured,
+    check_probability,
     check_samples,
+    keep_class_scores,
     keep_importances,
     kept_importances,
+    need_held_out,
+    no_set,
 )
+from fewkern.core.conformal import Intervals
 from fewkern.core.scores import ClassScores
 from fewkern.vectors.automatic import fit_classification, fit_regression
 from fewkern.vectors.calibration import calibrate
+from fewkern.vectors.intervals import fit_intervals
 from fewkern.vectors.leave_one_out import class_targets
 from fewkern.vectors.parameters import AUTOMATIC, REFINE
+from fewkern.vectors.trust import novelty, novelty_threshold
 
 __all__ = ["FeatureVectorClassifier", "FeatureVectorRegressor"]
 
@@ -112,6 +121,7 @@ class FeatureVectorRegressor(RegressorMixin, KernelEstimator):
     """
 
     feature_importances_ = kept_importances
+    novelty, novelty_threshold = novelty, novelty_threshold
 
     _parameter_constraints: dict[str, list[Any]] = {**AUTOMATIC, "refine": REFINE}
 
@@ -143,7 +153,7 @@ class FeatureVectorRegressor(RegressorMixin, KernelEstimator):
         self.verbose = verbose
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> FeatureVectorRegressor:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> FeatureVectorRegressor:
         """Choose the vectors and fit.
 
         Parameters
@@ -151,14 +161,20 @@ class FeatureVectorRegressor(RegressorMixin, KernelEstimator):
         X : array, data frame or sparse matrix of shape (n_samples, n_features)
         y : array of shape (n_samples,) or (n_samples, n_outputs)
         sample_weight : array of shape (n_samples,) or None
+        groups : array of shape (n_samples,) or None
+            Labels, equal for samples that belong together, such as the measurements of one person. Whole groups are
+            then held out, by every choice and in all that is said of new samples.
 
         Returns
         -------
         self
         """
         samples, self._single = check_measured(self, X, y, sample_weight)
+        samples = check_groups(self, samples, groups)
         self.refined_ = False
-        self.held_out_error_ = fit_regression(self, samples).squared_error()
+        fitted = fit_regression(self, samples)
+        self.held_out_error_ = fitted.judged.squared_error()
+        self.intervals_: Intervals | None = fit_intervals(fitted.left_out, self.novelty_.basis)
         keep_importances(self, samples)
         return self
 
@@ -167,6 +183,50 @@ class FeatureVectorRegressor(RegressorMixin, KernelEstimator):
         X = check_samples(self, X)
         values = self.expansion_(X)
         return values[:, 0] if self._single else values
+
+    def predict_interval(self, X: Any, coverage: float = 0.9) -> Array:
+        """Lower and upper bound of every target: with probability ``coverage`` or more it lies between them.
+
+        The promise holds on average over new samples that are like the training samples (exchangeable with them), for
+        every output by itself. Half the width of an interval is a quantile of the errors on held-out samples. Where
+        these are clearly larger in some places than in others, so is the interval.
+
+        Parameters
+        ----------
+        X : array, data frame or sparse matrix of shape (n_samples, n_features)
+        coverage : float, default 0.9
+            Between 0 and 1; at most ``n / (n + 1)`` for ``n`` held-out samples (or groups).
+
+        Returns
+        -------
+        array of shape (n_samples, 2) or (n_samples, n_outputs, 2)
+
+        Examples
+        --------
+        >>> from fewkern import FeatureVectorRegressor
+        >>> from fewkern.datasets import make_sinc
+        >>> model = FeatureVectorRegressor().fit(*make_sinc(200, noise=0.1))
+        >>> X, y = make_sinc(1000, noise=0.1, random_state=1)
+        >>> lower, upper = model.predict_interval(X, coverage=0.9).T
+        >>> bool(0.85 < ((lower <= y) & (y <= upper)).mean() < 0.95)
+        True
+        """
+        intervals: Intervals = need_held_out(self, "intervals_", "predict_interval")
+        coverage = check_probability(self, "coverage", coverage)
+        if coverage > intervals.most:
+            raise ValueError(
+                f"FeatureVectorRegressor: intervals of coverage {coverage} need at least "
+                f"{math.ceil(coverage / (1 - coverage) - 1e-9)} held-out samples (or groups), this model has "
+                f"{intervals.scores[0].effective:.0f}; ask for at most {math.floor(1000 * intervals.most) / 1000}, or "
+                "fit to more samples."
+            )
+        X = check_samples(self, X)
+        values = self.expansion_(X)
+        half = intervals.half_widths(X, values, coverage)
+        bounds = namespace(values).stack([values - half, values + half], axis=2)
+        return bounds[:, 0, :] if self._single else bounds
+
+    predict_set = no_set
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -263,6 +323,7 @@ class FeatureVectorClassifier(ScoringClassifier, KernelEstimator):
     """
 
     feature_importances_ = kept_importances
+    novelty, novelty_threshold = novelty, novelty_threshold
 
     _parameter_constraints: dict[str, list[Any]] = {
         **AUTOMATIC,
@@ -300,7 +361,7 @@ class FeatureVectorClassifier(ScoringClassifier, KernelEstimator):
         self.verbose = verbose
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> FeatureVectorClassifier:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> FeatureVectorClassifier:
         """Choose the vectors and fit.
 
         Parameters
@@ -309,15 +370,20 @@ class FeatureVectorClassifier(ScoringClassifier, KernelEstimator):
         y : array of shape (n_samples,)
             Labels of two or more classes.
         sample_weight : array of shape (n_samples,) or None
+        groups : array of shape (n_samples,) or None
+            Labels, equal for samples that belong together, such as the measurements of one person. Whole groups are
+            then held out, by every choice and in all that is said of new samples.
 
         Returns
         -------
         self
         """
         samples = class_targets(check_labelled(self, X, y, sample_weight))
+        samples = check_groups(self, samples, groups)
         self.refined_ = False
-        held_out = fit_classification(self, samples)
-        self.class_scores_ = calibrate(ClassScores(), held_out)
-        self.held_out_error_ = held_out.error_rate()
+        fitted = fit_classification(self, samples)
+        self.class_scores_ = calibrate(ClassScores(), fitted.held_out)
+        self.held_out_error_ = fitted.judged.error_rate()
+        keep_class_scores(self, fitted.left_out.values, fitted.left_out.samples)
         keep_importances(self, samples)
         return self
