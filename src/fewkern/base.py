@@ -52,6 +52,7 @@ __all__ = [
     "need_held_out",
     "no_interval",
     "no_set",
+    "set_threshold",
 ]
 
 
@@ -260,6 +261,12 @@ def keep_class_scores(estimator: Any, values: Array, samples: Samples, ratio: Ar
     estimator.held_out_scores_ = HeldOutScores.of(scores, weights, samples.groups)
 
 
+def set_threshold(estimator: Any, coverage: float) -> float:
+    """One minus the least probability of a class in a set; infinite where the held-out samples are too few."""
+    scores: HeldOutScores = need_held_out(estimator, "held_out_scores_", "predict_set")
+    return scores.quantile(check_probability(estimator, "coverage", coverage))
+
+
 class ScoringClassifier(ClassifierMixin):
     """Predictions of every classifier: the values of its expansion, through ``class_scores_``."""
 
@@ -311,8 +318,7 @@ class ScoringClassifier(ClassifierMixin):
         array of bool of shape (n_samples, n_classes)
             In the order of ``classes_``.
         """
-        scores: HeldOutScores = need_held_out(self, "held_out_scores_", "predict_set")
-        threshold = scores.quantile(check_probability(self, "coverage", coverage))
+        threshold = set_threshold(self, coverage)
         probabilities = self.class_scores_.probabilities(self._values(X))
         xp = namespace(probabilities)
         top = probabilities == xp.max(probabilities, axis=1, keepdims=True)

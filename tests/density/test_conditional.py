@@ -94,7 +94,7 @@ def test_other_array_libraries(mixture, foreign):
 
 @pytest.mark.parametrize("columns", [[], [0, 0], [3], [-1], [0.5], ["x"], [True]])
 def test_bad_columns(mixture, columns):
-    with pytest.raises(ValueError, match="KernelMixture.marginal: expected different positions of features, 0 to 2"):
+    with pytest.raises(ValueError, match=r"KernelMixture.marginal: expected different positions of features, 0 to 2"):
         mixture.marginal(columns)
 
 

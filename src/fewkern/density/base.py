@@ -200,14 +200,8 @@ class DensityEstimator(DensityMixin, BaseEstimator):
             return int(column) if isinstance(column, Integral) else column
         names = list(getattr(self, "feature_names_in_", ()))
         if column not in names:
-            raise ValueError(
-                f"{type(self).__name__}: there is no feature {column!r}; "
-                + (
-                    f"the features are {', '.join(map(str, names))}."
-                    if names
-                    else "give its position (it has no name)."
-                )
-            )
+            advice = f"the features are {', '.join(map(str, names))}" if names else "give its position"
+            raise ValueError(f"{type(self).__name__}: there is no feature {column!r}; {advice}.")
         return names.index(column)
 
     def l2_distance(self, other: Any) -> float:

@@ -26,7 +26,6 @@ from fewkern.backend.storable import floats, indices, storable
 __all__ = [
     "ClassMixtures",
     "KernelMixture",
-    "check_positions",
     "normal_kernel",
     "product_bound",
     "square_limit",
@@ -80,7 +79,7 @@ def product_bound(transform: Array, largest: float) -> Array:
     return 0.25 * largest / xp.maximum(gain * gain.shape[0], xp.ones_like(gain))
 
 
-def check_positions(caller: str, columns: Sequence[int], dim: int) -> list[int]:
+def _check_positions(caller: str, columns: Sequence[int], dim: int) -> list[int]:
     """Positions of features as they were given: one at least, different, none out of range."""
     given = list(columns)
     whole = all(isinstance(column, int) and not isinstance(column, bool) for column in given)
@@ -239,7 +238,7 @@ class KernelMixture:
         >>> density.marginal([1]).mean()
         array([6.])
         """
-        kept = check_positions("KernelMixture.marginal", columns, int(self.vectors.shape[1]))
+        kept = _check_positions("KernelMixture.marginal", columns, int(self.vectors.shape[1]))
         return self._part(kept, self.weights)
 
     def conditional(self, given: Mapping[int, float]) -> KernelMixture:
@@ -257,7 +256,7 @@ class KernelMixture:
         array([7.])
         """
         dim = int(self.vectors.shape[1])
-        known = check_positions("KernelMixture.conditional", list(given), dim)
+        known = _check_positions("KernelMixture.conditional", list(given), dim)
         values = [float(given[column]) for column in given]
         if len(known) == dim or not all(map(math.isfinite, values)):
             raise ValueError(

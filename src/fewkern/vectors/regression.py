@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from sklearn.base import RegressorMixin
@@ -16,12 +15,10 @@ from fewkern.base import (
     check_groups,
     check_labelled,
     check_measured,
-    check_probability,
     check_samples,
     keep_class_scores,
     keep_importances,
     kept_importances,
-    need_held_out,
     no_set,
 )
 from fewkern.core.conformal import Intervals
@@ -31,7 +28,7 @@ from fewkern.vectors.calibration import calibrate
 from fewkern.vectors.intervals import fit_intervals
 from fewkern.vectors.leave_one_out import class_targets
 from fewkern.vectors.parameters import AUTOMATIC, REFINE
-from fewkern.vectors.trust import novelty, novelty_threshold
+from fewkern.vectors.trust import interval_quantiles, novelty, novelty_threshold
 
 __all__ = ["FeatureVectorClassifier", "FeatureVectorRegressor"]
 
@@ -211,15 +208,7 @@ class FeatureVectorRegressor(RegressorMixin, KernelEstimator):
         >>> bool(0.85 < ((lower <= y) & (y <= upper)).mean() < 0.95)
         True
         """
-        intervals: Intervals = need_held_out(self, "intervals_", "predict_interval")
-        coverage = check_probability(self, "coverage", coverage)
-        if coverage > intervals.most:
-            raise ValueError(
-                f"FeatureVectorRegressor: intervals of coverage {coverage} need at least "
-                f"{math.ceil(coverage / (1 - coverage) - 1e-9)} held-out samples (or groups), this model has "
-                f"{intervals.scores[0].effective:.0f}; ask for at most {math.floor(1000 * intervals.most) / 1000}, or "
-                "fit to more samples."
-            )
+        intervals = interval_quantiles(self, coverage)
         X = check_samples(self, X)
         values = self.expansion_(X)
         half = intervals.half_widths(X, values, coverage)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from fewkern.backend.namespace import Array
 from fewkern.base import check_probability, check_samples, need_held_out
+from fewkern.core.conformal import Intervals
 from fewkern.core.novelty import Novelty
 
-__all__ = ["novelty", "novelty_threshold"]
+__all__ = ["interval_quantiles", "novelty", "novelty_threshold"]
 
 
 def novelty(self: Any, X: Any) -> Array:
@@ -48,6 +50,20 @@ def novelty_threshold(self: Any, false_alarms: float = 0.05) -> float:
             f"false_alarms={1 - found.scores.most:.2g} or more, got {false_alarms!r}; fit to more samples."
         )
     return found.scores.quantile(1 - rate)
+
+
+def interval_quantiles(estimator: Any, coverage: float) -> Intervals:
+    """What the estimator keeps for intervals, if that can vouch for such a coverage."""
+    found: Intervals = need_held_out(estimator, "intervals_", "predict_interval")
+    coverage = check_probability(estimator, "coverage", coverage)
+    if coverage > found.most:
+        count = math.ceil(coverage / (1 - coverage) - 1e-9)
+        raise ValueError(
+            f"{type(estimator).__name__}: intervals of coverage {coverage} need at least {count} held-out samples (or "
+            f"groups), and this model has {found.scores[0].effective:.0f}; ask for at most "
+            f"{math.floor(1000 * found.most) / 1000}, or fit to more samples."
+        )
+    return found
 
 
 def _seeing(estimator: Any, method: str) -> Novelty:
