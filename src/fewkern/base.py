@@ -15,8 +15,10 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from fewkern.backend.finite import all_finite, quiet
+from fewkern.backend.fitting import CallbackSupportMixin
 from fewkern.backend.linalg import one_hot
 from fewkern.backend.namespace import Array, asarray_like, is_sparse, namespace, take_rows, to_numpy
+from fewkern.backend.partitions import is_collection, map_rows
 from fewkern.backend.validation import (
     Interval,
     StrOptions,

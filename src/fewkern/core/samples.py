@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
+from fewkern.backend.blocks import row_blocks
 from fewkern.backend.folds import Fold, given_folds, grouped_folds, plain_folds, stratified_folds
 from fewkern.backend.namespace import (
     Array,

@@ -205,7 +205,8 @@ class FeatureVectorRegressor(RegressorMixin, KernelEstimator):
             learned = continue_with(self, basis, samples)
         else:
             samples, self._single = measured_batch(self, X, y, sample_weight, first=True)
-            self.refined_, self.novelty_ = False, None
+            self.refined_ = False
+            self.novelty_: Any = None
             if basis is None:
                 fit_regression(self, InMemory(samples))
                 learned = begin(self.basis_, self.ridge_, samples)
