@@ -195,8 +195,10 @@ def _warn_of_jitter(estimator: RefiningParameters, model: Unrefined) -> None:
 def search_model(estimator: AutomaticParameters, samples: Samples, plan: Searching | None = None) -> Found:
     """Width, vectors, ridge and size for the targets of the samples."""
     plan = _searching(estimator, samples.n) if plan is None else plan
-    with progress(estimator, "comparing kernel widths", len(WIDTH_FACTORS)) as step:
-        return automatic_model(samples, as_kernel(estimator.kernel), plan, step)
+    kernel = as_kernel(estimator.kernel)
+    widths = len(WIDTH_FACTORS) if "width" in kernel.rules else 1
+    with progress(estimator, "comparing kernel widths", plan.n_paths(widths, samples.n)) as step:
+        return automatic_model(samples, kernel, plan, step)
 
 
 def keep_model(estimator: Any, samples: Samples, found: Found, expansion: KernelExpansion) -> None:
