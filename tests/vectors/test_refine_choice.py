@@ -357,6 +357,7 @@ def test_candidates_at_their_bounds():
     many = candidates(shaped(20_000, 5, 1), 400, PLAN)
     assert max(c.n_vectors for c in many[1:]) == 80
     assert max(c.n_vectors for c in candidates(shaped(40_000, 5, 1), 400, PLAN)[1:]) == 160
+    assert max(c.n_vectors for c in candidates(shaped(64_000, 5, 1), 400, PLAN)[1:]) == 320
     # too small for any of the sizes, and yet they must move
     assert candidates(shaped(100, 2, 1), 2, replace(PLAN, sizes=(3,), forced=True))[1].n_vectors == 3
     assert len(candidates(shaped(4, 2, 1), 3, PLAN)) == 1
