@@ -139,7 +139,7 @@ class FeatureVectorPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
         axes = principal_axes(chosen.G, samples.weights, self.n_components)
         basis = chosen.basis()
         self.kernel_, self.basis_ = kernel, samples.original(basis)
-        self.novelty_ = novelty_of(samples, chosen, chosen.n_vectors)
+        self.novelty_ = novelty_of(samples, chosen, self.basis_)
         self.expansion_ = samples.original(basis.expand(axes.W, -axes.mean @ axes.W))
         self.n_vectors_, self.vectors_ = self.expansion_.n_vectors, self.expansion_.vectors
         self.indices_ = self.expansion_.indices

@@ -25,7 +25,6 @@ from fewkern.core.conformal import Intervals
 from fewkern.core.scores import ClassScores
 from fewkern.vectors.automatic import fit_classification, fit_regression
 from fewkern.vectors.calibration import calibrate
-from fewkern.vectors.intervals import fit_intervals
 from fewkern.vectors.leave_one_out import class_targets
 from fewkern.vectors.parameters import AUTOMATIC, REFINE
 from fewkern.vectors.trust import interval_quantiles, novelty, novelty_threshold
@@ -117,6 +116,7 @@ class FeatureVectorRegressor(RegressorMixin, KernelEstimator):
     (True, True)
     """
 
+    intervals_: Intervals | None
     feature_importances_ = kept_importances
     novelty, novelty_threshold = novelty, novelty_threshold
 
@@ -169,9 +169,7 @@ class FeatureVectorRegressor(RegressorMixin, KernelEstimator):
         samples, self._single = check_measured(self, X, y, sample_weight)
         samples = check_groups(self, samples, groups)
         self.refined_ = False
-        fitted = fit_regression(self, samples)
-        self.held_out_error_ = fitted.judged.squared_error()
-        self.intervals_: Intervals | None = fit_intervals(fitted.left_out, self.novelty_.basis)
+        self.held_out_error_ = fit_regression(self, samples).judged.squared_error()
         keep_importances(self, samples)
         return self
 
