@@ -28,9 +28,9 @@ LEVELS = (
     ("vectors",),
     ("fisher", "margins", "density"),
     ("compression",),
-    ("table",),
     ("io",),
     ("plotting",),
+    ("table",),
     ("app",),
 )
 
