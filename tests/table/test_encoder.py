@@ -142,7 +142,7 @@ def test_problems(frame):
         TableEncoder().fit(frame[["fixed"]])
     with pytest.raises(ValueError, match=r"keep: there is no column 'sise'; did you mean 'size'\?"):
         TableEncoder(keep=["sise"]).fit(frame)
-    with pytest.raises(ValueError, match="expected a table .* got list of 1 dimensions"):
+    with pytest.raises(ValueError, match=r"expected a table .* got list of 1 dimensions"):
         TableEncoder().fit([1, 2, 3])
     with pytest.raises(ValueError, match="several columns named 'colour'"):
         TableEncoder().fit(pd.concat([frame, frame], axis=1))

@@ -62,7 +62,7 @@ def _loose_number(text: str, comma: bool) -> float:
         return _FLAGS[lowered]
     found = _PATTERNS[comma].fullmatch(lowered)
     digits = found["digits"] if found else ""
-    if found is None or not any(c.isdigit() for c in digits):
+    if found is None or not any(c.isdigit() for c in digits) or (found["sign"] and found["minus"]):
         return np.nan
     for group in _GROUPS[comma]:
         digits = digits.replace(group, "")

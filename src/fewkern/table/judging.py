@@ -115,7 +115,7 @@ def _found(truth: np.ndarray[Any, Any], predicted: np.ndarray[Any, Any]) -> str 
     rare = labels[int(np.argmin(counts))]
     hits = int(np.sum((truth == rare) & (predicted == rare)))
     named = int(np.sum(predicted == rare))
-    text = f"{hits:,} of {int(counts.min()):,} {_label(rare)} are found"
+    text = f"{hits:,} of {int(counts.min()):,} rows of class {_label(rare)}"
     return text + (f"; {hits:,} of {named:,} answers {_label(rare)} are right" if named else "")
 
 
@@ -153,8 +153,9 @@ def judge_fit(task: str, error: float, y: np.ndarray[Any, Any]) -> Judgement:
         part = _Z / math.sqrt(2 * n)
         low, high = value * max(0.0, 1 - part), value * (1 + part)
         name, r2 = f"always answering the mean, {float(np.mean(y)):.4g}", 1 - error / spread if spread else None
-    verdict = f"no better than {name}" if value >= baseline else f"better than {name}"
-    if value < baseline <= high:
+    no_better = value >= baseline * (1 - 1e-9)
+    verdict = f"no better than {name}" if no_better else f"better than {name}"
+    if not no_better and baseline <= high:
         verdict = f"hardly better than {name}: on {n:,} rows the difference may be chance"
     measure: Any = "error" if task == "classify" else "rmse"
     return Judgement(measure, n, value, low, high, baseline, name, None, verdict, r2=r2, how="cross-validated")

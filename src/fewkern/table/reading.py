@@ -273,7 +273,7 @@ def _excel(name: str, content: bytes) -> Any:
 
 def _arrays(name: str, content: bytes) -> Any:
     """The arrays ``X``, ``y`` and ``feature_names`` of an NPZ archive."""
-    if content[:2] != b"PK":
+    if content[:4] != b"PK\x03\x04":
         raise ValueError(f"{name} is not an NPZ archive.")
     try:
         with np.load(io.BytesIO(content), allow_pickle=False) as archive:
