@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import warnings
 from collections.abc import Iterator
@@ -88,6 +89,9 @@ def _problems(outputs: Outputs | None = None) -> Iterator[None]:
     """Report user errors in one line on stderr, with exit code 1."""
     try:
         yield
+    except BrokenPipeError:  # the reader of a pipe has seen enough, as head has
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise typer.Exit(0) from None
     except (ValueError, OSError, TypeError, ImportError, AttributeError) as error:
         sys.stderr.write(f"fewkern: {error}\n")
         raise typer.Exit(1) from None
@@ -234,6 +238,7 @@ def predict(
             result = jobs.predictions(found, frame, asked)
         if target is None:
             sys.stdout.write(result.to_csv(index=False))
+            sys.stdout.flush()
         else:
             outputs.write(target, lambda path: jobs.write_table(result, path))
             _say(f"written: {', '.join(outputs.written)}", quiet)

@@ -247,7 +247,7 @@ def _table_model(state: State) -> tuple[str, State]:
     }
     settled = {"task_": state["task"], "target_": state["target"], "model_": str(facts.get("model", "auto"))}
     parts = {"encoder_": state["encoder"], "estimator_": state["estimator"], "facts_": Record("FitFacts", fields)}
-    empty = {"notes_": (), "held_out_": None, "judgement_": None, "rows_": None}
+    empty = {"notes_": (), "held_out_": None, "judgement_": None}
     known = {key: encoder[key] for key in ("feature_names_in_", "n_features_in_")}
     return "TableModel", {"task": state["task"], **settled, **parts, **empty, **known}
 

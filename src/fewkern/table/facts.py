@@ -35,6 +35,8 @@ class FitFacts:
     components: int | None = None
     agreement: str | None = None
     """How far a compressed model agrees with the long one."""
+    kept_rows: Any = None
+    """Positions, in the table, of the rows that the kept vectors are or started from."""
     kept_missing: Any = None
     """Which cells of the kept rows are missing, ``(n_vectors, number of columns)``."""
     kept_target: Any = None
@@ -58,6 +60,7 @@ def facts_of(found: Any, job: Any, y: Any, total: float) -> FitFacts:
         bytes=int(estimator.expansion_.nbytes), seconds=found.seconds, total=total,
         cross_validated=loo, cross_validated_r2=r2,
         components=int(estimator.n_components_) if job.task == "reduce" else None,
+        kept_rows=None if indices is None else found.rows[indices],
         kept_missing=None if indices is None else found.missing[indices],
         kept_target=None if y is None or indices is None else np.asarray(y)[indices],
     )  # fmt: skip
@@ -68,7 +71,8 @@ def short_facts(facts: FitFacts, estimator: Any, rows: int, seconds: float) -> F
     return replace(
         facts, rows=rows, vectors=int(estimator.n_vectors_), kernel=_describe(estimator.kernel_),
         bytes=int(estimator.expansion_.nbytes), seconds=(seconds,), total=seconds, cross_validated=None,
-        cross_validated_r2=None, agreement=str(estimator.agreement_), kept_missing=None, kept_target=None,
+        cross_validated_r2=None, agreement=str(estimator.agreement_), kept_rows=None, kept_missing=None,
+        kept_target=None,
     )  # fmt: skip
 
 

@@ -22,9 +22,8 @@ def kept_frame(model: Any) -> Any:
     if missing is not None and not getattr(estimator, "refined_", False) and missing.shape == cells.shape:
         cells = cells.astype(object).mask(missing, None)
     front: dict[str, Any] = {}
-    indices = getattr(estimator, "indices_", None)
-    if indices is not None and len(indices) == len(vectors) and model.rows_ is not None:
-        front["row"] = np.asarray(model.rows_)[np.asarray(indices, dtype=int)]
+    if facts.kept_rows is not None and len(facts.kept_rows) == len(vectors):
+        front["row"] = facts.kept_rows
     back: dict[str, Any] = {}
     if facts.kept_target is not None and len(facts.kept_target) == len(vectors):
         back[str(model.target_)] = facts.kept_target

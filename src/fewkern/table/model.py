@@ -114,8 +114,6 @@ class TableModel(BaseEstimator):
         Positions, true and predicted targets (and probabilities) of the rows that were held out.
     judgement_ : Judgement or None
         The error on these rows with a 95 % interval, beside those of simpler answers.
-    rows_ : array of int
-        Positions of the rows that the model was fitted to.
     facts_ : FitFacts
     classes_ : array
         Of a classifier.
@@ -218,7 +216,7 @@ class TableModel(BaseEstimator):
         found = fit_job(job)
         self.task_, self.model_, self.target_ = job.task, job.model, job.target
         self.encoder_, self.estimator_, self.notes_ = found.encoder, found.estimator, found.notes
-        self.held_out_, self.judgement_, self.rows_ = found.held_out, found.judgement, found.rows
+        self.held_out_, self.judgement_ = found.held_out, found.judgement
         self.n_features_in_, self.feature_names_in_ = self.encoder_.n_features_in_, self.encoder_.feature_names_in_
         y = None if job.y is None else job.y[np.searchsorted(job.rows, found.rows)]
         self.facts_ = facts_of(found, job, y, time.perf_counter() - start)
