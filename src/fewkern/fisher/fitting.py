@@ -14,7 +14,7 @@ from fewkern.backend.namespace import take_rows, to_numpy
 from fewkern.backend.progress import progress
 from fewkern.backend.random import seed_from
 from fewkern.backend.validation import StrOptions, plain_label
-from fewkern.base import check_priors, constraints, keep_importances
+from fewkern.base import check_priors, constraints, keep_class_scores, keep_importances
 from fewkern.core.expansion import KernelExpansion
 from fewkern.core.kernels import as_kernel
 from fewkern.core.samples import Samples
@@ -28,6 +28,8 @@ from fewkern.fisher.problem import Ending, Machine
 from fewkern.fisher.targets import fisher_targets
 from fewkern.fisher.variant import FisherVariant
 from fewkern.vectors.grid import WIDTH_FACTORS
+from fewkern.vectors.novelty import LEAST_VECTORS, novelty_of
+from fewkern.vectors.selection import Selecting, choose_basis
 
 __all__ = ["FISHER", "FisherParameters", "class_expansion", "fit_fisher"]
 
@@ -95,8 +97,12 @@ def fit_fisher(estimator: FisherParameters, samples: Samples, family: Family) ->
         )
     keep: Any = estimator
     keep.expansion_, keep.class_scores_ = class_expansion(samples, chosen.candidates, fitted.machine, posterior.scores)
+    ratio = None if priors is None else priors / targets.priors
+    keep_class_scores(keep, posterior.scores.scores(fitted.held_out), samples, ratio)
     keep_importances(keep, samples)
     keep.kernel_ = chosen.candidates.kernel
+    selection = choose_basis(samples, keep.kernel_, Selecting(seed=plan.seed), LEAST_VECTORS)
+    keep.novelty_ = novelty_of(samples, selection, selection.n_vectors)
     keep.n_vectors_, keep.vectors_ = keep.expansion_.n_vectors, keep.expansion_.vectors
     keep.indices_ = keep.expansion_.indices
     keep.priors_ = targets.priors if priors is None else priors
@@ -110,10 +116,12 @@ def _choose_and_fit(
 ) -> tuple[Chosen, Fitted]:
     """What is chosen, and the machine; ``few`` takes the short way to a short machine."""
     kernel = as_kernel(estimator.kernel)
-    with progress("cross-validation", len(WIDTH_FACTORS), bool(estimator.verbose)) as step:
-        found = choose_few(samples, kernel, plan, folds, step) if few else None
+    if few:
+        with progress(estimator, "comparing kernel widths", len(WIDTH_FACTORS)) as step:
+            found = choose_few(samples, kernel, plan, folds, step)
         if found is not None:
             return found
+    with progress(estimator, "comparing machines by cross-validation", plan.n_machines(kernel)) as step:
         chosen = choose_setting(samples, kernel, plan, folds, step)
     fitted, setting = fit_within(samples, chosen, plan)
     return replace(chosen, setting=setting), fitted
@@ -137,7 +145,7 @@ def _smallest(samples: Samples) -> tuple[int, int]:
 
 def _folds(estimator: FisherParameters, samples: Samples, plan: Comparing) -> list[Fold]:
     """Folds to compare settings on; none where there is nothing to compare, or (with a warning) classes are small."""
-    if not plan.compares(as_kernel(estimator.kernel)):
+    if plan.n_machines(as_kernel(estimator.kernel)) == 1:
         return []
     name = type(estimator).__name__
     cv = int(estimator.cv) if isinstance(estimator.cv, Integral) else estimator.cv

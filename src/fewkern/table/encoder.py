@@ -206,6 +206,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return np.array([part.sum() for part in np.split(np.asarray(values), ends[:-1])])
 
     @property
+    def columns(self) -> list[str]:
+        """Names of the columns that are used."""
+        return [column.name for column in self.columns_]
+
+    @property
     def names(self) -> list[str]:
         """Name of every feature."""
         return [feature for column in self.columns_ for feature in column.features]

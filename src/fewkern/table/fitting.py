@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 import warnings
 from dataclasses import dataclass, field
@@ -10,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from fewkern.backend.progress import titled
 from fewkern.base import BudgetWarning
 from fewkern.table.encoder import EncodedTable, TableEncoder
 from fewkern.table.judging import (
@@ -69,8 +69,8 @@ def fit_job(job: Job) -> FittedTable:
         warnings.simplefilter("ignore", BudgetWarning)  # a note says it
         steps = 1 if test is None or _keeps(len(complete)) else 2
         if test is not None:
-            _say(job, f"1/{steps} held-out check: fitting {len(train):,} rows")
-            checked = _fit(job, train)
+            with titled(f"1/{steps} held-out check on {len(test):,} rows"):
+                checked = _fit(job, train)
             held_out, judgement = _judge(job, checked, test)
         if checked is not None and _keeps(len(complete)):
             final = checked
@@ -79,8 +79,8 @@ def fit_job(job: Job) -> FittedTable:
                 "holdout 0 all rows are fitted)"
             )
         else:
-            _say(job, f"{steps}/{steps} fitting {'all ' if steps == 2 else ''}{len(complete):,} rows")
-            final = _fit(job, complete)
+            with titled(f"{steps}/{steps} all {len(complete):,} rows"):
+                final = _fit(job, complete)
     if judgement is None and job.y is not None and hasattr(final.estimator, "held_out_error_"):
         judgement = judge_fit(job.task, float(final.estimator.held_out_error_), job.y[final.rows])
     seconds = (final.seconds,) if checked is None or checked is final else (checked.seconds, final.seconds)
@@ -92,11 +92,6 @@ def fit_job(job: Job) -> FittedTable:
 
 def _keeps(rows: int) -> bool:
     return rows >= _KEEP_ROWS
-
-
-def _say(job: Job, text: str) -> None:
-    if job.request.verbose:
-        print(f"fewkern: {text}", file=sys.stderr, flush=True)
 
 
 def _complete_rows(job: Job) -> tuple[np.ndarray[Any, Any], list[str]]:

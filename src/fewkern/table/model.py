@@ -17,8 +17,9 @@ from sklearn.utils import ClassifierTags, RegressorTags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from fewkern.backend.fitting import fit_context
 from fewkern.backend.storable import storable
-from fewkern.backend.validation import Interval, StrOptions, fit_context
+from fewkern.backend.validation import Interval, StrOptions
 from fewkern.compression import compress
 from fewkern.core.prepared import Prepared
 from fewkern.core.trace import TOLERANCE

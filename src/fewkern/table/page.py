@@ -88,7 +88,7 @@ def _pictures(model: Any, X: Any, y: Any) -> list[str]:
     if hasattr(estimator, "feature_importances_"):
         encoder = model.encoder_
         display = ImportancesDisplay(
-            encoder.by_column(estimator.feature_importances_), [c.name for c in encoder.columns_]
+            encoder.by_column(estimator.feature_importances_), encoder.columns
         ).plot()
         parts += ["<h2>How much the columns matter</h2>", _image(display.figure_, "importances"), _IMPORTANCES]
     if hasattr(estimator, "trace_"):
