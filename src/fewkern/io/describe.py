@@ -176,7 +176,8 @@ def _unwrap(model: Any, caller: str) -> tuple[Prepared, Inputs | None]:
     """The fewkern model inside something that prepares its samples, or at the end of a pipeline; how inputs become
     its features."""
     if isinstance(model, Preparing):
-        return model.prepared(), None
+        found = model.prepared()
+        return found, found.inputs
     if not isinstance(model, Pipeline):
         return Prepared(model), None
     _fitted(model, caller)
