@@ -22,6 +22,7 @@ from fewkern.io import load, save, to_c, to_onnx
 from fewkern.margins.graph_embedding import GraphEmbedding
 from fewkern.margins.soft_margin import RecursiveSoftMargin
 from fewkern.margins.svm import RecursiveSVM
+from fewkern.report import Report, ReportSettings, report
 from fewkern.vectors.discriminant import FeatureVectorDiscriminant
 from fewkern.vectors.pca import FeatureVectorPCA
 from fewkern.vectors.regression import FeatureVectorClassifier, FeatureVectorRegressor
@@ -46,12 +47,15 @@ __all__ = [
     "RecursiveSVM",
     "RecursiveSoftMargin",
     "ReducedSetDensity",
+    "Report",
+    "ReportSettings",
     "SparseKernelFisher",
     "__version__",
     "compress",
     "graphs",
     "kernels",
     "load",
+    "report",
     "save",
     "to_c",
     "to_onnx",

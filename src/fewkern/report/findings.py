@@ -1,0 +1,194 @@
+"""All that a report says of a model, as plain values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from fewkern.core.trace import Trace
+from fewkern.report.drivers import Drivers, drivers
+from fewkern.report.judging import Judged, baselines, judge
+from fewkern.report.kept import Kept, kept
+from fewkern.report.listing import Listing, listing
+from fewkern.report.mistakes import (
+    Calibration,
+    Confusion,
+    Curves,
+    Residuals,
+    Threshold,
+    WorstRow,
+    calibration,
+    confusion,
+    curves,
+    residuals,
+    thresholds,
+    worst_rows,
+)
+from fewkern.report.plane import Plane, plane
+from fewkern.report.quality import ClassQuality, RegressionQuality, classify_quality, regress_quality
+from fewkern.report.settings import ReportSettings
+from fewkern.report.shapes import DensityShape, Reduction, density_shape, reduction
+from fewkern.report.subject import Subject
+from fewkern.report.trust import Trust, trust
+from fewkern.report.usage import Usage, usage
+
+__all__ = ["Findings", "Mistakes", "find"]
+
+
+@dataclass(frozen=True)
+class Mistakes:
+    """Where a model errs; what does not apply to it is None or empty."""
+
+    confusion: Confusion | None = None
+    calibration: Calibration | None = None
+    thresholds: tuple[Threshold, ...] = ()
+    curves: Curves | None = None
+    residuals: Residuals | None = None
+    worst: tuple[WorstRow, ...] = ()
+    worst_cells: Listing | None = None
+
+
+@dataclass(frozen=True)
+class Findings:
+    """Everything that the page shows."""
+
+    task: str
+    target: str
+    """Name of the target, or words for it."""
+    model: str
+    """Name of the estimator."""
+    rows: int
+    columns: int
+    classes: tuple[object, ...]
+    quality: ClassQuality | RegressionQuality | None
+    judged: Judged | None
+    drivers: Drivers | None
+    mistakes: Mistakes
+    reduction: Reduction | None
+    density: DensityShape | None
+    labels: object
+    """Targets of all rows, for the colors of a picture of components."""
+    kept: Kept | None
+    plane: Plane | None
+    trust: Trust
+    usage: Usage
+    trace: Trace | None
+    remarks: tuple[str, ...]
+
+    @property
+    def headline(self) -> tuple[str, ...]:
+        """The first sentences of the report."""
+        found = self.quality or self.reduction or self.density
+        return found.sentences if found is not None else ()
+
+
+def find(subject: Subject, settings: ReportSettings) -> Findings:
+    """Look at a model and its rows from all sides."""
+    seed = settings.random_state
+    supervised = subject.task in ("classify", "regress")
+    judged = judge(subject, settings) if supervised else None
+    target = subject.target or ("class" if subject.task == "classify" else "the target")
+    names = subject.feature_names
+    quality: ClassQuality | RegressionQuality | None = None
+    mistakes, driving, reduced, shape = Mistakes(), None, None, None
+    order: tuple[str, ...] = ()
+    if judged is not None:
+        rules = baselines(subject, judged, seed)
+        driving = drivers(subject, seed)
+        order = tuple(driver.column for driver in driving.importances)
+        if subject.task == "classify":
+            quality = classify_quality(judged, rules, subject.classes, target)
+            mistakes = _class_mistakes(subject, judged, quality, order)
+        else:
+            quality = regress_quality(judged, rules, target)
+            mistakes = _number_mistakes(subject, judged, target, order)
+    elif subject.task == "reduce":
+        reduced = reduction(subject, names, settings)
+        mistakes = Mistakes(worst_cells=listing(subject, [i for i, _ in reduced.worst], order))
+    else:
+        shape = density_shape(subject, names, settings)
+        mistakes = Mistakes(worst_cells=listing(subject, [i for i, _ in shape.lowest], order))
+    trace = getattr(subject.core, "trace_", None)
+    return Findings(
+        task=subject.task,
+        target=target,
+        model=type(subject.core).__name__,
+        rows=len(subject.rows),
+        columns=len(subject.used),
+        classes=tuple(subject.classes.tolist()) if subject.task == "classify" else (),
+        quality=quality,
+        judged=judged,
+        drivers=driving,
+        mistakes=mistakes,
+        reduction=reduced,
+        density=shape,
+        labels=subject.truth,
+        kept=kept(subject, order, seed),
+        plane=plane(subject, seed),
+        trust=trust(subject, judged),
+        usage=usage(subject, judged, settings.compare, seed),
+        trace=trace if isinstance(trace, Trace) else None,
+        remarks=_remarks(subject, judged),
+    )
+
+
+def _class_mistakes(subject: Subject, judged: Judged, quality: ClassQuality, order: tuple[str, ...]) -> Mistakes:
+    lines, classes = quality.classes, subject.classes
+    worst = worst_rows(subject, judged)
+    return Mistakes(
+        confusion=confusion(judged, classes),
+        calibration=calibration(judged, lines, classes),
+        thresholds=thresholds(judged, lines, classes),
+        curves=curves(judged, lines, classes),
+        worst=worst,
+        worst_cells=listing(subject, [row.position for row in worst], order),
+    )
+
+
+def _number_mistakes(subject: Subject, judged: Judged, target: str, order: tuple[str, ...]) -> Mistakes:
+    worst = worst_rows(subject, judged)
+    return Mistakes(
+        residuals=residuals(judged, target),
+        worst=worst,
+        worst_cells=listing(subject, [row.position for row in worst], order),
+    )
+
+
+def _remarks(subject: Subject, judged: Judged | None) -> tuple[str, ...]:
+    """What one should know about how the numbers came about, and the notes of the model."""
+    remarks = []
+    how = None if judged is None else judged.how
+    if how == "held out":
+        remarks.append(
+            "Errors were measured by a model that was fitted to the other rows; the model of this report is fitted to "
+            "all rows."
+        )
+    elif how == "refitted":
+        remarks.append(
+            "The rows given are those that the model was fitted to. Errors were measured by a copy of it, fitted to "
+            "four fifths of the rows, on the remaining fifth."
+        )
+    elif how == "new":
+        remarks.append(
+            "The rows given were taken for rows that the model was not fitted to. If it was fitted to them, the errors "
+            'are too small: say so with ReportSettings(rows="fitted"). The simple rules were fitted to four fifths of '
+            "these rows at a time, and tried on the others."
+        )
+    elif how == "fitted":
+        remarks.append(
+            "There were too few rows to hold any out: the errors are those on the rows of the fit, and too small."
+        )
+    stated = getattr(subject.core, "held_out_error_", None)
+    if judged is not None and stated is not None:
+        value = float(stated)
+        remarks.append(
+            f"The model's own cross-validated error is {value:.1%}."
+            if subject.task == "classify"
+            else f"The model's own cross-validated error (root of the mean square) is {value**0.5:.4g}."
+        )
+    moved = bool(getattr(subject.core, "refined_", False))
+    if not moved and getattr(getattr(subject.core, "trace_", None), "open_end", False):
+        remarks.append(
+            "The error was still falling at the budget of vectors: a larger max_vectors, or prefer='accurate', may "
+            "help."
+        )
+    return (*remarks, *subject.notes)
