@@ -94,7 +94,10 @@ def _heat(value: int, share: float) -> str:
 
 def figures(pictures: Iterable[Picture]) -> str:
     """Pictures side by side, as many as there is room for."""
-    items = "".join(f"<figure>{p.svg}<figcaption>{escape(p.caption)}</figcaption></figure>" for p in pictures)
+    items = "".join(
+        f'<figure style="width: {p.width}px">{p.svg}<figcaption>{escape(p.caption)}</figcaption></figure>'
+        for p in pictures
+    )
     return f'<div class="figures">{items}</div>' if items else ""
 
 

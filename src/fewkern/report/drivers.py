@@ -63,6 +63,8 @@ class Drivers:
     """Columns that were not tried, because there are too many."""
     unused: tuple[str, ...]
     """Columns of the table that the model does not look at, or that are the same in all rows."""
+    several: bool
+    """Whether a column becomes several features, as categories do."""
     effects: tuple[Effect, ...]
     sentences: tuple[str, ...]
 
@@ -93,7 +95,9 @@ def drivers(subject: Subject, seed: int) -> Drivers:
     effects = tuple(partial_effect(subject, j, rng) for j in first)
     sentences = _sentences(importances, error, subject)
     unused = tuple(name for j, name in enumerate(rows.names) if j not in subject.used)
-    return Drivers(importances, error, len(rows), len(subject.used) - len(tried), unused, effects, sentences)
+    several = any(len(features) > 1 for features in subject.features.values())
+    left_out = len(subject.used) - len(tried)
+    return Drivers(importances, error, len(rows), left_out, unused, several, effects, sentences)
 
 
 def _error(subject: Subject, rows: Rows, truth: Vector) -> float:

@@ -30,6 +30,7 @@ from fewkern.report.shapes import DensityShape, Reduction, density_shape, reduct
 from fewkern.report.subject import Subject
 from fewkern.report.trust import Trust, trust
 from fewkern.report.usage import Usage, usage
+from fewkern.report.words import number, percent
 
 __all__ = ["Findings", "Mistakes", "find"]
 
@@ -127,7 +128,7 @@ def find(subject: Subject, settings: ReportSettings) -> Findings:
         trust=trust(subject, judged),
         usage=usage(subject, judged, settings.compare, seed),
         trace=trace if isinstance(trace, Trace) else None,
-        remarks=_remarks(subject, judged),
+        remarks=_remarks(subject, judged or reduced or shape),
     )
 
 
@@ -153,40 +154,38 @@ def _number_mistakes(subject: Subject, judged: Judged, target: str, order: tuple
     )
 
 
-def _remarks(subject: Subject, judged: Judged | None) -> tuple[str, ...]:
+_HOW = {
+    "held out": (
+        "Errors were measured by a model that was fitted to the other rows; the model of this report is fitted to all "
+        "rows."
+    ),
+    "refitted": (
+        "The rows given are those that the model was fitted to. How good it is was measured by a copy, fitted to four "
+        "fifths of the rows, on the remaining fifth."
+    ),
+    "new": (
+        "The rows given were taken for rows that the model was not fitted to. If it was fitted to them, it looks better "
+        'than it is: say so with ReportSettings(rows="fitted").'
+    ),
+    "fitted": (
+        "There were too few rows to hold any out: how good it is was measured on the rows of the fit, where it looks "
+        "better than it is."
+    ),
+}
+
+
+def _remarks(subject: Subject, trial: Judged | Reduction | DensityShape | None) -> tuple[str, ...]:
     """What one should know about how the numbers came about, and the notes of the model."""
-    remarks = []
-    how = None if judged is None else judged.how
-    if how == "held out":
-        remarks.append(
-            "Errors were measured by a model that was fitted to the other rows; the model of this report is fitted to "
-            "all rows."
-        )
-    elif how == "refitted":
-        remarks.append(
-            "The rows given are those that the model was fitted to. Errors were measured by a copy of it, fitted to "
-            "four fifths of the rows, on the remaining fifth."
-        )
-    elif how == "new":
-        remarks.append(
-            "The rows given were taken for rows that the model was not fitted to. If it was fitted to them, the errors "
-            'are too small: say so with ReportSettings(rows="fitted"). The simple rules were fitted to four fifths of '
-            "these rows at a time, and tried on the others."
-        )
-    elif how == "fitted":
-        remarks.append(
-            "There were too few rows to hold any out: the errors are those on the rows of the fit, and too small."
-        )
+    remarks = [] if trial is None else [_HOW[trial.how]]
     stated = getattr(subject.core, "held_out_error_", None)
-    if judged is not None and stated is not None:
+    if isinstance(trial, Judged) and stated is not None:
         value = float(stated)
-        remarks.append(
-            f"The model's own cross-validated error is {value:.1%}."
-            if subject.task == "classify"
-            else f"The model's own cross-validated error (root of the mean square) is {value**0.5:.4g}."
-        )
-    moved = bool(getattr(subject.core, "refined_", False))
-    if not moved and getattr(getattr(subject.core, "trace_", None), "open_end", False):
+        if subject.task == "classify":
+            remarks.append(f"The model's own cross-validated error is {percent(value)}.")
+        else:
+            size = number(value**0.5)
+            remarks.append(f"The model's own cross-validated error (root of the mean square) is {size}.")
+    if not subject.moved and getattr(getattr(subject.core, "trace_", None), "open_end", False):
         remarks.append(
             "The error was still falling at the budget of vectors: a larger max_vectors, or prefer='accurate', may "
             "help."

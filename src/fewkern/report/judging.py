@@ -121,7 +121,7 @@ def was_fitted_to(subject: Subject) -> bool:
     """Whether the model was fitted to these rows, as far as it shows.
 
     Vectors that are samples are found again among the rows. Vectors that were moved are not; but then the residuals of
-    a fit with a free constant add up to zero on the rows of the fit, and on no others. Components and densities from
+    least-squares fit with a free constant add up to zero on the rows of the fit, and on no others. Other models with
     moved vectors do not show it; they count as fitted to the rows.
     """
     seen = subject.samples
@@ -131,7 +131,7 @@ def was_fitted_to(subject: Subject) -> bool:
             return True
         if getattr(subject.core.expansion_, "indices", None) is not None:
             return False  # they are rows of another table
-    if subject.task in ("reduce", "density"):
+    if subject.task in ("reduce", "density") or getattr(subject.core, "loss_", "squared") != "squared":
         return True  # nobody can tell; a copy that is fitted to a part of the rows is honest in both cases
     assert subject.truth is not None
     values = to_numpy(subject.core.expansion_(seen))

@@ -9,7 +9,7 @@ import numpy as np
 
 from fewkern.backend.namespace import to_numpy
 from fewkern.density.mixture import ClassMixtures, KernelMixture
-from fewkern.report.listing import MOST_COLUMNS, Listing, in_importance, listing
+from fewkern.report.listing import Listing, in_importance, listing
 from fewkern.report.subject import Subject
 from fewkern.report.words import cell, count, label, number, percent, plural
 
@@ -164,26 +164,29 @@ def affine_units(subject: Subject) -> tuple[Vector, Vector] | None:
 
     None where the features are not the columns in other units.
     """
-    U, inputs = subject.samples, subject.inputs
-    if U.shape[1] != len(inputs):
+    if subject.samples.shape[1] != len(subject.inputs) or len(subject.used) != len(subject.inputs):
         return None
-    shift, factor = np.zeros(len(inputs)), np.ones(len(inputs))
-    for k, j in enumerate(inputs):
-        x = subject.rows.numbers(j)
-        if x is None:
-            return None
-        known = np.isfinite(x)
-        if not known.any():
-            return None
-        low, high = (int(np.flatnonzero(known)[i(x[known])]) for i in (np.argmin, np.argmax))
-        if x[high] > x[low]:
-            factor[k] = (U[high, k] - U[low, k]) / (x[high] - x[low])
-        if factor[k] == 0 or not np.isfinite(factor[k]):
-            return None
-        shift[k] = x[low] - U[low, k] / factor[k]
-        miss = np.abs((x[known] - shift[k]) * factor[k] - U[known, k])
-        if miss.max() > 1e-6 * max(np.abs(U[known, k]).max(), 1e-300):
-            return None
+    found = [affine_column(subject, j) for j in subject.inputs if len(subject.features[j]) == 1]
+    if len(found) < len(subject.inputs) or None in found:
+        return None
+    shift, factor = np.array(found, dtype=float).T
+    return shift, factor
+
+
+def affine_column(subject: Subject, j: int) -> tuple[float, float] | None:
+    """Shift and factor with which column ``j`` becomes its one feature; None if it is not a matter of units."""
+    x, u = subject.rows.numbers(j), subject.samples[:, subject.features[j][0]]
+    known = np.zeros(0, dtype=bool) if x is None else np.isfinite(x)
+    if x is None or not known.any():
+        return None
+    x, u = x[known], u[known]
+    low, high = int(np.argmin(x)), int(np.argmax(x))
+    factor = float((u[high] - u[low]) / (x[high] - x[low])) if x[high] > x[low] else 1.0
+    if factor == 0 or not np.isfinite(factor):
+        return None
+    shift = float(x[low] - u[low] / factor)
+    if np.abs((x - shift) * factor - u).max() > 1e-6 * max(float(np.abs(u).max()), 1e-300):
+        return None
     return shift, factor
 
 
@@ -198,16 +201,40 @@ def _cells(subject: Subject, places: list[int | None], order: tuple[str, ...]) -
     if frame is not None and set(names) <= set(map(str, frame.columns)) and len(frame) == len(places):
         columns = [frame[name].tolist() for name in names]
         return Listing(names, tuple(tuple(cell(column[m]) for column in columns) for m in range(len(places))))
-    units = affine_units(subject)
+    columns = [_back(subject, j) for j in used]
+    return Listing(names, tuple(tuple(column[m] for column in columns) for m in range(len(places))))
+
+
+def _back(subject: Subject, j: int) -> list[str]:
+    """What the vectors have in column ``j``: a number in the units of the table, or the level that they are nearest to.
+
+    Where the features of a column are neither the column in other units nor its levels, their numbers.
+    """
+    features, V = subject.features[j], subject.vectors
+    units = affine_column(subject, j) if len(features) == 1 else None
     if units is not None:
-        at = [subject.inputs.index(j) for j in used]
-        return Listing(names, _numbers((subject.vectors / units[1] + units[0])[:, at]))
-    features = subject.feature_names[:MOST_COLUMNS]
-    return Listing(features, _numbers(subject.vectors[:, : len(features)]))
+        return [number(v, 4) for v in V[:, features[0]] / units[1] + units[0]]
+    levels = _levels(subject, j)
+    if levels is None:
+        return [", ".join(number(v, 3) for v in row) for row in V[:, features]]
+    U = subject.samples[:, features]
+    low, high = U.min(axis=0), U.max(axis=0)
+    shares = (V[:, features] - low) / (high - low)
+    top = shares.argmax(axis=1)
+    return [f"{levels[k]} ({shares[m, k]:.2f})" for m, k in enumerate(top)]
 
 
-def _numbers(values: Vector) -> tuple[tuple[str, ...], ...]:
-    return tuple(tuple(number(v, 4) for v in row) for row in values)
+def _levels(subject: Subject, j: int) -> list[str] | None:
+    """The category that every feature of column ``j`` stands for, if each is an indicator of one."""
+    values = [cell(v) for v in subject.rows.values(j)]
+    names = []
+    for k in subject.features[j]:
+        u = subject.samples[:, k]
+        found = {values[i] for i in np.flatnonzero(u == u.max())}
+        if len(np.unique(u)) != 2 or len(found) != 1:
+            return None
+        names.append(found.pop())
+    return names
 
 
 def _name(subject: Subject, place: int | None, moved: bool) -> str:
@@ -240,5 +267,5 @@ def _sentences(subject: Subject, places: list[int | None], moved: bool) -> tuple
     how = "says how common a new row is" if subject.task == "density" else "judges a new row"
     first = f"The model keeps {keeps}, and {how} by its likeness to them alone."
     if moved:
-        return (first, "They were moved while it was fitted: they are typical points between rows, not rows.")
+        return (first, "They were moved while it was fitted, to where they serve best: they are not rows of the table.")
     return first, _PERSONAL

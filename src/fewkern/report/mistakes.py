@@ -235,7 +235,7 @@ def worst_rows(subject: Subject, judged: Judged) -> tuple[WorstRow, ...]:
         WorstRow(
             int(judged.positions[i]),
             cell(judged.truth[i]),
-            number(float(judged.predicted[i]), 4),
+            cell(float(f"{judged.predicted[i]:.4g}")),
             ("+" if gap[i] > 0 else "−") + number(abs(gap[i])),
         )
         for i in np.argsort(-np.abs(gap), kind="stable")[:_MOST_WORST]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from html import escape
 from typing import Any
 
+import numpy as np
+
 from fewkern.report.blocks import code, figures, heat_map, paragraphs, section, subheading, table, tiles
 from fewkern.report.findings import Findings
 from fewkern.report.mistakes import Threshold
@@ -86,12 +88,14 @@ def _figures(found: Findings) -> list[tuple[str, str]]:
     quality = found.quality
     if isinstance(quality, ClassQuality):
         shown.append((percent(1 - quality.scores[0].value), "right"))
-        shown += [(percent(1 - score.value), f"right: {score.name}") for score in quality.scores[1:]]
+        shown += [(percent(1 - score.value), score.name) for score in quality.scores[1:]]
     elif isinstance(quality, RegressionQuality):
         shown.append((number(quality.scores[0].value), "off on average"))
-        shown += [(number(score.value), f"off: {score.name}") for score in quality.scores[1:]]
+        shown += [(number(score.value), score.name) for score in quality.scores[1:]]
     elif found.reduction is not None:
-        shown += [(percent(max(share, 0.0), 0), f"recovered: {name}") for name, share in found.reduction.carried]
+        shown += [(percent(max(share, 0.0), 0), f"recovered, {name}") for name, share in found.reduction.carried]
+    elif found.density is not None:
+        shown.append((number(float(np.exp(min(found.density.gain[0], 500.0)))), "times as probable as under a normal"))
     if found.kept is not None:
         shown.append((count(found.kept.total), "vectors kept" if found.kept.moved else "rows kept"))
     machine = found.usage.machines[0]
@@ -115,7 +119,14 @@ def _comparison(found: Findings) -> str:
     if isinstance(quality, RegressionQuality):
         lines = zip(quality.scores, quality.rmse, quality.r2, ("", *(_VERDICTS[v] for v in quality.verdicts)))
         rows_ = [
-            (s.name, number(s.value), f"{number(s.low)} to {number(s.high)}", number(rmse), f"{r2:.3f}", verdict)
+            (
+                s.name,
+                number(s.value),
+                f"{number(s.low)} to {number(s.high)}",
+                number(rmse),
+                f"{round(r2, 3) + 0.0:.3f}",
+                verdict,
+            )
             for s, rmse, r2, verdict in lines
         ]
         head = ("", "off on average", "with 95% confidence", "root mean square", "R²", "this model is")
@@ -239,6 +250,10 @@ def _worst(found: Findings) -> str:
     return subheading(title, table((*head, *listing.columns), rows, _number_columns(rows)))
 
 
+def _signed(value: float) -> str:
+    return ("−" if value < 0 else "+") + number(abs(value))
+
+
 def _number_columns(rows: list[Any]) -> list[int]:
     """Columns to set to the right: those whose cells are numbers."""
 
@@ -263,16 +278,16 @@ def _kept(found: Findings, pictures: Pictures) -> str:
         "row" if not keeps.moved else "",
         *([found.target] if named else []),
         "stands for" if density else "coefficient",
-        *([] if density else ["" if not reduce else "of"]),
+        *([] if density else ["of" if reduce else "effect" if found.task == "regress" else "speaks"]),
         "nearest rows",
-        *(["of which" if found.task != "regress" else f"mean {found.target}"] if near else []),
+        *(["mostly" if found.task != "regress" else f"mean {found.target}"] if near else []),
         *keeps.columns,
     ]
     rows = [
         (
             v.name,
             *([v.target] if named else []),
-            v.meaning if density else f"{v.coefficient:+.3g}",
+            v.meaning if density else _signed(v.coefficient),
             *([] if density else [v.meaning]),
             count(v.nearest),
             *([v.nearby] if near else []),

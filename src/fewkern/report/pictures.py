@@ -32,6 +32,8 @@ class Picture:
     """An ``<svg>`` element and what is written below it."""
 
     svg: str
+    width: int
+    """In pixels, where there is room for it."""
     caption: str
 
 
@@ -47,7 +49,7 @@ def draw(findings: Findings) -> dict[str, tuple[Picture, ...]]:
         }
         return {
             part: tuple(
-                Picture(inline_svg(ax.figure, f"{part}{k}", caption), caption) for k, (ax, caption) in enumerate(drawn)
+                Picture(*inline_svg(ax.figure, f"{part}{k}", caption), caption) for k, (ax, caption) in enumerate(drawn)
             )
             for part, drawn in made.items()
         }
@@ -63,7 +65,10 @@ def _drivers(findings: Findings) -> list[tuple[Any, str]]:
         ax = figure(4.6, max(height, 2.0))
         shares = np.array([driver.share for driver in found.importances], dtype=float)
         ImportancesDisplay(shares, [text(driver.column) for driver in found.importances]).plot(ax)
-        drawn.append((ax, "What the model itself uses: share of each column in the variation of the fitted function."))
+        caption = "What the model itself uses: share of each column in the variation of the fitted function."
+        if found.several:
+            caption += " Categories may look too important: a slope along one level is a change that no row can make."
+        drawn.append((ax, caption))
     drawn += [(_effect(effect, findings), _effect_caption(effect, findings)) for effect in found.effects]
     return drawn
 
@@ -85,6 +90,7 @@ def _importances(found: Drivers, findings: Findings) -> tuple[Any, str]:
     ax.axvline(0, color=LINE, lw=1)
     ax.set_yticks(places, [text(driver.column) for driver in shown])
     ax.set_ylim(len(shown) - 0.4, -0.6)
+    _few_ticks(ax.xaxis)
     ax.set_xlabel("more wrong answers in 100" if classify else f"more error in {text(findings.target)}")
     caption = (
         f"How much worse the model is when the cells of one column are shuffled ({found.rows:,} rows"
@@ -95,7 +101,7 @@ def _importances(found: Drivers, findings: Findings) -> tuple[Any, str]:
 
 
 def _effect(effect: Effect, findings: Findings) -> Any:
-    ax = figure(4.2, 2.9)
+    ax = figure(3.4, 2.6)
     for k, (name, means) in enumerate(effect.curves):
         color = ACCENT if len(effect.curves) == 1 else CLASSES[k % len(CLASSES)]
         if effect.is_number:
@@ -104,6 +110,12 @@ def _effect(effect: Effect, findings: Findings) -> Any:
             places = np.arange(len(means)) + 0.12 * (k - (len(effect.curves) - 1) / 2)
             ax.plot(means, places, "o", color=color, ms=7, label=text(name))
     label = _answer(effect, findings)
+    if effect.is_number:
+        _few_ticks(ax.xaxis, ax.yaxis)
+    else:
+        _few_ticks(ax.xaxis)
+    if findings.task == "classify":
+        _in_percent(ax.yaxis if effect.is_number else ax.xaxis)
     if effect.is_number:
         ax.set_xlabel(text(effect.column))
         ax.set_ylabel(label)
@@ -147,7 +159,7 @@ def _some(n: int) -> Any:
 
 
 def _against_truth(found: Residuals, target: str) -> tuple[Any, str]:
-    ax = figure(4.2, 4.2)
+    ax = figure(4.4, 4.4)
     some = _some(len(found.truth))
     both = np.concatenate([found.truth, found.predicted])
     low, high = float(both.min()), float(both.max())
@@ -157,23 +169,25 @@ def _against_truth(found: Residuals, target: str) -> tuple[Any, str]:
     ax.set_xlim(low - margin, high + margin)
     ax.set_ylim(low - margin, high + margin)
     ax.set_aspect("equal")
+    _few_ticks(ax.xaxis, ax.yaxis)
     ax.set_xlabel(f"true {text(target)}")
     ax.set_ylabel(f"predicted {text(target)}")
     return ax, "Predicted against true values. On the line the prediction is right."
 
 
 def _residuals(found: Residuals, target: str) -> tuple[Any, str]:
-    ax = figure(4.2, 4.2)
+    ax = figure(4.4, 4.4)
     some = _some(len(found.truth))
     ax.axhline(0, color=CHOSEN, lw=1.2)
     ax.plot(found.predicted[some], (found.predicted - found.truth)[some], "o", color=ACCENT, ms=3.5, alpha=0.55, mew=0)
+    _few_ticks(ax.xaxis, ax.yaxis)
     ax.set_xlabel(f"predicted {text(target)}")
     ax.set_ylabel("predicted − true")
     return ax, "Differences. Above the line the prediction is too high; a pattern would mean that something is missed."
 
 
 def _calibration(found: Calibration) -> tuple[Any, str]:
-    ax = figure(3.6, 3.6)
+    ax = figure(3.4, 3.4)
     ax.plot([0, 1], [0, 1], color=CHOSEN, lw=1.2)
     ax.plot(found.stated, found.true, "o-", color=ACCENT, lw=1.5, ms=5)
     ax.set_xlim(-0.03, 1.03)
@@ -181,16 +195,18 @@ def _calibration(found: Calibration) -> tuple[Any, str]:
     ax.set_aspect("equal")
     ax.set_xlabel(f"stated probability of {text(found.of)}")
     ax.set_ylabel("how often it was so")
+    _in_percent(ax.xaxis)
+    _in_percent(ax.yaxis)
     return ax, "Are stated probabilities true? On the line they are; each dot is a group of rows."
 
 
 def _curves(found: Curves) -> list[tuple[Any, str]]:
-    roc = figure(3.6, 3.6)
+    roc = figure(3.4, 3.4)
     roc.plot([0, 1], [0, 1], color=QUIET, lw=1.2)
     roc.plot(found.false_alarms, found.hits, color=ACCENT, lw=2)
     roc.set_xlabel(f"others called {text(found.of)}")
     roc.set_ylabel(f"{text(found.of)} that are found")
-    pr = figure(3.6, 3.6)
+    pr = figure(3.4, 3.4)
     pr.axhline(found.share, color=QUIET, lw=1.2)
     pr.plot(found.recall, found.precision, color=ACCENT, lw=2)
     pr.set_xlabel(f"{text(found.of)} that are found")
@@ -199,8 +215,8 @@ def _curves(found: Curves) -> list[tuple[Any, str]]:
         ax.set_xlim(-0.02, 1.02)
         ax.set_ylim(-0.02, 1.02)
         ax.set_aspect("equal")
-        for axis in (ax.xaxis, ax.yaxis):
-            axis.set_major_formatter(lambda value, _: f"{100 * value:.0f}%")
+        _in_percent(ax.xaxis)
+        _in_percent(ax.yaxis)
     return [
         (roc, "Finding more costs false alarms (ROC curve); the gray line is guessing."),
         (pr, "Finding more makes each call less certain (precision and recall); the gray line is guessing."),
@@ -218,7 +234,14 @@ def _kept(findings: Findings) -> list[tuple[Any, str]]:
         ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
         drawn.append((ax, "Rows, the vectors that are kept (circles), and where the answer changes."))
     trace = findings.trace
-    if trace is not None and trace.error.ndim and max(trace.error.shape) > 1 and findings.task != "density":
+    moved = findings.kept is not None and findings.kept.moved  # their number was chosen otherwise
+    if (
+        trace is not None
+        and not moved
+        and trace.error.ndim
+        and max(trace.error.shape) > 1
+        and findings.task != "density"
+    ):
         ax = figure(4.8, 3.4)
         TraceDisplay(trace).plot(ax)
         drawn.append(
@@ -268,7 +291,7 @@ def _density(found: DensityShape) -> list[tuple[Any, str]]:
         part = marginal(found.mixture, (j,))
         x = found.samples[:, j]
         axis = np.linspace(*_span(x), _GRID_1D)
-        ax = figure(4.2, 3.0)
+        ax = figure(3.4, 2.6)
         DensityDisplay((axis,), part(axis[:, None])[:, 0], part, x[:, None]).plot(ax)
         _name_axes(ax, found.columns[j], "density")
         ax.legend(loc="best", fontsize=9)
@@ -277,19 +300,44 @@ def _density(found: DensityShape) -> list[tuple[Any, str]]:
         part = marginal(found.mixture, (i, j))
         xx, yy = np.meshgrid(*(np.linspace(*_span(found.samples[:, k]), _GRID_2D) for k in (i, j)))
         values = part(np.column_stack([xx.ravel(), yy.ravel()]))[:, 0].reshape(xx.shape)
-        ax = figure(4.8, 4.0)
+        ax = _contours(xx, yy, values)
         some = _some(len(found.samples))
-        DensityDisplay((xx, yy), values, part, found.samples[some][:, [i, j]]).plot(ax)
+        ax.plot(*found.samples[some][:, [i, j]].T, "o", color=ACCENT, ms=1.8, alpha=0.6, mew=0, label="rows")
+        ax.plot(*part.vectors.T, "+", color=CHOSEN, ms=7, mew=1.5, label="centers of the bell curves")
         _name_axes(ax, found.columns[i], found.columns[j])
-        ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.18), ncols=2, fontsize=9)
-        drawn.append((ax, f"{found.columns[i]} and {found.columns[j]}: the darker, the more common."))
+        ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2)
+        drawn.append((ax, f"{found.columns[i]} and {found.columns[j]}: the stronger the color, the more common."))
     return drawn
+
+
+def _contours(xx: Any, yy: Any, values: Any) -> Any:
+    """Regions of growing density, in steps of equal factors, each a layer of the same color."""
+    ax = figure(3.4, 3.5)
+    top = float(values.max())
+    for level in top * np.geomspace(3e-3, 0.9, 8):
+        ax.contourf(xx, yy, values, levels=[level, 1.01 * top], colors=[ACCENT], alpha=0.11)
+    ax.set_xlim(xx.min(), xx.max())
+    ax.set_ylim(yy.min(), yy.max())
+    return ax
 
 
 def _span(x: Any) -> tuple[float, float]:
     low, high = (float(v) for v in np.quantile(x, [0.002, 0.998]))
     margin = 0.12 * max(high - low, 1e-12)
     return low - margin, high + margin
+
+
+def _few_ticks(*axes: Any) -> None:
+    """Few numbers on an axis, with separators: long ones would run into each other."""
+    from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+    for axis in axes:
+        axis.set_major_locator(MaxNLocator(4))
+        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
+
+
+def _in_percent(axis: Any) -> None:
+    axis.set_major_formatter(lambda value, _: f"{100 * value:g}%")
 
 
 def _name_axes(ax: Any, x: str, y: str) -> None:

@@ -41,7 +41,9 @@ def plane(subject: Subject, seed: int) -> Plane | None:
     n = len(subject.rows)
     some = np.arange(n) if n <= _MOST_ROWS else np.sort(rng.choice(n, _MOST_ROWS, replace=False))
     U = subject.samples
-    low, high = U.min(axis=0), U.max(axis=0)
+    # a vector that was moved may lie beyond the rows
+    both = np.concatenate([U, subject.vectors])
+    low, high = both.min(axis=0), both.max(axis=0)
     margin = 0.06 * (high - low)
     xx, yy = np.meshgrid(*(np.linspace(a - m, b + m, _POINTS) for a, b, m in zip(low, high, margin)))
     scores = subject.core.class_scores_

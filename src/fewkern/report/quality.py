@@ -98,6 +98,8 @@ def classify_quality(judged: Judged, rules: Baselines, classes: Vector, target: 
     low, high = percent(1 - scores[0].high, 0), percent(1 - scores[0].low, 0)
     share = f"{percent(1 - scores[0].value)} (with 95% confidence between {low} and {high})"
     sentences = [f"It names the right {target} for {right}: {share}."]
+    if target != "class":
+        sentences = [f"It predicts {target} correctly for {right}: {share}."]
     sentences += [_comparison(scores[k + 1], verdict, len(wrong)) for k, verdict in enumerate(verdicts)]
     sentences += _two_classes(lines) if len(lines) == 2 else _many_classes(lines, judged)
     return ClassQuality(scores, lines, verdicts, _auc(judged, lines, classes), tuple(sentences))

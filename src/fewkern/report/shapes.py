@@ -32,6 +32,8 @@ _MOST_WORST = 10
 class Reduction:
     """What is left of the table in a few components."""
 
+    how: str
+    """How the rows of the trial relate to the model, as in :class:`~fewkern.report.judging.Judged`."""
     components: Vector
     """Of all rows, at most the first four, shape ``(n, k)``."""
     total: int
@@ -71,6 +73,7 @@ def reduction(subject: Subject, names: tuple[str, ...], settings: ReportSettings
     weights = getattr(subject.core, "components_", None)
     accuracy = _accuracies(subject, T, X, train, test)
     return Reduction(
+        trial.how,
         shown,
         own.shape[1],
         carried,
@@ -153,6 +156,8 @@ def _reduction_sentences(k: int, d: int, carried: Any, accuracy: Any) -> tuple[s
 class DensityShape:
     """A density, in the units of the table where that is possible."""
 
+    how: str
+    """As in :class:`Reduction`."""
     mixture: KernelMixture
     columns: tuple[str, ...]
     """One per column of the mixture."""
@@ -186,7 +191,7 @@ def density_shape(subject: Subject, names: tuple[str, ...], settings: ReportSett
     lowest = tuple((int(i), float(log_density[i])) for i in order)
     some = np.flatnonzero(complete)[:: max(1, int(complete.sum()) // _MOST_ROWS)]
     sentences = _density_sentences(gain, len(test), trial.how, mixture.n_vectors)
-    return DensityShape(mixture, names, samples[some], gain, len(test), lowest, sentences)
+    return DensityShape(trial.how, mixture, names, samples[some], gain, len(test), lowest, sentences)
 
 
 def in_table_units(mixture: KernelMixture, shift: Vector, factor: Vector) -> KernelMixture:

@@ -67,15 +67,15 @@ a {{ color: var(--accent); }}
 .tiles span {{ color: var(--soft); font-size: .85rem; }}
 .figures {{ display: flex; flex-wrap: wrap; gap: 1.25rem 2rem; margin: 1rem 0; align-items: flex-start; }}
 figure {{ margin: 0; max-width: 100%; }}
-figure svg {{ display: block; max-width: 100%; height: auto; }}
-figcaption {{ max-width: 26rem; margin-top: .25rem; }}
+figure svg {{ display: block; width: 100%; height: auto; }}
+figcaption {{ margin-top: .25rem; }}
 .scroll {{ overflow-x: auto; max-width: 100%; margin: .6rem 0; }}
 table {{ border-collapse: collapse; font-size: .9rem; }}
 caption {{ text-align: left; padding-bottom: .3rem; }}
 th, td {{ text-align: left; padding: .3rem .8rem .3rem 0; vertical-align: top; border-bottom: 1px solid var(--line); }}
-th {{ font-weight: 600; overflow-wrap: normal; max-width: 9rem; }} td:not(.n) {{ min-width: 3rem; max-width: 18rem; }}
+th {{ font-weight: 600; overflow-wrap: normal; }} td:not(.n) {{ min-width: 3rem; max-width: 18rem; }}
 td {{ overflow-wrap: break-word; }} td.short {{ white-space: nowrap; }}
-th.n, td.n {{ text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }}
+th.n, td.n {{ text-align: right; font-variant-numeric: tabular-nums; }} td.n {{ white-space: nowrap; }}
 table.heat td {{ text-align: center; min-width: 2.4rem; padding: .3rem .4rem; font-variant-numeric: tabular-nums; }}
 table.heat thead th {{ text-align: center; padding: .3rem .4rem; }}
 table.heat td.heat {{ background: rgba(var(--heat), var(--share)); }}

@@ -50,13 +50,22 @@ class Subject:
         return hasattr(self.model, "encoder_")
 
     @property
+    def takes_names(self) -> bool:
+        """Whether the model was fitted to columns with names."""
+        first = self.model.steps[0][1] if isinstance(self.model, Pipeline) else self.model
+        return hasattr(first, "feature_names_in_")
+
+    @property
     def classes(self) -> Vector:
         """Labels of the classes, in the order of the probabilities."""
         return to_numpy(self.core.classes_)
 
     def given(self, rows: Rows) -> Any:
-        """The part of ``rows`` that the model takes."""
-        return rows.data if self.is_table else rows.select(self.inputs).data
+        """The part of ``rows`` that the model takes, without names where it was fitted without."""
+        if self.is_table:
+            return rows.data
+        data = rows.select(self.inputs).data
+        return data if self.takes_names or not rows.is_frame else data.to_numpy()
 
     def seen(self, rows: Rows) -> Vector:
         """``rows`` as the estimator inside sees them: numbers, shape ``(n, d)``."""
@@ -99,8 +108,10 @@ class Subject:
 
     @cached_property
     def vectors(self) -> Vector:
-        """The vectors that the model keeps, as the estimator inside sees them, shape ``(m, d)``."""
+        """The samples that the model keeps, as the estimator inside sees them, shape ``(m, d)``; a linear map has none."""
         kept = self.core.expansion_.vectors
+        if getattr(self.core, "n_vectors_", None) == 0:
+            kept = kept[:0]  # the directions of a linear map
         return np.asarray(kept.toarray() if is_sparse(kept) else to_numpy(kept), dtype=float)
 
     @property

@@ -26,8 +26,8 @@ _VARIABLES = {
 }
 _SETTINGS: dict[Any, Any] = {
     "svg.fonttype": "none",  # texts stay texts: small, sharp, and found by a search
-    "font.size": 11.0,
-    "axes.titlesize": 11.0,
+    "font.size": 9.0,
+    "axes.titlesize": 9.0,
     "text.color": INK,
     "axes.labelcolor": INK,
     "xtick.color": INK,
@@ -62,8 +62,11 @@ def figure(width: float = 4.6, height: float = 3.2) -> Any:
     return Figure(figsize=(width, height), layout="constrained").subplots()
 
 
-def inline_svg(drawn: Any, name: str, alt: str) -> str:
-    """A figure as an ``<svg>`` element; ``name`` begins all its identifiers, ``alt`` says what it shows."""
+def inline_svg(drawn: Any, name: str, alt: str) -> tuple[str, int]:
+    """A figure as an ``<svg>`` element, and its width in pixels.
+
+    ``name`` begins all its identifiers, ``alt`` says what it shows.
+    """
     import matplotlib
 
     buffer = io.StringIO()
@@ -77,11 +80,8 @@ def inline_svg(drawn: Any, name: str, alt: str) -> str:
     # no "<" inside: a text of the picture that looks like a style does not end one
     text = re.sub(r'style="[^"<]*"', _in_page_colors, text)
     width, height = (float(re.search(rf'{side}="([\d.]+)pt"', text)[1]) for side in ("width", "height"))  # type: ignore[index]
-    head = (
-        f'<svg role="img" aria-label="{html.escape(alt)}" viewBox="0 0 {width:g} {height:g}" '
-        f'style="width: {width * 4 / 3:.0f}px" stroke-linejoin="round"'
-    )
-    return head + ">" + text[text.index(">") + 1 :]
+    head = f'<svg role="img" aria-label="{html.escape(alt)}" viewBox="0 0 {width:g} {height:g}" stroke-linejoin="round"'
+    return head + ">" + text[text.index(">") + 1 :], round(width * 4 / 3)
 
 
 def _in_page_colors(style: re.Match[str]) -> str:
