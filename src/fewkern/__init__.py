@@ -22,7 +22,7 @@ from fewkern.io import load, save, to_c, to_onnx
 from fewkern.margins.graph_embedding import GraphEmbedding
 from fewkern.margins.soft_margin import RecursiveSoftMargin
 from fewkern.margins.svm import RecursiveSVM
-from fewkern.report import Report, ReportSettings, report
+from fewkern.reporting import Report, ReportSettings, report
 from fewkern.vectors.discriminant import FeatureVectorDiscriminant
 from fewkern.vectors.pca import FeatureVectorPCA
 from fewkern.vectors.regression import FeatureVectorClassifier, FeatureVectorRegressor

@@ -31,6 +31,7 @@ LEVELS = (
     ("table",),
     ("io",),
     ("plotting",),
+    ("reporting",),
     ("app",),
 )
 
