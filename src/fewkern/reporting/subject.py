@@ -242,15 +242,16 @@ def _task(core: Any) -> str:
 def _target(model: Any, task: str, X: Any, y: Any) -> tuple[str | None, Any, Any]:
     """Name and values of the target, and the table without it."""
     name = getattr(model, "target_", None)
-    if y is None and name is not None and hasattr(X, "columns"):
+    predicts = task in ("classify", "regress")
+    if y is None and name is not None and hasattr(X, "columns") and (predicts or name in X.columns):
         if name not in X.columns:
             raise ValueError(
                 f"report: X has no column {name!r}, which the model predicts; give a table with it, or its values as y."
             )
         # as the model itself would predict them: a class may be text in one table and a number in another
-        y = model.truth(X) if hasattr(model, "truth") else X[name]
+        y = model.truth(X) if predicts and hasattr(model, "truth") else X[name]
         X = X.drop(columns=[name]) if hasattr(X, "iloc") else X.drop(name)
-    if y is None and task in ("classify", "regress"):
+    if y is None and predicts:
         raise ValueError(
             "report: y is None, but this model predicts a target, and a report compares its predictions with the "
             "truth; give y."
