@@ -213,7 +213,8 @@ class TestClassQuality:
         truth = ["no"] * 6 + ["yes"] * 2
         found = classify_quality(judged(truth, ["no"] * 7 + ["yes"]), constant(truth, "no"), self.classes, "churn")
         assert found.verdicts == ("unclear",)
-        assert "but with 8 rows it may be chance" in found.sentences[1]
+        assert found.sentences[1] == "8 rows can say no more than that."
+        assert "but with 8 rows it may be chance" in found.sentences[2]
 
     def test_verdict_is_mcnemars_exact_test(self):
         truth = np.array(["no"] * 50 + ["yes"] * 10)

@@ -91,7 +91,7 @@ def drivers(subject: Subject, seed: int) -> Drivers:
         found.append(Driver(rows.names[j], float(np.mean(rises)), float(np.std(rises)), share))
     order = sorted(range(len(found)), key=lambda k: (-found[k].rise, -(found[k].share or 0.0)))
     importances = tuple(found[k] for k in order)
-    first = [tried[k] for k in order if found[k].rise > 0][:_MOST_EFFECTS] or [tried[k] for k in order][:1]
+    first = [tried[k] for k in order if found[k].rise > 0][:_MOST_EFFECTS]
     effects = tuple(partial_effect(subject, j, rng) for j in first)
     sentences = _sentences(importances, error, subject)
     unused = tuple(name for j, name in enumerate(rows.names) if j not in subject.used)

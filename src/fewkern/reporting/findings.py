@@ -191,7 +191,8 @@ def _remarks(subject: Subject, trial: Judged | Reduction | DensityShape | None) 
         else:
             size = number(value**0.5)
             remarks.append(f"The model's own cross-validated error (root of the mean square) is {size}.")
-    if not subject.moved and getattr(getattr(subject.core, "trace_", None), "open_end", False):
+    said = any("still falling" in note for note in subject.notes)
+    if not said and not subject.moved and getattr(getattr(subject.core, "trace_", None), "open_end", False):
         remarks.append(
             "The error was still falling at the budget of vectors: a larger max_vectors, or prefer='accurate', may "
             "help."

@@ -19,6 +19,10 @@ Vector = np.ndarray[Any, Any]
 _MOST_VECTORS = 30
 # Rows that are asked for their nearest vector.
 _MOST_ROWS = 5000
+_MOVED = (
+    "They were moved while it was fitted, to where they serve best: they are not rows of the table, and their cells need "
+    "not be possible ones."
+)
 _PERSONAL = (
     "The rows below are part of the model: they are in its file, in exported code, and on this page. If they "
     "are personal data, so are all of these."
@@ -267,5 +271,5 @@ def _sentences(subject: Subject, places: list[int | None], moved: bool) -> tuple
     how = "says how common a new row is" if subject.task == "density" else "judges a new row"
     first = f"The model keeps {keeps}, and {how} by its likeness to them alone."
     if moved:
-        return (first, "They were moved while it was fitted, to where they serve best: they are not rows of the table.")
+        return first, _MOVED
     return first, _PERSONAL

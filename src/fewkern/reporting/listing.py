@@ -19,6 +19,8 @@ class Listing:
 
     columns: tuple[str, ...]
     cells: tuple[tuple[str, ...], ...]
+    names: tuple[str, ...] = ()
+    """What the rows are called."""
 
 
 def listing(subject: Subject, positions: Sequence[int], order: tuple[str, ...]) -> Listing:
@@ -26,7 +28,8 @@ def listing(subject: Subject, positions: Sequence[int], order: tuple[str, ...]) 
     shown = [*naming_columns(subject), *in_importance(subject, order)]
     columns = [subject.rows.take(positions).values(j) for j in shown]
     cells = tuple(tuple(cell(column[i]) for column in columns) for i in range(len(positions)))
-    return Listing(tuple(subject.rows.names[j] for j in shown), cells)
+    names = tuple(subject.rows.label(i) for i in positions)
+    return Listing(tuple(subject.rows.names[j] for j in shown), cells, names)
 
 
 def in_importance(subject: Subject, order: tuple[str, ...]) -> list[int]:

@@ -127,7 +127,7 @@ def report(
 def _title(findings: Findings) -> str:
     known = findings.target not in ("class", "the target")
     return {
-        "classify": f"How well can {findings.target} be told?" if known else "How well can the classes be told apart?",
+        "classify": f"How well can {findings.target} be predicted?" if known else "How well can classes be told apart?",
         "regress": f"How well can {findings.target} be predicted?",
         "reduce": f"{findings.columns} columns in a few components",
         "density": "What is common, and what is rare?",

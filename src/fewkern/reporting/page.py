@@ -95,7 +95,9 @@ def _figures(found: Findings) -> list[tuple[str, str]]:
     elif found.reduction is not None:
         shown += [(percent(max(share, 0.0), 0), f"recovered, {name}") for name, share in found.reduction.carried]
     elif found.density is not None:
-        shown.append((number(float(np.exp(min(found.density.gain[0], 500.0)))), "times as probable as under a normal"))
+        shown.append(
+            (number(float(np.exp(min(found.density.gain[0], 500.0)))), "times as probable as under one bell curve")
+        )
     if found.kept is not None:
         shown.append((count(found.kept.total), "vectors kept" if found.kept.moved else "rows kept"))
     machine = found.usage.machines[0]
@@ -235,18 +237,18 @@ def _worst(found: Findings) -> str:
         return ""
     lead: list[tuple[str, ...]]
     if found.density is not None:
-        lead = [(str(i), f"{value:.4g}") for i, value in found.density.lowest]
+        lead = [(f"{value:.4g}",) for _, value in found.density.lowest]
         head: tuple[str, ...] = ("row", "log density")
         title = "The most unusual rows"
     elif found.reduction is not None:
-        lead = [(str(i), f"{value:.3g}") for i, value in found.reduction.worst]
+        lead = [(f"{value:.3g}",) for _, value in found.reduction.worst]
         head, title = ("row", "distance"), "The rows that are recovered worst"
     else:
         sure = "sure by" if found.task == "classify" else "off by"
-        lead = [(str(w.position), w.truth, w.predicted, w.how) for w in wrong.worst]
+        lead = [(w.truth, w.predicted, w.how) for w in wrong.worst]
         title = "The surest wrong answers" if found.task == "classify" else "The largest differences"
         head = ("row", f"true {found.target}", "predicted", sure)
-    rows = [(*start, *cells) for start, cells in zip(lead, listing.cells)]
+    rows = [(name, *start, *cells) for name, start, cells in zip(listing.names, lead, listing.cells)]
     return subheading(title, table((*head, *listing.columns), rows, _number_columns(rows)))
 
 

@@ -65,7 +65,7 @@ def _drivers(findings: Findings) -> list[tuple[Any, str]]:
     found = findings.drivers
     if found is None:
         return []
-    drawn = [_importances(found, findings)]
+    drawn = [_importances(found, findings)] if any(driver.rise for driver in found.importances) else []
     if all(driver.share is not None for driver in found.importances) and len(found.importances) > 1:
         height = 0.9 + 0.27 * min(len(found.importances), 22)
         ax = figure(4.6, max(height, 2.0))
@@ -297,10 +297,10 @@ def _density(found: DensityShape) -> list[tuple[Any, str]]:
         part = marginal(found.mixture, (j,))
         x = found.samples[:, j]
         axis = np.linspace(*_span(x), _GRID_1D)
-        ax = figure(3.4, 2.6)
+        ax = figure(3.4, 2.8)
         DensityDisplay((axis,), part(axis[:, None])[:, 0], part, x[:, None]).plot(ax)
         _name_axes(ax, found.columns[j], "density")
-        ax.legend(loc="best", fontsize=9)
+        ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=3, columnspacing=1.0, handlelength=1.2)
         drawn.append((ax, f"{found.columns[j]}" + (" alone, whatever the other columns are." if d > 1 else ".")))
     for i, j in combinations(range(min(d, _MOST_PAIRED)), 2):
         part = marginal(found.mixture, (i, j))

@@ -17,6 +17,8 @@ __all__ = ["ClassLine", "ClassQuality", "RegressionQuality", "Score", "classify_
 Vector = np.ndarray[Any, Any]
 # Of all intervals, and of "clearly": one wrong statement in twenty.
 _CONFIDENCE = 0.95
+# An interval of an error rate that is wider than this says little.
+_VAGUE = 0.3
 
 
 @dataclass(frozen=True)
@@ -100,6 +102,8 @@ def classify_quality(judged: Judged, rules: Baselines, classes: Vector, target: 
     sentences = [f"It names the right {target} for {right}: {share}."]
     if target != "class":
         sentences = [f"It predicts {target} correctly for {right}: {share}."]
+    if scores[0].high - scores[0].low > _VAGUE:
+        sentences.append(f"{plural(len(wrong), 'row')} can say no more than that.")
     sentences += [_comparison(scores[k + 1], verdict, len(wrong)) for k, verdict in enumerate(verdicts)]
     sentences += _two_classes(lines) if len(lines) == 2 else _many_classes(lines, judged)
     return ClassQuality(scores, lines, verdicts, _auc(judged, lines, classes), tuple(sentences))

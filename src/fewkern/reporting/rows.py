@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from fewkern.backend.namespace import is_sparse, to_numpy
+from fewkern.reporting.words import is_missing
 
 __all__ = ["Rows"]
 
@@ -93,15 +94,15 @@ class Rows:
         return np.array(cells.to_list() if hasattr(cells, "to_list") else list(cells), dtype=object)
 
     def numbers(self, j: int) -> np.ndarray[Any, Any] | None:
-        """Column ``j`` as numbers with NaN for missing cells, or None where it holds anything else."""
-        dtype = getattr(self.cells(j, np.arange(0)), "dtype", None)
-        if str(dtype).lower() in ("bool", "boolean"):
+        """Column ``j`` as numbers with NaN for missing cells, or None where it holds anything else.
+
+        Numbers may be written as texts: a table can come from a file as it stands there.
+        """
+        found = [np.nan if is_missing(v) or v == "" else v for v in self.values(j)]
+        if any(isinstance(v, (bytes, bool, np.bool_)) for v in found):
             return None
         try:
-            found = [np.nan if v is None or v != v else v for v in self.values(j)]
-            if any(isinstance(v, (str, bytes, bool, np.bool_)) for v in found):
-                return None
-            return np.array(found, dtype=float)
+            return np.array([float(v) for v in found])
         except (TypeError, ValueError):
             return None
 

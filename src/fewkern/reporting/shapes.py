@@ -190,6 +190,8 @@ def density_shape(subject: Subject, names: tuple[str, ...], settings: ReportSett
     order = np.argsort(np.where(complete, log_density, np.inf), kind="stable")[:_MOST_WORST]
     lowest = tuple((int(i), float(log_density[i])) for i in order)
     some = np.flatnonzero(complete)[:: max(1, int(complete.sum()) // _MOST_ROWS)]
+    if units is None:
+        names = tuple(f"{name} (standardized)" for name in names)
     sentences = _density_sentences(gain, len(test), trial.how, mixture.n_vectors)
     return DensityShape(trial.how, mixture, names, samples[some], gain, len(test), lowest, sentences)
 

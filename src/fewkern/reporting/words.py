@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import Any
 
 import numpy as np
@@ -134,4 +135,9 @@ def cell(value: Any) -> str:
         if value.is_integer() and abs(value) < 1e15:
             return str(int(value))
         return f"{value:.6g}" if not 1e6 <= abs(value) < 1e15 else f"{value:.0f}"
-    return text(value)
+    return cell(float(value)) if _is_long_number(value) else text(value)
+
+
+def _is_long_number(value: Any) -> bool:
+    """Whether a text is a number with more digits than anybody reads, as programs write them to files."""
+    return isinstance(value, str) and re.fullmatch(r"-?\d*\.\d{7,}(e[+-]?\d+)?", value) is not None
