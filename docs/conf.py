@@ -35,6 +35,8 @@ extensions = [
 ]
 html_theme = "furo"
 html_title = "fewkern"
+pygments_style = "friendly"
+pygments_dark_style = "github-dark"
 html_static_path = ["_static"]
 html_css_files = ["fewkern.css"]
 html_math_renderer = "mathml"

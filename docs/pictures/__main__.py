@@ -1,7 +1,10 @@
-"""``python -m pictures`` in the folder ``docs``: draw all pictures, or those that are named."""
+"""``python -m pictures`` in the folder ``docs``: draw all pictures, those that are named, or those of the README."""
 
 import sys
 
-from pictures import draw_pictures
+from pictures import draw_for_readme, draw_pictures
 
-draw_pictures(sys.argv[1:])
+if sys.argv[1:] == ["readme"]:
+    draw_for_readme()
+else:
+    draw_pictures(sys.argv[1:])

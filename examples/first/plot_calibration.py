@@ -32,7 +32,13 @@ for (name, model), color in zip(models.items(), ("#d95f02", "#1f4e79")):
     P = model.fit(X, y).predict_proba(X_test)
     sure, right = P.max(axis=1), model.classes_[P.argmax(axis=1)] == y_test
     groups = np.array_split(np.argsort(sure), 10)
-    ax.plot([sure[g].mean() for g in groups], [right[g].mean() for g in groups], "o-", color=color, label=name)
+    ax.plot(
+        [sure[g].mean() for g in groups],
+        [right[g].mean() for g in groups],
+        "o-",
+        color=color,
+        label=name,
+    )
     print(f"{name}: {1 - right.mean():.1%} wrong, log loss {log_loss(y_test, P):.3f}")
 ax.set(xlabel="how sure the model says it is", ylabel="how often it is right")
 ax.legend(frameon=False)

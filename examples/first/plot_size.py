@@ -15,11 +15,16 @@ from sklearn.model_selection import train_test_split
 from fewkern import FeatureVectorClassifier
 
 X, y = load_breast_cancer(return_X_y=True)
-X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.5, stratify=y, random_state=1)
+X_train, X_test, y_train, y_test = train_test_split(
+    X, y, test_size=0.5, stratify=y, random_state=1
+)
 sizes = [1, 2, 3, 5, 8, 14]
 error = {}
 for refine, name in ((False, "samples as vectors"), (True, "moved vectors")):
-    models = [FeatureVectorClassifier(n_vectors=m, refine=refine).fit(X_train, y_train) for m in sizes]
+    models = [
+        FeatureVectorClassifier(n_vectors=m, refine=refine).fit(X_train, y_train)
+        for m in sizes
+    ]
     error[name] = [100 * (1 - model.score(X_test, y_test)) for model in models]
 
 # %%
@@ -32,7 +37,16 @@ print(f"chosen: {chosen.n_vectors_} vectors, {found:.1f} % error on the test par
 fig, ax = plt.subplots(figsize=(6.4, 4), layout="constrained")
 for (name, values), color in zip(error.items(), ("#8a97a3", "#d95f02")):
     ax.plot(sizes, values, "o-", color=color, label=name)
-ax.plot(chosen.n_vectors_, found, "o", ms=14, mfc="none", mec="black", mew=1.5, label="chosen by the default")
+ax.plot(
+    chosen.n_vectors_,
+    found,
+    "o",
+    ms=14,
+    mfc="none",
+    mec="black",
+    mew=1.5,
+    label="chosen by the default",
+)
 ax.set(xlabel="number of vectors", ylabel="test error, %", ylim=(0, None))
 ax.legend(frameon=False)
 plt.show()

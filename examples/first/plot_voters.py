@@ -16,10 +16,14 @@ from sklearn.model_selection import train_test_split
 from fewkern import ForwardKernelFisher
 
 data = load_breast_cancer(as_frame=True)
-X_train, X_test, y_train, y_test = train_test_split(data.data, data.target, stratify=data.target, random_state=0)
+X_train, X_test, y_train, y_test = train_test_split(
+    data.data, data.target, stratify=data.target, random_state=0
+)
 model = ForwardKernelFisher().fit(X_train.to_numpy(), y_train)
 right = model.score(X_test.to_numpy(), y_test)
-print(f"{model.n_vectors_} of {len(X_train)} patients are kept, {right:.1%} of new ones are right")
+print(
+    f"{model.n_vectors_} of {len(X_train)} patients are kept, {right:.1%} of new ones are right"
+)
 
 # %%
 # The patients that are kept, with four of their thirty measurements:
@@ -35,8 +39,15 @@ similarity = model.kernel_(new, model.vectors_)[0]
 votes = similarity * model.expansion_.coef[:, -1]
 fig, ax = plt.subplots(figsize=(6.4, 3.4), layout="constrained")
 order = np.argsort(votes)
-ax.barh(range(len(votes)), votes[order], color=np.where(votes[order] > 0, "#1f77b4", "#d95f02"))
-labels = [f"patient {kept.index[i]}, {shown['diagnosis'].iloc[i]}, similarity {similarity[i]:.2f}" for i in order]
+ax.barh(
+    range(len(votes)),
+    votes[order],
+    color=np.where(votes[order] > 0, "#1f77b4", "#d95f02"),
+)
+labels = [
+    f"patient {kept.index[i]}, {shown['diagnosis'].iloc[i]}, similarity {similarity[i]:.2f}"
+    for i in order
+]
 ax.set_yticks(range(len(votes)), labels, fontsize=9)
 ax.axvline(0, color="black", lw=0.8)
 ax.set(

@@ -16,7 +16,9 @@ from sklearn.pipeline import make_pipeline
 from fewkern import GraphEmbedding, RecursiveSoftMargin
 
 rng = np.random.default_rng(0)
-centers = np.array([[0, 0, 0, 0, 0], [3, 0, 0, 0, 0], [0, 3, 0, 0, 0], [0, 0, 20, 20, 0]], dtype=float)
+centers = np.array(
+    [[0, 0, 0, 0, 0], [3, 0, 0, 0, 0], [0, 3, 0, 0, 0], [0, 0, 20, 20, 0]], dtype=float
+)
 
 
 def draw(each):
@@ -32,15 +34,23 @@ X_test, y_test = draw(500)
 # Both look for two directions. Nearest neighbours on them say how well the classes are told apart.
 fig, axes = plt.subplots(1, 2, figsize=(8.6, 3.8), layout="constrained")
 models = {
-    "Fisher's discriminant, recursive": GraphEmbedding(graph="fisher", n_components=2, recursive=True),
-    "soft margins": RecursiveSoftMargin(graph="fisher", n_components=2, C=50, metric="scatter"),
+    "Fisher's discriminant, recursive": GraphEmbedding(
+        graph="fisher", n_components=2, recursive=True
+    ),
+    "soft margins": RecursiveSoftMargin(
+        graph="fisher", n_components=2, C=50, metric="scatter"
+    ),
 }
 for ax, (name, reducer) in zip(axes, models.items()):
     pipe = make_pipeline(reducer, KNeighborsClassifier(15)).fit(X, y)
     T = reducer.transform(X_test)
     for c, color in enumerate(("#1f77b4", "#d95f02", "#1b9e77", "#7570b3")):
         ax.scatter(*T[y_test == c].T, s=4, color=color)
-    ax.set(title=f"{name}\n{pipe.score(X_test, y_test):.1%} right", xlabel="component 1", ylabel="component 2")
+    ax.set(
+        title=f"{name}\n{pipe.score(X_test, y_test):.1%} right",
+        xlabel="component 1",
+        ylabel="component 2",
+    )
 plt.show()
 
 # %%

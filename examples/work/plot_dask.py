@@ -28,8 +28,12 @@ def block(seed):
     return np.column_stack([X, y])
 
 
-table = da.concatenate([da.from_delayed(block(seed), (ROWS, 21), float) for seed in range(BLOCKS)])
-print(f"{table.shape[0]:,} rows, {table.nbytes / 1e6:.0f} MB, in {table.numblocks[0]} blocks")
+table = da.concatenate(
+    [da.from_delayed(block(seed), (ROWS, 21), float) for seed in range(BLOCKS)]
+)
+print(
+    f"{table.shape[0]:,} rows, {table.nbytes / 1e6:.0f} MB, in {table.numblocks[0]} blocks"
+)
 
 # %%
 # The vectors are chosen among the rows of one block.

@@ -30,7 +30,9 @@ else:
 rng = np.random.default_rng(0)
 rows = rng.permutation(len(y))
 train, test = rows[: len(y) // 2], rows[len(y) // 2 :]
-print(f"{len(np.unique(y))} classes, {len(train)} images of {X.shape[1]} pixels to fit, {len(test)} to test")
+print(
+    f"{len(np.unique(y))} classes, {len(train)} images of {X.shape[1]} pixels to fit, {len(test)} to test"
+)
 
 # %%
 # How many test images find a neighbour of their own class, with 1 to 9 directions?
@@ -47,7 +49,10 @@ directions = {}
 for name, model in models.items():
     T, T_test = model.fit_transform(X[train], y[train]), model.transform(X[test])
     possible = [d for d in dimensions if d <= T.shape[1]]
-    right = [KNeighborsClassifier(1).fit(T[:, :d], y[train]).score(T_test[:, :d], y[test]) for d in possible]
+    right = [
+        KNeighborsClassifier(1).fit(T[:, :d], y[train]).score(T_test[:, :d], y[test])
+        for d in possible
+    ]
     ax.plot(possible, right, "o-", label=name)
     directions[name] = model
     print(f"{name}: {right[-1]:.1%} with {possible[-1]} directions")

@@ -37,13 +37,19 @@ for name, model in (("ForwardDensity", few), ("KernelDensity", full)):
 print(f"{seconds['KernelDensity'] / seconds['ForwardDensity']:,.0f} times faster")
 
 # %%
-fig, axes = plt.subplots(1, 2, figsize=(8.4, 4), layout="constrained", sharex=True, sharey=True)
+fig, axes = plt.subplots(
+    1, 2, figsize=(8.4, 4), layout="constrained", sharex=True, sharey=True
+)
 grid = np.linspace(-9, 7, 120)
 xx, yy = np.meshgrid(grid, grid)
 axes[0].scatter(*X[:4000].T, s=2, color="#8a97a3", lw=0)
 axes[0].set_title("4,000 of the points")
 axes[1].contourf(
-    xx, yy, few.pdf(np.column_stack([xx.ravel(), yy.ravel()])).reshape(xx.shape), levels=14, cmap="Oranges"
+    xx,
+    yy,
+    few.pdf(np.column_stack([xx.ravel(), yy.ravel()])).reshape(xx.shape),
+    levels=14,
+    cmap="Oranges",
 )
 axes[1].scatter(*few.vectors_.T, s=14, color="black")
 axes[1].set_title(f"density of {few.n_vectors_} kernels, and their centres")

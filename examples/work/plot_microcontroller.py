@@ -23,7 +23,9 @@ from fewkern import FeatureVectorClassifier, to_c
 X, y = load_breast_cancer(return_X_y=True)
 X_train, X_test, y_train, y_test = train_test_split(X, y, stratify=y, random_state=0)
 model = FeatureVectorClassifier().fit(X_train, y_train)
-print(f"{model.n_vectors_} vectors, {model.score(X_test, y_test):.1%} of the test samples are right")
+print(
+    f"{model.n_vectors_} vectors, {model.score(X_test, y_test):.1%} of the test samples are right"
+)
 
 # %%
 # One call writes the file. Its head says what is in it.
@@ -50,17 +52,34 @@ int main(void)
 (folder / "main.c").write_text(MAIN)
 if shutil.which("cc"):
     subprocess.run(["cc", "-Os", "-c", "tumour.c"], cwd=folder, check=True)
-    print(subprocess.run(["size", "tumour.o"], cwd=folder, check=True, capture_output=True, text=True).stdout)
-    subprocess.run(["cc", "-Os", "main.c", "-lm", "-o", "tumour"], cwd=folder, check=True)
-    text = "\n".join(" ".join(map(repr, row)) for row in X_test.astype(np.float32).astype(float).tolist())
-    said = subprocess.run([folder / "tumour"], input=text, check=True, capture_output=True, text=True).stdout.split()
-    print(f"{np.mean(np.array(said, int) == model.predict(X_test)):.1%} of the C program's answers are Python's")
+    print(
+        subprocess.run(
+            ["size", "tumour.o"], cwd=folder, check=True, capture_output=True, text=True
+        ).stdout
+    )
+    subprocess.run(
+        ["cc", "-Os", "main.c", "-lm", "-o", "tumour"], cwd=folder, check=True
+    )
+    text = "\n".join(
+        " ".join(map(repr, row))
+        for row in X_test.astype(np.float32).astype(float).tolist()
+    )
+    said = subprocess.run(
+        [folder / "tumour"], input=text, check=True, capture_output=True, text=True
+    ).stdout.split()
+    print(
+        f"{np.mean(np.array(said, int) == model.predict(X_test)):.1%} of the C program's answers are Python's"
+    )
 else:
     print("There is no C compiler here.")
 
 # %%
 # What the bytes are. A tuned ``SVC`` keeps a hundred support vectors of these samples, 120 bytes each.
-values = {"vectors": model.vectors_.size, "coefficients": model.n_vectors_, "units of the columns": 2 * X.shape[1]}
+values = {
+    "vectors": model.vectors_.size,
+    "coefficients": model.n_vectors_,
+    "units of the columns": 2 * X.shape[1],
+}
 fig, ax = plt.subplots(figsize=(6.4, 1.9), layout="constrained")
 left = 0
 for (name, count), color in zip(values.items(), ("#d95f02", "#1f4e79", "#b8c4ce")):

@@ -30,9 +30,16 @@ for m in sizes:
     for seed in range(10):
         for name, features in (
             ("Nystroem", Nystroem(gamma=0.5, n_components=m, random_state=seed)),
-            ("FeatureVectorSelector", FeatureVectorSelector(kernel=Gaussian(1.0), max_vectors=m, random_state=seed)),
+            (
+                "FeatureVectorSelector",
+                FeatureVectorSelector(
+                    kernel=Gaussian(1.0), max_vectors=m, random_state=seed
+                ),
+            ),
         ):
-            pipe = make_pipeline(features, LogisticRegression(C=100, max_iter=1000)).fit(X, y)
+            pipe = make_pipeline(
+                features, LogisticRegression(C=100, max_iter=1000)
+            ).fit(X, y)
             draws[name].append(100 * (1 - pipe.score(X_test, y_test)))
     for name, found in draws.items():
         right[name].append((np.mean(found), np.std(found)))

@@ -24,7 +24,11 @@ def run(command):
     """Run a ``fewkern`` command in the folder and print its output."""
     program, *arguments = shlex.split(command)
     done = subprocess.run(
-        [Path(sys.executable).with_name(program), *arguments], cwd=folder, check=True, capture_output=True, text=True
+        [Path(sys.executable).with_name(program), *arguments],
+        cwd=folder,
+        check=True,
+        capture_output=True,
+        text=True,
     )
     print(f"$ {command}\n{done.stdout}")
 
@@ -43,7 +47,10 @@ trips = pd.DataFrame(
 )
 speed = trips["bicycle"].map({"city": 15.0, "race": 22.0, "electric": 21.0})
 hill = np.where(trips["bicycle"] == "electric", 0.01, 0.05) * trips["climb_m"]
-minutes = 60 * trips["distance_km"] / speed * np.where(trips["rain"] == "yes", 1.15, 1.0) + hill
+minutes = (
+    60 * trips["distance_km"] / speed * np.where(trips["rain"] == "yes", 1.15, 1.0)
+    + hill
+)
 trips["minutes"] = (minutes * rng.normal(1, 0.05, n)).round(1)
 trips.loc[rng.choice(n, 60, replace=False), "climb_m"] = np.nan
 trips[:600].to_csv(folder / "trips.csv", index=False)
@@ -61,7 +68,9 @@ predicted = pd.read_csv(folder / "predictions.csv").iloc[:, -1].to_numpy()
 fig, ax = plt.subplots(figsize=(4.6, 4.2), layout="constrained")
 ax.plot(trips["minutes"][600:], predicted, ".", color="#1f4e79")
 ax.axline((0, 0), slope=1, color="black", lw=0.8, ls="--")
-ax.set(xlabel="minutes, as measured", ylabel="minutes, as predicted", title="200 new trips")
+ax.set(
+    xlabel="minutes, as measured", ylabel="minutes, as predicted", title="200 new trips"
+)
 plt.show()
 
 # %%
