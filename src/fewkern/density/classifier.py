@@ -52,6 +52,8 @@ class DensityClassifier(ScoringClassifier, BaseEstimator):
     priors_ : array of shape (n_classes,)
     class_scores_ : ClassScores
         From the log densities to scores: the logarithm of the odds for two classes, of prior times density for more.
+    expansion_ : ClassMixtures
+        The densities of all classes, as one function with an output for each.
     n_vectors_ : int
         Kernels of all densities together.
     n_features_in_ : int

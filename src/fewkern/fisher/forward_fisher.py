@@ -16,9 +16,10 @@ __all__ = ["ForwardKernelFisher"]
 
 
 class ForwardKernelFisher(ScoringClassifier, KernelEstimator):
-    r"""Kernel Fisher discriminant by orthogonal least squares forward selection (kFDA_OLS), two classes and many.
+    r"""Classify with a few real samples: kernel Fisher discriminant by forward selection (kFDA_OLS).
 
-    Kernel columns are taken one by one, each time that of largest error reduction ratio
+    It starts with no sample and adds one after another, each time the one that lowers the error most. Two classes and
+    many. In the words of the paper, the kernel column of largest error reduction ratio is taken,
 
     .. math:: \mathrm{err}_j = \|p_j^T R\|^2 / (p_j^T p_j\, \|Y\|^2),
 
