@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -12,7 +11,7 @@ from joblib import Parallel, delayed
 from experiments.plan import Experiment, Unit
 from experiments.store import Store
 from fewkern import __version__
-from fewkern.backend.progress import progress
+from fewkern.backend.progress import shown
 
 __all__ = ["run_experiment"]
 
@@ -57,7 +56,7 @@ def _follow(experiment: Experiment, units: list[Unit], jobs: int) -> Iterator[di
     else:
         parallel = Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1)
         records = parallel(delayed(_work)(unit) for unit in units)
-    with progress(experiment.id, len(units), sys.stderr.isatty()) as step:
+    with shown(experiment.id, len(units), lines=False) as step:
         for i, record in enumerate(records, start=1):
             yield record
             step(i)

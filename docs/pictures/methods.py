@@ -88,7 +88,6 @@ def selection() -> Any:
     axes[1].legend(frameon=False)
     TraceDisplay.from_estimator(FeatureVectorClassifier(refine=False).fit(X, y), ax=axes[2])
     axes[2].set(title="how many are needed", xlim=(0, 60), ylabel="leave-one-out error")
-    axes[2].legend(frameon=False, fontsize="small")
     return fig
 
 

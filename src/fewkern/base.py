@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Callable
+from functools import partial, wraps
 from numbers import Integral, Real
 from typing import Any
 
@@ -11,7 +14,9 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from fewkern.backend.finite import all_finite, quiet
+from fewkern.backend.fitting import CallbackSupportMixin
 from fewkern.backend.namespace import Array, asarray_like, is_sparse, to_numpy
+from fewkern.backend.partitions import is_collection, map_rows
 from fewkern.backend.validation import (
     Interval,
     StrOptions,
@@ -42,6 +47,8 @@ __all__ = [
     "is_pairwise",
     "keep_importances",
     "kept_importances",
+    "warn_of_fewer_components",
+    "rowwise",
 ]
 
 
@@ -74,7 +81,7 @@ def constraints(*names: str, **own: list[Any]) -> dict[str, list[Any]]:
     return {**{name: CONSTRAINTS[name] for name in names}, **own}
 
 
-class KernelEstimator(BaseEstimator):
+class KernelEstimator(CallbackSupportMixin, BaseEstimator):
     """Base of the estimators with a ``kernel`` parameter."""
 
     kernel: Any
@@ -184,6 +191,43 @@ def keep_importances(estimator: Any, samples: Samples) -> None:
         estimator._importances = found if all_finite(found) else None
 
 
+def warn_of_fewer_components(estimator: Any) -> None:
+    """Say so where there are fewer components than were asked for: nobody knows before the fit how many exist."""
+    asked, found = estimator.n_components, estimator.n_components_
+    if asked is not None and 0 < found < asked:
+        warnings.warn(
+            f"{type(estimator).__name__}: n_components={asked} was asked for, but these samples give only {found}; the "
+            "others do not exist. Use a smaller n_components, or None for all of them.",
+            UserWarning,
+            stacklevel=4,
+        )
+
+
+def rowwise(method: Callable[[Any, Any], Array]) -> Callable[[Any, Any], Any]:
+    """A method that says something of every sample: of a Dask collection it does so when that is computed.
+
+    An array gives an array, a data frame a series or a data frame.
+    """
+
+    @wraps(method)
+    def of_any(self: Any, X: Any) -> Any:
+        if not is_collection(X):
+            return method(self, X)
+        check_is_fitted(self)
+        return map_rows(partial(method, self), X, self.n_features_in_, partial(_output_names, self))
+
+    return of_any
+
+
+def _output_names(estimator: Any, count: int) -> list[Any]:
+    """Names of the columns that a method returns: those of the classes, or of the components."""
+    classes = getattr(estimator, "classes_", None)
+    if classes is not None and len(classes) == count:
+        return list(to_numpy(classes))
+    names = estimator.get_feature_names_out() if hasattr(estimator, "get_feature_names_out") else ()
+    return list(names) if len(names) == count else list(range(count))
+
+
 class ScoringClassifier(ClassifierMixin):
     """Predictions of every classifier: the values of its expansion, through ``class_scores_``."""
 
@@ -195,22 +239,26 @@ class ScoringClassifier(ClassifierMixin):
         X = check_samples(self, X)
         return self.expansion_(X)
 
+    @rowwise
     def decision_function(self, X: Any) -> Array:
         """Scores of shape ``(n_samples,)`` for two classes (positive: the second), ``(n_samples, n_classes)`` else."""
         values = self._values(X)
         scores = self.class_scores_.scores(values)
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
+    @rowwise
     def predict(self, X: Any) -> Array:
         """Class of every sample."""
         values = self._values(X)
         return labels_from_codes(self.classes_, self.class_scores_.codes(values))
 
+    @rowwise
     def predict_proba(self, X: Any) -> Array:
         """Probability of every class, shape ``(n_samples, n_classes)``, in the order of ``classes_``."""
         values = self._values(X)
         return self.class_scores_.probabilities(values)
 
+    @rowwise
     def predict_log_proba(self, X: Any) -> Array:
         """Logarithm of the probability of every class."""
         values = self._values(X)

@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from fewkern.backend import blocks, namespace, progress, validation
+from fewkern.backend import blocks, namespace, validation
 
 
 def test_namespace_of_numpy_and_sparse(rng):
@@ -55,18 +55,3 @@ def test_random_generator():
         assert one == two
     state = np.random.RandomState(0)
     assert validation.random_generator(state).random() != validation.random_generator(state).random()
-
-
-def test_no_progress_bar_where_there_is_no_terminal(capsys):
-    with progress.progress("work", 3, True) as step:
-        step(1)
-    captured = capsys.readouterr()
-    assert captured.out == captured.err == ""
-
-
-def test_progress_bar_on_a_terminal(monkeypatch, capsys):
-    pytest.importorskip("rich")
-    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
-    with progress.progress("work", 3, True) as step:
-        step(3)
-    assert capsys.readouterr().out == ""

@@ -12,10 +12,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
+from sklearn.compose import make_column_transformer
+from sklearn.feature_selection import SelectKBest
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import MinMaxScaler, StandardScaler
+from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, OrdinalEncoder, StandardScaler
 
 import fewkern
 from fewkern.kernels import Gaussian, Laplacian, Linear, LinearSpline, Polynomial
@@ -69,6 +74,33 @@ def models() -> Iterator[tuple[str, Any, Any, Any]]:
     yield "two-classes", fewkern.SparseKernelFisher(penalty=0.05), X, np.array(["no", "yes"], dtype=object)[y // 2]
     yield "float32", fewkern.FeatureVectorClassifier(max_vectors=4), X.astype(np.float32), y
     yield "pipeline", make_pipeline(StandardScaler(), MinMaxScaler(), fewkern.FeatureVectorClassifier()), X, y
+    yield from pipelines(X, y)
+
+
+def pipelines(X: np.ndarray, y: np.ndarray) -> Iterator[tuple[str, Any, Any, Any]]:
+    """Steps of scikit-learn before and after a model: of a table of texts and numbers, of numbers only."""
+    table = np.empty((len(X), 4), dtype=object)
+    table[:, :2] = np.where(X[:, :2] > 2.0, np.nan, X[:, :2])
+    table[:, 2] = np.array(["ash", "elm", "oak"], dtype=object)[(X[:, 2] > 0).astype(int) + (X[:, 2] > 1)]
+    table[:, 3] = np.arange(len(X)) % 3
+    columns = make_column_transformer(
+        (make_pipeline(SimpleImputer(), StandardScaler()), [0, 1]),
+        (OneHotEncoder(handle_unknown="ignore"), [2]),
+        (OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1), [3]),
+    )
+    small = fewkern.FeatureVectorClassifier(max_vectors=4, refine=False)
+    yield "columns", make_pipeline(columns, small), table, y
+    names = ["size", "weight", "wood", "grade"]
+    frame = pd.DataFrame({name: pd.Series(list(table[:, i])) for i, name in enumerate(names)})
+    named = make_column_transformer(
+        (SimpleImputer(strategy="median"), ["size", "weight"]),
+        (OneHotEncoder(handle_unknown="ignore", drop="first", sparse_output=False), ["wood"]),
+        remainder="passthrough",
+    ).set_output(transform="pandas")
+    yield "frame", make_pipeline(named, small), frame, y
+    chosen = make_pipeline(SelectKBest(k=2), fewkern.FeatureVectorSelector(max_vectors=4), LogisticRegression())
+    yield "linear-classes", chosen, X, y
+    yield "linear-values", make_pipeline(fewkern.FeatureVectorSelector(max_vectors=4), Ridge()), X, X[:, 0]
 
 
 @functools.cache
@@ -95,6 +127,9 @@ def subjects() -> tuple[Subject, ...]:
 def answers(model: Any, X: Any) -> dict[str, Any]:
     """Everything that the model says of the samples. Raises ArithmeticError where it says NaN."""
     model = getattr(model, "estimator", model) if isinstance(model, TableModel) else model
+    # other names of columns are another table, which is none of a model's business
+    names = getattr(model, "feature_names_in_", None)
+    X = X.set_axis(names, axis=1) if isinstance(X, pd.DataFrame) and np.shape(names) == X.shape[1:] else X
     found = {}
     with np.errstate(all="ignore"):
         for method in METHODS:

@@ -97,9 +97,10 @@ def expected(model, X):
         return {"log_density": model.score_samples(X)[:, None]}
     if hasattr(model, "transform"):
         found["variable"] = model.transform(X)
-    if hasattr(model, "predict_proba"):
+    if hasattr(model, "classes_") and hasattr(model, "predict"):
         found["label"] = model.predict(X)
-        found["probabilities"] = model.predict_proba(X)
+        if hasattr(model, "predict_proba"):
+            found["probabilities"] = model.predict_proba(X)
         decision = getattr(model, "decision_function", None) or model.predict_joint_log_proba
         found["decision"] = decision(X)
     elif hasattr(model, "predict"):

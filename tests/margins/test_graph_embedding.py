@@ -76,7 +76,8 @@ def test_more_directions_than_classes(iris):
     assert GraphEmbedding().fit(X, y).n_components_ == 2
     model = GraphEmbedding(recursive=True, n_components=4).fit(X, y)
     assert (model.n_components_, model.stop_) == (4, "limit")
-    assert GraphEmbedding(n_components=4).fit(X, y).stop_ == "flat"
+    with pytest.warns(UserWarning, match="n_components=4 was asked for, but these samples give only 2"):
+        assert GraphEmbedding(n_components=4).fit(X, y).stop_ == "flat"
 
 
 def test_no_n_by_n_matrix_for_class_graphs():

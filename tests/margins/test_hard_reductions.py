@@ -50,6 +50,7 @@ def test_coefficients_of_many_directions_with_a_large_box():
     np.testing.assert_allclose(length(model, X), np.eye(model.n_components_), atol=1e-3)
 
 
+@pytest.mark.filterwarnings("ignore:RecursiveSVM. n_components=3 was asked for")
 @pytest.mark.parametrize("C", [1.0, 100.0, 1e4])
 @pytest.mark.parametrize("load", [load_wine, load_breast_cancer])
 def test_values_are_those_of_the_directions(load, C):
@@ -98,6 +99,7 @@ def test_an_offset_column_of_sparse_samples():
     np.testing.assert_allclose(sparse.objectives_, dense.objectives_, rtol=1e-5)
 
 
+@pytest.mark.filterwarnings("ignore:RecursiveSoftMargin. n_components=5 was asked for")
 @pytest.mark.parametrize("metric", ["euclidean", "scatter"])
 @pytest.mark.parametrize("seed", range(4))
 def test_a_penalty_that_sees_two_directions(metric, seed):

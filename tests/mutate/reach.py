@@ -24,9 +24,9 @@ KEPT = Path(__file__).with_name("reach.json")
 # and says of none that it is wrong. Neither are tests on real data, of whole estimators, files, pictures, commands.
 FOLDERS = ("core", "backend", "vectors", "fisher", "margins", "density", "laws")
 # Tests that take longer, in seconds of processor time, are too slow to be run for every mutant.
-SLOWEST = 1.0
+SLOWEST = 2.0
 # Of a test file no more is measured than takes this long; its tests come in any order, so that all parts have some.
-ENOUGH = 5.0
+ENOUGH = 20.0
 
 
 @dataclass(frozen=True)

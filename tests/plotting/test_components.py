@@ -1,37 +1,84 @@
 """Pictures of components."""
 
-import matplotlib
 import numpy as np
+import pandas as pd
 import pytest
+import scipy.sparse as sp
 from sklearn.datasets import load_iris
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
 
-from fewkern import GraphEmbedding, RecursiveSVM
+from fewkern import FeatureVectorPCA, FeatureVectorSelector, GraphEmbedding, RecursiveSVM
+from fewkern.datasets import make_banana
 from fewkern.plotting import AccuracyDisplay, ComponentsDisplay
-
-matplotlib.use("Agg")
+from tests.plotting.reading import labels, legend, legend_is_outside
 
 
 @pytest.fixture
 def iris():
-    yield load_iris(return_X_y=True)
-    matplotlib.pyplot.close("all")
+    return load_iris(return_X_y=True)
 
 
 def test_classes_and_kept_vectors(iris):
     X, y = iris
     model = RecursiveSVM(kernel="gaussian", n_components=2, max_vectors=12).fit(X, y)
     display = ComponentsDisplay.from_estimator(model, X, y)
-    assert [t.get_text() for t in display.ax_.get_legend().get_texts()] == ["0", "1", "2", "12 kept"]
+    assert legend(display) == ["0", "1", "2", "12 samples kept"]
     circles = display.ax_.collections[-1].get_offsets()
     np.testing.assert_allclose(circles, model.transform(X)[model.indices_][:, :2])
+    assert legend_is_outside(display)
+
+
+def test_other_samples_have_no_circles(iris):
+    X, y = iris
+    model = RecursiveSVM(kernel="gaussian", n_components=2, max_vectors=12).fit(X, y)
+    assert legend(ComponentsDisplay.from_estimator(model, X[::-1], y[::-1])) == ["0", "1", "2"]
+    assert legend(ComponentsDisplay.from_estimator(model, X[:5], y[:5])) == ["0"]
+
+
+def test_many_circles_are_behind_the_samples(iris):
+    X, y = iris
+    for count, behind in ((20, False), (100, True)):
+        display = ComponentsDisplay.from_estimator(FeatureVectorSelector(max_vectors=count).fit(X), X, y)
+        *samples, circles = display.ax_.collections
+        assert all((circles.get_zorder() < drawn.get_zorder()) == behind for drawn in samples)
+
+
+def test_frames_and_pipelines(iris):
+    X, y = iris
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    model = make_pipeline(StandardScaler(), FeatureVectorPCA(max_vectors=10)).fit(frame)
+    display = ComponentsDisplay.from_estimator(model, frame, y)
+    np.testing.assert_allclose(display.T, model.transform(frame)[:, :2])
+    values = model[-1].eigenvalues_ / model[-1].eigenvalues_.sum()
+    assert labels(display)[0] == f"component 1 ({100 * values[0]:.0f}% of the variance)"
+    some = ComponentsDisplay.from_estimator(FeatureVectorPCA(n_components=2, max_vectors=10).fit(X), X, y)
+    assert labels(some) == ("component 1", "component 2")  # of the others nothing is known
 
 
 def test_one_component_and_no_classes(iris):
     X, y = iris
     model = GraphEmbedding(n_components=1).fit(X, y)
     display = ComponentsDisplay.from_estimator(model, X)
-    assert display.ax_.get_ylabel() == "sample"
+    assert labels(display) == ("component 1", "number of the sample")
     assert display.ax_.get_legend() is None
+
+
+def test_components_of_many_classes_and_of_numbers(rng):
+    T = rng.normal(size=(400, 2))
+    many = ComponentsDisplay(T, np.arange(400) % 12).plot()
+    assert len({tuple(c.get_facecolor()[0]) + (len(c.get_paths()[0].vertices),) for c in many.ax_.collections}) == 12
+    numbers = ComponentsDisplay(T, T[:, 0], kept=np.arange(5)).plot()
+    assert len(numbers.figure_.axes) == 2  # with a bar of colors
+    assert legend(numbers) == ["5 samples kept"]
+    assert legend_is_outside(numbers)
+
+
+def test_what_has_no_components(iris):
+    X, y = iris
+    with pytest.raises(ValueError, match="expected a transformer, but SVC has no components"):
+        ComponentsDisplay.from_estimator(SVC().fit(X, y), X, y)
 
 
 def test_accuracy_rises_with_the_components(iris):
@@ -39,7 +86,25 @@ def test_accuracy_rises_with_the_components(iris):
     display = AccuracyDisplay.from_estimator(GraphEmbedding(graph="pca", n_components=4), X, y, cv=3)
     assert len(display.accuracy) == 4
     assert display.accuracy[-1] > 0.9
-    assert display.ax_.get_xlabel() == "number of components"
+    assert labels(display)[0] == "number of components"
+    assert legend_is_outside(display)
+
+
+def test_accuracy_of_sparse_samples_and_of_frames():
+    X, y = make_banana(80)
+    X = np.column_stack([X, X[:, 0] * X[:, 1]])
+    frame = pd.DataFrame(X, columns=["a", "b", "ab"])
+    for given, model in (
+        (sp.csr_matrix(X), RecursiveSVM(class_weight="balanced", n_components=2)),
+        (X, GraphEmbedding(recursive=True, n_components=2).set_output(transform="pandas")),
+        (frame, make_pipeline(StandardScaler(), GraphEmbedding(recursive=True, n_components=2))),
+    ):
+        display = AccuracyDisplay.from_estimator(model, given, y, cv=3)
+        assert len(display.accuracy) == 2
+
+
+def test_accuracy_with_fewer_components_than_were_asked_for(iris):
+    assert len(AccuracyDisplay.from_estimator(GraphEmbedding(n_components=5), *iris, cv=3).accuracy) == 2
 
 
 def test_nothing_to_show():

@@ -2,20 +2,25 @@
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 import pytest
 from matplotlib.patches import Ellipse
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
-from fewkern import ForwardDensity, ParzenDensity
-from fewkern.datasets import make_gaussian_laplacian
+from fewkern import DensityClassifier, ForwardDensity, ParzenDensity
+from fewkern.datasets import make_banana, make_gaussian_laplacian
 from fewkern.plotting import DensityDisplay
+from tests.plotting.reading import labels, legend, legend_is_outside
 
 X = make_gaussian_laplacian(150, random_state=0)
 
 
-@pytest.fixture(autouse=True)
-def _close():
-    yield
-    plt.close("all")
+@pytest.fixture(scope="module")
+def three():
+    """A density of three correlated features, and its samples."""
+    Z = np.random.default_rng(0).normal(size=(150, 3)) @ np.array([[1.0, 0.8, 0.0], [0.0, 0.5, 0.3], [0.0, 0.0, 2.0]])
+    return pd.DataFrame(Z, columns=["age", "height (cm)", "price in $"])
 
 
 @pytest.mark.parametrize("samples", [None, X[:, :1]])
@@ -26,6 +31,16 @@ def test_curve_is_the_density_and_the_kernels_add_up_to_it(samples):
     assert len(parts) == model.n_vectors_
     np.testing.assert_allclose(curve.get_ydata(), model.pdf(curve.get_xdata()[:, None]))
     np.testing.assert_allclose(np.sum([p.get_ydata() for p in parts], axis=0), curve.get_ydata(), rtol=1e-9)
+    assert labels(display) == ("feature 0", "density")
+    assert legend_is_outside(display)
+
+
+@pytest.mark.parametrize("model", [ForwardDensity(), ForwardDensity(scale="whiten"), ParzenDensity()])
+def test_the_tails_are_shown(model):
+    """At the ends of the picture little of the density is left, with samples or without."""
+    for samples in (None, X[:, :1]):
+        curve = DensityDisplay.from_estimator(model.fit(X[:, :1]), samples).ax_.lines[-1].get_ydata()
+        assert max(curve[0], curve[-1]) < 0.01 * curve.max()
 
 
 @pytest.mark.parametrize("scale", ["none", "std", "whiten"])
@@ -45,7 +60,7 @@ def test_ellipses_are_one_standard_deviation(scale):
 def test_many_kernels_are_dots_only():
     display = DensityDisplay.from_estimator(ParzenDensity().fit(X))
     assert not [p for p in display.ax_.patches if isinstance(p, Ellipse)]
-    assert display.ax_.get_legend().texts[0].get_text() == "150 kernels"
+    assert legend(display)[0] == "150 kernels"
 
 
 def test_given_axes_are_used():
@@ -53,7 +68,64 @@ def test_given_axes_are_used():
     assert DensityDisplay.from_estimator(ForwardDensity().fit(X), X, ax=ax).ax_ is ax
 
 
-def test_three_features_are_an_error():
-    model = ParzenDensity(width=0.5).fit(np.random.default_rng(0).normal(size=(20, 3)))
-    with pytest.raises(ValueError, match=r"one or two features, got 3; fit it to one or two columns"):
-        DensityDisplay.from_estimator(model)
+@pytest.mark.parametrize("scale", ["std", "whiten"])
+def test_three_features_are_shown_in_pairs(three, scale):
+    model = ForwardDensity(scale=scale).fit(three)
+    display = DensityDisplay.from_estimator(model, three)
+    assert display.axes_.shape == (3, 3)
+    panels = [panel for panel in display.axes_.ravel() if panel is not None]
+    assert len(panels) == 6
+    assert display.axes_[0, 2] is None
+    assert [display.axes_[2, j].get_xlabel() for j in range(3)] == ["age", "height\n(cm)", "price in $"]
+    assert [display.axes_[i, 0].get_ylabel() for i in range(3)] == ["", "height\n(cm)", "price in $"]
+    display.figure_.canvas.draw()
+    # the curve on the diagonal is the density without the other features: the mean over many drawn samples
+    curve = display.axes_[1, 1].lines[-1]
+    x, p = curve.get_data()
+    assert np.trapezoid(p, x) == pytest.approx(1, abs=0.01) if hasattr(np, "trapezoid") else True
+    drawn = model.sample(20_000, random_state=0)[:, 1]
+    shares = np.histogram(drawn, bins=x[::60])[0] / len(drawn)
+    middle = np.array([p[i : i + 61].mean() * (x[i + 60] - x[i]) for i in range(0, len(x) - 60, 60)])
+    np.testing.assert_allclose(shares, middle, atol=0.012)
+
+
+def test_some_features_of_many(three):
+    model = ForwardDensity().fit(three)
+    for features in (["price in $", "age"], [2, 0], [-1, 0]):
+        display = DensityDisplay.from_estimator(model, three, features=features)
+        assert labels(display) == ("price in $", "age")
+        np.testing.assert_array_equal(display.X, three[["price in $", "age"]])
+    assert labels(DensityDisplay.from_estimator(model, features=["age"]))[0] == "age"
+    many = ParzenDensity(width=0.5).fit(np.random.default_rng(0).normal(size=(20, 7)))
+    assert DensityDisplay.from_estimator(many).axes_.shape == (5, 5)
+
+
+def test_a_pipeline_and_given_axes_for_many_features(three):
+    _, (left, right) = plt.subplots(1, 2, layout="constrained")
+    model = make_pipeline(StandardScaler(), ForwardDensity()).fit(three)
+    display = DensityDisplay.from_estimator(model, three, ax=right)
+    assert display.ax_ is right
+    assert display.axes_[2, 0].get_xlabel() == "age"
+    display.figure_.canvas.draw()
+    assert display.axes_[0, 0].get_window_extent().x0 > left.get_window_extent().x1
+
+
+@pytest.mark.parametrize("scale", ["std", "whiten"])
+def test_behind_a_scaler_the_density_is_that_of_the_samples(scale):
+    Z = X @ np.array([[20.0, 7.0], [0.0, 500.0]]) + 1000.0
+    model = make_pipeline(StandardScaler(), ForwardDensity(scale=scale)).fit(Z)
+    mixture = DensityDisplay.from_estimator(model, Z).mixture
+    jacobian = np.log(model[0].scale_).sum()
+    np.testing.assert_allclose(mixture.log_density(Z), model.score_samples(Z) - jacobian, rtol=1e-6)
+
+
+def test_what_cannot_be_drawn(three):
+    model = ForwardDensity().fit(three)
+    for features in (["weight"], [3], [0, "weight"]):
+        with pytest.raises(ValueError, match="but the density has age, height"):
+            DensityDisplay.from_estimator(model, features=features)
+    for features in ([], [0, 0]):
+        with pytest.raises(ValueError, match="features must name one feature or more, each once"):
+            DensityDisplay.from_estimator(model, features=features)
+    with pytest.raises(ValueError, match="DensityClassifier has none; the densities_ of a DensityClassifier"):
+        DensityDisplay.from_estimator(DensityClassifier().fit(*make_banana(40)))

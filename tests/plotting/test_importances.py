@@ -14,12 +14,6 @@ from fewkern.kernels import Laplacian
 from fewkern.plotting import ImportancesDisplay
 
 
-@pytest.fixture(autouse=True)
-def _close():
-    yield
-    pyplot.close("all")
-
-
 @pytest.fixture
 def frame(rng):
     return pd.DataFrame(rng.normal(size=(60, 3)), columns=["noise", "signal", "price in $ and $"])

@@ -1,7 +1,9 @@
 import numpy as np
 import pytest
 from matplotlib import pyplot
+from sklearn.base import is_regressor
 from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
@@ -12,28 +14,53 @@ from fewkern.datasets import make_banana, make_sinc
 from fewkern.kernels import Gaussian
 from fewkern.plotting import TraceDisplay
 from tests.checks.everyone import ALL, every, fresh
-
-
-@pytest.fixture(autouse=True)
-def _close():
-    yield
-    pyplot.close("all")
-
-
-def legend(display):
-    return [text.get_text() for text in display.ax_.get_legend().get_texts()]
+from tests.plotting.reading import labels, legend, legend_is_outside
 
 
 def test_the_chosen_curve_and_the_chosen_model():
-    model = FeatureVectorRegressor(max_vectors=10).fit(*make_sinc(60, noise=0.2))
+    """Of a regressor: root mean square errors, in the units of the target."""
+    model = FeatureVectorRegressor(max_vectors=10, refine=False).fit(*make_sinc(60, noise=0.2))
     display = TraceDisplay.from_estimator(model)
     k, r, L = model.trace_.chosen
     curves = [line.get_ydata() for line in display.ax_.get_lines()]
     assert len(curves) == 8 + 2
-    np.testing.assert_array_equal(curves[-2], model.trace_.error[k, r])
-    assert curves[-1].tolist() == [model.trace_.error[k, r, L]]
-    assert f"chosen: {L} vectors" in legend(display)
+    np.testing.assert_allclose(curves[-2], np.sqrt(model.trace_.error[k, r]))
+    np.testing.assert_allclose(curves[-1], np.sqrt(model.trace_.error[k, r, L]))
+    assert labels(display) == ("number of vectors", "root mean square error\non samples left out")
+    rmse = np.sqrt(model.held_out_error_)
+    assert f"chosen: {L} vectors\n(root mean square error {rmse:.3g} on held-out samples)" in legend(display)
     assert "other widths" in legend(display)
+    assert legend_is_outside(display)
+
+
+def test_a_classifier_says_how_many_are_wrong():
+    model = FeatureVectorClassifier(max_vectors=10, refine=False).fit(*make_banana(80))
+    display = TraceDisplay.from_estimator(model)
+    assert labels(display)[1] == "squared error of the class scores,\non samples left out"
+    rate = f"({100 * model.held_out_error_:.1f}% of held-out samples wrong)"
+    assert f"chosen: {model.n_vectors_} vectors\n{rate}" in legend(display)
+
+
+def test_vectors_that_were_moved_afterwards():
+    model = FeatureVectorClassifier(n_vectors=5, refine=True).fit(*make_banana(80))
+    display = TraceDisplay.from_estimator(model)
+    assert model.refined_
+    assert legend(display)[-1].startswith("then moved: 5 vectors\n(")
+    assert display.ax_.lines[-1].get_xdata()[0] == 5
+
+
+def test_the_band_is_not_cut_off():
+    for model in (FeatureVectorClassifier(refine=False), FeatureVectorRegressor(refine=False)):
+        X, y = make_banana(150)
+        display = TraceDisplay.from_estimator(model.fit(X, y + X[:, 0] if is_regressor(model) else y))
+        (band,) = (c for c in display.ax_.collections if c.get_label().startswith("±"))
+        assert band.get_paths()[0].get_extents().y0 >= display.ax_.get_ylim()[0]
+
+
+def test_counts_have_ticks_at_whole_numbers():
+    error = np.array([0.4, 0.3, 0.2])
+    display = TraceDisplay(Trace({"n_vectors": (1, 2, 3)}, error, np.zeros(3), (2,))).plot()
+    assert all(float(tick).is_integer() for tick in display.ax_.get_xticks())
 
 
 def test_a_fixed_kernel_on_given_axes():
@@ -52,8 +79,7 @@ def test_sizes_that_are_not_an_axis():
     error, size = np.array([[0.3, 0.2], [0.4, 0.1]]), np.array([[1.0, 4.5], [2.0, 9.0]])
     axes = {"width": (1.0, 2.0), "penalty": (0.1, 0.01)}
     display = TraceDisplay(Trace(axes, error, np.zeros((2, 2)), (1, 1), size, "cross-validated error")).plot()
-    assert display.ax_.get_xlabel() == "number of vectors"
-    assert display.ax_.get_ylabel() == "cross-validated error"
+    assert labels(display) == ("number of vectors (mean of the folds)", "held-out samples\nclassified wrongly")
     assert "chosen: 9 vectors" in legend(display)
     assert "width 2, penalty 0.01" in legend(display)
 
@@ -61,18 +87,31 @@ def test_sizes_that_are_not_an_axis():
 def test_one_axis_that_is_not_the_size():
     error = np.array([0.3, 0.2, 0.4])
     display = TraceDisplay(Trace({"width": (0.1, 1.0, 10.0)}, error, np.full(3, np.nan), (1,))).plot()
-    assert display.ax_.get_xlabel() == "width"
+    assert display.ax_.get_xlabel() == "kernel width"
     assert display.ax_.get_xscale() == "log"
 
 
 def test_nothing_to_compare_shows_the_objective():
     trace = Trace({"penalty": (0.1,)}, np.zeros(1), np.zeros(1), (0,), objectives=(3.0, 2.0))
-    assert TraceDisplay(trace).plot().ax_.get_ylabel() == "objective"
+    assert TraceDisplay(trace).plot().ax_.get_ylabel() == "what the fit minimizes"
+
+
+def test_a_mean_number_of_vectors_is_about_a_whole_one():
+    trace = Trace(
+        {"width": (1.0,), "penalty": (0.1, 0.2)},
+        np.array([[0.3, 0.2]]),
+        np.zeros((1, 2)),
+        (0, 1),
+        np.array([[3.0, 4.6]]),
+    )
+    assert "chosen: about 5 vectors" in legend(TraceDisplay(trace).plot())
 
 
 def test_the_last_step_of_a_pipeline():
     model = make_pipeline(StandardScaler(), FeatureVectorClassifier(max_vectors=5)).fit(*make_banana(50))
     assert TraceDisplay.from_estimator(model).trace is model[-1].trace_
+    search = GridSearchCV(model, {"featurevectorclassifier__prefer": ["sparse"]}, cv=2).fit(*make_banana(50))
+    assert TraceDisplay.from_estimator(search).trace is search.best_estimator_[-1].trace_
 
 
 def test_estimators_without_a_trace():
@@ -80,7 +119,7 @@ def test_estimators_without_a_trace():
     with pytest.raises(NotFittedError):
         TraceDisplay.from_estimator(FeatureVectorRegressor())
     for model in (SVC(), FeatureVectorSelector(max_vectors=3)):
-        with pytest.raises(ValueError, match="has no trace_"):
+        with pytest.raises(ValueError, match=r"has no trace_ \(no path of errors\)"):
             TraceDisplay.from_estimator(model.fit(X, y))
 
 
@@ -89,7 +128,7 @@ def test_every_trace_can_be_drawn(model):
     X, y = make_banana(50)
     fitted = fresh(model).fit(X, y)
     if not hasattr(fitted, "trace_"):
-        with pytest.raises(ValueError, match="has no trace_"):
+        with pytest.raises(ValueError, match=r"has no trace_ \(no path of errors\)"):
             TraceDisplay.from_estimator(fitted)
     else:
         assert TraceDisplay.from_estimator(fitted).ax_.get_ylabel()

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import fewkern
+from fewkern.backend.fitting import CallbackSupportMixin
 
 ROOT = Path(fewkern.__file__).parent
 LONGEST, MOST_PARAMETERS = 60, 6
@@ -35,10 +36,11 @@ LEVELS = (
 )
 
 
-# Two loops ask what they were given: peel its state, and SciPy's search the function that it minimizes.
+# These ask what they were given: peel its state, SciPy's search the function that it minimizes, and the decorator of
+# every fit the method that it decorates.
 # Values that implement a protocol of core count as part of it.
 VALUES = ("fewkern.density.mixture",)
-ASKING = ("fewkern.core.peel", "fewkern.backend.optimize")
+ASKING = ("fewkern.core.peel", "fewkern.backend.optimize", "fewkern.backend.fitting")
 
 
 @dataclass(frozen=True)
@@ -91,7 +93,8 @@ def estimators() -> dict[str, type]:
 def own_ancestry() -> dict[str, int]:
     """Classes of ours that every public estimator inherits from."""
     return {
-        name: sum(base.__module__.startswith("fewkern.") for base in cls.__mro__[1:])
+        # with scikit-learn before 1.9 its mixin for callbacks is ours, and empty
+        name: sum(b.__module__.startswith("fewkern.") and b is not CallbackSupportMixin for b in cls.__mro__[1:])
         for name, cls in estimators().items()
     }
 

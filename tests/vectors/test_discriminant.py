@@ -70,8 +70,9 @@ def test_two_classes_have_one_axis_and_one_decision_value():
 def test_number_of_components(three):
     X, y = three
     assert FeatureVectorDiscriminant(n_components=1).fit(X, y).transform(X).shape == (150, 1)
-    with pytest.raises(ValueError, match=r"n_components must be at most 2 \(one less than the number of classes\)"):
-        FeatureVectorDiscriminant(n_components=3).fit(X, y)
+    with pytest.warns(UserWarning, match="n_components=3 was asked for, but these samples give only 2"):
+        model = FeatureVectorDiscriminant(n_components=3).fit(X, y)
+    assert model.transform(X).shape == (150, model.n_components_) == (150, 2)
 
 
 def test_priors(three):

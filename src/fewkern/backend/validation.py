@@ -11,7 +11,6 @@ from typing import Any
 
 import array_api_compat
 import numpy as np
-from sklearn.base import _fit_context as fit_context
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.class_weight import compute_sample_weight
@@ -19,6 +18,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, validate_data
 
 from fewkern.backend.finite import all_finite, quiet, squarable
+from fewkern.backend.fitting import fit_context
 from fewkern.backend.namespace import (
     Array,
     as_float,
@@ -28,11 +28,13 @@ from fewkern.backend.namespace import (
     namespace,
     to_numpy,
 )
+from fewkern.backend.partitions import is_collection
 from fewkern.backend.random import random_generator
 
 __all__ = [
     "Interval",
     "StrOptions",
+    "class_factors",
     "encode_labels",
     "fit_context",
     "labels_from_codes",
@@ -58,6 +60,11 @@ def validate_samples(
     Sets ``n_features_in_`` (and ``feature_names_in_``) when ``reset``, compares with them otherwise.
     """
     name = type(estimator).__name__
+    if is_collection(X):
+        raise TypeError(
+            f"{name}: X is a Dask collection, and {name} needs all samples in memory; pass X.compute(), or some of the "
+            "rows. FeatureVectorClassifier, -Regressor, -Discriminant, -PCA and -Selector take Dask collections."
+        )
     if not is_foreign(X):
         sparse = "csr" if accept_sparse and not pairwise else False
         X = _as_numbers(estimator, X, reset=reset, accept_sparse=sparse, ensure_min_samples=minimum)
@@ -224,6 +231,16 @@ def _in_range(name: str, values: np.ndarray[Any, Any], X: Array) -> Array:
             f"{largest:.1g}; multiply all weights by one number."
         )
     return asarray_like(np.where(values < largest / limit, 0.0, values), X, dtype=float_dtype(X))
+
+
+def class_factors(estimator: Any, classes: Array, masses: Array) -> Array | None:
+    """What ``class_weight`` multiplies the weights of every class by; ``masses`` are the sums of these."""
+    choice = getattr(estimator, "class_weight", None)
+    if choice is None:
+        return None
+    if choice == "balanced":
+        return masses.sum() / (len(masses) * masses)
+    return compute_sample_weight(choice, classes)
 
 
 def validate_class_weights(estimator: Any, X: Array, codes: Array, sample_weight: Any) -> Array | None:

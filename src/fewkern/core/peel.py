@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
@@ -33,11 +33,12 @@ class Peeled(Generic[Record]):
     stop: Stop
 
 
-def peel(state: Peelable[Found, Record], limit: int) -> Peeled[Record]:
+def peel(state: Peelable[Found, Record], limit: int, step: Callable[[int], None] = lambda _: None) -> Peeled[Record]:
     """Repeat ``state.remove(state.find())`` until ``find`` returns a :class:`Stop` or there are ``limit`` records.
 
     Pivots of a kernel matrix (feature vector selection), hyperplanes (recursive SVM), directions (graph embedding) and
     regressors (forward selection) are taken out by this loop: in all of them, what was taken changes what is left.
+    ``step`` is called with the number of records.
 
     Examples
     --------
@@ -57,4 +58,5 @@ def peel(state: Peelable[Found, Record], limit: int) -> Peeled[Record]:
         if isinstance(found, Stop):
             return Peeled(tuple(records), found)
         records.extend(state.remove(found))
+        step(len(records))
     return Peeled(tuple(records), Stop.LIMIT)

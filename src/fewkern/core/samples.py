@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
+from fewkern.backend.blocks import row_blocks
 from fewkern.backend.folds import Fold, given_folds, plain_folds, stratified_folds
 from fewkern.backend.namespace import (
     Array,
@@ -17,10 +18,12 @@ from fewkern.backend.namespace import (
     take_rows,
     to_numpy,
 )
+from fewkern.backend.sampling import row_keys, smallest_keys
 
 __all__ = ["Samples"]
 
 Rows = TypeVar("Rows")
+Sum = TypeVar("Sum")
 
 
 @dataclass(frozen=True)
@@ -116,6 +119,37 @@ class Samples:
                 own = (codes == c).nonzero()[0]
                 kept += rng.permutation(own)[: max(2, round(len(own) * limit / self.n))].tolist()
         return self.take(asarray_like(sorted(kept), self.rows, dtype=self.rows.dtype))
+
+    def drawn(self, limit: int) -> Samples:
+        """``limit`` of the samples, by the numbers of their rows alone, and at least two of every class; all if few.
+
+        So a table gives the same samples wherever it is kept.
+        """
+        if self.n <= limit:
+            return self
+        labels = None if self.codes is None else to_numpy(self.codes)
+        kept = smallest_keys(row_keys(to_numpy(self.rows)), labels, limit)
+        return self.take(asarray_like(kept, self.rows, dtype=self.rows.dtype))
+
+    def total(self, of: Callable[[Samples], Sum], row_elements: int) -> Sum:
+        """The sum, by ``+``, of ``of(block)`` over blocks of rows; ``row_elements`` numbers are needed per row."""
+        blocks = (self._between(rows) for rows in row_blocks(self.n, row_elements, like=self.weights))
+        found = of(next(blocks))
+        for block in blocks:
+            found = found + of(block)  # type: ignore[operator]
+        return found
+
+    def _between(self, rows: slice) -> Samples:
+        if rows == slice(0, self.n):
+            return self
+        return replace(
+            self,
+            X=self.X[rows, :],
+            weights=self.weights[rows],
+            rows=self.rows[rows],
+            codes=None if self.codes is None else self.codes[rows],
+            targets=None if self.targets is None else self.targets[rows, :],
+        )
 
     def folds(self, cv: Any) -> list[Fold]:
         """Positions to train on and to hold out, for a number of folds, a splitter, or splits of the whole table.

@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, DensityMixin
 from sklearn.utils.validation import check_is_fitted
 
 from fewkern.backend.finite import squarable
+from fewkern.backend.fitting import CallbackSupportMixin
 from fewkern.backend.namespace import Array, asarray_like, float_dtype, namespace, to_numpy
 from fewkern.backend.validation import Interval, StrOptions, random_generator, validate_samples, validate_weights
 from fewkern.base import constraints
@@ -48,7 +49,7 @@ def _refuse_out_of_range(name: str, scaling: Scaling, scale: str, X: Array) -> N
         )
 
 
-class DensityEstimator(DensityMixin, BaseEstimator):
+class DensityEstimator(CallbackSupportMixin, DensityMixin, BaseEstimator):
     """Base of the densities. ``expansion_`` holds all of the fitted density."""
 
     scale: str

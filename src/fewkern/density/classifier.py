@@ -6,8 +6,10 @@ from typing import Any
 
 from sklearn.base import BaseEstimator, clone
 
+from fewkern.backend.fitting import CallbackSupportMixin
 from fewkern.backend.linalg import class_sums, one_hot
 from fewkern.backend.namespace import Array, asarray_like, namespace, take_rows, to_numpy
+from fewkern.backend.progress import Step, progress
 from fewkern.backend.validation import fit_context, plain_label
 from fewkern.base import ScoringClassifier, check_labelled, check_priors, constraints
 from fewkern.core.samples import Samples
@@ -24,7 +26,7 @@ __all__ = ["DensityClassifier"]
 _FOLDS = 3
 
 
-class DensityClassifier(ScoringClassifier, BaseEstimator):
+class DensityClassifier(CallbackSupportMixin, ScoringClassifier, BaseEstimator):
     r"""Classify by Bayes' rule, :math:`P(c \mid x) \propto \pi_c\, \hat p_c(x)`, with a density for every class.
 
     Use it where the densities are wanted too: to see that a sample is like none of the classes, to draw samples of a
@@ -43,6 +45,8 @@ class DensityClassifier(ScoringClassifier, BaseEstimator):
         change by the ratio of the two.
     class_weight : dict, "balanced" or None, default None
         Weights of the classes, multiplied by those of the samples: they change the default priors.
+    verbose : bool or int, default False
+        Say what runs: a progress bar on a terminal, lines on stderr elsewhere.
 
     Attributes
     ----------
@@ -80,13 +84,16 @@ class DensityClassifier(ScoringClassifier, BaseEstimator):
     """
 
     _parameter_constraints: dict[str, list[Any]] = constraints(
-        "priors", "class_weight", estimator=[DensityEstimator, None]
+        "priors", "class_weight", "verbose", estimator=[DensityEstimator, None]
     )
 
-    def __init__(self, *, estimator: Any = None, priors: Any = None, class_weight: Any = None) -> None:
+    def __init__(
+        self, *, estimator: Any = None, priors: Any = None, class_weight: Any = None, verbose: Any = False
+    ) -> None:
         self.estimator = estimator
         self.priors = priors
         self.class_weight = class_weight
+        self.verbose = verbose
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -108,12 +115,14 @@ class DensityClassifier(ScoringClassifier, BaseEstimator):
         self._need_two_samples(samples)
         priors, shares = check_priors(self, samples), _shares(samples)
         base = ForwardDensity() if self.estimator is None else self.estimator
-        self.densities_ = _class_densities(base, samples)
+        with progress(self, "fitting densities", 1 + _FOLDS) as step:
+            self.densities_ = _class_densities(base, samples)
+            step(1)
+            held_out = _held_out(base, samples, step)
         self.expansion_ = _mixtures(self.densities_)
         self.n_vectors_ = self.expansion_.n_vectors
         self.priors_ = shares if priors is None else priors
         scores = _joint_scores(shares)
-        held_out = _held_out(base, samples)
         if held_out is not None:
             scores = calibrate(scores, held_out, long_tails=True)
         self.class_scores_ = scores if priors is None else scores.with_priors(priors / shares)
@@ -163,7 +172,7 @@ def _mixtures(densities: tuple[Any, ...]) -> ClassMixtures:
     return ClassMixtures(tuple(density.expansion_ for density in densities))
 
 
-def _held_out(base: Any, samples: Samples) -> HeldOut | None:
+def _held_out(base: Any, samples: Samples, step: Step) -> HeldOut | None:
     """Log densities of samples by densities that did not see them; None where the classes are too small for that.
 
     The densities of all classes lack the same part: a density of fewer samples is lower, for any class.
@@ -176,6 +185,7 @@ def _held_out(base: Any, samples: Samples) -> HeldOut | None:
             return None
         parts.append(part)
         values.append(_mixtures(_class_densities(base, rest))(take_rows(samples.X, part)))
+        step(k + 2)
     return HeldOut(samples.take(xp.concat(parts)), xp.concat(values, axis=0))
 
 

@@ -74,8 +74,8 @@ class ForwardDensity(DensityEstimator):
         The features are first divided by their standard deviations, or made uncorrelated, or left alone (the paper).
     random_state : int, Generator, RandomState or None, default 0
         Draws candidates, and the samples on which Parzen's width is selected, where there are more.
-    verbose : bool, default False
-        Whether to draw a progress bar.
+    verbose : bool or int, default False
+        Say what runs: a progress bar on a terminal, lines on stderr elsewhere.
 
     Attributes
     ----------
@@ -202,7 +202,7 @@ class ForwardDensity(DensityEstimator):
     def _by_likelihood(self, problem: DensityProblem, folds: list[Fold]) -> RoundMixture:
         floor, limit = problem.least_width, self.max_vectors
         self.least_width_ = floor * problem.unit
-        with progress("kernels", limit, bool(self.verbose)) as step:
+        with progress(self, "comparing numbers of kernels", limit) as step:
             if not folds:
                 path = forward_likelihood(problem, floor=floor, max_vectors=limit, step=step)
                 self.trace_, self.stop_ = path.trace, path.stop
@@ -217,13 +217,13 @@ class ForwardDensity(DensityEstimator):
     def _by_squared_error(self, problem: DensityProblem, folds: list[Fold]) -> RoundMixture:
         tolerance, floor, limit = TOLERANCE[self.prefer], problem.least_width, self.max_vectors
         if folds:
-            with progress("cross-validation", len(FLOORS) * len(folds), bool(self.verbose)) as step:
+            with progress(self, "comparing least widths", len(FLOORS) * len(folds)) as step:
                 choice = choose_floor(problem, folds, max_vectors=limit, tolerance=tolerance, step=step)
             floor, limit = choice.setting["floor"], int(choice.setting["n_vectors"])
             path = forward_integrated(problem, floor=floor, max_vectors=limit, patience=None)
             at, self.trace_ = len(path.steps) - 1, choice
         else:
-            with progress("kernels", limit, bool(self.verbose)) as step:
+            with progress(self, "adding kernels", limit) as step:
                 path = forward_integrated(problem, floor=floor, max_vectors=limit, step=step)
             at, self.trace_ = path.choose(tolerance)
         self.least_width_, self.stop_ = floor * problem.unit, path.stop

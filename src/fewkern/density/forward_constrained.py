@@ -61,8 +61,8 @@ class ForwardConstrainedDensity(DensityEstimator):
         The features are first divided by their standard deviations, or made uncorrelated, or left alone (the paper).
     random_state : int, Generator, RandomState or None, default 0
         Draws samples where there are more than are looked at.
-    verbose : bool, default False
-        Whether to draw a progress bar.
+    verbose : bool or int, default False
+        Say what runs: a progress bar on a terminal, lines on stderr elsewhere.
 
     Attributes
     ----------
@@ -173,7 +173,7 @@ class ForwardConstrainedDensity(DensityEstimator):
             self.gamma_, self.max_vectors, self.stop, self.tol, self.width_rule, self.eta,  # type: ignore[arg-type]
             self.n_width_steps, self.mixing,  # type: ignore[arg-type]
         )  # fmt: skip
-        with progress("kernels", self.max_vectors, bool(self.verbose)) as step:
+        with progress(self, "adding kernels", self.max_vectors) as step:
             found = forward_constrained(part, target, rules, step)
         if self.refit:
             found = refit_jointly(part, target, found)

@@ -51,8 +51,8 @@ class OrthogonalForwardDensity(DensityEstimator):
         The features are first divided by their standard deviations, or made uncorrelated, or left alone (the paper).
     random_state : int, Generator, RandomState or None, default 0
         Draws candidates, and the samples on which Parzen's width is selected, where there are more.
-    verbose : bool, default False
-        Whether to draw a progress bar.
+    verbose : bool or int, default False
+        Say what runs: a progress bar on a terminal, lines on stderr elsewhere.
 
     Attributes
     ----------
@@ -136,7 +136,7 @@ class OrthogonalForwardDensity(DensityEstimator):
         rho = default_gamma(problem.dim) * self.width_ if self.kernel_width == "auto" else float(self.kernel_width)
         rows = problem.draw(self.max_candidates, rng)
         part = problem.part(rows)
-        with progress("passes", self.n_passes, bool(self.verbose)) as step:
+        with progress(self, "selecting kernels, by passes", self.n_passes) as step:
             passes = Passes(self.n_passes, self.max_vectors, step)
             if self.target == "parzen":
                 found = sparse_kernel_density(part, problem.parzen(part.Z), rho, passes)

@@ -42,8 +42,8 @@ class ReducedSetDensity(DensityEstimator):
         The features are first divided by their standard deviations, or made uncorrelated, or left alone (the paper).
     random_state : int, Generator, RandomState or None, default 0
         Draws candidates, and the samples on which Parzen's width is selected, where there are more.
-    verbose : bool, default False
-        Whether to draw a progress bar of the cross-validation.
+    verbose : bool or int, default False
+        Say what runs: a progress bar on a terminal, lines on stderr elsewhere.
 
     Attributes
     ----------
@@ -126,7 +126,7 @@ class ReducedSetDensity(DensityEstimator):
         self.width_, self.trace_ = search.width, search.trace
         folds = samples.folds(self.cv) if self.width == "cv" else []
         if folds:
-            with progress("cross-validation", len(CV_FACTORS), bool(self.verbose)) as step:
+            with progress(self, "comparing widths", len(CV_FACTORS)) as step:
                 self.trace_ = reduced_set_width(problem, folds, step)
             self.width_ = self.trace_.setting["width"]
         elif self.width == "cv":

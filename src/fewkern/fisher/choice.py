@@ -20,7 +20,7 @@ from fewkern.fisher.forward_folds import Folded
 from fewkern.fisher.posterior import AffineScores, least_squares_scores
 from fewkern.fisher.problem import Machine
 from fewkern.fisher.targets import fisher_targets
-from fewkern.vectors.grid import KernelGrid
+from fewkern.vectors.grid import WIDTH_FACTORS, KernelGrid
 from fewkern.vectors.search import choose_width, class_grid
 from fewkern.vectors.selection import Selecting, choose_basis
 
@@ -109,10 +109,10 @@ class Comparing:
         """Whether :func:`fewkern.fisher.few.choose_few` is for these samples."""
         return samples.n_classes == 2 and self.width_by == "auto" and self.family.thins
 
-    def compares(self, kernel: Kernel) -> bool:
-        """Whether there is more than one machine to compare."""
+    def n_machines(self, kernel: Kernel) -> int:
+        """How many machines there are to compare."""
         widths = "width" in kernel.rules and self.width_by == "cross_validation"
-        return widths or len(self.family.settings(1.0, 1.0)) > 1
+        return (len(WIDTH_FACTORS) if widths else 1) * len(self.family.settings(1.0, 1.0))
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ def choose_setting(
     kernel: Kernel,
     plan: Comparing,
     folds: Sequence[Fold],
-    step: Callable[[int], None] | None = None,
+    step: Callable[[int], None] = lambda _: None,
 ) -> Chosen:
     """Width and setting of least cross-validated error, or of a sparser machine that is nearly as good.
 
@@ -143,8 +143,8 @@ def choose_setting(
     plan : Comparing
     folds : sequence of (training positions, held-out positions)
         Empty if there is nothing to compare, or too little to compare it on: the default setting is taken.
-    step : callable or None
-        Called with the number of widths done.
+    step : function
+        Called with the number of machines done; a path may be left before its end.
     """
     grid = _grid(samples, kernel, plan)
     kernels = grid.kernels
@@ -154,9 +154,9 @@ def choose_setting(
     paths: list[PathErrors] = []
     for one in kernels if folds else ():
         candidates = Candidates.of(samples, one, plan.max_candidates, plan.seed)
-        paths.append(cross_validate(samples, candidates, plan.family, settings, folds))
-        if step is not None:
-            step(len(paths))
+        paths.append(
+            cross_validate(samples, candidates, plan.family, settings, folds, _after(len(paths), settings, step))
+        )
     k, s = len(kernels) // 2, plan.family.default
     trace = _trace(grid.only(k), plan.family, (settings[s],), [])
     if any(path.errors for path in paths):  # not so where no column differs from a constant
@@ -166,6 +166,11 @@ def choose_setting(
     if len(paths) != 1:  # one kernel at a time: only that of a single one is still there
         candidates = Candidates.of(samples, kernels[k], plan.max_candidates, plan.seed)
     return Chosen(candidates, settings[s], trace)
+
+
+def _after(paths: int, settings: tuple[float, ...], step: Callable[[int], None]) -> Callable[[int], None]:
+    """``step`` for the machines of the next path."""
+    return lambda done: step(paths * len(settings) + done)
 
 
 def _grid(samples: Samples, kernel: Kernel, plan: Comparing) -> KernelGrid:
@@ -250,7 +255,12 @@ class PathErrors:
 
 
 def cross_validate(
-    samples: Samples, candidates: Candidates, family: Family, settings: tuple[float, ...], folds: Sequence[Fold]
+    samples: Samples,
+    candidates: Candidates,
+    family: Family,
+    settings: tuple[float, ...],
+    folds: Sequence[Fold],
+    step: Callable[[int], None] = lambda _: None,
 ) -> PathErrors:
     """Errors of a whole path of machines, on folds of the training samples.
 
@@ -270,6 +280,7 @@ def cross_validate(
     for machines in zip(*(part.machines for part in parts)):
         errors.append(sum(part.wrong(machine) for part, machine in zip(parts, machines)) / total)
         sizes.append(sum(machine.size for machine in machines) / len(parts))
+        step(len(errors))
         if _hopeless(errors, sizes, n):
             break
     return PathErrors(tuple(errors), tuple(sizes), n)

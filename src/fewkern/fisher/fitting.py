@@ -110,10 +110,12 @@ def _choose_and_fit(
 ) -> tuple[Chosen, Fitted]:
     """What is chosen, and the machine; ``few`` takes the short way to a short machine."""
     kernel = as_kernel(estimator.kernel)
-    with progress("cross-validation", len(WIDTH_FACTORS), bool(estimator.verbose)) as step:
-        found = choose_few(samples, kernel, plan, folds, step) if few else None
+    if few:
+        with progress(estimator, "comparing kernel widths", len(WIDTH_FACTORS)) as step:
+            found = choose_few(samples, kernel, plan, folds, step)
         if found is not None:
             return found
+    with progress(estimator, "comparing machines by cross-validation", plan.n_machines(kernel)) as step:
         chosen = choose_setting(samples, kernel, plan, folds, step)
     fitted, setting = fit_within(samples, chosen, plan)
     return replace(chosen, setting=setting), fitted
@@ -137,7 +139,7 @@ def _smallest(samples: Samples) -> tuple[int, int]:
 
 def _folds(estimator: FisherParameters, samples: Samples, plan: Comparing) -> list[Fold]:
     """Folds to compare settings on; none where there is nothing to compare, or (with a warning) classes are small."""
-    if not plan.compares(as_kernel(estimator.kernel)):
+    if plan.n_machines(as_kernel(estimator.kernel)) == 1:
         return []
     name = type(estimator).__name__
     cv = int(estimator.cv) if isinstance(estimator.cv, Integral) else estimator.cv

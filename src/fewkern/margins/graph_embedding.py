@@ -6,6 +6,7 @@ from numbers import Real
 from typing import Any
 
 from fewkern.backend.validation import Interval, StrOptions, fit_context
+from fewkern.base import warn_of_fewer_components
 from fewkern.margins.embedding import Ratio, graph_embedding
 from fewkern.margins.reducer import (
     REDUCER,
@@ -37,7 +38,7 @@ class GraphEmbedding(Reducer):
     n_components : int or None, default None
         By default as many as the penalty scatter has rank, ``n_classes - 1`` for Fisher's graph. With
         ``recursive=True`` there are more directions than classes. If fewer exist than are asked for, there are fewer,
-        and ``stop_`` says why.
+        with a warning, and ``stop_`` says why.
     kernel : str, Kernel or callable, default "linear"
         See :mod:`fewkern.kernels`.
     graph : str, rule, GraphPair or pair of matrices, default "fisher"
@@ -172,4 +173,5 @@ class GraphEmbedding(Reducer):
         result = graph_embedding(features.Z, graph_pair(self, features), how)
         keep(self, features, features.with_signs(result.directions))
         self.ratios_, self.stop_ = result.values, result.stop
+        warn_of_fewer_components(self)
         return self

@@ -2,7 +2,7 @@ r"""Recursive support vector machines: orthogonal directions of maximum margin (
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from fewkern.backend.linalg import least_squares, sum_by_index
@@ -149,7 +149,9 @@ class MarginDirections:
     """Largest relative error of a hyperplane that the interior point left at ``max_iter``; zero if there is none."""
 
 
-def recursive_margin(space: Space, problems: Sequence[MarginProblem], how: Recursion) -> MarginDirections:
+def recursive_margin(
+    space: Space, problems: Sequence[MarginProblem], how: Recursion, step: Callable[[int], None] = lambda _: None
+) -> MarginDirections:
     r"""Directions of maximum margin, each in the complement of those before (methods A4).
 
     Step ``t`` solves, for every problem,
@@ -170,6 +172,8 @@ def recursive_margin(space: Space, problems: Sequence[MarginProblem], how: Recur
         (methods A2).
     problems : sequence of MarginProblem
     how : Recursion
+    step : function
+        Called with the number of directions so far.
 
     Returns
     -------
@@ -184,7 +188,7 @@ def recursive_margin(space: Space, problems: Sequence[MarginProblem], how: Recur
     and :math:`P_t \le` cap, hence the directions must fade.
     """
     left = _Left(space, problems, how)
-    peeled = peel(left, left.limit)
+    peeled = peel(left, left.limit, step)
     W = left.space.W
     dual = _coefficients(space, W, left.B, left.Z)
     return MarginDirections(W, dual, left.Z, tuple(left.steps), left.caps, peeled.stop, left.n_iter, left.unsolved)

@@ -2,6 +2,7 @@ r"""Recursive soft margin subspace learning (RSM; methods part B): hinges in pla
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from fewkern.backend.linalg import cholesky_psd, solve_triangular
@@ -180,7 +181,9 @@ def _best_scale(convex: ConvexSteps, w0: Array, near: float) -> Array:
     return best
 
 
-def recursive_soft_margin(Z: Array, pair: GraphPair, how: SoftMargin) -> SoftMarginResult:
+def recursive_soft_margin(
+    Z: Array, pair: GraphPair, how: SoftMargin, step: Callable[[int], None] = lambda _: None
+) -> SoftMarginResult:
     r"""Directions one by one, each the concave-convex minimizer of the soft margin in the complement of those before.
 
     .. math::
@@ -194,6 +197,8 @@ def recursive_soft_margin(Z: Array, pair: GraphPair, how: SoftMargin) -> SoftMar
         Centered features.
     pair : GraphPair
     how : SoftMargin
+    step : function
+        Called with the number of directions so far.
 
     Returns
     -------
@@ -222,12 +227,12 @@ def recursive_soft_margin(Z: Array, pair: GraphPair, how: SoftMargin) -> SoftMar
     if isinstance(pairs, Edges) and pairs.i.shape[0] == 0:
         return SoftMarginResult(V[:, :0], (), rank, Stop.FLAT)
     left = _Left(Z, pairs, Scatters(S, B, identity), how, _squared_gaps(Z, pairs))
-    peeled = peel(left, min(asked, rank))
+    peeled = peel(left, min(asked, rank), step)
     W = _stacked(peeled, identity)
     if L is not None:
         W = solve_triangular(L, W, transposed=True)
     stop = Stop.RANK if rank < asked else peeled.stop
-    return SoftMarginResult(V @ W, tuple(step for _, step in peeled.records), rank, stop)
+    return SoftMarginResult(V @ W, tuple(record for _, record in peeled.records), rank, stop)
 
 
 def _pairs(pair: GraphPair, n: int, solver: str) -> PairSet | Edges:

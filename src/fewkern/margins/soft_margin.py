@@ -8,8 +8,9 @@ from typing import Any
 
 from sklearn.exceptions import ConvergenceWarning
 
+from fewkern.backend.progress import progress
 from fewkern.backend.validation import Interval, StrOptions, fit_context
-from fewkern.base import constraints
+from fewkern.base import constraints, warn_of_fewer_components
 from fewkern.core.trace import Stop
 from fewkern.margins.features import Features
 from fewkern.margins.reducer import (
@@ -47,7 +48,7 @@ class RecursiveSoftMargin(Reducer):
     ----------
     n_components : int or None, default None
         By default as many as the penalty scatter has rank, ``n_classes - 1`` for Fisher's graph; more exist. If fewer
-        exist than are asked for, there are fewer, and ``stop_`` says why.
+        exist than are asked for, there are fewer, with a warning, and ``stop_`` says why.
     kernel : str, Kernel or callable, default "linear"
         See :mod:`fewkern.kernels`. A kernel needs a ``ridge`` of at least 0.01.
     graph : str, rule, GraphPair or pair of matrices, default "fisher"
@@ -83,6 +84,8 @@ class RecursiveSoftMargin(Reducer):
     max_iter : int, default 100
         Concave-convex steps per direction; at the limit there is a ConvergenceWarning.
     random_state : int, Generator, RandomState or None, default 0
+    verbose : bool or int, default False
+        Say what runs: a progress bar on a terminal, lines on stderr elsewhere.
 
     Attributes
     ----------
@@ -130,7 +133,7 @@ class RecursiveSoftMargin(Reducer):
 
     _parameter_constraints: dict[str, list[Any]] = {
         **REDUCER,
-        **constraints("max_iter", tol=[Interval(Real, 0, 1, closed="neither")]),
+        **constraints("max_iter", "verbose", tol=[Interval(Real, 0, 1, closed="neither")]),
         "graph": "no_validation",  # type: ignore[dict-item]
         "C": [Interval(Real, 0, None, closed="neither")],
         "scale_C": ["boolean"],
@@ -159,6 +162,7 @@ class RecursiveSoftMargin(Reducer):
         tol: float = 1e-10,
         max_iter: int = 100,
         random_state: Any = 0,
+        verbose: Any = False,
     ) -> None:
         self.n_components = n_components
         self.kernel = kernel
@@ -176,6 +180,7 @@ class RecursiveSoftMargin(Reducer):
         self.tol = tol
         self.max_iter = max_iter
         self.random_state = random_state
+        self.verbose = verbose
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -214,13 +219,16 @@ class RecursiveSoftMargin(Reducer):
         )
         if self.sparsity > 0:
             self._check_sparsity(features)
-            result = sparse_soft_margin(features.Z, pair, self.sparsity, how)
-        else:
-            result = recursive_soft_margin(features.Z, pair, how)
+        with progress(self, "finding directions", self.n_components) as step:
+            if self.sparsity > 0:
+                result = sparse_soft_margin(features.Z, pair, self.sparsity, how, step)
+            else:
+                result = recursive_soft_margin(features.Z, pair, how, step)
         keep(self, features, features.with_signs(result.directions))
         self.stop_, self.steps_ = result.stop, result.steps
         self.n_iter_ = max(1, sum(len(step.objectives) - 1 for step in result.steps))
         self._warn_at_limit(result.steps)
+        warn_of_fewer_components(self)
         return self
 
     def _check_sparsity(self, features: Features) -> None:

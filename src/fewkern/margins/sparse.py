@@ -2,6 +2,7 @@ r"""Sparse soft margin directions: an l1 penalty in the original coordinates (me
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from fewkern.backend.linalg import generalized_eigh
@@ -32,7 +33,9 @@ _ROUNDING, _EASE = 1e-12, 0.9
 _NOTHING = 1e-12
 
 
-def sparse_soft_margin(Z: Array, pair: GraphPair, sparsity: float, how: SoftMargin) -> SoftMarginResult:
+def sparse_soft_margin(
+    Z: Array, pair: GraphPair, sparsity: float, how: SoftMargin, step: Callable[[int], None] = lambda _: None
+) -> SoftMarginResult:
     r"""Directions of :math:`J(w) + \lambda \|w\|_1` with few nonzero entries, one by one.
 
     :math:`\lambda` is ``sparsity`` times the value at which ``w`` would vanish, :math:`D \max_k |\sum_e s_e v_e (x_i
@@ -47,6 +50,8 @@ def sparse_soft_margin(Z: Array, pair: GraphPair, sparsity: float, how: SoftMarg
         Between 0 and 1.
     how : SoftMargin
         ``metric`` and ``solver`` are not read.
+    step : function
+        Called with the number of directions so far.
 
     Returns
     -------
@@ -61,10 +66,10 @@ def sparse_soft_margin(Z: Array, pair: GraphPair, sparsity: float, how: SoftMarg
     xp, d = namespace(Z), int(Z.shape[1])
     left = _Left(Z, ridged(pair, Z, how.ridge), pair.penalty.scatter(Z), pair.pairs(), sparsity, how)
     asked = seen_directions(left.B, left.S) if how.n_components is None else how.n_components
-    peeled = peel(left, min(asked, d, int(Z.shape[0])))
+    peeled = peel(left, min(asked, d, int(Z.shape[0])), step)
     columns = [w for w, _ in peeled.records]
     W = xp.stack(columns, axis=1) if columns else no_columns(d, Z)
-    return SoftMarginResult(W, tuple(step for _, step in peeled.records), d, peeled.stop)
+    return SoftMarginResult(W, tuple(record for _, record in peeled.records), d, peeled.stop)
 
 
 class _Left:

@@ -10,8 +10,9 @@ from sklearn.exceptions import ConvergenceWarning
 
 from fewkern.backend.linalg import squared_norms
 from fewkern.backend.namespace import asarray_like, is_sparse, namespace
+from fewkern.backend.progress import progress
 from fewkern.backend.validation import Interval, StrOptions, fit_context
-from fewkern.base import check_labelled, check_measured, constraints
+from fewkern.base import check_labelled, check_measured, constraints, warn_of_fewer_components
 from fewkern.core.samples import Samples
 from fewkern.core.trace import Stop
 from fewkern.margins.embedding import principal_space
@@ -48,7 +49,7 @@ class RecursiveSVM(Reducer):
     ----------
     n_components : int or None, default None
         Most components; by default all directions with a margin. If fewer exist than are asked for, there are fewer,
-        and ``stop_`` says why.
+        with a warning, and ``stop_`` says why.
     kernel : str, Kernel or callable, default "linear"
         See :mod:`fewkern.kernels`.
     C : float, default 1.0
@@ -82,6 +83,8 @@ class RecursiveSVM(Reducer):
     max_iter : int, default 100
         Interior point iterations per hyperplane; at the limit there is a ConvergenceWarning.
     random_state : int, Generator, RandomState or None, default 0
+    verbose : bool or int, default False
+        Say what runs: a progress bar on a terminal, lines on stderr elsewhere.
 
     Attributes
     ----------
@@ -137,7 +140,7 @@ class RecursiveSVM(Reducer):
 
     _parameter_constraints: dict[str, list[Any]] = {
         **REDUCER,
-        **constraints("max_iter", tol=[Interval(Real, 0, 1, closed="neither")]),
+        **constraints("max_iter", "verbose", tol=[Interval(Real, 0, 1, closed="neither")]),
         "C": [Interval(Real, 0, None, closed="neither")],
         "task": [StrOptions({"classification", "regression"})],
         "multi_class": [StrOptions({"ovr", "ovo"})],
@@ -164,6 +167,7 @@ class RecursiveSVM(Reducer):
         tol: float = 1e-9,
         max_iter: int = 100,
         random_state: Any = 0,
+        verbose: Any = False,
     ) -> None:
         self.n_components = n_components
         self.kernel = kernel
@@ -180,6 +184,7 @@ class RecursiveSVM(Reducer):
         self.tol = tol
         self.max_iter = max_iter
         self.random_state = random_state
+        self.verbose = verbose
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -214,11 +219,13 @@ class RecursiveSVM(Reducer):
             tol=self.tol,
             max_iter=self.max_iter,
         )
-        result = recursive_margin(_space(features), self._problems(features.samples), how)
+        with progress(self, "finding directions", self.n_components) as step:
+            result = recursive_margin(_space(features), self._problems(features.samples), how, step)
         on_support = features.complete and self.max_vectors in ("auto", None)
         keep(self, features, result.directions, result.dual if on_support else None)
         self._keep_steps(features, result)
         self._warn(result)
+        warn_of_fewer_components(self)
         return self
 
     def _check(self, X: Any, y: Any, sample_weight: Any) -> Samples:

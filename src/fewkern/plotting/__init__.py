@@ -1,9 +1,15 @@
-"""Pictures of fitted models, as scikit-learn's Display objects. They need matplotlib."""
+"""Pictures of fitted models, as scikit-learn's Display objects. They need matplotlib.
+
+``from_estimator`` takes a fitted estimator, a Pipeline, or a search such as GridSearchCV, with arrays or data frames.
+What scikit-learn draws is not repeated here: residuals (``PredictionErrorDisplay``), ``ConfusionMatrixDisplay``,
+``CalibrationDisplay``, ``RocCurveDisplay`` and ``PartialDependenceDisplay`` take the estimators of fewkern as they are.
+"""
 
 from fewkern.plotting.components import AccuracyDisplay, ComponentsDisplay
 from fewkern.plotting.density import DensityDisplay
 from fewkern.plotting.fisher import FisherPathDisplay
 from fewkern.plotting.importances import ImportancesDisplay
+from fewkern.plotting.intervals import IntervalsDisplay, NoveltyDisplay
 from fewkern.plotting.trace import TraceDisplay
 from fewkern.plotting.vectors import VectorsDisplay
 
@@ -13,6 +19,8 @@ __all__ = [
     "DensityDisplay",
     "FisherPathDisplay",
     "ImportancesDisplay",
+    "IntervalsDisplay",
+    "NoveltyDisplay",
     "TraceDisplay",
     "VectorsDisplay",
 ]

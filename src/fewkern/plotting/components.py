@@ -1,29 +1,37 @@
-"""The first two components of a reducer, and how far a classifier gets with the first few."""
+"""The first two components of a transformer, and how far a classifier gets with the first few."""
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from fewkern.backend.namespace import is_sparse, to_numpy
-from fewkern.plotting.style import ACCENT, CLASSES, QUIET, axes_for
+from fewkern.plotting.model import FittedModel, fitted_model, numbers
+from fewkern.plotting.style import (
+    ACCENT,
+    axes_for,
+    circle_vectors,
+    draw_samples,
+    legend_below,
+    legend_beside,
+    open_frame,
+    percent,
+)
 
 __all__ = ["AccuracyDisplay", "ComponentsDisplay"]
 
-# More different labels than these are taken for numbers.
-_MOST_CLASSES = 32
-
 
 class ComponentsDisplay:
-    """Samples on the first two components, coloured by class, with the kept samples circled.
+    """Samples on the first two components, colored by class, with the kept samples circled.
 
     Parameters
     ----------
     T : array of shape (n, 1) or (n, 2)
         Components; with one only, the samples are spread out along the other axis by their number.
     labels : array of shape (n,) or None
+        Classes, or numbers (more than 32 different ones), which get a bar of colors.
     kept : integer array or None
         Rows of the samples that the model keeps.
     names : list of str
@@ -49,54 +57,62 @@ class ComponentsDisplay:
 
     @classmethod
     def from_estimator(cls, estimator: Any, X: Any, y: Any = None, *, ax: Any = None) -> ComponentsDisplay:
-        """Picture of the samples ``X`` that ``estimator`` was fitted with, as it transforms them."""
-        check_is_fitted(estimator)
-        T = to_numpy(estimator.transform(X))
+        """Picture of the samples ``X`` that ``estimator`` was fitted with, as it transforms them.
+
+        Parameters
+        ----------
+        estimator : fitted transformer, or Pipeline or search that ends in one
+        X : array or data frame
+            With other samples than those of the fit, none is circled.
+        y : array of shape (n,) or None, default None
+        ax : matplotlib axes or None, default None
+        """
+        found = fitted_model(estimator, X)
+        model = found.model
+        if not hasattr(model, "transform"):
+            raise ValueError(
+                f"ComponentsDisplay: expected a transformer, but {type(model).__name__} has no components; "
+                "VectorsDisplay shows what a model of two features keeps."
+            )
+        T = to_numpy(model.transform(found.X))
         if T.shape[1] == 0:
             raise ValueError("ComponentsDisplay: the model has no component to show.")
-        kept = getattr(estimator, "indices_", None)
-        if kept is not None and not len(kept):
-            kept = None  # a linear map keeps no sample
-        names = ["component 1", "component 2"]
+        names = _with_shares(model, T)
         if T.shape[1] == 1:
-            T, names = np.column_stack([T[:, 0], np.arange(len(T))]), ["component 1", "sample"]
-        return cls(T[:, :2], None if y is None else to_numpy(y), None if kept is None else to_numpy(kept), names).plot(
-            ax
-        )
+            T, names = np.column_stack([T[:, 0], np.arange(len(T))]), [names[0], "number of the sample"]
+        return cls(T[:, :2], None if y is None else to_numpy(y), _kept(found), names).plot(ax)
 
     def plot(self, ax: Any = None) -> ComponentsDisplay:
         """Draw on ``ax`` (new axes by default)."""
         self.ax_ = ax = axes_for(ax)
         self.figure_ = ax.figure
-        classes: Any = [] if self.labels is None else np.unique(self.labels)
-        if self.labels is None:
-            ax.scatter(*self.T.T, s=12, color=QUIET, lw=0)
-        elif len(classes) > _MOST_CLASSES:
-            # numbers, not classes
-            drawn = ax.scatter(*self.T.T, s=14, c=np.asarray(self.labels, dtype=float), alpha=0.8, lw=0)
-            ax.figure.colorbar(drawn, ax=ax, label="target")
-        else:
-            for c, label in enumerate(classes):
-                own = self.T[self.labels == label]
-                # colours come round again; shapes do not
-                marker = "os^D"[(c // len(CLASSES)) % 4]
-                color = CLASSES[c % len(CLASSES)]
-                ax.scatter(*own.T, s=14, color=color, marker=marker, alpha=0.7, lw=0, label=str(label))
+        colored = draw_samples(ax, self.T, self.labels)
         if self.kept is not None and len(self.kept) < len(self.T):
-            ax.scatter(
-                *self.T[self.kept].T,
-                s=70,
-                facecolors="none",
-                edgecolors="black",
-                linewidths=1.2,
-                label=f"{len(self.kept)} kept",
-            )
+            circle_vectors(ax, self.T[self.kept], f"{len(self.kept)} samples kept")
         ax.set_xlabel(self.names[0])
         ax.set_ylabel(self.names[1])
-        if ax.get_legend_handles_labels()[1]:
-            ax.legend(frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
-        ax.spines[["top", "right"]].set_visible(False)
+        (legend_below if colored else legend_beside)(ax)
+        open_frame(ax)
         return self
+
+
+def _kept(found: FittedModel) -> Any:
+    """Rows of the kept samples; None if there are none, or if they are not those rows of ``X``."""
+    indices, n = getattr(found.model, "indices_", None), found.X.shape[0]
+    rows = np.zeros(0, dtype=int) if indices is None else to_numpy(indices)
+    if not len(rows) or rows.max() >= n:  # moved vectors, a linear map, or other samples
+        return None
+    return rows if np.allclose(numbers(_rows(found.X, rows)), numbers(found.model.vectors_)) else None
+
+
+def _with_shares(model: Any, T: np.ndarray) -> list[str]:
+    """Names of the components; of principal ones, with their shares of the variance that the model sees."""
+    names = [f"component {k + 1}" for k in range(2)]
+    values = getattr(model, "eigenvalues_", None)
+    if values is None or len(values) < T.shape[1] or getattr(model, "n_components", 0) is not None:
+        return names  # the others are not known
+    shares = to_numpy(values) / to_numpy(values).sum()
+    return [f"{name} ({100 * share:.0f}% of the variance)" for name, share in zip(names, shares)] + names[len(shares) :]
 
 
 class AccuracyDisplay:
@@ -127,21 +143,37 @@ class AccuracyDisplay:
     def from_estimator(
         cls, estimator: Any, X: Any, y: Any, *, classifier: Any = None, cv: int = 5, ax: Any = None
     ) -> AccuracyDisplay:
-        """Fit clones of ``estimator`` on the training part of every fold; 5 nearest neighbors classify by default."""
+        """Fit clones of ``estimator`` on the training part of every fold, and classify what they make of the rest.
+
+        Parameters
+        ----------
+        estimator : transformer, or Pipeline that ends in one
+            It is not fitted.
+        X : array, data frame or sparse matrix of shape (n_samples, n_features)
+        y : array of shape (n_samples,)
+        classifier : classifier or None, default None
+            None takes the 5 nearest neighbors.
+        cv : int, default 5
+            Number of folds.
+        ax : matplotlib axes or None, default None
+        """
         from sklearn.base import clone
         from sklearn.model_selection import StratifiedKFold
         from sklearn.neighbors import KNeighborsClassifier
 
-        X, y = X.tocsr() if is_sparse(X) else to_numpy(X), to_numpy(y)
+        y = to_numpy(y)
         classifier = KNeighborsClassifier() if classifier is None else classifier
         folds = []
-        for train, test in StratifiedKFold(cv).split(X, y):
-            model = clone(estimator).fit(X[train], y[train])
-            A, B = (to_numpy(model.transform(X[part])) for part in (train, test))
-            scores = [
-                clone(classifier).fit(A[:, :k], y[train]).score(B[:, :k], y[test]) for k in range(1, A.shape[1] + 1)
-            ]
-            folds.append(scores)
+        with warnings.catch_warnings():
+            # the picture shows how many components there are
+            warnings.filterwarnings("ignore", message=".*was asked for, but these samples give only")
+            for train, test in StratifiedKFold(cv).split(np.zeros(len(y)), y):
+                model = clone(estimator).fit(_rows(X, train), y[train])
+                A, B = (to_numpy(model.transform(_rows(X, part))) for part in (train, test))
+                scores = [
+                    clone(classifier).fit(A[:, :k], y[train]).score(B[:, :k], y[test]) for k in range(1, A.shape[1] + 1)
+                ]
+                folds.append(scores)
         # a fold may find fewer directions than another one
         count = min(map(len, folds))
         if count == 0:
@@ -158,10 +190,18 @@ class AccuracyDisplay:
         x = np.arange(1, len(self.accuracy) + 1)
         low, high = self.accuracy - self.spread, self.accuracy + self.spread
         ax.fill_between(x, low, high, color=ACCENT, alpha=0.15, lw=0, label="± one standard error")
-        ax.plot(x, self.accuracy, "o-", color=ACCENT, lw=2, ms=4, label="cross-validated accuracy")
+        ax.plot(x, self.accuracy, "o-", color=ACCENT, lw=2, ms=5, label="mean of the folds")
         ax.set_xlabel("number of components")
-        ax.set_ylabel("accuracy")
+        ax.set_ylabel("held-out samples\nclassified correctly")
         ax.set_xticks(x if len(x) <= 12 else x[:: len(x) // 10])
-        ax.legend(frameon=False)
-        ax.spines[["top", "right"]].set_visible(False)
+        percent(ax.yaxis)
+        legend_beside(ax)
+        open_frame(ax)
         return self
+
+
+def _rows(X: Any, rows: np.ndarray) -> Any:
+    """Some rows of an array, a sparse matrix or a data frame."""
+    if hasattr(X, "iloc"):
+        return X.iloc[rows]
+    return (X.tocsr() if is_sparse(X) else to_numpy(X))[rows]

@@ -1,39 +1,55 @@
-"""A fitted density: a curve for one feature, contours for two, with the kernels that make it."""
+"""A fitted density: a curve for one feature, contours for two, pairs of features for more, with the kernels."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
-from fewkern.backend.namespace import to_numpy
 from fewkern.density.mixture import KernelMixture
-from fewkern.plotting.style import ACCENT, CLASSES, QUIET, axes_for
+from fewkern.plotting.model import FittedModel, fitted_model, numbers
+from fewkern.plotting.style import ACCENT, CLASSES, QUIET, axes_for, large_dots, legend_beside, open_frame
 
 __all__ = ["DensityDisplay"]
 
 # More kernels than this are drawn as dots without their widths: a picture of a thousand ellipses shows nothing.
 _MOST_KERNELS = 100
-_POINTS_1D, _POINTS_2D = 600, 160
+# Points of a grid: for a curve, for contours, and for contours in one of many panels.
+_POINTS_1D, _POINTS_2D, _POINTS_PANEL = 600, 160, 80
+# More features than this are too many panels.
+_MOST_FEATURES = 5
+# The picture leaves out this share of the mass at either end of a feature, and then adds a part of the rest.
+_TAIL, _MARGIN = 1e-3, 0.08
+# Standard deviations around a center that hold all of a kernel that can be seen.
+_REACH = 5.0
+_SAMPLES = "#5a6b7b"
+# Area of the dot at the center of the heaviest kernel.
+_DOT = 160.0
 
 
 class DensityDisplay:
-    """The density of one or two features, with the samples and the kernels: center, weight and width of each.
+    """The density, with the samples and the kernels: center, weight and width of each.
 
-    In one dimension every kernel is drawn as its part of the sum; in two as the ellipse of one standard deviation
-    with a dot at its center, whose area goes with the weight.
+    With one feature every kernel is drawn as its part of the sum; with two as the ellipse of one standard deviation
+    with a dot at its center, whose area goes with the weight. More features are shown in pairs, and each alone on the
+    diagonal: the density of some features is that of the mixture without the others.
 
     Parameters
     ----------
-    grid : tuple of arrays
-        One axis for one feature, two for two.
-    values : array
-        Density on the grid.
     mixture : KernelMixture
-        With NumPy arrays.
+        With NumPy arrays, of the features that are shown.
     X : array of shape (n, d) or None
         Samples to show.
+    names : list of str or None
+        One per feature.
+
+    Attributes
+    ----------
+    ax_, figure_ : matplotlib axes and figure
+        With three features and more, ``ax_`` is what holds the panels.
+    axes_ : array of axes or None
+        The panels, with three features and more.
 
     Examples
     --------
@@ -47,95 +63,178 @@ class DensityDisplay:
     'feature 0'
     """
 
-    def __init__(self, grid: tuple[Any, ...], values: Any, mixture: KernelMixture, X: Any = None) -> None:
-        self.grid = grid
-        self.values = values
+    def __init__(self, mixture: KernelMixture, X: Any = None, names: list[str] | None = None) -> None:
         self.mixture = mixture
         self.X = X
+        self.names = names or [f"feature {j}" for j in range(mixture.vectors.shape[1])]
 
     @classmethod
-    def from_estimator(cls, estimator: Any, X: Any = None, *, ax: Any = None) -> DensityDisplay:
-        """Picture of a fitted density of one or two features, among the samples ``X`` if given."""
-        check_is_fitted(estimator, "expansion_")
-        mixture = estimator.expansion_.like(np.empty(0))
-        dim = mixture.vectors.shape[1]
-        if dim > 2:
+    def from_estimator(
+        cls, estimator: Any, X: Any = None, *, features: Sequence[Any] | None = None, ax: Any = None
+    ) -> DensityDisplay:
+        """Picture of a fitted density, among the samples ``X`` if given.
+
+        Parameters
+        ----------
+        estimator : fitted density, or Pipeline or search that ends in one
+        X : array or data frame or None, default None
+        features : sequence of int or str, or None, default None
+            Numbers or names of the features to show; None shows all of them, and of more than five the first five.
+        ax : matplotlib axes or None, default None
+        """
+        found = fitted_model(estimator, X)
+        mixture = getattr(found.model, "expansion_", None)
+        if not isinstance(mixture, KernelMixture):
             raise ValueError(
-                f"DensityDisplay: a picture needs a density of one or two features, got {dim}; fit it to one or two "
-                "columns."
+                f"DensityDisplay: expected a density of fewkern, but {type(found.model).__name__} has none; the "
+                "densities_ of a DensityClassifier can be drawn one by one."
             )
-        X = None if X is None else np.asarray(to_numpy(X), dtype=float)
-        low, high = _region(mixture, X)
-        if dim == 1:
-            axis = np.linspace(low[0], high[0], _POINTS_1D)
-            return cls((axis,), mixture(axis[:, None])[:, 0], mixture, X).plot(ax)
-        xx, yy = np.meshgrid(*[np.linspace(a, b, _POINTS_2D) for a, b in zip(low, high)])
-        values = mixture(np.column_stack([xx.ravel(), yy.ravel()]))[:, 0].reshape(xx.shape)
-        return cls((xx, yy), values, mixture, X).plot(ax)
+        mixture = _in_units(mixture.like(np.empty(0)), found)
+        columns = _columns(features, found.names)
+        samples = None if X is None else found.given_units(numbers(found.X))[:, columns]
+        return cls(_marginal(mixture, columns), samples, [found.labels[j] for j in columns]).plot(ax)
 
     def plot(self, ax: Any = None) -> DensityDisplay:
-        """Draw on ``ax`` (new axes by default)."""
+        """Draw on ``ax`` (new axes by default; three features and more divide it)."""
+        dim, new = len(self.names), ax is None
         self.ax_ = ax = axes_for(ax)
         self.figure_ = ax.figure
-        if len(self.grid) == 1:
-            self._plot_curve(ax)
+        self.axes_: Any = None
+        if dim > 2:
+            if new:
+                ax.figure.set_size_inches(2.1 * dim + 1, 2.1 * dim)
+            self._draw_pairs(ax)
+            return self
+        if dim == 1:
+            self._draw_curve(ax, self.mixture, 0)
+            ax.set_ylabel("density")
         else:
-            self._plot_contours(ax)
-        ax.legend(frameon=False)
-        ax.spines[["top", "right"]].set_visible(False)
+            self._draw_contours(ax, (0, 1), _POINTS_2D)
+        legend_beside(ax)
+        open_frame(ax)
         return self
 
-    def _plot_curve(self, ax: Any) -> None:
-        (axis,) = self.grid
+    def _draw_pairs(self, ax: Any) -> None:
+        """The features alone on the diagonal, pairs of them below it."""
+        dim = len(self.names)
+        ax.set_axis_off()
+        places = ax.get_subplotspec().subgridspec(dim, dim)
+        self.axes_ = np.full((dim, dim), None, dtype=object)
+        for i in range(dim):
+            for j in range(i + 1):
+                self.axes_[i, j] = panel = ax.figure.add_subplot(places[i, j])
+                if i == j:
+                    self._draw_curve(panel, _marginal(self.mixture, [j]), j)
+                    panel.set_yticks([])
+                else:
+                    self._draw_contours(panel, (j, i), _POINTS_PANEL)
+                panel.label_outer()
+                # units on a line of their own: the panels are small
+                for axis in (panel.xaxis, panel.yaxis):
+                    axis.set_label_text(axis.get_label_text().replace(" (", "\n("), fontsize="small")
+                panel.tick_params(labelsize="small")
+                open_frame(panel)
+        corner = ax.figure.add_subplot(places[0, dim - 1])
+        corner.set_axis_off()
+        large_dots(corner.legend(*self.axes_[1, 0].get_legend_handles_labels(), frameon=False, loc="upper right"))
+
+    def _draw_curve(self, ax: Any, mixture: KernelMixture, j: int) -> None:
+        low, high = _ends(mixture)
+        axis = np.linspace(low, high, _POINTS_1D)
         if self.X is not None:
-            ax.hist(
-                self.X[:, 0], bins="auto", density=True, color=QUIET, alpha=0.5, lw=0, label=f"{len(self.X)} samples"
-            )
-        few = self.mixture.n_vectors <= _MOST_KERNELS
-        for j in range(self.mixture.n_vectors if few else 0):
-            part = float(self.mixture.weights[j]) * _single(self.mixture, j)(axis[:, None])[:, 0]
-            label = _count(self.mixture.n_vectors) if j == 0 else None
+            own = self.X[(self.X[:, j] >= low) & (self.X[:, j] <= high), j]
+            ax.hist(own, bins="auto", density=True, color=QUIET, alpha=0.5, lw=0, label=f"{len(self.X)} samples")
+        few = mixture.n_vectors <= _MOST_KERNELS
+        for k in range(mixture.n_vectors if few else 0):
+            part = float(mixture.weights[k]) * _single(mixture, k)(axis[:, None])[:, 0]
+            label = _count(mixture.n_vectors) if k == 0 else None
             ax.plot(axis, part, color=CLASSES[1], lw=1, alpha=0.8, label=label)
-        ax.plot(axis, self.values, color=ACCENT, lw=2, label="density")
+        ax.plot(axis, mixture(axis[:, None])[:, 0], color=ACCENT, lw=2, label="density")
         ax.set_ylim(bottom=0)
-        ax.set_xlabel("feature 0")
-        ax.set_ylabel("density")
+        ax.set_xlim(low, high)
+        ax.set_xlabel(self.names[j], parse_math=False)
 
-    def _plot_contours(self, ax: Any) -> None:
+    def _draw_contours(self, ax: Any, pair: tuple[int, int], points: int) -> None:
         from matplotlib import colormaps
-        from matplotlib.patches import Ellipse
 
-        xx, yy = self.grid
+        mixture = self.mixture if len(self.names) == 2 else _marginal(self.mixture, pair)
+        ends = [_ends(_marginal(self.mixture, [j])) for j in pair]
+        xx, yy = np.meshgrid(*[np.linspace(*end, points) for end in ends])
+        values = mixture(np.column_stack([xx.ravel(), yy.ravel()]))[:, 0].reshape(xx.shape)
         # equal parts of the logarithm: the tails are where densities differ
-        top = float(self.values.max())
+        top = float(values.max())
         levels = top * np.geomspace(1e-3, 0.9, 9)
         shades = [colormaps["Blues"](shade) for shade in np.linspace(0.08, 0.85, len(levels))]
-        ax.contourf(xx, yy, self.values, levels=[*levels, top * 1.01], colors=shades, alpha=0.8)
+        ax.contourf(xx, yy, values, levels=[*levels, top * 1.01], colors=shades, alpha=0.8)
         if self.X is not None:
-            ax.scatter(*self.X.T, s=6, color="#5a6b7b", alpha=0.5, lw=0, label=f"{len(self.X)} samples")
-        mixture = self.mixture
-        few = mixture.n_vectors <= _MOST_KERNELS
-        inverse = np.linalg.inv(np.diag(mixture.transform) if mixture.transform.ndim == 1 else mixture.transform)
-        # one standard deviation of a kernel of width one: the unit circle under the inverse of the scaling
-        axes, lengths, _ = np.linalg.svd(inverse)
-        angle = float(np.degrees(np.arctan2(axes[1, 0], axes[0, 0])))
-        for center, width in zip(mixture.vectors, mixture.widths) if few else ():
-            size = 2 * float(width) * lengths
-            ax.add_patch(
-                Ellipse(
-                    tuple(center), size[0], size[1], angle=angle, fill=False, edgecolor=CLASSES[1], lw=1.1, alpha=0.9
-                )
-            )
-        area = 160 * mixture.weights / mixture.weights.max() if few else 4
-        ax.scatter(*mixture.vectors.T, s=area, color=CLASSES[1], lw=0, zorder=4, label=_count(mixture.n_vectors))
-        ax.set_xlim(xx.min(), xx.max())
-        ax.set_ylim(yy.min(), yy.max())
-        ax.set_xlabel("feature 0")
-        ax.set_ylabel("feature 1")
+            ax.scatter(*self.X[:, list(pair)].T, s=8, color=_SAMPLES, alpha=0.5, lw=0, label=f"{len(self.X)} samples")
+        _draw_kernels(ax, mixture, _DOT if points == _POINTS_2D else _DOT / 4)
+        ax.set_xlim(*ends[0])
+        ax.set_ylim(*ends[1])
+        ax.set_xlabel(self.names[pair[0]], parse_math=False)
+        ax.set_ylabel(self.names[pair[1]], parse_math=False)
+
+
+def _draw_kernels(ax: Any, mixture: KernelMixture, dot: float) -> None:
+    """Centers, and an ellipse of one standard deviation around each if they are few."""
+    from matplotlib.patches import Ellipse
+
+    few = mixture.n_vectors <= _MOST_KERNELS
+    # one standard deviation of a kernel of width one: the unit circle under the inverse of the scaling
+    axes, lengths, _ = np.linalg.svd(np.linalg.inv(_matrix(mixture)))
+    angle = float(np.degrees(np.arctan2(axes[1, 0], axes[0, 0])))
+    for center, width in zip(mixture.vectors, mixture.widths) if few else ():
+        size = 2 * float(width) * lengths
+        ax.add_patch(
+            Ellipse(tuple(center), size[0], size[1], angle=angle, fill=False, edgecolor=CLASSES[1], lw=1.1, alpha=0.9)
+        )
+    area = dot * mixture.weights / mixture.weights.max() if few else 4
+    ax.scatter(*mixture.vectors.T, s=area, color=CLASSES[1], lw=0, zorder=4, label=_count(mixture.n_vectors))
 
 
 def _count(n: int) -> str:
     return f"{n} kernels" if n > 1 else "1 kernel"
+
+
+def _columns(features: Sequence[Any] | None, names: list[str]) -> list[int]:
+    """Numbers of the features to show."""
+    if features is None:
+        return list(range(min(len(names), _MOST_FEATURES)))
+    found = []
+    for feature in features:
+        if isinstance(feature, str) and feature in names:
+            found.append(names.index(feature))
+        elif not isinstance(feature, str) and -len(names) <= int(feature) < len(names):
+            found.append(int(feature) % len(names))
+        else:
+            raise ValueError(f"DensityDisplay: features has {feature!r}, but the density has {', '.join(names)}.")
+    if not 1 <= len(set(found)) == len(found):
+        raise ValueError(f"DensityDisplay: features must name one feature or more, each once, got {list(features)!r}.")
+    return found
+
+
+def _matrix(mixture: KernelMixture) -> np.ndarray:
+    return np.diag(mixture.transform) if mixture.transform.ndim == 1 else mixture.transform
+
+
+def _in_units(mixture: KernelMixture, found: FittedModel) -> KernelMixture:
+    """The density of the features as they were given, where a scaler comes before the model."""
+    vectors, transform = found.given_units(mixture.vectors), mixture.transform * found.factor
+    return KernelMixture(vectors, mixture.weights, mixture.widths, transform, mixture.indices)
+
+
+def _marginal(mixture: KernelMixture, columns: Sequence[int]) -> KernelMixture:
+    """The density of some of the features."""
+    columns = list(columns)
+    if mixture.transform.ndim == 1:
+        transform = mixture.transform[columns]
+    else:
+        # a kernel of width one has this covariance; a part of the features has that part of it
+        inverse = np.linalg.inv(mixture.transform)
+        covariance = (inverse @ inverse.T)[np.ix_(columns, columns)]
+        one = len(columns) == 1
+        transform = 1 / np.sqrt(covariance[0]) if one else np.linalg.inv(np.linalg.cholesky(covariance))
+    return KernelMixture(mixture.vectors[:, columns], mixture.weights, mixture.widths, transform)
 
 
 def _single(mixture: KernelMixture, j: int) -> KernelMixture:
@@ -143,13 +242,13 @@ def _single(mixture: KernelMixture, j: int) -> KernelMixture:
     return KernelMixture(mixture.vectors[j : j + 1], np.ones(1), mixture.widths[j : j + 1], mixture.transform)
 
 
-def _region(mixture: KernelMixture, X: Any) -> tuple[Any, Any]:
-    """Corners of the picture: the samples where there are any, otherwise 2.5 widths around the centers."""
-    if X is not None:
-        low, high = np.quantile(X, [0.002, 0.998], axis=0)
-        margin = 0.1 * np.maximum(high - low, 1e-12)
-        return low - margin, high + margin
-    matrix = np.diag(mixture.transform) if mixture.transform.ndim == 1 else mixture.transform
-    spread = np.sqrt(np.diag(np.linalg.inv(matrix.T @ matrix)))
-    reach = 2.5 * mixture.widths[:, None] * spread
-    return (mixture.vectors - reach).min(axis=0), (mixture.vectors + reach).max(axis=0)
+def _ends(mixture: KernelMixture) -> tuple[float, float]:
+    """Ends of the picture of one feature: nearly all of the mass lies between them."""
+    spread = mixture.widths / np.abs(_matrix(mixture)[0, 0])
+    centers = mixture.vectors[:, 0]
+    axis = np.linspace((centers - _REACH * spread).min(), (centers + _REACH * spread).max(), _POINTS_1D)
+    below = mixture.cdf(axis[:, None])
+    low = axis[max(int(np.searchsorted(below, _TAIL)) - 1, 0)]
+    high = axis[min(int(np.searchsorted(below, 1 - _TAIL)), len(axis) - 1)]
+    margin = _MARGIN * (high - low)
+    return float(low - margin), float(high + margin)

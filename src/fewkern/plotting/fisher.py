@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fewkern.plotting.style import ACCENT, CHOSEN, axes_for
+from fewkern.plotting.style import ACCENT, CHOSEN, axes_for, count_ticks, percent
 
 __all__ = ["FisherPathDisplay"]
 
@@ -43,15 +43,19 @@ class FisherPathDisplay:
         """Draw on ``ax`` (new axes by default); the error has an axis of its own on the right."""
         self.ax_ = ax = axes_for(ax)
         self.figure_ = ax.figure
-        ax.plot(self.penalties, self.n_vectors, "o-", color=ACCENT, lw=2, ms=4)
+        ax.plot(self.penalties, self.n_vectors, "o-", color=ACCENT, lw=2, ms=5)
         ax.set_xscale("log")
         # from the sparsest machine on
-        ax.set_xlim(max(self.penalties), min(self.penalties))
-        ax.set_xlabel("penalty")
+        ax.set_xlim(1.2 * max(self.penalties), min(self.penalties) / 1.2)
+        ax.set_xlabel("penalty: the smaller, the more vectors are kept")
         ax.set_ylabel("number of vectors", color=ACCENT)
+        ax.set_ylim(bottom=0)
+        count_ticks(ax.yaxis)
         self.error_ax_ = right = ax.twinx()
-        right.plot(self.penalties, self.errors, "s--", color=CHOSEN, lw=1.5, ms=4)
-        right.set_ylabel("training error", color=CHOSEN)
+        right.plot(self.penalties, self.errors, "s--", color=CHOSEN, lw=1.5, ms=5)
+        right.set_ylabel("training samples classified wrongly", color=CHOSEN)
+        right.set_ylim(bottom=0)
+        percent(right.yaxis)
         ax.spines["top"].set_visible(False)
         right.spines["top"].set_visible(False)
         return self

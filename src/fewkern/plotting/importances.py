@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.pipeline import Pipeline
 
 from fewkern.backend.namespace import to_numpy
-from fewkern.plotting.style import ACCENT, QUIET, axes_for
+from fewkern.plotting.model import fitted_model
+from fewkern.plotting.style import ACCENT, QUIET, axes_for, open_frame
 
 __all__ = ["ImportancesDisplay"]
 
@@ -49,18 +49,18 @@ class ImportancesDisplay:
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, feature_names: Any = None, ax: Any = None) -> ImportancesDisplay:
-        """Picture of ``feature_importances_`` of a fitted model, or of the last step of a fitted Pipeline.
+        """Picture of ``feature_importances_`` of a fitted model, or of the model inside a Pipeline or a search.
 
         Parameters
         ----------
-        estimator : fitted estimator or Pipeline
+        estimator : fitted estimator, Pipeline or search
         feature_names : list of str or None, default None
             None takes the names of the columns that the model was fitted to.
         ax : matplotlib axes or None, default None
         """
-        model = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
-        importances = to_numpy(model.feature_importances_)
-        names = _names(estimator, model) if feature_names is None else [str(name) for name in feature_names]
+        found = fitted_model(estimator)
+        importances = to_numpy(found.model.feature_importances_)
+        names = found.names if feature_names is None else [str(name) for name in feature_names]
         if len(names) != len(importances):
             raise ValueError(
                 f"ImportancesDisplay: the model has {len(importances)} features, got {len(names)} names; give one name "
@@ -90,16 +90,5 @@ class ImportancesDisplay:
         ax.set_xlim(0, 1.12 * max(*values, 1e-9) if len(values) > 1 else 1.12)
         ax.set_xlabel("share in the variation of the model")
         ax.xaxis.set_major_formatter(lambda value, _: f"{100 * value:.0f}%")
-        ax.spines[["top", "right"]].set_visible(False)
+        open_frame(ax)
         return self
-
-
-def _names(estimator: Any, model: Any) -> list[str]:
-    """Names of the features that reach the model; numbers where they have none."""
-    if isinstance(estimator, Pipeline) and len(estimator.steps) > 1:
-        try:
-            return [str(name) for name in estimator[:-1].get_feature_names_out()]
-        except (AttributeError, ValueError):  # a step without names, or a pipeline fitted to an array
-            pass
-    names = getattr(model, "feature_names_in_", None)
-    return [f"feature {j}" for j in range(model.n_features_in_)] if names is None else [str(name) for name in names]

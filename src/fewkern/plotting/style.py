@@ -1,15 +1,37 @@
-"""Colours and axes that all pictures share."""
+"""Colors, axes, legends and samples: what all pictures share."""
 
 from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["ACCENT", "CHOSEN", "CLASSES", "QUIET", "axes_for"]
+import numpy as np
+
+__all__ = [
+    "ACCENT",
+    "CHOSEN",
+    "CLASSES",
+    "QUIET",
+    "axes_for",
+    "circle_vectors",
+    "count_ticks",
+    "draw_samples",
+    "large_dots",
+    "legend_below",
+    "legend_beside",
+    "open_frame",
+    "percent",
+]
 
 ACCENT = "#1f4e79"
 QUIET = "#b8c4ce"
 CHOSEN = "#d95f02"
 CLASSES = ("#1f77b4", "#d95f02", "#1b9e77", "#7570b3", "#e7298a", "#66a61e", "#e6ab02", "#a6761d")
+# More different labels than these are taken for numbers.
+_MOST_CLASSES = 32
+# More vectors than these are small rings behind the samples, which large ones in front would hide.
+_FEW_VECTORS = 40
+# Least area of a dot in a legend.
+_LEGEND_DOT = 36.0
 
 
 def axes_for(ax: Any) -> Any:
@@ -22,3 +44,82 @@ def axes_for(ax: Any) -> Any:
     except ImportError as error:
         raise ImportError("fewkern's pictures need matplotlib: pip install matplotlib.") from error
     return subplots(figsize=(6.4, 4.2), layout="constrained")[1]
+
+
+def open_frame(ax: Any) -> None:
+    """No lines above and to the right of the picture."""
+    ax.spines[["top", "right"]].set_visible(False)
+
+
+def legend_beside(ax: Any) -> None:
+    """A legend to the right of the axes, where it hides nothing; none if nothing has a label."""
+    if ax.get_legend_handles_labels()[1]:
+        large_dots(ax.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0)))
+
+
+def legend_below(ax: Any) -> None:
+    """A legend below the axes, for long words or beside a bar of colors; none if nothing has a label."""
+    if ax.get_legend_handles_labels()[1]:
+        place = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.16)}
+        large_dots(ax.legend(frameon=False, ncols=2, fontsize="small", **place))
+
+
+def large_dots(legend: Any) -> None:
+    """Dots in a legend as large as the eye needs to see their color."""
+    for handle in legend.legend_handles:
+        if hasattr(handle, "get_sizes") and len(handle.get_sizes()):
+            handle.set_sizes([min(max(float(handle.get_sizes()[0]), _LEGEND_DOT), 2 * _LEGEND_DOT)])
+            handle.set_alpha(1.0)
+
+
+def count_ticks(axis: Any) -> None:
+    """Ticks at whole numbers only."""
+    from matplotlib.ticker import MaxNLocator
+
+    axis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
+
+
+def percent(axis: Any) -> None:
+    """Ticks of a share in percent."""
+    from matplotlib.ticker import PercentFormatter
+
+    axis.set_major_formatter(PercentFormatter(xmax=1))
+
+
+def draw_samples(ax: Any, points: np.ndarray, labels: Any, classes: Any = None) -> bool:
+    """Samples in the plane: gray, in the color of their class, or along a bar of colors if the labels are numbers.
+
+    Returns whether there is a bar of colors.
+    """
+    if labels is None:
+        ax.scatter(*points.T, s=16, color=QUIET, lw=0)
+        return False
+    if classes is None:
+        classes = np.unique(labels)
+    if len(classes) > _MOST_CLASSES:
+        drawn = ax.scatter(*points.T, s=20, c=np.asarray(labels, dtype=float), cmap="viridis", lw=0)
+        ax.figure.colorbar(drawn, ax=ax, label="target")
+        return True
+    for c, label in enumerate(classes):
+        # colors come round again; shapes do not
+        marker, color = "os^D"[(c // len(CLASSES)) % 4], CLASSES[c % len(CLASSES)]
+        own = points[labels == label]
+        if len(own):
+            ax.scatter(*own.T, s=20, color=color, marker=marker, alpha=0.65, lw=0, label=str(label))
+    return False
+
+
+def circle_vectors(ax: Any, points: np.ndarray, label: str) -> None:
+    """Black rings around the vectors that a model keeps; many of them are small and behind the samples."""
+    few = len(points) <= _FEW_VECTORS
+    size, line, layer = (70, 1.4, 4) if few else (34, 0.7, 0.5)
+    ax.scatter(
+        *points.T,
+        s=size,
+        facecolors="none",
+        edgecolors="black",
+        linewidths=line,
+        zorder=layer,
+        label=label,
+        clip_on=True,
+    )

@@ -5,14 +5,30 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.pipeline import Pipeline
-from sklearn.utils.validation import check_is_fitted
+from sklearn.base import is_classifier, is_regressor
 
 from fewkern.backend.namespace import to_numpy
 from fewkern.core.trace import Trace
-from fewkern.plotting.style import ACCENT, CHOSEN, QUIET, axes_for
+from fewkern.plotting.model import fitted_model
+from fewkern.plotting.style import ACCENT, CHOSEN, QUIET, axes_for, count_ticks, legend_below, open_frame, percent
 
 __all__ = ["TraceDisplay"]
+
+# What the errors of a trace are called, and what a picture calls them.
+_SQUARED = "mean squared leave-one-out error"
+_ROOT = "root mean square error\non samples left out"
+_SCORES = "squared error of the class scores,\non samples left out"
+_WORDS = {
+    "cross-validated error": "held-out samples\nclassified wrongly",
+    "held-out logarithmic loss": "logarithmic loss\non held-out samples",
+    "cross-validated integrated squared error": "integrated squared error,\nup to a constant (held-out samples)",
+    "leave-one-out integrated squared error": "integrated squared error,\nup to a constant (samples left out)",
+    "cross-validation score of the width": "cross-validation score (lower is better)",
+    "minus the held-out log density": "minus the log density\nof held-out samples",
+    "Bayesian information criterion": "Bayesian information criterion\n(lower is better)",
+}
+# Share of the picture's height below the least error, and above where the chosen curve begins.
+_BELOW, _ABOVE = 0.05, 0.15
 
 
 class TraceDisplay:
@@ -22,6 +38,14 @@ class TraceDisplay:
     ----------
     trace : Trace
         ``trace_`` of any estimator.
+    measure : str or None
+        What the errors are, in words; None takes those of the trace.
+    root : bool, default False
+        Show square roots: a mean squared error then is in the units of the target.
+    moved : int or None, default None
+        Number of vectors of the model that was made of the chosen one by moving vectors.
+    remark : str, default ""
+        What is said of the final model, beside its size.
 
     Examples
     --------
@@ -34,21 +58,35 @@ class TraceDisplay:
     'number of vectors'
     """
 
-    def __init__(self, trace: Trace) -> None:
+    def __init__(
+        self,
+        trace: Trace,
+        measure: str | None = None,
+        root: bool = False,
+        moved: int | None = None,
+        remark: str = "",
+    ) -> None:
         self.trace = trace
+        self.measure = measure
+        self.root = root
+        self.moved = moved
+        self.remark = remark
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Any = None) -> TraceDisplay:
-        """Picture of ``estimator.trace_``; of a pipeline, that of its last step."""
-        last = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
-        check_is_fitted(last)
-        trace = getattr(last, "trace_", None)
+        """Picture of ``estimator.trace_``; of a Pipeline or a search, that of the model inside."""
+        model = fitted_model(estimator).model
+        trace = getattr(model, "trace_", None)
         if not isinstance(trace, Trace):
             raise ValueError(
-                f"TraceDisplay: expected an estimator that compares settings, but {type(last).__name__} has no trace_; "
-                "see the list of estimators with a trace_ in the documentation."
+                f"TraceDisplay: expected an estimator that compares settings, but {type(model).__name__} has no trace_ "
+                "(no path of errors); see the list of estimators with a trace_ in the documentation."
             )
-        return cls(trace).plot(ax)
+        squared = trace.measure == _SQUARED
+        root = squared and is_regressor(model)
+        measure = _ROOT if root else _SCORES if squared and is_classifier(model) else None
+        moved = model.n_vectors_ if getattr(model, "refined_", False) else None
+        return cls(trace, measure, root, moved, _remark(model)).plot(ax)
 
     def plot(self, ax: Any = None) -> TraceDisplay:
         """Draw on ``ax`` (new axes by default)."""
@@ -60,40 +98,57 @@ class TraceDisplay:
             objectives = self.trace.objectives
             ax.plot(np.arange(1, len(objectives) + 1), objectives, color=ACCENT, lw=2)
             ax.set_xlabel("step")
-            ax.set_ylabel("objective")
-        ax.spines[["top", "right"]].set_visible(False)
+            ax.set_ylabel("what the fit minimizes")
+            count_ticks(ax.xaxis)
+        open_frame(ax)
         return self
 
     def _draw_paths(self, ax: Any) -> None:
         trace = self.trace
         x, y, spread = (to_numpy(values).astype(float) for values in trace.curve)
-        others = self._others()
-        for i, (sizes, errors) in enumerate(others):
-            ax.plot(sizes, errors, color=QUIET, lw=1, label=f"other {self._first}s" if i == 0 else None)
         seen = np.isfinite(y)
         band = np.where(np.isfinite(spread), spread, 0.0)
+        x, error, low, high = x[seen], *(self._shown(values[seen]) for values in (y, y - band, y + band))
+        others = [(sizes, self._shown(errors)) for sizes, errors in self._others()]
+        for i, (sizes, errors) in enumerate(others):
+            ax.plot(sizes, errors, color=QUIET, lw=1, label=f"other {self._first}s" if i == 0 else None)
         if band.any():
-            ax.fill_between(
-                x[seen],
-                (y - band)[seen],
-                (y + band)[seen],
-                color=ACCENT,
-                alpha=0.15,
-                lw=0,
-                label="± one standard error",
-            )
-        ax.plot(x[seen], y[seen], color=ACCENT, lw=2, label=self._label())
-        at = trace.chosen[-1]
-        ax.plot([x[at]], [y[at]], "o", color=CHOSEN, ms=8, zorder=5, label=f"chosen: {self._chosen(x[at])}")
-        low = min([float(y[seen].min())] + [float(errors.min()) for _, errors in others if len(errors)])
-        high = float(y[seen][0]) if self._counts else float(y[seen].max())
-        if high > low:
-            ax.set_ylim(low - 0.05 * (high - low), low + 1.15 * (high - low))
-        ax.set_xlabel("number of vectors" if self._counts else list(trace.axes)[-1])
-        ax.set_ylabel(trace.measure)
-        if not self._counts and x[seen].min() > 0:
-            ax.set_xscale("log")
-        ax.legend(frameon=False)
+            ax.fill_between(x, low, high, color=ACCENT, alpha=0.15, lw=0, label="± one standard error")
+        ax.plot(x, error, "-" if len(x) > 1 else "o", color=ACCENT, lw=2, label=self._label() or None)
+        size = float(to_numpy(trace.curve[0])[trace.chosen[-1]])
+        chosen = float(self._shown(y[trace.chosen[-1] : trace.chosen[-1] + 1])[0])
+        said = "" if self.moved else self.remark
+        ax.plot([size], [chosen], "o", color=CHOSEN, ms=9, zorder=5, label=f"chosen: {self._chosen(size)}{said}")
+        if self.moved:
+            said = f"then moved: {self._chosen(self.moved)}{self.remark}"
+            ax.axvline(self.moved, color=CHOSEN, lw=1.5, ls=":", label=said)
+        # curves of other widths may begin far above: they must not squeeze the one that was chosen
+        least = min([float(low.min()), *(float(errors.min()) for _, errors in others if len(errors))])
+        most = float(high[0]) if self._counts else float(high.max())
+        if most > least:
+            room = most - least
+            ax.set_ylim(max(least - _BELOW * room, 0.0) if least >= 0 else least - _BELOW * room, most + _ABOVE * room)
+        self._say(ax, x)
+
+    def _say(self, ax: Any, x: np.ndarray) -> None:
+        """Labels, ticks and the legend, which is below the axes: its words are long."""
+        measure = self.trace.measure
+        ax.set_ylabel(self.measure or _WORDS.get(measure, measure))
+        if measure == "cross-validated error" and self.measure is None:
+            percent(ax.yaxis)
+        if self._counts:
+            ax.set_xlabel("number of vectors" if self.trace.size is None else "number of vectors (mean of the folds)")
+            count_ticks(ax.xaxis)
+        else:
+            name = list(self.trace.axes)[-1]
+            ax.set_xlabel({"width": "kernel width"}.get(name, name))
+            if x.min() > 0:
+                ax.set_xscale("log")
+                _plain_ticks(ax.xaxis)
+        legend_below(ax)
+
+    def _shown(self, errors: np.ndarray) -> np.ndarray:
+        return np.sqrt(np.maximum(errors, 0.0)) if self.root else errors
 
     @property
     def _first(self) -> str:
@@ -105,12 +160,15 @@ class TraceDisplay:
         return self.trace.size is not None or list(self.trace.axes)[-1] == "n_vectors"
 
     def _chosen(self, size: float) -> str:
-        return f"{size:.3g} vectors" if self._counts else f"{size:.3g}"
+        if not self._counts:
+            return f"{size:.3g}"
+        about = "" if float(size).is_integer() else "about "
+        return f"{about}{size:.0f} {'vector' if size == 1 else 'vectors'}"
 
     def _label(self) -> str:
         """The settings of the chosen path."""
         names = list(self.trace.setting)[: -1 if self.trace.size is None else None]
-        return ", ".join(f"{name} {self.trace.setting[name]:.3g}" for name in names) or self.trace.measure
+        return ", ".join(f"{name} {self.trace.setting[name]:.3g}" for name in names)
 
     def _others(self) -> list[tuple[np.ndarray, np.ndarray]]:
         """Sizes and least errors for every other value of the first axis, where there are several axes."""
@@ -125,5 +183,27 @@ class TraceDisplay:
             best = error[i].min(axis=tuple(range(error.ndim - 2))) if error.ndim > 2 else error[i]
             x = to_numpy(self.trace.curve[0]) if sizes is None else sizes[i]
             seen = np.isfinite(best)
-            found.append((np.asarray(x, dtype=float)[seen], best[seen]))
+            if seen.any():
+                found.append((np.asarray(x, dtype=float)[seen], best[seen]))
         return found
+
+
+def _remark(model: Any) -> str:
+    """What held-out samples say of the model that was fitted."""
+    error = getattr(model, "held_out_error_", None)
+    if error is None:
+        return ""
+    if is_classifier(model):
+        return f"\n({100 * float(error):.1f}% of held-out samples wrong)"
+    root = float(error) ** 0.5
+    return f"\n(root mean square error {f'{root:,.0f}' if root >= 1000 else f'{root:.3g}'} on held-out samples)"
+
+
+def _plain_ticks(axis: Any) -> None:
+    """Numbers such as 0.5 on a logarithmic axis, in place of powers of ten."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
+
+    low, high = axis.get_view_interval()
+    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)) if high > 10 * low else MaxNLocator(6, steps=[1, 2, 5, 10]))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_minor_formatter(NullFormatter())

@@ -1,29 +1,55 @@
-"""Samples of two features, the vectors that were kept, and the boundary between the classes."""
+"""Samples of one or two features, the vectors that were kept, and the function that they make."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
-from sklearn.base import is_classifier
-from sklearn.utils.validation import check_is_fitted
+from sklearn.base import is_classifier, is_outlier_detector, is_regressor
 
 from fewkern.backend.namespace import to_numpy
-from fewkern.plotting.style import ACCENT, CLASSES, QUIET, axes_for
+from fewkern.plotting.model import FittedModel, ask, fitted_model, numbers
+from fewkern.plotting.style import (
+    ACCENT,
+    CLASSES,
+    QUIET,
+    axes_for,
+    circle_vectors,
+    draw_samples,
+    legend_below,
+    legend_beside,
+    open_frame,
+)
 
 __all__ = ["VectorsDisplay"]
 
+# Points of a grid along an axis, and the share of the samples' range that is added at its ends.
+_POINTS, _MARGIN = 200, 0.08
+# A vector that was moved further out than this many ranges of the samples is left out of the picture.
+_FAR = 0.5
+# Steps between the colors of a regression.
+_LEVELS = 12
+
 
 class VectorsDisplay:
-    """Samples in the plane with the chosen vectors circled, and the class boundary where there is one.
+    """Samples with the kept vectors circled, and what the model says between them.
+
+    For a classifier of two features: the regions of the classes. For a regressor: the values as colors, or with one
+    feature the curve.
 
     Parameters
     ----------
-    X : array of shape (n, 2)
+    X : array of shape (n, 1) or (n, 2)
     labels : array of shape (n,) or None
-    vectors : array of shape (m, 2)
-    boundary : (xx, yy, values) or None
-        Grid and the value of every class on it.
+        Classes, or the numbers of a regression.
+    vectors : array of shape (m, 1) or (m, 2)
+    boundary : tuple of arrays or None
+        A grid and the values on it: ``(xx, yy, values)`` with one value per class (last axis), or with one number, or
+        ``(x, values)`` for one feature.
+    names : list of str or None
+        What the axes show.
+    classes : array or None
+        All classes, in the order of their values.
 
     Examples
     --------
@@ -33,64 +59,159 @@ class VectorsDisplay:
     >>> from fewkern.plotting import VectorsDisplay
     >>> X, y = make_banana(200)
     >>> display = VectorsDisplay.from_estimator(FeatureVectorClassifier().fit(X, y), X, y)
-    >>> len(display.ax_.collections) > 0
-    True
+    >>> display.ax_.get_xlabel()
+    'feature 0'
     """
 
-    def __init__(self, X: Any, labels: Any, vectors: Any, boundary: Any = None) -> None:
+    def __init__(
+        self,
+        X: Any,
+        labels: Any,
+        vectors: Any,
+        boundary: Any = None,
+        names: list[str] | None = None,
+        classes: Any = None,
+    ) -> None:
         self.X = X
         self.labels = labels
         self.vectors = vectors
         self.boundary = boundary
+        self.names = names
+        self.classes = classes
 
     @classmethod
     def from_estimator(cls, estimator: Any, X: Any, y: Any = None, *, ax: Any = None) -> VectorsDisplay:
-        """Picture of a model with two features, among the samples ``X``."""
-        check_is_fitted(estimator)
-        X = np.asarray(to_numpy(X), dtype=float)
-        if X.shape[1] != 2:
-            raise ValueError(f"VectorsDisplay: the picture needs samples of two features, got {X.shape[1]}.")
-        boundary = None
-        if is_classifier(estimator):
-            low, high = X.min(axis=0), X.max(axis=0)
-            margin = 0.08 * (high - low)
-            xx, yy = np.meshgrid(
-                *[np.linspace(a - m, b + m, 200) for a, b, m in zip(low, high, margin)],
+        """Picture of a model of two features (of one, if it is a regressor), among the samples ``X``.
+
+        Parameters
+        ----------
+        estimator : fitted estimator, Pipeline or search
+            The axes show the features in the units of ``X``, also where a scaler comes before the model.
+        X : array or data frame
+        y : array of shape (n,) or None, default None
+        ax : matplotlib axes or None, default None
+        """
+        found = fitted_model(estimator, X)
+        vectors, points = _vectors(found.model), numbers(found.X)
+        regression, dim = is_regressor(found.model), points.shape[1]
+        if dim not in ((1, 2) if regression else (2,)):
+            raise ValueError(
+                f"VectorsDisplay: the picture needs samples of two features{' or one' * regression}, got {dim}; "
+                "ComponentsDisplay shows what a transformer makes of more."
             )
-            values = to_numpy(estimator.decision_function(np.column_stack([xx.ravel(), yy.ravel()])))
-            if values.ndim == 1:
-                values = np.column_stack([-values, values])
-            boundary = xx, yy, values.reshape(*xx.shape, -1)
-        labels = None if y is None else to_numpy(y)
-        return cls(X, labels, to_numpy(estimator.vectors_), boundary).plot(ax)
+        if dim == 1 and y is None:
+            raise ValueError("VectorsDisplay: with one feature the targets are the second axis; pass y.")
+        classes = getattr(found.model, "classes_", None) if is_classifier(found.model) else None
+        return cls(
+            found.given_units(points),
+            None if y is None else to_numpy(y),
+            found.given_units(vectors),
+            _values(found, points, vectors),
+            found.labels,
+            None if classes is None else to_numpy(classes),
+        ).plot(ax)
 
     def plot(self, ax: Any = None) -> VectorsDisplay:
         """Draw on ``ax`` (new axes by default)."""
         self.ax_ = ax = axes_for(ax)
         self.figure_ = ax.figure
-        if self.boundary is not None:
-            xx, yy, values = self.boundary
-            for c in range(values.shape[2]):
-                # how far a class is ahead of the best other one: its region is where this is positive
-                lead = values[:, :, c] - np.delete(values, c, axis=2).max(axis=2)
-                if lead.max() > 0:
-                    ax.contourf(xx, yy, lead, levels=[0, lead.max()], colors=[CLASSES[c % len(CLASSES)]], alpha=0.12)
-                if lead.min() < 0 < lead.max():
-                    ax.contour(xx, yy, lead, levels=[0], colors=[ACCENT], linewidths=1.2)
-        if self.labels is None:
-            ax.scatter(*self.X.T, s=10, color=QUIET, lw=0)
+        kept = f"{len(self.vectors)} {'vector' if len(self.vectors) == 1 else 'vectors'} kept"
+        if self.X.shape[1] == 1:
+            self._draw_curve(ax, kept)
+            colored = False
         else:
-            for c, label in enumerate(np.unique(self.labels)):
-                own = self.X[self.labels == label]
-                ax.scatter(*own.T, s=12, color=CLASSES[c % len(CLASSES)], alpha=0.6, lw=0, label=str(label))
-        ax.scatter(
-            *self.vectors.T,
-            s=70,
-            facecolors="none",
-            edgecolors="black",
-            linewidths=1.4,
-            label=f"{len(self.vectors)} kept",
-        )
-        ax.legend(frameon=False)
-        ax.spines[["top", "right"]].set_visible(False)
+            colored = self._draw_plane(ax, kept)
+        if self.names is not None:
+            ax.set_xlabel(self.names[0], parse_math=False)
+        (legend_below if colored else legend_beside)(ax)
+        open_frame(ax)
         return self
+
+    def _draw_curve(self, ax: Any, kept: str) -> None:
+        axis, values = self.boundary
+        draw_samples(ax, np.column_stack([self.X[:, 0], self.labels]), None)
+        ax.plot(axis, values, color=ACCENT, lw=2, label="model")
+        shown = self.vectors[(self.vectors[:, 0] >= axis[0]) & (self.vectors[:, 0] <= axis[-1]), 0]
+        circle_vectors(ax, np.column_stack([shown, np.interp(shown, axis, values)]), kept)
+        ax.set_ylabel("target")
+
+    def _draw_plane(self, ax: Any, kept: str) -> bool:
+        """Two features; returns whether there is a bar of colors."""
+        colored = self.boundary is not None and self.boundary[2].ndim == 2
+        if colored:
+            self._draw_values(ax)
+        else:
+            self._draw_regions(ax)
+            colored = draw_samples(ax, self.X, self.labels, self.classes)
+        circle_vectors(ax, self.vectors, kept)
+        if self.boundary is not None:
+            # vectors far out would shrink the picture
+            ax.set_xlim(self.boundary[0].min(), self.boundary[0].max())
+            ax.set_ylim(self.boundary[1].min(), self.boundary[1].max())
+        if self.names is not None:
+            ax.set_ylabel(self.names[1], parse_math=False)
+        return colored
+
+    def _draw_values(self, ax: Any) -> None:
+        """The numbers of a regression as colors, the same for the model and for the samples."""
+        from matplotlib.ticker import MaxNLocator
+
+        xx, yy, values = self.boundary
+        given = values if self.labels is None else self.labels
+        levels = MaxNLocator(_LEVELS).tick_values(float(np.min(given)), float(np.max(given)))
+        drawn = ax.contourf(xx, yy, values, levels=levels, cmap="viridis", alpha=0.6, extend="both")
+        ax.figure.colorbar(drawn, ax=ax, label="target")
+        ax.scatter(
+            *self.X.T,
+            s=26,
+            **({"color": QUIET} if self.labels is None else {"c": self.labels, "cmap": drawn.cmap, "norm": drawn.norm}),
+            edgecolors="white",
+            linewidths=0.8,
+        )
+
+    def _draw_regions(self, ax: Any) -> None:
+        if self.boundary is None:
+            return
+        xx, yy, values = self.boundary
+        for c in range(values.shape[2]):
+            # how far a class is ahead of the best other one: its region is where this is positive
+            lead = values[:, :, c] - np.delete(values, c, axis=2).max(axis=2)
+            if lead.max() > 0:
+                ax.contourf(xx, yy, lead, levels=[0, lead.max()], colors=[CLASSES[c % len(CLASSES)]], alpha=0.12)
+            if lead.min() < 0 < lead.max():
+                ax.contour(xx, yy, lead, levels=[0], colors=[ACCENT], linewidths=1.2)
+
+
+def _vectors(model: Any) -> np.ndarray:
+    """The vectors that a model keeps; of a linear map, none."""
+    expansion = getattr(model, "expansion_", None)
+    vectors = getattr(model, "vectors_", getattr(expansion, "vectors", None))
+    if vectors is None:
+        raise ValueError(
+            f"VectorsDisplay: expected a model of fewkern, but {type(model).__name__} keeps no vectors; "
+            "fewkern.compress makes a short model of scikit-learn's kernel models."
+        )
+    return numbers(vectors)
+
+
+def _values(found: FittedModel, X: np.ndarray, vectors: np.ndarray) -> Any:
+    """A grid over samples and vectors, and what the model says on it; None where it says no class and no number."""
+    model = found.model
+    span = np.ptp(X, axis=0)
+    near = vectors[(np.abs(vectors - X.mean(axis=0)) <= (_FAR + 1) * span).all(axis=1)]
+    points = np.vstack([X, near])
+    low, high = points.min(axis=0) - _MARGIN * span, points.max(axis=0) + _MARGIN * span
+    axes = [np.linspace(a, b, _POINTS) for a, b in zip(low, high)]
+    rows = np.column_stack([part.ravel() for part in np.meshgrid(*axes)])
+    grid = np.meshgrid(*[(axis - a) / b for axis, a, b in zip(axes, found.shift, found.factor)])
+    if is_regressor(model):
+        values = ask(model.predict, rows)
+        if values.ndim > 1:
+            raise ValueError(f"VectorsDisplay: the picture shows one target, but the model has {values.shape[1]}.")
+        return *grid, values.reshape(grid[0].shape)
+    if not (is_classifier(model) or is_outlier_detector(model)):
+        return None
+    values = ask(model.decision_function, rows)
+    if values.ndim == 1:
+        values = np.column_stack([-values, values])
+    return *grid, values.reshape(*grid[0].shape, -1)

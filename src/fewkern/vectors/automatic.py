@@ -13,8 +13,10 @@ from fewkern.base import BudgetWarning
 from fewkern.core.basis import KernelBasis
 from fewkern.core.expansion import KernelExpansion
 from fewkern.core.kernels import as_kernel
+from fewkern.core.population import Population
 from fewkern.core.samples import Samples
 from fewkern.core.trace import TOLERANCE, Stop
+from fewkern.vectors.all_rows import refit_on_all, with_targets
 from fewkern.vectors.calibration import fit_temperature
 from fewkern.vectors.grid import WIDTH_FACTORS
 from fewkern.vectors.leave_one_out import HeldOut
@@ -38,6 +40,7 @@ __all__ = [
     "RefiningParameters",
     "fit_classification",
     "fit_regression",
+    "keep_expansion",
     "keep_model",
     "search_model",
     "warn_open_end",
@@ -71,17 +74,20 @@ class ClassifyingParameters(RefiningParameters, Protocol):
     loss_: str
 
 
-def fit_regression(estimator: RefiningParameters, samples: Samples) -> HeldOut:
+def fit_regression(estimator: RefiningParameters, population: Population) -> HeldOut:
     """FVS-LR on the targets of the samples, its vectors moved where that pays; assigns the fitted attributes.
 
     Returns what the model says of samples that it has not seen.
     """
-    return _fit_least_squares(estimator, samples).held_out
+    return _fit_least_squares(estimator, population).held_out
 
 
-def fit_classification(estimator: ClassifyingParameters, samples: Samples) -> HeldOut:
-    """The same for classes; with three or more, logistic regression on the same vectors where that pays."""
-    fitted = _fit_least_squares(estimator, samples)
+def fit_classification(estimator: ClassifyingParameters, population: Population) -> HeldOut:
+    """The same for classes; with three or more, logistic regression on the same vectors where that pays.
+
+    What logistic regression adds to the coefficients comes from the sample also where there are more rows.
+    """
+    fitted, samples = _fit_least_squares(estimator, population), with_targets(population.sample)
     estimator.loss_ = "squared"
     if samples.n_classes == 2 or fitted.expansion.n_vectors == 0:
         return fitted.held_out
@@ -93,7 +99,7 @@ def fit_classification(estimator: ClassifyingParameters, samples: Samples) -> He
     if found is None:
         return fitted.held_out
     estimator.loss_ = "logistic"
-    _keep_expansion(estimator, samples.original(found.expansion))
+    keep_expansion(estimator, samples.original(found.expansion))
     return found.held_out
 
 
@@ -125,8 +131,19 @@ class _Fitted:
         return Folds(self.held_out.samples, tuple(parts))
 
 
-def _fit_least_squares(estimator: RefiningParameters, samples: Samples) -> _Fitted:
-    """Search, and move the vectors where that pays; assigns the fitted attributes."""
+def _fit_least_squares(estimator: RefiningParameters, population: Population) -> _Fitted:
+    """Choose on the sample, then take the coefficients from all rows; assigns the fitted attributes."""
+    samples = with_targets(population.sample)
+    fitted = _fit_sample(estimator, samples)
+    if population.n == samples.n:
+        return fitted
+    expansion = refit_on_all(population, fitted.basis, fitted.ridge)
+    keep_expansion(estimator, samples.original(expansion))
+    return replace(fitted, expansion=expansion)
+
+
+def _fit_sample(estimator: RefiningParameters, samples: Samples) -> _Fitted:
+    """Search, and move the vectors where that pays."""
     plan, moves = _searching(estimator, samples.n), _moves_vectors(estimator, samples)
     if moves and plan.tolerance is not None:
         # short models are distilled from this one: with prefer="sparse" it is they that shall be few, not it
@@ -152,7 +169,7 @@ def _choose_refined(
     estimator: RefiningParameters, samples: Samples, whole: Unrefined, plan: Searching
 ) -> RefineChoice | None:
     refining = RefinePlan(plan, TOLERANCE[estimator.prefer], _sizes(estimator), estimator.refine is True)
-    with progress("refining vectors", refining.n_folds, bool(estimator.verbose)) as step:
+    with progress(estimator, "moving vectors, by folds", refining.n_folds) as step:
         return choose_refined(samples, whole, refining, step)
 
 
@@ -169,7 +186,7 @@ def _warn_of_jitter(estimator: RefiningParameters, model: Unrefined) -> None:
 def search_model(estimator: AutomaticParameters, samples: Samples, plan: Searching | None = None) -> Found:
     """Width, vectors, ridge and size for the targets of the samples."""
     plan = _searching(estimator, samples.n) if plan is None else plan
-    with progress("leave-one-out paths", len(WIDTH_FACTORS), bool(estimator.verbose)) as step:
+    with progress(estimator, "comparing kernel widths", len(WIDTH_FACTORS)) as step:
         return automatic_model(samples, as_kernel(estimator.kernel), plan, step)
 
 
@@ -178,7 +195,7 @@ def keep_model(estimator: Any, samples: Samples, found: Found, expansion: Kernel
     estimator.ridge_, estimator.trace_, estimator.stop_ = found.ridge, found.trace, found.stop
     estimator.fitness_ = found.selection.fitness[: found.n_vectors]
     estimator.basis_ = samples.original(found.basis)
-    _keep_expansion(estimator, samples.original(expansion))
+    keep_expansion(estimator, samples.original(expansion))
 
 
 def warn_open_end(estimator: Any, samples: Samples, found: Found) -> None:
@@ -203,11 +220,12 @@ def _keep_refined(estimator: Any, samples: Samples, found: Found, choice: Refine
     estimator.basis_ = KernelBasis.of_expansion(expansion)
     estimator.ridge_ = choice.ridge
     estimator.fitness_ = found.selection.fitness[: expansion.n_vectors]
-    _keep_expansion(estimator, expansion)
+    keep_expansion(estimator, expansion)
     estimator.refined_ = True
 
 
-def _keep_expansion(estimator: Any, expansion: KernelExpansion) -> None:
+def keep_expansion(estimator: Any, expansion: KernelExpansion) -> None:
+    """Assign a fitted function, and what it says of the vectors."""
     estimator.expansion_, estimator.kernel_ = expansion, expansion.kernel
     estimator.n_vectors_, estimator.vectors_ = expansion.n_vectors, expansion.vectors
     estimator.indices_ = expansion.indices

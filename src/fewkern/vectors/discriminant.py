@@ -12,12 +12,15 @@ from fewkern.base import (
     CONSTRAINTS,
     KernelEstimator,
     ScoringClassifier,
-    check_labelled,
     check_priors,
     keep_importances,
     kept_importances,
+    warn_of_fewer_components,
+    rowwise,
 )
 from fewkern.core.samples import Samples
+from fewkern.populations import labelled_population
+from fewkern.vectors.all_rows import spread_of
 from fewkern.vectors.automatic import keep_model, search_model, warn_open_end
 from fewkern.vectors.axes import Axes, discriminant_axes, gaussian_classes
 from fewkern.vectors.calibration import calibrate
@@ -48,7 +51,8 @@ class FeatureVectorDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         value, searched by leave-one-out. It is one width per feature, in units of that feature, so that the units of
         the data do not matter (``unit`` of :class:`~fewkern.kernels.Gaussian`). A width given as a number is kept.
     n_components : int or None, default None
-        Number of axes; at most, and by default, one less than there are classes.
+        Number of axes; at most, and by default, one less than there are classes. If fewer exist than are asked for,
+        there are fewer, with a warning.
     n_vectors : int or "auto", default "auto"
         Number of vectors; "auto" is chosen by leave-one-out.
     max_vectors : int or "auto", default "auto"
@@ -71,7 +75,7 @@ class FeatureVectorDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         Relative residual at which a sample depends on the chosen ones (1e-10, in float32 1e-5).
     random_state : int, Generator, RandomState or None, default 0
     verbose : bool or int, default False
-        Show a progress bar on a terminal.
+        Say what runs: a progress bar on a terminal, lines on stderr elsewhere.
 
     Attributes
     ----------
@@ -167,18 +171,15 @@ class FeatureVectorDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         -------
         self
         """
-        samples = class_targets(check_labelled(self, X, y, sample_weight))
-        if self.n_components is not None and self.n_components > samples.n_classes - 1:
-            raise ValueError(
-                f"FeatureVectorDiscriminant: n_components must be at most {samples.n_classes - 1} (one less than the "
-                f"number of classes), got {self.n_components}."
-            )
+        population = labelled_population(self, X, y, sample_weight)
+        samples = class_targets(population.sample)
         priors = check_priors(self, samples)
         found = search_model(self, samples)
-        axes = discriminant_axes(found.Z, samples, found.ridge, self.n_components)
+        spread = spread_of(population, found.basis, found.Z)
+        axes = discriminant_axes(spread, found.ridge, self.n_components)
         keep_model(self, samples, found, found.basis.expand(axes.W, -axes.mean @ axes.W))
         warn_open_end(self, samples, found)
-        classes = gaussian_classes((found.Z - axes.mean) @ axes.W, samples)
+        classes = gaussian_classes(spread, axes)
         self.inertia_, self.means_, self.covariance_ = axes.values, classes.means, classes.covariance
         self.class_scores_ = calibrate(classes.scores(), _left_out(found, samples, axes))
         self.priors_ = classes.priors if priors is None else priors
@@ -186,8 +187,10 @@ class FeatureVectorDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixi
             self.class_scores_ = self.class_scores_.with_priors(priors / classes.priors)
         keep_importances(self, samples)
         self.n_components_ = self._n_features_out = self.expansion_.n_outputs
+        warn_of_fewer_components(self)
         return self
 
+    @rowwise
     def transform(self, X: Any) -> Array:
         """Coordinates on the discriminant axes, each of unit variance over the training samples."""
         return self._values(X)

@@ -53,6 +53,11 @@ class HeldOut:
     values: Array
     """Shape ``(n, q)``."""
 
+    @property
+    def weight(self) -> float:
+        """Sum of the weights."""
+        return float(namespace(self.values).sum(self.samples.weights))
+
     def squared_error(self) -> float:
         """Weighted mean of the squared errors, summed over the outputs."""
         xp, w = namespace(self.values), self.samples.weights

@@ -11,9 +11,11 @@ from sklearn.utils.metaestimators import available_if
 from fewkern.backend.namespace import Array, is_sparse
 from fewkern.backend.progress import progress
 from fewkern.backend.validation import fit_context, validate_samples
-from fewkern.base import CONSTRAINTS, KernelEstimator, check_samples, check_weighted
+from fewkern.base import CONSTRAINTS, KernelEstimator, check_samples, rowwise, warn_of_fewer_components
 from fewkern.core.kernels import resolve_kernel
 from fewkern.core.samples import Samples
+from fewkern.populations import weighted_population
+from fewkern.vectors.all_rows import spread_of
 from fewkern.vectors.axes import principal_axes
 from fewkern.vectors.parameters import SELECTION, selecting
 from fewkern.vectors.regression import FeatureVectorRegressor
@@ -42,7 +44,8 @@ class FeatureVectorPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
     Parameters
     ----------
     n_components : int or None, default None
-        Number of components; all with a nonzero eigenvalue by default.
+        Number of components; all with a nonzero eigenvalue by default. If fewer exist than are asked for, there are
+        fewer, with a warning.
     kernel : str, Kernel or callable, default "gaussian"
         See :mod:`fewkern.kernels`. A width by a rule is one per feature, in units of the feature's spread; for features
         that share a unit, such as pixels, ``Gaussian(unit="range")`` or ``"common"`` may be better.
@@ -59,7 +62,7 @@ class FeatureVectorPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
         Relative residual at which a sample depends on the chosen ones (1e-10, in float32 1e-5).
     random_state : int, Generator, RandomState or None, default 0
     verbose : bool or int, default False
-        Show a progress bar on a terminal.
+        Say what runs: a progress bar on a terminal, lines on stderr elsewhere.
 
     Attributes
     ----------
@@ -128,14 +131,15 @@ class FeatureVectorPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
         y : ignored
         sample_weight : array of shape (n_samples,) or None
         """
-        samples = check_weighted(self, X, sample_weight)
+        population = weighted_population(self, X, sample_weight)
+        samples = population.sample
         how = selecting(self.rule, self.center, self.basis_tol, self.random_state)
         kernel = resolve_kernel(self.kernel, samples.X)
         limit = samples.n if self.max_vectors is None else self.max_vectors
-        with progress("choosing vectors", min(limit, samples.n), bool(self.verbose)) as step:
+        with progress(self, "choosing vectors", min(limit, samples.n)) as step:
             chosen = choose_basis(samples, kernel, how, limit, step)
-        axes = principal_axes(chosen.G, samples.weights, self.n_components)
         basis = chosen.basis()
+        axes = principal_axes(spread_of(population, basis, chosen.G), self.n_components)
         self.kernel_, self.basis_ = kernel, samples.original(basis)
         self.expansion_ = samples.original(basis.expand(axes.W, -axes.mean @ axes.W))
         self.n_vectors_, self.vectors_ = self.expansion_.n_vectors, self.expansion_.vectors
@@ -143,6 +147,7 @@ class FeatureVectorPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
         self.fitness_, self.stop_ = chosen.fitness, chosen.stop
         self.eigenvalues_ = axes.values
         self.n_components_ = self._n_features_out = self.expansion_.n_outputs
+        warn_of_fewer_components(self)
         self.inverse_ = None
         if self.fit_inverse_transform:
             self.inverse_ = self._fit_inverse(samples, (chosen.G - axes.mean) @ axes.W)
@@ -158,6 +163,7 @@ class FeatureVectorPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
         back = FeatureVectorRegressor(prefer="accurate", refine=False, random_state=self.random_state)
         return back.fit(T, X[:, 0] if X.shape[1] == 1 else X, samples.weights)
 
+    @rowwise
     def transform(self, X: Any) -> Array:
         """Scores on the components, shape ``(n_samples, n_components)``."""
         X = check_samples(self, X)

@@ -12,15 +12,19 @@ from fewkern.base import (
     CONSTRAINTS,
     KernelEstimator,
     ScoringClassifier,
-    check_labelled,
-    check_measured,
     check_samples,
     keep_importances,
     kept_importances,
+    rowwise,
 )
+from fewkern.core.basis import KernelBasis
+from fewkern.core.population import InMemory
 from fewkern.core.scores import ClassScores
+from fewkern.populations import labelled_batch, labelled_population, measured_batch, measured_population
 from fewkern.vectors.automatic import fit_classification, fit_regression
+from fewkern.vectors.batches import begin
 from fewkern.vectors.calibration import calibrate
+from fewkern.vectors.incremental import began, begin_on, continue_with, keep_learned, merged
 from fewkern.vectors.leave_one_out import class_targets
 from fewkern.vectors.parameters import AUTOMATIC, REFINE
 
@@ -68,8 +72,10 @@ class FeatureVectorRegressor(RegressorMixin, KernelEstimator):
     basis_tol : float or None, default None
         Relative residual at which a sample depends on the chosen ones (1e-10, in float32 1e-5).
     random_state : int, Generator, RandomState or None, default 0
+        Draws the samples that compete to become vectors. Another seed, or another order of the rows, may give a model
+        of another size that is as good.
     verbose : bool or int, default False
-        Show a progress bar on a terminal.
+        Say what runs: a progress bar on a terminal, lines on stderr elsewhere.
 
     Attributes
     ----------
@@ -155,7 +161,7 @@ class FeatureVectorRegressor(RegressorMixin, KernelEstimator):
 
         Parameters
         ----------
-        X : array, data frame or sparse matrix of shape (n_samples, n_features)
+        X : array, data frame, sparse matrix or Dask collection of shape (n_samples, n_features)
         y : array of shape (n_samples,) or (n_samples, n_outputs)
         sample_weight : array of shape (n_samples,) or None
 
@@ -163,12 +169,54 @@ class FeatureVectorRegressor(RegressorMixin, KernelEstimator):
         -------
         self
         """
-        samples, self._single = check_measured(self, X, y, sample_weight)
-        self.refined_ = False
-        self.held_out_error_ = fit_regression(self, samples).squared_error()
+        population, self._single = measured_population(self, X, y, sample_weight)
+        self.refined_, self._learned = False, None
+        self.held_out_error_ = fit_regression(self, population).squared_error()
+        keep_importances(self, population.sample)
+        return self
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(
+        self, X: Any, y: Any, sample_weight: Any = None, basis: KernelBasis | None = None
+    ) -> FeatureVectorRegressor:
+        """Learn from one of several batches of samples.
+
+        The vectors, the width and the ridge are chosen on the first batch, as :meth:`fit` does, and stay. So let it be
+        a few thousand samples of every kind, or give the vectors. The coefficients are those of all batches together.
+
+        Parameters
+        ----------
+        X : array, data frame or sparse matrix of shape (n_samples, n_features)
+        y : array of shape (n_samples,) or (n_samples, n_outputs)
+        sample_weight : array of shape (n_samples,) or None
+        basis : KernelBasis or None
+            Vectors to use instead of those that the first batch would choose: ``basis_`` of a fitted model.
+
+        Returns
+        -------
+        self
+        """
+        if began(self):
+            samples, _ = measured_batch(self, X, y, sample_weight, first=False)
+            learned = continue_with(self, basis, samples)
+        else:
+            samples, self._single = measured_batch(self, X, y, sample_weight, first=True)
+            self.refined_ = False
+            if basis is None:
+                fit_regression(self, InMemory(samples))
+                learned = begin(self.basis_, self.ridge_, samples)
+            else:
+                learned = begin_on(self, basis, samples)
+        held_out = learned.left_out(samples)
+        keep_learned(self, learned.judged(held_out.weight, held_out.squared_error()))
         keep_importances(self, samples)
         return self
 
+    def merge(self, other: FeatureVectorRegressor) -> FeatureVectorRegressor:
+        """A model that has learned from the batches of both; they must have the same vectors and ridge."""
+        return merged(self, other)
+
+    @rowwise
     def predict(self, X: Any) -> Array:
         """Values of shape ``(n_samples,)`` or ``(n_samples, n_outputs)``."""
         X = check_samples(self, X)
@@ -220,8 +268,9 @@ class FeatureVectorClassifier(ScoringClassifier, KernelEstimator):
     basis_tol : float or None, default None
         Relative residual at which a sample depends on the chosen ones (1e-10, in float32 1e-5).
     random_state : int, Generator, RandomState or None, default 0
+        As in :class:`FeatureVectorRegressor`.
     verbose : bool or int, default False
-        Show a progress bar on a terminal.
+        Say what runs: a progress bar on a terminal, lines on stderr elsewhere.
 
     Attributes
     ----------
@@ -319,7 +368,7 @@ class FeatureVectorClassifier(ScoringClassifier, KernelEstimator):
 
         Parameters
         ----------
-        X : array, data frame or sparse matrix of shape (n_samples, n_features)
+        X : array, data frame, sparse matrix or Dask collection of shape (n_samples, n_features)
         y : array of shape (n_samples,)
             Labels of two or more classes.
         sample_weight : array of shape (n_samples,) or None
@@ -328,10 +377,56 @@ class FeatureVectorClassifier(ScoringClassifier, KernelEstimator):
         -------
         self
         """
-        samples = class_targets(check_labelled(self, X, y, sample_weight))
-        self.refined_ = False
-        held_out = fit_classification(self, samples)
+        population = labelled_population(self, X, y, sample_weight)
+        self.refined_, self._learned = False, None
+        held_out = fit_classification(self, population)
         self.class_scores_ = calibrate(ClassScores(), held_out)
         self.held_out_error_ = held_out.error_rate()
+        keep_importances(self, population.sample)
+        return self
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(
+        self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, basis: KernelBasis | None = None
+    ) -> FeatureVectorClassifier:
+        """Learn from one of several batches of samples; see :meth:`FeatureVectorRegressor.partial_fit`.
+
+        Parameters
+        ----------
+        X : array, data frame or sparse matrix of shape (n_samples, n_features)
+        y : array of shape (n_samples,)
+        classes : array or None
+            All classes, where the first batch does not hold samples of every one; then give a ``basis``, too.
+        sample_weight : array of shape (n_samples,) or None
+        basis : KernelBasis or None
+            Vectors to use instead of those that the first batch would choose: ``basis_`` of a fitted model.
+
+        Returns
+        -------
+        self
+        """
+        first = not began(self)
+        samples = class_targets(labelled_batch(self, X, y, classes, sample_weight))
+        if first:
+            self.refined_ = False
+        if not first:
+            learned = continue_with(self, basis, samples)
+        elif basis is not None:
+            learned = begin_on(self, basis, samples)
+        else:
+            fit_classification(self, InMemory(samples))
+            learned = begin(self.basis_, self.ridge_, samples)
+        self.loss_ = "squared"  # the sums know of no other
+        held_out = learned.left_out(samples)
+        factor = calibrate(ClassScores(), held_out).factor
+        learned = learned.judged(held_out.weight, held_out.error_rate(), factor)
+        keep_learned(self, learned)
+        self.class_scores_ = ClassScores(factor=learned.factor)
         keep_importances(self, samples)
         return self
+
+    def merge(self, other: FeatureVectorClassifier) -> FeatureVectorClassifier:
+        """A model that has learned from the batches of both; they must have the same vectors, ridge and classes."""
+        model = merged(self, other)
+        model.class_scores_ = ClassScores(factor=model._learned.factor)
+        return model

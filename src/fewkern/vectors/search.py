@@ -17,11 +17,11 @@ from fewkern.vectors.grid import KernelGrid, units_to_compare
 from fewkern.vectors.leave_one_out import Path, class_targets, loo_paths
 from fewkern.vectors.selection import Selecting, Selection, choose_basis, select_vectors
 
-__all__ = ["Found", "Searching", "automatic_model", "choose_grid", "choose_width", "class_grid", "search"]
+__all__ = ["RIDGES", "Found", "Searching", "automatic_model", "choose_grid", "choose_width", "class_grid", "search"]
 
 # Ridges that are compared, in units of the mean of k(x, x). Without any ridge coefficients can grow until nothing of
 # the sum is left but rounding.
-_RIDGES = (1e-6, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)
+RIDGES = (1e-6, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)
 # The width is searched on at most this many samples; number of vectors and ridge then on all of them.
 _SEARCH_ROWS = 10_000
 # The unit of the widths is decided on at most so many samples, by short paths at two widths (0.55 and 1.3 times that of
@@ -58,7 +58,7 @@ class Searching:
 
         An automatic ridge is in units of the mean of ``k(x, x)``: :meth:`in_units_of` makes a number of it.
         """
-        ridges = _RIDGES if ridge == "auto" else (float(ridge),)
+        ridges = RIDGES if ridge == "auto" else (float(ridge),)
         if n_vectors != "auto":
             return cls(how, ridges, min(int(n_vectors), n), 0, None)
         if max_vectors != "auto":
@@ -136,7 +136,7 @@ def class_grid(samples: Samples, kernel: Kernel, seed: int) -> KernelGrid:
 
 def _plan_for_classes(samples: Samples, seed: int) -> Searching:
     limit = max(1, min(_FIRST_LENGTH, samples.n // 2))
-    return Searching(Selecting(seed=seed_from(seed)), _RIDGES, limit, 0, TOLERANCE["balanced"])
+    return Searching(Selecting(seed=seed_from(seed)), RIDGES, limit, 0, TOLERANCE["balanced"])
 
 
 def choose_grid(samples: Samples, kernel: Kernel, plan: Searching) -> KernelGrid:
@@ -202,17 +202,25 @@ class _Fan:
     def along(cls, selection: Selection, samples: Samples, plan: Searching) -> _Fan:
         return cls(selection, loo_paths(selection.G, samples.targets, plan.ridges, samples.weights))
 
-    def longer(self, samples: Samples, plan: Searching, limit: int) -> _Fan:
-        gram = self.selection.gram
-        return _Fan.along(select_vectors(gram, plan.how, limit, samples.weights, self.selection), samples, plan)
+    def longer(self, samples: Samples, plan: Searching, limit: int, within: float) -> _Fan:
+        """Go on with the ridges that reach an error of ``within``; the paths of the others end where they are."""
+        selection = select_vectors(self.selection.gram, plan.how, limit, samples.weights, self.selection)
+        going_on = [r for r, path in enumerate(self.paths) if _least(path) <= within]
+        ridges = tuple(plan.ridges[r] for r in going_on)
+        longer = dict(zip(going_on, loo_paths(selection.G, samples.targets, ridges, samples.weights)))
+        return _Fan(selection, [longer.get(r, path) for r, path in enumerate(self.paths)])
 
     @property
     def least(self) -> float:
-        return min(float(namespace(path.error).min(path.error)) for path in self.paths)
+        return min(_least(path) for path in self.paths)
 
     @property
     def ends(self) -> list[float]:
         return [float(path.error[-1]) for path in self.paths]
+
+
+def _least(path: Path) -> float:
+    return float(namespace(path.error).min(path.error))
 
 
 def _lengthen(fans: list[_Fan], samples: Samples, plan: Searching) -> list[_Fan]:
@@ -224,8 +232,9 @@ def _lengthen(fans: list[_Fan], samples: Samples, plan: Searching) -> list[_Fan]
             break
         limit = min(2 * limit, plan.ceiling)
         best, half = float(fans[k].paths[r].error[L]), 0.5 * float(fans[k].paths[r].spread[L])
-        rivals = [fan.least <= best + 2 * half and fan.selection.stop == Stop.LIMIT for fan in fans]
-        fans = [fan.longer(samples, plan, limit) if rival else fan for fan, rival in zip(fans, rivals)]
+        within = best + 2 * half
+        rivals = [fan.least <= within and fan.selection.stop == Stop.LIMIT for fan in fans]
+        fans = [fan.longer(samples, plan, limit, within) if rival else fan for fan, rival in zip(fans, rivals)]
         k, r, L = _choose(fans, 0.0)
         if best - float(fans[k].paths[r].error[L]) < half:
             break

@@ -1,0 +1,158 @@
+"""The model inside a Pipeline, a search or a table model, with the samples as it sees them."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
+
+from fewkern.backend.namespace import is_sparse, to_numpy
+
+__all__ = ["FittedModel", "ask", "fitted_model", "numbers"]
+
+# Parts of the range of a feature by which a change of unit may be off.
+_ROUNDING = 1e-6
+
+
+@dataclass(frozen=True)
+class FittedModel:
+    """A fitted model, and what reaches it."""
+
+    model: Any
+    """The estimator itself, without what comes before it."""
+    X: Any
+    """The samples as it sees them, None if none were given."""
+    names: list[str]
+    """Of the features that it sees."""
+    labels: list[str]
+    """What the axes of a picture show: the names, and, where a step has changed more than the unit, that step."""
+    shift: np.ndarray
+    factor: np.ndarray
+    """A feature that the model sees is shift + factor times what was given, where the label says no other."""
+
+    def given_units(self, points: np.ndarray) -> np.ndarray:
+        """Points that the model sees, in the units of the samples that were given."""
+        return (points - self.shift) / self.factor
+
+
+def fitted_model(estimator: Any, X: Any = None) -> FittedModel:
+    """The last step of a fitted Pipeline, of the best model of a search, or of a table model; else the model itself.
+
+    Parameters
+    ----------
+    estimator : fitted estimator, Pipeline, search such as GridSearchCV, or TableModel
+    X : array or data frame or None, default None
+        Samples as ``estimator`` takes them.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from fewkern import FeatureVectorSelector
+    >>> from fewkern.plotting.model import fitted_model
+    >>> X = load_iris(as_frame=True).data
+    >>> found = fitted_model(make_pipeline(StandardScaler(), FeatureVectorSelector(max_vectors=5)).fit(X), X)
+    >>> found.model, found.labels[0]
+    (FeatureVectorSelector(max_vectors=5), 'sepal length (cm)')
+    >>> bool((found.given_units(found.X).round(6) == X).all(axis=None))
+    True
+    """
+    before, model = _steps(estimator)
+    given = names = _names((*before, model)[0], X)
+    seen = X
+    for step in before:
+        check_is_fitted(step)
+        seen = None if X is None else step.transform(seen)
+        names = _names_after(step, names)
+    check_is_fitted(model)
+    if before and (len(names) != model.n_features_in_ or names == [f"x{j}" for j in range(len(names))]):
+        names = _names(model, seen)
+    labels, shift, factor = list(names), np.zeros(len(names)), np.ones(len(names))
+    for j, name in enumerate(names) if before else ():
+        if name not in given:
+            continue
+        unit = None if X is None else _change_of_unit(X, given.index(name), seen, j)
+        if unit is None:
+            labels[j] = f"{name} (after {type(before[-1]).__name__})"
+        else:
+            shift[j], factor[j] = unit
+    return FittedModel(model, seen, names, labels, shift, factor)
+
+
+def _steps(estimator: Any) -> tuple[list[Any], Any]:
+    """The transformers before a model, and the model."""
+    if hasattr(estimator, "best_estimator_"):
+        return _steps(estimator.best_estimator_)
+    if hasattr(estimator, "encoder_") and hasattr(estimator, "estimator_"):
+        inner, model = _steps(estimator.estimator_)
+        return [estimator.encoder_, *inner], model
+    if not isinstance(estimator, Pipeline):
+        return [], estimator
+    *before, last = (step for _, step in estimator.steps)
+    if _is_nothing(last):
+        raise ValueError("the last step of this Pipeline is 'passthrough': there is no model to draw.")
+    inner, model = _steps(last)
+    return [*(step for step in before if not _is_nothing(step)), *inner], model
+
+
+def _is_nothing(step: Any) -> bool:
+    return step is None or (isinstance(step, str) and step == "passthrough")
+
+
+def _names(estimator: Any, X: Any) -> list[str]:
+    """Names of the columns that an estimator was fitted to, or those of ``X``; numbers where there are none."""
+    names = getattr(estimator, "feature_names_in_", None)
+    if names is None:
+        names = getattr(X, "columns", None)
+    if names is not None:
+        return [str(name) for name in names]
+    count = getattr(estimator, "n_features_in_", None)
+    if count is None:
+        count = X.shape[1] if getattr(X, "ndim", 0) == 2 else 0
+    return [f"feature {j}" for j in range(count)]
+
+
+def _names_after(step: Any, names: list[str]) -> list[str]:
+    """What a transformer calls its features; the names before it if it says nothing."""
+    for given in ([names], []):  # not every step takes names, and some take only those that they were fitted to
+        try:
+            return [str(name) for name in step.get_feature_names_out(*given)]
+        except (AttributeError, TypeError, ValueError):
+            pass
+    return names
+
+
+def _change_of_unit(X: Any, i: int, seen: Any, j: int) -> tuple[float, float] | None:
+    """Shift and factor that make column ``j`` of ``seen`` of column ``i`` of ``X``, missing values aside, if any do."""
+    try:
+        before = numbers(X.iloc[:, [i]])[:, 0] if hasattr(X, "iloc") else numbers(X)[:, i]
+    except (TypeError, ValueError):  # texts
+        return None
+    there = np.isfinite(before)
+    before, after = before[there], numbers(seen)[there, j]
+    if not len(before):
+        return None
+    low, high = before.argmin(), before.argmax()
+    factor = (after[high] - after[low]) / (before[high] - before[low]) if before[high] > before[low] else 1.0
+    shift = after[low] - factor * before[low]
+    if factor <= 0 or not np.allclose(after, shift + factor * before, atol=_ROUNDING * np.ptp(after)):
+        return None
+    return float(shift), float(factor)
+
+
+def numbers(X: Any) -> np.ndarray:
+    """Samples as an array of numbers."""
+    return np.asarray(X.toarray() if is_sparse(X) else to_numpy(X), dtype=float)
+
+
+def ask(method: Callable[[Any], Any], X: np.ndarray) -> np.ndarray:
+    """What a model says of the points of a grid, which have no names."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="X does not have valid feature names")
+        return to_numpy(method(X))

@@ -1,0 +1,11 @@
+import matplotlib
+import pytest
+
+matplotlib.use("Agg")
+
+
+@pytest.fixture(autouse=True)
+def _close():
+    """Every test closes its pictures."""
+    yield
+    matplotlib.pyplot.close("all")

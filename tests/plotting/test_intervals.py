@@ -1,0 +1,88 @@
+"""Pictures of intervals and of novelty, with models that answer what is asked of them."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import BaseEstimator
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from fewkern import FeatureVectorSelector
+from fewkern.plotting import IntervalsDisplay, NoveltyDisplay
+from tests.plotting.reading import labels, legend, legend_is_outside
+
+
+class Answers(BaseEstimator):
+    """Predicts the first feature; unsure by one; novel by the distance from zero."""
+
+    def fit(self, X, y=None):
+        self.n_features_in_ = X.shape[1]
+        return self
+
+    def predict(self, X):
+        return np.asarray(X)[:, 0]
+
+    def predict_interval(self, X, coverage=0.9):
+        return np.stack([self.predict(X) - coverage, self.predict(X) + coverage], axis=1)
+
+    def novelty(self, X):
+        return np.minimum(np.abs(np.asarray(X)[:, 0]), 1.0)
+
+    def novelty_threshold(self, false_alarms=0.05):
+        return 1 - 10 * false_alarms
+
+
+X = np.linspace(-1, 1, 50)[:, None]
+Y = X[:, 0] + np.where(np.arange(50) < 5, 2.0, 0.1)
+
+
+def test_intervals_say_how_many_hold_the_value():
+    display = IntervalsDisplay.from_estimator(Answers().fit(X), X, Y, coverage=0.8)
+    assert legend(display) == [
+        "90%: the interval holds the value",
+        "10%: the interval misses it",
+        "predicted = measured",
+    ]
+    assert labels(display) == ("measured", "predicted, with intervals for 80%")
+    assert legend_is_outside(display)
+    inside, _, outside, _ = display.ax_.collections
+    assert (len(inside.get_segments()), len(outside.get_segments())) == (45, 5)
+
+
+def test_all_inside():
+    assert len(legend(IntervalsDisplay.from_estimator(Answers().fit(X), X, X[:, 0]))) == 2
+
+
+def test_a_frame_and_a_pipeline():
+    frame = pd.DataFrame(X, columns=["age"])
+    model = make_pipeline(StandardScaler(), Answers()).fit(frame)
+    display = IntervalsDisplay.from_estimator(model, frame, Y)
+    np.testing.assert_allclose(display.predicted, model.predict(frame))
+    np.testing.assert_allclose(NoveltyDisplay.from_estimator(model, frame).novelty["samples"][0], 1.0)
+
+
+def test_novelty_of_two_kinds():
+    display = NoveltyDisplay.from_estimator(Answers().fit(X), 0.1 * X, X, false_alarms=0.05)
+    assert display.threshold == 0.5
+    assert legend(display) == [
+        "threshold (5% false alarms)",
+        "50 samples: 0% above it",
+        "50 other samples: 52% above it",
+    ]
+    assert display.ax_.lines[0].get_xdata()[0] == 0.5
+    assert labels(display)[1] == "share of the samples"
+    assert sum(bar.get_height() for bar in display.ax_.patches) == pytest.approx(2)
+    assert legend_is_outside(display)
+
+
+def test_models_that_do_not_answer():
+    model = FeatureVectorSelector(max_vectors=3).fit(X)
+    with pytest.raises(ValueError, match="IntervalsDisplay: FeatureVectorSelector has no predict_interval"):
+        IntervalsDisplay.from_estimator(model, X, Y)
+
+    class Several(Answers):
+        def predict_interval(self, X, coverage=0.9):
+            return np.zeros((len(X), 3, 2))
+
+    with pytest.raises(ValueError, match="the picture shows one target, but the model has 3"):
+        IntervalsDisplay.from_estimator(Several().fit(X), X, Y)

@@ -1,0 +1,151 @@
+"""The model inside a Pipeline, a search or a table model, and the names of what it sees."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from sklearn.compose import make_column_transformer
+from sklearn.decomposition import PCA
+from sklearn.exceptions import NotFittedError
+from sklearn.impute import SimpleImputer
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
+from sklearn.svm import SVC
+
+from fewkern import FeatureVectorClassifier, FeatureVectorSelector
+from fewkern.datasets import make_banana
+from fewkern.plotting.model import fitted_model, numbers
+
+X, y = make_banana(60)
+FRAME = pd.DataFrame(X, columns=["age", "income"])
+
+
+def selector():
+    return FeatureVectorSelector(max_vectors=4)
+
+
+def test_a_model_alone():
+    for given, names in ((X, ["feature 0", "feature 1"]), (FRAME, ["age", "income"])):
+        model = selector().fit(given)
+        found = fitted_model(model, given)
+        assert found.model is model
+        assert found.X is given
+        assert found.labels == found.names == names
+        assert fitted_model(model).names == names
+
+
+def test_the_last_step_of_a_pipeline_and_what_it_sees():
+    for given, names in ((X, ["feature 0", "feature 1"]), (FRAME, ["age", "income"])):
+        pipeline = make_pipeline(StandardScaler(), selector()).fit(given)
+        found = fitted_model(pipeline, given)
+        assert found.model is pipeline[-1]
+        np.testing.assert_array_equal(found.X, pipeline[0].transform(given))
+        assert found.names == names
+        assert found.labels == names
+        np.testing.assert_allclose(found.given_units(found.X), X)
+        assert fitted_model(pipeline).X is None
+        assert fitted_model(pipeline).names == names
+
+
+def test_steps_that_do_nothing_change_no_name():
+    pipeline = make_pipeline("passthrough", None, selector()).fit(FRAME)
+    assert fitted_model(pipeline, FRAME).labels == ["age", "income"]
+
+
+def test_pipelines_inside_of_pipelines_and_searches():
+    inner = make_pipeline(SimpleImputer(), StandardScaler(), FeatureVectorClassifier(refine=False))
+    search = GridSearchCV(inner, {"featurevectorclassifier__max_vectors": [2, 3]}, cv=2).fit(FRAME, y)
+    found = fitted_model(search, FRAME)
+    assert found.model is search.best_estimator_[-1]
+    assert found.labels[1] == "income"
+    outer = make_pipeline(SimpleImputer(), make_pipeline(StandardScaler(), selector())).fit(FRAME)
+    found = fitted_model(outer, FRAME)
+    np.testing.assert_allclose(numbers(found.X), StandardScaler().fit_transform(X))
+    np.testing.assert_allclose(found.given_units(found.X), X)
+
+
+def test_steps_that_leave_the_values_alone_change_no_label():
+    frame = FRAME.assign(age=np.where(np.arange(60) == 3, np.nan, X[:, 0]))
+    filled = fitted_model(make_pipeline(SimpleImputer(), selector()).fit(frame), frame)
+    assert filled.labels == ["age", "income"]
+    some = make_column_transformer((StandardScaler(), ["income"]), remainder="passthrough")
+    pipeline = make_pipeline(some.set_params(verbose_feature_names_out=False), selector()).fit(FRAME)
+    found = fitted_model(pipeline, FRAME)
+    assert found.labels == ["income", "age"]
+    np.testing.assert_allclose(found.given_units(found.X), X[:, ::-1])
+    # without samples nobody knows
+    assert fitted_model(make_pipeline(SimpleImputer(), selector()).fit(FRAME)).labels[0] == "age (after SimpleImputer)"
+
+
+def test_a_step_that_changes_more_than_the_unit_is_named():
+    logarithm = FunctionTransformer(np.log1p, feature_names_out="one-to-one")
+    frame = FRAME - FRAME.min()
+    found = fitted_model(make_pipeline(logarithm, selector()).fit(frame), frame)
+    assert found.labels == ["age (after FunctionTransformer)", "income (after FunctionTransformer)"]
+    np.testing.assert_allclose(found.given_units(numbers(found.X)), np.log1p(frame))
+    turned = FunctionTransformer(np.negative, feature_names_out="one-to-one")
+    assert (
+        fitted_model(make_pipeline(turned, selector()).fit(FRAME), FRAME).labels[0] == "age (after FunctionTransformer)"
+    )
+
+
+def test_constant_columns_have_a_unit_too():
+    frame = FRAME.assign(age=7.0)
+    found = fitted_model(make_pipeline(StandardScaler(), selector()).fit(frame), frame)
+    np.testing.assert_allclose(found.given_units(found.X), frame)
+
+
+def test_steps_that_make_new_features_name_them():
+    frame = FRAME.assign(town=np.where(X[:, 0] > 0, "A", "B"))
+    encode = make_column_transformer(
+        (OneHotEncoder(), ["town"]), remainder=StandardScaler(), verbose_feature_names_out=False
+    )
+    found = fitted_model(make_pipeline(encode, selector()).fit(frame), frame)
+    assert found.names == ["town_A", "town_B", "age", "income"]
+    assert found.labels == found.names
+    np.testing.assert_allclose(found.given_units(found.X)[:, 2:], X)
+    np.testing.assert_array_equal(found.given_units(found.X)[:, 0], frame["town"] == "A")
+    assert fitted_model(make_pipeline(PCA(2), selector()).fit(X), X).labels == ["pca0", "pca1"]
+
+
+def test_a_table_model():
+    encoder = StandardScaler().fit(FRAME)
+    model = selector().fit(encoder.transform(FRAME))
+    table = FRAME.assign(target=y)[["target", "income", "age"]]
+    encoder = make_column_transformer((encoder, ["age", "income"]), verbose_feature_names_out=False).fit(table)
+    found = fitted_model(SimpleNamespace(encoder_=encoder, estimator_=model), table)
+    assert found.model is model
+    assert found.names == ["age", "income"]
+    np.testing.assert_allclose(found.given_units(found.X), X)
+    np.testing.assert_array_equal(found.X, encoder.transform(table))
+
+
+def test_sparse_samples_become_numbers():
+    np.testing.assert_array_equal(numbers(sp.csr_array(X)), X)
+    np.testing.assert_array_equal(numbers(FRAME), X)
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        selector(),
+        make_pipeline(StandardScaler(), selector()),
+        GridSearchCV(FeatureVectorClassifier(), {"prefer": ["sparse"]}),
+    ],
+)
+def test_what_is_not_fitted_says_so(estimator):
+    with pytest.raises(NotFittedError, match="is not fitted"):
+        fitted_model(estimator)
+
+
+def test_a_pipeline_without_a_model():
+    with pytest.raises(ValueError, match="last step of this Pipeline is 'passthrough'"):
+        fitted_model(make_pipeline(StandardScaler(), "passthrough").fit(X), X)
+
+
+def test_other_models_are_for_the_pictures_to_judge():
+    model = SVC().fit(X, y)
+    assert fitted_model(model, X).model is model
