@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from docutils import nodes
@@ -12,14 +13,19 @@ __all__ = ["setup", "to_mathml"]
 
 logger = logging.getLogger(__name__)
 
+# \Big( ... \Big) before an index or a power: only brackets in one row with what they enclose have its height.
+_BRACKETS = re.compile(r"(\\([bB]ig)[lr]?[(\[](?:(?!\\\2).)*\\\2[lr]?[)\]])(?=\s*[_^])", re.DOTALL)
+# A prime as a power: the sign is raised already, as a power it would float above its letter.
+_PRIME = re.compile(r"<msup>((?:(?!<msup>|</msup>).)*)<mi>&#x02032;</mi></msup>")
+
 
 def to_mathml(latex: str, display: str) -> str:
     """A formula as one ``math`` element; ``display`` is "inline" or "block"."""
-    text: str = convert(latex.strip(), display=display)
+    text: str = convert(_BRACKETS.sub(r"{\1}", latex.strip()), display=display)
+    text = _PRIME.sub(r'<mrow>\1<mo lspace="0" rspace="0">&#x02032;</mo></mrow>', text)
     # an accent sits close to its letter; latex2mathml marks the hat as one, and forgets the tilde
-    return text.replace('<mo stretchy="false">&#x0007E;</mo></mover>', "<mo>&#x0007E;</mo></mover>").replace(
-        "<mover><mi>", '<mover accent="true"><mi>'
-    )
+    text = text.replace('<mo stretchy="false">&#x0007E;</mo></mover>', "<mo>&#x0007E;</mo></mover>")
+    return text.replace("<mover><mi>", '<mover accent="true"><mi>')
 
 
 def _formula(self: Any, node: nodes.Element, display: str) -> str:
