@@ -10,7 +10,7 @@ from fewkern.backend.namespace import asarray_like, float_dtype, to_numpy
 from fewkern.backend.partitions import Partitions, is_collection
 from fewkern.backend.survey import Layout, class_codes
 from fewkern.backend.validation import class_factors, plain_label, validate_targets, validate_weights
-from fewkern.base import check_labelled, check_measured, check_samples, check_weighted, is_pairwise
+from fewkern.base import check_groups, check_labelled, check_measured, check_samples, check_weighted, is_pairwise
 from fewkern.core.population import InMemory, Population, Streamed
 from fewkern.core.samples import Samples
 
@@ -24,11 +24,12 @@ __all__ = [
 ]
 
 
-def labelled_population(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Population:
+def labelled_population(estimator: Any, X: Any, y: Any, sample_weight: Any, groups: Any = None) -> Population:
     """Checked rows with classes; sets ``classes_``. A ``class_weight`` is part of the weights."""
     if not is_collection(X):
-        return InMemory(check_labelled(estimator, X, y, sample_weight))
+        return InMemory(check_groups(estimator, check_labelled(estimator, X, y, sample_weight), groups))
     name = type(estimator).__name__
+    _no_groups(name, groups)
     streamed = _streamed(estimator, X, y, sample_weight, "labels")
     masses = streamed.survey.masses
     try:
@@ -44,11 +45,14 @@ def labelled_population(estimator: Any, X: Any, y: Any, sample_weight: Any) -> P
     )
 
 
-def measured_population(estimator: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Population, bool]:
+def measured_population(
+    estimator: Any, X: Any, y: Any, sample_weight: Any, groups: Any = None
+) -> tuple[Population, bool]:
     """Checked rows with numbers as targets, and whether these came as one column."""
     if not is_collection(X):
         samples, single = check_measured(estimator, X, y, sample_weight)
-        return InMemory(samples), single
+        return InMemory(check_groups(estimator, samples, groups)), single
+    _no_groups(type(estimator).__name__, groups)
     return _streamed(estimator, X, y, sample_weight, "numbers"), getattr(y, "ndim", 1) == 1
 
 
@@ -107,6 +111,14 @@ def weighted_samples(estimator: Any, X: Any, sample_weight: Any) -> Samples:
     if not is_collection(X):
         return check_weighted(estimator, X, sample_weight)
     return _streamed(estimator, X, None, sample_weight, None).sample
+
+
+def _no_groups(name: str, groups: Any) -> None:
+    if groups is not None:
+        raise ValueError(
+            f"{name}: groups cannot be held out of a Dask collection, of which only a sample is looked at as a whole; "
+            "leave groups out, or fit to X.compute()."
+        )
 
 
 def _streamed(estimator: Any, X: Any, y: Any, sample_weight: Any, kind: Any) -> Streamed:

@@ -29,9 +29,9 @@ LEVELS = (
     ("vectors",),
     ("fisher", "margins", "density"),
     ("compression",),
-    ("table",),
     ("io",),
     ("plotting",),
+    ("table",),
     ("app",),
 )
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from fewkern.backend.progress import progress
+from fewkern.backend.progress import shown
 from fewkern.backend.threads import one_thread
 
 __all__ = ["BLOCK_ROWS", "PartitionError", "Partitions", "is_collection", "map_rows"]
@@ -138,7 +138,10 @@ def _counted(label: str, blocks: int, verbose: bool) -> Iterator[None]:
     """Show progress by blocks, with the schedulers of one machine; a cluster has a page of its own."""
     from dask.callbacks import Callback
 
-    with progress(label, blocks, verbose) as step:
+    if not verbose:
+        yield
+        return
+    with shown(label, blocks) as step:
         counter = _Counter(step)
         with Callback(posttask=counter.after):  # type: ignore[no-untyped-call]
             yield
@@ -168,7 +171,8 @@ def _sized(name: str, collection: Any, given: Sequence[Any]) -> Any:
                 _check_types(name, collection)
             elif not isinstance(collection.dtype, np.dtype):  # texts and other types of pandas
                 collection = collection.astype(object)
-            return collection.to_dask_array(lengths=True)
+            # partitions of files may be joined when a plan is optimized: first that, then count their rows
+            return collection.optimize().to_dask_array(lengths=True)
         if any(np.isnan(size) for size in collection.chunks[0]):
             # a copy, because the collection of the user must not change
             collection = da.Array(  # type: ignore[no-untyped-call]

@@ -41,6 +41,7 @@ __all__ = [
     "plain_label",
     "random_generator",
     "validate_class_weights",
+    "validate_groups",
     "validate_samples",
     "validate_targets",
     "validate_weights",
@@ -264,3 +265,20 @@ def validate_class_weights(estimator: Any, X: Array, codes: Array, sample_weight
                 "only weights that are nothing beside the others); leave its samples out, or give them weight."
             )
     return _in_range(type(estimator).__name__, values, X)
+
+
+def validate_groups(estimator: Any, n: int, groups: Any) -> np.ndarray[Any, Any]:
+    """Groups as whole numbers 0, 1, ...: one label per sample, of any kind, none missing."""
+    name = type(estimator).__name__
+    labels = to_numpy(groups)
+    if labels.shape != (n,):
+        raise ValueError(f"{name}: groups must have one label per sample, shape ({n},), got {labels.shape}.")
+    missing = labels.dtype.kind == "f" and not np.all(np.isfinite(labels))
+    if missing or (labels.dtype == object and any(label is None or label != label for label in labels)):
+        raise ValueError(
+            f"{name}: groups has missing labels (None or NaN); drop those samples, or give each a group of its own."
+        )
+    try:
+        return np.unique(labels, return_inverse=True)[1].astype(np.int64)
+    except TypeError as error:
+        raise ValueError(f"{name}: groups must hold labels of one kind, all text or all numbers ({error}).") from error

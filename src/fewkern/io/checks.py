@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.utils import get_tags
 
 from fewkern.backend.namespace import is_sparse
 from fewkern.backend.storable import Shape, Stored
@@ -35,7 +36,8 @@ def check_object(made: Any, stored: Stored) -> None:
         _check_shapes(made, stored)
     if isinstance(made, BaseEstimator):
         _check_names(made)
-        try_model(made)
+        if get_tags(made).input_tags.two_d_array:  # a model of tables checks itself, and the models in it were tried
+            try_model(made)
     if stored.check is not None:
         stored.check(made)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,22 +18,39 @@ from sklearn.utils.validation import check_is_fitted
 
 from fewkern.backend.namespace import is_sparse, to_numpy
 from fewkern.backend.storable import stored_classes
+from fewkern.base import set_threshold
 from fewkern.core.expansion import KernelExpansion
 from fewkern.core.kernels import Function, Gaussian, Laplacian, Linear, LinearSpline, Polynomial, Precomputed
 from fewkern.core.prepared import Prepared, Preparing, Scaling
 from fewkern.density.mixture import ClassMixtures, KernelMixture
 from fewkern.io.linear_end import LinearEnd, split_end
-from fewkern.io.plan import DTYPES, ROUNDING, Classes, Inputs, LogSum, Plan, Sum, Vector
+from fewkern.io.plan import (
+    DTYPES,
+    ROUNDING,
+    Bounds,
+    Classes,
+    Inputs,
+    LogSum,
+    Members,
+    Plan,
+    Sum,
+    Trust,
+    Unexplained,
+    Vector,
+)
 from fewkern.io.preparation import prepare
 from fewkern.io.steps import unwrapped
+from fewkern.vectors.trust import interval_quantiles
 
 __all__ = ["plan"]
 
 # Maximum number of vectors at which the rounding error is estimated.
 _ROUNDING_ROWS = 1000
+# A threshold that no probability exceeds: all classes are in the set.
+_ALL = 2.0
 
 
-def plan(model: Any, dtype: str, caller: str) -> Plan:
+def plan(model: Any, dtype: str, caller: str, trust: Trust | None = None) -> Plan:
     """Describe ``model`` for numbers of type ``dtype``; errors speak in the name of ``caller``."""
     if dtype not in DTYPES:
         raise ValueError(f'{caller}: dtype must be "float" or "double", got {dtype!r}.')
@@ -51,7 +68,62 @@ def plan(model: Any, dtype: str, caller: str) -> Plan:
     count = sum(expansion.n_vectors for expansion in parts.expansions)
     title = f"{parts.name}, {kernel}, {count} vectors of {parts.n_features} features"
     notes = (*found.notes, *parts.notes)
-    return Plan(title, parts.model, parts.n_features, names, tuple(sums), parts.values, parts.classes, notes, inputs)
+    described = Plan(
+        title, parts.model, parts.n_features, names, tuple(sums), parts.values, parts.classes, notes, inputs
+    )
+    if trust is None:
+        return described
+    return _with_trust(described, found.model, trust, _Summing(scaler, dtype, caller))
+
+
+@dataclass(frozen=True)
+class _Summing:
+    """How the sums of a file are written: what a scaler does first, the type of the numbers, whose errors these are."""
+
+    scaler: Scaling
+    dtype: str
+    caller: str
+
+    def __call__(self, expansion: KernelExpansion, owner: str) -> Sum:
+        return _sum(expansion, self.scaler, self.dtype, self.caller, owner)
+
+
+def _with_trust(described: Plan, model: Any, trust: Trust, summing: _Summing) -> Plan:
+    """The plan with intervals, sets of classes and novelty, as far as they are asked for."""
+    name = described.model
+    if trust.false_alarms is not None:
+        described = replace(described, unexplained=_unexplained(model, trust.false_alarms, summing))
+    if trust.coverage is None:
+        return described
+    if described.classes is not None and described.classes.probable and hasattr(model, "predict_set"):
+        threshold = set_threshold(model, trust.coverage)
+        return replace(described, members=Members(trust.coverage, min(threshold, _ALL)))
+    if not hasattr(model, "predict_interval"):
+        raise ValueError(
+            f"{summing.caller}: coverage is for models with predict_interval or predict_set, and {name} has none of "
+            "them; leave coverage out."
+        )
+    intervals = interval_quantiles(model, trust.coverage)
+    factor = np.array([one.quantile(trust.coverage) for one in intervals.scores])
+    if intervals.scale is None:
+        return replace(described, bounds=Bounds(trust.coverage, factor))
+    bounds = Bounds(trust.coverage, factor, summing(intervals.scale, name), _double(intervals.limits))
+    return replace(described, bounds=bounds)
+
+
+def _unexplained(model: Any, false_alarms: float, summing: _Summing) -> Unexplained:
+    name, caller = type(model).__name__, summing.caller
+    if not hasattr(model, "novelty_threshold"):
+        raise ValueError(f"{caller}: {name} has no novelty; leave false_alarms out.")
+    threshold, basis = model.novelty_threshold(false_alarms), model.novelty_.basis
+    centered = basis.center_vectors is not None
+    if not isinstance(basis.kernel, (Gaussian, Laplacian)) or centered:
+        raise ValueError(
+            f"{caller}: novelty can be written where k(x, x) = 1, with the kernels Gaussian and Laplacian and "
+            f"center=False, but the kernel of this {name} is {'centered ' if centered else ''}"
+            f"{type(basis.kernel).__name__}; leave false_alarms out."
+        )
+    return Unexplained(false_alarms, summing(basis.expansion(), name), threshold)
 
 
 @dataclass(frozen=True)
@@ -104,7 +176,8 @@ def _unwrap(model: Any, caller: str) -> tuple[Prepared, Inputs | None]:
     """The fewkern model inside something that prepares its samples, or at the end of a pipeline; how inputs become
     its features."""
     if isinstance(model, Preparing):
-        return model.prepared(), None
+        found = model.prepared()
+        return found, found.inputs
     if not isinstance(model, Pipeline):
         return Prepared(model), None
     _fitted(model, caller)

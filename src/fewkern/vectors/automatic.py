@@ -21,6 +21,7 @@ from fewkern.vectors.calibration import fit_temperature
 from fewkern.vectors.grid import WIDTH_FACTORS
 from fewkern.vectors.leave_one_out import HeldOut
 from fewkern.vectors.logistic import Fold, Folds, Stage, choose_logistic, refitted_folds
+from fewkern.vectors.novelty import novelty_of
 from fewkern.vectors.parameters import selecting
 from fewkern.vectors.refine_choice import (
     CHOICE_ROWS,
@@ -32,11 +33,12 @@ from fewkern.vectors.refine_choice import (
     choose_refined,
     unrefined_model,
 )
-from fewkern.vectors.search import Found, Searching, automatic_model
+from fewkern.vectors.search import Found, Searching, automatic_model, held_out_values
 
 __all__ = [
     "AutomaticParameters",
     "ClassifyingParameters",
+    "Fitted",
     "RefiningParameters",
     "fit_classification",
     "fit_regression",
@@ -74,15 +76,12 @@ class ClassifyingParameters(RefiningParameters, Protocol):
     loss_: str
 
 
-def fit_regression(estimator: RefiningParameters, population: Population) -> HeldOut:
-    """FVS-LR on the targets of the samples, its vectors moved where that pays; assigns the fitted attributes.
-
-    Returns what the model says of samples that it has not seen.
-    """
-    return _fit_least_squares(estimator, population).held_out
+def fit_regression(estimator: RefiningParameters, population: Population) -> Fitted:
+    """FVS-LR on the targets of the samples, its vectors moved where that pays; assigns the fitted attributes."""
+    return _fit_least_squares(estimator, population)
 
 
-def fit_classification(estimator: ClassifyingParameters, population: Population) -> HeldOut:
+def fit_classification(estimator: ClassifyingParameters, population: Population) -> Fitted:
     """The same for classes; with three or more, logistic regression on the same vectors where that pays.
 
     What logistic regression adds to the coefficients comes from the sample also where there are more rows.
@@ -90,29 +89,38 @@ def fit_classification(estimator: ClassifyingParameters, population: Population)
     fitted, samples = _fit_least_squares(estimator, population), with_targets(population.sample)
     estimator.loss_ = "squared"
     if samples.n_classes == 2 or fitted.expansion.n_vectors == 0:
-        return fitted.held_out
+        return fitted
     stage = Stage.of(fitted.expansion, fitted.basis, samples, fitted.ridge)
     folds = fitted.logistic_folds(samples, stage)
     if folds is None:  # a class of one sample
-        return fitted.held_out
+        return fitted
     found = choose_logistic(stage, samples, folds, fitted.temperature)
     if found is None:
-        return fitted.held_out
+        return fitted
     estimator.loss_ = "logistic"
     keep_expansion(estimator, samples.original(found.expansion))
-    return found.held_out
+    return replace(fitted, expansion=found.expansion, held_out=found.held_out, left_out=found.held_out)
 
 
 @dataclass(frozen=True)
-class _Fitted:
-    """The least-squares model of an estimator, and what it says of samples that it has not seen."""
+class Fitted:
+    """The model of an estimator, and what it says of samples that it has not seen."""
 
     expansion: KernelExpansion
     basis: KernelBasis
     ridge: float
     held_out: HeldOut
+    """By the folds that decided on refinement, else by leave-one-out at the chosen settings."""
+    left_out: HeldOut
+    """For promises about new samples. Of vectors that were moved: by folds. Else by leave-one-out, which holds out less
+    than folds do, at settings that other samples chose."""
     folds: tuple[FoldModel, ...] = ()
     """The model in the folds that chose it, if there were any."""
+
+    @property
+    def judged(self) -> HeldOut:
+        """Values for an honest error: by folds where there are any."""
+        return self.held_out if self.folds else self.left_out
 
     @property
     def temperature(self) -> float:
@@ -131,7 +139,7 @@ class _Fitted:
         return Folds(self.held_out.samples, tuple(parts))
 
 
-def _fit_least_squares(estimator: RefiningParameters, population: Population) -> _Fitted:
+def _fit_least_squares(estimator: RefiningParameters, population: Population) -> Fitted:
     """Choose on the sample, then take the coefficients from all rows; assigns the fitted attributes."""
     samples = with_targets(population.sample)
     fitted = _fit_sample(estimator, samples)
@@ -142,7 +150,7 @@ def _fit_least_squares(estimator: RefiningParameters, population: Population) ->
     return replace(fitted, expansion=expansion)
 
 
-def _fit_sample(estimator: RefiningParameters, samples: Samples) -> _Fitted:
+def _fit_sample(estimator: RefiningParameters, samples: Samples) -> Fitted:
     """Search, and move the vectors where that pays."""
     plan, moves = _searching(estimator, samples.n), _moves_vectors(estimator, samples)
     if moves and plan.tolerance is not None:
@@ -151,7 +159,8 @@ def _fit_sample(estimator: RefiningParameters, samples: Samples) -> _Fitted:
     found = search_model(estimator, samples, plan)
     whole, left_out = unrefined_model(samples, found)
     keep_model(estimator, samples, found, whole.expansion)
-    fitted = _Fitted(whole.expansion, found.basis, found.ridge, HeldOut(samples, left_out))
+    by_one = HeldOut(samples, left_out)
+    fitted = Fitted(whole.expansion, found.basis, found.ridge, by_one, by_one)
     _warn_of_jitter(estimator, whole)
     # None where there is nothing to choose, or too few samples for folds
     choice = _choose_refined(estimator, samples, whole, plan) if moves else None
@@ -159,10 +168,10 @@ def _fit_sample(estimator: RefiningParameters, samples: Samples) -> _Fitted:
         fitted = replace(fitted, held_out=HeldOut(samples.take(choice.rows), choice.held_out), folds=choice.folds)
     if choice is None or not choice.refined:
         warn_open_end(estimator, samples, found)
-        return fitted
+        return replace(fitted, left_out=held_out_values(samples, found) or by_one)
     _keep_refined(estimator, samples, found, choice)
     basis = KernelBasis.of_expansion(choice.expansion)
-    return replace(fitted, expansion=choice.expansion, basis=basis, ridge=choice.ridge)
+    return replace(fitted, expansion=choice.expansion, basis=basis, ridge=choice.ridge, left_out=fitted.held_out)
 
 
 def _choose_refined(
@@ -195,6 +204,7 @@ def keep_model(estimator: Any, samples: Samples, found: Found, expansion: Kernel
     estimator.ridge_, estimator.trace_, estimator.stop_ = found.ridge, found.trace, found.stop
     estimator.fitness_ = found.selection.fitness[: found.n_vectors]
     estimator.basis_ = samples.original(found.basis)
+    estimator.novelty_ = novelty_of(samples, found.selection, found.n_vectors)
     keep_expansion(estimator, samples.original(expansion))
 
 

@@ -17,9 +17,11 @@ from fewkern.core.samples import Samples
 from fewkern.populations import weighted_population
 from fewkern.vectors.all_rows import spread_of
 from fewkern.vectors.axes import principal_axes
+from fewkern.vectors.novelty import novelty_of
 from fewkern.vectors.parameters import SELECTION, selecting
 from fewkern.vectors.regression import FeatureVectorRegressor
 from fewkern.vectors.selection import choose_basis
+from fewkern.vectors.trust import novelty, novelty_threshold
 
 __all__ = ["FeatureVectorPCA"]
 
@@ -91,6 +93,8 @@ class FeatureVectorPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
     ((300, 2), 30)
     """
 
+    novelty, novelty_threshold = novelty, novelty_threshold
+
     _parameter_constraints: dict[str, list[Any]] = {
         **SELECTION,
         "n_components": CONSTRAINTS["n_components"],
@@ -141,6 +145,7 @@ class FeatureVectorPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
         basis = chosen.basis()
         axes = principal_axes(spread_of(population, basis, chosen.G), self.n_components)
         self.kernel_, self.basis_ = kernel, samples.original(basis)
+        self.novelty_ = novelty_of(samples, chosen, chosen.n_vectors)
         self.expansion_ = samples.original(basis.expand(axes.W, -axes.mean @ axes.W))
         self.n_vectors_, self.vectors_ = self.expansion_.n_vectors, self.expansion_.vectors
         self.indices_ = self.expansion_.indices
@@ -161,7 +166,9 @@ class FeatureVectorPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
                 "sparse samples or to those behind a precomputed kernel."
             )
         back = FeatureVectorRegressor(prefer="accurate", refine=False, random_state=self.random_state)
-        return back.fit(T, X[:, 0] if X.shape[1] == 1 else X, samples.weights)
+        back.fit(T, X[:, 0] if X.shape[1] == 1 else X, samples.weights)
+        back.intervals_ = None  # nobody asks for those of the samples
+        return back
 
     @rowwise
     def transform(self, X: Any) -> Array:

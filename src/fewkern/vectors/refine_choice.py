@@ -179,7 +179,7 @@ class RefineChoice:
 
 def unrefined_model(samples: Samples, found: Found) -> tuple[Unrefined, Array]:
     """The model that a search found, and what it says of every sample when that one is left out."""
-    solution = solve(found.Z, samples.targets, found.ridge, samples.weights)
+    solution = solve(found.Z, samples.targets, found.ridge, samples.weights, samples.groups)
     expansion = found.basis.expand(solution.W, solution.offset)
     indices = found.selection.indices
     vectors = found.kernel.pick(samples.X, indices)
@@ -196,12 +196,14 @@ def fit_unrefined(samples: Samples, kernel: Kernel, limit: int, plan: RefinePlan
 def splits(samples: Samples, plan: RefinePlan) -> list[tuple[Samples, Array]]:
     """Samples to fit, and positions of those to judge, for every fold.
 
-    Every fold has its share of every class, or of every range of the targets. Above ``LARGE`` samples there is one
-    fold, and not all rows take part.
+    Every fold has its share of every class, or of every range of the targets, or, where there are groups, whole groups.
+    Above ``LARGE`` samples there is one fold, and not all rows take part.
     """
     n = samples.n
     mixed = [int(i) for i in random_generator(plan.search.how.seed).permutation(n)]
-    if n > LARGE:
+    if samples.groups is not None:
+        folds = _grouped(samples, plan, mixed)
+    elif n > LARGE:
         judged = min(n // plan.n_folds, LARGE)
         folds = [(sorted(mixed[judged : judged + CHOICE_ROWS]), sorted(mixed[:judged]))]
     else:
@@ -211,6 +213,16 @@ def splits(samples: Samples, plan: RefinePlan) -> list[tuple[Samples, Array]]:
         held = [sorted(order[k :: plan.n_folds]) for k in range(plan.n_folds)] if n >= 2 * plan.n_folds else []
         folds = [(sorted(set(order) - set(part)), part) for part in held]
     return [(samples.take(_index(fit, samples.weights)), _index(judge, samples.weights)) for fit, judge in folds]
+
+
+def _grouped(samples: Samples, plan: RefinePlan, mixed: list[int]) -> list[tuple[list[int], list[int]]]:
+    """Folds of whole groups; of many samples one of them, and not all of its rows."""
+    folds = [(list(fit), list(judge)) for fit, judge in samples.folds(plan.n_folds)]
+    if samples.n <= LARGE:
+        return folds
+    judge = set(folds[0][1])
+    judged, others = [i for i in mixed if i in judge], [i for i in mixed if i not in judge]
+    return [(sorted(others[:CHOICE_ROWS]), sorted(judged[:LARGE]))]
 
 
 def candidates(samples: Samples, unrefined: int, plan: RefinePlan) -> list[Candidate]:

@@ -17,8 +17,10 @@ from fewkern.core.basis import Projection
 from fewkern.core.kernels import Kernel, as_kernel, resolve_kernel
 from fewkern.core.samples import Samples
 from fewkern.populations import weighted_samples
+from fewkern.vectors.novelty import novelty_of
 from fewkern.vectors.parameters import SELECTION, selecting
 from fewkern.vectors.selection import Selecting, Selection, centered_gram, select_vectors
+from fewkern.vectors.trust import novelty, novelty_threshold
 
 __all__ = ["FeatureVectorSelector"]
 
@@ -115,6 +117,8 @@ class FeatureVectorSelector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, K
     True
     """
 
+    novelty, novelty_threshold = novelty, novelty_threshold
+
     _transient = ("_warm",)  # what warm_start keeps is not part of the model
     _parameter_constraints: dict[str, list[Any]] = {
         **SELECTION,
@@ -189,6 +193,7 @@ class FeatureVectorSelector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, K
             selection = select_vectors(gram, how, limit, samples.weights, start, step)
         self.kernel_ = gram.kernel
         self.basis_ = samples.original(selection.basis(self.projection))
+        self.novelty_ = novelty_of(samples, selection, selection.n_vectors)
         self.indices_, self.vectors_ = self.basis_.indices, self.basis_.vectors
         self.n_vectors_ = self._n_features_out = selection.n_vectors
         self.fitness_ = selection.fitness

@@ -1,18 +1,21 @@
-"""A self-contained HTML page about one fit: figures, pictures, the samples that were kept."""
+"""A self-contained HTML page about one model: figures, pictures, the samples that were kept.
+
+``TableModel.report`` and the command line call :func:`report` and nothing else of this module.
+"""
 
 from __future__ import annotations
 
 import base64
 import html
 import io
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from fewkern.io.save import write_atomically
+from fewkern.table.target import settle_target
 
-__all__ = ["write_report"]
+__all__ = ["report"]
 
 _STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; color: #1c2733; }
@@ -29,31 +32,40 @@ _IMPORTANCES = (
 _MOST_ROWS, _MOST_COLUMNS = 25, 8
 
 
-def write_report(path: str | Path, fitted: Any) -> None:
-    """Write the report of a fit of the command line to ``path``."""
-    page = _page(fitted)
-    write_atomically(path, lambda handle: handle.write(page.encode()))
+def report(model: Any, frame: Any, path: Any = None) -> str:
+    """The page about a fitted :class:`TableModel` and the rows of a table; also written to ``path`` if it is given."""
+    page = _page(model, model.encoder_.encode(frame).values, _colours(model, frame))
+    if path is not None:
+        write_atomically(path, lambda handle: handle.write(page.encode()))
+    return page
 
 
-def _page(fitted: Any) -> str:
-    model = fitted.model
-    parts = [f"<h1>fewkern report: {html.escape(model.task)} {html.escape(model.target or '')}</h1>"]
+def _colours(model: Any, frame: Any) -> Any:
+    """The targets of the rows, if the table has them."""
+    if model.target_ is None or model.target_ not in frame.columns:
+        return None
+    if model.task_ == "reduce":
+        return settle_target(model.target_, frame[model.target_], "auto").values
+    return model.truth(frame)
+
+
+def _page(model: Any, X: Any, y: Any) -> str:
+    parts = [f"<h1>fewkern report: {html.escape(model.task_)} {html.escape(model.target_ or '')}</h1>"]
     parts.append(_table(["", ""], model.summary()))
-    if fitted.remarks:
-        parts.append("<h2>Remarks</h2><ul>" + "".join(f"<li>{html.escape(r)}</li>" for r in fitted.remarks) + "</ul>")
-    parts += _pictures(fitted)
-    if fitted.held_out is not None:
+    if model.notes_:
+        parts.append("<h2>Remarks</h2><ul>" + "".join(f"<li>{html.escape(r)}</li>" for r in model.notes_) + "</ul>")
+    parts += _pictures(model, X, y)
+    if model.held_out_ is not None:
+        truth, predicted = model.held_out_.truth, model.held_out_.predicted
         parts.append("<h2>Rows held out</h2>")
-        parts.append(_confusion(*fitted.held_out) if model.task == "classify" else _scatter(*fitted.held_out))
-        parts.append(
-            "<p><small>Measured with a model fitted to the other rows; the saved one is fitted to all rows.</small></p>"
-        )
-    if model.task == "density":
-        parts += ["<h2>Kernels</h2>", _kernels(fitted)]
-    elif model.estimator.n_vectors_ == 0:
-        parts += ["<h2>Components</h2>", _components(fitted)]
+        parts.append(_confusion(truth, predicted) if model.task_ == "classify" else _scatter(truth, predicted))
+        parts.append("<p><small>Measured with a model that did not see these rows.</small></p>")
+    if model.task_ == "density":
+        parts += ["<h2>Kernels</h2>", _kept(model)]
+    elif model.estimator_.n_vectors_ == 0:
+        parts += ["<h2>Components</h2>", _components(model)]
     else:
-        parts += ["<h2>Samples that were kept</h2>", _kept(fitted)]
+        parts += ["<h2>Samples that were kept</h2>", _kept(model)]
     body = "\n".join(parts)
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>fewkern report</title>'
@@ -61,28 +73,30 @@ def _page(fitted: Any) -> str:
     )
 
 
-def _pictures(fitted: Any) -> list[str]:
+def _pictures(model: Any, X: Any, y: Any) -> list[str]:
     from fewkern.plotting import ComponentsDisplay, DensityDisplay, ImportancesDisplay, TraceDisplay, VectorsDisplay
 
-    estimator, parts = fitted.model.estimator, []
-    if fitted.model.task == "density":
-        if fitted.X.shape[1] <= 2:
-            picture = DensityDisplay.from_estimator(estimator, fitted.X)
+    estimator, parts = model.estimator_, []
+    if model.task_ == "density":
+        if X.shape[1] <= 2:
+            picture = DensityDisplay.from_estimator(estimator, X)
             parts += ["<h2>The density and its kernels (standardized)</h2>", _image(picture.figure_, "density")]
         return parts
-    if fitted.model.task == "reduce" and estimator.n_components_:
-        shown = ComponentsDisplay.from_estimator(estimator, fitted.X, fitted.y)
+    if model.task_ == "reduce" and estimator.n_components_:
+        shown = ComponentsDisplay.from_estimator(estimator, X, y)
         parts += ["<h2>The first components</h2>", _image(shown.figure_, "components")]
     if hasattr(estimator, "feature_importances_"):
-        encoder = fitted.model.encoder
-        display = ImportancesDisplay(encoder.by_column(estimator.feature_importances_), encoder.columns).plot()
+        encoder = model.encoder_
+        display = ImportancesDisplay(
+            encoder.by_column(estimator.feature_importances_), encoder.columns
+        ).plot()
         parts += ["<h2>How much the columns matter</h2>", _image(display.figure_, "importances"), _IMPORTANCES]
     if hasattr(estimator, "trace_"):
         parts += ["<h2>The path of models</h2>", _image(TraceDisplay.from_estimator(estimator).figure_, "path")]
-    if fitted.X.shape[1] == 2 and fitted.y is not None and fitted.model.task == "classify":
-        plane = VectorsDisplay.from_estimator(estimator, fitted.X, fitted.y)
-        plane.ax_.set_xlabel(fitted.model.encoder.names[0] + " (standardized)")
-        plane.ax_.set_ylabel(fitted.model.encoder.names[1] + " (standardized)")
+    if X.shape[1] == 2 and y is not None and model.task_ == "classify":
+        plane = VectorsDisplay.from_estimator(estimator, X, y)
+        plane.ax_.set_xlabel(model.encoder_.names[0] + " (standardized)")
+        plane.ax_.set_ylabel(model.encoder_.names[1] + " (standardized)")
         parts += ["<h2>Samples, boundary, vectors</h2>", _image(plane.figure_, "samples")]
     return parts
 
@@ -127,44 +141,20 @@ def _scatter(truth: Any, predicted: Any) -> str:
     return _image(ax.figure, "predicted against true")
 
 
-def _kernels(fitted: Any) -> str:
-    """Weight, width and centre of the heaviest kernels of a density."""
-    estimator, encoder = fitted.model.estimator, fitted.model.encoder
-    order = np.argsort(-np.asarray(estimator.weights_), kind="stable")[:_MOST_ROWS]
-    rows = [
-        [
-            f"{estimator.weights_[j]:.4g}",
-            f"{estimator.widths_[j]:.4g}",
-            *[f"{v:.4g}" for v in (estimator.vectors_[j] * encoder.scale + encoder.mean)[:_MOST_COLUMNS]],
-        ]
-        for j in order
-    ]
-    table = _table(["weight", "width (standardized)", *encoder.names[:_MOST_COLUMNS]], rows, numbers_from=0)
-    hidden = int(estimator.n_vectors_) - len(order)
-    return table + (f"<p><small>and {hidden} more</small></p>" if hidden > 0 else "")
-
-
-def _components(fitted: Any) -> str:
+def _components(model: Any) -> str:
     """What every feature, standardized, weighs in the first components."""
-    W = np.asarray(fitted.model.estimator.components_)[:_MOST_COLUMNS]
-    rows = [[name, *[f"{v:.4g}" for v in W[:, j]]] for j, name in enumerate(fitted.model.encoder.names)]
+    W = np.asarray(model.estimator_.components_)[:_MOST_COLUMNS]
+    rows = [[name, *[f"{v:.4g}" for v in W[:, j]]] for j, name in enumerate(model.encoder_.names)]
     head = ["feature (standardized)", *[f"component {k + 1}" for k in range(len(W))]]
     return _table(head, rows, numbers_from=1)
 
 
-def _kept(fitted: Any) -> str:
-    estimator, names = fitted.model.estimator, fitted.model.encoder.names
-    indices = np.asarray(estimator.indices_)[:_MOST_ROWS]
-    coef = np.asarray(estimator.expansion_.coef)
-    encoder = fitted.model.encoder
-    rows = [
-        [
-            int(i),
-            *[f"{v:.4g}" for v in (fitted.X[i] * encoder.scale + encoder.mean)[:_MOST_COLUMNS]],
-            f"{coef[k, 0]:.4g}",
-        ]
-        for k, i in enumerate(indices)
-    ]
-    table = _table(["row", *names[:_MOST_COLUMNS], "coefficient"], rows, numbers_from=0)
-    hidden = len(estimator.indices_) - len(indices)
+def _kept(model: Any) -> str:
+    """The first of the kept vectors, as rows of the table."""
+    frame = model.kept()
+    shown = frame.head(_MOST_ROWS)
+    rows = [["" if cell is None else f"{cell:.4g}" if isinstance(cell, float) else cell for cell in row]
+            for row in shown.itertuples(index=False)]  # fmt: skip
+    table = _table(list(map(str, shown.columns)), rows, numbers_from=0)
+    hidden = len(frame) - len(shown)
     return table + (f"<p><small>and {hidden} more</small></p>" if hidden > 0 else "")
