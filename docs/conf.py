@@ -49,11 +49,7 @@ numpydoc_show_class_members = False
 autodoc_typehints = "none"
 myst_heading_anchors = 3
 myst_enable_extensions = ["dollarmath", "attrs_block", "attrs_inline", "colon_fence"]
-# Stories about methods that a version does not have are left out of its gallery.
-NEEDS = {"plot_intervals": "predict_interval", "plot_novelty": "novelty"}
-missing = [story for story, method in NEEDS.items() if not hasattr(fewkern.FeatureVectorRegressor, method)]
 sphinx_gallery_conf = {
-    "ignore_pattern": "|".join([r"__init__\.py", *missing]),
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",
     "filename_pattern": "plot_",

@@ -44,7 +44,7 @@ def make_gaussian_laplacian(n_samples: int = 500, *, random_state: Any = 0) -> n
 
 
 def gaussian_laplacian_density(X: Any) -> np.ndarray:
-    r"""The true density of :func:`make_gaussian_laplacian`.
+    r"""The true density of :func:`~fewkern.datasets.make_gaussian_laplacian`.
 
     It is (25) of the FCR paper: :math:`\frac{1}{4\pi} e^{-\|x-2\|^2/2} + \frac{0.35}{8} e^{-0.7|x_1+2|}
     e^{-0.5|x_2+2|}`.
@@ -85,7 +85,7 @@ def make_three_gaussians(n_samples: int = 600, *, random_state: Any = 0) -> np.n
 
 
 def three_gaussians_density(X: Any) -> np.ndarray:
-    """The true density of :func:`make_three_gaussians`, (26) of the FCR paper.
+    """The true density of :func:`~fewkern.datasets.make_three_gaussians`, (26) of the FCR paper.
 
     Examples
     --------

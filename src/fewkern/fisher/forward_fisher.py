@@ -45,6 +45,10 @@ class ForwardKernelFisher(ScoringClassifier, KernelEstimator):
     classes_, expansion_, vectors_, indices_, n_vectors_, kernel_, class_scores_, priors_, trace_, n_iter_
     feature_importances_
         As in :class:`SparseKernelFisher`; ``indices_`` in the order in which least squares takes them.
+    held_out_scores_ : HeldOutScores or None
+        Of the classes of held-out samples, which ``predict_set`` needs.
+    novelty_ : Novelty or None
+        What ``novelty`` and ``novelty_threshold`` need.
     stop_ : Stop
         SIZE if cross-validation chose fewer vectors than there could be, else why the selection ended.
     ratios_ : tuple of float

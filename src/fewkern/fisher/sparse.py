@@ -81,6 +81,11 @@ class SparseKernelFisher(ScoringClassifier, KernelEstimator):
     class_scores_ : ClassScores
         How the scores become probabilities.
     priors_ : array of shape (n_classes,)
+        Shares of the classes.
+    held_out_scores_ : HeldOutScores or None
+        Of the classes of held-out samples, which ``predict_set`` needs.
+    novelty_ : Novelty or None
+        What ``novelty`` and ``novelty_threshold`` need.
     trace_ : Trace
         Held-out errors, and the objective after every step, which never rises.
     stop_ : Stop

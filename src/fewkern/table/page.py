@@ -87,9 +87,7 @@ def _pictures(model: Any, X: Any, y: Any) -> list[str]:
         parts += ["<h2>The first components</h2>", _image(shown.figure_, "components")]
     if hasattr(estimator, "feature_importances_"):
         encoder = model.encoder_
-        display = ImportancesDisplay(
-            encoder.by_column(estimator.feature_importances_), encoder.columns
-        ).plot()
+        display = ImportancesDisplay(encoder.by_column(estimator.feature_importances_), encoder.columns).plot()
         parts += ["<h2>How much the columns matter</h2>", _image(display.figure_, "importances"), _IMPORTANCES]
     if hasattr(estimator, "trace_"):
         parts += ["<h2>The path of models</h2>", _image(TraceDisplay.from_estimator(estimator).figure_, "path")]

@@ -93,6 +93,10 @@ class FeatureVectorDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         Common within-class covariance on the axes.
     n_components_ : int
         Number of axes.
+    held_out_scores_ : HeldOutScores or None
+        Of the classes of held-out samples, which ``predict_set`` needs.
+    novelty_ : Novelty or None
+        What ``novelty`` and ``novelty_threshold`` need.
     class_scores_ : ClassScores
         How coordinates on the axes become classes and probabilities.
     vectors_, indices_, n_vectors_, kernel_, ridge_, fitness_, stop_, trace_, basis_

@@ -76,6 +76,8 @@ class FeatureVectorPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
         Number of components.
     vectors_, indices_, n_vectors_, kernel_, fitness_, stop_, basis_
         As in :class:`FeatureVectorSelector`.
+    novelty_ : Novelty or None
+        What ``novelty`` and ``novelty_threshold`` need.
     inverse_ : FeatureVectorRegressor
         From components back to samples; None without ``fit_inverse_transform``.
 

@@ -109,6 +109,10 @@ class FeatureVectorRegressor(RegressorMixin, KernelEstimator):
         refinement, else by leave-one-out.
     basis_ : KernelBasis
         The vectors that were chosen, and how they turn a sample into features.
+    intervals_ : Intervals or None
+        Errors on held-out samples, which ``predict_interval`` needs.
+    novelty_ : Novelty or None
+        What ``novelty`` and ``novelty_threshold`` need.
 
     Notes
     -----
@@ -352,6 +356,10 @@ class FeatureVectorClassifier(ScoringClassifier, KernelEstimator):
         How values become classes and probabilities.
     basis_ : KernelBasis
         The vectors that were chosen, and how they turn a sample into features.
+    held_out_scores_ : HeldOutScores or None
+        Of the classes of held-out samples, which ``predict_set`` needs.
+    novelty_ : Novelty or None
+        What ``novelty`` and ``novelty_threshold`` need.
 
     Notes
     -----

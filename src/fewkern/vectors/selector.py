@@ -95,6 +95,8 @@ class FeatureVectorSelector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, K
         With every parameter a number.
     basis_ : KernelBasis
         The vectors, and how they turn a sample into features.
+    novelty_ : Novelty or None
+        What ``novelty`` and ``novelty_threshold`` need.
 
     Notes
     -----
