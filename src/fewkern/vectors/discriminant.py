@@ -86,7 +86,7 @@ class FeatureVectorDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         Classes, their probabilities, and their means on the axes.
     covariance_ : array of shape (n_components, n_components)
         Common within-class covariance on the axes.
-    vectors_, indices_, n_vectors_, kernel_, ridge_, fitness_, trace_, basis_
+    vectors_, indices_, n_vectors_, kernel_, ridge_, fitness_, trace_, basis_, held_out_scores_, novelty_
         As in :class:`FeatureVectorClassifier`.
 
     Notes
