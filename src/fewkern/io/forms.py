@@ -215,6 +215,7 @@ def _is_categories(values: Any) -> bool:
 def _write_columns(step: ColumnTransformer) -> Content:
     given = {name: part for name, part, _ in step.transformers}
     _refuse("remainder" in given, step, "a transformer of the name 'remainder'")
+    _refuse(not isinstance(step.verbose_feature_names_out, bool), step, "a format of names (verbose_feature_names_out)")
     given["remainder"] = step.remainder
     parts = []
     for name, fitted, columns in step.transformers_:
@@ -268,6 +269,8 @@ def _make_columns(content: Content) -> ColumnTransformer:
     # every step is put in its place after the fit
     stubs = [(name, step if isinstance(step, str) else "passthrough", places) for name, step, places, _ in shown]
     made = _made(ColumnTransformer, content, transformers=stubs, remainder=content["rest"])
+    # a text would be a format, and a format can ask for names of any length
+    _expect(type(made.verbose_feature_names_out) is bool, made, "verbose_feature_names_out")
     made.fit(np.zeros((1, d)))
     _named(made, content)
     fitted = {name: step for name, step, _ in made.transformers_}
