@@ -57,6 +57,17 @@ def test_the_band_is_not_cut_off():
         assert band.get_paths()[0].get_extents().y0 >= display.ax_.get_ylim()[0]
 
 
+@pytest.mark.parametrize("height", [2.0, 9.0])
+def test_the_legend_hides_no_label(height):
+    figure, ax = pyplot.subplots(figsize=(5, height), layout="constrained")
+    model = FeatureVectorClassifier(max_vectors=10, refine=False).fit(*make_banana(80))
+    display = TraceDisplay.from_estimator(model, ax=ax)
+    figure.canvas.draw()
+    top, label = ax.get_legend().get_window_extent().y1, ax.xaxis.label.get_window_extent()
+    assert label.y0 - label.height < top <= label.y0 + 2
+    assert display.ax_.get_legend().get_window_extent().y0 >= 0
+
+
 def test_counts_have_ticks_at_whole_numbers():
     error = np.array([0.4, 0.3, 0.2])
     display = TraceDisplay(Trace({"n_vectors": (1, 2, 3)}, error, np.zeros(3), (2,))).plot()
