@@ -1,31 +1,39 @@
-"""Kernel machines that keep only a few samples, in the scikit-learn API."""
+"""Kernel machines that keep only a few samples, in the scikit-learn API.
 
-from sklearn.base import BaseEstimator
+Importing the package is quick: a public name is imported when it is first used.
+"""
 
-from fewkern import graphs, kernels
-from fewkern import table as _table  # noqa: F401 - registers what the command line saves
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from fewkern._version import __version__
-from fewkern.backend.storable import storable
-from fewkern.compression import compress
-from fewkern.core.basis import KernelBasis
-from fewkern.core.expansion import KernelExpansion
-from fewkern.density.classifier import DensityClassifier
-from fewkern.density.forward import ForwardDensity
-from fewkern.density.forward_constrained import ForwardConstrainedDensity
-from fewkern.density.mixture import KernelMixture
-from fewkern.density.orthogonal import OrthogonalForwardDensity
-from fewkern.density.parzen import ParzenDensity
-from fewkern.density.reduced_set import ReducedSetDensity
-from fewkern.fisher.forward_fisher import ForwardKernelFisher
-from fewkern.fisher.sparse import SparseKernelFisher
-from fewkern.io import load, save, to_c, to_onnx
-from fewkern.margins.graph_embedding import GraphEmbedding
-from fewkern.margins.soft_margin import RecursiveSoftMargin
-from fewkern.margins.svm import RecursiveSVM
-from fewkern.vectors.discriminant import FeatureVectorDiscriminant
-from fewkern.vectors.pca import FeatureVectorPCA
-from fewkern.vectors.regression import FeatureVectorClassifier, FeatureVectorRegressor
-from fewkern.vectors.selector import FeatureVectorSelector
+from fewkern.backend.storable import announce
+
+if TYPE_CHECKING:
+    from fewkern import graphs, kernels
+    from fewkern.compression import compress
+    from fewkern.core.basis import KernelBasis
+    from fewkern.core.expansion import KernelExpansion
+    from fewkern.density.classifier import DensityClassifier
+    from fewkern.density.forward import ForwardDensity
+    from fewkern.density.forward_constrained import ForwardConstrainedDensity
+    from fewkern.density.mixture import KernelMixture
+    from fewkern.density.orthogonal import OrthogonalForwardDensity
+    from fewkern.density.parzen import ParzenDensity
+    from fewkern.density.reduced_set import ReducedSetDensity
+    from fewkern.fisher.forward_fisher import ForwardKernelFisher
+    from fewkern.fisher.sparse import SparseKernelFisher
+    from fewkern.io import load, save, to_c, to_onnx
+    from fewkern.margins.graph_embedding import GraphEmbedding
+    from fewkern.margins.soft_margin import RecursiveSoftMargin
+    from fewkern.margins.svm import RecursiveSVM
+    from fewkern.reporting import Report, ReportSettings, report
+    from fewkern.table.encoder import TableEncoder
+    from fewkern.table.model import TableModel
+    from fewkern.vectors.discriminant import FeatureVectorDiscriminant
+    from fewkern.vectors.pca import FeatureVectorPCA
+    from fewkern.vectors.regression import FeatureVectorClassifier, FeatureVectorRegressor
+    from fewkern.vectors.selector import FeatureVectorSelector
 
 __all__ = [
     "DensityClassifier",
@@ -46,18 +54,69 @@ __all__ = [
     "RecursiveSVM",
     "RecursiveSoftMargin",
     "ReducedSetDensity",
+    "Report",
+    "ReportSettings",
     "SparseKernelFisher",
+    "TableEncoder",
+    "TableModel",
     "__version__",
     "compress",
     "graphs",
     "kernels",
     "load",
+    "report",
     "save",
     "to_c",
     "to_onnx",
 ]
 
-# Every public estimator can be saved.
-for _public in map(globals().get, __all__):
-    if isinstance(_public, type) and issubclass(_public, BaseEstimator):
-        storable(_public)
+# Where a public name is.
+_PLACES = {
+    "DensityClassifier": "density.classifier",
+    "FeatureVectorClassifier": "vectors.regression",
+    "FeatureVectorDiscriminant": "vectors.discriminant",
+    "FeatureVectorPCA": "vectors.pca",
+    "FeatureVectorRegressor": "vectors.regression",
+    "FeatureVectorSelector": "vectors.selector",
+    "ForwardConstrainedDensity": "density.forward_constrained",
+    "ForwardDensity": "density.forward",
+    "ForwardKernelFisher": "fisher.forward_fisher",
+    "GraphEmbedding": "margins.graph_embedding",
+    "KernelBasis": "core.basis",
+    "KernelExpansion": "core.expansion",
+    "KernelMixture": "density.mixture",
+    "OrthogonalForwardDensity": "density.orthogonal",
+    "ParzenDensity": "density.parzen",
+    "RecursiveSVM": "margins.svm",
+    "RecursiveSoftMargin": "margins.soft_margin",
+    "ReducedSetDensity": "density.reduced_set",
+    "Report": "reporting",
+    "ReportSettings": "reporting",
+    "SparseKernelFisher": "fisher.sparse",
+    "TableEncoder": "table.encoder",
+    "TableModel": "table.model",
+    "compress": "compression",
+    "load": "io",
+    "report": "reporting",
+    "save": "io",
+    "to_c": "io",
+    "to_onnx": "io",
+}
+_MODULES = ("graphs", "kernels")
+
+# Every public estimator can be saved, and every class that it is made of.
+announce({name: f"{__name__}.{place}" for name, place in _PLACES.items() if name[0].isupper()})
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return import_module(f"{__name__}.{name}")
+    if name not in _PLACES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{_PLACES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial, wraps
 from numbers import Integral, Real
 from typing import Any
 
@@ -13,17 +16,21 @@ from sklearn.utils.validation import check_is_fitted
 
 from fewkern.backend.finite import all_finite, quiet
 from fewkern.backend.fitting import CallbackSupportMixin
-from fewkern.backend.namespace import Array, asarray_like, is_sparse, to_numpy
+from fewkern.backend.linalg import one_hot
+from fewkern.backend.namespace import Array, asarray_like, is_sparse, namespace, take_rows, to_numpy
+from fewkern.backend.partitions import is_collection, map_rows
 from fewkern.backend.validation import (
     Interval,
     StrOptions,
     encode_labels,
     labels_from_codes,
     validate_class_weights,
+    validate_groups,
     validate_samples,
     validate_targets,
     validate_weights,
 )
+from fewkern.core.conformal import HeldOutScores
 from fewkern.core.kernels import Kernel, as_kernel
 from fewkern.core.samples import Samples
 from fewkern.core.scores import ClassScores
@@ -35,16 +42,24 @@ __all__ = [
     "BudgetWarning",
     "KernelEstimator",
     "ScoringClassifier",
+    "check_groups",
     "check_labelled",
     "check_measured",
     "check_priors",
+    "check_probability",
     "check_samples",
     "check_weighted",
     "constraints",
     "is_pairwise",
+    "keep_class_scores",
     "keep_importances",
     "kept_importances",
     "warn_of_fewer_components",
+    "rowwise",
+    "need_held_out",
+    "no_interval",
+    "no_set",
+    "set_threshold",
 ]
 
 
@@ -199,6 +214,103 @@ def warn_of_fewer_components(estimator: Any) -> None:
         )
 
 
+def rowwise(method: Callable[[Any, Any], Array]) -> Callable[[Any, Any], Any]:
+    """A method that says something of every sample: of a Dask collection it does so when that is computed.
+
+    An array gives an array, a data frame a series or a data frame.
+    """
+
+    @wraps(method)
+    def of_any(self: Any, X: Any) -> Any:
+        if not is_collection(X):
+            return method(self, X)
+        check_is_fitted(self)
+        return map_rows(partial(method, self), X, self.n_features_in_, partial(_output_names, self))
+
+    return of_any
+
+
+def _output_names(estimator: Any, count: int) -> list[Any]:
+    """Names of the columns that a method returns: those of the classes, or of the components."""
+    classes = getattr(estimator, "classes_", None)
+    if classes is not None and len(classes) == count:
+        return list(to_numpy(classes))
+    names = estimator.get_feature_names_out() if hasattr(estimator, "get_feature_names_out") else ()
+    return list(names) if len(names) == count else list(range(count))
+
+
+def check_groups(estimator: Any, samples: Samples, groups: Any) -> Samples:
+    """The samples with their groups; ``groups`` are labels of the rows of the whole table, or None."""
+    if groups is None:
+        return samples
+    codes = validate_groups(estimator, samples.n_all, groups)
+    found = take_rows(asarray_like(codes, samples.rows, dtype=samples.rows.dtype), samples.rows)
+    count = len(set(to_numpy(found).tolist()))
+    if count == samples.n and count > 1:
+        return samples  # every sample by itself: nothing belongs together
+    if count < 2:
+        raise ValueError(
+            f"{type(estimator).__name__}: groups has only one group of positive weight; whole groups are held out, so "
+            "there must be two or more. Leave groups out if all samples belong together."
+        )
+    return replace(samples, groups=found)
+
+
+def check_probability(estimator: Any, name: str, value: Any) -> float:
+    """A parameter of a method that must lie between 0 and 1."""
+    if not isinstance(value, Real) or isinstance(value, bool) or not 0 < float(value) < 1:
+        raise ValueError(
+            f"{type(estimator).__name__}: {name} must be a number between 0 and 1 (both excluded), got {value!r}."
+        )
+    return float(value)
+
+
+def need_held_out(estimator: Any, name: str, method: str) -> Any:
+    """The attribute ``name``, which holds what ``method`` knows of held-out samples."""
+    check_is_fitted(estimator)
+    found = getattr(estimator, name, None)
+    if found is None:
+        raise AttributeError(
+            f"{type(estimator).__name__}.{method}: this model has no values of held-out samples (a file of an older "
+            "version has none, nor has a class of very few samples); fit it again, or to more samples."
+        )
+    return found
+
+
+def _absent(name: str, what: str, instead: str) -> Any:
+    """A method that another kind of estimator has: asking for it says what to use instead."""
+
+    def refuse(estimator: Any) -> None:
+        raise AttributeError(f"{type(estimator).__name__} {what}, so it has no {name}; use {instead}.")
+
+    return property(refuse, doc=f"Absent; use {instead}.")
+
+
+# Methods of classifiers on regressors, and the other way round.
+no_interval = _absent("predict_interval", "predicts classes", "predict_set(X, coverage) or predict_proba(X)")
+no_set = _absent("predict_set", "predicts numbers", "predict_interval(X, coverage)")
+
+
+def keep_class_scores(estimator: Any, values: Array, samples: Samples, ratio: Array | None = None) -> None:
+    """Assign what ``predict_set`` needs: one minus the probability of the own class, of held-out samples.
+
+    ``values`` are those of the fitted function before ``class_scores_``; ``ratio`` are the class probabilities that
+    were given over those of the samples.
+    """
+    probabilities = estimator.class_scores_.probabilities(values)
+    xp = namespace(probabilities)
+    own = one_hot(samples.codes, samples.n_classes, probabilities.dtype)
+    weights = samples.weights if ratio is None else samples.weights * take_rows(ratio, samples.codes)
+    scores = 1.0 - xp.sum(own * probabilities, axis=1)
+    estimator.held_out_scores_ = HeldOutScores.of(scores, weights, samples.groups)
+
+
+def set_threshold(estimator: Any, coverage: float) -> float:
+    """One minus the least probability of a class in a set; infinite where the held-out samples are too few."""
+    scores: HeldOutScores = need_held_out(estimator, "held_out_scores_", "predict_set")
+    return scores.quantile(check_probability(estimator, "coverage", coverage))
+
+
 class ScoringClassifier(ClassifierMixin):
     """Predictions of every classifier: the values of its expansion, through ``class_scores_``."""
 
@@ -210,23 +322,54 @@ class ScoringClassifier(ClassifierMixin):
         X = check_samples(self, X)
         return self.expansion_(X)
 
+    @rowwise
     def decision_function(self, X: Any) -> Array:
         """Scores of shape ``(n_samples,)`` for two classes (positive: the second), ``(n_samples, n_classes)`` else."""
         values = self._values(X)
         scores = self.class_scores_.scores(values)
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
+    @rowwise
     def predict(self, X: Any) -> Array:
         """Class of every sample."""
         values = self._values(X)
         return labels_from_codes(self.classes_, self.class_scores_.codes(values))
 
+    @rowwise
     def predict_proba(self, X: Any) -> Array:
         """Probability of every class, shape ``(n_samples, n_classes)``, in the order of ``classes_``."""
         values = self._values(X)
         return self.class_scores_.probabilities(values)
 
+    @rowwise
     def predict_log_proba(self, X: Any) -> Array:
         """Logarithm of the probability of every class."""
         values = self._values(X)
         return self.class_scores_.log_probabilities(values)
+
+    def predict_set(self, X: Any, coverage: float = 0.9) -> Array:
+        """Classes that a sample may have: with probability ``coverage`` or more the true one is among them.
+
+        A class belongs to the set if its probability is at least that of the own class for a share ``coverage`` of the
+        held-out samples. The most probable class always does, so no set is empty, and a classifier that is right more
+        often than ``coverage`` says so by sets of one class.
+
+        Parameters
+        ----------
+        X : array, data frame or sparse matrix of shape (n_samples, n_features)
+        coverage : float, default 0.9
+            Between 0 and 1. If it is more than the held-out samples can vouch for (``n / (n + 1)``), all classes are in
+            the set.
+
+        Returns
+        -------
+        array of bool of shape (n_samples, n_classes)
+            In the order of ``classes_``.
+        """
+        threshold = set_threshold(self, coverage)
+        probabilities = self.class_scores_.probabilities(self._values(X))
+        xp = namespace(probabilities)
+        top = probabilities == xp.max(probabilities, axis=1, keepdims=True)
+        return (1.0 - probabilities <= threshold) | top
+
+    predict_interval = no_interval

@@ -63,4 +63,4 @@ def test_a_target_of_numbers(table):
     assert result.exit_code == 0, result.output
     result = invoke("fit", table, *given, "--model", "embedding")
     assert result.exit_code == 1
-    assert "the target 'species' holds numbers, not classes; use --model margins" in result.stderr
+    assert "the target 'species' holds numbers, not classes; use the model 'margins'" in result.stderr

@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from fewkern.backend.columns import column_spreads
-from fewkern.core.widths import feature_units
+from fewkern.core.widths import city_block, euclidean, feature_units, positive, resolve_width, total_variance
 from fewkern.kernels import Gaussian, Laplacian
 
 FACTORS, SHIFTS = np.array([2.0**17, 1.0, 1e-5, 1e5]), np.array([0.0, 1e3, 0.0, -7.0])
@@ -105,3 +105,102 @@ def test_a_constant_feature_of_sparse_samples_has_no_spread(n):
     X = np.random.default_rng(0).standard_normal((n, 2))
     X[:, 1] = 4.0
     np.testing.assert_allclose(column_spreads(sp.csr_array(X)), [X[:, 0].std(), 0.0])
+
+
+def middle(values):
+    """The upper of the two middle ones."""
+    return np.sort(values)[len(values) // 2]
+
+
+def test_the_median_of_the_distances_between_different_rows():
+    X = np.array([[0.0, 0.0], [3.0, 4.0], [0.0, 0.0], [6.0, 8.0], [0.0, 1.0]])
+    D = np.sqrt(((X[:, None] - X[None]) ** 2).sum(axis=2))
+    assert Gaussian("median", "common").resolve(X).width == pytest.approx(middle(D[D > 0]))
+    L = np.abs(X[:, None] - X[None]).sum(axis=2)
+    assert Laplacian("median", "common").resolve(X).width == pytest.approx(middle(L[L > 0]))
+    np.testing.assert_allclose(euclidean(X), D.ravel(), atol=1e-12)
+    np.testing.assert_allclose(city_block(X), L.ravel(), atol=1e-12)
+
+
+def test_without_two_different_rows_the_median_is_one():
+    assert Gaussian("median", "common").resolve(np.ones((4, 2))).width == 1.0
+    assert Gaussian("scale", "common").resolve(np.ones((4, 2))).width == 1.0
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("factor", [1e-140, 1.0, 1e140])
+def test_equal_rows_far_from_the_origin_have_no_distance(sparse, factor, rng):
+    X = np.repeat(rng.standard_normal((5, 3)) * 1e-3 + 7.0, 2, axis=0) * factor
+    D = euclidean(sp.csr_array(X) if sparse else X).reshape(10, 10)
+    truth = np.sqrt((((X[:, None] - X[None]) / factor) ** 2).sum(axis=2)) * factor
+    assert np.all(D[truth == 0] == 0.0)
+    np.testing.assert_allclose(D, truth, rtol=1e-2 if sparse else 1e-6)
+
+
+def test_the_scale_is_scikit_learns_gamma(X):
+    """``exp(-|x - y|^2 / (2 w^2))`` with ``1 / (2 w^2) = 1 / (d var)``."""
+    assert total_variance(X) == pytest.approx(X.var(axis=0).sum())
+    width = Gaussian("scale", "common").resolve(X).width
+    assert 1 / (2 * width**2) == pytest.approx(1 / X.var(axis=0).sum())
+    assert Gaussian("scale", "common").resolve(1e200 * X).width == pytest.approx(1e200 * width)
+
+
+@pytest.mark.parametrize("n", [1000, 1001, 2500])
+def test_a_rule_looks_at_no_more_than_a_thousand_rows(n, monkeypatch, rng):
+    X = rng.standard_normal((n, 2))
+    seen = []
+
+    def distances(rows):
+        seen.append(rows)
+        return np.ones(3)
+
+    for unit in ("common", "spread"):
+        seen.clear()
+        width = resolve_width("K", "median", unit, X, distances)
+        (rows,) = seen
+        assert len(rows) <= 1000
+        assert len(rows) > 500 - (n > 1000)
+        step = 1 if n <= 1000 else -(-n // 1000)
+        own = X if unit == "common" else X / X.std(axis=0)
+        np.testing.assert_allclose(rows, own[::step], rtol=1e-12)
+        np.testing.assert_allclose(width, 1.0 if unit == "common" else X.std(axis=0))
+
+
+@pytest.mark.parametrize("width", [1e306, 1e-306, [1.0, 1e306], [1e-306, 1.0]])
+def test_widths_that_a_search_could_not_multiply(width):
+    wrong = float(np.max(width)) if np.max(width) > 1 else float(np.min(width))
+    with pytest.raises(ValueError, match=f"Gaussian: the width is {wrong:.3g}".replace("+", r"\+")):
+        Gaussian(width).resolve(np.ones((3, 2)))
+    for allowed in (1e304, 1e-304, [1e-304, 1e304]):
+        np.testing.assert_array_equal(Gaussian(allowed).resolve(np.ones((3, 2))).width, allowed)
+
+
+@pytest.mark.parametrize(
+    ("width", "unit", "message"),
+    [
+        (1.0, "inch", "unit must be one of 'auto', 'spread', 'range', 'common', got 'inch'"),
+        ("wide", "common", 'width must be a positive number, one number per feature, "median" or "scale", got'),
+        (0.0, "common", "width must be a positive number, got 0.0"),
+        (np.inf, "common", "width must be a positive number, got inf"),
+        ([1.0, 2.0, 3.0], "common", r"got shape \(3,\) for 2 features"),
+        ([1.0, 0.0], "common", "every entry of width must be a positive number"),
+        ([1.0, np.inf], "common", "every entry of width must be a positive number"),
+        ([1.0, np.nan], "common", "every entry of width must be a positive number"),
+    ],
+)
+def test_widths_that_are_none(width, unit, message):
+    with pytest.raises(ValueError, match=f"K: .*{message}"):
+        resolve_width("K", width, unit, np.ones((3, 2)), euclidean)
+
+
+def test_a_positive_number_is_one():
+    assert positive("K", "width", "2.5") == 2.5
+    for wrong in (None, "x", -1.0, 0.0, np.nan, np.inf, [1.0, 2.0]):
+        with pytest.raises(ValueError, match="K: size must be a positive number, got"):
+            positive("K", "size", wrong)
+
+
+def test_units_of_features_that_say_nothing():
+    X = np.array([[1.0, 5.0, 0.0, -3.0], [2.0, 5.0, 0.0, -3.0]])
+    np.testing.assert_allclose(feature_units(X, "range"), [1.0, 5.0, 1.0, 3.0])
+    np.testing.assert_allclose(feature_units(X, "spread"), [0.5, 5.0, 1.0, 3.0])

@@ -172,3 +172,156 @@ def test_the_trace_has_one_score_per_kernel_and_ends_at_the_model(data):
     np.testing.assert_array_equal(trace.error, [step.loo for step in fit.steps])
     assert trace.chosen == (len(fit.steps) - 1,)
     np.testing.assert_array_equal(trace.spread, 0)
+
+
+def test_a_candidate_that_one_sample_decides_is_not_admissible():
+    """``h = 1`` where only one sample sees a difference between the model and the candidate."""
+    y, target, w = np.array([1.0, 0.5, 0.2]), np.array([0.8, 0.4, 0.3]), np.full(3, 1 / 3)
+    Psi = np.column_stack([y + [0.5, 0.0, 0.0], y, y + [-0.5, -0.2, 0.3]])
+    found = constrained.score_candidates(Psi, y, target, w)
+    assert not found.admissible[0]
+    assert not found.admissible[1]
+    assert np.all(np.isfinite(found.loo))
+
+
+@pytest.mark.parametrize(("share", "admissible"), [(0.0, True), (1.0, True), (0.3, True), (-0.1, False), (1.1, False)])
+def test_mixing_numbers_from_zero_to_one_are_admissible(share, admissible):
+    """Where the target is exactly such a mixture the residuals vanish, and both estimates are its number."""
+    y = np.array([1.0, 0.5, 0.25, 2.0])
+    psi = np.array([0.5, 1.0, 0.5, 1.0])
+    target = share * y + (1 - share) * psi
+    for mixing in ("jackknife", "ls"):
+        found = constrained.score_candidates(psi[:, None], y, target, np.full(4, 0.25), mixing)
+        assert found.mixing[0] == pytest.approx(share, abs=1e-12)
+        assert found.loo[0] == pytest.approx(0.0, abs=1e-20)
+        assert bool(found.admissible[0]) is admissible
+
+
+def entry_of(data, mixing=0.4):
+    problem, target = data
+    D = ((problem.Z - problem.Z[3]) ** 2).sum(axis=1)
+    return KernelEntry(problem, target, problem.kernel(((problem.Z - problem.Z[40]) ** 2).sum(axis=1), 0.9), mixing, D)
+
+
+@pytest.mark.parametrize("width", [0.3, 0.8, 2.0])
+def test_the_width_step_is_gauss_newtons(data, width):
+    """(11) and (12) with the derivative (13) by differences."""
+    entry = entry_of(data)
+    now = entry.at(width)
+    w, h = entry.problem.w, 1e-6
+    slope = (entry.at(width + h).K - entry.at(width - h).K) / (2 * h)
+    expected = 0.5 / 0.6 * (w @ (now.e * slope)) / (w @ slope**2)
+    assert entry.step(now, 0.5) == pytest.approx(expected, rel=1e-6)
+    assert now.loss == pytest.approx(w @ (entry.target - 0.4 * entry.y - 0.6 * now.K) ** 2)
+
+
+def test_a_flat_kernel_has_no_width_step(data):
+    entry = entry_of(data)
+    assert entry.step(entry.at(1e90), 0.5) is None
+
+
+def test_a_step_that_overshoots_is_halved(data):
+    entry = entry_of(data)
+    now = entry.at(1.0)
+    rules = ConstrainedRules(gamma=2.0)
+    down = np.sign(entry.step(now, 1.0))
+    # the widths that are tried: 1 + move, 1 + move / 2, ...; the first of them that is not worse
+    move = 4.0 * down if down > 0 else -0.95
+    found = constrained._downhill(entry, now, move, rules)
+    tried = [min(max(1.0 + move * 0.5**k, 0.02 * UNIT), 1e3 * UNIT) for k in range(7)]
+    expected = next(width for width in tried if entry.at(width).loss <= now.loss)
+    assert found.width == pytest.approx(expected)
+    # uphill, there is none
+    assert constrained._downhill(entry, now, -move, rules) is None
+
+
+def test_widths_stay_between_floor_and_cap(data):
+    entry = entry_of(data)
+    rules = ConstrainedRules(gamma=2.0, floor=1.5, cap=1.8)
+    now = entry.at(1.7 * UNIT)
+    always = now._replace(loss=np.inf)
+    assert constrained._downhill(entry, always, -100.0, rules).width == pytest.approx(1.5 * UNIT)
+    assert constrained._downhill(entry, always, 100.0, rules).width == pytest.approx(1.8 * UNIT)
+
+
+def test_as_many_width_steps_as_asked_for(data):
+    entry = entry_of(data)
+    width = 1.2
+    for steps in range(4):
+        rules = ConstrainedRules(gamma=2.0, width_steps=steps)
+        expected = width
+        now = entry.at(width)
+        for _ in range(steps):
+            found = constrained._downhill(entry, now, entry.step(now, 0.5), rules)
+            now = found or now
+            expected = now.width
+        assert constrained.tune_width(entry, width, rules) == pytest.approx(expected)
+
+
+def test_a_path_ends_where_the_score_does_not_fall_by_the_tolerance(data):
+    free = _fit(data, stop="size", max_vectors=8)
+    scores = [step.loo for step in free.steps]
+    for k in range(1, 6):
+        ratio = scores[k] / scores[k - 1]
+        if all(scores[j] < (ratio - 1e-9) * scores[j - 1] for j in range(1, k)):
+            assert len(_fit(data, tol=1 - ratio + 1e-9, max_vectors=8).steps) == k
+            assert len(_fit(data, tol=1 - ratio - 1e-9, max_vectors=8).steps) > k
+
+
+def test_a_path_ends_within_the_distance(data):
+    free = _fit(data, stop="size", max_vectors=8)
+    problem, target = data
+    for k, step in enumerate(free.steps[:5]):
+        partial = _fit(data, stop="size", max_vectors=k + 1).mixture
+        values = problem.kernel(((problem.Z[:, None] - partial.centers[None]) ** 2).sum(-1), partial.widths)
+        off = target - values @ partial.weights
+        assert step.distance == pytest.approx(np.sqrt(problem.w @ off**2 / (problem.w @ target**2)), rel=1e-9)
+        ended = _fit(data, stop="distance", tol=step.distance * 1.0001, max_vectors=8)
+        first = next(j for j, s in enumerate(free.steps) if s.distance <= step.distance * 1.0001)
+        assert len(ended.steps) == first + 1
+        assert ended.stop == Stop.CONVERGED
+
+
+def test_the_first_kernel_is_the_candidate_nearest_to_the_target(data):
+    problem, target = data
+    Psi = problem.kernel(((problem.Z[:, None] - problem.Z[None]) ** 2).sum(-1), 2.0 * UNIT)
+    first = _fit(data, max_vectors=1, width_steps=0)
+    assert first.steps[0].index == np.argmin(problem.w @ (target[:, None] - Psi) ** 2)
+    assert first.steps[0].width == pytest.approx(2.0 * UNIT)
+    assert first.steps[0].loo == pytest.approx((problem.w @ (target[:, None] - Psi) ** 2).min())
+    assert first.stop == Stop.LIMIT
+
+
+def test_kernels_of_no_weight_leave_the_joint_fit_and_the_others_are_tuned_one_by_one(data):
+    problem, target = data
+    fit = _fit(data, stop="size", max_vectors=6)
+    joint = constrained._JointFit(problem, target, fit.mixture)
+    joint.g = np.array([0.5, 0.0, 0.3, 1e-9, 0.2, 0.0])
+    widths = list(joint.widths)
+    joint.drop()
+    np.testing.assert_allclose(joint.g, [0.5, 0.3, 0.2])
+    assert joint.widths == [widths[0], widths[2], widths[4]]
+    np.testing.assert_array_equal(joint.rows, fit.mixture.rows[[0, 2, 4]])
+
+    def loss(widths):
+        F = problem.kernel(joint.D, np.asarray(widths))
+        return problem.w @ (target - F @ joint.g) ** 2
+
+    before = loss(joint.widths)
+    solve, tuned = joint._solve, []
+    joint._solve = lambda: tuned.append(list(joint.widths))
+    g = joint.g
+    joint.tune()
+    assert loss(tuned[0]) < before
+    joint._solve = solve
+    joint._solve()
+    assert joint.g.sum() == pytest.approx(1.0)
+    assert not np.allclose(g, joint.g)
+
+
+def test_a_kernel_that_is_all_there_is_keeps_its_width(data):
+    problem, target = data
+    joint = constrained._JointFit(problem, target, _fit(data, max_vectors=1).mixture)
+    before = list(joint.widths)
+    joint.tune()
+    assert joint.widths == before

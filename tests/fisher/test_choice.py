@@ -160,3 +160,143 @@ def test_a_fold_uses_only_candidates_that_it_trains_on():
     few = Candidates.of(samples, Gaussian(width=1.5), 10, 0)
     assert few.among(rows) is None
     assert few.K.shape == (60, 10)
+
+
+def test_a_path_is_hopeless_when_its_last_two_machines_are_larger_and_clearly_worse():
+    """Two standard errors of the least error, and one sample."""
+    n, least = 100, 0.1
+    bound = least + 2 * np.sqrt(least * 0.9 / n) + 1 / n
+    for worse, expected in ((bound + 1e-9, True), (bound - 1e-9, False)):
+        assert choice._hopeless([least, worse, worse], [1, 2, 3], n) is expected
+        assert not choice._hopeless([least, worse], [1, 2], n)
+        assert not choice._hopeless([least, worse, least], [1, 2, 3], n)
+        assert not choice._hopeless([least, least, worse], [1, 2, 3], n)
+        # machines that are not larger may come back
+        assert not choice._hopeless([least, worse, worse], [3, 2, 3], n)
+        assert not choice._hopeless([least, worse, worse], [3, 4, 3], n)
+
+
+def test_a_table_of_errors_has_their_standard_errors():
+    from fewkern.fisher.choice import PathErrors, _trace
+    from fewkern.vectors.grid import KernelGrid
+
+    samples, _ = two_classes()
+    grid = KernelGrid.around(Gaussian(width=2.0), samples.X)
+    paths = [PathErrors((0.4, 0.1), (3.0, 7.5), 50)]
+    found = _trace(grid, LqFamily(LqSettings()), (0.1, 0.01, 0.001), paths)
+    np.testing.assert_array_equal(found.error, [[0.4, 0.1, np.inf]])
+    np.testing.assert_allclose(found.spread[0, :2], np.sqrt([0.4 * 0.6 / 50, 0.1 * 0.9 / 50]))
+    np.testing.assert_array_equal(found.size, [[3.0, 7.5, np.inf]])
+    assert found.axes["penalty"] == (0.1, 0.01, 0.001)
+    assert found.axes["width"] == grid.widths
+    assert _trace(grid, ForwardFamily(), (1, 2, 3), paths).size is None
+
+
+def test_the_numbers_of_vectors_are_sizes_where_they_are_the_setting():
+    axes = {"width": (1.0,), "n_vectors": (1, 2, 3)}
+    compared = Trace(axes, np.array([[0.3, 0.1, 0.1]]), np.full((1, 3), 0.01), (0, 0))
+    assert choice._choose(compared, Comparing(ForwardFamily(), "accurate")) == (0, 1)
+    assert choice._choose(compared, Comparing(ForwardFamily(), "accurate", max_vectors=1)) == (0, 1)
+    worse = Trace(axes, np.array([[0.3, 0.2, 0.1]]), np.full((1, 3), 0.01), (0, 0))
+    assert choice._choose(worse, Comparing(ForwardFamily(), "accurate", max_vectors=2)) == (0, 2)
+
+
+def test_a_machine_of_just_the_budget_is_within_it():
+    compared = trace([[0.30, 0.20, 0.10]], [[2.0, 5.0, 20.0]])
+    plan = Comparing(LqFamily(LqSettings()), "accurate", max_vectors=5)
+    assert choice._choose(compared, plan) == (0, 2)
+    compared = trace([[0.30, 0.20, 0.15, 0.10]], [[2.0, 5.0, 20.0, 30.0]])
+    assert choice._choose(compared, plan) == (0, 2)
+
+
+def test_what_there_is_to_compare():
+    one, many = LqFamily(LqSettings(), penalty=0.1), LqFamily(LqSettings())
+    given, rule = Gaussian(width=1.0), Gaussian()
+    assert not Comparing(one).compares(given)
+    assert not Comparing(one).compares(rule)
+    assert Comparing(one, width_by="cross_validation").compares(rule)
+    assert not Comparing(one, width_by="cross_validation").compares(given)
+    assert Comparing(many).compares(given)
+    two, three = labelled(*classes(30, 2)[:2]), labelled(*classes(30, 3)[:2])
+    assert Comparing(many).takes_few(two)
+    assert not Comparing(many).takes_few(three)
+    assert not Comparing(many, width_by="leave_one_out").takes_few(two)
+    assert not Comparing(one).takes_few(two)
+
+
+def test_what_was_chosen_is_in_the_trace():
+    samples, _ = two_classes(90)
+    plan = Comparing(ForwardFamily(limit=8), width_by="cross_validation")
+    steps = []
+    found = choose_setting(samples, Gaussian(), plan, samples.folds(3), steps.append)
+    k, s = found.trace.chosen
+    assert found.trace.axes["n_vectors"][s] == found.setting
+    assert np.all(np.diff(found.trace.axes["width"]) > 0)
+    assert steps == list(range(1, len(found.trace.axes["width"]) + 1))
+    assert choice._choose(found.trace, plan) == (k, s)
+
+
+def test_without_folds_the_default_is_taken():
+    samples, _ = two_classes()
+    plan = Comparing(LqFamily(LqSettings()))
+    found = choose_setting(samples, Gaussian(width=1.5), plan, [])
+    stretch = fisher_targets(samples.codes, 2, samples.weights).stretch
+    assert found.setting == pytest.approx(plan.family.settings(1.0, stretch)[3])
+    assert found.trace.axes["penalty"] == (found.setting,)
+    assert found.candidates.kernel.width == 1.5
+
+
+def test_a_budget_is_used_as_far_as_halvings_find():
+    """Between the last setting that is too large and the first that is not, six halvings."""
+    samples, candidates = two_classes(150)
+    family = LqFamily(LqSettings(), 1e-4)
+    plan = Comparing(family, max_vectors=6)
+    chosen = choice.Chosen(candidates, 1e-4, None)
+    fitted, setting = fit_within(samples, chosen, plan)
+    Y = fisher_targets(samples.codes, 2, samples.weights).rows(samples.codes)
+
+    def size(penalty):
+        return family.fit(candidates.K, Y, samples.weights, penalty).machine.size
+
+    assert size(1e-4) > 6
+    assert size(setting) == fitted.machine.size <= 6
+    # a little less penalty is too much already
+    assert size(setting / 10 ** (0.5 / 2**6) * 0.999) > 6
+    free, same = fit_within(samples, chosen, Comparing(family))
+    assert (free.machine.size, same) == (size(1e-4), 1e-4)
+    exact, same = fit_within(samples, chosen, Comparing(family, max_vectors=size(1e-4)))
+    assert (exact.machine.size, same) == (size(1e-4), 1e-4)
+
+
+def test_candidates_are_distinct_samples_or_a_few_that_span_them(monkeypatch):
+    X, codes, _ = classes(40, 2)
+    samples = labelled(np.vstack([X, X[:5]]), np.r_[codes, codes[:5]])
+    every = Candidates.of(samples, Gaussian(width=1.5), None, 0)
+    assert every.K.shape == (45, 40)
+    np.testing.assert_array_equal(every.owners[40:], every.owners[:5])
+    few = Candidates.of(samples, Gaussian(width=1.5), 7, 0)
+    assert few.K.shape == (45, 7)
+    assert few.owners is None
+    assert few.among(np.arange(3)) is None
+    assert Candidates.of(samples, Gaussian(width=1.5), 40, 0).owners is not None
+    np.testing.assert_array_equal(every.among(np.array([3, 1, 41])), sorted({int(every.owners[i]) for i in (3, 1, 41)}))
+    monkeypatch.setattr(choice, "_ALL_CANDIDATES", 39)
+    monkeypatch.setattr(choice, "_BASIS_CANDIDATES", 11)
+    assert Candidates.of(samples, Gaussian(width=1.5), None, 0).K.shape == (45, 11)
+
+
+def test_the_scale_of_a_kernel_is_its_mean_and_its_square_a_number():
+    from fewkern.kernels import Linear, Polynomial
+
+    samples, _ = two_classes()
+    X = samples.X
+    assert choice.kernel_scale(samples, Linear()) == pytest.approx((X**2).sum(axis=1).mean())
+    assert choice.kernel_scale(samples, Gaussian(width=1.0)) == 1.0
+    zero = labelled(np.zeros((4, 2)), np.array([0, 1, 0, 1]))
+    with pytest.raises(ValueError, match="every sample is a zero vector of the kernel"):
+        choice.kernel_scale(zero, Linear())
+    huge = labelled(1e40 * X, samples.codes)
+    with pytest.raises(ValueError, match=r"the largest k\(x, x\) is .*scale the samples"):
+        choice.kernel_scale(huge, Polynomial(2, gamma=1.0))
+    with pytest.raises(ValueError, match=r"the largest k\(x, x\) is .*scale the samples"):
+        choice.kernel_scale(labelled(1e-40 * X, samples.codes), Polynomial(2, gamma=1.0, coef0=0.0))

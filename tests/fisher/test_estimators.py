@@ -10,8 +10,7 @@ from sklearn.datasets import load_iris, make_moons
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV, KFold, RepeatedStratifiedKFold
 
-from fewkern import ForwardKernelFisher, SparseKernelFisher, load, save
-from fewkern.app.jobs import Request, fit_table, predict_table
+from fewkern import ForwardKernelFisher, SparseKernelFisher, TableModel, load, save
 from fewkern.core.trace import Stop
 from fewkern.fisher import FisherVariant, fisher_path
 from fewkern.kernels import Gaussian, Linear
@@ -396,8 +395,7 @@ def test_variants_are_checked(wrong):
 def test_command_line_fits_and_predicts(tmp_path):
     frame = pd.DataFrame(np.column_stack([X, Y]), columns=["a", "b", "side"])
     for name in ("fisher", "forward-fisher"):
-        fitted = fit_table(frame, Request("side", "classify", name, settings={"prefer": "sparse"}))
-        assert fitted.model.facts["held_out_error"] < 0.25
-        model = load(save(fitted.model, tmp_path / name))
-        table = predict_table(model, frame.drop(columns="side"), probabilities=True)
-        assert np.mean(table["side"] == frame["side"]) > 0.85
+        fitted = TableModel(task="classify", model=name, prefer="sparse").fit(frame, "side")
+        assert fitted.judgement_.value < 0.25
+        model = load(save(fitted, tmp_path / name))
+        assert np.mean(model.predict(frame.drop(columns="side")) == frame["side"]) > 0.85

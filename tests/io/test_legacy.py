@@ -24,7 +24,7 @@ class Scale:
 
 @pytest.fixture(autouse=True)
 def known(monkeypatch):
-    monkeypatch.setattr(registry, "_CLASSES", dict(registry._CLASSES))
+    monkeypatch.setattr(registry, "_CLASSES", registry.stored_classes())
     storable(Ruler)
     storable(Scale)
 

@@ -33,4 +33,8 @@ def test_format_1_table():
     X, y = make_banana(200, random_state=5)
     model = load(FOLDER / "format1" / "table.npz")
     sides = np.array(["left", "right"])[y]
-    assert np.mean(model.estimator.predict((X - model.encoder.mean) / model.encoder.scale) == sides) > 0.8
+    assert np.mean(model.predict({"x0": X[:, 0], "x1": X[:, 1]}) == sides) > 0.8
+    assert model.task_ == "classify"
+    assert model.target_ == "side"
+    assert ("error, cross-validated", "12.00%") in model.summary()
+    assert model.kept().shape == (22, 3)  # an old file does not know which rows they are

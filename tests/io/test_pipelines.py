@@ -18,7 +18,7 @@ from sklearn.preprocessing import (
 )
 
 from fewkern import FeatureVectorClassifier, FeatureVectorRegressor, ForwardDensity, to_c, to_onnx
-from fewkern.io.c import c_comment
+from fewkern.io.c_text import c_comment
 from fewkern.kernels import Gaussian
 from tests.io.running import TYPES, compiled, run_sanitized
 from tests.io.test_every_estimator import TOLERANCE, assert_same, expected

@@ -136,7 +136,7 @@ def test_a_generator_as_random_state_is_refused_with_its_name(data, tmp_path):
 
 def test_other_models_are_refused(tmp_path):
     with pytest.raises(
-        TypeError, match="save: expected a fewkern model, or a pipeline of scalers that ends in one, got Ridge"
+        TypeError, match="save: expected a fitted estimator of fewkern, or a pipeline with one, got Ridge"
     ):
         save(Ridge(), tmp_path / "m.npz")
 

@@ -22,7 +22,7 @@ from fewkern.io.records import Record, Writer, build, parse
 @pytest.fixture
 def known(monkeypatch):
     """A registry of the test's own."""
-    monkeypatch.setattr(registry, "_CLASSES", dict(registry._CLASSES))
+    monkeypatch.setattr(registry, "_CLASSES", registry.stored_classes())
 
 
 @dataclasses.dataclass(frozen=True)
@@ -165,6 +165,6 @@ def test_a_parameter_that_the_file_does_not_know_gets_its_default():
 def test_loading_needs_only_the_module_that_has_load():
     """The registry is complete whichever way load was imported, and knows what the command line saves."""
     path = Path(__file__).parent / "format1" / "table.npz"
-    code = f"from fewkern.io.save import load; print(load({str(path)!r}).estimator.n_vectors_)"
+    code = f"from fewkern.io.save import load; print(load({str(path)!r}).estimator_.n_vectors_)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.stdout.strip() == "22", done.stderr

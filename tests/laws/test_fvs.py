@@ -12,7 +12,7 @@ from fewkern.core.basis import KernelBasis
 from fewkern.core.gram import Gram
 from fewkern.core.samples import Samples
 from fewkern.kernels import Gaussian, Polynomial, Precomputed
-from fewkern.vectors.axes import discriminant_axes, principal_axes
+from fewkern.vectors.axes import Spread, discriminant_axes, principal_axes
 from fewkern.vectors.leave_one_out import loo_paths, solve
 from fewkern.vectors.selection import Selecting, select_vectors
 from tests.oracles import fvs
@@ -99,7 +99,7 @@ def test_projections_agree_without_a_ridge(seed, centred):
     features = [make(projection=p).features(X) for p in ("nested", "symmetric", "raw")]
     fits = [Z @ s.W + s.offset for Z in features for s in [solve(Z, Y, 0.0)]]
     errors = [loo_paths(Z, Y, (0.0,))[0].error[-1] for Z in features]
-    axes = [discriminant_axes(Z, Samples.of(Z, codes=codes, n_classes=3)) for Z in features]
+    axes = [discriminant_axes(Spread.of(Z, Samples.of(Z, codes=codes, n_classes=3))) for Z in features]
     for other in (1, 2):
         np.testing.assert_allclose(fits[other], fits[0], atol=1e-7)
         np.testing.assert_allclose(errors[other], errors[0], rtol=1e-7)
@@ -154,7 +154,7 @@ def test_eigenvalues_grow_with_the_vectors_up_to_those_of_kernel_pca(seed, rule)
     limit = KernelPCA(3, kernel="rbf", gamma=0.5).fit(X).eigenvalues_
     before = np.zeros(3)
     for L in (4, 8, 12, 20):
-        values = principal_axes(found.G[:, :L], np.ones(found.G.shape[0]), 3).values
+        values = principal_axes(Spread.of(found.G[:, :L], Samples.of(X)), 3).values
         assert np.all(values >= before - 1e-9)
         assert np.all(values <= limit + 1e-9)
         before = values

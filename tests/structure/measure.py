@@ -26,12 +26,14 @@ LEVELS = (
     ("backend",),
     ("core",),
     ("base",),
+    ("populations",),
     ("vectors",),
     ("fisher", "margins", "density"),
     ("compression",),
-    ("table",),
     ("io",),
     ("plotting",),
+    ("reporting",),
+    ("table",),
     ("app",),
 )
 

@@ -107,6 +107,20 @@ def test_refinement_finds_the_features_that_matter(rng):
     assert 0.5 * error < honest < 2 * error
 
 
+def test_a_search_that_lost_its_way_starts_again_from_a_fold(rng, monkeypatch):
+    X, Y = striped(300, rng, noise=0.1)
+    data = rows(X, Y)
+    whole = fit_unrefined(data, Gaussian(1.5), 40, PLAN)
+    monkeypatch.setattr(refine_choice, "STEPS", {"unrefined": (0,), "distilled": (0, 5), "selected": ()})
+    lost = replace(whole.expansion, coef=0 * whole.expansion.coef)
+    monkeypatch.setattr(refine_choice, "refit", lambda *_: (lost, 1.0))
+    choice = choose_refined(data, whole, replace(PLAN, forced=True))
+    honest = np.mean((choice.held_out - Y[choice.rows]) ** 2)
+    assert np.mean((choice.expansion(X) - Y) ** 2) < refine_choice.LOST * honest
+    assert choice.expansion.n_vectors == choice.chosen.n_vectors
+    np.testing.assert_array_equal(choice.expansion.indices, whole.indices[: choice.chosen.n_vectors])
+
+
 def test_noise_is_left_alone(rng):
     X = rng.normal(size=(120, 10))
     Y = np.sign(X[:, :1] + 3 * rng.normal(size=(120, 1)))
@@ -221,3 +235,144 @@ def test_a_candidate_leaves_that_would_have_to_overtake_a_smaller_one():
     race.drop(3.0)
     # the one that saw no labels may still be taken before the small one
     assert race.running == [unrefined, small, quiet]
+
+
+def race_of(errors, weights=None, forced=False):
+    """A race in which candidates have made these squared errors at the same held-out samples."""
+    race = refine_choice._Race(list(errors), forced)
+    n = len(next(iter(errors.values())))
+    race.begin(np.zeros((n, 1)), np.ones(n) if weights is None else weights)
+    for candidate, error in errors.items():
+        race.judge(candidate, None, np.sqrt(np.asarray(error, dtype=float))[:, None])
+    return race
+
+
+def test_differences_are_paired_and_weighted():
+    weights = np.array([1.0, 3.0, 1.0, 1.0])
+    one, other = Candidate(3, "distilled"), Candidate(5, "distilled")
+    errors = {one: [1.0, 2.0, 0.5, 1.0], other: [1.5, 1.0, 0.5, 2.0]}
+    best, second = race_of(errors, weights).scores()
+    share = weights / 6
+    difference = np.subtract(errors[one], errors[other])
+    assert (best.candidate, second.candidate) == (other, one)
+    assert best.error == pytest.approx(share @ errors[other])
+    assert (best.excess, best.spread) == (0.0, 0.0)
+    assert second.excess == pytest.approx(share @ difference)
+    assert second.spread == pytest.approx(np.sqrt(share**2 @ (difference - share @ difference) ** 2))
+
+
+def test_two_outputs_count_together_and_folds_are_one_after_the_other():
+    one = Candidate(3, "distilled")
+    race = refine_choice._Race([one])
+    for target in (np.zeros((2, 2)), np.ones((3, 2))):
+        race.begin(target, np.ones(len(target)))
+        race.judge(one, None, target + [[1.0, 2.0]])
+    (score,) = race.scores()
+    assert score.error == pytest.approx(5.0)
+    assert race.values(one).shape == (5, 2)
+    assert len(race.models(one)) == 2
+
+
+def test_a_path_is_left_when_it_was_better_before_by_a_standard_error():
+    stages = [Candidate(5, "distilled", steps) for steps in (0, 5, 20, 60)]
+    other = Candidate(10, "distilled", 60)
+    base = np.tile([1.0, 2.0], 50)
+    noise = np.tile([1.0, -1.0, -1.0, 1.0], 25)  # its standard error in the mean of 100 is 0.1
+    for excess, worsens in ((0.11, True), (0.09, False)):
+        race = refine_choice._Race([*stages, other])
+        race.begin(np.zeros((100, 1)), np.ones(100))
+        race.judge(stages[0], None, np.sqrt(base)[:, None])
+        assert not race.worsens(stages[0])
+        race.judge(stages[1], None, np.sqrt(base + excess + noise * 0.999)[:, None])
+        assert race.worsens(stages[1]) is worsens
+        # those that follow leave, those of other paths stay
+        assert race.running == ([*stages[:2], other] if worsens else [*stages, other])
+
+
+def test_a_path_is_compared_with_its_best_stage_not_with_its_first():
+    stages = [Candidate(5, "distilled", steps) for steps in (0, 5, 20)]
+    base = np.tile([3.0, 4.0], 50)
+    race = refine_choice._Race(stages)
+    race.begin(np.zeros((100, 1)), np.ones(100))
+    for stage, error in zip(stages, (base, base - 2.0, base - 1.0)):
+        race.judge(stage, None, np.sqrt(error)[:, None])
+    assert race.worsens(stages[2])
+
+
+def test_clearly_worse_candidates_leave_but_never_the_unrefined_one():
+    """A difference of ``k`` standard errors: dropped beyond the limit, kept within it."""
+    unrefined, small, large = Candidate(9, "unrefined"), Candidate(3, "distilled"), Candidate(20, "distilled")
+    base = np.full(100, 4.0)
+    noise = np.tile([1.0, -1.0], 50)
+    for k, kept in ((2.5, [unrefined]), (1.5, [unrefined, small])):
+        race = race_of({unrefined: base, small: base + k * 0.1 + noise})
+        race.drop(2.0)
+        assert race.running == kept
+    race = race_of({unrefined: base + 3.0, large: base})
+    race.drop(2.0)
+    assert race.running == [unrefined, large]
+
+
+def test_who_is_preferred_at_the_same_error():
+    quiet, moved = Candidate(5, "distilled"), Candidate(5, "distilled", 20)
+    assert refine_choice._preferred(quiet, moved)
+    assert not refine_choice._preferred(moved, quiet)
+    assert refine_choice._preferred(Candidate(3, "distilled", 5), moved)
+    assert not refine_choice._preferred(Candidate(10, "distilled"), quiet)
+    assert refine_choice._preferred(quiet, quiet)
+
+
+def test_vectors_that_saw_the_labels_must_be_better_by_a_standard_error():
+    quiet, moved = Candidate(10, "distilled"), Candidate(5, "distilled", 20)
+    base, noise = np.full(100, 4.0), np.tile([1.0, -1.0], 50)
+    for k, chosen in ((0.9, quiet), (1.1, moved)):
+        race = race_of({quiet: base + k * 0.1 + noise, moved: base})
+        assert race.choose(0.5) == chosen
+
+
+def test_the_smallest_within_the_tolerance_is_taken():
+    small, large = Candidate(3, "distilled"), Candidate(10, "distilled")
+    base, noise = np.full(100, 4.0), np.tile([1.0, -1.0], 50)
+    for k, chosen in ((0.9, small), (1.1, large)):
+        race = race_of({small: base + k * 0.1 + noise, large: base})
+        assert race.choose(1.0) == chosen
+    # of two of one size the better one
+    other = Candidate(3, "distilled", 0)
+    selected = Candidate(3, "selected", 0)
+    assert race_of({other: base + 0.01, selected: base}).choose(0.5) == selected
+
+
+def test_folds_have_their_share_of_every_range_of_the_targets():
+    rng = np.random.default_rng(0)
+    Y = rng.permutation(20)[:, None].astype(float)
+    found = splits(rows(np.zeros((20, 1)), Y), PLAN)
+    assert len(found) == 5
+    for fit, judged in found:
+        assert sorted(Y[judged, 0] // 5) == [0, 1, 2, 3]
+        assert set(fit.rows.tolist()) | set(judged.tolist()) == set(range(20))
+        assert fit.n == 16
+    assert sorted(np.concatenate([judged for _, judged in found])) == list(range(20))
+    assert len(splits(rows(np.zeros((10, 1)), np.zeros((10, 1))), PLAN)) == 5
+    assert splits(rows(np.zeros((9, 1)), np.zeros((9, 1))), PLAN) == []
+
+
+def test_candidates_at_their_bounds():
+    """At most half of the samples; from the selection up to ten vectors; few steps where there are many numbers."""
+    assert max(c.n_vectors for c in candidates(shaped(20, 1, 1), 30, PLAN)[1:]) == 10
+    assert {c.start for c in candidates(shaped(1000, 5, 1), 13, PLAN) if c.n_vectors == 10} == {"distilled", "selected"}
+    assert {c.start for c in candidates(shaped(1000, 5, 1), 13, PLAN) if c.n_vectors == 20} == {"distilled"}
+    assert {c.n_iter for c in candidates(shaped(1000, 5, 1), 13, PLAN) if c.path == (5, "distilled")} == {0, 5, 20, 60}
+    assert {c.n_iter for c in candidates(shaped(1000, 5, 1), 13, PLAN) if c.path == (5, "selected")} == {5, 20}
+    for n, most in ((249, 20), (250, 60)):
+        assert max(c.n_iter for c in candidates(shaped(n, 5, 1), 13, PLAN)) == most
+    # ten vectors of 99 features have 1,000 numbers to learn
+    for n, most in ((499, 20), (500, 60)):
+        assert max(c.n_iter for c in candidates(shaped(n, 99, 1), 10, PLAN) if c.n_vectors == 10) == most
+    many = candidates(shaped(20_000, 5, 1), 400, PLAN)
+    assert max(c.n_vectors for c in many[1:]) == 80
+    assert max(c.n_vectors for c in candidates(shaped(40_000, 5, 1), 400, PLAN)[1:]) == 160
+    assert max(c.n_vectors for c in candidates(shaped(64_000, 5, 1), 400, PLAN)[1:]) == 320
+    # too small for any of the sizes, and yet they must move
+    assert candidates(shaped(100, 2, 1), 2, replace(PLAN, sizes=(3,), forced=True))[1].n_vectors == 3
+    assert len(candidates(shaped(4, 2, 1), 3, PLAN)) == 1
+    assert {c.n_vectors for c in candidates(shaped(4, 2, 1), 3, replace(PLAN, forced=True))[1:]} == {2}

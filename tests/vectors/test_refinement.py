@@ -8,6 +8,7 @@ import pytest
 import scipy.sparse as sp
 
 from fewkern.kernels import Function, Gaussian, Laplacian, Linear, LinearSpline, Polynomial, Precomputed
+from fewkern.vectors import refinement
 from fewkern.vectors.refinement import (
     Placement,
     distill,
@@ -278,3 +279,120 @@ def test_sparse_samples_are_refused(data):
     X, Y, _ = data
     with pytest.raises(ValueError, match="sparse samples cannot be moved"):
         refine_problem(sp.csr_matrix(X), Y)
+
+
+# How a search sees placements
+
+
+def chart(X, kernel, ridge=0.3, m=4):
+    return refinement._Chart(refine_problem(X, X[:, :1]), Placement(X[:m], kernel, ridge))
+
+
+def test_the_start_is_zero_and_comes_back(data):
+    X, _, _ = data
+    for kernel in KERNELS.values():
+        found = chart(X, kernel)
+        assert not np.any(found.start)
+        assert len(found.start) == 4 * 3 + kernel.n_scales + 1
+        at = found.placement(np.zeros(len(found.start)))
+        np.testing.assert_array_equal(at.vectors, X[:4])
+        assert at.ridge == pytest.approx(0.3)
+        np.testing.assert_allclose(at.kernel(X, X), kernel(X, X), rtol=1e-12)
+
+
+def test_vectors_move_in_the_geometric_mean_of_width_and_spread(data):
+    X, _, _ = data
+    X = X * [1.0, 10.0, 1e150]
+    widths = np.array([4.0, 0.5, 1e151])
+    found = chart(X, Gaussian(widths))
+    spread = X.std(axis=0)
+    unit = np.sqrt(widths) * np.sqrt(spread)
+    np.testing.assert_allclose(found.unit, unit, rtol=1e-9)
+    theta = np.zeros(len(found.start))
+    theta[5] = 1.0  # second vector, third feature
+    moved = found.placement(theta).vectors
+    np.testing.assert_allclose(moved[1, 2] - X[1, 2], unit[2], rtol=1e-9)
+    # a kernel without a length
+    np.testing.assert_allclose(chart(X, Linear()).unit, spread, rtol=1e-9)
+
+
+def test_scales_and_ridge_are_logarithms_with_bounds(data):
+    X, _, _ = data
+    kernel = Gaussian(np.array([1.0, 2.0, 0.7]))
+    found = chart(X, kernel)
+    low, high = found.bounds
+    assert np.all(low[:12] == -refinement.FARTHEST)
+    assert np.all(high[:12] == refinement.FARTHEST)
+    np.testing.assert_array_equal(low[12:15], [-refinement.LOG_SCALE_BELOW] * 3)
+    np.testing.assert_array_equal(high[12:15], [refinement.LOG_SCALE_ABOVE] * 3)
+    # the ridge stays between a millionth and ten thousand times k(x, x)
+    assert 0.3 * np.exp(low[-1]) == pytest.approx(1e-6)
+    assert 0.3 * np.exp(high[-1]) == pytest.approx(1e4)
+    theta = np.zeros(16)
+    theta[-1] = np.log(2.0)
+    assert found.placement(theta).ridge == pytest.approx(0.6)
+    polynomial = chart(X, Polynomial(degree=2, gamma=1.0, coef0=0.0))
+    size = np.mean((X**2).sum(axis=1) ** 2)
+    assert polynomial.ridge * np.exp(polynomial.bounds[0][-1]) == pytest.approx(1e-6 * size)
+
+
+@pytest.mark.parametrize(("given", "ridge"), [(0.0, 1e-6), (1e9, 1e4), (0.5, 0.5)])
+def test_a_ridge_outside_of_its_bounds_starts_at_them(data, given, ridge):
+    found = chart(data[0], Gaussian(1.0), given)
+    assert found.ridge == pytest.approx(ridge)
+    assert np.all(found.bounds[0] <= 1e-12)
+    assert np.all(found.bounds[1] >= -1e-12)
+
+
+def test_weights_sum_to_the_number_of_samples_and_the_variance_is_theirs(data):
+    X, Y, w = data
+    problem = refine_problem(X, Y, w)
+    assert problem.weights.sum() == pytest.approx(40)
+    mean = w @ Y / w.sum()
+    assert problem.variance == pytest.approx(w @ ((Y - mean) ** 2).sum(axis=1) / w.sum())
+    assert refine_problem(X, np.ones((40, 1))).variance == 1.0
+    np.testing.assert_allclose(problem.spread, np.sqrt(w @ (X - w @ X / w.sum()) ** 2 / w.sum()))
+    assert problem.tau == 0.0
+    assert problem.objective == "leave-one-out"
+
+
+def test_one_width_for_all_becomes_one_per_feature(data):
+    X = data[0]
+    np.testing.assert_array_equal(free_widths(Gaussian(1.5), X).width, [1.5] * 3)
+    given = Gaussian(np.array([1.0, 2.0, 3.0]))
+    assert free_widths(given, X) is given
+    linear = Linear()
+    assert free_widths(linear, X) is linear
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_the_values_of_the_objectives_are_their_definitions(data, objective):
+    X, Y, w = data
+    problem = refine_problem(X, Y, w, objective=objective, tau=0.4)
+    at = Placement(X[:4] + 0.1, Gaussian(1.2), 0.2)
+    w = w * 40 / w.sum()
+    K, P = at.kernel(X, at.vectors), np.column_stack([np.ones(40), at.kernel(X, at.vectors)])
+    Kv = at.kernel(at.vectors, at.vectors) + refinement.JITTER * np.eye(4)
+    A = P.T @ (w[:, None] * P)
+    A[1:, 1:] += 0.2 * Kv
+    beta = np.linalg.solve(A, P.T @ (w[:, None] * Y))
+    R = Y - P @ beta
+    if objective == "leave-one-out":
+        h = w * np.einsum("ij,ji->i", P, np.linalg.solve(A, P.T))
+        J = w @ ((R / (1 - h)[:, None]) ** 2).sum(axis=1) / 40
+    else:
+        J = (w @ (R**2).sum(axis=1) + 0.2 * np.trace(beta[1:].T @ Kv @ beta[1:])) / 40
+    fitness = np.trace(np.linalg.solve(Kv, K.T @ (w[:, None] * K))) / 40
+    expected = J / problem.variance + 0.4 * (1 - fitness)
+    found = evaluate(problem, at)
+    assert found.value == pytest.approx(expected, rel=1e-9)
+    np.testing.assert_allclose(found.coef, beta[1:], rtol=1e-7)
+    np.testing.assert_allclose(found.offset, beta[0], rtol=1e-7)
+
+
+def test_a_leverage_near_one_leaves_a_little(data, monkeypatch):
+    X, Y, _ = data
+    # as many vectors as samples and no ridge to speak of: every sample decides its own value
+    found = evaluate(refine_problem(X[:6], Y[:6]), Placement(X[:6], Gaussian(0.3), 1e-9))
+    assert np.isfinite(found.value)
+    assert np.all(np.isfinite(found.vectors))

@@ -1,10 +1,14 @@
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from fewkern.core.samples import Samples
+from fewkern.core.trace import Stop
 from fewkern.kernels import Gaussian, Linear
+from fewkern.vectors import search as module
 from fewkern.vectors.grid import KernelGrid
-from fewkern.vectors.leave_one_out import loo_paths
+from fewkern.vectors.leave_one_out import Path, loo_paths
 from fewkern.vectors.search import Searching, automatic_model, search
 from fewkern.vectors.selection import Selecting, choose_basis
 
@@ -110,3 +114,129 @@ def test_units_of_the_data_do_not_matter(samples):
     )
     assert small.trace.chosen == large.trace.chosen
     np.testing.assert_allclose(large.ridge, 1e6 * small.ridge)
+
+
+# Paths with errors that are given
+
+
+def fan(*errors, spread=0.1, stop=Stop.LIMIT):
+    """Paths of one kernel, one per ridge, with these errors from no vector on."""
+    selection = SimpleNamespace(n_vectors=len(errors[0]) - 1, stop=stop)
+    return module._Fan(selection, [Path(np.array(e, dtype=float), np.full(len(e), spread)) for e in errors])
+
+
+def test_the_smallest_model_with_a_vector_within_the_tolerance():
+    fans = [fan([0.0, 5.0, 3.0, 2.0, 1.95]), fan([0.0, 4.0, 2.04, 2.2])]
+    # no vector at all is no model, whatever its error
+    assert module._choose(fans, 0.0) == (0, 0, 4)
+    assert module._choose(fans, 0.5) == (0, 0, 3)
+    assert module._choose(fans, 0.91) == (1, 0, 2)
+    assert module._choose([fan([1.0])], 0.5) == (0, 0, 0)
+    # the standard error is that of the best model
+    wide = module._Fan(None, [Path(np.array([0.0, 3.0, 2.0]), np.array([9.0, 9.0, 0.1]))])
+    assert module._choose([wide], 5.0) == (0, 0, 2)
+
+
+def test_errors_are_infinite_beyond_the_end_of_a_path():
+    error, spread = module._stacked([fan([3.0, 2.0]), fan([3.0, 2.0, 1.0])])
+    np.testing.assert_array_equal(error, [[[3.0, 2.0, np.inf]], [[3.0, 2.0, 1.0]]])
+    np.testing.assert_array_equal(spread, [[[0.1, 0.1, np.inf]], [[0.1, 0.1, 0.1]]])
+
+
+def lengthened(fans, ceiling, continued, limit=10):
+    """Fans after going on, with what every continuation was asked for."""
+    asked = []
+
+    def longer(self, samples, plan, limit):
+        asked.append((next((i for i, fan in enumerate(fans) if fan is self), -1), limit))
+        return continued(limit)
+
+    plan = Searching(Selecting(), (0.0,), limit, ceiling, 0.5)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module._Fan, "longer", longer)
+        return module._lengthen(fans, None, plan), asked
+
+
+def falling(length, start=10.0, slope=0.5):
+    return [start - slope * k for k in range(length + 1)]
+
+
+def test_paths_that_compete_are_continued_to_twice_the_length():
+    best = fan(falling(10))  # ends at 5.0, with a standard error of 0.1
+    near, far = fan(falling(10, 10.09)), fan(falling(10, 10.2))
+    ended = fan(falling(10), stop=Stop.RANK)
+    _, asked = lengthened([best, near, far, ended], 15, lambda limit: fan(falling(limit)))
+    assert asked == [(0, 15), (1, 15)]
+    _, asked = lengthened([best], 100, lambda limit: fan(falling(limit, slope=0.1)))
+    # worse than before: once is enough
+    assert [limit for _, limit in asked] == [20]
+    _, asked = lengthened([best], 75, lambda limit: fan(falling(limit)))
+    assert [limit for _, limit in asked] == [20, 40, 75]
+
+
+def test_a_minimum_before_the_last_tenth_is_not_continued():
+    for place, goes_on in ((8, False), (9, True), (10, True)):
+        errors = [10.0] * 11
+        errors[place] = 1.0
+        _, asked = lengthened([fan(errors)], 20, lambda limit: fan(falling(limit, 11.0)))
+        assert bool(asked) is goes_on
+    _, asked = lengthened([fan(falling(10))], 10, lambda limit: fan(falling(limit)))
+    assert asked == []
+
+
+@pytest.mark.parametrize(("gain", "more"), [(0.04, 1), (0.06, 2)])
+def test_half_a_standard_error_must_be_gained(gain, more):
+    def continued(limit):
+        errors = falling(limit, 100.0, 0.0)
+        errors[-1] = 5.0 - gain if limit == 20 else 1.0
+        return fan(errors)
+
+    _, asked = lengthened([fan(falling(10))], 40, continued)
+    assert len(asked) == more
+
+
+def test_without_a_tolerance_the_path_with_the_best_end_is_taken_whole(monkeypatch):
+    fans = iter([fan([9.0, 1.0, 4.0], [9.0, 5.0, 3.0]), fan([9.0, 6.0, 3.5], [9.0, 6.0, 2.5])])
+    monkeypatch.setattr(module._Fan, "start", lambda samples, kernel, plan: next(fans))
+    steps = []
+    found = module._search(
+        None, KernelGrid.of(Gaussian(1.0), Gaussian(2.0)), Searching(Selecting(), RIDGES, 2, 0, None), steps.append
+    )
+    assert found.trace.chosen == (1, 1, 2)
+    assert (found.ridge, found.n_vectors) == (RIDGES[1], 2)
+    assert steps == [1, 2]
+
+
+def test_automatic_settings_at_their_bounds():
+    assert plan(1).limit == 1
+    assert plan(3).limit == 1
+    assert plan(199).limit == 99
+    assert plan(201).limit == 100
+    assert plan(20_000).ceiling == 1000
+    assert plan(5, max_vectors=7).limit == 5
+    assert plan(5, n_vectors=7).limit == 5
+    assert (plan(ridge=0.3).ridges, plan(ridge=0.3).in_units_of(Linear(), None).ridges) == ((0.3,), (0.3,))
+    assert plan(prefer="sparse").tolerance > plan(prefer="balanced").tolerance > plan(prefer="accurate").tolerance
+
+
+def test_ridges_in_units_of_the_kernel(samples):
+    scaled = plan().in_units_of(Linear(), samples)
+    np.testing.assert_allclose(scaled.ridges, np.array(plan().ridges) * np.mean(samples.X**2))
+    zero = Samples.of(np.zeros((4, 1)), targets=np.zeros((4, 1)))
+    assert plan().in_units_of(Linear(), zero).ridges == plan().ridges
+
+
+def test_many_samples_search_the_width_on_some(samples, monkeypatch):
+    monkeypatch.setattr(module, "_SEARCH_ROWS", 30)
+    seen = []
+    real = module.search
+    monkeypatch.setattr(module, "search", lambda s, grid, *rest: seen.append((s.n, len(grid))) or real(s, grid, *rest))
+    found = automatic_model(samples, Gaussian(), plan())
+    assert seen[0][0] == 30
+    assert seen[0][1] > 1
+    assert seen[1] == (80, 1)
+    assert found.selection.gram.n == 80
+    # a width that is given needs no search
+    seen.clear()
+    automatic_model(samples, Gaussian(1.0), plan())
+    assert seen == [(80, 1)]

@@ -1,4 +1,4 @@
-"""The command ``fewkern``: fit, predict, info, plot, compress, export."""
+"""The command ``fewkern``: fit, predict, info, plot, report, compress, export."""
 
 from __future__ import annotations
 
@@ -10,7 +10,11 @@ __all__ = ["main"]
 def main() -> None:
     """Run the command line; says what to install where typer, rich or pandas are missing."""
     try:
-        from fewkern.app._commands import app
-    except ImportError as error:
-        sys.exit(f"fewkern: the command line needs more packages ({error}): pip install 'fewkern[cli]'.")
-    app()
+        try:
+            from fewkern.app._commands import app
+        except ImportError as error:
+            sys.exit(f"fewkern: the command line needs more packages ({error}): pip install 'fewkern[cli]'.")
+        app()
+    except KeyboardInterrupt:  # while modules are imported; the commands say themselves what they have written
+        sys.stderr.write("fewkern: stopped; nothing was written.\n")
+        sys.exit(130)

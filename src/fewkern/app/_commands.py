@@ -1,52 +1,130 @@
-"""The commands as typer sees them; the work is in ``jobs``."""
+"""The commands as typer sees them. Nothing heavy is imported before a command has work to do."""
 
 from __future__ import annotations
 
+import os
 import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
-import matplotlib
 import typer
-from rich.console import Console
-from rich.table import Table
 
-from fewkern import __version__, load, save
-from fewkern.app import jobs
-from fewkern.app.report import write_report
-from fewkern.io.save import write_atomically
-from fewkern.table import TableModel
+from fewkern import __version__
+from fewkern.app.outputs import MODEL, PAGE, PICTURE, TABLE, Outputs
 
-matplotlib.use("Agg")
 app = typer.Typer(
     add_completion=False,
     no_args_is_help=True,
     help="Kernel machines that keep only a few samples.",
     rich_markup_mode=None,
 )
-# soft_wrap: a path or a message is never broken in the middle when it is piped somewhere
-out, err = Console(soft_wrap=True, highlight=False), Console(stderr=True, soft_wrap=True, highlight=False)
+
+
+class Task(StrEnum):
+    """Tasks of ``fit``."""
+
+    auto = "auto"
+    classify = "classify"
+    regress = "regress"
+    reduce = "reduce"
+    density = "density"
+
+
+class Prefer(StrEnum):
+    """Sizes of a model."""
+
+    balanced = "balanced"
+    accurate = "accurate"
+    sparse = "sparse"
+
+
+class Model(StrEnum):
+    """Models of ``fit``; which of them a task has is said by :mod:`fewkern.table.tasks`."""
+
+    auto = "auto"
+    fvs = "fvs"
+    discriminant = "discriminant"
+    fisher = "fisher"
+    forward_fisher = "forward-fisher"
+    pca = "pca"
+    embedding = "embedding"
+    margins = "margins"
+    soft_margins = "soft-margins"
+    forward = "forward"
+    parzen = "parzen"
+    reduced = "reduced"
+    orthogonal = "orthogonal"
+
+
+class Dtype(StrEnum):
+    """Numbers of an exported model."""
+
+    float = "float"
+    double = "double"
+
+
+Sep = Annotated[str | None, typer.Option(help="Separator of a text file, such as ';' or tab (recognized by default).")]
+Decimal = Annotated[str | None, typer.Option(help="Decimal mark of a text file, '.' or ',' (recognized by default).")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No notes and no summary; errors are still shown.")]
+Json = Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")]
+TABLES = "CSV, TSV, JSON, Parquet or NPZ, also .gz; - is standard input."
+
+
+def _say(text: str, quiet: bool = False) -> None:
+    if not quiet:
+        sys.stderr.write(f"note: {text}\n")
+
+
+def _print(text: str) -> None:
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
 
 
 @contextmanager
-def _problems() -> Iterator[None]:
+def _problems(outputs: Outputs | None = None) -> Iterator[None]:
     """Report user errors in one line on stderr, with exit code 1."""
     try:
         yield
-    except (ValueError, OSError, TypeError, ImportError) as error:
-        err.print(f"fewkern: {error}", style="red", markup=False)
+    except BrokenPipeError:  # the reader of a pipe has seen enough, as head has
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise typer.Exit(0) from None
+    except (ValueError, OSError, TypeError, ImportError, AttributeError) as error:
+        sys.stderr.write(f"fewkern: {error}\n")
         raise typer.Exit(1) from None
     except KeyboardInterrupt:
-        err.print("fewkern: stopped; nothing was written.", style="red")
+        written = outputs.written if outputs is not None else []
+        sys.stderr.write(
+            f"fewkern: stopped; {'written: ' + ', '.join(written) if written else 'nothing was written'}.\n"
+        )
         raise typer.Exit(130) from None
+
+
+@contextmanager
+def _warnings_as_notes(quiet: bool = False) -> Iterator[None]:
+    """Show warnings as notes, each once."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield
+    for text in dict.fromkeys(str(warning.message) for warning in caught):
+        _say(text, quiet)
+
+
+def _read(table: Path, sep: str | None, decimal: str | None, quiet: bool) -> Any:
+    from fewkern.table.reading import read_table
+
+    found = read_table(str(table), sep=sep, decimal=decimal)
+    for note in found.notes:
+        _say(f"{table}: {note}", quiet)
+    return found.frame
 
 
 def _version(show: bool) -> None:
     if show:
-        out.print(f"fewkern {__version__}")
+        _print(f"fewkern {__version__}")
         raise typer.Exit
 
 
@@ -61,79 +139,132 @@ def _main(
 
 @app.command()
 def fit(
-    table: Annotated[
-        Path | None, typer.Argument(help="CSV, TSV, Parquet or NPZ; without one, a generated example is used.")
-    ] = None,
+    table: Annotated[Path | None, typer.Argument(help=f"{TABLES} Without one, a generated example is used.")] = None,
     target: Annotated[str | None, typer.Option(help="Column to predict (the last one by default).")] = None,
-    task: Annotated[str, typer.Option(help=f"auto, {', '.join(jobs.TASKS)}.")] = "auto",
-    model: Annotated[str | None, typer.Option(help="Which model; the default of the task if not given.")] = None,
-    prefer: Annotated[str | None, typer.Option(help="balanced, accurate or sparse (where the model has it).")] = None,
+    task: Annotated[Task, typer.Option(help="What to do with the table.")] = Task.auto,
+    model: Annotated[Model, typer.Option(help="Which model of the task; auto is the usual one.")] = Model.auto,
+    prefer: Annotated[Prefer, typer.Option(help="Size of the model (where it has the choice).")] = Prefer.balanced,
     max_vectors: Annotated[int | None, typer.Option(min=1, help="Budget of samples to keep.")] = None,
-    n_components: Annotated[int | None, typer.Option(min=1, help="Most components (--task reduce).")] = None,
-    model_file: Annotated[Path, typer.Option("--out", help="Where the model goes.")] = Path("fewkern-model.npz"),
+    n_components: Annotated[int | None, typer.Option(min=1, help="Components (--task reduce; 2 by default).")] = None,
+    drop: Annotated[list[str] | None, typer.Option(help="Column to leave out; may be given several times.")] = None,
+    keep: Annotated[
+        list[str] | None, typer.Option(help="Column to use although it looks like an index, a key or names.")
+    ] = None,
+    model_file: Annotated[Path, typer.Option("--out", help="Where the model goes (.npz).")] = Path("fewkern-model.npz"),
     picture: Annotated[
-        Path | None, typer.Option(help="Where the picture of the path goes (beside the model by default).")
+        Path | None, typer.Option(help="Where the picture goes (.png, .pdf, .svg; beside the model by default).")
     ] = None,
     report: Annotated[Path | None, typer.Option(help="Also write a self-contained HTML report.")] = None,
     holdout: Annotated[
         float, typer.Option(min=0.0, max=0.9, help="Share of rows held out to measure the error.")
     ] = 0.2,
     seed: Annotated[int, typer.Option(help="Seed of all random choices.")] = 0,
+    sep: Sep = None,
+    decimal: Decimal = None,
+    quiet: Quiet = False,
+    json: Json = False,
 ) -> None:
     """Fit a model to a table, and say how good and how small it is."""
-    with _problems():
+    outputs = Outputs(table)
+    with _problems(outputs):
         # before the work, not after it
-        for path in filter(None, (model_file, picture, report)):
-            if not path.parent.is_dir():
-                raise jobs.Problem(f"cannot write {path}: the folder {path.parent} does not exist; make it first.")
-        frame = jobs.embedded_table() if table is None else jobs.read_table(table)
+        model_file = outputs.claim(model_file, MODEL)
+        picture = outputs.claim(picture or model_file.with_suffix(".png"), PICTURE)
+        report = None if report is None else outputs.claim(report, PAGE)
+        from fewkern.app import jobs
+        from fewkern.table.model import TableModel
+
         if table is None:
-            out.print("No table given: fitting the embedded example (2,000 points in two interlocked crescents).")
-            target = target or "side"
-        given = {"prefer": prefer, "max_vectors": max_vectors, "n_components": n_components}
-        settings = {key: value for key, value in given.items() if value is not None}
-        request = jobs.Request(target, task, model, holdout, seed, sys.stderr.isatty(), settings)
-        fitted = jobs.fit_table(frame, request)
-        written = save(fitted.model, model_file)
-        pictures = _write_picture(fitted, picture or written.with_suffix(".png"))
-        if report is not None:
-            write_report(report, fitted)
-    for remark in fitted.remarks:
-        err.print(f"note: {remark}", markup=False)
-    _show(fitted.model)
-    files = [str(written), *pictures, *([str(report)] if report else [])]
-    out.print("written: " + ", ".join(files), markup=False)
+            frame, target = jobs.embedded_table(), target or "side"
+            if not quiet and not json:
+                _print("No table given: fitting the embedded example (2,000 points in two interlocked crescents).")
+        else:
+            frame = _read(table, sep, decimal, quiet)
+        asked = TableModel(
+            task=task.value, model=model.value, prefer=prefer.value, max_vectors=max_vectors or "auto",
+            n_components=n_components or "auto", holdout=holdout, drop=tuple(drop or ()), keep=tuple(keep or ()),
+            random_state=seed, verbose=sys.stderr.isatty() and not quiet,
+        )  # fmt: skip
+        with _warnings_as_notes(quiet):
+            fitted = asked.fit(frame, target)
+        for note in fitted.notes_:
+            _say(note, quiet)
+        if not json and not quiet:  # before writing: it stands even if the disk is full
+            _show(fitted)
+        with _warnings_as_notes(quiet):
+            outputs.write(model_file, fitted.save)
+            drawn = jobs.figure(fitted, frame)
+            if drawn is not None:
+                outputs.write(picture, lambda path: jobs.save_figure(drawn, path))
+            if report is not None:
+                outputs.write(report, lambda path: fitted.report(frame, path, jobs.settings(table, seed)))
+        if json:
+            _print(jobs.as_json(fitted, written=outputs.written))
+        elif not quiet:
+            _print("written: " + ", ".join(outputs.written))
 
 
 @app.command()
 def predict(
     model: Annotated[Path, typer.Argument(help="A model file written by fit.")],
-    table: Annotated[Path, typer.Argument(help="CSV, TSV, Parquet or NPZ with the same columns.")],
+    table: Annotated[Path, typer.Argument(help=f"A table with the same columns: {TABLES}")],
     target: Annotated[
-        Path | None, typer.Option("--out", help="CSV or Parquet file (standard output if not given).")
+        Path | None, typer.Option("--out", help="Where the predictions go: .csv, .tsv, .parquet (standard output).")
     ] = None,
     proba: Annotated[bool, typer.Option("--proba", help="Add a column of probability per class.")] = False,
+    interval: Annotated[
+        float | None, typer.Option(help="Add the ends of intervals that hold so many of the true numbers, e.g. 0.9.")
+    ] = None,
+    sets: Annotated[
+        float | None, typer.Option(help="Add the classes of which one is right with this probability, e.g. 0.9.")
+    ] = None,
+    novelty: Annotated[bool, typer.Option("--novelty", help="Add how unlike the kept samples a row is.")] = False,
+    with_input: Annotated[bool, typer.Option("--with-input", help="Put the columns of the table first.")] = False,
+    id_column: Annotated[str | None, typer.Option("--id", help="Put this column of the table first.")] = None,
+    sep: Sep = None,
+    decimal: Decimal = None,
+    quiet: Quiet = False,
 ) -> None:
     """Predict for the rows of a table."""
-    with _problems():
-        result = jobs.predict_table(_table_model(model), jobs.read_table(table), proba)
+    outputs = Outputs(model, table)
+    with _problems(outputs):
+        target = None if target is None else outputs.claim(target, TABLE)
+        from fewkern.app import jobs
+
+        found = jobs.load_table_model(model)
+        frame = _read(table, sep, decimal, quiet)
+        with _warnings_as_notes(quiet):
+            asked = jobs.Asked(proba, interval, sets, novelty, with_input, id_column)
+            result = jobs.predictions(found, frame, asked)
         if target is None:
             sys.stdout.write(result.to_csv(index=False))
-        elif target.suffix.lower() in (".parquet", ".pq"):
-            write_atomically(target, lambda handle: result.to_parquet(handle, index=False))
+            sys.stdout.flush()
         else:
-            write_atomically(target, lambda handle: handle.write(result.to_csv(index=False).encode()))
+            outputs.write(target, lambda path: jobs.write_table(result, path))
+            _say(f"written: {', '.join(outputs.written)}", quiet)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # all was said above
+            line = jobs.score_line(found, frame)
+        if line is not None:
+            _say(line, quiet)
 
 
 @app.command()
-def info(model: Annotated[Path, typer.Argument(help="A model file written by fit.")]) -> None:
+def info(model: Annotated[Path, typer.Argument(help="A model file written by fit.")], json: Json = False) -> None:
     """Show what is in a model file."""
     with _problems():
-        found = _table_model(model)
+        from fewkern.app import jobs
+
+        found = jobs.load_table_model(model)
+        if json:
+            _print(jobs.as_json(found))
+            return
     _show(found)
-    features = found.encoder.names
+    features = found.encoder_.names
     shown = ", ".join(features[:8]) + (f", ... ({len(features)} in all)" if len(features) > 8 else "")
-    out.print(f"features: {shown}", markup=False)
+    _print(f"features: {shown}")
+    if found.facts_.vectors:
+        _print("The vectors that are kept are rows of the table, or nearly so: treat the file as you treat the table.")
 
 
 @app.command()
@@ -142,15 +273,40 @@ def plot(
     picture: Annotated[Path, typer.Option("--out", help="PNG, PDF or SVG file.")] = Path("fewkern-path.png"),
 ) -> None:
     """Draw the path of a saved model."""
-    with _problems():
-        figure = _figure(_table_model(model))
-        if figure is None:
-            raise jobs.Problem(
+    outputs = Outputs(model)
+    with _problems(outputs):
+        picture = outputs.claim(picture, PICTURE)
+        from fewkern.app import jobs
+
+        drawn = jobs.figure(jobs.load_table_model(model))
+        if drawn is None:
+            raise ValueError(
                 "this model has no path of errors to draw, and no density of one or two columns; the picture of "
                 "components is drawn by fit, which has the samples."
             )
-        _save_figure(figure, picture)
-    out.print(f"written: {picture}", markup=False)
+        outputs.write(picture, lambda path: jobs.save_figure(drawn, path))
+        _print(f"written: {outputs.written[0]}")
+
+
+@app.command()
+def report(
+    model: Annotated[Path, typer.Argument(help="A model file written by fit.")],
+    table: Annotated[Path, typer.Argument(help=f"A table with the same columns and the target: {TABLES}")],
+    page: Annotated[Path, typer.Option("--out", help="HTML file.")] = Path("fewkern-report.html"),
+    sep: Sep = None,
+    decimal: Decimal = None,
+    quiet: Quiet = False,
+) -> None:
+    """Write a page about a saved model and the rows of a table."""
+    outputs = Outputs(model, table)
+    with _problems(outputs):
+        page = outputs.claim(page, PAGE)
+        from fewkern.app import jobs
+
+        found, frame = jobs.load_table_model(model), _read(table, sep, decimal, quiet)
+        with _warnings_as_notes(quiet):
+            outputs.write(page, lambda path: found.report(frame, path, jobs.settings(table)))
+        _print(f"written: {outputs.written[0]}")
 
 
 @app.command()
@@ -158,25 +314,31 @@ def export(
     model: Annotated[Path, typer.Argument(help="A model file written by fit, or by fewkern.save.")],
     target: Annotated[Path, typer.Argument(help="Where the model goes: a file that ends in .onnx or .c.")],
     dtype: Annotated[
-        str | None, typer.Option(help="Type of all numbers: float or double (by default float in ONNX, double in C).")
+        Dtype | None, typer.Option(help="Type of all numbers (by default float in ONNX, double in C).")
     ] = None,
     name: Annotated[str | None, typer.Option(help="C: begins the name of every function (default: model).")] = None,
 ) -> None:
     """Write a model as ONNX, or as one C file without dependencies."""
-    with _problems(), warnings.catch_warnings(record=True) as remarks:
-        warnings.simplefilter("always")
-        jobs.export_model(load(model), target, dtype, name)
-    for remark in remarks:
-        err.print(f"note: {remark.message}", markup=False)
-    out.print(f"written: {target} ({target.stat().st_size:,} bytes)", markup=False)
+    outputs = Outputs(model)
+    with _problems(outputs), _warnings_as_notes():
+        target = outputs.claim(target, (".onnx", ".c"))
+        if target.suffix.lower() == ".onnx" and name is not None:
+            raise ValueError(f"{target.name}: --name is the beginning of names in C; a graph has none. Leave it out.")
+        from fewkern.io import load, to_c, to_onnx
+
+        found = load(model)
+        given: dict[str, Any] = {} if dtype is None else {"dtype": dtype.value}
+        if target.suffix.lower() == ".onnx":
+            outputs.write(target, lambda path: to_onnx(found, path, **given))
+        else:
+            outputs.write(target, lambda path: to_c(found, path, name=name or "model", **given))
+    _print(f"written: {outputs.written[0]} ({target.stat().st_size:,} bytes)")
 
 
 @app.command()
 def compress(
     model: Annotated[Path, typer.Argument(help="A model file written by fit.")],
-    table: Annotated[
-        Path, typer.Argument(help="CSV, TSV, Parquet or NPZ with rows on which the models have to agree.")
-    ],
+    table: Annotated[Path, typer.Argument(help=f"Rows on which the models have to agree: {TABLES}")],
     target: Annotated[Path, typer.Option("--out", help="Where the short model goes.")] = Path("fewkern-short.npz"),
     vectors: Annotated[
         int | None, typer.Option(min=1, help="Number of vectors (the fewest within the tolerance if not given).")
@@ -184,69 +346,28 @@ def compress(
     tolerance: Annotated[
         float, typer.Option(min=0.0, max=0.99, help="Share of other decisions, or relative error of the values.")
     ] = 0.02,
+    sep: Sep = None,
+    decimal: Decimal = None,
+    quiet: Quiet = False,
 ) -> None:
     """Make a short model that does what a fitted one does."""
-    with _problems():
-        short, remarks = jobs.compress_model(_table_model(model), jobs.read_table(table), vectors, tolerance)
-        written = save(short, target)
-    for remark in remarks:
-        err.print(f"note: {remark}", markup=False)
-    _show(short)
-    out.print(f"written: {written}", markup=False)
+    outputs = Outputs(model, table)
+    with _problems(outputs):
+        target = outputs.claim(target, MODEL)
+        from fewkern.app import jobs
+
+        found, frame = jobs.load_table_model(model), _read(table, sep, decimal, quiet)
+        with _warnings_as_notes(quiet):
+            short = found.compress(frame, n_vectors=vectors or "auto", tolerance=tolerance)
+        if not quiet:
+            _show(short)
+        outputs.write(target, short.save)
+        _print(f"written: {', '.join(outputs.written)}")
 
 
-def _table_model(path: Path) -> TableModel:
-    found = load(path)
-    if not isinstance(found, TableModel):
-        raise jobs.Problem(
-            f"{path.name} holds a bare {type(found).__name__}, saved from Python; load it there with fewkern.load."
-        )
-    return found
-
-
-def _figure(model: TableModel, X: Any = None, y: Any = None) -> Any:
-    """The picture of a model: path, density, or samples on components; ``None`` where there is nothing to draw."""
-    from fewkern.plotting import ComponentsDisplay, DensityDisplay, TraceDisplay
-
-    if model.task == "reduce":
-        # the samples are not in the file
-        shown = X is not None and model.estimator.n_components_ > 0
-        return ComponentsDisplay.from_estimator(model.estimator, X, y).figure_ if shown else None
-    if model.task == "density":
-        names = model.encoder.names
-        if len(names) > 2:
-            return None
-        display = DensityDisplay.from_estimator(model.estimator, X)
-        display.ax_.set_xlabel(names[0] + " (standardized)")
-        if len(names) == 2:
-            display.ax_.set_ylabel(names[1] + " (standardized)")
-        return display.figure_
-    return TraceDisplay.from_estimator(model.estimator).figure_ if hasattr(model.estimator, "trace_") else None
-
-
-def _save_figure(figure: Any, path: Path) -> None:
-    from matplotlib.pyplot import close
-
-    kind = path.suffix.lstrip(".").lower() or "png"
-    try:
-        write_atomically(path, lambda handle: figure.savefig(handle, format=kind, dpi=150))
-    finally:
-        close(figure)
-
-
-def _write_picture(fitted: jobs.Fitted, path: Path) -> list[str]:
-    figure = _figure(fitted.model, fitted.X, fitted.y)
-    if figure is None:
-        return []
-    _save_figure(figure, path)
-    return [str(path)]
-
-
-def _show(model: TableModel) -> None:
-    """The short summary."""
-    table = Table(show_header=False, box=None, pad_edge=False)
-    table.add_column(style="bold")
-    table.add_column()
-    for name, text in model.summary():
-        table.add_row(name, text)
-    out.print(table)
+def _show(model: Any) -> None:
+    """The short summary, names and texts in two columns."""
+    rows = model.summary()
+    width = max(len(name) for name, _ in rows)
+    for name, text in rows:
+        _print(f"{name:{width}}  {text}")

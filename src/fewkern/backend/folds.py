@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from sklearn.model_selection import StratifiedKFold, check_cv
+from sklearn.model_selection import GroupKFold, StratifiedGroupKFold, StratifiedKFold, check_cv
 
-__all__ = ["Fold", "given_folds", "plain_folds", "stratified_folds"]
+__all__ = ["Fold", "given_folds", "grouped_folds", "plain_folds", "stratified_folds"]
 
 # Rows to train on, and rows held out.
 Fold = tuple[Sequence[int], Sequence[int]]
@@ -29,6 +30,21 @@ def plain_folds(n: int, count: int) -> list[Fold]:
         return []
     turn = np.arange(n) % count
     return [(np.flatnonzero(turn != k).tolist(), np.flatnonzero(turn == k).tolist()) for k in range(count)]
+
+
+def grouped_folds(groups: np.ndarray[Any, Any], codes: np.ndarray[Any, Any] | None, count: int) -> list[Fold]:
+    """At most ``count`` folds, each of whole groups, with about the same share of every class; none of one group."""
+    count = min(count, len(np.unique(groups)))
+    if count < 2:
+        return []
+    if codes is None:
+        splits = GroupKFold(count).split(groups, groups=groups)
+    else:
+        with warnings.catch_warnings():
+            # a class that lies in few groups cannot be in every fold, whatever the folds
+            warnings.simplefilter("ignore", UserWarning)
+            splits = list(StratifiedGroupKFold(count).split(groups, codes, groups))
+    return [(train.tolist(), test.tolist()) for train, test in splits if len(train) and len(test)]
 
 
 def given_folds(cv: Any, n: int, codes: Sequence[int] | None) -> list[Fold]:

@@ -2,16 +2,18 @@
 
 Every class that can be part of a fitted model registers itself here with :func:`storable`. ``fewkern.io`` writes and
 reads registered classes and no others, so it needs to know none of them by name, and a file cannot create
-anything else. Estimators in ``fewkern.__all__`` are registered by the package itself.
+anything else. Estimators in ``fewkern.__all__`` are announced by the package: a class is imported, and registered, when
+the list of classes is first asked for.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any, Literal, TypeVar, overload
 
-__all__ = ["Shape", "Stored", "floats", "indices", "samples", "storable", "stored_classes"]
+__all__ = ["Shape", "Stored", "announce", "floats", "indices", "samples", "storable", "stored_classes"]
 
 Class = TypeVar("Class", bound=type)
 
@@ -112,6 +114,20 @@ def storable(
     return register if cls is None else register(cls)
 
 
+# Classes that are registered when they are first needed, and the modules that they are in.
+_ANNOUNCED: dict[str, str] = {}
+
+
+def announce(places: dict[str, str]) -> None:
+    """Name classes that files may hold, with their modules, without importing them yet."""
+    _ANNOUNCED.update(places)
+
+
 def stored_classes() -> dict[str, Stored]:
-    """Registered classes by name."""
+    """Registered classes by name, and those that were announced."""
+    for name, module in list(_ANNOUNCED.items()):
+        found = getattr(import_module(module), name)
+        if name not in _CLASSES:
+            storable(found)
+        _ANNOUNCED.pop(name, None)
     return dict(_CLASSES)

@@ -28,17 +28,20 @@ from fewkern.backend.namespace import (
     namespace,
     to_numpy,
 )
+from fewkern.backend.partitions import is_collection
 from fewkern.backend.random import random_generator
 
 __all__ = [
     "Interval",
     "StrOptions",
+    "class_factors",
     "encode_labels",
     "fit_context",
     "labels_from_codes",
     "plain_label",
     "random_generator",
     "validate_class_weights",
+    "validate_groups",
     "validate_samples",
     "validate_targets",
     "validate_weights",
@@ -58,6 +61,11 @@ def validate_samples(
     Sets ``n_features_in_`` (and ``feature_names_in_``) when ``reset``, compares with them otherwise.
     """
     name = type(estimator).__name__
+    if is_collection(X):
+        raise TypeError(
+            f"{name}: X is a Dask collection, and {name} needs all samples in memory; pass X.compute(), or some of the "
+            "rows. FeatureVectorClassifier, -Regressor, -Discriminant, -PCA and -Selector take Dask collections."
+        )
     if not is_foreign(X):
         sparse = "csr" if accept_sparse and not pairwise else False
         X = _as_numbers(estimator, X, reset=reset, accept_sparse=sparse, ensure_min_samples=minimum)
@@ -226,6 +234,16 @@ def _in_range(name: str, values: np.ndarray[Any, Any], X: Array) -> Array:
     return asarray_like(np.where(values < largest / limit, 0.0, values), X, dtype=float_dtype(X))
 
 
+def class_factors(estimator: Any, classes: Array, masses: Array) -> Array | None:
+    """What ``class_weight`` multiplies the weights of every class by; ``masses`` are the sums of these."""
+    choice = getattr(estimator, "class_weight", None)
+    if choice is None:
+        return None
+    if choice == "balanced":
+        return masses.sum() / (len(masses) * masses)
+    return compute_sample_weight(choice, classes)
+
+
 def validate_class_weights(estimator: Any, X: Array, codes: Array, sample_weight: Any) -> Array | None:
     """Sample weights times ``class_weight``, if the estimator has one; every class must keep some weight."""
     weights = validate_weights(estimator, X, sample_weight)
@@ -247,3 +265,20 @@ def validate_class_weights(estimator: Any, X: Array, codes: Array, sample_weight
                 "only weights that are nothing beside the others); leave its samples out, or give them weight."
             )
     return _in_range(type(estimator).__name__, values, X)
+
+
+def validate_groups(estimator: Any, n: int, groups: Any) -> np.ndarray[Any, Any]:
+    """Groups as whole numbers 0, 1, ...: one label per sample, of any kind, none missing."""
+    name = type(estimator).__name__
+    labels = to_numpy(groups)
+    if labels.shape != (n,):
+        raise ValueError(f"{name}: groups must have one label per sample, shape ({n},), got {labels.shape}.")
+    missing = labels.dtype.kind == "f" and not np.all(np.isfinite(labels))
+    if missing or (labels.dtype == object and any(label is None or label != label for label in labels)):
+        raise ValueError(
+            f"{name}: groups has missing labels (None or NaN); drop those samples, or give each a group of its own."
+        )
+    try:
+        return np.unique(labels, return_inverse=True)[1].astype(np.int64)
+    except TypeError as error:
+        raise ValueError(f"{name}: groups must hold labels of one kind, all text or all numbers ({error}).") from error

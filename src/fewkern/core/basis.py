@@ -6,16 +6,24 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
-from fewkern.backend.linalg import cholesky_psd, solve_triangular
+from fewkern.backend.blocks import row_blocks
+from fewkern.backend.linalg import cholesky_psd, divide_where, solve_triangular
 from fewkern.backend.namespace import Array, concat_rows, device, move_fields, namespace, same_place, take_rows
 from fewkern.backend.storable import floats, indices, samples, storable
 from fewkern.core.expansion import KernelExpansion
 from fewkern.core.gram import Gram
 from fewkern.core.kernels import Kernel
 
-__all__ = ["KernelBasis", "Projection"]
+__all__ = ["KernelBasis", "Projection", "share_left"]
 
 Projection = Literal["nested", "symmetric", "raw"]
+
+
+def share_left(diag: Array, explained: Array) -> Array:
+    """``1 - explained / diag``, in [0, 1]; zero where there is nothing to explain."""
+    xp = namespace(diag)
+    share = 1.0 - divide_where(diag > 0, explained, diag, 1.0)
+    return xp.clip(share, 0.0, 1.0)
 
 
 @storable(
@@ -122,6 +130,26 @@ class KernelBasis:
         if self.projection == "nested":
             return solve_triangular(self.factor, K.T).T
         return K @ self._inverse_root
+
+    def unexplained(self, X: Array) -> Array:
+        """Share of ``k(x, x)`` that the vectors do not explain, ``1 - |z|^2 / k(x, x)``, in [0, 1]."""
+        basis = self if same_place(self.factor, X) else move_fields(self, X)
+        xp = namespace(basis.factor)
+        shares = xp.empty((X.shape[0],), dtype=basis.factor.dtype, device=device(basis.factor))
+        for rows in row_blocks(X.shape[0], basis.n_vectors, like=X):
+            part = X[rows, :]
+            Z = replace(basis, projection="nested").features(part)
+            shares[rows] = share_left(basis._diag(part), xp.sum(Z * Z, axis=1))
+        return shares
+
+    def _diag(self, X: Array) -> Array:
+        """``k(x, x)`` (of the centered kernel, if there is a center)."""
+        own = self.kernel.diag(X)
+        if self.center_vectors is None:
+            return own
+        xp, w = namespace(own), self.center_weights
+        square = w @ (self.kernel(self.center_vectors, self.center_vectors) @ w)
+        return own - 2.0 * (self.kernel(X, self.center_vectors) @ w) + xp.astype(square, own.dtype)
 
     def rotate(self, G: Array) -> Array:
         """Features of the training rows from their Cholesky rows ``G = K_S C^{-T}``, without a kernel evaluation."""

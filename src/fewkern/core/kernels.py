@@ -135,6 +135,10 @@ class Kernel(Parameters, ABC):
         """Length over which the kernel changes, one or one per feature: searches scale their steps by it."""
         return None
 
+    def rank(self, dim: int) -> int | None:  # noqa: ARG002
+        """Dimension of the feature space for samples of ``dim`` features, None where it has no bound."""
+        return None
+
     @property
     def n_scales(self) -> int:
         """Number of scales that can be learned (inverse widths, say); none here."""
@@ -407,6 +411,10 @@ class Polynomial(Kernel):
     def diag(self, X: Array) -> Array:
         return (self.gamma * squared_norms(X) + self.coef0) ** self.degree
 
+    def rank(self, dim: int) -> int:
+        """Number of monomials: of all degrees up to ``degree``, or of that one without a constant."""
+        return math.comb(dim + self.degree - (self.coef0 == 0), self.degree)
+
     @property
     def n_scales(self) -> int:
         """``gamma``."""
@@ -447,6 +455,10 @@ class Linear(Kernel):
 
     def diag(self, X: Array) -> Array:
         return squared_norms(X)
+
+    def rank(self, dim: int) -> int:
+        """The samples themselves."""
+        return dim
 
     def pullback(self, X: Array, V: Array, K: Array, D: Array) -> tuple[Array, Array]:  # noqa: ARG002
         # a common scale would only be another ridge

@@ -33,6 +33,8 @@ class Prepared:
     """Added to a log density: its unit of volume."""
     notes: tuple[str, ...] = ()
     """Sentences for whoever uses the model outside of Python."""
+    inputs: Any = None
+    """How the inputs become features (``fewkern.io.plan.Inputs``); None: they are the features."""
 
 
 @runtime_checkable

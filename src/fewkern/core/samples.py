@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from fewkern.backend.folds import Fold, given_folds, plain_folds, stratified_folds
+from fewkern.backend.blocks import row_blocks
+from fewkern.backend.folds import Fold, given_folds, grouped_folds, plain_folds, stratified_folds
 from fewkern.backend.namespace import (
     Array,
     asarray_like,
@@ -17,10 +18,13 @@ from fewkern.backend.namespace import (
     take_rows,
     to_numpy,
 )
+from fewkern.backend.random import random_generator
+from fewkern.backend.sampling import row_keys, smallest_keys
 
 __all__ = ["Samples"]
 
 Rows = TypeVar("Rows")
+Sum = TypeVar("Sum")
 
 
 @dataclass(frozen=True)
@@ -43,6 +47,8 @@ class Samples:
         Classes as 0, 1, ..., ``n_classes - 1``.
     n_classes : int
     targets : array of shape (n, q) or None
+    groups : integer array of shape (n,) or None
+        Numbers 0, 1, ..., equal for samples that are held out together.
     pairwise : bool
         Whether ``X`` holds kernel values: then a row that is left out is a column that is left out.
 
@@ -62,11 +68,12 @@ class Samples:
     codes: Array | None = None
     n_classes: int = 0
     targets: Array | None = None
+    groups: Array | None = None
     pairwise: bool = False
 
     @classmethod
     def of(cls, X: Array, weights: Array | None = None, *, pairwise: bool = False, **labels: Any) -> Samples:
-        """The rows of ``X`` that take part; ``labels`` are ``codes`` and ``n_classes``, or ``targets``."""
+        """The rows of ``X`` that take part; ``labels`` are ``codes``, ``n_classes``, ``targets``, ``groups``."""
         like = X.data if is_sparse(X) else X
         xp, n = namespace(like), int(X.shape[0])
         rows = xp.arange(n, dtype=xp.int64, device=device(like))
@@ -102,6 +109,7 @@ class Samples:
             rows=take_rows(self.rows, part),
             codes=None if self.codes is None else take_rows(self.codes, part),
             targets=None if self.targets is None else take_rows(self.targets, part),
+            groups=None if self.groups is None else take_rows(self.groups, part),
         )
 
     def some(self, limit: int, rng: Any) -> Samples:
@@ -117,13 +125,48 @@ class Samples:
                 kept += rng.permutation(own)[: max(2, round(len(own) * limit / self.n))].tolist()
         return self.take(asarray_like(sorted(kept), self.rows, dtype=self.rows.dtype))
 
+    def drawn(self, limit: int) -> Samples:
+        """``limit`` of the samples, by the numbers of their rows alone, and at least two of every class; all if few.
+
+        So a table gives the same samples wherever it is kept.
+        """
+        if self.n <= limit:
+            return self
+        labels = None if self.codes is None else to_numpy(self.codes)
+        kept = smallest_keys(row_keys(to_numpy(self.rows)), labels, limit)
+        return self.take(asarray_like(kept, self.rows, dtype=self.rows.dtype))
+
+    def total(self, of: Callable[[Samples], Sum], row_elements: int) -> Sum:
+        """The sum, by ``+``, of ``of(block)`` over blocks of rows; ``row_elements`` numbers are needed per row."""
+        blocks = (self._between(rows) for rows in row_blocks(self.n, row_elements, like=self.weights))
+        found = of(next(blocks))
+        for block in blocks:
+            found = found + of(block)  # type: ignore[operator]
+        return found
+
+    def _between(self, rows: slice) -> Samples:
+        if rows == slice(0, self.n):
+            return self
+        return replace(
+            self,
+            X=self.X[rows, :],
+            weights=self.weights[rows],
+            rows=self.rows[rows],
+            codes=None if self.codes is None else self.codes[rows],
+            targets=None if self.targets is None else self.targets[rows, :],
+            groups=None if self.groups is None else self.groups[rows],
+        )
+
     def folds(self, cv: Any) -> list[Fold]:
         """Positions to train on and to hold out, for a number of folds, a splitter, or splits of the whole table.
 
         A number gives stratified folds where there are classes, in the order of the rows: nothing is random. There
-        are at most as many folds as the smallest class has samples, and none if that leaves fewer than two.
+        are at most as many folds as the smallest class has samples, and none if that leaves fewer than two. Groups
+        stay together, and are at least as many as there are folds.
         """
         if isinstance(cv, int):
+            if self.groups is not None:
+                return grouped_folds(to_numpy(self.groups), None if self.codes is None else to_numpy(self.codes), cv)
             if self.codes is None:
                 return plain_folds(self.n, cv)
             return stratified_folds(to_numpy(self.codes), cv)
@@ -145,6 +188,18 @@ class Samples:
             return [place[int(row)] for row in rows if int(row) in place]
 
         return [(inside(train), inside(test)) for train, test in splits]
+
+    def deal(self, count: int, seed: int) -> Array | None:
+        """A part for every sample, ``0`` to ``count - 1``, drawn at random; groups stay together.
+
+        None where a part would have fewer than two samples (or groups).
+        """
+        groups = range(self.n) if self.groups is None else to_numpy(self.groups).tolist()
+        units = sorted(set(groups))
+        if len(units) < 2 * count:
+            return None
+        turn = {units[int(u)]: k % count for k, u in enumerate(random_generator(seed).permutation(len(units)))}
+        return asarray_like([turn[g] for g in groups], self.rows, dtype=self.rows.dtype)
 
     def all_rows(self, positions: Array) -> Array:
         """Row numbers in the whole table of samples at ``positions``."""

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import warnings
-from numbers import Real
+from collections.abc import Mapping
+from numbers import Integral, Real
 from typing import Any
 
-import numpy as np
 from sklearn.base import BaseEstimator, DensityMixin
 from sklearn.utils.validation import check_is_fitted
 
 from fewkern.backend.finite import squarable
 from fewkern.backend.fitting import CallbackSupportMixin
-from fewkern.backend.namespace import Array, asarray_like, float_dtype, namespace, to_numpy
-from fewkern.backend.validation import Interval, StrOptions, random_generator, validate_samples, validate_weights
+from fewkern.backend.namespace import Array, float_dtype, namespace, to_numpy
+from fewkern.backend.validation import Interval, StrOptions, validate_samples, validate_weights
 from fewkern.base import constraints
 from fewkern.core.samples import Samples
 from fewkern.core.trace import Stop
@@ -149,16 +149,61 @@ class DensityEstimator(CallbackSupportMixin, DensityMixin, BaseEstimator):
         X : array of shape (n_samples, n_features)
         """
         check_is_fitted(self)
-        rng = random_generator(random_state)
-        mixture = self.expansion_
-        weights = to_numpy(mixture.weights).astype(float)
-        component = rng.choice(len(weights), size=n_samples, p=weights / weights.sum())
-        noise = rng.standard_normal((n_samples, mixture.vectors.shape[1]))
-        noise *= to_numpy(mixture.widths).astype(float)[component][:, None]
-        transform = to_numpy(mixture.transform).astype(float)
-        noise = noise / transform if transform.ndim == 1 else np.linalg.solve(transform, noise.T).T
-        drawn = to_numpy(mixture.vectors).astype(float)[component] + noise
-        return asarray_like(drawn, mixture.vectors, dtype=mixture.vectors.dtype)
+        return self.expansion_.sample(n_samples, random_state)
+
+    def marginal(self, columns: Any) -> KernelMixture:
+        """The density of some of the features, whatever the others are: a mixture that can be evaluated and drawn from.
+
+        Parameters
+        ----------
+        columns : list of int or str
+            Positions of the features, or their names where the density was fitted to a data frame.
+
+        Examples
+        --------
+        >>> from fewkern import ForwardDensity
+        >>> from fewkern.datasets import make_banana
+        >>> density = ForwardDensity().fit(make_banana(300)[0])
+        >>> density.marginal([1]).sample(5, random_state=0).shape
+        (5, 1)
+        """
+        check_is_fitted(self)
+        return self.expansion_.marginal([self._position(column) for column in columns])
+
+    def conditional(self, given: Any) -> KernelMixture:
+        """The density of the other features where some are known, in closed form.
+
+        Parameters
+        ----------
+        given : dict
+            From features (positions, or names where the density was fitted to a data frame) to their values.
+
+        Examples
+        --------
+        >>> from fewkern import ForwardDensity
+        >>> from fewkern.datasets import make_banana
+        >>> density = ForwardDensity().fit(make_banana(300)[0])
+        >>> other = density.conditional({0: 1.0})
+        >>> other.mean().shape, other.pdf(other.sample(3, random_state=0)).shape
+        ((1,), (3,))
+        """
+        check_is_fitted(self)
+        if not isinstance(given, Mapping):
+            raise TypeError(
+                f"{type(self).__name__}.conditional: expected a dict from features to values, such as {{0: 1.5}}, got "
+                f"{type(given).__name__}."
+            )
+        return self.expansion_.conditional({self._position(column): value for column, value in given.items()})
+
+    def _position(self, column: Any) -> Any:
+        """Position of a feature that may be given by its name."""
+        if not isinstance(column, str):
+            return int(column) if isinstance(column, Integral) else column
+        names = list(getattr(self, "feature_names_in_", ()))
+        if column not in names:
+            advice = f"the features are {', '.join(map(str, names))}" if names else "give its position"
+            raise ValueError(f"{type(self).__name__}: there is no feature {column!r}; {advice}.")
+        return names.index(column)
 
     def l2_distance(self, other: Any) -> float:
         r"""Closed form of :math:`(\int (p - q)^2)^{1/2}` between this density and another fitted one.

@@ -11,7 +11,7 @@ from fewkern.backend.linalg import class_sums, one_hot
 from fewkern.backend.namespace import Array, asarray_like, namespace, take_rows, to_numpy
 from fewkern.backend.progress import Step, progress
 from fewkern.backend.validation import fit_context, plain_label
-from fewkern.base import ScoringClassifier, check_labelled, check_priors, constraints
+from fewkern.base import ScoringClassifier, check_labelled, check_priors, constraints, keep_class_scores
 from fewkern.core.samples import Samples
 from fewkern.core.scores import ClassScores
 from fewkern.density.base import DensityEstimator
@@ -123,7 +123,11 @@ class DensityClassifier(CallbackSupportMixin, ScoringClassifier, BaseEstimator):
         scores = _joint_scores(shares)
         if held_out is not None:
             scores = calibrate(scores, held_out, long_tails=True)
-        self.class_scores_ = scores if priors is None else scores.with_priors(priors / shares)
+        ratio = None if priors is None else priors / shares
+        self.class_scores_ = scores if ratio is None else scores.with_priors(ratio)
+        self.held_out_scores_ = None
+        if held_out is not None:
+            keep_class_scores(self, held_out.values, held_out.samples, ratio)
         return self
 
     def _need_two_samples(self, samples: Samples) -> None:

@@ -3,15 +3,34 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 from fewkern.backend.blocks import row_blocks
-from fewkern.backend.linalg import generalized_eigh, logsumexp, neg_squared_distances
-from fewkern.backend.namespace import Array, device, move_fields, namespace, same_place, to_numpy
+from fewkern.backend.linalg import generalized_eigh, logsumexp, neg_squared_distances, solve_triangular
+from fewkern.backend.namespace import (
+    Array,
+    asarray_like,
+    device,
+    move_fields,
+    namespace,
+    same_place,
+    take_rows,
+    to_numpy,
+)
+from fewkern.backend.random import random_generator
 from fewkern.backend.special import normal_cdf
 from fewkern.backend.storable import floats, indices, storable
 
-__all__ = ["ClassMixtures", "KernelMixture", "normal_kernel", "product_bound", "square_limit", "squared_distances"]
+__all__ = [
+    "ClassMixtures",
+    "KernelMixture",
+    "normal_kernel",
+    "product_bound",
+    "square_limit",
+    "squared_distances",
+]
 
 _LOG_2PI = math.log(2 * math.pi)
 # Logarithm of the largest kernel value, whose square still is a number.
@@ -58,6 +77,26 @@ def product_bound(transform: Array, largest: float) -> Array:
     xp = namespace(transform)
     gain = xp.abs(transform) if transform.ndim == 1 else xp.max(xp.abs(transform), axis=0)
     return 0.25 * largest / xp.maximum(gain * gain.shape[0], xp.ones_like(gain))
+
+
+def _check_positions(caller: str, columns: Sequence[int], dim: int) -> list[int]:
+    """Positions of features as they were given: one at least, different, none out of range."""
+    given = list(columns)
+    whole = all(isinstance(column, int) and not isinstance(column, bool) for column in given)
+    if not given or not whole or len(set(given)) < len(given) or not all(0 <= column < dim for column in given):
+        raise ValueError(
+            f"{caller}: expected different positions of features, 0 to {dim - 1}, one at least, got {given!r}."
+        )
+    return given
+
+
+def _columns(A: Array, columns: list[int]) -> Array:
+    xp = namespace(A)
+    return xp.take(A, asarray_like(columns, A, dtype=xp.int64), axis=1)
+
+
+def _block(A: Array, rows: list[int], columns: list[int]) -> Array:
+    return _columns(_columns(A, columns).T, rows).T
 
 
 @storable(
@@ -128,6 +167,14 @@ class KernelMixture:
         if not same_place(self.weights, X):
             return self.like(X).log_density(X)
         xp = namespace(self.weights)
+        out = xp.empty((X.shape[0],), dtype=self.weights.dtype, device=device(self.weights))
+        for rows in row_blocks(X.shape[0], self.n_vectors, like=X):
+            out[rows] = logsumexp(self._log_terms(X[rows, :]), axis=1)
+        return out
+
+    def _log_terms(self, X: Array) -> Array:
+        """Logarithm of every kernel times its weight, shape ``(n, s)``; finite wherever ``X`` is."""
+        xp = namespace(self.weights)
         dim = X.shape[1]
         # A sample so far out that its squared distance overflows is moved to where it just does not.
         huge = float(xp.finfo(self.widths.dtype).max)
@@ -137,12 +184,9 @@ class KernelMixture:
         log_weights = xp.log(xp.where(self.weights > 0, self.weights, xp.ones_like(self.weights)))
         log_weights = xp.where(self.weights > 0, log_weights, xp.full_like(self.weights, -0.5 * huge))
         level = log_weights - dim * xp.log(self.widths) + self._log_factor(dim)
-        out = xp.empty((X.shape[0],), dtype=self.weights.dtype, device=device(self.weights))
-        for rows in row_blocks(X.shape[0], self.n_vectors, like=X):
-            Z = xp.clip(self._scaled(X[rows, :]), -limit, limit)
-            exponent = xp.maximum(squared_distances(Z, centers) * narrow, xp.full_like(narrow, -0.4 * huge))
-            out[rows] = logsumexp(xp.maximum(exponent + level, xp.full_like(level, -0.9 * huge)), axis=1)
-        return out
+        Z = xp.clip(self._scaled(X), -limit, limit)
+        exponent = xp.maximum(squared_distances(Z, centers) * narrow, xp.full_like(narrow, -0.4 * huge))
+        return xp.maximum(exponent + level, xp.full_like(level, -0.9 * huge))
 
     def cdf(self, X: Array) -> Array:
         """Distribution function at the rows of ``X``: a product over the features, so ``A`` must be diagonal."""
@@ -162,6 +206,95 @@ class KernelMixture:
                 P = P * normal_cdf((Z[rows, d][:, None] - centers[:, d][None, :]) / self.widths)
             out[rows] = P @ self.weights
         return out
+
+    def pdf(self, X: Array) -> Array:
+        """Density ``(n,)`` at the rows of ``X``; :meth:`log_density` is its logarithm."""
+        return self(X)[:, 0]
+
+    def mean(self) -> Array:
+        """Mean of the distribution, shape ``(m,)``."""
+        return self.weights @ self.vectors
+
+    def sample(self, n_samples: int = 1, random_state: Any = None) -> Array:
+        """Draw samples, shape ``(n_samples, m)``: a kernel by its weight, then from the kernel."""
+        rng = random_generator(random_state)
+        xp = namespace(to_numpy(self.weights))
+        vectors, weights, widths, transform = (
+            to_numpy(a).astype(float) for a in (self.vectors, self.weights, self.widths, self.transform)
+        )
+        component = rng.choice(len(weights), size=n_samples, p=weights / weights.sum())
+        noise = rng.standard_normal((n_samples, vectors.shape[1])) * widths[component][:, None]
+        noise = noise / transform if transform.ndim == 1 else xp.linalg.solve(transform, noise.T).T
+        return asarray_like(vectors[component] + noise, self.vectors, dtype=self.vectors.dtype)
+
+    def marginal(self, columns: Sequence[int]) -> KernelMixture:
+        """The density of some of the features, in the order of ``columns`` (positions), whatever the others are.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from fewkern import KernelMixture
+        >>> density = KernelMixture(np.array([[0.0, 5.0], [2.0, 7.0]]), np.array([0.5, 0.5]), np.ones(2), np.ones(2))
+        >>> density.marginal([1]).mean()
+        array([6.])
+        """
+        kept = _check_positions("KernelMixture.marginal", columns, int(self.vectors.shape[1]))
+        return self._part(kept, self.weights)
+
+    def conditional(self, given: Mapping[int, float]) -> KernelMixture:
+        r"""The density of the other features where some are known: ``given`` maps their positions to their values.
+
+        A mixture of the same kernels: each gets the weight :math:`g_j\, k_j(x_{\text{given}})`, and, where the
+        transform is not diagonal, moves by its regression on what is given. The other features stay in their order.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from fewkern import KernelMixture
+        >>> density = KernelMixture(np.array([[0.0, 5.0], [9.0, 7.0]]), np.array([0.5, 0.5]), np.ones(2), np.ones(2))
+        >>> density.conditional({0: 9.0}).mean().round(3)
+        array([7.])
+        """
+        dim = int(self.vectors.shape[1])
+        known = _check_positions("KernelMixture.conditional", list(given), dim)
+        values = [float(given[column]) for column in given]
+        if len(known) == dim or not all(map(math.isfinite, values)):
+            raise ValueError(
+                f"KernelMixture.conditional: expected finite values of fewer than all {dim} features, got {given!r}."
+            )
+        xp = namespace(self.weights)
+        rest = [d for d in range(dim) if d not in known]
+        x = asarray_like([values], self.vectors, dtype=self.vectors.dtype)
+        # log g_j k_j(x), from the marginal with one kernel after the other
+        level = self._part(known, self.weights)._log_terms(x)[0, :]
+        weights = xp.exp(level - xp.max(level))
+        part = self._part(rest, weights / xp.sum(weights), known)
+        if self.transform.ndim == 1:
+            return part
+        covariance = self._covariance()
+        between, inside = _block(covariance, rest, known), _block(covariance, known, known)
+        slopes = xp.linalg.solve(inside, between.T)
+        moved = part.vectors + (x - _columns(self.vectors, known)) @ slopes
+        return replace(part, vectors=moved, indices=None)
+
+    def _part(self, kept: list[int], weights: Array, given: Sequence[int] = ()) -> KernelMixture:
+        """Some features of every kernel, with other weights; ``given`` are features that are known."""
+        vectors = _columns(self.vectors, kept)
+        if self.transform.ndim == 1:
+            at = asarray_like(kept, self.transform, dtype=namespace(self.transform).int64)
+            return KernelMixture(vectors, weights, self.widths, take_rows(self.transform, at), self.indices)
+        xp, covariance = namespace(self.transform), self._covariance()
+        own = _block(covariance, kept, kept)
+        if given:
+            between, inside = _block(covariance, kept, list(given)), _block(covariance, list(given), list(given))
+            own = own - between @ xp.linalg.solve(inside, between.T)
+        transform = solve_triangular(xp.linalg.cholesky(own), xp.eye(len(kept), dtype=own.dtype, device=device(own)))
+        return KernelMixture(vectors, weights, self.widths, transform, self.indices)
+
+    def _covariance(self) -> Array:
+        """``(A'A)^{-1}``, the covariance of a kernel of width one."""
+        inverse = namespace(self.transform).linalg.inv(self._matrix())
+        return inverse @ inverse.T
 
     def inner(self, other: KernelMixture) -> float:
         r"""Closed form of :math:`\int p\,q`, in row blocks.

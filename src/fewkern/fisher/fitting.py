@@ -14,7 +14,7 @@ from fewkern.backend.namespace import take_rows, to_numpy
 from fewkern.backend.progress import progress
 from fewkern.backend.random import seed_from
 from fewkern.backend.validation import StrOptions, plain_label
-from fewkern.base import check_priors, constraints, keep_importances
+from fewkern.base import check_priors, constraints, keep_class_scores, keep_importances
 from fewkern.core.expansion import KernelExpansion
 from fewkern.core.kernels import as_kernel
 from fewkern.core.samples import Samples
@@ -28,6 +28,8 @@ from fewkern.fisher.problem import Ending, Machine
 from fewkern.fisher.targets import fisher_targets
 from fewkern.fisher.variant import FisherVariant
 from fewkern.vectors.grid import WIDTH_FACTORS
+from fewkern.vectors.novelty import LEAST_VECTORS, novelty_of
+from fewkern.vectors.selection import Selecting, choose_basis
 
 __all__ = ["FISHER", "FisherParameters", "class_expansion", "fit_fisher"]
 
@@ -95,8 +97,12 @@ def fit_fisher(estimator: FisherParameters, samples: Samples, family: Family) ->
         )
     keep: Any = estimator
     keep.expansion_, keep.class_scores_ = class_expansion(samples, chosen.candidates, fitted.machine, posterior.scores)
+    ratio = None if priors is None else priors / targets.priors
+    keep_class_scores(keep, posterior.scores.scores(fitted.held_out), samples, ratio)
     keep_importances(keep, samples)
     keep.kernel_ = chosen.candidates.kernel
+    selection = choose_basis(samples, keep.kernel_, Selecting(seed=plan.seed), LEAST_VECTORS)
+    keep.novelty_ = novelty_of(samples, selection, samples.original(selection.basis()))
     keep.n_vectors_, keep.vectors_ = keep.expansion_.n_vectors, keep.expansion_.vectors
     keep.indices_ = keep.expansion_.indices
     keep.priors_ = targets.priors if priors is None else priors

@@ -11,6 +11,7 @@ from fewkern.base import KernelEstimator, ScoringClassifier, check_labelled, kep
 from fewkern.core.trace import Stop
 from fewkern.fisher.families import LARGEST, ForwardFamily
 from fewkern.fisher.fitting import FISHER, fit_fisher
+from fewkern.vectors.trust import novelty, novelty_threshold
 
 __all__ = ["ForwardKernelFisher"]
 
@@ -77,6 +78,7 @@ class ForwardKernelFisher(ScoringClassifier, KernelEstimator):
     """
 
     feature_importances_ = kept_importances
+    novelty, novelty_threshold = novelty, novelty_threshold
 
     _parameter_constraints: dict[str, list[Any]] = {
         **FISHER,

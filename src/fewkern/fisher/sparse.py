@@ -11,6 +11,7 @@ from fewkern.fisher.families import LqFamily
 from fewkern.fisher.fitting import FISHER, fit_fisher
 from fewkern.fisher.lq import LqSettings
 from fewkern.fisher.variant import FisherVariant
+from fewkern.vectors.trust import novelty, novelty_threshold
 
 __all__ = ["SparseKernelFisher", "lq_family"]
 
@@ -123,6 +124,7 @@ class SparseKernelFisher(ScoringClassifier, KernelEstimator):
     """
 
     feature_importances_ = kept_importances
+    novelty, novelty_threshold = novelty, novelty_threshold
 
     _parameter_constraints: dict[str, list[Any]] = {
         **FISHER,

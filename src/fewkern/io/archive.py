@@ -20,7 +20,7 @@ __all__ = ["FORMAT_VERSION", "MEMORY_BASE", "MEMORY_FACTOR", "ModelFileError", "
 Arrays: TypeAlias = dict[str, np.ndarray[Any, Any]]
 
 FORMAT = "fewkern model"
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 _HEADER, _SUFFIX = "header", ".npy"
 # Reading a file allocates at most MEMORY_BASE bytes plus MEMORY_FACTOR times the size of the file. Members that unpack
 # to more are refused, and pack does not compress a model that is compressible beyond that.

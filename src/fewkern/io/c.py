@@ -6,30 +6,43 @@ functions that a user calls.
 
 from __future__ import annotations
 
-import functools
 import os
 import re
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from fewkern._version import __version__
 from fewkern.density.mixture import product_bound, square_limit
+from fewkern.io.c_text import c_comment, c_lines, c_loops, c_number, c_string
 from fewkern.io.describe import plan
-from fewkern.io.plan import DTYPES, Classes, Copy, Inputs, LogSum, Number, Plan, Sum
+from fewkern.io.plan import (
+    DTYPES,
+    Bounds,
+    Classes,
+    Copy,
+    Inputs,
+    LogSum,
+    Members,
+    Number,
+    Plan,
+    Sum,
+    Trust,
+    Unexplained,
+)
 from fewkern.io.save import write_atomically
 
-__all__ = ["c_comment", "c_number", "c_string", "to_c"]
-
-# Numbers and texts are broken into lines of about this length.
-_LINE = 110
-# C99 guarantees string literals of at least this many bytes.
-_LONGEST_STRING = 4095
+__all__ = ["to_c"]
 
 
 def to_c(
-    model: Any, path: str | os.PathLike[str] | None = None, *, name: str = "model", dtype: Number = "double"
+    model: Any,
+    path: str | os.PathLike[str] | None = None,
+    *,
+    name: str = "model",
+    dtype: Number = "double",
+    coverage: float | None = None,
+    false_alarms: float | None = None,
 ) -> str:
     """A fitted model as C: one file, no dependency but ``math.h``, no memory allocated.
 
@@ -44,6 +57,10 @@ def to_c(
     ``void model_transform(const T *x, T *out)``         components or features (transformers)
     ``T model_log_density(const T *x)``                  log density
     ``int model_code(int input, const char *text)``      what to put into ``x[input]`` for a text (pipelines with text)
+    ``void model_interval(const T *x, T *out)``          lower and upper bound of every value (``coverage``)
+    ``int model_predict_set(const T *x, int *out)``      1 for every class in the set; how many (``coverage``)
+    ``T model_novelty(const T *x)``                      novelty (``false_alarms``)
+    ``int model_is_novel(const T *x)``                   whether it is above the threshold (``false_alarms``)
     ==================================================== ======================================================
 
     Parameters
@@ -57,6 +74,11 @@ def to_c(
         Begins the name of everything in the file.
     dtype : {"double", "float"}, default "double"
         Type of all numbers. "float" is half the size, and fast on a microcontroller.
+    coverage : float or None, default None
+        If given, also write the intervals of a regressor (``predict_interval``) or the sets of a classifier
+        (``predict_set``) of this coverage.
+    false_alarms : float or None, default None
+        If given, also write ``novelty``, and whether it is above ``novelty_threshold(false_alarms)``.
 
     Returns
     -------
@@ -81,7 +103,7 @@ def to_c(
         raise ValueError(
             f"to_c: name must be a C identifier (a letter, then letters, digits and underscores), got {name!r}."
         )
-    text = _Writer(plan(model, dtype, "to_c"), name, dtype).text()
+    text = _Writer(plan(model, dtype, "to_c", Trust(coverage, false_alarms)), name, dtype).text()
     if path is not None:
         write_atomically(path, lambda handle: handle.write(text.encode("ascii")))
     return text
@@ -116,8 +138,14 @@ class _Writer:
             self._public(signature, f"{plan.n_values} value(s) to out", self._values("out"))
         if plan.classes is not None:
             self._class_functions(plan.classes)
+        if plan.bounds is not None:
+            self._bounds(plan.bounds, len(plan.sums))
+        if plan.members is not None:
+            self._members(plan.members)
+        if plan.unexplained is not None:
+            self._unexplained(plan.unexplained, len(plan.sums) + 1)
         functions = "\n".join(self.functions)
-        return "\n".join([self._head(), *self.constants, *_loops(functions, n, t), functions])
+        return "\n".join([self._head(), *self.constants, *c_loops(functions, n, t), functions])
 
     def _number(self, value: float) -> str:
         return c_number(value, self.dtype)
@@ -127,7 +155,7 @@ class _Writer:
         values = np.asarray(values, dtype=float)
         self.nbytes += values.size * np.dtype(DTYPES[self.dtype]).itemsize
         texts = [["NAN" if gaps and np.isnan(v) else self._number(v) for v in row] for row in np.atleast_2d(values)]
-        rows = ",\n".join(map(_lines, texts))
+        rows = ",\n".join(map(c_lines, texts))
         self.constants.append(f"static const {self.dtype} {self.name}_{what}[{values.size}] = {{\n{rows}\n}};\n")
         return f"{self.name}_{what}"
 
@@ -253,6 +281,38 @@ class _Writer:
             lines.append(f"{n}_shares(out, {count});")
         self._public(f"void {n}_predict_proba(const {t} *x, {t} *out)", f"{count} probabilities to out", lines)
 
+    def _bounds(self, bounds: Bounds, i: int) -> None:
+        n, t, q = self.name, self.dtype, self.plan.n_values
+        factor = self._array("half_width", bounds.factor)
+        lines = [f"{t} values[{q}];", *self._values("values")]
+        if bounds.scale is None or bounds.limits is None:
+            lines.append(f"{n}_bounds(values, {factor}, {q}, out);")
+        else:
+            self._sum(bounds.scale, i)
+            least, most = self._array("least_scale", bounds.limits[0]), self._array("most_scale", bounds.limits[1])
+            lines = [f"{t} scale[{q}];", *lines, f"{n}_sum{i}(x, scale);"]
+            lines.append(f"{n}_scaled_bounds(values, {factor}, scale, {least}, {most}, {q}, out);")
+        meaning = f"lower and upper bound of every value, of coverage {bounds.coverage:g}, to out ({2 * q} numbers)"
+        self._public(f"void {n}_interval(const {t} *x, {t} *out)", meaning, lines)
+
+    def _members(self, members: Members) -> None:
+        n, t, count = self.name, self.dtype, len(self.plan.classes.labels)  # type: ignore[union-attr]
+        lines = [f"{t} proba[{count}];", f"{n}_predict_proba(x, proba);"]
+        lines.append(f"return {n}_members(proba, {count}, {self._number(members.threshold)}, out);")
+        meaning = f"1 for every class in the set of coverage {members.coverage:g}, else 0, to out; how many there are"
+        self._public(f"int {n}_predict_set(const {t} *x, int *out)", meaning, lines)
+
+    def _unexplained(self, part: Unexplained, i: int) -> None:
+        n, t, m = self.name, self.dtype, len(part.features.offset)
+        self._sum(part.features, i)
+        lines = [f"{t} z[{m}];", f"{n}_sum{i}(x, z);", f"return {n}_unexplained(z, {m});"]
+        self._public(f"{t} {n}_novelty(const {t} *x)", "how unlike the training samples, 0 to 1", lines)
+        self._public(
+            f"int {n}_is_novel(const {t} *x)",
+            f"1 if the novelty is above that of all but {part.false_alarms:g} of usual samples, else 0",
+            [f"return {n}_novelty(x) > {self._number(part.threshold)};"],
+        )
+
     def _scores(self, classes: Classes) -> list[str]:
         """Statements that write the scores to ``out``."""
         n, q, s = self.name, self.plan.n_values, self.plan.n_scores
@@ -327,76 +387,3 @@ enum {{ {", ".join(sizes)} }};
 }}
 #endif
 """
-
-
-@functools.cache
-def _library() -> dict[str, str]:
-    """The functions of ``loops.c`` by name."""
-    text = Path(__file__).with_name("loops.c").read_text(encoding="ascii")
-    found = re.findall(r"^static .*?^}\n", text, flags=re.MULTILINE | re.DOTALL)
-    return {re.search(r"model_(\w+)\(", function)[1]: function for function in found}  # type: ignore[index]
-
-
-def _loops(functions: str, name: str, dtype: str) -> list[str]:
-    """The functions of ``loops.c`` that ``functions`` call, and those that they call, in the order of that file."""
-    library = _library()
-    wanted = {loop for loop in library if re.search(rf"\b{name}_{loop}\(", functions)}
-    while more := {
-        other for loop in wanted for other in library if f"model_{other}(" in library[loop] and other not in wanted
-    }:
-        wanted |= more
-    suffix = "f" if dtype == "float" else ""
-    words = {"T": dtype, "EXP": f"exp{suffix}", "LOG": f"log{suffix}", "FABS": f"fabs{suffix}"}
-    return [
-        re.sub(r"\b(T|EXP|LOG|FABS)\b", lambda m: words[m[0]], library[loop]).replace("model_", f"{name}_")
-        for loop in library
-        if loop in wanted
-    ]
-
-
-def c_number(value: float, dtype: str) -> str:
-    """The shortest decimal that a compiler reads back as the same number."""
-    with np.errstate(over="ignore"):
-        number = DTYPES[dtype](value)
-    if not np.isfinite(number):
-        raise ValueError(
-            f"to_c: the model holds the number {value!r}, which no {dtype} can hold"
-            + ('; use dtype="double".' if np.isfinite(value) else "; fit it again on finite samples.")
-        )
-    return str(number) + ("f" if dtype == "float" else "")
-
-
-def c_string(text: str) -> str:
-    """A C string literal: ASCII, everything else as octal escapes of its UTF-8 bytes (they end after three digits)."""
-    try:
-        content = text.encode()
-    except UnicodeEncodeError:
-        raise ValueError(f"to_c: the label {text[:50]!r} cannot be written as UTF-8; rename the class.") from None
-    if 0 in content:
-        raise ValueError(f"to_c: the label {text!r} holds a NUL, which ends a text in C; rename the class.")
-    if len(content) > _LONGEST_STRING:
-        raise ValueError(
-            f"to_c: the label {text[:50]!r}... has {len(content)} bytes, and C guarantees texts of {_LONGEST_STRING}; "
-            "rename the class."
-        )
-    plain = set(range(32, 127)) - set(b'"\\?')
-    return '"' + "".join(chr(b) if b in plain else f"\\{b:03o}" for b in content) + '"'
-
-
-def c_comment(text: str) -> str:
-    """Text that can stand in a comment: ASCII, on one line, neither its end nor a trigraph."""
-    text = text.encode("unicode_escape").decode("ascii")
-    text = re.sub(r"\?(?=\?)|\*(?=/)|/(?=\*)", r"\g<0> ", text)
-    # a backslash at the end would continue the line
-    return text + " ." if text.endswith("\\") else text
-
-
-def _lines(numbers: list[str]) -> str:
-    """Numbers with commas, in lines of readable length."""
-    lines, line = [], "   "
-    for text in numbers:
-        if len(line) + len(text) > _LINE and line.strip():
-            lines.append(line)
-            line = "   "
-        line += f" {text},"
-    return "\n".join([*lines, line]).rstrip(",")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,41 +18,145 @@ from sklearn.utils.validation import check_is_fitted
 
 from fewkern.backend.namespace import is_sparse, to_numpy
 from fewkern.backend.storable import stored_classes
+from fewkern.base import set_threshold
 from fewkern.core.expansion import KernelExpansion
 from fewkern.core.kernels import Function, Gaussian, Laplacian, Linear, LinearSpline, Polynomial, Precomputed
 from fewkern.core.prepared import Prepared, Preparing, Scaling
 from fewkern.density.mixture import ClassMixtures, KernelMixture
-from fewkern.io.plan import DTYPES, ROUNDING, Classes, Inputs, LogSum, Plan, Sum, Vector
+from fewkern.io.linear_end import LinearEnd, split_end
+from fewkern.io.plan import (
+    DTYPES,
+    ROUNDING,
+    Bounds,
+    Classes,
+    Inputs,
+    LogSum,
+    Members,
+    Plan,
+    Sum,
+    Trust,
+    Unexplained,
+    Vector,
+)
 from fewkern.io.preparation import prepare
+from fewkern.io.steps import unwrapped
+from fewkern.vectors.trust import interval_quantiles
 
 __all__ = ["plan"]
 
 # Maximum number of vectors at which the rounding error is estimated.
 _ROUNDING_ROWS = 1000
+# A threshold that no probability exceeds: all classes are in the set.
+_ALL = 2.0
 
 
-def plan(model: Any, dtype: str, caller: str) -> Plan:
+def plan(model: Any, dtype: str, caller: str, trust: Trust | None = None) -> Plan:
     """Describe ``model`` for numbers of type ``dtype``; errors speak in the name of ``caller``."""
     if dtype not in DTYPES:
         raise ValueError(f'{caller}: dtype must be "float" or "double", got {dtype!r}.')
-    found, inputs = _unwrap(model, caller)
-    model, name = found.model, type(found.model).__name__
-    expansions = _expansions(model, caller)
-    n_features = int(getattr(model, "n_features_in_", expansions[0].vectors.shape[1]))
-    scaler = found.scaling or Scaling(np.zeros(n_features), np.ones(n_features))
+    found, inputs = _unwrap(unwrapped(model, caller), caller)
+    parts = _on_features(found.model, caller) if isinstance(found.model, LinearEnd) else _parts(found.model, caller)
+    scaler = found.scaling or Scaling(np.zeros(parts.n_features), np.ones(parts.n_features))
     sums: list[Sum | LogSum] = []
-    for expansion in expansions:
+    for expansion in parts.expansions:
         if isinstance(expansion, KernelMixture):
             sums.append(_log_sum(expansion, scaler, dtype, found.log_unit))
         else:
-            sums.append(_sum(expansion, scaler, dtype, caller, name))
+            sums.append(_sum(expansion, scaler, dtype, caller, parts.name))
+    names = found.feature_names or _names(found.model)
+    kernel = "normal kernels" if isinstance(sums[0], LogSum) else f"{type(parts.expansions[0].kernel).__name__} kernel"
+    count = sum(expansion.n_vectors for expansion in parts.expansions)
+    title = f"{parts.name}, {kernel}, {count} vectors of {parts.n_features} features"
+    notes = (*found.notes, *parts.notes)
+    described = Plan(
+        title, parts.model, parts.n_features, names, tuple(sums), parts.values, parts.classes, notes, inputs
+    )
+    if trust is None:
+        return described
+    return _with_trust(described, found.model, trust, _Summing(scaler, dtype, caller))
+
+
+@dataclass(frozen=True)
+class _Summing:
+    """How the sums of a file are written: what a scaler does first, the type of the numbers, whose errors these are."""
+
+    scaler: Scaling
+    dtype: str
+    caller: str
+
+    def __call__(self, expansion: KernelExpansion, owner: str) -> Sum:
+        return _sum(expansion, self.scaler, self.dtype, self.caller, owner)
+
+
+def _with_trust(described: Plan, model: Any, trust: Trust, summing: _Summing) -> Plan:
+    """The plan with intervals, sets of classes and novelty, as far as they are asked for."""
+    name = described.model
+    if trust.false_alarms is not None:
+        described = replace(described, unexplained=_unexplained(model, trust.false_alarms, summing))
+    if trust.coverage is None:
+        return described
+    if described.classes is not None and described.classes.probable and hasattr(model, "predict_set"):
+        threshold = set_threshold(model, trust.coverage)
+        return replace(described, members=Members(trust.coverage, min(threshold, _ALL)))
+    if not hasattr(model, "predict_interval"):
+        raise ValueError(
+            f"{summing.caller}: coverage is for models with predict_interval or predict_set, and {name} has none of "
+            "them; leave coverage out."
+        )
+    intervals = interval_quantiles(model, trust.coverage)
+    factor = np.array([one.quantile(trust.coverage) for one in intervals.scores])
+    if intervals.scale is None:
+        return replace(described, bounds=Bounds(trust.coverage, factor))
+    bounds = Bounds(trust.coverage, factor, summing(intervals.scale, name), _double(intervals.limits))
+    return replace(described, bounds=bounds)
+
+
+def _unexplained(model: Any, false_alarms: float, summing: _Summing) -> Unexplained:
+    name, caller = type(model).__name__, summing.caller
+    if not hasattr(model, "novelty_threshold"):
+        raise ValueError(f"{caller}: {name} has no novelty; leave false_alarms out.")
+    threshold, basis = model.novelty_threshold(false_alarms), model.novelty_.basis
+    centered = basis.center_vectors is not None
+    if not isinstance(basis.kernel, (Gaussian, Laplacian)) or centered:
+        raise ValueError(
+            f"{caller}: novelty can be written where k(x, x) = 1, with the kernels Gaussian and Laplacian and "
+            f"center=False, but the kernel of this {name} is {'centered ' if centered else ''}"
+            f"{type(basis.kernel).__name__}; leave false_alarms out."
+        )
+    return Unexplained(false_alarms, summing(basis.expansion(), name), threshold)
+
+
+@dataclass(frozen=True)
+class _Parts:
+    """What a plan says of a model."""
+
+    name: str
+    model: str
+    n_features: int
+    expansions: tuple[Any, ...]
+    values: Any
+    classes: Classes | None
+    notes: tuple[str, ...] = ()
+
+
+def _parts(model: Any, caller: str) -> _Parts:
+    name, expansions = type(model).__name__, _expansions(model, caller)
+    n_features = int(getattr(model, "n_features_in_", expansions[0].vectors.shape[1]))
     classes = _classes(model) if hasattr(model, "class_scores_") else None
-    names = found.feature_names or _names(model)
-    kernel = "normal kernels" if isinstance(sums[0], LogSum) else f"{type(expansions[0].kernel).__name__} kernel"
-    count = sum(expansion.n_vectors for expansion in expansions)
-    title = f"{name}, {kernel}, {count} vectors of {n_features} features"
-    values = _values_of(model, classes)
-    return Plan(title, name, n_features, names, tuple(sums), values, classes, found.notes, inputs)
+    return _Parts(name, name, n_features, expansions, _values_of(model, classes), classes)
+
+
+def _on_features(end: LinearEnd, caller: str) -> _Parts:
+    """A linear model of the features that a transformer of ours makes is another sum over the same vectors."""
+    below = _parts(end.transformer, caller)
+    (expansion,) = below.expansions
+    weights, offset = end.affine(expansion.n_outputs, caller)
+    coef, values = _double(expansion.coef), _double(expansion.offset)
+    whole = KernelExpansion(expansion.kernel, expansion.vectors, coef @ weights, values @ weights + offset)
+    classes, notes = end.classes()
+    model = type(end.last).__name__
+    name = f"{model} on the features of {below.name}"
+    return _Parts(name, model, below.n_features, (whole,), "predict" if classes is None else None, classes, notes)
 
 
 def _values_of(model: Any, classes: Classes | None) -> Any:
@@ -71,16 +176,17 @@ def _unwrap(model: Any, caller: str) -> tuple[Prepared, Inputs | None]:
     """The fewkern model inside something that prepares its samples, or at the end of a pipeline; how inputs become
     its features."""
     if isinstance(model, Preparing):
-        return model.prepared(), None
+        found = model.prepared()
+        return found, found.inputs
     if not isinstance(model, Pipeline):
         return Prepared(model), None
     _fitted(model, caller)
-    *before, last = _steps(model)
-    _expansions(last, caller)  # says first if the last step is not ours
+    before, end = split_end(_steps(model))
+    _expansions(end.transformer if isinstance(end, LinearEnd) else end, caller)  # says first if it is not ours
     count = int(model.n_features_in_)
     features = prepare(before, count, caller)
-    names = next((_names(step) for step in (*before, last) if _names(step)), None)
-    return Prepared(last, features.scaling, names, notes=features.notes()), features.inputs(count)
+    names = next((_names(step) for step in (*before, end) if _names(step)), None)
+    return Prepared(end, features.scaling, names, notes=features.notes()), features.inputs(count)
 
 
 def _steps(pipeline: Pipeline) -> list[Any]:
@@ -104,8 +210,8 @@ def _expansions(model: Any, caller: str) -> tuple[Any, ...]:
         return (model,)
     if type(model).__name__ not in stored_classes() or not isinstance(model, BaseEstimator):
         raise TypeError(
-            f"{caller}: expected a fitted estimator of fewkern, a pipeline that ends in one, or an "
-            f"expansion, got {type(model).__name__}."
+            f"{caller}: expected a fitted estimator of fewkern, a pipeline that ends in one (or in a linear model of "
+            f"its features), or an expansion, got {type(model).__name__}."
         )
     _fitted(model, caller)
     found = model.expansion_ if hasattr(model, "expansion_") else model.basis_.expansion()

@@ -214,6 +214,44 @@ def _density_classifier(state: State) -> tuple[str, State]:
     return "DensityClassifier", {**state, **more, "class_scores_": Record("ClassScores", fields)}
 
 
+def _table_encoder(state: State) -> tuple[str, State]:
+    """One value per column now; names and levels were in lists beside each other."""
+    columns = tuple(
+        Record("CategoryColumn", {"name": name, "levels": tuple(state["levels"][name])})
+        if name in state["levels"]
+        else Record("NumberColumn", {"name": name, "median": state["median"][name]})
+        for name in state["columns"]
+    )
+    names = np.array(state["columns"], dtype=object)
+    learned = {"columns_": columns, "notes_": (), "mean_": state["mean"], "scale_": state["scale"]}
+    return "TableEncoder", learned | {"feature_names_in_": names, "n_features_in_": len(names)}
+
+
+def _table_model(state: State) -> tuple[str, State]:
+    """A frozen value became an estimator; of the facts, those stay that are not about held-out rows."""
+    facts = state["facts"]
+    encoder = state["encoder"].state
+    seconds = float(facts.get("seconds", 0.0))
+    fields = {
+        "rows": int(facts.get("rows", 0)),
+        "features": len(encoder["mean_"]),
+        "vectors": facts.get("vectors"),
+        "kernel": str(facts.get("kernel", "")),
+        "bytes": int(facts.get("bytes", 0)),
+        "seconds": (seconds,),
+        "total": seconds,
+        "cross_validated": facts.get("loo_error", facts.get("loo_rmse")),
+        "cross_validated_r2": facts.get("loo_r2"),
+        "components": facts.get("components"),
+        "agreement": facts.get("agreement"),
+    }
+    settled = {"task_": state["task"], "target_": state["target"], "model_": str(facts.get("model", "auto"))}
+    parts = {"encoder_": state["encoder"], "estimator_": state["estimator"], "facts_": Record("FitFacts", fields)}
+    empty = {"notes_": (), "held_out_": None, "judgement_": None}
+    known = {key: encoder[key] for key in ("feature_names_in_", "n_features_in_")}
+    return "TableModel", {"task": state["task"], **settled, **parts, **empty, **known}
+
+
 _centers = {f"centre_{part}": f"center_{part}" for part in ("vectors", "weights", "indices")}
 
 UPGRADES: dict[int, dict[str, Upgrade]] = {
@@ -239,7 +277,8 @@ UPGRADES: dict[int, dict[str, Upgrade]] = {
         "KernelFisher": _kernel_fisher,
         "SparseKernelFisher": _fisher("SparseKernelFisher", "penalty", max_vectors="max_candidates"),
         "Trace": _trace,
-    }
+    },
+    2: {"TableEncoder": _table_encoder, "TableModel": _table_model},
 }
 
 

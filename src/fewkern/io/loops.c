@@ -214,3 +214,45 @@ static void model_shares(T *out, int n)
         out[c] /= total;
     }
 }
+
+static void model_bounds(const T *values, const T *half, int q, T *out)
+{
+    for (int o = 0; o < q; o++) {
+        out[2 * o] = values[o] - half[o];
+        out[2 * o + 1] = values[o] + half[o];
+    }
+}
+
+static void model_scaled_bounds(const T *values, const T *half, const T *scale, const T *least, const T *most, int q,
+                                T *out)
+{
+    for (int o = 0; o < q; o++) {
+        const T g = scale[o] < least[o] ? least[o] : scale[o] > most[o] ? most[o] : scale[o];
+        const T width = half[o] * EXP(g);
+        out[2 * o] = values[o] - width;
+        out[2 * o + 1] = values[o] + width;
+    }
+}
+
+static int model_members(const T *proba, int n, T threshold, int *out)
+{
+    int count = 0;
+    T top = proba[0];
+    for (int c = 1; c < n; c++) {
+        top = proba[c] > top ? proba[c] : top;
+    }
+    for (int c = 0; c < n; c++) {
+        out[c] = 1 - proba[c] <= threshold || proba[c] == top;
+        count += out[c];
+    }
+    return count;
+}
+
+static T model_unexplained(const T *z, int m)
+{
+    T left = 1;
+    for (int j = 0; j < m; j++) {
+        left -= z[j] * z[j];
+    }
+    return left < 0 ? 0 : left > 1 ? 1 : left;
+}

@@ -13,7 +13,21 @@ import numpy as np
 from fewkern._version import __version__
 from fewkern.density.mixture import product_bound, square_limit
 from fewkern.io.describe import plan
-from fewkern.io.plan import DTYPES, ROUNDING, Classes, Copy, Inputs, LogSum, Lookup, Number, Plan, Sum
+from fewkern.io.plan import (
+    DTYPES,
+    ROUNDING,
+    Bounds,
+    Classes,
+    Copy,
+    Inputs,
+    LogSum,
+    Lookup,
+    Number,
+    Plan,
+    Sum,
+    Trust,
+    Unexplained,
+)
 from fewkern.io.save import write_atomically
 
 __all__ = ["OPSET", "to_onnx"]
@@ -27,7 +41,14 @@ _ML_OPSET = 2
 _DIFFERENCES = 16
 
 
-def to_onnx(model: Any, path: str | os.PathLike[str] | None = None, *, dtype: Number = "float") -> Any:
+def to_onnx(
+    model: Any,
+    path: str | os.PathLike[str] | None = None,
+    *,
+    dtype: Number = "float",
+    coverage: float | None = None,
+    false_alarms: float | None = None,
+) -> Any:
     """A fitted model as ONNX, for ONNX Runtime and others.
 
     The input is ``X`` of shape ``(n, n_features)``, with any ``n``. A pipeline that encodes texts has the input ``T``
@@ -40,6 +61,11 @@ def to_onnx(model: Any, path: str | os.PathLike[str] | None = None, *, dtype: Nu
     ``decision``      scores: one column for two classes, else one per class (classifiers)
     ``variable``      values of a regression, components or features of a transformer
     ``log_density``   log density, one column
+    ``lower``         lower bound of every value (regressors, with ``coverage``)
+    ``upper``         upper bound of every value
+    ``set``           whether a class is in the set, one column per class (classifiers, with ``coverage``)
+    ``novelty``       novelty, one column (with ``false_alarms``)
+    ``is_novel``      whether it is above the threshold
     ================= ==========================================================================
 
     Parameters
@@ -51,6 +77,11 @@ def to_onnx(model: Any, path: str | os.PathLike[str] | None = None, *, dtype: Nu
         If given, also write the model to this file.
     dtype : {"float", "double"}, default "float"
         Type of the input, of all constants and of the outputs.
+    coverage : float or None, default None
+        If given, also write the intervals of a regressor (``predict_interval``) or the sets of a classifier
+        (``predict_set``) of this coverage.
+    false_alarms : float or None, default None
+        If given, also write ``novelty``, and whether it is above ``novelty_threshold(false_alarms)``.
 
     Returns
     -------
@@ -78,7 +109,7 @@ def to_onnx(model: Any, path: str | os.PathLike[str] | None = None, *, dtype: Nu
         import onnx
     except ImportError as error:
         raise ImportError("to_onnx needs the package onnx: pip install 'fewkern[export]'.") from error
-    described = plan(model, dtype, "to_onnx")
+    described = plan(model, dtype, "to_onnx", Trust(coverage, false_alarms))
     graph = _Graph(onnx, described, dtype)
     _write(graph, described)
     proto = graph.model(described)
@@ -204,6 +235,27 @@ def _write(g: _Graph, described: Plan) -> None:
     if described.values is not None:
         name = "log_density" if described.values == "log_density" else "variable"
         g.result(name, values, g.dtype, ["n", described.n_values])
+    if described.bounds is not None:
+        _write_bounds(g, described.bounds, values)
+    if described.unexplained is not None:
+        _write_novelty(g, described.unexplained)
+
+
+def _write_bounds(g: _Graph, bounds: Bounds, values: str) -> None:
+    half = g.number(bounds.factor[None, :])
+    if bounds.scale is not None and bounds.limits is not None:
+        scale = g.add("Max", _sum(g, bounds.scale), g.number(bounds.limits[0][None, :]))
+        half = g.add("Mul", half, g.add("Exp", g.add("Min", scale, g.number(bounds.limits[1][None, :]))))
+    for name, operator in (("lower", "Sub"), ("upper", "Add")):
+        g.result(name, g.add(operator, values, half), g.dtype, ["n", len(bounds.factor)])
+
+
+def _write_novelty(g: _Graph, part: Unexplained) -> None:
+    z = _sum(g, part.features)
+    explained = g.add("ReduceSum", g.add("Mul", z, z), g.axes(1), keepdims=1)
+    novelty = g.add("Clip", g.add("Sub", g.number(1.0), explained), g.number(0.0), g.number(1.0))
+    g.result("novelty", novelty, g.dtype, ["n", 1])
+    g.result("is_novel", g.add("Greater", novelty, g.number(part.threshold)), np.bool_, ["n", 1])
 
 
 def _prepared(g: _Graph, part: Sum | LogSum) -> str:
@@ -305,7 +357,14 @@ def _write_classes(g: _Graph, described: Plan, classes: Classes, values: str) ->
     best = g.add("ArgMax", each, axis=1, keepdims=0)
     g.result("label", g.add("Gather", g.constant(labels), best, axis=0), labels.dtype, ["n"])
     if classes.probable:
-        g.result("probabilities", _probabilities(g, classes, scores, each), g.dtype, ["n", len(classes.labels)])
+        probabilities = _probabilities(g, classes, scores, each)
+        g.result("probabilities", probabilities, g.dtype, ["n", len(classes.labels)])
+        if described.members is not None:
+            top = g.add("ReduceMax", probabilities, axes=[1], keepdims=1)
+            # there is no Equal or GreaterOrEqual for all types in this operator set: neither less probable nor below
+            apart = g.add("Greater", g.add("Sub", g.number(1.0), probabilities), g.number(described.members.threshold))
+            below = g.add("Greater", top, probabilities)
+            g.result("set", g.add("Not", g.add("And", apart, below)), np.bool_, ["n", len(classes.labels)])
     g.result("decision", scores, g.dtype, ["n", described.n_scores])
 
 

@@ -11,7 +11,23 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-__all__ = ["DTYPES", "ROUNDING", "Classes", "Copy", "Inputs", "LogSum", "Lookup", "Number", "Plan", "Sum", "Vector"]
+__all__ = [
+    "DTYPES",
+    "ROUNDING",
+    "Bounds",
+    "Classes",
+    "Copy",
+    "Inputs",
+    "LogSum",
+    "Lookup",
+    "Members",
+    "Number",
+    "Plan",
+    "Sum",
+    "Trust",
+    "Unexplained",
+    "Vector",
+]
 
 Vector: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]
 Number = Literal["float", "double"]
@@ -78,6 +94,36 @@ class Classes:
 
 
 @dataclass(frozen=True)
+class Bounds:
+    """Intervals around the values: ``value -+ factor * exp(g)``, with ``g`` the scale within its limits, or zero."""
+
+    coverage: float
+    factor: Vector
+    """``(q,)``."""
+    scale: Sum | None = None
+    limits: Vector | None = None
+    """``(2, q)``."""
+
+
+@dataclass(frozen=True)
+class Members:
+    """Sets of classes: those whose probability is at least ``1 - threshold``, and the most probable one."""
+
+    coverage: float
+    threshold: float
+    """Above 1: all classes."""
+
+
+@dataclass(frozen=True)
+class Unexplained:
+    """Novelty: one minus the sum of the squared features."""
+
+    false_alarms: float
+    features: Sum
+    threshold: float
+
+
+@dataclass(frozen=True)
 class Copy:
     """A feature that is an input, with ``missing`` in place of NaN (None: NaN stays)."""
 
@@ -108,6 +154,16 @@ class Inputs:
 
 
 @dataclass(frozen=True)
+class Trust:
+    """What a file shall say beside the predictions."""
+
+    coverage: float | None = None
+    """Of intervals or of sets of classes."""
+    false_alarms: float | None = None
+    """Of the novelty."""
+
+
+@dataclass(frozen=True)
 class Plan:
     """A fitted model, plain."""
 
@@ -123,6 +179,9 @@ class Plan:
     notes: tuple[str, ...] = ()
     inputs: Inputs | None = None
     """None: the inputs are the features."""
+    bounds: Bounds | None = None
+    members: Members | None = None
+    unexplained: Unexplained | None = None
 
     @property
     def n_inputs(self) -> int:

@@ -26,6 +26,7 @@ from sklearn.preprocessing import (
 )
 
 from fewkern.core.prepared import Scaling
+from fewkern.io.columns import positions
 from fewkern.io.plan import Copy, Inputs, Lookup, Vector
 from fewkern.io.steps import is_no_step
 
@@ -236,24 +237,9 @@ def _columns(features: Features, step: ColumnTransformer, caller: str) -> Featur
     for _, part, columns in step.transformers_:
         if isinstance(part, str) and part == "drop":
             continue
-        own = features.select(_numbers(step, columns))
+        own = features.select(positions(step, columns))
         found = found.beside(_after(own, part, caller) if own.origins else own)
     return found
-
-
-def _numbers(step: ColumnTransformer, columns: Any) -> Any:
-    """Numbers of the columns that a ColumnTransformer names in one of its ways."""
-    names = list(getattr(step, "feature_names_in_", ()))
-    if isinstance(columns, str | int):
-        columns = [columns]
-    if isinstance(columns, slice):
-        start = names.index(columns.start) if isinstance(columns.start, str) else columns.start
-        # a slice of names includes the last one
-        stop = names.index(columns.stop) + 1 if isinstance(columns.stop, str) else columns.stop
-        return range(step.n_features_in_)[start : stop : columns.step]
-    if any(isinstance(column, str) for column in columns):
-        return [names.index(column) for column in columns]
-    return np.arange(step.n_features_in_)[np.asarray(columns)] if len(columns) else []
 
 
 def _identity(features: Features, step: FunctionTransformer, caller: str) -> Features:

@@ -17,8 +17,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from fewkern.backend.namespace import is_foreign, is_sparse, to_numpy
-from fewkern.backend.storable import stored_classes
+from fewkern.backend.storable import Stored, stored_classes
 from fewkern.io.checks import check_object, check_sparse
+from fewkern.io.forms import FORMS, form_of
 from fewkern.io.steps import SCALERS
 
 __all__ = ["Record", "State", "Writer", "build", "parse"]
@@ -61,8 +62,8 @@ class Writer:
             return {kind: [self.write(v, f"{where}[{i}]") for i, v in enumerate(value)]}
         if isinstance(value, dict):
             return {"dict": [[self.write(k, where), self.write(v, f"{where}[{k!r}]")] for k, v in value.items()]}
-        name = self._name(value, where)
-        return {"object": name, "state": {k: self.write(v, f"{where}.{k}") for k, v in _state(value).items()}}
+        name, state = form_of(value) or (self._name(value, where), _state(value))
+        return {"object": name, "state": {k: self.write(v, f"{where}.{k}") for k, v in state.items()}}
 
     def _name(self, value: Any, where: str) -> str:
         name = type(value).__name__
@@ -70,8 +71,9 @@ class Writer:
         if stored is None or stored.cls is not type(value):
             raise TypeError(
                 f"save: {where} is a {name}, which cannot be saved. A file may hold estimators and kernels of fewkern, "
-                f"{', '.join(cls.__name__ for cls in SCALERS)}, numbers and texts; a function of your own as kernel, "
-                "or a generator as random_state, exists only in your program."
+                f"Pipeline, {', '.join([*(cls.__name__ for cls in SCALERS), *FORMS])}, feature selection, numbers and "
+                "texts; a function of your own as kernel, or a generator as random_state, exists only in your program. "
+                "Of a pipeline you can save the last step alone, and do the steps before it yourself."
             )
         return name
 
@@ -151,11 +153,16 @@ def build(tree: Any) -> Any:
         return {build(key): build(value) for key, value in tree.items()}
     if not isinstance(tree, Record):
         return tree
+    state = {key: build(value) for key, value in tree.state.items()}
+    made: Any
+    if tree.name in FORMS:
+        made = FORMS[tree.name].make(state)
+        check_object(made, Stored(type(made), {}))
+        return made
     stored = stored_classes().get(tree.name)
     if stored is None:
         raise ValueError(f"there is no class {tree.name}")
-    cls, state = stored.cls, {key: build(value) for key, value in tree.state.items()}
-    made: Any
+    cls = stored.cls
     if issubclass(cls, Enum):
         made = cls(state["value"])
     elif dataclasses.is_dataclass(cls):

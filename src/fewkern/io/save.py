@@ -18,10 +18,11 @@ from sklearn.exceptions import NotFittedError
 from fewkern._version import __version__
 from fewkern.backend.storable import stored_classes
 from fewkern.io.archive import ModelFileError, pack, unpack
-from fewkern.io.checks import is_fitted
 from fewkern.io.files import write_atomically
 from fewkern.io.legacy import upgrade
 from fewkern.io.records import Writer, build, parse
+from fewkern.io.steps import unwrapped
+from fewkern.io.trial import is_fitted
 
 __all__ = ["ModelFileError", "load", "read_header", "save", "write_atomically"]
 
@@ -35,13 +36,21 @@ def save(model: Any, path: str | os.PathLike[str]) -> Path:
     Parameters
     ----------
     model : a fitted fewkern estimator
-        Or a pipeline of scikit-learn with StandardScaler, MinMaxScaler, MaxAbsScaler or RobustScaler before it.
+        Or a pipeline of scikit-learn with one in it: scalers, SimpleImputer, OneHotEncoder, OrdinalEncoder,
+        ColumnTransformer and feature selection may come before, and a linear model after. Of a search over parameters
+        (GridSearchCV) the best model is written.
     path : str or path
 
     Returns
     -------
     Path
         Where the file is.
+
+    Notes
+    -----
+    The steps of scikit-learn are written by what they learned, and made again by the scikit-learn that loads the file.
+    A feature selection comes back as a ColumnTransformer that keeps the same columns. ``n_jobs`` and ``verbose`` of
+    such steps are not written.
 
     Examples
     --------
@@ -55,10 +64,11 @@ def save(model: Any, path: str | os.PathLike[str]) -> Path:
     >>> bool((again.predict(X) == model.predict(X)).all())
     True
     """
+    model = unwrapped(model, "save")
     name = type(model).__name__
     stored = stored_classes().get(name)
     if stored is None or stored.cls is not type(model):
-        raise TypeError(f"save: expected a fewkern model, or a pipeline of scalers that ends in one, got {name}.")
+        raise TypeError(f"save: expected a fitted estimator of fewkern, or a pipeline with one, got {name}.")
     if isinstance(model, BaseEstimator) and not is_fitted(model):
         raise NotFittedError(f"save: this {name} is not fitted; call fit first.")
     path = Path(path)

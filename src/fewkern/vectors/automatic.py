@@ -11,14 +11,19 @@ from fewkern.backend.progress import progress
 from fewkern.backend.random import random_generator
 from fewkern.base import BudgetWarning
 from fewkern.core.basis import KernelBasis
+from fewkern.core.conformal import Intervals
 from fewkern.core.expansion import KernelExpansion
 from fewkern.core.kernels import as_kernel
+from fewkern.core.population import Population
 from fewkern.core.samples import Samples
 from fewkern.core.trace import TOLERANCE, Stop
+from fewkern.vectors.all_rows import refit_on_all, with_targets
 from fewkern.vectors.calibration import fit_temperature
 from fewkern.vectors.grid import WIDTH_FACTORS
+from fewkern.vectors.intervals import fit_intervals
 from fewkern.vectors.leave_one_out import HeldOut
 from fewkern.vectors.logistic import Fold, Folds, Stage, choose_logistic, refitted_folds
+from fewkern.vectors.novelty import familiar_basis, novelty_of
 from fewkern.vectors.parameters import selecting
 from fewkern.vectors.refine_choice import (
     CHOICE_ROWS,
@@ -30,14 +35,17 @@ from fewkern.vectors.refine_choice import (
     choose_refined,
     unrefined_model,
 )
-from fewkern.vectors.search import Found, Searching, automatic_model
+from fewkern.vectors.search import Found, Searching, automatic_model, held_out_values
 
 __all__ = [
     "AutomaticParameters",
     "ClassifyingParameters",
+    "Fitted",
     "RefiningParameters",
+    "RegressingParameters",
     "fit_classification",
     "fit_regression",
+    "keep_expansion",
     "keep_model",
     "search_model",
     "warn_open_end",
@@ -65,48 +73,69 @@ class RefiningParameters(AutomaticParameters, Protocol):
     refine: Any
 
 
+class RegressingParameters(RefiningParameters, Protocol):
+    """The same, of a regression, which keeps what its intervals need."""
+
+    intervals_: Intervals | None
+
+
 class ClassifyingParameters(RefiningParameters, Protocol):
     """The same, of a classifier, which says what it minimized."""
 
     loss_: str
 
 
-def fit_regression(estimator: RefiningParameters, samples: Samples) -> HeldOut:
-    """FVS-LR on the targets of the samples, its vectors moved where that pays; assigns the fitted attributes.
+def fit_regression(estimator: RegressingParameters, population: Population) -> Fitted:
+    """FVS-LR on the targets of the samples, its vectors moved where that pays; assigns the fitted attributes."""
+    fitted = _fit_least_squares(estimator, population)
+    found = fit_intervals(fitted.left_out, fitted.around)
+    scale = None if found.scale is None else population.sample.original(found.scale)
+    estimator.intervals_ = replace(found, scale=scale)
+    return fitted
 
-    Returns what the model says of samples that it has not seen.
+
+def fit_classification(estimator: ClassifyingParameters, population: Population) -> Fitted:
+    """The same for classes; with three or more, logistic regression on the same vectors where that pays.
+
+    What logistic regression adds to the coefficients comes from the sample also where there are more rows.
     """
-    return _fit_least_squares(estimator, samples).held_out
-
-
-def fit_classification(estimator: ClassifyingParameters, samples: Samples) -> HeldOut:
-    """The same for classes; with three or more, logistic regression on the same vectors where that pays."""
-    fitted = _fit_least_squares(estimator, samples)
+    fitted, samples = _fit_least_squares(estimator, population), with_targets(population.sample)
     estimator.loss_ = "squared"
     if samples.n_classes == 2 or fitted.expansion.n_vectors == 0:
-        return fitted.held_out
+        return fitted
     stage = Stage.of(fitted.expansion, fitted.basis, samples, fitted.ridge)
     folds = fitted.logistic_folds(samples, stage)
     if folds is None:  # a class of one sample
-        return fitted.held_out
+        return fitted
     found = choose_logistic(stage, samples, folds, fitted.temperature)
     if found is None:
-        return fitted.held_out
+        return fitted
     estimator.loss_ = "logistic"
-    _keep_expansion(estimator, samples.original(found.expansion))
-    return found.held_out
+    keep_expansion(estimator, samples.original(found.expansion))
+    return replace(fitted, expansion=found.expansion, held_out=found.held_out, left_out=found.held_out)
 
 
 @dataclass(frozen=True)
-class _Fitted:
-    """The least-squares model of an estimator, and what it says of samples that it has not seen."""
+class Fitted:
+    """The model of an estimator, and what it says of samples that it has not seen."""
 
     expansion: KernelExpansion
     basis: KernelBasis
     ridge: float
     held_out: HeldOut
+    """By the folds that decided on refinement, else by leave-one-out at the chosen settings."""
+    left_out: HeldOut
+    """For promises about new samples. Of vectors that were moved: by folds. Else by leave-one-out, which holds out less
+    than folds do, at settings that other samples chose."""
+    around: KernelBasis
+    """On samples, before any were moved."""
     folds: tuple[FoldModel, ...] = ()
     """The model in the folds that chose it, if there were any."""
+
+    @property
+    def judged(self) -> HeldOut:
+        """Values for an honest error: by folds where there are any."""
+        return self.held_out if self.folds else self.left_out
 
     @property
     def temperature(self) -> float:
@@ -125,8 +154,19 @@ class _Fitted:
         return Folds(self.held_out.samples, tuple(parts))
 
 
-def _fit_least_squares(estimator: RefiningParameters, samples: Samples) -> _Fitted:
-    """Search, and move the vectors where that pays; assigns the fitted attributes."""
+def _fit_least_squares(estimator: RefiningParameters, population: Population) -> Fitted:
+    """Choose on the sample, then take the coefficients from all rows; assigns the fitted attributes."""
+    samples = with_targets(population.sample)
+    fitted = _fit_sample(estimator, samples)
+    if population.n == samples.n:
+        return fitted
+    expansion = refit_on_all(population, fitted.basis, fitted.ridge)
+    keep_expansion(estimator, samples.original(expansion))
+    return replace(fitted, expansion=expansion)
+
+
+def _fit_sample(estimator: RefiningParameters, samples: Samples) -> Fitted:
+    """Search, and move the vectors where that pays."""
     plan, moves = _searching(estimator, samples.n), _moves_vectors(estimator, samples)
     if moves and plan.tolerance is not None:
         # short models are distilled from this one: with prefer="sparse" it is they that shall be few, not it
@@ -134,7 +174,9 @@ def _fit_least_squares(estimator: RefiningParameters, samples: Samples) -> _Fitt
     found = search_model(estimator, samples, plan)
     whole, left_out = unrefined_model(samples, found)
     keep_model(estimator, samples, found, whole.expansion)
-    fitted = _Fitted(whole.expansion, found.basis, found.ridge, HeldOut(samples, left_out))
+    by_one = HeldOut(samples, left_out)
+    around = familiar_basis(found.selection, found.n_vectors)
+    fitted = Fitted(whole.expansion, found.basis, found.ridge, by_one, by_one, around)
     _warn_of_jitter(estimator, whole)
     # None where there is nothing to choose, or too few samples for folds
     choice = _choose_refined(estimator, samples, whole, plan) if moves else None
@@ -142,10 +184,10 @@ def _fit_least_squares(estimator: RefiningParameters, samples: Samples) -> _Fitt
         fitted = replace(fitted, held_out=HeldOut(samples.take(choice.rows), choice.held_out), folds=choice.folds)
     if choice is None or not choice.refined:
         warn_open_end(estimator, samples, found)
-        return fitted
+        return replace(fitted, left_out=held_out_values(samples, found) or by_one)
     _keep_refined(estimator, samples, found, choice)
     basis = KernelBasis.of_expansion(choice.expansion)
-    return replace(fitted, expansion=choice.expansion, basis=basis, ridge=choice.ridge)
+    return replace(fitted, expansion=choice.expansion, basis=basis, ridge=choice.ridge, left_out=fitted.held_out)
 
 
 def _choose_refined(
@@ -180,7 +222,8 @@ def keep_model(estimator: Any, samples: Samples, found: Found, expansion: Kernel
     estimator.ridge_, estimator.trace_, estimator.stop_ = found.ridge, found.trace, found.stop
     estimator.fitness_ = found.selection.fitness[: found.n_vectors]
     estimator.basis_ = samples.original(found.basis)
-    _keep_expansion(estimator, samples.original(expansion))
+    estimator.novelty_ = novelty_of(samples, found.selection, estimator.basis_)
+    keep_expansion(estimator, samples.original(expansion))
 
 
 def warn_open_end(estimator: Any, samples: Samples, found: Found) -> None:
@@ -205,11 +248,12 @@ def _keep_refined(estimator: Any, samples: Samples, found: Found, choice: Refine
     estimator.basis_ = KernelBasis.of_expansion(expansion)
     estimator.ridge_ = choice.ridge
     estimator.fitness_ = found.selection.fitness[: expansion.n_vectors]
-    _keep_expansion(estimator, expansion)
+    keep_expansion(estimator, expansion)
     estimator.refined_ = True
 
 
-def _keep_expansion(estimator: Any, expansion: KernelExpansion) -> None:
+def keep_expansion(estimator: Any, expansion: KernelExpansion) -> None:
+    """Assign a fitted function, and what it says of the vectors."""
     estimator.expansion_, estimator.kernel_ = expansion, expansion.kernel
     estimator.n_vectors_, estimator.vectors_ = expansion.n_vectors, expansion.vectors
     estimator.indices_ = expansion.indices

@@ -12,19 +12,23 @@ from fewkern.base import (
     CONSTRAINTS,
     KernelEstimator,
     ScoringClassifier,
-    check_labelled,
     check_priors,
+    keep_class_scores,
     keep_importances,
     kept_importances,
+    rowwise,
     warn_of_fewer_components,
 )
 from fewkern.core.samples import Samples
+from fewkern.populations import labelled_population
+from fewkern.vectors.all_rows import spread_of
 from fewkern.vectors.automatic import keep_model, search_model, warn_open_end
 from fewkern.vectors.axes import Axes, discriminant_axes, gaussian_classes
 from fewkern.vectors.calibration import calibrate
 from fewkern.vectors.leave_one_out import HeldOut, class_targets, solve
 from fewkern.vectors.parameters import AUTOMATIC
 from fewkern.vectors.search import Found
+from fewkern.vectors.trust import novelty, novelty_threshold
 
 __all__ = ["FeatureVectorDiscriminant"]
 
@@ -110,6 +114,7 @@ class FeatureVectorDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixi
     """
 
     feature_importances_ = kept_importances
+    novelty, novelty_threshold = novelty, novelty_threshold
 
     _parameter_constraints: dict[str, list[Any]] = {
         **AUTOMATIC,
@@ -150,7 +155,7 @@ class FeatureVectorDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         self.verbose = verbose
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> FeatureVectorDiscriminant:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> FeatureVectorDiscriminant:
         """Choose the vectors and fit the axes.
 
         Parameters
@@ -158,28 +163,36 @@ class FeatureVectorDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         X : array, data frame or sparse matrix of shape (n_samples, n_features)
         y : array of shape (n_samples,)
         sample_weight : array of shape (n_samples,) or None
+        groups : array of shape (n_samples,) or None
+            Labels, equal for samples that belong together; whole groups are then held out.
 
         Returns
         -------
         self
         """
-        samples = class_targets(check_labelled(self, X, y, sample_weight))
+        population = labelled_population(self, X, y, sample_weight, groups)
+        samples = class_targets(population.sample)
         priors = check_priors(self, samples)
         found = search_model(self, samples)
-        axes = discriminant_axes(found.Z, samples, found.ridge, self.n_components)
+        spread = spread_of(population, found.basis, found.Z)
+        axes = discriminant_axes(spread, found.ridge, self.n_components)
         keep_model(self, samples, found, found.basis.expand(axes.W, -axes.mean @ axes.W))
         warn_open_end(self, samples, found)
-        classes = gaussian_classes((found.Z - axes.mean) @ axes.W, samples)
+        classes = gaussian_classes(spread, axes)
         self.inertia_, self.means_, self.covariance_ = axes.values, classes.means, classes.covariance
-        self.class_scores_ = calibrate(classes.scores(), _left_out(found, samples, axes))
+        left_out = _left_out(found, samples, axes)
+        self.class_scores_ = calibrate(classes.scores(), left_out)
         self.priors_ = classes.priors if priors is None else priors
-        if priors is not None:
-            self.class_scores_ = self.class_scores_.with_priors(priors / classes.priors)
+        ratio = None if priors is None else priors / classes.priors
+        if ratio is not None:
+            self.class_scores_ = self.class_scores_.with_priors(ratio)
+        keep_class_scores(self, left_out.values, samples, ratio)
         keep_importances(self, samples)
         self.n_components_ = self._n_features_out = self.expansion_.n_outputs
         warn_of_fewer_components(self)
         return self
 
+    @rowwise
     def transform(self, X: Any) -> Array:
         """Coordinates on the discriminant axes, each of unit variance over the training samples."""
         return self._values(X)
@@ -187,5 +200,6 @@ class FeatureVectorDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixi
 
 def _left_out(found: Found, samples: Samples, axes: Axes) -> HeldOut:
     """Every sample on the axes that the others give, the points of the classes held."""
-    solution = solve(found.Z, take_rows(axes.points, samples.codes), found.ridge, samples.weights)
+    points = take_rows(axes.points, samples.codes)
+    solution = solve(found.Z, points, found.ridge, samples.weights, samples.groups)
     return HeldOut(samples, solution.held_out)

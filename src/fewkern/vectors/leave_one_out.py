@@ -5,11 +5,13 @@ belong to the smaller models. So, for every ``L`` at once,
 
     fit_L = sum_{j<=L} Q_j (Q_j'Y),   lev_L = sum_{j<=L} Q_j^2,   y_i - f^(-i)(x_i) = (y - fit_L)_i / (1 - lev_L,i)
 
-This is leave-one-out with the vectors held, which is fair because their selection never looks at ``y``.
+This is leave-one-out with the vectors held, which is fair because their selection never looks at ``y``. Samples that
+belong together are left out together (:mod:`fewkern.vectors.leave_group_out`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from fewkern.backend.blocks import row_blocks
@@ -18,8 +20,9 @@ from fewkern.backend.linalg import jittered_cholesky, one_hot, solve_triangular
 from fewkern.backend.namespace import Array, device, eps, float_dtype, namespace
 from fewkern.core.samples import Samples
 from fewkern.core.scores import class_values
+from fewkern.vectors.leave_group_out import GroupBlocks, group_errors, group_residuals
 
-__all__ = ["HeldOut", "Path", "Solution", "class_targets", "loo_paths", "solve"]
+__all__ = ["HeldOut", "Judging", "Path", "Solution", "class_targets", "loo_paths", "solve"]
 
 # Up to this many outputs their errors are added one after the other, above by one more product.
 _FEW_OUTPUTS = 3
@@ -31,6 +34,24 @@ class Path:
 
     error: Array
     spread: Array
+    parts: Array | None = None
+    """The sums of which ``error`` is the mean, over every part of the samples: shape ``(n_parts, L + 1)``."""
+
+
+@dataclass(frozen=True)
+class Judging:
+    """Which samples are left out together, and of which parts the errors are wanted."""
+
+    groups: GroupBlocks | None = None
+    parts: Array | None = None
+    """Indicators, shape ``(n, n_parts)``; a group lies in one part."""
+
+    @classmethod
+    def of(cls, samples: Samples, parts: Array | None = None) -> Judging:
+        """For samples with or without groups, and a part for each of them."""
+        if parts is not None:
+            parts = one_hot(parts, int(namespace(parts).max(parts)) + 1, samples.weights.dtype)
+        return cls(None if samples.groups is None else GroupBlocks.of(samples.groups), parts)
 
 
 @dataclass(frozen=True)
@@ -52,6 +73,11 @@ class HeldOut:
     samples: Samples
     values: Array
     """Shape ``(n, q)``."""
+
+    @property
+    def weight(self) -> float:
+        """Sum of the weights."""
+        return float(namespace(self.values).sum(self.samples.weights))
 
     def squared_error(self) -> float:
         """Weighted mean of the squared errors, summed over the outputs."""
@@ -111,7 +137,9 @@ def _dependent(R: Array) -> int | None:
     return int(small[0]) if small.shape[0] else None
 
 
-def loo_paths(G: Array, Y: Array, ridges: tuple[float, ...], weights: Array | None = None) -> list[Path]:
+def loo_paths(
+    G: Array, Y: Array, ridges: tuple[float, ...], weights: Array | None = None, judging: Judging | None = None
+) -> list[Path]:
     """Leave-one-out error of FVS-LR on the first ``0..L`` columns of ``G``, for every ridge.
 
     Notes
@@ -123,33 +151,51 @@ def loo_paths(G: Array, Y: Array, ridges: tuple[float, ...], weights: Array | No
     """
     xp = namespace(G)
     design = _design(G, weights)
+    judging = Judging() if judging is None else judging
     gram = design[0].T @ design[0] if any(ridge > 0 for ridge in ridges) else None
     paths = []
     for ridge in ridges:
         if ridge > 0:
-            paths.append(_path(design, Y, _orthogonal(design[0], ridge, gram)[0]))
+            paths.append(_path(design, Y, _orthogonal(design[0], ridge, gram)[0], judging))
             continue
         count = int(xp.sum(xp.astype(design[2] > 0, xp.int64)))
         columns = min(G.shape[1] + 1, count)
-        path = _path(design, Y, _orthogonal(design[0][:, :columns], 0.0)[0])
+        path = _path(design, Y, _orthogonal(design[0][:, :columns], 0.0)[0], judging)
         if columns == count:
             path.error[count - 1] = xp.inf
-        none = xp.full((G.shape[1] + 1 - columns,), xp.inf, dtype=G.dtype, device=device(G))
-        paths.append(Path(xp.concat([path.error, none]), xp.concat([path.spread, none])))
+        paths.append(_lengthened(path, int(G.shape[1]) + 1 - columns))
     return paths
 
 
-def _path(design: tuple[Array, Array, Array], Y: Array, Q: Array) -> Path:
-    """Leave-one-out errors on the leading columns of the orthogonal ``Q``, in row blocks."""
+def _lengthened(path: Path, count: int) -> Path:
+    """The path with ``count`` infinite errors at its end."""
+    xp = namespace(path.error)
+    none = xp.full((count,), xp.inf, dtype=path.error.dtype, device=device(path.error))
+    parts = path.parts
+    if parts is not None:
+        parts = xp.concat([parts, none[None, :] + xp.zeros_like(parts[:, :1])], axis=1)
+    return Path(xp.concat([path.error, none]), xp.concat([path.spread, none]), parts)
+
+
+def _path(design: tuple[Array, Array, Array], Y: Array, Q: Array, judging: Judging) -> Path:
+    """Leave-one-out errors on the leading columns of the orthogonal ``Q``."""
     _, root, w = design
-    xp, (n, q), columns = namespace(Q), Y.shape, int(Q.shape[1])
     # in units of a power of two near the largest target: exact, and no fourth power over- or underflows
     unit = largest_power(Y)
-    Y = Y / unit
+    if judging.groups is None:
+        return _mean_path(_single_errors(design, Y / unit, Q), w, judging.parts, unit)
+    scaled = root[:, None] * (Y / unit)
+    units = judging.groups.sums(w[:, None])[:, 0]
+    errors = group_errors(Q, scaled, judging.groups) / units[:, None]
+    parts = None if judging.parts is None else judging.groups.firsts(judging.parts)
+    return _mean_path([(slice(0, int(units.shape[0])), errors)], units, parts, unit)
+
+
+def _single_errors(design: tuple[Array, Array, Array], Y: Array, Q: Array) -> Iterator[tuple[slice, Array]]:
+    """Squared errors of every sample when it is left out, on the leading columns of ``Q``, in row blocks."""
+    _, root, _ = design
+    xp, (n, q), columns = namespace(Q), Y.shape, int(Q.shape[1])
     target = Q.T @ (root[:, None] * Y)
-    total = float(xp.sum(w))
-    sums = xp.zeros((columns,), dtype=Q.dtype, device=device(Q))
-    squares = xp.zeros_like(sums)
     for rows in row_blocks(n, columns * max(min(q, _FEW_OUTPUTS), 2), like=Q):
         Qb, rb = Q[rows, :], root[rows]
         left = 1.0 - xp.cumulative_sum(Qb * Qb, axis=1)
@@ -158,13 +204,25 @@ def _path(design: tuple[Array, Array, Array], Y: Array, Q: Array) -> Path:
         # undo W^{1/2}; what is computed for a sample of weight zero counts nothing
         safe = xp.where(rb > 0, rb, xp.ones_like(rb))
         error = _squared_residuals(Qb / safe[:, None], target, Y[rows, :]) / (left * left)
-        error = xp.where(alone, error[:, :1], error)
+        yield rows, xp.where(alone, error[:, :1], error)
+
+
+def _mean_path(errors: Iterable[tuple[slice, Array]], w: Array, parts: Array | None, unit: float) -> Path:
+    """Mean and standard error of errors that come in blocks of rows."""
+    xp, total = namespace(w), float(namespace(w).sum(w))
+    sums: Array = 0.0
+    squares: Array = 0.0
+    by_part: Array = 0.0
+    for rows, error in errors:
         sums = sums + w[rows] @ error
         squares = squares + w[rows] @ (error * error)
+        if parts is not None:
+            by_part = by_part + (parts[rows, :] * w[rows][:, None]).T @ error
     mean = sums / total
     variance = xp.maximum(squares / total - mean * mean, xp.zeros_like(mean))
     effective = total * total / float(xp.sum(w * w))
-    return Path(unit * unit * mean, unit * unit * xp.sqrt(variance / effective))
+    shares = None if parts is None else unit * unit * by_part
+    return Path(unit * unit * mean, unit * unit * xp.sqrt(variance / effective), shares)
 
 
 def _squared_residuals(F: Array, target: Array, Y: Array) -> Array:
@@ -187,8 +245,11 @@ def _squared_residuals(F: Array, target: Array, Y: Array) -> Array:
     return xp.maximum(squares, xp.zeros_like(squares))
 
 
-def solve(G: Array, Y: Array, ridge: float, weights: Array | None = None) -> Solution:
-    r"""Minimise :math:`\sum_i w_i |y_i - \beta - A^T z_i|^2 + \text{ridge}\,|A|_F^2`, eq. (11) with its constant."""
+def solve(G: Array, Y: Array, ridge: float, weights: Array | None = None, groups: Array | None = None) -> Solution:
+    r"""Minimise :math:`\sum_i w_i |y_i - \beta - A^T z_i|^2 + \text{ridge}\,|A|_F^2`, eq. (11) with its constant.
+
+    ``groups`` are whole numbers, equal for samples that are left out together.
+    """
     xp = namespace(G)
     X, root, w = _design(G, weights)
     target = root[:, None] * Y
@@ -198,10 +259,15 @@ def solve(G: Array, Y: Array, ridge: float, weights: Array | None = None) -> Sol
         inverse = xp.linalg.pinv(X)
         solution = inverse @ target
         leverage = xp.sum(X * inverse.T, axis=1)
+        U, sizes, _ = xp.linalg.svd(X, full_matrices=False)
+        Q = U * xp.astype(sizes > 1e3 * eps(X) * sizes[0], U.dtype)[None, :]
     else:
         solution = solve_triangular(R, Q.T @ target, lower=False)
         leverage = xp.sum(Q * Q, axis=1)
     W, offset = solution[1:, :], solution[0, :]
+    if groups is not None:
+        held_out = _group_held_out(Q, Y, w, GroupBlocks.of(groups))
+        return Solution(W, offset, held_out, jitter)
     fit = G @ W + offset
     left = (1.0 - leverage)[:, None]
     alone = left <= 1e3 * eps(G)
@@ -209,3 +275,13 @@ def solve(G: Array, Y: Array, ridge: float, weights: Array | None = None) -> Sol
     others = ((w @ Y)[None, :] - w[:, None] * Y) / rest
     held_out = Y - (Y - fit) / xp.where(alone, xp.ones_like(left), left)
     return Solution(W, offset, xp.where(alone, others, held_out), jitter)
+
+
+def _group_held_out(Q: Array, Y: Array, w: Array, groups: GroupBlocks) -> Array:
+    """Predictions for every sample by the model fitted without its group; by the mean where there is none."""
+    xp = namespace(Q)
+    root = xp.sqrt(w)
+    residual, alone = group_residuals(Q, root[:, None] * Y, groups)
+    mass = xp.sum(w) - groups.spread(groups.sums(w[:, None]))
+    others = (xp.sum(w[:, None] * Y, axis=0)[None, :] - groups.spread(groups.sums(w[:, None] * Y))) / mass
+    return xp.where(alone[:, None], others, Y - residual / root[:, None])

@@ -11,13 +11,17 @@ from sklearn.utils.metaestimators import available_if
 from fewkern.backend.namespace import Array, is_sparse
 from fewkern.backend.progress import progress
 from fewkern.backend.validation import fit_context, validate_samples
-from fewkern.base import CONSTRAINTS, KernelEstimator, check_samples, check_weighted, warn_of_fewer_components
+from fewkern.base import CONSTRAINTS, KernelEstimator, check_samples, rowwise, warn_of_fewer_components
 from fewkern.core.kernels import resolve_kernel
 from fewkern.core.samples import Samples
+from fewkern.populations import weighted_population
+from fewkern.vectors.all_rows import spread_of
 from fewkern.vectors.axes import principal_axes
+from fewkern.vectors.novelty import novelty_of
 from fewkern.vectors.parameters import SELECTION, selecting
 from fewkern.vectors.regression import FeatureVectorRegressor
 from fewkern.vectors.selection import choose_basis
+from fewkern.vectors.trust import novelty, novelty_threshold
 
 __all__ = ["FeatureVectorPCA"]
 
@@ -87,6 +91,8 @@ class FeatureVectorPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
     ((300, 2), 30)
     """
 
+    novelty, novelty_threshold = novelty, novelty_threshold
+
     _parameter_constraints: dict[str, list[Any]] = {
         **SELECTION,
         "n_components": CONSTRAINTS["n_components"],
@@ -127,15 +133,17 @@ class FeatureVectorPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
         y : ignored
         sample_weight : array of shape (n_samples,) or None
         """
-        samples = check_weighted(self, X, sample_weight)
+        population = weighted_population(self, X, sample_weight)
+        samples = population.sample
         how = selecting(self.rule, self.center, self.basis_tol, self.random_state)
         kernel = resolve_kernel(self.kernel, samples.X)
         limit = samples.n if self.max_vectors is None else self.max_vectors
         with progress(self, "choosing vectors", min(limit, samples.n)) as step:
             chosen = choose_basis(samples, kernel, how, limit, step)
-        axes = principal_axes(chosen.G, samples.weights, self.n_components)
         basis = chosen.basis()
+        axes = principal_axes(spread_of(population, basis, chosen.G), self.n_components)
         self.kernel_, self.basis_ = kernel, samples.original(basis)
+        self.novelty_ = novelty_of(samples, chosen, self.basis_)
         self.expansion_ = samples.original(basis.expand(axes.W, -axes.mean @ axes.W))
         self.n_vectors_, self.vectors_ = self.expansion_.n_vectors, self.expansion_.vectors
         self.indices_ = self.expansion_.indices
@@ -156,8 +164,11 @@ class FeatureVectorPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
                 "sparse samples or to those behind a precomputed kernel."
             )
         back = FeatureVectorRegressor(prefer="accurate", refine=False, random_state=self.random_state)
-        return back.fit(T, X[:, 0] if X.shape[1] == 1 else X, samples.weights)
+        back.fit(T, X[:, 0] if X.shape[1] == 1 else X, samples.weights)
+        back.intervals_ = None  # nobody asks for those of the samples
+        return back
 
+    @rowwise
     def transform(self, X: Any) -> Array:
         """Scores on the components, shape ``(n_samples, n_components)``."""
         X = check_samples(self, X)

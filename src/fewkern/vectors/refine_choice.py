@@ -26,7 +26,7 @@ from fewkern.core.expansion import KernelExpansion
 from fewkern.core.kernels import Kernel
 from fewkern.core.samples import Samples
 from fewkern.vectors.grid import KernelGrid
-from fewkern.vectors.leave_one_out import solve
+from fewkern.vectors.leave_one_out import HeldOut, solve
 from fewkern.vectors.refinement import Placement, RefineProblem, expand, free_widths, refine, refine_problem
 from fewkern.vectors.search import Found, Searching, search
 
@@ -79,6 +79,9 @@ NEGLIGIBLE = 0.02
 LARGE, CHOICE_ROWS = 5000, 10_000
 # The chosen vectors are moved on at most so many samples; their coefficients come from all.
 MOVE_ROWS = 20_000
+# A model whose error on its own samples is so many times that of its folds on new ones has lost its way among the
+# places where a search can end: it then takes SHORT steps from the vectors of a fold.
+LOST, SHORT = 1.25, 5
 # How many more vectors the unrefined model of a fold may take than the one on all samples.
 MORE_VECTORS = 1.25
 
@@ -179,7 +182,7 @@ class RefineChoice:
 
 def unrefined_model(samples: Samples, found: Found) -> tuple[Unrefined, Array]:
     """The model that a search found, and what it says of every sample when that one is left out."""
-    solution = solve(found.Z, samples.targets, found.ridge, samples.weights)
+    solution = solve(found.Z, samples.targets, found.ridge, samples.weights, samples.groups)
     expansion = found.basis.expand(solution.W, solution.offset)
     indices = found.selection.indices
     vectors = found.kernel.pick(samples.X, indices)
@@ -196,12 +199,14 @@ def fit_unrefined(samples: Samples, kernel: Kernel, limit: int, plan: RefinePlan
 def splits(samples: Samples, plan: RefinePlan) -> list[tuple[Samples, Array]]:
     """Samples to fit, and positions of those to judge, for every fold.
 
-    Every fold has its share of every class, or of every range of the targets. Above ``LARGE`` samples there is one
-    fold, and not all rows take part.
+    Every fold has its share of every class, or of every range of the targets, or, where there are groups, whole groups.
+    Above ``LARGE`` samples there is one fold, and not all rows take part.
     """
     n = samples.n
     mixed = [int(i) for i in random_generator(plan.search.how.seed).permutation(n)]
-    if n > LARGE:
+    if samples.groups is not None:
+        folds = _grouped(samples, plan, mixed)
+    elif n > LARGE:
         judged = min(n // plan.n_folds, LARGE)
         folds = [(sorted(mixed[judged : judged + CHOICE_ROWS]), sorted(mixed[:judged]))]
     else:
@@ -211,6 +216,16 @@ def splits(samples: Samples, plan: RefinePlan) -> list[tuple[Samples, Array]]:
         held = [sorted(order[k :: plan.n_folds]) for k in range(plan.n_folds)] if n >= 2 * plan.n_folds else []
         folds = [(sorted(set(order) - set(part)), part) for part in held]
     return [(samples.take(_index(fit, samples.weights)), _index(judge, samples.weights)) for fit, judge in folds]
+
+
+def _grouped(samples: Samples, plan: RefinePlan, mixed: list[int]) -> list[tuple[list[int], list[int]]]:
+    """Folds of whole groups; of many samples one of them, and not all of its rows."""
+    folds = [(list(fit), list(judge)) for fit, judge in samples.folds(plan.n_folds)]
+    if samples.n <= LARGE:
+        return folds
+    judge = set(folds[0][1])
+    judged, others = [i for i in mixed if i in judge], [i for i in mixed if i not in judge]
+    return [(sorted(others[:CHOICE_ROWS]), sorted(judged[:LARGE]))]
 
 
 def candidates(samples: Samples, unrefined: int, plan: RefinePlan) -> list[Candidate]:
@@ -268,6 +283,9 @@ def choose_refined(
     chosen = race.choose(plan.tolerance)
     rows = namespace(samples.weights).concat([judged for _, judged in parts])
     expansion, ridge = refit(samples, whole, chosen, plan)
+    least = next(score.error for score in race.scores() if score.candidate == chosen)
+    if chosen.start != "unrefined" and _error(expansion, samples) > LOST * least:
+        expansion, ridge = _refit_from(race.models(chosen), samples, whole, chosen, plan)
     return RefineChoice(expansion, ridge, chosen, race.scores(), rows, race.values(chosen), race.models(chosen))
 
 
@@ -285,6 +303,25 @@ def refit(samples: Samples, whole: Unrefined, chosen: Candidate, plan: RefinePla
         problem = refine_problem(samples.X, targets, samples.weights, objective=problem.objective)
     model = expand(problem, at)
     return replace(model, indices=whole.indices[: chosen.n_vectors]), at.ridge
+
+
+def _refit_from(
+    folds: tuple[FoldModel, ...], samples: Samples, whole: Unrefined, chosen: Candidate, plan: RefinePlan
+) -> tuple[KernelExpansion, float]:
+    """The model of the fold that is best on all samples, its vectors moved a little further on them."""
+    part = samples.some(MOVE_ROWS, random_generator(plan.search.how.seed))
+    best = min((fold.expansion for fold in folds), key=lambda model: _error(model, part))
+    if chosen.n_iter:
+        problem = refine_problem(part.X, part.targets, part.weights)
+    else:
+        problem = refine_problem(part.X, whole.expansion(part.X), part.weights, objective="least squares")
+    at = refine(problem, Placement(best.vectors, best.kernel, START_RIDGE), max_iter=SHORT, tol=STAGE_TOL).placement
+    model = expand(problem, at)
+    return replace(model, indices=whole.indices[: chosen.n_vectors]), at.ridge
+
+
+def _error(model: KernelExpansion, samples: Samples) -> float:
+    return HeldOut(samples, model(samples.X)).squared_error()
 
 
 def _index(rows: list[int], like: Array) -> Array:

@@ -6,23 +6,32 @@ from typing import Any
 
 from sklearn.base import RegressorMixin
 
-from fewkern.backend.namespace import Array
+from fewkern.backend.namespace import Array, namespace
 from fewkern.backend.validation import fit_context
 from fewkern.base import (
     CONSTRAINTS,
     KernelEstimator,
     ScoringClassifier,
-    check_labelled,
-    check_measured,
     check_samples,
+    keep_class_scores,
     keep_importances,
     kept_importances,
+    no_set,
+    rowwise,
 )
+from fewkern.core.basis import KernelBasis
+from fewkern.core.conformal import Intervals
+from fewkern.core.population import InMemory
 from fewkern.core.scores import ClassScores
+from fewkern.populations import labelled_batch, labelled_population, measured_batch, measured_population
 from fewkern.vectors.automatic import fit_classification, fit_regression
+from fewkern.vectors.batches import begin
 from fewkern.vectors.calibration import calibrate
+from fewkern.vectors.incremental import began, begin_on, continue_with, keep_learned, merged
+from fewkern.vectors.intervals import fit_intervals
 from fewkern.vectors.leave_one_out import class_targets
 from fewkern.vectors.parameters import AUTOMATIC, REFINE
+from fewkern.vectors.trust import interval_quantiles, novelty, novelty_threshold
 
 __all__ = ["FeatureVectorClassifier", "FeatureVectorRegressor"]
 
@@ -113,7 +122,9 @@ class FeatureVectorRegressor(RegressorMixin, KernelEstimator):
     (True, True)
     """
 
+    intervals_: Intervals | None
     feature_importances_ = kept_importances
+    novelty, novelty_threshold = novelty, novelty_threshold
 
     _parameter_constraints: dict[str, list[Any]] = {**AUTOMATIC, "refine": REFINE}
 
@@ -145,30 +156,113 @@ class FeatureVectorRegressor(RegressorMixin, KernelEstimator):
         self.verbose = verbose
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> FeatureVectorRegressor:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> FeatureVectorRegressor:
         """Choose the vectors and fit.
+
+        Parameters
+        ----------
+        X : array, data frame, sparse matrix or Dask collection of shape (n_samples, n_features)
+        y : array of shape (n_samples,) or (n_samples, n_outputs)
+        sample_weight : array of shape (n_samples,) or None
+        groups : array of shape (n_samples,) or None
+            Labels, equal for samples that belong together, such as the measurements of one person. Whole groups are
+            then held out, by every choice and in all that is said of new samples.
+
+        Returns
+        -------
+        self
+        """
+        population, self._single = measured_population(self, X, y, sample_weight, groups)
+        self.refined_, self._learned = False, None
+        self.held_out_error_ = fit_regression(self, population).judged.squared_error()
+        keep_importances(self, population.sample)
+        return self
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(
+        self, X: Any, y: Any, sample_weight: Any = None, basis: KernelBasis | None = None
+    ) -> FeatureVectorRegressor:
+        """Learn from one of several batches of samples.
+
+        The vectors, the width and the ridge are chosen on the first batch, as :meth:`fit` does, and stay. So let it be
+        a few thousand samples of every kind, or give the vectors. The coefficients are those of all batches together.
 
         Parameters
         ----------
         X : array, data frame or sparse matrix of shape (n_samples, n_features)
         y : array of shape (n_samples,) or (n_samples, n_outputs)
         sample_weight : array of shape (n_samples,) or None
+        basis : KernelBasis or None
+            Vectors to use instead of those that the first batch would choose: ``basis_`` of a fitted model.
 
         Returns
         -------
         self
         """
-        samples, self._single = check_measured(self, X, y, sample_weight)
-        self.refined_ = False
-        self.held_out_error_ = fit_regression(self, samples).squared_error()
+        if began(self):
+            samples, _ = measured_batch(self, X, y, sample_weight, first=False)
+            learned = continue_with(self, basis, samples)
+        else:
+            samples, self._single = measured_batch(self, X, y, sample_weight, first=True)
+            self.refined_ = False
+            self.novelty_: Any = None
+            if basis is None:
+                fit_regression(self, InMemory(samples))
+                learned = begin(self.basis_, self.ridge_, samples)
+            else:
+                learned = begin_on(self, basis, samples)
+        held_out = learned.left_out(samples)
+        keep_learned(self, learned.judged(held_out.weight, held_out.squared_error()))
+        self.intervals_ = fit_intervals(held_out, learned.basis)
         keep_importances(self, samples)
         return self
 
+    def merge(self, other: FeatureVectorRegressor) -> FeatureVectorRegressor:
+        """A model that has learned from the batches of both; they must have the same vectors and ridge."""
+        return merged(self, other)
+
+    @rowwise
     def predict(self, X: Any) -> Array:
         """Values of shape ``(n_samples,)`` or ``(n_samples, n_outputs)``."""
         X = check_samples(self, X)
         values = self.expansion_(X)
         return values[:, 0] if self._single else values
+
+    def predict_interval(self, X: Any, coverage: float = 0.9) -> Array:
+        """Lower and upper bound of every target: with probability ``coverage`` or more it lies between them.
+
+        The promise holds on average over new samples that are like the training samples (exchangeable with them), for
+        every output by itself. Half the width of an interval is a quantile of the errors on held-out samples. Where
+        these are clearly larger in some places than in others, so is the interval.
+
+        Parameters
+        ----------
+        X : array, data frame or sparse matrix of shape (n_samples, n_features)
+        coverage : float, default 0.9
+            Between 0 and 1; at most ``n / (n + 1)`` for ``n`` held-out samples (or groups).
+
+        Returns
+        -------
+        array of shape (n_samples, 2) or (n_samples, n_outputs, 2)
+
+        Examples
+        --------
+        >>> from fewkern import FeatureVectorRegressor
+        >>> from fewkern.datasets import make_sinc
+        >>> model = FeatureVectorRegressor().fit(*make_sinc(200, noise=0.1))
+        >>> X, y = make_sinc(1000, noise=0.1, random_state=1)
+        >>> lower, upper = model.predict_interval(X, coverage=0.9).T
+        >>> bool(0.85 < ((lower <= y) & (y <= upper)).mean() < 0.95)
+        True
+        """
+        intervals = interval_quantiles(self, coverage)
+        X = check_samples(self, X)
+        values = self.expansion_(X)
+        half = intervals.half_widths(X, values, coverage)
+        bounds = namespace(values).stack([values - half, values + half], axis=2)
+        return bounds[:, 0, :] if self._single else bounds
+
+    predict_set = no_set
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -266,6 +360,7 @@ class FeatureVectorClassifier(ScoringClassifier, KernelEstimator):
     """
 
     feature_importances_ = kept_importances
+    novelty, novelty_threshold = novelty, novelty_threshold
 
     _parameter_constraints: dict[str, list[Any]] = {
         **AUTOMATIC,
@@ -303,24 +398,75 @@ class FeatureVectorClassifier(ScoringClassifier, KernelEstimator):
         self.verbose = verbose
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> FeatureVectorClassifier:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> FeatureVectorClassifier:
         """Choose the vectors and fit.
 
         Parameters
         ----------
-        X : array, data frame or sparse matrix of shape (n_samples, n_features)
+        X : array, data frame, sparse matrix or Dask collection of shape (n_samples, n_features)
         y : array of shape (n_samples,)
             Labels of two or more classes.
         sample_weight : array of shape (n_samples,) or None
+        groups : array of shape (n_samples,) or None
+            Labels, equal for samples that belong together, such as the measurements of one person. Whole groups are
+            then held out, by every choice and in all that is said of new samples.
 
         Returns
         -------
         self
         """
-        samples = class_targets(check_labelled(self, X, y, sample_weight))
-        self.refined_ = False
-        held_out = fit_classification(self, samples)
-        self.class_scores_ = calibrate(ClassScores(), held_out)
-        self.held_out_error_ = held_out.error_rate()
+        population = labelled_population(self, X, y, sample_weight, groups)
+        self.refined_, self._learned = False, None
+        fitted = fit_classification(self, population)
+        self.class_scores_ = calibrate(ClassScores(), fitted.held_out)
+        self.held_out_error_ = fitted.judged.error_rate()
+        keep_class_scores(self, fitted.left_out.values, fitted.left_out.samples)
+        keep_importances(self, population.sample)
+        return self
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(
+        self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, basis: KernelBasis | None = None
+    ) -> FeatureVectorClassifier:
+        """Learn from one of several batches of samples; see :meth:`FeatureVectorRegressor.partial_fit`.
+
+        Parameters
+        ----------
+        X : array, data frame or sparse matrix of shape (n_samples, n_features)
+        y : array of shape (n_samples,)
+        classes : array or None
+            All classes, where the first batch does not hold samples of every one; then give a ``basis``, too.
+        sample_weight : array of shape (n_samples,) or None
+        basis : KernelBasis or None
+            Vectors to use instead of those that the first batch would choose: ``basis_`` of a fitted model.
+
+        Returns
+        -------
+        self
+        """
+        first = not began(self)
+        samples = class_targets(labelled_batch(self, X, y, classes, sample_weight))
+        if first:
+            self.refined_, self.novelty_ = False, None
+        if not first:
+            learned = continue_with(self, basis, samples)
+        elif basis is not None:
+            learned = begin_on(self, basis, samples)
+        else:
+            fit_classification(self, InMemory(samples))
+            learned = begin(self.basis_, self.ridge_, samples)
+        self.loss_ = "squared"  # the sums know of no other
+        held_out = learned.left_out(samples)
+        factor = calibrate(ClassScores(), held_out).factor
+        learned = learned.judged(held_out.weight, held_out.error_rate(), factor)
+        keep_learned(self, learned)
+        self.class_scores_ = ClassScores(factor=learned.factor)
+        keep_class_scores(self, held_out.values, samples)
         keep_importances(self, samples)
         return self
+
+    def merge(self, other: FeatureVectorClassifier) -> FeatureVectorClassifier:
+        """A model that has learned from the batches of both; they must have the same vectors, ridge and classes."""
+        model = merged(self, other)
+        model.class_scores_ = ClassScores(factor=model._learned.factor)
+        return model

@@ -14,14 +14,25 @@ from fewkern.core.kernels import Kernel
 from fewkern.core.samples import Samples
 from fewkern.core.trace import TOLERANCE, Stop, Trace, smallest_within
 from fewkern.vectors.grid import KernelGrid, units_to_compare
-from fewkern.vectors.leave_one_out import Path, class_targets, loo_paths
+from fewkern.vectors.leave_one_out import HeldOut, Judging, Path, class_targets, loo_paths, solve
 from fewkern.vectors.selection import Selecting, Selection, choose_basis, select_vectors
 
-__all__ = ["Found", "Searching", "automatic_model", "choose_grid", "choose_width", "class_grid", "search"]
+__all__ = [
+    "RIDGES",
+    "Found",
+    "Judge",
+    "Searching",
+    "automatic_model",
+    "choose_grid",
+    "choose_width",
+    "class_grid",
+    "held_out_values",
+    "search",
+]
 
 # Ridges that are compared, in units of the mean of k(x, x). Without any ridge coefficients can grow until nothing of
 # the sum is left but rounding.
-_RIDGES = (1e-6, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)
+RIDGES = (1e-6, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)
 # The width is searched on at most this many samples; number of vectors and ridge then on all of them.
 _SEARCH_ROWS = 10_000
 # The unit of the widths is decided on at most so many samples, by short paths at two widths (0.55 and 1.3 times that of
@@ -31,6 +42,8 @@ _RACE_ROWS, _RACE_LENGTH, _RACE_WIDTHS, _RACE_RIDGES = 1000, 30, (3, 5), (1e-4, 
 # pays: to a tenth of the samples, or half of them for "accurate", and _LONGEST at most.
 _FIRST_LENGTH, _LONGEST = 100, 1000
 _SHARE = {"accurate": 0.5, "balanced": 0.1, "sparse": 0.1}
+# Parts of the samples, each of which is judged at the settings that the others choose.
+_PARTS = 5
 # A path is worth going on with when its minimum lies in the last part of it.
 _NEAR_END = 0.9
 
@@ -58,7 +71,7 @@ class Searching:
 
         An automatic ridge is in units of the mean of ``k(x, x)``: :meth:`in_units_of` makes a number of it.
         """
-        ridges = _RIDGES if ridge == "auto" else (float(ridge),)
+        ridges = RIDGES if ridge == "auto" else (float(ridge),)
         if n_vectors != "auto":
             return cls(how, ridges, min(int(n_vectors), n), 0, None)
         if max_vectors != "auto":
@@ -86,6 +99,22 @@ class Searching:
 
 
 @dataclass(frozen=True)
+class Judge:
+    """Vectors, ridge and number of vectors that the samples outside of a part choose."""
+
+    part: Array
+    """Whether a sample belongs to the part."""
+    selection: Selection
+    ridge: float
+    n_vectors: int
+
+    def values(self, samples: Samples) -> Array:
+        """What the model with these settings says of every sample (or group) when that is left out."""
+        Z = self.selection.G[:, : self.n_vectors]
+        return solve(Z, samples.targets, self.ridge, samples.weights, samples.groups).held_out
+
+
+@dataclass(frozen=True)
 class Found:
     """What a search found: vectors, ridge and number of vectors."""
 
@@ -93,6 +122,8 @@ class Found:
     ridge: float
     n_vectors: int
     trace: Trace
+    judges: tuple[Judge, ...] = ()
+    """For every part of the samples; none where the samples are too few for parts."""
 
     @property
     def kernel(self) -> Kernel:
@@ -133,6 +164,21 @@ def automatic_model(
     return search(samples, grid.only(found.trace.chosen[0]), plan, lambda done: step(begun + done))
 
 
+def held_out_values(samples: Samples, found: Found) -> HeldOut | None:
+    """What the model says of every sample when that is left out, without the optimism of the choice.
+
+    The least of many leave-one-out errors is too small, because the settings were chosen on the same samples. So every
+    part of the samples is left out, one by one, at the settings that the other parts choose. None without parts.
+    """
+    if not found.judges:
+        return None
+    xp = namespace(samples.targets)
+    values = xp.zeros_like(samples.targets)
+    for judge in found.judges:
+        values = xp.where(judge.part[:, None], judge.values(samples), values)
+    return HeldOut(samples, values)
+
+
 def choose_width(samples: Samples, kernel: Kernel, seed: int) -> KernelGrid:
     """The kernel with the width that FVS-LR takes for the classes of the samples, as a grid of one."""
     samples = class_targets(samples)
@@ -148,7 +194,7 @@ def class_grid(samples: Samples, kernel: Kernel, seed: int) -> KernelGrid:
 
 def _plan_for_classes(samples: Samples, seed: int) -> Searching:
     limit = max(1, min(_FIRST_LENGTH, samples.n // 2))
-    return Searching(Selecting(seed=seed_from(seed)), _RIDGES, limit, 0, TOLERANCE["balanced"])
+    return Searching(Selecting(seed=seed_from(seed)), RIDGES, limit, 0, TOLERANCE["balanced"])
 
 
 def choose_grid(samples: Samples, kernel: Kernel, plan: Searching) -> KernelGrid:
@@ -160,8 +206,9 @@ def choose_grid(samples: Samples, kernel: Kernel, plan: Searching) -> KernelGrid
     ridges = plan.ridges if len(plan.ridges) == 1 else _RACE_RIDGES
     plan = replace(plan, ridges=ridges, limit=min(plan.limit, _RACE_LENGTH, max(1, some.n // 2)))
     plan = plan.in_units_of(grids[0].kernels[0], some)
+    judging = Judging.of(some)
     with threads_for(some.n * plan.limit**2):
-        least = [min(_Fan.start(some, grid.kernels[k], plan).least for k in _RACE_WIDTHS) for grid in grids]
+        least = [min(_Fan.start(some, grid.kernels[k], plan, judging).least for k in _RACE_WIDTHS) for grid in grids]
     return grids[least.index(min(least))]
 
 
@@ -186,16 +233,32 @@ def search(samples: Samples, grid: KernelGrid, plan: Searching, step: Callable[[
 
 
 def _search(samples: Samples, grid: KernelGrid, plan: Searching, step: Callable[[int], None]) -> Found:
+    parts = samples.deal(_PARTS, plan.how.seed)
+    judging = Judging.of(samples, parts)
     fans = []
     for kernel in grid.kernels:
-        fans.append(_Fan.start(samples, kernel, plan))
+        fans.append(_Fan.start(samples, kernel, plan, judging))
         step(len(fans))
-    if plan.tolerance is None:
-        best = min(range(len(fans)), key=lambda k: min(fans[k].ends))
-        chosen = (best, fans[best].ends.index(min(fans[best].ends)), fans[best].selection.n_vectors)
-        return _found(fans, grid, plan, chosen)
-    fans = _lengthen(fans, samples, plan, step)
-    return _found(fans, grid, plan, _choose(fans, plan.tolerance))
+    if plan.tolerance is not None:
+        fans = _lengthen(fans, samples, plan, judging, step)
+    error, spread = _stacked(fans)
+    chosen = _choose_among(fans, error, spread, plan)
+    axes: dict[str, tuple[float, ...]] = {
+        "width": grid.widths,
+        "ridge": plan.ridges,
+        "n_vectors": tuple(range(int(error.shape[2]))),
+    }
+    judges = []
+    for part in range(0 if parts is None else _PARTS):
+        inside = parts == part
+        rest = _errors_without(fans, part, error, samples.weights, inside)
+        judges.append(Judge(inside, *_setting(fans, plan, _choose_among(fans, rest, spread, plan))))
+    return Found(*_setting(fans, plan, chosen), Trace(axes, error, spread, chosen), tuple(judges))
+
+
+def _setting(fans: list[_Fan], plan: Searching, chosen: tuple[int, int, int]) -> tuple[Selection, float, int]:
+    k, r, L = chosen
+    return fans[k].selection, plan.ridges[r], L
 
 
 @dataclass(frozen=True)
@@ -206,50 +269,68 @@ class _Fan:
     paths: list[Path]
 
     @classmethod
-    def start(cls, samples: Samples, kernel: Kernel, plan: Searching) -> _Fan:
-        return cls.along(choose_basis(samples, kernel, plan.how, plan.limit), samples, plan)
+    def start(cls, samples: Samples, kernel: Kernel, plan: Searching, judging: Judging) -> _Fan:
+        return cls.along(choose_basis(samples, kernel, plan.how, plan.limit), samples, plan, judging)
 
     @classmethod
-    def along(cls, selection: Selection, samples: Samples, plan: Searching) -> _Fan:
-        return cls(selection, loo_paths(selection.G, samples.targets, plan.ridges, samples.weights))
+    def along(cls, selection: Selection, samples: Samples, plan: Searching, judging: Judging) -> _Fan:
+        return cls(selection, loo_paths(selection.G, samples.targets, plan.ridges, samples.weights, judging))
 
-    def longer(self, samples: Samples, plan: Searching, limit: int) -> _Fan:
-        gram = self.selection.gram
-        return _Fan.along(select_vectors(gram, plan.how, limit, samples.weights, self.selection), samples, plan)
+    def longer(self, samples: Samples, plan: Searching, limit: int, within: float, judging: Judging) -> _Fan:
+        """Go on with the ridges that reach an error of ``within``; the paths of the others end where they are."""
+        selection = select_vectors(self.selection.gram, plan.how, limit, samples.weights, self.selection)
+        going_on = [r for r, path in enumerate(self.paths) if _least(path) <= within]
+        ridges = tuple(plan.ridges[r] for r in going_on)
+        longer = dict(zip(going_on, loo_paths(selection.G, samples.targets, ridges, samples.weights, judging)))
+        return _Fan(selection, [longer.get(r, path) for r, path in enumerate(self.paths)])
 
     @property
     def least(self) -> float:
-        return min(float(namespace(path.error).min(path.error)) for path in self.paths)
-
-    @property
-    def ends(self) -> list[float]:
-        return [float(path.error[-1]) for path in self.paths]
+        return min(_least(path) for path in self.paths)
 
 
-def _lengthen(fans: list[_Fan], samples: Samples, plan: Searching, step: Callable[[int], None]) -> list[_Fan]:
+def _least(path: Path) -> float:
+    return float(namespace(path.error).min(path.error))
+
+
+def _lengthen(
+    fans: list[_Fan], samples: Samples, plan: Searching, judging: Judging, step: Callable[[int], None]
+) -> list[_Fan]:
     """Continue the competing paths while the best model lies at the end of its path and that pays."""
     limit, done = plan.limit, len(fans)
     while limit < plan.ceiling:
-        k, r, L = _choose(fans, 0.0)
+        k, r, L = _choose(*_stacked(fans), 0.0)
         if L < _NEAR_END * limit:
             break
         limit = min(2 * limit, plan.ceiling)
         best, half = float(fans[k].paths[r].error[L]), 0.5 * float(fans[k].paths[r].spread[L])
-        rivals = [fan.least <= best + 2 * half and fan.selection.stop == Stop.LIMIT for fan in fans]
-        fans = [fan.longer(samples, plan, limit) if rival else fan for fan, rival in zip(fans, rivals)]
+        within = best + 2 * half
+        rivals = [fan.least <= within and fan.selection.stop == Stop.LIMIT for fan in fans]
+        fans = [fan.longer(samples, plan, limit, within, judging) if rival else fan for fan, rival in zip(fans, rivals)]
         done += sum(rivals)
         step(done)
-        k, r, L = _choose(fans, 0.0)
+        k, r, L = _choose(*_stacked(fans), 0.0)
         if best - float(fans[k].paths[r].error[L]) < half:
             break
     return fans
 
 
-def _choose(fans: list[_Fan], tolerance: float) -> tuple[int, int, int]:
+def _choose_among(fans: list[_Fan], error: Array, spread: Array, plan: Searching) -> tuple[int, int, int]:
+    """The model that these errors prefer; without a tolerance the best of those at the ends of the paths."""
+    if plan.tolerance is not None:
+        return _choose(error, spread, plan.tolerance)
+    ends = {
+        (k, r, fan.selection.n_vectors): float(error[k, r, fan.selection.n_vectors])
+        for k, fan in enumerate(fans)
+        for r in range(len(plan.ridges))
+    }
+    return min(ends, key=lambda at: ends[at])
+
+
+def _choose(error: Array, spread: Array, tolerance: float) -> tuple[int, int, int]:
     """The smallest model (with a vector) within ``tolerance`` standard errors of the least error."""
     # Paper: the number of vectors is read off test curves. We: the least mean squared leave-one-out error, because the
     # leave-one-out error *rate* is 0.6 to 5.6 points optimistic at its minimum.
-    error, spread = _stacked(fans)
     xp = namespace(error)
     if error.shape[2] == 1:  # no sample could be chosen
         return 0, 0, 0
@@ -275,9 +356,15 @@ def _stacked(fans: list[_Fan]) -> tuple[Array, Array]:
     return error, spread
 
 
-def _found(fans: list[_Fan], grid: KernelGrid, plan: Searching, chosen: tuple[int, int, int]) -> Found:
-    error, spread = _stacked(fans)
-    sizes = tuple(range(int(error.shape[2])))
-    axes: dict[str, tuple[float, ...]] = {"width": grid.widths, "ridge": plan.ridges, "n_vectors": sizes}
-    k, r, L = chosen
-    return Found(fans[k].selection, plan.ridges[r], L, Trace(axes, error, spread, chosen))
+def _errors_without(fans: list[_Fan], part: int, error: Array, weights: Array, inside: Array) -> Array:
+    """The errors of all paths without those of one part of the samples."""
+    xp = namespace(error)
+    total, own = float(xp.sum(weights)), float(weights @ xp.astype(inside, weights.dtype))
+    rest = xp.full_like(error, xp.inf)
+    for k, fan in enumerate(fans):
+        for r, path in enumerate(fan.paths):
+            sums: Any = path.parts
+            length, known = sums.shape[1], xp.isfinite(path.error)
+            without = (total * path.error - sums[part, :]) / (total - own)
+            rest[k, r, :length] = xp.where(known, without, path.error)
+    return rest

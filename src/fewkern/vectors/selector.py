@@ -12,12 +12,15 @@ from fewkern.backend.distinct import fingerprint
 from fewkern.backend.namespace import Array
 from fewkern.backend.progress import progress
 from fewkern.backend.validation import Interval, StrOptions, fit_context
-from fewkern.base import CONSTRAINTS, KernelEstimator, check_samples, check_weighted
+from fewkern.base import CONSTRAINTS, KernelEstimator, check_samples, rowwise
 from fewkern.core.basis import Projection
 from fewkern.core.kernels import Kernel, as_kernel, resolve_kernel
 from fewkern.core.samples import Samples
+from fewkern.populations import weighted_samples
+from fewkern.vectors.novelty import novelty_of
 from fewkern.vectors.parameters import SELECTION, selecting
 from fewkern.vectors.selection import Selecting, Selection, centered_gram, select_vectors
+from fewkern.vectors.trust import novelty, novelty_threshold
 
 __all__ = ["FeatureVectorSelector"]
 
@@ -107,6 +110,8 @@ class FeatureVectorSelector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, K
     True
     """
 
+    novelty, novelty_threshold = novelty, novelty_threshold
+
     _transient = ("_warm",)  # what warm_start keeps is not part of the model
     _parameter_constraints: dict[str, list[Any]] = {
         **SELECTION,
@@ -163,7 +168,7 @@ class FeatureVectorSelector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, K
     def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Array:
         """Choose the vectors and return the features of ``X``, which the selection has computed already."""
         samples, selection = self._fit(X, sample_weight)
-        # rows of weight zero took no part in the selection
+        # rows of weight zero, and those that were not drawn from a collection, took no part in the selection
         return self.basis_.rotate(selection.G) if samples.n == samples.n_all else self.transform(X)
 
     @fit_context(prefer_skip_nested_validation=True)
@@ -173,7 +178,7 @@ class FeatureVectorSelector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, K
             max_fitness=self.max_fitness,
             n_candidates=self.n_candidates,
         )
-        samples = check_weighted(self, X, sample_weight)
+        samples = weighted_samples(self, X, sample_weight)
         start = self._earlier(samples, how) if self.warm_start else None
         limit = samples.n if self.max_vectors is None else self.max_vectors
         gram = start.gram if start else centered_gram(samples, resolve_kernel(self.kernel, samples.X), how)
@@ -181,6 +186,7 @@ class FeatureVectorSelector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, K
             selection = select_vectors(gram, how, limit, samples.weights, start, step)
         self.kernel_ = gram.kernel
         self.basis_ = samples.original(selection.basis(self.projection))
+        self.novelty_ = novelty_of(samples, selection, self.basis_)
         self.indices_, self.vectors_ = self.basis_.indices, self.basis_.vectors
         self.n_vectors_ = self._n_features_out = selection.n_vectors
         self.fitness_ = selection.fitness
@@ -190,6 +196,7 @@ class FeatureVectorSelector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, K
             self._warm = _Warm(selection, as_kernel(self.kernel), how.center, content)
         return samples, selection
 
+    @rowwise
     def transform(self, X: Any) -> Array:
         """Features ``Z`` of shape ``(n_samples, n_vectors_)``."""
         X = check_samples(self, X)

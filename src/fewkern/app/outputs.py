@@ -1,0 +1,63 @@
+"""Files that a command writes: checked before the work, written one after the other, named when something fails."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+__all__ = ["MODEL", "PAGE", "PICTURE", "TABLE", "Outputs"]
+
+MODEL, PAGE, PICTURE = (".npz",), (".html", ".htm"), (".png", ".pdf", ".svg")
+TABLE = (".csv", ".tsv", ".csv.gz", ".parquet", ".pq")
+_HINTS = {".onnx": "'fewkern export' writes ONNX and C", ".c": "'fewkern export' writes ONNX and C"}
+_HINTS |= {".xlsx": "a spreadsheet program reads .csv", ".xls": "a spreadsheet program reads .csv"}
+
+
+class Outputs:
+    """What a command will write, and what it has written."""
+
+    def __init__(self, *inputs: str | Path | None) -> None:
+        self.written: list[str] = []
+        self._inputs = [Path(path) for path in inputs if path is not None and str(path) != "-"]
+        self._claimed: list[Path] = []
+
+    def claim(self, path: Path, suffixes: tuple[str, ...]) -> Path:
+        """Check a path before the work: its suffix, its folder, and that it is no input and no other output."""
+        if not path.suffix and suffixes is MODEL:
+            path = path.with_suffix(MODEL[0])
+        if not path.name.lower().endswith(suffixes):
+            hint = _HINTS.get(path.suffix.lower())
+            raise ValueError(
+                f"cannot write {path}: expected a file that ends in {', '.join(suffixes)}"
+                + (f" ({hint})." if hint else ".")
+            )
+        if path.is_dir():
+            raise ValueError(f"cannot write {path}: it is a folder; give the name of a file.")
+        if not path.parent.is_dir():
+            raise ValueError(f"cannot write {path}: the folder {path.parent} does not exist; make it first.")
+        if any(_same(path, other) for other in self._inputs):
+            raise ValueError(f"cannot write {path}: that is the file to read; choose another name.")
+        if any(_same(path, other) for other in self._claimed):
+            raise ValueError(f"cannot write {path}: two results would go to the same file; choose another name.")
+        self._claimed.append(path)
+        return path
+
+    def write(self, path: Path, make: Callable[[Path], Any]) -> None:
+        """Call ``make(path)``, and keep in mind that the file is there."""
+        before = path.exists()
+        try:
+            make(path)
+        except OSError as error:
+            reason = error.strerror or str(error)
+            done = f"; written before: {', '.join(self.written)}" if self.written else "; nothing was written"
+            raise OSError(f"cannot write {path}: {reason}{done}.") from error
+        self.written.append(f"{path} (replaced)" if before else str(path))
+
+
+def _same(one: Path, other: Path) -> bool:
+    try:
+        return os.path.samefile(one, other)
+    except OSError:  # one of them is not there yet
+        return os.path.realpath(one) == os.path.realpath(other)

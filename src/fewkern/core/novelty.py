@@ -1,0 +1,45 @@
+"""How unlike the training samples a new one is: the share of it that their vectors do not explain."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from fewkern.backend.namespace import Array
+from fewkern.backend.storable import storable
+from fewkern.core.basis import KernelBasis
+from fewkern.core.conformal import HeldOutScores
+
+__all__ = ["Novelty"]
+
+
+@storable
+@dataclass(frozen=True)
+class Novelty:
+    """Vectors that stand for the training samples, and what they leave unexplained of samples that are none of them.
+
+    Parameters
+    ----------
+    basis : KernelBasis
+        On samples, in the order of their choice.
+    scores : HeldOutScores
+        Of the training samples, each without the help of itself (or of its group).
+    """
+
+    basis: KernelBasis
+    scores: HeldOutScores
+
+    def __call__(self, X: Array) -> Array:
+        """Share of ``k(x, x)`` that the vectors do not explain, in [0, 1]."""
+        return self.basis.unexplained(X)
+
+    @property
+    def blind(self) -> str | None:
+        """Why the share says nothing, if so."""
+        kernel = self.basis.kernel
+        name = type(kernel).__name__
+        if kernel.pairwise:
+            return f"the kernel {name} does not give k(x, x) of new samples"
+        rank = kernel.rank(int(self.basis.vectors.shape[1]))
+        if rank is not None and self.basis.n_vectors >= rank:
+            return f"{rank} vectors explain every sample with the kernel {name}"
+        return None

@@ -1,0 +1,110 @@
+"""Sums over rows, which are all that a linear model of the features has to know of the samples."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from fewkern.backend.linalg import jittered_cholesky, solve_triangular
+from fewkern.backend.namespace import Array, device, namespace
+from fewkern.backend.storable import floats, storable
+
+__all__ = ["LinearSolution", "Statistics"]
+
+
+@dataclass(frozen=True)
+class LinearSolution:
+    """``f(z) = W'z + offset``, and what gives leave-one-out values for any row."""
+
+    W: Array
+    offset: Array
+    factor: Array
+    """Lower triangular ``R'`` with ``[1 Z]' W [1 Z] + ridge diag(0, 1, .., 1) = R'R``."""
+    jitter: float
+    """What rounding made necessary beside the ridge."""
+
+    def leverage(self, Z: Array, weights: Array) -> Array:
+        """Share of its own value in what the model says of each row; the rows must be among those that were summed."""
+        xp = namespace(Z)
+        design = xp.concat([xp.ones_like(Z[:, :1]), Z], axis=1)
+        Q = solve_triangular(self.factor, design.T).T
+        return weights * xp.sum(Q * Q, axis=1)
+
+
+@storable(gram=floats("m", "m"), cross=floats("m", "q"), square=floats("q", least=0.0))
+@dataclass(frozen=True)
+class Statistics:
+    r"""Weighted sums over the rows of features ``Z`` and targets ``Y``, which are merged by ``+``.
+
+    Blocks of rows in memory or on a GPU, partitions of a Dask collection, files, and batches that come one after the
+    other are all the same to whoever asks for these.
+
+    Parameters
+    ----------
+    gram : array of shape (1 + L, 1 + L)
+        ``[1 Z]' W [1 Z]``. Its first row holds the sum of the weights and the weighted sums of the features.
+    cross : array of shape (1 + L, q)
+        ``[1 Z]' W Y``.
+    square : array of shape (q,)
+        Weighted sums of the squared targets.
+    count : int
+        Number of rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fewkern.core.statistics import Statistics
+    >>> Z, Y = np.arange(6.0).reshape(3, 2), np.array([[1.0], [3.0], [5.0]])
+    >>> whole = Statistics.of(Z, Y, np.ones(3))
+    >>> parts = Statistics.of(Z[:1], Y[:1], np.ones(1)) + Statistics.of(Z[1:], Y[1:], np.ones(2))
+    >>> np.array_equal(whole.gram, parts.gram), parts.count
+    (True, 3)
+    """
+
+    gram: Array
+    cross: Array
+    square: Array
+    count: int
+
+    @classmethod
+    def of(cls, Z: Array, Y: Array, weights: Array) -> Statistics:
+        """Of some rows. The sums are in double precision, whatever the rows are: there may be a billion of them."""
+        xp = namespace(Z)
+        Z, Y, weights = (xp.astype(one, xp.float64, copy=False) for one in (Z, Y, weights))
+        design = xp.concat([xp.ones_like(Z[:, :1]), Z], axis=1)
+        weighted = weights[:, None] * design
+        return cls(design.T @ weighted, weighted.T @ Y, weights @ (Y * Y), int(Z.shape[0]))
+
+    def __add__(self, other: Statistics) -> Statistics:
+        return Statistics(
+            self.gram + other.gram, self.cross + other.cross, self.square + other.square, self.count + other.count
+        )
+
+    @property
+    def weight(self) -> Array:
+        """Sum of the weights."""
+        return self.gram[0, 0]
+
+    @property
+    def mean(self) -> Array:
+        """Weighted mean of the features."""
+        return self.gram[0, 1:] / self.gram[0, 0]
+
+    @property
+    def scatter(self) -> Array:
+        """Weighted sums of products of the centered features, ``(L, L)``."""
+        return self.gram[1:, 1:] - self.weight * self.mean[:, None] * self.mean[None, :]
+
+    @property
+    def centered_cross(self) -> Array:
+        """Weighted sums of products of the centered features with the targets, ``(L, q)``."""
+        return self.cross[1:, :] - self.mean[:, None] * self.cross[:1, :]
+
+    def solve(self, ridge: float) -> LinearSolution:
+        r"""Minimise :math:`\sum_i w_i |y_i - \beta - A^T z_i|^2 + \text{ridge}\,|A|_F^2`, FVS (11)."""
+        xp, size = namespace(self.gram), int(self.gram.shape[0])
+        penalty = xp.full((size,), ridge, dtype=self.gram.dtype, device=device(self.gram))
+        penalty[0] = 0.0
+        identity = xp.eye(size, dtype=self.gram.dtype, device=device(self.gram))
+        C, jitter = jittered_cholesky(self.gram + penalty[:, None] * identity)
+        solution = solve_triangular(C, solve_triangular(C, self.cross), transposed=True)
+        return LinearSolution(solution[1:, :], solution[0, :], C, jitter)

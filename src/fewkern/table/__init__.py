@@ -1,0 +1,1 @@
+"""Tables as they come: what their columns mean, models of them, and how far to trust these."""

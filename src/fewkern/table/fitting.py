@@ -1,0 +1,179 @@
+"""From a settled job to a fitted model: rows held out, what they say, the fit on all rows."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from fewkern.backend.progress import titled
+from fewkern.base import BudgetWarning
+from fewkern.table.encoder import EncodedTable, TableEncoder
+from fewkern.table.judging import (
+    HeldOutRows,
+    Judgement,
+    judge_classes,
+    judge_density,
+    judge_fit,
+    judge_numbers,
+    linear_predictions,
+)
+from fewkern.table.settling import FEWEST_ROWS, Job
+
+__all__ = ["FittedTable", "fit_job"]
+
+# From so many rows on, the model whose error was measured is the one that is kept: the rows that were held out would
+# hardly change it, and the fit takes half as long.
+_KEEP_ROWS = 20_000
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A model of some of the rows of a job."""
+
+    encoder: TableEncoder
+    estimator: Any
+    rows: np.ndarray[Any, Any]
+    """Positions in the frame of the job."""
+    encoded: EncodedTable
+    seconds: float
+
+
+@dataclass(frozen=True)
+class FittedTable:
+    """A fitted model and what is known of it."""
+
+    encoder: TableEncoder
+    estimator: Any
+    rows: np.ndarray[Any, Any]
+    """Positions, in the table, of the rows that it was fitted to."""
+    missing: np.ndarray[Any, Any]
+    """Their missing cells, ``(n, number of columns)``."""
+    held_out: HeldOutRows | None
+    judgement: Judgement | None
+    seconds: tuple[float, ...]
+    """Of the check on rows held out, if there was one, and of the fit."""
+    notes: tuple[str, ...] = field(default=())
+
+
+def fit_job(job: Job) -> FittedTable:
+    """Measure the error on rows held out, then fit to all rows (above 20,000 rows the measured model is kept)."""
+    job.build()  # settings that do not exist are named before anything is fitted
+    complete, notes = _complete_rows(job)
+    train, test, why = _split(job, complete)
+    checked, held_out, judgement = None, None, None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", BudgetWarning)  # a note says it
+        if "n_components" not in job.request.settings:  # nobody asked for as many as we did
+            warnings.filterwarnings("ignore", message=".*n_components=.* was asked for")
+        steps = 1 if test is None or _keeps(len(complete)) else 2
+        if test is not None:
+            with titled(f"1/{steps} held-out check on {len(test):,} rows"):
+                checked = _fit(job, train)
+            held_out, judgement = _judge(job, checked, test)
+        if checked is not None and _keeps(len(complete)):
+            final = checked
+            notes.append(
+                f"fitted to {len(train):,} of {len(complete):,} rows; the error was measured on the others (with "
+                "holdout 0 all rows are fitted)"
+            )
+        else:
+            with titled(f"{steps}/{steps} all {len(complete):,} rows"):
+                final = _fit(job, complete)
+    if judgement is None and job.y is not None and hasattr(final.estimator, "held_out_error_"):
+        judgement = judge_fit(job.task, float(final.estimator.held_out_error_), job.y[final.rows])
+    seconds = (final.seconds,) if checked is None or checked is final else (checked.seconds, final.seconds)
+    notes = [*job.notes, *final.encoder.notes_, *notes, *why, *_notes_on_fit(final.estimator)]
+    missing = final.encoded.missing
+    return FittedTable(final.encoder, final.estimator, job.rows[final.rows], missing, held_out, judgement, seconds,
+                       tuple(notes))  # fmt: skip
+
+
+def _keeps(rows: int) -> bool:
+    return rows >= _KEEP_ROWS
+
+
+def _complete_rows(job: Job) -> tuple[np.ndarray[Any, Any], list[str]]:
+    """All rows; of a density, those without a gap: a value put in its place would be a spike."""
+    rows = np.arange(len(job.frame))
+    if job.task != "density":
+        return rows, []
+    encoder = TableEncoder().learn(job.frame, job.findings, job.names)
+    gaps = encoder.encode(job.frame).gaps
+    if not gaps.any():
+        return rows, []
+    rows = rows[~gaps]
+    if len(rows) < FEWEST_ROWS:
+        raise ValueError(
+            f"only {len(rows)} of {len(gaps):,} rows have no missing value, and a density needs complete rows; drop "
+            "the columns with gaps."
+        )
+    return rows, [f"{int(gaps.sum()):,} rows with missing values were left out: a density is of complete rows"]
+
+
+def _fit(job: Job, rows: np.ndarray[Any, Any]) -> _Part:
+    start = time.perf_counter()
+    frame = job.frame.iloc[rows]
+    encoder = TableEncoder().learn(frame, job.findings, job.names)
+    encoded = encoder.encode(frame)
+    estimator = job.build()
+    estimator = estimator.fit(encoded.values) if job.y is None else estimator.fit(encoded.values, job.y[rows])
+    return _Part(encoder, estimator, rows, encoded, time.perf_counter() - start)
+
+
+def _split(job: Job, rows: np.ndarray[Any, Any]) -> tuple[np.ndarray[Any, Any], Any, list[str]]:
+    """Rows to fit and rows to hold out (None: no check), and why there is none."""
+    from sklearn.model_selection import train_test_split
+
+    if not job.request.holdout or job.task == "reduce":
+        return rows, None, []
+    stratify = None
+    if job.task == "classify" and job.y is not None:
+        counts = np.unique(job.y, return_counts=True)[1]
+        if counts.min() < 3 and len(counts) < 3:
+            return rows, None, ["too few rows of a class to hold any out: the error is not measured"]
+        enough = counts.min() >= 2 and round(job.request.holdout * len(rows)) >= len(counts)
+        stratify = job.y if enough and round((1 - job.request.holdout) * len(rows)) >= len(counts) else None
+    train, test = train_test_split(
+        rows, test_size=job.request.holdout, random_state=job.request.random_state, stratify=stratify
+    )
+    if len(train) < 2:
+        return rows, None, ["too few rows to hold any out: the error is not measured"]
+    return train, test, []
+
+
+def _judge(job: Job, part: _Part, test: np.ndarray[Any, Any]) -> tuple[HeldOutRows | None, Judgement | None]:
+    """What the model says of the rows that it did not see, and how good that is."""
+    new, train = part.encoder.encode(job.frame.iloc[test]).values, part.encoded.values
+    if job.task == "density":
+        unit = np.log(part.encoder.scale_).sum()
+        values = np.asarray(part.estimator.score_samples(new)) - unit
+        return None, judge_density(values, _normal(train, new) - unit)
+    assert job.y is not None
+    y, truth = job.y[part.rows], job.y[test]
+    probabilities = part.estimator.predict_proba(new) if hasattr(part.estimator, "predict_proba") else None
+    held_out = HeldOutRows(job.rows[test], truth, part.estimator.predict(new), probabilities)
+    linear = linear_predictions(train, y, new, job.task, 0)
+    if job.task == "classify":
+        labels, counts = np.unique(y, return_counts=True)
+        return held_out, judge_classes(held_out, labels[int(np.argmax(counts))], linear)
+    return held_out, judge_numbers(held_out, float(np.mean(y)), linear)
+
+
+def _normal(train: np.ndarray[Any, Any], new: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Log density of one normal distribution, kept from being flat by a little of the unit."""
+    d = train.shape[1]
+    cov = np.atleast_2d(np.cov(train, rowvar=False)) + 1e-6 * np.eye(d)
+    z = np.linalg.solve(np.linalg.cholesky(cov), (new - train.mean(axis=0)).T)
+    return np.asarray(-0.5 * ((z**2).sum(axis=0) + d * np.log(2 * np.pi) + np.linalg.slogdet(cov)[1]))
+
+
+def _notes_on_fit(estimator: Any) -> list[str]:
+    # vectors that were moved are not those of the path
+    moved = getattr(estimator, "refined_", False)
+    if moved or not getattr(getattr(estimator, "trace_", None), "open_end", False):
+        return []
+    return ["the error was still falling at the budget of vectors: prefer='accurate' or a larger max_vectors may help"]

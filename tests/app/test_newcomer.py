@@ -1,0 +1,417 @@
+"""What a person meets who comes with a table of their own: files, options, notes, and nothing lost."""
+
+import errno
+import json
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import load_iris, load_wine
+
+import fewkern
+from fewkern.app import _commands, jobs
+from fewkern.app.outputs import MODEL, PAGE, Outputs
+from fewkern.table.tasks import MODELS, TASKS
+from tests.app.test_commands import _elsewhere, _text, banana, fails, run  # noqa: F401 - the fixture works here too
+
+QUICK = ["--max-vectors", 8, "--holdout", 0]
+# a classifier that does not try to move its vectors
+FAST = [*QUICK, "--model", "discriminant"]
+
+
+def predicted(*arguments):
+    return pd.read_csv(_text(run("predict", *arguments).stdout))
+
+
+# A: what changed the meaning of a table
+
+
+def test_codes_stay_categories_when_a_table_holds_only_numbers():
+    rng = np.random.default_rng(0)
+    code = rng.choice(["1", "2", "A"], 120)
+    frame = pd.DataFrame({"code": code, "x": rng.normal(size=120), "y": np.where(code == "2", "yes", "no")})
+    frame.to_csv("codes.csv", index=False)
+    run("fit", "codes.csv", "--out", "m.npz", *FAST)
+    new = pd.DataFrame({"code": [1, 2] * 20, "x": rng.normal(size=40)})
+    new.to_csv("whole.csv", index=False)
+    new.assign(code=new["code"].astype(float).mask(new.index == 0)).to_csv("gap.csv", index=False)
+    new.assign(code=new["code"].astype(float)).to_parquet("typed.parquet")
+    truth = np.where(new["code"] == 2, "yes", "no")
+    for name in ("whole.csv", "typed.parquet"):
+        result = run("predict", "m.npz", name)
+        assert result.stderr == ""
+        assert pd.read_csv(_text(result.stdout))["y"].tolist() == truth.tolist()
+    assert predicted("m.npz", "gap.csv")["y"].tolist()[1:] == truth.tolist()[1:]
+    new.assign(code="B").to_csv("unknown.csv", index=False)
+    assert (
+        "column 'code': 40 of 40 rows have a category that the model does not know ('B')"
+        in run("predict", "m.npz", "unknown.csv").stderr
+    )
+
+
+def test_a_numeric_target_with_a_bad_cell_is_a_regression():
+    x = np.linspace(0, 5, 60)
+    frame = pd.DataFrame({"x": x, "price": np.sin(x)}).astype(object)
+    frame.loc[7, "price"] = "?"
+    frame.to_csv("t.csv", index=False)
+    result = run("fit", "t.csv", "--target", "price", "--out", "m.npz", *QUICK)
+    assert "column 'price': 1 of 60 cells is not a number ('?'); the row was left out" in result.stderr
+    assert "regress with model fvs" in result.stdout
+
+
+def test_a_numeric_column_with_bad_cells_or_units_is_used():
+    x = np.linspace(50, 2000, 80)
+    for cells in ([*map(str, x[:-2]), "n/k", "?"], [f"{v:,.2f} €" for v in x], [f"{v:.1f}%" for v in x]):
+        pd.DataFrame({"area": cells, "price": x**0.5}).to_csv("t.csv", index=False)
+        result = run("fit", "t.csv", "--out", "m.npz", *QUICK)
+        assert "column 'area': " in result.stderr
+        assert float(re.search(r"R² ([\d.]+)", result.stdout)[1]) > 0.9
+
+
+def test_a_density_is_of_complete_rows():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"a": rng.normal(size=150)})
+    frame.loc[:29, "a"] = np.nan
+    frame.to_csv("t.csv", index=False)
+    result = run("fit", "t.csv", "--task", "density", "--out", "m.npz", "--report", "r.html")
+    assert "30 rows with missing values were left out" in result.stderr
+    assert "UserWarning" not in result.stderr
+    values = run("predict", "m.npz", "t.csv")
+    assert "30 of 150 rows have a missing value and so no log density" in values.stderr
+    assert pd.read_csv(_text(values.stdout), skip_blank_lines=False)["log_density"].isna().sum() == 30
+
+
+def test_the_index_that_pandas_wrote_is_not_a_feature():
+    load_iris(as_frame=True).frame.to_csv("iris.csv")
+    result = run("fit", "iris.csv", "--out", "m.npz", *FAST)
+    assert "column 'Unnamed: 0' numbers the rows and was left out" in result.stderr
+    assert "150 of 4 features" in result.stdout
+    assert "150 of 5 features" in run("fit", "iris.csv", "--keep", "Unnamed: 0", "--out", "m.npz", *FAST).stdout
+    dropped = run(
+        "fit", "iris.csv", "--drop", "petal length (cm)", "--drop", "petal width (cm)", "--out", "m.npz", *FAST
+    )
+    assert "150 of 2 features" in dropped.stdout
+
+
+def test_a_reduced_table_has_two_components_and_names_its_text():
+    wine = load_wine(as_frame=True)
+    wine.data.assign(cultivar=wine.target.map({0: "a", 1: "b", 2: "c"})).to_csv("wine.csv", index=False)
+    result = run("fit", "wine.csv", "--task", "reduce", "--out", "m.npz")
+    assert re.search(r"components +2\n", result.stdout)
+    assert "column 'cultivar' holds text and takes part as categories" in result.stderr
+    assert "178 of 13 features" in run("fit", "wine.csv", "--task", "reduce", "--target", "cultivar").stdout
+
+
+def test_a_guessed_task_is_said():
+    x = np.linspace(0, 6, 90)
+    pd.DataFrame({"x": x, "n": np.round(3 + 2 * np.sin(x)).astype(int)}).to_csv("t.csv", index=False)
+    assert "taken as classes (the task 'regress' takes them as numbers)" in run("fit", "t.csv", *QUICK).stderr
+    assert "taken as" not in run("fit", "t.csv", "--task", "regress", *QUICK).stderr
+
+
+def test_the_summary_judges():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"x": rng.normal(size=200), "y": np.where(np.arange(200) % 4 == 0, "yes", "no")})
+    frame.to_csv("noise.csv", index=False)
+    result = run("fit", "noise.csv", "--out", "m.npz", "--max-vectors", 8, "--model", "discriminant")
+    assert "no better than always answering 'no'" in result.stdout
+    assert re.search(r"error, held out +25.00% of 40 rows not fitted; 95 % interval 14.\d+% to 40.\d+%", result.stdout)
+    assert re.search(r"found +0 of 10 rows of class 'yes'", result.stdout)
+    assert "no better than always answering 'no'" in run("info", "m.npz").stdout
+    frame.assign(y=np.where(np.arange(200) == 5, "yes", "no")).to_csv("one.csv", index=False)
+    result = run("fit", "one.csv", "--out", "m.npz", "--max-vectors", 8)
+    assert "the class 'yes' has only one row, too few to learn" in result.stderr
+    assert "no better than always answering 'no'" in result.stdout
+
+
+def test_whole_classes_come_back_as_whole_numbers():
+    frame = banana()
+    frame["side"] = np.where(frame["side"] == "left", 0.0, 1.0)
+    frame.loc[:3, "side"] = np.nan
+    frame.to_csv("t.csv", index=False)
+    run("fit", "t.csv", "--out", "m.npz", *FAST)
+    assert set(run("predict", "m.npz", "t.csv").stdout.split()) == {"side", "0", "1"}
+
+
+def test_unusual_cells_are_counted():
+    frame = banana().assign(colour=["red", "blue"] * 60)
+    frame.to_csv("t.csv", index=False)
+    run("fit", "t.csv", "--target", "side", "--out", "m.npz", *FAST)
+    frame.assign(x0=None, colour="green", x1=1e9).to_csv("odd.csv", index=False)
+    said = run("predict", "m.npz", "odd.csv").stderr
+    assert "column 'x0' is empty here: the median" in said
+    assert "column 'colour': 120 of 120 rows have a category that the model does not know ('green')" in said
+    assert "column 'x1': 120 of 120 rows lie far outside of what the model was fitted with" in said
+    assert run("predict", "m.npz", "odd.csv", "--quiet").stderr == ""
+
+
+def test_constants_are_not_asked_for_again():
+    frame = banana().assign(fixed=3)
+    frame.to_csv("t.csv", index=False)
+    result = run("fit", "t.csv", "--target", "side", "--out", "m.npz", *FAST)
+    assert "column 'fixed' is the same in every row and left out" in result.stderr
+    frame[["x0", "x1"]].to_csv("few.csv", index=False)
+    assert len(predicted("m.npz", "few.csv")) == 120
+
+
+# B: what was lost
+
+
+def test_no_output_is_an_input_or_another_output(tmp_path):
+    frame = banana()
+    np.savez("data.npz", X=frame[["x0", "x1"]].to_numpy(), y=frame["side"].to_numpy(dtype=str))
+    before = (tmp_path / "data.npz").read_bytes()
+    fails("fit", "data.npz", "--out", "data.npz", match="cannot write data.npz: that is the file to read")
+    fails("fit", "data.npz", "--out", tmp_path / "data.npz", match="that is the file to read")
+    fails("fit", "data.npz", "--out", "./data", match="that is the file to read")
+    (tmp_path / "link.npz").symlink_to("data.npz")
+    fails("fit", "data.npz", "--out", "link.npz", match="that is the file to read")
+    frame.to_csv("t.csv", index=False)
+    fails("fit", "t.csv", "--out", "m.npz", "--picture", "m.png", "--report", "m.npz", match="ends in .html, .htm")
+    run("fit", "t.csv", "--out", "m.npz", *FAST)
+    fails("predict", "m.npz", "t.csv", "--out", "t.csv", match="that is the file to read")
+    fails("compress", "m.npz", "t.csv", "--out", "m.npz", match="that is the file to read")
+    assert (tmp_path / "data.npz").read_bytes() == before
+
+
+def test_two_outputs_of_the_same_name(tmp_path):
+    outputs = Outputs("t.csv")
+    outputs.claim(tmp_path / "m.html", PAGE)
+    with pytest.raises(ValueError, match="two results would go to the same file"):
+        outputs.claim(tmp_path / "m.html", PAGE)
+    (tmp_path / "f.npz").mkdir()
+    with pytest.raises(ValueError, match="it is a folder"):
+        outputs.claim(tmp_path / "f.npz", MODEL)
+
+
+def test_replaced_files_are_named():
+    banana().to_csv("t.csv", index=False)
+    assert "written: m.npz, m.png\n" in run("fit", "t.csv", "--out", "m.npz", *FAST).stdout
+    assert "written: m.npz (replaced), m.png (replaced)\n" in run("fit", "t.csv", "--out", "m.npz", *FAST).stdout
+
+
+def test_a_full_disk_is_named_after_the_summary(monkeypatch, tmp_path):
+    banana().to_csv("t.csv", index=False)
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(jobs, "save_figure", full)
+    result = run("fit", "t.csv", "--out", "m.npz", *FAST, code=1)
+    assert "vectors kept" in result.stdout
+    assert "fewkern: cannot write m.png: No space left on device; written before: m.npz." in result.stderr
+    assert (tmp_path / "m.npz").exists()
+    with pytest.raises(OSError, match=r"cannot write m.csv: No space left on device; nothing was written"):
+        Outputs().write(tmp_path.relative_to(tmp_path) / "m.csv", full)
+
+
+def test_an_interrupt_says_what_was_written(monkeypatch):
+    banana().to_csv("t.csv", index=False)
+
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(jobs, "save_figure", stop)
+    assert run("fit", "t.csv", "--out", "m.npz", *FAST, code=130).stderr.endswith("fewkern: stopped; written: m.npz.\n")
+    monkeypatch.setattr(fewkern.TableModel, "fit", stop)
+    result = run("fit", "t.csv", "--out", "n.npz", code=130)
+    assert result.stderr.endswith("fewkern: stopped; nothing was written.\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["fit", "t.csv", "--out", "m.onnx"], r"ends in .npz \('fewkern export' writes ONNX and C\)"),
+        (["fit", "t.csv", "--picture", "m.txt"], "ends in .png, .pdf, .svg"),
+        (["fit", "t.csv", "--report", "m.pdf"], "ends in .html, .htm"),
+        (
+            ["predict", "m.npz", "t.csv", "--out", "p.xlsx"],
+            r"ends in .csv, .tsv, .*\(a spreadsheet program reads .csv\)",
+        ),
+        (["plot", "m.npz", "--out", "p.csv"], "ends in .png"),
+        (["report", "m.npz", "t.csv", "--out", "p.csv"], "ends in .html"),
+    ],
+)
+def test_suffixes_that_lie_are_refused(arguments, message):
+    banana().to_csv("t.csv", index=False)
+    fails(*arguments, match=message)
+
+
+# C: files as they come, and options
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("t.csv", {"sep": ";", "decimal": ","}),
+        ("t.csv", {"sep": "\t"}),
+        ("t.csv", {"encoding": "cp1252"}),
+        ("t.csv", {"encoding": "utf-16"}),
+        ("t.csv.gz", {}),
+    ],
+)
+def test_one_table_in_many_files(name, options):
+    frame = banana().assign(stadt=["Zürich", "Genève"] * 60)
+    frame.to_csv("plain.csv", index=False)
+    run("fit", "plain.csv", "--target", "side", "--out", "m.npz", *FAST)
+    frame.to_csv(name, index=False, **options)
+    assert run("predict", "m.npz", name).stdout == run("predict", "m.npz", "plain.csv").stdout
+    run("fit", name, "--target", "side", "--out", "n.npz", *FAST)
+    np.testing.assert_array_equal(fewkern.load("n.npz").estimator_.vectors_, fewkern.load("m.npz").estimator_.vectors_)
+
+
+def test_dates_are_features():
+    days = pd.date_range("2020-01-01", periods=150)
+    frame = pd.DataFrame({"day": days, "noise": np.random.default_rng(0).normal(size=150), "y": np.arange(150) * 0.01})
+    frame.to_csv("t.csv", index=False)
+    frame.to_parquet("t.parquet")
+    answers = []
+    for name in ("t.csv", "t.parquet"):
+        result = run("fit", name, "--out", "m.npz", *QUICK)
+        assert "column 'day' holds dates: elapsed days, weekday" in result.stderr
+        assert float(re.search(r"R² ([\d.]+)", result.stdout)[1]) > 0.95
+        answers.append(predicted("m.npz", "t.csv")["y"])
+    np.testing.assert_allclose(answers[0], answers[1], rtol=1e-6)
+
+
+def test_a_folder_and_a_target_among_many(tmp_path):
+    fails("fit", tmp_path, match="is a folder; give the name of a file in it")
+    pd.DataFrame(np.zeros((5, 300)), columns=[f"g{k}" for k in range(300)]).to_csv("wide.csv", index=False)
+    assert len(fails("fit", "wide.csv", "--target", "nope", match=r"no column 'nope'; .*300 in all").stderr) < 200
+
+
+def test_a_table_without_rows_has_an_empty_result():
+    banana().to_csv("t.csv", index=False)
+    run("fit", "t.csv", "--out", "m.npz", *FAST)
+    banana().head(0).to_csv("none.csv", index=False)
+    assert run("predict", "m.npz", "none.csv").stdout == "side\n"
+    assert run("predict", "m.npz", "none.csv", "--proba", "--with-input").stdout == (
+        "x0,x1,side,predicted side,p(left),p(right)\n"
+    )
+
+
+def test_help_names_the_choices():
+    assert [task.value for task in _commands.Task] == ["auto", *TASKS]
+    assert {model.value for model in _commands.Model} == {"auto"}.union(*MODELS.values())
+    shown = run("fit", "--help").stdout
+    for word in ("density", "forward-fisher", "soft-margins", "accurate"):
+        assert word in shown
+
+
+def in_a_process(code, *arguments):
+    return subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False)
+
+
+def test_an_interrupt_while_modules_are_imported_is_clean():
+    code = """
+import sys
+class Stop:
+    def find_spec(self, name, path=None, target=None):
+        if name == "typer":
+            raise KeyboardInterrupt
+sys.meta_path.insert(0, Stop())
+from fewkern.app import main
+main()
+"""
+    done = in_a_process(code, "fit")
+    assert done.returncode == 130
+    assert done.stderr == "fewkern: stopped; nothing was written.\n"
+
+
+def test_version_and_help_import_nothing_heavy():
+    """Neither scikit-learn nor pandas nor matplotlib: these take longer than all the rest."""
+    for argument in ("--version", "--help"):
+        code = f"""
+import sys
+sys.argv = ["fewkern", {argument!r}]
+from fewkern.app import main
+try:
+    main()
+finally:
+    print(sorted({{"sklearn", "pandas", "matplotlib", "scipy", "numpy", "rich"}} & set(sys.modules)), file=sys.stderr)
+"""
+        assert in_a_process(code).stderr.strip() == "[]"
+
+
+# predictions beside what they are about
+
+
+def test_predictions_beside_the_input(tmp_path):
+    frame = banana().assign(who=[f"n{k}" for k in range(120)])
+    frame.to_csv("t.csv", index=False)
+    run("fit", "t.csv", "--target", "side", "--out", "m.npz", *FAST)
+    by_id = predicted("m.npz", "t.csv", "--id", "who")
+    assert by_id.columns.tolist() == ["who", "side"]
+    assert by_id["who"].tolist() == frame["who"].tolist()
+    beside = predicted("m.npz", "t.csv", "--with-input")
+    assert beside.columns.tolist() == ["x0", "x1", "side", "who", "predicted side"]
+    assert beside["side"].tolist() == frame["side"].tolist()
+    fails("predict", "m.npz", "t.csv", "--id", "Who", match=r"--id: there is no column 'Who'; did you mean 'who'\?")
+    for name in ("p.tsv", "p.csv.gz", "p.parquet"):
+        assert f"written: {name}" in run("predict", "m.npz", "t.csv", "--out", name).stderr
+    for found in (pd.read_csv("p.tsv", sep="\t"), pd.read_csv("p.csv.gz"), pd.read_parquet("p.parquet")):
+        assert found["side"].tolist() == by_id["side"].tolist()
+
+
+def test_a_table_with_the_target_is_scored():
+    frame = banana()
+    frame.to_csv("t.csv", index=False)
+    run("fit", "t.csv", "--out", "m.npz", *FAST)
+    model = fewkern.load("m.npz")
+    wrong = int(np.sum(model.predict(frame) != frame["side"]))
+    assert f"the table has the target 'side': {wrong} of 120 rows are wrong" in run("predict", "m.npz", "t.csv").stderr
+    frame[["x0", "x1"]].to_csv("bare.csv", index=False)
+    assert run("predict", "m.npz", "bare.csv").stderr == ""
+    run("fit", "t.csv", "--target", "x1", "--drop", "side", "--out", "r.npz", *QUICK)
+    assert re.search(
+        r"the table has the target 'x1': RMSE [\d.]+, R² [\d.-]+ on 120 rows", run("predict", "r.npz", "t.csv").stderr
+    )
+
+
+def test_trust_beside_a_prediction():
+    frame = banana()
+    frame.to_csv("t.csv", index=False)
+    run("fit", "t.csv", "--target", "x1", "--drop", "side", "--out", "r.npz", *QUICK)
+    run("fit", "t.csv", "--out", "c.npz", *QUICK)
+    fails("predict", "c.npz", "t.csv", "--interval", 0.9, match="--interval: this model gives no intervals")
+    fails("predict", "r.npz", "t.csv", "--sets", 0.9, match="--sets: this model gives no sets of classes")
+    fails("predict", "r.npz", "t.csv", "--interval", 1.5, match="coverage must be")
+    found = predicted("r.npz", "t.csv", "--interval", 0.8, "--novelty")
+    assert found.columns.tolist() == ["x1", "low", "high", "novelty", "novel"]
+    assert np.mean((found["low"] <= frame["x1"]) & (frame["x1"] <= found["high"])) > 0.7
+    regressor = fewkern.load("r.npz")
+    assert (found["novel"] == (regressor.novelty(frame) > regressor.estimator_.novelty_threshold())).all()
+    assert predicted("r.npz", "t.csv", "--interval", 0.8)["low"].gt(found["low"] - 1e-9).all()
+    sets = predicted("c.npz", "t.csv", "--sets", 0.95)["set"].fillna("")
+    assert set(sets) <= {"", "left", "right", "left | right"}
+    assert np.mean([side in held.split(" | ") for side, held in zip(frame["side"], sets)]) > 0.9
+    frame.assign(x0=1e6).to_csv("far.csv", index=False)
+    assert predicted("c.npz", "far.csv", "--novelty")["novel"].all()
+
+
+def test_json_and_quiet():
+    banana().to_csv("t.csv", index=False)
+    told = json.loads(run("fit", "t.csv", "--out", "m.npz", "--json", "--quiet", "--max-vectors", 8).stdout)
+    assert told["task"] == "classify"
+    assert told["held_out"]["rows"] == 24
+    assert told["facts"]["vectors"] <= 8
+    assert told["written"] == ["m.npz", "m.png"]
+    assert json.loads(run("info", "m.npz", "--json").stdout)["features"] == ["x0", "x1"]
+    quiet = run("fit", "t.csv", "--out", "m.npz", "--quiet", *FAST)
+    assert quiet.output == ""
+
+
+def test_a_report_of_a_saved_model(tmp_path):
+    banana().to_csv("t.csv", index=False)
+    run("fit", "t.csv", "--out", "m.npz", *FAST)
+    assert "written: r.html" in run("report", "m.npz", "t.csv", "--out", "r.html").stdout
+    assert "<html" in (tmp_path / "r.html").read_text()
+
+
+def test_info_says_that_vectors_are_rows():
+    banana().to_csv("t.csv", index=False)
+    run("fit", "t.csv", "--out", "m.npz", *FAST)
+    assert "The vectors that are kept are rows of the table" in run("info", "m.npz").stdout

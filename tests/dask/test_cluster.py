@@ -1,0 +1,135 @@
+"""What can go wrong on a cluster: a worker dies, two fits run at once, a fit is cancelled."""
+
+import os
+import signal
+import threading
+import time
+
+import dask.array as da
+import distributed
+import numpy as np
+import pytest
+
+from fewkern import FeatureVectorClassifier, FeatureVectorRegressor
+from fewkern.backend import partitions
+from fewkern.core import population
+from fewkern.datasets import make_banana
+
+ROWS = 4000
+
+
+@pytest.fixture(scope="module")
+def client():
+    """Two processes of one thread each."""
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, memory_limit=0
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
+
+
+@pytest.fixture(autouse=True)
+def _small(monkeypatch):
+    monkeypatch.setattr(population, "SAMPLE_ROWS", 600)
+    monkeypatch.setattr(partitions, "BLOCK_ROWS", 500)
+
+
+@pytest.fixture(scope="module")
+def table():
+    X, y = make_banana(ROWS, random_state=3)
+    return X, y
+
+
+def model():
+    return FeatureVectorClassifier(max_vectors=8, refine=False)
+
+
+def test_a_cluster_gives_the_model_of_one_process(client, table):
+    X, y = table
+    lazy = da.from_array(X, chunks=700)
+    there = model().fit(lazy, y)
+    np.testing.assert_allclose(there.decision_function(X), model().fit(X, y).decision_function(X), atol=1e-10)
+    np.testing.assert_array_equal(there.predict(lazy).compute(), there.predict(X))
+
+
+def test_a_worker_that_is_killed_changes_nothing(client, table, tmp_path):
+    X, y = table
+    victim, flag = next(iter(client.run(os.getpid).values())), tmp_path / "killed"
+
+    def deadly(block):
+        if os.getpid() == victim and not flag.exists():
+            flag.touch()
+            os.kill(victim, signal.SIGKILL)
+        return block
+
+    lazy = da.from_array(X, chunks=(500, 2)).map_blocks(deadly, dtype=float)
+    found = model().fit(lazy, y)
+    assert flag.exists()
+    np.testing.assert_array_equal(
+        found.decision_function(X), model().fit(da.from_array(X, chunks=500), y).decision_function(X)
+    )
+
+
+def test_two_fits_at_once(client, table):
+    X, y = table
+    lazy, found = da.from_array(X, chunks=600), {}
+
+    def fit(name, estimator, target):
+        found[name] = estimator.fit(lazy, target)
+
+    jobs = [
+        threading.Thread(target=fit, args=("classes", model(), y)),
+        threading.Thread(
+            target=fit, args=("numbers", FeatureVectorRegressor(max_vectors=8, refine=False), X[:, 0] ** 2)
+        ),
+    ]
+    for job in jobs:
+        job.start()
+    for job in jobs:
+        job.join(60)
+    np.testing.assert_array_equal(found["classes"].predict(X), model().fit(lazy, y).predict(X))
+    assert found["numbers"].score(X, X[:, 0] ** 2) > 0.9
+
+
+def test_an_error_in_a_partition_names_it(client, table):
+    X, y = table
+
+    def broken(block, block_info=None):
+        if block_info[0]["chunk-location"][0] == 3:
+            raise OSError("the disk is gone")
+        return block
+
+    lazy = da.from_array(X, chunks=(500, 2)).map_blocks(broken, dtype=float)
+    with pytest.raises(partitions.PartitionError, match=r"partition 3 .*the disk is gone"):
+        model().fit(lazy, y)
+
+
+def test_a_cancelled_fit_leaves_nothing_behind(client, table):
+    X, y = table
+
+    def slow(block):
+        time.sleep(0.5)
+        return block
+
+    def stop(_):
+        raise KeyboardInterrupt
+
+    lazy = da.from_array(X, chunks=(100, 2)).map_blocks(slow, dtype=float)
+    estimator = model()
+    before = signal.signal(signal.SIGALRM, lambda *_: stop(None))
+    signal.setitimer(signal.ITIMER_REAL, 1.0)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            estimator.fit(lazy, y)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert not hasattr(estimator, "expansion_")
+    for _ in range(100):
+        left = client.run_on_scheduler(lambda dask_scheduler: len(dask_scheduler.tasks))
+        if not left:
+            break
+        time.sleep(0.1)
+    assert left == 0

@@ -1,0 +1,247 @@
+"""Few columns: paths in folds, logistic regressions in folds, who leaves, who enters, and which size is taken."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from fewkern.fisher import elimination, few
+from fewkern.fisher.choice import Comparing
+from fewkern.fisher.elimination import eliminate, exchange, log_losses
+from fewkern.fisher.families import ForwardFamily
+from fewkern.fisher.forward_folds import Folded, FoldedPath, _settled, forward_folds
+from fewkern.kernels import Gaussian
+from tests.fisher.helpers import classes, labelled
+
+RIDGE = 1e-3
+
+
+def regression(n=80, k=5, seed=0):
+    rng = np.random.default_rng(seed)
+    Z = rng.normal(size=(n, k))
+    signs = np.where(Z[:, 0] - 0.5 * Z[:, 1] + rng.normal(size=n) > 0, 1.0, -1.0)
+    return Z, signs, rng.uniform(0.5, 2.0, n)
+
+
+def written_out(A, signs, weights, coef):
+    """What is minimized: the logistic loss plus a little of the mean square, weights adding up to n."""
+    w = weights * len(weights) / weights.sum()
+    f = A @ coef
+    return w @ (np.log1p(np.exp(-signs * f)) + RIDGE / 2 * f**2)
+
+
+def minimum(Z, signs, weights):
+    A = np.column_stack([np.ones(len(Z)), Z])
+    found = minimize(lambda c: written_out(A, signs, weights, c), np.zeros(A.shape[1]), method="BFGS", tol=1e-10)
+    return found.x, found.fun
+
+
+def test_a_stage_is_the_minimum_written_out():
+    Z, signs, w = regression()
+    stage = next(eliminate(Z[None], signs, w[None]))
+    coef, value = minimum(Z, signs, w)
+    np.testing.assert_allclose(stage.coef[0], coef, atol=1e-4)
+    A = np.column_stack([np.ones(80), Z])
+    np.testing.assert_allclose(stage.values[0], A @ stage.coef[0], rtol=1e-9)
+    scaled = w * 80 / w.sum()
+    assert elimination._objective(stage, signs, scaled[None]) == pytest.approx(value, rel=1e-9)
+    p = 1 / (1 + np.exp(-stage.values[0]))
+    H = A.T @ (A * (scaled * (p * (1 - p) + RIDGE))[:, None])
+    np.testing.assert_allclose(stage.inverse[0], np.linalg.inv(H), rtol=2e-2)
+
+
+def test_derivatives_are_those_of_the_terms():
+    values, signs, w, h = np.array([[-3.0, 0.2, 5.0]]), np.array([1.0, -1.0, 1.0]), np.array([[1.0, 2.0, 0.5]]), 1e-4
+
+    def terms(f):
+        return w * (log_losses(f, signs) + RIDGE / 2 * f**2)
+
+    slope, curve = elimination._derivatives(values, signs, w)
+    np.testing.assert_allclose(slope, (terms(values + h) - terms(values - h)) / (2 * h), rtol=1e-6)
+    np.testing.assert_allclose(curve, (terms(values + h) - 2 * terms(values) + terms(values - h)) / h**2, rtol=1e-4)
+
+
+def test_weights_add_up_to_the_number_of_samples():
+    w = np.array([[1.0, 2.0, 0.0], [5.0, 5.0, 5.0]])
+    np.testing.assert_allclose(elimination._scaled(w), [[1.0, 2.0, 0.0], [1.0, 1.0, 1.0]])
+
+
+@pytest.mark.parametrize(("k", "leave"), [(2, 1), (5, 1), (23, 1), (24, 2), (36, 3)])
+def test_one_in_twelve_leaves_at_once_those_of_least_worth(k, leave):
+    rng = np.random.default_rng(k)
+    coef = rng.normal(size=(2, k + 1))
+    root = rng.normal(size=(2, k + 1, k + 1))
+    inverse = np.eye(k + 1) * 0.1 + root @ np.swapaxes(root, 1, 2) / k
+    stage = elimination.Stage(np.zeros((2, k), dtype=int), coef, np.zeros((2, 3)), inverse)
+    stay = elimination._stay(stage)
+    assert stay.shape == (2, k + 1 - leave)
+    for f in range(2):
+        worth = coef[f] ** 2 / np.diag(inverse[f])
+        gone = sorted(set(range(k + 1)) - set(stay[f].tolist()))
+        assert 0 not in gone
+        assert sorted(np.argsort(worth[1:])[:leave] + 1) == gone
+        assert stay[f].tolist() == sorted(stay[f].tolist())
+
+
+def test_the_others_take_over_from_one_that_leaves():
+    """To second order: exact for a quadratic with that second derivative."""
+    rng = np.random.default_rng(0)
+    A = rng.normal(size=(20, 4))
+    H = A.T @ A
+    coef = rng.normal(size=4)
+    b = H @ coef
+    stage = elimination.Stage(np.arange(3)[None], coef[None], np.zeros((1, 20)), np.linalg.inv(H)[None])
+    stay = np.array([[0, 1, 3]])
+    exact = np.linalg.solve(H[np.ix_(stay[0], stay[0])], b[stay[0]])
+    np.testing.assert_allclose(elimination._without(stage, stay)[0], exact, rtol=1e-9)
+    # where several leave at once nobody knows: they stay what they are
+    np.testing.assert_array_equal(elimination._without(stage, np.array([[0, 2]]))[0], coef[[0, 2]])
+
+
+def test_stages_go_down_to_one_column_and_say_which_are_left():
+    Z, signs, w = regression(k=6)
+    stages = list(eliminate(np.stack([Z, Z[:, ::-1]]), signs, np.stack([w, w])))
+    assert [stage.size for stage in stages] == [6, 5, 4, 3, 2, 1]
+    for stage in stages:
+        np.testing.assert_array_equal(np.sort(5 - stage.kept[1]), stage.kept[0])
+        coef, _ = minimum(Z[:, stage.kept[0]], signs, w)
+        np.testing.assert_allclose(stage.coef[0], coef, atol=2e-3)
+    assert stages[-1].kept[0, 0] == 0
+
+
+def test_the_column_that_brings_most_enters():
+    """Rao's statistic is the gain of a column in the quadratic model at the present stage."""
+    Z, signs, w = regression(k=7, seed=3)
+    scaled = (w * 80 / w.sum())[None]
+    stage = next(eliminate(Z[None, :, :2], signs, w[None]))
+    entering = int(elimination._entering(stage, Z, Z * Z, signs, scaled)[0])
+    slope, curve = elimination._derivatives(stage.values, signs, scaled)
+    A = np.column_stack([np.ones(80), Z[:, :2]])
+    gains = []
+    for j in range(7):
+        B = np.column_stack([A, Z[:, j]])
+        H = B.T @ (B * curve[0][:, None])
+        g = np.r_[np.zeros(3), slope[0] @ Z[:, j]]
+        gains.append(g @ np.linalg.solve(H, g) if j > 1 else -1.0)
+    assert entering == np.argmax(gains)
+
+
+def test_an_exchange_ends_where_none_gains_a_ten_thousandth():
+    rng = np.random.default_rng(5)
+    K = rng.normal(size=(120, 10))
+    signs = np.where(K[:, 7] + K[:, 4] + 0.5 * rng.normal(size=120) > 0, 1.0, -1.0)
+    w = np.ones(120)
+    found = exchange(K, np.array([0, 1]), signs, w)
+    assert sorted(found.stage.kept[0].tolist()) == [4, 7]
+    _, value = minimum(K[:, [4, 7]], signs, w)
+    assert found.objective == pytest.approx(value, rel=1e-6)
+    again = exchange(K, found.stage.kept[0], signs, w)
+    assert sorted(again.stage.kept[0].tolist()) == [4, 7]
+
+
+# Paths in folds
+
+
+def folded(n=60, n_folds=3):
+    X, codes, w = classes(n, 2)
+    samples = labelled(X, codes, w)
+    return samples, Folded.of(samples, samples.folds(n_folds))
+
+
+def test_a_path_is_settled_when_the_last_sizes_bring_less_than_two_percent():
+    assert not _settled([1.0])
+    assert not _settled([1.0, 0.99, 0.99])
+    assert _settled([1.0, 0.999, 0.999, 0.999])
+    assert not _settled([1.0, 0.999, 0.999, 0.97])
+    # what was better before counts
+    assert _settled([0.5, 1.0, 1.0, 1.0])
+    # of many sizes one in five must bring nothing
+    falling = [0.9**k for k in range(20)]
+    assert not _settled([*falling, *[falling[-1]] * 3])
+    assert _settled([*falling, *[falling[-1]] * 4])
+
+
+def test_the_first_size_that_is_enough():
+    path = FoldedPath(None, (0.5, 0.3, 0.35, 0.2))
+    assert path.least == 0.2
+    assert [path.enough(e) for e in (0.5, 0.4, 0.3, 0.25, 0.2, 0.1)] == [1, 2, 2, 4, 4, 0]
+    assert FoldedPath(None, ()).least == math.inf
+
+
+def test_held_out_losses_are_weighted_shares():
+    samples, parts = folded()
+    losses = np.random.default_rng(0).random((3, 60))
+    test = np.asarray(parts.test)
+    np.testing.assert_allclose(parts.held_out(losses), (losses * test).sum(axis=0) / test.sum())
+    assert parts.held_out(np.ones((3, 60))).sum() == pytest.approx(1.0)
+    np.testing.assert_allclose(np.asarray(parts.train).sum(axis=0), 2 * samples.weights)
+
+
+def test_columns_that_a_fold_may_not_take_are_not_taken():
+    samples, parts = folded()
+    K = Gaussian(width=1.5)(samples.X, samples.X)
+    usable = np.asarray(parts.train) > 0
+    path = forward_folds(K, parts, 6, usable)
+    for f in range(3):
+        assert usable[f, path.order[f]].all()
+        assert len(set(path.order[f].tolist())) == path.order.shape[1]
+    assert path.order.shape[1] <= 6
+    none = forward_folds(K, parts, 6, np.zeros_like(usable))
+    assert (none.order.shape, none.errors) == ((3, 0), ())
+    # units of the columns do not matter
+    for factor in (1e200, 1e-200):
+        np.testing.assert_array_equal(forward_folds(factor * K, parts, 6, usable).order, path.order)
+
+
+# The size
+
+
+def sizes_of(**losses):
+    return few._Sizes(max(int(k[1:]) for k in losses), {int(k[1:]): np.asarray(v) for k, v in losses.items()})
+
+
+@pytest.mark.parametrize(("excess", "chosen"), [(0.02, 2), (0.04, 9)])
+def test_a_smaller_size_may_lose_a_share_of_the_error(excess, chosen):
+    """With ``prefer="balanced"`` half of six percent, even where the difference is certain."""
+    loss = np.full(100, 0.01)
+    found = sizes_of(s2=loss * (1 + excess), s9=loss)
+    assert found.errors == {2: pytest.approx(1 + excess), 9: pytest.approx(1.0)}
+    assert found.choose(Comparing(ForwardFamily())) == chosen
+    assert found.choose(Comparing(ForwardFamily(), "accurate")) == 9
+    assert found.choose(Comparing(ForwardFamily(), "sparse")) == 2
+
+
+def test_a_smaller_size_may_lose_a_part_of_a_standard_error():
+    loss = np.full(100, 0.01)
+    noise = np.tile([0.02, -0.02], 50)  # a standard error of 0.2
+    assert few._spread(noise) == pytest.approx(0.2)
+    for excess, chosen in ((0.09, 3), (0.11, 9)):
+        found = sizes_of(s3=loss * (1 + excess) + noise, s9=loss)
+        assert found.choose(Comparing(ForwardFamily(), "balanced")) == chosen
+    # of equal ones the smaller
+    assert sizes_of(s3=loss, s9=loss).choose(Comparing(ForwardFamily(), "accurate")) == 3
+
+
+def test_the_width_that_needs_fewest_columns_for_nearly_the_least_error(monkeypatch):
+    samples, parts = folded()
+    kernels = tuple(Gaussian(width=float(k + 1)) for k in range(9))
+    errors = {2: (0.5, 0.42), 3: (0.5, 0.4), 4: (0.405, 0.39), 5: (0.6, 0.3, 0.2), 6: (0.206, 0.205), 7: (0.3, 0.21)}
+    asked = []
+
+    def path(K, folded, limit, usable):
+        width = next(k for k, kernel in enumerate(kernels) if np.allclose(K, kernel(samples.X, samples.X)))
+        asked.append(width)
+        return FoldedPath(None, errors[width])
+
+    monkeypatch.setattr(few, "forward_folds", path)
+    steps = []
+    found = few._best_width(parts, kernels, np.random.default_rng(0), steps.append)
+    # a third and two thirds first, then neighbors of the best: 5 has the least error, 6 needs one column for nearly it
+    assert asked[:2] == [3, 6]
+    assert sorted(asked) == [3, 4, 5, 6, 7]
+    assert found == 6
+    assert steps == [1, 2, 3, 4, 5]
+    assert few._best_width(parts, kernels[:1], np.random.default_rng(0), None) == 0
+    errors[6] = (0.30, 0.207)
+    assert few._best_width(parts, kernels, np.random.default_rng(0), None) == 5

@@ -1,0 +1,155 @@
+"""Intervals, sets of classes and novelty: saved, and written in C and ONNX."""
+
+import ctypes
+
+import numpy as np
+import pytest
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from fewkern import (
+    FeatureVectorClassifier,
+    FeatureVectorRegressor,
+    FeatureVectorSelector,
+    ForwardDensity,
+    RecursiveSVM,
+    SparseKernelFisher,
+    load,
+    save,
+    to_c,
+    to_onnx,
+)
+from fewkern.datasets import make_banana
+from fewkern.kernels import Gaussian, Laplacian, Polynomial
+from tests.io.running import Compiled, compile_library, run_onnx
+
+TOLERANCE = {"double": 1e-9, "float": 2e-4}
+
+
+@pytest.fixture(scope="module")
+def new():
+    return make_banana(60, random_state=7)[0].astype(np.float32).astype(float)
+
+
+def wavy(outputs=1, heteroscedastic=False):
+    """Samples and targets; the noise grows along the second feature, if so."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2, 2, (300, 2)).astype(np.float32).astype(float)
+    noise = np.exp(X[:, 1]) if heteroscedastic else np.ones(300)
+    y = np.sin(X[:, :1]) + 0.1 * noise[:, None] * rng.standard_normal((300, outputs))
+    return X, y[:, 0] if outputs == 1 else y
+
+
+REGRESSORS = {
+    "plain": (FeatureVectorRegressor(max_vectors=8), wavy()),
+    "scaled": (FeatureVectorRegressor(max_vectors=12), wavy(heteroscedastic=True)),
+    "two outputs": (FeatureVectorRegressor(max_vectors=8), wavy(2, heteroscedastic=True)),
+    "pipeline": (make_pipeline(StandardScaler(), FeatureVectorRegressor(max_vectors=8)), wavy(heteroscedastic=True)),
+}
+
+
+@pytest.mark.parametrize("dtype", ["double", "float"])
+@pytest.mark.parametrize("name", REGRESSORS)
+def test_exported_intervals(name, dtype, new, tmp_path):
+    model, (X, y) = REGRESSORS[name]
+    model.fit(X, y)
+    last = model[-1] if name == "pipeline" else model
+    assert (last.intervals_.scale is None) == (name == "plain")
+    inner = model[:-1].transform(new) if name == "pipeline" else new
+    truth = last.predict_interval(inner, 0.8).reshape(len(new), -1)
+    limit = TOLERANCE[dtype] * np.abs(truth).max()
+    library = compile_library(tmp_path, to_c(model, dtype=dtype, coverage=0.8))
+    found = Compiled(library, "model", dtype).write("interval", new, truth.shape[1])
+    np.testing.assert_allclose(found, truth, rtol=0, atol=limit)
+    outputs = run_onnx(to_onnx(model, dtype=dtype, coverage=0.8), new, dtype)
+    assert set(outputs) == {"variable", "lower", "upper"}
+    both = np.stack([outputs["lower"], outputs["upper"]], axis=2).reshape(len(new), -1)
+    np.testing.assert_allclose(both, truth, rtol=0, atol=limit)
+
+
+@pytest.mark.parametrize("coverage", [0.7, 0.97, 0.9999])
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("model", [FeatureVectorClassifier(max_vectors=6), SparseKernelFisher(penalty=0.05)])
+def test_exported_sets(model, classes, coverage, new, tmp_path):
+    X, y = make_banana(150)
+    model.fit(X, y if classes == 2 else np.where(X[:, 0] > 1, 2, y))
+    truth = model.predict_set(new, coverage)
+    compiled = Compiled(compile_library(tmp_path, to_c(model, coverage=coverage)), "model", "double")
+    function = compiled._function("predict_set", ctypes.c_int)
+    for row, expected in zip(np.ascontiguousarray(new), truth):
+        out = np.full(classes + 1, 77, dtype=np.intc)
+        count = function(compiled._pointer(row), out.ctypes.data_as(ctypes.POINTER(ctypes.c_int)))
+        assert out.tolist() == [*expected.astype(int).tolist(), 77]
+        assert count == expected.sum()
+    found = run_onnx(to_onnx(model, dtype="double", coverage=coverage), new, "double")
+    assert set(found) == {"label", "probabilities", "decision", "set"}
+    np.testing.assert_array_equal(found["set"], truth)
+    assert truth.all() == (coverage > 0.999)
+
+
+@pytest.mark.parametrize("kernel", ["gaussian", Laplacian()])
+@pytest.mark.parametrize("estimator", [FeatureVectorClassifier, FeatureVectorSelector])
+def test_exported_novelty(estimator, kernel, new, tmp_path):
+    X, y = make_banana(150)
+    samples = np.concatenate([new, 5 * new])
+    model = estimator(kernel=kernel, max_vectors=15).fit(X, y)
+    truth = model.novelty(samples)
+    alarm = truth > model.novelty_threshold(0.1)
+    assert 0 < alarm.sum() < len(alarm)
+    compiled = Compiled(compile_library(tmp_path, to_c(model, false_alarms=0.1)), "model", "double")
+    np.testing.assert_allclose(compiled.give("novelty", samples), truth, atol=1e-8)
+    np.testing.assert_array_equal(compiled.give("is_novel", samples, ctypes.c_int), alarm)
+    found = run_onnx(to_onnx(model, dtype="double", false_alarms=0.1), samples, "double")
+    np.testing.assert_allclose(found["novelty"][:, 0], truth, atol=1e-8)
+    np.testing.assert_array_equal(found["is_novel"][:, 0], alarm)
+
+
+def test_nothing_is_written_unless_it_is_asked_for():
+    model = FeatureVectorClassifier(max_vectors=5).fit(*make_banana(60))
+    text = to_c(model)
+    assert not any(name in text for name in ("interval", "predict_set", "novelty"))
+    assert [output.name for output in to_onnx(model).graph.output] == ["label", "probabilities", "decision"]
+
+
+def test_what_cannot_be_written():
+    X, y = make_banana(80)
+    with pytest.raises(
+        ValueError, match="to_c: coverage is for models with predict_interval or predict_set, and Forwa"
+    ):
+        to_c(ForwardDensity().fit(X), coverage=0.9)
+    with pytest.raises(ValueError, match="to_onnx: ForwardDensity has no novelty; leave false_alarms out"):
+        to_onnx(ForwardDensity().fit(X), false_alarms=0.05)
+    with pytest.raises(ValueError, match="to_c: coverage is for models"):
+        to_c(RecursiveSVM(n_components=1).fit(X, y), coverage=0.9)
+    polynomial = FeatureVectorClassifier(kernel=Polynomial(degree=3), max_vectors=5).fit(X, y)
+    with pytest.raises(ValueError, match=r"k\(x, x\) = 1, .* the kernel of this FeatureVectorClassifier is Polynomial"):
+        to_c(polynomial, false_alarms=0.1)
+    centered = FeatureVectorSelector(center=True, max_vectors=5).fit(X)
+    with pytest.raises(ValueError, match="the kernel of this FeatureVectorSelector is centered Gaussian"):
+        to_c(centered, false_alarms=0.1)
+    with pytest.raises(ValueError, match="coverage must be a number between 0 and 1"):
+        to_c(polynomial, coverage=1.0)
+
+
+def test_saved_and_loaded(new, tmp_path):
+    X, y = wavy(2, heteroscedastic=True)
+    model = FeatureVectorRegressor(max_vectors=10).fit(X, y)
+    again = load(save(model, tmp_path / "regressor"))
+    np.testing.assert_array_equal(again.predict_interval(new), model.predict_interval(new))
+    np.testing.assert_array_equal(again.novelty(new), model.novelty(new))
+    classifier = FeatureVectorClassifier(kernel=Gaussian(1.0), max_vectors=30).fit(*make_banana(100))
+    again = load(save(classifier, tmp_path / "classifier"))
+    np.testing.assert_array_equal(again.predict_set(new, 0.95), classifier.predict_set(new, 0.95))
+    assert again.novelty_threshold() == classifier.novelty_threshold()
+
+
+def test_a_model_without_held_out_values_says_so(new):
+    """As it comes from the file of an older version."""
+    model = FeatureVectorRegressor(max_vectors=5).fit(*wavy())
+    del model.intervals_, model.novelty_
+    with pytest.raises(
+        AttributeError, match=r"FeatureVectorRegressor.predict_interval: this model has no values of hel"
+    ):
+        model.predict_interval(new)
+    with pytest.raises(AttributeError, match=r"FeatureVectorRegressor.novelty: .*a file of an older version has none"):
+        model.novelty(new)

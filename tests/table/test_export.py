@@ -1,0 +1,107 @@
+"""``fewkern export``: what the command line fitted, elsewhere."""
+
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import fewkern
+from fewkern import FeatureVectorRegressor, KernelExpansion, save
+from fewkern.datasets import make_sinc
+from fewkern.kernels import Gaussian
+from tests.app.test_commands import _elsewhere, banana, fails, mixed, run  # noqa: F401 - the fixture works here too
+from tests.io.running import Compiled, compile_library, run_onnx
+
+
+def test_a_classifier_of_a_table_takes_the_cells_of_the_table(tmp_path):
+    """Categories by their texts, NaN for what is missing: the file does the rest."""
+    frame = mixed()
+    frame.to_csv("table.csv", index=False)
+    run("fit", "table.csv", "--target", "side", "--max-vectors", 8)
+    result = run("export", "fewkern-model.npz", "out.c", "--name", "side", "--dtype", "double")
+    text = (tmp_path / "out.c").read_text()
+    assert f"written: out.c ({len(text):,} bytes)" in result.stdout
+    assert " *   0  colour\n *   1  x0\n *   2  x1\n" in text
+    assert "x[0] is a text: put side_code(0, text) there. Its 2 categories:" in text
+    assert " * A missing number is NaN: the median of its column is put in its place." in text
+    model = fewkern.load("fewkern-model.npz")
+    codes = frame["colour"].map({"blue": 0, "red": 1}).fillna(-1)
+    X = np.column_stack([codes, frame["x0"], frame["x1"]])
+    assert np.isnan(X).sum() == 2
+    code = Compiled(compile_library(tmp_path, text), "side", "double")
+    truth = model.estimator_.decision_function(model.encoder_.transform(frame))
+    np.testing.assert_allclose(code.write("decision", X, 1)[:, 0], truth, rtol=0, atol=1e-10)
+
+
+def test_a_classifier_of_a_table_in_onnx(tmp_path):
+    onnx = pytest.importorskip("onnx", reason="onnx is not installed (pip install 'fewkern[export]')")
+    ort = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
+    frame = mixed()
+    model = fewkern.TableModel(max_vectors=8, holdout=0).fit(frame, "side")
+    assert model.export(tmp_path / "out.onnx", dtype="double") == tmp_path / "out.onnx"
+    onnx.checker.check_model(onnx.load(tmp_path / "out.onnx"))
+    session = ort.InferenceSession(str(tmp_path / "out.onnx"))
+    numbers = frame[["x0", "x1"]].to_numpy()
+    texts = frame[["colour"]].astype(object).where(frame[["colour"]].notna(), "").to_numpy()
+    names = [output.name for output in session.get_outputs()]
+    found = dict(zip(names, session.run(None, {"X": numbers, "T": texts})))
+    np.testing.assert_allclose(found["probabilities"], model.predict_proba(frame), atol=1e-10)
+    assert list(found["label"]) == model.predict(frame).tolist()
+
+
+def test_dates_are_inputs_by_their_parts(tmp_path):
+    days = pd.date_range("2020-01-01", periods=60).astype(str)
+    frame = pd.DataFrame({"day": days, "y": np.sin(np.arange(60) / 9) + np.arange(60) / 30})
+    model = fewkern.TableModel(max_vectors=8, holdout=0).fit(frame, "y")
+    text = fewkern.to_c(model, name="m")
+    assert "Inputs of the date 'day': days since 1970-01-01 (fitted: 2020-01-01 to 2020-02-29);" in text
+    code = Compiled(compile_library(tmp_path, text), "m", "double")
+    since = 18262.0 + np.arange(60)
+    week = 2 * np.pi * (since + 3) / 7
+    X = np.column_stack([since, np.sin(week), np.cos(week)])
+    np.testing.assert_allclose(code.write("predict", X, 1)[:, 0], model.predict(frame), atol=1e-8)
+
+
+def test_a_density_of_a_table_is_per_unit_of_its_columns(tmp_path):
+    pytest.importorskip("onnx", reason="onnx is not installed (pip install 'fewkern[export]')")
+    import onnx
+
+    frame = banana(80)[["x0", "x1"]] * 50
+    frame.to_csv("table.csv", index=False)
+    run("fit", "table.csv", "--task", "density", "--holdout", 0)
+    run("export", "fewkern-model.npz", "out.onnx", "--dtype", "double")
+    found = run_onnx(onnx.load("out.onnx"), frame.to_numpy(), "double")["log_density"]
+    truth = fewkern.load("fewkern-model.npz").score_samples(frame)
+    np.testing.assert_allclose(found[:, 0], truth, rtol=0, atol=1e-10)
+
+
+def test_a_model_saved_from_python(tmp_path):
+    model = FeatureVectorRegressor(max_vectors=5).fit(*make_sinc(60))
+    save(model, "m.npz")
+    run("export", "m.npz", "m.c")
+    assert (tmp_path / "m.c").read_text() == fewkern.to_c(model)
+
+
+def test_a_warning_is_a_note(tmp_path):
+    near = np.array([[0.0], [1e-4]])
+    model = FeatureVectorRegressor(max_vectors=2).fit(*make_sinc(60))
+    model.expansion_ = KernelExpansion(Gaussian(1.0), near, np.array([[1e5], [-1e5]]), np.zeros(1))
+    save(model, "m.npz")
+    result = run("export", "m.npz", "m.c", "--dtype", "float")
+    assert result.stderr.startswith('note: to_c: with dtype="float" rounding may change the outputs')
+    assert "written: m.c" in result.stdout
+
+
+def test_problems(monkeypatch):
+    save(FeatureVectorRegressor(max_vectors=5).fit(*make_sinc(60)), "m.npz")
+    fails("export", "m.npz", "m.txt", match=r"cannot write m.txt: expected a file that ends in .onnx, .c")
+    table = fewkern.TableModel(holdout=0, max_vectors=3).fit(banana(), "side")
+    with pytest.raises(ValueError, match=r"m.txt: expected a file that ends in .onnx or .c, got '.txt'"):
+        table.export("m.txt")
+    fails("export", "absent.npz", "m.c", match="there is no file absent.npz")
+    fails("export", "m.npz", "m.c", "--name", "a b", match="name must be a C identifier")
+    fails("export", "m.npz", "m.onnx", "--name", "sinc", match="--name is the beginning of names in C")
+    assert "'float', 'double'" in run("export", "m.npz", "m.c", "--dtype", "half", code=2).stderr
+    monkeypatch.setitem(sys.modules, "onnx", None)
+    fails("export", "m.npz", "m.onnx", match=r"pip install 'fewkern\[export\]'")
