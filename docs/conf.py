@@ -1,4 +1,7 @@
-"""Sphinx configuration: ``python -m sphinx -b html docs docs/_build/html``."""
+"""Sphinx configuration: ``python -m sphinx -W -n -b html docs docs/_build/html``.
+
+With ``-t quick`` the results, the pictures and the gallery are left as the last build made them: for work on the text.
+"""
 
 import re
 import sys
@@ -7,53 +10,78 @@ from pathlib import Path
 
 import fewkern
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
-sys.path.insert(0, str(Path(__file__).parent))
-from pictures import draw_pictures
+HERE = Path(__file__).parent
+sys.path[:0] = [str(HERE.parent), str(HERE), str(HERE / "_extensions")]
 
-from experiments.page import write_pages
+if not tags.has("quick"):  # noqa: F821 - Sphinx defines it
+    from pictures import draw_pictures
 
-write_pages()
-draw_pictures()
+    from experiments.page import write_pages
+
+    write_pages()
+    draw_pictures()
 
 project = "fewkern"
 author = "the fewkern developers"
 copyright = "2026, the fewkern developers"
 release = version = fewkern.__version__
 extensions = [
+    "mathml",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
-    "sphinx.ext.mathjax",
     "numpydoc",
     "myst_parser",
     "sphinx_gallery.gen_gallery",
 ]
 html_theme = "furo"
 html_title = "fewkern"
-exclude_patterns = ["_build", "gallery/README.rst"]
+pygments_style = "friendly"
+pygments_dark_style = "github-dark"
+html_static_path = ["_static"]
+html_css_files = ["fewkern.css"]
+html_math_renderer = "mathml"
+html_show_sourcelink = False
+html_copy_source = False
+templates_path = ["_templates"]
+exclude_patterns = ["_build", "_templates", "gallery/README.rst", "**/sg_execution_times.rst", "sg_execution_times.rst"]
 autosummary_generate = True
 numpydoc_show_class_members = False
 autodoc_typehints = "none"
 myst_heading_anchors = 3
-myst_enable_extensions = ["dollarmath"]
+myst_enable_extensions = ["dollarmath", "attrs_block", "attrs_inline", "colon_fence"]
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",
     "filename_pattern": "plot_",
     "download_all_examples": False,
     "show_memory": False,
+    "show_signature": False,
     "capture_repr": (),
+    "plot_gallery": not tags.has("quick"),  # noqa: F821
+    "parallel": 2,
+    "abort_on_example_error": True,
 }
-suppress_warnings = ["config.cache", "myst.xref_missing"]
+suppress_warnings = ["config.cache"]
 warnings.filterwarnings("ignore", message=".*FigureCanvasAgg is non-interactive.*")
+
+# What every estimator inherits from scikit-learn; its manual describes it.
+OF_SCIKIT_LEARN = {"get_params", "set_params", "get_metadata_routing", "set_output"}
+
+
+def is_of_scikit_learn(*event):
+    """Leave these out: their descriptions refer to pages of scikit-learn's manual."""
+    name = event[2]
+    return True if name in OF_SCIKIT_LEARN or re.fullmatch(r"set_\w+_request", name) else None
 
 
 def without_foreign_labels(*event):
     """Methods inherited from scikit-learn refer to labels of its own manual: keep the words, drop the reference."""
     lines = event[-1]
-    lines[:] = [re.sub(r":ref:`([^`<]*?) <(?:accuracy_score|r2_score)>`", r"\1", line) for line in lines]
+    lines[:] = [re.sub(r":(?:func|class):`~?sklearn\.[\w.]*?(\w+)`", r"``\1``", line) for line in lines]
+    lines[:] = [re.sub(r":(?:ref|term):`([^`<]*?) ?(?:<[^>]*>)?`", r"\1", line) for line in lines]
 
 
 def setup(app):
-    """Connect the hook above; Sphinx calls this."""
+    """Connect the hooks above; Sphinx calls this."""
     app.connect("autodoc-process-docstring", without_foreign_labels)
+    app.connect("autodoc-skip-member", is_of_scikit_learn)

@@ -1,4 +1,4 @@
-"""References to docs/methods.md: "methods A3", "methods A3.7" and "methods part A" name something that is there."""
+"""References to docs/methods: "methods A3", "methods A3.7" and "methods part A" name something that is there."""
 
 import re
 from pathlib import Path
@@ -6,19 +6,24 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-PAGE = ROOT / "docs" / "methods.md"
+PAGES = sorted((ROOT / "docs" / "methods").glob("*.md"))
 LABEL = r"[A-Z]\d+(?:\.\d+)?"
 REFERENCE = re.compile(rf"\b[Mm]ethods\s+(part [A-Z]\b|{LABEL}(?:(?:, | and |, and ){LABEL})*)")
 FOLDERS = {"src": "*.py", "tests": "*.py", "experiments": "*.py", "experiments/tables": "*.toml", "benchmarks": "*.py"}
 
 
+def text():
+    """The pages, one after the other."""
+    return "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
+
+
 def labels():
-    """Labels of the page: parts, sections, and the numbered entries of sections."""
+    """Labels of the pages: parts, sections, and the numbered entries of sections."""
     found, section = set(), None
-    for line in PAGE.read_text(encoding="utf-8").splitlines():
-        if part := re.match(r"## Part ([A-Z])\. ", line):
+    for line in text().splitlines():
+        if part := re.match(r"# Part ([A-Z])\. ", line):
             found.add(f"part {part[1]}")
-        elif heading := re.match(r"### ([A-Z]\d+)\. ", line):
+        elif heading := re.match(r"## ([A-Z]\d+)\. ", line):
             section = heading[1]
             assert section not in found, f"{section} occurs twice"
             found.add(section)
@@ -35,7 +40,7 @@ def references(text):
 
 def files():
     named = {path for folder, pattern in FOLDERS.items() for path in (ROOT / folder).rglob(pattern)}
-    return sorted({*named, *ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")} - {Path(__file__)})
+    return sorted({*named, *ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")} - {Path(__file__)})
 
 
 @pytest.mark.parametrize(
@@ -56,7 +61,7 @@ def test_every_reference_resolves():
     known = labels()
     cited = {label: path for path in files() for label in references(path.read_text(encoding="utf-8"))}
     missing = {label: str(path.relative_to(ROOT)) for label, path in cited.items() if label not in known}
-    assert not missing, f"not in docs/methods.md: {missing}"
+    assert not missing, f"not in docs/methods: {missing}"
     assert {"part A", "A3.7", "B5", "F9", "K4", "D6"} <= set(cited)
 
 
@@ -68,9 +73,8 @@ def test_sections_are_numbered_without_gaps():
         assert f"part {letter}" in labels()
 
 
-def test_sections_that_the_page_itself_names_exist():
-    """In its own text a label stands alone, as in "(A6)"."""
-    text = PAGE.read_text(encoding="utf-8").split("## Part A", 1)[1]
-    named = set(re.findall(r"\((?:[a-z ]*)([ABCDFK]\d+)\b", text))
+def test_sections_that_the_pages_themselves_name_exist():
+    """In their own text a label stands alone, as in "(A6)"."""
+    named = set(re.findall(r"\((?:[a-z ]*)([ABCDFK]\d+)\b", text()))
     assert named
     assert named <= labels()

@@ -10,7 +10,7 @@ from sklearn.preprocessing import StandardScaler
 
 import fewkern
 from fewkern.density.mixture import KernelMixture
-from fewkern.reporting.shapes import _normal_log_density, density_shape, in_table_units, marginal, reduction
+from fewkern.reporting.shapes import _normal_log_density, density_shape, in_table_units, reduction
 from fewkern.reporting.subject import subject_of
 from tests.reporting.helpers import QUICK
 
@@ -31,7 +31,7 @@ def test_marginals_are_integrals(full):
     for x in (-0.5, 1.0):
         grid = np.column_stack([a.ravel(), np.full(a.size, x), b.ravel()])
         integral = p(grid)[:, 0].sum() * (axis[1] - axis[0]) ** 2
-        assert marginal(p, (1,))(np.array([[x]]))[0, 0] == pytest.approx(integral, rel=1e-6)
+        assert p.marginal((1,))(np.array([[x]]))[0, 0] == pytest.approx(integral, rel=1e-6)
 
 
 @pytest.mark.parametrize("full", [False, True])

@@ -468,7 +468,7 @@ class Linear(Kernel):
 @storable
 @dataclass(eq=False)
 class LinearSpline(Kernel):
-    r"""Linear spline kernel of the FVS paper (sec. 5.2), a product over the features.
+    r"""Linear spline kernel (section 5.2 of the FVS paper), a product over the features.
 
     .. math:: k(x, y) = 1 + xy + xy \min(x, y) - \tfrac{x + y}{2} \min(x, y)^2 + \tfrac13 \min(x, y)^3
 

@@ -17,7 +17,9 @@ _VARIANCES = np.array([[1.0, 2.0] * 3, [2.0, 1.0] * 3, [2.0, 1.0] * 3])
 
 
 def make_gaussian_laplacian(n_samples: int = 500, *, random_state: Any = 0) -> np.ndarray:
-    """Samples of FCR (25): a fair coin between a normal law at (2, 2) and independent Laplace laws at (-2, -2).
+    """Samples in the plane from a normal and a Laplace law (example 1 of the FCR paper).
+
+    A fair coin decides between a normal law at (2, 2) and independent Laplace laws at (-2, -2), (25) of the paper.
 
     Parameters
     ----------
@@ -42,7 +44,10 @@ def make_gaussian_laplacian(n_samples: int = 500, *, random_state: Any = 0) -> n
 
 
 def gaussian_laplacian_density(X: Any) -> np.ndarray:
-    r"""Density (25): :math:`\frac{1}{4\pi} e^{-\|x-2\|^2/2} + \frac{0.35}{8} e^{-0.7|x_1+2|} e^{-0.5|x_2+2|}`.
+    r"""The true density of :func:`~fewkern.datasets.make_gaussian_laplacian`.
+
+    It is (25) of the FCR paper: :math:`\frac{1}{4\pi} e^{-\|x-2\|^2/2} + \frac{0.35}{8} e^{-0.7|x_1+2|}
+    e^{-0.5|x_2+2|}`.
 
     Examples
     --------
@@ -56,7 +61,7 @@ def gaussian_laplacian_density(X: Any) -> np.ndarray:
 
 
 def make_three_gaussians(n_samples: int = 600, *, random_state: Any = 0) -> np.ndarray:
-    """Samples of FCR (26): an equal mixture of three normal laws in six dimensions.
+    """Samples in six dimensions from three normal laws, mixed equally (example 2 of the FCR paper, (26)).
 
     Parameters
     ----------
@@ -80,7 +85,7 @@ def make_three_gaussians(n_samples: int = 600, *, random_state: Any = 0) -> np.n
 
 
 def three_gaussians_density(X: Any) -> np.ndarray:
-    """Density (26).
+    """The true density of :func:`~fewkern.datasets.make_three_gaussians`, (26) of the FCR paper.
 
     Examples
     --------

@@ -50,7 +50,7 @@ def make_banana(n_samples: int = 400, *, noise: float = 0.35, random_state: Any 
 
 
 def make_two_gaussians(n_samples: int = 200, *, random_state: Any = 0) -> Pair:
-    """The two clusters of the FVS paper, sec. 5.1: N((-1, 0), I) and N((1, 0), diag(1, 0.1)), half each.
+    """Two overlapping normal clusters (section 5.1 of the FVS paper): N((-1, 0), I) and N((1, 0), diag(1, 0.1)).
 
     Examples
     --------
@@ -68,7 +68,7 @@ def make_two_gaussians(n_samples: int = 200, *, random_state: Any = 0) -> Pair:
 
 
 def make_sinc(n_samples: int = 100, *, noise: float = 0.5, extent: float = 3.0, random_state: Any = 0) -> Pair:
-    """The function sin(pi x) / (pi x) at equal steps on [-extent, extent] with normal noise (FVS paper, sec. 5.2).
+    """The function sin(pi x) / (pi x) at equal steps on [-extent, extent] with noise (section 5.2 of the FVS paper).
 
     Examples
     --------
@@ -84,7 +84,7 @@ def make_sinc(n_samples: int = 100, *, noise: float = 0.5, extent: float = 3.0, 
 def make_rings(
     n_samples: int = 200, *, radii: tuple[float, ...] = (1.0, 0.5), noise: float = 0.0, random_state: Any = 0
 ) -> Pair:
-    """Points on concentric circles, one class per radius (FVS paper, sec. 5.3, example 1).
+    """Points on concentric circles, one class per radius (section 5.3 of the FVS paper).
 
     Examples
     --------
@@ -103,7 +103,7 @@ def make_rings(
 def make_crossing_circles(
     n_samples: int = 200, *, distance: float = 1.0, noise: float = 0.1, random_state: Any = 0
 ) -> Pair:
-    """Two overlapping unit circles with noise, ``distance`` between their centres (FVS paper, sec. 5.3, example 2).
+    """Two overlapping unit circles with noise, ``distance`` between their centers (section 5.3 of FVS).
 
     The paper prints neither radius, distance nor noise; these are our reading of its Fig. 5.
 

@@ -56,6 +56,10 @@ class DensityClassifier(CallbackSupportMixin, ScoringClassifier, BaseEstimator):
     priors_ : array of shape (n_classes,)
     class_scores_ : ClassScores
         From the log densities to scores: the logarithm of the odds for two classes, of prior times density for more.
+    expansion_ : ClassMixtures
+        The densities of all classes, as one function with an output for each.
+    held_out_scores_ : HeldOutScores or None
+        Of the classes of held-out samples, which ``predict_set`` needs.
     n_vectors_ : int
         Kernels of all densities together.
     n_features_in_ : int

@@ -37,6 +37,9 @@ _MANY_DIMENSIONS = 10
 class ForwardDensity(DensityEstimator):
     r"""A density from a few normal kernels with widths of their own, found one at a time (FCR).
 
+    A density says where samples lie. This one is a sum of a few bell-shaped kernels, of which each has a place, a width
+    and a weight:
+
     .. math:: \hat p(x) = \sum_{j=1}^s g_j K(x, v_j, \sigma_j), \qquad g_j \ge 0, \quad \sum_j g_j = 1
 
     Every step mixes one more kernel in, :math:`\hat p \leftarrow (1-a) \hat p + a K(\cdot, v, \sigma)`,
@@ -77,11 +80,13 @@ class ForwardDensity(DensityEstimator):
     Attributes
     ----------
     expansion_ : KernelMixture
+        The fitted density.
     vectors_, weights_, widths_ : arrays
         Centers (in the units of the data), weights and widths (in those of the scaled data) of the kernels.
     indices_ : array or None
         Rows of the samples that are the centers; None where they are not samples ("likelihood", or after the polish).
     n_vectors_ : int
+        Number of kernels.
     width_ : float
         Parzen's width.
     least_width_ : float

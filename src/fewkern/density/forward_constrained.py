@@ -20,7 +20,9 @@ _REGRESSION_ROWS = 10_000
 
 
 class ForwardConstrainedDensity(DensityEstimator):
-    r"""Sparse density by forward-constrained regression on Parzen's estimate: FCR-SDC, as in the paper.
+    r"""The density of the FCR paper: a few kernels that imitate Parzen's estimate (FCR-SDC).
+
+    Start with :class:`ForwardDensity`; this class is for those who want the paper's system.
 
     .. math:: \hat p \leftarrow \lambda \hat p + (1-\lambda) K(\cdot, v, \sigma), \qquad
               J = \sum_i w_i \Big(\frac{e_i}{1-h_i}\Big)^2 \quad (20)
@@ -65,14 +67,17 @@ class ForwardConstrainedDensity(DensityEstimator):
     Attributes
     ----------
     expansion_ : KernelMixture
+        The fitted density.
     vectors_, weights_, widths_ : arrays
         Centers (in the units of the data), weights and widths (in those of the scaled data) of the kernels.
     indices_ : array
         Rows of the samples that are the centers.
     n_vectors_ : int
+        Number of kernels.
     width_ : float
         Parzen's width.
     gamma_ : float
+        Width of a new kernel, in units of Parzen's width.
     trace_ : Trace
         Leave-one-out score after every kernel.
     stop_ : Stop

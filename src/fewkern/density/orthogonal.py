@@ -57,6 +57,7 @@ class OrthogonalForwardDensity(DensityEstimator):
     Attributes
     ----------
     expansion_ : KernelMixture
+        The fitted density.
     vectors_, weights_, widths_, indices_, n_vectors_
         As in :class:`ParzenDensity`; the kernels share one width.
     width_ : float

@@ -37,12 +37,15 @@ class ParzenDensity(DensityEstimator):
     Attributes
     ----------
     expansion_ : KernelMixture
+        The fitted density.
     vectors_, weights_, widths_ : arrays
         Centers, weights and widths of the kernels.
     indices_ : array
         Rows of the samples with positive weight.
     n_vectors_ : int
+        Number of kernels.
     width_ : float
+        The width of the kernels.
     trace_ : Trace
         Score of every width tried.
     stop_ : Stop

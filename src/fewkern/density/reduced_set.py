@@ -48,9 +48,11 @@ class ReducedSetDensity(DensityEstimator):
     Attributes
     ----------
     expansion_ : KernelMixture
+        The fitted density.
     vectors_, weights_, widths_, indices_, n_vectors_
         As in :class:`ParzenDensity`; the kernels share one width.
     width_ : float
+        The width of the kernels.
     trace_ : Trace
         Cross-validated error of every width tried, or the search of Parzen's width where that was taken.
     gap_ : float

@@ -17,9 +17,10 @@ __all__ = ["ForwardKernelFisher"]
 
 
 class ForwardKernelFisher(ScoringClassifier, KernelEstimator):
-    r"""Kernel Fisher discriminant by orthogonal least squares forward selection (kFDA_OLS), two classes and many.
+    r"""Classify with a few real samples: kernel Fisher discriminant by forward selection (kFDA_OLS).
 
-    Kernel columns are taken one by one, each time that of largest error reduction ratio
+    It starts with no sample and adds one after another, each time the one that lowers the error most. Two classes and
+    many. In the words of the paper, the kernel column of largest error reduction ratio is taken,
 
     .. math:: \mathrm{err}_j = \|p_j^T R\|^2 / (p_j^T p_j\, \|Y\|^2),
 
@@ -44,6 +45,10 @@ class ForwardKernelFisher(ScoringClassifier, KernelEstimator):
     classes_, expansion_, vectors_, indices_, n_vectors_, kernel_, class_scores_, priors_, trace_, n_iter_
     feature_importances_
         As in :class:`SparseKernelFisher`; ``indices_`` in the order in which least squares takes them.
+    held_out_scores_ : HeldOutScores or None
+        Of the classes of held-out samples, which ``predict_set`` needs.
+    novelty_ : Novelty or None
+        What ``novelty`` and ``novelty_threshold`` need.
     stop_ : Stop
         SIZE if cross-validation chose fewer vectors than there could be, else why the selection ended.
     ratios_ : tuple of float

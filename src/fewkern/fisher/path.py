@@ -30,7 +30,7 @@ _RANGE = 1e-3
 
 @dataclass(frozen=True)
 class FisherPath:
-    """Machines at falling penalties: what :func:`fisher_path` returns.
+    """Machines at falling penalties: what :func:`~fewkern.fisher.fisher_path` returns.
 
     Examples
     --------

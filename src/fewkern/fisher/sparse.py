@@ -17,7 +17,10 @@ __all__ = ["SparseKernelFisher", "lq_family"]
 
 
 class SparseKernelFisher(ScoringClassifier, KernelEstimator):
-    r"""Kernel Fisher discriminant with a penalty that keeps few samples (kFDA_q), for two classes and many.
+    r"""Classify with a few real samples: kernel Fisher discriminant with a penalty (kFDA_q), two classes and many.
+
+    Fisher's discriminant is a regression on class labels. A penalty on its coefficients sets most of them to zero, as
+    the lasso does, and the samples without a coefficient are not needed any more:
 
     .. math:: \min_\Omega \tfrac12 \|Y - [1\; K]\,\Omega\|_F^2 + \rho N \sum_i \|\Omega_i\|_2^q \qquad (5)
 
@@ -78,6 +81,11 @@ class SparseKernelFisher(ScoringClassifier, KernelEstimator):
     class_scores_ : ClassScores
         How the scores become probabilities.
     priors_ : array of shape (n_classes,)
+        Shares of the classes.
+    held_out_scores_ : HeldOutScores or None
+        Of the classes of held-out samples, which ``predict_set`` needs.
+    novelty_ : Novelty or None
+        What ``novelty`` and ``novelty_threshold`` need.
     trace_ : Trace
         Held-out errors, and the objective after every step, which never rises.
     stop_ : Stop

@@ -89,7 +89,7 @@ def to_onnx(
 
     Notes
     -----
-    Operator set 13. Needs the package onnx: ``pip install 'fewkern[export]'``. The metadata of the file name the model,
+    Operator set 13. Needs the package onnx (``pip install onnx``). The metadata of the file name the model,
     its classes and its features. The kernels ``Precomputed`` and ``Function`` have no form in ONNX. Laplacian
     and LinearSpline take memory for ``n m d`` numbers, so pass large tables in parts.
 
@@ -108,7 +108,7 @@ def to_onnx(
     try:
         import onnx
     except ImportError as error:
-        raise ImportError("to_onnx needs the package onnx: pip install 'fewkern[export]'.") from error
+        raise ImportError("to_onnx needs the package onnx: pip install onnx.") from error
     described = plan(model, dtype, "to_onnx", Trust(coverage, false_alarms))
     graph = _Graph(onnx, described, dtype)
     _write(graph, described)

@@ -23,7 +23,11 @@ __all__ = ["GraphEmbedding"]
 
 
 class GraphEmbedding(Reducer):
-    r"""Directions that maximize a ratio of two graph scatters: FDA, PCA, LPP, UDP, MFA, LFDA, LSDA; a transformer.
+    r"""Directions along which some pairs of samples come close and others move apart: a transformer.
+
+    A graph says which pairs. With "same class close, different classes apart" this is Fisher's discriminant (FDA);
+    other graphs give PCA, LPP, UDP, MFA, LFDA and LSDA (:mod:`fewkern.graphs`). The directions maximize a ratio of
+    scatters,
 
     .. math:: \max_w \frac{w^T X^T L' X w}{w^T S w}, \qquad S = X^T L X + \text{ridge}\, \tau I
 

@@ -30,9 +30,10 @@ __all__ = ["RecursiveSoftMargin"]
 
 
 class RecursiveSoftMargin(Reducer):
-    r"""Soft-margin version of every graph embedding method (RSM): a transformer.
+    r"""Directions that keep close classes apart, whatever far ones do: a transformer (RSM).
 
-    One direction after another, each in the complement of those before, minimizes
+    It is :class:`GraphEmbedding` with soft margins: a pair of samples that is far enough apart counts no more, so a far
+    class or an outlier cannot dominate. One direction after another, each in the complement of those before, minimizes
 
     .. math::
 

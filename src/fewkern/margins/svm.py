@@ -32,9 +32,10 @@ __all__ = ["RecursiveSVM"]
 
 
 class RecursiveSVM(Reducer):
-    r"""Several orthogonal directions of maximum margin (RSVM): a transformer.
+    r"""Several directions with a wide margin between classes, one after another: a transformer (RSVM).
 
-    Each direction is the normal of a support vector machine in the orthogonal complement of those before,
+    The first is that of a support vector machine. It is removed from the samples, and the next is found in what is
+    left. Each direction is the normal of a support vector machine in the orthogonal complement of those before,
 
     .. math::
 

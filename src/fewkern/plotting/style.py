@@ -44,7 +44,7 @@ def axes_for(ax: Any) -> Any:
         from matplotlib.figure import Figure  # noqa: F401
         from matplotlib.pyplot import subplots
     except ImportError as error:
-        raise ImportError("fewkern's pictures need matplotlib: pip install 'fewkern[plot]'.") from error
+        raise ImportError("fewkern's pictures need matplotlib: pip install matplotlib.") from error
     return subplots(figsize=(6.4, 4.2), layout="constrained")[1]
 
 

@@ -13,7 +13,7 @@ from fewkern.plotting.style import ACCENT, CHOSEN, CLASSES, QUIET
 from fewkern.reporting.drivers import Drivers, Effect
 from fewkern.reporting.findings import Findings
 from fewkern.reporting.mistakes import Calibration, Curves, Residuals
-from fewkern.reporting.shapes import DensityShape, marginal
+from fewkern.reporting.shapes import DensityShape
 from fewkern.reporting.svg import LINE, drawing, figure, inline_svg
 from fewkern.reporting.trust import Intervals
 from fewkern.reporting.words import text
@@ -294,16 +294,14 @@ def _density(found: DensityShape) -> list[tuple[Any, str]]:
     """Every column alone, and the first columns in pairs."""
     d, drawn = len(found.columns), []
     for j in range(min(d, _MOST_MARGINALS)):
-        part = marginal(found.mixture, (j,))
-        x = found.samples[:, j]
-        axis = np.linspace(*_span(x), _GRID_1D)
+        part = found.mixture.marginal((j,))
         ax = figure(3.4, 2.8)
-        DensityDisplay((axis,), part(axis[:, None])[:, 0], part, x[:, None]).plot(ax)
+        DensityDisplay(part, found.samples[:, [j]], [found.columns[j]]).plot(ax)
         _name_axes(ax, found.columns[j], "density")
         ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=3, columnspacing=1.0, handlelength=1.2)
         drawn.append((ax, f"{found.columns[j]}" + (" alone, whatever the other columns are." if d > 1 else ".")))
     for i, j in combinations(range(min(d, _MOST_PAIRED)), 2):
-        part = marginal(found.mixture, (i, j))
+        part = found.mixture.marginal((i, j))
         xx, yy = np.meshgrid(*(np.linspace(*_span(found.samples[:, k]), _GRID_2D) for k in (i, j)))
         values = part(np.column_stack([xx.ravel(), yy.ravel()]))[:, 0].reshape(xx.shape)
         ax = _contours(xx, yy, values)

@@ -18,7 +18,7 @@ from fewkern.reporting.settings import ReportSettings
 from fewkern.reporting.subject import Subject
 from fewkern.reporting.words import number, percent, plural
 
-__all__ = ["DensityShape", "Reduction", "density_shape", "in_table_units", "marginal", "reduction"]
+__all__ = ["DensityShape", "Reduction", "density_shape", "in_table_units", "reduction"]
 
 Vector = np.ndarray[Any, Any]
 # Neighbors whose mean is the way back from components to columns, and those that vote on a class.
@@ -205,18 +205,6 @@ def in_table_units(mixture: KernelMixture, shift: Vector, factor: Vector) -> Ker
         to_numpy(mixture.widths),
         transform * factor if transform.ndim == 1 else transform * factor[None, :],
     )
-
-
-def marginal(mixture: KernelMixture, columns: tuple[int, ...]) -> KernelMixture:
-    """The density of some of the columns, which is a mixture again."""
-    at = list(columns)
-    A = mixture.transform
-    if A.ndim == 2:
-        inverse = np.linalg.inv(A)
-        A = np.linalg.inv(np.linalg.cholesky((inverse @ inverse.T)[np.ix_(at, at)]))
-    else:
-        A = A[at]
-    return KernelMixture(mixture.vectors[:, at], mixture.weights, mixture.widths, A)
 
 
 def _normal_log_density(X: Vector, new: Vector) -> Vector:

@@ -34,9 +34,11 @@ __all__ = ["FeatureVectorDiscriminant"]
 
 
 class FeatureVectorDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ScoringClassifier, KernelEstimator):
-    r"""Kernel discriminant analysis on a few chosen samples (FVS-LDA): a transformer and a classifier.
+    r"""Axes on which classes lie apart, from a few chosen samples: a transformer and a classifier (FVS-LDA).
 
-    The axes maximize, on the features of the chosen vectors,
+    It is linear discriminant analysis on the similarities to a few chosen samples, so the axes are curved in the space
+    of the data. Along them samples of one class are close together and classes far apart: the axes maximize, on the
+    features of the chosen vectors,
 
     .. math:: \frac{v^T B v}{v^T T v + \text{ridge}\,\|v\|^2}
 
@@ -89,8 +91,16 @@ class FeatureVectorDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         Classes, their probabilities, and their means on the axes.
     covariance_ : array of shape (n_components, n_components)
         Common within-class covariance on the axes.
-    vectors_, indices_, n_vectors_, kernel_, ridge_, fitness_, trace_, basis_
-        As in :class:`FeatureVectorClassifier`.
+    n_components_ : int
+        Number of axes.
+    held_out_scores_ : HeldOutScores or None
+        Of the classes of held-out samples, which ``predict_set`` needs.
+    novelty_ : Novelty or None
+        What ``novelty`` and ``novelty_threshold`` need.
+    class_scores_ : ClassScores
+        How coordinates on the axes become classes and probabilities.
+    vectors_, indices_, n_vectors_, kernel_, ridge_, fitness_, stop_, trace_, basis_
+        As in :class:`FeatureVectorClassifier`; vectors are samples, and are not moved.
 
     Notes
     -----

@@ -38,9 +38,10 @@ def _learns_the_way_back(estimator: Any) -> bool:
 class FeatureVectorPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
     r"""Kernel PCA on a few chosen samples (FVS-PCA).
 
-    Principal components of the orthonormal features (10) of the chosen vectors, after exact centering of the features.
-    With all samples chosen this is kernel PCA; with fewer, no eigenvalue exceeds that of kernel PCA, and all grow with
-    the number of vectors.
+    Kernel PCA finds curved directions along which the samples vary most; scikit-learn's keeps every sample for that.
+    This one keeps a few. It computes the principal components of the orthonormal features (10) of the chosen vectors,
+    after exact centering of the features. With all samples chosen this is kernel PCA; with fewer, no eigenvalue exceeds
+    that of kernel PCA, and all grow with the number of vectors.
 
     Parameters
     ----------
@@ -72,10 +73,13 @@ class FeatureVectorPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
     eigenvalues_ : array of shape (n_components,)
         Sums of squared scores, the scale of scikit-learn's ``KernelPCA.eigenvalues_``.
     n_components_ : int
+        Number of components.
     vectors_, indices_, n_vectors_, kernel_, fitness_, stop_, basis_
         As in :class:`FeatureVectorSelector`.
+    novelty_ : Novelty or None
+        What ``novelty`` and ``novelty_threshold`` need.
     inverse_ : FeatureVectorRegressor
-        Only with ``fit_inverse_transform``.
+        From components back to samples; None without ``fit_inverse_transform``.
 
     References
     ----------

@@ -37,7 +37,11 @@ __all__ = ["FeatureVectorClassifier", "FeatureVectorRegressor"]
 
 
 class FeatureVectorRegressor(RegressorMixin, KernelEstimator):
-    r"""Regression on a few chosen samples (FVS-LR), with width, number of vectors and ridge chosen by leave-one-out.
+    r"""Predict numbers from a few vectors, with nothing to tune (FVS-LR).
+
+    A few samples are chosen as vectors. A new sample is compared with them by the kernel, and the prediction is a
+    weighted sum of these similarities and a constant. Kernel width, number of vectors and ridge are those of least
+    leave-one-out error, which is known in closed form; where it pays, the vectors are then moved. In a formula,
 
     .. math:: \min_{A, \beta} \sum_i w_i \| y_i - \beta - A^T z_i \|^2 + \text{ridge}\, \|A\|_F^2 \qquad (11)
 
@@ -90,9 +94,11 @@ class FeatureVectorRegressor(RegressorMixin, KernelEstimator):
     refined_ : bool
         Whether the vectors were moved.
     kernel_ : Kernel
+        The kernel, with every parameter a number.
     ridge_ : float
-    fitness_ : array
-        Global fitness after every vector.
+        The ridge that was given or chosen.
+    fitness_ : array of shape (n,)
+        Share of the samples, in feature space, that the first vector explains, the first two, and so on up to one.
     stop_ : Stop
         "size" if leave-one-out preferred a smaller model than the selection had to offer; else why the selection ended:
         "limit" (the budget) or "rank".
@@ -102,6 +108,11 @@ class FeatureVectorRegressor(RegressorMixin, KernelEstimator):
         Mean squared error on samples that were held out, summed over the outputs: from folds where these decided on
         refinement, else by leave-one-out.
     basis_ : KernelBasis
+        The vectors that were chosen, and how they turn a sample into features.
+    intervals_ : Intervals or None
+        Errors on held-out samples, which ``predict_interval`` needs.
+    novelty_ : Novelty or None
+        What ``novelty`` and ``novelty_threshold`` need.
 
     Notes
     -----
@@ -271,9 +282,10 @@ class FeatureVectorRegressor(RegressorMixin, KernelEstimator):
 
 
 class FeatureVectorClassifier(ScoringClassifier, KernelEstimator):
-    r"""Classification on a few chosen samples (FVS-LR on class indicators), with nothing to tune.
+    r"""Predict classes from a few vectors, with nothing to tune (FVS-LR on class indicators).
 
-    Regression (11) on one 0/1 indicator per class; a sample goes to the class of largest value. With three or more
+    Every class has a column that is one for its own samples and zero for all others. :class:`FeatureVectorRegressor`'s
+    method predicts these columns, and a sample goes to the class of largest value. With three or more
     classes it becomes logistic regression on the same vectors, as far as held-out samples ask for it. ``predict_proba``
     is the softmax of the values times one number, fitted to the values of held-out samples.
 
@@ -324,9 +336,14 @@ class FeatureVectorClassifier(ScoringClassifier, KernelEstimator):
     refined_ : bool
         Whether the vectors were moved.
     kernel_ : Kernel
+        The kernel, with every parameter a number.
     ridge_ : float
-    fitness_ : array
+        The ridge that was given or chosen.
+    fitness_ : array of shape (n,)
+        Share of the samples, in feature space, that the first vector explains, the first two, and so on up to one.
     stop_ : Stop
+        "size" if leave-one-out preferred a smaller model than the selection had to offer; else why the selection ended:
+        "limit" (the budget) or "rank".
     trace_ : Trace
         Leave-one-out error for every width, ridge and number of vectors.
     held_out_error_ : float
@@ -337,6 +354,11 @@ class FeatureVectorClassifier(ScoringClassifier, KernelEstimator):
     class_scores_ : ClassScores
         How values become classes and probabilities.
     basis_ : KernelBasis
+        The vectors that were chosen, and how they turn a sample into features.
+    held_out_scores_ : HeldOutScores or None
+        Of the classes of held-out samples, which ``predict_set`` needs.
+    novelty_ : Novelty or None
+        What ``novelty`` and ``novelty_threshold`` need.
 
     Notes
     -----

@@ -38,7 +38,10 @@ class _Warm:
 
 
 class FeatureVectorSelector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
-    r"""Choose the samples that span the data in feature space, and project on them (FVS).
+    r"""Choose a few samples that stand for all, and turn samples into features by comparing with them (FVS).
+
+    The features are ordinary columns: any linear model on them is a kernel machine. ``Nystroem`` of scikit-learn does
+    the same with samples that are drawn blindly; here those are chosen that explain the others.
 
     A sample :math:`x_i` is explained by the chosen set :math:`S` to the degree of its local fitness
     :math:`J_{Si} = k_{Si}^T K_{SS}^{-1} k_{Si} / k_{ii}` (7b); the set is judged by the mean of it, the global fitness
@@ -80,14 +83,20 @@ class FeatureVectorSelector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, K
     indices_ : array of shape (n_vectors,)
         Chosen samples, in the order of their choice.
     vectors_ : array of shape (n_vectors, n_features)
+        The chosen samples themselves.
     n_vectors_ : int
+        Their number.
     fitness_ : array of shape (n_vectors,)
-        Global fitness after every step.
+        Share of the samples, in feature space, that the first vector explains, the first two, and so on (global
+        fitness).
     stop_ : Stop
         Why the selection ended: "limit", "fitness" or "rank".
     kernel_ : Kernel
         With every parameter a number.
     basis_ : KernelBasis
+        The vectors, and how they turn a sample into features.
+    novelty_ : Novelty or None
+        What ``novelty`` and ``novelty_threshold`` need.
 
     Notes
     -----

@@ -1,16 +1,9 @@
-"""Pictures of the page "The methods, corrected", drawn from fits of the library when the documentation is built.
-
-``python docs/pictures.py`` draws them by hand, into ``docs/_pictures``. To add one: write a function that returns a
-figure, decorate it with ``@picture``, and put ``![...](_pictures/NAME.png)`` into the page.
-"""
+"""One picture per method."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
-import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.colors import LinearSegmentedColormap
 
@@ -29,40 +22,7 @@ from fewkern.fisher import FisherVariant, fisher_path
 from fewkern.kernels import Gaussian
 from fewkern.plotting import DensityDisplay, TraceDisplay, VectorsDisplay
 from fewkern.plotting.style import ACCENT, CHOSEN, CLASSES, QUIET
-
-FOLDER = Path(__file__).parent / "_pictures"
-PICTURES: dict[str, Callable[[], Any]] = {}
-
-# Twice the pixels of the page, for screens with a high resolution.
-DPI = 160
-
-
-def picture(draw: Callable[[], Any]) -> Callable[[], Any]:
-    """Add a function to the pictures, under its own name."""
-    PICTURES[draw.__name__] = draw
-    return draw
-
-
-def panels(count: int) -> tuple[Any, Any]:
-    """A figure with ``count`` axes side by side, without the frames that would distract."""
-    fig, axes = plt.subplots(1, count, figsize=(3.4 * count, 3.1), layout="constrained")
-    fig.get_layout_engine().set(w_pad=0.1)
-    for ax in axes:
-        ax.spines[["top", "right"]].set_visible(False)
-    return fig, axes
-
-
-def scatter(ax: Any, X: Any, y: Any) -> None:
-    """Samples, one color per class."""
-    for c in np.unique(y):
-        ax.scatter(*X[y == c].T, s=8, color=CLASSES[c], alpha=0.6, lw=0)
-
-
-def square(X: Any, points: int = 120) -> tuple[Any, Any, Any]:
-    """A grid over the samples: its two coordinates, and its points as rows."""
-    low, high = X.min(axis=0) - 0.2, X.max(axis=0) + 0.2
-    xx, yy = np.meshgrid(*(np.linspace(a, b, points) for a, b in zip(low, high)))
-    return xx, yy, np.column_stack([xx.ravel(), yy.ravel()])
+from pictures.canvas import panels, picture, scatter, square
 
 
 @picture
@@ -182,16 +142,3 @@ def density() -> Any:
         ax.get_legend().remove()
         ax.set(title=f"{name}: {model.n_vectors_} kernels", xlabel="feature 1", ylabel="feature 2")
     return fig
-
-
-def draw_pictures(folder: Path = FOLDER) -> None:
-    """Draw every picture into ``folder``."""
-    folder.mkdir(exist_ok=True)
-    for name, draw in PICTURES.items():
-        fig = draw()
-        fig.savefig(folder / f"{name}.png", dpi=DPI)
-        plt.close(fig)
-
-
-if __name__ == "__main__":
-    draw_pictures()

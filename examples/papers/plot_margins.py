@@ -18,8 +18,12 @@ from fewkern.plotting import AccuracyDisplay, ComponentsDisplay
 
 X, y = make_banana(400, random_state=0)
 X_test, y_test = make_banana(2000, random_state=1)
-model = RecursiveSVM(kernel=Gaussian(1.0), max_vectors=40, class_weight="balanced", n_components=6).fit(X, y)
-print(f"{model.n_components_} components from {model.n_vectors_} samples, stopped by: {model.stop_}")
+model = RecursiveSVM(
+    kernel=Gaussian(1.0), max_vectors=40, class_weight="balanced", n_components=6
+).fit(X, y)
+print(
+    f"{model.n_components_} components from {model.n_vectors_} samples, stopped by: {model.stop_}"
+)
 ComponentsDisplay.from_estimator(model, X, y)
 
 # %%
@@ -31,7 +35,11 @@ AccuracyDisplay.from_estimator(model, X, y, classifier=KNeighborsClassifier(31))
 for reducer in (
     GraphEmbedding(kernel=Gaussian(1.0), max_vectors=40, ridge=0.1),
     RecursiveSVM(kernel=Gaussian(1.0), max_vectors=40, n_components=3),
-    RecursiveSoftMargin(kernel=Gaussian(1.0), max_vectors=40, ridge=0.1, n_components=3),
+    RecursiveSoftMargin(
+        kernel=Gaussian(1.0), max_vectors=40, ridge=0.1, n_components=3
+    ),
 ):
     pipe = make_pipeline(reducer, KNeighborsClassifier(31)).fit(X, y)
-    print(f"{type(reducer).__name__}: error on new samples {1 - pipe.score(X_test, y_test):.1%}")
+    print(
+        f"{type(reducer).__name__}: error on new samples {1 - pipe.score(X_test, y_test):.1%}"
+    )

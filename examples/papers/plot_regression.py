@@ -14,7 +14,9 @@ from fewkern.datasets import make_sinc
 from fewkern.kernels import LinearSpline
 
 X, y = make_sinc(100, noise=0.5, random_state=0)
-paper = FeatureVectorRegressor(kernel=LinearSpline(), n_vectors=6, rule="greedy", ridge=0.0).fit(X, y)
+paper = FeatureVectorRegressor(
+    kernel=LinearSpline(), n_vectors=6, rule="greedy", ridge=0.0
+).fit(X, y)
 automatic = FeatureVectorRegressor().fit(X, y)
 
 # %%
@@ -23,7 +25,11 @@ fig, ax = plt.subplots(figsize=(6.4, 4.2), layout="constrained")
 ax.plot(X[:, 0], y, ".", color="#b8c4ce", label="samples")
 ax.plot(grid, np.sinc(grid), "k--", lw=1, label="true function")
 ax.plot(grid, paper.predict(grid), label="spline kernel, 6 vectors")
-ax.plot(grid, automatic.predict(grid), label=f"Gaussian kernel, automatic: {automatic.n_vectors_} vectors")
+ax.plot(
+    grid,
+    automatic.predict(grid),
+    label=f"Gaussian kernel, automatic: {automatic.n_vectors_} vectors",
+)
 kept = paper.basis_.indices
 ax.plot(X[kept, 0], y[kept], "o", mfc="none", mec="k", ms=9)
 ax.legend(frameon=False)

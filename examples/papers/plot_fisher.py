@@ -17,10 +17,15 @@ from fewkern.plotting import FisherPathDisplay, TraceDisplay, VectorsDisplay
 X, y = make_banana(400, random_state=0)
 X_test, y_test = make_banana(5000, random_state=1)
 least_squares = FisherVariant(width_by="leave_one_out")
-models = {f"q = {q}": SparseKernelFisher(q=q, prefer="sparse", variant=least_squares) for q in (1, 0.5)}
+models = {
+    f"q = {q}": SparseKernelFisher(q=q, prefer="sparse", variant=least_squares)
+    for q in (1, 0.5)
+}
 for name, model in {"default": SparseKernelFisher(), **models}.items():
     error = 1 - model.fit(X, y).score(X_test, y_test)
-    print(f"{name}: {model.n_vectors_} of {len(X)} samples kept, error on new samples {error:.1%}")
+    print(
+        f"{name}: {model.n_vectors_} of {len(X)} samples kept, error on new samples {error:.1%}"
+    )
 
 # %%
 # The samples that ``q = 1/2`` keeps.
