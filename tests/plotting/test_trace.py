@@ -30,7 +30,12 @@ def test_the_chosen_curve_and_the_chosen_model():
     rmse = np.sqrt(model.held_out_error_)
     assert f"chosen: {L} vectors\n(root mean square error {rmse:.3g} on held-out samples)" in legend(display)
     assert "other widths" in legend(display)
+    assert f"width {model.trace_.setting['width']:.3g}, ridge {model.ridge_:.3g}" in legend(display)
     assert legend_is_outside(display)
+    # the picture ends a little above where the chosen curve begins, and a little below the least error
+    low, high = display.ax_.get_ylim()
+    assert curves[-2][0] < high < 1.5 * curves[-2][0]
+    assert 0.5 * min(c.min() for c in curves) < low < min(c.min() for c in curves)
 
 
 def test_a_classifier_says_how_many_are_wrong():
