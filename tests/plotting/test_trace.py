@@ -77,6 +77,7 @@ def test_counts_have_ticks_at_whole_numbers():
     error = np.array([0.4, 0.3, 0.2])
     display = TraceDisplay(Trace({"n_vectors": (1, 2, 3)}, error, np.zeros(3), (2,))).plot()
     assert all(float(tick).is_integer() for tick in display.ax_.get_xticks())
+    assert labels(display) == ("number of vectors", "mean squared error\non samples left out")
 
 
 def test_a_fixed_kernel_on_given_axes():
