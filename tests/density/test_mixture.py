@@ -64,6 +64,14 @@ def test_cdf_is_the_integral_of_the_density():
         assert mixture.cdf(np.array([[x]]))[0] == pytest.approx(integral, abs=1e-9)
 
 
+@pytest.mark.parametrize("factor", [2.0, -2.0])
+def test_cdf_of_one_feature_needs_no_diagonal(factor):
+    x = np.linspace(-3, 3, 7)[:, None]
+    plain, turned = _mixture(np.array([2.0]), m=1), _mixture(np.array([[factor]]), m=1)
+    np.testing.assert_allclose(turned.cdf(x), plain.cdf(x))
+    np.testing.assert_allclose(turned.marginal([0]).transform, [2.0])
+
+
 def test_cdf_of_a_whitened_mixture_is_an_error():
     with pytest.raises(ValueError, match=r'products over the features.*scale="std"'):
         _mixture(A).cdf(np.zeros((1, 2)))
