@@ -9,6 +9,7 @@ import numpy as np
 
 from fewkern.core.trace import Trace
 from fewkern.reporting.drivers import Drivers, drivers
+from fewkern.reporting.examples import Example, examples
 from fewkern.reporting.judging import Judged, baselines, judge
 from fewkern.reporting.kept import Kept, kept
 from fewkern.reporting.listing import Listing, listing
@@ -72,6 +73,7 @@ class Findings:
     labels: object
     """Targets of all rows, for the colors of a picture of components."""
     kept: Kept | None
+    examples: tuple[Example, ...]
     plane: Plane | None
     trust: Trust
     usage: Usage
@@ -127,6 +129,7 @@ def find(subject: Subject, settings: ReportSettings) -> Findings:
         density=shape,
         labels=subject.truth,
         kept=kept(subject, order, seed),
+        examples=() if judged is None else examples(subject, judged),
         plane=plane(subject, seed),
         trust=trust(subject, judged),
         usage=usage(subject, judged, settings.compare, seed),

@@ -299,6 +299,7 @@ def _density(found: DensityShape) -> list[tuple[Any, str]]:
         some = _some(len(found.samples))
         ax.plot(*found.samples[some][:, [i, j]].T, "o", color=ACCENT, ms=1.8, alpha=0.6, mew=0, label="rows")
         ax.plot(*part.vectors.T, "+", color=CHOSEN, ms=7, mew=1.5, label="centers of the bell curves")
+        _few_ticks(ax.xaxis, ax.yaxis)
         _name_axes(ax, found.columns[i], found.columns[j])
         ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2)
         drawn.append((ax, f"{found.columns[i]} and {found.columns[j]}: the stronger the color, the more common."))
