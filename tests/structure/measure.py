@@ -31,6 +31,7 @@ LEVELS = (
     ("compression",),
     ("io",),
     ("plotting",),
+    ("reporting",),
     ("table",),
     ("app",),
 )
