@@ -20,8 +20,8 @@ _MOST_VECTORS = 30
 # Rows that are asked for their nearest vector.
 _MOST_ROWS = 5000
 _MOVED = (
-    "They were moved while it was fitted, to where they serve best: they are not rows of the table, and their cells need "
-    "not be possible ones."
+    "They were moved while it was fitted, to where they serve best: they are not rows of the table, and their cells "
+    "need not be possible ones."
 )
 _PERSONAL = (
     "The rows below are part of the model: they are in its file, in exported code, and on this page. If they "
