@@ -12,7 +12,6 @@ from fewkern.io import ModelFileError
 from tests.fuzz.models import answers, load_bytes, subjects
 from tests.fuzz.mutate import MUTATIONS, SHARES
 
-
 _NO_NUMBERS = "X must hold numbers"
 
 

@@ -92,7 +92,7 @@ def _problems(outputs: Outputs | None = None) -> Iterator[None]:
     except BrokenPipeError:  # the reader of a pipe has seen enough, as head has
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise typer.Exit(0) from None
-    except (ValueError, OSError, TypeError, ImportError, AttributeError) as error:
+    except (ValueError, OSError, TypeError, ImportError) as error:
         sys.stderr.write(f"fewkern: {error}\n")
         raise typer.Exit(1) from None
     except KeyboardInterrupt:
