@@ -86,7 +86,7 @@ def main(arguments: list[str] | None = None) -> None:
     part = make_part(0, 20_000)
     small = FeatureVectorClassifier().fit(part[names], part["y"])
     print(
-        "| rows | vectors | error on 20,000 new rows | of a model of 20,000 rows | peak of memory, MiB | predict / fit |"
+        "| rows | vectors | error on 20,000 new rows | of a model of 20,000 rows | peak memory, MiB | predict / fit |"
     )
     print("| --- | --- | --- | --- | --- | --- |")
     print(

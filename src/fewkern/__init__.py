@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from fewkern.margins.graph_embedding import GraphEmbedding
     from fewkern.margins.soft_margin import RecursiveSoftMargin
     from fewkern.margins.svm import RecursiveSVM
+    from fewkern.reporting import Report, ReportSettings, report
     from fewkern.table.encoder import TableEncoder
     from fewkern.table.model import TableModel
     from fewkern.vectors.discriminant import FeatureVectorDiscriminant
@@ -53,6 +54,8 @@ __all__ = [
     "RecursiveSVM",
     "RecursiveSoftMargin",
     "ReducedSetDensity",
+    "Report",
+    "ReportSettings",
     "SparseKernelFisher",
     "TableEncoder",
     "TableModel",
@@ -61,6 +64,7 @@ __all__ = [
     "graphs",
     "kernels",
     "load",
+    "report",
     "save",
     "to_c",
     "to_onnx",
@@ -86,11 +90,14 @@ _PLACES = {
     "RecursiveSVM": "margins.svm",
     "RecursiveSoftMargin": "margins.soft_margin",
     "ReducedSetDensity": "density.reduced_set",
+    "Report": "reporting",
+    "ReportSettings": "reporting",
     "SparseKernelFisher": "fisher.sparse",
     "TableEncoder": "table.encoder",
     "TableModel": "table.model",
     "compress": "compression",
     "load": "io",
+    "report": "reporting",
     "save": "io",
     "to_c": "io",
     "to_onnx": "io",

@@ -371,32 +371,25 @@ def test_a_table_with_the_target_is_scored():
     )
 
 
-def test_trust_beside_a_prediction(monkeypatch):
-    banana().to_csv("t.csv", index=False)
+def test_trust_beside_a_prediction():
+    frame = banana()
+    frame.to_csv("t.csv", index=False)
     run("fit", "t.csv", "--target", "x1", "--drop", "side", "--out", "r.npz", *QUICK)
     run("fit", "t.csv", "--out", "c.npz", *QUICK)
-    regressor, classifier = fewkern.FeatureVectorRegressor, fewkern.FeatureVectorClassifier
-    for cls, name in ((regressor, "predict_set"), (classifier, "predict_interval")):
-        monkeypatch.delattr(cls, name, raising=False)
     fails("predict", "c.npz", "t.csv", "--interval", 0.9, match="--interval: this model gives no intervals")
     fails("predict", "r.npz", "t.csv", "--sets", 0.9, match="--sets: this model gives no sets of classes")
-    monkeypatch.setattr(
-        regressor,
-        "predict_interval",
-        lambda self, X, coverage: np.full((len(X), 2), [-coverage, coverage]),
-        raising=False,
-    )
-    monkeypatch.setattr(regressor, "novelty", lambda self, X: np.linspace(0, 1, len(X)), raising=False)
-    monkeypatch.setattr(regressor, "novelty_threshold", lambda self: 0.5, raising=False)
+    fails("predict", "r.npz", "t.csv", "--interval", 1.5, match="coverage must be")
     found = predicted("r.npz", "t.csv", "--interval", 0.8, "--novelty")
     assert found.columns.tolist() == ["x1", "low", "high", "novelty", "novel"]
-    assert (found["low"] == -0.8).all()
-    assert found["novel"].sum() == 60
-    monkeypatch.setattr(
-        classifier, "predict_set", lambda self, X, coverage: np.full((len(X), 2), [True, coverage > 0.5]), raising=False
-    )
-    assert set(predicted("c.npz", "t.csv", "--sets", 0.9)["set"]) == {"left | right"}
-    assert set(predicted("c.npz", "t.csv", "--sets", 0.1)["set"]) == {"left"}
+    assert np.mean((found["low"] <= frame["x1"]) & (frame["x1"] <= found["high"])) > 0.7
+    regressor = fewkern.load("r.npz")
+    assert (found["novel"] == (regressor.novelty(frame) > regressor.estimator_.novelty_threshold())).all()
+    assert predicted("r.npz", "t.csv", "--interval", 0.8)["low"].gt(found["low"] - 1e-9).all()
+    sets = predicted("c.npz", "t.csv", "--sets", 0.95)["set"].fillna("")
+    assert set(sets) <= {"", "left", "right", "left | right"}
+    assert np.mean([side in held.split(" | ") for side, held in zip(frame["side"], sets)]) > 0.9
+    frame.assign(x0=1e6).to_csv("far.csv", index=False)
+    assert predicted("c.npz", "far.csv", "--novelty")["novel"].all()
 
 
 def test_json_and_quiet():

@@ -62,6 +62,21 @@ def test_a_fit_is_a_task_and_its_loops_are_subtasks(callbacks, model):
     assert_same_outputs(fresh(model).fit(X, Y), followed, X)
 
 
+def test_every_thing_done_is_a_task_of_its_own(callbacks):
+    seen = Tasks()
+    model = FeatureVectorSelector(kernel="linear", max_vectors=50).set_callbacks(seen).fit(X)
+    assert model.n_vectors_ == 2
+    for event in ("begin", "end"):
+        assert seen.of(event, "FeatureVectorSelector").count("choosing vectors") == 1 + model.n_vectors_
+
+
+def test_verbose_beside_callbacks_writes_lines_also_on_a_terminal(callbacks, capsys, monkeypatch):
+    """Two bars would disturb each other."""
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    FeatureVectorSelector(max_vectors=5, verbose=True).set_callbacks(Tasks()).fit(X)
+    assert capsys.readouterr().err.startswith("FeatureVectorSelector: choosing vectors: 5 of 5,")
+
+
 def test_a_monitor_scores_the_fitted_model(callbacks):
     monitor = callbacks.ScoringMonitor(scoring="accuracy")
     weights = np.where(Y == 0, 3.0, 1.0)

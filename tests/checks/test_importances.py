@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -10,7 +12,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.svm import SVC, SVR
 
 from fewkern import compress, load, save
-from fewkern.kernels import Laplacian
+from fewkern.kernels import Gaussian, Laplacian
 from tests.checks.everyone import SUPERVISED, every, fresh
 
 EXPLAINED = [model for model in SUPERVISED if hasattr(type(model), "feature_importances_")]
@@ -96,3 +98,22 @@ def test_compressed_models(machine, data, tmp_path):
     assert found[0] > 0.6
     assert found[2] == 0
     np.testing.assert_array_equal(load(save(short, tmp_path / "short")).feature_importances_, found)
+
+
+@pytest.mark.parametrize("slope", [np.inf, np.nan, 1e200])
+@every(EXPLAINED)
+def test_slopes_that_are_no_numbers_are_not_handed_out(model, slope, data):
+    """A kernel may be so steep that its slopes, or their squares, overflow: no importances are better than NaN."""
+
+    @dataclass(eq=False, repr=False)
+    class Steep(Gaussian):
+        def pullback(self, X, V, K, D):
+            dV, ds = super().pullback(X, V, K, D)
+            return dV * 0 + slope, ds
+
+    parameters = {"refine": False} if "refine" in model.get_params() else {}
+    found = fitted(model, data, kernel=Steep(1.0), **parameters)
+    assert np.all(np.isfinite(found.predict(data[0]).astype(float)))
+    assert not hasattr(found, "feature_importances_")
+    with pytest.raises(AttributeError, match="feature_importances_ needs the derivatives of the fitted function"):
+        _ = found.feature_importances_

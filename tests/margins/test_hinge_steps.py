@@ -72,6 +72,15 @@ def test_a_cold_start_is_the_best_on_its_ray(bias, scale, box):
     np.testing.assert_allclose(hinge._cold_start(hinges).w, hinges.g + best * ray, atol=2e-5 * np.abs(ray).max())
 
 
+def test_a_cold_start_does_not_go_against_the_linear_term():
+    """Where every multiple of the multipliers lowers the dual value, none of it is taken."""
+    hinges = problem(3, bias=False)
+    equal = np.minimum(hinges.C / 2, 5 * hinges.size)
+    ray = samples(hinges).T @ (hinges.signs * equal)
+    along = replace(hinges, linear=100 * ray)
+    np.testing.assert_allclose(hinge._cold_start(along).w, along.g)
+
+
 @BIAS
 def test_a_warm_start_keeps_its_direction_and_leaves_the_bounds(bias):
     hinges = problem(bias=bias)
@@ -353,6 +362,13 @@ def test_cleaning_sets_on_bounds_and_keeps_the_balance():
     free = replace(hinges, bias=False)
     np.testing.assert_array_equal(hinge._clean(free, a, 1e-7), [0.0, 0.4, 1.0, 0.6, 0.8])
     np.testing.assert_array_equal(hinge._clean(free, a, 1e-10), a)
+
+
+def test_cleaning_in_a_huge_box_goes_by_the_size_of_the_multipliers():
+    a = np.array([1e-9, 4e-3, 5e-3])
+    hinges = HingeProblem(Rows(np.eye(3)), np.ones(3), np.ones(3), np.full(3, 1e9), bias=False)
+    np.testing.assert_array_equal(hinge._clean(hinges, a, 1e-6), [0.0, 4e-3, 5e-3])
+    np.testing.assert_array_equal(hinge._clean(hinges, a, 1e-7), a)
 
 
 @pytest.mark.parametrize("more", ["up", "down"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import signal
 import sys
 import time
@@ -66,7 +67,8 @@ class Reach:
         found = found or [t for t in self.tests if any(f.startswith(f"{module}:") for f in t.functions)]
 
         def distance(test: OneTest) -> tuple[bool, bool, float]:
-            return f"test_{stem}.py" not in test.name, f"tests/{package}/" not in test.name, test.seconds
+            own = re.search(rf"/test_{stem}(_\w+)?\.py", test.name) is None
+            return own, f"tests/{package}/" not in test.name, test.seconds
 
         chosen, spent = [], 0.0
         for test in sorted(found, key=distance):

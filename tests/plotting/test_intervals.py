@@ -45,6 +45,8 @@ def test_intervals_say_how_many_hold_the_value():
     ]
     assert labels(display) == ("measured", "predicted, with intervals for 80%")
     assert legend_is_outside(display)
+    (diagonal,) = display.ax_.lines
+    np.testing.assert_array_equal(diagonal.get_data(), [[Y.min(), Y.max()]] * 2)
     inside, _, outside, _ = display.ax_.collections
     assert (len(inside.get_segments()), len(outside.get_segments())) == (45, 5)
 
@@ -70,7 +72,7 @@ def test_novelty_of_two_kinds():
         "50 other samples: 52% above it",
     ]
     assert display.ax_.lines[0].get_xdata()[0] == 0.5
-    assert labels(display)[1] == "share of the samples"
+    assert labels(display) == ("novelty: what the kept vectors do not explain of a sample", "share of the samples")
     assert sum(bar.get_height() for bar in display.ax_.patches) == pytest.approx(2)
     assert legend_is_outside(display)
 

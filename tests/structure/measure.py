@@ -26,11 +26,13 @@ LEVELS = (
     ("backend",),
     ("core",),
     ("base",),
+    ("populations",),
     ("vectors",),
     ("fisher", "margins", "density"),
     ("compression",),
     ("io",),
     ("plotting",),
+    ("reporting",),
     ("table",),
     ("app",),
 )

@@ -107,6 +107,20 @@ def test_refinement_finds_the_features_that_matter(rng):
     assert 0.5 * error < honest < 2 * error
 
 
+def test_a_search_that_lost_its_way_starts_again_from_a_fold(rng, monkeypatch):
+    X, Y = striped(300, rng, noise=0.1)
+    data = rows(X, Y)
+    whole = fit_unrefined(data, Gaussian(1.5), 40, PLAN)
+    monkeypatch.setattr(refine_choice, "STEPS", {"unrefined": (0,), "distilled": (0, 5), "selected": ()})
+    lost = replace(whole.expansion, coef=0 * whole.expansion.coef)
+    monkeypatch.setattr(refine_choice, "refit", lambda *_: (lost, 1.0))
+    choice = choose_refined(data, whole, replace(PLAN, forced=True))
+    honest = np.mean((choice.held_out - Y[choice.rows]) ** 2)
+    assert np.mean((choice.expansion(X) - Y) ** 2) < refine_choice.LOST * honest
+    assert choice.expansion.n_vectors == choice.chosen.n_vectors
+    np.testing.assert_array_equal(choice.expansion.indices, whole.indices[: choice.chosen.n_vectors])
+
+
 def test_noise_is_left_alone(rng):
     X = rng.normal(size=(120, 10))
     Y = np.sign(X[:, :1] + 3 * rng.normal(size=(120, 1)))
@@ -357,6 +371,7 @@ def test_candidates_at_their_bounds():
     many = candidates(shaped(20_000, 5, 1), 400, PLAN)
     assert max(c.n_vectors for c in many[1:]) == 80
     assert max(c.n_vectors for c in candidates(shaped(40_000, 5, 1), 400, PLAN)[1:]) == 160
+    assert max(c.n_vectors for c in candidates(shaped(64_000, 5, 1), 400, PLAN)[1:]) == 320
     # too small for any of the sizes, and yet they must move
     assert candidates(shaped(100, 2, 1), 2, replace(PLAN, sizes=(3,), forced=True))[1].n_vectors == 3
     assert len(candidates(shaped(4, 2, 1), 3, PLAN)) == 1

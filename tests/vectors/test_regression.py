@@ -45,10 +45,23 @@ def test_prediction_is_the_regression_on_the_features(curve, ridge, center):
 
 def test_held_out_error_is_the_error_of_refits(curve):
     X, y = curve
-    model = FeatureVectorRegressor(refine=False).fit(X, y)
+    model = FeatureVectorRegressor(kernel=Gaussian(0.5), n_vectors=8, ridge=0.01).fit(X, y)
     Z = model.basis_.features(X)
     held_out = fvs.leave_one_out(Z, y[:, None], model.ridge_)[:, 0]
     assert model.held_out_error_ == pytest.approx(np.mean((y - held_out) ** 2), rel=1e-4)
+
+
+def test_held_out_error_is_not_the_least_of_many():
+    """Targets without a signal: the least leave-one-out error is below the variance, what is reported is not."""
+    rng = np.random.default_rng(0)
+    least, honest = [], []
+    for _ in range(10):
+        X, y = rng.standard_normal((40, 3)), rng.standard_normal(40)
+        model = FeatureVectorRegressor(refine=False, prefer="accurate").fit(X, y)
+        least.append(model.trace_.error.min() / y.var())
+        honest.append(model.held_out_error_ / y.var())
+    assert np.mean(least) < 0.99
+    assert np.mean(honest) > 1.0
 
 
 def test_preferences_give_smaller_models(curve):

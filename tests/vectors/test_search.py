@@ -78,6 +78,22 @@ def test_progress_is_reported(samples):
     assert seen == [1, 2, 3]
 
 
+def test_progress_counts_the_paths_that_are_continued(samples):
+    seen, longer = [], Searching(Selecting(), (1e-6,), 2, 16, 0.0)
+    assert longer.n_paths(3, samples.n) == 3 * 4  # 2, 4, 8, 16 vectors
+    search(samples, GRID, longer, seen.append)
+    assert seen[:3] == [1, 2, 3]
+    assert seen == sorted(set(seen))
+    assert 3 < seen[-1] <= 12
+
+
+def test_progress_of_the_search_on_all_samples(samples, monkeypatch):
+    seen, how = [], Searching(Selecting(), (1e-6,), 4, 0, 0.0)
+    monkeypatch.setattr("fewkern.vectors.search._SEARCH_ROWS", samples.n - 1)
+    automatic_model(samples, Gaussian(), how, seen.append)
+    assert seen == list(range(1, how.n_paths(9, samples.n) + 1))
+
+
 def plan(n=80, **parameters):
     settings = {"n_vectors": "auto", "max_vectors": "auto", "ridge": "auto", "prefer": "balanced"} | parameters
     return Searching.automatic(Selecting(), n, **settings)

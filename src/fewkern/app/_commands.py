@@ -197,7 +197,7 @@ def fit(
             if drawn is not None:
                 outputs.write(picture, lambda path: jobs.save_figure(drawn, path))
             if report is not None:
-                outputs.write(report, lambda path: fitted.report(frame, path))
+                outputs.write(report, lambda path: fitted.report(frame, path, jobs.settings(table, seed)))
         if json:
             _print(jobs.as_json(fitted, written=outputs.written))
         elif not quiet:
@@ -305,7 +305,7 @@ def report(
 
         found, frame = jobs.load_table_model(model), _read(table, sep, decimal, quiet)
         with _warnings_as_notes(quiet):
-            outputs.write(page, lambda path: found.report(frame, path))
+            outputs.write(page, lambda path: found.report(frame, path, jobs.settings(table)))
         _print(f"written: {outputs.written[0]}")
 
 

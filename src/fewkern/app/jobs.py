@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import numpy as np
 from fewkern.datasets import make_banana
 from fewkern.io import load
 from fewkern.io.save import write_atomically
+from fewkern.reporting import ReportSettings
 from fewkern.table.frames import nearest
 from fewkern.table.judging import HeldOutRows, judge_numbers, wilson
 from fewkern.table.model import TableModel
@@ -26,6 +28,7 @@ __all__ = [
     "predictions",
     "save_figure",
     "score_line",
+    "settings",
     "write_table",
 ]
 
@@ -36,6 +39,12 @@ def embedded_table() -> Any:
 
     X, y = make_banana(2000, random_state=0)
     return pd.DataFrame({"x0": X[:, 0], "x1": X[:, 1], "side": np.where(y == 1, "right", "left")})
+
+
+def settings(table: Path | None, seed: int = 0) -> ReportSettings:
+    """What the footer of a report says of where it comes from."""
+    command = " ".join(["fewkern", *sys.argv[1:]])
+    return ReportSettings(random_state=seed, source=None if table is None else table.name, command=command)
 
 
 def load_table_model(path: Path) -> TableModel:

@@ -102,7 +102,7 @@ def fit_fisher(estimator: FisherParameters, samples: Samples, family: Family) ->
     keep_importances(keep, samples)
     keep.kernel_ = chosen.candidates.kernel
     selection = choose_basis(samples, keep.kernel_, Selecting(seed=plan.seed), LEAST_VECTORS)
-    keep.novelty_ = novelty_of(samples, selection, selection.n_vectors)
+    keep.novelty_ = novelty_of(samples, selection, samples.original(selection.basis()))
     keep.n_vectors_, keep.vectors_ = keep.expansion_.n_vectors, keep.expansion_.vectors
     keep.indices_ = keep.expansion_.indices
     keep.priors_ = targets.priors if priors is None else priors

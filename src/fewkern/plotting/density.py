@@ -92,7 +92,7 @@ class DensityDisplay:
         mixture = _in_units(mixture.like(np.empty(0)), found)
         columns = _columns(features, found.names)
         samples = None if X is None else found.given_units(numbers(found.X))[:, columns]
-        return cls(_marginal(mixture, columns), samples, [found.labels[j] for j in columns]).plot(ax)
+        return cls(mixture.marginal(columns), samples, [found.labels[j] for j in columns]).plot(ax)
 
     def plot(self, ax: Any = None) -> DensityDisplay:
         """Draw on ``ax`` (new axes by default; three features and more divide it)."""
@@ -124,7 +124,7 @@ class DensityDisplay:
             for j in range(i + 1):
                 self.axes_[i, j] = panel = ax.figure.add_subplot(places[i, j])
                 if i == j:
-                    self._draw_curve(panel, _marginal(self.mixture, [j]), j)
+                    self._draw_curve(panel, self.mixture.marginal([j]), j)
                     panel.set_yticks([])
                 else:
                     self._draw_contours(panel, (j, i), _POINTS_PANEL)
@@ -157,8 +157,8 @@ class DensityDisplay:
     def _draw_contours(self, ax: Any, pair: tuple[int, int], points: int) -> None:
         from matplotlib import colormaps
 
-        mixture = self.mixture if len(self.names) == 2 else _marginal(self.mixture, pair)
-        ends = [_ends(_marginal(self.mixture, [j])) for j in pair]
+        mixture = self.mixture if len(self.names) == 2 else self.mixture.marginal(pair)
+        ends = [_ends(self.mixture.marginal([j])) for j in pair]
         xx, yy = np.meshgrid(*[np.linspace(*end, points) for end in ends])
         values = mixture(np.column_stack([xx.ravel(), yy.ravel()]))[:, 0].reshape(xx.shape)
         # equal parts of the logarithm: the tails are where densities differ
@@ -221,20 +221,6 @@ def _in_units(mixture: KernelMixture, found: FittedModel) -> KernelMixture:
     """The density of the features as they were given, where a scaler comes before the model."""
     vectors, transform = found.given_units(mixture.vectors), mixture.transform * found.factor
     return KernelMixture(vectors, mixture.weights, mixture.widths, transform, mixture.indices)
-
-
-def _marginal(mixture: KernelMixture, columns: Sequence[int]) -> KernelMixture:
-    """The density of some of the features."""
-    columns = list(columns)
-    if mixture.transform.ndim == 1:
-        transform = mixture.transform[columns]
-    else:
-        # a kernel of width one has this covariance; a part of the features has that part of it
-        inverse = np.linalg.inv(mixture.transform)
-        covariance = (inverse @ inverse.T)[np.ix_(columns, columns)]
-        one = len(columns) == 1
-        transform = 1 / np.sqrt(covariance[0]) if one else np.linalg.inv(np.linalg.cholesky(covariance))
-    return KernelMixture(mixture.vectors[:, columns], mixture.weights, mixture.widths, transform)
 
 
 def _single(mixture: KernelMixture, j: int) -> KernelMixture:

@@ -67,6 +67,8 @@ def fit_job(job: Job) -> FittedTable:
     checked, held_out, judgement = None, None, None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", BudgetWarning)  # a note says it
+        if "n_components" not in job.request.settings:  # nobody asked for as many as we did
+            warnings.filterwarnings("ignore", message=".*n_components=.* was asked for")
         steps = 1 if test is None or _keeps(len(complete)) else 2
         if test is not None:
             with titled(f"1/{steps} held-out check on {len(test):,} rows"):

@@ -24,13 +24,13 @@ from fewkern.compression import compress
 from fewkern.core.prepared import Prepared
 from fewkern.core.trace import TOLERANCE
 from fewkern.io import save, to_c, to_onnx
+from fewkern.reporting import Report, ReportSettings, report
 from fewkern.table.encoder import EncodedTable, TableWarning, named
 from fewkern.table.facts import FitFacts, facts_of, short_facts, summary
 from fewkern.table.fitting import fit_job
 from fewkern.table.frames import as_frame, nearest, pandas
 from fewkern.table.inputs import prepared
 from fewkern.table.keeping import kept_frame
-from fewkern.table.page import report
 from fewkern.table.settling import Request, settle
 from fewkern.table.target import target_values
 from fewkern.table.tasks import TASKS
@@ -389,10 +389,20 @@ class TableModel(BaseEstimator):
             )
         return path
 
-    def report(self, frame: Any, path: str | os.PathLike[str] | None = None) -> Any:
-        """A page about the model and the rows of a table with the target; written to ``path`` if it is given."""
+    def report(
+        self, frame: Any, path: str | os.PathLike[str] | None = None, settings: ReportSettings | None = None
+    ) -> Report:
+        """A page about the model and the rows of a table with the target; see :func:`fewkern.report`.
+
+        Parameters
+        ----------
+        frame : data frame
+        path : str, path or None
+            Where to save the page.
+        settings : ReportSettings or None
+        """
         check_is_fitted(self)
-        return report(self, self.encoder_.frame(frame), path)
+        return report(self, self.encoder_.frame(frame), path=path, settings=settings)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -11,6 +11,7 @@ from fewkern.backend.progress import progress
 from fewkern.backend.random import random_generator
 from fewkern.base import BudgetWarning
 from fewkern.core.basis import KernelBasis
+from fewkern.core.conformal import Intervals
 from fewkern.core.expansion import KernelExpansion
 from fewkern.core.kernels import as_kernel
 from fewkern.core.population import Population
@@ -19,9 +20,10 @@ from fewkern.core.trace import TOLERANCE, Stop
 from fewkern.vectors.all_rows import refit_on_all, with_targets
 from fewkern.vectors.calibration import fit_temperature
 from fewkern.vectors.grid import WIDTH_FACTORS
+from fewkern.vectors.intervals import fit_intervals
 from fewkern.vectors.leave_one_out import HeldOut
 from fewkern.vectors.logistic import Fold, Folds, Stage, choose_logistic, refitted_folds
-from fewkern.vectors.novelty import novelty_of
+from fewkern.vectors.novelty import familiar_basis, novelty_of
 from fewkern.vectors.parameters import selecting
 from fewkern.vectors.refine_choice import (
     CHOICE_ROWS,
@@ -40,6 +42,7 @@ __all__ = [
     "ClassifyingParameters",
     "Fitted",
     "RefiningParameters",
+    "RegressingParameters",
     "fit_classification",
     "fit_regression",
     "keep_expansion",
@@ -70,15 +73,25 @@ class RefiningParameters(AutomaticParameters, Protocol):
     refine: Any
 
 
+class RegressingParameters(RefiningParameters, Protocol):
+    """The same, of a regression, which keeps what its intervals need."""
+
+    intervals_: Intervals | None
+
+
 class ClassifyingParameters(RefiningParameters, Protocol):
     """The same, of a classifier, which says what it minimized."""
 
     loss_: str
 
 
-def fit_regression(estimator: RefiningParameters, population: Population) -> Fitted:
+def fit_regression(estimator: RegressingParameters, population: Population) -> Fitted:
     """FVS-LR on the targets of the samples, its vectors moved where that pays; assigns the fitted attributes."""
-    return _fit_least_squares(estimator, population)
+    fitted = _fit_least_squares(estimator, population)
+    found = fit_intervals(fitted.left_out, fitted.around)
+    scale = None if found.scale is None else population.sample.original(found.scale)
+    estimator.intervals_ = replace(found, scale=scale)
+    return fitted
 
 
 def fit_classification(estimator: ClassifyingParameters, population: Population) -> Fitted:
@@ -114,6 +127,8 @@ class Fitted:
     left_out: HeldOut
     """For promises about new samples. Of vectors that were moved: by folds. Else by leave-one-out, which holds out less
     than folds do, at settings that other samples chose."""
+    around: KernelBasis
+    """On samples, before any were moved."""
     folds: tuple[FoldModel, ...] = ()
     """The model in the folds that chose it, if there were any."""
 
@@ -160,7 +175,8 @@ def _fit_sample(estimator: RefiningParameters, samples: Samples) -> Fitted:
     whole, left_out = unrefined_model(samples, found)
     keep_model(estimator, samples, found, whole.expansion)
     by_one = HeldOut(samples, left_out)
-    fitted = Fitted(whole.expansion, found.basis, found.ridge, by_one, by_one)
+    around = familiar_basis(found.selection, found.n_vectors)
+    fitted = Fitted(whole.expansion, found.basis, found.ridge, by_one, by_one, around)
     _warn_of_jitter(estimator, whole)
     # None where there is nothing to choose, or too few samples for folds
     choice = _choose_refined(estimator, samples, whole, plan) if moves else None
@@ -195,8 +211,10 @@ def _warn_of_jitter(estimator: RefiningParameters, model: Unrefined) -> None:
 def search_model(estimator: AutomaticParameters, samples: Samples, plan: Searching | None = None) -> Found:
     """Width, vectors, ridge and size for the targets of the samples."""
     plan = _searching(estimator, samples.n) if plan is None else plan
-    with progress(estimator, "comparing kernel widths", len(WIDTH_FACTORS)) as step:
-        return automatic_model(samples, as_kernel(estimator.kernel), plan, step)
+    kernel = as_kernel(estimator.kernel)
+    widths = len(WIDTH_FACTORS) if "width" in kernel.rules else 1
+    with progress(estimator, "comparing kernel widths", plan.n_paths(widths, samples.n)) as step:
+        return automatic_model(samples, kernel, plan, step)
 
 
 def keep_model(estimator: Any, samples: Samples, found: Found, expansion: KernelExpansion) -> None:
@@ -204,7 +222,7 @@ def keep_model(estimator: Any, samples: Samples, found: Found, expansion: Kernel
     estimator.ridge_, estimator.trace_, estimator.stop_ = found.ridge, found.trace, found.stop
     estimator.fitness_ = found.selection.fitness[: found.n_vectors]
     estimator.basis_ = samples.original(found.basis)
-    estimator.novelty_ = novelty_of(samples, found.selection, found.n_vectors)
+    estimator.novelty_ = novelty_of(samples, found.selection, estimator.basis_)
     keep_expansion(estimator, samples.original(expansion))
 
 

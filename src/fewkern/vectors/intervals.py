@@ -45,7 +45,7 @@ def fit_intervals(held_out: HeldOut, basis: KernelBasis) -> Intervals:
     scores = tuple(_scores(sizes[:, c] / xp.exp(found[c].left_out), samples) for c in columns)
     limits = xp.stack([xp.stack([xp.min(s.left_out), xp.max(s.left_out)]) for s in found], axis=1)
     g = basis.expand(xp.stack([s.W for s in found], axis=1), xp.stack([s.offset for s in found]))
-    return Intervals(scores, samples.original(g), limits)
+    return Intervals(scores, g, limits)
 
 
 @dataclass(frozen=True)

@@ -4,26 +4,31 @@ from __future__ import annotations
 
 from fewkern.backend.linalg import inverse_psd, solve_triangular
 from fewkern.backend.namespace import Array, device, namespace, put, take_rows, to_numpy
-from fewkern.core.basis import share_left
+from fewkern.core.basis import KernelBasis, share_left
 from fewkern.core.conformal import HeldOutScores
 from fewkern.core.novelty import Novelty
 from fewkern.core.samples import Samples
 from fewkern.vectors.residual import Selection
 
-__all__ = ["LEAST_VECTORS", "left_out_residual", "novelty_of"]
+__all__ = ["LEAST_VECTORS", "familiar_basis", "left_out_residual", "novelty_of"]
 
 # Vectors for the novelty, where the selection has them: a model of three refined vectors ignores most of what could be
 # new about a sample. From 20 on, more hardly matter.
 LEAST_VECTORS = 20
 
 
-def novelty_of(samples: Samples, selection: Selection, n_vectors: int) -> Novelty:
+def familiar_basis(selection: Selection, n_vectors: int) -> KernelBasis:
     """On the first ``n_vectors`` chosen samples, or ``LEAST_VECTORS`` of them if those are fewer."""
-    basis = selection.basis().head(max(n_vectors, min(LEAST_VECTORS, selection.n_vectors)))
+    return selection.basis().head(max(n_vectors, min(LEAST_VECTORS, selection.n_vectors)))
+
+
+def novelty_of(samples: Samples, selection: Selection, own: KernelBasis) -> Novelty:
+    """On the vectors of a model, ``own``, which begin the selection, or on more of it where those are few."""
+    basis = familiar_basis(selection, own.n_vectors)
     left = left_out_residual(selection, basis.n_vectors, samples.groups)
     diag = selection.gram.diag
-    scores = share_left(diag, diag - left)
-    return Novelty(samples.original(basis), HeldOutScores.of(scores, samples.weights, samples.groups))
+    scores = HeldOutScores.of(share_left(diag, diag - left), samples.weights, samples.groups)
+    return Novelty(own if own.n_vectors == basis.n_vectors else samples.original(basis), scores)
 
 
 def left_out_residual(selection: Selection, n_vectors: int, groups: Array | None = None) -> Array:

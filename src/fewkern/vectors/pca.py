@@ -147,7 +147,7 @@ class FeatureVectorPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
         basis = chosen.basis()
         axes = principal_axes(spread_of(population, basis, chosen.G), self.n_components)
         self.kernel_, self.basis_ = kernel, samples.original(basis)
-        self.novelty_ = novelty_of(samples, chosen, chosen.n_vectors)
+        self.novelty_ = novelty_of(samples, chosen, self.basis_)
         self.expansion_ = samples.original(basis.expand(axes.W, -axes.mean @ axes.W))
         self.n_vectors_, self.vectors_ = self.expansion_.n_vectors, self.expansion_.vectors
         self.indices_ = self.expansion_.indices

@@ -26,7 +26,7 @@ from fewkern.core.expansion import KernelExpansion
 from fewkern.core.kernels import Kernel
 from fewkern.core.samples import Samples
 from fewkern.vectors.grid import KernelGrid
-from fewkern.vectors.leave_one_out import solve
+from fewkern.vectors.leave_one_out import HeldOut, solve
 from fewkern.vectors.refinement import Placement, RefineProblem, expand, free_widths, refine, refine_problem
 from fewkern.vectors.search import Found, Searching, search
 
@@ -79,6 +79,9 @@ NEGLIGIBLE = 0.02
 LARGE, CHOICE_ROWS = 5000, 10_000
 # The chosen vectors are moved on at most so many samples; their coefficients come from all.
 MOVE_ROWS = 20_000
+# A model whose error on its own samples is so many times that of its folds on new ones has lost its way among the
+# places where a search can end: it then takes SHORT steps from the vectors of a fold.
+LOST, SHORT = 1.25, 5
 # How many more vectors the unrefined model of a fold may take than the one on all samples.
 MORE_VECTORS = 1.25
 
@@ -280,6 +283,9 @@ def choose_refined(
     chosen = race.choose(plan.tolerance)
     rows = namespace(samples.weights).concat([judged for _, judged in parts])
     expansion, ridge = refit(samples, whole, chosen, plan)
+    least = next(score.error for score in race.scores() if score.candidate == chosen)
+    if chosen.start != "unrefined" and _error(expansion, samples) > LOST * least:
+        expansion, ridge = _refit_from(race.models(chosen), samples, whole, chosen, plan)
     return RefineChoice(expansion, ridge, chosen, race.scores(), rows, race.values(chosen), race.models(chosen))
 
 
@@ -297,6 +303,25 @@ def refit(samples: Samples, whole: Unrefined, chosen: Candidate, plan: RefinePla
         problem = refine_problem(samples.X, targets, samples.weights, objective=problem.objective)
     model = expand(problem, at)
     return replace(model, indices=whole.indices[: chosen.n_vectors]), at.ridge
+
+
+def _refit_from(
+    folds: tuple[FoldModel, ...], samples: Samples, whole: Unrefined, chosen: Candidate, plan: RefinePlan
+) -> tuple[KernelExpansion, float]:
+    """The model of the fold that is best on all samples, its vectors moved a little further on them."""
+    part = samples.some(MOVE_ROWS, random_generator(plan.search.how.seed))
+    best = min((fold.expansion for fold in folds), key=lambda model: _error(model, part))
+    if chosen.n_iter:
+        problem = refine_problem(part.X, part.targets, part.weights)
+    else:
+        problem = refine_problem(part.X, whole.expansion(part.X), part.weights, objective="least squares")
+    at = refine(problem, Placement(best.vectors, best.kernel, START_RIDGE), max_iter=SHORT, tol=STAGE_TOL).placement
+    model = expand(problem, at)
+    return replace(model, indices=whole.indices[: chosen.n_vectors]), at.ridge
+
+
+def _error(model: KernelExpansion, samples: Samples) -> float:
+    return HeldOut(samples, model(samples.X)).squared_error()
 
 
 def _index(rows: list[int], like: Array) -> Array:

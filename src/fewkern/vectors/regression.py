@@ -133,6 +133,7 @@ class FeatureVectorRegressor(RegressorMixin, KernelEstimator):
     (True, True)
     """
 
+    intervals_: Intervals | None
     feature_importances_ = kept_importances
     novelty, novelty_threshold = novelty, novelty_threshold
 
@@ -184,9 +185,7 @@ class FeatureVectorRegressor(RegressorMixin, KernelEstimator):
         """
         population, self._single = measured_population(self, X, y, sample_weight, groups)
         self.refined_, self._learned = False, None
-        fitted = fit_regression(self, population)
-        self.held_out_error_ = fitted.judged.squared_error()
-        self.intervals_: Intervals | None = fit_intervals(fitted.left_out, self.novelty_.basis)
+        self.held_out_error_ = fit_regression(self, population).judged.squared_error()
         keep_importances(self, population.sample)
         return self
 

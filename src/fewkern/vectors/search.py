@@ -79,6 +79,16 @@ class Searching:
         ceiling = min(_LONGEST, int(_SHARE[prefer] * n))
         return cls(how, ridges, min(_FIRST_LENGTH, max(1, n // 2)), ceiling, TOLERANCE[prefer])
 
+    def n_paths(self, n_kernels: int, n: int) -> int:
+        """How many paths :func:`automatic_model` follows or continues at most, those of all ridges together.
+
+        On many samples, ``n``, the kernel that some of them chose is followed once more.
+        """
+        rounds, limit = 1, self.limit
+        while limit < self.ceiling:
+            rounds, limit = rounds + 1, min(2 * limit, self.ceiling)
+        return rounds * (n_kernels + int(n_kernels > 1 and n > _SEARCH_ROWS))
+
     def in_units_of(self, kernel: Kernel, samples: Samples) -> Searching:
         """The same search with the grid of ridges times the mean of ``k(x, x)``: units of the data do not matter."""
         if len(self.ridges) == 1:
@@ -137,11 +147,12 @@ class Found:
 
 
 def automatic_model(
-    samples: Samples, kernel: Kernel, plan: Searching, step: Callable[[int], None] | None = None
+    samples: Samples, kernel: Kernel, plan: Searching, step: Callable[[int], None] = lambda _: None
 ) -> Found:
     """The kernel, vectors, ridge and size that leave-one-out prefers; ``samples`` have targets.
 
-    A width that is a rule becomes a grid of widths. On many samples the width is searched on some of them.
+    A width that is a rule becomes a grid of widths. On many samples the width is searched on some of them, and ``step``
+    then also hears of the search on all.
     """
     grid = choose_grid(samples, kernel, plan)
     plan = plan.in_units_of(grid.kernels[0], samples)
@@ -149,7 +160,8 @@ def automatic_model(
     found = search(some, grid, plan, step)
     if some.n == samples.n:
         return found
-    return search(samples, grid.only(found.trace.chosen[0]), plan)
+    begun = plan.n_paths(len(grid), some.n)
+    return search(samples, grid.only(found.trace.chosen[0]), plan, lambda done: step(begun + done))
 
 
 def held_out_values(samples: Samples, found: Found) -> HeldOut | None:
@@ -200,7 +212,7 @@ def choose_grid(samples: Samples, kernel: Kernel, plan: Searching) -> KernelGrid
     return grids[least.index(min(least))]
 
 
-def search(samples: Samples, grid: KernelGrid, plan: Searching, step: Callable[[int], None] | None = None) -> Found:
+def search(samples: Samples, grid: KernelGrid, plan: Searching, step: Callable[[int], None] = lambda _: None) -> Found:
     """Follow the path of every kernel and ridge, and take the smallest model that is as good as the best.
 
     Parameters
@@ -209,8 +221,8 @@ def search(samples: Samples, grid: KernelGrid, plan: Searching, step: Callable[[
         With targets.
     grid : KernelGrid
     plan : Searching
-    step : callable or None
-        Called with the number of kernels done.
+    step : function
+        Called with the number of paths so far, those that were continued counted again.
 
     Notes
     -----
@@ -220,16 +232,15 @@ def search(samples: Samples, grid: KernelGrid, plan: Searching, step: Callable[[
         return _search(samples, grid, plan, step)
 
 
-def _search(samples: Samples, grid: KernelGrid, plan: Searching, step: Callable[[int], None] | None = None) -> Found:
+def _search(samples: Samples, grid: KernelGrid, plan: Searching, step: Callable[[int], None]) -> Found:
     parts = samples.deal(_PARTS, plan.how.seed)
     judging = Judging.of(samples, parts)
     fans = []
     for kernel in grid.kernels:
         fans.append(_Fan.start(samples, kernel, plan, judging))
-        if step is not None:
-            step(len(fans))
+        step(len(fans))
     if plan.tolerance is not None:
-        fans = _lengthen(fans, samples, plan, judging)
+        fans = _lengthen(fans, samples, plan, judging, step)
     error, spread = _stacked(fans)
     chosen = _choose_among(fans, error, spread, plan)
     axes: dict[str, tuple[float, ...]] = {
@@ -282,9 +293,11 @@ def _least(path: Path) -> float:
     return float(namespace(path.error).min(path.error))
 
 
-def _lengthen(fans: list[_Fan], samples: Samples, plan: Searching, judging: Judging) -> list[_Fan]:
+def _lengthen(
+    fans: list[_Fan], samples: Samples, plan: Searching, judging: Judging, step: Callable[[int], None]
+) -> list[_Fan]:
     """Continue the competing paths while the best model lies at the end of its path and that pays."""
-    limit = plan.limit
+    limit, done = plan.limit, len(fans)
     while limit < plan.ceiling:
         k, r, L = _choose(*_stacked(fans), 0.0)
         if L < _NEAR_END * limit:
@@ -294,6 +307,8 @@ def _lengthen(fans: list[_Fan], samples: Samples, plan: Searching, judging: Judg
         within = best + 2 * half
         rivals = [fan.least <= within and fan.selection.stop == Stop.LIMIT for fan in fans]
         fans = [fan.longer(samples, plan, limit, within, judging) if rival else fan for fan, rival in zip(fans, rivals)]
+        done += sum(rivals)
+        step(done)
         k, r, L = _choose(*_stacked(fans), 0.0)
         if best - float(fans[k].paths[r].error[L]) < half:
             break

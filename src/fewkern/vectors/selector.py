@@ -195,7 +195,7 @@ class FeatureVectorSelector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, K
             selection = select_vectors(gram, how, limit, samples.weights, start, step)
         self.kernel_ = gram.kernel
         self.basis_ = samples.original(selection.basis(self.projection))
-        self.novelty_ = novelty_of(samples, selection, selection.n_vectors)
+        self.novelty_ = novelty_of(samples, selection, self.basis_)
         self.indices_, self.vectors_ = self.basis_.indices, self.basis_.vectors
         self.n_vectors_ = self._n_features_out = selection.n_vectors
         self.fitness_ = selection.fitness

@@ -1,0 +1,146 @@
+"""The report of a model: one page that can be shown, saved and sent."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from datetime import datetime
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from fewkern._version import __version__
+from fewkern.io.files import write_atomically
+from fewkern.reporting.findings import Findings, find
+from fewkern.reporting.page import page
+from fewkern.reporting.pictures import draw
+from fewkern.reporting.settings import ReportSettings
+from fewkern.reporting.subject import subject_of
+
+__all__ = ["Report", "report"]
+
+# Height of the page in a notebook, in pixels; the page scrolls inside.
+_HEIGHT = 720
+
+
+@dataclass(frozen=True)
+class Report:
+    """A page about a model.
+
+    In a notebook it shows itself. Everything that it says is in ``findings``, as plain numbers and sentences.
+
+    Parameters
+    ----------
+    html : str
+        The whole document. It needs no network and no scripts.
+    findings : Findings
+
+    Examples
+    --------
+    >>> from fewkern import FeatureVectorClassifier, ReportSettings, report
+    >>> from fewkern.datasets import make_banana
+    >>> X, y = make_banana(150)
+    >>> model = FeatureVectorClassifier(max_vectors=10, refine=False).fit(X, y)
+    >>> found = report(model, X, y, settings=ReportSettings(compare=False))
+    >>> found.findings.quality.scores[1].name
+    'always 0'
+    """
+
+    html: str = field(repr=False)
+    findings: Findings = field(repr=False)
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the page to ``path``; an old file stays until the new one is complete."""
+        write_atomically(path, lambda handle: handle.write(self.html.encode()))
+        return Path(path)
+
+    def _repr_html_(self) -> str:
+        """The page in a frame of its own, so that neither its style nor the notebook's disturbs the other."""
+        return (
+            f'<iframe sandbox srcdoc="{escape(self.html)}" title="fewkern report" '
+            f'style="width: 100%; height: {_HEIGHT}px; border: 1px solid #8884; border-radius: 6px"></iframe>'
+        )
+
+    def __str__(self) -> str:
+        return "\n".join(self.findings.headline)
+
+
+def report(
+    model: Any,
+    X: Any,
+    y: Any = None,
+    *,
+    path: str | os.PathLike[str] | None = None,
+    title: str | None = None,
+    settings: ReportSettings | None = None,
+) -> Report:
+    """Look at a fitted model from all sides, on one page.
+
+    The page says how good the model is beside simple rules, what drives it, where it errs, what it keeps, how sure it
+    is, and how to use it. It needs no network, and can be sent to a colleague.
+
+    Parameters
+    ----------
+    model : fitted estimator
+        Any estimator of fewkern, a Pipeline that ends in one, or a TableModel.
+    X : array or data frame of shape (n_samples, n_features)
+        The rows that the model was fitted to, or new ones. Further columns of a data frame are used to name rows. For a
+        TableModel, ``X`` holds the target too.
+    y : array of shape (n_samples,) or None, default None
+        The targets. Classifiers and regressions need them; of a reduction they color the picture.
+    path : str, path or None, default None
+        Where to save the page.
+    title : str or None, default None
+    settings : ReportSettings or None, default None
+
+    Returns
+    -------
+    Report
+
+    Notes
+    -----
+    If the rows are those of the fit, errors are measured by a copy of the model that is fitted to four fifths of them
+    (a TableModel has its own record). Importances look at 1,000 rows at most, so that a report takes about as long as
+    the fit.
+
+    Examples
+    --------
+    >>> from fewkern import FeatureVectorRegressor, ReportSettings, report
+    >>> from fewkern.datasets import make_sinc
+    >>> X, y = make_sinc(100, noise=0.1)
+    >>> model = FeatureVectorRegressor(max_vectors=10, refine=False).fit(X, y)
+    >>> page = report(model, X, y, settings=ReportSettings(compare=False))
+    >>> "How good is it?" in page.html
+    True
+    """
+    settings = ReportSettings() if settings is None else settings
+    subject = subject_of(model, X, y)
+    findings = find(subject, settings)
+    if title is None:
+        title = _title(findings)
+    made = Report(page(findings, draw(findings), title, _about(settings)), findings)
+    if path is not None:
+        made.save(path)
+    return made
+
+
+def _title(findings: Findings) -> str:
+    known = findings.target not in ("class", "the target")
+    return {
+        "classify": f"How well can {findings.target} be predicted?" if known else "How well can classes be told apart?",
+        "regress": f"How well can {findings.target} be predicted?",
+        "reduce": f"{findings.columns} columns in a few components",
+        "density": "What is common, and what is rare?",
+    }[findings.task]
+
+
+def _about(settings: ReportSettings) -> tuple[tuple[str, str], ...]:
+    """Names and values of the footer."""
+    made = datetime.now().astimezone()
+    facts = [("made", made.strftime("%Y-%m-%d %H:%M %Z")), ("by", f"fewkern {__version__}")]
+    if settings.source is not None:
+        facts.insert(0, ("table", settings.source))
+    facts.append(("seed", str(settings.random_state)))
+    if settings.command is not None:
+        facts.append(("command", settings.command))
+    return tuple(facts)

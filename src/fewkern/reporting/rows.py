@@ -1,0 +1,112 @@
+"""The rows of a table as they came: an array, or a data frame of pandas or polars."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fewkern.backend.namespace import is_sparse, to_numpy
+from fewkern.reporting.words import is_missing
+
+__all__ = ["Rows"]
+
+# Sparse samples are made dense for a report; beyond this many cells that would fill the memory.
+_MOST_CELLS = 50_000_000
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A table whose cells keep their types.
+
+    The report only ever takes rows, and gives a column the cells of other rows. So a category stays a category, and a
+    date a date, and no value appears that the table does not have.
+    """
+
+    data: Any
+    names: tuple[str, ...]
+
+    @classmethod
+    def of(cls, X: Any) -> Rows:
+        """The rows of ``X``; columns of an array are named by their numbers."""
+        if hasattr(X, "columns") and hasattr(X, "shape"):
+            return cls(X, tuple(str(name) for name in X.columns))
+        if is_sparse(X):
+            if X.shape[0] * X.shape[1] > _MOST_CELLS:
+                raise ValueError(
+                    f"report: the sparse X has {X.shape[0]:,} x {X.shape[1]:,} cells, and a report looks at all of "
+                    f"them (at most {_MOST_CELLS:,}); give fewer rows."
+                )
+            X = X.toarray()
+        values = to_numpy(X)
+        if values.ndim != 2:
+            raise ValueError(f"report: X must be a table with rows and columns, got an array of shape {values.shape}.")
+        return cls(values, tuple(f"feature {j}" for j in range(values.shape[1])))
+
+    def __len__(self) -> int:
+        return int(self.data.shape[0])
+
+    @property
+    def is_frame(self) -> bool:
+        """Whether the columns have names of their own."""
+        return hasattr(self.data, "columns")
+
+    def take(self, positions: Any) -> Rows:
+        """The rows at ``positions``."""
+        positions = np.asarray(positions, dtype=int)
+        if hasattr(self.data, "iloc"):
+            return Rows(self.data.iloc[positions], self.names)
+        return Rows(self.data[positions], self.names)
+
+    def select(self, columns: Any) -> Rows:
+        """The columns at the positions ``columns``."""
+        columns = list(columns)
+        names = tuple(self.names[j] for j in columns)
+        if hasattr(self.data, "iloc"):
+            return Rows(self.data.iloc[:, columns], names)
+        return Rows(self.data[:, columns], names)
+
+    def cells(self, j: int, positions: Any = None) -> Any:
+        """Column ``j``, in the type that it has in the table."""
+        positions = np.arange(len(self)) if positions is None else np.asarray(positions)
+        if hasattr(self.data, "iloc"):
+            return self.data.iloc[positions, j]
+        if self.is_frame:
+            return self.data.to_series(j).gather(positions)
+        return self.data[positions, j]
+
+    def replaced(self, j: int, cells: Any) -> Rows:
+        """The same rows with other cells in column ``j``, in order."""
+        if hasattr(self.data, "iloc"):
+            data = self.data.copy(deep=False)
+            data.isetitem(j, cells.set_axis(data.index) if hasattr(cells, "set_axis") else cells)
+            return Rows(data, self.names)
+        if self.is_frame:
+            return Rows(self.data.with_columns(cells.alias(self.data.columns[j])), self.names)
+        data = self.data.copy()
+        data[:, j] = cells
+        return Rows(data, self.names)
+
+    def values(self, j: int) -> np.ndarray[Any, Any]:
+        """Column ``j`` as an array of Python objects."""
+        cells = self.cells(j)
+        return np.array(cells.to_list() if hasattr(cells, "to_list") else list(cells), dtype=object)
+
+    def numbers(self, j: int) -> np.ndarray[Any, Any] | None:
+        """Column ``j`` as numbers with NaN for missing cells, or None where it holds anything else.
+
+        Numbers may be written as texts: a table can come from a file as it stands there.
+        """
+        found = [np.nan if is_missing(v) or v == "" else v for v in self.values(j)]
+        if any(isinstance(v, (bytes, bool, np.bool_)) for v in found):
+            return None
+        try:
+            return np.array([float(v) for v in found])
+        except (TypeError, ValueError):
+            return None
+
+    def label(self, position: int) -> str:
+        """What a row is called: its entry in the index of pandas, or its number from 0."""
+        index = getattr(self.data, "index", None)
+        return str(position if index is None or callable(index) else index[position])

@@ -1,0 +1,245 @@
+"""How good a reduction or a density is, and what its components or columns look like."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import stats
+from sklearn.decomposition import PCA
+from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
+
+from fewkern.backend.namespace import to_numpy
+from fewkern.density.mixture import KernelMixture
+from fewkern.reporting.judging import Trial, try_out
+from fewkern.reporting.kept import affine_units
+from fewkern.reporting.settings import ReportSettings
+from fewkern.reporting.subject import Subject
+from fewkern.reporting.words import number, percent, plural
+
+__all__ = ["DensityShape", "Reduction", "density_shape", "in_table_units", "reduction"]
+
+Vector = np.ndarray[Any, Any]
+# Neighbors whose mean is the way back from components to columns, and those that vote on a class.
+_MEAN_OF, _VOTES = 10, 5
+_MOST_ROWS = 3000
+_MOST_COMPONENTS = 4
+_MOST_WORST = 10
+
+
+@dataclass(frozen=True)
+class Reduction:
+    """What is left of the table in a few components."""
+
+    how: str
+    """How the rows of the trial relate to the model, as in :class:`~fewkern.reporting.judging.Judged`."""
+    components: Vector
+    """Of all rows, at most the first four, shape ``(n, k)``."""
+    total: int
+    """Number of components."""
+    carried: tuple[tuple[str, float], ...]
+    """Share of the differences between rows that can be recovered: this model, linear components."""
+    accuracy: tuple[tuple[str, float], ...]
+    """Share of rows whose class its nearest rows name, where classes were given: on components, on all columns."""
+    columns: tuple[str, ...]
+    correlations: Vector
+    """Of columns (features, where a column becomes several) with components, shape ``(d, k)``."""
+    weights: Vector | None
+    """Of the features in the components of a linear map, shape ``(d, k)``."""
+    worst: tuple[tuple[int, float], ...]
+    """Rows that are recovered worst: position and mean distance in units of spread."""
+    sentences: tuple[str, ...]
+
+
+def reduction(subject: Subject, names: tuple[str, ...], settings: ReportSettings) -> Reduction:
+    """Judge components by what can be recovered from them, on rows that the model was not fitted to."""
+    trial = try_out(subject, settings)
+    train, test = _parts(trial, settings.random_state)
+    model = trial.subject
+    X = _standardized(subject.samples)
+    T = to_numpy(model.core.expansion_(model.samples))
+    k = T.shape[1]
+    back = _recover(T[train], X[train], T[test])
+    plain = PCA(min(k, *X[train].shape)).fit(X[train]).transform(X) if k else T
+    carried = (
+        ("this model", _explained(X[test], back, X[train])),
+        ("linear components (PCA)", _explained(X[test], _recover(plain[train], X[train], plain[test]), X[train])),
+    )
+    own = to_numpy(subject.core.expansion_(subject.samples))
+    shown = own[:, :_MOST_COMPONENTS]
+    miss = np.sqrt(((X[test] - back) ** 2).mean(axis=1))
+    worst = tuple((int(test[i]), float(miss[i])) for i in np.argsort(-miss, kind="stable")[:_MOST_WORST])
+    weights = getattr(subject.core, "components_", None)
+    accuracy = _accuracies(subject, T, X, train, test)
+    return Reduction(
+        trial.how,
+        shown,
+        own.shape[1],
+        carried,
+        accuracy,
+        names,
+        _correlations(subject.samples, shown),
+        None if weights is None else to_numpy(weights).astype(float)[:_MOST_COMPONENTS].T,
+        worst,
+        _reduction_sentences(own.shape[1], X.shape[1], carried, accuracy),
+    )
+
+
+def _parts(trial: Trial, seed: int) -> tuple[Vector, Vector]:
+    """Rows to learn the way back from, and rows to try it on; of new rows one half each."""
+    rng = np.random.default_rng(seed)
+    train, test = trial.train, trial.test
+    if not len(train):
+        mixed = rng.permutation(test)
+        train, test = np.sort(mixed[: len(mixed) // 2]), np.sort(mixed[len(mixed) // 2 :])
+    train, test = (
+        part if len(part) <= _MOST_ROWS else np.sort(rng.choice(part, _MOST_ROWS, replace=False))
+        for part in (train, test)
+    )
+    return (train, test) if len(train) else (test, test)
+
+
+def _standardized(X: Vector) -> Vector:
+    spread = X.std(axis=0)
+    return (X - X.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
+
+
+def _recover(T: Vector, X: Vector, new: Vector) -> Vector:
+    """Rows from components: the mean of the rows with the nearest components."""
+    if not T.shape[1]:
+        return np.broadcast_to(X.mean(axis=0), (len(new), X.shape[1]))
+    return np.asarray(KNeighborsRegressor(min(_MEAN_OF, len(T))).fit(T, X).predict(new))
+
+
+def _explained(X: Vector, back: Vector, train: Vector) -> float:
+    total = float(((X - train.mean(axis=0)) ** 2).sum())
+    return 1 - float(((X - back) ** 2).sum()) / total if total > 0 else float("nan")
+
+
+def _accuracies(subject: Subject, T: Vector, X: Vector, train: Vector, test: Vector) -> tuple[tuple[str, float], ...]:
+    y = subject.truth
+    if y is None or not T.shape[1] or len(set(y.tolist())) > max(2, len(y) // 5):
+        return ()
+    votes = min(_VOTES, len(train))
+    return tuple(
+        (name, float(KNeighborsClassifier(votes).fit(Z[train], y[train]).score(Z[test], y[test])))
+        for name, Z in (("on the components", T), ("on all columns", X))
+    )
+
+
+def _correlations(X: Vector, T: Vector) -> Vector:
+    A, B = _standardized(X), _standardized(T)
+    return A.T @ B / len(A)
+
+
+def _reduction_sentences(k: int, d: int, carried: Any, accuracy: Any) -> tuple[str, ...]:
+    if not k:
+        return ("The model found no component.",)
+    own, plain = (max(share, 0.0) for _, share in carried)
+    instead = f"{plural(k, 'component')} in place of {plural(d, 'feature')}"
+    it, linear = ("it", "one linear component") if k == 1 else ("them", "as many linear components")
+    sentences = [
+        f"{instead}: {percent(own, 0)} of the differences between rows can be recovered from {it}.",
+        f"From {linear} (PCA) it would be {percent(plain, 0)}.",
+    ]
+    if accuracy:
+        (_, few), (_, full) = accuracy
+        sentences.append(
+            f"The nearest rows name the right class for {percent(few, 0)} of these rows if nearness is measured on the "
+            f"components, and for {percent(full, 0)} on all columns."
+        )
+    return tuple(sentences)
+
+
+@dataclass(frozen=True)
+class DensityShape:
+    """A density, in the units of the table where that is possible."""
+
+    how: str
+    """As in :class:`Reduction`."""
+    mixture: KernelMixture
+    columns: tuple[str, ...]
+    """One per column of the mixture."""
+    samples: Vector
+    """Some rows, in the same units."""
+    gain: tuple[float, float, float]
+    """Mean log density of rows that were held out, less that of one normal distribution; and its 95% interval."""
+    rows: int
+    """Rows that the gain is the mean of."""
+    lowest: tuple[tuple[int, float], ...]
+    """Rows of least density: position, and log density."""
+    sentences: tuple[str, ...]
+
+
+def density_shape(subject: Subject, names: tuple[str, ...], settings: ReportSettings) -> DensityShape:
+    """Judge a density on rows that it was not fitted to, beside one normal distribution."""
+    complete: Vector = np.asarray(np.isfinite(subject.samples).all(axis=1))
+    trial = try_out(subject, settings)
+    model, train, test = trial.subject, trial.train, trial.test[complete[trial.test]]
+    learn = train[complete[train]] if len(train) else test
+    X = model.samples
+    own = to_numpy(model.core.expansion_.log_density(X[test]))
+    gaps = own - _normal_log_density(X[learn], X[test])
+    gain = _mean_interval(gaps)
+    mixture = subject.core.expansion_.like(np.empty(0))
+    units = affine_units(subject)
+    mixture = mixture if units is None else in_table_units(mixture, *units)
+    samples = subject.samples if units is None else subject.samples / units[1] + units[0]
+    log_density = mixture.log_density(samples)
+    order = np.argsort(np.where(complete, log_density, np.inf), kind="stable")[:_MOST_WORST]
+    lowest = tuple((int(i), float(log_density[i])) for i in order)
+    some = np.flatnonzero(complete)[:: max(1, int(complete.sum()) // _MOST_ROWS)]
+    if units is None:
+        names = tuple(f"{name} (standardized)" for name in names)
+    sentences = _density_sentences(gain, len(test), trial.how, mixture.n_vectors)
+    return DensityShape(trial.how, mixture, names, samples[some], gain, len(test), lowest, sentences)
+
+
+def in_table_units(mixture: KernelMixture, shift: Vector, factor: Vector) -> KernelMixture:
+    """The density of ``x`` where ``mixture`` is that of ``(x - shift) factor``."""
+    transform = to_numpy(mixture.transform)
+    return KernelMixture(
+        to_numpy(mixture.vectors) / factor + shift,
+        to_numpy(mixture.weights),
+        to_numpy(mixture.widths),
+        transform * factor if transform.ndim == 1 else transform * factor[None, :],
+    )
+
+
+def _normal_log_density(X: Vector, new: Vector) -> Vector:
+    """Logarithm of the normal density with the mean and covariance of ``X``."""
+    covariance = np.atleast_2d(np.cov(X, rowvar=False)) if len(X) > 1 else np.eye(X.shape[1])
+    # a column that follows from the others, or does not vary, would make it infinite
+    covariance = covariance + 1e-9 * max(float(np.trace(covariance)) / X.shape[1], 1e-300) * np.eye(X.shape[1])
+    return np.asarray(stats.multivariate_normal(X.mean(axis=0), covariance, allow_singular=True).logpdf(new)).reshape(
+        -1
+    )
+
+
+def _mean_interval(values: Vector) -> tuple[float, float, float]:
+    mean, n = float(values.mean()), len(values)
+    if n < 2:
+        return mean, -float("inf"), float("inf")
+    half = float(stats.t.ppf(0.975, n - 1) * values.std(ddof=1) / np.sqrt(n))
+    return mean, mean - half, mean + half
+
+
+def _density_sentences(gain: tuple[float, float, float], n: int, how: str, kernels: int) -> tuple[str, ...]:
+    mean, low, high = gain
+    seen = {"refitted": "that it had not seen", "new": "of this table", "fitted": "that it was fitted to"}[how]
+    if low > 0:
+        judged = f"{_times(mean)} times as probable ({_times(low)} to {_times(high)} times with 95% confidence)"
+    elif mean > 0:
+        judged = f"{_times(mean)} times as probable, which may be chance"
+    else:
+        judged = f"no more probable ({_times(mean)} times)"
+    rows = f"the {plural(n, 'row')} {seen} are {judged}"
+    return (
+        f"On average, {rows} under this density as under one normal distribution (a single bell curve).",
+        f"The density is a sum of {plural(kernels, 'bell curve')}.",
+    )
+
+
+def _times(log_ratio: float) -> str:
+    return number(float(np.exp(min(log_ratio, 500.0))))

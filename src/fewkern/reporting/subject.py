@@ -1,0 +1,312 @@
+"""What a report is about: a fitted model, and rows of a table with their targets."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
+
+from fewkern.backend.namespace import is_sparse, to_numpy
+from fewkern.base import is_pairwise
+from fewkern.reporting.rows import Rows
+from fewkern.reporting.words import is_missing
+
+__all__ = ["Subject", "subject_of"]
+
+Vector = np.ndarray[Any, Any]
+# Rows whose cells are shuffled to see which features a column becomes, and columns for which that is done.
+_FEW_ROWS, _MOST_SHUFFLED = 200, 300
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A fitted model and its rows, as every part of the report sees them."""
+
+    model: Any
+    """As it was given: it predicts from rows of the table."""
+    core: Any
+    """The estimator of fewkern inside."""
+    task: str
+    """"classify", "regress", "reduce" or "density"."""
+    target: str | None
+    """Name of what is predicted."""
+    rows: Rows
+    """All columns but the target; those that the model does not use may name the rows."""
+    inputs: tuple[int, ...]
+    """Columns of ``rows`` that the model is given, in its order."""
+    truth: Vector | None
+    places: Vector
+    """Where the rows are in the table that was given; rows without a target are left out."""
+    notes: tuple[str, ...] = ()
+    """Sentences of the model, and of this report, about the table."""
+
+    @property
+    def is_table(self) -> bool:
+        """Whether the model takes the whole table, and finds its columns itself."""
+        return hasattr(self.model, "encoder_")
+
+    @property
+    def takes_names(self) -> bool:
+        """Whether the model was fitted to columns with names."""
+        first = self.model.steps[0][1] if isinstance(self.model, Pipeline) else self.model
+        return hasattr(first, "feature_names_in_")
+
+    @property
+    def classes(self) -> Vector:
+        """Labels of the classes, in the order of the probabilities."""
+        return to_numpy(self.core.classes_)
+
+    def given(self, rows: Rows) -> Any:
+        """The part of ``rows`` that the model takes, without names where it was fitted without."""
+        if self.is_table:
+            return rows.data
+        data = rows.select(self.inputs).data
+        return data if self.takes_names or not rows.is_frame else data.to_numpy()
+
+    def seen(self, rows: Rows) -> Vector:
+        """``rows`` as the estimator inside sees them: numbers, shape ``(n, d)``."""
+        data = self.given(rows)
+        if self.is_table:
+            data = self.model.encoder_.transform(data)
+        elif isinstance(self.model, Pipeline) and len(self.model.steps) > 1:
+            data = self.model[:-1].transform(data)
+        return np.asarray(data.toarray() if is_sparse(data) else to_numpy(data), dtype=float)
+
+    @cached_property
+    def samples(self) -> Vector:
+        """All rows as the estimator inside sees them."""
+        return self.seen(self.rows)
+
+    @cached_property
+    def features(self) -> dict[int, Vector]:
+        """The features that every used column becomes: those that change when the cells of the column do.
+
+        A column that changes no feature is not used: left out by the model, or the same in all rows.
+        """
+        if not self.is_table and (not isinstance(self.model, Pipeline) or len(self.model.steps) == 1):
+            return {j: np.array([k]) for k, j in enumerate(self.inputs)}
+        if len(self.inputs) == self.samples.shape[1] > _MOST_SHUFFLED:
+            return {j: np.array([k]) for k, j in enumerate(self.inputs)}  # scalers, most probably
+        rng = np.random.default_rng(0)
+        some = np.arange(len(self.rows))
+        some = rng.permutation(some)[:_FEW_ROWS]
+        few, before = self.rows.take(some), self.samples[some]
+        found = {}
+        for j in self.inputs:
+            after = self.seen(few.replaced(j, few.cells(j, rng.permutation(len(few)))))
+            found[j] = np.flatnonzero(np.any(after != before, axis=0))
+        return {j: features for j, features in found.items() if len(features)}
+
+    @property
+    def used(self) -> tuple[int, ...]:
+        """Columns of ``rows`` that the model uses."""
+        return tuple(self.features)
+
+    @cached_property
+    def vectors(self) -> Vector:
+        """The samples that the model keeps, as the estimator inside sees them; a linear map keeps none."""
+        kept = self.core.expansion_.vectors
+        if getattr(self.core, "n_vectors_", None) == 0:
+            kept = kept[:0]  # the directions of a linear map
+        return np.asarray(kept.toarray() if is_sparse(kept) else to_numpy(kept), dtype=float)
+
+    @property
+    def moved(self) -> bool:
+        """Whether the vectors were moved, and are samples no more."""
+        return bool(getattr(self.core, "refined_", False))
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """Names of the features that the estimator inside sees; those of the columns where it sees these."""
+        count = self.vectors.shape[1]
+        if count == len(self.inputs):
+            return tuple(self.rows.names[j] for j in self.inputs)
+        encoder = self.model.encoder_ if self.is_table else self.model[:-1]
+        try:
+            return tuple(str(name) for name in encoder.get_feature_names_out())
+        except (AttributeError, ValueError):  # a step without names, or one that was fitted to an array
+            return tuple(f"feature {j}" for j in range(count))
+
+    def predict(self, rows: Rows) -> Vector:
+        """Predictions of the model, one per row."""
+        return to_numpy(self.model.predict(self.given(rows)))
+
+    def probabilities(self, rows: Rows) -> Vector | None:
+        """Probability of every class, where the model says any."""
+        if not hasattr(self.model, "predict_proba"):
+            return None
+        return to_numpy(self.model.predict_proba(self.given(rows)))
+
+    def refitted(self, positions: Vector) -> Subject:
+        """A copy of the model that was fitted to the rows at ``positions`` only."""
+        copy = clone(self.model)
+        quiet = {name: False for name in copy.get_params() if name.split("__")[-1] == "verbose"}
+        part = self.rows.take(positions)
+        y = None if self.truth is None else self.truth[positions]
+        if self.is_table:
+            copy.set_params(**quiet, holdout=0)
+            frame = part.data if y is None else part.data.assign(**{str(self.target): y})
+            copy.fit(frame, self.target)
+        else:
+            copy.set_params(**quiet)
+            copy.fit(self.given(part), y) if y is not None else copy.fit(self.given(part))
+        return Subject(copy, _core(copy), self.task, self.target, self.rows, self.inputs, self.truth, self.places)
+
+
+def subject_of(model: Any, X: Any, y: Any = None) -> Subject:
+    """Check a model and its rows, and bring them together."""
+    model = getattr(model, "best_estimator_", model)
+    core = _checked_core(model)
+    task = getattr(model, "task_", None) or _task(core)
+    if X is None:
+        raise ValueError(
+            "report: X is None, but a report looks at the model and at rows of its table; give the rows that it was "
+            "fitted to, or new ones."
+        )
+    target, y, X = _target(model, task, X, y)
+    rows = Rows.of(X)
+    if not len(rows):
+        raise ValueError("report: X has no row; give the rows that the model was fitted to, or new ones.")
+    inputs = _inputs(model, core, rows)
+    truth = None if y is None else _truth(y, task, len(rows))
+    everything = Subject(model, core, task, target, rows, inputs, truth, np.arange(len(rows)))
+    return _complete(everything, tuple(getattr(model, "notes_", ())))
+
+
+def _complete(subject: Subject, notes: tuple[str, ...]) -> Subject:
+    """The rows that a report can be about: those with a target, and for a density those with a density."""
+    if subject.truth is not None:
+        known = np.array([not is_missing(v) for v in subject.truth])
+        lacking = "a target"
+    elif subject.task == "density" and subject.is_table:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # of the same rows
+            known = np.isfinite(to_numpy(subject.model.score_samples(subject.rows.data)))
+        lacking = "a missing value"
+    else:
+        return replace(subject, notes=notes)
+    count = int((~known).sum())
+    if not count:
+        return replace(subject, notes=notes)
+    if count == len(known) or not subject.is_table:
+        raise ValueError("report: y has missing values; leave these rows out of X and y.")
+    said = f"{count:,} rows with{'out' if lacking == 'a target' else ''} {lacking} were left out of this report"
+    places = np.flatnonzero(known)
+    truth = None if subject.truth is None else subject.truth[places]
+    rows = subject.rows.take(places)
+    return replace(subject, rows=rows, truth=truth, places=places, notes=(*notes, said))
+
+
+def _core(model: Any) -> Any:
+    if hasattr(model, "encoder_"):
+        return model.estimator_
+    return model.steps[-1][1] if isinstance(model, Pipeline) else model
+
+
+def _checked_core(model: Any) -> Any:
+    """The estimator of fewkern in ``model``, which must be fitted."""
+    name = type(model).__name__
+    if not hasattr(model, "fit") or isinstance(model, type):
+        raise TypeError(f"report: expected a fitted model of fewkern, or a pipeline that ends in one, got {name}.")
+    last = model.steps[-1][1] if isinstance(model, Pipeline) else model
+    try:
+        check_is_fitted(last)
+    except NotFittedError as error:
+        raise NotFittedError(f"report: this {name} is not fitted; call fit first.") from error
+    core = _core(model)
+    if not hasattr(core, "expansion_"):
+        raise TypeError(
+            f"report: expected a fitted model of fewkern, or a pipeline that ends in one, got {name}"
+            + (f", which ends in {type(core).__name__}." if core is not model else ".")
+        )
+    if hasattr(core, "kernel") and is_pairwise(core):
+        raise ValueError("report: this model was fitted to kernel values; a report needs a model of samples.")
+    return core
+
+
+def _task(core: Any) -> str:
+    if is_classifier(core):
+        return "classify"
+    if is_regressor(core):
+        return "regress"
+    return "density" if hasattr(core, "score_samples") else "reduce"
+
+
+def _target(model: Any, task: str, X: Any, y: Any) -> tuple[str | None, Any, Any]:
+    """Name and values of the target, and the table without it."""
+    name = getattr(model, "target_", None)
+    predicts = task in ("classify", "regress")
+    if y is None and name is not None and hasattr(X, "columns") and (predicts or name in X.columns):
+        if name not in X.columns:
+            raise ValueError(
+                f"report: X has no column {name!r}, which the model predicts; give a table with it, or its values as y."
+            )
+        # as the model itself would predict them: a class may be text in one table and a number in another
+        y = model.truth(X) if predicts and hasattr(model, "truth") else X[name]
+        X = X.drop(columns=[name]) if hasattr(X, "iloc") else X.drop(name)
+    if y is None and predicts:
+        raise ValueError(
+            "report: y is None, but this model predicts a target, and a report compares its predictions with the "
+            "truth; give y."
+        )
+    if name is None and y is not None:
+        name = None if getattr(y, "name", None) is None else str(y.name)
+    return name, y, X
+
+
+def _inputs(model: Any, core: Any, rows: Rows) -> tuple[int, ...]:
+    """Positions of the columns that the model is given, in its order."""
+    if hasattr(model, "encoder_"):
+        names = _encoded_columns(model.encoder_)
+    else:
+        first = model.steps[0][1] if isinstance(model, Pipeline) else model
+        names = getattr(first, "feature_names_in_", None)
+        count = getattr(first, "n_features_in_", getattr(core, "n_features_in_", None))
+        if names is None or not rows.is_frame:
+            if count is not None and count != len(rows.names):
+                raise ValueError(
+                    f"report: X has {len(rows.names)} columns, but the model was fitted to {count}; give the same "
+                    "columns."
+                )
+            return tuple(range(len(rows.names)))
+    if names is None:
+        return tuple(range(len(rows.names)))
+    absent = [str(name) for name in names if str(name) not in rows.names]
+    if absent:
+        shown = ", ".join(map(repr, absent[:5])) + (f" and {len(absent) - 5} more" if len(absent) > 5 else "")
+        raise ValueError(f"report: X lacks the column(s) {shown}, which the model was fitted to; give the same table.")
+    return tuple(rows.names.index(str(name)) for name in names)
+
+
+def _encoded_columns(encoder: Any) -> Any:
+    """Names of the columns that an encoder of tables reads."""
+    for attribute in ("columns_", "columns", "feature_names_in_"):
+        names = getattr(encoder, attribute, None)
+        if names is not None and all(isinstance(name, str) for name in names):
+            return list(names)
+    return None
+
+
+def _truth(y: Any, task: str, n: int) -> Vector:
+    values = np.asarray(y) if hasattr(y, "to_numpy") else to_numpy(y)
+    if values.ndim == 2 and values.shape[1] == 1:
+        values = values[:, 0]
+    if values.ndim != 1:
+        raise ValueError(
+            f"report: a report is about one target, got y of shape {values.shape}; make one report per column."
+        )
+    if len(values) != n:
+        raise ValueError(f"report: X has {n:,} rows and y {len(values):,} values; give one value per row.")
+    if task == "regress":
+        try:
+            return np.array([np.nan if is_missing(v) else v for v in values], dtype=float)
+        except (TypeError, ValueError):
+            raise ValueError("report: the model predicts numbers, but y holds something else; give numbers.") from None
+    return values

@@ -1,0 +1,143 @@
+"""Small tables and models that the tests of the report share."""
+
+from functools import cache
+from html.parser import HTMLParser
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+from sklearn.base import BaseEstimator, clone
+from sklearn.compose import make_column_transformer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+import fewkern
+from fewkern.reporting.settings import ReportSettings
+
+QUICK = ReportSettings(compare=False)
+
+
+def customers(n=240, seed=0):
+    """A table with a key, numbers, a category and a class that depends on two of them."""
+    rng = np.random.default_rng(seed)
+    age, noise = rng.uniform(18, 80, n).round(1), rng.normal(size=n)
+    plan = rng.choice(["month", "year"], n)
+    logit = 2.5 * (plan == "month") + 0.06 * (age - 50) - 2.0
+    churn = np.where(rng.random(n) < 1 / (1 + np.exp(-logit)), "yes", "no")
+    frame = pd.DataFrame({"key": [f"C{i}" for i in range(n)], "age": age, "noise": noise, "plan": plan})
+    return frame, pd.Series(churn, name="churn")
+
+
+def encoder():
+    return make_column_transformer(
+        (StandardScaler(), ["age", "noise"]), (OneHotEncoder(sparse_output=False), ["plan"]), remainder="drop"
+    )
+
+
+@cache
+def churn_model(refine=False):
+    """A pipeline on the customers, with its table and targets."""
+    frame, y = customers()
+    model = make_pipeline(encoder(), fewkern.FeatureVectorClassifier(max_vectors=12, refine=refine))
+    return model.fit(frame, y), frame, y
+
+
+@cache
+def price_model():
+    """A regression with two columns, one of which says nothing."""
+    rng = np.random.default_rng(1)
+    X = pd.DataFrame({"area": rng.uniform(20, 200, 200), "noise": rng.normal(size=200)})
+    y = pd.Series(1000 * X["area"] + 5000 * rng.normal(size=200), name="price")
+    model = make_pipeline(StandardScaler(), fewkern.FeatureVectorRegressor(max_vectors=10, refine=False))
+    return model.fit(X, y), X, y
+
+
+@cache
+def iris_model():
+    """Three classes, kept rows, an array without names."""
+    from sklearn.datasets import load_iris
+
+    X, y = load_iris(return_X_y=True)
+    return fewkern.FeatureVectorClassifier(max_vectors=10, refine=False).fit(X, y), X, y
+
+
+class Encoder:
+    """What a table model has for an encoder."""
+
+    def __init__(self, frame):
+        self.columns = ["age", "plan"]
+        self.inner = encoder().fit(frame)
+
+    def transform(self, frame):
+        return self.inner.transform(frame)
+
+    def get_feature_names_out(self):
+        return np.array(["age", "noise", "plan=month", "plan=year"])
+
+
+class Table(BaseEstimator):
+    """A model of a whole table, as the report meets it: it finds its columns and its target itself."""
+
+    def __init__(self, holdout=0.2):
+        self.holdout = holdout
+
+    def fit(self, frame, target=None):
+        self.task_, self.target_ = "classify", target
+        y = frame[target].to_numpy(dtype=object)
+        self.encoder_ = Encoder(frame)
+        self.held_out_ = None
+        base = fewkern.FeatureVectorClassifier(max_vectors=12, refine=False)
+        if self.holdout:
+            rows = np.arange(len(frame))[:: round(1 / self.holdout)]
+            others = np.setdiff1d(np.arange(len(frame)), rows)
+            part = clone(base).fit(self.encoder_.transform(frame.iloc[others]), y[others])
+            X = self.encoder_.transform(frame.iloc[rows])
+            self.held_out_ = SimpleNamespace(
+                rows=rows, truth=y[rows], predicted=part.predict(X), probabilities=part.predict_proba(X)
+            )
+        self.estimator_ = base.fit(self.encoder_.transform(frame), y)
+        self.notes_ = ("column 'key' tells rows apart and was left out",)
+        return self
+
+    def predict(self, frame):
+        return self.estimator_.predict(self.encoder_.transform(frame))
+
+    def predict_proba(self, frame):
+        return self.estimator_.predict_proba(self.encoder_.transform(frame))
+
+
+class Parsed(HTMLParser):
+    """A page as its elements: every tag must be closed in order."""
+
+    VOID = frozenset({"meta", "br", "img", "hr", "input", "link"})
+
+    def __init__(self, page):
+        super().__init__()
+        self.open, self.elements, self.texts, self.ids = [], [], [], []
+        self.feed(page)
+        self.close()
+        assert not self.open, self.open
+
+    def handle_starttag(self, tag, attrs):
+        self.handle_startendtag(tag, attrs)
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs)))
+        self.ids += [value for name, value in attrs if name == "id"]
+
+    def handle_endtag(self, tag):
+        assert self.open
+        assert self.open.pop() == tag, tag
+
+    def handle_data(self, data):
+        if self.open and self.open[-1] not in ("style", "title"):
+            self.texts.append(data)
+
+    @property
+    def text(self):
+        return " ".join(" ".join(self.texts).split())
+
+    def tags(self, name):
+        return [attrs for tag, attrs in self.elements if tag == name]

@@ -1,0 +1,135 @@
+"""The vectors of a model as rows of the table."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import fewkern
+from fewkern.reporting.kept import affine_units, coefficients, kept, nearest_vectors, rows_of_vectors
+from fewkern.reporting.subject import subject_of
+from tests.reporting.helpers import churn_model, customers, iris_model, price_model
+
+
+def test_kept_rows_in_the_cells_of_the_table():
+    model, frame, y = churn_model()
+    subject = subject_of(model, frame, y)
+    found = kept(subject, ("plan", "age", "noise"), 0)
+    assert found.columns == ("key", "plan", "age", "noise")
+    assert found.total == model[-1].n_vectors_ == len(found.vectors)
+    for vector in found.vectors:
+        row = frame.loc[int(vector.name)]
+        assert vector.cells[0] == row["key"]
+        assert vector.cells[1] == row["plan"]
+        assert float(vector.cells[2]) == pytest.approx(row["age"])
+        assert vector.target == y[int(vector.name)]
+    assert {int(v.name) for v in found.vectors} == set(model[-1].indices_.tolist())
+    sizes = [abs(v.coefficient) for v in found.vectors]
+    assert sizes == sorted(sizes, reverse=True)
+    assert sum(v.nearest for v in found.vectors) == len(frame)
+    assert found.sentences[0].startswith(f"The model keeps {found.total} of 240 rows")
+    assert "personal data" in found.sentences[1]
+
+
+def test_a_missing_cell_is_shown_as_missing():
+    from sklearn.impute import SimpleImputer
+
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    frame = pd.DataFrame(X, columns=["a", "b"])
+    frame.loc[:30, "a"] = np.nan
+    model = make_pipeline(SimpleImputer(), fewkern.FeatureVectorClassifier(max_vectors=5, refine=False)).fit(
+        frame, X[:, 1] > 0
+    )
+    found = kept(subject_of(model, frame, X[:, 1] > 0), ("a", "b"), 0)
+    assert "–" in [v.cells[0] for v in found.vectors]
+
+
+def test_coefficients_are_those_of_the_scores():
+    model, X, y = iris_model()
+    subject = subject_of(model, X, y)
+    values, meanings = coefficients(subject)
+    coef = model.expansion_.coef
+    k = np.abs(coef).argmax(axis=1)
+    np.testing.assert_allclose(values, coef[np.arange(len(coef)), k])
+    assert meanings == [f"{'for' if v > 0 else 'against'} {c}" for v, c in zip(values, model.classes_[k])]
+    model, frame, y = churn_model()
+    values, meanings = coefficients(subject_of(model, frame, y))
+    assert meanings == ["for 'yes'" if v > 0 else "for 'no'" for v in values]
+    model, X, y = price_model()
+    assert set(coefficients(subject_of(model, X, y))[1]) <= {"raises it", "lowers it"}
+
+
+def test_nearest_in_the_metric_of_the_kernel():
+    model, X, y = iris_model()
+    subject = subject_of(model, X, y)
+    width = model.kernel_.width
+    V = model.vectors_
+    expected = (((X[:, None] - V[None]) / width) ** 2).sum(axis=2).argmin(axis=1)
+    np.testing.assert_array_equal(nearest_vectors(subject, X), expected)
+
+
+@pytest.mark.parametrize("scale", ["std", "whiten"])
+def test_nearest_kernels_of_a_density(scale):
+    X = np.random.default_rng(0).normal(size=(80, 2)) * [1, 5]
+    model = fewkern.ReducedSetDensity(scale=scale).fit(X)
+    found = nearest_vectors(subject_of(model, X), X)
+    A = model.expansion_.transform
+    Z, C = (X * A, model.vectors_ * A) if A.ndim == 1 else (X @ A.T, model.vectors_ @ A.T)
+    np.testing.assert_array_equal(found, ((Z[:, None] - C[None]) ** 2).sum(axis=2).argmin(axis=1))
+
+
+def test_moved_vectors_are_named_as_such():
+    model, frame, y = churn_model(refine=True)
+    subject = subject_of(model, frame, y)
+    found = kept(subject, (), 0)
+    assert found.moved
+    assert {v.name for v in found.vectors} == {"moved"}
+    assert {v.target for v in found.vectors} == {""}
+    assert "not rows" in found.sentences[1]
+    assert not any("personal" in sentence for sentence in found.sentences)
+    assert found.columns == ("age", "noise", "plan")
+    # in the units of the table
+    scaler = model[0].named_transformers_["standardscaler"]
+    order = np.argsort(-np.abs(coefficients(subject)[0]), kind="stable")
+    ages = model[-1].vectors_[order, 0] * scaler.scale_[0] + scaler.mean_[0]
+    assert [float(v.cells[0].replace(",", "")) for v in found.vectors] == pytest.approx(ages, rel=1e-3)
+    assert all(v.cells[2].startswith(("month (", "year (")) for v in found.vectors)
+
+
+def test_vectors_of_another_table():
+    model, _, _ = churn_model()
+    other, z = customers(60, seed=4)
+    subject = subject_of(model, other, z)
+    assert rows_of_vectors(subject) == [None] * model[-1].n_vectors_
+    found = kept(subject, (), 0)
+    assert {v.name for v in found.vectors} == {"–"}
+    assert "of the table that it was fitted to" in found.sentences[0]
+
+
+def test_units():
+    model, X, y = price_model()
+    shift, factor = affine_units(subject_of(model, X, y))
+    np.testing.assert_allclose(shift, model[0].mean_)
+    np.testing.assert_allclose(factor, 1 / model[0].scale_)
+    model, frame, y = churn_model()
+    assert affine_units(subject_of(model, frame, y)) is None
+    bent = make_pipeline(StandardScaler(), _Cube(), fewkern.ParzenDensity()).fit(X)
+    assert affine_units(subject_of(bent, X)) is None
+
+
+class _Cube(StandardScaler):
+    def transform(self, X, copy=None):
+        return np.asarray(X) ** 3
+
+
+def test_a_linear_map_keeps_nothing():
+    X, y = iris_model()[1:]
+    assert kept(subject_of(fewkern.GraphEmbedding().fit(X, y), X, y), (), 0) is None
+
+
+def test_a_density_classifier():
+    X, y = iris_model()[1:]
+    found = kept(subject_of(fewkern.DensityClassifier().fit(X, y), X, y), (), 0)
+    assert all("of the rows with" in v.meaning for v in found.vectors)
+    assert sum(v.nearest for v in found.vectors) <= 150

@@ -1,0 +1,264 @@
+"""The page: complete, in order, self-contained, closed tags, nothing injected."""
+
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import load_iris
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import fewkern
+from fewkern import ReportSettings, report
+from fewkern.datasets import make_banana
+from tests.reporting.helpers import QUICK, Parsed, Table, churn_model, customers, iris_model, price_model
+
+HOSTILE = (
+    "</text></svg><script>alert(1)</script><b onload='x'>\"'&amp; $x^2$ font-family: a; style=\"color:#000000\" {}%s"
+)
+
+
+def density_model(columns):
+    X = load_iris(as_frame=True).data.iloc[:, :columns]
+    return make_pipeline(StandardScaler(), fewkern.ForwardDensity()).fit(X), X, None
+
+
+def pca_model():
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    model = make_pipeline(StandardScaler(), fewkern.FeatureVectorPCA(n_components=2, max_vectors=20))
+    return model.fit(X), X, y
+
+
+def linear_model():
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    return fewkern.GraphEmbedding(n_components=1).fit(X, y), X, y
+
+
+def plane_model():
+    X, y = make_banana(150)
+    frame = pd.DataFrame(X, columns=["x", "y"])
+    return fewkern.FeatureVectorClassifier(max_vectors=8, refine=False).fit(frame, y), frame, pd.Series(y, name="side")
+
+
+TASKS = {
+    "two classes": churn_model,
+    "many classes": iris_model,
+    "two columns": plane_model,
+    "numbers": price_model,
+    "components": pca_model,
+    "one component": linear_model,
+    "density of 1": lambda: density_model(1),
+    "density of 2": lambda: density_model(2),
+    "density of 4": lambda: density_model(4),
+}
+SUPERVISED = [
+    "How good is it?",
+    "What drives it?",
+    "Where does it err?",
+    "What does it keep?",
+    "How do I use it?",
+    "Remarks",
+]
+
+
+@pytest.fixture(scope="module", params=list(TASKS))
+def made(request):
+    model, X, y = TASKS[request.param]()
+    settings = ReportSettings(compare=False, source="table.csv", command="fewkern fit table.csv --report r.html")
+    return request.param, report(model, X, y, settings=settings)
+
+
+class TestEveryTask:
+    def test_one_document_without_network_or_scripts(self, made):
+        page = Parsed(made[1].html)
+        assert not page.tags("script")
+        assert not page.tags("link")
+        assert not page.tags("img")
+        assert "http" not in made[1].html
+        assert "@import" not in made[1].html
+        for attrs in (attrs for _, attrs in page.elements):
+            assert not any(name.startswith("on") for name in attrs)
+            assert attrs.get("href", "#").startswith("#")
+            assert "src" not in attrs
+
+    def test_parts_in_order(self, made):
+        page = Parsed(made[1].html)
+        titles = re.findall(r"<h2>(.*?)</h2>", made[1].html)
+        assert titles[0] == "How good is it?"
+        assert titles[-1] == "Remarks"
+        anchors = [attrs["href"] for attrs in page.tags("a")]
+        assert anchors == [f"#{attrs['id']}" for attrs in page.tags("section")]
+        order = ["good", "drivers", "errors", "kept", "sure", "use", "remarks"]
+        assert [a[1:] for a in anchors] == [a for a in order if f"#{a}" in anchors]
+        if made[1].findings.quality is not None:
+            assert titles == SUPERVISED
+
+    def test_made_for_any_screen_and_for_paper(self, made):
+        page = Parsed(made[1].html)
+        assert {"name": "viewport", "content": "width=device-width, initial-scale=1"} in page.tags("meta")
+        assert "prefers-color-scheme: dark" in made[1].html
+        assert "@media print" in made[1].html
+        # every table scrolls by itself
+        assert len(page.tags("table")) == made[1].html.count('<div class="scroll" tabindex="0"><table')
+
+    def test_pictures_have_the_colors_of_the_page_and_words(self, made):
+        pictures = re.findall(r"<svg.*?</svg>", made[1].html, flags=re.DOTALL)
+        assert pictures
+        for picture in pictures:
+            assert re.match(r'<svg role="img" aria-label="[^"]+" viewBox="0 0 ', picture)
+            assert "var(--ink" in picture
+            assert not re.search(r'"[^"]*(?<!, )#101418[^"]*"', picture)
+            assert "<style" not in picture
+            assert "NaN" not in picture
+
+    def test_identifiers_are_unique_and_found(self, made):
+        page = Parsed(made[1].html)
+        assert len(page.ids) == len(set(page.ids))
+        used = set(re.findall(r'(?:url\(#|href="#)([\w.-]+)', made[1].html))
+        assert used <= set(page.ids)
+
+    def test_the_first_sentence_and_the_footer(self, made):
+        page = Parsed(made[1].html)
+        assert made[1].findings.headline[0] in page.text
+        assert str(made[1]).startswith(made[1].findings.headline[0])
+        for words in (
+            "table table.csv",
+            f"by fewkern {fewkern.__version__}",
+            "seed 0",
+            "fewkern fit table.csv --report r.html",
+        ):
+            assert words in page.text
+        assert re.search(r"made \d{4}-\d\d-\d\d \d\d:\d\d", page.text)
+
+    def test_a_density_has_the_names_of_its_columns(self, made):
+        if made[1].findings.density is None:
+            return
+        columns = made[1].findings.density.columns
+        assert set(columns) <= set(texts_of(made[1].html))
+        # every column alone, and the first three in pairs
+        assert made[1].html.count("<figure") == {1: 1, 2: 2 + 1, 4: 4 + 3}[len(columns)]
+
+
+def texts_of(svg):
+    return re.findall(r"<text[^>]*>(.*?)</text>", svg)
+
+
+def test_confusions_have_dots_for_zeros_and_numeric_order():
+    X = np.random.default_rng(0).normal(size=(120, 2)) + 6 * (np.arange(120) % 12)[:, None]
+    y = np.array([str(v) for v in np.arange(120) % 12])
+    model = fewkern.FeatureVectorClassifier(max_vectors=30, refine=False).fit(X, y)
+    page = report(model, X, y, settings=QUICK).html
+    heads = re.findall(r'<th scope="col">(.*?)</th>', page)
+    assert heads == [str(k) for k in range(12)]
+    assert "<td>·</td>" in page
+    assert ">0</td>" not in re.search(r'<table class="heat">.*?</table>', page, flags=re.DOTALL)[0]
+
+
+def test_a_matrix_of_many_classes_becomes_pairs():
+    X = np.random.default_rng(0).normal(size=(105, 2)) + (np.arange(105) % 35)[:, None]
+    y = np.arange(105) % 35
+    model = fewkern.FeatureVectorClassifier(max_vectors=20, refine=False).fit(X, y)
+    page = report(model, X, y, settings=ReportSettings(compare=False, rows="new")).html
+    assert "The most frequent confusions" in page
+    assert 'class="heat"' not in page
+
+
+def test_regression_has_the_name_of_the_target():
+    model, X, y = price_model()
+    page = report(model, X, y, settings=QUICK).html
+    words = texts_of(page)
+    assert len(page) < 400_000  # it is sent by mail
+    assert {"true price", "predicted price", "predicted − true"} <= set(words)
+
+
+def test_kept_rows_have_keys_and_cells():
+    model, frame, y = churn_model()
+    page = report(model, frame, y, settings=QUICK)
+    key = frame["key"][model[-1].indices_[0]]
+    assert f">{key}</td>" in page.html
+
+
+def test_a_model_of_a_whole_table():
+    frame, y = customers()
+    table = frame.assign(churn=y)
+    model = Table().fit(table, "churn")
+    page = report(model, table, settings=QUICK)
+    assert page.findings.judged.how == "held out"
+    assert "column &#x27;key&#x27; tells rows apart and was left out" in page.html
+    assert "fewkern predict model.npz table.csv" in page.html
+
+
+def test_nothing_in_a_table_can_inject():
+    frame, y = customers(120)
+    frame = frame.rename(columns={"age": HOSTILE, "plan": f"plan {HOSTILE}"})
+    frame[f"plan {HOSTILE}"] = frame[f"plan {HOSTILE}"] + HOSTILE
+    frame.index = [f"{HOSTILE} {i}" for i in range(120)]
+    y = (y + HOSTILE).rename(HOSTILE)
+    from sklearn.compose import make_column_transformer
+    from sklearn.preprocessing import OneHotEncoder
+
+    columns = [HOSTILE, "noise"], [f"plan {HOSTILE}"]
+    pre = make_column_transformer((StandardScaler(), columns[0]), (OneHotEncoder(sparse_output=False), columns[1]))
+    model = make_pipeline(pre, fewkern.FeatureVectorClassifier(max_vectors=8, refine=False)).fit(frame, y)
+    clean = report(*churn_model(), settings=QUICK)
+    settings = ReportSettings(compare=False, source=HOSTILE, command=HOSTILE)
+    made = report(model, frame, y, title=HOSTILE, settings=settings)
+    page, allowed = Parsed(made.html), Parsed(clean.html)
+    assert {tag for tag, _ in page.elements} <= {tag for tag, _ in allowed.elements}
+    assert {name for _, attrs in page.elements for name in attrs} <= {n for _, attrs in allowed.elements for n in attrs}
+    assert "alert(1)" in page.text
+    shown = made._repr_html_()
+    assert shown.count("<") == 2  # the frame, and its end
+    assert Parsed(shown).tags("iframe")[0]["srcdoc"] == made.html
+
+
+def test_a_numeric_density_may_have_hostile_names_too():
+    X = pd.DataFrame({HOSTILE: np.random.default_rng(0).normal(size=60), "b": np.arange(60.0)})
+    page = Parsed(report(fewkern.ReducedSetDensity().fit(X), X, settings=QUICK).html)
+    assert not page.tags("script")
+
+
+def test_saved_where_it_should_be(tmp_path):
+    model, X, y = iris_model()
+    path = tmp_path / "r.html"
+    made = report(model, X, y, path=path, title="About iris", settings=QUICK)
+    assert path.read_text(encoding="utf-8") == made.html
+    assert "<title>About iris</title>" in made.html
+    assert made.save(tmp_path / "again.html") == tmp_path / "again.html"
+    assert {p.name for p in tmp_path.iterdir()} == {"r.html", "again.html"}
+    with pytest.raises(FileNotFoundError, match=r"cannot write r\.html: the folder .* does not exist"):
+        made.save(tmp_path / "nowhere" / "r.html")
+    assert len(repr(made)) < 200
+
+
+def test_the_same_page_from_the_same_model():
+    model, X, y = price_model()
+
+    def timeless():
+        page = report(model, X, y, settings=QUICK).html
+        return re.sub(r"<td class=\"n\">[\d.]+</td>|<strong>[\d.]+ µs|made</dt><dd>[^<]*", "", page)
+
+    assert timeless() == timeless()
+
+
+def test_new_rows_are_said_to_be_new():
+    model, _, _ = churn_model()
+    frame, y = customers(80, seed=3)
+    made = report(model, frame, y, settings=QUICK)
+    assert 'say so with ReportSettings(rows="fitted")' in made.findings.remarks[0]
+
+
+def test_the_function_is_not_hidden_by_a_module():
+    """``fewkern.report`` is the function, whatever was imported before."""
+    code = "import fewkern.reporting.make, fewkern\nprint(fewkern.report.__name__)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "report\n"
+
+
+def test_without_matplotlib_it_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(ImportError, match=r"the pictures need matplotlib: pip install 'fewkern\[plot\]'"):
+        report(*iris_model(), settings=QUICK)

@@ -1,0 +1,281 @@
+"""How good a model is: the numbers against scikit-learn's and SciPy's, and what is said of them."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+from sklearn import metrics
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import fewkern
+from fewkern.reporting.judging import Baselines, Judged, baselines, judge, was_fitted_to
+from fewkern.reporting.quality import classify_quality, error_rate, mean_error, regress_quality
+from fewkern.reporting.settings import ReportSettings
+from fewkern.reporting.subject import subject_of
+from tests.reporting.helpers import QUICK, Table, churn_model, customers, iris_model, price_model
+
+
+def judged(truth, predicted, probabilities=None, how="held out"):
+    truth, predicted = np.asarray(truth), np.asarray(predicted)
+    P = None if probabilities is None else np.asarray(probabilities)
+    return Judged(np.arange(len(truth)), truth, predicted, P, how, np.arange(0))
+
+
+def constant(truth, answer, linear=None):
+    truth = np.asarray(truth)
+    return Baselines(np.full(len(truth), answer, dtype=truth.dtype), None if linear is None else np.asarray(linear))
+
+
+class TestIntervals:
+    def test_wilson(self):
+        score = error_rate("x", np.arange(40) < 7)
+        # Wilson's interval, written out
+        p, n, z = 7 / 40, 40, stats.norm.ppf(0.975)
+        middle, half = (
+            (p + z**2 / (2 * n)) / (1 + z**2 / n),
+            z / (1 + z**2 / n) * np.sqrt(p * (1 - p) / n + z**2 / (4 * n**2)),
+        )
+        assert (score.value, score.low, score.high) == pytest.approx((p, middle - half, middle + half))
+
+    def test_no_error_is_not_certainty(self):
+        assert error_rate("x", np.zeros(5, dtype=bool)).high > 0.4
+
+    def test_mean(self):
+        errors = np.random.default_rng(0).exponential(size=30)
+        score = mean_error("x", errors)
+        expected = stats.t.interval(0.95, 29, errors.mean(), stats.sem(errors))
+        assert (score.low, score.high) == pytest.approx(expected)
+        assert mean_error("x", errors[:1]).high == np.inf
+
+
+class TestHowRowsAreJudged:
+    def test_rows_of_the_fit_are_held_out_from_a_copy(self):
+        model, frame, y = churn_model()
+        found = judge(subject_of(model, frame, y), QUICK)
+        assert found.how == "refitted"
+        assert len(found.truth) == 48
+        assert not set(found.positions) & set(found.others)
+        copy = clone(model).fit(frame.iloc[found.others], y.iloc[found.others])
+        np.testing.assert_array_equal(found.predicted, copy.predict(frame.iloc[found.positions]))
+        np.testing.assert_allclose(found.probabilities, copy.predict_proba(frame.iloc[found.positions]))
+
+    def test_new_rows_are_judged_by_the_model_itself(self):
+        model, _, _ = churn_model()
+        frame, y = customers(100, seed=5)
+        found = judge(subject_of(model, frame, y), QUICK)
+        assert found.how == "new"
+        np.testing.assert_array_equal(found.predicted, model.predict(frame))
+
+    def test_the_record_of_a_table_model(self):
+        frame, y = customers()
+        table = frame.assign(churn=y)
+        model = Table().fit(table, "churn")
+        found = judge(subject_of(model, table), QUICK)
+        assert found.how == "held out"
+        np.testing.assert_array_equal(found.predicted, model.held_out_.predicted)
+        assert len(found.others) == len(table) - len(found.positions)
+
+    def test_the_record_of_another_table_is_not_used(self):
+        frame, y = customers()
+        model = Table().fit(frame.assign(churn=y), "churn")
+        other, z = customers(seed=9)
+        found = judge(subject_of(model, other.assign(churn=z)), QUICK)
+        assert found.how == "new"
+
+    def test_a_table_model_without_a_record_is_fitted_again(self):
+        frame, y = customers()
+        table = frame.assign(churn=y)
+        found = judge(subject_of(Table(holdout=0).fit(table, "churn"), table), QUICK)
+        assert found.how == "refitted"
+
+    @pytest.mark.parametrize("refine", [False, True])
+    @pytest.mark.parametrize("kind", ["classes", "three classes", "numbers"])
+    def test_rows_of_the_fit_are_recognized(self, refine, kind):
+        rng = np.random.default_rng(0)
+        X = rng.normal(size=(120, 2))
+        value = np.sin(2 * X[:, 0]) + X[:, 1] + 0.3 * rng.normal(size=120)
+        y = {"classes": value > 0, "three classes": np.digitize(value, [-0.5, 0.5]), "numbers": value}[kind]
+        cls = fewkern.FeatureVectorRegressor if kind == "numbers" else fewkern.FeatureVectorClassifier
+        model = cls(refine=refine, max_vectors=6).fit(X, y)
+        assert was_fitted_to(subject_of(model, X, y))
+        new = rng.permutation(120)
+        assert was_fitted_to(subject_of(model, X[new], y[new]))
+        # vectors that were moved for the logistic loss do not show it
+        silent = refine and kind == "three classes"
+        assert was_fitted_to(subject_of(model, X + 0.01, y)) == silent
+
+    def test_one_may_say_so(self):
+        model, X, y = iris_model()
+        assert judge(subject_of(model, X, y), ReportSettings(rows="new")).how == "new"
+        assert judge(subject_of(model, X + 0.1, y), ReportSettings(rows="fitted")).how == "refitted"
+        with pytest.raises(ValueError, match="rows must be 'auto', 'fitted' or 'new', got 'old'"):
+            ReportSettings(rows="old")
+
+    def test_too_few_rows_to_hold_any_out(self):
+        X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), np.array([0, 0, 1, 1])
+        model = fewkern.FeatureVectorClassifier(max_vectors=2, refine=False).fit(X, y)
+        found = judge(subject_of(model, X, y), QUICK)
+        assert found.how == "fitted"
+        assert "too kind a measure" in classify_quality(found, constant(y, 0), np.array([0, 1]), "y").sentences[0]
+
+
+class TestBaselines:
+    def test_fitted_without_the_rows_that_are_judged(self):
+        model, frame, y = churn_model()
+        subject = subject_of(model, frame, y)
+        found = judge(subject, QUICK)
+        rules = baselines(subject, found, 0)
+        train, test = found.others, found.positions
+        assert set(rules.constant) == {y.iloc[train].mode()[0]}
+        linear = make_pipeline(StandardScaler(), LogisticRegression(max_iter=300)).fit(
+            subject.samples[train], y.iloc[train]
+        )
+        np.testing.assert_array_equal(rules.linear, linear.predict(subject.samples[test]))
+
+    def test_mean(self):
+        model, X, y = price_model()
+        subject = subject_of(model, X, y)
+        found = judge(subject, QUICK)
+        rules = baselines(subject, found, 0)
+        np.testing.assert_allclose(rules.constant, y.iloc[found.others].mean())
+
+    def test_new_rows_are_dealt_into_folds(self):
+        model, _, _ = churn_model()
+        frame, y = customers(100, seed=5)
+        subject = subject_of(model, frame, y)
+        rules = baselines(subject, judge(subject, QUICK), 0)
+        # better than chance, and not fitted to the rows themselves
+        assert 0.5 < np.mean(rules.linear == y) < 1.0
+
+    def test_one_class_has_no_linear_model(self):
+        subject = replace(subject_of(*iris_model()), truth=np.zeros(150, dtype=int))
+        found = Judged(
+            np.arange(10), np.zeros(10, dtype=int), np.zeros(10, dtype=int), None, "held out", np.arange(10, 50)
+        )
+        assert baselines(subject, found, 0).linear is None
+
+
+class TestClassQuality:
+    def setup_method(self):
+        rng = np.random.default_rng(3)
+        self.truth = np.where(rng.random(400) < 0.3, "yes", "no")
+        hit = rng.random(400) < 0.8
+        self.predicted = np.where(hit, self.truth, np.where(self.truth == "yes", "no", "yes"))
+        p = np.clip(0.5 + 0.4 * np.where(self.predicted == "yes", 1, -1) + 0.1 * rng.normal(size=400), 0, 1)
+        self.P = np.column_stack([1 - p, p])
+        self.classes = np.array(["no", "yes"])
+
+    def quality(self, **changes):
+        found = replace(judged(self.truth, self.predicted, self.P), **changes)
+        return classify_quality(found, constant(self.truth, "no", self.predicted), self.classes, "churn")
+
+    def test_numbers(self):
+        found = self.quality()
+        assert found.scores[0].value == pytest.approx(1 - metrics.accuracy_score(self.truth, self.predicted))
+        assert found.scores[1].value == pytest.approx(np.mean(self.truth == "yes"))
+        recall = metrics.recall_score(self.truth, self.predicted, average=None)
+        precision = metrics.precision_score(self.truth, self.predicted, average=None)
+        assert [c.recall for c in found.classes] == pytest.approx(recall)
+        assert [c.precision for c in found.classes] == pytest.approx(precision)
+        assert found.auc == pytest.approx(metrics.roc_auc_score(self.truth == "yes", self.P[:, 1]))
+
+    def test_sentences(self):
+        right = int((self.truth == self.predicted).sum())
+        yes, found = int((self.truth == "yes").sum()), int(((self.truth == "yes") & (self.predicted == "yes")).sum())
+        said = self.quality().sentences
+        assert said[0].startswith(
+            f"It predicts churn correctly for {right} of 400 rows that it had not seen: {right / 4:.1f}%"
+        )
+        assert "clearly better than always answering 'no'" in said[1]
+        assert said[2].endswith("no fewer.")  # the linear model answers the same
+        assert said[3].startswith(f"It finds {found} of {yes} rows with 'yes' (about 4 of 5)")
+
+    def test_no_better_than_always_no(self):
+        found = classify_quality(
+            judged(self.truth, np.full(400, "no ")), constant(self.truth, "no"), self.classes, "churn"
+        )
+        assert found.verdicts == ("worse",)
+        found = classify_quality(
+            judged(["no"] * 299 + ["yes"], ["no"] * 300), constant(["no"] * 300, "no"), self.classes, "churn"
+        )
+        assert found.verdicts == ("worse",)
+        assert (
+            found.sentences[1] == "That is no better than always answering 'no', which is right for 997 of 1,000 rows."
+        )
+        assert found.sentences[2] == "It never answers 'yes': none of the 1 row with 'yes' is found."
+
+    def test_a_little_better_may_be_chance(self):
+        truth = ["no"] * 6 + ["yes"] * 2
+        found = classify_quality(judged(truth, ["no"] * 7 + ["yes"]), constant(truth, "no"), self.classes, "churn")
+        assert found.verdicts == ("unclear",)
+        assert found.sentences[1] == "8 rows can say no more than that."
+        assert "but with 8 rows it may be chance" in found.sentences[2]
+
+    def test_verdict_is_mcnemars_exact_test(self):
+        truth = np.array(["no"] * 50 + ["yes"] * 10)
+        for hits, verdict in ((4, "unclear"), (5, "better")):  # 0.5 ** 4 = 0.06, 0.5 ** 5 = 0.03
+            said = np.array(["no"] * 50 + ["yes"] * hits + ["no"] * (10 - hits))
+            assert classify_quality(judged(truth, said), constant(truth, "no"), self.classes, "x").verdicts == (
+                verdict,
+            )
+
+    def test_many_classes(self):
+        truth, said = [0, 0, 1, 1, 2, 2, 2], [0, 0, 1, 1, 2, 1, 1]
+        found = classify_quality(judged(truth, said), constant(truth, 2), np.array([0, 1, 2]), "class")
+        assert found.sentences[0].startswith("It names the right class for 5 of 7 rows")
+        assert (
+            found.sentences[-1]
+            == "It does best with 0 (2 of 2 found) and worst with 2 (1 of 3 found, most often taken for 1: 2 times)."
+        )
+
+    def test_a_class_that_the_model_does_not_know(self):
+        found = classify_quality(
+            judged(["no", "yes", "maybe"], ["no", "yes", "no"]), constant(["no", "no", "no"], "no"), self.classes, "x"
+        )
+        assert [(c.label, c.count, c.found) for c in found.classes] == [("no", 1, 1), ("yes", 1, 1), ("maybe", 1, 0)]
+
+
+class TestRegressionQuality:
+    def test_numbers_and_sentences(self):
+        rng = np.random.default_rng(0)
+        truth = rng.normal(10, 5, 200)
+        found = judged(truth, truth + rng.normal(size=200))
+        quality = regress_quality(found, constant(truth, 10.0, truth + 3 * rng.normal(size=200)), "price")
+        assert quality.scores[0].value == pytest.approx(metrics.mean_absolute_error(truth, found.predicted))
+        assert quality.rmse[0] == pytest.approx(metrics.root_mean_squared_error(truth, found.predicted))
+        assert quality.r2[0] == pytest.approx(metrics.r2_score(truth, found.predicted))
+        assert quality.verdicts == ("better", "better")
+        text = " ".join(quality.sentences)
+        assert "Its predictions of price are off by" in text
+        assert f"(R² {quality.r2[0]:.2f})" in text
+        assert "clearly better than always answering the mean" in text
+        assert "A linear model is off by" in text
+
+    def test_noise_is_no_better_than_the_mean(self):
+        rng = np.random.default_rng(0)
+        truth = rng.normal(size=100)
+        quality = regress_quality(judged(truth, rng.normal(size=100)), constant(truth, truth.mean()), "y")
+        assert quality.verdicts == ("worse",)
+        assert "no better than always answering the mean" in " ".join(quality.sentences)
+        assert "explains 0% of the variance" in " ".join(quality.sentences)
+
+    def test_a_constant_target(self):
+        truth = np.full(10, 3.0)
+        quality = regress_quality(judged(truth, truth), constant(truth, 3.0), "y")
+        assert np.isnan(quality.r2[0])
+        assert not any("variance" in sentence for sentence in quality.sentences)
+
+
+def test_labels_may_be_of_any_type():
+    for y in (pd.Series([True, False] * 30), pd.Series([1.0, 2.0] * 30), pd.Series(pd.Categorical(["a", "b"] * 30))):
+        X = np.random.default_rng(0).normal(size=(60, 2)) + np.arange(60)[:, None] % 2
+        model = fewkern.FeatureVectorClassifier(max_vectors=4, refine=False).fit(X, y)
+        subject = subject_of(model, X, y)
+        found = judge(subject, QUICK)
+        quality = classify_quality(found, baselines(subject, found, 0), subject.classes, "y")
+        assert quality.scores[0].value < 0.5

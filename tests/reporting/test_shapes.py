@@ -1,0 +1,113 @@
+"""Reductions and densities."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+from sklearn.datasets import load_iris
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import fewkern
+from fewkern.density.mixture import KernelMixture
+from fewkern.reporting.shapes import _normal_log_density, density_shape, in_table_units, reduction
+from fewkern.reporting.subject import subject_of
+from tests.reporting.helpers import QUICK
+
+X, y = load_iris(return_X_y=True, as_frame=True)
+
+
+def mixture(full=False):
+    rng = np.random.default_rng(0)
+    A = np.array([[1.0, 0.3, 0.0], [0.0, 2.0, 0.1], [0.2, 0.0, 0.5]]) if full else np.array([1.0, 2.0, 0.5])
+    return KernelMixture(rng.normal(size=(4, 3)), np.array([0.1, 0.2, 0.3, 0.4]), np.array([0.5, 1.0, 0.7, 0.4]), A)
+
+
+@pytest.mark.parametrize("full", [False, True])
+def test_marginals_are_integrals(full):
+    p = mixture(full)
+    axis = np.linspace(-12, 12, 161)
+    a, b = np.meshgrid(axis, axis, indexing="ij")
+    for x in (-0.5, 1.0):
+        grid = np.column_stack([a.ravel(), np.full(a.size, x), b.ravel()])
+        integral = p(grid)[:, 0].sum() * (axis[1] - axis[0]) ** 2
+        assert p.marginal((1,))(np.array([[x]]))[0, 0] == pytest.approx(integral, rel=1e-6)
+
+
+@pytest.mark.parametrize("full", [False, True])
+def test_units_of_a_density(full):
+    p = mixture(full)
+    shift, factor = np.array([1.0, -2.0, 0.5]), np.array([0.1, 3.0, 2.0])
+    x = np.random.default_rng(1).normal(size=(5, 3))
+    expected = p.log_density((x - shift) * factor) + np.log(factor).sum()
+    np.testing.assert_allclose(in_table_units(p, shift, factor).log_density(x), expected)
+
+
+def test_normal_baseline():
+    x = np.random.default_rng(0).normal(size=(50, 2))
+    oracle = stats.multivariate_normal(x.mean(axis=0), np.cov(x.T)).logpdf(x[:5])
+    np.testing.assert_allclose(_normal_log_density(x, x[:5]), oracle, rtol=1e-6)
+
+
+def test_a_density_in_the_units_of_the_table():
+    model = make_pipeline(StandardScaler(), fewkern.ForwardDensity()).fit(X)
+    found = density_shape(subject_of(model, X), tuple(X.columns), QUICK)
+    rows = X.to_numpy()
+    expected = model.score_samples(X) - np.log(model[0].scale_).sum()
+    np.testing.assert_allclose(found.mixture.log_density(rows), expected)
+    assert [i for i, _ in found.lowest] == np.argsort(expected, kind="stable")[:10].tolist()
+    assert found.rows == 30
+    assert found.gain[1] < found.gain[0] < found.gain[2]
+    assert "30 rows that it had not seen are" in found.sentences[0]
+    assert f"sum of {model[-1].n_vectors_} bell curves" in found.sentences[1]
+
+
+def test_one_bell_curve_is_no_better_than_one():
+    Z = np.random.default_rng(0).normal(size=(300, 1))
+    found = density_shape(subject_of(fewkern.ParzenDensity().fit(Z), Z), ("z",), QUICK)
+    assert abs(found.gain[0]) < 0.2
+    assert "may be chance" in found.sentences[0] or "no more probable" in found.sentences[0]
+
+
+def test_components():
+    model = make_pipeline(StandardScaler(), fewkern.FeatureVectorPCA(n_components=2, max_vectors=30)).fit(X)
+    found = reduction(subject_of(model, X, y), tuple(X.columns), QUICK)
+    T = model.transform(X)
+    np.testing.assert_allclose(found.components, T)
+    expected = np.corrcoef(X.to_numpy().T, T.T)[:4, 4:]
+    np.testing.assert_allclose(found.correlations, expected)
+    shares = dict(found.carried)
+    assert 0.7 < shares["this model"] <= 1
+    assert 0.7 < shares["linear components (PCA)"] <= 1
+    assert all(0.8 < share <= 1 for _, share in found.accuracy)
+    assert found.weights is None
+    assert found.sentences[0].startswith("2 components in place of 4 features: ")
+    assert len(found.sentences) == 3
+
+
+def test_all_of_linear_components_carry_everything():
+    model = fewkern.GraphEmbedding(n_components=2).fit(X, y)
+    found = reduction(subject_of(model, X, y), tuple(X.columns), QUICK)
+    np.testing.assert_allclose(found.weights, model.components_.T)
+
+
+def test_a_target_of_numbers_has_no_accuracy():
+    model = fewkern.FeatureVectorPCA(n_components=2, max_vectors=20).fit(X)
+    values = np.random.default_rng(0).normal(size=150)
+    assert reduction(subject_of(model, X, values), tuple(X.columns), QUICK).accuracy == ()
+
+
+def test_new_rows():
+    model = fewkern.FeatureVectorPCA(n_components=2, max_vectors=20).fit(X[:100])
+    found = reduction(subject_of(model, X[100:]), tuple(X.columns), QUICK)
+    assert found.components.shape == (50, 2)
+    density = fewkern.ReducedSetDensity().fit(X[::2])
+    assert density_shape(subject_of(density, X[1::2]), tuple(X.columns), QUICK).rows == 75
+
+
+def test_incomplete_rows_of_a_density_are_not_judged():
+    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(60, 1)), columns=["z"])
+    model = fewkern.ReducedSetDensity().fit(frame)
+    subject = subject_of(model, frame)
+    assert np.isfinite(subject.samples).all()
+    assert density_shape(subject, ("z",), QUICK).rows == 12

@@ -1,0 +1,133 @@
+"""Models and rows that belong together, and those that do not."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy.sparse import csr_array
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+
+import fewkern
+from fewkern.reporting.judging import judge
+from fewkern.reporting.subject import subject_of
+from tests.reporting.helpers import QUICK, Table, churn_model, customers, iris_model, price_model
+
+
+def test_a_pipeline_and_the_columns_that_it_uses():
+    model, frame, y = churn_model()
+    subject = subject_of(model, frame, y)
+    assert subject.task == "classify"
+    assert subject.target == "churn"
+    names = [subject.rows.names[j] for j in subject.used]
+    assert names == ["age", "noise", "plan"]
+    assert [len(f) for f in subject.features.values()] == [1, 1, 2]
+    np.testing.assert_allclose(subject.samples, model[:-1].transform(frame))
+
+
+def test_a_model_of_a_whole_table_finds_its_target():
+    frame, y = customers()
+    table = frame.assign(churn=y)
+    model = Table().fit(table, "churn")
+    subject = subject_of(model, table)
+    assert subject.target == "churn"
+    assert "churn" not in subject.rows.names
+    assert subject.truth.tolist() == y.tolist()
+    assert subject.notes == model.notes_
+
+
+def test_rows_without_a_target_are_left_out_and_said():
+    frame, y = customers()
+    table = frame.assign(churn=y)
+    model = Table().fit(table, "churn")
+    table.loc[[3, 4], "churn"] = None  # not among the rows that it held out
+    subject = subject_of(model, table)
+    assert len(subject.rows) == len(table) - 2
+    assert subject.notes[-1] == "2 rows without a target were left out of this report"
+    np.testing.assert_array_equal(subject.places, np.setdiff1d(np.arange(len(table)), [3, 4]))
+    # the record of the model means rows of the whole table
+    np.testing.assert_array_equal(judge(subject, QUICK).positions[:2], np.searchsorted(subject.places, [0, 5]))
+
+
+def test_the_best_of_a_grid_search():
+    _, X, y = iris_model()
+    search = GridSearchCV(fewkern.FeatureVectorClassifier(refine=False), {"max_vectors": [5, 10]}, cv=2).fit(X, y)
+    assert subject_of(search, X, y).core is search.best_estimator_
+
+
+@pytest.mark.parametrize("kind", ["polars", "sparse", "lists", "pandas with more columns"])
+def test_other_kinds_of_rows(kind):
+    model, X, y = iris_model()
+    names = [f"c{j}" for j in range(4)]
+    if kind == "pandas with more columns":
+        frame = pd.DataFrame(X, columns=names)
+        model = fewkern.FeatureVectorClassifier(max_vectors=10, refine=False).fit(frame, y)
+        frame.insert(0, "key", np.arange(len(frame)))
+        given = frame
+    else:
+        given = {"polars": pl.DataFrame(X, schema=names), "sparse": csr_array(X), "lists": X.tolist()}[kind]
+    subject = subject_of(model, given, y)
+    np.testing.assert_array_equal(subject.samples, X)
+    np.testing.assert_array_equal(
+        subject.predict(subject.rows), model.predict(X if kind != "pandas with more columns" else frame[names])
+    )
+
+
+def refused(error, match, *arguments):
+    with pytest.raises(error, match=match):
+        subject_of(*arguments)
+
+
+def test_bad_models():
+    X, y = np.random.default_rng(0).normal(size=(20, 2)), np.arange(20) % 2
+    refused(
+        NotFittedError,
+        "report: this FeatureVectorClassifier is not fitted; call fit first",
+        fewkern.FeatureVectorClassifier(),
+        X,
+        y,
+    )
+    refused(
+        NotFittedError,
+        "report: this Pipeline is not fitted",
+        make_pipeline(StandardScaler(), fewkern.SparseKernelFisher()),
+        X,
+        y,
+    )
+    refused(
+        TypeError, "expected a fitted model of fewkern, or a pipeline that ends in one, got SVC", SVC().fit(X, y), X, y
+    )
+    refused(TypeError, "got Pipeline, which ends in SVC", make_pipeline(StandardScaler(), SVC()).fit(X, y), X, y)
+    refused(TypeError, "got str", "model.npz", X, y)
+    refused(TypeError, "got ABCMeta|got type", fewkern.FeatureVectorClassifier, X, y)
+    model = fewkern.FeatureVectorClassifier(kernel="precomputed", max_vectors=5).fit(X @ X.T, y)
+    refused(ValueError, "fitted to kernel values; a report needs a model of samples", model, X @ X.T, y)
+
+
+def test_bad_rows():
+    model, X, y = iris_model()
+    refused(ValueError, "X is None, but a report looks at the model and at rows", model, None, y)
+    refused(ValueError, "y is None, but this model predicts a target", model, X)
+    refused(ValueError, "X has 3 columns, but the model was fitted to 4", model, X[:, :3], y)
+    refused(ValueError, "X has no row", model, X[:0], y[:0])
+    refused(ValueError, "X must be a table", model, X[0], y)
+    refused(ValueError, "X has 150 rows and y 149 values", model, X, y[:-1])
+    refused(ValueError, r"about one target, got y of shape \(150, 2\)", model, X, np.stack([y, y], axis=1))
+    refused(ValueError, "y has missing values", model, X, np.where(y == 0, np.nan, y))
+    model, frame, prices = price_model()
+    refused(
+        ValueError, r"X lacks the column\(s\) 'area', which the model was fitted to", model, frame[["noise"]], prices
+    )
+    refused(ValueError, "predicts numbers, but y holds something else", model, frame, ["a"] * len(frame))
+    sparse = csr_array((100_000_000, 4))
+    refused(ValueError, "sparse X has 100,000,000 x 4 cells", iris_model()[0], sparse, y)
+
+
+def test_a_table_without_the_target():
+    frame, y = customers()
+    model = Table().fit(frame.assign(churn=y), "churn")
+    refused(ValueError, "X has no column 'churn', which the model predicts", model, frame)
+    refused(ValueError, r"X lacks the column\(s\) 'plan'", model, frame[["age", "noise"]].assign(churn=y))
