@@ -17,9 +17,8 @@ X, y = make_banana(2000, random_state=0)
 X_test, y_test = make_banana(2000, random_state=1)
 model = FeatureVectorClassifier().fit(X, y)
 print(f"{model.n_vectors_} vectors for {len(X)} samples, moved: {model.refined_}")
-print(
-    f"error on held-out samples {model.held_out_error_:.1%}, on new samples {1 - model.score(X_test, y_test):.1%}"
-)
+print(f"error on held-out samples: {model.held_out_error_:.1%}")
+print(f"error on new samples: {1 - model.score(X_test, y_test):.1%}")
 
 # %%
 # The vectors (circled) and the boundary between the classes.
@@ -28,9 +27,8 @@ VectorsDisplay.from_estimator(model, X, y)
 # %%
 # Without refinement the vectors are samples, and more of them are needed: about one in a hundred.
 chosen = FeatureVectorClassifier(refine=False).fit(X, y)
-print(
-    f"{chosen.n_vectors_} samples kept, error on new samples {1 - chosen.score(X_test, y_test):.1%}"
-)
+error = 1 - chosen.score(X_test, y_test)
+print(f"{chosen.n_vectors_} samples kept, error on new samples {error:.1%}")
 VectorsDisplay.from_estimator(chosen, X, y)
 
 # %%

@@ -49,9 +49,8 @@ plt.show()
 # intervals follow it, as far as a model of the errors can see it:
 for name, part in (("left half", X_new[:, 0] < 0), ("right half", X_new[:, 0] >= 0)):
     inside = (lower <= y_new) & (y_new <= upper)
-    print(
-        f"{name}: {inside[part].mean():.1%} inside, mean width {(upper - lower)[part].mean():.2f}"
-    )
+    width = (upper - lower)[part].mean()
+    print(f"{name}: {inside[part].mean():.1%} inside, mean width {width:.2f}")
 
 # %%
 # Classes: which ones can it be? Most samples get one answer, those between the classes get two.

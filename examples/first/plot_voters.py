@@ -21,9 +21,8 @@ X_train, X_test, y_train, y_test = train_test_split(
 )
 model = ForwardKernelFisher().fit(X_train.to_numpy(), y_train)
 right = model.score(X_test.to_numpy(), y_test)
-print(
-    f"{model.n_vectors_} of {len(X_train)} patients are kept, {right:.1%} of new ones are right"
-)
+print(f"{model.n_vectors_} of {len(X_train)} patients are kept")
+print(f"{right:.1%} of new patients are classified right")
 
 # %%
 # The patients that are kept, with four of their thirty measurements:
@@ -34,6 +33,7 @@ print(shown.round(2).to_string())
 
 # %%
 # For a new patient: similarity to each of them, times its coefficient. Bars to the right speak for "benign".
+# A vote need not agree with the diagnosis of its patient: coefficients of neighbours correct each other.
 new = X_test.iloc[[3]].to_numpy()
 similarity = model.kernel_(new, model.vectors_)[0]
 votes = similarity * model.expansion_.coef[:, -1]
@@ -44,15 +44,17 @@ ax.barh(
     votes[order],
     color=np.where(votes[order] > 0, "#1f77b4", "#d95f02"),
 )
+names = shown["diagnosis"].tolist()
 labels = [
-    f"patient {kept.index[i]}, {shown['diagnosis'].iloc[i]}, similarity {similarity[i]:.2f}"
+    f"patient {kept.index[i]}, {names[i]}, similarity {similarity[i]:.2f}"
     for i in order
 ]
 ax.set_yticks(range(len(votes)), labels, fontsize=9)
 ax.axvline(0, color="black", lw=0.8)
+predicted = data.target_names[model.predict(new)[0]]
 ax.set(
     xlabel="vote",
-    title=f"predicted: {data.target_names[model.predict(new)[0]]}, was: {data.target_names[y_test.iloc[3]]}",
+    title=f"predicted: {predicted}, was: {data.target_names[y_test.iloc[3]]}",
 )
 ax.spines[["top", "right"]].set_visible(False)
 plt.show()

@@ -22,9 +22,9 @@ X, X_test = (
 few, all_samples = ForwardDensity().fit(X), ParzenDensity().fit(X)
 for name, model in (("Parzen", all_samples), ("forward", few)):
     error = np.mean(np.abs(model.pdf(X_test) - gaussian_laplacian_density(X_test)))
-    print(
-        f"{name}: {model.n_vectors_} kernels, L1 error {error:.2e}, mean log density {model.score(X_test) / 1e4:.3f}"
-    )
+    level = model.score(X_test) / len(X_test)
+    print(f"{name}: {model.n_vectors_} kernels, L1 error {error:.2e}, ", end="")
+    print(f"mean log density {level:.3f}")
 print(f"distance between the two: {few.l2_distance(all_samples):.3f}")
 
 # %%

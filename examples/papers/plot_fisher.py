@@ -23,9 +23,8 @@ models = {
 }
 for name, model in {"default": SparseKernelFisher(), **models}.items():
     error = 1 - model.fit(X, y).score(X_test, y_test)
-    print(
-        f"{name}: {model.n_vectors_} of {len(X)} samples kept, error on new samples {error:.1%}"
-    )
+    kept = f"{model.n_vectors_} of {len(X)} samples kept"
+    print(f"{name}: {kept}, error on new samples {error:.1%}")
 
 # %%
 # The samples that ``q = 1/2`` keeps.

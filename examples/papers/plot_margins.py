@@ -21,9 +21,8 @@ X_test, y_test = make_banana(2000, random_state=1)
 model = RecursiveSVM(
     kernel=Gaussian(1.0), max_vectors=40, class_weight="balanced", n_components=6
 ).fit(X, y)
-print(
-    f"{model.n_components_} components from {model.n_vectors_} samples, stopped by: {model.stop_}"
-)
+print(f"{model.n_components_} components from {model.n_vectors_} samples")
+print(f"stopped by: {model.stop_}")
 ComponentsDisplay.from_estimator(model, X, y)
 
 # %%
@@ -40,6 +39,5 @@ for reducer in (
     ),
 ):
     pipe = make_pipeline(reducer, KNeighborsClassifier(31)).fit(X, y)
-    print(
-        f"{type(reducer).__name__}: error on new samples {1 - pipe.score(X_test, y_test):.1%}"
-    )
+    error = 1 - pipe.score(X_test, y_test)
+    print(f"{type(reducer).__name__}: error on new samples {error:.1%}")

@@ -24,19 +24,17 @@ X_train, X_test, y_train, y_test = train_test_split(
     X, y, stratify=digit, random_state=0
 )
 svc = SVC(C=10).fit(X_train, y_train)
-print(
-    f"SVC: {len(svc.support_)} support vectors, {1 - svc.score(X_test, y_test):.1%} wrong"
-)
+wrong = 1 - svc.score(X_test, y_test)
+print(f"SVC: {len(svc.support_)} support vectors, {wrong:.1%} wrong")
 
 # %%
 # Short models of several sizes. ``agreement_`` says on how many held-out samples the two decide the same.
-sizes = [5, 10, 20]
+sizes = [5, 20]
 short = {}
 for size in sizes:
     short[size] = compress(svc, X_train, n_vectors=size, tolerance=0.1)
-    print(
-        f"{size} vectors: {short[size].agreement_}; {1 - short[size].score(X_test, y_test):.1%} wrong"
-    )
+    wrong = 1 - short[size].score(X_test, y_test)
+    print(f"{size} vectors: {short[size].agreement_}; {wrong:.1%} wrong")
 
 # %%
 # Time for 450 answers: that of the SVC, and of a model of 20 vectors.

@@ -30,9 +30,8 @@ else:
 rng = np.random.default_rng(0)
 rows = rng.permutation(len(y))
 train, test = rows[: len(y) // 2], rows[len(y) // 2 :]
-print(
-    f"{len(np.unique(y))} classes, {len(train)} images of {X.shape[1]} pixels to fit, {len(test)} to test"
-)
+print(f"{len(np.unique(y))} classes, {X.shape[1]} pixels")
+print(f"{len(train)} images to fit, {len(test)} to test")
 
 # %%
 # How many test images find a neighbour of their own class, with 1 to 9 directions?

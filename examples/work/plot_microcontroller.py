@@ -23,9 +23,8 @@ from fewkern import FeatureVectorClassifier, to_c
 X, y = load_breast_cancer(return_X_y=True)
 X_train, X_test, y_train, y_test = train_test_split(X, y, stratify=y, random_state=0)
 model = FeatureVectorClassifier().fit(X_train, y_train)
-print(
-    f"{model.n_vectors_} vectors, {model.score(X_test, y_test):.1%} of the test samples are right"
-)
+right = model.score(X_test, y_test)
+print(f"{model.n_vectors_} vectors, {right:.1%} of the test samples are right")
 
 # %%
 # One call writes the file. Its head says what is in it.
@@ -67,9 +66,8 @@ if shutil.which("cc"):
     said = subprocess.run(
         [folder / "tumour"], input=text, check=True, capture_output=True, text=True
     ).stdout.split()
-    print(
-        f"{np.mean(np.array(said, int) == model.predict(X_test)):.1%} of the C program's answers are Python's"
-    )
+    same = np.mean(np.array(said, int) == model.predict(X_test))
+    print(f"{same:.1%} of the C program's answers are Python's")
 else:
     print("There is no C compiler here.")
 
