@@ -150,7 +150,8 @@ def test_predictions_by_the_kept_rows_that_are_like_them():
         distances = (((X[row] - model.vectors_) / model.kernel_.width) ** 2).sum(axis=1)
         order = [i for i in model.indices_[np.argsort(distances, kind="stable")] if i != row][:3]
         assert [int(like.name) for like in example.like] == order
-        assert [like.target for like in example.like] == [str(y[i]) for i in order]
+        meanings = dict(zip(model.indices_.tolist(), coefficients(subject)[1]))
+        assert [like.meaning for like in example.like] == [meanings[i] for i in order]
         assert all(0 < like.likeness <= 1 for like in example.like)
 
 

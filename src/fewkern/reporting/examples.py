@@ -10,7 +10,7 @@ import numpy as np
 from fewkern.backend.namespace import to_numpy
 from fewkern.core.expansion import KernelExpansion
 from fewkern.reporting.judging import Judged
-from fewkern.reporting.kept import rows_of_vectors
+from fewkern.reporting.kept import coefficients, rows_of_vectors
 from fewkern.reporting.subject import Subject
 from fewkern.reporting.words import cell, percent
 
@@ -25,7 +25,8 @@ class Like:
     """A kept row that another row is like."""
 
     name: str
-    target: str
+    meaning: str
+    """What the row speaks for: the sign of its coefficient in words."""
     likeness: float
     """The kernel as a cosine: 1 for the same row, 0 for rows that have nothing in common."""
 
@@ -47,15 +48,16 @@ def examples(subject: Subject, judged: Judged) -> tuple[Example, ...]:
 
     Empty where the vectors are not rows of the table.
     """
-    places = rows_of_vectors(subject)
-    if not places or None in places or not isinstance(subject.core.expansion_, KernelExpansion):
+    places = [place for place in rows_of_vectors(subject) if place is not None]
+    if not 0 < len(places) == len(subject.vectors) or not isinstance(subject.core.expansion_, KernelExpansion):
         return ()
+    _, meanings = coefficients(subject)
     found = []
     for i in _shown(subject, judged):
         position = int(judged.positions[i])
         near = likeness(subject, subject.samples[position])
         order = [int(m) for m in np.argsort(-near, kind="stable") if places[m] != position][:_MOST_LIKE]
-        like = tuple(_like(subject, places[m], float(near[m])) for m in order)
+        like = tuple(Like(subject.rows.label(places[m]), meanings[m], float(near[m])) for m in order)
         P = judged.probabilities
         sure = "" if P is None else percent(float(P[i].max()), 0)
         name = subject.rows.label(position)
@@ -70,12 +72,6 @@ def likeness(subject: Subject, x: Vector) -> Vector:
     kernel, row = subject.core.expansion_.kernel, x[None, :]
     norms = np.sqrt(to_numpy(kernel.diag(row))[0] * to_numpy(kernel.diag(subject.vectors)))
     return np.asarray(to_numpy(kernel(row, subject.vectors))[0] / np.where(norms > 0, norms, 1.0))
-
-
-def _like(subject: Subject, place: int | None, value: float) -> Like:
-    assert place is not None
-    target = "" if subject.truth is None else cell(subject.truth[place])
-    return Like(subject.rows.label(place), target, value)
 
 
 def _shown(subject: Subject, judged: Judged) -> list[int]:

@@ -325,11 +325,11 @@ def _examples(found: Findings) -> str:
             example.truth,
             example.predicted,
             *([example.sure] if classify else []),
-            *(f"row {like.name}: {like.target} ({percent(like.likeness, 0)})" for like in example.like),
+            *(f"row {like.name} ({percent(like.likeness, 0)}): {like.meaning}" for like in example.like),
         )
         for example in found.examples
     ]
-    said = "A prediction can be read from the kept rows that a row is most like, and from their targets."
+    said = "The kept rows that a few rows are most like, how like they are, and what each of them speaks for."
     return subheading("Which kept rows is a row like?", paragraphs([said]) + table(head, rows, (0,)))
 
 
