@@ -43,6 +43,8 @@ _STYLE = """
 .results .other { color: #888; } .results small, .results .muted { color: #888; }
 .results img { max-width: 100%; background: white; margin: .5rem 0; }
 .results ol.remarks { list-style: lower-alpha; font-size: .9em; max-width: 60rem; }
+.results .bars { display: grid; grid-template-columns: max-content 1fr; gap: .3rem .8rem; max-width: 44rem; }
+.results .bars > div { display: flex; } .results .bars i { height: 1.1rem; background: currentColor; }
 .results p { max-width: 60rem; } .results summary { cursor: pointer; }
 """
 _PAGE_STYLE = """
@@ -171,6 +173,7 @@ def _summary(papers: list[_Paper]) -> str:
             "<code>python -m experiments page</code> from <code>experiments/results</code>.</p>"
         ),
         "<h2>In short</h2>",
+        _bars(papers),
         _html_table(head, rows, numbers=range(1, len(head))),
         f"<p>{_RULE}</p><p>{_PROTOCOLS}</p><h2>The papers</h2>",
     ]
@@ -179,6 +182,21 @@ def _summary(papers: list[_Paper]) -> str:
         parts.append(f"<p>{_prose(paper.summary)}</p>")
     parts += ["<h2>By protocol and quantity</h2>", _counts(papers)]
     return "".join(parts)
+
+
+def _bars(papers: list[_Paper]) -> str:
+    """A bar per paper: the shares of the verdicts on the figures of its tables."""
+    parts = []
+    for paper in papers:
+        totals = _totals(t for t in paper.tables if t.experiment.kind == "table")
+        shares = [
+            f'<i class="{_CLASSES[v]}" style="flex:{totals[v]}" title="{totals[v]} {v}"></i>'
+            for v in Verdict
+            if totals[v]
+        ]
+        parts.append(f"<span>{html.escape(paper.short)}</span><div>{''.join(shares)}</div>")
+    legend = ", ".join(f'<span class="{_CLASSES[v]}">■</span> {v}' for v in Verdict)
+    return f'<div class="bars">{"".join(parts)}</div><p>{legend}</p>'
 
 
 _CLAIM_VERDICTS = ("holds", "holds in part", "does not hold")
