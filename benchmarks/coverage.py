@@ -93,6 +93,10 @@ def _letter() -> Problem:
     return Problem(np.asarray(z.X, dtype=float), np.asarray(z.y), 1500)
 
 
+REGRESSORS: dict[str, Callable[[], Any]] = {
+    "FeatureVectorRegressor": FeatureVectorRegressor,
+    "FeatureVectorRegressor(refine=False)": lambda: FeatureVectorRegressor(refine=False),
+}
 CLASSIFIERS: dict[str, Callable[[], Any]] = {
     "FeatureVectorClassifier": FeatureVectorClassifier,
     "FeatureVectorClassifier(refine=False)": lambda: FeatureVectorClassifier(refine=False),
@@ -156,10 +160,9 @@ def judge_sets(
 
 
 def regression(options: argparse.Namespace) -> None:
-    for label, make in {
-        "FeatureVectorRegressor": FeatureVectorRegressor,
-        "FeatureVectorRegressor(refine=False)": lambda: FeatureVectorRegressor(refine=False),
-    }.items():
+    for label, make in REGRESSORS.items():
+        if label not in options.models:
+            continue
         header(f"Intervals of {label}, {options.splits} splits: asked 80, 90 and 95 %", 1)
         print("| set | rows | test rows | 80 % | 90 % | 95 % | error of the 90 % | width | fifths | scaled |")
         print("|---|---|---|---|---|---|---|---|---|---|", flush=True)
@@ -181,7 +184,9 @@ def regression(options: argparse.Namespace) -> None:
 
 
 def classes(options: argparse.Namespace) -> None:
-    for label in options.models:
+    for label in CLASSIFIERS:
+        if label not in options.models:
+            continue
         header(f"Sets of classes of {label}, {options.splits} splits", 1)
         print("| set | rows | test rows | accuracy | asked | reached | error | classes in a set | least of a class |")
         print("|---|---|---|---|---|---|---|---|---|", flush=True)
@@ -208,11 +213,9 @@ def main(arguments: list[str]) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks coverage", description=__doc__)
     parser.add_argument("--splits", type=int, default=20, help="random splits of every set")
     parser.add_argument("--sets", nargs="+", help="names of sets (all by default)")
-    parser.add_argument("--only", choices=("intervals", "sets"), help="one of the two parts")
-    parser.add_argument("--models", nargs="+", choices=CLASSIFIERS, default=["FeatureVectorClassifier"])
+    every = [*REGRESSORS, *CLASSIFIERS]
+    parser.add_argument("--models", nargs="+", choices=every, default=every[:4], help="which models")
     options = parser.parse_args(arguments)
     with threadpool_limits(1):
-        if options.only != "sets":
-            regression(options)
-        if options.only != "intervals":
-            classes(options)
+        regression(options)
+        classes(options)

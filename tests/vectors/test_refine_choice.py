@@ -121,6 +121,23 @@ def test_a_search_that_lost_its_way_starts_again_from_a_fold(rng, monkeypatch):
     np.testing.assert_array_equal(choice.expansion.indices, whole.indices[: choice.chosen.n_vectors])
 
 
+def test_every_fold_is_judged_by_the_choice_of_the_others(rng):
+    """Two candidates: in each fold the values are those of the one with the least error elsewhere."""
+    race = refine_choice._Race([Candidate(5, "distilled", 5), Candidate(5, "distilled", 20)])
+    first, second = race.running
+    errors = rng.standard_normal((2, 3, 40, 1)) * np.array([[1.0, 5.0, 1.0], [5.0, 1.0, 5.0]])[:, :, None, None]
+    for k in range(3):
+        race.begin(np.zeros((40, 1)), np.ones(40))
+        race.judge(first, None, errors[0, k])
+        race.judge(second, None, errors[1, k])
+    assert race.choose(0.0) == first
+    expected = []
+    for k in range(3):
+        rest = [np.mean(np.delete(errors[c], k, axis=0) ** 2) for c in range(2)]
+        expected.append(errors[int(np.argmin(rest)), k])
+    np.testing.assert_array_equal(race.cross_chosen(0.0), np.concatenate(expected))
+
+
 def test_noise_is_left_alone(rng):
     X = rng.normal(size=(120, 10))
     Y = np.sign(X[:, :1] + 3 * rng.normal(size=(120, 1)))
@@ -137,7 +154,9 @@ def test_held_out_values_belong_to_their_rows():
     whole = fit_unrefined(data, Gaussian(0.7), 40, PLAN)
     choice = choose_refined(data, whole, PLAN)
     assert sorted(choice.rows.tolist()) == list(range(200))
-    assert choice.held_out.shape == (200, 1)
+    assert choice.held_out.shape == choice.cross_chosen.shape == (200, 1)
+    # other folds choose the same candidate, or another one that is judged on the same rows
+    assert np.mean(np.sign(choice.cross_chosen[:, 0]) != y[choice.rows]) < 0.2
     assert np.mean(np.sign(choice.held_out[:, 0]) != y[choice.rows]) < 0.2
     # what was held out was not seen: fitting the chosen candidate without the first fold says the same
     part, judged = splits(data, PLAN)[0]

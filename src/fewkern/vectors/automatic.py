@@ -125,8 +125,8 @@ class Fitted:
     held_out: HeldOut
     """By the folds that decided on refinement, else by leave-one-out at the chosen settings."""
     left_out: HeldOut
-    """For promises about new samples. Of vectors that were moved: by folds. Else by leave-one-out, which holds out less
-    than folds do, at settings that other samples chose."""
+    """For promises about new samples, at settings that other samples chose. Of vectors that were moved: by folds.
+    Else by leave-one-out, which holds out less than folds do."""
     around: KernelBasis
     """On samples, before any were moved."""
     folds: tuple[FoldModel, ...] = ()
@@ -187,7 +187,8 @@ def _fit_sample(estimator: RefiningParameters, samples: Samples) -> Fitted:
         return replace(fitted, left_out=held_out_values(samples, found) or by_one)
     _keep_refined(estimator, samples, found, choice)
     basis = KernelBasis.of_expansion(choice.expansion)
-    return replace(fitted, expansion=choice.expansion, basis=basis, ridge=choice.ridge, left_out=fitted.held_out)
+    crossed = HeldOut(fitted.held_out.samples, choice.cross_chosen)
+    return replace(fitted, expansion=choice.expansion, basis=basis, ridge=choice.ridge, left_out=crossed)
 
 
 def _choose_refined(

@@ -171,6 +171,8 @@ class RefineChoice:
     held_out: Array
     """Values of the chosen candidate for them, fitted without their fold: shape ``(len(rows), q)``. The honest error
     and the calibration of probabilities come from these."""
+    cross_chosen: Array
+    """The same for promises about new samples: in every fold by the candidate that the other folds choose."""
     folds: tuple[FoldModel, ...]
     """The chosen candidate in every fold."""
 
@@ -286,7 +288,10 @@ def choose_refined(
     least = next(score.error for score in race.scores() if score.candidate == chosen)
     if chosen.start != "unrefined" and _error(expansion, samples) > LOST * least:
         expansion, ridge = _refit_from(race.models(chosen), samples, whole, chosen, plan)
-    return RefineChoice(expansion, ridge, chosen, race.scores(), rows, race.values(chosen), race.models(chosen))
+    crossed = race.cross_chosen(plan.tolerance)
+    return RefineChoice(
+        expansion, ridge, chosen, race.scores(), rows, race.values(chosen), crossed, race.models(chosen)
+    )
 
 
 def refit(samples: Samples, whole: Unrefined, chosen: Candidate, plan: RefinePlan) -> tuple[KernelExpansion, float]:
@@ -440,6 +445,23 @@ class _Race:
         ]
         good = [s for s in self.scores(quiet or eligible) if s.within(tolerance)]
         return min(good, key=lambda s: (s.candidate.n_vectors, s.error)).candidate
+
+    def cross_chosen(self, tolerance: float) -> Array:
+        """Values for the held-out samples of every part, by the candidate that the other parts choose."""
+        count = len(self._targets)
+        if count == 1:
+            return self.values(self.choose(tolerance))
+        parts = [self._values[self._without(k).choose(tolerance)][k] for k in range(count)]
+        return namespace(parts[0]).concat(parts, axis=0)
+
+    def _without(self, part: int) -> _Race:
+        """The race of those still running as if one part had not been judged."""
+        rest = _Race(self.running, self.forced)
+        for k in (k for k in range(len(self._targets)) if k != part):
+            rest.begin(self._targets[k], self._weights[k])
+            for candidate in self.running:
+                rest.judge(candidate, self._models[candidate][k], self._values[candidate][k])
+        return rest
 
     def values(self, candidate: Candidate) -> Array:
         """What a candidate said of the held-out samples of all parts."""
