@@ -74,7 +74,7 @@ def imports(path):
 
 # Estimators: the modules of a method that know scikit-learn. All other modules of the methods, and core, do not.
 ESTIMATORS = {
-    "vectors": {"base", "automatic", "selector", "regression", "discriminant", "pca"},
+    "vectors": {"base", "automatic", "incremental", "selector", "regression", "discriminant", "pca"},
     "fisher": {"fitting", "sparse", "forward_fisher", "path"},
     "margins": {"reducer", "svm", "soft_margin", "graph_embedding"},
     "density": {

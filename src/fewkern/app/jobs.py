@@ -18,7 +18,7 @@ from fewkern.reporting import ReportSettings
 from fewkern.table.frames import nearest
 from fewkern.table.judging import HeldOutRows, judge_numbers, wilson
 from fewkern.table.model import TableModel
-from fewkern.table.target import settle_target
+from fewkern.table.target import known_targets, settle_target
 
 __all__ = [
     "Asked",
@@ -115,11 +115,9 @@ def score_line(model: TableModel, frame: Any) -> str | None:
     """How right the model is, where the table has the target."""
     if model.task_ not in ("classify", "regress") or model.target_ not in frame.columns or not len(frame):
         return None
-    truth = model.truth(frame)
-    known = np.array([value is not None and value == value for value in truth], dtype=bool)
-    if not known.any():
+    truth, predicted = known_targets(model.truth(frame), model.predict(frame))
+    if not len(truth):
         return None
-    truth, predicted = truth[known], np.asarray(model.predict(frame))[known]
     if model.task_ == "classify":
         wrong = int(np.sum(truth != predicted))
         low, high = wilson(wrong, len(truth))

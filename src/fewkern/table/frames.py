@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["as_frame", "listed", "nearest"]
+__all__ = ["as_column", "as_frame", "listed", "nearest"]
 
 # Names that a message shows.
 _SHOWN = 8
@@ -18,7 +18,7 @@ def pandas() -> Any:
     try:
         import pandas
     except ImportError as error:
-        raise ImportError("tables need pandas: pip install 'fewkern[table]'.") from error
+        raise ImportError("tables need pandas: pip install pandas.") from error
     return pandas
 
 
@@ -56,6 +56,16 @@ def as_frame(table: Any, who: str, names: tuple[str, ...] | None = None) -> Any:
     if twice:
         raise ValueError(f"{who}: the table has several columns named {twice[0]!r}; rename them.")
     return frame
+
+
+def as_column(values: Any, rows: int, who: str) -> Any:
+    """A pandas column from one of pandas or polars, or a list or array, with a value for each of so many rows."""
+    pd = pandas()
+    values = values.to_pandas() if hasattr(values, "to_pandas") else values
+    column = values if isinstance(values, pd.Series) else pd.Series(np.asarray(values))
+    if len(column) != rows:
+        raise ValueError(f"{who}: {len(column):,} targets for {rows:,} rows.")
+    return column
 
 
 def _repeats(frame: Any) -> bool:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.exceptions import NotFittedError
+from sklearn.metrics import r2_score
 from sklearn.utils import ClassifierTags, RegressorTags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
@@ -28,11 +28,11 @@ from fewkern.reporting import Report, ReportSettings, report
 from fewkern.table.encoder import EncodedTable, TableWarning, named
 from fewkern.table.facts import FitFacts, facts_of, short_facts, summary
 from fewkern.table.fitting import fit_job
-from fewkern.table.frames import as_frame, nearest, pandas
+from fewkern.table.frames import as_column, as_frame, nearest
 from fewkern.table.inputs import prepared
 from fewkern.table.keeping import kept_frame
 from fewkern.table.settling import Request, settle
-from fewkern.table.target import target_values
+from fewkern.table.target import known_targets, target_values
 from fewkern.table.tasks import TASKS
 
 __all__ = ["TableModel"]
@@ -118,8 +118,6 @@ class TableModel(BaseEstimator):
     facts_ : FitFacts
     classes_ : array
         Of a classifier.
-    feature_names_in_ : array of str
-    n_features_in_ : int
 
     Notes
     -----
@@ -298,15 +296,12 @@ class TableModel(BaseEstimator):
         if self.task_ == "density":
             return float(np.nanmean(self.score_samples(frame)))
         frame = self.encoder_.frame(frame)
-        truth = self.truth(frame, y)
-        known = np.array([value is not None and value == value for value in truth], dtype=bool)
-        if not known.any():
+        truth, predicted = known_targets(self.truth(frame, y), self.predict(frame))
+        if not len(truth):
             raise ValueError(f"TableModel: no row of the table has a target {self.target_!r}.")
-        truth, predicted = truth[known], np.asarray(self.predict(frame))[known]
         if self.task_ == "classify":
             return float(np.mean(truth == predicted))
-        spread = float(np.sum((truth - truth.mean()) ** 2))
-        return 1.0 - float(np.sum((truth - predicted) ** 2)) / spread if spread else float("nan")
+        return float(r2_score(truth, predicted)) if len(truth) > 1 else float("nan")
 
     def truth(self, frame: Any, y: Any = None) -> np.ndarray[Any, Any]:
         """The true targets of the rows of a table, as the model predicts them; None or NaN where one is missing."""
@@ -317,17 +312,12 @@ class TableModel(BaseEstimator):
                     + nearest(str(self.target_), frame.columns)
                 )
             y = frame[self.target_]
-        y = y.to_pandas() if hasattr(y, "to_pandas") else y
-        column = y if isinstance(y, pandas().Series) else pandas().Series(np.asarray(y))
-        if len(column) != len(frame):
-            raise ValueError(f"TableModel: {len(column):,} targets for {len(frame):,} rows.")
+        column = as_column(y, len(frame), "TableModel")
         return target_values(column, self.task_, getattr(self.estimator_, "classes_", None))
 
     @property
     def classes_(self) -> Any:
         """Classes in the order of ``predict_proba``."""
-        if not hasattr(self, "estimator_"):
-            raise NotFittedError("TableModel: this model is not fitted; call fit first.")
         return self.estimator_.classes_
 
     @property
@@ -369,9 +359,10 @@ class TableModel(BaseEstimator):
 
         ``trace=False`` leaves out the errors of all settings that were compared, most of what a small model stores.
         """
-        model = self
+        check_is_fitted(self)
+        model = copy.copy(self)
         if not trace and hasattr(self.estimator_, "trace_"):
-            model, model.estimator_ = copy.copy(self), copy.copy(self.estimator_)
+            model.estimator_ = copy.copy(self.estimator_)
             del model.estimator_.trace_
         return save(model, path)
 

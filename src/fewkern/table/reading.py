@@ -255,7 +255,7 @@ def _parquet(name: str, content: bytes) -> Any:
     try:
         return pandas().read_parquet(io.BytesIO(content))
     except ImportError:
-        raise ImportError("Parquet files need pyarrow: pip install 'fewkern[table]'.") from None
+        raise ImportError("Parquet files need pyarrow: pip install pyarrow.") from None
     except Exception as error:
         raise ValueError(f"{name} cannot be read as a table: it is not an intact Parquet file ({error}).") from error
 

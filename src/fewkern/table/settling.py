@@ -9,7 +9,7 @@ import numpy as np
 
 from fewkern.table.estimators import build, check_model
 from fewkern.table.finding import Findings, find_columns
-from fewkern.table.frames import listed, nearest, pandas
+from fewkern.table.frames import as_column, listed, nearest
 from fewkern.table.target import Target, settle_target
 from fewkern.table.tasks import BY_CLASS, TASKS
 
@@ -133,9 +133,6 @@ def _target_column(frame: Any, target: Any) -> tuple[str | None, Any, Any]:
         if target not in frame.columns:
             raise ValueError(f"target: there is no column {target!r}; {nearest(target, frame.columns)}")
         return target, frame[target], frame.drop(columns=[target])
-    values = target.to_pandas() if hasattr(target, "to_pandas") else target
-    column = values if isinstance(values, pandas().Series) else pandas().Series(np.asarray(values))
-    if len(column) != len(frame):
-        raise ValueError(f"target: {len(column):,} targets for {len(frame):,} rows.")
+    column = as_column(target, len(frame), "target")
     name = str(column.name) if column.name is not None else "target"
     return name, column.reset_index(drop=True), frame

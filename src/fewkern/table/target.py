@@ -11,7 +11,7 @@ from fewkern.table.cells import has_leading_zeros, is_mark, numbers, texts
 from fewkern.table.columns import bad_cells
 from fewkern.table.finding import find_kind
 
-__all__ = ["Target", "guess_task", "settle_target", "target_values"]
+__all__ = ["Target", "guess_task", "known_targets", "settle_target", "target_values"]
 
 # Whole numbers with at most this many different ones are taken for classes ...
 _MOST_CLASSES = 20
@@ -166,3 +166,9 @@ def target_values(column: Any, task: str, classes: Any) -> np.ndarray[Any, Any]:
         values = numbers(column).values
         return np.array([None if np.isnan(v) else bool(v) for v in values], dtype=object)
     return texts(column)
+
+
+def known_targets(truth: np.ndarray[Any, Any], predicted: Any) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """Targets and predictions of the rows whose target is not missing."""
+    known = np.array([value is not None and value == value for value in truth], dtype=bool)
+    return truth[known], np.asarray(predicted)[known]
