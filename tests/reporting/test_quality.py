@@ -195,6 +195,11 @@ class TestClassQuality:
         assert said[2].endswith("no fewer.")  # the linear model answers the same
         assert said[3].startswith(f"It finds {found} of {yes} rows with 'yes' (about 4 of 5)")
 
+    def test_the_rarer_class_is_the_one_that_people_look_for(self):
+        truth, said = ["a"] * 3 + ["b"] * 9, ["a"] * 2 + ["b"] * 10
+        found = classify_quality(judged(truth, said), constant(truth, "b"), np.array(["a", "b"]), "x")
+        assert "It finds 2 of 3 rows with 'a' (about 2 of 3)." in found.sentences
+
     def test_no_better_than_always_no(self):
         found = classify_quality(
             judged(self.truth, np.full(400, "no ")), constant(self.truth, "no"), self.classes, "churn"
