@@ -75,8 +75,10 @@ class TestHowRowsAreJudged:
         frame, y = customers()
         table = frame.assign(churn=y)
         model = Table().fit(table, "churn")
-        found = judge(subject_of(model, table), QUICK)
-        assert found.how == "held out"
+        for rows in ("fitted", "auto"):
+            found = judge(subject_of(model, table), ReportSettings(rows=rows))
+            assert found.how == "held out"
+        assert judge(subject_of(model, table), ReportSettings(rows="new")).how == "new"
         np.testing.assert_array_equal(found.predicted, model.held_out_.predicted)
         assert len(found.others) == len(table) - len(found.positions)
 
