@@ -75,8 +75,10 @@ class TestHowRowsAreJudged:
         frame, y = customers()
         table = frame.assign(churn=y)
         model = Table().fit(table, "churn")
-        found = judge(subject_of(model, table), QUICK)
-        assert found.how == "held out"
+        for rows in ("fitted", "auto"):
+            found = judge(subject_of(model, table), ReportSettings(rows=rows))
+            assert found.how == "held out"
+        assert judge(subject_of(model, table), ReportSettings(rows="new")).how == "new"
         np.testing.assert_array_equal(found.predicted, model.held_out_.predicted)
         assert len(found.others) == len(table) - len(found.positions)
 
@@ -194,6 +196,11 @@ class TestClassQuality:
         assert "clearly better than always answering 'no'" in said[1]
         assert said[2].endswith("no fewer.")  # the linear model answers the same
         assert said[3].startswith(f"It finds {found} of {yes} rows with 'yes' (about 4 of 5)")
+
+    def test_the_rarer_class_is_the_one_that_people_look_for(self):
+        truth, said = ["a"] * 3 + ["b"] * 9, ["a"] * 2 + ["b"] * 10
+        found = classify_quality(judged(truth, said), constant(truth, "b"), np.array(["a", "b"]), "x")
+        assert "It finds 2 of 3 rows with 'a' (about 2 of 3)." in found.sentences
 
     def test_no_better_than_always_no(self):
         found = classify_quality(

@@ -14,6 +14,8 @@ __all__ = ["code", "figures", "heat_map", "heading", "paragraphs", "section", "s
 
 # A cell darker than this gets light letters.
 _STRONG = 0.55
+# Tables with more columns are set in small print on paper.
+_WIDE = 10
 
 
 def section(anchor: str, title: str, *blocks: str) -> str:
@@ -60,7 +62,8 @@ def table(head: Sequence[str], rows: Iterable[Sequence[Any]], numbers: Iterable[
         return ""
     said = f"<caption>{escape(caption)}</caption>" if caption else ""
     top = f"<thead><tr>{line('th', head)}</tr></thead>"
-    return f'<div class="scroll" tabindex="0"><table>{said}{top}<tbody>{body}</tbody></table></div>'
+    opening = '<table class="wide">' if len(head) > _WIDE else "<table>"
+    return f'<div class="scroll" tabindex="0">{opening}{said}{top}<tbody>{body}</tbody></table></div>'
 
 
 def _class(value: str, tag: str, right: bool) -> str:

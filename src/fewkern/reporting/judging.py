@@ -60,7 +60,7 @@ class Judged:
 def judge(subject: Subject, settings: ReportSettings) -> Judged:
     """Predictions for rows that were held out: by the model itself, by a copy fitted without them, or new rows."""
     record = _record(subject)
-    if record is not None and settings.rows == "auto":
+    if record is not None and settings.rows != "new":
         return record
     trial = try_out(subject, settings)
     rows = subject.rows.take(trial.test)

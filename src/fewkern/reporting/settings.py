@@ -14,8 +14,9 @@ class ReportSettings:
     Parameters
     ----------
     rows : {"auto", "fitted", "new"}, default "auto"
-        Whether the model was fitted to the rows of the report. With "fitted" its error is measured by a copy that is
-        fitted to four fifths of them, with "new" directly. "auto" finds out; it takes rows for new where it cannot.
+        Whether the model was fitted to the rows of the report. With "fitted" its error is that on the rows which the
+        model itself held out, as a TableModel does, or else that of a copy which is fitted to four fifths of the rows;
+        with "new" it is measured directly. "auto" finds out.
     compare : bool, default True
         Also fit an SVC or SVR, with a small grid search, for its size and speed.
     random_state : int, default 0

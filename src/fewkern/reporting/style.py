@@ -93,7 +93,9 @@ footer dd {{ margin: 0; }}
   body {{ max-width: none; padding: 0; font-size: 10.5pt; }} nav {{ display: none; }}
   h2, h3 {{ break-after: avoid; }} figure, tr, .tiles li, pre {{ break-inside: avoid; }}
   .scroll {{ overflow: visible; }} .scroll table {{ font-size: 8pt; }} pre {{ white-space: pre-wrap; }}
-  th, td {{ padding-right: .5rem; overflow-wrap: anywhere; }} td.n, td.short {{ white-space: normal; }}
-  td:not(.n) {{ min-width: 0; }} table.heat td {{ min-width: 1.2rem; padding: .2rem; }}
+  th, td {{ padding-right: .5rem; }} .scroll table.wide {{ font-size: 6.2pt; }}
+  table.wide th {{ overflow-wrap: anywhere; }}
+  table.wide th, table.wide td {{ padding-right: .25rem; }} table.wide td.short {{ white-space: normal; min-width: 0; }}
+  table.heat td {{ min-width: 1.2rem; padding: .2rem; }}
   .tiles li, table.heat td.heat {{ print-color-adjust: exact; -webkit-print-color-adjust: exact; }} }}
 """

@@ -1,0 +1,47 @@
+"""Figures inside a page."""
+
+import warnings
+
+import pytest
+
+from fewkern.reporting.svg import INK, drawing, figure, inline_svg
+from tests.reporting.helpers import Parsed
+
+
+def drawn(label, name="p"):
+    with drawing():
+        ax = figure()
+        ax.plot([0, 1], [0, 1], color=INK)
+        ax.set_xlabel(label)
+        return inline_svg(ax.figure, name, f"about {label}")
+
+
+@pytest.mark.parametrize(
+    "label", ['style="font-family: a', "</text><script>", 'a" onload="x', "$\\frac{", 'url(#a id="b', "&amp;"]
+)
+def test_texts_stay_texts(label):
+    svg, width = drawn(label)
+    page = Parsed(svg)
+    assert width == 442  # 4.6 inches
+    assert {tag for tag, _ in page.elements} == {tag for tag, _ in Parsed(drawn("plain")[0]).elements}
+    names = {name for _, attrs in page.elements for name in attrs}
+    assert names == {name for _, attrs in Parsed(drawn("plain")[0]).elements for name in attrs}
+    assert page.tags("svg")[0]["aria-label"] == f"about {label}"
+
+
+def test_colors_and_fonts_are_those_of_the_page():
+    svg, _ = drawn("x")
+    assert svg.count(INK) == svg.count(f"var(--ink, {INK})") > 0
+    assert "DejaVu" not in svg
+    assert "http" not in svg
+
+
+def test_two_figures_do_not_share_identifiers():
+    first, second = Parsed(drawn("x", "a")[0]), Parsed(drawn("x", "b")[0])
+    assert not set(first.ids) & set(second.ids)
+
+
+def test_letters_that_the_drawing_lacks_are_no_warning():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert "東京" in drawn("東京")[0]
