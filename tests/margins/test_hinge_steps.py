@@ -443,3 +443,10 @@ def test_the_bias_of_one_sided_samples_is_their_last_break():
     ones = np.ones(4)
     assert hinge._best_bias(ones, np.array([3.0, 1.0, 2.0, 0.0]), ones) == 3.0
     assert hinge._best_bias(-ones, np.array([3.0, 1.0, 2.0, 0.0]), ones) == -3.0
+
+
+def test_a_cold_start_of_short_samples_takes_no_more_than_all_of_its_ray():
+    hinges = problem(3)
+    short = replace(hinges, points=Rows(1e-3 * samples(hinges)))
+    equal = np.minimum(short.C / 2, 5 * short.size)
+    np.testing.assert_allclose(hinge._cold_start(short).w, samples(short).T @ (short.signs * equal), rtol=1e-9)

@@ -240,3 +240,14 @@ def test_many_samples_search_the_width_on_some(samples, monkeypatch):
     seen.clear()
     automatic_model(samples, Gaussian(1.0), plan())
     assert seen == [(80, 1)]
+
+
+def test_the_share_of_the_samples_that_a_path_may_reach():
+    assert [plan(2000, prefer=prefer).ceiling for prefer in ("accurate", "balanced", "sparse")] == [1000, 200, 200]
+
+
+def test_why_a_search_ended(samples):
+    whole, part = run(samples, None), run(samples, 0.5)
+    assert whole.stop == whole.selection.stop
+    assert part.n_vectors < part.selection.n_vectors
+    assert part.stop == Stop.SIZE
