@@ -113,6 +113,16 @@ def test_nothing_on_the_loading_path_can_unpickle():
         assert "allow_pickle=True" not in text
 
 
+def test_public_names_are_imported_when_they_are_used():
+    assert set(fewkern._PLACES) | set(fewkern._MODULES) | {"__version__"} == set(fewkern.__all__)
+    assert set(fewkern.__all__) <= set(dir(fewkern))
+    with pytest.raises(AttributeError, match="module 'fewkern' has no attribute 'nothing'"):
+        fewkern.nothing
+    code = "import sys, fewkern; print(sorted({'numpy', 'sklearn', 'scipy'} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stdout.strip() == "[]", done.stderr
+
+
 def test_import_of_the_package_needs_no_extra():
     """With the core requirements only, every public module but the command line's inside imports."""
     hidden = ["typer", "rich", "pandas", "pyarrow", "matplotlib", "pooch", "torch", "dask", "onnx", "polars"]

@@ -105,7 +105,7 @@ _PLACES = {
 _MODULES = ("graphs", "kernels")
 
 # Every public estimator can be saved, and every class that it is made of.
-announce({name: f"{__name__}.{place}" for name, place in _PLACES.items() if name[0].isupper()})
+announce({name: f"{__name__}.{place}" for name, place in _PLACES.items() if name[0].isupper() and place != "reporting"})
 
 
 def __getattr__(name: str) -> Any:

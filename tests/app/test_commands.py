@@ -163,7 +163,7 @@ def test_regression(tmp_path):
     assert "RMSE, held out" in result.stdout
     predicted = pd.read_csv(_text(run("predict", "m.npz", "t.csv").stdout))
     assert np.corrcoef(predicted["value"], y)[0, 1] > 0.9
-    assert "predicted against true" in (tmp_path / "r.html").read_text()
+    assert "How well can value be predicted?" in (tmp_path / "r.html").read_text()
 
 
 def test_number_classes_come_back_as_numbers(tmp_path):
@@ -239,11 +239,9 @@ def test_info_and_plot(model, tmp_path):
 def test_report_is_self_contained(csv, tmp_path):
     run("fit", csv, "--out", "m.npz", "--report", "r.html", "--max-vectors", 8)
     page = (tmp_path / "r.html").read_text()
-    assert "http" not in page.lower()
-    assert not re.search(r"(src|href)=\"(?!data:)", page)
-    assert page.count("data:image/png;base64,") == 3
-    assert "Rows held out" in page
-    assert "How much the columns matter" in page
+    assert not re.search(r"(src|href)=\"(?!data:|#)", page)
+    assert "How good is it?" in page
+    assert "table.csv" in page
 
 
 def test_report_escapes_what_the_table_says(tmp_path):

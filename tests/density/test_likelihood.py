@@ -142,3 +142,92 @@ def test_least_width_falls_with_the_number_of_dimensions():
     assert widths[:2] == [1.5, 1.5]
     assert np.all(np.diff(widths) <= 0)
     assert 1.0 < widths[-1] < 1.1
+
+
+def test_kernels_hardly_anybody_answers_for_stay_where_they_are():
+    problem = _data()
+    far = RoundMixture(np.array([[0.0, 0.0], [1e6, 1e6]]), np.array([1.0, 2.0]), np.array([0.5, 0.5]))
+    found, _ = likelihood._iterate(problem, far, 0.1)
+    np.testing.assert_array_equal(found.centers[1], [1e6, 1e6])
+    assert found.widths[1] == 2.0
+    np.testing.assert_allclose(found.weights, [1.0, 0.0])
+
+
+def test_widths_do_not_fall_below_the_floor():
+    problem = _data()
+    narrow = RoundMixture(problem.Z[[0, -1]], np.array([0.5, 0.5]), np.array([0.5, 0.5]))
+    for floor in (0.01, 3.0):
+        found, before = likelihood._iterate(problem, narrow, floor)
+        assert np.all(found.widths >= floor)
+        assert before == pytest.approx(likelihood.log_likelihood(problem, narrow))
+        if floor == 3.0:
+            np.testing.assert_array_equal(found.widths, [3.0, 3.0])
+
+
+@pytest.mark.parametrize(("least", "stop"), [(1e9, Stop.CONVERGED), (-1.0, Stop.MAX_ITER)])
+def test_em_says_how_many_iterations_and_how_much_they_brought(least, stop):
+    problem = _data()
+    found = likelihood.expectation_maximization(problem, _start(problem.Z), 0.1, 7, least)
+    assert found.stop == stop
+    if stop == Stop.MAX_ITER:
+        assert found.n_iter == 7
+        before = likelihood.expectation_maximization(problem, _start(problem.Z), 0.1, 5, -1.0).mixture
+        last = likelihood.expectation_maximization(problem, _start(problem.Z), 0.1, 6, -1.0).mixture
+        rise = likelihood.log_likelihood(problem, last) - likelihood.log_likelihood(problem, before)
+        assert found.rise == pytest.approx(rise, rel=1e-6)
+    else:
+        # the first iteration has nothing to rise from
+        assert found.n_iter == 1
+
+
+def test_a_growth_begins_with_one_normal_law():
+    problem = _data()
+    for floor, width in ((0.1, problem.spread), (1000.0, 1000.0 * problem.unit)):
+        growth = likelihood._Growth(problem, floor)
+        np.testing.assert_allclose(growth.mixture.centers[0], problem.w @ problem.Z)
+        assert growth.floor == pytest.approx(floor * problem.unit)
+        assert growth.mixture.widths[0] == pytest.approx(width, rel=1e-6)
+        assert growth.mixture.weights.tolist() == [1.0]
+
+
+def test_at_most_so_many_candidates_become_centers(monkeypatch):
+    problem = _data()
+    for most, count in ((120, 120), (119, 60), (50, 40)):
+        monkeypatch.setattr(likelihood, "_CENTERS", most)
+        entries = likelihood.Entries(problem)
+        assert entries.centers.shape == (count, 2)
+        np.testing.assert_array_equal(entries.centers, entries.screen.Z[:: -(-120 // most)])
+
+
+@pytest.mark.parametrize("patience", [1, 2, None])
+def test_a_path_of_likelihoods_ends_after_steps_without_a_better_bic(patience):
+    path = likelihood.forward_likelihood(_data(), max_vectors=6, patience=patience)
+    worse = len(path.bic) - 1 - path.selected
+    if path.stop == Stop.ERROR:
+        assert worse == patience
+    else:
+        assert len(path.models) == 6
+        assert patience is None or worse <= patience
+    assert path.selected == np.argmin(path.bic)
+    assert path.trace.chosen == (path.selected,)
+    for k in range(len(path.models) - 1):
+        assert patience is None or k - int(np.argmin(path.bic[: k + 1])) < patience
+    calls = []
+    likelihood.forward_likelihood(_data(), max_vectors=3, patience=None, step=calls.append)
+    assert calls == [1, 2]
+
+
+def test_growth_in_folds_ends_four_steps_after_the_best(monkeypatch):
+    problem = _data(n=60)
+    folds = plain_folds(60, 3)
+    steps = []
+    found = likelihood.choose_size(problem, folds, max_vectors=12, step=steps.append)
+    error = found.trace.error
+    cost = min(4 / problem.effective_size, 0.02)
+    penalized = error + 0.5 * cost * np.arange(1, len(error) + 1)
+    assert steps == list(range(1, len(error) + 1))
+    if found.stop == Stop.ERROR:
+        assert len(error) - 1 - int(np.argmin(penalized)) == 4
+    best = int(np.argmin(error))
+    allowed = 0.5 * np.maximum(found.trace.spread, cost * (best - np.arange(len(error))))
+    assert found.size == next(k + 1 for k in range(len(error)) if error[k] - error[best] <= allowed[k])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from fewkern.density.mixture import KernelMixture
+from fewkern.density.mixture import ClassMixtures, KernelMixture, normal_kernel, product_bound, square_limit
 from tests.oracles import density as oracle
 
 A = np.array([[1.5, 0.4], [0.0, 0.7]])
@@ -64,6 +64,14 @@ def test_cdf_is_the_integral_of_the_density():
         assert mixture.cdf(np.array([[x]]))[0] == pytest.approx(integral, abs=1e-9)
 
 
+@pytest.mark.parametrize("factor", [2.0, -2.0])
+def test_cdf_of_one_feature_needs_no_diagonal(factor):
+    x = np.linspace(-3, 3, 7)[:, None]
+    plain, turned = _mixture(np.array([2.0]), m=1), _mixture(np.array([[factor]]), m=1)
+    np.testing.assert_allclose(turned.cdf(x), plain.cdf(x))
+    np.testing.assert_allclose(turned.marginal([0]).transform, [2.0])
+
+
 def test_cdf_of_a_whitened_mixture_is_an_error():
     with pytest.raises(ValueError, match=r'products over the features.*scale="std"'):
         _mixture(A).cdf(np.zeros((1, 2)))
@@ -87,3 +95,60 @@ def test_inner_product_and_distance_equal_quadrature(transforms):
 def test_a_mixture_knows_its_size():
     mixture = _mixture(np.ones(2))
     assert (mixture.n_vectors, mixture.n_outputs, mixture.nbytes) == (4, 1, 8 * (8 + 4 + 4 + 2))
+
+
+def test_a_transform_of_either_sign_is_the_same_density():
+    centers, g, s = np.array([[0.0, 1.0], [2.0, 0.5]]), np.array([0.4, 0.6]), np.array([0.7, 1.1])
+    X = np.random.default_rng(0).normal(size=(6, 2))
+    one = KernelMixture(centers, g, s, np.array([2.0, 0.5]))
+    other = KernelMixture(centers, g, s, np.array([-2.0, 0.5]))
+    np.testing.assert_allclose(other.log_density(X), one.log_density(X), rtol=1e-12)
+    matrix = KernelMixture(centers, g, s, np.diag([2.0, -0.5]))
+    np.testing.assert_allclose(matrix.log_density(X), one.log_density(X), rtol=1e-12)
+
+
+def test_a_kernel_of_weight_zero_is_not_there():
+    centers, s = np.array([[0.0], [3.0]]), np.array([1.0, 0.5])
+    X = np.linspace(-2, 5, 9)[:, None]
+    one = KernelMixture(centers, np.array([1.0, 0.0]), s, np.ones(1))
+    alone = KernelMixture(centers[:1], np.ones(1), s[:1], np.ones(1))
+    np.testing.assert_allclose(one.log_density(X), alone.log_density(X), rtol=1e-12)
+    assert np.all(np.isfinite(one.log_density(np.array([[1e300], [-1e300], [3.0]]))))
+
+
+@pytest.mark.parametrize("largest", [1e300, 3e38])
+def test_numbers_within_their_bounds_do_not_overflow(largest):
+    for dim in (1, 7, 500):
+        limit = square_limit(dim, largest)
+        # twice as far apart as both are from zero
+        assert dim * (2 * limit) ** 2 < 1e-4 * largest
+        assert dim * (2 * limit) ** 2 > 1e-8 * largest
+    A = np.array([[1e3, 2.0], [0.0, -5e3]])
+    bound = product_bound(A, largest)
+    assert np.all(np.abs(A) @ bound <= 0.5 * largest)
+    assert np.all(np.abs(A) * bound[None, :] <= 0.25 * largest)
+    np.testing.assert_allclose(bound, 0.25 * largest / (2 * np.array([1e3, 5e3])))
+    np.testing.assert_allclose(product_bound(np.array([4.0, -8.0]), largest), 0.25 * largest / np.array([8.0, 16.0]))
+    # a matrix that makes numbers smaller sets no wider bound
+    np.testing.assert_allclose(product_bound(np.array([1e-6]), largest), [0.25 * largest])
+
+
+def test_densities_of_several_classes_are_their_logarithms_side_by_side():
+    one = KernelMixture(np.array([[0.0], [1.0]]), np.array([0.5, 0.5]), np.ones(2), np.ones(1))
+    other = KernelMixture(np.array([[4.0]]), np.ones(1), np.array([0.5]), np.ones(1))
+    both = ClassMixtures((one, other))
+    X = np.linspace(-1, 5, 7)[:, None]
+    np.testing.assert_array_equal(both(X), np.column_stack([one.log_density(X), other.log_density(X)]))
+    np.testing.assert_array_equal(both.vectors, [[0.0], [1.0], [4.0]])
+    assert (both.n_vectors, both.n_outputs, both.indices) == (3, 2, None)
+    assert both.nbytes == one.nbytes + other.nbytes
+
+
+def test_kernel_values_are_in_units_and_stay_finite():
+    D = np.array([0.0, 1.0, 4.0])
+    np.testing.assert_allclose(normal_kernel(D, 2.0, 3, 1.0), np.exp(-D / 8) / 8)
+    np.testing.assert_allclose(
+        normal_kernel(D, np.array([2.0, 1.0, 4.0]), 1, 2.0), np.exp(-D / [8, 2, 32]) * [1, 2, 0.5]
+    )
+    assert np.all(np.isfinite(normal_kernel(D, 1e-3, 5000, 1.0)))
+    assert np.all(np.isfinite(normal_kernel(D, np.full(3, 1e-3), 5000, 1.0)))

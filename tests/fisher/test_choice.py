@@ -23,6 +23,7 @@ from fewkern.fisher.posterior import least_squares_scores
 from fewkern.fisher.problem import Machine
 from fewkern.fisher.targets import fisher_targets
 from fewkern.kernels import Gaussian
+from fewkern.vectors.grid import WIDTH_FACTORS
 from tests.fisher import helpers
 from tests.fisher.helpers import classes, labelled
 
@@ -212,11 +213,11 @@ def test_a_machine_of_just_the_budget_is_within_it():
 def test_what_there_is_to_compare():
     one, many = LqFamily(LqSettings(), penalty=0.1), LqFamily(LqSettings())
     given, rule = Gaussian(width=1.0), Gaussian()
-    assert not Comparing(one).compares(given)
-    assert not Comparing(one).compares(rule)
-    assert Comparing(one, width_by="cross_validation").compares(rule)
-    assert not Comparing(one, width_by="cross_validation").compares(given)
-    assert Comparing(many).compares(given)
+    assert Comparing(one).n_machines(given) == 1
+    assert Comparing(one).n_machines(rule) == 1
+    assert Comparing(one, width_by="cross_validation").n_machines(rule) == len(WIDTH_FACTORS)
+    assert Comparing(one, width_by="cross_validation").n_machines(given) == 1
+    assert Comparing(many).n_machines(given) == len(many.settings(1.0, 1.0)) > 1
     two, three = labelled(*classes(30, 2)[:2]), labelled(*classes(30, 3)[:2])
     assert Comparing(many).takes_few(two)
     assert not Comparing(many).takes_few(three)
@@ -232,7 +233,7 @@ def test_what_was_chosen_is_in_the_trace():
     k, s = found.trace.chosen
     assert found.trace.axes["n_vectors"][s] == found.setting
     assert np.all(np.diff(found.trace.axes["width"]) > 0)
-    assert steps == list(range(1, len(found.trace.axes["width"]) + 1))
+    assert steps == list(range(1, plan.n_machines(Gaussian()) + 1))
     assert choice._choose(found.trace, plan) == (k, s)
 
 

@@ -27,6 +27,18 @@ def test_format_1(file):
             np.testing.assert_array_equal(found, expected, err_msg=method)
 
 
+def test_format_1_has_no_held_out_values():
+    """A model of an older version predicts, and says what it cannot say."""
+    new = table("three", 60)[3]
+    models = {type(model).__name__: model for model in map(load, (f for f in FILES if f.stem != "table"))}
+    with pytest.raises(AttributeError, match=r"predict_interval: .*a file of an older version has none.*fit it again"):
+        models["FeatureVectorRegressor"].predict_interval(new)
+    with pytest.raises(AttributeError, match=r"predict_set: .*a file of an older version has none"):
+        models["FeatureVectorClassifier"].predict_set(new)
+    with pytest.raises(AttributeError, match=r"novelty: .*a file of an older version has none"):
+        models["FeatureVectorClassifier"].novelty(new)
+
+
 def test_format_1_table():
     from fewkern.datasets import make_banana
 

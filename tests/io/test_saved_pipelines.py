@@ -294,6 +294,12 @@ def test_a_search_without_a_model(write, samples):
         (FunctionTransformer(np.abs), "a FunctionTransformer with a function cannot be saved; fit the pipeline with"),
         (SimpleImputer(add_indicator=True), "a SimpleImputer with add_indicator=True cannot be saved"),
         (OneHotEncoder(min_frequency=2), "a OneHotEncoder with min_frequency or max_categories cannot be saved"),
+        (
+            make_column_transformer(
+                (StandardScaler(), [0, 1]), verbose_feature_names_out=lambda name, feature: feature
+            ),
+            "a ColumnTransformer with a format of names .* cannot be saved",
+        ),
         (OrdinalEncoder(dtype=object), "a OrdinalEncoder with dtype=<class 'object'> cannot be saved"),
     ],
 )
@@ -394,6 +400,12 @@ def setting(name, value):
         (set_field("LogisticRegression", "settings", setting("n_jobs", 10**6)), "this scikit-learn has no Logistic"),
         (set_field("LogisticRegression", "settings", setting("unheard", 1)), "no LogisticRegression with the settings"),
         (set_field("ColumnTransformer", "settings", setting("n_jobs", 64)), "no ColumnTransformer with the settings"),
+        (
+            set_field(
+                "ColumnTransformer", "settings", setting("verbose_feature_names_out", "{feature_name:>99999999}")
+            ),
+            "ColumnTransformer.verbose_feature_names_out is none",
+        ),
         (set_field("ColumnTransformer", "n_features", 10**12), "ColumnTransformer.n_features_in_ is 1000000000000"),
         (set_field("ColumnTransformer", "rest", {"list": []}), "remainder is neither dropped nor passed"),
         (

@@ -15,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 from sklearn.svm import SVC
 
-from fewkern import FeatureVectorClassifier, FeatureVectorSelector
+from fewkern import FeatureVectorClassifier, FeatureVectorSelector, TableModel
 from fewkern.datasets import make_banana
 from fewkern.plotting.model import fitted_model, numbers
 
@@ -121,6 +121,15 @@ def test_a_table_model():
     assert found.names == ["age", "income"]
     np.testing.assert_allclose(found.given_units(found.X), X)
     np.testing.assert_array_equal(found.X, encoder.transform(table))
+
+
+def test_the_table_model_of_the_package():
+    table = FRAME.assign(town=np.where(X[:, 1] > 0, "A", "B"), target=np.array(["no", "yes"])[y])
+    model = TableModel(max_vectors=5, holdout=0).fit(table, "target")
+    found = fitted_model(model, table)
+    assert found.model is model.estimator_
+    assert found.labels[:2] == ["age", "income"]
+    np.testing.assert_allclose(found.given_units(found.X)[:, :2], X)
 
 
 def test_sparse_samples_become_numbers():

@@ -30,7 +30,12 @@ def test_the_chosen_curve_and_the_chosen_model():
     rmse = np.sqrt(model.held_out_error_)
     assert f"chosen: {L} vectors\n(root mean square error {rmse:.3g} on held-out samples)" in legend(display)
     assert "other widths" in legend(display)
+    assert f"width {model.trace_.setting['width']:.3g}, ridge {model.ridge_:.3g}" in legend(display)
     assert legend_is_outside(display)
+    # the picture ends a little above where the chosen curve begins, and a little below the least error
+    low, high = display.ax_.get_ylim()
+    assert curves[-2][0] < high < 1.5 * curves[-2][0]
+    assert 0.5 * min(c.min() for c in curves) < low < min(c.min() for c in curves)
 
 
 def test_a_classifier_says_how_many_are_wrong():
@@ -57,10 +62,22 @@ def test_the_band_is_not_cut_off():
         assert band.get_paths()[0].get_extents().y0 >= display.ax_.get_ylim()[0]
 
 
+@pytest.mark.parametrize("height", [2.0, 9.0])
+def test_the_legend_hides_no_label(height):
+    figure, ax = pyplot.subplots(figsize=(5, height), layout="constrained")
+    model = FeatureVectorClassifier(max_vectors=10, refine=False).fit(*make_banana(80))
+    display = TraceDisplay.from_estimator(model, ax=ax)
+    figure.canvas.draw()
+    top, label = ax.get_legend().get_window_extent().y1, ax.xaxis.label.get_window_extent()
+    assert label.y0 - label.height < top <= label.y0 + 2
+    assert display.ax_.get_legend().get_window_extent().y0 >= 0
+
+
 def test_counts_have_ticks_at_whole_numbers():
     error = np.array([0.4, 0.3, 0.2])
     display = TraceDisplay(Trace({"n_vectors": (1, 2, 3)}, error, np.zeros(3), (2,))).plot()
     assert all(float(tick).is_integer() for tick in display.ax_.get_xticks())
+    assert labels(display) == ("number of vectors", "mean squared error\non samples left out")
 
 
 def test_a_fixed_kernel_on_given_axes():

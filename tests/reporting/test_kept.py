@@ -7,9 +7,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import fewkern
+from fewkern.reporting.examples import examples, likeness
+from fewkern.reporting.judging import judge
 from fewkern.reporting.kept import affine_units, coefficients, kept, nearest_vectors, rows_of_vectors
 from fewkern.reporting.subject import subject_of
-from tests.reporting.helpers import churn_model, customers, iris_model, price_model
+from tests.reporting.helpers import QUICK, churn_model, customers, iris_model, price_model
 
 
 def test_kept_rows_in_the_cells_of_the_table():
@@ -133,3 +135,41 @@ def test_a_density_classifier():
     found = kept(subject_of(fewkern.DensityClassifier().fit(X, y), X, y), (), 0)
     assert all("of the rows with" in v.meaning for v in found.vectors)
     assert sum(v.nearest for v in found.vectors) <= 150
+
+
+def test_predictions_by_the_kept_rows_that_are_like_them():
+    model, X, y = iris_model()
+    subject = subject_of(model, X, y)
+    judged = judge(subject, QUICK)
+    found = examples(subject, judged)
+    assert len(found) == 4  # one per class, and the least sure
+    sure = judged.probabilities.max(axis=1)
+    assert found[-1].name == str(judged.positions[np.argmin(sure)])
+    for example in found:
+        row = int(example.name)
+        distances = (((X[row] - model.vectors_) / model.kernel_.width) ** 2).sum(axis=1)
+        order = [i for i in model.indices_[np.argsort(distances, kind="stable")] if i != row][:3]
+        assert [int(like.name) for like in example.like] == order
+        meanings = dict(zip(model.indices_.tolist(), coefficients(subject)[1]))
+        assert [like.meaning for like in example.like] == [meanings[i] for i in order]
+        assert all(0 < like.likeness <= 1 for like in example.like)
+
+
+def test_likeness_is_a_cosine():
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    model = fewkern.FeatureVectorClassifier(kernel="linear", max_vectors=3, refine=False).fit(X, X[:, 0] > 0)
+    subject = subject_of(model, X, X[:, 0] > 0)
+    V = model.vectors_
+    expected = V @ X[0] / np.linalg.norm(V, axis=1) / np.linalg.norm(X[0])
+    np.testing.assert_allclose(likeness(subject, X[0]), expected)
+
+
+def test_moved_vectors_explain_no_prediction():
+    subject = subject_of(*churn_model(refine=True))
+    assert examples(subject, judge(subject, QUICK)) == ()
+
+
+def test_examples_of_numbers():
+    subject = subject_of(*price_model())
+    low, middle, high = (float(e.predicted) for e in examples(subject, judge(subject, QUICK)))
+    assert low < middle < high

@@ -14,6 +14,8 @@ from sklearn.preprocessing import StandardScaler
 import fewkern
 from fewkern import ReportSettings, report
 from fewkern.datasets import make_banana
+from fewkern.reporting.findings import find
+from fewkern.reporting.subject import subject_of
 from tests.reporting.helpers import QUICK, Parsed, Table, churn_model, customers, iris_model, price_model
 
 HOSTILE = (
@@ -94,7 +96,7 @@ class TestEveryTask:
         order = ["good", "drivers", "errors", "kept", "sure", "use", "remarks"]
         assert [a[1:] for a in anchors] == [a for a in order if f"#{a}" in anchors]
         if made[1].findings.quality is not None:
-            assert titles == SUPERVISED
+            assert [title for title in titles if title != "How sure is it?"] == SUPERVISED
 
     def test_made_for_any_screen_and_for_paper(self, made):
         page = Parsed(made[1].html)
@@ -247,8 +249,7 @@ def test_the_same_page_from_the_same_model():
 def test_new_rows_are_said_to_be_new():
     model, _, _ = churn_model()
     frame, y = customers(80, seed=3)
-    made = report(model, frame, y, settings=QUICK)
-    assert 'say so with ReportSettings(rows="fitted")' in made.findings.remarks[0]
+    assert 'say so with ReportSettings(rows="fitted")' in find(subject_of(model, frame, y), QUICK).remarks[0]
 
 
 def test_the_function_is_not_hidden_by_a_module():

@@ -202,3 +202,11 @@ def test_errors_of_held_out_values_are_weighted():
     samples = Samples.of(np.zeros((3, 1)), w, codes=np.array([0, 1, 2]), n_classes=3)
     values = np.array([[0.9, 0, 0], [0.5, 0.1, 0], [0, 0, 1.0]])
     assert HeldOut(class_targets(samples), values).error_rate() == pytest.approx(2 / 4)
+
+
+def test_some_of_many_held_out_samples(rng):
+    held_out = HeldOut(Samples.of(np.arange(10.0)[:, None], targets=np.zeros((10, 1))), np.arange(10.0)[:, None])
+    some = held_out.some(4)
+    np.testing.assert_array_equal(some.values[:, 0], [0, 3, 6, 9])
+    np.testing.assert_array_equal(some.samples.X, some.values)
+    assert held_out.some(10) is held_out

@@ -92,7 +92,7 @@ def _problems(outputs: Outputs | None = None) -> Iterator[None]:
     except BrokenPipeError:  # the reader of a pipe has seen enough, as head has
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise typer.Exit(0) from None
-    except (ValueError, OSError, TypeError, ImportError, AttributeError) as error:
+    except (ValueError, OSError, TypeError, ImportError) as error:
         sys.stderr.write(f"fewkern: {error}\n")
         raise typer.Exit(1) from None
     except KeyboardInterrupt:
@@ -197,7 +197,8 @@ def fit(
             if drawn is not None:
                 outputs.write(picture, lambda path: jobs.save_figure(drawn, path))
             if report is not None:
-                outputs.write(report, lambda path: fitted.report(frame, path, jobs.settings(table, seed)))
+                settings = jobs.report_settings(table, seed, rows="fitted")
+                outputs.write(report, lambda path: fitted.report(frame, path, settings=settings))
         if json:
             _print(jobs.as_json(fitted, written=outputs.written))
         elif not quiet:
@@ -281,8 +282,8 @@ def plot(
         drawn = jobs.figure(jobs.load_table_model(model))
         if drawn is None:
             raise ValueError(
-                "this model has no path of errors to draw, and no density of one or two columns; the picture of "
-                "components is drawn by fit, which has the samples."
+                "this model has no path of errors to draw, and is no density; the picture of components is drawn by "
+                "fit, which has the samples."
             )
         outputs.write(picture, lambda path: jobs.save_figure(drawn, path))
         _print(f"written: {outputs.written[0]}")
@@ -305,7 +306,8 @@ def report(
 
         found, frame = jobs.load_table_model(model), _read(table, sep, decimal, quiet)
         with _warnings_as_notes(quiet):
-            outputs.write(page, lambda path: found.report(frame, path, jobs.settings(table)))
+            settings = jobs.report_settings(table)
+            outputs.write(page, lambda path: found.report(frame, path, settings=settings))
         _print(f"written: {outputs.written[0]}")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -26,9 +27,9 @@ __all__ = [
     "figure",
     "load_table_model",
     "predictions",
+    "report_settings",
     "save_figure",
     "score_line",
-    "settings",
     "write_table",
 ]
 
@@ -39,12 +40,6 @@ def embedded_table() -> Any:
 
     X, y = make_banana(2000, random_state=0)
     return pd.DataFrame({"x0": X[:, 0], "x1": X[:, 1], "side": np.where(y == 1, "right", "left")})
-
-
-def settings(table: Path | None, seed: int = 0) -> ReportSettings:
-    """What the footer of a report says of where it comes from."""
-    command = " ".join(["fewkern", *sys.argv[1:]])
-    return ReportSettings(random_state=seed, source=None if table is None else table.name, command=command)
 
 
 def load_table_model(path: Path) -> TableModel:
@@ -135,6 +130,12 @@ def score_line(model: TableModel, frame: Any) -> str | None:
     return f"the table has the target {model.target_!r}: RMSE {judged.value:.4g}{r2} on {len(truth):,} rows"
 
 
+def report_settings(table: Path | None, seed: int = 0, rows: str = "auto") -> ReportSettings:
+    """What the footer of a report says: the file, and the command that was typed."""
+    command = " ".join(map(shlex.quote, ["fewkern", *sys.argv[1:]]))
+    return ReportSettings(rows=rows, random_state=seed, source=None if table is None else table.name, command=command)
+
+
 def write_table(result: Any, path: Path) -> None:
     """Write a data frame in the format that the suffix names."""
     name = path.name.lower()
@@ -175,15 +176,11 @@ def figure(model: TableModel, frame: Any = None) -> Any:
             X, colours = X[target.rows], target.values
         return ComponentsDisplay.from_estimator(estimator, X, colours).figure_
     if model.task_ == "density":
-        names = model.encoder_.names
-        if len(names) > 2:
-            return None
-        encoded = None if frame is None else model.encoder_.encode(frame)
-        display = DensityDisplay.from_estimator(estimator, None if encoded is None else encoded.values[~encoded.gaps])
-        display.ax_.set_xlabel(names[0] + " (standardized)")
-        if len(names) == 2:
-            display.ax_.set_ylabel(names[1] + " (standardized)")
-        return display.figure_
+        if frame is not None:
+            encoded = model.encoder_.encode(frame)
+            # complete rows, their cells as numbers, in the columns of the fitted table
+            frame = model.encoder_.cells(encoded.values[~encoded.gaps]).reindex(columns=model.feature_names_in_)
+        return DensityDisplay.from_estimator(model, frame).figure_
     return TraceDisplay.from_estimator(estimator).figure_ if hasattr(estimator, "trace_") else None
 
 

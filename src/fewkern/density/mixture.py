@@ -191,6 +191,8 @@ class KernelMixture:
     def cdf(self, X: Array) -> Array:
         """Distribution function at the rows of ``X``: a product over the features, so ``A`` must be diagonal."""
         if self.transform.ndim != 1:
+            if self.vectors.shape[1] == 1:
+                return self.marginal([0]).cdf(X)
             raise ValueError(
                 "KernelMixture.cdf: the distribution function needs kernels that are products over the features, but "
                 'the data were whitened; fit with scale="std" or scale="none".'
@@ -288,6 +290,8 @@ class KernelMixture:
         if given:
             between, inside = _block(covariance, kept, list(given)), _block(covariance, list(given), list(given))
             own = own - between @ xp.linalg.solve(inside, between.T)
+        if len(kept) == 1:
+            return KernelMixture(vectors, weights, self.widths, 1 / xp.sqrt(own[0, :]), self.indices)
         transform = solve_triangular(xp.linalg.cholesky(own), xp.eye(len(kept), dtype=own.dtype, device=device(own)))
         return KernelMixture(vectors, weights, self.widths, transform, self.indices)
 

@@ -2,18 +2,32 @@
 
 from __future__ import annotations
 
+from collections import UserList
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from sklearn.compose import ColumnTransformer
 
-__all__ = ["positions"]
+__all__ = ["by_name", "positions"]
+
+
+def _plain(columns: Any) -> Any:
+    """The columns of a remainder are a list that warns of changes to come, in some versions of scikit-learn."""
+    return columns.data if isinstance(columns, UserList) else columns
+
+
+def by_name(columns: Any) -> bool:
+    """Whether columns are named by texts."""
+    columns = _plain(columns)
+    if isinstance(columns, slice):
+        return isinstance(columns.start, str) or isinstance(columns.stop, str)
+    return isinstance(columns, str) or any(isinstance(column, str) for column in columns)
 
 
 def positions(step: ColumnTransformer, columns: Any) -> Sequence[int]:
     """Numbers of the columns: of a list or a slice of names or numbers, of a mask, of one name or number."""
-    names = list(getattr(step, "feature_names_in_", ()))
+    names, columns = list(getattr(step, "feature_names_in_", ())), _plain(columns)
     if isinstance(columns, str | int):
         columns = [columns]
     if isinstance(columns, slice):

@@ -19,7 +19,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, OrdinalEncoder
 
 from fewkern.backend.namespace import is_sparse
-from fewkern.io.columns import positions
+from fewkern.io.columns import by_name, positions
 from fewkern.io.steps import LINEAR_CLASSIFIERS, LINEAR_MODELS
 
 __all__ = ["FORMS", "form_of"]
@@ -215,13 +215,14 @@ def _is_categories(values: Any) -> bool:
 def _write_columns(step: ColumnTransformer) -> Content:
     given = {name: part for name, part, _ in step.transformers}
     _refuse("remainder" in given, step, "a transformer of the name 'remainder'")
+    _refuse(not isinstance(step.verbose_feature_names_out, bool), step, "a format of names (verbose_feature_names_out)")
     given["remainder"] = step.remainder
     parts = []
     for name, fitted, columns in step.transformers_:
         places = [int(i) for i in positions(step, columns)]
         kind = given[name] if isinstance(given[name], str) else ""
         # a part without columns was never fitted
-        parts.append((name, kind or (fitted if places else "drop"), places, _by_name(columns)))
+        parts.append((name, kind or (fitted if places else "drop"), places, by_name(columns)))
     rest = step.remainder if isinstance(step.remainder, str) else "passthrough"
     return {
         **_head(step, "transformers", "remainder", "force_int_remainder_cols"),
@@ -230,13 +231,6 @@ def _write_columns(step: ColumnTransformer) -> Content:
         "sparse": bool(step.sparse_output_),
         "places": {name: (part.start, part.stop) for name, part in step.output_indices_.items()},
     }
-
-
-def _by_name(columns: Any) -> bool:
-    """Whether a ColumnTransformer takes these columns by their names."""
-    if isinstance(columns, slice):
-        return isinstance(columns.start, str) or isinstance(columns.stop, str)
-    return isinstance(columns, str) or any(isinstance(column, str) for column in columns)
 
 
 def _write_selected(step: Any) -> Content:
@@ -268,13 +262,15 @@ def _make_columns(content: Content) -> ColumnTransformer:
     # every step is put in its place after the fit
     stubs = [(name, step if isinstance(step, str) else "passthrough", places) for name, step, places, _ in shown]
     made = _made(ColumnTransformer, content, transformers=stubs, remainder=content["rest"])
+    # a text would be a format, and a format can ask for names of any length
+    _expect(type(made.verbose_feature_names_out) is bool, made, "verbose_feature_names_out")
     made.fit(np.zeros((1, d)))
     _named(made, content)
     fitted = {name: step for name, step, _ in made.transformers_}
     _expect(set(fitted) == {name for name, *_ in parts}, made, "transformers_")
     steps = [
-        (name, fitted[name] if isinstance(step, str) else step, _columns(made, places, by_name))
-        for name, step, places, by_name in parts
+        (name, fitted[name] if isinstance(step, str) else step, _columns(made, places, named))
+        for name, step, places, named in parts
     ]
     made.transformers_ = steps
     made.transformers = [
@@ -291,15 +287,15 @@ def _make_columns(content: Content) -> ColumnTransformer:
 def _is_part(part: Any, d: Any) -> bool:
     if not (isinstance(part, tuple) and len(part) == 4):
         return False
-    name, step, places, by_name = part
-    right = isinstance(name, str) and type(by_name) is bool and isinstance(places, list)
+    name, step, places, named = part
+    right = isinstance(name, str) and type(named) is bool and isinstance(places, list)
     right = right and (step in ("drop", "passthrough") if isinstance(step, str) else hasattr(step, "transform"))
     return right and all(type(place) is int and 0 <= place < d for place in places)
 
 
-def _columns(made: ColumnTransformer, places: list[int], by_name: bool) -> list[Any]:
-    _expect(not by_name or hasattr(made, "feature_names_in_"), made, "transformers_")
-    return [made.feature_names_in_[place] for place in places] if by_name else places
+def _columns(made: ColumnTransformer, places: list[int], named: bool) -> list[Any]:
+    _expect(not named or hasattr(made, "feature_names_in_"), made, "transformers_")
+    return [made.feature_names_in_[place] for place in places] if named else places
 
 
 def _range(made: Any, ends: Any) -> tuple[int, int]:

@@ -11,7 +11,6 @@ from typing import Any
 
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import (
-    BayesianRidge,
     ElasticNet,
     ElasticNetCV,
     HuberRegressor,
@@ -38,7 +37,7 @@ SCALERS: tuple[type, ...] = (StandardScaler, MinMaxScaler, MaxAbsScaler, RobustS
 # Models that are ``X @ coef_.T + intercept_``, and classes by its sign or its largest column.
 LINEAR_REGRESSORS: tuple[type, ...] = (
     *(LinearRegression, Ridge, RidgeCV, Lasso, LassoCV, ElasticNet, ElasticNetCV),
-    *(BayesianRidge, HuberRegressor, LinearSVR, SGDRegressor),
+    *(HuberRegressor, LinearSVR, SGDRegressor),
 )
 LINEAR_CLASSIFIERS: tuple[type, ...] = (
     *(LogisticRegression, LogisticRegressionCV, LinearSVC, Perceptron, SGDClassifier),

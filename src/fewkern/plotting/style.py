@@ -30,6 +30,8 @@ CLASSES = ("#1f77b4", "#d95f02", "#1b9e77", "#7570b3", "#e7298a", "#66a61e", "#e
 _MOST_CLASSES = 32
 # More vectors than these are small rings behind the samples, which large ones in front would hide.
 _FEW_VECTORS = 40
+# Height of the ticks and the label below the axes, in points.
+_LABELS = 36.0
 # Least area of a dot in a legend.
 _LEGEND_DOT = 36.0
 
@@ -60,7 +62,10 @@ def legend_beside(ax: Any) -> None:
 def legend_below(ax: Any) -> None:
     """A legend below the axes, for long words or beside a bar of colors; none if nothing has a label."""
     if ax.get_legend_handles_labels()[1]:
-        place = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.16)}
+        from matplotlib.transforms import ScaledTranslation
+
+        below = ax.transAxes + ScaledTranslation(0, -_LABELS / 72, ax.figure.dpi_scale_trans)
+        place = {"loc": "upper center", "bbox_to_anchor": (0.5, 0.0), "bbox_transform": below}
         large_dots(ax.legend(frameon=False, ncols=2, fontsize="small", **place))
 
 

@@ -19,6 +19,7 @@ _SQUARED = "mean squared leave-one-out error"
 _ROOT = "root mean square error\non samples left out"
 _SCORES = "squared error of the class scores,\non samples left out"
 _WORDS = {
+    _SQUARED: "mean squared error\non samples left out",
     "cross-validated error": "held-out samples\nclassified wrongly",
     "held-out logarithmic loss": "logarithmic loss\non held-out samples",
     "cross-validated integrated squared error": "integrated squared error,\nup to a constant (held-out samples)",

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from fewkern.core.trace import Trace
 from fewkern.reporting.drivers import Drivers, drivers
+from fewkern.reporting.examples import Example, examples
 from fewkern.reporting.judging import Judged, baselines, judge
 from fewkern.reporting.kept import Kept, kept
 from fewkern.reporting.listing import Listing, listing
@@ -71,10 +73,12 @@ class Findings:
     labels: object
     """Targets of all rows, for the colors of a picture of components."""
     kept: Kept | None
+    examples: tuple[Example, ...]
     plane: Plane | None
     trust: Trust
     usage: Usage
-    trace: Trace | None
+    path: Any
+    """The estimator, if it compared models of several sizes: a picture can be drawn of that."""
     remarks: tuple[str, ...]
 
     @property
@@ -110,7 +114,6 @@ def find(subject: Subject, settings: ReportSettings) -> Findings:
     else:
         shape = density_shape(subject, names, settings)
         mistakes = Mistakes(worst_cells=listing(subject, [i for i, _ in shape.lowest], order))
-    trace = getattr(subject.core, "trace_", None)
     return Findings(
         task=subject.task,
         target=target,
@@ -126,10 +129,11 @@ def find(subject: Subject, settings: ReportSettings) -> Findings:
         density=shape,
         labels=subject.truth,
         kept=kept(subject, order, seed),
+        examples=() if judged is None else examples(subject, judged),
         plane=plane(subject, seed),
         trust=trust(subject, judged),
         usage=usage(subject, judged, settings.compare, seed),
-        trace=trace if isinstance(trace, Trace) else None,
+        path=_path(subject),
         remarks=_remarks(subject, judged or reduced or shape),
     )
 
@@ -154,6 +158,12 @@ def _number_mistakes(subject: Subject, judged: Judged, target: str, order: tuple
         worst=worst,
         worst_cells=listing(subject, [row.position for row in worst], order),
     )
+
+
+def _path(subject: Subject) -> Any:
+    trace = getattr(subject.core, "trace_", None)
+    compared = isinstance(trace, Trace) and trace.error.ndim and max(trace.error.shape) > 1
+    return subject.core if compared and subject.task != "density" else None
 
 
 _HOW = {

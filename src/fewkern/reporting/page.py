@@ -309,7 +309,28 @@ def _kept(found: Findings, pictures: Pictures) -> str:
         + figures(pictures["kept"])
         + table(head, rows, _number_columns(rows))
         + paragraphs([*more, *looked], "soft")
+        + _examples(found)
     )
+
+
+def _examples(found: Findings) -> str:
+    if not found.examples:
+        return ""
+    classify = found.task == "classify"
+    most = max(len(example.like) for example in found.examples)
+    head = ("row", f"true {found.target}", "predicted", *(["sure by"] if classify else []), *["most like"] * most)
+    rows = [
+        (
+            example.name,
+            example.truth,
+            example.predicted,
+            *([example.sure] if classify else []),
+            *(f"row {like.name} ({percent(like.likeness, 0)}): {like.meaning}" for like in example.like),
+        )
+        for example in found.examples
+    ]
+    said = "The kept rows that a few rows are most like, how like they are, and what each of them speaks for."
+    return subheading("Which kept rows is a row like?", paragraphs([said]) + table(head, rows, (0,)))
 
 
 def _sure(found: Findings, pictures: Pictures) -> str:

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from fewkern.plotting import ComponentsDisplay, DensityDisplay, ImportancesDisplay, TraceDisplay, VectorsDisplay
+from fewkern.density.mixture import KernelMixture
+from fewkern.plotting import ComponentsDisplay, ImportancesDisplay, TraceDisplay, VectorsDisplay
 from fewkern.plotting.style import ACCENT, CHOSEN, CLASSES, QUIET
 from fewkern.reporting.drivers import Drivers, Effect
 from fewkern.reporting.findings import Findings
@@ -23,7 +24,7 @@ __all__ = ["Picture", "draw"]
 # Dots in a scatter: each costs 150 bytes of the page, and more hide each other.
 _MOST_DOTS = 500
 _MOST_BARS = 12
-_MOST_MARGINALS, _MOST_PAIRED = 6, 3
+_MOST_MARGINALS, _MOST_PAIRED, _MOST_BELLS = 6, 3, 60
 _LONGEST_NAME = 20
 _GRID_1D, _GRID_2D = 300, 80
 
@@ -239,19 +240,12 @@ def _kept(findings: Findings) -> list[tuple[Any, str]]:
         ax.set_ylabel(_short(shown.columns[1]))
         ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
         drawn.append((ax, "Rows, the vectors that are kept (circles), and where the answer changes."))
-    trace = findings.trace
     moved = findings.kept is not None and findings.kept.moved  # their number was chosen otherwise
-    if (
-        trace is not None
-        and not moved
-        and trace.error.ndim
-        and max(trace.error.shape) > 1
-        and findings.task != "density"
-    ):
+    if findings.path is not None and not moved:
         ax = figure(4.8, 3.4)
-        TraceDisplay(trace).plot(ax)
+        TraceDisplay.from_estimator(findings.path, ax=ax)
         drawn.append(
-            (ax, "Why so many vectors: the error of all models that were compared, by their number of vectors.")
+            (ax, "Why so many vectors: the error of the models that were compared, by their number of vectors.")
         )
     return drawn
 
@@ -294,12 +288,9 @@ def _density(found: DensityShape) -> list[tuple[Any, str]]:
     """Every column alone, and the first columns in pairs."""
     d, drawn = len(found.columns), []
     for j in range(min(d, _MOST_MARGINALS)):
-        part = found.mixture.marginal((j,))
-        ax = figure(3.4, 2.8)
-        DensityDisplay(part, found.samples[:, [j]], [found.columns[j]]).plot(ax)
-        _name_axes(ax, found.columns[j], "density")
-        ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=3, columnspacing=1.0, handlelength=1.2)
-        drawn.append((ax, f"{found.columns[j]}" + (" alone, whatever the other columns are." if d > 1 else ".")))
+        drawn.append(
+            (_curve(found, j), found.columns[j] + (" alone, whatever the other columns are." if d > 1 else "."))
+        )
     for i, j in combinations(range(min(d, _MOST_PAIRED)), 2):
         part = found.mixture.marginal((i, j))
         xx, yy = np.meshgrid(*(np.linspace(*_span(found.samples[:, k]), _GRID_2D) for k in (i, j)))
@@ -308,10 +299,30 @@ def _density(found: DensityShape) -> list[tuple[Any, str]]:
         some = _some(len(found.samples))
         ax.plot(*found.samples[some][:, [i, j]].T, "o", color=ACCENT, ms=1.8, alpha=0.6, mew=0, label="rows")
         ax.plot(*part.vectors.T, "+", color=CHOSEN, ms=7, mew=1.5, label="centers of the bell curves")
+        _few_ticks(ax.xaxis, ax.yaxis)
         _name_axes(ax, found.columns[i], found.columns[j])
         ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2)
         drawn.append((ax, f"{found.columns[i]} and {found.columns[j]}: the stronger the color, the more common."))
     return drawn
+
+
+def _curve(found: DensityShape, j: int) -> Any:
+    """The density of one column, its bell curves, and a histogram of the rows."""
+    part = found.mixture.marginal((j,))
+    x = found.samples[:, j]
+    axis = np.linspace(*_span(x), _GRID_1D)
+    ax = figure(3.4, 2.8)
+    ax.hist(x, bins="auto", density=True, range=_span(x), color=QUIET, alpha=0.5, lw=0, label="rows")
+    for k in range(part.n_vectors if part.n_vectors <= _MOST_BELLS else 0):
+        bell = KernelMixture(part.vectors[k : k + 1], part.weights[k : k + 1], part.widths[k : k + 1], part.transform)
+        label = "bell curves" if k == 0 else None
+        ax.plot(axis, bell(axis[:, None])[:, 0], color=CHOSEN, lw=0.9, alpha=0.8, label=label)
+    ax.plot(axis, part(axis[:, None])[:, 0], color=ACCENT, lw=2, label="density")
+    ax.set_ylim(bottom=0)
+    _few_ticks(ax.xaxis, ax.yaxis)
+    _name_axes(ax, found.columns[j], "density")
+    ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=3, columnspacing=1.0, handlelength=1.2)
+    return ax
 
 
 def _contours(xx: Any, yy: Any, values: Any) -> Any:

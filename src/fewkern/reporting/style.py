@@ -92,6 +92,8 @@ footer dd {{ margin: 0; }}
 @media print {{ :root, :root[data-theme="dark"] {{ {_variables(_LIGHT)} color-scheme: light; }}
   body {{ max-width: none; padding: 0; font-size: 10.5pt; }} nav {{ display: none; }}
   h2, h3 {{ break-after: avoid; }} figure, tr, .tiles li, pre {{ break-inside: avoid; }}
-  .scroll {{ overflow: visible; }}
+  .scroll {{ overflow: visible; }} .scroll table {{ font-size: 8pt; }} pre {{ white-space: pre-wrap; }}
+  th, td {{ padding-right: .5rem; overflow-wrap: anywhere; }} td.n, td.short {{ white-space: normal; }}
+  td:not(.n) {{ min-width: 0; }} table.heat td {{ min-width: 1.2rem; padding: .2rem; }}
   .tiles li, table.heat td.heat {{ print-color-adjust: exact; -webkit-print-color-adjust: exact; }} }}
 """

@@ -390,17 +390,9 @@ class TableModel(BaseEstimator):
         return path
 
     def report(
-        self, frame: Any, path: str | os.PathLike[str] | None = None, settings: ReportSettings | None = None
+        self, frame: Any, path: str | os.PathLike[str] | None = None, *, settings: ReportSettings | None = None
     ) -> Report:
-        """A page about the model and the rows of a table with the target; see :func:`fewkern.report`.
-
-        Parameters
-        ----------
-        frame : data frame
-        path : str, path or None
-            Where to save the page.
-        settings : ReportSettings or None
-        """
+        """A page about the model and the rows of a table with the target; see :func:`fewkern.report`."""
         check_is_fitted(self)
         return report(self, self.encoder_.frame(frame), path=path, settings=settings)
 

@@ -225,7 +225,7 @@ def _separated(name: str, text: str, style: _Style) -> tuple[Any, tuple[str, ...
 def _with_points(column: Any) -> Any:
     """A column of texts whose numbers have decimal commas, with points in place of the commas."""
     cells = column.str.strip()
-    matches = cells.str.fullmatch(_COMMA_OR_WHOLE).fillna(False).astype(bool)
+    matches = cells.str.fullmatch(_COMMA_OR_WHOLE, na=False).astype(bool)
     if matches.sum() < _SHARE * max(1, int(column.notna().sum())):
         return column
     changed = cells.str.replace(".", "", regex=False).str.replace(",", ".", regex=False)

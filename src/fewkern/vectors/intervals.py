@@ -24,6 +24,8 @@ _RIDGES = (1e-3, 1e-2, 1e-1, 1.0, 10.0)
 _PROOF = 2.0
 # Residuals are looked at through log(|r| + this share of their median): one that is zero by chance says little.
 _BLUR = 0.1
+# So many samples are enough for quantiles and a scale.
+_MANY = 10_000
 # With fewer samples no scale is fitted.
 _FEW = 50
 # With more outputs none is fitted either: each is a regression of its own.
@@ -32,6 +34,7 @@ _MANY_OUTPUTS = 10
 
 def fit_intervals(held_out: HeldOut, basis: KernelBasis) -> Intervals:
     """Intervals from what a model says of held-out samples; a scale is a sum of kernels on the ``basis``."""
+    held_out = held_out.some(_MANY)
     samples, columns = held_out.samples, range(held_out.samples.n_outputs)
     xp = namespace(held_out.values)
     sizes = xp.abs(held_out.values - samples.targets)

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from fewkern.backend.blocks import row_blocks
 from fewkern.backend.finite import largest_power
 from fewkern.backend.linalg import jittered_cholesky, one_hot, solve_triangular
-from fewkern.backend.namespace import Array, device, eps, float_dtype, namespace
+from fewkern.backend.namespace import Array, device, eps, float_dtype, namespace, take_rows
 from fewkern.core.samples import Samples
 from fewkern.core.scores import class_values
 from fewkern.vectors.leave_group_out import GroupBlocks, group_errors, group_residuals
@@ -78,6 +78,14 @@ class HeldOut:
     def weight(self) -> float:
         """Sum of the weights."""
         return float(namespace(self.values).sum(self.samples.weights))
+
+    def some(self, limit: int) -> HeldOut:
+        """About ``limit`` of the samples, evenly spaced; all if there are few, or if their kernel is given."""
+        n, xp = self.samples.n, namespace(self.values)
+        if n <= limit or self.samples.pairwise:
+            return self
+        rows = xp.arange(0, n, -(-n // limit), dtype=xp.int64, device=device(self.values))
+        return HeldOut(self.samples.take(rows), take_rows(self.values, rows))
 
     def squared_error(self) -> float:
         """Weighted mean of the squared errors, summed over the outputs."""

@@ -106,7 +106,11 @@ class FeatureVectorRegressor(RegressorMixin, KernelEstimator):
         Leave-one-out error for every width, ridge and number of vectors.
     held_out_error_ : float
         Mean squared error on samples that were held out, summed over the outputs: from folds where these decided on
-        refinement, else by leave-one-out.
+        refinement, else by leave-one-out at settings that other samples chose.
+    intervals_ : Intervals
+        What :meth:`predict_interval` reads.
+    novelty_ : Novelty
+        What :meth:`novelty` reads.
     basis_ : KernelBasis
         The vectors that were chosen, and how they turn a sample into features.
     intervals_ : Intervals or None
@@ -348,7 +352,11 @@ class FeatureVectorClassifier(ScoringClassifier, KernelEstimator):
         Leave-one-out error for every width, ridge and number of vectors.
     held_out_error_ : float
         Share of held-out samples that are misclassified (weighted): from folds where these decided on refinement, else
-        by leave-one-out, which is a little optimistic because the settings were chosen on it.
+        by leave-one-out at settings that other samples chose.
+    held_out_scores_ : HeldOutScores
+        What :meth:`predict_set` reads.
+    novelty_ : Novelty
+        What :meth:`novelty` reads.
     loss_ : {"squared", "logistic"}
         What the coefficients minimize: the squared error, or the logistic loss where that is clearly better.
     class_scores_ : ClassScores

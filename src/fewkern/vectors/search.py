@@ -42,7 +42,8 @@ _RACE_ROWS, _RACE_LENGTH, _RACE_WIDTHS, _RACE_RIDGES = 1000, 30, (3, 5), (1e-4, 
 # pays: to a tenth of the samples, or half of them for "accurate", and _LONGEST at most.
 _FIRST_LENGTH, _LONGEST = 100, 1000
 _SHARE = {"accurate": 0.5, "balanced": 0.1, "sparse": 0.1}
-# Parts of the samples, each of which is judged at the settings that the others choose.
+# Parts of the samples, each of which is judged at the settings that the others choose. Above _SEARCH_ROWS samples there
+# are no parts: the least of many errors is then hardly too small.
 _PARTS = 5
 # A path is worth going on with when its minimum lies in the last part of it.
 _NEAR_END = 0.9
@@ -108,6 +109,11 @@ class Judge:
     ridge: float
     n_vectors: int
 
+    @property
+    def key(self) -> tuple[int, float, int]:
+        """The same for judges with the same settings."""
+        return id(self.selection), self.ridge, self.n_vectors
+
     def values(self, samples: Samples) -> Array:
         """What the model with these settings says of every sample (or group) when that is left out."""
         Z = self.selection.G[:, : self.n_vectors]
@@ -123,7 +129,7 @@ class Found:
     n_vectors: int
     trace: Trace
     judges: tuple[Judge, ...] = ()
-    """For every part of the samples; none where the samples are too few for parts."""
+    """For every part of the samples; none where the samples are too few for parts, or many."""
 
     @property
     def kernel(self) -> Kernel:
@@ -174,8 +180,11 @@ def held_out_values(samples: Samples, found: Found) -> HeldOut | None:
         return None
     xp = namespace(samples.targets)
     values = xp.zeros_like(samples.targets)
+    known: dict[tuple[int, float, int], Array] = {}
     for judge in found.judges:
-        values = xp.where(judge.part[:, None], judge.values(samples), values)
+        if judge.key not in known:
+            known[judge.key] = judge.values(samples)
+        values = xp.where(judge.part[:, None], known[judge.key], values)
     return HeldOut(samples, values)
 
 
@@ -233,7 +242,7 @@ def search(samples: Samples, grid: KernelGrid, plan: Searching, step: Callable[[
 
 
 def _search(samples: Samples, grid: KernelGrid, plan: Searching, step: Callable[[int], None]) -> Found:
-    parts = samples.deal(_PARTS, plan.how.seed)
+    parts = samples.deal(_PARTS, plan.how.seed) if samples.n <= _SEARCH_ROWS else None
     judging = Judging.of(samples, parts)
     fans = []
     for kernel in grid.kernels:
