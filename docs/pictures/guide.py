@@ -33,6 +33,7 @@ def guide_sizes() -> Any:
     fig.set_figwidth(6.4)
     TraceDisplay.from_estimator(FeatureVectorClassifier(refine=False).fit(X, y), ax=ax)
     ax.set(title="samples as vectors", ylabel="leave-one-out error", xlim=(0, 60))
+    ax.legend(*ax.get_legend_handles_labels(), frameon=False, loc="upper right")
     return fig
 
 

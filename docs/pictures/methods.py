@@ -88,6 +88,7 @@ def selection() -> Any:
     axes[1].legend(frameon=False)
     TraceDisplay.from_estimator(FeatureVectorClassifier(refine=False).fit(X, y), ax=axes[2])
     axes[2].set(title="how many are needed", xlim=(0, 60), ylabel="leave-one-out error")
+    axes[2].legend(*axes[2].get_legend_handles_labels(), frameon=False, fontsize=7, loc="upper right")
     return fig
 
 
