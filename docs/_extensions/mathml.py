@@ -15,13 +15,19 @@ logger = logging.getLogger(__name__)
 
 # \Big( ... \Big) before an index or a power: only brackets in one row with what they enclose have its height.
 _BRACKETS = re.compile(r"(\\([bB]ig)[lr]?[(\[](?:(?!\\\2).)*\\\2[lr]?[)\]])(?=\s*[_^])", re.DOTALL)
+# Names of functions that latex2mathml does not know, and commands that it left as they were.
+_NAMES, _LEFT_OVER = re.compile(r"\\(arg)(?![A-Za-z])"), re.compile(r">\s*(\\[A-Za-z]+)")
 # A prime as a power: the sign is raised already, as a power it would float above its letter.
 _PRIME = re.compile(r"<msup>((?:(?!<msup>|</msup>).)*)<mi>&#x02032;</mi></msup>")
 
 
 def to_mathml(latex: str, display: str) -> str:
     """A formula as one ``math`` element; ``display`` is "inline" or "block"."""
-    text: str = convert(_BRACKETS.sub(r"{\1}", latex.strip()), display=display)
+    latex = _NAMES.sub(r"\\operatorname{\1}", latex.strip())
+    text: str = convert(_BRACKETS.sub(r"{\1}", latex), display=display)
+    unknown = _LEFT_OVER.search(text)
+    if unknown:
+        raise ValueError(f"latex2mathml does not know {unknown[1]}")
     text = _PRIME.sub(r'<mrow>\1<mo lspace="0" rspace="0">&#x02032;</mo></mrow>', text)
     # an accent sits close to its letter; latex2mathml marks the hat as one, and forgets the tilde
     text = text.replace('<mo stretchy="false">&#x0007E;</mo></mover>', "<mo>&#x0007E;</mo></mover>")

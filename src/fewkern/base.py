@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from dataclasses import replace
-from functools import partial, wraps
 from numbers import Integral, Real
 from typing import Any
 
@@ -18,7 +16,7 @@ from fewkern.backend.finite import all_finite, quiet
 from fewkern.backend.fitting import CallbackSupportMixin
 from fewkern.backend.linalg import one_hot
 from fewkern.backend.namespace import Array, asarray_like, is_sparse, namespace, take_rows, to_numpy
-from fewkern.backend.partitions import is_collection, map_rows
+from fewkern.backend.rowwise import rowwise
 from fewkern.backend.validation import (
     Interval,
     StrOptions,
@@ -55,7 +53,6 @@ __all__ = [
     "keep_importances",
     "kept_importances",
     "warn_of_fewer_components",
-    "rowwise",
     "need_held_out",
     "no_interval",
     "no_set",
@@ -212,31 +209,6 @@ def warn_of_fewer_components(estimator: Any) -> None:
             UserWarning,
             stacklevel=4,
         )
-
-
-def rowwise(method: Callable[[Any, Any], Array]) -> Callable[[Any, Any], Any]:
-    """A method that says something of every sample: of a Dask collection it does so when that is computed.
-
-    An array gives an array, a data frame a series or a data frame.
-    """
-
-    @wraps(method)
-    def of_any(self: Any, X: Any) -> Any:
-        if not is_collection(X):
-            return method(self, X)
-        check_is_fitted(self)
-        return map_rows(partial(method, self), X, self.n_features_in_, partial(_output_names, self))
-
-    return of_any
-
-
-def _output_names(estimator: Any, count: int) -> list[Any]:
-    """Names of the columns that a method returns: those of the classes, or of the components."""
-    classes = getattr(estimator, "classes_", None)
-    if classes is not None and len(classes) == count:
-        return list(to_numpy(classes))
-    names = estimator.get_feature_names_out() if hasattr(estimator, "get_feature_names_out") else ()
-    return list(names) if len(names) == count else list(range(count))
 
 
 def check_groups(estimator: Any, samples: Samples, groups: Any) -> Samples:

@@ -38,11 +38,16 @@ LEVELS = (
 )
 
 
-# These ask what they were given: peel its state, SciPy's search the function that it minimizes, and the decorator of
-# every fit the method that it decorates.
+# These ask what they were given: peel its state, SciPy's search the function that it minimizes, and the decorators of
+# fits and predictions the method that they decorate.
 # Values that implement a protocol of core count as part of it.
 VALUES = ("fewkern.density.mixture",)
-ASKING = ("fewkern.core.peel", "fewkern.backend.optimize", "fewkern.backend.fitting")
+ASKING = (
+    "fewkern.core.peel",
+    "fewkern.backend.optimize",
+    "fewkern.backend.fitting",
+    "fewkern.backend.rowwise",
+)
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from typing import Any
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from fewkern.backend.namespace import Array, take_rows
+from fewkern.backend.rowwise import rowwise
 from fewkern.backend.validation import fit_context
 from fewkern.base import (
     CONSTRAINTS,
@@ -16,7 +17,6 @@ from fewkern.base import (
     keep_class_scores,
     keep_importances,
     kept_importances,
-    rowwise,
     warn_of_fewer_components,
 )
 from fewkern.core.samples import Samples

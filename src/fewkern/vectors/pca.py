@@ -10,8 +10,9 @@ from sklearn.utils.metaestimators import available_if
 
 from fewkern.backend.namespace import Array, is_sparse
 from fewkern.backend.progress import progress
+from fewkern.backend.rowwise import rowwise
 from fewkern.backend.validation import fit_context, validate_samples
-from fewkern.base import CONSTRAINTS, KernelEstimator, check_samples, rowwise, warn_of_fewer_components
+from fewkern.base import CONSTRAINTS, KernelEstimator, check_samples, warn_of_fewer_components
 from fewkern.core.kernels import resolve_kernel
 from fewkern.core.samples import Samples
 from fewkern.populations import weighted_population

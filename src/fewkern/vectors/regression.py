@@ -7,6 +7,7 @@ from typing import Any
 from sklearn.base import RegressorMixin
 
 from fewkern.backend.namespace import Array, namespace
+from fewkern.backend.rowwise import rowwise
 from fewkern.backend.validation import fit_context
 from fewkern.base import (
     CONSTRAINTS,
@@ -17,7 +18,6 @@ from fewkern.base import (
     keep_importances,
     kept_importances,
     no_set,
-    rowwise,
 )
 from fewkern.core.basis import KernelBasis
 from fewkern.core.conformal import Intervals

@@ -11,8 +11,9 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from fewkern.backend.distinct import fingerprint
 from fewkern.backend.namespace import Array
 from fewkern.backend.progress import progress
+from fewkern.backend.rowwise import rowwise
 from fewkern.backend.validation import Interval, StrOptions, fit_context
-from fewkern.base import CONSTRAINTS, KernelEstimator, check_samples, rowwise
+from fewkern.base import CONSTRAINTS, KernelEstimator, check_samples
 from fewkern.core.basis import Projection
 from fewkern.core.kernels import Kernel, as_kernel, resolve_kernel
 from fewkern.core.samples import Samples
