@@ -34,9 +34,9 @@ def run(command):
 
 
 # %%
-# The table: 800 bicycle trips. What takes a trip long? Some values are missing.
+# The table: 500 bicycle trips. What takes a trip long? Some values are missing.
 rng = np.random.default_rng(0)
-n = 800
+n = 500
 trips = pd.DataFrame(
     {
         "distance_km": rng.gamma(3, 1.5, n).round(2),
@@ -52,9 +52,9 @@ minutes = (
     + hill
 )
 trips["minutes"] = (minutes * rng.normal(1, 0.05, n)).round(1)
-trips.loc[rng.choice(n, 60, replace=False), "climb_m"] = np.nan
-trips[:600].to_csv(folder / "trips.csv", index=False)
-trips[600:].drop(columns="minutes").to_csv(folder / "new.csv", index=False)
+trips.loc[rng.choice(n, 40, replace=False), "climb_m"] = np.nan
+trips[:400].to_csv(folder / "trips.csv", index=False)
+trips[400:].drop(columns="minutes").to_csv(folder / "new.csv", index=False)
 print(trips.head().to_string(index=False))
 
 # %%
@@ -66,10 +66,10 @@ run("fewkern fit trips.csv --target minutes --out trips.npz")
 run("fewkern predict trips.npz new.csv --out predictions.csv")
 predicted = pd.read_csv(folder / "predictions.csv").iloc[:, -1].to_numpy()
 fig, ax = plt.subplots(figsize=(4.6, 4.2), layout="constrained")
-ax.plot(trips["minutes"][600:], predicted, ".", color="#1f4e79")
+ax.plot(trips["minutes"][400:], predicted, ".", color="#1f4e79")
 ax.axline((0, 0), slope=1, color="black", lw=0.8, ls="--")
 ax.set(
-    xlabel="minutes, as measured", ylabel="minutes, as predicted", title="200 new trips"
+    xlabel="minutes, as measured", ylabel="minutes, as predicted", title="100 new trips"
 )
 plt.show()
 
