@@ -373,10 +373,10 @@ def test_saved_and_loaded_model_is_the_same(model, tmp_path):
 def test_pictures_show_what_was_chosen():
     every_width = SparseKernelFisher(variant=FisherVariant(width_by="cross_validation"), cv=3).fit(X[:60], Y[:60])
     searched = TraceDisplay.from_estimator(every_width)
-    assert searched.ax_.get_ylabel() == "cross-validated error"
+    assert searched.ax_.get_ylabel() == "held-out samples\nclassified wrongly"
     assert len(searched.ax_.lines) == 10
     fixed = TraceDisplay.from_estimator(SparseKernelFisher(**FIXED).fit(X, Y))
-    assert fixed.ax_.get_ylabel() == "objective"
+    assert fixed.ax_.get_ylabel() == "what the fit minimizes"
     path = fisher_path(SparseKernelFisher(), X, Y, penalties=4)
     drawn = FisherPathDisplay.from_path(path)
     np.testing.assert_array_equal(drawn.ax_.lines[0].get_ydata(), path.n_vectors)
