@@ -95,11 +95,10 @@ def test_several_classes_that_come_late(table, basis):
     ("steps", "message"),
     [
         (lambda m, X, y: m.partial_fit(X, y).partial_fit(X[:2], ["left", "new"]), "'new' is not one of the classes"),
-        (lambda m, X, y: m.fit(X, y).partial_fit(X, y), "was fitted by fit, which keeps no sums"),
         (lambda m, X, y: m.partial_fit(X[:5], np.full(5, "a")), "only one class"),
         (lambda m, X, y: m.partial_fit(X, y).partial_fit(X[:, :1], y), "is expecting 2 features"),
         (lambda m, X, y: m.set_params(class_weight="balanced").partial_fit(X, y), "needs all samples at once"),
-        (lambda m, X, y: m.fit(X, y).merge(clone(m).fit(X, y)), "was fitted by fit"),
+        (lambda m, X, y: m.fit(X, y).merge(clone(m).fit(X[:100], y[:100])), "different vectors or ridges"),
         (
             lambda m, X, y: m.partial_fit(X, y).merge(clone(m).partial_fit(X[:100], y[:100])),
             "different vectors or ridges",
@@ -123,3 +122,16 @@ def test_only_models_of_one_kind_are_merged(table, basis):
     one = FeatureVectorClassifier().partial_fit(X, y, basis=basis)
     with pytest.raises(TypeError, match="only another FeatureVectorClassifier"):
         one.merge(FeatureVectorRegressor().partial_fit(X, t, basis=basis))
+
+
+@pytest.mark.parametrize("which", [1, 2])
+def test_batches_after_a_fit_go_on_from_it(table, which, tmp_path):
+    X, y = table[0], table[which]
+    new = FeatureVectorClassifier() if which == 1 else FeatureVectorRegressor()
+    model = clone(new).fit(X[:400], y[:400])
+    save(model, tmp_path / "model.npz")
+    model.partial_fit(X[400:], y[400:])
+    whole = new.set_params(ridge=model.ridge_).partial_fit(X, y, basis=model.basis_)
+    np.testing.assert_allclose(model.expansion_.coef, whole.expansion_.coef, rtol=1e-6, atol=1e-8)
+    with pytest.raises(ValueError, match="came from a file, which holds no sums"):
+        load(tmp_path / "model.npz").partial_fit(X[400:], y[400:])

@@ -25,15 +25,21 @@ def pandas() -> Any:
 def as_frame(table: Any, who: str, names: tuple[str, ...] | None = None) -> Any:
     """A pandas data frame from one of pandas, polars or pyarrow, a dict of columns, or a two-dimensional array.
 
-    The columns of an array are called ``names``, or x0, x1, ...
+        The columns of an array are called ``names``, or x0, x1, ...
 
-    Examples
-    --------
-    >>> from fewkern.table.frames import as_frame
-    >>> list(as_frame([[1, 2], [3, 4]], "example").columns)
-    ['x0', 'x1']
+        Examples
+        --------
+        >>> from fewkern.backend.partitions import is_collection
+    from fewkern.table.frames import as_frame
+        >>> list(as_frame([[1, 2], [3, 4]], "example").columns)
+        ['x0', 'x1']
     """
     pd = pandas()
+    if is_collection(table):
+        raise TypeError(
+            f"{who}: X is a Dask collection, and {who} needs a table in memory; pass table.compute() or table.head(n), "
+            "or give its partitions to a fitted one: table.map_partitions(encoder.transform)."
+        )
     if isinstance(table, pd.DataFrame):
         frame = table.copy(deep=False)
     elif hasattr(table, "to_pandas"):

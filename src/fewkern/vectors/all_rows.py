@@ -17,9 +17,9 @@ from fewkern.vectors.leave_one_out import class_targets
 
 __all__ = [
     "FeatureSums",
+    "expansion_from",
     "feature_statistics",
     "in_precision_of",
-    "refit_on_all",
     "spread_of",
     "with_indicators",
     "with_targets",
@@ -58,9 +58,9 @@ def feature_statistics(
     return population.total(FeatureSums(basis, targets), basis.n_vectors + 1)
 
 
-def refit_on_all(population: Population, basis: KernelBasis, ridge: float) -> KernelExpansion:
-    """Coefficients by eq. (11) for the vectors of a basis, from all rows."""
-    solution = feature_statistics(population, basis).solve(ridge)
+def expansion_from(sums: Statistics, basis: KernelBasis, ridge: float) -> KernelExpansion:
+    """Coefficients by eq. (11) for the vectors of a basis, from sums over all rows."""
+    solution = sums.solve(ridge)
     return basis.expand(in_precision_of(solution.W, basis), in_precision_of(solution.offset, basis))
 
 

@@ -16,8 +16,9 @@ from fewkern.core.expansion import KernelExpansion
 from fewkern.core.kernels import as_kernel
 from fewkern.core.population import Population
 from fewkern.core.samples import Samples
+from fewkern.core.statistics import Statistics
 from fewkern.core.trace import TOLERANCE, Stop
-from fewkern.vectors.all_rows import refit_on_all, with_targets
+from fewkern.vectors.all_rows import expansion_from, feature_statistics, with_targets
 from fewkern.vectors.calibration import fit_temperature
 from fewkern.vectors.grid import WIDTH_FACTORS
 from fewkern.vectors.intervals import fit_intervals
@@ -131,6 +132,8 @@ class Fitted:
     """On samples, before any were moved."""
     folds: tuple[FoldModel, ...] = ()
     """The model in the folds that chose it, if there were any."""
+    sums: Statistics | None = None
+    """Of the features of all rows."""
 
     @property
     def judged(self) -> HeldOut:
@@ -158,9 +161,11 @@ def _fit_least_squares(estimator: RefiningParameters, population: Population) ->
     """Choose on the sample, then take the coefficients from all rows; assigns the fitted attributes."""
     samples = with_targets(population.sample)
     fitted = _fit_sample(estimator, samples)
+    sums = feature_statistics(population, fitted.basis)
+    fitted = replace(fitted, sums=sums)
     if population.n == samples.n:
         return fitted
-    expansion = refit_on_all(population, fitted.basis, fitted.ridge)
+    expansion = expansion_from(sums, fitted.basis, fitted.ridge)
     keep_expansion(estimator, samples.original(expansion))
     return replace(fitted, expansion=expansion)
 

@@ -16,7 +16,7 @@ from fewkern.core.basis import KernelBasis
 from fewkern.core.expansion import KernelExpansion
 from fewkern.core.samples import Samples
 from fewkern.core.statistics import LinearSolution, Statistics
-from fewkern.vectors.all_rows import FeatureSums, in_precision_of
+from fewkern.vectors.all_rows import FeatureSums, expansion_from
 from fewkern.vectors.leave_one_out import HeldOut, loo_paths
 
 __all__ = ["Learned", "begin", "best_ridge", "same_basis"]
@@ -75,8 +75,7 @@ class Learned:
 
     def expansion(self) -> KernelExpansion:
         """The fitted function."""
-        found = self.solution()
-        return self.basis.expand(in_precision_of(found.W, self.basis), in_precision_of(found.offset, self.basis))
+        return expansion_from(self.statistics, self.basis, self.ridge)
 
     def left_out(self, samples: Samples) -> HeldOut:
         """What the model says of every row of a batch that it has learned from, had it not seen that row."""

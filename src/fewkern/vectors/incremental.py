@@ -9,24 +9,32 @@ from sklearn.utils.validation import check_is_fitted
 
 from fewkern.core.basis import KernelBasis
 from fewkern.core.samples import Samples
-from fewkern.vectors.automatic import keep_expansion
+from fewkern.vectors.automatic import Fitted, keep_expansion
 from fewkern.vectors.batches import Learned, begin, best_ridge, same_basis
 from fewkern.vectors.search import RIDGES
 
-__all__ = ["began", "begin_on", "continue_with", "keep_learned", "merged"]
+__all__ = ["begin_on", "continue_with", "keep_learned", "keep_sums", "learned_before", "merged"]
 
 
-def began(estimator: Any) -> bool:
-    """Whether the model learns from batches; an error where it was fitted at once."""
-    if getattr(estimator, "_learned", None) is not None:
-        return True
+def learned_before(estimator: Any) -> Learned | None:
+    """What a model has learned from, by ``fit`` or ``partial_fit``; None if it is not fitted."""
+    for name in ("_learned", "_fitted_to"):
+        found: Learned | None = getattr(estimator, name, None)
+        if found is not None:
+            return found
     if hasattr(estimator, "expansion_"):
-        name = type(estimator).__name__
         raise ValueError(
-            f"{name}: this model was fitted by fit, which keeps no sums over its samples; begin a new one by "
-            "partial_fit, with basis=model.basis_ to keep its vectors."
+            f"{type(estimator).__name__}: this model was fitted by fit and came from a file, which holds no sums over "
+            "its samples; begin a new one by partial_fit, with basis=model.basis_ to keep its vectors."
         )
-    return False
+    return None
+
+
+def keep_sums(estimator: Any, fitted: Fitted, error: float, factor: float = 1.0) -> None:
+    """Assign what ``partial_fit`` needs after ``fit``. It is not part of a file: it may be larger than the model."""
+    assert fitted.sums is not None
+    learned = Learned(estimator.basis_, estimator.ridge_, fitted.sums)
+    estimator._learned, estimator._fitted_to = None, learned.judged(fitted.judged.weight, error, factor)
 
 
 def begin_on(estimator: Any, basis: KernelBasis, samples: Samples) -> Learned:
@@ -35,9 +43,8 @@ def begin_on(estimator: Any, basis: KernelBasis, samples: Samples) -> Learned:
     return begin(basis, ridge, samples)
 
 
-def continue_with(estimator: Any, basis: KernelBasis | None, samples: Samples) -> Learned:
+def continue_with(estimator: Any, learned: Learned, basis: KernelBasis | None, samples: Samples) -> Learned:
     """What is known after another batch."""
-    learned: Learned = estimator._learned
     if basis is not None and not same_basis(basis, learned.basis):
         raise ValueError(
             f"{type(estimator).__name__}: the vectors stay those of the first batch; basis= is another one. Begin "
@@ -48,7 +55,7 @@ def continue_with(estimator: Any, basis: KernelBasis | None, samples: Samples) -
 
 def keep_learned(estimator: Any, learned: Learned) -> None:
     """Assign what a model is after a batch."""
-    estimator._learned = learned
+    estimator._learned, estimator._fitted_to = learned, None
     estimator.ridge_, estimator.basis_ = learned.ridge, learned.basis
     keep_expansion(estimator, learned.expansion())
     estimator.held_out_error_ = learned.mean_error
@@ -61,9 +68,10 @@ def merged(one: Any, other: Any) -> Any:
         check_is_fitted(model)
     if type(one) is not type(other):
         raise TypeError(f"{name}: only another {name} can be merged with it, got {type(other).__name__}.")
-    if not (began(one) and began(other)):
-        raise ValueError(f"{name}: only models that were fitted by partial_fit can be merged.")
-    if not same_basis(one._learned.basis, other._learned.basis) or one._learned.ridge != other._learned.ridge:
+    mine, theirs = learned_before(one), learned_before(other)
+    assert mine is not None
+    assert theirs is not None
+    if not same_basis(mine.basis, theirs.basis) or mine.ridge != theirs.ridge:
         raise ValueError(
             f"{name}: the models have different vectors or ridges; fit both by partial_fit with the same basis= and "
             "the same ridge."
@@ -71,5 +79,5 @@ def merged(one: Any, other: Any) -> Any:
     if list(getattr(one, "classes_", ())) != list(getattr(other, "classes_", ())):
         raise ValueError(f"{name}: the models know different classes; give both the same classes= in the first batch.")
     model = copy(one)
-    keep_learned(model, one._learned + other._learned)
+    keep_learned(model, mine + theirs)
     return model

@@ -27,7 +27,7 @@ from fewkern.populations import labelled_batch, labelled_population, measured_ba
 from fewkern.vectors.automatic import fit_classification, fit_regression
 from fewkern.vectors.batches import begin
 from fewkern.vectors.calibration import calibrate
-from fewkern.vectors.incremental import began, begin_on, continue_with, keep_learned, merged
+from fewkern.vectors.incremental import begin_on, continue_with, keep_learned, keep_sums, learned_before, merged
 from fewkern.vectors.intervals import fit_intervals
 from fewkern.vectors.leave_one_out import class_targets
 from fewkern.vectors.parameters import AUTOMATIC, REFINE
@@ -139,6 +139,7 @@ class FeatureVectorRegressor(RegressorMixin, KernelEstimator):
 
     intervals_: Intervals | None
     feature_importances_ = kept_importances
+    _transient = ("_fitted_to",)  # sums for partial_fit are not part of the model
     novelty, novelty_threshold = novelty, novelty_threshold
 
     _parameter_constraints: dict[str, list[Any]] = {**AUTOMATIC, "refine": REFINE}
@@ -188,8 +189,10 @@ class FeatureVectorRegressor(RegressorMixin, KernelEstimator):
         self
         """
         population, self._single = measured_population(self, X, y, sample_weight, groups)
-        self.refined_, self._learned = False, None
-        self.held_out_error_ = fit_regression(self, population).judged.squared_error()
+        self.refined_ = False
+        fitted = fit_regression(self, population)
+        self.held_out_error_ = fitted.judged.squared_error()
+        keep_sums(self, fitted, self.held_out_error_)
         keep_importances(self, population.sample)
         return self
 
@@ -214,9 +217,10 @@ class FeatureVectorRegressor(RegressorMixin, KernelEstimator):
         -------
         self
         """
-        if began(self):
+        before = learned_before(self)
+        if before is not None:
             samples, _ = measured_batch(self, X, y, sample_weight, first=False)
-            learned = continue_with(self, basis, samples)
+            learned = continue_with(self, before, basis, samples)
         else:
             samples, self._single = measured_batch(self, X, y, sample_weight, first=True)
             self.refined_ = False
@@ -390,6 +394,7 @@ class FeatureVectorClassifier(ScoringClassifier, KernelEstimator):
     """
 
     feature_importances_ = kept_importances
+    _transient = ("_fitted_to",)  # sums for partial_fit are not part of the model
     novelty, novelty_threshold = novelty, novelty_threshold
 
     _parameter_constraints: dict[str, list[Any]] = {
@@ -446,10 +451,11 @@ class FeatureVectorClassifier(ScoringClassifier, KernelEstimator):
         self
         """
         population = labelled_population(self, X, y, sample_weight, groups)
-        self.refined_, self._learned = False, None
+        self.refined_ = False
         fitted = fit_classification(self, population)
         self.class_scores_ = calibrate(ClassScores(), fitted.held_out)
         self.held_out_error_ = fitted.judged.error_rate()
+        keep_sums(self, fitted, self.held_out_error_, self.class_scores_.factor)
         keep_class_scores(self, fitted.left_out.values, fitted.left_out.samples)
         keep_importances(self, population.sample)
         return self
@@ -474,15 +480,15 @@ class FeatureVectorClassifier(ScoringClassifier, KernelEstimator):
         -------
         self
         """
-        first = not began(self)
+        before = learned_before(self)
         samples = class_targets(labelled_batch(self, X, y, classes, sample_weight))
-        if first:
-            self.refined_, self.novelty_ = False, None
-        if not first:
-            learned = continue_with(self, basis, samples)
+        if before is not None:
+            learned = continue_with(self, before, basis, samples)
         elif basis is not None:
+            self.refined_, self.novelty_ = False, None
             learned = begin_on(self, basis, samples)
         else:
+            self.refined_ = False
             fit_classification(self, InMemory(samples))
             learned = begin(self.basis_, self.ridge_, samples)
         self.loss_ = "squared"  # the sums know of no other
