@@ -88,7 +88,7 @@ def test_a_scale_follows_noise_that_grows(refine):
     quiet, loud = X_new[:, 1] < 0.2, X_new[:, 1] > 0.8
     # measured over ten training sets: 0.95 and 0.86, and 1.00 and 0.74 with the same width everywhere
     assert inside.mean() == pytest.approx(0.9, abs=0.05)
-    assert min(inside[quiet].mean(), inside[loud].mean()) > 0.79
+    assert min(inside[quiet].mean(), inside[loud].mean()) > 0.76
     assert (upper - lower)[loud].mean() > 2 * (upper - lower)[quiet].mean()
 
 

@@ -128,13 +128,14 @@ def fan(*errors, spread=0.1, stop=Stop.LIMIT):
 def test_the_smallest_model_with_a_vector_within_the_tolerance():
     fans = [fan([0.0, 5.0, 3.0, 2.0, 1.95]), fan([0.0, 4.0, 2.04, 2.2])]
     # no vector at all is no model, whatever its error
-    assert module._choose(fans, 0.0) == (0, 0, 4)
-    assert module._choose(fans, 0.5) == (0, 0, 3)
-    assert module._choose(fans, 0.91) == (1, 0, 2)
-    assert module._choose([fan([1.0])], 0.5) == (0, 0, 0)
+    stacked = module._stacked(fans)
+    assert module._choose(*stacked, 0.0) == (0, 0, 4)
+    assert module._choose(*stacked, 0.5) == (0, 0, 3)
+    assert module._choose(*stacked, 0.91) == (1, 0, 2)
+    assert module._choose(*module._stacked([fan([1.0])]), 0.5) == (0, 0, 0)
     # the standard error is that of the best model
     wide = module._Fan(None, [Path(np.array([0.0, 3.0, 2.0]), np.array([9.0, 9.0, 0.1]))])
-    assert module._choose([wide], 5.0) == (0, 0, 2)
+    assert module._choose(*module._stacked([wide]), 5.0) == (0, 0, 2)
 
 
 def test_errors_are_infinite_beyond_the_end_of_a_path():
@@ -147,14 +148,14 @@ def lengthened(fans, ceiling, continued, limit=10):
     """Fans after going on, with what every continuation was asked for."""
     asked = []
 
-    def longer(self, samples, plan, limit):
+    def longer(self, samples, plan, limit, within, judging):
         asked.append((next((i for i, fan in enumerate(fans) if fan is self), -1), limit))
         return continued(limit)
 
     plan = Searching(Selecting(), (0.0,), limit, ceiling, 0.5)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module._Fan, "longer", longer)
-        return module._lengthen(fans, None, plan), asked
+        return module._lengthen(fans, None, plan, None, lambda done: None), asked
 
 
 def falling(length, start=10.0, slope=0.5):
@@ -197,10 +198,11 @@ def test_half_a_standard_error_must_be_gained(gain, more):
 
 def test_without_a_tolerance_the_path_with_the_best_end_is_taken_whole(monkeypatch):
     fans = iter([fan([9.0, 1.0, 4.0], [9.0, 5.0, 3.0]), fan([9.0, 6.0, 3.5], [9.0, 6.0, 2.5])])
-    monkeypatch.setattr(module._Fan, "start", lambda samples, kernel, plan: next(fans))
-    steps = []
+    monkeypatch.setattr(module._Fan, "start", lambda samples, kernel, plan, judging: next(fans))
+    monkeypatch.setattr(module.Judging, "of", lambda samples, parts: None)
+    steps, many = [], SimpleNamespace(n=module._SEARCH_ROWS + 1)
     found = module._search(
-        None, KernelGrid.of(Gaussian(1.0), Gaussian(2.0)), Searching(Selecting(), RIDGES, 2, 0, None), steps.append
+        many, KernelGrid.of(Gaussian(1.0), Gaussian(2.0)), Searching(Selecting(), RIDGES, 2, 0, None), steps.append
     )
     assert found.trace.chosen == (1, 1, 2)
     assert (found.ridge, found.n_vectors) == (RIDGES[1], 2)

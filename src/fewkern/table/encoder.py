@@ -139,7 +139,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     >>> encoder.get_feature_names_out().tolist()
     ['size', 'color=blue', 'color=red']
     >>> encoder.notes_[0]
-    "column 'id' holds a different whole number in every row, as a key does, and was left out (keep='id' uses it)"
+    "column 'id' holds a different whole number in every row, as a key does, and was left out (name it in keep to use it)"
     >>> encoder.transform(table).shape
     (12, 3)
     """

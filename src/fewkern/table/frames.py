@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from fewkern.backend.partitions import is_collection
+
 __all__ = ["as_column", "as_frame", "listed", "nearest"]
 
 # Names that a message shows.
@@ -25,14 +27,13 @@ def pandas() -> Any:
 def as_frame(table: Any, who: str, names: tuple[str, ...] | None = None) -> Any:
     """A pandas data frame from one of pandas, polars or pyarrow, a dict of columns, or a two-dimensional array.
 
-        The columns of an array are called ``names``, or x0, x1, ...
+    The columns of an array are called ``names``, or x0, x1, ...
 
-        Examples
-        --------
-        >>> from fewkern.backend.partitions import is_collection
-    from fewkern.table.frames import as_frame
-        >>> list(as_frame([[1, 2], [3, 4]], "example").columns)
-        ['x0', 'x1']
+    Examples
+    --------
+    >>> from fewkern.table.frames import as_frame
+    >>> list(as_frame([[1, 2], [3, 4]], "example").columns)
+    ['x0', 'x1']
     """
     pd = pandas()
     if is_collection(table):
@@ -84,8 +85,8 @@ def listed(names: Any) -> str:
     Examples
     --------
     >>> from fewkern.table.frames import listed
-    >>> listed(["a", "b"]), listed([f"x{i}" for i in range(20)])[-17:]
-    ("'a', 'b'", "... (20 in all)")
+    >>> listed(["a", "b"]), listed([f"x{i}" for i in range(20)])[-15:]
+    ("'a', 'b'", '... (20 in all)')
     """
     names = list(names)
     shown = ", ".join(map(repr, names[:_SHOWN]))
