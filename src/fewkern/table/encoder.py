@@ -138,8 +138,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     >>> encoder = TableEncoder().fit(table)
     >>> encoder.get_feature_names_out().tolist()
     ['size', 'color=blue', 'color=red']
-    >>> encoder.notes_[0]
-    "column 'id' holds a different whole number in every row, as a key does, and was left out (name it in keep to use it)"
+    >>> print(encoder.notes_[0])
+    column 'id' holds a different whole number in every row, as a key does, and was left out (name it in keep to use it)
     >>> encoder.transform(table).shape
     (12, 3)
     """
