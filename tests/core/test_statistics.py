@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fewkern.core.population import InMemory
 from fewkern.core.samples import Samples
 from fewkern.core.statistics import Statistics
 from fewkern.vectors.leave_one_out import solve
@@ -70,4 +71,4 @@ def test_a_sum_over_blocks_of_samples(rng):
     def of(part):
         return Statistics.of(part.X, part.targets, part.weights)
 
-    close(samples.total(of, 1 << 17), of(samples))  # four rows at a time
+    close(InMemory(samples).total(of, 1 << 17), of(samples))  # four rows at a time

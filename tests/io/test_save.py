@@ -58,7 +58,7 @@ def test_round_trip(model, data, tmp_path):
     assert type(again) is type(fitted)
     assert repr(again.get_params()) == repr(fitted.get_params())
     assert_same(fitted, again, X)
-    hidden = {"_warm"}
+    hidden = {"_warm", "_fitted_to"}
     assert set(vars(again)) == set(vars(fitted)) - hidden
     assert again.n_features_in_ == 2
     if hasattr(fitted, "inverse_"):

@@ -105,3 +105,19 @@ def test_problems(monkeypatch):
     assert "'float', 'double'" in run("export", "m.npz", "m.c", "--dtype", "half", code=2).stderr
     monkeypatch.setitem(sys.modules, "onnx", None)
     fails("export", "m.npz", "m.onnx", match="to_onnx needs the package onnx: pip install onnx")
+
+
+def test_intervals_and_novelty_go_along(tmp_path):
+    X, y = make_sinc(150, noise=0.2, random_state=0)
+    frame = pd.DataFrame({"x": 10 + 3 * X[:, 0], "y": y})
+    frame.to_csv("table.csv", index=False)
+    run("fit", "table.csv", "--target", "y", "--max-vectors", 8)
+    run("export", "fewkern-model.npz", "out.c", "--coverage", 0.8, "--false-alarms", 0.1)
+    model = fewkern.load("fewkern-model.npz")
+    code = Compiled(compile_library(tmp_path, (tmp_path / "out.c").read_text()), "model", "double")
+    new = frame[["x"]]
+    np.testing.assert_allclose(code.write("interval", new.to_numpy(), 2), model.predict_interval(new, 0.8), atol=1e-8)
+    path = model.export(tmp_path / "again.c", coverage=0.8, false_alarms=0.1)
+    assert path.read_text() == (tmp_path / "out.c").read_text()
+    assert "novelty" in path.read_text()
+    fails("export", "fewkern-model.npz", "x.c", "--coverage", 2, match="coverage must be a number between 0 and 1")

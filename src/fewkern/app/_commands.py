@@ -319,6 +319,12 @@ def export(
         Dtype | None, typer.Option(help="Type of all numbers (by default float in ONNX, double in C).")
     ] = None,
     name: Annotated[str | None, typer.Option(help="C: begins the name of every function (default: model).")] = None,
+    coverage: Annotated[
+        float | None, typer.Option(help="Also intervals, or sets of classes, that hold the truth so often, e.g. 0.9.")
+    ] = None,
+    false_alarms: Annotated[
+        float | None, typer.Option(help="Also the novelty, and the threshold that so many such rows exceed, e.g. 0.05.")
+    ] = None,
 ) -> None:
     """Write a model as ONNX, or as one C file without dependencies."""
     outputs = Outputs(model)
@@ -329,7 +335,9 @@ def export(
         from fewkern.io import load, to_c, to_onnx
 
         found = load(model)
-        given: dict[str, Any] = {} if dtype is None else {"dtype": dtype.value}
+        given: dict[str, Any] = {"coverage": coverage, "false_alarms": false_alarms}
+        if dtype is not None:
+            given["dtype"] = dtype.value
         if target.suffix.lower() == ".onnx":
             outputs.write(target, lambda path: to_onnx(found, path, **given))
         else:

@@ -56,7 +56,7 @@ class InMemory:
 
     def total(self, of: Callable[[Samples], Sum], row_elements: int) -> Sum:
         """The sum over blocks of rows."""
-        return self.samples.total(of, row_elements)
+        return _total(self.samples, of, row_elements)
 
 
 @dataclass(frozen=True)
@@ -125,4 +125,12 @@ class _OfBlock:
 
     def __call__(self, first: int, *columns: Any) -> Any:
         samples = self.reading.samples(self.reading.layout.read(first, *columns))
-        return samples.total(self.of, self.row_elements)
+        return _total(samples, self.of, self.row_elements)
+
+
+def _total(samples: Samples, of: Callable[[Samples], Sum], row_elements: int) -> Sum:
+    blocks = samples.blocks(row_elements)
+    found = of(next(blocks))
+    for block in blocks:
+        found = found + of(block)  # type: ignore[operator]
+    return found

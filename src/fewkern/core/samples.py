@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -24,7 +24,6 @@ from fewkern.backend.sampling import row_keys, smallest_keys
 __all__ = ["Samples"]
 
 Rows = TypeVar("Rows")
-Sum = TypeVar("Sum")
 
 
 @dataclass(frozen=True)
@@ -136,13 +135,9 @@ class Samples:
         kept = smallest_keys(row_keys(to_numpy(self.rows)), labels, limit)
         return self.take(asarray_like(kept, self.rows, dtype=self.rows.dtype))
 
-    def total(self, of: Callable[[Samples], Sum], row_elements: int) -> Sum:
-        """The sum, by ``+``, of ``of(block)`` over blocks of rows; ``row_elements`` numbers are needed per row."""
-        blocks = (self._between(rows) for rows in row_blocks(self.n, row_elements, like=self.weights))
-        found = of(next(blocks))
-        for block in blocks:
-            found = found + of(block)  # type: ignore[operator]
-        return found
+    def blocks(self, row_elements: int) -> Iterator[Samples]:
+        """The samples in blocks of rows, of which ``row_elements`` numbers per row are needed."""
+        return (self._between(rows) for rows in row_blocks(self.n, row_elements, like=self.weights))
 
     def _between(self, rows: slice) -> Samples:
         if rows == slice(0, self.n):

@@ -366,10 +366,20 @@ class TableModel(BaseEstimator):
             del model.estimator_.trace_
         return save(model, path)
 
-    def export(self, path: str | os.PathLike[str], *, dtype: Any = None, name: str = "model") -> Path:
+    def export(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        dtype: Any = None,
+        name: str = "model",
+        coverage: float | None = None,
+        false_alarms: float | None = None,
+    ) -> Path:
         """Write the model as ONNX or C, by the suffix of ``path``: :func:`fewkern.to_onnx`, :func:`fewkern.to_c`."""
         path = Path(path)
-        given = {} if dtype is None else {"dtype": dtype}
+        given: dict[str, Any] = {"coverage": coverage, "false_alarms": false_alarms}
+        if dtype is not None:
+            given["dtype"] = dtype
         if path.suffix.lower() == ".onnx":
             to_onnx(self, path, **given)
         elif path.suffix.lower() == ".c":
