@@ -117,6 +117,13 @@ def test_bad_batches(table, steps, message):
         steps(FeatureVectorClassifier(max_vectors=5, refine=False), X, y)
 
 
+def test_every_batch_has_as_many_outputs(table, basis):
+    X, _, t = table
+    model = FeatureVectorRegressor(ridge=0.1).partial_fit(X, t, basis=basis)
+    with pytest.raises(ValueError, match=r"y has 2 output\(s\), but the first batch had 1"):
+        model.partial_fit(X, X)
+
+
 def test_only_models_of_one_kind_are_merged(table, basis):
     X, y, t = table
     one = FeatureVectorClassifier().partial_fit(X, y, basis=basis)

@@ -13,7 +13,7 @@ from fewkern.vectors.automatic import Fitted, keep_expansion
 from fewkern.vectors.batches import Learned, begin, best_ridge, same_basis
 from fewkern.vectors.search import RIDGES
 
-__all__ = ["begin_on", "continue_with", "keep_learned", "keep_sums", "learned_before", "merged"]
+__all__ = ["begin_on", "continue_with", "keep_learned", "keep_sums", "learned_before", "learned_from", "merged"]
 
 
 def learned_before(estimator: Any) -> Learned | None:
@@ -30,11 +30,16 @@ def learned_before(estimator: Any) -> Learned | None:
     return None
 
 
+def learned_from(estimator: Any, fitted: Fitted) -> Learned:
+    """What is known after a fit that chose the vectors."""
+    assert fitted.sums is not None
+    return Learned(estimator.basis_, estimator.ridge_, fitted.sums)
+
+
 def keep_sums(estimator: Any, fitted: Fitted, error: float, factor: float = 1.0) -> None:
     """Assign what ``partial_fit`` needs after ``fit``. It is not part of a file: it may be larger than the model."""
-    assert fitted.sums is not None
-    learned = Learned(estimator.basis_, estimator.ridge_, fitted.sums)
-    estimator._learned, estimator._fitted_to = None, learned.judged(fitted.judged.weight, error, factor)
+    learned = learned_from(estimator, fitted).judged(fitted.judged.weight, error, factor)
+    estimator._learned, estimator._fitted_to = None, learned
 
 
 def begin_on(estimator: Any, basis: KernelBasis, samples: Samples) -> Learned:
@@ -49,6 +54,12 @@ def continue_with(estimator: Any, learned: Learned, basis: KernelBasis | None, s
         raise ValueError(
             f"{type(estimator).__name__}: the vectors stay those of the first batch; basis= is another one. Begin "
             "a new model, or leave basis out."
+        )
+    known = int(learned.statistics.cross.shape[1])
+    if samples.n_outputs != known:
+        raise ValueError(
+            f"{type(estimator).__name__}: y has {samples.n_outputs} output(s), but the first batch had {known}; pass "
+            "as many in every batch, or begin a new model."
         )
     return learned.with_batch(samples)
 

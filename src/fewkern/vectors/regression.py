@@ -25,9 +25,16 @@ from fewkern.core.population import InMemory
 from fewkern.core.scores import ClassScores
 from fewkern.populations import labelled_batch, labelled_population, measured_batch, measured_population
 from fewkern.vectors.automatic import fit_classification, fit_regression
-from fewkern.vectors.batches import begin
 from fewkern.vectors.calibration import calibrate
-from fewkern.vectors.incremental import begin_on, continue_with, keep_learned, keep_sums, learned_before, merged
+from fewkern.vectors.incremental import (
+    begin_on,
+    continue_with,
+    keep_learned,
+    keep_sums,
+    learned_before,
+    learned_from,
+    merged,
+)
 from fewkern.vectors.intervals import fit_intervals
 from fewkern.vectors.leave_one_out import class_targets
 from fewkern.vectors.parameters import AUTOMATIC, REFINE
@@ -226,8 +233,7 @@ class FeatureVectorRegressor(RegressorMixin, KernelEstimator):
             self.refined_ = False
             self.novelty_: Any = None
             if basis is None:
-                fit_regression(self, InMemory(samples))
-                learned = begin(self.basis_, self.ridge_, samples)
+                learned = learned_from(self, fit_regression(self, InMemory(samples)))
             else:
                 learned = begin_on(self, basis, samples)
         held_out = learned.left_out(samples)
@@ -489,8 +495,7 @@ class FeatureVectorClassifier(ScoringClassifier, KernelEstimator):
             learned = begin_on(self, basis, samples)
         else:
             self.refined_ = False
-            fit_classification(self, InMemory(samples))
-            learned = begin(self.basis_, self.ridge_, samples)
+            learned = learned_from(self, fit_classification(self, InMemory(samples)))
         self.loss_ = "squared"  # the sums know of no other
         held_out = learned.left_out(samples)
         factor = calibrate(ClassScores(), held_out).factor
