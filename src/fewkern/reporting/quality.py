@@ -104,7 +104,9 @@ def classify_quality(judged: Judged, rules: Baselines, classes: Vector, target: 
         sentences = [f"It predicts {target} correctly for {right}: {share}."]
     if scores[0].high - scores[0].low > _VAGUE:
         sentences.append(f"{plural(len(wrong), 'row')} can say no more than that.")
-    sentences += [_comparison(scores[k + 1], verdict, len(wrong)) for k, verdict in enumerate(verdicts)]
+    for score, verdict in zip(scores[1:], verdicts):
+        does = f"is right for {in_hundred(1 - score.value)} rows"
+        sentences.append(_comparison(score, does, _FEWER, verdict, len(wrong)))
     sentences += _two_classes(lines) if len(lines) == 2 else _many_classes(lines, judged)
     return ClassQuality(scores, lines, verdicts, _auc(judged, lines, classes), tuple(sentences))
 
@@ -145,17 +147,21 @@ def _verdict(gain: float, pvalue: Any) -> str:
     return "better" if pvalue() < 1 - _CONFIDENCE else "unclear"
 
 
-def _comparison(other: Score, verdict: str, n: int) -> str:
-    right = f"right for {in_hundred(1 - other.value)} rows"
+# How a linear model does beside the model, by the verdict on the model.
+_FEWER = {"better": "clearly fewer", "unclear": "fewer, which may be chance", "worse": "no fewer"}
+_WORSE = {"better": "clearly worse", "unclear": "worse, which may be chance", "worse": "no worse"}
+
+
+def _comparison(other: Score, does: str, linear: dict[str, str], verdict: str, n: int) -> str:
+    """A sentence on a simple rule that ``does`` so well, judged on ``n`` rows."""
     if other.name == "a linear model":
-        than = {"better": "clearly fewer", "unclear": "fewer, which may be chance", "worse": "no fewer"}
-        return f"A linear model is {right}: {than[verdict]}."
+        return f"A linear model {does}: {linear[verdict]}."
     name = other.name.replace("always", "always answering", 1)
     if verdict == "better":
-        return f"That is clearly better than {name}, which is {right}."
+        return f"That is clearly better than {name}, which {does}."
     if verdict == "unclear":
-        return f"That is a little better than {name} ({right}), but with {plural(n, 'row')} it may be chance."
-    return f"That is no better than {name}, which is {right}."
+        return f"That is a little better than {name}, which {does}, but with {plural(n, 'row')} it may be chance."
+    return f"That is no better than {name}, which {does}."
 
 
 def rarer(lines: tuple[ClassLine, ...]) -> int:
@@ -238,7 +244,8 @@ def regress_quality(judged: Judged, rules: Baselines, target: str) -> Regression
         share = max(r2[0], 0.0)
         sentences.append(f"It explains {percent(share, 0)} of the variance of {target} (R² {r2[0]:.2f}).")
     for score, verdict in zip(scores[1:], verdicts):
-        sentences.append(_regression_comparison(score, verdict, len(judged.truth)))
+        does = f"is off by {number(score.value)}"
+        sentences.append(_comparison(score, does, _WORSE, verdict, len(judged.truth)))
     return RegressionQuality(scores, tuple(np.sqrt(squares).tolist()), r2, verdicts, tuple(sentences))
 
 
@@ -249,16 +256,3 @@ def _paired_test(own: Vector, other: Vector) -> str:
         float(gain.mean()),
         lambda: stats.ttest_1samp(gain, 0.0, alternative="greater").pvalue if len(gain) > 2 and gain.std() > 0 else 1.0,
     )
-
-
-def _regression_comparison(other: Score, verdict: str, n: int) -> str:
-    off = f"is off by {number(other.value)}"
-    if other.name == "a linear model":
-        than = {"better": "clearly worse", "unclear": "worse, which may be chance", "worse": "no worse"}
-        return f"A linear model {off}: {than[verdict]}."
-    name = other.name.replace("always", "always answering", 1)
-    if verdict == "better":
-        return f"That is clearly better than {name}, which {off}."
-    if verdict == "unclear":
-        return f"That is a little better than {name}, which {off}, but with {plural(n, 'row')} it may be chance."
-    return f"That is no better than {name}, which {off}."
