@@ -7,6 +7,7 @@ import pytest
 from scipy.stats import multivariate_normal
 from sklearn.metrics import r2_score, root_mean_squared_error
 
+from fewkern.reporting.simple import linear_predictions, wilson
 from fewkern.table.fitting import _normal
 from fewkern.table.judging import (
     HeldOutRows,
@@ -14,8 +15,6 @@ from fewkern.table.judging import (
     judge_density,
     judge_fit,
     judge_numbers,
-    linear_predictions,
-    wilson,
 )
 
 RNG = np.random.default_rng(0)
@@ -25,7 +24,9 @@ def test_wilson_solves_its_equation():
     """The ends are the shares p with |share - p| = z sqrt(p (1 - p) / n)."""
     for errors, rows in ((0, 20), (3, 50), (50, 100), (20, 20)):
         for end in wilson(errors, rows):
-            assert abs(errors / rows - end) == pytest.approx(1.96 * math.sqrt(end * (1 - end) / rows), abs=1e-9)
+            assert abs(errors / rows - end) == pytest.approx(
+                1.959963984540054 * math.sqrt(end * (1 - end) / rows), abs=1e-9
+            )
 
 
 def classes(wrong, rows=200):

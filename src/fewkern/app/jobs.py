@@ -15,8 +15,9 @@ from fewkern.datasets import make_banana
 from fewkern.io import load
 from fewkern.io.save import write_atomically
 from fewkern.reporting import ReportSettings
+from fewkern.reporting.simple import wilson
 from fewkern.table.frames import nearest
-from fewkern.table.judging import HeldOutRows, judge_numbers, wilson
+from fewkern.table.judging import HeldOutRows, judge_numbers
 from fewkern.table.model import TableModel
 from fewkern.table.target import known_targets, settle_target
 

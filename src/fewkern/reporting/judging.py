@@ -7,15 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import KFold, train_test_split
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from fewkern.backend.namespace import to_numpy
 from fewkern.base import BudgetWarning
 from fewkern.reporting.settings import ReportSettings
+from fewkern.reporting.simple import linear_predictions
 from fewkern.reporting.subject import Subject
 
 __all__ = ["Baselines", "Judged", "baselines", "Trial", "judge", "try_out", "was_fitted_to"]
@@ -183,7 +180,7 @@ def baselines(subject: Subject, judged: Judged, seed: int) -> Baselines:
         at = [place[int(position)] for position in test]
         constant[at] = _constant(y[train], subject.task)
         some = train if len(train) <= _MOST_LINEAR else rng.choice(train, _MOST_LINEAR, replace=False)
-        found = _linear(X[some], y[some], X[test], subject.task)
+        found = linear_predictions(X[some], y[some], X[test], subject.task)
         if found is None or linear is None:
             linear = None
         else:
@@ -204,12 +201,3 @@ def _constant(y: Vector, task: str) -> Any:
         return float(y.mean())
     labels, counts = np.unique(y, return_counts=True)
     return labels[np.argmax(counts)]
-
-
-def _linear(X: Vector, y: Vector, new: Vector, task: str) -> Vector | None:
-    if len(X) < 2 or (task == "classify" and len(np.unique(y)) < 2):
-        return None
-    model = Ridge(alpha=1.0) if task == "regress" else LogisticRegression(max_iter=300)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # near enough, for a comparison
-        return np.asarray(make_pipeline(StandardScaler(), model).fit(X, y).predict(new))

@@ -10,6 +10,7 @@ from scipy import stats
 from sklearn.metrics import roc_auc_score
 
 from fewkern.reporting.judging import Baselines, Judged
+from fewkern.reporting.simple import wilson
 from fewkern.reporting.words import about, in_hundred, label, number, of, percent, plural
 
 __all__ = ["ClassLine", "ClassQuality", "RegressionQuality", "Score", "classify_quality", "regress_quality"]
@@ -34,8 +35,7 @@ class Score:
 def error_rate(name: str, wrong: Vector) -> Score:
     """Share of wrong answers, with Wilson's interval."""
     k, n = int(wrong.sum()), len(wrong)
-    interval = stats.binomtest(k, n).proportion_ci(_CONFIDENCE, method="wilson")
-    return Score(name, k / n, float(interval.low), float(interval.high))
+    return Score(name, k / n, *wilson(k, n, _CONFIDENCE))
 
 
 def mean_error(name: str, errors: Vector) -> Score:

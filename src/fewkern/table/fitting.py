@@ -11,6 +11,7 @@ import numpy as np
 
 from fewkern.backend.progress import titled
 from fewkern.base import BudgetWarning
+from fewkern.reporting.simple import linear_predictions
 from fewkern.table.encoder import EncodedTable, TableEncoder
 from fewkern.table.judging import (
     HeldOutRows,
@@ -19,7 +20,6 @@ from fewkern.table.judging import (
     judge_density,
     judge_fit,
     judge_numbers,
-    linear_predictions,
 )
 from fewkern.table.settling import FEWEST_ROWS, Job
 

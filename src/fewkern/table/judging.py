@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-import warnings
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 
 from fewkern.backend.storable import storable
+from fewkern.reporting.simple import wilson
 
 __all__ = [
     "HeldOutRows",
@@ -17,14 +17,10 @@ __all__ = [
     "judge_classes",
     "judge_density",
     "judge_numbers",
-    "linear_predictions",
-    "wilson",
 ]
 
 # Two-sided 95 %, and one-sided 95 % for "better than".
 _Z, _Z_BETTER = 1.96, 1.645
-# A linear model is fitted for comparison to at most so many rows and features.
-_LINEAR_ROWS, _LINEAR_FEATURES = 20_000, 2_000
 
 
 @storable
@@ -61,21 +57,6 @@ class Judgement:
     """How many rows of the rarer of two classes are found."""
     r2: float | None = None
     how: Literal["held out", "cross-validated"] = "held out"
-
-
-def wilson(errors: int, rows: int) -> tuple[float, float]:
-    """Wilson's 95 % interval of a share.
-
-    Examples
-    --------
-    >>> from fewkern.table.judging import wilson
-    >>> [round(v, 3) for v in wilson(5, 100)]
-    [0.022, 0.112]
-    """
-    share, z2 = errors / rows, _Z**2
-    centre = (share + z2 / (2 * rows)) / (1 + z2 / rows)
-    half = _Z * math.sqrt(share * (1 - share) / rows + z2 / (4 * rows**2)) / (1 + z2 / rows)
-    return max(0.0, centre - half), min(1.0, centre + half)
 
 
 def _verdict(gain: np.ndarray[Any, Any], name: str, rows: int) -> str:
@@ -168,20 +149,3 @@ def judge_density(values: np.ndarray[Any, Any], normal: np.ndarray[Any, Any]) ->
     name = "one normal distribution"
     verdict = _verdict(values - normal, name, n)
     return Judgement("log density", n, mean, mean - half, mean + half, float(normal.mean()), name, None, verdict)
-
-
-def linear_predictions(X: Any, y: Any, new: Any, task: str, seed: int) -> np.ndarray[Any, Any] | None:
-    """What a linear model fitted to ``X`` and ``y`` says of new rows; None where it would take long."""
-    from sklearn.linear_model import LogisticRegression, RidgeCV
-
-    if X.shape[1] > _LINEAR_FEATURES:
-        return None
-    if len(X) > _LINEAR_ROWS:
-        some = np.random.default_rng(seed).choice(len(X), _LINEAR_ROWS, replace=False)
-        X, y = X[some], y[some]
-    if task == "classify" and len(np.unique(y)) < 2:
-        return None
-    model = LogisticRegression(max_iter=300) if task == "classify" else RidgeCV(np.logspace(-3, 3, 7))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # it need not converge to be compared with
-        return np.asarray(model.fit(X, y).predict(new))
