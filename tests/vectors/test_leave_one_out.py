@@ -4,7 +4,8 @@ import pytest
 from fewkern.core.gram import Gram
 from fewkern.core.samples import Samples
 from fewkern.kernels import Gaussian, Polynomial
-from fewkern.vectors.leave_one_out import HeldOut, class_targets, loo_paths, solve
+from fewkern.vectors import leave_one_out
+from fewkern.vectors.leave_one_out import HeldOut, Judging, class_targets, loo_paths, solve, solve_samples
 from fewkern.vectors.selection import Selecting, select_vectors
 from tests.oracles import fvs
 
@@ -58,6 +59,41 @@ def test_solution_and_its_held_out_values(G, rng, ridge, weights):
     np.testing.assert_allclose(found.W, beta[1:], atol=1e-8)
     np.testing.assert_allclose(found.offset, beta[0], atol=1e-8)
     np.testing.assert_allclose(found.held_out, fvs.leave_one_out(G, Y, ridge, w), atol=1e-8)
+
+
+@pytest.mark.parametrize("outputs", [1, 5])
+def test_some_of_many_samples_are_left_out(G, rng, outputs, weights, monkeypatch):
+    """The model is fitted to all; its error is the mean over those that are left out."""
+    monkeypatch.setattr(leave_one_out, "JUDGED_ROWS", 12)
+    samples = Samples.of(rng.standard_normal((30, 1)), weights, targets=rng.standard_normal((30, outputs)))
+    G, Y, w = G[samples.rows], samples.targets, samples.weights
+    judging = Judging.of(samples)
+    rows = judging.rows
+    assert len(set(rows.tolist())) == 12
+    for path, ridge in zip(loo_paths(G, Y, tuple(RIDGES), w, judging), RIDGES):
+        for L in range(9):
+            error = np.sum((Y - fvs.leave_one_out(G[:, :L], Y, ridge, w)) ** 2, axis=1)[rows]
+            mean = np.average(error, weights=w[rows])
+            assert path.error[L] == pytest.approx(mean, rel=1e-8)
+            # the standard error of a mean over all
+            variance = np.average((error - mean) ** 2, weights=w[rows])
+            assert path.spread[L] == pytest.approx(np.sqrt(variance * np.sum(w**2) / np.sum(w) ** 2), rel=1e-6)
+
+
+@pytest.mark.parametrize("ridge", RIDGES)
+def test_the_solution_for_many_samples_is_the_same(G, rng, ridge, weights, monkeypatch):
+    samples = Samples.of(rng.standard_normal((30, 1)), weights, targets=rng.standard_normal((30, 2)))
+    G = G[samples.rows]
+    expected, every = solve_samples(samples, G, ridge)
+    np.testing.assert_array_equal(every.values, expected.held_out)
+    monkeypatch.setattr(leave_one_out, "JUDGED_ROWS", 12)
+    found, some = solve_samples(samples, G, ridge)
+    np.testing.assert_allclose(found.W, expected.W, atol=1e-9)
+    np.testing.assert_allclose(found.offset, expected.offset, atol=1e-9)
+    assert some.samples.n == len(some.values)
+    assert some.samples.n == (12 if ridge else samples.n)
+    at = [samples.rows.tolist().index(row) for row in some.samples.rows.tolist()]
+    np.testing.assert_allclose(some.values, every.values[at], atol=1e-9)
 
 
 def test_ridges_share_a_factorization_and_nothing_else(G, rng, weights):

@@ -23,6 +23,13 @@ def samples(rng):
     return Samples.of(x[:, None], targets=(np.sin(2 * x) + 0.1 * rng.standard_normal(80))[:, None])
 
 
+@pytest.fixture
+def many(monkeypatch):
+    """Eighty samples are many."""
+    monkeypatch.setattr(module, "LARGE", 60)
+    monkeypatch.setattr(module, "SEARCH_ROWS", 50)
+
+
 def run(samples, tolerance, limit=20, ceiling=0):
     return search(samples, GRID, Searching(Selecting(), RIDGES, limit, ceiling, tolerance))
 
@@ -87,11 +94,12 @@ def test_progress_counts_the_paths_that_are_continued(samples):
     assert 3 < seen[-1] <= 12
 
 
-def test_progress_of_the_search_on_all_samples(samples, monkeypatch):
+def test_progress_of_a_search_on_some_samples(samples, many):
     seen, how = [], Searching(Selecting(), (1e-6,), 4, 0, 0.0)
-    monkeypatch.setattr("fewkern.vectors.search._SEARCH_ROWS", samples.n - 1)
     automatic_model(samples, Gaussian(), how, seen.append)
+    # at most four widths are near the best, and the vectors are chosen once more among all
     assert seen == list(range(1, how.n_paths(9, samples.n) + 1))
+    assert seen[-1] == 5
 
 
 def plan(n=80, **parameters):
@@ -200,7 +208,7 @@ def test_without_a_tolerance_the_path_with_the_best_end_is_taken_whole(monkeypat
     fans = iter([fan([9.0, 1.0, 4.0], [9.0, 5.0, 3.0]), fan([9.0, 6.0, 3.5], [9.0, 6.0, 2.5])])
     monkeypatch.setattr(module._Fan, "start", lambda samples, kernel, plan, judging: next(fans))
     monkeypatch.setattr(module.Judging, "of", lambda samples, parts: None)
-    steps, many = [], SimpleNamespace(n=module._SEARCH_ROWS + 1)
+    steps, many = [], SimpleNamespace(n=module.LARGE + 1)
     found = module._search(
         many, KernelGrid.of(Gaussian(1.0), Gaussian(2.0)), Searching(Selecting(), RIDGES, 2, 0, None), steps.append
     )
@@ -228,20 +236,49 @@ def test_ridges_in_units_of_the_kernel(samples):
     assert plan().in_units_of(Linear(), zero).ridges == plan().ridges
 
 
-def test_many_samples_search_the_width_on_some(samples, monkeypatch):
-    monkeypatch.setattr(module, "_SEARCH_ROWS", 30)
-    seen = []
-    real = module.search
-    monkeypatch.setattr(module, "search", lambda s, grid, *rest: seen.append((s.n, len(grid))) or real(s, grid, *rest))
+def test_many_samples_are_searched_on_some(samples, many):
     found = automatic_model(samples, Gaussian(), plan())
-    assert seen[0][0] == 30
-    assert seen[0][1] > 1
-    assert seen[1] == (80, 1)
+    trial = found.trial
+    assert len(trial.searched) == 50
+    assert len(trial.judged) == 16
+    assert not set(trial.searched.tolist()) & set(trial.judged.tolist())
+    # everything but the vectors comes from there
+    assert trial.found.selection.gram.n == 50
     assert found.selection.gram.n == 80
-    # a width that is given needs no search
-    seen.clear()
-    automatic_model(samples, Gaussian(1.0), plan())
-    assert seen == [(80, 1)]
+    assert (found.kernel, found.ridge, found.n_vectors) == (
+        trial.found.kernel,
+        trial.found.ridge,
+        trial.found.n_vectors,
+    )
+    assert found.trace is trial.found.trace
+    assert found.stop is trial.found.stop
+    assert len(found.trace.axes["width"]) == 4
+    assert found.Z.shape == (80, found.n_vectors)
+    # a width that is given is not searched, the rest is
+    given = automatic_model(samples, Gaussian(1.0), plan())
+    assert given.trial.found.selection.gram.n == 50
+    assert given.trace.axes["width"] == (1.0,)
+
+
+def test_widths_near_the_best_of_a_few_samples_are_the_grid(samples, many):
+    grid = KernelGrid.around(Gaussian(), samples.X)
+    how = plan()
+    least = [module._Fan.start(samples, kernel, how, module.Judging()).least for kernel in grid.kernels]
+    best = least.index(min(least))
+    near = module._near_best(samples, grid, how)
+    assert near.widths == grid.widths[max(0, best - 2) : best + 2]
+    assert near.kernels == grid.kernels[max(0, best - 2) : best + 2]
+    only = KernelGrid.of(Gaussian(1.0))
+    assert module._near_best(samples, only, how) is only
+
+
+def test_groups_are_searched_or_judge_as_a_whole(rng):
+    groups = rng.integers(0, 30, 200)
+    samples = Samples.of(rng.standard_normal((200, 1)), targets=rng.standard_normal((200, 1)), groups=groups)
+    searched, judged = module.split_off(samples, 0)
+    assert not set(groups[searched]) & set(groups[judged])
+    assert len(searched) + len(judged) == 200
+    assert 20 < len(judged) < 60
 
 
 def test_the_share_of_the_samples_that_a_path_may_reach():

@@ -26,17 +26,16 @@ from fewkern.vectors.leave_one_out import HeldOut
 from fewkern.vectors.logistic import Fold, Folds, Stage, choose_logistic, refitted_folds
 from fewkern.vectors.novelty import familiar_basis, novelty_of
 from fewkern.vectors.parameters import selecting
+from fewkern.vectors.race import FoldModel
 from fewkern.vectors.refine_choice import (
-    CHOICE_ROWS,
     SIZES,
-    FoldModel,
     RefineChoice,
     RefinePlan,
     Unrefined,
     choose_refined,
     unrefined_model,
 )
-from fewkern.vectors.search import Found, Searching, automatic_model, held_out_values
+from fewkern.vectors.search import SEARCH_ROWS, Found, Searching, Trial, automatic_model, held_out_values
 
 __all__ = [
     "AutomaticParameters",
@@ -148,7 +147,7 @@ class Fitted:
     def logistic_folds(self, samples: Samples, stage: Stage) -> Folds | None:
         """Folds to choose the loss on: those that chose the model, or new ones with its vectors."""
         if not self.folds:
-            some = samples if samples.pairwise else samples.some(CHOICE_ROWS, random_generator(0))
+            some = samples if samples.pairwise else samples.some(SEARCH_ROWS, random_generator(0))
             return refitted_folds(stage, some, self.ridge)
         parts = []
         for fold in self.folds:
@@ -177,14 +176,13 @@ def _fit_sample(estimator: RefiningParameters, samples: Samples) -> Fitted:
         # short models are distilled from this one: with prefer="sparse" it is they that shall be few, not it
         plan = replace(plan, tolerance=min(plan.tolerance, TOLERANCE["balanced"]))
     found = search_model(estimator, samples, plan)
-    whole, left_out = unrefined_model(samples, found)
+    whole, by_one = unrefined_model(samples, found)
     keep_model(estimator, samples, found, whole.expansion)
-    by_one = HeldOut(samples, left_out)
     around = familiar_basis(found.selection, found.n_vectors)
     fitted = Fitted(whole.expansion, found.basis, found.ridge, by_one, by_one, around)
     _warn_of_jitter(estimator, whole)
     # None where there is nothing to choose, or too few samples for folds
-    choice = _choose_refined(estimator, samples, whole, plan) if moves else None
+    choice = _choose_refined(estimator, samples, whole, plan, found.trial) if moves else None
     if choice is not None:
         fitted = replace(fitted, held_out=HeldOut(samples.take(choice.rows), choice.held_out), folds=choice.folds)
     if choice is None or not choice.refined:
@@ -197,11 +195,11 @@ def _fit_sample(estimator: RefiningParameters, samples: Samples) -> Fitted:
 
 
 def _choose_refined(
-    estimator: RefiningParameters, samples: Samples, whole: Unrefined, plan: Searching
+    estimator: RefiningParameters, samples: Samples, whole: Unrefined, plan: Searching, trial: Trial | None
 ) -> RefineChoice | None:
     refining = RefinePlan(plan, TOLERANCE[estimator.prefer], _sizes(estimator), estimator.refine is True)
-    with progress(estimator, "moving vectors, by folds", refining.n_folds) as step:
-        return choose_refined(samples, whole, refining, step)
+    with progress(estimator, "moving vectors, by folds", refining.n_folds if trial is None else 1) as step:
+        return choose_refined(samples, whole, refining, trial, step)
 
 
 def _warn_of_jitter(estimator: RefiningParameters, model: Unrefined) -> None:
@@ -234,8 +232,8 @@ def keep_model(estimator: Any, samples: Samples, found: Found, expansion: Kernel
 
 def warn_open_end(estimator: Any, samples: Samples, found: Found) -> None:
     """Say so where the error was still falling at the end of an automatic path, and more samples could be chosen."""
-    length = found.selection.n_vectors
-    ended = found.selection.stop is not Stop.LIMIT or length == samples.n
+    length = found.longest.n_vectors
+    ended = found.longest.stop is not Stop.LIMIT or length == samples.n
     if estimator.n_vectors != "auto" or ended or not found.trace.open_end:
         return
     advice = 'prefer="accurate", or ' if estimator.max_vectors == "auto" and estimator.prefer != "accurate" else ""

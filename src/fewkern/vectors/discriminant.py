@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -25,7 +26,7 @@ from fewkern.vectors.all_rows import spread_of
 from fewkern.vectors.automatic import keep_model, search_model, warn_open_end
 from fewkern.vectors.axes import Axes, discriminant_axes, gaussian_classes
 from fewkern.vectors.calibration import calibrate
-from fewkern.vectors.leave_one_out import HeldOut, class_targets, solve
+from fewkern.vectors.leave_one_out import HeldOut, class_targets, solve_samples
 from fewkern.vectors.parameters import AUTOMATIC
 from fewkern.vectors.search import Found
 from fewkern.vectors.trust import novelty, novelty_threshold
@@ -196,7 +197,7 @@ class FeatureVectorDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         ratio = None if priors is None else priors / classes.priors
         if ratio is not None:
             self.class_scores_ = self.class_scores_.with_priors(ratio)
-        keep_class_scores(self, left_out.values, samples, ratio)
+        keep_class_scores(self, left_out.values, left_out.samples, ratio)
         keep_importances(self, samples)
         self.n_components_ = self._n_features_out = self.expansion_.n_outputs
         warn_of_fewer_components(self)
@@ -211,5 +212,5 @@ class FeatureVectorDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixi
 def _left_out(found: Found, samples: Samples, axes: Axes) -> HeldOut:
     """Every sample on the axes that the others give, the points of the classes held."""
     points = take_rows(axes.points, samples.codes)
-    solution = solve(found.Z, points, found.ridge, samples.weights, samples.groups)
-    return HeldOut(samples, solution.held_out)
+    _, left_out = solve_samples(replace(samples, targets=points), found.Z, found.ridge)
+    return left_out

@@ -46,7 +46,11 @@ class KernelGrid:
 
     def only(self, position: int) -> KernelGrid:
         """The grid of one of the kernels."""
-        return KernelGrid((self.kernels[position],), (self.widths[position],))
+        return self.between(position, position + 1)
+
+    def between(self, first: int, end: int) -> KernelGrid:
+        """The grid of the kernels from ``first`` to before ``end``."""
+        return KernelGrid(self.kernels[first:end], self.widths[first:end])
 
     def __len__(self) -> int:
         return len(self.kernels)

@@ -17,15 +17,30 @@ from dataclasses import dataclass, replace
 from fewkern.backend.blocks import row_blocks
 from fewkern.backend.finite import largest_power
 from fewkern.backend.linalg import jittered_cholesky, one_hot, solve_triangular
-from fewkern.backend.namespace import Array, device, eps, float_dtype, namespace, take_rows
+from fewkern.backend.namespace import Array, asarray_like, device, eps, float_dtype, namespace, take_rows
+from fewkern.backend.random import random_generator
 from fewkern.core.samples import Samples
 from fewkern.core.scores import class_values
+from fewkern.core.statistics import Statistics
 from fewkern.vectors.leave_group_out import GroupBlocks, group_errors, group_residuals
 
-__all__ = ["HeldOut", "Judging", "Path", "Solution", "class_targets", "loo_paths", "solve"]
+__all__ = [
+    "JUDGED_ROWS",
+    "HeldOut",
+    "Judging",
+    "Path",
+    "Solution",
+    "class_targets",
+    "loo_paths",
+    "solve",
+    "solve_samples",
+]
 
 # Up to this many outputs their errors are added one after the other, above by one more product.
 _FEW_OUTPUTS = 3
+# So many samples are left out, one by one, however many there are: models are fitted to all, and these tell which is
+# better. Whole groups are left out, all of them.
+JUDGED_ROWS = 5000
 
 
 @dataclass(frozen=True)
@@ -40,18 +55,25 @@ class Path:
 
 @dataclass(frozen=True)
 class Judging:
-    """Which samples are left out together, and of which parts the errors are wanted."""
+    """Which samples are left out, which of them together, and of which parts the errors are wanted."""
 
     groups: GroupBlocks | None = None
     parts: Array | None = None
     """Indicators, shape ``(n, n_parts)``; a group lies in one part."""
+    rows: Array | None = None
+    """Samples that are left out where not all are; there are then neither groups nor parts."""
 
     @classmethod
     def of(cls, samples: Samples, parts: Array | None = None) -> Judging:
         """For samples with or without groups, and a part for each of them."""
         if parts is not None:
             parts = one_hot(parts, int(namespace(parts).max(parts)) + 1, samples.weights.dtype)
-        return cls(None if samples.groups is None else GroupBlocks.of(samples.groups), parts)
+        if samples.groups is not None:
+            return cls(GroupBlocks.of(samples.groups), parts)
+        if parts is not None or samples.n <= JUDGED_ROWS:
+            return cls(None, parts)
+        drawn = sorted(int(i) for i in random_generator(0).choice(samples.n, JUDGED_ROWS, replace=False))
+        return cls(rows=asarray_like(drawn, samples.rows, dtype=samples.rows.dtype))
 
 
 @dataclass(frozen=True)
@@ -106,35 +128,47 @@ def class_targets(samples: Samples) -> Samples:
     return replace(samples, targets=indicators if samples.n_classes > 2 else 2 * indicators[:, 1:] - 1)
 
 
-def _design(G: Array, weights: Array | None) -> tuple[Array, Array, Array]:
-    """``W^{1/2} [1 G]``, ``W^{1/2}`` and the weights."""
-    xp = namespace(G)
-    n = G.shape[0]
-    one = xp.ones((n, 1), dtype=G.dtype, device=device(G))
-    w = one[:, 0] if weights is None else weights
-    root = xp.sqrt(w)
-    return root[:, None] * xp.concat([one, G], axis=1), root, w
+@dataclass(frozen=True)
+class _Design:
+    """The equations of the regression, times the roots of the weights."""
+
+    X: Array
+    """``W^{1/2} [1 G]``."""
+    root: Array
+    """``W^{1/2}``."""
+    w: Array
+
+    @classmethod
+    def of(cls, G: Array, weights: Array | None) -> _Design:
+        xp = namespace(G)
+        one = xp.ones((G.shape[0], 1), dtype=G.dtype, device=device(G))
+        w = one[:, 0] if weights is None else weights
+        root = xp.sqrt(w)
+        return cls(root[:, None] * xp.concat([one, G], axis=1), root, w)
+
+    def take(self, rows: Array) -> _Design:
+        """Some of the equations."""
+        return _Design(take_rows(self.X, rows), take_rows(self.root, rows), take_rows(self.w, rows))
 
 
-def _orthogonal(X: Array, ridge: float, gram: Array | None = None) -> tuple[Array, Array, float]:
-    """``Q`` and the upper triangular ``R`` of the ridge problem (the constant is not penalised), and its jitter.
-
-    ``gram`` is ``X'X``, where it is at hand.
-    """
-    xp = namespace(X)
-    if ridge == 0:
-        Q, R = xp.linalg.qr(X, mode="reduced")
-        j = _dependent(R)
-        if j is None:
-            return Q, R, 0.0
-        # The vectors span the constant: column j adds nothing, and its column of Q is noise.
-        rest, _, _ = _orthogonal(xp.concat([X[:, :j], X[:, j + 1 :]], axis=1), 0.0)
-        return xp.concat([rest[:, :j], xp.zeros_like(X[:, :1]), rest[:, j:]], axis=1), R, 0.0
-    gram = X.T @ X if gram is None else gram
-    penalty = xp.full((X.shape[1],), ridge, dtype=X.dtype, device=device(X))
+def _factor(gram: Array, ridge: float) -> tuple[Array, float]:
+    """The lower triangular ``R'`` of ``gram + ridge diag(0, 1, .., 1)``, and its jitter: the constant is free."""
+    xp = namespace(gram)
+    penalty = xp.full((gram.shape[0],), ridge, dtype=gram.dtype, device=device(gram))
     penalty[0] = 0.0
-    C, jitter = jittered_cholesky(gram + penalty[:, None] * xp.eye(X.shape[1], dtype=X.dtype, device=device(X)))
-    return solve_triangular(C, X.T).T, C.T, jitter
+    return jittered_cholesky(gram + penalty[:, None] * xp.eye(gram.shape[0], dtype=gram.dtype, device=device(gram)))
+
+
+def _orthogonal(X: Array) -> tuple[Array, Array]:
+    """``Q`` and the upper triangular ``R`` of the problem without a ridge."""
+    xp = namespace(X)
+    Q, R = xp.linalg.qr(X, mode="reduced")
+    j = _dependent(R)
+    if j is None:
+        return Q, R
+    # The vectors span the constant: column j adds nothing, and its column of Q is noise.
+    rest, _ = _orthogonal(xp.concat([X[:, :j], X[:, j + 1 :]], axis=1))
+    return xp.concat([rest[:, :j], xp.zeros_like(X[:, :1]), rest[:, j:]], axis=1), R
 
 
 def _dependent(R: Array) -> int | None:
@@ -152,27 +186,37 @@ def loo_paths(
 
     Notes
     -----
-    ``n L^2`` flops in BLAS-3 per ridge, once more for all of them, and once more per ridge for more than three outputs,
-    whatever their number. Without a ridge, models with as many unknowns as samples (of positive weight) have no
-    leave-one-out error; theirs is infinite. A sample of leverage one, on which alone some direction hangs, is predicted
-    by the constant when it is left out.
+    ``n L^2`` flops in BLAS-3 for all ridges, and ``m L^2`` per ridge for ``m`` samples that are left out; once more per
+    ridge for more than three outputs, whatever their number. Without a ridge, models with as many unknowns as samples
+    (of positive weight) have no leave-one-out error; theirs is infinite. A sample of leverage one, on which alone some
+    direction hangs, is predicted by the constant when it is left out.
     """
-    xp = namespace(G)
-    design = _design(G, weights)
+    design = _Design.of(G, weights)
     judging = Judging() if judging is None else judging
-    gram = design[0].T @ design[0] if any(ridge > 0 for ridge in ridges) else None
+    leaving = _LeavingOut(design, Y, judging)
+    if any(ridge > 0 for ridge in ridges):
+        gram, cross = design.X.T @ design.X, design.X.T @ leaving.scaled
     paths = []
     for ridge in ridges:
         if ridge > 0:
-            paths.append(_path(design, Y, _orthogonal(design[0], ridge, gram)[0], judging))
-            continue
-        count = int(xp.sum(xp.astype(design[2] > 0, xp.int64)))
-        columns = min(G.shape[1] + 1, count)
-        path = _path(design, Y, _orthogonal(design[0][:, :columns], 0.0)[0], judging)
-        if columns == count:
-            path.error[count - 1] = xp.inf
-        paths.append(_lengthened(path, int(G.shape[1]) + 1 - columns))
+            C, _ = _factor(gram, ridge)
+            Q = solve_triangular(C, leaving.judged.X.T).T
+            paths.append(leaving.path(Q, solve_triangular(C, cross)))
+        else:
+            paths.append(_path_without_ridge(design, leaving))
     return paths
+
+
+def _path_without_ridge(design: _Design, leaving: _LeavingOut) -> Path:
+    xp = namespace(design.X)
+    count = int(xp.sum(xp.astype(design.w > 0, xp.int64)))
+    columns = min(int(design.X.shape[1]), count)
+    Q, _ = _orthogonal(design.X[:, :columns])
+    target = Q.T @ leaving.scaled
+    path = leaving.path(leaving.of_judged(Q), target)
+    if columns == count:
+        path.error[count - 1] = xp.inf
+    return _lengthened(path, int(design.X.shape[1]) - columns)
 
 
 def _lengthened(path: Path, count: int) -> Path:
@@ -185,52 +229,72 @@ def _lengthened(path: Path, count: int) -> Path:
     return Path(xp.concat([path.error, none]), xp.concat([path.spread, none]), parts)
 
 
-def _path(design: tuple[Array, Array, Array], Y: Array, Q: Array, judging: Judging) -> Path:
-    """Leave-one-out errors on the leading columns of the orthogonal ``Q``."""
-    _, root, w = design
-    # in units of a power of two near the largest target: exact, and no fourth power over- or underflows
-    unit = largest_power(Y)
-    if judging.groups is None:
-        return _mean_path(_single_errors(design, Y / unit, Q), w, judging.parts, unit)
-    scaled = root[:, None] * (Y / unit)
-    units = judging.groups.sums(w[:, None])[:, 0]
-    errors = group_errors(Q, scaled, judging.groups) / units[:, None]
-    parts = None if judging.parts is None else judging.groups.firsts(judging.parts)
-    return _mean_path([(slice(0, int(units.shape[0])), errors)], units, parts, unit)
+class _LeavingOut:
+    """Errors of the samples that are left out, in units of a power of two near the largest target.
 
+    That is exact, and no fourth power over- or underflows.
+    """
 
-def _single_errors(design: tuple[Array, Array, Array], Y: Array, Q: Array) -> Iterator[tuple[slice, Array]]:
-    """Squared errors of every sample when it is left out, on the leading columns of ``Q``, in row blocks."""
-    _, root, _ = design
-    xp, (n, q), columns = namespace(Q), Y.shape, int(Q.shape[1])
-    target = Q.T @ (root[:, None] * Y)
-    for rows in row_blocks(n, columns * max(min(q, _FEW_OUTPUTS), 2), like=Q):
-        Qb, rb = Q[rows, :], root[rows]
-        left = 1.0 - xp.cumulative_sum(Qb * Qb, axis=1)
-        alone = left <= 1e3 * eps(Q)
-        left = xp.where(alone, xp.ones_like(left), left)
-        # undo W^{1/2}; what is computed for a sample of weight zero counts nothing
-        safe = xp.where(rb > 0, rb, xp.ones_like(rb))
-        error = _squared_residuals(Qb / safe[:, None], target, Y[rows, :]) / (left * left)
-        yield rows, xp.where(alone, error[:, :1], error)
+    def __init__(self, design: _Design, Y: Array, judging: Judging) -> None:
+        xp = namespace(Y)
+        self.unit, self.judging = largest_power(Y), judging
+        self.judged = design if judging.rows is None else design.take(judging.rows)
+        self.Y = self.of_judged(Y / self.unit)
+        self.scaled = design.root[:, None] * (Y / self.unit)
+        """Targets of all samples, times the roots of the weights."""
+        self.effective = float(xp.sum(design.w)) ** 2 / float(xp.sum(design.w * design.w))
 
+    def of_judged(self, rows: Array) -> Array:
+        """Those of the rows that belong to samples that are left out."""
+        return rows if self.judging.rows is None else take_rows(rows, self.judging.rows)
 
-def _mean_path(errors: Iterable[tuple[slice, Array]], w: Array, parts: Array | None, unit: float) -> Path:
-    """Mean and standard error of errors that come in blocks of rows."""
-    xp, total = namespace(w), float(namespace(w).sum(w))
-    sums: Array = 0.0
-    squares: Array = 0.0
-    by_part: Array = 0.0
-    for rows, error in errors:
-        sums = sums + w[rows] @ error
-        squares = squares + w[rows] @ (error * error)
-        if parts is not None:
-            by_part = by_part + (parts[rows, :] * w[rows][:, None]).T @ error
-    mean = sums / total
-    variance = xp.maximum(squares / total - mean * mean, xp.zeros_like(mean))
-    effective = total * total / float(xp.sum(w * w))
-    shares = None if parts is None else unit * unit * by_part
-    return Path(unit * unit * mean, unit * unit * xp.sqrt(variance / effective), shares)
+    def path(self, Q: Array, target: Array) -> Path:
+        """Leave-one-out errors on the leading columns of the orthogonal ``Q``; ``target`` is ``Q'Y`` of all samples."""
+        groups, parts = self.judging.groups, self.judging.parts
+        if groups is None:
+            return self._mean(self._errors(Q, target), self.judged.w, parts)
+        units = groups.sums(self.judged.w[:, None])[:, 0]
+        errors = group_errors(Q, self.scaled, groups) / units[:, None]
+        effective = float(namespace(units).sum(units)) ** 2 / float(units @ units)
+        return self._mean(
+            [(slice(0, int(units.shape[0])), errors)], units, None if parts is None else groups.firsts(parts), effective
+        )
+
+    def _errors(self, Q: Array, target: Array) -> Iterator[tuple[slice, Array]]:
+        """Squared errors of every sample when it is left out, on the leading columns of ``Q``, in row blocks."""
+        xp, (n, q), columns = namespace(Q), self.Y.shape, int(Q.shape[1])
+        for rows in row_blocks(n, columns * max(min(q, _FEW_OUTPUTS), 2), like=Q):
+            Qb, rb = Q[rows, :], self.judged.root[rows]
+            left = 1.0 - xp.cumulative_sum(Qb * Qb, axis=1)
+            alone = left <= 1e3 * eps(Q)
+            left = xp.where(alone, xp.ones_like(left), left)
+            # undo W^{1/2}; what is computed for a sample of weight zero counts nothing
+            safe = xp.where(rb > 0, rb, xp.ones_like(rb))
+            error = _squared_residuals(Qb / safe[:, None], target, self.Y[rows, :]) / (left * left)
+            yield rows, xp.where(alone, error[:, :1], error)
+
+    def _mean(
+        self,
+        errors: Iterable[tuple[slice, Array]],
+        w: Array,
+        parts: Array | None,
+        effective: float | None = None,
+    ) -> Path:
+        """Mean of errors that come in blocks of rows, and the standard error of a mean over all samples."""
+        xp, total = namespace(w), float(namespace(w).sum(w))
+        sums: Array = 0.0
+        squares: Array = 0.0
+        by_part: Array = 0.0
+        for rows, error in errors:
+            sums = sums + w[rows] @ error
+            squares = squares + w[rows] @ (error * error)
+            if parts is not None:
+                by_part = by_part + (parts[rows, :] * w[rows][:, None]).T @ error
+        mean = sums / total
+        variance = xp.maximum(squares / total - mean * mean, xp.zeros_like(mean))
+        unit = self.unit * self.unit
+        spread = xp.sqrt(variance / (self.effective if effective is None else effective))
+        return Path(unit * mean, unit * spread, None if parts is None else unit * by_part)
 
 
 def _squared_residuals(F: Array, target: Array, Y: Array) -> Array:
@@ -259,9 +323,14 @@ def solve(G: Array, Y: Array, ridge: float, weights: Array | None = None, groups
     ``groups`` are whole numbers, equal for samples that are left out together.
     """
     xp = namespace(G)
-    X, root, w = _design(G, weights)
+    design = _Design.of(G, weights)
+    X, root, w, jitter = design.X, design.root, design.w, 0.0
     target = root[:, None] * Y
-    Q, R, jitter = _orthogonal(X, ridge)
+    if ridge == 0:
+        Q, R = _orthogonal(X)
+    else:
+        C, jitter = _factor(X.T @ X, ridge)
+        Q, R = solve_triangular(C, X.T).T, C.T
     if (ridge == 0 and X.shape[1] > X.shape[0]) or _dependent(R) is not None:
         # more unknowns than equations: the solution of least length
         inverse = xp.linalg.pinv(X)
@@ -276,13 +345,41 @@ def solve(G: Array, Y: Array, ridge: float, weights: Array | None = None, groups
     if groups is not None:
         held_out = _group_held_out(Q, Y, w, GroupBlocks.of(groups))
         return Solution(W, offset, held_out, jitter)
-    fit = G @ W + offset
-    left = (1.0 - leverage)[:, None]
-    alone = left <= 1e3 * eps(G)
     rest = xp.maximum(xp.sum(w) - w, xp.full_like(w, eps(G)))[:, None]
     others = ((w @ Y)[None, :] - w[:, None] * Y) / rest
-    held_out = Y - (Y - fit) / xp.where(alone, xp.ones_like(left), left)
-    return Solution(W, offset, xp.where(alone, others, held_out), jitter)
+    return Solution(W, offset, _held_out(Y, G @ W + offset, leverage, others), jitter)
+
+
+def solve_samples(samples: Samples, G: Array, ridge: float) -> tuple[Solution, HeldOut]:
+    """The same for the targets of samples, and what it says of samples when each is left out: of all, or of some."""
+    rows = Judging.of(samples).rows
+    if rows is None or ridge == 0:
+        solution = solve(G, samples.targets, ridge, samples.weights, samples.groups)
+        return solution, HeldOut(samples, solution.held_out)
+    solution = _solve_many(samples, G, ridge, rows)
+    return solution, HeldOut(samples.take(rows), solution.held_out)
+
+
+def _solve_many(samples: Samples, G: Array, ridge: float, rows: Array) -> Solution:
+    """Like :func:`solve`, but only ``m`` rows are left out: ``n L^2`` flops for the solution, ``m L^2`` for them."""
+    xp, dtype = namespace(G), G.dtype
+    solution = Statistics.of(G, samples.targets, samples.weights).solve(ridge)
+    W, offset = xp.astype(solution.W, dtype, copy=False), xp.astype(solution.offset, dtype, copy=False)
+    some, values = samples.take(rows), take_rows(G, rows)
+    design = _Design.of(xp.astype(values, solution.factor.dtype, copy=False), some.weights)
+    Q = solve_triangular(solution.factor, design.X.T).T
+    leverage = xp.astype(xp.sum(Q * Q, axis=1), dtype, copy=False)
+    mean = (samples.weights @ samples.targets) / xp.sum(samples.weights)
+    held_out = _held_out(some.targets, values @ W + offset, leverage, xp.zeros_like(some.targets) + mean)
+    return Solution(W, offset, held_out, solution.jitter)
+
+
+def _held_out(Y: Array, fit: Array, leverage: Array, others: Array) -> Array:
+    """What a model says of samples when each is left out; ``others`` for those on which alone some direction hangs."""
+    xp = namespace(Y)
+    left = (1.0 - leverage)[:, None]
+    alone = left <= 1e3 * eps(fit)
+    return xp.where(alone, others, Y - (Y - fit) / xp.where(alone, xp.ones_like(left), left))
 
 
 def _group_held_out(Q: Array, Y: Array, w: Array, groups: GroupBlocks) -> Array:

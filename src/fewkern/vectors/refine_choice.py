@@ -26,16 +26,14 @@ from fewkern.core.expansion import KernelExpansion
 from fewkern.core.kernels import Kernel
 from fewkern.core.samples import Samples
 from fewkern.vectors.grid import KernelGrid
-from fewkern.vectors.leave_one_out import HeldOut, solve
+from fewkern.vectors.leave_one_out import HeldOut, solve_samples
+from fewkern.vectors.race import Candidate, FoldModel, Race, Score
 from fewkern.vectors.refinement import Placement, RefineProblem, expand, free_widths, refine, refine_problem
-from fewkern.vectors.search import Found, Searching, search
+from fewkern.vectors.search import LARGE, Found, Searching, Trial, search
 
 __all__ = [
-    "Candidate",
-    "FoldModel",
     "RefineChoice",
     "RefinePlan",
-    "Score",
     "Unrefined",
     "candidates",
     "choose_refined",
@@ -65,20 +63,6 @@ STAGE_TOL = 1e-5
 START_RIDGE = 1e-2
 # Standard errors of the paired difference at which a candidate is dropped, after the first fold and later.
 HOPELESS = (3.0, 2.0)
-# Standard errors at which a candidate is dropped that is no smaller than a better one: it would have to overtake it.
-BEATEN = 1.0
-# Standard errors by which vectors that saw the labels must be better than those that did not.
-PROOF = 1.0
-# ... unless those are more than this many times the largest number that was moved: they then win only by being better,
-# or a larger budget, which adds nothing but unrefined vectors, could make a model larger and worse.
-OUT_OF_REACH = 2.0
-# A difference of this share of the error is none, however certain: two models that nearly agree have a paired
-# difference of nearly no spread.
-NEGLIGIBLE = 0.02
-# Above LARGE samples one held-out part judges instead of folds, and the choice looks at CHOICE_ROWS others.
-LARGE, CHOICE_ROWS = 5000, 10_000
-# The chosen vectors are moved on at most so many samples; their coefficients come from all.
-MOVE_ROWS = 20_000
 # A model whose error on its own samples is so many times that of its folds on new ones has lost its way among the
 # places where a search can end: it then takes SHORT steps from the vectors of a fold.
 LOST, SHORT = 1.25, 5
@@ -115,48 +99,6 @@ class Unrefined:
 
 
 @dataclass(frozen=True)
-class Candidate:
-    """One way to a model."""
-
-    n_vectors: int
-    start: str
-    """"unrefined" (the model itself), "distilled" or "selected": where the labels start to move the vectors."""
-    n_iter: int = 0
-    """Steps that the labels move them."""
-
-    @property
-    def path(self) -> tuple[int, str]:
-        """What candidates have in common that one search passes through."""
-        return self.n_vectors, self.start
-
-
-@dataclass(frozen=True)
-class Score:
-    """What the folds say of a candidate."""
-
-    candidate: Candidate
-    error: float
-    """Mean squared held-out error, summed over the outputs."""
-    excess: float
-    """Mean difference to the best candidate."""
-    spread: float
-    """Standard error of that difference."""
-
-    def within(self, limit: float) -> bool:
-        """Whether the candidate is as good as the best, give or take ``limit`` standard errors."""
-        return self.excess <= max(limit * self.spread, NEGLIGIBLE * (self.error - self.excess))
-
-
-@dataclass(frozen=True)
-class FoldModel:
-    """A model, the samples that it was fitted to, and the positions of those that judge it."""
-
-    expansion: KernelExpansion
-    fitted: Samples
-    judged: Array
-
-
-@dataclass(frozen=True)
 class RefineChoice:
     """The chosen model, fitted on all samples, and what it said of samples that it had not seen."""
 
@@ -182,13 +124,13 @@ class RefineChoice:
         return self.chosen.start != "unrefined"
 
 
-def unrefined_model(samples: Samples, found: Found) -> tuple[Unrefined, Array]:
-    """The model that a search found, and what it says of every sample when that one is left out."""
-    solution = solve(found.Z, samples.targets, found.ridge, samples.weights, samples.groups)
+def unrefined_model(samples: Samples, found: Found) -> tuple[Unrefined, HeldOut]:
+    """The model that a search found, and what it says of samples when each is left out: of all, or of some of many."""
+    solution, held_out = solve_samples(samples, found.Z, found.ridge)
     expansion = found.basis.expand(solution.W, solution.offset)
     indices = found.selection.indices
     vectors = found.kernel.pick(samples.X, indices)
-    return Unrefined(expansion, found.ridge, vectors, indices, solution.jitter), solution.held_out
+    return Unrefined(expansion, found.ridge, vectors, indices, solution.jitter), held_out
 
 
 def fit_unrefined(samples: Samples, kernel: Kernel, limit: int, plan: RefinePlan) -> Unrefined:
@@ -202,32 +144,18 @@ def splits(samples: Samples, plan: RefinePlan) -> list[tuple[Samples, Array]]:
     """Samples to fit, and positions of those to judge, for every fold.
 
     Every fold has its share of every class, or of every range of the targets, or, where there are groups, whole groups.
-    Above ``LARGE`` samples there is one fold, and not all rows take part.
     """
     n = samples.n
-    mixed = [int(i) for i in random_generator(plan.search.how.seed).permutation(n)]
     if samples.groups is not None:
-        folds = _grouped(samples, plan, mixed)
-    elif n > LARGE:
-        judged = min(n // plan.n_folds, LARGE)
-        folds = [(sorted(mixed[judged : judged + CHOICE_ROWS]), sorted(mixed[:judged]))]
+        folds = [(list(fit), list(judge)) for fit, judge in samples.folds(plan.n_folds)]
     else:
         # sorted by class or by the targets, and dealt out like cards
+        mixed = [int(i) for i in random_generator(plan.search.how.seed).permutation(n)]
         key = to_numpy(samples.targets) @ [float(j + 1) for j in range(samples.n_outputs)]
         order = sorted(mixed, key=lambda i: float(key[i]))
         held = [sorted(order[k :: plan.n_folds]) for k in range(plan.n_folds)] if n >= 2 * plan.n_folds else []
         folds = [(sorted(set(order) - set(part)), part) for part in held]
     return [(samples.take(_index(fit, samples.weights)), _index(judge, samples.weights)) for fit, judge in folds]
-
-
-def _grouped(samples: Samples, plan: RefinePlan, mixed: list[int]) -> list[tuple[list[int], list[int]]]:
-    """Folds of whole groups; of many samples one of them, and not all of its rows."""
-    folds = [(list(fit), list(judge)) for fit, judge in samples.folds(plan.n_folds)]
-    if samples.n <= LARGE:
-        return folds
-    judge = set(folds[0][1])
-    judged, others = [i for i in mixed if i in judge], [i for i in mixed if i not in judge]
-    return [(sorted(others[:CHOICE_ROWS]), sorted(judged[:LARGE]))]
 
 
 def candidates(samples: Samples, unrefined: int, plan: RefinePlan) -> list[Candidate]:
@@ -249,7 +177,11 @@ def candidates(samples: Samples, unrefined: int, plan: RefinePlan) -> list[Candi
 
 
 def choose_refined(
-    samples: Samples, whole: Unrefined, plan: RefinePlan, step: Callable[[int], None] | None = None
+    samples: Samples,
+    whole: Unrefined,
+    plan: RefinePlan,
+    trial: Trial | None = None,
+    step: Callable[[int], None] = lambda _: None,
 ) -> RefineChoice | None:
     """Compare the candidates by folds, take the smallest that is as good as the best, and fit it on all samples.
 
@@ -263,16 +195,23 @@ def choose_refined(
         The unrefined model on all samples. Its kernel serves in every fold: one number chosen among nine tells nothing
         about a sample.
     plan : RefinePlan
-    step : callable or None
+    trial : Trial or None
+        A search on some of the samples, where they are many: its samples and those that it has not seen are the only
+        fold, and its model is the unrefined one.
+    step : callable
         Called with the number of folds done.
     """
-    parts, size = splits(samples, plan), whole.expansion.n_vectors
+    size = whole.expansion.n_vectors
+    parts = splits(samples, plan) if trial is None else [(samples.take(trial.searched), trial.judged)]
     if not parts:
         return None
-    race = _Race(candidates(parts[0][0], size, plan), plan.forced)
+    race = Race(candidates(parts[0][0], size, plan), plan.forced)
     limit = max(math.ceil(MORE_VECTORS * size), max(c.n_vectors for c in race.running))
     for k, (fit, judged) in enumerate(parts):
-        unrefined = fit_unrefined(fit, whole.expansion.kernel, max(1, min(limit, fit.n // 2)), plan)
+        if trial is None:
+            unrefined = fit_unrefined(fit, whole.expansion.kernel, max(1, min(limit, fit.n // 2)), plan)
+        else:
+            unrefined, _ = unrefined_model(fit, trial.found)
         race.begin(take_rows(samples.targets, judged), take_rows(samples.weights, judged))
         for path in race.paths():
             for candidate, model in zip(path, _models(fit, unrefined, path)):
@@ -280,49 +219,46 @@ def choose_refined(
                 if k == 0 and race.worsens(candidate):
                     break
         race.drop(HOPELESS[min(k, 1)])
-        if step is not None:
-            step(k + 1)
+        step(k + 1)
     chosen = race.choose(plan.tolerance)
+    expansion, ridge = _fit_chosen(samples, whole, race, chosen)
     rows = namespace(samples.weights).concat([judged for _, judged in parts])
-    expansion, ridge = refit(samples, whole, chosen, plan)
-    least = next(score.error for score in race.scores() if score.candidate == chosen)
-    if chosen.start != "unrefined" and _error(expansion, samples) > LOST * least:
-        expansion, ridge = _refit_from(race.models(chosen), samples, whole, chosen, plan)
     crossed = race.cross_chosen(plan.tolerance)
     return RefineChoice(
         expansion, ridge, chosen, race.scores(), rows, race.values(chosen), crossed, race.models(chosen)
     )
 
 
-def refit(samples: Samples, whole: Unrefined, chosen: Candidate, plan: RefinePlan) -> tuple[KernelExpansion, float]:
-    """A candidate on all samples, and its ridge.
-
-    Above ``MOVE_ROWS`` samples the vectors are moved on some of them, and the coefficients come from all.
-    """
+def _fit_chosen(samples: Samples, whole: Unrefined, race: Race, chosen: Candidate) -> tuple[KernelExpansion, float]:
+    """The chosen candidate on all samples, and its ridge."""
     if chosen.start == "unrefined":
         return whole.expansion, whole.ridge
-    part = samples.some(MOVE_ROWS, random_generator(plan.search.how.seed))
-    *_, (problem, at) = _stages(part, whole, chosen)
-    if part is not samples:
-        targets = whole.expansion(samples.X) if problem.objective == "least squares" else samples.targets
-        problem = refine_problem(samples.X, targets, samples.weights, objective=problem.objective)
-    model = expand(problem, at)
-    return replace(model, indices=whole.indices[: chosen.n_vectors]), at.ridge
+    if samples.n > LARGE:  # the fold had enough of them to begin with
+        return _refit_from(race.models(chosen), samples, whole, chosen, max(chosen.n_iter, SHORT))
+    expansion, ridge = refit(samples, whole, chosen)
+    least = next(score.error for score in race.scores() if score.candidate == chosen)
+    if _error(expansion, samples) > LOST * least:
+        return _refit_from(race.models(chosen), samples, whole, chosen, SHORT)
+    return expansion, ridge
+
+
+def refit(samples: Samples, whole: Unrefined, chosen: Candidate) -> tuple[KernelExpansion, float]:
+    """A candidate whose vectors are moved, on all samples from the beginning, and its ridge."""
+    *_, (problem, at) = _stages(samples, whole, chosen)
+    return replace(expand(problem, at), indices=whole.indices[: chosen.n_vectors]), at.ridge
 
 
 def _refit_from(
-    folds: tuple[FoldModel, ...], samples: Samples, whole: Unrefined, chosen: Candidate, plan: RefinePlan
+    folds: tuple[FoldModel, ...], samples: Samples, whole: Unrefined, chosen: Candidate, steps: int
 ) -> tuple[KernelExpansion, float]:
-    """The model of the fold that is best on all samples, its vectors moved a little further on them."""
-    part = samples.some(MOVE_ROWS, random_generator(plan.search.how.seed))
-    best = min((fold.expansion for fold in folds), key=lambda model: _error(model, part))
+    """The model of the fold that is best on all samples, its vectors moved further on them."""
+    best = min((fold.expansion for fold in folds), key=lambda model: _error(model, samples))
     if chosen.n_iter:
-        problem = refine_problem(part.X, part.targets, part.weights)
+        problem = refine_problem(samples.X, samples.targets, samples.weights)
     else:
-        problem = refine_problem(part.X, whole.expansion(part.X), part.weights, objective="least squares")
-    at = refine(problem, Placement(best.vectors, best.kernel, START_RIDGE), max_iter=SHORT, tol=STAGE_TOL).placement
-    model = expand(problem, at)
-    return replace(model, indices=whole.indices[: chosen.n_vectors]), at.ridge
+        problem = refine_problem(samples.X, whole.expansion(samples.X), samples.weights, objective="least squares")
+    at = refine(problem, Placement(best.vectors, best.kernel, START_RIDGE), max_iter=steps, tol=STAGE_TOL).placement
+    return replace(expand(problem, at), indices=whole.indices[: chosen.n_vectors]), at.ridge
 
 
 def _error(model: KernelExpansion, samples: Samples) -> float:
@@ -359,133 +295,3 @@ def _stages(data: Samples, unrefined: Unrefined, last: Candidate) -> Iterator[tu
         at = refine(problem, at, max_iter=steps - done, tol=STAGE_TOL).placement
         done = steps
         yield problem, at
-
-
-class _Race:
-    """Held-out errors of the candidates that are still running."""
-
-    def __init__(self, candidates: list[Candidate], forced: bool = False) -> None:
-        self.running, self.forced = list(candidates), forced
-        self._models: dict[Candidate, list[FoldModel]] = {c: [] for c in candidates}
-        self._values: dict[Candidate, list[Array]] = {c: [] for c in candidates}
-        self._errors: dict[Candidate, list[Array]] = {c: [] for c in candidates}
-        self._targets: list[Array] = []
-        self._weights: list[Array] = []
-
-    def paths(self) -> list[list[Candidate]]:
-        """Candidates that one search passes through, in their order."""
-        names = dict.fromkeys(c.path for c in self.running)
-        return [[c for c in self.running if c.path == name] for name in names]
-
-    def begin(self, targets: Array, weights: Array) -> None:
-        """The next held-out samples."""
-        self._targets.append(targets)
-        self._weights.append(weights)
-
-    def judge(self, candidate: Candidate, model: FoldModel, values: Array) -> None:
-        """Note what a candidate says of the held-out samples."""
-        self._models[candidate].append(model)
-        self._values[candidate].append(values)
-        self._errors[candidate].append(namespace(values).sum((values - self._targets[-1]) ** 2, axis=1))
-
-    def worsens(self, candidate: Candidate) -> bool:
-        """Whether the path of a candidate was better before by a standard error; those that follow then leave."""
-        errors = [self._errors[c][-1] for c in self.running if c.path == candidate.path and self._errors[c]]
-        share = self._share(self._weights[-1:])
-        best = min(errors, key=lambda error: float(share @ error))
-        excess, spread = _paired(errors[-1], best, share)
-        if excess <= spread:
-            return False
-        self.running = [c for c in self.running if c.path != candidate.path or c.n_iter <= candidate.n_iter]
-        return True
-
-    def scores(self, among: list[Candidate] | None = None) -> tuple[Score, ...]:
-        """Candidates against the best of them, best first."""
-        among = self.running if among is None else among
-        xp, share = namespace(self._targets[0]), self._share(self._weights)
-        errors = {c: xp.concat(self._errors[c]) for c in among}
-        best = min(errors.values(), key=lambda error: float(share @ error))
-        found = [Score(c, float(share @ error), *_paired(error, best, share)) for c, error in errors.items()]
-        return tuple(sorted(found, key=lambda s: s.error))
-
-    def drop(self, limit: float) -> None:
-        """Candidates leave that are worse than the best by ``limit`` standard errors, or beaten by a smaller one.
-
-        The unrefined one never leaves. Where the vectors must move, they are compared among themselves.
-        """
-        scores = self.scores(self._eligible())
-        kept = {s.candidate for s in scores if s.within(limit) and not self._beaten(s, scores)}
-        self.running = [c for c in self.running if c in kept or c.start == "unrefined"]
-
-    def _beaten(self, score: Score, scores: tuple[Score, ...]) -> bool:
-        """Whether a candidate that would be taken before this one is better by ``BEATEN`` standard errors."""
-        own, xp = score.candidate, namespace(self._targets[0])
-        better = (s for s in scores if s.error < score.error and _preferred(s.candidate, own))
-        rival = next(better, None)  # the best of them
-        if rival is None:
-            return False
-        error, least = (xp.concat(self._errors[c]) for c in (own, rival.candidate))
-        excess, spread = _paired(error, least, self._share(self._weights))
-        return excess > BEATEN * spread
-
-    def _eligible(self) -> list[Candidate]:
-        return [c for c in self.running if not self.forced or c.start != "unrefined"]
-
-    def choose(self, tolerance: float) -> Candidate:
-        """The candidate with the fewest vectors that is as good as the best.
-
-        Candidates whose vectors saw the labels only count where all others of about their size are clearly worse.
-        """
-        eligible = self._eligible()
-        reach = OUT_OF_REACH * max((c.n_vectors for c in self._values if c.n_iter > 0), default=math.inf)
-        quiet = [
-            s.candidate
-            for s in self.scores(eligible)
-            if s.candidate.n_iter == 0 and s.candidate.n_vectors <= reach and s.within(PROOF)
-        ]
-        good = [s for s in self.scores(quiet or eligible) if s.within(tolerance)]
-        return min(good, key=lambda s: (s.candidate.n_vectors, s.error)).candidate
-
-    def cross_chosen(self, tolerance: float) -> Array:
-        """Values for the held-out samples of every part, by the candidate that the other parts choose."""
-        count = len(self._targets)
-        if count == 1:
-            return self.values(self.choose(tolerance))
-        parts = [self._values[self._without(k).choose(tolerance)][k] for k in range(count)]
-        return namespace(parts[0]).concat(parts, axis=0)
-
-    def _without(self, part: int) -> _Race:
-        """The race of those still running as if one part had not been judged."""
-        rest = _Race(self.running, self.forced)
-        for k in (k for k in range(len(self._targets)) if k != part):
-            rest.begin(self._targets[k], self._weights[k])
-            for candidate in self.running:
-                rest.judge(candidate, self._models[candidate][k], self._values[candidate][k])
-        return rest
-
-    def values(self, candidate: Candidate) -> Array:
-        """What a candidate said of the held-out samples of all parts."""
-        parts = self._values[candidate]
-        return namespace(parts[0]).concat(parts, axis=0)
-
-    def models(self, candidate: Candidate) -> tuple[FoldModel, ...]:
-        """A candidate in every fold."""
-        return tuple(self._models[candidate])
-
-    def _share(self, weights: list[Array]) -> Array:
-        """Weights of held-out samples, summing to one."""
-        xp = namespace(weights[0])
-        w = xp.concat(weights)
-        return w / xp.sum(w)
-
-
-def _preferred(one: Candidate, other: Candidate) -> bool:
-    """Whether, with the same error, the first is taken: it is no larger, and saw no more of the labels."""
-    return one.n_vectors <= other.n_vectors and (one.n_iter == 0 or other.n_iter > 0)
-
-
-def _paired(error: Array, best: Array, share: Array) -> tuple[float, float]:
-    """Mean of the differences and its standard error."""
-    difference = error - best
-    mean = float(share @ difference)
-    return mean, math.sqrt(float((share * share) @ ((difference - mean) ** 2)))

@@ -30,7 +30,7 @@ from typing import Any, Literal
 from fewkern.backend.blocks import BLOCK_ELEMENTS, row_blocks
 from fewkern.backend.finite import powers_of_two
 from fewkern.backend.linalg import inverse_psd
-from fewkern.backend.namespace import Array, asarray_like, device, is_sparse, namespace
+from fewkern.backend.namespace import Array, asarray_like, device, is_sparse, namespace, on_host
 from fewkern.backend.optimize import host_vector, minimize_bounded
 from fewkern.backend.threads import threads_for
 from fewkern.core.expansion import KernelExpansion
@@ -61,6 +61,8 @@ RIDGE_BOUNDS = (1e-6, 1e4)
 FARTHEST = 1e3
 # A sample that decides its own value has 1 - h = 0. Below this share it is held there, and h has no gradient.
 LEAST_LEFT = 1e-3
+# So many row blocks are kept from one pass to the next, 4 MiB each on the host; more are computed anew in every pass.
+KEPT_BLOCKS = 16
 
 
 @dataclass(frozen=True)
@@ -309,7 +311,7 @@ class _Block:
 
 
 class _Blocks:
-    """The row blocks of a problem at one placement. A single block is kept, several are computed anew in every pass."""
+    """The row blocks of a problem at one placement, kept for all passes unless they are large."""
 
     def __init__(self, problem: RefineProblem, at: Placement) -> None:
         xp = namespace(problem.X)
@@ -318,17 +320,15 @@ class _Blocks:
         width = int(self.V.shape[0]) + int(problem.X.shape[1])
         self._slices = list(row_blocks(self.n, width, problem.block, like=problem.X))
         self._make = lambda rows: _Block(problem, at.kernel, self.V, rows)
-        self._single = self._make(self._slices[0]) if len(self._slices) == 1 else None
+        keep = len(self._slices) <= (KEPT_BLOCKS if on_host(problem.X) else 1)
+        self._kept = [self._make(rows) for rows in self._slices] if keep else None
 
     def total(self, statistics: Callable[[_Block], tuple[Array, ...]]) -> tuple[Array, ...]:
         """Statistics of all rows: those of the blocks, added."""
-        if self._single is not None:
-            return statistics(self._single)
-        total: tuple[Array, ...] | None = None
-        for rows in self._slices:
-            part = statistics(self._make(rows))
-            total = part if total is None else tuple(a + b for a, b in zip(total, part))
-        assert total is not None
+        blocks = (self._make(rows) for rows in self._slices) if self._kept is None else iter(self._kept)
+        total = statistics(next(blocks))
+        for block in blocks:
+            total = tuple(a + b for a, b in zip(total, statistics(block)))
         return total
 
 

@@ -127,8 +127,9 @@ class FeatureVectorRegressor(RegressorMixin, KernelEstimator):
 
     Notes
     -----
-    For every width and ridge the errors of all sizes come from one orthogonal factorization: ``n L^2`` flops. Above
-    10,000 samples the width is searched on 10,000 of them. Memory: one ``n L`` matrix per width.
+    For every width and ridge the errors of all sizes come from one factorization: ``n L^2`` flops. Above 5,000 samples
+    width, ridge and size are searched on at most 10,000 of them; above 20,000 samples 20,000 choose everything, and the
+    coefficients come from all. Memory: one ``n L`` matrix per width.
 
     References
     ----------

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from fewkern.backend.namespace import Array, device, namespace
+from fewkern.backend.namespace import Array, asarray_like, device, namespace
 from fewkern.backend.random import random_generator, seed_from
 from fewkern.backend.threads import threads_for
 from fewkern.core.basis import KernelBasis
@@ -18,23 +18,31 @@ from fewkern.vectors.leave_one_out import HeldOut, Judging, Path, class_targets,
 from fewkern.vectors.selection import Selecting, Selection, choose_basis, select_vectors
 
 __all__ = [
+    "LARGE",
     "RIDGES",
+    "SEARCH_ROWS",
     "Found",
     "Judge",
     "Searching",
+    "Trial",
     "automatic_model",
     "choose_grid",
     "choose_width",
     "class_grid",
     "held_out_values",
     "search",
+    "split_off",
 ]
 
 # Ridges that are compared, in units of the mean of k(x, x). Without any ridge coefficients can grow until nothing of
 # the sum is left but rounding.
 RIDGES = (1e-6, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)
-# The width is searched on at most this many samples; number of vectors and ridge then on all of them.
-_SEARCH_ROWS = 10_000
+# Above LARGE samples, width, ridge and number of vectors are searched on some of them, at most SEARCH_ROWS, and others,
+# at most LARGE, are kept to judge models. The vectors are then chosen among all.
+LARGE, SEARCH_ROWS, _JUDGED_SHARE = 5000, 10_000, 0.2
+# The search then looks only at widths near the one that is best on so many samples: one step above it, two below,
+# because more samples and longer paths allow narrower kernels.
+_NEAR_ROWS, _STEPS_BELOW, _STEPS_ABOVE = 2000, 2, 1
 # The unit of the widths is decided on at most so many samples, by short paths at two widths (0.55 and 1.3 times that of
 # the rule) and two ridges. Paths of 50 or 100 vectors decide alike on ten sets; one width alone is wrong on four.
 _RACE_ROWS, _RACE_LENGTH, _RACE_WIDTHS, _RACE_RIDGES = 1000, 30, (3, 5), (1e-4, 1e-2)
@@ -42,8 +50,8 @@ _RACE_ROWS, _RACE_LENGTH, _RACE_WIDTHS, _RACE_RIDGES = 1000, 30, (3, 5), (1e-4, 
 # pays: to a tenth of the samples, or half of them for "accurate", and _LONGEST at most.
 _FIRST_LENGTH, _LONGEST = 100, 1000
 _SHARE = {"accurate": 0.5, "balanced": 0.1, "sparse": 0.1}
-# Parts of the samples, each of which is judged at the settings that the others choose. Above _SEARCH_ROWS samples there
-# are no parts: the least of many errors is then hardly too small.
+# Parts of the samples, each of which is judged at the settings that the others choose. Above LARGE samples there are no
+# parts: the least of many errors is then hardly too small.
 _PARTS = 5
 # A path is worth going on with when its minimum lies in the last part of it.
 _NEAR_END = 0.9
@@ -83,12 +91,14 @@ class Searching:
     def n_paths(self, n_kernels: int, n: int) -> int:
         """How many paths :func:`automatic_model` follows or continues at most, those of all ridges together.
 
-        On many samples, ``n``, the kernel that some of them chose is followed once more.
+        On many samples, ``n``, the vectors are chosen once more, among all.
         """
         rounds, limit = 1, self.limit
         while limit < self.ceiling:
             rounds, limit = rounds + 1, min(2 * limit, self.ceiling)
-        return rounds * (n_kernels + int(n_kernels > 1 and n > _SEARCH_ROWS))
+        if n <= LARGE:
+            return rounds * n_kernels
+        return rounds * min(n_kernels, _STEPS_BELOW + 1 + _STEPS_ABOVE) + 1
 
     def in_units_of(self, kernel: Kernel, samples: Samples) -> Searching:
         """The same search with the grid of ridges times the mean of ``k(x, x)``: units of the data do not matter."""
@@ -121,6 +131,17 @@ class Judge:
 
 
 @dataclass(frozen=True)
+class Trial:
+    """A search on some of the samples."""
+
+    searched: Array
+    """Positions of the samples that were searched ..."""
+    judged: Array
+    """... and of others, which the search has not seen."""
+    found: Found
+
+
+@dataclass(frozen=True)
 class Found:
     """What a search found: vectors, ridge and number of vectors."""
 
@@ -130,6 +151,13 @@ class Found:
     trace: Trace
     judges: tuple[Judge, ...] = ()
     """For every part of the samples; none where the samples are too few for parts, or many."""
+    trial: Trial | None = None
+    """Where the samples are many: the search that chose everything but the vectors."""
+
+    @property
+    def longest(self) -> Selection:
+        """The selection whose path was searched."""
+        return self.selection if self.trial is None else self.trial.found.selection
 
     @property
     def kernel(self) -> Kernel:
@@ -149,7 +177,7 @@ class Found:
     @property
     def stop(self) -> Stop:
         """SIZE if a smaller model was preferred to the whole path, else why the selection ended."""
-        return Stop.SIZE if self.n_vectors < self.selection.n_vectors else self.selection.stop
+        return Stop.SIZE if self.n_vectors < self.longest.n_vectors else self.longest.stop
 
 
 def automatic_model(
@@ -157,17 +185,47 @@ def automatic_model(
 ) -> Found:
     """The kernel, vectors, ridge and size that leave-one-out prefers; ``samples`` have targets.
 
-    A width that is a rule becomes a grid of widths. On many samples the width is searched on some of them, and ``step``
-    then also hears of the search on all.
+    A width that is a rule becomes a grid of widths. On many samples all but the vectors is chosen on some of them.
     """
     grid = choose_grid(samples, kernel, plan)
     plan = plan.in_units_of(grid.kernels[0], samples)
-    some = samples.some(_SEARCH_ROWS, random_generator(plan.how.seed)) if len(grid) > 1 else samples
-    found = search(some, grid, plan, step)
-    if some.n == samples.n:
-        return found
-    begun = plan.n_paths(len(grid), some.n)
-    return search(samples, grid.only(found.trace.chosen[0]), plan, lambda done: step(begun + done))
+    if samples.n <= LARGE:
+        return search(samples, grid, plan, step)
+    searched, judged = split_off(samples, plan.how.seed)
+    part = samples.take(searched)
+    found = search(part, _near_best(part, grid, plan), plan, step)
+    with threads_for(samples.n * plan.limit**2):
+        selection = choose_basis(samples, found.kernel, plan.how, found.selection.n_vectors)
+    step(plan.n_paths(len(grid), samples.n))
+    n_vectors = min(found.n_vectors, selection.n_vectors)
+    return Found(selection, found.ridge, n_vectors, found.trace, trial=Trial(searched, judged, found))
+
+
+def split_off(samples: Samples, seed: int) -> tuple[Array, Array]:
+    """Positions of samples to search on, and of others that judge; whole groups where there are any."""
+    mixed = [int(i) for i in random_generator(seed).permutation(samples.n)]
+    if samples.groups is None:
+        count = min(int(_JUDGED_SHARE * samples.n), LARGE)
+        judged, searched = mixed[:count], mixed[count:]
+    else:
+        inside = set(samples.folds(round(1 / _JUDGED_SHARE))[0][1])
+        judged, searched = [i for i in mixed if i in inside][:LARGE], [i for i in mixed if i not in inside]
+    first, second = (
+        asarray_like(sorted(part), samples.rows, dtype=samples.rows.dtype) for part in (searched[:SEARCH_ROWS], judged)
+    )
+    return first, second
+
+
+def _near_best(samples: Samples, grid: KernelGrid, plan: Searching) -> KernelGrid:
+    """The widths near the one that short paths on a few of the samples prefer."""
+    if len(grid) == 1:
+        return grid
+    some = samples.some(_NEAR_ROWS, random_generator(plan.how.seed))
+    judging = Judging.of(some)
+    with threads_for(some.n * plan.limit**2):
+        least = [_Fan.start(some, kernel, plan, judging).least for kernel in grid.kernels]
+    best = least.index(min(least))
+    return grid.between(max(0, best - _STEPS_BELOW), best + _STEPS_ABOVE + 1)
 
 
 def held_out_values(samples: Samples, found: Found) -> HeldOut | None:
@@ -242,7 +300,7 @@ def search(samples: Samples, grid: KernelGrid, plan: Searching, step: Callable[[
 
 
 def _search(samples: Samples, grid: KernelGrid, plan: Searching, step: Callable[[int], None]) -> Found:
-    parts = samples.deal(_PARTS, plan.how.seed) if samples.n <= _SEARCH_ROWS else None
+    parts = samples.deal(_PARTS, plan.how.seed) if samples.n <= LARGE else None
     judging = Judging.of(samples, parts)
     fans = []
     for kernel in grid.kernels:
