@@ -30,9 +30,10 @@ if TYPE_CHECKING:
     from fewkern.reporting import Report, ReportSettings, report
     from fewkern.table.encoder import TableEncoder
     from fewkern.table.model import TableModel
+    from fewkern.vectors.classification import FeatureVectorClassifier
     from fewkern.vectors.discriminant import FeatureVectorDiscriminant
     from fewkern.vectors.pca import FeatureVectorPCA
-    from fewkern.vectors.regression import FeatureVectorClassifier, FeatureVectorRegressor
+    from fewkern.vectors.regression import FeatureVectorRegressor
     from fewkern.vectors.selector import FeatureVectorSelector
 
 __all__ = [
@@ -73,7 +74,7 @@ __all__ = [
 # Where a public name is.
 _PLACES = {
     "DensityClassifier": "density.classifier",
-    "FeatureVectorClassifier": "vectors.regression",
+    "FeatureVectorClassifier": "vectors.classification",
     "FeatureVectorDiscriminant": "vectors.discriminant",
     "FeatureVectorPCA": "vectors.pca",
     "FeatureVectorRegressor": "vectors.regression",

@@ -16,9 +16,10 @@ from fewkern.margins.graph_embedding import GraphEmbedding
 from fewkern.margins.soft_margin import RecursiveSoftMargin
 from fewkern.margins.svm import RecursiveSVM
 from fewkern.table.tasks import MODELS
+from fewkern.vectors.classification import FeatureVectorClassifier
 from fewkern.vectors.discriminant import FeatureVectorDiscriminant
 from fewkern.vectors.pca import FeatureVectorPCA
-from fewkern.vectors.regression import FeatureVectorClassifier, FeatureVectorRegressor
+from fewkern.vectors.regression import FeatureVectorRegressor
 
 __all__ = ["ESTIMATORS", "build", "check_model"]
 
