@@ -5,18 +5,23 @@ from __future__ import annotations
 from numbers import Real
 from typing import Any
 
+from fewkern.backend.partitions import is_collection
 from fewkern.backend.validation import Interval, StrOptions, fit_context
 from fewkern.base import warn_of_fewer_components
-from fewkern.margins.embedding import Ratio, graph_embedding
+from fewkern.margins.all_rows import features_of_all
+from fewkern.margins.embedding import Ratio, embedding_of_sums, graph_embedding
 from fewkern.margins.reducer import (
     REDUCER,
     Reducer,
+    additive_rule,
     features_of,
     forget,
     graph_pair,
+    graph_population,
     graph_samples,
     keep,
     needs_classes,
+    streamed_population,
 )
 
 __all__ = ["GraphEmbedding"]
@@ -168,9 +173,16 @@ class GraphEmbedding(Reducer):
         self
         """
         forget(self)
-        features = features_of(self, graph_samples(self, X, y, sample_weight))
+        rows = streamed_population if is_collection(X) else graph_population
+        population = rows(self, X, y, sample_weight)
+        features = features_of(self, graph_samples(self, population))
         how = Ratio(self.n_components, self.recursive, self.ridge, self.against, self.scaling)
-        result = graph_embedding(features.Z, graph_pair(self, features), how)
+        rule = additive_rule(self)
+        if rule is not None and population.n > features.samples.n:
+            features, spread = features_of_all(features, population)
+            result = embedding_of_sums(spread, rule, how)
+        else:
+            result = graph_embedding(features.Z, graph_pair(self, features), how)
         keep(self, features, features.with_signs(result.directions))
         self.ratios_, self.stop_ = result.values, result.stop
         warn_of_fewer_components(self)

@@ -19,6 +19,7 @@ from fewkern.margins.reducer import (
     features_of,
     forget,
     graph_pair,
+    graph_population,
     graph_samples,
     keep,
     needs_classes,
@@ -205,7 +206,7 @@ class RecursiveSoftMargin(Reducer):
         self
         """
         forget(self)
-        features = features_of(self, graph_samples(self, X, y, sample_weight))
+        features = features_of(self, graph_samples(self, graph_population(self, X, y, sample_weight)))
         pair = graph_pair(self, features)
         how = SoftMargin(
             n_components=self.n_components,

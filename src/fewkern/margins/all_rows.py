@@ -1,0 +1,66 @@
+"""Features of all rows of a fit, wherever they are, and their moments, which are sums over the rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from fewkern.backend.namespace import Array, namespace
+from fewkern.core.basis import KernelBasis
+from fewkern.core.population import Population
+from fewkern.core.samples import Samples
+from fewkern.core.statistics import Statistics
+from fewkern.margins.features import Features
+from fewkern.vectors.all_rows import with_indicators
+from fewkern.vectors.axes import Spread
+
+__all__ = ["RowFeatures", "features_of_all", "row_features"]
+
+
+@dataclass(frozen=True)
+class RowFeatures:
+    """How any rows become features in double precision."""
+
+    basis: KernelBasis | None
+    """None where the features are the samples themselves."""
+    shift: Array
+    """What is subtracted: something near the mean, or sums of squares would lose their digits far from zero."""
+
+    @property
+    def width(self) -> int:
+        """Number of features."""
+        return int(self.shift.shape[0])
+
+    def __call__(self, X: Array) -> Array:
+        xp = namespace(self.shift)
+        return xp.astype(X if self.basis is None else self.basis.features(X), xp.float64) - self.shift
+
+
+@dataclass(frozen=True)
+class _Moments:
+    """What is asked of every block of rows: sums of the features and of their products, all and by class."""
+
+    features: RowFeatures
+
+    def __call__(self, samples: Samples) -> Statistics:
+        samples = with_indicators(samples)
+        return Statistics.of(self.features(samples.X), samples.targets, samples.weights)
+
+
+def row_features(features: Features) -> RowFeatures:
+    """The features of any rows, centered as those of the sample are."""
+    return RowFeatures(features.basis, features.mean)
+
+
+def features_of_all(features: Features, population: Population) -> tuple[Features, Spread]:
+    """Features of the sample about the mean of all rows, and how those of all rows spread about it: one pass."""
+    rows = row_features(features)
+    spread = Spread.of_sums(population.total(_Moments(rows), rows.width + 1))
+    moved = replace(features, mean=features.mean + spread.mean)
+    if features.Z is not None:
+        moved = replace(moved, Z=features.Z - spread.mean)
+    if features.linear and features.basis is not None:
+        # features on some of the samples do not tell the mean of the samples themselves
+        plain = RowFeatures(None, features.sample_mean())
+        own = population.total(_Moments(plain), plain.width + 1)
+        moved = replace(moved, center=plain.shift + own.mean)
+    return moved, spread
