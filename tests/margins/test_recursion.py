@@ -6,7 +6,8 @@ import scipy.sparse as sp
 
 from fewkern.margins import recursion
 from fewkern.margins.hinge import HingeProblem
-from fewkern.margins.recursion import Recursion, class_problems, recursive_margin, tube_problem
+from fewkern.margins.problems import class_problems, tube_problem
+from fewkern.margins.recursion import Recursion, recursive_margin
 from fewkern.margins.spaces import Constrained, Reflected, Rows
 from tests.oracles.margins import align, centred_features, gaussian_gram, recursive_svm_on_gram, svr_value
 

@@ -13,7 +13,7 @@ from fewkern.margins.features import Features
 from fewkern.vectors.all_rows import with_indicators
 from fewkern.vectors.axes import Spread
 
-__all__ = ["RowFeatures", "features_of_all", "row_features"]
+__all__ = ["RowFeatures", "features_of_all", "row_features", "weighing_as_all"]
 
 
 @dataclass(frozen=True)
@@ -64,3 +64,12 @@ def features_of_all(features: Features, population: Population) -> tuple[Feature
         own = population.total(_Moments(plain), plain.width + 1)
         moved = replace(moved, center=plain.shift + own.mean)
     return moved, spread
+
+
+def weighing_as_all(samples: Samples, spread: Spread) -> Samples:
+    """The samples with weights that add up, in every class, to those of all rows."""
+    xp = namespace(samples.weights)
+    weights = xp.astype(samples.weights, spread.masses.dtype)
+    member = with_indicators(replace(samples, weights=weights)).targets
+    share = spread.masses / xp.sum(weights[:, None] * member, axis=0)
+    return replace(samples, weights=weights * (member @ share))

@@ -107,9 +107,10 @@ def streamed_population(estimator: Reducer, X: Any, y: Any, sample_weight: Any) 
     """The rows of a Dask collection, for a graph whose scatters are sums over rows."""
     rule = additive_rule(estimator)
     if rule is None:
+        given = repr(estimator.graph) if isinstance(estimator.graph, (str, GraphRule)) else "that was given"
         raise TypeError(
-            f"{type(estimator).__name__}: X is a Dask collection, and the graph {estimator.graph!r} is one of pairs of "
-            'samples, which must be in memory; use graph="fisher" or "pca", or pass some of the rows in memory.'
+            f"{type(estimator).__name__}: X is a Dask collection, and the graph {given} is one of pairs of samples, "
+            'which must be in memory; use graph="fisher" or "pca", or pass some of the rows in memory.'
         )
     if rule.supervised:
         return labelled_population(estimator, X, y, sample_weight)

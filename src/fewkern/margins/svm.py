@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from numbers import Real
 from typing import Any
 
@@ -12,21 +13,19 @@ from fewkern.backend.linalg import squared_norms
 from fewkern.backend.namespace import asarray_like, is_sparse, namespace
 from fewkern.backend.progress import progress
 from fewkern.backend.validation import Interval, StrOptions, fit_context
-from fewkern.base import check_labelled, check_measured, constraints, warn_of_fewer_components
-from fewkern.core.samples import Samples
+from fewkern.base import constraints, warn_of_fewer_components
+from fewkern.core.kernels import Linear, as_kernel
+from fewkern.core.population import InMemory, Population
 from fewkern.core.trace import Stop
+from fewkern.margins.all_rows import features_of_all, row_features, weighing_as_all
 from fewkern.margins.embedding import principal_space
 from fewkern.margins.features import Features
-from fewkern.margins.recursion import (
-    MarginDirections,
-    MarginProblem,
-    Recursion,
-    class_problems,
-    recursive_margin,
-    tube_problem,
-)
+from fewkern.margins.hinge_rows import AllRows
+from fewkern.margins.problems import MarginTask
+from fewkern.margins.recursion import MarginDirections, Recursion, recursive_margin
 from fewkern.margins.reducer import REDUCER, Reducer, features_of, forget, keep
 from fewkern.margins.spaces import Constrained, Reflected, Space
+from fewkern.populations import labelled_population, measured_population
 
 __all__ = ["RecursiveSVM"]
 
@@ -207,9 +206,10 @@ class RecursiveSVM(Reducer):
         self
         """
         forget(self)
-        samples = self._check(X, y, sample_weight)
-        # With more features than samples, sparse samples go through their Gram matrix, which is the smaller one.
-        features = features_of(self, samples, keep_sparse=samples.X.shape[1] <= samples.n)
+        population = self._population(X, y, sample_weight)
+        task = MarginTask(self.C, self.multi_class, self.epsilon if self.task == "regression" else None)
+        features, rows = self._features(population, task)
+        samples = features.samples
         several = samples.n_classes > 2 and self.multi_class == "ovo"
         how = Recursion(
             n_components=self.n_components,
@@ -220,29 +220,35 @@ class RecursiveSVM(Reducer):
             max_iter=self.max_iter,
         )
         with progress(self, "finding directions", self.n_components) as step:
-            result = recursive_margin(_space(features), self._problems(features.samples), how, step)
-        on_support = features.complete and self.max_vectors in ("auto", None)
+            result = recursive_margin(_space(features), task.problems(samples), how, step, rows)
+        on_support = rows is None and features.complete and self.max_vectors in ("auto", None)
         keep(self, features, result.directions, result.dual if on_support else None)
         self._keep_steps(features, result)
         self._warn(result)
         warn_of_fewer_components(self)
         return self
 
-    def _check(self, X: Any, y: Any, sample_weight: Any) -> Samples:
+    def _population(self, X: Any, y: Any, sample_weight: Any) -> Population:
         if self.task == "classification":
-            return check_labelled(self, X, y, sample_weight)
-        samples, _ = check_measured(self, X, y, sample_weight)
-        targets: Any = samples.targets
+            return labelled_population(self, X, y, sample_weight)
+        population, _ = measured_population(self, X, y, sample_weight)
+        targets: Any = population.sample.targets
         if targets.shape[1] != 1:
             raise ValueError(f"RecursiveSVM: y must be one number per sample, got {targets.shape[1]} columns.")
-        return samples
+        return population
 
-    def _problems(self, samples: Samples) -> list[MarginProblem]:
-        C = self.C * samples.weights
-        if self.task == "classification":
-            return class_problems(samples.codes, samples.n_classes, C, self.multi_class)
-        targets: Any = samples.targets
-        return [tube_problem(namespace(C).astype(targets[:, 0], C.dtype), C, self.epsilon)]
+    def _features(self, population: Population, task: MarginTask) -> tuple[Features, AllRows | None]:
+        """Features of samples to find hyperplanes on, and all rows if these are more."""
+        samples = population.sample
+        if isinstance(population, InMemory) and is_sparse(samples.X) and isinstance(as_kernel(self.kernel), Linear):
+            samples = population.samples  # served as they are
+        # With more features than samples, sparse samples go through their Gram matrix, which is the smaller one.
+        features = features_of(self, samples, keep_sparse=samples.X.shape[1] <= samples.n)
+        if samples.n == population.n:
+            return features, None
+        features, spread = features_of_all(features, population)
+        features = replace(features, samples=weighing_as_all(features.samples, spread))
+        return features, AllRows(population, row_features(features), task)
 
     def _keep_steps(self, features: Features, result: MarginDirections) -> None:
         xp, steps = namespace(result.dual), result.steps
