@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from fewkern.backend.linalg import solve_triangular
 from fewkern.backend.namespace import Array, namespace
 from fewkern.core.basis import KernelBasis
 from fewkern.core.population import Population
@@ -13,7 +14,7 @@ from fewkern.margins.features import Features
 from fewkern.vectors.all_rows import with_indicators
 from fewkern.vectors.axes import Spread
 
-__all__ = ["RowFeatures", "features_of_all", "row_features", "weighing_as_all"]
+__all__ = ["Coordinates", "RowFeatures", "features_of_all", "row_features", "weighing_as_all"]
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,27 @@ class RowFeatures:
     def __call__(self, X: Array) -> Array:
         xp = namespace(self.shift)
         return xp.astype(X if self.basis is None else self.basis.features(X), xp.float64) - self.shift
+
+    def along(self, Q: Array) -> Coordinates:
+        """The features in the coordinates ``Q``."""
+        if self.basis is None:
+            return Coordinates(self, Q, namespace(Q).zeros_like(Q[0, :]))
+        factor = namespace(Q).astype(self.basis.factor, Q.dtype)
+        return Coordinates(self, solve_triangular(factor, Q, transposed=True), self.shift @ Q)
+
+
+@dataclass(frozen=True)
+class Coordinates:
+    """How any rows become coordinates: of samples about their mean, or of kernel columns without their features."""
+
+    features: RowFeatures
+    coef: Array
+    constant: Array
+
+    def __call__(self, X: Array) -> Array:
+        basis = self.features.basis
+        columns = self.features(X) if basis is None else basis.columns(X)
+        return namespace(self.coef).astype(columns, self.coef.dtype) @ self.coef - self.constant
 
 
 @dataclass(frozen=True)

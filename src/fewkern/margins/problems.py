@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fewkern.backend.namespace import Array, namespace, take_rows
 from fewkern.core.samples import Samples
 from fewkern.margins.hinge import HingeProblem, hinge_at_zero
-from fewkern.margins.spaces import Space
+from fewkern.margins.spaces import Points
 
 __all__ = ["MarginProblem", "MarginTask", "class_problems", "tube_problem"]
 
@@ -29,11 +29,7 @@ class MarginProblem:
         """Value at ``w = 0``, which no step exceeds (methods A3.3)."""
         return hinge_at_zero(self.signs, self.targets, self.C)
 
-    def unit(self) -> float:
-        """Mean hinge at ``w = 0``: one for classes of the same weight, in units of the targets for a tube."""
-        return self.cap() / float(namespace(self.C).sum(self.C))
-
-    def on(self, space: Space) -> HingeProblem:
+    def on(self, space: Points) -> HingeProblem:
         """The problem on the samples as they are in ``space``."""
         return HingeProblem(space.subset(self.rows), self.signs, self.targets, self.C)
 

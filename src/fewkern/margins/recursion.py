@@ -10,7 +10,8 @@ from fewkern.backend.namespace import Array, asarray_like, namespace, take_rows
 from fewkern.backend.storable import storable
 from fewkern.core.peel import peel
 from fewkern.core.trace import Stop
-from fewkern.margins.hinge import HingeSolution, minimize_hinge
+from fewkern.margins.corner import mean_hinge, minimize_many
+from fewkern.margins.hinge import HingeSolution
 from fewkern.margins.hinge_rows import AllRows
 from fewkern.margins.problems import MarginProblem
 from fewkern.margins.spaces import Reflected, Space, no_columns
@@ -196,7 +197,7 @@ class _Left:
             w = problem.combination(alpha)
             if float(problem.targets @ alpha) - 0.5 * float(w @ w) >= cap:
                 return None
-        solution = minimize_hinge(problem, alpha, self.how.tol, self.how.max_iter)
+        solution = minimize_many(problem, alpha, self.how.tol, self.how.max_iter)
         self.multipliers[k] = solution.alpha
         self.n_iter += solution.n_iter
         if solution.error > _SOLVED:
@@ -211,7 +212,7 @@ class _Left:
         self, rows: AllRows, space: Reflected, found: list[tuple[int, HingeSolution]]
     ) -> list[tuple[int, HingeSolution]]:
         """The hyperplanes improved on all rows; where these see no more than at ``w = 0``, the problem is flat."""
-        improved = rows.improved(space, found, [problem.unit() for problem in self.problems])
+        improved = rows.improved(space, found, [mean_hinge(p.signs, p.targets, p.C) for p in self.problems])
         kept = [(k, solution) for k, solution in improved if solution.primal < self.caps[k]]
         self.alive = [k for k, _ in kept]
         return kept
