@@ -68,6 +68,27 @@ class _Moments:
         return Statistics.of(self.features(samples.X), samples.targets, samples.weights)
 
 
+@dataclass(frozen=True)
+class _RowSum:
+    """Weighted sum of rows."""
+
+    total: Array
+    weight: float
+
+    def __add__(self, other: _RowSum) -> _RowSum:
+        return _RowSum(self.total + other.total, self.weight + other.weight)
+
+    @property
+    def mean(self) -> Array:
+        return self.total / self.weight
+
+
+def _row_sum(samples: Samples) -> _RowSum:
+    """Of dense or sparse samples as they are."""
+    weights = namespace(samples.weights).astype(samples.weights, namespace(samples.weights).float64)
+    return _RowSum(samples.X.T @ weights, float(namespace(weights).sum(weights)))
+
+
 def row_features(features: Features) -> RowFeatures:
     """The features of any rows, centered as those of the sample are."""
     return RowFeatures(features.basis, features.mean)
@@ -82,9 +103,7 @@ def features_of_all(features: Features, population: Population) -> tuple[Feature
         moved = replace(moved, Z=features.Z - spread.mean)
     if features.linear and features.basis is not None:
         # features on some of the samples do not tell the mean of the samples themselves
-        plain = RowFeatures(None, features.sample_mean())
-        own = population.total(_Moments(plain), plain.width + 1)
-        moved = replace(moved, center=plain.shift + own.mean)
+        moved = replace(moved, center=population.total(_row_sum, features.samples.X.shape[1]).mean)
     return moved, spread
 
 

@@ -44,6 +44,8 @@ REDUCER: dict[str, list[Any]] = constraints(
 )
 # Vectors of a basis that max_vectors="auto" allows with a kernel: without a bound the cost is cubic in the samples.
 _MOST_VECTORS = 500
+# Of sparse samples with the linear kernel, whose basis replaces more features than that.
+_MOST_SPARSE_VECTORS = 2000
 # Attributes that only some fits have.
 _OPTIONAL = ("components_", "mean_", "classes_")
 
@@ -123,10 +125,13 @@ def additive_rule(estimator: Reducer) -> GraphRule | None:
     return graph if isinstance(graph, GraphRule) and graph.additive else None
 
 
-def graph_samples(estimator: Reducer, population: Population) -> Samples:
-    """Samples for a graph: at most ``SAMPLE_ROWS`` for a rule, all of them where the user gave their pairs."""
-    rule = isinstance(as_graph(estimator.graph, type(estimator).__name__), GraphRule)
-    return population.samples if isinstance(population, InMemory) and not rule else population.sample
+def graph_samples(estimator: Reducer, population: Population, limit: int | None = None) -> Samples:
+    """Samples for a graph: all of them where the user gave their pairs, else ``limit``, or the sample of the rows."""
+    given = not isinstance(as_graph(estimator.graph, type(estimator).__name__), GraphRule)
+    if given and isinstance(population, InMemory):
+        return population.samples
+    samples = population.sample
+    return samples if limit is None or samples.pairwise else samples.drawn(limit)
 
 
 def features_of(estimator: Any, samples: Samples, *, keep_sparse: bool = False) -> Features:
@@ -135,10 +140,10 @@ def features_of(estimator: Any, samples: Samples, *, keep_sparse: bool = False) 
     Sparse samples of the linear kernel go through a basis too, unless ``keep_sparse``.
     """
     kernel, limit = resolve_kernel(estimator.kernel, samples.X), estimator.max_vectors
-    if limit == "auto":
-        limit = None if isinstance(kernel, Linear) else _MOST_VECTORS
-    if isinstance(kernel, Linear) and limit is None and (keep_sparse or not is_sparse(samples.X)):
+    if isinstance(kernel, Linear) and limit in ("auto", None) and (keep_sparse or not is_sparse(samples.X)):
         return sample_features(samples, kernel)
+    if limit == "auto":
+        limit = _MOST_SPARSE_VECTORS if isinstance(kernel, Linear) else _MOST_VECTORS
     how = selecting(estimator.rule, False, estimator.basis_tol, estimator.random_state)
     return basis_features(samples, kernel, how, limit)
 

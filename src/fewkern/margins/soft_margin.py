@@ -29,6 +29,9 @@ from fewkern.margins.sparse import sparse_soft_margin
 
 __all__ = ["RecursiveSoftMargin"]
 
+# Pairs of so many samples are 12 million; directions of a graph that is a rule need no more.
+_MOST_SAMPLES = 5_000
+
 
 class RecursiveSoftMargin(Reducer):
     r"""Directions that keep close classes apart, whatever far ones do: a transformer (RSM).
@@ -206,7 +209,8 @@ class RecursiveSoftMargin(Reducer):
         self
         """
         forget(self)
-        features = features_of(self, graph_samples(self, graph_population(self, X, y, sample_weight)))
+        population = graph_population(self, X, y, sample_weight)
+        features = features_of(self, graph_samples(self, population, _MOST_SAMPLES))
         pair = graph_pair(self, features)
         how = SoftMargin(
             n_components=self.n_components,

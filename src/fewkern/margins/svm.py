@@ -240,7 +240,8 @@ class RecursiveSVM(Reducer):
     def _features(self, population: Population, task: MarginTask) -> tuple[Features, AllRows | None]:
         """Features of samples to find hyperplanes on, and all rows if these are more."""
         samples = population.sample
-        if isinstance(population, InMemory) and is_sparse(samples.X) and isinstance(as_kernel(self.kernel), Linear):
+        plain = isinstance(as_kernel(self.kernel), Linear) and self.max_vectors in ("auto", None)
+        if isinstance(population, InMemory) and plain and is_sparse(samples.X):
             samples = population.samples  # served as they are
         # With more features than samples, sparse samples go through their Gram matrix, which is the smaller one.
         features = features_of(self, samples, keep_sparse=samples.X.shape[1] <= samples.n)
