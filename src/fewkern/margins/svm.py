@@ -67,7 +67,8 @@ class RecursiveSVM(Reducer):
         Most samples in the basis that gives the features of a kernel; the cost is linear in the number of samples, and
         quadratic in that of the basis. "auto" is 500. None sets no bound: the cost then is cubic in the number of
         samples. The model keeps its support vectors if the basis spans all samples (always up to 500 samples) and no
-        number is given, else the basis. The linear kernel has no basis unless a number is given.
+        number is given, else the basis. The linear kernel has no basis unless a number is given, or sparse samples
+        have more features than there are samples ("auto" is 2,000 then).
     rule : str, default "gain"
         How the vectors of the basis are chosen, see :class:`FeatureVectorSelector`.
     basis_tol : float or None, default None
@@ -97,7 +98,8 @@ class RecursiveSVM(Reducer):
         "flat" (no margin direction is left), "rank", "faded" (nothing is left), "limit", "precision" (``C`` is too
         large: the next problem cannot be solved) or "max_iter" (it was not solved in so many iterations).
     objectives_, squared_norms_ : arrays of shape (n_steps,)
-        Optimal value of every step (summed over the problems of a step) and the squared length of the normals.
+        Optimal value of every step (summed over the problems of a step) and the squared length of the normals; with
+        more than 20,000 rows, of hinges with rounded corners.
     steps_ : tuple of MarginStep
         Per step: which problems it solved, with values, lengths, biases and iterations.
     cap_ : float
@@ -105,7 +107,8 @@ class RecursiveSVM(Reducer):
     n_iter_ : int
         Interior point iterations in all.
     support_ : array
-        Samples with a coefficient in some component.
+        Samples with a coefficient in some component; with more than 20,000 rows, those that support the hyperplanes of
+        the sample.
     classes_ : array
         Only with classes.
     vectors_, indices_, n_vectors_
@@ -120,7 +123,13 @@ class RecursiveSVM(Reducer):
     \phi_t(x_i)` the normal, :math:`P_t` the optimal value. Laws: the components are orthonormal in feature space;
     :math:`P_{t+1} \ge P_t + \frac12 \|\tilde w_t\|^2` and :math:`P_t \le` cap, so the directions fade. The
     problems are solved by an interior point method, with any Array API library: :math:`O(n q^2)` per iteration on
-    ``q`` features, 10 to 30 iterations per component. Sparse samples with the linear kernel are never made dense.
+    ``q`` features, 10 to 30 iterations per component; where rows and features are many, most rows are left out of most
+    of them. Sparse samples with the linear kernel are never made dense.
+
+    Any number of rows, in memory or as a Dask collection: above 20,000 rows a sample of 20,000 gives the width and the
+    basis of the kernel, the number of components, and hyperplanes to start from. These are improved on all rows by
+    Newton steps with rounded hinges, three to five passes over the rows per component, so the components, the mean and
+    the offsets are those of all rows. Sparse samples with the linear kernel are solved exactly whatever their number.
 
     References
     ----------
@@ -196,7 +205,7 @@ class RecursiveSVM(Reducer):
 
         Parameters
         ----------
-        X : array, data frame or sparse matrix of shape (n_samples, n_features)
+        X : array, data frame, sparse matrix or Dask collection of shape (n_samples, n_features)
         y : array of shape (n_samples,)
             Classes, or numbers with ``task="regression"``.
         sample_weight : array of shape (n_samples,) or None
