@@ -128,7 +128,7 @@ def _streamed(estimator: Any, X: Any, y: Any, sample_weight: Any, kind: Any) -> 
     columns = [column for column in (y if kind else None, sample_weight) if column is not None]
     partitions = Partitions.of(name, X, *columns)
     layout = Layout(name, kind, sample_weight is not None)
-    streamed = Streamed.of(partitions, layout, bool(estimator.verbose))
+    streamed = Streamed.of(partitions, layout, bool(getattr(estimator, "verbose", False)))
     if streamed.n < 2:
         raise ValueError(f"{name}: expected at least 2 samples of positive weight, got {streamed.n}.")
     estimator.n_features_in_ = partitions.n_features

@@ -18,6 +18,8 @@ from fewkern import (
     FeatureVectorPCA,
     FeatureVectorRegressor,
     FeatureVectorSelector,
+    GraphEmbedding,
+    RecursiveSVM,
 )
 from fewkern.backend import partitions
 from fewkern.backend.partitions import PartitionError
@@ -34,6 +36,8 @@ STREAMING = {
     "discriminant": FeatureVectorDiscriminant(max_vectors=20),
     "pca": FeatureVectorPCA(max_vectors=20, n_components=3),
     "selector": FeatureVectorSelector(max_vectors=20),
+    "recursive-svm": RecursiveSVM(n_components=2),
+    "embedding": GraphEmbedding(),
 }
 
 

@@ -8,8 +8,9 @@ from fewkern import graphs
 from fewkern.margins.embedding import Ratio, graph_embedding
 from fewkern.margins.graphs import PairSet
 from fewkern.margins.hinge import HingeProblem, minimize_hinge
+from fewkern.margins.problems import class_problems
 from fewkern.margins.ranking import OrderedPairs
-from fewkern.margins.recursion import Recursion, class_problems, recursive_margin
+from fewkern.margins.recursion import Recursion, recursive_margin
 from fewkern.margins.soft import SoftMargin, recursive_soft_margin
 from fewkern.margins.spaces import Reflected, Rows
 from tests.oracles.margins import align, labelled, pair_sums, pairs_of

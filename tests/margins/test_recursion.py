@@ -6,7 +6,8 @@ import scipy.sparse as sp
 
 from fewkern.margins import recursion
 from fewkern.margins.hinge import HingeProblem
-from fewkern.margins.recursion import Recursion, class_problems, recursive_margin, tube_problem
+from fewkern.margins.problems import class_problems, tube_problem
+from fewkern.margins.recursion import Recursion, recursive_margin
 from fewkern.margins.spaces import Constrained, Reflected, Rows
 from tests.oracles.margins import align, centred_features, gaussian_gram, recursive_svm_on_gram, svr_value
 
@@ -55,8 +56,8 @@ def test_every_step_starts_from_the_multipliers_of_the_last_one(monkeypatch):
         ends.append(minimize(problem, start, *settings))
         return ends[-1]
 
-    minimize = recursion.minimize_hinge
-    monkeypatch.setattr(recursion, "minimize_hinge", spy)
+    minimize = recursion.minimize_many
+    monkeypatch.setattr(recursion, "minimize_many", spy)
     X, y = two_classes(d=3)
     r = recurse(centred_features(gaussian_gram(X, 4.0)), y)
     assert r.stop == "flat"

@@ -11,6 +11,7 @@ from sklearn.preprocessing import StandardScaler
 
 import fewkern
 from fewkern import RecursiveSoftMargin, RecursiveSVM, graphs
+from fewkern.datasets import make_banana
 from fewkern.kernels import Gaussian, Linear
 from fewkern.margins.rules import RULES
 from tests.oracles.margins import align
@@ -84,7 +85,7 @@ def test_sparse_samples_stay_sparse(shape, monkeypatch):
 
 
 def test_kernel_model_keeps_only_support_vectors():
-    X, y = fewkern.datasets.make_banana(150)
+    X, y = make_banana(150)
     model = RecursiveSVM(kernel=Gaussian(width=1.0), C=10.0, n_components=1).fit(X, y)
     assert model.n_vectors_ == len(model.support_) < 100
     np.testing.assert_array_equal(model.vectors_, X[model.indices_])

@@ -9,9 +9,20 @@ from fewkern.backend.namespace import Array, device, namespace
 from fewkern.core.peel import peel
 from fewkern.core.trace import Stop
 from fewkern.margins.graphs import GraphPair
+from fewkern.margins.rules import GraphRule
 from fewkern.margins.spaces import no_columns, reflect, reflect_both
+from fewkern.vectors.axes import Spread
 
-__all__ = ["Embedding", "Ratio", "Scatters", "graph_embedding", "principal_space", "ridged", "seen_directions"]
+__all__ = [
+    "Embedding",
+    "Ratio",
+    "Scatters",
+    "embedding_of_sums",
+    "graph_embedding",
+    "principal_space",
+    "ridged",
+    "seen_directions",
+]
 
 # Singular values below this part of the largest one are not part of the span.
 _SPAN = 1e-10
@@ -77,18 +88,21 @@ def principal_space(Z: Array) -> Array:
 
 
 def ridged(pair: GraphPair, Z: Array, ridge: float) -> Array:
-    r"""``S = Z'LZ + ridge tau I`` with ``tau = trace(Z'LZ) / q`` (methods B1); without it RSM (10) has no inverse.
+    r"""``S = Z'LZ + ridge tau I`` with ``tau = trace(Z'LZ) / q`` (methods B1); without it RSM (10) has no inverse."""
+    S = None if pair.intrinsic is None else pair.intrinsic.scatter(Z)
+    xp = namespace(Z)
+    return _with_ridge(S, xp.eye(Z.shape[1], dtype=Z.dtype, device=device(Z)), float(xp.sum(Z * Z)), ridge)
+
+
+def _with_ridge(S: Array | None, identity: Array, total: float, ridge: float) -> Array:
+    """``S + ridge tau I``; ``total`` is the squared length of all samples.
 
     Where the intrinsic scatter is zero (one sample per class), lengths are measured by the identity.
     """
-    xp = namespace(Z)
-    q = int(Z.shape[1])
-    identity = xp.eye(q, dtype=Z.dtype, device=device(Z))
-    if pair.intrinsic is None:
+    if S is None:
         return identity
-    S = pair.intrinsic.scatter(Z)
-    tau = float(xp.linalg.trace(S)) / max(q, 1)
-    if tau <= _NO_SCATTER * float(xp.sum(Z * Z)):
+    tau = float(namespace(S).linalg.trace(S)) / max(int(S.shape[0]), 1)
+    if tau <= _NO_SCATTER * total:
         return identity
     return S + max(ridge, _LEAST_RIDGE) * tau * identity
 
@@ -148,13 +162,26 @@ def graph_embedding(Z: Array, pair: GraphPair, how: Ratio) -> Embedding:
     pair sees. Cost: :math:`O(n q \min(n, q))` for that, then :math:`O(q^3)`, times the number of components if
     recursive.
     """
-    xp = namespace(Z)
     V = principal_space(Z)
-    rank = int(V.shape[1])
-    if rank == 0:
-        return Embedding(V, xp.zeros((0,), dtype=Z.dtype, device=device(Z)), 0, Stop.RANK)
     Z = Z @ V
-    B, S = pair.penalty.scatter(Z), ridged(pair, Z, how.ridge)
+    return _largest_ratios(Scatters(ridged(pair, Z, how.ridge), pair.penalty.scatter(Z), V), how)
+
+
+def embedding_of_sums(spread: Spread, rule: GraphRule, how: Ratio) -> Embedding:
+    """The same from sums over rows, for a rule whose scatters are such sums (``rule.additive``)."""
+    xp, s = namespace(spread.s), spread.s
+    intrinsic, penalty = rule.scatters(spread)
+    identity = xp.eye(s.shape[0], dtype=s.dtype, device=device(s))
+    S = _with_ridge(intrinsic, identity, float(xp.sum(s * s)), how.ridge)
+    return _largest_ratios(Scatters(S, penalty, spread.V), how)
+
+
+def _largest_ratios(scatters: Scatters, how: Ratio) -> Embedding:
+    """Directions from the two scatters, which are in coordinates of the span of the samples."""
+    S, B, V = scatters.S, scatters.B, scatters.Q
+    xp, rank = namespace(V), scatters.dimension
+    if rank == 0:
+        return Embedding(V, xp.zeros((0,), dtype=V.dtype, device=device(V)), 0, Stop.RANK)
     if how.against == "total":
         S = S + B
     seen = seen_directions(B, S)

@@ -30,6 +30,8 @@ class Features:
     """What was subtracted."""
     selection: Selection | None = None
     """The vectors of the basis; None where the features are the samples themselves."""
+    center: Array | None = None
+    """Mean of the samples themselves, where the mean of ``samples`` is not it: these are some of many rows."""
 
     @cached_property
     def basis(self) -> KernelBasis | None:
@@ -56,6 +58,8 @@ class Features:
 
     def sample_mean(self) -> Array:
         """Weighted mean of the samples."""
+        if self.center is not None:
+            return self.center
         if self.basis is None:
             return self.mean
         p = self.samples.weights

@@ -5,18 +5,23 @@ from __future__ import annotations
 from numbers import Real
 from typing import Any
 
+from fewkern.backend.partitions import is_collection
 from fewkern.backend.validation import Interval, StrOptions, fit_context
 from fewkern.base import warn_of_fewer_components
-from fewkern.margins.embedding import Ratio, graph_embedding
+from fewkern.margins.all_rows import features_of_all
+from fewkern.margins.embedding import Ratio, embedding_of_sums, graph_embedding
 from fewkern.margins.reducer import (
     REDUCER,
     Reducer,
+    additive_rule,
     features_of,
     forget,
     graph_pair,
+    graph_population,
     graph_samples,
     keep,
     needs_classes,
+    streamed_population,
 )
 
 __all__ = ["GraphEmbedding"]
@@ -59,7 +64,8 @@ class GraphEmbedding(Reducer):
         Multiplies the weights of the samples of every class. Read only by a graph that needs classes.
     max_vectors : int, "auto" or None, default "auto"
         Most samples in the basis that gives the features of a kernel. "auto" is 500. None sets no bound: the cost then
-        is cubic in the number of samples. The linear kernel has no basis unless a number is given.
+        is cubic in the number of samples. The linear kernel has no basis unless a number is given, or samples are
+        sparse ("auto" is 2,000 then).
     rule : str, default "gain"
         How the vectors of the basis are chosen, see :class:`FeatureVectorSelector`.
     basis_tol : float or None, default None
@@ -92,6 +98,11 @@ class GraphEmbedding(Reducer):
     span, so more features than samples, constant and repeated features do no harm. Cost: :math:`O(n d \min(n, d))`,
     then :math:`O(q^3)` for rank ``q`` (times the number of components if recursive). Class graphs need no n x n
     matrix. Neighbor graphs are computed on the host; everything else runs on any Array API library.
+
+    Any number of rows, with the graphs "fisher" and "pca", in memory or as a Dask collection: above 20,000 rows the
+    width and the basis of a kernel come from a sample of 20,000, and scatters and means from all rows, in one pass.
+    Other rules are about pairs: above 20,000 rows they are built on 20,000 of them, which must be in memory. A graph
+    that is given pair by pair is used as it is.
 
     References
     ----------
@@ -158,7 +169,7 @@ class GraphEmbedding(Reducer):
 
         Parameters
         ----------
-        X : array, data frame or sparse matrix of shape (n_samples, n_features)
+        X : array, data frame, sparse matrix or Dask collection of shape (n_samples, n_features)
         y : array of shape (n_samples,) or None
             Classes; not read by an unsupervised graph.
         sample_weight : array of shape (n_samples,) or None
@@ -168,9 +179,16 @@ class GraphEmbedding(Reducer):
         self
         """
         forget(self)
-        features = features_of(self, graph_samples(self, X, y, sample_weight))
+        rows = streamed_population if is_collection(X) else graph_population
+        population = rows(self, X, y, sample_weight)
+        features = features_of(self, graph_samples(self, population))
         how = Ratio(self.n_components, self.recursive, self.ridge, self.against, self.scaling)
-        result = graph_embedding(features.Z, graph_pair(self, features), how)
+        rule = additive_rule(self)
+        if rule is not None and population.n > features.samples.n:
+            features, spread = features_of_all(features, population)
+            result = embedding_of_sums(spread, rule, how)
+        else:
+            result = graph_embedding(features.Z, graph_pair(self, features), how)
         keep(self, features, features.with_signs(result.directions))
         self.ratios_, self.stop_ = result.values, result.stop
         warn_of_fewer_components(self)

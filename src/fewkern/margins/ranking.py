@@ -22,6 +22,8 @@ __all__ = ["OrderedPairs", "prefix_dominance", "ranked_sums"]
 
 # The pairs of the smoothed band are listed one by one if there are at most this many per sample.
 _BAND_PAIRS = 40
+# A table of all pairs, block by block, is faster than a sort for every feature up to so many samples per feature.
+_TABLE_ROWS = 500
 # NumPy sorts integers of 16 bits by their digits, much faster than wider ones: most classes that fit.
 _SHORT_CODES = 2**15
 
@@ -265,13 +267,16 @@ class OrderedPairs:
         """``X' (second derivative in s) X``: the Laplacian of the pairs inside the smoothed band, without its edges."""
         xp = namespace(s)
         s = s - xp.mean(s)
+        n, q = X.shape
         near = self._band(s, m, mu)
-        if near is not None:
+        if near is not None and int(near[0].shape[0]) * q <= n * n:
             H = xp.zeros((X.shape[1], X.shape[1]), dtype=X.dtype, device=device(X))
             for part in row_blocks(int(near[0].shape[0]), int(X.shape[1])):
                 i, j = near[0][part], near[1][part]
                 difference = take_rows(X, i) - take_rows(X, j)
                 H = H + (difference * (xp.take(self.p, i) * xp.take(self.p, j))[:, None]).T @ difference
+        elif n <= _TABLE_ROWS * q:
+            H = self._tabled_curvature(s, X, m, mu)
         else:
             H = self._summed_curvature(s, X, m, mu)
         if self.removed is not None:
@@ -298,6 +303,24 @@ class OrderedPairs:
         if self.codes is not None:
             keep = keep & (xp.take(self.codes, i) != xp.take(self.codes, j))
         return i[keep], j[keep]
+
+    def _tabled_curvature(self, s: Array, X: Array, m: float, mu: float) -> Array:
+        """The same sum over all pairs, block by block: a product of matrices, for many features."""
+        xp, p, n = namespace(s), self.p, int(s.shape[0])
+        weighted = p[:, None] * X
+        degree, cross = xp.zeros_like(s), xp.zeros((X.shape[1], X.shape[1]), dtype=X.dtype, device=device(X))
+        rank = xp.arange(n, device=device(s))
+        for rows in row_blocks(n, n):
+            lower = slice(0, rows.stop)  # partners come earlier in the order
+            inside = xp.abs(m - s[rows][:, None] + s[lower][None, :]) < mu
+            inside = inside & (rank[lower][None, :] < rank[rows][:, None])
+            if self.codes is not None:
+                inside = inside & (self.codes[rows][:, None] != self.codes[lower][None, :])
+            V = xp.astype(inside, X.dtype)
+            degree[rows] += V @ p[lower]
+            degree[lower] += p[rows] @ V
+            cross = cross + weighted[rows, :].T @ (V @ weighted[lower, :])
+        return (X * (p * degree)[:, None]).T @ X - cross - cross.T
 
     def _summed_curvature(self, s: Array, X: Array, m: float, mu: float) -> Array:
         """The same sum over the pairs of the band when they are too many to list."""

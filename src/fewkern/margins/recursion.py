@@ -10,18 +10,13 @@ from fewkern.backend.namespace import Array, asarray_like, namespace, take_rows
 from fewkern.backend.storable import storable
 from fewkern.core.peel import peel
 from fewkern.core.trace import Stop
-from fewkern.margins.hinge import HingeProblem, HingeSolution, hinge_at_zero, minimize_hinge
+from fewkern.margins.corner import mean_hinge, minimize_many
+from fewkern.margins.hinge import HingeSolution
+from fewkern.margins.hinge_rows import AllRows
+from fewkern.margins.problems import MarginProblem
 from fewkern.margins.spaces import Reflected, Space, no_columns
 
-__all__ = [
-    "MarginDirections",
-    "MarginProblem",
-    "MarginStep",
-    "Recursion",
-    "class_problems",
-    "recursive_margin",
-    "tube_problem",
-]
+__all__ = ["MarginDirections", "MarginStep", "Recursion", "recursive_margin"]
 
 # Singular values below this part of the largest one are dropped from a block of directions (methods A7).
 _BLOCK_RANK = 1e-3
@@ -29,72 +24,6 @@ _BLOCK_RANK = 1e-3
 _EQUAL_SHARE = 0.999
 # A hyperplane with a larger relative error than this is not used; coefficients with one are found again.
 _SOLVED = 1e-5
-
-
-@dataclass(frozen=True)
-class MarginProblem:
-    r"""One hyperplane: :math:`\min \frac12 |w|^2 + \sum_k C_k (h_k - s_k (\langle w, x_{r_k} \rangle + b))_+`.
-
-    ``rows`` names the samples of the terms; a sample may occur twice (regression) or not at all (one class against
-    one).
-    """
-
-    rows: Array
-    signs: Array
-    targets: Array
-    C: Array
-
-    def cap(self) -> float:
-        """Value at ``w = 0``, which no step exceeds (methods A3.3)."""
-        return hinge_at_zero(self.signs, self.targets, self.C)
-
-    def on(self, space: Space) -> HingeProblem:
-        """The problem on the samples as they are in ``space``."""
-        return HingeProblem(space.subset(self.rows), self.signs, self.targets, self.C)
-
-
-def class_problems(codes: Array, n_classes: int, C: Array, strategy: str = "ovr") -> list[MarginProblem]:
-    """Two classes against each other (one problem), each against the rest ("ovr"), or all pairs ("ovo").
-
-    Parameters
-    ----------
-    codes : integer array of shape (n,)
-        Classes as 0, 1, ...
-    n_classes : int
-    C : array of shape (n,)
-        Box constants; samples with 0 are left out.
-    strategy : {"ovr", "ovo"}
-        Read only with three classes or more.
-    """
-    xp = namespace(C)
-    if n_classes == 2:
-        pairs: list[tuple[int, int | None]] = [(1, 0)]
-    elif strategy == "ovr":
-        pairs = [(k, None) for k in range(n_classes)]
-    else:
-        pairs = [(k, j) for k in range(n_classes) for j in range(k)]
-    problems = []
-    for up, down in pairs:
-        taking_part = C > 0 if down is None else (C > 0) & ((codes == up) | (codes == down))
-        rows = xp.nonzero(taking_part)[0]
-        box = take_rows(C, rows)
-        signs = xp.where(take_rows(codes, rows) == up, xp.ones_like(box), -xp.ones_like(box))
-        problems.append(MarginProblem(rows, signs, xp.ones_like(box), box))
-    return problems
-
-
-def tube_problem(y: Array, C: Array, epsilon: float) -> MarginProblem:
-    """Epsilon-insensitive regression as hinges: every sample pushes from above and from below (methods A7)."""
-    xp = namespace(C)
-    rows = xp.nonzero(C > 0)[0]
-    y, C = take_rows(y, rows), take_rows(C, rows)
-    one = xp.ones_like(C)
-    return MarginProblem(
-        xp.concat([rows, rows]),
-        xp.concat([one, -one]),
-        xp.concat([y - epsilon, -y - epsilon]),
-        xp.concat([C, C]),
-    )
 
 
 @dataclass(frozen=True)
@@ -135,7 +64,8 @@ class MarginDirections:
     directions: Array
     """``W``, one orthonormal column per component, in the coordinates of the features."""
     dual: Array
-    """``B`` with ``W = X'B``: the coefficients of the samples; rows of samples that support no hyperplane are zero."""
+    """``B`` with ``W = X'B``: the coefficients of the samples; rows of samples that support no hyperplane are zero.
+    Where hyperplanes were improved on all rows, those of the hyperplanes before that."""
     features: Array
     """Components of the training samples, ``X W``."""
     steps: tuple[MarginStep, ...]
@@ -150,7 +80,11 @@ class MarginDirections:
 
 
 def recursive_margin(
-    space: Space, problems: Sequence[MarginProblem], how: Recursion, step: Callable[[int], None] = lambda _: None
+    space: Space,
+    problems: Sequence[MarginProblem],
+    how: Recursion,
+    step: Callable[[int], None] = lambda _: None,
+    rows: AllRows | None = None,
 ) -> MarginDirections:
     r"""Directions of maximum margin, each in the complement of those before (methods A4).
 
@@ -174,6 +108,9 @@ def recursive_margin(
     how : Recursion
     step : function
         Called with the number of directions so far.
+    rows : AllRows or None
+        All rows, where the samples of ``space`` are some of them: every hyperplane of the samples is then improved on
+        all rows before it is taken out. The samples must be explicit.
 
     Returns
     -------
@@ -187,10 +124,10 @@ def recursive_margin(
     Laws: :math:`W^T W = I`; with :math:`P_t` the optimal value, :math:`P_{t+1} \ge P_t + \frac12 \|\tilde w_t\|^2`
     and :math:`P_t \le` cap, hence the directions must fade.
     """
-    left = _Left(space, problems, how)
+    left = _Left(space, problems, how, rows)
     peeled = peel(left, left.limit, step)
     W = left.space.W
-    dual = _coefficients(space, W, left.B, left.Z)
+    dual = left.B if rows is not None else _coefficients(space, W, left.B, left.Z)
     return MarginDirections(W, dual, left.Z, tuple(left.steps), left.caps, peeled.stop, left.n_iter, left.unsolved)
 
 
@@ -209,8 +146,10 @@ class _Block:
 class _Left:
     """What is left of the samples, and which problems still have a direction in it."""
 
-    def __init__(self, space: Space, problems: Sequence[MarginProblem], how: Recursion) -> None:
-        self.space, self.problems, self.how = space, problems, how
+    def __init__(
+        self, space: Space, problems: Sequence[MarginProblem], how: Recursion, rows: AllRows | None = None
+    ) -> None:
+        self.space, self.problems, self.how, self.rows = space, problems, how, rows
         self.caps = tuple(problem.cap() for problem in problems)
         # a cap of zero: a bias alone satisfies every hinge (a constant target inside its tube)
         self.alive = [k for k, cap in enumerate(self.caps) if cap > 0.0]
@@ -241,6 +180,8 @@ class _Left:
             if solution.error > _SOLVED:
                 return Stop.MAX_ITER if solution.stop == Stop.MAX_ITER else Stop.PRECISION
             found.append((k, solution))
+        if self.rows is not None and isinstance(self.space, Reflected):
+            found = self._on_all_rows(self.rows, self.space, found)
         if not found:
             return Stop.FLAT
         room = min(self.limit - int(self.Z.shape[1]), self.space.dimension, self.how.block_size or len(found))
@@ -256,7 +197,7 @@ class _Left:
             w = problem.combination(alpha)
             if float(problem.targets @ alpha) - 0.5 * float(w @ w) >= cap:
                 return None
-        solution = minimize_hinge(problem, alpha, self.how.tol, self.how.max_iter)
+        solution = minimize_many(problem, alpha, self.how.tol, self.how.max_iter)
         self.multipliers[k] = solution.alpha
         self.n_iter += solution.n_iter
         if solution.error > _SOLVED:
@@ -266,6 +207,15 @@ class _Left:
         length = float(xp.linalg.vector_norm(solution.w))
         short = length <= self.how.flat_tol**0.5 * float(xp.sum(solution.alpha)) * self.longest
         return None if length == 0.0 or (solution.dual >= cap and short) else solution
+
+    def _on_all_rows(
+        self, rows: AllRows, space: Reflected, found: list[tuple[int, HingeSolution]]
+    ) -> list[tuple[int, HingeSolution]]:
+        """The hyperplanes improved on all rows; where these see no more than at ``w = 0``, the problem is flat."""
+        improved = rows.improved(space, found, [mean_hinge(p.signs, p.targets, p.C) for p in self.problems])
+        kept = [(k, solution) for k, solution in improved if solution.primal < self.caps[k]]
+        self.alive = [k for k, _ in kept]
+        return kept
 
     def _block(self, found: list[tuple[int, HingeSolution]]) -> _Block:
         """Orthonormal directions of the hyperplanes, leading first."""

@@ -9,17 +9,32 @@ from sklearn.utils.validation import check_is_fitted
 
 from fewkern.backend.linalg import least_squares
 from fewkern.backend.namespace import Array, asarray_like, device, float_dtype, is_sparse, namespace
+from fewkern.backend.rowwise import rowwise
 from fewkern.backend.validation import StrOptions
 from fewkern.base import CONSTRAINTS, KernelEstimator, check_labelled, check_samples, check_weighted, constraints
 from fewkern.core.kernels import Linear, resolve_kernel
+from fewkern.core.population import InMemory, Population
 from fewkern.core.samples import Samples
 from fewkern.margins.features import Features, basis_features, sample_features
 from fewkern.margins.given import as_graph, pair_of_matrices
 from fewkern.margins.graphs import GraphPair
 from fewkern.margins.rules import GraphRule
+from fewkern.populations import labelled_population, weighted_population
 from fewkern.vectors.parameters import SELECTION, selecting
 
-__all__ = ["REDUCER", "Reducer", "features_of", "forget", "graph_pair", "graph_samples", "keep", "needs_classes"]
+__all__ = [
+    "REDUCER",
+    "Reducer",
+    "additive_rule",
+    "features_of",
+    "forget",
+    "graph_pair",
+    "graph_population",
+    "graph_samples",
+    "keep",
+    "needs_classes",
+    "streamed_population",
+]
 
 # Constraints of the parameters that all reducers have.
 REDUCER: dict[str, list[Any]] = constraints(
@@ -29,6 +44,8 @@ REDUCER: dict[str, list[Any]] = constraints(
 )
 # Vectors of a basis that max_vectors="auto" allows with a kernel: without a bound the cost is cubic in the samples.
 _MOST_VECTORS = 500
+# Of sparse samples with the linear kernel, whose basis replaces more features than that.
+_MOST_SPARSE_VECTORS = 2000
 # Attributes that only some fits have.
 _OPTIONAL = ("components_", "mean_", "classes_")
 
@@ -45,6 +62,7 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator
         super().set_params(**params)
         return self
 
+    @rowwise
     def transform(self, X: Any) -> Array:
         """Components of the samples, shape ``(n_samples, n_components_)``."""
         X = check_samples(self, X)
@@ -80,11 +98,40 @@ def needs_classes(estimator: Reducer) -> bool:
     return isinstance(graph, GraphRule) and graph.supervised
 
 
-def graph_samples(estimator: Reducer, X: Any, y: Any, sample_weight: Any) -> Samples:
-    """Checked samples, with classes where the graph needs them."""
+def graph_population(estimator: Reducer, X: Any, y: Any, sample_weight: Any) -> Population:
+    """Checked rows, in memory, with classes where the graph needs them."""
     if needs_classes(estimator):
-        return check_labelled(estimator, X, y, sample_weight)
-    return check_weighted(estimator, X, sample_weight, minimum=2)
+        return InMemory(check_labelled(estimator, X, y, sample_weight))
+    return InMemory(check_weighted(estimator, X, sample_weight, minimum=2))
+
+
+def streamed_population(estimator: Reducer, X: Any, y: Any, sample_weight: Any) -> Population:
+    """The rows of a Dask collection, for a graph whose scatters are sums over rows."""
+    rule = additive_rule(estimator)
+    if rule is None:
+        given = repr(estimator.graph) if isinstance(estimator.graph, (str, GraphRule)) else "that was given"
+        raise TypeError(
+            f"{type(estimator).__name__}: X is a Dask collection, and the graph {given} is one of pairs of samples, "
+            'which must be in memory; use graph="fisher" or "pca", or pass some of the rows in memory.'
+        )
+    if rule.supervised:
+        return labelled_population(estimator, X, y, sample_weight)
+    return weighted_population(estimator, X, sample_weight)
+
+
+def additive_rule(estimator: Reducer) -> GraphRule | None:
+    """The graph, if it is a rule whose scatters are sums over rows."""
+    graph = as_graph(estimator.graph, type(estimator).__name__)
+    return graph if isinstance(graph, GraphRule) and graph.additive else None
+
+
+def graph_samples(estimator: Reducer, population: Population, limit: int | None = None) -> Samples:
+    """Samples for a graph: all of them where the user gave their pairs, else ``limit``, or the sample of the rows."""
+    given = not isinstance(as_graph(estimator.graph, type(estimator).__name__), GraphRule)
+    if given and isinstance(population, InMemory):
+        return population.samples
+    samples = population.sample
+    return samples if limit is None or samples.pairwise else samples.drawn(limit)
 
 
 def features_of(estimator: Any, samples: Samples, *, keep_sparse: bool = False) -> Features:
@@ -93,10 +140,10 @@ def features_of(estimator: Any, samples: Samples, *, keep_sparse: bool = False) 
     Sparse samples of the linear kernel go through a basis too, unless ``keep_sparse``.
     """
     kernel, limit = resolve_kernel(estimator.kernel, samples.X), estimator.max_vectors
-    if limit == "auto":
-        limit = None if isinstance(kernel, Linear) else _MOST_VECTORS
-    if isinstance(kernel, Linear) and limit is None and (keep_sparse or not is_sparse(samples.X)):
+    if isinstance(kernel, Linear) and limit in ("auto", None) and (keep_sparse or not is_sparse(samples.X)):
         return sample_features(samples, kernel)
+    if limit == "auto":
+        limit = _MOST_SPARSE_VECTORS if isinstance(kernel, Linear) else _MOST_VECTORS
     how = selecting(estimator.rule, False, estimator.basis_tol, estimator.random_state)
     return basis_features(samples, kernel, how, limit)
 

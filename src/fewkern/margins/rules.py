@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
-from fewkern.backend.namespace import Array, namespace
+from fewkern.backend.namespace import Array, device, namespace
 from fewkern.backend.neighbors import (
     class_neighbors,
     class_radius,
@@ -34,6 +34,7 @@ from fewkern.margins.graphs import (
     SparseWeights,
     WithinClasses,
 )
+from fewkern.vectors.axes import Spread
 
 __all__ = ["Fisher", "GraphRule", "LFDA", "LPP", "LSDA", "MFA", "PCA", "UDP"]
 
@@ -58,10 +59,19 @@ class GraphRule(Parameters, ABC):
 
     #: Whether the graph needs classes.
     supervised = False
+    #: Whether its scatters are sums over rows, which :meth:`scatters` needs: any number of rows is served then.
+    additive = False
 
     @abstractmethod
     def build(self, Z: Array, samples: Samples) -> GraphPair:
         """The graph pair of the features ``Z``, with the classes and weights of the samples."""
+
+    def scatters(self, spread: Spread) -> tuple[Array | None, Array]:
+        """Intrinsic (None: the identity) and penalty scatter in the coordinates of ``spread.V``, from sums over rows.
+
+        Only where the rule is ``additive``.
+        """
+        raise NotImplementedError(f"graphs.{type(self).__name__}: its scatters are no sums over rows.")
 
     def _count(self, name: str) -> int:
         """A parameter that is a number of neighbors or pairs, checked."""
@@ -75,6 +85,12 @@ class GraphRule(Parameters, ABC):
 
 def _one_over_mass(samples: Samples) -> float:
     return 1.0 / float(namespace(samples.weights).sum(samples.weights))
+
+
+def _total(spread: Spread) -> Array:
+    """Total scatter, which is diagonal in these coordinates."""
+    xp, s = namespace(spread.s), spread.s
+    return (s * s)[:, None] * xp.eye(s.shape[0], dtype=s.dtype, device=device(s))
 
 
 @storable
@@ -93,12 +109,19 @@ class Fisher(GraphRule):
     """
 
     supervised = True
+    additive = True
 
     def build(self, Z: Array, samples: Samples) -> GraphPair:
         codes, count, p = samples.codes, samples.n_classes, samples.weights
         # The common weight of the margin pairs only sets the scale of delta (methods B1).
         apart = BetweenClasses(codes, count, _one_over_mass(samples), p)
         return GraphPair(WithinClasses(codes, count, p), ClassMeans(codes, count, p), apart)
+
+    def scatters(self, spread: Spread) -> tuple[Array, Array]:
+        sums, masses = spread.class_sums @ spread.V, spread.masses
+        present = namespace(masses).where(masses > 0, masses, namespace(masses).ones_like(masses))
+        between = sums.T @ (sums / present[:, None])
+        return _total(spread) - between, between
 
 
 @storable
@@ -113,8 +136,13 @@ class PCA(GraphRule):
     False
     """
 
+    additive = True
+
     def build(self, Z: Array, samples: Samples) -> GraphPair:
         return GraphPair(None, AllPairs(_one_over_mass(samples), samples.weights))
+
+    def scatters(self, spread: Spread) -> tuple[None, Array]:
+        return None, _total(spread)
 
 
 @storable

@@ -19,6 +19,7 @@ from fewkern.margins.reducer import (
     features_of,
     forget,
     graph_pair,
+    graph_population,
     graph_samples,
     keep,
     needs_classes,
@@ -27,6 +28,9 @@ from fewkern.margins.soft import SoftMargin, SoftMarginStep, recursive_soft_marg
 from fewkern.margins.sparse import sparse_soft_margin
 
 __all__ = ["RecursiveSoftMargin"]
+
+# Pairs of so many samples are 12 million; directions of a graph that is a rule need no more.
+_MOST_SAMPLES = 5_000
 
 
 class RecursiveSoftMargin(Reducer):
@@ -73,7 +77,8 @@ class RecursiveSoftMargin(Reducer):
         Multiplies the weights of the samples of every class. Read only by a graph that needs classes.
     max_vectors : int, "auto" or None, default "auto"
         Most samples in the basis that gives the features of a kernel. "auto" is 500. None sets no bound: the cost then
-        is cubic in the number of samples. The linear kernel has no basis unless a number is given.
+        is cubic in the number of samples. The linear kernel has no basis unless a number is given, or samples are
+        sparse ("auto" is 2,000 then).
     rule : str, default "gain"
         How the vectors of the basis are chosen, see :class:`FeatureVectorSelector`.
     basis_tol : float or None, default None
@@ -114,8 +119,11 @@ class RecursiveSoftMargin(Reducer):
     -----
     Symbols: :math:`D = 2 \delta`, :math:`\tau` the mean diagonal of :math:`X^T L X` at the first step. Explicit
     pairs: :math:`O(m q^2)` per interior point iteration for ``m`` pairs. Sorted: :math:`O(n q^2 + q n \log n)` per
-    Newton step and :math:`O(nq)` memory. Neighbor graphs are computed on the host; everything else runs on any Array
-    API library.
+    Newton step and :math:`O(nq)` memory; with many features :math:`O(n^2 q)`, block by block, which is faster there.
+    Above 5,000 samples the graph of a rule is that of 5,000 of them, drawn by the numbers of their rows, so that the
+    cost is bounded; a graph that is given pair by pair is used as it is. Samples must be in memory; only
+    :meth:`transform` takes Dask collections. Neighbor graphs are computed on the host; everything else runs on any
+    Array API library.
 
     References
     ----------
@@ -205,7 +213,8 @@ class RecursiveSoftMargin(Reducer):
         self
         """
         forget(self)
-        features = features_of(self, graph_samples(self, X, y, sample_weight))
+        population = graph_population(self, X, y, sample_weight)
+        features = features_of(self, graph_samples(self, population, _MOST_SAMPLES))
         pair = graph_pair(self, features)
         how = SoftMargin(
             n_components=self.n_components,

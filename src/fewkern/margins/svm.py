@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from numbers import Real
 from typing import Any
 
@@ -12,21 +13,19 @@ from fewkern.backend.linalg import squared_norms
 from fewkern.backend.namespace import asarray_like, is_sparse, namespace
 from fewkern.backend.progress import progress
 from fewkern.backend.validation import Interval, StrOptions, fit_context
-from fewkern.base import check_labelled, check_measured, constraints, warn_of_fewer_components
-from fewkern.core.samples import Samples
+from fewkern.base import constraints, warn_of_fewer_components
+from fewkern.core.kernels import Linear, as_kernel
+from fewkern.core.population import InMemory, Population
 from fewkern.core.trace import Stop
+from fewkern.margins.all_rows import features_of_all, row_features, weighing_as_all
 from fewkern.margins.embedding import principal_space
 from fewkern.margins.features import Features
-from fewkern.margins.recursion import (
-    MarginDirections,
-    MarginProblem,
-    Recursion,
-    class_problems,
-    recursive_margin,
-    tube_problem,
-)
+from fewkern.margins.hinge_rows import AllRows
+from fewkern.margins.problems import MarginTask
+from fewkern.margins.recursion import MarginDirections, Recursion, recursive_margin
 from fewkern.margins.reducer import REDUCER, Reducer, features_of, forget, keep
 from fewkern.margins.spaces import Constrained, Reflected, Space
+from fewkern.populations import labelled_population, measured_population
 
 __all__ = ["RecursiveSVM"]
 
@@ -68,7 +67,8 @@ class RecursiveSVM(Reducer):
         Most samples in the basis that gives the features of a kernel; the cost is linear in the number of samples, and
         quadratic in that of the basis. "auto" is 500. None sets no bound: the cost then is cubic in the number of
         samples. The model keeps its support vectors if the basis spans all samples (always up to 500 samples) and no
-        number is given, else the basis. The linear kernel has no basis unless a number is given.
+        number is given, else the basis. The linear kernel has no basis unless a number is given, or sparse samples
+        have more features than there are samples ("auto" is 2,000 then).
     rule : str, default "gain"
         How the vectors of the basis are chosen, see :class:`FeatureVectorSelector`.
     basis_tol : float or None, default None
@@ -98,7 +98,8 @@ class RecursiveSVM(Reducer):
         "flat" (no margin direction is left), "rank", "faded" (nothing is left), "limit", "precision" (``C`` is too
         large: the next problem cannot be solved) or "max_iter" (it was not solved in so many iterations).
     objectives_, squared_norms_ : arrays of shape (n_steps,)
-        Optimal value of every step (summed over the problems of a step) and the squared length of the normals.
+        Optimal value of every step (summed over the problems of a step) and the squared length of the normals; with
+        more than 20,000 rows, of hinges with rounded corners.
     steps_ : tuple of MarginStep
         Per step: which problems it solved, with values, lengths, biases and iterations.
     cap_ : float
@@ -106,7 +107,8 @@ class RecursiveSVM(Reducer):
     n_iter_ : int
         Interior point iterations in all.
     support_ : array
-        Samples with a coefficient in some component.
+        Samples with a coefficient in some component; with more than 20,000 rows, those that support the hyperplanes of
+        the sample.
     classes_ : array
         Only with classes.
     vectors_, indices_, n_vectors_
@@ -121,7 +123,13 @@ class RecursiveSVM(Reducer):
     \phi_t(x_i)` the normal, :math:`P_t` the optimal value. Laws: the components are orthonormal in feature space;
     :math:`P_{t+1} \ge P_t + \frac12 \|\tilde w_t\|^2` and :math:`P_t \le` cap, so the directions fade. The
     problems are solved by an interior point method, with any Array API library: :math:`O(n q^2)` per iteration on
-    ``q`` features, 10 to 30 iterations per component. Sparse samples with the linear kernel are never made dense.
+    ``q`` features, 10 to 30 iterations per component; where rows and features are many, most rows are left out of most
+    of them. Sparse samples with the linear kernel are never made dense.
+
+    Any number of rows, in memory or as a Dask collection: above 20,000 rows a sample of 20,000 gives the width and the
+    basis of the kernel, the number of components, and hyperplanes to start from. These are improved on all rows by
+    Newton steps with rounded hinges, three to five passes over the rows per component, so the components, the mean and
+    the offsets are those of all rows. Sparse samples with the linear kernel are solved exactly whatever their number.
 
     References
     ----------
@@ -197,7 +205,7 @@ class RecursiveSVM(Reducer):
 
         Parameters
         ----------
-        X : array, data frame or sparse matrix of shape (n_samples, n_features)
+        X : array, data frame, sparse matrix or Dask collection of shape (n_samples, n_features)
         y : array of shape (n_samples,)
             Classes, or numbers with ``task="regression"``.
         sample_weight : array of shape (n_samples,) or None
@@ -207,9 +215,10 @@ class RecursiveSVM(Reducer):
         self
         """
         forget(self)
-        samples = self._check(X, y, sample_weight)
-        # With more features than samples, sparse samples go through their Gram matrix, which is the smaller one.
-        features = features_of(self, samples, keep_sparse=samples.X.shape[1] <= samples.n)
+        population = self._population(X, y, sample_weight)
+        task = MarginTask(self.C, self.multi_class, self.epsilon if self.task == "regression" else None)
+        features, rows = self._features(population, task)
+        samples = features.samples
         several = samples.n_classes > 2 and self.multi_class == "ovo"
         how = Recursion(
             n_components=self.n_components,
@@ -220,29 +229,36 @@ class RecursiveSVM(Reducer):
             max_iter=self.max_iter,
         )
         with progress(self, "finding directions", self.n_components) as step:
-            result = recursive_margin(_space(features), self._problems(features.samples), how, step)
-        on_support = features.complete and self.max_vectors in ("auto", None)
+            result = recursive_margin(_space(features), task.problems(samples), how, step, rows)
+        on_support = rows is None and features.complete and self.max_vectors in ("auto", None)
         keep(self, features, result.directions, result.dual if on_support else None)
         self._keep_steps(features, result)
         self._warn(result)
         warn_of_fewer_components(self)
         return self
 
-    def _check(self, X: Any, y: Any, sample_weight: Any) -> Samples:
+    def _population(self, X: Any, y: Any, sample_weight: Any) -> Population:
         if self.task == "classification":
-            return check_labelled(self, X, y, sample_weight)
-        samples, _ = check_measured(self, X, y, sample_weight)
-        targets: Any = samples.targets
+            return labelled_population(self, X, y, sample_weight)
+        population, _ = measured_population(self, X, y, sample_weight)
+        targets: Any = population.sample.targets
         if targets.shape[1] != 1:
             raise ValueError(f"RecursiveSVM: y must be one number per sample, got {targets.shape[1]} columns.")
-        return samples
+        return population
 
-    def _problems(self, samples: Samples) -> list[MarginProblem]:
-        C = self.C * samples.weights
-        if self.task == "classification":
-            return class_problems(samples.codes, samples.n_classes, C, self.multi_class)
-        targets: Any = samples.targets
-        return [tube_problem(namespace(C).astype(targets[:, 0], C.dtype), C, self.epsilon)]
+    def _features(self, population: Population, task: MarginTask) -> tuple[Features, AllRows | None]:
+        """Features of samples to find hyperplanes on, and all rows if these are more."""
+        samples = population.sample
+        plain = isinstance(as_kernel(self.kernel), Linear) and self.max_vectors in ("auto", None)
+        if isinstance(population, InMemory) and plain and is_sparse(samples.X):
+            samples = population.samples  # served as they are
+        # With more features than samples, sparse samples go through their Gram matrix, which is the smaller one.
+        features = features_of(self, samples, keep_sparse=samples.X.shape[1] <= samples.n)
+        if samples.n == population.n:
+            return features, None
+        features, spread = features_of_all(features, population)
+        features = replace(features, samples=weighing_as_all(features.samples, spread))
+        return features, AllRows(population, row_features(features), task)
 
     def _keep_steps(self, features: Features, result: MarginDirections) -> None:
         xp, steps = namespace(result.dual), result.steps

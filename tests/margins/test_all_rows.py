@@ -1,0 +1,100 @@
+"""More rows than the sample: what comes from the sample, and what from all rows, in memory."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from fewkern import GraphEmbedding, RecursiveSoftMargin, RecursiveSVM
+from fewkern.core import population
+from fewkern.core.samples import Samples
+from fewkern.kernels import Gaussian
+from fewkern.margins import reducer, soft_margin
+from fewkern.margins.all_rows import RowFeatures
+from fewkern.margins.features import basis_features
+from fewkern.vectors.selection import Selecting
+
+N, SAMPLE = 600, 200
+
+
+@pytest.fixture(autouse=True)
+def _small(monkeypatch):
+    monkeypatch.setattr(population, "SAMPLE_ROWS", SAMPLE)
+
+
+@pytest.fixture(scope="module")
+def table():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, N)
+    X = np.where(rng.random((N, 6)) < 0.5, 0.0, rng.normal(size=(N, 6)))
+    X[np.arange(N), y] += 2.0
+    return X, y
+
+
+def drawn(X, y, limit=SAMPLE):
+    rows = Samples.of(X, codes=y, n_classes=3).drawn(limit).rows
+    return X[rows], y[rows]
+
+
+@pytest.mark.parametrize("graph", ["lpp", "udp", "mfa", "lsda", "lfda"])
+def test_neighbors_are_those_of_the_sample(graph, table):
+    X, y = table
+    rows = Samples.of(X, codes=y if graph in ("mfa", "lsda", "lfda") else None, n_classes=3).drawn(SAMPLE).rows
+    model = GraphEmbedding(graph=graph, n_components=2).fit(X, y)
+    alone = GraphEmbedding(graph=graph, n_components=2).fit(X[rows], y[rows])
+    np.testing.assert_allclose(model.transform(X), alone.transform(X), atol=1e-10)
+
+
+def test_a_given_graph_is_one_of_all_rows(table):
+    X, _ = table
+    near = sp.diags([np.ones(N - 1), np.ones(N - 1)], [1, -1])
+    model = GraphEmbedding(graph=(None, near), n_components=2).fit(X)
+    centered = X - X.mean(axis=0)
+    L = np.diag(np.asarray(near.sum(axis=1)).ravel()) - near.toarray()
+    values = np.linalg.eigvalsh(centered.T @ L @ centered)[::-1]
+    np.testing.assert_allclose(model.ratios_, values[:2], rtol=1e-10)
+
+
+def test_soft_margins_look_at_some_samples(table, monkeypatch):
+    monkeypatch.setattr(soft_margin, "_MOST_SAMPLES", 100)
+    monkeypatch.setattr(population, "SAMPLE_ROWS", N)
+    X, y = table
+    model = RecursiveSoftMargin(n_components=2).fit(X, y)
+    alone = RecursiveSoftMargin(n_components=2).fit(*drawn(X, y, 100))
+    np.testing.assert_allclose(model.transform(X), alone.transform(X), atol=1e-8)
+
+
+@pytest.mark.parametrize("kernel", ["linear", Gaussian(2.0)])
+def test_sparse_samples_give_the_model_of_dense_ones(kernel, table):
+    X, y = table
+    for model in (GraphEmbedding(kernel=kernel, max_vectors=6), RecursiveSVM(kernel=kernel, max_vectors=6)):
+        dense, sparse = (model.fit(form, y).transform(X) for form in (X, sp.csr_matrix(X)))
+        np.testing.assert_allclose(sparse, dense, atol=1e-8)
+
+
+def test_sparse_samples_of_the_linear_kernel_are_served_as_they_are(table, monkeypatch):
+    X, y = table
+    model = RecursiveSVM(n_components=2).fit(sp.csr_matrix(X), y)
+    monkeypatch.setattr(population, "SAMPLE_ROWS", N)
+    exact = RecursiveSVM(n_components=2).fit(X, y)
+    np.testing.assert_allclose(model.transform(X), exact.transform(X), atol=1e-5)
+
+
+def test_a_basis_of_many_sparse_features_is_bounded(monkeypatch):
+    monkeypatch.setattr(reducer, "_MOST_SPARSE_VECTORS", 20)
+    rng = np.random.default_rng(1)
+    X = sp.random(60, 200, 0.2, random_state=2, format="csr")
+    model = GraphEmbedding().fit(X, rng.integers(0, 2, 60))
+    assert model.basis_.n_vectors == 20
+    assert GraphEmbedding(max_vectors=None).fit(X, rng.integers(0, 2, 60)).basis_.n_vectors > 50
+
+
+def test_coordinates_are_those_of_the_features(table):
+    X = table[0]
+    features = basis_features(Samples.of(X), Gaussian(2.0), Selecting(), 10)
+    Q = np.linalg.qr(np.random.default_rng(0).normal(size=(10, 4)))[0]
+    rows = RowFeatures(features.basis, features.mean)
+    np.testing.assert_allclose(rows(X), features.Z, atol=1e-12)
+    np.testing.assert_allclose(rows.along(Q)(X), features.Z @ Q, atol=1e-10)
+    plain = RowFeatures(None, np.full(6, 1e8))
+    V = np.linalg.qr(np.random.default_rng(0).normal(size=(6, 4)))[0]
+    np.testing.assert_allclose(plain.along(V)(X + 1e8), X @ V, atol=1e-7)
