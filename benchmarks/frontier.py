@@ -136,7 +136,7 @@ def print_choices(frontier: Frontier, names: list[str], sets: list[str]) -> None
         print(f"| {data} | {' | '.join(cell(own_choice(frontier.points(name, data))) for name in choosing)} |")
     averages = [own_choice(frontier.average(name, sets)) for name in choosing]
     print(f"| **mean** | {' | '.join(map(cell, averages))} |")
-    print(f"| seconds | {' | '.join('' if p is None else f'{p.seconds:.1f}' for p in averages)} |", flush=True)
+    print(f"| CPU seconds | {' | '.join('' if p is None else f'{p.seconds:.1f}' for p in averages)} |", flush=True)
 
 
 def print_sizes(frontier: Frontier, names: list[str], sets: list[str]) -> None:

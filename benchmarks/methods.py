@@ -19,7 +19,7 @@ from sklearn.model_selection import GridSearchCV, train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
 
-from benchmarks.measure import timed
+from benchmarks.measure import cpu_timed
 from benchmarks.refine import Split
 from fewkern import FeatureVectorClassifier, ForwardKernelFisher, SparseKernelFisher, compress
 from fewkern.kernels import Gaussian
@@ -79,7 +79,9 @@ def feature_vectors(data: Split, refine: bool, sizes: Iterable[int]) -> Values:
         # what refine="auto" decides is part of the default; at a given size the vectors are moved, or not
         settings = {} if size is None else {"n_vectors": min(size, len(data.y))}
         how = ("auto" if size is None else True) if refine else False
-        model, seconds = timed(lambda s=settings, how=how: FeatureVectorClassifier(refine=how, **s).fit(data.X, data.y))
+        model, seconds = cpu_timed(
+            lambda s=settings, how=how: FeatureVectorClassifier(refine=how, **s).fit(data.X, data.y)
+        )
         points.append(point(data, model, model.n_vectors_, seconds, size))
     return {"points": points}
 
@@ -93,19 +95,19 @@ def refined(data: Split, _: Mapping[str, Values]) -> Values:
 
 
 def sparse_fisher(data: Split, _: Mapping[str, Values]) -> Values:
-    model, seconds = timed(lambda: SparseKernelFisher().fit(data.X, data.y))
+    model, seconds = cpu_timed(lambda: SparseKernelFisher().fit(data.X, data.y))
     return {"points": [point(data, model, model.n_vectors_, seconds)]}
 
 
 def forward_fisher(data: Split, _: Mapping[str, Values]) -> Values:
-    model, seconds = timed(lambda: ForwardKernelFisher().fit(data.X, data.y))
+    model, seconds = cpu_timed(lambda: ForwardKernelFisher().fit(data.X, data.y))
     return {"points": [point(data, model, model.n_vectors_, seconds)]}
 
 
 def svc(data: Split, _: Mapping[str, Values]) -> Values:
     """SVC over a grid; the settings are kept, so that a later run need not search again."""
     grid = {"C": COSTS, "gamma": gammas(data.X, WIDTHS)}
-    search, seconds = timed(lambda: GridSearchCV(SVC(cache_size=500), grid, cv=FOLDS).fit(data.X, data.y))
+    search, seconds = cpu_timed(lambda: GridSearchCV(SVC(cache_size=500), grid, cv=FOLDS).fit(data.X, data.y))
     chosen = {name: float(value) for name, value in search.best_params_.items()}
     return {"points": [point(data, search, len(search.best_estimator_.support_), seconds)], "chosen": chosen}
 
@@ -119,7 +121,7 @@ def compressed(data: Split, found: Mapping[str, Values]) -> Values:
         warnings.simplefilter("ignore", UserWarning)  # a size may miss the tolerance: that is what is measured
         for size in (None, *FEW):
             count: Any = "auto" if size is None else size
-            model, seconds = timed(lambda count=count: compress(machine, data.X, n_vectors=count))
+            model, seconds = cpu_timed(lambda count=count: compress(machine, data.X, n_vectors=count))
             points.append(point(data, model, model.n_vectors_, seconds, size))
     return {"points": points}
 
@@ -131,7 +133,7 @@ def nystroem(data: Split, _: Mapping[str, Values]) -> Values:
     for size in TUNED_SIZES:
         count = min(size, len(data.y) * (FOLDS - 1) // FOLDS)  # a fold has to have so many samples
         model = make_pipeline(Nystroem(n_components=count, random_state=0), LogisticRegression(max_iter=1000))
-        search, seconds = timed(lambda model=model: GridSearchCV(model, grid, cv=FOLDS).fit(data.X, data.y))
+        search, seconds = cpu_timed(lambda model=model: GridSearchCV(model, grid, cv=FOLDS).fit(data.X, data.y))
         points.append(point(data, search, count, seconds, size))
     return {"points": points}
 
@@ -144,7 +146,7 @@ def fastrvm(data: Split, _: Mapping[str, Values]) -> Values:
     machine = RVC(kernel="rbf", fit_intercept=True, max_iter=RVM_STEPS, n_jobs=1)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # a machine without vectors cannot predict: it is not chosen
-        search, seconds = timed(lambda: GridSearchCV(machine, grid, cv=FOLDS).fit(data.X, data.y))
+        search, seconds = cpu_timed(lambda: GridSearchCV(machine, grid, cv=FOLDS).fit(data.X, data.y))
     return {"points": [point(data, search, int(np.sum(search.best_estimator_.n_relevance_)), seconds)]}
 
 
@@ -163,7 +165,9 @@ def xrfm(data: Split, _: Mapping[str, Values]) -> Values:
     """A recursive feature machine: every training sample is a vector, but for those held out."""
     classes, codes = np.unique(data.y, return_inverse=True)
     X, held_X, y, held_y = train_test_split(data.X, codes, test_size=HELD_OUT, random_state=0, stratify=codes)
-    (model, _), seconds = timed(lambda: min((_xrfm(X, y, held_X, held_y, b) for b in BANDWIDTHS), key=lambda m: m[1]))
+    (model, _), seconds = cpu_timed(
+        lambda: min((_xrfm(X, y, held_X, held_y, b) for b in BANDWIDTHS), key=lambda m: m[1])
+    )
     return {"points": [point(data, Recoded(model, classes), len(y), seconds)]}
 
 
