@@ -46,7 +46,7 @@ def test_group_lasso_reports_its_limit():
 
 
 def test_em_reports_its_limit(monkeypatch):
-    monkeypatch.setattr(forward, "_LAST_ITERATIONS", 2)
+    monkeypatch.setattr(forward, "_ITERATIONS", 2)
     monkeypatch.setattr(likelihood, "_ITERATIONS", 1)
     with pytest.warns(ConvergenceWarning, match=r"in 2 EM iterations: the mean log density still rose by .* tolerance"):
         fewkern.ForwardDensity().fit(X)

@@ -18,6 +18,7 @@ from fewkern import (
     FeatureVectorPCA,
     FeatureVectorRegressor,
     FeatureVectorSelector,
+    ForwardDensity,
 )
 from fewkern.backend import partitions
 from fewkern.backend.partitions import PartitionError
@@ -34,6 +35,7 @@ STREAMING = {
     "discriminant": FeatureVectorDiscriminant(max_vectors=20),
     "pca": FeatureVectorPCA(max_vectors=20, n_components=3),
     "selector": FeatureVectorSelector(max_vectors=20),
+    "density": ForwardDensity(criterion="squared_error", polish=False, max_vectors=8),
 }
 
 
@@ -52,7 +54,7 @@ def table():
 
 
 def values(model, X):
-    for method in ("predict_proba", "predict", "transform"):
+    for method in ("predict_proba", "predict", "transform", "score_samples"):
         if hasattr(model, method):
             return getattr(model, method)(X)
     raise AssertionError(model)

@@ -21,6 +21,7 @@ from fewkern import (
     ParzenDensity,
     ReducedSetDensity,
 )
+from fewkern.core import population
 from fewkern.core.trace import Stop, Trace
 from fewkern.datasets import make_banana, make_gaussian_laplacian
 from fewkern.density import forward
@@ -229,7 +230,7 @@ def test_images_are_better_than_parzen():
 
 
 def test_many_samples_are_grown_on_a_part_and_fitted_on_all(monkeypatch):
-    monkeypatch.setattr(forward, "_GROWTH_ROWS", 100)
+    monkeypatch.setattr(population, "SAMPLE_ROWS", 100)
     monkeypatch.setattr(forward, "_HELD_OUT_ROWS", 30)
     model = ForwardDensity(random_state=1).fit(X)
     # at a maximum of the likelihood of all samples, the mean of the mixture is that of the samples

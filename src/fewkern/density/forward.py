@@ -46,6 +46,10 @@ class ForwardDensity(DensityEstimator):
     Every step mixes one more kernel in, :math:`\hat p \leftarrow (1-a) \hat p + a K(\cdot, v, \sigma)`,
     and samples that were left out say how many are needed.
 
+    It takes any number of rows, in memory or as a Dask collection. Above 20,000 rows the width, the number of kernels
+    and where they are come from 20,000 of them. The scale of the features, and the weights of the kernels, come from
+    all rows, and so do centers and widths, which up to five EM iterations on all rows improve.
+
     Parameters
     ----------
     criterion : {"likelihood", "squared_error"}, default "likelihood"
@@ -107,9 +111,11 @@ class ForwardDensity(DensityEstimator):
     :math:`\sigma^{\rm Par}`     ``width_``
     ============================ =====================================
 
-    With ``n`` samples (20,000 at most until the end) and ``c`` candidates, "likelihood" costs ``O(300 c)`` per step and
-    ``O(n s m)`` per EM iteration, in every fold; "squared_error" ``O(14 n c m)`` once and ``O(n s + 14 c s^2)`` per
-    step, memory ``O(n s + 14 c s)``. Evaluation ``O(s m)`` per sample.
+    With ``n`` samples (20,000 at most) and ``c`` candidates, "likelihood" costs ``O(300 c)`` per step and ``O(n s m)``
+    per EM iteration, in every fold; "squared_error" ``O(14 n c m)`` once and ``O(n s + 14 c s^2)`` per step, memory
+    ``O(n s + 14 c s)``. All rows are passed over two to six times: once for their moments, then once per EM iteration,
+    ``O(s m)`` per row (once for the weights, with "squared_error" and without polish). Evaluation ``O(s m)`` per
+    sample.
 
     A density of few kernels has thin tails: errors weighted by the density do not see it, the log-likelihood does.
     "likelihood" is a mixture of round Gaussians with a deterministic start, a floor on the widths, and a size chosen on
@@ -175,7 +181,7 @@ class ForwardDensity(DensityEstimator):
 
         Parameters
         ----------
-        X : array or data frame of shape (n_samples, n_features)
+        X : array, data frame or Dask collection of shape (n_samples, n_features)
         y : ignored
         sample_weight : array of shape (n_samples,) or None
         """
