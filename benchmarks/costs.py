@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import dask
@@ -15,7 +16,9 @@ import dask.array as da
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from benchmarks import scale_methods
 from benchmarks.measure import header
+from fewkern import FeatureVectorRegressor
 from fewkern.backend.partitions import Partitions
 from fewkern.backend.survey import Layout
 from fewkern.core.population import InMemory, Streamed
@@ -32,6 +35,7 @@ FEATURES = 20
 SIZES = {10: 400_000, 30: 400_000, 100: 200_000, 300: 60_000, 1000: 20_000}
 KERNELS = (2, 5, 10, 20)
 ROWS = 400_000
+FILE_ROWS = (1_000_000, 3_000_000)
 
 
 def nanoseconds(rows: int, work: Callable[..., Any], *arguments: Any) -> float:
@@ -98,13 +102,31 @@ def survey_pass() -> None:
             print(f"survey, {name}: {cost:.0f} ns per row", flush=True)
 
 
+def in_files(folder: Path) -> None:
+    """What one more row costs a whole fit of 40 vectors through Dask, read from files."""
+    model = FeatureVectorRegressor(n_vectors=40, refine=False, kernel=Gaussian(4.0), ridge=1e-2)
+    seconds: dict[str, list[float]] = {"fit": [], "predict": []}
+    with dask.config.set(scheduler="synchronous"):
+        for rows in FILE_ROWS:
+            table = scale_methods.in_files(rows, folder)
+            seconds["fit"].append(1e-9 * nanoseconds(1, model.fit, table.X, table.height))
+            seconds["predict"].append(1e-9 * nanoseconds(1, lambda X: model.predict(X).sum().compute(), table.X))
+    for what, (few, many) in seconds.items():
+        cost = 1e9 * (many - few) / (FILE_ROWS[1] - FILE_ROWS[0])
+        print(f"{what}, 40 vectors, from files through Dask: {cost:,.0f} ns for one more row", flush=True)
+
+
 def main(arguments: list[str] | None = None) -> None:
-    argparse.ArgumentParser(prog="python -m benchmarks costs", description=__doc__).parse_args(arguments)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks costs", description=__doc__)
+    parser.add_argument("--files", type=Path, help="folder for three million rows in files, 0.5 GB")
+    options = parser.parse_args(arguments)
     header(f"Cost of a row, {FEATURES} features", 1)
     with threadpool_limits(1):
         vector_passes()
         density_passes()
         survey_pass()
+        if options.files:
+            in_files(options.files)
 
 
 if __name__ == "__main__":

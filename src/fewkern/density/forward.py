@@ -24,7 +24,7 @@ from fewkern.density.problem import DensityProblem, RoundMixture
 __all__ = ["ForwardDensity"]
 
 # EM at the end: iterations at most, and by likelihood the rise of the mean log density below which they end.
-_ITERATIONS, _LEAST_RISE = 200, 1e-5
+_ITERATIONS, _LEAST_RISE = 500, 1e-5
 _POLISH_ITERATIONS = 50
 # Where the kernels were found on a sample, so many iterations look at all rows: passes over a table that may be large.
 _PASSES = 5
@@ -283,7 +283,7 @@ def _warn_unless_converged(found: EMFit) -> None:
             f"ForwardDensity did not converge in {found.n_iter} EM iterations: the mean log density still rose by "
             f"{found.rise:.2g} in the last one, tolerance {_LEAST_RISE:g}; use fewer kernels (max_vectors).",
             ConvergenceWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
 
 
