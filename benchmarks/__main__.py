@@ -9,7 +9,7 @@ import sys
 import benchmarks
 
 # Modules that the benchmarks share.
-SHARED = ("__main__", "measure", "methods", "frontier_picture")
+SHARED = ("__main__", "measure", "methods", "frontier_picture", "scale_methods")
 
 
 def names() -> list[str]:

@@ -56,10 +56,10 @@ def measured_population(
     return _streamed(estimator, X, y, sample_weight, "numbers"), getattr(y, "ndim", 1) == 1
 
 
-def weighted_population(estimator: Any, X: Any, sample_weight: Any) -> Population:
-    """Checked rows without labels."""
+def weighted_population(estimator: Any, X: Any, sample_weight: Any, minimum: int = 1) -> Population:
+    """Checked rows without labels, ``minimum`` of them at least."""
     if not is_collection(X):
-        return InMemory(check_weighted(estimator, X, sample_weight))
+        return InMemory(check_weighted(estimator, X, sample_weight, minimum=minimum))
     return _streamed(estimator, X, None, sample_weight, None)
 
 

@@ -46,10 +46,13 @@ def test_group_lasso_reports_its_limit():
 
 
 def test_em_reports_its_limit(monkeypatch):
-    monkeypatch.setattr(forward, "_LAST_ITERATIONS", 2)
+    monkeypatch.setattr(forward, "_ITERATIONS", 2)
     monkeypatch.setattr(likelihood, "_ITERATIONS", 1)
-    with pytest.warns(ConvergenceWarning, match=r"in 2 EM iterations: the mean log density still rose by .* tolerance"):
+    with pytest.warns(
+        ConvergenceWarning, match=r"in 2 EM iterations: the mean log density still rose by .* tolerance"
+    ) as seen:
         fewkern.ForwardDensity().fit(X)
+    assert seen[0].filename == __file__  # where the user called fit
 
 
 def test_em_says_how_it_ended():

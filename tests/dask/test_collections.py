@@ -18,6 +18,7 @@ from fewkern import (
     FeatureVectorPCA,
     FeatureVectorRegressor,
     FeatureVectorSelector,
+    ForwardDensity,
     GraphEmbedding,
     RecursiveSVM,
 )
@@ -38,6 +39,7 @@ STREAMING = {
     "selector": FeatureVectorSelector(max_vectors=20),
     "recursive-svm": RecursiveSVM(n_components=2),
     "embedding": GraphEmbedding(),
+    "density": ForwardDensity(criterion="squared_error", polish=False, max_vectors=8),
 }
 
 
@@ -56,7 +58,7 @@ def table():
 
 
 def values(model, X):
-    for method in ("predict_proba", "predict", "transform"):
+    for method in ("predict_proba", "predict", "transform", "score_samples"):
         if hasattr(model, method):
             return getattr(model, method)(X)
     raise AssertionError(model)

@@ -1,6 +1,7 @@
 """The density estimators: attributes, protocols, scales, weights, messages."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -21,9 +22,13 @@ from fewkern import (
     ParzenDensity,
     ReducedSetDensity,
 )
+from fewkern.core import population
+from fewkern.core.samples import Samples
 from fewkern.core.trace import Stop, Trace
 from fewkern.datasets import make_banana, make_gaussian_laplacian
 from fewkern.density import forward
+from fewkern.density.reduction import reduced_set_width
+from fewkern.density.scaling import fit_scaling
 
 X = make_gaussian_laplacian(200, random_state=0)
 
@@ -229,7 +234,7 @@ def test_images_are_better_than_parzen():
 
 
 def test_many_samples_are_grown_on_a_part_and_fitted_on_all(monkeypatch):
-    monkeypatch.setattr(forward, "_GROWTH_ROWS", 100)
+    monkeypatch.setattr(population, "SAMPLE_ROWS", 100)
     monkeypatch.setattr(forward, "_HELD_OUT_ROWS", 30)
     model = ForwardDensity(random_state=1).fit(X)
     # at a maximum of the likelihood of all samples, the mean of the mixture is that of the samples
@@ -269,6 +274,19 @@ def test_reduced_set_is_exact_and_its_width_cross_validated():
     assert model.stop_ is Stop.CONVERGED
     assert model.width_ == model.trace_.axes["width"][int(np.argmin(model.trace_.error))]
     assert len(model.trace_.axes["width"]) == 10
+
+
+def test_reduced_set_compares_widths_on_the_candidates():
+    """The width of many samples is that of the candidates alone, less by what more samples allow."""
+    density = ReducedSetDensity(max_candidates=80).fit(X)
+    drawn = np.sort(np.random.default_rng(0).choice(len(X), 80, replace=False))
+    problem = fit_scaling(X, np.ones(len(X)), "std").problem(Samples.of(X[drawn]))
+    alone = replace(problem, unit=density.trace_.axes["width"][0] * (200 / 80) ** (1 / 6))
+    trace = reduced_set_width(alone, Samples.of(X[drawn]).folds(5))
+    factor = (200 / 80) ** (2 / 6)  # of the units of squared errors in two dimensions
+    np.testing.assert_allclose(density.trace_.error * factor, trace.error, rtol=1e-9)
+    assert density.trace_.chosen == trace.chosen
+    assert np.isin(density.indices_, drawn).all()
 
 
 def test_reduced_set_says_when_it_did_not_converge():

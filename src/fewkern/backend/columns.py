@@ -9,7 +9,7 @@ import numpy as np
 from fewkern.backend.finite import largest_power
 from fewkern.backend.namespace import Array, asarray_like, device, eps, float_dtype, is_sparse, namespace, to_numpy
 
-__all__ = ["column_ranges", "column_sizes", "column_spreads", "divide_columns"]
+__all__ = ["column_ranges", "column_sizes", "column_spreads", "divide_columns", "unless_rounding"]
 
 # A feature is constant if it varies by less than so many units of rounding of its largest value.
 _ROUNDING = 8.0
@@ -58,9 +58,13 @@ def divide_columns(X: Array, units: Array) -> Array:
 
 def _unless_constant(found: Array, X: Array) -> Array:
     """``found``, but zero where it is no more than the rounding of the numbers."""
-    xp = namespace(found)
-    unit = _ROUNDING * (eps(X) if float_dtype(X) == X.dtype else eps(found))
-    return xp.where(found <= unit * column_sizes(X), xp.zeros_like(found), found)
+    return unless_rounding(found, column_sizes(X), eps(X) if float_dtype(X) == X.dtype else None)
+
+
+def unless_rounding(found: Array, sizes: Array, unit: float | None = None) -> Array:
+    """``found``, but zero where it is no more than the rounding of numbers of these ``sizes``; ``unit`` is theirs."""
+    xp, unit = namespace(found), eps(found) if unit is None else unit
+    return xp.where(found <= _ROUNDING * unit * sizes, xp.zeros_like(found), found)
 
 
 def _dense_row(row: Any) -> np.ndarray[Any, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, cast
 
 from sklearn.base import BaseEstimator, DensityMixin
 from sklearn.utils.validation import check_is_fitted
@@ -13,14 +13,18 @@ from sklearn.utils.validation import check_is_fitted
 from fewkern.backend.finite import squarable
 from fewkern.backend.fitting import CallbackSupportMixin
 from fewkern.backend.namespace import Array, float_dtype, namespace, to_numpy
+from fewkern.backend.partitions import is_collection
+from fewkern.backend.rowwise import rowwise
 from fewkern.backend.validation import Interval, StrOptions, validate_samples, validate_weights
 from fewkern.base import constraints
 from fewkern.core.samples import Samples
 from fewkern.core.trace import Stop
+from fewkern.density.all_rows import AllRows
 from fewkern.density.bandwidth import RULES, SEARCH_ROWS, WidthSearch, parzen_width
 from fewkern.density.mixture import KernelMixture
 from fewkern.density.problem import DensityProblem, RoundMixture
-from fewkern.density.scaling import Scaling, fit_scaling
+from fewkern.density.scaling import Scale, Scaling, scaling_of
+from fewkern.populations import weighted_population
 
 __all__ = ["POSITIVE", "DensityEstimator", "density_constraints"]
 
@@ -62,26 +66,34 @@ class DensityEstimator(CallbackSupportMixin, DensityMixin, BaseEstimator):
 
     def _check(self, X: Any, sample_weight: Any) -> tuple[Samples, Scaling]:
         """Checked samples of positive weight, and how they are scaled."""
-        name = type(self).__name__
         X = validate_samples(self, X, reset=True, accept_sparse=False, minimum=2)
         samples = Samples.of(X, validate_weights(self, X, sample_weight))
-        xp = namespace(X)
-        w = xp.astype(samples.weights, xp.float64)
-        scaling = fit_scaling(xp.astype(samples.X, xp.float64), w, self.scale)  # type: ignore[arg-type]
-        if scaling.constant == X.shape[1]:
+        return samples, self._checked(scaling_of(samples, cast(Scale, self.scale)), samples)
+
+    def _check_all(self, X: Any, sample_weight: Any) -> tuple[Samples, Scaling, AllRows | None]:
+        """Checked samples to make choices on, how all are scaled, and all of them where those are only some."""
+        population = weighted_population(self, X, sample_weight, minimum=2)
+        samples, scale = population.sample, cast(Scale, self.scale)
+        rows = None if population.n == samples.n else AllRows.of(population, scale)
+        return samples, self._checked(scaling_of(samples, scale) if rows is None else rows.scaling, samples), rows
+
+    def _checked(self, scaling: Scaling, samples: Samples) -> Scaling:
+        """The scaling, if a density in it makes sense; ``samples`` are some of those that it was made for."""
+        name, d = type(self).__name__, samples.X.shape[1]
+        if scaling.constant == d:
             raise ValueError(
-                f"{name}: all samples of positive weight are equal (n_samples = {X.shape[0]}, one distinct); a density "
-                "needs at least two different samples."
+                f"{name}: all samples of positive weight are equal (n_samples = {samples.n_all}, one distinct); a "
+                "density needs at least two different samples."
             )
-        _refuse_out_of_range(name, scaling, self.scale, X)
+        _refuse_out_of_range(name, scaling, self.scale, samples.X)
         if scaling.constant:
             warnings.warn(
-                f"{name}: {scaling.constant} of {X.shape[1]} features (or directions) are constant; their kernels take "
+                f"{name}: {scaling.constant} of {d} features (or directions) are constant; their kernels take "
                 "the mean width of the others. Drop these features if the density along them means nothing.",
                 UserWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
-        return samples, scaling
+        return scaling
 
     def _parzen_width(
         self, problem: DensityProblem, rule: Any, rng: Any, *, grid: Any = None, limit: int = SEARCH_ROWS
@@ -116,6 +128,7 @@ class DensityEstimator(CallbackSupportMixin, DensityMixin, BaseEstimator):
         check_is_fitted(self)
         return validate_samples(self, X, reset=False, accept_sparse=False)
 
+    @rowwise
     def score_samples(self, X: Any) -> Array:
         """Logarithm of the density at every sample, finite also far out in the tails."""
         X = self._query(X)
@@ -124,13 +137,17 @@ class DensityEstimator(CallbackSupportMixin, DensityMixin, BaseEstimator):
     def score(self, X: Any, y: Any = None) -> float:
         """Total log-likelihood of the samples."""
         log_density = self.score_samples(X)
+        if is_collection(log_density):
+            return float(log_density.sum().compute())
         return float(namespace(log_density).sum(log_density))
 
+    @rowwise
     def pdf(self, X: Any) -> Array:
         """Density at every sample."""
         log_density = self.score_samples(X)
         return namespace(log_density).exp(log_density)
 
+    @rowwise
     def cdf(self, X: Any) -> Array:
         """Distribution function at every sample; not with ``scale="whiten"``, whose kernels are no products."""
         X = self._query(X)

@@ -10,6 +10,7 @@ from fewkern.backend.fitting import CallbackSupportMixin
 from fewkern.backend.linalg import class_sums, one_hot
 from fewkern.backend.namespace import Array, asarray_like, namespace, take_rows, to_numpy
 from fewkern.backend.progress import Step, progress
+from fewkern.backend.rowwise import rowwise
 from fewkern.backend.validation import fit_context, plain_label
 from fewkern.base import ScoringClassifier, check_labelled, check_priors, constraints, keep_class_scores
 from fewkern.core.samples import Samples
@@ -143,6 +144,7 @@ class DensityClassifier(CallbackSupportMixin, ScoringClassifier, BaseEstimator):
                 "of positive weight, too few for a density; add samples, or drop the class."
             )
 
+    @rowwise
     def predict_joint_log_proba(self, X: Any) -> Array:
         r""":math:`\log(\pi_c\, \hat p_c(x))`, shape ``(n_samples, n_classes)``: before calibration."""
         values = self._values(X)

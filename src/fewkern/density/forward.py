@@ -15,6 +15,7 @@ from fewkern.backend.validation import Interval, StrOptions, fit_context, random
 from fewkern.base import CONSTRAINTS
 from fewkern.core.samples import Samples
 from fewkern.core.trace import TOLERANCE, Stop, Trace
+from fewkern.density.all_rows import AllRows, weights_from_all
 from fewkern.density.base import DensityEstimator, density_constraints
 from fewkern.density.integrated import FLOORS, choose_floor, forward_integrated
 from fewkern.density.likelihood import EMFit, choose_size, expectation_maximization, forward_likelihood
@@ -23,10 +24,10 @@ from fewkern.density.problem import DensityProblem, RoundMixture
 __all__ = ["ForwardDensity"]
 
 # EM at the end: iterations at most, and by likelihood the rise of the mean log density below which they end.
-_POLISH_ITERATIONS, _LEAST_RISE = 50, 1e-5
-_LAST_ITERATIONS = 200
-# By likelihood, a mixture grows on this many samples at most; EM on all of them ends it.
-_GROWTH_ROWS = 20_000
+_ITERATIONS, _LEAST_RISE = 500, 1e-5
+_POLISH_ITERATIONS = 50
+# Where the kernels were found on a sample, so many iterations look at all rows: passes over a table that may be large.
+_PASSES = 5
 # As many folds are used as are needed to hold out this many samples.
 _HELD_OUT_ROWS = 4000
 _FOLDS = 5
@@ -44,6 +45,10 @@ class ForwardDensity(DensityEstimator):
 
     Every step mixes one more kernel in, :math:`\hat p \leftarrow (1-a) \hat p + a K(\cdot, v, \sigma)`,
     and samples that were left out say how many are needed.
+
+    It takes any number of rows, in memory or as a Dask collection. Above 20,000 rows the width, the number of kernels
+    and where they are come from 20,000 of them. The scale of the features, and the weights of the kernels, come from
+    all rows, and so do centers and widths, which up to five EM iterations on all rows improve.
 
     Parameters
     ----------
@@ -106,9 +111,11 @@ class ForwardDensity(DensityEstimator):
     :math:`\sigma^{\rm Par}`     ``width_``
     ============================ =====================================
 
-    With ``n`` samples (20,000 at most until the end) and ``c`` candidates, "likelihood" costs ``O(300 c)`` per step and
-    ``O(n s m)`` per EM iteration, in every fold; "squared_error" ``O(14 n c m)`` once and ``O(n s + 14 c s^2)`` per
-    step, memory ``O(n s + 14 c s)``. Evaluation ``O(s m)`` per sample.
+    With ``n`` samples (20,000 at most) and ``c`` candidates, "likelihood" costs ``O(300 c)`` per step and ``O(n s m)``
+    per EM iteration, in every fold; "squared_error" ``O(14 n c m)`` once and ``O(n s + 14 c s^2)`` per step, memory
+    ``O(n s + 14 c s)``. All rows are passed over two to six times: once for their moments, then once per EM iteration,
+    ``O(s m)`` per row (once for the weights, with "squared_error" and without polish). Evaluation ``O(s m)`` per
+    sample.
 
     A density of few kernels has thin tails: errors weighted by the density do not see it, the log-likelihood does.
     "likelihood" is a mixture of round Gaussians with a deterministic start, a floor on the widths, and a size chosen on
@@ -174,34 +181,42 @@ class ForwardDensity(DensityEstimator):
 
         Parameters
         ----------
-        X : array or data frame of shape (n_samples, n_features)
+        X : array, data frame or Dask collection of shape (n_samples, n_features)
         y : ignored
         sample_weight : array of shape (n_samples,) or None
         """
-        samples, scaling = self._check(X, sample_weight)
+        samples, scaling, rows = self._check_all(X, sample_weight)
         rng = random_generator(self.random_state)
         problem = scaling.problem(samples)
-        self.width_ = self._parzen_width(problem, self.width, rng).width
-        problem = replace(problem, unit=self.width_)
+        problem = replace(problem, unit=self._parzen_width(problem, self.width, rng).width)
+        problem = problem.with_candidates(self.max_candidates, rng)
         if self.criterion == "likelihood":
-            some = samples.some(_GROWTH_ROWS, rng)
-            part = problem if some.n == samples.n else replace(scaling.problem(some), unit=self.width_)
-            start = self._by_likelihood(part.with_candidates(self.max_candidates, rng), self._folds(some, _FOLDS))
-            iterations = _LAST_ITERATIONS if part is problem else _POLISH_ITERATIONS
-            found = expectation_maximization(problem, start, self.least_width_, iterations, _LEAST_RISE)
-            _warn_unless_converged(found)
-            mixture = found.mixture
+            mixture, floor = self._by_likelihood(problem, self._folds(samples, _FOLDS))
         else:
-            problem = problem.with_candidates(self.max_candidates, rng)
-            mixture = self._by_squared_error(problem, self._folds(samples, None))
-            if self.polish:
-                mixture = expectation_maximization(problem, mixture, self.least_width_, _POLISH_ITERATIONS).mixture
+            mixture, floor = self._by_squared_error(problem, self._folds(samples, None))
+        narrowing = rows.narrowing(problem) if rows is not None and isinstance(self.width, str) else 1.0
+        self.width_ = problem.unit * narrowing
+        self.least_width_ = floor * self.width_
+        if rows is not None:
+            mixture = self._from_all_rows(rows, problem, mixture)
         self._keep(mixture, scaling, samples)
         return self
 
-    def _by_likelihood(self, problem: DensityProblem, folds: list[Fold]) -> RoundMixture:
-        floor, limit = problem.least_width, self.max_vectors
-        self.least_width_ = floor * problem.unit
+    def _from_all_rows(self, rows: AllRows, problem: DensityProblem, mixture: RoundMixture) -> RoundMixture:
+        if mixture.rows is not None:
+            return weights_from_all(rows, problem, mixture)
+        return expectation_maximization(rows, mixture, self.least_width_, _PASSES, _LEAST_RISE).mixture
+
+    def _by_likelihood(self, problem: DensityProblem, folds: list[Fold]) -> tuple[RoundMixture, float]:
+        """A mixture and its least width, in units of the problem's."""
+        floor = problem.least_width
+        start = self._grown(problem, folds, floor)
+        found = expectation_maximization(problem, start, floor * problem.unit, _ITERATIONS, _LEAST_RISE)
+        _warn_unless_converged(found)
+        return found.mixture, floor
+
+    def _grown(self, problem: DensityProblem, folds: list[Fold], floor: float) -> RoundMixture:
+        limit = self.max_vectors
         with progress(self, "comparing numbers of kernels", limit) as step:
             if not folds:
                 path = forward_likelihood(problem, floor=floor, max_vectors=limit, step=step)
@@ -214,7 +229,7 @@ class ForwardDensity(DensityEstimator):
         self.trace_, self.stop_ = choice.trace, choice.stop
         return forward_likelihood(problem, floor=floor, max_vectors=choice.size, patience=None).models[-1]
 
-    def _by_squared_error(self, problem: DensityProblem, folds: list[Fold]) -> RoundMixture:
+    def _by_squared_error(self, problem: DensityProblem, folds: list[Fold]) -> tuple[RoundMixture, float]:
         tolerance, floor, limit = TOLERANCE[self.prefer], problem.least_width, self.max_vectors
         if folds:
             with progress(self, "comparing least widths", len(FLOORS) * len(folds)) as step:
@@ -226,7 +241,7 @@ class ForwardDensity(DensityEstimator):
             with progress(self, "adding kernels", limit) as step:
                 path = forward_integrated(problem, floor=floor, max_vectors=limit, step=step)
             at, self.trace_ = path.choose(tolerance)
-        self.least_width_, self.stop_ = floor * problem.unit, path.stop
+        self.stop_ = path.stop
         mixture = path.mixture(at)
         if _is_collapsed(problem, mixture, floor):
             warnings.warn(
@@ -236,7 +251,9 @@ class ForwardDensity(DensityEstimator):
                 UserWarning,
                 stacklevel=4,
             )
-        return mixture
+        if self.polish:
+            mixture = expectation_maximization(problem, mixture, floor * problem.unit, _POLISH_ITERATIONS).mixture
+        return mixture, floor
 
     def _folds(self, samples: Samples, default: int | None) -> list[Fold]:
         cv = default if self.cv == "auto" else self.cv
@@ -266,7 +283,7 @@ def _warn_unless_converged(found: EMFit) -> None:
             f"ForwardDensity did not converge in {found.n_iter} EM iterations: the mean log density still rose by "
             f"{found.rise:.2g} in the last one, tolerance {_LEAST_RISE:g}; use fewer kernels (max_vectors).",
             ConvergenceWarning,
-            stacklevel=3,
+            stacklevel=5,
         )
 
 

@@ -9,16 +9,17 @@ from dataclasses import dataclass, replace
 from fewkern.backend.blocks import row_blocks
 from fewkern.backend.folds import Fold
 from fewkern.backend.linalg import logsumexp
-from fewkern.backend.namespace import Array, asarray_like, device, namespace
+from fewkern.backend.namespace import Array, asarray_like, namespace
 from fewkern.core.trace import Stop, Trace, smallest_within
 from fewkern.density.choice import paired_errors
 from fewkern.density.mixture import squared_distances
-from fewkern.density.problem import DensityProblem, RoundMixture
+from fewkern.density.problem import DensityProblem, RoundMixture, ScaledRows
 
 __all__ = [
     "EMFit",
     "Entries",
     "LikelihoodPath",
+    "Responsibilities",
     "SizeChoice",
     "choose_size",
     "expectation_maximization",
@@ -66,31 +67,56 @@ def log_likelihood(problem: DensityProblem, mixture: RoundMixture) -> float:
     return float(problem.w @ _log_density(problem.Z, mixture))
 
 
-def _iterate(problem: DensityProblem, mixture: RoundMixture, floor: float) -> tuple[RoundMixture, float]:
-    """One EM iteration, in row blocks, and the mean log density before it."""
-    Z, w, m = problem.Z, problem.w, problem.dim
-    xp, s = namespace(Z), int(mixture.weights.shape[0])
-    mass = xp.zeros((s,), dtype=Z.dtype, device=device(Z))
-    first = xp.zeros((s, m), dtype=Z.dtype, device=device(Z))
-    second = xp.zeros((s,), dtype=Z.dtype, device=device(Z))
-    before = 0.0
-    level = _levels(mixture, m)
-    for rows in row_blocks(problem.n, s + m, like=problem.Z):
-        D = squared_distances(Z[rows, :], mixture.centers)
-        terms = D * (-0.5 / mixture.widths**2) + level
+@dataclass(frozen=True)
+class Responsibilities:
+    """Sums over samples of their weights times the shares that the kernels have in them; merged by ``+``."""
+
+    mass: Array
+    """Of every kernel, ``(s,)``; all masses together are the weight of the samples."""
+    first: Array
+    """Sums of the samples, ``(s, m)``."""
+    second: Array
+    """Sums of the squared distances to the centers, ``(s,)``."""
+    log_density: Array
+    """Sum of the log density."""
+
+    def __add__(self, other: Responsibilities) -> Responsibilities:
+        return Responsibilities(
+            self.mass + other.mass,
+            self.first + other.first,
+            self.second + other.second,
+            self.log_density + other.log_density,
+        )
+
+
+@dataclass(frozen=True)
+class _Expectation:
+    """The E step, of a block of samples."""
+
+    mixture: RoundMixture
+
+    def __call__(self, Z: Array, w: Array) -> Responsibilities:
+        xp, mixture = namespace(Z), self.mixture
+        D = squared_distances(Z, mixture.centers)
+        terms = D * (-0.5 / mixture.widths**2) + _levels(mixture, int(Z.shape[1]))
         log_p = logsumexp(terms, axis=1)
-        R = xp.exp(terms - log_p[:, None]) * w[rows][:, None]
-        before += float(w[rows] @ log_p)
-        mass = mass + xp.sum(R, axis=0)
-        first = first + R.T @ Z[rows, :]
-        second = second + xp.sum(R * D, axis=0)
+        R = xp.exp(terms - log_p[:, None]) * w[:, None]
+        return Responsibilities(xp.sum(R, axis=0), R.T @ Z, xp.sum(R * D, axis=0), w @ log_p)
+
+
+def _iterate(rows: ScaledRows, mixture: RoundMixture, floor: float) -> tuple[RoundMixture, float]:
+    """One EM iteration, and the mean log density before it."""
+    s, m = mixture.centers.shape
+    sums = rows.total(_Expectation(mixture), s + m)
+    xp, mass = namespace(sums.mass), sums.mass
     alive = mass > _NO_MASS
     safe = xp.where(alive, mass, xp.ones_like(mass))
-    centers = xp.where(alive[:, None], first / safe[:, None], mixture.centers)
+    centers = xp.where(alive[:, None], sums.first / safe[:, None], mixture.centers)
     moved = xp.sum((centers - mixture.centers) ** 2, axis=1)
-    variance = xp.maximum(second / safe - moved, xp.zeros_like(mass)) / m
+    variance = xp.maximum(sums.second / safe - moved, xp.zeros_like(mass)) / m
     widths = xp.maximum(xp.sqrt(variance), xp.full_like(variance, floor))
-    return RoundMixture(centers, xp.where(alive, widths, mixture.widths), mass / xp.sum(mass)), before
+    better = RoundMixture(centers, xp.where(alive, widths, mixture.widths), mass / xp.sum(mass))
+    return better, float(sums.log_density)
 
 
 @dataclass(frozen=True)
@@ -106,7 +132,7 @@ class EMFit:
 
 
 def expectation_maximization(
-    problem: DensityProblem, start: RoundMixture, floor: float, iterations: int, least_rise: float = 0.0
+    rows: ScaledRows, start: RoundMixture, floor: float, iterations: int, least_rise: float = 0.0
 ) -> EMFit:
     r"""EM iterations on weights, centers and widths, every width kept at ``floor`` or above.
 
@@ -116,11 +142,11 @@ def expectation_maximization(
 
     Notes
     -----
-    ``O(n s m)`` per iteration, in row blocks.
+    ``O(n s m)`` per iteration, in row blocks; one pass over the rows for each.
     """
     mixture, last, rise = start, -math.inf, math.inf
     for count in range(iterations):
-        better, value = _iterate(problem, mixture, floor)
+        better, value = _iterate(rows, mixture, floor)
         rise = value - last
         if rise < least_rise:
             return EMFit(mixture, count, rise, Stop.CONVERGED)

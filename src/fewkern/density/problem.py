@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from fewkern.backend.blocks import row_blocks
 from fewkern.backend.namespace import Array, asarray_like, device, namespace, take_rows
 from fewkern.density.mixture import normal_kernel, squared_distances
 
-__all__ = ["DensityProblem", "RoundMixture"]
+__all__ = ["DensityProblem", "RoundMixture", "ScaledRows"]
+
+Sum = TypeVar("Sum")
 
 # Least width of a kernel in few dimensions, in Parzen widths: the smoothing that a few kernels need.
 _FLOOR = 1.5
@@ -28,6 +30,13 @@ class RoundMixture:
     weights: Array
     rows: Array | None = None
     """Rows of the samples that the centers are; None where they are not samples."""
+
+
+class ScaledRows(Protocol):
+    """Scaled samples with weights that add up to one, wherever they are."""
+
+    def total(self, of: Callable[[Array, Array], Sum], row_elements: int) -> Sum:
+        """The sum, by ``+``, of ``of(Z, w)`` over blocks of rows; ``row_elements`` numbers are needed per row."""
 
 
 @dataclass(frozen=True)
@@ -139,6 +148,15 @@ class DensityProblem:
         kept = place[take_rows(rows, place) == self.candidates]
         whole = DensityProblem.of(take_rows(self.Z, rows), w, self.unit)
         return replace(whole, candidates=xp.astype(kept, xp.int64, copy=False)) if kept.shape[0] else whole
+
+    def total(self, of: Callable[[Array, Array], Sum], row_elements: int) -> Sum:
+        """The sum over blocks of rows."""
+        blocks = row_blocks(self.n, row_elements, like=self.Z)
+        rows = next(blocks)
+        found = of(self.Z[rows, :], self.w[rows])
+        for rows in blocks:
+            found = found + of(self.Z[rows, :], self.w[rows])  # type: ignore[operator]
+        return found
 
     def kernel(self, D: Array, width: Array | float) -> Array:
         """Kernel values at squared distances ``D``, in the unit of the problem."""

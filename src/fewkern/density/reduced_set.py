@@ -28,11 +28,11 @@ class ReducedSetDensity(DensityEstimator):
     Parameters
     ----------
     width : "cv", a rule of :class:`ParzenDensity`, or float, default "cv"
-        "cv" chooses among multiples of Parzen's width by the cross-validated integrated squared error. At Parzen's own
-        width the method over-fits. A number is in units of the scaled data.
+        "cv" chooses among multiples of Parzen's width by the cross-validated integrated squared error of the
+        candidates. At Parzen's own width the method over-fits. A number is in units of the scaled data.
     cv : int or cross-validation splitter, default 5
         Folds for ``width="cv"``.
-    max_candidates : int, default 2000
+    max_candidates : int, default 1000
         Samples that may become centers; drawn where there are more. All samples enter ``v``.
     tol : float, default 1e-10
         A reduced gradient above minus this number, relative to the size of ``B`` and ``v``, counts as zero.
@@ -64,7 +64,9 @@ class ReducedSetDensity(DensityEstimator):
 
     Notes
     -----
-    ``c^2`` numbers for ``c`` candidates; the active set costs ``O(s^3 + c s)`` per system with ``s`` kernels.
+    ``c^2`` numbers for ``c`` candidates; the active set costs ``O(s^3 + c s)`` per system with ``s`` kernels, and is
+    solved in every fold for ten widths. Where there are more samples than candidates, the widths are compared on the
+    candidates alone, and of all samples only ``v`` is computed: the time is ``O(n c)`` more.
 
     Examples
     --------
@@ -92,7 +94,7 @@ class ReducedSetDensity(DensityEstimator):
         *,
         width: Any = "cv",
         cv: Any = 5,
-        max_candidates: int = 2000,
+        max_candidates: int = 1000,
         tol: float = 1e-10,
         max_iter: int = 100_000,
         scale: str = "std",
@@ -124,7 +126,8 @@ class ReducedSetDensity(DensityEstimator):
         search = self._parzen_width(problem, "lscv" if self.width == "cv" else self.width, rng)
         problem = replace(problem, unit=search.width).with_candidates(self.max_candidates, rng)
         self.width_, self.trace_ = search.width, search.trace
-        folds = samples.folds(self.cv) if self.width == "cv" else []
+        some = samples if samples.n <= self.max_candidates else samples.take(problem.candidates)
+        folds = some.folds(self.cv) if self.width == "cv" else []
         if folds:
             with progress(self, "comparing widths", len(CV_FACTORS)) as step:
                 self.trace_ = reduced_set_width(problem, folds, step)

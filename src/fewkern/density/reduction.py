@@ -66,12 +66,15 @@ def reduced_set_width(
 ) -> Trace:
     r"""RSDE-CV: cross-validated integrated squared error :math:`g'Bg - 2\overline{\hat p(x)}` of multiples of ``unit``.
 
-    The least value belongs to the width to take.
+    The least value belongs to the width to take. The ``folds`` are of the candidates. Where these are not all samples,
+    their widths are larger by :math:`(N/c)^{1/(m+4)}`, as Parzen's is.
     """
     widths = tuple(factor * problem.unit for factor in CV_FACTORS)
+    some = problem if int(problem.candidates.shape[0]) == problem.n else problem.part(problem.candidates)
+    wider = (problem.effective_size / some.effective_size) ** (1.0 / (problem.dim + 4))
     errors = []
     for q, width in enumerate(widths):
-        errors.append(sum(_held_out_error(problem, width, fold) for fold in folds))
+        errors.append(sum(_held_out_error(some, wider * width, fold) for fold in folds))
         step(q + 1)
     error = problem.numbers(errors)
     chosen = (int(namespace(error).argmin(error)),)

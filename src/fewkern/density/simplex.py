@@ -130,13 +130,17 @@ class _Support:
         return asarray_like(self.indices, self.v, dtype=namespace(self.v).int64)
 
     def _block(self) -> tuple[Array, Array]:
-        xp, S = namespace(self.B), self._array()
-        return xp.take(xp.take(self.B, S, axis=0), S, axis=1), xp.take(self.v, S)
+        xp, S, n = namespace(self.B), self._array(), int(self.v.shape[0])
+        numbers = xp.reshape(n * S[:, None] + S[None, :], (-1,))
+        block = xp.take(xp.reshape(self.B, (-1,)), numbers)  # only these numbers: whole rows would be n / s times more
+        return xp.reshape(block, (int(S.shape[0]), -1)), xp.take(self.v, S)
 
     def entering(self) -> tuple[int, float]:
         """Coordinate of the most negative reduced gradient, and that gradient."""
         xp, S = namespace(self.B), self._array()
-        gradient = xp.take(self.B, S, axis=1) @ self.weights - self.v
+        gradient = (
+            self.weights @ xp.take(self.B, S, axis=0) - self.v
+        )  # rows of B, which is symmetric: they are together
         r = gradient - self.weights @ xp.take(gradient, S)
         j = int(xp.argmin(r))
         return j, float(r[j])

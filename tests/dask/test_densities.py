@@ -1,0 +1,190 @@
+"""Densities of Dask collections: choices on a sample, moments, weights and EM iterations from all rows."""
+
+from dataclasses import replace
+from itertools import pairwise
+
+import dask.array as da
+import dask.dataframe as dd
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+
+from fewkern import DensityClassifier, ForwardDensity, ParzenDensity, ReducedSetDensity
+from fewkern.backend import partitions
+from fewkern.core import population
+from fewkern.core.samples import Samples
+from fewkern.datasets import make_banana
+from fewkern.density.all_rows import AllRows, weights_from_all
+from fewkern.density.integrated import forward_integrated
+from fewkern.density.scaling import fit_scaling
+
+N, SAMPLE = 900, 240
+SETTINGS = {
+    "likelihood": ForwardDensity(max_vectors=6),
+    "bic": ForwardDensity(max_vectors=6, cv=None, scale="whiten"),
+    "polished": ForwardDensity(max_vectors=6, criterion="squared_error"),
+    "samples": ForwardDensity(max_vectors=6, criterion="squared_error", polish=False, scale="none"),
+}
+
+
+@pytest.fixture(autouse=True)
+def _small(monkeypatch):
+    """A sample and blocks that are much smaller than the table."""
+    monkeypatch.setattr(population, "SAMPLE_ROWS", SAMPLE)
+    monkeypatch.setattr(partitions, "BLOCK_ROWS", 128)
+
+
+@pytest.fixture(scope="module")
+def X():
+    return make_banana(N, random_state=1)[0]
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_the_same_density_as_in_memory(name, X):
+    here = clone(SETTINGS[name]).fit(X)
+    there = clone(SETTINGS[name]).fit(da.from_array(X, chunks=(333, 1)))
+    np.testing.assert_allclose(there.score_samples(X), here.score_samples(X), atol=1e-10)
+    assert there.width_ == pytest.approx(here.width_, rel=1e-12)
+    for attribute in ("vectors_", "weights_", "widths_"):
+        assert isinstance(getattr(there, attribute), np.ndarray)
+    if name == "samples":
+        np.testing.assert_array_equal(X[there.indices_], there.vectors_)
+        assert np.isin(there.indices_, Samples.of(X).drawn(SAMPLE).rows).all()
+
+
+@settings(max_examples=5)
+@given(st.lists(st.integers(0, N), max_size=5))
+@pytest.mark.parametrize("name", ["bic", "samples"])
+def test_the_same_density_for_any_chunking(X, name, cuts):
+    chunks = tuple(b - a for a, b in pairwise([0, *sorted(cuts), N]))
+    whole = da.from_array(X, chunks=(N, 2))
+    one, other = (clone(SETTINGS[name]).fit(lazy) for lazy in (whole, whole.rechunk((chunks, (1, 1)))))
+    np.testing.assert_array_equal(one.score_samples(X), other.score_samples(X))
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_a_sample_of_all_rows_is_the_fit_in_memory(name, X, monkeypatch):
+    monkeypatch.setattr(population, "SAMPLE_ROWS", N)
+    here, there = (clone(SETTINGS[name]).fit(rows) for rows in (X, da.from_array(X, chunks=400)))
+    np.testing.assert_array_equal(there.score_samples(X), here.score_samples(X))
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_rows_outside_of_the_sample_count(name, X):
+    outside = np.flatnonzero(~np.isin(np.arange(N), Samples.of(X).drawn(SAMPLE).rows))
+    heavy = np.ones(N)
+    heavy[outside[X[outside, 0] > 0.5]] = 20.0
+    one, two = clone(SETTINGS[name]).fit(X), clone(SETTINGS[name]).fit(X, sample_weight=heavy)
+    right = X[:, 0] > 0.5
+    gain = two.score_samples(X) - one.score_samples(X)
+    assert gain[right].mean() > 0.1 > gain[~right].mean()
+
+
+def test_weights_from_all_rows_are_those_of_the_construction(X, monkeypatch):
+    monkeypatch.setattr(population, "SAMPLE_ROWS", N)
+    rows = AllRows.of(population.InMemory(Samples.of(X, np.linspace(1, 3, N))), "std")
+    problem = rows.scaling.problem(rows.population.sample)
+    problem = replace(problem, unit=problem.silverman)
+    mixture = forward_integrated(problem, max_vectors=5, patience=None).mixture(-1)
+    found = weights_from_all(rows, problem, mixture)
+    np.testing.assert_array_equal(found.rows, mixture.rows)
+    np.testing.assert_allclose(found.weights, mixture.weights, atol=1e-7)
+
+
+def test_passes_over_all_rows_raise_their_likelihood(X):
+    wide = make_banana(6000, random_state=2)[0]
+    few = ForwardDensity(max_vectors=4, cv=None).fit(Samples.of(wide).drawn(SAMPLE).X)
+    assert ForwardDensity(max_vectors=4, cv=None).fit(wide).score(wide) > few.score(wide)
+
+
+def test_the_width_is_that_of_all_rows(X):
+    """It falls with the number of rows; one that is given stays."""
+    of_all, of_some = (ForwardDensity(width="silverman").fit(rows) for rows in (X, Samples.of(X).drawn(SAMPLE).X))
+    assert of_all.width_ / of_some.width_ == pytest.approx((SAMPLE / N) ** (1 / 6), rel=0.05)
+    assert of_all.least_width_ == pytest.approx(1.5 * of_all.width_)
+    assert of_all.widths_.min() >= of_all.least_width_ * (1 - 1e-12)
+    assert ForwardDensity(width=0.4).fit(X).width_ == 0.4
+
+
+@pytest.mark.parametrize("scale", ["none", "std", "whiten"])
+@pytest.mark.parametrize("factor", [1.0, 1e150, 1e-150])
+def test_moments_of_all_rows(X, scale, factor):
+    X, w = X * factor + 3 * factor, np.random.default_rng(0).uniform(0.5, 2, N)
+    found = AllRows.of(population.InMemory(Samples.of(X, w)), scale)
+    expected = fit_scaling(X, w, scale)
+    np.testing.assert_allclose(found.scaling.mean, expected.mean, rtol=1e-12)
+    np.testing.assert_allclose(found.scaling.transform, expected.transform, rtol=1e-9)
+    assert found.scaling.reach == pytest.approx(expected.reach)
+    assert (found.weight, found.effective_size) == pytest.approx((w.sum(), w.sum() ** 2 / (w @ w)))
+
+
+def test_a_feature_that_is_constant_in_all_rows_or_in_the_sample(X):
+    flat = np.column_stack([X, np.full(N, 0.1)])
+    with pytest.warns(UserWarning, match=r"1 of 3 features \(or directions\) are constant"):
+        ForwardDensity(max_vectors=3, cv=None).fit(da.from_array(flat, chunks=300))
+    flat[np.flatnonzero(~np.isin(np.arange(N), Samples.of(X).drawn(SAMPLE).rows))[:40], 2] = 0.4
+    found = AllRows.of(population.InMemory(Samples.of(flat)), "std").scaling
+    assert found.constant == 0
+    np.testing.assert_allclose(found.transform, 1 / flat.std(axis=0), rtol=1e-9)
+
+
+def test_rows_of_weight_zero_are_absent(X):
+    w = np.ones(N)
+    w[:200], w[::3] = 0, 0  # a whole block, and others
+    there = ForwardDensity(max_vectors=5).fit(da.from_array(X, chunks=300), sample_weight=da.from_array(w, chunks=100))
+    here = ForwardDensity(max_vectors=5).fit(X, sample_weight=w)
+    np.testing.assert_allclose(there.score_samples(X), here.score_samples(X), atol=1e-10)
+
+
+def test_unknown_sizes_and_empty_partitions(X):
+    frame = pd.DataFrame(X, columns=["u", "v"])
+    lazy = dd.from_pandas(frame.sort_values("u"), npartitions=6, sort=False)
+    lazy, kept = lazy[lazy.u > 0.2], frame.sort_values("u").query("u > 0.2")
+    here, there = (ForwardDensity(max_vectors=4).fit(rows) for rows in (kept, lazy))
+    np.testing.assert_allclose(there.score_samples(frame), here.score_samples(frame), atol=1e-10)
+    assert list(there.feature_names_in_) == ["u", "v"]
+
+
+def test_single_precision_stays(X):
+    model = ForwardDensity(max_vectors=4, cv=None).fit(da.from_array(X.astype(np.float32), chunks=300))
+    assert model.vectors_.dtype == model.score_samples(X.astype(np.float32)).dtype == np.float32
+
+
+@pytest.mark.parametrize("density", [ForwardDensity(cv=None), ParzenDensity(), ReducedSetDensity(width="silverman")])
+def test_values_are_lazy_and_of_the_same_kind(density, X):
+    frame = pd.DataFrame(X, columns=["u", "v"])
+    model = density.fit(frame[:200])
+    lazy, lazy_frame = da.from_array(X, chunks=((0, 500, 400), 2)), dd.from_pandas(frame, npartitions=3)
+    bare = clone(density).fit(X[:200])
+    for method in ("score_samples", "pdf", "cdf"):
+        found, series = getattr(bare, method)(lazy), getattr(model, method)(lazy_frame)
+        assert isinstance(found, da.Array)
+        assert isinstance(series, dd.Series)
+        np.testing.assert_array_equal(found.compute(), getattr(bare, method)(X))
+        np.testing.assert_array_equal(series.compute(), getattr(model, method)(frame))
+    assert bare.score(lazy) == pytest.approx(bare.score(X))
+    assert model.score(lazy_frame) == pytest.approx(model.score(frame))
+
+
+def test_a_classifier_of_densities_predicts_lazily(X):
+    y = np.where(X[:, 0] > 0, "right", "left")
+    model = DensityClassifier(estimator=ForwardDensity(max_vectors=2, cv=None)).fit(X[:200], y[:200])
+    lazy = da.from_array(X, chunks=400)
+    for method in ("predict", "predict_proba", "predict_joint_log_proba"):
+        found = getattr(model, method)(lazy)
+        assert isinstance(found, da.Array)
+        np.testing.assert_array_equal(found.compute(), getattr(model, method)(X))
+
+
+def test_bad_collections(X):
+    with pytest.raises(ValueError, match="expected at least 2 samples"):
+        ForwardDensity().fit(da.from_array(X[:1], chunks=1))
+    with pytest.raises(ValueError, match=r"all samples of positive weight are equal \(n_samples = 900"):
+        ForwardDensity().fit(da.ones((N, 2), chunks=100))
+    with pytest.raises(ValueError, match="NaN or infinity"):
+        ForwardDensity().fit(da.full((N, 2), np.nan, chunks=100))
+    with pytest.raises(ValueError, match='with scale="none" the samples must differ by numbers between'):
+        ForwardDensity(scale="none").fit(da.from_array(X * 1e200, chunks=100))
