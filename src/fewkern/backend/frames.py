@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -18,10 +18,24 @@ from fewkern.backend.partitions import PartitionError, added_up, counted
 from fewkern.backend.progress import shown
 from fewkern.backend.threads import one_thread
 
-__all__ = ["FrameParts", "map_frame", "read_once", "require_dask"]
+__all__ = ["FrameParts", "Piece", "map_frame", "read_once", "require_dask"]
 
 # What is called with the number of the first row of a part, and with the part.
 OfPart = Callable[[int, Any], Any]
+
+
+class Piece(Protocol):
+    """Something that a part of a table can be read from; called, it reads it."""
+
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+
+    def __call__(self) -> Any:
+        """The rows, as a data frame of pandas."""
+
+    def count(self) -> int:
+        """Number of rows."""
 
 
 def require_dask(what: str) -> Any:
@@ -48,27 +62,28 @@ class FrameParts:
     @classmethod
     def of_collection(cls, frame: Any, verbose: bool = False) -> FrameParts:
         """The partitions of a Dask data frame; one pass counts their rows."""
-        # partitions of files may be joined when a plan is optimized: first that, then count their rows
-        parts = tuple(frame.optimize().to_delayed())
-        names = tuple(f"partition {k}" for k in range(len(parts)))
-        return cls.of_parts(parts, names, frame._meta, verbose=verbose)
-
-    @classmethod
-    def of_parts(
-        cls,
-        parts: Sequence[Any],
-        names: Sequence[str],
-        empty: Any,
-        counts: Sequence[Any] | None = None,
-        verbose: bool = False,
-    ) -> FrameParts:
-        """Parts whose rows are counted; ``counts`` are numbers, or delayed ones, where that is less work."""
         import dask
 
-        work = dask.delayed(_named, pure=False)
-        wanted = [work(name, _count, 0, part) for name, part in zip(names, parts)] if counts is None else list(counts)
-        with counted("counting the rows", "_named", len(wanted), verbose and counts is None):
-            lengths = _computed(wanted, parts, names)
+        # partitions of files may be joined when a plan is optimized: first that, then count their rows
+        parts = frame.optimize().to_delayed()
+        names = [f"partition {k}" for k in range(len(parts))]
+        count = dask.delayed(_named, pure=False)
+        return cls._of(parts, names, [count(name, _count, 0, part) for name, part in zip(names, parts)], frame._meta,
+                       verbose)  # fmt: skip
+
+    @classmethod
+    def of_pieces(cls, pieces: Sequence[Piece], empty: Any, verbose: bool = False) -> FrameParts:
+        """Parts that are read when they are needed; ``empty`` has their columns and no rows."""
+        import dask
+
+        parts = [dask.delayed(_read, pure=False)(piece) for piece in pieces]
+        counts = [dask.delayed(_named_count, pure=False)(piece) for piece in pieces]
+        return cls._of(parts, [piece.name for piece in pieces], counts, empty, verbose)
+
+    @classmethod
+    def _of(cls, parts: Any, names: Any, counts: Any, empty: Any, verbose: bool) -> FrameParts:
+        with counted("counting rows", "_named", len(counts), verbose):
+            lengths = _computed(counts, parts, names)
         kept = [k for k, length in enumerate(lengths) if length]
         return cls(
             tuple(parts[k] for k in kept), tuple(int(lengths[k]) for k in kept), tuple(names[k] for k in kept), empty
@@ -169,6 +184,14 @@ def _computed(work: Sequence[Any], parts: Sequence[Any], names: Sequence[str]) -
             except Exception:
                 raise PartitionError(f"{name} of the table cannot be computed: {error!r}") from error
         raise
+
+
+def _read(piece: Piece) -> Any:
+    return piece()
+
+
+def _named_count(piece: Piece) -> int:
+    return piece.count()
 
 
 def _count(first: int, part: Any) -> int:  # noqa: ARG001 - called like all others
