@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import glob
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -118,11 +118,15 @@ class _Aligned:
         return self.piece.name
 
     def __call__(self) -> Any:
-        try:
-            return self.piece()[list(self.columns)]
-        except ValueError as error:
-            raise ValueError(f"{self.name}: {error}") from error
+        return self._named(self.piece)[list(self.columns)]
 
     def count(self) -> int:
         """Number of rows."""
-        return self.piece.count()
+        return int(self._named(self.piece.count))
+
+    def _named(self, read: Callable[[], Any]) -> Any:
+        """What ``read`` returns; an error says what was read."""
+        try:
+            return read()
+        except ValueError as error:
+            raise ValueError(f"{self.name}: {error}") from error

@@ -199,7 +199,7 @@ class Lines:
         return f"{self.path.name}, bytes {self.start:,} to {self.stop:,}"
 
     def __call__(self) -> Any:
-        frame, _ = separated(self.path.name, self._text(), self.written.style)
+        frame, _ = separated("this piece", self._text(), self.written.style)
         for name in self.written.commas:
             if name in frame.columns:
                 frame[name] = with_points(frame[name])
@@ -207,14 +207,17 @@ class Lines:
 
     def count(self) -> int:
         """Number of rows."""
-        text, sep = io.StringIO(self._text()), self.written.style.sep
-        return len(pandas().read_csv(text, sep=sep, dtype=str, skipinitialspace=True, usecols=[0]))
+        pd, text = pandas(), io.StringIO(self._text())
+        try:  # one column is enough, and faster
+            return len(pd.read_csv(text, sep=self.written.style.sep, dtype=str, skipinitialspace=True, usecols=[0]))
+        except pd.errors.ParserError:
+            return len(self())  # which says what is wrong
 
     def _text(self) -> str:
         with self.path.open("rb") as file:
             file.seek(self.start)
             content = file.read(self.stop - self.start)
-        return decoded(self.path.name, self.header + content)[0]
+        return decoded("this piece", self.header + content)[0]
 
 
 def _open_text(path: Path, marks: Marks, written: TextStyle | None) -> Opened:
