@@ -252,7 +252,7 @@ def test_a_partition_that_fails_is_named(frame):
         return part
 
     lazy = cut(frame, [300]).map_partitions(broken, meta=frame.iloc[:0])
-    with pytest.raises(PartitionError, match="partition 1 of the table cannot be computed: .*the disk is gone"):
+    with pytest.raises(PartitionError, match=r"partition 1 of the table cannot be computed: .*the disk is gone"):
         quick().fit(lazy, "side")
 
 
