@@ -65,15 +65,18 @@ def encode(columns: tuple[Column, ...], frame: Any) -> EncodedTable:
             f"the table lacks the column{'s' if len(absent) > 1 else ''} {listed(absent)} that the model was fitted "
             f"with; {nearest(absent[0], frame.columns)}"
         )
-    parts = [column.encode(frame[column.name]) for column in columns]
-    remarks = [remark for part in parts for remark in part.remarks]
+    values = np.empty((len(frame), sum(len(column.features) for column in columns)))
+    missing = np.empty((len(frame), len(columns)), dtype=bool)
+    remarks: list[str] = []
+    at = 0
+    for k, column in enumerate(columns):
+        found = column.encode(frame[column.name])
+        values[:, at : at + len(column.features)], missing[:, k] = found.values, found.missing
+        remarks += found.remarks
+        at += len(column.features)
     if len(remarks) > _TOLD:
         remarks = [*remarks[:_TOLD], f"and {len(remarks) - _TOLD:,} more remarks on the columns"]
-    return EncodedTable(
-        np.concatenate([part.values for part in parts], axis=1),
-        np.column_stack([part.missing for part in parts]),
-        tuple(remarks),
-    )
+    return EncodedTable(values, missing, tuple(remarks))
 
 
 def _check(encoder: TableEncoder) -> None:
@@ -185,7 +188,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """Scaled features of the rows of a table, with which cells are missing, and remarks; nothing is warned of."""
         check_is_fitted(self)
         found = encode(self.columns_, self.frame(X))
-        return EncodedTable((found.values - self.mean_) / self.scale_, found.missing, found.remarks)
+        values = found.values  # ours alone
+        values -= self.mean_
+        values /= self.scale_
+        return EncodedTable(values, found.missing, found.remarks)
 
     def transform(self, X: Any) -> np.ndarray[Any, Any]:
         """Features of the rows of a table, shape ``(n, n_features_out)``; of a Dask data frame a Dask array."""

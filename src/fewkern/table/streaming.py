@@ -32,6 +32,7 @@ from fewkern.table.fitting import (
     split_rows,
     vector_rows,
 )
+from fewkern.table.frames import pandas
 from fewkern.table.settling import Job, Request, settle
 from fewkern.table.streams import DrawnRows, draw_rows, whole_table
 from fewkern.table.target import target_values
@@ -145,7 +146,7 @@ class _Preparing:
             return np.zeros(len(part)), np.ones(len(part), dtype=bool)
         numeric = self.filler.dtype.kind == "f"
         found = target_values(part[self.target], "regress" if numeric else "classify", self.filler)
-        known = np.array([value is not None and value == value for value in found], dtype=bool)
+        known = pandas().notna(found)
         values = found[known]
         if numeric and not np.isfinite(values).all():
             raise ValueError(f"the target {self.target!r} holds infinite values; leave these rows out.")
