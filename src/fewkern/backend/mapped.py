@@ -28,10 +28,13 @@ def as_collection(X: Any) -> Any:
     """An array in a file that has to be converted as a Dask array, where Dask is installed; anything else as it is."""
     if not is_mapped(X) or find_spec("dask") is None:
         return X
+    import dask
     import dask.array as da
 
-    # a name by its content would need all of it
-    return da.from_array(X, chunks=(partitions.BLOCK_ROWS, -1), name=False)  # type: ignore[no-untyped-call]
+    # da.from_array would copy it
+    block = dask.delayed(np.asarray, pure=False)
+    blocks = [da.from_delayed(block(part), part.shape, part.dtype) for part in mapped_blocks(X)]  # type: ignore[no-untyped-call]
+    return da.concatenate(blocks)  # type: ignore[no-untyped-call]
 
 
 def mapped_blocks(X: Any) -> Iterator[Any]:
