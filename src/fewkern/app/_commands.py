@@ -134,7 +134,7 @@ def fit(
         model_file = outputs.claim(model_file, MODEL)
         picture = outputs.claim(picture or model_file.with_suffix(".png"), PICTURE)
         report = None if report is None else outputs.claim(report, PAGE)
-        from fewkern.app import jobs
+        from fewkern.app import jobs, parts
         from fewkern.table.model import TableModel
 
         if not files:
@@ -156,19 +156,13 @@ def fit(
             _show(fitted)
         with warnings_as_notes(quiet):
             outputs.write(model_file, fitted.save)
-            shown, about = frame, "fitted"
-            if in_parts(frame):
-                from fewkern.app import parts
-
-                shown, about = parts.rows_for_pictures(fitted, frame), "auto"
-            drawn = jobs.figure(fitted, shown)
+            drawn = jobs.figure(fitted, parts.picture_rows(fitted, frame))
             if drawn is not None:
                 outputs.write(picture, lambda path: jobs.save_figure(drawn, path))
             if report is not None:
-                if in_parts(frame):
-                    shown, about = parts.rows_for_report(fitted, frame), "new" if fitted.held_out_ else "auto"
-                settings = jobs.report_settings(files, seed, rows=about)
-                outputs.write(report, lambda path: fitted.report(shown, path, settings=settings))
+                rows, which = parts.report_rows(fitted, frame)
+                settings = jobs.report_settings(files, seed, rows=which)
+                outputs.write(report, lambda path: fitted.report(rows, path, settings=settings))
         if json:
             show_line(jobs.as_json(fitted, written=outputs.written))
         elif not quiet:

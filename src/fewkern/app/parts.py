@@ -19,7 +19,7 @@ from fewkern.io.save import write_atomically
 from fewkern.table.model import TableModel
 from fewkern.table.streams import draw_rows, fetch_rows
 
-__all__ = ["Answers", "rows_for_pictures", "rows_for_report", "write_answers"]
+__all__ = ["Answers", "picture_rows", "report_rows", "write_answers"]
 
 # Points that a picture of a table in parts shows.
 _PICTURE_ROWS = 5_000
@@ -145,13 +145,17 @@ def _write_folder(answers: Answers, path: Path) -> None:
         raise
 
 
-def rows_for_pictures(model: TableModel, parts: FrameParts) -> Any:
-    """Some rows for a picture that shows rows; None for one that does not."""
-    return draw_rows(parts, _PICTURE_ROWS, None).frame if model.task_ in ("reduce", "density") else None
+def picture_rows(model: TableModel, table: Any) -> Any:
+    """Rows for a picture that shows rows: all that are in memory, some of a table that comes in parts."""
+    if not isinstance(table, FrameParts):
+        return table
+    return draw_rows(table, _PICTURE_ROWS, None).frame if model.task_ in ("reduce", "density") else None
 
 
-def rows_for_report(model: TableModel, parts: FrameParts) -> Any:
-    """Rows that the model was not fitted to, if it has held any out; otherwise some of its rows."""
+def report_rows(model: TableModel, table: Any) -> tuple[Any, str]:
+    """Rows for a report, and what they are to the model: of a table in parts those that were held out, if any were."""
+    if not isinstance(table, FrameParts):
+        return table, "fitted"
     if model.held_out_ is not None:
-        return fetch_rows(parts, model.held_out_.rows)
-    return draw_rows(parts, _PICTURE_ROWS, model.target_).frame
+        return fetch_rows(table, model.held_out_.rows), "new"
+    return draw_rows(table, _PICTURE_ROWS, model.target_).frame, "auto"
