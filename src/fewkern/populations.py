@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from fewkern.backend.mapped import as_collection
 from fewkern.backend.namespace import asarray_like, float_dtype, to_numpy
 from fewkern.backend.partitions import Partitions, is_collection
 from fewkern.backend.survey import Layout, class_codes
@@ -26,6 +27,7 @@ __all__ = [
 
 def labelled_population(estimator: Any, X: Any, y: Any, sample_weight: Any, groups: Any = None) -> Population:
     """Checked rows with classes; sets ``classes_``. A ``class_weight`` is part of the weights."""
+    X = _where_it_is(estimator, X, groups)
     if not is_collection(X):
         return InMemory(check_groups(estimator, check_labelled(estimator, X, y, sample_weight), groups))
     name = type(estimator).__name__
@@ -49,6 +51,7 @@ def measured_population(
     estimator: Any, X: Any, y: Any, sample_weight: Any, groups: Any = None
 ) -> tuple[Population, bool]:
     """Checked rows with numbers as targets, and whether these came as one column."""
+    X = _where_it_is(estimator, X, groups)
     if not is_collection(X):
         samples, single = check_measured(estimator, X, y, sample_weight)
         return InMemory(check_groups(estimator, samples, groups)), single
@@ -58,6 +61,7 @@ def measured_population(
 
 def weighted_population(estimator: Any, X: Any, sample_weight: Any, minimum: int = 1) -> Population:
     """Checked rows without labels, ``minimum`` of them at least."""
+    X = _where_it_is(estimator, X)
     if not is_collection(X):
         return InMemory(check_weighted(estimator, X, sample_weight, minimum=minimum))
     return _streamed(estimator, X, None, sample_weight, None)
@@ -108,9 +112,15 @@ def measured_batch(estimator: Any, X: Any, y: Any, sample_weight: Any, first: bo
 
 def weighted_samples(estimator: Any, X: Any, sample_weight: Any) -> Samples:
     """Checked rows without labels: all that are in memory, a sample of a collection."""
+    X = _where_it_is(estimator, X)
     if not is_collection(X):
         return check_weighted(estimator, X, sample_weight)
     return _streamed(estimator, X, None, sample_weight, None).sample
+
+
+def _where_it_is(estimator: Any, X: Any, groups: Any = None) -> Any:
+    """Samples in a file that would have to be copied as a whole become a collection; others are what they are."""
+    return X if groups is not None or is_pairwise(estimator) else as_collection(X)
 
 
 def _no_groups(name: str, groups: Any) -> None:

@@ -278,7 +278,7 @@ def test_dates_are_features():
 
 
 def test_a_folder_and_a_target_among_many(tmp_path):
-    fails("fit", tmp_path, match="is a folder; give the name of a file in it")
+    fails("fit", tmp_path, match="has no tables: no file in it ends in")
     pd.DataFrame(np.zeros((5, 300)), columns=[f"g{k}" for k in range(300)]).to_csv("wide.csv", index=False)
     assert len(fails("fit", "wide.csv", "--target", "nope", match=r"no column 'nope'; .*300 in all").stderr) < 200
 

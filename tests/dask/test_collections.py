@@ -249,7 +249,8 @@ def test_a_partition_that_fails_is_named(table):
 @pytest.mark.parametrize("name", sorted(n for n in fewkern.__all__ if isinstance(getattr(fewkern, n), type)))
 def test_estimators_that_need_all_rows_say_so(name, table):
     estimator = getattr(fewkern, name)
-    if not hasattr(estimator, "fit") or any(isinstance(model, estimator) for model in STREAMING.values()):
+    takes = (*map(type, STREAMING.values()), fewkern.TableModel, fewkern.TableEncoder)
+    if not hasattr(estimator, "fit") or estimator in takes:
         pytest.skip("takes Dask collections")
     X, y, _ = table
     with pytest.raises(TypeError, match=f"{name}: X is a Dask collection"):

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import sys
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,6 +11,17 @@ import typer
 
 from fewkern import __version__
 from fewkern.app.outputs import MODEL, PAGE, PICTURE, TABLE, Outputs
+from fewkern.app.terminal import (
+    find_tables,
+    follows,
+    in_parts,
+    open_table,
+    problems,
+    read_one,
+    say,
+    show_line,
+    warnings_as_notes,
+)
 
 app = typer.Typer(
     add_completion=False,
@@ -72,59 +79,12 @@ Decimal = Annotated[str | None, typer.Option(help="Decimal mark of a text file, 
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No notes and no summary; errors are still shown.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")]
 TABLES = "CSV, TSV, JSON, Parquet or NPZ, also .gz; - is standard input."
-
-
-def _say(text: str, quiet: bool = False) -> None:
-    if not quiet:
-        sys.stderr.write(f"note: {text}\n")
-
-
-def _print(text: str) -> None:
-    sys.stdout.write(text + "\n")
-    sys.stdout.flush()
-
-
-@contextmanager
-def _problems(outputs: Outputs | None = None) -> Iterator[None]:
-    """Report user errors in one line on stderr, with exit code 1."""
-    try:
-        yield
-    except BrokenPipeError:  # the reader of a pipe has seen enough, as head has
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise typer.Exit(0) from None
-    except (ValueError, OSError, TypeError, ImportError) as error:
-        sys.stderr.write(f"fewkern: {error}\n")
-        raise typer.Exit(1) from None
-    except KeyboardInterrupt:
-        written = outputs.written if outputs is not None else []
-        sys.stderr.write(
-            f"fewkern: stopped; {'written: ' + ', '.join(written) if written else 'nothing was written'}.\n"
-        )
-        raise typer.Exit(130) from None
-
-
-@contextmanager
-def _warnings_as_notes(quiet: bool = False) -> Iterator[None]:
-    """Show warnings as notes, each once."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        yield
-    for text in dict.fromkeys(str(warning.message) for warning in caught):
-        _say(text, quiet)
-
-
-def _read(table: Path, sep: str | None, decimal: str | None, quiet: bool) -> Any:
-    from fewkern.table.reading import read_table
-
-    found = read_table(str(table), sep=sep, decimal=decimal)
-    for note in found.notes:
-        _say(f"{table}: {note}", quiet)
-    return found.frame
+MANY = "Several files, a folder or a pattern in quotes are one table, which need not fit into memory."
 
 
 def _version(show: bool) -> None:
     if show:
-        _print(f"fewkern {__version__}")
+        show_line(f"fewkern {__version__}")
         raise typer.Exit
 
 
@@ -139,7 +99,9 @@ def _main(
 
 @app.command()
 def fit(
-    table: Annotated[Path | None, typer.Argument(help=f"{TABLES} Without one, a generated example is used.")] = None,
+    tables: Annotated[
+        list[str] | None, typer.Argument(help=f"{TABLES} {MANY} Without one, a generated example is used.")
+    ] = None,
     target: Annotated[str | None, typer.Option(help="Column to predict (the last one by default).")] = None,
     task: Annotated[Task, typer.Option(help="What to do with the table.")] = Task.auto,
     model: Annotated[Model, typer.Option(help="Which model of the task; auto is the usual one.")] = Model.auto,
@@ -165,52 +127,60 @@ def fit(
     json: Json = False,
 ) -> None:
     """Fit a model to a table, and say how good and how small it is."""
-    outputs = Outputs(table)
-    with _problems(outputs):
+    outputs = Outputs()
+    with problems(outputs):
         # before the work, not after it
+        files = outputs.reads(*find_tables(tables))
         model_file = outputs.claim(model_file, MODEL)
         picture = outputs.claim(picture or model_file.with_suffix(".png"), PICTURE)
         report = None if report is None else outputs.claim(report, PAGE)
-        from fewkern.app import jobs
+        from fewkern.app import jobs, parts
         from fewkern.table.model import TableModel
 
-        if table is None:
+        if not files:
             frame, target = jobs.embedded_table(), target or "side"
             if not quiet and not json:
-                _print("No table given: fitting the embedded example (2,000 points in two interlocked crescents).")
+                show_line("No table given: fitting the embedded example (2,000 points in two interlocked crescents).")
         else:
-            frame = _read(table, sep, decimal, quiet)
+            frame = open_table(files, sep, decimal, quiet)
         asked = TableModel(
             task=task.value, model=model.value, prefer=prefer.value, max_vectors=max_vectors or "auto",
             n_components=n_components or "auto", holdout=holdout, drop=tuple(drop or ()), keep=tuple(keep or ()),
-            random_state=seed, verbose=sys.stderr.isatty() and not quiet,
+            random_state=seed, verbose=follows(quiet),
         )  # fmt: skip
-        with _warnings_as_notes(quiet):
+        with warnings_as_notes(quiet):
             fitted = asked.fit(frame, target)
         for note in fitted.notes_:
-            _say(note, quiet)
+            say(note, quiet)
         if not json and not quiet:  # before writing: it stands even if the disk is full
             _show(fitted)
-        with _warnings_as_notes(quiet):
+        with warnings_as_notes(quiet):
             outputs.write(model_file, fitted.save)
-            drawn = jobs.figure(fitted, frame)
+            drawn = jobs.figure(fitted, parts.picture_rows(fitted, frame))
             if drawn is not None:
                 outputs.write(picture, lambda path: jobs.save_figure(drawn, path))
             if report is not None:
-                settings = jobs.report_settings(table, seed, rows="fitted")
-                outputs.write(report, lambda path: fitted.report(frame, path, settings=settings))
+                rows, which = parts.report_rows(fitted, frame)
+                settings = jobs.report_settings(files, seed, rows=which)
+                outputs.write(report, lambda path: fitted.report(rows, path, settings=settings))
         if json:
-            _print(jobs.as_json(fitted, written=outputs.written))
+            show_line(jobs.as_json(fitted, written=outputs.written))
         elif not quiet:
-            _print("written: " + ", ".join(outputs.written))
+            show_line("written: " + ", ".join(outputs.written))
 
 
 @app.command()
 def predict(
     model: Annotated[Path, typer.Argument(help="A model file written by fit.")],
-    table: Annotated[Path, typer.Argument(help=f"A table with the same columns: {TABLES}")],
+    tables: Annotated[list[str], typer.Argument(help=f"A table with the same columns: {TABLES} {MANY}")],
     target: Annotated[
-        Path | None, typer.Option("--out", help="Where the predictions go: .csv, .tsv, .parquet (standard output).")
+        Path | None,
+        typer.Option(
+            "--out",
+            "-o",
+            help="Where the predictions go: .csv, .tsv, .parquet, or a new folder for those of several files "
+            "(standard output).",
+        ),
     ] = None,
     proba: Annotated[bool, typer.Option("--proba", help="Add a column of probability per class.")] = False,
     interval: Annotated[
@@ -227,45 +197,75 @@ def predict(
     quiet: Quiet = False,
 ) -> None:
     """Predict for the rows of a table."""
-    outputs = Outputs(model, table)
-    with _problems(outputs):
-        target = None if target is None else outputs.claim(target, TABLE)
+    outputs = Outputs(model)
+    with problems(outputs):
+        files = outputs.reads(*find_tables(tables))
+        folder = target is not None and not target.suffix and len(files) > 1
+        if target is not None:
+            target = outputs.claim_folder(target) if folder else outputs.claim(target, TABLE)
         from fewkern.app import jobs
 
         found = jobs.load_table_model(model)
-        frame = _read(table, sep, decimal, quiet)
-        with _warnings_as_notes(quiet):
-            asked = jobs.Asked(proba, interval, sets, novelty, with_input, id_column)
-            result = jobs.predictions(found, frame, asked)
-        if target is None:
-            sys.stdout.write(result.to_csv(index=False))
-            sys.stdout.flush()
-        else:
-            outputs.write(target, lambda path: jobs.write_table(result, path))
-            _say(f"written: {', '.join(outputs.written)}", quiet)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # all was said above
-            line = jobs.score_line(found, frame)
+        asked = jobs.Asked(proba, interval, sets, novelty, with_input, id_column)
+        frame = open_table(files, sep, decimal, quiet)
+        predict_some = _predict_parts if in_parts(frame) else _predict_frame
+        tally = predict_some(found, frame, asked, (outputs, target), quiet)
+        line = jobs.score_line(found, tally)
         if line is not None:
-            _say(line, quiet)
+            say(line, quiet)
+
+
+def _predict_frame(model: Any, frame: Any, asked: Any, where: tuple[Outputs, Path | None], quiet: bool) -> Any:
+    """Write the predictions for a table in memory; returns how right they are."""
+    from fewkern.app import jobs
+
+    outputs, target = where
+    with warnings_as_notes(quiet):
+        result = jobs.predictions(model, frame, asked)
+    if target is None:
+        sys.stdout.write(result.to_csv(index=False))
+        sys.stdout.flush()
+    else:
+        outputs.write(target, lambda path: jobs.write_table(result, path))
+        say(f"written: {', '.join(outputs.written)}", quiet)
+    return jobs.tally_of(model, frame, model.encoder_.encode(frame))
+
+
+def _predict_parts(model: Any, frame: Any, asked: Any, where: tuple[Outputs, Path | None], quiet: bool) -> Any:
+    """Write the predictions for a table in parts, part by part; returns how right they are."""
+    from fewkern.app import parts
+
+    outputs, target = where
+    answers = parts.Answers(model, frame, asked, follows(quiet))
+    if target is None:
+        parts.write_answers(answers, None)
+    else:
+        outputs.write(target, lambda path: parts.write_answers(answers, path))
+    for note in answers.notes:
+        say(note, quiet)
+    if target is not None:
+        say(f"written: {', '.join(outputs.written)}", quiet)
+    return answers.tally
 
 
 @app.command()
 def info(model: Annotated[Path, typer.Argument(help="A model file written by fit.")], json: Json = False) -> None:
     """Show what is in a model file."""
-    with _problems():
+    with problems():
         from fewkern.app import jobs
 
         found = jobs.load_table_model(model)
         if json:
-            _print(jobs.as_json(found))
+            show_line(jobs.as_json(found))
             return
     _show(found)
     features = found.encoder_.names
     shown = ", ".join(features[:8]) + (f", ... ({len(features)} in all)" if len(features) > 8 else "")
-    _print(f"features: {shown}")
+    show_line(f"features: {shown}")
     if found.facts_.vectors:
-        _print("The vectors that are kept are rows of the table, or nearly so: treat the file as you treat the table.")
+        show_line(
+            "The vectors that are kept are rows of the table, or nearly so: treat the file as you treat the table."
+        )
 
 
 @app.command()
@@ -275,7 +275,7 @@ def plot(
 ) -> None:
     """Draw the path of a saved model."""
     outputs = Outputs(model)
-    with _problems(outputs):
+    with problems(outputs):
         picture = outputs.claim(picture, PICTURE)
         from fewkern.app import jobs
 
@@ -286,7 +286,7 @@ def plot(
                 "fit, which has the samples."
             )
         outputs.write(picture, lambda path: jobs.save_figure(drawn, path))
-        _print(f"written: {outputs.written[0]}")
+        show_line(f"written: {outputs.written[0]}")
 
 
 @app.command()
@@ -300,15 +300,15 @@ def report(
 ) -> None:
     """Write a page about a saved model and the rows of a table."""
     outputs = Outputs(model, table)
-    with _problems(outputs):
+    with problems(outputs):
         page = outputs.claim(page, PAGE)
         from fewkern.app import jobs
 
-        found, frame = jobs.load_table_model(model), _read(table, sep, decimal, quiet)
-        with _warnings_as_notes(quiet):
-            settings = jobs.report_settings(table)
+        found, frame = jobs.load_table_model(model), read_one(table, sep, decimal, quiet)
+        with warnings_as_notes(quiet):
+            settings = jobs.report_settings([table])
             outputs.write(page, lambda path: found.report(frame, path, settings=settings))
-        _print(f"written: {outputs.written[0]}")
+        show_line(f"written: {outputs.written[0]}")
 
 
 @app.command()
@@ -328,7 +328,7 @@ def export(
 ) -> None:
     """Write a model as ONNX, or as one C file without dependencies."""
     outputs = Outputs(model)
-    with _problems(outputs), _warnings_as_notes():
+    with problems(outputs), warnings_as_notes():
         target = outputs.claim(target, (".onnx", ".c"))
         if target.suffix.lower() == ".onnx" and name is not None:
             raise ValueError(f"{target.name}: --name is the beginning of names in C; a graph has none. Leave it out.")
@@ -342,7 +342,7 @@ def export(
             outputs.write(target, lambda path: to_onnx(found, path, **given))
         else:
             outputs.write(target, lambda path: to_c(found, path, name=name or "model", **given))
-    _print(f"written: {outputs.written[0]} ({target.stat().st_size:,} bytes)")
+    show_line(f"written: {outputs.written[0]} ({target.stat().st_size:,} bytes)")
 
 
 @app.command()
@@ -362,17 +362,17 @@ def compress(
 ) -> None:
     """Make a short model that does what a fitted one does."""
     outputs = Outputs(model, table)
-    with _problems(outputs):
+    with problems(outputs):
         target = outputs.claim(target, MODEL)
         from fewkern.app import jobs
 
-        found, frame = jobs.load_table_model(model), _read(table, sep, decimal, quiet)
-        with _warnings_as_notes(quiet):
+        found, frame = jobs.load_table_model(model), read_one(table, sep, decimal, quiet)
+        with warnings_as_notes(quiet):
             short = found.compress(frame, n_vectors=vectors or "auto", tolerance=tolerance)
         if not quiet:
             _show(short)
         outputs.write(target, short.save)
-        _print(f"written: {', '.join(outputs.written)}")
+        show_line(f"written: {', '.join(outputs.written)}")
 
 
 def _show(model: Any) -> None:
@@ -380,4 +380,4 @@ def _show(model: Any) -> None:
     rows = model.summary()
     width = max(len(name) for name, _ in rows)
     for name, text in rows:
-        _print(f"{name:{width}}  {text}")
+        show_line(f"{name:{width}}  {text}")

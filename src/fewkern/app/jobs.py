@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import sys
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -16,13 +17,14 @@ from fewkern.io import load
 from fewkern.io.save import write_atomically
 from fewkern.reporting import ReportSettings
 from fewkern.reporting.simple import wilson
+from fewkern.table.encoder import EncodedTable
 from fewkern.table.frames import nearest
-from fewkern.table.judging import HeldOutRows, judge_numbers
 from fewkern.table.model import TableModel
 from fewkern.table.target import known_targets, settle_target
 
 __all__ = [
     "Asked",
+    "Tally",
     "as_json",
     "embedded_table",
     "figure",
@@ -31,6 +33,7 @@ __all__ = [
     "report_settings",
     "save_figure",
     "score_line",
+    "tally_of",
     "write_table",
 ]
 
@@ -65,11 +68,14 @@ class Asked:
     id: str | None = None
 
 
-def predictions(model: TableModel, frame: Any, asked: Asked) -> Any:
-    """Predictions, components or log densities for the rows of a table, as a data frame."""
+def predictions(model: TableModel, frame: Any, asked: Asked, encoded: EncodedTable | None = None) -> Any:
+    """Predictions, components or log densities for the rows of a table, as a data frame.
+
+    ``encoded`` are the features of the rows, where they are known; then nothing is warned of.
+    """
     import pandas as pd
 
-    columns = _answers(model, frame, asked)
+    columns = _answers(model, frame if encoded is None else encoded, asked)
     beside = frame if asked.with_input else frame[[]]
     if asked.id is not None and not asked.with_input:
         if asked.id not in frame.columns:
@@ -112,27 +118,67 @@ def _method(model: TableModel, method: str, option: str, what: str) -> Any:
     return getattr(model, method)
 
 
-def score_line(model: TableModel, frame: Any) -> str | None:
+@dataclass(frozen=True)
+class Tally:
+    """How right the predictions for some rows are; those of parts of a table are merged by ``+``."""
+
+    count: int = 0
+    wrong: int = 0
+    """Predictions that are not the target."""
+    squares: float = 0.0
+    """Sum of the squared errors of numbers."""
+    mean: float = 0.0
+    spread: float = 0.0
+    """Sum of the squared distances of the targets from their mean."""
+
+    @classmethod
+    def of(cls, truth: np.ndarray[Any, Any], predicted: np.ndarray[Any, Any], numbers: bool) -> Tally:
+        """Of targets that are known; ``numbers`` or classes."""
+        if not numbers or not len(truth):
+            return cls(len(truth), int(np.sum(truth != predicted)))
+        mean = float(np.mean(truth))
+        return cls(len(truth), 0, float(np.sum((truth - predicted) ** 2)), mean, float(np.sum((truth - mean) ** 2)))
+
+    def __add__(self, other: Tally) -> Tally:
+        count = self.count + other.count
+        share, apart = other.count / max(count, 1), other.mean - self.mean
+        return Tally(
+            count,
+            self.wrong + other.wrong,
+            self.squares + other.squares,
+            self.mean + share * apart,
+            self.spread + other.spread + apart**2 * self.count * share,
+        )
+
+
+def tally_of(model: TableModel, frame: Any, encoded: EncodedTable) -> Tally:
+    """How right the model is, where the table has the target; ``encoded`` are the features of its rows."""
+    if model.task_ not in ("classify", "regress") or model.target_ not in frame.columns:
+        return Tally()
+    truth, predicted = known_targets(model.truth(frame), model.predict(encoded))
+    return Tally.of(truth, predicted, numbers=model.task_ == "regress")
+
+
+def score_line(model: TableModel, tally: Tally) -> str | None:
     """How right the model is, where the table has the target."""
-    if model.task_ not in ("classify", "regress") or model.target_ not in frame.columns or not len(frame):
-        return None
-    truth, predicted = known_targets(model.truth(frame), model.predict(frame))
-    if not len(truth):
+    if not tally.count:
         return None
     if model.task_ == "classify":
-        wrong = int(np.sum(truth != predicted))
-        low, high = wilson(wrong, len(truth))
-        return (f"the table has the target {model.target_!r}: {wrong:,} of {len(truth):,} rows are wrong "
-                f"({wrong / len(truth):.2%}; 95 % interval {low:.2%} to {high:.2%})")  # fmt: skip
-    judged = judge_numbers(HeldOutRows(None, truth, predicted), float(np.mean(truth)))
-    r2 = f", R² {judged.r2:.3f}" if judged.r2 is not None else ""
-    return f"the table has the target {model.target_!r}: RMSE {judged.value:.4g}{r2} on {len(truth):,} rows"
+        low, high = wilson(tally.wrong, tally.count)
+        return (f"the table has the target {model.target_!r}: {tally.wrong:,} of {tally.count:,} rows are wrong "
+                f"({tally.wrong / tally.count:.2%}; 95 % interval {low:.2%} to {high:.2%})")  # fmt: skip
+    r2 = f", R² {1 - tally.squares / tally.spread:.3f}" if tally.spread else ""
+    rmse = (tally.squares / tally.count) ** 0.5
+    return f"the table has the target {model.target_!r}: RMSE {rmse:.4g}{r2} on {tally.count:,} rows"
 
 
-def report_settings(table: Path | None, seed: int = 0, rows: str = "auto") -> ReportSettings:
-    """What the footer of a report says: the file, and the command that was typed."""
+def report_settings(files: Sequence[Path], seed: int = 0, rows: str = "auto") -> ReportSettings:
+    """What the footer of a report says: the files, and the command that was typed."""
     command = " ".join(map(shlex.quote, ["fewkern", *sys.argv[1:]]))
-    return ReportSettings(rows=rows, random_state=seed, source=None if table is None else table.name, command=command)
+    source = files[0].name if files else None
+    if len(files) > 1:
+        source = f"{source} and {len(files) - 1:,} more"
+    return ReportSettings(rows=rows, random_state=seed, source=source, command=command)
 
 
 def write_table(result: Any, path: Path) -> None:

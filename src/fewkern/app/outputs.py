@@ -20,8 +20,22 @@ class Outputs:
 
     def __init__(self, *inputs: str | Path | None) -> None:
         self.written: list[str] = []
-        self._inputs = [Path(path) for path in inputs if path is not None and str(path) != "-"]
+        self._inputs: list[Path] = []
         self._claimed: list[Path] = []
+        self.reads(*(Path(path) for path in inputs if path is not None))
+
+    def reads(self, *paths: Path) -> tuple[Path, ...]:
+        """Files that the command reads, and so must not write."""
+        self._inputs += [path for path in paths if str(path) != "-"]
+        return paths
+
+    def claim_folder(self, path: Path) -> Path:
+        """Check a folder before the work: that it is new or empty, and can be made."""
+        if not path.parent.is_dir():
+            raise ValueError(f"cannot write {path}: the folder {path.parent} does not exist; make it first.")
+        if path.exists() and (not path.is_dir() or any(path.iterdir())):
+            raise ValueError(f"cannot write {path}: it exists, and is no empty folder; choose another name.")
+        return path
 
     def claim(self, path: Path, suffixes: tuple[str, ...]) -> Path:
         """Check a path before the work: its suffix, its folder, and that it is no input and no other output."""

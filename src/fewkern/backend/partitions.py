@@ -1,4 +1,6 @@
-"""Rows of Dask collections. This is the only place that knows Dask, which is imported when a collection comes.
+"""Rows of Dask collections. This module and :mod:`fewkern.backend.frames` are the only ones that know Dask.
+
+Dask is imported when a collection comes.
 
 The rows are cut anew into blocks of a fixed size, and sums over the blocks are added up in a fixed order. So a result
 does not depend on how a collection was cut, nor on how many workers there are, not even in its last digit.
@@ -18,7 +20,16 @@ import numpy as np
 from fewkern.backend.progress import shown
 from fewkern.backend.threads import one_thread
 
-__all__ = ["BLOCK_ROWS", "PartitionError", "Partitions", "is_collection", "map_rows"]
+__all__ = [
+    "BLOCK_ROWS",
+    "NeedsMemoryError",
+    "PartitionError",
+    "Partitions",
+    "added_up",
+    "counted",
+    "is_collection",
+    "map_rows",
+]
 
 # Rows of a block: 10 MiB of float64 with 20 features, and a second of work for a core.
 BLOCK_ROWS = 1 << 16
@@ -29,6 +40,10 @@ OfBlock = Callable[..., Any]
 
 class PartitionError(RuntimeError):
     """A partition of a Dask collection could not be computed."""
+
+
+class NeedsMemoryError(TypeError):
+    """A Dask collection was given to something that needs all rows in memory."""
 
 
 def is_collection(x: Any) -> bool:
@@ -95,13 +110,22 @@ class Partitions:
 
         blocks = [self.X.to_delayed()[:, 0], *(c.to_delayed().reshape(c.numblocks[0]) for c in self.columns)]
         first = np.cumsum([0, *self.X.chunks[0]])
-        work, merge = dask.delayed(_limited, pure=False), dask.delayed(add, pure=False)
+        work = dask.delayed(_limited, pure=False)
         parts = [work(of, int(first[i]), *block) for i, block in enumerate(zip(*blocks))]
-        while len(parts) > 1:
-            odd = parts[len(parts) - len(parts) % 2 :]
-            parts = [merge(a, b) for a, b in zip(parts[::2], parts[1::2])] + odd
-        with _counted(label, len(first) - 1, verbose):
-            return _computed(parts[0], self.given)
+        with counted(label, "_limited", len(parts), verbose):
+            return _computed(added_up(parts), self.given)
+
+
+def added_up(parts: Sequence[Any]) -> Any:
+    """The sum, by ``+``, of Dask's delayed values, two by two: always in the same order."""
+    import dask
+
+    merge = dask.delayed(add, pure=False)
+    parts = list(parts)
+    while len(parts) > 1:
+        odd = parts[len(parts) - len(parts) % 2 :]
+        parts = [merge(a, b) for a, b in zip(parts[::2], parts[1::2])] + odd
+    return parts[0]
 
 
 def _limited(of: OfBlock, first: int, *blocks: Any) -> Any:
@@ -134,29 +158,30 @@ def _failing(given: Sequence[Any]) -> str | None:
 
 
 @contextmanager
-def _counted(label: str, blocks: int, verbose: bool) -> Iterator[None]:
-    """Show progress by blocks, with the schedulers of one machine; a cluster has a page of its own."""
+def counted(label: str, task: str, count: int, verbose: bool) -> Iterator[None]:
+    """Show how many tasks of a name are done, with the schedulers of one machine; a cluster has a page of its own."""
     from dask.callbacks import Callback
 
     if not verbose:
         yield
         return
-    with shown(label, blocks) as step:
-        counter = _Counter(step)
+    with shown(label, count) as step:
+        counter = _Counter(step, task)
         with Callback(posttask=counter.after):  # type: ignore[no-untyped-call]
             yield
 
 
 @dataclass
 class _Counter:
-    """Blocks that are done."""
+    """Tasks that are done."""
 
     step: Callable[[int], None]
+    task: str
     done: int = 0
 
     def after(self, key: Any, *_: Any) -> None:
         """A task has ended."""
-        if str(key).startswith("_limited"):
+        if str(key).startswith(self.task):
             self.done += 1
             self.step(self.done)
 

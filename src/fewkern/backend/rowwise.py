@@ -1,4 +1,4 @@
-"""Methods that say something of every sample, of samples in memory and of Dask collections."""
+"""Methods that say something of every sample: of samples in memory, in files, and in Dask collections."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ from collections.abc import Callable
 from functools import partial, wraps
 from typing import Any
 
+import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from fewkern.backend.mapped import is_mapped, mapped_blocks
 from fewkern.backend.namespace import Array, to_numpy
 from fewkern.backend.partitions import is_collection, map_rows
 
@@ -22,6 +24,8 @@ def rowwise(method: Callable[[Any, Any], Array]) -> Callable[[Any, Any], Any]:
 
     @wraps(method)
     def of_any(self: Any, X: Any) -> Any:
+        if is_mapped(X):
+            return np.concatenate([method(self, np.asarray(block)) for block in mapped_blocks(X)])
         if not is_collection(X):
             return method(self, X)
         check_is_fitted(self)

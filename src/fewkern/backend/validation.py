@@ -28,7 +28,7 @@ from fewkern.backend.namespace import (
     namespace,
     to_numpy,
 )
-from fewkern.backend.partitions import is_collection
+from fewkern.backend.partitions import NeedsMemoryError, is_collection
 from fewkern.backend.random import random_generator
 
 __all__ = [
@@ -62,7 +62,7 @@ def validate_samples(
     """
     name = type(estimator).__name__
     if is_collection(X):
-        raise TypeError(
+        raise NeedsMemoryError(
             f"{name}: X is a Dask collection, and {name} needs all samples in memory; pass X.compute(), or some of the "
             "rows. FeatureVectorClassifier, -Regressor, -Discriminant, -PCA and -Selector, RecursiveSVM and "
             "GraphEmbedding take Dask collections."

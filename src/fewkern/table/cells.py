@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Numbers", "has_leading_zeros", "is_mark", "numbers", "same_category", "texts"]
+__all__ = ["Numbers", "factorized", "has_leading_zeros", "is_mark", "numbers", "same_category", "texts"]
 
 # What people write where a number is missing; pandas already knows "", "NA", "NaN", "null", "None", "n/a".
 _MARKS = frozenset({"?", "-", "--", "–", ".", "*", "na", "n/k", "n.a.", "k.a.", "unknown", "missing", "none", "nil"})
@@ -23,6 +23,8 @@ _GROUPS = {False: "," + _SPACES, True: "." + _SPACES}
 _POINT = {False: r"\.", True: ","}
 _WHOLE = re.compile(r"[-+]?\d+\.0*")
 _FLAGS = {"true": 1.0, "false": 0.0}
+# Texts of longer columns are looked at once each.
+_MANY_CELLS = 1000
 
 
 def _number_pattern(comma: bool) -> re.Pattern[str]:
@@ -130,6 +132,12 @@ def texts(column: Any) -> np.ndarray[Any, Any]:
     >>> texts(pd.Series([1.0, None, 2.5])).tolist(), texts(pd.Series([True, False])).tolist()
     (['1', None, '2.5'], ['True', 'False'])
     """
+    import pandas as pd
+
+    if len(column) > _MANY_CELLS and _holds_text(column):  # the same texts again and again
+        places, different = factorized(column)
+        words = [*texts(pd.Series(different, dtype=object)), None]
+        return np.array(words, dtype=object)[places]
     found = np.empty(len(column), dtype=object)
     missing = column.isna().to_numpy()
     for i, cell in enumerate(column.astype(object)):
@@ -139,6 +147,23 @@ def texts(column: Any) -> np.ndarray[Any, Any]:
             cell = int(cell)
         found[i] = str(cell).strip() or None
     return found
+
+
+def factorized(cells: Any) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """The place of every cell among the different ones, -1 where it is missing, and the different ones."""
+    import pandas as pd
+
+    places, different = pd.factorize(cells)
+    return places, np.asarray(different, dtype=object)
+
+
+def _holds_text(column: Any) -> bool:
+    """Whether all filled cells are texts: then equal ones are the same."""
+    import pandas as pd
+
+    if isinstance(column.dtype, pd.StringDtype):
+        return True
+    return bool(column.dtype == object and pd.api.types.infer_dtype(column, skipna=True) == "string")
 
 
 def same_category(text: str) -> str:

@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from fewkern.backend.storable import storable
-from fewkern.table.cells import is_mark, numbers, same_category, texts
+from fewkern.table.cells import factorized, is_mark, numbers, same_category, texts
 from fewkern.table.dates import PARTS, days, part_values, parts_of, text_of_day
 
 __all__ = ["CategoryColumn", "Column", "DateColumn", "Encoded", "NumberColumn", "bad_cells"]
@@ -129,9 +129,9 @@ class CategoryColumn:
         """Features of new cells."""
         place = {level: k for k, level in reversed(list(enumerate(self.levels)))}
         alike = {same_category(level): k for level, k in place.items()} | place
-        found = texts(column)
-        codes = {text: alike.get(text, alike.get(same_category(text), -1)) for text in set(found) if text is not None}
-        code = np.array([-2 if text is None else codes[text] for text in found], dtype=int)
+        places, different = factorized(texts(column))
+        codes = {text: alike.get(text, alike.get(same_category(text), -1)) for text in different}
+        code = np.array([*codes.values(), -2], dtype=int)[places]  # a missing cell has the place -1
         values = (code[:, None] == np.arange(len(self.levels))[None, :]).astype(float)
         remarks = []
         if len(code) > 1 and np.all(code == -2):

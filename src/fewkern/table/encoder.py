@@ -10,10 +10,14 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from fewkern.backend.frames import map_frame
+from fewkern.backend.partitions import is_collection
 from fewkern.backend.storable import storable
+from fewkern.core import population
 from fewkern.table.columns import CategoryColumn, Column, DateColumn, NumberColumn
 from fewkern.table.finding import Findings, find_columns
 from fewkern.table.frames import as_frame, listed, nearest
+from fewkern.table.streams import as_dask_frame, as_parts, draw_rows
 
 __all__ = ["EncodedTable", "TableEncoder", "TableWarning", "encode", "learn_columns"]
 
@@ -61,15 +65,18 @@ def encode(columns: tuple[Column, ...], frame: Any) -> EncodedTable:
             f"the table lacks the column{'s' if len(absent) > 1 else ''} {listed(absent)} that the model was fitted "
             f"with; {nearest(absent[0], frame.columns)}"
         )
-    parts = [column.encode(frame[column.name]) for column in columns]
-    remarks = [remark for part in parts for remark in part.remarks]
+    values = np.empty((len(frame), sum(len(column.features) for column in columns)))
+    missing = np.empty((len(frame), len(columns)), dtype=bool)
+    remarks: list[str] = []
+    at = 0
+    for k, column in enumerate(columns):
+        found = column.encode(frame[column.name])
+        values[:, at : at + len(column.features)], missing[:, k] = found.values, found.missing
+        remarks += found.remarks
+        at += len(column.features)
     if len(remarks) > _TOLD:
         remarks = [*remarks[:_TOLD], f"and {len(remarks) - _TOLD:,} more remarks on the columns"]
-    return EncodedTable(
-        np.concatenate([part.values for part in parts], axis=1),
-        np.column_stack([part.missing for part in parts]),
-        tuple(remarks),
-    )
+    return EncodedTable(values, missing, tuple(remarks))
 
 
 def _check(encoder: TableEncoder) -> None:
@@ -128,7 +135,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     for season, weekday and time of day (sine and cosine, so that December is next to January).
 
     ``transform`` warns (:class:`~fewkern.table.encoder.TableWarning`) of categories that it does not know, of
-    columns that are empty, and of numbers far outside of those that were fitted.
+    columns that are empty, and of numbers far outside of those that were fitted. Of a Dask data frame the features are
+    a Dask array, and nothing is warned of.
 
     Examples
     --------
@@ -154,10 +162,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : data frame of pandas or polars, dict of columns, or array
+        X : data frame of pandas, polars or Dask, dict of columns, or array
+            Of a Dask data frame of more than 20,000 rows so many are looked at, drawn by their numbers.
         y : ignored
         """
-        frame = as_frame(X, "TableEncoder")
+        parts = as_parts(X, "TableEncoder")
+        frame = as_frame(X, "TableEncoder") if parts is None else draw_rows(parts, population.SAMPLE_ROWS, None).frame
         findings = find_columns(frame, named(self.drop), named(self.keep), self.numbers_only)
         return self.learn(findings.typed(frame), findings, tuple(frame.columns))
 
@@ -178,14 +188,25 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """Scaled features of the rows of a table, with which cells are missing, and remarks; nothing is warned of."""
         check_is_fitted(self)
         found = encode(self.columns_, self.frame(X))
-        return EncodedTable((found.values - self.mean_) / self.scale_, found.missing, found.remarks)
+        values = found.values  # ours alone
+        values -= self.mean_
+        values /= self.scale_
+        return EncodedTable(values, found.missing, found.remarks)
 
     def transform(self, X: Any) -> np.ndarray[Any, Any]:
-        """Features of the rows of a table, shape ``(n, n_features_out)``."""
+        """Features of the rows of a table, shape ``(n, n_features_out)``; of a Dask data frame a Dask array."""
+        if is_collection(X):
+            check_is_fitted(self)
+            frame = as_dask_frame(X, "TableEncoder")
+            return map_frame(self._features, frame, lambda _: self.names).to_dask_array()
         found = self.encode(X)
         for remark in found.remarks:
             warnings.warn(remark, TableWarning, stacklevel=2)
         return found.values
+
+    def _features(self, part: Any) -> np.ndarray[Any, Any]:
+        """Features of a part of a table; nothing is warned of."""
+        return self.encode(part).values
 
     def frame(self, X: Any) -> Any:
         """A table as a data frame; the columns of an array are those that were fitted, in their order."""

@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 from fewkern.backend.storable import storable
+from fewkern.table.fitting import FittedTable
 from fewkern.table.judging import Judgement
+from fewkern.table.settling import Job
 
 __all__ = ["FitFacts", "facts_of", "short_facts", "summary"]
 
@@ -43,26 +45,24 @@ class FitFacts:
     """Targets of the kept rows."""
 
 
-def facts_of(found: Any, job: Any, y: Any, total: float) -> FitFacts:
-    """The facts of a fit; ``y`` are the targets of the fitted rows."""
-    estimator = found.estimator
-    # kernels of a density may lie between the samples
-    indices = getattr(estimator, "indices_", None) if estimator.n_vectors_ else None
+def facts_of(found: FittedTable, job: Job, total: float) -> FitFacts:
+    """The facts of a fit."""
+    estimator, known, kept = found.estimator, found.known, found.kept
     loo, r2 = None, None
     if hasattr(estimator, "held_out_error_"):
         loo = float(estimator.held_out_error_)
-        if job.task == "regress":
-            spread = float(np.var(y))
+        if job.task == "regress" and known.y is not None:
+            spread = float(np.var(known.y))
             loo, r2 = loo**0.5, 1.0 - loo / spread if spread else None
     return FitFacts(
-        rows=len(found.rows), features=len(found.encoder.names), vectors=int(estimator.n_vectors_) or None,
+        rows=found.count, features=len(found.encoder.names), vectors=int(estimator.n_vectors_) or None,
         kernel=_describe_density(estimator) if job.task == "density" else _describe(estimator.kernel_),
         bytes=int(estimator.expansion_.nbytes), seconds=found.seconds, total=total,
         cross_validated=loo, cross_validated_r2=r2,
         components=int(estimator.n_components_) if job.task == "reduce" else None,
-        kept_rows=None if indices is None else found.rows[indices],
-        kept_missing=None if indices is None else found.missing[indices],
-        kept_target=None if y is None or indices is None else np.asarray(y)[indices],
+        kept_rows=None if kept is None else known.rows[kept],
+        kept_missing=None if kept is None else known.missing[kept],
+        kept_target=None if known.y is None or kept is None else known.y[kept],
     )  # fmt: skip
 
 

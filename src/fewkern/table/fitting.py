@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,7 +25,20 @@ from fewkern.table.judging import (
 )
 from fewkern.table.settling import FEWEST_ROWS, Job
 
-__all__ = ["FittedTable", "fit_job"]
+__all__ = [
+    "FittedTable",
+    "KnownRows",
+    "Part",
+    "all_notes",
+    "complete_rows",
+    "expected_warnings",
+    "fit_job",
+    "judge_itself",
+    "judge_part",
+    "known_rows",
+    "split_rows",
+    "vector_rows",
+]
 
 # From so many rows on, the model whose error was measured is the one that is kept: the rows that were held out would
 # hardly change it, and the fit takes half as long.
@@ -31,15 +46,27 @@ _KEEP_ROWS = 20_000
 
 
 @dataclass(frozen=True)
-class _Part:
+class Part:
     """A model of some of the rows of a job."""
 
     encoder: TableEncoder
     estimator: Any
     rows: np.ndarray[Any, Any]
-    """Positions in the frame of the job."""
+    """Positions in the frame of the job, of those that are in memory."""
     encoded: EncodedTable
     seconds: float
+
+
+@dataclass(frozen=True)
+class KnownRows:
+    """Rows that are in memory: all that were fitted, or a sample of them."""
+
+    rows: np.ndarray[Any, Any]
+    """Positions in the table."""
+    missing: np.ndarray[Any, Any]
+    """Their missing cells, ``(n, number of columns)``."""
+    y: np.ndarray[Any, Any] | None
+    """Their targets."""
 
 
 @dataclass(frozen=True)
@@ -48,10 +75,12 @@ class FittedTable:
 
     encoder: TableEncoder
     estimator: Any
-    rows: np.ndarray[Any, Any]
-    """Positions, in the table, of the rows that it was fitted to."""
-    missing: np.ndarray[Any, Any]
-    """Their missing cells, ``(n, number of columns)``."""
+    known: KnownRows
+    """Rows that it was fitted to."""
+    count: int
+    """How many it was fitted to."""
+    kept: np.ndarray[Any, Any] | None
+    """Which of the known rows became vectors, or where these started; None where that is not known."""
     held_out: HeldOutRows | None
     judgement: Judgement | None
     seconds: tuple[float, ...]
@@ -62,18 +91,15 @@ class FittedTable:
 def fit_job(job: Job) -> FittedTable:
     """Measure the error on rows held out, then fit to all rows (above 20,000 rows the measured model is kept)."""
     job.build()  # settings that do not exist are named before anything is fitted
-    complete, notes = _complete_rows(job)
-    train, test, why = _split(job, complete)
+    complete, notes = complete_rows(job)
+    train, test, why = split_rows(job, complete)
     checked, held_out, judgement = None, None, None
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", BudgetWarning)  # a note says it
-        if "n_components" not in job.request.settings:  # nobody asked for as many as we did
-            warnings.filterwarnings("ignore", message=".*n_components=.* was asked for")
+    with expected_warnings(job):
         steps = 1 if test is None or _keeps(len(complete)) else 2
         if test is not None:
             with titled(f"1/{steps} held-out check on {len(test):,} rows"):
                 checked = _fit(job, train)
-            held_out, judgement = _judge(job, checked, test)
+            held_out, judgement = judge_part(job, checked, test)
         if checked is not None and _keeps(len(complete)):
             final = checked
             notes.append(
@@ -83,20 +109,51 @@ def fit_job(job: Job) -> FittedTable:
         else:
             with titled(f"{steps}/{steps} all {len(complete):,} rows"):
                 final = _fit(job, complete)
-    if judgement is None and job.y is not None and hasattr(final.estimator, "held_out_error_"):
-        judgement = judge_fit(job.task, float(final.estimator.held_out_error_), job.y[final.rows])
     seconds = (final.seconds,) if checked is None or checked is final else (checked.seconds, final.seconds)
-    notes = [*job.notes, *final.encoder.notes_, *notes, *why, *_notes_on_fit(final.estimator)]
-    missing = final.encoded.missing
-    return FittedTable(final.encoder, final.estimator, job.rows[final.rows], missing, held_out, judgement, seconds,
-                       tuple(notes))  # fmt: skip
+    known = known_rows(job, final)
+    return FittedTable(
+        final.encoder, final.estimator, known, len(known.rows), vector_rows(final.estimator), held_out,
+        judgement or judge_itself(job, final), seconds, all_notes(job, final, [*notes, *why]),
+    )  # fmt: skip
+
+
+@contextmanager
+def expected_warnings(job: Job) -> Iterator[None]:
+    """Without the warnings of which the model speaks in its notes."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", BudgetWarning)
+        if "n_components" not in job.request.settings:  # nobody asked for as many as we did
+            warnings.filterwarnings("ignore", message=".*n_components=.* was asked for")
+        yield
+
+
+def known_rows(job: Job, part: Part) -> KnownRows:
+    """The rows of a part that are in memory."""
+    return KnownRows(job.rows[part.rows], part.encoded.missing, None if job.y is None else job.y[part.rows])
+
+
+def vector_rows(estimator: Any) -> Any:
+    """Which samples became vectors, or where these started; None of kernels that may lie between the samples."""
+    return getattr(estimator, "indices_", None) if estimator.n_vectors_ else None
+
+
+def judge_itself(job: Job, part: Part) -> Judgement | None:
+    """What a fit says of itself, where no rows were held out."""
+    if job.y is None or not hasattr(part.estimator, "held_out_error_"):
+        return None
+    return judge_fit(job.task, float(part.estimator.held_out_error_), job.y[part.rows])
+
+
+def all_notes(job: Job, part: Part, more: list[str]) -> tuple[str, ...]:
+    """What was guessed, left out or replaced."""
+    return (*job.notes, *part.encoder.notes_, *more, *_notes_on_fit(part.estimator))
 
 
 def _keeps(rows: int) -> bool:
     return rows >= _KEEP_ROWS
 
 
-def _complete_rows(job: Job) -> tuple[np.ndarray[Any, Any], list[str]]:
+def complete_rows(job: Job) -> tuple[np.ndarray[Any, Any], list[str]]:
     """All rows; of a density, those without a gap: a value put in its place would be a spike."""
     rows = np.arange(len(job.frame))
     if job.task != "density":
@@ -114,17 +171,17 @@ def _complete_rows(job: Job) -> tuple[np.ndarray[Any, Any], list[str]]:
     return rows, [f"{int(gaps.sum()):,} rows with missing values were left out: a density is of complete rows"]
 
 
-def _fit(job: Job, rows: np.ndarray[Any, Any]) -> _Part:
+def _fit(job: Job, rows: np.ndarray[Any, Any]) -> Part:
     start = time.perf_counter()
     frame = job.frame.iloc[rows]
     encoder = TableEncoder().learn(frame, job.findings, job.names)
     encoded = encoder.encode(frame)
     estimator = job.build()
     estimator = estimator.fit(encoded.values) if job.y is None else estimator.fit(encoded.values, job.y[rows])
-    return _Part(encoder, estimator, rows, encoded, time.perf_counter() - start)
+    return Part(encoder, estimator, rows, encoded, time.perf_counter() - start)
 
 
-def _split(job: Job, rows: np.ndarray[Any, Any]) -> tuple[np.ndarray[Any, Any], Any, list[str]]:
+def split_rows(job: Job, rows: np.ndarray[Any, Any]) -> tuple[np.ndarray[Any, Any], Any, list[str]]:
     """Rows to fit and rows to hold out (None: no check), and why there is none."""
     from sklearn.model_selection import train_test_split
 
@@ -145,7 +202,7 @@ def _split(job: Job, rows: np.ndarray[Any, Any]) -> tuple[np.ndarray[Any, Any], 
     return train, test, []
 
 
-def _judge(job: Job, part: _Part, test: np.ndarray[Any, Any]) -> tuple[HeldOutRows | None, Judgement | None]:
+def judge_part(job: Job, part: Part, test: np.ndarray[Any, Any]) -> tuple[HeldOutRows | None, Judgement | None]:
     """What the model says of the rows that it did not see, and how good that is."""
     new, train = part.encoder.encode(job.frame.iloc[test]).values, part.encoded.values
     if job.task == "density":

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import difflib
+from collections import Counter
 from typing import Any
 
 import numpy as np
 
-from fewkern.backend.partitions import is_collection
+from fewkern.backend.partitions import NeedsMemoryError, is_collection
 
-__all__ = ["as_column", "as_frame", "listed", "nearest"]
+__all__ = ["as_column", "as_frame", "check_names", "listed", "nearest"]
 
 # Names that a message shows.
 _SHOWN = 8
@@ -37,9 +38,8 @@ def as_frame(table: Any, who: str, names: tuple[str, ...] | None = None) -> Any:
     """
     pd = pandas()
     if is_collection(table):
-        raise TypeError(
-            f"{who}: X is a Dask collection, and {who} needs a table in memory; pass table.compute() or table.head(n), "
-            "or give its partitions to a fitted one: table.map_partitions(encoder.transform)."
+        raise NeedsMemoryError(
+            f"{who}: X is a Dask collection, and this needs a table in memory; pass table.compute() or table.head(n)."
         )
     if isinstance(table, pd.DataFrame):
         frame = table.copy(deep=False)
@@ -59,10 +59,16 @@ def as_frame(table: Any, who: str, names: tuple[str, ...] | None = None) -> Any:
         given = names is not None and len(names) == array.shape[1]
         frame.columns = list(names or ()) if given else [f"x{j}" for j in range(array.shape[1])]
     frame.columns = [str(name) for name in frame.columns]
-    twice = sorted({name for name in frame.columns if list(frame.columns).count(name) > 1}) if _repeats(frame) else []
+    check_names(list(frame.columns), who)
+    return frame
+
+
+def check_names(names: list[Any], who: str) -> None:
+    """Raise a ValueError if two columns have the same name."""
+    counts = Counter(map(str, names))
+    twice = sorted(name for name, count in counts.items() if count > 1)
     if twice:
         raise ValueError(f"{who}: the table has several columns named {twice[0]!r}; rename them.")
-    return frame
 
 
 def as_column(values: Any, rows: int, who: str) -> Any:
@@ -73,10 +79,6 @@ def as_column(values: Any, rows: int, who: str) -> Any:
     if len(column) != rows:
         raise ValueError(f"{who}: {len(column):,} targets for {rows:,} rows.")
     return column
-
-
-def _repeats(frame: Any) -> bool:
-    return len(set(frame.columns)) < len(frame.columns)
 
 
 def listed(names: Any) -> str:

@@ -6,6 +6,7 @@ import copy
 import os
 import time
 import warnings
+from functools import partial
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,8 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from fewkern.backend.fitting import fit_context
+from fewkern.backend.frames import map_frame
+from fewkern.backend.partitions import is_collection
 from fewkern.backend.storable import storable
 from fewkern.backend.validation import Interval, StrOptions
 from fewkern.compression import compress
@@ -32,6 +35,8 @@ from fewkern.table.frames import as_column, as_frame, nearest
 from fewkern.table.inputs import prepared
 from fewkern.table.keeping import kept_frame
 from fewkern.table.settling import Request, settle
+from fewkern.table.streaming import fit_parts
+from fewkern.table.streams import as_dask_frame, as_parts
 from fewkern.table.target import known_targets, target_values
 from fewkern.table.tasks import TASKS
 
@@ -54,6 +59,11 @@ def _can(method: str) -> Any:
         return True
 
     return check
+
+
+def _answers(model: TableModel, method: str, given: dict[str, Any], part: Any) -> Any:
+    """What a method says of a part of a table; nothing is warned of."""
+    return getattr(model, method)(model.encoder_.encode(part), **given)
 
 
 def _check(model: TableModel) -> None:
@@ -125,6 +135,13 @@ class TableModel(BaseEstimator):
     all rows. From 20,000 rows on, the model that was measured is kept. What the columns are (number, category, index,
     ...) is decided once, on all rows; medians, categories and scales come from the fitted rows only.
 
+    A Dask data frame stays where it is. Up to 20,000 rows it is fitted as if it were in memory. Of a larger one 25,000
+    rows are drawn by their numbers (with ``holdout=0.2``): what columns and target are, medians, categories and scales
+    come from them, and a fifth of them is held out. All other rows are fitted, with the coefficients from sums over all
+    of them, and the model is the same for any partitions. A category that no drawn row has counts as unknown. Models
+    that need their rows in memory are fitted to the rows that were drawn, and ``notes_`` says so. Predictions of a Dask
+    data frame are Dask series and data frames; they warn of nothing.
+
     A density never sees a value in place of a missing one: incomplete rows are left out, and have no log density.
 
     The vectors that a model keeps are rows of the table, as cells or nearly so: a saved, exported or printed model
@@ -188,17 +205,16 @@ class TableModel(BaseEstimator):
 
         Parameters
         ----------
-        frame : data frame of pandas or polars, dict of columns, or array
+        frame : data frame of pandas, polars or Dask, dict of columns, or array
         target : str, array of shape (n_rows,) or None, default None
-            The column to predict, or the targets themselves. None: the last column (classify, regress), or no target
-            (reduce, density).
+            The column to predict, or the targets themselves (of a Dask data frame, the name of a column). None: the
+            last column (classify, regress), or no target (reduce, density).
 
         Returns
         -------
         self
         """
         start = time.perf_counter()
-        frame = as_frame(frame, "TableModel")
         given = {"prefer": self.prefer, "max_vectors": self.max_vectors, "n_components": self.n_components}
         settings = {key: value for key, value in given.items() if value not in ("auto", "balanced")}
         request = Request(
@@ -211,31 +227,49 @@ class TableModel(BaseEstimator):
             verbose=bool(self.verbose),
             settings=settings,
         )
-        job = settle(frame, target, request)
-        found = fit_job(job)
+        parts = as_parts(frame, "TableModel", request.verbose)
+        if parts is not None:
+            job, found = fit_parts(parts, target, request)
+        else:
+            job = settle(as_frame(frame, "TableModel"), target, request)
+            found = fit_job(job)
         self.task_, self.model_, self.target_ = job.task, job.model, job.target
         self.encoder_, self.estimator_, self.notes_ = found.encoder, found.estimator, found.notes
         self.held_out_, self.judgement_ = found.held_out, found.judgement
         self.n_features_in_, self.feature_names_in_ = self.encoder_.n_features_in_, self.encoder_.feature_names_in_
-        y = None if job.y is None else job.y[np.searchsorted(job.rows, found.rows)]
-        self.facts_ = facts_of(found, job, y, time.perf_counter() - start)
+        self.facts_ = facts_of(found, job, time.perf_counter() - start)
         return self
 
     def _encode(self, frame: Any) -> EncodedTable:
-        """Features of new rows; warns of what is unusual about them."""
+        """Features of new rows; warns of what is unusual about them, unless they are encoded already."""
         check_is_fitted(self)
+        if isinstance(frame, EncodedTable):
+            return frame
         found = self.encoder_.encode(frame)
         for remark in found.remarks:
             warnings.warn(remark, TableWarning, stacklevel=3)
         return found
 
     def _ask(self, method: str, frame: Any, **given: Any) -> Any:
-        """What the estimator says of new rows; of no rows, nothing."""
+        """What the estimator says of new rows; of no rows, nothing; of a Dask data frame, when it is computed."""
+        if is_collection(frame):
+            return self._later(method, frame, **given)
         X = self._encode(frame).values
         if len(X):
             return getattr(self.estimator_, method)(X, **given)
         one = getattr(self.estimator_, method)(np.zeros((1, X.shape[1])), **given)
         return one[:0]
+
+    def _later(self, method: str, frame: Any, **given: Any) -> Any:
+        """A Dask series or data frame with what a method says of every row."""
+        check_is_fitted(self)
+        return map_frame(partial(_answers, self, method, given), as_dask_frame(frame, "TableModel"), self._names_out)
+
+    def _names_out(self, count: int) -> list[Any]:
+        """Names of so many columns with answers: classes, ends of an interval, or components."""
+        if self.task_ == "reduce":
+            return list(self.estimator_.get_feature_names_out())
+        return list(self.classes_) if self.task_ == "classify" else ["low", "high"][:count]
 
     @available_if(_can("predict"))
     def predict(self, frame: Any) -> Any:
@@ -270,13 +304,15 @@ class TableModel(BaseEstimator):
     @available_if(_can("score_samples"))
     def score_samples(self, frame: Any) -> Any:
         """Log density of every row, per unit of the columns of the table; NaN where a value is missing."""
+        if is_collection(frame):
+            return self._later("score_samples", frame)
         found = self._encode(frame)
         gaps = found.gaps
         values = np.full(len(gaps), np.nan)
         if not gaps.all():
             unit = np.log(self.encoder_.scale_).sum()
             values[~gaps] = np.asarray(self.estimator_.score_samples(found.values[~gaps])) - unit
-        if gaps.any():
+        if gaps.any() and found is not frame:
             text = f"{int(gaps.sum()):,} of {len(gaps):,} rows have a missing value and so no log density"
             warnings.warn(text, TableWarning, stacklevel=2)
         return values

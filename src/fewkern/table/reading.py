@@ -21,10 +21,25 @@ import numpy as np
 
 from fewkern.table.frames import pandas
 
-__all__ = ["ReadTable", "read_table"]
+__all__ = [
+    "PARQUET",
+    "SUFFIXES",
+    "TEXT",
+    "ReadTable",
+    "Style",
+    "check_marks",
+    "decoded",
+    "find_style",
+    "has_commas",
+    "kind_of",
+    "read_table",
+    "separated",
+    "with_points",
+]
 
-_TEXT = (".csv", ".tsv", ".tab", ".txt", ".dat")
-_SUFFIXES = (*_TEXT, ".json", ".jsonl", ".ndjson", ".parquet", ".pq", ".npz", ".xlsx", ".xls")
+TEXT = (".csv", ".tsv", ".tab", ".txt", ".dat")
+PARQUET = (".parquet", ".pq")
+SUFFIXES = (*TEXT, ".json", ".jsonl", ".ndjson", *PARQUET, ".npz", ".xlsx", ".xls")
 _SEPARATORS = (",", ";", "\t", "|")
 _NAMES = {"\t": "tab", " ": "space"}
 # Lines that are looked at to find the separator and the decimal mark.
@@ -45,7 +60,9 @@ class ReadTable:
 
 
 @dataclass(frozen=True)
-class _Style:
+class Style:
+    """How a text file is written."""
+
     sep: str
     comma: bool
     notes: tuple[str, ...]
@@ -81,12 +98,7 @@ def read_table(path: str | Path, *, sep: str | None = None, decimal: str | None 
     (['3.5', '1.25'], ("read with the separator ';' and decimal commas",))
     """
     name, content, suffix = _content(path)
-    if decimal not in (None, ".", ","):
-        raise ValueError(f"decimal must be '.' or ',', got {decimal!r}.")
-    if sep is not None and len(sep) != 1:
-        sep = {"\\t": "\t", "tab": "\t"}.get(sep, sep)
-        if len(sep) != 1:
-            raise ValueError(f"sep must be one character, got {sep!r}.")
+    sep = check_marks(sep, decimal)
     try:
         found = _parse(name, content, suffix, sep, decimal)
     except (ValueError, ImportError):
@@ -97,6 +109,25 @@ def read_table(path: str | Path, *, sep: str | None = None, decimal: str | None 
     if not len(found.frame.columns):
         raise ValueError(f"{name} has no columns.")
     return found
+
+
+def check_marks(sep: str | None, decimal: str | None) -> str | None:
+    """Check the marks that were given for a text file; returns the separator, of which ``tab`` is a name."""
+    if decimal not in (None, ".", ","):
+        raise ValueError(f"decimal must be '.' or ',', got {decimal!r}.")
+    if sep is not None and len(sep) != 1:
+        sep = {"\\t": "\t", "tab": "\t"}.get(sep, sep)
+        if len(sep) != 1:
+            raise ValueError(f"sep must be one character, got {sep!r}.")
+    return sep
+
+
+def kind_of(path: Path) -> tuple[str, bool]:
+    """The suffix of a file name, and whether the file is packed (``.gz``)."""
+    suffixes = [part.lower() for part in path.suffixes]
+    packed = bool(suffixes) and suffixes[-1] == ".gz"
+    last = (suffixes[:-1] if packed else suffixes)[-1:]
+    return last[0] if last else "", packed
 
 
 def _content(path: str | Path) -> tuple[str, bytes, str]:
@@ -110,13 +141,10 @@ def _content(path: str | Path) -> tuple[str, bytes, str]:
             raise ValueError(f"{path} is a folder; give the name of a file in it.")
         if not path.is_file():
             raise ValueError(f"there is no file {path}.")
-        suffixes = [part.lower() for part in path.suffixes]
-        packed = bool(suffixes) and suffixes[-1] == ".gz"
-        last = (suffixes[:-1] if packed else suffixes)[-1:]
-        name, suffix = path.name, last[0] if last else ""
-        if suffix not in _SUFFIXES:
+        name, (suffix, _) = path.name, kind_of(path)
+        if suffix not in SUFFIXES:
             raise ValueError(
-                f"{name}: expected a file that ends in {', '.join(_SUFFIXES[:-1])}, or one of these and .gz, got "
+                f"{name}: expected a file that ends in {', '.join(SUFFIXES[:-1])}, or one of these and .gz, got "
                 f"{suffix or 'no suffix'!r}."
             )
         content = path.read_bytes()
@@ -131,23 +159,23 @@ def _content(path: str | Path) -> tuple[str, bytes, str]:
 
 
 def _parse(name: str, content: bytes, suffix: str, sep: str | None, decimal: str | None) -> ReadTable:
-    if suffix in (".parquet", ".pq"):
+    if suffix in PARQUET:
         return ReadTable(_parquet(name, content), ())
     if suffix == ".npz":
         return ReadTable(_arrays(name, content), ())
     if suffix in (".xlsx", ".xls"):
         return ReadTable(_excel(name, content), ())
-    text, notes = _decoded(name, content)
+    text, notes = decoded(name, content)
     if not text.strip():
         raise ValueError(f"{name} is empty.")
     if suffix in (".json", ".jsonl", ".ndjson"):
         return ReadTable(_json(name, text), notes)
-    style = _style(text, suffix, sep, decimal)
-    frame, more = _separated(name, text, style)
+    style = find_style(text, suffix, sep, decimal)
+    frame, more = separated(name, text, style)
     return ReadTable(frame, notes + style.notes + more)
 
 
-def _decoded(name: str, content: bytes) -> tuple[str, tuple[str, ...]]:
+def decoded(name: str, content: bytes) -> tuple[str, tuple[str, ...]]:
     """The text of a file, and how it was encoded if that is unusual."""
     if content[:2] in (b"\xff\xfe", b"\xfe\xff"):
         try:
@@ -163,7 +191,7 @@ def _decoded(name: str, content: bytes) -> tuple[str, tuple[str, ...]]:
         return content.decode("cp1252", errors="replace"), ("the text is not UTF-8: read as Windows-1252",)
 
 
-def _style(text: str, suffix: str, sep: str | None, decimal: str | None) -> _Style:
+def find_style(text: str, suffix: str, sep: str | None, decimal: str | None) -> Style:
     """Separator and decimal mark, with a note where they are not the usual ones."""
     lines = text.splitlines()[: _SNIFFED + 1]
     lines = lines[:-1] if len(lines) > _SNIFFED else lines
@@ -178,7 +206,7 @@ def _style(text: str, suffix: str, sep: str | None, decimal: str | None) -> _Sty
         said.append(f"the separator {_NAMES.get(found, repr(found))}")
     if decimal is None and comma:
         said.append("decimal commas")
-    return _Style(found, comma, (f"read with {' and '.join(said)}",) if said else ())
+    return Style(found, comma, (f"read with {' and '.join(said)}",) if said else ())
 
 
 def _find_separator(lines: list[str], usual: str) -> str:
@@ -195,7 +223,8 @@ def _find_separator(lines: list[str], usual: str) -> str:
     return best
 
 
-def _separated(name: str, text: str, style: _Style) -> tuple[Any, tuple[str, ...]]:
+def separated(name: str, text: str, style: Style) -> tuple[Any, tuple[str, ...]]:
+    """The rows of a text, with notes on its header."""
     pd = pandas()
     notes: list[str] = []
     try:
@@ -218,16 +247,20 @@ def _separated(name: str, text: str, style: _Style) -> tuple[Any, tuple[str, ...
         notes.append(f"{header.count(column)} columns are named {column!r}: they are called {column!r}, "
                      + ", ".join(f"'{column}.{k}'" for k in range(1, header.count(column))))  # fmt: skip
     if style.comma:
-        frame = frame.apply(_with_points)
+        frame = frame.apply(lambda column: with_points(column) if has_commas(column) else column)
     return frame, tuple(notes)
 
 
-def _with_points(column: Any) -> Any:
+def has_commas(column: Any) -> bool:
+    """Whether the numbers of a column of texts have decimal commas."""
+    matches = column.str.strip().str.fullmatch(_COMMA_OR_WHOLE, na=False).astype(bool)
+    return bool(matches.sum() >= _SHARE * max(1, int(column.notna().sum())))
+
+
+def with_points(column: Any) -> Any:
     """A column of texts whose numbers have decimal commas, with points in place of the commas."""
     cells = column.str.strip()
     matches = cells.str.fullmatch(_COMMA_OR_WHOLE, na=False).astype(bool)
-    if matches.sum() < _SHARE * max(1, int(column.notna().sum())):
-        return column
     changed = cells.str.replace(".", "", regex=False).str.replace(",", ".", regex=False)
     return column.where(~matches, changed)
 

@@ -1,0 +1,110 @@
+"""What every command does with the terminal and with the files it reads."""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from fewkern.app.outputs import Outputs
+
+__all__ = [
+    "find_tables",
+    "follows",
+    "in_parts",
+    "open_table",
+    "problems",
+    "read_one",
+    "say",
+    "show_line",
+    "warnings_as_notes",
+]
+
+
+def say(text: str, quiet: bool = False) -> None:
+    """A note on stderr."""
+    if not quiet:
+        sys.stderr.write(f"note: {text}\n")
+
+
+def show_line(text: str) -> None:
+    """A line on stdout, at once."""
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
+
+
+@contextmanager
+def problems(outputs: Outputs | None = None) -> Iterator[None]:
+    """Report user errors in one line on stderr, with exit code 1."""
+    try:
+        yield
+    except BrokenPipeError:  # the reader of a pipe has seen enough, as head has
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise typer.Exit(0) from None
+    except (ValueError, OSError, TypeError, ImportError, RuntimeError) as error:
+        if isinstance(error, RuntimeError) and type(error).__name__ != "PartitionError":
+            raise
+        sys.stderr.write(f"fewkern: {error}\n")
+        raise typer.Exit(1) from None
+    except KeyboardInterrupt:
+        written = outputs.written if outputs is not None else []
+        sys.stderr.write(
+            f"fewkern: stopped; {'written: ' + ', '.join(written) if written else 'nothing was written'}.\n"
+        )
+        raise typer.Exit(130) from None
+
+
+@contextmanager
+def warnings_as_notes(quiet: bool = False) -> Iterator[None]:
+    """Show warnings as notes, each once."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield
+    for text in dict.fromkeys(str(warning.message) for warning in caught):
+        say(text, quiet)
+
+
+def read_one(table: Path, sep: str | None, decimal: str | None, quiet: bool) -> Any:
+    """One table in memory."""
+    from fewkern.table.reading import read_table
+
+    return _told(table, read_table(str(table), sep=sep, decimal=decimal), quiet)
+
+
+def open_table(files: tuple[Path, ...], sep: str | None, decimal: str | None, quiet: bool) -> Any:
+    """One table from files, in memory or in parts."""
+    from fewkern.table.files import open_tables
+
+    found = open_tables(files, sep=sep, decimal=decimal, verbose=follows(quiet))
+    return _told(files[0], found, quiet)
+
+
+def _told(table: Path, found: Any, quiet: bool) -> Any:
+    for note in found.notes:
+        say(f"{table}: {note}", quiet)
+    return found.frame
+
+
+def find_tables(tables: list[str] | None) -> tuple[Path, ...]:
+    """The files that names, patterns and folders stand for."""
+    from fewkern.table.files import find_files
+
+    return find_files(tables or ())
+
+
+def in_parts(frame: Any) -> bool:
+    """Whether a table is not in memory."""
+    from fewkern.backend.frames import FrameParts
+
+    return isinstance(frame, FrameParts)
+
+
+def follows(quiet: bool) -> bool:
+    """Whether somebody watches the terminal."""
+    return sys.stderr.isatty() and not quiet

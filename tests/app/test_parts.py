@@ -1,0 +1,197 @@
+"""Several files, folders and large files from the command line."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import fewkern
+from fewkern.app.jobs import Tally
+from fewkern.backend import frames, partitions
+from fewkern.core import population
+from fewkern.io import load
+from fewkern.table import pieces
+
+from .test_commands import fails, run
+
+N = 600
+QUICK = ("--model", "discriminant", "--max-vectors", "8")
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path, monkeypatch):
+    """A folder of the test, with a sample and blocks that are much smaller than the table."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(population, "SAMPLE_ROWS", 160)
+    monkeypatch.setattr(partitions, "BLOCK_ROWS", 128)
+
+
+@pytest.fixture(scope="module")
+def frame():
+    rng = np.random.default_rng(1)
+    u, v = rng.normal(size=(2, N))
+    town = rng.choice(["bern", "ulm"], N)
+    return pd.DataFrame({"u": u, "v": v, "town": town, "side": np.where(u + (town == "ulm") > 0.4, "yes", "no")})
+
+
+@pytest.fixture
+def files(tmp_path, frame):
+    for k in range(3):
+        frame.iloc[k * 200 : (k + 1) * 200].to_parquet(tmp_path / f"part-{k}.parquet", index=False)
+    return frame
+
+
+def left_behind(tmp_path):
+    return [path.name for path in tmp_path.rglob("*") if "fewkern-" in path.name and path.name.endswith(".part")]
+
+
+def test_a_pattern_a_folder_and_several_files_are_one_table(tmp_path, files):
+    said = run("fit", "part-*.parquet", "--target", "side", "--out", "a.npz", *QUICK)
+    assert "what the columns are was decided on 200 of 600 rows" in said.stderr
+    assert "560 of 4 features" in said.stdout
+    folder = tmp_path / "data"
+    folder.mkdir()
+    for k in range(3):
+        (tmp_path / f"part-{k}.parquet").rename(folder / f"part-{k}.parquet")
+    run("fit", "data", "--target", "side", "--out", "b.npz", *QUICK)
+    run("fit", *sorted(folder.iterdir()), "--target", "side", "--out", "c.npz", *QUICK)
+    one, two, three = (load(name).predict_proba(files) for name in ("a.npz", "b.npz", "c.npz"))
+    np.testing.assert_array_equal(one, two)
+    np.testing.assert_array_equal(one, three)
+
+
+def test_text_files_and_one_large_file(files, monkeypatch):
+    run("fit", "part-*.parquet", "--target", "side", "--out", "a.npz", *QUICK)
+    files.to_csv("whole.csv", index=False)
+    monkeypatch.setattr(pieces, "STREAM_BYTES", 1000)
+    monkeypatch.setattr(pieces, "PIECE_BYTES", 3000)
+    run("fit", "whole.csv", "--target", "side", "--out", "b.npz", *QUICK)
+    np.testing.assert_allclose(load("a.npz").predict_proba(files), load("b.npz").predict_proba(files), atol=1e-10)
+
+
+@pytest.mark.parametrize("name", ["out.csv", "out.tsv", "out.csv.gz", "out.parquet", "out"])
+def test_predictions_go_to_a_file_or_a_folder(tmp_path, files, name):
+    run("fit", "part-*.parquet", "--target", "side", "--out", "a.npz", *QUICK)
+    said = run("predict", "a.npz", "part-*.parquet", "-o", name, "--proba", "--with-input")
+    assert f"written: {name}" in said.stderr
+    wrong = int((load("a.npz").predict(files) != files["side"]).sum())
+    assert f"{wrong} of 600 rows are wrong" in said.stderr
+    if name == "out":
+        assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [f"part-0000{k}.parquet" for k in range(3)]
+    reads = pd.read_csv if ".csv" in name else pd.read_parquet
+    found = pd.read_csv(name, sep="\t") if name.endswith(".tsv") else reads(name)
+    assert list(found.columns) == ["u", "v", "town", "side", "predicted side", "p(no)", "p(yes)"]
+    np.testing.assert_allclose(found["p(yes)"], load("a.npz").predict_proba(files)[:, 1], atol=1e-9)
+    assert found["predicted side"].tolist() == load("a.npz").predict(files).tolist()
+    assert not left_behind(tmp_path)
+
+
+def test_predictions_on_standard_output_and_remarks(files, tmp_path):
+    run("fit", "part-*.parquet", "--target", "side", "--out", "a.npz", *QUICK)
+    for k in range(3):
+        part = pd.read_parquet(f"part-{k}.parquet").drop(columns="side")
+        part.assign(town=np.where(np.arange(200) < k, "zug", part["town"])).to_parquet(f"new-{k}.parquet", index=False)
+    said = run("predict", "a.npz", "new-*.parquet")
+    lines = said.stdout.splitlines()
+    assert lines[0] == "side"
+    assert len(lines) == N + 1
+    assert "new-1.parquet, row group 0: column 'town': 1 of 200 rows has a category" in said.stderr
+    assert "(and so in 1 other part)" in said.stderr
+    assert "are wrong" not in said.stderr
+    run("predict", "a.npz", "new-*.parquet", "--id", "u", "--novelty", "--out", "out.csv", "--quiet")
+    assert list(pd.read_csv("out.csv").columns) == ["u", "side", "novelty", "novel"]
+
+
+def test_numbers_are_scored_over_all_parts(files):
+    run("fit", "part-*.parquet", "--target", "v", "--out", "a.npz", "--max-vectors", 3)
+    model = load("a.npz")
+    said = run("predict", "a.npz", "part-*.parquet", "-o", "out.csv", "--interval", 0.9)
+    error = files["v"] - model.predict(files)
+    assert f"RMSE {np.sqrt(np.mean(error**2)):.4g}, R² {model.score(files):.3f} on 600 rows" in said.stderr
+    assert list(pd.read_csv("out.csv").columns) == ["v", "low", "high"]
+
+
+def test_tallies_of_parts_add_up():
+    rng = np.random.default_rng(0)
+    truth, predicted = rng.normal(5, 2, (2, 50))
+    whole = Tally.of(truth, predicted, numbers=True)
+    parts = (
+        Tally() + Tally.of(truth[:7], predicted[:7], numbers=True) + Tally.of(truth[7:], predicted[7:], numbers=True)
+    )
+    for name in ("count", "squares", "mean", "spread"):
+        assert getattr(parts, name) == pytest.approx(getattr(whole, name))
+
+
+def test_pictures_and_reports_show_some_rows(tmp_path, files):
+    run("fit", "part-*.parquet", "--target", "side", "--out", "a.npz", "--report", "r.html", *QUICK)
+    page = (tmp_path / "r.html").read_text()
+    assert "part-0.parquet and 2 more" in page
+    assert "of 40 rows of this table" in page  # those that were held out
+    run("fit", "part-*.parquet", "--target", "side", "--task", "reduce", "--out", "b.npz", "--max-vectors", 5)
+    assert (tmp_path / "b.png").stat().st_size > 1000
+
+
+def test_names_that_stand_for_no_table(tmp_path, files):
+    fails("fit", "absent-*.parquet", match=r"no file matches the pattern 'absent-\*.parquet'")
+    (tmp_path / "empty").mkdir()
+    fails("fit", "empty", match="the folder empty has no tables")
+    files.drop(columns="v").to_parquet("part-9.parquet")
+    fails("fit", "part-*.parquet", match=r"part-9.parquet lacks the column 'v', which part-0.parquet has")
+
+
+def test_a_pattern_that_matches_an_output(tmp_path, files):
+    run("fit", "part-*.parquet", "--target", "side", "--out", "a.npz", *QUICK)
+    run("predict", "a.npz", "*.parquet", "-o", "all.parquet")
+    fails("predict", "a.npz", "*.parquet", "-o", "all.parquet", match=r"write all.parquet: that is the file to read")
+    fails("fit", "*.npz", "--out", "a.npz", match=r"cannot write a.npz: that is the file to read")
+    run("predict", "a.npz", "part-*.parquet", "-o", "out")
+    fails(
+        "predict", "a.npz", "part-*.parquet", "-o", "out", match="cannot write out: it exists, and is no empty folder"
+    )
+    fails("predict", "a.npz", "part-*.parquet", "-o", "no/out", match="the folder no does not exist")
+    fails("predict", "a.npz", "part-0.parquet", "-o", "one", match=r"expected a file that ends in .csv")
+
+
+def test_without_dask_it_says_what_to_install(files, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "dask", None)
+    fails("fit", "part-*.parquet", match=r"pip install 'fewkern\[dask\]'")
+
+
+def stopping(after, error):
+    """A function in place of the one that works on a part: it stops at the part after so many."""
+    whole, calls = frames._named, []
+
+    def named(*arguments):
+        calls.append(1)
+        if len(calls) > after:
+            raise error
+        return whole(*arguments)
+
+    return named
+
+
+@pytest.mark.parametrize(("error", "code"), [(KeyboardInterrupt(), 130), (OSError("the disk is gone"), 1)])
+@pytest.mark.parametrize("name", ["out.csv", "out.parquet", "out"])
+def test_an_interrupted_stream_leaves_everything_as_it_was(tmp_path, files, monkeypatch, error, code, name):
+    run("fit", "part-*.parquet", "--target", "side", "--out", "a.npz", *QUICK)
+    before = (tmp_path / "a.npz").read_bytes()
+    if name != "out":
+        (tmp_path / name).write_text("old")
+    monkeypatch.setattr(frames, "_named", stopping(2, error))
+    said = run("fit", "part-*.parquet", "--target", "side", "--out", "a.npz", *QUICK, code=code)
+    assert (tmp_path / "a.npz").read_bytes() == before
+    assert "stopped; nothing was written" in said.stderr or "the disk is gone" in said.stderr
+    monkeypatch.setattr(frames.os, "cpu_count", lambda: 1)
+    monkeypatch.setattr(frames, "_named", stopping(2, error))
+    run("predict", "a.npz", "part-*.parquet", "-o", name, code=code)
+    if name == "out":
+        assert not (tmp_path / "out").exists()
+    else:
+        assert (tmp_path / name).read_text() == "old"
+    assert not left_behind(tmp_path)
+
+
+def test_the_model_of_a_stream_loads_and_exports(files):
+    run("fit", "part-*.parquet", "--target", "side", "--out", "a.npz", *QUICK)
+    run("export", "a.npz", "a.c")
+    assert fewkern.load("a.npz").facts_.rows == 560
+    run("info", "a.npz")
