@@ -7,10 +7,11 @@ from numbers import Integral, Real
 from typing import Any
 
 from fewkern.backend.validation import Interval, StrOptions, fit_context
-from fewkern.base import KernelEstimator, ScoringClassifier, check_labelled, kept_importances
+from fewkern.base import KernelEstimator, ScoringClassifier, kept_importances
 from fewkern.core.trace import Stop
 from fewkern.fisher.families import LARGEST, ForwardFamily
 from fewkern.fisher.fitting import FISHER, fit_fisher
+from fewkern.populations import labelled_population
 from fewkern.vectors.trust import novelty, novelty_threshold
 
 __all__ = ["ForwardKernelFisher"]
@@ -126,7 +127,7 @@ class ForwardKernelFisher(ScoringClassifier, KernelEstimator):
 
         Parameters
         ----------
-        X : array, data frame or sparse matrix of shape (n_samples, n_features)
+        X : array, data frame, sparse matrix or Dask collection of shape (n_samples, n_features)
         y : array of shape (n_samples,)
             Labels of two or more classes.
         sample_weight : array of shape (n_samples,) or None
@@ -135,10 +136,10 @@ class ForwardKernelFisher(ScoringClassifier, KernelEstimator):
         -------
         self
         """
-        samples = check_labelled(self, X, y, sample_weight)
+        population = labelled_population(self, X, y, sample_weight)
         limit = LARGEST if self.max_vectors is None else int(self.max_vectors)
         given = None if self.n_vectors == "auto" else int(self.n_vectors)
-        size = fit_fisher(self, samples, ForwardFamily(given, limit, self.min_residual))
+        size = fit_fisher(self, population, ForwardFamily(given, limit, self.min_residual))
         if given is None and size < limit:
             self.stop_ = Stop.SIZE
         left = (1.0, *self.trace_.objectives)

@@ -6,11 +6,12 @@ from numbers import Real
 from typing import Any
 
 from fewkern.backend.validation import Interval, StrOptions, fit_context
-from fewkern.base import KernelEstimator, ScoringClassifier, check_labelled, constraints, kept_importances
+from fewkern.base import KernelEstimator, ScoringClassifier, constraints, kept_importances
 from fewkern.fisher.families import LqFamily
 from fewkern.fisher.fitting import FISHER, fit_fisher
 from fewkern.fisher.lq import LqSettings
 from fewkern.fisher.variant import FisherVariant
+from fewkern.populations import labelled_population
 from fewkern.vectors.trust import novelty, novelty_threshold
 
 __all__ = ["SparseKernelFisher", "lq_family"]
@@ -180,7 +181,7 @@ class SparseKernelFisher(ScoringClassifier, KernelEstimator):
 
         Parameters
         ----------
-        X : array, data frame or sparse matrix of shape (n_samples, n_features)
+        X : array, data frame, sparse matrix or Dask collection of shape (n_samples, n_features)
         y : array of shape (n_samples,)
             Labels of two or more classes.
         sample_weight : array of shape (n_samples,) or None
@@ -189,13 +190,13 @@ class SparseKernelFisher(ScoringClassifier, KernelEstimator):
         -------
         self
         """
-        samples = check_labelled(self, X, y, sample_weight)
+        population = labelled_population(self, X, y, sample_weight)
         if self.max_vectors is not None and self.q > 1:
             raise ValueError(
                 f"SparseKernelFisher: q = {self.q} drops no sample, so max_vectors cannot be kept; use q <= 1, or "
                 "max_candidates."
             )
-        self.penalty_ = fit_fisher(self, samples, lq_family(self))
+        self.penalty_ = fit_fisher(self, population, lq_family(self))
         self.objective_ = self.trace_.objectives[-1]
         return self
 
