@@ -213,13 +213,17 @@ def test_a_smaller_size_may_lose_a_share_of_the_error(excess, chosen):
 
 @pytest.mark.parametrize(("two", "share"), [(True, 0.005), (False, 0.002)])
 def test_a_smaller_size_may_not_lose_decisions(two, share):
-    """With ``prefer="balanced"`` half a point of the samples, two tenths with several classes."""
+    """With ``prefer="balanced"`` half a point of the samples, two tenths with several classes, but one sample."""
+    for n, allowed in ((1000, share), (20, 1 / 20)):
+        loss = np.full(n, 1 / n)
+        for part, chosen in ((0.9, 3), (1.1, 9)):
+            wrong = {3: np.full(n, (0.1 + part * allowed) / n), 9: np.full(n, 0.1 / n)}
+            assert few._Sizes({3: loss, 9: loss}, wrong).choose("balanced", two) == chosen
+
+
+def test_the_least_loss_is_taken_if_nothing_else_is_as_good():
     loss = np.full(100, 0.01)
-    for part, chosen in ((0.9, 3), (1.1, 9)):
-        found = sizes_of({3: np.full(100, (0.1 + part * share) / 100), 9: np.full(100, 0.1 / 100)}, s3=loss, s9=loss)
-        assert found.choose("balanced", two) == chosen
-    # the best loss, if nothing else is as good
-    assert sizes_of({3: np.full(100, 0.001), 9: np.zeros(100)}, s3=loss, s9=1.5 * loss).choose("balanced", two) == 3
+    assert sizes_of({3: np.full(100, 0.001), 9: np.zeros(100)}, s3=loss, s9=1.5 * loss).choose("balanced", True) == 3
 
 
 def test_a_smaller_size_may_lose_a_part_of_a_standard_error():

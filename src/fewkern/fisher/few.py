@@ -46,6 +46,8 @@ _NEGLIGIBLE = 0.03
 # What a smaller machine may lose against the best one, in units of the tolerance of ``prefer``: a part of the
 # logarithmic loss, and a share of the samples. For two classes the exchange that follows gives back a part of the loss;
 # several classes may be told apart long before their probabilities are exact.
+# No difference of half as many samples as _SAMPLES counts.
+_SAMPLES = 2
 _SLIGHT, _MISSES = 0.06, 0.01
 _SLIGHT_SEVERAL, _MISSES_SEVERAL = 0.5, 0.004
 
@@ -157,6 +159,7 @@ class _Sizes:
         best = min(losses, key=lambda size: (losses[size], size))
         slight, few = (_SLIGHT, _MISSES) if two else (_SLIGHT_SEVERAL, _MISSES_SEVERAL)
         tolerance, least = TOLERANCE[prefer], min(misses.values())
+        few = max(few, _SAMPLES / int(self.losses[best].shape[0]))
 
         def as_good(size: int) -> bool:
             spread = max(_spread(self.losses[size] - self.losses[best]), slight * losses[best])
