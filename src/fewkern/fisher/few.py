@@ -1,9 +1,10 @@
 r"""A kernel Fisher machine with as few vectors as the samples allow.
 
 1. The width of least squared held-out error of forward selection, :mod:`fewkern.fisher.forward_folds`.
-2. The number of columns at which that error is nearly least: enough to begin with.
+2. The number of columns at which that error is nearly least: enough to begin with. Several classes begin with all that
+   are allowed, because the ridge of their regression makes use of them.
 3. So many columns, by the machine's own rule, and of these as few as a logistic regression needs
-   (:mod:`fewkern.fisher.elimination`). How many is said by samples held out from both.
+   (:mod:`fewkern.fisher.deciding`). How many is said by samples held out from both.
 """
 
 # Paper: the discriminant is the least-squares function on the vectors that were kept. We: where the number of vectors

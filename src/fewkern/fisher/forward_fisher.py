@@ -32,10 +32,10 @@ class ForwardKernelFisher(ScoringClassifier, KernelEstimator):
     kernel : str, Kernel or callable, default "gaussian"
         A width given as a rule is searched, see :class:`SparseKernelFisher`.
     n_vectors : int or "auto", default "auto"
-        Number of columns; "auto" compares 1, 2, ... by cross-validation. For two classes it then takes more than it
-        needs, and drops and exchanges them as a logistic regression on them advises: see Notes.
+        Number of columns. "auto" takes more than it needs, and drops and exchanges them as a logistic regression on
+        them advises; folds say how many stay: see Notes.
     max_vectors : int or None, default None
-        Budget of vectors; None compares up to 100.
+        Budget of vectors; None compares up to 100, with three or more classes 200.
     min_residual : float, default 0.0
         Stop once this share of the targets' sum of squares is left.
     prefer, max_candidates, variant, priors, class_weight, cv, random_state, verbose
@@ -57,12 +57,13 @@ class ForwardKernelFisher(ScoringClassifier, KernelEstimator):
 
     Notes
     -----
-    ``n m`` flops per vector for ``m`` candidates: every distinct sample up to 3000 of them, else 500 chosen by
-    the gain rule of :class:`FeatureVectorSelector`.
+    ``n m`` flops per vector for ``m`` candidates: every distinct sample up to 1000 of them, else 1000 chosen by
+    the gain rule of :class:`FeatureVectorSelector`. Above 5,000 rows all choices are made on 5,000 of them, and the
+    coefficients come from all rows, which may be those of a Dask collection: see :class:`SparseKernelFisher`.
 
-    With ``n_vectors="auto"`` and two classes the coefficients are those of a logistic regression on the columns, not of
+    With ``n_vectors="auto"`` the coefficients are those of a logistic regression on the columns, not of
     least squares: about half as many vectors do for the same error. Wald's statistic says which column leaves, Rao's
-    which one enters in its place, samples held out how many stay. ``variant=FisherVariant(width_by="leave_one_out")``
+    which one enters in its place (two classes), samples held out how many stay. ``variant=FisherVariant(width_by="leave_one_out")``
     keeps least squares, and so does a number of vectors that is given.
 
     The original article was not at hand: that the constant is forced
