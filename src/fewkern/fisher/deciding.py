@@ -9,8 +9,7 @@ from typing import Protocol
 from fewkern.backend.linalg import one_hot, solve_shifted
 from fewkern.backend.namespace import Array, namespace
 from fewkern.fisher.elimination import eliminate, exchange, log_losses, regress, slopes
-from fewkern.fisher.families import Begun
-from fewkern.fisher.problem import Machine
+from fewkern.fisher.problem import Begun, Machine
 from fewkern.fisher.softmax import SoftmaxColumns, SoftmaxStage, eliminate_softmax, regress_softmax, slopes_softmax
 
 __all__ = ["RIDGES", "Deciding", "Labelled", "SeveralClasses", "Sized", "TwoClasses"]

@@ -5,15 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Protocol
 
 from fewkern.backend.namespace import Array, device, namespace
 from fewkern.core.statistics import Statistics
+from fewkern.fisher.deciding import Deciding
 from fewkern.fisher.forward import forward_columns
 from fewkern.fisher.lq import LqSettings, leave_one_out_values, lq_fit, walk_path
-from fewkern.fisher.problem import Ending, Machine, penalized_problem, summed_problem
+from fewkern.fisher.problem import Begun, Ending, Machine, penalized_problem, summed_problem
 
-__all__ = ["LARGEST", "LARGEST_SEVERAL", "PENALTIES", "Begun", "Family", "Fitted", "ForwardFamily", "LqFamily", "Told"]
+__all__ = ["LARGEST", "LARGEST_SEVERAL", "PENALTIES", "Family", "Fitted", "ForwardFamily", "LqFamily", "Told"]
 
 # Penalties that are compared, for a kernel with k(x, x) = 1 and classes of equal size; the ratio of neighbors.
 _RATIO = 10.0**-0.5
@@ -43,9 +44,8 @@ class Fitted:
     objectives: tuple[float, ...]
     """What was minimized, after every step; it never rises."""
     ending: Ending
-    deciding: Any = None
-    """The logistic regression (:class:`~fewkern.fisher.deciding.Deciding`) on the columns that the coefficients are
-    from; None: they are those of the family."""
+    deciding: Deciding | None = None
+    """The logistic regression on the columns that the coefficients are from; None: they are those of the family."""
 
 
 @dataclass(frozen=True)
@@ -54,18 +54,6 @@ class Told:
 
     order: Array
     """Its columns in the order in which they are listed: positions among them."""
-    setting: float
-    objectives: tuple[float, ...]
-    ending: Ending
-
-
-@dataclass(frozen=True)
-class Begun:
-    """Columns to begin an elimination with, and how they were found."""
-
-    support: Array
-    forward: Array
-    """Columns in the order in which forward selection takes them."""
     setting: float
     objectives: tuple[float, ...]
     ending: Ending

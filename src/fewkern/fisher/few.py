@@ -47,10 +47,10 @@ _NEGLIGIBLE = 0.03
 # What a smaller machine may lose against the best one, in units of the tolerance of ``prefer``: a part of the
 # logarithmic loss, and a share of the samples. For two classes the exchange that follows gives back a part of the loss;
 # several classes may be told apart long before their probabilities are exact.
-# No difference of half as many samples as _SAMPLES counts.
-_SAMPLES = 2
 _SLIGHT, _MISSES = 0.06, 0.01
 _SLIGHT_SEVERAL, _MISSES_SEVERAL = 0.5, 0.004
+# The share of the samples is at least so many of them: with "balanced", one sample more or less is no difference.
+_SAMPLES = 2
 
 
 def choose_few(
@@ -65,7 +65,7 @@ def choose_few(
     Parameters
     ----------
     samples : Samples
-        Of two classes.
+        With classes.
     kernel : Kernel
         A width given as a rule becomes a grid of widths.
     plan : Comparing
@@ -77,15 +77,14 @@ def choose_few(
     grid = class_grid(samples.some(_RULE_ROWS * samples.n_classes, rng), kernel, plan.seed)
     folded = Folded.of(samples, folds)
     at = _best_width(folded.some(_WIDTH_ROWS, rng), grid.kernels, rng, step)
-    scale = kernel_scale(samples, grid.kernels[at])
     candidates = Candidates.of(samples, grid.kernels[at], plan.max_candidates, plan.seed)
-    beginning = _Beginning.of(folded, candidates, rng)
+    beginning = _Beginning.of(folded, candidates, kernel_scale(samples, grid.kernels[at]), rng)
     if beginning.size == 0:
         return None
-    deciding = _deciding(samples, beginning, scale)
+    deciding = _deciding(samples, beginning)
     sizes = _compare_sizes(deciding, beginning, plan)
     size = sizes.choose(plan.prefer, samples.n_classes == 2)
-    fitted, setting = _fit(samples, beginning, deciding, (plan.family, scale), size)
+    fitted, setting = _fit(samples, beginning, deciding, plan.family, size)
     return Chosen(candidates, setting, sizes.trace(grid, at, size)), fitted
 
 
@@ -120,12 +119,14 @@ class _Beginning:
 
     folded: Folded
     candidates: Candidates
+    scale: float
+    """Mean of ``k(x, x)``."""
     folds: Labelled
     order: Array
     """``(F, k)``."""
 
     @classmethod
-    def of(cls, folded: Folded, candidates: Candidates, rng: Any) -> _Beginning:
+    def of(cls, folded: Folded, candidates: Candidates, scale: float, rng: Any) -> _Beginning:
         """By forward selection: for two classes as many as are enough, for several all that it takes."""
         K = take_rows(candidates.K, folded.rows)
         two = folded.samples.n_classes == 2
@@ -134,10 +135,10 @@ class _Beginning:
         path = forward_folds(K, folded, limit, candidates.usable(folded), to_limit=not two)
         if two:
             size = path.enough((1 + _NEGLIGIBLE) * path.least)
-            return cls(folded, candidates, Labelled(K, folded.samples.codes, folded.train), path.order[:, :size])
+            return cls(folded, candidates, scale, Labelled(K, folded.samples.codes, folded.train), path.order[:, :size])
         some = folded.some(_SEVERAL_ROWS, rng)
         K = take_rows(candidates.K, some.rows)
-        return cls(some, candidates, Labelled(K, some.samples.codes, some.train), path.order)
+        return cls(some, candidates, scale, Labelled(K, some.samples.codes, some.train), path.order)
 
     @property
     def size(self) -> int:
@@ -190,11 +191,11 @@ def _spread(shares: Array) -> float:
     return float(xp.sqrt(xp.sum((shares - xp.mean(shares)) ** 2)))
 
 
-def _deciding(samples: Samples, beginning: _Beginning, scale: float) -> Deciding:
+def _deciding(samples: Samples, beginning: _Beginning) -> Deciding:
     """The logistic regression that is for these samples; with several classes its ridge is chosen by the folds."""
     if samples.n_classes == 2:
         return TwoClasses()
-    candidates, folded = beginning.candidates, beginning.folded
+    candidates, folded, scale = beginning.candidates, beginning.folded, beginning.scale
     targets = fisher_targets(samples.codes, samples.n_classes, samples.weights)
     between = scale * take_rows(candidates.K, candidates.rows)
     ways = [SeveralClasses(targets.theta, between, ridge / scale**2) for ridge in RIDGES]
@@ -222,17 +223,14 @@ def _compare_sizes(deciding: Deciding, beginning: _Beginning, plan: Comparing) -
 
 
 def _fit(
-    samples: Samples, beginning: _Beginning, deciding: Deciding, rule: tuple[Family, float], size: int
+    samples: Samples, beginning: _Beginning, deciding: Deciding, family: Family, size: int
 ) -> tuple[Fitted, float]:
-    """The machine on all samples: so many vectors by the rule of the family, and ``size`` of them kept.
-
-    ``rule`` is the family and the mean of ``k(x, x)``.
-    """
-    K, (family, scale) = beginning.candidates.K, rule
+    """The machine on all samples: so many vectors by the rule of the family, and ``size`` of them kept."""
+    K = beginning.candidates.K
     xp = namespace(K)
     targets = fisher_targets(samples.codes, samples.n_classes, samples.weights)
     Y = targets.rows(samples.codes)
-    begun = family.reach(K, Y, samples.weights, family.settings(scale, targets.stretch), beginning.size)
+    begun = family.reach(K, Y, samples.weights, family.settings(beginning.scale, targets.stretch), beginning.size)
     machine, held_out = deciding.settle(Labelled(K, samples.codes, samples.weights), begun, size)
     told = family.tell(xp.take(K, machine.support, axis=1), Y, samples.weights, begun)
     machine = Machine(xp.take(machine.support, told.order), xp.take(machine.coef, told.order, axis=0), machine.offset)

@@ -61,9 +61,9 @@ class ForwardKernelFisher(ScoringClassifier, KernelEstimator):
     the gain rule of :class:`FeatureVectorSelector`. Above 5,000 rows all choices are made on 5,000 of them, and the
     coefficients come from all rows, which may be those of a Dask collection: see :class:`SparseKernelFisher`.
 
-    With ``n_vectors="auto"`` the coefficients are those of a logistic regression on the columns, not of
-    least squares: about half as many vectors do for the same error. Wald's statistic says which column leaves, Rao's
-    which one enters in its place (two classes), samples held out how many stay. ``variant=FisherVariant(width_by="leave_one_out")``
+    With ``n_vectors="auto"`` the coefficients are those of a logistic regression on the columns, not of least squares:
+    about half as many vectors do for the same error. Wald's statistic says which column leaves, Rao's which one enters
+    in its place (two classes), samples held out how many stay. ``variant=FisherVariant(width_by="leave_one_out")``
     keeps least squares, and so does a number of vectors that is given.
 
     The original article was not at hand: that the constant is forced

@@ -17,6 +17,7 @@ from fewkern.core.trace import Stop
 
 __all__ = [
     "ActiveSet",
+    "Begun",
     "Ending",
     "Machine",
     "PenalizedProblem",
@@ -59,6 +60,18 @@ class Ending:
     reached: float = 0.0
     """Its last value."""
     tol: float = 0.0
+
+
+@dataclass(frozen=True)
+class Begun:
+    """Columns to begin an elimination with, and how they were found."""
+
+    support: Array
+    forward: Array
+    """Columns in the order in which forward selection takes them."""
+    setting: float
+    objectives: tuple[float, ...]
+    ending: Ending
 
 
 @dataclass(frozen=True)
