@@ -19,8 +19,10 @@ from fewkern import (
     FeatureVectorRegressor,
     FeatureVectorSelector,
     ForwardDensity,
+    ForwardKernelFisher,
     GraphEmbedding,
     RecursiveSVM,
+    SparseKernelFisher,
 )
 from fewkern.backend import partitions
 from fewkern.backend.partitions import PartitionError
@@ -40,6 +42,10 @@ STREAMING = {
     "recursive-svm": RecursiveSVM(n_components=2),
     "embedding": GraphEmbedding(),
     "density": ForwardDensity(criterion="squared_error", polish=False, max_vectors=8),
+    "sparse fisher": SparseKernelFisher(),
+    "sparse fisher, penalty given": SparseKernelFisher(penalty=0.01),
+    "forward fisher": ForwardKernelFisher(),
+    "forward fisher, size given": ForwardKernelFisher(n_vectors=8),
 }
 
 
@@ -84,7 +90,7 @@ def test_the_same_model_as_in_memory(name, table):
 
 @settings(max_examples=5)
 @given(st.lists(st.integers(0, N), max_size=5))
-@pytest.mark.parametrize("name", ["unrefined", "discriminant", "pca"])
+@pytest.mark.parametrize("name", ["unrefined", "discriminant", "pca", "sparse fisher"])
 def test_the_same_model_for_any_chunking(table, name, cuts):
     X, y, model = table[0], table[1], STREAMING[name]
     edges = [0, *sorted(cuts), N]
@@ -114,7 +120,7 @@ def test_a_sample_of_all_rows_is_the_fit_in_memory(table, monkeypatch):
     assert here.held_out_error_ == there.held_out_error_
 
 
-@pytest.mark.parametrize("name", ["classifier", "regressor", "discriminant", "pca", "selector"])
+@pytest.mark.parametrize("name", ["classifier", "regressor", "discriminant", "pca", "selector", "sparse fisher"])
 def test_rows_of_weight_zero_are_absent(name, table):
     X, y, model = table[0], targets(name, table), STREAMING[name]
     w = np.ones(N)

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from sklearn.model_selection import KFold
 
 from fewkern.core.trace import Trace
 from fewkern.fisher import choice
@@ -15,7 +14,6 @@ from fewkern.fisher.choice import (
     choose_setting,
     cross_validate,
     fit_within,
-    search_folds,
 )
 from fewkern.fisher.families import ForwardFamily, LqFamily
 from fewkern.fisher.lq import LqSettings
@@ -134,18 +132,6 @@ def test_a_matrix_of_one_kernel_is_computed_once():
     assert calls == [(60, 60)]
 
 
-def test_folds_of_some_of_many_samples(monkeypatch):
-    samples, _ = two_classes(200)
-    monkeypatch.setattr(choice, "_SEARCH_ROWS", 50)
-    folds = search_folds(samples, 5, 0)
-    held_out = [i for _, test in folds for i in test]
-    assert len(held_out) == len(set(held_out)) == pytest.approx(50, abs=1)
-    assert max(held_out) >= 50
-    share = np.mean(samples.codes[held_out])
-    assert share == pytest.approx(np.mean(samples.codes), abs=0.03)
-    assert len([i for _, test in search_folds(samples, KFold(4), 0) for i in test]) == 200
-
-
 def test_absent_class_names_fold_and_class():
     samples, _ = two_classes()
     order = np.argsort(samples.codes, kind="stable").tolist()
@@ -218,11 +204,9 @@ def test_what_there_is_to_compare():
     assert Comparing(one, width_by="cross_validation").n_machines(rule) == len(WIDTH_FACTORS)
     assert Comparing(one, width_by="cross_validation").n_machines(given) == 1
     assert Comparing(many).n_machines(given) == len(many.settings(1.0, 1.0)) > 1
-    two, three = labelled(*classes(30, 2)[:2]), labelled(*classes(30, 3)[:2])
-    assert Comparing(many).takes_few(two)
-    assert not Comparing(many).takes_few(three)
-    assert not Comparing(many, width_by="leave_one_out").takes_few(two)
-    assert not Comparing(one).takes_few(two)
+    assert Comparing(many).takes_few
+    assert not Comparing(many, width_by="leave_one_out").takes_few
+    assert not Comparing(one).takes_few
 
 
 def test_what_was_chosen_is_in_the_trace():
@@ -281,8 +265,7 @@ def test_candidates_are_distinct_samples_or_a_few_that_span_them(monkeypatch):
     assert few.among(np.arange(3)) is None
     assert Candidates.of(samples, Gaussian(width=1.5), 40, 0).owners is not None
     np.testing.assert_array_equal(every.among(np.array([3, 1, 41])), sorted({int(every.owners[i]) for i in (3, 1, 41)}))
-    monkeypatch.setattr(choice, "_ALL_CANDIDATES", 39)
-    monkeypatch.setattr(choice, "_BASIS_CANDIDATES", 11)
+    monkeypatch.setattr(choice, "MOST_CANDIDATES", 11)
     assert Candidates.of(samples, Gaussian(width=1.5), None, 0).K.shape == (45, 11)
 
 

@@ -7,9 +7,7 @@ import pytest
 from scipy.optimize import minimize
 
 from fewkern.fisher import elimination, few
-from fewkern.fisher.choice import Comparing
 from fewkern.fisher.elimination import eliminate, exchange, log_losses
-from fewkern.fisher.families import ForwardFamily
 from fewkern.fisher.forward_folds import Folded, FoldedPath, _settled, forward_folds
 from fewkern.kernels import Gaussian
 from tests.fisher.helpers import classes, labelled
@@ -64,7 +62,7 @@ def test_derivatives_are_those_of_the_terms():
 
 def test_weights_add_up_to_the_number_of_samples():
     w = np.array([[1.0, 2.0, 0.0], [5.0, 5.0, 5.0]])
-    np.testing.assert_allclose(elimination._scaled(w), [[1.0, 2.0, 0.0], [1.0, 1.0, 1.0]])
+    np.testing.assert_allclose(elimination.scaled(w), [[1.0, 2.0, 0.0], [1.0, 1.0, 1.0]])
 
 
 @pytest.mark.parametrize(("k", "leave"), [(2, 1), (5, 1), (23, 1), (24, 2), (36, 3)])
@@ -197,8 +195,9 @@ def test_columns_that_a_fold_may_not_take_are_not_taken():
 # The size
 
 
-def sizes_of(**losses):
-    return few._Sizes(max(int(k[1:]) for k in losses), {int(k[1:]): np.asarray(v) for k, v in losses.items()})
+def sizes_of(wrong=None, **losses):
+    none = {int(k[1:]): np.zeros(100) for k in losses}
+    return few._Sizes({int(k[1:]): np.asarray(v) for k, v in losses.items()}, none | (wrong or {}))
 
 
 @pytest.mark.parametrize(("excess", "chosen"), [(0.02, 2), (0.04, 9)])
@@ -206,10 +205,25 @@ def test_a_smaller_size_may_lose_a_share_of_the_error(excess, chosen):
     """With ``prefer="balanced"`` half of six percent, even where the difference is certain."""
     loss = np.full(100, 0.01)
     found = sizes_of(s2=loss * (1 + excess), s9=loss)
-    assert found.errors == {2: pytest.approx(1 + excess), 9: pytest.approx(1.0)}
-    assert found.choose(Comparing(ForwardFamily())) == chosen
-    assert found.choose(Comparing(ForwardFamily(), "accurate")) == 9
-    assert found.choose(Comparing(ForwardFamily(), "sparse")) == 2
+    assert few._means(found.losses) == {2: pytest.approx(1 + excess), 9: pytest.approx(1.0)}
+    assert found.choose("balanced", two=True) == chosen
+    assert found.choose("accurate", two=True) == 9
+    assert found.choose("sparse", two=True) == 2
+
+
+@pytest.mark.parametrize(("two", "share"), [(True, 0.005), (False, 0.002)])
+def test_a_smaller_size_may_not_lose_decisions(two, share):
+    """With ``prefer="balanced"`` half a point of the samples, two tenths with several classes, but one sample."""
+    for n, allowed in ((1000, share), (20, 1 / 20)):
+        loss = np.full(n, 1 / n)
+        for part, chosen in ((0.9, 3), (1.1, 9)):
+            wrong = {3: np.full(n, (0.1 + part * allowed) / n), 9: np.full(n, 0.1 / n)}
+            assert few._Sizes({3: loss, 9: loss}, wrong).choose("balanced", two) == chosen
+
+
+def test_the_least_loss_is_taken_if_nothing_else_is_as_good():
+    loss = np.full(100, 0.01)
+    assert sizes_of({3: np.full(100, 0.001), 9: np.zeros(100)}, s3=loss, s9=1.5 * loss).choose("balanced", True) == 3
 
 
 def test_a_smaller_size_may_lose_a_part_of_a_standard_error():
@@ -218,9 +232,9 @@ def test_a_smaller_size_may_lose_a_part_of_a_standard_error():
     assert few._spread(noise) == pytest.approx(0.2)
     for excess, chosen in ((0.09, 3), (0.11, 9)):
         found = sizes_of(s3=loss * (1 + excess) + noise, s9=loss)
-        assert found.choose(Comparing(ForwardFamily(), "balanced")) == chosen
+        assert found.choose("balanced", two=True) == chosen
     # of equal ones the smaller
-    assert sizes_of(s3=loss, s9=loss).choose(Comparing(ForwardFamily(), "accurate")) == 3
+    assert sizes_of(s3=loss, s9=loss).choose("accurate", two=True) == 3
 
 
 def test_the_width_that_needs_fewest_columns_for_nearly_the_least_error(monkeypatch):

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from fewkern.fisher.families import LARGEST, PENALTIES, Begun, ForwardFamily, LqFamily
+from fewkern.fisher.families import LARGEST, PENALTIES, ForwardFamily, LqFamily
 from fewkern.fisher.forward import forward_columns
 from fewkern.fisher.lq import LqSettings, leave_one_out_values, lq_fit
-from fewkern.fisher.problem import penalized_problem
+from fewkern.fisher.problem import Begun, penalized_problem
 from fewkern.kernels import Gaussian
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from fewkern.backend.distinct import distinct_rows
 from fewkern.backend.finite import squarable
@@ -34,13 +33,12 @@ __all__ = [
     "cross_validate",
     "fit_within",
     "kernel_scale",
-    "search_folds",
 ]
 
 # Up to so many distinct samples all are candidates; above, so many of them, chosen by the gain rule of FVS.
-_ALL_CANDIDATES, _BASIS_CANDIDATES = 3000, 500
-# The setting is searched on at most _SEARCH_ROWS samples, the width by leave-one-out on _WIDTH_ROWS.
-_SEARCH_ROWS, _WIDTH_ROWS = 10_000, 4000
+MOST_CANDIDATES = 1000
+# The width is searched by leave-one-out on at most so many samples.
+_WIDTH_ROWS = 4000
 # A penalty that was raised to meet a budget is lowered again between its last two values by so many halvings.
 _HALVINGS = 6
 # Errors are sums over folds: what differs by less is equal.
@@ -61,11 +59,10 @@ class Candidates:
 
     @classmethod
     def of(cls, samples: Samples, kernel: Kernel, limit: int | None, seed: int) -> Candidates:
-        """Every distinct sample, or ``limit`` (None: by their number) vectors that span the samples."""
+        """Every distinct sample, or ``limit`` (None: 1000) vectors that span the samples."""
         rows, owners = distinct_rows(samples.X, samples.codes)
         count = int(rows.shape[0])
-        if limit is None:
-            limit = count if count <= _ALL_CANDIDATES else _BASIS_CANDIDATES
+        limit = MOST_CANDIDATES if limit is None else limit
         if count > limit:
             found = choose_basis(samples, kernel, Selecting(seed=seed), limit)
             rows, owners = namespace(found.indices).sort(found.indices), None
@@ -105,9 +102,10 @@ class Comparing:
     the former, except in :mod:`fewkern.fisher.few`."""
     seed: int = 0
 
-    def takes_few(self, samples: Samples) -> bool:
-        """Whether :func:`fewkern.fisher.few.choose_few` is for these samples."""
-        return samples.n_classes == 2 and self.width_by == "auto" and self.family.thins
+    @property
+    def takes_few(self) -> bool:
+        """Whether :func:`fewkern.fisher.few.choose_few` is for this."""
+        return self.width_by == "auto" and self.family.thins
 
     def n_machines(self, kernel: Kernel) -> int:
         """How many machines there are to compare."""
@@ -202,15 +200,6 @@ def fit_within(samples: Samples, chosen: Chosen, plan: Comparing) -> tuple[Fitte
         else:
             fitted, setting = found, middle
     return fitted, setting
-
-
-def search_folds(samples: Samples, cv: Any, seed: int) -> list[Fold]:
-    """Positions to train on and to hold out; a number of folds divides at most 10,000 of the samples."""
-    if not isinstance(cv, int) or samples.n <= _SEARCH_ROWS:
-        return samples.folds(cv)
-    some = samples.some(_SEARCH_ROWS, random_generator(seed))
-    position = to_numpy(namespace(samples.rows).searchsorted(samples.rows, some.rows)).tolist()
-    return [([position[i] for i in train], [position[i] for i in test]) for train, test in some.folds(cv)]
 
 
 def absent_class(samples: Samples, folds: Sequence[Fold]) -> tuple[int, int] | None:

@@ -17,12 +17,12 @@ from dataclasses import dataclass
 
 from fewkern.backend.namespace import Array, device, namespace
 
-__all__ = ["Exchanged", "Stage", "eliminate", "exchange", "log_losses"]
+__all__ = ["Exchanged", "Stage", "eliminate", "exchange", "log_losses", "regress", "slopes"]
 
 # Weight of the mean square of f: keeps the values finite where the classes can be separated.
 _RIDGE = 1e-3
 # Shift of H, in units of its mean diagonal: columns may be nearly dependent.
-_SHIFT = 1e-12
+SHIFT = 1e-12
 # No step changes a value by more than _REACH. The iteration ends with a step that changes none by more than _SETTLED:
 # the next one would change them by the square of that.
 _REACH, _SETTLED, _MAX_STEPS = 4.0, 1e-2, 25
@@ -31,7 +31,7 @@ _AT_ONCE = 12
 # Exchanges at most; the part of the objective that one must gain; the part of a column's square that must be its own.
 _EXCHANGES, _GAIN, _DEPENDENT = 20, 1e-4, 1e-8
 # A leverage of one means that the sample decides its own value: the part left of a sample is at least this.
-_LEFT = 1e-3
+LEFT = 1e-3
 
 
 @dataclass(frozen=True)
@@ -55,10 +55,10 @@ class Stage:
     def leave_one_out(self, Z: Array, signs: Array, weights: Array) -> Array:
         """Values of every sample without itself, to second order, ``(F, n)``; ``Z`` (F, n, k) are the columns left."""
         xp = namespace(Z)
-        A, weights, signs = (xp.astype(value, xp.float64) for value in (_with_constant(Z), _scaled(weights), signs))
+        A, weights, signs = (xp.astype(value, xp.float64) for value in (with_constant(Z), scaled(weights), signs))
         slope, curve = _derivatives(self.values, signs, weights)
         reach = xp.sum(xp.matmul(A, self.inverse) * A, axis=2)
-        left = xp.maximum(1 - curve * reach, xp.full_like(reach, _LEFT))
+        left = xp.maximum(1 - curve * reach, xp.full_like(reach, LEFT))
         return self.values + slope * reach / left
 
 
@@ -88,7 +88,7 @@ def eliminate(Z: Array, signs: Array, weights: Array) -> Iterator[Stage]:
     xp = namespace(Z)
     F, _, k = (int(length) for length in Z.shape)
     # float64 whatever Z is: kernel columns are nearly dependent
-    A, weights, signs = (xp.astype(value, xp.float64) for value in (_with_constant(Z), _scaled(weights), signs))
+    A, weights, signs = (xp.astype(value, xp.float64) for value in (with_constant(Z), scaled(weights), signs))
     coef = xp.zeros((F, k + 1), dtype=A.dtype, device=device(Z))
     kept = xp.zeros((F, k), dtype=xp.int64, device=device(Z)) + xp.arange(k, device=device(Z))[None, :]
     while True:
@@ -99,7 +99,7 @@ def eliminate(Z: Array, signs: Array, weights: Array) -> Iterator[Stage]:
         stay = _stay(stage)
         coef = _without(stage, stay)
         A = xp.stack([xp.take(A[f, :, :], stay[f, :], axis=1) for f in range(F)])
-        kept = _take_each(kept, stay[:, 1:] - 1)
+        kept = take_each(kept, stay[:, 1:] - 1)
 
 
 @dataclass(frozen=True)
@@ -119,11 +119,11 @@ def exchange(K: Array, columns: Array, signs: Array, weights: Array) -> Exchange
     least worth leaves.
     """
     xp = namespace(K)
-    K, weights, signs = (xp.astype(value, xp.float64) for value in (K, _scaled(weights[None, :]), signs))
+    K, weights, signs = (xp.astype(value, xp.float64) for value in (K, scaled(weights[None, :]), signs))
     squares = K * K
 
     def regress(kept: Array, start: Array) -> Stage:
-        return _regress(_with_constant(xp.take(K, kept[0, :], axis=1)[None, :, :]), signs, weights, kept, start)
+        return _regress(with_constant(xp.take(K, kept[0, :], axis=1)[None, :, :]), signs, weights, kept, start)
 
     kept = columns[None, :]
     stage = regress(kept, xp.zeros((1, int(kept.shape[1]) + 1), dtype=K.dtype, device=device(K)))
@@ -132,7 +132,7 @@ def exchange(K: Array, columns: Array, signs: Array, weights: Array) -> Exchange
         kept = xp.concat([stage.kept, _entering(stage, K, squares, signs, weights)[None, :]], axis=1)
         larger = regress(kept, xp.concat([stage.coef, xp.zeros_like(stage.coef[:, :1])], axis=1))
         stay = _stay(larger)
-        found = regress(_take_each(kept, stay[:, 1:] - 1), _without(larger, stay))
+        found = regress(take_each(kept, stay[:, 1:] - 1), _without(larger, stay))
         reached = _objective(found, signs, weights)
         if not reached < value * (1 - _GAIN):
             break
@@ -140,11 +140,30 @@ def exchange(K: Array, columns: Array, signs: Array, weights: Array) -> Exchange
     return Exchanged(stage, value)
 
 
+def slopes(Z: Array, signs: Array, weights: Array, coef: Array) -> Array:
+    """Derivative of the objective by the coefficients ``coef`` (k + 1,), the weights taken as they are."""
+    xp = namespace(Z)
+    A, weights, signs, coef = (
+        xp.astype(one, xp.float64) for one in (with_constant(Z[None, :, :]), weights, signs, coef)
+    )
+    A = A[0, :, :]
+    return _derivatives(A @ coef, signs, weights)[0] @ A
+
+
+def regress(Z: Array, signs: Array, weights: Array, coef: Array, pull: Array) -> Array:
+    """Coefficients ``(k + 1,)`` that minimize the objective plus ``pull @ coef``, from ``coef`` on."""
+    xp = namespace(Z)
+    A = with_constant(xp.astype(Z, xp.float64)[None, :, :])
+    weights, signs, coef = (xp.astype(one, xp.float64) for one in (scaled(weights[None, :]), signs, coef[None, :]))
+    every = xp.arange(int(Z.shape[1]), device=device(Z))[None, :]
+    return _regress(A, signs, weights, every, coef, pull).coef[0, :]
+
+
 def _entering(stage: Stage, K: Array, squares: Array, signs: Array, weights: Array) -> Array:
     """Number of the column that brings most, ``(1,)``."""
     xp = namespace(K)
     slope, curve = _derivatives(stage.values, signs, weights)
-    A = _with_constant(xp.take(K, stage.kept[0, :], axis=1)[None, :, :])[0, :, :]
+    A = with_constant(xp.take(K, stage.kept[0, :], axis=1)[None, :, :])[0, :, :]
     pulled = (slope @ K)[0, :]
     own = (curve @ squares)[0, :]
     cross = (A * curve[0, :, None]).T @ K
@@ -160,13 +179,13 @@ def _objective(stage: Stage, signs: Array, weights: Array) -> float:
     return float(xp.sum(weights * (log_losses(stage.values, signs) + _RIDGE / 2 * stage.values**2)))
 
 
-def _with_constant(Z: Array) -> Array:
+def with_constant(Z: Array) -> Array:
     """The columns of every fold, a constant first."""
     xp = namespace(Z)
     return xp.concat([xp.ones_like(Z[:, :, :1]), Z], axis=2)
 
 
-def _scaled(weights: Array) -> Array:
+def scaled(weights: Array) -> Array:
     """Weights that add up to the number of samples in every fold."""
     return weights * (int(weights.shape[1]) / namespace(weights).sum(weights, axis=1))[:, None]
 
@@ -177,10 +196,10 @@ def _derivatives(values: Array, signs: Array, weights: Array) -> tuple[Array, Ar
     return weights * (share - (signs + 1) / 2 + _RIDGE * values), weights * (share * (1 - share) + _RIDGE)
 
 
-def _regress(A: Array, signs: Array, weights: Array, kept: Array, coef: Array) -> Stage:
-    """Newton's iteration in every fold, from ``coef``."""
+def _regress(A: Array, signs: Array, weights: Array, kept: Array, coef: Array, pull: Array | None = None) -> Stage:
+    """Newton's iteration in every fold, from ``coef``; ``pull`` is added to the derivative."""
     xp = namespace(A)
-    shift = _SHIFT * xp.eye(int(A.shape[2]), dtype=A.dtype, device=device(A))
+    shift = SHIFT * xp.eye(int(A.shape[2]), dtype=A.dtype, device=device(A))
     transposed = xp.matrix_transpose(A)
     values = xp.matmul(A, coef[:, :, None])[:, :, 0]
     for _ in range(_MAX_STEPS):
@@ -188,7 +207,10 @@ def _regress(A: Array, signs: Array, weights: Array, kept: Array, coef: Array) -
         H = xp.matmul(transposed, A * curve[:, :, None])
         size = xp.sum(xp.linalg.diagonal(H), axis=1) / int(A.shape[2])
         inverse = xp.linalg.inv(H + shift * size[:, None, None])
-        step = xp.matmul(inverse, xp.matmul(transposed, slope[:, :, None]))
+        downhill = xp.matmul(transposed, slope[:, :, None])
+        if pull is not None:
+            downhill = downhill + pull[None, :, None]
+        step = xp.matmul(inverse, downhill)
         change = xp.matmul(A, step)[:, :, 0]
         largest = xp.max(xp.abs(change), axis=1)
         part = xp.where(largest > _REACH, _REACH / xp.maximum(largest, xp.ones_like(largest)), xp.ones_like(largest))
@@ -217,10 +239,10 @@ def _without(stage: Stage, stay: Array) -> Array:
         gone = xp.astype(~xp.any(stay[:, :, None] == numbers[None, None, :], axis=1), coef.dtype)
         pulled = xp.matmul(stage.inverse, gone[:, :, None])[:, :, 0]
         coef = coef - pulled * (xp.sum(coef * gone, axis=1) / xp.sum(pulled * gone, axis=1))[:, None]
-    return _take_each(coef, stay)
+    return take_each(coef, stay)
 
 
-def _take_each(rows: Array, positions: Array) -> Array:
+def take_each(rows: Array, positions: Array) -> Array:
     """``rows[f, positions[f]]`` for every fold."""
     xp = namespace(rows)
     return xp.stack([xp.take(rows[f, :], positions[f, :]) for f in range(int(rows.shape[0]))])

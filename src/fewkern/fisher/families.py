@@ -8,23 +8,30 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from fewkern.backend.namespace import Array, device, namespace
+from fewkern.core.statistics import Statistics
+from fewkern.fisher.deciding import Deciding
 from fewkern.fisher.forward import forward_columns
 from fewkern.fisher.lq import LqSettings, leave_one_out_values, lq_fit, walk_path
-from fewkern.fisher.problem import Ending, Machine, penalized_problem
+from fewkern.fisher.problem import Begun, Ending, Machine, penalized_problem, summed_problem
 
-__all__ = ["LARGEST", "PENALTIES", "Begun", "Family", "Fitted", "ForwardFamily", "LqFamily", "Told"]
+__all__ = ["LARGEST", "LARGEST_SEVERAL", "PENALTIES", "Family", "Fitted", "ForwardFamily", "LqFamily", "Told"]
 
 # Penalties that are compared, for a kernel with k(x, x) = 1 and classes of equal size; the ratio of neighbors.
 _RATIO = 10.0**-0.5
 PENALTIES = tuple(10.0 ** (-0.5 * i) for i in range(1, 10))
 # Taken where classes are too small to compare: the fourth penalty, and ten vectors.
 _DEFAULT_PENALTY, _DEFAULT_SIZE = 3, 10
-# An elimination begins with columns of least penalty among so many times as many that forward selection takes.
-_SCREENED = 3
+# An elimination begins with columns of least penalty among so many times as many that forward selection takes, and no
+# more than _MOST_SCREENED.
+_SCREENED, _MOST_SCREENED = 3, 300
 # Relative change of the objective that ends the iteration where only the columns that are kept matter.
 _ROUGH = 1e-5
+# A start may hold no zero. A penalized bias that is zero starts here, and is dropped by the first step.
+_ABSENT = 1e-30
 # Numbers of vectors that are compared go up to this.
 LARGEST = 100
+# With several classes a selection begins with up to so many columns.
+LARGEST_SEVERAL = 200
 
 
 @dataclass(frozen=True)
@@ -37,6 +44,8 @@ class Fitted:
     objectives: tuple[float, ...]
     """What was minimized, after every step; it never rises."""
     ending: Ending
+    deciding: Deciding | None = None
+    """The logistic regression on the columns that the coefficients are from; None: they are those of the family."""
 
 
 @dataclass(frozen=True)
@@ -45,18 +54,6 @@ class Told:
 
     order: Array
     """Its columns in the order in which they are listed: positions among them."""
-    setting: float
-    objectives: tuple[float, ...]
-    ending: Ending
-
-
-@dataclass(frozen=True)
-class Begun:
-    """Columns to begin an elimination with, and how they were found."""
-
-    support: Array
-    forward: Array
-    """Columns in the order in which forward selection takes them."""
     setting: float
     objectives: tuple[float, ...]
     ending: Ending
@@ -88,6 +85,9 @@ class Family(Protocol):
 
     def fit(self, K: Array, Y: Array, weights: Array, setting: float) -> Fitted:
         """The machine at one setting."""
+
+    def refit(self, machine: Machine, sums: Statistics, setting: float) -> Machine:
+        """The machine on the columns of another one, from sums over rows of these columns and of the targets."""
 
     def reach(self, K: Array, Y: Array, weights: Array, settings: tuple[float, ...], size: int) -> Begun:
         """Columns of the first machine that keeps ``size`` or more, or of the last one; never none."""
@@ -135,9 +135,20 @@ class LqFamily:
         held_out = leave_one_out_values(K, Y, fit, weights, penalize_bias=self.penalize_bias)
         return Fitted(fit, held_out, fit.objectives, fit.ending)
 
+    def refit(self, machine: Machine, sums: Statistics, setting: float) -> Machine:
+        xp, how = namespace(sums.gram), self.how
+        if how.q not in (1, 2):  # these are solved exactly; the others go on from the minimum that was found
+            start = xp.astype(machine.coef, sums.gram.dtype)
+            if self.penalize_bias:
+                bias = xp.astype(machine.offset, start.dtype)[None, :]
+                start = xp.concat([xp.where(bias == 0, xp.full_like(bias, _ABSENT), bias), start], axis=0)
+            how = replace(how, start=start)
+        fit = lq_fit(summed_problem(sums, penalize_bias=self.penalize_bias), setting, how)
+        return Machine(xp.take(machine.support, fit.support), fit.coef, fit.offset)
+
     def reach(self, K: Array, Y: Array, weights: Array, settings: tuple[float, ...], size: int) -> Begun:
         xp = namespace(K)
-        screened = forward_columns(K, Y, _SCREENED * size, weights=weights).order
+        screened = forward_columns(K, Y, min(_SCREENED * size, _MOST_SCREENED), weights=weights).order
         problem = penalized_problem(xp.take(K, screened, axis=1), Y, weights, penalize_bias=self.penalize_bias)
         how = replace(self.how, tol=_ROUGH) if self.how.tol is None and self.how.q < 1 else self.how
         for fit in walk_path(problem, settings, how):
@@ -193,6 +204,10 @@ class ForwardFamily:
             path.residuals,
             Ending(path.stop, len(path.ratios)),
         )
+
+    def refit(self, machine: Machine, sums: Statistics, setting: float) -> Machine:
+        solution = sums.solve(0.0)
+        return Machine(machine.support, solution.W, solution.offset)
 
     def reach(self, K: Array, Y: Array, weights: Array, settings: tuple[float, ...], size: int) -> Begun:
         path = forward_columns(K, Y, size, min_residual=self.min_residual, weights=weights)

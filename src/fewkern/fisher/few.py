@@ -1,9 +1,10 @@
-r"""A kernel Fisher machine of two classes with as few vectors as the samples allow.
+r"""A kernel Fisher machine with as few vectors as the samples allow.
 
 1. The width of least squared held-out error of forward selection, :mod:`fewkern.fisher.forward_folds`.
-2. The number of columns at which that error is nearly least: enough to begin with.
+2. The number of columns at which that error is nearly least: enough to begin with. Several classes begin with all that
+   are allowed, because the ridge of their regression makes use of them.
 3. So many columns, by the machine's own rule, and of these as few as a logistic regression needs
-   (:mod:`fewkern.fisher.elimination`). How many is said by samples held out from both.
+   (:mod:`fewkern.fisher.deciding`). How many is said by samples held out from both.
 """
 
 # Paper: the discriminant is the least-squares function on the vectors that were kept. We: where the number of vectors
@@ -23,8 +24,8 @@ from fewkern.core.kernels import Kernel
 from fewkern.core.samples import Samples
 from fewkern.core.trace import TOLERANCE, Trace
 from fewkern.fisher.choice import Candidates, Chosen, Comparing, kernel_scale
-from fewkern.fisher.elimination import eliminate, exchange, log_losses
-from fewkern.fisher.families import LARGEST, Family, Fitted
+from fewkern.fisher.deciding import RIDGES, Deciding, Labelled, SeveralClasses, TwoClasses
+from fewkern.fisher.families import LARGEST, LARGEST_SEVERAL, Family, Fitted
 from fewkern.fisher.forward_folds import Folded, FoldedPath, forward_folds
 from fewkern.fisher.problem import Machine
 from fewkern.fisher.targets import fisher_targets
@@ -34,14 +35,22 @@ from fewkern.vectors.search import class_grid
 __all__ = ["choose_few"]
 
 # Widths are compared on at most so many samples, with so many of them as candidates; a rule for the width, such as the
-# median distance, looks at _RULE_ROWS.
-_WIDTH_ROWS, _WIDTH_CANDIDATES, _RULE_ROWS = 2000, 150, 150
+# median distance, looks at _RULE_ROWS for every class.
+_WIDTH_ROWS, _WIDTH_CANDIDATES, _RULE_ROWS = 2000, 150, 75
+# The sizes of machines of several classes are compared on at most so many samples.
+_SEVERAL_ROWS = 2500
+# An elimination ends early at so many times the least loss.
+_HOPELESS = 2.0
 # A difference of this share of the error is none, however certain: the errors of nested machines differ by little, and
 # always in the same direction.
 _NEGLIGIBLE = 0.03
-# Likewise for a size, in units of the tolerance of ``prefer``. It is twice as much, because the exchange that follows
-# gives back a part of it.
-_SLIGHT = 0.06
+# What a smaller machine may lose against the best one, in units of the tolerance of ``prefer``: a part of the
+# logarithmic loss, and a share of the samples. For two classes the exchange that follows gives back a part of the loss;
+# several classes may be told apart long before their probabilities are exact.
+_SLIGHT, _MISSES = 0.06, 0.01
+_SLIGHT_SEVERAL, _MISSES_SEVERAL = 0.5, 0.004
+# The share of the samples is at least so many of them: with "balanced", one sample more or less is no difference.
+_SAMPLES = 2
 
 
 def choose_few(
@@ -56,7 +65,7 @@ def choose_few(
     Parameters
     ----------
     samples : Samples
-        Of two classes.
+        With classes.
     kernel : Kernel
         A width given as a rule becomes a grid of widths.
     plan : Comparing
@@ -65,16 +74,17 @@ def choose_few(
         Called with the number of widths done.
     """
     rng = random_generator(plan.seed)
-    grid = class_grid(samples.some(_RULE_ROWS, rng), kernel, plan.seed)
+    grid = class_grid(samples.some(_RULE_ROWS * samples.n_classes, rng), kernel, plan.seed)
     folded = Folded.of(samples, folds)
     at = _best_width(folded.some(_WIDTH_ROWS, rng), grid.kernels, rng, step)
-    scale = kernel_scale(samples, grid.kernels[at])
     candidates = Candidates.of(samples, grid.kernels[at], plan.max_candidates, plan.seed)
-    sizes = _compare_sizes(folded, candidates, plan)
-    if sizes is None:
+    beginning = _Beginning.of(folded, candidates, kernel_scale(samples, grid.kernels[at]), rng)
+    if beginning.size == 0:
         return None
-    size = sizes.choose(plan)
-    fitted, setting = _fit(samples, candidates, plan.family, scale, (sizes.start, size))
+    deciding = _deciding(samples, beginning)
+    sizes = _compare_sizes(deciding, beginning, plan)
+    size = sizes.choose(plan.prefer, samples.n_classes == 2)
+    fitted, setting = _fit(samples, beginning, deciding, plan.family, size)
     return Chosen(candidates, setting, sizes.trace(grid, at, size)), fitted
 
 
@@ -104,39 +114,75 @@ def _best_width(folded: Folded, kernels: tuple[Kernel, ...], rng: Any, step: Cal
 
 
 @dataclass(frozen=True)
-class _Sizes:
-    """Held-out errors of the machines of every size."""
+class _Beginning:
+    """The columns that every fold begins with, more than it needs."""
 
-    start: int
-    """Number of columns that the elimination begins with."""
-    losses: dict[int, Array]
-    """By size: the share of every sample in the mean logarithmic loss, ``(n,)``."""
+    folded: Folded
+    candidates: Candidates
+    scale: float
+    """Mean of ``k(x, x)``."""
+    folds: Labelled
+    order: Array
+    """``(F, k)``."""
+
+    @classmethod
+    def of(cls, folded: Folded, candidates: Candidates, scale: float, rng: Any) -> _Beginning:
+        """By forward selection: for two classes as many as are enough, for several all that it takes."""
+        K = take_rows(candidates.K, folded.rows)
+        two = folded.samples.n_classes == 2
+        # the ridge of several classes makes use of columns that least squares does not
+        limit = LARGEST if two else LARGEST_SEVERAL
+        path = forward_folds(K, folded, limit, candidates.usable(folded), to_limit=not two)
+        if two:
+            size = path.enough((1 + _NEGLIGIBLE) * path.least)
+            return cls(folded, candidates, scale, Labelled(K, folded.samples.codes, folded.train), path.order[:, :size])
+        some = folded.some(_SEVERAL_ROWS, rng)
+        K = take_rows(candidates.K, some.rows)
+        return cls(some, candidates, scale, Labelled(K, some.samples.codes, some.train), path.order)
 
     @property
-    def errors(self) -> dict[int, float]:
-        """Mean logarithmic loss by size."""
-        return {size: float(namespace(loss).sum(loss)) for size, loss in self.losses.items()}
+    def size(self) -> int:
+        """Number of columns."""
+        return int(self.order.shape[1])
 
-    def choose(self, plan: Comparing) -> int:
+
+@dataclass(frozen=True)
+class _Sizes:
+    """Held-out errors of the machines of every size, as the share of every sample in their mean, ``(n,)``."""
+
+    losses: dict[int, Array]
+    """Logarithmic losses by size."""
+    wrong: dict[int, Array]
+    """Samples that are put into another class, by size."""
+
+    def choose(self, prefer: str, two: bool) -> int:
         """The smallest size that is as good as the best one."""
-        errors = self.errors
-        best = min(errors, key=lambda size: (errors[size], size))
-        tolerance = TOLERANCE[plan.prefer]
+        losses, misses = _means(self.losses), _means(self.wrong)
+        best = min(losses, key=lambda size: (losses[size], size))
+        slight, few = (_SLIGHT, _MISSES) if two else (_SLIGHT_SEVERAL, _MISSES_SEVERAL)
+        tolerance, least = TOLERANCE[prefer], min(misses.values())
+        few = max(few, _SAMPLES / int(self.losses[best].shape[0]))
 
-        def allowed(size: int) -> float:
-            return tolerance * max(_spread(self.losses[size] - self.losses[best]), _SLIGHT * errors[best])
+        def as_good(size: int) -> bool:
+            spread = max(_spread(self.losses[size] - self.losses[best]), slight * losses[best])
+            return losses[size] - losses[best] <= tolerance * spread and misses[size] - least <= tolerance * few
 
-        return min(size for size in errors if errors[size] - errors[best] <= allowed(size))
+        return min((size for size in losses if as_good(size)), default=best)
 
     def trace(self, grid: KernelGrid, at: int, size: int) -> Trace:
         """The errors at the width that was taken, infinite elsewhere."""
         sizes = sorted(self.losses)
         error, spread = ([[math.inf] * len(sizes) for _ in grid.kernels] for _ in range(2))
-        error[at] = [self.errors[s] for s in sizes]
+        error[at] = [_means(self.losses)[s] for s in sizes]
         spread[at] = [_spread(self.losses[s]) for s in sizes]
         axes: dict[str, tuple[float, ...]] = {"width": grid.widths, "n_vectors": tuple(sizes)}
         chosen = (at, sizes.index(size))
         return Trace(axes, to_numpy(error), to_numpy(spread), chosen, measure="held-out logarithmic loss")
+
+
+def _means(shares: dict[int, Array]) -> dict[int, float]:
+    """Means by size, from the shares of all samples in them."""
+    return {size: float(namespace(share).sum(share)) for size, share in shares.items()}
 
 
 def _spread(shares: Array) -> float:
@@ -145,49 +191,47 @@ def _spread(shares: Array) -> float:
     return float(xp.sqrt(xp.sum((shares - xp.mean(shares)) ** 2)))
 
 
-def _compare_sizes(folded: Folded, candidates: Candidates, plan: Comparing) -> _Sizes | None:
-    """Forward selection in every fold to the size that is enough, then elimination; no size is beyond the budget."""
-    xp = namespace(candidates.K)
-    K = take_rows(candidates.K, folded.rows)
-    path = forward_folds(K, folded, LARGEST, candidates.usable(folded))
-    start = path.enough((1 + _NEGLIGIBLE) * path.least)
-    if start == 0:
-        return None
-    Z = xp.stack([xp.take(K, path.order[f, :start], axis=1) for f in range(int(path.order.shape[0]))])
-    signs = _signs(folded.samples, K)
-    losses = {
-        stage.size: folded.held_out(log_losses(stage.values, signs)) for stage in eliminate(Z, signs, folded.train)
-    }
-    budget = start if plan.max_vectors is None else max(plan.max_vectors, min(losses))
-    return _Sizes(start, {size: loss for size, loss in losses.items() if size <= budget})
+def _deciding(samples: Samples, beginning: _Beginning) -> Deciding:
+    """The logistic regression that is for these samples; with several classes its ridge is chosen by the folds."""
+    if samples.n_classes == 2:
+        return TwoClasses()
+    candidates, folded, scale = beginning.candidates, beginning.folded, beginning.scale
+    targets = fisher_targets(samples.codes, samples.n_classes, samples.weights)
+    between = scale * take_rows(candidates.K, candidates.rows)
+    ways = [SeveralClasses(targets.theta, between, ridge / scale**2) for ridge in RIDGES]
+    errors = []
+    for way in ways:
+        first = next(way.sizes(beginning.folds, beginning.order[:, :LARGEST]))
+        losses = folded.held_out(first.losses)
+        errors.append(float(namespace(losses).sum(losses)))
+    return ways[errors.index(min(errors))]
 
 
-def _signs(samples: Samples, like: Array) -> Array:
-    """1 for the second class, -1 for the first."""
-    return 2 * namespace(like).astype(samples.codes, like.dtype) - 1
+def _compare_sizes(deciding: Deciding, beginning: _Beginning, plan: Comparing) -> _Sizes:
+    """Elimination in every fold; no size is beyond the budget."""
+    held_out = beginning.folded.held_out
+    losses: dict[int, Array] = {}
+    wrong: dict[int, Array] = {}
+    for one in deciding.sizes(beginning.folds, beginning.order):
+        losses[one.size], wrong[one.size] = held_out(one.losses), held_out(one.wrong)
+        means = _means(losses)
+        if plan.max_vectors is None and means[one.size] > _HOPELESS * min(means.values()):
+            break
+    budget = beginning.size if plan.max_vectors is None else max(plan.max_vectors, min(losses))
+    within = [size for size in losses if size <= budget]
+    return _Sizes({size: losses[size] for size in within}, {size: wrong[size] for size in within})
 
 
 def _fit(
-    samples: Samples, candidates: Candidates, family: Family, scale: float, sizes: tuple[int, int]
+    samples: Samples, beginning: _Beginning, deciding: Deciding, family: Family, size: int
 ) -> tuple[Fitted, float]:
-    """The machine on all samples: so many vectors by the rule of the family, and so many of them kept."""
-    xp, K, (start, size) = namespace(candidates.K), candidates.K, sizes
+    """The machine on all samples: so many vectors by the rule of the family, and ``size`` of them kept."""
+    K = beginning.candidates.K
+    xp = namespace(K)
     targets = fisher_targets(samples.codes, samples.n_classes, samples.weights)
     Y = targets.rows(samples.codes)
-    settings = family.settings(scale, targets.stretch)
-    begun = family.reach(K, Y, samples.weights, settings, start)
-    columns = xp.take(K, begun.support, axis=1)
-    signs = _signs(samples, K)
-    for stage in eliminate(columns[None, :, :], signs, samples.weights[None, :]):
-        if stage.size <= size:
-            break
-    # two ways to so many columns, and the lower of the two minima
-    ways = (xp.take(begun.support, stage.kept[0, :]), begun.forward[: stage.size])
-    stage = min((exchange(K, way, signs, samples.weights) for way in ways), key=lambda found: found.objective).stage
-    support = stage.kept[0, :]
-    columns = xp.take(K, support, axis=1)
-    held_out = stage.leave_one_out(columns[None, :, :], signs, samples.weights[None, :])
-    coef, held_out = (xp.astype(found[0, :, None], K.dtype) for found in (stage.coef, held_out))
-    told = family.tell(columns, Y, samples.weights, begun)
-    machine = Machine(xp.take(support, told.order), xp.take(coef[1:, :], told.order, axis=0), coef[0, :])
-    return Fitted(machine, held_out, told.objectives, told.ending), told.setting
+    begun = family.reach(K, Y, samples.weights, family.settings(beginning.scale, targets.stretch), beginning.size)
+    machine, held_out = deciding.settle(Labelled(K, samples.codes, samples.weights), begun, size)
+    told = family.tell(xp.take(K, machine.support, axis=1), Y, samples.weights, begun)
+    machine = Machine(xp.take(machine.support, told.order), xp.take(machine.coef, told.order, axis=0), machine.offset)
+    return Fitted(machine, held_out, told.objectives, told.ending, deciding), told.setting

@@ -17,10 +17,12 @@ from fewkern.backend.validation import StrOptions, plain_label
 from fewkern.base import check_priors, constraints, keep_class_scores, keep_importances
 from fewkern.core.expansion import KernelExpansion
 from fewkern.core.kernels import as_kernel
+from fewkern.core.population import Population
 from fewkern.core.samples import Samples
 from fewkern.core.scores import ClassScores
 from fewkern.core.trace import Stop
-from fewkern.fisher.choice import Candidates, Chosen, Comparing, absent_class, choose_setting, fit_within, search_folds
+from fewkern.fisher.all_rows import machine_of_all
+from fewkern.fisher.choice import Candidates, Chosen, Comparing, absent_class, choose_setting, fit_within
 from fewkern.fisher.families import Family, Fitted
 from fewkern.fisher.few import choose_few
 from fewkern.fisher.posterior import fit_posterior
@@ -35,6 +37,9 @@ __all__ = ["FISHER", "FisherParameters", "class_expansion", "fit_fisher"]
 
 # Classes with fewer samples leave nothing to calibrate on: the midpoint rule is used.
 _CALIBRATION_SAMPLES = 5
+
+# Choices are made on at most so many rows: the folds of a fit cost as much as a few hundred of its columns.
+CHOICE_ROWS = 5000
 
 # Constraints of the parameters that the classifiers share.
 FISHER: dict[str, list[Any]] = constraints(
@@ -66,8 +71,12 @@ class FisherParameters(Protocol):
     classes_: Any
 
 
-def fit_fisher(estimator: FisherParameters, samples: Samples, family: Family) -> float:
-    """Choose, fit, calibrate; assigns the fitted attributes that all have, and returns the setting taken."""
+def fit_fisher(estimator: FisherParameters, population: Population, family: Family) -> float:
+    """Choose, fit, calibrate; assigns the fitted attributes that all have, and returns the setting taken.
+
+    All of it looks at a sample of the rows. The coefficients of the vectors that are kept then come from all rows.
+    """
+    samples = population.sample if population.sample.pairwise else population.sample.drawn(CHOICE_ROWS)
     priors, variant = check_priors(estimator, samples), FisherVariant.of(estimator.variant)
     plan = Comparing(
         family,
@@ -80,7 +89,7 @@ def fit_fisher(estimator: FisherParameters, samples: Samples, family: Family) ->
     folds = _folds(estimator, samples, plan)
     targets = fisher_targets(samples.codes, samples.n_classes, samples.weights)
     rule = variant.posterior if _smallest(samples)[0] >= _CALIBRATION_SAMPLES else "least_squares"
-    few = bool(folds) and rule == "logistic" and plan.takes_few(samples)
+    few = bool(folds) and rule == "logistic" and plan.takes_few
     chosen, fitted = _choose_and_fit(estimator, samples, plan, folds, few=few)
     posterior = fit_posterior(rule, fitted.held_out, samples, targets, priors)
     if few and posterior.rule != rule:  # its scores are logarithms of odds, which the midpoint rule cannot read
@@ -96,7 +105,8 @@ def fit_fisher(estimator: FisherParameters, samples: Samples, family: Family) ->
             stacklevel=3,
         )
     keep: Any = estimator
-    keep.expansion_, keep.class_scores_ = class_expansion(samples, chosen.candidates, fitted.machine, posterior.scores)
+    machine = machine_of_all(population, samples, chosen, fitted, family, targets)
+    keep.expansion_, keep.class_scores_ = class_expansion(samples, chosen.candidates, machine, posterior.scores)
     ratio = None if priors is None else priors / targets.priors
     keep_class_scores(keep, posterior.scores.scores(fitted.held_out), samples, ratio)
     keep_importances(keep, samples)
@@ -149,7 +159,7 @@ def _folds(estimator: FisherParameters, samples: Samples, plan: Comparing) -> li
         return []
     name = type(estimator).__name__
     cv = int(estimator.cv) if isinstance(estimator.cv, Integral) else estimator.cv
-    folds = search_folds(samples, cv, plan.seed)
+    folds = samples.folds(cv)
     if not folds:
         count, code = _smallest(samples)
         warnings.warn(

@@ -104,13 +104,14 @@ def forward_columns(
     if weights is not None and bool(xp.any(weights != weights[0])):
         root = xp.sqrt(weights * (n / xp.sum(weights)))
         K, Y = K * root[:, None], Y * root[:, None]
-    state = _Orthogonal(K, Y, root / xp.sqrt(xp.sum(root * root)), min_residual)
+    limit = min(limit, m)
+    state = _Orthogonal(K, Y, root / xp.sqrt(xp.sum(root * root)), min_residual, limit)
     first = float(xp.sum(state.projections[0] ** 2)) / state.total
-    peeled = peel(state, min(limit, m))
+    peeled = peel(state, limit)
     return ForwardPath(
         order=xp.asarray([j for j, _ in peeled.records], dtype=xp.int64, device=device(K)),
         ratios=(first, *(ratio for _, ratio in peeled.records)),
-        Q=xp.stack(state.basis, axis=1),
+        Q=state.regressors().T,
         R=state.triangle(),
         projections=xp.stack(state.projections, axis=0),
         stop=peeled.stop,
@@ -120,12 +121,13 @@ def forward_columns(
 class _Orthogonal:
     """Columns ``K`` and targets with the regressors taken so far projected out, without forming the former."""
 
-    def __init__(self, K: Array, Y: Array, constant: Array, min_residual: float) -> None:
+    def __init__(self, K: Array, Y: Array, constant: Array, min_residual: float, limit: int) -> None:
         xp = namespace(K)
         self.K = K
         self.min_residual = max(min_residual, eps(K) ** 2)
         self.total = max(float(xp.sum(Y * Y)), float(xp.finfo(K.dtype).smallest_normal))
-        self.basis = [constant]
+        self.basis = xp.zeros((limit + 1, int(K.shape[0])), dtype=K.dtype, device=device(K))
+        self.basis[0, :] = constant
         self.projections = [constant @ Y]
         self.residual = Y - constant[:, None] * self.projections[0][None, :]
         along = constant @ K
@@ -151,7 +153,7 @@ class _Orthogonal:
     def remove(self, j: int) -> list[tuple[int, float]]:
         """Project column ``j`` out; its number and the share of the targets that it explains."""
         xp = namespace(self.K)
-        Q = xp.stack(self.basis, axis=1)
+        Q = self.regressors().T
         column = self.K[:, j]
         along = Q.T @ column
         p = column - Q @ along
@@ -162,7 +164,7 @@ class _Orthogonal:
         self.columns_of_R.append(xp.concat([along + again, xp.reshape(norm, (1,))]))
         projection = q @ self.residual
         pulled = q @ self.K
-        self.basis.append(q)
+        self.basis[len(self.projections), :] = q
         self.projections.append(projection)
         self.residual = self.residual - q[:, None] * projection[None, :]
         zero = xp.zeros_like(self.norms)
@@ -170,6 +172,10 @@ class _Orthogonal:
         self.correlations = self.correlations - pulled[:, None] * projection[None, :]
         self.taken = self.taken | (xp.arange(self.taken.shape[0], device=device(self.K)) == j)
         return [(j, float(xp.sum(projection * projection)) / self.total)]
+
+    def regressors(self) -> Array:
+        """Those taken so far, one per row."""
+        return self.basis[: len(self.projections), :]
 
     def triangle(self) -> Array:
         """``R`` from its columns."""

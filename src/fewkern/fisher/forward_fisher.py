@@ -7,10 +7,11 @@ from numbers import Integral, Real
 from typing import Any
 
 from fewkern.backend.validation import Interval, StrOptions, fit_context
-from fewkern.base import KernelEstimator, ScoringClassifier, check_labelled, kept_importances
+from fewkern.base import KernelEstimator, ScoringClassifier, kept_importances
 from fewkern.core.trace import Stop
 from fewkern.fisher.families import LARGEST, ForwardFamily
 from fewkern.fisher.fitting import FISHER, fit_fisher
+from fewkern.populations import labelled_population
 from fewkern.vectors.trust import novelty, novelty_threshold
 
 __all__ = ["ForwardKernelFisher"]
@@ -31,10 +32,10 @@ class ForwardKernelFisher(ScoringClassifier, KernelEstimator):
     kernel : str, Kernel or callable, default "gaussian"
         A width given as a rule is searched, see :class:`SparseKernelFisher`.
     n_vectors : int or "auto", default "auto"
-        Number of columns; "auto" compares 1, 2, ... by cross-validation. For two classes it then takes more than it
-        needs, and drops and exchanges them as a logistic regression on them advises: see Notes.
+        Number of columns. "auto" takes more than it needs, and drops and exchanges them as a logistic regression on
+        them advises; folds say how many stay: see Notes.
     max_vectors : int or None, default None
-        Budget of vectors; None compares up to 100.
+        Budget of vectors; None compares up to 100, with three or more classes 200.
     min_residual : float, default 0.0
         Stop once this share of the targets' sum of squares is left.
     prefer, max_candidates, variant, priors, class_weight, cv, random_state, verbose
@@ -56,12 +57,13 @@ class ForwardKernelFisher(ScoringClassifier, KernelEstimator):
 
     Notes
     -----
-    ``n m`` flops per vector for ``m`` candidates: every distinct sample up to 3000 of them, else 500 chosen by
-    the gain rule of :class:`FeatureVectorSelector`.
+    ``n m`` flops per vector for ``m`` candidates: every distinct sample up to 1000 of them, else 1000 chosen by
+    the gain rule of :class:`FeatureVectorSelector`. Above 5,000 rows all choices are made on 5,000 of them, and the
+    coefficients come from all rows, which may be those of a Dask collection: see :class:`SparseKernelFisher`.
 
-    With ``n_vectors="auto"`` and two classes the coefficients are those of a logistic regression on the columns, not of
-    least squares: about half as many vectors do for the same error. Wald's statistic says which column leaves, Rao's
-    which one enters in its place, samples held out how many stay. ``variant=FisherVariant(width_by="leave_one_out")``
+    With ``n_vectors="auto"`` the coefficients are those of a logistic regression on the columns, not of least squares:
+    about half as many vectors do for the same error. Wald's statistic says which column leaves, Rao's which one enters
+    in its place (two classes), samples held out how many stay. ``variant=FisherVariant(width_by="leave_one_out")``
     keeps least squares, and so does a number of vectors that is given.
 
     The original article was not at hand: that the constant is forced
@@ -126,7 +128,7 @@ class ForwardKernelFisher(ScoringClassifier, KernelEstimator):
 
         Parameters
         ----------
-        X : array, data frame or sparse matrix of shape (n_samples, n_features)
+        X : array, data frame, sparse matrix or Dask collection of shape (n_samples, n_features)
         y : array of shape (n_samples,)
             Labels of two or more classes.
         sample_weight : array of shape (n_samples,) or None
@@ -135,10 +137,10 @@ class ForwardKernelFisher(ScoringClassifier, KernelEstimator):
         -------
         self
         """
-        samples = check_labelled(self, X, y, sample_weight)
+        population = labelled_population(self, X, y, sample_weight)
         limit = LARGEST if self.max_vectors is None else int(self.max_vectors)
         given = None if self.n_vectors == "auto" else int(self.n_vectors)
-        size = fit_fisher(self, samples, ForwardFamily(given, limit, self.min_residual))
+        size = fit_fisher(self, population, ForwardFamily(given, limit, self.min_residual))
         if given is None and size < limit:
             self.stop_ = Stop.SIZE
         left = (1.0, *self.trace_.objectives)

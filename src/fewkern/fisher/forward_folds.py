@@ -98,7 +98,9 @@ class FoldedPath:
         return next((k + 1 for k, reached in enumerate(self.errors) if reached <= error), 0)
 
 
-def forward_folds(K: Array, folded: Folded, limit: int, usable: Array | None = None) -> FoldedPath:
+def forward_folds(
+    K: Array, folded: Folded, limit: int, usable: Array | None = None, *, to_limit: bool = False
+) -> FoldedPath:
     """Take columns of ``K`` (n, m) in every fold, by the rule of :func:`~fewkern.fisher.forward.forward_columns`.
 
     Parameters
@@ -109,6 +111,8 @@ def forward_folds(K: Array, folded: Folded, limit: int, usable: Array | None = N
         Largest number of columns.
     usable : boolean array of shape (F, m) or None
         Columns that a fold may take.
+    to_limit : bool
+        Go on where more columns hardly lower the error.
 
     Notes
     -----
@@ -121,7 +125,7 @@ def forward_folds(K: Array, folded: Folded, limit: int, usable: Array | None = N
     state = _Orthogonal(K, folded, min(limit, int(K.shape[1])), usable)
     order: list[Array] = []
     errors: list[float] = []
-    while len(order) < state.limit and not _settled(errors):
+    while len(order) < state.limit and (to_limit or not _settled(errors)):
         found = state.find()
         if found is None:
             break

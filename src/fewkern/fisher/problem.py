@@ -10,11 +10,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fewkern.backend.linalg import solve_shifted
+from fewkern.backend.linalg import jittered_cholesky, solve_shifted, solve_triangular
 from fewkern.backend.namespace import Array, asarray_like, device, namespace
+from fewkern.core.statistics import Statistics
 from fewkern.core.trace import Stop
 
-__all__ = ["ActiveSet", "Ending", "Machine", "PenalizedProblem", "penalized_problem", "ridge_rows", "row_norms"]
+__all__ = [
+    "ActiveSet",
+    "Begun",
+    "Ending",
+    "Machine",
+    "PenalizedProblem",
+    "penalized_problem",
+    "ridge_rows",
+    "row_norms",
+    "summed_problem",
+]
 
 
 @dataclass(frozen=True)
@@ -52,6 +63,18 @@ class Ending:
 
 
 @dataclass(frozen=True)
+class Begun:
+    """Columns to begin an elimination with, and how they were found."""
+
+    support: Array
+    forward: Array
+    """Columns in the order in which forward selection takes them."""
+    setting: float
+    objectives: tuple[float, ...]
+    ending: Ending
+
+
+@dataclass(frozen=True)
 class PenalizedProblem:
     """Columns and targets with the sample weights multiplied in and a free bias projected out.
 
@@ -59,10 +82,13 @@ class PenalizedProblem:
     columns and of the targets gives the same problem without it. A penalized bias is one more column, the first.
     """
 
+    n: int
+    """Number of samples; the weights add up to it."""
     columns: Array
-    """``(n, m)``; rows times the root of their weight."""
+    """``(n, m)``; rows times the root of their weight. Only its products matter: of sums over rows it is a triangular
+    factor, ``(m, m)``."""
     target: Array
-    """``(n, p)``; likewise."""
+    """``(n, p)`` or ``(m, p)``; likewise."""
     correlations: Array
     """``columns' target``, ``(m, p)``."""
     square: float
@@ -72,11 +98,6 @@ class PenalizedProblem:
     column_means: Array
     target_means: Array
     bias_column: bool
-
-    @property
-    def n(self) -> int:
-        """Number of samples; the weights add up to it."""
-        return int(self.columns.shape[0])
 
     @property
     def m(self) -> int:
@@ -253,6 +274,7 @@ def penalized_problem(
     if gram is None:
         gram = n >= 2 * m
     return PenalizedProblem(
+        n=n,
         columns=A,
         target=B,
         correlations=A.T @ B,
@@ -260,6 +282,43 @@ def penalized_problem(
         gram=A.T @ A if gram else None,
         column_means=column_means,
         target_means=target_means,
+        bias_column=penalize_bias,
+    )
+
+
+def summed_problem(sums: Statistics, *, penalize_bias: bool = False) -> PenalizedProblem:
+    """The problem whose kernel columns and targets are known by their sums over rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fewkern.core.statistics import Statistics
+    >>> from fewkern.fisher.problem import penalized_problem, summed_problem
+    >>> K, Y = np.array([[1.0, 0.2], [0.5, 0.1], [0.1, 1.0]]), np.array([[1.0], [2.0], [0.0]])
+    >>> rows, sums = penalized_problem(K, Y, gram=True), summed_problem(Statistics.of(K, Y, np.ones(3)))
+    >>> np.allclose(rows.gram, sums.gram), np.allclose(rows.correlations, sums.correlations)
+    (True, True)
+    """
+    xp, n = namespace(sums.gram), sums.count
+    unit = n / sums.weight
+    means = sums.cross[0, :] / sums.weight
+    if penalize_bias:
+        gram, cross, square = sums.gram, sums.cross, sums.square
+        column_means, means = xp.zeros_like(sums.mean), xp.zeros_like(means)
+    else:
+        gram, cross, square = sums.scatter, sums.centered_cross, sums.square - sums.weight * means * means
+        column_means = sums.mean
+    gram, cross = unit * gram, unit * cross
+    factor, _ = jittered_cholesky(gram)
+    return PenalizedProblem(
+        n=n,
+        columns=factor.T,
+        target=solve_triangular(factor, cross),
+        correlations=cross,
+        square=max(float(unit * xp.sum(square)), 0.0),
+        gram=gram,
+        column_means=column_means,
+        target_means=means,
         bias_column=penalize_bias,
     )
 

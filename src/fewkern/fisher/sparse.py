@@ -6,11 +6,12 @@ from numbers import Real
 from typing import Any
 
 from fewkern.backend.validation import Interval, StrOptions, fit_context
-from fewkern.base import KernelEstimator, ScoringClassifier, check_labelled, constraints, kept_importances
+from fewkern.base import KernelEstimator, ScoringClassifier, constraints, kept_importances
 from fewkern.fisher.families import LqFamily
 from fewkern.fisher.fitting import FISHER, fit_fisher
 from fewkern.fisher.lq import LqSettings
 from fewkern.fisher.variant import FisherVariant
+from fewkern.populations import labelled_population
 from fewkern.vectors.trust import novelty, novelty_threshold
 
 __all__ = ["SparseKernelFisher", "lq_family"]
@@ -37,17 +38,17 @@ class SparseKernelFisher(ScoringClassifier, KernelEstimator):
     q : float, default 0.5
         In (0, 2]. Smaller keeps fewer samples; from above 1 on none is dropped.
     penalty : float or "auto", default "auto"
-        :math:`\rho`. "auto" is cross-validation: over the number of vectors for two classes (see Notes), over nine
-        values from 0.3 to 3e-5 for several.
+        :math:`\rho`. "auto" compares numbers of vectors by cross-validation, see Notes. With ``q`` above 1, or with
+        ``FisherVariant(width_by="leave_one_out")``, it compares nine penalties from 0.3 to 3e-5.
     prefer : {"accurate", "balanced", "sparse"}, default "balanced"
         The machine of least held-out error, the one of fewest vectors that is nearly as good (within half a standard
-        error of the difference), or within one.
+        error of the difference, and half a percent of the samples; 0.2 percent with several classes), or twice as far.
     max_vectors : int or None, default None
         Budget of vectors: machines that keep more are not taken. A penalty that keeps more, given or chosen, is
         raised until the machine is within the budget.
     max_candidates : int or None, default None
         Only so many samples, chosen by the gain rule of :class:`FeatureVectorSelector`, are looked at, in memory of
-        order ``n * max_candidates``. None: every distinct sample up to 3000 of them, else 500.
+        order ``n * max_candidates``. None: every distinct sample up to 1000 of them, else 1000.
     variant : FisherVariant, "paper" or None, default None
         Details: how a width is chosen, where the iteration starts, whether the bias is penalized, and how scores become
         probabilities. See :class:`~fewkern.fisher.FisherVariant`.
@@ -76,12 +77,11 @@ class SparseKernelFisher(ScoringClassifier, KernelEstimator):
     kernel_ : Kernel
     penalty_ : float
     objective_ : float
-        Value of (5) at the solution. With an automatic penalty and two classes, that of the machine whose vectors were
-        thinned out.
+        Value of (5) at the solution. With an automatic penalty, that of the machine whose vectors were thinned out.
     class_scores_ : ClassScores
         How the scores become probabilities.
     priors_ : array of shape (n_classes,)
-        Shares of the classes.
+        Shares of the classes, in the rows that choices are made on.
     held_out_scores_ : HeldOutScores or None
         Of the classes of held-out samples, which ``predict_set`` needs.
     novelty_ : Novelty or None
@@ -102,13 +102,17 @@ class SparseKernelFisher(ScoringClassifier, KernelEstimator):
     NRS                ``n_vectors_``   samples retained
     ================== ================ ===================================================
 
-    Cost: ``n m`` kernel values for ``m`` candidates, then ``n k^2 + k^3`` per step with ``k`` components alive. Without
-    ``max_candidates`` up to 3000 samples have an ``n`` by ``n`` matrix. A choice by cross-validation costs about 45
-    fits for several classes, and less than one fit on all candidates for two.
+    Cost: ``n m`` kernel values for ``m`` candidates, then ``n k^2 + k^3`` per step with ``k`` components alive.
 
-    With ``penalty="auto"``, two classes and ``q <= 1``, folds of forward selection choose the width and the number of
-    vectors. The penalty is the first one at which enough samples are kept among three times as many of forward
-    selection. Of these as few stay as a logistic regression on their kernel columns needs, which also replaces the
+    Above 5,000 rows all choices are made on 5,000 of them: width, penalty, vectors, and what is said of held-out
+    samples. The coefficients of the vectors then come from all rows: by one pass over them, or by two where they are
+    those of a logistic regression. So the time of a fit grows with the rows only by these passes. ``X`` may be a Dask
+    array or data frame, whose rows stay where they are; the model is the same for any chunking, and the same as in
+    memory.
+
+    With ``penalty="auto"`` and ``q <= 1``, folds of forward selection choose the width and the number of vectors. The
+    penalty is the first one at which enough samples are kept among three times as many of forward selection (300 at
+    most). Of these as few stay as a logistic regression on their kernel columns needs, which also replaces the
     coefficients of (5): about half as many vectors do for the same error. ``variant=FisherVariant(width_by=
     "leave_one_out")`` keeps (5) to the end, with the penalty of least cross-validated error; a penalty that is given
     does so, too.
@@ -180,7 +184,7 @@ class SparseKernelFisher(ScoringClassifier, KernelEstimator):
 
         Parameters
         ----------
-        X : array, data frame or sparse matrix of shape (n_samples, n_features)
+        X : array, data frame, sparse matrix or Dask collection of shape (n_samples, n_features)
         y : array of shape (n_samples,)
             Labels of two or more classes.
         sample_weight : array of shape (n_samples,) or None
@@ -189,13 +193,13 @@ class SparseKernelFisher(ScoringClassifier, KernelEstimator):
         -------
         self
         """
-        samples = check_labelled(self, X, y, sample_weight)
+        population = labelled_population(self, X, y, sample_weight)
         if self.max_vectors is not None and self.q > 1:
             raise ValueError(
                 f"SparseKernelFisher: q = {self.q} drops no sample, so max_vectors cannot be kept; use q <= 1, or "
                 "max_candidates."
             )
-        self.penalty_ = fit_fisher(self, samples, lq_family(self))
+        self.penalty_ = fit_fisher(self, population, lq_family(self))
         self.objective_ = self.trace_.objectives[-1]
         return self
 

@@ -27,9 +27,8 @@ class FisherVariant:
     width_by : {"auto", "leave_one_out", "cross_validation"}, default "auto"
         How a width given as a rule is chosen: by the closed-form leave-one-out of
         :class:`~fewkern.FeatureVectorClassifier`, or together with the penalty or the number of vectors. "auto" is the
-        former, unless there are two classes, the penalty or number of vectors is automatic and ``posterior`` is
-        "logistic": then folds of forward selection choose the width and as few vectors as a logistic regression on them
-        needs.
+        former, unless the penalty or number of vectors is automatic and ``posterior`` is "logistic": then folds of
+        forward selection choose the width and as few vectors as a logistic regression on them needs.
     penalize_bias : bool, default False
         True is the paper: the bias is penalized like a sample. Only for kFDA_q.
     start : {"auto", "lasso", "ridge", "best"}, default "auto"

@@ -1,0 +1,208 @@
+r"""Backward elimination for several classes: which columns a multinomial logistic regression on them can do without.
+
+The scores :math:`F = [1\; Z] B`, one column per class, minimize
+
+.. math:: \sum_i w_i \Big[\log \sum_c e^{F_{ic}} - F_{i,y_i}\Big] + \tfrac12 \operatorname{tr} B^T R B,
+
+``R`` being a multiple of the kernel between the vectors, and zero for the constant. The second derivative is at most
+:math:`H = \tfrac12 [1\; Z]^T W [1\; Z] + R` for every class (Böhning, "Multinomial logistic regression algorithm",
+1992). This bound is as large as the columns are many, whatever the number of classes, and does not change, so a step is
+one product with a small inverse; Nesterov's extrapolation makes up for its caution. The column of least
+:math:`\|B_j\|^2 / (H^{-1})_{jj}` leaves, which by the same bound is what its removal costs at most.
+:mod:`fewkern.fisher.elimination` is this for two classes, where the second derivative itself is small.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from fewkern.backend.linalg import logsumexp
+from fewkern.backend.namespace import Array, device, namespace
+from fewkern.fisher.elimination import LEFT, SHIFT, scaled, take_each, with_constant
+
+__all__ = ["SoftmaxColumns", "SoftmaxStage", "eliminate_softmax", "regress_softmax", "slopes_softmax"]
+
+# Bound of the second derivative of log-sum-exp, per unit of weight.
+_BOUND = 0.5
+# The second derivative by one score is p (1 - p); where two classes compete, moving both apart has twice as much.
+_APART = 2.0
+# Steps of a regression that begins with nothing, and of one that goes on from a regression on a few columns more. The
+# iteration ends earlier with a step that changes no score by more than _SETTLED.
+_FIRST_STEPS, _STEPS, _SETTLED = 40, 8, 1e-2
+# Of many columns, one in so many leaves at once.
+_AT_ONCE = 8
+
+
+@dataclass(frozen=True)
+class SoftmaxColumns:
+    """What a regression is on, in every fold."""
+
+    A: Array
+    """``(F, n, k + 1)``: the columns, a constant first."""
+    own: Array
+    """``(n, C)``: one in the column of the class of a sample, zero elsewhere."""
+    weights: Array
+    """``(F, n)``: zero where a sample is held out."""
+    penalty: Array
+    """``R``, ``(F, k + 1, k + 1)``."""
+    bound: Array
+    """``H``, ``(F, k + 1, k + 1)``."""
+    inverse: Array
+    """Of ``H``."""
+
+    @classmethod
+    def of(cls, Z: Array, own: Array, weights: Array, penalty: Array) -> SoftmaxColumns:
+        """Columns ``Z`` (F, n, k) with the penalty (F, k, k); weights are scaled to add up to ``n``."""
+        xp = namespace(Z)
+        # float64 whatever Z is: kernel columns are nearly dependent
+        A, own, weights, R = (xp.astype(one, xp.float64) for one in (with_constant(Z), own, scaled(weights), penalty))
+        F, k = int(R.shape[0]), int(R.shape[1])
+        padded = xp.zeros((F, k + 1, k + 1), dtype=R.dtype, device=device(R))
+        padded[:, 1:, 1:] = R
+        bound = _BOUND * xp.matmul(xp.matrix_transpose(A), A * weights[:, :, None]) + padded
+        return cls(A, own, weights, padded, bound, _inverse(bound))
+
+    def take(self, stay: Array, coef: Array) -> tuple[SoftmaxColumns, Array]:
+        """The components ``stay`` of every fold, and the coefficients that come nearest to ``coef`` by the bound."""
+        xp = namespace(self.A)
+        A = xp.matrix_transpose(_rows_of_each(xp.matrix_transpose(self.A), stay))
+        half = _rows_of_each(self.bound, stay)
+        bound = _rows_of_each(xp.matrix_transpose(half), stay)
+        penalty = _rows_of_each(xp.matrix_transpose(_rows_of_each(self.penalty, stay)), stay)
+        inverse = _inverse(bound)
+        fewer = SoftmaxColumns(A, self.own, self.weights, penalty, bound, inverse)
+        return fewer, xp.matmul(inverse, xp.matmul(half, coef))
+
+    def regress(self, coef: Array, steps: int, pull: Array | None = None) -> tuple[Array, Array]:
+        """Coefficients and scores after steps of the bound from ``coef``; ``pull`` is added to the derivative."""
+        xp, A = namespace(self.A), self.A
+        transposed = xp.matrix_transpose(A)
+        values = xp.matmul(A, coef)
+        ahead, at_ahead, turn = coef, values, 1.0
+        for _ in range(steps):
+            slope = xp.matmul(transposed, _slope(at_ahead, self.own, self.weights)) + xp.matmul(self.penalty, ahead)
+            slope = slope if pull is None else slope + pull
+            new = ahead - xp.matmul(self.inverse, slope)
+            at_new = xp.matmul(A, new)
+            settled = float(xp.max(xp.abs(at_new - at_ahead))) <= _SETTLED
+            following = (1 + (1 + 4 * turn * turn) ** 0.5) / 2
+            # an extrapolation that leads uphill has gone too far: it begins anew
+            uphill = float(xp.sum(slope * (new - coef))) > 0
+            onward, turn = (0.0, 1.0) if uphill else ((turn - 1) / following, following)
+            ahead, at_ahead = new + onward * (new - coef), at_new + onward * (at_new - values)
+            coef, values = new, at_new
+            if settled:
+                break
+        return coef, values
+
+    def nothing(self) -> Array:
+        """Coefficients to begin with: zeros."""
+        xp, (F, _, k) = namespace(self.A), self.A.shape
+        return xp.zeros((F, k, int(self.own.shape[1])), dtype=self.A.dtype, device=device(self.A))
+
+    def losses(self, values: Array) -> Array:
+        """``log sum_c exp(values_c)`` minus the value of the own class, without overflow, ``(F, n)``."""
+        return logsumexp(values, axis=-1) - namespace(values).sum(self.own * values, axis=-1)
+
+
+@dataclass(frozen=True)
+class SoftmaxStage:
+    """The columns that are left, and the logistic regression on them, in every fold."""
+
+    kept: Array
+    """``(F, k)``: their positions."""
+    coef: Array
+    """``(F, k + 1, C)``: the constant first."""
+    values: Array
+    """``(F, n, C)``: scores of all samples."""
+    columns: SoftmaxColumns
+
+    @property
+    def size(self) -> int:
+        """Number of columns left."""
+        return int(self.kept.shape[1])
+
+    @property
+    def objective(self) -> float:
+        """What the regressions of all folds minimize together."""
+        xp, columns = namespace(self.values), self.columns
+        penalty = xp.sum(self.coef * xp.matmul(columns.penalty, self.coef)) / 2
+        return float(xp.sum(columns.weights * columns.losses(self.values)) + penalty)
+
+    def leave_one_out(self) -> Array:
+        """Scores of every sample without itself, to second order, every class by itself, ``(F, n, C)``."""
+        xp, columns = namespace(self.values), self.columns
+        share, slope = _shares(self.values), _slope(self.values, columns.own, columns.weights)
+        curve = _APART * columns.weights[:, :, None] * share * (1 - share)
+        found = []
+        for c in range(int(share.shape[2])):
+            H = xp.matmul(xp.matrix_transpose(columns.A), columns.A * curve[:, :, c][:, :, None]) + columns.penalty
+            reach = xp.sum(xp.matmul(columns.A, _inverse(H)) * columns.A, axis=2)
+            left = xp.maximum(1 - curve[:, :, c] * reach, xp.full_like(reach, LEFT))
+            found.append(self.values[:, :, c] + slope[:, :, c] * reach / left)
+        return xp.stack(found, axis=2)
+
+
+def eliminate_softmax(columns: SoftmaxColumns) -> Iterator[SoftmaxStage]:
+    """Regressions on all columns, and on fewer and fewer of them down to one.
+
+    ``F n k (k + C)`` flops a stage.
+    """
+    xp = namespace(columns.A)
+    F, _, k = (int(length) for length in columns.A.shape)
+    numbers = xp.arange(k - 1, device=device(columns.A))
+    kept = xp.zeros((F, k - 1), dtype=numbers.dtype, device=device(columns.A)) + numbers[None, :]
+    coef, steps = columns.nothing(), _FIRST_STEPS
+    while True:
+        stage = SoftmaxStage(kept, *columns.regress(coef, steps), columns)
+        yield stage
+        if stage.size <= 1:
+            return
+        stay, steps = _stay(stage), _STEPS
+        columns, coef = columns.take(stay, stage.coef)
+        kept = take_each(kept, stay[:, 1:] - 1)
+
+
+def slopes_softmax(Z: Array, own: Array, weights: Array, coef: Array) -> Array:
+    """Derivative of the losses by the coefficients ``coef`` (k + 1, C), the weights taken as they are."""
+    xp = namespace(Z)
+    A, own, weights, coef = (xp.astype(one, xp.float64) for one in (with_constant(Z[None, :, :]), own, weights, coef))
+    A = A[0, :, :]
+    return A.T @ _slope(A @ coef, own, weights)
+
+
+def regress_softmax(columns: SoftmaxColumns, coef: Array, pull: Array) -> Array:
+    """Coefficients ``(k + 1, C)`` that minimize the objective plus the sum of ``pull * coef``, from ``coef`` on."""
+    return columns.regress(coef[None, :, :], _FIRST_STEPS, pull[None, :, :])[0][0, :, :]
+
+
+def _shares(values: Array) -> Array:
+    """Probabilities: the softmax."""
+    return namespace(values).exp(values - logsumexp(values, axis=-1)[..., None])
+
+
+def _slope(values: Array, own: Array, weights: Array) -> Array:
+    """Derivative of every sample's term by its scores."""
+    return weights[..., None] * (_shares(values) - own)
+
+
+def _inverse(H: Array) -> Array:
+    """Inverse of the matrix of every fold, with a shift in units of its mean diagonal."""
+    xp, size = namespace(H), int(H.shape[1])
+    shift = SHIFT * xp.sum(xp.linalg.diagonal(H), axis=1) / size
+    return xp.linalg.inv(H + shift[:, None, None] * xp.eye(size, dtype=H.dtype, device=device(H)))
+
+
+def _stay(stage: SoftmaxStage) -> Array:
+    """Components that stay, ascending: the constant, and the columns whose removal costs most."""
+    xp, k = namespace(stage.coef), stage.size
+    worth = xp.sum(stage.coef**2, axis=2) / xp.linalg.diagonal(stage.columns.inverse)
+    best = xp.argsort(worth[:, 1:], axis=1, descending=True)[:, : k - max(1, k // _AT_ONCE)] + 1
+    return xp.concat([xp.zeros_like(best[:, :1]), xp.sort(best, axis=1)], axis=1)
+
+
+def _rows_of_each(M: Array, positions: Array) -> Array:
+    """``M[f, positions[f], :]`` for every fold."""
+    xp = namespace(M)
+    return xp.stack([xp.take(M[f, :, :], positions[f, :], axis=0) for f in range(int(M.shape[0]))])

@@ -1,0 +1,145 @@
+"""Kernel Fisher classifiers on Dask collections: vectors from a sample, coefficients from all rows."""
+
+import dask.array as da
+import dask.dataframe as dd
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+
+from fewkern import ForwardKernelFisher, SparseKernelFisher
+from fewkern.backend import partitions
+from fewkern.core import population
+from fewkern.core.samples import Samples
+from fewkern.fisher import fitting
+
+N, SAMPLE = 900, 240
+MODELS = [
+    SparseKernelFisher(),
+    SparseKernelFisher(penalty=0.01),
+    SparseKernelFisher(penalty=0.01, q=1.0),
+    SparseKernelFisher(penalty=0.01, q=2.0, max_candidates=20),
+    SparseKernelFisher(penalty=0.01, variant="paper", kernel="gaussian", max_candidates=30),
+    ForwardKernelFisher(),
+    ForwardKernelFisher(n_vectors=6),
+]
+three_classes = pytest.mark.parametrize("n_classes", [2, 3])
+
+
+@pytest.fixture(autouse=True)
+def _small(monkeypatch):
+    """A sample and blocks that are much smaller than the table."""
+    monkeypatch.setattr(population, "SAMPLE_ROWS", SAMPLE)
+    monkeypatch.setattr(partitions, "BLOCK_ROWS", 128)
+
+
+def table(n_classes=2):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((N, 2))
+    angle = np.arctan2(X[:, 1], X[:, 0]) + np.pi + 0.3 * rng.standard_normal(N)
+    return X, np.array(["a", "b", "c"])[(angle // (2 * np.pi / n_classes)).astype(int) % n_classes]
+
+
+@three_classes
+@pytest.mark.parametrize("model", MODELS, ids=str)
+def test_the_same_model_as_in_memory_for_any_chunking(model, n_classes):
+    X, y = table(n_classes)
+    here = clone(model).fit(X, y)
+    chunks = ((0, 400, 1, 499), (1, 1))
+    there = clone(model).fit(da.from_array(X, chunks=chunks), da.from_array(y, chunks=77))
+    np.testing.assert_array_equal(there.indices_, here.indices_)
+    np.testing.assert_array_equal(X[there.indices_], there.vectors_)
+    np.testing.assert_allclose(there.predict_proba(X), here.predict_proba(X), atol=1e-10)
+    assert here.score(X, y) > 0.8
+    other = clone(model).fit(da.from_array(X, chunks=(N, 2)), y)
+    np.testing.assert_array_equal(other.predict_proba(X), there.predict_proba(X))
+
+
+@three_classes
+@pytest.mark.parametrize("model", [SparseKernelFisher(), ForwardKernelFisher()], ids=str)
+def test_a_sample_of_all_rows_is_the_fit_in_memory(model, n_classes, monkeypatch):
+    monkeypatch.setattr(population, "SAMPLE_ROWS", N)
+    X, y = table(n_classes)
+    here, there = clone(model).fit(X, y), clone(model).fit(da.from_array(X, chunks=200), y)
+    np.testing.assert_array_equal(here.predict_proba(X), there.predict_proba(X))
+
+
+def test_choices_are_made_on_fewer_rows_than_the_sample(monkeypatch):
+    X, y = table()
+    model = ForwardKernelFisher(n_vectors=5).fit(X, y)
+    monkeypatch.setattr(fitting, "CHOICE_ROWS", 60)
+    fewer = ForwardKernelFisher(n_vectors=5).fit(X, y)
+    assert set(fewer.indices_) <= set(Samples.of(X).drawn(60).rows.tolist())
+    assert not set(model.indices_) <= set(Samples.of(X).drawn(60).rows.tolist())
+
+
+@three_classes
+@pytest.mark.parametrize("model", MODELS, ids=str)
+def test_the_coefficients_come_from_all_rows(model, n_classes):
+    X, y = table(n_classes)
+    outside = ~np.isin(np.arange(N), Samples.of(X).drawn(SAMPLE).rows)
+    other = y.copy()
+    other[outside & (X[:, 0] > 1)] = "a"
+    one, two = (clone(model).fit(da.from_array(X, chunks=300), labels) for labels in (y, other))
+    kept = set(two.indices_) | set(one.indices_)
+    assert kept <= set(np.flatnonzero(~outside))
+    assert np.abs(one.predict_proba(X) - two.predict_proba(X)).max() > 0.05
+
+
+@three_classes
+def test_logistic_coefficients_are_near_those_of_all_rows(n_classes):
+    """Twice the surrogate of the sample: the derivative over all rows is nearly zero, that of the sample is not."""
+    from fewkern.fisher import all_rows
+
+    X, y = table(n_classes)
+    found = {}
+
+    def both(population, sample, chosen, fitted, family, targets):
+        machine = all_rows.machine_of_all(population, sample, chosen, fitted, family, targets)
+        kernel, K = chosen.candidates.kernel, chosen.candidates
+        vectors = kernel.pick(sample.X, K.rows[machine.support])
+        for name, one in (("sample", fitted.machine), ("all", machine)):
+            ask = all_rows._Slopes(kernel, vectors, fitted.deciding, one)
+            found[name] = np.abs(population.total(ask, 10).mean).max()
+        return machine
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fitting, "machine_of_all", both)
+        SparseKernelFisher().fit(X, y)
+    assert found["all"] < 0.3 * found["sample"]
+
+
+def test_frames_unknown_sizes_and_lazy_answers():
+    X, y = table(3)
+    frame = pd.DataFrame(X, columns=["u", "v"]).assign(y=y)
+    lazy = dd.from_pandas(frame, npartitions=5)
+    lazy = lazy[lazy.u > -0.5]  # lengths unknown, and a partition may be empty
+    kept = frame[frame.u > -0.5]
+    there = SparseKernelFisher(penalty=0.01).fit(lazy[["u", "v"]], lazy.y)
+    here = SparseKernelFisher(penalty=0.01).fit(kept[["u", "v"]], kept.y)
+    np.testing.assert_allclose(there.decision_function(kept[["u", "v"]]), here.decision_function(kept[["u", "v"]]))
+    labels, shares = there.predict(lazy[["u", "v"]]), there.predict_proba(lazy[["u", "v"]])
+    assert isinstance(labels, dd.Series)
+    assert list(shares.columns) == ["a", "b", "c"]
+    np.testing.assert_array_equal(labels.compute(), here.predict(kept[["u", "v"]]))
+    assert isinstance(there.vectors_, np.ndarray)
+
+
+def test_arrays_give_lazy_arrays():
+    X, y = table(3)
+    model = ForwardKernelFisher(n_vectors=5).fit(X, y)
+    for method in ("predict", "predict_proba", "decision_function"):
+        answers = getattr(model, method)(da.from_array(X, chunks=((0, 500, 400), 2)))
+        assert isinstance(answers, da.Array)
+        np.testing.assert_array_equal(answers.compute(), getattr(model, method)(X))
+
+
+def test_weights_and_single_precision():
+    X, y = table()
+    weights = np.random.default_rng(0).integers(0, 3, N).astype(float)
+    chunked = [da.from_array(a, chunks=(300, *a.shape[1:])) for a in (X.astype(np.float32), y, weights)]
+    there = SparseKernelFisher(class_weight="balanced").fit(chunked[0], chunked[1], sample_weight=chunked[2])
+    here = SparseKernelFisher(class_weight="balanced").fit(X.astype(np.float32), y, sample_weight=weights)
+    assert there.expansion_.coef.dtype == np.float32
+    assert np.all(weights[there.indices_] > 0)
+    np.testing.assert_allclose(there.predict_proba(X), here.predict_proba(X), atol=1e-4)

@@ -1,0 +1,126 @@
+"""Logistic regression of several classes: what it minimizes, what leaves, and what two rules have in common."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from fewkern.fisher import deciding, softmax
+from fewkern.fisher.deciding import Labelled, SeveralClasses, TwoClasses
+from fewkern.fisher.problem import Machine
+from fewkern.fisher.softmax import SoftmaxColumns, eliminate_softmax, slopes_softmax
+from fewkern.fisher.targets import fisher_targets
+
+
+def problem(n=90, k=5, n_classes=3):
+    rng = np.random.default_rng(0)
+    Z = rng.standard_normal((n, k))
+    codes = np.argmax(Z[:, :n_classes] + 0.7 * rng.standard_normal((n, n_classes)), axis=1)
+    B = rng.standard_normal((k, k))
+    return Z, codes, rng.uniform(0.5, 2.0, n), B @ B.T
+
+
+def objective(Z, codes, weights, R, coef):
+    values = coef[0] + Z @ coef[1:]
+    losses = np.log(np.exp(values).sum(axis=1)) - values[np.arange(len(Z)), codes]
+    return np.sum(weights * losses) + np.sum(coef[1:] * (R @ coef[1:])) / 2
+
+
+def gradient(function, coef, step=1e-6):
+    found = np.zeros_like(coef)
+    for i in np.ndindex(coef.shape):
+        up, down = coef.copy(), coef.copy()
+        up[i] += step
+        down[i] -= step
+        found[i] = (function(up) - function(down)) / (2 * step)
+    return found
+
+
+def columns_of(Z, codes, weights, R):
+    return SoftmaxColumns.of(Z[None], np.eye(3)[codes], weights[None], R[None])
+
+
+def test_a_regression_is_the_minimum_of_what_it_says(monkeypatch):
+    monkeypatch.setattr(softmax, "_SETTLED", 1e-9)
+    Z, codes, weights, R = problem()
+    columns = columns_of(Z, codes, weights, R)
+    coef, values = columns.regress(columns.nothing(), 2000)
+    w = weights * len(Z) / weights.sum()
+    np.testing.assert_allclose(gradient(lambda b: objective(Z, codes, w, R, b), coef[0]), 0, atol=1e-5)
+    np.testing.assert_allclose(values[0], coef[0, 0] + Z @ coef[0, 1:])
+    stage = softmax.SoftmaxStage(np.arange(5)[None], coef, values, columns)
+    assert stage.objective == pytest.approx(objective(Z, codes, w, R, coef[0]))
+    np.testing.assert_allclose(coef.sum(axis=2), 0, atol=1e-8)
+
+
+def test_slopes_are_the_derivative_of_the_losses():
+    Z, codes, weights, _ = problem()
+    coef = np.random.default_rng(1).standard_normal((6, 3))
+    exact = gradient(lambda b: objective(Z, codes, weights, np.zeros((5, 5)), b), coef)
+    np.testing.assert_allclose(slopes_softmax(Z, np.eye(3)[codes], weights, coef), exact, atol=1e-5)
+
+
+def test_useless_columns_leave_first():
+    Z, codes, weights, _ = problem(400, 5)
+    stages = list(eliminate_softmax(columns_of(Z, codes, weights, np.eye(5))))
+    assert [stage.size for stage in stages] == [5, 4, 3, 2, 1]
+    np.testing.assert_array_equal(stages[2].kept[0], [0, 1, 2])
+    assert all(a.objective <= b.objective + 1e-6 for a, b in pairwise(stages))
+
+
+def test_one_in_eight_of_many_columns_leaves_at_once():
+    rng = np.random.default_rng(0)
+    Z = rng.standard_normal((60, 24))
+    sizes = [s.size for s in eliminate_softmax(columns_of(Z, rng.integers(0, 3, 60), np.ones(60), np.eye(24)))]
+    assert sizes[:4] == [24, 21, 19, 17]
+
+
+def test_left_out_values_are_near_those_of_a_fit_without_the_sample(monkeypatch):
+    monkeypatch.setattr(softmax, "_SETTLED", 1e-9)
+    Z, codes, _, R = problem()
+    weights = np.ones(90)
+    columns = columns_of(Z, codes, weights, R)
+    stage = softmax.SoftmaxStage(np.arange(5)[None], *columns.regress(columns.nothing(), 2000), columns)
+    found, exact = stage.leave_one_out()[0], stage.values[0].copy()
+    for i in range(20):
+        without = weights.copy()
+        without[i] = 0
+        less = columns_of(Z, codes, without, R * 90 / 89)  # weights are scaled to add up to 90
+        exact[i] = less.regress(less.nothing(), 2000)[1][0, i]
+    moved = exact[:20] - stage.values[0, :20]
+    assert np.linalg.norm(found[:20] - exact[:20]) < 0.6 * np.linalg.norm(moved)
+
+
+def test_a_machine_keeps_its_scores_as_coordinates():
+    Z, codes, weights, _ = problem()
+    targets = fisher_targets(codes, 3, weights)
+    rule = SeveralClasses(targets.theta, Z[:5] @ Z[:5].T, 0.1)
+    scores = np.random.default_rng(0).standard_normal((6, 3))
+    scores = scores - scores.mean(axis=1, keepdims=True)
+    flat = scores @ targets.theta
+    np.testing.assert_allclose(rule._scores(Machine(np.arange(5), flat[1:], flat[0])), scores, atol=1e-10)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_a_pull_moves_a_regression_to_that_of_other_rows(n_classes):
+    """The derivative of all rows at the minimum is zero once it is added."""
+    Z, codes, weights, _ = problem(300, 3, 3)
+    codes = np.minimum(codes, n_classes - 1)
+    targets = fisher_targets(codes, n_classes, weights)
+    rule = TwoClasses() if n_classes == 2 else SeveralClasses(targets.theta, np.eye(3), 1e-6)
+    some, every = (Labelled(Z[:m], codes[:m], weights[:m]) for m in (150, 300))
+    start = Machine(np.arange(3), np.zeros((3, n_classes - 1)), np.zeros(n_classes - 1))
+    found = rule.regress(some, start, np.zeros_like(rule.slopes(some, start)))
+    before = None
+    for _ in range(6):
+        slope = rule.slopes(every, found) / weights.sum()
+        size = np.abs(slope).max()
+        before = size if before is None else before
+        found = rule.regress(some, found, 150 * (slope - rule.slopes(some, found) / weights[:150].sum()))
+    assert size < 0.05 * before
+
+
+def test_an_indefinite_kernel_gives_a_penalty_that_is_none_below_zero():
+    rule = SeveralClasses(np.zeros((3, 2)), np.diag([1.0, -1.0]), 2.0)
+    np.testing.assert_allclose(rule._penalty(np.array([[0, 1]]))[0], np.diag([2.0, 0.0]))
+    assert deciding.RIDGES == tuple(sorted(deciding.RIDGES, reverse=True))
