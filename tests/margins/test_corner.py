@@ -66,7 +66,7 @@ def test_a_descent_ends_where_the_slope_vanishes():
         if descent.done:
             break
     assert descent.done
-    assert descent.solved is descent.best
+    assert descent.found == (descent.best, descent.value)
     assert descent.best.mu == 0.1
     found = rounded_hinges(problem, descent.best).with_length(descent.best.w)
     assert np.linalg.norm(found.slope) < 1e-5 * problem.C.sum()
@@ -131,7 +131,29 @@ def test_a_corner_that_no_row_is_at_is_not_solved():
         if descent.done:
             break
     assert descent.done
-    assert descent.solved is None
+    assert descent.found is None
+
+
+def test_a_value_at_its_rounding_is_a_solution():
+    problem = two_classes()
+    descent = Descent(Plane(np.zeros(8), 0.0, 1.5), Narrowing(last=1.5, factor=5.0, rows=8, small=0.0))
+    for _ in range(100):
+        descent.look(rounded_hinges(problem, descent.trial))
+        if descent.done:
+            break
+    assert descent.found is not None
+    slope = rounded_hinges(problem, descent.best).with_length(descent.best.w).slope
+    assert np.linalg.norm(slope) < 1e-6 * problem.C.sum()
+
+
+def test_numbers_that_overflow_are_no_solution():
+    problem = two_classes()
+    descent = Descent(Plane(np.full(8, np.inf), 0.0, 1.5), Narrowing(last=1.5, factor=5.0, rows=8))
+    with np.errstate(all="ignore"):
+        for _ in range(20):
+            descent.look(rounded_hinges(problem, descent.trial))
+    assert descent.done
+    assert descent.found is None
 
 
 def test_corners_get_narrower_as_long_as_rows_are_left():

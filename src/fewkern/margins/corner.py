@@ -45,6 +45,8 @@ _SOME, _SOME_PER_FEATURE = 2000, 4
 # A step that promises less than this part of the value is taken unseen, and is the last one: on the way to a narrower
 # corner; in memory, where the exact program follows; and otherwise, so that nothing is seen of the way in the result.
 _SMALL_WIDE, _SMALL_BEFORE, _SMALL = 1e-3, 1e-4, 1e-12
+# A step that promises so little need not come to its end: sums over many rows have their rounding.
+_NEAR = 1e-7
 # Steps of a descent.
 _STEPS = 50
 # Armijo's rule: least part of the predicted decrease; a step is halved at most so often.
@@ -146,17 +148,27 @@ class Descent:
     promise: float = 0.0
     """Slope along the step: twice what it promises to gain, and negative."""
     length: float = 1.0
-    solved: Plane | None = None
-    """Where the last width ended that came to an end."""
-    solved_value: float = math.inf
+    solved: tuple[Plane, float] | None = None
+    """Where the last width ended that came to an end, and the value there."""
     done: bool = False
+
+    def __post_init__(self) -> None:
+        xp, w = namespace(self.trial.w), self.trial.w
+        self.best, self.step = self.trial, xp.zeros((w.shape[0] + 1,), dtype=w.dtype, device=device(w))
+
+    @property
+    def found(self) -> tuple[Plane, float] | None:
+        """The hyperplane and its value; None if no width came to an end."""
+        near = math.isfinite(self.value) and -self.promise <= _NEAR * abs(self.value)
+        return (self.best, self.value) if near else self.solved
 
     def look(self, hinges: RoundedHinges) -> None:
         """Go on from the sums at ``trial``, or come back half of the way."""
         here = hinges.with_length(self.trial.w)
-        if here.value > self.value + _ARMIJO * self.length * self.promise:
+        if not here.value <= self.value + _ARMIJO * self.length * self.promise:  # or no number
             self.length /= 2.0
-            self.done = self.length < 0.5**_HALVINGS  # too few rows are at this corner
+            # too few rows are at this corner, or the value is at its rounding
+            self.done = self.length < 0.5**_HALVINGS
             self.trial = self.best.moved(self.step, self.length)
             return
         self.best, self.value, self.count, self.length = self.trial, here.value, here.count, 1.0
@@ -165,7 +177,7 @@ class Descent:
         self.trial = self.best.moved(self.step, 1.0)
         narrower = self.how.after(self.best.mu, self.count)
         if -self.promise <= (self.how.small if narrower is None else _SMALL_WIDE) * abs(self.value):
-            self.best, self.solved, self.solved_value = self.trial, self.trial, self.value  # unseen
+            self.best, self.solved = self.trial, (self.trial, self.value)  # unseen
             self.done = narrower is None
             if narrower is not None:
                 self.trial = replace(self.trial, mu=narrower)
@@ -210,7 +222,7 @@ def _descended(problem: HingeProblem, start: Plane, how: Narrowing) -> Plane:
         descent.look(rounded_hinges(problem, descent.trial))
         if descent.done:
             break
-    return descent.solved or descent.best
+    return descent.best if descent.found is None else descent.found[0]
 
 
 def corner_of(problem: HingeProblem, plane: Plane, count: float) -> float:

@@ -82,9 +82,9 @@ class AllRows:
             descents = [(k, _descent(problems[k].on(space), solution)) for k, solution in group]
             self._descend(space.Q, descents)
             for (k, solution), (_, descent) in zip(group, descents):
-                plane = descent.solved
-                if plane is not None:
-                    solution = replace(solution, w=plane.w, bias=plane.b, primal=descent.solved_value)
+                if descent.found is not None:
+                    plane, value = descent.found
+                    solution = replace(solution, w=plane.w, bias=plane.b, primal=value)
                 result.append((k, solution))
         return result
 
