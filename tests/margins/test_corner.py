@@ -1,10 +1,11 @@
 """Hinges of many rows: rounded corners, and the exact solution near them."""
 
+import array_api_strict
 import numpy as np
 import pytest
 
 from fewkern.margins import corner
-from fewkern.margins.corner import Descent, Plane, mean_hinge, minimize_many, rounded_hinges
+from fewkern.margins.corner import Descent, Narrowing, Plane, corner_of, mean_hinge, minimize_many, rounded_hinges
 from fewkern.margins.hinge import HingeProblem, minimize_hinge
 from fewkern.margins.problems import tube_problem
 from fewkern.margins.spaces import Rows
@@ -59,13 +60,13 @@ def test_rounded_hinges_of_parts_are_added():
 
 def test_a_descent_ends_where_the_slope_vanishes():
     problem = two_classes()
-    descent = Descent(Plane(np.zeros(8), 0.0, 1.5), (0.1,))
+    descent = Descent(Plane(np.zeros(8), 0.0, 1.5), Narrowing(last=0.1, factor=5.0, rows=8))
     for _ in range(50):
         descent.look(rounded_hinges(problem, descent.trial))
         if descent.done:
             break
     assert descent.done
-    assert not descent.stuck
+    assert descent.found == (descent.best, descent.value)
     assert descent.best.mu == 0.1
     found = rounded_hinges(problem, descent.best).with_length(descent.best.w)
     assert np.linalg.norm(found.slope) < 1e-5 * problem.C.sum()
@@ -122,6 +123,67 @@ def test_what_is_not_found_is_left_to_the_interior_point(monkeypatch):
     assert minimize_many(problem).primal == pytest.approx(minimize_hinge(problem).primal, rel=1e-9)
 
 
+def test_a_corner_that_no_row_is_at_is_not_solved():
+    problem = two_classes()
+    descent = Descent(Plane(np.zeros(8), 0.0, 0.1), Narrowing(last=0.1, factor=5.0, rows=8))
+    for _ in range(50):
+        descent.look(rounded_hinges(problem, descent.trial))
+        if descent.done:
+            break
+    assert descent.done
+    assert descent.found is None
+
+
+def test_a_value_at_its_rounding_is_a_solution():
+    problem = two_classes()
+    descent = Descent(Plane(np.zeros(8), 0.0, 1.5), Narrowing(last=1.5, factor=5.0, rows=8, small=0.0))
+    for _ in range(100):
+        descent.look(rounded_hinges(problem, descent.trial))
+        if descent.done:
+            break
+    assert descent.found is not None
+    slope = rounded_hinges(problem, descent.best).with_length(descent.best.w).slope
+    assert np.linalg.norm(slope) < 1e-6 * problem.C.sum()
+
+
+def test_numbers_that_overflow_are_no_solution():
+    problem = two_classes()
+    descent = Descent(Plane(np.full(8, np.inf), 0.0, 1.5), Narrowing(last=1.5, factor=5.0, rows=8))
+    with np.errstate(all="ignore"):
+        for _ in range(20):
+            descent.look(rounded_hinges(problem, descent.trial))
+    assert descent.done
+    assert descent.found is None
+
+
+def test_corners_get_narrower_as_long_as_rows_are_left():
+    how = Narrowing(last=0.1, factor=5.0, rows=10)
+    assert how.after(1.0, 50) == 0.2
+    assert how.after(1.0, 49) is None
+    assert how.after(0.2, 20) == 0.1
+    assert how.after(0.1, 1000) is None
+
+
+def test_the_corner_of_so_many_rows():
+    problem, plane = two_classes(), at(np.linspace(-1, 1, 9))
+    mu = corner_of(problem, plane, 30)
+    assert rounded_hinges(problem, Plane(plane.w, plane.b, mu)).count == 30
+    assert np.abs(shortfall(problem, np.linspace(-1, 1, 9))).max() == corner_of(problem, plane, 10**6)
+
+
 def test_the_mean_hinge():
     assert mean_hinge(np.array([1.0, -1.0]), np.ones(2), np.ones(2)) == 1.0
     assert mean_hinge(np.array([1.0, -1.0, -1.0, -1.0]), np.ones(4), np.ones(4)) == 0.5
+
+
+def test_the_same_on_the_strict_array_api(monkeypatch):
+    monkeypatch.setattr(corner, "_MANY", 50)
+    monkeypatch.setattr(corner, "_WIDE", 2)
+    problem = two_classes(n=200)
+    as_strict = array_api_strict.asarray
+    strict = HingeProblem(
+        Rows(as_strict(problem.points.A)), *(as_strict(x) for x in (problem.signs, problem.targets, problem.C))
+    )
+    want, found = minimize_many(problem), minimize_many(strict)
+    assert found.primal == pytest.approx(want.primal, rel=1e-10)
+    np.testing.assert_allclose(np.asarray(found.w), want.w, atol=1e-6)

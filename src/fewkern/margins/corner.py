@@ -12,7 +12,6 @@ beyond their margin, and are left out, or short of it, and add up to one linear 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from fewkern.backend.linalg import sum_by_index
@@ -23,19 +22,31 @@ from fewkern.margins.convex import solve
 from fewkern.margins.hinge import HingeProblem, HingeSolution, hinge_at_zero, minimize_hinge
 from fewkern.margins.spaces import Rows
 
-__all__ = ["Descent", "Plane", "RoundedHinges", "minimize_many", "mean_hinge", "rounded_hinges"]
+__all__ = [
+    "Descent",
+    "Narrowing",
+    "Plane",
+    "RoundedHinges",
+    "corner_of",
+    "mean_hinge",
+    "minimize_many",
+    "rounded_hinges",
+]
 
 # The interior point alone is as fast up to so many rows, or so many features.
 _MANY, _WIDE = 2000, 50
-# Half-widths of the corner in units of the mean hinge at w = 0, from wide to narrow.
-_WIDTHS_OF_SOME, _WIDTHS = (1.0, 0.3, 0.1), (0.1, 0.03, 0.01)
-# A corner is wide enough for so many rows per feature, or second derivatives would change from step to step.
-_ROWS_PER_FEATURE = 0.25
-# The first widths are for some of the rows: so many, and so many per feature.
+# Half-widths of the corner in units of the mean hinge at w = 0: the first one, the one that the way on some of the rows
+# ends with, and the last one.
+_FIRST, _MIDDLE, _LAST = 1.0, 0.1, 0.01
+# Every width is so many times narrower than the one before, if so many rows per feature are then left at the corner.
+_NARROWER, _ROWS_PER_FEATURE = 3.0, 0.25
+# The way begins on some of the rows: so many, and so many per feature.
 _SOME, _SOME_PER_FEATURE = 2000, 4
 # A step that promises less than this part of the value is taken unseen, and is the last one: on the way to a narrower
-# corner, in memory, where the exact program follows, and otherwise.
-_SMALL_WIDE, _SMALL_BEFORE, _SMALL = 1e-3, 1e-4, 1e-6
+# corner; in memory, where the exact program follows; and otherwise, so that nothing is seen of the way in the result.
+_SMALL_WIDE, _SMALL_BEFORE, _SMALL = 1e-3, 1e-4, 1e-12
+# A step that promises so little need not come to its end: sums over many rows have their rounding.
+_NEAR = 1e-7
 # Steps of a descent.
 _STEPS = 50
 # Armijo's rule: least part of the predicted decrease; a step is halved at most so often.
@@ -74,9 +85,12 @@ class RoundedHinges:
     value: float
     slope: Array
     curvature: Array
+    count: int
+    """Rows at the corner."""
 
     def __add__(self, other: RoundedHinges) -> RoundedHinges:
-        return RoundedHinges(self.value + other.value, self.slope + other.slope, self.curvature + other.curvature)
+        slope, curvature = self.slope + other.slope, self.curvature + other.curvature
+        return RoundedHinges(self.value + other.value, slope, curvature, self.count + other.count)
 
     def with_length(self, w: Array) -> RoundedHinges:
         """With half the squared length of ``w`` added."""
@@ -84,7 +98,7 @@ class RoundedHinges:
         ones = xp.concat([xp.ones_like(w), none])
         identity = ones[:, None] * xp.eye(ones.shape[0], dtype=w.dtype, device=device(w))
         value = self.value + 0.5 * float(w @ w)
-        return RoundedHinges(value, self.slope + xp.concat([w, none]), self.curvature + identity)
+        return RoundedHinges(value, self.slope + xp.concat([w, none]), self.curvature + identity, self.count)
 
 
 def rounded_hinges(problem: HingeProblem, plane: Plane) -> RoundedHinges:
@@ -99,7 +113,25 @@ def rounded_hinges(problem: HingeProblem, plane: Plane) -> RoundedHinges:
     points, theta = problem.points.subset(at_corner), take_rows(C, at_corner) / (2.0 * mu)
     beside = xp.concat([points.transposed_times(theta), xp.reshape(xp.sum(theta), (1,))])
     upper = xp.concat([points.normal(theta), beside[None, :-1]], axis=0)
-    return RoundedHinges(value, slope, xp.concat([upper, beside[:, None]], axis=1))
+    return RoundedHinges(value, slope, xp.concat([upper, beside[:, None]], axis=1), int(at_corner.shape[0]))
+
+
+@dataclass(frozen=True)
+class Narrowing:
+    """How the corner gets narrower on the way."""
+
+    last: float
+    """Half-width that is narrow enough."""
+    factor: float
+    rows: float
+    """Least number of rows at a corner: with fewer, second derivatives change from step to step."""
+    small: float = _SMALL
+    """Newton's method ends where a step promises less than this part of the value."""
+
+    def after(self, mu: float, count: int) -> float | None:
+        """The half-width after ``mu``, at which there are ``count`` rows; None if it was the last one."""
+        narrower = max(self.last, mu / self.factor)
+        return narrower if narrower < mu and count * (narrower / mu) >= self.rows else None
 
 
 @dataclass
@@ -107,44 +139,49 @@ class Descent:
     """Newton's method for one hyperplane, with ever narrower corners; it is told the sums at ``trial``."""
 
     trial: Plane
-    widths: Sequence[float] = ()
-    """Half-widths of the corner that are still to come, from wide to narrow."""
-    small: float = _SMALL
-    """A promise below this part of the value ends the last width."""
+    how: Narrowing
     best: Plane = field(init=False)
     value: float = math.inf
+    count: int = 0
+    """Rows at the corner of ``best``."""
     step: Array = field(init=False)
     promise: float = 0.0
     """Slope along the step: twice what it promises to gain, and negative."""
     length: float = 1.0
+    solved: tuple[Plane, float] | None = None
+    """Where the last width ended that came to an end, and the value there."""
     done: bool = False
-    stuck: bool = False
-    """Whether a width was left because no step made the value less: too few rows are at the corner."""
+
+    def __post_init__(self) -> None:
+        xp, w = namespace(self.trial.w), self.trial.w
+        self.best, self.step = self.trial, xp.zeros((w.shape[0] + 1,), dtype=w.dtype, device=device(w))
+
+    @property
+    def found(self) -> tuple[Plane, float] | None:
+        """The hyperplane and its value; None if no width came to an end."""
+        near = math.isfinite(self.value) and -self.promise <= _NEAR * abs(self.value)
+        return (self.best, self.value) if near else self.solved
 
     def look(self, hinges: RoundedHinges) -> None:
         """Go on from the sums at ``trial``, or come back half of the way."""
         here = hinges.with_length(self.trial.w)
-        if here.value > self.value + _ARMIJO * self.length * self.promise:
+        if not here.value <= self.value + _ARMIJO * self.length * self.promise:  # or no number
             self.length /= 2.0
-            if self.length < 0.5**_HALVINGS:
-                self.stuck = True
-                self._end(self.best)
-            else:
-                self.trial = self.best.moved(self.step, self.length)
+            # too few rows are at this corner, or the value is at its rounding
+            self.done = self.length < 0.5**_HALVINGS
+            self.trial = self.best.moved(self.step, self.length)
             return
-        self.best, self.value, self.length = self.trial, here.value, 1.0
+        self.best, self.value, self.count, self.length = self.trial, here.value, here.count, 1.0
         self.step = -solve(here.curvature, here.slope)
         self.promise = float(here.slope @ self.step)
         self.trial = self.best.moved(self.step, 1.0)
-        if -self.promise <= (_SMALL_WIDE if self.widths else self.small) * abs(self.value):
-            self._end(self.trial)
-
-    def _end(self, plane: Plane) -> None:
-        """Go on from ``plane`` with the next width, or end there."""
-        self.best, self.done = plane, not self.widths
-        if not self.done:
-            self.trial = replace(plane, mu=self.widths[0])
-            self.widths, self.value, self.promise, self.length = self.widths[1:], math.inf, 0.0, 1.0
+        narrower = self.how.after(self.best.mu, self.count)
+        if -self.promise <= (self.how.small if narrower is None else _SMALL_WIDE) * abs(self.value):
+            self.best, self.solved = self.trial, (self.trial, self.value)  # unseen
+            self.done = narrower is None
+            if narrower is not None:
+                self.trial = replace(self.trial, mu=narrower)
+                self.value, self.promise = math.inf, 0.0
 
 
 def minimize_many(
@@ -173,34 +210,26 @@ def _near_corner(problem: HingeProblem) -> Plane:
         take_rows(problem.targets, rows),
         take_rows(problem.C, rows) * (n / len(drawn)),
     )
-    start = Plane(xp.zeros_like(problem.g), problem.best_bias(problem.targets), math.inf)
-    plane = _descended(some, start, _WIDTHS_OF_SOME)
-    return _descended(problem, replace(plane, mu=math.inf), _WIDTHS)
+    unit, least = mean_hinge(problem.signs, problem.targets, problem.C), _ROWS_PER_FEATURE * q
+    start = Plane(xp.zeros_like(problem.g), problem.best_bias(problem.targets), _FIRST * unit)
+    near = _descended(some, start, Narrowing(_MIDDLE * unit, _NARROWER, least, _SMALL_BEFORE))
+    return _descended(problem, near, Narrowing(_LAST * unit, _NARROWER, least, _SMALL_BEFORE))
 
 
-def _descended(problem: HingeProblem, plane: Plane, widths: Sequence[float]) -> Plane:
-    """Newton's method with ever narrower corners, as long as there are rows enough at them."""
-    unit = mean_hinge(problem.signs, problem.targets, problem.C)
-    for width in widths:
-        mu = max(width * unit, _corner_of(problem, plane, 1 + int(_ROWS_PER_FEATURE * problem.points.width)))
-        if mu >= plane.mu:
+def _descended(problem: HingeProblem, start: Plane, how: Narrowing) -> Plane:
+    descent = Descent(replace(start, mu=max(start.mu, corner_of(problem, start, how.rows))), how)
+    for _ in range(_STEPS):
+        descent.look(rounded_hinges(problem, descent.trial))
+        if descent.done:
             break
-        descent = Descent(replace(plane, mu=mu), small=_SMALL_BEFORE)
-        for _ in range(_STEPS):
-            descent.look(rounded_hinges(problem, descent.trial))
-            if descent.done:
-                break
-        if descent.stuck and math.isfinite(plane.mu):
-            break
-        plane = descent.best
-    return plane
+    return descent.best if descent.found is None else descent.found[0]
 
 
-def _corner_of(problem: HingeProblem, plane: Plane, count: int) -> float:
+def corner_of(problem: HingeProblem, plane: Plane, count: float) -> float:
     """Half-width of a corner that holds ``count`` rows; all of them if there are no more."""
-    xp = namespace(problem.C)
+    xp, n = namespace(problem.C), int(problem.C.shape[0])
     distance = xp.sort(xp.abs(problem.shortfall(plane.w) - problem.signs * plane.b))
-    return float(distance[min(count, int(distance.shape[0])) - 1])
+    return float(distance[min(math.ceil(count), n - 1)])
 
 
 def _exact(problem: HingeProblem, points: Rows, plane: Plane, tol: float, max_iter: int) -> HingeSolution | None:

@@ -6,6 +6,7 @@ corners (methods A8) a step needs one pass over the rows, wherever they are.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -13,20 +14,21 @@ from fewkern.backend.namespace import Array, namespace
 from fewkern.core.population import Population
 from fewkern.core.samples import Samples
 from fewkern.margins.all_rows import Coordinates, RowFeatures
-from fewkern.margins.corner import Descent, Plane, RoundedHinges, rounded_hinges
-from fewkern.margins.hinge import HingeSolution
-from fewkern.margins.problems import MarginTask
+from fewkern.margins.corner import Descent, Narrowing, Plane, RoundedHinges, corner_of, mean_hinge, rounded_hinges
+from fewkern.margins.hinge import HingeProblem, HingeSolution
+from fewkern.margins.problems import MarginProblem, MarginTask
 from fewkern.margins.spaces import Reflected, Rows
 
 __all__ = ["AllRows"]
 
-# Half-width of the rounded corner, in units of the mean hinge at w = 0: first the wide one, then the narrow one, or
-# what leaves about ten rows at the corner for every feature: with fewer, second derivatives change at every step. Of
-# 40,000 rows, 20,000 of them the sample, four directions of 10 features are 0.03 to 0.9 degrees from those of the exact
-# corner; those of the sample alone are 1 to 18 degrees from them.
-_WIDE, _NARROW, _ROWS_PER_FEATURE = 0.05, 0.01, 10
+# Half-widths of the rounded corner, in units of the mean hinge at w = 0. Of 40,000 rows, 20,000 of them the sample,
+# four directions of 10 features are then 0.03 to 0.9 degrees from those of the exact corner; those of the sample alone
+# are 1 to 18 degrees from them.
+_WIDE, _NARROW, _NARROWER = 0.05, 0.01, 5.0
+# Rows at a corner for every feature. Where classes are far apart, few rows are near, and corners stay wide.
+_ROWS_PER_FEATURE = 4
 # Passes over the rows per direction.
-_PASSES = 20
+_PASSES = 15
 # Second derivatives of the hyperplanes that are summed in one pass hold at most so many numbers.
 _SUMMED_NUMBERS = 1 << 24
 
@@ -66,22 +68,24 @@ class AllRows:
     task: MarginTask
 
     def improved(
-        self, space: Reflected, found: Sequence[tuple[int, HingeSolution]], units: Sequence[float]
+        self, space: Reflected, problems: Sequence[MarginProblem], found: Sequence[tuple[int, HingeSolution]]
     ) -> list[tuple[int, HingeSolution]]:
-        """Hyperplanes of all rows, from those that the samples of ``space`` gave.
+        """Hyperplanes of all rows, from those that the samples of ``space`` gave to their problems.
 
-        ``units`` holds the size of a hinge for every problem.
+        Where classes are so far apart that hardly a row is at a corner, steps may not settle: then it is that of the
+        samples.
         """
         at_once = max(1, _SUMMED_NUMBERS // (space.width + 1) ** 2)
-        narrow = min(_WIDE, max(_NARROW, _ROWS_PER_FEATURE * space.width / self.population.n))
         result: list[tuple[int, HingeSolution]] = []
         for first in range(0, len(found), at_once):
             group = found[first : first + at_once]
-            descents = [(k, _descent(solution, units[k], narrow)) for k, solution in group]
+            descents = [(k, _descent(problems[k].on(space), solution)) for k, solution in group]
             self._descend(space.Q, descents)
             for (k, solution), (_, descent) in zip(group, descents):
-                plane = descent.best
-                result.append((k, replace(solution, w=plane.w, bias=plane.b, primal=descent.value)))
+                if descent.found is not None:
+                    plane, value = descent.found
+                    solution = replace(solution, w=plane.w, bias=plane.b, primal=value)
+                result.append((k, solution))
         return result
 
     def _descend(self, Q: Array, descents: Sequence[tuple[int, Descent]]) -> None:
@@ -96,7 +100,10 @@ class AllRows:
                 descent.look(own)
 
 
-def _descent(solution: HingeSolution, unit: float, narrow: float) -> Descent:
-    """From the hyperplane of a sample, with a wide corner and then a narrow one."""
+def _descent(problem: HingeProblem, solution: HingeSolution) -> Descent:
+    """From the hyperplane of a sample; the sample says how wide a corner must be at first."""
+    unit, least = mean_hinge(problem.signs, problem.targets, problem.C), _ROWS_PER_FEATURE * (problem.points.width + 1)
     plane = Plane(solution.w, solution.bias, _WIDE * unit)
-    return Descent(plane, (narrow * unit,) if narrow < _WIDE else ())
+    # a power of two: the last digits of the sample's hyperplane must not be seen in the result
+    wider = math.ceil(math.log2(max(1.0, corner_of(problem, plane, least) / plane.mu)))
+    return Descent(replace(plane, mu=plane.mu * 2.0**wider), Narrowing(_NARROW * unit, _NARROWER, least))

@@ -57,9 +57,13 @@ def prefix_dominance(rank_at: Array, queries: list[Array], columns: list[Array])
     size = 1 << bits
     where = device(rank_at)
     rank = xp.concat([xp.astype(rank_at, xp.int64), xp.arange(n, size, dtype=xp.int64, device=where)])
-    columns = [xp.concat([c, xp.zeros((size - n,), dtype=c.dtype, device=where)]) for c in columns]
-    ends = [xp.concat([xp.astype(q, xp.int64), xp.zeros((size - n,), dtype=xp.int64, device=where)]) for q in queries]
-    totals = [[xp.zeros_like(c) for c in columns] for _ in queries]
+    # one row per position, and one per query: all columns and queries are looked up together
+    values = xp.stack(columns, axis=1)
+    width, count = len(columns), len(queries)
+    values = xp.concat([values, xp.zeros((size - n, width), dtype=values.dtype, device=where)], axis=0)
+    ends = xp.stack([xp.astype(q, xp.int64) for q in queries], axis=0)
+    ends = xp.concat([ends, xp.zeros((count, size - n), dtype=xp.int64, device=where)], axis=1)
+    totals = xp.zeros((count, size, width), dtype=values.dtype, device=where)
     for bit in range(bits - 1, -1, -1):
         half, nodes = 1 << bit, size >> (bit + 1)
         low = xp.bitwise_and(rank, xp.full_like(rank, half)) == 0
@@ -67,21 +71,19 @@ def prefix_dominance(rank_at: Array, queries: list[Array], columns: list[Array])
         lows, highs = xp.nonzero(low)[0], xp.nonzero(xp.logical_not(low))[0]
         split = xp.concat([xp.reshape(lows, (nodes, half)), xp.reshape(highs, (nodes, half))], axis=1)
         split = xp.reshape(split, (size,))
-        running = [xp.cumulative_sum(xp.take(c, lows), include_initial=True) for c in columns]
-        rank, columns = xp.take(rank, split), [xp.take(c, split) for c in columns]
+        running = xp.cumulative_sum(xp.take(values, lows, axis=0), axis=0, include_initial=True)
+        rank, values = xp.take(rank, split), xp.take(values, split, axis=0)
         base = half * xp.arange(nodes, dtype=xp.int64, device=where)[:, None]
-        for k, end in enumerate(ends):
-            inside = xp.reshape(end, (nodes, 2 * half))
-            lower = xp.take(before, xp.reshape(inside + 2 * base, (size,)))
-            lower = xp.reshape(lower, (nodes, 2 * half)) - base
-            # where the bit of t is set, every sample of the lower half that lies in the prefix counts
-            at = xp.reshape(lower[:, half:] + base, (size // 2,))
-            for c, run in enumerate(running):
-                total = xp.reshape(totals[k][c], (nodes, 2 * half))
-                total[:, half:] += xp.reshape(xp.take(run, at), (nodes, half)) - run[:-1:half][:, None]
-                totals[k][c] = total
-            ends[k] = xp.concat([lower[:, :half], inside[:, half:] - lower[:, half:]], axis=1)
-    return [[xp.reshape(total, (size,))[:n] for total in own] for own in totals]
+        inside = xp.reshape(ends, (count, nodes, 2 * half))
+        lower = xp.reshape(xp.take(before, xp.reshape(inside + 2 * base, (-1,))), inside.shape) - base
+        # where the bit of t is set, every sample of the lower half that lies in the prefix counts
+        at = xp.reshape(lower[:, :, half:] + base, (-1,))
+        found = xp.reshape(xp.take(running, at, axis=0), (count, nodes, half, width))
+        totals = xp.reshape(totals, (count, nodes, 2 * half, width))
+        totals[:, :, half:, :] += found - running[:-1:half, :][None, :, None, :]
+        ends = xp.concat([lower[:, :, :half], inside[:, :, half:] - lower[:, :, half:]], axis=2)
+    totals = xp.reshape(totals, (count, size, width))
+    return [[totals[k, :n, c] for c in range(width)] for k in range(count)]
 
 
 @dataclass(frozen=True)

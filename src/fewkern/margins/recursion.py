@@ -10,7 +10,7 @@ from fewkern.backend.namespace import Array, asarray_like, namespace, take_rows
 from fewkern.backend.storable import storable
 from fewkern.core.peel import peel
 from fewkern.core.trace import Stop
-from fewkern.margins.corner import mean_hinge, minimize_many
+from fewkern.margins.corner import minimize_many
 from fewkern.margins.hinge import HingeSolution
 from fewkern.margins.hinge_rows import AllRows
 from fewkern.margins.problems import MarginProblem
@@ -180,10 +180,10 @@ class _Left:
             if solution.error > _SOLVED:
                 return Stop.MAX_ITER if solution.stop == Stop.MAX_ITER else Stop.PRECISION
             found.append((k, solution))
-        if self.rows is not None and isinstance(self.space, Reflected):
-            found = self._on_all_rows(self.rows, self.space, found)
         if not found:
             return Stop.FLAT
+        if self.rows is not None and isinstance(self.space, Reflected):
+            found = self.rows.improved(self.space, self.problems, found)
         room = min(self.limit - int(self.Z.shape[1]), self.space.dimension, self.how.block_size or len(found))
         return self._block(found).head(room)
 
@@ -207,15 +207,6 @@ class _Left:
         length = float(xp.linalg.vector_norm(solution.w))
         short = length <= self.how.flat_tol**0.5 * float(xp.sum(solution.alpha)) * self.longest
         return None if length == 0.0 or (solution.dual >= cap and short) else solution
-
-    def _on_all_rows(
-        self, rows: AllRows, space: Reflected, found: list[tuple[int, HingeSolution]]
-    ) -> list[tuple[int, HingeSolution]]:
-        """The hyperplanes improved on all rows; where these see no more than at ``w = 0``, the problem is flat."""
-        improved = rows.improved(space, found, [mean_hinge(p.signs, p.targets, p.C) for p in self.problems])
-        kept = [(k, solution) for k, solution in improved if solution.primal < self.caps[k]]
-        self.alive = [k for k, _ in kept]
-        return kept
 
     def _block(self, found: list[tuple[int, HingeSolution]]) -> _Block:
         """Orthonormal directions of the hyperplanes, leading first."""

@@ -128,7 +128,7 @@ class RecursiveSVM(Reducer):
 
     Any number of rows, in memory or as a Dask collection: above 20,000 rows a sample of 20,000 gives the width and the
     basis of the kernel, the number of components, and hyperplanes to start from. These are improved on all rows by
-    Newton steps with rounded hinges, three to five passes over the rows per component, so the components, the mean and
+    Newton steps with rounded hinges, four to six passes over the rows per component, so the components, the mean and
     the offsets are those of all rows. Sparse samples with the linear kernel are solved exactly whatever their number.
 
     References
