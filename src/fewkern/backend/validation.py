@@ -64,7 +64,8 @@ def validate_samples(
     if is_collection(X):
         raise TypeError(
             f"{name}: X is a Dask collection, and {name} needs all samples in memory; pass X.compute(), or some of the "
-            "rows. FeatureVectorClassifier, -Regressor, -Discriminant, -PCA and -Selector take Dask collections."
+            "rows. FeatureVectorClassifier, -Regressor, -Discriminant, -PCA and -Selector and ForwardDensity take Dask "
+            "collections."
         )
     if not is_foreign(X):
         sparse = "csr" if accept_sparse and not pairwise else False
