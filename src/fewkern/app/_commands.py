@@ -11,7 +11,7 @@ import typer
 
 from fewkern import __version__
 from fewkern.app.outputs import MODEL, PAGE, PICTURE, TABLE, Outputs
-from fewkern.app.terminal import (
+from fewkern.app._terminal import (
     find_tables,
     follows,
     in_parts,
