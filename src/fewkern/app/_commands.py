@@ -10,7 +10,6 @@ from typing import Annotated, Any
 import typer
 
 from fewkern import __version__
-from fewkern.app.outputs import MODEL, PAGE, PICTURE, TABLE, Outputs
 from fewkern.app._terminal import (
     find_tables,
     follows,
@@ -22,6 +21,7 @@ from fewkern.app._terminal import (
     show_line,
     warnings_as_notes,
 )
+from fewkern.app.outputs import MODEL, PAGE, PICTURE, TABLE, Outputs
 
 app = typer.Typer(
     add_completion=False,
