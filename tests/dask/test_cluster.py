@@ -5,12 +5,16 @@ import signal
 import threading
 import time
 
+import dask
 import dask.array as da
+import dask.dataframe as dd
 import distributed
 import numpy as np
+import pandas as pd
 import pytest
+from sklearn.base import clone
 
-from fewkern import FeatureVectorClassifier, FeatureVectorRegressor
+from fewkern import FeatureVectorClassifier, FeatureVectorRegressor, TableModel
 from fewkern.backend import partitions
 from fewkern.core import population
 from fewkern.datasets import make_banana
@@ -52,6 +56,18 @@ def test_a_cluster_gives_the_model_of_one_process(client, table):
     there = model().fit(lazy, y)
     np.testing.assert_allclose(there.decision_function(X), model().fit(X, y).decision_function(X), atol=1e-10)
     np.testing.assert_array_equal(there.predict(lazy).compute(), there.predict(X))
+
+
+def test_a_table_on_a_cluster(client, table):
+    X, y = table
+    frame = pd.DataFrame({"u": X[:, 0], "v": X[:, 1], "side": np.where(y > 0, "left", "right")})
+    quick = TableModel(model="discriminant", max_vectors=8)
+    there = quick.fit(dd.from_pandas(frame, npartitions=3), "side")
+    labels = there.predict(dd.from_pandas(frame, npartitions=3)).compute()
+    assert labels.tolist() == there.predict(frame).tolist()
+    with dask.config.set(scheduler="sync"):
+        here = clone(quick).fit(dd.from_pandas(frame, npartitions=1), "side")
+    np.testing.assert_array_equal(there.predict_proba(frame), here.predict_proba(frame))
 
 
 def test_a_worker_that_is_killed_changes_nothing(client, table, tmp_path):

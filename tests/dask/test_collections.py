@@ -207,6 +207,7 @@ def test_rare_classes_are_in_the_sample(table):
         ),
         (lambda X: X.astype(object), "must be numbers"),
         (lambda X: X[:, 0], "2-D"),
+        (lambda X: X[:, X.sum(axis=0) > -np.inf], "the number of features of the Dask array is unknown"),
         (lambda X: X[:500], "inconsistent numbers of samples"),
     ],
 )
@@ -214,6 +215,14 @@ def test_bad_collections(table, spoil, message):
     X, y, _ = table
     with pytest.raises(ValueError, match=message):
         FeatureVectorClassifier().fit(spoil(da.from_array(X, chunks=300)), y)
+
+
+def test_predictions_need_a_known_number_of_features(table):
+    X, y, _ = table
+    model = FeatureVectorClassifier(max_vectors=5, refine=False).fit(X, y)
+    lazy = da.from_array(X, chunks=300)
+    with pytest.raises(ValueError, match="X has an unknown number of features, but the model was fitted with 3"):
+        model.predict(lazy[:, lazy.sum(axis=0) > -np.inf])
 
 
 def test_a_frame_with_text_says_what_to_do(table):

@@ -183,6 +183,19 @@ def test_a_pipeline(frame):
     assert not hasattr(model[-1], "feature_names_in_")  # of an array, in memory as well
 
 
+def test_every_part_is_read_four_times(frame):
+    """To count rows, to draw some, to look at all, and for the sums; not once for each of samples and targets."""
+    reads = []
+
+    def read(part):
+        reads.append(len(part))
+        return part
+
+    lazy = cut(frame, [100, 400]).map_partitions(read, meta=frame.iloc[:0])
+    quick().fit(lazy, "side")
+    assert sorted(reads) == sorted(4 * [100, 300, 400])
+
+
 def test_rows_are_fetched_by_their_numbers(frame):
     parts = as_parts(cut(frame, [3, 3, 500]), "test", verbose=False)
     assert fetch_rows(parts, [700, 2, 3])["id"].tolist() == [2, 3, 700]

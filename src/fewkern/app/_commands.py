@@ -10,8 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from fewkern import __version__
-from fewkern.app.outputs import MODEL, PAGE, PICTURE, TABLE, Outputs
-from fewkern.app.terminal import (
+from fewkern.app._terminal import (
     find_tables,
     follows,
     in_parts,
@@ -22,6 +21,7 @@ from fewkern.app.terminal import (
     show_line,
     warnings_as_notes,
 )
+from fewkern.app.outputs import MODEL, PAGE, PICTURE, TABLE, Outputs
 
 app = typer.Typer(
     add_completion=False,

@@ -219,7 +219,7 @@ def _check_types(name: str, frame: Any) -> None:
     if other:
         raise ValueError(
             f"{name}: the columns {', '.join(other[:5])} of the Dask data frame hold no numbers; encode them first, "
-            "for example X.map_partitions(encoder.transform) with an encoder fitted to X.head()."
+            "for example with make_pipeline(TableEncoder(), ...), or fit a TableModel."
         )
 
 
@@ -247,9 +247,10 @@ def map_rows(method: Callable[[Any], Any], X: Any, n_features: int, names: Calla
     A Dask array for an array, a series or a data frame for a data frame.
     """
     framed = hasattr(X, "columns")
-    d = len(X.columns) if framed else int(X.shape[1])
+    d = len(X.columns) if framed else X.shape[1]
     if d != n_features:
-        raise ValueError(f"X has {d} features, but the model was fitted with {n_features}.")
+        count = "an unknown number of" if np.isnan(d) else d
+        raise ValueError(f"X has {count} features, but the model was fitted with {n_features}.")
     values = np.asarray(method(_one_row(X)))[:0]
     if not framed:
         X = X.rechunk({1: -1})
