@@ -200,3 +200,26 @@ def test_other_array_libraries_choose_the_same():
     model = ForwardKernelFisher().fit(X, Y)
     other = ForwardKernelFisher().fit(array_api_strict.asarray(X), array_api_strict.asarray(Y))
     np.testing.assert_array_equal(model.indices_, np.asarray(other.indices_))
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_units_of_the_kernel_do_not_matter(n_classes):
+    samples, codes, _ = classes(90, n_classes)
+    narrow = Gaussian(width=1.5)
+    one, other = (
+        ForwardKernelFisher(kernel=kernel).fit(samples, codes)
+        for kernel in (lambda A, B: narrow(A, B), lambda A, B: 64.0 * narrow(A, B))
+    )
+    np.testing.assert_array_equal(one.indices_, other.indices_)
+    np.testing.assert_allclose(one.predict_proba(samples), other.predict_proba(samples), atol=1e-6)
+
+
+def test_several_classes_keep_few_vectors_within_the_budget():
+    samples, codes, _ = classes(150, 3)
+    model = SparseKernelFisher().fit(samples, codes)
+    assert model.n_vectors_ <= 40
+    assert model.score(samples, codes) > 0.7
+    assert model.trace_.measure == "held-out logarithmic loss"
+    assert SparseKernelFisher(max_vectors=3).fit(samples, codes).n_vectors_ <= 3
+    least_squares = SparseKernelFisher(variant=FisherVariant(width_by="leave_one_out")).fit(samples, codes)
+    assert least_squares.trace_.measure == "cross-validated error"

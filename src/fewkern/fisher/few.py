@@ -48,7 +48,7 @@ _NEGLIGIBLE = 0.03
 # logarithmic loss, and a share of the samples. For two classes the exchange that follows gives back a part of the loss;
 # several classes may be told apart long before their probabilities are exact.
 _SLIGHT, _MISSES = 0.06, 0.01
-_SLIGHT_SEVERAL, _MISSES_SEVERAL = 0.5, 0.004
+_SLIGHT_SEVERAL, _MISSES_SEVERAL = 0.5, 0.006
 # The share of the samples is at least so many of them: with "balanced", one sample more or less is no difference.
 _SAMPLES = 2
 
@@ -198,7 +198,7 @@ def _deciding(samples: Samples, beginning: _Beginning) -> Deciding:
     candidates, folded, scale = beginning.candidates, beginning.folded, beginning.scale
     targets = fisher_targets(samples.codes, samples.n_classes, samples.weights)
     between = scale * take_rows(candidates.K, candidates.rows)
-    ways = [SeveralClasses(targets.theta, between, ridge / scale**2) for ridge in RIDGES]
+    ways = [SeveralClasses(targets.theta, between, ridge) for ridge in RIDGES]
     errors = []
     for way in ways:
         first = next(way.sizes(beginning.folds, beginning.order[:, :LARGEST]))

@@ -42,7 +42,7 @@ class SparseKernelFisher(ScoringClassifier, KernelEstimator):
         ``FisherVariant(width_by="leave_one_out")``, it compares nine penalties from 0.3 to 3e-5.
     prefer : {"accurate", "balanced", "sparse"}, default "balanced"
         The machine of least held-out error, the one of fewest vectors that is nearly as good (within half a standard
-        error of the difference, and half a percent of the samples; 0.2 percent with several classes), or twice as far.
+        error of the difference, and half a percent of the samples; 0.3 percent with several classes), or twice as far.
     max_vectors : int or None, default None
         Budget of vectors: machines that keep more are not taken. A penalty that keeps more, given or chosen, is
         raised until the machine is within the budget.
