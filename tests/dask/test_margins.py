@@ -102,6 +102,7 @@ def test_hyperplanes_of_a_collection_are_near_those_of_all_rows(name, table, mon
     assert off[0] < 0.5
     assert all(near < far / 3 for near, far in zip(off, off_alone))
     np.testing.assert_allclose(there.objectives_, here.objectives_, rtol=1e-2)
+    assert there.cap_ == pytest.approx(here.cap_, rel=1e-12 if name == "svm" else 0.1)
     np.testing.assert_allclose(there.components_ @ there.components_.T, np.eye(2), atol=1e-12)
     np.testing.assert_allclose(there.mean_, here.mean_, atol=1e-12)
 
