@@ -137,3 +137,12 @@ def test_parts_of_dates():
     np.testing.assert_allclose(year[0], year[1], atol=1e-9)
     assert text_of_day(18267.0) == "2020-01-06"
     assert text_of_day(18267.5) == "2020-01-06T12:00:00"
+
+
+def test_long_columns_are_read_as_short_ones():
+    """Texts are looked at once each, but True, 1 and 1.0 are equal and not the same text."""
+    cells = [" a", "a", None, "", "1.0", "b"] * 300
+    for column in (pd.Series(cells, dtype=object), pd.Series(cells)):
+        assert texts(column).tolist() == texts(column.head(6)).tolist() * 300
+    mixed = pd.Series([True, 1, 1.0, "1", None] * 300, dtype=object)
+    assert texts(mixed).tolist() == ["True", "1", "1", "1", None] * 300

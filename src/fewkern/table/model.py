@@ -6,7 +6,6 @@ import copy
 import os
 import time
 import warnings
-from functools import partial
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,6 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from fewkern.backend.fitting import fit_context
-from fewkern.backend.frames import map_frame
 from fewkern.backend.partitions import is_collection
 from fewkern.backend.storable import storable
 from fewkern.backend.validation import Interval, StrOptions
@@ -28,6 +26,7 @@ from fewkern.core.prepared import Prepared
 from fewkern.core.trace import TOLERANCE
 from fewkern.io import save, to_c, to_onnx
 from fewkern.reporting import Report, ReportSettings, report
+from fewkern.table.asking import ask_later, can
 from fewkern.table.encoder import EncodedTable, TableWarning, named
 from fewkern.table.facts import FitFacts, facts_of, short_facts, summary
 from fewkern.table.fitting import fit_job
@@ -36,34 +35,11 @@ from fewkern.table.inputs import prepared
 from fewkern.table.keeping import kept_frame
 from fewkern.table.settling import Request, settle
 from fewkern.table.streaming import fit_parts
-from fewkern.table.streams import as_dask_frame, as_parts
+from fewkern.table.streams import as_parts
 from fewkern.table.target import known_targets, target_values
 from fewkern.table.tasks import TASKS
 
 __all__ = ["TableModel"]
-
-_MODELS_OF = {"predict": ("classify", "regress"), "transform": ("reduce",), "score_samples": ("density",)}
-
-
-def _can(method: str) -> Any:
-    """For ``available_if``: whether the task and the estimator of a fitted model have a method."""
-
-    def check(model: TableModel) -> bool:
-        if not hasattr(model, "estimator_"):
-            return True  # the method itself says that the model is not fitted
-        tasks = _MODELS_OF.get(method, TASKS)
-        if model.task_ not in tasks or not hasattr(model.estimator_, method):
-            raise AttributeError(
-                f"TableModel: this model (task {model.task_!r}, {type(model.estimator_).__name__}) has no {method}."
-            )
-        return True
-
-    return check
-
-
-def _answers(model: TableModel, method: str, given: dict[str, Any], part: Any) -> Any:
-    """What a method says of a part of a table; nothing is warned of."""
-    return getattr(model, method)(model.encoder_.encode(part), **given)
 
 
 def _check(model: TableModel) -> None:
@@ -253,59 +229,48 @@ class TableModel(BaseEstimator):
     def _ask(self, method: str, frame: Any, **given: Any) -> Any:
         """What the estimator says of new rows; of no rows, nothing; of a Dask data frame, when it is computed."""
         if is_collection(frame):
-            return self._later(method, frame, **given)
+            return ask_later(self, method, frame, given)
         X = self._encode(frame).values
         if len(X):
             return getattr(self.estimator_, method)(X, **given)
         one = getattr(self.estimator_, method)(np.zeros((1, X.shape[1])), **given)
         return one[:0]
 
-    def _later(self, method: str, frame: Any, **given: Any) -> Any:
-        """A Dask series or data frame with what a method says of every row."""
-        check_is_fitted(self)
-        return map_frame(partial(_answers, self, method, given), as_dask_frame(frame, "TableModel"), self._names_out)
-
-    def _names_out(self, count: int) -> list[Any]:
-        """Names of so many columns with answers: classes, ends of an interval, or components."""
-        if self.task_ == "reduce":
-            return list(self.estimator_.get_feature_names_out())
-        return list(self.classes_) if self.task_ == "classify" else ["low", "high"][:count]
-
-    @available_if(_can("predict"))
+    @available_if(can("predict"))
     def predict(self, frame: Any) -> Any:
         """Class or number of every row."""
         return self._ask("predict", frame)
 
-    @available_if(_can("predict_proba"))
+    @available_if(can("predict_proba"))
     def predict_proba(self, frame: Any) -> Any:
         """Probability of every class, shape ``(n_rows, n_classes)``, in the order of ``classes_``."""
         return self._ask("predict_proba", frame)
 
-    @available_if(_can("predict_interval"))
+    @available_if(can("predict_interval"))
     def predict_interval(self, frame: Any, coverage: float = 0.9) -> Any:
         """Lower and upper end, shape ``(n_rows, 2)``, between which so many of the true numbers lie."""
         return self._ask("predict_interval", frame, coverage=coverage)
 
-    @available_if(_can("predict_set"))
+    @available_if(can("predict_set"))
     def predict_set(self, frame: Any, coverage: float = 0.9) -> Any:
         """Classes of which one is right with that probability, a truth value each, shape ``(n_rows, n_classes)``."""
         return self._ask("predict_set", frame, coverage=coverage)
 
-    @available_if(_can("novelty"))
+    @available_if(can("novelty"))
     def novelty(self, frame: Any) -> Any:
         """How unlike the kept vectors every row is, from 0 to 1."""
         return self._ask("novelty", frame)
 
-    @available_if(_can("transform"))
+    @available_if(can("transform"))
     def transform(self, frame: Any) -> Any:
         """Components of every row, shape ``(n_rows, n_components)``."""
         return self._ask("transform", frame)
 
-    @available_if(_can("score_samples"))
+    @available_if(can("score_samples"))
     def score_samples(self, frame: Any) -> Any:
         """Log density of every row, per unit of the columns of the table; NaN where a value is missing."""
         if is_collection(frame):
-            return self._later("score_samples", frame)
+            return ask_later(self, "score_samples", frame, {})
         found = self._encode(frame)
         gaps = found.gaps
         values = np.full(len(gaps), np.nan)
