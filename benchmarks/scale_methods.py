@@ -177,7 +177,7 @@ METHODS = {
     "discriminant": Method(
         "FeatureVectorDiscriminant", "classes", _fewkern("FeatureVectorDiscriminant"), "1", streams=True
     ),
-    "fisher": Method("SparseKernelFisher", "classes", _fewkern("SparseKernelFisher"), "1"),
+    "fisher": Method("SparseKernelFisher", "classes", _fewkern("SparseKernelFisher"), "1", streams=True),
     "density": Method("ForwardDensity", "density", _fewkern("ForwardDensity"), "1", streams=True),
     "boosting": Method("HistGradientBoostingClassifier", "classes", _histograms("Classifier"), "1", ours=False),
     "boosting-regressor": Method("HistGradientBoostingRegressor", "numbers", _histograms("Regressor"), "1", ours=False),
