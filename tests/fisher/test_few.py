@@ -223,3 +223,12 @@ def test_several_classes_keep_few_vectors_within_the_budget():
     assert SparseKernelFisher(max_vectors=3).fit(samples, codes).n_vectors_ <= 3
     least_squares = SparseKernelFisher(variant=FisherVariant(width_by="leave_one_out")).fit(samples, codes)
     assert least_squares.trace_.measure == "cross-validated error"
+
+
+def test_several_classes_on_another_array_library():
+    samples, codes, _ = classes(60, 3)
+    here = SparseKernelFisher(kernel=Gaussian(width=1.5)).fit(samples, codes)
+    strict = [array_api_strict.asarray(one) for one in (samples, codes)]
+    there = SparseKernelFisher(kernel=Gaussian(width=1.5)).fit(*strict)
+    found = np.asarray(there.predict_proba(strict[0]))
+    np.testing.assert_allclose(found, here.predict_proba(samples), atol=1e-10)

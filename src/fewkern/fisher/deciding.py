@@ -110,7 +110,7 @@ class SeveralClasses:
         one = replace(every, weights=every.weights[None, :])
         found: list[tuple[Array, SoftmaxStage]] = []
         # two ways to so many columns, and the lower of the two minima
-        for way in (begun.support, begun.forward[: int(begun.support.shape[0])]):
+        for way in (begun.support, begun.forward[: min(int(begun.support.shape[0]), int(begun.forward.shape[0]))]):
             for stage in eliminate_softmax(self._problem(one, way[None, :])):
                 if stage.size <= size:
                     break

@@ -201,7 +201,7 @@ def _deciding(samples: Samples, beginning: _Beginning) -> Deciding:
     ways = [SeveralClasses(targets.theta, between, ridge) for ridge in RIDGES]
     errors = []
     for way in ways:
-        first = next(way.sizes(beginning.folds, beginning.order[:, :LARGEST]))
+        first = next(way.sizes(beginning.folds, beginning.order[:, : min(LARGEST, beginning.size)]))
         losses = folded.held_out(first.losses)
         errors.append(float(namespace(losses).sum(losses)))
     return ways[errors.index(min(errors))]
