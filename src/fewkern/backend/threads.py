@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, field
 from functools import cache
 from threading import Lock
 from typing import Any
@@ -24,40 +23,25 @@ def _controller() -> ThreadpoolController:
 
 def threads_for(multiplications: int) -> AbstractContextManager[Any]:
     """One BLAS thread inside, if a step of the loop is as small as that; otherwise nothing changes."""
-    if multiplications >= _WORTH_THREADS:
-        return nullcontext()
-    return _controller().limit(limits=1, user_api="blas")
+    return nullcontext() if multiplications >= _WORTH_THREADS else one_thread()
 
 
-@dataclass
-class _Inside:
-    """How many tasks of this process want one BLAS thread; the first sets the limit, and the last takes it back."""
-
-    lock: Any = field(default_factory=Lock)
-    count: int = 0
-    limit: Any = None
-
-    def enter(self) -> None:
-        with self.lock:
-            if self.count == 0:
-                self.limit = _controller().limit(limits=1, user_api="blas")
-            self.count += 1
-
-    def leave(self) -> None:
-        with self.lock:
-            self.count -= 1
-            if self.count == 0:
-                self.limit.restore_original_limits()
-
-
-_inside = _Inside()
+_turn = Lock()
 
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """One BLAS thread inside, for tasks that run side by side in threads of this process."""
-    _inside.enter()
-    try:
+    """One BLAS thread inside, for tasks that run side by side in threads of this process.
+
+    The limit is that of the process. The first task sets it and takes it back; those that come while it is set leave it
+    alone, and if they stay longer they have as many threads as before. If each task set it and took it back, the one
+    that ends last would put back the limit of another one.
+    """
+    if not _turn.acquire(blocking=False):
         yield
+        return
+    try:
+        with _controller().limit(limits=1, user_api="blas"):
+            yield
     finally:
-        _inside.leave()
+        _turn.release()
