@@ -29,6 +29,20 @@ with threadpool_limits(2, user_api="blas"):
         assert blas_threads() == {2}
     assert blas_threads() == {2}
 """
+NESTED = """
+with one_thread():
+    with one_thread():
+        pass
+    assert blas_threads() == {1}
+assert blas_threads() == {2}
+try:
+    with one_thread():
+        raise ValueError
+except ValueError:
+    assert blas_threads() == {2}
+with one_thread():
+    assert blas_threads() == {1}
+"""
 SIDE_BY_SIDE = """
 first_in, both_in, first_out, second_out = Barrier(2), Barrier(2), Barrier(2), Barrier(2)
 
@@ -63,10 +77,11 @@ with ThreadPoolExecutor(2) as pool:
     "code",
     [
         STEPS,
+        NESTED,
         SIDE_BY_SIDE.replace("CONTEXT", "one_thread()"),
         SIDE_BY_SIDE.replace("CONTEXT", "threads_for(1000)"),
     ],
-    ids=["steps", "tasks", "steps in threads"],
+    ids=["steps", "nested", "tasks", "steps in threads"],
 )
 def test_limits_are_taken_back(code):
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "2", "OMP_NUM_THREADS": "2"}

@@ -14,6 +14,8 @@ __all__ = ["one_thread", "threads_for"]
 
 # Below this many multiplications in one step, threads of BLAS cost more than they save.
 _WORTH_THREADS = 50_000_000
+# Held by the task that has set the limit.
+_turn = Lock()
 
 
 @cache
@@ -24,9 +26,6 @@ def _controller() -> ThreadpoolController:
 def threads_for(multiplications: int) -> AbstractContextManager[Any]:
     """One BLAS thread inside, if a step of the loop is as small as that; otherwise nothing changes."""
     return nullcontext() if multiplications >= _WORTH_THREADS else one_thread()
-
-
-_turn = Lock()
 
 
 @contextmanager
