@@ -8,7 +8,7 @@ from fewkern import GraphEmbedding, RecursiveSoftMargin, RecursiveSVM
 from fewkern.core import population
 from fewkern.core.samples import Samples
 from fewkern.kernels import Gaussian
-from fewkern.margins import reducer, soft_margin
+from fewkern.margins import reducer, soft_margin, svm
 from fewkern.margins.all_rows import RowFeatures
 from fewkern.margins.features import basis_features
 from fewkern.vectors.selection import Selecting
@@ -98,3 +98,15 @@ def test_coordinates_are_those_of_the_features(table):
     plain = RowFeatures(None, np.full(6, 1e8))
     V = np.linalg.qr(np.random.default_rng(0).normal(size=(6, 4)))[0]
     np.testing.assert_allclose(plain.along(V)(X + 1e8), X @ V, atol=1e-7)
+
+
+def test_a_basis_of_many_rows_gives_ten_directions_by_default(table, monkeypatch):
+    assert svm._MOST_OF_MANY == 10
+    monkeypatch.setattr(svm, "_MOST_OF_MANY", 1)
+    X, y = table
+    y, kernel = np.where(y > 0, 1, 0), Gaussian(2.0)
+    assert RecursiveSVM(kernel=kernel, max_vectors=12).fit(X, y).n_components_ == 1
+    assert RecursiveSVM(kernel=kernel, max_vectors=12, n_components=2).fit(X, y).n_components_ == 2
+    assert RecursiveSVM(class_weight="balanced").fit(X, y).n_components_ > 1
+    monkeypatch.setattr(population, "SAMPLE_ROWS", N)
+    assert RecursiveSVM(kernel=kernel, max_vectors=12).fit(X, y).n_components_ > 1

@@ -29,6 +29,9 @@ from fewkern.populations import labelled_population, measured_population
 
 __all__ = ["RecursiveSVM"]
 
+# Components by default on a basis, where there are more rows than the sample: they would be dozens.
+_MOST_OF_MANY = 10
+
 
 class RecursiveSVM(Reducer):
     r"""Several directions with a wide margin between classes, one after another: a transformer (RSVM).
@@ -47,8 +50,9 @@ class RecursiveSVM(Reducer):
     Parameters
     ----------
     n_components : int or None, default None
-        Most components; by default all directions with a margin. If fewer exist than are asked for, there are fewer,
-        with a warning, and ``stop_`` says why.
+        Most components; by default all directions with a margin, but ten on a basis of more than 20,000 samples, each
+        of which is read a few times for every direction. If fewer exist than are asked for, there are fewer, with a
+        warning, and ``stop_`` says why.
     kernel : str, Kernel or callable, default "linear"
         See :mod:`fewkern.kernels`.
     C : float, default 1.0
@@ -220,15 +224,18 @@ class RecursiveSVM(Reducer):
         features, rows = self._features(population, task)
         samples = features.samples
         several = samples.n_classes > 2 and self.multi_class == "ovo"
+        n_components = self.n_components
+        if n_components is None and rows is not None and features.basis is not None:
+            n_components = _MOST_OF_MANY
         how = Recursion(
-            n_components=self.n_components,
+            n_components=n_components,
             block_size=samples.n_classes - 1 if several else None,
             residual_tol=self.residual_tol,
             flat_tol=self.flat_tol,
             tol=self.tol,
             max_iter=self.max_iter,
         )
-        with progress(self, "finding directions", self.n_components) as step:
+        with progress(self, "finding directions", n_components) as step:
             result = recursive_margin(_space(features), task.problems(samples), how, step, rows)
         on_support = rows is None and features.complete and self.max_vectors in ("auto", None)
         keep(self, features, result.directions, result.dual if on_support else None)
