@@ -25,7 +25,7 @@ from fewkern.core.statistics import Statistics
 from fewkern.vectors.leave_group_out import GroupBlocks, group_errors, group_residuals
 
 __all__ = [
-    "JUDGED_ROWS",
+    "LARGE",
     "HeldOut",
     "Judging",
     "Path",
@@ -38,9 +38,9 @@ __all__ = [
 
 # Up to this many outputs their errors are added one after the other, above by one more product.
 _FEW_OUTPUTS = 3
-# So many samples are left out, one by one, however many there are: models are fitted to all, and these tell which is
+# Of more samples than LARGE, JUDGED_ROWS are left out, one by one: models are fitted to all, and these tell which is
 # better. Whole groups are left out, all of them.
-JUDGED_ROWS = 5000
+LARGE, JUDGED_ROWS = 5000, 2500
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Judging:
             parts = one_hot(parts, int(namespace(parts).max(parts)) + 1, samples.weights.dtype)
         if samples.groups is not None:
             return cls(GroupBlocks.of(samples.groups), parts)
-        if parts is not None or samples.n <= JUDGED_ROWS:
+        if parts is not None or samples.n <= LARGE:
             return cls(None, parts)
         drawn = sorted(int(i) for i in random_generator(0).choice(samples.n, JUDGED_ROWS, replace=False))
         return cls(rows=asarray_like(drawn, samples.rows, dtype=samples.rows.dtype))

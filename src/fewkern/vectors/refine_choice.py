@@ -26,10 +26,10 @@ from fewkern.core.expansion import KernelExpansion
 from fewkern.core.kernels import Kernel
 from fewkern.core.samples import Samples
 from fewkern.vectors.grid import KernelGrid
-from fewkern.vectors.leave_one_out import HeldOut, solve_samples
+from fewkern.vectors.leave_one_out import LARGE, HeldOut, solve_samples
 from fewkern.vectors.race import Candidate, FoldModel, Race, Score
 from fewkern.vectors.refinement import Placement, RefineProblem, expand, free_widths, refine, refine_problem
-from fewkern.vectors.search import LARGE, Found, Searching, Trial, search
+from fewkern.vectors.search import Found, Searching, Trial, search
 
 __all__ = [
     "RefineChoice",

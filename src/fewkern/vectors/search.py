@@ -14,11 +14,10 @@ from fewkern.core.kernels import Kernel
 from fewkern.core.samples import Samples
 from fewkern.core.trace import TOLERANCE, Stop, Trace, smallest_within
 from fewkern.vectors.grid import KernelGrid, units_to_compare
-from fewkern.vectors.leave_one_out import HeldOut, Judging, Path, class_targets, loo_paths, solve
+from fewkern.vectors.leave_one_out import LARGE, HeldOut, Judging, Path, class_targets, loo_paths, solve
 from fewkern.vectors.selection import Selecting, Selection, choose_basis, select_vectors
 
 __all__ = [
-    "LARGE",
     "RIDGES",
     "SEARCH_ROWS",
     "Found",
@@ -39,10 +38,10 @@ __all__ = [
 RIDGES = (1e-6, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)
 # Above LARGE samples, width, ridge and number of vectors are searched on some of them, at most SEARCH_ROWS, and others,
 # at most LARGE, are kept to judge models. The vectors are then chosen among all.
-LARGE, SEARCH_ROWS, _JUDGED_SHARE = 5000, 10_000, 0.2
+SEARCH_ROWS, _JUDGED_SHARE = 10_000, 0.2
 # The search then looks only at widths near the one that is best on so many samples: one step above it, two below,
 # because more samples and longer paths allow narrower kernels.
-_NEAR_ROWS, _STEPS_BELOW, _STEPS_ABOVE = 2000, 2, 1
+_NEAR_ROWS, _STEPS_BELOW, _STEPS_ABOVE = 1000, 2, 1
 # The unit of the widths is decided on at most so many samples, by short paths at two widths (0.55 and 1.3 times that of
 # the rule) and two ridges. Paths of 50 or 100 vectors decide alike on ten sets; one width alone is wrong on four.
 _RACE_ROWS, _RACE_LENGTH, _RACE_WIDTHS, _RACE_RIDGES = 1000, 30, (3, 5), (1e-4, 1e-2)
