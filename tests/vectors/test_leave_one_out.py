@@ -64,8 +64,7 @@ def test_solution_and_its_held_out_values(G, rng, ridge, weights):
 @pytest.mark.parametrize("outputs", [1, 5])
 def test_some_of_many_samples_are_left_out(G, rng, outputs, weights, monkeypatch):
     """The model is fitted to all; its error is the mean over those that are left out."""
-    monkeypatch.setattr(leave_one_out, "LARGE", 20)
-    monkeypatch.setattr(leave_one_out, "JUDGED_ROWS", 12)
+    monkeypatch.setattr(leave_one_out, "LARGE", 12)
     samples = Samples.of(rng.standard_normal((30, 1)), weights, targets=rng.standard_normal((30, outputs)))
     G, Y, w = G[samples.rows], samples.targets, samples.weights
     judging = Judging.of(samples)
@@ -87,8 +86,7 @@ def test_the_solution_for_many_samples_is_the_same(G, rng, ridge, weights, monke
     G = G[samples.rows]
     expected, every = solve_samples(samples, G, ridge)
     np.testing.assert_array_equal(every.values, expected.held_out)
-    monkeypatch.setattr(leave_one_out, "LARGE", 20)
-    monkeypatch.setattr(leave_one_out, "JUDGED_ROWS", 12)
+    monkeypatch.setattr(leave_one_out, "LARGE", 12)
     found, some = solve_samples(samples, G, ridge)
     np.testing.assert_allclose(found.W, expected.W, atol=1e-9)
     np.testing.assert_allclose(found.offset, expected.offset, atol=1e-9)

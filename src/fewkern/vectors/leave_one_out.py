@@ -38,9 +38,10 @@ __all__ = [
 
 # Up to this many outputs their errors are added one after the other, above by one more product.
 _FEW_OUTPUTS = 3
-# Of more samples than LARGE, JUDGED_ROWS are left out, one by one: models are fitted to all, and these tell which is
-# better. Whole groups are left out, all of them.
-LARGE, JUDGED_ROWS = 5000, 2500
+# Of more samples than this so many are left out, one by one: models are fitted to all, and these tell which is better.
+# With half of them, paths of hundreds of vectors ended too early on one of five large tables. Whole groups are left
+# out, all of them.
+LARGE = 5000
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,7 @@ class Judging:
             return cls(GroupBlocks.of(samples.groups), parts)
         if parts is not None or samples.n <= LARGE:
             return cls(None, parts)
-        drawn = sorted(int(i) for i in random_generator(0).choice(samples.n, JUDGED_ROWS, replace=False))
+        drawn = sorted(int(i) for i in random_generator(0).choice(samples.n, LARGE, replace=False))
         return cls(rows=asarray_like(drawn, samples.rows, dtype=samples.rows.dtype))
 
 
