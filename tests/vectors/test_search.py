@@ -152,7 +152,7 @@ def test_errors_are_infinite_beyond_the_end_of_a_path():
     np.testing.assert_array_equal(spread, [[[0.1, 0.1, np.inf]], [[0.1, 0.1, 0.1]]])
 
 
-def lengthened(fans, ceiling, continued, limit=10):
+def lengthened(fans, ceiling, continued, limit=10, n=100):
     """Fans after going on, with what every continuation was asked for."""
     asked = []
 
@@ -163,7 +163,7 @@ def lengthened(fans, ceiling, continued, limit=10):
     plan = Searching(Selecting(), (0.0,), limit, ceiling, 0.5)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module._Fan, "longer", longer)
-        return module._lengthen(fans, None, plan, None, lambda done: None), asked
+        return module._lengthen(fans, SimpleNamespace(n=n), plan, None, lambda done: None), asked
 
 
 def falling(length, start=10.0, slope=0.5):
@@ -181,6 +181,14 @@ def test_paths_that_compete_are_continued_to_twice_the_length():
     assert [limit for _, limit in asked] == [20]
     _, asked = lengthened([best], 75, lambda limit: fan(falling(limit)))
     assert [limit for _, limit in asked] == [20, 40, 75]
+
+
+def test_where_some_of_many_samples_judge_a_level_end_is_continued():
+    for end, n, goes_on in ((1.04, 10_000, True), (1.06, 10_000, False), (1.04, 5000, False)):
+        errors = [10.0] * 11
+        errors[5], errors[10] = 1.0, end  # half of the standard error is 0.05
+        _, asked = lengthened([fan(errors)], 20, lambda limit: fan(falling(limit, 11.0)), n=n)
+        assert bool(asked) is goes_on
 
 
 def test_a_minimum_before_the_last_tenth_is_not_continued():

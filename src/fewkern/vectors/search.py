@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -354,6 +355,10 @@ class _Fan:
     def least(self) -> float:
         return min(_least(path) for path in self.paths)
 
+    def at_end(self, limit: int) -> float:
+        """The least error at ``limit`` vectors; infinite where no path is as long."""
+        return min((float(path.error[limit]) for path in self.paths if path.error.shape[0] > limit), default=math.inf)
+
 
 def _least(path: Path) -> float:
     return float(namespace(path.error).min(path.error))
@@ -366,10 +371,12 @@ def _lengthen(
     limit, done = plan.limit, len(fans)
     while limit < plan.ceiling:
         k, r, L = _choose(*_stacked(fans), 0.0)
-        if L < _NEAR_END * limit:
+        best, half = float(fans[k].paths[r].error[L]), 0.5 * float(fans[k].paths[r].spread[L])
+        # where only some of many samples judge, a path that still falls may have its least error anywhere near the end
+        level = samples.n > LARGE and min(fan.at_end(limit) for fan in fans) <= best + half
+        if L < _NEAR_END * limit and not level:
             break
         limit = min(2 * limit, plan.ceiling)
-        best, half = float(fans[k].paths[r].error[L]), 0.5 * float(fans[k].paths[r].spread[L])
         within = best + 2 * half
         rivals = [fan.least <= within and fan.selection.stop == Stop.LIMIT for fan in fans]
         fans = [fan.longer(samples, plan, limit, within, judging) if rival else fan for fan, rival in zip(fans, rivals)]
