@@ -9,7 +9,7 @@ from fewkern.backend.namespace import Array, device, namespace
 from fewkern.core.peel import peel
 from fewkern.core.trace import Stop
 from fewkern.margins.graphs import GraphPair
-from fewkern.margins.rules import GraphRule
+from fewkern.margins.rules import AdditiveRule
 from fewkern.margins.spaces import no_columns, reflect, reflect_both
 from fewkern.vectors.axes import Spread
 
@@ -167,8 +167,8 @@ def graph_embedding(Z: Array, pair: GraphPair, how: Ratio) -> Embedding:
     return _largest_ratios(Scatters(ridged(pair, Z, how.ridge), pair.penalty.scatter(Z), V), how)
 
 
-def embedding_of_sums(spread: Spread, rule: GraphRule, how: Ratio) -> Embedding:
-    """The same from sums over rows, for a rule whose scatters are such sums (``rule.additive``)."""
+def embedding_of_sums(spread: Spread, rule: AdditiveRule, how: Ratio) -> Embedding:
+    """The same from sums over rows."""
     xp, s = namespace(spread.s), spread.s
     intrinsic, penalty = rule.scatters(spread)
     identity = xp.eye(s.shape[0], dtype=s.dtype, device=device(s))

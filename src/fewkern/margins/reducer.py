@@ -18,7 +18,7 @@ from fewkern.core.samples import Samples
 from fewkern.margins.features import Features, basis_features, sample_features
 from fewkern.margins.given import as_graph, pair_of_matrices
 from fewkern.margins.graphs import GraphPair
-from fewkern.margins.rules import GraphRule
+from fewkern.margins.rules import AdditiveRule, GraphRule
 from fewkern.populations import labelled_population, weighted_population
 from fewkern.vectors.parameters import SELECTION, selecting
 
@@ -119,10 +119,10 @@ def streamed_population(estimator: Reducer, X: Any, y: Any, sample_weight: Any) 
     return weighted_population(estimator, X, sample_weight)
 
 
-def additive_rule(estimator: Reducer) -> GraphRule | None:
+def additive_rule(estimator: Reducer) -> AdditiveRule | None:
     """The graph, if it is a rule whose scatters are sums over rows."""
     graph = as_graph(estimator.graph, type(estimator).__name__)
-    return graph if isinstance(graph, GraphRule) and graph.additive else None
+    return graph if isinstance(graph, AdditiveRule) else None
 
 
 def graph_samples(estimator: Reducer, population: Population, limit: int | None = None) -> Samples:

@@ -59,19 +59,10 @@ class GraphRule(Parameters, ABC):
 
     #: Whether the graph needs classes.
     supervised = False
-    #: Whether its scatters are sums over rows, which :meth:`scatters` needs: any number of rows is served then.
-    additive = False
 
     @abstractmethod
     def build(self, Z: Array, samples: Samples) -> GraphPair:
         """The graph pair of the features ``Z``, with the classes and weights of the samples."""
-
-    def scatters(self, spread: Spread) -> tuple[Array | None, Array]:
-        """Intrinsic (None: the identity) and penalty scatter in the coordinates of ``spread.V``, from sums over rows.
-
-        Only where the rule is ``additive``.
-        """
-        raise NotImplementedError(f"graphs.{type(self).__name__}: its scatters are no sums over rows.")
 
     def _count(self, name: str) -> int:
         """A parameter that is a number of neighbors or pairs, checked."""
@@ -81,6 +72,14 @@ class GraphRule(Parameters, ABC):
                 f"graphs.{type(self).__name__}: {name} must be a whole number of at least 1, got {value!r}."
             )
         return int(value)
+
+
+class AdditiveRule(GraphRule):
+    """A rule whose scatters are sums over rows: it serves any number of them."""
+
+    @abstractmethod
+    def scatters(self, spread: Spread) -> tuple[Array | None, Array]:
+        """Intrinsic (None: the identity) and penalty scatter in the coordinates of ``spread.V``."""
 
 
 def _one_over_mass(samples: Samples) -> float:
@@ -95,7 +94,7 @@ def _total(spread: Spread) -> Array:
 
 @storable
 @dataclass(eq=False)
-class Fisher(GraphRule):
+class Fisher(AdditiveRule):
     """Fisher discriminant: together inside a class, apart between classes.
 
     The scatters are Fisher's own, from class sums. A margin method pushes apart all pairs of different classes, with
@@ -109,7 +108,6 @@ class Fisher(GraphRule):
     """
 
     supervised = True
-    additive = True
 
     def build(self, Z: Array, samples: Samples) -> GraphPair:
         codes, count, p = samples.codes, samples.n_classes, samples.weights
@@ -126,7 +124,7 @@ class Fisher(GraphRule):
 
 @storable
 @dataclass(eq=False)
-class PCA(GraphRule):
+class PCA(AdditiveRule):
     """Principal components: all pairs apart, lengths measured by the identity.
 
     Examples
@@ -135,8 +133,6 @@ class PCA(GraphRule):
     >>> graphs.PCA().supervised
     False
     """
-
-    additive = True
 
     def build(self, Z: Array, samples: Samples) -> GraphPair:
         return GraphPair(None, AllPairs(_one_over_mass(samples), samples.weights))
