@@ -226,9 +226,15 @@ def test_of_many_samples_those_that_the_search_has_not_seen_judge(rng, monkeypat
     )
     found = search.automatic_model(data, Gaussian(), plan)
     whole, _ = unrefined_model(data, found)
-    seen = []
+    seen, steps, real = [], [], refine_choice.refine
+    monkeypatch.setattr(
+        refine_choice,
+        "refine",
+        lambda *at, max_iter, tol: steps.append(max_iter) or real(*at, max_iter=max_iter, tol=tol),
+    )
     choice = choose_refined(data, whole, replace(PLAN, search=plan), found.trial, seen.append)
     assert seen == [1]
+    assert choice.refined is (noise < 1)
     np.testing.assert_array_equal(choice.rows, found.trial.judged)
     (fold,) = choice.folds
     np.testing.assert_allclose(choice.held_out, fold.expansion(X[choice.rows]))
@@ -236,7 +242,7 @@ def test_of_many_samples_those_that_the_search_has_not_seen_judge(rng, monkeypat
     if not choice.refined:
         assert choice.expansion is whole.expansion
         return
-    assert noise < 1
+    assert steps[-1] == max(choice.chosen.n_iter, refine_choice.SHORT)
     # from the vectors of the fold further on all samples: the normal equation of the constant holds on them
     assert not np.allclose(choice.expansion.vectors, fold.expansion.vectors)
     assert np.mean((choice.expansion(X) - Y) ** 2) < np.mean((fold.expansion(X) - Y) ** 2)
