@@ -7,6 +7,7 @@ import scipy.sparse as sp
 from fewkern import FeatureVectorSelector
 from fewkern.backend.columns import column_spreads
 from fewkern.core.kernels import NotFiniteError, resolve_kernel
+from fewkern.core.moving import Facing
 from fewkern.datasets import make_banana
 from fewkern.kernels import Function, Gaussian, Laplacian, Linear, Polynomial
 from fewkern.vectors import refinement
@@ -114,16 +115,16 @@ def test_spreads_have_the_units_of_the_features(factor):
 
 def test_a_step_to_infinity_is_only_too_far(monkeypatch):
     problem = refinement.refine_problem(X, Y[:, None].astype(float))
-    start = refinement.Placement(X[:3], Gaussian(1.0), 0.1)
-    evaluate, calls = refinement.evaluate, []
+    start = refinement.Placement(X[:3], Polynomial(gamma=1.0), 0.1)
+    real, calls = Facing.columns, []
 
     def sometimes(*args):
         calls.append(args)
         if len(calls) == 3:
             raise NotFiniteError("too far")
-        return evaluate(*args)
+        return real(*args)
 
-    monkeypatch.setattr(refinement, "evaluate", sometimes)
+    monkeypatch.setattr(Facing, "columns", sometimes)
     found = refinement.refine(problem, start, max_iter=5)
     assert np.all(np.isfinite(found.placement.vectors))
     assert len(calls) > 3

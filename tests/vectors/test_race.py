@@ -7,15 +7,15 @@ from fewkern.vectors.race import Candidate, Race, Score, _preferred
 
 
 def test_a_certain_but_negligible_difference_is_none():
-    assert Score(Candidate(3, "distilled"), 1.001, 0.001, 1e-9).within(0.5)
-    assert not Score(Candidate(3, "distilled"), 1.1, 0.1, 0.1).within(0.5)
-    assert Score(Candidate(3, "distilled"), 1.1, 0.1, 0.1).within(1.0)
+    assert Score(Candidate(3, moved=True), 1.001, 0.001, 1e-9).within(0.5)
+    assert not Score(Candidate(3, moved=True), 1.1, 0.1, 0.1).within(0.5)
+    assert Score(Candidate(3, moved=True), 1.1, 0.1, 0.1).within(1.0)
 
 
 @pytest.mark.parametrize(("unrefined", "chosen"), [(150, 150), (300, 80)])
 def test_a_much_larger_unrefined_model_must_be_better_not_only_as_good(unrefined, chosen):
     """Or a larger budget gives a larger and worse model: letter, 2,000 rows, 200 vectors 20.3 %, 300 vectors 21.7 %."""
-    long, short = Candidate(unrefined, "unrefined"), Candidate(80, "distilled", 20)
+    long, short = Candidate(unrefined), Candidate(80, moved=True, n_iter=20)
     race = Race([long, short])
     race.begin(np.zeros((500, 1)), np.ones(500))
     # squared errors that differ by one up and down, and by half a standard error in the mean
@@ -30,7 +30,7 @@ def test_a_much_larger_unrefined_model_must_be_better_not_only_as_good(unrefined
 
 def test_every_fold_is_judged_by_the_choice_of_the_others(rng):
     """Two candidates: in each fold the values are those of the one with the least error elsewhere."""
-    race = Race([Candidate(5, "distilled", 5), Candidate(5, "distilled", 20)])
+    race = Race([Candidate(5, moved=True, n_iter=5), Candidate(5, moved=True, n_iter=20)])
     first, second = race.running
     errors = rng.standard_normal((2, 3, 40, 1)) * np.array([[1.0, 5.0, 1.0], [5.0, 1.0, 5.0]])[:, :, None, None]
     for k in range(3):
@@ -47,10 +47,10 @@ def test_every_fold_is_judged_by_the_choice_of_the_others(rng):
 
 def test_a_candidate_leaves_that_would_have_to_overtake_a_smaller_one():
     unrefined, small, large, quiet = (
-        Candidate(20, "unrefined"),
-        Candidate(3, "distilled", 5),
-        Candidate(10, "distilled", 5),
-        Candidate(10, "distilled", 0),
+        Candidate(20),
+        Candidate(3, moved=True, n_iter=5),
+        Candidate(10, moved=True, n_iter=5),
+        Candidate(10, moved=True, n_iter=0),
     )
     race = Race([unrefined, small, large, quiet])
     race.begin(np.zeros((100, 1)), np.ones(100))
@@ -75,7 +75,7 @@ def race_of(errors, weights=None, forced=False):
 
 def test_differences_are_paired_and_weighted():
     weights = np.array([1.0, 3.0, 1.0, 1.0])
-    one, other = Candidate(3, "distilled"), Candidate(5, "distilled")
+    one, other = Candidate(3, moved=True), Candidate(5, moved=True)
     errors = {one: [1.0, 2.0, 0.5, 1.0], other: [1.5, 1.0, 0.5, 2.0]}
     best, second = race_of(errors, weights).scores()
     share = weights / 6
@@ -88,7 +88,7 @@ def test_differences_are_paired_and_weighted():
 
 
 def test_two_outputs_count_together_and_folds_are_one_after_the_other():
-    one = Candidate(3, "distilled")
+    one = Candidate(3, moved=True)
     race = Race([one])
     for target in (np.zeros((2, 2)), np.ones((3, 2))):
         race.begin(target, np.ones(len(target)))
@@ -100,8 +100,8 @@ def test_two_outputs_count_together_and_folds_are_one_after_the_other():
 
 
 def test_a_path_is_left_when_it_was_better_before_by_a_standard_error():
-    stages = [Candidate(5, "distilled", steps) for steps in (0, 5, 20, 60)]
-    other = Candidate(10, "distilled", 60)
+    stages = [Candidate(5, moved=True, n_iter=steps) for steps in (0, 5, 20, 60)]
+    other = Candidate(10, moved=True, n_iter=60)
     base = np.tile([1.0, 2.0], 50)
     noise = np.tile([1.0, -1.0, -1.0, 1.0], 25)  # its standard error in the mean of 100 is 0.1
     for excess, worsens in ((0.11, True), (0.09, False)):
@@ -116,7 +116,7 @@ def test_a_path_is_left_when_it_was_better_before_by_a_standard_error():
 
 
 def test_a_path_is_compared_with_its_best_stage_not_with_its_first():
-    stages = [Candidate(5, "distilled", steps) for steps in (0, 5, 20)]
+    stages = [Candidate(5, moved=True, n_iter=steps) for steps in (0, 5, 20)]
     base = np.tile([3.0, 4.0], 50)
     race = Race(stages)
     race.begin(np.zeros((100, 1)), np.ones(100))
@@ -127,7 +127,7 @@ def test_a_path_is_compared_with_its_best_stage_not_with_its_first():
 
 def test_clearly_worse_candidates_leave_but_never_the_unrefined_one():
     """A difference of ``k`` standard errors: dropped beyond the limit, kept within it."""
-    unrefined, small, large = Candidate(9, "unrefined"), Candidate(3, "distilled"), Candidate(20, "distilled")
+    unrefined, small, large = Candidate(9), Candidate(3, moved=True), Candidate(20, moved=True)
     base = np.full(100, 4.0)
     noise = np.tile([1.0, -1.0], 50)
     for k, kept in ((2.5, [unrefined]), (1.5, [unrefined, small])):
@@ -139,17 +139,26 @@ def test_clearly_worse_candidates_leave_but_never_the_unrefined_one():
     assert race.running == [unrefined, large]
 
 
+def test_a_candidate_leaves_when_one_that_would_be_preferred_is_ahead():
+    small, large, larger = (Candidate(m, moved=True) for m in (3, 10, 20))
+    shown = Candidate(10, moved=True, n_iter=5)
+    base, noise = np.full(100, 4.0), np.tile([1.0, -1.0], 50)
+    race = race_of({small: base + 0.02, large: base + 0.01 + noise, larger: base + 0.03 + noise, shown: base})
+    race.drop(3.0)
+    assert race.running == [small, large, shown]
+
+
 def test_who_is_preferred_at_the_same_error():
-    quiet, moved = Candidate(5, "distilled"), Candidate(5, "distilled", 20)
+    quiet, moved = Candidate(5, moved=True), Candidate(5, moved=True, n_iter=20)
     assert _preferred(quiet, moved)
     assert not _preferred(moved, quiet)
-    assert _preferred(Candidate(3, "distilled", 5), moved)
-    assert not _preferred(Candidate(10, "distilled"), quiet)
+    assert _preferred(Candidate(3, moved=True, n_iter=5), moved)
+    assert not _preferred(Candidate(10, moved=True), quiet)
     assert _preferred(quiet, quiet)
 
 
 def test_vectors_that_saw_the_labels_must_be_better_by_a_standard_error():
-    quiet, moved = Candidate(10, "distilled"), Candidate(5, "distilled", 20)
+    quiet, moved = Candidate(10, moved=True), Candidate(5, moved=True, n_iter=20)
     base, noise = np.full(100, 4.0), np.tile([1.0, -1.0], 50)
     for k, chosen in ((0.9, quiet), (1.1, moved)):
         race = race_of({quiet: base + k * 0.1 + noise, moved: base})
@@ -157,12 +166,11 @@ def test_vectors_that_saw_the_labels_must_be_better_by_a_standard_error():
 
 
 def test_the_smallest_within_the_tolerance_is_taken():
-    small, large = Candidate(3, "distilled"), Candidate(10, "distilled")
+    small, large = Candidate(3, moved=True), Candidate(10, moved=True)
     base, noise = np.full(100, 4.0), np.tile([1.0, -1.0], 50)
     for k, chosen in ((0.9, small), (1.1, large)):
         race = race_of({small: base + k * 0.1 + noise, large: base})
         assert race.choose(1.0) == chosen
     # of two of one size the better one
-    other = Candidate(3, "distilled", 0)
-    selected = Candidate(3, "selected", 0)
-    assert race_of({other: base + 0.01, selected: base}).choose(0.5) == selected
+    samples = Candidate(3)
+    assert race_of({small: base + 0.01, samples: base}).choose(0.5) == samples

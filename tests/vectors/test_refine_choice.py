@@ -42,7 +42,7 @@ def striped(n, rng, noise=0.0):
 
 def test_candidates_end_at_the_size_of_the_unrefined_model():
     found = candidates(shaped(1000, 5, 1), 13, PLAN)
-    assert found[0] == Candidate(13, "unrefined")
+    assert found[0] == Candidate(13)
     assert {c.n_vectors for c in found[1:]} == {3, 5, 10, 20}
     assert max(c.n_vectors for c in candidates(shaped(1000, 5, 1), 300, PLAN)) == 300
     assert max(c.n_vectors for c in candidates(shaped(1000, 5, 1), 300, PLAN)[1:]) == 40
@@ -80,7 +80,7 @@ def test_a_search_that_lost_its_way_starts_again_from_a_fold(rng, monkeypatch):
     X, Y = striped(300, rng, noise=0.1)
     data = rows(X, Y)
     whole = fit_unrefined(data, Gaussian(1.5), 40, PLAN)
-    monkeypatch.setattr(refine_choice, "STEPS", {"unrefined": (0,), "distilled": (0, 5), "selected": ()})
+    monkeypatch.setattr(refine_choice, "STEPS", (0, 5))
     lost = replace(whole.expansion, coef=0 * whole.expansion.coef)
     monkeypatch.setattr(refine_choice, "refit", lambda *_: (lost, 1.0))
     choice = choose_refined(data, whole, replace(PLAN, forced=True))
@@ -182,12 +182,9 @@ def test_folds_have_their_share_of_every_range_of_the_targets():
 
 
 def test_candidates_at_their_bounds():
-    """At most half of the samples; from the selection up to ten vectors; few steps where there are many numbers."""
+    """At most half of the samples; few steps where there are many numbers."""
     assert max(c.n_vectors for c in candidates(shaped(20, 1, 1), 30, PLAN)[1:]) == 10
-    assert {c.start for c in candidates(shaped(1000, 5, 1), 13, PLAN) if c.n_vectors == 10} == {"distilled", "selected"}
-    assert {c.start for c in candidates(shaped(1000, 5, 1), 13, PLAN) if c.n_vectors == 20} == {"distilled"}
-    assert {c.n_iter for c in candidates(shaped(1000, 5, 1), 13, PLAN) if c.path == (5, "distilled")} == {0, 5, 20, 60}
-    assert {c.n_iter for c in candidates(shaped(1000, 5, 1), 13, PLAN) if c.path == (5, "selected")} == {5, 20}
+    assert {c.n_iter for c in candidates(shaped(1000, 5, 1), 13, PLAN) if c.path == (5, True)} == {0, 5, 20, 60}
     for n, most in ((249, 20), (250, 60)):
         assert max(c.n_iter for c in candidates(shaped(n, 5, 1), 13, PLAN)) == most
     # ten vectors of 99 features have 1,000 numbers to learn

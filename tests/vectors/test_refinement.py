@@ -113,7 +113,7 @@ def test_a_large_tau_keeps_the_span(rng):
     points = np.array([[0.0, 0.0], [3.0, 0.0], [0.0, 3.0]])
     X = np.repeat(points, 20, axis=0)
     Y = rng.normal(size=(60, 1))
-    at = Placement(points, Gaussian(np.array([1.0, 1.0])), 0.1)
+    at = Placement(points + 0.3, Gaussian(np.array([1.0, 1.0])), 0.1)
     free = refine(refine_problem(X, Y), at)
     held = refine(refine_problem(X, Y, tau=1e6), at)
     assert np.abs(held.vectors - points).max() < 1e-2 < np.abs(free.vectors - points).max()
@@ -294,10 +294,10 @@ def test_the_start_is_zero_and_comes_back(data):
         found = chart(X, kernel)
         assert not np.any(found.start)
         assert len(found.start) == 4 * 3 + kernel.n_scales + 1
-        at = found.placement(np.zeros(len(found.start)))
-        np.testing.assert_array_equal(at.vectors, X[:4])
+        at = found.point(np.zeros(len(found.start)))
+        np.testing.assert_array_equal(at.V, X[:4])
         assert at.ridge == pytest.approx(0.3)
-        np.testing.assert_allclose(at.kernel(X, X), kernel(X, X), rtol=1e-12)
+        np.testing.assert_array_equal(at.s, np.zeros(kernel.n_scales))
 
 
 def test_vectors_move_in_the_geometric_mean_of_width_and_spread(data):
@@ -310,7 +310,7 @@ def test_vectors_move_in_the_geometric_mean_of_width_and_spread(data):
     np.testing.assert_allclose(found.unit, unit, rtol=1e-9)
     theta = np.zeros(len(found.start))
     theta[5] = 1.0  # second vector, third feature
-    moved = found.placement(theta).vectors
+    moved = found.point(theta).V
     np.testing.assert_allclose(moved[1, 2] - X[1, 2], unit[2], rtol=1e-9)
     # a kernel without a length
     np.testing.assert_allclose(chart(X, Linear()).unit, spread, rtol=1e-9)
@@ -318,30 +318,44 @@ def test_vectors_move_in_the_geometric_mean_of_width_and_spread(data):
 
 def test_scales_and_ridge_are_logarithms_with_bounds(data):
     X, _, _ = data
-    kernel = Gaussian(np.array([1.0, 2.0, 0.7]))
-    found = chart(X, kernel)
-    low, high = found.bounds
-    assert np.all(low[:12] == -refinement.FARTHEST)
-    assert np.all(high[:12] == refinement.FARTHEST)
-    np.testing.assert_array_equal(low[12:15], [-refinement.LOG_SCALE_BELOW] * 3)
-    np.testing.assert_array_equal(high[12:15], [refinement.LOG_SCALE_ABOVE] * 3)
-    # the ridge stays between a millionth and ten thousand times k(x, x)
-    assert 0.3 * np.exp(low[-1]) == pytest.approx(1e-6)
-    assert 0.3 * np.exp(high[-1]) == pytest.approx(1e4)
+    found = chart(X, Gaussian(np.array([1.0, 2.0, 0.7])))
     theta = np.zeros(16)
-    theta[-1] = np.log(2.0)
-    assert found.placement(theta).ridge == pytest.approx(0.6)
+    theta[12:] = [1e9, -1e9, 0.01, 1e9]
+    far = found.point(theta)
+    np.testing.assert_allclose(far.s, [refinement.LOG_SCALE_ABOVE, -refinement.LOG_SCALE_BELOW, 0.01], rtol=1e-4)
+    # the ridge stays between a millionth and ten thousand times k(x, x)
+    assert far.ridge == pytest.approx(1e4)
+    theta[-1] = -1e9
+    assert found.point(theta).ridge == pytest.approx(1e-6)
+    theta[-1] = 0.01
+    assert found.point(theta).ridge == pytest.approx(0.3 * np.exp(0.01), rel=1e-6)
     polynomial = chart(X, Polynomial(degree=2, gamma=1.0, coef0=0.0))
     size = np.mean((X**2).sum(axis=1) ** 2)
-    assert polynomial.ridge * np.exp(polynomial.bounds[0][-1]) == pytest.approx(1e-6 * size)
+    theta = np.append(np.zeros(13), -1e9)
+    assert polynomial.point(theta).ridge == pytest.approx(1e-6 * size)
 
 
 @pytest.mark.parametrize(("given", "ridge"), [(0.0, 1e-6), (1e9, 1e4), (0.5, 0.5)])
 def test_a_ridge_outside_of_its_bounds_starts_at_them(data, given, ridge):
     found = chart(data[0], Gaussian(1.0), given)
     assert found.ridge == pytest.approx(ridge)
-    assert np.all(found.bounds[0] <= 1e-12)
-    assert np.all(found.bounds[1] >= -1e-12)
+    assert np.all(found.low < 0)
+    assert np.all(found.high > 0)
+
+
+def test_the_gradient_of_a_chart_is_that_of_its_points(data):
+    """Vectors in units, and bent scales and ridges far from the start."""
+    X, Y, w = data
+    problem = refine_problem(X, Y, w)
+    at = Placement(X[:4], Gaussian(np.array([1.0, 2.0, 0.7])), 0.3)
+    found, objective = refinement._Chart(problem, at), refinement._Objective(problem, at)
+    theta = np.concatenate([0.1 * np.arange(12.0), [2.0, -3.0, 0.5, -4.0]])
+    gradient = found.gradient(objective(found.point(theta)), theta)
+
+    def slope(step):
+        return (objective(found.point(theta + step)).value - objective(found.point(theta - step)).value) / 2e-6
+
+    np.testing.assert_allclose(gradient, [slope(1e-6 * unit) for unit in np.eye(16)], atol=1e-7)
 
 
 def test_weights_sum_to_the_number_of_samples_and_the_variance_is_theirs(data):

@@ -108,7 +108,9 @@ def plan(n=80, **parameters):
 
 
 def test_automatic_lengths():
-    assert (plan(80).limit, plan(80).ceiling) == (40, 8)
+    assert (plan(80).limit, plan(80).ceiling) == (40, 40)
+    assert (plan(400).limit, plan(400).ceiling) == (50, 100)
+    assert (plan(640).limit, plan(640).ceiling) == (80, 100)
     assert (plan(5000).limit, plan(5000).ceiling) == (100, 500)
     assert plan(5000, prefer="accurate").ceiling == 1000
     assert (plan(5000, max_vectors=7).limit, plan(5000, max_vectors=7).ceiling) == (7, 0)
@@ -228,8 +230,11 @@ def test_without_a_tolerance_the_path_with_the_best_end_is_taken_whole(monkeypat
 def test_automatic_settings_at_their_bounds():
     assert plan(1).limit == 1
     assert plan(3).limit == 1
-    assert plan(199).limit == 99
-    assert plan(201).limit == 100
+    assert plan(99).limit == 49
+    assert plan(101).limit == 50
+    assert (plan(407).limit, plan(408).limit) == (50, 51)
+    assert (plan(799).limit, plan(800).limit, plan(900).limit) == (99, 100, 100)
+    assert plan(199).ceiling == 99
     assert plan(20_000).ceiling == 1000
     assert plan(5, max_vectors=7).limit == 5
     assert plan(5, n_vectors=7).limit == 5

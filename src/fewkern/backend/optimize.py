@@ -13,7 +13,7 @@ import scipy.optimize
 from fewkern.backend.finite import quiet
 from fewkern.backend.namespace import to_numpy
 
-__all__ = ["Minimum", "host_vector", "minimize_bounded"]
+__all__ = ["Minimum", "bend", "host_vector", "minimize_smooth"]
 
 Vector: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -35,23 +35,25 @@ def host_vector(*parts: Any) -> Vector:
     return np.concatenate([np.asarray(to_numpy(part), dtype=np.float64).ravel() for part in parts])
 
 
-def minimize_bounded(
-    function: Callable[[Vector], tuple[float, Vector]],
-    start: Vector,
-    bounds: tuple[Vector, Vector],
-    *,
-    max_iter: int,
-    tol: float,
+def bend(t: Vector, low: Vector, high: Vector) -> tuple[Vector, Vector]:
+    """Numbers between ``low < 0`` and ``high > 0`` for any ``t``, equal to it near zero; and their derivative."""
+    limit = np.where(t > 0, high, low)
+    share = np.tanh(t / limit)
+    return limit * share, 1.0 - share * share
+
+
+def minimize_smooth(
+    function: Callable[[Vector], tuple[float, Vector]], start: Vector, *, max_iter: int, tol: float
 ) -> Minimum:
-    """Minimise ``function`` (value and gradient) inside ``bounds`` by L-BFGS-B.
+    """Minimise ``function`` (value and gradient) by L-BFGS-B, without bounds.
+
+    Bounds would cost as much as a quick function does, in every step. For quantities that have some, see :func:`bend`.
 
     Parameters
     ----------
     function : callable
         ``function(x) -> (value, gradient)``.
     start : array of shape (p,)
-    bounds : pair of arrays of shape (p,)
-        Lower and upper; infinite where there is none.
     max_iter : int
     tol : float
         Relative decrease of the value in one step at which the search has converged.
@@ -77,7 +79,6 @@ def minimize_bounded(
         start,
         jac=True,
         method="L-BFGS-B",
-        bounds=scipy.optimize.Bounds(*bounds),
         options={"maxiter": max_iter, "maxfun": 2 * max_iter + 20, "maxcor": 20, "ftol": tol, "gtol": 0.0},
     )
     status = {0: "converged", 1: "max_iter"}.get(int(found.status), "stuck")

@@ -11,7 +11,7 @@ parameter may be a rule), add it to ``__all__``, and give it a name in ``NAMES``
 A kernel whose vectors can be moved (:mod:`fewkern.vectors.refinement`) also sets ``refinable = True`` and writes
 ``pullback``. If scales of its own are to be learned along with the vectors (inverse widths, say), it gives their number
 by ``n_scales``, changes them by ``rescaled``, and, unless ``k(x, x)`` is constant, writes ``diag_pullback``. A kernel
-with a length tells it by ``reach``.
+with a length tells it by ``reach``; one that can prepare for many calls writes ``facing``.
 """
 
 from __future__ import annotations
@@ -46,6 +46,7 @@ from fewkern.backend.namespace import (
     to_numpy,
 )
 from fewkern.backend.storable import storable
+from fewkern.core.moving import Facing, FacingGaussian
 from fewkern.core.parameters import Parameters
 from fewkern.core.widths import (
     Unit,
@@ -164,6 +165,10 @@ class Kernel(Parameters, ABC):
         """Gradient of ``sum(D * kernel.diag(X))`` with respect to ``s``; zero where ``k(x, x)`` is constant."""
         xp = namespace(X)
         return xp.zeros((self.n_scales,), dtype=xp.float64, device=device(X))
+
+    def facing(self, X: Array, near: Array) -> Facing:  # noqa: ARG002
+        """The float64 samples ``X`` in front of vectors that move from ``near``, for many calls."""
+        return Facing(self, X)
 
 
 def resolve_kernel(kernel: Any, X: Array) -> Kernel:
@@ -318,6 +323,9 @@ class Gaussian(_WidthKernel):
         by_feature = 2.0 * xp.sum(NA * B, axis=0) - rows @ (A * A) - columns @ (B * B)
         ds = xp.sum(by_feature, keepdims=True) if inverse.ndim == 0 else by_feature
         return inverse * (NA - columns[:, None] * B), ds
+
+    def facing(self, X: Array, near: Array) -> FacingGaussian:
+        return FacingGaussian(self, X, self.width, namespace(near).mean(near, axis=0))
 
 
 @storable

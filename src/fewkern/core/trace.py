@@ -164,8 +164,11 @@ def smallest_within(error: Array, size: Array, allowance: Array | float) -> tupl
     xp = namespace(error)
     flat, sizes = to_numpy(xp.reshape(error, (-1,))), to_numpy(xp.reshape(size, (-1,)))
     bound = to_numpy(xp.reshape(xp.zeros_like(error) + allowance, (-1,))) + flat.min()
-    inside = [i for i in range(len(flat)) if flat[i] <= bound[i]] or [int(flat.argmin())]
-    at = min(inside, key=lambda i: (float(sizes[i]), float(flat[i]), i))
+    inside = (flat <= bound).nonzero()[0]
+    if not inside.shape[0]:  # no error is a number
+        inside = asarray_like([int(flat.argmin())], flat)
+    smallest = inside[sizes[inside] == sizes[inside].min()]
+    at = int(smallest[flat[smallest].argmin()])
     position = []
     for length in reversed(error.shape):
         at, here = divmod(at, int(length))

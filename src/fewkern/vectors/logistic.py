@@ -20,7 +20,7 @@ from typing import Any
 
 from fewkern.backend.linalg import cholesky_psd, logsumexp, one_hot, solve_triangular
 from fewkern.backend.namespace import Array, asarray_like, device, namespace, take_rows
-from fewkern.backend.optimize import host_vector, minimize_bounded
+from fewkern.backend.optimize import host_vector, minimize_smooth
 from fewkern.core.basis import KernelBasis
 from fewkern.core.expansion import KernelExpansion
 from fewkern.core.samples import Samples
@@ -176,11 +176,10 @@ def logistic_path(part: Part, temperature: float, penalties: Sequence[float]) ->
     xp, samples, dtype = namespace(part.values), part.samples, part.values.dtype
     Q, F, w = (xp.astype(one, xp.float64) for one in (part.features, temperature * part.values, samples.weights))
     own, D = one_hot(samples.codes, samples.n_classes, F.dtype), xp.zeros_like(Q.T @ F)
-    free = host_vector(xp.full_like(D, xp.inf))
     path = []
     for penalty in penalties:
         loss = _Loss(Q, F, own, w, penalty)
-        found = minimize_bounded(loss, host_vector(D), (-free, free), max_iter=_MAX_ITER, tol=_TOL)
+        found = minimize_smooth(loss, host_vector(D), max_iter=_MAX_ITER, tol=_TOL)
         D = loss.shaped(found.x)
         path.append(xp.astype(D, dtype))
     return path

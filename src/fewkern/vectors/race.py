@@ -1,6 +1,6 @@
 """Which of several candidates is best on samples that they have not seen: a race over the folds (methods F14).
 
-Clearly worse candidates are dropped on the way, and those that a smaller one has outrun, so that most folds fit only a
+Clearly worse candidates are dropped on the way, and those that a smaller one is ahead of, so that most folds fit only a
 few. In the end the smallest candidate within some standard errors *of the paired difference* from the best is taken;
 vectors that saw the labels must be better by more than that (``PROOF``).
 """
@@ -16,8 +16,6 @@ from fewkern.core.samples import Samples
 
 __all__ = ["Candidate", "FoldModel", "Race", "Score"]
 
-# Standard errors at which a candidate is dropped that is no smaller than a better one: it would have to overtake it.
-BEATEN = 1.0
 # Standard errors by which vectors that saw the labels must be better than those that did not.
 PROOF = 1.0
 # ... unless those are more than this many times the largest number that was moved: they then win only by being better,
@@ -33,15 +31,15 @@ class Candidate:
     """One way to a model."""
 
     n_vectors: int
-    start: str
-    """"unrefined" (the model itself), "distilled" or "selected": where the labels start to move the vectors."""
+    moved: bool = False
+    """Whether the vectors are distilled from those of the unrefined model, rather than samples."""
     n_iter: int = 0
-    """Steps that the labels move them."""
+    """Steps that the labels then move them."""
 
     @property
-    def path(self) -> tuple[int, str]:
+    def path(self) -> tuple[int, bool]:
         """What candidates have in common that one search passes through."""
-        return self.n_vectors, self.start
+        return self.n_vectors, self.moved
 
 
 @dataclass(frozen=True)
@@ -118,27 +116,18 @@ class Race:
         return tuple(sorted(found, key=lambda s: s.error))
 
     def drop(self, limit: float) -> None:
-        """Candidates leave that are worse than the best by ``limit`` standard errors, or beaten by a smaller one.
+        """Candidates leave that are worse than the best by ``limit`` standard errors, or that a smaller one outruns.
 
         The unrefined one never leaves. Where the vectors must move, they are compared among themselves.
         """
-        scores = self.scores(self._eligible())
-        kept = {s.candidate for s in scores if s.within(limit) and not self._beaten(s, scores)}
-        self.running = [c for c in self.running if c in kept or c.start == "unrefined"]
-
-    def _beaten(self, score: Score, scores: tuple[Score, ...]) -> bool:
-        """Whether a candidate that would be taken before this one is better by ``BEATEN`` standard errors."""
-        own, xp = score.candidate, namespace(self._targets[0])
-        better = (s for s in scores if s.error < score.error and _preferred(s.candidate, own))
-        rival = next(better, None)  # the best of them
-        if rival is None:
-            return False
-        error, least = (xp.concat(self._errors[c]) for c in (own, rival.candidate))
-        excess, spread = _paired(error, least, self._share(self._weights))
-        return excess > BEATEN * spread
+        kept: list[Candidate] = []
+        for score in self.scores(self._eligible()):  # best first
+            if score.within(limit) and not any(_preferred(better, score.candidate) for better in kept):
+                kept.append(score.candidate)
+        self.running = [c for c in self.running if c in kept or not c.moved]
 
     def _eligible(self) -> list[Candidate]:
-        return [c for c in self.running if not self.forced or c.start != "unrefined"]
+        return [c for c in self.running if not self.forced or c.moved]
 
     def choose(self, tolerance: float) -> Candidate:
         """The candidate with the fewest vectors that is as good as the best.

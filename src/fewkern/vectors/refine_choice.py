@@ -5,13 +5,12 @@ Here every candidate is fitted without a fold and judged on it. The candidates:
 
 - the *unrefined* model of the automatic search, whose vectors are samples;
 - its short forms: ``m`` vectors *distilled* from its values (least squares), which cannot overfit;
-- ``m`` vectors that the labels then move (leave-one-out), from the distilled ones or, where a few vectors are enough,
-  from the selection itself with ``tau > 0``, judged after some numbers of steps.
+- ``m`` distilled vectors that the labels then move (leave-one-out), judged after some numbers of steps.
 
 The number of steps is the regularizer that costs nothing: one search passes through all of them. The smallest candidate
 whose error is within half a standard error *of the paired difference* from the best is taken; vectors that saw the
 labels must be better by more than that (``PROOF``). Clearly worse candidates are dropped on the way, and those that a
-smaller one has outrun, so that most folds fit only a few.
+smaller one is ahead of, so that most folds fit only a few.
 """
 
 from __future__ import annotations
@@ -19,6 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from fewkern.backend.namespace import Array, asarray_like, namespace, take_rows, to_numpy
 from fewkern.backend.random import random_generator
@@ -28,7 +28,7 @@ from fewkern.core.samples import Samples
 from fewkern.vectors.grid import KernelGrid
 from fewkern.vectors.leave_one_out import LARGE, HeldOut, solve_samples
 from fewkern.vectors.race import Candidate, FoldModel, Race, Score
-from fewkern.vectors.refinement import Placement, RefineProblem, expand, free_widths, refine, refine_problem
+from fewkern.vectors.refinement import Placement, Refined, free_widths, refine, refine_problem
 from fewkern.vectors.search import Found, Searching, Trial, search
 
 __all__ = [
@@ -49,9 +49,7 @@ SIZES = (3, 5, 10, 20, 40, 80, 160, 320)
 MOST, MOST_PER_OUTPUT, SAMPLES_PER_VECTOR = 40, 4, 200
 # Numbers of steps after which the vectors are judged. Each stage is a search of its own, which starts where the last
 # one ended: that costs a few steps, and makes a stage the same whatever follows it.
-STEPS: dict[str, tuple[int, ...]] = {"unrefined": (0,), "distilled": (0, 5, 20, 60), "selected": (5, 20)}
-# From the selection: the weight of the fitness, and the largest size. More vectors need the distilled start.
-SELECTED_TAU, SELECTED_SIZE = 0.1, 10
+STEPS = (0, 5, 20, 60)
 # With twice as many numbers to learn as samples, the search has overfitted after so many steps; and with fewer than
 # FEW samples no fold could tell.
 CROWDED_STEPS, FEW = 20, 250
@@ -121,7 +119,7 @@ class RefineChoice:
     @property
     def refined(self) -> bool:
         """Whether the vectors are no samples any more."""
-        return self.chosen.start != "unrefined"
+        return self.chosen.moved
 
 
 def unrefined_model(samples: Samples, found: Found) -> tuple[Unrefined, HeldOut]:
@@ -162,7 +160,7 @@ def candidates(samples: Samples, unrefined: int, plan: RefinePlan) -> list[Candi
     """What is compared for samples like these, and an unrefined model of so many vectors."""
     n, d = samples.X.shape
     q = samples.n_outputs
-    found = [Candidate(unrefined, "unrefined")]
+    found = [Candidate(unrefined)]
     enough = next((m for m in plan.sizes if m >= unrefined), plan.sizes[-1])
     most = min(enough, max(MOST, MOST_PER_OUTPUT * q, n // SAMPLES_PER_VECTOR), n // 2)
     # fewer vectors than outputs cannot tell the classes apart
@@ -171,8 +169,7 @@ def candidates(samples: Samples, unrefined: int, plan: RefinePlan) -> list[Candi
         sizes = [min(unrefined, n // 2)]
     for m in sizes:
         crowded = m * (d + 1) > 2 * n or n < FEW
-        for start in ("distilled", "selected") if m <= SELECTED_SIZE else ("distilled",):
-            found += [Candidate(m, start, steps) for steps in STEPS[start] if not crowded or steps <= CROWDED_STEPS]
+        found += [Candidate(m, True, steps) for steps in STEPS if not crowded or steps <= CROWDED_STEPS]
     return found
 
 
@@ -231,7 +228,7 @@ def choose_refined(
 
 def _fit_chosen(samples: Samples, whole: Unrefined, race: Race, chosen: Candidate) -> tuple[KernelExpansion, float]:
     """The chosen candidate on all samples, and its ridge."""
-    if chosen.start == "unrefined":
+    if not chosen.moved:
         return whole.expansion, whole.ridge
     if samples.n > LARGE:  # the fold had enough of them to begin with
         return _refit_from(race.models(chosen), samples, whole, chosen, max(chosen.n_iter, SHORT))
@@ -244,8 +241,8 @@ def _fit_chosen(samples: Samples, whole: Unrefined, race: Race, chosen: Candidat
 
 def refit(samples: Samples, whole: Unrefined, chosen: Candidate) -> tuple[KernelExpansion, float]:
     """A candidate whose vectors are moved, on all samples from the beginning, and its ridge."""
-    *_, (problem, at) = _stages(samples, whole, chosen)
-    return replace(expand(problem, at), indices=whole.indices[: chosen.n_vectors]), at.ridge
+    *_, last = _stages(samples, whole, chosen)
+    return replace(last.expansion, indices=whole.indices[: chosen.n_vectors]), last.ridge
 
 
 def _refit_from(
@@ -257,8 +254,8 @@ def _refit_from(
         problem = refine_problem(samples.X, samples.targets, samples.weights)
     else:
         problem = refine_problem(samples.X, whole.expansion(samples.X), samples.weights, objective="least squares")
-    at = refine(problem, Placement(best.vectors, best.kernel, START_RIDGE), max_iter=steps, tol=STAGE_TOL).placement
-    return replace(expand(problem, at), indices=whole.indices[: chosen.n_vectors]), at.ridge
+    found = refine(problem, Placement(best.vectors, best.kernel, START_RIDGE), max_iter=steps, tol=STAGE_TOL)
+    return replace(found.expansion, indices=whole.indices[: chosen.n_vectors]), found.ridge
 
 
 def _error(model: KernelExpansion, samples: Samples) -> float:
@@ -271,27 +268,23 @@ def _index(rows: list[int], like: Array) -> Array:
 
 def _models(data: Samples, unrefined: Unrefined, path: list[Candidate]) -> Iterator[KernelExpansion]:
     """The models of candidates of one path, each fitted when it is asked for."""
-    if path[0].start == "unrefined":
+    if not path[0].moved:
         yield unrefined.expansion
         return
     wanted = {c.n_iter for c in path}
-    for done, (problem, at) in zip(STEPS[path[0].start], _stages(data, unrefined, path[-1])):
+    for done, found in zip(STEPS, _stages(data, unrefined, path[-1])):
         if done in wanted:
-            yield expand(problem, at)
+            yield found.expansion
 
 
-def _stages(data: Samples, unrefined: Unrefined, last: Candidate) -> Iterator[tuple[RefineProblem, Placement]]:
-    """Where the vectors are after every stage up to ``last``, and the problem that their coefficients solve."""
+def _stages(data: Samples, unrefined: Unrefined, last: Candidate) -> Iterator[Refined]:
+    """The model after every stage up to ``last``."""
     kernel = free_widths(unrefined.expansion.kernel, data.X)
     at = Placement(unrefined.vectors[: last.n_vectors, :], kernel, max(unrefined.ridge, START_RIDGE))
-    distilled = last.start == "distilled"
-    if distilled:
-        taught = refine_problem(data.X, unrefined.expansion(data.X), data.weights, objective="least squares")
-        at = refine(taught, at, max_iter=DISTILL_STEPS, tol=STAGE_TOL).placement
-        yield taught, at
-    problem = refine_problem(data.X, data.targets, data.weights, tau=0.0 if distilled else SELECTED_TAU)
-    done = 0
-    for steps in (s for s in STEPS[last.start] if 0 < s <= last.n_iter):
-        at = refine(problem, at, max_iter=steps - done, tol=STAGE_TOL).placement
-        done = steps
-        yield problem, at
+    taught = refine_problem(data.X, unrefined.expansion(data.X), data.weights, objective="least squares")
+    found = refine(taught, at, max_iter=DISTILL_STEPS, tol=STAGE_TOL)
+    yield found
+    problem = refine_problem(data.X, data.targets, data.weights)
+    for done, steps in pairwise(s for s in STEPS if s <= last.n_iter):
+        found = refine(problem, found.placement, max_iter=steps - done, tol=STAGE_TOL)
+        yield found

@@ -23,18 +23,19 @@ The leave-one-out error is *optimistic* for vectors that have seen the labels. W
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 from fewkern.backend.blocks import BLOCK_ELEMENTS, row_blocks
 from fewkern.backend.finite import powers_of_two
 from fewkern.backend.linalg import inverse_psd
 from fewkern.backend.namespace import Array, asarray_like, device, is_sparse, namespace, on_host
-from fewkern.backend.optimize import host_vector, minimize_bounded
+from fewkern.backend.optimize import bend, host_vector, minimize_smooth
 from fewkern.backend.threads import threads_for
 from fewkern.core.expansion import KernelExpansion
 from fewkern.core.kernels import Gaussian, Kernel, NotFiniteError
+from fewkern.core.moving import Columns
 from fewkern.core.widths import feature_units
 
 __all__ = [
@@ -51,14 +52,16 @@ __all__ = [
 ]
 
 Objective = Literal["leave-one-out", "least squares"]
+# The row blocks at a point, as often as they are asked for.
+Blocks: TypeAlias = "Callable[[], Iterable[_Block]]"
 
 # Added to the diagonal of k(V, V), in units of k(x, x): two vectors may meet.
 JITTER = 1e-6
 # Bounds of the search: logarithms of the scales around the start, and the ridge in units of k(x, x).
 LOG_SCALE_BELOW, LOG_SCALE_ABOVE = 6.0, 4.0
 RIDGE_BOUNDS = (1e-6, 1e4)
-# No vector moves farther than this many units from its start: a line search that goes too far must not overflow.
-FARTHEST = 1e3
+# A ridge that starts at a bound can still pass it by so much, or it would not move at all.
+LEAST_WAY = 0.01
 # A sample that decides its own value has 1 - h = 0. Below this share it is held there, and h has no gradient.
 LEAST_LEFT = 1e-3
 # So many row blocks are kept from one pass to the next, 4 MiB each on the host; more are computed anew in every pass.
@@ -107,6 +110,11 @@ class Refined:
     def placement(self) -> Placement:
         """Vectors, kernel and ridge: where another search can start."""
         return Placement(self.vectors, self.kernel, self.ridge)
+
+    @property
+    def expansion(self) -> KernelExpansion:
+        """The function."""
+        return KernelExpansion(self.kernel, self.vectors, self.coef, self.offset)
 
 
 @dataclass(frozen=True)
@@ -169,54 +177,39 @@ def refine_problem(
 
 def evaluate(problem: RefineProblem, at: Placement) -> Evaluation:
     """Objective, gradient and coefficients at a placement, in two or three passes over the row blocks."""
-    blocks = _Blocks(problem, at)
-    xp, n, V = namespace(problem.X), blocks.n, blocks.V
-    model = _solve(blocks, at, problem.variance)
-    value, pull = (_leave_one_out if problem.objective == "leave-one-out" else _least_squares)(blocks, model)
-    D_Kv, by_trace = at.ridge * pull.L, 0.0
-    if problem.tau:
-        # fitness = sum_i w_i k_i' Kv^-1 k_i / sum_i w_i k_ii
-        inverse, share = inverse_psd(model.Kv), problem.tau / model.trace
-        explained = inverse @ model.KWK
-        fitness = float(xp.linalg.trace(explained)) / model.trace
-        value += problem.tau * (1.0 - fitness)
-        pull.C[1:, :] -= (2.0 * share) * inverse
-        D_Kv = D_Kv + share * (explained @ inverse)
-        by_trace = share * fitness
-    by_trace += JITTER * float(xp.linalg.trace(D_Kv)) / n
-    dV, ds, diag = blocks.total(lambda block: block.pulled(model, pull, problem.objective))
-    # k is symmetric: what V does as first argument it does as second (see Kernel.pullback)
-    dV_own, ds_own = at.kernel.pullback(V, V, model.within, D_Kv + D_Kv.T)
-    log_ridge = at.ridge * float(xp.sum(pull.L * model.Kv))
-    ds = ds + 0.5 * ds_own + by_trace * diag
-    return Evaluation(value, dV + dV_own, ds, log_ridge, model.beta[1:, :], model.beta[0, :])
+    return _Objective(problem, at)(_Point.at(at))
 
 
 def expand(problem: RefineProblem, at: Placement) -> KernelExpansion:
     """The ridge solution at a placement: one pass over the row blocks."""
-    beta = _solve(_Blocks(problem, at), at, problem.variance).beta
+    objective, point = _Objective(problem, at), _Point.at(at)
+    beta = objective.solve(objective.blocks(point), point).beta
     xp, dtype = namespace(problem.X), problem.X.dtype
     coef, offset = xp.astype(beta[1:, :], dtype), xp.astype(beta[0, :], dtype)
     return KernelExpansion(at.kernel, xp.astype(at.vectors, dtype), coef, offset)
 
 
-def _solve(blocks: _Blocks, at: Placement, variance: float) -> _Model:
-    xp, V = namespace(blocks.V), blocks.V
-    PWP, PWY, trace = blocks.total(_Block.moments)
-    within = at.kernel(V, V)
-    Kv = within + (JITTER * float(trace) / blocks.n) * xp.eye(V.shape[0], dtype=V.dtype, device=device(V))
-    A = xp.asarray(PWP, copy=True)
-    A[1:, 1:] += at.ridge * Kv
-    inverse = inverse_psd(A)
-    unit = 1.0 / (blocks.n * variance)
-    return _Model(within, Kv, at.ridge, inverse, inverse @ PWY, unit, PWP[1:, 1:], float(trace))
+@dataclass(frozen=True)
+class _Point:
+    """A placement as a search sees it: how far the kernel is from that of the start."""
+
+    V: Array
+    s: Array
+    """Logarithms of the scales, over those of the start."""
+    ridge: float
+
+    @classmethod
+    def at(cls, start: Placement) -> _Point:
+        xp, V = namespace(start.vectors), start.vectors
+        s = xp.zeros((start.kernel.n_scales,), dtype=xp.float64, device=device(V))
+        return cls(xp.astype(V, xp.float64, copy=False), s, start.ridge)
 
 
 @dataclass(frozen=True)
 class _Model:
-    """The ridge solution at one placement."""
+    """The ridge solution at one point."""
 
-    within: Array
+    among: Columns
     """``k(V, V)``."""
     Kv: Array
     """With its jitter."""
@@ -229,6 +222,8 @@ class _Model:
     KWK: Array
     trace: float
     """``sum_i w_i k_ii``."""
+    by_scale: Array
+    """Its gradient with respect to the logarithms of the scales."""
 
 
 @dataclass(frozen=True)
@@ -244,8 +239,8 @@ class _Pull:
 class _LeftOut:
     """What leave-one-out says of a block of rows."""
 
-    E: Array
-    """``R / (1 - h)``."""
+    squares: Array
+    """``|E_i|^2`` with ``E = R / (1 - h)``."""
     T: Array
     """``P A^-1``."""
     U: Array
@@ -254,97 +249,149 @@ class _LeftOut:
     """Gradient with respect to ``h``, times ``w``: ``2/n w^2 |E|^2 / (1 - h)``."""
 
 
-class _Block:
-    """Some rows of a problem in float64, with the kernel values to the vectors."""
+class _Rows:
+    """Some rows of a problem in float64, in front of the vectors."""
 
-    def __init__(self, problem: RefineProblem, kernel: Kernel, V: Array, rows: slice) -> None:
-        xp = namespace(V)
-        self.X = xp.astype(problem.X[rows, :], V.dtype, copy=False)
-        self.Y = xp.astype(problem.Y[rows, :], V.dtype, copy=False)
-        self.w, self.kernel, self.V = problem.weights[rows], kernel, V
-        self.K = kernel(self.X, V)
-        self.P = xp.concat([xp.ones((self.X.shape[0], 1), dtype=V.dtype, device=device(V)), self.K], axis=1)
+    def __init__(self, problem: RefineProblem, kernel: Kernel, near: Array, rows: slice) -> None:
+        xp = namespace(near)
+        X = xp.astype(problem.X[rows, :], near.dtype, copy=False)
+        self.Y = xp.astype(problem.Y[rows, :], near.dtype, copy=False)
+        self.w, self.facing = problem.weights[rows], kernel.facing(X, near)
+        self.one = xp.ones((X.shape[0], 1), dtype=near.dtype, device=device(near))
+
+
+class _Block:
+    """Rows with the kernel values to the vectors of a point."""
+
+    def __init__(self, rows: _Rows, point: _Point) -> None:
+        xp = namespace(point.V)
+        self.rows, self.s = rows, point.s
+        self.columns = rows.facing.columns(point.V, point.s)
+        self.P = xp.concat([rows.one, self.columns.K], axis=1)
+        self.WP = rows.w[:, None] * self.P
+        self._residual: Array | None = None
         self._left_out: _LeftOut | None = None
 
     def moments(self) -> tuple[Array, ...]:
-        """``P'WP``, ``P'WY`` and ``sum_i w_i k_ii``."""
-        WP = self.w[:, None] * self.P
-        return WP.T @ self.P, WP.T @ self.Y, self.w @ self.kernel.diag(self.X)
+        """``P'WP``, ``P'WY``, and ``sum_i w_i k_ii`` with its gradient."""
+        return self.WP.T @ self.P, self.WP.T @ self.rows.Y, *self.rows.facing.trace(self.rows.w, self.s)
 
     def residual(self, model: _Model) -> Array:
         """``R``."""
-        return self.Y - self.P @ model.beta
+        if self._residual is None:
+            self._residual = self.rows.Y - self.P @ model.beta
+        return self._residual
 
     def left_out(self, model: _Model) -> _LeftOut:
         """Errors of the model fitted without each row, and what they pass back."""
         if self._left_out is None:
-            xp = namespace(self.P)
+            xp, w = namespace(self.P), self.rows.w
             T = self.P @ model.inverse
-            left = 1.0 - self.w * xp.sum(T * self.P, axis=1)
-            free = xp.astype(left > LEAST_LEFT, left.dtype)
-            left = xp.clip(left, LEAST_LEFT, None)
+            left = 1.0 - w * xp.vecdot(T, self.P)
+            free = left > LEAST_LEFT
+            left = xp.where(free, left, LEAST_LEFT)
             E = self.residual(model) / left[:, None]
-            weight = (2.0 * model.unit) * self.w / left
-            g = weight * self.w * free * xp.sum(E * E, axis=1)
-            self._left_out = _LeftOut(E, T, weight[:, None] * E, g)
+            weight, squares = (2.0 * model.unit) * w / left, xp.vecdot(E, E)
+            self._left_out = _LeftOut(squares, T, weight[:, None] * E, xp.where(free, weight * w * squares, 0.0))
         return self._left_out
 
     def loss(self, model: _Model) -> tuple[Array, ...]:
         """Squared error of the residuals, weighted."""
         R = self.residual(model)
-        return (model.unit * (self.w @ namespace(R).sum(R * R, axis=1)),)
+        return (model.unit * (self.rows.w @ namespace(R).vecdot(R, R)),)
 
     def left_out_loss(self, model: _Model) -> tuple[Array, ...]:
         """Squared leave-one-out error, weighted, ``P'U`` and ``P' diag(g w) P``."""
-        xp, out = namespace(self.P), self.left_out(model)
-        loss = model.unit * (self.w @ xp.sum(out.E * out.E, axis=1))
-        return loss, self.P.T @ out.U, (out.g[:, None] * self.P).T @ self.P
+        out = self.left_out(model)
+        return model.unit * (self.rows.w @ out.squares), self.P.T @ out.U, (out.g[:, None] * self.P).T @ self.P
 
     def pulled(self, model: _Model, pull: _Pull, objective: Objective) -> tuple[Array, ...]:
-        """Gradients with respect to vectors and scales, and that of ``sum_i w_i k_ii`` with respect to the scales."""
-        D = self.w[:, None] * (self.P @ pull.C + self.residual(model) @ pull.B)
+        """Gradients with respect to vectors and scales."""
+        D = self.WP @ pull.C
+        D += (self.rows.w[:, None] * self.residual(model)) @ pull.B
         if objective == "leave-one-out":
             out = self.left_out(model)
-            D = D + (2.0 * out.g)[:, None] * out.T[:, 1:] - out.U @ model.beta[1:, :].T
-        dV, ds = self.kernel.pullback(self.X, self.V, self.K, D)
-        return dV, ds, self.kernel.diag_pullback(self.X, self.w)
+            D += (2.0 * out.g)[:, None] * out.T[:, 1:]
+            D -= out.U @ model.beta[1:, :].T
+        return self.columns.pull(D)
 
 
-class _Blocks:
-    """The row blocks of a problem at one placement, kept for all passes unless they are large."""
+class _Objective:
+    """What a search minimizes, as a function of points; the samples are held for all of them."""
 
-    def __init__(self, problem: RefineProblem, at: Placement) -> None:
+    def __init__(self, problem: RefineProblem, start: Placement) -> None:
         xp = namespace(problem.X)
-        self.n = int(problem.X.shape[0])
-        self.V = xp.astype(at.vectors, xp.float64, copy=False)
-        width = int(self.V.shape[0]) + int(problem.X.shape[1])
+        self.problem, self.n = problem, int(problem.X.shape[0])
+        near = xp.astype(start.vectors, xp.float64, copy=False)
+        width = int(near.shape[0]) + int(problem.X.shape[1])
         self._slices = list(row_blocks(self.n, width, problem.block, like=problem.X))
-        self._make = lambda rows: _Block(problem, at.kernel, self.V, rows)
-        keep = len(self._slices) <= (KEPT_BLOCKS if on_host(problem.X) else 1)
-        self._kept = [self._make(rows) for rows in self._slices] if keep else None
+        self._rows = lambda rows: _Rows(problem, start.kernel, near, rows)
+        self._few = len(self._slices) <= (KEPT_BLOCKS if on_host(problem.X) else 1)
+        self._held = [self._rows(rows) for rows in self._slices] if self._few else []
 
-    def total(self, statistics: Callable[[_Block], tuple[Array, ...]]) -> tuple[Array, ...]:
-        """Statistics of all rows: those of the blocks, added."""
-        blocks = (self._make(rows) for rows in self._slices) if self._kept is None else iter(self._kept)
-        total = statistics(next(blocks))
-        for block in blocks:
-            total = tuple(a + b for a, b in zip(total, statistics(block)))
-        return total
+    def __call__(self, point: _Point) -> Evaluation:
+        """Value and gradient."""
+        problem, blocks = self.problem, self.blocks(point)
+        xp, model = namespace(problem.X), self.solve(blocks, point)
+        value, pull = (_leave_one_out if problem.objective == "leave-one-out" else _least_squares)(blocks, model)
+        D_Kv, by_trace = point.ridge * pull.L, 0.0
+        if problem.tau:
+            # fitness = sum_i w_i k_i' Kv^-1 k_i / sum_i w_i k_ii
+            inverse, share = inverse_psd(model.Kv), problem.tau / model.trace
+            explained = inverse @ model.KWK
+            fitness = float(xp.linalg.trace(explained)) / model.trace
+            value += problem.tau * (1.0 - fitness)
+            pull.C[1:, :] -= (2.0 * share) * inverse
+            D_Kv = D_Kv + share * (explained @ inverse)
+            by_trace = share * fitness
+        by_trace += JITTER * float(xp.linalg.trace(D_Kv)) / self.n
+        dV, ds = _total(blocks, lambda block: block.pulled(model, pull, problem.objective))
+        dV_own, ds_own = model.among.pull(D_Kv)
+        log_ridge = point.ridge * float(xp.sum(pull.L * model.Kv))
+        ds = ds + ds_own + by_trace * model.by_scale
+        return Evaluation(value, dV + dV_own, ds, log_ridge, model.beta[1:, :], model.beta[0, :])
+
+    def blocks(self, point: _Point) -> Blocks:
+        """The row blocks at a point, kept for all passes unless they are many."""
+        if self._few:
+            kept = [_Block(rows, point) for rows in self._held]
+            return lambda: kept
+        return lambda: (_Block(self._rows(rows), point) for rows in self._slices)
+
+    def solve(self, blocks: Blocks, point: _Point) -> _Model:
+        """The ridge solution."""
+        xp, V = namespace(point.V), point.V
+        PWP, PWY, trace, by_scale = _total(blocks, _Block.moments)
+        among = next(iter(blocks())).rows.facing.among(V, point.s)
+        Kv = among.K + (JITTER * trace / self.n) * xp.eye(V.shape[0], dtype=V.dtype, device=device(V))
+        A = xp.asarray(PWP, copy=True)
+        A[1:, 1:] += point.ridge * Kv
+        inverse = inverse_psd(A)
+        unit = 1.0 / (self.n * self.problem.variance)
+        return _Model(among, Kv, point.ridge, inverse, inverse @ PWY, unit, PWP[1:, 1:], trace, by_scale)
 
 
-def _least_squares(blocks: _Blocks, model: _Model) -> tuple[float, _Pull]:
+def _total(blocks: Blocks, statistics: Callable[[_Block], tuple[Any, ...]]) -> tuple[Any, ...]:
+    """Statistics of all rows: those of the blocks, added."""
+    first, *others = (statistics(block) for block in blocks())
+    for other in others:
+        first = tuple(a + b for a, b in zip(first, other))
+    return first
+
+
+def _least_squares(blocks: Blocks, model: _Model) -> tuple[float, _Pull]:
     """Value and gradient of the least-squares objective; ``beta`` is its minimum, so nothing passes through it."""
     xp = namespace(model.beta)
-    (loss,) = blocks.total(lambda block: block.loss(model))
+    (loss,) = _total(blocks, lambda block: block.loss(model))
     coef = model.beta[1:, :]
     L = model.unit * (coef @ coef.T)
     value = float(loss) + model.ridge * float(xp.sum(L * model.Kv))
     return value, _Pull(xp.zeros_like(model.inverse)[:, 1:], (-2.0 * model.unit) * coef.T, L)
 
 
-def _leave_one_out(blocks: _Blocks, model: _Model) -> tuple[float, _Pull]:
+def _leave_one_out(blocks: Blocks, model: _Model) -> tuple[float, _Pull]:
     """Value and gradient of the leave-one-out objective."""
-    loss, PU, PgP = blocks.total(lambda block: block.left_out_loss(model))
+    loss, PU, PgP = _total(blocks, lambda block: block.left_out_loss(model))
     Q = model.inverse @ PU
     M = model.inverse @ PgP @ model.inverse
     Qb = Q @ model.beta.T
@@ -370,25 +417,25 @@ def refine(problem: RefineProblem, start: Placement, *, max_iter: int = 100, tol
     -----
     Deterministic. The search runs over few numbers, ``m d + p + 1``, on the host; the samples stay where they are.
     """
-    chart = _Chart(problem, start)
+    chart, objective = _Chart(problem, start), _Objective(problem, start)
 
     def function(theta: Any) -> tuple[float, Any]:
         try:
-            found = evaluate(problem, chart.placement(theta))
+            found = objective(chart.point(theta))
         except NotFiniteError:  # too far along the line
             return math.inf, theta
-        return found.value, chart.gradient(found)
+        return found.value, chart.gradient(found, theta)
 
     (n, d), m = problem.X.shape, int(start.vectors.shape[0])
     with threads_for(n * m * (m + d)):
-        found = minimize_bounded(function, chart.start, chart.bounds, max_iter=max_iter, tol=tol)
-    placement = chart.placement(found.x)
-    beta = _solve(_Blocks(problem, placement), placement, problem.variance).beta
+        found = minimize_smooth(function, chart.start, max_iter=max_iter, tol=tol)
+    point = chart.point(found.x)
+    beta = objective.solve(objective.blocks(point), point).beta
     xp, dtype = namespace(problem.X), problem.X.dtype
     return Refined(
-        xp.astype(placement.vectors, dtype),
-        placement.kernel,
-        placement.ridge,
+        xp.astype(point.V, dtype),
+        start.kernel.rescaled(point.s),
+        point.ridge,
         xp.astype(beta[1:, :], dtype),
         xp.astype(beta[0, :], dtype),
         found.value,
@@ -404,18 +451,19 @@ def distill(X: Array, values: Array, start: Placement, weights: Array | None = N
 
 
 class _Chart:
-    """Placements as vectors of numbers on the host: how far ``V``, the log scales and the log ridge are from the start.
+    """Points as vectors of numbers on the host: how far ``V``, the log scales and the log ridge are from the start.
 
     The unit of a feature is the geometric mean of the kernel's width and the samples' spread. In units of the spread a
     search with wide kernels needs twice the steps; in units of the width vectors move so far before the widths have
     been learned that small models over-fit (measured on splice, where few features matter).
 
-    Distances from the start, because they are the same numbers whatever the features are measured in.
+    Distances from the start, because they are the same numbers whatever the features are measured in. Logarithms of
+    scales and ridge are bent, so that they end at their bounds.
     """
 
     def __init__(self, problem: RefineProblem, start: Placement) -> None:
         xp = namespace(problem.X)
-        self.like, self.kernel = problem.X, start.kernel
+        self.like = problem.X
         self.vectors = xp.astype(start.vectors, xp.float64)
         reach = start.kernel.reach()
         lengths = problem.spread if reach is None else asarray_like(reach, problem.X, dtype=xp.float64)
@@ -423,20 +471,22 @@ class _Chart:
         self.unit = power * xp.sqrt((lengths / power) * (problem.spread / power))
         self.moved, scales = math.prod(self.vectors.shape), start.kernel.n_scales
         size = float(xp.mean(start.kernel.diag(problem.X))) or 1.0
-        low, high = size * RIDGE_BOUNDS[0], size * RIDGE_BOUNDS[1]
-        self.ridge = min(max(start.ridge, low), high)
+        least, most = size * RIDGE_BOUNDS[0], size * RIDGE_BOUNDS[1]
+        self.ridge = min(max(start.ridge, least), most)
         self.start = host_vector([0.0] * (self.moved + scales + 1))
-        self.bounds = (
-            host_vector([-FARTHEST] * self.moved, [-LOG_SCALE_BELOW] * scales, [math.log(low / self.ridge)]),
-            host_vector([FARTHEST] * self.moved, [LOG_SCALE_ABOVE] * scales, [math.log(high / self.ridge)]),
-        )
+        self.low = host_vector([-LOG_SCALE_BELOW] * scales, [min(math.log(least / self.ridge), -LEAST_WAY)])
+        self.high = host_vector([LOG_SCALE_ABOVE] * scales, [max(math.log(most / self.ridge), LEAST_WAY)])
 
-    def placement(self, theta: Any) -> Placement:
+    def point(self, theta: Any) -> _Point:
+        """The placement of ``theta``."""
         xp = namespace(self.like)
         V = self.vectors + xp.reshape(asarray_like(theta[: self.moved], self.like), self.vectors.shape) * self.unit
-        scales = asarray_like(theta[self.moved : -1], self.like)
-        return Placement(V, self.kernel.rescaled(scales), self.ridge * math.exp(float(theta[-1])))
+        logs, _ = bend(theta[self.moved :], self.low, self.high)
+        return _Point(V, asarray_like(logs[:-1], self.like), self.ridge * math.exp(float(logs[-1])))
 
-    def gradient(self, found: Evaluation) -> Any:
+    def gradient(self, found: Evaluation, theta: Any) -> Any:
+        """The gradient of an evaluation with respect to ``theta``."""
         xp = namespace(self.like)
-        return host_vector(xp.reshape(found.vectors * self.unit, (-1,)), found.scales, [found.log_ridge])
+        _, slope = bend(theta[self.moved :], self.low, self.high)
+        logs = slope * host_vector(found.scales, [found.log_ridge])
+        return host_vector(xp.reshape(found.vectors * self.unit, (-1,)), logs)

@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 from fewkern.backend.blocks import row_blocks
-from fewkern.backend.linalg import solve_triangular
+from fewkern.backend.linalg import distinct, solve_triangular
 from fewkern.backend.namespace import Array, asarray_like, device, eps, namespace, take_rows, to_numpy
 from fewkern.core.trace import Stop
 from fewkern.vectors.residual import Pivots, Residual
@@ -188,7 +188,7 @@ class Gain:
 
     def block(self) -> Pivots | Stop:
         state, xp = self.state, self.state.xp
-        candidates = xp.unique_values(draw(state.weight * state.score, self.draws, self.rng))
+        candidates = distinct(draw(state.weight * state.score, self.draws, self.rng))
         share = state.weight * state.inverse
         if self.rows is None:
             at = take_rows(state.G, candidates)[:, : len(state.chosen)]

@@ -46,15 +46,17 @@ _NEAR_ROWS, _STEPS_BELOW, _STEPS_ABOVE = 1000, 2, 1
 # The unit of the widths is decided on at most so many samples, by short paths at two widths (0.55 and 1.3 times that of
 # the rule) and two ridges. Paths of 50 or 100 vectors decide alike on ten sets; one width alone is wrong on four.
 _RACE_ROWS, _RACE_LENGTH, _RACE_WIDTHS, _RACE_RIDGES = 1000, 30, (3, 5), (1e-4, 1e-2)
-# Without a budget a path has _FIRST_LENGTH vectors at first (at most half of the samples), and goes on while that
-# pays: to a tenth of the samples, or half of them for "accurate", and _LONGEST at most.
-_FIRST_LENGTH, _LONGEST = 100, 1000
+# Without a budget a path has one vector for _SAMPLES_PER_VECTOR samples at first, but not fewer or more than
+# _FIRST_LENGTHS (and at most half of the samples). It goes on while that pays: to the larger of these lengths, to a
+# tenth of the samples, or half of them for "accurate", and _LONGEST at most.
+_FIRST_LENGTHS, _SAMPLES_PER_VECTOR, _LONGEST = (50, 100), 8, 1000
 _SHARE = {"accurate": 0.5, "balanced": 0.1, "sparse": 0.1}
 # Parts of the samples, each of which is judged at the settings that the others choose. Above LARGE samples there are no
 # parts: the least of many errors is then hardly too small.
 _PARTS = 5
-# A path is worth going on with when its minimum lies in the last part of it.
-_NEAR_END = 0.9
+# A path is worth going on with when its minimum lies in the last part of it, or when a short one leaves so much of the
+# error of a constant.
+_NEAR_END, _BLIND = 0.9, 0.7
 
 
 @dataclass(frozen=True)
@@ -85,8 +87,10 @@ class Searching:
             return cls(how, ridges, min(int(n_vectors), n), 0, None)
         if max_vectors != "auto":
             return cls(how, ridges, min(int(max_vectors), n), 0, TOLERANCE[prefer])
-        ceiling = min(_LONGEST, int(_SHARE[prefer] * n))
-        return cls(how, ridges, min(_FIRST_LENGTH, max(1, n // 2)), ceiling, TOLERANCE[prefer])
+        half = max(1, n // 2)
+        first = max(_FIRST_LENGTHS[0], min(n // _SAMPLES_PER_VECTOR, _FIRST_LENGTHS[1]))
+        ceiling = max(min(_FIRST_LENGTHS[1], half), min(_LONGEST, int(_SHARE[prefer] * n)))
+        return cls(how, ridges, min(first, half), ceiling, TOLERANCE[prefer])
 
     def n_paths(self, n_kernels: int, n: int) -> int:
         """How many paths :func:`automatic_model` follows or continues at most, those of all ridges together.
@@ -260,7 +264,7 @@ def class_grid(samples: Samples, kernel: Kernel, seed: int) -> KernelGrid:
 
 
 def _plan_for_classes(samples: Samples, seed: int) -> Searching:
-    limit = max(1, min(_FIRST_LENGTH, samples.n // 2))
+    limit = max(1, min(_FIRST_LENGTHS[1], samples.n // 2))
     return Searching(Selecting(seed=seed_from(seed)), RIDGES, limit, 0, TOLERANCE["balanced"])
 
 
@@ -374,7 +378,9 @@ def _lengthen(
         best, half = float(fans[k].paths[r].error[L]), 0.5 * float(fans[k].paths[r].spread[L])
         # where only some of many samples judge, a path that still falls may have its least error anywhere near the end
         level = samples.n > LARGE and min(fan.at_end(limit) for fan in fans) <= best + half
-        if L < _NEAR_END * limit and not level:
+        # where vectors are so few that they explain next to nothing, more may explain much
+        blind = limit < _FIRST_LENGTHS[1] and best > _BLIND * float(fans[k].paths[r].error[0])
+        if L < _NEAR_END * limit and not level and not blind:
             break
         limit = min(2 * limit, plan.ceiling)
         within = best + 2 * half

@@ -1,0 +1,126 @@
+"""Kernel values between samples that stay and vectors that move, with their derivatives.
+
+A search over vectors and scales asks for the same samples hundreds of times. What depends on them alone is made once,
+by :meth:`fewkern.core.kernels.Kernel.facing`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from fewkern.backend.namespace import Array, asarray_like, device, namespace
+
+if TYPE_CHECKING:
+    from fewkern.core.kernels import Kernel
+
+__all__ = ["Columns", "Facing", "FacingGaussian"]
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Kernel values, a column per vector."""
+
+    K: Array
+    pull: Callable[[Array], tuple[Array, Array]]
+    """From ``D`` to the gradients of ``sum(D * K)`` with respect to the vectors and the logarithms of the scales."""
+
+
+class Facing:
+    """Samples in front of vectors that move; any kernel that is ``refinable``.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        As it is where all logarithms of scales are zero.
+    X : array of shape (n, d)
+    """
+
+    def __init__(self, kernel: Kernel, X: Array) -> None:
+        self.kernel, self.X = kernel, X
+
+    def columns(self, V: Array, s: Array) -> Columns:
+        """Kernel values of the samples, with the scales times ``exp(s)``."""
+        kernel = self.kernel.rescaled(s)
+        K = kernel(self.X, V)
+        return Columns(K, lambda D: kernel.pullback(self.X, V, K, D))
+
+    def among(self, V: Array, s: Array) -> Columns:
+        """Kernel values of the vectors themselves."""
+        kernel = self.kernel.rescaled(s)
+        K = kernel(V, V)
+
+        def pull(D: Array) -> tuple[Array, Array]:
+            # k is symmetric: what V does as first argument it does as second
+            dV, ds = kernel.pullback(V, V, K, D + D.T)
+            return dV, 0.5 * ds
+
+        return Columns(K, pull)
+
+    def trace(self, w: Array, s: Array) -> tuple[float, Array]:
+        """``sum_i w_i k(x_i, x_i)`` and its gradient with respect to ``s``."""
+        kernel = self.kernel.rescaled(s)
+        return float(w @ kernel.diag(self.X)), kernel.diag_pullback(self.X, w)
+
+
+class FacingGaussian(Facing):
+    """Samples in front of the vectors of a Gaussian kernel, in units of its widths.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    X : array of shape (n, d)
+    width : float or array of shape (d,)
+        One scale is learned, or one per feature.
+    shift : array of shape (d,)
+        A point near the vectors: squares cancel far from the origin.
+    """
+
+    def __init__(self, kernel: Kernel, X: Array, width: float | Array, shift: Array) -> None:
+        super().__init__(kernel, X)
+        self.inverse, self.shift = 1.0 / asarray_like(width, X, dtype=X.dtype), shift
+        self.A = (X - shift) * self.inverse
+        self.squares = self._by_scale(self.A * self.A)
+        xp = namespace(X)
+        self.one = xp.ones((X.shape[0],), dtype=X.dtype, device=device(X))
+
+    def _by_scale(self, features: Array) -> Array:
+        """Columns that belong to one scale, added."""
+        return features if self.inverse.ndim else namespace(features).sum(features, axis=1, keepdims=True)
+
+    def columns(self, V: Array, s: Array) -> Columns:
+        xp = namespace(V)
+        B, e = (V - self.shift) * self.inverse, xp.exp(2.0 * s)
+        half = 0.5 * xp.vecdot(B, B * e)
+        # -|x - v|^2 / 2, multiplied out
+        K = self.A @ (B * e).T
+        K -= half
+        K -= (0.5 * (self.squares @ e))[:, None]
+        K = xp.exp(K)
+
+        def pull(D: Array) -> tuple[Array, Array]:
+            N = D * K
+            NA, columns = N.T @ self.A, self.one @ N
+            rows = N @ xp.ones_like(columns)
+            by_feature = B * (2.0 * NA - columns[:, None] * B)
+            ds = e * (xp.sum(self._by_scale(by_feature), axis=0) - rows @ self.squares)
+            return (self.inverse * e) * (NA - columns[:, None] * B), ds
+
+        return Columns(K, pull)
+
+    def among(self, V: Array, s: Array) -> Columns:
+        xp = namespace(V)
+        B, e = (V - self.shift) * self.inverse, xp.exp(2.0 * s)
+        half = 0.5 * xp.vecdot(B, B * e)
+        K = xp.exp(B @ (B * e).T - half - half[:, None])
+
+        def pull(D: Array) -> tuple[Array, Array]:
+            N = (D + D.T) * K
+            gap = N @ B - (N @ xp.ones_like(half))[:, None] * B
+            return (self.inverse * e) * gap, e * xp.sum(self._by_scale(gap * B), axis=0)
+
+        return Columns(K, pull)
+
+    def trace(self, w: Array, s: Array) -> tuple[float, Array]:
+        return float(self.one @ w), namespace(s).zeros_like(s)
