@@ -99,32 +99,6 @@ def test_two_outputs_count_together_and_folds_are_one_after_the_other():
     assert len(race.models(one)) == 2
 
 
-def test_a_path_is_left_when_it_was_better_before_by_a_standard_error():
-    stages = [Candidate(5, moved=True, n_iter=steps) for steps in (0, 5, 20, 60)]
-    other = Candidate(10, moved=True, n_iter=60)
-    base = np.tile([1.0, 2.0], 50)
-    noise = np.tile([1.0, -1.0, -1.0, 1.0], 25)  # its standard error in the mean of 100 is 0.1
-    for excess, worsens in ((0.11, True), (0.09, False)):
-        race = Race([*stages, other])
-        race.begin(np.zeros((100, 1)), np.ones(100))
-        race.judge(stages[0], None, np.sqrt(base)[:, None])
-        assert not race.worsens(stages[0])
-        race.judge(stages[1], None, np.sqrt(base + excess + noise * 0.999)[:, None])
-        assert race.worsens(stages[1]) is worsens
-        # those that follow leave, those of other paths stay
-        assert race.running == ([*stages[:2], other] if worsens else [*stages, other])
-
-
-def test_a_path_is_compared_with_its_best_stage_not_with_its_first():
-    stages = [Candidate(5, moved=True, n_iter=steps) for steps in (0, 5, 20)]
-    base = np.tile([3.0, 4.0], 50)
-    race = Race(stages)
-    race.begin(np.zeros((100, 1)), np.ones(100))
-    for stage, error in zip(stages, (base, base - 2.0, base - 1.0)):
-        race.judge(stage, None, np.sqrt(error)[:, None])
-    assert race.worsens(stages[2])
-
-
 def test_clearly_worse_candidates_leave_but_never_the_unrefined_one():
     """A difference of ``k`` standard errors: dropped beyond the limit, kept within it."""
     unrefined, small, large = Candidate(9), Candidate(3, moved=True), Candidate(20, moved=True)

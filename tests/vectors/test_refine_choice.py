@@ -43,7 +43,7 @@ def striped(n, rng, noise=0.0):
 def test_candidates_end_at_the_size_of_the_unrefined_model():
     found = candidates(shaped(1000, 5, 1), 13, PLAN)
     assert found[0] == Candidate(13)
-    assert {c.n_vectors for c in found[1:]} == {3, 5, 10, 20}
+    assert {c.n_vectors for c in found[1:]} == {3, 10, 20}
     assert max(c.n_vectors for c in candidates(shaped(1000, 5, 1), 300, PLAN)) == 300
     assert max(c.n_vectors for c in candidates(shaped(1000, 5, 1), 300, PLAN)[1:]) == 40
     assert max(c.n_vectors for c in candidates(shaped(2000, 16, 26), 196, PLAN)[1:]) == 80
@@ -52,10 +52,10 @@ def test_candidates_end_at_the_size_of_the_unrefined_model():
 
 
 def test_few_samples_or_many_features_allow_few_steps():
-    assert max(c.n_iter for c in candidates(shaped(1000, 5, 1), 13, PLAN)) == 60
-    assert max(c.n_iter for c in candidates(shaped(200, 5, 1), 13, PLAN)) == 20
+    assert max(c.n_iter for c in candidates(shaped(1000, 5, 1), 13, PLAN)) == 40
+    assert max(c.n_iter for c in candidates(shaped(200, 5, 1), 13, PLAN)) == 10
     crowded = candidates(shaped(1000, 600, 1), 13, PLAN)
-    assert max(c.n_iter for c in crowded if c.n_vectors == 5) == 20
+    assert max(c.n_iter for c in crowded if c.n_vectors == 10) == 10
 
 
 def test_refinement_finds_the_features_that_matter(rng):
@@ -184,11 +184,11 @@ def test_folds_have_their_share_of_every_range_of_the_targets():
 def test_candidates_at_their_bounds():
     """At most half of the samples; few steps where there are many numbers."""
     assert max(c.n_vectors for c in candidates(shaped(20, 1, 1), 30, PLAN)[1:]) == 10
-    assert {c.n_iter for c in candidates(shaped(1000, 5, 1), 13, PLAN) if c.path == (5, True)} == {0, 5, 20, 60}
-    for n, most in ((249, 20), (250, 60)):
+    assert {c.n_iter for c in candidates(shaped(1000, 5, 1), 13, PLAN) if c.path == (3, True)} == {0, 10, 40}
+    for n, most in ((249, 10), (250, 40)):
         assert max(c.n_iter for c in candidates(shaped(n, 5, 1), 13, PLAN)) == most
     # ten vectors of 99 features have 1,000 numbers to learn
-    for n, most in ((499, 20), (500, 60)):
+    for n, most in ((499, 10), (500, 40)):
         assert max(c.n_iter for c in candidates(shaped(n, 99, 1), 10, PLAN) if c.n_vectors == 10) == most
     many = candidates(shaped(20_000, 5, 1), 400, PLAN)
     assert max(c.n_vectors for c in many[1:]) == 80

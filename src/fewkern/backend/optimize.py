@@ -65,9 +65,10 @@ def minimize_smooth(
         nonlocal best, first
         # a broken line search asks for points that are no numbers; there is nothing to evaluate, and it ends
         with quiet():
-            value, gradient = function(x) if np.all(np.isfinite(x)) else (math.inf, x)
+            value, gradient = function(x) if math.isfinite(x.sum()) else (math.inf, x)
+            finite = math.isfinite(value + gradient.sum())
         first = value if math.isnan(first) else first
-        if not (np.isfinite(value) and np.all(np.isfinite(gradient))):
+        if not finite:
             # a line search needs a number that says "too far"
             return max(1e10, 1e10 * abs(best[0])) if np.isfinite(best[0]) else 1e10, np.zeros_like(x)
         if value < best[0]:

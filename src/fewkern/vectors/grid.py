@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -46,11 +47,12 @@ class KernelGrid:
 
     def only(self, position: int) -> KernelGrid:
         """The grid of one of the kernels."""
-        return self.between(position, position + 1)
+        return self.some([position])
 
-    def between(self, first: int, end: int) -> KernelGrid:
-        """The grid of the kernels from ``first`` to before ``end``."""
-        return KernelGrid(self.kernels[first:end], self.widths[first:end])
+    def some(self, positions: Iterable[int]) -> KernelGrid:
+        """The grid of some of the kernels."""
+        kept = [(self.kernels[k], self.widths[k]) for k in positions]
+        return KernelGrid(*zip(*kept))
 
     def __len__(self) -> int:
         return len(self.kernels)

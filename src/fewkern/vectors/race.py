@@ -95,17 +95,6 @@ class Race:
         self._values[candidate].append(values)
         self._errors[candidate].append(namespace(values).sum((values - self._targets[-1]) ** 2, axis=1))
 
-    def worsens(self, candidate: Candidate) -> bool:
-        """Whether the path of a candidate was better before by a standard error; those that follow then leave."""
-        errors = [self._errors[c][-1] for c in self.running if c.path == candidate.path and self._errors[c]]
-        share = self._share(self._weights[-1:])
-        best = min(errors, key=lambda error: float(share @ error))
-        excess, spread = _paired(errors[-1], best, share)
-        if excess <= spread:
-            return False
-        self.running = [c for c in self.running if c.path != candidate.path or c.n_iter <= candidate.n_iter]
-        return True
-
     def scores(self, among: list[Candidate] | None = None) -> tuple[Score, ...]:
         """Candidates against the best of them, best first."""
         among = self.running if among is None else among

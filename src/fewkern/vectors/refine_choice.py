@@ -44,15 +44,15 @@ __all__ = [
 ]
 
 # Numbers of vectors that are tried, up to the first that is not below the unrefined model's ...
-SIZES = (3, 5, 10, 20, 40, 80, 160, 320)
+SIZES = (3, 10, 20, 40, 80, 160, 320)
 # ... and at most this many, or so many per output, or one for so many samples.
 MOST, MOST_PER_OUTPUT, SAMPLES_PER_VECTOR = 40, 4, 200
 # Numbers of steps after which the vectors are judged. Each stage is a search of its own, which starts where the last
 # one ended: that costs a few steps, and makes a stage the same whatever follows it.
-STEPS = (0, 5, 20, 60)
+STEPS = (0, 10, 40)
 # With twice as many numbers to learn as samples, the search has overfitted after so many steps; and with fewer than
 # FEW samples no fold could tell.
-CROWDED_STEPS, FEW = 20, 250
+CROWDED_STEPS, FEW = 10, 250
 # Steps from the selection to the distilled vectors.
 DISTILL_STEPS = 20
 # A stage ends when a step lowers the objective by less than this share of the variance: no judge would see it.
@@ -213,8 +213,6 @@ def choose_refined(
         for path in race.paths():
             for candidate, model in zip(path, _models(fit, unrefined, path)):
                 race.judge(candidate, FoldModel(model, fit, judged), model(take_rows(samples.X, judged)))
-                if k == 0 and race.worsens(candidate):
-                    break
         race.drop(HOPELESS[min(k, 1)])
         step(k + 1)
     chosen = race.choose(plan.tolerance)

@@ -326,6 +326,7 @@ class _Objective:
         width = int(near.shape[0]) + int(problem.X.shape[1])
         self._slices = list(row_blocks(self.n, width, problem.block, like=problem.X))
         self._rows = lambda rows: _Rows(problem, start.kernel, near, rows)
+        self.identity = xp.eye(near.shape[0], dtype=near.dtype, device=device(near))
         self._few = len(self._slices) <= (KEPT_BLOCKS if on_host(problem.X) else 1)
         self._held = [self._rows(rows) for rows in self._slices] if self._few else []
 
@@ -360,11 +361,10 @@ class _Objective:
 
     def solve(self, blocks: Blocks, point: _Point) -> _Model:
         """The ridge solution."""
-        xp, V = namespace(point.V), point.V
         PWP, PWY, trace, by_scale = _total(blocks, _Block.moments)
-        among = next(iter(blocks())).rows.facing.among(V, point.s)
-        Kv = among.K + (JITTER * trace / self.n) * xp.eye(V.shape[0], dtype=V.dtype, device=device(V))
-        A = xp.asarray(PWP, copy=True)
+        among = next(iter(blocks())).rows.facing.among(point.V, point.s)
+        Kv = among.K + (JITTER * trace / self.n) * self.identity
+        A = PWP + 0.0  # a copy
         A[1:, 1:] += point.ridge * Kv
         inverse = inverse_psd(A)
         unit = 1.0 / (self.n * self.problem.variance)

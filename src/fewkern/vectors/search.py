@@ -54,6 +54,8 @@ _SHARE = {"accurate": 0.5, "balanced": 0.1, "sparse": 0.1}
 # Parts of the samples, each of which is judged at the settings that the others choose. Above LARGE samples there are no
 # parts: the least of many errors is then hardly too small.
 _PARTS = 5
+# Of more widths than this every other one is looked at first: errors change little from one to the next.
+_FEW_WIDTHS = 4
 # A path is worth going on with when its minimum lies in the last part of it, or when a short one leaves so much of the
 # error of a constant.
 _NEAR_END, _BLIND = 0.9, 0.7
@@ -229,7 +231,7 @@ def _near_best(samples: Samples, grid: KernelGrid, plan: Searching) -> KernelGri
     with threads_for(some.n * plan.limit**2):
         least = [_Fan.start(some, kernel, plan, judging).least for kernel in grid.kernels]
     best = least.index(min(least))
-    return grid.between(max(0, best - _STEPS_BELOW), best + _STEPS_ABOVE + 1)
+    return grid.some(range(max(0, best - _STEPS_BELOW), min(best + _STEPS_ABOVE + 1, len(grid))))
 
 
 def held_out_values(samples: Samples, found: Found) -> HeldOut | None:
@@ -306,10 +308,8 @@ def search(samples: Samples, grid: KernelGrid, plan: Searching, step: Callable[[
 def _search(samples: Samples, grid: KernelGrid, plan: Searching, step: Callable[[int], None]) -> Found:
     parts = samples.deal(_PARTS, plan.how.seed) if samples.n <= LARGE else None
     judging = Judging.of(samples, parts)
-    fans = []
-    for kernel in grid.kernels:
-        fans.append(_Fan.start(samples, kernel, plan, judging))
-        step(len(fans))
+    looked_at = _look(samples, grid, plan, judging, step)
+    grid, fans = grid.some(sorted(looked_at)), [looked_at[k] for k in sorted(looked_at)]
     if plan.tolerance is not None:
         fans = _lengthen(fans, samples, plan, judging, step)
     error, spread = _stacked(fans)
@@ -325,6 +325,21 @@ def _search(samples: Samples, grid: KernelGrid, plan: Searching, step: Callable[
         rest = _errors_without(fans, part, error, samples.weights, inside)
         judges.append(Judge(inside, *_setting(fans, plan, _choose_among(fans, rest, spread, plan))))
     return Found(*_setting(fans, plan, chosen), Trace(axes, error, spread, chosen), tuple(judges))
+
+
+def _look(
+    samples: Samples, grid: KernelGrid, plan: Searching, judging: Judging, step: Callable[[int], None]
+) -> dict[int, _Fan]:
+    """The paths of kernels by their numbers: of a few, or of every other one and the neighbors of the best."""
+    fans: dict[int, _Fan] = {}
+    wanted = list(range(len(grid))) if len(grid) <= _FEW_WIDTHS else list(range(1, len(grid), 2))
+    while wanted:
+        for k in wanted:
+            fans[k] = _Fan.start(samples, grid.kernels[k], plan, judging)
+            step(len(fans))
+        best = min(fans, key=lambda k: fans[k].least)
+        wanted = [k for k in (best - 1, best + 1) if 0 <= k < len(grid) and k not in fans]
+    return fans
 
 
 def _setting(fans: list[_Fan], plan: Searching, chosen: tuple[int, int, int]) -> tuple[Selection, float, int]:
