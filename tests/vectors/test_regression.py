@@ -78,7 +78,9 @@ def test_trace_holds_every_path(curve):
     X, y = curve
     model = FeatureVectorRegressor(max_vectors=10, refine=False).fit(X, y)
     trace = model.trace_
-    assert trace.error.shape == trace.spread.shape == (9, 6, 11)
+    # of nine widths every other one and the neighbors of the best, so that both sides of it are known
+    assert trace.error.shape == trace.spread.shape == (6, 6, 11)
+    assert 0 < trace.chosen[0] < 5
     np.testing.assert_allclose(trace.setting["width"] * X.std(axis=0), model.kernel_.width)
     assert (trace.setting["ridge"], trace.setting["n_vectors"]) == (model.ridge_, model.n_vectors_)
     one = FeatureVectorRegressor(max_vectors=10, kernel=Gaussian(0.5), ridge=0.1).fit(X, y)

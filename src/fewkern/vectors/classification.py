@@ -99,7 +99,7 @@ class FeatureVectorClassifier(ScoringClassifier, KernelEstimator):
         "size" if leave-one-out preferred a smaller model than the selection had to offer; else why the selection ended:
         "limit" (the budget) or "rank".
     trace_ : Trace
-        Leave-one-out error for every width, ridge and number of vectors.
+        Leave-one-out error for every width that was looked at, every ridge and number of vectors.
     held_out_error_ : float
         Share of held-out samples that are misclassified (weighted): from folds where these decided on refinement, else
         by leave-one-out at settings that other samples chose.
