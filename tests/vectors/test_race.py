@@ -58,7 +58,7 @@ def test_a_candidate_leaves_that_would_have_to_overtake_a_smaller_one():
     worse = np.sqrt(1.03 + 0.2 * (-1.0) ** np.arange(100))[:, None]
     for candidate in (unrefined, small, large, quiet):
         race.judge(candidate, None, np.ones((100, 1)) if candidate is small else worse)
-    race.drop(3.0)
+    race.drop(3.0, 1.0)
     # the one that saw no labels may still be taken before the small one
     assert race.running == [unrefined, small, quiet]
 
@@ -106,10 +106,10 @@ def test_clearly_worse_candidates_leave_but_never_the_unrefined_one():
     noise = np.tile([1.0, -1.0], 50)
     for k, kept in ((2.5, [unrefined]), (1.5, [unrefined, small])):
         race = race_of({unrefined: base, small: base + k * 0.1 + noise})
-        race.drop(2.0)
+        race.drop(2.0, 1.0)
         assert race.running == kept
     race = race_of({unrefined: base + 3.0, large: base})
-    race.drop(2.0)
+    race.drop(2.0, 1.0)
     assert race.running == [unrefined, large]
 
 
@@ -118,7 +118,9 @@ def test_a_candidate_leaves_when_one_that_would_be_preferred_is_ahead():
     shown = Candidate(10, moved=True, n_iter=5)
     base, noise = np.full(100, 4.0), np.tile([1.0, -1.0], 50)
     race = race_of({small: base + 0.02, large: base + 0.01 + noise, larger: base + 0.03 + noise, shown: base})
-    race.drop(3.0)
+    race.drop(3.0, 1.0)
+    assert race.running == [small, large, larger, shown]
+    race.drop(3.0, 0.0)
     assert race.running == [small, large, shown]
 
 

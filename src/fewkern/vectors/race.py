@@ -104,16 +104,31 @@ class Race:
         found = [Score(c, float(share @ error), *_paired(error, best, share)) for c, error in errors.items()]
         return tuple(sorted(found, key=lambda s: s.error))
 
-    def drop(self, limit: float) -> None:
-        """Candidates leave that are worse than the best by ``limit`` standard errors, or that a smaller one outruns.
+    def drop(self, hopeless: float, ahead: float) -> None:
+        """Candidates leave that are clearly worse than the best, or than one that would be taken before them.
 
         The unrefined one never leaves. Where the vectors must move, they are compared among themselves.
+
+        Parameters
+        ----------
+        hopeless : float
+            Standard errors behind the best.
+        ahead : float
+            Standard errors behind one that is no larger, and saw no more of the labels: it would have to be overtaken.
         """
-        kept: list[Candidate] = []
-        for score in self.scores(self._eligible()):  # best first
-            if score.within(limit) and not any(_preferred(better, score.candidate) for better in kept):
-                kept.append(score.candidate)
+        scores = self.scores(self._eligible())
+        kept = {s.candidate for s in scores if s.within(hopeless) and not self._outrun(s, scores, ahead)}
         self.running = [c for c in self.running if c in kept or not c.moved]
+
+    def _outrun(self, score: Score, scores: tuple[Score, ...], ahead: float) -> bool:
+        own, xp = score.candidate, namespace(self._targets[0])
+        better = (s for s in scores if s.error < score.error and _preferred(s.candidate, own))
+        rival = next(better, None)  # the best of them
+        if rival is None:
+            return False
+        error, least = (xp.concat(self._errors[c]) for c in (own, rival.candidate))
+        excess, spread = _paired(error, least, self._share(self._weights))
+        return excess > ahead * spread
 
     def _eligible(self) -> list[Candidate]:
         return [c for c in self.running if not self.forced or c.moved]
