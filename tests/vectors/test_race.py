@@ -117,7 +117,7 @@ def test_a_candidate_leaves_when_one_that_would_be_preferred_is_ahead():
     small, large, larger = (Candidate(m, moved=True) for m in (3, 10, 20))
     shown = Candidate(10, moved=True, n_iter=5)
     base, noise = np.full(100, 4.0), np.tile([1.0, -1.0], 50)
-    race = race_of({small: base + 0.02, large: base + 0.01 + noise, larger: base + 0.03 + noise, shown: base})
+    race = race_of({small: base + 0.02, large: base + 0.01 + noise, larger: base + 0.03 - noise, shown: base})
     race.drop(3.0, 1.0)
     assert race.running == [small, large, larger, shown]
     race.drop(3.0, 0.0)
