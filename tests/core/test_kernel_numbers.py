@@ -10,7 +10,7 @@ from fewkern.core.kernels import NotFiniteError, resolve_kernel
 from fewkern.core.moving import Facing
 from fewkern.datasets import make_banana
 from fewkern.kernels import Function, Gaussian, Laplacian, Linear, Polynomial
-from fewkern.vectors import refinement
+from fewkern.vectors import objective, refinement
 
 X, Y = make_banana(30, random_state=4)
 LARGE, SMALL = 2.0**600, 2.0**-600
@@ -114,8 +114,8 @@ def test_spreads_have_the_units_of_the_features(factor):
 
 
 def test_a_step_to_infinity_is_only_too_far(monkeypatch):
-    problem = refinement.refine_problem(X, Y[:, None].astype(float))
-    start = refinement.Placement(X[:3], Polynomial(gamma=1.0), 0.1)
+    problem = objective.refine_problem(X, Y[:, None].astype(float))
+    start = objective.Placement(X[:3], Polynomial(gamma=1.0), 0.1)
     real, calls = Facing.columns, []
 
     def sometimes(*args):

@@ -9,15 +9,8 @@ import scipy.sparse as sp
 
 from fewkern.kernels import Function, Gaussian, Laplacian, Linear, LinearSpline, Polynomial, Precomputed
 from fewkern.vectors import refinement
-from fewkern.vectors.refinement import (
-    Placement,
-    distill,
-    evaluate,
-    expand,
-    free_widths,
-    refine,
-    refine_problem,
-)
+from fewkern.vectors.objective import JITTER, Objective, Placement, evaluate, expand, refine_problem
+from fewkern.vectors.refinement import free_widths, refine
 
 KERNELS = {
     "gaussian": Gaussian(1.3),
@@ -220,7 +213,9 @@ def test_values_in_the_span_of_some_vectors_are_reached(rng):
 def test_a_model_distilled_to_its_own_vectors_stays_what_it_is(rng):
     X = rng.uniform(-2, 2, size=(100, 2))
     teacher = expand(refine_problem(X, np.sin(X[:, :1])), Placement(X[:6], Gaussian(1.5), 1e-2))
-    found = distill(X, teacher(X), Placement(teacher.vectors, teacher.kernel, 1e-6))
+    found = refine(
+        refine_problem(X, teacher(X), objective="least squares"), Placement(teacher.vectors, teacher.kernel, 1e-6)
+    )
     np.testing.assert_allclose(values(found, X), teacher(X), atol=1e-3)
 
 
@@ -348,7 +343,7 @@ def test_the_gradient_of_a_chart_is_that_of_its_points(data):
     X, Y, w = data
     problem = refine_problem(X, Y, w)
     at = Placement(X[:4], Gaussian(np.array([1.0, 2.0, 0.7])), 0.3)
-    found, objective = refinement._Chart(problem, at), refinement._Objective(problem, at)
+    found, objective = refinement._Chart(problem, at), Objective(problem, at)
     theta = np.concatenate([0.1 * np.arange(12.0), [2.0, -3.0, 0.5, -4.0]])
     gradient = found.gradient(objective(found.point(theta)), theta)
 
@@ -386,7 +381,7 @@ def test_the_values_of_the_objectives_are_their_definitions(data, objective):
     at = Placement(X[:4] + 0.1, Gaussian(1.2), 0.2)
     w = w * 40 / w.sum()
     K, P = at.kernel(X, at.vectors), np.column_stack([np.ones(40), at.kernel(X, at.vectors)])
-    Kv = at.kernel(at.vectors, at.vectors) + refinement.JITTER * np.eye(4)
+    Kv = at.kernel(at.vectors, at.vectors) + JITTER * np.eye(4)
     A = P.T @ (w[:, None] * P)
     A[1:, 1:] += 0.2 * Kv
     beta = np.linalg.solve(A, P.T @ (w[:, None] * Y))

@@ -18,7 +18,8 @@ from fewkern.backend.storable import storable
 from fewkern.core.expansion import KernelExpansion
 from fewkern.core.samples import Samples
 from fewkern.core.scores import ClassScores, class_values
-from fewkern.vectors.refinement import Placement, RefineProblem, evaluate, expand, free_widths, refine, refine_problem
+from fewkern.vectors.objective import Placement, RefineProblem, evaluate, expand, refine_problem
+from fewkern.vectors.refinement import free_widths, refine
 from fewkern.vectors.selection import Selecting, choose_basis
 
 __all__ = ["Agreement", "Short", "Teacher", "distill_fewest", "distill_to"]

@@ -27,8 +27,9 @@ from fewkern.core.kernels import Kernel
 from fewkern.core.samples import Samples
 from fewkern.vectors.grid import KernelGrid
 from fewkern.vectors.leave_one_out import LARGE, HeldOut, solve_samples
+from fewkern.vectors.objective import Placement, refine_problem
 from fewkern.vectors.race import Candidate, FoldModel, Race, Score
-from fewkern.vectors.refinement import Placement, Refined, free_widths, refine, refine_problem
+from fewkern.vectors.refinement import Refined, free_widths, refine
 from fewkern.vectors.search import Found, Searching, Trial, search
 
 __all__ = [
