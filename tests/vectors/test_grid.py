@@ -11,7 +11,8 @@ from fewkern.fisher import FisherVariant
 from fewkern.kernels import Gaussian, Laplacian, Linear
 from fewkern.plotting import TraceDisplay
 from fewkern.vectors.grid import WIDTH_FACTORS, KernelGrid, units_to_compare
-from fewkern.vectors.search import Searching, choose_grid
+from fewkern.vectors.search import choose_grid
+from fewkern.vectors.searching import Searching
 from fewkern.vectors.selection import Selecting
 
 

@@ -12,7 +12,8 @@ from fewkern.vectors.grid import KernelGrid
 from fewkern.vectors.leave_group_out import GroupBlocks
 from fewkern.vectors.leave_one_out import Judging, loo_paths, solve
 from fewkern.vectors.refine_choice import RefinePlan, splits
-from fewkern.vectors.search import Searching, held_out_values, search
+from fewkern.vectors.search import held_out_values, search
+from fewkern.vectors.searching import Searching
 from fewkern.vectors.selection import Selecting, select_vectors
 from tests.oracles import fvs
 

@@ -19,7 +19,7 @@ from fewkern.vectors.refine_choice import (
     splits,
     unrefined_model,
 )
-from fewkern.vectors.search import Searching
+from fewkern.vectors.searching import Searching
 from fewkern.vectors.selection import Selecting
 
 RIDGES = (0.0, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)

@@ -6,10 +6,14 @@ import pytest
 from fewkern.core.samples import Samples
 from fewkern.core.trace import Stop
 from fewkern.kernels import Gaussian, Linear
+from fewkern.vectors import fans as fans_module
 from fewkern.vectors import search as module
+from fewkern.vectors import searching
+from fewkern.vectors.fans import stacked
 from fewkern.vectors.grid import KernelGrid
 from fewkern.vectors.leave_one_out import Path, loo_paths
-from fewkern.vectors.search import Searching, automatic_model, search
+from fewkern.vectors.search import automatic_model, search
+from fewkern.vectors.searching import Searching
 from fewkern.vectors.selection import Selecting, choose_basis
 
 WIDTHS = (0.05, 0.5, 5.0)
@@ -26,7 +30,8 @@ def samples(rng):
 @pytest.fixture
 def many(monkeypatch):
     """Eighty samples are many."""
-    monkeypatch.setattr(module, "LARGE", 60)
+    for place in (module, fans_module, searching):
+        monkeypatch.setattr(place, "LARGE", 60)
     monkeypatch.setattr(module, "SEARCH_ROWS", 50)
 
 
@@ -132,24 +137,24 @@ def test_units_of_the_data_do_not_matter(samples):
 def fan(*errors, spread=0.1, stop=Stop.LIMIT):
     """Paths of one kernel, one per ridge, with these errors from no vector on."""
     selection = SimpleNamespace(n_vectors=len(errors[0]) - 1, stop=stop)
-    return module._Fan(selection, [Path(np.array(e, dtype=float), np.full(len(e), spread)) for e in errors])
+    return fans_module.Fan(selection, [Path(np.array(e, dtype=float), np.full(len(e), spread)) for e in errors])
 
 
 def test_the_smallest_model_with_a_vector_within_the_tolerance():
     fans = [fan([0.0, 5.0, 3.0, 2.0, 1.95]), fan([0.0, 4.0, 2.04, 2.2])]
     # no vector at all is no model, whatever its error
-    stacked = module._stacked(fans)
-    assert module._choose(*stacked, 0.0) == (0, 0, 4)
-    assert module._choose(*stacked, 0.5) == (0, 0, 3)
-    assert module._choose(*stacked, 0.91) == (1, 0, 2)
-    assert module._choose(*module._stacked([fan([1.0])]), 0.5) == (0, 0, 0)
+    both = stacked(fans)
+    assert fans_module._choose(*both, 0.0) == (0, 0, 4)
+    assert fans_module._choose(*both, 0.5) == (0, 0, 3)
+    assert fans_module._choose(*both, 0.91) == (1, 0, 2)
+    assert fans_module._choose(*stacked([fan([1.0])]), 0.5) == (0, 0, 0)
     # the standard error is that of the best model
-    wide = module._Fan(None, [Path(np.array([0.0, 3.0, 2.0]), np.array([9.0, 9.0, 0.1]))])
-    assert module._choose(*module._stacked([wide]), 5.0) == (0, 0, 2)
+    wide = fans_module.Fan(None, [Path(np.array([0.0, 3.0, 2.0]), np.array([9.0, 9.0, 0.1]))])
+    assert fans_module._choose(*stacked([wide]), 5.0) == (0, 0, 2)
 
 
 def test_errors_are_infinite_beyond_the_end_of_a_path():
-    error, spread = module._stacked([fan([3.0, 2.0]), fan([3.0, 2.0, 1.0])])
+    error, spread = stacked([fan([3.0, 2.0]), fan([3.0, 2.0, 1.0])])
     np.testing.assert_array_equal(error, [[[3.0, 2.0, np.inf]], [[3.0, 2.0, 1.0]]])
     np.testing.assert_array_equal(spread, [[[0.1, 0.1, np.inf]], [[0.1, 0.1, 0.1]]])
 
@@ -164,8 +169,8 @@ def lengthened(fans, ceiling, continued, limit=10, n=100):
 
     plan = Searching(Selecting(), (0.0,), limit, ceiling, 0.5)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module._Fan, "longer", longer)
-        return module._lengthen(fans, SimpleNamespace(n=n), plan, None, lambda done: None), asked
+        patch.setattr(fans_module.Fan, "longer", longer)
+        return fans_module.lengthen(fans, SimpleNamespace(n=n), plan, None, lambda done: None), asked
 
 
 def falling(length, start=10.0, slope=0.5):
@@ -216,7 +221,7 @@ def test_half_a_standard_error_must_be_gained(gain, more):
 
 def test_without_a_tolerance_the_path_with_the_best_end_is_taken_whole(monkeypatch):
     fans = iter([fan([9.0, 1.0, 4.0], [9.0, 5.0, 3.0]), fan([9.0, 6.0, 3.5], [9.0, 6.0, 2.5])])
-    monkeypatch.setattr(module._Fan, "start", lambda samples, kernel, plan, judging: next(fans))
+    monkeypatch.setattr(fans_module.Fan, "start", lambda samples, kernel, plan, judging: next(fans))
     monkeypatch.setattr(module.Judging, "of", lambda samples, parts: None)
     steps, many = [], SimpleNamespace(n=module.LARGE + 1)
     found = module._search(
@@ -276,7 +281,7 @@ def test_many_samples_are_searched_on_some(samples, many):
 def test_widths_near_the_best_of_a_few_samples_are_the_grid(samples, many):
     grid = KernelGrid.around(Gaussian(), samples.X)
     how = plan()
-    least = [module._Fan.start(samples, kernel, how, module.Judging()).least for kernel in grid.kernels]
+    least = [fans_module.Fan.start(samples, kernel, how, module.Judging()).least for kernel in grid.kernels]
     best = least.index(min(least))
     near = module._near_best(samples, grid, how)
     assert near.widths == grid.widths[max(0, best - 2) : best + 2]
@@ -303,3 +308,30 @@ def test_why_a_search_ended(samples):
     assert whole.stop == whole.selection.stop
     assert part.n_vectors < part.selection.n_vectors
     assert part.stop == Stop.SIZE
+
+
+def test_of_many_widths_every_other_one_and_the_neighbors_of_the_best_are_followed(samples, monkeypatch):
+    followed, errors = [], [9.0, 8.0, 7.0, 6.0, 2.0, 3.0, 7.0, 8.0, 9.0]
+
+    def start(samples, kernel, plan, judging):
+        followed.append(round(kernel.width))
+        return fan([10.0, errors[followed[-1]]])
+
+    monkeypatch.setattr(fans_module.Fan, "start", start)
+    grid, seen = KernelGrid.of(*(Gaussian(max(k, 0.1)) for k in range(9))), []
+    found = fans_module.follow(samples, grid, None, None, seen.append)
+    # 5 is the best of the first four, then 4, whose other neighbor is known
+    assert followed == [1, 3, 5, 7, 4, 6]
+    assert sorted(found) == sorted(followed)
+    assert seen == [1, 2, 3, 4, 5, 6]
+    followed.clear()
+    fans_module.follow(samples, grid.some([3, 4, 5, 6]), None, None, seen.append)
+    assert followed == [3, 4, 5, 6]
+
+
+def test_short_paths_that_explain_next_to_nothing_go_on():
+    for limit, error, goes_on in ((50, 7.1, True), (50, 6.9, False), (100, 7.1, False)):
+        errors = [10.0] * (limit + 1)
+        errors[5] = error
+        _, asked = lengthened([fan(errors)], 2 * limit, lambda limit: fan(falling(limit, 11.0, 0.0)), limit=limit)
+        assert bool(asked) is goes_on

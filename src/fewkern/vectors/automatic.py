@@ -35,7 +35,8 @@ from fewkern.vectors.refine_choice import (
     choose_refined,
     unrefined_model,
 )
-from fewkern.vectors.search import SEARCH_ROWS, Found, Searching, Trial, automatic_model, held_out_values
+from fewkern.vectors.search import SEARCH_ROWS, Found, Trial, automatic_model, held_out_values
+from fewkern.vectors.searching import Searching
 
 __all__ = [
     "AutomaticParameters",

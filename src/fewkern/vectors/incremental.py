@@ -11,7 +11,7 @@ from fewkern.core.basis import KernelBasis
 from fewkern.core.samples import Samples
 from fewkern.vectors.automatic import Fitted, keep_expansion
 from fewkern.vectors.batches import Learned, begin, best_ridge, same_basis
-from fewkern.vectors.search import RIDGES
+from fewkern.vectors.searching import RIDGES
 
 __all__ = ["begin_on", "continue_with", "keep_learned", "keep_sums", "learned_before", "learned_from", "merged"]
 

@@ -30,7 +30,8 @@ from fewkern.vectors.leave_one_out import LARGE, HeldOut, solve_samples
 from fewkern.vectors.objective import Placement, refine_problem
 from fewkern.vectors.race import Candidate, FoldModel, Race, Score
 from fewkern.vectors.refinement import Refined, free_widths, refine
-from fewkern.vectors.search import Found, Searching, Trial, search
+from fewkern.vectors.search import Found, Trial, search
+from fewkern.vectors.searching import Searching
 
 __all__ = [
     "RefineChoice",

@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
-from fewkern.backend.namespace import Array, asarray_like, device, namespace
+from fewkern.backend.namespace import Array, asarray_like, namespace
 from fewkern.backend.random import random_generator, seed_from
 from fewkern.backend.threads import threads_for
 from fewkern.core.basis import KernelBasis
 from fewkern.core.kernels import Kernel
 from fewkern.core.samples import Samples
-from fewkern.core.trace import TOLERANCE, Stop, Trace, smallest_within
+from fewkern.core.trace import TOLERANCE, Stop, Trace
+from fewkern.vectors.fans import Fan, choose_among, errors_without, follow, lengthen, stacked
 from fewkern.vectors.grid import KernelGrid, units_to_compare
-from fewkern.vectors.leave_one_out import LARGE, HeldOut, Judging, Path, class_targets, loo_paths, solve
-from fewkern.vectors.selection import Selecting, Selection, choose_basis, select_vectors
+from fewkern.vectors.leave_one_out import LARGE, HeldOut, Judging, class_targets, solve
+from fewkern.vectors.searching import FIRST_LENGTHS, RIDGES, STEPS_ABOVE, STEPS_BELOW, Searching
+from fewkern.vectors.selection import Selecting, Selection, choose_basis
 
 __all__ = [
-    "RIDGES",
     "SEARCH_ROWS",
     "Found",
     "Judge",
-    "Searching",
     "Trial",
     "automatic_model",
     "choose_grid",
@@ -34,85 +32,17 @@ __all__ = [
     "split_off",
 ]
 
-# Ridges that are compared, in units of the mean of k(x, x). Without any ridge coefficients can grow until nothing of
-# the sum is left but rounding.
-RIDGES = (1e-6, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)
 # Above LARGE samples, width, ridge and number of vectors are searched on some of them, at most SEARCH_ROWS, and others,
 # at most LARGE, are kept to judge models. The vectors are then chosen among all.
 SEARCH_ROWS, _JUDGED_SHARE = 10_000, 0.2
-# The search then looks only at widths near the one that is best on so many samples: one step above it, two below,
-# because more samples and longer paths allow narrower kernels.
-_NEAR_ROWS, _STEPS_BELOW, _STEPS_ABOVE = 1000, 2, 1
+# The search then looks only at widths near the one that is best on so many samples.
+_NEAR_ROWS = 1000
 # The unit of the widths is decided on at most so many samples, by short paths at two widths (0.55 and 1.3 times that of
 # the rule) and two ridges. Paths of 50 or 100 vectors decide alike on ten sets; one width alone is wrong on four.
 _RACE_ROWS, _RACE_LENGTH, _RACE_WIDTHS, _RACE_RIDGES = 1000, 30, (3, 5), (1e-4, 1e-2)
-# Without a budget a path has one vector for _SAMPLES_PER_VECTOR samples at first, but not fewer or more than
-# _FIRST_LENGTHS (and at most half of the samples). It goes on while that pays: to the larger of these lengths, to a
-# tenth of the samples, or half of them for "accurate", and _LONGEST at most.
-_FIRST_LENGTHS, _SAMPLES_PER_VECTOR, _LONGEST = (50, 100), 8, 1000
-_SHARE = {"accurate": 0.5, "balanced": 0.1, "sparse": 0.1}
 # Parts of the samples, each of which is judged at the settings that the others choose. Above LARGE samples there are no
 # parts: the least of many errors is then hardly too small.
 _PARTS = 5
-# Of more widths than this every other one is looked at first: errors change little from one to the next.
-_FEW_WIDTHS = 4
-# A path is worth going on with when its minimum lies in the last part of it, or when a short one leaves so much of the
-# error of a constant.
-_NEAR_END, _BLIND = 0.9, 0.7
-
-
-@dataclass(frozen=True)
-class Searching:
-    """What a search compares, and what it prefers."""
-
-    how: Selecting
-    ridges: tuple[float, ...]
-    """In units of the kernel."""
-    limit: int
-    """Length of every path at first."""
-    ceiling: int
-    """While the best model lies at the end of its path, the paths that compete with it are continued to twice the
-    length, up to this one, as long as that lowers the error by half a standard error."""
-    tolerance: float | None
-    """Standard errors that a smaller model may lose; None takes the whole of the path with the best end."""
-
-    @classmethod
-    def automatic(
-        cls, how: Selecting, n: int, *, n_vectors: Any, max_vectors: Any, ridge: Any, prefer: str
-    ) -> Searching:
-        """The search that the parameters of an estimator describe, for ``n`` samples.
-
-        An automatic ridge is in units of the mean of ``k(x, x)``: :meth:`in_units_of` makes a number of it.
-        """
-        ridges = RIDGES if ridge == "auto" else (float(ridge),)
-        if n_vectors != "auto":
-            return cls(how, ridges, min(int(n_vectors), n), 0, None)
-        if max_vectors != "auto":
-            return cls(how, ridges, min(int(max_vectors), n), 0, TOLERANCE[prefer])
-        half = max(1, n // 2)
-        first = max(_FIRST_LENGTHS[0], min(n // _SAMPLES_PER_VECTOR, _FIRST_LENGTHS[1]))
-        ceiling = max(min(_FIRST_LENGTHS[1], half), min(_LONGEST, int(_SHARE[prefer] * n)))
-        return cls(how, ridges, min(first, half), ceiling, TOLERANCE[prefer])
-
-    def n_paths(self, n_kernels: int, n: int) -> int:
-        """How many paths :func:`automatic_model` follows or continues at most, those of all ridges together.
-
-        On many samples, ``n``, the vectors are chosen once more, among all.
-        """
-        rounds, limit = 1, self.limit
-        while limit < self.ceiling:
-            rounds, limit = rounds + 1, min(2 * limit, self.ceiling)
-        if n <= LARGE:
-            return rounds * n_kernels
-        return rounds * min(n_kernels, _STEPS_BELOW + 1 + _STEPS_ABOVE) + 1
-
-    def in_units_of(self, kernel: Kernel, samples: Samples) -> Searching:
-        """The same search with the grid of ridges times the mean of ``k(x, x)``: units of the data do not matter."""
-        if len(self.ridges) == 1:
-            return self
-        diag = kernel.diag(samples.X)
-        scale = float(namespace(diag).mean(diag))
-        return replace(self, ridges=tuple(ridge * scale for ridge in self.ridges)) if scale > 0 else self
 
 
 @dataclass(frozen=True)
@@ -229,9 +159,9 @@ def _near_best(samples: Samples, grid: KernelGrid, plan: Searching) -> KernelGri
     some = samples.some(_NEAR_ROWS, random_generator(plan.how.seed))
     judging = Judging.of(some)
     with threads_for(some.n * plan.limit**2):
-        least = [_Fan.start(some, kernel, plan, judging).least for kernel in grid.kernels]
+        least = [Fan.start(some, kernel, plan, judging).least for kernel in grid.kernels]
     best = least.index(min(least))
-    return grid.some(range(max(0, best - _STEPS_BELOW), min(best + _STEPS_ABOVE + 1, len(grid))))
+    return grid.some(range(max(0, best - STEPS_BELOW), min(best + STEPS_ABOVE + 1, len(grid))))
 
 
 def held_out_values(samples: Samples, found: Found) -> HeldOut | None:
@@ -266,7 +196,7 @@ def class_grid(samples: Samples, kernel: Kernel, seed: int) -> KernelGrid:
 
 
 def _plan_for_classes(samples: Samples, seed: int) -> Searching:
-    limit = max(1, min(_FIRST_LENGTHS[1], samples.n // 2))
+    limit = max(1, min(FIRST_LENGTHS[1], samples.n // 2))
     return Searching(Selecting(seed=seed_from(seed)), RIDGES, limit, 0, TOLERANCE["balanced"])
 
 
@@ -281,7 +211,7 @@ def choose_grid(samples: Samples, kernel: Kernel, plan: Searching) -> KernelGrid
     plan = plan.in_units_of(grids[0].kernels[0], some)
     judging = Judging.of(some)
     with threads_for(some.n * plan.limit**2):
-        least = [min(_Fan.start(some, grid.kernels[k], plan, judging).least for k in _RACE_WIDTHS) for grid in grids]
+        least = [min(Fan.start(some, grid.kernels[k], plan, judging).least for k in _RACE_WIDTHS) for grid in grids]
     return grids[least.index(min(least))]
 
 
@@ -308,12 +238,12 @@ def search(samples: Samples, grid: KernelGrid, plan: Searching, step: Callable[[
 def _search(samples: Samples, grid: KernelGrid, plan: Searching, step: Callable[[int], None]) -> Found:
     parts = samples.deal(_PARTS, plan.how.seed) if samples.n <= LARGE else None
     judging = Judging.of(samples, parts)
-    looked_at = _look(samples, grid, plan, judging, step)
-    grid, fans = grid.some(sorted(looked_at)), [looked_at[k] for k in sorted(looked_at)]
+    followed = follow(samples, grid, plan, judging, step)
+    grid, fans = grid.some(sorted(followed)), [followed[k] for k in sorted(followed)]
     if plan.tolerance is not None:
-        fans = _lengthen(fans, samples, plan, judging, step)
-    error, spread = _stacked(fans)
-    chosen = _choose_among(fans, error, spread, plan)
+        fans = lengthen(fans, samples, plan, judging, step)
+    error, spread = stacked(fans)
+    chosen = choose_among(fans, error, spread, plan)
     axes: dict[str, tuple[float, ...]] = {
         "width": grid.widths,
         "ridge": plan.ridges,
@@ -322,143 +252,11 @@ def _search(samples: Samples, grid: KernelGrid, plan: Searching, step: Callable[
     judges = []
     for part in range(0 if parts is None else _PARTS):
         inside = parts == part
-        rest = _errors_without(fans, part, error, samples.weights, inside)
-        judges.append(Judge(inside, *_setting(fans, plan, _choose_among(fans, rest, spread, plan))))
+        rest = errors_without(fans, part, error, samples.weights, inside)
+        judges.append(Judge(inside, *_setting(fans, plan, choose_among(fans, rest, spread, plan))))
     return Found(*_setting(fans, plan, chosen), Trace(axes, error, spread, chosen), tuple(judges))
 
 
-def _look(
-    samples: Samples, grid: KernelGrid, plan: Searching, judging: Judging, step: Callable[[int], None]
-) -> dict[int, _Fan]:
-    """The paths of kernels by their numbers: of a few, or of every other one and the neighbors of the best."""
-    fans: dict[int, _Fan] = {}
-    wanted = list(range(len(grid))) if len(grid) <= _FEW_WIDTHS else list(range(1, len(grid), 2))
-    while wanted:
-        for k in wanted:
-            fans[k] = _Fan.start(samples, grid.kernels[k], plan, judging)
-            step(len(fans))
-        best = min(fans, key=lambda k: fans[k].least)
-        wanted = [k for k in (best - 1, best + 1) if 0 <= k < len(grid) and k not in fans]
-    return fans
-
-
-def _setting(fans: list[_Fan], plan: Searching, chosen: tuple[int, int, int]) -> tuple[Selection, float, int]:
+def _setting(fans: list[Fan], plan: Searching, chosen: tuple[int, int, int]) -> tuple[Selection, float, int]:
     k, r, L = chosen
     return fans[k].selection, plan.ridges[r], L
-
-
-@dataclass(frozen=True)
-class _Fan:
-    """The paths of one kernel: one selection, one path of errors per ridge."""
-
-    selection: Selection
-    paths: list[Path]
-
-    @classmethod
-    def start(cls, samples: Samples, kernel: Kernel, plan: Searching, judging: Judging) -> _Fan:
-        return cls.along(choose_basis(samples, kernel, plan.how, plan.limit), samples, plan, judging)
-
-    @classmethod
-    def along(cls, selection: Selection, samples: Samples, plan: Searching, judging: Judging) -> _Fan:
-        return cls(selection, loo_paths(selection.G, samples.targets, plan.ridges, samples.weights, judging))
-
-    def longer(self, samples: Samples, plan: Searching, limit: int, within: float, judging: Judging) -> _Fan:
-        """Go on with the ridges that reach an error of ``within``; the paths of the others end where they are."""
-        selection = select_vectors(self.selection.gram, plan.how, limit, samples.weights, self.selection)
-        going_on = [r for r, path in enumerate(self.paths) if _least(path) <= within]
-        ridges = tuple(plan.ridges[r] for r in going_on)
-        longer = dict(zip(going_on, loo_paths(selection.G, samples.targets, ridges, samples.weights, judging)))
-        return _Fan(selection, [longer.get(r, path) for r, path in enumerate(self.paths)])
-
-    @property
-    def least(self) -> float:
-        return min(_least(path) for path in self.paths)
-
-    def at_end(self, limit: int) -> float:
-        """The least error at ``limit`` vectors; infinite where no path is as long."""
-        return min((float(path.error[limit]) for path in self.paths if path.error.shape[0] > limit), default=math.inf)
-
-
-def _least(path: Path) -> float:
-    return float(namespace(path.error).min(path.error))
-
-
-def _lengthen(
-    fans: list[_Fan], samples: Samples, plan: Searching, judging: Judging, step: Callable[[int], None]
-) -> list[_Fan]:
-    """Continue the competing paths while the best model lies at the end of its path and that pays."""
-    limit, done = plan.limit, len(fans)
-    while limit < plan.ceiling:
-        k, r, L = _choose(*_stacked(fans), 0.0)
-        best, half = float(fans[k].paths[r].error[L]), 0.5 * float(fans[k].paths[r].spread[L])
-        # where only some of many samples judge, a path that still falls may have its least error anywhere near the end
-        level = samples.n > LARGE and min(fan.at_end(limit) for fan in fans) <= best + half
-        # where vectors are so few that they explain next to nothing, more may explain much
-        blind = limit < _FIRST_LENGTHS[1] and best > _BLIND * float(fans[k].paths[r].error[0])
-        if L < _NEAR_END * limit and not level and not blind:
-            break
-        limit = min(2 * limit, plan.ceiling)
-        within = best + 2 * half
-        rivals = [fan.least <= within and fan.selection.stop == Stop.LIMIT for fan in fans]
-        fans = [fan.longer(samples, plan, limit, within, judging) if rival else fan for fan, rival in zip(fans, rivals)]
-        done += sum(rivals)
-        step(done)
-        k, r, L = _choose(*_stacked(fans), 0.0)
-        if best - float(fans[k].paths[r].error[L]) < half:
-            break
-    return fans
-
-
-def _choose_among(fans: list[_Fan], error: Array, spread: Array, plan: Searching) -> tuple[int, int, int]:
-    """The model that these errors prefer; without a tolerance the best of those at the ends of the paths."""
-    if plan.tolerance is not None:
-        return _choose(error, spread, plan.tolerance)
-    ends = {
-        (k, r, fan.selection.n_vectors): float(error[k, r, fan.selection.n_vectors])
-        for k, fan in enumerate(fans)
-        for r in range(len(plan.ridges))
-    }
-    return min(ends, key=lambda at: ends[at])
-
-
-def _choose(error: Array, spread: Array, tolerance: float) -> tuple[int, int, int]:
-    """The smallest model (with a vector) within ``tolerance`` standard errors of the least error."""
-    # Paper: the number of vectors is read off test curves. We: the least mean squared leave-one-out error, because the
-    # leave-one-out error *rate* is 0.6 to 5.6 points optimistic at its minimum.
-    xp = namespace(error)
-    if error.shape[2] == 1:  # no sample could be chosen
-        return 0, 0, 0
-    error, spread = error[:, :, 1:], spread[:, :, 1:]
-    k, r, L = smallest_within(error, xp.zeros_like(error), 0.0)
-    size = xp.zeros_like(error) + xp.arange(error.shape[2], dtype=error.dtype, device=device(error))
-    k, r, L = smallest_within(error, size, tolerance * float(spread[k, r, L]))
-    return k, r, L + 1
-
-
-def _stacked(fans: list[_Fan]) -> tuple[Array, Array]:
-    """Errors and standard errors of all paths, infinite beyond their ends."""
-    first = fans[0].paths[0].error
-    xp = namespace(first)
-    longest = max(int(path.error.shape[0]) for fan in fans for path in fan.paths)
-    shape = (len(fans), len(fans[0].paths), longest)
-    error = xp.full(shape, xp.inf, dtype=first.dtype, device=device(first))
-    spread = xp.full(shape, xp.inf, dtype=first.dtype, device=device(first))
-    for k, fan in enumerate(fans):
-        for r, path in enumerate(fan.paths):
-            error[k, r, : path.error.shape[0]] = path.error
-            spread[k, r, : path.error.shape[0]] = path.spread
-    return error, spread
-
-
-def _errors_without(fans: list[_Fan], part: int, error: Array, weights: Array, inside: Array) -> Array:
-    """The errors of all paths without those of one part of the samples."""
-    xp = namespace(error)
-    total, own = float(xp.sum(weights)), float(weights @ xp.astype(inside, weights.dtype))
-    rest = xp.full_like(error, xp.inf)
-    for k, fan in enumerate(fans):
-        for r, path in enumerate(fan.paths):
-            sums: Any = path.parts
-            length, known = sums.shape[1], xp.isfinite(path.error)
-            without = (total * path.error - sums[part, :]) / (total - own)
-            rest[k, r, :length] = xp.where(known, without, path.error)
-    return rest
