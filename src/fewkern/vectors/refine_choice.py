@@ -61,9 +61,9 @@ DISTILL_STEPS = 20
 STAGE_TOL = 1e-5
 # Least ridge at the start: with less, the first steps only undo it.
 START_RIDGE = 1e-2
-# Standard errors of the paired difference at which a candidate is dropped, after the first fold and later: behind the
-# best, and behind one that is no larger.
-HOPELESS, AHEAD = (3.0, 2.0), (1.0, 0.0)
+# Standard errors of the paired difference at which a candidate is dropped: behind the best, and behind one that is no
+# larger, after the first fold and later.
+HOPELESS, AHEAD = 3.0, (1.0, 0.0)
 # A model whose error on its own samples is so many times that of its folds on new ones has lost its way among the
 # places where a search can end: it then takes SHORT steps from the vectors of a fold.
 LOST, SHORT = 1.25, 5
@@ -216,7 +216,7 @@ def choose_refined(
         for path in race.paths():
             for candidate, model in zip(path, _models(fit, unrefined, path)):
                 race.judge(candidate, FoldModel(model, fit, judged), model(take_rows(samples.X, judged)))
-        race.drop(HOPELESS[min(k, 1)], AHEAD[min(k, 1)])
+        race.drop(HOPELESS, AHEAD[min(k, 1)])
         step(k + 1)
     chosen = race.choose(plan.tolerance)
     expansion, ridge = _fit_chosen(samples, whole, race, chosen)
