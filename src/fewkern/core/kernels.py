@@ -46,7 +46,7 @@ from fewkern.backend.namespace import (
     to_numpy,
 )
 from fewkern.backend.storable import storable
-from fewkern.core.moving import Facing, FacingGaussian
+from fewkern.core.facing import Facing, FacingGaussian
 from fewkern.core.parameters import Parameters
 from fewkern.core.widths import (
     Unit,

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fewkern.core.moving import Facing
+from fewkern.core.facing import Facing
 from fewkern.kernels import Gaussian, Linear, Polynomial
 
 WIDTHS = {"one width": 1.3, "a width per feature": np.array([1.0, 2.0, 0.7])}
