@@ -38,10 +38,10 @@ FOLD_ROWS, ROWS, CROSSED = 2000, 4000, 0.3
 # large values, which decide nothing: with 5 vectors the mean error on three splits of image falls by 2.5 points.
 NEAR = 0.5
 # Steps of a search for up to so many vectors; for more, which begin nearer to the teacher, in inverse proportion, down
-# to the least. Twice as many steps change the share of equal decisions by less than 0.1 %.
-STEPS, MANY, LEAST_STEPS = 70, 50, 20
-# A search has converged where a step lowers the squared error by less, in units of the variance of the values. Where
-# they decide, the first is enough.
+# to the least. The last search, on all samples, may take a multiple of them.
+STEPS, MANY, LEAST_STEPS, LAST = 70, 50, 20, 2
+# A search has converged where a step lowers the squared error by less, in units of the variance of the values. In the
+# folds of a teacher whose values decide, the first is enough.
 DECIDED, EXACT = 1e-5, 1e-7
 # The ridge that a search starts with, in units of k(x, x).
 START_RIDGE = 1e-3
@@ -274,16 +274,16 @@ class _Bench:
         chosen = choose_basis(Samples.of(X), kernel, Selecting(seed=self.seed), most)
         return Placement(kernel.pick(X, chosen.indices), free_widths(kernel, X), START_RIDGE)
 
-    def _search(self, problem: RefineProblem, start: Placement) -> Placement:
-        tol = EXACT if self.teacher.scores is None else DECIDED
-        found = refine(problem, start, max_iter=steps(int(start.vectors.shape[0])), tol=tol).placement
+    def _search(self, problem: RefineProblem, start: Placement, max_iter: int, tol: float) -> Placement:
+        found = refine(problem, start, max_iter=max_iter, tol=tol).placement
         self._searches += 1
         if self._step is not None:
             self._step(self._searches)
         return found
 
     def _try(self, fold: _Fold, m: int) -> _Trial:
-        at = self._search(fold.problem, replace(fold.start, vectors=fold.start.vectors[:m, :]))
+        start = replace(fold.start, vectors=fold.start.vectors[:m, :])
+        at = self._search(fold.problem, start, steps(m), EXACT if self.teacher.scores is None else DECIDED)
         return _Trial(at, fold.held_out.agreement(expand(fold.problem, at)))
 
     def _agreement(self, m: int) -> Agreement:
@@ -306,7 +306,8 @@ class _Bench:
         m = min(m, self.most)
         self.agrees(m, math.inf)
         best = min((trial.at for trial in self._tried[m]), key=lambda at: evaluate(self.whole, at).value)
-        return Short(expand(self.whole, self._search(self.whole, best)), self._agreement(m))
+        last = self._search(self.whole, best, LAST * steps(m), EXACT)
+        return Short(expand(self.whole, last), self._agreement(m))
 
 
 def with_company(X: Array, total: int, seed: int) -> tuple[Array, Array]:
