@@ -33,7 +33,7 @@ COSTS, GAMMAS = (0.1, 1.0, 10.0, 100.0), (0.1, 0.3, 1.0, 3.0, 10.0)
 
 @dataclass(frozen=True)
 class Run:
-    """Errors in %, of the SVC and of every size, shares of equal decisions on the test part, and seconds."""
+    """Errors in %, of the SVC and of every size, shares of equal decisions on the test part, and processor seconds."""
 
     error: float
     vectors: int
