@@ -188,5 +188,7 @@ def test_other_array_libraries(X, rng, foreign):
     here = distill_to(Teacher(long, ClassScores()), X, 4)
     moved = distill_to(Teacher(long.like(there(X)), ClassScores()), there(X), 4)
     assert type(moved.expansion.vectors) is type(there(X))
-    np.testing.assert_allclose(to_numpy(moved.expansion(there(X))), here.expansion(X), atol=1e-3)
+    # a search of many steps makes rounding errors larger
+    near = 0.02 * np.std(long(X))
+    np.testing.assert_allclose(to_numpy(moved.expansion(there(X))), here.expansion(X), rtol=0, atol=near)
     assert moved.agreement.decisions == here.agreement.decisions
