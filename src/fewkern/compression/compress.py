@@ -84,8 +84,8 @@ def compress(
     The samples that a model was fitted to are no fair sample of what it says elsewhere. So the vectors are moved on
     these and on crossings of them, which take every feature from one of two samples.
 
-    Cost: ``n m (d + m + q)`` flops per step, at most 70 steps in each of three folds and on all samples, for each of
-    some ten sizes with "auto"; above 20,000 samples the vectors are moved on so many of them.
+    Cost: ``n m (d + m + q)`` flops per step, at most 70 steps in each of three folds, for each of some ten sizes with
+    "auto", and twice as many on all samples in the end; above 20,000 samples the vectors are moved on so many of them.
 
     Examples
     --------
