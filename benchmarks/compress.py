@@ -11,7 +11,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
 
-from benchmarks.measure import header, timed, verdict
+from benchmarks.measure import cpu_timed, header, verdict
 from benchmarks.refine import Split, split
 from experiments.data import DataNotFoundError
 from fewkern import compress
@@ -33,7 +33,7 @@ COSTS, GAMMAS = (0.1, 1.0, 10.0, 100.0), (0.1, 0.3, 1.0, 3.0, 10.0)
 
 @dataclass(frozen=True)
 class Run:
-    """Errors in %, of the SVC and of every size, shares of equal decisions on the test part, and seconds."""
+    """Errors in %, of the SVC and of every size, shares of equal decisions on the test part, and processor seconds."""
 
     error: float
     vectors: int
@@ -57,7 +57,7 @@ def measure(data: Split) -> Run:
     decided = svc.predict(data.X_test)
     errors, same, held_out, seconds = [], [], [], 0.0
     for m in SIZES:
-        short, took = timed(lambda m=m: compress(svc, data.X, n_vectors=m))
+        short, took = cpu_timed(lambda m=m: compress(svc, data.X, n_vectors=m))
         predicted = short.predict(data.X_test)
         errors.append(100 * float(np.mean(predicted != data.y_test)))
         same.append(100 * float(np.mean(predicted == decided)))

@@ -1,5 +1,7 @@
 """``fewkern.compress``: every source, errors, and the way to files, C and ONNX."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -220,6 +222,16 @@ def test_the_same_seed_gives_the_same_model(svc):
     X, _, _ = data()
     one, other = (compress(svc, X, n_vectors=5, tolerance=0.5, random_state=3) for _ in range(2))
     np.testing.assert_array_equal(one.vectors_, other.vectors_)
+
+
+def test_verbose_says_how_far_it_is(svc, capsys):
+    X = data()[0]
+    compress(svc, X, n_vectors=3, tolerance=0.9, verbose=True)
+    assert re.fullmatch(r"compress: moving vectors: 4 of 4, .* s, done\n", capsys.readouterr().err)
+    compress(make_pipeline(svc), X, tolerance=0.9, verbose=True)
+    assert re.fullmatch(r"compress: moving vectors: \d+, .* s, done\n", capsys.readouterr().err)
+    compress(svc, X, n_vectors=3, tolerance=0.9)
+    assert not capsys.readouterr().err
 
 
 def test_a_pipeline_keeps_its_scaler():

@@ -6,7 +6,16 @@ import pytest
 from fewkern import KernelExpansion
 from fewkern.backend.namespace import to_numpy
 from fewkern.compression import distillation
-from fewkern.compression.distillation import Agreement, Teacher, agreement, distill_fewest, distill_to, with_company
+from fewkern.compression.distillation import (
+    Agreement,
+    Answers,
+    Teacher,
+    distill_fewest,
+    distill_to,
+    pooled,
+    steps,
+    with_company,
+)
 from fewkern.core.scores import ClassScores
 from fewkern.kernels import Gaussian
 
@@ -46,12 +55,13 @@ def test_more_vectors_agree_more(X, rng):
 
 
 @pytest.mark.parametrize("tolerance", [0.3, 0.1, 0.05])
-def test_the_fewest_vectors_meet_the_tolerance_and_one_less_does_not(tolerance, X, rng):
+def test_the_fewest_vectors_meet_the_tolerance_and_one_in_five_less_do_not(tolerance, X, rng):
     teacher = Teacher(bumps(60, rng))
     short = distill_fewest(teacher, X, tolerance)
-    assert 1 < short.expansion.n_vectors < 30
+    m = short.expansion.n_vectors
+    assert 1 < m < 30
     assert short.agreement.loss <= tolerance
-    assert distill_to(teacher, X, short.expansion.n_vectors - 1).agreement.loss > tolerance
+    assert distill_to(teacher, X, m - max(1, m // distillation.RESOLUTION)).agreement.loss > tolerance
 
 
 def test_a_tolerance_out_of_reach_gives_half_of_the_vectors(X, rng):
@@ -60,29 +70,70 @@ def test_a_tolerance_out_of_reach_gives_half_of_the_vectors(X, rng):
     assert short.agreement.loss > 0
 
 
-def test_every_size_is_tried_once(X, rng):
-    tried = []
-    distill_fewest(Teacher(bumps(40, rng)), X, 0.02, step=tried.append)
-    assert tried[:3] == [1, 2, 4]
-    assert len(set(tried)) == len(tried)
+@pytest.fixture
+def searched(monkeypatch):
+    """Numbers of vectors, in the order in which they are moved."""
+    sizes, refine = [], distillation.refine
+
+    def recorded(problem, start, **how):
+        sizes.append(start.vectors.shape[0])
+        return refine(problem, start, **how)
+
+    monkeypatch.setattr(distillation, "refine", recorded)
+    return sizes
+
+
+def test_folds_that_cannot_change_the_answer_are_not_looked_at(X, rng, searched):
+    told = []
+    short = distill_fewest(Teacher(bumps(40, rng)), X, 0.02, step=told.append)
+    found = short.expansion.n_vectors
+    assert searched[:3] == [1, 2, 4]  # one fold is enough to see that they are too few
+    assert searched.count(found) == 4  # three folds, and all samples in the end
+    assert max(searched.count(m) for m in searched if m != found) <= 3
+    assert told == list(range(1, len(searched) + 1))
+
+
+def test_a_size_that_is_given_takes_three_folds_and_all_samples(X, rng, searched):
+    told = []
+    distill_to(Teacher(bumps(40, rng)), X, 5, step=told.append)
+    assert searched == [5, 5, 5, 5]
+    assert told == [1, 2, 3, 4]
+
+
+def test_many_vectors_take_few_steps():
+    assert steps(1) == steps(distillation.MANY) == distillation.STEPS
+    assert steps(2 * distillation.MANY) == distillation.STEPS // 2
+    assert steps(1000) == distillation.LEAST_STEPS
+
+
+def agreement(teacher, short, X):
+    return Answers.of(teacher, X).agreement(short)
 
 
 def test_agreement():
     two = KernelExpansion(Gaussian(1.0), np.array([[0.0], [4.0]]), np.array([[1.0], [-1.0]]), np.zeros(1))
     X = np.array([[0.0], [0.5], [3.5], [4.0]])
     half = KernelExpansion(two.kernel, two.vectors[:1], two.coef[:1], np.array([0.1]))
-    assert agreement(Teacher(two), two(X), X) == Agreement(0.0)
-    found = agreement(Teacher(two, ClassScores()), half(X), X)
+    assert agreement(Teacher(two), two, X) == Agreement(0.0)
+    found = agreement(Teacher(two, ClassScores()), half, X)
     assert found.decisions == 0.5
     assert found.loss == 0.5
-    assert agreement(Teacher(two), half(X), X).loss == found.error > 0.5
+    assert agreement(Teacher(two), half, X).loss == found.error > 0.5
     assert str(found).startswith("50.00% equal decisions, relative error of the values 0.")
+
+
+def test_agreement_of_several_folds():
+    assert pooled([], 3) == Agreement(0.0)
+    assert pooled([Agreement(3.0), Agreement(4.0)], 2).error == pytest.approx(np.sqrt(12.5))
+    found = pooled([Agreement(3.0, 0.7)], 3)  # as if the two others agreed
+    assert found.decisions == pytest.approx(0.9)
+    assert found.error == pytest.approx(np.sqrt(3.0))
 
 
 def test_a_constant_teacher_has_an_error(X):
     constant = KernelExpansion(Gaussian(1.0), X[:2], np.zeros((2, 1)), np.full(1, 5.0))
     other = KernelExpansion(Gaussian(1.0), X[:2], np.zeros((2, 1)), np.full(1, 4.0))
-    assert agreement(Teacher(constant), other(X), X).error == pytest.approx(0.2)
+    assert agreement(Teacher(constant), other, X).error == pytest.approx(0.2)
 
 
 def test_pairs_vote():
@@ -103,28 +154,32 @@ def test_samples_near_a_border_count_most():
     assert Teacher(expansion, ClassScores()).weights(0 * values).tolist() == [1.0] * 4
 
 
-def test_few_samples_get_company(X):
+def test_samples_get_company(X):
     rows, share = with_company(X, 500, 0)
     np.testing.assert_array_equal(rows[:200], X)
     assert rows.shape == (500, 2)
-    assert share.tolist() == [1.0] * 200 + [distillation.BETWEEN] * 300
-    assert np.all(rows.min(axis=0) >= X.min(axis=0))
-    assert np.all(rows.max(axis=0) <= X.max(axis=0))
-    assert with_company(X, 100, 0)[0].shape == X.shape
+    assert share.tolist() == [1.0] * 200 + [distillation.CROSSED] * 300
+    for feature in range(2):  # every value is one of a sample
+        assert set(rows[:, feature]) == set(X[:, feature])
+    known = {tuple(row) for row in X}
+    assert 0.3 < np.mean([tuple(row) in known for row in rows[200:]]) < 0.7  # of two features both from one
+    assert with_company(X, 100, 0)[0].shape == (300, 2)
 
 
 def test_the_order_of_the_features_does_not_matter(X, rng):
+    """But for the company, which is random."""
     few = bumps(20, rng)
     swapped = KernelExpansion(few.kernel, few.vectors[:, ::-1], few.coef, few.offset)
     one, other = distill_to(Teacher(few), X, 4), distill_to(Teacher(swapped), X[:, ::-1], 4)
-    np.testing.assert_allclose(other.expansion(X[:, ::-1]), one.expansion(X), atol=0.1)
+    size = np.std(few(X))
+    np.testing.assert_allclose(other.expansion(X[:, ::-1]), one.expansion(X), atol=0.1 * size)
 
 
 def test_many_samples_are_not_all_moved_on(X, rng, monkeypatch):
     monkeypatch.setattr(distillation, "MOVE_ROWS", 50)
     teacher = Teacher(bumps(30, rng))
     short = distill_to(teacher, X, 12)
-    assert agreement(teacher, short.expansion(X), X).error < 0.1
+    assert agreement(teacher, short.expansion, X).error < 0.1
 
 
 def test_other_array_libraries(X, rng, foreign):
@@ -133,5 +188,7 @@ def test_other_array_libraries(X, rng, foreign):
     here = distill_to(Teacher(long, ClassScores()), X, 4)
     moved = distill_to(Teacher(long.like(there(X)), ClassScores()), there(X), 4)
     assert type(moved.expansion.vectors) is type(there(X))
-    np.testing.assert_allclose(to_numpy(moved.expansion(there(X))), here.expansion(X), atol=1e-3)
+    # a search of many steps makes rounding errors larger
+    near = 0.02 * np.std(long(X))
+    np.testing.assert_allclose(to_numpy(moved.expansion(there(X))), here.expansion(X), rtol=0, atol=near)
     assert moved.agreement.decisions == here.agreement.decisions

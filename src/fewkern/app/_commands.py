@@ -368,7 +368,7 @@ def compress(
 
         found, frame = jobs.load_table_model(model), read_one(table, sep, decimal, quiet)
         with warnings_as_notes(quiet):
-            short = found.compress(frame, n_vectors=vectors or "auto", tolerance=tolerance)
+            short = found.compress(frame, n_vectors=vectors or "auto", tolerance=tolerance, verbose=follows(quiet))
         if not quiet:
             _show(short)
         outputs.write(target, short.save)

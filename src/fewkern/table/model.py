@@ -344,12 +344,14 @@ class TableModel(BaseEstimator):
         check_is_fitted(self)
         return prepared(self.encoder_, self.estimator_, fill=self.task_ != "density")
 
-    def compress(self, frame: Any, *, n_vectors: Any = "auto", tolerance: float = 0.02) -> TableModel:
+    def compress(
+        self, frame: Any, *, n_vectors: Any = "auto", tolerance: float = 0.02, verbose: Any = False
+    ) -> TableModel:
         """A copy with a short estimator that does what this one does on the rows of a table; see :func:`compress`."""
         start = time.perf_counter()
         X = self._encode(frame).values
         short = copy.copy(self)
-        short.estimator_ = compress(self.estimator_, X, n_vectors=n_vectors, tolerance=tolerance)
+        short.estimator_ = compress(self.estimator_, X, n_vectors=n_vectors, tolerance=tolerance, verbose=verbose)
         # what was measured belongs to the long model
         short.held_out_, short.judgement_ = None, None
         short.facts_ = short_facts(self.facts_, short.estimator_, len(X), time.perf_counter() - start)

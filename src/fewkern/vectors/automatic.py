@@ -104,7 +104,7 @@ def fit_classification(estimator: ClassifyingParameters, population: Population)
     estimator.loss_ = "squared"
     if samples.n_classes == 2 or fitted.expansion.n_vectors == 0:
         return fitted
-    stage = Stage.of(fitted.expansion, fitted.basis, samples, fitted.ridge)
+    stage = Stage.of(fitted.expansion, fitted.basis, samples)
     folds = fitted.logistic_folds(samples, stage)
     if folds is None:  # a class of one sample
         return fitted
@@ -152,7 +152,7 @@ class Fitted:
             return refitted_folds(stage, some, self.ridge)
         parts = []
         for fold in self.folds:
-            own = Stage.of(fold.expansion, KernelBasis.of_expansion(fold.expansion), fold.fitted, self.ridge)
+            own = Stage.of(fold.expansion, KernelBasis.of_expansion(fold.expansion), fold.fitted)
             parts.append(Fold(own.part(fold.fitted), own.part(samples.take(fold.judged))))
         return Folds(self.held_out.samples, tuple(parts))
 

@@ -2,7 +2,7 @@ r"""From least squares to logistic regression on the same vectors, as far as hel
 
 Least squares on class indicators can hide a class that lies between others, the more so the more classes there are.
 With :math:`F` the values of the least-squares model, :math:`a` their temperature and :math:`Q` the features of its
-vectors, whitened over the samples, the scores
+vectors, standardized over the samples and with a column of ones, the scores
 
 .. math:: S = a F + Q D, \qquad \min_D \sum_i w_i \Big[\log \sum_c e^{S_{ic}} - S_{i,y_i}\Big] + \tfrac\rho2 \|D\|_F^2
 
@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from fewkern.backend.linalg import cholesky_psd, logsumexp, one_hot, solve_triangular
+from fewkern.backend.linalg import logsumexp, one_hot, solve_triangular
 from fewkern.backend.namespace import Array, asarray_like, device, namespace, take_rows
 from fewkern.backend.optimize import host_vector, minimize_smooth
 from fewkern.core.basis import KernelBasis
@@ -39,8 +39,8 @@ __all__ = [
     "refitted_folds",
 ]
 
-# Penalties on the path. The loss has a curvature of p (1 - p) along a whitened feature: the first one hardly moves.
-PENALTIES = (0.1, 0.03, 0.01, 0.003, 0.001)
+# Penalties on the path, around the default of logistic regression elsewhere.
+PENALTIES = (30.0, 10.0, 3.0, 1.0, 0.3)
 # The search for one penalty starts at the solution for the one before: a few steps are enough.
 _MAX_ITER, _TOL = 50, 1e-5
 # Standard errors of the paired difference by which the likelihood must be greater than that of least squares.
@@ -51,7 +51,7 @@ _FOLDS = 5
 
 @dataclass(frozen=True)
 class Part:
-    """Samples, what a least-squares model says of them, and the whitened features of its vectors."""
+    """Samples, what a least-squares model says of them, and the standardized features of its vectors."""
 
     samples: Samples
     values: Array
@@ -66,22 +66,27 @@ class Part:
 
 @dataclass(frozen=True)
 class Stage:
-    """A least-squares model, and how its vectors become whitened features."""
+    """A least-squares model, and how its vectors become standardized features."""
 
     model: KernelExpansion
     basis: KernelBasis
     """On the vectors of the model."""
     factor: Array
-    """Lower triangular ``R'`` with ``[1 Z]' W [1 Z] + ridge diag(0, 1, .., 1) = R'R``."""
+    """Lower triangular ``R'`` with ``Q = [1 Z] R^{-1}``."""
 
     @classmethod
-    def of(cls, model: KernelExpansion, basis: KernelBasis, samples: Samples, ridge: float) -> Stage:
-        """For a model that was fitted to the samples with the ridge."""
-        design = _design(basis, samples.X)
-        xp = namespace(design)
-        penalty = ridge * xp.eye(design.shape[1], dtype=design.dtype, device=device(design))
-        penalty[0, 0] = 0.0
-        return cls(model, basis, cholesky_psd(design.T @ (samples.weights[:, None] * design) + penalty))
+    def of(cls, model: KernelExpansion, basis: KernelBasis, samples: Samples) -> Stage:
+        """For a model that was fitted to the samples."""
+        Z, w = basis.features(samples.X), samples.weights / namespace(samples.weights).sum(samples.weights)
+        xp = namespace(Z)
+        mean = w @ Z
+        spread = xp.sqrt(w @ (Z - mean) ** 2)
+        spread = xp.where(spread > 0, spread, xp.ones_like(spread))
+        one = xp.ones_like(mean[:1])
+        # (Z - mean) / spread = [1 Z] R^{-1} with R = [1 mean; 0 diag(spread)]
+        factor = xp.concat([one, spread])[:, None] * xp.eye(1 + mean.shape[0], dtype=Z.dtype, device=device(Z))
+        factor[1:, 0] = mean
+        return cls(model, basis, factor)
 
     def part(self, samples: Samples) -> Part:
         """What the model says of samples, and their features ``Q = [1 Z] R^{-1}``."""
