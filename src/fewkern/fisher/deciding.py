@@ -8,14 +8,15 @@ from typing import Protocol
 
 from fewkern.backend.linalg import one_hot, solve_shifted
 from fewkern.backend.namespace import Array, namespace
-from fewkern.fisher.elimination import eliminate, exchange, log_losses, regress, slopes
+from fewkern.fisher.elimination import Candidacy, LogisticColumns, eliminate, exchange, log_losses, signs_of, slopes
 from fewkern.fisher.problem import Begun, Machine
 from fewkern.fisher.softmax import SoftmaxColumns, SoftmaxStage, eliminate_softmax, regress_softmax, slopes_softmax
 
-__all__ = ["RIDGES", "Deciding", "Labelled", "SeveralClasses", "Sized", "TwoClasses"]
+__all__ = ["RIDGES", "RIDGES_SEVERAL", "Deciding", "Labelled", "SeveralClasses", "Sized", "TwoClasses"]
 
-# Penalties that are compared for several classes, in units in which k(x, x) is one on average; the largest first.
-RIDGES = (1e-1, 1e-2, 1e-3, 1e-4)
+# Penalties that are compared, in units in which k(x, x) is one on average; the largest first. Two classes have fewer of
+# them, because few columns are a regularization of their own.
+RIDGES, RIDGES_SEVERAL = (1e-1, 1e-3), (1e-1, 1e-2, 1e-3, 1e-4)
 
 
 @dataclass(frozen=True)
@@ -60,33 +61,49 @@ class Deciding(Protocol):
 class TwoClasses:
     """One value, the logarithm of the odds of the second class: :mod:`fewkern.fisher.elimination`."""
 
+    between: Array
+    """Kernel between the candidates, ``(m, m)``, times the mean of ``k(x, x)``."""
+    ridge: float = RIDGES[-1]
+
     def sizes(self, folds: Labelled, order: Array) -> Iterator[Sized]:
-        signs = _signs(folds)
-        xp = namespace(signs)
-        for stage in eliminate(_columns(folds.K, order), signs, folds.weights):
+        columns = self._problem(folds, order)
+        xp, signs = namespace(columns.A), columns.signs
+        for stage in eliminate(columns):
             wrong = xp.astype(stage.values * signs <= 0, signs.dtype)
             yield Sized(stage.size, log_losses(stage.values, signs), wrong)
 
     def settle(self, every: Labelled, begun: Begun, size: int) -> tuple[Machine, Array]:
-        K, weights, signs = every.K, every.weights, _signs(every)
+        K, weights = every.K, every.weights
         xp = namespace(K)
-        for stage in eliminate(xp.take(K, begun.support, axis=1)[None, :, :], signs, weights[None, :]):
+        one = replace(every, weights=weights[None, :])
+        for stage in eliminate(self._problem(one, begun.support[None, :])):
             if stage.size <= size:
                 break
         # two ways to so many columns, and the lower of the two minima
         ways = (xp.take(begun.support, stage.kept[0, :]), begun.forward[: stage.size])
-        stage = min((exchange(K, way, signs, weights) for way in ways), key=lambda found: found.objective).stage
-        support = stage.kept[0, :]
-        held_out = stage.leave_one_out(xp.take(K, support, axis=1)[None, :, :], signs, weights[None, :])
-        coef, held_out = (xp.astype(found[0, :, None], K.dtype) for found in (stage.coef, held_out))
-        return Machine(support, coef[1:, :], coef[0, :]), held_out
+        K, R, signs, weights = (
+            xp.astype(found, xp.float64) for found in (K, self.ridge * self.between, signs_of(every.codes, K), weights)
+        )
+        candidacy = Candidacy(K, (R + R.T) / 2, signs, weights)
+        stage = min((exchange(candidacy, way) for way in ways), key=lambda found: found.objective)
+        coef, held_out = (xp.astype(found[0, :, None], every.K.dtype) for found in (stage.coef, stage.leave_one_out()))
+        return Machine(stage.kept[0, :], coef[1:, :], coef[0, :]), held_out
 
     def slopes(self, rows: Labelled, machine: Machine) -> Array:
-        return slopes(rows.K, _signs(rows), rows.weights, _coefficients(machine)[:, 0])[:, None]
+        return slopes(rows.K, signs_of(rows.codes, rows.K), rows.weights, _coefficients(machine)[:, 0])[:, None]
 
     def regress(self, rows: Labelled, machine: Machine, pull: Array) -> Machine:
-        coef = regress(rows.K, _signs(rows), rows.weights, _coefficients(machine)[:, 0], pull[:, 0])
+        xp = namespace(rows.K)
+        penalty = penalties(self.between, machine.support[None, :], self.ridge)
+        columns = LogisticColumns.of(rows.K[None, :, :], signs_of(rows.codes, rows.K), rows.weights[None, :], penalty)
+        start = xp.astype(_coefficients(machine)[:, 0], xp.float64)
+        coef = columns.regress(start[None, :], machine.support[None, :], pull[:, 0]).coef[0, :]
         return Machine(machine.support, coef[1:, None], coef[:1])
+
+    def _problem(self, folds: Labelled, order: Array) -> LogisticColumns:
+        """The regression on the columns ``order`` (F, k) of every fold."""
+        penalty = penalties(self.between, order, self.ridge)
+        return LogisticColumns.of(_columns(folds.K, order), signs_of(folds.codes, folds.K), folds.weights, penalty)
 
 
 @dataclass(frozen=True)
@@ -97,7 +114,7 @@ class SeveralClasses:
     """Class points of Fisher's discriminant, ``(C, C - 1)``."""
     between: Array
     """Kernel between the candidates, ``(m, m)``, times the mean of ``k(x, x)``."""
-    ridge: float = RIDGES[-1]
+    ridge: float = RIDGES_SEVERAL[-1]
 
     def sizes(self, folds: Labelled, order: Array) -> Iterator[Sized]:
         xp = namespace(folds.K)
@@ -127,24 +144,15 @@ class SeveralClasses:
 
     def regress(self, rows: Labelled, machine: Machine, pull: Array) -> Machine:
         xp = namespace(pull)
-        penalty = self._penalty(machine.support[None, :])
+        penalty = penalties(self.between, machine.support[None, :], self.ridge)
         columns = SoftmaxColumns.of(rows.K[None, :, :], self._own(rows), rows.weights[None, :], penalty)
         coef = regress_softmax(columns, self._scores(machine), pull) @ xp.astype(self.points, pull.dtype)
         return Machine(machine.support, coef[1:, :], coef[0, :])
 
     def _problem(self, folds: Labelled, order: Array) -> SoftmaxColumns:
         """The regression on the columns ``order`` (F, k) of every fold."""
-        return SoftmaxColumns.of(_columns(folds.K, order), self._own(folds), folds.weights, self._penalty(order))
-
-    def _penalty(self, order: Array) -> Array:
-        """Kernel between the vectors of every fold times the ridge; what is indefinite of it is left out."""
-        xp = namespace(self.between)
-        found = []
-        for f in range(int(order.shape[0])):
-            own = xp.take(xp.take(self.between, order[f, :], axis=0), order[f, :], axis=1)
-            values, vectors = xp.linalg.eigh((own + own.T) / 2)
-            found.append(self.ridge * (vectors * xp.maximum(values, xp.zeros_like(values))) @ vectors.T)
-        return xp.stack(found)
+        penalty = penalties(self.between, order, self.ridge)
+        return SoftmaxColumns.of(_columns(folds.K, order), self._own(folds), folds.weights, penalty)
 
     def _own(self, rows: Labelled) -> Array:
         return one_hot(rows.codes, int(self.points.shape[0]), namespace(self.points).float64)
@@ -157,9 +165,15 @@ class SeveralClasses:
         return coef @ solve_shifted(points.T @ points, points.T)
 
 
-def _signs(rows: Labelled) -> Array:
-    """1 for the second class, -1 for the first."""
-    return 2 * namespace(rows.K).astype(rows.codes, rows.K.dtype) - 1
+def penalties(between: Array, order: Array, ridge: float) -> Array:
+    """The ridge times the kernel between the vectors ``order`` (F, k) of every fold; indefinite parts are left out."""
+    xp = namespace(between)
+    found = []
+    for f in range(int(order.shape[0])):
+        own = xp.take(xp.take(between, order[f, :], axis=0), order[f, :], axis=1)
+        values, vectors = xp.linalg.eigh((own + own.T) / 2)
+        found.append(ridge * (vectors * xp.maximum(values, xp.zeros_like(values))) @ vectors.T)
+    return xp.stack(found)
 
 
 def _columns(K: Array, order: Array) -> Array:

@@ -1,8 +1,8 @@
 r"""A kernel Fisher machine with as few vectors as the samples allow.
 
 1. The width of least squared held-out error of forward selection, :mod:`fewkern.fisher.forward_folds`.
-2. The number of columns at which that error is nearly least: enough to begin with. Several classes begin with all that
-   are allowed, because the ridge of their regression makes use of them.
+2. Columns at that width until more of them bring hardly anything: enough to begin with. Several classes begin with all
+   that are allowed. The folds choose the penalty of the regression on them.
 3. So many columns, by the machine's own rule, and of these as few as a logistic regression needs
    (:mod:`fewkern.fisher.deciding`). How many is said by samples held out from both.
 """
@@ -24,7 +24,7 @@ from fewkern.core.kernels import Kernel
 from fewkern.core.samples import Samples
 from fewkern.core.trace import TOLERANCE, Trace
 from fewkern.fisher.choice import Candidates, Chosen, Comparing, kernel_scale
-from fewkern.fisher.deciding import RIDGES, Deciding, Labelled, SeveralClasses, TwoClasses
+from fewkern.fisher.deciding import RIDGES, RIDGES_SEVERAL, Deciding, Labelled, SeveralClasses, TwoClasses
 from fewkern.fisher.families import LARGEST, LARGEST_SEVERAL, Family, Fitted
 from fewkern.fisher.forward_folds import Folded, FoldedPath, forward_folds
 from fewkern.fisher.problem import Machine
@@ -45,10 +45,9 @@ _HOPELESS = 2.0
 # always in the same direction.
 _NEGLIGIBLE = 0.03
 # What a smaller machine may lose against the best one, in units of the tolerance of ``prefer``: a part of the
-# logarithmic loss, and a share of the samples. For two classes the exchange that follows gives back a part of the loss;
-# several classes may be told apart long before their probabilities are exact.
-_SLIGHT, _MISSES = 0.06, 0.01
-_SLIGHT_SEVERAL, _MISSES_SEVERAL = 0.5, 0.006
+# logarithmic loss, and a share of the samples. For two classes the exchange that follows gives back a part of the loss.
+_SLIGHT, _MISSES = 0.3, 0.015
+_SLIGHT_SEVERAL, _MISSES_SEVERAL = 0.05, 0.004
 # The share of the samples is at least so many of them: with "balanced", one sample more or less is no difference.
 _SAMPLES = 2
 
@@ -127,15 +126,14 @@ class _Beginning:
 
     @classmethod
     def of(cls, folded: Folded, candidates: Candidates, scale: float, rng: Any) -> _Beginning:
-        """By forward selection: for two classes as many as are enough, for several all that it takes."""
+        """By forward selection: for two classes until more bring hardly anything, for several all that it takes."""
         K = take_rows(candidates.K, folded.rows)
         two = folded.samples.n_classes == 2
-        # the ridge of several classes makes use of columns that least squares does not
+        # several classes need more columns than least squares says: every class has a score of its own
         limit = LARGEST if two else LARGEST_SEVERAL
         path = forward_folds(K, folded, limit, candidates.usable(folded), to_limit=not two)
         if two:
-            size = path.enough((1 + _NEGLIGIBLE) * path.least)
-            return cls(folded, candidates, scale, Labelled(K, folded.samples.codes, folded.train), path.order[:, :size])
+            return cls(folded, candidates, scale, Labelled(K, folded.samples.codes, folded.train), path.order)
         some = folded.some(_SEVERAL_ROWS, rng)
         K = take_rows(candidates.K, some.rows)
         return cls(some, candidates, scale, Labelled(K, some.samples.codes, some.train), path.order)
@@ -192,16 +190,18 @@ def _spread(shares: Array) -> float:
 
 
 def _deciding(samples: Samples, beginning: _Beginning) -> Deciding:
-    """The logistic regression that is for these samples; with several classes its ridge is chosen by the folds."""
-    if samples.n_classes == 2:
-        return TwoClasses()
+    """The logistic regression that is for these samples; the folds choose its ridge, on all columns."""
     candidates, folded, scale = beginning.candidates, beginning.folded, beginning.scale
     targets = fisher_targets(samples.codes, samples.n_classes, samples.weights)
     between = scale * take_rows(candidates.K, candidates.rows)
-    ways = [SeveralClasses(targets.theta, between, ridge) for ridge in RIDGES]
+    two = samples.n_classes == 2
+    ways: list[Deciding] = [
+        TwoClasses(between, ridge) if two else SeveralClasses(targets.theta, between, ridge)
+        for ridge in (RIDGES if two else RIDGES_SEVERAL)
+    ]
     errors = []
     for way in ways:
-        first = next(way.sizes(beginning.folds, beginning.order[:, : min(LARGEST, beginning.size)]))
+        first = next(way.sizes(beginning.folds, beginning.order))
         losses = folded.held_out(first.losses)
         errors.append(float(namespace(losses).sum(losses)))
     return ways[errors.index(min(errors))]

@@ -35,7 +35,7 @@ class ForwardKernelFisher(ScoringClassifier, KernelEstimator):
         Number of columns. "auto" takes more than it needs, and drops and exchanges them as a logistic regression on
         them advises; folds say how many stay: see Notes.
     max_vectors : int or None, default None
-        Budget of vectors; None compares up to 100, with three or more classes 200.
+        Budget of vectors; None compares up to 100, with three or more classes 300.
     min_residual : float, default 0.0
         Stop once this share of the targets' sum of squares is left.
     prefer, max_candidates, variant, priors, class_weight, cv, random_state, verbose

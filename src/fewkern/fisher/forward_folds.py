@@ -22,7 +22,7 @@ from fewkern.fisher.targets import fisher_targets
 __all__ = ["Folded", "FoldedPath", "forward_folds"]
 
 # A path is left once its last sizes, so many or one in so many of all, have lowered the error by less than this share.
-_PATIENCE, _ONE_IN, _LITTLE = 3, 5, 0.02
+_PATIENCE, _ONE_IN, _LITTLE = 5, 2, 0.02
 
 
 @dataclass(frozen=True)
