@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from fewkern.backend.linalg import one_hot, solve_shifted
+from fewkern.backend.linalg import logsumexp, one_hot, solve_shifted
 from fewkern.backend.namespace import Array, namespace
 from fewkern.fisher.elimination import Candidacy, LogisticColumns, eliminate, exchange, log_losses, signs_of, slopes
 from fewkern.fisher.problem import Begun, Machine
@@ -39,10 +39,19 @@ class Sized:
     """Logarithmic losses, ``(F, n)``."""
     wrong: Array
     """One where a sample is put into another class, else zero, ``(F, n)``."""
+    kept: Array
+    """Positions of the columns that are left, ``(F, k)``."""
 
 
 class Deciding(Protocol):
     """Logistic regressions on kernel columns."""
+
+    @property
+    def ridge(self) -> float:
+        """Weight of the penalty."""
+
+    def on_vectors(self, between: Array, ridge: float) -> Deciding:
+        """The same on other vectors, and with another penalty."""
 
     def sizes(self, folds: Labelled, order: Array) -> Iterator[Sized]:
         """Regressions on the columns ``order`` (F, k) of every fold, and on fewer and fewer of them."""
@@ -53,8 +62,11 @@ class Deciding(Protocol):
     def slopes(self, rows: Labelled, machine: Machine) -> Array:
         """Sum over rows of the derivatives of their losses; ``rows.K`` are the columns of the machine."""
 
-    def regress(self, rows: Labelled, machine: Machine, pull: Array) -> Machine:
-        """The machine that minimizes the objective of the rows plus ``pull`` times the coefficients."""
+    def regress(self, rows: Labelled, machine: Machine, pull: Array | None = None) -> Machine:
+        """The machine that minimizes the objective of the rows plus ``pull`` times the coefficients, from one on."""
+
+    def judge(self, values: Array, codes: Array) -> tuple[Array, Array]:
+        """Logarithmic losses of samples with these values ``(n, p)``, and one where they are put into another class."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +82,7 @@ class TwoClasses:
         xp, signs = namespace(columns.A), columns.signs
         for stage in eliminate(columns):
             wrong = xp.astype(stage.values * signs <= 0, signs.dtype)
-            yield Sized(stage.size, log_losses(stage.values, signs), wrong)
+            yield Sized(stage.size, log_losses(stage.values, signs), wrong, stage.kept)
 
     def settle(self, every: Labelled, begun: Begun, size: int) -> tuple[Machine, Array]:
         K, weights = every.K, every.weights
@@ -92,13 +104,22 @@ class TwoClasses:
     def slopes(self, rows: Labelled, machine: Machine) -> Array:
         return slopes(rows.K, signs_of(rows.codes, rows.K), rows.weights, _coefficients(machine)[:, 0])[:, None]
 
-    def regress(self, rows: Labelled, machine: Machine, pull: Array) -> Machine:
+    def regress(self, rows: Labelled, machine: Machine, pull: Array | None = None) -> Machine:
         xp = namespace(rows.K)
         penalty = penalties(self.between, machine.support[None, :], self.ridge)
         columns = LogisticColumns.of(rows.K[None, :, :], signs_of(rows.codes, rows.K), rows.weights[None, :], penalty)
         start = xp.astype(_coefficients(machine)[:, 0], xp.float64)
-        coef = columns.regress(start[None, :], machine.support[None, :], pull[:, 0]).coef[0, :]
+        along = None if pull is None else pull[:, 0]
+        coef = columns.regress(start[None, :], machine.support[None, :], along).coef[0, :]
         return Machine(machine.support, coef[1:, None], coef[:1])
+
+    def judge(self, values: Array, codes: Array) -> tuple[Array, Array]:
+        signs = signs_of(codes, values)
+        wrong = namespace(values).astype(values[:, 0] * signs <= 0, values.dtype)
+        return log_losses(values[:, 0], signs), wrong
+
+    def on_vectors(self, between: Array, ridge: float) -> TwoClasses:
+        return replace(self, between=between, ridge=ridge)
 
     def _problem(self, folds: Labelled, order: Array) -> LogisticColumns:
         """The regression on the columns ``order`` (F, k) of every fold."""
@@ -120,7 +141,7 @@ class SeveralClasses:
         xp = namespace(folds.K)
         for stage in eliminate_softmax(self._problem(folds, order)):
             wrong = xp.astype(xp.argmax(stage.values, axis=2) != folds.codes[None, :], stage.values.dtype)
-            yield Sized(stage.size, stage.columns.losses(stage.values), wrong)
+            yield Sized(stage.size, stage.columns.losses(stage.values), wrong, stage.kept)
 
     def settle(self, every: Labelled, begun: Begun, size: int) -> tuple[Machine, Array]:
         xp = namespace(every.K)
@@ -142,12 +163,22 @@ class SeveralClasses:
     def slopes(self, rows: Labelled, machine: Machine) -> Array:
         return slopes_softmax(rows.K, self._own(rows), rows.weights, self._scores(machine))
 
-    def regress(self, rows: Labelled, machine: Machine, pull: Array) -> Machine:
-        xp = namespace(pull)
+    def regress(self, rows: Labelled, machine: Machine, pull: Array | None = None) -> Machine:
+        xp = namespace(rows.K)
         penalty = penalties(self.between, machine.support[None, :], self.ridge)
         columns = SoftmaxColumns.of(rows.K[None, :, :], self._own(rows), rows.weights[None, :], penalty)
-        coef = regress_softmax(columns, self._scores(machine), pull) @ xp.astype(self.points, pull.dtype)
+        coef = regress_softmax(columns, self._scores(machine), pull) @ xp.astype(self.points, xp.float64)
         return Machine(machine.support, coef[1:, :], coef[0, :])
+
+    def judge(self, values: Array, codes: Array) -> tuple[Array, Array]:
+        xp = namespace(values)
+        scores = self._of_points(xp.astype(values, xp.float64))
+        own = one_hot(codes, int(self.points.shape[0]), scores.dtype)
+        wrong = xp.astype(xp.argmax(scores, axis=1) != codes, scores.dtype)
+        return logsumexp(scores, axis=1) - xp.sum(own * scores, axis=1), wrong
+
+    def on_vectors(self, between: Array, ridge: float) -> SeveralClasses:
+        return replace(self, between=between, ridge=ridge)
 
     def _problem(self, folds: Labelled, order: Array) -> SoftmaxColumns:
         """The regression on the columns ``order`` (F, k) of every fold."""
@@ -160,9 +191,14 @@ class SeveralClasses:
     def _scores(self, machine: Machine) -> Array:
         """Coefficients ``(k + 1, C)`` of the scores, which add up to zero, from their coordinates on the points."""
         xp = namespace(machine.coef)
-        coef, points = (xp.astype(one, xp.float64) for one in (_coefficients(machine), self.points))
+        return self._of_points(xp.astype(_coefficients(machine), xp.float64))
+
+    def _of_points(self, along: Array) -> Array:
+        """Scores, which add up to zero, from their coordinates on the points."""
+        xp = namespace(along)
+        points = xp.astype(self.points, along.dtype)
         points = points - xp.mean(points, axis=0)[None, :]
-        return coef @ solve_shifted(points.T @ points, points.T)
+        return along @ solve_shifted(points.T @ points, points.T)
 
 
 def penalties(between: Array, order: Array, ridge: float) -> Array:
@@ -170,10 +206,16 @@ def penalties(between: Array, order: Array, ridge: float) -> Array:
     xp = namespace(between)
     found = []
     for f in range(int(order.shape[0])):
-        own = xp.take(xp.take(between, order[f, :], axis=0), order[f, :], axis=1)
+        own = _submatrix(between, order[f, :])
         values, vectors = xp.linalg.eigh((own + own.T) / 2)
         found.append(ridge * (vectors * xp.maximum(values, xp.zeros_like(values))) @ vectors.T)
     return xp.stack(found)
+
+
+def _submatrix(M: Array, positions: Array) -> Array:
+    """Rows and columns at the positions."""
+    xp = namespace(M)
+    return xp.take(xp.take(M, positions, axis=0), positions, axis=1)
 
 
 def _columns(K: Array, order: Array) -> Array:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from fewkern.backend.folds import Fold
@@ -25,9 +25,12 @@ from fewkern.core.samples import Samples
 from fewkern.core.trace import TOLERANCE, Trace
 from fewkern.fisher.choice import Candidates, Chosen, Comparing, kernel_scale
 from fewkern.fisher.deciding import RIDGES, RIDGES_SEVERAL, Deciding, Labelled, SeveralClasses, TwoClasses
+from fewkern.fisher.elimination import take_each
 from fewkern.fisher.families import LARGEST, LARGEST_SEVERAL, Family, Fitted
 from fewkern.fisher.forward_folds import Folded, FoldedPath, forward_folds
-from fewkern.fisher.problem import Machine
+from fewkern.fisher.moving import Beginning as MoveFrom
+from fewkern.fisher.moving import HeldOutMoves, Moving, Way, hold_out, sizes_to_compare
+from fewkern.fisher.problem import Begun, Machine
 from fewkern.fisher.targets import fisher_targets
 from fewkern.vectors.grid import KernelGrid
 from fewkern.vectors.search import class_grid
@@ -84,7 +87,11 @@ def choose_few(
     sizes = _compare_sizes(deciding, beginning, plan)
     size = sizes.choose(plan.prefer, samples.n_classes == 2)
     fitted, setting = _fit(samples, beginning, deciding, plan.family, size)
-    return Chosen(candidates, setting, sizes.trace(grid, at, size)), fitted
+    chosen = Chosen(candidates, setting, sizes.trace(grid, at, size))
+    if plan.refine is False:
+        return chosen, fitted
+    moving = Moving(samples, candidates, beginning.scale, deciding)
+    return _move(moving, chosen, fitted, _judge_moves(moving, folds, sizes, size, beginning), plan)
 
 
 def _best_width(folded: Folded, kernels: tuple[Kernel, ...], rng: Any, step: Callable[[int], None] | None) -> int:
@@ -148,12 +155,14 @@ class _Beginning:
 class _Sizes:
     """Held-out errors of the machines of every size, as the share of every sample in their mean, ``(n,)``."""
 
-    losses: dict[int, Array]
-    """Logarithmic losses by size."""
-    wrong: dict[int, Array]
-    """Samples that are put into another class, by size."""
+    losses: dict[Any, Array]
+    """Logarithmic losses by size, or by size and way."""
+    wrong: dict[Any, Array]
+    """Samples that are put into another class."""
+    columns: dict[int, Array] = field(default_factory=dict)
+    """Candidates that every fold is left with, ``(F, k)``, by size."""
 
-    def choose(self, prefer: str, two: bool) -> int:
+    def choose(self, prefer: str, two: bool) -> Any:
         """The smallest size that is as good as the best one."""
         losses, misses = _means(self.losses), _means(self.wrong)
         best = min(losses, key=lambda size: (losses[size], size))
@@ -167,6 +176,10 @@ class _Sizes:
 
         return min((size for size in losses if as_good(size)), default=best)
 
+    def without(self, size: Any) -> _Sizes:
+        """All but one of them."""
+        return _Sizes(*({key: found[key] for key in found if key != size} for found in (self.losses, self.wrong)))
+
     def trace(self, grid: KernelGrid, at: int, size: int) -> Trace:
         """The errors at the width that was taken, infinite elsewhere."""
         sizes = sorted(self.losses)
@@ -178,7 +191,7 @@ class _Sizes:
         return Trace(axes, to_numpy(error), to_numpy(spread), chosen, measure="held-out logarithmic loss")
 
 
-def _means(shares: dict[int, Array]) -> dict[int, float]:
+def _means(shares: dict[Any, Array]) -> dict[Any, float]:
     """Means by size, from the shares of all samples in them."""
     return {size: float(namespace(share).sum(share)) for size, share in shares.items()}
 
@@ -212,14 +225,16 @@ def _compare_sizes(deciding: Deciding, beginning: _Beginning, plan: Comparing) -
     held_out = beginning.folded.held_out
     losses: dict[int, Array] = {}
     wrong: dict[int, Array] = {}
+    columns: dict[int, Array] = {}
     for one in deciding.sizes(beginning.folds, beginning.order):
         losses[one.size], wrong[one.size] = held_out(one.losses), held_out(one.wrong)
+        columns[one.size] = take_each(beginning.order, one.kept)
         means = _means(losses)
         if plan.max_vectors is None and means[one.size] > _HOPELESS * min(means.values()):
             break
     budget = beginning.size if plan.max_vectors is None else max(plan.max_vectors, min(losses))
     within = [size for size in losses if size <= budget]
-    return _Sizes({size: losses[size] for size in within}, {size: wrong[size] for size in within})
+    return _Sizes(*({size: found[size] for size in within} for found in (losses, wrong, columns)))
 
 
 def _fit(
@@ -230,8 +245,68 @@ def _fit(
     xp = namespace(K)
     targets = fisher_targets(samples.codes, samples.n_classes, samples.weights)
     Y = targets.rows(samples.codes)
-    begun = family.reach(K, Y, samples.weights, family.settings(beginning.scale, targets.stretch), beginning.size)
+    begun = _begun(samples, beginning.candidates, family, (beginning.scale, beginning.size))
     machine, held_out = deciding.settle(Labelled(K, samples.codes, samples.weights), begun, size)
     told = family.tell(xp.take(K, machine.support, axis=1), Y, samples.weights, begun)
     machine = Machine(xp.take(machine.support, told.order), xp.take(machine.coef, told.order, axis=0), machine.offset)
     return Fitted(machine, held_out, told.objectives, told.ending, deciding), told.setting
+
+
+def _begun(samples: Samples, candidates: Candidates, family: Family, at: tuple[float, int]) -> Begun:
+    """The columns to begin with on all samples, for the mean of ``k(x, x)`` and their number."""
+    scale, size = at
+    targets = fisher_targets(samples.codes, samples.n_classes, samples.weights)
+    settings = family.settings(scale, targets.stretch)
+    return family.reach(candidates.K, targets.rows(samples.codes), samples.weights, settings, size)
+
+
+@dataclass(frozen=True)
+class _Moves:
+    """Moved machines beside the one that keeps samples, by number of vectors and way."""
+
+    held_out: HeldOutMoves
+    errors: _Sizes
+    kept: tuple[int, Way]
+    begin: int
+    """Columns of the machine that is distilled."""
+
+
+def _judge_moves(moving: Moving, folds: Sequence[Fold], sizes: _Sizes, size: int, beginning: _Beginning) -> _Moves:
+    """Held-out errors of moved machines, on the samples on which sizes were compared."""
+    rows = beginning.folded.rows
+    begin = {
+        some: [MoveFrom(beginning.order[f, :], sizes.columns[some][f, :]) for f in range(len(folds))]
+        for some in sizes_to_compare(size, moving.samples.n_classes, sizes.columns)
+    }
+    held_out = hold_out(moving, folds, begin)
+    weights = take_rows(moving.samples.weights * held_out.times, rows)
+    total = float(namespace(weights).sum(weights))
+    losses, wrong = (
+        {way: take_rows(values, rows) / total for way, values in found.items()}
+        for found in (held_out.losses, held_out.wrong)
+    )
+    kept = (size, Way.KEPT)
+    errors = _Sizes(losses | {kept: sizes.losses[size]}, wrong | {kept: sizes.wrong[size]})
+    return _Moves(held_out, errors, kept, beginning.size)
+
+
+def _move(moving: Moving, chosen: Chosen, fitted: Fitted, moves: _Moves, plan: Comparing) -> tuple[Chosen, Fitted]:
+    """The smallest machine, moved or not, that is as good as the best one; with ``refine=True`` a moved one."""
+    samples, errors = moving.samples, moves.errors if plan.refine == "auto" else moves.errors.without(moves.kept)
+    way = errors.choose(plan.prefer, samples.n_classes == 2)
+    if way == moves.kept:
+        return chosen, fitted
+    Y = fisher_targets(samples.codes, samples.n_classes, samples.weights).rows(samples.codes)
+    begun = _begun(samples, moving.candidates, plan.family, (moving.scale, moves.begin))
+    every = Labelled(moving.candidates.K, samples.codes, samples.weights)
+    moved = moving.move(MoveFrom(begun.support, moving.deciding.settle(every, begun, way[0])[0].support), way[1])
+    machine, K = moved.machine, moved.candidates.K
+    xp = namespace(K)
+    seen = (moves.held_out.times > 0)[:, None]
+    held_out = xp.where(seen, moves.held_out.values[way], machine.values(K))
+    told = plan.family.tell(K, Y, samples.weights, begun)
+    machine = Machine(told.order, xp.take(machine.coef, told.order, axis=0), machine.offset)
+    return (
+        Chosen(moved.candidates, told.setting, chosen.trace),
+        Fitted(machine, held_out, told.objectives, told.ending, moved.deciding),
+    )

@@ -179,9 +179,9 @@ def slopes_softmax(Z: Array, own: Array, weights: Array, coef: Array) -> Array:
     return A.T @ _slope(A @ coef, own, weights)
 
 
-def regress_softmax(columns: SoftmaxColumns, coef: Array, pull: Array) -> Array:
+def regress_softmax(columns: SoftmaxColumns, coef: Array, pull: Array | None) -> Array:
     """Coefficients ``(k + 1, C)`` that minimize the objective plus the sum of ``pull * coef``, from ``coef`` on."""
-    return columns.regress(coef[None, :, :], _FIRST_STEPS, pull[None, :, :])[0][0, :, :]
+    return columns.regress(coef[None, :, :], _FIRST_STEPS, None if pull is None else pull[None, :, :])[0][0, :, :]
 
 
 def _shares(values: Array) -> Array:
