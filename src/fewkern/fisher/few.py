@@ -13,8 +13,9 @@ r"""A kernel Fisher machine with as few vectors as the samples allow.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 from fewkern.backend.folds import Fold
@@ -24,7 +25,7 @@ from fewkern.core.kernels import Kernel
 from fewkern.core.samples import Samples
 from fewkern.core.trace import TOLERANCE, Trace
 from fewkern.fisher.choice import Candidates, Chosen, Comparing, kernel_scale
-from fewkern.fisher.deciding import RIDGES, RIDGES_SEVERAL, Deciding, Labelled, SeveralClasses, TwoClasses
+from fewkern.fisher.deciding import RIDGES, RIDGES_SEVERAL, Deciding, Labelled, SeveralClasses, Sized, TwoClasses
 from fewkern.fisher.elimination import take_each
 from fewkern.fisher.families import LARGEST, LARGEST_SEVERAL, Family, Fitted
 from fewkern.fisher.forward_folds import Folded, FoldedPath, forward_folds
@@ -83,8 +84,8 @@ def choose_few(
     beginning = _Beginning.of(folded, candidates, kernel_scale(samples, grid.kernels[at]), rng)
     if beginning.size == 0:
         return None
-    deciding = _deciding(samples, beginning)
-    sizes = _compare_sizes(deciding, beginning, plan)
+    deciding, stages = _deciding(samples, beginning)
+    sizes = _compare_sizes(stages, beginning, plan)
     size = sizes.choose(plan.prefer, samples.n_classes == 2)
     fitted, setting = _fit(samples, beginning, deciding, plan.family, size)
     chosen = Chosen(candidates, setting, sizes.trace(grid, at, size))
@@ -202,8 +203,8 @@ def _spread(shares: Array) -> float:
     return float(xp.sqrt(xp.sum((shares - xp.mean(shares)) ** 2)))
 
 
-def _deciding(samples: Samples, beginning: _Beginning) -> Deciding:
-    """The logistic regression that is for these samples; the folds choose its ridge, on all columns."""
+def _deciding(samples: Samples, beginning: _Beginning) -> tuple[Deciding, Iterator[Sized]]:
+    """The logistic regression that is for these samples, and its sizes; the folds choose its ridge, on all columns."""
     candidates, folded, scale = beginning.candidates, beginning.folded, beginning.scale
     targets = fisher_targets(samples.codes, samples.n_classes, samples.weights)
     between = scale * take_rows(candidates.K, candidates.rows)
@@ -212,21 +213,24 @@ def _deciding(samples: Samples, beginning: _Beginning) -> Deciding:
         TwoClasses(between, ridge) if two else SeveralClasses(targets.theta, between, ridge)
         for ridge in (RIDGES if two else RIDGES_SEVERAL)
     ]
-    errors = []
+    errors, begun = [], []
     for way in ways:
-        first = next(way.sizes(beginning.folds, beginning.order))
+        stages = way.sizes(beginning.folds, beginning.order)
+        first = next(stages)
+        begun.append(chain([first], stages))
         losses = folded.held_out(first.losses)
         errors.append(float(namespace(losses).sum(losses)))
-    return ways[errors.index(min(errors))]
+    best = errors.index(min(errors))
+    return ways[best], begun[best]
 
 
-def _compare_sizes(deciding: Deciding, beginning: _Beginning, plan: Comparing) -> _Sizes:
+def _compare_sizes(stages: Iterator[Sized], beginning: _Beginning, plan: Comparing) -> _Sizes:
     """Elimination in every fold; no size is beyond the budget."""
     held_out = beginning.folded.held_out
     losses: dict[int, Array] = {}
     wrong: dict[int, Array] = {}
     columns: dict[int, Array] = {}
-    for one in deciding.sizes(beginning.folds, beginning.order):
+    for one in stages:
         losses[one.size], wrong[one.size] = held_out(one.losses), held_out(one.wrong)
         columns[one.size] = take_each(beginning.order, one.kept)
         means = _means(losses)
