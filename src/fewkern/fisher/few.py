@@ -43,6 +43,8 @@ __all__ = ["choose_few"]
 _WIDTH_ROWS, _WIDTH_CANDIDATES, _RULE_ROWS = 2000, 150, 75
 # The sizes of machines of several classes are compared on at most so many samples.
 _SEVERAL_ROWS = 2500
+# On all samples, so many times the columns that are wanted are enough to begin with.
+_SPARE = 3
 # An elimination ends early at so many times the least loss.
 _HOPELESS = 2.0
 # A difference of this share of the error is none, however certain: the errors of nested machines differ by little, and
@@ -249,7 +251,7 @@ def _fit(
     xp = namespace(K)
     targets = fisher_targets(samples.codes, samples.n_classes, samples.weights)
     Y = targets.rows(samples.codes)
-    begun = _begun(samples, beginning.candidates, family, (beginning.scale, beginning.size))
+    begun = _begun(samples, beginning.candidates, family, (beginning.scale, min(beginning.size, _SPARE * size)))
     machine, held_out = deciding.settle(Labelled(K, samples.codes, samples.weights), begun, size)
     told = family.tell(xp.take(K, machine.support, axis=1), Y, samples.weights, begun)
     machine = Machine(xp.take(machine.support, told.order), xp.take(machine.coef, told.order, axis=0), machine.offset)
