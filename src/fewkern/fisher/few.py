@@ -52,7 +52,7 @@ _HOPELESS = 2.0
 _NEGLIGIBLE = 0.03
 # What a smaller machine may lose against the best one, in units of the tolerance of ``prefer``: a part of the
 # logarithmic loss, and a share of the samples. For two classes the exchange that follows gives back a part of the loss.
-_SLIGHT, _MISSES = 0.3, 0.015
+_SLIGHT, _MISSES = 0.1, 0.015
 _SLIGHT_SEVERAL, _MISSES_SEVERAL = 0.05, 0.004
 # The share of the samples is at least so many of them: with "balanced", one sample more or less is no difference.
 _SAMPLES = 2
