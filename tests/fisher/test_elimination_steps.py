@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import minimize
 
 from fewkern.fisher import elimination, few
-from fewkern.fisher.elimination import eliminate, exchange, log_losses
+from fewkern.fisher.elimination import Candidacy, LogisticColumns, eliminate, exchange, log_losses
 from fewkern.fisher.forward_folds import Folded, FoldedPath, _settled, forward_folds
 from fewkern.kernels import Gaussian
 from tests.fisher.helpers import classes, labelled
@@ -22,31 +22,45 @@ def regression(n=80, k=5, seed=0):
     return Z, signs, rng.uniform(0.5, 2.0, n)
 
 
-def written_out(A, signs, weights, coef):
-    """What is minimized: the logistic loss plus a little of the mean square, weights adding up to n."""
+def penalty_of(k, seed=0):
+    B = np.random.default_rng(seed).normal(size=(k, k))
+    return B @ B.T
+
+
+def columns_of(Z, signs, weights, R=None):
+    """One fold; no penalty unless it is given."""
+    R = np.zeros((Z.shape[1], Z.shape[1])) if R is None else R
+    return LogisticColumns.of(Z[None], signs, weights[None], R[None])
+
+
+def written_out(A, signs, weights, R, coef):
+    """What is minimized: the logistic loss plus a little of the mean square, weights adding up to n, and a penalty."""
     w = weights * len(weights) / weights.sum()
     f = A @ coef
-    return w @ (np.log1p(np.exp(-signs * f)) + RIDGE / 2 * f**2)
+    return w @ (np.log1p(np.exp(-signs * f)) + RIDGE / 2 * f**2) + coef[1:] @ R @ coef[1:] / 2
 
 
-def minimum(Z, signs, weights):
+def minimum(Z, signs, weights, R=None):
     A = np.column_stack([np.ones(len(Z)), Z])
-    found = minimize(lambda c: written_out(A, signs, weights, c), np.zeros(A.shape[1]), method="BFGS", tol=1e-10)
+    R = np.zeros((Z.shape[1], Z.shape[1])) if R is None else R
+    found = minimize(lambda c: written_out(A, signs, weights, R, c), np.zeros(A.shape[1]), method="BFGS", tol=1e-10)
     return found.x, found.fun
 
 
 def test_a_stage_is_the_minimum_written_out():
     Z, signs, w = regression()
-    stage = next(eliminate(Z[None], signs, w[None]))
-    coef, value = minimum(Z, signs, w)
+    R = penalty_of(5)
+    stage = next(eliminate(columns_of(Z, signs, w, R)))
+    coef, value = minimum(Z, signs, w, R)
     np.testing.assert_allclose(stage.coef[0], coef, atol=1e-4)
     A = np.column_stack([np.ones(80), Z])
     np.testing.assert_allclose(stage.values[0], A @ stage.coef[0], rtol=1e-9)
+    assert stage.objective == pytest.approx(value, rel=1e-7)
     scaled = w * 80 / w.sum()
-    assert elimination._objective(stage, signs, scaled[None]) == pytest.approx(value, rel=1e-9)
     p = 1 / (1 + np.exp(-stage.values[0]))
     H = A.T @ (A * (scaled * (p * (1 - p) + RIDGE))[:, None])
-    np.testing.assert_allclose(stage.inverse[0], np.linalg.inv(H), rtol=2e-2)
+    H[1:, 1:] += R
+    np.testing.assert_allclose(stage.inverse[0], np.linalg.inv(H), rtol=2e-2, atol=1e-4)
 
 
 def test_derivatives_are_those_of_the_terms():
@@ -55,7 +69,7 @@ def test_derivatives_are_those_of_the_terms():
     def terms(f):
         return w * (log_losses(f, signs) + RIDGE / 2 * f**2)
 
-    slope, curve = elimination._derivatives(values, signs, w)
+    slope, curve = elimination._derivatives(values, signs, w, RIDGE)
     np.testing.assert_allclose(slope, (terms(values + h) - terms(values - h)) / (2 * h), rtol=1e-6)
     np.testing.assert_allclose(curve, (terms(values + h) - 2 * terms(values) + terms(values - h)) / h**2, rtol=1e-4)
 
@@ -71,7 +85,7 @@ def test_one_in_twelve_leaves_at_once_those_of_least_worth(k, leave):
     coef = rng.normal(size=(2, k + 1))
     root = rng.normal(size=(2, k + 1, k + 1))
     inverse = np.eye(k + 1) * 0.1 + root @ np.swapaxes(root, 1, 2) / k
-    stage = elimination.Stage(np.zeros((2, k), dtype=int), coef, np.zeros((2, 3)), inverse)
+    stage = elimination.Stage(np.zeros((2, k), dtype=int), coef, np.zeros((2, 3)), inverse, None)
     stay = elimination._stay(stage)
     assert stay.shape == (2, k + 1 - leave)
     for f in range(2):
@@ -82,24 +96,37 @@ def test_one_in_twelve_leaves_at_once_those_of_least_worth(k, leave):
         assert stay[f].tolist() == sorted(stay[f].tolist())
 
 
-def test_the_others_take_over_from_one_that_leaves():
+@pytest.mark.parametrize("stay", [[[0, 1, 3, 4]], [[0, 2, 4]], [[0, 3]]])
+def test_the_others_take_over_from_those_that_leave(stay):
     """To second order: exact for a quadratic with that second derivative."""
     rng = np.random.default_rng(0)
-    A = rng.normal(size=(20, 4))
+    A = rng.normal(size=(20, 5))
     H = A.T @ A
-    coef = rng.normal(size=4)
+    coef = rng.normal(size=5)
     b = H @ coef
-    stage = elimination.Stage(np.arange(3)[None], coef[None], np.zeros((1, 20)), np.linalg.inv(H)[None])
-    stay = np.array([[0, 1, 3]])
+    stage = elimination.Stage(np.arange(4)[None], coef[None], np.zeros((1, 20)), np.linalg.inv(H)[None], None)
     exact = np.linalg.solve(H[np.ix_(stay[0], stay[0])], b[stay[0]])
-    np.testing.assert_allclose(elimination._without(stage, stay)[0], exact, rtol=1e-9)
-    # where several leave at once nobody knows: they stay what they are
-    np.testing.assert_array_equal(elimination._without(stage, np.array([[0, 2]]))[0], coef[[0, 2]])
+    np.testing.assert_allclose(elimination._without(stage, np.array(stay))[0], exact, rtol=1e-9)
+
+
+def test_columns_that_nearly_depend_on_each_other_may_leave_together():
+    """Their coefficients are large and cancel each other: those that stay must take over, else the values run away."""
+    rng = np.random.default_rng(0)
+    x = np.sort(rng.uniform(-3, 3, 200))
+    signs = np.where(np.sin(2 * x) + 0.5 * rng.normal(size=200) > 0, 1.0, -1.0)
+    centers = np.linspace(-3, 3, 48)
+    K = np.exp(-((x[:, None] - centers) ** 2) / 2)
+    R = 1e-3 * np.exp(-((centers[:, None] - centers) ** 2) / 2)
+    for stage in eliminate(columns_of(K, signs, np.ones(200), R)):
+        wrong = np.mean(stage.values[0] * signs <= 0)
+        if stage.size >= 8:
+            assert wrong < 0.25
 
 
 def test_stages_go_down_to_one_column_and_say_which_are_left():
     Z, signs, w = regression(k=6)
-    stages = list(eliminate(np.stack([Z, Z[:, ::-1]]), signs, np.stack([w, w])))
+    none = np.zeros((2, 6, 6))
+    stages = list(eliminate(LogisticColumns.of(np.stack([Z, Z[:, ::-1]]), signs, np.stack([w, w]), none)))
     assert [stage.size for stage in stages] == [6, 5, 4, 3, 2, 1]
     for stage in stages:
         np.testing.assert_array_equal(np.sort(5 - stage.kept[1]), stage.kept[0])
@@ -111,16 +138,18 @@ def test_stages_go_down_to_one_column_and_say_which_are_left():
 def test_the_column_that_brings_most_enters():
     """Rao's statistic is the gain of a column in the quadratic model at the present stage."""
     Z, signs, w = regression(k=7, seed=3)
-    scaled = (w * 80 / w.sum())[None]
-    stage = next(eliminate(Z[None, :, :2], signs, w[None]))
-    entering = int(elimination._entering(stage, Z, Z * Z, signs, scaled)[0])
-    slope, curve = elimination._derivatives(stage.values, signs, scaled)
+    R = penalty_of(7)
+    candidacy = Candidacy(Z, R, signs, w)
+    stage = candidacy.regress(np.array([0, 1]))
+    entering = int(candidacy.entering(stage)[0])
+    slope, curve = stage.columns.derivatives(stage.values)
     A = np.column_stack([np.ones(80), Z[:, :2]])
     gains = []
     for j in range(7):
-        B = np.column_stack([A, Z[:, j]])
+        B, S = np.column_stack([A, Z[:, j]]), [0, 1, j]
         H = B.T @ (B * curve[0][:, None])
-        g = np.r_[np.zeros(3), slope[0] @ Z[:, j]]
+        H[1:, 1:] += R[np.ix_(S, S)]
+        g = np.r_[np.zeros(3), slope[0] @ Z[:, j] + R[j, :2] @ stage.coef[0, 1:]]
         gains.append(g @ np.linalg.solve(H, g) if j > 1 else -1.0)
     assert entering == np.argmax(gains)
 
@@ -130,12 +159,12 @@ def test_an_exchange_ends_where_none_gains_a_ten_thousandth():
     K = rng.normal(size=(120, 10))
     signs = np.where(K[:, 7] + K[:, 4] + 0.5 * rng.normal(size=120) > 0, 1.0, -1.0)
     w = np.ones(120)
-    found = exchange(K, np.array([0, 1]), signs, w)
-    assert sorted(found.stage.kept[0].tolist()) == [4, 7]
-    _, value = minimum(K[:, [4, 7]], signs, w)
+    candidacy = Candidacy(K, 0.1 * np.eye(10), signs, w)
+    found = exchange(candidacy, np.array([0, 1]))
+    assert sorted(found.kept[0].tolist()) == [4, 7]
+    _, value = minimum(K[:, [4, 7]], signs, w, 0.1 * np.eye(2))
     assert found.objective == pytest.approx(value, rel=1e-6)
-    again = exchange(K, found.stage.kept[0], signs, w)
-    assert sorted(again.stage.kept[0].tolist()) == [4, 7]
+    assert sorted(exchange(candidacy, found.kept[0]).kept[0].tolist()) == [4, 7]
 
 
 # Paths in folds
@@ -149,15 +178,15 @@ def folded(n=60, n_folds=3):
 
 def test_a_path_is_settled_when_the_last_sizes_bring_less_than_two_percent():
     assert not _settled([1.0])
-    assert not _settled([1.0, 0.99, 0.99])
-    assert _settled([1.0, 0.999, 0.999, 0.999])
-    assert not _settled([1.0, 0.999, 0.999, 0.97])
+    assert not _settled([1.0, *[0.99] * 4])
+    assert _settled([1.0, *[0.999] * 5])
+    assert not _settled([1.0, *[0.999] * 4, 0.97])
     # what was better before counts
-    assert _settled([0.5, 1.0, 1.0, 1.0])
-    # of many sizes one in five must bring nothing
+    assert _settled([0.5, *[1.0] * 5])
+    # of many sizes half must bring nothing
     falling = [0.9**k for k in range(20)]
-    assert not _settled([*falling, *[falling[-1]] * 3])
-    assert _settled([*falling, *[falling[-1]] * 4])
+    assert not _settled([*falling, *[falling[-1]] * 17])
+    assert _settled([*falling, *[falling[-1]] * 20])
 
 
 def test_the_first_size_that_is_enough():
@@ -200,9 +229,9 @@ def sizes_of(wrong=None, **losses):
     return few._Sizes({int(k[1:]): np.asarray(v) for k, v in losses.items()}, none | (wrong or {}))
 
 
-@pytest.mark.parametrize(("excess", "chosen"), [(0.02, 2), (0.04, 9)])
+@pytest.mark.parametrize(("excess", "chosen"), [(0.04, 2), (0.06, 9)])
 def test_a_smaller_size_may_lose_a_share_of_the_error(excess, chosen):
-    """With ``prefer="balanced"`` half of six percent, even where the difference is certain."""
+    """With ``prefer="balanced"`` half of ten percent, even where the difference is certain."""
     loss = np.full(100, 0.01)
     found = sizes_of(s2=loss * (1 + excess), s9=loss)
     assert few._means(found.losses) == {2: pytest.approx(1 + excess), 9: pytest.approx(1.0)}
@@ -211,9 +240,9 @@ def test_a_smaller_size_may_lose_a_share_of_the_error(excess, chosen):
     assert found.choose("sparse", two=True) == 2
 
 
-@pytest.mark.parametrize(("two", "share"), [(True, 0.005), (False, 0.003)])
+@pytest.mark.parametrize(("two", "share"), [(True, 0.0075), (False, 0.002)])
 def test_a_smaller_size_may_not_lose_decisions(two, share):
-    """With ``prefer="balanced"`` half a point of the samples, three tenths with several classes, but one sample."""
+    """With ``prefer="balanced"`` three in 400 of the samples, two in 1,000 with several classes, but one sample."""
     for n, allowed in ((1000, share), (20, 1 / 20)):
         loss = np.full(n, 1 / n)
         for part, chosen in ((0.9, 3), (1.1, 9)):
@@ -228,9 +257,9 @@ def test_the_least_loss_is_taken_if_nothing_else_is_as_good():
 
 def test_a_smaller_size_may_lose_a_part_of_a_standard_error():
     loss = np.full(100, 0.01)
-    noise = np.tile([0.02, -0.02], 50)  # a standard error of 0.2
-    assert few._spread(noise) == pytest.approx(0.2)
-    for excess, chosen in ((0.09, 3), (0.11, 9)):
+    noise = np.tile([0.05, -0.05], 50)  # a standard error of 0.5
+    assert few._spread(noise) == pytest.approx(0.5)
+    for excess, chosen in ((0.24, 3), (0.26, 9)):
         found = sizes_of(s3=loss * (1 + excess) + noise, s9=loss)
         assert found.choose("balanced", two=True) == chosen
     # of equal ones the smaller

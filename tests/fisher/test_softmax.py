@@ -108,7 +108,8 @@ def test_a_pull_moves_a_regression_to_that_of_other_rows(n_classes, monkeypatch)
     Z, codes, weights, _ = problem(300, 3, 3)
     codes = np.minimum(codes, n_classes - 1)
     targets = fisher_targets(codes, n_classes, weights)
-    rule = TwoClasses() if n_classes == 2 else SeveralClasses(targets.theta, np.eye(3), 1e-6)
+    two = n_classes == 2
+    rule = TwoClasses(np.eye(3), 1e-6) if two else SeveralClasses(targets.theta, np.eye(3), 1e-6)
     some, every = (Labelled(Z[:m], codes[:m], weights[:m]) for m in (150, 300))
     start = Machine(np.arange(3), np.zeros((3, n_classes - 1)), np.zeros(n_classes - 1))
     found = rule.regress(some, start, np.zeros_like(rule.slopes(some, start)))
@@ -122,6 +123,19 @@ def test_a_pull_moves_a_regression_to_that_of_other_rows(n_classes, monkeypatch)
 
 
 def test_an_indefinite_kernel_gives_a_penalty_that_is_none_below_zero():
-    rule = SeveralClasses(np.zeros((3, 2)), np.diag([1.0, -1.0]), 2.0)
-    np.testing.assert_allclose(rule._penalty(np.array([[0, 1]]))[0], np.diag([2.0, 0.0]))
-    assert deciding.RIDGES == tuple(sorted(deciding.RIDGES, reverse=True))
+    found = deciding.penalties(np.diag([1.0, -1.0]), np.array([[0, 1]]), 2.0)
+    np.testing.assert_allclose(found[0], np.diag([2.0, 0.0]))
+    for ridges in (deciding.RIDGES, deciding.RIDGES_SEVERAL):
+        assert ridges == tuple(sorted(ridges, reverse=True))
+
+
+def test_columns_without_rank_give_finite_scores():
+    """Two hundred columns of a wide kernel span fifteen dimensions or so; steps with an inverse must not run away."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200, 2))
+    K = np.exp(-np.sum((X[:, None] - X) ** 2, axis=2) / 200)
+    codes = np.argmax(X @ rng.standard_normal((2, 3)), axis=1)
+    for stage in eliminate_softmax(columns_of(K, codes, np.ones(200), 1e-3 * K)):
+        assert np.isfinite(stage.objective)
+        if stage.size >= 10:
+            assert np.mean(np.argmax(stage.values[0], axis=1) != codes) < 0.2

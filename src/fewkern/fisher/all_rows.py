@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fewkern.backend.namespace import Array, namespace, take_rows
+from fewkern.backend.namespace import Array, namespace
 from fewkern.core.kernels import Kernel
 from fewkern.core.population import Population
 from fewkern.core.samples import Samples
@@ -45,7 +45,7 @@ def machine_of_all(
     if population.n == sample.n or not machine.size:
         return machine
     kernel = candidates.kernel
-    vectors = kernel.pick(sample.X, take_rows(candidates.rows, machine.support))
+    vectors = candidates.pick(sample.X, machine.support)
     if fitted.deciding is None:
         sums = population.total(_Products(kernel, vectors, targets), machine.size + 1)
         found = family.refit(machine, sums, chosen.setting)

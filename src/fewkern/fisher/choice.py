@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from fewkern.backend.distinct import distinct_rows
 from fewkern.backend.finite import squarable
@@ -56,6 +57,14 @@ class Candidates:
     """Candidate that every sample is. None if they were chosen without looking at labels: all folds may use all."""
     K: Array
     """``(n, m)``."""
+    moved: Array | None = None
+    """The vectors, where they are not samples any more; ``rows`` are the samples where they began."""
+
+    def pick(self, X: Array, columns: Array) -> Array:
+        """The vectors of some columns; ``X`` are the samples."""
+        if self.moved is not None:
+            return take_rows(self.moved, columns)
+        return self.kernel.pick(X, take_rows(self.rows, columns))
 
     @classmethod
     def of(cls, samples: Samples, kernel: Kernel, limit: int | None, seed: int) -> Candidates:
@@ -101,6 +110,8 @@ class Comparing:
     """A width given as a rule is chosen by "leave_one_out" (closed form, as in FVS-LR) or "cross_validation"; "auto" is
     the former, except in :mod:`fewkern.fisher.few`."""
     seed: int = 0
+    refine: Any = False
+    """Whether the vectors are moved: True, False, or "auto" where samples held out ask for it; only of few vectors."""
 
     @property
     def takes_few(self) -> bool:

@@ -6,16 +6,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from fewkern.backend.linalg import one_hot, solve_shifted
+from fewkern.backend.linalg import logsumexp, one_hot, solve_shifted
 from fewkern.backend.namespace import Array, namespace
-from fewkern.fisher.elimination import eliminate, exchange, log_losses, regress, slopes
+from fewkern.fisher.elimination import Candidacy, LogisticColumns, eliminate, exchange, log_losses, signs_of, slopes
 from fewkern.fisher.problem import Begun, Machine
 from fewkern.fisher.softmax import SoftmaxColumns, SoftmaxStage, eliminate_softmax, regress_softmax, slopes_softmax
 
-__all__ = ["RIDGES", "Deciding", "Labelled", "SeveralClasses", "Sized", "TwoClasses"]
+__all__ = ["RIDGES", "RIDGES_SEVERAL", "Deciding", "Labelled", "SeveralClasses", "Sized", "TwoClasses"]
 
-# Penalties that are compared for several classes, in units in which k(x, x) is one on average; the largest first.
-RIDGES = (1e-1, 1e-2, 1e-3, 1e-4)
+# Penalties that are compared, in units in which k(x, x) is one on average; the largest first. Two classes have fewer of
+# them, because few columns are a regularization of their own.
+RIDGES, RIDGES_SEVERAL = (1e-1, 1e-3), (1e-1, 1e-2, 1e-3, 1e-4)
 
 
 @dataclass(frozen=True)
@@ -38,10 +39,19 @@ class Sized:
     """Logarithmic losses, ``(F, n)``."""
     wrong: Array
     """One where a sample is put into another class, else zero, ``(F, n)``."""
+    kept: Array
+    """Positions of the columns that are left, ``(F, k)``."""
 
 
 class Deciding(Protocol):
     """Logistic regressions on kernel columns."""
+
+    @property
+    def ridge(self) -> float:
+        """Weight of the penalty."""
+
+    def on_vectors(self, between: Array, ridge: float) -> Deciding:
+        """The same on other vectors, and with another penalty."""
 
     def sizes(self, folds: Labelled, order: Array) -> Iterator[Sized]:
         """Regressions on the columns ``order`` (F, k) of every fold, and on fewer and fewer of them."""
@@ -52,41 +62,69 @@ class Deciding(Protocol):
     def slopes(self, rows: Labelled, machine: Machine) -> Array:
         """Sum over rows of the derivatives of their losses; ``rows.K`` are the columns of the machine."""
 
-    def regress(self, rows: Labelled, machine: Machine, pull: Array) -> Machine:
-        """The machine that minimizes the objective of the rows plus ``pull`` times the coefficients."""
+    def regress(self, rows: Labelled, machine: Machine, pull: Array | None = None) -> Machine:
+        """The machine that minimizes the objective of the rows plus ``pull`` times the coefficients, from one on."""
+
+    def judge(self, values: Array, codes: Array) -> tuple[Array, Array]:
+        """Logarithmic losses of samples with these values ``(n, p)``, and one where they are put into another class."""
 
 
 @dataclass(frozen=True)
 class TwoClasses:
     """One value, the logarithm of the odds of the second class: :mod:`fewkern.fisher.elimination`."""
 
+    between: Array
+    """Kernel between the candidates, ``(m, m)``, times the mean of ``k(x, x)``."""
+    ridge: float = RIDGES[-1]
+
     def sizes(self, folds: Labelled, order: Array) -> Iterator[Sized]:
-        signs = _signs(folds)
-        xp = namespace(signs)
-        for stage in eliminate(_columns(folds.K, order), signs, folds.weights):
+        columns = self._problem(folds, order)
+        xp, signs = namespace(columns.A), columns.signs
+        for stage in eliminate(columns):
             wrong = xp.astype(stage.values * signs <= 0, signs.dtype)
-            yield Sized(stage.size, log_losses(stage.values, signs), wrong)
+            yield Sized(stage.size, log_losses(stage.values, signs), wrong, stage.kept)
 
     def settle(self, every: Labelled, begun: Begun, size: int) -> tuple[Machine, Array]:
-        K, weights, signs = every.K, every.weights, _signs(every)
+        K, weights = every.K, every.weights
         xp = namespace(K)
-        for stage in eliminate(xp.take(K, begun.support, axis=1)[None, :, :], signs, weights[None, :]):
+        one = replace(every, weights=weights[None, :])
+        for stage in eliminate(self._problem(one, begun.support[None, :])):
             if stage.size <= size:
                 break
         # two ways to so many columns, and the lower of the two minima
         ways = (xp.take(begun.support, stage.kept[0, :]), begun.forward[: stage.size])
-        stage = min((exchange(K, way, signs, weights) for way in ways), key=lambda found: found.objective).stage
-        support = stage.kept[0, :]
-        held_out = stage.leave_one_out(xp.take(K, support, axis=1)[None, :, :], signs, weights[None, :])
-        coef, held_out = (xp.astype(found[0, :, None], K.dtype) for found in (stage.coef, held_out))
-        return Machine(support, coef[1:, :], coef[0, :]), held_out
+        K, R, signs, weights = (
+            xp.astype(found, xp.float64) for found in (K, self.ridge * self.between, signs_of(every.codes, K), weights)
+        )
+        candidacy = Candidacy(K, (R + R.T) / 2, signs, weights)
+        stage = min((exchange(candidacy, way) for way in ways), key=lambda found: found.objective)
+        coef, held_out = (xp.astype(found[0, :, None], every.K.dtype) for found in (stage.coef, stage.leave_one_out()))
+        return Machine(stage.kept[0, :], coef[1:, :], coef[0, :]), held_out
 
     def slopes(self, rows: Labelled, machine: Machine) -> Array:
-        return slopes(rows.K, _signs(rows), rows.weights, _coefficients(machine)[:, 0])[:, None]
+        return slopes(rows.K, signs_of(rows.codes, rows.K), rows.weights, _coefficients(machine)[:, 0])[:, None]
 
-    def regress(self, rows: Labelled, machine: Machine, pull: Array) -> Machine:
-        coef = regress(rows.K, _signs(rows), rows.weights, _coefficients(machine)[:, 0], pull[:, 0])
+    def regress(self, rows: Labelled, machine: Machine, pull: Array | None = None) -> Machine:
+        xp = namespace(rows.K)
+        penalty = penalties(self.between, machine.support[None, :], self.ridge)
+        columns = LogisticColumns.of(rows.K[None, :, :], signs_of(rows.codes, rows.K), rows.weights[None, :], penalty)
+        start = xp.astype(_coefficients(machine)[:, 0], xp.float64)
+        along = None if pull is None else pull[:, 0]
+        coef = columns.regress(start[None, :], machine.support[None, :], along).coef[0, :]
         return Machine(machine.support, coef[1:, None], coef[:1])
+
+    def judge(self, values: Array, codes: Array) -> tuple[Array, Array]:
+        signs = signs_of(codes, values)
+        wrong = namespace(values).astype(values[:, 0] * signs <= 0, values.dtype)
+        return log_losses(values[:, 0], signs), wrong
+
+    def on_vectors(self, between: Array, ridge: float) -> TwoClasses:
+        return replace(self, between=between, ridge=ridge)
+
+    def _problem(self, folds: Labelled, order: Array) -> LogisticColumns:
+        """The regression on the columns ``order`` (F, k) of every fold."""
+        penalty = penalties(self.between, order, self.ridge)
+        return LogisticColumns.of(_columns(folds.K, order), signs_of(folds.codes, folds.K), folds.weights, penalty)
 
 
 @dataclass(frozen=True)
@@ -97,13 +135,13 @@ class SeveralClasses:
     """Class points of Fisher's discriminant, ``(C, C - 1)``."""
     between: Array
     """Kernel between the candidates, ``(m, m)``, times the mean of ``k(x, x)``."""
-    ridge: float = RIDGES[-1]
+    ridge: float = RIDGES_SEVERAL[-1]
 
     def sizes(self, folds: Labelled, order: Array) -> Iterator[Sized]:
         xp = namespace(folds.K)
         for stage in eliminate_softmax(self._problem(folds, order)):
             wrong = xp.astype(xp.argmax(stage.values, axis=2) != folds.codes[None, :], stage.values.dtype)
-            yield Sized(stage.size, stage.columns.losses(stage.values), wrong)
+            yield Sized(stage.size, stage.columns.losses(stage.values), wrong, stage.kept)
 
     def settle(self, every: Labelled, begun: Begun, size: int) -> tuple[Machine, Array]:
         xp = namespace(every.K)
@@ -125,26 +163,27 @@ class SeveralClasses:
     def slopes(self, rows: Labelled, machine: Machine) -> Array:
         return slopes_softmax(rows.K, self._own(rows), rows.weights, self._scores(machine))
 
-    def regress(self, rows: Labelled, machine: Machine, pull: Array) -> Machine:
-        xp = namespace(pull)
-        penalty = self._penalty(machine.support[None, :])
+    def regress(self, rows: Labelled, machine: Machine, pull: Array | None = None) -> Machine:
+        xp = namespace(rows.K)
+        penalty = penalties(self.between, machine.support[None, :], self.ridge)
         columns = SoftmaxColumns.of(rows.K[None, :, :], self._own(rows), rows.weights[None, :], penalty)
-        coef = regress_softmax(columns, self._scores(machine), pull) @ xp.astype(self.points, pull.dtype)
+        coef = regress_softmax(columns, self._scores(machine), pull) @ xp.astype(self.points, xp.float64)
         return Machine(machine.support, coef[1:, :], coef[0, :])
+
+    def judge(self, values: Array, codes: Array) -> tuple[Array, Array]:
+        xp = namespace(values)
+        scores = self._of_points(xp.astype(values, xp.float64))
+        own = one_hot(codes, int(self.points.shape[0]), scores.dtype)
+        wrong = xp.astype(xp.argmax(scores, axis=1) != codes, scores.dtype)
+        return logsumexp(scores, axis=1) - xp.sum(own * scores, axis=1), wrong
+
+    def on_vectors(self, between: Array, ridge: float) -> SeveralClasses:
+        return replace(self, between=between, ridge=ridge)
 
     def _problem(self, folds: Labelled, order: Array) -> SoftmaxColumns:
         """The regression on the columns ``order`` (F, k) of every fold."""
-        return SoftmaxColumns.of(_columns(folds.K, order), self._own(folds), folds.weights, self._penalty(order))
-
-    def _penalty(self, order: Array) -> Array:
-        """Kernel between the vectors of every fold times the ridge; what is indefinite of it is left out."""
-        xp = namespace(self.between)
-        found = []
-        for f in range(int(order.shape[0])):
-            own = xp.take(xp.take(self.between, order[f, :], axis=0), order[f, :], axis=1)
-            values, vectors = xp.linalg.eigh((own + own.T) / 2)
-            found.append(self.ridge * (vectors * xp.maximum(values, xp.zeros_like(values))) @ vectors.T)
-        return xp.stack(found)
+        penalty = penalties(self.between, order, self.ridge)
+        return SoftmaxColumns.of(_columns(folds.K, order), self._own(folds), folds.weights, penalty)
 
     def _own(self, rows: Labelled) -> Array:
         return one_hot(rows.codes, int(self.points.shape[0]), namespace(self.points).float64)
@@ -152,14 +191,31 @@ class SeveralClasses:
     def _scores(self, machine: Machine) -> Array:
         """Coefficients ``(k + 1, C)`` of the scores, which add up to zero, from their coordinates on the points."""
         xp = namespace(machine.coef)
-        coef, points = (xp.astype(one, xp.float64) for one in (_coefficients(machine), self.points))
+        return self._of_points(xp.astype(_coefficients(machine), xp.float64))
+
+    def _of_points(self, along: Array) -> Array:
+        """Scores, which add up to zero, from their coordinates on the points."""
+        xp = namespace(along)
+        points = xp.astype(self.points, along.dtype)
         points = points - xp.mean(points, axis=0)[None, :]
-        return coef @ solve_shifted(points.T @ points, points.T)
+        return along @ solve_shifted(points.T @ points, points.T)
 
 
-def _signs(rows: Labelled) -> Array:
-    """1 for the second class, -1 for the first."""
-    return 2 * namespace(rows.K).astype(rows.codes, rows.K.dtype) - 1
+def penalties(between: Array, order: Array, ridge: float) -> Array:
+    """The ridge times the kernel between the vectors ``order`` (F, k) of every fold; indefinite parts are left out."""
+    xp = namespace(between)
+    found = []
+    for f in range(int(order.shape[0])):
+        own = _submatrix(between, order[f, :])
+        values, vectors = xp.linalg.eigh((own + own.T) / 2)
+        found.append(ridge * (vectors * xp.maximum(values, xp.zeros_like(values))) @ vectors.T)
+    return xp.stack(found)
+
+
+def _submatrix(M: Array, positions: Array) -> Array:
+    """Rows and columns at the positions."""
+    xp = namespace(M)
+    return xp.take(xp.take(M, positions, axis=0), positions, axis=1)
 
 
 def _columns(K: Array, order: Array) -> Array:

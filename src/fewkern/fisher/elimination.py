@@ -4,25 +4,27 @@ Least squares must reach the targets everywhere, a logistic regression only has 
 fewer columns are enough. With signs :math:`s_i = \pm 1` of the two classes, and weights of mean one, the coefficients
 minimize
 
-.. math:: \sum_i w_i \left[\log(1 + e^{-s_i f_i}) + \tfrac\epsilon2 f_i^2\right], \qquad f = [1\; Z]\,b.
+.. math:: \sum_i w_i \left[\log(1 + e^{-s_i f_i}) + \tfrac\epsilon2 f_i^2\right] + \tfrac12 b^T R b,
+    \qquad f = [1\; Z]\,b,
 
-The column of least :math:`b_j^2 / (H^{-1})_{jj}` leaves, ``H`` being the second derivative (Wald's statistic: what
-its removal costs, to second order), and the others are fitted anew. All folds go on together.
+``R`` being a multiple of the kernel between the vectors, and zero for the constant. The column of least
+:math:`b_j^2 / (H^{-1})_{jj}` leaves, ``H`` being the second derivative (Wald's statistic: what its removal costs, to
+second order), and the others are fitted anew. All folds go on together.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from fewkern.backend.namespace import Array, device, namespace
 
-__all__ = ["Exchanged", "Stage", "eliminate", "exchange", "log_losses", "regress", "slopes"]
+__all__ = ["Candidacy", "LogisticColumns", "Stage", "eliminate", "exchange", "log_losses", "signs_of", "slopes"]
 
 # Weight of the mean square of f: keeps the values finite where the classes can be separated.
-_RIDGE = 1e-3
-# Shift of H, in units of its mean diagonal: columns may be nearly dependent.
-SHIFT = 1e-12
+_MODEST = 1e-3
+# Penalty of a coefficient, in units of the squares of its column: columns may be nearly dependent.
+SHIFT = 1e-10
 # No step changes a value by more than _REACH. The iteration ends with a step that changes none by more than _SETTLED:
 # the next one would change them by the square of that.
 _REACH, _SETTLED, _MAX_STEPS = 4.0, 1e-2, 25
@@ -32,6 +34,68 @@ _AT_ONCE = 12
 _EXCHANGES, _GAIN, _DEPENDENT = 20, 1e-4, 1e-8
 # A leverage of one means that the sample decides its own value: the part left of a sample is at least this.
 LEFT = 1e-3
+
+
+@dataclass(frozen=True)
+class LogisticColumns:
+    """What a regression is on, in every fold."""
+
+    A: Array
+    """``(F, n, k + 1)``: the columns, a constant first."""
+    signs: Array
+    """``(n,)``: 1 for the second class, -1 for the first."""
+    weights: Array
+    """``(F, n)``: zero where a sample is held out; they add up to ``n``."""
+    penalty: Array
+    """``R``, ``(F, k + 1, k + 1)``."""
+    modest: float
+    """Weight of the mean square of ``f``."""
+
+    @classmethod
+    def of(cls, Z: Array, signs: Array, weights: Array, penalty: Array, modest: float = _MODEST) -> LogisticColumns:
+        """Columns ``Z`` (F, n, k) with the penalty (F, k, k); weights are scaled to add up to ``n``."""
+        xp = namespace(Z)
+        # float64 whatever Z is: kernel columns are nearly dependent
+        A, signs, weights, R = (
+            xp.astype(one, xp.float64) for one in (with_constant(Z), signs, scaled(weights), penalty)
+        )
+        return cls(A, signs, weights, _padded(R, SHIFT * xp.sum(A * A, axis=1)), modest)
+
+    def regress(self, coef: Array, kept: Array, pull: Array | None = None) -> Stage:
+        """Newton's iteration in every fold, from ``coef``; ``pull`` is added to the derivative."""
+        xp, A = namespace(self.A), self.A
+        transposed = xp.matrix_transpose(A)
+        values = xp.matmul(A, coef[:, :, None])[:, :, 0]
+        for _ in range(_MAX_STEPS):
+            slope, curve = self.derivatives(values)
+            inverse = xp.linalg.inv(xp.matmul(transposed, A * curve[:, :, None]) + self.penalty)
+            downhill = xp.matmul(transposed, slope[:, :, None]) + xp.matmul(self.penalty, coef[:, :, None])
+            if pull is not None:
+                downhill = downhill + pull[None, :, None]
+            step = xp.matmul(inverse, downhill)
+            change = xp.matmul(A, step)[:, :, 0]
+            largest = xp.max(xp.abs(change), axis=1)
+            part = _REACH / xp.maximum(largest, xp.full_like(largest, _REACH))
+            coef = coef - part[:, None] * step[:, :, 0]
+            values = values - part[:, None] * change
+            if float(xp.max(largest)) <= _SETTLED:
+                break
+        return Stage(kept, coef, values, inverse, self)
+
+    def take(self, stay: Array) -> LogisticColumns:
+        """The components ``stay`` of every fold."""
+        xp = namespace(self.A)
+        A = xp.matrix_transpose(rows_of_each(xp.matrix_transpose(self.A), stay))
+        penalty = rows_of_each(xp.matrix_transpose(rows_of_each(self.penalty, stay)), stay)
+        return replace(self, A=A, penalty=penalty)
+
+    def derivatives(self, values: Array) -> tuple[Array, Array]:
+        """First and second derivative of every sample's term by its value."""
+        return _derivatives(values, self.signs, self.weights, self.modest)
+
+    def nothing(self) -> Array:
+        """Coefficients to begin with: zeros."""
+        return namespace(self.A).zeros((self.A.shape[0], self.A.shape[2]), dtype=self.A.dtype, device=device(self.A))
 
 
 @dataclass(frozen=True)
@@ -46,18 +110,26 @@ class Stage:
     """``(F, n)``: logarithms of the odds, of all samples."""
     inverse: Array
     """``(F, k + 1, k + 1)``: inverse of the second derivative."""
+    columns: LogisticColumns
 
     @property
     def size(self) -> int:
         """Number of columns left."""
         return int(self.kept.shape[1])
 
-    def leave_one_out(self, Z: Array, signs: Array, weights: Array) -> Array:
-        """Values of every sample without itself, to second order, ``(F, n)``; ``Z`` (F, n, k) are the columns left."""
-        xp = namespace(Z)
-        A, weights, signs = (xp.astype(value, xp.float64) for value in (with_constant(Z), scaled(weights), signs))
-        slope, curve = _derivatives(self.values, signs, weights)
-        reach = xp.sum(xp.matmul(A, self.inverse) * A, axis=2)
+    @property
+    def objective(self) -> float:
+        """What the regressions of all folds minimize together."""
+        xp, columns = namespace(self.values), self.columns
+        losses = log_losses(self.values, columns.signs) + columns.modest / 2 * self.values**2
+        penalty = self.coef * xp.matmul(columns.penalty, self.coef[:, :, None])[:, :, 0] / 2
+        return float(xp.sum(columns.weights * losses) + xp.sum(penalty))
+
+    def leave_one_out(self) -> Array:
+        """Values of every sample without itself, to second order, ``(F, n)``."""
+        xp, columns = namespace(self.values), self.columns
+        slope, curve = columns.derivatives(self.values)
+        reach = xp.sum(xp.matmul(columns.A, self.inverse) * columns.A, axis=2)
         left = xp.maximum(1 - curve * reach, xp.full_like(reach, LEFT))
         return self.values + slope * reach / left
 
@@ -69,114 +141,106 @@ def log_losses(values: Array, signs: Array) -> Array:
     return xp.log1p(xp.exp(-xp.abs(margin))) + xp.maximum(-margin, xp.zeros_like(margin))
 
 
-def eliminate(Z: Array, signs: Array, weights: Array) -> Iterator[Stage]:
+def eliminate(columns: LogisticColumns) -> Iterator[Stage]:
     """Regressions on all columns, and on fewer and fewer of them down to one.
-
-    Parameters
-    ----------
-    Z : array of shape (F, n, k)
-        Columns of every fold.
-    signs : array of shape (n,)
-        1 for the second class, -1 for the first.
-    weights : array of shape (F, n)
-        Zero where a sample is held out.
 
     Notes
     -----
     ``F n k^2`` flops a step, two or three steps a stage.
     """
-    xp = namespace(Z)
-    F, _, k = (int(length) for length in Z.shape)
-    # float64 whatever Z is: kernel columns are nearly dependent
-    A, weights, signs = (xp.astype(value, xp.float64) for value in (with_constant(Z), scaled(weights), signs))
-    coef = xp.zeros((F, k + 1), dtype=A.dtype, device=device(Z))
-    kept = xp.zeros((F, k), dtype=xp.int64, device=device(Z)) + xp.arange(k, device=device(Z))[None, :]
+    xp = namespace(columns.A)
+    F, _, k = (int(length) for length in columns.A.shape)
+    numbers = xp.arange(k - 1, device=device(columns.A))
+    kept = xp.zeros((F, k - 1), dtype=numbers.dtype, device=device(columns.A)) + numbers[None, :]
+    coef = columns.nothing()
     while True:
-        stage = _regress(A, signs, weights, kept, coef)
+        stage = columns.regress(coef, kept)
         yield stage
         if stage.size <= 1:
             return
         stay = _stay(stage)
-        coef = _without(stage, stay)
-        A = xp.stack([xp.take(A[f, :, :], stay[f, :], axis=1) for f in range(F)])
+        coef, columns = _without(stage, stay), columns.take(stay)
         kept = take_each(kept, stay[:, 1:] - 1)
 
 
 @dataclass(frozen=True)
-class Exchanged:
-    """Columns of which none can be replaced with profit."""
+class Candidacy:
+    """All columns that a machine may have, for the exchange."""
 
-    stage: Stage
-    """Of a single fold; ``kept`` are columns of the whole matrix."""
-    objective: float
+    K: Array
+    """``(n, m)``."""
+    penalty: Array
+    """``R`` between all columns, ``(m, m)``."""
+    signs: Array
+    weights: Array
+
+    def regress(self, kept: Array, coef: Array | None = None) -> Stage:
+        """The regression on the columns ``kept`` (k,), from ``coef`` (k + 1,) on."""
+        xp = namespace(self.K)
+        R = xp.take(xp.take(self.penalty, kept, axis=0), kept, axis=1)
+        Z = xp.take(self.K, kept, axis=1)
+        columns = LogisticColumns.of(Z[None, :, :], self.signs, self.weights[None, :], R[None, :, :])
+        return columns.regress(columns.nothing() if coef is None else coef[None, :], kept[None, :])
+
+    def entering(self, stage: Stage) -> Array:
+        """Number of the column that brings most, ``(1,)``.
+
+        That of largest :math:`g_j^2 / (k_j^T C k_j - k_j^T C A H^{-1} A^T C k_j)`, ``g`` being its derivative and ``C``
+        the curvature of the samples (Rao's statistic: what it brings, to second order).
+        """
+        xp, columns = namespace(self.K), stage.columns
+        kept = stage.kept[0, :]
+        slope, curve = columns.derivatives(stage.values)
+        within = xp.take(self.penalty, kept, axis=0)
+        pulled = (slope @ self.K)[0, :] + stage.coef[0, 1:] @ within
+        own = (curve @ (self.K * self.K))[0, :] + xp.linalg.diagonal(self.penalty)
+        cross = (columns.A[0, :, :] * curve[0, :, None]).T @ self.K
+        cross = xp.concat([cross[:1, :], cross[1:, :] + within], axis=0)
+        left = own - xp.sum(cross * (stage.inverse[0, :, :] @ cross), axis=0)
+        usable = left > _DEPENDENT * own
+        gain = xp.where(usable, pulled**2 / xp.where(usable, left, xp.ones_like(left)), -xp.ones_like(left))
+        return xp.argmax(gain)[None]
 
 
-def exchange(K: Array, columns: Array, signs: Array, weights: Array) -> Exchanged:
-    """Replace ``columns`` of ``K`` (n, m) by others, one by one, while that lowers the objective.
+def exchange(candidacy: Candidacy, columns: Array) -> Stage:
+    """Replace ``columns`` (k,) by others, one by one, while that lowers the objective.
 
-    The column outside of largest :math:`g_j^2 / (k_j^T C k_j - k_j^T C A H^{-1} A^T C k_j)` enters, ``g`` being its
-    derivative and ``C`` the curvature of the samples (Rao's statistic: what it brings, to second order), then that of
-    least worth leaves.
+    The column outside that brings most enters, then that of least worth leaves.
     """
-    xp = namespace(K)
-    K, weights, signs = (xp.astype(value, xp.float64) for value in (K, scaled(weights[None, :]), signs))
-    squares = K * K
-
-    def regress(kept: Array, start: Array) -> Stage:
-        return _regress(with_constant(xp.take(K, kept[0, :], axis=1)[None, :, :]), signs, weights, kept, start)
-
-    kept = columns[None, :]
-    stage = regress(kept, xp.zeros((1, int(kept.shape[1]) + 1), dtype=K.dtype, device=device(K)))
-    value = _objective(stage, signs, weights)
+    xp = namespace(candidacy.K)
+    stage = candidacy.regress(columns)
     for _ in range(_EXCHANGES):
-        kept = xp.concat([stage.kept, _entering(stage, K, squares, signs, weights)[None, :]], axis=1)
-        larger = regress(kept, xp.concat([stage.coef, xp.zeros_like(stage.coef[:, :1])], axis=1))
+        kept = xp.concat([stage.kept[0, :], candidacy.entering(stage)])
+        larger = candidacy.regress(kept, xp.concat([stage.coef[0, :], xp.zeros_like(stage.coef[0, :1])]))
         stay = _stay(larger)
-        found = regress(take_each(kept, stay[:, 1:] - 1), _without(larger, stay))
-        reached = _objective(found, signs, weights)
-        if not reached < value * (1 - _GAIN):
+        found = candidacy.regress(xp.take(kept, stay[0, 1:] - 1), _without(larger, stay)[0, :])
+        if not found.objective < stage.objective * (1 - _GAIN):
             break
-        stage, value = found, reached
-    return Exchanged(stage, value)
+        stage = found
+    return stage
 
 
 def slopes(Z: Array, signs: Array, weights: Array, coef: Array) -> Array:
-    """Derivative of the objective by the coefficients ``coef`` (k + 1,), the weights taken as they are."""
+    """Derivative of the losses by the coefficients ``coef`` (k + 1,), the weights taken as they are."""
     xp = namespace(Z)
     A, weights, signs, coef = (
         xp.astype(one, xp.float64) for one in (with_constant(Z[None, :, :]), weights, signs, coef)
     )
     A = A[0, :, :]
-    return _derivatives(A @ coef, signs, weights)[0] @ A
+    return _derivatives(A @ coef, signs, weights, _MODEST)[0] @ A
 
 
-def regress(Z: Array, signs: Array, weights: Array, coef: Array, pull: Array) -> Array:
-    """Coefficients ``(k + 1,)`` that minimize the objective plus ``pull @ coef``, from ``coef`` on."""
-    xp = namespace(Z)
-    A = with_constant(xp.astype(Z, xp.float64)[None, :, :])
-    weights, signs, coef = (xp.astype(one, xp.float64) for one in (scaled(weights[None, :]), signs, coef[None, :]))
-    every = xp.arange(int(Z.shape[1]), device=device(Z))[None, :]
-    return _regress(A, signs, weights, every, coef, pull).coef[0, :]
+def _padded(R: Array, shift: Array) -> Array:
+    """Zero for the constant, and the shifts ``(F, k + 1)`` on the diagonal."""
+    xp, F, size = namespace(R), int(R.shape[0]), int(R.shape[1]) + 1
+    padded = xp.zeros((F, size, size), dtype=R.dtype, device=device(R))
+    padded[:, 1:, 1:] = R
+    return padded + shift[:, :, None] * xp.eye(size, dtype=R.dtype, device=device(R))
 
 
-def _entering(stage: Stage, K: Array, squares: Array, signs: Array, weights: Array) -> Array:
-    """Number of the column that brings most, ``(1,)``."""
-    xp = namespace(K)
-    slope, curve = _derivatives(stage.values, signs, weights)
-    A = with_constant(xp.take(K, stage.kept[0, :], axis=1)[None, :, :])[0, :, :]
-    pulled = (slope @ K)[0, :]
-    own = (curve @ squares)[0, :]
-    cross = (A * curve[0, :, None]).T @ K
-    left = own - xp.sum(cross * (stage.inverse[0, :, :] @ cross), axis=0)
-    usable = left > _DEPENDENT * own
-    gain = xp.where(usable, pulled**2 / xp.where(usable, left, xp.ones_like(left)), -xp.ones_like(left))
-    return xp.argmax(gain)[None]
-
-
-def _objective(stage: Stage, signs: Array, weights: Array) -> float:
-    """What the regression of a single fold minimizes."""
-    xp = namespace(weights)
-    return float(xp.sum(weights * (log_losses(stage.values, signs) + _RIDGE / 2 * stage.values**2)))
+def signs_of(codes: Array, like: Array) -> Array:
+    """1 for the second class, -1 for the first, in the type of ``like``."""
+    return 2 * namespace(like).astype(codes, like.dtype) - 1
 
 
 def with_constant(Z: Array) -> Array:
@@ -190,35 +254,10 @@ def scaled(weights: Array) -> Array:
     return weights * (int(weights.shape[1]) / namespace(weights).sum(weights, axis=1))[:, None]
 
 
-def _derivatives(values: Array, signs: Array, weights: Array) -> tuple[Array, Array]:
+def _derivatives(values: Array, signs: Array, weights: Array, modest: float) -> tuple[Array, Array]:
     """First and second derivative of every sample's term by its value."""
     share = (1 + namespace(values).tanh(values / 2)) / 2
-    return weights * (share - (signs + 1) / 2 + _RIDGE * values), weights * (share * (1 - share) + _RIDGE)
-
-
-def _regress(A: Array, signs: Array, weights: Array, kept: Array, coef: Array, pull: Array | None = None) -> Stage:
-    """Newton's iteration in every fold, from ``coef``; ``pull`` is added to the derivative."""
-    xp = namespace(A)
-    shift = SHIFT * xp.eye(int(A.shape[2]), dtype=A.dtype, device=device(A))
-    transposed = xp.matrix_transpose(A)
-    values = xp.matmul(A, coef[:, :, None])[:, :, 0]
-    for _ in range(_MAX_STEPS):
-        slope, curve = _derivatives(values, signs, weights)
-        H = xp.matmul(transposed, A * curve[:, :, None])
-        size = xp.sum(xp.linalg.diagonal(H), axis=1) / int(A.shape[2])
-        inverse = xp.linalg.inv(H + shift * size[:, None, None])
-        downhill = xp.matmul(transposed, slope[:, :, None])
-        if pull is not None:
-            downhill = downhill + pull[None, :, None]
-        step = xp.matmul(inverse, downhill)
-        change = xp.matmul(A, step)[:, :, 0]
-        largest = xp.max(xp.abs(change), axis=1)
-        part = xp.where(largest > _REACH, _REACH / xp.maximum(largest, xp.ones_like(largest)), xp.ones_like(largest))
-        coef = coef - part[:, None] * step[:, :, 0]
-        values = values - part[:, None] * change
-        if float(xp.max(largest)) <= _SETTLED:
-            break
-    return Stage(kept, coef, values, inverse)
+    return weights * (share - (signs + 1) / 2 + modest * values), weights * (share * (1 - share) + modest)
 
 
 def _stay(stage: Stage) -> Array:
@@ -231,18 +270,26 @@ def _stay(stage: Stage) -> Array:
 
 
 def _without(stage: Stage, stay: Array) -> Array:
-    """Coefficients of those that stay: when one leaves, what the others become to second order."""
-    xp = namespace(stage.coef)
-    coef = stage.coef
-    if int(coef.shape[1]) - int(stay.shape[1]) == 1:
-        numbers = xp.arange(int(coef.shape[1]), dtype=stay.dtype, device=device(stay))
-        gone = xp.astype(~xp.any(stay[:, :, None] == numbers[None, None, :], axis=1), coef.dtype)
-        pulled = xp.matmul(stage.inverse, gone[:, :, None])[:, :, 0]
-        coef = coef - pulled * (xp.sum(coef * gone, axis=1) / xp.sum(pulled * gone, axis=1))[:, None]
-    return take_each(coef, stay)
+    """Coefficients of those that stay: what they become to second order when the others leave."""
+    xp, coef = namespace(stage.coef), stage.coef
+    numbers = xp.arange(int(coef.shape[1]), dtype=stay.dtype, device=device(stay))
+    leaves = ~xp.any(stay[:, :, None] == numbers[None, None, :], axis=1)
+    gone = xp.argsort(xp.astype(leaves, stay.dtype), axis=1, descending=True)[
+        :, : int(coef.shape[1]) - int(stay.shape[1])
+    ]
+    toward = rows_of_each(stage.inverse, gone)
+    pulled = xp.linalg.solve(rows_of_each(xp.matrix_transpose(toward), gone), take_each(coef, gone)[:, :, None])
+    return take_each(coef - xp.matmul(xp.matrix_transpose(toward), pulled)[:, :, 0], stay)
 
 
 def take_each(rows: Array, positions: Array) -> Array:
     """``rows[f, positions[f]]`` for every fold."""
-    xp = namespace(rows)
-    return xp.stack([xp.take(rows[f, :], positions[f, :]) for f in range(int(rows.shape[0]))])
+    return rows_of_each(rows[:, :, None], positions)[:, :, 0]
+
+
+def rows_of_each(M: Array, positions: Array) -> Array:
+    """``M[f, positions[f], :]`` for every fold, in one step."""
+    xp, (F, k, length) = namespace(M), M.shape
+    begin = k * xp.arange(F, dtype=positions.dtype, device=device(positions))
+    flat = xp.reshape(begin[:, None] + positions, (-1,))
+    return xp.reshape(xp.take(xp.reshape(M, (F * k, length)), flat, axis=0), (F, positions.shape[1], length))

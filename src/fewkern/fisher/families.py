@@ -31,7 +31,7 @@ _ABSENT = 1e-30
 # Numbers of vectors that are compared go up to this.
 LARGEST = 100
 # With several classes a selection begins with up to so many columns.
-LARGEST_SEVERAL = 200
+LARGEST_SEVERAL = 300
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,8 @@
 r"""A kernel Fisher machine with as few vectors as the samples allow.
 
 1. The width of least squared held-out error of forward selection, :mod:`fewkern.fisher.forward_folds`.
-2. The number of columns at which that error is nearly least: enough to begin with. Several classes begin with all that
-   are allowed, because the ridge of their regression makes use of them.
+2. Columns at that width until more of them bring hardly anything: enough to begin with. Several classes begin with all
+   that are allowed. The folds choose the penalty of the regression on them.
 3. So many columns, by the machine's own rule, and of these as few as a logistic regression needs
    (:mod:`fewkern.fisher.deciding`). How many is said by samples held out from both.
 """
@@ -13,8 +13,9 @@ r"""A kernel Fisher machine with as few vectors as the samples allow.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 from fewkern.backend.folds import Fold
@@ -24,10 +25,13 @@ from fewkern.core.kernels import Kernel
 from fewkern.core.samples import Samples
 from fewkern.core.trace import TOLERANCE, Trace
 from fewkern.fisher.choice import Candidates, Chosen, Comparing, kernel_scale
-from fewkern.fisher.deciding import RIDGES, Deciding, Labelled, SeveralClasses, TwoClasses
+from fewkern.fisher.deciding import RIDGES, RIDGES_SEVERAL, Deciding, Labelled, SeveralClasses, Sized, TwoClasses
+from fewkern.fisher.elimination import take_each
 from fewkern.fisher.families import LARGEST, LARGEST_SEVERAL, Family, Fitted
 from fewkern.fisher.forward_folds import Folded, FoldedPath, forward_folds
-from fewkern.fisher.problem import Machine
+from fewkern.fisher.moving import Beginning as MoveFrom
+from fewkern.fisher.moving import HeldOutMoves, Moving, Way, hold_out, sizes_to_compare
+from fewkern.fisher.problem import Begun, Machine
 from fewkern.fisher.targets import fisher_targets
 from fewkern.vectors.grid import KernelGrid
 from fewkern.vectors.search import class_grid
@@ -39,16 +43,17 @@ __all__ = ["choose_few"]
 _WIDTH_ROWS, _WIDTH_CANDIDATES, _RULE_ROWS = 2000, 150, 75
 # The sizes of machines of several classes are compared on at most so many samples.
 _SEVERAL_ROWS = 2500
+# On all samples, so many times the columns that are wanted are enough to begin with.
+_SPARE = 3
 # An elimination ends early at so many times the least loss.
 _HOPELESS = 2.0
 # A difference of this share of the error is none, however certain: the errors of nested machines differ by little, and
 # always in the same direction.
 _NEGLIGIBLE = 0.03
 # What a smaller machine may lose against the best one, in units of the tolerance of ``prefer``: a part of the
-# logarithmic loss, and a share of the samples. For two classes the exchange that follows gives back a part of the loss;
-# several classes may be told apart long before their probabilities are exact.
-_SLIGHT, _MISSES = 0.06, 0.01
-_SLIGHT_SEVERAL, _MISSES_SEVERAL = 0.5, 0.006
+# logarithmic loss, and a share of the samples. For two classes the exchange that follows gives back a part of the loss.
+_SLIGHT, _MISSES = 0.1, 0.015
+_SLIGHT_SEVERAL, _MISSES_SEVERAL = 0.05, 0.004
 # The share of the samples is at least so many of them: with "balanced", one sample more or less is no difference.
 _SAMPLES = 2
 
@@ -81,11 +86,15 @@ def choose_few(
     beginning = _Beginning.of(folded, candidates, kernel_scale(samples, grid.kernels[at]), rng)
     if beginning.size == 0:
         return None
-    deciding = _deciding(samples, beginning)
-    sizes = _compare_sizes(deciding, beginning, plan)
+    deciding, stages = _deciding(samples, beginning)
+    sizes = _compare_sizes(stages, beginning, plan)
     size = sizes.choose(plan.prefer, samples.n_classes == 2)
     fitted, setting = _fit(samples, beginning, deciding, plan.family, size)
-    return Chosen(candidates, setting, sizes.trace(grid, at, size)), fitted
+    chosen = Chosen(candidates, setting, sizes.trace(grid, at, size))
+    if plan.refine is False:
+        return chosen, fitted
+    moving = Moving(samples, candidates, beginning.scale, deciding)
+    return _move(moving, chosen, fitted, _judge_moves(moving, folds, sizes, size, beginning), plan)
 
 
 def _best_width(folded: Folded, kernels: tuple[Kernel, ...], rng: Any, step: Callable[[int], None] | None) -> int:
@@ -127,15 +136,14 @@ class _Beginning:
 
     @classmethod
     def of(cls, folded: Folded, candidates: Candidates, scale: float, rng: Any) -> _Beginning:
-        """By forward selection: for two classes as many as are enough, for several all that it takes."""
+        """By forward selection: for two classes until more bring hardly anything, for several all that it takes."""
         K = take_rows(candidates.K, folded.rows)
         two = folded.samples.n_classes == 2
-        # the ridge of several classes makes use of columns that least squares does not
+        # several classes need more columns than least squares says: every class has a score of its own
         limit = LARGEST if two else LARGEST_SEVERAL
         path = forward_folds(K, folded, limit, candidates.usable(folded), to_limit=not two)
         if two:
-            size = path.enough((1 + _NEGLIGIBLE) * path.least)
-            return cls(folded, candidates, scale, Labelled(K, folded.samples.codes, folded.train), path.order[:, :size])
+            return cls(folded, candidates, scale, Labelled(K, folded.samples.codes, folded.train), path.order)
         some = folded.some(_SEVERAL_ROWS, rng)
         K = take_rows(candidates.K, some.rows)
         return cls(some, candidates, scale, Labelled(K, some.samples.codes, some.train), path.order)
@@ -150,12 +158,14 @@ class _Beginning:
 class _Sizes:
     """Held-out errors of the machines of every size, as the share of every sample in their mean, ``(n,)``."""
 
-    losses: dict[int, Array]
-    """Logarithmic losses by size."""
-    wrong: dict[int, Array]
-    """Samples that are put into another class, by size."""
+    losses: dict[Any, Array]
+    """Logarithmic losses by size, or by size and way."""
+    wrong: dict[Any, Array]
+    """Samples that are put into another class."""
+    columns: dict[int, Array] = field(default_factory=dict)
+    """Candidates that every fold is left with, ``(F, k)``, by size."""
 
-    def choose(self, prefer: str, two: bool) -> int:
+    def choose(self, prefer: str, two: bool) -> Any:
         """The smallest size that is as good as the best one."""
         losses, misses = _means(self.losses), _means(self.wrong)
         best = min(losses, key=lambda size: (losses[size], size))
@@ -169,6 +179,10 @@ class _Sizes:
 
         return min((size for size in losses if as_good(size)), default=best)
 
+    def without(self, size: Any) -> _Sizes:
+        """All but one of them."""
+        return _Sizes(*({key: found[key] for key in found if key != size} for found in (self.losses, self.wrong)))
+
     def trace(self, grid: KernelGrid, at: int, size: int) -> Trace:
         """The errors at the width that was taken, infinite elsewhere."""
         sizes = sorted(self.losses)
@@ -180,7 +194,7 @@ class _Sizes:
         return Trace(axes, to_numpy(error), to_numpy(spread), chosen, measure="held-out logarithmic loss")
 
 
-def _means(shares: dict[int, Array]) -> dict[int, float]:
+def _means(shares: dict[Any, Array]) -> dict[Any, float]:
     """Means by size, from the shares of all samples in them."""
     return {size: float(namespace(share).sum(share)) for size, share in shares.items()}
 
@@ -191,35 +205,42 @@ def _spread(shares: Array) -> float:
     return float(xp.sqrt(xp.sum((shares - xp.mean(shares)) ** 2)))
 
 
-def _deciding(samples: Samples, beginning: _Beginning) -> Deciding:
-    """The logistic regression that is for these samples; with several classes its ridge is chosen by the folds."""
-    if samples.n_classes == 2:
-        return TwoClasses()
+def _deciding(samples: Samples, beginning: _Beginning) -> tuple[Deciding, Iterator[Sized]]:
+    """The logistic regression that is for these samples, and its sizes; the folds choose its ridge, on all columns."""
     candidates, folded, scale = beginning.candidates, beginning.folded, beginning.scale
     targets = fisher_targets(samples.codes, samples.n_classes, samples.weights)
     between = scale * take_rows(candidates.K, candidates.rows)
-    ways = [SeveralClasses(targets.theta, between, ridge) for ridge in RIDGES]
-    errors = []
+    two = samples.n_classes == 2
+    ways: list[Deciding] = [
+        TwoClasses(between, ridge) if two else SeveralClasses(targets.theta, between, ridge)
+        for ridge in (RIDGES if two else RIDGES_SEVERAL)
+    ]
+    errors, begun = [], []
     for way in ways:
-        first = next(way.sizes(beginning.folds, beginning.order[:, : min(LARGEST, beginning.size)]))
+        stages = way.sizes(beginning.folds, beginning.order)
+        first = next(stages)
+        begun.append(chain([first], stages))
         losses = folded.held_out(first.losses)
         errors.append(float(namespace(losses).sum(losses)))
-    return ways[errors.index(min(errors))]
+    best = errors.index(min(errors))
+    return ways[best], begun[best]
 
 
-def _compare_sizes(deciding: Deciding, beginning: _Beginning, plan: Comparing) -> _Sizes:
+def _compare_sizes(stages: Iterator[Sized], beginning: _Beginning, plan: Comparing) -> _Sizes:
     """Elimination in every fold; no size is beyond the budget."""
     held_out = beginning.folded.held_out
     losses: dict[int, Array] = {}
     wrong: dict[int, Array] = {}
-    for one in deciding.sizes(beginning.folds, beginning.order):
+    columns: dict[int, Array] = {}
+    for one in stages:
         losses[one.size], wrong[one.size] = held_out(one.losses), held_out(one.wrong)
+        columns[one.size] = take_each(beginning.order, one.kept)
         means = _means(losses)
         if plan.max_vectors is None and means[one.size] > _HOPELESS * min(means.values()):
             break
     budget = beginning.size if plan.max_vectors is None else max(plan.max_vectors, min(losses))
     within = [size for size in losses if size <= budget]
-    return _Sizes({size: losses[size] for size in within}, {size: wrong[size] for size in within})
+    return _Sizes(*({size: found[size] for size in within} for found in (losses, wrong, columns)))
 
 
 def _fit(
@@ -230,8 +251,68 @@ def _fit(
     xp = namespace(K)
     targets = fisher_targets(samples.codes, samples.n_classes, samples.weights)
     Y = targets.rows(samples.codes)
-    begun = family.reach(K, Y, samples.weights, family.settings(beginning.scale, targets.stretch), beginning.size)
+    begun = _begun(samples, beginning.candidates, family, (beginning.scale, min(beginning.size, _SPARE * size)))
     machine, held_out = deciding.settle(Labelled(K, samples.codes, samples.weights), begun, size)
     told = family.tell(xp.take(K, machine.support, axis=1), Y, samples.weights, begun)
     machine = Machine(xp.take(machine.support, told.order), xp.take(machine.coef, told.order, axis=0), machine.offset)
     return Fitted(machine, held_out, told.objectives, told.ending, deciding), told.setting
+
+
+def _begun(samples: Samples, candidates: Candidates, family: Family, at: tuple[float, int]) -> Begun:
+    """The columns to begin with on all samples, for the mean of ``k(x, x)`` and their number."""
+    scale, size = at
+    targets = fisher_targets(samples.codes, samples.n_classes, samples.weights)
+    settings = family.settings(scale, targets.stretch)
+    return family.reach(candidates.K, targets.rows(samples.codes), samples.weights, settings, size)
+
+
+@dataclass(frozen=True)
+class _Moves:
+    """Moved machines beside the one that keeps samples, by number of vectors and way."""
+
+    held_out: HeldOutMoves
+    errors: _Sizes
+    kept: tuple[int, Way]
+    begin: int
+    """Columns of the machine that is distilled."""
+
+
+def _judge_moves(moving: Moving, folds: Sequence[Fold], sizes: _Sizes, size: int, beginning: _Beginning) -> _Moves:
+    """Held-out errors of moved machines, on the samples on which sizes were compared."""
+    rows = beginning.folded.rows
+    begin = {
+        some: [MoveFrom(beginning.order[f, :], sizes.columns[some][f, :]) for f in range(len(folds))]
+        for some in sizes_to_compare(size, moving.samples.n_classes, sizes.columns)
+    }
+    held_out = hold_out(moving, folds, begin)
+    weights = take_rows(moving.samples.weights * held_out.times, rows)
+    total = float(namespace(weights).sum(weights))
+    losses, wrong = (
+        {way: take_rows(values, rows) / total for way, values in found.items()}
+        for found in (held_out.losses, held_out.wrong)
+    )
+    kept = (size, Way.KEPT)
+    errors = _Sizes(losses | {kept: sizes.losses[size]}, wrong | {kept: sizes.wrong[size]})
+    return _Moves(held_out, errors, kept, beginning.size)
+
+
+def _move(moving: Moving, chosen: Chosen, fitted: Fitted, moves: _Moves, plan: Comparing) -> tuple[Chosen, Fitted]:
+    """The smallest machine, moved or not, that is as good as the best one; with ``refine=True`` a moved one."""
+    samples, errors = moving.samples, moves.errors if plan.refine == "auto" else moves.errors.without(moves.kept)
+    way = errors.choose(plan.prefer, samples.n_classes == 2)
+    if way == moves.kept:
+        return chosen, fitted
+    Y = fisher_targets(samples.codes, samples.n_classes, samples.weights).rows(samples.codes)
+    begun = _begun(samples, moving.candidates, plan.family, (moving.scale, moves.begin))
+    every = Labelled(moving.candidates.K, samples.codes, samples.weights)
+    moved = moving.move(MoveFrom(begun.support, moving.deciding.settle(every, begun, way[0])[0].support), way[1])
+    machine, K = moved.machine, moved.candidates.K
+    xp = namespace(K)
+    seen = (moves.held_out.times > 0)[:, None]
+    held_out = xp.where(seen, moves.held_out.values[way], machine.values(K))
+    told = plan.family.tell(K, Y, samples.weights, begun)
+    machine = Machine(told.order, xp.take(machine.coef, told.order, axis=0), machine.offset)
+    return (
+        Chosen(moved.candidates, told.setting, chosen.trace),
+        Fitted(machine, held_out, told.objectives, told.ending, moved.deciding),
+    )

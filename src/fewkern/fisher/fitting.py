@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from sklearn.exceptions import ConvergenceWarning
 
 from fewkern.backend.folds import Fold
-from fewkern.backend.namespace import take_rows, to_numpy
+from fewkern.backend.namespace import is_sparse, take_rows, to_numpy
 from fewkern.backend.progress import progress
 from fewkern.backend.random import seed_from
 from fewkern.backend.validation import StrOptions, plain_label
@@ -31,6 +31,7 @@ from fewkern.fisher.targets import fisher_targets
 from fewkern.fisher.variant import FisherVariant
 from fewkern.vectors.grid import WIDTH_FACTORS
 from fewkern.vectors.novelty import LEAST_VECTORS, novelty_of
+from fewkern.vectors.parameters import REFINE
 from fewkern.vectors.selection import Selecting, choose_basis
 
 __all__ = ["FISHER", "FisherParameters", "class_expansion", "fit_fisher"]
@@ -52,6 +53,7 @@ FISHER: dict[str, list[Any]] = constraints(
     "cv",
     "random_state",
     "verbose",
+    refine=REFINE,
     variant=[None, StrOptions({"paper"}), FisherVariant],
 )
 
@@ -63,6 +65,7 @@ class FisherParameters(Protocol):
     prefer: str
     max_vectors: int | None
     max_candidates: int | None
+    refine: Any
     variant: Any
     priors: Any
     cv: Any
@@ -85,11 +88,13 @@ def fit_fisher(estimator: FisherParameters, population: Population, family: Fami
         estimator.max_candidates,
         variant.width_by,
         seed_from(estimator.random_state),
+        estimator.refine,
     )
     folds = _folds(estimator, samples, plan)
     targets = fisher_targets(samples.codes, samples.n_classes, samples.weights)
     rule = variant.posterior if _smallest(samples)[0] >= _CALIBRATION_SAMPLES else "least_squares"
     few = bool(folds) and rule == "logistic" and plan.takes_few
+    plan = replace(plan, refine=_moves_vectors(estimator, samples, few=few))
     chosen, fitted = _choose_and_fit(estimator, samples, plan, folds, few=few)
     posterior = fit_posterior(rule, fitted.held_out, samples, targets, priors)
     if few and posterior.rule != rule:  # its scores are logarithms of odds, which the midpoint rule cannot read
@@ -110,7 +115,7 @@ def fit_fisher(estimator: FisherParameters, population: Population, family: Fami
     ratio = None if priors is None else priors / targets.priors
     keep_class_scores(keep, posterior.scores.scores(fitted.held_out), samples, ratio)
     keep_importances(keep, samples)
-    keep.kernel_ = chosen.candidates.kernel
+    keep.kernel_, keep.refined_ = chosen.candidates.kernel, chosen.candidates.moved is not None
     selection = choose_basis(samples, keep.kernel_, Selecting(seed=plan.seed), LEAST_VECTORS)
     keep.novelty_ = novelty_of(samples, selection, samples.original(selection.basis()))
     keep.n_vectors_, keep.vectors_ = keep.expansion_.n_vectors, keep.expansion_.vectors
@@ -137,13 +142,32 @@ def _choose_and_fit(
     return replace(chosen, setting=setting), fitted
 
 
+def _moves_vectors(estimator: FisherParameters, samples: Samples, *, few: bool) -> Any:
+    """False, or "auto" or True where vectors may be moved; an error where that was asked for and cannot be."""
+    if estimator.refine is False:
+        return False
+    kernel, reason = as_kernel(estimator.kernel), None
+    if not few:
+        reason = "only machines whose number of vectors is automatic are moved; leave the penalty or n_vectors at"
+        reason += ' "auto" and variant at None, with five samples or more of every class'
+    elif not kernel.refinable:
+        reason = f"the kernel {type(kernel).__name__} has no derivatives; use Gaussian or Polynomial"
+    elif is_sparse(samples.X):
+        reason = "moved vectors would not be sparse; pass X as a dense array"
+    if estimator.refine is True and reason is not None:
+        raise ValueError(f"{type(estimator).__name__}: refine=True cannot be done: {reason}, or refine=False.")
+    # a width that was given as a number is taken as it is
+    return estimator.refine if reason is None and (estimator.refine is True or kernel.rules) else False
+
+
 def class_expansion(
     samples: Samples, candidates: Candidates, machine: Machine, scores: ClassScores
 ) -> tuple[KernelExpansion, ClassScores]:
     """The class scores themselves as sums of kernels, and how these become probabilities."""
     kernel = candidates.kernel
     rows = take_rows(candidates.rows, machine.support)
-    axes = KernelExpansion(kernel, kernel.pick(samples.X, rows), machine.coef, machine.offset, rows)
+    vectors = candidates.pick(samples.X, machine.support)
+    axes = KernelExpansion(kernel, vectors, machine.coef, machine.offset, rows)
     return samples.original(axes.then(scores.weights, scores.offset)), replace(scores, weights=None, offset=None)
 
 

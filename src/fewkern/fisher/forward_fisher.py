@@ -35,15 +35,15 @@ class ForwardKernelFisher(ScoringClassifier, KernelEstimator):
         Number of columns. "auto" takes more than it needs, and drops and exchanges them as a logistic regression on
         them advises; folds say how many stay: see Notes.
     max_vectors : int or None, default None
-        Budget of vectors; None compares up to 100, with three or more classes 200.
+        Budget of vectors; None compares up to 100, with three or more classes 300.
     min_residual : float, default 0.0
         Stop once this share of the targets' sum of squares is left.
-    prefer, max_candidates, variant, priors, class_weight, cv, random_state, verbose
+    prefer, refine, max_candidates, variant, priors, class_weight, cv, random_state, verbose
         As in :class:`SparseKernelFisher`.
 
     Attributes
     ----------
-    classes_, expansion_, vectors_, indices_, n_vectors_, kernel_, class_scores_, priors_, trace_, n_iter_
+    classes_, expansion_, vectors_, indices_, n_vectors_, refined_, kernel_, class_scores_, priors_, trace_, n_iter_
     feature_importances_
         As in :class:`SparseKernelFisher`; ``indices_`` in the order in which least squares takes them.
     held_out_scores_ : HeldOutScores or None
@@ -102,6 +102,7 @@ class ForwardKernelFisher(ScoringClassifier, KernelEstimator):
         max_candidates: int | None = None,
         min_residual: float = 0.0,
         prefer: str = "balanced",
+        refine: Any = False,
         variant: Any = None,
         priors: Any = None,
         class_weight: Any = None,
@@ -115,6 +116,7 @@ class ForwardKernelFisher(ScoringClassifier, KernelEstimator):
         self.max_candidates = max_candidates
         self.min_residual = min_residual
         self.prefer = prefer
+        self.refine = refine
         self.variant = variant
         self.priors = priors
         self.class_weight = class_weight

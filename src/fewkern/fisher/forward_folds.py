@@ -22,7 +22,7 @@ from fewkern.fisher.targets import fisher_targets
 __all__ = ["Folded", "FoldedPath", "forward_folds"]
 
 # A path is left once its last sizes, so many or one in so many of all, have lowered the error by less than this share.
-_PATIENCE, _ONE_IN, _LITTLE = 3, 5, 0.02
+_PATIENCE, _ONE_IN, _LITTLE = 5, 2, 0.02
 
 
 @dataclass(frozen=True)
@@ -125,13 +125,14 @@ def forward_folds(
     state = _Orthogonal(K, folded, min(limit, int(K.shape[1])), usable)
     order: list[Array] = []
     errors: list[float] = []
+    share = (folded.test / xp.sum(folded.test))[:, :, None]
     while len(order) < state.limit and (to_limit or not _settled(errors)):
         found = state.find()
         if found is None:
             break
         state.remove(found)
         order.append(found)
-        errors.append(float(xp.sum(folded.held_out(xp.sum(state.residual**2, axis=2)))))
+        errors.append(float(xp.sum(share * state.residual**2)))
     if not order:
         return FoldedPath(xp.zeros((int(folded.train.shape[0]), 0), dtype=xp.int64, device=device(K)), ())
     return FoldedPath(xp.stack(order, axis=1), tuple(errors))

@@ -25,6 +25,7 @@ from fewkern.backend.logistic import logistic_regression
 from fewkern.backend.namespace import Array, device, namespace, take_rows
 from fewkern.core.samples import Samples
 from fewkern.core.scores import ClassScores
+from fewkern.fisher.elimination import LogisticColumns, signs_of
 from fewkern.fisher.targets import FisherTargets
 from fewkern.vectors.calibration import calibrate
 from fewkern.vectors.leave_one_out import HeldOut
@@ -107,8 +108,22 @@ def gaussian_scores(F: Array, codes: Array, targets: FisherTargets, weights: Arr
 def logistic_scores(F: Array, codes: Array, targets: FisherTargets, weights: Array) -> AffineScores:
     """Multinomial logistic regression on ``F``, with a small ridge on the slopes."""
     # in units of the targets the ridge means the same for every problem
-    slopes, offsets = logistic_regression(F / targets.scale, codes, weights, _RIDGE)
+    F = F / targets.scale
+    slopes, offsets = (_two_logistic if targets.n_classes == 2 else logistic_regression)(F, codes, weights, _RIDGE)
     return AffineScores(slopes / targets.scale, offsets)
+
+
+def _two_logistic(F: Array, codes: Array, weights: Array, ridge: float) -> tuple[Array, Array]:
+    """What :func:`logistic_regression` says of two classes, by Newton's steps on two numbers."""
+    xp, n = namespace(F), int(F.shape[0])
+    # one slope b stands for (-b, b) / 2, whose square is half as large
+    penalty = xp.full((1, F.shape[1], F.shape[1]), ridge * n / 2, dtype=xp.float64, device=device(F))
+    columns = LogisticColumns.of(F[None, :, :], signs_of(codes, F), weights[None, :], penalty, modest=0.0)
+    coef, kept = columns.nothing(), codes[None, : F.shape[1]]
+    for _ in range(2):  # the second time from where Newton's steps are exact
+        coef = columns.regress(coef, kept).coef
+    half = xp.astype(coef[0, :], F.dtype) / 2
+    return xp.stack([-half[1:], half[1:]], axis=1), xp.stack([-half[0], half[0]])
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 from fewkern.backend.linalg import logsumexp
 from fewkern.backend.namespace import Array, device, namespace
-from fewkern.fisher.elimination import LEFT, SHIFT, scaled, take_each, with_constant
+from fewkern.fisher.elimination import LEFT, SHIFT, rows_of_each, scaled, take_each, with_constant
 
 __all__ = ["SoftmaxColumns", "SoftmaxStage", "eliminate_softmax", "regress_softmax", "slopes_softmax"]
 
@@ -73,10 +73,10 @@ class SoftmaxColumns:
     def take(self, stay: Array, coef: Array) -> tuple[SoftmaxColumns, Array]:
         """The components ``stay`` of every fold, and the coefficients that come nearest to ``coef`` by the bound."""
         xp = namespace(self.A)
-        A = xp.matrix_transpose(_rows_of_each(xp.matrix_transpose(self.A), stay))
-        half = _rows_of_each(self.bound, stay)
-        bound = _rows_of_each(xp.matrix_transpose(half), stay)
-        penalty = _rows_of_each(xp.matrix_transpose(_rows_of_each(self.penalty, stay)), stay)
+        A = xp.matrix_transpose(rows_of_each(xp.matrix_transpose(self.A), stay))
+        half = rows_of_each(self.bound, stay)
+        bound = rows_of_each(xp.matrix_transpose(half), stay)
+        penalty = rows_of_each(xp.matrix_transpose(rows_of_each(self.penalty, stay)), stay)
         inverse = _inverse(bound)
         fewer = SoftmaxColumns(A, self.own, self.weights, penalty, bound, inverse)
         return fewer, xp.matmul(inverse, xp.matmul(half, coef))
@@ -179,9 +179,9 @@ def slopes_softmax(Z: Array, own: Array, weights: Array, coef: Array) -> Array:
     return A.T @ _slope(A @ coef, own, weights)
 
 
-def regress_softmax(columns: SoftmaxColumns, coef: Array, pull: Array) -> Array:
+def regress_softmax(columns: SoftmaxColumns, coef: Array, pull: Array | None) -> Array:
     """Coefficients ``(k + 1, C)`` that minimize the objective plus the sum of ``pull * coef``, from ``coef`` on."""
-    return columns.regress(coef[None, :, :], _FIRST_STEPS, pull[None, :, :])[0][0, :, :]
+    return columns.regress(coef[None, :, :], _FIRST_STEPS, None if pull is None else pull[None, :, :])[0][0, :, :]
 
 
 def _shares(values: Array) -> Array:
@@ -195,10 +195,10 @@ def _slope(values: Array, own: Array, weights: Array) -> Array:
 
 
 def _inverse(H: Array) -> Array:
-    """Inverse of the matrix of every fold, with a shift in units of its mean diagonal."""
-    xp, size = namespace(H), int(H.shape[1])
-    shift = SHIFT * xp.sum(xp.linalg.diagonal(H), axis=1) / size
-    return xp.linalg.inv(H + shift[:, None, None] * xp.eye(size, dtype=H.dtype, device=device(H)))
+    """Inverse of the matrix of every fold, with a shift in units of its diagonal."""
+    xp = namespace(H)
+    shift = SHIFT * xp.linalg.diagonal(H)
+    return xp.linalg.inv(H + shift[:, :, None] * xp.eye(int(H.shape[1]), dtype=H.dtype, device=device(H)))
 
 
 def _stay(stage: SoftmaxStage) -> Array:
@@ -207,9 +207,3 @@ def _stay(stage: SoftmaxStage) -> Array:
     worth = xp.sum(stage.coef**2, axis=2) / xp.linalg.diagonal(stage.columns.inverse)
     best = xp.argsort(worth[:, 1:], axis=1, descending=True)[:, : k - max(1, k // _AT_ONCE)] + 1
     return xp.concat([xp.zeros_like(best[:, :1]), xp.sort(best, axis=1)], axis=1)
-
-
-def _rows_of_each(M: Array, positions: Array) -> Array:
-    """``M[f, positions[f], :]`` for every fold."""
-    xp = namespace(M)
-    return xp.stack([xp.take(M[f, :, :], positions[f, :], axis=0) for f in range(int(M.shape[0]))])

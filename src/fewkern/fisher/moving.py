@@ -1,0 +1,182 @@
+"""Kernel Fisher machines whose vectors are not samples any more: moved, with a width for every feature.
+
+1. Vectors that an elimination has left, and widths, are moved (:mod:`fewkern.vectors.refinement`). *Distilled*: until
+   their least-squares function has the values of a machine with many more vectors. *Refined*: until the leave-one-out
+   error of the classes is least, which can leave that machine behind, and can over-fit.
+2. The coefficients are those of the machine's own logistic regression, :mod:`fewkern.fisher.deciding`.
+3. Samples held out from all of it say which way, with how many vectors, and whether it pays at all.
+"""
+
+# Paper: the vectors are samples. We: with ``refine`` they are moved where samples held out ask for it, because a third
+# of them then does for the same error.
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import IntEnum
+
+from fewkern.backend.folds import Fold
+from fewkern.backend.linalg import one_hot, sum_by_index
+from fewkern.backend.namespace import Array, asarray_like, device, namespace, take_rows
+from fewkern.core.kernels import Kernel
+from fewkern.core.samples import Samples
+from fewkern.fisher.choice import Candidates
+from fewkern.fisher.deciding import Deciding, Labelled
+from fewkern.fisher.problem import Machine
+from fewkern.vectors.objective import Placement, refine_problem
+from fewkern.vectors.refinement import free_widths, refine
+
+__all__ = ["Beginning", "HeldOutMoves", "Moved", "Moving", "Way", "hold_out", "sizes_to_compare"]
+
+# Steps of the search. More of them bring little to a distilled machine, and over-fit a refined one.
+_STEPS = 40
+# Fewer vectors do where they are moved: these parts of their number are compared.
+_PARTS, _PARTS_SEVERAL = (1.0, 0.5, 0.25), (0.75, 0.5)
+# Penalty of the regression on moved vectors: a small one, because moving has made them few and different.
+_RIDGE = 1e-4
+
+
+class Way(IntEnum):
+    """How vectors came to be where they are, the simplest first."""
+
+    KEPT = 0
+    DISTILLED = 1
+    REFINED = 2
+
+
+def ways(n_classes: int) -> tuple[Way, ...]:
+    """Ways to move vectors; that of several classes over-fits with their labels."""
+    return (Way.DISTILLED, Way.REFINED) if n_classes == 2 else (Way.DISTILLED,)
+
+
+def sizes_to_compare(size: int, n_classes: int, known: Iterable[int]) -> list[int]:
+    """Numbers of moved vectors, of those that are known, where ``size`` samples would be kept."""
+    known, parts = sorted(known), _PARTS if n_classes == 2 else _PARTS_SEVERAL
+    return list(dict.fromkeys(next(k for k in known if k >= min(part * size, known[-1])) for part in parts))
+
+
+@dataclass(frozen=True)
+class Moved:
+    """A machine on vectors that were moved."""
+
+    candidates: Candidates
+    """These vectors, and no others."""
+    machine: Machine
+    deciding: Deciding
+    """With the kernel between them."""
+
+    def values(self, X: Array) -> Array:
+        """Discriminant ``(n, p)`` of samples."""
+        candidates = self.candidates
+        return self.machine.values(candidates.kernel(X, candidates.moved))
+
+
+@dataclass(frozen=True)
+class Beginning:
+    """Columns from which vectors are moved."""
+
+    many: Array
+    """Those of the machine that is distilled."""
+    some: Array
+    """Those whose vectors are moved."""
+
+
+@dataclass(frozen=True)
+class Moving:
+    """What vectors are moved for: samples, the columns to begin with, and the regression on them."""
+
+    samples: Samples
+    candidates: Candidates
+    scale: float
+    """Mean of ``k(x, x)``."""
+    deciding: Deciding
+
+    def on(self, rows: Array) -> Moving:
+        """The same on some of the samples; all candidates stay."""
+        every = self.candidates
+        moved = every.pick(
+            self.samples.X, namespace(every.rows).arange(int(every.rows.shape[0]), device=device(every.rows))
+        )
+        candidates = replace(every, K=take_rows(every.K, rows), moved=moved)
+        return replace(self, samples=self.samples.take(rows), candidates=candidates)
+
+    def move(self, begin: Beginning, way: Way) -> Moved:
+        """The machine whose vectors began at some columns."""
+        samples, kernel = self.samples, free_widths(self.candidates.kernel, self.samples.X)
+        start = Placement(self.candidates.pick(samples.X, begin.some), kernel, self.deciding.ridge * self.scale)
+        if way == Way.DISTILLED:
+            K = self.candidates.K
+            values = self._regress(self.deciding, K, begin.many).values(K)
+            problem = refine_problem(samples.X, values, samples.weights, objective="least squares")
+        else:
+            own = one_hot(samples.codes, samples.n_classes, namespace(samples.weights).float64)
+            problem = refine_problem(samples.X, own[:, 1:] if samples.n_classes == 2 else own, samples.weights)
+        found = refine(problem, start, max_iter=_STEPS)
+        return self._machine(found.kernel, found.vectors, take_rows(self.candidates.rows, begin.some))
+
+    def _machine(self, kernel: Kernel, vectors: Array, rows: Array) -> Moved:
+        """The regression on moved vectors, which began at the samples ``rows``."""
+        xp, X = namespace(vectors), self.samples.X
+        vectors = xp.astype(vectors, X.dtype)
+        candidates = Candidates(kernel, rows, None, kernel(X, vectors), vectors)
+        deciding = self.deciding.on_vectors(self.scale * kernel(vectors, vectors), _RIDGE)
+        every = xp.arange(int(rows.shape[0]), dtype=rows.dtype, device=device(rows))
+        return Moved(candidates, self._regress(deciding, candidates.K, every), deciding)
+
+    def _regress(self, deciding: Deciding, K: Array, support: Array) -> Machine:
+        xp, samples = namespace(K), self.samples
+        k, p = int(support.shape[0]), samples.n_classes - 1
+        nothing = xp.zeros((k + 1, p), dtype=K.dtype, device=device(K))
+        rows = Labelled(xp.take(K, support, axis=1), samples.codes, samples.weights)
+        found = deciding.regress(rows, Machine(support, nothing[1:, :], nothing[0, :]))
+        return Machine(support, xp.astype(found.coef, K.dtype), xp.astype(found.offset, K.dtype))
+
+
+@dataclass(frozen=True)
+class HeldOutMoves:
+    """What moved machines say of samples that they have not seen, by number of vectors and way."""
+
+    values: dict[tuple[int, Way], Array]
+    """Discriminant of every sample, ``(n, p)``; zero where it is in no fold."""
+    losses: dict[tuple[int, Way], Array]
+    """Weighted logarithmic losses, ``(n,)``."""
+    wrong: dict[tuple[int, Way], Array]
+    """Weight of the samples that are put into another class, ``(n,)``."""
+    times: Array
+    """How often a sample was held out, ``(n,)``."""
+
+
+def hold_out(moving: Moving, folds: Sequence[Fold], begin: Mapping[int, Sequence[Beginning]]) -> HeldOutMoves:
+    """Move vectors without every fold, in all ways.
+
+    Parameters
+    ----------
+    moving : Moving
+    folds : sequence of (training positions, held-out positions)
+    begin : dict
+        By number of vectors: where every fold begins.
+    """
+    samples = moving.samples
+    xp, n = namespace(samples.weights), samples.n
+    wanted = [(size, way) for size in begin for way in ways(samples.n_classes)]
+    rows: list[Array] = []
+    parts: dict[tuple[int, Way], list[Array]] = {key: [] for key in wanted}
+    for f, fold in enumerate(folds):
+        train, test = (asarray_like(list(part), samples.codes, dtype=xp.int64) for part in fold)
+        part, held_out = moving.on(train), samples.take(test)
+        rows.append(test)
+        for size, way in wanted:
+            moved = part.move(begin[size][f], way)
+            values = moved.values(held_out.X)
+            judged = [(held_out.weights * one)[:, None] for one in moved.deciding.judge(values, held_out.codes)]
+            parts[size, way].append(xp.concat([*(xp.astype(one, values.dtype) for one in judged), values], axis=1))
+    index = xp.concat(rows)
+    times = sum_by_index(xp.ones_like(take_rows(samples.weights, index)), index, n)
+    often = xp.maximum(times, xp.ones_like(times))[:, None]
+    values, losses, wrong = {}, {}, {}
+    for key, blocks in parts.items():
+        table = xp.concat(blocks)
+        sums = xp.stack([sum_by_index(table[:, j], index, n) for j in range(int(table.shape[1]))], axis=1)
+        losses[key], wrong[key], values[key] = sums[:, 0], sums[:, 1], sums[:, 2:] / often
+    return HeldOutMoves(values, losses, wrong, times)

@@ -1,0 +1,188 @@
+"""Vectors that are moved: which sizes are compared, who judges, and what the estimators make of it."""
+
+import array_api_strict
+import numpy as np
+import pytest
+import scipy.sparse
+
+import fewkern
+from fewkern import ForwardKernelFisher, SparseKernelFisher
+from fewkern.fisher import FisherVariant, few, fitting
+from fewkern.fisher.choice import Candidates
+from fewkern.fisher.deciding import SeveralClasses, TwoClasses
+from fewkern.fisher.moving import Beginning, Moving, Way, hold_out, sizes_to_compare
+from fewkern.fisher.targets import fisher_targets
+from fewkern.kernels import Gaussian, Laplacian
+from tests.fisher.helpers import classes, labelled
+
+
+def hidden(n=200, noise=4, seed=0):
+    """Two classes inside and outside a circle in two of the features; the others are noise."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, 2 + noise))
+    return X, (np.sum(X[:, :2] ** 2, axis=1) > 1.4).astype(int)
+
+
+def moving_of(n_classes=2, n=60):
+    samples = labelled(*classes(n, n_classes))
+    kernel = Gaussian(width=1.5)
+    candidates = Candidates.of(samples, kernel, None, 0)
+    between = np.take(candidates.K, candidates.rows, axis=0)
+    targets = fisher_targets(samples.codes, n_classes, samples.weights)
+    rule = TwoClasses(between, 1e-3) if n_classes == 2 else SeveralClasses(targets.theta, between, 1e-3)
+    return Moving(samples, candidates, 1.0, rule)
+
+
+def test_parts_of_the_number_of_samples_are_compared_where_they_are_known():
+    assert sizes_to_compare(8, 2, range(1, 20)) == [8, 4, 2]
+    assert sizes_to_compare(1, 2, [1, 2, 3]) == [1]
+    assert sizes_to_compare(100, 3, [300, 100, 77, 55, 48]) == [77, 55]
+    # none is left that is large enough: the largest
+    assert sizes_to_compare(40, 3, [7, 3]) == [7]
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_losses_and_decisions_are_those_of_the_probabilities(n_classes):
+    moving = moving_of(n_classes)
+    every = np.arange(10)
+    moved = moving.move(Beginning(every, every[:4]), Way.DISTILLED)
+    values = moved.values(moving.samples.X)
+    losses, wrong = moved.deciding.judge(values, moving.samples.codes)
+    if n_classes == 2:
+        scores = np.column_stack([np.zeros(60), values[:, 0]])
+    else:
+        points = moved.deciding.points
+        scores = np.linalg.lstsq((points - points.mean(axis=0)).T, values.T, rcond=None)[0].T
+    p = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(losses, -np.log(p[np.arange(60), moving.samples.codes]), atol=1e-8)
+    np.testing.assert_array_equal(wrong, np.argmax(p, axis=1) != moving.samples.codes)
+
+
+def test_a_distilled_machine_has_the_values_of_the_larger_one():
+    """Better than the samples where its vectors began do."""
+    moving = moving_of(2, 150)
+    many, some = np.arange(40), np.arange(5)
+    larger = moving._regress(moving.deciding, moving.candidates.K, many).values(moving.candidates.K)
+
+    def distance(machine, K):
+        return np.sum((larger - machine.values(K)) ** 2)
+
+    moved = moving.move(Beginning(many, some), Way.DISTILLED)
+    kept = moving._regress(moving.deciding, moving.candidates.K, some)
+    assert distance(moved.machine, moved.candidates.K) < 0.7 * distance(kept, moving.candidates.K)
+    np.testing.assert_array_equal(moved.candidates.rows, moving.candidates.rows[some])
+
+
+@pytest.mark.parametrize("way", [Way.DISTILLED, Way.REFINED])
+def test_samples_held_out_have_no_part_in_it(way):
+    """Their values are those of a machine that was moved without them, and they change nothing of it."""
+    moving = moving_of()
+    n = moving.samples.n
+    rows = np.arange(n)
+    folds = [(rows[rows % 3 != f], rows[rows % 3 == f]) for f in range(3)]
+    begin = {3: [Beginning(train[:12], train[:3]) for train, _ in folds]}
+    found = hold_out(moving, folds, begin)
+    np.testing.assert_array_equal(found.times, 1.0)
+    for f, (train, test) in enumerate(folds):
+        moved = moving.on(train).move(begin[3][f], way)
+        np.testing.assert_allclose(found.values[3, way][test], moved.values(moving.samples.X[test]))
+        losses, wrong = moved.deciding.judge(found.values[3, way][test], moving.samples.codes[test])
+        np.testing.assert_allclose(found.losses[3, way][test], moving.samples.weights[test] * losses)
+        np.testing.assert_allclose(found.wrong[3, way][test], moving.samples.weights[test] * wrong)
+        part = moving.on(train)
+        assert part.samples.n == part.candidates.K.shape[0] == len(train)
+
+
+@pytest.mark.parametrize("estimator", [ForwardKernelFisher, SparseKernelFisher])
+def test_held_out_samples_ask_for_moved_vectors_where_few_features_matter(estimator):
+    X, y = hidden()
+    X_test, y_test = hidden(2000, seed=1)
+    kept, moved = estimator().fit(X, y), estimator(refine="auto").fit(X, y)
+    assert not kept.refined_
+    assert moved.refined_
+    np.testing.assert_array_equal(kept.vectors_, X[kept.indices_])
+    assert np.abs(moved.vectors_ - X[moved.indices_]).max() > 0.01
+    assert moved.n_vectors_ == len(moved.vectors_) == len(moved.indices_) <= kept.n_vectors_
+    assert moved.score(X_test, y_test) > kept.score(X_test, y_test) + 0.02
+    importances = moved.feature_importances_
+    assert importances[:2].min() > importances[2:].max()
+
+
+def test_moved_vectors_are_kept_in_files_and_within_the_budget(tmp_path):
+    X, codes, _ = classes(120, 3)
+    model = SparseKernelFisher(refine=True, max_vectors=6).fit(X, codes)
+    assert model.refined_
+    assert model.n_vectors_ <= 6
+    fewkern.save(model, tmp_path / "model.npz")
+    again = fewkern.load(tmp_path / "model.npz")
+    assert again.refined_
+    np.testing.assert_allclose(again.predict_proba(X), model.predict_proba(X))
+
+
+def test_probabilities_are_fitted_to_what_folds_say_of_samples_held_out(monkeypatch):
+    """Not to values of vectors that have seen the samples."""
+    X, y = hidden(120)
+    moves, fitted_to = [], []
+    judge, fit_posterior = few._judge_moves, fitting.fit_posterior
+
+    def judge_and_tell(*arguments):
+        moves.append(judge(*arguments))
+        return moves[-1]
+
+    def fit_and_tell(rule, held_out, *others):
+        fitted_to.append(held_out)
+        return fit_posterior(rule, held_out, *others)
+
+    monkeypatch.setattr(few, "_judge_moves", judge_and_tell)
+    monkeypatch.setattr(fitting, "fit_posterior", fit_and_tell)
+    model = ForwardKernelFisher(refine=True).fit(X, y)
+    of_folds = [values for (size, _), values in moves[0].held_out.values.items() if size == model.n_vectors_]
+    assert any(np.array_equal(fitted_to[0], values) for values in of_folds)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_units_of_the_features_do_not_matter(n_classes):
+    X, codes, _ = classes(90, n_classes)
+    scale = np.array([1e3, 1.0, 1e-2])[: X.shape[1]]
+    one, other = (SparseKernelFisher(refine=True).fit(A, codes) for A in (X, X * scale + 5.0 * scale))
+    assert one.n_vectors_ == other.n_vectors_
+    np.testing.assert_allclose(one.predict_proba(X), other.predict_proba(X * scale + 5.0 * scale), atol=1e-3)
+
+
+def test_another_array_library_moves_the_same():
+    X, y = hidden(40, 1)
+    settings = {"kernel": Gaussian(width=1.5), "refine": True, "cv": 2, "max_vectors": 3}
+    here = ForwardKernelFisher(**settings).fit(X, y)
+    strict = [array_api_strict.asarray(one) for one in (X, y)]
+    there = ForwardKernelFisher(**settings).fit(*strict)
+    assert there.refined_
+    np.testing.assert_allclose(np.asarray(there.predict_proba(strict[0])), here.predict_proba(X), atol=1e-5)
+
+
+def test_a_width_that_was_given_is_not_learned_unless_asked_for():
+    X, y = hidden(100, 1)
+    assert not ForwardKernelFisher(kernel=Gaussian(width=1.0), refine="auto").fit(X, y).refined_
+    assert ForwardKernelFisher(kernel=Gaussian(width=1.0), refine=True).fit(X, y).refined_
+
+
+@pytest.mark.parametrize(
+    ("settings", "reason"),
+    [
+        ({"kernel": Laplacian()}, "kernel Laplacian has no derivatives; use Gaussian or Polynomial, or refine=False"),
+        ({"n_vectors": 4}, "number of vectors is automatic are moved"),
+        ({"variant": FisherVariant(width_by="leave_one_out")}, "number of vectors is automatic are moved"),
+    ],
+)
+def test_what_cannot_be_moved_is_refused(settings, reason):
+    X, y = hidden(60, 1)
+    with pytest.raises(ValueError, match=f"ForwardKernelFisher: refine=True cannot be done: .*{reason}"):
+        ForwardKernelFisher(refine=True, **settings).fit(X, y)
+    assert not ForwardKernelFisher(refine="auto", **settings).fit(X, y).refined_
+
+
+def test_vectors_of_sparse_samples_stay():
+    X, y = hidden(60, 1)
+    sparse = scipy.sparse.csr_array(X)
+    with pytest.raises(ValueError, match="refine=True cannot be done: moved vectors would not be sparse"):
+        SparseKernelFisher(refine=True).fit(sparse, y)
+    assert not SparseKernelFisher(refine="auto").fit(sparse, y).refined_
