@@ -12,11 +12,11 @@ from fewkern.fisher.elimination import Candidacy, LogisticColumns, eliminate, ex
 from fewkern.fisher.problem import Begun, Machine
 from fewkern.fisher.softmax import SoftmaxColumns, SoftmaxStage, eliminate_softmax, regress_softmax, slopes_softmax
 
-__all__ = ["RIDGES", "RIDGES_SEVERAL", "Deciding", "Labelled", "SeveralClasses", "Sized", "TwoClasses"]
+__all__ = ["RIDGES", "Deciding", "Labelled", "SeveralClasses", "Sized", "TwoClasses"]
 
-# Penalties that are compared, in units in which k(x, x) is one on average; the largest first. Two classes have fewer of
-# them, because few columns are a regularization of their own.
-RIDGES, RIDGES_SEVERAL = (1e-1, 1e-3), (1e-1, 1e-2, 1e-3, 1e-4)
+# Penalties that are compared for several classes, in units in which k(x, x) is one on average, the largest first; and
+# that of two classes.
+RIDGES, RIDGE = (1e-1, 1e-2, 1e-3, 1e-4), 1e-3
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class TwoClasses:
 
     between: Array
     """Kernel between the candidates, ``(m, m)``, times the mean of ``k(x, x)``."""
-    ridge: float = RIDGES[-1]
+    ridge: float = RIDGE
 
     def sizes(self, folds: Labelled, order: Array) -> Iterator[Sized]:
         columns = self._problem(folds, order)
@@ -135,7 +135,7 @@ class SeveralClasses:
     """Class points of Fisher's discriminant, ``(C, C - 1)``."""
     between: Array
     """Kernel between the candidates, ``(m, m)``, times the mean of ``k(x, x)``."""
-    ridge: float = RIDGES_SEVERAL[-1]
+    ridge: float = RIDGES[-1]
 
     def sizes(self, folds: Labelled, order: Array) -> Iterator[Sized]:
         xp = namespace(folds.K)

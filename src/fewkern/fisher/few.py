@@ -1,8 +1,8 @@
 r"""A kernel Fisher machine with as few vectors as the samples allow.
 
 1. The width of least squared held-out error of forward selection, :mod:`fewkern.fisher.forward_folds`.
-2. Columns at that width until more of them bring hardly anything: enough to begin with. Several classes begin with all
-   that are allowed. The folds choose the penalty of the regression on them.
+2. The number of columns at which that error is nearly least: enough to begin with. Several classes begin with all that
+   are allowed, and the folds choose the penalty of the regression on them.
 3. So many columns, by the machine's own rule, and of these as few as a logistic regression needs
    (:mod:`fewkern.fisher.deciding`). How many is said by samples held out from both.
 """
@@ -25,7 +25,7 @@ from fewkern.core.kernels import Kernel
 from fewkern.core.samples import Samples
 from fewkern.core.trace import TOLERANCE, Trace
 from fewkern.fisher.choice import Candidates, Chosen, Comparing, kernel_scale
-from fewkern.fisher.deciding import RIDGES, RIDGES_SEVERAL, Deciding, Labelled, SeveralClasses, Sized, TwoClasses
+from fewkern.fisher.deciding import RIDGES, Deciding, Labelled, SeveralClasses, Sized, TwoClasses
 from fewkern.fisher.elimination import take_each
 from fewkern.fisher.families import LARGEST, LARGEST_SEVERAL, Family, Fitted
 from fewkern.fisher.forward_folds import Folded, FoldedPath, forward_folds
@@ -43,6 +43,8 @@ __all__ = ["choose_few"]
 _WIDTH_ROWS, _WIDTH_CANDIDATES, _RULE_ROWS = 2000, 150, 75
 # The sizes of machines of several classes are compared on at most so many samples.
 _SEVERAL_ROWS = 2500
+# Columns that lower the error of forward selection by less than this share are not needed to begin with.
+_SURPLUS = 0.02
 # On all samples, so many times the columns that are wanted are enough to begin with.
 _SPARE = 3
 # An elimination ends early at so many times the least loss.
@@ -52,7 +54,7 @@ _HOPELESS = 2.0
 _NEGLIGIBLE = 0.03
 # What a smaller machine may lose against the best one, in units of the tolerance of ``prefer``: a part of the
 # logarithmic loss, and a share of the samples. For two classes the exchange that follows gives back a part of the loss.
-_SLIGHT, _MISSES = 0.1, 0.015
+_SLIGHT, _MISSES = 0.15, 0.015
 _SLIGHT_SEVERAL, _MISSES_SEVERAL = 0.05, 0.004
 # The share of the samples is at least so many of them: with "balanced", one sample more or less is no difference.
 _SAMPLES = 2
@@ -136,14 +138,15 @@ class _Beginning:
 
     @classmethod
     def of(cls, folded: Folded, candidates: Candidates, scale: float, rng: Any) -> _Beginning:
-        """By forward selection: for two classes until more bring hardly anything, for several all that it takes."""
+        """By forward selection: for two classes as many as are enough, for several all that it takes."""
         K = take_rows(candidates.K, folded.rows)
         two = folded.samples.n_classes == 2
         # several classes need more columns than least squares says: every class has a score of its own
         limit = LARGEST if two else LARGEST_SEVERAL
         path = forward_folds(K, folded, limit, candidates.usable(folded), to_limit=not two)
         if two:
-            return cls(folded, candidates, scale, Labelled(K, folded.samples.codes, folded.train), path.order)
+            order = path.order[:, : path.enough((1 + _SURPLUS) * path.least)]
+            return cls(folded, candidates, scale, Labelled(K, folded.samples.codes, folded.train), order)
         some = folded.some(_SEVERAL_ROWS, rng)
         K = take_rows(candidates.K, some.rows)
         return cls(some, candidates, scale, Labelled(K, some.samples.codes, some.train), path.order)
@@ -206,15 +209,17 @@ def _spread(shares: Array) -> float:
 
 
 def _deciding(samples: Samples, beginning: _Beginning) -> tuple[Deciding, Iterator[Sized]]:
-    """The logistic regression that is for these samples, and its sizes; the folds choose its ridge, on all columns."""
+    """The logistic regression that is for these samples, and its sizes; the folds choose its ridge, on all columns.
+
+    Two classes have one ridge, because few columns are a regularization of their own.
+    """
     candidates, folded, scale = beginning.candidates, beginning.folded, beginning.scale
     targets = fisher_targets(samples.codes, samples.n_classes, samples.weights)
     between = scale * take_rows(candidates.K, candidates.rows)
-    two = samples.n_classes == 2
-    ways: list[Deciding] = [
-        TwoClasses(between, ridge) if two else SeveralClasses(targets.theta, between, ridge)
-        for ridge in (RIDGES if two else RIDGES_SEVERAL)
-    ]
+    if samples.n_classes == 2:
+        only = TwoClasses(between)
+        return only, only.sizes(beginning.folds, beginning.order)
+    ways = [SeveralClasses(targets.theta, between, ridge) for ridge in RIDGES]
     errors, begun = [], []
     for way in ways:
         stages = way.sizes(beginning.folds, beginning.order)
