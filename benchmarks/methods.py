@@ -185,12 +185,12 @@ def _xrfm(X: Any, y: Any, held_X: Any, held_y: Any, bandwidth: float) -> tuple[A
 
 
 METHODS = {
-    "refined": Method("refined vectors", refined, "1"),
-    "unrefined": Method("samples as vectors", unrefined, "1"),
-    "sparse fisher": Method("SparseKernelFisher", sparse_fisher, "1"),
-    "forward fisher": Method("ForwardKernelFisher", forward_fisher, "1"),
+    "refined": Method("refined vectors", refined, "2"),
+    "unrefined": Method("samples as vectors", unrefined, "2"),
+    "sparse fisher": Method("SparseKernelFisher", sparse_fisher, "2"),
+    "forward fisher": Method("ForwardKernelFisher", forward_fisher, "2"),
     "svc": Method("SVC, tuned", svc, "1", ours=False),
-    "compressed": Method("the SVC, compressed", compressed, "1"),
+    "compressed": Method("the SVC, compressed", compressed, "2"),
     "nystroem": Method("Nystroem + logistic regression", nystroem, "1", ours=False),
     "fastrvm": Method("fastrvm, tuned", fastrvm, "1", ours=False, package="fastrvm"),
     "xrfm": Method("xRFM, tuned", xrfm, "1", ours=False, package="xrfm"),
