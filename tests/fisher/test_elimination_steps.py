@@ -8,7 +8,7 @@ from scipy.optimize import minimize
 
 from fewkern.fisher import elimination, few
 from fewkern.fisher.elimination import Candidacy, LogisticColumns, eliminate, exchange, log_losses
-from fewkern.fisher.forward_folds import Folded, FoldedPath, _settled, forward_folds
+from fewkern.fisher.forward_folds import QUICK, THOROUGH, Folded, FoldedPath, _settled, forward_folds
 from fewkern.kernels import Gaussian
 from tests.fisher.helpers import classes, labelled
 
@@ -177,16 +177,18 @@ def folded(n=60, n_folds=3):
 
 
 def test_a_path_is_settled_when_the_last_sizes_bring_less_than_two_percent():
-    assert not _settled([1.0])
-    assert not _settled([1.0, *[0.99] * 4])
-    assert _settled([1.0, *[0.999] * 5])
-    assert not _settled([1.0, *[0.999] * 4, 0.97])
+    assert not _settled([1.0], THOROUGH)
+    assert not _settled([1.0, *[0.99] * 4], THOROUGH)
+    assert _settled([1.0, *[0.999] * 5], THOROUGH)
+    assert not _settled([1.0, *[0.999] * 4, 0.97], THOROUGH)
     # what was better before counts
-    assert _settled([0.5, *[1.0] * 5])
+    assert _settled([0.5, *[1.0] * 5], THOROUGH)
     # of many sizes half must bring nothing
     falling = [0.9**k for k in range(20)]
-    assert not _settled([*falling, *[falling[-1]] * 17])
-    assert _settled([*falling, *[falling[-1]] * 20])
+    assert not _settled([*falling, *[falling[-1]] * 17], THOROUGH)
+    assert _settled([*falling, *[falling[-1]] * 20], THOROUGH)
+    assert _settled([1.0, *[0.999] * 3], QUICK)
+    assert not _settled([1.0, *[0.999] * 2], QUICK)
 
 
 def test_the_first_size_that_is_enough():

@@ -13,7 +13,7 @@ from fewkern.fisher.choice import Candidates, Comparing
 from fewkern.fisher.elimination import Candidacy, LogisticColumns, eliminate, exchange, log_losses
 from fewkern.fisher.families import ForwardFamily, LqFamily
 from fewkern.fisher.forward import forward_columns
-from fewkern.fisher.forward_folds import Folded, forward_folds
+from fewkern.fisher.forward_folds import QUICK, THOROUGH, Folded, forward_folds
 from fewkern.fisher.lq import LqSettings
 from fewkern.fisher.targets import fisher_targets
 from fewkern.kernels import Gaussian
@@ -79,8 +79,10 @@ def test_a_path_ends_where_more_columns_bring_little():
     _, _, folded = folded_samples()
     n = folded.samples.n
     helpful = (folded.samples.codes + 0.1 * np.random.default_rng(0).standard_normal(n))[:, None]
-    path = forward_folds(np.hstack([helpful, np.random.default_rng(1).standard_normal((n, 20))]), folded, 20)
-    assert path.order.shape == (3, 6)
+    K = np.hstack([helpful, np.random.default_rng(1).standard_normal((n, 20))])
+    for patience, length in ((QUICK, 4), (THOROUGH, 6), (None, 20)):
+        path = forward_folds(K, folded, 20, patience=patience)
+        assert path.order.shape == (3, length)
     np.testing.assert_array_equal(path.order[:, 0], 0)
     assert path.enough(path.errors[0]) == 1
     assert forward_folds(np.ones((n, 2)), folded, 5).enough(np.inf) == 0

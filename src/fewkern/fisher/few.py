@@ -28,7 +28,7 @@ from fewkern.fisher.choice import Candidates, Chosen, Comparing, kernel_scale
 from fewkern.fisher.deciding import RIDGES, Deciding, Labelled, SeveralClasses, Sized, TwoClasses
 from fewkern.fisher.elimination import take_each
 from fewkern.fisher.families import LARGEST, LARGEST_SEVERAL, Family, Fitted
-from fewkern.fisher.forward_folds import Folded, FoldedPath, forward_folds
+from fewkern.fisher.forward_folds import THOROUGH, Folded, FoldedPath, forward_folds
 from fewkern.fisher.moving import Beginning as MoveFrom
 from fewkern.fisher.moving import HeldOutMoves, Moving, Way, hold_out, sizes_to_compare
 from fewkern.fisher.problem import Begun, Machine
@@ -143,7 +143,7 @@ class _Beginning:
         two = folded.samples.n_classes == 2
         # several classes need more columns than least squares says: every class has a score of its own
         limit = LARGEST if two else LARGEST_SEVERAL
-        path = forward_folds(K, folded, limit, candidates.usable(folded), to_limit=not two)
+        path = forward_folds(K, folded, limit, candidates.usable(folded), THOROUGH if two else None)
         if two:
             order = path.order[:, : path.enough((1 + _SURPLUS) * path.least)]
             return cls(folded, candidates, scale, Labelled(K, folded.samples.codes, folded.train), order)

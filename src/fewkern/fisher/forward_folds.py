@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from fewkern.backend.finite import largest_power
 from fewkern.backend.folds import Fold
@@ -19,10 +19,21 @@ from fewkern.core.samples import Samples
 from fewkern.fisher.forward import DEPENDENT
 from fewkern.fisher.targets import fisher_targets
 
-__all__ = ["Folded", "FoldedPath", "forward_folds"]
+__all__ = ["QUICK", "THOROUGH", "Folded", "FoldedPath", "Patience", "forward_folds"]
 
-# A path is left once its last sizes, so many or one in so many of all, have lowered the error by less than this share.
-_PATIENCE, _ONE_IN, _LITTLE = 5, 2, 0.02
+# What is little: a share of the least error.
+_LITTLE = 0.02
+
+
+class Patience(NamedTuple):
+    """A path is left once its last sizes, so many or one in so many of all, have brought little."""
+
+    sizes: int
+    one_in: int
+
+
+# To compare widths, and to find columns to begin with.
+QUICK, THOROUGH = Patience(3, 5), Patience(5, 2)
 
 
 @dataclass(frozen=True)
@@ -99,7 +110,7 @@ class FoldedPath:
 
 
 def forward_folds(
-    K: Array, folded: Folded, limit: int, usable: Array | None = None, *, to_limit: bool = False
+    K: Array, folded: Folded, limit: int, usable: Array | None = None, patience: Patience | None = QUICK
 ) -> FoldedPath:
     """Take columns of ``K`` (n, m) in every fold, by the rule of :func:`~fewkern.fisher.forward.forward_columns`.
 
@@ -111,8 +122,8 @@ def forward_folds(
         Largest number of columns.
     usable : boolean array of shape (F, m) or None
         Columns that a fold may take.
-    to_limit : bool
-        Go on where more columns hardly lower the error.
+    patience : Patience or None
+        None goes on to the limit.
 
     Notes
     -----
@@ -126,7 +137,7 @@ def forward_folds(
     order: list[Array] = []
     errors: list[float] = []
     share = (folded.test / xp.sum(folded.test))[:, :, None]
-    while len(order) < state.limit and (to_limit or not _settled(errors)):
+    while len(order) < state.limit and not (patience and _settled(errors, patience)):
         found = state.find()
         if found is None:
             break
@@ -138,9 +149,9 @@ def forward_folds(
     return FoldedPath(xp.stack(order, axis=1), tuple(errors))
 
 
-def _settled(errors: list[float]) -> bool:
+def _settled(errors: list[float], patience: Patience) -> bool:
     """Whether the last sizes brought too little to go on."""
-    last = max(_PATIENCE, len(errors) // _ONE_IN)
+    last = max(patience.sizes, len(errors) // patience.one_in)
     return len(errors) > last and min(errors[:-last]) - min(errors) < _LITTLE * min(errors)
 
 
