@@ -26,7 +26,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from fewkern.backend.blocks import BLOCK_ELEMENTS, row_blocks
+from fewkern.backend.blocks import row_blocks
 from fewkern.backend.linalg import inverse_psd
 from fewkern.backend.namespace import Array, device, is_sparse, namespace, on_host
 from fewkern.core.expansion import KernelExpansion
@@ -85,8 +85,8 @@ class RefineProblem:
     """Weighted variance of the targets, summed over the outputs."""
     spread: Array
     """Standard deviation of every feature: the unit in which vectors move where the kernel has no length."""
-    block: int = BLOCK_ELEMENTS
-    """Elements of a row block."""
+    block: int | None = None
+    """Elements of a row block; None is the budget of the device."""
 
 
 def refine_problem(
