@@ -319,14 +319,28 @@ def test_of_many_widths_every_other_one_and_the_neighbors_of_the_best_are_follow
 
     monkeypatch.setattr(fans_module.Fan, "start", start)
     grid, seen = KernelGrid.of(*(Gaussian(max(k, 0.1)) for k in range(9))), []
-    found = fans_module.follow(samples, grid, None, None, seen.append)
+    found = fans_module.follow(samples, grid, plan(), None, seen.append)
     # 5 is the best of the first four, then 4, whose other neighbor is known
     assert followed == [1, 3, 5, 7, 4, 6]
     assert sorted(found) == sorted(followed)
     assert seen == [1, 2, 3, 4, 5, 6]
     followed.clear()
-    fans_module.follow(samples, grid.some([3, 4, 5, 6]), None, None, seen.append)
+    fans_module.follow(samples, grid.some([3, 4, 5, 6]), plan(), None, seen.append)
     assert followed == [3, 4, 5, 6]
+
+
+def test_with_a_given_number_of_vectors_the_ends_of_the_paths_say_which_width_is_best(samples, monkeypatch):
+    followed = []
+
+    def start(samples, kernel, plan, judging):
+        followed.append(round(kernel.width))
+        # the least error of all is on the path of width 1, that of all ends at width 7
+        return fan([10.0, 1.0 if followed[-1] == 1 else 5.0, abs(followed[-1] - 7.0)])
+
+    monkeypatch.setattr(fans_module.Fan, "start", start)
+    grid = KernelGrid.of(*(Gaussian(max(k, 0.1)) for k in range(9)))
+    fans_module.follow(samples, grid, plan(n_vectors=2), None, lambda done: None)
+    assert followed == [1, 3, 5, 7, 6, 8]
 
 
 def test_short_paths_that_explain_next_to_nothing_go_on():

@@ -52,6 +52,11 @@ class Fan:
     def least(self) -> float:
         return min(_least(path) for path in self.paths)
 
+    @property
+    def last(self) -> float:
+        """The least error at the ends of the paths."""
+        return min(float(path.error[-1]) for path in self.paths)
+
     def at_end(self, limit: int) -> float:
         """The least error at ``limit`` vectors; infinite where no path is as long."""
         return min((float(path.error[limit]) for path in self.paths if path.error.shape[0] > limit), default=math.inf)
@@ -71,7 +76,7 @@ def follow(
         for k in wanted:
             fans[k] = Fan.start(samples, grid.kernels[k], plan, judging)
             step(len(fans))
-        best = min(fans, key=lambda k: fans[k].least)
+        best = min(fans, key=lambda k: fans[k].last if plan.tolerance is None else fans[k].least)
         wanted = [k for k in (best - 1, best + 1) if 0 <= k < len(grid) and k not in fans]
     return fans
 

@@ -272,6 +272,7 @@ class Objective:
         width = int(near.shape[0]) + int(problem.X.shape[1])
         self._slices = list(row_blocks(self.n, width, problem.block, like=problem.X))
         self._rows = lambda rows: _Rows(problem, start.kernel, near, rows)
+        self.facing = start.kernel.facing(near, near)
         self.identity = xp.eye(near.shape[0], dtype=near.dtype, device=device(near))
         self._few = len(self._slices) <= (KEPT_BLOCKS if on_host(problem.X) else 1)
         self._held = [self._rows(rows) for rows in self._slices] if self._few else []
@@ -308,9 +309,9 @@ class Objective:
     def solve(self, blocks: Blocks, point: Point) -> _Model:
         """The ridge solution."""
         PWP, PWY, trace, by_scale = _total(blocks, _Block.moments)
-        among = next(iter(blocks())).rows.facing.among(point.V, point.s)
+        among = self.facing.among(point.V, point.s)
         Kv = among.K + (JITTER * trace / self.n) * self.identity
-        A = PWP + 0.0  # a copy
+        A = namespace(PWP).asarray(PWP, copy=True)
         A[1:, 1:] += point.ridge * Kv
         inverse = inverse_psd(A)
         unit = 1.0 / (self.n * self.problem.variance)
@@ -319,10 +320,11 @@ class Objective:
 
 def _total(blocks: Blocks, statistics: Callable[[_Block], tuple[Any, ...]]) -> tuple[Any, ...]:
     """Statistics of all rows: those of the blocks, added."""
-    first, *others = (statistics(block) for block in blocks())
-    for other in others:
-        first = tuple(a + b for a, b in zip(first, other))
-    return first
+    found = (statistics(block) for block in blocks())
+    total = next(found)
+    for more in found:
+        total = tuple(a + b for a, b in zip(total, more))
+    return total
 
 
 def _least_squares(blocks: Blocks, model: _Model) -> tuple[float, _Pull]:
