@@ -10,7 +10,7 @@ from fewkern import ForwardKernelFisher, SparseKernelFisher
 from fewkern.fisher import FisherVariant, few, fitting
 from fewkern.fisher.choice import Candidates
 from fewkern.fisher.deciding import SeveralClasses, TwoClasses
-from fewkern.fisher.moving import Beginning, Moving, Way, hold_out, sizes_to_compare
+from fewkern.fisher.moving import Moving, Origin, Way, hold_out, sizes_to_compare
 from fewkern.fisher.targets import fisher_targets
 from fewkern.kernels import Gaussian, Laplacian
 from tests.fisher.helpers import classes, labelled
@@ -45,7 +45,7 @@ def test_parts_of_the_number_of_samples_are_compared_where_they_are_known():
 def test_losses_and_decisions_are_those_of_the_probabilities(n_classes):
     moving = moving_of(n_classes)
     every = np.arange(10)
-    moved = moving.move(Beginning(every, every[:4]), Way.DISTILLED)
+    moved = moving.move(Origin(every, every[:4]), Way.DISTILLED)
     values = moved.values(moving.samples.X)
     losses, wrong = moved.deciding.judge(values, moving.samples.codes)
     if n_classes == 2:
@@ -67,7 +67,7 @@ def test_a_distilled_machine_has_the_values_of_the_larger_one():
     def distance(machine, K):
         return np.sum((larger - machine.values(K)) ** 2)
 
-    moved = moving.move(Beginning(many, some), Way.DISTILLED)
+    moved = moving.move(Origin(many, some), Way.DISTILLED)
     kept = moving._regress(moving.deciding, moving.candidates.K, some)
     assert distance(moved.machine, moved.candidates.K) < 0.7 * distance(kept, moving.candidates.K)
     np.testing.assert_array_equal(moved.candidates.rows, moving.candidates.rows[some])
@@ -80,7 +80,7 @@ def test_samples_held_out_have_no_part_in_it(way):
     n = moving.samples.n
     rows = np.arange(n)
     folds = [(rows[rows % 3 != f], rows[rows % 3 == f]) for f in range(3)]
-    begin = {3: [Beginning(train[:12], train[:3]) for train, _ in folds]}
+    begin = {3: [Origin(train[:12], train[:3]) for train, _ in folds]}
     found = hold_out(moving, folds, begin)
     np.testing.assert_array_equal(found.times, 1.0)
     for f, (train, test) in enumerate(folds):

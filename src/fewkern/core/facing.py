@@ -80,7 +80,7 @@ class FacingGaussian(Facing):
     def __init__(self, kernel: Kernel, X: Array, width: float | Array, shift: Array) -> None:
         super().__init__(kernel, X)
         self.inverse, self.shift = 1.0 / asarray_like(width, X, dtype=X.dtype), shift
-        self.A = (X - shift) * self.inverse
+        self.A = self.in_widths(X)
         self.squares = self._by_scale(self.A * self.A)
         xp = namespace(X)
         self.one = xp.ones((X.shape[0],), dtype=X.dtype, device=device(X))
@@ -91,27 +91,31 @@ class FacingGaussian(Facing):
 
     def columns(self, V: Array, s: Array) -> Columns:
         xp = namespace(V)
-        B, e = (V - self.shift) * self.inverse, xp.exp(2.0 * s)
+        B, e = self.in_widths(V), xp.exp(2.0 * s)
         half = 0.5 * xp.vecdot(B, B * e)
         # -|x - v|^2 / 2, multiplied out
         K = self.A @ (B * e).T
         K -= half
         K -= (0.5 * (self.squares @ e))[:, None]
         K = xp.exp(K)
+        return Columns(K, lambda D: self.pulled(D * K, B, e))
 
-        def pull(D: Array) -> tuple[Array, Array]:
-            N = D * K
-            NA, columns = N.T @ self.A, self.one @ N
-            rows = N @ xp.ones_like(columns)
-            by_feature = B * (2.0 * NA - columns[:, None] * B)
-            ds = e * (xp.sum(self._by_scale(by_feature), axis=0) - rows @ self.squares)
-            return (self.inverse * e) * (NA - columns[:, None] * B), ds
+    def pulled(self, N: Array, B: Array, e: Array | float = 1.0) -> tuple[Array, Array]:
+        """Gradients from ``N = D * K``, for vectors ``B`` in units of the widths and squared scales ``e``."""
+        xp = namespace(N)
+        NA, columns = N.T @ self.A, self.one @ N
+        rows = N @ xp.ones_like(columns)
+        by_feature = B * (2.0 * NA - columns[:, None] * B)
+        ds = e * (xp.sum(self._by_scale(by_feature), axis=0) - rows @ self.squares)
+        return (self.inverse * e) * (NA - columns[:, None] * B), ds
 
-        return Columns(K, pull)
+    def in_widths(self, V: Array) -> Array:
+        """Vectors in units of the widths, from the shift on."""
+        return (V - self.shift) * self.inverse
 
     def among(self, V: Array, s: Array) -> Columns:
         xp = namespace(V)
-        B, e = (V - self.shift) * self.inverse, xp.exp(2.0 * s)
+        B, e = self.in_widths(V), xp.exp(2.0 * s)
         half = 0.5 * xp.vecdot(B, B * e)
         K = xp.exp(B @ (B * e).T - half - half[:, None])
 

@@ -313,16 +313,8 @@ class Gaussian(_WidthKernel):
         return dataclasses.replace(self, width=asarray_like(self.width, s, dtype=xp.float64) * xp.exp(-s))
 
     def pullback(self, X: Array, V: Array, K: Array, D: Array) -> tuple[Array, Array]:
-        # In units of the widths, and near the vectors: the squares below cancel far from the origin.
-        xp = namespace(V)
-        inverse = 1.0 / asarray_like(self.width, V, dtype=V.dtype)
-        shift = xp.mean(V, axis=0)
-        A, B = (X - shift) * inverse, (V - shift) * inverse
-        N = D * K
-        NA, rows, columns = N.T @ A, xp.sum(N, axis=1), xp.sum(N, axis=0)
-        by_feature = 2.0 * xp.sum(NA * B, axis=0) - rows @ (A * A) - columns @ (B * B)
-        ds = xp.sum(by_feature, keepdims=True) if inverse.ndim == 0 else by_feature
-        return inverse * (NA - columns[:, None] * B), ds
+        facing = self.facing(X, V)
+        return facing.pulled(D * K, facing.in_widths(V))
 
     def facing(self, X: Array, near: Array) -> FacingGaussian:
         return FacingGaussian(self, X, self.width, namespace(near).mean(near, axis=0))

@@ -29,8 +29,7 @@ from fewkern.fisher.deciding import RIDGES, Deciding, Labelled, SeveralClasses, 
 from fewkern.fisher.elimination import take_each
 from fewkern.fisher.families import LARGEST, LARGEST_SEVERAL, Family, Fitted
 from fewkern.fisher.forward_folds import THOROUGH, Folded, FoldedPath, forward_folds
-from fewkern.fisher.moving import Beginning as MoveFrom
-from fewkern.fisher.moving import HeldOutMoves, Moving, Way, hold_out, sizes_to_compare
+from fewkern.fisher.moving import HeldOutMoves, Moving, Origin, Way, hold_out, sizes_to_compare
 from fewkern.fisher.problem import Begun, Machine
 from fewkern.fisher.targets import fisher_targets
 from fewkern.vectors.grid import KernelGrid
@@ -256,16 +255,15 @@ def _fit(
     xp = namespace(K)
     targets = fisher_targets(samples.codes, samples.n_classes, samples.weights)
     Y = targets.rows(samples.codes)
-    begun = _begun(samples, beginning.candidates, family, (beginning.scale, min(beginning.size, _SPARE * size)))
+    begun = _begun(samples, beginning.candidates, beginning.scale, family, min(beginning.size, _SPARE * size))
     machine, held_out = deciding.settle(Labelled(K, samples.codes, samples.weights), begun, size)
     told = family.tell(xp.take(K, machine.support, axis=1), Y, samples.weights, begun)
     machine = Machine(xp.take(machine.support, told.order), xp.take(machine.coef, told.order, axis=0), machine.offset)
     return Fitted(machine, held_out, told.objectives, told.ending, deciding), told.setting
 
 
-def _begun(samples: Samples, candidates: Candidates, family: Family, at: tuple[float, int]) -> Begun:
-    """The columns to begin with on all samples, for the mean of ``k(x, x)`` and their number."""
-    scale, size = at
+def _begun(samples: Samples, candidates: Candidates, scale: float, family: Family, size: int) -> Begun:
+    """So many columns to begin with on all samples, by the rule of the family."""
     targets = fisher_targets(samples.codes, samples.n_classes, samples.weights)
     settings = family.settings(scale, targets.stretch)
     return family.reach(candidates.K, targets.rows(samples.codes), samples.weights, settings, size)
@@ -286,7 +284,7 @@ def _judge_moves(moving: Moving, folds: Sequence[Fold], sizes: _Sizes, size: int
     """Held-out errors of moved machines, on the samples on which sizes were compared."""
     rows = beginning.folded.rows
     begin = {
-        some: [MoveFrom(beginning.order[f, :], sizes.columns[some][f, :]) for f in range(len(folds))]
+        some: [Origin(beginning.order[f, :], sizes.columns[some][f, :]) for f in range(len(folds))]
         for some in sizes_to_compare(size, moving.samples.n_classes, sizes.columns)
     }
     held_out = hold_out(moving, folds, begin)
@@ -308,9 +306,9 @@ def _move(moving: Moving, chosen: Chosen, fitted: Fitted, moves: _Moves, plan: C
     if way == moves.kept:
         return chosen, fitted
     Y = fisher_targets(samples.codes, samples.n_classes, samples.weights).rows(samples.codes)
-    begun = _begun(samples, moving.candidates, plan.family, (moving.scale, moves.begin))
+    begun = _begun(samples, moving.candidates, moving.scale, plan.family, moves.begin)
     every = Labelled(moving.candidates.K, samples.codes, samples.weights)
-    moved = moving.move(MoveFrom(begun.support, moving.deciding.settle(every, begun, way[0])[0].support), way[1])
+    moved = moving.move(Origin(begun.support, moving.deciding.settle(every, begun, way[0])[0].support), way[1])
     machine, K = moved.machine, moved.candidates.K
     xp = namespace(K)
     seen = (moves.held_out.times > 0)[:, None]

@@ -27,7 +27,7 @@ from fewkern.fisher.problem import Machine
 from fewkern.vectors.objective import Placement, refine_problem
 from fewkern.vectors.refinement import free_widths, refine
 
-__all__ = ["Beginning", "HeldOutMoves", "Moved", "Moving", "Way", "hold_out", "sizes_to_compare"]
+__all__ = ["HeldOutMoves", "Moved", "Moving", "Origin", "Way", "hold_out", "sizes_to_compare"]
 
 # Steps of the search. More of them bring little to a distilled machine, and over-fit a refined one.
 _STEPS = 40
@@ -73,7 +73,7 @@ class Moved:
 
 
 @dataclass(frozen=True)
-class Beginning:
+class Origin:
     """Columns from which vectors are moved."""
 
     many: Array
@@ -101,7 +101,7 @@ class Moving:
         candidates = replace(every, K=take_rows(every.K, rows), moved=moved)
         return replace(self, samples=self.samples.take(rows), candidates=candidates)
 
-    def move(self, begin: Beginning, way: Way) -> Moved:
+    def move(self, begin: Origin, way: Way) -> Moved:
         """The machine whose vectors began at some columns."""
         samples, kernel = self.samples, free_widths(self.candidates.kernel, self.samples.X)
         start = Placement(self.candidates.pick(samples.X, begin.some), kernel, self.deciding.ridge * self.scale)
@@ -147,7 +147,7 @@ class HeldOutMoves:
     """How often a sample was held out, ``(n,)``."""
 
 
-def hold_out(moving: Moving, folds: Sequence[Fold], begin: Mapping[int, Sequence[Beginning]]) -> HeldOutMoves:
+def hold_out(moving: Moving, folds: Sequence[Fold], begin: Mapping[int, Sequence[Origin]]) -> HeldOutMoves:
     """Move vectors without every fold, in all ways.
 
     Parameters
