@@ -67,6 +67,19 @@ def test_gradient_equals_finite_differences(data, name, objective, tau):
     np.testing.assert_allclose(found.log_ridge, slope(lambda t: replace(at, ridge=at.ridge * np.exp(t))), atol=2e-8)
 
 
+def test_a_sample_that_decides_its_own_value_is_held(rng):
+    """Far from all others, with a vector of its own: without it nothing is known, and its leverage has no gradient."""
+    X = np.vstack([rng.normal(size=(20, 2)), [[100.0, 100.0]]])
+    Y = np.append(X[:20, 0] ** 2, 1e3)[:, None]
+    problem = refine_problem(X, Y)
+    at = Placement(X[[0, 1, 20]], Gaussian(1.0), 1e-5)
+    h = 1e-4
+    up, down = (evaluate(problem, replace(at, ridge=at.ridge * np.exp(t))).value for t in (h, -h))
+    found = evaluate(problem, at)
+    assert found.value < 1.0  # not the square of a thousand, over nothing
+    np.testing.assert_allclose(found.log_ridge, (up - down) / (2 * h), rtol=1e-4)
+
+
 def test_leave_one_out_is_what_fitting_without_each_sample_gives(data):
     X, Y, w = data
     at = start(X, Gaussian(1.3))

@@ -335,7 +335,7 @@ def test_with_a_given_number_of_vectors_the_ends_of_the_paths_say_which_width_is
     def start(samples, kernel, plan, judging):
         followed.append(round(kernel.width))
         # the least error of all is on the path of width 1, that of all ends at width 7
-        return fan([10.0, 1.0 if followed[-1] == 1 else 5.0, abs(followed[-1] - 7.0)])
+        return fan([10.0, 0.5 if followed[-1] == 1 else 5.0, 1.0 + abs(followed[-1] - 7.0)])
 
     monkeypatch.setattr(fans_module.Fan, "start", start)
     grid = KernelGrid.of(*(Gaussian(max(k, 0.1)) for k in range(9)))
