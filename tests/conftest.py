@@ -1,6 +1,7 @@
 """Fixtures that all tests share."""
 
 import os
+import sys
 
 # Small matrices on few cores: threads inside BLAS only get in each other's way, and tests run in parallel already.
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
@@ -56,3 +57,11 @@ def ida():
         return fetch_ida(name)
 
     return read
+
+
+@pytest.fixture(autouse=True)
+def no_scheduler_of_a_closed_cluster():
+    """A client that ended in another test may leave its name in the settings of Dask, and later tests would ask it."""
+    distributed = sys.modules.get("distributed")
+    if distributed is not None and distributed.client._get_global_client() is None:
+        sys.modules["dask"].config.config.pop("scheduler", None)
