@@ -302,7 +302,7 @@ def test_the_start_is_zero_and_comes_back(data):
         found = chart(X, kernel)
         assert not np.any(found.start)
         assert len(found.start) == 4 * 3 + kernel.n_scales + 1
-        at = found.point(np.zeros(len(found.start)))
+        at, _ = found.point(np.zeros(len(found.start)))
         np.testing.assert_array_equal(at.V, X[:4])
         assert at.ridge == pytest.approx(0.3)
         np.testing.assert_array_equal(at.s, np.zeros(kernel.n_scales))
@@ -318,7 +318,7 @@ def test_vectors_move_in_the_geometric_mean_of_width_and_spread(data):
     np.testing.assert_allclose(found.unit, unit, rtol=1e-9)
     theta = np.zeros(len(found.start))
     theta[5] = 1.0  # second vector, third feature
-    moved = found.point(theta).V
+    moved = found.point(theta)[0].V
     np.testing.assert_allclose(moved[1, 2] - X[1, 2], unit[2], rtol=1e-9)
     # a kernel without a length
     np.testing.assert_allclose(chart(X, Linear()).unit, spread, rtol=1e-9)
@@ -329,18 +329,18 @@ def test_scales_and_ridge_are_logarithms_with_bounds(data):
     found = chart(X, Gaussian(np.array([1.0, 2.0, 0.7])))
     theta = np.zeros(16)
     theta[12:] = [1e9, -1e9, 0.01, 1e9]
-    far = found.point(theta)
+    far, _ = found.point(theta)
     np.testing.assert_allclose(far.s, [refinement.LOG_SCALE_ABOVE, -refinement.LOG_SCALE_BELOW, 0.01], rtol=1e-4)
     # the ridge stays between a millionth and ten thousand times k(x, x)
     assert far.ridge == pytest.approx(1e4)
     theta[-1] = -1e9
-    assert found.point(theta).ridge == pytest.approx(1e-6)
+    assert found.point(theta)[0].ridge == pytest.approx(1e-6)
     theta[-1] = 0.01
-    assert found.point(theta).ridge == pytest.approx(0.3 * np.exp(0.01), rel=1e-6)
+    assert found.point(theta)[0].ridge == pytest.approx(0.3 * np.exp(0.01), rel=1e-6)
     polynomial = chart(X, Polynomial(degree=2, gamma=1.0, coef0=0.0))
     size = np.mean((X**2).sum(axis=1) ** 2)
     theta = np.append(np.zeros(13), -1e9)
-    assert polynomial.point(theta).ridge == pytest.approx(1e-6 * size)
+    assert polynomial.point(theta)[0].ridge == pytest.approx(1e-6 * size)
 
 
 @pytest.mark.parametrize(("given", "ridge"), [(0.0, 1e-6), (1e9, 1e4), (0.5, 0.5)])
@@ -358,10 +358,12 @@ def test_the_gradient_of_a_chart_is_that_of_its_points(data):
     at = Placement(X[:4], Gaussian(np.array([1.0, 2.0, 0.7])), 0.3)
     found, objective = refinement._Chart(problem, at), Objective(problem, at)
     theta = np.concatenate([0.1 * np.arange(12.0), [2.0, -3.0, 0.5, -4.0]])
-    gradient = found.gradient(objective(found.point(theta)), theta)
+    point, slope = found.point(theta)
+    gradient = found.gradient(objective(point), slope)
 
     def slope(step):
-        return (objective(found.point(theta + step)).value - objective(found.point(theta - step)).value) / 2e-6
+        ahead, behind = (objective(found.point(theta + way)[0]).value for way in (step, -step))
+        return (ahead - behind) / 2e-6
 
     np.testing.assert_allclose(gradient, [slope(1e-6 * unit) for unit in np.eye(16)], atol=1e-7)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from typing import Any
 
@@ -257,9 +258,9 @@ def inverse_psd(A: Array) -> Array:
         factor, info = scipy.linalg.lapack.dpotrf(A, lower=1, clean=1)
         if info == 0:
             lower, info = scipy.linalg.lapack.dpotri(factor, lower=1, overwrite_c=1)
-            if info == 0 and np.isfinite(lower.sum()):
+            if info == 0 and math.isfinite(lower.sum()):
                 inverse = lower + lower.T
-                inverse.flat[:: A.shape[0] + 1] *= 0.5  # exact
+                inverse.ravel(order="K")[:: A.shape[0] + 1] *= 0.5  # exact
                 return inverse
     xp = namespace(A)
     factor = cholesky_psd(A)

@@ -64,9 +64,8 @@ def minimize_smooth(
     def guarded(x: Vector) -> tuple[float, Vector]:
         nonlocal best, first
         # a broken line search asks for points that are no numbers; there is nothing to evaluate, and it ends
-        with quiet():
-            value, gradient = function(x) if math.isfinite(x.sum()) else (math.inf, x)
-            finite = math.isfinite(value + gradient.sum())
+        value, gradient = function(x) if math.isfinite(x.sum()) else (math.inf, x)
+        finite = math.isfinite(value + gradient.sum())
         first = value if math.isnan(first) else first
         if not finite:
             # a line search needs a number that says "too far"
@@ -75,12 +74,8 @@ def minimize_smooth(
             best = value, x.copy()
         return value, gradient
 
-    found = scipy.optimize.minimize(
-        guarded,
-        start,
-        jac=True,
-        method="L-BFGS-B",
-        options={"maxiter": max_iter, "maxfun": 2 * max_iter + 20, "maxcor": 20, "ftol": tol, "gtol": 0.0},
-    )
+    options = {"maxiter": max_iter, "maxfun": 2 * max_iter + 20, "maxcor": 20, "ftol": tol, "gtol": 0.0}
+    with quiet():
+        found = scipy.optimize.minimize(guarded, start, jac=True, method="L-BFGS-B", options=options)
     status = {0: "converged", 1: "max_iter"}.get(int(found.status), "stuck")
     return Minimum(best[1], best[0], first, int(found.nit), status)

@@ -73,17 +73,18 @@ class FacingGaussian(Facing):
     X : array of shape (n, d)
     width : float or array of shape (d,)
         One scale is learned, or one per feature.
-    shift : array of shape (d,)
-        A point near the vectors: squares cancel far from the origin.
+    near : array of shape (m, d)
+        Where the vectors start. Everything is measured from their mean: squares cancel far from the origin.
     """
 
-    def __init__(self, kernel: Kernel, X: Array, width: float | Array, shift: Array) -> None:
+    def __init__(self, kernel: Kernel, X: Array, width: float | Array, near: Array) -> None:
         super().__init__(kernel, X)
-        self.inverse, self.shift = 1.0 / asarray_like(width, X, dtype=X.dtype), shift
-        self.A = self.in_widths(X)
-        self.squares = self._by_scale(self.A * self.A)
         xp = namespace(X)
-        self.one = xp.ones((X.shape[0],), dtype=X.dtype, device=device(X))
+        self.inverse, self.shift = 1.0 / asarray_like(width, X, dtype=X.dtype), xp.mean(near, axis=0)
+        self.A = self.in_widths(X)
+        self.half = 0.5 * self._by_scale(self.A * self.A)
+        # sums are products with these: a call of BLAS costs less than a reduction
+        self.one, self.each = (xp.ones((M.shape[0],), dtype=X.dtype, device=device(X)) for M in (X, near))
 
     def _by_scale(self, features: Array) -> Array:
         """Columns that belong to one scale, added."""
@@ -92,22 +93,20 @@ class FacingGaussian(Facing):
     def columns(self, V: Array, s: Array) -> Columns:
         xp = namespace(V)
         B, e = self.in_widths(V), xp.exp(2.0 * s)
-        half = 0.5 * xp.vecdot(B, B * e)
+        scaled = B * e
         # -|x - v|^2 / 2, multiplied out
-        K = self.A @ (B * e).T
-        K -= half
-        K -= (0.5 * (self.squares @ e))[:, None]
+        K = self.A @ scaled.T
+        K -= 0.5 * xp.vecdot(B, scaled)
+        K -= (self.half @ e)[:, None]
         K = xp.exp(K)
         return Columns(K, lambda D: self.pulled(D * K, B, e))
 
     def pulled(self, N: Array, B: Array, e: Array | float = 1.0) -> tuple[Array, Array]:
         """Gradients from ``N = D * K``, for vectors ``B`` in units of the widths and squared scales ``e``."""
-        xp = namespace(N)
-        NA, columns = N.T @ self.A, self.one @ N
-        rows = N @ xp.ones_like(columns)
-        by_feature = B * (2.0 * NA - columns[:, None] * B)
-        ds = e * (xp.sum(self._by_scale(by_feature), axis=0) - rows @ self.squares)
-        return (self.inverse * e) * (NA - columns[:, None] * B), ds
+        NA = N.T @ self.A
+        gap = NA - (self.one @ N)[:, None] * B
+        ds = self.each @ self._by_scale(B * (NA + gap)) - 2.0 * ((N @ self.each) @ self.half)
+        return (self.inverse * e) * gap, e * ds
 
     def in_widths(self, V: Array) -> Array:
         """Vectors in units of the widths, from the shift on."""
@@ -116,15 +115,16 @@ class FacingGaussian(Facing):
     def among(self, V: Array, s: Array) -> Columns:
         xp = namespace(V)
         B, e = self.in_widths(V), xp.exp(2.0 * s)
-        half = 0.5 * xp.vecdot(B, B * e)
-        K = xp.exp(B @ (B * e).T - half - half[:, None])
+        scaled = B * e
+        half = 0.5 * xp.vecdot(B, scaled)
+        K = xp.exp(B @ scaled.T - half - half[:, None])
 
         def pull(D: Array) -> tuple[Array, Array]:
             N = (D + D.T) * K
-            gap = N @ B - (N @ xp.ones_like(half))[:, None] * B
-            return (self.inverse * e) * gap, e * xp.sum(self._by_scale(gap * B), axis=0)
+            gap = N @ B - (N @ self.each)[:, None] * B
+            return (self.inverse * e) * gap, e * (self.each @ self._by_scale(gap * B))
 
         return Columns(K, pull)
 
     def trace(self, w: Array, s: Array) -> tuple[float, Array]:
-        return float(self.one @ w), namespace(s).zeros_like(s)
+        return float(self.one @ w), 0.0 * s

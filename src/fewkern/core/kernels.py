@@ -317,7 +317,7 @@ class Gaussian(_WidthKernel):
         return facing.pulled(D * K, facing.in_widths(V))
 
     def facing(self, X: Array, near: Array) -> FacingGaussian:
-        return FacingGaussian(self, X, self.width, namespace(near).mean(near, axis=0))
+        return FacingGaussian(self, X, self.width, near)
 
 
 @storable

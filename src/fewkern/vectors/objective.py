@@ -23,7 +23,7 @@ The leave-one-out error is *optimistic* for vectors that have seen the labels. W
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
 from fewkern.backend.blocks import row_blocks
@@ -174,11 +174,12 @@ class _Model:
 
 @dataclass(frozen=True)
 class _Pull:
-    """Gradient with respect to ``K``, ``W (P C + R B)`` and what a row adds, and to ``ridge Kv``, ``L``."""
+    """Gradient with respect to ``K``, ``W (R B + P C)`` and what a row adds, and to ``ridge Kv``, ``L``."""
 
-    C: Array
     B: Array
     L: Array
+    C: Array | None = None
+    """None is zero."""
 
 
 @dataclass(frozen=True)
@@ -253,8 +254,9 @@ class _Block:
 
     def pulled(self, model: _Model, pull: _Pull, objective: Aim) -> tuple[Array, ...]:
         """Gradients with respect to vectors and scales."""
-        D = self.WP @ pull.C
-        D += (self.rows.w[:, None] * self.residual(model)) @ pull.B
+        D = (self.rows.w[:, None] * self.residual(model)) @ pull.B
+        if pull.C is not None:
+            D += self.WP @ pull.C
         if objective == "leave-one-out":
             out = self.left_out(model)
             D += (2.0 * out.g)[:, None] * out.T[:, 1:]
@@ -289,7 +291,9 @@ class Objective:
             explained = inverse @ model.KWK
             fitness = float(xp.linalg.trace(explained)) / model.trace
             value += problem.tau * (1.0 - fitness)
-            pull.C[1:, :] -= (2.0 * share) * inverse
+            C = xp.zeros_like(model.inverse)[:, 1:] if pull.C is None else pull.C
+            C[1:, :] -= (2.0 * share) * inverse
+            pull = replace(pull, C=C)
             D_Kv = D_Kv + share * (explained @ inverse)
             by_trace = share * fitness
         by_trace += JITTER * float(xp.linalg.trace(D_Kv)) / self.n
@@ -334,7 +338,7 @@ def _least_squares(blocks: Blocks, model: _Model) -> tuple[float, _Pull]:
     coef = model.beta[1:, :]
     L = model.unit * (coef @ coef.T)
     value = float(loss) + model.ridge * float(xp.sum(L * model.Kv))
-    return value, _Pull(xp.zeros_like(model.inverse)[:, 1:], (-2.0 * model.unit) * coef.T, L)
+    return value, _Pull((-2.0 * model.unit) * coef.T, L)
 
 
 def _leave_one_out(blocks: Blocks, model: _Model) -> tuple[float, _Pull]:
@@ -344,4 +348,4 @@ def _leave_one_out(blocks: Blocks, model: _Model) -> tuple[float, _Pull]:
     M = model.inverse @ PgP @ model.inverse
     Qb = Q @ model.beta.T
     L = 0.5 * (Qb + Qb.T) - M
-    return float(loss), _Pull((Qb - 2.0 * M)[:, 1:], -Q[1:, :].T, L[1:, 1:])
+    return float(loss), _Pull(-Q[1:, :].T, L[1:, 1:], (Qb - 2.0 * M)[:, 1:])

@@ -81,16 +81,17 @@ def refine(problem: RefineProblem, start: Placement, *, max_iter: int = 100, tol
     chart, objective = _Chart(problem, start), Objective(problem, start)
 
     def function(theta: Any) -> tuple[float, Any]:
+        point, slope = chart.point(theta)
         try:
-            found = objective(chart.point(theta))
+            found = objective(point)
         except NotFiniteError:  # too far along the line
             return math.inf, theta
-        return found.value, chart.gradient(found, theta)
+        return found.value, chart.gradient(found, slope)
 
     (n, d), m = problem.X.shape, int(start.vectors.shape[0])
     with threads_for(n * m * (m + d)):
         found = minimize_smooth(function, chart.start, max_iter=max_iter, tol=tol)
-    point = chart.point(found.x)
+    point, _ = chart.point(found.x)
     beta = objective.solve(objective.blocks(point), point).beta
     xp, dtype = namespace(problem.X), problem.X.dtype
     return Refined(
@@ -133,16 +134,15 @@ class _Chart:
         self.low = host_vector([-LOG_SCALE_BELOW] * scales, [min(math.log(least / self.ridge), -LEAST_WAY)])
         self.high = host_vector([LOG_SCALE_ABOVE] * scales, [max(math.log(most / self.ridge), LEAST_WAY)])
 
-    def point(self, theta: Any) -> Point:
-        """The placement of ``theta``."""
+    def point(self, theta: Any) -> tuple[Point, Any]:
+        """The placement of ``theta``, and the derivatives of its logarithms."""
         xp = namespace(self.like)
         V = self.vectors + xp.reshape(asarray_like(theta[: self.moved], self.like), self.vectors.shape) * self.unit
-        logs, _ = bend(theta[self.moved :], self.low, self.high)
-        return Point(V, asarray_like(logs[:-1], self.like), self.ridge * math.exp(float(logs[-1])))
+        logs, slope = bend(theta[self.moved :], self.low, self.high)
+        return Point(V, asarray_like(logs[:-1], self.like), self.ridge * math.exp(float(logs[-1]))), slope
 
-    def gradient(self, found: Evaluation, theta: Any) -> Any:
-        """The gradient of an evaluation with respect to ``theta``."""
+    def gradient(self, found: Evaluation, slope: Any) -> Any:
+        """The gradient of an evaluation with respect to the numbers of the search."""
         xp = namespace(self.like)
-        _, slope = bend(theta[self.moved :], self.low, self.high)
         logs = slope * host_vector(found.scales, [found.log_ridge])
         return host_vector(xp.reshape(found.vectors * self.unit, (-1,)), logs)
