@@ -74,8 +74,13 @@ def minimize_smooth(
             best = value, x.copy()
         return value, gradient
 
-    options = {"maxiter": max_iter, "maxfun": 2 * max_iter + 20, "maxcor": 20, "ftol": tol, "gtol": 0.0}
     with quiet():
-        found = scipy.optimize.minimize(guarded, start, jac=True, method="L-BFGS-B", options=options)
+        found = scipy.optimize.minimize(
+            guarded,
+            start,
+            jac=True,
+            method="L-BFGS-B",
+            options={"maxiter": max_iter, "maxfun": 2 * max_iter + 20, "maxcor": 20, "ftol": tol, "gtol": 0.0},
+        )
     status = {0: "converged", 1: "max_iter"}.get(int(found.status), "stuck")
     return Minimum(best[1], best[0], first, int(found.nit), status)
