@@ -188,7 +188,7 @@ def test_candidates_at_their_bounds():
     for n, most in ((249, 10), (250, 40)):
         assert max(c.n_iter for c in candidates(shaped(n, 5, 1), 13, PLAN)) == most
     # ten vectors of 99 features have 1,000 numbers to learn
-    for n, most in ((499, 10), (500, 40)):
+    for n, most in ((999, 10), (1000, 40)):
         assert max(c.n_iter for c in candidates(shaped(n, 99, 1), 10, PLAN) if c.n_vectors == 10) == most
     many = candidates(shaped(20_000, 5, 1), 400, PLAN)
     assert max(c.n_vectors for c in many[1:]) == 80

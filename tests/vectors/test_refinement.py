@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from fewkern.kernels import Function, Gaussian, Laplacian, Linear, LinearSpline, Polynomial, Precomputed
 from fewkern.vectors import refinement
 from fewkern.vectors.objective import JITTER, Objective, Placement, evaluate, expand, refine_problem
-from fewkern.vectors.refinement import free_widths, refine
+from fewkern.vectors.refinement import free_widths, narrowed, refine
 
 KERNELS = {
     "gaussian": Gaussian(1.3),
@@ -420,3 +420,24 @@ def test_a_leverage_near_one_leaves_a_little(data, monkeypatch):
     found = evaluate(refine_problem(X[:6], Y[:6]), Placement(X[:6], Gaussian(0.3), 1e-9))
     assert np.isfinite(found.value)
     assert np.all(np.isfinite(found.vectors))
+
+
+def apart(kernel, X, w):
+    """Mean squared distance of two samples in units of the widths, with weights."""
+    gaps = ((X[:, None, :] - X[None, :, :]) / kernel.width) ** 2
+    share = w / w.sum()
+    return float(share @ gaps.sum(axis=2) @ share)
+
+
+def test_a_search_starts_with_a_kernel_that_is_not_much_wider_than_the_samples_lie_apart(data):
+    X, Y, w = data
+    problem = refine_problem(X, Y, w)
+    wide = Gaussian(np.array([50.0, 20.0, 30.0]))
+    found = narrowed(wide, problem)
+    np.testing.assert_allclose(found.width / wide.width, found.width[0] / 50.0, rtol=1e-12)
+    assert apart(found, X, w) == pytest.approx(1.0)
+    # the same with other units
+    scaled = narrowed(Gaussian(wide.width * [1e5, 1, 1]), refine_problem(X * [1e5, 1, 1], Y, w))
+    np.testing.assert_allclose(scaled.width, found.width * [1e5, 1, 1], rtol=1e-9)
+    for kernel in (Gaussian(np.array([1.0, 20.0, 30.0])), Polynomial(degree=2, gamma=1e-3), Linear()):
+        assert narrowed(kernel, problem) is kernel

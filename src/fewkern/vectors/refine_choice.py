@@ -29,7 +29,7 @@ from fewkern.vectors.grid import KernelGrid
 from fewkern.vectors.leave_one_out import LARGE, HeldOut, solve_samples
 from fewkern.vectors.objective import Placement, refine_problem
 from fewkern.vectors.race import Candidate, FoldModel, Race, Score
-from fewkern.vectors.refinement import Refined, free_widths, refine
+from fewkern.vectors.refinement import Refined, free_widths, narrowed, refine
 from fewkern.vectors.search import Found, Trial, search
 from fewkern.vectors.searching import Searching
 
@@ -52,13 +52,14 @@ MOST, MOST_PER_OUTPUT, SAMPLES_PER_VECTOR = 40, 4, 200
 # Numbers of steps after which the vectors are judged. Each stage is a search of its own, which starts where the last
 # one ended: that costs a few steps, and makes a stage the same whatever follows it.
 STEPS = (0, 10, 40)
-# With twice as many numbers to learn as samples, the search has overfitted after so many steps; and with fewer than
-# FEW samples no fold could tell.
+# With more numbers to learn than samples, the search has overfitted after so many steps; and with fewer than FEW
+# samples no fold could tell.
 CROWDED_STEPS, FEW = 10, 250
 # Steps from the selection to the distilled vectors.
 DISTILL_STEPS = 20
-# A stage ends when a step lowers the objective by less than this share of the variance: no judge would see it.
-STAGE_TOL = 1e-5
+# A search ends when a step lowers the objective by less than this share of the variance, which no judge would see: of
+# the values of the unrefined model, which are wrong by more than that, and of the targets.
+DISTILL_TOL, STAGE_TOL = 1e-3, 1e-4
 # Least ridge at the start: with less, the first steps only undo it.
 START_RIDGE = 1e-2
 # Standard errors of the paired difference at which a candidate is dropped: behind the best, and behind one that is no
@@ -171,7 +172,7 @@ def candidates(samples: Samples, unrefined: int, plan: RefinePlan) -> list[Candi
     if plan.forced and not sizes:
         sizes = [min(unrefined, n // 2)]
     for m in sizes:
-        crowded = m * (d + 1) > 2 * n or n < FEW
+        crowded = m * (d + 1) > n or n < FEW
         found += [Candidate(m, True, steps) for steps in STEPS if not crowded or steps <= CROWDED_STEPS]
     return found
 
@@ -280,10 +281,10 @@ def _models(data: Samples, unrefined: Unrefined, path: list[Candidate]) -> Itera
 
 def _stages(data: Samples, unrefined: Unrefined, last: Candidate) -> Iterator[Refined]:
     """The model after every stage up to ``last``."""
-    kernel = free_widths(unrefined.expansion.kernel, data.X)
-    at = Placement(unrefined.vectors[: last.n_vectors, :], kernel, max(unrefined.ridge, START_RIDGE))
     taught = refine_problem(data.X, unrefined.expansion(data.X), data.weights, objective="least squares")
-    found = refine(taught, at, max_iter=DISTILL_STEPS, tol=STAGE_TOL)
+    kernel = narrowed(free_widths(unrefined.expansion.kernel, data.X), taught)
+    at = Placement(unrefined.vectors[: last.n_vectors, :], kernel, max(unrefined.ridge, START_RIDGE))
+    found = refine(taught, at, max_iter=DISTILL_STEPS, tol=DISTILL_TOL)
     yield found
     problem = refine_problem(data.X, data.targets, data.weights)
     for done, steps in pairwise(s for s in STEPS if s <= last.n_iter):
