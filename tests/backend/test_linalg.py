@@ -123,3 +123,10 @@ def test_divide_where_divides_nowhere_else(foreign):
             to(np.array([True, False])), to(np.array([3.0, 1.0])), to(np.array([2.0, 0.0])), 7.0
         )
     np.testing.assert_array_equal(back(found), [1.5, 7.0])
+
+
+def test_kth_smallest(rng, foreign):
+    to, _ = foreign
+    values = np.round(rng.normal(size=31), 1)  # some of them equal
+    for k in (0, 7, 15, 30):
+        assert linalg.kth_smallest(values, k) == linalg.kth_smallest(to(values), k) == np.sort(values)[k]

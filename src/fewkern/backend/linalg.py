@@ -22,6 +22,7 @@ __all__ = [
     "generalized_eigh",
     "inverse_psd",
     "jittered_cholesky",
+    "kth_smallest",
     "least_squares",
     "logsumexp",
     "manhattan",
@@ -99,6 +100,13 @@ def distinct(values: Array) -> Array:
     ordered = xp.sort(values)
     first = xp.ones((min(1, ordered.shape[0]),), dtype=xp.bool, device=device(values))
     return ordered[xp.concat([first, ordered[1:] != ordered[:-1]])]
+
+
+def kth_smallest(values: Array, k: int) -> float:
+    """The number at position ``k`` of a vector, from zero, when it is sorted; NumPy need not sort for that."""
+    if array_api_compat.is_numpy_array(values):
+        return float(np.partition(values, k)[k])
+    return float(namespace(values).sort(values)[k])
 
 
 def squared_norms(X: Array) -> Array:

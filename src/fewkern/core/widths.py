@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeAlias
 
 from fewkern.backend.columns import column_ranges, column_sizes, column_spreads, divide_columns
 from fewkern.backend.finite import largest_power
-from fewkern.backend.linalg import manhattan, neg_squared_distances, squared_norms
+from fewkern.backend.linalg import kth_smallest, manhattan, neg_squared_distances, squared_norms
 from fewkern.backend.namespace import Array, asarray_like, eps, float_dtype, is_sparse, namespace
 
 __all__ = [
@@ -126,10 +126,8 @@ def _sample(X: Array) -> Array:
 
 def _median(values: Array) -> float:
     """Median of the positive entries (1 if there is none)."""
-    xp = namespace(values)
     above = values[values > 0]
-    count = above.shape[0]
-    return float(xp.sort(above)[count // 2]) if count else 1.0
+    return kth_smallest(above, above.shape[0] // 2) if above.shape[0] else 1.0
 
 
 def total_variance(X: Array) -> float:
