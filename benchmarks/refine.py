@@ -30,8 +30,9 @@ PROTOTYPE = {
     "titanic": (23.03, 4),
     "chess": (1.56, 33),
 }
-# Sets on which refinement has little to win, and must not lose.
-NOISY = ("waveform", "twonorm", "diabetis", "heart")
+# Sets on which refinement has little to win, and must not lose. Over three splits the difference to the unrefined model
+# has a standard error of half a point, which is the goal itself, so it takes more of them.
+NOISY, NOISY_SPLITS = ("waveform", "twonorm", "diabetis", "heart"), 20
 # Training rows of a set that has no splits of its own.
 TRAIN_ROWS = 2000
 
@@ -115,6 +116,36 @@ def row(name: str, r: Run, error: float, vectors: float) -> None:
     )
 
 
+def judge(runs: list[Run]) -> None:
+    """Print which goals are met."""
+    whole = mean(runs)
+    print()
+    verdict("mean test error, %", whole.refined_error, 13.5, True)
+    verdict("mean number of vectors", whole.refined_vectors, 15, True)
+    verdict("bias of the honest error, points", abs(whole.honest_error - whole.refined_error), 1.0, True)
+    verdict("time over the automatic fit, all sets", whole.refine / whole.fit, 6, True)
+    verdict("largest time over the automatic fit", max(r.refine / r.fit for r in runs), 6, True)
+
+
+def noisy(sets: list[str], splits: range) -> None:
+    """Print how much refinement loses or wins on noisy sets, with the standard error of the paired difference."""
+    header(f"Against the unrefined model on noisy sets, {len(splits)} splits", 1)
+    print("| set | unrefined, % / vectors | refined | difference, points |\n|---|---|---|---|", flush=True)
+    found = {}
+    for name in sets:
+        runs = [measure(split(name, k), False) for k in splits]
+        gaps = np.array([r.refined_error - r.error for r in runs])
+        found[name], r = float(gaps.mean()), mean(runs)
+        print(
+            f"| {name} | {r.error:.2f} / {r.vectors:.0f} | {r.refined_error:.2f} / {r.refined_vectors:.0f} | "
+            f"{gaps.mean():+.2f} ± {gaps.std(ddof=1) / len(gaps) ** 0.5:.2f} |",
+            flush=True,
+        )
+    print()
+    for name, gap in found.items():
+        verdict(f"{name}: error above unrefined, points", gap, 0.5, True)
+
+
 def main(arguments: list[str]) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks refine", description=__doc__)
     parser.add_argument("--sets", nargs="+", choices=list(PROTOTYPE), default=list(PROTOTYPE))
@@ -126,16 +157,7 @@ def main(arguments: list[str]) -> None:
         with threadpool_limits(1):
             splits = range(options.first, options.first + options.splits)
             found = table(options.sets, splits, options.verbose)
+            judge(list(found.values()))
+            noisy([name for name in NOISY if name in found], range(options.first, options.first + NOISY_SPLITS))
     except DataNotFoundError as error:
         print(f"left out: {error}")
-        return
-    runs = list(found.values())
-    whole = mean(runs)
-    print()
-    verdict("mean test error, %", whole.refined_error, 13.5, True)
-    verdict("mean number of vectors", whole.refined_vectors, 15, True)
-    verdict("bias of the honest error, points", abs(whole.honest_error - whole.refined_error), 1.0, True)
-    verdict("time over the automatic fit, all sets", whole.refine / whole.fit, 6, True)
-    verdict("largest time over the automatic fit", max(r.refine / r.fit for r in runs), 6, True)
-    for name in (name for name in NOISY if name in found):
-        verdict(f"{name}: error above unrefined, points", found[name].refined_error - found[name].error, 0.5, True)
