@@ -7,7 +7,8 @@ import scipy.sparse as sp
 from fewkern import FeatureVectorSelector
 from fewkern.backend.columns import column_spreads
 from fewkern.core.facing import Facing
-from fewkern.core.kernels import NotFiniteError, resolve_kernel
+from fewkern.core.kernel import NotFiniteError
+from fewkern.core.kernels import resolve_kernel
 from fewkern.datasets import make_banana
 from fewkern.kernels import Function, Gaussian, Laplacian, Linear, Polynomial
 from fewkern.vectors import objective, refinement

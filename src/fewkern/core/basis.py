@@ -12,7 +12,7 @@ from fewkern.backend.namespace import Array, concat_rows, device, move_fields, n
 from fewkern.backend.storable import floats, indices, samples, storable
 from fewkern.core.expansion import KernelExpansion
 from fewkern.core.gram import Gram
-from fewkern.core.kernels import Kernel
+from fewkern.core.kernel import Kernel
 
 __all__ = ["KernelBasis", "Projection", "share_left"]
 

@@ -8,7 +8,7 @@ from typing import Protocol
 from fewkern.backend.blocks import row_blocks
 from fewkern.backend.namespace import Array, device, is_sparse, move_fields, namespace, same_place, to_numpy
 from fewkern.backend.storable import floats, indices, samples, storable
-from fewkern.core.kernels import Kernel
+from fewkern.core.kernel import Kernel
 
 __all__ = ["Expansion", "KernelExpansion"]
 

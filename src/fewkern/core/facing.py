@@ -1,7 +1,7 @@
 """Kernel values between samples that stay and vectors that move, with their derivatives.
 
 A search over vectors and scales asks for the same samples hundreds of times. What depends on them alone is made once,
-by :meth:`fewkern.core.kernels.Kernel.facing`.
+by :meth:`fewkern.core.kernel.Kernel.facing`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from fewkern.backend.namespace import Array, asarray_like, device, namespace
 
 if TYPE_CHECKING:
-    from fewkern.core.kernels import Kernel
+    from fewkern.core.kernel import Kernel
 
 __all__ = ["Columns", "Facing", "FacingGaussian"]
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from fewkern.backend.blocks import row_blocks
 from fewkern.backend.namespace import Array, device, namespace, put, take_rows
-from fewkern.core.kernels import Kernel
+from fewkern.core.kernel import Kernel
 
 __all__ = ["Center", "Gram"]
 

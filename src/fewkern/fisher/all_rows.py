@@ -18,7 +18,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from fewkern.backend.namespace import Array, namespace
-from fewkern.core.kernels import Kernel
+from fewkern.core.kernel import Kernel
 from fewkern.core.population import Population
 from fewkern.core.samples import Samples
 from fewkern.core.statistics import Statistics

@@ -12,7 +12,7 @@ from fewkern.backend.finite import squarable
 from fewkern.backend.folds import Fold
 from fewkern.backend.namespace import Array, asarray_like, namespace, take_rows, to_numpy
 from fewkern.backend.random import random_generator
-from fewkern.core.kernels import Kernel
+from fewkern.core.kernel import Kernel
 from fewkern.core.samples import Samples
 from fewkern.core.trace import TOLERANCE, Trace, smallest_within
 from fewkern.fisher.families import Family, Fitted

@@ -21,7 +21,7 @@ from typing import Any
 from fewkern.backend.folds import Fold
 from fewkern.backend.namespace import Array, namespace, take_rows, to_numpy
 from fewkern.backend.random import random_generator
-from fewkern.core.kernels import Kernel
+from fewkern.core.kernel import Kernel
 from fewkern.core.samples import Samples
 from fewkern.core.trace import TOLERANCE, Trace
 from fewkern.fisher.choice import Candidates, Chosen, Comparing, kernel_scale

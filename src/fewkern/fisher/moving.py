@@ -19,7 +19,7 @@ from enum import IntEnum
 from fewkern.backend.folds import Fold
 from fewkern.backend.linalg import one_hot, sum_by_index
 from fewkern.backend.namespace import Array, asarray_like, device, namespace, take_rows
-from fewkern.core.kernels import Kernel
+from fewkern.core.kernel import Kernel
 from fewkern.core.samples import Samples
 from fewkern.fisher.choice import Candidates
 from fewkern.fisher.deciding import Deciding, Labelled

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fewkern.backend.namespace import Array, device, namespace
-from fewkern.core.kernels import Kernel
+from fewkern.core.kernel import Kernel
 from fewkern.core.samples import Samples
 from fewkern.core.trace import Stop, smallest_within
 from fewkern.vectors.grid import KernelGrid

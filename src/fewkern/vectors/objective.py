@@ -31,7 +31,7 @@ from fewkern.backend.linalg import inverse_psd
 from fewkern.backend.namespace import Array, device, is_sparse, namespace, on_host
 from fewkern.core.expansion import KernelExpansion
 from fewkern.core.facing import Columns
-from fewkern.core.kernels import Kernel
+from fewkern.core.kernel import Kernel
 from fewkern.core.widths import feature_units
 
 __all__ = ["Evaluation", "Objective", "Placement", "Point", "RefineProblem", "evaluate", "expand", "refine_problem"]

@@ -23,7 +23,7 @@ from itertools import pairwise
 from fewkern.backend.namespace import Array, asarray_like, namespace, take_rows, to_numpy
 from fewkern.backend.random import random_generator
 from fewkern.core.expansion import KernelExpansion
-from fewkern.core.kernels import Kernel
+from fewkern.core.kernel import Kernel
 from fewkern.core.samples import Samples
 from fewkern.vectors.grid import KernelGrid
 from fewkern.vectors.leave_one_out import LARGE, HeldOut, solve_samples

@@ -14,7 +14,8 @@ from fewkern.backend.namespace import Array, asarray_like, device, namespace
 from fewkern.backend.optimize import bend, host_vector, minimize_smooth
 from fewkern.backend.threads import threads_for
 from fewkern.core.expansion import KernelExpansion
-from fewkern.core.kernels import Gaussian, Kernel, NotFiniteError
+from fewkern.core.kernel import Kernel, NotFiniteError
+from fewkern.core.kernels import Gaussian
 from fewkern.vectors.objective import Evaluation, Objective, Placement, Point, RefineProblem
 
 __all__ = ["Refined", "free_widths", "narrowed", "refine"]

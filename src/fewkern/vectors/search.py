@@ -9,7 +9,7 @@ from fewkern.backend.namespace import Array, asarray_like, namespace
 from fewkern.backend.random import random_generator, seed_from
 from fewkern.backend.threads import threads_for
 from fewkern.core.basis import KernelBasis
-from fewkern.core.kernels import Kernel
+from fewkern.core.kernel import Kernel
 from fewkern.core.samples import Samples
 from fewkern.core.trace import TOLERANCE, Stop, Trace
 from fewkern.vectors.fans import Fan, choose_among, errors_without, follow, lengthen, stacked

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from fewkern.backend.namespace import namespace
-from fewkern.core.kernels import Kernel
+from fewkern.core.kernel import Kernel
 from fewkern.core.samples import Samples
 from fewkern.core.trace import TOLERANCE
 from fewkern.vectors.leave_one_out import LARGE

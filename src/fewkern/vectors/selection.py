@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from fewkern.backend.namespace import Array, asarray_like, device, eps, namespace, take_rows, to_numpy
 from fewkern.backend.random import random_generator
 from fewkern.core.gram import Center, Gram
-from fewkern.core.kernels import Kernel
+from fewkern.core.kernel import Kernel
 from fewkern.core.peel import peel
 from fewkern.core.samples import Samples
 from fewkern.core.trace import Stop

@@ -1,0 +1,183 @@
+"""Kernels of the distance between two samples, whose width may be a rule: :class:`Gaussian` and :class:`Laplacian`."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Self
+
+from fewkern.backend.columns import divide_columns
+from fewkern.backend.linalg import HeldRows, manhattan, neg_squared_differences, neg_squared_distances
+from fewkern.backend.namespace import Array, asarray_like, float_dtype, is_sparse, namespace, on_host
+from fewkern.backend.storable import storable
+from fewkern.core.facing import FacingGaussian
+from fewkern.core.kernel import Kernel, ones_of
+from fewkern.core.widths import Unit, city_block, euclidean, resolve_width
+
+__all__ = ["Gaussian", "Laplacian", "WidthKernel"]
+
+# Squared distance, in units of the width, beyond which the rounding error of a product is seen in the exponential.
+_FAR = 1e12
+
+
+@dataclass(eq=False, repr=False)
+class WidthKernel(Kernel):
+    """A kernel of the distance in units of its width."""
+
+    width: Any = "median"
+    unit: Unit = "auto"
+
+    @staticmethod
+    @abstractmethod
+    def _distances(X: Array) -> Array:
+        """Distances between all pairs of rows, in one row: what a width is measured in."""
+
+    def resolve(self, X: Array) -> Self:
+        width = resolve_width(type(self).__name__, self.width, self.unit, X, self._distances)
+        unit: Unit = "spread" if self.rules and self.unit == "auto" else self.unit
+        return dataclasses.replace(self, width=width, unit=unit)
+
+    @property
+    def rules(self) -> dict[str, str]:
+        return {"width": self.width} if isinstance(self.width, str) else {}
+
+    def __repr__(self) -> str:
+        # a unit says how a rule was read: to a width that was given it means nothing
+        unit = "" if self.unit == "auto" else f", unit={self.unit!r}"
+        return f"{type(self).__name__}(width={self.width!r}{unit})"
+
+    def _in_widths(self, X: Array, factor: float = 1.0) -> Array:
+        """``X`` divided by ``factor`` times the width, or every feature by its own."""
+        if isinstance(self.width, (int, float)):
+            by = factor * self.width
+            return X.multiply(1.0 / by).tocsr().astype(X.dtype) if is_sparse(X) else X / by
+        return divide_columns(X, factor * asarray_like(self.width, X, dtype=float_dtype(X)))
+
+    def diag(self, X: Array) -> Array:
+        return ones_of(X)
+
+
+@storable
+@dataclass(eq=False, repr=False)
+class Gaussian(WidthKernel):
+    r"""Gaussian kernel :math:`k(x, y) = \exp(-\|x - y\|^2 / (2 \text{width}^2))`.
+
+    Parameters
+    ----------
+    width : float, array of shape (n_features,), "median" or "scale", default "median"
+        One standard deviation. "median" is the median distance between samples (of at most 1000 rows), "scale" is
+        scikit-learn's ``gamma="scale"`` for centered features. An array gives every feature a width of its own.
+    unit : {"auto", "spread", "range", "common"}, default "auto"
+        What a rule measures every feature in: its standard deviation ("spread"), or its largest minus its smallest
+        value ("range"). The rule then gives one width per feature, and the units of the data do not matter. "auto"
+        takes the better of the two where an estimator compares widths, and "spread" elsewhere. "common" measures all
+        features alike, as the papers do, and gives one width. A width that is not a rule is taken as it is.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fewkern.kernels import Gaussian
+    >>> X = np.array([[0.0], [1.0], [3.0]])
+    >>> Gaussian(width=1.0)(X, X).round(3)
+    array([[1.   , 0.607, 0.011],
+           [0.607, 1.   , 0.135],
+           [0.011, 0.135, 1.   ]])
+    >>> Gaussian(unit="common").resolve(X)
+    Gaussian(width=2.0, unit='common')
+    >>> Gaussian().resolve(X * [1.0, 10.0])
+    Gaussian(width=array([ 2.82842712, 28.28427125]), unit='spread')
+    """
+
+    refinable = True
+
+    @staticmethod
+    def _distances(X: Array) -> Array:
+        return euclidean(X)
+
+    def _block(self, X: Array, Y: Array) -> Array:
+        # Squares cancel in a distance: in float32 a narrow kernel would keep five figures. The exponential is float32.
+        xp, dtype = namespace(X), float_dtype(X)
+        if not is_sparse(X) and dtype == xp.float32:
+            X, Y = xp.astype(X, xp.float64), xp.astype(Y, xp.float64)
+        X, Y = self._in_widths(X, math.sqrt(2.0)), self._in_widths(Y, math.sqrt(2.0))
+        D = neg_squared_distances(X, Y)
+        if not is_sparse(X) and 0 not in D.shape and not float(xp.min(D)) > -_FAR:
+            D = neg_squared_differences(X, Y)
+        return xp.exp(xp.astype(D, dtype, copy=False))
+
+    def hold(self, X: Array) -> Callable[[slice, Array], Array]:
+        # On an accelerator, dividing and squaring X anew for every block of columns takes as long as the columns.
+        if on_host(X):
+            return super().hold(X)
+        xp, dtype = namespace(X), float_dtype(X)
+        scaled = self._in_widths(xp.astype(X, xp.float64, copy=False), math.sqrt(2.0))
+        held = HeldRows(scaled, xp.mean(scaled, axis=0))
+
+        def columns(rows: slice, Y: Array) -> Array:
+            D = held(rows, self._in_widths(xp.astype(Y, xp.float64, copy=False), math.sqrt(2.0)))
+            return xp.exp(xp.astype(D, dtype, copy=False))
+
+        return columns
+
+    def reach(self) -> Any:
+        """The width."""
+        return self.width
+
+    @property
+    def n_scales(self) -> int:
+        """The inverse widths: one, or one per feature."""
+        return 1 if isinstance(self.width, (int, float)) else int(self.width.shape[0])
+
+    def rescaled(self, s: Array) -> Gaussian:
+        if isinstance(self.width, (int, float)):
+            return dataclasses.replace(self, width=self.width * math.exp(-float(s[0])))
+        xp = namespace(s)
+        return dataclasses.replace(self, width=asarray_like(self.width, s, dtype=xp.float64) * xp.exp(-s))
+
+    def pullback(self, X: Array, V: Array, K: Array, D: Array) -> tuple[Array, Array]:
+        facing = self.facing(X, V)
+        return facing.pulled(D * K, facing.in_widths(V))
+
+    def facing(self, X: Array, near: Array) -> FacingGaussian:
+        return FacingGaussian(self, X, self.width, near)
+
+
+@storable
+@dataclass(eq=False, repr=False)
+class Laplacian(WidthKernel):
+    r"""Laplacian kernel :math:`k(x, y) = \exp(-\|x - y\|_1 / \text{width})`.
+
+    Parameters
+    ----------
+    width : float, array of shape (n_features,), "median" or "scale", default "median"
+        Distance (sum of absolute differences) at which the kernel falls to :math:`1/e`. Rules and arrays are those of
+        :class:`Gaussian`.
+    unit : {"auto", "spread", "range", "common"}, default "auto"
+        What a rule measures the features in, as in :class:`Gaussian`.
+
+    Notes
+    -----
+    Its vectors cannot be refined. The kernel has a kink wherever a vector and a sample agree in a feature, which at the
+    start, where the vectors are samples, is everywhere: a smoothed kernel would move them and another one predict.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fewkern.kernels import Laplacian
+    >>> Laplacian(width=1.0)(np.array([[0.0]]), np.array([[0.0], [1.0]])).round(3)
+    array([[1.   , 0.368]])
+    """
+
+    @staticmethod
+    def _distances(X: Array) -> Array:
+        return city_block(X)
+
+    def _block(self, X: Array, Y: Array) -> Array:
+        if isinstance(self.width, (int, float)):
+            D = manhattan(X, Y) / self.width
+        else:
+            D = manhattan(self._in_widths(X), self._in_widths(Y))
+        return namespace(D).exp(-D)
