@@ -3,13 +3,14 @@
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import log_loss
 
 from fewkern import FeatureVectorClassifier
 from fewkern.core.basis import KernelBasis
 from fewkern.core.samples import Samples
 from fewkern.kernels import Gaussian, Linear, Precomputed
-from fewkern.vectors.leave_one_out import class_targets, solve
-from fewkern.vectors.logistic import PENALTIES, Part, Stage, choose_logistic, logistic_path, refitted_folds
+from fewkern.vectors.leave_one_out import HeldOut, class_targets, solve
+from fewkern.vectors.logistic import PENALTIES, Part, Stage, _choose, choose_logistic, logistic_path, refitted_folds
 
 
 @pytest.fixture
@@ -23,6 +24,14 @@ def samples(rng):
 @pytest.fixture
 def stage(samples):
     return fitted_stage(samples)
+
+
+@pytest.fixture
+def pair(rng):
+    """Two classes, one of which is far from the border."""
+    codes = (np.arange(200) % 4 == 0).astype(int)
+    X = np.column_stack([(3.0 + 2.0 * rng.exponential(size=200)) * codes, 0.0 * codes]) + rng.standard_normal((200, 2))
+    return class_targets(Samples.of(X, rng.integers(1, 4, 200).astype(float), codes=codes, n_classes=2))
 
 
 def fitted_stage(samples, standardized_on=None, ridge=0.1):
@@ -126,7 +135,50 @@ def test_the_estimator_says_what_it_minimized(samples):
     model = FeatureVectorClassifier(kernel=Linear()).fit(X, y)
     assert model.loss_ == "logistic"
     assert model.score(X, y) > 0.95
-    assert FeatureVectorClassifier(kernel=Linear()).fit(X[y < 2], y[y < 2]).loss_ == "squared"
+
+
+def test_two_classes_have_one_score(pair):
+    """The same as scikit-learn's logistic regression, for the same penalty, if nothing comes from least squares."""
+    part = fitted_stage(pair).part(pair)
+    assert part.values.shape == (200, 1)
+    D = logistic_path(part, 0.0, [30.0, 3.0])[-1]
+    theirs = LogisticRegression(C=1 / 3.0, fit_intercept=False, tol=1e-8).fit(part.features, pair.codes, pair.weights)
+    np.testing.assert_allclose(D[:, 0], theirs.coef_[0], rtol=0.01)
+
+
+def test_two_classes_take_the_logistic_loss_where_it_is_better(pair):
+    model = FeatureVectorClassifier(kernel=Linear(), ridge=1e-3).fit(pair.X, pair.codes)
+    assert model.loss_ == "logistic"
+    assert model.expansion_.n_outputs == 1
+    P = model.predict_proba(pair.X)
+    np.testing.assert_array_equal(model.predict(pair.X), P.argmax(axis=1))
+    theirs = LogisticRegression().fit(pair.X, pair.codes)
+    assert log_loss(pair.codes, P) < 1.1 * log_loss(pair.codes, theirs.predict_proba(pair.X))
+
+
+def held_out_path(margins):
+    """Models on a path, by how far the score of 400 samples is on the right side."""
+    codes = np.arange(400) % 2
+    samples = Samples.of(np.zeros((400, 1)), codes=codes, n_classes=2)
+    return [HeldOut(samples, ((2 * codes - 1) * np.asarray(one))[:, None]) for one in margins]
+
+
+def test_a_likelier_model_with_more_errors_is_not_taken(rng):
+    """The values of the first are hardly worth more than their signs."""
+    right = np.where(np.arange(400) < 40, -1.0, 1.0)
+    first = right * rng.exponential(size=400)
+    likely = np.where(np.arange(400) < 42, -0.1, 3.0)
+    assert _choose(held_out_path([first, likely])) == 0
+    assert _choose(held_out_path([first, np.where(np.arange(400) < 40, -0.1, 3.0)])) == 1
+
+
+def test_of_models_that_are_alike_the_largest_penalty_is_taken(rng):
+    first = np.where(np.arange(400) < 40, -1.0, 1.0) * rng.exponential(size=400)
+    good = np.where(np.arange(400) < 40, -0.1, 3.0)
+    wave = 0.05 * np.sin(np.arange(400.0))
+    assert _choose(held_out_path([first, good + wave, good - wave])) == 1
+    assert _choose(held_out_path([first, good - wave, good + wave])) == 1
+    assert _choose(held_out_path([first, 0.5 * first + 0.5 * good, good])) == 2
 
 
 def test_a_precomputed_kernel_gives_the_same(samples):

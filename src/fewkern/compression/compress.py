@@ -82,9 +82,9 @@ def compress(
     probabilities are taught: they include what it does not know, and hold where there are samples.
 
     The samples that a model was fitted to are no fair sample of what it says elsewhere. So the vectors are moved on
-    these and on crossings of them, which take every feature from one of two samples.
+    these and on crossings of them, which take every feature from one of two samples that are not far from each other.
 
-    Cost: ``n m (d + m + q)`` flops per step, at most 70 steps in each of three folds, for each of some ten sizes with
+    Cost: ``n m (d + m + q)`` flops per step, at most 100 steps in each of three folds, for each of some ten sizes with
     "auto", and twice as many on all samples in the end; above 20,000 samples the vectors are moved on so many of them.
 
     Examples

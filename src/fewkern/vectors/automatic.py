@@ -16,6 +16,7 @@ from fewkern.core.expansion import KernelExpansion
 from fewkern.core.kernels import as_kernel
 from fewkern.core.population import Population
 from fewkern.core.samples import Samples
+from fewkern.core.scores import class_values
 from fewkern.core.statistics import Statistics
 from fewkern.core.trace import TOLERANCE, Stop
 from fewkern.vectors.all_rows import expansion_from, feature_statistics, with_targets
@@ -96,13 +97,13 @@ def fit_regression(estimator: RegressingParameters, population: Population) -> F
 
 
 def fit_classification(estimator: ClassifyingParameters, population: Population) -> Fitted:
-    """The same for classes; with three or more, logistic regression on the same vectors where that pays.
+    """The same for classes, and logistic regression on the same vectors where that pays.
 
     What logistic regression adds to the coefficients comes from the sample also where there are more rows.
     """
     fitted, samples = _fit_least_squares(estimator, population), with_targets(population.sample)
     estimator.loss_ = "squared"
-    if samples.n_classes == 2 or fitted.expansion.n_vectors == 0:
+    if fitted.expansion.n_vectors == 0:
         return fitted
     stage = Stage.of(fitted.expansion, fitted.basis, samples)
     folds = fitted.logistic_folds(samples, stage)
@@ -143,7 +144,7 @@ class Fitted:
     @property
     def temperature(self) -> float:
         samples = self.held_out.samples
-        return fit_temperature(self.held_out.values, samples.codes, samples.weights)
+        return fit_temperature(class_values(self.held_out.values), samples.codes, samples.weights)
 
     def logistic_folds(self, samples: Samples, stage: Stage) -> Folds | None:
         """Folds to choose the loss on: those that chose the model, or new ones with its vectors."""

@@ -39,9 +39,9 @@ class FeatureVectorClassifier(ScoringClassifier, KernelEstimator):
     r"""Predict classes from a few vectors, with nothing to tune (FVS-LR on class indicators).
 
     Every class has a column that is one for its own samples and zero for all others. :class:`FeatureVectorRegressor`'s
-    method predicts these columns, and a sample goes to the class of largest value. With three or more
-    classes it becomes logistic regression on the same vectors, as far as held-out samples ask for it. ``predict_proba``
-    is the softmax of the values times one number, fitted to the values of held-out samples.
+    method predicts these columns, and a sample goes to the class of largest value. It becomes logistic regression on
+    the same vectors as far as held-out samples ask for it. ``predict_proba`` is the softmax of the values times one
+    number, fitted to the values of held-out samples.
 
     Parameters
     ----------
@@ -108,7 +108,8 @@ class FeatureVectorClassifier(ScoringClassifier, KernelEstimator):
     novelty_ : Novelty
         What :meth:`novelty` reads.
     loss_ : {"squared", "logistic"}
-        What the coefficients minimize: the squared error, or the logistic loss where that is clearly better.
+        What the coefficients minimize: the squared error, or the logistic loss where held-out samples are more likely
+        by it and no more of them are misclassified.
     class_scores_ : ClassScores
         How values become classes and probabilities.
     basis_ : KernelBasis

@@ -1,14 +1,16 @@
 r"""From least squares to logistic regression on the same vectors, as far as held-out samples ask for it (methods F15).
 
-Least squares on class indicators can hide a class that lies between others, the more so the more classes there are.
-With :math:`F` the values of the least-squares model, :math:`a` their temperature and :math:`Q` the features of its
-vectors, standardized over the samples and with a column of ones, the scores
+Least squares on class indicators can hide a class that lies between others, the more so the more classes there are,
+and its values stay near those of the indicators however far a sample is from the border: one factor makes them
+probabilities that are timid there, or rash near the border. With :math:`F` the values of the least-squares model,
+:math:`a` their temperature and :math:`Q` the features of its vectors, standardized over the samples and with a column
+of ones, the scores
 
 .. math:: S = a F + Q D, \qquad \min_D \sum_i w_i \Big[\log \sum_c e^{S_{ic}} - S_{i,y_i}\Big] + \tfrac\rho2 \|D\|_F^2
 
-are least squares for a large penalty :math:`\rho` and logistic regression for a small one. The path is followed from
-large to small, in every fold, and the penalty with the greatest held-out likelihood is taken if that is clearly
-greater.
+are least squares for a large penalty :math:`\rho` and logistic regression for a small one. Two classes have one score,
+as everywhere. The path is followed from large to small, in every fold. Of the models that make no more held-out errors
+than least squares, the one with the largest penalty is taken whose held-out likelihood is about as great as any.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ from fewkern.backend.optimize import host_vector, minimize_smooth
 from fewkern.core.basis import KernelBasis
 from fewkern.core.expansion import KernelExpansion
 from fewkern.core.samples import Samples
+from fewkern.core.scores import class_values
 from fewkern.vectors.calibration import fit_temperature
 from fewkern.vectors.leave_one_out import HeldOut, solve
 
@@ -40,11 +43,11 @@ __all__ = [
 ]
 
 # Penalties on the path, around the default of logistic regression elsewhere.
-PENALTIES = (30.0, 10.0, 3.0, 1.0, 0.3)
+PENALTIES = (100.0, 30.0, 10.0, 3.0, 1.0, 0.3)
 # The search for one penalty starts at the solution for the one before: a few steps are enough.
 _MAX_ITER, _TOL = 50, 1e-5
-# Standard errors of the paired difference by which the likelihood must be greater than that of least squares.
-_PROOF = 1.0
+# Standard errors of the paired difference by which the likelihood may be below the greatest, for a larger penalty.
+_NEAR = 0.5
 # Folds, where the model comes without its own.
 _FOLDS = 5
 
@@ -55,7 +58,7 @@ class Part:
 
     samples: Samples
     values: Array
-    """``F``, shape ``(n, n_classes)``."""
+    """``F``, shape ``(n, n_classes)``, or ``(n, 1)`` for two classes."""
     features: Array
     """``Q``, shape ``(n, m + 1)``."""
 
@@ -123,7 +126,7 @@ class Logistic:
     """Logistic regression on the vectors of a model."""
 
     expansion: KernelExpansion
-    """One score per class."""
+    """One score per class, or one for two classes."""
     penalty: float
     held_out: HeldOut
     """Scores of samples by models that were fitted without them."""
@@ -149,31 +152,48 @@ def refitted_folds(stage: Stage, samples: Samples, ridge: float) -> Folds | None
 
 
 def choose_logistic(stage: Stage, samples: Samples, folds: Folds, temperature: float) -> Logistic | None:
-    """The scores of the penalty with the greatest held-out likelihood, or None where least squares is as good.
+    """The scores of the largest penalty that is about as good as any, or None where that is least squares.
 
     Parameters
     ----------
     stage : Stage
         The least-squares model on all samples.
     samples : Samples
-        With three or more classes.
+        With classes.
     folds : Folds
         The same kind of model without some of the samples.
     temperature : float
         Of the values of least squares.
     """
-    xp, w = namespace(samples.weights), folds.judged.weights
+    xp = namespace(samples.weights)
     paths = [_judged_path(fold, temperature) for fold in folds.folds]
-    scores = [xp.concat([path[k] for path in paths], axis=0) for k in range(1 + len(PENALTIES))]
-    losses = [_calibrated_loss(HeldOut(folds.judged, one)) for one in scores]
-    share = w / xp.sum(w)
-    best = min(range(len(losses)), key=lambda k: float(share @ losses[k]))
-    gain = losses[0] - losses[best]
-    mean = float(share @ gain)
-    if mean <= _PROOF * math.sqrt(float((share * share) @ (gain - mean) ** 2)):
+    held_out = [
+        HeldOut(folds.judged, xp.concat([path[k] for path in paths], axis=0)) for k in range(1 + len(PENALTIES))
+    ]
+    best = _choose(held_out)
+    if best == 0:
         return None
     D = logistic_path(stage.part(samples), temperature, PENALTIES[:best])[-1]
-    return Logistic(stage.moved(temperature, D), PENALTIES[best - 1], HeldOut(folds.judged, scores[best]))
+    return Logistic(stage.moved(temperature, D), PENALTIES[best - 1], held_out[best])
+
+
+def _choose(path: Sequence[HeldOut]) -> int:
+    """Which model of a path to take; the first is least squares.
+
+    Probabilities are not paid for with decisions: models with more held-out errors than least squares are left out.
+    """
+    xp, weights = namespace(path[0].values), path[0].samples.weights
+    share = weights / xp.sum(weights)
+    losses = [_calibrated_loss(one) for one in path]
+    no_worse = [k for k, one in enumerate(path) if one.error_rate() <= path[0].error_rate()]
+    best = min(no_worse, key=lambda k: float(share @ losses[k]))
+
+    def near(k: int) -> bool:
+        behind = losses[k] - losses[best]
+        mean = float(share @ behind)
+        return mean <= _NEAR * math.sqrt(float((share * share) @ (behind - mean) ** 2))
+
+    return next(k for k in no_worse if near(k))
 
 
 def logistic_path(part: Part, temperature: float, penalties: Sequence[float]) -> list[Array]:
@@ -205,10 +225,12 @@ class _Loss:
 
     def __call__(self, numbers: Any) -> tuple[float, Any]:
         xp, D = namespace(self.F), self.shaped(numbers)
-        scores = self.F + self.Q @ D
+        scores = class_values(self.F + self.Q @ D)
         log_p = scores - logsumexp(scores, axis=1)[:, None]
         value = -float(self.weights @ xp.sum(self.own * log_p, axis=1)) + self.penalty / 2 * float(xp.sum(D * D))
         pull = self.weights[:, None] * (xp.exp(log_p) - self.own)
+        if D.shape[1] == 1:  # one score s for two classes stands for (-s, s) / 2
+            pull = (pull[:, 1:] - pull[:, :1]) / 2
         return value, host_vector(self.Q.T @ pull + self.penalty * D)
 
 
@@ -226,7 +248,7 @@ def _judged_path(fold: Fold, temperature: float) -> list[Array]:
 
 def _calibrated_loss(held_out: HeldOut) -> Array:
     """Negative log likelihood of every sample, at the best temperature."""
-    samples, scores = held_out.samples, held_out.values
+    samples, scores = held_out.samples, class_values(held_out.values)
     scores = fit_temperature(scores, samples.codes, samples.weights) * scores
     own = one_hot(samples.codes, samples.n_classes, scores.dtype)
     return logsumexp(scores, axis=1) - namespace(scores).sum(own * scores, axis=1)
