@@ -91,13 +91,13 @@ class TwoClasses:
         for stage in eliminate(self._problem(one, begun.support[None, :])):
             if stage.size <= size:
                 break
+        candidacy = Candidacy.of(K, self.between, self.ridge, signs_of(every.codes, K), weights)
         # two ways to so many columns, and the lower of the two minima
-        ways = (xp.take(begun.support, stage.kept[0, :]), begun.forward[: stage.size])
-        K, R, signs, weights = (
-            xp.astype(found, xp.float64) for found in (K, self.ridge * self.between, signs_of(every.codes, K), weights)
+        ways = (
+            exchange(candidacy, xp.take(begun.support, stage.kept[0, :]), stage.coef[0, :]),
+            exchange(candidacy, begun.forward[: stage.size]),
         )
-        candidacy = Candidacy(K, (R + R.T) / 2, signs, weights)
-        stage = min((exchange(candidacy, way) for way in ways), key=lambda found: found.objective)
+        stage = min(ways, key=lambda found: found.objective)
         coef, held_out = (xp.astype(found[0, :, None], every.K.dtype) for found in (stage.coef, stage.leave_one_out()))
         return Machine(stage.kept[0, :], coef[1:, :], coef[0, :]), held_out
 
@@ -147,8 +147,12 @@ class SeveralClasses:
         xp = namespace(every.K)
         one = replace(every, weights=every.weights[None, :])
         found: list[tuple[Array, SoftmaxStage]] = []
-        # two ways to so many columns, and the lower of the two minima
-        for way in (begun.support, begun.forward[: min(int(begun.support.shape[0]), int(begun.forward.shape[0]))]):
+        # two ways to so many columns, if they are two, and the lower of the two minima
+        length = min(int(begun.support.shape[0]), int(begun.forward.shape[0]))
+        ways = [begun.support, begun.forward[:length]]
+        if ways[0].shape == ways[1].shape and bool(xp.all(ways[0] == ways[1])):
+            ways.pop()
+        for way in ways:
             for stage in eliminate_softmax(self._problem(one, way[None, :])):
                 if stage.size <= size:
                     break
@@ -204,12 +208,10 @@ class SeveralClasses:
 def penalties(between: Array, order: Array, ridge: float) -> Array:
     """The ridge times the kernel between the vectors ``order`` (F, k) of every fold; indefinite parts are left out."""
     xp = namespace(between)
-    found = []
-    for f in range(int(order.shape[0])):
-        own = _submatrix(between, order[f, :])
-        values, vectors = xp.linalg.eigh((own + own.T) / 2)
-        found.append(ridge * (vectors * xp.maximum(values, xp.zeros_like(values))) @ vectors.T)
-    return xp.stack(found)
+    own = xp.stack([_submatrix(between, order[f, :]) for f in range(int(order.shape[0]))])
+    values, vectors = xp.linalg.eigh((own + xp.matrix_transpose(own)) / 2)
+    lengths = ridge * xp.maximum(values, xp.zeros_like(values))
+    return xp.matmul(vectors * lengths[:, None, :], xp.matrix_transpose(vectors))
 
 
 def _submatrix(M: Array, positions: Array) -> Array:

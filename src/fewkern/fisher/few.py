@@ -44,7 +44,7 @@ _WIDTH_ROWS, _WIDTH_CANDIDATES, _RULE_ROWS = 2000, 150, 75
 _SEVERAL_ROWS = 2500
 # Columns that lower the error of forward selection by less than this share are not needed to begin with.
 _SURPLUS = 0.02
-# On all samples, so many times the columns that are wanted are enough to begin with.
+# On all samples of several classes, so many times the columns that are wanted are enough to begin with.
 _SPARE = 3
 # An elimination ends early at so many times the least loss.
 _HOPELESS = 2.0
@@ -90,7 +90,8 @@ def choose_few(
     deciding, stages = _deciding(samples, beginning)
     sizes = _compare_sizes(stages, beginning, plan)
     size = sizes.choose(plan.prefer, samples.n_classes == 2)
-    fitted, setting = _fit(samples, beginning, deciding, plan.family, size)
+    begun = _begun(samples, beginning, plan.family, sizes.on_all(beginning, size))
+    fitted, setting = _fit(samples, candidates, deciding, plan.family, begun, size)
     chosen = Chosen(candidates, setting, sizes.trace(grid, at, size))
     if plan.refine is False:
         return chosen, fitted
@@ -133,7 +134,9 @@ class _Beginning:
     """Mean of ``k(x, x)``."""
     folds: Labelled
     order: Array
-    """``(F, k)``."""
+    """``(F, k)``; of two classes with one fold more, of all samples."""
+    forward: Array
+    """Columns that forward selection takes on all samples, in their order."""
 
     @classmethod
     def of(cls, folded: Folded, candidates: Candidates, scale: float, rng: Any) -> _Beginning:
@@ -142,13 +145,15 @@ class _Beginning:
         two = folded.samples.n_classes == 2
         # several classes need more columns than least squares says: every class has a score of its own
         limit = LARGEST if two else LARGEST_SEVERAL
-        path = forward_folds(K, folded, limit, candidates.usable(folded), THOROUGH if two else None)
+        every = folded.with_all()
+        path = forward_folds(K, every, limit, candidates.usable(every), THOROUGH if two else None)
+        order, forward = path.order, path.order[-1, :]
         if two:
-            order = path.order[:, : path.enough((1 + _SURPLUS) * path.least)]
-            return cls(folded, candidates, scale, Labelled(K, folded.samples.codes, folded.train), order)
+            order = order[:, : path.enough((1 + _SURPLUS) * path.least)]
+            return cls(every, candidates, scale, Labelled(K, every.samples.codes, every.train), order, forward)
         some = folded.some(_SEVERAL_ROWS, rng)
         K = take_rows(candidates.K, some.rows)
-        return cls(some, candidates, scale, Labelled(K, some.samples.codes, some.train), path.order)
+        return cls(some, candidates, scale, Labelled(K, some.samples.codes, some.train), order[:-1, :], forward)
 
     @property
     def size(self) -> int:
@@ -165,7 +170,7 @@ class _Sizes:
     wrong: dict[Any, Array]
     """Samples that are put into another class."""
     columns: dict[int, Array] = field(default_factory=dict)
-    """Candidates that every fold is left with, ``(F, k)``, by size."""
+    """Candidates that every fold is left with, ``(F, k)``, by size; of two classes the last fold is all samples."""
 
     def choose(self, prefer: str, two: bool) -> Any:
         """The smallest size that is as good as the best one."""
@@ -181,6 +186,12 @@ class _Sizes:
 
         return min((size for size in losses if as_good(size)), default=best)
 
+    def on_all(self, beginning: _Beginning, size: int) -> Array:
+        """The columns to begin with on all samples for a machine of this size."""
+        if beginning.folded.samples.n_classes == 2:
+            return self.columns[size][-1, :]
+        return beginning.forward[: min(beginning.size, _SPARE * size)]
+
     def without(self, size: Any) -> _Sizes:
         """All but one of them."""
         return _Sizes(*({key: found[key] for key in found if key != size} for found in (self.losses, self.wrong)))
@@ -189,7 +200,8 @@ class _Sizes:
         """The errors at the width that was taken, infinite elsewhere."""
         sizes = sorted(self.losses)
         error, spread = ([[math.inf] * len(sizes) for _ in grid.kernels] for _ in range(2))
-        error[at] = [_means(self.losses)[s] for s in sizes]
+        means = _means(self.losses)
+        error[at] = [means[s] for s in sizes]
         spread[at] = [_spread(self.losses[s]) for s in sizes]
         axes: dict[str, tuple[float, ...]] = {"width": grid.widths, "n_vectors": tuple(sizes)}
         chosen = (at, sizes.index(size))
@@ -236,37 +248,38 @@ def _compare_sizes(stages: Iterator[Sized], beginning: _Beginning, plan: Compari
     losses: dict[int, Array] = {}
     wrong: dict[int, Array] = {}
     columns: dict[int, Array] = {}
+    least = math.inf
     for one in stages:
         losses[one.size], wrong[one.size] = held_out(one.losses), held_out(one.wrong)
         columns[one.size] = take_each(beginning.order, one.kept)
-        means = _means(losses)
-        if plan.max_vectors is None and means[one.size] > _HOPELESS * min(means.values()):
+        mean = float(namespace(one.losses).sum(losses[one.size]))
+        least = min(least, mean)
+        if plan.max_vectors is None and mean > _HOPELESS * least:
             break
     budget = beginning.size if plan.max_vectors is None else max(plan.max_vectors, min(losses))
     within = [size for size in losses if size <= budget]
     return _Sizes(*({size: found[size] for size in within} for found in (losses, wrong, columns)))
 
 
-def _fit(
-    samples: Samples, beginning: _Beginning, deciding: Deciding, family: Family, size: int
-) -> tuple[Fitted, float]:
-    """The machine on all samples: so many vectors by the rule of the family, and ``size`` of them kept."""
-    K = beginning.candidates.K
-    xp = namespace(K)
+def _begun(samples: Samples, beginning: _Beginning, family: Family, columns: Array) -> Begun:
+    """Columns to begin with on all samples, by the rule of the family; those of forward selection are ``columns``."""
     targets = fisher_targets(samples.codes, samples.n_classes, samples.weights)
-    Y = targets.rows(samples.codes)
-    begun = _begun(samples, beginning.candidates, beginning.scale, family, min(beginning.size, _SPARE * size))
+    settings = family.settings(beginning.scale, targets.stretch)
+    begun = Begun(columns, beginning.forward)
+    return family.reach(beginning.candidates.K, targets.rows(samples.codes), samples.weights, settings, begun)
+
+
+def _fit(
+    samples: Samples, candidates: Candidates, deciding: Deciding, family: Family, begun: Begun, size: int
+) -> tuple[Fitted, float]:
+    """The machine on all samples: ``size`` of the columns begun with are kept."""
+    K = candidates.K
+    xp = namespace(K)
+    Y = fisher_targets(samples.codes, samples.n_classes, samples.weights).rows(samples.codes)
     machine, held_out = deciding.settle(Labelled(K, samples.codes, samples.weights), begun, size)
     told = family.tell(xp.take(K, machine.support, axis=1), Y, samples.weights, begun)
     machine = Machine(xp.take(machine.support, told.order), xp.take(machine.coef, told.order, axis=0), machine.offset)
     return Fitted(machine, held_out, told.objectives, told.ending, deciding), told.setting
-
-
-def _begun(samples: Samples, candidates: Candidates, scale: float, family: Family, size: int) -> Begun:
-    """So many columns to begin with on all samples, by the rule of the family."""
-    targets = fisher_targets(samples.codes, samples.n_classes, samples.weights)
-    settings = family.settings(scale, targets.stretch)
-    return family.reach(candidates.K, targets.rows(samples.codes), samples.weights, settings, size)
 
 
 @dataclass(frozen=True)
@@ -276,8 +289,9 @@ class _Moves:
     held_out: HeldOutMoves
     errors: _Sizes
     kept: tuple[int, Way]
-    begin: int
-    """Columns of the machine that is distilled."""
+    sizes: _Sizes
+    """Of machines that keep samples."""
+    beginning: _Beginning
 
 
 def _judge_moves(moving: Moving, folds: Sequence[Fold], sizes: _Sizes, size: int, beginning: _Beginning) -> _Moves:
@@ -296,7 +310,7 @@ def _judge_moves(moving: Moving, folds: Sequence[Fold], sizes: _Sizes, size: int
     )
     kept = (size, Way.KEPT)
     errors = _Sizes(losses | {kept: sizes.losses[size]}, wrong | {kept: sizes.wrong[size]})
-    return _Moves(held_out, errors, kept, beginning.size)
+    return _Moves(held_out, errors, kept, sizes, beginning)
 
 
 def _move(moving: Moving, chosen: Chosen, fitted: Fitted, moves: _Moves, plan: Comparing) -> tuple[Chosen, Fitted]:
@@ -306,9 +320,11 @@ def _move(moving: Moving, chosen: Chosen, fitted: Fitted, moves: _Moves, plan: C
     if way == moves.kept:
         return chosen, fitted
     Y = fisher_targets(samples.codes, samples.n_classes, samples.weights).rows(samples.codes)
-    begun = _begun(samples, moving.candidates, moving.scale, plan.family, moves.begin)
+    beginning = moves.beginning
+    begun = _begun(samples, beginning, plan.family, moves.sizes.on_all(beginning, way[0]))
     every = Labelled(moving.candidates.K, samples.codes, samples.weights)
-    moved = moving.move(Origin(begun.support, moving.deciding.settle(every, begun, way[0])[0].support), way[1])
+    some = moving.deciding.settle(every, begun, way[0])[0].support
+    moved = moving.move(Origin(beginning.forward[: beginning.size], some), way[1])
     machine, K = moved.machine, moved.candidates.K
     xp = namespace(K)
     seen = (moves.held_out.times > 0)[:, None]
