@@ -10,7 +10,14 @@ from fewkern.backend.linalg import logsumexp, one_hot, solve_shifted
 from fewkern.backend.namespace import Array, namespace
 from fewkern.fisher.elimination import Candidacy, LogisticColumns, eliminate, exchange, log_losses, signs_of, slopes
 from fewkern.fisher.problem import Begun, Machine
-from fewkern.fisher.softmax import SoftmaxColumns, SoftmaxStage, eliminate_softmax, regress_softmax, slopes_softmax
+from fewkern.fisher.softmax import (
+    SoftmaxColumns,
+    SoftmaxStage,
+    eliminate_softmax,
+    regress_softmax,
+    sharpness,
+    slopes_softmax,
+)
 
 __all__ = ["RIDGES", "Deciding", "Labelled", "SeveralClasses", "Sized", "TwoClasses"]
 
@@ -37,10 +44,13 @@ class Sized:
     size: int
     losses: Array
     """Logarithmic losses, ``(F, n)``."""
+    sharp: Array
+    """Those of ``factor`` times the scores, ``(F, n)``."""
     wrong: Array
     """One where a sample is put into another class, else zero, ``(F, n)``."""
     kept: Array
     """Positions of the columns that are left, ``(F, k)``."""
+    factor: float = 1.0
 
 
 class Deciding(Protocol):
@@ -66,7 +76,7 @@ class Deciding(Protocol):
         """The machine that minimizes the objective of the rows plus ``pull`` times the coefficients, from one on."""
 
     def judge(self, values: Array, codes: Array) -> tuple[Array, Array]:
-        """Logarithmic losses of samples with these values ``(n, p)``, and one where they are put into another class."""
+        """Losses of samples with these values ``(n, p)``, the sharp ones, and one where their class is another."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +92,8 @@ class TwoClasses:
         xp, signs = namespace(columns.A), columns.signs
         for stage in eliminate(columns):
             wrong = xp.astype(stage.values * signs <= 0, signs.dtype)
-            yield Sized(stage.size, log_losses(stage.values, signs), wrong, stage.kept)
+            losses = log_losses(stage.values, signs)
+            yield Sized(stage.size, losses, losses, wrong, stage.kept)
 
     def settle(self, every: Labelled, begun: Begun, size: int) -> tuple[Machine, Array]:
         K, weights = every.K, every.weights
@@ -136,12 +147,16 @@ class SeveralClasses:
     between: Array
     """Kernel between the candidates, ``(m, m)``, times the mean of ``k(x, x)``."""
     ridge: float = RIDGES[-1]
+    factor: float = 1.0
+    """Samples are judged by so many times their scores, which are small: see :func:`sharpness`."""
 
     def sizes(self, folds: Labelled, order: Array) -> Iterator[Sized]:
-        xp = namespace(folds.K)
+        xp, factor = namespace(folds.K), 0.0
         for stage in eliminate_softmax(self._problem(folds, order)):
+            factor = factor or sharpness(stage)  # that of all columns serves all sizes
             wrong = xp.astype(xp.argmax(stage.values, axis=2) != folds.codes[None, :], stage.values.dtype)
-            yield Sized(stage.size, stage.columns.losses(stage.values), wrong, stage.kept)
+            losses, sharp = (stage.columns.losses(times * stage.values) for times in (1.0, factor))
+            yield Sized(stage.size, losses, sharp, wrong, stage.kept, factor)
 
     def settle(self, every: Labelled, begun: Begun, size: int) -> tuple[Machine, Array]:
         xp = namespace(every.K)
@@ -179,6 +194,7 @@ class SeveralClasses:
         scores = self._of_points(xp.astype(values, xp.float64))
         own = one_hot(codes, int(self.points.shape[0]), scores.dtype)
         wrong = xp.astype(xp.argmax(scores, axis=1) != codes, scores.dtype)
+        scores = self.factor * scores
         return logsumexp(scores, axis=1) - xp.sum(own * scores, axis=1), wrong
 
     def on_vectors(self, between: Array, ridge: float) -> SeveralClasses:

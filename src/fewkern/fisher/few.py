@@ -14,9 +14,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 from fewkern.backend.folds import Fold
 from fewkern.backend.namespace import Array, namespace, take_rows, to_numpy
@@ -51,10 +51,21 @@ _HOPELESS = 2.0
 # A difference of this share of the error is none, however certain: the errors of nested machines differ by little, and
 # always in the same direction.
 _NEGLIGIBLE = 0.03
-# What a smaller machine may lose against the best one, in units of the tolerance of ``prefer``: a part of the
-# logarithmic loss, and a share of the samples. For two classes the exchange that follows gives back a part of the loss.
-_SLIGHT, _MISSES = 0.15, 0.015
-_SLIGHT_SEVERAL, _MISSES_SEVERAL = 0.05, 0.004
+
+
+class _Allowance(NamedTuple):
+    """What a smaller machine may lose against the best one, in units of the tolerance of ``prefer``."""
+
+    slight: float
+    """Part of the logarithmic loss."""
+    misses: float
+    """Share of the samples."""
+
+
+# For two classes the exchange that follows gives back a part of the loss. Moved vectors of several classes are judged
+# by the sharp losses, which are a fifth of the others and differ by more; four samples in 1,000, with "balanced", are
+# about a standard error of the difference where one in 80 is wrong.
+_TWO, _SEVERAL, _MOVED_SEVERAL = _Allowance(0.15, 0.015), _Allowance(0.05, 0.004), _Allowance(0.5, 0.008)
 # The share of the samples is at least so many of them: with "balanced", one sample more or less is no difference.
 _SAMPLES = 2
 
@@ -89,7 +100,7 @@ def choose_few(
         return None
     deciding, stages = _deciding(samples, beginning)
     sizes = _compare_sizes(stages, beginning, plan)
-    size = sizes.choose(plan.prefer, samples.n_classes == 2)
+    size = sizes.choose(plan.prefer, _TWO if samples.n_classes == 2 else _SEVERAL)
     begun = _begun(samples, beginning, plan.family, sizes.on_all(beginning, size))
     fitted, setting = _fit(samples, candidates, deciding, plan.family, begun, size)
     chosen = Chosen(candidates, setting, sizes.trace(grid, at, size))
@@ -169,19 +180,20 @@ class _Sizes:
     """Logarithmic losses by size, or by size and way."""
     wrong: dict[Any, Array]
     """Samples that are put into another class."""
+    sharp: dict[int, Array] = field(default_factory=dict)
+    """Logarithmic losses of scores times a factor, by size."""
     columns: dict[int, Array] = field(default_factory=dict)
     """Candidates that every fold is left with, ``(F, k)``, by size; of two classes the last fold is all samples."""
 
-    def choose(self, prefer: str, two: bool) -> Any:
+    def choose(self, prefer: str, allowed: _Allowance) -> Any:
         """The smallest size that is as good as the best one."""
         losses, misses = _means(self.losses), _means(self.wrong)
         best = min(losses, key=lambda size: (losses[size], size))
-        slight, few = (_SLIGHT, _MISSES) if two else (_SLIGHT_SEVERAL, _MISSES_SEVERAL)
         tolerance, least = TOLERANCE[prefer], min(misses.values())
-        few = max(few, _SAMPLES / int(self.losses[best].shape[0]))
+        few = max(allowed.misses, _SAMPLES / int(self.losses[best].shape[0]))
 
         def as_good(size: int) -> bool:
-            spread = max(_spread(self.losses[size] - self.losses[best]), slight * losses[best])
+            spread = max(_spread(self.losses[size] - self.losses[best]), allowed.slight * losses[best])
             return losses[size] - losses[best] <= tolerance * spread and misses[size] - least <= tolerance * few
 
         return min((size for size in losses if as_good(size)), default=best)
@@ -231,15 +243,16 @@ def _deciding(samples: Samples, beginning: _Beginning) -> tuple[Deciding, Iterat
         only = TwoClasses(between)
         return only, only.sizes(beginning.folds, beginning.order)
     ways = [SeveralClasses(targets.theta, between, ridge) for ridge in RIDGES]
-    errors, begun = [], []
+    errors, begun, factors = [], [], []
     for way in ways:
         stages = way.sizes(beginning.folds, beginning.order)
         first = next(stages)
         begun.append(chain([first], stages))
+        factors.append(first.factor)
         losses = folded.held_out(first.losses)
         errors.append(float(namespace(losses).sum(losses)))
     best = errors.index(min(errors))
-    return ways[best], begun[best]
+    return replace(ways[best], factor=factors[best]), begun[best]
 
 
 def _compare_sizes(stages: Iterator[Sized], beginning: _Beginning, plan: Comparing) -> _Sizes:
@@ -247,10 +260,12 @@ def _compare_sizes(stages: Iterator[Sized], beginning: _Beginning, plan: Compari
     held_out = beginning.folded.held_out
     losses: dict[int, Array] = {}
     wrong: dict[int, Array] = {}
+    sharp: dict[int, Array] = {}
     columns: dict[int, Array] = {}
     least = math.inf
     for one in stages:
         losses[one.size], wrong[one.size] = held_out(one.losses), held_out(one.wrong)
+        sharp[one.size] = held_out(one.sharp)
         columns[one.size] = take_each(beginning.order, one.kept)
         mean = float(namespace(one.losses).sum(losses[one.size]))
         least = min(least, mean)
@@ -258,7 +273,7 @@ def _compare_sizes(stages: Iterator[Sized], beginning: _Beginning, plan: Compari
             break
     budget = beginning.size if plan.max_vectors is None else max(plan.max_vectors, min(losses))
     within = [size for size in losses if size <= budget]
-    return _Sizes(*({size: found[size] for size in within} for found in (losses, wrong, columns)))
+    return _Sizes(*({size: found[size] for size in within} for found in (losses, wrong, sharp, columns)))
 
 
 def _begun(samples: Samples, beginning: _Beginning, family: Family, columns: Array) -> Begun:
@@ -309,14 +324,14 @@ def _judge_moves(moving: Moving, folds: Sequence[Fold], sizes: _Sizes, size: int
         for found in (held_out.losses, held_out.wrong)
     )
     kept = (size, Way.KEPT)
-    errors = _Sizes(losses | {kept: sizes.losses[size]}, wrong | {kept: sizes.wrong[size]})
+    errors = _Sizes(losses | {kept: sizes.sharp[size]}, wrong | {kept: sizes.wrong[size]})
     return _Moves(held_out, errors, kept, sizes, beginning)
 
 
 def _move(moving: Moving, chosen: Chosen, fitted: Fitted, moves: _Moves, plan: Comparing) -> tuple[Chosen, Fitted]:
     """The smallest machine, moved or not, that is as good as the best one; with ``refine=True`` a moved one."""
     samples, errors = moving.samples, moves.errors if plan.refine == "auto" else moves.errors.without(moves.kept)
-    way = errors.choose(plan.prefer, samples.n_classes == 2)
+    way = errors.choose(plan.prefer, _TWO if samples.n_classes == 2 else _MOVED_SEVERAL)
     if way == moves.kept:
         return chosen, fitted
     Y = fisher_targets(samples.codes, samples.n_classes, samples.weights).rows(samples.codes)
