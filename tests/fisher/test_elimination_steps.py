@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from fewkern.fisher import elimination, few
+from fewkern.fisher import elimination, few, sizes
 from fewkern.fisher.elimination import Candidacy, LogisticColumns, eliminate, exchange, log_losses
 from fewkern.fisher.forward_folds import QUICK, THOROUGH, Folded, FoldedPath, _settled, forward_folds
 from fewkern.kernels import Gaussian
@@ -230,7 +230,7 @@ def test_columns_that_a_fold_may_not_take_are_not_taken():
 
 def sizes_of(wrong=None, **losses):
     none = {int(k[1:]): np.zeros(100) for k in losses}
-    return few._Sizes({int(k[1:]): np.asarray(v) for k, v in losses.items()}, none | (wrong or {}))
+    return sizes.Sizes({int(k[1:]): np.asarray(v) for k, v in losses.items()}, none | (wrong or {}))
 
 
 @pytest.mark.parametrize(("excess", "chosen"), [(0.07, 2), (0.08, 9)])
@@ -238,45 +238,49 @@ def test_a_smaller_size_may_lose_a_share_of_the_error(excess, chosen):
     """With ``prefer="balanced"`` half of fifteen percent, even where the difference is certain."""
     loss = np.full(100, 0.01)
     found = sizes_of(s2=loss * (1 + excess), s9=loss)
-    assert few._means(found.losses) == {2: pytest.approx(1 + excess), 9: pytest.approx(1.0)}
-    assert found.choose("balanced", few._TWO) == chosen
-    assert found.choose("accurate", few._TWO) == 9
-    assert found.choose("sparse", few._TWO) == 2
+    assert sizes.means_of(found.losses) == {2: pytest.approx(1 + excess), 9: pytest.approx(1.0)}
+    assert found.choose("balanced", sizes.TWO) == chosen
+    assert found.choose("accurate", sizes.TWO) == 9
+    assert found.choose("sparse", sizes.TWO) == 2
 
 
-@pytest.mark.parametrize(("allowed", "share"), [(few._TWO, 0.075), (few._SEVERAL, 0.025), (few._MOVED_SEVERAL, 0.25)])
+@pytest.mark.parametrize(
+    ("allowed", "share"), [(sizes.TWO, 0.075), (sizes.SEVERAL, 0.025), (sizes.MOVED_SEVERAL, 0.25)]
+)
 def test_what_is_slight_depends_on_who_is_judged(allowed, share):
     loss = np.full(100, 0.01)
     for part, chosen in ((0.9, 2), (1.1, 9)):
         assert sizes_of(s2=loss * (1 + part * share), s9=loss).choose("balanced", allowed) == chosen
 
 
-@pytest.mark.parametrize(("allowed", "share"), [(few._TWO, 0.0075), (few._SEVERAL, 0.002), (few._MOVED_SEVERAL, 0.004)])
+@pytest.mark.parametrize(
+    ("allowed", "share"), [(sizes.TWO, 0.0075), (sizes.SEVERAL, 0.002), (sizes.MOVED_SEVERAL, 0.004)]
+)
 def test_a_smaller_size_may_not_lose_decisions(allowed, share):
     """With ``prefer="balanced"`` three in 400, two or (moved) four in 1,000 with several classes, but one sample."""
     for n, most in ((1000, share), (20, 1 / 20)):
         loss = np.full(n, 1 / n)
         for part, chosen in ((0.9, 3), (1.1, 9)):
             wrong = {3: np.full(n, (0.1 + part * most) / n), 9: np.full(n, 0.1 / n)}
-            assert few._Sizes({3: loss, 9: loss}, wrong).choose("balanced", allowed) == chosen
+            assert sizes.Sizes({3: loss, 9: loss}, wrong).choose("balanced", allowed) == chosen
 
 
 def test_the_least_loss_is_taken_if_nothing_else_is_as_good():
     loss = np.full(100, 0.01)
     assert (
-        sizes_of({3: np.full(100, 0.001), 9: np.zeros(100)}, s3=loss, s9=1.5 * loss).choose("balanced", few._TWO) == 3
+        sizes_of({3: np.full(100, 0.001), 9: np.zeros(100)}, s3=loss, s9=1.5 * loss).choose("balanced", sizes.TWO) == 3
     )
 
 
 def test_a_smaller_size_may_lose_a_part_of_a_standard_error():
     loss = np.full(100, 0.01)
     noise = np.tile([0.05, -0.05], 50)  # a standard error of 0.5
-    assert few._spread(noise) == pytest.approx(0.5)
+    assert sizes.spread_of(noise) == pytest.approx(0.5)
     for excess, chosen in ((0.24, 3), (0.26, 9)):
         found = sizes_of(s3=loss * (1 + excess) + noise, s9=loss)
-        assert found.choose("balanced", few._TWO) == chosen
+        assert found.choose("balanced", sizes.TWO) == chosen
     # of equal ones the smaller
-    assert sizes_of(s3=loss, s9=loss).choose("accurate", few._TWO) == 3
+    assert sizes_of(s3=loss, s9=loss).choose("accurate", sizes.TWO) == 3
 
 
 def test_the_width_that_needs_fewest_columns_for_nearly_the_least_error(monkeypatch):
