@@ -86,7 +86,10 @@ def test_a_share_of_the_targets_ends_a_forward_path(columns):
     sizes = [len(list(family.path(K, Y, weights, (20,)))), family.fit(K, Y, weights, 20).machine.size]
     assert sizes == [sizes[0]] * 2
     assert 4 <= sizes[0] <= 6
-    assert family.reach(K, Y, weights, (), 20).support.shape == (sizes[0],)
+    assert family.reach(K, Y, weights, (), begun_with(K, Y, 20, 20)).support.shape == (sizes[0],)
+    few = begun_with(K, Y, 3, 20)
+    assert family.reach(K, Y, weights, (), few) is few
+    assert ForwardFamily().reach(K, Y, weights, (), few) is few
 
 
 @pytest.mark.parametrize("bias", [False, True])
@@ -102,14 +105,21 @@ def test_lq_machines_are_those_of_the_path(bias, columns):
     np.testing.assert_allclose(fitted.held_out, leave_one_out_values(K, Y, fit, weights, penalize_bias=bias))
 
 
+def begun_with(K, Y, size, length):
+    """The first ``size`` of ``length`` columns of forward selection."""
+    order = forward_columns(K, Y, length).order
+    return Begun(order[:size], order)
+
+
 @pytest.mark.parametrize("q", [0.5, 1.0])
 @pytest.mark.parametrize("size", [3, 8])
 def test_an_elimination_begins_with_the_first_machine_that_is_large_enough(q, size, columns):
     K, Y, weights = columns
     family = LqFamily(LqSettings(q=q))
-    begun = family.reach(K, Y, weights, PENALTIES, size)
-    screened = forward_columns(K, Y, 3 * size, weights=weights).order
-    np.testing.assert_array_equal(begun.forward, screened)
+    start = begun_with(K, Y, size, 40)
+    begun = family.reach(K, Y, weights, PENALTIES, start)
+    screened = start.forward[: 3 * size]
+    np.testing.assert_array_equal(begun.forward, start.support)
     assert set(begun.support.tolist()) <= set(screened.tolist())
     assert len(begun.support) >= size
     problem = penalized_problem(K[:, screened], Y, weights)
@@ -121,16 +131,18 @@ def test_an_elimination_begins_with_the_first_machine_that_is_large_enough(q, si
 
 def test_a_rough_solution_is_enough_unless_a_tolerance_is_asked_for(columns):
     K, Y, weights = columns
-    rough = LqFamily(LqSettings(q=0.5)).reach(K, Y, weights, (0.01,), 5)
-    fine = LqFamily(LqSettings(q=0.5, tol=1e-12)).reach(K, Y, weights, (0.01,), 5)
+    start = begun_with(K, Y, 5, 15)
+    rough = LqFamily(LqSettings(q=0.5)).reach(K, Y, weights, (0.01,), start)
+    fine = LqFamily(LqSettings(q=0.5, tol=1e-12)).reach(K, Y, weights, (0.01,), start)
     assert (rough.ending.tol, fine.ending.tol) == (1e-5, 1e-12)
-    assert LqFamily(LqSettings(q=1.0)).reach(K, Y, weights, (0.01,), 5).ending.tol == 1e-7
+    assert LqFamily(LqSettings(q=1.0)).reach(K, Y, weights, (0.01,), start).ending.tol == 1e-7
 
 
 def test_an_elimination_never_begins_with_nothing(columns):
     K, Y, weights = columns
-    begun = LqFamily(LqSettings(q=1.0)).reach(K, Y, weights, (1e6,), 4)
-    np.testing.assert_array_equal(begun.support, begun.forward[:4])
+    start = begun_with(K, Y, 4, 12)
+    begun = LqFamily(LqSettings(q=1.0)).reach(K, Y, weights, (1e6,), start)
+    np.testing.assert_array_equal(begun.support, start.support)
 
 
 def test_what_is_told_of_the_columns_that_are_left(columns):

@@ -15,6 +15,7 @@ from fewkern.fisher.families import ForwardFamily, LqFamily
 from fewkern.fisher.forward import forward_columns
 from fewkern.fisher.forward_folds import QUICK, THOROUGH, Folded, forward_folds
 from fewkern.fisher.lq import LqSettings
+from fewkern.fisher.problem import Begun
 from fewkern.fisher.targets import fisher_targets
 from fewkern.kernels import Gaussian
 from tests.fisher.helpers import classes, labelled
@@ -75,12 +76,26 @@ def test_all_folds_at_once_are_the_folds_one_by_one(n_classes):
     np.testing.assert_allclose(path.errors, errors, rtol=1e-8)
 
 
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_one_fold_more_is_forward_selection_on_all_samples(n_classes):
+    """The folds themselves, and what is held out, stay as they are. The path is longer than the first room for it."""
+    samples, _, folded = folded_samples(60, n_classes)
+    candidates = Candidates.of(samples, Gaussian(width=0.3), None, 0)
+    every = folded.with_all()
+    path, plain = (forward_folds(candidates.K, one, 20, candidates.usable(one), None) for one in (every, folded))
+    targets = fisher_targets(samples.codes, n_classes, samples.weights).rows(samples.codes)
+    alone = forward_columns(candidates.K, targets, 20, weights=samples.weights)
+    np.testing.assert_array_equal(path.order[-1], alone.order)
+    np.testing.assert_array_equal(path.order[:-1], plain.order)
+    np.testing.assert_allclose(path.errors, plain.errors)
+
+
 def test_a_path_ends_where_more_columns_bring_little():
     _, _, folded = folded_samples()
     n = folded.samples.n
     helpful = (folded.samples.codes + 0.1 * np.random.default_rng(0).standard_normal(n))[:, None]
     K = np.hstack([helpful, np.random.default_rng(1).standard_normal((n, 20))])
-    for patience, length in ((QUICK, 4), (THOROUGH, 6), (None, 20)):
+    for patience, length in ((QUICK, 3), (THOROUGH, 6), (None, 20)):
         path = forward_folds(K, folded, 20, patience=patience)
         assert path.order.shape == (3, length)
     np.testing.assert_array_equal(path.order[:, 0], 0)
@@ -139,7 +154,7 @@ def test_leave_one_out_values_are_those_of_refits():
 
 def test_exchange_finds_the_columns_that_matter():
     K, signs, w = regression_problem(80, 8)
-    every, some = (Candidacy(A, np.zeros((A.shape[1], A.shape[1])), signs, w) for A in (K, K[:, 4:]))
+    every, some = (Candidacy.of(A, np.zeros((A.shape[1], A.shape[1])), 1.0, signs, w) for A in (K, K[:, 4:]))
     found = exchange(every, np.array([5, 6]))
     assert sorted(found.kept[0]) == [0, 1]
     assert found.objective < exchange(some, np.array([1, 2])).objective
@@ -183,11 +198,13 @@ def test_penalties_that_keep_nothing_leave_the_columns_of_forward_selection():
     samples, _ = folded_samples()[:2]
     targets = fisher_targets(samples.codes, 2, samples.weights).rows(samples.codes)
     K = Candidates.of(samples, Gaussian(width=1.0), None, 0).K
-    begun = LqFamily(LqSettings()).reach(K, targets, samples.weights, (1e6,), 3)
-    np.testing.assert_array_equal(begun.support, forward_columns(K, targets, 3, weights=samples.weights).order)
-    enough = LqFamily(LqSettings()).reach(K, targets, samples.weights, (1e6, 0.1, 1e-3, 1e-4), 3)
+    order = forward_columns(K, targets, 9, weights=samples.weights).order
+    begun = LqFamily(LqSettings()).reach(K, targets, samples.weights, (1e6,), Begun(order[:3], order))
+    np.testing.assert_array_equal(begun.support, order[:3])
+    penalties = (1e6, 0.1, 1e-3, 1e-4)
+    enough = LqFamily(LqSettings()).reach(K, targets, samples.weights, penalties, Begun(order[:3], order))
     assert enough.support.shape[0] >= 3
-    assert set(enough.support.tolist()) <= set(enough.forward.tolist())
+    assert set(enough.support.tolist()) <= set(order.tolist())
 
 
 def test_a_given_setting_keeps_the_least_squares_machine():

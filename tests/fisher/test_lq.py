@@ -7,7 +7,7 @@ from sklearn.linear_model import Lasso, MultiTaskLasso
 from fewkern.core.trace import Stop
 from fewkern.datasets import make_banana, make_ringnorm, make_waveform
 from fewkern.fisher.lasso import lasso_rows
-from fewkern.fisher.lq import leave_one_out_values, max_penalty
+from fewkern.fisher.lq import LqSettings, first_of_size, leave_one_out_values, lq_path, max_penalty
 from fewkern.fisher.problem import penalized_problem
 from fewkern.kernels import Gaussian
 from tests.fisher import helpers
@@ -263,6 +263,22 @@ def test_iteration_limit_is_reported():
         K, Y = problem(targets=targets)
         ending = lasso_rows(penalized_problem(K, Y), 0.001 * 80, max_iter=1).ending
         assert (ending.stop, ending.n_iter, ending.criterion) == (Stop.MAX_ITER, 1, "relative duality gap")
+
+
+@pytest.mark.parametrize("how", [LqSettings(0.5), LqSettings(0.5, "ridge"), LqSettings(0.5, "best"), LqSettings(1.0)])
+def test_the_first_of_a_size_is_that_of_the_path(how):
+    rng = np.random.default_rng(0)
+    K = np.exp(-((rng.uniform(-3, 3, 80)[:, None] - np.linspace(-3, 3, 25)) ** 2))
+    problem = penalized_problem(K, np.sign(K[:, :3].sum(axis=1) - K[:, 10:14].sum(axis=1) + 1e-3)[:, None])
+    penalties = [10.0**-k for k in np.arange(0, 4.5, 0.5)]
+    path = lq_path(problem, penalties, how)
+    assert path[0].size < 2
+    for size in (1, 3, 5, 99):
+        expected = next((fit for fit in path if fit.size >= size), path[-1])
+        found = first_of_size(problem, penalties, how, size)
+        assert found.penalty == expected.penalty
+        np.testing.assert_array_equal(found.support, expected.support)
+        np.testing.assert_allclose(found.coef, expected.coef, rtol=1e-6)
 
 
 def test_row_lasso_that_does_not_settle_on_its_support_says_so():

@@ -123,7 +123,7 @@ def test_probabilities_are_fitted_to_what_folds_say_of_samples_held_out(monkeypa
     """Not to values of vectors that have seen the samples."""
     X, y = hidden(120)
     moves, fitted_to = [], []
-    judge, fit_posterior = few._judge_moves, fitting.fit_posterior
+    judge, fit_posterior = few.judge_moves, fitting.fit_posterior
 
     def judge_and_tell(*arguments):
         moves.append(judge(*arguments))
@@ -133,7 +133,7 @@ def test_probabilities_are_fitted_to_what_folds_say_of_samples_held_out(monkeypa
         fitted_to.append(held_out)
         return fit_posterior(rule, held_out, *others)
 
-    monkeypatch.setattr(few, "_judge_moves", judge_and_tell)
+    monkeypatch.setattr(few, "judge_moves", judge_and_tell)
     monkeypatch.setattr(fitting, "fit_posterior", fit_and_tell)
     model = ForwardKernelFisher(refine=True).fit(X, y)
     of_folds = [values for (size, _), values in moves[0].held_out.values.items() if size == model.n_vectors_]

@@ -53,6 +53,46 @@ def test_a_regression_is_the_minimum_of_what_it_says(monkeypatch):
     np.testing.assert_allclose(coef.sum(axis=2), 0, atol=1e-8)
 
 
+def folds_of(weights, n_folds=3):
+    """A sample is held out in one fold: it has no weight there."""
+    number = np.arange(len(weights)) % n_folds
+    return np.where(number == np.arange(n_folds)[:, None], 0.0, weights)
+
+
+def test_scores_that_are_timid_are_judged_by_a_multiple_of_them():
+    """The factor is that at which held-out samples have the least loss, whatever those say that are trained on."""
+    Z, codes, weights, R = problem(300)
+    train = folds_of(weights)
+    columns = SoftmaxColumns.of(np.stack([Z] * 3), np.eye(3)[codes], train, np.stack([R] * 3))
+    stage = next(eliminate_softmax(columns))
+
+    def loss(factor, times):
+        held_out = train == 0
+        return float(np.mean(columns.losses(factor * times * stage.values)[held_out]))
+
+    for times in (1.0, 0.25):
+        timid = softmax.SoftmaxStage(stage.kept, stage.coef, times * stage.values, columns)
+        found = softmax.sharpness(timid)
+        assert all(loss(found, times) <= loss(factor, times) for factor in softmax._FACTORS)
+    assert softmax.sharpness(timid) == pytest.approx(4 * softmax.sharpness(stage), rel=0.5)
+
+
+def test_one_factor_serves_all_sizes_and_whoever_judges():
+    Z, _, weights, R = problem(120)
+    codes = np.argmax(Z[:, :3], axis=1)  # easy to tell apart, with scores that are small
+    rule = SeveralClasses(fisher_targets(codes, 3, np.ones(120)).theta, R, 1e-2)
+    sizes = list(rule.sizes(Labelled(Z, codes, folds_of(weights)), np.stack([np.arange(5)] * 3)))
+    assert len({one.factor for one in sizes}) == 1
+    assert sizes[0].factor > 1
+    for one in sizes:
+        assert one.sharp.shape == one.losses.shape == (3, 120)
+    assert np.sum(sizes[0].sharp) < np.sum(sizes[0].losses)
+    values = np.random.default_rng(0).standard_normal((120, 2))
+    sharp = deciding.replace(rule, factor=2.0)
+    np.testing.assert_allclose(sharp.judge(values, codes)[0], rule.judge(2 * values, codes)[0])
+    np.testing.assert_array_equal(sharp.judge(values, codes)[1], rule.judge(values, codes)[1])
+
+
 def test_slopes_are_the_derivative_of_the_losses():
     Z, codes, weights, _ = problem()
     coef = np.random.default_rng(1).standard_normal((6, 3))

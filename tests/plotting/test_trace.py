@@ -8,7 +8,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from fewkern import FeatureVectorClassifier, FeatureVectorRegressor, FeatureVectorSelector
+from fewkern import (
+    FeatureVectorClassifier,
+    FeatureVectorRegressor,
+    FeatureVectorSelector,
+    ForwardKernelFisher,
+    SparseKernelFisher,
+)
 from fewkern.core.trace import Trace
 from fewkern.datasets import make_banana, make_sinc
 from fewkern.kernels import Gaussian
@@ -54,6 +60,17 @@ def test_vectors_that_were_moved_afterwards():
     assert model.refined_
     assert legend(display)[-1].startswith("then moved: 5 vectors\n(")
     assert display.ax_.lines[-1].get_xdata()[0] == 5
+
+
+@pytest.mark.parametrize("estimator", [ForwardKernelFisher, SparseKernelFisher])
+def test_a_kernel_fisher_machine_that_was_moved_afterwards(estimator):
+    X = np.random.default_rng(0).normal(size=(120, 3))
+    model = estimator(refine=True).fit(X, X[:, 0] ** 2 + X[:, 1] ** 2 > 1.4)
+    display = TraceDisplay.from_estimator(model)
+    assert legend(display)[-1] == f"then moved: {model.n_vectors_} vectors"
+    assert display.ax_.lines[-1].get_xdata()[0] == model.n_vectors_
+    plain = TraceDisplay.from_estimator(estimator().fit(X, X[:, 0] ** 2 + X[:, 1] ** 2 > 1.4))
+    assert not any("moved" in line for line in legend(plain))
 
 
 def test_the_band_is_not_cut_off():

@@ -99,6 +99,26 @@ def test_moved_vectors_are_named_as_such():
     assert all(v.cells[2].startswith(("month (", "year (")) for v in found.vectors)
 
 
+@pytest.mark.parametrize("estimator", [fewkern.ForwardKernelFisher, fewkern.SparseKernelFisher])
+def test_moved_vectors_of_a_kernel_fisher_machine(estimator):
+    """The page says that they are no rows, calls none of them a row, and shows no row of the table in their place."""
+    X = np.random.default_rng(0).normal(size=(120, 3))
+    y = (X[:, 0] ** 2 + X[:, 1] ** 2 > 1.4).astype(int)
+    model = estimator(refine=True).fit(X, y)
+    found = kept(subject_of(model, X, y), (), 0)
+    assert found.moved
+    assert found.total == model.n_vectors_
+    assert {v.name for v in found.vectors} == {"moved"}
+    assert any("they are not rows of the table" in sentence for sentence in found.sentences)
+    page = fewkern.report(model, X, y).html
+    assert "they are not rows of the table" in page
+    assert "vectors kept" in page
+    assert "rows kept" not in page
+    plain = kept(subject_of(estimator().fit(X, y), X, y), (), 0)
+    assert not plain.moved
+    assert "moved" not in {v.name for v in plain.vectors}
+
+
 def test_vectors_of_another_table():
     model, _, _ = churn_model()
     other, z = customers(60, seed=4)

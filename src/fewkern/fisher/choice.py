@@ -10,6 +10,7 @@ from typing import Any
 from fewkern.backend.distinct import distinct_rows
 from fewkern.backend.finite import squarable
 from fewkern.backend.folds import Fold
+from fewkern.backend.linalg import sum_by_index
 from fewkern.backend.namespace import Array, asarray_like, namespace, take_rows, to_numpy
 from fewkern.backend.random import random_generator
 from fewkern.core.kernel import Kernel
@@ -88,12 +89,9 @@ class Candidates:
         """Columns that every fold may take, ``(F, m)``: those of samples that it trains on; None: all."""
         if self.owners is None:
             return None
-        owners, train = to_numpy(take_rows(self.owners, folded.rows)), to_numpy(folded.train) > 0
-        own = [[False] * int(self.rows.shape[0]) for _ in train]
-        for columns, inside in zip(own, train):
-            for j in owners[inside]:
-                columns[j] = True
-        return asarray_like(own, self.rows, dtype=namespace(self.rows).bool)
+        owners, train = take_rows(self.owners, folded.rows), folded.train
+        m = int(self.rows.shape[0])
+        return namespace(train).stack([sum_by_index(train[f, :], owners, m) > 0 for f in range(int(train.shape[0]))])
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,14 @@ from fewkern.backend.linalg import logsumexp, one_hot, solve_shifted
 from fewkern.backend.namespace import Array, namespace
 from fewkern.fisher.elimination import Candidacy, LogisticColumns, eliminate, exchange, log_losses, signs_of, slopes
 from fewkern.fisher.problem import Begun, Machine
-from fewkern.fisher.softmax import SoftmaxColumns, SoftmaxStage, eliminate_softmax, regress_softmax, slopes_softmax
+from fewkern.fisher.softmax import (
+    SoftmaxColumns,
+    SoftmaxStage,
+    eliminate_softmax,
+    regress_softmax,
+    sharpness,
+    slopes_softmax,
+)
 
 __all__ = ["RIDGES", "Deciding", "Labelled", "SeveralClasses", "Sized", "TwoClasses"]
 
@@ -37,10 +44,13 @@ class Sized:
     size: int
     losses: Array
     """Logarithmic losses, ``(F, n)``."""
+    sharp: Array
+    """Those of ``factor`` times the scores, ``(F, n)``."""
     wrong: Array
     """One where a sample is put into another class, else zero, ``(F, n)``."""
     kept: Array
     """Positions of the columns that are left, ``(F, k)``."""
+    factor: float = 1.0
 
 
 class Deciding(Protocol):
@@ -66,7 +76,7 @@ class Deciding(Protocol):
         """The machine that minimizes the objective of the rows plus ``pull`` times the coefficients, from one on."""
 
     def judge(self, values: Array, codes: Array) -> tuple[Array, Array]:
-        """Logarithmic losses of samples with these values ``(n, p)``, and one where they are put into another class."""
+        """Losses of samples with these values ``(n, p)``, the sharp ones, and one where their class is another."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +92,8 @@ class TwoClasses:
         xp, signs = namespace(columns.A), columns.signs
         for stage in eliminate(columns):
             wrong = xp.astype(stage.values * signs <= 0, signs.dtype)
-            yield Sized(stage.size, log_losses(stage.values, signs), wrong, stage.kept)
+            losses = log_losses(stage.values, signs)
+            yield Sized(stage.size, losses, losses, wrong, stage.kept)
 
     def settle(self, every: Labelled, begun: Begun, size: int) -> tuple[Machine, Array]:
         K, weights = every.K, every.weights
@@ -91,13 +102,13 @@ class TwoClasses:
         for stage in eliminate(self._problem(one, begun.support[None, :])):
             if stage.size <= size:
                 break
+        candidacy = Candidacy.of(K, self.between, self.ridge, signs_of(every.codes, K), weights)
         # two ways to so many columns, and the lower of the two minima
-        ways = (xp.take(begun.support, stage.kept[0, :]), begun.forward[: stage.size])
-        K, R, signs, weights = (
-            xp.astype(found, xp.float64) for found in (K, self.ridge * self.between, signs_of(every.codes, K), weights)
+        ways = (
+            exchange(candidacy, xp.take(begun.support, stage.kept[0, :]), stage.coef[0, :]),
+            exchange(candidacy, begun.forward[: stage.size]),
         )
-        candidacy = Candidacy(K, (R + R.T) / 2, signs, weights)
-        stage = min((exchange(candidacy, way) for way in ways), key=lambda found: found.objective)
+        stage = min(ways, key=lambda found: found.objective)
         coef, held_out = (xp.astype(found[0, :, None], every.K.dtype) for found in (stage.coef, stage.leave_one_out()))
         return Machine(stage.kept[0, :], coef[1:, :], coef[0, :]), held_out
 
@@ -136,19 +147,27 @@ class SeveralClasses:
     between: Array
     """Kernel between the candidates, ``(m, m)``, times the mean of ``k(x, x)``."""
     ridge: float = RIDGES[-1]
+    factor: float = 1.0
+    """Samples are judged by so many times their scores, which are small: see :func:`sharpness`."""
 
     def sizes(self, folds: Labelled, order: Array) -> Iterator[Sized]:
-        xp = namespace(folds.K)
+        xp, factor = namespace(folds.K), 0.0
         for stage in eliminate_softmax(self._problem(folds, order)):
+            factor = factor or sharpness(stage)  # that of all columns serves all sizes
             wrong = xp.astype(xp.argmax(stage.values, axis=2) != folds.codes[None, :], stage.values.dtype)
-            yield Sized(stage.size, stage.columns.losses(stage.values), wrong, stage.kept)
+            losses, sharp = (stage.columns.losses(times * stage.values) for times in (1.0, factor))
+            yield Sized(stage.size, losses, sharp, wrong, stage.kept, factor)
 
     def settle(self, every: Labelled, begun: Begun, size: int) -> tuple[Machine, Array]:
         xp = namespace(every.K)
         one = replace(every, weights=every.weights[None, :])
         found: list[tuple[Array, SoftmaxStage]] = []
-        # two ways to so many columns, and the lower of the two minima
-        for way in (begun.support, begun.forward[: min(int(begun.support.shape[0]), int(begun.forward.shape[0]))]):
+        # two ways to so many columns, if they are two, and the lower of the two minima
+        length = min(int(begun.support.shape[0]), int(begun.forward.shape[0]))
+        ways = [begun.support, begun.forward[:length]]
+        if ways[0].shape == ways[1].shape and bool(xp.all(ways[0] == ways[1])):
+            ways.pop()
+        for way in ways:
             for stage in eliminate_softmax(self._problem(one, way[None, :])):
                 if stage.size <= size:
                     break
@@ -175,6 +194,7 @@ class SeveralClasses:
         scores = self._of_points(xp.astype(values, xp.float64))
         own = one_hot(codes, int(self.points.shape[0]), scores.dtype)
         wrong = xp.astype(xp.argmax(scores, axis=1) != codes, scores.dtype)
+        scores = self.factor * scores
         return logsumexp(scores, axis=1) - xp.sum(own * scores, axis=1), wrong
 
     def on_vectors(self, between: Array, ridge: float) -> SeveralClasses:
@@ -204,12 +224,10 @@ class SeveralClasses:
 def penalties(between: Array, order: Array, ridge: float) -> Array:
     """The ridge times the kernel between the vectors ``order`` (F, k) of every fold; indefinite parts are left out."""
     xp = namespace(between)
-    found = []
-    for f in range(int(order.shape[0])):
-        own = _submatrix(between, order[f, :])
-        values, vectors = xp.linalg.eigh((own + own.T) / 2)
-        found.append(ridge * (vectors * xp.maximum(values, xp.zeros_like(values))) @ vectors.T)
-    return xp.stack(found)
+    own = xp.stack([_submatrix(between, order[f, :]) for f in range(int(order.shape[0]))])
+    values, vectors = xp.linalg.eigh((own + xp.matrix_transpose(own)) / 2)
+    lengths = ridge * xp.maximum(values, xp.zeros_like(values))
+    return xp.matmul(vectors * lengths[:, None, :], xp.matrix_transpose(vectors))
 
 
 def _submatrix(M: Array, positions: Array) -> Array:

@@ -25,9 +25,9 @@ __all__ = ["Candidacy", "LogisticColumns", "Stage", "eliminate", "exchange", "lo
 _MODEST = 1e-3
 # Penalty of a coefficient, in units of the squares of its column: columns may be nearly dependent.
 SHIFT = 1e-10
-# No step changes a value by more than _REACH. The iteration ends with a step that changes none by more than _SETTLED:
-# the next one would change them by the square of that.
-_REACH, _SETTLED, _MAX_STEPS = 4.0, 1e-2, 25
+# No step changes a value by more than _REACH. The iteration ends with a step that lowers the objective by no more than
+# half of _SETTLED per sample: the next one would gain about the square of that.
+_REACH, _SETTLED, _MAX_STEPS = 4.0, 3e-4, 25
 # Of many columns, one in so many leaves at once.
 _AT_ONCE = 12
 # Exchanges at most; the part of the objective that one must gain; the part of a column's square that must be its own.
@@ -57,7 +57,7 @@ class LogisticColumns:
         xp = namespace(Z)
         # float64 whatever Z is: kernel columns are nearly dependent
         A, signs, weights, R = (
-            xp.astype(one, xp.float64) for one in (with_constant(Z), signs, scaled(weights), penalty)
+            xp.astype(one, xp.float64, copy=False) for one in (with_constant(Z), signs, scaled(weights), penalty)
         )
         return cls(A, signs, weights, _padded(R, SHIFT * xp.sum(A * A, axis=1)), modest)
 
@@ -78,7 +78,7 @@ class LogisticColumns:
             part = _REACH / xp.maximum(largest, xp.full_like(largest, _REACH))
             coef = coef - part[:, None] * step[:, :, 0]
             values = values - part[:, None] * change
-            if float(xp.max(largest)) <= _SETTLED:
+            if float(xp.max(xp.sum(downhill * step, axis=1))) <= _SETTLED * int(A.shape[1]):
                 break
         return Stage(kept, coef, values, inverse, self)
 
@@ -158,8 +158,8 @@ def eliminate(columns: LogisticColumns) -> Iterator[Stage]:
         yield stage
         if stage.size <= 1:
             return
-        stay = _stay(stage)
-        coef, columns = _without(stage, stay), columns.take(stay)
+        stay, gone = _part(stage)
+        coef, columns = _without(stage, stay, gone), columns.take(stay)
         kept = take_each(kept, stay[:, 1:] - 1)
 
 
@@ -169,15 +169,31 @@ class Candidacy:
 
     K: Array
     """``(n, m)``."""
-    penalty: Array
-    """``R`` between all columns, ``(m, m)``."""
+    squares: Array
+    """Those of ``K``."""
+    between: Array
+    """Kernel between all columns, ``(m, m)``."""
+    ridge: float
+    """``R`` is so many times that kernel."""
     signs: Array
     weights: Array
+
+    @classmethod
+    def of(cls, K: Array, between: Array, ridge: float, signs: Array, weights: Array) -> Candidacy:
+        """In double precision."""
+        xp = namespace(K)
+        K, between, signs, weights = (xp.astype(one, xp.float64, copy=False) for one in (K, between, signs, weights))
+        return cls(K, K * K, between, ridge, signs, weights)
+
+    def penalty(self, kept: Array) -> Array:
+        """``R`` between the columns ``kept`` and all, ``(k, m)``."""
+        xp = namespace(self.between)
+        return (self.ridge / 2) * (xp.take(self.between, kept, axis=0) + xp.take(self.between, kept, axis=1).T)
 
     def regress(self, kept: Array, coef: Array | None = None) -> Stage:
         """The regression on the columns ``kept`` (k,), from ``coef`` (k + 1,) on."""
         xp = namespace(self.K)
-        R = xp.take(xp.take(self.penalty, kept, axis=0), kept, axis=1)
+        R = xp.take(self.penalty(kept), kept, axis=1)
         Z = xp.take(self.K, kept, axis=1)
         columns = LogisticColumns.of(Z[None, :, :], self.signs, self.weights[None, :], R[None, :, :])
         return columns.regress(columns.nothing() if coef is None else coef[None, :], kept[None, :])
@@ -191,9 +207,9 @@ class Candidacy:
         xp, columns = namespace(self.K), stage.columns
         kept = stage.kept[0, :]
         slope, curve = columns.derivatives(stage.values)
-        within = xp.take(self.penalty, kept, axis=0)
+        within = self.penalty(kept)
         pulled = (slope @ self.K)[0, :] + stage.coef[0, 1:] @ within
-        own = (curve @ (self.K * self.K))[0, :] + xp.linalg.diagonal(self.penalty)
+        own = (curve @ self.squares)[0, :] + self.ridge * xp.linalg.diagonal(self.between)
         cross = (columns.A[0, :, :] * curve[0, :, None]).T @ self.K
         cross = xp.concat([cross[:1, :], cross[1:, :] + within], axis=0)
         left = own - xp.sum(cross * (stage.inverse[0, :, :] @ cross), axis=0)
@@ -202,18 +218,19 @@ class Candidacy:
         return xp.argmax(gain)[None]
 
 
-def exchange(candidacy: Candidacy, columns: Array) -> Stage:
+def exchange(candidacy: Candidacy, columns: Array, coef: Array | None = None) -> Stage:
     """Replace ``columns`` (k,) by others, one by one, while that lowers the objective.
 
-    The column outside that brings most enters, then that of least worth leaves.
+    The column outside that brings most enters, then that of least worth leaves. ``coef`` (k + 1,) is where the first
+    regression begins.
     """
     xp = namespace(candidacy.K)
-    stage = candidacy.regress(columns)
+    stage = candidacy.regress(columns, coef)
     for _ in range(_EXCHANGES):
         kept = xp.concat([stage.kept[0, :], candidacy.entering(stage)])
         larger = candidacy.regress(kept, xp.concat([stage.coef[0, :], xp.zeros_like(stage.coef[0, :1])]))
-        stay = _stay(larger)
-        found = candidacy.regress(xp.take(kept, stay[0, 1:] - 1), _without(larger, stay)[0, :])
+        stay, gone = _part(larger)
+        found = candidacy.regress(xp.take(kept, stay[0, 1:] - 1), _without(larger, stay, gone)[0, :])
         if not found.objective < stage.objective * (1 - _GAIN):
             break
         stage = found
@@ -260,26 +277,21 @@ def _derivatives(values: Array, signs: Array, weights: Array, modest: float) -> 
     return weights * (share - (signs + 1) / 2 + modest * values), weights * (share * (1 - share) + modest)
 
 
-def _stay(stage: Stage) -> Array:
-    """Components that stay, ascending: the constant, and the columns of largest Wald statistic."""
+def _part(stage: Stage) -> tuple[Array, Array]:
+    """Components that stay, ascending, and those that leave: columns of least Wald statistic, never the constant."""
+    xp, leave = namespace(stage.coef), max(1, stage.size // _AT_ONCE)
+    worth = stage.coef[:, 1:] ** 2 / xp.linalg.diagonal(stage.inverse)[:, 1:]
+    order = xp.argsort(worth, axis=1) + 1
+    stay = xp.concat([xp.zeros_like(order[:, :1]), xp.sort(order[:, leave:], axis=1)], axis=1)
+    return stay, order[:, :leave]
+
+
+def _without(stage: Stage, stay: Array, gone: Array) -> Array:
+    """Coefficients of those that stay: what they become to second order when the others are gone."""
     xp = namespace(stage.coef)
-    worth = stage.coef**2 / xp.linalg.diagonal(stage.inverse)
-    k = stage.size
-    best = xp.argsort(worth[:, 1:], axis=1, descending=True)[:, : k - max(1, k // _AT_ONCE)] + 1
-    return xp.concat([xp.zeros_like(best[:, :1]), xp.sort(best, axis=1)], axis=1)
-
-
-def _without(stage: Stage, stay: Array) -> Array:
-    """Coefficients of those that stay: what they become to second order when the others leave."""
-    xp, coef = namespace(stage.coef), stage.coef
-    numbers = xp.arange(int(coef.shape[1]), dtype=stay.dtype, device=device(stay))
-    leaves = ~xp.any(stay[:, :, None] == numbers[None, None, :], axis=1)
-    gone = xp.argsort(xp.astype(leaves, stay.dtype), axis=1, descending=True)[
-        :, : int(coef.shape[1]) - int(stay.shape[1])
-    ]
     toward = rows_of_each(stage.inverse, gone)
-    pulled = xp.linalg.solve(rows_of_each(xp.matrix_transpose(toward), gone), take_each(coef, gone)[:, :, None])
-    return take_each(coef - xp.matmul(xp.matrix_transpose(toward), pulled)[:, :, 0], stay)
+    pulled = xp.linalg.solve(rows_of_each(xp.matrix_transpose(toward), gone), take_each(stage.coef, gone)[:, :, None])
+    return take_each(stage.coef - xp.matmul(xp.matrix_transpose(toward), pulled)[:, :, 0], stay)
 
 
 def take_each(rows: Array, positions: Array) -> Array:

@@ -11,7 +11,7 @@ from fewkern.backend.namespace import Array, device, namespace
 from fewkern.core.statistics import Statistics
 from fewkern.fisher.deciding import Deciding
 from fewkern.fisher.forward import forward_columns
-from fewkern.fisher.lq import LqSettings, leave_one_out_values, lq_fit, walk_path
+from fewkern.fisher.lq import LqSettings, first_of_size, leave_one_out_values, lq_fit, walk_path
 from fewkern.fisher.problem import Begun, Ending, Machine, penalized_problem, summed_problem
 
 __all__ = ["LARGEST", "LARGEST_SEVERAL", "PENALTIES", "Family", "Fitted", "ForwardFamily", "LqFamily", "Told"]
@@ -21,9 +21,8 @@ _RATIO = 10.0**-0.5
 PENALTIES = tuple(10.0 ** (-0.5 * i) for i in range(1, 10))
 # Taken where classes are too small to compare: the fourth penalty, and ten vectors.
 _DEFAULT_PENALTY, _DEFAULT_SIZE = 3, 10
-# An elimination begins with columns of least penalty among so many times as many that forward selection takes, and no
-# more than _MOST_SCREENED.
-_SCREENED, _MOST_SCREENED = 3, 300
+# Columns of least penalty are chosen among so many times as many that forward selection takes, where it takes them.
+_SCREENED = 3
 # Relative change of the objective that ends the iteration where only the columns that are kept matter.
 _ROUGH = 1e-5
 # A start may hold no zero. A penalized bias that is zero starts here, and is dropped by the first step.
@@ -89,8 +88,11 @@ class Family(Protocol):
     def refit(self, machine: Machine, sums: Statistics, setting: float) -> Machine:
         """The machine on the columns of another one, from sums over rows of these columns and of the targets."""
 
-    def reach(self, K: Array, Y: Array, weights: Array, settings: tuple[float, ...], size: int) -> Begun:
-        """Columns of the first machine that keeps ``size`` or more, or of the last one; never none."""
+    def reach(self, K: Array, Y: Array, weights: Array, settings: tuple[float, ...], begun: Begun) -> Begun:
+        """Columns of the first machine that keeps as many as ``begun`` or more, or of the last one; never none.
+
+        ``begun`` is what forward selection on these samples says.
+        """
 
     def tell(self, columns: Array, Y: Array, weights: Array, begun: Begun) -> Told:
         """What is said of the machine on the ``columns`` (n, k) that are left of those it began with."""
@@ -146,16 +148,14 @@ class LqFamily:
         fit = lq_fit(summed_problem(sums, penalize_bias=self.penalize_bias), setting, how)
         return Machine(xp.take(machine.support, fit.support), fit.coef, fit.offset)
 
-    def reach(self, K: Array, Y: Array, weights: Array, settings: tuple[float, ...], size: int) -> Begun:
-        xp = namespace(K)
-        screened = forward_columns(K, Y, min(_SCREENED * size, _MOST_SCREENED), weights=weights).order
+    def reach(self, K: Array, Y: Array, weights: Array, settings: tuple[float, ...], begun: Begun) -> Begun:
+        xp, size = namespace(K), int(begun.support.shape[0])
+        screened = begun.forward[: min(_SCREENED * size, int(begun.forward.shape[0]))]
         problem = penalized_problem(xp.take(K, screened, axis=1), Y, weights, penalize_bias=self.penalize_bias)
         how = replace(self.how, tol=_ROUGH) if self.how.tol is None and self.how.q < 1 else self.how
-        for fit in walk_path(problem, settings, how):
-            if fit.size >= size:
-                break
-        support = xp.take(screened, fit.support) if fit.size else screened[:size]
-        return Begun(support, screened, fit.penalty, fit.objectives, fit.ending)
+        fit = first_of_size(problem, settings, how, size)
+        support = xp.take(screened, fit.support) if fit.size else begun.support
+        return Begun(support, begun.support, fit.penalty, fit.objectives, fit.ending)
 
     def tell(self, columns: Array, Y: Array, weights: Array, begun: Begun) -> Told:
         xp = namespace(columns)
@@ -209,9 +209,12 @@ class ForwardFamily:
         solution = sums.solve(0.0)
         return Machine(machine.support, solution.W, solution.offset)
 
-    def reach(self, K: Array, Y: Array, weights: Array, settings: tuple[float, ...], size: int) -> Begun:
+    def reach(self, K: Array, Y: Array, weights: Array, settings: tuple[float, ...], begun: Begun) -> Begun:
+        if self.min_residual == 0:
+            return begun
+        size = int(begun.support.shape[0])
         path = forward_columns(K, Y, size, min_residual=self.min_residual, weights=weights)
-        return Begun(path.order, path.order, path.size, path.residuals, Ending(path.stop, len(path.ratios)))
+        return begun if path.size == size else Begun(path.order, path.order)
 
     def tell(self, columns: Array, Y: Array, weights: Array, begun: Begun) -> Told:
         path = forward_columns(columns, Y, int(columns.shape[1]), weights=weights)

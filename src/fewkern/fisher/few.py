@@ -14,25 +14,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import replace
 from itertools import chain
 from typing import Any
 
 from fewkern.backend.folds import Fold
-from fewkern.backend.namespace import Array, namespace, take_rows, to_numpy
+from fewkern.backend.namespace import Array, namespace, take_rows
 from fewkern.backend.random import random_generator
 from fewkern.core.kernel import Kernel
 from fewkern.core.samples import Samples
-from fewkern.core.trace import TOLERANCE, Trace
+from fewkern.fisher.beginning import Beginning
 from fewkern.fisher.choice import Candidates, Chosen, Comparing, kernel_scale
 from fewkern.fisher.deciding import RIDGES, Deciding, Labelled, SeveralClasses, Sized, TwoClasses
 from fewkern.fisher.elimination import take_each
-from fewkern.fisher.families import LARGEST, LARGEST_SEVERAL, Family, Fitted
-from fewkern.fisher.forward_folds import THOROUGH, Folded, FoldedPath, forward_folds
-from fewkern.fisher.moving import HeldOutMoves, Moving, Origin, Way, hold_out, sizes_to_compare
+from fewkern.fisher.families import LARGEST, Family, Fitted
+from fewkern.fisher.forward_folds import Folded, FoldedPath, forward_folds
+from fewkern.fisher.moving import Moving, choose_moved, judge_moves
 from fewkern.fisher.problem import Begun, Machine
+from fewkern.fisher.sizes import SEVERAL, TWO, Sizes
 from fewkern.fisher.targets import fisher_targets
-from fewkern.vectors.grid import KernelGrid
 from fewkern.vectors.search import class_grid
 
 __all__ = ["choose_few"]
@@ -40,23 +40,11 @@ __all__ = ["choose_few"]
 # Widths are compared on at most so many samples, with so many of them as candidates; a rule for the width, such as the
 # median distance, looks at _RULE_ROWS for every class.
 _WIDTH_ROWS, _WIDTH_CANDIDATES, _RULE_ROWS = 2000, 150, 75
-# The sizes of machines of several classes are compared on at most so many samples.
-_SEVERAL_ROWS = 2500
-# Columns that lower the error of forward selection by less than this share are not needed to begin with.
-_SURPLUS = 0.02
-# On all samples, so many times the columns that are wanted are enough to begin with.
-_SPARE = 3
 # An elimination ends early at so many times the least loss.
 _HOPELESS = 2.0
 # A difference of this share of the error is none, however certain: the errors of nested machines differ by little, and
 # always in the same direction.
 _NEGLIGIBLE = 0.03
-# What a smaller machine may lose against the best one, in units of the tolerance of ``prefer``: a part of the
-# logarithmic loss, and a share of the samples. For two classes the exchange that follows gives back a part of the loss.
-_SLIGHT, _MISSES = 0.15, 0.015
-_SLIGHT_SEVERAL, _MISSES_SEVERAL = 0.05, 0.004
-# The share of the samples is at least so many of them: with "balanced", one sample more or less is no difference.
-_SAMPLES = 2
 
 
 def choose_few(
@@ -84,18 +72,19 @@ def choose_few(
     folded = Folded.of(samples, folds)
     at = _best_width(folded.some(_WIDTH_ROWS, rng), grid.kernels, rng, step)
     candidates = Candidates.of(samples, grid.kernels[at], plan.max_candidates, plan.seed)
-    beginning = _Beginning.of(folded, candidates, kernel_scale(samples, grid.kernels[at]), rng)
+    beginning = Beginning.of(folded, candidates, kernel_scale(samples, grid.kernels[at]), rng)
     if beginning.size == 0:
         return None
     deciding, stages = _deciding(samples, beginning)
     sizes = _compare_sizes(stages, beginning, plan)
-    size = sizes.choose(plan.prefer, samples.n_classes == 2)
-    fitted, setting = _fit(samples, beginning, deciding, plan.family, size)
+    size = sizes.choose(plan.prefer, TWO if samples.n_classes == 2 else SEVERAL)
+    begun = beginning.begun(samples, plan.family, beginning.on_all(sizes, size))
+    fitted, setting = _fit(samples, candidates, deciding, plan.family, begun, size)
     chosen = Chosen(candidates, setting, sizes.trace(grid, at, size))
     if plan.refine is False:
         return chosen, fitted
     moving = Moving(samples, candidates, beginning.scale, deciding)
-    return _move(moving, chosen, fitted, _judge_moves(moving, folds, sizes, size, beginning), plan)
+    return choose_moved(moving, chosen, fitted, judge_moves(moving, folds, sizes, size, beginning), plan)
 
 
 def _best_width(folded: Folded, kernels: tuple[Kernel, ...], rng: Any, step: Callable[[int], None] | None) -> int:
@@ -123,91 +112,7 @@ def _best_width(folded: Folded, kernels: tuple[Kernel, ...], rng: Any, step: Cal
     return min(good, key=lambda k: (paths[k].enough(bound), paths[k].least))
 
 
-@dataclass(frozen=True)
-class _Beginning:
-    """The columns that every fold begins with, more than it needs."""
-
-    folded: Folded
-    candidates: Candidates
-    scale: float
-    """Mean of ``k(x, x)``."""
-    folds: Labelled
-    order: Array
-    """``(F, k)``."""
-
-    @classmethod
-    def of(cls, folded: Folded, candidates: Candidates, scale: float, rng: Any) -> _Beginning:
-        """By forward selection: for two classes as many as are enough, for several all that it takes."""
-        K = take_rows(candidates.K, folded.rows)
-        two = folded.samples.n_classes == 2
-        # several classes need more columns than least squares says: every class has a score of its own
-        limit = LARGEST if two else LARGEST_SEVERAL
-        path = forward_folds(K, folded, limit, candidates.usable(folded), THOROUGH if two else None)
-        if two:
-            order = path.order[:, : path.enough((1 + _SURPLUS) * path.least)]
-            return cls(folded, candidates, scale, Labelled(K, folded.samples.codes, folded.train), order)
-        some = folded.some(_SEVERAL_ROWS, rng)
-        K = take_rows(candidates.K, some.rows)
-        return cls(some, candidates, scale, Labelled(K, some.samples.codes, some.train), path.order)
-
-    @property
-    def size(self) -> int:
-        """Number of columns."""
-        return int(self.order.shape[1])
-
-
-@dataclass(frozen=True)
-class _Sizes:
-    """Held-out errors of the machines of every size, as the share of every sample in their mean, ``(n,)``."""
-
-    losses: dict[Any, Array]
-    """Logarithmic losses by size, or by size and way."""
-    wrong: dict[Any, Array]
-    """Samples that are put into another class."""
-    columns: dict[int, Array] = field(default_factory=dict)
-    """Candidates that every fold is left with, ``(F, k)``, by size."""
-
-    def choose(self, prefer: str, two: bool) -> Any:
-        """The smallest size that is as good as the best one."""
-        losses, misses = _means(self.losses), _means(self.wrong)
-        best = min(losses, key=lambda size: (losses[size], size))
-        slight, few = (_SLIGHT, _MISSES) if two else (_SLIGHT_SEVERAL, _MISSES_SEVERAL)
-        tolerance, least = TOLERANCE[prefer], min(misses.values())
-        few = max(few, _SAMPLES / int(self.losses[best].shape[0]))
-
-        def as_good(size: int) -> bool:
-            spread = max(_spread(self.losses[size] - self.losses[best]), slight * losses[best])
-            return losses[size] - losses[best] <= tolerance * spread and misses[size] - least <= tolerance * few
-
-        return min((size for size in losses if as_good(size)), default=best)
-
-    def without(self, size: Any) -> _Sizes:
-        """All but one of them."""
-        return _Sizes(*({key: found[key] for key in found if key != size} for found in (self.losses, self.wrong)))
-
-    def trace(self, grid: KernelGrid, at: int, size: int) -> Trace:
-        """The errors at the width that was taken, infinite elsewhere."""
-        sizes = sorted(self.losses)
-        error, spread = ([[math.inf] * len(sizes) for _ in grid.kernels] for _ in range(2))
-        error[at] = [_means(self.losses)[s] for s in sizes]
-        spread[at] = [_spread(self.losses[s]) for s in sizes]
-        axes: dict[str, tuple[float, ...]] = {"width": grid.widths, "n_vectors": tuple(sizes)}
-        chosen = (at, sizes.index(size))
-        return Trace(axes, to_numpy(error), to_numpy(spread), chosen, measure="held-out logarithmic loss")
-
-
-def _means(shares: dict[Any, Array]) -> dict[Any, float]:
-    """Means by size, from the shares of all samples in them."""
-    return {size: float(namespace(share).sum(share)) for size, share in shares.items()}
-
-
-def _spread(shares: Array) -> float:
-    """Standard error of a mean, from the shares of all samples in it."""
-    xp = namespace(shares)
-    return float(xp.sqrt(xp.sum((shares - xp.mean(shares)) ** 2)))
-
-
-def _deciding(samples: Samples, beginning: _Beginning) -> tuple[Deciding, Iterator[Sized]]:
+def _deciding(samples: Samples, beginning: Beginning) -> tuple[Deciding, Iterator[Sized]]:
     """The logistic regression that is for these samples, and its sizes; the folds choose its ridge, on all columns.
 
     Two classes have one ridge, because few columns are a regularization of their own.
@@ -219,103 +124,47 @@ def _deciding(samples: Samples, beginning: _Beginning) -> tuple[Deciding, Iterat
         only = TwoClasses(between)
         return only, only.sizes(beginning.folds, beginning.order)
     ways = [SeveralClasses(targets.theta, between, ridge) for ridge in RIDGES]
-    errors, begun = [], []
+    errors, begun, factors = [], [], []
     for way in ways:
         stages = way.sizes(beginning.folds, beginning.order)
         first = next(stages)
         begun.append(chain([first], stages))
+        factors.append(first.factor)
         losses = folded.held_out(first.losses)
         errors.append(float(namespace(losses).sum(losses)))
     best = errors.index(min(errors))
-    return ways[best], begun[best]
+    return replace(ways[best], factor=factors[best]), begun[best]
 
 
-def _compare_sizes(stages: Iterator[Sized], beginning: _Beginning, plan: Comparing) -> _Sizes:
+def _compare_sizes(stages: Iterator[Sized], beginning: Beginning, plan: Comparing) -> Sizes:
     """Elimination in every fold; no size is beyond the budget."""
     held_out = beginning.folded.held_out
     losses: dict[int, Array] = {}
     wrong: dict[int, Array] = {}
+    sharp: dict[int, Array] = {}
     columns: dict[int, Array] = {}
+    least = math.inf
     for one in stages:
         losses[one.size], wrong[one.size] = held_out(one.losses), held_out(one.wrong)
+        sharp[one.size] = held_out(one.sharp)
         columns[one.size] = take_each(beginning.order, one.kept)
-        means = _means(losses)
-        if plan.max_vectors is None and means[one.size] > _HOPELESS * min(means.values()):
+        mean = float(namespace(one.losses).sum(losses[one.size]))
+        least = min(least, mean)
+        if plan.max_vectors is None and mean > _HOPELESS * least:
             break
     budget = beginning.size if plan.max_vectors is None else max(plan.max_vectors, min(losses))
     within = [size for size in losses if size <= budget]
-    return _Sizes(*({size: found[size] for size in within} for found in (losses, wrong, columns)))
+    return Sizes(*({size: found[size] for size in within} for found in (losses, wrong, sharp, columns)))
 
 
 def _fit(
-    samples: Samples, beginning: _Beginning, deciding: Deciding, family: Family, size: int
+    samples: Samples, candidates: Candidates, deciding: Deciding, family: Family, begun: Begun, size: int
 ) -> tuple[Fitted, float]:
-    """The machine on all samples: so many vectors by the rule of the family, and ``size`` of them kept."""
-    K = beginning.candidates.K
+    """The machine on all samples: ``size`` of the columns begun with are kept."""
+    K = candidates.K
     xp = namespace(K)
-    targets = fisher_targets(samples.codes, samples.n_classes, samples.weights)
-    Y = targets.rows(samples.codes)
-    begun = _begun(samples, beginning.candidates, beginning.scale, family, min(beginning.size, _SPARE * size))
+    Y = fisher_targets(samples.codes, samples.n_classes, samples.weights).rows(samples.codes)
     machine, held_out = deciding.settle(Labelled(K, samples.codes, samples.weights), begun, size)
     told = family.tell(xp.take(K, machine.support, axis=1), Y, samples.weights, begun)
     machine = Machine(xp.take(machine.support, told.order), xp.take(machine.coef, told.order, axis=0), machine.offset)
     return Fitted(machine, held_out, told.objectives, told.ending, deciding), told.setting
-
-
-def _begun(samples: Samples, candidates: Candidates, scale: float, family: Family, size: int) -> Begun:
-    """So many columns to begin with on all samples, by the rule of the family."""
-    targets = fisher_targets(samples.codes, samples.n_classes, samples.weights)
-    settings = family.settings(scale, targets.stretch)
-    return family.reach(candidates.K, targets.rows(samples.codes), samples.weights, settings, size)
-
-
-@dataclass(frozen=True)
-class _Moves:
-    """Moved machines beside the one that keeps samples, by number of vectors and way."""
-
-    held_out: HeldOutMoves
-    errors: _Sizes
-    kept: tuple[int, Way]
-    begin: int
-    """Columns of the machine that is distilled."""
-
-
-def _judge_moves(moving: Moving, folds: Sequence[Fold], sizes: _Sizes, size: int, beginning: _Beginning) -> _Moves:
-    """Held-out errors of moved machines, on the samples on which sizes were compared."""
-    rows = beginning.folded.rows
-    begin = {
-        some: [Origin(beginning.order[f, :], sizes.columns[some][f, :]) for f in range(len(folds))]
-        for some in sizes_to_compare(size, moving.samples.n_classes, sizes.columns)
-    }
-    held_out = hold_out(moving, folds, begin)
-    weights = take_rows(moving.samples.weights * held_out.times, rows)
-    total = float(namespace(weights).sum(weights))
-    losses, wrong = (
-        {way: take_rows(values, rows) / total for way, values in found.items()}
-        for found in (held_out.losses, held_out.wrong)
-    )
-    kept = (size, Way.KEPT)
-    errors = _Sizes(losses | {kept: sizes.losses[size]}, wrong | {kept: sizes.wrong[size]})
-    return _Moves(held_out, errors, kept, beginning.size)
-
-
-def _move(moving: Moving, chosen: Chosen, fitted: Fitted, moves: _Moves, plan: Comparing) -> tuple[Chosen, Fitted]:
-    """The smallest machine, moved or not, that is as good as the best one; with ``refine=True`` a moved one."""
-    samples, errors = moving.samples, moves.errors if plan.refine == "auto" else moves.errors.without(moves.kept)
-    way = errors.choose(plan.prefer, samples.n_classes == 2)
-    if way == moves.kept:
-        return chosen, fitted
-    Y = fisher_targets(samples.codes, samples.n_classes, samples.weights).rows(samples.codes)
-    begun = _begun(samples, moving.candidates, moving.scale, plan.family, moves.begin)
-    every = Labelled(moving.candidates.K, samples.codes, samples.weights)
-    moved = moving.move(Origin(begun.support, moving.deciding.settle(every, begun, way[0])[0].support), way[1])
-    machine, K = moved.machine, moved.candidates.K
-    xp = namespace(K)
-    seen = (moves.held_out.times > 0)[:, None]
-    held_out = xp.where(seen, moves.held_out.values[way], machine.values(K))
-    told = plan.family.tell(K, Y, samples.weights, begun)
-    machine = Machine(told.order, xp.take(machine.coef, told.order, axis=0), machine.offset)
-    return (
-        Chosen(moved.candidates, told.setting, chosen.trace),
-        Fitted(machine, held_out, told.objectives, told.ending, moved.deciding),
-    )

@@ -23,6 +23,8 @@ __all__ = ["QUICK", "THOROUGH", "Folded", "FoldedPath", "Patience", "forward_fol
 
 # What is little: a share of the least error.
 _LITTLE = 0.02
+# Room for so many regressors at first, and for twice as many whenever it is full.
+_ROOM = 16
 
 
 class Patience(NamedTuple):
@@ -33,7 +35,7 @@ class Patience(NamedTuple):
 
 
 # To compare widths, and to find columns to begin with.
-QUICK, THOROUGH = Patience(3, 5), Patience(5, 2)
+QUICK, THOROUGH = Patience(2, 5), Patience(5, 2)
 
 
 @dataclass(frozen=True)
@@ -69,6 +71,15 @@ class Folded:
         every = cls(samples, rows, xp.stack(train), xp.stack(test), xp.stack(targets))
         used = xp.any((every.train > 0) | (every.test > 0), axis=0)
         return every if bool(xp.all(used)) else every._take(xp.nonzero(used)[0])
+
+    def with_all(self) -> Folded:
+        """One more fold, the last: it trains on all of these samples and holds none out."""
+        xp, samples = namespace(self.train), self.samples
+        found = fisher_targets(samples.codes, samples.n_classes, samples.weights)
+        targets = found.rows(samples.codes) / found.scale
+        more = samples.weights, xp.zeros_like(samples.weights), targets
+        joined = (xp.concat([old, new[None, ...]]) for old, new in zip((self.train, self.test, self.targets), more))
+        return Folded(samples, self.rows, *joined)
 
     def some(self, limit: int, rng: Any) -> Folded:
         """About ``limit`` of the samples, the same share of every class; all if few."""
@@ -162,46 +173,53 @@ class _Orthogonal:
         xp, w = namespace(K), folded.train
         F, n = w.shape
         self.K, self.w, self.limit = K, w, limit
-        self.basis = xp.zeros((F, limit + 1, n), dtype=K.dtype, device=device(K))
+        # the regressors, and the same times the weights
+        self.basis = xp.empty((F, _ROOM, n), dtype=K.dtype, device=device(K))
+        self.inside = xp.empty_like(self.basis)
         self.size = 0
         self.residual = folded.targets
         self.norms = w @ (K * K)
+        # columns with a square below it are not taken
         self.floor = max(DEPENDENT, 10 * eps(K)) * self.norms
-        self.usable = xp.ones(self.norms.shape, dtype=xp.bool, device=device(K)) if usable is None else usable
+        self.never = xp.full_like(self.floor, xp.inf)
+        if usable is not None:
+            self.floor = xp.where(usable, self.floor, self.never)
+        self.numbers = xp.arange(K.shape[1], device=device(K))[None, :]
         self.correlations = xp.matmul(xp.matrix_transpose(w[:, :, None] * self.residual), K)
-        self._project(xp.ones_like(w) / xp.sqrt(xp.sum(w, axis=1))[:, None])
+        self._project(xp.ones_like(w))
 
     def find(self) -> Array | None:
         """The column of largest error reduction ratio in every fold, ``(F,)``; None if a fold has none left."""
         xp = namespace(self.K)
-        usable = self.usable & (self.norms > self.floor)
+        usable = self.norms > self.floor
         if not bool(xp.all(xp.any(usable, axis=1))):
             return None
-        one = xp.ones_like(self.norms)
-        gain = xp.sum(self.correlations**2, axis=1) / xp.where(usable, self.norms, one)
-        return xp.argmax(xp.where(usable, gain, -one), axis=1)
+        squares = xp.sum(self.correlations**2, axis=1)
+        return xp.argmax(xp.where(usable, squares / xp.where(usable, self.norms, self.never), -self.never), axis=1)
 
     def remove(self, found: Array) -> None:
         """Project the columns ``found``, one per fold, out."""
         xp = namespace(self.K)
         p = xp.matrix_transpose(xp.take(self.K, found, axis=1))
-        Q = self.basis[:, : self.size, :]
+        Q, inside = self.basis[:, : self.size, :], self.inside[:, : self.size, :]
         for _ in range(2):
-            along = xp.matmul(Q, (self.w * p)[:, :, None])
+            along = xp.matmul(inside, p[:, :, None])
             p = p - xp.matmul(xp.matrix_transpose(along), Q)[:, 0, :]
-        norm = xp.sqrt(xp.sum(self.w * p * p, axis=1))
-        numbers = xp.arange(self.K.shape[1], device=device(self.K))
-        self.usable = self.usable & (numbers[None, :] != found[:, None])
-        self._project(p / norm[:, None])
+        self.floor = xp.where(self.numbers == found[:, None], self.never, self.floor)
+        self._project(p)
 
-    def _project(self, q: Array) -> None:
-        """Take the regressors ``q`` (F, n), normed on the training samples, out of columns and targets."""
+    def _project(self, p: Array) -> None:
+        """Take the regressors ``p`` (F, n), which become normed on the training samples, out of columns and targets."""
         xp = namespace(self.K)
-        inside = self.w * q
-        projection = xp.matmul(inside[:, None, :], self.residual)[:, 0, :]
+        inside = self.w * p
+        norm = xp.sqrt(xp.sum(inside * p, axis=1))[:, None]
+        q, inside = p / norm, inside / norm
+        projection = xp.matmul(inside[:, None, :], self.residual)
         pulled = inside @ self.K
-        self.residual = self.residual - q[:, :, None] * projection[:, None, :]
-        self.norms = xp.maximum(self.norms - pulled * pulled, xp.zeros_like(self.norms))
-        self.correlations = self.correlations - projection[:, :, None] * pulled[:, None, :]
-        self.basis[:, self.size, :] = q
+        self.residual = self.residual - q[:, :, None] * projection
+        self.norms = self.norms - pulled * pulled
+        self.correlations = self.correlations - xp.matrix_transpose(projection) * pulled[:, None, :]
+        if self.size == int(self.basis.shape[1]):
+            self.basis, self.inside = (xp.concat([full, full], axis=1) for full in (self.basis, self.inside))
+        self.basis[:, self.size, :], self.inside[:, self.size, :] = q, inside
         self.size += 1

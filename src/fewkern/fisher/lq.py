@@ -19,7 +19,17 @@ from fewkern.core.trace import Stop
 from fewkern.fisher.lasso import lasso_rows
 from fewkern.fisher.problem import ActiveSet, Ending, Machine, PenalizedProblem, ridge_rows, row_norms
 
-__all__ = ["LqFit", "LqSettings", "Start", "leave_one_out_values", "lq_fit", "lq_path", "max_penalty", "walk_path"]
+__all__ = [
+    "LqFit",
+    "LqSettings",
+    "Start",
+    "first_of_size",
+    "leave_one_out_values",
+    "lq_fit",
+    "lq_path",
+    "max_penalty",
+    "walk_path",
+]
 
 Start = Literal["auto", "lasso", "ridge", "best"]
 # "best" starts from the exact q = 1 solutions at these multiples of the penalty, and from the ridge solution. Over 144
@@ -124,7 +134,7 @@ def lq_fit(
     lasso = None
     if not isinstance(how.start, str):
         start = _given(problem, how.start)
-    elif (how.start == "lasso" or (how.start == "auto" and problem.target.shape[1] == 1)) and how.q < 1:
+    elif _from_lasso(problem, how):
         start = lasso = lasso_rows(problem, lam, warm, tol=_ROUGH).active
     else:
         start = _ridge(problem, penalty)
@@ -149,6 +159,31 @@ def walk_path(problem: PenalizedProblem, penalties: Sequence[float], how: LqSett
         fit = lq_fit(problem, penalty, how, warm)
         warm = fit.lasso
         yield replace(fit, lasso=None)
+
+
+def first_of_size(problem: PenalizedProblem, penalties: Sequence[float], how: LqSettings, size: int) -> LqFit:
+    """The fit at the first penalty that keeps ``size`` components, or at the last one; ``penalties`` must fall.
+
+    A start from the solution for ``q = 1`` never gains components, so where that has too few (8) is left out.
+    """
+    warm = None
+    for penalty in penalties:
+        if _from_lasso(problem, how) and penalty != penalties[-1]:
+            warm = lasso_rows(problem, penalty * problem.n, warm, tol=_ROUGH).active
+            if warm.size < size:
+                continue
+        fit = lq_fit(problem, penalty, how, warm)
+        warm = fit.lasso
+        if fit.size >= size:
+            break
+    return replace(fit, lasso=None)
+
+
+def _from_lasso(problem: PenalizedProblem, how: LqSettings) -> bool:
+    """Whether the iteration begins at the solution for ``q = 1``."""
+    if not isinstance(how.start, str) or how.q >= 1:
+        return False
+    return how.start == "lasso" or (how.start == "auto" and problem.target.shape[1] == 1)
 
 
 def _every(problem: PenalizedProblem) -> Array:

@@ -21,13 +21,28 @@ from fewkern.backend.linalg import one_hot, sum_by_index
 from fewkern.backend.namespace import Array, asarray_like, device, namespace, take_rows
 from fewkern.core.kernel import Kernel
 from fewkern.core.samples import Samples
-from fewkern.fisher.choice import Candidates
+from fewkern.fisher.beginning import Beginning
+from fewkern.fisher.choice import Candidates, Chosen, Comparing
 from fewkern.fisher.deciding import Deciding, Labelled
+from fewkern.fisher.families import Fitted
 from fewkern.fisher.problem import Machine
+from fewkern.fisher.sizes import MOVED_SEVERAL, TWO, Sizes
+from fewkern.fisher.targets import fisher_targets
 from fewkern.vectors.objective import Placement, refine_problem
 from fewkern.vectors.refinement import free_widths, refine
 
-__all__ = ["HeldOutMoves", "Moved", "Moving", "Origin", "Way", "hold_out", "sizes_to_compare"]
+__all__ = [
+    "HeldOutMoves",
+    "Moved",
+    "Moves",
+    "Moving",
+    "Origin",
+    "Way",
+    "choose_moved",
+    "hold_out",
+    "judge_moves",
+    "sizes_to_compare",
+]
 
 # Steps of the search. More of them bring little to a distilled machine, and over-fit a refined one.
 _STEPS = 40
@@ -180,3 +195,60 @@ def hold_out(moving: Moving, folds: Sequence[Fold], begin: Mapping[int, Sequence
         sums = xp.stack([sum_by_index(table[:, j], index, n) for j in range(int(table.shape[1]))], axis=1)
         losses[key], wrong[key], values[key] = sums[:, 0], sums[:, 1], sums[:, 2:] / often
     return HeldOutMoves(values, losses, wrong, times)
+
+
+@dataclass(frozen=True)
+class Moves:
+    """Moved machines beside the one that keeps samples, by number of vectors and way."""
+
+    held_out: HeldOutMoves
+    errors: Sizes
+    kept: tuple[int, Way]
+    sizes: Sizes
+    """Of machines that keep samples."""
+    beginning: Beginning
+
+
+def judge_moves(moving: Moving, folds: Sequence[Fold], sizes: Sizes, size: int, beginning: Beginning) -> Moves:
+    """Held-out errors of moved machines, on the samples on which sizes were compared."""
+    rows = beginning.folded.rows
+    begin = {
+        some: [Origin(beginning.order[f, :], sizes.columns[some][f, :]) for f in range(len(folds))]
+        for some in sizes_to_compare(size, moving.samples.n_classes, sizes.columns)
+    }
+    held_out = hold_out(moving, folds, begin)
+    weights = take_rows(moving.samples.weights * held_out.times, rows)
+    total = float(namespace(weights).sum(weights))
+    losses, wrong = (
+        {way: take_rows(values, rows) / total for way, values in found.items()}
+        for found in (held_out.losses, held_out.wrong)
+    )
+    kept = (size, Way.KEPT)
+    errors = Sizes(losses | {kept: sizes.sharp[size]}, wrong | {kept: sizes.wrong[size]})
+    return Moves(held_out, errors, kept, sizes, beginning)
+
+
+def choose_moved(
+    moving: Moving, chosen: Chosen, fitted: Fitted, moves: Moves, plan: Comparing
+) -> tuple[Chosen, Fitted]:
+    """The smallest machine, moved or not, that is as good as the best one; with ``refine=True`` a moved one."""
+    samples, errors = moving.samples, moves.errors if plan.refine == "auto" else moves.errors.without(moves.kept)
+    way = errors.choose(plan.prefer, TWO if samples.n_classes == 2 else MOVED_SEVERAL)
+    if way == moves.kept:
+        return chosen, fitted
+    Y = fisher_targets(samples.codes, samples.n_classes, samples.weights).rows(samples.codes)
+    beginning = moves.beginning
+    begun = beginning.begun(samples, plan.family, beginning.on_all(moves.sizes, way[0]))
+    every = Labelled(moving.candidates.K, samples.codes, samples.weights)
+    some = moving.deciding.settle(every, begun, way[0])[0].support
+    moved = moving.move(Origin(beginning.forward[: beginning.size], some), way[1])
+    machine, K = moved.machine, moved.candidates.K
+    xp = namespace(K)
+    seen = (moves.held_out.times > 0)[:, None]
+    held_out = xp.where(seen, moves.held_out.values[way], machine.values(K))
+    told = plan.family.tell(K, Y, samples.weights, begun)
+    machine = Machine(told.order, xp.take(machine.coef, told.order, axis=0), machine.offset)
+    return (
+        Chosen(moved.candidates, told.setting, chosen.trace),
+        Fitted(machine, held_out, told.objectives, told.ending, moved.deciding),
+    )

@@ -120,7 +120,7 @@ def _two_logistic(F: Array, codes: Array, weights: Array, ridge: float) -> tuple
     penalty = xp.full((1, F.shape[1], F.shape[1]), ridge * n / 2, dtype=xp.float64, device=device(F))
     columns = LogisticColumns.of(F[None, :, :], signs_of(codes, F), weights[None, :], penalty, modest=0.0)
     coef, kept = columns.nothing(), codes[None, : F.shape[1]]
-    for _ in range(2):  # the second time from where Newton's steps are exact
+    for _ in range(3):  # from the second time on, where Newton's steps are exact, one step each
         coef = columns.regress(coef, kept).coef
     half = xp.astype(coef[0, :], F.dtype) / 2
     return xp.stack([-half[1:], half[1:]], axis=1), xp.stack([-half[0], half[0]])

@@ -68,10 +68,10 @@ class Begun:
 
     support: Array
     forward: Array
-    """Columns in the order in which forward selection takes them."""
-    setting: float
-    objectives: tuple[float, ...]
-    ending: Ending
+    """Columns of forward selection, in the order in which it takes them."""
+    setting: float = 0.0
+    objectives: tuple[float, ...] = ()
+    ending: Ending = Ending(Stop.SIZE, 0)
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from fewkern.backend.linalg import logsumexp
 from fewkern.backend.namespace import Array, device, namespace
 from fewkern.fisher.elimination import LEFT, SHIFT, rows_of_each, scaled, take_each, with_constant
 
-__all__ = ["SoftmaxColumns", "SoftmaxStage", "eliminate_softmax", "regress_softmax", "slopes_softmax"]
+__all__ = ["SoftmaxColumns", "SoftmaxStage", "eliminate_softmax", "regress_softmax", "sharpness", "slopes_softmax"]
 
 # Bound of the second derivative of log-sum-exp, per unit of weight.
 _BOUND = 0.5
@@ -37,6 +37,8 @@ _APART = 2.0
 _FIRST_STEPS, _STEPS, _SETTLED = 40, 8, 1e-2
 # Of many columns, one in so many leaves at once.
 _AT_ONCE = 8
+# Factors of the scores that are compared: the squared scores of the objective make them small.
+_FACTORS = tuple(2.0 ** (k / 2) for k in range(9))
 
 
 @dataclass(frozen=True)
@@ -149,6 +151,14 @@ class SoftmaxStage:
             left = xp.maximum(1 - curve[:, :, c] * reach, xp.full_like(reach, LEFT))
             found.append(self.values[:, :, c] + slope[:, :, c] * reach / left)
         return xp.stack(found, axis=2)
+
+
+def sharpness(stage: SoftmaxStage) -> float:
+    """The factor of the scores at which samples that are held out, those of weight zero, have the least loss."""
+    xp, columns = namespace(stage.values), stage.columns
+    held_out = xp.astype(columns.weights == 0, stage.values.dtype)
+    losses = [float(xp.sum(held_out * columns.losses(factor * stage.values))) for factor in _FACTORS]
+    return _FACTORS[losses.index(min(losses))]
 
 
 def eliminate_softmax(columns: SoftmaxColumns) -> Iterator[SoftmaxStage]:

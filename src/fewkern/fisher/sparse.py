@@ -117,11 +117,10 @@ class SparseKernelFisher(ScoringClassifier, KernelEstimator):
     memory.
 
     With ``penalty="auto"`` and ``q <= 1``, folds of forward selection choose the width and the number of vectors. The
-    penalty is the first one at which enough samples are kept among three times as many of forward selection (300 at
-    most). Of these as few stay as a logistic regression on their kernel columns needs, which also replaces the
-    coefficients of (5): about half as many vectors do for the same error. ``variant=FisherVariant(width_by=
-    "leave_one_out")`` keeps (5) to the end, with the penalty of least cross-validated error; a penalty that is given
-    does so, too.
+    penalty is the first one at which enough samples are kept among three times as many of forward selection. Of these
+    as few stay as a logistic regression on their kernel columns needs, which also replaces the coefficients of (5):
+    about half as many vectors do for the same error. ``variant=FisherVariant(width_by="leave_one_out")`` keeps (5) to
+    the end, with the penalty of least cross-validated error; a penalty that is given does so, too.
 
     The machine of the paper is ``variant="paper", tol=1e-5``. With ``q = 2`` this is the plain kernel Fisher
     discriminant: one linear system for every penalty, and every sample is kept.
