@@ -128,8 +128,8 @@ def mean(runs: list[Figures]) -> Figures:
     return Figures(*(float(np.mean([getattr(r, f.name) for r in runs])) for f in fields(Figures)))
 
 
-def table(sets: list[str], names: list[str], splits: int) -> dict[tuple[str, str], Figures]:
-    """Print a row per set and model; returns the means over the splits."""
+def table(sets: list[str], names: list[str], splits: int) -> dict[tuple[str, str], list[Figures]]:
+    """Print a row per set and model: the means over the splits. Returns the figures of every split."""
     header("Probabilities", 1)
     print("| set | model | error % | log loss | stated | right | ECE | ECE if perfect |")
     print("|---|---|---|---|---|---|---|---|", flush=True)
@@ -137,13 +137,20 @@ def table(sets: list[str], names: list[str], splits: int) -> dict[tuple[str, str
     for name in sets:
         runs = [measure(split(name, k), names) for k in range(splits)]
         for model in runs[0]:
-            r = found[name, model] = mean([run[model] for run in runs])
+            found[name, model] = [run[model] for run in runs]
+            r = mean(found[name, model])
             print(
                 f"| {name} | {model} | {r.error:.2f} | {r.log_loss:.3f} | {r.stated:.3f} | {r.right:.3f} | "
                 f"{r.ece:.3f} | {r.least:.3f} |",
                 flush=True,
             )
     return found
+
+
+def behind(ours: list[Figures], peer: list[Figures]) -> tuple[float, float]:
+    """How much greater our log loss is than that of a peer on the same splits, and the standard error."""
+    gaps = np.array([one.log_loss - other.log_loss for one, other in zip(ours, peer)])
+    return float(gaps.mean()), float(gaps.std(ddof=1) / np.sqrt(len(gaps))) if len(gaps) > 1 else float("nan")
 
 
 def main(arguments: list[str]) -> None:
@@ -160,17 +167,21 @@ def main(arguments: list[str]) -> None:
         print(f"left out: {error}")
         return
     print()
-    for (name, model), r in found.items():
+    for (name, model), runs in found.items():
+        r = mean(runs)
         if model in OURS and r.least < ECE / 2:
             verdict(f"{name}, {model}: expected calibration error", r.ece, ECE, True)
-    ours, peer = (
-        [r.log_loss for (_, model), r in found.items() if model == wanted]
-        for wanted in ("FeatureVectorClassifier", ON_KERNELS)
-    )
-    if ours:
-        verdict(
-            "FeatureVectorClassifier, mean log loss over that on its kernel features",
-            np.mean(ours) / np.mean(peer),
-            1.0,
-            True,
-        )
+    pairs = [
+        (found[name, "FeatureVectorClassifier"], found[name, model]) for name, model in found if model == ON_KERNELS
+    ]
+    if not pairs:
+        return
+    print()
+    print("| set | log loss of FeatureVectorClassifier minus that on its kernel features | standard error |")
+    print("|---|---|---|")
+    for name, pair in zip(options.sets, pairs):
+        gap, error = behind(*pair)
+        print(f"| {name} | {gap:+.4f} | {error:.4f} |")
+    print()
+    ours, peer = (np.mean([mean(pair[side]).log_loss for pair in pairs]) for side in range(2))
+    verdict("FeatureVectorClassifier, mean log loss over that on its kernel features", ours / peer, 1.0, True)

@@ -107,9 +107,25 @@ class TestHowRowsAreJudged:
         assert was_fitted_to(subject_of(model, X, y))
         new = rng.permutation(120)
         assert was_fitted_to(subject_of(model, X[new], y[new]))
-        # vectors that were moved for the logistic loss do not show it
-        silent = refine and kind == "three classes"
-        assert was_fitted_to(subject_of(model, X + 0.01, y)) == silent
+        assert not was_fitted_to(subject_of(model, X + 0.01, y))
+
+    def test_moved_vectors_without_samples_show_it_by_their_residuals(self):
+        rng = np.random.default_rng(0)
+        X = rng.normal(size=(120, 2))
+        y = np.sin(2 * X[:, 0]) + X[:, 1] + 0.3 * rng.normal(size=120)
+        model = fewkern.FeatureVectorRegressor(refine=True, max_vectors=6).fit(X, y)
+        model.novelty_ = None
+        assert was_fitted_to(subject_of(model, X, y))
+        assert not was_fitted_to(subject_of(model, X + 0.01, y))
+
+    def test_moved_vectors_of_the_logistic_loss_without_samples_do_not_show_it(self):
+        rng = np.random.default_rng(0)
+        X = rng.normal(size=(120, 2))
+        y = np.digitize(np.sin(2 * X[:, 0]) + X[:, 1] + 0.3 * rng.normal(size=120), [-0.5, 0.5])
+        model = fewkern.FeatureVectorClassifier(refine=True, max_vectors=6).fit(X, y)
+        assert model.loss_ == "logistic"
+        model.novelty_ = None
+        assert was_fitted_to(subject_of(model, X + 0.01, y))
 
     def test_one_may_say_so(self):
         model, X, y = iris_model()

@@ -147,7 +147,7 @@ def test_two_classes_have_one_score(pair):
 
 
 def test_two_classes_take_the_logistic_loss_where_it_is_better(pair):
-    model = FeatureVectorClassifier(kernel=Linear(), ridge=1e-3).fit(pair.X, pair.codes)
+    model = FeatureVectorClassifier(kernel=Linear()).fit(pair.X, pair.codes)
     assert model.loss_ == "logistic"
     assert model.expansion_.n_outputs == 1
     P = model.predict_proba(pair.X)
@@ -172,13 +172,16 @@ def test_a_likelier_model_with_more_errors_is_not_taken(rng):
     assert _choose(held_out_path([first, np.where(np.arange(400) < 40, -0.1, 3.0)])) == 1
 
 
-def test_of_models_that_are_alike_the_largest_penalty_is_taken(rng):
+def test_the_greatest_likelihood_is_taken_if_it_is_clearly_greater(rng):
     first = np.where(np.arange(400) < 40, -1.0, 1.0) * rng.exponential(size=400)
-    good = np.where(np.arange(400) < 40, -0.1, 3.0)
-    wave = 0.05 * np.sin(np.arange(400.0))
-    assert _choose(held_out_path([first, good + wave, good - wave])) == 1
-    assert _choose(held_out_path([first, good - wave, good + wave])) == 1
-    assert _choose(held_out_path([first, 0.5 * first + 0.5 * good, good])) == 2
+    good, wave = np.where(np.arange(400) < 40, -0.1, 3.0), np.sin(np.arange(400.0))
+    assert _choose(held_out_path([first, 0.5 * first + 0.5 * good, good, 0.7 * first + 0.3 * good])) == 2
+    assert _choose(held_out_path([good + 0.05 * wave, good - 0.05 * wave])) == 0
+    assert _choose(held_out_path([good - 0.05 * wave, good + 0.05 * wave])) == 0
+
+
+def test_two_classes_keep_to_a_ridge_that_is_given(pair):
+    assert FeatureVectorClassifier(kernel=Linear(), ridge=1e-3).fit(pair.X, pair.codes).loss_ == "squared"
 
 
 def test_a_precomputed_kernel_gives_the_same(samples):

@@ -117,16 +117,16 @@ def _record(subject: Subject) -> Judged | None:
 def was_fitted_to(subject: Subject) -> bool:
     """Whether the model was fitted to these rows, as far as it shows.
 
-    Vectors that are samples are found again among the rows. Vectors that were moved are not; but then the residuals of
-    least-squares fit with a free constant add up to zero on the rows of the fit, and on no others. Other models with
-    moved vectors do not show it; they count as fitted to the rows.
+    Samples that the model holds are found again among the rows. Where it holds none, the residuals of a least-squares
+    fit with a free constant add up to zero on the rows of the fit, and on no others. Other models do not show it; they
+    count as fitted to the rows.
     """
-    seen = subject.samples
-    if len(subject.vectors) and not subject.moved:
+    seen, held = subject.samples, subject.held_samples
+    if len(held):
         known = {row.tobytes() for row in seen + 0.0}  # no negative zeros
-        if all(row.tobytes() in known for row in subject.vectors + 0.0):
+        if all(row.tobytes() in known for row in held + 0.0):
             return True
-        if getattr(subject.core.expansion_, "indices", None) is not None:
+        if subject.moved or getattr(subject.core.expansion_, "indices", None) is not None:
             return False  # they are rows of another table
     if subject.task in ("reduce", "density") or getattr(subject.core, "loss_", "squared") != "squared":
         return True  # nobody can tell; a copy that is fitted to a part of the rows is honest in both cases

@@ -77,7 +77,7 @@ class Subject:
             data = self.model.encoder_.transform(data)
         elif isinstance(self.model, Pipeline) and len(self.model.steps) > 1:
             data = self.model[:-1].transform(data)
-        return np.asarray(data.toarray() if is_sparse(data) else to_numpy(data), dtype=float)
+        return _dense(data)
 
     @cached_property
     def samples(self) -> Vector:
@@ -115,12 +115,20 @@ class Subject:
         kept = self.core.expansion_.vectors
         if getattr(self.core, "n_vectors_", None) == 0:
             kept = kept[:0]  # the directions of a linear map
-        return np.asarray(kept.toarray() if is_sparse(kept) else to_numpy(kept), dtype=float)
+        return _dense(kept)
 
     @property
     def moved(self) -> bool:
         """Whether the vectors were moved, and are samples no more."""
         return bool(getattr(self.core, "refined_", False))
+
+    @property
+    def held_samples(self) -> Vector:
+        """Samples of the fit that the model holds: its vectors, or if these were moved, the samples of its novelty."""
+        if not self.moved:
+            return self.vectors
+        novelty = getattr(self.core, "novelty_", None)
+        return self.vectors[:0] if novelty is None else _dense(novelty.basis.vectors)
 
     @property
     def feature_names(self) -> tuple[str, ...]:
@@ -202,6 +210,10 @@ def _complete(subject: Subject, notes: tuple[str, ...]) -> Subject:
     truth = None if subject.truth is None else subject.truth[places]
     rows = subject.rows.take(places)
     return replace(subject, rows=rows, truth=truth, places=places, notes=(*notes, said))
+
+
+def _dense(rows: Any) -> Vector:
+    return np.asarray(rows.toarray() if is_sparse(rows) else to_numpy(rows), dtype=float)
 
 
 def _core(model: Any) -> Any:

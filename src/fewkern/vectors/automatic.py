@@ -99,11 +99,13 @@ def fit_regression(estimator: RegressingParameters, population: Population) -> F
 def fit_classification(estimator: ClassifyingParameters, population: Population) -> Fitted:
     """The same for classes, and logistic regression on the same vectors where that pays.
 
-    What logistic regression adds to the coefficients comes from the sample also where there are more rows.
+    What logistic regression adds to the coefficients comes from the sample also where there are more rows. A ridge that
+    is given is meant for least squares. Two classes keep to it, for which the loss only makes better probabilities;
+    several do not, which least squares can hide.
     """
     fitted, samples = _fit_least_squares(estimator, population), with_targets(population.sample)
     estimator.loss_ = "squared"
-    if fitted.expansion.n_vectors == 0:
+    if fitted.expansion.n_vectors == 0 or (samples.n_classes == 2 and estimator.ridge != "auto"):
         return fitted
     stage = Stage.of(fitted.expansion, fitted.basis, samples)
     folds = fitted.logistic_folds(samples, stage)

@@ -109,7 +109,7 @@ class FeatureVectorClassifier(ScoringClassifier, KernelEstimator):
         What :meth:`novelty` reads.
     loss_ : {"squared", "logistic"}
         What the coefficients minimize: the squared error, or the logistic loss where held-out samples are more likely
-        by it and no more of them are misclassified.
+        by it and no more of them are misclassified. Two classes with a ridge that is given have the squared error.
     class_scores_ : ClassScores
         How values become classes and probabilities.
     basis_ : KernelBasis

@@ -10,7 +10,7 @@ of ones, the scores
 
 are least squares for a large penalty :math:`\rho` and logistic regression for a small one. Two classes have one score,
 as everywhere. The path is followed from large to small, in every fold. Of the models that make no more held-out errors
-than least squares, the one with the largest penalty is taken whose held-out likelihood is about as great as any.
+than least squares, the one with the greatest held-out likelihood is taken if that is clearly greater.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ PENALTIES = (100.0, 30.0, 10.0, 3.0, 1.0, 0.3)
 _MAX_ITER, _TOL = 50, 1e-5
 # Newton's steps end when no score changes by more: the next change would be the square of it.
 _SETTLED = 1e-4
-# Standard errors of the paired difference by which the likelihood may be below the greatest, for a larger penalty.
-_NEAR = 0.5
+# Standard errors of the paired difference by which the likelihood must be greater than that of least squares.
+_PROOF = 0.5
 # Folds, where the model comes without its own.
 _FOLDS = 5
 
@@ -154,7 +154,7 @@ def refitted_folds(stage: Stage, samples: Samples, ridge: float) -> Folds | None
 
 
 def choose_logistic(stage: Stage, samples: Samples, folds: Folds, temperature: float) -> Logistic | None:
-    """The scores of the largest penalty that is about as good as any, or None where that is least squares.
+    """The scores of the penalty with the greatest held-out likelihood, or None where least squares is as good.
 
     Parameters
     ----------
@@ -189,13 +189,9 @@ def _choose(path: Sequence[HeldOut]) -> int:
     losses = [_calibrated_loss(one) for one in path]
     no_worse = [k for k, one in enumerate(path) if one.error_rate() <= path[0].error_rate()]
     best = min(no_worse, key=lambda k: float(share @ losses[k]))
-
-    def near(k: int) -> bool:
-        behind = losses[k] - losses[best]
-        mean = float(share @ behind)
-        return mean <= _NEAR * math.sqrt(float((share * share) @ (behind - mean) ** 2))
-
-    return next(k for k in no_worse if near(k))
+    gain = losses[0] - losses[best]
+    mean = float(share @ gain)
+    return best if mean > _PROOF * math.sqrt(float((share * share) @ (gain - mean) ** 2)) else 0
 
 
 def logistic_path(part: Part, temperature: float, penalties: Sequence[float]) -> list[Array]:
