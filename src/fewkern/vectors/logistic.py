@@ -42,8 +42,8 @@ __all__ = [
     "refitted_folds",
 ]
 
-# Penalties on the path, around the default of logistic regression elsewhere.
-PENALTIES = (100.0, 30.0, 10.0, 3.0, 1.0, 0.3)
+# Penalties on the path, around the default of logistic regression elsewhere. More of them are no better on 14 sets.
+PENALTIES = (100.0, 10.0, 3.0, 1.0)
 # The search for one penalty starts at the solution for the one before: a few steps are enough.
 _MAX_ITER, _TOL = 50, 1e-5
 # Newton's steps end when no score changes by more: the next change would be the square of it.
