@@ -108,7 +108,7 @@ def test_logistic_coefficients_are_near_those_of_all_rows(n_classes, monkeypatch
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(fitting, "machine_of_all", both)
         SparseKernelFisher().fit(X, y)
-    assert found["all"] < 0.3 * found["sample"]
+    assert found["all"] < 0.5 * found["sample"]
 
 
 def test_frames_unknown_sizes_and_lazy_answers():
