@@ -1,0 +1,51 @@
+"""Which size is as good as the best one, and how many columns it begins with."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from fewkern.fisher.beginning import Beginning
+from fewkern.fisher.sizes import Allowance, Sizes
+
+ALLOWED = Allowance(slight=0.2, misses=0.1)
+
+
+def sizes(losses, misses, n=100):
+    """Machines of 1, 2, ... vectors whose losses differ by the same amount for every sample."""
+    return Sizes(
+        {k + 1: np.full(n, one / n) for k, one in enumerate(losses)},
+        {k + 1: np.full(n, one / n) for k, one in enumerate(misses)},
+    )
+
+
+@pytest.mark.parametrize(
+    ("losses", "misses", "chosen"),
+    [
+        ((1.0, 1.0, 1.0), (0.1, 0.1, 0.1), 1),  # all alike
+        ((1.2, 1.05, 1.0), (0.1, 0.1, 0.1), 2),  # "balanced" may lose half of the allowance: 10 % of the loss
+        ((1.0, 1.0, 1.0), (0.2, 0.14, 0.1), 2),  # ... and 5 of 100 samples
+        ((1.5, 1.4, 1.0), (0.5, 0.4, 0.1), 3),  # nothing is as good as the best
+    ],
+)
+def test_the_smallest_size_that_loses_little_of_both(losses, misses, chosen):
+    assert sizes(losses, misses).choose("balanced", ALLOWED) == chosen
+
+
+def test_accurate_takes_the_best():
+    assert sizes((1.05, 1.0, 1.1), (0.1, 0.1, 0.1)).choose("accurate", ALLOWED) == 2
+
+
+def test_several_classes_begin_with_three_times_the_columns():
+    """Two classes begin with those that the fold of all samples is left with."""
+    order, forward = np.arange(20)[None, :], np.arange(20)[::-1]
+    found = {
+        n_classes: Beginning(
+            SimpleNamespace(samples=SimpleNamespace(n_classes=n_classes)), None, 1.0, None, order, forward
+        )
+        for n_classes in (2, 3)
+    }
+    kept = Sizes({}, {}, columns={4: np.array([[1, 2, 3, 4], [5, 6, 7, 8]])})
+    np.testing.assert_array_equal(found[3].on_all(kept, 4), forward[:12])
+    np.testing.assert_array_equal(found[3].on_all(kept, 10), forward)
+    np.testing.assert_array_equal(found[2].on_all(kept, 4), [5, 6, 7, 8])
