@@ -126,7 +126,7 @@ def was_fitted_to(subject: Subject) -> bool:
         known = {row.tobytes() for row in seen + 0.0}  # no negative zeros
         if all(row.tobytes() in known for row in held + 0.0):
             return True
-        if subject.moved or getattr(subject.core.expansion_, "indices", None) is not None:
+        if getattr(subject.core.expansion_, "indices", None) is not None:
             return False  # they are rows of another table
     if subject.task in ("reduce", "density") or getattr(subject.core, "loss_", "squared") != "squared":
         return True  # nobody can tell; a copy that is fitted to a part of the rows is honest in both cases
