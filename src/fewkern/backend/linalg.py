@@ -244,20 +244,28 @@ def jittered_cholesky(A: Array) -> tuple[Array, float]:
 
     The jitter starts at zero and then grows tenfold from the unit round-off times the mean diagonal.
     """
-    xp = namespace(A)
-    n = A.shape[0]
+    xp, n, jitter = namespace(A), A.shape[0], 0.0
+    factor = _finite_cholesky(A)
+    if factor is not None:
+        return factor, jitter
     unit = float(xp.finfo(A.dtype).eps) * max(float(xp.linalg.trace(A)) / max(n, 1), 1e-300)
     identity = xp.eye(n, dtype=A.dtype, device=device(A))
-    jitter = 0.0
-    for _ in range(9):
-        try:
-            factor = xp.linalg.cholesky(A + jitter * identity)
-        except singular_errors():
-            factor = None
-        if factor is not None and bool(xp.all(xp.isfinite(factor))):
-            return factor, jitter
+    for _ in range(8):
         jitter = max(10 * jitter, n * unit)
+        factor = _finite_cholesky(A + jitter * identity)
+        if factor is not None:
+            return factor, jitter
     raise ValueError("cholesky_psd: the matrix is not positive semi-definite, not even after a jitter.")
+
+
+def _finite_cholesky(A: Array) -> Array | None:
+    """Lower Cholesky factor, or None where there is none."""
+    xp = namespace(A)
+    try:
+        factor = xp.linalg.cholesky(A)
+    except singular_errors():
+        return None
+    return factor if bool(xp.all(xp.isfinite(factor))) else None
 
 
 def inverse_psd(A: Array) -> Array:

@@ -13,7 +13,7 @@ import dataclasses
 from typing import Any, TypeAlias, TypeVar
 
 import array_api_compat
-import array_api_compat.numpy as numpy_namespace
+import array_api_compat.numpy as compatible_numpy
 import numpy as np
 import scipy.sparse as sp
 
@@ -21,6 +21,9 @@ import scipy.sparse as sp
 Array: TypeAlias = Any
 Namespace: TypeAlias = Any
 Value = TypeVar("Value")
+
+# NumPy itself follows the standard from 2.1 on; each call through the wrappers would take a few microseconds more.
+numpy_namespace = np if np.lib.NumpyVersion(np.__version__) >= "2.1.0" else compatible_numpy
 
 __all__ = [
     "Array",
@@ -56,7 +59,8 @@ def namespace(*arrays: Any) -> Namespace:
     else:
         return numpy_namespace
     dense = [a for a in arrays if array_api_compat.is_array_api_obj(a) and not is_sparse(a)]
-    return array_api_compat.array_namespace(*dense) if dense else numpy_namespace
+    found = array_api_compat.array_namespace(*dense) if dense else compatible_numpy
+    return numpy_namespace if found is compatible_numpy else found
 
 
 def is_foreign(x: Any) -> bool:

@@ -86,7 +86,7 @@ def mnqp(B: Array, v: Array, *, iterations: int = 3000, start: Array | None = No
     xp = namespace(B)
     n = int(v.shape[0])
     g = xp.ones_like(v) / n if start is None else start
-    falling = xp.argsort(v, descending=True)
+    falling = xp.argsort(-v)
     v_sorted = xp.take(v, falling)
     zero = xp.zeros_like(v)
     least = xp.full_like(v, _LEAST_WEIGHT / n)

@@ -215,5 +215,5 @@ def _stay(stage: SoftmaxStage) -> Array:
     """Components that stay, ascending: the constant, and the columns whose removal costs most."""
     xp, k = namespace(stage.coef), stage.size
     worth = xp.sum(stage.coef**2, axis=2) / xp.linalg.diagonal(stage.columns.inverse)
-    best = xp.argsort(worth[:, 1:], axis=1, descending=True)[:, : k - max(1, k // _AT_ONCE)] + 1
+    best = xp.argsort(-worth[:, 1:], axis=1)[:, : k - max(1, k // _AT_ONCE)] + 1
     return xp.concat([xp.zeros_like(best[:, :1]), xp.sort(best, axis=1)], axis=1)

@@ -155,9 +155,9 @@ class _Design:
 def _factor(gram: Array, ridge: float) -> tuple[Array, float]:
     """The lower triangular ``R'`` of ``gram + ridge diag(0, 1, .., 1)``, and its jitter: the constant is free."""
     xp = namespace(gram)
-    penalty = xp.full((gram.shape[0],), ridge, dtype=gram.dtype, device=device(gram))
-    penalty[0] = 0.0
-    return jittered_cholesky(gram + penalty[:, None] * xp.eye(gram.shape[0], dtype=gram.dtype, device=device(gram)))
+    free = xp.eye(gram.shape[0], dtype=gram.dtype, device=device(gram))
+    free[0, 0] = 0.0
+    return jittered_cholesky(gram + ridge * free)
 
 
 def _orthogonal(X: Array) -> tuple[Array, Array]:
@@ -268,9 +268,9 @@ class _LeavingOut:
             Qb, rb = Q[rows, :], self.judged.root[rows]
             left = 1.0 - xp.cumulative_sum(Qb * Qb, axis=1)
             alone = left <= 1e3 * eps(Q)
-            left = xp.where(alone, xp.ones_like(left), left)
+            left = xp.where(alone, 1.0, left)
             # undo W^{1/2}; what is computed for a sample of weight zero counts nothing
-            safe = xp.where(rb > 0, rb, xp.ones_like(rb))
+            safe = xp.where(rb > 0, rb, 1.0)
             error = _squared_residuals(Qb / safe[:, None], target, self.Y[rows, :]) / (left * left)
             yield rows, xp.where(alone, error[:, :1], error)
 

@@ -164,6 +164,6 @@ class _Chart:
 
     def gradient(self, found: Evaluation, slope: Any) -> Any:
         """The gradient of an evaluation with respect to the numbers of the search."""
-        xp = namespace(self.like)
-        logs = slope * host_vector(found.scales, [found.log_ridge])
-        return host_vector(xp.reshape(found.vectors * self.unit, (-1,)), logs)
+        gradient = host_vector(found.vectors * self.unit, found.scales, [found.log_ridge])
+        gradient[self.moved :] *= slope
+        return gradient

@@ -113,7 +113,7 @@ class Residual:
     def alive(self, score: Array) -> Array:
         """Scores with those of dependent samples set to zero."""
         xp = namespace(score)
-        return xp.where(score > self.basis_tol, score, xp.zeros_like(score))
+        return xp.where(score > self.basis_tol, score, 0.0)
 
     def index(self, values: list[int]) -> Array:
         """Row numbers as an array beside the samples."""
@@ -139,13 +139,14 @@ class Residual:
         xp, L, b = self.xp, len(self.chosen), len(found.samples)
         self._reserve(L + b)
         S = self.index(found.samples)
-        at_pivots = take_rows(self.G, S)[:, :L]
+        at_pivots = take_rows(self.G[:, :L], S)
         gains = xp.zeros((b,), dtype=self.d.dtype, device=device(self.d))
         share = self.weight * self.inverse
         r = xp.empty_like(self.r)
-        # A small triangle whose columns fall below their heads inverts accurately, and a product is all that
-        # is left for the many rows.
-        inverse = solve_triangular(found.factor, xp.eye(b, dtype=self.d.dtype, device=device(self.d)))
+        if found.panel is None:
+            # A small triangle whose columns fall below their heads inverts accurately, and a product is all that
+            # is left for the many rows.
+            inverse = solve_triangular(found.factor, xp.eye(b, dtype=self.d.dtype, device=device(self.d)))
         for rows in row_blocks(self.gram.n, b, like=self.d):
             g = self.columns(S, at_pivots, rows) @ inverse.T if found.panel is None else found.panel[rows, :]
             self.G[rows, L : L + b] = g
@@ -158,7 +159,7 @@ class Residual:
         self.chosen += found.samples
         r = xp.maximum(r, xp.zeros_like(r))
         put(r, (S,), xp.zeros_like(gains))
-        self.r = xp.where(self.valid, r, xp.zeros_like(r))
+        self.r = xp.where(self.valid, r, 0.0)
         fitness = []
         for gain in to_numpy(gains):
             self.J = min(self.J + float(gain), 1.0)

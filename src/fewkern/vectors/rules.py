@@ -139,7 +139,7 @@ class Greedy:
             pool.take(0)
             return pool.pivots()
         score = state.score
-        order = xp.argsort(score, descending=True, stable=True)
+        order = xp.argsort(-score, stable=True)
         size = min(self.size, int(order.shape[0]))
         outside = float(score[order[size]]) if order.shape[0] > size else -1.0
         pool = Pool(state, xp.sort(order[:size]), size)
