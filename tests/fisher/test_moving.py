@@ -8,11 +8,13 @@ import scipy.sparse
 import fewkern
 from fewkern import ForwardKernelFisher, SparseKernelFisher
 from fewkern.fisher import FisherVariant, few, fitting
+from fewkern.fisher import moving as module
 from fewkern.fisher.choice import Candidates
 from fewkern.fisher.deciding import SeveralClasses, TwoClasses
 from fewkern.fisher.moving import Moving, Origin, Way, hold_out, sizes_to_compare
 from fewkern.fisher.targets import fisher_targets
 from fewkern.kernels import Gaussian, Laplacian
+from fewkern.vectors import company
 from tests.fisher.helpers import classes, labelled
 
 
@@ -23,9 +25,9 @@ def hidden(n=200, noise=4, seed=0):
     return X, (np.sum(X[:, :2] ** 2, axis=1) > 1.4).astype(int)
 
 
-def moving_of(n_classes=2, n=60):
+def moving_of(n_classes=2, n=60, width=1.5):
     samples = labelled(*classes(n, n_classes))
-    kernel = Gaussian(width=1.5)
+    kernel = Gaussian(width=width)
     candidates = Candidates.of(samples, kernel, None, 0)
     between = np.take(candidates.K, candidates.rows, axis=0)
     targets = fisher_targets(samples.codes, n_classes, samples.weights)
@@ -36,7 +38,7 @@ def moving_of(n_classes=2, n=60):
 def test_parts_of_the_number_of_samples_are_compared_where_they_are_known():
     assert sizes_to_compare(8, 2, range(1, 20)) == [8, 4, 2]
     assert sizes_to_compare(1, 2, [1, 2, 3]) == [1]
-    assert sizes_to_compare(100, 3, [300, 100, 77, 55, 48]) == [77, 55]
+    assert sizes_to_compare(100, 3, [300, 100, 77, 55, 48]) == [55]
     # none is left that is large enough: the largest
     assert sizes_to_compare(40, 3, [7, 3]) == [7]
 
@@ -97,7 +99,7 @@ def test_samples_held_out_have_no_part_in_it(way):
 def test_held_out_samples_ask_for_moved_vectors_where_few_features_matter(estimator):
     X, y = hidden()
     X_test, y_test = hidden(2000, seed=1)
-    kept, moved = estimator().fit(X, y), estimator(refine="auto").fit(X, y)
+    kept, moved = estimator(refine=False).fit(X, y), estimator().fit(X, y)
     assert not kept.refined_
     assert moved.refined_
     np.testing.assert_array_equal(kept.vectors_, X[kept.indices_])
@@ -106,6 +108,59 @@ def test_held_out_samples_ask_for_moved_vectors_where_few_features_matter(estima
     assert moved.score(X_test, y_test) > kept.score(X_test, y_test) + 0.02
     importances = moved.feature_importances_
     assert importances[:2].min() > importances[2:].max()
+
+
+def test_few_samples_stay_where_they_are_unless_asked(monkeypatch):
+    X, y = hidden()
+    kept = ForwardKernelFisher(refine=False).fit(X, y).n_vectors_
+    monkeypatch.setattr(few, "_FEW", kept + 2)
+    assert not ForwardKernelFisher().fit(X, y).refined_
+    assert ForwardKernelFisher(refine=True).fit(X, y).refined_
+    monkeypatch.setattr(few, "_FEW", kept - 2)
+    assert ForwardKernelFisher().fit(X, y).refined_
+
+
+def test_half_of_the_vectors_do_for_several_classes():
+    """They are taught by a machine of many more."""
+    X, codes, _ = classes(2000, 4)
+    kept, moved = (ForwardKernelFisher(refine=refine).fit(X[:400], codes[:400]) for refine in (False, True))
+    assert moved.n_vectors_ <= 0.6 * kept.n_vectors_
+    assert moved.score(X[400:], codes[400:]) > kept.score(X[400:], codes[400:]) - 0.02
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_vectors_are_taught_on_samples_and_their_company(monkeypatch, n_classes):
+    moving, many = moving_of(n_classes), np.arange(20)
+    teacher = moving._regress(moving.deciding, moving.candidates.K, many)
+    lesson = moving._lesson(many)
+    assert lesson.X.shape[0] == module._LESSON_ROWS
+    np.testing.assert_array_equal(lesson.X[:60], moving.samples.X)
+    vectors = moving.samples.X[moving.candidates.rows[many]]
+    expected = moving.candidates.kernel(lesson.X, vectors) @ teacher.coef + teacher.offset
+    np.testing.assert_allclose(lesson.Y, expected)
+    weights = company.border_weights(moving.deciding.scores(lesson.Y))
+    weights[60:] *= company.CROSSED
+    np.testing.assert_allclose(lesson.weights, weights * len(weights) / weights.sum())
+    monkeypatch.setattr(module, "_LESSON_SAMPLES", 30)
+    assert moving._lesson(many).X.shape[0] == module._LESSON_ROWS
+    monkeypatch.setattr(module, "_LESSON_ROWS", 0)
+    assert moving._lesson(many).X.shape[0] == 45
+
+
+@pytest.mark.parametrize("way", [Way.DISTILLED, Way.REFINED])
+def test_a_search_begins_with_a_kernel_no_wider_than_the_samples_lie_apart(monkeypatch, way):
+    starts = []
+    search = module.refine
+
+    def watched(problem, start, **settings):
+        starts.append(float(np.max(start.kernel.width)))
+        return search(problem, start, **settings)
+
+    monkeypatch.setattr(module, "refine", watched)
+    for width in (1.5, 200.0):
+        moving_of(width=width).move(Origin(np.arange(12), np.arange(3)), way)
+    assert starts[0] == 1.5
+    assert starts[1] < 10
 
 
 def test_moved_vectors_are_kept_in_files_and_within_the_budget(tmp_path):

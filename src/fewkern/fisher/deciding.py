@@ -8,6 +8,7 @@ from typing import Protocol
 
 from fewkern.backend.linalg import logsumexp, one_hot, solve_shifted
 from fewkern.backend.namespace import Array, namespace
+from fewkern.core.scores import class_values
 from fewkern.fisher.elimination import Candidacy, LogisticColumns, eliminate, exchange, log_losses, signs_of, slopes
 from fewkern.fisher.problem import Begun, Machine
 from fewkern.fisher.softmax import (
@@ -75,6 +76,9 @@ class Deciding(Protocol):
     def regress(self, rows: Labelled, machine: Machine, pull: Array | None = None) -> Machine:
         """The machine that minimizes the objective of the rows plus ``pull`` times the coefficients, from one on."""
 
+    def scores(self, values: Array) -> Array:
+        """One score per class, ``(n, C)``, of samples with these values ``(n, p)``."""
+
     def judge(self, values: Array, codes: Array) -> tuple[Array, Array]:
         """Losses of samples with these values ``(n, p)``, the sharp ones, and one where their class is another."""
 
@@ -123,6 +127,9 @@ class TwoClasses:
         along = None if pull is None else pull[:, 0]
         coef = columns.regress(start[None, :], machine.support[None, :], along).coef[0, :]
         return Machine(machine.support, coef[1:, None], coef[:1])
+
+    def scores(self, values: Array) -> Array:
+        return class_values(values)
 
     def judge(self, values: Array, codes: Array) -> tuple[Array, Array]:
         signs = signs_of(codes, values)
@@ -189,9 +196,15 @@ class SeveralClasses:
         coef = regress_softmax(columns, self._scores(machine), pull) @ xp.astype(self.points, xp.float64)
         return Machine(machine.support, coef[1:, :], coef[0, :])
 
-    def judge(self, values: Array, codes: Array) -> tuple[Array, Array]:
+    def scores(self, values: Array) -> Array:
         xp = namespace(values)
-        scores = self._of_points(xp.astype(values, xp.float64))
+        points = xp.astype(self.points, xp.float64)
+        points = points - xp.mean(points, axis=0)[None, :]
+        # scores, which add up to zero, from their coordinates on the points
+        return xp.astype(values, xp.float64) @ solve_shifted(points.T @ points, points.T)
+
+    def judge(self, values: Array, codes: Array) -> tuple[Array, Array]:
+        xp, scores = namespace(values), self.scores(values)
         own = one_hot(codes, int(self.points.shape[0]), scores.dtype)
         wrong = xp.astype(xp.argmax(scores, axis=1) != codes, scores.dtype)
         scores = self.factor * scores
@@ -210,15 +223,7 @@ class SeveralClasses:
 
     def _scores(self, machine: Machine) -> Array:
         """Coefficients ``(k + 1, C)`` of the scores, which add up to zero, from their coordinates on the points."""
-        xp = namespace(machine.coef)
-        return self._of_points(xp.astype(_coefficients(machine), xp.float64))
-
-    def _of_points(self, along: Array) -> Array:
-        """Scores, which add up to zero, from their coordinates on the points."""
-        xp = namespace(along)
-        points = xp.astype(self.points, along.dtype)
-        points = points - xp.mean(points, axis=0)[None, :]
-        return along @ solve_shifted(points.T @ points, points.T)
+        return self.scores(_coefficients(machine))
 
 
 def penalties(between: Array, order: Array, ridge: float) -> Array:

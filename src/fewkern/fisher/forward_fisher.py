@@ -18,7 +18,7 @@ __all__ = ["ForwardKernelFisher"]
 
 
 class ForwardKernelFisher(ScoringClassifier, KernelEstimator):
-    r"""Classify with a few real samples: kernel Fisher discriminant by forward selection (kFDA_OLS).
+    r"""Classify with a few samples: kernel Fisher discriminant by forward selection (kFDA_OLS).
 
     It starts with no sample and adds one after another, each time the one that lowers the error most. Two classes and
     many. In the words of the paper, the kernel column of largest error reduction ratio is taken,
@@ -102,7 +102,7 @@ class ForwardKernelFisher(ScoringClassifier, KernelEstimator):
         max_candidates: int | None = None,
         min_residual: float = 0.0,
         prefer: str = "balanced",
-        refine: Any = False,
+        refine: Any = "auto",
         variant: Any = None,
         priors: Any = None,
         class_weight: Any = None,

@@ -18,7 +18,7 @@ __all__ = ["SparseKernelFisher", "lq_family"]
 
 
 class SparseKernelFisher(ScoringClassifier, KernelEstimator):
-    r"""Classify with a few real samples: kernel Fisher discriminant with a penalty (kFDA_q), two classes and many.
+    r"""Classify with a few samples: kernel Fisher discriminant with a penalty (kFDA_q), two classes and many.
 
     Fisher's discriminant is a regression on class labels. A penalty on its coefficients sets most of them to zero, as
     the lasso does, and the samples without a coefficient are not needed any more:
@@ -43,10 +43,11 @@ class SparseKernelFisher(ScoringClassifier, KernelEstimator):
     prefer : {"accurate", "balanced", "sparse"}, default "balanced"
         The machine of least held-out error, the one of fewest vectors that is nearly as good (within half a standard
         error of the difference, and 0.75 percent of the samples; 0.2 percent with several classes), or twice as far.
-    refine : "auto" or bool, default False
+    refine : "auto" or bool, default "auto"
         Move the vectors, and learn one width per feature, where the number of vectors is automatic. "auto" does so
-        where samples held out say that it pays, with a width that is a rule; True always; False keeps samples as
-        vectors. A moved vector is not a sample any more, and a fit takes four to eight times as long.
+        where more than 15 samples would be kept and samples held out say that it pays, with a width that is a rule;
+        True always; False keeps samples as vectors. A moved vector is not a sample any more, and the fit takes longer:
+        twice as long with several classes, four to eight times with two.
     max_vectors : int or None, default None
         Budget of vectors: machines that keep more are not taken. A penalty that keeps more, given or chosen, is
         raised until the machine is within the budget.
@@ -157,7 +158,7 @@ class SparseKernelFisher(ScoringClassifier, KernelEstimator):
         q: float = 0.5,
         penalty: Any = "auto",
         prefer: str = "balanced",
-        refine: Any = False,
+        refine: Any = "auto",
         max_vectors: int | None = None,
         max_candidates: int | None = None,
         variant: Any = None,
