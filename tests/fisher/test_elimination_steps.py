@@ -79,8 +79,8 @@ def test_weights_add_up_to_the_number_of_samples():
     np.testing.assert_allclose(elimination.scaled(w), [[1.0, 2.0, 0.0], [1.0, 1.0, 1.0]])
 
 
-@pytest.mark.parametrize(("k", "leave"), [(2, 1), (5, 1), (23, 1), (24, 2), (36, 3)])
-def test_one_in_twelve_leaves_at_once_those_of_least_worth(k, leave):
+@pytest.mark.parametrize(("k", "leave"), [(2, 1), (5, 1), (15, 1), (16, 2), (24, 3)])
+def test_one_in_eight_leaves_at_once_those_of_least_worth(k, leave):
     rng = np.random.default_rng(k)
     coef = rng.normal(size=(2, k + 1))
     root = rng.normal(size=(2, k + 1, k + 1))

@@ -29,7 +29,7 @@ SHIFT = 1e-10
 # half of _SETTLED per sample: the next one would gain about the square of that.
 _REACH, _SETTLED, _MAX_STEPS = 4.0, 3e-4, 25
 # Of many columns, one in so many leaves at once.
-_AT_ONCE = 12
+_AT_ONCE = 8
 # Exchanges at most; the part of the objective that one must gain; the part of a column's square that must be its own.
 _EXCHANGES, _GAIN, _DEPENDENT = 20, 1e-4, 1e-8
 # A leverage of one means that the sample decides its own value: the part left of a sample is at least this.

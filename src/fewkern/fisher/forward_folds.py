@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from fewkern.backend.finite import largest_power
 from fewkern.backend.folds import Fold
-from fewkern.backend.namespace import Array, asarray_like, device, eps, namespace, to_numpy
+from fewkern.backend.namespace import Array, asarray_like, device, eps, namespace, put, to_numpy
 from fewkern.core.samples import Samples
 from fewkern.fisher.forward import DEPENDENT
 from fewkern.fisher.targets import fisher_targets
@@ -181,38 +181,35 @@ class _Orthogonal:
         self.norms = w @ (K * K)
         # columns with a square below it are not taken
         self.floor = max(DEPENDENT, 10 * eps(K)) * self.norms
-        self.never = xp.full_like(self.floor, xp.inf)
         if usable is not None:
-            self.floor = xp.where(usable, self.floor, self.never)
-        self.numbers = xp.arange(K.shape[1], device=device(K))[None, :]
+            self.floor = xp.where(usable, self.floor, xp.inf)
+        self.folds, self.never = xp.arange(F, device=device(K)), xp.full_like(w[:, 0], xp.inf)
+        self.several = int(folded.targets.shape[2]) > 1
         self.correlations = xp.matmul(xp.matrix_transpose(w[:, :, None] * self.residual), K)
         self._project(xp.ones_like(w))
 
     def find(self) -> Array | None:
         """The column of largest error reduction ratio in every fold, ``(F,)``; None if a fold has none left."""
         xp = namespace(self.K)
-        usable = self.norms > self.floor
-        if not bool(xp.all(xp.any(usable, axis=1))):
-            return None
-        squares = xp.sum(self.correlations**2, axis=1)
-        return xp.argmax(xp.where(usable, squares / xp.where(usable, self.norms, self.never), -self.never), axis=1)
+        squares = xp.sum(self.correlations**2, axis=1) if self.several else self.correlations[:, 0, :] ** 2
+        ratios = squares / xp.where(self.norms > self.floor, self.norms, xp.inf)
+        return xp.argmax(ratios, axis=1) if bool(xp.all(xp.max(ratios, axis=1) > 0)) else None
 
     def remove(self, found: Array) -> None:
         """Project the columns ``found``, one per fold, out."""
         xp = namespace(self.K)
-        p = xp.matrix_transpose(xp.take(self.K, found, axis=1))
+        p = xp.take(self.K, found, axis=1).T[:, None, :]
         Q, inside = self.basis[:, : self.size, :], self.inside[:, : self.size, :]
         for _ in range(2):
-            along = xp.matmul(inside, p[:, :, None])
-            p = p - xp.matmul(xp.matrix_transpose(along), Q)[:, 0, :]
-        self.floor = xp.where(self.numbers == found[:, None], self.never, self.floor)
-        self._project(p)
+            p = p - xp.matmul(xp.matmul(p, xp.matrix_transpose(inside)), Q)
+        put(self.floor, (self.folds, found), self.never)
+        self._project(p[:, 0, :])
 
     def _project(self, p: Array) -> None:
         """Take the regressors ``p`` (F, n), which become normed on the training samples, out of columns and targets."""
         xp = namespace(self.K)
         inside = self.w * p
-        norm = xp.sqrt(xp.sum(inside * p, axis=1))[:, None]
+        norm = xp.sqrt(xp.vecdot(inside, p))[:, None]
         q, inside = p / norm, inside / norm
         projection = xp.matmul(inside[:, None, :], self.residual)
         pulled = inside @ self.K

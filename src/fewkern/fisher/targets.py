@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from fewkern.backend.linalg import class_sums
+from fewkern.backend.linalg import sum_by_index
 from fewkern.backend.namespace import Array, asarray_like, namespace, take_rows, to_numpy
 
 __all__ = ["FisherTargets", "fisher_targets"]
@@ -48,7 +48,7 @@ def fisher_targets(codes: Array, n_classes: int, weights: Array) -> FisherTarget
     for two classes the second is the positive one.
     """
     xp = namespace(weights)
-    mass = class_sums(weights[:, None], codes, n_classes)[:, 0]
+    mass = sum_by_index(weights, codes, n_classes)
     share = [float(v) for v in to_numpy(mass / xp.sum(mass))]
     if min(share) <= 0:
         raise ValueError(f"fisher_targets: class number {share.index(min(share))} has no sample.")
