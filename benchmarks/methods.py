@@ -187,8 +187,8 @@ def _xrfm(X: Any, y: Any, held_X: Any, held_y: Any, bandwidth: float) -> tuple[A
 METHODS = {
     "refined": Method("refined vectors", refined, "3"),
     "unrefined": Method("samples as vectors", unrefined, "3"),
-    "sparse fisher": Method("SparseKernelFisher", sparse_fisher, "3"),
-    "forward fisher": Method("ForwardKernelFisher", forward_fisher, "3"),
+    "sparse fisher": Method("SparseKernelFisher", sparse_fisher, "4"),
+    "forward fisher": Method("ForwardKernelFisher", forward_fisher, "4"),
     "svc": Method("SVC, tuned", svc, "1", ours=False),
     "compressed": Method("the SVC, compressed", compressed, "3"),
     "nystroem": Method("Nystroem + logistic regression", nystroem, "1", ours=False),

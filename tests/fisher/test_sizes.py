@@ -32,6 +32,13 @@ def test_the_smallest_size_that_loses_little_of_both(losses, misses, chosen):
     assert sizes(losses, misses).choose("balanced", ALLOWED) == chosen
 
 
+def test_many_samples_allow_less():
+    """Four times as many as 2,000: half of the loss, and of the misses, that so many may lose."""
+    for losses, misses in (((1.06, 1.04, 1.0), (0.1, 0.1, 0.1)), ((1.0, 1.0, 1.0), (0.14, 0.12, 0.1))):
+        assert sizes(losses, misses, 2000).choose("balanced", ALLOWED) == 1
+        assert sizes(losses, misses, 8000).choose("balanced", ALLOWED) == 2
+
+
 def test_accurate_takes_the_best():
     assert sizes((1.05, 1.0, 1.1), (0.1, 0.1, 0.1)).choose("accurate", ALLOWED) == 2
 

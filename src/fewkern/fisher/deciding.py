@@ -9,7 +9,16 @@ from typing import Protocol
 from fewkern.backend.linalg import logsumexp, one_hot, solve_shifted
 from fewkern.backend.namespace import Array, namespace
 from fewkern.core.scores import class_values
-from fewkern.fisher.elimination import Candidacy, LogisticColumns, eliminate, exchange, log_losses, signs_of, slopes
+from fewkern.fisher.elimination import (
+    ROUGH,
+    Candidacy,
+    LogisticColumns,
+    eliminate,
+    exchange,
+    log_losses,
+    signs_of,
+    slopes,
+)
 from fewkern.fisher.problem import Begun, Machine
 from fewkern.fisher.softmax import (
     SoftmaxColumns,
@@ -92,7 +101,7 @@ class TwoClasses:
     ridge: float = RIDGE
 
     def sizes(self, folds: Labelled, order: Array) -> Iterator[Sized]:
-        columns = self._problem(folds, order)
+        columns = replace(self._problem(folds, order), settled=ROUGH)
         xp, signs = namespace(columns.A), columns.signs
         for stage in eliminate(columns):
             wrong = xp.astype(stage.values * signs <= 0, signs.dtype)

@@ -26,8 +26,8 @@ _MODEST = 1e-3
 # Penalty of a coefficient, in units of the squares of its column: columns may be nearly dependent.
 SHIFT = 1e-10
 # No step changes a value by more than _REACH. The iteration ends with a step that lowers the objective by no more than
-# half of _SETTLED per sample: the next one would gain about the square of that.
-_REACH, _SETTLED, _MAX_STEPS = 4.0, 3e-4, 25
+# half of _SETTLED per sample: the next one would gain about the square of that. To compare sizes, ROUGH is enough.
+_REACH, _SETTLED, ROUGH, _MAX_STEPS = 4.0, 3e-4, 1e-2, 25
 # Of many columns, one in so many leaves at once.
 _AT_ONCE = 8
 # Exchanges at most; the part of the objective that one must gain; the part of a column's square that must be its own.
@@ -48,8 +48,10 @@ class LogisticColumns:
     """``(F, n)``: zero where a sample is held out; they add up to ``n``."""
     penalty: Array
     """``R``, ``(F, k + 1, k + 1)``."""
-    modest: float
+    modest: float = _MODEST
     """Weight of the mean square of ``f``."""
+    settled: float = _SETTLED
+    """Twice what the last step of a regression may gain, per sample."""
 
     @classmethod
     def of(cls, Z: Array, signs: Array, weights: Array, penalty: Array, modest: float = _MODEST) -> LogisticColumns:
@@ -78,7 +80,7 @@ class LogisticColumns:
             part = _REACH / xp.maximum(largest, xp.full_like(largest, _REACH))
             coef = coef - part[:, None] * step[:, :, 0]
             values = values - part[:, None] * change
-            if float(xp.max(xp.sum(downhill * step, axis=1))) <= _SETTLED * int(A.shape[1]):
+            if float(xp.max(xp.sum(downhill * step, axis=1))) <= self.settled * int(A.shape[1]):
                 break
         return Stage(kept, coef, values, inverse, self)
 

@@ -39,9 +39,6 @@ __all__ = ["FISHER", "FisherParameters", "class_expansion", "fit_fisher"]
 # Classes with fewer samples leave nothing to calibrate on: the midpoint rule is used.
 _CALIBRATION_SAMPLES = 5
 
-# Samples that are compared for every vector of the novelty: more of them span the samples no better.
-_COMPARED = 3
-
 # Choices are made on at most so many rows: the folds of a fit cost as much as a few hundred of its columns.
 CHOICE_ROWS = 5000
 
@@ -119,7 +116,8 @@ def fit_fisher(estimator: FisherParameters, population: Population, family: Fami
     keep_class_scores(keep, posterior.scores.scores(fitted.held_out), samples, ratio)
     keep_importances(keep, samples)
     keep.kernel_, keep.refined_ = chosen.candidates.kernel, chosen.candidates.moved is not None
-    selection = choose_basis(samples, keep.kernel_, Selecting(n_candidates=_COMPARED, seed=plan.seed), LEAST_VECTORS)
+    # drawn at random, 20 vectors explain one percent less than by "gain", in half of the time
+    selection = choose_basis(samples, keep.kernel_, Selecting(rule="random", seed=plan.seed), LEAST_VECTORS)
     keep.novelty_ = novelty_of(samples, selection, samples.original(selection.basis()))
     keep.n_vectors_, keep.vectors_ = keep.expansion_.n_vectors, keep.expansion_.vectors
     keep.indices_ = keep.expansion_.indices

@@ -28,6 +28,8 @@ class Allowance(NamedTuple):
 TWO, SEVERAL, MOVED_SEVERAL = Allowance(0.15, 0.015), Allowance(0.05, 0.004), Allowance(0.5, 0.008)
 # The share of the samples is at least so many of them: with "balanced", one sample more or less is no difference.
 _SAMPLES = 2
+# More samples than this can tell smaller differences: what may be lost falls with the root of their number.
+_MANY = 2000
 
 
 @dataclass(frozen=True)
@@ -48,10 +50,12 @@ class Sizes:
         losses, misses = means_of(self.losses), means_of(self.wrong)
         best = min(losses, key=lambda size: (losses[size], size))
         tolerance, least = TOLERANCE[prefer], min(misses.values())
-        few = max(allowed.misses, _SAMPLES / int(self.losses[best].shape[0]))
+        n = int(self.losses[best].shape[0])
+        keen = min(1.0, math.sqrt(_MANY / n))
+        few = max(keen * allowed.misses, _SAMPLES / n)
 
         def as_good(size: int) -> bool:
-            spread = max(spread_of(self.losses[size] - self.losses[best]), allowed.slight * losses[best])
+            spread = max(spread_of(self.losses[size] - self.losses[best]), keen * allowed.slight * losses[best])
             return losses[size] - losses[best] <= tolerance * spread and misses[size] - least <= tolerance * few
 
         return min((size for size in losses if as_good(size)), default=best)

@@ -42,7 +42,8 @@ class SparseKernelFisher(ScoringClassifier, KernelEstimator):
         ``FisherVariant(width_by="leave_one_out")``, it compares nine penalties from 0.3 to 3e-5.
     prefer : {"accurate", "balanced", "sparse"}, default "balanced"
         The machine of least held-out error, the one of fewest vectors that is nearly as good (within half a standard
-        error of the difference, and 0.75 percent of the samples; 0.2 percent with several classes), or twice as far.
+        error of the difference, and 0.75 percent of the samples, less above 2,000 samples; 0.2 percent with several
+        classes), or twice as far.
     refine : "auto" or bool, default "auto"
         Move the vectors, and learn one width per feature, where the number of vectors is automatic. "auto" does so
         where more than 15 samples would be kept and samples held out say that it pays, with a width that is a rule;
