@@ -311,10 +311,17 @@ def test_the_width_that_needs_fewest_columns_for_nearly_the_least_error(monkeypa
     steps = []
     found = few._best_width(parts, kernels, np.random.default_rng(0), steps.append)
     # a third and two thirds first, then neighbors of the best: 5 has the least error, 6 needs one column for nearly it
-    assert asked[:2] == [3, 6]
-    assert sorted(asked) == [3, 4, 5, 6, 7]
+    assert asked == [3, 6, 5, 7]
     assert found == 6
-    assert steps == [1, 2, 3, 4, 5]
+    assert steps == [1, 2, 3, 4]
     assert few._best_width(parts, kernels[:1], np.random.default_rng(0), None) == 0
     errors[6] = (0.30, 0.207)
+    asked.clear()
     assert few._best_width(parts, kernels, np.random.default_rng(0), None) == 5
+    assert asked == [
+        3,
+        6,
+        5,
+        7,
+        4,
+    ]  # from 6 to 5 the error falls by more than 3 %: the next neighbor may be better still

@@ -93,7 +93,7 @@ def choose_few(
 def _best_width(folded: Folded, kernels: tuple[Kernel, ...], rng: Any, step: Callable[[int], None] | None) -> int:
     """Number of the kernel that needs the fewest columns for nearly the least squared held-out error.
 
-    Some kernels are looked at, and the neighbors of the best of them.
+    Some kernels are looked at, and the neighbors of the best of them, as long as that pays.
     """
     if len(kernels) == 1:
         return 0
@@ -101,7 +101,7 @@ def _best_width(folded: Folded, kernels: tuple[Kernel, ...], rng: Any, step: Cal
     rows = folded.find(samples.some(_WIDTH_CANDIDATES, rng))
     usable = namespace(rows).take(folded.train, rows, axis=1) > 0
     paths: dict[int, FoldedPath] = {}
-    wanted = [len(kernels) // 3, 2 * len(kernels) // 3]
+    wanted, least = [len(kernels) // 3, 2 * len(kernels) // 3], math.inf
     while wanted:
         for k in wanted:
             K = kernels[k](samples.X, kernels[k].pick(samples.X, rows))
@@ -109,7 +109,8 @@ def _best_width(folded: Folded, kernels: tuple[Kernel, ...], rng: Any, step: Cal
             if step is not None:
                 step(len(paths))
         best = min(paths, key=lambda k: (paths[k].least, k))
-        wanted = [k for k in (best - 1, best + 1) if 0 <= k < len(kernels) and k not in paths]
+        better, least = paths[best].least < (1 - _NEGLIGIBLE) * least, paths[best].least
+        wanted = [k for k in (best - 1, best + 1) if better and 0 <= k < len(kernels) and k not in paths]
     bound = (1 + _NEGLIGIBLE) * paths[best].least
     good = [k for k in paths if paths[k].least <= bound]
     return min(good, key=lambda k: (paths[k].enough(bound), paths[k].least))
