@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import fewkern.core.sensitivity as sensitivity
-from fewkern import KernelExpansion
+from fewkern import ForwardKernelFisher, KernelExpansion
 from fewkern.core.samples import Samples
 from fewkern.core.sensitivity import differentiable, feature_importances, slopes
 from fewkern.kernels import Gaussian, Laplacian, Linear, Polynomial
@@ -110,3 +110,11 @@ def test_other_libraries(rng):
 
 def test_kernels_without_derivatives(rng):
     assert not differentiable(function(Laplacian(width=1.0), rng))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_torch_samples_of_both_precisions_have_importances(dtype):
+    torch = pytest.importorskip("torch")
+    X = np.random.default_rng(0).standard_normal((60, 2)).astype(dtype)
+    model = ForwardKernelFisher().fit(torch.asarray(X), torch.asarray((X[:, 0] > 0).astype(int)))
+    assert model.feature_importances_[0] > model.feature_importances_[1]

@@ -242,3 +242,10 @@ def test_vectors_of_sparse_samples_stay():
     with pytest.raises(ValueError, match="refine=True cannot be done: moved vectors would not be sparse"):
         SparseKernelFisher(refine=True).fit(sparse, y)
     assert not SparseKernelFisher(refine="auto").fit(sparse, y).refined_
+
+
+def test_single_precision_is_kept():
+    X, y = hidden()
+    model = ForwardKernelFisher(refine=True).fit(X.astype(np.float32), y)
+    assert model.vectors_.dtype == model.expansion_.coef.dtype == np.float32
+    assert model.predict_proba(X[:3].astype(np.float32)).dtype == np.float32

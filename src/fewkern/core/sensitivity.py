@@ -65,7 +65,8 @@ def feature_importances(expansion: KernelExpansion, samples: Samples) -> Array:
     step = -(-samples.n // MOST_ROWS)
     X, weights = samples.X[::step, :], samples.weights[::step]
     xp = namespace(X)
-    share = weights / xp.sum(weights)
+    share = xp.astype(weights, xp.float64)  # as the spreads are
+    share = share / xp.sum(share)
     spread, outputs = column_spreads(X, weights), column_spreads(expansion(X), weights)
     total = xp.zeros_like(spread)
     for output in range(expansion.n_outputs):

@@ -265,7 +265,7 @@ def choose_moved(
     machine, K = moved.machine, moved.candidates.K
     xp = namespace(K)
     seen = (moves.held_out.times > 0)[:, None]
-    held_out = xp.where(seen, moves.held_out.values[way], machine.values(K))
+    held_out = xp.where(seen, xp.astype(moves.held_out.values[way], K.dtype), machine.values(K))
     told = plan.family.tell(K, Y, samples.weights, begun)
     machine = Machine(told.order, xp.take(machine.coef, told.order, axis=0), machine.offset)
     return (
