@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sklearn.model_selection import KFold
+from sklearn.model_selection import KFold, StratifiedKFold
 
 from fewkern.core.expansion import KernelExpansion
 from fewkern.core.samples import Samples
@@ -70,6 +70,17 @@ def test_folds_hold_every_sample_out_once_and_know_no_absent_row():
 def test_no_more_folds_than_the_smallest_class_has_samples(sizes, count):
     codes = np.repeat([0, 1], sizes)
     assert len(Samples.of(np.zeros((len(codes), 1)), codes=codes, n_classes=2).folds(5)) == count
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_folds_of_classes_are_those_of_scikit_learn(seed):
+    rng = np.random.default_rng(seed)
+    codes = np.concatenate([np.repeat(np.arange(3), 5), rng.integers(0, 3, rng.integers(1, 60))])
+    rng.shuffle(codes)
+    found = Samples.of(np.zeros((len(codes), 1)), codes=codes, n_classes=3).folds(5)
+    for (train, test), (own_train, own_test) in zip(found, StratifiedKFold(5).split(codes, codes), strict=True):
+        assert list(train) == own_train.tolist()
+        assert list(test) == own_test.tolist()
 
 
 def test_folds_without_classes_are_dealt_in_turn():
