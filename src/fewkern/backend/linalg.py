@@ -303,13 +303,13 @@ def solve_shifted(A: Array, B: Array, shift: float = 0.0) -> Array:
 
     One LAPACK call on NumPy arrays: solvers with thousands of small systems live on it.
     """
-    if array_api_compat.is_numpy_array(A):
+    if type(A) is np.ndarray:
         M = np.array(A, order="F")
         M.ravel(order="K")[:: M.shape[0] + 1] += shift
         posv = scipy.linalg.lapack.sposv if M.dtype == np.float32 else scipy.linalg.lapack.dposv
         if M.shape[0]:
             _, X, info = posv(M, B, lower=1, overwrite_a=1)
-            if info == 0 and np.all(np.isfinite(X)):
+            if info == 0 and np.isfinite(X).all():
                 return X
     xp = namespace(A)
     if shift:
@@ -350,10 +350,9 @@ def one_hot(codes: Array, n_classes: int, dtype: Any) -> Array:
 
 def divide_where(condition: Array, numerator: Array, denominator: Array, otherwise: float) -> Array:
     """``numerator / denominator`` where ``condition`` holds, the number ``otherwise`` elsewhere."""
-    parts = (numerator, denominator)
-    return array_api_extra.apply_where(
-        condition, parts, lambda a, b: a / b, fill_value=otherwise, xp=namespace(denominator)
-    )
+    xp = namespace(denominator)
+    ratio = numerator / xp.where(condition, denominator, xp.ones_like(denominator))
+    return xp.where(condition, ratio, xp.full_like(ratio, otherwise))
 
 
 def class_sums(values: Array, codes: Array, n_classes: int) -> Array:

@@ -160,17 +160,18 @@ def _signed_support(active: ActiveSet, lam: float) -> ActiveSet:
     while active.size:
         G, W = active.G, active.W
         sign = xp.sign(W)
-        jitter = _SHIFT * float(xp.mean(xp.linalg.diagonal(G)))
+        jitter = _SHIFT * float(xp.linalg.trace(G)) / active.size
         step = solve_shifted(G, active.B - G @ W - lam * sign, jitter)
-        newcomer = xp.abs(W) <= _TINY
-        wrong = newcomer & (step * sign < 0)
-        if bool(xp.any(wrong)):
+        ahead = W + step
+        crossing = ahead * sign <= 0
+        if not bool(xp.any(crossing)):
+            return active.at(ahead)
+        size = xp.abs(W)
+        wrong = crossing & (size <= _TINY)
+        if bool(xp.any(wrong)):  # newcomers
             active = active.where(~wrong[:, 0])
             continue
-        crossing = ~newcomer & ((W + step) * sign <= 0)
-        if not bool(xp.any(crossing)):
-            return active.at(W + step)
-        reach = divide_where(crossing, xp.abs(W), xp.abs(step), 1.0)
+        reach = divide_where(crossing, size, xp.abs(step), 1.0)
         first = xp.min(reach)
         active = active.at(W + first * step).where(~(crossing & (reach <= first))[:, 0])
     return active

@@ -166,14 +166,16 @@ def first_of_size(problem: PenalizedProblem, penalties: Sequence[float], how: Lq
 
     A start from the solution for ``q = 1`` never gains components, so where that has too few (8) is left out.
     """
-    warm = None
+    warm, from_lasso = None, _from_lasso(problem, how)
     for penalty in penalties:
-        if _from_lasso(problem, how) and penalty != penalties[-1]:
+        if from_lasso:
             warm = lasso_rows(problem, penalty * problem.n, warm, tol=_ROUGH).active
-            if warm.size < size:
+            if warm.size < size and penalty != penalties[-1]:
                 continue
-        fit = lq_fit(problem, penalty, how, warm)
-        warm = fit.lasso
+            fit = _majorize_minimize(warm, penalty, how, warm, 0 if penalty == penalties[-1] else size)
+        else:
+            fit = lq_fit(problem, penalty, how, warm)
+            warm = fit.lasso
         if fit.size >= size:
             break
     return replace(fit, lasso=None)
@@ -219,8 +221,10 @@ def _best_start(problem: PenalizedProblem, penalty: float, how: LqSettings, warm
     return replace(best, lasso=runs[1].lasso)
 
 
-def _majorize_minimize(start: ActiveSet, penalty: float, how: LqSettings, lasso: ActiveSet | None) -> LqFit:
-    """The iteration (8) on the live components, from ``start``."""
+def _majorize_minimize(
+    start: ActiveSet, penalty: float, how: LqSettings, lasso: ActiveSet | None, wanted: int = 0
+) -> LqFit:
+    """The iteration (8) on the live components, from ``start``; it is left once fewer than ``wanted`` are alive."""
     problem, q = start.problem, how.q
     lam = penalty * problem.n
     rounding, least = _ROUNDING * eps(start.W), float(namespace(start.W).finfo(start.W.dtype).smallest_normal)
@@ -235,6 +239,8 @@ def _majorize_minimize(start: ActiveSet, penalty: float, how: LqSettings, lasso:
         if not bool(namespace(alive).all(alive)):
             # Removing a component that can only shrink lowers J, so the descent is kept.
             active = active.where(alive)
+            if active.size < wanted:
+                break
             value = active.objective(lam, q)
         elif trace and trace[-1] - value < _NEAR * trace[-1]:
             active, value = _newton(active, value, lam, q)
