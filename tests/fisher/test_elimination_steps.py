@@ -93,13 +93,19 @@ def test_weights_add_up_to_the_number_of_samples():
 
 
 @pytest.mark.parametrize(("k", "leave"), [(2, 1), (5, 1), (15, 1), (16, 2), (24, 3)])
-def test_one_in_eight_leaves_at_once_those_of_least_worth(k, leave):
+def test_one_in_eight_leaves_at_once(k, leave):
+    Z, signs, w = regression(k=k)
+    stages = eliminate(LogisticColumns.of(Z[None], signs, w[None], np.zeros((1, k, k))))
+    assert [next(stages).size, next(stages).size] == [k, k - leave]
+
+
+@pytest.mark.parametrize(("k", "leave"), [(2, 1), (5, 1), (16, 2), (24, 3)])
+def test_those_of_least_worth_leave(k, leave):
     rng = np.random.default_rng(k)
     coef = rng.normal(size=(2, k + 1))
     root = rng.normal(size=(2, k + 1, k + 1))
     inverse = np.eye(k + 1) * 0.1 + root @ np.swapaxes(root, 1, 2) / k
-    stage = elimination.Stage(np.zeros((2, k), dtype=int), coef, np.zeros((2, 3)), inverse, None)
-    stay, left = elimination._part(stage)
+    stay, left = elimination._part(coef, inverse, leave)
     assert stay.shape == (2, k + 1 - leave)
     for f in range(2):
         worth = coef[f] ** 2 / np.diag(inverse[f])
@@ -118,10 +124,10 @@ def test_the_others_take_over_from_those_that_leave(stay):
     H = A.T @ A
     coef = rng.normal(size=5)
     b = H @ coef
-    stage = elimination.Stage(np.arange(4)[None], coef[None], np.zeros((1, 20)), np.linalg.inv(H)[None], None)
     exact = np.linalg.solve(H[np.ix_(stay[0], stay[0])], b[stay[0]])
     gone = np.array([sorted(set(range(5)) - set(stay[0]))])
-    np.testing.assert_allclose(elimination._without(stage, np.array(stay), gone)[0], exact, rtol=1e-9)
+    found = elimination._without(coef[None], np.linalg.inv(H)[None], np.array(stay), gone)[0]
+    np.testing.assert_allclose(found, exact, rtol=1e-9)
 
 
 def test_columns_that_nearly_depend_on_each_other_may_leave_together():
@@ -151,12 +157,15 @@ def test_stages_go_down_to_one_column_and_say_which_are_left():
 
 
 def test_the_column_that_brings_most_enters():
-    """Rao's statistic is the gain of a column in the quadratic model at the present stage."""
+    """Rao's statistic is the gain of a column in the quadratic model at the present stage, whose minimum is taken."""
     Z, signs, w = regression(k=7, seed=3)
     R = penalty_of(7)
     candidacy = Candidacy.of(Z, R, 1.0, signs, w)
     stage = candidacy.regress(np.array([0, 1]))
-    entering = int(candidacy.entering(stage)[0])
+    for _ in range(3):  # to the last digit, so that only the new column has a slope
+        stage = candidacy.regress(np.array([0, 1]), stage.coef[0])
+    kept, coef, inverse = candidacy.enlarged(stage)
+    entering = int(kept[0, -1])
     slope, curve = stage.columns.derivatives(stage.values)
     A = np.column_stack([np.ones(80), Z[:, :2]])
     gains = []
@@ -166,7 +175,29 @@ def test_the_column_that_brings_most_enters():
         H[1:, 1:] += R[np.ix_(S, S)]
         g = np.r_[np.zeros(3), slope[0] @ Z[:, j] + R[j, :2] @ stage.coef[0, 1:]]
         gains.append(g @ np.linalg.solve(H, g) if j > 1 else -1.0)
+        if j == entering:
+            np.testing.assert_allclose(inverse[0], np.linalg.inv(H), rtol=1e-6, atol=1e-9)
+            np.testing.assert_allclose(coef[0], np.r_[stage.coef[0], 0] - np.linalg.solve(H, g), rtol=1e-6)
     assert entering == np.argmax(gains)
+
+
+def test_where_no_column_brings_anything_none_enters():
+    Z, signs, w = regression(k=2, seed=3)
+    candidacy = Candidacy.of(Z, penalty_of(2), 1.0, signs, w)
+    stage = candidacy.regress(np.array([0, 1]))
+    assert candidacy.enlarged(stage) is None
+    assert exchange(candidacy, candidacy.regress(np.array([0, 1]))).kept.tolist() == [[0, 1]]
+
+
+@pytest.mark.parametrize(("k", "exchanged"), [(15, True), (16, False)])
+def test_many_columns_stay_as_they_are(k, exchanged):
+    rng = np.random.default_rng(5)
+    K = rng.normal(size=(200, 20))
+    signs = np.where(K[:, 19] + 0.5 * rng.normal(size=200) > 0, 1.0, -1.0)
+    candidacy = Candidacy.of(K, np.eye(20), 0.1, signs, np.ones(200))
+    found = exchange(candidacy, candidacy.regress(np.arange(k)))
+    assert (19 in found.kept[0].tolist()) == exchanged
+    assert found.size == k
 
 
 def test_an_exchange_ends_where_none_gains_a_ten_thousandth():
@@ -175,11 +206,11 @@ def test_an_exchange_ends_where_none_gains_a_ten_thousandth():
     signs = np.where(K[:, 7] + K[:, 4] + 0.5 * rng.normal(size=120) > 0, 1.0, -1.0)
     w = np.ones(120)
     candidacy = Candidacy.of(K, np.eye(10), 0.1, signs, w)
-    found = exchange(candidacy, np.array([0, 1]))
+    found = exchange(candidacy, candidacy.regress(np.array([0, 1])))
     assert sorted(found.kept[0].tolist()) == [4, 7]
     _, value = minimum(K[:, [4, 7]], signs, w, 0.1 * np.eye(2))
     assert found.objective == pytest.approx(value, rel=1e-6)
-    assert sorted(exchange(candidacy, found.kept[0]).kept[0].tolist()) == [4, 7]
+    assert sorted(exchange(candidacy, candidacy.regress(found.kept[0])).kept[0].tolist()) == [4, 7]
 
 
 # Paths in folds

@@ -155,10 +155,10 @@ def test_leave_one_out_values_are_those_of_refits():
 def test_exchange_finds_the_columns_that_matter():
     K, signs, w = regression_problem(80, 8)
     every, some = (Candidacy.of(A, np.zeros((A.shape[1], A.shape[1])), 1.0, signs, w) for A in (K, K[:, 4:]))
-    found = exchange(every, np.array([5, 6]))
+    found = exchange(every, every.regress(np.array([5, 6])))
     assert sorted(found.kept[0]) == [0, 1]
-    assert found.objective < exchange(some, np.array([1, 2])).objective
-    assert exchange(every, np.array([0, 1])).objective == pytest.approx(found.objective, rel=1e-4)
+    assert found.objective < exchange(some, some.regress(np.array([1, 2]))).objective
+    assert exchange(every, every.regress(np.array([0, 1]))).objective == pytest.approx(found.objective, rel=1e-4)
 
 
 def test_float32_columns_give_the_same_stages():

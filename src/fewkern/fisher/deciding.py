@@ -102,7 +102,7 @@ class TwoClasses:
 
     def sizes(self, folds: Labelled, order: Array) -> Iterator[Sized]:
         columns = replace(self._problem(folds, order), settled=ROUGH)
-        xp, signs = namespace(columns.A), columns.signs
+        xp, signs = namespace(columns.rows), columns.signs
         for stage in eliminate(columns):
             wrong = xp.astype(stage.values * signs <= 0, signs.dtype)
             losses = log_losses(stage.values, signs)
@@ -117,10 +117,8 @@ class TwoClasses:
                 break
         candidacy = Candidacy.of(K, self.between, self.ridge, signs_of(every.codes, K), weights)
         # two ways to so many columns, and the lower of the two minima
-        ways = (
-            exchange(candidacy, xp.take(begun.support, stage.kept[0, :]), stage.coef[0, :]),
-            exchange(candidacy, begun.forward[: stage.size]),
-        )
+        thinned = replace(stage, kept=xp.take(begun.support, stage.kept[0, :])[None, :])
+        ways = [exchange(candidacy, way) for way in (thinned, candidacy.regress(begun.forward[: stage.size]))]
         stage = min(ways, key=lambda found: found.objective)
         coef, held_out = (xp.astype(found[0, :, None], every.K.dtype) for found in (stage.coef, stage.leave_one_out()))
         return Machine(stage.kept[0, :], coef[1:, :], coef[0, :]), held_out

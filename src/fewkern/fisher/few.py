@@ -150,7 +150,7 @@ def _compare_sizes(stages: Iterator[Sized], beginning: Beginning, plan: Comparin
     least = math.inf
     for one in stages:
         losses[one.size], wrong[one.size] = held_out(one.losses), held_out(one.wrong)
-        sharp[one.size] = held_out(one.sharp)
+        sharp[one.size] = losses[one.size] if one.sharp is one.losses else held_out(one.sharp)
         columns[one.size] = take_each(beginning.order, one.kept)
         mean = float(namespace(one.losses).sum(losses[one.size]))
         least = min(least, mean)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from fewkern.backend.finite import largest_power
@@ -97,8 +98,12 @@ class Folded:
 
     def held_out(self, losses: Array) -> Array:
         """Share of every sample in the mean held-out loss, ``(n,)``, from its losses ``(F, n)`` in all folds."""
-        xp = namespace(losses)
-        return xp.sum(losses * self.test, axis=0) / xp.sum(self.test)
+        return namespace(losses).sum(losses * self.shares, axis=0)
+
+    @cached_property
+    def shares(self) -> Array:
+        """Shares of all held-out samples in their mean, ``(F, n)``."""
+        return self.test / namespace(self.test).sum(self.test)
 
 
 @dataclass(frozen=True)
@@ -147,7 +152,7 @@ def forward_folds(
     state = _Orthogonal(K, folded, min(limit, int(K.shape[1])), usable)
     order: list[Array] = []
     errors: list[float] = []
-    share = (folded.test / xp.sum(folded.test))[:, :, None]
+    share = folded.shares[:, :, None]
     while len(order) < state.limit and not (patience and _settled(errors, patience)):
         found = state.find()
         if found is None:
@@ -193,15 +198,15 @@ class _Orthogonal:
         xp = namespace(self.K)
         squares = xp.sum(self.correlations**2, axis=1) if self.several else self.correlations[:, 0, :] ** 2
         ratios = squares / xp.where(self.norms > self.floor, self.norms, xp.inf)
-        return xp.argmax(ratios, axis=1) if bool(xp.all(xp.max(ratios, axis=1) > 0)) else None
+        return xp.argmax(ratios, axis=1) if float(xp.min(xp.max(ratios, axis=1))) > 0 else None
 
     def remove(self, found: Array) -> None:
         """Project the columns ``found``, one per fold, out."""
         xp = namespace(self.K)
         p = xp.take(self.K, found, axis=1).T[:, None, :]
-        Q, inside = self.basis[:, : self.size, :], self.inside[:, : self.size, :]
+        Q, inside = self.basis[:, : self.size, :], xp.matrix_transpose(self.inside[:, : self.size, :])
         for _ in range(2):
-            p = p - xp.matmul(xp.matmul(p, xp.matrix_transpose(inside)), Q)
+            p = p - xp.matmul(xp.matmul(p, inside), Q)
         put(self.floor, (self.folds, found), self.never)
         self._project(p[:, 0, :])
 

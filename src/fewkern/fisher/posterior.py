@@ -45,6 +45,8 @@ PosteriorRule = Literal["gaussian", "logistic", "least_squares"]
 _SPREAD = 1e-6
 # Ridge on the slopes of the logistic regression, per unit of weight, for targets of unit scale.
 _RIDGE = 1e-3
+# Twice what the last of Newton's steps may gain, per sample, where they end with the exact solution.
+_EXACT = 1e-10
 
 
 @dataclass(frozen=True)
@@ -119,10 +121,8 @@ def _two_logistic(F: Array, codes: Array, weights: Array, ridge: float) -> tuple
     # one slope b stands for (-b, b) / 2, whose square is half as large
     penalty = xp.full((1, F.shape[1], F.shape[1]), ridge * n / 2, dtype=xp.float64, device=device(F))
     columns = LogisticColumns.of(F[None, :, :], signs_of(codes, F), weights[None, :], penalty, modest=0.0)
-    coef, kept = columns.nothing(), codes[None, : F.shape[1]]
-    for _ in range(3):  # from the second time on, where Newton's steps are exact, one step each
-        coef = columns.regress(coef, kept).coef
-    half = xp.astype(coef[0, :], F.dtype) / 2
+    columns = replace(columns, settled=_EXACT)
+    half = xp.astype(columns.regress(columns.nothing(), codes[None, : F.shape[1]]).coef[0, :], F.dtype) / 2
     return xp.stack([-half[1:], half[1:]], axis=1), xp.stack([-half[0], half[0]])
 
 

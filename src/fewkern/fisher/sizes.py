@@ -58,7 +58,7 @@ class Sizes:
             spread = max(spread_of(self.losses[size] - self.losses[best]), keen * allowed.slight * losses[best])
             return losses[size] - losses[best] <= tolerance * spread and misses[size] - least <= tolerance * few
 
-        return min((size for size in losses if as_good(size)), default=best)
+        return next((size for size in sorted(losses) if as_good(size)), best)
 
     def without(self, size: Any) -> Sizes:
         """All but one of them."""
@@ -78,10 +78,12 @@ class Sizes:
 
 def means_of(shares: dict[Any, Array]) -> dict[Any, float]:
     """Means by size, from the shares of all samples in them."""
-    return {size: float(namespace(share).sum(share)) for size, share in shares.items()}
+    every = namespace(*shares.values()).stack(list(shares.values()))
+    return dict(zip(shares, to_numpy(namespace(every).sum(every, axis=1)).tolist()))
 
 
 def spread_of(shares: Array) -> float:
     """Standard error of a mean, from the shares of all samples in it."""
     xp = namespace(shares)
-    return float(xp.sqrt(xp.sum((shares - xp.mean(shares)) ** 2)))
+    centered = shares - xp.sum(shares) / int(shares.shape[0])
+    return math.sqrt(float(xp.vecdot(centered, centered)))

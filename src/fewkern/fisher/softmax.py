@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 from fewkern.backend.linalg import logsumexp
 from fewkern.backend.namespace import Array, device, namespace
-from fewkern.fisher.elimination import LEFT, SHIFT, rows_of_each, scaled, take_each, with_constant
+from fewkern.fisher.elimination import LEFT, SHIFT, every_column, rows_of, rows_of_each, scaled, take_each
 
 __all__ = ["SoftmaxColumns", "SoftmaxStage", "eliminate_softmax", "regress_softmax", "sharpness", "slopes_softmax"]
 
@@ -45,8 +45,8 @@ _FACTORS = tuple(2.0 ** (k / 2) for k in range(9))
 class SoftmaxColumns:
     """What a regression is on, in every fold."""
 
-    A: Array
-    """``(F, n, k + 1)``: the columns, a constant first."""
+    rows: Array
+    """``(F, k + 1, n)``: the columns, one per row, a constant first."""
     own: Array
     """``(n, C)``: one in the column of the class of a sample, zero elsewhere."""
     weights: Array
@@ -63,37 +63,38 @@ class SoftmaxColumns:
         """Columns ``Z`` (F, n, k) with the penalty (F, k, k); weights are scaled to add up to ``n``."""
         xp = namespace(Z)
         # float64 whatever Z is: kernel columns are nearly dependent
-        A, own, weights, R = (xp.astype(one, xp.float64) for one in (with_constant(Z), own, scaled(weights), penalty))
+        rows, own, weights, R = (
+            xp.astype(one, xp.float64, copy=False) for one in (rows_of(Z), own, scaled(weights), penalty)
+        )
         F, k = int(R.shape[0]), int(R.shape[1])
         padded = xp.zeros((F, k + 1, k + 1), dtype=R.dtype, device=device(R))
         padded[:, 1:, 1:] = R
-        products = xp.matmul(xp.matrix_transpose(A), A * weights[:, :, None])
-        quadratic = padded + _MODEST * min(1.0, _MODEST_ROWS / int(A.shape[1])) * products
+        products = xp.matmul(rows * weights[:, None, :], xp.matrix_transpose(rows))
+        quadratic = padded + _MODEST * min(1.0, _MODEST_ROWS / int(rows.shape[2])) * products
         bound = quadratic + _BOUND * products
-        return cls(A, own, weights, quadratic, bound, _inverse(bound))
+        return cls(rows, own, weights, quadratic, bound, _inverse(bound))
 
     def take(self, stay: Array, coef: Array) -> tuple[SoftmaxColumns, Array]:
         """The components ``stay`` of every fold, and the coefficients that come nearest to ``coef`` by the bound."""
-        xp = namespace(self.A)
-        A = xp.matrix_transpose(rows_of_each(xp.matrix_transpose(self.A), stay))
+        xp = namespace(self.rows)
         half = rows_of_each(self.bound, stay)
         bound = rows_of_each(xp.matrix_transpose(half), stay)
         penalty = rows_of_each(xp.matrix_transpose(rows_of_each(self.penalty, stay)), stay)
         inverse = _inverse(bound)
-        fewer = SoftmaxColumns(A, self.own, self.weights, penalty, bound, inverse)
+        fewer = SoftmaxColumns(rows_of_each(self.rows, stay), self.own, self.weights, penalty, bound, inverse)
         return fewer, xp.matmul(inverse, xp.matmul(half, coef))
 
     def regress(self, coef: Array, steps: int, pull: Array | None = None) -> tuple[Array, Array]:
         """Coefficients and scores after steps of the bound from ``coef``; ``pull`` is added to the derivative."""
-        xp, A = namespace(self.A), self.A
-        transposed = xp.matrix_transpose(A)
-        values = xp.matmul(A, coef)
+        xp, rows = namespace(self.rows), self.rows
+        columns = xp.matrix_transpose(rows)
+        values = xp.matmul(columns, coef)
         ahead, at_ahead, turn = coef, values, 1.0
         for _ in range(steps):
-            slope = xp.matmul(transposed, _slope(at_ahead, self.own, self.weights)) + xp.matmul(self.penalty, ahead)
+            slope = xp.matmul(rows, _slope(at_ahead, self.own, self.weights)) + xp.matmul(self.penalty, ahead)
             slope = slope if pull is None else slope + pull
             new = ahead - xp.matmul(self.inverse, slope)
-            at_new = xp.matmul(A, new)
+            at_new = xp.matmul(columns, new)
             settled = float(xp.max(xp.abs(at_new - at_ahead))) <= _SETTLED
             following = (1 + (1 + 4 * turn * turn) ** 0.5) / 2
             # an extrapolation that leads uphill has gone too far: it begins anew
@@ -107,8 +108,8 @@ class SoftmaxColumns:
 
     def nothing(self) -> Array:
         """Coefficients to begin with: zeros."""
-        xp, (F, _, k) = namespace(self.A), self.A.shape
-        return xp.zeros((F, k, int(self.own.shape[1])), dtype=self.A.dtype, device=device(self.A))
+        xp, (F, k, _) = namespace(self.rows), self.rows.shape
+        return xp.zeros((F, k, int(self.own.shape[1])), dtype=self.rows.dtype, device=device(self.rows))
 
     def losses(self, values: Array) -> Array:
         """``log sum_c exp(values_c)`` minus the value of the own class, without overflow, ``(F, n)``."""
@@ -146,8 +147,9 @@ class SoftmaxStage:
         curve = _APART * columns.weights[:, :, None] * share * (1 - share)
         found = []
         for c in range(int(share.shape[2])):
-            H = xp.matmul(xp.matrix_transpose(columns.A), columns.A * curve[:, :, c][:, :, None]) + columns.penalty
-            reach = xp.sum(xp.matmul(columns.A, _inverse(H)) * columns.A, axis=2)
+            weighted = columns.rows * curve[:, :, c][:, None, :]
+            H = xp.matmul(weighted, xp.matrix_transpose(columns.rows)) + columns.penalty
+            reach = xp.sum(xp.matmul(_inverse(H), columns.rows) * columns.rows, axis=1)
             left = xp.maximum(1 - curve[:, :, c] * reach, xp.full_like(reach, LEFT))
             found.append(self.values[:, :, c] + slope[:, :, c] * reach / left)
         return xp.stack(found, axis=2)
@@ -166,11 +168,7 @@ def eliminate_softmax(columns: SoftmaxColumns) -> Iterator[SoftmaxStage]:
 
     ``F n k (k + C)`` flops a stage.
     """
-    xp = namespace(columns.A)
-    F, _, k = (int(length) for length in columns.A.shape)
-    numbers = xp.arange(k - 1, device=device(columns.A))
-    kept = xp.zeros((F, k - 1), dtype=numbers.dtype, device=device(columns.A)) + numbers[None, :]
-    coef, steps = columns.nothing(), _FIRST_STEPS
+    kept, coef, steps = every_column(columns.rows), columns.nothing(), _FIRST_STEPS
     while True:
         stage = SoftmaxStage(kept, *columns.regress(coef, steps), columns)
         yield stage
@@ -184,9 +182,10 @@ def eliminate_softmax(columns: SoftmaxColumns) -> Iterator[SoftmaxStage]:
 def slopes_softmax(Z: Array, own: Array, weights: Array, coef: Array) -> Array:
     """Derivative of the losses by the coefficients ``coef`` (k + 1, C), the weights taken as they are."""
     xp = namespace(Z)
-    A, own, weights, coef = (xp.astype(one, xp.float64) for one in (with_constant(Z[None, :, :]), own, weights, coef))
-    A = A[0, :, :]
-    return A.T @ _slope(A @ coef, own, weights)
+    rows, own, weights, coef = (
+        xp.astype(one, xp.float64) for one in (rows_of(Z[None, :, :])[0, :, :], own, weights, coef)
+    )
+    return rows @ _slope(rows.T @ coef, own, weights)
 
 
 def regress_softmax(columns: SoftmaxColumns, coef: Array, pull: Array | None) -> Array:
