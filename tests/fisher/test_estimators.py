@@ -399,3 +399,11 @@ def test_command_line_fits_and_predicts(tmp_path):
         assert fitted.judgement_.value < 0.25
         model = load(save(fitted, tmp_path / name))
         assert np.mean(model.predict(frame.drop(columns="side")) == frame["side"]) > 0.85
+
+
+@pytest.mark.parametrize("model", [SparseKernelFisher(), ForwardKernelFisher()], ids=lambda m: type(m).__name__)
+def test_three_classes_of_flowers_need_few_vectors(model):
+    X, y = load_iris(return_X_y=True)
+    model.fit(X, y)
+    assert model.n_vectors_ <= 20
+    assert model.score(X, y) > 0.95

@@ -258,3 +258,14 @@ def test_several_classes_on_another_array_library():
     there = SparseKernelFisher(kernel=Gaussian(width=1.5)).fit(*strict)
     found = np.asarray(there.predict_proba(strict[0]))
     np.testing.assert_allclose(found, here.predict_proba(samples), atol=1e-10)
+
+
+def test_no_fold_takes_more_columns_than_half_of_its_samples():
+    """As many as there are samples leave one direction, along which all columns are alike but for rounding."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 3))
+    samples = labelled(X, np.arange(30) % 3)
+    folded = Folded.of(samples, samples.folds(5))
+    assert folded.half == 12
+    path = forward_folds(np.exp(-((X[:, None] - X) ** 2).sum(axis=2)), folded, 300, None, None)
+    assert len(path.errors) == 12

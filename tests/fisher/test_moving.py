@@ -249,3 +249,9 @@ def test_single_precision_is_kept():
     model = ForwardKernelFisher(refine=True).fit(X.astype(np.float32), y)
     assert model.vectors_.dtype == model.expansion_.coef.dtype == np.float32
     assert model.predict_proba(X[:3].astype(np.float32)).dtype == np.float32
+
+
+def test_moving_is_shown(capsys):
+    X, y = hidden(100, 1)
+    ForwardKernelFisher(refine=True, verbose=True).fit(X, y)
+    assert "ForwardKernelFisher: moving vectors, by folds: 5 of 5" in capsys.readouterr().err

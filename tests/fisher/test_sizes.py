@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fewkern.fisher.beginning import Beginning
-from fewkern.fisher.sizes import Allowance, Sizes
+from fewkern.fisher.sizes import SEVERAL, Allowance, Sizes
 
 ALLOWED = Allowance(slight=0.2, misses=0.1)
 
@@ -56,3 +56,15 @@ def test_several_classes_begin_with_three_times_the_columns():
     np.testing.assert_array_equal(found[3].on_all(kept, 4), forward[:12])
     np.testing.assert_array_equal(found[3].on_all(kept, 10), forward)
     np.testing.assert_array_equal(found[2].on_all(kept, 4), [5, 6, 7, 8])
+
+
+@pytest.mark.parametrize("n", [150, 178, 300, 1000])
+def test_one_sample_more_is_no_difference_whatever_the_rounding(n):
+    rng = np.random.default_rng(n)
+    for _ in range(20):
+        wrong = np.zeros(n)
+        wrong[rng.choice(n, 7, replace=False)] = 1 / n
+        fewer = wrong.copy()
+        fewer[np.flatnonzero(wrong)[:1]] = 0
+        found = Sizes({3: np.full(n, 0.1 / n), 90: np.full(n, 0.1 / n)}, {3: wrong, 90: fewer})
+        assert found.choose("balanced", SEVERAL) == 3

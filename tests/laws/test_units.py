@@ -6,8 +6,15 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import is_regressor
+from sklearn.datasets import load_wine
 
-from fewkern import FeatureVectorClassifier, FeatureVectorPCA, FeatureVectorRegressor
+from fewkern import (
+    FeatureVectorClassifier,
+    FeatureVectorPCA,
+    FeatureVectorRegressor,
+    ForwardKernelFisher,
+    SparseKernelFisher,
+)
 from fewkern.datasets import make_banana
 from fewkern.kernels import Gaussian, Laplacian
 from fewkern.vectors.grid import units_to_compare
@@ -122,3 +129,18 @@ def test_ridges_that_are_chosen_are_positive():
     assert min(model.trace_.axes["ridge"]) == pytest.approx(1e-6)
     assert np.abs(model.expansion_.coef).max() < 1e6
     assert FeatureVectorRegressor(ridge=0.0, max_vectors=5).fit(X, y).trace_.axes["ridge"] == (0.0,)
+
+
+@pytest.mark.parametrize("kernel", ["gaussian", "laplacian"])
+@pytest.mark.parametrize("model", [SparseKernelFisher, ForwardKernelFisher])
+def test_nor_with_three_classes_of_few_samples(model, kernel):
+    """Columns that forward selection takes in the end must not be chosen by rounding."""
+    X, y = load_wine(return_X_y=True)
+    X = X[:, :5]
+    one = model(kernel=kernel).fit(X, y)
+    for j, factor, shift in ((0, 1e5, 0.0), (2, 1.0, 1e3), (3, 7.3, 0.0)):
+        Z = X.copy()
+        Z[:, j] = factor * Z[:, j] + shift
+        other = model(kernel=kernel).fit(Z, y)
+        assert other.n_vectors_ == one.n_vectors_
+        np.testing.assert_allclose(other.predict_proba(Z), one.predict_proba(X), atol=1e-6)

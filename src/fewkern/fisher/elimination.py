@@ -15,7 +15,7 @@ second order), and the others are fitted anew. All folds go on together.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from fewkern.backend.namespace import Array, device, namespace
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
 
@@ -35,7 +35,7 @@ from fewkern.fisher.sizes import SEVERAL, TWO, Sizes
 from fewkern.fisher.targets import fisher_targets
 from fewkern.vectors.search import class_grid
 
-__all__ = ["choose_few"]
+__all__ = ["Few", "choose_few", "move_few"]
 
 # Widths are compared on at most so many samples, with so many of them as candidates; a rule for the width, such as the
 # median distance, looks at _RULE_ROWS for every class.
@@ -50,13 +50,30 @@ _NEGLIGIBLE = 0.03
 _FEW = 15
 
 
+@dataclass(frozen=True)
+class Few:
+    """A machine that keeps samples, and what is needed to move them."""
+
+    chosen: Chosen
+    fitted: Fitted
+    sizes: Sizes
+    size: int
+    """That of the machine."""
+    beginning: Beginning
+    moving: Moving
+
+    def may_move(self, plan: Comparing) -> bool:
+        """Whether folds shall decide on moving the vectors."""
+        return plan.refine is True or (plan.refine == "auto" and self.size > _FEW)
+
+
 def choose_few(
     samples: Samples,
     kernel: Kernel,
     plan: Comparing,
     folds: Sequence[Fold],
     step: Callable[[int], None] | None = None,
-) -> tuple[Chosen, Fitted] | None:
+) -> Few | None:
     """Width and number of vectors by held-out error, and the machine; None if no column differs from a constant.
 
     Parameters
@@ -84,10 +101,16 @@ def choose_few(
     begun = beginning.begun(samples, plan.family, beginning.on_all(sizes, size))
     fitted, setting = _fit(samples, candidates, deciding, plan.family, begun, size)
     chosen = Chosen(candidates, setting, sizes.trace(grid, at, size))
-    if plan.refine is False or (plan.refine == "auto" and size <= _FEW):
-        return chosen, fitted
     moving = Moving(samples, candidates, beginning.scale, deciding, plan.seed)
-    return choose_moved(moving, chosen, fitted, judge_moves(moving, folds, sizes, size, beginning), plan)
+    return Few(chosen, fitted, sizes, size, beginning, moving)
+
+
+def move_few(
+    few: Few, plan: Comparing, folds: Sequence[Fold], step: Callable[[int], None] | None = None
+) -> tuple[Chosen, Fitted]:
+    """The machine whose vectors are moved, if folds say that this pays; ``step`` hears of the folds done."""
+    moves = judge_moves(few.moving, folds, few.sizes, few.size, few.beginning, step)
+    return choose_moved(few.moving, few.chosen, few.fitted, moves, plan)
 
 
 def _best_width(folded: Folded, kernels: tuple[Kernel, ...], rng: Any, step: Callable[[int], None] | None) -> int:

@@ -24,7 +24,7 @@ from fewkern.core.trace import Stop
 from fewkern.fisher.all_rows import machine_of_all
 from fewkern.fisher.choice import Candidates, Chosen, Comparing, absent_class, choose_setting, fit_within
 from fewkern.fisher.families import Family, Fitted
-from fewkern.fisher.few import choose_few
+from fewkern.fisher.few import choose_few, move_few
 from fewkern.fisher.posterior import fit_posterior
 from fewkern.fisher.problem import Ending, Machine
 from fewkern.fisher.targets import fisher_targets
@@ -135,8 +135,11 @@ def _choose_and_fit(
     if few:
         with progress(estimator, "comparing kernel widths", len(WIDTH_FACTORS)) as step:
             found = choose_few(samples, kernel, plan, folds, step)
+        if found is not None and found.may_move(plan):
+            with progress(estimator, "moving vectors, by folds", len(folds)) as step:
+                return move_few(found, plan, folds, step)
         if found is not None:
-            return found
+            return found.chosen, found.fitted
     with progress(estimator, "comparing machines by cross-validation", plan.n_machines(kernel)) as step:
         chosen = choose_setting(samples, kernel, plan, folds, step)
     fitted, setting = fit_within(samples, chosen, plan)

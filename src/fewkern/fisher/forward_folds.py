@@ -100,6 +100,12 @@ class Folded:
         """Share of every sample in the mean held-out loss, ``(n,)``, from its losses ``(F, n)`` in all folds."""
         return namespace(losses).sum(losses * self.shares, axis=0)
 
+    @property
+    def half(self) -> int:
+        """Half of the training samples of the smallest fold, but not none."""
+        counts = (to_numpy(self.train) > 0).sum(axis=1)
+        return max(1, int(counts.min()) // 2)
+
     @cached_property
     def shares(self) -> Array:
         """Shares of all held-out samples in their mean, ``(F, n)``."""
@@ -135,7 +141,8 @@ def forward_folds(
     K : array of shape (n, m)
     folded : Folded
     limit : int
-        Largest number of columns.
+        Largest number of columns; half of the training samples of the smallest fold is a limit, too. As many columns
+        as samples explain everything, and in which order the last of them come is decided by rounding.
     usable : boolean array of shape (F, m) or None
         Columns that a fold may take.
     patience : Patience or None
@@ -149,7 +156,7 @@ def forward_folds(
     # in units of a power of two near the largest entry: exact, and no square overflows
     unit = largest_power(K)
     K = K if unit == 1 else K / unit
-    state = _Orthogonal(K, folded, min(limit, int(K.shape[1])), usable)
+    state = _Orthogonal(K, folded, min(limit, int(K.shape[1]), folded.half), usable)
     order: list[Array] = []
     errors: list[float] = []
     share = folded.shares[:, :, None]

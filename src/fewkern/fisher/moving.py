@@ -13,7 +13,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
 
@@ -182,7 +182,12 @@ class HeldOutMoves:
     """How often a sample was held out, ``(n,)``."""
 
 
-def hold_out(moving: Moving, folds: Sequence[Fold], begin: Mapping[int, Sequence[Origin]]) -> HeldOutMoves:
+def hold_out(
+    moving: Moving,
+    folds: Sequence[Fold],
+    begin: Mapping[int, Sequence[Origin]],
+    step: Callable[[int], None] | None = None,
+) -> HeldOutMoves:
     """Move vectors without every fold, in all ways.
 
     Parameters
@@ -191,6 +196,8 @@ def hold_out(moving: Moving, folds: Sequence[Fold], begin: Mapping[int, Sequence
     folds : sequence of (training positions, held-out positions)
     begin : dict
         By number of vectors: where every fold begins.
+    step : callable or None
+        Called with the number of folds done.
     """
     samples = moving.samples
     xp, n = namespace(samples.weights), samples.n
@@ -206,6 +213,8 @@ def hold_out(moving: Moving, folds: Sequence[Fold], begin: Mapping[int, Sequence
             values = moved.values(held_out.X)
             judged = [(held_out.weights * one)[:, None] for one in moved.deciding.judge(values, held_out.codes)]
             parts[size, way].append(xp.concat([*(xp.astype(one, values.dtype) for one in judged), values], axis=1))
+        if step is not None:
+            step(f + 1)
     index = xp.concat(rows)
     times = sum_by_index(xp.ones_like(take_rows(samples.weights, index)), index, n)
     often = xp.maximum(times, xp.ones_like(times))[:, None]
@@ -229,14 +238,21 @@ class Moves:
     beginning: Beginning
 
 
-def judge_moves(moving: Moving, folds: Sequence[Fold], sizes: Sizes, size: int, beginning: Beginning) -> Moves:
+def judge_moves(
+    moving: Moving,
+    folds: Sequence[Fold],
+    sizes: Sizes,
+    size: int,
+    beginning: Beginning,
+    step: Callable[[int], None] | None = None,
+) -> Moves:
     """Held-out errors of moved machines, on the samples on which sizes were compared."""
     rows = beginning.folded.rows
     begin = {
         some: [Origin(beginning.order[f, :], sizes.columns[some][f, :]) for f in range(len(folds))]
         for some in sizes_to_compare(size, moving.samples.n_classes, sizes.columns)
     }
-    held_out = hold_out(moving, folds, begin)
+    held_out = hold_out(moving, folds, begin, step)
     weights = take_rows(moving.samples.weights * held_out.times, rows)
     total = float(namespace(weights).sum(weights))
     losses, wrong = (

@@ -28,6 +28,8 @@ class Allowance(NamedTuple):
 TWO, SEVERAL, MOVED_SEVERAL = Allowance(0.15, 0.015), Allowance(0.05, 0.004), Allowance(0.5, 0.008)
 # The share of the samples is at least so many of them: with "balanced", one sample more or less is no difference.
 _SAMPLES = 2
+# Shares of samples are sums, and one sample more must be one sample more whatever their rounding.
+_ROUNDING = 1e-9
 # More samples than this can tell smaller differences: what may be lost falls with the root of their number.
 _MANY = 2000
 
@@ -52,7 +54,7 @@ class Sizes:
         tolerance, least = TOLERANCE[prefer], min(misses.values())
         n = int(self.losses[best].shape[0])
         keen = min(1.0, math.sqrt(_MANY / n))
-        few = max(keen * allowed.misses, _SAMPLES / n)
+        few = max(keen * allowed.misses, _SAMPLES / n) * (1 + _ROUNDING)
 
         def as_good(size: int) -> bool:
             spread = max(spread_of(self.losses[size] - self.losses[best]), keen * allowed.slight * losses[best])
