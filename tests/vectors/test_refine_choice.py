@@ -5,10 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from fewkern import FeatureVectorClassifier, FeatureVectorRegressor
 from fewkern.core.samples import Samples
 from fewkern.datasets import make_banana
 from fewkern.kernels import Gaussian
 from fewkern.vectors import refine_choice, search
+from fewkern.vectors.objective import Placement, expand, refine_problem
 from fewkern.vectors.race import Candidate
 from fewkern.vectors.refine_choice import (
     RefinePlan,
@@ -222,12 +224,12 @@ def test_of_many_samples_those_that_the_search_has_not_seen_judge(rng, monkeypat
         Searching.automatic(Selecting(), 400, n_vectors="auto", max_vectors=40, ridge="auto", prefer="balanced"),
     )
     found = search.automatic_model(data, Gaussian(), plan)
-    whole, _ = unrefined_model(data, found)
+    whole, _ = unrefined_model(data, found, plan)
     seen, steps, real = [], [], refine_choice.refine
     monkeypatch.setattr(
         refine_choice,
         "refine",
-        lambda *at, max_iter, tol: steps.append(max_iter) or real(*at, max_iter=max_iter, tol=tol),
+        lambda *at, max_iter, **how: steps.append(max_iter) or real(*at, max_iter=max_iter, **how),
     )
     choice = choose_refined(data, whole, replace(PLAN, search=plan), found.trial, seen.append)
     assert seen == [1]
@@ -245,3 +247,29 @@ def test_of_many_samples_those_that_the_search_has_not_seen_judge(rng, monkeypat
     assert np.mean((choice.expansion(X) - Y) ** 2) < np.mean((fold.expansion(X) - Y) ** 2)
     np.testing.assert_allclose(np.mean(choice.expansion(X) - Y), 0.0, atol=1e-8)
     np.testing.assert_array_equal(choice.expansion.indices, whole.indices[: choice.chosen.n_vectors])
+
+
+@pytest.mark.parametrize("ridge", [0.0, 0.3, 10.0])
+@pytest.mark.parametrize("model", [FeatureVectorClassifier, FeatureVectorRegressor])
+def test_a_ridge_that_was_given_stays_when_vectors_move(model, ridge):
+    X, y = make_banana(150, random_state=0)
+    found = model(ridge=ridge, refine=True).fit(X, y)
+    assert found.refined_
+    assert found.ridge_ == ridge
+
+
+def test_the_coefficients_of_distilled_vectors_are_those_of_the_given_ridge(rng):
+    data = rows(*striped(120, rng))
+    whole = replace(fit_unrefined(data, Gaussian(0.7), 40, PLAN), ridge=5.0, given_ridge=True)
+    model, ridge = refit(data, whole, Candidate(6, True, 0))
+    assert ridge == 5.0
+    problem = refine_problem(data.X, data.targets, data.weights)
+    again = expand(problem, Placement(model.vectors, model.kernel, 5.0))
+    np.testing.assert_allclose(model.coef, again.coef, rtol=1e-8)
+
+
+@pytest.mark.parametrize("n_vectors", [1, 7, 60, 80])
+def test_a_number_of_vectors_that_was_given_is_kept(n_vectors):
+    X, y = make_banana(120, random_state=0)
+    for refine in (True, "auto"):
+        assert FeatureVectorClassifier(n_vectors=n_vectors, refine=refine).fit(X, y).n_vectors_ == n_vectors

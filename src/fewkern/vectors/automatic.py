@@ -180,7 +180,7 @@ def _fit_sample(estimator: RefiningParameters, samples: Samples) -> Fitted:
         # short models are distilled from this one: with prefer="sparse" it is they that shall be few, not it
         plan = replace(plan, tolerance=min(plan.tolerance, TOLERANCE["balanced"]))
     found = search_model(estimator, samples, plan)
-    whole, by_one = unrefined_model(samples, found)
+    whole, by_one = unrefined_model(samples, found, plan)
     keep_model(estimator, samples, found, whole.expansion)
     around = familiar_basis(found.selection, found.n_vectors)
     fitted = Fitted(whole.expansion, found.basis, found.ridge, by_one, by_one, around)

@@ -27,7 +27,7 @@ from fewkern.core.kernel import Kernel
 from fewkern.core.samples import Samples
 from fewkern.vectors.grid import KernelGrid
 from fewkern.vectors.leave_one_out import LARGE, HeldOut, solve_samples
-from fewkern.vectors.objective import Placement, refine_problem
+from fewkern.vectors.objective import Placement, expand, refine_problem
 from fewkern.vectors.race import Candidate, FoldModel, Race, Score
 from fewkern.vectors.refinement import Refined, free_widths, narrowed, refine
 from fewkern.vectors.search import Found, Trial, search
@@ -96,6 +96,8 @@ class Unrefined:
     vectors: Array
     """Selected samples, best first; more than the model keeps."""
     indices: Array
+    given_ridge: bool = False
+    """Whether the ridge was given as a number; it then stays as it is when vectors move."""
     jitter: float = 0.0
     """What rounding made necessary beside the ridge."""
 
@@ -126,20 +128,20 @@ class RefineChoice:
         return self.chosen.moved
 
 
-def unrefined_model(samples: Samples, found: Found) -> tuple[Unrefined, HeldOut]:
+def unrefined_model(samples: Samples, found: Found, plan: Searching) -> tuple[Unrefined, HeldOut]:
     """The model that a search found, and what it says of samples when each is left out: of all, or of some of many."""
     solution, held_out = solve_samples(samples, found.Z, found.ridge)
     expansion = found.basis.expand(solution.W, solution.offset)
     indices = found.selection.indices
     vectors = found.kernel.pick(samples.X, indices)
-    return Unrefined(expansion, found.ridge, vectors, indices, solution.jitter), held_out
+    return Unrefined(expansion, found.ridge, vectors, indices, plan.given_ridge, solution.jitter), held_out
 
 
 def fit_unrefined(samples: Samples, kernel: Kernel, limit: int, plan: RefinePlan) -> Unrefined:
     """The automatic model with a given kernel and at most ``limit`` vectors: ridge and size by leave-one-out."""
     how = replace(plan.search, limit=limit, ceiling=0).in_units_of(kernel, samples)
     found = search(samples, KernelGrid.of(kernel), how)
-    return unrefined_model(samples, found)[0]
+    return unrefined_model(samples, found, how)[0]
 
 
 def splits(samples: Samples, plan: RefinePlan) -> list[tuple[Samples, Array]]:
@@ -163,18 +165,23 @@ def splits(samples: Samples, plan: RefinePlan) -> list[tuple[Samples, Array]]:
 def candidates(samples: Samples, unrefined: int, plan: RefinePlan) -> list[Candidate]:
     """What is compared for samples like these, and an unrefined model of so many vectors."""
     n, d = samples.X.shape
-    q = samples.n_outputs
     found = [Candidate(unrefined)]
+    for m in _sizes(samples, unrefined, plan):
+        crowded = m * (d + 1) > n or n < FEW
+        found += [Candidate(m, True, steps) for steps in STEPS if not crowded or steps <= CROWDED_STEPS]
+    return found
+
+
+def _sizes(samples: Samples, unrefined: int, plan: RefinePlan) -> list[int]:
+    """Numbers of vectors that may be moved."""
+    if plan.search.given_size:
+        return [unrefined]
+    n, q = samples.n, samples.n_outputs
     enough = next((m for m in plan.sizes if m >= unrefined), plan.sizes[-1])
     most = min(enough, max(MOST, MOST_PER_OUTPUT * q, n // SAMPLES_PER_VECTOR), n // 2)
     # fewer vectors than outputs cannot tell the classes apart
     sizes = [m for m in plan.sizes if min(q, unrefined) <= m <= most]
-    if plan.forced and not sizes:
-        sizes = [min(unrefined, n // 2)]
-    for m in sizes:
-        crowded = m * (d + 1) > n or n < FEW
-        found += [Candidate(m, True, steps) for steps in STEPS if not crowded or steps <= CROWDED_STEPS]
-    return found
+    return sizes if sizes or not plan.forced else [min(unrefined, n // 2)]
 
 
 def choose_refined(
@@ -210,9 +217,10 @@ def choose_refined(
     limit = max(math.ceil(MORE_VECTORS * size), max(c.n_vectors for c in race.running))
     for k, (fit, judged) in enumerate(parts):
         if trial is None:
-            unrefined = fit_unrefined(fit, whole.expansion.kernel, max(1, min(limit, fit.n // 2)), plan)
+            most = min(size, fit.n) if plan.search.given_size else max(1, min(limit, fit.n // 2))
+            unrefined = fit_unrefined(fit, whole.expansion.kernel, most, plan)
         else:
-            unrefined, _ = unrefined_model(fit, trial.found)
+            unrefined, _ = unrefined_model(fit, trial.found, plan.search)
         race.begin(take_rows(samples.targets, judged), take_rows(samples.weights, judged))
         for path in race.paths():
             for candidate, model in zip(path, _models(fit, unrefined, path)):
@@ -252,11 +260,13 @@ def _refit_from(
 ) -> tuple[KernelExpansion, float]:
     """The model of the fold that is best on all samples, its vectors moved further on them."""
     best = min((fold.expansion for fold in folds), key=lambda model: _error(model, samples))
+    at = Placement(best.vectors, best.kernel, START_RIDGE)
+    problem = refine_problem(samples.X, samples.targets, samples.weights)
     if chosen.n_iter:
-        problem = refine_problem(samples.X, samples.targets, samples.weights)
+        at = replace(at, ridge=whole.ridge) if whole.given_ridge else at
+        found = refine(problem, at, max_iter=steps, tol=STAGE_TOL, hold_ridge=whole.given_ridge)
     else:
-        problem = refine_problem(samples.X, whole.expansion(samples.X), samples.weights, objective="least squares")
-    found = refine(problem, Placement(best.vectors, best.kernel, START_RIDGE), max_iter=steps, tol=STAGE_TOL)
+        found = _distilled(samples, whole, at, steps, STAGE_TOL)
     return replace(found.expansion, indices=whole.indices[: chosen.n_vectors]), found.ridge
 
 
@@ -281,12 +291,27 @@ def _models(data: Samples, unrefined: Unrefined, path: list[Candidate]) -> Itera
 
 def _stages(data: Samples, unrefined: Unrefined, last: Candidate) -> Iterator[Refined]:
     """The model after every stage up to ``last``."""
-    taught = refine_problem(data.X, unrefined.expansion(data.X), data.weights, objective="least squares")
-    kernel = narrowed(free_widths(unrefined.expansion.kernel, data.X), taught)
-    at = Placement(unrefined.vectors[: last.n_vectors, :], kernel, max(unrefined.ridge, START_RIDGE))
-    found = refine(taught, at, max_iter=DISTILL_STEPS, tol=DISTILL_TOL)
-    yield found
     problem = refine_problem(data.X, data.targets, data.weights)
+    kernel = narrowed(free_widths(unrefined.expansion.kernel, data.X), problem)
+    at = Placement(unrefined.vectors[: last.n_vectors, :], kernel, max(unrefined.ridge, START_RIDGE))
+    found = _distilled(data, unrefined, at, DISTILL_STEPS, DISTILL_TOL)
+    yield found
     for done, steps in pairwise(s for s in STEPS if s <= last.n_iter):
-        found = refine(problem, found.placement, max_iter=steps - done, tol=STAGE_TOL)
+        hold = unrefined.given_ridge
+        found = refine(problem, found.placement, max_iter=steps - done, tol=STAGE_TOL, hold_ridge=hold)
         yield found
+
+
+def _distilled(data: Samples, unrefined: Unrefined, at: Placement, steps: int, tol: float) -> Refined:
+    """Vectors and widths, from ``at``, that come near the values of the unrefined model.
+
+    A ridge that was given is meant for the labels, not for these values, which have no noise: it makes the coefficients
+    once the vectors stand.
+    """
+    taught = refine_problem(data.X, unrefined.expansion(data.X), data.weights, objective="least squares")
+    found = refine(taught, at, max_iter=steps, tol=tol)
+    if not unrefined.given_ridge:
+        return found
+    problem = refine_problem(data.X, data.targets, data.weights)
+    model = expand(problem, replace(found.placement, ridge=unrefined.ridge))
+    return replace(found, ridge=unrefined.ridge, coef=model.coef, offset=model.offset)

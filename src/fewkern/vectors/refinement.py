@@ -81,7 +81,9 @@ def narrowed(kernel: Kernel, problem: RefineProblem) -> Kernel:
     return kernel.rescaled(logs)
 
 
-def refine(problem: RefineProblem, start: Placement, *, max_iter: int = 100, tol: float = 1e-7) -> Refined:
+def refine(
+    problem: RefineProblem, start: Placement, *, max_iter: int = 100, tol: float = 1e-7, hold_ridge: bool = False
+) -> Refined:
     """Move the vectors and change the widths and the ridge from ``start`` while the objective falls.
 
     Parameters
@@ -94,12 +96,14 @@ def refine(problem: RefineProblem, start: Placement, *, max_iter: int = 100, tol
         Steps of L-BFGS-B. Few steps regularize, too.
     tol : float
         Relative decrease of the objective in a step at which the search has converged.
+    hold_ridge : bool
+        Whether the ridge stays as it is.
 
     Notes
     -----
     Deterministic. The search runs over few numbers, ``m d + p + 1``, on the host; the samples stay where they are.
     """
-    chart, objective = _Chart(problem, start), Objective(problem, start)
+    chart, objective = _Chart(problem, start, hold_ridge), Objective(problem, start)
 
     def function(theta: Any) -> tuple[float, Any]:
         point, slope = chart.point(theta)
@@ -139,9 +143,9 @@ class _Chart:
     scales and ridge are bent, so that they end at their bounds.
     """
 
-    def __init__(self, problem: RefineProblem, start: Placement) -> None:
+    def __init__(self, problem: RefineProblem, start: Placement, hold_ridge: bool = False) -> None:
         xp = namespace(problem.X)
-        self.like = problem.X
+        self.like, self.hold_ridge = problem.X, hold_ridge
         self.vectors = xp.astype(start.vectors, xp.float64)
         reach = start.kernel.reach()
         lengths = problem.spread if reach is None else asarray_like(reach, problem.X, dtype=xp.float64)
@@ -150,10 +154,11 @@ class _Chart:
         self.moved, scales = math.prod(self.vectors.shape), start.kernel.n_scales
         size = float(xp.mean(start.kernel.diag(problem.X))) or 1.0
         least, most = size * RIDGE_BOUNDS[0], size * RIDGE_BOUNDS[1]
-        self.ridge = min(max(start.ridge, least), most)
+        bounded = min(max(start.ridge, least), most)
+        self.ridge = start.ridge if hold_ridge else bounded
         self.start = host_vector([0.0] * (self.moved + scales + 1))
-        self.low = host_vector([-LOG_SCALE_BELOW] * scales, [min(math.log(least / self.ridge), -LEAST_WAY)])
-        self.high = host_vector([LOG_SCALE_ABOVE] * scales, [max(math.log(most / self.ridge), LEAST_WAY)])
+        self.low = host_vector([-LOG_SCALE_BELOW] * scales, [min(math.log(least / bounded), -LEAST_WAY)])
+        self.high = host_vector([LOG_SCALE_ABOVE] * scales, [max(math.log(most / bounded), LEAST_WAY)])
 
     def point(self, theta: Any) -> tuple[Point, Any]:
         """The placement of ``theta``, and the derivatives of its logarithms."""
@@ -164,6 +169,6 @@ class _Chart:
 
     def gradient(self, found: Evaluation, slope: Any) -> Any:
         """The gradient of an evaluation with respect to the numbers of the search."""
-        gradient = host_vector(found.vectors * self.unit, found.scales, [found.log_ridge])
+        gradient = host_vector(found.vectors * self.unit, found.scales, [0.0 if self.hold_ridge else found.log_ridge])
         gradient[self.moved :] *= slope
         return gradient
