@@ -53,4 +53,4 @@ def test_problems():
     numbers = frame.drop(columns="side")
     numbers.to_csv("numbers.csv", index=False)
     run("fit", "numbers.csv", "--task", "density", "--holdout", 0, "--out", "d.npz")
-    fails("compress", "d.npz", "numbers.csv", match="is no sum of kernels")
+    fails("compress", "d.npz", "numbers.csv", match="does not compute a sum of kernels")

@@ -14,6 +14,7 @@ from sklearn.gaussian_process import GaussianProcessClassifier, GaussianProcessR
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteKernel
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR, NuSVC, NuSVR, OneClassSVM
@@ -303,7 +304,7 @@ def test_other_kernels(model):
 
 def test_densities_are_no_sums_to_compress():
     model = fewkern.ParzenDensity().fit(data(40)[0])
-    with pytest.raises(TypeError, match="compress: a ParzenDensity is no sum of kernels"):
+    with pytest.raises(TypeError, match="compress: a ParzenDensity does not compute a sum of kernels with free coef"):
         compress(model)
 
 
@@ -388,3 +389,38 @@ def test_torch_samples(foreign):
     short = compress(model, there(X), n_vectors=8, tolerance=0.2)
     assert type(short.vectors_) is type(there(X))
     assert np.mean(back(short.predict(there(X))) == back(model.predict(there(X)))) > 0.9
+
+
+def test_a_model_of_a_table_is_asked_for_its_columns():
+    X, y = make_banana(200, random_state=0)
+    kind, side = np.where(X[:, 0] > 0, "x", "z"), np.where(y > 0, "a", "b")
+    table = pd.DataFrame(X * [1, 1000], columns=["u", "v"]).assign(kind=kind, side=side)
+    long = fewkern.TableModel(holdout=0).fit(table, "side")
+    short = compress(long, table, n_vectors=8, tolerance=0.05)
+    assert isinstance(short, fewkern.TableModel)
+    assert short.estimator_.n_vectors_ == 8
+    assert np.mean(short.predict(table) == long.predict(table)) > 0.95
+    with pytest.raises(ValueError, match="compress: a TableModel needs X, the rows of a table"):
+        compress(long)
+
+
+def test_the_best_model_of_a_search():
+    X, y, _ = data(80)
+    search = GridSearchCV(SVC(), {"C": [1.0, 10.0]}, cv=2)
+    with pytest.raises(NotFittedError, match="compress: this GridSearchCV is not fitted"):
+        compress(search, X)
+    short = compress(make_pipeline(StandardScaler(), search).fit(X, y), X, n_vectors=6, tolerance=0.9)
+    assert short.steps[-1][1].n_vectors_ == 6
+    assert compress(search.fit(X, y), X, n_vectors=6, tolerance=0.9).source_ == "SVC"
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"n_vectors": True}, "n_vectors must be .* got True"),
+        ({"random_state": "abc"}, "random_state must be a whole number, .* got 'abc'"),
+    ],
+)
+def test_settings_that_are_none(svc, given, message):
+    with pytest.raises(ValueError, match=f"compress: {message}"):
+        compress(svc, **given)

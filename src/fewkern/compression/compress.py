@@ -16,6 +16,7 @@ from fewkern.backend.namespace import Array, asarray_like
 from fewkern.backend.progress import Step, shown
 from fewkern.backend.random import seed_from
 from fewkern.backend.validation import validate_samples
+from fewkern.backend.wrapped import unwrapped
 from fewkern.base import keep_importances
 from fewkern.compression.distillation import FOLDS, Short, Teacher, distill_fewest, distill_to
 from fewkern.compression.estimators import (
@@ -52,11 +53,12 @@ def compress(
     model : fitted estimator
         An estimator of fewkern with a Gaussian kernel; scikit-learn's SVC, NuSVC, SVR, NuSVR, OneClassSVM, KernelRidge
         or KernelPCA with the kernel "rbf"; a GaussianProcessRegressor (its mean) or GaussianProcessClassifier (two
-        classes, or "one_vs_rest") with an RBF kernel, times a constant, plus white noise; or a Pipeline that ends in
-        one of them.
+        classes, or "one_vs_rest") with an RBF kernel, times a constant, plus white noise; a Pipeline that ends in one
+        of them, a GridSearchCV of one, or a TableModel.
     X : array or data frame of shape (n_samples, n_features) or None, default None
         Samples where the short model has to agree with the long one, such as the training samples. They are held out in
-        three folds to say how far it does; then all take part. None takes the vectors of the model.
+        three folds to say how far it does; then all take part. None takes the vectors of the model. A TableModel needs
+        the rows of a table.
     n_vectors : int or "auto", default "auto"
         Number of vectors. "auto" finds the fewest whose held-out agreement is within ``tolerance``, to one in five, up
         to half of the model's. A model with no more than ``n_vectors`` is returned with its own function.
@@ -69,9 +71,9 @@ def compress(
 
     Returns
     -------
-    CompressedClassifier, CompressedRegressor, CompressedTransformer, CompressedDetector or Pipeline
+    CompressedClassifier, CompressedRegressor, CompressedTransformer, CompressedDetector, Pipeline or TableModel
         With the methods of ``model``, ``n_vectors_``, ``vectors_``, ``expansion_`` and ``agreement_``. A Pipeline keeps
-        its first steps as they are.
+        its first steps as they are, and a TableModel its columns.
 
     Notes
     -----
@@ -100,13 +102,18 @@ def compress(
     >>> bool((short.predict(X) == svc.predict(X)).mean() > 0.97)
     True
     """
-    _check(n_vectors, tolerance)
+    _check(n_vectors, tolerance, random_state)
+    model = unwrapped(model, "compress")
+    given = {"n_vectors": n_vectors, "tolerance": tolerance, "verbose": verbose, "random_state": random_state}
+    if hasattr(model, "compress"):  # a TableModel knows what to do with the cells of a table
+        if X is None:
+            raise ValueError(f"compress: a {type(model).__name__} needs X, the rows of a table to agree on.")
+        return model.compress(X, **given)
     if isinstance(model, Pipeline):
         check_fitted(model)
         *before, (name, last) = model.steps
         if X is not None and before:
             X = Pipeline(before).transform(X)
-        given = {"n_vectors": n_vectors, "tolerance": tolerance, "verbose": verbose, "random_state": random_state}
         short = compress(last, X, **given)
         return Pipeline([*before, (name, short)])
     long = teacher(model)
@@ -134,11 +141,17 @@ def _shown(verbose: Any, total: int | None) -> AbstractContextManager[Step | Non
     return shown("compress: moving vectors", total) if verbose else nullcontext(None)
 
 
-def _check(n_vectors: Any, tolerance: Any) -> None:
-    if n_vectors != "auto" and not (isinstance(n_vectors, Integral) and int(n_vectors) >= 1):
+def _check(n_vectors: Any, tolerance: Any, random_state: Any) -> None:
+    whole = isinstance(n_vectors, Integral) and not isinstance(n_vectors, bool)
+    if not (isinstance(n_vectors, str) and n_vectors == "auto") and not (whole and int(n_vectors) >= 1):
         raise ValueError(f'compress: n_vectors must be "auto" or a whole number of at least 1, got {n_vectors!r}.')
     if not (isinstance(tolerance, Real) and 0 <= float(tolerance) < 1):
         raise ValueError(f"compress: tolerance must be a number in [0, 1), got {tolerance!r}.")
+    generators = (np.random.Generator, np.random.RandomState)
+    if random_state is not None and not isinstance(random_state, (Integral, *generators)):
+        raise ValueError(
+            f"compress: random_state must be a whole number, a Generator, a RandomState or None, got {random_state!r}."
+        )
 
 
 def _estimator(model: Any, long: Teacher, short: Short, samples: Array) -> CompressedModel:

@@ -185,7 +185,10 @@ def _covariance(model: Any, kernel: Any) -> tuple[float, Any]:
 def _own(model: Any) -> Teacher:
     expansion = getattr(model, "expansion_", None)
     if not isinstance(expansion, KernelExpansion):
-        raise TypeError(f"compress: a {type(model).__name__} is no sum of kernels; there is nothing to compress.")
+        raise TypeError(
+            f"compress: a {type(model).__name__} does not compute a sum of kernels with free coefficients, which is "
+            "what can be compressed; a density takes fewer kernels by max_vectors, a selector by n_vectors."
+        )
     if not isinstance(expansion.kernel, Gaussian):
         raise _other_kernel(model, expansion.kernel)
     return Teacher(expansion, getattr(model, "class_scores_", None))

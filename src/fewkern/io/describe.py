@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from fewkern.backend.namespace import is_sparse, to_numpy
 from fewkern.backend.storable import stored_classes
+from fewkern.backend.wrapped import unwrapped
 from fewkern.base import set_threshold
 from fewkern.core.expansion import KernelExpansion
 from fewkern.core.kernels import Function, Gaussian, Laplacian, Linear, LinearSpline, Polynomial, Precomputed
@@ -39,7 +40,6 @@ from fewkern.io.plan import (
     Vector,
 )
 from fewkern.io.preparation import prepare
-from fewkern.io.steps import unwrapped
 from fewkern.vectors.trust import interval_quantiles
 
 __all__ = ["plan"]

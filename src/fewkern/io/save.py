@@ -17,11 +17,11 @@ from sklearn.exceptions import NotFittedError
 
 from fewkern._version import __version__
 from fewkern.backend.storable import stored_classes
+from fewkern.backend.wrapped import unwrapped
 from fewkern.io.archive import ModelFileError, pack, unpack
 from fewkern.io.files import write_atomically
 from fewkern.io.legacy import upgrade
 from fewkern.io.records import Writer, build, parse
-from fewkern.io.steps import unwrapped
 from fewkern.io.trial import is_fitted
 
 __all__ = ["ModelFileError", "load", "read_header", "save", "write_atomically"]

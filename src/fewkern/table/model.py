@@ -120,8 +120,8 @@ class TableModel(BaseEstimator):
 
     A density never sees a value in place of a missing one: incomplete rows are left out, and have no log density.
 
-    The vectors that a model keeps are rows of the table, as cells or nearly so: a saved, exported or printed model
-    contains them. Where rows are about people, treat the model as you treat the table.
+    The vectors that a model keeps are rows of the table, unless they were moved, and what measures novelty always is: a
+    saved, exported or printed model contains them. Where rows are about people, treat it as you treat the table.
 
     Examples
     --------
@@ -345,13 +345,20 @@ class TableModel(BaseEstimator):
         return prepared(self.encoder_, self.estimator_, fill=self.task_ != "density")
 
     def compress(
-        self, frame: Any, *, n_vectors: Any = "auto", tolerance: float = 0.02, verbose: Any = False
+        self,
+        frame: Any,
+        *,
+        n_vectors: Any = "auto",
+        tolerance: float = 0.02,
+        verbose: Any = False,
+        random_state: Any = 0,
     ) -> TableModel:
         """A copy with a short estimator that does what this one does on the rows of a table; see :func:`compress`."""
         start = time.perf_counter()
         X = self._encode(frame).values
+        given = {"n_vectors": n_vectors, "tolerance": tolerance, "verbose": verbose, "random_state": random_state}
         short = copy.copy(self)
-        short.estimator_ = compress(self.estimator_, X, n_vectors=n_vectors, tolerance=tolerance, verbose=verbose)
+        short.estimator_ = compress(self.estimator_, X, **given)
         # what was measured belongs to the long model
         short.held_out_, short.judgement_ = None, None
         short.facts_ = short_facts(self.facts_, short.estimator_, len(X), time.perf_counter() - start)
