@@ -172,7 +172,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--pictures", type=Path, default=PICTURES, help="folder for the pictures")
     options = parser.parse_args(arguments)
     frontier = Frontier(Store("benchmark", "frontier", FOLDER))
-    header(f"Error against number of vectors, {options.splits} split(s)", 1)
+    header("Error against number of vectors" + ("" if options.show else f", {options.splits} split(s)"), 1)
     if not options.show:
         names = chosen_methods(options.only)
         if options.again:

@@ -415,3 +415,13 @@ def test_info_says_that_vectors_are_rows():
     banana().to_csv("t.csv", index=False)
     run("fit", "t.csv", "--out", "m.npz", *FAST)
     assert "The vectors that are kept are rows of the table" in run("info", "m.npz").stdout
+
+
+def test_info_says_that_moved_vectors_are_no_rows():
+    banana().to_csv("t.csv", index=False)
+    run("fit", "t.csv", "--out", "m.npz", "--holdout", 0)
+    said = "The vectors that are kept were moved, and are not rows of the table."
+    assert f"{said} But novelty is measured by rows" in run("info", "m.npz").stdout
+    run("compress", "m.npz", "t.csv", "--vectors", 3, "--tolerance", 0.5, "--out", "s.npz")
+    assert said in (shown := run("info", "s.npz").stdout)
+    assert "novelty is measured" not in shown

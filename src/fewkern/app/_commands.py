@@ -263,9 +263,7 @@ def info(model: Annotated[Path, typer.Argument(help="A model file written by fit
     shown = ", ".join(features[:8]) + (f", ... ({len(features)} in all)" if len(features) > 8 else "")
     show_line(f"features: {shown}")
     if found.facts_.vectors:
-        show_line(
-            "The vectors that are kept are rows of the table, or nearly so: treat the file as you treat the table."
-        )
+        show_line(jobs.rows_inside(found))
 
 
 @app.command()

@@ -31,6 +31,7 @@ __all__ = [
     "load_table_model",
     "predictions",
     "report_settings",
+    "rows_inside",
     "save_figure",
     "score_line",
     "tally_of",
@@ -54,6 +55,17 @@ def load_table_model(path: Path) -> TableModel:
             f"{path.name} holds a bare {type(found).__name__}, saved from Python; load it there with fewkern.load."
         )
     return found
+
+
+def rows_inside(model: TableModel) -> str:
+    """What a model file holds of the rows of its table."""
+    estimator = model.estimator_
+    if not getattr(estimator, "refined_", False) and getattr(estimator.expansion_, "indices", None) is not None:
+        return "The vectors that are kept are rows of the table: treat the file as you treat the table."
+    moved = "The vectors that are kept were moved, and are not rows of the table."
+    if getattr(estimator, "novelty_", None) is None:
+        return moved
+    return f"{moved} But novelty is measured by rows, which the file holds, too: treat it as you treat the table."
 
 
 @dataclass(frozen=True)
