@@ -102,7 +102,7 @@ def against_rvm(sizes: tuple[int, ...] = (300, 500, 1000, 2000, 4000, 8000), fir
     print("|---" * 15 + "|")
     met = []
     for n in sizes:
-        splits = max(1, min(20, 8000 // n))
+        splits = max(1, min(60, 18_000 // n))
         runs: dict[str, list[tuple[float, int, float]]] = {name: [] for name in makers}
         for seed in range(first, first + splits):
             X, y = make_moons(n, noise=0.3, random_state=seed)

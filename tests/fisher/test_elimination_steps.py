@@ -277,9 +277,9 @@ def sizes_of(wrong=None, **losses):
     return sizes.Sizes({int(k[1:]): np.asarray(v) for k, v in losses.items()}, none | (wrong or {}))
 
 
-@pytest.mark.parametrize(("excess", "chosen"), [(0.07, 2), (0.08, 9)])
+@pytest.mark.parametrize(("excess", "chosen"), [(0.095, 2), (0.105, 9)])
 def test_a_smaller_size_may_lose_a_share_of_the_error(excess, chosen):
-    """With ``prefer="balanced"`` half of fifteen percent, even where the difference is certain."""
+    """With ``prefer="balanced"`` half of a fifth, even where the difference is certain."""
     loss = np.full(100, 0.01)
     found = sizes_of(s2=loss * (1 + excess), s9=loss)
     assert sizes.means_of(found.losses) == {2: pytest.approx(1 + excess), 9: pytest.approx(1.0)}
@@ -288,9 +288,7 @@ def test_a_smaller_size_may_lose_a_share_of_the_error(excess, chosen):
     assert found.choose("sparse", sizes.TWO) == 2
 
 
-@pytest.mark.parametrize(
-    ("allowed", "share"), [(sizes.TWO, 0.075), (sizes.SEVERAL, 0.025), (sizes.MOVED_SEVERAL, 0.25)]
-)
+@pytest.mark.parametrize(("allowed", "share"), [(sizes.TWO, 0.1), (sizes.SEVERAL, 0.025), (sizes.MOVED_SEVERAL, 0.25)])
 def test_what_is_slight_depends_on_who_is_judged(allowed, share):
     loss = np.full(100, 0.01)
     for part, chosen in ((0.9, 2), (1.1, 9)):
@@ -330,7 +328,7 @@ def test_a_smaller_size_may_lose_a_part_of_a_standard_error():
 def test_the_width_that_needs_fewest_columns_for_nearly_the_least_error(monkeypatch):
     samples, parts = folded()
     kernels = tuple(Gaussian(width=float(k + 1)) for k in range(9))
-    errors = {2: (0.5, 0.42), 3: (0.5, 0.4), 4: (0.405, 0.39), 5: (0.6, 0.3, 0.2), 6: (0.206, 0.205), 7: (0.3, 0.21)}
+    errors = {2: (0.5, 0.42), 3: (0.5, 0.4), 4: (0.405, 0.39), 5: (0.6, 0.3, 0.2), 6: (0.203, 0.202), 7: (0.3, 0.21)}
     asked = []
 
     def path(K, folded, limit, usable):
@@ -349,10 +347,26 @@ def test_the_width_that_needs_fewest_columns_for_nearly_the_least_error(monkeypa
     errors[6] = (0.30, 0.207)
     asked.clear()
     assert few._best_width(parts, kernels, np.random.default_rng(0), None) == 5
-    assert asked == [
-        3,
-        6,
-        5,
-        7,
-        4,
-    ]  # from 6 to 5 the error falls by more than 3 %: the next neighbor may be better still
+    # from 6 to 5 the error falls by more than 2 %: the next neighbor may be better still
+    assert asked == [3, 6, 5, 7, 4]
+
+
+@pytest.mark.parametrize(("columns", "found"), [(6, 6), (8, 6), (9, 5)])
+def test_of_kernels_that_need_about_as_few_columns_the_widest_is_taken(columns, found, monkeypatch):
+    samples, parts = folded()
+    kernels = tuple(Gaussian(width=float(k + 1)) for k in range(9))
+    errors = {k: (0.5,) for k in range(9)} | {5: (*(0.4,) * 5, 0.2), 6: (*(0.4,) * (columns - 1), 0.2)}
+
+    def path(K, folded, limit, usable):
+        width = next(k for k, kernel in enumerate(kernels) if np.allclose(K, kernel(samples.X, samples.X)))
+        return FoldedPath(None, errors[width])
+
+    monkeypatch.setattr(few, "forward_folds", path)
+    assert few._best_width(parts, kernels, np.random.default_rng(0), None) == found
+
+
+def test_a_sample_that_decides_its_own_value_does_not_run_away_without_itself():
+    """With a leverage of nearly one, the second order says anything."""
+    slope, curve, reach = np.array([0.5, -0.5, 0.1]), np.array([0.2, 0.2, 0.2]), np.array([4.99, 4.999, 1.0])
+    found = elimination.left_out_change(slope, curve, reach)
+    np.testing.assert_allclose(found, [4.0, -4.0, 0.125])

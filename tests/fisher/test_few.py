@@ -177,12 +177,16 @@ def test_log_losses_do_not_overflow():
 
 @pytest.mark.parametrize("estimator", [ForwardKernelFisher, SparseKernelFisher])
 def test_two_moons_need_few_vectors(estimator):
-    moons, labels = make_moons(300, noise=0.3, random_state=0)
-    model = estimator(kernel=Gaussian(unit="common")).fit(moons, labels)  # both features are lengths
-    assert 3 <= model.n_vectors_ <= 8
-    assert model.score(*make_moons(5000, noise=0.3, random_state=1)) > 0.895
-    assert model.trace_.setting["n_vectors"] == model.n_vectors_
-    np.testing.assert_array_equal(model.vectors_, moons[model.indices_])
+    sizes, scores = [], []
+    for seed in range(5):
+        moons, labels = make_moons(300, noise=0.3, random_state=seed)
+        model = estimator(kernel=Gaussian(unit="common")).fit(moons, labels)  # both features are lengths
+        assert model.trace_.setting["n_vectors"] == model.n_vectors_
+        np.testing.assert_array_equal(model.vectors_, moons[model.indices_])
+        sizes.append(model.n_vectors_)
+        scores.append(model.score(*make_moons(5000, noise=0.3, random_state=1000)))
+    assert 3 <= np.mean(sizes) <= 7
+    assert np.mean(scores) > 0.9
 
 
 def test_budget_and_ratios_of_the_vectors_that_were_kept():

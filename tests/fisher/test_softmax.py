@@ -165,7 +165,7 @@ def test_a_pull_moves_a_regression_to_that_of_other_rows(n_classes, monkeypatch)
 def test_an_indefinite_kernel_gives_a_penalty_that_is_none_below_zero():
     found = deciding.penalties(np.diag([1.0, -1.0]), np.array([[0, 1]]), 2.0)
     np.testing.assert_allclose(found[0], np.diag([2.0, 0.0]))
-    for ridges in (deciding.RIDGES, (deciding.RIDGE,)):
+    for ridges in (deciding.RIDGES, deciding.RIDGES_TWO):
         assert ridges == tuple(sorted(ridges, reverse=True))
 
 

@@ -29,11 +29,11 @@ from fewkern.fisher.softmax import (
     slopes_softmax,
 )
 
-__all__ = ["RIDGES", "Deciding", "Labelled", "SeveralClasses", "Sized", "TwoClasses"]
+__all__ = ["RIDGES", "RIDGES_TWO", "Deciding", "Labelled", "SeveralClasses", "Sized", "TwoClasses"]
 
-# Penalties that are compared for several classes, in units in which k(x, x) is one on average, the largest first; and
-# that of two classes.
-RIDGES, RIDGE = (1e-1, 1e-2, 1e-3, 1e-4), 1e-3
+# Penalties that are compared for two classes and for several, in units in which k(x, x) is one on average, the largest
+# first.
+RIDGES_TWO, RIDGES = (1e-2, 1e-3), (1e-1, 1e-2, 1e-3, 1e-4)
 
 
 @dataclass(frozen=True)
@@ -60,6 +60,8 @@ class Sized:
     """One where a sample is put into another class, else zero, ``(F, n)``."""
     kept: Array
     """Positions of the columns that are left, ``(F, k)``."""
+    coef: Array
+    """Coefficients in every fold: where a regression with another penalty may begin."""
     factor: float = 1.0
 
 
@@ -73,8 +75,8 @@ class Deciding(Protocol):
     def on_vectors(self, between: Array, ridge: float) -> Deciding:
         """The same on other vectors, and with another penalty."""
 
-    def sizes(self, folds: Labelled, order: Array) -> Iterator[Sized]:
-        """Regressions on the columns ``order`` (F, k) of every fold, and on fewer and fewer of them."""
+    def sizes(self, folds: Labelled, order: Array, coef: Array | None = None) -> Iterator[Sized]:
+        """Regressions on the columns ``order`` (F, k) of every fold, and on fewer and fewer of them; from ``coef`` on."""
 
     def settle(self, every: Labelled, begun: Begun, size: int) -> tuple[Machine, Array]:
         """The best machine on ``size`` of the columns begun with, and its values of every sample without itself."""
@@ -98,15 +100,15 @@ class TwoClasses:
 
     between: Array
     """Kernel between the candidates, ``(m, m)``, times the mean of ``k(x, x)``."""
-    ridge: float = RIDGE
+    ridge: float = RIDGES_TWO[-1]
 
-    def sizes(self, folds: Labelled, order: Array) -> Iterator[Sized]:
+    def sizes(self, folds: Labelled, order: Array, coef: Array | None = None) -> Iterator[Sized]:
         columns = replace(self._problem(folds, order), settled=ROUGH)
         xp, signs = namespace(columns.rows), columns.signs
-        for stage in eliminate(columns):
+        for stage in eliminate(columns, coef):
             wrong = xp.astype(stage.values * signs <= 0, signs.dtype)
             losses = log_losses(stage.values, signs)
-            yield Sized(stage.size, losses, losses, wrong, stage.kept)
+            yield Sized(stage.size, losses, losses, wrong, stage.kept, stage.coef)
 
     def settle(self, every: Labelled, begun: Begun, size: int) -> tuple[Machine, Array]:
         K, weights = every.K, every.weights
@@ -164,13 +166,13 @@ class SeveralClasses:
     factor: float = 1.0
     """Samples are judged by so many times their scores, which are small: see :func:`sharpness`."""
 
-    def sizes(self, folds: Labelled, order: Array) -> Iterator[Sized]:
+    def sizes(self, folds: Labelled, order: Array, coef: Array | None = None) -> Iterator[Sized]:
         xp, factor = namespace(folds.K), 0.0
-        for stage in eliminate_softmax(self._problem(folds, order)):
+        for stage in eliminate_softmax(self._problem(folds, order), coef):
             factor = factor or sharpness(stage)  # that of all columns serves all sizes
             wrong = xp.astype(xp.argmax(stage.values, axis=2) != folds.codes[None, :], stage.values.dtype)
             losses, sharp = (stage.columns.losses(times * stage.values) for times in (1.0, factor))
-            yield Sized(stage.size, losses, sharp, wrong, stage.kept, factor)
+            yield Sized(stage.size, losses, sharp, wrong, stage.kept, stage.coef, factor)
 
     def settle(self, every: Labelled, begun: Begun, size: int) -> tuple[Machine, Array]:
         xp = namespace(every.K)

@@ -25,9 +25,9 @@ __all__ = ["Candidacy", "LogisticColumns", "Stage", "eliminate", "exchange", "lo
 _MODEST = 1e-3
 # Penalty of a coefficient, in units of the squares of its column: columns may be nearly dependent.
 SHIFT = 1e-10
-# No step changes a value by more than _REACH. The iteration ends with a step that lowers the objective by no more than
+# No step changes a value by more than REACH. The iteration ends with a step that lowers the objective by no more than
 # half of _SETTLED per sample: the next one would gain about the square of that. To compare sizes, ROUGH is enough.
-_REACH, _SETTLED, ROUGH, _MAX_STEPS = 4.0, 3e-4, 1e-2, 25
+REACH, _SETTLED, ROUGH, _MAX_STEPS = 4.0, 3e-4, 1e-2, 25
 # Of many columns, one in so many leaves at once.
 _AT_ONCE = 8
 # Exchanges at most; the part of the objective that one must gain; the part of a column's square that must be its own.
@@ -81,8 +81,8 @@ class LogisticColumns:
             change = xp.matmul(columns, step)[:, :, 0]
             gain = float(xp.max(xp.vecdot(downhill, step, axis=-2)))
             step, largest = step[:, :, 0], xp.max(xp.abs(change), axis=1, keepdims=True)
-            if float(xp.max(largest)) > _REACH:
-                part = _REACH / xp.maximum(largest, xp.full_like(largest, _REACH))
+            if float(xp.max(largest)) > REACH:
+                part = REACH / xp.maximum(largest, xp.full_like(largest, REACH))
                 step, change = part * step, part * change
             coef, values = coef - step, values - change
             if gain <= self.settled * int(rows.shape[2]):
@@ -138,8 +138,14 @@ class Stage:
         xp, columns = namespace(self.values), self.columns
         slope, curve = columns.derivatives(self.values)
         reach = xp.sum(xp.matmul(self.inverse, columns.rows) * columns.rows, axis=1)
-        left = xp.maximum(1 - curve * reach, xp.full_like(reach, LEFT))
-        return self.values + slope * reach / left
+        return self.values + left_out_change(slope, curve, reach)
+
+
+def left_out_change(slope: Array, curve: Array, reach: Array) -> Array:
+    """How the value of a sample changes without it: one of Newton's steps, and no further than they go."""
+    xp = namespace(reach)
+    change = slope * reach / xp.maximum(1 - curve * reach, xp.full_like(reach, LEFT))
+    return xp.clip(change, -REACH, REACH)
 
 
 def log_losses(values: Array, signs: Array) -> Array:
@@ -149,14 +155,14 @@ def log_losses(values: Array, signs: Array) -> Array:
     return xp.log1p(xp.exp(-xp.abs(margin))) + xp.maximum(-margin, xp.zeros_like(margin))
 
 
-def eliminate(columns: LogisticColumns) -> Iterator[Stage]:
-    """Regressions on all columns, and on fewer and fewer of them down to one.
+def eliminate(columns: LogisticColumns, coef: Array | None = None) -> Iterator[Stage]:
+    """Regressions on all columns, from ``coef`` (F, k + 1) on, and on fewer and fewer of them down to one.
 
     Notes
     -----
     ``F n k^2`` flops a step, two or three steps a stage.
     """
-    coef, kept = columns.nothing(), every_column(columns.rows)
+    coef, kept = columns.nothing() if coef is None else coef, every_column(columns.rows)
     while True:
         stage = columns.regress(coef, kept)
         yield stage

@@ -25,7 +25,7 @@ from fewkern.core.kernel import Kernel
 from fewkern.core.samples import Samples
 from fewkern.fisher.beginning import Beginning
 from fewkern.fisher.choice import Candidates, Chosen, Comparing, kernel_scale
-from fewkern.fisher.deciding import RIDGES, Deciding, Labelled, SeveralClasses, Sized, TwoClasses
+from fewkern.fisher.deciding import RIDGES, RIDGES_TWO, Deciding, Labelled, SeveralClasses, Sized, TwoClasses
 from fewkern.fisher.elimination import take_each
 from fewkern.fisher.families import LARGEST, Family, Fitted
 from fewkern.fisher.forward_folds import Folded, FoldedPath, forward_folds
@@ -44,7 +44,9 @@ _WIDTH_ROWS, _WIDTH_CANDIDATES, _RULE_ROWS = 2000, 150, 75
 _HOPELESS = 2.0
 # A difference of this share of the error is none, however certain: the errors of nested machines differ by little, and
 # always in the same direction.
-_NEGLIGIBLE = 0.03
+_NEGLIGIBLE = 0.02
+# A third more columns, and up to so many, are about as few.
+_ABOUT = 2
 # So many samples are few: with ``refine="auto"`` nobody looks for fewer vectors. Looking always costs time, and half a
 # point of error on 14 sets: folds of a few hundred noisy samples cannot tell which vectors over-fit.
 _FEW = 15
@@ -114,9 +116,9 @@ def move_few(
 
 
 def _best_width(folded: Folded, kernels: tuple[Kernel, ...], rng: Any, step: Callable[[int], None] | None) -> int:
-    """Number of the kernel that needs the fewest columns for nearly the least squared held-out error.
+    """Number of the widest kernel that needs about the fewest columns for nearly the least squared held-out error.
 
-    Some kernels are looked at, and the neighbors of the best of them, as long as that pays.
+    Some kernels are looked at, and the neighbors of the best of them, as long as that pays. ``kernels`` get wider.
     """
     if len(kernels) == 1:
         return 0
@@ -136,31 +138,33 @@ def _best_width(folded: Folded, kernels: tuple[Kernel, ...], rng: Any, step: Cal
         wanted = [k for k in (best - 1, best + 1) if better and 0 <= k < len(kernels) and k not in paths]
     bound = (1 + _NEGLIGIBLE) * paths[best].least
     good = [k for k in paths if paths[k].least <= bound]
-    return min(good, key=lambda k: (paths[k].enough(bound), paths[k].least))
+    few = min(paths[k].enough(bound) for k in good)
+    # a wide kernel is smooth: on 300 moons it makes fewer errors than a narrow one with as many columns
+    return max(k for k in good if paths[k].enough(bound) <= few + min(_ABOUT, few // 3))
 
 
 def _deciding(samples: Samples, beginning: Beginning) -> tuple[Deciding, Iterator[Sized]]:
-    """The logistic regression that is for these samples, and its sizes; the folds choose its ridge, on all columns.
-
-    Two classes have one ridge, because few columns are a regularization of their own.
-    """
-    candidates, folded, scale = beginning.candidates, beginning.folded, beginning.scale
-    targets = fisher_targets(samples.codes, samples.n_classes, samples.weights)
-    between = scale * take_rows(candidates.K, candidates.rows)
+    """The logistic regression that is for these samples, and its sizes; the folds choose its ridge, on all columns."""
+    candidates, folded = beginning.candidates, beginning.folded
+    between = beginning.scale * take_rows(candidates.K, candidates.rows)
+    ways: list[TwoClasses] | list[SeveralClasses]
     if samples.n_classes == 2:
-        only = TwoClasses(between)
-        return only, only.sizes(beginning.folds, beginning.order)
-    ways = [SeveralClasses(targets.theta, between, ridge) for ridge in RIDGES]
-    errors, begun, factors = [], [], []
+        ways = [TwoClasses(between, ridge) for ridge in RIDGES_TWO]
+    else:
+        points = fisher_targets(samples.codes, samples.n_classes, samples.weights).theta
+        ways = [SeveralClasses(points, between, ridge) for ridge in RIDGES]
+    found: list[tuple[float, Sized, Iterator[Sized]]] = []
     for way in ways:
-        stages = way.sizes(beginning.folds, beginning.order)
+        # the larger ridge, which comes first, is a good place to begin
+        stages = way.sizes(beginning.folds, beginning.order, found[-1][1].coef if found else None)
         first = next(stages)
-        begun.append(chain([first], stages))
-        factors.append(first.factor)
         losses = folded.held_out(first.losses)
-        errors.append(float(namespace(losses).sum(losses)))
-    best = errors.index(min(errors))
-    return replace(ways[best], factor=factors[best]), begun[best]
+        found.append((float(namespace(losses).sum(losses)), first, stages))
+    best = min(range(len(found)), key=lambda i: found[i][0])
+    (_, first, stages), chosen = found[best], ways[best]
+    if isinstance(chosen, SeveralClasses):
+        chosen = replace(chosen, factor=first.factor)
+    return chosen, chain([first], stages)
 
 
 def _compare_sizes(stages: Iterator[Sized], beginning: Beginning, plan: Comparing) -> Sizes:

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 from fewkern.backend.linalg import logsumexp
 from fewkern.backend.namespace import Array, device, namespace
-from fewkern.fisher.elimination import LEFT, SHIFT, every_column, rows_of, rows_of_each, scaled, take_each
+from fewkern.fisher.elimination import SHIFT, every_column, left_out_change, rows_of, rows_of_each, scaled, take_each
 
 __all__ = ["SoftmaxColumns", "SoftmaxStage", "eliminate_softmax", "regress_softmax", "sharpness", "slopes_softmax"]
 
@@ -150,8 +150,7 @@ class SoftmaxStage:
             weighted = columns.rows * curve[:, :, c][:, None, :]
             H = xp.matmul(weighted, xp.matrix_transpose(columns.rows)) + columns.penalty
             reach = xp.sum(xp.matmul(_inverse(H), columns.rows) * columns.rows, axis=1)
-            left = xp.maximum(1 - curve[:, :, c] * reach, xp.full_like(reach, LEFT))
-            found.append(self.values[:, :, c] + slope[:, :, c] * reach / left)
+            found.append(self.values[:, :, c] + left_out_change(slope[:, :, c], curve[:, :, c], reach))
         return xp.stack(found, axis=2)
 
 
@@ -163,12 +162,12 @@ def sharpness(stage: SoftmaxStage) -> float:
     return _FACTORS[losses.index(min(losses))]
 
 
-def eliminate_softmax(columns: SoftmaxColumns) -> Iterator[SoftmaxStage]:
-    """Regressions on all columns, and on fewer and fewer of them down to one.
+def eliminate_softmax(columns: SoftmaxColumns, coef: Array | None = None) -> Iterator[SoftmaxStage]:
+    """Regressions on all columns, from ``coef`` (F, k + 1, C) on, and on fewer and fewer of them down to one.
 
     ``F n k (k + C)`` flops a stage.
     """
-    kept, coef, steps = every_column(columns.rows), columns.nothing(), _FIRST_STEPS
+    kept, coef, steps = every_column(columns.rows), columns.nothing() if coef is None else coef, _FIRST_STEPS
     while True:
         stage = SoftmaxStage(kept, *columns.regress(coef, steps), columns)
         yield stage
