@@ -355,7 +355,7 @@ def test_the_width_that_needs_fewest_columns_for_nearly_the_least_error(monkeypa
 def test_of_kernels_that_need_about_as_few_columns_the_widest_is_taken(columns, found, monkeypatch):
     samples, parts = folded()
     kernels = tuple(Gaussian(width=float(k + 1)) for k in range(9))
-    errors = {k: (0.5,) for k in range(9)} | {5: (*(0.4,) * 5, 0.2), 6: (*(0.4,) * (columns - 1), 0.2)}
+    errors = dict.fromkeys(range(9), (0.5,)) | {5: (*(0.4,) * 5, 0.2), 6: (*(0.4,) * (columns - 1), 0.2)}
 
     def path(K, folded, limit, usable):
         width = next(k for k, kernel in enumerate(kernels) if np.allclose(K, kernel(samples.X, samples.X)))

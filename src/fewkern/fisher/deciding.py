@@ -76,7 +76,7 @@ class Deciding(Protocol):
         """The same on other vectors, and with another penalty."""
 
     def sizes(self, folds: Labelled, order: Array, coef: Array | None = None) -> Iterator[Sized]:
-        """Regressions on the columns ``order`` (F, k) of every fold, and on fewer and fewer of them; from ``coef`` on."""
+        """Regressions on the columns ``order`` (F, k) of every fold, from ``coef`` on, and on fewer and fewer."""
 
     def settle(self, every: Labelled, begun: Begun, size: int) -> tuple[Machine, Array]:
         """The best machine on ``size`` of the columns begun with, and its values of every sample without itself."""
