@@ -300,7 +300,7 @@ def test_what_is_slight_depends_on_who_is_judged(allowed, share):
 )
 def test_a_smaller_size_may_not_lose_decisions(allowed, share):
     """With ``prefer="balanced"`` three in 400, two or (moved) four in 1,000 with several classes, but one sample."""
-    for n, most in ((1000, share), (20, 1 / 20)):
+    for n, most in ((allowed.many, share), (20, 1 / 20)):
         loss = np.full(n, 1 / n)
         for part, chosen in ((0.9, 3), (1.1, 9)):
             wrong = {3: np.full(n, (0.1 + part * most) / n), 9: np.full(n, 0.1 / n)}

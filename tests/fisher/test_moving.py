@@ -118,6 +118,10 @@ def test_few_samples_stay_where_they_are_unless_asked(monkeypatch):
     assert ForwardKernelFisher(refine=True).fit(X, y).refined_
     monkeypatch.setattr(few, "_FEW", kept - 2)
     assert ForwardKernelFisher().fit(X, y).refined_
+    monkeypatch.setattr(few, "_FEW", kept + 2)
+    monkeypatch.setattr(few, "_MANY", len(y))
+    monkeypatch.setattr(few, "_FEW_OF_MANY", kept - 2)
+    assert ForwardKernelFisher().fit(X, y).refined_
 
 
 def test_half_of_the_vectors_do_for_several_classes():

@@ -20,18 +20,18 @@ class Allowance(NamedTuple):
     """Part of the logarithmic loss."""
     misses: float
     """Share of the samples."""
+    many: int = 2000
+    """More samples than this can tell smaller differences: both shares fall with the root of their number."""
 
 
 # For two classes the exchange that follows gives back a part of the loss. Moved vectors of several classes are judged
 # by the sharp losses, which are a fifth of the others and differ by more; four samples in 1,000, with "balanced", are
 # about a standard error of the difference where one in 80 is wrong.
-TWO, SEVERAL, MOVED_SEVERAL = Allowance(0.2, 0.015), Allowance(0.05, 0.004), Allowance(0.5, 0.008)
+TWO, SEVERAL, MOVED_SEVERAL = Allowance(0.2, 0.015, 500), Allowance(0.05, 0.004), Allowance(0.5, 0.008)
 # The share of the samples is at least so many of them: with "balanced", one sample more or less is no difference.
 _SAMPLES = 2
 # Shares of samples are sums, and one sample more must be one sample more whatever their rounding.
 _ROUNDING = 1e-9
-# More samples than this can tell smaller differences: what may be lost falls with the root of their number.
-_MANY = 2000
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Sizes:
         best = min(losses, key=lambda size: (losses[size], size))
         tolerance, least = TOLERANCE[prefer], min(misses.values())
         n = int(self.losses[best].shape[0])
-        keen = min(1.0, math.sqrt(_MANY / n))
+        keen = min(1.0, math.sqrt(allowed.many / n))
         few = max(keen * allowed.misses, _SAMPLES / n) * (1 + _ROUNDING)
 
         def as_good(size: int) -> bool:

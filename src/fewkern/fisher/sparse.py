@@ -46,7 +46,8 @@ class SparseKernelFisher(ScoringClassifier, KernelEstimator):
         classes), or twice as far.
     refine : "auto" or bool, default "auto"
         Move the vectors, and learn one width per feature, where the number of vectors is automatic. "auto" does so
-        where more than 15 samples would be kept and samples held out say that it pays, with a width that is a rule;
+        where more than 15 samples would be kept (10 of a thousand or more) and samples held out say that it pays, with
+        a width that is a rule;
         True always; False keeps samples as vectors. A moved vector is not a sample any more, and the fit takes longer:
         twice as long with several classes, four to eight times with two.
     max_vectors : int or None, default None
