@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from fewkern.backend.linalg import logsumexp, one_hot, solve_shifted
-from fewkern.backend.namespace import Array, namespace
+from fewkern.backend.linalg import logsumexp, one_hot, singular_errors, solve_shifted
+from fewkern.backend.namespace import Array, device, eps, namespace
 from fewkern.core.scores import class_values
 from fewkern.fisher.elimination import (
     ROUGH,
@@ -34,6 +34,8 @@ __all__ = ["RIDGES", "RIDGES_TWO", "Deciding", "Labelled", "SeveralClasses", "Si
 # Penalties that are compared for two classes and for several, in units in which k(x, x) is one on average, the largest
 # first.
 RIDGES_TWO, RIDGES = (1e-2, 1e-3), (1e-1, 1e-2, 1e-3, 1e-4)
+# A kernel matrix is positive semi-definite up to so many units of rounding of its trace.
+_ROUNDING = 8
 
 
 @dataclass(frozen=True)
@@ -239,9 +241,15 @@ def penalties(between: Array, order: Array, ridge: float) -> Array:
     """The ridge times the kernel between the vectors ``order`` (F, k) of every fold; indefinite parts are left out."""
     xp = namespace(between)
     own = xp.stack([_submatrix(between, order[f, :]) for f in range(int(order.shape[0]))])
-    values, vectors = xp.linalg.eigh((own + xp.matrix_transpose(own)) / 2)
-    lengths = ridge * xp.maximum(values, xp.zeros_like(values))
-    return xp.matmul(vectors * lengths[:, None, :], xp.matrix_transpose(vectors))
+    own = (own + xp.matrix_transpose(own)) / 2
+    rounding = _ROUNDING * eps(own) * xp.linalg.trace(own)[:, None, None]
+    try:
+        xp.linalg.cholesky(own + rounding * xp.eye(int(own.shape[1]), dtype=own.dtype, device=device(own)))
+        return ridge * own
+    except singular_errors():
+        values, vectors = xp.linalg.eigh(own)
+        lengths = ridge * xp.maximum(values, xp.zeros_like(values))
+        return xp.matmul(vectors * lengths[:, None, :], xp.matrix_transpose(vectors))
 
 
 def _submatrix(M: Array, positions: Array) -> Array:
