@@ -1,5 +1,7 @@
 """Few vectors of two classes: forward selection in all folds, elimination, exchange, and the choice of a size."""
 
+from dataclasses import replace
+
 import array_api_strict
 import numpy as np
 import pytest
@@ -273,3 +275,23 @@ def test_no_fold_takes_more_columns_than_half_of_its_samples():
     assert folded.half == 12
     path = forward_folds(np.exp(-((X[:, None] - X) ** 2).sum(axis=2)), folded, 300, None, None)
     assert len(path.errors) == 12
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_the_ridge_of_least_held_out_loss_is_taken(n_classes, monkeypatch):
+    samples, _, parts = folded_samples(90, n_classes)
+    candidates = Candidates.of(samples, Gaussian(width=2.0), 60, 0)
+    beginning = few.Beginning.of(parts, candidates, 1.0, np.random.default_rng(0))
+    ridges = (1e3, 1e-2, 1e-9)
+    monkeypatch.setattr(few, "RIDGES_TWO", ridges)
+    monkeypatch.setattr(few, "RIDGES", ridges)
+    deciding, stages = few._deciding(samples, beginning)
+    first = next(stages)
+    losses = []
+    for ridge in ridges:
+        alone = next(replace(deciding, ridge=ridge).sizes(beginning.folds, beginning.order))
+        losses.append(float(beginning.folded.held_out(alone.losses).sum()))
+    assert deciding.ridge == ridges[int(np.argmin(losses))]
+    # begun at the coefficients of another ridge, it ends at the same place
+    assert float(beginning.folded.held_out(first.losses).sum()) == pytest.approx(min(losses), rel=0.02)
+    assert next(stages).size < first.size

@@ -179,3 +179,11 @@ def test_columns_without_rank_give_finite_scores():
         assert np.isfinite(stage.objective)
         if stage.size >= 10:
             assert np.mean(np.argmax(stage.values[0], axis=1) != codes) < 0.2
+
+
+def test_the_penalty_of_a_kernel_is_a_multiple_of_it():
+    A = np.random.default_rng(0).normal(size=(6, 2))
+    order = np.array([[0, 3, 5], [1, 2, 4]])
+    found = deciding.penalties(A @ A.T, order, 0.5)  # of rank two: positive up to rounding
+    for f in range(2):
+        np.testing.assert_allclose(found[f], 0.5 * (A @ A.T)[np.ix_(order[f], order[f])], atol=1e-12)
