@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from fewkern.backend.finite import all_finite, power_of_two, powers_of_two, quiet, squarable
+from fewkern.backend.finite import all_finite, largest_power, power_of_two, powers_of_two, quiet, squarable
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
@@ -40,3 +40,9 @@ def test_quiet():
         assert np.isinf(np.array([1e300]) * 1e300)[0]
     with pytest.warns(RuntimeWarning, match="overflow"):
         np.array([1e300]) * 1e300
+
+
+def test_the_largest_entry_may_be_negative():
+    assert largest_power(np.array([[-5.0, 1.0]])) == 4.0
+    assert largest_power(np.array([[-1.0, 9.0]])) == 8.0
+    assert largest_power(np.zeros((0, 3))) == largest_power(np.zeros((2, 3))) == 1.0
