@@ -402,6 +402,8 @@ def test_a_model_of_a_table_is_asked_for_its_columns():
     assert np.mean(short.predict(table) == long.predict(table)) > 0.95
     with pytest.raises(ValueError, match="compress: a TableModel needs X, the rows of a table"):
         compress(long)
+    with pytest.raises(TypeError, match="compress: cannot read a ndarray"):
+        compress(np.ones(3), X)
 
 
 def test_the_best_model_of_a_search():
@@ -421,6 +423,6 @@ def test_the_best_model_of_a_search():
         ({"random_state": "abc"}, "random_state must be a whole number, .* got 'abc'"),
     ],
 )
-def test_settings_that_are_none(svc, given, message):
+def test_settings_that_are_not_allowed(svc, given, message):
     with pytest.raises(ValueError, match=f"compress: {message}"):
         compress(svc, **given)

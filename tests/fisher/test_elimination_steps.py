@@ -181,11 +181,21 @@ def test_the_column_that_brings_most_enters():
     assert entering == np.argmax(gains)
 
 
+def to_the_last_digit(candidacy):
+    """The regression on the first two columns, to the last digit."""
+    stage = candidacy.regress(np.array([0, 1]))
+    for _ in range(3):
+        stage = candidacy.regress(np.array([0, 1]), stage.coef[0])
+    return stage
+
+
 def test_where_no_column_brings_anything_none_enters():
     Z, signs, w = regression(k=2, seed=3)
     candidacy = Candidacy.of(Z, penalty_of(2), 1.0, signs, w)
     stage = candidacy.regress(np.array([0, 1]))
     assert candidacy.enlarged(stage) is None
+    twice = Candidacy.of(Z[:, [0, 1, 0]], np.zeros((3, 3)), 1.0, signs, w)  # one that depends on those inside
+    assert twice.enlarged(to_the_last_digit(twice)) is None
     assert exchange(candidacy, candidacy.regress(np.array([0, 1]))).kept.tolist() == [[0, 1]]
 
 

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from fewkern.fisher.beginning import Beginning
+from fewkern.fisher.forward_folds import Folded
 from fewkern.fisher.sizes import SEVERAL, Allowance, Sizes
+from tests.fisher.helpers import labelled
 
 ALLOWED = Allowance(slight=0.2, misses=0.1)
 
@@ -56,6 +58,14 @@ def test_several_classes_begin_with_three_times_the_columns():
     np.testing.assert_array_equal(found[3].on_all(kept, 4), forward[:12])
     np.testing.assert_array_equal(found[3].on_all(kept, 10), forward)
     np.testing.assert_array_equal(found[2].on_all(kept, 4), [5, 6, 7, 8])
+
+
+def test_shares_of_single_precision_are_in_double():
+    samples = labelled(np.zeros((31, 1), dtype=np.float32), np.arange(31) % 2)
+    parts = Folded.of(samples, samples.folds(3))
+    assert parts.test.dtype == np.float32
+    assert parts.shares.dtype == np.float64
+    assert parts.shares.sum() == pytest.approx(1.0, abs=1e-15)
 
 
 @pytest.mark.parametrize("n", [150, 178, 300, 1000])

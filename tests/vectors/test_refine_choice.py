@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fewkern import FeatureVectorClassifier, FeatureVectorRegressor
+from fewkern import FeatureVectorClassifier, FeatureVectorRegressor, ForwardKernelFisher
 from fewkern.core.samples import Samples
 from fewkern.datasets import make_banana
 from fewkern.kernels import Gaussian
@@ -273,3 +273,34 @@ def test_a_number_of_vectors_that_was_given_is_kept(n_vectors):
     X, y = make_banana(120, random_state=0)
     for refine in (True, "auto"):
         assert FeatureVectorClassifier(n_vectors=n_vectors, refine=refine).fit(X, y).n_vectors_ == n_vectors
+
+
+@pytest.mark.parametrize("ridge", ["auto", 10.0])
+def test_a_ridge_means_the_same_beside_weights(ridge):
+    """Weights of ten are ten samples each: a given ridge is a tenth as strong, and a learned one is as told."""
+    X, y = make_banana(150, random_state=0)
+    settings = {"n_vectors": 8, "refine": True, "ridge": ridge, "kernel": Gaussian(width=2.0)}
+    light = FeatureVectorRegressor(**settings).fit(X, y)
+    heavy = FeatureVectorRegressor(**settings).fit(X, y, sample_weight=np.full(150, 10.0))
+    if ridge == "auto":
+        assert heavy.ridge_ == pytest.approx(10 * light.ridge_, rel=1e-2)
+        np.testing.assert_allclose(heavy.predict(X), light.predict(X), atol=1e-3)
+        return
+    assert heavy.ridge_ == light.ridge_ == 10.0
+    tenth = FeatureVectorRegressor(**settings | {"ridge": 1.0}).fit(X, y)
+    np.testing.assert_allclose(heavy.predict(X), tenth.predict(X), atol=1e-6)
+
+
+def test_many_vectors_that_were_given_stay_samples_unless_asked_for():
+    data = shaped(300, 2, 1)
+    plan = replace(PLAN, search=replace(PLAN.search, tolerance=None))
+    assert [c.n_vectors for c in candidates(data, 40, plan)] == [40, 40, 40, 40]
+    assert [c.n_vectors for c in candidates(data, 41, plan)] == [41]
+    assert {c.moved for c in candidates(data, 41, replace(plan, forced=True))} == {False, True}
+
+
+def test_a_truth_value_of_numpy_is_one():
+    X, y = make_banana(60, random_state=0)
+    for model in (FeatureVectorClassifier, ForwardKernelFisher):
+        assert model(refine=np.True_).fit(X, y).refined_
+        assert not getattr(model(refine=np.False_).fit(X, y), "refined_", False)

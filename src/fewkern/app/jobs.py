@@ -61,7 +61,9 @@ def rows_inside(model: TableModel) -> str:
     """What a model file holds of the rows of its table."""
     estimator = model.estimator_
     if not getattr(estimator, "refined_", False) and getattr(estimator.expansion_, "indices", None) is not None:
-        return "The vectors that are kept are rows of the table: treat the file as you treat the table."
+        # a compressed model with the vectors of the long one does not know whether they were moved
+        are = "may be" if hasattr(estimator, "source_") else "are"
+        return f"The vectors that are kept {are} rows of the table: treat the file as you treat the table."
     moved = "The vectors that are kept were moved, and are not rows of the table."
     if getattr(estimator, "novelty_", None) is None:
         return moved

@@ -9,7 +9,7 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from sklearn.base import is_classifier, is_outlier_detector, is_regressor
+from sklearn.base import BaseEstimator, is_classifier, is_outlier_detector, is_regressor
 from sklearn.pipeline import Pipeline
 
 from fewkern.backend.namespace import Array, asarray_like
@@ -105,7 +105,7 @@ def compress(
     _check(n_vectors, tolerance, random_state)
     model = unwrapped(model, "compress")
     given = {"n_vectors": n_vectors, "tolerance": tolerance, "verbose": verbose, "random_state": random_state}
-    if hasattr(model, "compress"):  # a TableModel knows what to do with the cells of a table
+    if isinstance(model, BaseEstimator) and hasattr(model, "compress"):  # a TableModel knows its columns
         if X is None:
             raise ValueError(f"compress: a {type(model).__name__} needs X, the rows of a table to agree on.")
         return model.compress(X, **given)

@@ -121,6 +121,7 @@ class TwoClasses:
                 break
         candidacy = Candidacy.of(K, self.between, self.ridge, signs_of(every.codes, K), weights)
         # two ways to so many columns, and the lower of the two minima
+        # its penalty is that of the candidacy, because a kernel is positive semi-definite
         thinned = replace(stage, kept=xp.take(begun.support, stage.kept[0, :])[None, :])
         ways = [exchange(candidacy, way) for way in (thinned, candidacy.regress(begun.forward[: stage.size]))]
         stage = min(ways, key=lambda found: found.objective)
@@ -243,9 +244,10 @@ def penalties(between: Array, order: Array, ridge: float) -> Array:
     own = xp.stack([_submatrix(between, order[f, :]) for f in range(int(order.shape[0]))])
     own = (own + xp.matrix_transpose(own)) / 2
     rounding = _ROUNDING * eps(own) * xp.linalg.trace(own)[:, None, None]
+    shifted = own + rounding * xp.eye(int(own.shape[1]), dtype=own.dtype, device=device(own))
     try:
-        xp.linalg.cholesky(own + rounding * xp.eye(int(own.shape[1]), dtype=own.dtype, device=device(own)))
-        return ridge * own
+        xp.linalg.cholesky(shifted)
+        return ridge * shifted
     except singular_errors():
         values, vectors = xp.linalg.eigh(own)
         lengths = ridge * xp.maximum(values, xp.zeros_like(values))

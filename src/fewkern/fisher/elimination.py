@@ -15,7 +15,7 @@ second order), and the others are fitted anew. All folds go on together.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from fewkern.backend.namespace import Array, device, namespace
 
@@ -25,9 +25,9 @@ __all__ = ["Candidacy", "LogisticColumns", "Stage", "eliminate", "exchange", "lo
 _MODEST = 1e-3
 # Penalty of a coefficient, in units of the squares of its column: columns may be nearly dependent.
 SHIFT = 1e-10
-# No step changes a value by more than REACH. The iteration ends with a step that lowers the objective by no more than
+# No step changes a value by more than _REACH. The iteration ends with a step that lowers the objective by no more than
 # half of _SETTLED per sample: the next one would gain about the square of that. To compare sizes, ROUGH is enough.
-REACH, _SETTLED, ROUGH, _MAX_STEPS = 4.0, 3e-4, 1e-2, 25
+_REACH, _SETTLED, ROUGH, _MAX_STEPS = 4.0, 3e-4, 1e-2, 25
 # Of many columns, one in so many leaves at once.
 _AT_ONCE = 8
 # Exchanges at most; the part of the objective that one must gain; the part of a column's square that must be its own.
@@ -36,7 +36,7 @@ _EXCHANGES, _GAIN, _DEPENDENT = 20, 1e-4, 1e-8
 # of the fit, and the error is the same.
 _EXCHANGED = 15
 # A leverage of one means that the sample decides its own value: the part left of a sample is at least this.
-LEFT = 1e-3
+_LEFT = 1e-3
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class LogisticColumns:
         rows, signs, weights, R = (
             xp.astype(one, xp.float64, copy=False) for one in (rows_of(Z), signs, scaled(weights), penalty)
         )
-        return cls(rows, signs, weights, _padded(R, rows), modest)
+        return cls(rows, signs, weights, _shifted(R, rows), modest)
 
     def regress(self, coef: Array, kept: Array, pull: Array | None = None) -> Stage:
         """Newton's iteration in every fold, from ``coef``; ``pull`` is added to the derivative."""
@@ -81,8 +81,8 @@ class LogisticColumns:
             change = xp.matmul(columns, step)[:, :, 0]
             gain = float(xp.max(xp.vecdot(downhill, step, axis=-2)))
             step, largest = step[:, :, 0], xp.max(xp.abs(change), axis=1, keepdims=True)
-            if float(xp.max(largest)) > REACH:
-                part = REACH / xp.maximum(largest, xp.full_like(largest, REACH))
+            if float(xp.max(largest)) > _REACH:
+                part = _REACH / xp.maximum(largest, xp.full_like(largest, _REACH))
                 step, change = part * step, part * change
             coef, values = coef - step, values - change
             if gain <= self.settled * int(rows.shape[2]):
@@ -93,9 +93,7 @@ class LogisticColumns:
         """The components ``stay`` of every fold."""
         xp = namespace(self.rows)
         penalty = rows_of_each(xp.matrix_transpose(rows_of_each(self.penalty, stay)), stay)
-        return LogisticColumns(
-            rows_of_each(self.rows, stay), self.signs, self.weights, penalty, self.modest, self.settled
-        )
+        return replace(self, rows=rows_of_each(self.rows, stay), penalty=penalty)
 
     def derivatives(self, values: Array) -> tuple[Array, Array]:
         """First and second derivative of every sample's term by its value."""
@@ -144,8 +142,8 @@ class Stage:
 def left_out_change(slope: Array, curve: Array, reach: Array) -> Array:
     """How the value of a sample changes without it: one of Newton's steps, and no further than they go."""
     xp = namespace(reach)
-    change = slope * reach / xp.maximum(1 - curve * reach, xp.full_like(reach, LEFT))
-    return xp.clip(change, -REACH, REACH)
+    change = slope * reach / xp.maximum(1 - curve * reach, xp.full_like(reach, _LEFT))
+    return xp.clip(change, -_REACH, _REACH)
 
 
 def log_losses(values: Array, signs: Array) -> Array:
@@ -206,7 +204,7 @@ class Candidacy:
         xp = namespace(self.K)
         R = xp.take(self.penalty(kept), kept, axis=1)
         rows = rows_of(xp.take(self.K, kept, axis=1)[None, :, :])
-        columns = LogisticColumns(rows, self.signs, self.weights, _padded(R[None, :, :], rows))
+        columns = LogisticColumns(rows, self.signs, self.weights, _shifted(R[None, :, :], rows))
         return columns.regress(columns.nothing() if coef is None else coef[None, :], kept[None, :])
 
     def enlarged(self, stage: Stage) -> tuple[Array, Array, Array] | None:
@@ -233,9 +231,9 @@ class Candidacy:
         # the second derivative grows by one row and column: its inverse by a matrix of rank one
         toward = stage.inverse[0, :, :] @ xp.take(cross, best, axis=1)[:, 0]
         along = xp.concat([-toward, xp.ones_like(toward[:1])])
-        slope, curve = xp.take(pulled, best), xp.take(left, best)
-        coef = xp.concat([stage.coef[0, :], xp.zeros_like(slope)]) - along * (slope / curve)
-        inverse = along[:, None] * along[None, :] / curve
+        pull, own = xp.take(pulled, best), xp.take(left, best)
+        coef = xp.concat([stage.coef[0, :], xp.zeros_like(pull)]) - along * (pull / own)
+        inverse = along[:, None] * along[None, :] / own
         inverse[:-1, :-1] += stage.inverse[0, :, :]
         return xp.concat([kept, best])[None, :], coef[None, :], inverse[None, :, :]
 
@@ -271,13 +269,19 @@ def slopes(Z: Array, signs: Array, weights: Array, coef: Array) -> Array:
     return rows @ _derivatives(coef @ rows, signs, weights, _MODEST)[0]
 
 
-def _padded(R: Array, rows: Array) -> Array:
-    """With zeros for the constant, and a shift of the diagonal in units of the squares of the ``rows``."""
+def padded(R: Array) -> Array:
+    """With zeros for the constant: ``(F, k + 1, k + 1)``."""
     xp, F, size = namespace(R), int(R.shape[0]), int(R.shape[1]) + 1
-    padded = xp.zeros((F, size, size), dtype=R.dtype, device=device(R))
-    padded[:, 1:, 1:] = R
+    larger = xp.zeros((F, size, size), dtype=R.dtype, device=device(R))
+    larger[:, 1:, 1:] = R
+    return larger
+
+
+def _shifted(R: Array, rows: Array) -> Array:
+    """The padded penalty, its diagonal shifted in units of the squares of the ``rows``."""
+    xp = namespace(R)
     shift = SHIFT * xp.vecdot(rows, rows)
-    return padded + shift[:, :, None] * xp.eye(size, dtype=R.dtype, device=device(R))
+    return padded(R) + shift[:, :, None] * xp.eye(int(rows.shape[1]), dtype=R.dtype, device=device(R))
 
 
 def signs_of(codes: Array, like: Array) -> Array:

@@ -31,7 +31,7 @@ from fewkern.fisher.targets import fisher_targets
 from fewkern.fisher.variant import FisherVariant
 from fewkern.vectors.grid import WIDTH_FACTORS
 from fewkern.vectors.novelty import LEAST_VECTORS, novelty_of
-from fewkern.vectors.parameters import REFINE
+from fewkern.vectors.parameters import REFINE, refine_of
 from fewkern.vectors.selection import Selecting, choose_basis
 
 __all__ = ["FISHER", "FisherParameters", "class_expansion", "fit_fisher"]
@@ -148,7 +148,8 @@ def _choose_and_fit(
 
 def _moves_vectors(estimator: FisherParameters, samples: Samples, *, few: bool) -> Any:
     """False, or "auto" or True where vectors may be moved; an error where that was asked for and cannot be."""
-    if estimator.refine is False:
+    refine = refine_of(estimator.refine)
+    if refine is False:
         return False
     kernel, reason = as_kernel(estimator.kernel), None
     if not few:
@@ -158,10 +159,10 @@ def _moves_vectors(estimator: FisherParameters, samples: Samples, *, few: bool) 
         reason = f"the kernel {type(kernel).__name__} has no derivatives; use Gaussian or Polynomial"
     elif is_sparse(samples.X):
         reason = "moved vectors would not be sparse; pass X as a dense array"
-    if estimator.refine is True and reason is not None:
+    if refine is True and reason is not None:
         raise ValueError(f"{type(estimator).__name__}: refine=True cannot be done: {reason}, or refine=False.")
     # a width that was given as a number is taken as it is
-    return estimator.refine if reason is None and (estimator.refine is True or kernel.rules) else False
+    return refine if reason is None and (refine is True or kernel.rules) else False
 
 
 def class_expansion(

@@ -108,8 +108,10 @@ class Folded:
 
     @cached_property
     def shares(self) -> Array:
-        """Shares of all held-out samples in their mean, ``(F, n)``."""
-        return self.test / namespace(self.test).sum(self.test)
+        """Shares of all held-out samples in their mean, ``(F, n)``, in double precision."""
+        xp = namespace(self.test)
+        test = xp.astype(self.test, xp.float64, copy=False)
+        return test / xp.sum(test)
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,16 @@ from dataclasses import dataclass
 
 from fewkern.backend.linalg import logsumexp
 from fewkern.backend.namespace import Array, device, namespace
-from fewkern.fisher.elimination import SHIFT, every_column, left_out_change, rows_of, rows_of_each, scaled, take_each
+from fewkern.fisher.elimination import (
+    SHIFT,
+    every_column,
+    left_out_change,
+    padded,
+    rows_of,
+    rows_of_each,
+    scaled,
+    take_each,
+)
 
 __all__ = ["SoftmaxColumns", "SoftmaxStage", "eliminate_softmax", "regress_softmax", "sharpness", "slopes_softmax"]
 
@@ -66,11 +75,8 @@ class SoftmaxColumns:
         rows, own, weights, R = (
             xp.astype(one, xp.float64, copy=False) for one in (rows_of(Z), own, scaled(weights), penalty)
         )
-        F, k = int(R.shape[0]), int(R.shape[1])
-        padded = xp.zeros((F, k + 1, k + 1), dtype=R.dtype, device=device(R))
-        padded[:, 1:, 1:] = R
         products = xp.matmul(rows * weights[:, None, :], xp.matrix_transpose(rows))
-        quadratic = padded + _MODEST * min(1.0, _MODEST_ROWS / int(rows.shape[2])) * products
+        quadratic = padded(R) + _MODEST * min(1.0, _MODEST_ROWS / int(rows.shape[2])) * products
         bound = quadratic + _BOUND * products
         return cls(rows, own, weights, quadratic, bound, _inverse(bound))
 

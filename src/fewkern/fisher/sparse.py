@@ -42,14 +42,13 @@ class SparseKernelFisher(ScoringClassifier, KernelEstimator):
         ``FisherVariant(width_by="leave_one_out")``, it compares nine penalties from 0.3 to 3e-5.
     prefer : {"accurate", "balanced", "sparse"}, default "balanced"
         The machine of least held-out error, the one of fewest vectors that is nearly as good (within half a standard
-        error of the difference, and 0.75 percent of the samples, less above 2,000 samples; 0.2 percent with several
-        classes), or twice as far.
+        error of the difference, and 0.75 percent of the samples, less above 800 samples; 0.2 percent with several
+        classes, less above 2,000), or twice as far.
     refine : "auto" or bool, default "auto"
         Move the vectors, and learn one width per feature, where the number of vectors is automatic. "auto" does so
         where more than 15 samples would be kept (10 of a thousand or more) and samples held out say that it pays, with
-        a width that is a rule;
-        True always; False keeps samples as vectors. A moved vector is not a sample any more, and the fit takes longer:
-        twice as long with several classes, four to eight times with two.
+        a width that is a rule; True always; False keeps samples as vectors. A moved vector is not a sample any more,
+        and the fit takes longer: twice as long with several classes, four to eight times with two.
     max_vectors : int or None, default None
         Budget of vectors: machines that keep more are not taken. A penalty that keeps more, given or chosen, is
         raised until the machine is within the budget.

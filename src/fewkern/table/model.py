@@ -120,8 +120,9 @@ class TableModel(BaseEstimator):
 
     A density never sees a value in place of a missing one: incomplete rows are left out, and have no log density.
 
-    The vectors that a model keeps are rows of the table, unless they were moved, and what measures novelty always is: a
-    saved, exported or printed model contains them. Where rows are about people, treat it as you treat the table.
+    The vectors that a model keeps are rows of the table, unless they were moved; the rows by which novelty is measured,
+    where it is, are rows of the table in any case. A saved, exported or printed model contains them. Where rows are
+    about people, treat it as you treat the table.
 
     Examples
     --------

@@ -26,7 +26,7 @@ from fewkern.vectors.intervals import fit_intervals
 from fewkern.vectors.leave_one_out import HeldOut
 from fewkern.vectors.logistic import Fold, Folds, Stage, choose_logistic, refitted_folds
 from fewkern.vectors.novelty import familiar_basis, novelty_of
-from fewkern.vectors.parameters import selecting
+from fewkern.vectors.parameters import refine_of, selecting
 from fewkern.vectors.race import FoldModel
 from fewkern.vectors.refine_choice import (
     SIZES,
@@ -201,7 +201,7 @@ def _fit_sample(estimator: RefiningParameters, samples: Samples) -> Fitted:
 def _choose_refined(
     estimator: RefiningParameters, samples: Samples, whole: Unrefined, plan: Searching, trial: Trial | None
 ) -> RefineChoice | None:
-    refining = RefinePlan(plan, TOLERANCE[estimator.prefer], _sizes(estimator), estimator.refine is True)
+    refining = RefinePlan(plan, TOLERANCE[estimator.prefer], _sizes(estimator), refine_of(estimator.refine) is True)
     with progress(estimator, "moving vectors, by folds", refining.n_folds if trial is None else 1) as step:
         return choose_refined(samples, whole, refining, trial, step)
 
@@ -281,7 +281,8 @@ def _searching(estimator: AutomaticParameters, n: int) -> Searching:
 
 def _moves_vectors(estimator: RefiningParameters, samples: Samples) -> bool:
     """Whether folds shall decide on moving the vectors; an error where that was asked for and cannot be."""
-    if estimator.refine is False:
+    refine = refine_of(estimator.refine)
+    if refine is False:
         return False
     kernel, name = as_kernel(estimator.kernel), type(estimator).__name__
     reason = None
@@ -291,7 +292,7 @@ def _moves_vectors(estimator: RefiningParameters, samples: Samples) -> bool:
         reason = "moved vectors would not be sparse; pass X as a dense array"
     elif estimator.center not in (False, 0) and (estimator.center != "auto" or estimator.rule == "greedy"):
         reason = "a kernel that is centered at samples cannot move with its vectors; use center=False"
-    if estimator.refine is True:
+    if refine is True:
         if reason is not None:
             raise ValueError(f"{name}: refine=True cannot be done: {reason}, or refine=False.")
         return True
@@ -300,9 +301,7 @@ def _moves_vectors(estimator: RefiningParameters, samples: Samples) -> bool:
 
 
 def _sizes(estimator: RefiningParameters) -> tuple[int, ...]:
-    """Numbers of vectors that refined models are tried with."""
-    if estimator.n_vectors != "auto":
-        return (int(estimator.n_vectors),)
+    """Numbers of vectors that refined models are tried with, where it is not given."""
     if estimator.max_vectors == "auto":
         return SIZES
     most = int(estimator.max_vectors)

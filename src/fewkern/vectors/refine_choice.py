@@ -174,11 +174,11 @@ def candidates(samples: Samples, unrefined: int, plan: RefinePlan) -> list[Candi
 
 def _sizes(samples: Samples, unrefined: int, plan: RefinePlan) -> list[int]:
     """Numbers of vectors that may be moved."""
-    if plan.search.given_size:
-        return [unrefined]
     n, q = samples.n, samples.n_outputs
-    enough = next((m for m in plan.sizes if m >= unrefined), plan.sizes[-1])
-    most = min(enough, max(MOST, MOST_PER_OUTPUT * q, n // SAMPLES_PER_VECTOR), n // 2)
+    most = min(max(MOST, MOST_PER_OUTPUT * q, n // SAMPLES_PER_VECTOR), n // 2)
+    if plan.search.given_size:
+        return [unrefined] if plan.forced or unrefined <= most else []
+    most = min(most, next((m for m in plan.sizes if m >= unrefined), plan.sizes[-1]))
     # fewer vectors than outputs cannot tell the classes apart
     sizes = [m for m in plan.sizes if min(q, unrefined) <= m <= most]
     return sizes if sizes or not plan.forced else [min(unrefined, n // 2)]
@@ -252,7 +252,7 @@ def _fit_chosen(samples: Samples, whole: Unrefined, race: Race, chosen: Candidat
 def refit(samples: Samples, whole: Unrefined, chosen: Candidate) -> tuple[KernelExpansion, float]:
     """A candidate whose vectors are moved, on all samples from the beginning, and its ridge."""
     *_, last = _stages(samples, whole, chosen)
-    return replace(last.expansion, indices=whole.indices[: chosen.n_vectors]), last.ridge
+    return replace(last.expansion, indices=whole.indices[: chosen.n_vectors]), last.ridge / _unit(samples)
 
 
 def _refit_from(
@@ -263,11 +263,16 @@ def _refit_from(
     at = Placement(best.vectors, best.kernel, START_RIDGE)
     problem = refine_problem(samples.X, samples.targets, samples.weights)
     if chosen.n_iter:
-        at = replace(at, ridge=whole.ridge) if whole.given_ridge else at
+        at = replace(at, ridge=whole.ridge * _unit(samples)) if whole.given_ridge else at
         found = refine(problem, at, max_iter=steps, tol=STAGE_TOL, hold_ridge=whole.given_ridge)
     else:
         found = _distilled(samples, whole, at, steps, STAGE_TOL)
-    return replace(found.expansion, indices=whole.indices[: chosen.n_vectors]), found.ridge
+    return replace(found.expansion, indices=whole.indices[: chosen.n_vectors]), found.ridge / _unit(samples)
+
+
+def _unit(samples: Samples) -> float:
+    """A ridge beside weights that sum to the number of samples, as searches have them, over one beside the weights."""
+    return samples.n / float(namespace(samples.weights).sum(samples.weights))
 
 
 def _error(model: KernelExpansion, samples: Samples) -> float:
@@ -293,7 +298,7 @@ def _stages(data: Samples, unrefined: Unrefined, last: Candidate) -> Iterator[Re
     """The model after every stage up to ``last``."""
     problem = refine_problem(data.X, data.targets, data.weights)
     kernel = narrowed(free_widths(unrefined.expansion.kernel, data.X), problem)
-    at = Placement(unrefined.vectors[: last.n_vectors, :], kernel, max(unrefined.ridge, START_RIDGE))
+    at = Placement(unrefined.vectors[: last.n_vectors, :], kernel, max(unrefined.ridge * _unit(data), START_RIDGE))
     found = _distilled(data, unrefined, at, DISTILL_STEPS, DISTILL_TOL)
     yield found
     for done, steps in pairwise(s for s in STEPS if s <= last.n_iter):
@@ -312,6 +317,6 @@ def _distilled(data: Samples, unrefined: Unrefined, at: Placement, steps: int, t
     found = refine(taught, at, max_iter=steps, tol=tol)
     if not unrefined.given_ridge:
         return found
-    problem = refine_problem(data.X, data.targets, data.weights)
-    model = expand(problem, replace(found.placement, ridge=unrefined.ridge))
-    return replace(found, ridge=unrefined.ridge, coef=model.coef, offset=model.offset)
+    problem, ridge = refine_problem(data.X, data.targets, data.weights), unrefined.ridge * _unit(data)
+    model = expand(problem, replace(found.placement, ridge=ridge))
+    return replace(found, ridge=ridge, coef=model.coef, offset=model.offset)

@@ -84,7 +84,7 @@ def narrowed(kernel: Kernel, problem: RefineProblem) -> Kernel:
 def refine(
     problem: RefineProblem, start: Placement, *, max_iter: int = 100, tol: float = 1e-7, hold_ridge: bool = False
 ) -> Refined:
-    """Move the vectors and change the widths and the ridge from ``start`` while the objective falls.
+    """Move the vectors, and change the widths and the ridge (unless held), from ``start`` while the objective falls.
 
     Parameters
     ----------
