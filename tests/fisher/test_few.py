@@ -295,11 +295,3 @@ def test_the_ridge_of_least_held_out_loss_is_taken(n_classes, monkeypatch):
     # begun at the coefficients of another ridge, it ends at the same place
     assert float(beginning.folded.held_out(first.losses).sum()) == pytest.approx(min(losses), rel=0.02)
     assert next(stages).size < first.size
-
-
-def test_vectors_are_moved_with_the_smaller_ridge():
-    moons, labels = make_moons(80, noise=0.4, random_state=1)
-    samples = labelled(moons, labels)
-    found = few.choose_few(samples, Gaussian(unit="common"), Comparing(ForwardFamily()), samples.folds(5))
-    assert found.fitted.deciding.ridge == 1e-2
-    assert found.moving.deciding.ridge == 1e-3

@@ -105,10 +105,6 @@ def choose_few(
     begun = beginning.begun(samples, plan.family, beginning.on_all(sizes, size))
     fitted, setting = _fit(samples, candidates, deciding, plan.family, begun, size)
     chosen = Chosen(candidates, setting, sizes.trace(grid, at, size))
-    if isinstance(deciding, TwoClasses):
-        # vectors are moved from, and taught by, the regression of the smaller ridge: the larger one is timid, and on
-        # splice some searches then end with twice the error
-        deciding = replace(deciding, ridge=RIDGES_TWO[-1])
     moving = Moving(samples, candidates, beginning.scale, deciding, plan.seed)
     return Few(chosen, fitted, sizes, size, beginning, moving)
 

@@ -261,8 +261,8 @@ def _refit_from(
     """The model of the fold that is best on all samples, its vectors moved further on them."""
     best = min((fold.expansion for fold in folds), key=lambda model: _error(model, samples))
     at = Placement(best.vectors, best.kernel, START_RIDGE)
-    problem = refine_problem(samples.X, samples.targets, samples.weights)
     if chosen.n_iter:
+        problem = refine_problem(samples.X, samples.targets, samples.weights)
         at = replace(at, ridge=whole.ridge * _unit(samples)) if whole.given_ridge else at
         found = refine(problem, at, max_iter=steps, tol=STAGE_TOL, hold_ridge=whole.given_ridge)
     else:
@@ -301,8 +301,8 @@ def _stages(data: Samples, unrefined: Unrefined, last: Candidate) -> Iterator[Re
     at = Placement(unrefined.vectors[: last.n_vectors, :], kernel, max(unrefined.ridge * _unit(data), START_RIDGE))
     found = _distilled(data, unrefined, at, DISTILL_STEPS, DISTILL_TOL)
     yield found
+    hold = unrefined.given_ridge
     for done, steps in pairwise(s for s in STEPS if s <= last.n_iter):
-        hold = unrefined.given_ridge
         found = refine(problem, found.placement, max_iter=steps - done, tol=STAGE_TOL, hold_ridge=hold)
         yield found
 
