@@ -86,7 +86,6 @@ ESTIMATORS = {
         "parzen",
         "reduced_set",
     },
-    "compression": {"compress", "estimators", "sources"},
 }
 
 
@@ -139,10 +138,10 @@ for name in {names!r}:
 import fewkern
 from fewkern.datasets import make_banana
 X, y = make_banana(30)
-fewkern.FeatureVectorClassifier(max_vectors=3, verbose=True).fit(X, y)
+fewkern.FeatureVectorDiscriminant(max_vectors=3, verbose=True).fit(X, y)
 try:
     from fewkern.plotting import TraceDisplay
-    TraceDisplay.from_estimator(fewkern.FeatureVectorClassifier(max_vectors=3).fit(X, y))
+    TraceDisplay.from_estimator(fewkern.FeatureVectorDiscriminant(max_vectors=3).fit(X, y))
 except ImportError as error:
     assert "pip install matplotlib" in str(error), error
 else:

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from fewkern.reporting import Report, ReportSettings, report
     from fewkern.table.encoder import TableEncoder
     from fewkern.table.model import TableModel
-    from fewkern.vectors.classification import FeatureVectorClassifier
     from fewkern.vectors.discriminant import FeatureVectorDiscriminant
     from fewkern.vectors.pca import FeatureVectorPCA
     from fewkern.vectors.regression import FeatureVectorRegressor
@@ -38,7 +37,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DensityClassifier",
-    "FeatureVectorClassifier",
     "FeatureVectorDiscriminant",
     "FeatureVectorPCA",
     "FeatureVectorRegressor",
@@ -46,10 +44,14 @@ __all__ = [
     "ForwardConstrainedDensity",
     "ForwardDensity",
     "ForwardKernelFisher",
+    "GaussianBasis",
+    "GaussianExpansion",
     "GraphEmbedding",
     "KernelBasis",
+    "KernelClassifier",
     "KernelExpansion",
     "KernelMixture",
+    "KernelRegressor",
     "OrthogonalForwardDensity",
     "ParzenDensity",
     "RecursiveSVM",
@@ -74,7 +76,6 @@ __all__ = [
 # Where a public name is.
 _PLACES = {
     "DensityClassifier": "density.classifier",
-    "FeatureVectorClassifier": "vectors.classification",
     "FeatureVectorDiscriminant": "vectors.discriminant",
     "FeatureVectorPCA": "vectors.pca",
     "FeatureVectorRegressor": "vectors.regression",
@@ -82,10 +83,14 @@ _PLACES = {
     "ForwardConstrainedDensity": "density.forward_constrained",
     "ForwardDensity": "density.forward",
     "ForwardKernelFisher": "fisher.forward_fisher",
+    "GaussianBasis": "core.gaussians",
+    "GaussianExpansion": "core.gaussians",
     "GraphEmbedding": "margins.graph_embedding",
     "KernelBasis": "core.basis",
+    "KernelClassifier": "learn.classifier",
     "KernelExpansion": "core.expansion",
     "KernelMixture": "density.mixture",
+    "KernelRegressor": "learn.regressor",
     "OrthogonalForwardDensity": "density.orthogonal",
     "ParzenDensity": "density.parzen",
     "RecursiveSVM": "margins.svm",

@@ -29,11 +29,12 @@ from fewkern.backend.validation import (
     validate_weights,
 )
 from fewkern.core.conformal import HeldOutScores
+from fewkern.core.gaussians import GaussianExpansion
 from fewkern.core.kernels import Kernel, as_kernel
 from fewkern.core.samples import Samples
 from fewkern.core.scores import ClassScores
 from fewkern.core.sensitivity import differentiable, feature_importances
-from fewkern.core.trace import TOLERANCE
+from fewkern.core.trace import TOLERANCE, Trace
 
 __all__ = [
     "CONSTRAINTS",
@@ -57,6 +58,8 @@ __all__ = [
     "no_interval",
     "no_set",
     "set_threshold",
+    "trace_of",
+    "vectors_moved",
 ]
 
 
@@ -197,6 +200,22 @@ def keep_importances(estimator: Any, samples: Samples) -> None:
         with quiet():  # a kernel may be so narrow that its slopes are no numbers
             found = feature_importances(expansion if linear is None else expansion.then(linear), samples)
         estimator._importances = found if all_finite(found) else None
+
+
+def trace_of(estimator: Any) -> Trace | None:
+    """The errors of all settings that a fit compared, ``trace_`` or ``path_``; None where it compared none."""
+    for name in ("trace_", "path_"):
+        found = getattr(estimator, name, None)
+        if isinstance(found, Trace):
+            return found
+    return None
+
+
+def vectors_moved(estimator: Any) -> bool:
+    """Whether the vectors of a fitted estimator were moved, and are samples no more."""
+    expansion = getattr(estimator, "expansion_", None)
+    learned = isinstance(expansion, GaussianExpansion) and expansion.indices is None
+    return learned or bool(getattr(estimator, "refined_", False))
 
 
 def warn_of_fewer_components(estimator: Any) -> None:

@@ -87,19 +87,20 @@ def labelled_batch(estimator: Any, X: Any, y: Any, classes: Any, sample_weight: 
                 f"{name}: the first batch has only one class; name all of them with classes=, and pass basis=, or let "
                 "the first batch hold samples of every class."
             )
-    unknown = sorted({plain_label(label) for label in labels} - {plain_label(c) for c in estimator.classes_}, key=str)
+    known = to_numpy(estimator.classes_)
+    unknown = sorted({plain_label(label) for label in labels} - {plain_label(c) for c in known}, key=str)
     if unknown:
         raise ValueError(
-            f"{name}: {unknown[0]!r} is not one of the classes of the first batch, {estimator.classes_.tolist()}; name "
+            f"{name}: {unknown[0]!r} is not one of the classes of the first batch, {known.tolist()}; name "
             "all classes there with classes=, or fit a new model."
         )
-    codes = asarray_like(class_codes(estimator.classes_, labels), X)
+    codes = asarray_like(class_codes(known, labels), X)
     weights = validate_weights(estimator, X, sample_weight)
-    factors = class_factors(estimator, estimator.classes_, np.ones(len(estimator.classes_)))
+    factors = class_factors(estimator, known, np.ones(len(known)))
     if factors is not None:
         of_class = asarray_like(factors, X, dtype=float_dtype(X))[codes]
         weights = of_class if weights is None else weights * of_class
-    return Samples.of(X, weights, pairwise=is_pairwise(estimator), codes=codes, n_classes=len(estimator.classes_))
+    return Samples.of(X, weights, pairwise=is_pairwise(estimator), codes=codes, n_classes=len(known))
 
 
 def measured_batch(estimator: Any, X: Any, y: Any, sample_weight: Any, first: bool) -> tuple[Samples, bool]:

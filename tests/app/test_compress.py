@@ -35,7 +35,7 @@ def test_components_of_a_table():
 
 def test_too_few_vectors_are_a_note():
     banana().to_csv("table.csv", index=False)
-    run("fit", "table.csv", "--holdout", 0)
+    run("fit", "table.csv", "--model", "discriminant", "--holdout", 0)
     result = run("compress", "fewkern-model.npz", "table.csv", "--vectors", 1, "--tolerance", 0)
     assert "note: compress: 1 vectors do not agree" in result.stderr
 

@@ -35,7 +35,7 @@ def failing(data, found):
 def methods(monkeypatch):
     """Two methods of ours and one of another package."""
     made = {
-        "refined": Method("refined", Counting([10.0, 12.0, 20.0, 22.0, 0.0, 0.0]), "1"),
+        "learner": Method("learner", Counting([10.0, 12.0, 20.0, 22.0, 0.0, 0.0]), "1"),
         "nystroem": Method("nystroem", Counting([30.0] * 9, own=False), "1", ours=False),
         "xrfm": Method("xrfm", failing, "1", ours=False),
     }
@@ -47,48 +47,48 @@ def methods(monkeypatch):
 
 def test_a_stopped_run_goes_on(methods, tmp_path):
     first = Frontier(Store("benchmark", "frontier", tmp_path))
-    first.measure(["refined"], ["a"], 2)
+    first.measure(["learner"], ["a"], 2)
     again = Frontier(Store("benchmark", "frontier", tmp_path))
     again.store.pack()
-    again.measure(["refined"], ["a", "b"], 2)
-    assert methods["refined"].run.calls == 4
-    assert [p.error for p in again.points("refined", "b")] == [21.0, 21.0]
+    again.measure(["learner"], ["a", "b"], 2)
+    assert methods["learner"].run.calls == 4
+    assert [p.error for p in again.points("learner", "b")] == [21.0, 21.0]
 
 
 def test_results_of_another_version_and_forgotten_ones_are_measured_again(methods, tmp_path, monkeypatch):
     store = Store("benchmark", "frontier", tmp_path)
-    Frontier(store).measure(["refined"], ["a"], 2)
-    Frontier(store).forget(["refined"], ["a"], 1)
+    Frontier(store).measure(["learner"], ["a"], 2)
+    Frontier(store).forget(["learner"], ["a"], 1)
     stopped = Frontier(store)
-    assert sorted(stopped.values) == [("refined", "a", 1)]
-    stopped.measure(["refined"], ["a"], 2)
-    assert methods["refined"].run.calls == 3
-    monkeypatch.setitem(METHODS, "refined", Method("refined", methods["refined"].run, "2"))
+    assert sorted(stopped.values) == [("learner", "a", 1)]
+    stopped.measure(["learner"], ["a"], 2)
+    assert methods["learner"].run.calls == 3
+    monkeypatch.setitem(METHODS, "learner", Method("learner", methods["learner"].run, "2"))
     assert not Frontier(store).values
 
 
 def test_means_and_standard_errors(methods, tmp_path):
     found = Frontier(Store("benchmark", "frontier", tmp_path))
-    found.measure(["refined", "nystroem"], ["a"], 2)
-    found.measure(["refined", "nystroem"], ["b"], 2)
-    own, curve = found.points("refined", "a")
+    found.measure(["learner", "nystroem"], ["a"], 2)
+    found.measure(["learner", "nystroem"], ["b"], 2)
+    own, curve = found.points("learner", "a")
     assert (own.size, own.vectors, own.error, curve.size) == (None, 7.0, 11.0, 5)
     assert own.spread == pytest.approx(np.std([10, 12], ddof=1) / math.sqrt(2))
-    whole = found.average("refined", ["a", "b"])[0]
+    whole = found.average("learner", ["a", "b"])[0]
     assert whole.error == pytest.approx(16.0)
     assert whole.spread == pytest.approx(math.sqrt(1.0 + 1.0) / 2)
-    assert found.average("refined", ["a", "c"]) == []
-    names, sets = ["refined", "nystroem"], ["a", "b"]
+    assert found.average("learner", ["a", "c"]) == []
+    names, sets = ["learner", "nystroem"], ["a", "b"]
     assert len(draw_sets(found, names, sets).axes) == 4
     labels = draw_average(found, names, sets).axes[0].get_legend_handles_labels()[1]
-    assert sorted(labels) == ["nystroem", "refined"]
+    assert sorted(labels) == ["learner", "nystroem"]
 
 
 def test_one_split_has_no_standard_error(methods, tmp_path):
     found = Frontier(Store("benchmark", "frontier", tmp_path))
-    found.measure(["refined"], ["a"], 1)
-    assert math.isnan(found.points("refined", "a")[0].spread)
-    assert frontier.cell(found.points("refined", "a")[0]) == "10.00 / 7"
+    found.measure(["learner"], ["a"], 1)
+    assert math.isnan(found.points("learner", "a")[0].spread)
+    assert frontier.cell(found.points("learner", "a")[0]) == "10.00 / 7"
 
 
 def test_a_peer_that_fails_says_why_and_ours_must_not(methods, tmp_path, capsys, monkeypatch):
@@ -96,9 +96,9 @@ def test_a_peer_that_fails_says_why_and_ours_must_not(methods, tmp_path, capsys,
     found.measure(["xrfm"], ["a"], 1)
     assert "RuntimeError: no convergence" in capsys.readouterr().out
     assert found.points("xrfm", "a") == []
-    monkeypatch.setitem(METHODS, "refined", Method("refined", failing, "1"))
+    monkeypatch.setitem(METHODS, "learner", Method("learner", failing, "1"))
     with pytest.raises(RuntimeError, match="no convergence"):
-        found.measure(["refined"], ["a"], 1)
+        found.measure(["learner"], ["a"], 1)
 
 
 def test_peers_that_are_not_installed_are_named(monkeypatch, capsys):

@@ -12,10 +12,9 @@ import fewkern
 
 # What makes an estimator quick on 40 to 80 samples; none of it is needed.
 SETTINGS: dict[str, dict[str, Any]] = {
-    "FeatureVectorClassifier": {"max_vectors": 12, "refine": False},
     "FeatureVectorDiscriminant": {"max_vectors": 12},
     "FeatureVectorPCA": {"n_components": 3, "max_vectors": 10},
-    "FeatureVectorRegressor": {"max_vectors": 12, "refine": False},
+    "FeatureVectorRegressor": {"max_vectors": 12},
     "FeatureVectorSelector": {"max_vectors": 10},
     "ForwardKernelFisher": {"max_vectors": 12},
     "GraphEmbedding": {"n_components": 1},
@@ -34,8 +33,6 @@ def public_estimators() -> dict[str, type]:
 
 
 ALL = [cls(**SETTINGS.get(name, {})) for name, cls in public_estimators().items()]
-# Moving the vectors takes long: only some checks are made with it.
-REFINING = [fewkern.FeatureVectorClassifier(max_vectors=5), fewkern.FeatureVectorRegressor(max_vectors=5)]
 CLASSIFIERS = [model for model in ALL if is_classifier(model)]
 SUPERVISED = [model for model in ALL if is_classifier(model) or is_regressor(model)]
 TRANSFORMERS = [model for model in ALL if hasattr(model, "transform")]

@@ -12,7 +12,7 @@ from tests.checks.everyone import ALL, CLASSIFIERS, KERNELS, METHODS, SUPERVISED
 
 SELECTOR = fewkern.FeatureVectorSelector(max_vectors=8)
 REGRESSOR = fewkern.FeatureVectorRegressor(max_vectors=8)
-CLASSIFIER = fewkern.FeatureVectorClassifier(max_vectors=8)
+CLASSIFIER = fewkern.FeatureVectorDiscriminant(max_vectors=8)
 DISCRIMINANT = fewkern.FeatureVectorDiscriminant(max_vectors=8)
 PCA = fewkern.FeatureVectorPCA(max_vectors=8)
 CHOOSING = [model for model in VECTORS if model in SUPERVISED]

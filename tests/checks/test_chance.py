@@ -12,7 +12,6 @@ from sklearn.base import clone
 
 from fewkern import (
     DensityClassifier,
-    FeatureVectorClassifier,
     FeatureVectorDiscriminant,
     ForwardKernelFisher,
     ParzenDensity,
@@ -23,8 +22,6 @@ from tests.checks.everyone import CLASSIFIERS, name
 
 # Strong penalties, narrow and wide kernels: what makes a fitted function nearly constant.
 EXTREMES = [
-    FeatureVectorClassifier(ridge=1e4, max_vectors=10),
-    FeatureVectorClassifier(kernel=Gaussian(width=0.05), n_vectors=10),
     FeatureVectorDiscriminant(ridge=1e4, max_vectors=10),
     FeatureVectorDiscriminant(kernel=Gaussian(width=0.05), n_vectors=10),
     SparseKernelFisher(q=2, penalty=10.0),

@@ -85,4 +85,4 @@ def test_jitter_is_reported():
     kernel = fewkern.kernels.Linear()
     wide = np.column_stack([np.ones(40) * 1e8, np.linspace(0, 1, 40)])
     with pytest.warns(UserWarning, match=r"FeatureVectorRegressor: with ridge=1e-12 the equations are singular"):
-        fewkern.FeatureVectorRegressor(kernel=kernel, ridge=1e-12, n_vectors=1, refine=False).fit(wide, wide[:, 1])
+        fewkern.FeatureVectorRegressor(kernel=kernel, ridge=1e-12, n_vectors=1).fit(wide, wide[:, 1])

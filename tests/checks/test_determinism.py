@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_limits
 import fewkern
 from fewkern.backend import blocks
 from fewkern.datasets import make_banana
-from tests.checks.everyone import ALL, REFINING, every, fresh, outputs
+from tests.checks.everyone import ALL, every, fresh, outputs
 
 X, Y = make_banana(30, random_state=5)
 # Where sums are taken in another order, answers may differ by this much, relative to their size.
@@ -37,7 +37,7 @@ def assert_within_bound(one, other):
         np.testing.assert_allclose(other[method], value, rtol=BOUND, atol=BOUND * np.abs(value).max(), err_msg=method)
 
 
-@every([*ALL, *REFINING])
+@every(ALL)
 def test_fitted_again(model):
     assert_bit_for_bit(outputs(fitted(model), X), outputs(fresh(fitted(model)).fit(X, Y), X))
 
@@ -65,14 +65,14 @@ def test_any_number_of_threads(model):
         assert_within_bound(expected, outputs(fresh(model).fit(X, Y), X))
 
 
-@every([*ALL, *REFINING])
+@every(ALL)
 def test_any_row_blocks(model, monkeypatch):
     whole = outputs(fitted(model), X)
     monkeypatch.setattr(blocks, "BLOCK_ELEMENTS", 200)
     assert_within_bound(whole, outputs(fresh(model).fit(X, Y), X))
 
 
-@every([*ALL, *REFINING])
+@every(ALL)
 def test_pickled_or_saved(model, tmp_path):
     expected = outputs(fitted(model), X)
     assert_bit_for_bit(expected, outputs(pickle.loads(pickle.dumps(fitted(model))), X))

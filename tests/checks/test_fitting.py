@@ -10,7 +10,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import fewkern
-from fewkern import FeatureVectorClassifier, FeatureVectorSelector, SparseKernelFisher
+from fewkern import FeatureVectorDiscriminant, FeatureVectorSelector, SparseKernelFisher
 from fewkern.backend import progress as module
 from fewkern.datasets import make_banana
 from tests.checks.everyone import ALL, assert_same_outputs, every, fresh, use
@@ -80,7 +80,7 @@ def test_verbose_beside_callbacks_writes_lines_also_on_a_terminal(callbacks, cap
 def test_a_monitor_scores_the_fitted_model(callbacks):
     monitor = callbacks.ScoringMonitor(scoring="accuracy")
     weights = np.where(Y == 0, 3.0, 1.0)
-    model = FeatureVectorClassifier(max_vectors=5).set_callbacks(monitor).fit(X, Y, weights)
+    model = FeatureVectorDiscriminant(max_vectors=5).set_callbacks(monitor).fit(X, Y, weights)
     (row,) = monitor.get_logs().data
     assert row["accuracy"] == pytest.approx(model.score(X, Y, weights))
 
@@ -88,8 +88,8 @@ def test_a_monitor_scores_the_fitted_model(callbacks):
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_a_bar_of_a_grid_search_reaches_the_model(callbacks, capsys, jobs):
     pytest.importorskip("rich")
-    steps = make_pipeline(StandardScaler(), FeatureVectorClassifier(refine=False))
-    search = GridSearchCV(steps, {"featurevectorclassifier__max_vectors": [3, 5]}, cv=2, n_jobs=jobs)
+    steps = make_pipeline(StandardScaler(), FeatureVectorDiscriminant())
+    search = GridSearchCV(steps, {"featurevectordiscriminant__max_vectors": [3, 5]}, cv=2, n_jobs=jobs)
     search.set_callbacks(callbacks.ProgressBar(max_propagation_depth=None)).fit(X, Y)
     drawn = capsys.readouterr().out
     assert drawn.count("fit-final-estimator") >= 5
@@ -112,10 +112,10 @@ def test_callbacks_are_no_part_of_a_model_file(callbacks, tmp_path):
 
 def test_callbacks_are_torn_down_when_a_fit_fails(callbacks):
     seen = Tasks()
-    model = FeatureVectorClassifier(max_vectors=5).set_callbacks(seen)
+    model = FeatureVectorDiscriminant(max_vectors=5).set_callbacks(seen)
     with pytest.raises(ValueError, match="only one class"):
         model.fit(X, np.zeros(len(X)))
-    assert seen.events[-1] == ("teardown", "FeatureVectorClassifier", None)
+    assert seen.events[-1] == ("teardown", "FeatureVectorDiscriminant", None)
     assert not hasattr(model, "_callback_fit_ctx")
 
 

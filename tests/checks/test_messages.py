@@ -78,7 +78,7 @@ def test_a_weight_that_is_nothing_beside_the_others_is_zero(model):
 
 
 def test_targets_out_of_range():
-    model = fewkern.FeatureVectorRegressor(refine=False)
+    model = fewkern.FeatureVectorRegressor()
     assert "the largest of y must lie between 1e-140 and 1e+140, got 1e+200" in message_of(model.fit, X, Y * 1e200)
     assert "got 1e-200, so that squared errors are numbers" in message_of(model.fit, X, Y * 1e-200)
     text = np.array(["a", "b"], dtype=object)[Y]
@@ -87,7 +87,7 @@ def test_targets_out_of_range():
 
 
 def test_targets_in_any_units():
-    model = fewkern.FeatureVectorRegressor(refine=False, max_vectors=6)
+    model = fewkern.FeatureVectorRegressor(max_vectors=6)
     expected = fresh(model).fit(X, Y.astype(float)).predict(X)
     for factor in (2.0**400, 2.0**-400):
         np.testing.assert_array_equal(fresh(model).fit(X, Y * factor).predict(X), factor * expected)

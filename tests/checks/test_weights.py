@@ -22,8 +22,9 @@ FIXED: dict[str, dict[str, Any]] = {
     "FeatureVectorSelector": {**_VECTORS, "max_vectors": 6},
     "FeatureVectorPCA": {**_VECTORS, "max_vectors": 6},
     "FeatureVectorDiscriminant": _REGRESSION,
-    "FeatureVectorClassifier": {**_REGRESSION, "refine": False},
-    "FeatureVectorRegressor": {**_REGRESSION, "refine": False},
+    "FeatureVectorRegressor": _REGRESSION,
+    "KernelClassifier": {"n_vectors": 3},
+    "KernelRegressor": {"n_vectors": 3},
     "SparseKernelFisher": {**_FISHER, "penalty": 0.01, "q": 1.0},
     "ForwardKernelFisher": {**_FISHER, "n_vectors": 4},
     "RecursiveSVM": _REDUCER,
@@ -40,14 +41,16 @@ MODELS = [fresh(model, **FIXED[type(model).__name__]) for model in ALL]
 
 _ONE_AT_A_TIME = "leave-one-out leaves a weighted sample out as a whole, and one copy of a repeated sample at a time"
 # What can not be: estimator -> why. Everything else must hold.
+_FOLDS = "rows held out choose the model, and copies of a row fall into several folds"
 CANNOT = {
+    "KernelClassifier": _FOLDS,
+    "KernelRegressor": _FOLDS,
     "ForwardConstrainedDensity": f"{_ONE_AT_A_TIME}: the method chooses every kernel by the score (20)",
     "ForwardDensity": "the number of kernels is chosen for an effective number of samples, 1 / sum(w^2)",
 }
 # Answers that come from held-out values, by estimator.
 _PROBABILITIES = {"predict_proba", "predict_log_proba"}
 CALIBRATED = {
-    "FeatureVectorClassifier": _PROBABILITIES,
     "FeatureVectorDiscriminant": _PROBABILITIES,
     "DensityClassifier": _PROBABILITIES,
 }
@@ -74,8 +77,9 @@ def test_a_weight_is_a_number_of_copies(model):
     "model",
     _expected(
         {
-            "FeatureVectorClassifier": f"{_ONE_AT_A_TIME}: probabilities are fitted to such values",
             "FeatureVectorDiscriminant": f"{_ONE_AT_A_TIME}: probabilities are fitted to such values",
+            "KernelClassifier": _FOLDS,
+            "KernelRegressor": _FOLDS,
             "DensityClassifier": "the check has a class with one sample, which is too few for a density",
         }
     ),

@@ -1,4 +1,4 @@
-"""Laws of distillation, on any array library."""
+"""Laws of imitation, on any array library."""
 
 import numpy as np
 import pytest
@@ -6,15 +6,8 @@ import pytest
 from fewkern import KernelExpansion
 from fewkern.backend.namespace import to_numpy
 from fewkern.compression import distillation
-from fewkern.compression.distillation import (
-    Agreement,
-    Answers,
-    Teacher,
-    distill_fewest,
-    distill_to,
-    pooled,
-    steps,
-)
+from fewkern.compression.distillation import Agreement, Teacher, distill, ladder, steps
+from fewkern.compression.teaching import HELD_OUT, Lesson, border_weights, crossings, held_out
 from fewkern.core.scores import ClassScores
 from fewkern.kernels import Gaussian
 
@@ -30,73 +23,53 @@ def bumps(m, rng, q=1):
     return KernelExpansion(Gaussian(width=1.0), vectors, coef, np.full(q, 0.3))
 
 
+def taught_by(function, scores=None):
+    return Teacher(function, function.vectors, scores, widths=1.0, function=function)
+
+
 def test_a_short_teacher_is_returned_as_it_is(X, rng):
-    teacher = Teacher(bumps(4, rng), ClassScores())
-    for short in (distill_to(teacher, X, 4), distill_to(teacher, X, 9)):
-        assert short.expansion is teacher.expansion
-        assert short.agreement == Agreement(0.0, 1.0)
-    assert distill_fewest(Teacher(bumps(1, rng)), X, 0.1).expansion.n_vectors == 1
+    teacher = taught_by(bumps(4, rng), ClassScores())
+    for size in (4, 9):
+        assert distill(teacher, X, (size,), 0.0) == (teacher.function, Agreement(0.0, 1.0, 1.0))
 
 
 def test_a_function_of_few_vectors_is_found(X, rng):
     """The same function written with many vectors: each of three appears ten times, with a tenth of its coefficient."""
     few = bumps(3, rng)
     many = KernelExpansion(few.kernel, np.tile(few.vectors, (10, 1)), np.tile(few.coef / 10, (10, 1)), few.offset)
-    short = distill_to(Teacher(many), X, 6)
-    np.testing.assert_allclose(short.expansion(X), few(X), atol=0.05)
+    short, _ = distill(taught_by(many), X, (6,), 0.0)
+    assert np.std(short(X) - few(X)) < 0.02 * np.std(few(X))
 
 
 def test_more_vectors_agree_more(X, rng):
-    teacher = Teacher(bumps(60, rng, q=2))
-    errors = [distill_to(teacher, X, m).agreement.error for m in (1, 3, 9, 27)]
+    teacher = taught_by(bumps(60, rng, q=2))
+    errors = [distill(teacher, X, (m,), 0.0)[1].error for m in (1, 3, 9, 27)]
     assert errors == sorted(errors, reverse=True)
     assert errors[-1] < 0.1 < errors[0]
 
 
-@pytest.mark.parametrize("tolerance", [0.3, 0.1, 0.05])
-def test_the_fewest_vectors_meet_the_tolerance_and_one_in_five_less_do_not(tolerance, X, rng):
-    teacher = Teacher(bumps(60, rng))
-    short = distill_fewest(teacher, X, tolerance)
-    m = short.expansion.n_vectors
-    assert 1 < m < 30
-    assert short.agreement.loss <= tolerance
-    assert distill_to(teacher, X, m - max(1, m // distillation.RESOLUTION)).agreement.loss > tolerance
+@pytest.mark.parametrize("tolerance", [0.3, 0.1, 0.03])
+def test_the_first_size_within_the_tolerance_is_taken(tolerance, X, rng):
+    teacher, told = taught_by(bumps(60, rng)), []
+    short, agreed = distill(teacher, X, ladder(30), tolerance, step=told.append)
+    place = ladder(30).index(short.n_vectors)
+    assert told == list(range(1, place + 2))
+    assert agreed.loss <= tolerance
+    if place:
+        assert distill(teacher, X, (ladder(30)[place - 1],), 0.0)[1].loss > tolerance
 
 
-def test_a_tolerance_out_of_reach_gives_half_of_the_vectors(X, rng):
-    short = distill_fewest(Teacher(bumps(9, rng)), X, 0.0)
-    assert short.expansion.n_vectors == 4
-    assert short.agreement.loss > 0
+def test_a_tolerance_out_of_reach_gives_the_last_size(X, rng):
+    short, agreed = distill(taught_by(bumps(9, rng)), X, ladder(4), 0.0)
+    assert short.n_vectors == 4
+    assert agreed.loss > 0
 
 
-@pytest.fixture
-def searched(monkeypatch):
-    """Numbers of vectors, in the order in which they are moved."""
-    sizes, refine = [], distillation.refine
-
-    def recorded(problem, start, **how):
-        sizes.append(start.vectors.shape[0])
-        return refine(problem, start, **how)
-
-    monkeypatch.setattr(distillation, "refine", recorded)
-    return sizes
-
-
-def test_folds_that_cannot_change_the_answer_are_not_looked_at(X, rng, searched):
-    told = []
-    short = distill_fewest(Teacher(bumps(40, rng)), X, 0.02, step=told.append)
-    found = short.expansion.n_vectors
-    assert searched[:3] == [1, 2, 4]  # one fold is enough to see that they are too few
-    assert searched.count(found) == 4  # three folds, and all samples in the end
-    assert max(searched.count(m) for m in searched if m != found) <= 3
-    assert told == list(range(1, len(searched) + 1))
-
-
-def test_a_size_that_is_given_takes_three_folds_and_all_samples(X, rng, searched):
-    told = []
-    distill_to(Teacher(bumps(40, rng)), X, 5, step=told.append)
-    assert searched == [5, 5, 5, 5]
-    assert told == [1, 2, 3, 4]
+def test_sizes_are_those_of_the_learner_and_then_doubled():
+    assert ladder(1) == (1,)
+    assert ladder(3) == (3,)
+    assert ladder(20) == (4, 8, 16, 20)
+    assert ladder(500) == (4, 8, 16, 32, 64, 128, 256, 500)
 
 
 def test_many_vectors_take_few_steps():
@@ -105,77 +78,105 @@ def test_many_vectors_take_few_steps():
     assert steps(1000) == distillation.LEAST_STEPS
 
 
-def agreement(teacher, short, X):
-    return Answers.of(teacher, X).agreement(short)
+def agreement(function, short, X, scores=None, codes=None):
+    """Where a third of the samples are of class 0."""
+    shares = None if scores is None else np.array([1 / 3, 2 / 3])
+    return distillation._Test(X, function(X), scores, codes, shares).agreement(short)
 
 
 def test_agreement():
     two = KernelExpansion(Gaussian(1.0), np.array([[0.0], [4.0]]), np.array([[1.0], [-1.0]]), np.zeros(1))
     X = np.array([[0.0], [0.5], [3.5], [4.0]])
     half = KernelExpansion(two.kernel, two.vectors[:1], two.coef[:1], np.array([0.1]))
-    assert agreement(Teacher(two), two, X) == Agreement(0.0)
-    found = agreement(Teacher(two, ClassScores()), half, X)
-    assert found.decisions == 0.5
-    assert found.loss == 0.5
-    assert agreement(Teacher(two), half, X).loss == found.error > 0.5
-    assert str(found).startswith("50.00% equal decisions, relative error of the values 0.")
-
-
-def test_agreement_of_several_folds():
-    assert pooled([], 3) == Agreement(0.0)
-    assert pooled([Agreement(3.0), Agreement(4.0)], 2).error == pytest.approx(np.sqrt(12.5))
-    found = pooled([Agreement(3.0, 0.7)], 3)  # as if the two others agreed
-    assert found.decisions == pytest.approx(0.9)
-    assert found.error == pytest.approx(np.sqrt(3.0))
+    assert agreement(two, two, X) == Agreement(0.0)
+    found = agreement(two, half, X, ClassScores(), np.array([1, 1, 0, 0]))
+    assert found.decisions == pytest.approx(2 / 3)  # all of class 0 are lost
+    assert found.balanced == found.loss == 0.5
+    assert agreement(two, half, X).loss == found.error > 0.5
+    assert str(found).startswith("66.67% equal decisions (50.00% with all classes alike), relative error of the values")
 
 
 def test_a_constant_teacher_has_an_error(X):
     constant = KernelExpansion(Gaussian(1.0), X[:2], np.zeros((2, 1)), np.full(1, 5.0))
     other = KernelExpansion(Gaussian(1.0), X[:2], np.zeros((2, 1)), np.full(1, 4.0))
-    assert agreement(Teacher(constant), other, X).error == pytest.approx(0.2)
-
-
-def test_pairs_vote():
-    """Three classes, pairs (0, 1), (0, 2), (1, 2); inside the margin a vote counts in part."""
-    kernel, vectors = Gaussian(1.0), np.zeros((1, 1))
-    pairs = KernelExpansion(kernel, vectors, np.zeros((1, 3)), np.array([3.0, 0.5, -2.0]))
-    teacher, X = Teacher(pairs, ClassScores(), voting=3), np.zeros((1, 1))
-    np.testing.assert_allclose(teacher.values(X), [[1.5, -2.0, 0.5]])
-    assert teacher.decisions(X).tolist() == [0]
+    assert agreement(constant, other, X).error == pytest.approx(0.2)
 
 
 def test_samples_near_a_border_count_most():
-    expansion = KernelExpansion(Gaussian(1.0), np.zeros((1, 1)), np.ones((1, 1)), np.zeros(1))
-    values = np.array([[0.01], [1.0], [-2.0], [-4.0]])
-    weights = Teacher(expansion, ClassScores()).weights(values)
+    values = np.array([[-0.01, 0.0], [0.0, 1.0], [2.0, 0.0], [4.0, 0.0]])
+    weights = border_weights(values)
     assert weights[0] > 0.99 > weights[1] > weights[2] > weights[3] > 0
-    assert Teacher(expansion).weights(values).tolist() == [1.0] * 4
-    assert Teacher(expansion, ClassScores()).weights(0 * values).tolist() == [1.0] * 4
+    assert border_weights(0 * values).tolist() == [1.0] * 4
 
 
-def test_the_order_of_the_features_does_not_matter(X, rng):
-    """But for the company, which is random."""
+def test_a_lesson_has_samples_and_crossings_of_which_samples_count_most(X, rng):
+    lesson = Lesson.of(taught_by(bumps(5, rng)), X, 250, rng)
+    assert lesson.X.shape == (250, 2)
+    np.testing.assert_array_equal(lesson.X[:166], X[:166])
+    assert lesson.weights.sum() == pytest.approx(250)
+    assert lesson.weights[0] > 3 * lesson.weights[-1]
+
+
+def test_crossings_have_values_that_occur_and_rare_classes_take_part(rng):
+    X = np.arange(200.0).reshape(100, 2)
+    codes = np.zeros(100, dtype=int)
+    codes[7] = 1
+    found = crossings(X, X, codes, 1000, 1, rng)
+    for column in range(2):
+        assert set(found[:, column]) <= set(X[:, column])
+    assert 0.3 < np.mean((found == X[7]).any(axis=1)) < 0.5  # a quarter of its crossings have none of its values
+    near = crossings(X, X, None, 1000, 50, rng)
+    assert np.abs(near[:, 0] - near[:, 1] + 1).mean() < 20
+
+
+def test_one_sample_in_ten_is_held_out_of_every_class(rng):
+    codes = np.repeat([0, 1], [90, 10])
+    taught, held = held_out(codes, 100, rng)
+    assert sorted([*taught, *held]) == list(range(100))
+    assert np.bincount(codes[held]).tolist() == [90 // HELD_OUT, 10 // HELD_OUT]
+    taught, held = held_out(None, 6, rng)  # too few
+    assert sorted(taught) == sorted(held) == list(range(6))
+
+
+def test_the_order_of_the_features_hardly_matters(X, rng):
+    """But for the crossings, which are random."""
     few = bumps(20, rng)
     swapped = KernelExpansion(few.kernel, few.vectors[:, ::-1], few.coef, few.offset)
-    one, other = distill_to(Teacher(few), X, 4), distill_to(Teacher(swapped), X[:, ::-1], 4)
-    size = np.std(few(X))
-    np.testing.assert_allclose(other.expansion(X[:, ::-1]), one.expansion(X), atol=0.1 * size)
+    (one, _), (other, _) = distill(taught_by(few), X, (6,), 0.0), distill(taught_by(swapped), X[:, ::-1], (6,), 0.0)
+    np.testing.assert_allclose(other(X[:, ::-1]), one(X), atol=0.1 * np.std(few(X)))
 
 
-def test_many_samples_are_not_all_moved_on(X, rng, monkeypatch):
-    monkeypatch.setattr(distillation, "MOVE_ROWS", 50)
-    teacher = Teacher(bumps(30, rng))
-    short = distill_to(teacher, X, 12)
-    assert agreement(teacher, short.expansion, X).error < 0.1
+@pytest.mark.parametrize("size", [1e-6, 1e6])
+def test_the_units_of_the_features_hardly_matter(X, rng, size):
+    few = bumps(20, rng)
+    scaled = KernelExpansion(Gaussian(width=size), size * few.vectors, few.coef, few.offset)
+    one, _ = distill(taught_by(few), X, (5,), 0.0)
+    other, _ = distill(Teacher(scaled, scaled.vectors, widths=size), size * X, (5,), 0.0)
+    np.testing.assert_allclose(other(size * X), one(X), atol=0.02 * np.std(few(X)))
+
+
+def test_the_unit_of_the_values_does_not_matter(X, rng):
+    few = bumps(20, rng)
+    small = KernelExpansion(few.kernel, few.vectors, 1e-4 * few.coef, 1e-4 * few.offset)
+    one, other = (distill(taught_by(f), X, (5,), 0.0)[1].error for f in (few, small))
+    assert other == pytest.approx(one, rel=0.05)
+
+
+def test_a_constant_feature(rng):
+    X = np.column_stack([rng.standard_normal(100), np.full(100, 3.0)])
+    few = KernelExpansion(Gaussian(1.0), X[:20], rng.standard_normal((20, 1)), np.zeros(1))
+    for widths in (1.0, None):
+        short, _ = distill(Teacher(few, few.vectors, widths=widths), X, (8,), 0.0)
+        np.testing.assert_allclose(short(X), few(X), atol=0.1 * np.std(few(X)))
 
 
 def test_other_array_libraries(X, rng, foreign):
     there, _ = foreign
     long = bumps(20, rng)
-    here = distill_to(Teacher(long, ClassScores()), X, 4)
-    moved = distill_to(Teacher(long.like(there(X)), ClassScores()), there(X), 4)
-    assert type(moved.expansion.vectors) is type(there(X))
+    here, first = distill(taught_by(long, ClassScores()), X, (4,), 0.0)
+    moved, second = distill(taught_by(long.like(there(X)), ClassScores()), there(X), (4,), 0.0)
+    assert type(moved.vectors) is type(there(X))
     # a search of many steps makes rounding errors larger
     near = 0.02 * np.std(long(X))
-    np.testing.assert_allclose(to_numpy(moved.expansion(there(X))), here.expansion(X), rtol=0, atol=near)
-    assert moved.agreement.decisions == here.agreement.decisions
+    np.testing.assert_allclose(to_numpy(moved(there(X))), here(X), rtol=0, atol=near)
+    assert second.decisions == pytest.approx(first.decisions, abs=0.002)

@@ -6,12 +6,10 @@ import scipy.sparse as sp
 
 from fewkern import FeatureVectorSelector
 from fewkern.backend.columns import column_spreads
-from fewkern.core.facing import Facing
 from fewkern.core.kernel import NotFiniteError
 from fewkern.core.kernels import resolve_kernel
 from fewkern.datasets import make_banana
 from fewkern.kernels import Function, Gaussian, Laplacian, Linear, Polynomial
-from fewkern.vectors import objective, refinement
 
 X, Y = make_banana(30, random_state=4)
 LARGE, SMALL = 2.0**600, 2.0**-600
@@ -112,20 +110,3 @@ def test_what_a_kernel_function_must_return(value, message):
 @pytest.mark.parametrize("factor", [LARGE, SMALL, np.array([LARGE, SMALL])])
 def test_spreads_have_the_units_of_the_features(factor):
     np.testing.assert_array_equal(column_spreads(X * factor), column_spreads(X) * factor)
-
-
-def test_a_step_to_infinity_is_only_too_far(monkeypatch):
-    problem = objective.refine_problem(X, Y[:, None].astype(float))
-    start = objective.Placement(X[:3], Polynomial(gamma=1.0), 0.1)
-    real, calls = Facing.columns, []
-
-    def sometimes(*args):
-        calls.append(args)
-        if len(calls) == 3:
-            raise NotFiniteError("too far")
-        return real(*args)
-
-    monkeypatch.setattr(Facing, "columns", sometimes)
-    found = refinement.refine(problem, start, max_iter=5)
-    assert np.all(np.isfinite(found.placement.vectors))
-    assert len(calls) > 3

@@ -9,7 +9,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from fewkern import FeatureVectorClassifier, FeatureVectorSelector, kernels, load, save
+from fewkern import FeatureVectorDiscriminant, FeatureVectorSelector, kernels, load, save
 from fewkern.core.kernels import NAMES
 from fewkern.kernels import (
     Function,
@@ -77,7 +77,7 @@ def test_positive_semi_definite(kernel, formula, X):
 @pytest.mark.parametrize(("kernel", "formula"), FORMULAS, ids=IDS)
 def test_in_an_estimator_a_grid_search_and_a_file(kernel, formula, X, tmp_path):
     y = np.arange(12) % 2
-    model = FeatureVectorClassifier(kernel=clone(kernel), max_vectors=3)
+    model = FeatureVectorDiscriminant(kernel=clone(kernel), max_vectors=3)
     for name, value in kernel.get_params().items():
         model = GridSearchCV(model, {f"kernel__{name}": [value]}, cv=2).fit(X, y).best_estimator_
     model.fit(X, y)
@@ -246,12 +246,12 @@ def test_width_in_a_grid_search(rng, kernel):
     X = rng.standard_normal((60, 2))
     y = (X[:, 0] ** 2 > 0.5).astype(int)
     grid = {"kernel__width": [0.01, 1.0]}
-    search = GridSearchCV(FeatureVectorClassifier(kernel=kernel), grid, cv=3).fit(X, y)
+    search = GridSearchCV(FeatureVectorDiscriminant(kernel=kernel), grid, cv=3).fit(X, y)
     assert search.best_estimator_.kernel_.width == 1.0
     if kernel == "gaussian":
-        pipe = make_pipeline(StandardScaler(), FeatureVectorClassifier(kernel=kernel))
-        grid = {"featurevectorclassifier__kernel__width": [0.01, 1.0]}
-        assert GridSearchCV(pipe, grid, cv=3).fit(X, y).best_params_ == {"featurevectorclassifier__kernel__width": 1.0}
+        pipe = make_pipeline(StandardScaler(), FeatureVectorDiscriminant(kernel=kernel))
+        grid = {"featurevectordiscriminant__kernel__width": [0.01, 1.0]}
+        assert list(GridSearchCV(pipe, grid, cv=3).fit(X, y).best_params_.values()) == [1.0]
 
 
 def test_kernel_and_its_width_set_together():

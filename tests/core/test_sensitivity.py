@@ -51,6 +51,31 @@ def test_differences(kernel, rng):
     assert shares(f, X).sum() == pytest.approx(1)
 
 
+@pytest.mark.parametrize("kernel", KERNELS, ids=repr)
+@pytest.mark.parametrize("shift", [0.0, 1e4])
+def test_pulling_back_is_the_gradient_of_the_sum(kernel, shift, rng):
+    """Also far from the origin, where products cancel."""
+    if shift and not isinstance(kernel, Gaussian):
+        pytest.skip("only a kernel of differences does not change with the origin")
+    X, V, D = rng.normal(size=(9, 3)) + shift, rng.normal(size=(4, 3)) + shift, rng.normal(size=(9, 4))
+    found, expected, step = kernel.pullback(X, V, kernel(X, V), D), np.empty((4, 3)), 1e-4
+    for at in np.ndindex(4, 3):
+        move = np.zeros((4, 3))
+        move[at] = step
+        expected[at] = np.sum(D * (kernel(X, V + move) - kernel(X, V - move))) / (2 * step)
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+    parts = [kernel.pullback(X[rows], V, kernel(X[rows], V), D[rows]) for rows in (slice(0, 4), slice(4, 9))]
+    np.testing.assert_allclose(parts[0] + parts[1], found, atol=1e-9)
+
+
+def test_a_kernel_without_derivatives_says_so(rng):
+    V = rng.normal(size=(3, 3))
+    assert not Laplacian(1.0).differentiable
+    assert all(kernel.differentiable for kernel in KERNELS)
+    with pytest.raises(ValueError, match="Laplacian: this kernel has no derivatives; use Gaussian, Polynomial"):
+        Laplacian(1.0).pullback(V, V, V, V)
+
+
 def test_row_blocks_and_many_rows(rng, monkeypatch):
     f, X = function(Gaussian(width=1.0), rng), rng.normal(size=(90, 3))
     whole = shares(f, X)

@@ -72,3 +72,12 @@ def test_smallest_within_skips_what_was_not_followed():
 def test_stops_compare_with_their_text():
     assert Stop.MAX_ITER == "max_iter"
     assert str(Stop.FLAT) == "flat"
+
+
+def test_sizes_that_were_not_tried_say_nothing_of_the_end():
+    error = np.array([[np.inf, np.inf, 0.5, 0.2], [0.9, 0.4, np.inf, np.inf]])
+    axes = {"origin": (0.0, 1.0), "n_vectors": (3.0, 6.0, 20.0, 80.0)}
+    assert Trace(axes, error, 0.01 * np.ones((2, 4)), (0, 3)).open_end
+    assert not Trace(axes, error, 0.01 * np.ones((2, 4)), (0, 2)).open_end
+    assert Trace(axes, error, 0.01 * np.ones((2, 4)), (1, 1)).open_end
+    assert Trace(axes, error, 0.01 * np.ones((2, 4)), (1, 1)).at_edge == ()

@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 
-from fewkern import FeatureVectorClassifier, FeatureVectorRegressor, TableModel
+from fewkern import FeatureVectorDiscriminant, FeatureVectorRegressor, TableModel
 from fewkern.backend import partitions
 from fewkern.core import population
 from fewkern.datasets import make_banana
@@ -47,7 +47,7 @@ def table():
 
 
 def model():
-    return FeatureVectorClassifier(max_vectors=8, refine=False)
+    return FeatureVectorDiscriminant(max_vectors=8)
 
 
 def test_a_cluster_gives_the_model_of_one_process(client, table):
@@ -97,9 +97,7 @@ def test_two_fits_at_once(client, table):
 
     jobs = [
         threading.Thread(target=fit, args=("classes", model(), y)),
-        threading.Thread(
-            target=fit, args=("numbers", FeatureVectorRegressor(max_vectors=8, refine=False), X[:, 0] ** 2)
-        ),
+        threading.Thread(target=fit, args=("numbers", FeatureVectorRegressor(max_vectors=8), X[:, 0] ** 2)),
     ]
     for job in jobs:
         job.start()

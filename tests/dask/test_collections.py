@@ -13,7 +13,6 @@ from sklearn.base import clone
 
 import fewkern
 from fewkern import (
-    FeatureVectorClassifier,
     FeatureVectorDiscriminant,
     FeatureVectorPCA,
     FeatureVectorRegressor,
@@ -21,6 +20,8 @@ from fewkern import (
     ForwardDensity,
     ForwardKernelFisher,
     GraphEmbedding,
+    KernelClassifier,
+    KernelRegressor,
     RecursiveSVM,
     SparseKernelFisher,
 )
@@ -32,11 +33,11 @@ from fewkern.datasets import make_banana
 
 N = 900
 STREAMING = {
-    "classifier": FeatureVectorClassifier(max_vectors=20),
-    "classifier-weighted": FeatureVectorClassifier(max_vectors=20, refine=False, class_weight={"left": 1, "right": 9}),
-    "unrefined": FeatureVectorClassifier(max_vectors=20, refine=False),
+    "learner": KernelClassifier(max_vectors=12),
+    "learner of numbers": KernelRegressor(max_vectors=12),
     "regressor": FeatureVectorRegressor(max_vectors=20),
     "discriminant": FeatureVectorDiscriminant(max_vectors=20),
+    "discriminant-weighted": FeatureVectorDiscriminant(max_vectors=20, class_weight={"left": 1, "right": 9}),
     "pca": FeatureVectorPCA(max_vectors=20, n_components=3),
     "selector": FeatureVectorSelector(max_vectors=20),
     "recursive-svm": RecursiveSVM(n_components=2),
@@ -71,7 +72,7 @@ def values(model, X):
 
 
 def targets(name, table):
-    return table[2] if name == "regressor" else table[1]
+    return table[2] if name in ("regressor", "learner of numbers") else table[1]
 
 
 @pytest.mark.parametrize("name", STREAMING)
@@ -81,16 +82,18 @@ def test_the_same_model_as_in_memory(name, table):
     there = clone(model)
     there.fit(da.from_array(X, chunks=(333, 2)), da.from_array(y, chunks=100))
     if name != "selector":  # in memory it looks at all rows
-        np.testing.assert_array_equal(there.indices_, here.indices_)
-        np.testing.assert_allclose(values(there, X), values(here, X), atol=1e-10)
+        np.testing.assert_array_equal(there.vectors_, here.vectors_)
+        # least squares without a ridge on columns of a wide kernel squares the rounding of sums
+        atol = 1e-6 if name.startswith("forward fisher") else 1e-10
+        np.testing.assert_allclose(values(there, X), values(here, X), atol=atol)
     assert isinstance(there.vectors_, np.ndarray)
-    if not getattr(there, "refined_", False):
+    if there.indices_ is not None and not getattr(there, "refined_", False):
         np.testing.assert_array_equal(X[there.indices_], there.vectors_)
 
 
 @settings(max_examples=5)
 @given(st.lists(st.integers(0, N), max_size=5))
-@pytest.mark.parametrize("name", ["unrefined", "discriminant", "pca", "sparse fisher"])
+@pytest.mark.parametrize("name", ["learner", "discriminant", "pca", "sparse fisher"])
 def test_the_same_model_for_any_chunking(table, name, cuts):
     X, y, model = table[0], table[1], STREAMING[name]
     edges = [0, *sorted(cuts), N]
@@ -107,20 +110,20 @@ def test_the_coefficients_come_from_all_rows(table):
     other = t.copy()
     other[far] += 1e3
     chunked = da.from_array(X, chunks=300)
-    one = FeatureVectorRegressor(max_vectors=5, refine=False).fit(chunked, t)
-    two = FeatureVectorRegressor(max_vectors=5, refine=False).fit(chunked, other)
+    one = FeatureVectorRegressor(max_vectors=5).fit(chunked, t)
+    two = FeatureVectorRegressor(max_vectors=5).fit(chunked, other)
     assert np.abs(one.predict(X) - two.predict(X)).max() > 0.1
 
 
 def test_a_sample_of_all_rows_is_the_fit_in_memory(table, monkeypatch):
     monkeypatch.setattr(population, "SAMPLE_ROWS", N)
     X, y, _ = table
-    here, there = FeatureVectorClassifier().fit(X, y), FeatureVectorClassifier().fit(da.from_array(X, chunks=400), y)
-    np.testing.assert_array_equal(here.predict_proba(X), there.predict_proba(X))
+    here, there = KernelClassifier().fit(X, y), KernelClassifier().fit(da.from_array(X, chunks=400), y)
+    np.testing.assert_allclose(there.predict_proba(X), here.predict_proba(X), atol=1e-10)
     assert here.held_out_error_ == there.held_out_error_
 
 
-@pytest.mark.parametrize("name", ["classifier", "regressor", "discriminant", "pca", "selector", "sparse fisher"])
+@pytest.mark.parametrize("name", ["regressor", "discriminant", "pca", "selector", "sparse fisher"])
 def test_rows_of_weight_zero_are_absent(name, table):
     X, y, model = table[0], targets(name, table), STREAMING[name]
     w = np.ones(N)
@@ -135,7 +138,7 @@ def test_rows_of_weight_zero_are_absent(name, table):
 
 def test_predictions_are_lazy_and_of_the_same_kind(table):
     X, y, _ = table
-    model = FeatureVectorClassifier(max_vectors=10, refine=False).fit(X, y)
+    model = FeatureVectorDiscriminant(max_vectors=10).fit(X, y)
     lazy = da.from_array(X, chunks=((0, 500, 400), 3))
     for method in ("predict", "predict_proba", "predict_log_proba", "decision_function"):
         found = getattr(model, method)(lazy)
@@ -148,7 +151,7 @@ def test_data_frames_give_series_and_data_frames(table):
     X, y, _ = table
     frame = pd.DataFrame(X, columns=["u", "v", "w"], index=np.arange(N) * 2)
     lazy = dd.from_pandas(frame, npartitions=4)
-    model = FeatureVectorClassifier(max_vectors=10, refine=False).fit(
+    model = FeatureVectorDiscriminant(max_vectors=10).fit(
         lazy, dd.from_pandas(pd.Series(y, frame.index), npartitions=4)
     )
     assert list(model.feature_names_in_) == ["u", "v", "w"]
@@ -170,23 +173,21 @@ def test_unknown_sizes_and_empty_partitions(table):
     lazy = dd.from_pandas(frame, npartitions=6)
     lazy = lazy[lazy.u > 0.1]  # lengths unknown
     kept = frame[frame.u > 0.1]
-    here = FeatureVectorClassifier(max_vectors=10, refine=False).fit(kept[["u", "v", "w"]], kept.y)
-    there = FeatureVectorClassifier(max_vectors=10, refine=False).fit(lazy[["u", "v", "w"]], lazy.y)
+    here = FeatureVectorDiscriminant(max_vectors=10).fit(kept[["u", "v", "w"]], kept.y)
+    there = FeatureVectorDiscriminant(max_vectors=10).fit(lazy[["u", "v", "w"]], lazy.y)
     new = pd.DataFrame(X, columns=["u", "v", "w"])
     np.testing.assert_allclose(there.decision_function(new), here.decision_function(new), atol=1e-10)
     array = da.from_array(X, chunks=(300, 3))
     array = array[array[:, 0] > 0.1]
     assert np.isnan(array.shape[0])
-    again = FeatureVectorClassifier(max_vectors=10, refine=False).fit(array, kept.y.to_numpy())
+    again = FeatureVectorDiscriminant(max_vectors=10).fit(array, kept.y.to_numpy())
     np.testing.assert_array_equal(again.decision_function(X), there.decision_function(new))
     assert np.isnan(array.shape[0])  # the user's array is as it was
 
 
 def test_single_precision_stays(table):
     X, y, _ = table
-    model = FeatureVectorClassifier(max_vectors=10, refine=False).fit(
-        da.from_array(X.astype(np.float32), chunks=300), y
-    )
+    model = FeatureVectorDiscriminant(max_vectors=10).fit(da.from_array(X.astype(np.float32), chunks=300), y)
     assert model.vectors_.dtype == model.expansion_.coef.dtype == np.float32
 
 
@@ -194,7 +195,7 @@ def test_rare_classes_are_in_the_sample(table):
     X, y, _ = table
     y = y.copy()
     y[[3, 800]] = "rare"
-    model = FeatureVectorClassifier(max_vectors=20, refine=False).fit(da.from_array(X, chunks=100), y)
+    model = FeatureVectorDiscriminant(max_vectors=20).fit(da.from_array(X, chunks=100), y)
     assert list(model.classes_) == ["left", "rare", "right"]
 
 
@@ -214,12 +215,12 @@ def test_rare_classes_are_in_the_sample(table):
 def test_bad_collections(table, spoil, message):
     X, y, _ = table
     with pytest.raises(ValueError, match=message):
-        FeatureVectorClassifier().fit(spoil(da.from_array(X, chunks=300)), y)
+        FeatureVectorDiscriminant().fit(spoil(da.from_array(X, chunks=300)), y)
 
 
 def test_predictions_need_a_known_number_of_features(table):
     X, y, _ = table
-    model = FeatureVectorClassifier(max_vectors=5, refine=False).fit(X, y)
+    model = FeatureVectorDiscriminant(max_vectors=5).fit(X, y)
     lazy = da.from_array(X, chunks=300)
     with pytest.raises(ValueError, match="X has an unknown number of features, but the model was fitted with 3"):
         model.predict(lazy[:, lazy.sum(axis=0) > -np.inf])
@@ -228,22 +229,22 @@ def test_predictions_need_a_known_number_of_features(table):
 def test_a_frame_with_text_says_what_to_do(table):
     lazy = dd.from_pandas(pd.DataFrame({"u": table[0][:, 0], "town": table[1]}), npartitions=2)
     with pytest.raises(ValueError, match=r"columns town .* hold no numbers; encode them first"):
-        FeatureVectorClassifier().fit(lazy, table[1])
+        FeatureVectorDiscriminant().fit(lazy, table[1])
 
 
 def test_one_class_and_missing_targets(table):
     X, y, t = table
     lazy = da.from_array(X, chunks=300)
     with pytest.raises(ValueError, match=r"only one class \('a'\)"):
-        FeatureVectorClassifier().fit(lazy, np.full(N, "a"))
+        FeatureVectorDiscriminant().fit(lazy, np.full(N, "a"))
     with pytest.raises(ValueError, match="y contains NaN"):
         FeatureVectorRegressor().fit(lazy, np.where(np.arange(N) == 5, np.nan, t))
     with pytest.raises(ValueError, match="y must hold numbers"):
         FeatureVectorRegressor().fit(lazy, y)
     with pytest.raises(ValueError, match="none of them missing"):
-        FeatureVectorClassifier().fit(lazy, np.where(np.arange(N) == 5, None, y.astype(object)))
+        FeatureVectorDiscriminant().fit(lazy, np.where(np.arange(N) == 5, None, y.astype(object)))
     with pytest.raises(ValueError, match="sample_weight must be one number"):
-        FeatureVectorClassifier().fit(lazy, y, sample_weight=np.full(N, -1.0))
+        FeatureVectorDiscriminant().fit(lazy, y, sample_weight=np.full(N, -1.0))
 
 
 def test_a_partition_that_fails_is_named(table):
@@ -255,7 +256,7 @@ def test_a_partition_that_fails_is_named(table):
         return block
 
     lazy = da.from_array(X, chunks=(300, 3)).map_blocks(broken, dtype=float)
-    model = FeatureVectorClassifier()
+    model = FeatureVectorDiscriminant()
     with pytest.raises(PartitionError, match=r"partition 2 of the Dask collection .*the disk is gone"):
         model.fit(lazy, y)
     assert not hasattr(model, "expansion_")

@@ -11,7 +11,7 @@ from fewkern import ForwardKernelFisher, SparseKernelFisher
 from fewkern.backend import partitions
 from fewkern.core import population
 from fewkern.core.samples import Samples
-from fewkern.fisher import fitting
+from fewkern.fisher import FisherVariant, fitting
 
 N, SAMPLE = 900, 240
 MODELS = [
@@ -86,31 +86,34 @@ def test_the_coefficients_come_from_all_rows(model, n_classes):
     assert np.abs(one.predict_proba(X) - two.predict_proba(X)).max() > 0.05
 
 
-@pytest.mark.parametrize(("passes", "left"), [(2, 0.5), (8, 0.1)])
-@three_classes
-def test_logistic_coefficients_come_near_those_of_all_rows(n_classes, passes, left, monkeypatch):
-    """Every pass takes a part of the derivative over all rows away, which the coefficients of the sample leave."""
-    from fewkern.fisher import all_rows, deciding, softmax
+@pytest.mark.parametrize("q", [0.5, 1.0])
+def test_the_objective_is_that_of_all_rows(q):
+    """More rows than the sample: (5) with the targets of the sample, at the coefficients that predict."""
+    X, y = table()
+    model = SparseKernelFisher(q=q, variant=FisherVariant(posterior="least_squares"))
+    model.fit(da.from_array(X, chunks=200), da.from_array(y, chunks=200))
+    sample = Samples.of(X).drawn(SAMPLE).rows
+    share = np.mean(y[sample] == "b")
+    # the score is linear in the discriminant, and zero at the midpoint of the targets
+    unit, middle = 1 / (2 * share * (1 - share)), (1 / share - 1 / (1 - share)) / 2
+    alpha, values = model.expansion_.coef[:, 0] * unit, model.decision_function(X) * unit + middle
+    residual = np.where(y == "b", 1 / share, -1 / (1 - share)) - values
+    expected = residual @ residual / 2 + model.penalty_ * N * np.sum(np.abs(alpha) ** q)
+    assert model.objective_ == model.trace_.objectives[-1] == pytest.approx(expected, rel=1e-6)
+    assert model.n_iter_ == len(model.trace_.objectives)
 
-    monkeypatch.setattr(all_rows, "_PASSES", passes)
-    monkeypatch.setattr(softmax, "_MODEST", 0.0)  # the derivative of a penalty is not zero at a minimum
-    monkeypatch.setattr(deciding, "RIDGES", (1e-4,))
-    X, y = table(n_classes)
-    found = {}
 
-    def both(population, sample, chosen, fitted, family, targets):
-        machine = all_rows.machine_of_all(population, sample, chosen, fitted, family, targets)
-        kernel, K = chosen.candidates.kernel, chosen.candidates
-        vectors = kernel.pick(sample.X, K.rows[machine.support])
-        for name, one in (("sample", fitted.machine), ("all", machine)):
-            ask = all_rows._Slopes(kernel, vectors, fitted.deciding, one)
-            found[name] = np.abs(population.total(ask, 10).mean).max()
-        return machine
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(fitting, "machine_of_all", both)
-        SparseKernelFisher().fit(X, y)
-    assert found["all"] < left * found["sample"]
+def test_error_reduction_ratios_are_those_of_all_rows():
+    X, y = table()
+    model = ForwardKernelFisher(n_vectors=6).fit(da.from_array(X, chunks=200), da.from_array(y, chunks=200))
+    share = np.mean(y[Samples.of(X).drawn(SAMPLE).rows] == "b")
+    Y = np.where(y == "b", 1 / share, -1 / (1 - share))
+    left = []
+    for k in range(7):
+        K = np.column_stack([np.ones(N), model.kernel_(X, model.vectors_)[:, :k]])
+        left.append(np.sum((Y - K @ np.linalg.lstsq(K, Y, rcond=None)[0]) ** 2) / np.sum(Y**2))
+    np.testing.assert_allclose(model.trace_.objectives, left, atol=1e-8)
+    assert sum(model.ratios_) == pytest.approx(1 - left[-1])
 
 
 def test_frames_unknown_sizes_and_lazy_answers():

@@ -8,7 +8,6 @@ import pytest
 from sklearn.base import clone
 
 from fewkern import (
-    FeatureVectorClassifier,
     FeatureVectorDiscriminant,
     FeatureVectorPCA,
     FeatureVectorRegressor,
@@ -22,8 +21,7 @@ from fewkern.vectors import pca
 
 N, D = 30_000, 40
 MODELS = {
-    "classifier": FeatureVectorClassifier(max_vectors=4, refine=False),
-    "regressor": FeatureVectorRegressor(max_vectors=4, refine=False),
+    "regressor": FeatureVectorRegressor(max_vectors=4),
     "discriminant": FeatureVectorDiscriminant(max_vectors=4),
     "pca": FeatureVectorPCA(max_vectors=4, n_components=2),
     "selector": FeatureVectorSelector(max_vectors=4),
@@ -105,5 +103,5 @@ def test_what_is_used_where_it_is(files, monkeypatch):
 def test_groups_need_memory(files):
     X = opened(files["whole"])[:1500]
     y, groups = np.arange(1500) % 2, np.arange(1500) % 7
-    model = FeatureVectorClassifier(max_vectors=3, refine=False).fit(X, y, groups=groups)
+    model = FeatureVectorDiscriminant(max_vectors=3).fit(X, y, groups=groups)
     assert model.n_vectors_ <= 3

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.pipeline import make_pipeline
 
-from fewkern import FeatureVectorClassifier, TableEncoder, TableModel
+from fewkern import FeatureVectorDiscriminant, TableEncoder, TableModel
 from fewkern.backend import partitions
 from fewkern.backend.partitions import NeedsMemoryError, PartitionError
 from fewkern.core import population
@@ -177,7 +177,7 @@ def test_unknown_lengths_and_empty_partitions(frame):
 def test_a_pipeline(frame):
     table = frame.dropna(subset=["side"]).drop(columns="sum")
     lazy = cut(table, [100, 400])
-    made = make_pipeline(TableEncoder(), FeatureVectorClassifier(max_vectors=10, refine=False))
+    made = make_pipeline(TableEncoder(), FeatureVectorDiscriminant(max_vectors=10))
     model = made.fit(lazy.drop(columns="side"), lazy["side"])
     again = made.fit(cut(table, []).drop(columns="side"), cut(table, [7])["side"])
     np.testing.assert_array_equal(model.predict(table), again.predict(table))

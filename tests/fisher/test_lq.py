@@ -7,7 +7,7 @@ from sklearn.linear_model import Lasso, MultiTaskLasso
 from fewkern.core.trace import Stop
 from fewkern.datasets import make_banana, make_ringnorm, make_waveform
 from fewkern.fisher.lasso import lasso_rows
-from fewkern.fisher.lq import LqSettings, first_of_size, leave_one_out_values, lq_path, max_penalty
+from fewkern.fisher.lq import max_penalty
 from fewkern.fisher.problem import penalized_problem
 from fewkern.kernels import Gaussian
 from tests.fisher import helpers
@@ -265,22 +265,6 @@ def test_iteration_limit_is_reported():
         assert (ending.stop, ending.n_iter, ending.criterion) == (Stop.MAX_ITER, 1, "relative duality gap")
 
 
-@pytest.mark.parametrize("how", [LqSettings(0.5), LqSettings(0.5, "ridge"), LqSettings(0.5, "best"), LqSettings(1.0)])
-def test_the_first_of_a_size_is_that_of_the_path(how):
-    rng = np.random.default_rng(0)
-    K = np.exp(-((rng.uniform(-3, 3, 80)[:, None] - np.linspace(-3, 3, 25)) ** 2))
-    problem = penalized_problem(K, np.sign(K[:, :3].sum(axis=1) - K[:, 10:14].sum(axis=1) + 1e-3)[:, None])
-    penalties = [10.0**-k for k in np.arange(0, 4.5, 0.5)]
-    path = lq_path(problem, penalties, how)
-    assert path[0].size < 2
-    for size in (1, 3, 5, 99):
-        expected = next((fit for fit in path if fit.size >= size), path[-1])
-        found = first_of_size(problem, penalties, how, size)
-        assert found.penalty == expected.penalty
-        np.testing.assert_array_equal(found.support, expected.support)
-        np.testing.assert_allclose(found.coef, expected.coef, rtol=1e-6)
-
-
 def test_row_lasso_that_does_not_settle_on_its_support_says_so():
     K, Y = problem(targets=3)
     few = penalized_problem(K[:, :5], Y)
@@ -296,25 +280,6 @@ def test_float32_keeps_its_dtype_and_its_support():
         assert narrow.coef.dtype == np.float32
         np.testing.assert_array_equal(wide.support, narrow.support)
         np.testing.assert_allclose(wide.coef, narrow.coef, rtol=1e-2)
-
-
-def test_leave_one_out_scores_are_those_of_refits_with_the_smoother_held():
-    K, Y = problem(n=40)
-    w = np.random.default_rng(0).uniform(0.5, 2.0, 40)
-    w *= 40 / w.sum()
-    for weights in (None, w):
-        fit = helpers.fit(K, Y, penalty=0.01, q=0.5, weights=weights)
-        KS = K[:, fit.support]
-        scores = leave_one_out_values(K, Y, fit, weights)
-        B = np.diag(np.r_[0.0, 0.01 * 40 * 0.5 * np.abs(fit.coef[:, 0]) ** -1.5])
-        A = kfd.augmented(KS)
-        v = np.ones(40) if weights is None else weights
-        for i in range(0, 40, 7):
-            keep = np.arange(40) != i
-            M = (A[keep] * v[keep, None]).T @ A[keep] + B
-            alone = A[i] @ np.linalg.solve(M, (A[keep] * v[keep, None]).T @ Y[keep])
-            # the fit itself is converged to 1e-8 in J only
-            np.testing.assert_allclose(scores[i], alone, atol=1e-3)
 
 
 @pytest.mark.parametrize("library", ["array_api_strict", "torch"])

@@ -6,6 +6,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 from fewkern.fisher.posterior import fit_posterior, gaussian_scores, least_squares_scores, logistic_scores
 from fewkern.fisher.targets import fisher_targets
+from fewkern.vectors.leave_one_out import HeldOut
 from tests.fisher.helpers import classes, labelled
 
 
@@ -59,10 +60,11 @@ def test_probabilities_agree_with_scores_and_follow_the_priors(rule, C):
     t = fisher_targets(codes, C, w)
     F = (X @ np.ones((3, C - 1)) * np.arange(1, C)) / 3
     samples = labelled(X, codes, w)
-    plain = fit_posterior(rule, F, samples, t).scores
+    held_out = HeldOut(samples, F)
+    plain = fit_posterior(rule, held_out, t).scores
     new = np.full(C, 0.4 / (C - 1))
     new[1] = 0.6
-    moved = fit_posterior(rule, F, samples, t, new).scores
+    moved = fit_posterior(rule, held_out, t, new).scores
     P, Q = plain.probabilities(F), moved.probabilities(F)
     for scores, values in ((plain, P), (moved, Q)):
         np.testing.assert_array_equal(values.argmax(axis=1), scores.codes(F))
@@ -78,7 +80,7 @@ def test_reversed_scores_fall_back_to_the_midpoint_rule(rule):
     t = fisher_targets(codes, 2, w)
     noise = np.random.default_rng(0).standard_normal((80, 1))
     for sign in (1.0, -1.0):
-        found = fit_posterior(rule, sign * t.rows(codes) + noise, labelled(noise, codes, w), t)
+        found = fit_posterior(rule, HeldOut(labelled(noise, codes, w), sign * t.rows(codes) + noise), t)
         assert found.rule == (rule if sign > 0 else "least_squares")
         # a larger discriminant never makes the second class less likely
         P = found.scores.probabilities(np.linspace(-5, 5, 11)[:, None])[:, 1]
@@ -93,10 +95,19 @@ def test_a_direction_without_signal_is_not_used(rule):
     t = fisher_targets(codes, 3, w)
     noise = np.random.default_rng(0).standard_normal((300, 2))
     F = t.rows(codes) * [-0.05, 1.0] + 0.1 * noise
-    found = fit_posterior(rule, F, labelled(noise, codes, w), t)
+    found = fit_posterior(rule, HeldOut(labelled(noise, codes, w), F), t)
     assert found.rule == rule
     ahead = np.array([[-1.0, 0.0], [1.0, 0.0]])
     scores = found.scores.scores(ahead)
     # the first direction sets class 1 against class 0: the link must not turn it round
     assert scores[1, 1] - scores[1, 0] >= scores[0, 1] - scores[0, 0] - 1e-3
     assert np.mean(found.scores.codes(t.rows(codes)) == 2) == pytest.approx(np.mean(codes == 2))
+
+
+def test_without_held_out_samples_there_is_only_the_midpoint_rule():
+    _, codes, w = classes(30, 3)
+    t = fisher_targets(codes, 3, w)
+    found = fit_posterior("logistic", None, t)
+    assert found.rule == "least_squares"
+    F = t.rows(codes)
+    np.testing.assert_allclose(found.scores.probabilities(F), np.eye(3)[codes], atol=1e-12)

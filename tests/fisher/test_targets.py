@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from fewkern.fisher.posterior import least_squares_scores
 from fewkern.fisher.targets import fisher_targets
 from fewkern.kernels import Gaussian
 from tests.fisher import helpers
@@ -42,3 +43,11 @@ def test_rotated_targets_give_the_same_machine(C):
 def test_a_class_without_a_sample_is_refused():
     with pytest.raises(ValueError, match="fisher_targets: class number 1 has no sample"):
         fisher_targets(np.array([0, 0, 2]), 3, np.ones(3))
+
+
+@pytest.mark.parametrize("C", [2, 4])
+def test_a_discriminant_comes_back_from_its_posteriors(C):
+    _, codes, w = classes(40, C)
+    t = fisher_targets(codes, C, w)
+    F = np.random.default_rng(0).standard_normal((40, C - 1))
+    np.testing.assert_allclose(t.values(least_squares_scores(t)(F)), F, atol=1e-12)

@@ -63,17 +63,17 @@ def models() -> Iterator[tuple[str, Any, Any, Any]]:
     for kernel in (Gaussian([0.5, 1.0, 2.0]), Laplacian(1.0), Polynomial(2), Linear(), LinearSpline()):
         yield f"kernel-{type(kernel).__name__}", fewkern.FeatureVectorRegressor(kernel=kernel, max_vectors=5), X, t
     K = Gaussian(1.0)(X, X)
-    yield "precomputed", fewkern.FeatureVectorClassifier(kernel="precomputed", max_vectors=5), K, y > 0
+    yield "precomputed", fewkern.FeatureVectorDiscriminant(kernel="precomputed", max_vectors=5), K, y > 0
     some = sp.csr_array(np.where(np.abs(X) > 0.7, X, 0.0))
-    yield "sparse-linear", fewkern.FeatureVectorClassifier(kernel="linear", max_vectors=4), some, y
+    yield "sparse-linear", fewkern.FeatureVectorDiscriminant(kernel="linear", max_vectors=4), some, y
     yield "sparse-gaussian", fewkern.FeatureVectorRegressor(kernel=Gaussian(1.0), max_vectors=4), some, t
     yield "greedy", fewkern.FeatureVectorSelector(rule="greedy", projection="symmetric", max_vectors=4), X, None
     back = fewkern.FeatureVectorPCA(n_components=2, max_vectors=5, fit_inverse_transform=True)
     yield "inverse", back, X, None
     yield "whitened", fewkern.ParzenDensity(scale="whiten"), X, None
     yield "two-classes", fewkern.SparseKernelFisher(penalty=0.05), X, np.array(["no", "yes"], dtype=object)[y // 2]
-    yield "float32", fewkern.FeatureVectorClassifier(max_vectors=4), X.astype(np.float32), y
-    yield "pipeline", make_pipeline(StandardScaler(), MinMaxScaler(), fewkern.FeatureVectorClassifier()), X, y
+    yield "float32", fewkern.FeatureVectorDiscriminant(max_vectors=4), X.astype(np.float32), y
+    yield "pipeline", make_pipeline(StandardScaler(), MinMaxScaler(), fewkern.FeatureVectorDiscriminant()), X, y
     yield from pipelines(X, y)
 
 
@@ -88,7 +88,7 @@ def pipelines(X: np.ndarray, y: np.ndarray) -> Iterator[tuple[str, Any, Any, Any
         (OneHotEncoder(handle_unknown="ignore"), [2]),
         (OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1), [3]),
     )
-    small = fewkern.FeatureVectorClassifier(max_vectors=4, refine=False)
+    small = fewkern.FeatureVectorDiscriminant(max_vectors=4)
     yield "columns", make_pipeline(columns, small), table, y
     names = ["size", "weight", "wood", "grade"]
     frame = pd.DataFrame({name: pd.Series(list(table[:, i])) for i, name in enumerate(names)})

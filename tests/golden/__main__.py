@@ -2,6 +2,10 @@
 
 Run it before and after a change that is meant to change nothing. A result that changes on purpose is written in a
 commit of its own, with its reason in CHANGELOG.md.
+
+``python -m tests.golden decisions`` does the same with the record of decisions (``decisions.py``): it prints one line
+for every case that decides otherwise, the largest difference first. ``--diff`` prints the smallest differences too,
+``--write`` makes the record anew, and words choose the cases whose names contain one of them.
 """
 
 from __future__ import annotations
@@ -10,11 +14,14 @@ import sys
 
 import numpy as np
 
+from tests.golden import decisions
 from tests.golden.cases import cases, run
 from tests.golden.record import differences, read, write
 
 
 def main(arguments: list[str]) -> int:
+    if arguments[:1] == ["decisions"]:
+        return decisions.main(arguments[1:])
     every = {case.name: case for case in cases()}
     found = {name: result for name, case in every.items() if (result := run(case)) is not None}
     if "--write" in arguments:

@@ -13,7 +13,7 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, Stan
 
 import fewkern
 from fewkern import (
-    FeatureVectorClassifier,
+    FeatureVectorDiscriminant,
     FeatureVectorRegressor,
     ForwardDensity,
     KernelExpansion,
@@ -31,7 +31,7 @@ from tests.io.running import STRICT, Compiled, compile_library, compiled
 @pytest.fixture(scope="module")
 def banana():
     X, y = make_banana(150)
-    return X, y, FeatureVectorClassifier(max_vectors=8, ridge=1e-2).fit(X, y)
+    return X, y, FeatureVectorDiscriminant(max_vectors=8, ridge=1e-2).fit(X, y)
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False))
@@ -92,7 +92,7 @@ def test_labels_and_feature_names_of_all_kinds_compile(tmp_path):
     X, _ = make_banana(100)
     y = labels[np.arange(100) % 5]
     frame = pd.DataFrame(X, columns=["/* length */", "ünit ??/"])
-    model = FeatureVectorClassifier(max_vectors=4).fit(frame, y)
+    model = FeatureVectorDiscriminant(max_vectors=4).fit(frame, y)
     text = to_c(model)
     assert "x holds the 2 features of one sample, in this order:" in text
     assert r" *   1  \xfcnit ? ?/" in text
@@ -128,7 +128,7 @@ def test_the_loops_compile_on_their_own(tmp_path, dtype):
 def test_every_loop_is_used_by_some_model():
     """A loop that no model calls would be dead code; one that is called but missing would not compile."""
     writer = Path(fewkern.io.c.__file__).read_text()
-    kinds = {"gaussian", "laplacian", "polynomial", "spline"}
+    kinds = {"gaussian", "own_gaussian", "laplacian", "polynomial", "spline"}
     for loop, text in c_library().items():
         called = f"{{n}}_{loop}(" in writer or loop in kinds
         assert called or any(f"model_{loop}(" in other for other in c_library().values() if other != text), loop
@@ -144,7 +144,8 @@ def test_the_strictest_warnings_find_nothing(tmp_path, banana):
 
 
 def test_the_head_counts_the_bytes_of_the_constants(banana):
-    _, _, model = banana
+    X, y, _ = banana
+    model = FeatureVectorRegressor(max_vectors=8, ridge=1e-2).fit(X, y)
     text = to_c(model, dtype="float")
     # vectors, coefficients, offset; shift and factor of two features
     expected = 4 * (model.n_vectors_ * 3 + 1 + 4)
@@ -179,7 +180,7 @@ def test_far_from_the_origin_float_is_as_good_as_its_input(tmp_path):
     """Samples near 1e4 with spread 1: the file holds differences, not positions."""
     X, y = make_banana(150)
     X = (X + [1e4, -3e4]).astype(np.float32).astype(float)
-    model = FeatureVectorClassifier(max_vectors=8, ridge=1e-2).fit(X, y)
+    model = FeatureVectorDiscriminant(max_vectors=8, ridge=1e-2).fit(X, y)
     out = compiled(tmp_path, model, "float").write("decision", X, 1)
     np.testing.assert_allclose(out[:, 0], model.decision_function(X), rtol=0, atol=1e-5)
 
@@ -215,9 +216,9 @@ def test_sparse_float32_and_foreign_models(tmp_path, foreign):
     to, _ = foreign
     settings = {"max_vectors": 5, "kernel": Gaussian(width=1.0), "ridge": 1e-2}
     models = {
-        "sparse": FeatureVectorClassifier(**settings).fit(sp.csr_array(X), y),
-        "small": FeatureVectorClassifier(**settings).fit(X.astype(np.float32), y),
-        "foreign": FeatureVectorClassifier(**settings).fit(to(X), to(y)),
+        "sparse": FeatureVectorDiscriminant(**settings).fit(sp.csr_array(X), y),
+        "small": FeatureVectorDiscriminant(**settings).fit(X.astype(np.float32), y),
+        "foreign": FeatureVectorDiscriminant(**settings).fit(to(X), to(y)),
         "density": ForwardDensity(width=0.5).fit(to(X)),
     }
     texts = [to_c(model, name=name) for name, model in models.items()]
@@ -230,4 +231,4 @@ def test_sparse_float32_and_foreign_models(tmp_path, foreign):
         # a model fitted in float32 predicts in float32
         tolerance = 1e-5 if name == "small" else 1e-10
         values = np.asarray(model.expansion_.like(X)(X.astype(np.float32) if name == "small" else X))
-        np.testing.assert_allclose(code.write("decision", X, 1), values, rtol=0, atol=tolerance)
+        np.testing.assert_allclose(code.write("transform", X, 1), values, rtol=0, atol=tolerance)

@@ -25,9 +25,10 @@ KERNELS = {
 ESTIMATORS = {
     "FeatureVectorSelector": [{"max_vectors": 3}, {"max_vectors": 3, "rule": "greedy", "projection": "symmetric"}],
     "FeatureVectorRegressor": [{"max_vectors": 6, "ridge": 1e-2}],
-    "FeatureVectorClassifier": [{"max_vectors": 6, "ridge": 1e-2}],
     "FeatureVectorDiscriminant": [{"max_vectors": 6, "ridge": 1e-2}],
     "FeatureVectorPCA": [{"max_vectors": 4, "n_components": 2}],
+    "KernelClassifier": [{"max_vectors": 6}, {"n_vectors": 12}],
+    "KernelRegressor": [{"max_vectors": 6}, {"n_vectors": 12}],
     "SparseKernelFisher": [{"penalty": 0.05}, {"penalty": 0.05, "variant": "paper"}, {"penalty": 0.1, "q": 2.0}],
     "ForwardKernelFisher": [{"n_vectors": 4}],
     "RecursiveSVM": [{"n_components": 2, "max_vectors": 6}],

@@ -30,7 +30,7 @@ fork = multiprocessing.get_context("fork")
 
 @pytest.fixture(scope="module")
 def small():
-    return fewkern.FeatureVectorClassifier(max_vectors=5, ridge=1e-2).fit(X, y)
+    return fewkern.FeatureVectorDiscriminant(max_vectors=5, ridge=1e-2).fit(X, y)
 
 
 @pytest.fixture(scope="module")
@@ -144,20 +144,20 @@ def set_array(field, value):
         (set_array("expansion_.coef", lambda a: a.astype(int)), r"KernelExpansion.coef has the type int64"),
         (set_array("expansion_.indices", lambda a: a - 1000), r"\.indices has negative row numbers"),
         (set_array("basis_.factor", lambda a: a[:, :-1]), r"KernelBasis.factor has the shape"),
-        (set_array("classes_", lambda a: a[:1]), r"FeatureVectorClassifier.classes_ is not a list of classes"),
+        (set_array("classes_", lambda a: a[:1]), r"FeatureVectorDiscriminant.classes_ is not a list of classes"),
         (set_array("classes_", lambda a: np.arange(3)), r"has the shape .* for 3 classes"),
         (lambda s, _: s.update(n_features_in_=3), r"could not be broadcast"),
-        (lambda s, _: s.update(n_features_in_=10**12), r"FeatureVectorClassifier.n_features_in_ is 1000000000000"),
-        (lambda s, _: s.update(n_features_in_="2"), r"FeatureVectorClassifier.n_features_in_ is '2'"),
-        (lambda s, _: s.update(predict="x"), r"FeatureVectorClassifier has an attribute predict"),
-        (lambda s, _: s.update(__class__="x"), r"FeatureVectorClassifier has an attribute __class__"),
+        (lambda s, _: s.update(n_features_in_=10**12), r"FeatureVectorDiscriminant.n_features_in_ is 1000000000000"),
+        (lambda s, _: s.update(n_features_in_="2"), r"FeatureVectorDiscriminant.n_features_in_ is '2'"),
+        (lambda s, _: s.update(predict="x"), r"FeatureVectorDiscriminant has an attribute predict"),
+        (lambda s, _: s.update(__class__="x"), r"FeatureVectorDiscriminant has an attribute __class__"),
         (lambda s, _: s["kernel_"]["state"].update(width=-1.0) or s.update(kernel=3), r"kernel: expected a name"),
         (lambda s, _: s["expansion_"]["state"]["kernel"]["state"].update(width=0.0), r"values that are not finite"),
         (set_array("expansion_.coef", lambda a: a * 0 + 1e303), r"gives NaN or infinity, or nearly so"),
         (lambda s, _: s["expansion_"]["state"].update(kernel="gaussian"), r"KernelExpansion.kernel is 'gaussian'"),
         (
             lambda s, _: [s.pop(key) for key in list(s) if key.endswith("_")],
-            r"its FeatureVectorClassifier is not fitted",
+            r"its FeatureVectorDiscriminant is not fitted",
         ),
         (lambda s, _: s.pop("expansion_"), r"no attribute 'expansion_'"),
         (lambda s, _: s.update(vectors_={"array": "a0", "more": 1}), r"an unknown entry 'array' in its header"),
@@ -185,7 +185,7 @@ def test_shapes_that_broadcast_by_chance(tmp_path):
 def test_a_precomputed_kernel_is_tried_too(tmp_path):
     """Its vectors are row numbers; the trial sample is a row of ones."""
     K = fewkern.kernels.Gaussian(1.0)(X, X)
-    path = save(fewkern.FeatureVectorClassifier(kernel="precomputed", max_vectors=3).fit(K, y), tmp_path / "m")
+    path = save(fewkern.FeatureVectorDiscriminant(kernel="precomputed", max_vectors=3).fit(K, y), tmp_path / "m")
     assert load(path).predict(K).shape == y.shape
     altered(path, set_array("expansion_.coef", lambda a: a * 0 + 1e303))
     with pytest.raises(ModelFileError, match="gives NaN or infinity"):
@@ -238,7 +238,7 @@ def test_a_killed_writer_leaves_a_whole_file(small, large, tmp_path, rng):
         time.sleep(float(rng.uniform(0.01, 0.25)))
         os.kill(process.pid, signal.SIGKILL)
         process.join()
-        assert type(load(path)).__name__ in ("FeatureVectorClassifier", "ParzenDensity")
+        assert type(load(path)).__name__ in ("FeatureVectorDiscriminant", "ParzenDensity")
         left = [p.name for p in tmp_path.iterdir() if p != path]
         assert all(name.startswith(".fewkern-") and name.endswith(".part") for name in left)
 
@@ -341,7 +341,7 @@ def writing(models, path, count):
 
 def test_concurrent_writers_and_readers(small, tmp_path):
     """Two processes and two threads write, one thread reads: it always finds one of the models, whole."""
-    other = fewkern.FeatureVectorClassifier(max_vectors=3, ridge=1e-2).fit(X, y)
+    other = fewkern.FeatureVectorDiscriminant(max_vectors=3, ridge=1e-2).fit(X, y)
     path = save(small, tmp_path / "model.npz")
     allowed = {small.n_vectors_, other.n_vectors_}
     processes = [fork.Process(target=writing, args=([small, other], path, 20)) for _ in range(2)]

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from fewkern import FeatureVectorClassifier, load, save, to_c, to_onnx
+from fewkern import FeatureVectorDiscriminant, load, save, to_c, to_onnx
 from fewkern.datasets import make_banana
 from fewkern.io.c_text import c_string
 from tests.io.running import run_onnx, run_sanitized
@@ -38,7 +38,7 @@ def model():
     y = np.arange(96) % len(labels)
     X = rng.standard_normal((96, len(HOSTILE))) + 2 * np.eye(len(HOSTILE))[y]
     frame = pd.DataFrame(X, columns=HOSTILE)
-    return frame, FeatureVectorClassifier(max_vectors=6, ridge=1e-2).fit(frame, labels[y])
+    return frame, FeatureVectorDiscriminant(max_vectors=6, ridge=1e-2).fit(frame, labels[y])
 
 
 def test_c(model, tmp_path):
@@ -87,7 +87,7 @@ def test_model_file(model, tmp_path):
 )
 def test_labels_that_c_cannot_hold(label, message):
     X, y = make_banana(60)
-    fitted = FeatureVectorClassifier(max_vectors=3).fit(X, np.array(["fine", label], dtype=object)[y])
+    fitted = FeatureVectorDiscriminant(max_vectors=3).fit(X, np.array(["fine", label], dtype=object)[y])
     with pytest.raises(ValueError, match=f"to_c: .*{message}"):
         to_c(fitted)
 
@@ -95,6 +95,6 @@ def test_labels_that_c_cannot_hold(label, message):
 def test_a_label_that_onnx_cannot_hold():
     pytest.importorskip("onnx", reason="onnx is not installed (pip install 'fewkern[export]')")
     X, y = make_banana(60)
-    fitted = FeatureVectorClassifier(max_vectors=3).fit(X, np.array(["fine", "\ud800"], dtype=object)[y])
+    fitted = FeatureVectorDiscriminant(max_vectors=3).fit(X, np.array(["fine", "\ud800"], dtype=object)[y])
     with pytest.raises(ValueError, match=r"to_onnx: the label '\\ud800' cannot be written as UTF-8; rename the class"):
         to_onnx(fitted)

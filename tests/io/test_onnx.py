@@ -8,7 +8,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import fewkern
-from fewkern import FeatureVectorClassifier, FeatureVectorRegressor, ForwardDensity, to_onnx
+from fewkern import FeatureVectorDiscriminant, FeatureVectorRegressor, ForwardDensity, to_onnx
 from fewkern.datasets import make_banana
 from fewkern.io.onnx import OPSET
 from fewkern.kernels import Gaussian
@@ -24,7 +24,7 @@ def onnx():
 def banana():
     X, y = make_banana(150)
     X = X.astype(np.float32).astype(float)
-    return X, y, FeatureVectorClassifier(kernel=Gaussian(width=1.0), max_vectors=8, ridge=1e-2).fit(X, y)
+    return X, y, FeatureVectorDiscriminant(kernel=Gaussian(width=1.0), max_vectors=8, ridge=1e-2).fit(X, y)
 
 
 def test_what_the_file_says_of_itself(onnx, banana, tmp_path):
@@ -35,8 +35,8 @@ def test_what_the_file_says_of_itself(onnx, banana, tmp_path):
     assert (proto.producer_name, proto.producer_version) == ("fewkern", fewkern.__version__)
     assert [(entry.domain, entry.version) for entry in proto.opset_import] == [("", OPSET)]
     facts = {entry.key: entry.value for entry in proto.metadata_props}
-    assert facts == {"model": "FeatureVectorClassifier", "classes": "[0, 1]"}
-    assert "FeatureVectorClassifier, Gaussian kernel, 8 vectors of 2 features" in proto.doc_string
+    assert facts == {"model": "FeatureVectorDiscriminant", "classes": "[0, 1]"}
+    assert "FeatureVectorDiscriminant, Gaussian kernel, 8 vectors of 2 features" in proto.doc_string
     assert to_onnx(model).SerializeToString() == proto.SerializeToString()
     with pytest.raises(FileNotFoundError, match=r"the folder .* does not exist"):
         to_onnx(model, tmp_path / "nowhere" / "banana.onnx")
@@ -49,7 +49,7 @@ def test_what_the_file_says_of_itself(onnx, banana, tmp_path):
 def test_labels_of_every_type(onnx, labels, kind, banana):
     X, _, _ = banana
     y = np.array(labels)[np.arange(len(X)) % len(labels)]
-    model = FeatureVectorClassifier(max_vectors=5, ridge=1e-1).fit(X, y)
+    model = FeatureVectorDiscriminant(max_vectors=5, ridge=1e-1).fit(X, y)
     proto = to_onnx(model, dtype="double")
     for found in (run_onnx(proto, X, "double"), run_reference(proto, X, "double")):
         assert found["label"].tolist() == model.predict(X).tolist()
@@ -66,6 +66,7 @@ def test_any_number_of_rows(onnx, n, banana):
         "label": (n,),
         "probabilities": (n, 2),
         "decision": (n, 1),
+        "variable": (n, 1),
     }
 
 
@@ -96,11 +97,11 @@ def test_extreme_samples_give_no_nan(onnx, d, rng):
 def test_sparse_float32_foreign_and_scaled_models(onnx, foreign, banana):
     X, y, _ = banana
     to, _ = foreign
-    base = FeatureVectorClassifier(kernel=Gaussian(width=1.0), max_vectors=5, ridge=1e-2)
+    base = FeatureVectorDiscriminant(kernel=Gaussian(width=1.0), max_vectors=5, ridge=1e-2)
     for samples, targets in ((sp.csr_array(X), y), (X.astype(np.float32), y), (to(X), to(y))):
         model = base.fit(samples, targets)
         truth = np.asarray(model.expansion_.like(X)(X))
-        np.testing.assert_allclose(run_onnx(to_onnx(model), X)["decision"], truth, rtol=0, atol=1e-5)
+        np.testing.assert_allclose(run_onnx(to_onnx(model), X)["variable"], truth, rtol=0, atol=1e-5)
     pipeline = make_pipeline(StandardScaler(), base).fit(100 + 10 * X, y)
     found = run_onnx(to_onnx(pipeline, dtype="double"), 100 + 10 * X, "double")
     np.testing.assert_allclose(found["probabilities"], pipeline.predict_proba(100 + 10 * X), rtol=0, atol=1e-10)
@@ -110,7 +111,7 @@ def test_feature_names(onnx, banana):
     pd = pytest.importorskip("pandas")
     X, y, _ = banana
     frame = pd.DataFrame(X, columns=["length", "width"])
-    for model in (FeatureVectorClassifier(max_vectors=3), make_pipeline(StandardScaler(), ForwardDensity(width=0.5))):
+    for model in (FeatureVectorDiscriminant(max_vectors=3), make_pipeline(StandardScaler(), ForwardDensity(width=0.5))):
         facts = {entry.key: entry.value for entry in to_onnx(model.fit(frame, y)).metadata_props}
         assert json.loads(facts["feature_names"]) == ["length", "width"]
 

@@ -9,7 +9,7 @@ from sklearn.svm import SVC
 
 from fewkern import (
     DensityClassifier,
-    FeatureVectorClassifier,
+    FeatureVectorDiscriminant,
     FeatureVectorPCA,
     FeatureVectorRegressor,
     FeatureVectorSelector,
@@ -35,7 +35,7 @@ def export(request):
 
 
 @pytest.mark.parametrize(
-    "model", [FeatureVectorClassifier(), FeatureVectorSelector(), ForwardDensity(), DensityClassifier()]
+    "model", [FeatureVectorDiscriminant(), FeatureVectorSelector(), ForwardDensity(), DensityClassifier()]
 )
 def test_not_fitted(export, model):
     name = type(model).__name__
@@ -60,11 +60,13 @@ def test_a_pipeline_ends_in_one_of_ours(export):
 
 
 def test_kernels_without_a_form(export):
-    given = FeatureVectorClassifier(kernel="precomputed", max_vectors=3).fit(Gaussian(1.0)(X, X), y)
+    given = FeatureVectorDiscriminant(kernel="precomputed", max_vectors=3).fit(Gaussian(1.0)(X, X), y)
     message = (
         "has the kernel Precomputed, whose values you compute, so the model does not hold the vectors; fit with one"
     )
-    with pytest.raises(ValueError, match=f"this FeatureVectorClassifier {message} of Gaussian, Laplacian, Polynomial"):
+    with pytest.raises(
+        ValueError, match=f"this FeatureVectorDiscriminant {message} of Gaussian, Laplacian, Polynomial"
+    ):
         export(given)
     own = FeatureVectorRegressor(kernel=lambda A, B: A @ B.T, max_vectors=2).fit(X, y)
     with pytest.raises(ValueError, match="the kernel Function, a Python function, which cannot be written in another"):
@@ -83,7 +85,7 @@ def test_a_kernel_of_the_users_own_class(export):
 
 def test_a_type_that_is_none(export):
     with pytest.raises(ValueError, match=f'{export.__name__}: dtype must be "float" or "double", got \'half\''):
-        export(FeatureVectorClassifier(max_vectors=3).fit(X, y), dtype="half")
+        export(FeatureVectorDiscriminant(max_vectors=3).fit(X, y), dtype="half")
 
 
 def test_no_component(export):

@@ -24,9 +24,11 @@ MODELS = [
     fewkern.FeatureVectorSelector(max_vectors=6, rule="greedy", projection="symmetric"),
     fewkern.FeatureVectorSelector(max_vectors=6, warm_start=True),
     fewkern.FeatureVectorRegressor(max_vectors=6),
-    fewkern.FeatureVectorClassifier(max_vectors=6),
-    fewkern.FeatureVectorClassifier(max_vectors=6, class_weight={0: 1.0, 1: 2.0}, rule="greedy"),
+    fewkern.KernelClassifier(max_vectors=6),
+    fewkern.FeatureVectorDiscriminant(max_vectors=6, class_weight={0: 1.0, 1: 2.0}, rule="greedy"),
     fewkern.FeatureVectorDiscriminant(max_vectors=6),
+    fewkern.KernelClassifier(max_vectors=6),
+    fewkern.KernelRegressor(max_vectors=6),
     fewkern.FeatureVectorPCA(n_components=2, max_vectors=6, fit_inverse_transform=True),
 ]
 METHODS = ("predict", "predict_proba", "decision_function", "transform", "score_samples")
@@ -39,7 +41,7 @@ def data():
 
 @pytest.fixture
 def file(data, tmp_path):
-    return save(fewkern.FeatureVectorClassifier(max_vectors=6).fit(*data), tmp_path / "model.npz")
+    return save(fewkern.FeatureVectorDiscriminant(max_vectors=6).fit(*data), tmp_path / "model.npz")
 
 
 def assert_same(one, other, X):
@@ -76,7 +78,7 @@ def test_round_trip(model, data, tmp_path):
 def test_every_kernel(kernel, data, tmp_path):
     X, y = data
     X = Gaussian(1.0)(X, X) if kernel == "precomputed" else X
-    fitted = fewkern.FeatureVectorClassifier(kernel=kernel, max_vectors=5).fit(X, y)
+    fitted = fewkern.FeatureVectorDiscriminant(kernel=kernel, max_vectors=5).fit(X, y)
     assert_same(fitted, load(save(fitted, tmp_path / "m.npz")), X)
 
 
@@ -86,7 +88,7 @@ def test_string_classes_and_feature_names(dtype, data, tmp_path):
     X, y = data
     frame = pd.DataFrame(X)
     frame.columns = ["längs", "quer"]
-    fitted = fewkern.FeatureVectorClassifier(max_vectors=5).fit(frame, np.array(["ja", "nein"], dtype=dtype)[y])
+    fitted = fewkern.FeatureVectorDiscriminant(max_vectors=5).fit(frame, np.array(["ja", "nein"], dtype=dtype)[y])
     again = load(save(fitted, tmp_path / "m.npz"))
     assert again.classes_.tolist() == ["ja", "nein"]
     assert again.classes_.dtype == fitted.classes_.dtype
@@ -97,7 +99,7 @@ def test_string_classes_and_feature_names(dtype, data, tmp_path):
 def test_sparse_vectors(data, tmp_path):
     X, y = data
     X = sp.csr_matrix(np.where(X > 0.5, X, 0.0))
-    fitted = fewkern.FeatureVectorClassifier(kernel="linear").fit(X, y)
+    fitted = fewkern.FeatureVectorDiscriminant(kernel="linear").fit(X, y)
     again = load(save(fitted, tmp_path / "m.npz"))
     assert sp.issparse(again.vectors_)
     assert_same(fitted, again, X)
@@ -113,7 +115,7 @@ def test_float32(data, tmp_path):
 def test_arrays_of_other_libraries_become_numpy(data, tmp_path, foreign):
     to, _ = foreign
     X, y = data
-    fitted = fewkern.FeatureVectorClassifier(max_vectors=5).fit(to(X), to(y))
+    fitted = fewkern.FeatureVectorDiscriminant(max_vectors=5).fit(to(X), to(y))
     again = load(save(fitted, tmp_path / "m.npz"))
     assert type(again.vectors_) is np.ndarray
     np.testing.assert_array_equal(again.predict(X), np.asarray(fitted.predict(to(X))))
@@ -147,7 +149,7 @@ def test_pipelines_of_scalers(scaler, data, tmp_path):
     X, y = data
     frame = pd.DataFrame(X, columns=["long", "wide"])
     for steps, samples in (
-        ([scaler, fewkern.FeatureVectorClassifier(max_vectors=5)], X),
+        ([scaler, fewkern.FeatureVectorDiscriminant(max_vectors=5)], X),
         (
             ["passthrough", make_pipeline(scaler, StandardScaler()), fewkern.FeatureVectorRegressor(max_vectors=5)],
             frame,
@@ -165,12 +167,12 @@ def test_pipelines_of_scalers(scaler, data, tmp_path):
 def test_a_sparse_pipeline(data, tmp_path):
     X, y = data
     X = sp.csr_matrix(np.where(X > 0.5, X, 0.0))
-    fitted = make_pipeline(MaxAbsScaler(), fewkern.FeatureVectorClassifier(kernel="linear")).fit(X, y)
+    fitted = make_pipeline(MaxAbsScaler(), fewkern.FeatureVectorDiscriminant(kernel="linear")).fit(X, y)
     assert_same(fitted, load(save(fitted, tmp_path / "m.npz")), X)
 
 
 def test_a_pipeline_with_a_step_that_cannot_be_saved(data, tmp_path):
-    model = fewkern.FeatureVectorClassifier(max_vectors=3)
+    model = fewkern.FeatureVectorDiscriminant(max_vectors=3)
     with pytest.raises(
         TypeError, match=r"save: Pipeline.steps\[0\]\[1\] is a PCA, which cannot be saved. A file may hold"
     ):
@@ -290,7 +292,7 @@ def test_header_can_be_read_alone(file):
     header = read_header(file)
     assert header["format"] == "fewkern model"
     assert header["fewkern"] == fewkern.__version__
-    assert header["model"]["object"] == "FeatureVectorClassifier"
+    assert header["model"]["object"] == "FeatureVectorDiscriminant"
 
 
 def test_nothing_is_pickled(file):

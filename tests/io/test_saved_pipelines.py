@@ -31,7 +31,7 @@ from sklearn.preprocessing import (
 from sklearn.svm import LinearSVC, LinearSVR
 
 from fewkern import (
-    FeatureVectorClassifier,
+    FeatureVectorDiscriminant,
     FeatureVectorPCA,
     FeatureVectorRegressor,
     FeatureVectorSelector,
@@ -51,7 +51,7 @@ from tests.io.test_every_estimator import assert_same, expected
 
 pd = pytest.importorskip("pandas")
 
-MODEL = FeatureVectorClassifier(n_vectors=6, ridge=1e-2, kernel=Gaussian(width=2.0), refine=False)
+MODEL = FeatureVectorDiscriminant(n_vectors=6, ridge=1e-2, kernel=Gaussian(width=2.0))
 
 
 @pytest.fixture(scope="module")
@@ -263,7 +263,7 @@ def test_the_best_of_a_search(export, samples, tmp_path):
     pipeline = make_pipeline(StandardScaler(), MODEL)
     inside = GridSearchCV(MODEL, {"ridge": [1e-3, 1e-1]}, cv=3)
     searches = [
-        GridSearchCV(pipeline, {"featurevectorclassifier__ridge": [1e-3, 1e-1]}, cv=3),
+        GridSearchCV(pipeline, {"featurevectordiscriminant__ridge": [1e-3, 1e-1]}, cv=3),
         RandomizedSearchCV(MODEL, {"ridge": [1e-3, 1e-1]}, n_iter=2, cv=3, random_state=0),
         make_pipeline(StandardScaler(), inside),
     ]
@@ -441,6 +441,6 @@ def test_without_a_change_the_same_file_loads(content, tmp_path, frame):
 
 def test_regression_in_a_pipeline_with_texts(frame, tmp_path):
     table, _ = frame
-    model = make_pipeline(PREPARED["numbers and texts"](), FeatureVectorRegressor(max_vectors=5, refine=False))
+    model = make_pipeline(PREPARED["numbers and texts"](), FeatureVectorRegressor(max_vectors=5))
     model.fit(table, table["x"])
     np.testing.assert_array_equal(again(model, tmp_path).predict(table), model.predict(table))

@@ -8,10 +8,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from fewkern import (
-    FeatureVectorClassifier,
+    FeatureVectorDiscriminant,
     FeatureVectorRegressor,
     FeatureVectorSelector,
     ForwardDensity,
+    KernelClassifier,
+    KernelRegressor,
     RecursiveSVM,
     SparseKernelFisher,
     load,
@@ -41,7 +43,7 @@ def wavy(outputs=1, heteroscedastic=False):
 
 
 REGRESSORS = {
-    "plain": (FeatureVectorRegressor(max_vectors=8), wavy()),
+    "plain": (KernelRegressor(max_vectors=8), wavy()),
     "scaled": (FeatureVectorRegressor(max_vectors=12), wavy(heteroscedastic=True)),
     "two outputs": (FeatureVectorRegressor(max_vectors=8), wavy(2, heteroscedastic=True)),
     "pipeline": (make_pipeline(StandardScaler(), FeatureVectorRegressor(max_vectors=8)), wavy(heteroscedastic=True)),
@@ -69,7 +71,7 @@ def test_exported_intervals(name, dtype, new, tmp_path):
 
 @pytest.mark.parametrize("coverage", [0.7, 0.97, 0.9999])
 @pytest.mark.parametrize("classes", [2, 3])
-@pytest.mark.parametrize("model", [FeatureVectorClassifier(max_vectors=6), SparseKernelFisher(penalty=0.05)])
+@pytest.mark.parametrize("model", [KernelClassifier(max_vectors=6), SparseKernelFisher(penalty=0.05)])
 def test_exported_sets(model, classes, coverage, new, tmp_path):
     X, y = make_banana(150)
     model.fit(X, y if classes == 2 else np.where(X[:, 0] > 1, 2, y))
@@ -88,7 +90,7 @@ def test_exported_sets(model, classes, coverage, new, tmp_path):
 
 
 @pytest.mark.parametrize("kernel", ["gaussian", Laplacian()])
-@pytest.mark.parametrize("estimator", [FeatureVectorClassifier, FeatureVectorSelector])
+@pytest.mark.parametrize("estimator", [FeatureVectorDiscriminant, FeatureVectorSelector])
 def test_exported_novelty(estimator, kernel, new, tmp_path):
     X, y = make_banana(150)
     samples = np.concatenate([new, 5 * new])
@@ -105,7 +107,7 @@ def test_exported_novelty(estimator, kernel, new, tmp_path):
 
 
 def test_nothing_is_written_unless_it_is_asked_for():
-    model = FeatureVectorClassifier(max_vectors=5).fit(*make_banana(60))
+    model = KernelClassifier(max_vectors=5).fit(*make_banana(60))
     text = to_c(model)
     assert not any(name in text for name in ("interval", "predict_set", "novelty"))
     assert [output.name for output in to_onnx(model).graph.output] == ["label", "probabilities", "decision"]
@@ -121,8 +123,10 @@ def test_what_cannot_be_written():
         to_onnx(ForwardDensity().fit(X), false_alarms=0.05)
     with pytest.raises(ValueError, match="to_c: coverage is for models"):
         to_c(RecursiveSVM(n_components=1).fit(X, y), coverage=0.9)
-    polynomial = FeatureVectorClassifier(kernel=Polynomial(degree=3), max_vectors=5).fit(X, y)
-    with pytest.raises(ValueError, match=r"k\(x, x\) = 1, .* the kernel of this FeatureVectorClassifier is Polynomial"):
+    polynomial = FeatureVectorDiscriminant(kernel=Polynomial(degree=3), max_vectors=5).fit(X, y)
+    with pytest.raises(
+        ValueError, match=r"k\(x, x\) = 1, .* the kernel of this FeatureVectorDiscriminant is Polynomial"
+    ):
         to_c(polynomial, false_alarms=0.1)
     centered = FeatureVectorSelector(center=True, max_vectors=5).fit(X)
     with pytest.raises(ValueError, match="the kernel of this FeatureVectorSelector is centered Gaussian"):
@@ -137,7 +141,7 @@ def test_saved_and_loaded(new, tmp_path):
     again = load(save(model, tmp_path / "regressor"))
     np.testing.assert_array_equal(again.predict_interval(new), model.predict_interval(new))
     np.testing.assert_array_equal(again.novelty(new), model.novelty(new))
-    classifier = FeatureVectorClassifier(kernel=Gaussian(1.0), max_vectors=30).fit(*make_banana(100))
+    classifier = FeatureVectorDiscriminant(kernel=Gaussian(1.0), max_vectors=30).fit(*make_banana(100))
     again = load(save(classifier, tmp_path / "classifier"))
     np.testing.assert_array_equal(again.predict_set(new, 0.95), classifier.predict_set(new, 0.95))
     assert again.novelty_threshold() == classifier.novelty_threshold()

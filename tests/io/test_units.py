@@ -9,7 +9,7 @@ from sklearn.preprocessing import StandardScaler
 
 from fewkern import (
     DensityClassifier,
-    FeatureVectorClassifier,
+    FeatureVectorDiscriminant,
     FeatureVectorRegressor,
     ForwardDensity,
     KernelExpansion,
@@ -53,7 +53,9 @@ def test_units_of_a_density_do_not_matter(onnx, tmp_path, scale):
 def test_a_scaler_far_from_the_origin(onnx, tmp_path, rng, kernel):
     X = 16_000_000 + rng.integers(0, 10, (200, 2)).astype(float)
     y = X[:, 0] + X[:, 1] > 32_000_009
-    model = make_pipeline(StandardScaler(), FeatureVectorClassifier(kernel=kernel, max_vectors=3, ridge=1e-2)).fit(X, y)
+    model = make_pipeline(StandardScaler(), FeatureVectorDiscriminant(kernel=kernel, max_vectors=3, ridge=1e-2)).fit(
+        X, y
+    )
     want = model.predict_proba(X)
     np.testing.assert_allclose(run_onnx(to_onnx(model), X)["probabilities"], want, atol=1e-4)
     np.testing.assert_allclose(compiled(tmp_path, model, "float").write("predict_proba", X, 2), want, atol=1e-4)
@@ -102,9 +104,11 @@ def test_no_number_stays_none_and_far_out_stays_finite(onnx, tmp_path, scale):
 
 def test_labels_that_a_file_cannot_hold(onnx, rng):
     X = rng.normal(size=(40, 2))
-    large = FeatureVectorClassifier(max_vectors=3).fit(X, np.where(X[:, 0] > 0, 2**63 + 5, 2**63 + 7).astype(np.uint64))
+    large = FeatureVectorDiscriminant(max_vectors=3).fit(
+        X, np.where(X[:, 0] > 0, 2**63 + 5, 2**63 + 7).astype(np.uint64)
+    )
     with pytest.raises(ValueError, match="the label 9223372036854775815 does not fit into 64 bits with a sign"):
         to_onnx(large)
-    nul = FeatureVectorClassifier(max_vectors=3).fit(X, np.where(X[:, 0] > 0, "a\0b", "c"))
+    nul = FeatureVectorDiscriminant(max_vectors=3).fit(X, np.where(X[:, 0] > 0, "a\0b", "c"))
     with pytest.raises(ValueError, match=r"to_c: the label 'a\\x00b' holds a NUL"):
         to_c(nul)

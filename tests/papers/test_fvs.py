@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from fewkern import (
-    FeatureVectorClassifier,
     FeatureVectorDiscriminant,
     FeatureVectorRegressor,
     FeatureVectorSelector,
@@ -33,10 +32,11 @@ def test_two_gaussians_with_23_vectors(center, rate, sd):
     X, y = make_two_gaussians(20_000, random_state=99)
     rates = []
     for seed in range(12):
-        model = FeatureVectorClassifier(kernel=of_sigma(1.0), n_vectors=23, **{**PAPER, "center": center})
-        model.fit(*make_two_gaussians(200, random_state=seed))
+        model = FeatureVectorRegressor(kernel=of_sigma(1.0), n_vectors=23, **{**PAPER, "center": center})
+        X_train, y_train = make_two_gaussians(200, random_state=seed)
+        model.fit(X_train, 2.0 * y_train - 1)
         assert len(model.fitness_) == 23
-        rates.append(100 * model.score(X, y))
+        rates.append(100 * np.mean((model.predict(X) > 0) == y))
     assert_mean(rates, rate, sd)
 
 
@@ -76,9 +76,9 @@ def test_errors_with_the_papers_parameters(ida, name, vectors, sigma, error, sd)
     data = ida(name)
     errors = []
     for train, test in zip(data.train_idx[:12], data.test_idx[:12]):
-        model = FeatureVectorClassifier(kernel=of_sigma(sigma), n_vectors=vectors, **PAPER)
-        model.fit(data.X[train], data.y[train])
-        errors.append(100 * (1 - model.score(data.X[test], data.y[test])))
+        model = FeatureVectorRegressor(kernel=of_sigma(sigma), n_vectors=vectors, **PAPER)
+        model.fit(data.X[train], data.y[train])  # -1 and 1
+        errors.append(100 * np.mean(np.sign(model.predict(data.X[test])) != data.y[test]))
     assert_mean(errors, error, sd)
 
 
@@ -107,8 +107,8 @@ def test_errors_with_everything_automatic(ida, name, splits, error, sd, most):
     data = ida(name)
     errors, sizes = [], []
     for train, test in zip(data.train_idx[:splits], data.test_idx[:splits]):
-        model = FeatureVectorClassifier().fit(data.X[train], data.y[train])
-        errors.append(100 * (1 - model.score(data.X[test], data.y[test])))
+        model = FeatureVectorRegressor().fit(data.X[train], data.y[train])
+        errors.append(100 * np.mean(np.sign(model.predict(data.X[test])) != data.y[test]))
         sizes.append(model.n_vectors_)
     assert_mean(errors, error, sd)
     assert np.mean(sizes) <= most

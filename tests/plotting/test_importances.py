@@ -9,7 +9,7 @@ from matplotlib import pyplot
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from fewkern import FeatureVectorClassifier
+from fewkern import FeatureVectorDiscriminant
 from fewkern.kernels import Laplacian
 from fewkern.plotting import ImportancesDisplay
 
@@ -24,7 +24,7 @@ def labels(display):
 
 
 def model():
-    return FeatureVectorClassifier(max_vectors=6)
+    return FeatureVectorDiscriminant(max_vectors=6)
 
 
 def test_names_of_a_frame_and_of_a_pipeline(frame):
@@ -68,6 +68,6 @@ def test_wrong_number_of_names(frame):
 
 
 def test_a_model_without_importances(frame):
-    fitted = FeatureVectorClassifier(kernel=Laplacian(), max_vectors=6).fit(frame, frame["signal"] > 0)
+    fitted = FeatureVectorDiscriminant(kernel=Laplacian(), max_vectors=6).fit(frame, frame["signal"] > 0)
     with pytest.raises(AttributeError, match="feature_importances_ needs the derivatives"):
         ImportancesDisplay.from_estimator(fitted)

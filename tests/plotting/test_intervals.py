@@ -7,7 +7,7 @@ from sklearn.base import BaseEstimator
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from fewkern import FeatureVectorClassifier, FeatureVectorRegressor, FeatureVectorSelector
+from fewkern import FeatureVectorDiscriminant, FeatureVectorRegressor, FeatureVectorSelector
 from fewkern.plotting import IntervalsDisplay, NoveltyDisplay
 from tests.plotting.reading import labels, legend, legend_is_outside
 
@@ -82,15 +82,15 @@ def test_the_models_of_the_package():
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(rng.normal(size=(120, 2)), columns=["age", "income"])
     target = frame["age"] ** 2 + 0.1 * rng.normal(size=120)
-    model = make_pipeline(StandardScaler(), FeatureVectorRegressor(max_vectors=10, refine=False)).fit(frame, target)
+    model = make_pipeline(StandardScaler(), FeatureVectorRegressor(max_vectors=10)).fit(frame, target)
     display = IntervalsDisplay.from_estimator(model, frame, target, coverage=0.8)
     np.testing.assert_allclose(display.intervals, model[-1].predict_interval(model[0].transform(frame), coverage=0.8))
     seen = NoveltyDisplay.from_estimator(model, frame, frame + 5.0, false_alarms=0.1)
     assert seen.threshold == model[-1].novelty_threshold(0.1)
     assert (seen.novelty["other samples"] > seen.threshold).mean() > 0.9
-    classes = FeatureVectorClassifier(max_vectors=10, refine=False).fit(frame, target > 0.5)
+    classes = FeatureVectorDiscriminant(max_vectors=10).fit(frame, target > 0.5)
     assert (NoveltyDisplay.from_estimator(classes, frame).novelty["samples"] <= 1).all()
-    with pytest.raises(ValueError, match="IntervalsDisplay: FeatureVectorClassifier has no predict_interval"):
+    with pytest.raises(ValueError, match="IntervalsDisplay: FeatureVectorDiscriminant has no predict_interval"):
         IntervalsDisplay.from_estimator(classes, frame, target)
 
 

@@ -15,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 from sklearn.svm import SVC
 
-from fewkern import FeatureVectorClassifier, FeatureVectorSelector, TableModel
+from fewkern import FeatureVectorDiscriminant, FeatureVectorSelector, TableModel
 from fewkern.datasets import make_banana
 from fewkern.plotting.model import fitted_model, numbers
 
@@ -56,8 +56,8 @@ def test_steps_that_do_nothing_change_no_name():
 
 
 def test_pipelines_inside_of_pipelines_and_searches():
-    inner = make_pipeline(SimpleImputer(), StandardScaler(), FeatureVectorClassifier(refine=False))
-    search = GridSearchCV(inner, {"featurevectorclassifier__max_vectors": [2, 3]}, cv=2).fit(FRAME, y)
+    inner = make_pipeline(SimpleImputer(), StandardScaler(), FeatureVectorDiscriminant())
+    search = GridSearchCV(inner, {"featurevectordiscriminant__max_vectors": [2, 3]}, cv=2).fit(FRAME, y)
     found = fitted_model(search, FRAME)
     assert found.model is search.best_estimator_[-1]
     assert found.labels[1] == "income"
@@ -142,7 +142,7 @@ def test_sparse_samples_become_numbers():
     [
         selector(),
         make_pipeline(StandardScaler(), selector()),
-        GridSearchCV(FeatureVectorClassifier(), {"prefer": ["sparse"]}),
+        GridSearchCV(FeatureVectorDiscriminant(), {"prefer": ["sparse"]}),
     ],
 )
 def test_what_is_not_fitted_says_so(estimator):

@@ -9,12 +9,14 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from fewkern import (
-    FeatureVectorClassifier,
+    FeatureVectorDiscriminant,
     FeatureVectorRegressor,
     FeatureVectorSelector,
     ForwardKernelFisher,
+    KernelRegressor,
     SparseKernelFisher,
 )
+from fewkern.base import trace_of
 from fewkern.core.trace import Trace
 from fewkern.datasets import make_banana, make_sinc
 from fewkern.kernels import Gaussian
@@ -25,7 +27,7 @@ from tests.plotting.reading import labels, legend, legend_is_outside
 
 def test_the_chosen_curve_and_the_chosen_model():
     """Of a regressor: root mean square errors, in the units of the target."""
-    model = FeatureVectorRegressor(max_vectors=10, refine=False).fit(*make_sinc(60, noise=0.2))
+    model = FeatureVectorRegressor(max_vectors=10).fit(*make_sinc(60, noise=0.2))
     display = TraceDisplay.from_estimator(model)
     k, r, L = model.trace_.chosen
     curves = [line.get_ydata() for line in display.ax_.get_lines()]
@@ -46,35 +48,24 @@ def test_the_chosen_curve_and_the_chosen_model():
     assert 0.5 * min(c.min() for c in curves) < low < min(c.min() for c in curves)
 
 
-def test_a_classifier_says_how_many_are_wrong():
-    model = FeatureVectorClassifier(max_vectors=10, refine=False).fit(*make_banana(80))
+def test_the_error_of_a_classifier_is_that_of_its_scores():
+    model = FeatureVectorDiscriminant(max_vectors=10).fit(*make_banana(80))
     display = TraceDisplay.from_estimator(model)
     assert labels(display)[1] == "squared error of the class scores,\non samples left out"
-    rate = f"({100 * model.held_out_error_:.1f}% of held-out samples wrong)"
-    assert f"chosen: {model.n_vectors_} vectors\n{rate}" in legend(display)
-
-
-def test_vectors_that_were_moved_afterwards():
-    model = FeatureVectorClassifier(n_vectors=5, refine=True).fit(*make_banana(80))
-    display = TraceDisplay.from_estimator(model)
-    assert model.refined_
-    assert legend(display)[-1].startswith("then moved: 5 vectors\n(")
-    assert display.ax_.lines[-1].get_xdata()[0] == 5
+    assert f"chosen: {model.n_vectors_} vectors" in legend(display)
 
 
 @pytest.mark.parametrize("estimator", [ForwardKernelFisher, SparseKernelFisher])
-def test_a_kernel_fisher_machine_that_was_moved_afterwards(estimator):
+def test_a_kernel_fisher_machine_says_what_held_out_samples_say(estimator):
     X = np.random.default_rng(0).normal(size=(120, 3))
-    model = estimator(refine=True).fit(X, X[:, 0] ** 2 + X[:, 1] ** 2 > 1.4)
-    display = TraceDisplay.from_estimator(model)
-    assert legend(display)[-1] == f"then moved: {model.n_vectors_} vectors"
-    assert display.ax_.lines[-1].get_xdata()[0] == model.n_vectors_
-    plain = TraceDisplay.from_estimator(estimator().fit(X, X[:, 0] ** 2 + X[:, 1] ** 2 > 1.4))
-    assert not any("moved" in line for line in legend(plain))
+    model = estimator().fit(X, X[:, 0] ** 2 + X[:, 1] ** 2 > 1.4)
+    lines = legend(TraceDisplay.from_estimator(model))
+    assert lines[-1].endswith(f"({100 * model.held_out_error_:.1f}% of held-out samples wrong)")
+    assert not any("moved" in line for line in lines)
 
 
 def test_the_band_is_not_cut_off():
-    for model in (FeatureVectorClassifier(refine=False), FeatureVectorRegressor(refine=False)):
+    for model in (FeatureVectorDiscriminant(), FeatureVectorRegressor()):
         X, y = make_banana(150)
         display = TraceDisplay.from_estimator(model.fit(X, y + X[:, 0] if is_regressor(model) else y))
         (band,) = (c for c in display.ax_.collections if c.get_label().startswith("±"))
@@ -84,7 +75,7 @@ def test_the_band_is_not_cut_off():
 @pytest.mark.parametrize("height", [2.0, 9.0])
 def test_the_legend_hides_no_label(height):
     figure, ax = pyplot.subplots(figsize=(5, height), layout="constrained")
-    model = FeatureVectorClassifier(max_vectors=10, refine=False).fit(*make_banana(80))
+    model = FeatureVectorDiscriminant(max_vectors=10).fit(*make_banana(80))
     display = TraceDisplay.from_estimator(model, ax=ax)
     figure.canvas.draw()
     top, label = ax.get_legend().get_window_extent().y1, ax.xaxis.label.get_window_extent()
@@ -101,7 +92,7 @@ def test_counts_have_ticks_at_whole_numbers():
 
 def test_a_fixed_kernel_on_given_axes():
     _, ax = pyplot.subplots()
-    model = FeatureVectorClassifier(max_vectors=5, kernel=Gaussian(0.5), ridge=0.1).fit(*make_banana(50))
+    model = FeatureVectorDiscriminant(max_vectors=5, kernel=Gaussian(0.5), ridge=0.1).fit(*make_banana(50))
     display = TraceDisplay.from_estimator(model, ax=ax)
     assert display.ax_ is ax
     assert "other widths" not in legend(display)
@@ -144,9 +135,9 @@ def test_a_mean_number_of_vectors_is_about_a_whole_one():
 
 
 def test_the_last_step_of_a_pipeline():
-    model = make_pipeline(StandardScaler(), FeatureVectorClassifier(max_vectors=5)).fit(*make_banana(50))
+    model = make_pipeline(StandardScaler(), FeatureVectorDiscriminant(max_vectors=5)).fit(*make_banana(50))
     assert TraceDisplay.from_estimator(model).trace is model[-1].trace_
-    search = GridSearchCV(model, {"featurevectorclassifier__prefer": ["sparse"]}, cv=2).fit(*make_banana(50))
+    search = GridSearchCV(model, {"featurevectordiscriminant__prefer": ["sparse"]}, cv=2).fit(*make_banana(50))
     assert TraceDisplay.from_estimator(search).trace is search.best_estimator_[-1].trace_
 
 
@@ -155,7 +146,7 @@ def test_estimators_without_a_trace():
     with pytest.raises(NotFittedError):
         TraceDisplay.from_estimator(FeatureVectorRegressor())
     for model in (SVC(), FeatureVectorSelector(max_vectors=3)):
-        with pytest.raises(ValueError, match=r"has no trace_ \(no path of errors\)"):
+        with pytest.raises(ValueError, match=r"has no path of errors \(path_ or trace_\)"):
             TraceDisplay.from_estimator(model.fit(X, y))
 
 
@@ -163,8 +154,27 @@ def test_estimators_without_a_trace():
 def test_every_trace_can_be_drawn(model):
     X, y = make_banana(50)
     fitted = fresh(model).fit(X, y)
-    if not hasattr(fitted, "trace_"):
-        with pytest.raises(ValueError, match=r"has no trace_ \(no path of errors\)"):
+    if trace_of(fitted) is None:
+        with pytest.raises(ValueError, match=r"has no path of errors \(path_ or trace_\)"):
             TraceDisplay.from_estimator(fitted)
     else:
         assert TraceDisplay.from_estimator(fitted).ax_.get_ylabel()
+
+
+@pytest.mark.parametrize("kind", range(3))
+def test_a_learned_model_says_where_its_vectors_come_from(kind):
+    """Its errors are in ``path_``; sizes that a kind of model was not tried with are not drawn."""
+    model = KernelRegressor(max_vectors=12).fit(*make_sinc(200, noise=0.2))
+    error = np.full((3, 4), np.inf)
+    error[kind], error[(kind + 1) % 3, 1:3] = [0.5, 0.3, 0.2, 0.19], [0.4, 0.35]
+    axes = {"origin": (0.0, 1.0, 2.0), "n_vectors": (3.0, 6.0, 12.0, 24.0)}
+    model.path_ = Trace(axes, error, 0.1 * error, (kind, 2), measure=model.path_.measure)
+    display = TraceDisplay.from_estimator(model)
+    assert labels(display) == ("number of vectors", "squared error on held-out samples\n(standardized)")
+    words = ["that are samples", "moved to imitate a larger model", "moved to lower the error"]
+    assert f"vectors {words[kind]}" in legend(display)
+    assert f"vectors {words[(kind + 1) % 3]}" in legend(display)
+    assert f"vectors {words[(kind + 2) % 3]}" not in legend(display)
+    curves = [line.get_ydata() for line in display.ax_.get_lines()]
+    assert [len(curve) for curve in curves] == [2, 4, 1]
+    assert display.ax_.get_xscale() == "log"

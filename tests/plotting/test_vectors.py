@@ -11,7 +11,7 @@ from sklearn.svm import SVC, OneClassSVM
 
 from fewkern import (
     DensityClassifier,
-    FeatureVectorClassifier,
+    FeatureVectorDiscriminant,
     FeatureVectorRegressor,
     FeatureVectorSelector,
     compress,
@@ -30,7 +30,7 @@ def circles(display):
 def test_vectors_and_boundary(classes):
     X, y = make_banana(90)
     y = y if classes == 2 else y + (X[:, 0] > 1)
-    model = FeatureVectorClassifier(max_vectors=6).fit(X, y)
+    model = FeatureVectorDiscriminant(max_vectors=6).fit(X, y)
     display = VectorsDisplay.from_estimator(model, X, y)
     assert display.boundary[2].shape == (200, 200, classes)
     assert legend(display) == [*map(str, range(classes)), f"{model.n_vectors_} vectors kept"]
@@ -43,13 +43,13 @@ def test_a_frame_a_pipeline_and_a_search():
     """Column names at the axes, and no warning about names: a warning is an error here."""
     X, y = make_banana(60)
     frame, words = pd.DataFrame(X, columns=["age", "price in $ and $"]), np.array(["no", "yes"])[y]
-    model = FeatureVectorClassifier(max_vectors=4)
+    model = FeatureVectorDiscriminant(max_vectors=4)
     alone = VectorsDisplay.from_estimator(model.fit(frame, words), frame, words)
     assert labels(alone) == ("age", "price in $ and $")
     alone.figure_.canvas.draw()  # dollar signs are no mathematics
     assert legend(alone)[:2] == ["no", "yes"]
-    steps = make_pipeline(StandardScaler(), FeatureVectorClassifier(max_vectors=4, refine=False))
-    search = GridSearchCV(steps, {"featurevectorclassifier__prefer": ["balanced", "sparse"]}, cv=2).fit(frame, words)
+    steps = make_pipeline(StandardScaler(), FeatureVectorDiscriminant(max_vectors=4))
+    search = GridSearchCV(steps, {"featurevectordiscriminant__prefer": ["balanced", "sparse"]}, cv=2).fit(frame, words)
     display = VectorsDisplay.from_estimator(search, frame, words)
     assert labels(display)[0] == "age"
     scaler, inner = search.best_estimator_
@@ -65,7 +65,7 @@ def test_a_frame_a_pipeline_and_a_search():
 
 def test_a_class_keeps_its_color_when_others_are_absent():
     X, y = make_banana(60)
-    model = FeatureVectorClassifier(max_vectors=4).fit(X, y)
+    model = FeatureVectorDiscriminant(max_vectors=4).fit(X, y)
     display = VectorsDisplay.from_estimator(model, X[y == 1], y[y == 1])
     assert legend(display)[0] == "1"
     samples = display.ax_.collections[-2]
@@ -118,7 +118,7 @@ def test_labels_that_are_numbers():
 
 def test_vectors_far_out_do_not_shrink_the_picture():
     X, y = make_banana(60)
-    model = FeatureVectorClassifier(max_vectors=4, refine=False).fit(X, y)
+    model = FeatureVectorDiscriminant(max_vectors=4).fit(X, y)
     model.vectors_ = np.vstack([model.vectors_, [[500.0, 0.0]]])
     display = VectorsDisplay.from_estimator(model, X, y)
     assert display.ax_.get_xlim()[1] < 10

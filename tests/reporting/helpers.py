@@ -35,10 +35,11 @@ def encoder():
 
 
 @cache
-def churn_model(refine=False):
+def churn_model(moved=False):
     """A pipeline on the customers, with its table and targets."""
     frame, y = customers()
-    model = make_pipeline(encoder(), fewkern.FeatureVectorClassifier(max_vectors=12, refine=refine))
+    last = fewkern.KernelClassifier if moved else fewkern.FeatureVectorDiscriminant
+    model = make_pipeline(encoder(), last(max_vectors=12))
     return model.fit(frame, y), frame, y
 
 
@@ -48,7 +49,7 @@ def price_model():
     rng = np.random.default_rng(1)
     X = pd.DataFrame({"area": rng.uniform(20, 200, 200), "noise": rng.normal(size=200)})
     y = pd.Series(1000 * X["area"] + 5000 * rng.normal(size=200), name="price")
-    model = make_pipeline(StandardScaler(), fewkern.FeatureVectorRegressor(max_vectors=10, refine=False))
+    model = make_pipeline(StandardScaler(), fewkern.FeatureVectorRegressor(max_vectors=10))
     return model.fit(X, y), X, y
 
 
@@ -58,7 +59,7 @@ def iris_model():
     from sklearn.datasets import load_iris
 
     X, y = load_iris(return_X_y=True)
-    return fewkern.FeatureVectorClassifier(max_vectors=10, refine=False).fit(X, y), X, y
+    return fewkern.FeatureVectorDiscriminant(max_vectors=10).fit(X, y), X, y
 
 
 class Encoder:
@@ -86,7 +87,7 @@ class Table(BaseEstimator):
         y = frame[target].to_numpy(dtype=object)
         self.encoder_ = Encoder(frame)
         self.held_out_ = None
-        base = fewkern.FeatureVectorClassifier(max_vectors=12, refine=False)
+        base = fewkern.FeatureVectorDiscriminant(max_vectors=12)
         if self.holdout:
             rows = np.arange(len(frame))[:: round(1 / self.holdout)]
             others = np.setdiff1d(np.arange(len(frame)), rows)

@@ -49,7 +49,7 @@ def test_a_model_of_noise_has_no_driver():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(60, 2)), np.ones(60)
     y[:3] = 0
-    model = fewkern.FeatureVectorClassifier(max_vectors=2, refine=False).fit(X, y)
+    model = fewkern.FeatureVectorDiscriminant(max_vectors=2).fit(X, y)
     found = drivers(subject_of(model, X, y), 0)
     assert found.sentences[0].startswith("No column matters clearly")
 
@@ -86,7 +86,7 @@ def test_many_columns_are_not_all_tried():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40, 300))
     y = X[:, 7] > 0
-    model = fewkern.FeatureVectorClassifier(max_vectors=10, refine=False).fit(X, y)
+    model = fewkern.FeatureVectorDiscriminant(max_vectors=10).fit(X, y)
     found = drivers(subject_of(model, X, y), 0)
     assert found.left_out == 250
     assert "feature 7" in [d.column for d in found.importances]
@@ -102,7 +102,7 @@ def test_cells_keep_their_types():
 
     y = np.arange(60) % 2
     pre = make_column_transformer((OneHotEncoder(sparse_output=False), ["a"]), ("passthrough", ["b"]))
-    model = make_pipeline(pre, fewkern.FeatureVectorClassifier(max_vectors=5, refine=False)).fit(frame, y)
+    model = make_pipeline(pre, fewkern.FeatureVectorDiscriminant(max_vectors=5)).fit(frame, y)
     found = drivers(subject_of(model, frame, y), 0)
     assert found.importances[0].column == "a"
     assert found.unused == ("c",)

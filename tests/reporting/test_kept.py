@@ -40,9 +40,7 @@ def test_a_missing_cell_is_shown_as_missing():
     X = np.random.default_rng(0).normal(size=(40, 2))
     frame = pd.DataFrame(X, columns=["a", "b"])
     frame.loc[:30, "a"] = np.nan
-    model = make_pipeline(SimpleImputer(), fewkern.FeatureVectorClassifier(max_vectors=5, refine=False)).fit(
-        frame, X[:, 1] > 0
-    )
+    model = make_pipeline(SimpleImputer(), fewkern.FeatureVectorDiscriminant(max_vectors=5)).fit(frame, X[:, 1] > 0)
     found = kept(subject_of(model, frame, X[:, 1] > 0), ("a", "b"), 0)
     assert "–" in [v.cells[0] for v in found.vectors]
 
@@ -51,7 +49,7 @@ def test_coefficients_are_those_of_the_scores():
     model, X, y = iris_model()
     subject = subject_of(model, X, y)
     values, meanings = coefficients(subject)
-    coef = model.expansion_.coef
+    coef = model.expansion_.then(model.class_scores_.weights).coef
     k = np.abs(coef).argmax(axis=1)
     np.testing.assert_allclose(values, coef[np.arange(len(coef)), k])
     assert meanings == [f"{'for' if v > 0 else 'against'} {c}" for v, c in zip(values, model.classes_[k])]
@@ -82,7 +80,7 @@ def test_nearest_kernels_of_a_density(scale):
 
 
 def test_moved_vectors_are_named_as_such():
-    model, frame, y = churn_model(refine=True)
+    model, frame, y = churn_model(moved=True)
     subject = subject_of(model, frame, y)
     found = kept(subject, (), 0)
     assert found.moved
@@ -97,26 +95,6 @@ def test_moved_vectors_are_named_as_such():
     ages = model[-1].vectors_[order, 0] * scaler.scale_[0] + scaler.mean_[0]
     assert [float(v.cells[0].replace(",", "")) for v in found.vectors] == pytest.approx(ages, rel=1e-3)
     assert all(v.cells[2].startswith(("month (", "year (")) for v in found.vectors)
-
-
-@pytest.mark.parametrize("estimator", [fewkern.ForwardKernelFisher, fewkern.SparseKernelFisher])
-def test_moved_vectors_of_a_kernel_fisher_machine(estimator):
-    """The page says that they are no rows, calls none of them a row, and shows no row of the table in their place."""
-    X = np.random.default_rng(0).normal(size=(120, 3))
-    y = (X[:, 0] ** 2 + X[:, 1] ** 2 > 1.4).astype(int)
-    model = estimator(refine=True).fit(X, y)
-    found = kept(subject_of(model, X, y), (), 0)
-    assert found.moved
-    assert found.total == model.n_vectors_
-    assert {v.name for v in found.vectors} == {"moved"}
-    assert any("they are not rows of the table" in sentence for sentence in found.sentences)
-    page = fewkern.report(model, X, y).html
-    assert "they are not rows of the table" in page
-    assert "vectors kept" in page
-    assert "rows kept" not in page
-    plain = kept(subject_of(estimator().fit(X, y), X, y), (), 0)
-    assert not plain.moved
-    assert "moved" not in {v.name for v in plain.vectors}
 
 
 def test_vectors_of_another_table():
@@ -177,7 +155,7 @@ def test_predictions_by_the_kept_rows_that_are_like_them():
 
 def test_likeness_is_a_cosine():
     X = np.random.default_rng(0).normal(size=(40, 3))
-    model = fewkern.FeatureVectorClassifier(kernel="linear", max_vectors=3, refine=False).fit(X, X[:, 0] > 0)
+    model = fewkern.FeatureVectorDiscriminant(kernel="linear", max_vectors=3).fit(X, X[:, 0] > 0)
     subject = subject_of(model, X, X[:, 0] > 0)
     V = model.vectors_
     expected = V @ X[0] / np.linalg.norm(V, axis=1) / np.linalg.norm(X[0])
@@ -185,7 +163,7 @@ def test_likeness_is_a_cosine():
 
 
 def test_moved_vectors_explain_no_prediction():
-    subject = subject_of(*churn_model(refine=True))
+    subject = subject_of(*churn_model(moved=True))
     assert examples(subject, judge(subject, QUICK)) == ()
 
 

@@ -42,7 +42,7 @@ def linear_model():
 def plane_model():
     X, y = make_banana(150)
     frame = pd.DataFrame(X, columns=["x", "y"])
-    return fewkern.FeatureVectorClassifier(max_vectors=8, refine=False).fit(frame, y), frame, pd.Series(y, name="side")
+    return fewkern.FeatureVectorDiscriminant(max_vectors=8).fit(frame, y), frame, pd.Series(y, name="side")
 
 
 TASKS = {
@@ -151,7 +151,7 @@ def texts_of(svg):
 def test_confusions_have_dots_for_zeros_and_numeric_order():
     X = np.random.default_rng(0).normal(size=(120, 2)) + 6 * (np.arange(120) % 12)[:, None]
     y = np.array([str(v) for v in np.arange(120) % 12])
-    model = fewkern.FeatureVectorClassifier(max_vectors=30, refine=False).fit(X, y)
+    model = fewkern.FeatureVectorDiscriminant(max_vectors=30).fit(X, y)
     page = report(model, X, y, settings=QUICK).html
     heads = re.findall(r'<th scope="col">(.*?)</th>', page)
     assert heads == [str(k) for k in range(12)]
@@ -162,7 +162,7 @@ def test_confusions_have_dots_for_zeros_and_numeric_order():
 def test_a_matrix_of_many_classes_becomes_pairs():
     X = np.random.default_rng(0).normal(size=(105, 2)) + (np.arange(105) % 35)[:, None]
     y = np.arange(105) % 35
-    model = fewkern.FeatureVectorClassifier(max_vectors=20, refine=False).fit(X, y)
+    model = fewkern.FeatureVectorDiscriminant(max_vectors=20).fit(X, y)
     page = report(model, X, y, settings=ReportSettings(compare=False, rows="new")).html
     assert "The most frequent confusions" in page
     assert 'class="heat"' not in page
@@ -204,7 +204,7 @@ def test_nothing_in_a_table_can_inject():
 
     columns = [HOSTILE, "noise"], [f"plan {HOSTILE}"]
     pre = make_column_transformer((StandardScaler(), columns[0]), (OneHotEncoder(sparse_output=False), columns[1]))
-    model = make_pipeline(pre, fewkern.FeatureVectorClassifier(max_vectors=8, refine=False)).fit(frame, y)
+    model = make_pipeline(pre, fewkern.FeatureVectorDiscriminant(max_vectors=8)).fit(frame, y)
     clean = report(*churn_model(), settings=QUICK)
     settings = ReportSettings(compare=False, source=HOSTILE, command=HOSTILE)
     made = report(model, frame, y, title=HOSTILE, settings=settings)

@@ -95,15 +95,18 @@ class TestHowRowsAreJudged:
         found = judge(subject_of(Table(holdout=0).fit(table, "churn"), table), QUICK)
         assert found.how == "refitted"
 
-    @pytest.mark.parametrize("refine", [False, True])
+    @pytest.mark.parametrize("moved", [False, True])
     @pytest.mark.parametrize("kind", ["classes", "three classes", "numbers"])
-    def test_rows_of_the_fit_are_recognized(self, refine, kind):
+    def test_rows_of_the_fit_are_recognized(self, moved, kind):
         rng = np.random.default_rng(0)
         X = rng.normal(size=(120, 2))
         value = np.sin(2 * X[:, 0]) + X[:, 1] + 0.3 * rng.normal(size=120)
         y = {"classes": value > 0, "three classes": np.digitize(value, [-0.5, 0.5]), "numbers": value}[kind]
-        cls = fewkern.FeatureVectorRegressor if kind == "numbers" else fewkern.FeatureVectorClassifier
-        model = cls(refine=refine, max_vectors=6).fit(X, y)
+        if kind == "numbers":
+            cls = fewkern.KernelRegressor if moved else fewkern.FeatureVectorRegressor
+        else:
+            cls = fewkern.KernelClassifier if moved else fewkern.FeatureVectorDiscriminant
+        model = cls(max_vectors=6).fit(X, y)
         assert was_fitted_to(subject_of(model, X, y))
         new = rng.permutation(120)
         assert was_fitted_to(subject_of(model, X[new], y[new]))
@@ -113,19 +116,10 @@ class TestHowRowsAreJudged:
         rng = np.random.default_rng(0)
         X = rng.normal(size=(120, 2))
         y = np.sin(2 * X[:, 0]) + X[:, 1] + 0.3 * rng.normal(size=120)
-        model = fewkern.FeatureVectorRegressor(refine=True, max_vectors=6).fit(X, y)
+        model = fewkern.KernelRegressor(max_vectors=6).fit(X, y)
         model.novelty_ = None
         assert was_fitted_to(subject_of(model, X, y))
         assert not was_fitted_to(subject_of(model, X + 0.01, y))
-
-    def test_moved_vectors_of_the_logistic_loss_without_samples_do_not_show_it(self):
-        rng = np.random.default_rng(0)
-        X = rng.normal(size=(120, 2))
-        y = np.digitize(np.sin(2 * X[:, 0]) + X[:, 1] + 0.3 * rng.normal(size=120), [-0.5, 0.5])
-        model = fewkern.FeatureVectorClassifier(refine=True, max_vectors=6).fit(X, y)
-        assert model.loss_ == "logistic"
-        model.novelty_ = None
-        assert was_fitted_to(subject_of(model, X + 0.01, y))
 
     def test_one_may_say_so(self):
         model, X, y = iris_model()
@@ -136,7 +130,7 @@ class TestHowRowsAreJudged:
 
     def test_too_few_rows_to_hold_any_out(self):
         X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), np.array([0, 0, 1, 1])
-        model = fewkern.FeatureVectorClassifier(max_vectors=2, refine=False).fit(X, y)
+        model = fewkern.FeatureVectorDiscriminant(max_vectors=2).fit(X, y)
         found = judge(subject_of(model, X, y), QUICK)
         assert found.how == "fitted"
         assert "too kind a measure" in classify_quality(found, constant(y, 0), np.array([0, 1]), "y").sentences[0]
@@ -297,7 +291,7 @@ class TestRegressionQuality:
 def test_labels_may_be_of_any_type():
     for y in (pd.Series([True, False] * 30), pd.Series([1.0, 2.0] * 30), pd.Series(pd.Categorical(["a", "b"] * 30))):
         X = np.random.default_rng(0).normal(size=(60, 2)) + np.arange(60)[:, None] % 2
-        model = fewkern.FeatureVectorClassifier(max_vectors=4, refine=False).fit(X, y)
+        model = fewkern.FeatureVectorDiscriminant(max_vectors=4).fit(X, y)
         subject = subject_of(model, X, y)
         found = judge(subject, QUICK)
         quality = classify_quality(found, baselines(subject, found, 0), subject.classes, "y")

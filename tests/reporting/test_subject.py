@@ -54,7 +54,7 @@ def test_rows_without_a_target_are_left_out_and_said():
 
 def test_the_best_of_a_grid_search():
     _, X, y = iris_model()
-    search = GridSearchCV(fewkern.FeatureVectorClassifier(refine=False), {"max_vectors": [5, 10]}, cv=2).fit(X, y)
+    search = GridSearchCV(fewkern.FeatureVectorDiscriminant(), {"max_vectors": [5, 10]}, cv=2).fit(X, y)
     assert subject_of(search, X, y).core is search.best_estimator_
 
 
@@ -64,7 +64,7 @@ def test_other_kinds_of_rows(kind):
     names = [f"c{j}" for j in range(4)]
     if kind == "pandas with more columns":
         frame = pd.DataFrame(X, columns=names)
-        model = fewkern.FeatureVectorClassifier(max_vectors=10, refine=False).fit(frame, y)
+        model = fewkern.FeatureVectorDiscriminant(max_vectors=10).fit(frame, y)
         frame.insert(0, "key", np.arange(len(frame)))
         given = frame
     else:
@@ -85,8 +85,8 @@ def test_bad_models():
     X, y = np.random.default_rng(0).normal(size=(20, 2)), np.arange(20) % 2
     refused(
         NotFittedError,
-        "report: this FeatureVectorClassifier is not fitted; call fit first",
-        fewkern.FeatureVectorClassifier(),
+        "report: this KernelClassifier is not fitted; call fit first",
+        fewkern.KernelClassifier(),
         X,
         y,
     )
@@ -102,8 +102,8 @@ def test_bad_models():
     )
     refused(TypeError, "got Pipeline, which ends in SVC", make_pipeline(StandardScaler(), SVC()).fit(X, y), X, y)
     refused(TypeError, "got str", "model.npz", X, y)
-    refused(TypeError, "got ABCMeta|got type", fewkern.FeatureVectorClassifier, X, y)
-    model = fewkern.FeatureVectorClassifier(kernel="precomputed", max_vectors=5).fit(X @ X.T, y)
+    refused(TypeError, "got ABCMeta|got type", fewkern.KernelClassifier, X, y)
+    model = fewkern.FeatureVectorDiscriminant(kernel="precomputed", max_vectors=5).fit(X @ X.T, y)
     refused(ValueError, "fitted to kernel values; a report needs a model of samples", model, X @ X.T, y)
 
 

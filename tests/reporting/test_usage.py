@@ -33,7 +33,7 @@ def test_beside_a_support_vector_machine(make):
 def test_too_few_rows_of_a_class_for_a_search():
     X, y = np.random.default_rng(0).normal(size=(40, 2)), np.zeros(40)
     y[:2] = 1
-    model = fewkern.FeatureVectorClassifier(max_vectors=3, refine=False).fit(X, y)
+    model = fewkern.FeatureVectorDiscriminant(max_vectors=3).fit(X, y)
     assert len(of(model, X, y, compare=True).machines) == 1
 
 
@@ -51,7 +51,7 @@ def test_recipes_of_a_bare_model():
     [
         (fewkern.ReducedSetDensity(), "model_log_density(x)"),
         (fewkern.FeatureVectorPCA(n_components=2, max_vectors=10), "model_transform(x, out)"),
-        (fewkern.FeatureVectorRegressor(max_vectors=5, refine=False), "model_predict(x, out)"),
+        (fewkern.FeatureVectorRegressor(max_vectors=5), "model_predict(x, out)"),
     ],
 )
 def test_the_functions_in_the_recipes_exist(model, call):
@@ -73,7 +73,7 @@ def test_recipes_of_a_table():
 
 def test_what_cannot_be_exported_is_said():
     _, X, y = iris_model()
-    model = make_pipeline(PolynomialFeatures(2), fewkern.FeatureVectorClassifier(max_vectors=5, refine=False)).fit(X, y)
+    model = make_pipeline(PolynomialFeatures(2), fewkern.FeatureVectorDiscriminant(max_vectors=5)).fit(X, y)
     found = of(model, X, y)
     assert [r.title for r in found.recipes] == ["Python"]
     assert found.notes[-1].startswith("No export to C or ONNX: ")

@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
-from fewkern import FeatureVectorClassifier, SparseKernelFisher
+from fewkern import FeatureVectorDiscriminant, SparseKernelFisher
 from fewkern.core.samples import Samples
 from fewkern.core.widths import feature_units
-from fewkern.fisher import FisherVariant
 from fewkern.kernels import Gaussian, Laplacian, Linear
 from fewkern.plotting import TraceDisplay
 from fewkern.vectors.grid import WIDTH_FACTORS, KernelGrid, units_to_compare
@@ -63,14 +62,13 @@ def test_leave_one_out_decides_on_the_unit(unit, rng):
 
 def test_pixels_are_measured_in_their_range():
     X, y = load_digits(n_class=5, return_X_y=True)
-    model = FeatureVectorClassifier(refine=False).fit(X[:300], y[:300])
+    model = FeatureVectorDiscriminant().fit(X[:300], y[:300])
     assert model.kernel_.unit == "range"
     assert model.score(X[300:], y[300:]) > 0.95
 
 
 def test_cross_validated_widths_have_a_unit_too(X):
-    variant = FisherVariant(width_by="cross_validation")
-    model = SparseKernelFisher(penalty=0.01, variant=variant).fit(X, (X[:, 0] > 0).astype(int))
+    model = SparseKernelFisher(penalty=0.01).fit(X, (X[:, 0] > 0).astype(int))
     assert model.kernel_.unit in ("spread", "range")
     width = model.trace_.setting["width"]
     np.testing.assert_allclose(model.kernel_.width, width * feature_units(X, model.kernel_.unit))
@@ -80,7 +78,7 @@ def test_the_picture_of_a_trace_shows_the_width_in_units(X):
     y = (X[:, 0] > 0).astype(int)
     labels = []
     for factor in ([1.0, 1.0], [1.0, 2.0**20]):
-        model = FeatureVectorClassifier(refine=False).fit(X * factor, y)
+        model = FeatureVectorDiscriminant().fit(X * factor, y)
         display = TraceDisplay.from_estimator(model)
         labels.append(display.ax_.get_legend_handles_labels()[1])
     assert labels[0] == labels[1]

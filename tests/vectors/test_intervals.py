@@ -7,7 +7,6 @@ from sklearn.exceptions import NotFittedError
 
 from fewkern import (
     DensityClassifier,
-    FeatureVectorClassifier,
     FeatureVectorDiscriminant,
     FeatureVectorRegressor,
     ForwardKernelFisher,
@@ -22,8 +21,6 @@ from fewkern.vectors.selection import Selecting, choose_basis
 from tests.oracles import fvs
 
 CLASSIFIERS = [
-    FeatureVectorClassifier(max_vectors=10),
-    FeatureVectorClassifier(max_vectors=10, refine=False),
     FeatureVectorDiscriminant(max_vectors=10),
     SparseKernelFisher(penalty=0.02),
     ForwardKernelFisher(n_vectors=6),
@@ -43,10 +40,9 @@ def curve():
     return make_sinc(150, noise=0.1)
 
 
-@pytest.mark.parametrize("refine", [False, True])
-def test_an_interval_holds_the_prediction_and_grows_with_the_coverage(curve, refine):
+def test_an_interval_holds_the_prediction_and_grows_with_the_coverage(curve):
     X, y = curve
-    model = FeatureVectorRegressor(refine=refine).fit(X, y)
+    model = FeatureVectorRegressor().fit(X, y)
     before = None
     for coverage in (0.2, 0.5, 0.9, 0.98):
         lower, upper = model.predict_interval(X, coverage).T
@@ -77,10 +73,9 @@ def test_every_output_has_its_own_width(curve):
     np.testing.assert_allclose(found[:, 0, :], one)
 
 
-@pytest.mark.parametrize("refine", [False, "auto"])
-def test_a_scale_follows_noise_that_grows(refine):
+def test_a_scale_follows_noise_that_grows():
     X, y = growing_noise(400)
-    model = FeatureVectorRegressor(refine=refine).fit(X, y)
+    model = FeatureVectorRegressor().fit(X, y)
     assert model.intervals_.scale is not None
     X_new, y_new = growing_noise(4000, seed=1)
     lower, upper = model.predict_interval(X_new, 0.9).T
@@ -169,17 +164,17 @@ def test_bad_coverage(curve, coverage):
     model = FeatureVectorRegressor(max_vectors=5).fit(*curve)
     with pytest.raises(ValueError, match=r"FeatureVectorRegressor: coverage must be a number between 0 and 1 .*got"):
         model.predict_interval(curve[0], coverage)
-    classifier = FeatureVectorClassifier(max_vectors=5).fit(*make_banana(40))
-    with pytest.raises(ValueError, match="FeatureVectorClassifier: coverage must be a number between 0 and 1"):
+    classifier = FeatureVectorDiscriminant(max_vectors=5).fit(*make_banana(40))
+    with pytest.raises(ValueError, match="FeatureVectorDiscriminant: coverage must be a number between 0 and 1"):
         classifier.predict_set(make_banana(5)[0], coverage)
 
 
 def test_more_coverage_than_the_samples_can_vouch_for():
     X, y = make_sinc(40, noise=0.1)
-    model = FeatureVectorRegressor(refine=False).fit(X, y)
+    model = FeatureVectorRegressor().fit(X, y)
     with pytest.raises(ValueError, match=r"coverage 0.99 need at least 99 .* has 40; ask for at most 0.975, or fit"):
         model.predict_interval(X, 0.99)
-    grouped = FeatureVectorRegressor(refine=False).fit(X, y, groups=np.arange(40) // 8)
+    grouped = FeatureVectorRegressor().fit(X, y, groups=np.arange(40) // 8)
     with pytest.raises(ValueError, match=r"need at least 9 held-out samples \(or groups\), and this model has 5"):
         grouped.predict_interval(X)
 
@@ -190,9 +185,9 @@ def test_the_wrong_kind_of_question(curve):
     assert not hasattr(regressor, "predict_set")
     with pytest.raises(AttributeError, match=r"FeatureVectorRegressor predicts numbers.*use predict_interval"):
         regressor.predict_set(X)
-    classifier = FeatureVectorClassifier(max_vectors=5).fit(*make_banana(40))
+    classifier = FeatureVectorDiscriminant(max_vectors=5).fit(*make_banana(40))
     assert not hasattr(classifier, "predict_interval")
-    with pytest.raises(AttributeError, match=r"FeatureVectorClassifier predicts classes.*use predict_set"):
+    with pytest.raises(AttributeError, match=r"FeatureVectorDiscriminant predicts classes.*use predict_set"):
         classifier.predict_interval(X)
 
 
@@ -200,7 +195,7 @@ def test_before_the_fit(curve):
     with pytest.raises(NotFittedError):
         FeatureVectorRegressor().predict_interval(curve[0])
     with pytest.raises(NotFittedError):
-        FeatureVectorClassifier().predict_set(curve[0])
+        FeatureVectorDiscriminant().predict_set(curve[0])
 
 
 @pytest.mark.parametrize(
@@ -214,7 +209,7 @@ def test_before_the_fit(curve):
         (np.array([1, "a"] * 20, dtype=object), "groups must hold labels of one kind"),
     ],
 )
-@pytest.mark.parametrize("estimator", [FeatureVectorRegressor, FeatureVectorClassifier, FeatureVectorDiscriminant])
+@pytest.mark.parametrize("estimator", [FeatureVectorRegressor, FeatureVectorDiscriminant])
 def test_bad_groups(estimator, groups, message):
     X, y = make_banana(40)
     with pytest.raises(ValueError, match=f"{estimator.__name__}: {message}"):
@@ -224,16 +219,16 @@ def test_bad_groups(estimator, groups, message):
 def test_groups_of_weight_zero_do_not_count():
     X, y = make_banana(40)
     with pytest.raises(ValueError, match="only one group of positive weight"):
-        FeatureVectorClassifier().fit(X, y, sample_weight=[1.0, 0.0] * 20, groups=[0, 1] * 20)
+        FeatureVectorDiscriminant().fit(X, y, sample_weight=[1.0, 0.0] * 20, groups=[0, 1] * 20)
 
 
 def test_other_array_libraries(foreign):
     to, back = foreign
     X, y = make_banana(60)
-    ours = FeatureVectorRegressor(refine=False, max_vectors=6).fit(X, y.astype(float))
-    theirs = FeatureVectorRegressor(refine=False, max_vectors=6).fit(to(X), to(y.astype(float)))
+    ours = FeatureVectorRegressor(max_vectors=6).fit(X, y.astype(float))
+    theirs = FeatureVectorRegressor(max_vectors=6).fit(to(X), to(y.astype(float)))
     np.testing.assert_allclose(back(theirs.predict_interval(to(X))), ours.predict_interval(X), atol=1e-8)
     np.testing.assert_allclose(back(ours.predict_interval(to(X))), ours.predict_interval(X), atol=1e-8)
-    sets = FeatureVectorClassifier(refine=False, max_vectors=6).fit(X, y).predict_set(X, 0.95)
-    fitted = FeatureVectorClassifier(refine=False, max_vectors=6).fit(to(X), to(y), groups=to(np.arange(60)))
+    sets = FeatureVectorDiscriminant(max_vectors=6).fit(X, y).predict_set(X, 0.95)
+    fitted = FeatureVectorDiscriminant(max_vectors=6).fit(to(X), to(y), groups=to(np.arange(60)))
     np.testing.assert_array_equal(back(fitted.predict_set(to(X), 0.95)), sets)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fewkern import FeatureVectorClassifier, FeatureVectorDiscriminant, FeatureVectorRegressor
+from fewkern import FeatureVectorDiscriminant, FeatureVectorRegressor
 from fewkern.core.gram import Gram
 from fewkern.core.samples import Samples
 from fewkern.datasets import make_banana, make_sinc
@@ -11,7 +11,6 @@ from fewkern.kernels import Gaussian, Polynomial
 from fewkern.vectors.grid import KernelGrid
 from fewkern.vectors.leave_group_out import GroupBlocks
 from fewkern.vectors.leave_one_out import Judging, loo_paths, solve
-from fewkern.vectors.refine_choice import RefinePlan, splits
 from fewkern.vectors.search import held_out_values, search
 from fewkern.vectors.searching import Searching
 from fewkern.vectors.selection import Selecting, select_vectors
@@ -146,38 +145,26 @@ def test_a_part_is_judged_at_the_settings_that_the_others_choose(n_vectors, grou
         np.testing.assert_allclose((y - values)[judge.part], errors[best][judge.part], atol=1e-6)
 
 
-def test_folds_of_groups_are_whole(rng):
-    groups = rng.integers(0, 12, 90)
-    for labels in ({"targets": rng.standard_normal((90, 1))}, {"codes": groups % 2, "n_classes": 2}):
-        samples = Samples.of(rng.standard_normal((90, 2)), groups=groups, **labels)
-        folds = splits(samples, RefinePlan(Searching(Selecting(), (0.1,), 10, 0, 0.5)))
-        assert sorted(np.concatenate([judged for _, judged in folds]).tolist()) == list(range(90))
-        for fit, judged in folds:
-            assert not set(groups[judged]) & set(fit.groups)
-
-
-@pytest.mark.parametrize("refine", [False, "auto"])
-def test_copies_in_a_group_do_not_look_like_new_samples(refine, rng):
+def test_copies_in_a_group_do_not_look_like_new_samples(rng):
     """Every sample ten times, with labels that mean nothing: only whole groups say that nothing was learned."""
     X, y = rng.standard_normal((40, 2)), rng.standard_normal(40)
     ten, groups = np.repeat(np.arange(40), 10), np.repeat(np.arange(40), 10)
     noise = X[ten] + 1e-3 * rng.standard_normal((400, 2))
-    plain = FeatureVectorRegressor(refine=refine).fit(noise, y[ten])
-    grouped = FeatureVectorRegressor(refine=refine).fit(noise, y[ten], groups=groups)
+    plain = FeatureVectorRegressor().fit(noise, y[ten])
+    grouped = FeatureVectorRegressor().fit(noise, y[ten], groups=groups)
     assert plain.held_out_error_ < 0.2 * y.var()
     assert grouped.held_out_error_ > 0.8 * y.var()
     widths = [np.ptp(model.predict_interval(X, 0.8), axis=1).mean() for model in (plain, grouped)]
     assert widths[1] > 2 * widths[0]
 
 
-@pytest.mark.parametrize("estimator", [FeatureVectorClassifier, FeatureVectorDiscriminant])
-def test_classifiers_take_groups(estimator):
+def test_classifiers_take_groups():
     X, y = make_banana(120)
-    model = estimator(max_vectors=10).fit(X, y, groups=np.arange(120) // 4)
-    plain = estimator(max_vectors=10).fit(X, y)
+    model = FeatureVectorDiscriminant(max_vectors=10).fit(X, y, groups=np.arange(120) // 4)
+    plain = FeatureVectorDiscriminant(max_vectors=10).fit(X, y)
     assert model.held_out_scores_.effective == 30
     assert plain.held_out_scores_.effective == 120
-    each = estimator(max_vectors=10).fit(X, y, groups=[f"row {i}" for i in range(120)])
+    each = FeatureVectorDiscriminant(max_vectors=10).fit(X, y, groups=[f"row {i}" for i in range(120)])
     np.testing.assert_array_equal(each.predict_proba(X), plain.predict_proba(X))
 
 
@@ -187,14 +174,14 @@ def test_groups_through_a_pipeline_and_a_search():
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
 
-    X, y = make_banana(90)
+    X, y = make_sinc(90, noise=0.2)
     groups = np.arange(90) // 3
-    model = FeatureVectorClassifier(max_vectors=6, refine=False)
+    model = FeatureVectorRegressor(max_vectors=6)
     direct = model.fit(StandardScaler().fit_transform(X), y, groups=groups).held_out_error_
-    pipe = make_pipeline(StandardScaler(), FeatureVectorClassifier(max_vectors=6, refine=False))
-    pipe.fit(X, y, featurevectorclassifier__groups=groups)
+    pipe = make_pipeline(StandardScaler(), FeatureVectorRegressor(max_vectors=6))
+    pipe.fit(X, y, featurevectorregressor__groups=groups)
     assert pipe[-1].held_out_error_ == direct
     with config_context(enable_metadata_routing=True):
-        routed = FeatureVectorClassifier(max_vectors=6, refine=False).set_fit_request(groups=True)
+        routed = FeatureVectorRegressor(max_vectors=6).set_fit_request(groups=True)
         grid = GridSearchCV(make_pipeline(StandardScaler(), routed), {}, cv=GroupKFold(3)).fit(X, y, groups=groups)
     assert grid.best_estimator_[-1].held_out_error_ == direct

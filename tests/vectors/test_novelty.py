@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from fewkern import (
-    FeatureVectorClassifier,
     FeatureVectorDiscriminant,
     FeatureVectorPCA,
     FeatureVectorRegressor,
@@ -20,8 +19,8 @@ from fewkern.vectors.novelty import left_out_residual
 from fewkern.vectors.selection import Selecting, centered_gram, select_vectors
 
 MODELS = [
-    FeatureVectorClassifier(),
-    FeatureVectorRegressor(refine=True, n_vectors=3),
+    FeatureVectorRegressor(),
+    FeatureVectorRegressor(n_vectors=3),
     FeatureVectorDiscriminant(max_vectors=30),
     FeatureVectorSelector(max_vectors=15),
     FeatureVectorSelector(max_vectors=15, projection="raw"),
@@ -96,23 +95,13 @@ def test_false_alarms_are_as_many_as_stated(rule, rate):
     assert np.mean(rates) > (0.0 if rule == "greedy" else 0.5 * rate)
 
 
-def test_vectors_that_were_moved_see_what_they_ignore():
-    """A refined model may ignore a feature; what is new along it is still new."""
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((300, 3))
-    model = FeatureVectorRegressor(refine=True, n_vectors=3).fit(X, np.sin(X[:, 0]))
-    odd = X[:50] + [0.0, 8.0, 0.0]
-    assert model.refined_
-    assert np.all(model.novelty(odd) > model.novelty_threshold(0.01))
-
-
 def test_few_vectors_are_filled_up_within_the_budget(banana):
     X, y = banana
-    assert FeatureVectorClassifier(n_vectors=3).fit(X, y).novelty_.basis.n_vectors == 3
-    auto = FeatureVectorClassifier(prefer="sparse").fit(X, y)
+    assert FeatureVectorDiscriminant(n_vectors=3).fit(X, y).novelty_.basis.n_vectors == 3
+    auto = FeatureVectorDiscriminant(prefer="sparse").fit(X, y)
     assert auto.n_vectors_ < 20
     assert auto.novelty_.basis.n_vectors == 20
-    many = FeatureVectorClassifier(refine=False, prefer="accurate", kernel=Gaussian(0.3)).fit(X, y)
+    many = FeatureVectorDiscriminant(prefer="accurate", kernel=Gaussian(0.3)).fit(X, y)
     assert many.n_vectors_ > 20
     assert many.novelty_.basis is many.basis_
 
@@ -120,7 +109,7 @@ def test_few_vectors_are_filled_up_within_the_budget(banana):
 @pytest.mark.parametrize("kernel", [Linear(), Polynomial(degree=2, gamma=1.0, coef0=0.0)])
 def test_where_it_means_nothing(kernel, banana):
     X, y = banana
-    model = FeatureVectorClassifier(kernel=kernel, refine=False, n_vectors=3).fit(X, y)
+    model = FeatureVectorDiscriminant(kernel=kernel, n_vectors=3).fit(X, y)
     for ask in (lambda: model.novelty(X), model.novelty_threshold):
         with pytest.raises(ValueError, match=r"vectors explain every sample with the kernel .*use the kernel Gaussian"):
             ask()
@@ -136,8 +125,8 @@ def test_a_linear_kernel_in_many_dimensions_means_something(rng):
 def test_precomputed_kernels_do_not_know_new_samples(banana):
     X, y = banana
     K = Gaussian(1.0)(X, X)
-    model = FeatureVectorClassifier(kernel="precomputed", max_vectors=5).fit(K, y)
-    with pytest.raises(ValueError, match=r"FeatureVectorClassifier.novelty: the kernel Precomputed does not give k"):
+    model = FeatureVectorDiscriminant(kernel="precomputed", max_vectors=5).fit(K, y)
+    with pytest.raises(ValueError, match=r"FeatureVectorDiscriminant.novelty: the kernel Precomputed does not give k"):
         model.novelty(K[:2])
 
 

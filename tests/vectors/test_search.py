@@ -256,26 +256,27 @@ def test_ridges_in_units_of_the_kernel(samples):
 
 def test_many_samples_are_searched_on_some(samples, many):
     found = automatic_model(samples, Gaussian(), plan())
-    trial = found.trial
-    assert len(trial.searched) == 50
-    assert len(trial.judged) == 16
-    assert not set(trial.searched.tolist()) & set(trial.judged.tolist())
-    # everything but the vectors comes from there
-    assert trial.found.selection.gram.n == 50
+    assert found.longest is found.searched
+    assert found.searched.gram.n == 50
+    # the vectors are chosen among all, everything else on some
     assert found.selection.gram.n == 80
-    assert (found.kernel, found.ridge, found.n_vectors) == (
-        trial.found.kernel,
-        trial.found.ridge,
-        trial.found.n_vectors,
-    )
-    assert found.trace is trial.found.trace
-    assert found.stop is trial.found.stop
+    assert found.kernel == found.searched.gram.kernel
+    assert found.trace.setting["n_vectors"] == found.n_vectors
+    assert found.trace.setting["ridge"] == found.ridge
+    assert found.stop is (Stop.SIZE if found.n_vectors < found.searched.n_vectors else found.searched.stop)
     assert len(found.trace.axes["width"]) == 4
     assert found.Z.shape == (80, found.n_vectors)
     # a width that is given is not searched, the rest is
     given = automatic_model(samples, Gaussian(1.0), plan())
-    assert given.trial.found.selection.gram.n == 50
+    assert given.searched.gram.n == 50
     assert given.trace.axes["width"] == (1.0,)
+
+
+def test_a_fifth_of_the_samples_is_spared(samples, many, monkeypatch):
+    monkeypatch.setattr(module, "SEARCH_ROWS", 1000)
+    assert automatic_model(samples, Gaussian(1.0), plan()).searched.gram.n == 64
+    few = Samples.of(samples.X[:60], targets=samples.targets[:60])
+    assert automatic_model(few, Gaussian(1.0), plan()).searched is None
 
 
 def test_widths_near_the_best_of_a_few_samples_are_the_grid(samples, many):
@@ -288,15 +289,6 @@ def test_widths_near_the_best_of_a_few_samples_are_the_grid(samples, many):
     assert near.kernels == grid.kernels[max(0, best - 2) : best + 2]
     only = KernelGrid.of(Gaussian(1.0))
     assert module._near_best(samples, only, how) is only
-
-
-def test_groups_are_searched_or_judge_as_a_whole(rng):
-    groups = rng.integers(0, 30, 200)
-    samples = Samples.of(rng.standard_normal((200, 1)), targets=rng.standard_normal((200, 1)), groups=groups)
-    searched, judged = module.split_off(samples, 0)
-    assert not set(groups[searched]) & set(groups[judged])
-    assert len(searched) + len(judged) == 200
-    assert 20 < len(judged) < 60
 
 
 def test_the_share_of_the_samples_that_a_path_may_reach():

@@ -53,6 +53,7 @@ class Model(StrEnum):
     """Models of ``fit``; which of them a task has is said by :mod:`fewkern.table.tasks`."""
 
     auto = "auto"
+    kernel = "kernel"
     fvs = "fvs"
     discriminant = "discriminant"
     fisher = "fisher"

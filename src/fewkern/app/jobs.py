@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from fewkern.base import trace_of, vectors_moved
 from fewkern.datasets import make_banana
 from fewkern.io import load
 from fewkern.io.save import write_atomically
@@ -60,7 +61,7 @@ def load_table_model(path: Path) -> TableModel:
 def rows_inside(model: TableModel) -> str:
     """What a model file holds of the rows of its table."""
     estimator = model.estimator_
-    if not getattr(estimator, "refined_", False) and getattr(estimator.expansion_, "indices", None) is not None:
+    if not vectors_moved(estimator) and getattr(estimator.expansion_, "indices", None) is not None:
         # a compressed model with the vectors of the long one does not know whether they were moved
         are = "may be" if hasattr(estimator, "source_") else "are"
         return f"The vectors that are kept {are} rows of the table: treat the file as you treat the table."
@@ -240,7 +241,7 @@ def figure(model: TableModel, frame: Any = None) -> Any:
             # complete rows, their cells as numbers, in the columns of the fitted table
             frame = model.encoder_.cells(encoded.values[~encoded.gaps]).reindex(columns=model.feature_names_in_)
         return DensityDisplay.from_estimator(model, frame).figure_
-    return TraceDisplay.from_estimator(estimator).figure_ if hasattr(estimator, "trace_") else None
+    return TraceDisplay.from_estimator(estimator).figure_ if trace_of(estimator) else None
 
 
 def save_figure(drawn: Any, path: Path) -> None:

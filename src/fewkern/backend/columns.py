@@ -1,4 +1,4 @@
-"""Spread, range and size of every feature, of dense and of sparse samples."""
+"""Spread, range and size of every feature, of dense and of sparse samples; maps of one feature at a time."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from fewkern.backend.finite import largest_power
 from fewkern.backend.namespace import Array, asarray_like, device, eps, float_dtype, is_sparse, namespace, to_numpy
 
-__all__ = ["column_ranges", "column_sizes", "column_spreads", "divide_columns", "unless_rounding"]
+__all__ = ["column_ranges", "column_sizes", "column_spreads", "divide_columns", "interpolated", "unless_rounding"]
 
 # A feature is constant if it varies by less than so many units of rounding of its largest value.
 _ROUNDING = 8.0
@@ -65,6 +65,15 @@ def unless_rounding(found: Array, sizes: Array, unit: float | None = None) -> Ar
     """``found``, but zero where it is no more than the rounding of numbers of these ``sizes``; ``unit`` is theirs."""
     xp, unit = namespace(found), eps(found) if unit is None else unit
     return xp.where(found <= _ROUNDING * unit * sizes, xp.zeros_like(found), found)
+
+
+def interpolated(X: Array, places: Array, values: Array) -> Array:
+    """Every column of ``X`` by its own table: linear between ``places``, constant beyond them, where ``X`` is."""
+    host, at, tables = to_numpy(X), to_numpy(places), to_numpy(values)
+    out = np.empty(host.shape)
+    for a in range(host.shape[1]):
+        out[:, a] = np.interp(host[:, a], at[:, a], tables[:, a])
+    return asarray_like(out, X, dtype=X.dtype)
 
 
 def _dense_row(row: Any) -> np.ndarray[Any, Any]:

@@ -15,8 +15,11 @@ __all__ = ["Fold", "given_folds", "grouped_folds", "plain_folds", "stratified_fo
 Fold = tuple[Sequence[int], Sequence[int]]
 
 
-def stratified_folds(codes: np.ndarray[Any, Any], count: int) -> list[Fold]:
-    """At most ``count`` folds with the same share of every class; none where a class has fewer than two samples."""
+def stratified_folds(codes: np.ndarray[Any, Any], count: int, seed: int | None = None) -> list[Fold]:
+    """At most ``count`` folds with the same share of every class; none where a class has fewer than two samples.
+
+    With a ``seed`` the samples of every class are shuffled first, so that the order of the rows does not matter.
+    """
     classes, first, sizes = np.unique(codes, return_index=True, return_counts=True)
     count = min(count, int(sizes.min()))
     if count < 2:
@@ -27,8 +30,10 @@ def stratified_folds(codes: np.ndarray[Any, Any], count: int) -> list[Fold]:
     dealt = np.repeat(order, sizes[order])
     shares = [np.bincount(dealt[k::count], minlength=len(classes)) for k in range(count)]
     fold = np.empty(len(codes), dtype=np.int64)
+    rng = None if seed is None else np.random.default_rng(seed)
     for c, own in enumerate(np.transpose(shares)):
-        fold[codes == classes[c]] = np.repeat(np.arange(count), own)
+        parts = np.repeat(np.arange(count), own)
+        fold[codes == classes[c]] = parts if rng is None else rng.permutation(parts)
     return [(np.flatnonzero(fold != k).tolist(), np.flatnonzero(fold == k).tolist()) for k in range(count)]
 
 
@@ -41,8 +46,13 @@ def plain_folds(n: int, count: int) -> list[Fold]:
     return [(np.flatnonzero(turn != k).tolist(), np.flatnonzero(turn == k).tolist()) for k in range(count)]
 
 
-def grouped_folds(groups: np.ndarray[Any, Any], codes: np.ndarray[Any, Any] | None, count: int) -> list[Fold]:
-    """At most ``count`` folds, each of whole groups, with about the same share of every class; none of one group."""
+def grouped_folds(
+    groups: np.ndarray[Any, Any], codes: np.ndarray[Any, Any] | None, count: int, seed: int | None = None
+) -> list[Fold]:
+    """At most ``count`` folds, each of whole groups, with about the same share of every class; none of one group.
+
+    With a ``seed`` groups with classes are shuffled first.
+    """
     count = min(count, len(np.unique(groups)))
     if count < 2:
         return []
@@ -52,13 +62,15 @@ def grouped_folds(groups: np.ndarray[Any, Any], codes: np.ndarray[Any, Any] | No
         with warnings.catch_warnings():
             # a class that lies in few groups cannot be in every fold, whatever the folds
             warnings.simplefilter("ignore", UserWarning)
-            splits = list(StratifiedGroupKFold(count).split(groups, codes, groups))
+            folds = StratifiedGroupKFold(count, shuffle=seed is not None, random_state=seed)
+            splits = list(folds.split(groups, codes, groups))
     return [(train.tolist(), test.tolist()) for train, test in splits if len(train) and len(test)]
 
 
-def given_folds(cv: Any, n: int, codes: Sequence[int] | None) -> list[Fold]:
+def given_folds(cv: Any, n: int, codes: Sequence[int] | None, groups: Sequence[int] | None = None) -> list[Fold]:
     """Folds of ``n`` rows by a splitter or an iterable of splits."""
     labels = None if codes is None else np.asarray(codes)
     splitter = check_cv(cv, labels, classifier=labels is not None)
     rows = np.zeros(n)
-    return [(np.asarray(train).tolist(), np.asarray(test).tolist()) for train, test in splitter.split(rows, labels)]
+    splits = splitter.split(rows, labels, groups)
+    return [(np.asarray(train).tolist(), np.asarray(test).tolist()) for train, test in splits]

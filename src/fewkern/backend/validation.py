@@ -64,8 +64,9 @@ def validate_samples(
     if is_collection(X):
         raise NeedsMemoryError(
             f"{name}: X is a Dask collection, and {name} needs all samples in memory; pass X.compute(), or some of the "
-            "rows. FeatureVectorClassifier, -Regressor, -Discriminant, -PCA and -Selector, SparseKernelFisher, "
-            "ForwardKernelFisher, RecursiveSVM, GraphEmbedding and ForwardDensity take Dask collections."
+            "rows. KernelClassifier, KernelRegressor, FeatureVectorRegressor, -Discriminant, -PCA and -Selector, "
+            "SparseKernelFisher, ForwardKernelFisher, RecursiveSVM, GraphEmbedding and ForwardDensity take Dask "
+            "collections."
         )
     if not is_foreign(X):
         sparse = "csr" if accept_sparse and not pairwise else False

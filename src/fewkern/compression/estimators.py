@@ -16,7 +16,7 @@ from fewkern.backend.storable import storable
 from fewkern.backend.validation import labels_from_codes
 from fewkern.base import ScoringClassifier, check_samples, kept_importances
 from fewkern.compression.distillation import Agreement
-from fewkern.core.expansion import KernelExpansion
+from fewkern.core.expansion import Expansion
 
 __all__ = [
     "CompressedClassifier",
@@ -32,14 +32,14 @@ class CompressedModel(BaseEstimator):
 
     Attributes
     ----------
-    expansion_ : KernelExpansion
-        The fitted function.
-    vectors_, n_vectors_, kernel_
-        Its vectors, which are no samples any more, their number, and its kernel.
+    expansion_ : GaussianExpansion or KernelExpansion
+        The fitted function; the second where it is the source's own.
+    vectors_, n_vectors_
+        Its vectors, which are no samples any more, and their number.
     agreement_ : Agreement
-        Agreement with the source on held-out samples.
+        Agreement with the source, on crossings of held-out samples.
     feature_importances_ : array of shape (n_features,)
-        Share of every feature in the variation of the short function, as in :class:`FeatureVectorRegressor`; a
+        Share of every feature in the variation of the short function, as in :class:`KernelRegressor`; a
         transformer has none.
     source_ : str
         Class of the model that this one came from.
@@ -47,7 +47,7 @@ class CompressedModel(BaseEstimator):
         As in the source.
     """
 
-    expansion_: KernelExpansion
+    expansion_: Expansion
     agreement_: Agreement
     source_: str
     methods_: list[str]
@@ -76,7 +76,7 @@ class CompressedClassifier(ScoringClassifier, CompressedModel):
     classes_ : array of shape (n_classes,)
     class_scores_ : ClassScores
         How values become classes and probabilities.
-    expansion_, vectors_, n_vectors_, kernel_, agreement_, source_
+    expansion_, vectors_, n_vectors_, agreement_, source_
         As in every compressed model: the short function, its vectors, and how far it agrees with the source.
     """
 

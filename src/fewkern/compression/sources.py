@@ -1,11 +1,11 @@
-"""From a fitted model, ours or scikit-learn's, to the function that it computes: one small function per kind."""
+"""From a fitted model, ours or scikit-learn's, to the function that is imitated: one small function per kind."""
 
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable
-from dataclasses import replace
-from functools import partial
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -13,23 +13,27 @@ from sklearn.base import BaseEstimator
 from sklearn.decomposition import KernelPCA
 from sklearn.exceptions import NotFittedError
 from sklearn.gaussian_process import GaussianProcessClassifier, GaussianProcessRegressor
-from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Product, Sum, WhiteKernel
+from sklearn.gaussian_process.kernels import RBF
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.svm import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 from sklearn.utils.validation import check_is_fitted
 
-from fewkern.backend.namespace import asarray_like, is_sparse, to_numpy
+from fewkern.backend.namespace import Array, asarray_like, float_dtype, is_sparse, to_numpy
 from fewkern.backend.storable import stored_classes
 from fewkern.compression.distillation import Teacher
 from fewkern.core.expansion import KernelExpansion
+from fewkern.core.gaussians import GaussianExpansion
 from fewkern.core.kernels import Gaussian
 from fewkern.core.scores import ClassScores
 
-__all__ = ["check_fitted", "teacher"]
+__all__ = ["ask", "check_fitted", "teacher"]
+
+# Smaller probabilities count as this one: their logarithms would outweigh all others, and decide nothing.
+LEAST_PROBABILITY = 1e-4
 
 
 def teacher(model: Any) -> Teacher:
-    """The function that a fitted model computes, as a sum of Gaussian kernels."""
+    """What a fitted model says of samples, and what is known of how."""
     name = type(model).__name__
     read = next((read for cls, read in _SOURCES.items() if isinstance(model, cls)), None)
     if read is None and isinstance(model, BaseEstimator) and name in stored_classes():
@@ -40,8 +44,10 @@ def teacher(model: Any) -> Teacher:
             f"one of scikit-learn's {', '.join(cls.__name__ for cls in _SOURCES)}."
         )
     check_fitted(model)
+    if getattr(model, "kernel", None) == "precomputed":
+        raise ValueError(f"compress: this {name} was fitted to kernel values; fit it to samples.")
     found = read(model)
-    if is_sparse(found.expansion.vectors):
+    if is_sparse(found.vectors):
         raise ValueError(
             f"compress: this {name} was fitted to sparse samples, and moved vectors would not be sparse; fit it to a "
             "dense array."
@@ -57,91 +63,83 @@ def check_fitted(model: Any, attribute: str | None = None) -> None:
         raise NotFittedError(f"compress: this {type(model).__name__} is not fitted; call fit first.") from None
 
 
-def _other_kernel(model: Any, kernel: Any) -> ValueError:
-    return ValueError(
-        f"compress: this {type(model).__name__} has the kernel {kernel!r}, but only sums of Gaussian (rbf) kernels can "
-        "be compressed; fit with that kernel."
-    )
+def ask(method: Callable[[Any], Any], X: Array) -> Any:
+    """What a model says of checked samples, whose names were checked with them."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="X does not have valid feature names")
+        return method(X)
 
 
-def _gaussian(model: Any, gamma: float) -> Gaussian:
-    """The Gaussian ``exp(-gamma |x - y|^2)``."""
-    if model.kernel != "rbf":
-        raise _other_kernel(model, model.kernel)
-    return Gaussian(width=1.0 / math.sqrt(2.0 * float(gamma)))
+def _asked(method: Callable[[Any], Any]) -> Callable[[Array], Array]:
+    """A method of scikit-learn's as a function from samples, wherever they are, to a matrix."""
+
+    def answer(X: Array) -> Array:
+        said = np.asarray(ask(method, to_numpy(X)), dtype=np.float64)
+        return asarray_like(said[:, None] if said.ndim == 1 else said, X, dtype=float_dtype(X))
+
+    return answer
 
 
-def _columns(coef: Any) -> Any:
-    """Coefficients as a matrix, one column per output."""
-    coef = np.asarray(coef, dtype=float)
-    return coef[:, None] if coef.ndim == 1 else coef
+def _width(model: Any, gamma: Any) -> float | None:
+    """Width of the Gaussian ``exp(-gamma |x - y|^2)``; None for another kernel."""
+    return 1.0 / math.sqrt(2.0 * float(gamma)) if model.kernel == "rbf" else None
 
 
-def _machine(model: Any) -> KernelExpansion:
-    """The values of a support vector machine with one output."""
-    kernel = _gaussian(model, getattr(model, "_gamma", 1.0))
-    coef, vectors = model.dual_coef_, model.support_vectors_
-    if is_sparse(coef):
-        coef = coef.toarray()
-    return KernelExpansion(kernel, vectors, _columns(coef).T, np.asarray(model.intercept_, dtype=float))
-
-
-def _support_vectors(model: Any) -> Teacher:
-    return Teacher(_machine(model))
-
-
-def _detector(model: Any) -> Teacher:
-    return Teacher(_machine(model), ClassScores())
+def _machine(model: Any) -> Teacher:
+    """A support vector machine with one output."""
+    ask = model.decision_function if hasattr(model, "decision_function") else model.predict
+    scores = ClassScores() if hasattr(model, "decision_function") else None
+    width = _width(model, getattr(model, "_gamma", 1.0))
+    vectors, function = model.support_vectors_, None
+    if width is not None and not is_sparse(vectors):
+        function = KernelExpansion(Gaussian(width), vectors, model.dual_coef_.T, np.asarray(model.intercept_))
+    return Teacher(_asked(ask), vectors, scores, widths=width, function=function)
 
 
 def _classifier(model: Any) -> Teacher:
-    """One value for two classes; for more, one for every pair of classes, which vote."""
-    machine, k = _machine(model), len(model.classes_)
+    """One value for two classes. For more, one for every pair, which vote: the sum of these votes is taught.
+
+    Votes jump from -1 to 1, which no short sum of kernels does. A value inside the margin is part of a vote, so these
+    sums are continuous, and their largest is the elected class but for near ties. There is one per class.
+    """
+    k = len(model.classes_)
     if k == 2:
-        return Teacher(machine, ClassScores())
-    # column j - 1 (or j) of a vector of class i belongs to the pair with class j above (or below) i
-    owner = np.repeat(np.arange(k), model.n_support_)
-    pairs = [(i, j) for i in range(k) for j in range(i + 1, k)]
-    coef = np.stack(
-        [np.where(owner == i, machine.coef[:, j - 1], np.where(owner == j, machine.coef[:, i], 0.0)) for i, j in pairs],
-        axis=1,
-    )
-    return Teacher(replace(machine, coef=coef), ClassScores(), voting=k)
+        return _machine(model)
+    one_by_one = copy(model)
+    one_by_one.decision_function_shape = "ovo"
+    pairs = _asked(one_by_one.decision_function)
+    ballot = np.array([[(c == i) - (c == j) for c in range(k)] for i in range(k) for j in range(i + 1, k)], dtype=float)
+
+    def votes(X: Array) -> Array:
+        return asarray_like(np.clip(to_numpy(pairs(X)), -1.0, 1.0) @ ballot, X, dtype=float_dtype(X))
+
+    def decide(X: Array) -> Array:
+        return asarray_like(np.searchsorted(model.classes_, ask(model.predict, to_numpy(X))), X)
+
+    return Teacher(votes, model.support_vectors_, ClassScores(), decide, _width(model, model._gamma))
 
 
 def _kernel_ridge(model: KernelRidge) -> Teacher:
-    kernel = _gaussian(model, 1.0 / model.n_features_in_ if model.gamma is None else model.gamma)
-    coef = _columns(model.dual_coef_)
-    return Teacher(KernelExpansion(kernel, model.X_fit_, coef, np.zeros(coef.shape[1])))
+    width = _width(model, 1.0 / model.n_features_in_ if model.gamma is None else model.gamma)
+    function = None
+    if width is not None:
+        coef = model.dual_coef_.reshape(len(model.dual_coef_), -1)
+        function = KernelExpansion(Gaussian(width), model.X_fit_, coef, np.zeros(coef.shape[1]))
+    return Teacher(_asked(model.predict), model.X_fit_, widths=width, function=function)
 
 
 def _kernel_pca(model: KernelPCA) -> Teacher:
-    """Components of the centered images; their coefficients add up to zero, so the center is only a constant."""
-    kernel = _gaussian(model, model.gamma_)
-    kept = model.eigenvalues_ > 0
-    coef = np.zeros_like(model.eigenvectors_)
-    coef[:, kept] = model.eigenvectors_[:, kept] / np.sqrt(model.eigenvalues_[kept])
-    free = KernelExpansion(kernel, model.X_fit_, coef, np.zeros(coef.shape[1]))
-    return Teacher(replace(free, offset=-free(model.X_fit_).mean(axis=0)))
+    return Teacher(_asked(model.transform), model.X_fit_, widths=_width(model, model.gamma_))
 
 
 def _gaussian_process(model: GaussianProcessRegressor) -> Teacher:
     """The mean of the process."""
     check_fitted(model, "alpha_")  # a process gives predictions before it is fitted
-    factor, width = _covariance(model, model.kernel_)
-    if width is None:
-        raise _other_kernel(model, model.kernel_)
-    # the targets were standardized with normalize_y
-    coef = factor * _columns(model.alpha_) * np.atleast_1d(model._y_train_std)
-    offset = np.broadcast_to(np.asarray(model._y_train_mean, dtype=float), coef.shape[1:]).copy()
-    return Teacher(KernelExpansion(Gaussian(width), model.X_train_, coef, offset))
+    return Teacher(_asked(model.predict), model.X_train_, widths=_length_scale(model.kernel_))
 
 
 def _process_classifier(model: GaussianProcessClassifier) -> Teacher:
-    """The probabilities of the process; it starts from the means of the latent functions, one per class.
-
-    Every class has learned a width of its own. An expansion has one: their geometric mean.
-    """
+    """The log odds of the probabilities."""
     check_fitted(model, "base_estimator_")
     several = model.n_classes_ > 2
     if several and model.multi_class != "one_vs_rest":
@@ -149,57 +147,46 @@ def _process_classifier(model: GaussianProcessClassifier) -> Teacher:
             f"compress: this GaussianProcessClassifier has multi_class={model.multi_class!r}, whose pairs of classes "
             'give no probabilities; fit with "one_vs_rest".'
         )
-    processes = model.base_estimator_.estimators_ if several else [model.base_estimator_]
-    found = [_covariance(model, process.kernel_) for process in processes]
-    if any(width is None for _, width in found):
-        raise _other_kernel(model, processes[0].kernel_)
-    width = np.exp(np.mean([np.log(width) for _, width in found], axis=0))
-    coef = np.stack([c * (p.y_train_ - p.pi_) for (c, _), p in zip(found, processes)], axis=1)
-    kernel = Gaussian(width if width.ndim else float(width))
-    start = KernelExpansion(kernel, processes[0].X_train_, coef, np.zeros(len(processes)))
-    return Teacher(start, ClassScores(), probabilities=partial(_probabilities, model.base_estimator_))
+    first = model.base_estimator_.estimators_[0] if several else model.base_estimator_
+
+    def log_odds(X: Any) -> Any:
+        scores = np.log(np.clip(model.predict_proba(X), LEAST_PROBABILITY, 1.0))
+        return scores - scores.mean(axis=1, keepdims=True) if several else scores[:, 1] - scores[:, 0]
+
+    return Teacher(_asked(log_odds), first.X_train_, ClassScores(), widths=_length_scale(first.kernel_))
 
 
-def _probabilities(process: Any, X: Any) -> Any:
-    return asarray_like(process.predict_proba(to_numpy(X)), X, dtype=X.dtype)
+def _length_scale(kernel: Any) -> Any:
+    """Widths of the only Gaussian in a kernel; None where there is another one."""
+    parts = [part for part in _parts(kernel) if hasattr(part, "length_scale")]
+    return np.asarray(parts[0].length_scale) if len(parts) == 1 and type(parts[0]) is RBF else None
 
 
-def _covariance(model: Any, kernel: Any) -> tuple[float, Any]:
-    """Factor and width of a Gaussian, a constant, their product, and either with white noise added."""
-    if type(kernel) is RBF:  # Matern is a subclass
-        return 1.0, kernel.length_scale if kernel.anisotropic else float(kernel.length_scale)
-    if isinstance(kernel, ConstantKernel):
-        return float(kernel.constant_value), None
-    if isinstance(kernel, Product):
-        (a, one), (b, other) = (_covariance(model, part) for part in (kernel.k1, kernel.k2))
-        if one is None or other is None:
-            return a * b, one if other is None else other
-    if isinstance(kernel, Sum):
-        # noise is only of a sample with itself: a prediction does not see it
-        rest = [part for part in (kernel.k1, kernel.k2) if not isinstance(part, WhiteKernel)]
-        if len(rest) == 1:
-            return _covariance(model, rest[0])
-    raise _other_kernel(model, kernel)
+def _parts(kernel: Any) -> list[Any]:
+    """The kernels of which one is a sum or product."""
+    return _parts(kernel.k1) + _parts(kernel.k2) if hasattr(kernel, "k1") else [kernel]
 
 
 def _own(model: Any) -> Teacher:
-    expansion = getattr(model, "expansion_", None)
-    if not isinstance(expansion, KernelExpansion):
+    function, scores = getattr(model, "expansion_", None), getattr(model, "class_scores_", None)
+    if isinstance(function, GaussianExpansion):
+        widths = 1.0 / to_numpy(function.basis.scales)
+        return Teacher(function, function.vectors, scores, widths=widths, function=function)
+    if not isinstance(function, KernelExpansion):
         raise TypeError(
             f"compress: a {type(model).__name__} does not compute a sum of kernels with free coefficients, which is "
             "what can be compressed; a density takes fewer kernels by max_vectors, a selector by n_vectors."
         )
-    if not isinstance(expansion.kernel, Gaussian):
-        raise _other_kernel(model, expansion.kernel)
-    return Teacher(expansion, getattr(model, "class_scores_", None))
+    width = to_numpy(function.kernel.width) if isinstance(function.kernel, Gaussian) else None
+    return Teacher(function, function.vectors, scores, widths=width, function=function)
 
 
 _SOURCES: dict[type, Callable[[Any], Teacher]] = {
     SVC: _classifier,
     NuSVC: _classifier,
-    SVR: _support_vectors,
-    NuSVR: _support_vectors,
-    OneClassSVM: _detector,
+    SVR: _machine,
+    NuSVR: _machine,
+    OneClassSVM: _machine,
     KernelRidge: _kernel_ridge,
     KernelPCA: _kernel_pca,
     GaussianProcessRegressor: _gaussian_process,

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Literal
 
 from fewkern.backend.blocks import row_blocks
-from fewkern.backend.linalg import cholesky_psd, divide_where, solve_triangular
+from fewkern.backend.linalg import divide_where, solve_triangular
 from fewkern.backend.namespace import Array, concat_rows, device, move_fields, namespace, same_place, take_rows
 from fewkern.backend.storable import floats, indices, samples, storable
 from fewkern.core.expansion import KernelExpansion
@@ -86,12 +86,6 @@ class KernelBasis:
             center_indices=center.indices,
             vector_shift=take_rows(center.row, S) - center.square,
         )
-
-    @classmethod
-    def of_expansion(cls, expansion: KernelExpansion) -> KernelBasis:
-        """Basis on the vectors of an expansion."""
-        kernel, vectors = expansion.kernel, expansion.vectors
-        return cls(kernel, vectors, cholesky_psd(kernel(vectors, vectors)), expansion.indices)
 
     @property
     def n_vectors(self) -> int:

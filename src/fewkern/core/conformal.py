@@ -13,6 +13,7 @@ from fewkern.backend.linalg import class_sums
 from fewkern.backend.namespace import Array, asarray_like, move_fields, namespace, same_place, take_rows, to_numpy
 from fewkern.backend.storable import floats, storable
 from fewkern.core.expansion import KernelExpansion
+from fewkern.core.gaussians import GaussianExpansion
 
 __all__ = ["HeldOutScores", "Intervals"]
 
@@ -93,21 +94,22 @@ class Intervals:
     r"""Half widths of the intervals around the predictions of a regression, one per output.
 
     The half width at ``x`` is the quantile of the held-out scores times the scale :math:`s(x)`. Without a scale it is
-    the same everywhere. The scale is :math:`\exp g(x)`, with ``g`` a sum of kernels that was fitted to the logarithms
-    of the held-out residuals, kept within the ``limits`` that occurred there.
+    the same everywhere. The scale is :math:`\exp g(x)`, with ``g`` a sum of kernels (or of Gaussians beside a
+    linear part) that was fitted to the logarithms of the held-out residuals, kept within the ``limits`` that occurred
+    there.
 
     Parameters
     ----------
     scores : tuple of HeldOutScores
         Per output: held-out residuals without their sign, over the scale.
-    scale : KernelExpansion or None
+    scale : KernelExpansion, GaussianExpansion or None
         ``g``, one value per output.
     limits : array of shape (2, q) or None
         Least and largest value of ``g``.
     """
 
     scores: tuple[HeldOutScores, ...]
-    scale: KernelExpansion | None = None
+    scale: KernelExpansion | GaussianExpansion | None = None
     limits: Array | None = None
 
     @property

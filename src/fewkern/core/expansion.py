@@ -16,7 +16,8 @@ __all__ = ["Expansion", "KernelExpansion"]
 class Expansion(Protocol):
     """What predict, save, export, compress and pictures ask of a fitted function.
 
-    :class:`KernelExpansion` and :class:`~fewkern.KernelMixture` are the two kinds.
+    There are three kinds: :class:`KernelExpansion`, :class:`~fewkern.core.gaussians.GaussianExpansion` and
+    :class:`~fewkern.KernelMixture`.
     """
 
     @property

@@ -61,7 +61,7 @@ class Polynomial(Kernel):
     gamma: Any = "scale"
     coef0: float = 1.0
 
-    refinable = True
+    differentiable = True
 
     def resolve(self, X: Array) -> Polynomial:
         if int(self.degree) != self.degree or self.degree < 1:
@@ -93,24 +93,10 @@ class Polynomial(Kernel):
         """Number of monomials: of all degrees up to ``degree``, or of that one without a constant."""
         return math.comb(dim + self.degree - (self.coef0 == 0), self.degree)
 
-    @property
-    def n_scales(self) -> int:
-        """``gamma``."""
-        return 1
-
-    def rescaled(self, s: Array) -> Polynomial:
-        return dataclasses.replace(self, gamma=self.gamma * math.exp(float(s[0])))
-
-    def pullback(self, X: Array, V: Array, K: Array, D: Array) -> tuple[Array, Array]:  # noqa: ARG002
-        xp = namespace(V)
-        inner = product_transposed(X, V)
-        N = (self.degree * self.gamma) * D * (self.gamma * inner + self.coef0) ** (self.degree - 1)
-        return product_transposed(N.T, X.T), xp.reshape(xp.sum(N * inner), (1,))
-
-    def diag_pullback(self, X: Array, D: Array) -> Array:
-        xp = namespace(X)
-        square = self.gamma * squared_norms(X)
-        return xp.reshape(xp.sum(self.degree * D * square * (square + self.coef0) ** (self.degree - 1)), (1,))
+    def pullback(self, X: Array, V: Array, K: Array, D: Array) -> Array:  # noqa: ARG002
+        inner = self.gamma * product_transposed(X, V) + self.coef0
+        N = (self.degree * self.gamma) * D * inner ** (self.degree - 1)
+        return product_transposed(N.T, X.T)
 
 
 @storable
@@ -126,7 +112,7 @@ class Linear(Kernel):
     array([[5.]])
     """
 
-    refinable = True
+    differentiable = True
 
     def _block(self, X: Array, Y: Array) -> Array:
         return product_transposed(X, Y)
@@ -138,9 +124,8 @@ class Linear(Kernel):
         """The samples themselves."""
         return dim
 
-    def pullback(self, X: Array, V: Array, K: Array, D: Array) -> tuple[Array, Array]:  # noqa: ARG002
-        # a common scale would only be another ridge
-        return product_transposed(D.T, X.T), self.diag_pullback(V, D)
+    def pullback(self, X: Array, V: Array, K: Array, D: Array) -> Array:  # noqa: ARG002
+        return product_transposed(D.T, X.T)
 
 
 @storable

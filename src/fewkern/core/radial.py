@@ -13,7 +13,6 @@ from fewkern.backend.columns import divide_columns
 from fewkern.backend.linalg import HeldRows, manhattan, neg_squared_differences, neg_squared_distances
 from fewkern.backend.namespace import Array, asarray_like, float_dtype, is_sparse, namespace, on_host
 from fewkern.backend.storable import storable
-from fewkern.core.facing import FacingGaussian
 from fewkern.core.kernel import Kernel, ones_of
 from fewkern.core.widths import Unit, city_block, euclidean, resolve_width
 
@@ -91,7 +90,7 @@ class Gaussian(WidthKernel):
     Gaussian(width=array([ 2.82842712, 28.28427125]), unit='spread')
     """
 
-    refinable = True
+    differentiable = True
 
     @staticmethod
     def _distances(X: Array) -> Array:
@@ -122,27 +121,13 @@ class Gaussian(WidthKernel):
 
         return columns
 
-    def reach(self) -> Any:
-        """The width."""
-        return self.width
-
-    @property
-    def n_scales(self) -> int:
-        """The inverse widths: one, or one per feature."""
-        return 1 if isinstance(self.width, (int, float)) else int(self.width.shape[0])
-
-    def rescaled(self, s: Array) -> Gaussian:
-        if isinstance(self.width, (int, float)):
-            return dataclasses.replace(self, width=self.width * math.exp(-float(s[0])))
-        xp = namespace(s)
-        return dataclasses.replace(self, width=asarray_like(self.width, s, dtype=xp.float64) * xp.exp(-s))
-
-    def pullback(self, X: Array, V: Array, K: Array, D: Array) -> tuple[Array, Array]:
-        facing = self.facing(X, V)
-        return facing.pulled(D * K, facing.in_widths(V))
-
-    def facing(self, X: Array, near: Array) -> FacingGaussian:
-        return FacingGaussian(self, X, self.width, near)
+    def pullback(self, X: Array, V: Array, K: Array, D: Array) -> Array:
+        xp = namespace(V)
+        inverse, middle = 1.0 / asarray_like(self.width, V, dtype=V.dtype), xp.mean(V, axis=0)
+        # from the middle on: products cancel far from the origin
+        A, B = (X - middle) * inverse, (V - middle) * inverse
+        N = D * K
+        return inverse * (N.T @ A - xp.sum(N, axis=0)[:, None] * B)
 
 
 @storable
@@ -160,8 +145,7 @@ class Laplacian(WidthKernel):
 
     Notes
     -----
-    Its vectors cannot be refined. The kernel has a kink wherever a vector and a sample agree in a feature, which at the
-    start, where the vectors are samples, is everywhere: a smoothed kernel would move them and another one predict.
+    The kernel has a kink wherever two samples agree in a feature, so models on it have no ``feature_importances_``.
 
     Examples
     --------

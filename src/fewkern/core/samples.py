@@ -152,29 +152,29 @@ class Samples:
             groups=None if self.groups is None else self.groups[rows],
         )
 
-    def folds(self, cv: Any) -> list[Fold]:
+    def folds(self, cv: Any, seed: int | None = None) -> list[Fold]:
         """Positions to train on and to hold out, for a number of folds, a splitter, or splits of the whole table.
 
-        A number gives stratified folds where there are classes, in the order of the rows: nothing is random. There
-        are at most as many folds as the smallest class has samples, and none if that leaves fewer than two. Groups
-        stay together, and are at least as many as there are folds.
+        A number gives stratified folds where there are classes. There are at most as many folds as the smallest class
+        has samples, and none if that leaves fewer than two. Groups stay together, and are at least as many as there
+        are folds. With a ``seed`` the samples (or groups) with classes are shuffled first; without one the folds
+        follow the order of the rows.
         """
         if isinstance(cv, int):
+            codes = None if self.codes is None else to_numpy(self.codes)
             if self.groups is not None:
-                return grouped_folds(to_numpy(self.groups), None if self.codes is None else to_numpy(self.codes), cv)
-            if self.codes is None:
-                return plain_folds(self.n, cv)
-            return stratified_folds(to_numpy(self.codes), cv)
-        return self._positions(given_folds(cv, self.n_all, self._all_codes()))
+                return grouped_folds(to_numpy(self.groups), codes, cv, seed)
+            return plain_folds(self.n, cv) if codes is None else stratified_folds(codes, cv, seed)
+        return self._positions(given_folds(cv, self.n_all, self._of_all(self.codes), self._of_all(self.groups)))
 
-    def _all_codes(self) -> Any:
-        """Classes of all rows for a splitter; rows that are absent count as the first class."""
-        if self.codes is None:
+    def _of_all(self, labels: Array | None) -> list[int] | None:
+        """Classes or groups of all rows for a splitter; rows that are absent count as the first one."""
+        if labels is None:
             return None
-        labels = [0] * self.n_all
-        for row, code in zip(to_numpy(self.rows).tolist(), to_numpy(self.codes).tolist()):
-            labels[row] = code
-        return labels
+        every = [0] * self.n_all
+        for row, label in zip(to_numpy(self.rows).tolist(), to_numpy(labels).tolist()):
+            every[row] = label
+        return every
 
     def _positions(self, splits: Iterable[Fold]) -> list[Fold]:
         place = {int(row): i for i, row in enumerate(to_numpy(self.rows))}

@@ -7,7 +7,8 @@ The share of feature ``a`` in the variation of a sum of kernels :math:`f` with o
 
 over the samples :math:`x_i`, with :math:`s_a` the standard deviation of the feature: the squared slope in units of the
 feature's spread and the output's. Units of either therefore do not matter, and a feature that is constant, or that the
-kernel ignores, has share zero.
+kernel ignores, has share zero. A :class:`~fewkern.core.gaussians.GaussianExpansion` is a smooth function of its
+prepared columns, so there slopes and spreads are those of the prepared columns.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from fewkern.backend.blocks import row_blocks
 from fewkern.backend.columns import column_spreads
 from fewkern.backend.namespace import Array, is_sparse, namespace
 from fewkern.core.expansion import KernelExpansion
+from fewkern.core.gaussians import GaussianExpansion
 from fewkern.core.samples import Samples
 
 __all__ = ["differentiable", "feature_importances", "slopes"]
@@ -24,32 +26,37 @@ __all__ = ["differentiable", "feature_importances", "slopes"]
 MOST_ROWS = 2000
 
 
-def differentiable(expansion: KernelExpansion) -> bool:
+def differentiable(expansion: KernelExpansion | GaussianExpansion) -> bool:
     """Whether the function has derivatives: a kernel that supplies them, and dense vectors."""
-    return expansion.kernel.refinable and not is_sparse(expansion.vectors)
+    if isinstance(expansion, GaussianExpansion):
+        return True
+    return expansion.kernel.differentiable and not is_sparse(expansion.vectors)
 
 
-def slopes(expansion: KernelExpansion, X: Array, output: int) -> Array:
-    """Partial derivatives ``(n, d)`` of one output at the rows of ``X``.
+def slopes(expansion: KernelExpansion | GaussianExpansion, X: Array, output: int) -> Array:
+    """Partial derivatives ``(n, d)`` of one output at the rows of ``X``, which are prepared for a GaussianExpansion.
 
     A kernel is symmetric. So the derivative with respect to a sample is that with respect to a vector, with the two
     in each other's place.
     """
-    V, kernel, xp = expansion.vectors, expansion.kernel, namespace(X)
+    xp, blocks = namespace(X), row_blocks(X.shape[0], max(expansion.n_vectors, int(X.shape[1])))
+    if isinstance(expansion, GaussianExpansion):
+        return xp.concat([expansion.derivatives(X[rows, :], output) for rows in blocks], axis=0)
+    V, kernel = expansion.vectors, expansion.kernel
     parts = []
-    for rows in row_blocks(X.shape[0], max(expansion.n_vectors, int(X.shape[1]))):
+    for rows in blocks:
         K = kernel(V, X[rows, :])
         D = xp.broadcast_to(expansion.coef[:, output][:, None], K.shape)
-        parts.append(kernel.pullback(V, X[rows, :], K, D)[0])
+        parts.append(kernel.pullback(V, X[rows, :], K, D))
     return xp.concat(parts, axis=0)
 
 
-def feature_importances(expansion: KernelExpansion, samples: Samples) -> Array:
+def feature_importances(expansion: KernelExpansion | GaussianExpansion, samples: Samples) -> Array:
     """Share of every feature in the variation of the function over the samples; all zero if it is constant.
 
     Parameters
     ----------
-    expansion : KernelExpansion
+    expansion : KernelExpansion or GaussianExpansion
         :func:`differentiable`.
     samples : Samples
         Above ``MOST_ROWS``, so many of them at equal steps are looked at.
@@ -67,7 +74,10 @@ def feature_importances(expansion: KernelExpansion, samples: Samples) -> Array:
     xp = namespace(X)
     share = xp.astype(weights, xp.float64)  # as the spreads are
     share = share / xp.sum(share)
-    spread, outputs = column_spreads(X, weights), column_spreads(expansion(X), weights)
+    outputs = column_spreads(expansion(X), weights)
+    if isinstance(expansion, GaussianExpansion):
+        X = expansion.basis.prepared(X)
+    spread = column_spreads(X, weights)
     total = xp.zeros_like(spread)
     for output in range(expansion.n_outputs):
         if float(outputs[output]) > 0:

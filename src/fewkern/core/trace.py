@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
+from math import isfinite
 
 from fewkern.backend.namespace import Array, asarray_like, namespace, to_numpy
 from fewkern.backend.storable import storable
@@ -129,22 +130,26 @@ class Trace:
         The least error and the model that was taken lie at the end of the path, and the last quarter of the path has
         lowered the error by more than a standard error, and by more than a hundredth of what the whole path has.
         """
-        if "n_vectors" not in self.axes or len(self.axes["n_vectors"]) < 3:
+        if "n_vectors" not in self.axes or len(self.axes["n_vectors"]) < (2 if "origin" in self.axes else 3):
             return False
-        _, errors, spreads = self.curve
-        last, best = int(errors.shape[0]) - 1, int(namespace(errors).argmin(errors))
-        if best < _NEAR_END * last or self.chosen[-1] < _NEAR_END * best:
+        every, spread = (to_numpy(values).tolist() for values in self.curve[1:])
+        tried = [at for at, error in enumerate(every) if isfinite(error)]
+        if len(tried) < 2 or self.chosen[-1] not in tried:
             return False
-        fall = float(errors[last - max(1, last // 4)] - errors[best])
-        return fall > max(float(spreads[best]), _LEAST_FALL * float(errors[0] - errors[best]))
+        errors, last, chosen = [every[at] for at in tried], len(tried) - 1, tried.index(self.chosen[-1])
+        best = errors.index(min(errors))
+        if best < _NEAR_END * last or chosen < _NEAR_END * best:
+            return False
+        fall = errors[last - max(1, last // 4)] - errors[best]
+        return bool(fall > max(spread[tried[best]], _LEAST_FALL * (errors[0] - errors[best])))
 
     @property
     def at_edge(self) -> tuple[str, ...]:
-        """Axes other than the number of vectors on which the first or last value was taken."""
+        """Axes on which the first or last value was taken, other than the number of vectors and what these are."""
         return tuple(
             name
             for (name, values), at in zip(self.axes.items(), self.chosen)
-            if name != "n_vectors" and len(values) > 1 and at in (0, len(values) - 1)
+            if name not in ("n_vectors", "origin") and len(values) > 1 and at in (0, len(values) - 1)
         )
 
 

@@ -32,7 +32,7 @@ class DensityClassifier(CallbackSupportMixin, ScoringClassifier, BaseEstimator):
 
     Use it where the densities are wanted too: to see that a sample is like none of the classes, to draw samples of a
     class, or to change the priors without another fit. Where only the label counts, use
-    :class:`FeatureVectorClassifier` or :class:`ForwardKernelFisher`, which are fitted to the boundary; see Notes.
+    :class:`KernelClassifier` or :class:`ForwardKernelFisher`, which are fitted to the boundary; see Notes.
 
     In many dimensions estimated densities differ by factors that no sample supports. So the odds are raised to one
     power, chosen on samples held out such that the probabilities are, on average, as high as the rule is right.

@@ -1,4 +1,9 @@
-"""Width and setting of a kernel Fisher machine by cross-validation."""
+r"""Width and penalty (or number of vectors) of a kernel Fisher machine by cross-validation.
+
+Widths are compared on a coarse grid first, and next to the best of these; every width with its whole path of penalties
+or numbers of vectors, on at most 1,000 samples and 200 candidates. The path of the width of least error is then
+followed on all samples and candidates.
+"""
 
 from __future__ import annotations
 
@@ -10,26 +15,25 @@ from typing import Any
 from fewkern.backend.distinct import distinct_rows
 from fewkern.backend.finite import squarable
 from fewkern.backend.folds import Fold
-from fewkern.backend.linalg import sum_by_index
 from fewkern.backend.namespace import Array, asarray_like, namespace, take_rows, to_numpy
 from fewkern.backend.random import random_generator
 from fewkern.core.kernel import Kernel
 from fewkern.core.samples import Samples
 from fewkern.core.trace import TOLERANCE, Trace, smallest_within
 from fewkern.fisher.families import Family, Fitted
-from fewkern.fisher.forward_folds import Folded
 from fewkern.fisher.posterior import AffineScores, least_squares_scores
 from fewkern.fisher.problem import Machine
-from fewkern.fisher.targets import fisher_targets
+from fewkern.fisher.targets import FisherTargets, fisher_targets
 from fewkern.vectors.grid import WIDTH_FACTORS, KernelGrid
-from fewkern.vectors.search import choose_width, class_grid
+from fewkern.vectors.leave_one_out import HeldOut
+from fewkern.vectors.search import class_grid
 from fewkern.vectors.selection import Selecting, choose_basis
 
 __all__ = [
     "Candidates",
     "Chosen",
     "Comparing",
-    "PathErrors",
+    "CrossValidated",
     "absent_class",
     "choose_setting",
     "cross_validate",
@@ -37,10 +41,13 @@ __all__ = [
     "kernel_scale",
 ]
 
-# Up to so many distinct samples all are candidates; above, so many of them, chosen by the gain rule of FVS.
-MOST_CANDIDATES = 1000
-# The width is searched by leave-one-out on at most so many samples.
-_WIDTH_ROWS = 4000
+# Up to so many distinct samples all are candidates; above, so many of them, chosen by the gain rule of FVS. With
+# several classes (8) starts with all candidates alive, and a step costs their number cubed.
+MOST_CANDIDATES, MOST_CANDIDATES_SEVERAL = 1000, 400
+# Widths are compared on at most so many samples, with so many of them as candidates.
+WIDTH_ROWS, WIDTH_CANDIDATES = 1000, 200
+# Every second width is compared first, then the neighbors of the best one.
+_COARSE = 2
 # A penalty that was raised to meet a budget is lowered again between its last two values by so many halvings.
 _HALVINGS = 6
 # Errors are sums over folds: what differs by less is equal.
@@ -58,21 +65,15 @@ class Candidates:
     """Candidate that every sample is. None if they were chosen without looking at labels: all folds may use all."""
     K: Array
     """``(n, m)``."""
-    moved: Array | None = None
-    """The vectors, where they are not samples any more; ``rows`` are the samples where they began."""
-
-    def pick(self, X: Array, columns: Array) -> Array:
-        """The vectors of some columns; ``X`` are the samples."""
-        if self.moved is not None:
-            return take_rows(self.moved, columns)
-        return self.kernel.pick(X, take_rows(self.rows, columns))
 
     @classmethod
     def of(cls, samples: Samples, kernel: Kernel, limit: int | None, seed: int) -> Candidates:
-        """Every distinct sample, or ``limit`` (None: 1000) vectors that span the samples."""
+        """Every distinct sample, or ``limit`` vectors that span the samples (None: 1000, with several classes 400)."""
+        # Paper: one column per sample. We: one per distinct sample, because equal columns leave q = 1 undetermined.
         rows, owners = distinct_rows(samples.X, samples.codes)
         count = int(rows.shape[0])
-        limit = MOST_CANDIDATES if limit is None else limit
+        if limit is None:
+            limit = MOST_CANDIDATES if samples.n_classes == 2 else MOST_CANDIDATES_SEVERAL
         if count > limit:
             found = choose_basis(samples, kernel, Selecting(seed=seed), limit)
             rows, owners = namespace(found.indices).sort(found.indices), None
@@ -85,14 +86,6 @@ class Candidates:
         own = sorted({int(j) for j in to_numpy(take_rows(self.owners, rows))})
         return asarray_like(own, self.rows, dtype=self.rows.dtype)
 
-    def usable(self, folded: Folded) -> Array | None:
-        """Columns that every fold may take, ``(F, m)``: those of samples that it trains on; None: all."""
-        if self.owners is None:
-            return None
-        owners, train = take_rows(self.owners, folded.rows), folded.train
-        m = int(self.rows.shape[0])
-        return namespace(train).stack([sum_by_index(train[f, :], owners, m) > 0 for f in range(int(train.shape[0]))])
-
 
 @dataclass(frozen=True)
 class Comparing:
@@ -104,22 +97,26 @@ class Comparing:
     """Largest machine that may be taken."""
     max_candidates: int | None = None
     """Samples that a machine may keep are chosen among so many; None: see :class:`Candidates`."""
-    width_by: str = "auto"
-    """A width given as a rule is chosen by "leave_one_out" (closed form, as in FVS-LR) or "cross_validation"; "auto" is
-    the former, except in :mod:`fewkern.fisher.few`."""
     seed: int = 0
-    refine: Any = False
-    """Whether the vectors are moved: True, False, or "auto" where samples held out ask for it; only of few vectors."""
+
+    def n_paths(self, kernel: Kernel) -> int:
+        """How many paths are followed at most."""
+        return 1 + (-(-len(WIDTH_FACTORS) // _COARSE) + 2 if "width" in kernel.rules else 0)
 
     @property
-    def takes_few(self) -> bool:
-        """Whether :func:`fewkern.fisher.few.choose_few` is for this."""
-        return self.width_by == "auto" and self.family.thins
+    def width_candidates(self) -> int:
+        """Number of candidates with which widths are compared."""
+        return WIDTH_CANDIDATES if self.max_candidates is None else min(self.max_candidates, WIDTH_CANDIDATES)
 
-    def n_machines(self, kernel: Kernel) -> int:
-        """How many machines there are to compare."""
-        widths = "width" in kernel.rules and self.width_by == "cross_validation"
-        return (len(WIDTH_FACTORS) if widths else 1) * len(self.family.settings(1.0, 1.0))
+    def same_candidates(self, part: Samples, samples: Samples) -> bool:
+        """Whether widths that were compared on ``part`` were compared with all samples and candidates."""
+        few = samples.n <= self.width_candidates or self.width_candidates == self.max_candidates
+        return part is samples and few
+
+    @property
+    def compares(self) -> bool:
+        """Whether the setting is to be chosen."""
+        return len(self.family.settings(1.0, 1.0)) > 1
 
 
 @dataclass(frozen=True)
@@ -130,6 +127,10 @@ class Chosen:
     """With the kernel that was chosen."""
     setting: float
     trace: Trace
+    held_out: HeldOut | None = None
+    """Discriminant of held-out samples, by the machines of the folds at ``setting``; None without folds."""
+    judged: HeldOut | None = None
+    """The same, with the penalty or number of vectors that the other folds choose."""
 
 
 def choose_setting(
@@ -139,7 +140,7 @@ def choose_setting(
     folds: Sequence[Fold],
     step: Callable[[int], None] = lambda _: None,
 ) -> Chosen:
-    """Width and setting of least cross-validated error, or of a sparser machine that is nearly as good.
+    """Width and setting of least cross-validated error, or a setting with fewer vectors that is nearly as good.
 
     Parameters
     ----------
@@ -149,45 +150,88 @@ def choose_setting(
         A width given as a rule becomes a grid of widths.
     plan : Comparing
     folds : sequence of (training positions, held-out positions)
-        Empty if there is nothing to compare, or too little to compare it on: the default setting is taken.
+        Empty where classes are too small for folds: the default setting is taken.
     step : function
-        Called with the number of machines done; a path may be left before its end.
+        Called with the number of paths done.
     """
-    grid = _grid(samples, kernel, plan)
-    kernels = grid.kernels
-    settings = plan.family.settings(
-        kernel_scale(samples, kernels[0]), fisher_targets(samples.codes, samples.n_classes, samples.weights).stretch
+    grid, family = class_grid(samples, kernel, plan.seed), plan.family
+    stretch = fisher_targets(samples.codes, samples.n_classes, samples.weights).stretch
+    settings = family.settings(kernel_scale(samples, grid.kernels[0]), stretch)
+    if not folds:
+        k, s = len(grid) // 2, family.default
+        candidates = Candidates.of(samples, grid.kernels[k], plan.max_candidates, plan.seed)
+        return Chosen(candidates, settings[s], _trace((grid.widths[k],), family, (settings[s],), {}))
+    paths = _compare_widths(samples, grid, settings, plan, folds, step) if len(grid) > 1 else {}
+    k = _best_width(grid, settings, plan, paths) if paths else 0
+    candidates = Candidates.of(samples, grid.kernels[k], plan.max_candidates, plan.seed)
+    path = paths.get(k)
+    if path is None or not plan.same_candidates(path.samples, samples):
+        path = cross_validate(samples, candidates, family, settings, folds)
+    step(len(paths) + 1)
+    s = _choose_on(path, family, settings, plan)
+    others = [_choose_on(path.without(f), family, settings, plan) for f in range(path.n_folds)]
+    return Chosen(
+        candidates,
+        settings[s],
+        replace(_trace(grid.widths, family, settings, {**paths, k: path}), chosen=(k, s)),
+        path.held_out([s] * path.n_folds),
+        path.held_out(others),
     )
-    paths: list[PathErrors] = []
-    for one in kernels if folds else ():
-        candidates = Candidates.of(samples, one, plan.max_candidates, plan.seed)
-        paths.append(
-            cross_validate(samples, candidates, plan.family, settings, folds, _after(len(paths), settings, step))
-        )
-    k, s = len(kernels) // 2, plan.family.default
-    trace = _trace(grid.only(k), plan.family, (settings[s],), [])
-    if any(path.errors for path in paths):  # not so where no column differs from a constant
-        trace = _trace(grid, plan.family, settings, paths)
-        k, s = _choose(trace, plan)
-        trace = replace(trace, chosen=(k, s))
-    if len(paths) != 1:  # one kernel at a time: only that of a single one is still there
-        candidates = Candidates.of(samples, kernels[k], plan.max_candidates, plan.seed)
-    return Chosen(candidates, settings[s], trace)
 
 
-def _after(paths: int, settings: tuple[float, ...], step: Callable[[int], None]) -> Callable[[int], None]:
-    """``step`` for the machines of the next path."""
-    return lambda done: step(paths * len(settings) + done)
+def _best_width(
+    grid: KernelGrid, settings: tuple[float, ...], plan: Comparing, paths: dict[int, CrossValidated]
+) -> int:
+    """Position of the width of least error; of equal errors that of the smallest machine, and of these the widest."""
+    falling = {len(grid) - 1 - k: path for k, path in paths.items()}
+    trace = _trace(grid.widths[::-1], plan.family, settings, falling)
+    return len(grid) - 1 - _choose(trace, plan)[0]
 
 
-def _grid(samples: Samples, kernel: Kernel, plan: Comparing) -> KernelGrid:
-    """The kernels to cross-validate: one, unless it is cross-validation that shall choose the width."""
-    if "width" not in kernel.rules:
-        return KernelGrid.around(kernel, samples.X)
-    # FVS-LR's closed form is fair here: it never saw a support that was chosen with labels
-    if plan.width_by != "cross_validation":
-        return choose_width(samples.some(_WIDTH_ROWS, random_generator(plan.seed)), kernel, plan.seed)
-    return class_grid(samples, kernel, plan.seed)
+def _compare_widths(
+    samples: Samples,
+    grid: KernelGrid,
+    settings: tuple[float, ...],
+    plan: Comparing,
+    folds: Sequence[Fold],
+    step: Callable[[int], None],
+) -> dict[int, CrossValidated]:
+    """Paths of a coarse grid of widths, and of the neighbors of the best one, on some of the samples."""
+    # Paper: every width and penalty on all samples. We: widths on 1,000 samples with 200 candidates, because a path of
+    # (5) costs up to m^3 for m candidates, and a width is as well chosen on them.
+    some, parts = _part(samples, folds, random_generator(plan.seed))
+    limit = plan.width_candidates
+    paths: dict[int, CrossValidated] = {}
+
+    def follow(k: int) -> None:
+        candidates = Candidates.of(some, grid.kernels[k], limit, plan.seed)
+        paths[k] = cross_validate(some, candidates, plan.family, settings, parts)
+        step(len(paths))
+
+    for k in range(0, len(grid), _COARSE):
+        follow(k)
+    best = _best_width(grid, settings, plan, paths)
+    for k in (best - 1, best + 1):
+        if 0 <= k < len(grid):
+            follow(k)
+    return paths
+
+
+def _part(samples: Samples, folds: Sequence[Fold], rng: object) -> tuple[Samples, Sequence[Fold]]:
+    """About ``WIDTH_ROWS`` of the samples, and what the folds have of them; all, if a class is too small for that."""
+    some = samples.some(WIDTH_ROWS, rng)
+    if some.n == samples.n:
+        return samples, folds
+    place = {row: i for i, row in enumerate(to_numpy(some.rows).tolist())}
+    rows = to_numpy(samples.rows)
+
+    def inside(part: Sequence[int]) -> list[int]:
+        return [place[row] for row in rows[list(part)].tolist() if row in place]
+
+    parts = [(inside(train), inside(test)) for train, test in folds]
+    if absent_class(some, parts) is not None or any(not test for _, test in parts):
+        return samples, folds
+    return some, parts
 
 
 def fit_within(samples: Samples, chosen: Chosen, plan: Comparing) -> tuple[Fitted, float]:
@@ -241,26 +285,77 @@ def kernel_scale(samples: Samples, kernel: Kernel) -> float:
 
 
 @dataclass(frozen=True)
-class PathErrors:
-    """Cross-validated errors along a path of machines."""
+class CrossValidated:
+    """Machines along a path, trained without every fold, and what they say of it: ``S`` settings, ``F`` folds."""
 
-    errors: tuple[float, ...]
-    """Share of the held-out weight that is misclassified."""
-    sizes: tuple[float, ...]
-    """Mean number of vectors."""
-    n: int
-    """Number of held-out samples."""
+    samples: Samples
+    parts: tuple[_Fold, ...]
+    machines: tuple[tuple[Machine, ...], ...]
+    """One tuple per setting, with one machine per fold."""
+    misses: Any
+    """Weight of every held-out sample, fold after fold, if its class is not found, else zero; ``(S, n)``."""
+
+    @property
+    def n_folds(self) -> int:
+        """Number of folds."""
+        return len(self.parts)
+
+    @property
+    def n(self) -> int:
+        """Number of held-out samples."""
+        return sum(part.n for part in self.parts)
+
+    @property
+    def errors(self) -> tuple[float, ...]:
+        """Share of the held-out weight that is misclassified, for every setting."""
+        return tuple((self.misses.sum(axis=1) / self.weight).tolist())
+
+    @property
+    def weight(self) -> float:
+        """Sum of the held-out weights."""
+        return sum(part.weight for part in self.parts)
+
+    def paired_spread(self, best: int) -> Any:
+        """Standard errors of the differences between all errors and that of one setting, on the same samples."""
+        return ((self.misses - self.misses[best]) ** 2).sum(axis=1) ** 0.5 / self.weight
+
+    @property
+    def sizes(self) -> tuple[float, ...]:
+        """Mean number of vectors, for every setting."""
+        return tuple(sum(machine.size for machine in machines) / self.n_folds for machines in self.machines)
+
+    def without(self, fold: int) -> CrossValidated:
+        """The same without one fold; itself if that is the only one."""
+        kept = [f for f in range(self.n_folds) if f != fold or self.n_folds == 1]
+        machines = tuple(tuple(row[f] for f in kept) for row in self.machines)
+        inside = [f in kept for f, part in enumerate(self.parts) for _ in range(part.n)]
+        misses = self.misses[:, to_numpy(inside)]
+        return CrossValidated(self.samples, tuple(self.parts[f] for f in kept), machines, misses)
+
+    def held_out(self, settings: Sequence[int]) -> HeldOut:
+        """Discriminant of the held-out samples, every fold at a setting of its own.
+
+        In units of the targets of all samples. A sample that is held out more than once counts once.
+        """
+        targets = fisher_targets(self.samples.codes, self.samples.n_classes, self.samples.weights)
+        first: dict[int, int] = {}
+        values, at = [], 0
+        for f, (part, s) in enumerate(zip(self.parts, settings)):
+            for row in part.rows:
+                first.setdefault(row, at)
+                at += 1
+            values.append(part.values(self.machines[s][f], targets))
+        kept, samples, like = sorted(first), self.samples, self.samples.rows
+        if len(kept) < samples.n:
+            samples = samples.take(asarray_like(kept, like, dtype=like.dtype))
+        once = asarray_like([first[row] for row in kept], like, dtype=like.dtype)
+        return HeldOut(samples, take_rows(namespace(values[0]).concat(values, axis=0), once))
 
 
 def cross_validate(
-    samples: Samples,
-    candidates: Candidates,
-    family: Family,
-    settings: tuple[float, ...],
-    folds: Sequence[Fold],
-    step: Callable[[int], None] = lambda _: None,
-) -> PathErrors:
-    """Errors of a whole path of machines, on folds of the training samples.
+    samples: Samples, candidates: Candidates, family: Family, settings: tuple[float, ...], folds: Sequence[Fold]
+) -> CrossValidated:
+    """Machines of a whole path on folds of the training samples, and their errors.
 
     A path is left once it has become larger and clearly worse than its best machine. A fold uses only candidates that
     it trains on, unless these were chosen without the labels.
@@ -270,21 +365,21 @@ def cross_validate(
     The rule is the midpoint rule of the paper. The closed-form leave-one-out is no substitute here: the support was
     chosen with the labels, and it picks nearly dense machines.
     """
-    parts = [_Trained.on(samples, candidates, family, settings, fold) for fold in folds]
-    n = sum(part.n for part in parts)
-    total = sum(part.weight for part in parts)
+    parts = tuple(_Fold.of(samples, candidates, family, settings, fold) for fold in folds)
+    n, weight = sum(part.n for part in parts), sum(part.weight for part in parts)
+    path: list[tuple[Machine, ...]] = []
+    misses: list[list[float]] = []
     errors: list[float] = []
-    sizes: list[float] = []
     for machines in zip(*(part.machines for part in parts)):
-        errors.append(sum(part.wrong(machine) for part, machine in zip(parts, machines)) / total)
-        sizes.append(sum(machine.size for machine in machines) / len(parts))
-        step(len(errors))
-        if _hopeless(errors, sizes, n):
+        path.append(machines)
+        misses.append([miss for part, machine in zip(parts, machines) for miss in part.misses(machine)])
+        errors.append(math.fsum(misses[-1]) / weight)
+        if _hopeless(errors, [sum(machine.size for machine in row) for row in path], n):
             break
-    return PathErrors(tuple(errors), tuple(sizes), n)
+    return CrossValidated(samples, parts, tuple(path), to_numpy(misses))
 
 
-def _hopeless(errors: list[float], sizes: list[float], n: int) -> bool:
+def _hopeless(errors: list[float], sizes: Sequence[float], n: int) -> bool:
     """Whether the last two machines are larger than the best so far and two standard errors worse."""
     least = min(errors)
     bound = least + 2 * math.sqrt(least * (1 - least) / n) + 1 / n
@@ -293,19 +388,20 @@ def _hopeless(errors: list[float], sizes: list[float], n: int) -> bool:
 
 
 @dataclass(frozen=True)
-class _Trained:
+class _Fold:
     """The machines trained without one fold, made as they are asked for, and that fold."""
 
     machines: Iterator[Machine]
     scores: AffineScores
+    rows: list[int]
     K: Array
     codes: Array
     weights: Array
 
     @classmethod
-    def on(
+    def of(
         cls, samples: Samples, candidates: Candidates, family: Family, settings: tuple[float, ...], fold: Fold
-    ) -> _Trained:
+    ) -> _Fold:
         xp = namespace(samples.codes)
         train, test = (asarray_like(list(rows), samples.codes, dtype=xp.int64) for rows in fold)
         K_train, K_test = take_rows(candidates.K, train), take_rows(candidates.K, test)
@@ -316,32 +412,39 @@ class _Trained:
         targets = fisher_targets(codes, samples.n_classes, weights)
         machines = family.path(K_train, targets.rows(codes), weights, settings)
         held_out = take_rows(samples.codes, test), take_rows(samples.weights, test)
-        return cls(machines, least_squares_scores(targets), K_test, *held_out)
+        return cls(machines, least_squares_scores(targets), list(fold[1]), K_test, *held_out)
 
     @property
     def n(self) -> int:
-        return int(self.codes.shape[0])
+        return len(self.rows)
 
     @property
     def weight(self) -> float:
         return float(namespace(self.weights).sum(self.weights))
 
-    def wrong(self, machine: Machine) -> float:
-        """Weight of this fold's samples that the machine misclassifies."""
+    def misses(self, machine: Machine) -> list[float]:
+        """Weights of this fold's samples, zero where the machine finds the class."""
         xp = namespace(self.K)
         miss = xp.argmax(self.scores(machine.values(self.K)), axis=1) != self.codes
-        return float(xp.sum(xp.astype(miss, self.weights.dtype) * self.weights))
+        weights: list[float] = to_numpy(xp.astype(miss, self.weights.dtype) * self.weights).tolist()
+        return weights
+
+    def values(self, machine: Machine, targets: FisherTargets) -> Array:
+        """Discriminant of this fold's samples; a fold's own classes have shares, and so targets, of their own."""
+        return targets.values(self.scores(machine.values(self.K)))
 
 
-def _trace(grid: KernelGrid, family: Family, settings: tuple[float, ...], paths: list[PathErrors]) -> Trace:
+def _trace(
+    widths: tuple[float, ...], family: Family, settings: tuple[float, ...], paths: dict[int, CrossValidated]
+) -> Trace:
     """The errors that were measured, infinite elsewhere; nothing is chosen yet."""
-    error, spread, size = ([[math.inf] * len(settings) for _ in grid.kernels] for _ in range(3))
-    for k, path in enumerate(paths):
+    error, spread, size = ([[math.inf] * len(settings) for _ in widths] for _ in range(3))
+    for k, path in paths.items():
         for s, (e, m) in enumerate(zip(path.errors, path.sizes)):
             error[k][s], spread[k][s], size[k][s] = e, math.sqrt(e * (1 - e) / path.n), m
     table = [to_numpy(rows) for rows in (error, spread, size)]
     return Trace(
-        {"width": grid.widths, family.axis: settings},
+        {"width": widths, family.axis: settings},
         table[0],
         table[1],
         chosen=(0, 0),
@@ -350,21 +453,29 @@ def _trace(grid: KernelGrid, family: Family, settings: tuple[float, ...], paths:
     )
 
 
-def _choose(trace: Trace, plan: Comparing) -> tuple[int, ...]:
-    """The sparsest machine that is as good as the best one of those within the budget, up to a standard error.
+def _choose(trace: Trace, plan: Comparing, spread: Any = None) -> tuple[int, ...]:
+    """The sparsest machine that is as good as the best one of those within the budget.
 
-    The standard error is that of the difference of the two errors, each a share of the held-out samples.
+    ``spread`` are the standard errors of the differences of the errors from the least one; machines within the
+    tolerance of ``plan.prefer``, in units of them, are as good. Without it only equal errors are.
+
+    On a single path the first machine beyond the budget stands for those just within it, which :func:`fit_within`
+    finds. Widths are compared by machines within the budget, unless there are none.
     """
-    xp, error = namespace(trace.error), trace.error
-    size = trace.size
+    error, size, xp = trace.error, trace.size, namespace(trace.error)
     if size is None:
-        size = xp.zeros_like(error) + asarray_like(list(trace.axes["n_vectors"]), error, dtype=error.dtype)
+        size = xp.zeros_like(error) + to_numpy(list(trace.axes["n_vectors"]))
     if plan.max_vectors is not None:
-        # the first machine of a path beyond the budget stands for those just within it: fit_within finds them
         within = size <= plan.max_vectors
-        first = xp.concat([xp.ones_like(within[:, :1]), within[:, :-1]], axis=1)
-        error = xp.where(within | first, error, xp.full_like(error, xp.inf))
-    spread = xp.where(xp.isfinite(error), trace.spread, xp.zeros_like(error))
-    best = smallest_within(error, size, 0.0)
-    allowance = TOLERANCE[plan.prefer] * xp.sqrt(spread**2 + spread[best] ** 2) + _EQUAL
-    return smallest_within(error, size, allowance)
+        if spread is not None or not bool(xp.any(within)):
+            within = within | xp.concat([xp.ones_like(within[:, :1]), within[:, :-1]], axis=1)
+        error = xp.where(within, error, math.inf)
+    return smallest_within(error, size, _EQUAL if spread is None else TOLERANCE[plan.prefer] * spread + _EQUAL)
+
+
+def _choose_on(path: CrossValidated, family: Family, settings: tuple[float, ...], plan: Comparing) -> int:
+    """Position of the setting that is taken on one path; errors are compared sample by sample."""
+    compared = settings[: len(path.machines)]
+    trace = _trace((1.0,), family, compared, {0: path})
+    best = _choose(trace, plan, 0.0)[1]
+    return _choose(trace, plan, path.paired_spread(best)[None, :])[1]

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from sklearn.exceptions import ConvergenceWarning
 
 from fewkern.backend.folds import Fold
-from fewkern.backend.namespace import is_sparse, take_rows, to_numpy
+from fewkern.backend.namespace import Array, float_dtype, namespace, take_rows, to_numpy
 from fewkern.backend.progress import progress
 from fewkern.backend.random import seed_from
 from fewkern.backend.validation import StrOptions, plain_label
@@ -21,17 +21,23 @@ from fewkern.core.population import Population
 from fewkern.core.samples import Samples
 from fewkern.core.scores import ClassScores
 from fewkern.core.trace import Stop
-from fewkern.fisher.all_rows import machine_of_all
-from fewkern.fisher.choice import Candidates, Chosen, Comparing, absent_class, choose_setting, fit_within
+from fewkern.fisher.all_rows import fit_to_all
+from fewkern.fisher.choice import (
+    Candidates,
+    Chosen,
+    Comparing,
+    absent_class,
+    choose_setting,
+    cross_validate,
+    fit_within,
+)
 from fewkern.fisher.families import Family, Fitted
-from fewkern.fisher.few import choose_few, move_few
 from fewkern.fisher.posterior import fit_posterior
 from fewkern.fisher.problem import Ending, Machine
 from fewkern.fisher.targets import fisher_targets
 from fewkern.fisher.variant import FisherVariant
-from fewkern.vectors.grid import WIDTH_FACTORS
+from fewkern.vectors.leave_one_out import HeldOut
 from fewkern.vectors.novelty import LEAST_VECTORS, novelty_of
-from fewkern.vectors.parameters import REFINE, refine_of
 from fewkern.vectors.selection import Selecting, choose_basis
 
 __all__ = ["FISHER", "FisherParameters", "class_expansion", "fit_fisher"]
@@ -53,7 +59,6 @@ FISHER: dict[str, list[Any]] = constraints(
     "cv",
     "random_state",
     "verbose",
-    refine=REFINE,
     variant=[None, StrOptions({"paper"}), FisherVariant],
 )
 
@@ -65,7 +70,6 @@ class FisherParameters(Protocol):
     prefer: str
     max_vectors: int | None
     max_candidates: int | None
-    refine: Any
     variant: Any
     priors: Any
     cv: Any
@@ -80,28 +84,18 @@ def fit_fisher(estimator: FisherParameters, population: Population, family: Fami
     All of it looks at a sample of the rows. The coefficients of the vectors that are kept then come from all rows.
     """
     samples = population.sample if population.sample.pairwise else population.sample.drawn(CHOICE_ROWS)
+    # weights of a collection come in double precision
+    weights = namespace(samples.weights).astype(samples.weights, float_dtype(samples.X), copy=False)
+    samples = replace(samples, weights=weights)
     priors, variant = check_priors(estimator, samples), FisherVariant.of(estimator.variant)
-    plan = Comparing(
-        family,
-        estimator.prefer,
-        estimator.max_vectors,
-        estimator.max_candidates,
-        variant.width_by,
-        seed_from(estimator.random_state),
-        estimator.refine,
-    )
+    seed = seed_from(estimator.random_state)
+    plan = Comparing(family, estimator.prefer, estimator.max_vectors, estimator.max_candidates, seed)
     folds = _folds(estimator, samples, plan)
     targets = fisher_targets(samples.codes, samples.n_classes, samples.weights)
+    chosen, fitted = _choose_and_fit(estimator, samples, plan, folds)
     rule = variant.posterior if _smallest(samples)[0] >= _CALIBRATION_SAMPLES else "least_squares"
-    few = bool(folds) and rule == "logistic" and plan.takes_few
-    plan = replace(plan, refine=_moves_vectors(estimator, samples, few=few))
-    chosen, fitted = _choose_and_fit(estimator, samples, plan, folds, few=few)
-    posterior = fit_posterior(rule, fitted.held_out, samples, targets, priors)
-    if few and posterior.rule != rule:  # its scores are logarithms of odds, which the midpoint rule cannot read
-        chosen, fitted = _choose_and_fit(estimator, samples, plan, folds, few=False)
-        posterior = fit_posterior("least_squares", fitted.held_out, samples, targets, priors)
-    _warn_unless_converged(estimator, fitted.ending)
-    if posterior.rule != rule:
+    posterior = fit_posterior(rule, chosen.held_out, targets, priors)
+    if folds and posterior.rule != rule:
         warnings.warn(
             f"{type(estimator).__name__}: what the model says of samples that it has not seen does not rise with their "
             "classes, so it carries no signal to fit probabilities to; the midpoint rule is used. Look for a better "
@@ -110,12 +104,12 @@ def fit_fisher(estimator: FisherParameters, population: Population, family: Fami
             stacklevel=3,
         )
     keep: Any = estimator
-    machine = machine_of_all(population, samples, chosen, fitted, family, targets)
-    keep.expansion_, keep.class_scores_ = class_expansion(samples, chosen.candidates, machine, posterior.scores)
-    ratio = None if priors is None else priors / targets.priors
-    keep_class_scores(keep, posterior.scores.scores(fitted.held_out), samples, ratio)
+    fitted = fit_to_all(population, samples, chosen.candidates, fitted, family, chosen.setting)
+    _warn_unless_converged(estimator, fitted.ending)
+    keep.expansion_, keep.class_scores_ = class_expansion(samples, chosen.candidates, fitted.machine, posterior.scores)
+    _keep_held_out(keep, chosen.judged, posterior.scores, None if priors is None else priors / targets.priors)
     keep_importances(keep, samples)
-    keep.kernel_, keep.refined_ = chosen.candidates.kernel, chosen.candidates.moved is not None
+    keep.kernel_ = chosen.candidates.kernel
     # drawn at random, 20 vectors explain one percent less than by "gain", in half of the time
     selection = choose_basis(samples, keep.kernel_, Selecting(rule="random", seed=plan.seed), LEAST_VECTORS)
     keep.novelty_ = novelty_of(samples, selection, samples.original(selection.basis()))
@@ -128,41 +122,31 @@ def fit_fisher(estimator: FisherParameters, population: Population, family: Fami
 
 
 def _choose_and_fit(
-    estimator: FisherParameters, samples: Samples, plan: Comparing, folds: list[Fold], *, few: bool
+    estimator: FisherParameters, samples: Samples, plan: Comparing, folds: list[Fold]
 ) -> tuple[Chosen, Fitted]:
-    """What is chosen, and the machine; ``few`` takes the short way to a short machine."""
+    """What is chosen, and the machine on all samples, within the budget of vectors."""
     kernel = as_kernel(estimator.kernel)
-    if few:
-        with progress(estimator, "comparing kernel widths", len(WIDTH_FACTORS)) as step:
-            found = choose_few(samples, kernel, plan, folds, step)
-        if found is not None and found.may_move(plan):
-            with progress(estimator, "moving vectors, by folds", len(folds)) as step:
-                return move_few(found, plan, folds, step)
-        if found is not None:
-            return found.chosen, found.fitted
-    with progress(estimator, "comparing machines by cross-validation", plan.n_machines(kernel)) as step:
+    with progress(estimator, "comparing machines by cross-validation", plan.n_paths(kernel)) as step:
         chosen = choose_setting(samples, kernel, plan, folds, step)
     fitted, setting = fit_within(samples, chosen, plan)
-    return replace(chosen, setting=setting), fitted
+    if setting == chosen.setting or not folds:
+        return replace(chosen, setting=setting), fitted
+    path = cross_validate(samples, chosen.candidates, plan.family, (setting,), folds)
+    held_out = path.held_out([0] * path.n_folds)
+    return replace(chosen, setting=setting, held_out=held_out, judged=held_out), fitted
 
 
-def _moves_vectors(estimator: FisherParameters, samples: Samples, *, few: bool) -> Any:
-    """False, or "auto" or True where vectors may be moved; an error where that was asked for and cannot be."""
-    refine = refine_of(estimator.refine)
-    if refine is False:
-        return False
-    kernel, reason = as_kernel(estimator.kernel), None
-    if not few:
-        reason = "only machines whose number of vectors is automatic are moved; leave the penalty or n_vectors at"
-        reason += ' "auto" and variant at None, with five samples or more of every class'
-    elif not kernel.refinable:
-        reason = f"the kernel {type(kernel).__name__} has no derivatives; use Gaussian or Polynomial"
-    elif is_sparse(samples.X):
-        reason = "moved vectors would not be sparse; pass X as a dense array"
-    if refine is True and reason is not None:
-        raise ValueError(f"{type(estimator).__name__}: refine=True cannot be done: {reason}, or refine=False.")
-    # a width that was given as a number is taken as it is
-    return refine if reason is None and (refine is True or kernel.rules) else False
+def _keep_held_out(keep: Any, judged: HeldOut | None, scores: ClassScores, ratio: Array | None) -> None:
+    """Assign ``held_out_error_`` and ``held_out_scores_``; ``ratio`` are given priors over the classes' shares."""
+    if judged is None:
+        keep.held_out_error_ = keep.held_out_scores_ = None
+        return
+    samples, values = judged.samples, scores.scores(judged.values)
+    keep_class_scores(keep, values, samples, ratio)
+    xp = namespace(values)
+    weights = samples.weights if ratio is None else samples.weights * take_rows(ratio, samples.codes)
+    wrong = xp.astype(keep.class_scores_.codes(values) != samples.codes, weights.dtype)
+    keep.held_out_error_ = float(xp.sum(weights * wrong) / xp.sum(weights))
 
 
 def class_expansion(
@@ -171,7 +155,7 @@ def class_expansion(
     """The class scores themselves as sums of kernels, and how these become probabilities."""
     kernel = candidates.kernel
     rows = take_rows(candidates.rows, machine.support)
-    vectors = candidates.pick(samples.X, machine.support)
+    vectors = kernel.pick(samples.X, rows)
     axes = KernelExpansion(kernel, vectors, machine.coef, machine.offset, rows)
     return samples.original(axes.then(scores.weights, scores.offset)), replace(scores, weights=None, offset=None)
 
@@ -183,13 +167,11 @@ def _smallest(samples: Samples) -> tuple[int, int]:
 
 
 def _folds(estimator: FisherParameters, samples: Samples, plan: Comparing) -> list[Fold]:
-    """Folds to compare settings on; none where there is nothing to compare, or (with a warning) classes are small."""
-    if plan.n_machines(as_kernel(estimator.kernel)) == 1:
-        return []
+    """Mixed folds; none where a class is too small, with a warning if there is something to choose by them."""
     name = type(estimator).__name__
     cv = int(estimator.cv) if isinstance(estimator.cv, Integral) else estimator.cv
-    folds = samples.folds(cv)
-    if not folds:
+    folds = samples.folds(cv, plan.seed)
+    if not folds and plan.compares:
         count, code = _smallest(samples)
         warnings.warn(
             f"{name}: class {_label(estimator, code)} has {count} sample, too few for cross-validation, so the default "

@@ -17,12 +17,10 @@ from fewkern.core.peel import peel
 from fewkern.core.trace import Stop
 from fewkern.fisher.problem import Machine
 
-__all__ = ["DEPENDENT", "ForwardPath", "forward_columns"]
+__all__ = ["ForwardPath", "forward_columns"]
 
 # A column is linearly dependent on those taken if less than this fraction of its squared norm remains.
-DEPENDENT = 1e-10
-# A leverage of one means that the sample decides its own value: the part left of a sample is at least this.
-_LEFT = 1e-3
+_DEPENDENT = 1e-10
 
 
 @dataclass(frozen=True)
@@ -61,13 +59,6 @@ class ForwardPath:
         k = size + 1
         W = solve_triangular(self.R[:k, :k], self.projections[:k, :], lower=False)
         return Machine(self.order[:size], W[1:, :], W[0, :])
-
-    def leave_one_out_values(self, K: Array, Y: Array) -> Array:
-        """What the largest model says of every sample without itself, the columns held: ``Y - (Y - F) / (1 - h)``."""
-        xp = namespace(K)
-        left = 1.0 - xp.sum(self.Q**2, axis=1)
-        left = xp.maximum(left, xp.full_like(left, _LEFT))
-        return Y - (Y - self.machine(self.size).values(K)) / left[:, None]
 
 
 def forward_columns(
@@ -132,7 +123,7 @@ class _Orthogonal:
         self.residual = Y - constant[:, None] * self.projections[0][None, :]
         along = constant @ K
         self.norms = xp.sum((K - constant[:, None] * along[None, :]) ** 2, axis=0)
-        self.floor = max(DEPENDENT, 10 * eps(K)) * xp.sum(K * K, axis=0)
+        self.floor = max(_DEPENDENT, 10 * eps(K)) * xp.sum(K * K, axis=0)
         self.correlations = K.T @ self.residual
         self.taken = xp.zeros((int(K.shape[1]),), dtype=xp.bool, device=device(K))
         # the weights add up to n, so the column of ones is sqrt(n) times its regressor

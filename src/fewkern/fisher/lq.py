@@ -23,8 +23,6 @@ __all__ = [
     "LqFit",
     "LqSettings",
     "Start",
-    "first_of_size",
-    "leave_one_out_values",
     "lq_fit",
     "lq_path",
     "max_penalty",
@@ -44,8 +42,6 @@ _NEAR = 1e-3
 _FLAT, _BACKTRACKS = 1e-9, 12
 # Duality gap of a solution for q = 1 that only serves as a start.
 _ROUGH = 1e-5
-# A leverage of one means that the sample decides its own value: the part left of a sample is at least this.
-_LEFT = 1e-3
 
 
 @dataclass(frozen=True)
@@ -161,26 +157,6 @@ def walk_path(problem: PenalizedProblem, penalties: Sequence[float], how: LqSett
         yield replace(fit, lasso=None)
 
 
-def first_of_size(problem: PenalizedProblem, penalties: Sequence[float], how: LqSettings, size: int) -> LqFit:
-    """The fit at the first penalty that keeps ``size`` components, or at the last one; ``penalties`` must fall.
-
-    A start from the solution for ``q = 1`` never gains components, so where that has too few (8) is left out.
-    """
-    warm, from_lasso = None, _from_lasso(problem, how)
-    for penalty in penalties:
-        if from_lasso:
-            warm = lasso_rows(problem, penalty * problem.n, warm, tol=_ROUGH).active
-            if warm.size < size and penalty != penalties[-1]:
-                continue
-            fit = _majorize_minimize(warm, penalty, how, warm, 0 if penalty == penalties[-1] else size)
-        else:
-            fit = lq_fit(problem, penalty, how, warm)
-            warm = fit.lasso
-        if fit.size >= size:
-            break
-    return replace(fit, lasso=None)
-
-
 def _from_lasso(problem: PenalizedProblem, how: LqSettings) -> bool:
     """Whether the iteration begins at the solution for ``q = 1``."""
     if not isinstance(how.start, str) or how.q >= 1:
@@ -221,10 +197,8 @@ def _best_start(problem: PenalizedProblem, penalty: float, how: LqSettings, warm
     return replace(best, lasso=runs[1].lasso)
 
 
-def _majorize_minimize(
-    start: ActiveSet, penalty: float, how: LqSettings, lasso: ActiveSet | None, wanted: int = 0
-) -> LqFit:
-    """The iteration (8) on the live components, from ``start``; it is left once fewer than ``wanted`` are alive."""
+def _majorize_minimize(start: ActiveSet, penalty: float, how: LqSettings, lasso: ActiveSet | None) -> LqFit:
+    """The iteration (8) on the live components, from ``start``."""
     problem, q = start.problem, how.q
     lam = penalty * problem.n
     rounding, least = _ROUNDING * eps(start.W), float(namespace(start.W).finfo(start.W.dtype).smallest_normal)
@@ -239,8 +213,6 @@ def _majorize_minimize(
         if not bool(namespace(alive).all(alive)):
             # Removing a component that can only shrink lowers J, so the descent is kept.
             active = active.where(alive)
-            if active.size < wanted:
-                break
             value = active.objective(lam, q)
         elif trace and trace[-1] - value < _NEAR * trace[-1]:
             active, value = _newton(active, value, lam, q)
@@ -349,37 +321,3 @@ def _unsettled(active: ActiveSet, lam: float, q: float) -> bool:
         return False
     bound = (lam * q * (1.0 - q) / active.norms) ** (1.0 / (2.0 - q))
     return bool(namespace(bound).any(row_norms(active.W) < bound))
-
-
-def leave_one_out_values(
-    K: Array, Y: Array, fit: LqFit, weights: Array | None = None, *, penalize_bias: bool = False
-) -> Array:
-    r"""Values of every sample without itself, the support and the penalty's curvature held: ``Y - (Y - F) / (1 - h)``.
-
-    ``h`` is the diagonal of the one smoother
-    :math:`H = \tilde K (\tilde K'\tilde K + \rho N q B)^{-1} \tilde K'`, :math:`B = diag |\Omega_i|^{q-2}`, which
-    serves all targets. Good enough to calibrate probabilities on; never to choose the penalty, since the support has
-    seen ``Y``.
-    """
-    xp = namespace(K)
-    n = int(K.shape[0])
-    one = xp.ones((n, 1), dtype=K.dtype, device=device(K))
-    A = xp.concat([one, xp.take(K, fit.support, axis=1)], axis=1)
-    if weights is not None:
-        A = A * xp.sqrt(weights * (n / xp.sum(weights)))[:, None]
-    rows = xp.concat([fit.offset[None, :], fit.coef], axis=0)
-    curvature = fit.penalty * n * fit.q * _inverse_power(row_norms(rows), 2.0 - fit.q)
-    if not penalize_bias:
-        curvature = xp.concat([xp.zeros_like(curvature[:1]), curvature[1:]])
-    # psi = 1 / sqrt(curvature) would do for all but a free bias, so the system is solved as it stands
-    M = A.T @ A + xp.eye(int(A.shape[1]), dtype=K.dtype, device=device(K)) * curvature[None, :]
-    leverage = xp.sum(A * solve_shifted(M, A.T).T, axis=1)
-    left = xp.maximum(1.0 - leverage, xp.full_like(leverage, _LEFT))
-    return Y - (Y - fit.values(K)) / left[:, None]
-
-
-def _inverse_power(norms: Array, power: float) -> Array:
-    """``norms ** -power``, finite where a row is (nearly) zero."""
-    xp = namespace(norms)
-    floor = 1e-12 * float(xp.max(norms)) if norms.shape[0] else 0.0
-    return xp.maximum(norms, xp.full_like(norms, max(floor, 1e-30))) ** (-power)

@@ -25,7 +25,6 @@ from fewkern.backend.logistic import logistic_regression
 from fewkern.backend.namespace import Array, device, namespace, take_rows
 from fewkern.core.samples import Samples
 from fewkern.core.scores import ClassScores
-from fewkern.fisher.elimination import LogisticColumns, signs_of
 from fewkern.fisher.targets import FisherTargets
 from fewkern.vectors.calibration import calibrate
 from fewkern.vectors.leave_one_out import HeldOut
@@ -45,8 +44,6 @@ PosteriorRule = Literal["gaussian", "logistic", "least_squares"]
 _SPREAD = 1e-6
 # Ridge on the slopes of the logistic regression, per unit of weight, for targets of unit scale.
 _RIDGE = 1e-3
-# Twice what the last of Newton's steps may gain, per sample, where they end with the exact solution.
-_EXACT = 1e-10
 
 
 @dataclass(frozen=True)
@@ -111,19 +108,8 @@ def logistic_scores(F: Array, codes: Array, targets: FisherTargets, weights: Arr
     """Multinomial logistic regression on ``F``, with a small ridge on the slopes."""
     # in units of the targets the ridge means the same for every problem
     F = F / targets.scale
-    slopes, offsets = (_two_logistic if targets.n_classes == 2 else logistic_regression)(F, codes, weights, _RIDGE)
+    slopes, offsets = logistic_regression(F, codes, weights, _RIDGE)
     return AffineScores(slopes / targets.scale, offsets)
-
-
-def _two_logistic(F: Array, codes: Array, weights: Array, ridge: float) -> tuple[Array, Array]:
-    """What :func:`logistic_regression` says of two classes, by Newton's steps on two numbers."""
-    xp, n = namespace(F), int(F.shape[0])
-    # one slope b stands for (-b, b) / 2, whose square is half as large
-    penalty = xp.full((1, F.shape[1], F.shape[1]), ridge * n / 2, dtype=xp.float64, device=device(F))
-    columns = LogisticColumns.of(F[None, :, :], signs_of(codes, F), weights[None, :], penalty, modest=0.0)
-    columns = replace(columns, settled=_EXACT)
-    half = xp.astype(columns.regress(columns.nothing(), codes[None, : F.shape[1]]).coef[0, :], F.dtype) / 2
-    return xp.stack([-half[1:], half[1:]], axis=1), xp.stack([-half[0], half[0]])
 
 
 @dataclass(frozen=True)
@@ -137,29 +123,34 @@ class Posterior:
 
 
 def fit_posterior(
-    rule: PosteriorRule, held_out: Array, samples: Samples, targets: FisherTargets, priors: Array | None = None
+    rule: PosteriorRule, held_out: HeldOut | None, targets: FisherTargets, priors: Array | None = None
 ) -> Posterior:
     r"""Decision scores and probabilities that never reverse the order of the discriminant.
 
     Parameters
     ----------
     rule : {"logistic", "gaussian", "least_squares"}
-    held_out : array of shape (n, C - 1)
-        Discriminant of every sample by the machine fitted without it.
-    samples : Samples
-        With classes.
+    held_out : HeldOut or None
+        Samples with classes, and their discriminant ``(n, C - 1)`` by machines fitted without them; None leaves only
+        "least_squares".
     targets : FisherTargets
     priors : array of shape (C,) or None
         With other priors :math:`\pi'` the posteriors are proportional to :math:`\pi'_c p_c / \pi_c`.
     """
-    U = rising_directions(held_out, samples, targets)
     ratio = None if priors is None else priors / targets.priors
-    if rule == "least_squares" or U.shape[1] == 0:
-        shares = least_squares_scores(targets)
-        return Posterior((shares if ratio is None else shares.with_priors(ratio)).shares(), "least_squares")
+    shares = least_squares_scores(targets)
+    midpoint = Posterior((shares if ratio is None else shares.with_priors(ratio)).shares(), "least_squares")
+    if held_out is None or rule == "least_squares":
+        return midpoint
+    U = rising_directions(held_out.values, held_out.samples, targets)
+    if U.shape[1] == 0:
+        return midpoint
+    # Paper: the threshold is the midpoint of the targets. We: where held-out samples have equal posteriors, because a
+    # penalty shrinks the values and moves the best threshold away from the midpoint; it gives probabilities, too.
     fit = gaussian_scores if rule == "gaussian" else logistic_scores
-    along = fit(held_out @ U, samples.codes, targets, samples.weights)
-    scores = calibrate(AffineScores(U @ along.weights, along.offset).logarithms(), HeldOut(samples, held_out))
+    samples = held_out.samples
+    along = fit(held_out.values @ U, samples.codes, targets, samples.weights)
+    scores = calibrate(AffineScores(U @ along.weights, along.offset).logarithms(), held_out)
     return Posterior(scores if ratio is None else scores.with_priors(ratio), rule)
 
 

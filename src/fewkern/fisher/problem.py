@@ -17,7 +17,6 @@ from fewkern.core.trace import Stop
 
 __all__ = [
     "ActiveSet",
-    "Begun",
     "Ending",
     "Machine",
     "PenalizedProblem",
@@ -60,18 +59,6 @@ class Ending:
     reached: float = 0.0
     """Its last value."""
     tol: float = 0.0
-
-
-@dataclass(frozen=True)
-class Begun:
-    """Columns to begin an elimination with, and how they were found."""
-
-    support: Array
-    forward: Array
-    """Columns of forward selection, in the order in which it takes them."""
-    setting: float = 0.0
-    objectives: tuple[float, ...] = ()
-    ending: Ending = Ending(Stop.SIZE, 0)
 
 
 @dataclass(frozen=True)

@@ -18,57 +18,55 @@ __all__ = ["SparseKernelFisher", "lq_family"]
 
 
 class SparseKernelFisher(ScoringClassifier, KernelEstimator):
-    r"""Classify with a few samples: kernel Fisher discriminant with a penalty (kFDA_q), two classes and many.
+    r"""Sparse kernel Fisher discriminant (kFDA_q) for two or more classes.
 
-    Fisher's discriminant is a regression on class labels. A penalty on its coefficients sets most of them to zero, as
-    the lasso does, and the samples without a coefficient are not needed any more:
+    Fisher's discriminant is a least-squares regression on coded class labels. A penalty on its coefficients sets most
+    of them to exactly zero, and a sample without a coefficient is not needed for prediction. The estimator minimizes
+    equation (5) of the paper,
 
-    .. math:: \min_\Omega \tfrac12 \|Y - [1\; K]\,\Omega\|_F^2 + \rho N \sum_i \|\Omega_i\|_2^q \qquad (5)
+    .. math:: J(\Omega) = \tfrac12 \|Y - [1\; K]\,\Omega\|_F^2 + \rho N \sum_i \|\Omega_i\|_2^q ,
+              \qquad 0 < q \le 2 \qquad (5)
 
-    with the targets of Fisher's discriminant (for two classes :math:`+N/N_1` and :math:`-N/N_2`). ``q = 1`` is solved
-    exactly by an active set, ``q < 1`` by the majorize-minimize iteration (8) on the components that are still
-    alive; a sample without a coefficient is absent, not small. Several classes share one support.
+    over the bias and one row of coefficients :math:`\Omega_i` per candidate sample. For two classes :math:`Y` is one
+    column of :math:`+N/N_1` and :math:`-N/N_2`, as in the paper. For :math:`C` classes it has :math:`C - 1` columns,
+    and the penalty acts on whole rows, so that all classes share the same vectors. ``q < 1`` is solved by the
+    majorize-minimize iteration (8), ``q = 1`` (the lasso, or group lasso) exactly, ``q = 2`` by one linear system.
 
     Parameters
     ----------
     kernel : str, Kernel or callable, default "gaussian"
         A width given as a rule ("median", the default, or "scale") is the centre of a grid from 0.14 to 6 times its
-        value, searched by leave-one-out. It is one width per feature, in units of that feature, so that the units of
-        the data do not matter (``unit`` of :class:`~fewkern.kernels.Gaussian`). A width given as a number is kept.
+        value, from which cross-validation chooses. It is one width per feature, in units of that feature, so that the
+        units of the data do not matter (``unit`` of :class:`~fewkern.kernels.Gaussian`). A number is used as it is.
     q : float, default 0.5
-        In (0, 2]. Smaller keeps fewer samples; from above 1 on none is dropped.
+        In (0, 2]. Smaller values keep fewer samples; above 1 every candidate is kept.
     penalty : float or "auto", default "auto"
-        :math:`\rho`. "auto" compares numbers of vectors by cross-validation, see Notes. With ``q`` above 1, or with
-        ``FisherVariant(width_by="leave_one_out")``, it compares nine penalties from 0.3 to 3e-5.
+        :math:`\rho`. "auto" chooses among nine values, :math:`10^{-0.5}, 10^{-1}, \dots, 10^{-4.5}` in units of the
+        kernel and the targets, by cross-validation.
     prefer : {"accurate", "balanced", "sparse"}, default "balanced"
-        The machine of least held-out error, the one of fewest vectors that is nearly as good (within half a standard
-        error of the difference, and 0.75 percent of the samples, less above 800 samples; 0.2 percent with several
-        classes, less above 2,000), or twice as far.
-    refine : "auto" or bool, default "auto"
-        Move the vectors, and learn one width per feature, where the number of vectors is automatic. "auto" does so
-        where more than 15 samples would be kept (10 of a thousand or more) and samples held out say that it pays, with
-        a width that is a rule; True always; False keeps samples as vectors. A moved vector is not a sample any more,
-        and the fit takes longer: twice as long with several classes, four to eight times with two.
+        How the penalty is chosen: the one of least cross-validated error, or the one with the fewest vectors among
+        those whose error is within half a standard error ("balanced") or one standard error ("sparse") of it. The
+        standard error is that of the difference of the two errors on the same samples.
     max_vectors : int or None, default None
-        Budget of vectors: machines that keep more are not taken. A penalty that keeps more, given or chosen, is
-        raised until the machine is within the budget.
+        Largest number of vectors. A penalty that keeps more, given or chosen, is raised until the model is within it.
     max_candidates : int or None, default None
-        Only so many samples, chosen by the gain rule of :class:`FeatureVectorSelector`, are looked at, in memory of
-        order ``n * max_candidates``. None: every distinct sample up to 1000 of them, else 1000.
+        The candidates are this many samples, chosen by the gain rule of :class:`FeatureVectorSelector`. None: every
+        distinct sample, up to 1,000 (400 with three or more classes), and that many of more.
     variant : FisherVariant, "paper" or None, default None
-        Details: how a width is chosen, where the iteration starts, whether the bias is penalized, and how scores become
-        probabilities. See :class:`~fewkern.fisher.FisherVariant`.
+        Where the iteration starts, whether the bias is penalized, and how scores become probabilities; "paper" does
+        all three as the paper does. See :class:`~fewkern.fisher.FisherVariant`.
     priors : array of shape (n_classes,) or None, default None
         Class probabilities where the model is used, if they are not those of the training samples.
     class_weight : dict, "balanced" or None, default None
     cv : int, splitter or iterable of splits, default 5
-        A number gives stratified folds in the order of the rows (at most as many as the smallest class has samples), so
-        nothing is random.
+        An int is the number of stratified folds, shuffled with ``random_state`` (at most as many as the smallest class
+        has samples), so that the order of the rows does not matter. With ``groups`` whole groups are held out.
     tol : float or None, default None
-        Relative change of the objective that ends the iteration (1e-8), for ``q = 1`` the relative duality gap (1e-7).
+        Relative change of the objective that ends the iteration (1e-8), for ``q = 1`` the relative duality gap (1e-7,
+        with three or more classes 1e-5).
     max_iter : int, default 1000
     random_state : int, Generator, RandomState or None, default 0
-        Only for the choice of candidates and of the samples to search on.
+        For the folds, the candidates and the subsample on which widths are compared.
     verbose : bool or int, default False
 
     Attributes
@@ -79,26 +77,30 @@ class SparseKernelFisher(ScoringClassifier, KernelEstimator):
     feature_importances_
         As in :class:`FeatureVectorRegressor`.
     vectors_, indices_, n_vectors_
-        The vectors that are kept, the rows of ``X`` that they are (or started from, if ``refined_``), their number.
-    refined_ : bool
-        Whether the vectors were moved.
+        The samples that are kept, their rows in ``X``, their number.
     kernel_ : Kernel
     penalty_ : float
+        :math:`\rho` of the fitted model.
     objective_ : float
-        Value of (5) at the solution. With an automatic penalty, that of the machine whose vectors were thinned out.
+        Value of (5) at the fitted model.
     class_scores_ : ClassScores
         How the scores become probabilities.
     priors_ : array of shape (n_classes,)
-        Shares of the classes, in the rows that choices are made on.
+        Shares of the classes, in the rows on which choices are made.
+    held_out_error_ : float or None
+        Share of held-out samples that are misclassified (weighted), every fold with the penalty that the other folds
+        choose. The width was chosen with all folds. None where a class is too small for folds.
     held_out_scores_ : HeldOutScores or None
-        Of the classes of held-out samples, which ``predict_set`` needs.
+        Scores of the held-out samples, which ``predict_set`` needs.
     novelty_ : Novelty or None
         What ``novelty`` and ``novelty_threshold`` need.
     trace_ : Trace
-        Held-out errors, and the objective after every step, which never rises.
+        Cross-validated error of every width and penalty that was compared, and (5) after every iteration of the fit,
+        which never rises.
     stop_ : Stop
-        How the last fit ended.
+        How the fit ended.
     n_iter_ : int
+        Number of iterations of the fit.
 
     Notes
     -----
@@ -110,22 +112,22 @@ class SparseKernelFisher(ScoringClassifier, KernelEstimator):
     NRS                ``n_vectors_``   samples retained
     ================== ================ ===================================================
 
-    Cost: ``n m`` kernel values for ``m`` candidates, then ``n k^2 + k^3`` per step with ``k`` components alive.
+    *Choice of width and penalty.* Five widths of the grid are cross-validated, each along the whole path of penalties,
+    then the neighbors of the best one. Up to 1,000 samples and 200 candidates are used for this. The path of the width
+    of least error is then followed on all samples and candidates, and ``prefer`` decides on the penalty.
 
-    Above 5,000 rows all choices are made on 5,000 of them: width, penalty, vectors, and what is said of held-out
-    samples. The coefficients of the vectors then come from all rows: by one pass over them, or by two where they are
-    those of a logistic regression. So the time of a fit grows with the rows only by these passes. ``X`` may be a Dask
-    array or data frame, whose rows stay where they are; the model is the same for any chunking, and the same as in
-    memory.
+    *Deviations from the paper.* The bias is not penalized by default. Repeated samples are one candidate. The decision
+    is not at the midpoint of the targets but where a logistic regression on held-out scores has equal posteriors.
+    ``variant="paper", tol=1e-5`` has the bias, the start of the iteration, the decision and the stop of the paper.
 
-    With ``penalty="auto"`` and ``q <= 1``, folds of forward selection choose the width and the number of vectors. The
-    penalty is the first one at which enough samples are kept among three times as many of forward selection. Of these
-    as few stay as a logistic regression on their kernel columns needs, which also replaces the coefficients of (5):
-    about half as many vectors do for the same error. ``variant=FisherVariant(width_by="leave_one_out")`` keeps (5) to
-    the end, with the penalty of least cross-validated error; a penalty that is given does so, too.
+    *Cost.* ``n m`` kernel values for ``m`` candidates, then ``n k^2 + k^3`` per iteration with ``k`` components alive.
+    An automatic fit is about 45 fits per width: 1 to 2 seconds for 400 to 1,000 samples of two classes. Several
+    classes start with all candidates alive, and ``q = 1`` is the slow case there (group lasso): 20 seconds for 1,200
+    samples of ten classes, where ``q = 0.5`` takes 5.
 
-    The machine of the paper is ``variant="paper", tol=1e-5``. With ``q = 2`` this is the plain kernel Fisher
-    discriminant: one linear system for every penalty, and every sample is kept.
+    *Many rows.* Above 5,000 rows width, penalty, vectors and held-out scores come from 5,000 of them. The coefficients
+    of the vectors then minimize (5) over all rows, by one pass over them. ``X`` may be a Dask array or data frame,
+    whose rows stay where they are; the model is the same for any chunking, and the same as in memory.
 
     References
     ----------
@@ -159,7 +161,6 @@ class SparseKernelFisher(ScoringClassifier, KernelEstimator):
         q: float = 0.5,
         penalty: Any = "auto",
         prefer: str = "balanced",
-        refine: Any = "auto",
         max_vectors: int | None = None,
         max_candidates: int | None = None,
         variant: Any = None,
@@ -175,7 +176,6 @@ class SparseKernelFisher(ScoringClassifier, KernelEstimator):
         self.q = q
         self.penalty = penalty
         self.prefer = prefer
-        self.refine = refine
         self.max_vectors = max_vectors
         self.max_candidates = max_candidates
         self.variant = variant
@@ -188,7 +188,7 @@ class SparseKernelFisher(ScoringClassifier, KernelEstimator):
         self.verbose = verbose
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SparseKernelFisher:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> SparseKernelFisher:
         """Fit.
 
         Parameters
@@ -197,12 +197,15 @@ class SparseKernelFisher(ScoringClassifier, KernelEstimator):
         y : array of shape (n_samples,)
             Labels of two or more classes.
         sample_weight : array of shape (n_samples,) or None
+        groups : array of shape (n_samples,) or None
+            Labels, equal for samples that belong together, such as the measurements of one person. Whole groups are
+            then held out.
 
         Returns
         -------
         self
         """
-        population = labelled_population(self, X, y, sample_weight)
+        population = labelled_population(self, X, y, sample_weight, groups)
         if self.max_vectors is not None and self.q > 1:
             raise ValueError(
                 f"SparseKernelFisher: q = {self.q} drops no sample, so max_vectors cannot be kept; use q <= 1, or "

@@ -40,6 +40,10 @@ class FisherTargets:
         """Targets ``(n, C - 1)`` of samples with class numbers ``codes``."""
         return self.scale * take_rows(self.theta, codes)
 
+    def values(self, posteriors: Array) -> Array:
+        r"""The discriminant ``f`` whose least-squares posteriors :math:`\pi_c (1 + \theta_c^T f / s)` are given."""
+        return self.scale * (posteriors @ self.theta)
+
 
 def fisher_targets(codes: Array, n_classes: int, weights: Array) -> FisherTargets:
     """Targets for class numbers ``codes`` with positive sample ``weights``; every class must occur.

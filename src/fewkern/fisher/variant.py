@@ -22,13 +22,8 @@ class FisherVariant:
     ----------
     posterior : {"logistic", "gaussian", "least_squares"}, default "logistic"
         Decision and probabilities. "logistic" (regression) and "gaussian" (classes of common covariance) are fitted to
-        leave-one-out scores; "least_squares" has the paper's threshold, the midpoint of the targets
+        held-out scores; "least_squares" has the paper's threshold, the midpoint of the targets
         :math:`\tfrac N2(1/N_1 - 1/N_2)`, and is used wherever a class has fewer than five samples.
-    width_by : {"auto", "leave_one_out", "cross_validation"}, default "auto"
-        How a width given as a rule is chosen: by the closed-form leave-one-out of
-        :class:`~fewkern.FeatureVectorClassifier`, or together with the penalty or the number of vectors. "auto" is the
-        former, unless the penalty or number of vectors is automatic and ``posterior`` is "logistic": then folds of
-        forward selection choose the width and as few vectors as a logistic regression on them needs.
     penalize_bias : bool, default False
         True is the paper: the bias is penalized like a sample. Only for kFDA_q.
     start : {"auto", "lasso", "ridge", "best"}, default "auto"
@@ -47,7 +42,6 @@ class FisherVariant:
     """
 
     posterior: PosteriorRule = "logistic"
-    width_by: str = "auto"
     penalize_bias: bool = False
     start: Start = "auto"
 
@@ -59,7 +53,7 @@ class FisherVariant:
     @classmethod
     def paper(cls) -> FisherVariant:
         """The machine of the KFD paper. Its stop is ``tol=1e-5``; it counts repeated samples apart, we never do."""
-        return cls("least_squares", "cross_validation", True, "ridge")
+        return cls("least_squares", penalize_bias=True, start="ridge")
 
     @classmethod
     def of(cls, variant: FisherVariant | str | None) -> FisherVariant:
@@ -71,7 +65,6 @@ class FisherVariant:
 
 _VALUES = {
     "posterior": ("logistic", "gaussian", "least_squares"),
-    "width_by": ("auto", "leave_one_out", "cross_validation"),
     "penalize_bias": (False, True),
     "start": ("auto", "lasso", "ridge", "best"),
 }

@@ -18,6 +18,7 @@ from fewkern.io.c_text import c_comment, c_lines, c_loops, c_number, c_string
 from fewkern.io.describe import plan
 from fewkern.io.plan import (
     DTYPES,
+    Bends,
     Bounds,
     Classes,
     Copy,
@@ -67,7 +68,8 @@ def to_c(
     ----------
     model : fitted estimator of fewkern
         Or a pipeline of scikit-learn that ends in one, with scalers, SimpleImputer, OneHotEncoder, OrdinalEncoder,
-        ColumnTransformer or feature selection before it; a model that the command line saved; a KernelExpansion.
+        ColumnTransformer or feature selection before it; a model that the command line saved; an expansion
+        (``expansion_`` of an estimator).
     path : str, path or None, default None
         If given, also write the text to this file.
     name : str, default "model"
@@ -92,9 +94,9 @@ def to_c(
 
     Examples
     --------
-    >>> from fewkern import FeatureVectorClassifier, to_c
+    >>> from fewkern import FeatureVectorDiscriminant, to_c
     >>> from fewkern.datasets import make_banana
-    >>> model = FeatureVectorClassifier(max_vectors=10).fit(*make_banana(200))
+    >>> model = FeatureVectorDiscriminant(max_vectors=10).fit(*make_banana(200))
     >>> text = to_c(model, name="banana", dtype="float")
     >>> "int banana_predict(const float *x)" in text
     True
@@ -117,6 +119,8 @@ class _Writer:
         self.largest = float(np.finfo(DTYPES[dtype]).max)
         self.nbytes = 0
         self.constants: list[str] = []
+        # names by content: what two sums share is written once
+        self.arrays: dict[tuple[str, str], str] = {}
         self.prototypes: list[tuple[str, str]] = []
         self.functions: list[str] = []
         # the sums see the sample itself, or the features that are made of it
@@ -153,11 +157,20 @@ class _Writer:
     def _array(self, what: str, values: Any, *, gaps: bool = False) -> str:
         """A constant array, row by row; returns its name. With ``gaps`` entries may be NaN."""
         values = np.asarray(values, dtype=float)
-        self.nbytes += values.size * np.dtype(DTYPES[self.dtype]).itemsize
         texts = [["NAN" if gaps and np.isnan(v) else self._number(v) for v in row] for row in np.atleast_2d(values)]
-        rows = ",\n".join(map(c_lines, texts))
-        self.constants.append(f"static const {self.dtype} {self.name}_{what}[{values.size}] = {{\n{rows}\n}};\n")
-        return f"{self.name}_{what}"
+        return self._constant(self.dtype, what, texts, np.dtype(DTYPES[self.dtype]).itemsize)
+
+    def _whole_numbers(self, what: str, rows: list[list[int]]) -> str:
+        """A constant array of whole numbers; returns its name."""
+        return self._constant("int", what, [[str(v) for v in row] for row in rows], np.dtype(np.intc).itemsize)
+
+    def _constant(self, kind: str, what: str, texts: list[list[str]], itemsize: int) -> str:
+        size, rows = sum(map(len, texts)), ",\n".join(map(c_lines, texts))
+        if (kind, rows) not in self.arrays:
+            self.arrays[kind, rows] = f"{self.name}_{what}"
+            self.nbytes += size * itemsize
+            self.constants.append(f"static const {kind} {self.name}_{what}[{size}] = {{\n{rows}\n}};\n")
+        return self.arrays[kind, rows]
 
     def _function(self, signature: str, lines: list[str]) -> None:
         body = "".join(f"    {line}\n" for line in lines)
@@ -202,12 +215,41 @@ class _Writer:
             [*lines, "return -1;"],
         )
 
+    def _bent(self, bends: Bends, i: int) -> str:
+        """The statement that makes ``t`` from the features; tables that features share are written once."""
+        pools: tuple[list[float], list[float]] = ([], [])
+        starts: tuple[dict[bytes, int], dict[bytes, int]] = ({}, {})
+        places = []
+        for tables in zip(bends.knots, bends.values):
+            place = [len(tables[0])]
+            for table, pool, start in zip(tables, pools, starts):
+                if table.tobytes() not in start:
+                    start[table.tobytes()] = len(pool)
+                    pool += table.tolist()
+                place.append(start[table.tobytes()])
+            places.append(place)
+        knots, values = self._array(f"knots{i}", pools[0]), self._array(f"values{i}", pools[1])
+        n, where = self.name, self._whole_numbers(f"places{i}", places)
+        return f"{n}_prepare({self.sample}, {where}, {knots}, {values}, {len(places)}, t);"
+
     def _prepare(self, part: Sum | LogSum, i: int, d: int) -> list[str]:
-        """Statements that make ``z`` from the sample ``x``."""
+        """Statements that make ``z`` from the sample ``x``, and ``t`` where there are bends."""
         n, t, x = self.name, self.dtype, self.sample
         first = [] if x == "x" else [f"{t} u[{d}];", f"{n}_features(x, u);"]
-        if part.shift is None or part.factor is None:
+        if isinstance(part, Sum) and part.bends is not None:
+            first += [f"{t} t[{d}];", self._bent(part.bends, i)]
+            x = "t"
+        if part.factor is None:
             return [*first, f"const {t} *const z = {x};"]
+        if part.shift is None:
+            assert isinstance(part, Sum)
+            factor, r = self._array(f"factor{i}", part.factor), part.vectors.shape[1] - d
+            lines = [*first, f"{t} z[{d + r}];", f"{n}_stretch({x}, {factor}, {d}, z);"]
+            if part.directions is None:
+                return lines
+            directions = self._array(f"directions{i}", part.directions)
+            more = [f"for (int k = {d}; k < {d + r}; k++) {{", "    z[k] = 0;", "}"]
+            return [*lines, *more, f"{n}_linear({x}, {directions}, {r}, {d}, z + {d});"]
         shift, factor = self._array(f"shift{i}", part.shift), self._array(f"factor{i}", part.factor)
         if part.factor.ndim == 1:
             lines = [*first, f"{t} z[{d}];", f"{n}_scale({x}, {shift}, {factor}, {d}, z);"]
@@ -220,22 +262,26 @@ class _Writer:
 
     def _sum(self, part: Sum, i: int) -> None:
         n, t = self.name, self.dtype
-        (m, d), q = part.vectors.shape, len(part.offset)
-        lines = self._prepare(part, i, d)
+        (m, d), q, count = part.vectors.shape, len(part.offset), self.plan.n_features
+        lines = self._prepare(part, i, count)
         vectors, offset = self._array(f"vectors{i}", part.vectors), self._array(f"offset{i}", part.offset)
         lines.append(f"{n}_start({offset}, {q}, out);")
         if part.coef is None:
             lines.append(f"{n}_linear(z, {vectors}, {q}, {d}, out);")
         else:
             coef = self._array(f"coef{i}", part.coef)
-            arguments = f"z, {vectors} + j * {d}, {d}"
+            kernel, arguments = str(part.kind), f"z, {vectors} + j * {d}, {d}"
             if part.constant is not None:
                 arguments += f", {self._array(f'constant{i}', part.constant)}[j], {part.degree}"
+            if part.narrow is not None:
+                kernel, arguments = "own_gaussian", f"{arguments}, {self._array(f'narrow{i}', part.narrow)}[j]"
             lines += [
                 f"for (int j = 0; j < {m}; j++) {{",
-                f"    {n}_add({n}_{part.kind}({arguments}), {coef} + j * {q}, {q}, out);",
+                f"    {n}_add({n}_{kernel}({arguments}), {coef} + j * {q}, {q}, out);",
                 "}",
             ]
+        if part.slopes is not None:
+            lines.append(f"{n}_linear(t, {self._array(f'slopes{i}', part.slopes)}, {q}, {count}, out);")
         self._function(f"static void {n}_sum{i}(const {t} *x, {t} *out)", lines)
 
     def _log_sum(self, part: LogSum, i: int) -> None:
@@ -344,13 +390,17 @@ class _Writer:
             lines += [f"  {i}  {text}" for i, text in enumerate(texts)]
         return lines
 
+    def _about_size(self) -> str:
+        tables = any(kind == "int" for kind, _ in self.arrays)
+        return f"Constants: {self.nbytes} bytes of {self.dtype}{' and int' * tables}."
+
     def _head(self) -> str:
         described = self.plan
         lines = [
             f"{self.name}: {described.title}",
             "",
             f"Written by fewkern {__version__} (to_c). C99, also C++; needs math.h, allocates no memory.",
-            f"Constants: {self.nbytes} bytes of {self.dtype}.",
+            self._about_size(),
             "",
             f"x holds the {described.n_inputs} features of one sample"
             + (", in this order:" if described.feature_names else ", in the order of the training samples."),

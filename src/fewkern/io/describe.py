@@ -21,13 +21,16 @@ from fewkern.backend.storable import stored_classes
 from fewkern.backend.wrapped import unwrapped
 from fewkern.base import set_threshold
 from fewkern.core.expansion import KernelExpansion
+from fewkern.core.gaussians import GaussianExpansion
 from fewkern.core.kernels import Function, Gaussian, Laplacian, Linear, LinearSpline, Polynomial, Precomputed
+from fewkern.core.preparation import Preparation
 from fewkern.core.prepared import Prepared, Preparing, Scaling
 from fewkern.density.mixture import ClassMixtures, KernelMixture
 from fewkern.io.linear_end import LinearEnd, split_end
 from fewkern.io.plan import (
     DTYPES,
     ROUNDING,
+    Bends,
     Bounds,
     Classes,
     Inputs,
@@ -64,7 +67,7 @@ def plan(model: Any, dtype: str, caller: str, trust: Trust | None = None) -> Pla
         else:
             sums.append(_sum(expansion, scaler, dtype, caller, parts.name))
     names = found.feature_names or _names(found.model)
-    kernel = "normal kernels" if isinstance(sums[0], LogSum) else f"{type(parts.expansions[0].kernel).__name__} kernel"
+    kernel = _kernel_name(parts.expansions[0])
     count = sum(expansion.n_vectors for expansion in parts.expansions)
     title = f"{parts.name}, {kernel}, {count} vectors of {parts.n_features} features"
     notes = (*found.notes, *parts.notes)
@@ -76,6 +79,14 @@ def plan(model: Any, dtype: str, caller: str, trust: Trust | None = None) -> Pla
     return _with_trust(described, found.model, trust, _Summing(scaler, dtype, caller))
 
 
+def _kernel_name(expansion: Any) -> str:
+    if isinstance(expansion, KernelMixture):
+        return "normal kernels"
+    if isinstance(expansion, GaussianExpansion):
+        return "Gaussians in a learned metric"
+    return f"{type(expansion.kernel).__name__} kernel"
+
+
 @dataclass(frozen=True)
 class _Summing:
     """How the sums of a file are written: what a scaler does first, the type of the numbers, whose errors these are."""
@@ -84,8 +95,15 @@ class _Summing:
     dtype: str
     caller: str
 
-    def __call__(self, expansion: KernelExpansion, owner: str) -> Sum:
-        return _sum(expansion, self.scaler, self.dtype, self.caller, owner)
+    def __call__(
+        self, expansion: KernelExpansion | GaussianExpansion, owner: str, preparation: Preparation | None = None
+    ) -> Sum:
+        """With a ``preparation``, the expansion is a function of prepared columns."""
+        if preparation is None:
+            return _sum(expansion, self.scaler, self.dtype, self.caller, owner)
+        count = preparation.n_columns
+        prepared = _sum(expansion, Scaling(np.zeros(count), np.ones(count)), self.dtype, self.caller, owner)
+        return replace(prepared, bends=_bends(preparation, self.scaler))
 
 
 def _with_trust(described: Plan, model: Any, trust: Trust, summing: _Summing) -> Plan:
@@ -123,7 +141,8 @@ def _unexplained(model: Any, false_alarms: float, summing: _Summing) -> Unexplai
             f"center=False, but the kernel of this {name} is {'centered ' if centered else ''}"
             f"{type(basis.kernel).__name__}; leave false_alarms out."
         )
-    return Unexplained(false_alarms, summing(basis.expansion(), name), threshold)
+    features = summing(basis.expansion(), name, model.novelty_.preparation)
+    return Unexplained(false_alarms, features, threshold)
 
 
 @dataclass(frozen=True)
@@ -206,7 +225,7 @@ def _fitted(model: Any, caller: str) -> None:
 
 def _expansions(model: Any, caller: str) -> tuple[Any, ...]:
     """What the model sums up: one expansion, or one density per class."""
-    if isinstance(model, (KernelExpansion, KernelMixture)):
+    if isinstance(model, (KernelExpansion, GaussianExpansion, KernelMixture)):
         return (model,)
     if type(model).__name__ not in stored_classes() or not isinstance(model, BaseEstimator):
         raise TypeError(
@@ -250,7 +269,47 @@ def _prepared(V: Vector, centre: Vector, gain: Vector, scaler: Scaling, dtype: s
     return shift, gain * scaler.factor[None, :], moved @ gain.T
 
 
+def _bends(preparation: Preparation, scaler: Scaling) -> Bends:
+    """The preparation seen from the samples: the scaler before it moves the knots."""
+    knots, values = _double(preparation.knots), _double(preparation.values).copy()
+    # a knot at the place of the one before it adds nothing
+    new = np.diff(knots, axis=0) > 0
+    kept = np.concatenate([np.ones_like(knots[:1], dtype=bool), new])
+    values[1:] -= np.cumsum(np.where(new, 0.0, np.diff(values, axis=0)), axis=0)
+    knots = scaler.shift + knots / scaler.factor
+    columns = range(preparation.n_columns)
+    return Bends(*(tuple(table[kept[:, a], a] for a in columns) for table in (knots, values)))
+
+
+def _gaussians(expansion: GaussianExpansion, scaler: Scaling, dtype: str, caller: str, owner: str) -> Sum:
+    """Gaussians around vectors in the coordinates of the metric, and the linear part."""
+    basis, bends = expansion.basis, _bends(expansion.basis.preparation, scaler)
+    coef, offset, slopes = (_double(a) for a in (expansion.coef, expansion.offset, expansion.slopes.T))
+    if not len(coef):
+        return Sum("linear", slopes, offset, bends=bends)
+    if dtype == "float":
+        _warn_about_rounding(expansion, caller, owner)
+    widths = _double(basis.inverse_widths)
+    # widths that are all the same belong to the metric
+    common = float(widths[0]) if np.all(widths == widths[0]) else 1.0
+    scales, directions = (common * np.sqrt(0.5) * _double(a) for a in (basis.scales, basis.directions.T))
+    V = _double(basis.vectors)
+    return Sum(
+        "gaussian",
+        np.concatenate([V * scales, V @ directions.T], axis=1),
+        offset,
+        coef,
+        factor=scales,
+        bends=bends,
+        directions=directions if len(directions) else None,
+        narrow=None if common == widths[0] else widths**2,
+        slopes=slopes if slopes.any() else None,
+    )
+
+
 def _sum(expansion: Any, scaler: Scaling, dtype: str, caller: str, owner: str) -> Sum:
+    if isinstance(expansion, GaussianExpansion):
+        return _gaussians(expansion, scaler, dtype, caller, owner)
     kernel = expansion.kernel
     if type(kernel) not in _KERNELS:
         raise ValueError(
@@ -342,9 +401,14 @@ def _log_sum(mixture: KernelMixture, scaler: Scaling, dtype: str, log_unit: floa
 
 def _warn_about_rounding(expansion: Any, caller: str, owner: str) -> None:
     """Warn if coefficients of both signs cancel so far that seven digits leave little of the sum."""
-    V = expansion.vectors
-    some = V[:: max(1, -(-V.shape[0] // _ROUNDING_ROWS)), :]
-    K, coef = _double(expansion.kernel(some, V)), _double(expansion.coef)
+    step = max(1, -(-expansion.n_vectors // _ROUNDING_ROWS))
+    if isinstance(expansion, GaussianExpansion):
+        T = expansion.basis.vectors[::step, :]
+        K = np.concatenate([_double(expansion.basis.columns(T)), _double(T)], axis=1)
+        coef = np.concatenate([_double(expansion.coef), _double(expansion.slopes)])
+    else:
+        V = expansion.vectors
+        K, coef = _double(expansion.kernel(V[::step, :], V)), _double(expansion.coef)
     noise = float(np.finfo(np.float32).eps) * (np.abs(K) @ np.abs(coef)).max()
     size = float(np.abs(K @ coef + _double(expansion.offset)).max())
     if noise > ROUNDING * size:

@@ -72,11 +72,6 @@ def _automatic(name: str) -> Upgrade:
     return change
 
 
-def _classifier(state: State) -> tuple[str, State]:
-    name, new = _automatic("FeatureVectorClassifier")(state)
-    return name, new | {"class_scores_": Record("ClassScores", {"factor": state["temperature_"]})}
-
-
 def _discriminant(state: State) -> tuple[str, State]:
     name, new = _automatic("FeatureVectorDiscriminant")(state)
     scores = GaussianClasses(state["priors_"], state["means_"], state["covariance_"]).scores()
@@ -126,7 +121,7 @@ def _fisher(name: str, axis: str, **changed: str | None) -> Upgrade:
     """Kernel Fisher classifiers: details became a ``variant``, the link ``class_scores_``."""
 
     def change(state: State) -> tuple[str, State]:
-        details = {key: state[key] for key in _DETAILS if key in state}
+        details = {key: state[key] for key in _DETAILS if key in state and key != "width_by"}
         _, new = renamed(name, **dict.fromkeys(_DETAILS), link_=None, **changed)(state)
         link, trace = state["link_"].state, state["trace_"].state
         shares = tuple(link["total"]) if link["rule"] == "least_squares" else None
@@ -257,7 +252,6 @@ _centers = {f"centre_{part}": f"center_{part}" for part in ("vectors", "weights"
 UPGRADES: dict[int, dict[str, Upgrade]] = {
     1: {
         "DensityClassifier": _density_classifier,
-        "FeatureVectorClassifier": _classifier,
         "FeatureVectorDiscriminant": _discriminant,
         "FeatureVectorPCA": renamed("FeatureVectorPCA", **_selection),
         "FeatureVectorRegressor": _automatic("FeatureVectorRegressor"),

@@ -77,6 +77,37 @@ static void model_clip(T *z, T limit, int d)
     }
 }
 
+static T model_bend(T x, const T *knots, const T *values, int n)
+{
+    /* linear between the knots, constant beyond them; NaN stays NaN */
+    int k = 0;
+    if (!(x > knots[0])) {
+        return x == x ? values[0] : x;
+    }
+    while (k < n && x >= knots[k]) {
+        k++;
+    }
+    if (k == n) {
+        return values[n - 1];
+    }
+    return values[k - 1] + (values[k] - values[k - 1]) * ((x - knots[k - 1]) / (knots[k] - knots[k - 1]));
+}
+
+static void model_prepare(const T *x, const int *places, const T *knots, const T *values, int d, T *t)
+{
+    /* of every feature: how many knots it has, and where they and their values begin */
+    for (int i = 0; i < d; i++) {
+        t[i] = model_bend(x[i], knots + places[3 * i + 1], values + places[3 * i + 2], places[3 * i]);
+    }
+}
+
+static void model_stretch(const T *t, const T *factor, int d, T *z)
+{
+    for (int i = 0; i < d; i++) {
+        z[i] = t[i] * factor[i];
+    }
+}
+
 static T model_gaussian(const T *z, const T *v, int d)
 {
     T sum = 0;
@@ -85,6 +116,16 @@ static T model_gaussian(const T *z, const T *v, int d)
         sum += gap * gap;
     }
     return EXP(-sum);
+}
+
+static T model_own_gaussian(const T *z, const T *v, int d, T narrow)
+{
+    T sum = 0;
+    for (int i = 0; i < d; i++) {
+        const T gap = z[i] - v[i];
+        sum += gap * gap;
+    }
+    return EXP(-narrow * sum);
 }
 
 static T model_laplacian(const T *z, const T *v, int d)

@@ -16,6 +16,7 @@ from fewkern.io.describe import plan
 from fewkern.io.plan import (
     DTYPES,
     ROUNDING,
+    Bends,
     Bounds,
     Classes,
     Copy,
@@ -72,7 +73,8 @@ def to_onnx(
     ----------
     model : fitted estimator of fewkern
         Or a pipeline of scikit-learn that ends in one, with scalers, SimpleImputer, OneHotEncoder, OrdinalEncoder,
-        ColumnTransformer or feature selection before it; a model that the command line saved; a KernelExpansion.
+        ColumnTransformer or feature selection before it; a model that the command line saved; an expansion
+        (``expansion_`` of an estimator).
     path : str, path or None, default None
         If given, also write the model to this file.
     dtype : {"float", "double"}, default "float"
@@ -91,13 +93,14 @@ def to_onnx(
     -----
     Operator set 13. Needs the package onnx (``pip install onnx``). The metadata of the file name the model,
     its classes and its features. The kernels ``Precomputed`` and ``Function`` have no form in ONNX. Laplacian
-    and LinearSpline take memory for ``n m d`` numbers, so pass large tables in parts.
+    and LinearSpline take memory for ``n m d`` numbers, and a model with prepared columns for one number per row, column
+    and knot, so pass large tables in parts.
 
     Examples
     --------
-    >>> from fewkern import FeatureVectorClassifier, to_onnx
+    >>> from fewkern import KernelClassifier, to_onnx
     >>> from fewkern.datasets import make_banana
-    >>> model = FeatureVectorClassifier(max_vectors=10).fit(*make_banana(200))
+    >>> model = KernelClassifier().fit(*make_banana(200))
     >>> try:
     ...     outputs = [output.name for output in to_onnx(model).graph.output]
     ... except ImportError:  # without the extra "export"
@@ -132,6 +135,8 @@ class _Graph:
         numbers = described.n_inputs - len(texts)
         self.inputs = [self._info("X", self.dtype, ["n", numbers])] if numbers else []
         self.inputs += [self._info("T", np.dtype(object), ["n", len(texts)])] if texts else []
+        # by content: what two sums share is computed once
+        self.bent: dict[tuple[bytes, ...], str] = {}
         # the sums see the sample itself, or the features that are made of it
         self.sample = "X" if described.inputs is None else _features(self, described.inputs)
 
@@ -260,10 +265,18 @@ def _write_novelty(g: _Graph, part: Unexplained) -> None:
 
 def _prepared(g: _Graph, part: Sum | LogSum) -> str:
     """``z``, where it is squared no larger than what can be."""
-    if part.shift is None or part.factor is None:
-        return g.sample
+    x = _bent(g, part.bends) if isinstance(part, Sum) and part.bends is not None else g.sample
+    if part.factor is None:
+        return x
+    if part.shift is None:
+        # behind a preparation, so it is bounded
+        assert isinstance(part, Sum)
+        z = g.add("Mul", x, g.number(part.factor))
+        if part.directions is None:
+            return z
+        return g.add("Concat", z, g.add("MatMul", x, g.number(part.directions.T)), axis=1)
     largest = float(np.finfo(g.dtype).max)
-    z = g.add("Sub", g.sample, g.number(part.shift))
+    z = g.add("Sub", x, g.number(part.shift))
     if isinstance(part, LogSum) and part.factor.ndim == 2:
         bound = product_bound(part.factor, largest)
         z = g.add("Max", g.add("Min", z, g.number(bound)), g.number(-bound))
@@ -276,18 +289,58 @@ def _prepared(g: _Graph, part: Sum | LogSum) -> str:
     return g.add("Clip", z, g.number(-limit), g.number(limit))
 
 
+def _bent(g: _Graph, bends: Bends) -> str:
+    """The features after their piecewise linear maps."""
+    key = tuple(table.tobytes() for table in (*bends.knots, *bends.values))
+    if key not in g.bent:
+        g.bent[key] = _bent_in_groups(g, bends)
+    return g.bent[key]
+
+
+def _bent_in_groups(g: _Graph, bends: Bends) -> str:
+    """The features after their maps, those with equally many pieces together."""
+    counts = [max(len(knots) - 1, 1) for knots in bends.knots]
+    groups = [[a for a, count in enumerate(counts) if count == own] for own in sorted(set(counts))]
+    parts = []
+    for group in groups:
+        x = g.sample if len(groups) == 1 else g.add("Gather", g.sample, g.axes(*group), axis=1)
+        parts.append(_bent_alike(g, x, [bends.knots[a] for a in group], [bends.values[a] for a in group]))
+    if len(parts) == 1:
+        return parts[0]
+    order = np.argsort([a for group in groups for a in group])
+    return g.add("Gather", g.add("Concat", *parts, axis=1), g.axes(*order), axis=1)
+
+
+def _bent_alike(g: _Graph, x: str, knots: list[Any], values: list[Any]) -> str:
+    """Piecewise linear maps with equally many pieces: sums of ramps, one ramp per piece."""
+    # a constant is a piece of length zero
+    K, V = (np.stack([np.resize(table, max(len(table), 2)) for table in tables], axis=1) for tables in (knots, values))
+    gaps, rises = np.diff(K, axis=0), np.diff(V, axis=0)
+    slopes = np.divide(rises, gaps, out=np.zeros_like(gaps), where=gaps > 0)
+    ramps = g.add("Sub", g.add("Unsqueeze", x, g.axes(1)), g.number(K[None, :-1, :]))
+    ramps = g.add("Min", g.add("Max", ramps, g.number(0.0)), g.number(gaps[None, :, :]))
+    ramps = g.add("Mul", ramps, g.number(slopes[None, :, :]))
+    return g.add("Add", g.add("ReduceSum", ramps, g.axes(1), keepdims=0), g.number(V[:1]))
+
+
 def _pairs(g: _Graph, z: str, vectors: Any) -> tuple[str, str]:
     """Both sides with a third dimension, ready to broadcast to ``(n, m, d)``."""
     return g.add("Unsqueeze", z, g.axes(1)), g.number(vectors[None, :, :])
 
 
-def _squared_distances(g: _Graph, z: str, vectors: Any) -> str:
+def _squared_distances(g: _Graph, z: str, vectors: Any, narrow: Any = None) -> str:
+    """Squared distances ``(n, m)``; times ``narrow``, one factor per vector, where that is given."""
+    distances = _plain_distances(g, z, vectors, 1.0 if narrow is None else float(narrow.max()))
+    return distances if narrow is None else g.add("Mul", distances, g.number(narrow[None, :]))
+
+
+def _plain_distances(g: _Graph, z: str, vectors: Any, factor: float) -> str:
     d = vectors.shape[1]
     if d <= _DIFFERENCES:
         gap = g.add("Sub", *_pairs(g, z, vectors))
         return g.add("ReduceSum", g.add("Mul", gap, gap), g.axes(2), keepdims=0)
     squares = (vectors**2).sum(axis=1)
-    _warn_about_distance(g, float(squares.max()))
+    _warn_about_distance(g, factor * float(squares.max()))
     own = g.add("ReduceSum", g.add("Mul", z, z), g.axes(1), keepdims=1)
     both = g.add("MatMul", z, g.number(-2.0 * vectors.T))
     total = g.add("Add", g.add("Add", both, own), g.number(squares[None, :]))
@@ -301,7 +354,7 @@ def _warn_about_distance(g: _Graph, square: float) -> None:
             f"to_onnx: some vectors lie far apart for the width of the kernel, and with {g.dtype.__name__} and more "
             f'than {_DIFFERENCES} features distances near them lose digits; use dtype="double", or to_c.',
             UserWarning,
-            stacklevel=6,
+            stacklevel=7,
         )
 
 
@@ -311,13 +364,15 @@ def _sum(g: _Graph, part: Sum) -> str:
         product = g.add("MatMul", z, g.number(part.vectors.T))
     else:
         product = g.add("MatMul", _kernel(g, part, z), g.number(part.coef))
+    if part.slopes is not None and part.bends is not None:
+        product = g.add("Add", product, g.add("MatMul", _bent(g, part.bends), g.number(part.slopes.T)))
     return g.add("Add", product, g.number(part.offset))
 
 
 def _kernel(g: _Graph, part: Sum, z: str) -> str:
     """The matrix ``k(z, v)``."""
     if part.kind == "gaussian":
-        return g.add("Exp", g.add("Neg", _squared_distances(g, z, part.vectors)))
+        return g.add("Exp", g.add("Neg", _squared_distances(g, z, part.vectors, part.narrow)))
     if part.kind == "laplacian":
         gap = g.add("Abs", g.add("Sub", *_pairs(g, z, part.vectors)))
         return g.add("Exp", g.add("Neg", g.add("ReduceSum", gap, g.axes(2), keepdims=0)))

@@ -14,6 +14,7 @@ import numpy as np
 __all__ = [
     "DTYPES",
     "ROUNDING",
+    "Bends",
     "Bounds",
     "Classes",
     "Copy",
@@ -37,13 +38,27 @@ ROUNDING = 1e-3
 
 
 @dataclass(frozen=True)
+class Bends:
+    """One map per feature: linear between its knots, constant beyond the first and the last one."""
+
+    knots: tuple[Vector, ...]
+    """Of every feature, ascending and all different."""
+    values: tuple[Vector, ...]
+    """Of every feature, at its knots."""
+
+
+@dataclass(frozen=True)
 class Sum:
     r"""Values :math:`\sum_j c_j k(z, v_j) + b` at ``z = factor (x - shift)``, with ``k`` free of parameters but two.
+
+    With ``bends`` the features first pass these, and ``x`` is what comes out. A "gaussian" may have three more parts:
+    ``directions``, whose products with ``x`` stand behind the other entries of ``z``; ``narrow``, which gives every
+    vector a width of its own; and ``slopes``, which add a linear function of ``x``.
 
     ============ =====================================================================
     kind         k(z, v)
     ============ =====================================================================
-    "gaussian"   :math:`\exp(-\|z - v\|^2)`
+    "gaussian"   :math:`\exp(-n_j \|z - v\|^2)`, with :math:`n_j` from ``narrow``, or 1
     "laplacian"  :math:`\exp(-\|z - v\|_1)`
     "polynomial" :math:`(z^T v + \text{constant})^{\text{degree}}`
     "spline"     the product over the features of :class:`fewkern.kernels.LinearSpline`
@@ -57,12 +72,19 @@ class Sum:
     coef: Vector | None = None
     """``(m, q)``; None for "linear"."""
     shift: Vector | None = None
-    """``(d,)``, exact in the numbers of the file; None: the samples are taken as they are."""
+    """``(d,)``, exact in the numbers of the file; None: nothing is subtracted."""
     factor: Vector | None = None
-    """``(d,)``, one number per feature."""
+    """``(d,)``, one number per feature; None: the samples are taken as they are."""
     degree: int = 1
     constant: Vector | None = None
     """``(m,)``; only of "polynomial"."""
+    bends: Bends | None = None
+    directions: Vector | None = None
+    """``(r, d)``; the vectors then have ``d + r`` entries."""
+    narrow: Vector | None = None
+    """``(m,)``."""
+    slopes: Vector | None = None
+    """``(q, d)``."""
 
 
 @dataclass(frozen=True)

@@ -55,10 +55,10 @@ def save(model: Any, path: str | os.PathLike[str]) -> Path:
     Examples
     --------
     >>> import tempfile, os
-    >>> from fewkern import FeatureVectorClassifier, load, save
+    >>> from fewkern import KernelClassifier, load, save
     >>> from fewkern.datasets import make_banana
     >>> X, y = make_banana(200)
-    >>> model = FeatureVectorClassifier().fit(X, y)
+    >>> model = KernelClassifier().fit(X, y)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     again = load(save(model, os.path.join(folder, "banana")))
     >>> bool((again.predict(X) == model.predict(X)).all())

@@ -34,10 +34,10 @@ class ImportancesDisplay:
     >>> from sklearn.datasets import load_wine
     >>> from sklearn.pipeline import make_pipeline
     >>> from sklearn.preprocessing import StandardScaler
-    >>> from fewkern import FeatureVectorClassifier
+    >>> from fewkern import KernelClassifier
     >>> from fewkern.plotting import ImportancesDisplay
     >>> X, y = load_wine(return_X_y=True, as_frame=True)
-    >>> model = make_pipeline(StandardScaler(), FeatureVectorClassifier()).fit(X, y)
+    >>> model = make_pipeline(StandardScaler(), KernelClassifier()).fit(X, y)
     >>> display = ImportancesDisplay.from_estimator(model)
     >>> "proline" in [label.get_text() for label in display.ax_.get_yticklabels()]
     True

@@ -174,5 +174,5 @@ def _with_method(display: type, estimator: Any, X: Any, method: str) -> tuple[An
         return found.model, found.X
     raise ValueError(
         f"{display.__name__}: {type(found.model).__name__} has no {method}; use a model that has it, such as "
-        "FeatureVectorRegressor."
+        "KernelRegressor."
     )

@@ -8,9 +8,20 @@ import numpy as np
 from sklearn.base import is_classifier, is_regressor
 
 from fewkern.backend.namespace import to_numpy
+from fewkern.base import trace_of
 from fewkern.core.trace import Trace
 from fewkern.plotting.model import fitted_model
-from fewkern.plotting.style import ACCENT, CHOSEN, QUIET, axes_for, count_ticks, legend_below, open_frame, percent
+from fewkern.plotting.style import (
+    ACCENT,
+    CHOSEN,
+    CLASSES,
+    QUIET,
+    axes_for,
+    count_ticks,
+    legend_below,
+    open_frame,
+    percent,
+)
 
 __all__ = ["TraceDisplay"]
 
@@ -18,6 +29,12 @@ __all__ = ["TraceDisplay"]
 _SQUARED = "mean squared leave-one-out error"
 _ROOT = "root mean square error\non samples left out"
 _SCORES = "squared error of the class scores,\non samples left out"
+# Lines of a path of the learner, one per value of the axis "origin": what the vectors are, and a color.
+_ORIGINS = {
+    0.0: ("vectors that are samples", CLASSES[2]),
+    1.0: ("vectors moved to imitate a larger model", CLASSES[3]),
+    2.0: ("vectors moved to lower the error", ACCENT),
+}
 _WORDS = {
     _SQUARED: "mean squared error\non samples left out",
     "cross-validated error": "held-out samples\nclassified wrongly",
@@ -26,6 +43,7 @@ _WORDS = {
     "leave-one-out integrated squared error": "integrated squared error,\nup to a constant (samples left out)",
     "cross-validation score of the width": "cross-validation score (lower is better)",
     "minus the held-out log density": "minus the log density\nof held-out samples",
+    "mean squared error of rows held out, standardized targets": "squared error on held-out samples\n(standardized)",
     "Bayesian information criterion": "Bayesian information criterion\n(lower is better)",
 }
 # Share of the picture's height below the least error, and above where the chosen curve begins.
@@ -35,10 +53,13 @@ _BELOW, _ABOVE = 0.05, 0.15
 class TraceDisplay:
     """Error against the number of vectors (or the width) along the chosen path, beside the best of the other paths.
 
+    Of :class:`~fewkern.KernelClassifier` and :class:`~fewkern.KernelRegressor` there is one line for every kind of
+    vectors that was compared.
+
     Parameters
     ----------
     trace : Trace
-        ``trace_`` of any estimator.
+        ``path_`` or ``trace_`` of any estimator.
     measure : str or None
         What the errors are, in words; None takes those of the trace.
     root : bool, default False
@@ -51,10 +72,10 @@ class TraceDisplay:
     Examples
     --------
     >>> import matplotlib; matplotlib.use("Agg")
-    >>> from fewkern import FeatureVectorClassifier
+    >>> from fewkern import KernelClassifier
     >>> from fewkern.datasets import make_banana
     >>> from fewkern.plotting import TraceDisplay
-    >>> display = TraceDisplay.from_estimator(FeatureVectorClassifier().fit(*make_banana(200)))
+    >>> display = TraceDisplay.from_estimator(KernelClassifier().fit(*make_banana(200)))
     >>> display.ax_.get_xlabel()
     'number of vectors'
     """
@@ -75,13 +96,13 @@ class TraceDisplay:
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Any = None) -> TraceDisplay:
-        """Picture of ``estimator.trace_``; of a Pipeline or a search, that of the model inside."""
+        """Picture of ``path_`` (``trace_``) of an estimator; of a Pipeline or a search, that of the model inside."""
         model = fitted_model(estimator).model
-        trace = getattr(model, "trace_", None)
-        if not isinstance(trace, Trace):
+        trace = trace_of(model)
+        if trace is None:
             raise ValueError(
-                f"TraceDisplay: expected an estimator that compares settings, but {type(model).__name__} has no trace_ "
-                "(no path of errors); see the list of estimators with a trace_ in the documentation."
+                f"TraceDisplay: expected an estimator that compares settings, but {type(model).__name__} has no path "
+                "of errors (path_ or trace_)."
             )
         squared = trace.measure == _SQUARED
         root = squared and is_regressor(model)
@@ -110,12 +131,20 @@ class TraceDisplay:
         seen = np.isfinite(y)
         band = np.where(np.isfinite(spread), spread, 0.0)
         x, error, low, high = x[seen], *(self._shown(values[seen]) for values in (y, y - band, y + band))
-        others = [(sizes, self._shown(errors)) for sizes, errors in self._others()]
-        for i, (sizes, errors) in enumerate(others):
-            ax.plot(sizes, errors, color=QUIET, lw=1, label=f"other {self._first}s" if i == 0 else None)
+        others = [(value, sizes, self._shown(errors)) for value, sizes, errors in self._others()]
+        for i, (value, sizes, errors) in enumerate(others):
+            if self._origins:
+                name, color = _ORIGINS[value]
+                ax.plot(sizes, errors, "o-", color=color, lw=1.5, ms=4, label=name)
+            else:
+                ax.plot(sizes, errors, color=QUIET, lw=1, label=f"other {self._first}s" if i == 0 else None)
+        color = _ORIGINS[trace.setting["origin"]][1] if self._origins else ACCENT
         if band.any():
-            ax.fill_between(x, low, high, color=ACCENT, alpha=0.15, lw=0, label="± one standard error")
-        ax.plot(x, error, "-" if len(x) > 1 else "o", color=ACCENT, lw=2, label=self._label() or None)
+            ax.fill_between(x, low, high, color=color, alpha=0.15, lw=0, label="± one standard error")
+        if self._origins:
+            ax.plot(x, error, "o-", color=color, lw=2.5, ms=4, label=self._label())
+        else:
+            ax.plot(x, error, "-" if len(x) > 1 else "o", color=color, lw=2, label=self._label() or None)
         size = float(to_numpy(trace.curve[0])[trace.chosen[-1]])
         chosen = float(self._shown(y[trace.chosen[-1] : trace.chosen[-1] + 1])[0])
         said = "" if self.moved else self.remark
@@ -124,8 +153,10 @@ class TraceDisplay:
             said = f"then moved: {self._chosen(self.moved)}{self.remark}"
             ax.axvline(self.moved, color=CHOSEN, lw=1.5, ls=":", label=said)
         # curves of other widths may begin far above: they must not squeeze the one that was chosen
-        least = min([float(low.min()), *(float(errors.min()) for _, errors in others if len(errors))])
+        least = min([float(low.min()), *(float(errors.min()) for *_, errors in others if len(errors))])
         most = float(high[0]) if self._counts else float(high.max())
+        if self._origins:
+            most = max([float(high.max()), *(float(errors.max()) for *_, errors in others)])
         if most > least:
             room = most - least
             ax.set_ylim(max(least - _BELOW * room, 0.0) if least >= 0 else least - _BELOW * room, most + _ABOVE * room)
@@ -139,7 +170,11 @@ class TraceDisplay:
             percent(ax.yaxis)
         if self._counts:
             ax.set_xlabel("number of vectors" if self.trace.size is None else "number of vectors (mean of the folds)")
-            count_ticks(ax.xaxis)
+            if self._origins:
+                ax.set_xscale("log")
+                _plain_ticks(ax.xaxis)
+            else:
+                count_ticks(ax.xaxis)
         else:
             name = list(self.trace.axes)[-1]
             ax.set_xlabel({"width": "kernel width"}.get(name, name))
@@ -156,6 +191,11 @@ class TraceDisplay:
         return next(iter(self.trace.axes))
 
     @property
+    def _origins(self) -> bool:
+        """Whether lines are kinds of vectors."""
+        return self._first == "origin"
+
+    @property
     def _counts(self) -> bool:
         """Whether the curve is over numbers of vectors."""
         return self.trace.size is not None or list(self.trace.axes)[-1] == "n_vectors"
@@ -168,11 +208,13 @@ class TraceDisplay:
 
     def _label(self) -> str:
         """The settings of the chosen path."""
+        if self._origins:
+            return _ORIGINS[self.trace.setting["origin"]][0]
         names = list(self.trace.setting)[: -1 if self.trace.size is None else None]
         return ", ".join(f"{name} {self.trace.setting[name]:.3g}" for name in names)
 
-    def _others(self) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Sizes and least errors for every other value of the first axis, where there are several axes."""
+    def _others(self) -> list[tuple[float, np.ndarray, np.ndarray]]:
+        """Value, sizes and least errors for every other value of the first axis, where there are several axes."""
         error = to_numpy(self.trace.error).astype(float)
         if error.ndim < 2:
             return []
@@ -185,7 +227,8 @@ class TraceDisplay:
             x = to_numpy(self.trace.curve[0]) if sizes is None else sizes[i]
             seen = np.isfinite(best)
             if seen.any():
-                found.append((np.asarray(x, dtype=float)[seen], best[seen]))
+                value = self.trace.axes[self._first][i]
+                found.append((value, np.asarray(x, dtype=float)[seen], best[seen]))
         return found
 
 

@@ -54,11 +54,11 @@ class VectorsDisplay:
     Examples
     --------
     >>> import matplotlib; matplotlib.use("Agg")
-    >>> from fewkern import FeatureVectorClassifier
+    >>> from fewkern import KernelClassifier
     >>> from fewkern.datasets import make_banana
     >>> from fewkern.plotting import VectorsDisplay
     >>> X, y = make_banana(200)
-    >>> display = VectorsDisplay.from_estimator(FeatureVectorClassifier().fit(X, y), X, y)
+    >>> display = VectorsDisplay.from_estimator(KernelClassifier().fit(X, y), X, y)
     >>> display.ax_.get_xlabel()
     'feature 0'
     """

@@ -9,6 +9,7 @@ import numpy as np
 
 from fewkern.backend.namespace import to_numpy
 from fewkern.core.expansion import KernelExpansion
+from fewkern.core.gaussians import GaussianExpansion
 from fewkern.reporting.judging import Judged
 from fewkern.reporting.kept import coefficients, rows_of_vectors
 from fewkern.reporting.subject import Subject
@@ -49,7 +50,8 @@ def examples(subject: Subject, judged: Judged) -> tuple[Example, ...]:
     Empty where the vectors are not rows of the table.
     """
     places = [place for place in rows_of_vectors(subject) if place is not None]
-    if not 0 < len(places) == len(subject.vectors) or not isinstance(subject.core.expansion_, KernelExpansion):
+    sums = isinstance(subject.core.expansion_, (KernelExpansion, GaussianExpansion))
+    if not 0 < len(places) == len(subject.vectors) or not sums:
         return ()
     _, meanings = coefficients(subject)
     found = []
@@ -69,7 +71,10 @@ def examples(subject: Subject, judged: Judged) -> tuple[Example, ...]:
 
 def likeness(subject: Subject, x: Vector) -> Vector:
     """How like the vectors a row is: the cosine of the angle in feature space."""
-    kernel, row = subject.core.expansion_.kernel, x[None, :]
+    expansion, row = subject.core.expansion_, x[None, :]
+    if isinstance(expansion, GaussianExpansion):
+        return np.asarray(to_numpy(expansion.basis.columns(expansion.basis.prepared(row)))[0])
+    kernel = expansion.kernel
     norms = np.sqrt(to_numpy(kernel.diag(row))[0] * to_numpy(kernel.diag(subject.vectors)))
     return np.asarray(to_numpy(kernel(row, subject.vectors))[0] / np.where(norms > 0, norms, 1.0))
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from fewkern.core.trace import Trace
+from fewkern.base import trace_of
 from fewkern.reporting.drivers import Drivers, drivers
 from fewkern.reporting.examples import Example, examples
 from fewkern.reporting.judging import Judged, baselines, judge
@@ -161,8 +161,10 @@ def _number_mistakes(subject: Subject, judged: Judged, target: str, order: tuple
 
 
 def _path(subject: Subject) -> Any:
-    trace = getattr(subject.core, "trace_", None)
-    compared = isinstance(trace, Trace) and trace.error.ndim and max(trace.error.shape) > 1
+    trace = trace_of(subject.core)
+    if getattr(subject.core, "refined_", False):
+        return None  # the number of vectors was chosen otherwise
+    compared = trace is not None and trace.error.ndim and max(trace.error.shape) > 1
     return subject.core if compared and subject.task != "density" else None
 
 
@@ -202,7 +204,8 @@ def _remarks(subject: Subject, trial: Judged | Reduction | DensityShape | None) 
             size = number(value**0.5)
             remarks.append(f"The model's own cross-validated error (root of the mean square) is {size}.")
     said = any("still falling" in note for note in subject.notes)
-    if not said and not subject.moved and getattr(getattr(subject.core, "trace_", None), "open_end", False):
+    refined = getattr(subject.core, "refined_", False)  # its path says nothing of the vectors after they were moved
+    if not said and not refined and getattr(trace_of(subject.core), "open_end", False):
         remarks.append(
             "The error was still falling at the budget of vectors: a larger max_vectors, or prefer='accurate', may "
             "help."

@@ -11,6 +11,7 @@ from sklearn.model_selection import KFold, train_test_split
 
 from fewkern.backend.namespace import to_numpy
 from fewkern.base import BudgetWarning
+from fewkern.core.gaussians import GaussianExpansion
 from fewkern.reporting.settings import ReportSettings
 from fewkern.reporting.simple import linear_predictions
 from fewkern.reporting.subject import Subject
@@ -121,17 +122,17 @@ def was_fitted_to(subject: Subject) -> bool:
     fit with a free constant add up to zero on the rows of the fit, and on no others. Other models do not show it; they
     count as fitted to the rows.
     """
-    seen, held = subject.samples, subject.held_samples
+    expansion, (held, rows) = subject.core.expansion_, subject.held_samples
     if len(held):
-        known = {row.tobytes() for row in seen + 0.0}  # no negative zeros
+        known = {row.tobytes() for row in rows + 0.0}  # no negative zeros
         if all(row.tobytes() in known for row in held + 0.0):
             return True
-        if getattr(subject.core.expansion_, "indices", None) is not None:
+        if isinstance(expansion, GaussianExpansion) or getattr(expansion, "indices", None) is not None:
             return False  # they are rows of another table
     if subject.task in ("reduce", "density") or getattr(subject.core, "loss_", "squared") != "squared":
         return True  # nobody can tell; a copy that is fitted to a part of the rows is honest in both cases
     assert subject.truth is not None
-    values = to_numpy(subject.core.expansion_(seen))
+    values = to_numpy(expansion(subject.samples))
     if subject.task == "regress":
         targets = subject.truth[:, None]
     else:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from fewkern.backend.namespace import to_numpy
+from fewkern.core.gaussians import GaussianExpansion
 from fewkern.density.mixture import ClassMixtures, KernelMixture
 from fewkern.reporting.listing import Listing, in_importance, listing
 from fewkern.reporting.subject import Subject
@@ -97,15 +98,16 @@ def rows_of_vectors(subject: Subject) -> list[int | None]:
     """The row of the table that every vector is; None where it is none of them."""
     if subject.moved:
         return [None] * len(subject.vectors)
+    vectors, samples = subject.held_samples
     known: dict[bytes, int] = {}
-    for place, row in enumerate(subject.samples + 0.0):
+    for place, row in enumerate(samples + 0.0):
         known.setdefault(row.tobytes(), place)
     indices = getattr(subject.core.expansion_, "indices", None)
-    stated: list[int | None] = [None] * len(subject.vectors) if indices is None else [int(i) for i in to_numpy(indices)]
+    stated: list[int | None] = [None] * len(vectors) if indices is None else [int(i) for i in to_numpy(indices)]
     places: list[int | None] = []
-    for row, position in zip(subject.vectors + 0.0, stated):
+    for row, position in zip(vectors + 0.0, stated):
         # of equal rows the one that the model names
-        if position is not None and position < len(subject.samples) and (subject.samples[position] == row).all():
+        if position is not None and position < len(samples) and (samples[position] == row).all():
             places.append(position)
         else:
             places.append(known.get(row.tobytes()))
@@ -143,7 +145,7 @@ def _meaning(subject: Subject, outputs: int, k: int, value: float) -> str:
 
 
 def nearest_vectors(subject: Subject, X: Vector) -> Vector:
-    """For every row of ``X`` the vector that is nearest, in the metric of the kernel."""
+    """For every row of ``X`` the vector that is nearest, in the metric of the kernel (and of its own width)."""
     expansion, V = subject.core.expansion_, subject.vectors
     mixtures = expansion.mixtures if isinstance(expansion, ClassMixtures) else (expansion,)
     if isinstance(mixtures[0], KernelMixture):
@@ -155,6 +157,11 @@ def nearest_vectors(subject: Subject, X: Vector) -> Vector:
             widths = to_numpy(mixture.widths)
             shares.append(-0.5 * D / widths**2 - X.shape[1] * np.log(widths))
         return np.argmax(np.concatenate(shares, axis=1), axis=1)
+    if isinstance(expansion, GaussianExpansion):
+        basis = expansion.basis
+        metric, own = to_numpy(basis.metric), to_numpy(basis.inverse_widths)
+        T = to_numpy(basis.prepared(X))
+        return np.argmin(_distances(T @ metric, to_numpy(basis.vectors) @ metric) * own**2, axis=1)
     K = to_numpy(expansion.kernel(X, V))
     return np.argmax(K - 0.5 * to_numpy(expansion.kernel.diag(V))[None, :], axis=1)
 
@@ -269,7 +276,10 @@ def _sentences(subject: Subject, places: list[int | None], moved: bool) -> tuple
         if None in places:
             keeps = f"{plural(m, 'row')} of the table that it was fitted to"
     how = "says how common a new row is" if subject.task == "density" else "judges a new row"
-    first = f"The model keeps {keeps}, and {how} by its likeness to them alone."
+    expansion = subject.core.expansion_
+    straight = isinstance(expansion, GaussianExpansion) and to_numpy(expansion.slopes).any()
+    by = "to them and by a linear function of its columns" if straight else "to them alone"
+    first = f"The model keeps {keeps}, and {how} by its likeness {by}."
     if moved:
         return first, _MOVED
     return first, _PERSONAL

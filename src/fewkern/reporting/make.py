@@ -37,10 +37,10 @@ class Report:
 
     Examples
     --------
-    >>> from fewkern import FeatureVectorClassifier, ReportSettings, report
+    >>> from fewkern import KernelClassifier, ReportSettings, report
     >>> from fewkern.datasets import make_banana
     >>> X, y = make_banana(150)
-    >>> model = FeatureVectorClassifier(max_vectors=10, refine=False).fit(X, y)
+    >>> model = KernelClassifier(max_vectors=10).fit(X, y)
     >>> found = report(model, X, y, settings=ReportSettings(compare=False))
     >>> found.findings.quality.scores[1].name
     'always 0'
@@ -105,10 +105,10 @@ def report(
 
     Examples
     --------
-    >>> from fewkern import FeatureVectorRegressor, ReportSettings, report
+    >>> from fewkern import KernelRegressor, ReportSettings, report
     >>> from fewkern.datasets import make_sinc
     >>> X, y = make_sinc(100, noise=0.1)
-    >>> model = FeatureVectorRegressor(max_vectors=10, refine=False).fit(X, y)
+    >>> model = KernelRegressor(max_vectors=10).fit(X, y)
     >>> page = report(model, X, y, settings=ReportSettings(compare=False))
     >>> "How good is it?" in page.html
     True

@@ -240,8 +240,7 @@ def _kept(findings: Findings) -> list[tuple[Any, str]]:
         ax.set_ylabel(_short(shown.columns[1]))
         ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
         drawn.append((ax, "Rows, the vectors that are kept (circles), and where the answer changes."))
-    moved = findings.kept is not None and findings.kept.moved  # their number was chosen otherwise
-    if findings.path is not None and not moved:
+    if findings.path is not None:
         ax = figure(4.8, 3.4)
         TraceDisplay.from_estimator(findings.path, ax=ax)
         drawn.append(

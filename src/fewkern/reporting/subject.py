@@ -14,7 +14,9 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from fewkern.backend.namespace import is_sparse, to_numpy
-from fewkern.base import is_pairwise
+from fewkern.base import is_pairwise, vectors_moved
+from fewkern.core.gaussians import GaussianExpansion
+from fewkern.core.preparation import Preparation
 from fewkern.reporting.rows import Rows
 from fewkern.reporting.words import is_missing
 
@@ -120,15 +122,29 @@ class Subject:
     @property
     def moved(self) -> bool:
         """Whether the vectors were moved, and are samples no more."""
-        return bool(getattr(self.core, "refined_", False))
+        return vectors_moved(self.core)
 
     @property
-    def held_samples(self) -> Vector:
-        """Samples of the fit that the model holds: its vectors, or if these were moved, the samples of its novelty."""
+    def held_samples(self) -> tuple[Vector, Vector]:
+        """Samples of the fit that the model holds, and all rows, as they can be compared: prepared, if the model does.
+
+        The samples are the vectors, or if these were moved, those of the novelty.
+        """
+        expansion, novelty = self.core.expansion_, getattr(self.core, "novelty_", None)
         if not self.moved:
-            return self.vectors
-        novelty = getattr(self.core, "novelty_", None)
-        return self.vectors[:0] if novelty is None else _dense(novelty.basis.vectors)
+            if isinstance(expansion, GaussianExpansion):
+                return self.compared(expansion.basis.preparation, expansion.basis.vectors)
+            return self.vectors, self.samples
+        if novelty is None:
+            return self.vectors[:0], self.samples
+        return self.compared(novelty.preparation, novelty.basis.vectors)
+
+    def compared(self, preparation: Preparation | None, kept: Any) -> tuple[Vector, Vector]:
+        """Samples that a model keeps, and all rows after the same preparation, in the same precision."""
+        if preparation is None:
+            return _dense(kept), self.samples
+        own = to_numpy(kept)
+        return _dense(own), _dense(preparation.like(own)(self.samples.astype(own.dtype)))
 
     @property
     def feature_names(self) -> tuple[str, ...]:

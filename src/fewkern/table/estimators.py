@@ -12,11 +12,12 @@ from fewkern.density.parzen import ParzenDensity
 from fewkern.density.reduced_set import ReducedSetDensity
 from fewkern.fisher.forward_fisher import ForwardKernelFisher
 from fewkern.fisher.sparse import SparseKernelFisher
+from fewkern.learn.classifier import KernelClassifier
+from fewkern.learn.regressor import KernelRegressor
 from fewkern.margins.graph_embedding import GraphEmbedding
 from fewkern.margins.soft_margin import RecursiveSoftMargin
 from fewkern.margins.svm import RecursiveSVM
 from fewkern.table.tasks import MODELS
-from fewkern.vectors.classification import FeatureVectorClassifier
 from fewkern.vectors.discriminant import FeatureVectorDiscriminant
 from fewkern.vectors.pca import FeatureVectorPCA
 from fewkern.vectors.regression import FeatureVectorRegressor
@@ -24,10 +25,11 @@ from fewkern.vectors.regression import FeatureVectorRegressor
 __all__ = ["ESTIMATORS", "build", "check_model"]
 
 ESTIMATORS: dict[tuple[str, str], Callable[..., Any]] = {
-    ("classify", "fvs"): FeatureVectorClassifier,
+    ("classify", "kernel"): KernelClassifier,
     ("classify", "discriminant"): FeatureVectorDiscriminant,
     ("classify", "fisher"): SparseKernelFisher,
     ("classify", "forward-fisher"): ForwardKernelFisher,
+    ("regress", "kernel"): KernelRegressor,
     ("regress", "fvs"): FeatureVectorRegressor,
     ("reduce", "pca"): FeatureVectorPCA,
     ("reduce", "embedding"): GraphEmbedding,

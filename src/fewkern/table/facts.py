@@ -7,12 +7,21 @@ from typing import Any
 
 import numpy as np
 
+from fewkern.backend.namespace import to_numpy
 from fewkern.backend.storable import storable
+from fewkern.core.gaussians import GaussianBasis, GaussianExpansion
 from fewkern.table.fitting import FittedTable
 from fewkern.table.judging import Judgement
 from fewkern.table.settling import Job
 
 __all__ = ["FitFacts", "facts_of", "short_facts", "summary"]
+
+# What the vectors of a learned model are.
+_ORIGINS = {
+    "samples": ", rows of the table",
+    "distilled": ", moved to imitate a larger model",
+    "moved": ", moved to lower the error",
+}
 
 
 @storable
@@ -49,14 +58,14 @@ def facts_of(found: FittedTable, job: Job, total: float) -> FitFacts:
     """The facts of a fit."""
     estimator, known, kept = found.estimator, found.known, found.kept
     loo, r2 = None, None
-    if hasattr(estimator, "held_out_error_"):
+    if getattr(estimator, "held_out_error_", None) is not None:
         loo = float(estimator.held_out_error_)
         if job.task == "regress" and known.y is not None:
             spread = float(np.var(known.y))
             loo, r2 = loo**0.5, 1.0 - loo / spread if spread else None
     return FitFacts(
         rows=found.count, features=len(found.encoder.names), vectors=int(estimator.n_vectors_) or None,
-        kernel=_describe_density(estimator) if job.task == "density" else _describe(estimator.kernel_),
+        kernel=_describe_density(estimator) if job.task == "density" else _describe(estimator),
         bytes=int(estimator.expansion_.nbytes), seconds=found.seconds, total=total,
         cross_validated=loo, cross_validated_r2=r2,
         components=int(estimator.n_components_) if job.task == "reduce" else None,
@@ -69,21 +78,38 @@ def facts_of(found: FittedTable, job: Job, total: float) -> FitFacts:
 def short_facts(facts: FitFacts, estimator: Any, rows: int, seconds: float) -> FitFacts:
     """The facts of a compressed model: what was measured belongs to the long one."""
     return replace(
-        facts, rows=rows, vectors=int(estimator.n_vectors_), kernel=_describe(estimator.kernel_),
+        facts, rows=rows, vectors=int(estimator.n_vectors_), kernel=_describe(estimator),
         bytes=int(estimator.expansion_.nbytes), seconds=(seconds,), total=seconds, cross_validated=None,
         cross_validated_r2=None, agreement=str(estimator.agreement_), kept_rows=None, kept_missing=None,
         kept_target=None,
     )  # fmt: skip
 
 
-def _describe(kernel: Any) -> str:
-    """A kernel in a few words, numbers to three digits."""
+def _describe(estimator: Any) -> str:
+    """The kernel of a model in a few words, numbers to three digits."""
+    expansion = estimator.expansion_
+    if isinstance(expansion, GaussianExpansion):
+        return _describe_metric(expansion.basis)
+    kernel = getattr(estimator, "kernel_", None) or expansion.kernel
     words = [type(kernel).__name__]
     for name, value in kernel.get_params().items():
         if isinstance(value, (int, float)):
             words.append(f"{name} {value:.3g}")
         elif getattr(value, "ndim", 0) == 1:
             words.append(f"one {name} per feature, {float(value.min()):.3g} to {float(value.max()):.3g}")
+    return ", ".join(words)
+
+
+def _describe_metric(basis: GaussianBasis) -> str:
+    """The Gaussians of a learned model: widths along the prepared columns, those of the vectors, and directions."""
+    scales, own = to_numpy(basis.scales).astype(float), to_numpy(basis.inverse_widths).astype(float)
+    words = ["Gaussian"]
+    if len(own) and (scales > 0).any():
+        widths = 1.0 / (scales[scales > 0][:, None] * own[None, :])
+        words.append(f"learned widths, {widths.min():.3g} to {widths.max():.3g} (of prepared columns)")
+    count = int(basis.directions.shape[1])
+    if count:
+        words.append(f"{count} learned direction{'s' * (count > 1)}")
     return ", ".join(words)
 
 
@@ -104,7 +130,8 @@ def summary(model: Any) -> list[tuple[str, str]]:
     if facts.components is not None:
         rows.append(("components", f"{facts.components:,}"))
     if facts.vectors is not None:
-        rows.append(("vectors kept", f"{facts.vectors:,} ({facts.vectors / max(facts.rows, 1):.1%} of the rows)"))
+        share = f"{facts.vectors:,} ({facts.vectors / max(facts.rows, 1):.1%} of the rows)"
+        rows.append(("vectors kept", share + _ORIGINS.get(getattr(model.estimator_, "origin_", ""), "")))
     if facts.agreement is not None:
         rows.append(("agreement with the long model", f"{facts.agreement}, held out"))
     judged = model.judgement_

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from fewkern.backend.progress import titled
-from fewkern.base import BudgetWarning
+from fewkern.base import BudgetWarning, trace_of
 from fewkern.reporting.simple import linear_predictions
 from fewkern.table.encoder import EncodedTable, TableEncoder
 from fewkern.table.judging import (
@@ -139,7 +139,7 @@ def vector_rows(estimator: Any) -> Any:
 
 def judge_itself(job: Job, part: Part) -> Judgement | None:
     """What a fit says of itself, where no rows were held out."""
-    if job.y is None or not hasattr(part.estimator, "held_out_error_"):
+    if job.y is None or getattr(part.estimator, "held_out_error_", None) is None:
         return None
     return judge_fit(job.task, float(part.estimator.held_out_error_), job.y[part.rows])
 
@@ -231,6 +231,6 @@ def _normal(train: np.ndarray[Any, Any], new: np.ndarray[Any, Any]) -> np.ndarra
 def _notes_on_fit(estimator: Any) -> list[str]:
     # vectors that were moved are not those of the path
     moved = getattr(estimator, "refined_", False)
-    if moved or not getattr(getattr(estimator, "trace_", None), "open_end", False):
+    if moved or not getattr(trace_of(estimator), "open_end", False):
         return []
     return ["the error was still falling at the budget of vectors: prefer='accurate' or a larger max_vectors may help"]

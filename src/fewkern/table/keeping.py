@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from fewkern.base import vectors_moved
 from fewkern.table.frames import pandas
 
 __all__ = ["kept_frame"]
@@ -19,7 +20,7 @@ def kept_frame(model: Any) -> Any:
         return pandas().DataFrame()
     cells = model.encoder_.cells(vectors)
     missing = facts.kept_missing
-    if missing is not None and not getattr(estimator, "refined_", False) and missing.shape == cells.shape:
+    if missing is not None and not vectors_moved(estimator) and missing.shape == cells.shape:
         cells = cells.astype(object).mask(missing, None)
     front: dict[str, Any] = {}
     if facts.kept_rows is not None and len(facts.kept_rows) == len(vectors):

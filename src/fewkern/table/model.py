@@ -21,6 +21,7 @@ from fewkern.backend.fitting import fit_context
 from fewkern.backend.partitions import is_collection
 from fewkern.backend.storable import storable
 from fewkern.backend.validation import Interval, StrOptions
+from fewkern.base import trace_of
 from fewkern.compression import compress
 from fewkern.core.prepared import Prepared
 from fewkern.core.trace import TOLERANCE
@@ -68,11 +69,11 @@ class TableModel(BaseEstimator):
     task : {"auto", "classify", "regress", "reduce", "density"}, default "auto"
         "auto" takes text, truth values and at most 20 different whole numbers as classes, and other numbers as numbers.
     model : str, default "auto"
-        The model of the task, "auto" is the first: "fvs", "discriminant", "fisher", "forward-fisher" (classify); "fvs"
-        (regress); "pca", "embedding", "margins", "soft-margins" (reduce; all but the first look at the target);
-        "forward", "parzen", "reduced", "orthogonal" (density).
+        The model of the task, "auto" is the first: "kernel", "discriminant", "fisher", "forward-fisher" (classify);
+        "kernel", "fvs" (regress); "pca", "embedding", "margins", "soft-margins" (reduce; all but the first look at the
+        target); "forward", "parzen", "reduced", "orthogonal" (density).
     prefer : {"balanced", "accurate", "sparse"}, default "balanced"
-        The size of the model, see :class:`FeatureVectorClassifier`.
+        The size of the model, see :class:`KernelRegressor`.
     max_vectors : int or "auto", default "auto"
         Largest number of vectors to keep; "auto" is the default of the model.
     n_components : int or "auto", default "auto"
@@ -372,9 +373,10 @@ class TableModel(BaseEstimator):
         """
         check_is_fitted(self)
         model = copy.copy(self)
-        if not trace and hasattr(self.estimator_, "trace_"):
+        if not trace and trace_of(self.estimator_) is not None:
             model.estimator_ = copy.copy(self.estimator_)
-            del model.estimator_.trace_
+            for name in ("trace_", "path_"):
+                vars(model.estimator_).pop(name, None)
         return save(model, path)
 
     def export(

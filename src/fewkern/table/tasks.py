@@ -6,8 +6,8 @@ __all__ = ["BY_CLASS", "MODELS", "TASKS"]
 
 # task -> names of its models; the first is the default. ``estimators.py`` says which class each one is.
 MODELS: dict[str, tuple[str, ...]] = {
-    "classify": ("fvs", "discriminant", "fisher", "forward-fisher"),
-    "regress": ("fvs",),
+    "classify": ("kernel", "discriminant", "fisher", "forward-fisher"),
+    "regress": ("kernel", "fvs"),
     "reduce": ("pca", "embedding", "margins", "soft-margins"),
     "density": ("forward", "parzen", "reduced", "orthogonal"),
 }

@@ -9,6 +9,7 @@ from fewkern.backend.linalg import one_hot
 from fewkern.backend.namespace import Array, namespace
 from fewkern.core.basis import KernelBasis
 from fewkern.core.expansion import KernelExpansion
+from fewkern.core.gaussians import GaussianBasis
 from fewkern.core.population import Population
 from fewkern.core.samples import Samples
 from fewkern.core.statistics import Statistics
@@ -43,7 +44,7 @@ def with_indicators(samples: Samples) -> Samples:
 class FeatureSums:
     """What is asked of every block of rows."""
 
-    basis: KernelBasis
+    basis: KernelBasis | GaussianBasis
     targets: Callable[[Samples], Samples] = with_targets
 
     def __call__(self, samples: Samples) -> Statistics:
@@ -52,7 +53,9 @@ class FeatureSums:
 
 
 def feature_statistics(
-    population: Population, basis: KernelBasis, targets: Callable[[Samples], Samples] = with_targets
+    population: Population,
+    basis: KernelBasis | GaussianBasis,
+    targets: Callable[[Samples], Samples] = with_targets,
 ) -> Statistics:
     """Sums of the features of all rows, and of their products with the targets: one pass over the rows."""
     return population.total(FeatureSums(basis, targets), basis.n_vectors + 1)

@@ -101,7 +101,7 @@ class FeatureVectorDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixi
     class_scores_ : ClassScores
         How coordinates on the axes become classes and probabilities.
     vectors_, indices_, n_vectors_, kernel_, ridge_, fitness_, stop_, trace_, basis_
-        As in :class:`FeatureVectorClassifier`; vectors are samples, and are not moved.
+        As in :class:`FeatureVectorRegressor`.
 
     Notes
     -----

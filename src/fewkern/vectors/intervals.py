@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from fewkern.backend.namespace import Array, device, namespace
 from fewkern.core.basis import KernelBasis
 from fewkern.core.conformal import HeldOutScores, Intervals
+from fewkern.core.gaussians import GaussianBasis
 from fewkern.core.samples import Samples
 from fewkern.vectors.leave_one_out import HeldOut, Judging, loo_paths, solve
 
@@ -32,8 +33,8 @@ _FEW = 50
 _MANY_OUTPUTS = 10
 
 
-def fit_intervals(held_out: HeldOut, basis: KernelBasis) -> Intervals:
-    """Intervals from what a model says of held-out samples; a scale is a sum of kernels on the ``basis``."""
+def fit_intervals(held_out: HeldOut, basis: KernelBasis | GaussianBasis) -> Intervals:
+    """Intervals from what a model says of held-out samples; a scale is linear in the features of the ``basis``."""
     held_out = held_out.some(_MANY)
     samples, columns = held_out.samples, range(held_out.samples.n_outputs)
     xp = namespace(held_out.values)
@@ -44,7 +45,7 @@ def fit_intervals(held_out: HeldOut, basis: KernelBasis) -> Intervals:
         scales = [_fit_scale(Z, sizes[:, c], samples) for c in columns]
     if not any(scales):
         return Intervals(tuple(_scores(sizes[:, c], samples) for c in columns))
-    found = [_constant(basis, sizes) if scale is None else scale for scale in scales]
+    found = [_constant(Z, sizes) if scale is None else scale for scale in scales]
     scores = tuple(_scores(sizes[:, c] / xp.exp(found[c].left_out), samples) for c in columns)
     limits = xp.stack([xp.stack([xp.min(s.left_out), xp.max(s.left_out)]) for s in found], axis=1)
     g = basis.expand(xp.stack([s.W for s in found], axis=1), xp.stack([s.offset for s in found]))
@@ -60,10 +61,10 @@ class _Scale:
     left_out: Array
 
 
-def _constant(basis: KernelBasis, sizes: Array) -> _Scale:
+def _constant(Z: Array, sizes: Array) -> _Scale:
     """The scale 1."""
     xp = namespace(sizes)
-    W = xp.zeros((basis.n_vectors,), dtype=sizes.dtype, device=device(sizes))
+    W = xp.zeros((Z.shape[1],), dtype=sizes.dtype, device=device(sizes))
     return _Scale(W, xp.sum(W), xp.zeros_like(sizes[:, 0]))
 
 

@@ -12,8 +12,8 @@ from fewkern.vectors.residual import Selection
 
 __all__ = ["LEAST_VECTORS", "familiar_basis", "left_out_residual", "novelty_of"]
 
-# Vectors for the novelty, where the selection has them: a model of three refined vectors ignores most of what could be
-# new about a sample. From 20 on, more hardly matter.
+# Vectors for the novelty, where the selection has them: three vectors ignore most of what could be new about a sample.
+# From 20 on, more hardly matter.
 LEAST_VECTORS = 20
 
 

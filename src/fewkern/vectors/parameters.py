@@ -11,7 +11,7 @@ from fewkern.base import CONSTRAINTS
 from fewkern.vectors.rules import RULES
 from fewkern.vectors.selection import Selecting
 
-__all__ = ["AUTOMATIC", "REFINE", "SELECTION", "refine_of", "selecting"]
+__all__ = ["AUTOMATIC", "SELECTION", "selecting"]
 
 # Constraints of the parameters that say how vectors are chosen.
 SELECTION: dict[str, list[Any]] = {
@@ -27,14 +27,6 @@ AUTOMATIC: dict[str, list[Any]] = {
     "ridge": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
     "prefer": CONSTRAINTS["prefer"],
 }
-
-# Whether the vectors are moved.
-REFINE: list[Any] = [StrOptions({"auto"}), "boolean"]
-
-
-def refine_of(refine: Any) -> Any:
-    """The parameter as "auto", True or False, also where it is a truth value of NumPy."""
-    return refine if isinstance(refine, str) else bool(refine)
 
 
 def selecting(rule: str, center: Any, basis_tol: float | None, random_state: Any) -> Selecting:

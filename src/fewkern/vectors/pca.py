@@ -168,7 +168,7 @@ class FeatureVectorPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
                 "FeatureVectorPCA: fit_inverse_transform=True needs the samples as a dense array; it cannot go back to "
                 "sparse samples or to those behind a precomputed kernel."
             )
-        back = FeatureVectorRegressor(prefer="accurate", refine=False, random_state=self.random_state)
+        back = FeatureVectorRegressor(prefer="accurate", random_state=self.random_state)
         back.fit(T, X[:, 0] if X.shape[1] == 1 else X, samples.weights)
         back.intervals_ = None  # nobody asks for those of the samples
         return back

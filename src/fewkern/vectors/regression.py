@@ -6,48 +6,27 @@ from typing import Any
 
 from sklearn.base import RegressorMixin
 
-from fewkern.backend.namespace import Array, namespace
-from fewkern.backend.rowwise import rowwise
 from fewkern.backend.validation import fit_context
-from fewkern.base import (
-    KernelEstimator,
-    check_samples,
-    keep_importances,
-    kept_importances,
-    no_set,
-)
-from fewkern.core.basis import KernelBasis
-from fewkern.core.conformal import Intervals
-from fewkern.core.population import InMemory
-from fewkern.populations import measured_batch, measured_population
-from fewkern.vectors.automatic import fit_regression
-from fewkern.vectors.incremental import (
-    begin_on,
-    continue_with,
-    keep_learned,
-    keep_sums,
-    learned_before,
-    learned_from,
-    merged,
-)
-from fewkern.vectors.intervals import fit_intervals
-from fewkern.vectors.parameters import AUTOMATIC, REFINE
-from fewkern.vectors.trust import interval_quantiles, novelty, novelty_threshold
+from fewkern.base import KernelEstimator, keep_importances, kept_importances
+from fewkern.populations import measured_population
+from fewkern.vectors.automatic import fit_regression, keep_model, search_model, warn_of_jitter, warn_open_end
+from fewkern.vectors.parameters import AUTOMATIC
+from fewkern.vectors.trust import IntervalRegressor, novelty, novelty_threshold
 
 __all__ = ["FeatureVectorRegressor"]
 
 
-class FeatureVectorRegressor(RegressorMixin, KernelEstimator):
-    r"""Predict numbers from a few vectors, with nothing to tune (FVS-LR).
+class FeatureVectorRegressor(IntervalRegressor, RegressorMixin, KernelEstimator):
+    r"""Predict numbers from a few chosen samples, with nothing to tune (FVS-LR).
 
     A few samples are chosen as vectors. A new sample is compared with them by the kernel, and the prediction is a
     weighted sum of these similarities and a constant. Kernel width, number of vectors and ridge are those of least
-    leave-one-out error, which is known in closed form; where it pays, the vectors are then moved. In a formula,
+    leave-one-out error, which is known in closed form. In a formula,
 
     .. math:: \min_{A, \beta} \sum_i w_i \| y_i - \beta - A^T z_i \|^2 + \text{ridge}\, \|A\|_F^2 \qquad (11)
 
     with :math:`z_i` the features of sample :math:`i` on the chosen vectors. With all samples chosen this is kernel
-    ridge regression with a free constant.
+    ridge regression with a free constant. :class:`KernelRegressor` goes further: it moves the vectors, too.
 
     Parameters
     ----------
@@ -66,11 +45,6 @@ class FeatureVectorRegressor(RegressorMixin, KernelEstimator):
         mean of ``k(x, x)``.
     prefer : {"accurate", "balanced", "sparse"}, default "balanced"
         The model of least leave-one-out error, the smallest one within half a standard error of it, or within one.
-        Vectors that are moved are few already: "sparse" then saves little, and is for devices without room for more.
-    refine : "auto" or bool, default "auto"
-        Move the vectors, and learn one width per feature, by the gradient of the leave-one-out error. "auto" does so
-        where folds say that it pays, with a width that is a rule; True always; False keeps samples as vectors. A moved
-        vector is not a sample any more.
     rule : str, default "gain"
         How vectors are chosen, see :class:`FeatureVectorSelector`.
     center : "auto", bool or int, default "auto"
@@ -91,9 +65,7 @@ class FeatureVectorRegressor(RegressorMixin, KernelEstimator):
         Share of every feature in the variation of the function over the training samples: the mean squared slope, in
         units of the feature's spread. Needs dense samples and a kernel with derivatives (Gaussian, Polynomial, Linear).
     vectors_, indices_, n_vectors_
-        The vectors that are kept, the rows of ``X`` that they are (or started from, if ``refined_``), their number.
-    refined_ : bool
-        Whether the vectors were moved.
+        The vectors that are kept, the rows of ``X`` that they are, their number.
     kernel_ : Kernel
         The kernel, with every parameter a number.
     ridge_ : float
@@ -106,18 +78,13 @@ class FeatureVectorRegressor(RegressorMixin, KernelEstimator):
     trace_ : Trace
         Leave-one-out error for every width that was looked at, every ridge and number of vectors.
     held_out_error_ : float
-        Mean squared error on samples that were held out, summed over the outputs: from folds where these decided on
-        refinement, else by leave-one-out at settings that other samples chose.
+        Mean squared leave-one-out error, summed over the outputs, at settings that other samples chose.
+    basis_ : KernelBasis
+        The vectors that were chosen, and how they turn a sample into features.
     intervals_ : Intervals
         What :meth:`predict_interval` reads.
     novelty_ : Novelty
         What :meth:`novelty` reads.
-    basis_ : KernelBasis
-        The vectors that were chosen, and how they turn a sample into features.
-    intervals_ : Intervals or None
-        Errors on held-out samples, which ``predict_interval`` needs.
-    novelty_ : Novelty or None
-        What ``novelty`` and ``novelty_threshold`` need.
 
     Notes
     -----
@@ -139,12 +106,10 @@ class FeatureVectorRegressor(RegressorMixin, KernelEstimator):
     (True, True)
     """
 
-    intervals_: Intervals | None
     feature_importances_ = kept_importances
-    _transient = ("_fitted_to",)  # sums for partial_fit are not part of the model
     novelty, novelty_threshold = novelty, novelty_threshold
 
-    _parameter_constraints: dict[str, list[Any]] = {**AUTOMATIC, "refine": REFINE}
+    _parameter_constraints: dict[str, list[Any]] = AUTOMATIC
 
     def __init__(
         self,
@@ -154,7 +119,6 @@ class FeatureVectorRegressor(RegressorMixin, KernelEstimator):
         max_vectors: Any = "auto",
         ridge: Any = "auto",
         prefer: str = "balanced",
-        refine: Any = "auto",
         rule: str = "gain",
         center: Any = "auto",
         basis_tol: float | None = None,
@@ -166,7 +130,6 @@ class FeatureVectorRegressor(RegressorMixin, KernelEstimator):
         self.max_vectors = max_vectors
         self.ridge = ridge
         self.prefer = prefer
-        self.refine = refine
         self.rule = rule
         self.center = center
         self.basis_tol = basis_tol
@@ -191,98 +154,16 @@ class FeatureVectorRegressor(RegressorMixin, KernelEstimator):
         self
         """
         population, self._single = measured_population(self, X, y, sample_weight, groups)
-        self.refined_ = False
-        fitted = fit_regression(self, population)
-        self.held_out_error_ = fitted.judged.squared_error()
-        keep_sums(self, fitted, self.held_out_error_)
-        keep_importances(self, population.sample)
-        return self
-
-    @fit_context(prefer_skip_nested_validation=True)
-    def partial_fit(
-        self, X: Any, y: Any, sample_weight: Any = None, basis: KernelBasis | None = None
-    ) -> FeatureVectorRegressor:
-        """Learn from one of several batches of samples.
-
-        The vectors, the width and the ridge are chosen on the first batch, as :meth:`fit` does, and stay. So let it be
-        a few thousand samples of every kind, or give the vectors. The coefficients are those of all batches together.
-
-        Parameters
-        ----------
-        X : array, data frame or sparse matrix of shape (n_samples, n_features)
-        y : array of shape (n_samples,) or (n_samples, n_outputs)
-        sample_weight : array of shape (n_samples,) or None
-        basis : KernelBasis or None
-            Vectors to use instead of those that the first batch would choose: ``basis_`` of a fitted model.
-
-        Returns
-        -------
-        self
-        """
-        before = learned_before(self)
-        if before is not None:
-            samples, _ = measured_batch(self, X, y, sample_weight, first=False)
-            learned = continue_with(self, before, basis, samples)
-        else:
-            samples, self._single = measured_batch(self, X, y, sample_weight, first=True)
-            self.refined_ = False
-            self.novelty_: Any = None
-            if basis is None:
-                learned = learned_from(self, fit_regression(self, InMemory(samples)))
-            else:
-                learned = begin_on(self, basis, samples)
-        held_out = learned.left_out(samples)
-        keep_learned(self, learned.judged(held_out.weight, held_out.squared_error()))
-        self.intervals_ = fit_intervals(held_out, learned.basis)
+        samples = population.sample
+        found = search_model(self, samples)
+        fitted = fit_regression(population, found)
+        keep_model(self, samples, found, fitted.expansion)
+        self.held_out_error_ = fitted.held_out.squared_error()
+        self.intervals_ = fitted.intervals
         keep_importances(self, samples)
+        warn_of_jitter(self, fitted.jitter)
+        warn_open_end(self, samples, found)
         return self
-
-    def merge(self, other: FeatureVectorRegressor) -> FeatureVectorRegressor:
-        """A model that has learned from the batches of both; they must have the same vectors and ridge."""
-        return merged(self, other)
-
-    @rowwise
-    def predict(self, X: Any) -> Array:
-        """Values of shape ``(n_samples,)`` or ``(n_samples, n_outputs)``."""
-        X = check_samples(self, X)
-        values = self.expansion_(X)
-        return values[:, 0] if self._single else values
-
-    def predict_interval(self, X: Any, coverage: float = 0.9) -> Array:
-        """Lower and upper bound of every target: with probability ``coverage`` or more it lies between them.
-
-        The promise holds on average over new samples that are like the training samples (exchangeable with them), for
-        every output by itself. Half the width of an interval is a quantile of the errors on held-out samples. Where
-        these are clearly larger in some places than in others, so is the interval.
-
-        Parameters
-        ----------
-        X : array, data frame or sparse matrix of shape (n_samples, n_features)
-        coverage : float, default 0.9
-            Between 0 and 1; at most ``n / (n + 1)`` for ``n`` held-out samples (or groups).
-
-        Returns
-        -------
-        array of shape (n_samples, 2) or (n_samples, n_outputs, 2)
-
-        Examples
-        --------
-        >>> from fewkern import FeatureVectorRegressor
-        >>> from fewkern.datasets import make_sinc
-        >>> model = FeatureVectorRegressor().fit(*make_sinc(200, noise=0.1))
-        >>> X, y = make_sinc(1000, noise=0.1, random_state=1)
-        >>> lower, upper = model.predict_interval(X, coverage=0.9).T
-        >>> bool(0.85 < ((lower <= y) & (y <= upper)).mean() < 0.95)
-        True
-        """
-        intervals = interval_quantiles(self, coverage)
-        X = check_samples(self, X)
-        values = self.expansion_(X)
-        half = intervals.half_widths(X, values, coverage)
-        bounds = namespace(values).stack([values - half, values + half], axis=2)
-        return bounds[:, 0, :] if self._single else bounds
-
-    predict_set = no_set
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -60,16 +60,6 @@ class Searching:
         ceiling = max(min(FIRST_LENGTHS[1], half), min(_LONGEST, int(_SHARE[prefer] * n)))
         return cls(how, ridges, min(first, half), ceiling, TOLERANCE[prefer])
 
-    @property
-    def given_size(self) -> bool:
-        """Whether the number of vectors was given."""
-        return self.tolerance is None
-
-    @property
-    def given_ridge(self) -> bool:
-        """Whether there is only one ridge, which was given as a number."""
-        return len(self.ridges) == 1
-
     def n_paths(self, n_kernels: int, n: int) -> int:
         """How many paths :func:`automatic_model` follows or continues at most, those of all ridges together.
 
@@ -84,7 +74,7 @@ class Searching:
 
     def in_units_of(self, kernel: Kernel, samples: Samples) -> Searching:
         """The same search with the grid of ridges times the mean of ``k(x, x)``: units of the data do not matter."""
-        if self.given_ridge:
+        if len(self.ridges) == 1:  # a number that was given
             return self
         diag = kernel.diag(samples.X)
         scale = float(namespace(diag).mean(diag))

@@ -5,20 +5,21 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from fewkern.backend.namespace import Array
-from fewkern.base import check_probability, check_samples, need_held_out
+from fewkern.backend.namespace import Array, namespace
+from fewkern.backend.rowwise import rowwise
+from fewkern.base import check_probability, check_samples, need_held_out, no_set
 from fewkern.core.conformal import Intervals
 from fewkern.core.novelty import Novelty
 
-__all__ = ["interval_quantiles", "novelty", "novelty_threshold"]
+__all__ = ["IntervalRegressor", "interval_quantiles", "novelty", "novelty_threshold"]
 
 
 def novelty(self: Any, X: Any) -> Array:
     """How unlike the training samples every sample is, in [0, 1].
 
     It is the share of ``k(x, x)`` that vectors chosen among the training samples do not explain: 0 for a sample that is
-    a combination of them in feature space, 1 for one that has nothing in common with any. The vectors are those of the
-    search, before they were moved, and at least 20 if the search looked at so many: moved vectors may ignore features.
+    a combination of them in feature space, 1 for one that has nothing in common with any. These vectors are samples,
+    also where those of the model were moved, and at least 20 if so many were looked at: fewer may ignore features.
 
     Parameters
     ----------
@@ -64,6 +65,57 @@ def interval_quantiles(estimator: Any, coverage: float) -> Intervals:
             f"{math.floor(1000 * found.most) / 1000}, or fit to more samples."
         )
     return found
+
+
+class IntervalRegressor:
+    """Predictions of every regression: the values of its expansion, and intervals around them."""
+
+    expansion_: Any
+    intervals_: Intervals | None
+    _single: bool
+
+    @rowwise
+    def predict(self, X: Any) -> Array:
+        """Values of shape ``(n_samples,)`` or ``(n_samples, n_outputs)``."""
+        X = check_samples(self, X)
+        values = self.expansion_(X)
+        return values[:, 0] if self._single else values
+
+    def predict_interval(self, X: Any, coverage: float = 0.9) -> Array:
+        """Lower and upper bound of every target, which lies between them about as often as ``coverage`` says.
+
+        Half the width of an interval is a quantile of the errors on rows held out. Where these are clearly larger in
+        some places than in others, so is the interval. This holds on average over new samples that are like the
+        training samples, for every output by itself.
+
+        Parameters
+        ----------
+        X : array, data frame or sparse matrix of shape (n_samples, n_features)
+        coverage : float, default 0.9
+            Between 0 and 1; at most ``n / (n + 1)`` for ``n`` rows (or groups) held out.
+
+        Returns
+        -------
+        array of shape (n_samples, 2) or (n_samples, n_outputs, 2)
+
+        Examples
+        --------
+        >>> from fewkern import FeatureVectorRegressor
+        >>> from fewkern.datasets import make_sinc
+        >>> model = FeatureVectorRegressor().fit(*make_sinc(200, noise=0.1))
+        >>> X, y = make_sinc(1000, noise=0.1, random_state=1)
+        >>> lower, upper = model.predict_interval(X, coverage=0.9).T
+        >>> bool(0.85 < ((lower <= y) & (y <= upper)).mean() < 0.95)
+        True
+        """
+        intervals = interval_quantiles(self, coverage)
+        X = check_samples(self, X)
+        values = self.expansion_(X)
+        half = intervals.half_widths(X, values, coverage)
+        bounds = namespace(values).stack([values - half, values + half], axis=2)
+        return bounds[:, 0, :] if self._single else bounds
+
+    predict_set = no_set
 
 
 def _seeing(estimator: Any, method: str) -> Novelty:

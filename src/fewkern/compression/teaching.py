@@ -1,0 +1,98 @@
+"""What a short function is taught on and judged by: samples, and crossings of samples that lie near each other.
+
+A teacher is a fitted function and can be asked anywhere. The samples that it was fitted to are no fair sample of what
+it says elsewhere, because it has learned them by heart. Crossings are new to it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fewkern.backend.namespace import Array, asarray_like, namespace, take_rows, to_numpy
+from fewkern.core.scores import class_values
+
+__all__ = ["Lesson", "border_weights", "crossings", "held_out"]
+
+# Samples drawn, of which the nearest is crossed with another one. Crossings to learn from may lie between the samples;
+# those to be judged by must be like samples. Of image's decisions 98% agree on test samples; on crossings with 4 drawn
+# 91%, with 256 drawn 98%.
+DRAWN_TO_TEACH, DRAWN_TO_JUDGE = 4, 256
+# Weight of a crossing, in samples.
+CROSSED = 0.3
+# Margin, over the median margin, at which a row counts half. Plain least squares spends its vectors on large values,
+# which decide nothing: with 5 vectors the mean error on three splits of image falls by 2.5 points.
+NEAR = 0.5
+# One sample in so many is held out. With one in five, 98.2% of german's decisions agree on test samples, with one in
+# ten 98.5%, as with none.
+HELD_OUT = 10
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """Rows with the values of a teacher, and how much each counts."""
+
+    X: Array
+    """Samples first, then crossings."""
+    values: Array
+    weights: Array
+    n_samples: int
+
+    @classmethod
+    def of(cls, teacher: Any, X: Array, total: int, rng: np.random.Generator) -> Lesson:
+        """``total`` rows, at most two thirds of them samples, the others crossings; rows near a border count most."""
+        xp = namespace(X)
+        n = min(int(X.shape[0]), 2 * total // 3)
+        samples = X[:n, :]
+        codes = teacher.decisions(samples, teacher.values(samples))
+        rows = xp.concat([samples, crossings(samples, samples, codes, total - n, DRAWN_TO_TEACH, rng)], axis=0)
+        values = xp.astype(teacher.values(rows), xp.float64)
+        weights = asarray_like([1.0] * n + [CROSSED] * (total - n), X, dtype=xp.float64)
+        if teacher.scores is not None:
+            weights = weights * border_weights(class_values(teacher.scores.scores(values)))
+        return cls(rows, values, weights * (total / float(xp.sum(weights))), n)
+
+
+def border_weights(scores: Array) -> Array:
+    """Weights of rows whose classes have these scores ``(n, C)``: those near a border of classes count most."""
+    xp = namespace(scores)
+    ordered = xp.sort(scores, axis=1)
+    margin = ordered[:, -1] - ordered[:, -2]
+    unit = NEAR * xp.sort(margin)[margin.shape[0] // 2]
+    one = xp.ones_like(margin)
+    return one / (1.0 + (margin / unit) ** 2) if float(unit) > 0 else one
+
+
+def held_out(codes: Array | None, n: int, rng: np.random.Generator) -> tuple[Any, Any]:
+    """Positions of the samples to teach, and of those held out: one in ``HELD_OUT``, also of every class."""
+    order = rng.permutation(n)
+    if n < 2 * HELD_OUT:
+        return order, order
+    if codes is not None:
+        order = order[np.argsort(to_numpy(codes)[order], kind="stable")]
+    place = np.arange(n) % HELD_OUT == HELD_OUT - 1
+    return rng.permutation(order[~place]), order[place]
+
+
+def crossings(X: Array, others: Array, codes: Array | None, count: int, drawn: int, rng: np.random.Generator) -> Array:
+    """``count`` rows that take every feature from a row of ``X`` or from one of the ``others`` near it.
+
+    So they have values that occur. The rows of ``X`` are drawn from all classes ``codes`` alike: rare ones count.
+    """
+    xp, (n, d) = namespace(X), X.shape
+    chance = None
+    if codes is not None:
+        _, place, counts = np.unique(to_numpy(codes), return_inverse=True, return_counts=True)
+        chance = 1.0 / (len(counts) * counts[place.reshape(-1)])
+    first = take_rows(X, asarray_like(rng.choice(n, count, p=chance), X, dtype=xp.int64))
+    spread = xp.std(others, axis=0)
+    unit = xp.where(spread > 0, spread, xp.ones_like(spread))
+    nearest, least = first, xp.full_like(first[:, 0], xp.inf)
+    for _ in range(drawn):
+        other = take_rows(others, asarray_like(rng.integers(int(others.shape[0]), size=count), X, dtype=xp.int64))
+        distance = xp.sum(((first - other) / unit) ** 2, axis=1)
+        nearer = (distance > 0) & (distance < least)
+        nearest, least = xp.where(nearer[:, None], other, nearest), xp.where(nearer, distance, least)
+    return xp.where(asarray_like(rng.random((count, d)) < 0.5, X, dtype=xp.bool), first, nearest)

@@ -1,0 +1,1 @@
+"""The learner: a few Gaussians that are chosen, moved and sized automatically."""

@@ -1,0 +1,194 @@
+"""The learner for classes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sklearn.base import BaseEstimator
+
+from fewkern.backend.fitting import CallbackSupportMixin
+from fewkern.backend.validation import fit_context
+from fewkern.base import CONSTRAINTS, ScoringClassifier, keep_class_scores, keep_importances, kept_importances
+from fewkern.core.population import InMemory
+from fewkern.core.scores import ClassScores
+from fewkern.learn.batches import Basis
+from fewkern.learn.fitting import (
+    as_logistic,
+    begin,
+    continue_with,
+    fit_population,
+    keep,
+    keep_batch,
+    keep_sums,
+    merged,
+    sums_before,
+)
+from fewkern.learn.parameters import PARAMETERS
+from fewkern.populations import labelled_batch, labelled_population
+from fewkern.vectors.calibration import calibrate
+from fewkern.vectors.leave_one_out import class_targets
+from fewkern.vectors.trust import novelty, novelty_threshold
+
+__all__ = ["KernelClassifier"]
+
+
+class KernelClassifier(ScoringClassifier, CallbackSupportMixin, BaseEstimator):
+    r"""Predict classes from a few vectors that are chosen, moved and sized automatically.
+
+    Two classes are the numbers -1 and 1, several are columns of zeros and ones, which :class:`KernelRegressor`'s method
+    predicts; a sample goes to the class of largest value. ``predict_proba`` is the softmax of the values times one
+    number, fitted to the values of rows held out.
+
+    Parameters
+    ----------
+    n_vectors : int or None, default None
+        Number of vectors; None lets rows held out decide.
+    max_vectors : int or None, default None
+        Largest number of vectors; None is up to 300, as far as the rows allow.
+    prefer : {"accurate", "balanced", "sparse"}, default "balanced"
+        As in :class:`KernelRegressor`.
+    class_weight : dict, "balanced" or None, default None
+        Multiplies the weights of the samples of every class.
+    random_state : int, Generator, RandomState or None, default 0
+        As in :class:`KernelRegressor`.
+    verbose : bool or int, default False
+        Say what runs: a progress bar on a terminal, lines on stderr elsewhere.
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_classes,)
+    expansion_ : GaussianExpansion
+        One output for two classes (positive: the second class), one per class otherwise.
+    vectors_, indices_, n_vectors_, origin_, alpha_, basis_, path_, feature_importances_
+        As in :class:`KernelRegressor`.
+    loss_ : {"squared", "logistic"}
+        What the coefficients minimize: logistic loss where rows held out are more likely by it and no more of them are
+        misclassified.
+    class_scores_ : ClassScores
+        How values become classes and probabilities.
+    held_out_error_ : float
+        Share of the rows held out that are misclassified (weighted), at settings that other rows chose.
+    held_out_scores_ : HeldOutScores
+        What :meth:`predict_set` reads.
+    novelty_ : Novelty or None
+        What :meth:`novelty` reads.
+
+    Notes
+    -----
+    See :class:`KernelRegressor` for the cost. Settings are chosen by the squared error of rows held out.
+
+    Examples
+    --------
+    >>> from fewkern import KernelClassifier
+    >>> from fewkern.datasets import make_banana
+    >>> X, y = make_banana(400)
+    >>> model = KernelClassifier().fit(X, y)
+    >>> bool(model.score(X, y) > 0.85), model.n_vectors_ < 40
+    (True, True)
+    >>> model.predict_proba(X[:2]).shape
+    (2, 2)
+    """
+
+    feature_importances_ = kept_importances
+    _transient = ("_fitted_to",)  # sums for partial_fit are not part of the model
+    novelty, novelty_threshold = novelty, novelty_threshold
+
+    _parameter_constraints: dict[str, list[Any]] = {**PARAMETERS, "class_weight": CONSTRAINTS["class_weight"]}
+
+    def __init__(
+        self,
+        *,
+        n_vectors: Any = None,
+        max_vectors: Any = None,
+        prefer: str = "balanced",
+        class_weight: Any = None,
+        random_state: Any = 0,
+        verbose: Any = False,
+    ) -> None:
+        self.n_vectors = n_vectors
+        self.max_vectors = max_vectors
+        self.prefer = prefer
+        self.class_weight = class_weight
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> KernelClassifier:
+        """Choose, move and size the vectors.
+
+        Parameters
+        ----------
+        X : array, data frame, sparse matrix or Dask collection of shape (n_samples, n_features)
+        y : array of shape (n_samples,)
+            Labels of two or more classes.
+        sample_weight : array of shape (n_samples,) or None
+        groups : array of shape (n_samples,) or None
+            As in :meth:`KernelRegressor.fit`.
+
+        Returns
+        -------
+        self
+        """
+        population = labelled_population(self, X, y, sample_weight, groups)
+        fitted = fit_population(self, population)
+        self.held_out_error_ = fitted.held_out.error_rate()
+        fitted = as_logistic(fitted, population)
+        keep(self, fitted)
+        self.loss_ = fitted.loss
+        self.class_scores_ = calibrate(ClassScores(), fitted.held_out)
+        keep_sums(self, fitted, self.held_out_error_, self.class_scores_.factor)
+        keep_class_scores(self, fitted.held_out.values, fitted.held_out.samples)
+        keep_importances(self, population.sample)
+        return self
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(
+        self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, basis: Basis | None = None
+    ) -> KernelClassifier:
+        """Learn from one of several batches of samples; see :meth:`KernelRegressor.partial_fit`.
+
+        Parameters
+        ----------
+        X : array, data frame or sparse matrix of shape (n_samples, n_features)
+        y : array of shape (n_samples,)
+        classes : array or None
+            All classes, where the first batch does not hold samples of every one; then give a ``basis``, too.
+        sample_weight : array of shape (n_samples,) or None
+        basis : GaussianBasis, KernelBasis or None
+            Vectors to use instead of those that the first batch would choose: ``basis_`` of a fitted model.
+
+        Returns
+        -------
+        self
+        """
+        before = sums_before(self)
+        samples = class_targets(labelled_batch(self, X, y, classes, sample_weight))
+        if before is not None:
+            sums = continue_with(self, before, basis, samples)
+        elif basis is not None:
+            sums = begin(self, basis, samples)
+        else:
+            fitted = fit_population(self, InMemory(samples))
+            keep(self, fitted)
+            sums = fitted.sums
+        held_out = sums.left_out(samples)
+        factor = calibrate(ClassScores(), held_out).factor
+        sums = sums.judged(held_out.weight, held_out.error_rate(), factor)
+        keep_batch(self, sums)
+        self.loss_ = "squared"  # the sums know of no other
+        self.class_scores_ = ClassScores(factor=sums.factor)
+        keep_class_scores(self, held_out.values, samples)
+        keep_importances(self, samples)
+        return self
+
+    def merge(self, other: KernelClassifier) -> KernelClassifier:
+        """A model that has learned from the batches of both; they must have the same vectors and classes."""
+        model = merged(self, other)
+        model.class_scores_ = ClassScores(factor=model._sums.factor)
+        return model
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.array_api_support = True
+        return tags

@@ -1,0 +1,156 @@
+"""The models that are compared: samples as vectors, short forms of these, and vectors moved by the labels."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+
+from fewkern.learn.grow import grow, values, with_directions
+from fewkern.learn.move import move
+from fewkern.learn.objective import Geometry, Rows, coefficients, ridge_errors
+from fewkern.learn.policy import Policy
+from fewkern.learn.start import Start
+
+__all__ = ["Candidate", "Kind", "Sizes", "climb", "distilled", "still", "teacher_of"]
+
+Host = np.ndarray[Any, Any]
+# Relative gain per step at which imitating a teacher ends.
+_IMITATION_TOL = 1e-4
+
+
+class Kind(StrEnum):
+    """Where the vectors of a model come from."""
+
+    STILL = "samples"
+    """Vectors are samples."""
+    DISTILLED = "distilled"
+    """Vectors were moved to imitate a model whose vectors are samples; no label was looked at."""
+    MOVED = "moved"
+    """Vectors were moved by the labels."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A model that is compared with others."""
+
+    kind: Kind
+    size: int
+    geometry: Geometry
+    samples: Host | None = None
+    """Positions of the samples that the vectors are."""
+
+    @property
+    def key(self) -> tuple[Kind, int]:
+        """What names the same candidate in every fold."""
+        return self.kind, self.size
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Numbers of vectors that are compared; the same in every fold."""
+
+    still: tuple[int, ...]
+    ladder: tuple[int, ...]
+    least: int = 1
+    most: int | None = None
+    """What was asked for. Smaller models are steps towards it, larger ones only teach."""
+
+    @classmethod
+    def of(cls, n: int, n_outputs: int, policy: Policy, fixed: int | None, most: int | None) -> Sizes:
+        """For ``n`` rows; ``fixed`` and ``most`` are the parameters n_vectors and max_vectors."""
+        cap = max(1, min(n, int(1.25 * policy.share * n)))
+        still = {min(m, cap) for m in policy.still}
+        if fixed is not None:
+            own = (*(m for m in policy.ladder if m < fixed), fixed)
+            return cls(tuple(sorted({fixed, *(m for m in still if m > fixed)})), own, fixed, fixed)
+        bound = n if most is None else most
+        still |= {min(bound, cap)} if most is not None else set()
+        top = max(1, min(int(policy.share * n), bound))
+        ladder = [m for m in policy.ladder if min(n_outputs, top) <= m <= top]
+        if most is not None and top == most and (not ladder or ladder[-1] < top):
+            ladder.append(top)
+        if len(ladder) < 2:  # half as many say whether the error is still falling
+            ladder = sorted({max(1, top // 2), top})
+        return cls(tuple(sorted(still)), tuple(ladder), 1, most)
+
+    def asked(self, size: int) -> bool:
+        """Whether a model of this size may be taken."""
+        return self.least <= size and (self.most is None or size <= self.most)
+
+
+def still(rows: Rows, start: Start, size: int, policy: Policy) -> tuple[float, Candidate]:
+    """A model whose vectors are samples, with the ridge of least leave-one-out error, and that error."""
+    geometry, place = start.geometry(rows, size)
+    errors = ridge_errors(rows, geometry, policy.ridges)
+    best = int(np.argmin(errors))
+    geometry = replace(geometry, log_ridge=math.log(policy.ridges[best]))
+    return errors[best], Candidate(Kind.STILL, size, geometry, place)
+
+
+def teacher_of(rows: Rows, start: Start, sizes: Sizes, policy: Policy) -> tuple[Candidate, list[Candidate]]:
+    """The candidate of least leave-one-out error among those whose vectors are samples, and all of them."""
+    found = [still(rows, start, size, policy) for size in sizes.still]
+    return min(found, key=lambda pair: pair[0])[1], [candidate for _, candidate in found]
+
+
+def distilled(rows: Rows, taught: Rows, geometry: Geometry, steps: int, policy: Policy) -> Candidate:
+    """Vectors moved to imitate the values of a teacher, the targets of ``taught``; the ridge is that of the labels."""
+    geometry = replace(geometry, log_ridge=math.log(policy.ridges[2]))
+    geometry = move(taught, geometry, steps, policy.least_ridge, _IMITATION_TOL)
+    errors = ridge_errors(rows, geometry, policy.ridges)
+    ridge = policy.ridges[int(np.argmin(errors))]
+    return Candidate(Kind.DISTILLED, geometry.size, replace(geometry, log_ridge=math.log(ridge)))
+
+
+def taught_rows(rows: Rows, teacher: Candidate, policy: Policy) -> Rows:
+    """The rows with the values of a teacher as targets."""
+    W, b = coefficients(rows, teacher.geometry, policy.least_ridge)
+    return rows.with_targets(values(rows, teacher.geometry, W, b))
+
+
+def climb(
+    rows: Rows, start: Start, sizes: Sizes, policy: Policy, judge: Callable[[Geometry], float]
+) -> Iterator[Candidate]:
+    """All candidates on some rows, small ones first; ``judge`` is the error of a geometry on rows held out.
+
+    A rung begins with the better of two geometries, the grown one of the rung before and the distilled one of its own
+    size, which is then moved by the labels. The ladder ends ``policy.patience`` rungs after the least error, but not
+    before it has more vectors than the smallest model of samples: a plateau of a few vectors says little.
+    """
+    rng = np.random.default_rng(start.seed)
+    teacher, every = teacher_of(rows, start, sizes, policy)
+    yield from every
+    taught = taught_rows(rows, teacher, policy)
+    moved: Geometry | None = None
+    errors: list[float] = []
+    to_beat = judge(teacher.geometry)
+    for size in sizes.ladder:
+        begun: list[Geometry] = []
+        # what imitates the teacher cannot be better than models that are better than the teacher
+        if size < teacher.size and min(errors, default=math.inf) > to_beat:
+            short = distilled(rows, taught, start.geometry(rows, size)[0], policy.steps, policy)
+            yield short
+            begun.append(short.geometry)
+        if moved is not None:
+            begun.append(grow(rows, moved, size, policy.least_ridge, rng))
+        if not begun:
+            begun.append(start.geometry(rows, size)[0])
+        geometry = min(begun, key=judge) if len(begun) > 1 else begun[0]
+        columns = int(rows.T.shape[1])
+        if not int(geometry.directions.shape[1]) and columns > 1 and size >= _LEAST_FOR_DIRECTIONS:
+            geometry = with_directions(rows, geometry, policy.directions, policy.least_ridge, rng)
+        moved = move(rows, geometry, policy.steps, policy.least_ridge)
+        errors.append(judge(moved))
+        yield Candidate(Kind.MOVED, size, moved)
+        enough = size > max(sizes.least - 1, min(policy.still))
+        if enough and len(errors) - 1 - int(np.argmin(errors)) >= policy.patience:
+            return
+
+
+# Gradients of a function of fewer vectors say little about directions.
+_LEAST_FOR_DIRECTIONS = 6

@@ -1,0 +1,155 @@
+"""Candidates on rows that they have not seen, and the choice among them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from fewkern.backend.namespace import Array, namespace, to_numpy
+from fewkern.learn.climb import Candidate, Kind, Sizes, climb
+from fewkern.learn.grow import values
+from fewkern.learn.objective import Geometry, Rows, coefficients
+from fewkern.learn.policy import Policy
+from fewkern.learn.start import Start
+
+__all__ = ["Comparison", "Key", "compare"]
+
+Host = np.ndarray[Any, Any]
+Key = tuple[Kind, int]
+# With one fold the rows held out are cut into so many parts, so that each is judged at settings that others chose.
+_PARTS = 2
+# An error of this share of the variance is none: the tolerance is relative to it at least.
+_NEGLIGIBLE = 1e-3
+
+
+@dataclass
+class Comparison:
+    """What every candidate says of the rows held out, fold by fold."""
+
+    policy: Policy
+    sizes: Sizes
+    rows: list[Host] = field(default_factory=list)
+    """Positions of the rows held out."""
+    predicted: list[dict[Key, Host]] = field(default_factory=list)
+    """Values of every candidate there, shape ``(n, q)``."""
+    errors: list[dict[Key, Host]] = field(default_factory=list)
+    """Squared errors of every candidate there, summed over the targets, shape ``(n,)``."""
+    candidates: list[dict[Key, Candidate]] = field(default_factory=list)
+    weights: list[Host] = field(default_factory=list)
+    variance: float = 1.0
+    """Weighted mean squared error of a constant."""
+
+    @property
+    def keys(self) -> list[Key]:
+        """Candidates that every fold has."""
+        return [key for key in self.errors[0] if all(key in fold for fold in self.errors)]
+
+    def table(self, keep: Host | None = None) -> tuple[dict[Key, Host], Host]:
+        """Errors of every candidate and weights, over all folds or the rows ``keep`` of all."""
+        weights = np.concatenate(self.weights)
+        every = {key: np.concatenate([fold[key] for fold in self.errors]) for key in self.keys}
+        if keep is None:
+            return every, weights
+        return {key: errors[keep] for key, errors in every.items()}, weights[keep]
+
+    def choose(self, tolerance: float, keep: Host | None = None) -> Key:
+        """The smallest candidate that loses at most the share ``tolerance`` of the best one's gain times its error.
+
+        Vectors that the labels have moved must be better than all others by ``policy.proof`` standard errors of the
+        paired difference; else they are not compared at all.
+        """
+        errors, weights = self.table(keep)
+        judged = _Judged(errors, weights)
+        keys = list(errors)
+        best = judged.best(keys)
+        calm = [key for key in keys if key[0] is not Kind.MOVED]
+        if best[0] is Kind.MOVED and calm:
+            rival = judged.best(calm)
+            loss, spread = judged.difference(rival, best)
+            if loss <= self.policy.proof * spread:
+                keys, best = calm, rival
+        least = judged.mean(best)
+        allowed = least + tolerance * (max(1.0 - least / self.variance, 0.0) * least + _NEGLIGIBLE * self.variance)
+        inside = [key for key in keys if judged.mean(key) <= allowed]
+        return min(inside, key=lambda key: (key[1], judged.mean(key)))
+
+    def held_out(self, tolerance: float) -> tuple[Host, Host]:
+        """Positions of the rows held out, and the values there of candidates that the other parts chose."""
+        parts = np.concatenate([np.full(len(part), k) for k, part in enumerate(self.rows)])
+        if len(self.rows) == 1:
+            parts = np.arange(len(parts)) % _PARTS
+        every = {key: np.concatenate([fold[key] for fold in self.predicted]) for key in self.keys}
+        found = np.empty_like(next(iter(every.values())))
+        for part in np.unique(parts):
+            own = parts == part
+            found[own] = every[self.choose(tolerance, ~own)][own]
+        return np.concatenate(self.rows), found
+
+
+class _Judged:
+    """Weighted means of errors, and of paired differences with their standard errors."""
+
+    def __init__(self, errors: dict[Key, Host], weights: Host) -> None:
+        self.errors, self.share = errors, weights / weights.sum()
+
+    def mean(self, key: Key) -> float:
+        return float(self.share @ self.errors[key])
+
+    def best(self, keys: list[Key]) -> Key:
+        return min(keys, key=self.mean)
+
+    def difference(self, one: Key, other: Key) -> tuple[float, float]:
+        """Mean of the difference, and its standard error."""
+        gap = self.errors[one] - self.errors[other]
+        mean = float(self.share @ gap)
+        return mean, math.sqrt(float(self.share**2 @ (gap - mean) ** 2))
+
+
+def compare(
+    rows: Rows, folds: list[tuple[Any, Any]], start: Start, sizes: Sizes, policy: Policy, step: Callable[[int], None]
+) -> Comparison:
+    """All candidates on all folds."""
+    xp = namespace(rows.T)
+    variance = float(xp.sum(rows.mean((rows.Y - rows.mean(rows.Y)) ** 2)))
+    found = Comparison(policy, sizes, variance=variance or 1.0)  # all targets are equal
+    for number, (fitted, held) in enumerate(folds):
+        _compare_fold(found, rows.take(fitted), rows.take(held), start)
+        found.rows.append(np.asarray(held))
+        step(number + 1)
+    return found
+
+
+def _compare_fold(found: Comparison, fitted: Rows, held: Rows, start: Start) -> None:
+    xp, policy = namespace(fitted.T), found.policy
+    low, high = xp.min(fitted.Y, axis=0), xp.max(fitted.Y, axis=0)
+    seen: dict[int, tuple[Array, Array]] = {}
+
+    def judged(geometry: Geometry) -> tuple[Array, Array]:
+        """Values on the rows held out, and their squared errors within the range of the targets."""
+        if id(geometry) not in seen:
+            predicted = values(held, geometry, *coefficients(fitted, geometry, policy.least_ridge))
+            inside = xp.minimum(xp.maximum(predicted, low), high)
+            seen[id(geometry)] = predicted, xp.sum((inside - held.Y) ** 2, axis=1)
+            kept.append(geometry)
+        return seen[id(geometry)]
+
+    kept: list[Geometry] = []  # so that no other geometry gets the same id
+
+    def error(geometry: Geometry) -> float:
+        return float(held.mean(judged(geometry)[1]))
+
+    predicted, errors, candidates = {}, {}, {}
+    for candidate in climb(fitted, start, found.sizes, policy, error):
+        if not found.sizes.asked(candidate.size):
+            continue
+        values_, squared = judged(candidate.geometry)
+        predicted[candidate.key], errors[candidate.key] = to_numpy(values_), to_numpy(squared)
+        candidates[candidate.key] = candidate
+    found.predicted.append(predicted)
+    found.errors.append(errors)
+    found.candidates.append(candidates)
+    found.weights.append(to_numpy(held.weights))

@@ -1,0 +1,321 @@
+"""What both estimators of the learner do in ``fit``, ``partial_fit`` and ``merge``."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from copy import copy
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from fewkern.backend.namespace import asarray_like, is_sparse, namespace, to_numpy
+from fewkern.backend.progress import progress
+from fewkern.backend.random import seed_from
+from fewkern.base import BudgetWarning
+from fewkern.core.expansion import KernelExpansion
+from fewkern.core.gaussians import GaussianBasis, GaussianExpansion
+from fewkern.core.kernels import Gaussian
+from fewkern.core.novelty import Novelty
+from fewkern.core.population import Population
+from fewkern.core.samples import Samples
+from fewkern.core.scores import ClassScores, class_values
+from fewkern.core.trace import Trace
+from fewkern.learn.batches import Basis, Sums, best_ridge, same_basis
+from fewkern.learn.climb import Kind
+from fewkern.learn.learner import Learned, Settings, learn
+from fewkern.learn.logistic import choose_logistic, fit_logistic
+from fewkern.learn.policy import POLICY, Policy
+from fewkern.learn.preparation import with_open_ends
+from fewkern.vectors.all_rows import feature_statistics, with_targets
+from fewkern.vectors.calibration import fit_temperature
+from fewkern.vectors.leave_one_out import HeldOut
+from fewkern.vectors.novelty import LEAST_VECTORS, novelty_of
+from fewkern.vectors.search import automatic_model, held_out_values
+from fewkern.vectors.searching import Searching
+from fewkern.vectors.selection import Selecting, choose_basis
+
+__all__ = [
+    "Fitted",
+    "as_logistic",
+    "begin",
+    "continue_with",
+    "fit_population",
+    "keep",
+    "keep_batch",
+    "keep_sums",
+    "merged",
+    "sums_before",
+]
+
+# A fall of the error at the last size that is larger than this share of the whole fall says that more vectors pay.
+_OPEN_FALL = 0.02
+# And it must be so many of its standard errors.
+_CLEAR = 2.0
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """The function of an estimator, and what it says of rows that it has not seen."""
+
+    expansion: GaussianExpansion | KernelExpansion
+    sums: Sums
+    held_out: HeldOut
+    """At settings that other rows chose."""
+    novelty: Novelty | None
+    path: Trace | None
+    origin: str
+    learned: Learned | None = None
+    loss: str = "squared"
+    """What the coefficients minimize."""
+    open_end: int | None = None
+    """Number of vectors at which the search ended while the error was still falling."""
+
+    @property
+    def basis(self) -> Basis:
+        """Vectors and features, where the rows are."""
+        return self.sums.basis
+
+    @property
+    def host_basis(self) -> Basis:
+        """The same where the rows held out are: on the host."""
+        basis = self.sums.basis
+        return basis.like(self.held_out.values) if isinstance(basis, GaussianBasis) else basis
+
+
+def fit_population(estimator: Any, population: Population) -> Fitted:
+    """Choose vectors on a sample of the rows, and take the coefficients from all."""
+    samples = with_targets(population.sample)
+    fitted = _fit_sparse(estimator, samples) if is_sparse(samples.X) else _fit_dense(estimator, samples)
+    if fitted.open_end is not None:
+        _warn_open_end(estimator, fitted.open_end, samples.n)
+    statistics = feature_statistics(population, fitted.basis)
+    sums = replace(fitted.sums, statistics=statistics)
+    return replace(fitted, sums=sums, expansion=sums.expansion())
+
+
+def as_logistic(fitted: Fitted, population: Population) -> Fitted:
+    """The same vectors with the coefficients of logistic regression, where rows held out ask for it.
+
+    All rows must be in the sample that chose the vectors; of more rows least squares needs sums only.
+    """
+    found, samples = fitted.learned, population.sample
+    if found is None or found.comparison is None or population.n > found.samples.n:
+        return fitted
+    codes = to_numpy(found.samples.codes)
+    place = to_numpy(fitted.held_out.samples.codes)
+    if len(np.unique(codes)) < samples.n_classes:
+        return fitted
+    scores = class_values(fitted.held_out.values)
+    factor = fit_temperature(scores, fitted.held_out.samples.codes, fitted.held_out.samples.weights)
+    logs = to_numpy(ClassScores(factor=factor).log_probabilities(fitted.held_out.values))
+    weights = to_numpy(fitted.held_out.samples.weights)
+    log_loss = float(-(weights @ logs[np.arange(len(place)), place]) / weights.sum())
+    to_beat = log_loss, fitted.held_out.error_rate()
+    chosen = choose_logistic(found.rows, codes, found.comparison, found.key, found.ridge, to_beat)
+    if chosen is None:
+        return fitted
+    like = samples.weights
+    Z = to_numpy(fitted.basis.features(found.samples.X)).astype(np.float64)
+    W, b = fit_logistic(Z, codes, to_numpy(found.samples.weights), chosen.ridge)
+    expansion = fitted.basis.expand(*(asarray_like(part, like, dtype=like.dtype) for part in (W, b)))
+    held = HeldOut(found.samples.take(chosen.held), chosen.scores.astype(found.samples.weights.dtype))
+    return replace(fitted, expansion=expansion, held_out=held, loss="logistic")
+
+
+def _policy(estimator: Any) -> Policy:
+    return getattr(estimator, "_policy", POLICY)
+
+
+def _fit_dense(estimator: Any, samples: Samples) -> Fitted:
+    """The learner, on at most ``search_rows`` rows.
+
+    It runs on the host, in double precision, wherever the rows are: the search is small, and its many steps would make
+    another model of every rounding error. Sums over all rows and predictions are made where the rows are.
+    """
+    policy = _policy(estimator)
+    some = _on_host(samples.drawn(policy.search_rows))
+    settings = Settings(
+        estimator.n_vectors, estimator.max_vectors, estimator.prefer, seed_from(estimator.random_state), policy
+    )
+    with progress(estimator, "growing and moving vectors, by folds", None) as step:
+        found = learn(some, settings, step)
+    basis = found.basis.in_precision(some.weights.dtype)
+    sums = Sums.of(basis, found.ridge, found.samples)
+    held_out = sums.left_out(found.samples)
+    if found.held_out is not None:
+        place, values = found.held_out
+        held_out = HeldOut(found.samples.take(place), values.astype(some.weights.dtype))
+    return Fitted(
+        sums.expansion(),
+        replace(sums, basis=basis.like(samples.X)),
+        held_out,
+        _novelty(found, basis),
+        _path(found),
+        str(found.key[0]),
+        found,
+        open_end=_open_end(found, settings),
+    )
+
+
+def _on_host(samples: Samples) -> Samples:
+    """The same samples as NumPy arrays."""
+    arrays: dict[str, Any] = {f.name: getattr(samples, f.name) for f in fields(samples)}
+    arrays = {name: to_numpy(value) if hasattr(value, "shape") else value for name, value in arrays.items()}
+    return Samples(**arrays)
+
+
+def _novelty(found: Learned, basis: GaussianBasis) -> Novelty:
+    """Samples that stand for all, in prepared columns; moved vectors may ignore a column, these do not."""
+    X, dtype = found.samples.X, basis.vectors.dtype
+    preparation = with_open_ends(basis.preparation, to_numpy(X).astype(np.float64)).like(X)
+    samples = replace(found.samples, X=namespace(X).astype(preparation(X), dtype, copy=False))
+    kernel = Gaussian(unit="range").resolve(samples.X)
+    selection = choose_basis(samples, kernel, Selecting("gain", 0, None, seed=0), max(LEAST_VECTORS, basis.n_vectors))
+    novelty = novelty_of(samples, selection, selection.basis())
+    return replace(novelty, preparation=preparation)
+
+
+def _path(found: Learned) -> Trace | None:
+    """Held-out error of every kind and size that was compared."""
+    if found.comparison is None:
+        return None
+    errors, weights = found.comparison.table()
+    kinds, sizes = list(Kind), sorted({size for _, size in errors})
+    shape = (len(kinds), len(sizes))
+    error, spread, share = np.full(shape, np.inf), np.full(shape, np.inf), weights / weights.sum()
+    for (kind, size), one in errors.items():
+        at = kinds.index(kind), sizes.index(size)
+        error[at] = share @ one
+        spread[at] = np.sqrt(share**2 @ (one - error[at]) ** 2)
+    chosen = kinds.index(found.key[0]), sizes.index(found.key[1])
+    axes = {"origin": tuple(float(k) for k in range(len(kinds))), "n_vectors": tuple(float(m) for m in sizes)}
+    return Trace(axes, error, spread, chosen, measure="mean squared error of rows held out, standardized targets")
+
+
+def _open_end(found: Learned, settings: Settings) -> int | None:
+    """The largest size, where it was chosen and the error fell clearly on the way to it."""
+    if found.comparison is None or settings.n_vectors is not None:
+        return None
+    errors, weights = found.comparison.table()
+    share, (kind, size) = weights / weights.sum(), found.key
+    same = sorted(m for k, m in errors if k is kind)
+    if size < max(m for _, m in errors) or len(same) < 2 or size >= found.samples.n:
+        return None
+    fall = errors[kind, same[-2]] - errors[kind, size]
+    mean = float(share @ fall)
+    whole = found.comparison.variance - float(share @ errors[kind, size])
+    clear = max(_OPEN_FALL * whole, _CLEAR * math.sqrt(float(share**2 @ (fall - mean) ** 2)))
+    return size if mean > clear else None
+
+
+def _warn_open_end(estimator: Any, size: int, n: int) -> None:
+    warnings.warn(
+        f"{type(estimator).__name__}: the held-out error was still falling at the largest number of vectors that was "
+        f"tried, {size}. Use max_vectors={min(2 * size, n)} or more; path_ has the errors.",
+        BudgetWarning,
+        stacklevel=5,
+    )
+
+
+def _fit_sparse(estimator: Any, samples: Samples) -> Fitted:
+    """Sparse rows are not prepared, and vectors stay samples: FVS-LR, everything by leave-one-out."""
+    how = Selecting("gain", 0, None, seed=seed_from(estimator.random_state))
+    plan = Searching.automatic(
+        how,
+        samples.n,
+        n_vectors=estimator.n_vectors or "auto",
+        max_vectors=estimator.max_vectors or "auto",
+        ridge="auto",
+        prefer=estimator.prefer,
+    )
+    with progress(estimator, "comparing kernel widths", None) as step:
+        found = automatic_model(samples, Gaussian(), plan, step)
+    basis = samples.original(found.basis)
+    total = float(namespace(samples.weights).sum(samples.weights))
+    sums = Sums.of(basis, found.ridge / total, samples)
+    held_out = held_out_values(samples, found) or sums.left_out(samples)
+    novelty = novelty_of(samples, found.selection, basis)
+    return Fitted(sums.expansion(), sums, held_out, novelty, found.trace, str(Kind.STILL))
+
+
+def keep(estimator: Any, fitted: Fitted) -> None:
+    """Assign the attributes of a fitted model."""
+    estimator.path_, estimator.origin_, estimator.novelty_ = fitted.path, fitted.origin, fitted.novelty
+    keep_function(estimator, fitted.sums, fitted.expansion)
+
+
+def keep_function(estimator: Any, sums: Sums, expansion: GaussianExpansion | KernelExpansion) -> None:
+    """Assign a fitted function, and what it says of the vectors."""
+    estimator.alpha_, estimator.basis_, estimator.expansion_ = sums.alpha, sums.basis, expansion
+    estimator.n_vectors_, estimator.vectors_ = expansion.n_vectors, expansion.vectors
+    estimator.indices_ = expansion.indices
+
+
+def keep_sums(estimator: Any, fitted: Fitted, error: float, factor: float = 1.0) -> None:
+    """Assign what ``partial_fit`` needs after ``fit``. It is not part of a file: it may be larger than the model."""
+    estimator._sums, estimator._fitted_to = None, fitted.sums.judged(fitted.held_out.weight, error, factor)
+
+
+def sums_before(estimator: Any) -> Sums | None:
+    """What a model has learned from, by ``fit`` or ``partial_fit``; None if it is not fitted."""
+    for name in ("_sums", "_fitted_to"):
+        found: Sums | None = getattr(estimator, name, None)
+        if found is not None:
+            return found
+    if hasattr(estimator, "expansion_"):
+        raise ValueError(
+            f"{type(estimator).__name__}: this model was fitted by fit and came from a file, which holds no sums over "
+            "its samples; begin a new one by partial_fit, with basis=model.basis_ to keep its vectors."
+        )
+    return None
+
+
+def begin(estimator: Any, basis: Basis, samples: Samples) -> Sums:
+    """What is known after a first batch on a given basis; the ridge is chosen on that batch."""
+    estimator.novelty_, estimator.path_, estimator.origin_ = None, None, "given"
+    return Sums.of(basis, best_ridge(basis, samples, _policy(estimator)), samples)
+
+
+def continue_with(estimator: Any, sums: Sums, basis: Basis | None, samples: Samples) -> Sums:
+    """What is known after another batch."""
+    if basis is not None and not same_basis(basis, sums.basis):
+        raise ValueError(
+            f"{type(estimator).__name__}: the vectors stay those of the first batch; basis= is another one. Begin "
+            "a new model, or leave basis out."
+        )
+    known = int(sums.statistics.cross.shape[1])
+    if samples.n_outputs != known:
+        raise ValueError(
+            f"{type(estimator).__name__}: y has {samples.n_outputs} output(s), but the first batch had {known}; pass "
+            "as many in every batch, or begin a new model."
+        )
+    return sums.with_batch(samples)
+
+
+def keep_batch(estimator: Any, sums: Sums) -> None:
+    """Assign what a model is after a batch."""
+    estimator._sums, estimator._fitted_to = sums, None
+    keep_function(estimator, sums, sums.expansion())
+    estimator.held_out_error_ = sums.mean_error
+
+
+def merged(one: Any, other: Any) -> Any:
+    """A model like ``one`` that has learned what both have."""
+    name = type(one).__name__
+    for model in (one, other):
+        check_is_fitted(model)
+    if type(one) is not type(other):
+        raise TypeError(f"{name}: only another {name} can be merged with it, got {type(other).__name__}.")
+    mine, theirs = sums_before(one), sums_before(other)
+    assert mine is not None
+    assert theirs is not None
+    if not same_basis(mine.basis, theirs.basis):
+        raise ValueError(f"{name}: the models have different vectors; fit both by partial_fit with the same basis=.")
+    if list(getattr(one, "classes_", ())) != list(getattr(other, "classes_", ())):
+        raise ValueError(f"{name}: the models know different classes; give both the same classes= in the first batch.")
+    model = copy(one)
+    keep_batch(model, mine + theirs)
+    return model

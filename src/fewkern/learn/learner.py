@@ -1,0 +1,180 @@
+"""The learner: prepare the columns, start, climb on folds, choose, and finish on all rows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from fewkern.backend.folds import grouped_folds
+from fewkern.backend.namespace import Array, asarray_like, namespace, to_numpy
+from fewkern.core.gaussians import GaussianBasis
+from fewkern.core.preparation import Preparation
+from fewkern.core.samples import Samples
+from fewkern.learn.climb import Candidate, Kind, Sizes, distilled, still, taught_rows, teacher_of
+from fewkern.learn.compare import Comparison, Key, compare
+from fewkern.learn.grow import values
+from fewkern.learn.move import move
+from fewkern.learn.objective import Geometry, Rows, coefficients
+from fewkern.learn.order import row_order
+from fewkern.learn.policy import POLICY, Policy
+from fewkern.learn.preparation import fit_preparation
+from fewkern.learn.start import Start, choose_start
+
+__all__ = ["Learned", "Settings", "learn", "linear_features"]
+
+Host = np.ndarray[Any, Any]
+_FOLDS = 5
+# Rows of the rarest class to hold out, over ``judged_rows``.
+_OF_RAREST = 0.05
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a user may say to the learner."""
+
+    n_vectors: int | None = None
+    max_vectors: int | None = None
+    prefer: str = "balanced"
+    seed: int = 0
+    policy: Policy = POLICY
+
+    @property
+    def tolerance(self) -> float:
+        """What a smaller model may lose."""
+        return self.policy.allowed(self.prefer)
+
+
+@dataclass(frozen=True)
+class Learned:
+    """What the learner has found on some samples."""
+
+    basis: GaussianBasis
+    ridge: float
+    """Per unit of weight."""
+    key: Key
+    """Kind and number of vectors of the candidate that was chosen."""
+    comparison: Comparison | None
+    """None where there were too few samples for folds."""
+    samples: Samples
+    """In the order of the learner."""
+    rows: Rows
+    """The samples, prepared, with targets of unit variance."""
+    held_out: tuple[Host, Host] | None = None
+    """Positions among the samples of the rows that were held out, and values for them by candidates that others chose,
+    in units of the targets."""
+
+
+def learn(samples: Samples, settings: Settings, step: Callable[[int], None] = lambda _: None) -> Learned:
+    """Vectors, metric and ridge for the targets of the samples."""
+    policy = settings.policy
+    samples = _in_order(samples)
+    preparation = fit_preparation(to_numpy(samples.X), to_numpy(samples.weights), policy).like(samples.X)
+    rows, units = _rows(samples, preparation, policy)
+    start = choose_start(rows, policy, settings.seed)
+    most = None if settings.max_vectors is None else min(settings.max_vectors, rows.n)
+    fixed = None if settings.n_vectors is None else min(settings.n_vectors, rows.n)
+    sizes = Sizes.of(rows.n, int(rows.Y.shape[1]), policy, fixed, most)
+    folds = _folds(samples, policy)
+    if not folds:
+        largest = max(size for size in sizes.still if sizes.asked(size))
+        candidate = still(rows, start, largest, policy)[1]
+        return _learned(samples, preparation, rows, candidate, policy)
+    comparison = compare(rows, folds, start, sizes, policy, step)
+    tolerance = settings.tolerance
+    key = comparison.choose(tolerance)
+    found = _learned(samples, preparation, rows, _finish(rows, comparison, key, start, sizes, policy), policy)
+    held, scaled = comparison.held_out(tolerance)
+    return replace(found, key=key, comparison=comparison, held_out=(held, scaled * units[1] + units[0]))
+
+
+def _in_order(samples: Samples) -> Samples:
+    order = row_order(to_numpy(samples.X), to_numpy(samples.targets))
+    return samples.take(asarray_like(order, samples.rows, dtype=samples.rows.dtype))
+
+
+def _rows(samples: Samples, preparation: Preparation, policy: Policy) -> tuple[Rows, tuple[Host, Host]]:
+    """Prepared rows with targets of mean zero and standard deviation one, and the mean and standard deviation."""
+    xp = namespace(samples.weights)
+    T, Y = (xp.astype(one, xp.float64) for one in (preparation(samples.X), samples.targets))
+    weights = xp.astype(samples.weights, xp.float64)
+    weights = weights * (samples.n / float(xp.sum(weights)))
+    mean = weights @ Y / samples.n
+    spread = xp.sqrt(weights @ (Y - mean) ** 2 / samples.n)
+    spread = xp.where(spread > 0, spread, xp.ones_like(spread))
+    linear = asarray_like(linear_features(to_numpy(T), policy), T, dtype=xp.float64)
+    rows = Rows(T, (Y - mean) / spread, weights, T @ linear, samples.groups)
+    return rows, (to_numpy(mean), to_numpy(spread))
+
+
+def linear_features(T: Host, policy: Policy) -> Host:
+    """Linear features as combinations of the columns: the columns themselves, or their principal components."""
+    d = T.shape[1]
+    if d <= policy.linear_columns:
+        return policy.linear_scale * np.eye(d)
+    axes = np.linalg.eigh(T.T @ T)[1][:, ::-1][:, : policy.linear_columns]
+    signs = np.where(axes[np.abs(axes).argmax(axis=0), np.arange(axes.shape[1])] < 0, -1.0, 1.0)
+    return np.asarray(policy.linear_scale * axes * signs)
+
+
+def _folds(samples: Samples, policy: Policy) -> list[tuple[Host, Host]]:
+    """Folds of rows that are in the order of the learner; as many as ``policy.judged_rows`` asks for."""
+    n = samples.n
+    wanted = policy.judged_rows / n
+    if samples.codes is not None:
+        rarest = int(np.bincount(to_numpy(samples.codes), minlength=1).min())
+        wanted = max(wanted, _OF_RAREST * policy.judged_rows / max(rarest, 1))
+    count = min(_FOLDS, max(1, math.ceil(_FOLDS * wanted)))
+    if samples.groups is not None:
+        codes = None if samples.codes is None else to_numpy(samples.codes)
+        folds = [(np.asarray(a), np.asarray(b)) for a, b in grouped_folds(to_numpy(samples.groups), codes, _FOLDS)]
+        return folds[:count]
+    if n < 2 * _FOLDS:
+        return []
+    place = np.arange(n) % _FOLDS
+    if samples.codes is not None:  # every class is dealt out in turn, and goes on where the one before ended
+        order = np.argsort(to_numpy(samples.codes), kind="stable")
+        place = np.empty(n, dtype=np.int64)
+        place[order] = np.arange(n) % _FOLDS
+    return [(np.flatnonzero(place != k), np.flatnonzero(place == k)) for k in range(count)]
+
+
+def _finish(rows: Rows, comparison: Comparison, key: Key, start: Start, sizes: Sizes, policy: Policy) -> Candidate:
+    """The chosen candidate on all rows; vectors that were moved start from where they ended in a fold."""
+    kind, size = key
+    if kind is Kind.STILL:
+        return still(rows, start, size, policy)[1]
+    found = [fold[key].geometry for fold in comparison.candidates]
+    best = min(found, key=lambda geometry: _own_error(rows, geometry, policy))
+    if kind is Kind.DISTILLED:
+        teacher, _ = teacher_of(rows, start, sizes, policy)
+        return distilled(rows, taught_rows(rows, teacher, policy), best, policy.steps // 2, policy)
+    return Candidate(kind, size, move(rows, best, policy.steps // 2, policy.least_ridge))
+
+
+def _own_error(rows: Rows, geometry: Geometry, policy: Policy) -> float:
+    residual = values(rows, geometry, *coefficients(rows, geometry, policy.least_ridge)) - rows.Y
+    return float(namespace(residual).sum(rows.mean(residual * residual)))
+
+
+def _learned(samples: Samples, preparation: Preparation, rows: Rows, candidate: Candidate, policy: Policy) -> Learned:
+    geometry = candidate.geometry
+    xp = namespace(rows.T)
+    linear = asarray_like(linear_features(to_numpy(rows.T), policy), rows.T, dtype=xp.float64)
+    indices: Array | None = None
+    if candidate.samples is not None:
+        indices = samples.all_rows(asarray_like(candidate.samples, samples.rows, dtype=samples.rows.dtype))
+    basis = GaussianBasis(
+        preparation,
+        geometry.vectors,
+        xp.exp(geometry.log_scales),
+        geometry.directions,
+        xp.exp(geometry.log_widths),
+        linear,
+        indices,
+    )
+    ridge = policy.least_ridge + math.exp(geometry.log_ridge)
+    return Learned(basis, ridge, candidate.key, None, samples, rows)

@@ -1,0 +1,116 @@
+"""The map of every column, from its quantiles: lighter tails keep their shape, heavier ones become normal scores."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtr
+
+from fewkern.backend.namespace import to_numpy
+from fewkern.core.preparation import Preparation
+from fewkern.learn.policy import Policy
+
+__all__ = ["fit_preparation", "with_open_ends"]
+
+Host = np.ndarray[Any, Any]
+# Normal scores of the outermost knots: six rows in a thousand lie beyond either.
+_OUTERMOST = 2.5
+# (q99 - q50) / (q75 - q50) of a normal distribution.
+_NORMAL_TAIL = 3.449
+# Interquartile range of a normal distribution, in standard deviations.
+_NORMAL_RANGE = 1.349
+# Prepared values are kept within so many standard deviations: a rare flag must not rule all distances.
+_FURTHEST = 3.0
+# Standard deviations beyond which the map of a column that keeps its shape is flat.
+_FLAT = 3.0
+# How far open ends reach, in ranges of the column.
+_REACH = 100.0
+
+
+def fit_preparation(X: Host, weights: Host, policy: Policy) -> Preparation:
+    """The preparation of the columns of ``X``, each with mean zero and standard deviation one afterwards."""
+    maps = [_fit_column(X[:, a].astype(np.float64), weights, policy) for a in range(X.shape[1])]
+    longest = max((len(knots) for knots, _ in maps), default=1)
+    pad = [[np.concatenate([part, np.full(longest - len(part), part[-1])]) for part in one] for one in maps]
+    knots, values = (np.stack([one[i] for one in pad], axis=1) for i in (0, 1))
+    return Preparation(knots, values)
+
+
+def with_open_ends(preparation: Preparation, X: Host) -> Preparation:
+    """The same map on the range of the rows of ``X``, and a straight line beyond it, which leads away from all rows.
+
+    A model does better with a map that is flat out there. But what is unlike all rows must not look like the last one.
+    """
+    knots, values = to_numpy(preparation.knots), to_numpy(preparation.values)
+    low, high = np.minimum(X.min(axis=0), knots[0]), np.maximum(X.max(axis=0), knots[-1])
+    most = np.finfo(np.float64).max / 4
+    with np.errstate(over="ignore"):  # no number lies further out
+        first, last = np.maximum(low - _REACH * (high - low), -most), np.minimum(high + _REACH * (high - low), most)
+    first, last = np.minimum(first, low), np.maximum(last, high)
+    length = np.where(high > low, high / 2 - low / 2, 1.0)  # halves, which do not overflow
+    rise = values[-1] - values[0]
+    below, above = (
+        values[0] - rise * ((low / 2 - first / 2) / length),
+        values[-1] + rise * ((last / 2 - high / 2) / length),
+    )
+    return Preparation(
+        np.concatenate([[first], [low], knots, [high], [last]]),
+        np.concatenate([[below], values[:1], values, values[-1:], [above]]),
+    )
+
+
+def _fit_column(x: Host, weights: Host, policy: Policy) -> tuple[Host, Host]:
+    """Knots of one column, and the values there."""
+    distinct = np.unique(x)
+    if len(distinct) == 1:
+        return distinct, np.zeros(1)
+    scale = _Scale.of(x, weights)
+    if len(distinct) <= policy.knots:
+        knots, values = distinct, scale.bent(distinct)
+    else:
+        scores = np.linspace(-_OUTERMOST, _OUTERMOST, policy.knots)
+        knots, place = np.unique(scale.quantiles(ndtr(scores)), return_inverse=True)
+        normal = np.bincount(place.reshape(-1), weights=scores) / np.bincount(place.reshape(-1))
+        if len(knots) == 1:  # nearly all rows have one value: the others are all that there is to know
+            knots, normal = distinct[[0, -1]], np.array([-1.0, 1.0])
+        share = scale.heaviness(policy.tail)
+        values = (1.0 - share) * scale.bent(knots) + share * normal
+    t = Preparation(knots[:, None], values[:, None])(x[:, None])[:, 0]  # np.interp knows no slopes of tiny columns
+    mean = weights @ t / weights.sum()
+    spread = np.sqrt(weights @ (t - mean) ** 2 / weights.sum())
+    return knots, np.clip((values - mean) / (spread if spread > 0 else 1.0), -_FURTHEST, _FURTHEST)
+
+
+class _Scale:
+    """Quantiles of a column, and what they say of its centre, its spread and its tails."""
+
+    def __init__(self, ordered: Host, levels: Host) -> None:
+        self.ordered, self.levels = ordered, levels
+        self.low, self.first, self.centre, self.third, self.high = self.quantiles(
+            np.array([0.01, 0.25, 0.5, 0.75, 0.99])
+        )
+        whole = float(ordered[-1] - ordered[0])
+        between = float(self.third - self.first)
+        self.spread = between / _NORMAL_RANGE if between > 1e-9 * whole else whole / 4.0
+        self.least = 1e-9 * whole
+
+    @classmethod
+    def of(cls, x: Host, weights: Host) -> _Scale:
+        order = np.argsort(x, kind="stable")
+        w = weights[order].astype(np.float64)
+        return cls(x[order], (np.cumsum(w) - 0.5 * w) / w.sum())
+
+    def quantiles(self, levels: Host) -> Host:
+        return np.interp(levels, self.levels, self.ordered)
+
+    def bent(self, x: Host) -> Host:
+        """Centred and scaled, bent towards a bound far out."""
+        z = (x - self.centre) / self.spread
+        return np.asarray(z / np.sqrt(1.0 + (z / _FLAT) ** 2))
+
+    def heaviness(self, tail: float) -> float:
+        """0 for tails no heavier than a normal distribution's, 1 for those that reach ``1 + tail`` times as far."""
+        above = (self.high - self.centre) / max(self.third - self.centre, self.least)
+        below = (self.centre - self.low) / max(self.centre - self.first, self.least)
+        return float(np.clip((max(above, below) / _NORMAL_TAIL - 1.0) / tail, 0.0, 1.0))

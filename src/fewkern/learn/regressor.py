@@ -1,0 +1,181 @@
+"""The learner for numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sklearn.base import BaseEstimator, RegressorMixin
+
+from fewkern.backend.fitting import CallbackSupportMixin
+from fewkern.backend.validation import fit_context
+from fewkern.base import keep_importances, kept_importances
+from fewkern.core.population import InMemory
+from fewkern.learn.batches import Basis
+from fewkern.learn.fitting import begin, continue_with, fit_population, keep, keep_batch, keep_sums, merged, sums_before
+from fewkern.learn.parameters import PARAMETERS
+from fewkern.populations import measured_batch, measured_population
+from fewkern.vectors.intervals import fit_intervals
+from fewkern.vectors.trust import IntervalRegressor, novelty, novelty_threshold
+
+__all__ = ["KernelRegressor"]
+
+
+class KernelRegressor(IntervalRegressor, RegressorMixin, CallbackSupportMixin, BaseEstimator):
+    r"""Predict numbers from a few vectors that are chosen, moved and sized automatically.
+
+    .. math:: f(x) = b + B^T t(x) + \sum_j a_j \exp\bigl(-\tfrac12 s_j^2 \|A^T (t(x) - v_j)\|^2\bigr)
+
+    with a monotone map :math:`t` of every column, a few vectors :math:`v_j` with widths :math:`1 / s_j` of their own, a
+    learned metric :math:`A` and a linear part. Everything is chosen by the error on rows that are held out: whether the
+    vectors are samples, imitate a larger model, or are moved by the gradient of the leave-one-out error, and how many
+    they are.
+
+    Parameters
+    ----------
+    n_vectors : int or None, default None
+        Number of vectors; None lets rows held out decide.
+    max_vectors : int or None, default None
+        Largest number of vectors; None is up to 300, as far as the rows allow.
+    prefer : {"accurate", "balanced", "sparse"}, default "balanced"
+        The model of least held-out error; the smallest one that loses at most 5% of the best one's gain over a
+        constant, times its relative error; or four times that.
+    random_state : int, Generator, RandomState or None, default 0
+        Rows are put into an order of their own first, so the order of the table does not matter.
+    verbose : bool or int, default False
+        Say what runs: a progress bar on a terminal, lines on stderr elsewhere.
+
+    Attributes
+    ----------
+    expansion_ : GaussianExpansion
+        The fitted function. A KernelExpansion where ``X`` is sparse.
+    vectors_, indices_, n_vectors_
+        The vectors that are kept, in the units of the columns; the rows of ``X`` that they are, or None if they were
+        moved; their number.
+    origin_ : {"samples", "distilled", "moved", "given"}
+        What the vectors are: samples, moved to imitate a model on more samples, moved by the targets, or given.
+    alpha_ : float
+        Ridge per unit of weight.
+    basis_ : GaussianBasis
+        The features of a sample; ``partial_fit`` takes it.
+    path_ : Trace or None
+        Held-out error of all that was compared; None with too few rows to hold any out.
+    held_out_error_ : float
+        Mean squared error, summed over the outputs, of rows held out, at settings that other rows chose.
+    intervals_ : Intervals
+        What :meth:`predict_interval` reads.
+    novelty_ : Novelty or None
+        What :meth:`novelty` reads.
+    feature_importances_
+        Share of every column in the variation of the function.
+
+    Notes
+    -----
+    Vectors are moved on at most 5,000 rows, settings chosen by at most five folds of them; coefficients come from all
+    rows, in blocks. Cost of a fit: some hundred evaluations of the error, each ``4 n (m + p)^2`` flops with ``m``
+    vectors and ``p <= 64`` linear features. Sparse ``X`` is not prepared, and its vectors stay samples. Kernels other
+    than the Gaussian: :class:`FeatureVectorRegressor`.
+
+    Examples
+    --------
+    >>> from fewkern import KernelRegressor
+    >>> from fewkern.datasets import make_sinc
+    >>> X, y = make_sinc(200, noise=0.1)
+    >>> model = KernelRegressor().fit(X, y)
+    >>> bool(model.score(X, y) > 0.85), model.n_vectors_ < 30
+    (True, True)
+    """
+
+    feature_importances_ = kept_importances
+    _transient = ("_fitted_to",)  # sums for partial_fit are not part of the model
+    novelty, novelty_threshold = novelty, novelty_threshold
+
+    _parameter_constraints: dict[str, list[Any]] = PARAMETERS
+
+    def __init__(
+        self,
+        *,
+        n_vectors: Any = None,
+        max_vectors: Any = None,
+        prefer: str = "balanced",
+        random_state: Any = 0,
+        verbose: Any = False,
+    ) -> None:
+        self.n_vectors = n_vectors
+        self.max_vectors = max_vectors
+        self.prefer = prefer
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> KernelRegressor:
+        """Choose, move and size the vectors.
+
+        Parameters
+        ----------
+        X : array, data frame, sparse matrix or Dask collection of shape (n_samples, n_features)
+        y : array of shape (n_samples,) or (n_samples, n_outputs)
+        sample_weight : array of shape (n_samples,) or None
+        groups : array of shape (n_samples,) or None
+            Labels, equal for samples that belong together, such as the measurements of one person. Whole groups are
+            then held out, by every choice and in all that is said of new samples.
+
+        Returns
+        -------
+        self
+        """
+        population, self._single = measured_population(self, X, y, sample_weight, groups)
+        fitted = fit_population(self, population)
+        keep(self, fitted)
+        self.intervals_ = fit_intervals(fitted.held_out, fitted.host_basis)
+        self.held_out_error_ = fitted.held_out.squared_error()
+        keep_sums(self, fitted, self.held_out_error_)
+        keep_importances(self, population.sample)
+        return self
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None, basis: Basis | None = None) -> KernelRegressor:
+        """Learn from one of several batches of samples.
+
+        Vectors, metric and ridge are chosen on the first batch, as :meth:`fit` does, and stay. So let it be a few
+        thousand samples of every kind, or give the vectors. The coefficients are those of all batches together.
+
+        Parameters
+        ----------
+        X : array, data frame or sparse matrix of shape (n_samples, n_features)
+        y : array of shape (n_samples,) or (n_samples, n_outputs)
+        sample_weight : array of shape (n_samples,) or None
+        basis : GaussianBasis, KernelBasis or None
+            Vectors to use instead of those that the first batch would choose: ``basis_`` of a fitted model.
+
+        Returns
+        -------
+        self
+        """
+        before = sums_before(self)
+        samples, single = measured_batch(self, X, y, sample_weight, first=before is None)
+        if before is not None:
+            sums = continue_with(self, before, basis, samples)
+        else:
+            self._single = single
+            if basis is None:
+                fitted = fit_population(self, InMemory(samples))
+                keep(self, fitted)
+                sums = fitted.sums
+            else:
+                sums = begin(self, basis, samples)
+        held_out = sums.left_out(samples)
+        keep_batch(self, sums.judged(held_out.weight, held_out.squared_error()))
+        self.intervals_ = fit_intervals(held_out, sums.basis)
+        keep_importances(self, samples)
+        return self
+
+    def merge(self, other: KernelRegressor) -> KernelRegressor:
+        """A model that has learned from the batches of both; they must have the same vectors."""
+        return merged(self, other)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        tags.input_tags.sparse = True
+        tags.array_api_support = True
+        return tags

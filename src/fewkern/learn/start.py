@@ -1,0 +1,97 @@
+"""Where a search begins: metric, width and ridge of least leave-one-out error on vectors that are samples (FVS)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.ensemble import ExtraTreesRegressor
+
+from fewkern.backend.namespace import asarray_like, device, namespace, to_numpy
+from fewkern.learn.objective import Geometry, Rows, ridge_errors
+from fewkern.learn.order import column_order
+from fewkern.learn.policy import Policy
+
+__all__ = ["Start", "choose_start"]
+
+Host = np.ndarray[Any, Any]
+# Rows for the trees, and least rows in a leaf: an importance needs no more.
+_TREE_ROWS, _LEAF_ROWS = 1500, 5
+# Importance below which a column counts as having this one, over the largest.
+_LEAST_IMPORTANCE = 1e-3
+# Pivots are looked for among so many rows per pivot, and so many rows at least.
+_ROWS_PER_PIVOT, _PIVOT_ROWS = 4, 400
+# Chance moves the choice of a pivot by this power of a uniform number.
+_CHANCE = 0.3
+
+
+@dataclass(frozen=True)
+class Start:
+    """A metric and a ridge, and vectors for any number of them."""
+
+    log_scales: Host
+    ridge: float
+    seed: int
+
+    def geometry(self, rows: Rows, size: int) -> tuple[Geometry, Host]:
+        """A geometry whose vectors are samples, spread out in the metric, and the positions of these samples."""
+        place = pivots(to_numpy(rows.T), size, np.exp(self.log_scales), self.seed)
+        vectors = rows.take(place).T
+        xp, d = namespace(vectors), int(vectors.shape[1])
+        log_scales = asarray_like(self.log_scales, vectors, dtype=xp.float64)
+        none = xp.zeros((d, 0), dtype=xp.float64, device=device(vectors))
+        widths = xp.zeros((len(place),), dtype=xp.float64, device=device(vectors))
+        return Geometry(vectors, log_scales, widths, none, math.log(self.ridge)), place
+
+
+def choose_start(rows: Rows, policy: Policy, seed: int) -> Start:
+    """The start of least leave-one-out error among two metrics, some widths and some ridges."""
+    rng = np.random.default_rng(seed)
+    if rows.n > policy.start_rows:
+        rows = rows.take(np.sort(rng.choice(rows.n, policy.start_rows, replace=False)))
+    d = int(rows.T.shape[1])
+    size = max(2, min(policy.start_vectors, rows.n // 5))
+    metrics = [np.full(d, -0.5 * math.log(d))]
+    if d > 1:
+        metrics.append(_tree_metric(rows, policy.trees, seed))
+    found: list[tuple[float, Start]] = []
+    for metric in metrics:
+        for scale in policy.scales:
+            candidate = Start(metric + math.log(scale), policy.ridges[0], seed)
+            errors = ridge_errors(rows, candidate.geometry(rows, size)[0], policy.ridges)
+            found += [(error, Start(candidate.log_scales, r, seed)) for error, r in zip(errors, policy.ridges)]
+    return min(found, key=lambda pair: pair[0])[1]
+
+
+def _tree_metric(rows: Rows, trees: int, seed: int) -> Host:
+    """Logarithms of inverse widths: roots of the importances of the columns to extremely randomized trees."""
+    T, Y = to_numpy(rows.T)[:_TREE_ROWS], to_numpy(rows.Y)[:_TREE_ROWS]
+    order = column_order(T)
+    model = ExtraTreesRegressor(trees, min_samples_leaf=_LEAF_ROWS, random_state=seed)
+    model.fit(T[:, order], Y if Y.shape[1] > 1 else Y[:, 0], to_numpy(rows.weights)[:_TREE_ROWS])
+    importance = np.empty(len(order))
+    importance[order] = model.feature_importances_
+    top = importance.max()
+    importance = np.maximum(importance / top, _LEAST_IMPORTANCE) if top > 0 else np.ones_like(importance)
+    return np.asarray(0.5 * np.log(importance / importance.mean()) - 0.5 * math.log(len(importance)))
+
+
+def pivots(T: Host, size: int, scales: Host, seed: int) -> Host:
+    """Positions of rows that are far from each other in feature space, by a pivoted Cholesky factorization."""
+    rng = np.random.default_rng(seed)
+    some = rng.choice(len(T), min(max(_ROWS_PER_PIVOT * size, _PIVOT_ROWS), len(T)), replace=False)
+    X = T[some] * scales
+    squares = np.einsum("ij,ij->i", X, X)
+    left, factor = np.ones(len(some)), np.zeros((size, len(some)))
+    chosen: list[int] = []
+    for j in range(min(size, len(some))):
+        chances = left * rng.random(len(left)) ** _CHANCE
+        chances[chosen] = -1.0
+        k = int(np.argmax(chances))
+        column = np.exp(-0.5 * np.maximum(squares + squares[k] - 2.0 * X @ X[k], 0.0)) - factor[:j, k] @ factor[:j]
+        factor[j] = column / math.sqrt(max(left[k], 1e-9))
+        left = np.clip(left - factor[j] ** 2, 0.0, None)
+        chosen.append(k)
+    return np.asarray(some[chosen])

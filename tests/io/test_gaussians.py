@@ -1,0 +1,366 @@
+"""Gaussians on prepared columns in files, in C and in ONNX."""
+
+import ctypes
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from sklearn.compose import make_column_transformer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, RobustScaler, StandardScaler
+
+from fewkern import KernelClassifier, KernelRegressor, load, save, to_c, to_onnx
+from fewkern.core.gaussians import GaussianExpansion
+from fewkern.core.preparation import Preparation
+from fewkern.core.prepared import Scaling
+from fewkern.io import ModelFileError
+from fewkern.io.describe import _bends, plan
+from tests.core.functions import function, table
+from tests.io.running import Compiled, compile_library, compiled, run_onnx, run_reference
+from tests.io.test_hostile_files import altered, set_array
+
+DTYPES = {"double": 1e-12, "float": 1e-3}
+
+
+def single(values):
+    """The nearest numbers of single precision, as doubles: samples that lose nothing in a file of floats."""
+    return values.astype(np.float32).astype(float)
+
+
+def around(X, rng, n=60):
+    """Samples between and beyond those of ``X``, and some of these."""
+    low, high = X.min(axis=0), X.max(axis=0)
+    new = rng.uniform(low - 0.3 * (high - low), high + 0.3 * (high - low), (n, X.shape[1]))
+    return single(np.concatenate([new, X[:10]]))
+
+
+SHAPES = {
+    "all": {},
+    "no-directions": {"directions": 0},
+    "no-linear-part": {"linear": 0},
+    "one-width": {"own_widths": False},
+    "bare": {"directions": 0, "linear": 0, "own_widths": False},
+    "one-vector": {"vectors": 1},
+    "many-directions": {"directions": 14},
+}
+
+
+@pytest.mark.parametrize("given", SHAPES.values(), ids=SHAPES)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_c_and_onnx_say_what_the_function_says(given, dtype, rng, tmp_path):
+    X = single(table(rng))
+    f = function(rng, X, outputs=2, **given)
+    new = around(X, rng)
+    truth = f(new)
+    tolerance = DTYPES[dtype] * np.ptp(truth)
+    np.testing.assert_allclose(compiled(tmp_path, f, dtype).write("predict", new, 2), truth, rtol=0, atol=tolerance)
+    proto = to_onnx(f, dtype=dtype)
+    for run in (run_onnx, run_reference):
+        np.testing.assert_allclose(run(proto, new, dtype)["variable"], truth, rtol=0, atol=tolerance)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_a_function_without_vectors(dtype, rng, tmp_path):
+    X = single(table(rng))
+    f = function(rng, X)
+    basis = replace(f.basis, vectors=f.basis.vectors[:0], inverse_widths=f.basis.inverse_widths[:0])
+    f = GaussianExpansion(basis, f.coef[:0], f.slopes, f.offset)
+    new = around(X, rng)
+    tolerance = DTYPES[dtype] * np.ptp(f(new))
+    np.testing.assert_allclose(compiled(tmp_path, f, dtype).write("predict", new, 1), f(new), rtol=0, atol=tolerance)
+    np.testing.assert_allclose(
+        run_onnx(to_onnx(f, dtype=dtype), new, dtype)["variable"], f(new), rtol=0, atol=tolerance
+    )
+
+
+def test_samples_as_far_out_as_numbers_go(rng, tmp_path):
+    """A prepared column is bounded; in C, what is not a number stays that."""
+    X = table(rng)
+    f = function(rng, X)
+    far = np.array([[1e300], [-1e300], [1.7e308], [-1.7e308]]) * np.ones(5)
+    code = compiled(tmp_path, f)
+    np.testing.assert_allclose(code.write("predict", far, 1), f(far), atol=1e-12)
+    np.testing.assert_allclose(run_onnx(to_onnx(f, dtype="double"), far, "double")["variable"], f(far), atol=1e-12)
+    infinite = np.where(far > 0, np.inf, -np.inf)
+    np.testing.assert_allclose(code.write("predict", infinite, 1), f(far), atol=1e-12)
+    for a in range(5):
+        row = X[:1].copy()
+        row[0, a] = np.nan
+        assert np.isnan(code.write("predict", row, 1)).all()
+
+
+def test_a_jump_adds_nothing_as_in_python(rng, tmp_path):
+    """Two knots at one place with different values: the rise between them is dropped, by all alike."""
+    X = rng.normal(size=(30, 5))
+    f = function(rng, X)
+    knots = np.array([0.0, 1.0, 1.0, 2.0, 2.0, 3.0])[:, None] * np.ones(5)
+    values = np.array([0.0, 1.0, 1.5, 2.0, 2.0, 4.0])[:, None] * np.ones(5)
+    f = replace(f, basis=replace(f.basis, preparation=Preparation(knots, values)))
+    new = rng.uniform(-1, 4, (40, 5))
+    np.testing.assert_allclose(compiled(tmp_path, f).write("predict", new, 1), f(new), atol=1e-12)
+    np.testing.assert_allclose(run_onnx(to_onnx(f, dtype="double"), new, "double")["variable"], f(new), atol=1e-12)
+
+
+def test_knots_that_float_cannot_tell_apart(rng, tmp_path):
+    """Far from the origin knots fall together: the map then jumps, and beyond the jump nothing is missing."""
+    X = rng.normal(size=(30, 5)) + 1e9
+    f = function(rng, X)
+    new = single(X.mean(axis=0) + 1e4 * rng.choice([-1.0, 1.0], (20, 5)))
+    tolerance = 1e-3 * np.ptp(f(new))
+    np.testing.assert_allclose(compiled(tmp_path, f, "float").write("predict", new, 1), f(new), atol=tolerance)
+    np.testing.assert_allclose(run_onnx(to_onnx(f), new)["variable"], f(new), atol=tolerance)
+
+
+def test_tables_that_columns_share_are_written_once(rng):
+    X = np.column_stack([rng.integers(0, 2, 50) for _ in range(40)]).astype(float)
+    f = function(rng, X, directions=0, linear=0)
+    text = to_c(f)
+    knots, values, places = (re.search(rf"model_{name}0\[(\d+)\]", text)[1] for name in ("knots", "values", "places"))
+    assert (knots, values, places) == ("2", "2", "120")
+    # vectors, coefficients, own widths, metric, offset; tables
+    assert f"Constants: {8 * (7 * 42 + 40 + 1 + 4) + 4 * 120} bytes of double and int." in text
+
+
+@pytest.mark.parametrize("scaler", [StandardScaler(), MinMaxScaler(), RobustScaler()])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_scalers_before_it(scaler, dtype, rng, tmp_path):
+    X = single(table(rng, 120))
+    y = np.sin(X[:, 0]) + X[:, 1]
+    model = make_pipeline(scaler, KernelRegressor(max_vectors=8)).fit(X, y)
+    new = around(X, rng)
+    truth = model.predict(new)
+    tolerance = max(DTYPES[dtype], 1e-11) * np.ptp(y)
+    found = compiled(tmp_path, model, dtype).write("predict", new, 1)[:, 0]
+    np.testing.assert_allclose(found, truth, rtol=0, atol=tolerance)
+    found = run_onnx(to_onnx(model, dtype=dtype), new, dtype)["variable"][:, 0]
+    np.testing.assert_allclose(found, truth, rtol=0, atol=tolerance)
+
+
+def test_encoders_before_it(rng, tmp_path):
+    X = np.column_stack([rng.integers(0, 4, 150), rng.normal(size=150)]).astype(float)
+    y = np.where(np.isin(X[:, 0], [1, 3]), X[:, 1], -X[:, 1]) > 0
+    steps = make_column_transformer((OneHotEncoder(sparse_output=False), [0]), (StandardScaler(), [1]))
+    model = make_pipeline(steps, KernelClassifier(max_vectors=8)).fit(X, y)
+    found = compiled(tmp_path, model).write("predict_proba", X, 2)
+    np.testing.assert_allclose(found, model.predict_proba(X), atol=1e-12)
+    found = run_onnx(to_onnx(model, dtype="double"), X, "double")
+    np.testing.assert_allclose(found["probabilities"], model.predict_proba(X), atol=1e-12)
+
+
+def test_a_scaler_moves_the_knots(rng):
+    """It costs nothing in a file: the knots are written in the units of the samples."""
+    X = table(rng)
+    f = function(rng, X)
+    scaling = Scaling(np.array([1.0, 0.0, 5.0, 900.0, 0.2]), np.array([2.0, 1.0, 3.0, 0.1, 10.0]))
+    bends = _bends(f.basis.preparation, scaling)
+    truth = f.basis.preparation((X - scaling.shift) * scaling.factor)
+    found = np.column_stack([np.interp(x, *one) for x, *one in zip(X.T, bends.knots, bends.values)])
+    np.testing.assert_allclose(found, truth, atol=1e-12)
+
+
+@pytest.fixture(scope="module")
+def noisy():
+    """A regression whose noise grows along one column, fitted; exact in float32."""
+    rng = np.random.default_rng(3)
+    X = single(np.column_stack([rng.uniform(-3, 3, 400), rng.exponential(size=400) * 50]))
+    y = np.sin(X[:, 0]) + 0.4 * np.exp(0.5 * X[:, 0]) * rng.normal(size=400)
+    model = KernelRegressor(max_vectors=10).fit(X, y)
+    assert isinstance(model.intervals_.scale, GaussianExpansion)
+    return X, y, model
+
+
+@pytest.fixture(scope="module")
+def classes():
+    rng = np.random.default_rng(4)
+    X = single(np.column_stack([rng.normal(size=300), rng.exponential(size=300), rng.integers(0, 2, 300)]))
+    y = np.array(["ash", "birch", "cedar"])[np.digitize(X[:, 0] + X[:, 1] * X[:, 2], [-0.3, 1.0])]
+    return X, y, KernelClassifier(max_vectors=12).fit(X, y)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_intervals_whose_scale_is_learned(noisy, dtype, rng, tmp_path):
+    X, y, model = noisy
+    new, tolerance = around(X, rng), DTYPES[dtype] * np.ptp(y)
+    truth = model.predict_interval(new, 0.8)
+    code = Compiled(compile_library(tmp_path, to_c(model, dtype=dtype, coverage=0.8)), "model", dtype)
+    np.testing.assert_allclose(code.write("interval", new, 2), truth, rtol=0, atol=tolerance)
+    found = run_onnx(to_onnx(model, dtype=dtype, coverage=0.8), new, dtype)
+    np.testing.assert_allclose(np.column_stack([found["lower"], found["upper"]]), truth, rtol=0, atol=tolerance)
+
+
+def test_what_the_sums_of_a_file_share_is_written_once(noisy):
+    _, _, model = noisy
+    text = to_c(model, coverage=0.8, false_alarms=0.1)
+    assert len(re.findall(r"static const double model_knots", text)) == 2  # of the model, of its novelty
+    assert len(re.findall(r"static const double model_vectors", text)) == 2  # of the model, of its novelty
+    nodes = [node.op_type for node in to_onnx(model, coverage=0.8, false_alarms=0.1).graph.node]
+    assert nodes.count("Unsqueeze") == 5  # two preparations, and distances of three sums
+
+
+def test_sets_of_classes(classes, rng, tmp_path):
+    X, _, model = classes
+    new = around(X, rng)
+    truth = model.predict_set(new, 0.9)
+    code = Compiled(compile_library(tmp_path, to_c(model, coverage=0.9)), "model", "double")
+    function = code._function("predict_set", ctypes.c_int)
+    for row, expected in zip(new, truth):
+        out = np.zeros(3, dtype=np.intc)
+        count = function(code._pointer(row), out.ctypes.data_as(ctypes.POINTER(ctypes.c_int)))
+        assert out.tolist() == expected.astype(int).tolist()
+        assert count == expected.sum()
+    found = run_onnx(to_onnx(model, dtype="double", coverage=0.9), new, "double")
+    np.testing.assert_array_equal(found["set"], truth)
+    np.testing.assert_array_equal(found["label"], model.predict(new))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("which", ["noisy", "classes"])
+def test_novelty_of_prepared_columns(which, dtype, rng, tmp_path, request):
+    X, _, model = request.getfixturevalue(which)
+    new = around(X, rng)
+    truth = model.novelty(new)
+    clear = np.abs(truth - model.novelty_threshold(0.1)) > 1e-4
+    alarm = truth > model.novelty_threshold(0.1)
+    assert 0 < alarm.sum() < len(alarm)
+    code = Compiled(compile_library(tmp_path, to_c(model, dtype=dtype, false_alarms=0.1)), "model", dtype)
+    np.testing.assert_allclose(code.give("novelty", new), truth, rtol=0, atol=max(1e-9, DTYPES[dtype] / 10))
+    np.testing.assert_array_equal(code.give("is_novel", new, ctypes.c_int)[clear], alarm[clear])
+    found = run_onnx(to_onnx(model, dtype=dtype, false_alarms=0.1), new, dtype)
+    np.testing.assert_allclose(found["novelty"][:, 0], truth, rtol=0, atol=max(1e-9, DTYPES[dtype] / 10))
+    np.testing.assert_array_equal(found["is_novel"][clear, 0], alarm[clear])
+
+
+def test_what_a_function_lacks_is_not_written(rng):
+    X = table(rng)
+    assert {"narrow0", "directions0", "slopes0"} == {
+        *re.findall(r"(narrow0|directions0|slopes0)\[", to_c(function(rng, X)))
+    }
+    bare = to_c(function(rng, X, **SHAPES["bare"]))
+    assert not re.search("narrow|directions|slopes|own_gaussian", bare)
+
+
+def test_what_a_file_says_of_itself(classes):
+    _, _, model = classes
+    title = f"KernelClassifier, Gaussians in a learned metric, {model.n_vectors_} vectors of 3 features"
+    assert title in to_c(model)
+    assert title in to_onnx(model).doc_string
+
+
+def test_coefficients_that_cancel_are_warned_of(rng):
+    X = table(rng)
+    f = function(rng, X)
+    twin = replace(f.basis, vectors=np.repeat(f.basis.vectors[:1], 2, axis=0), inverse_widths=np.ones(2))
+    f = GaussianExpansion(twin, np.array([[1e7], [-1e7]]), 0 * f.slopes, f.offset)
+    with pytest.warns(UserWarning, match="rounding may change the outputs of this GaussianExpansion"):
+        plan(f, "float", "to_c")
+    plan(f, "double", "to_c")
+
+
+def test_float32_models(rng, tmp_path):
+    X = table(rng, 150).astype(np.float32)
+    y = (np.sin(X[:, 0]) + X[:, 1]).astype(np.float32)
+    model = KernelRegressor(max_vectors=8).fit(X, y)
+    assert model.expansion_.coef.dtype == np.float32
+    again = load(save(model, tmp_path / "model"))
+    assert again.expansion_.basis.vectors.dtype == np.float32
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+    found = compiled(tmp_path, model, "float").write("predict", X, 1)[:, 0]
+    np.testing.assert_allclose(found, model.predict(X), rtol=0, atol=1e-3 * np.ptp(y))
+
+
+# files
+
+
+def test_round_trips_are_exact(noisy, classes, rng, tmp_path):
+    for i, (X, _, model) in enumerate((noisy, classes)):
+        new = around(X, rng)
+        again = load(save(model, tmp_path / str(i)))
+        np.testing.assert_array_equal(again.predict(new), model.predict(new))
+        np.testing.assert_array_equal(again.novelty(new), model.novelty(new))
+        np.testing.assert_array_equal(again.vectors_, model.vectors_)
+        np.testing.assert_array_equal(again.feature_importances_, model.feature_importances_)
+        assert again.novelty_threshold() == model.novelty_threshold()
+        assert to_c(again, coverage=0.9) == to_c(model, coverage=0.9)
+        if hasattr(model, "predict_proba"):
+            np.testing.assert_array_equal(again.predict_proba(new), model.predict_proba(new))
+            np.testing.assert_array_equal(again.predict_set(new), model.predict_set(new))
+        else:
+            np.testing.assert_array_equal(again.predict_interval(new), model.predict_interval(new))
+
+
+@pytest.mark.parametrize("given", SHAPES.values(), ids=SHAPES)
+def test_arrays_without_columns_survive(given, rng, tmp_path):
+    X = table(rng)
+    f = function(rng, X, **given)
+    again = load(save(f, tmp_path / "f"))
+    assert again.basis.directions.shape == f.basis.directions.shape
+    assert again.basis.linear.shape == f.basis.linear.shape
+    np.testing.assert_array_equal(again(X), f(X))
+
+
+def turned(a):
+    """The same knots in the wrong order."""
+    return a[::-1]
+
+
+E = "expansion_."
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (set_array(E + "coef", lambda a: a[:-1]), r"GaussianExpansion.coef has \d+ rows, but its basis \d+"),
+        (set_array(E + "coef", lambda a: a * np.nan), r"GaussianExpansion.coef holds NaN or infinity"),
+        (set_array(E + "coef", lambda a: a[:, 0]), r"GaussianExpansion.coef has the shape"),
+        (set_array(E + "coef", lambda a: a.astype(int)), r"GaussianExpansion.coef has the type int64"),
+        (set_array(E + "coef", lambda a: a * 0 + 1e303), r"gives NaN or infinity, or nearly so"),
+        (set_array(E + "slopes", lambda a: a[:-1]), r"GaussianExpansion.slopes has 2 rows, but its basis 3"),
+        (set_array(E + "slopes", lambda a: a[:, :-1]), r"GaussianExpansion.slopes has the shape"),
+        (set_array(E + "offset", lambda a: a[:-1]), r"GaussianExpansion.offset has the shape"),
+        (set_array(E + "basis.vectors", lambda a: a[:, :-1]), r"GaussianBasis.scales has the shape"),
+        (set_array(E + "basis.vectors", lambda a: a[:-1]), r"GaussianBasis.inverse_widths has the shape"),
+        (set_array(E + "basis.vectors", lambda a: a * np.inf), r"GaussianBasis.vectors holds NaN or infinity"),
+        (set_array(E + "basis.scales", lambda a: a - 1e3), r"GaussianBasis.scales holds numbers below 0"),
+        (set_array(E + "basis.inverse_widths", lambda a: -a), r"GaussianBasis.inverse_widths holds numbers that are n"),
+        (set_array(E + "basis.inverse_widths", lambda a: 0 * a), r"inverse_widths holds numbers that are not above 0"),
+        (set_array(E + "basis.directions", lambda a: a[:-1]), r"GaussianBasis.directions has the shape"),
+        (set_array(E + "basis.linear", lambda a: a[:-1]), r"GaussianBasis.linear has the shape"),
+        (set_array(E + "basis.preparation.knots", turned), r"the knots of a preparation must ascend"),
+        (set_array(E + "basis.preparation.values", turned), r"the values of a preparation must ascend"),
+        (set_array(E + "basis.preparation.knots", lambda a: a[:-1]), r"Preparation.values has the shape"),
+        (set_array(E + "basis.preparation.knots", lambda a: a * np.nan), r"Preparation.knots holds NaN or infinity"),
+        (lambda s, _: part(s, "expansion_").update(basis=None), r"GaussianExpansion.basis is None"),
+        (lambda s, _: part(s, "expansion_").update(basis=s["novelty_"]), r"GaussianExpansion.basis is Novelty"),
+        (lambda s, _: part(s, "expansion_", "basis").update(preparation=3.0), r"GaussianBasis.preparation is 3.0"),
+        (lambda s, _: part(s, "novelty_").update(preparation="x"), r"Novelty.preparation is 'x'"),
+        (lambda s, _: s.update(n_features_in_=2), r"could not be broadcast"),
+        (lambda s, _: s.update(expansion_=part(s, "expansion_")["basis"]), r"'GaussianBasis' object is not callable"),
+    ],
+)
+def test_hostile_files(classes, change, message, tmp_path):
+    _, _, model = classes
+    path = save(model, tmp_path / "model")
+    altered(path, change)
+    with pytest.raises(ModelFileError, match=message):
+        load(path)
+
+
+def part(state, *names):
+    for name in names:
+        state = state[name]["state"]
+    return state
+
+
+def test_parts_that_do_not_belong_together(noisy, classes, tmp_path):
+    """Each part is in order, but not with the others."""
+    _, _, narrow = noisy
+    _, _, wide = classes
+    basis, other = wide.expansion_.basis, narrow.expansion_.basis
+    with pytest.raises(ValueError, match="the preparation of a GaussianBasis has 2 columns, not 3"):
+        save(replace(wide.expansion_, basis=replace(basis, preparation=other.preparation)), tmp_path / "m")
+    with pytest.raises(ValueError, match=r"GaussianExpansion.coef has \d+ rows"):
+        save(replace(wide.expansion_, basis=other), tmp_path / "m")
+    with pytest.raises(ValueError, match="the preparation of a Novelty has 2 columns, not 3"):
+        save(replace(wide.novelty_, preparation=other.preparation), tmp_path / "m")
+    assert not list(tmp_path.iterdir())

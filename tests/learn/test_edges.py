@@ -1,0 +1,107 @@
+"""Few rows, constant columns and other edges: a model that says what it is, or a clear error."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+from fewkern import GaussianExpansion, KernelClassifier, KernelExpansion, KernelRegressor
+from fewkern.base import BudgetWarning
+
+RNG = np.random.default_rng(0)
+X = RNG.standard_normal((300, 3))
+Y = (X[:, 0] * X[:, 1] > 0).astype(int)
+Z = np.sin(X[:, 0])
+
+
+@pytest.mark.parametrize("n", [2, 3, 4, 5, 9, 11, 20])
+def test_few_rows(n):
+    regressor = KernelRegressor().fit(X[:n], Z[:n])
+    classifier = KernelClassifier().fit(X[:n], np.arange(n) % 2)
+    assert 1 <= regressor.n_vectors_ <= n
+    assert np.isfinite(regressor.predict(X)).all()
+    assert np.isfinite(classifier.predict_proba(X)).all()
+
+
+def test_a_constant_column_and_equal_rows():
+    model = KernelClassifier().fit(np.c_[X, np.ones(300)], Y)
+    assert model.feature_importances_[3] == 0
+    flat = KernelRegressor().fit(np.ones((40, 3)), np.arange(40.0))
+    np.testing.assert_allclose(flat.predict(np.ones((1, 3))), 19.5, atol=1e-6)
+    constant = KernelRegressor().fit(X, np.full(300, 3.0))
+    np.testing.assert_allclose(constant.predict(X), 3.0)
+
+
+def test_a_given_number_of_vectors():
+    assert KernelRegressor(n_vectors=7).fit(X, Z).n_vectors_ == 7
+    assert KernelRegressor(n_vectors=1).fit(X, Z).n_vectors_ == 1
+    assert KernelRegressor(n_vectors=500).fit(X[:60], Z[:60]).n_vectors_ == 60
+
+
+def test_at_most_so_many_vectors():
+    model = KernelClassifier(max_vectors=3).fit(X, np.arange(300) % 5)
+    assert model.n_vectors_ <= 3
+    assert model.predict_proba(X).shape == (300, 5)
+
+
+def test_prefer_orders_the_sizes():
+    sizes = [KernelRegressor(prefer=p).fit(X, Z + X[:, 1] ** 2).n_vectors_ for p in ("sparse", "balanced", "accurate")]
+    assert sizes == sorted(sizes)
+
+
+def test_infinite_targets_are_refused():
+    with pytest.raises(ValueError, match="infinity"):
+        KernelRegressor().fit(X, np.r_[Z[:-1], np.inf])
+
+
+def test_sparse_rows_stay_samples():
+    rows = scipy.sparse.csr_array(X * (X > 0))
+    model = KernelClassifier().fit(rows, Y)
+    assert isinstance(model.expansion_, KernelExpansion)
+    assert model.origin_ == "samples"
+    assert model.held_out_error_ < 0.2
+
+
+def test_float32_stays_float32():
+    model = KernelRegressor().fit(X.astype(np.float32), Z.astype(np.float32))
+    assert isinstance(model.expansion_, GaussianExpansion)
+    assert model.predict(X.astype(np.float32)).dtype == np.float32
+    assert model.vectors_.dtype == np.float32
+
+
+def test_samples_as_vectors_are_rows_of_the_table():
+    rng = np.random.default_rng(0)
+    wide = rng.standard_normal((120, 30))
+    model = KernelClassifier().fit(wide, (wide[:, 0] > 0).astype(int))
+    if model.origin_ == "samples":
+        inside = np.abs(wide) < 1.5
+        found = model.vectors_
+        rows = wide[model.indices_]
+        np.testing.assert_allclose(found[inside[model.indices_]], rows[inside[model.indices_]], atol=1e-8)
+    else:
+        assert model.indices_ is None
+
+
+def test_an_open_end_is_said():
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-1, 1, (600, 1))
+    with pytest.warns(
+        BudgetWarning, match=r"still falling at the largest number of vectors that was tried, 4\..*max_v"
+    ):
+        KernelRegressor(max_vectors=4).fit(x, np.sin(25 * x[:, 0]))
+
+
+def test_several_outputs_are_predicted_together():
+    targets = np.stack([Z, X[:, 1], X[:, 2] ** 2], axis=1)
+    model = KernelRegressor().fit(X, targets)
+    assert model.predict(X).shape == (300, 3)
+    assert model.predict_interval(X, 0.8).shape == (300, 3, 2)
+    assert model.score(X, targets) > 0.9
+
+
+def test_the_path_names_what_was_compared():
+    model = KernelRegressor().fit(X, Z)
+    assert list(model.path_.axes) == ["origin", "n_vectors"]
+    assert model.path_.setting["n_vectors"] == model.n_vectors_
+    assert model.origin_ == ["samples", "distilled", "moved"][int(model.path_.setting["origin"])]

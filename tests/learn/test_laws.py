@@ -1,0 +1,192 @@
+"""Laws of the learner: what no permutation or unit changes, and what it must find or leave alone."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.datasets import make_friedman1
+from sklearn.linear_model import RidgeCV
+from sklearn.svm import SVC
+
+from fewkern import KernelClassifier, KernelRegressor
+from fewkern.learn.order import column_order, row_order
+
+
+@pytest.fixture(scope="module")
+def ring():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((500, 3))
+    return X, (X[:, 0] * X[:, 1] > 0).astype(int), np.sin(2 * X[:, 0]) + X[:, 1] ** 2 + 0.1 * rng.standard_normal(500)
+
+
+def wrong(model, X, y):
+    return float(np.mean(model.predict(X) != y))
+
+
+# what changes nothing
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.integers(0, 2**31), st.integers(12, 60), st.integers(1, 4))
+def test_the_order_of_rows_and_columns_depends_on_what_they_hold(seed, n, d):
+    rng = np.random.default_rng(seed)
+    X, Y = rng.integers(0, 5, (n, d)).astype(float) + 0.01 * rng.standard_normal((n, d)), rng.standard_normal((n, 1))
+    rows, columns = rng.permutation(n), rng.permutation(d)
+    first, then = row_order(X, Y), row_order(X[rows][:, columns], Y[rows])
+    np.testing.assert_array_equal(X[first], X[rows][then])
+    ordered = X[first]
+    np.testing.assert_array_equal(
+        ordered[:, column_order(ordered)], ordered[:, columns][:, column_order(ordered[:, columns])]
+    )
+    np.testing.assert_array_equal(row_order(3 * X + 7, 5 * Y), first)
+
+
+def test_permuting_rows_gives_the_same_model(ring):
+    X, y, z = ring
+    order = np.argsort(X[:, 0])  # a sorted table is nothing special
+    one, other = (
+        KernelClassifier().fit(X[:300], y[:300]),
+        KernelClassifier().fit(X[:300][order[order < 300]], y[:300][order[order < 300]]),
+    )
+    np.testing.assert_allclose(one.decision_function(X), other.decision_function(X), atol=1e-8)
+    one, other = KernelRegressor().fit(X[:300], z[:300]), KernelRegressor().fit(X[299::-1], z[299::-1])
+    np.testing.assert_allclose(one.predict(X), other.predict(X), atol=1e-8)
+
+
+def test_units_and_the_order_of_columns_change_nothing(ring):
+    X, _, z = ring
+    model = KernelRegressor().fit(X[:200], z[:200])
+    scale, shift = np.array([1e3, 1e-4, 7.0]), np.array([1e4, 0.0, -3.0])
+    scaled = KernelRegressor().fit(X[:200] * scale + shift, 1e4 * z[:200] - 5)
+    np.testing.assert_allclose(scaled.predict(X * scale + shift), 1e4 * model.predict(X) - 5, atol=0.05 * 1e4 * z.std())
+    turned = KernelRegressor().fit(X[:200, ::-1], z[:200])
+    np.testing.assert_allclose(turned.predict(X[:, ::-1]), model.predict(X), atol=0.05 * z.std())
+
+
+def test_float32_evaluation_is_within_a_thousandth_of_the_spread(ring):
+    X = ring[0]
+    z = np.sin(2 * X[:, 0]) + X[:, 1] ** 2  # without noise a ridge would go to zero
+    model = KernelRegressor(prefer="accurate").fit(X, z)
+    assert model.alpha_ >= 1e-6
+    short = model.expansion_.in_precision(np.float32)
+    difference = np.abs(short(X.astype(np.float32)) - model.expansion_(X)).max()
+    assert difference < 1e-3 * z.std()
+    assert np.abs(model.expansion_.coef).max() < 1e3 * z.std()  # coefficients do not cancel
+
+
+def test_a_column_of_noise_changes_little(ring):
+    X, _, z = ring
+    noise = np.random.default_rng(1).standard_normal((500, 1))
+    wide = np.hstack([X, noise])
+    plain = KernelRegressor().fit(X[:300], z[:300]).score(X[300:], z[300:])
+    assert KernelRegressor().fit(wide[:300], z[:300]).score(wide[300:], z[300:]) > plain - 0.05
+
+
+def test_weights_are_repetition_for_given_vectors(ring):
+    X, _, z = ring
+    basis = KernelRegressor(n_vectors=8).fit(X[:100], z[:100]).basis_
+    counts = np.random.default_rng(2).integers(1, 4, 100)
+    weighted = KernelRegressor().partial_fit(X[:100], z[:100], sample_weight=counts.astype(float), basis=basis)
+    repeated = KernelRegressor().partial_fit(np.repeat(X[:100], counts, 0), np.repeat(z[:100], counts), basis=basis)
+    if weighted.alpha_ == repeated.alpha_:
+        np.testing.assert_allclose(weighted.predict(X), repeated.predict(X), atol=1e-7)
+
+
+# what must be found
+
+
+@pytest.mark.parametrize("squares", [3, 4])
+def test_checkerboards(squares):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(0, squares, (4000, 2))
+    y = np.floor(X).sum(axis=1).astype(int) % 2
+    noisy = np.where(rng.random(4000) < 0.05, 1 - y, y)
+    model = KernelClassifier().fit(X[:1000], noisy[:1000])
+    assert wrong(model, X[1000:], y[1000:]) < 0.11
+    assert model.n_vectors_ <= 64
+
+
+def test_two_spirals():
+    rng = np.random.default_rng(0)
+    t, y = np.sqrt(rng.random(2000)) * 3 * np.pi, np.arange(2000) % 2
+    angle = t + np.pi * y
+    X = np.stack([t * np.cos(angle), t * np.sin(angle)], axis=1) + 0.3 * rng.standard_normal((2000, 2))
+    assert wrong(KernelClassifier().fit(X[:600], y[:600]), X[600:], y[600:]) < 0.03
+
+
+def test_an_interaction_among_irrelevant_columns():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((3000, 10))
+    y = (X[:, 0] * X[:, 1] > 0).astype(int)
+    model = KernelClassifier().fit(X[:200], y[:200])
+    assert wrong(model, X[200:], y[200:]) < 0.15
+    assert model.feature_importances_[:2].sum() > 0.8
+
+
+def test_four_of_32_columns():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (4000, 32))
+    z = np.sin(3 * X[:, 0]) * X[:, 1] + 0.5 * X[:, 2] * X[:, 3]
+    z += 0.1 * z.std() * rng.standard_normal(4000)
+    assert KernelRegressor().fit(X[:2000], z[:2000]).score(X[2000:], z[2000:]) > 0.9
+
+
+@pytest.mark.parametrize("share", [0.02, 0.05])
+def test_weak_signals_are_kept(share):
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((20_000, 5))
+    z = np.sqrt(share / 2) * (X[:, 0] + X[:, 1]) + np.sqrt(1 - share) * rng.standard_normal(20_000)
+    ridge = RidgeCV(np.logspace(-2, 4, 13)).fit(X[:1000], z[:1000]).score(X[1000:], z[1000:])
+    assert KernelRegressor().fit(X[:1000], z[:1000]).score(X[1000:], z[1000:]) > ridge - 0.2 * share
+
+
+def test_a_rare_class_is_found():
+    rng = np.random.default_rng(902)
+    X, y = rng.standard_normal((21_500, 4)), (rng.random(21_500) < 0.01).astype(int)
+    X[y == 1] = 0.3 * X[y == 1] + [1.5, 1.5, 0, 0]
+    new = slice(1500, None)
+    ours, svc = KernelClassifier().fit(X[:1500], y[:1500]), SVC(C=10, gamma=0.3).fit(X[:1500], y[:1500])
+    recall = [float((model.predict(X[new])[y[new] == 1] == 1).mean()) for model in (ours, svc)]
+    assert recall[0] > 0.75 * recall[1]
+
+
+# what must not be claimed
+
+
+def test_labels_that_are_coins_have_a_held_out_error_of_one_half():
+    errors = []
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        X = rng.standard_normal((150, 4))
+        errors.append(KernelClassifier().fit(X, rng.permutation(np.arange(150) % 2)).held_out_error_)
+    assert abs(np.mean(errors) - 0.5) < 0.045
+
+
+def test_intervals_hold_with_heavy_tails():
+    shares = []
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        X = rng.standard_normal((2400, 4))
+        z = np.sin(X[:, 0]) + 0.3 * rng.standard_t(1.5, 2400)
+        low, high = KernelRegressor().fit(X[:400], z[:400]).predict_interval(X[400:], 0.9).T
+        shares.append(float(((low <= z[400:]) & (z[400:] <= high)).mean()))
+    assert min(shares) > 0.85
+
+
+def test_near_copies_are_held_out_together():
+    rng = np.random.default_rng(0)
+    centres, labels = rng.standard_normal((40, 6)), rng.permutation(np.arange(40) % 2)
+    X = np.repeat(centres, 8, axis=0) + 0.01 * rng.standard_normal((320, 6))
+    y, groups = np.repeat(labels, 8), np.repeat(np.arange(40), 8)
+    assert KernelClassifier().fit(X, y).held_out_error_ < 0.1  # copies of every row were seen
+    assert KernelClassifier().fit(X, y, groups=groups).held_out_error_ > 0.3
+
+
+def test_a_plateau_of_a_few_vectors_is_not_the_end():
+    """On Friedman's first function 4, 8 and 16 vectors have the same error, and 32 far less."""
+    X, z = make_friedman1(4000, noise=0.5, random_state=0)
+    model = KernelRegressor().fit(X[:2000], z[:2000])
+    assert model.score(X[2000:], z[2000:]) > 0.98
+    assert model.n_vectors_ <= 64

@@ -1,0 +1,165 @@
+"""The leave-one-out error that the learner minimizes: its value by refits, its gradient by differences."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from fewkern.learn.objective import Geometry, Rows, coefficients, objective, ridge_errors
+from tests.oracles import fvs
+
+LEAST = 1e-3
+# Groups of one, of several sizes, and one with more rows than there are features.
+GROUPS = np.array([0] * 14 + [1, 2, 2, 2, 5, 5, 7, 8, 8, 8, 8, 8, 9, 9, 9, 9])
+
+
+def problem(outputs=1, weighted=True, n=30, directions=2, log_ridge=math.log(0.01)):
+    rng = np.random.default_rng(7)
+    T, Y = rng.standard_normal((n, 3)), rng.standard_normal((n, outputs))
+    weights = rng.uniform(0.2, 3.0, n) if weighted else np.ones(n)
+    geometry = Geometry(
+        rng.standard_normal((5, 3)),
+        0.3 * rng.standard_normal(3) - 0.5,
+        0.2 * rng.standard_normal(5),
+        0.4 * rng.standard_normal((3, directions)),
+        log_ridge,
+    )
+    return Rows(T, Y, weights, 0.3 * T[:, :2]), geometry
+
+
+def features(rows, geometry):
+    """Gaussians, written out, and linear features."""
+    scales, directions = np.exp(geometry.log_scales), geometry.directions
+    K = np.empty((rows.n, geometry.size))
+    for j in range(geometry.size):
+        gap = rows.T - geometry.vectors[j]
+        squares = np.sum((gap * scales) ** 2, axis=1) + np.sum((gap @ directions) ** 2, axis=1)
+        K[:, j] = np.exp(-0.5 * np.exp(2 * geometry.log_widths[j]) * squares)
+    return np.column_stack([K, rows.linear])
+
+
+def refitted(rows, geometry, ridge, groups):
+    """Weighted mean of the squared errors of every row by the fit without its group; ``ridge`` is that of the sum."""
+    Z, total = features(rows, geometry), 0.0
+    for g in np.unique(groups):
+        own = groups == g
+        beta = fvs.refit(Z[~own], rows.Y[~own], ridge, rows.weights[~own])
+        total += rows.weights[own] @ np.sum((rows.Y[own] - beta[0] - Z[own] @ beta[1:]) ** 2, axis=1)
+    return total / rows.weights.sum()
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("outputs", [1, 3])
+def test_value_is_the_error_of_refits(outputs, weighted):
+    rows, geometry = problem(outputs, weighted)
+    ridge = (LEAST + 0.01) * rows.weights.sum()
+    expected = refitted(rows, geometry, ridge, np.arange(rows.n))
+    assert objective(rows, geometry, LEAST)[0] == pytest.approx(expected, rel=1e-10)
+
+
+@pytest.mark.parametrize("name", ["vectors", "log_scales", "log_widths", "directions", "log_ridge"])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("outputs", [1, 3])
+def test_gradient_is_that_of_central_differences(outputs, weighted, name):
+    rows, geometry = problem(outputs, weighted)
+    assert_gradient(rows, geometry, name)
+
+
+@pytest.mark.parametrize("name", ["vectors", "log_scales", "log_widths", "directions", "log_ridge"])
+def test_gradient_where_leverages_are_at_their_bound(name):
+    """With 10 rows and next to no ridge some rows predict themselves."""
+    rows, geometry = problem(1, n=10, log_ridge=math.log(1e-7))
+    H = np.column_stack([np.ones(10), features(rows, geometry)]) * np.sqrt(rows.weights)[:, None]
+    leverages = np.diag(H @ np.linalg.pinv(H))
+    assert (leverages > 0.98).any()
+    assert (leverages < 0.98).any()
+    assert_gradient(rows, geometry, name, least=1e-8, tolerance=1e-4)
+
+
+def test_without_directions_there_is_nothing_to_turn():
+    rows, geometry = problem(directions=0)
+    assert objective(rows, geometry, LEAST)[1].directions.shape == (3, 0)
+    assert_gradient(rows, geometry, "vectors")
+
+
+def assert_gradient(rows, geometry, name, least=LEAST, tolerance=1e-6, step=1e-5):
+    value = np.asarray(getattr(geometry, name), dtype=float)
+    found, expected = np.asarray(getattr(objective(rows, geometry, least)[1], name)), np.empty(value.shape)
+    for at in np.ndindex(value.shape):
+        ends = []
+        for sign in (1, -1):
+            moved = value.copy()
+            moved[at] += sign * step
+            moved = float(moved) if name == "log_ridge" else moved
+            ends.append(objective(rows, replace(geometry, **{name: moved}), least)[0])
+        expected[at] = (ends[0] - ends[1]) / (2 * step)
+    assert np.abs(expected).max() > 1e-6
+    np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("outputs", [1, 3])
+def test_errors_of_ridges_are_those_of_refits(outputs, weighted):
+    rows, geometry = problem(outputs, weighted)
+    ridges = (1e-2, 0.1, 3.0)
+    for ridge, error in zip(ridges, ridge_errors(rows, geometry, ridges), strict=True):
+        expected = refitted(rows, geometry, ridge * rows.weights.sum(), np.arange(rows.n))
+        assert error == pytest.approx(expected, rel=1e-10)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("outputs", [1, 3])
+def test_whole_groups_are_left_out(outputs, weighted):
+    rows, geometry = problem(outputs, weighted)
+    ridges = (0.3, 3.0)
+    found = ridge_errors(replace(rows, groups=GROUPS), geometry, ridges)
+    for ridge, error in zip(ridges, found, strict=True):
+        expected = refitted(rows, geometry, ridge * rows.weights.sum(), GROUPS)
+        assert error == pytest.approx(expected, rel=1e-8)
+
+
+def test_groups_of_one_are_leave_one_out():
+    rows, geometry = problem(2)
+    each = replace(rows, groups=np.random.default_rng(0).permutation(rows.n))
+    ridges = (1e-6, 1e-2, 1.0)
+    np.testing.assert_allclose(ridge_errors(each, geometry, ridges), ridge_errors(rows, geometry, ridges), rtol=1e-8)
+
+
+def test_the_ridge_is_per_unit_of_weight_and_has_a_floor():
+    rows, geometry = problem()
+    heavy = replace(rows, weights=10 * rows.weights)
+    value = objective(rows, geometry, LEAST)[0]
+    assert objective(heavy, geometry, LEAST)[0] == pytest.approx(value, rel=1e-10)
+    np.testing.assert_allclose(ridge_errors(heavy, geometry, (0.1,)), ridge_errors(rows, geometry, (0.1,)), rtol=1e-10)
+    # what the floor adds can be said by the ridge itself; without a ridge the floor is left
+    other = replace(geometry, log_ridge=math.log(0.01 + LEAST))
+    assert objective(rows, other, 0.0)[0] == pytest.approx(value, rel=1e-10)
+    none = replace(geometry, log_ridge=-100.0)
+    floor = replace(geometry, log_ridge=math.log(LEAST))
+    assert objective(rows, none, LEAST)[0] == pytest.approx(objective(rows, floor, 0.0)[0], rel=1e-10)
+    assert objective(rows, none, LEAST)[1].log_ridge == pytest.approx(0.0, abs=1e-30)
+
+
+@pytest.mark.parametrize("outputs", [1, 3])
+def test_coefficients_are_those_of_the_regression(outputs):
+    rows, geometry = problem(outputs)
+    W, offset = coefficients(rows, geometry, LEAST)
+    beta = fvs.refit(features(rows, geometry), rows.Y, (0.01 + LEAST) * rows.weights.sum(), rows.weights)
+    np.testing.assert_allclose(W, beta[1:], rtol=1e-8)
+    np.testing.assert_allclose(offset, beta[0], rtol=1e-8)
+
+
+def test_other_array_libraries(foreign):
+    to, back = foreign
+    rows, geometry = problem(2)
+    rows = replace(rows, groups=GROUPS)
+    theirs = Rows(*(to(getattr(rows, name)) for name in ("T", "Y", "weights", "linear", "groups")))
+    names = ("vectors", "log_scales", "log_widths", "directions")
+    moved = replace(geometry, **{name: to(getattr(geometry, name)) for name in names})
+    value, gradient = objective(rows, geometry, LEAST)
+    other, slopes = objective(theirs, moved, LEAST)
+    assert other == pytest.approx(value, rel=1e-10)
+    for name in names:
+        np.testing.assert_allclose(back(getattr(slopes, name)), getattr(gradient, name), atol=1e-10)
+    np.testing.assert_allclose(ridge_errors(theirs, moved, (0.1,)), ridge_errors(rows, geometry, (0.1,)), rtol=1e-10)

@@ -1,0 +1,129 @@
+"""Reports about learned models: Gaussians in a learned metric, on prepared columns."""
+
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import fewkern
+from fewkern.core.gaussians import GaussianExpansion
+from fewkern.reporting.examples import examples, likeness
+from fewkern.reporting.judging import judge, was_fitted_to
+from fewkern.reporting.kept import kept, nearest_vectors, rows_of_vectors
+from fewkern.reporting.subject import subject_of
+from tests.reporting.helpers import QUICK
+
+
+@cache
+def data():
+    rng = np.random.default_rng(0)
+    n = 200
+    frame = pd.DataFrame(
+        {"age": rng.uniform(18, 80, n), "paid": np.exp(3 * rng.normal(size=n)), "old": np.arange(n) % 2}
+    )
+    y = np.where(np.log(frame["paid"]) * (1 - 2 * frame["old"]) + frame["age"] / 40 > 1, "yes", "no")
+    return frame, y
+
+
+@cache
+def moved_model():
+    frame, y = data()
+    return fewkern.KernelClassifier(n_vectors=8, max_vectors=8).fit(frame, y)
+
+
+def on_samples(model, frame):
+    """The model with vectors that are rows of the table: the first eight, some of them beyond the last knots."""
+    X = frame.to_numpy(dtype=float)
+    own = model.expansion_.basis
+    basis = replace(
+        own, vectors=own.prepared(X[[5, 3, 11, 7, 2, 23, 42, 100]]), indices=np.array([5, 3, 11, 7, 2, 23, 42, 100])
+    )
+    made = fewkern.KernelClassifier(n_vectors=8, max_vectors=8).fit(frame, data()[1])
+    made.basis_, made.expansion_ = basis, replace(model.expansion_, basis=basis)
+    made.vectors_, made.indices_, made.n_vectors_ = made.expansion_.vectors, basis.indices, 8
+    return made
+
+
+def test_moved_vectors():
+    frame, y = data()
+    model = moved_model()
+    assert isinstance(model.expansion_, GaussianExpansion)
+    assert model.indices_ is None
+    subject = subject_of(model, frame, y)
+    assert subject.moved
+    found = kept(subject, ("age", "paid", "old"), 0)
+    assert found.moved
+    assert found.total == 8
+    assert all(vector.name == "moved" for vector in found.vectors)
+    shown = sorted(float(vector.cells[0].replace(",", "")) for vector in found.vectors)
+    np.testing.assert_allclose(shown, np.sort(model.vectors_[:, 0]), rtol=1e-3)
+    assert "by its likeness to them and by a linear function of its columns" in found.sentences[0]
+    assert not examples(subject, judge(subject, QUICK))
+
+
+def test_without_a_linear_part_the_vectors_alone_decide():
+    frame, y = data()
+    model = moved_model()
+    plain = fewkern.KernelClassifier().set_params(**model.get_params()).fit(frame, y)
+    plain.expansion_ = replace(plain.expansion_, slopes=0 * plain.expansion_.slopes)
+    assert "by its likeness to them alone" in kept(subject_of(plain, frame, y), ("age",), 0).sentences[0]
+
+
+def test_the_nearest_vector_is_that_of_the_largest_gaussian():
+    frame, y = data()
+    model = moved_model()
+    subject = subject_of(model, frame, y)
+    basis = model.expansion_.basis
+    values = basis.columns(basis.prepared(subject.samples))
+    clear = values.max(axis=1) > 1e-6
+    assert clear.any()
+    np.testing.assert_array_equal(nearest_vectors(subject, subject.samples)[clear], values.argmax(axis=1)[clear])
+
+
+def test_vectors_that_are_samples_are_found_again():
+    frame, y = data()
+    model = on_samples(moved_model(), frame)
+    subject = subject_of(model, frame, y)
+    assert not subject.moved
+    assert rows_of_vectors(subject) == [5, 3, 11, 7, 2, 23, 42, 100]
+    assert was_fitted_to(subject)
+    other = frame.assign(age=frame["age"] + 1.0)
+    assert not was_fitted_to(subject_of(model, other, y))
+    found = kept(subject, ("age", "paid", "old"), 0)
+    assert "personal data" in found.sentences[1]
+    assert {int(vector.name) for vector in found.vectors} == {5, 3, 11, 7, 2, 23, 42, 100}
+    shown = examples(subject, judge(subject, QUICK))
+    assert shown
+    assert all(0 <= like.likeness <= 1 for example in shown for like in example.like)
+    near = likeness(subject, subject.samples[3])
+    assert near.argmax() == 1
+    assert near[1] == pytest.approx(1)
+
+
+def test_whether_rows_are_those_of_the_fit():
+    """The samples of the novelty give it away; another table, however alike, is new."""
+    frame, y = data()
+    model = moved_model()
+    assert was_fitted_to(subject_of(model, frame, y))
+    assert was_fitted_to(subject_of(model, frame.iloc[::-1], y[::-1]))
+    assert not was_fitted_to(subject_of(model, frame.iloc[:20] + 0.5, y[:20]))
+    small = frame.astype(np.float32)
+    assert was_fitted_to(subject_of(fewkern.KernelClassifier(n_vectors=5).fit(small, y), small, y))
+    without = fewkern.KernelClassifier(n_vectors=5).fit(frame, y)
+    without.novelty_ = None
+    assert was_fitted_to(subject_of(without, frame, y))
+    # the residuals of least squares add up to zero on the rows of the fit; those of logistic regression say nothing
+    other = was_fitted_to(subject_of(without, frame.iloc[:100], y[:100]))
+    assert other == (without.loss_ == "logistic")
+
+
+def test_the_whole_page(tmp_path):
+    frame, y = data()
+    page = fewkern.report(moved_model(), frame, y, path=tmp_path / "page.html", settings=QUICK)
+    text = (tmp_path / "page.html").read_text()
+    assert "They were moved while it was fitted" in text
+    assert "fewkern.to_c(model" in text
+    assert "Why so many vectors" in text
+    assert page is not None
