@@ -9,7 +9,10 @@ import sys
 import benchmarks
 
 # Modules that the benchmarks share.
-SHARED = ("__main__", "measure", "methods", "frontier_picture", "scale_methods")
+SHARED = (
+    "__main__", "frontier_picture", "journal", "measure", "methods", "scale_methods", "splits",
+    "tables_data", "tables_measure", "tables_methods", "tables_picture", "tables_summary",
+)  # fmt: skip
 
 
 def names() -> list[str]:
@@ -23,7 +26,7 @@ def main() -> int:
         print("usage: python -m benchmarks NAME [options]\n")
         for name in known:
             doc = importlib.import_module(f"benchmarks.{name}").__doc__ or ""
-            print(f"  {name:10s} {doc.strip().splitlines()[0]}")
+            print(f"  {name:11s} {doc.strip().splitlines()[0]}")
         return 0 if len(sys.argv) < 2 else 2
     importlib.import_module(f"benchmarks.{sys.argv[1]}").main(sys.argv[2:])
     return 0

@@ -9,8 +9,8 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from threadpoolctl import threadpool_limits
 
 from benchmarks.measure import header, timed
-from benchmarks.refine import split
-from fewkern import FeatureVectorClassifier
+from benchmarks.splits import split
+from fewkern import KernelClassifier
 
 SETS = ("splice", "image", "chess", "german", "banana", "waveform", "twonorm")
 
@@ -21,7 +21,7 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--sets", nargs="+", default=SETS)
     options = parser.parse_args(arguments)
     models = {
-        "`FeatureVectorClassifier()`": FeatureVectorClassifier(),
+        "`KernelClassifier()`": KernelClassifier(),
         "`HistGradientBoostingClassifier()`": HistGradientBoostingClassifier(random_state=0),
     }
     with threadpool_limits(1):

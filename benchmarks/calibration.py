@@ -17,14 +17,14 @@ from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
 from benchmarks.measure import header, verdict
-from benchmarks.refine import Split
-from benchmarks.refine import split as ida_split
+from benchmarks.splits import Split
+from benchmarks.splits import split as ida_split
 from experiments.data import DataNotFoundError, fetch_large
 from fewkern import (
     DensityClassifier,
-    FeatureVectorClassifier,
     FeatureVectorDiscriminant,
     ForwardKernelFisher,
+    KernelClassifier,
     SparseKernelFisher,
 )
 
@@ -32,7 +32,7 @@ from fewkern import (
 ROWS = {"digits": (1000, 797), "mnist": (1000, 3000), "letter": (2000, 4000)}
 SETS = (*ROWS, "waveform", "german", "diabetis", "heart", "banana", "image")
 OURS: dict[str, Callable[[], Any]] = {
-    "FeatureVectorClassifier": FeatureVectorClassifier,
+    "KernelClassifier": KernelClassifier,
     "FeatureVectorDiscriminant": FeatureVectorDiscriminant,
     "SparseKernelFisher": SparseKernelFisher,
     "KernelFisher (q=2)": lambda: SparseKernelFisher(q=2),
@@ -116,7 +116,7 @@ def measure(data: Split, names: list[str]) -> dict[str, Figures]:
         if not np.array_equal(model.classes_, classes):
             raise RuntimeError(f"calibration: the test part has the classes {classes}, {name} {model.classes_}.")
         found[name] = figures(model.predict_proba(data.X_test), codes)
-        if name == "FeatureVectorClassifier":
+        if name == "KernelClassifier":
             basis, peer = model.basis_, PEERS["logistic regression"]()
             peer.fit(basis.features(data.X), data.y)
             found[ON_KERNELS] = figures(peer.predict_proba(basis.features(data.X_test)), codes)
@@ -171,17 +171,15 @@ def main(arguments: list[str]) -> None:
         r = mean(runs)
         if model in OURS and r.least < ECE / 2:
             verdict(f"{name}, {model}: expected calibration error", r.ece, ECE, True)
-    pairs = [
-        (found[name, "FeatureVectorClassifier"], found[name, model]) for name, model in found if model == ON_KERNELS
-    ]
+    pairs = [(found[name, "KernelClassifier"], found[name, model]) for name, model in found if model == ON_KERNELS]
     if not pairs:
         return
     print()
-    print("| set | log loss of FeatureVectorClassifier minus that on its kernel features | standard error |")
+    print("| set | log loss of KernelClassifier minus that on its kernel features | standard error |")
     print("|---|---|---|")
     for name, pair in zip(options.sets, pairs):
         gap, error = behind(*pair)
         print(f"| {name} | {gap:+.4f} | {error:.4f} |")
     print()
     ours, peer = (np.mean([mean(pair[side]).log_loss for pair in pairs]) for side in range(2))
-    verdict("FeatureVectorClassifier, mean log loss over that on its kernel features", ours / peer, 1.0, True)
+    verdict("KernelClassifier, mean log loss over that on its kernel features", ours / peer, 1.0, True)

@@ -9,13 +9,13 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.measure import header
 from experiments.data import fetch_ida
-from fewkern import DensityClassifier, FeatureVectorClassifier, ForwardKernelFisher
+from fewkern import DensityClassifier, ForwardKernelFisher, KernelClassifier
 
 SETS = ("banana", "heart", "waveform", "german", "diabetis", "image")
 MODELS = {
-    'FeatureVectorClassifier(prefer="sparse")': FeatureVectorClassifier(prefer="sparse"),
-    "FeatureVectorClassifier()": FeatureVectorClassifier(),
-    'FeatureVectorClassifier(prefer="accurate")': FeatureVectorClassifier(prefer="accurate"),
+    'KernelClassifier(prefer="sparse")': KernelClassifier(prefer="sparse"),
+    "KernelClassifier()": KernelClassifier(),
+    'KernelClassifier(prefer="accurate")': KernelClassifier(prefer="accurate"),
     "ForwardKernelFisher()": ForwardKernelFisher(),
     "DensityClassifier()": DensityClassifier(),
 }

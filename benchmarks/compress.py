@@ -12,7 +12,7 @@ from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
 
 from benchmarks.measure import cpu_timed, header, verdict
-from benchmarks.refine import Split, split
+from benchmarks.splits import Split, split
 from experiments.data import DataNotFoundError
 from fewkern import compress
 

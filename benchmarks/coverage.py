@@ -16,10 +16,11 @@ from benchmarks.measure import header, verdict
 from experiments.data import fetch_ida, fetch_large, fetch_uci
 from fewkern import (
     DensityClassifier,
-    FeatureVectorClassifier,
     FeatureVectorDiscriminant,
     FeatureVectorRegressor,
     ForwardKernelFisher,
+    KernelClassifier,
+    KernelRegressor,
     SparseKernelFisher,
 )
 
@@ -94,12 +95,11 @@ def _letter() -> Problem:
 
 
 REGRESSORS: dict[str, Callable[[], Any]] = {
+    "KernelRegressor": KernelRegressor,
     "FeatureVectorRegressor": FeatureVectorRegressor,
-    "FeatureVectorRegressor(refine=False)": lambda: FeatureVectorRegressor(refine=False),
 }
 CLASSIFIERS: dict[str, Callable[[], Any]] = {
-    "FeatureVectorClassifier": FeatureVectorClassifier,
-    "FeatureVectorClassifier(refine=False)": lambda: FeatureVectorClassifier(refine=False),
+    "KernelClassifier": KernelClassifier,
     "FeatureVectorDiscriminant": FeatureVectorDiscriminant,
     "SparseKernelFisher": SparseKernelFisher,
     "ForwardKernelFisher": ForwardKernelFisher,

@@ -10,17 +10,17 @@ from pathlib import Path
 
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 
-from fewkern import FeatureVectorClassifier, FeatureVectorRegressor, ForwardDensity, to_c
+from fewkern import ForwardDensity, KernelClassifier, KernelRegressor, to_c
 from fewkern.datasets import make_banana, make_gaussian_laplacian
 
 
 def models() -> dict[str, object]:
     """Models with nothing set, on data that needs no download."""
     return {
-        "crescents, 2,000 samples": FeatureVectorClassifier().fit(*make_banana(2000, random_state=0)),
-        "iris": FeatureVectorClassifier().fit(*load_iris(return_X_y=True)),
-        "breast cancer": FeatureVectorClassifier().fit(*load_breast_cancer(return_X_y=True)),
-        "diabetes": FeatureVectorRegressor().fit(*load_diabetes(return_X_y=True)),
+        "crescents, 2,000 samples": KernelClassifier().fit(*make_banana(2000, random_state=0)),
+        "iris": KernelClassifier().fit(*load_iris(return_X_y=True)),
+        "breast cancer": KernelClassifier().fit(*load_breast_cancer(return_X_y=True)),
+        "diabetes": KernelRegressor().fit(*load_diabetes(return_X_y=True)),
         "normal and Laplace, 500 samples": ForwardDensity().fit(make_gaussian_laplacian(500, random_state=3)),
     }
 

@@ -19,7 +19,7 @@ from threadpoolctl import threadpool_limits
 from benchmarks.frontier_picture import draw_average, draw_sets
 from benchmarks.measure import header, timed
 from benchmarks.methods import METHODS, Method, Values
-from benchmarks.refine import PROTOTYPE, split
+from benchmarks.splits import SETS, split
 from experiments.data import DataNotFoundError
 from experiments.store import Record, Store
 
@@ -164,7 +164,7 @@ def chosen_methods(only: list[str]) -> list[str]:
 
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks frontier", description=__doc__)
-    parser.add_argument("--sets", nargs="+", choices=list(PROTOTYPE), default=list(PROTOTYPE))
+    parser.add_argument("--sets", nargs="+", choices=list(SETS), default=list(SETS))
     parser.add_argument("--splits", type=int, default=2)
     parser.add_argument("--only", nargs="+", choices=["ours", "peers", *METHODS], default=[], help="default: all")
     parser.add_argument("--again", action="store_true", help="measure again what was measured")

@@ -10,12 +10,12 @@ import numpy as np
 
 from benchmarks.measure import header, timed
 from fewkern import (
-    FeatureVectorClassifier,
     FeatureVectorDiscriminant,
     FeatureVectorPCA,
     FeatureVectorRegressor,
     FeatureVectorSelector,
     ForwardDensity,
+    KernelClassifier,
     RecursiveSVM,
     SparseKernelFisher,
 )
@@ -37,8 +37,8 @@ def same_results(device: str) -> None:
     Xd = torch.asarray(X, device=device)
     cases = [
         (FeatureVectorSelector(max_vectors=30), None, "transform"),
-        (FeatureVectorRegressor(refine=False), np.sin(X[:, 0]), "predict"),
-        (FeatureVectorClassifier(refine=False), three, "predict_proba"),
+        (FeatureVectorRegressor(), np.sin(X[:, 0]), "predict"),
+        (KernelClassifier(), three, "predict_proba"),
         (FeatureVectorDiscriminant(), three, "transform"),
         (FeatureVectorPCA(n_components=5), None, "transform"),
         (SparseKernelFisher(kernel=Gaussian(1.0), penalty=0.01), y, "predict_proba"),

@@ -20,8 +20,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
 
 from benchmarks.measure import cpu_timed
-from benchmarks.refine import Split
-from fewkern import FeatureVectorClassifier, ForwardKernelFisher, SparseKernelFisher, compress
+from benchmarks.splits import Split
+from fewkern import FeatureVectorDiscriminant, ForwardKernelFisher, KernelClassifier, SparseKernelFisher, compress
 from fewkern.kernels import Gaussian
 
 __all__ = ["METHODS", "Method", "Values"]
@@ -29,7 +29,7 @@ __all__ = ["METHODS", "Method", "Values"]
 # What a method found on a split, as it is kept in the file of results.
 Values = dict[str, Any]
 
-# Numbers of vectors: of refined and compressed models, of samples as vectors, and where every size is tuned anew.
+# Numbers of vectors: of moved and compressed ones, of samples as vectors, and where every size is tuned anew.
 FEW, MANY, TUNED_SIZES = (3, 5, 10, 20, 40), (3, 5, 10, 20, 40, 80, 160), (5, 10, 40, 160)
 # The grid of the SVC: 8 widths in units of the median distance and 8 costs, with 5 folds. The other peers have fewer
 # widths, from about the same range: they are slower, or have several sizes to be tuned for.
@@ -72,26 +72,22 @@ def gammas(X: np.ndarray, factors: Iterable[float]) -> list[float]:
     return [float(1 / (2 * (median * factor) ** 2)) for factor in factors]
 
 
-def feature_vectors(data: Split, refine: bool, sizes: Iterable[int]) -> Values:
-    """FeatureVectorClassifier as it chooses its size, and for given ones."""
+def in_sizes(data: Split, kind: type, sizes: Iterable[int]) -> Values:
+    """One of our classifiers as it chooses its size, and for given ones."""
     points = []
     for size in (None, *sizes):
-        # what refine="auto" decides is part of the default; at a given size the vectors are moved, or not
         settings = {} if size is None else {"n_vectors": min(size, len(data.y))}
-        how = ("auto" if size is None else True) if refine else False
-        model, seconds = cpu_timed(
-            lambda s=settings, how=how: FeatureVectorClassifier(refine=how, **s).fit(data.X, data.y)
-        )
+        model, seconds = cpu_timed(lambda s=settings: kind(**s).fit(data.X, data.y))
         points.append(point(data, model, model.n_vectors_, seconds, size))
     return {"points": points}
 
 
-def unrefined(data: Split, _: Mapping[str, Values]) -> Values:
-    return feature_vectors(data, False, MANY)
+def learner(data: Split, _: Mapping[str, Values]) -> Values:
+    return in_sizes(data, KernelClassifier, FEW)
 
 
-def refined(data: Split, _: Mapping[str, Values]) -> Values:
-    return feature_vectors(data, True, FEW)
+def feature_vectors(data: Split, _: Mapping[str, Values]) -> Values:
+    return in_sizes(data, FeatureVectorDiscriminant, MANY)
 
 
 def sparse_fisher(data: Split, _: Mapping[str, Values]) -> Values:
@@ -185,8 +181,8 @@ def _xrfm(X: Any, y: Any, held_X: Any, held_y: Any, bandwidth: float) -> tuple[A
 
 
 METHODS = {
-    "refined": Method("refined vectors", refined, "3"),
-    "unrefined": Method("samples as vectors", unrefined, "3"),
+    "learner": Method("KernelClassifier", learner, "1"),
+    "feature vectors": Method("samples as vectors", feature_vectors, "1"),
     "sparse fisher": Method("SparseKernelFisher", sparse_fisher, "4"),
     "forward fisher": Method("ForwardKernelFisher", forward_fisher, "4"),
     "svc": Method("SVC, tuned", svc, "1", ours=False),

@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.measure import header
 from experiments.data import fetch_ida, fetch_uci
-from fewkern import FeatureVectorClassifier, FeatureVectorSelector
+from fewkern import FeatureVectorSelector, KernelClassifier
 
 # Six sets of different kinds.
 SETS = ("waveform", "image", "german", "wdbc", "ionosphere", "digits")
@@ -38,7 +38,7 @@ def odd_rows(kind: str, usual: np.ndarray, rng: np.random.Generator) -> np.ndarr
 
 
 def measure(name: str, kind: str, seed: int) -> list[float]:
-    """Areas under the curve of OneClassSVM, FeatureVectorSelector and FeatureVectorClassifier; false alarms of ours."""
+    """Areas under the curve of OneClassSVM, FeatureVectorSelector and KernelClassifier; false alarms of ours."""
     rng = np.random.default_rng(seed)
     X, y = samples(name)
     rows = rng.permutation(len(y))
@@ -51,7 +51,7 @@ def measure(name: str, kind: str, seed: int) -> list[float]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         selector = FeatureVectorSelector().fit(usual)
-        classifier = FeatureVectorClassifier().fit(usual, y[train])
+        classifier = KernelClassifier().fit(usual, y[train])
     scores = [-OneClassSVM().fit(usual).score_samples(both), selector.novelty(both), classifier.novelty(both)]
     alarms = [np.mean(m.novelty(new) > m.novelty_threshold(FALSE_ALARMS)) for m in (selector, classifier)]
     return [*(roc_auc_score(truth, s) for s in scores), *alarms, classifier.n_vectors_]

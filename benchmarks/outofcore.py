@@ -24,7 +24,7 @@ import numpy as np
 import pandas as pd
 import psutil
 
-from fewkern import FeatureVectorClassifier
+from fewkern import KernelClassifier
 
 FEATURES, PART_ROWS = 20, 500_000
 
@@ -115,12 +115,12 @@ def main(arguments: list[str] | None = None) -> None:
     with Memory() as memory, dask.config.set(scheduler="threads", num_workers=options.workers):
         table = dd.read_parquet(options.folder / "part-*.parquet")
         start = time.perf_counter()
-        model = FeatureVectorClassifier().fit(table[names], table["y"])
+        model = KernelClassifier().fit(table[names], table["y"])
         fitted = time.perf_counter()
         wrong = (model.predict(table[names]) != table["y"]).mean().compute()
         predicted = time.perf_counter()
     part = make_part(0, 20_000)
-    small = FeatureVectorClassifier().fit(part[names], part["y"])
+    small = KernelClassifier().fit(part[names], part["y"])
     print(
         "| rows | vectors | error on 20,000 new rows | of a model of 20,000 rows | peak memory, MiB | predict / fit |"
     )

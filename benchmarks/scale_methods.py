@@ -172,8 +172,8 @@ class _Machine:
 
 
 METHODS = {
-    "classifier": Method("FeatureVectorClassifier", "classes", _fewkern("FeatureVectorClassifier"), "1", streams=True),
-    "regressor": Method("FeatureVectorRegressor", "numbers", _fewkern("FeatureVectorRegressor"), "1", streams=True),
+    "classifier": Method("KernelClassifier", "classes", _fewkern("KernelClassifier"), "2", streams=True),
+    "regressor": Method("KernelRegressor", "numbers", _fewkern("KernelRegressor"), "2", streams=True),
     "discriminant": Method(
         "FeatureVectorDiscriminant", "classes", _fewkern("FeatureVectorDiscriminant"), "1", streams=True
     ),
