@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from fewkern import (
-    FeatureVectorClassifier,
     FeatureVectorDiscriminant,
     FeatureVectorRegressor,
     FeatureVectorSelector,
@@ -24,6 +23,7 @@ from fewkern.kernels import Gaussian
 
 __all__ = [
     "VERSIONS",
+    "TwoClasses",
     "automatic_classifier",
     "embedding",
     "fisher_embedding",
@@ -55,14 +55,32 @@ def _paper_gaussian(sigma: float) -> Gaussian:
     return Gaussian(width=sigma / np.sqrt(2))
 
 
-def fvs_classifier(sigma: float, vectors: int) -> FeatureVectorClassifier:
-    """FVS-LR as the paper has it: its rule, centered at the nearest sample, no ridge, all vectors asked for."""
-    kernel = _paper_gaussian(sigma)
-    return FeatureVectorClassifier(kernel=kernel, n_vectors=vectors, rule="greedy", center=True, ridge=0.0)
+class TwoClasses:
+    """FVS-LR as a classifier: the regression on -1 and 1, and its sign."""
+
+    def __init__(self, regressor: FeatureVectorRegressor) -> None:
+        self.regressor = regressor
+
+    def fit(self, X: Any, y: Any) -> TwoClasses:
+        self.classes_ = np.unique(y)
+        self.regressor.fit(X, np.where(y == self.classes_[1], 1.0, -1.0))
+        self.basis_ = self.regressor.basis_
+        return self
+
+    def decision_function(self, X: Any) -> Any:
+        return self.regressor.predict(X)
+
+    def score(self, X: Any, y: Any) -> float:
+        return float(np.mean(self.classes_[(self.decision_function(X) > 0).astype(int)] == y))
+
+
+def fvs_classifier(sigma: float, vectors: int) -> TwoClasses:
+    """FVS-LR for classes, as :func:`fvs_regressor`."""
+    return TwoClasses(fvs_regressor(_paper_gaussian(sigma), vectors))
 
 
 def fvs_regressor(kernel: Any, vectors: int) -> FeatureVectorRegressor:
-    """FVS-LR for a function, as :func:`fvs_classifier`."""
+    """FVS-LR as the paper has it: its rule, centered at the nearest sample, no ridge, all vectors asked for."""
     return FeatureVectorRegressor(kernel=kernel, n_vectors=vectors, rule="greedy", center=True, ridge=0.0)
 
 
@@ -81,9 +99,9 @@ def fvs_selector(sigma: float, vectors: int) -> FeatureVectorSelector:
     return FeatureVectorSelector(kernel=_paper_gaussian(sigma), max_vectors=vectors, rule="greedy", center=True)
 
 
-def automatic_classifier(prefer: str = "balanced") -> FeatureVectorClassifier:
+def automatic_classifier(prefer: str = "balanced") -> TwoClasses:
     """Everything chosen by leave-one-out."""
-    return FeatureVectorClassifier(kernel=Gaussian(unit="common"), prefer=prefer, refine=False)
+    return TwoClasses(FeatureVectorRegressor(kernel=Gaussian(unit="common"), prefer=prefer))
 
 
 def recursive_svm(C: float, components: int, sigma: float | None = None) -> RecursiveSVM:

@@ -9,7 +9,7 @@ from typing import Any
 import matplotlib.pyplot as plt
 import numpy as np
 
-from fewkern.plotting.style import ACCENT, CHOSEN, CLASSES, QUIET
+from fewkern.plotting.style import ACCENT, CHOSEN
 from pictures.canvas import picture
 
 PAGE = Path(__file__).parents[1] / "benchmarks.md"
@@ -38,41 +38,6 @@ def _axes(width: float = 7.2, height: float = 3.6) -> tuple[Any, Any]:
 def _beside(ax: Any, fig: Any) -> None:
     """A legend beside the axes, where it hides nothing."""
     fig.legend(*ax.get_legend_handles_labels(), frameon=False, loc="outside upper center", ncols=4)
-
-
-@picture
-def benchmark_refined() -> Any:
-    """Error and vectors of samples as vectors, and of moved vectors, per set: both tables of six splits."""
-    fig, axes = plt.subplots(1, 2, figsize=(9.4, 4.2), layout="constrained", sharey=True)
-    tables = [table("Refined vectors", k)[1] for k in (0, 1)]
-    names = [row[0] for row in tables[0]]
-    for column, color, label in ((1, QUIET, "samples as vectors"), (2, CHOSEN, "moved vectors (default)")):
-        values = np.mean([[pair(row[column]) for row in rows] for rows in tables], axis=0)
-        for ax, k in zip(axes, (0, 1)):
-            ax.plot(values[:, k], np.arange(len(names)), "o", color=color, ms=7, label=label)
-    axes[0].set(yticks=range(len(names)), yticklabels=names, xlabel="test error, %")
-    axes[1].set(xlabel="vectors kept", xscale="log")
-    axes[0].invert_yaxis()
-    for ax in axes:
-        ax.spines[["top", "right"]].set_visible(False)
-        ax.grid(axis="y", color="#0001")
-    _beside(axes[0], fig)
-    return fig
-
-
-@picture
-def benchmark_times() -> Any:
-    """Seconds to a tuned model, per set."""
-    _, rows = table("Time to a tuned model")
-    fig, ax = _axes(height=3.8)
-    at = np.arange(len(rows))
-    series = ((1, QUIET, "refine=False"), (2, CHOSEN, "default"), (4, ACCENT, "grid search of an SVC"))
-    for shift, (column, color, label) in zip((-0.27, 0, 0.27), series):
-        ax.bar(at + shift, [float(row[column]) for row in rows], width=0.25, color=color, label=label)
-    ax.set_xticks(at, [row[0] for row in rows], rotation=40, ha="right")
-    ax.set(ylabel="processor seconds", yscale="log")
-    _beside(ax, fig)
-    return fig
 
 
 @picture
@@ -108,23 +73,4 @@ def benchmark_density() -> Any:
                 place = float(seconds), float(error)
                 ax.annotate(label, place, textcoords="offset points", va="center", fontsize=9, **side)
         ax.set(title=title, xlabel="seconds for 2,000 answers", ylabel="L1 error", xlim=(2e-4, 1e3))
-    return fig
-
-
-@picture
-def benchmark_calibration() -> Any:
-    """Calibration error of the default classifier, logistic regression and gradient boosting."""
-    _, rows = table("calibration")
-    systems = {"FeatureVectorClassifier": CHOSEN, "logistic regression": QUIET, "gradient boosting": CLASSES[2]}
-    names = [s for s in dict.fromkeys(row[0] for row in rows) if s != "mnist"]
-    fig, ax = _axes()
-    for shift, (system, color) in zip((-0.27, 0, 0.27), systems.items()):
-        found = {row[0]: float(row[6]) for row in rows if row[1] == system}
-        at = [i for i, name in enumerate(names) if name in found]
-        ax.bar(np.array(at) + shift, [found[names[i]] for i in at], width=0.25, color=color, label=system)
-    perfect = {row[0]: float(row[7]) for row in rows if row[1] == "FeatureVectorClassifier"}
-    ax.plot(range(len(names)), [perfect.get(n, np.nan) for n in names], "k_", ms=22, label="if perfect")
-    ax.set_xticks(range(len(names)), names)
-    ax.set_ylabel("expected calibration error")
-    _beside(ax, fig)
     return fig

@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.colors import to_rgba
 from sklearn.svm import SVC
 
-from fewkern import FeatureVectorClassifier
+from fewkern import KernelClassifier
 from fewkern.datasets import make_banana
 from fewkern.plotting.style import CLASSES
 from pictures.canvas import picture
@@ -26,7 +26,7 @@ def fitted() -> tuple[Any, Any, list[tuple[str, Any, Any]]]:
     """Samples, labels, and of both models the title, the vectors and the decision function."""
     X, y = make_banana(2000, random_state=0)
     X_test, y_test = make_banana(20_000, random_state=1)
-    svc, ours = SVC().fit(X, y), FeatureVectorClassifier().fit(X, y)
+    svc, ours = SVC().fit(X, y), KernelClassifier().fit(X, y)
     models = []
     for name, model, vectors, unit in (
         ("SVC", svc, svc.support_vectors_, "support vectors"),

@@ -13,10 +13,10 @@ from sklearn.model_selection import train_test_split
 from sklearn.svm import SVC
 
 from fewkern import (
-    FeatureVectorClassifier,
     FeatureVectorDiscriminant,
-    FeatureVectorRegressor,
     ForwardDensity,
+    KernelClassifier,
+    KernelRegressor,
     compress,
 )
 from fewkern.datasets import make_banana, make_gaussian_laplacian, make_sinc, make_waveform
@@ -27,13 +27,11 @@ from pictures.canvas import panels, picture, scatter, square
 
 @picture
 def guide_sizes() -> Any:
-    """The error of every number of vectors, and the one that was chosen."""
+    """The error of every kind and number of vectors, and the one that was chosen."""
     X, y = make_banana(1000, random_state=0)
-    fig, ax = panels(1, height=3.2)
+    fig, ax = panels(1, height=3.8)
     fig.set_figwidth(6.4)
-    TraceDisplay.from_estimator(FeatureVectorClassifier(refine=False).fit(X, y), ax=ax)
-    ax.set(title="samples as vectors", ylabel="leave-one-out error", xlim=(0, 60))
-    ax.legend(*ax.get_legend_handles_labels(), frameon=False, loc="upper right")
+    TraceDisplay.from_estimator(KernelClassifier().fit(X, y), ax=ax)
     return fig
 
 
@@ -41,7 +39,7 @@ def guide_sizes() -> Any:
 def guide_regression() -> Any:
     """A noisy wave, the fitted function and its vectors."""
     X, y = make_sinc(200, noise=0.2, random_state=0)
-    model = FeatureVectorRegressor().fit(X, y)
+    model = KernelRegressor().fit(X, y)
     grid = np.linspace(-3, 3, 300)[:, None]
     fig, ax = panels(1, height=3.2)
     fig.set_figwidth(6.4)
@@ -125,7 +123,7 @@ def guide_calibration() -> Any:
     X_test, y_test = make_waveform(6000, random_state=1)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model = FeatureVectorClassifier(refine=False).fit(X, y)
+        model = KernelClassifier().fit(X, y)
     P = model.predict_proba(X_test)
     stated, right = P.max(axis=1), model.classes_[P.argmax(axis=1)] == y_test
     bins = np.quantile(stated, np.linspace(0, 1, 11))

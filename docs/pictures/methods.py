@@ -8,17 +8,18 @@ import numpy as np
 from matplotlib.colors import LinearSegmentedColormap
 
 from fewkern import (
-    FeatureVectorClassifier,
+    FeatureVectorDiscriminant,
     FeatureVectorSelector,
     ForwardDensity,
     GraphEmbedding,
+    KernelClassifier,
     ParzenDensity,
     RecursiveSoftMargin,
     RecursiveSVM,
     SparseKernelFisher,
 )
 from fewkern.datasets import make_banana, make_gaussian_laplacian
-from fewkern.fisher import FisherVariant, fisher_path
+from fewkern.fisher import fisher_path
 from fewkern.kernels import Gaussian
 from fewkern.plotting import DensityDisplay, TraceDisplay, VectorsDisplay
 from fewkern.plotting.style import ACCENT, CHOSEN, CLASSES, QUIET
@@ -86,7 +87,7 @@ def selection() -> Any:
         axes[1].semilogy(np.arange(1, len(fitness) + 1), 1 - fitness, color=color, lw=2, label=rule)
     axes[1].set(title="what they leave unexplained", xlabel="number of vectors", ylabel="1 - global fitness")
     axes[1].legend(frameon=False)
-    TraceDisplay.from_estimator(FeatureVectorClassifier(refine=False).fit(X, y), ax=axes[2])
+    TraceDisplay.from_estimator(FeatureVectorDiscriminant().fit(X, y), ax=axes[2])
     axes[2].set(title="how many are needed", xlim=(0, 60), ylabel="leave-one-out error")
     axes[2].legend(*axes[2].get_legend_handles_labels(), frameon=False, fontsize=7, loc="upper right")
     return fig
@@ -94,21 +95,19 @@ def selection() -> Any:
 
 @picture
 def refinement() -> Any:
-    """Five vectors that are samples, and the same number after they were moved."""
+    """Five vectors that are samples, as in the paper, and five that the learner has moved."""
     X, y = make_banana(600, random_state=0)
     X_test, y_test = make_banana(5000, random_state=1)
     fig, axes = panels(2)
-    for ax, refine in zip(axes, (False, True)):
-        model = FeatureVectorClassifier(n_vectors=5, refine=refine).fit(X, y)
+    kinds = {"samples": FeatureVectorDiscriminant, "moved": KernelClassifier}
+    for ax, (kind, estimator) in zip(axes, kinds.items()):
+        model = estimator(n_vectors=5).fit(X, y)
         xx, yy, grid = square(np.concatenate([X, model.vectors_]))
         values = model.decision_function(grid)
         boundary = xx, yy, np.stack([-values, values], axis=1).reshape(*xx.shape, 2)
         VectorsDisplay(X, y, model.vectors_, boundary).plot(ax)
-        if refine:
-            for start, end in zip(X[model.indices_], model.vectors_):
-                ax.annotate("", end, start, arrowprops={"arrowstyle": "->", "color": "black"})
         ax.get_legend().remove()
-        title = f"5 {'moved' if refine else 'samples'}, test error {1 - model.score(X_test, y_test):.1%}"
+        title = f"5 {kind}, test error {1 - model.score(X_test, y_test):.1%}"
         ax.set(title=title, xlabel="feature 1", ylabel="feature 2")
     return fig
 
@@ -120,8 +119,7 @@ def kernel_fisher() -> Any:
     kernel = Gaussian(0.8)
     fig, axes = panels(3)
     for ax, q, color in zip(axes, (1, 0.5), (ACCENT, CHOSEN)):
-        least_squares = FisherVariant(width_by="leave_one_out")
-        model = SparseKernelFisher(kernel=kernel, q=q, prefer="sparse", variant=least_squares).fit(X, y)
+        model = SparseKernelFisher(kernel=kernel, q=q, prefer="sparse").fit(X, y)
         VectorsDisplay.from_estimator(model, X, y, ax=ax)
         ax.get_legend().remove()
         ax.set(title=f"q = {q:g}: {model.n_vectors_} of {len(X)} kept", xlabel="feature 1", ylabel="feature 2")

@@ -3,7 +3,7 @@ Probabilities that mean what they say
 =====================================
 
 If a model says "90 %" a thousand times, it should be right nine hundred times.
-:class:`~fewkern.FeatureVectorClassifier` fits its probabilities to samples that were held out. We check them on new
+:class:`~fewkern.KernelClassifier` fits its probabilities to samples that were held out. We check them on new
 samples, beside those of gradient boosting.
 """
 
@@ -14,13 +14,13 @@ import numpy as np
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.metrics import log_loss
 
-from fewkern import FeatureVectorClassifier
+from fewkern import KernelClassifier
 from fewkern.datasets import make_waveform
 
 X, y = make_waveform(600, random_state=0)
 X_test, y_test = make_waveform(6000, random_state=1)
 models = {
-    "FeatureVectorClassifier": FeatureVectorClassifier(refine=False, max_vectors=60),
+    "KernelClassifier": KernelClassifier(),
     "gradient boosting": HistGradientBoostingClassifier(random_state=0),
 }
 

@@ -2,7 +2,7 @@
 Which features does the model use?
 ==================================
 
-A refined model has one width per feature. How steep the fitted function is along each of them, in units of the
+A learned model has one width per feature. How steep the fitted function is along each of them, in units of the
 feature's spread, says what the model uses: ``feature_importances_``.
 """
 
@@ -12,11 +12,11 @@ feature's spread, says what the model uses: ``feature_importances_``.
 import matplotlib.pyplot as plt
 from sklearn.datasets import make_friedman1
 
-from fewkern import FeatureVectorRegressor
+from fewkern import KernelRegressor
 from fewkern.plotting import ImportancesDisplay
 
-X, y = make_friedman1(400, noise=1.0, random_state=0)
-model = FeatureVectorRegressor().fit(X, y)
+X, y = make_friedman1(2000, noise=0.5, random_state=0)
+model = KernelRegressor().fit(X, y)
 names = [f"x{j + 1}" for j in range(X.shape[1])]
 
 # %%
@@ -25,6 +25,5 @@ ImportancesDisplay.from_estimator(model, feature_names=names, ax=ax)
 ax.set_title(f"{model.n_vectors_} vectors")
 
 # %%
-# Units do not count: a column in other units, with the width in the same ones, has the same share. A column that is
-# constant has none. Models from a pipeline, or fitted to a data frame, bring the names of their columns along.
+# Units do not count: a column in other units has the same share. A column that is constant has none. Models from a pipeline, or fitted to a data frame, bring the names of their columns along.
 plt.show()

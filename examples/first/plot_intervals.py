@@ -12,7 +12,7 @@ classes: it names all that a sample may belong to.
 import matplotlib.pyplot as plt
 import numpy as np
 
-from fewkern import FeatureVectorClassifier, FeatureVectorRegressor
+from fewkern import KernelClassifier, KernelRegressor
 from fewkern.datasets import make_waveform
 
 rng = np.random.default_rng(0)
@@ -26,7 +26,7 @@ def draw(n):
 
 X, y = draw(400)
 X_new, y_new = draw(2000)
-model = FeatureVectorRegressor().fit(X, y)
+model = KernelRegressor().fit(X, y)
 lower, upper = model.predict_interval(X_new, coverage=0.9).T
 print(
     f"{np.mean((lower <= y_new) & (y_new <= upper)):.1%} of 2,000 new values are inside"
@@ -56,7 +56,7 @@ for name, part in (("left half", X_new[:, 0] < 0), ("right half", X_new[:, 0] >=
 # Classes: which ones can it be? Most samples get one answer, those between the classes get two.
 X, y = make_waveform(600, random_state=0)
 X_new, y_new = make_waveform(4000, random_state=1)
-classifier = FeatureVectorClassifier(refine=False, max_vectors=60).fit(X, y)
+classifier = KernelClassifier().fit(X, y)
 sets = classifier.predict_set(X_new, coverage=0.95)
 own = sets[np.arange(len(y_new)), np.searchsorted(classifier.classes_, y_new)]
 print(f"the true class is named for {own.mean():.1%} of the samples (asked for: 95 %)")

@@ -3,7 +3,7 @@ Samples that the model has never seen the like of
 =================================================
 
 A classifier answers for any sample, even for one that is like nothing in its training data. ``novelty`` says which
-these are: it is the share of a sample that the vectors of the model cannot explain.
+these are: it is the share of a sample that the training samples which the model keeps for this cannot explain.
 """
 
 # %%
@@ -14,14 +14,14 @@ from sklearn.datasets import load_digits
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import train_test_split
 
-from fewkern import FeatureVectorClassifier
+from fewkern import KernelClassifier
 
 X, y = load_digits(return_X_y=True)
 known = y < 8
 X_train, X_test, y_train, y_test = train_test_split(
     X[known], y[known], stratify=y[known], random_state=0
 )
-model = FeatureVectorClassifier(n_vectors=100, refine=False).fit(X_train, y_train)
+model = KernelClassifier(n_vectors=100).fit(X_train, y_train)
 print(f"{model.score(X_test, y_test):.1%} of new digits from 0 to 7 are right")
 
 # %%

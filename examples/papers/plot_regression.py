@@ -9,7 +9,7 @@ The sinc function with strong noise, the linear spline kernel, and the greedy ru
 import matplotlib.pyplot as plt
 import numpy as np
 
-from fewkern import FeatureVectorRegressor
+from fewkern import FeatureVectorRegressor, KernelRegressor
 from fewkern.datasets import make_sinc
 from fewkern.kernels import LinearSpline
 
@@ -17,7 +17,7 @@ X, y = make_sinc(100, noise=0.5, random_state=0)
 paper = FeatureVectorRegressor(
     kernel=LinearSpline(), n_vectors=6, rule="greedy", ridge=0.0
 ).fit(X, y)
-automatic = FeatureVectorRegressor().fit(X, y)
+automatic = KernelRegressor().fit(X, y)
 
 # %%
 grid = np.linspace(-3, 3, 300)[:, None]
@@ -28,7 +28,7 @@ ax.plot(grid, paper.predict(grid), label="spline kernel, 6 vectors")
 ax.plot(
     grid,
     automatic.predict(grid),
-    label=f"Gaussian kernel, automatic: {automatic.n_vectors_} vectors",
+    label=f"KernelRegressor: {automatic.n_vectors_} vectors",
 )
 kept = paper.basis_.indices
 ax.plot(X[kept, 0], y[kept], "o", mfc="none", mec="k", ms=9)

@@ -15,7 +15,7 @@ import dask.array as da
 import matplotlib.pyplot as plt
 import numpy as np
 
-from fewkern import FeatureVectorClassifier
+from fewkern import KernelClassifier
 from fewkern.datasets import make_twonorm
 
 BLOCKS, ROWS = 12, 25_000
@@ -33,8 +33,8 @@ X, y = table[:, :-1], table[:, -1].astype(int)
 print(f"{len(table):,} rows, {table.nbytes / 1e6:.0f} MB, {table.numblocks[0]} blocks")
 
 # %%
-# The fit is the same as ever. We give it a budget, and keep samples as vectors.
-model = FeatureVectorClassifier(max_vectors=40, refine=False)
+# The fit is the same as ever. We give it a budget.
+model = KernelClassifier(max_vectors=40)
 with dask.config.set(scheduler="threads", num_workers=2):
     model.fit(X, y)
 print(f"{model.n_vectors_} vectors, {model.held_out_error_:.2%} error on held-out rows")
