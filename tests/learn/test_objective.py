@@ -7,14 +7,28 @@ import numpy as np
 import pytest
 
 from fewkern.learn.objective import Geometry, Rows, coefficients, objective, ridge_errors
+from fewkern.learn.policy import POLICY
+from fewkern.learn.warp import Warp
 from tests.oracles import fvs
 
 LEAST = 1e-3
+STEERED = replace(POLICY, least_ridge=LEAST)
+AXES = 0.3 * np.eye(3)[:, :2]
+PARTS = ["vectors", "log_scales", "log_widths", "directions", "log_ridge", "log_slopes"]
 # Groups of one, of several sizes, and one with more rows than there are features.
 GROUPS = np.array([0] * 14 + [1, 2, 2, 2, 5, 5, 7, 8, 8, 8, 8, 8, 9, 9, 9, 9])
 
 
-def problem(outputs=1, weighted=True, n=30, directions=2, log_ridge=math.log(0.01)):
+def bent(rng):
+    """A warp of two columns; the third one has two knots, and one of the two a knot less than the other."""
+    knots = np.sort(rng.standard_normal((5, 3)), axis=0)
+    knots[-1, 1], knots[2:, 2] = knots[-2, 1], knots[1, 2]
+    warp = Warp.identity(knots)
+    assert warp.columns.tolist() == [0, 1]
+    return replace(warp, log_slopes=0.3 * rng.standard_normal(warp.log_slopes.shape))
+
+
+def problem(outputs=1, weighted=True, n=30, directions=2, log_ridge=math.log(0.01), warped=True):
     rng = np.random.default_rng(7)
     T, Y = rng.standard_normal((n, 3)), rng.standard_normal((n, outputs))
     weights = rng.uniform(0.2, 3.0, n) if weighted else np.ones(n)
@@ -24,19 +38,34 @@ def problem(outputs=1, weighted=True, n=30, directions=2, log_ridge=math.log(0.0
         0.2 * rng.standard_normal(5),
         0.4 * rng.standard_normal((3, directions)),
         log_ridge,
+        bent(rng) if warped else None,
     )
-    return Rows(T, Y, weights, 0.3 * T[:, :2]), geometry
+    return Rows(T, Y, weights, AXES), geometry
+
+
+def by_hand(T, warp):
+    """Every column by the rule of a piecewise linear function, with the outer pieces going on."""
+    out = T.copy()
+    for own, a in enumerate(warp.columns):
+        knots, levels = np.unique(warp.knots[:, own]), np.unique(warp.levels[:, own])
+        slopes = np.diff(levels) / np.diff(knots)
+        out[:, a] = np.interp(T[:, a], knots, levels)
+        out[:, a] += slopes[0] * np.minimum(T[:, a] - knots[0], 0) + slopes[-1] * np.maximum(T[:, a] - knots[-1], 0)
+    return out
 
 
 def features(rows, geometry):
     """Gaussians, written out, and linear features."""
     scales, directions = np.exp(geometry.log_scales), geometry.directions
     K = np.empty((rows.n, geometry.size))
+    T, V = rows.T, geometry.vectors
+    if geometry.warp is not None:
+        T, V = by_hand(T, geometry.warp), by_hand(V, geometry.warp)
     for j in range(geometry.size):
-        gap = rows.T - geometry.vectors[j]
+        gap = T - V[j]
         squares = np.sum((gap * scales) ** 2, axis=1) + np.sum((gap @ directions) ** 2, axis=1)
         K[:, j] = np.exp(-0.5 * np.exp(2 * geometry.log_widths[j]) * squares)
-    return np.column_stack([K, rows.linear])
+    return np.column_stack([K, T @ rows.axes])
 
 
 def refitted(rows, geometry, ridge, groups):
@@ -55,18 +84,24 @@ def test_value_is_the_error_of_refits(outputs, weighted):
     rows, geometry = problem(outputs, weighted)
     ridge = (LEAST + 0.01) * rows.weights.sum()
     expected = refitted(rows, geometry, ridge, np.arange(rows.n))
-    assert objective(rows, geometry, LEAST)[0] == pytest.approx(expected, rel=1e-10)
+    prior = POLICY.stiffness * outputs / rows.n * np.sum(geometry.warp.log_slopes**2)
+    assert objective(rows, geometry, STEERED)[0] == pytest.approx(expected + prior, rel=1e-10)
+    plain = replace(geometry, warp=None)
+    expected = refitted(rows, plain, ridge, np.arange(rows.n))
+    assert objective(rows, plain, STEERED)[0] == pytest.approx(expected, rel=1e-10)
 
 
-@pytest.mark.parametrize("name", ["vectors", "log_scales", "log_widths", "directions", "log_ridge"])
+@pytest.mark.parametrize("name", PARTS)
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("outputs", [1, 3])
 def test_gradient_is_that_of_central_differences(outputs, weighted, name):
     rows, geometry = problem(outputs, weighted)
     assert_gradient(rows, geometry, name)
+    if name != "log_slopes":
+        assert_gradient(rows, replace(geometry, warp=None), name)
 
 
-@pytest.mark.parametrize("name", ["vectors", "log_scales", "log_widths", "directions", "log_ridge"])
+@pytest.mark.parametrize("name", PARTS)
 def test_gradient_where_leverages_are_at_their_bound(name):
     """With 10 rows and next to no ridge some rows predict themselves."""
     rows, geometry = problem(1, n=10, log_ridge=math.log(1e-7))
@@ -74,25 +109,34 @@ def test_gradient_where_leverages_are_at_their_bound(name):
     leverages = np.diag(H @ np.linalg.pinv(H))
     assert (leverages > 0.98).any()
     assert (leverages < 0.98).any()
-    assert_gradient(rows, geometry, name, least=1e-8, tolerance=1e-4)
+    assert_gradient(rows, geometry, name, replace(POLICY, least_ridge=1e-8), tolerance=1e-4)
 
 
 def test_without_directions_there_is_nothing_to_turn():
     rows, geometry = problem(directions=0)
-    assert objective(rows, geometry, LEAST)[1].directions.shape == (3, 0)
+    assert objective(rows, geometry, STEERED)[1].directions.shape == (3, 0)
     assert_gradient(rows, geometry, "vectors")
 
 
-def assert_gradient(rows, geometry, name, least=LEAST, tolerance=1e-6, step=1e-5):
-    value = np.asarray(getattr(geometry, name), dtype=float)
-    found, expected = np.asarray(getattr(objective(rows, geometry, least)[1], name)), np.empty(value.shape)
+def part_of(geometry, name):
+    return geometry.warp.log_slopes if name == "log_slopes" else np.asarray(getattr(geometry, name), dtype=float)
+
+
+def with_part(geometry, name, value):
+    if name == "log_slopes":
+        return replace(geometry, warp=replace(geometry.warp, log_slopes=value))
+    return replace(geometry, **{name: float(value) if name == "log_ridge" else value})
+
+
+def assert_gradient(rows, geometry, name, policy=STEERED, tolerance=1e-6, step=1e-5):
+    value = part_of(geometry, name)
+    found, expected = part_of(objective(rows, geometry, policy)[1], name), np.empty(value.shape)
     for at in np.ndindex(value.shape):
         ends = []
         for sign in (1, -1):
             moved = value.copy()
             moved[at] += sign * step
-            moved = float(moved) if name == "log_ridge" else moved
-            ends.append(objective(rows, replace(geometry, **{name: moved}), least)[0])
+            ends.append(objective(rows, with_part(geometry, name, moved), policy)[0])
         expected[at] = (ends[0] - ends[1]) / (2 * step)
     assert np.abs(expected).max() > 1e-6
     np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance * np.abs(expected).max())
@@ -128,38 +172,42 @@ def test_groups_of_one_are_leave_one_out():
 
 def test_the_ridge_is_per_unit_of_weight_and_has_a_floor():
     rows, geometry = problem()
+    none, floored = replace(POLICY, least_ridge=0.0), replace(geometry, log_ridge=math.log(LEAST))
     heavy = replace(rows, weights=10 * rows.weights)
-    value = objective(rows, geometry, LEAST)[0]
-    assert objective(heavy, geometry, LEAST)[0] == pytest.approx(value, rel=1e-10)
+    value = objective(rows, geometry, STEERED)[0]
+    assert objective(heavy, geometry, STEERED)[0] == pytest.approx(value, rel=1e-10)
     np.testing.assert_allclose(ridge_errors(heavy, geometry, (0.1,)), ridge_errors(rows, geometry, (0.1,)), rtol=1e-10)
     # what the floor adds can be said by the ridge itself; without a ridge the floor is left
     other = replace(geometry, log_ridge=math.log(0.01 + LEAST))
-    assert objective(rows, other, 0.0)[0] == pytest.approx(value, rel=1e-10)
-    none = replace(geometry, log_ridge=-100.0)
-    floor = replace(geometry, log_ridge=math.log(LEAST))
-    assert objective(rows, none, LEAST)[0] == pytest.approx(objective(rows, floor, 0.0)[0], rel=1e-10)
-    assert objective(rows, none, LEAST)[1].log_ridge == pytest.approx(0.0, abs=1e-30)
+    assert objective(rows, other, none)[0] == pytest.approx(value, rel=1e-10)
+    least = replace(geometry, log_ridge=-100.0)
+    assert objective(rows, least, STEERED)[0] == pytest.approx(objective(rows, floored, none)[0], rel=1e-10)
+    assert objective(rows, least, STEERED)[1].log_ridge == pytest.approx(0.0, abs=1e-30)
 
 
 @pytest.mark.parametrize("outputs", [1, 3])
 def test_coefficients_are_those_of_the_regression(outputs):
     rows, geometry = problem(outputs)
-    W, offset = coefficients(rows, geometry, LEAST)
+    W, offset = coefficients(rows, geometry, STEERED)
     beta = fvs.refit(features(rows, geometry), rows.Y, (0.01 + LEAST) * rows.weights.sum(), rows.weights)
     np.testing.assert_allclose(W, beta[1:], rtol=1e-8)
     np.testing.assert_allclose(offset, beta[0], rtol=1e-8)
 
 
-def test_other_array_libraries(foreign):
-    to, back = foreign
-    rows, geometry = problem(2)
-    rows = replace(rows, groups=GROUPS)
-    theirs = Rows(*(to(getattr(rows, name)) for name in ("T", "Y", "weights", "linear", "groups")))
-    names = ("vectors", "log_scales", "log_widths", "directions")
-    moved = replace(geometry, **{name: to(getattr(geometry, name)) for name in names})
-    value, gradient = objective(rows, geometry, LEAST)
-    other, slopes = objective(theirs, moved, LEAST)
-    assert other == pytest.approx(value, rel=1e-10)
-    for name in names:
-        np.testing.assert_allclose(back(getattr(slopes, name)), getattr(gradient, name), atol=1e-10)
-    np.testing.assert_allclose(ridge_errors(theirs, moved, (0.1,)), ridge_errors(rows, geometry, (0.1,)), rtol=1e-10)
+def test_a_warp_that_has_learned_nothing_changes_nothing():
+    rows, geometry = problem()
+    start = replace(geometry, warp=Warp.identity(bent(np.random.default_rng(3)).knots))
+    flat = Warp.identity(np.array([[0.0, -1.0], [1.0, 1.0], [1.0, 1.0]]))
+    assert flat.columns.size == 0
+    np.testing.assert_allclose(start.warp(rows.T), rows.T, rtol=1e-14, atol=1e-14)
+    np.testing.assert_array_equal(flat(rows.T[:, :2]), rows.T[:, :2])
+
+
+def test_rows_know_their_cells():
+    """Cells are computed once; rows that are taken keep theirs."""
+    rows, geometry = problem()
+    known = replace(rows, cells=geometry.warp.cells(rows.T))
+    part = np.array([4, 2, 20])
+    np.testing.assert_array_equal(known.take(part).warped(geometry.warp), rows.warped(geometry.warp)[part])
+    np.testing.assert_allclose(known.warped(geometry.warp), by_hand(rows.T, geometry.warp), rtol=1e-12)
+    assert objective(known, geometry, STEERED)[0] == objective(rows, geometry, STEERED)[0]

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from fewkern.backend.namespace import Array, asarray_like, float_dtype, namespace, take_rows, to_numpy
+from fewkern.backend.namespace import Array, asarray_like, namespace, take_rows, to_numpy
 from fewkern.backend.progress import Step
 from fewkern.backend.random import random_generator
 from fewkern.backend.storable import storable
@@ -18,7 +18,7 @@ from fewkern.core.expansion import KernelExpansion
 from fewkern.core.gaussians import GaussianBasis, GaussianExpansion
 from fewkern.core.preparation import Preparation
 from fewkern.core.scores import ClassScores
-from fewkern.learn.learner import linear_features
+from fewkern.learn.learner import linear_axes
 from fewkern.learn.move import move
 from fewkern.learn.objective import Geometry, Rows, coefficients
 from fewkern.learn.policy import POLICY
@@ -142,7 +142,7 @@ def distill(
     beginner = _Student.of(teacher, lesson, seed)
     for done, size in enumerate(sizes, 1):
         student = beginner.begun(lesson, size).moved(lesson, steps(size))
-        function = student.function(lesson).in_precision(float_dtype(X))
+        function = student.function(lesson).in_precision(to_numpy(X[:1, :]).dtype).like(X)
         agreement = test.agreement(function)
         step(done)
         if agreement.loss <= tolerance:
@@ -196,10 +196,10 @@ class _Student:
     """The form of a short function, and where its vectors are."""
 
     preparation: Preparation
-    linear: Array
+    axes: Host
     """Linear features as combinations of prepared columns."""
     start: Start
-    directions: Array
+    directions: Host
     geometry: Geometry | None = None
 
     @classmethod
@@ -210,35 +210,32 @@ class _Student:
         """
         own = teacher.function.basis if isinstance(teacher.function, GaussianExpansion) else None
         columns = _centred(lesson.X) if own is None else own.preparation.like(lesson.X)
-        T = to_numpy(columns(lesson.X)).astype(np.float64)
+        T = columns(lesson.X).astype(np.float64)
         spread = T.std(axis=0)
         spread = np.where(spread > 0, spread, 1.0)
-        linear = linear_features(T / spread, POLICY) / spread[:, None]
+        axes = linear_axes(T / spread, POLICY) / spread[:, None]
         none = np.zeros((len(spread), 0))
         if teacher.widths is None:
-            standard = cls._measured(columns, linear, 1.0 / spread, none, seed)
+            standard = cls._measured(columns, axes, 1.0 / spread, none, seed)
             factors = np.exp(choose_start(standard.rows(lesson), POLICY, seed).log_scales)
-            return cls._measured(columns, linear, factors / spread, none, seed)
+            return cls._measured(columns, axes, factors / spread, none, seed)
         scales = 1.0 / np.broadcast_to(teacher.widths, spread.shape)
         if own is None:
             return cls._measured(columns, none, scales, none, seed)
-        return cls._measured(columns, linear, scales, to_numpy(own.directions), seed)
+        return cls._measured(columns, axes, scales, to_numpy(own.directions), seed)
 
     @classmethod
-    def _measured(cls, columns: Preparation, linear: Host, scales: Host, directions: Host, seed: int) -> _Student:
+    def _measured(cls, columns: Preparation, axes: Host, scales: Host, directions: Host, seed: int) -> _Student:
         """With ``WIDTHS`` widths as the unit of every column."""
-        xp = namespace(columns.values)
         unit = np.maximum(scales, scales.max() / WIDEST) / WIDTHS
-        parts = (linear / unit[:, None], directions / unit[:, None])
-        linear, directions = (asarray_like(part, columns.values, dtype=xp.float64) for part in parts)
-        values = columns.values * asarray_like(unit, columns.values, dtype=columns.values.dtype)
-        return cls(replace(columns, values=values), linear, Start(np.log(scales / unit), START_RIDGE, seed), directions)
+        start = Start(np.log(scales / unit), START_RIDGE, seed)
+        columns = replace(columns, values=columns.values * unit)
+        return cls(columns, axes / unit[:, None], start, directions / unit[:, None])
 
     def rows(self, lesson: Lesson) -> Rows:
         """A lesson in prepared columns."""
-        xp = namespace(lesson.X)
-        T = xp.astype(self.preparation(lesson.X), xp.float64)
-        return Rows(T, lesson.values, lesson.weights, T @ self.linear)
+        T = self.preparation(lesson.X).astype(np.float64)
+        return Rows(T, lesson.values, lesson.weights, self.axes)
 
     def begun(self, lesson: Lesson, size: int) -> _Student:
         """With vectors that are rows of the lesson; many vectors are samples, where a teacher has its bumps."""
@@ -252,23 +249,23 @@ class _Student:
         """With vectors moved to have the teacher's values."""
         assert self.geometry is not None
         rows = self.rows(lesson)
-        variance = float(namespace(rows.Y).sum(rows.mean((rows.Y - rows.mean(rows.Y)) ** 2)))
+        variance = float(np.sum(rows.mean((rows.Y - rows.mean(rows.Y)) ** 2)))
         rows = rows.with_targets(rows.Y / math.sqrt(variance or 1.0))  # a gain has the unit of the targets
-        return replace(self, geometry=move(rows, self.geometry, steps, POLICY.least_ridge, TOL))
+        return replace(self, geometry=move(rows, self.geometry, steps, POLICY, TOL))
 
     def function(self, lesson: Lesson) -> GaussianExpansion:
         """With the coefficients that a lesson gives."""
-        at, xp = self.geometry, namespace(lesson.X)
+        at = self.geometry
         assert at is not None
         basis = GaussianBasis(
-            self.preparation, at.vectors, xp.exp(at.log_scales), at.directions, xp.exp(at.log_widths), self.linear
+            self.preparation, at.vectors, np.exp(at.log_scales), at.directions, np.exp(at.log_widths), self.axes
         )
-        return basis.expand(*coefficients(self.rows(lesson), at, POLICY.least_ridge))
+        return basis.expand(*coefficients(self.rows(lesson), at, POLICY))
 
 
-def _centred(X: Array) -> Preparation:
+def _centred(X: Host) -> Preparation:
     """Columns less their means; constant from one range of the samples beyond them."""
-    host = to_numpy(X).astype(np.float64)
-    low, high = host.min(axis=0), host.max(axis=0)
+    X = X.astype(np.float64)
+    low, high = X.min(axis=0), X.max(axis=0)
     ends = np.stack([2.0 * low - high, 2.0 * high - low])
-    return Preparation(ends, ends - host.mean(axis=0)).like(X)
+    return Preparation(ends, ends - X.mean(axis=0))

@@ -28,10 +28,10 @@ from fewkern.core.preparation import Preparation
 __all__ = ["GaussianBasis", "GaussianExpansion", "gaussians"]
 
 
-def gaussians(T: Array, vectors: Array, metric: Array, inverse_widths: Array) -> Array:
-    """Gaussians ``(n, m)`` of prepared rows around the vectors; ``metric`` is ``A``, of shape ``(d, d + r)``."""
+def gaussians(T: Array, vectors: Array, scales: Array, directions: Array, inverse_widths: Array) -> Array:
+    """Gaussians ``(n, m)`` of prepared rows around the vectors; the metric is ``A = [diag(scales), directions]``."""
     xp = namespace(T)
-    X, V = T @ metric, vectors @ metric
+    X, V = (xp.concat([one * scales, one @ directions], axis=1) for one in (T, vectors))
     distances = X @ V.T
     distances *= -2.0
     distances += xp.sum(X * X, axis=1)[:, None]
@@ -124,7 +124,7 @@ class GaussianBasis:
 
     def columns(self, T: Array) -> Array:
         """Gaussians ``(n, m)`` of prepared rows."""
-        return gaussians(T, self.vectors, self.metric, self.inverse_widths)
+        return gaussians(T, self.vectors, self.scales, self.directions, self.inverse_widths)
 
     def features(self, X: Array) -> Array:
         """Features ``(n, m + p)``: the Gaussians, then the linear features."""

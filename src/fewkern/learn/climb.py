@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from fewkern.learn.grow import grow, values, with_directions
+from fewkern.learn.grow import grow, with_directions
 from fewkern.learn.move import move
-from fewkern.learn.objective import Geometry, Rows, coefficients, ridge_errors
+from fewkern.learn.objective import Geometry, Rows, coefficients, ridge_errors, values
 from fewkern.learn.policy import Policy
 from fewkern.learn.start import Start
 
@@ -101,7 +101,7 @@ def teacher_of(rows: Rows, start: Start, sizes: Sizes, policy: Policy) -> tuple[
 def distilled(rows: Rows, taught: Rows, geometry: Geometry, steps: int, policy: Policy) -> Candidate:
     """Vectors moved to imitate the values of a teacher, the targets of ``taught``; the ridge is that of the labels."""
     geometry = replace(geometry, log_ridge=math.log(policy.ridges[2]))
-    geometry = move(taught, geometry, steps, policy.least_ridge, _IMITATION_TOL)
+    geometry = move(taught, geometry, steps, policy, _IMITATION_TOL)
     errors = ridge_errors(rows, geometry, policy.ridges)
     ridge = policy.ridges[int(np.argmin(errors))]
     return Candidate(Kind.DISTILLED, geometry.size, replace(geometry, log_ridge=math.log(ridge)))
@@ -109,7 +109,7 @@ def distilled(rows: Rows, taught: Rows, geometry: Geometry, steps: int, policy: 
 
 def taught_rows(rows: Rows, teacher: Candidate, policy: Policy) -> Rows:
     """The rows with the values of a teacher as targets."""
-    W, b = coefficients(rows, teacher.geometry, policy.least_ridge)
+    W, b = coefficients(rows, teacher.geometry, policy)
     return rows.with_targets(values(rows, teacher.geometry, W, b))
 
 
@@ -137,14 +137,13 @@ def climb(
             yield short
             begun.append(short.geometry)
         if moved is not None:
-            begun.append(grow(rows, moved, size, policy.least_ridge, rng))
+            begun.append(grow(rows, moved, size, policy, rng))
         if not begun:
             begun.append(start.geometry(rows, size)[0])
         geometry = min(begun, key=judge) if len(begun) > 1 else begun[0]
-        columns = int(rows.T.shape[1])
-        if not int(geometry.directions.shape[1]) and columns > 1 and size >= _LEAST_FOR_DIRECTIONS:
-            geometry = with_directions(rows, geometry, policy.directions, policy.least_ridge, rng)
-        moved = move(rows, geometry, policy.steps, policy.least_ridge)
+        if not geometry.directions.shape[1] and rows.T.shape[1] > 1 and size >= _LEAST_FOR_DIRECTIONS:
+            geometry = with_directions(rows, geometry, policy, rng)
+        moved = move(rows, replace(geometry, warp=geometry.warp or start.warp), policy.steps, policy)
         errors.append(judge(moved))
         yield Candidate(Kind.MOVED, size, moved)
         enough = size > max(sizes.least - 1, min(policy.still))

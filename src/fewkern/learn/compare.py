@@ -9,10 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from fewkern.backend.namespace import Array, namespace, to_numpy
 from fewkern.learn.climb import Candidate, Kind, Sizes, climb
-from fewkern.learn.grow import values
-from fewkern.learn.objective import Geometry, Rows, coefficients
+from fewkern.learn.objective import Geometry, Rows, coefficients, values
 from fewkern.learn.policy import Policy
 from fewkern.learn.start import Start
 
@@ -57,25 +55,26 @@ class Comparison:
         return {key: errors[keep] for key, errors in every.items()}, weights[keep]
 
     def choose(self, tolerance: float, keep: Host | None = None) -> Key:
-        """The smallest candidate that loses at most the share ``tolerance`` of the best one's gain times its error.
+        """The smallest candidate of which every halving costs at most a share of the best one's gain times its error.
 
         Vectors that the labels have moved must be better than all others by ``policy.proof`` standard errors of the
         paired difference; else they are not compared at all.
         """
         errors, weights = self.table(keep)
-        judged = _Judged(errors, weights)
-        keys = list(errors)
-        best = judged.best(keys)
-        calm = [key for key in keys if key[0] is not Kind.MOVED]
-        if best[0] is Kind.MOVED and calm:
-            rival = judged.best(calm)
-            loss, spread = judged.difference(rival, best)
-            if loss <= self.policy.proof * spread:
-                keys, best = calm, rival
-        least = judged.mean(best)
-        allowed = least + tolerance * (max(1.0 - least / self.variance, 0.0) * least + _NEGLIGIBLE * self.variance)
-        inside = [key for key in keys if judged.mean(key) <= allowed]
-        return min(inside, key=lambda key: (key[1], judged.mean(key)))
+        share = weights / weights.sum()
+        means = {key: float(share @ error) for key, error in errors.items()}
+        best = min(means, key=lambda key: means[key])
+        calm = {key: mean for key, mean in means.items() if key[0] is not Kind.MOVED}
+        if best not in calm and calm:
+            rival = min(calm, key=lambda key: calm[key])
+            gap = errors[rival] - errors[best]
+            spread = math.sqrt(float(share**2 @ (gap - share @ gap) ** 2))
+            if share @ gap <= self.policy.proof * spread:
+                means, best = calm, rival
+        least = means[best]
+        allowed = tolerance * (max(1.0 - least / self.variance, 0.0) * least + _NEGLIGIBLE * self.variance)
+        inside = [key for key in means if means[key] - least <= allowed * max(math.log2(best[1] / key[1]), 0.0)]
+        return min(inside, key=lambda key: (key[1], means[key]))
 
     def held_out(self, tolerance: float) -> tuple[Host, Host]:
         """Positions of the rows held out, and the values there of candidates that the other parts chose."""
@@ -90,31 +89,16 @@ class Comparison:
         return np.concatenate(self.rows), found
 
 
-class _Judged:
-    """Weighted means of errors, and of paired differences with their standard errors."""
-
-    def __init__(self, errors: dict[Key, Host], weights: Host) -> None:
-        self.errors, self.share = errors, weights / weights.sum()
-
-    def mean(self, key: Key) -> float:
-        return float(self.share @ self.errors[key])
-
-    def best(self, keys: list[Key]) -> Key:
-        return min(keys, key=self.mean)
-
-    def difference(self, one: Key, other: Key) -> tuple[float, float]:
-        """Mean of the difference, and its standard error."""
-        gap = self.errors[one] - self.errors[other]
-        mean = float(self.share @ gap)
-        return mean, math.sqrt(float(self.share**2 @ (gap - mean) ** 2))
-
-
 def compare(
-    rows: Rows, folds: list[tuple[Any, Any]], start: Start, sizes: Sizes, policy: Policy, step: Callable[[int], None]
+    rows: Rows,
+    folds: list[tuple[Any, Any]],
+    start: Start,
+    sizes: Sizes,
+    policy: Policy,
+    step: Callable[[int], None],
 ) -> Comparison:
     """All candidates on all folds."""
-    xp = namespace(rows.T)
-    variance = float(xp.sum(rows.mean((rows.Y - rows.mean(rows.Y)) ** 2)))
+    variance = float(np.sum(rows.mean((rows.Y - rows.mean(rows.Y)) ** 2)))
     found = Comparison(policy, sizes, variance=variance or 1.0)  # all targets are equal
     for number, (fitted, held) in enumerate(folds):
         _compare_fold(found, rows.take(fitted), rows.take(held), start)
@@ -124,16 +108,15 @@ def compare(
 
 
 def _compare_fold(found: Comparison, fitted: Rows, held: Rows, start: Start) -> None:
-    xp, policy = namespace(fitted.T), found.policy
-    low, high = xp.min(fitted.Y, axis=0), xp.max(fitted.Y, axis=0)
-    seen: dict[int, tuple[Array, Array]] = {}
+    policy = found.policy
+    low, high = fitted.Y.min(axis=0), fitted.Y.max(axis=0)
+    seen: dict[int, tuple[Host, Host]] = {}
 
-    def judged(geometry: Geometry) -> tuple[Array, Array]:
+    def judged(geometry: Geometry) -> tuple[Host, Host]:
         """Values on the rows held out, and their squared errors within the range of the targets."""
         if id(geometry) not in seen:
-            predicted = values(held, geometry, *coefficients(fitted, geometry, policy.least_ridge))
-            inside = xp.minimum(xp.maximum(predicted, low), high)
-            seen[id(geometry)] = predicted, xp.sum((inside - held.Y) ** 2, axis=1)
+            predicted = values(held, geometry, *coefficients(fitted, geometry, policy))
+            seen[id(geometry)] = predicted, np.sum((np.clip(predicted, low, high) - held.Y) ** 2, axis=1)
             kept.append(geometry)
         return seen[id(geometry)]
 
@@ -146,10 +129,9 @@ def _compare_fold(found: Comparison, fitted: Rows, held: Rows, start: Start) -> 
     for candidate in climb(fitted, start, found.sizes, policy, error):
         if not found.sizes.asked(candidate.size):
             continue
-        values_, squared = judged(candidate.geometry)
-        predicted[candidate.key], errors[candidate.key] = to_numpy(values_), to_numpy(squared)
+        predicted[candidate.key], errors[candidate.key] = judged(candidate.geometry)
         candidates[candidate.key] = candidate
     found.predicted.append(predicted)
     found.errors.append(errors)
     found.candidates.append(candidates)
-    found.weights.append(to_numpy(held.weights))
+    found.weights.append(held.weights)

@@ -170,7 +170,7 @@ def _on_host(samples: Samples) -> Samples:
 def _novelty(found: Learned, basis: GaussianBasis) -> Novelty:
     """Samples that stand for all, in prepared columns; moved vectors may ignore a column, these do not."""
     X, dtype = found.samples.X, basis.vectors.dtype
-    preparation = with_open_ends(basis.preparation, to_numpy(X).astype(np.float64)).like(X)
+    preparation = with_open_ends(found.preparation, X.astype(np.float64))
     samples = replace(found.samples, X=namespace(X).astype(preparation(X), dtype, copy=False))
     kernel = Gaussian(unit="range").resolve(samples.X)
     selection = choose_basis(samples, kernel, Selecting("gain", 0, None, seed=0), max(LEAST_VECTORS, basis.n_vectors))

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from fewkern.backend.namespace import Array, asarray_like, namespace, to_numpy
-from fewkern.learn.objective import Geometry, Rows, coefficients
+from fewkern.learn.objective import Geometry, Rows, coefficients, values
+from fewkern.learn.policy import Policy
 
-__all__ = ["grow", "values", "with_directions"]
+__all__ = ["grow", "with_directions"]
 
 # Rows looked at per new vector, and at least.
 _ROWS_PER_VECTOR, _LEAST_ROWS = 10, 200
@@ -23,18 +23,17 @@ _GRADIENT_ROWS, _GRADIENT_OUTPUTS = 800, 6
 _LENGTH = 0.3
 
 
-def grow(rows: Rows, geometry: Geometry, size: int, least_ridge: float, rng: np.random.Generator) -> Geometry:
+def grow(rows: Rows, geometry: Geometry, size: int, policy: Policy, rng: np.random.Generator) -> Geometry:
     """The geometry with new vectors, up to ``size``: rows of large residual, spread out in the present metric."""
-    W, b = coefficients(rows, geometry, least_ridge)
-    residual = to_numpy(_squared(rows.Y - values(rows, geometry, W, b)) * rows.weights)
+    gap = rows.Y - values(rows, geometry, *coefficients(rows, geometry, policy))
+    residual = np.einsum("ij,ij->i", gap, gap) * rows.weights
     chance = residual + _FLOOR * residual.mean() + 1e-300
     count = size - geometry.size
     some = rng.choice(rows.n, min(max(_ROWS_PER_VECTOR * count, _LEAST_ROWS), rows.n), False, chance / chance.sum())
-    T = rows.take(some).T
-    xp = namespace(T)
-    plain = replace(geometry, vectors=T, log_widths=xp.zeros_like(T[:, 0]))
-    K = to_numpy(plain.columns(T))
-    left = 1.0 - np.clip(to_numpy(xp.max(geometry.columns(T), axis=1)) ** 2, 0.0, 0.99)
+    part = rows.take(some)
+    T = part.warped(geometry.warp)
+    K = replace(geometry, vectors=part.T, log_widths=np.zeros(len(some))).columns(T)
+    left = 1.0 - np.clip(geometry.columns(T).max(axis=1) ** 2, 0.0, 0.99)
     factor, chosen = np.zeros((len(some), count)), []
     for j in range(min(count, len(some))):
         k = int(np.argmax(left * residual[some]))
@@ -43,40 +42,26 @@ def grow(rows: Rows, geometry: Geometry, size: int, least_ridge: float, rng: np.
         factor[:, j] = column / math.sqrt(max(float(1.0 - factor[k, :j] @ factor[k, :j]), 1e-6))
         left = np.minimum(left, 1.0 - np.einsum("ij,ij->i", factor[:, : j + 1], factor[:, : j + 1]))
         left[chosen] = -1.0
-    new = rows.take(some[chosen]).T
-    middle = float(np.median(to_numpy(geometry.log_widths)))
-    widths = xp.concat([geometry.log_widths, xp.full_like(new[:, 0], middle)])
-    return replace(geometry, vectors=xp.concat([geometry.vectors, new], axis=0), log_widths=widths)
+    widths = np.concatenate([geometry.log_widths, np.full(len(chosen), np.median(geometry.log_widths))])
+    return replace(geometry, vectors=np.concatenate([geometry.vectors, part.T[chosen]]), log_widths=widths)
 
 
-def with_directions(
-    rows: Rows, geometry: Geometry, rank: int, least_ridge: float, rng: np.random.Generator
-) -> Geometry:
+def with_directions(rows: Rows, geometry: Geometry, policy: Policy, rng: np.random.Generator) -> Geometry:
     """The geometry with the leading eigenvectors of the mean outer product of the function's gradients."""
-    W, _ = coefficients(rows, geometry, least_ridge)
-    T = rows.take(np.sort(rng.choice(rows.n, min(rows.n, _GRADIENT_ROWS), replace=False))).T
-    xp = namespace(T)
-    K = geometry.columns(T) * xp.exp(2.0 * geometry.log_widths)[None, :]
-    squares = xp.exp(2.0 * geometry.log_scales)
+    W, _ = coefficients(rows, geometry, policy)
+    part = rows.take(np.sort(rng.choice(rows.n, min(rows.n, _GRADIENT_ROWS), replace=False)))
+    T, V = part.warped(geometry.warp), geometry.warped_vectors
+    K = geometry.columns(T) * np.exp(2.0 * geometry.log_widths)
+    squares = np.exp(2.0 * geometry.log_scales)
     outer: Any = 0.0
-    for output in range(min(int(W.shape[1]), _GRADIENT_OUTPUTS)):
-        A = K * W[: geometry.size, output][None, :]
-        slopes = (A @ geometry.vectors - xp.sum(A, axis=1)[:, None] * T) * squares
+    for output in range(min(W.shape[1], _GRADIENT_OUTPUTS)):
+        A = K * W[: geometry.size, output]
+        slopes = (A @ V - A.sum(axis=1)[:, None] * T) * squares
         outer = outer + slopes.T @ slopes
-    strengths, axes = np.linalg.eigh(to_numpy(outer))
-    rank = min(rank, int(T.shape[1]))
-    if not strengths[-1] > 0:
+    strengths, axes = np.linalg.eigh(outer)
+    rank = min(policy.directions, T.shape[1])
+    if not strengths[-1] > 0 or not rank:
         return geometry
     lengths = np.sqrt(np.maximum(strengths[-rank:], 0.0) / strengths[-1])
-    unit = _LENGTH * float(xp.mean(xp.exp(geometry.log_scales)))
-    return replace(geometry, directions=asarray_like(axes[:, -rank:] * (unit * lengths), T, dtype=xp.float64))
-
-
-def values(rows: Rows, geometry: Geometry, W: Array, b: Array) -> Array:
-    """Values of a function with given coefficients at some rows."""
-    m = geometry.size
-    return geometry.columns(rows.T) @ W[:m, :] + rows.linear @ W[m:, :] + b
-
-
-def _squared(A: Array) -> Array:
-    return namespace(A).sum(A * A, axis=1)
+    unit = _LENGTH * float(np.mean(np.exp(geometry.log_scales)))
+    return replace(geometry, directions=axes[:, -rank:] * (unit * lengths))

@@ -10,21 +10,20 @@ from typing import Any
 import numpy as np
 
 from fewkern.backend.folds import grouped_folds
-from fewkern.backend.namespace import Array, asarray_like, namespace, to_numpy
 from fewkern.core.gaussians import GaussianBasis
 from fewkern.core.preparation import Preparation
 from fewkern.core.samples import Samples
 from fewkern.learn.climb import Candidate, Kind, Sizes, distilled, still, taught_rows, teacher_of
 from fewkern.learn.compare import Comparison, Key, compare
-from fewkern.learn.grow import values
 from fewkern.learn.move import move
-from fewkern.learn.objective import Geometry, Rows, coefficients
+from fewkern.learn.objective import Geometry, Rows, coefficients, values
 from fewkern.learn.order import row_order
 from fewkern.learn.policy import POLICY, Policy
 from fewkern.learn.preparation import fit_preparation
 from fewkern.learn.start import Start, choose_start
+from fewkern.learn.warp import Warp
 
-__all__ = ["Learned", "Settings", "learn", "linear_features"]
+__all__ = ["Learned", "Settings", "learn", "linear_axes"]
 
 Host = np.ndarray[Any, Any]
 _FOLDS = 5
@@ -63,21 +62,25 @@ class Learned:
     """In the order of the learner."""
     rows: Rows
     """The samples, prepared, with targets of unit variance."""
+    preparation: Preparation
+    """The maps of the columns before they were warped."""
     held_out: tuple[Host, Host] | None = None
     """Positions among the samples of the rows that were held out, and values for them by candidates that others chose,
     in units of the targets."""
 
 
 def learn(samples: Samples, settings: Settings, step: Callable[[int], None] = lambda _: None) -> Learned:
-    """Vectors, metric and ridge for the targets of the samples."""
+    """Vectors, metric and ridge for the targets of the samples, which are NumPy arrays."""
     policy = settings.policy
-    samples = _in_order(samples)
-    preparation = fit_preparation(to_numpy(samples.X), to_numpy(samples.weights), policy).like(samples.X)
-    rows, units = _rows(samples, preparation, policy)
-    start = choose_start(rows, policy, settings.seed)
+    assert samples.targets is not None
+    samples = samples.take(row_order(samples.X, samples.targets))
+    preparation = fit_preparation(samples.X, samples.weights, policy)
+    warp = Warp.identity(preparation.values)
+    rows, units = _rows(samples, preparation, warp, policy)
+    start = replace(choose_start(rows, policy, settings.seed), warp=warp)
     most = None if settings.max_vectors is None else min(settings.max_vectors, rows.n)
     fixed = None if settings.n_vectors is None else min(settings.n_vectors, rows.n)
-    sizes = Sizes.of(rows.n, int(rows.Y.shape[1]), policy, fixed, most)
+    sizes = Sizes.of(rows.n, rows.Y.shape[1], policy, fixed, most)
     folds = _folds(samples, policy)
     if not folds:
         largest = max(size for size in sizes.still if sizes.asked(size))
@@ -91,26 +94,19 @@ def learn(samples: Samples, settings: Settings, step: Callable[[int], None] = la
     return replace(found, key=key, comparison=comparison, held_out=(held, scaled * units[1] + units[0]))
 
 
-def _in_order(samples: Samples) -> Samples:
-    order = row_order(to_numpy(samples.X), to_numpy(samples.targets))
-    return samples.take(asarray_like(order, samples.rows, dtype=samples.rows.dtype))
-
-
-def _rows(samples: Samples, preparation: Preparation, policy: Policy) -> tuple[Rows, tuple[Host, Host]]:
+def _rows(samples: Samples, preparation: Preparation, warp: Warp, policy: Policy) -> tuple[Rows, tuple[Host, Host]]:
     """Prepared rows with targets of mean zero and standard deviation one, and the mean and standard deviation."""
-    xp = namespace(samples.weights)
-    T, Y = (xp.astype(one, xp.float64) for one in (preparation(samples.X), samples.targets))
-    weights = xp.astype(samples.weights, xp.float64)
-    weights = weights * (samples.n / float(xp.sum(weights)))
+    T, Y = preparation(samples.X).astype(np.float64), np.asarray(samples.targets, dtype=np.float64)
+    weights = samples.weights.astype(np.float64)
+    weights = weights * (samples.n / weights.sum())
     mean = weights @ Y / samples.n
-    spread = xp.sqrt(weights @ (Y - mean) ** 2 / samples.n)
-    spread = xp.where(spread > 0, spread, xp.ones_like(spread))
-    linear = asarray_like(linear_features(to_numpy(T), policy), T, dtype=xp.float64)
-    rows = Rows(T, (Y - mean) / spread, weights, T @ linear, samples.groups)
-    return rows, (to_numpy(mean), to_numpy(spread))
+    spread = np.sqrt(weights @ (Y - mean) ** 2 / samples.n)
+    spread = np.where(spread > 0, spread, 1.0)
+    rows = Rows(T, (Y - mean) / spread, weights, linear_axes(T, policy), samples.groups, warp.cells(T))
+    return rows, (mean, spread)
 
 
-def linear_features(T: Host, policy: Policy) -> Host:
+def linear_axes(T: Host, policy: Policy) -> Host:
     """Linear features as combinations of the columns: the columns themselves, or their principal components."""
     d = T.shape[1]
     if d <= policy.linear_columns:
@@ -125,18 +121,17 @@ def _folds(samples: Samples, policy: Policy) -> list[tuple[Host, Host]]:
     n = samples.n
     wanted = policy.judged_rows / n
     if samples.codes is not None:
-        rarest = int(np.bincount(to_numpy(samples.codes), minlength=1).min())
+        rarest = int(np.bincount(samples.codes, minlength=1).min())
         wanted = max(wanted, _OF_RAREST * policy.judged_rows / max(rarest, 1))
     count = min(_FOLDS, max(1, math.ceil(_FOLDS * wanted)))
     if samples.groups is not None:
-        codes = None if samples.codes is None else to_numpy(samples.codes)
-        folds = [(np.asarray(a), np.asarray(b)) for a, b in grouped_folds(to_numpy(samples.groups), codes, _FOLDS)]
-        return folds[:count]
+        folds = grouped_folds(samples.groups, samples.codes, _FOLDS)
+        return [(np.asarray(fitted), np.asarray(held)) for fitted, held in folds][:count]
     if n < 2 * _FOLDS:
         return []
     place = np.arange(n) % _FOLDS
     if samples.codes is not None:  # every class is dealt out in turn, and goes on where the one before ended
-        order = np.argsort(to_numpy(samples.codes), kind="stable")
+        order = np.argsort(samples.codes, kind="stable")
         place = np.empty(n, dtype=np.int64)
         place[order] = np.arange(n) % _FOLDS
     return [(np.flatnonzero(place != k), np.flatnonzero(place == k)) for k in range(count)]
@@ -152,29 +147,29 @@ def _finish(rows: Rows, comparison: Comparison, key: Key, start: Start, sizes: S
     if kind is Kind.DISTILLED:
         teacher, _ = teacher_of(rows, start, sizes, policy)
         return distilled(rows, taught_rows(rows, teacher, policy), best, policy.steps // 2, policy)
-    return Candidate(kind, size, move(rows, best, policy.steps // 2, policy.least_ridge))
+    return Candidate(kind, size, move(rows, best, policy.steps // 2, policy))
 
 
 def _own_error(rows: Rows, geometry: Geometry, policy: Policy) -> float:
-    residual = values(rows, geometry, *coefficients(rows, geometry, policy.least_ridge)) - rows.Y
-    return float(namespace(residual).sum(rows.mean(residual * residual)))
+    residual = values(rows, geometry, *coefficients(rows, geometry, policy)) - rows.Y
+    return float(np.sum(rows.mean(residual * residual)))
 
 
 def _learned(samples: Samples, preparation: Preparation, rows: Rows, candidate: Candidate, policy: Policy) -> Learned:
-    geometry = candidate.geometry
-    xp = namespace(rows.T)
-    linear = asarray_like(linear_features(to_numpy(rows.T), policy), rows.T, dtype=xp.float64)
-    indices: Array | None = None
-    if candidate.samples is not None:
-        indices = samples.all_rows(asarray_like(candidate.samples, samples.rows, dtype=samples.rows.dtype))
+    geometry, warp = candidate.geometry, candidate.geometry.warp
+    warped = preparation
+    if warp is not None:
+        levels = preparation.values.copy()
+        levels[:, warp.columns] = warp.levels
+        warped = Preparation(preparation.knots, levels)
     basis = GaussianBasis(
-        preparation,
-        geometry.vectors,
-        xp.exp(geometry.log_scales),
+        warped,
+        geometry.warped_vectors,
+        np.exp(geometry.log_scales),
         geometry.directions,
-        xp.exp(geometry.log_widths),
-        linear,
-        indices,
+        np.exp(geometry.log_widths),
+        rows.axes,
+        None if candidate.samples is None else samples.all_rows(candidate.samples),
     )
     ridge = policy.least_ridge + math.exp(geometry.log_ridge)
-    return Learned(basis, ridge, candidate.key, None, samples, rows)
+    return Learned(basis, ridge, candidate.key, None, samples, rows, preparation)

@@ -16,10 +16,9 @@ import scipy.linalg
 from scipy.special import expit, log_expit, logsumexp, softmax
 
 from fewkern.backend.linalg import one_hot
-from fewkern.backend.namespace import to_numpy
 from fewkern.backend.optimize import minimize_smooth
 from fewkern.learn.compare import Comparison, Key
-from fewkern.learn.objective import Geometry, Rows
+from fewkern.learn.objective import Rows, features
 
 __all__ = ["Logistic", "choose_logistic", "fit_logistic"]
 
@@ -58,11 +57,11 @@ def choose_logistic(
     for own, candidates in zip(comparison.rows, comparison.candidates):
         fitted = np.setdiff1d(every, own)
         geometry = candidates[key].geometry
-        folds.append((_features(rows.take(fitted), geometry), fitted, _features(rows.take(own), geometry)))
+        folds.append((features(rows.take(fitted), geometry), fitted, features(rows.take(own), geometry)))
     for factor in _RIDGES:
         parts = []
         for Z, fitted, new in folds:
-            W, b = fit_logistic(Z, codes[fitted], to_numpy(rows.weights)[fitted], factor * alpha)
+            W, b = fit_logistic(Z, codes[fitted], rows.weights[fitted], factor * alpha)
             parts.append(new @ W + b)
         scores = np.concatenate(parts)
         found, wrong = _judged(scores, codes[held], weights)
@@ -72,10 +71,6 @@ def choose_logistic(
             break
         before = found
     return best
-
-
-def _features(rows: Rows, geometry: Geometry) -> Host:
-    return np.concatenate([to_numpy(geometry.columns(rows.T)), to_numpy(rows.linear)], axis=1)
 
 
 def _judged(scores: Host, codes: Host, weights: Host) -> tuple[float, float]:

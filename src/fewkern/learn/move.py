@@ -3,28 +3,30 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from fewkern.backend.namespace import asarray_like, namespace
-from fewkern.backend.optimize import host_vector, minimize_smooth
+from fewkern.backend.optimize import minimize_smooth
 from fewkern.learn.objective import Geometry, Rows, objective
+from fewkern.learn.policy import Policy
 
 __all__ = ["move"]
 
-_PARTS = ("vectors", "log_scales", "log_widths", "directions", "log_ridge")
+Host = np.ndarray[Any, Any]
+_ARRAYS = ("vectors", "log_scales", "log_widths", "directions")
 
 
-def move(rows: Rows, geometry: Geometry, steps: int, least_ridge: float, tol: float = 1e-5) -> Geometry:
+def move(rows: Rows, geometry: Geometry, steps: int, policy: Policy, tol: float = 1e-5) -> Geometry:
     """The geometry after at most ``steps`` steps downhill; a step that gains less than the share ``tol`` is the last.
 
-    Cost: about ``4 n (m + p)^2`` flops per step, ``p`` being the number of linear features.
+    Cost: about ``7 n (m + p)^2`` flops per step, ``p`` being the number of linear features.
     """
 
-    def error(x: np.ndarray[Any, Any]) -> tuple[float, np.ndarray[Any, Any]]:
+    def error(x: Host) -> tuple[float, Host]:
         try:
-            value, gradient = objective(rows, _unpacked(x, geometry), least_ridge)
+            value, gradient = objective(rows, _unpacked(x, geometry), policy)
         except (ValueError, OverflowError):  # a line search went too far: no inverse, or no number
             return math.inf, x
         return value, _packed(gradient)
@@ -33,16 +35,20 @@ def move(rows: Rows, geometry: Geometry, steps: int, least_ridge: float, tol: fl
     return _unpacked(found.x, geometry)
 
 
-def _packed(geometry: Geometry) -> np.ndarray[Any, Any]:
-    return host_vector(*(getattr(geometry, name) for name in _PARTS))
+def _packed(geometry: Geometry) -> Host:
+    arrays = [getattr(geometry, name) for name in _ARRAYS]
+    if geometry.warp is not None:
+        arrays.append(geometry.warp.log_slopes)
+    return np.concatenate([*(array.ravel() for array in arrays), [geometry.log_ridge]])
 
 
-def _unpacked(x: np.ndarray[Any, Any], like: Geometry) -> Geometry:
-    found, first = {}, 0
-    for name in _PARTS[:-1]:
-        part = getattr(like, name)
-        size = int(np.prod(part.shape))
-        values = x[first : first + size].reshape(tuple(int(n) for n in part.shape))
-        found[name] = asarray_like(values, part, dtype=namespace(part).float64)
-        first += size
-    return Geometry(**found, log_ridge=float(x[first]))
+def _unpacked(x: Host, like: Geometry) -> Geometry:
+    arrays, first = {}, 0
+    for name in _ARRAYS:
+        old = getattr(like, name)
+        arrays[name] = x[first : first + old.size].reshape(old.shape)
+        first += old.size
+    warp = like.warp
+    if warp is not None:
+        warp = replace(warp, log_slopes=x[first:-1].reshape(warp.log_slopes.shape))
+    return Geometry(**arrays, log_ridge=float(x[-1]), warp=warp)

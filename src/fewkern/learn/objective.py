@@ -11,6 +11,9 @@ the gradient with respect to :math:`F` is, with :math:`E_i = r_i / (1 - h_i)`, :
 
 .. math:: \frac{\partial J}{\partial F} = F (Q W^T - 2 M) - U W^T - R Q^T + 2 \operatorname{diag}(g)\, T ,
           \qquad \frac{\partial J}{\partial \lambda} = \operatorname{tr}(Q^T W) - \operatorname{tr} M .
+
+The slopes :math:`\sigma` of a warp have a normal prior: :math:`J` has the term
+:math:`\tfrac{\tau q}{n} \sum (\log \sigma)^2` in addition, ``q`` being the number of targets.
 """
 
 from __future__ import annotations
@@ -20,174 +23,211 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from fewkern.backend.linalg import inverse_psd
-from fewkern.backend.namespace import Array, asarray_like, device, namespace, take_rows
 from fewkern.core.gaussians import gaussians
+from fewkern.learn.policy import Policy
+from fewkern.learn.warp import Cells, Warp
 from fewkern.vectors.leave_group_out import GroupBlocks
 
-__all__ = ["Geometry", "Rows", "coefficients", "objective", "ridge_errors"]
+__all__ = ["Geometry", "Rows", "coefficients", "features", "objective", "ridge_errors", "values"]
 
+Host = np.ndarray[Any, Any]
 # Leverage above which a row is taken to have this one: its own value is nearly all that predicts it.
 _MOST_LEVERAGE = 0.98
 
 
 @dataclass(frozen=True)
 class Geometry:
-    """All that moves: vectors, the metric, the vectors' own widths and the ridge."""
+    """All that moves: vectors, the metric, the vectors' own widths, the ridge and the warp of the columns."""
 
-    vectors: Array
-    """Shape ``(m, d)``, in prepared columns."""
-    log_scales: Array
+    vectors: Host
+    """Shape ``(m, d)``, in prepared columns, before the warp."""
+    log_scales: Host
     """Logarithms of the inverse widths of the columns, shape ``(d,)``."""
-    log_widths: Array
+    log_widths: Host
     """Logarithms of the vectors' own inverse widths, shape ``(m,)``."""
-    directions: Array
+    directions: Host
     """Shape ``(d, r)``."""
     log_ridge: float
     """Logarithm of the ridge per unit of weight."""
+    warp: Warp | None = None
 
     @property
     def size(self) -> int:
         """Number of vectors."""
-        return int(self.vectors.shape[0])
+        return len(self.vectors)
 
     @cached_property
-    def metric(self) -> Array:
-        """``[D, U]``."""
-        xp = namespace(self.vectors)
-        identity = xp.eye(int(self.log_scales.shape[0]), dtype=self.vectors.dtype, device=device(self.vectors))
-        return xp.concat([xp.exp(self.log_scales)[:, None] * identity, self.directions], axis=1)
+    def warped_vectors(self) -> Host:
+        """The vectors as the Gaussians see them."""
+        return self.vectors if self.warp is None else self.warp(self.vectors)
 
-    def columns(self, T: Array) -> Array:
-        """Gaussians of prepared rows around the vectors."""
-        return gaussians(T, self.vectors, self.metric, namespace(T).exp(self.log_widths))
+    def columns(self, T: Host) -> Host:
+        """Gaussians of prepared and warped rows around the vectors."""
+        return np.asarray(
+            gaussians(T, self.warped_vectors, np.exp(self.log_scales), self.directions, np.exp(self.log_widths))
+        )
 
 
 @dataclass(frozen=True)
 class Rows:
-    """Prepared rows with targets, positive weights and linear features; groups where rows belong together."""
+    """Prepared rows with targets and positive weights; groups where rows belong together."""
 
-    T: Array
-    Y: Array
-    weights: Array
-    linear: Array
-    """Linear features, shape ``(n, p)``."""
-    groups: Array | None = None
+    T: Host
+    Y: Host
+    weights: Host
+    axes: Host
+    """The linear features are ``T @ axes``, shape ``(d, p)``."""
+    groups: Host | None = None
+    cells: Cells | None = None
+    """Where the rows lie between the knots of a warp."""
 
     @property
     def n(self) -> int:
         """Number of rows."""
-        return int(self.T.shape[0])
+        return len(self.T)
 
     @cached_property
     def total(self) -> float:
         """Sum of the weights."""
-        return float(namespace(self.T).sum(self.weights))
+        return float(self.weights.sum())
 
     @cached_property
-    def root(self) -> Array:
+    def root(self) -> Host:
         """Roots of the weights, shape ``(n, 1)``."""
-        return namespace(self.T).sqrt(self.weights)[:, None]
+        return np.sqrt(self.weights)[:, None]
 
-    def mean(self, A: Array) -> Array:
+    def mean(self, A: Host) -> Host:
         """Weighted mean of the rows of ``A``."""
-        return self.weights @ A / self.total
+        return np.asarray(self.weights @ A / self.total)
+
+    def centred(self, A: Host) -> Host:
+        """``A`` less its mean, times the roots of the weights."""
+        A = A - self.mean(A)
+        A *= self.root
+        return A
 
     @cached_property
-    def weighted_linear(self) -> Array:
-        """Centred linear features times the roots of the weights."""
-        return self.root * (self.linear - self.mean(self.linear))
-
-    @cached_property
-    def weighted_targets(self) -> Array:
+    def weighted_targets(self) -> Host:
         """Centred targets times the roots of the weights."""
-        return self.root * (self.Y - self.mean(self.Y))
+        return self.centred(self.Y)
 
     def take(self, part: Any) -> Rows:
         """The rows at the positions ``part``."""
-        part = asarray_like(part, self.T, dtype=namespace(self.T).int64)
-        T, Y, weights, linear = (take_rows(one, part) for one in (self.T, self.Y, self.weights, self.linear))
-        return Rows(T, Y, weights, linear, None if self.groups is None else take_rows(self.groups, part))
+        cells, groups = self.cells, self.groups
+        return Rows(
+            self.T[part],
+            self.Y[part],
+            self.weights[part],
+            self.axes,
+            None if groups is None else groups[part],
+            None if cells is None else Cells(cells.place[part], cells.along[part]),
+        )
 
-    def with_targets(self, Y: Array) -> Rows:
+    def with_targets(self, Y: Host) -> Rows:
         """The same rows with other targets."""
         return replace(self, Y=Y)
 
-    def features(self, K: Array) -> Array:
-        """Centred features times the roots of the weights, from Gaussians ``K``."""
-        return namespace(K).concat([self.root * (K - self.mean(K)), self.weighted_linear], axis=1)
+    def warped(self, warp: Warp | None) -> Host:
+        """The prepared rows as the Gaussians see them."""
+        if warp is None:
+            return self.T
+        return warp.at(self.T, self.cells or warp.cells(self.T))
 
 
-def _ridge(geometry: Geometry, rows: Rows, least: float) -> float:
-    """The ridge of a sum over all rows; it stays above ``least`` per unit of weight, smoothly."""
-    return (least + math.exp(geometry.log_ridge)) * rows.total
+def features(rows: Rows, geometry: Geometry) -> Host:
+    """Gaussians and linear features ``(n, m + p)``."""
+    T = rows.warped(geometry.warp)
+    return np.concatenate([geometry.columns(T), T @ rows.axes], axis=1)
 
 
-def _shifted(gram: Array, shift: float) -> Array:
-    xp = namespace(gram)
-    return gram + shift * xp.eye(int(gram.shape[0]), dtype=gram.dtype, device=device(gram))
+def values(rows: Rows, geometry: Geometry, W: Host, offset: Host) -> Host:
+    """Values of a function with given coefficients at some rows."""
+    return np.asarray(features(rows, geometry) @ W + offset)
 
 
-def coefficients(rows: Rows, geometry: Geometry, least: float) -> tuple[Array, Array]:
+def coefficients(rows: Rows, geometry: Geometry, policy: Policy) -> tuple[Host, Host]:
     """Coefficients ``(m + p, q)`` of Gaussians and linear features, and the constants ``(q,)``."""
-    K, xp = geometry.columns(rows.T), namespace(rows.T)
-    F = rows.features(K)
-    W = inverse_psd(_shifted(F.T @ F, _ridge(geometry, rows, least))) @ (F.T @ rows.weighted_targets)
-    means = xp.concat([rows.mean(K), rows.mean(rows.linear)])
-    return W, rows.mean(rows.Y) - means @ W
+    Z = features(rows, geometry)
+    F = rows.centred(Z)
+    W = inverse_psd(_shifted(F.T @ F, _ridge(geometry, rows, policy))) @ (F.T @ rows.weighted_targets)
+    return W, rows.mean(rows.Y) - rows.mean(Z) @ W
 
 
-def objective(rows: Rows, geometry: Geometry, least: float) -> tuple[float, Geometry]:
+def _ridge(geometry: Geometry, rows: Rows, policy: Policy) -> float:
+    """The ridge of a sum over all rows; it stays above the least one per unit of weight, smoothly."""
+    return (policy.least_ridge + math.exp(geometry.log_ridge)) * rows.total
+
+
+def _shifted(gram: Host, shift: float) -> Host:
+    gram[np.diag_indices_from(gram)] += shift
+    return gram
+
+
+def objective(rows: Rows, geometry: Geometry, policy: Policy) -> tuple[float, Geometry]:
     """The mean squared leave-one-out error ``J`` summed over the targets, and its gradient."""
-    xp, T, V, m = namespace(rows.T), rows.T, geometry.vectors, geometry.size
-    squares = xp.exp(2.0 * geometry.log_widths)
-    A, B = T @ geometry.metric, V @ geometry.metric
+    warp, directions, m = geometry.warp, geometry.directions, geometry.size
+    squares, scales = np.exp(2.0 * geometry.log_widths), np.exp(geometry.log_scales)
+    T, V = rows.warped(warp), geometry.warped_vectors
+    A, B = (np.concatenate([X * scales, X @ directions], axis=1) for X in (T, V))
     D = A @ B.T
     D *= -2.0
-    D += xp.sum(A * A, axis=1)[:, None]
-    D += xp.sum(B * B, axis=1)[None, :]
-    K = xp.exp(D * (-0.5 * squares)[None, :])
-    F = rows.features(K)
+    D += np.einsum("ij,ij->i", A, A)[:, None]
+    D += np.einsum("ij,ij->i", B, B)
+    K = np.exp(D * (-0.5 * squares))
+    F = rows.centred(np.concatenate([K, T @ rows.axes], axis=1))
     Y, total, w = rows.weighted_targets, rows.total, rows.weights
-    inverse = inverse_psd(_shifted(F.T @ F, _ridge(geometry, rows, least)))
+    inverse = inverse_psd(_shifted(F.T @ F, _ridge(geometry, rows, policy)))
     W = inverse @ (F.T @ Y)
     R = Y - F @ W
     smooth = F @ inverse
-    leverage = xp.sum(smooth * F, axis=1) + w / total
+    leverage = np.einsum("ij,ij->i", smooth, F) + w / total
     free = leverage < _MOST_LEVERAGE
-    left = 1.0 - xp.where(free, leverage, xp.full_like(leverage, _MOST_LEVERAGE))
+    left = 1.0 - np.where(free, leverage, _MOST_LEVERAGE)
     E = R / left[:, None]
-    squared = xp.sum(E * E, axis=1)
-    value = float(xp.sum(squared)) / total
+    squared = np.einsum("ij,ij->i", E, E)
+    value = float(squared.sum()) / total
 
     U = (2.0 / total) * E / left[:, None]
-    g = xp.where(free, (2.0 / total) * squared / left, xp.zeros_like(left))
+    g = np.where(free, (2.0 / total) * squared / left, 0.0)
     Q = inverse @ (F.T @ U)
-    scaled = g[:, None] * smooth[:, :m]
-    DK = F @ (Q @ W[:m, :].T - 2.0 * (smooth.T @ scaled))
-    DK -= U @ W[:m, :].T
-    DK -= R @ Q[:m, :].T
-    DK += 2.0 * scaled
-    DK *= rows.root
-    DK -= w[:, None] * (xp.sum(DK, axis=0) / total)[None, :]
-    trace = float(g @ xp.sum(smooth * smooth, axis=1))
-    d_ridge = math.exp(geometry.log_ridge) * total * (float(xp.sum(Q * W)) - trace)
+    end = m if warp is None else F.shape[1]  # without a warp nothing changes the linear features
+    half = smooth * np.sqrt(g)[:, None]
+    curved = (half.T @ half)[:, :end]  # a product with its own transpose costs half
+    scaled = smooth[:, :end] * g[:, None]
+    DF = F @ (Q @ W[:end].T - 2.0 * curved)
+    scaled *= 2.0
+    DF += scaled
+    DF -= np.concatenate([U, R], axis=1) @ np.concatenate([W[:end], Q[:end]], axis=1).T
+    DF *= rows.root
+    DF -= w[:, None] * (DF.sum(axis=0) / total)
+    trace = float(np.trace(curved)) if end == F.shape[1] else float(g @ np.einsum("ij,ij->i", smooth, smooth))
+    d_ridge = math.exp(geometry.log_ridge) * total * (float(np.sum(Q * W)) - trace)
 
     # through K = exp(-s^2 |A'(t - v)|^2 / 2)
-    N = DK * K
-    N *= squares[None, :]
-    by_row, by_vector, NT = xp.sum(N, axis=1), xp.sum(N, axis=0), N.T @ T
+    N = DF[:, :m] * K
+    N *= squares
+    by_row, by_vector, NT = N.sum(axis=1), N.sum(axis=0), N.T @ T
     pull = NT - by_vector[:, None] * V
-    d_vectors = (pull @ geometry.metric) @ geometry.metric.T
-    d_scales = -xp.exp(2.0 * geometry.log_scales) * (
-        by_row @ (T * T) - 2.0 * xp.sum(NT * V, axis=0) + by_vector @ (V * V)
-    )
-    d_widths = -xp.sum(N * D, axis=0)
-    d_directions = geometry.directions
-    if int(geometry.directions.shape[1]):
-        TU, VU = T @ geometry.directions, V @ geometry.directions
+    d_vectors = pull * scales**2 + (pull @ directions) @ directions.T
+    d_scales = -(scales**2) * (by_row @ (T * T) - 2.0 * np.sum(NT * V, axis=0) + by_vector @ (V * V))
+    d_widths = -np.einsum("ij,ij->j", N, D)
+    d_directions = directions
+    if directions.shape[1]:
+        TU, VU = T @ directions, V @ directions
         d_directions = NT.T @ VU + V.T @ (N.T @ TU) - T.T @ (by_row[:, None] * TU) - V.T @ (by_vector[:, None] * VU)
-    return value, Geometry(d_vectors, d_scales, d_widths, d_directions, d_ridge)
+    if warp is None:
+        return value, Geometry(d_vectors, d_scales, d_widths, d_directions, d_ridge)
+    pull = N @ V - by_row[:, None] * T
+    d_rows = pull * scales**2 + (pull @ directions) @ directions.T + DF[:, m:] @ rows.axes.T
+    cells, own = rows.cells or warp.cells(rows.T), warp.cells(geometry.vectors)
+    d_slopes = warp.d_log_slopes(warp.d_levels(cells, d_rows) + warp.d_levels(own, d_vectors))
+    stiffness = policy.stiffness * Y.shape[1] / rows.n
+    value += stiffness * float(np.sum(warp.log_slopes**2))
+    d_warp = replace(warp, log_slopes=d_slopes + 2.0 * stiffness * warp.log_slopes)
+    return value, Geometry(warp.pulled(own, d_vectors), d_scales, d_widths, d_directions, d_ridge, d_warp)
 
 
 def ridge_errors(rows: Rows, geometry: Geometry, ridges: tuple[float, ...]) -> list[float]:
@@ -195,36 +235,35 @@ def ridge_errors(rows: Rows, geometry: Geometry, ridges: tuple[float, ...]) -> l
 
     Rows of one group are predicted without any of them: :math:`e_g = (I - H_{gg})^{-1} r_g`.
     """
-    xp = namespace(rows.T)
-    F = rows.features(geometry.columns(rows.T))
-    values, vectors = xp.linalg.eigh(F.T @ F)
-    A = F @ vectors
+    F = rows.centred(features(rows, geometry))
+    strengths, axes = np.linalg.eigh(F.T @ F)
+    A = F @ axes
     cross, squared = A.T @ rows.weighted_targets, A * A
-    zero, blocks = xp.zeros_like(values), None if rows.groups is None else GroupBlocks.of(rows.groups)
+    blocks = None if rows.groups is None else GroupBlocks.of(rows.groups)
     errors = []
     for ridge in ridges:
-        shrink = 1.0 / (xp.maximum(values, zero) + ridge * rows.total)
+        shrink = 1.0 / (np.maximum(strengths, 0.0) + ridge * rows.total)
         R = rows.weighted_targets - A @ (shrink[:, None] * cross)
         if blocks is not None:
-            Q = xp.concat([A * xp.sqrt(shrink), rows.root / math.sqrt(rows.total)], axis=1)
+            Q = np.concatenate([A * np.sqrt(shrink), rows.root / math.sqrt(rows.total)], axis=1)
             errors.append(_without_groups(Q, R, blocks) / rows.total)
             continue
         leverage = squared @ shrink + rows.weights / rows.total
-        left = 1.0 - xp.minimum(leverage, xp.full_like(leverage, _MOST_LEVERAGE))
-        errors.append(float(xp.sum(xp.sum(R * R, axis=1) / (left * left))) / rows.total)
+        left = 1.0 - np.minimum(leverage, _MOST_LEVERAGE)
+        errors.append(float(np.sum(np.einsum("ij,ij->i", R, R) / (left * left))) / rows.total)
     return errors
 
 
-def _without_groups(Q: Array, R: Array, groups: GroupBlocks) -> float:
+def _without_groups(Q: Host, R: Host, groups: GroupBlocks) -> float:
     """Sum of squared residuals of every row by the model without its group; the smoother is ``Q Q'``.
 
     The leverage of a group in any direction counts as ``_MOST_LEVERAGE`` at most, like that of a row.
     """
-    xp, total = namespace(Q), 0.0
+    total = 0.0
     for block in groups.blocks:
         residuals = block.take(R)
-        U, sizes, _ = xp.linalg.svd(block.take(Q), full_matrices=False)
-        inside = xp.matmul(xp.matrix_transpose(U), residuals)
-        left = 1.0 - xp.minimum(sizes * sizes, xp.full_like(sizes, _MOST_LEVERAGE))[:, :, None]
-        total += float(xp.sum(residuals * residuals) + xp.sum((inside / left) ** 2 - inside * inside))
+        U, sizes, _ = np.linalg.svd(block.take(Q), full_matrices=False)
+        inside = np.matmul(np.swapaxes(U, -1, -2), residuals)
+        left = 1.0 - np.minimum(sizes * sizes, _MOST_LEVERAGE)[:, :, None]
+        total += float(np.sum(residuals * residuals) + np.sum((inside / left) ** 2 - inside * inside))
     return total

@@ -37,8 +37,8 @@ class KernelRegressor(IntervalRegressor, RegressorMixin, CallbackSupportMixin, B
     max_vectors : int or None, default None
         Largest number of vectors; None is up to 300, as far as the rows allow.
     prefer : {"accurate", "balanced", "sparse"}, default "balanced"
-        The model of least held-out error; the smallest one that loses at most 5% of the best one's gain over a
-        constant, times its relative error; or four times that.
+        The model of least held-out error; the smallest one of which every halving costs at most 2% of the best one's
+        gain over a constant, times its relative error; or three times that.
     random_state : int, Generator, RandomState or None, default 0
         Rows are put into an order of their own first, so the order of the table does not matter.
     verbose : bool or int, default False

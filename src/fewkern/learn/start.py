@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from sklearn.ensemble import ExtraTreesRegressor
 
-from fewkern.backend.namespace import asarray_like, device, namespace, to_numpy
 from fewkern.learn.objective import Geometry, Rows, ridge_errors
 from fewkern.learn.order import column_order
 from fewkern.learn.policy import Policy
+from fewkern.learn.warp import Warp
 
 __all__ = ["Start", "choose_start"]
 
@@ -34,16 +34,14 @@ class Start:
     log_scales: Host
     ridge: float
     seed: int
+    warp: Warp | None = None
+    """Where the warp of vectors that move by the labels begins; None if there is none."""
 
     def geometry(self, rows: Rows, size: int) -> tuple[Geometry, Host]:
         """A geometry whose vectors are samples, spread out in the metric, and the positions of these samples."""
-        place = pivots(to_numpy(rows.T), size, np.exp(self.log_scales), self.seed)
-        vectors = rows.take(place).T
-        xp, d = namespace(vectors), int(vectors.shape[1])
-        log_scales = asarray_like(self.log_scales, vectors, dtype=xp.float64)
-        none = xp.zeros((d, 0), dtype=xp.float64, device=device(vectors))
-        widths = xp.zeros((len(place),), dtype=xp.float64, device=device(vectors))
-        return Geometry(vectors, log_scales, widths, none, math.log(self.ridge)), place
+        place = pivots(rows.T, size, np.exp(self.log_scales), self.seed)
+        none = np.zeros((rows.T.shape[1], 0))
+        return Geometry(rows.T[place], self.log_scales, np.zeros(len(place)), none, math.log(self.ridge)), place
 
 
 def choose_start(rows: Rows, policy: Policy, seed: int) -> Start:
@@ -51,8 +49,8 @@ def choose_start(rows: Rows, policy: Policy, seed: int) -> Start:
     rng = np.random.default_rng(seed)
     if rows.n > policy.start_rows:
         rows = rows.take(np.sort(rng.choice(rows.n, policy.start_rows, replace=False)))
-    d = int(rows.T.shape[1])
-    size = max(2, min(policy.start_vectors, rows.n // 5))
+    d = rows.T.shape[1]
+    size = max(2, min(sorted(policy.still)[len(policy.still) // 2], rows.n // 5))
     metrics = [np.full(d, -0.5 * math.log(d))]
     if d > 1:
         metrics.append(_tree_metric(rows, policy.trees, seed))
@@ -67,10 +65,10 @@ def choose_start(rows: Rows, policy: Policy, seed: int) -> Start:
 
 def _tree_metric(rows: Rows, trees: int, seed: int) -> Host:
     """Logarithms of inverse widths: roots of the importances of the columns to extremely randomized trees."""
-    T, Y = to_numpy(rows.T)[:_TREE_ROWS], to_numpy(rows.Y)[:_TREE_ROWS]
+    T, Y = rows.T[:_TREE_ROWS], rows.Y[:_TREE_ROWS]
     order = column_order(T)
     model = ExtraTreesRegressor(trees, min_samples_leaf=_LEAF_ROWS, random_state=seed)
-    model.fit(T[:, order], Y if Y.shape[1] > 1 else Y[:, 0], to_numpy(rows.weights)[:_TREE_ROWS])
+    model.fit(T[:, order], Y if Y.shape[1] > 1 else Y[:, 0], rows.weights[:_TREE_ROWS])
     importance = np.empty(len(order))
     importance[order] = model.feature_importances_
     top = importance.max()
