@@ -54,29 +54,40 @@ class Comparison:
             return every, weights
         return {key: errors[keep] for key, errors in every.items()}, weights[keep]
 
-    def choose(self, tolerance: float, keep: Host | None = None) -> Key:
-        """The smallest candidate of which every halving costs at most a share of the best one's gain times its error.
+    def choose(self, leniency: float, keep: Host | None = None) -> Key:
+        """The smallest candidate that the best one does not beat clearly.
 
-        Vectors that the labels have moved must be better than all others by ``policy.proof`` standard errors of the
-        paired difference; else they are not compared at all.
+        Clearly is by ``policy.proof`` standard errors of the paired difference, and by more than every halving may
+        cost: the share ``policy.tolerance`` of the best one's gain times its error, both times ``leniency``. Vectors
+        that the labels have moved must beat all others by ``policy.proof``; else they are not compared at all.
         """
         errors, weights = self.table(keep)
         share = weights / weights.sum()
         means = {key: float(share @ error) for key, error in errors.items()}
+
+        def proven(other: Key, best: Key) -> float:
+            """What the other one may lose before that is proven."""
+            gap = errors[other] - errors[best]
+            return self.policy.proof * math.sqrt(float(share**2 @ (gap - share @ gap) ** 2))
+
         best = min(means, key=lambda key: means[key])
         calm = {key: mean for key, mean in means.items() if key[0] is not Kind.MOVED}
         if best not in calm and calm:
             rival = min(calm, key=lambda key: calm[key])
-            gap = errors[rival] - errors[best]
-            spread = math.sqrt(float(share**2 @ (gap - share @ gap) ** 2))
-            if share @ gap <= self.policy.proof * spread:
+            if calm[rival] - means[best] <= proven(rival, best):
                 means, best = calm, rival
         least = means[best]
-        allowed = tolerance * (max(1.0 - least / self.variance, 0.0) * least + _NEGLIGIBLE * self.variance)
-        inside = [key for key in means if means[key] - least <= allowed * max(math.log2(best[1] / key[1]), 0.0)]
+        unit = max(1.0 - least / self.variance, 0.0) * least + _NEGLIGIBLE * self.variance
+
+        def allowed(key: Key) -> float:
+            halvings = math.log2(best[1] / key[1])
+            cost = max(self.policy.tolerance * unit * halvings, proven(key, best))
+            return leniency * cost if halvings > 0 else 0.0
+
+        inside = [key for key in means if means[key] - least <= allowed(key)]
         return min(inside, key=lambda key: (key[1], means[key]))
 
-    def held_out(self, tolerance: float) -> tuple[Host, Host]:
+    def held_out(self, leniency: float) -> tuple[Host, Host]:
         """Positions of the rows held out, and the values there of candidates that the other parts chose."""
         parts = np.concatenate([np.full(len(part), k) for k, part in enumerate(self.rows)])
         if len(self.rows) == 1:
@@ -85,7 +96,7 @@ class Comparison:
         found = np.empty_like(next(iter(every.values())))
         for part in np.unique(parts):
             own = parts == part
-            found[own] = every[self.choose(tolerance, ~own)][own]
+            found[own] = every[self.choose(leniency, ~own)][own]
         return np.concatenate(self.rows), found
 
 

@@ -42,9 +42,9 @@ class Settings:
     policy: Policy = POLICY
 
     @property
-    def tolerance(self) -> float:
-        """What a smaller model may lose."""
-        return self.policy.allowed(self.prefer)
+    def leniency(self) -> float:
+        """How much more than by default a smaller model may lose."""
+        return {"accurate": 0.0, "balanced": 1.0, "sparse": 2.0}[self.prefer]
 
 
 @dataclass(frozen=True)
@@ -87,10 +87,9 @@ def learn(samples: Samples, settings: Settings, step: Callable[[int], None] = la
         candidate = still(rows, start, largest, policy)[1]
         return _learned(samples, preparation, rows, candidate, policy)
     comparison = compare(rows, folds, start, sizes, policy, step)
-    tolerance = settings.tolerance
-    key = comparison.choose(tolerance)
+    key = comparison.choose(settings.leniency)
     found = _learned(samples, preparation, rows, _finish(rows, comparison, key, start, sizes, policy), policy)
-    held, scaled = comparison.held_out(tolerance)
+    held, scaled = comparison.held_out(settings.leniency)
     return replace(found, key=key, comparison=comparison, held_out=(held, scaled * units[1] + units[0]))
 
 

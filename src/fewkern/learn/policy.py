@@ -51,21 +51,16 @@ class Policy:
     judged_rows: int = 600
     """Rows held out in all, in up to five folds (section 5): five up to 600 rows, one from 3,000 on."""
     proof: float = 0.5
-    """Standard errors by which moving by the labels must beat models that never saw them (section 5)."""
+    """Standard errors of the paired difference by which a larger model must beat a smaller one, and vectors moved by
+    the labels those that never saw them (section 5)."""
     search_rows: int = 5000
     """Rows on which vectors are moved; coefficients come from all rows (section 6)."""
-
     stiffness: float = 1.0
     """Strength of the prior on the slopes of a warp: errors of one standard deviation per squared logarithm (section
     3). 0.1, 1 and 3 differ by less than the noise."""
     tolerance: float = 0.02
     """What a model of half the size may lose (section 5): this share of the best model's gain over a constant, times
-    its error over that of the constant. So clean tables stay clean, and weak signals are kept. ``prefer="sparse"`` may
-    lose three times as much, "accurate" nothing."""
-
-    def allowed(self, prefer: str) -> float:
-        """The tolerance, by the parameter ``prefer``."""
-        return {"accurate": 0.0, "balanced": 1.0, "sparse": 3.0}[prefer] * self.tolerance
+    its error over that of the constant. So clean tables stay clean, and weak signals are kept."""
 
 
 POLICY = Policy()

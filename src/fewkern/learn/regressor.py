@@ -37,8 +37,9 @@ class KernelRegressor(IntervalRegressor, RegressorMixin, CallbackSupportMixin, B
     max_vectors : int or None, default None
         Largest number of vectors; None is up to 300, as far as the rows allow.
     prefer : {"accurate", "balanced", "sparse"}, default "balanced"
-        The model of least held-out error; the smallest one of which every halving costs at most 2% of the best one's
-        gain over a constant, times its relative error; or three times that.
+        The model of least held-out error; the smallest one that is not clearly worse: by half a standard error of the
+        difference, and by 2% of the gain over a constant, times the relative error, for every halving of the size;
+        or by twice as much.
     random_state : int, Generator, RandomState or None, default 0
         Rows are put into an order of their own first, so the order of the table does not matter.
     verbose : bool or int, default False
