@@ -190,3 +190,25 @@ def test_a_plateau_of_a_few_vectors_is_not_the_end():
     model = KernelRegressor().fit(X[:2000], z[:2000])
     assert model.score(X[2000:], z[2000:]) > 0.98
     assert model.n_vectors_ <= 64
+
+
+def test_thresholds_in_single_columns():
+    """The slopes of the columns' maps are learned; with the maps as they begin the error is three times as large."""
+
+    def box(n, seed):
+        X = np.random.default_rng(seed).uniform(size=(n, 6))
+        return X, (X[:, 0] > 0.35) & (X[:, 1] < 0.7) & (X[:, 2] > 0.2)
+
+    assert 1 - KernelClassifier().fit(*box(800, 0)).score(*box(4000, 1)) < 0.02
+
+
+def test_products_of_columns():
+    """A product is a sum of logarithms; with the maps as they begin the error is 5%."""
+
+    def scale(n, seed):
+        X = np.random.default_rng(seed).integers(1, 6, size=(n, 4)).astype(float)
+        return X, np.sign(X[:, 0] * X[:, 1] - X[:, 2] * X[:, 3])
+
+    model = KernelClassifier().fit(*scale(400, 0))
+    assert 1 - model.score(*scale(4000, 1)) < 0.02
+    assert (np.diff(model.basis_.preparation.values, axis=0) >= 0).all()  # the maps stay monotone
