@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from sklearn.datasets import make_friedman1
 from sklearn.linear_model import RidgeCV
 from sklearn.svm import SVC
+from threadpoolctl import threadpool_limits
 
 from fewkern import KernelClassifier, KernelRegressor
 from fewkern.learn.order import column_order, row_order
@@ -212,3 +213,13 @@ def test_products_of_columns():
     model = KernelClassifier().fit(*scale(400, 0))
     assert 1 - model.score(*scale(4000, 1)) < 0.02
     assert (np.diff(model.basis_.preparation.values, axis=0) >= 0).all()  # the maps stay monotone
+
+
+def test_the_number_of_threads_changes_nothing(ring):
+    X, y, _ = ring
+    found = []
+    for threads in (1, 2):
+        with threadpool_limits(threads, "blas"):
+            found.append(KernelClassifier().fit(X, y))
+    np.testing.assert_array_equal(found[0].vectors_, found[1].vectors_)
+    np.testing.assert_array_equal(found[0].expansion_.coef, found[1].expansion_.coef)

@@ -13,6 +13,7 @@ from fewkern.backend.namespace import Array, asarray_like, namespace, take_rows,
 from fewkern.backend.progress import Step
 from fewkern.backend.random import random_generator
 from fewkern.backend.storable import storable
+from fewkern.backend.threads import one_thread
 from fewkern.compression.teaching import DRAWN_TO_JUDGE, Lesson, crossings, held_out
 from fewkern.core.expansion import KernelExpansion
 from fewkern.core.gaussians import GaussianBasis, GaussianExpansion
@@ -113,6 +114,7 @@ def steps(m: int) -> int:
     return max(LEAST_STEPS, STEPS * MANY // max(m, MANY))
 
 
+@one_thread()
 def distill(
     teacher: Teacher, X: Array, sizes: Sequence[int], tolerance: float, seed: int = 0, step: Step = lambda _: None
 ) -> tuple[Function, Agreement]:

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from fewkern.backend.optimize import minimize_smooth
-from fewkern.backend.threads import threads_for
 from fewkern.learn.objective import Geometry, Rows, objective
 from fewkern.learn.policy import Policy
 
@@ -32,8 +31,7 @@ def move(rows: Rows, geometry: Geometry, steps: int, policy: Policy, tol: float 
             return math.inf, x
         return value, _packed(gradient)
 
-    with threads_for(rows.n * (geometry.size + rows.axes.shape[1]) ** 2):
-        found = minimize_smooth(error, _packed(geometry), max_iter=steps, tol=tol)
+    found = minimize_smooth(error, _packed(geometry), max_iter=steps, tol=tol)
     return _unpacked(found.x, geometry)
 
 
