@@ -146,3 +146,9 @@ def test_long_columns_are_read_as_short_ones():
         assert texts(column).tolist() == texts(column.head(6)).tolist() * 300
     mixed = pd.Series([True, 1, 1.0, "1", None] * 300, dtype=object)
     assert texts(mixed).tolist() == ["True", "1", "1", "1", None] * 300
+
+
+@pytest.mark.parametrize("n", [1_001, 5_000, 100_000])
+def test_more_different_texts_than_any_shortcut_expects(n):
+    cells = [f"customer {k}" for k in range(n)]
+    assert texts(pd.Series([*cells, None])).tolist() == [*cells, None]

@@ -136,8 +136,11 @@ def texts(column: Any) -> np.ndarray[Any, Any]:
 
     if len(column) > _MANY_CELLS and _holds_text(column):  # the same texts again and again
         places, different = factorized(column)
-        words = [*texts(pd.Series(different, dtype=object)), None]
-        return np.array(words, dtype=object)[places]
+        return np.append(_texts(pd.Series(different, dtype=object)), None)[places]
+    return _texts(column)
+
+
+def _texts(column: Any) -> np.ndarray[Any, Any]:
     found = np.empty(len(column), dtype=object)
     missing = column.isna().to_numpy()
     for i, cell in enumerate(column.astype(object)):
