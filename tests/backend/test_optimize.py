@@ -41,3 +41,19 @@ def test_a_point_that_is_no_number_is_not_evaluated(monkeypatch):
     found = minimize_smooth(bowl, np.array([3.0, 2.0]), max_iter=50, tol=0.0)
     np.testing.assert_array_equal(found.x, [1.5, 1.0])
     assert found.status == "stuck"
+
+
+def test_a_watch_ends_the_search_with_the_best_point_so_far():
+    seen = []
+
+    def valley(x):
+        return float(np.sum(x**4)), 4 * x**3
+
+    def after_three(step, x):
+        seen.append((step, valley(x)[0]))
+        return step == 3
+
+    found = minimize_smooth(valley, np.array([3.0, 2.0]), max_iter=50, tol=0.0, watch=after_three)
+    assert (found.status, found.n_iter) == ("stopped", 3)
+    assert [step for step, _ in seen] == [1, 2, 3]
+    assert found.value == min(value for _, value in seen) < found.start_value

@@ -15,6 +15,9 @@ from fewkern.backend.namespace import to_numpy
 
 __all__ = ["Minimum", "bend", "host_vector", "minimize_smooth"]
 
+# SciPy's status of a search that its callback ended.
+_STOPPED = 99
+
 Vector: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]
 
 
@@ -27,7 +30,7 @@ class Minimum:
     start_value: float
     n_iter: int
     status: str
-    """"converged", "max_iter" or "stuck" (no step lowered the function any more, to rounding)."""
+    """"converged", "max_iter", "stopped" (by ``watch``) or "stuck" (no step lowered the function, to rounding)."""
 
 
 def host_vector(*parts: Any) -> Vector:
@@ -43,7 +46,12 @@ def bend(t: Vector, low: Vector, high: Vector) -> tuple[Vector, Vector]:
 
 
 def minimize_smooth(
-    function: Callable[[Vector], tuple[float, Vector]], start: Vector, *, max_iter: int, tol: float
+    function: Callable[[Vector], tuple[float, Vector]],
+    start: Vector,
+    *,
+    max_iter: int,
+    tol: float,
+    watch: Callable[[int, Vector], bool] | None = None,
 ) -> Minimum:
     """Minimise ``function`` (value and gradient) by L-BFGS-B, without bounds.
 
@@ -57,6 +65,8 @@ def minimize_smooth(
     max_iter : int
     tol : float
         Relative decrease of the value in one step at which the search has converged.
+    watch : callable, optional
+        ``watch(step, x) -> bool`` after every step, counted from one; the search ends where it is true.
     """
     best: tuple[float, Vector] = (float("inf"), start)
     first = float("nan")
@@ -74,13 +84,22 @@ def minimize_smooth(
             best = value, x.copy()
         return value, gradient
 
+    step = 0
+
+    def after_step(xk: Vector) -> None:
+        nonlocal step
+        step += 1
+        if watch is not None and watch(step, xk):
+            raise StopIteration
+
     with quiet():
         found = scipy.optimize.minimize(
             guarded,
             start,
             jac=True,
             method="L-BFGS-B",
+            callback=after_step,
             options={"maxiter": max_iter, "maxfun": 2 * max_iter + 20, "maxcor": 20, "ftol": tol, "gtol": 0.0},
         )
-    status = {0: "converged", 1: "max_iter"}.get(int(found.status), "stuck")
+    status = {0: "converged", 1: "max_iter", _STOPPED: "stopped"}.get(int(found.status), "stuck")
     return Minimum(best[1], best[0], first, int(found.nit), status)

@@ -119,8 +119,9 @@ def climb(
     """All candidates on some rows, small ones first; ``judge`` is the error of a geometry on rows held out.
 
     A rung begins with the better of two geometries, the grown one of the rung before and the distilled one of its own
-    size, which is then moved by the labels. The ladder ends ``policy.patience`` rungs after the least error, but not
-    before it has more vectors than the smallest model of samples: a plateau of a few vectors says little.
+    size, which is then moved by the labels; half way it is left where it has not reached the least error so far. The
+    ladder ends ``policy.patience`` rungs after the least error, but not before it has more vectors than the smallest
+    model of samples: a plateau of a few vectors says little.
     """
     rng = np.random.default_rng(start.seed)
     teacher, every = teacher_of(rows, start, sizes, policy)
@@ -143,10 +144,12 @@ def climb(
         geometry = min(begun, key=judge) if len(begun) > 1 else begun[0]
         if not geometry.directions.shape[1] and rows.T.shape[1] > 1 and size >= _LEAST_FOR_DIRECTIONS:
             geometry = with_directions(rows, geometry, policy, rng)
-        moved = move(rows, replace(geometry, warp=geometry.warp or start.warp), policy.steps, policy)
+        geometry = replace(geometry, warp=geometry.warp or start.warp)
+        enough = size > max(sizes.least - 1, min(policy.still))
+        to_reach = min(errors, default=math.inf) if enough else math.inf
+        moved = move(rows, geometry, policy.steps, policy, to_reach=to_reach, judge=judge)
         errors.append(judge(moved))
         yield Candidate(Kind.MOVED, size, moved)
-        enough = size > max(sizes.least - 1, min(policy.still))
         if enough and len(errors) - 1 - int(np.argmin(errors)) >= policy.patience:
             return
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -18,8 +19,18 @@ Host = np.ndarray[Any, Any]
 _ARRAYS = ("vectors", "log_scales", "log_widths", "directions")
 
 
-def move(rows: Rows, geometry: Geometry, steps: int, policy: Policy, tol: float = 1e-5) -> Geometry:
+def move(
+    rows: Rows,
+    geometry: Geometry,
+    steps: int,
+    policy: Policy,
+    tol: float = 1e-5,
+    to_reach: float = math.inf,
+    judge: Callable[[Geometry], float] = lambda _: 0.0,
+) -> Geometry:
     """The geometry after at most ``steps`` steps downhill; a step that gains less than the share ``tol`` is the last.
+
+    Half way the search ends where ``judge``, the error on rows held out, has not come down to ``to_reach``.
 
     Cost: about ``7 n (m + p)^2`` flops per step, ``p`` being the number of linear features.
     """
@@ -31,7 +42,10 @@ def move(rows: Rows, geometry: Geometry, steps: int, policy: Policy, tol: float 
             return math.inf, x
         return value, _packed(gradient)
 
-    found = minimize_smooth(error, _packed(geometry), max_iter=steps, tol=tol)
+    def hopeless(step: int, x: Host) -> bool:
+        return 2 * step == steps and judge(_unpacked(x.copy(), geometry)) > to_reach
+
+    found = minimize_smooth(error, _packed(geometry), max_iter=steps, tol=tol, watch=hopeless)
     return _unpacked(found.x, geometry)
 
 

@@ -136,7 +136,7 @@ def texts(column: Any) -> np.ndarray[Any, Any]:
 
     if len(column) > _MANY_CELLS and _holds_text(column):  # the same texts again and again
         places, different = factorized(column)
-        return np.append(_texts(pd.Series(different, dtype=object)), None)[places]
+        return np.array([*_texts(pd.Series(different, dtype=object)), None], dtype=object)[places]
     return _texts(column)
 
 
