@@ -127,13 +127,15 @@ def test_the_summary_judges():
     assert "no better than always answering 'no'" in result.stdout
 
 
-def test_whole_classes_come_back_as_whole_numbers():
+@pytest.mark.parametrize("labels", [("0.0", "1.0"), ("0", "1"), ("FALSE", "TRUE"), ("20%", "50%"), ("1e3", "2e3")])
+@pytest.mark.parametrize("gaps", [0, 3])
+def test_classes_come_back_as_the_file_writes_them(labels, gaps):
     frame = banana()
-    frame["side"] = np.where(frame["side"] == "left", 0.0, 1.0)
-    frame.loc[:3, "side"] = np.nan
+    frame["side"] = np.where(frame["side"] == "left", *labels)
+    frame.loc[: gaps - 1, "side"] = None
     frame.to_csv("t.csv", index=False)
     run("fit", "t.csv", "--out", "m.npz", *FAST)
-    assert set(run("predict", "m.npz", "t.csv").stdout.split()) == {"side", "0", "1"}
+    assert set(run("predict", "m.npz", "t.csv").stdout.split()) == {"side", *labels}
 
 
 def test_unusual_cells_are_counted():

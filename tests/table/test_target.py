@@ -47,8 +47,15 @@ def test_a_guess_that_may_be_wrong_is_said():
     ("cells", "labels"),
     [
         ([1.0, 0.0, np.nan, 1.0], [1, 0, 1]),
-        (["1.0", "0.0", None, "1.0"], [1, 0, 1]),
-        (["1", "0", "?", "1"], [1, 0, 1]),
+        ([1.0, 0.0, 1.0], [1.0, 0.0, 1.0]),
+        (["1.0", "0.0", None, "1.0"], ["1.0", "0.0", "1.0"]),
+        (["1", "0", "?", "1"], ["1", "0", "1"]),
+        (["1.0", "1", "0", "1"], ["1", "1", "0", "1"]),
+        (["TRUE", "FALSE", None], ["TRUE", "FALSE"]),
+        (["50%", "20%"], ["50%", "20%"]),
+        (["1e3", "2e3"], ["1e3", "2e3"]),
+        (["$5", "$6"], ["$5", "$6"]),
+        (pd.Series([True, None, False], dtype=object), [True, False]),
         ([" no", "yes ", None], ["no", "yes"]),
         (["True", "False", None], ["True", "False"]),
         ([True, False], [True, False]),
@@ -99,3 +106,15 @@ def test_targets_of_new_rows_have_the_form_of_predictions():
     assert target_values(pd.Series([1, 0]), "classify", np.array(["0", "1"], dtype=object)).tolist() == ["1", "0"]
     assert target_values(pd.Series(["true", None]), "classify", np.array([False, True])).tolist() == [True, None]
     assert target_values(pd.Series(["1.5", "?"]), "regress", None).tolist()[0] == 1.5
+    digits, flags = (np.array(labels, dtype=object) for labels in (["0", "1"], ["FALSE", "TRUE"]))
+    found = target_values(pd.Series(["1.0", "?", None, "2"]), "classify", digits)
+    assert found.tolist() == ["1", None, None, "2"]
+    assert target_values(pd.Series([True, False]), "classify", flags).tolist() == ["TRUE", "FALSE"]
+
+
+def test_a_target_with_decimal_commas_is_read_as_a_feature_is():
+    prices = pd.Series([f"1.{k:03},84 €" for k in range(100, 200)])
+    found = settle_target("Miete", prices, "auto")
+    assert (found.task, found.values[0]) == ("regress", 1100.84)
+    assert found.notes == ("target 'Miete': texts such as '1.100,84 €' were read as numbers with a decimal comma",)
+    assert target_values(prices, "regress", None).tolist() == found.values.tolist()

@@ -12,7 +12,16 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Numbers", "factorized", "has_leading_zeros", "is_mark", "numbers", "same_category", "texts"]
+__all__ = [
+    "Numbers",
+    "factorized",
+    "has_leading_zeros",
+    "is_mark",
+    "numbers",
+    "numbers_as_written",
+    "same_category",
+    "texts",
+]
 
 # What people write where a number is missing; pandas already knows "", "NA", "NaN", "null", "None", "n/a".
 _MARKS = frozenset({"?", "-", "--", "–", ".", "*", "na", "n/k", "n.a.", "k.a.", "unknown", "missing", "none", "nil"})
@@ -117,6 +126,15 @@ def numbers(column: Any, comma: bool = False) -> Numbers:
         filled[blank] = False
         none[left] = [not np.isnan(known[cell]) and cell.strip().lower() not in _FLAGS for cell in cells]
     return Numbers(values, filled & np.isnan(values), none)
+
+
+def numbers_as_written(column: Any) -> tuple[Numbers, bool]:
+    """The numbers of a column and whether they have decimal commas: whichever reads more of its cells."""
+    point = numbers(column)
+    if not point.bad.any():
+        return point, False
+    comma = numbers(column, comma=True)
+    return (comma, True) if comma.bad.sum() < point.bad.sum() else (point, False)
 
 
 def texts(column: Any) -> np.ndarray[Any, Any]:

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from fewkern.table.cells import has_leading_zeros, is_mark, numbers, texts
+from fewkern.table.cells import has_leading_zeros, is_mark, numbers, numbers_as_written, texts
 from fewkern.table.columns import CategoryColumn, Column, DateColumn, NumberColumn, bad_cells
 from fewkern.table.dates import ISO, days, find_format, parts_of
 from fewkern.table.frames import listed, nearest, pandas
@@ -147,11 +147,7 @@ def find_kind(name: str, column: Any, keep: bool = False) -> Finding:
 def _number(name: str, column: Any, keep: bool) -> Finding | None:
     """A column of numbers, perhaps with a few other cells, or None."""
     filled = int(column.notna().sum())
-    styles = {comma: numbers(column, comma) for comma in (False,)}
-    if styles[False].bad.sum() > 0:
-        styles[True] = numbers(column, True)
-    comma = min(styles, key=lambda style: (styles[style].bad.sum(), style))
-    found = styles[comma]
+    found, comma = numbers_as_written(column)
     known = found.values[~np.isnan(found.values)]
     if not len(known):
         return None

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from fewkern.table.cells import has_leading_zeros, is_mark, numbers, texts
+from fewkern.table.cells import Numbers, has_leading_zeros, is_mark, numbers, numbers_as_written, texts
 from fewkern.table.columns import bad_cells
 from fewkern.table.finding import find_kind
 
@@ -48,7 +49,7 @@ def settle_target(name: str, column: Any, task: str) -> Target:
     "column 'price': 1 of 31 cells is not a number ('?'); the row was left out"
     """
     notes: list[str] = []
-    found = numbers(column)
+    found, comma = numbers_as_written(column)
     number_like = _number_like(found, column)
     if task == "auto":
         task, note = guess_task(name, column)
@@ -64,6 +65,9 @@ def settle_target(name: str, column: Any, task: str) -> Target:
             count = int(found.bad.sum())
             left_out = f"; the row{'s were' if count > 1 else ' was'} left out"
             notes.insert(0, bad_cells(name, column, found.bad, "number") + left_out)
+        if comma:
+            shown = repr(str(column[found.loose].iloc[0]))
+            notes.append(f"target {name!r}: texts such as {shown} were read as numbers with a decimal comma")
     else:
         values, rows = _labels(column, found)
     lacking = len(column) - len(rows) - int(found.bad.sum() if task == "regress" else 0)
@@ -90,9 +94,9 @@ def guess_task(name: str, column: Any) -> tuple[str, str | None]:
     """
     if getattr(column.dtype, "kind", "O") == "b":
         return "classify", None
-    found = numbers(column)
+    found, _ = numbers_as_written(column)
     known = found.values[~np.isnan(found.values)]
-    flags = {text for text in texts(column.head(1000)) if text} <= {"True", "False", "true", "false"}
+    flags = {text.lower() for text in texts(column.head(1000)) if text} <= {"true", "false"}
     if not _number_like(found, column) or flags:
         _refuse_names(name, column)
         return "classify", None
@@ -128,21 +132,34 @@ def _refuse_names(name: str, column: Any) -> None:
         )
 
 
-def _labels(column: Any, found: Any) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-    """Class labels, as whole numbers where all are, and the rows that have one."""
-    if getattr(column.dtype, "kind", "O") == "b":
-        rows = np.flatnonzero(column.notna().to_numpy())
-        return np.asarray(column.iloc[rows], dtype=bool), rows
+def _labels(column: Any, found: Numbers) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """Class labels as they are written, and the rows that have one.
+
+    Texts that are the same number, as ``1`` and ``1.0``, are one class, named by the most frequent of them. Whole
+    numbers that are floating-point numbers only because cells are missing are whole numbers.
+    """
+    filled = column.notna().to_numpy()
+    if all(isinstance(cell, (bool, np.bool_)) for cell in column[filled]):
+        return np.asarray(column[filled], dtype=bool), np.flatnonzero(filled)
     words = texts(column)
     marks = np.array([text is not None and is_mark(text) for text in words], dtype=bool)
-    plain = not (found.bad & ~marks).any() and not has_leading_zeros(column)
-    numeric = plain and not {text for text in words if text} <= {"True", "False", "true", "false"}
-    if numeric and not np.all(np.isnan(found.values)):
-        rows = np.flatnonzero(~np.isnan(found.values))
-        values = found.values[rows]
-        return (values.astype(np.int64) if np.all(values % 1 == 0) else values), rows
-    rows = np.flatnonzero([text is not None for text in words])
-    return words[rows], rows
+    known = ~np.isnan(found.values)
+    if (found.bad & ~marks).any() or has_leading_zeros(column) or not known.any():
+        rows = np.flatnonzero([text is not None for text in words])
+        return words[rows], rows
+    rows = np.flatnonzero(known)
+    values = found.values[rows]
+    if any(isinstance(cell, str) for cell in column.iloc[rows]):
+        names = _names(words[rows], values)
+        return np.array([names[value] for value in values], dtype=object), rows
+    whole = np.all(values % 1 == 0) and (getattr(column.dtype, "kind", "O") != "f" or not filled.all())
+    return (values.astype(np.int64) if whole else values), rows
+
+
+def _names(words: Any, values: Any) -> dict[float, str]:
+    """The most frequent text of every number; of equally frequent ones the first."""
+    counts = Counter(zip(values.tolist(), words))
+    return {value: word for (value, word), _ in reversed(counts.most_common())}
 
 
 def _notes_on_classes(name: str, values: np.ndarray[Any, Any]) -> list[str]:
@@ -157,15 +174,22 @@ def _notes_on_classes(name: str, values: np.ndarray[Any, Any]) -> list[str]:
 
 def target_values(column: Any, task: str, classes: Any) -> np.ndarray[Any, Any]:
     """Targets of new rows in the form that a fitted model predicts them; missing ones are NaN or None."""
+    import pandas as pd
+
     if task == "regress":
-        return numbers(column).values
+        return numbers_as_written(column)[0].values
     known = np.asarray(classes)
     if known.dtype.kind in "iuf":
         return numbers(column).values
+    values = numbers(column).values
     if known.dtype.kind == "b":
-        values = numbers(column).values
         return np.array([None if np.isnan(v) else bool(v) for v in values], dtype=object)
-    return texts(column)
+    as_numbers = numbers(pd.Series(known, dtype=object)).values
+    if np.isnan(as_numbers).any() or len(set(as_numbers)) < len(known):
+        return texts(column)
+    names = dict(zip(as_numbers.tolist(), known.tolist()))  # the same number may be written otherwise here
+    words = [None if text is not None and is_mark(text) else text for text in texts(column)]
+    return np.array([names.get(v, text) for v, text in zip(values.tolist(), words)], dtype=object)
 
 
 def known_targets(truth: np.ndarray[Any, Any], predicted: Any) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
