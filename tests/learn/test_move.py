@@ -10,8 +10,8 @@ from fewkern.learn.policy import POLICY
 from fewkern.learn.start import choose_start
 
 
-@pytest.mark.parametrize(("error", "steps"), [(0.5, 8), (0.6, 4)])
-def test_a_search_ends_half_way_where_rows_held_out_see_no_gain(monkeypatch, error, steps):
+@pytest.mark.parametrize(("promising", "steps"), [(True, 8), (False, 4)])
+def test_a_search_ends_half_way_where_rows_held_out_see_no_gain(monkeypatch, promising, steps):
     rng = np.random.default_rng(0)
     T = rng.standard_normal((200, 2))
     rows = Rows(T, np.sin(2 * T[:, :1]) * T[:, 1:], np.ones(200), linear_axes(T, POLICY))
@@ -24,9 +24,9 @@ def test_a_search_ends_half_way_where_rows_held_out_see_no_gain(monkeypatch, err
 
     def judge(geometry):
         judged.append(geometry)
-        return error
+        return promising
 
     monkeypatch.setattr(module, "minimize_smooth", counted)
     start = choose_start(rows, POLICY, 0).geometry(rows, 6)[0]
-    module.move(rows, start, 8, POLICY, tol=0.0, to_reach=0.5, judge=judge)
+    module.move(rows, start, 8, POLICY, tol=0.0, promising=judge)
     assert (taken, len(judged)) == ([steps], 1)

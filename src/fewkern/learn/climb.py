@@ -147,7 +147,11 @@ def climb(
         geometry = replace(geometry, warp=geometry.warp or start.warp)
         enough = size > max(sizes.least - 1, min(policy.still))
         to_reach = min(errors, default=math.inf) if enough else math.inf
-        moved = move(rows, geometry, policy.steps, policy, to_reach=to_reach, judge=judge)
+
+        def promising(half_way: Geometry, to_reach: float = to_reach) -> bool:
+            return judge(half_way) <= to_reach
+
+        moved = move(rows, geometry, policy.steps, policy, promising=promising)
         errors.append(judge(moved))
         yield Candidate(Kind.MOVED, size, moved)
         if enough and len(errors) - 1 - int(np.argmin(errors)) >= policy.patience:

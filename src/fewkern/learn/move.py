@@ -25,12 +25,11 @@ def move(
     steps: int,
     policy: Policy,
     tol: float = 1e-5,
-    to_reach: float = math.inf,
-    judge: Callable[[Geometry], float] = lambda _: 0.0,
+    promising: Callable[[Geometry], bool] = lambda _: True,
 ) -> Geometry:
     """The geometry after at most ``steps`` steps downhill; a step that gains less than the share ``tol`` is the last.
 
-    Half way the search ends where ``judge``, the error on rows held out, has not come down to ``to_reach``.
+    Half way the search ends where the geometry is not ``promising``.
 
     Cost: about ``7 n (m + p)^2`` flops per step, ``p`` being the number of linear features.
     """
@@ -43,7 +42,7 @@ def move(
         return value, _packed(gradient)
 
     def hopeless(step: int, x: Host) -> bool:
-        return 2 * step == steps and judge(_unpacked(x.copy(), geometry)) > to_reach
+        return 2 * step == steps and not promising(_unpacked(x.copy(), geometry))
 
     found = minimize_smooth(error, _packed(geometry), max_iter=steps, tol=tol, watch=hopeless)
     return _unpacked(found.x, geometry)

@@ -135,8 +135,8 @@ def _refuse_names(name: str, column: Any) -> None:
 def _labels(column: Any, found: Numbers) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
     """Class labels as they are written, and the rows that have one.
 
-    Texts that are the same number, as ``1`` and ``1.0``, are one class, named by the most frequent of them. Whole
-    numbers that are floating-point numbers only because cells are missing are whole numbers.
+    Texts that are the same number, as ``1`` and ``1.0``, are one class, named by the most frequent of them. Columns of
+    floating-point numbers that are whole are whole numbers: a missing cell makes such columns of them.
     """
     filled = column.notna().to_numpy()
     if all(isinstance(cell, (bool, np.bool_)) for cell in column[filled]):
@@ -152,8 +152,7 @@ def _labels(column: Any, found: Numbers) -> tuple[np.ndarray[Any, Any], np.ndarr
     if any(isinstance(cell, str) for cell in column.iloc[rows]):
         names = _names(words[rows], values)
         return np.array([names[value] for value in values], dtype=object), rows
-    whole = np.all(values % 1 == 0) and (getattr(column.dtype, "kind", "O") != "f" or not filled.all())
-    return (values.astype(np.int64) if whole else values), rows
+    return (values.astype(np.int64) if np.all(values % 1 == 0) else values), rows
 
 
 def _names(words: Any, values: Any) -> dict[float, str]:
