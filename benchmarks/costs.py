@@ -19,16 +19,16 @@ from threadpoolctl import threadpool_limits
 from benchmarks import scale_methods
 from benchmarks.measure import header
 from fewkern import FeatureVectorRegressor
-from fewkern.backend.partitions import Partitions
-from fewkern.backend.survey import Layout
+from fewkern.arrays.partitions import Partitions
+from fewkern.arrays.survey import Layout
 from fewkern.core.population import InMemory, Streamed
 from fewkern.core.samples import Samples
 from fewkern.density.all_rows import AllRows
 from fewkern.density.likelihood import expectation_maximization
 from fewkern.density.problem import RoundMixture
 from fewkern.kernels import Gaussian
-from fewkern.vectors.all_rows import feature_statistics
-from fewkern.vectors.selection import Selecting, choose_basis
+from fewkern.select.all_rows import feature_statistics
+from fewkern.select.selection import Selecting, choose_basis
 
 FEATURES = 20
 # Vectors, and rows that make such a pass take a tenth of a second or more.

@@ -19,13 +19,13 @@ from fewkern import (
     RecursiveSVM,
     SparseKernelFisher,
 )
-from fewkern.backend.namespace import to_numpy
+from fewkern.arrays.namespace import to_numpy
 from fewkern.core.expansion import KernelExpansion
 from fewkern.core.gram import Gram
 from fewkern.datasets import make_banana
 from fewkern.kernels import Gaussian
-from fewkern.vectors.leave_one_out import loo_paths
-from fewkern.vectors.selection import Selecting, select_vectors
+from fewkern.select.leave_one_out import loo_paths
+from fewkern.select.selection import Selecting, select_vectors
 
 
 def same_results(device: str) -> None:

@@ -11,7 +11,7 @@ from joblib import Parallel, delayed
 from experiments.plan import Experiment, Unit
 from experiments.store import Store
 from fewkern import __version__
-from fewkern.backend.progress import shown
+from fewkern.arrays.progress import shown
 
 __all__ = ["run_experiment"]
 

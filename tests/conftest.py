@@ -16,7 +16,7 @@ import pytest
 from hypothesis import settings
 
 from experiments.data import data_file, download, fetch_ida
-from fewkern.backend.namespace import to_numpy
+from fewkern.arrays.namespace import to_numpy
 
 matplotlib.use("Agg")
 settings.register_profile("fewkern", deadline=None, derandomize=True, max_examples=25)

@@ -74,7 +74,7 @@ def imports(path):
 
 # Estimators: the modules of a method that know scikit-learn. All other modules of the methods, and core, do not.
 ESTIMATORS = {
-    "vectors": {"base", "automatic", "incremental", "selector", "regression", "discriminant", "pca"},
+    "select": {"base", "automatic", "incremental", "selector", "regression", "discriminant", "pca"},
     "fisher": {"fitting", "sparse", "forward_fisher", "path"},
     "margins": {"reducer", "svm", "soft_margin", "graph_embedding"},
     "density": {
@@ -95,7 +95,7 @@ def test_core_and_algorithms_know_no_array_library(layer):
         if path.stem in ESTIMATORS.get(layer, ()):
             continue
         assert not set(imports(path)) & {"numpy", "scipy", "torch", "sklearn", "dask", "array_api_compat"}, path.name
-        # an attribute that NumPy before 2.0 does not have; backend.namespace.device knows
+        # an attribute that NumPy before 2.0 does not have; arrays.namespace.device knows
         assert not re.search(r"\.device\b", path.read_text(encoding="utf-8")), path.name
 
 
@@ -106,7 +106,7 @@ def test_private_names_of_scikit_learn_in_one_file_only():
 
 
 def test_nothing_on_the_loading_path_can_unpickle():
-    for name in ("io/save.py", "table/model.py", "table/reading.py", "app/jobs.py"):
+    for name in ("io/save.py", "tables/model.py", "tables/reading.py", "app/jobs.py"):
         text = (ROOT / name).read_text(encoding="utf-8")
         assert not set(imports(ROOT / name)) & {"pickle", "joblib", "marshal", "shelve", "dill"}
         assert "allow_pickle=True" not in text

@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[1]
 # What meets other packages: arrays, linear algebra, scikit-learn's checks, files, and one fit of every estimator.
 SLICE = (
     "tests/core",
-    "tests/backend",
+    "tests/arrays",
     "tests/checks/test_estimators.py",
     "tests/io/test_save.py",
     "tests/test_package.py",

@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from fewkern._version import __version__
-from fewkern.backend.storable import announce
+from fewkern.arrays.storable import announce
 
 if TYPE_CHECKING:
     from fewkern import graphs, kernels
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
     from fewkern.margins.soft_margin import RecursiveSoftMargin
     from fewkern.margins.svm import RecursiveSVM
     from fewkern.reporting import Report, ReportSettings, report
-    from fewkern.table.encoder import TableEncoder
-    from fewkern.table.model import TableModel
-    from fewkern.vectors.discriminant import FeatureVectorDiscriminant
-    from fewkern.vectors.pca import FeatureVectorPCA
-    from fewkern.vectors.regression import FeatureVectorRegressor
-    from fewkern.vectors.selector import FeatureVectorSelector
+    from fewkern.select.discriminant import FeatureVectorDiscriminant
+    from fewkern.select.pca import FeatureVectorPCA
+    from fewkern.select.regression import FeatureVectorRegressor
+    from fewkern.select.selector import FeatureVectorSelector
+    from fewkern.tables.encoder import TableEncoder
+    from fewkern.tables.model import TableModel
 
 __all__ = [
     "DensityClassifier",
@@ -76,10 +76,10 @@ __all__ = [
 # Where a public name is.
 _PLACES = {
     "DensityClassifier": "density.classifier",
-    "FeatureVectorDiscriminant": "vectors.discriminant",
-    "FeatureVectorPCA": "vectors.pca",
-    "FeatureVectorRegressor": "vectors.regression",
-    "FeatureVectorSelector": "vectors.selector",
+    "FeatureVectorDiscriminant": "select.discriminant",
+    "FeatureVectorPCA": "select.pca",
+    "FeatureVectorRegressor": "select.regression",
+    "FeatureVectorSelector": "select.selector",
     "ForwardConstrainedDensity": "density.forward_constrained",
     "ForwardDensity": "density.forward",
     "ForwardKernelFisher": "fisher.forward_fisher",
@@ -99,8 +99,8 @@ _PLACES = {
     "Report": "reporting",
     "ReportSettings": "reporting",
     "SparseKernelFisher": "fisher.sparse",
-    "TableEncoder": "table.encoder",
-    "TableModel": "table.model",
+    "TableEncoder": "tables.encoder",
+    "TableModel": "tables.model",
     "compress": "compression",
     "load": "io",
     "report": "reporting",

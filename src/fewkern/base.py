@@ -12,12 +12,12 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from fewkern.backend.finite import all_finite, quiet
-from fewkern.backend.fitting import CallbackSupportMixin
-from fewkern.backend.linalg import one_hot
-from fewkern.backend.namespace import Array, asarray_like, is_sparse, namespace, take_rows, to_numpy
-from fewkern.backend.rowwise import rowwise
-from fewkern.backend.validation import (
+from fewkern.arrays.finite import all_finite, quiet
+from fewkern.arrays.fitting import CallbackSupportMixin
+from fewkern.arrays.linalg import one_hot
+from fewkern.arrays.namespace import Array, asarray_like, is_sparse, namespace, take_rows, to_numpy
+from fewkern.arrays.rowwise import rowwise
+from fewkern.arrays.validation import (
     Interval,
     StrOptions,
     encode_labels,

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from fewkern.backend.mapped import as_collection
-from fewkern.backend.namespace import asarray_like, float_dtype, to_numpy
-from fewkern.backend.partitions import Partitions, is_collection
-from fewkern.backend.survey import Layout, class_codes
-from fewkern.backend.validation import class_factors, plain_label, validate_targets, validate_weights
+from fewkern.arrays.mapped import as_collection
+from fewkern.arrays.namespace import asarray_like, float_dtype, to_numpy
+from fewkern.arrays.partitions import Partitions, is_collection
+from fewkern.arrays.survey import Layout, class_codes
+from fewkern.arrays.validation import class_factors, plain_label, validate_targets, validate_weights
 from fewkern.base import check_groups, check_labelled, check_measured, check_samples, check_weighted, is_pairwise
 from fewkern.core.population import InMemory, Population, Streamed
 from fewkern.core.samples import Samples

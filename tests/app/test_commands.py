@@ -325,7 +325,7 @@ def test_settings_a_model_does_not_have(csv):
 
 
 def test_a_missing_folder_is_noticed_before_the_work(csv, tmp_path, monkeypatch):
-    monkeypatch.setattr("fewkern.table.reading.read_table", lambda *a, **b: pytest.fail("the work has begun"))
+    monkeypatch.setattr("fewkern.tables.reading.read_table", lambda *a, **b: pytest.fail("the work has begun"))
     fails("fit", csv, "--out", tmp_path / "none" / "m.npz", match="does not exist; make it first")
 
 

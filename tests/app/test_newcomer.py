@@ -14,7 +14,7 @@ from sklearn.datasets import load_iris, load_wine
 import fewkern
 from fewkern.app import _commands, jobs
 from fewkern.app.outputs import MODEL, PAGE, Outputs
-from fewkern.table.tasks import MODELS, TASKS
+from fewkern.tables.tasks import MODELS, TASKS
 from tests.app.test_commands import _elsewhere, _text, banana, fails, run  # noqa: F401 - the fixture works here too
 
 QUICK = ["--max-vectors", 8, "--holdout", 0]

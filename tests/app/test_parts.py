@@ -6,10 +6,10 @@ import pytest
 
 import fewkern
 from fewkern.app.jobs import Tally
-from fewkern.backend import frames, partitions
+from fewkern.arrays import frames, partitions
 from fewkern.core import population
 from fewkern.io import load
-from fewkern.table import pieces
+from fewkern.tables import pieces
 
 from .test_commands import fails, run
 

@@ -21,7 +21,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "RecursiveSVM": {"n_components": 1},
     "RecursiveSoftMargin": {"n_components": 1},
 }
-# These take tables, not arrays; tests/table is about them.
+# These take tables, not arrays; tests/tables is about them.
 OF_TABLES = {"TableEncoder", "TableModel"}
 METHODS = ("predict", "predict_proba", "decision_function", "transform", "score_samples")
 

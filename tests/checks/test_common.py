@@ -14,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 
 from fewkern.datasets import make_banana
 from fewkern.kernels import Gaussian, Linear
-from fewkern.vectors.rules import RULES
+from fewkern.select.rules import RULES
 from tests.checks.everyone import (
     ALL,
     CLASSIFIERS,

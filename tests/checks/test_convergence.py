@@ -8,7 +8,7 @@ import fewkern
 from fewkern.datasets import make_banana
 from fewkern.density import forward, likelihood, simplex
 from fewkern.kernels import Gaussian
-from fewkern.vectors.leave_one_out import solve
+from fewkern.select.leave_one_out import solve
 from tests.checks.everyone import ALL
 
 X, Y = make_banana(60, random_state=2)

@@ -10,7 +10,7 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 import fewkern
-from fewkern.backend import blocks
+from fewkern.arrays import blocks
 from fewkern.datasets import make_banana
 from tests.checks.everyone import ALL, every, fresh, outputs
 

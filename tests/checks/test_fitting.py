@@ -11,7 +11,7 @@ from sklearn.preprocessing import StandardScaler
 
 import fewkern
 from fewkern import FeatureVectorDiscriminant, FeatureVectorSelector, SparseKernelFisher
-from fewkern.backend import progress as module
+from fewkern.arrays import progress as module
 from fewkern.datasets import make_banana
 from tests.checks.everyone import ALL, assert_same_outputs, every, fresh, use
 

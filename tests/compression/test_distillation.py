@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fewkern import KernelExpansion
-from fewkern.backend.namespace import to_numpy
+from fewkern.arrays.namespace import to_numpy
 from fewkern.compression import distillation
 from fewkern.compression.distillation import Agreement, Teacher, distill, ladder, steps
 from fewkern.compression.teaching import HELD_OUT, Lesson, border_weights, crossings, held_out

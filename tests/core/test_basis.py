@@ -5,7 +5,7 @@ import scipy.sparse as sp
 from fewkern.core.basis import KernelBasis
 from fewkern.core.gram import Gram
 from fewkern.kernels import Gaussian, Linear, Precomputed
-from fewkern.vectors.selection import Selecting, approximate_center, select_vectors
+from fewkern.select.selection import Selecting, approximate_center, select_vectors
 
 PROJECTIONS = ["nested", "symmetric", "raw"]
 

@@ -24,7 +24,7 @@ def test_is_the_sum_it_says(f, rng):
 def test_blocks_of_rows_give_the_same(f, rng, monkeypatch):
     X = rng.standard_normal((50, 3))
     whole = f(X)
-    monkeypatch.setattr("fewkern.backend.blocks.row_blocks.__defaults__", (20, None))
+    monkeypatch.setattr("fewkern.arrays.blocks.row_blocks.__defaults__", (20, None))
     np.testing.assert_allclose(f(X), whole, rtol=1e-13)
 
 

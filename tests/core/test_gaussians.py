@@ -16,7 +16,7 @@ from fewkern.core.novelty import Novelty
 from fewkern.core.preparation import Preparation
 from fewkern.core.samples import Samples
 from fewkern.core.sensitivity import differentiable, feature_importances
-from fewkern.vectors.selector import FeatureVectorSelector
+from fewkern.select.selector import FeatureVectorSelector
 from tests.core.functions import basis, function, preparation, table
 
 numbers = st.floats(-1e6, 1e6, allow_subnormal=False)

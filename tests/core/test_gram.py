@@ -3,7 +3,7 @@ import pytest
 
 from fewkern.core.gram import Gram
 from fewkern.kernels import Gaussian, Polynomial
-from fewkern.vectors.selection import approximate_center
+from fewkern.select.selection import approximate_center
 from tests.oracles import fvs
 
 
@@ -68,7 +68,7 @@ def test_mean_columns_over_some_rows(X, monkeypatch):
     rows = np.array([1, 5, 6])
     np.testing.assert_allclose(gram.mean_columns(), K.mean(axis=0))
     np.testing.assert_allclose(gram.mean_columns(rows), K[rows].mean(axis=0))
-    monkeypatch.setattr("fewkern.backend.blocks.row_blocks.__defaults__", (30, None))
+    monkeypatch.setattr("fewkern.arrays.blocks.row_blocks.__defaults__", (30, None))
     np.testing.assert_allclose(gram.mean_columns(rows), K[rows].mean(axis=0))
 
 

@@ -99,7 +99,7 @@ def test_agreement_with_scikit_learn(X, rng):
 def test_many_rows_are_computed_in_blocks_with_the_same_result(rng, monkeypatch):
     X, Y = rng.standard_normal((50, 2)), rng.standard_normal((7, 2))
     whole = Gaussian(width=1.0)(X, Y)
-    monkeypatch.setattr("fewkern.backend.blocks.BLOCK_ELEMENTS", 20)
+    monkeypatch.setattr("fewkern.arrays.blocks.BLOCK_ELEMENTS", 20)
     np.testing.assert_allclose(Gaussian(width=1.0)(X, Y), whole, rtol=1e-13)
 
 

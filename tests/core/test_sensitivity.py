@@ -79,7 +79,7 @@ def test_a_kernel_without_derivatives_says_so(rng):
 def test_row_blocks_and_many_rows(rng, monkeypatch):
     f, X = function(Gaussian(width=1.0), rng), rng.normal(size=(90, 3))
     whole = shares(f, X)
-    monkeypatch.setattr("fewkern.backend.blocks.BLOCK_ELEMENTS", 50)
+    monkeypatch.setattr("fewkern.arrays.blocks.BLOCK_ELEMENTS", 50)
     np.testing.assert_allclose(shares(f, X), whole, rtol=1e-12)
     monkeypatch.setattr(sensitivity, "MOST_ROWS", 30)
     np.testing.assert_allclose(shares(f, X), shares(f, X[::3]), rtol=1e-12)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from fewkern.core.population import InMemory
 from fewkern.core.samples import Samples
 from fewkern.core.statistics import Statistics
-from fewkern.vectors.leave_one_out import solve
+from fewkern.select.leave_one_out import solve
 
 
 def table(seed, n=30, L=4, q=2):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from fewkern.backend.columns import column_spreads
+from fewkern.arrays.columns import column_spreads
 from fewkern.core.widths import city_block, euclidean, feature_units, positive, resolve_width, total_variance
 from fewkern.kernels import Gaussian, Laplacian
 

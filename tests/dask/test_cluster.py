@@ -15,7 +15,7 @@ import pytest
 from sklearn.base import clone
 
 from fewkern import FeatureVectorDiscriminant, FeatureVectorRegressor, TableModel
-from fewkern.backend import partitions
+from fewkern.arrays import partitions
 from fewkern.core import population
 from fewkern.datasets import make_banana
 

@@ -25,8 +25,8 @@ from fewkern import (
     RecursiveSVM,
     SparseKernelFisher,
 )
-from fewkern.backend import partitions
-from fewkern.backend.partitions import PartitionError
+from fewkern.arrays import partitions
+from fewkern.arrays.partitions import PartitionError
 from fewkern.core import population
 from fewkern.core.samples import Samples
 from fewkern.datasets import make_banana

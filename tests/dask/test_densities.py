@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 
 from fewkern import DensityClassifier, ForwardDensity, ParzenDensity, ReducedSetDensity
-from fewkern.backend import partitions
+from fewkern.arrays import partitions
 from fewkern.core import population
 from fewkern.core.samples import Samples
 from fewkern.datasets import make_banana

@@ -8,7 +8,7 @@ import pytest
 from sklearn.base import clone
 
 from fewkern import ForwardKernelFisher, SparseKernelFisher
-from fewkern.backend import partitions
+from fewkern.arrays import partitions
 from fewkern.core import population
 from fewkern.core.samples import Samples
 from fewkern.fisher import FisherVariant, fitting

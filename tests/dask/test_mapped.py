@@ -14,10 +14,10 @@ from fewkern import (
     FeatureVectorSelector,
     base,
 )
-from fewkern.backend import mapped, partitions
-from fewkern.backend.survey import Layout
+from fewkern.arrays import mapped, partitions
+from fewkern.arrays.survey import Layout
 from fewkern.core import population
-from fewkern.vectors import pca
+from fewkern.select import pca
 
 N, D = 30_000, 40
 MODELS = {

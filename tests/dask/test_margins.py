@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 
 from fewkern import GraphEmbedding, RecursiveSoftMargin, RecursiveSVM, graphs
-from fewkern.backend import partitions
+from fewkern.arrays import partitions
 from fewkern.core import population
 from fewkern.core.samples import Samples
 

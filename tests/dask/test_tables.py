@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from sklearn.pipeline import make_pipeline
 
 from fewkern import FeatureVectorDiscriminant, TableEncoder, TableModel
-from fewkern.backend import partitions
-from fewkern.backend.partitions import NeedsMemoryError, PartitionError
+from fewkern.arrays import partitions
+from fewkern.arrays.partitions import NeedsMemoryError, PartitionError
 from fewkern.core import population
-from fewkern.table.streams import as_parts, draw_rows, fetch_rows
+from fewkern.tables.streams import as_parts, draw_rows, fetch_rows
 
 N = 800
 
@@ -111,7 +111,7 @@ def test_all_rows_are_fitted_but_those_held_out(frame):
     assert np.abs(far.predict_proba(new) - model.predict_proba(new)).max() > 0.05
 
 
-@pytest.mark.filterwarnings("ignore::fewkern.table.encoder.TableWarning")
+@pytest.mark.filterwarnings("ignore::fewkern.tables.encoder.TableWarning")
 def test_a_category_outside_of_the_sample_is_unknown(frame):
     drawn = draw_rows(as_parts(cut(frame, []), "test"), 250, "side").numbers
     rare = np.setdiff1d(np.arange(20, N), drawn)[0]
@@ -150,7 +150,7 @@ def test_predictions_are_lazy_and_of_the_same_kind(frame):
     np.testing.assert_allclose(reducer.transform(lazy).compute(), reducer.transform(here), atol=1e-12)
 
 
-@pytest.mark.filterwarnings("ignore::fewkern.table.encoder.TableWarning")
+@pytest.mark.filterwarnings("ignore::fewkern.tables.encoder.TableWarning")
 def test_models_that_need_memory_are_fitted_to_the_drawn_rows(frame):
     lazy = cut(frame, [300])
     model = TableModel(task="density", model="parzen", drop=("side", "town")).fit(lazy)
@@ -158,7 +158,7 @@ def test_models_that_need_memory_are_fitted_to_the_drawn_rows(frame):
     assert model.facts_.rows == 249  # one has a gap
 
 
-@pytest.mark.filterwarnings("ignore::fewkern.table.encoder.TableWarning")
+@pytest.mark.filterwarnings("ignore::fewkern.tables.encoder.TableWarning")
 def test_densities_of_rows_with_gaps_are_no_numbers(frame):
     lazy = cut(frame, [300])
     density = TableModel(task="density", max_vectors=3, drop=("side", "town")).fit(lazy)

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from fewkern import KernelMixture
-from fewkern.backend.folds import plain_folds
-from fewkern.backend.namespace import to_numpy
+from fewkern.arrays.folds import plain_folds
+from fewkern.arrays.namespace import to_numpy
 from fewkern.density import bandwidth, constrained, integrated, likelihood, simplex
 from fewkern.density import orthogonal_regression as regression
 from fewkern.density.problem import DensityProblem

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fewkern.backend.folds import plain_folds
+from fewkern.arrays.folds import plain_folds
 from fewkern.core.trace import TOLERANCE, Stop
 from fewkern.density import integrated
 from fewkern.density.choice import paired_errors

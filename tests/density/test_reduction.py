@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fewkern.backend.folds import plain_folds
+from fewkern.arrays.folds import plain_folds
 from fewkern.core.trace import Stop
 from fewkern.density.problem import DensityProblem
 from fewkern.density.reduction import CV_FACTORS, reduced_set, reduced_set_by_updates, reduced_set_width

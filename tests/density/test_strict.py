@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from fewkern.backend.linalg import solve_or_least_squares
-from fewkern.backend.special import normal_cdf
+from fewkern.arrays.linalg import solve_or_least_squares
+from fewkern.arrays.special import normal_cdf
 
 
 def test_normal_cdf(foreign):

@@ -6,7 +6,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 from fewkern.fisher.posterior import fit_posterior, gaussian_scores, least_squares_scores, logistic_scores
 from fewkern.fisher.targets import fisher_targets
-from fewkern.vectors.leave_one_out import HeldOut
+from fewkern.select.leave_one_out import HeldOut
 from tests.fisher.helpers import classes, labelled
 
 

@@ -24,7 +24,7 @@ from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, OrdinalEncoder, S
 
 import fewkern
 from fewkern.kernels import Gaussian, Laplacian, Linear, LinearSpline, Polynomial
-from fewkern.table.model import TableModel
+from fewkern.tables.model import TableModel
 
 METHODS = ("predict", "predict_proba", "decision_function", "transform", "score_samples")
 

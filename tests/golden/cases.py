@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 import fewkern
-from fewkern.backend.namespace import is_sparse, to_numpy
+from fewkern.arrays.namespace import is_sparse, to_numpy
 from fewkern.kernels import Gaussian, Polynomial
 
 METHODS = ("predict", "predict_proba", "decision_function", "transform", "score_samples")

@@ -46,7 +46,7 @@ STRONGER = {"SparseKernelFisher": {"penalty": 20.0}}
 # estimator -> why it cannot be exported
 EXCLUDED: dict[str, str] = {
     "TableEncoder": "it only prepares rows",
-    "TableModel": "it takes tables; tests/table/test_export.py exports it",
+    "TableModel": "it takes tables; tests/tables/test_export.py exports it",
 }
 
 

@@ -193,7 +193,7 @@ def test_a_precomputed_kernel_is_tried_too(tmp_path):
 
 
 def test_a_table_whose_parts_do_not_belong_together(tmp_path, small):
-    from fewkern.table.columns import CategoryColumn, DateColumn, NumberColumn
+    from fewkern.tables.columns import CategoryColumn, DateColumn, NumberColumn
 
     def model(**changes):
         made = fewkern.TableModel(holdout=0, max_vectors=3).fit({"a": X[:, 0], "b": X[:, 1]}, y)

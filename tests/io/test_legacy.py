@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from fewkern.backend import storable as registry
-from fewkern.backend.storable import storable
+from fewkern.arrays import storable as registry
+from fewkern.arrays.storable import storable
 from fewkern.io.archive import FORMAT_VERSION
 from fewkern.io.legacy import renamed, upgrade
 from fewkern.io.records import Record, build

@@ -12,8 +12,8 @@ from sklearn.base import BaseEstimator
 
 import fewkern
 from fewkern import FeatureVectorSelector, load, save
-from fewkern.backend import storable as registry
-from fewkern.backend.storable import floats, indices, samples, storable, stored_classes
+from fewkern.arrays import storable as registry
+from fewkern.arrays.storable import floats, indices, samples, storable, stored_classes
 from fewkern.datasets import make_banana
 from fewkern.io.checks import fits
 from fewkern.io.records import Record, Writer, build, parse

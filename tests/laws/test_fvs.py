@@ -12,9 +12,9 @@ from fewkern.core.basis import KernelBasis
 from fewkern.core.gram import Gram
 from fewkern.core.samples import Samples
 from fewkern.kernels import Gaussian, Polynomial, Precomputed
-from fewkern.vectors.axes import Spread, discriminant_axes, principal_axes
-from fewkern.vectors.leave_one_out import loo_paths, solve
-from fewkern.vectors.selection import Selecting, select_vectors
+from fewkern.select.axes import Spread, discriminant_axes, principal_axes
+from fewkern.select.leave_one_out import loo_paths, solve
+from fewkern.select.selection import Selecting, select_vectors
 from tests.oracles import fvs
 
 seeds = st.integers(0, 2**31 - 1)

@@ -10,7 +10,7 @@ from fewkern import FeatureVectorSelector, KernelClassifier, KernelRegressor, lo
 from fewkern.datasets import make_banana
 from fewkern.learn.batches import best_ridge, same_basis
 from fewkern.learn.policy import POLICY
-from fewkern.vectors.leave_one_out import class_targets, loo_paths, solve
+from fewkern.select.leave_one_out import class_targets, loo_paths, solve
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ from fewkern.kernels import Gaussian
 from fewkern.margins import reducer, soft_margin, svm
 from fewkern.margins.all_rows import RowFeatures
 from fewkern.margins.features import basis_features
-from fewkern.vectors.selection import Selecting
+from fewkern.select.selection import Selecting
 
 N, SAMPLE = 600, 200
 

@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from fewkern import GraphEmbedding, graphs
-from fewkern.backend.neighbors import neighbors, symmetric_weights
+from fewkern.arrays.neighbors import neighbors, symmetric_weights
 from fewkern.margins import graphs as weights
 from fewkern.margins.given import as_graph, pair_of_matrices
 from fewkern.margins.graphs import (

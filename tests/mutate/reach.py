@@ -23,7 +23,7 @@ PACKAGE = ROOT / "src" / "fewkern"
 KEPT = Path(__file__).with_name("reach.json")
 # Folders of tests that concern core and the algorithms. The golden record is not among them: it notices every change
 # and says of none that it is wrong. Neither are tests on real data, of whole estimators, files, pictures, commands.
-FOLDERS = ("core", "backend", "vectors", "fisher", "margins", "density", "laws")
+FOLDERS = ("core", "arrays", "select", "fisher", "margins", "density", "laws")
 # Tests that take longer, in seconds of processor time, are too slow to be run for every mutant.
 SLOWEST = 2.0
 # Of a test file no more is measured than takes this long; its tests come in any order, so that all parts have some.

@@ -17,23 +17,23 @@ from pathlib import Path
 from typing import Any
 
 import fewkern
-from fewkern.backend.fitting import CallbackSupportMixin
+from fewkern.arrays.fitting import CallbackSupportMixin
 
 ROOT = Path(fewkern.__file__).parent
 LONGEST, MOST_PARAMETERS = 60, 6
 # From the bottom. A call from one of these into a later one goes upward. Methods beside each other share a level.
 LEVELS = (
-    ("backend",),
+    ("arrays",),
     ("core",),
     ("base",),
     ("populations",),
-    ("vectors",),
+    ("select",),
     ("fisher", "margins", "density"),
     ("compression",),
     ("io",),
     ("plotting",),
     ("reporting",),
-    ("table",),
+    ("tables",),
     ("app",),
 )
 
@@ -45,9 +45,9 @@ VALUES = ("fewkern.density.mixture",)
 ASKING = (
     "fewkern.core.peel",
     "fewkern.core.population",
-    "fewkern.backend.optimize",
-    "fewkern.backend.fitting",
-    "fewkern.backend.rowwise",
+    "fewkern.arrays.optimize",
+    "fewkern.arrays.fitting",
+    "fewkern.arrays.rowwise",
 )
 
 

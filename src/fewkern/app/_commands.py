@@ -50,7 +50,7 @@ class Prefer(StrEnum):
 
 
 class Model(StrEnum):
-    """Models of ``fit``; which of them a task has is said by :mod:`fewkern.table.tasks`."""
+    """Models of ``fit``; which of them a task has is said by :mod:`fewkern.tables.tasks`."""
 
     auto = "auto"
     kernel = "kernel"
@@ -136,7 +136,7 @@ def fit(
         picture = outputs.claim(picture or model_file.with_suffix(".png"), PICTURE)
         report = None if report is None else outputs.claim(report, PAGE)
         from fewkern.app import jobs, parts
-        from fewkern.table.model import TableModel
+        from fewkern.tables.model import TableModel
 
         if not files:
             frame, target = jobs.embedded_table(), target or "side"

@@ -72,14 +72,14 @@ def warnings_as_notes(quiet: bool = False) -> Iterator[None]:
 
 def read_one(table: Path, sep: str | None, decimal: str | None, quiet: bool) -> Any:
     """One table in memory."""
-    from fewkern.table.reading import read_table
+    from fewkern.tables.reading import read_table
 
     return _told(table, read_table(str(table), sep=sep, decimal=decimal), quiet)
 
 
 def open_table(files: tuple[Path, ...], sep: str | None, decimal: str | None, quiet: bool) -> Any:
     """One table from files, in memory or in parts."""
-    from fewkern.table.files import open_tables
+    from fewkern.tables.files import open_tables
 
     found = open_tables(files, sep=sep, decimal=decimal, verbose=follows(quiet))
     return _told(files[0], found, quiet)
@@ -93,14 +93,14 @@ def _told(table: Path, found: Any, quiet: bool) -> Any:
 
 def find_tables(tables: list[str] | None) -> tuple[Path, ...]:
     """The files that names, patterns and folders stand for."""
-    from fewkern.table.files import find_files
+    from fewkern.tables.files import find_files
 
     return find_files(tables or ())
 
 
 def in_parts(frame: Any) -> bool:
     """Whether a table is not in memory."""
-    from fewkern.backend.frames import FrameParts
+    from fewkern.arrays.frames import FrameParts
 
     return isinstance(frame, FrameParts)
 

@@ -18,10 +18,10 @@ from fewkern.io import load
 from fewkern.io.save import write_atomically
 from fewkern.reporting import ReportSettings
 from fewkern.reporting.simple import wilson
-from fewkern.table.encoder import EncodedTable
-from fewkern.table.frames import nearest
-from fewkern.table.model import TableModel
-from fewkern.table.target import known_targets, settle_target
+from fewkern.tables.encoder import EncodedTable
+from fewkern.tables.frames import nearest
+from fewkern.tables.model import TableModel
+from fewkern.tables.target import known_targets, settle_target
 
 __all__ = [
     "Asked",

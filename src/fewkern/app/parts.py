@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from fewkern.app.jobs import Asked, Tally, predictions, tally_of
-from fewkern.backend.frames import FrameParts
+from fewkern.arrays.frames import FrameParts
 from fewkern.io.save import write_atomically
-from fewkern.table.model import TableModel
-from fewkern.table.streams import draw_rows, fetch_rows
+from fewkern.tables.model import TableModel
+from fewkern.tables.streams import draw_rows, fetch_rows
 
 __all__ = ["Answers", "picture_rows", "report_rows", "write_answers"]
 

@@ -12,11 +12,11 @@ import numpy as np
 from sklearn.base import BaseEstimator, is_classifier, is_outlier_detector, is_regressor
 from sklearn.pipeline import Pipeline
 
-from fewkern.backend.namespace import Array, asarray_like
-from fewkern.backend.progress import shown
-from fewkern.backend.random import seed_from
-from fewkern.backend.validation import validate_samples
-from fewkern.backend.wrapped import unwrapped
+from fewkern.arrays.namespace import Array, asarray_like
+from fewkern.arrays.progress import shown
+from fewkern.arrays.random import seed_from
+from fewkern.arrays.validation import validate_samples
+from fewkern.arrays.wrapped import unwrapped
 from fewkern.base import keep_importances
 from fewkern.compression.distillation import Function, Teacher, distill, ladder
 from fewkern.compression.estimators import (
@@ -29,7 +29,7 @@ from fewkern.compression.estimators import (
 from fewkern.compression.sources import ask, check_fitted, teacher
 from fewkern.core.samples import Samples
 from fewkern.core.scores import ClassScores, class_values
-from fewkern.vectors.calibration import match_temperature
+from fewkern.select.calibration import match_temperature
 
 __all__ = ["compress"]
 

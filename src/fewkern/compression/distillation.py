@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from fewkern.backend.namespace import Array, asarray_like, namespace, take_rows, to_numpy
-from fewkern.backend.progress import Step
-from fewkern.backend.random import random_generator
-from fewkern.backend.storable import storable
-from fewkern.backend.threads import one_thread
+from fewkern.arrays.namespace import Array, asarray_like, namespace, take_rows, to_numpy
+from fewkern.arrays.progress import Step
+from fewkern.arrays.random import random_generator
+from fewkern.arrays.storable import storable
+from fewkern.arrays.threads import one_thread
 from fewkern.compression.teaching import DRAWN_TO_JUDGE, Lesson, crossings, held_out
 from fewkern.core.expansion import KernelExpansion
 from fewkern.core.gaussians import GaussianBasis, GaussianExpansion

@@ -11,9 +11,9 @@ from typing import Any, NoReturn
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, RegressorMixin, TransformerMixin
 from sklearn.utils.metaestimators import available_if
 
-from fewkern.backend.namespace import Array
-from fewkern.backend.storable import storable
-from fewkern.backend.validation import labels_from_codes
+from fewkern.arrays.namespace import Array
+from fewkern.arrays.storable import storable
+from fewkern.arrays.validation import labels_from_codes
 from fewkern.base import ScoringClassifier, check_samples, kept_importances
 from fewkern.compression.distillation import Agreement
 from fewkern.core.expansion import Expansion

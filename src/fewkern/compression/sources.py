@@ -18,8 +18,8 @@ from sklearn.kernel_ridge import KernelRidge
 from sklearn.svm import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 from sklearn.utils.validation import check_is_fitted
 
-from fewkern.backend.namespace import Array, asarray_like, float_dtype, is_sparse, to_numpy
-from fewkern.backend.storable import stored_classes
+from fewkern.arrays.namespace import Array, asarray_like, float_dtype, is_sparse, to_numpy
+from fewkern.arrays.storable import stored_classes
 from fewkern.compression.distillation import Teacher
 from fewkern.core.expansion import KernelExpansion
 from fewkern.core.gaussians import GaussianExpansion

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from fewkern.backend.namespace import Array, asarray_like, namespace, take_rows, to_numpy
+from fewkern.arrays.namespace import Array, asarray_like, namespace, take_rows, to_numpy
 from fewkern.core.scores import class_values
 
 __all__ = ["Lesson", "border_weights", "crossings", "held_out"]

@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
-from fewkern.backend.blocks import row_blocks
-from fewkern.backend.linalg import divide_where, solve_triangular
-from fewkern.backend.namespace import Array, concat_rows, device, move_fields, namespace, same_place, take_rows
-from fewkern.backend.storable import floats, indices, samples, storable
+from fewkern.arrays.blocks import row_blocks
+from fewkern.arrays.linalg import divide_where, solve_triangular
+from fewkern.arrays.namespace import Array, concat_rows, device, move_fields, namespace, same_place, take_rows
+from fewkern.arrays.storable import floats, indices, samples, storable
 from fewkern.core.expansion import KernelExpansion
 from fewkern.core.gram import Gram
 from fewkern.core.kernel import Kernel

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fewkern.backend.linalg import class_sums
-from fewkern.backend.namespace import Array, asarray_like, move_fields, namespace, same_place, take_rows, to_numpy
-from fewkern.backend.storable import floats, storable
+from fewkern.arrays.linalg import class_sums
+from fewkern.arrays.namespace import Array, asarray_like, move_fields, namespace, same_place, take_rows, to_numpy
+from fewkern.arrays.storable import floats, storable
 from fewkern.core.expansion import KernelExpansion
 from fewkern.core.gaussians import GaussianExpansion
 

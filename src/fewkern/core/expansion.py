@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from fewkern.backend.blocks import row_blocks
-from fewkern.backend.namespace import Array, device, is_sparse, move_fields, namespace, same_place, to_numpy
-from fewkern.backend.storable import floats, indices, samples, storable
+from fewkern.arrays.blocks import row_blocks
+from fewkern.arrays.namespace import Array, device, is_sparse, move_fields, namespace, same_place, to_numpy
+from fewkern.arrays.storable import floats, indices, samples, storable
 from fewkern.core.kernel import Kernel
 
 __all__ = ["Expansion", "KernelExpansion"]

@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from fewkern.backend.blocks import row_blocks
-from fewkern.backend.namespace import (
+from fewkern.arrays.blocks import row_blocks
+from fewkern.arrays.namespace import (
     Array,
     device,
     move_fields,
@@ -22,7 +22,7 @@ from fewkern.backend.namespace import (
     same_place,
     to_numpy,
 )
-from fewkern.backend.storable import floats, indices, storable
+from fewkern.arrays.storable import floats, indices, storable
 from fewkern.core.preparation import Preparation
 
 __all__ = ["GaussianBasis", "GaussianExpansion", "gaussians"]

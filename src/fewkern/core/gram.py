@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fewkern.backend.blocks import row_blocks
-from fewkern.backend.namespace import Array, device, namespace, put, take_rows
+from fewkern.arrays.blocks import row_blocks
+from fewkern.arrays.namespace import Array, device, namespace, put, take_rows
 from fewkern.core.kernel import Kernel
 
 __all__ = ["Center", "Gram"]

@@ -12,9 +12,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 
-from fewkern.backend.blocks import row_blocks
-from fewkern.backend.finite import all_finite, quiet
-from fewkern.backend.namespace import Array, device, float_dtype, namespace, take_rows
+from fewkern.arrays.blocks import row_blocks
+from fewkern.arrays.finite import all_finite, quiet
+from fewkern.arrays.namespace import Array, device, float_dtype, namespace, take_rows
 from fewkern.core.parameters import Parameters
 
 __all__ = ["Kernel", "NotFiniteError", "ones_of"]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fewkern.backend.namespace import Array
-from fewkern.backend.storable import storable
+from fewkern.arrays.namespace import Array
+from fewkern.arrays.storable import storable
 from fewkern.core.basis import KernelBasis
 from fewkern.core.conformal import HeldOutScores
 from fewkern.core.preparation import Preparation

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any, Self
 
-from fewkern.backend.namespace import to_numpy
+from fewkern.arrays.namespace import to_numpy
 
 __all__ = ["Parameters"]
 

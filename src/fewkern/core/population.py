@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Protocol, TypeVar
 
-from fewkern.backend.partitions import Partitions
-from fewkern.backend.survey import Layout, Rows, Survey, class_codes, survey
+from fewkern.arrays.partitions import Partitions
+from fewkern.arrays.survey import Layout, Rows, Survey, class_codes, survey
 from fewkern.core.samples import Samples
 
 __all__ = ["SAMPLE_ROWS", "InMemory", "Population", "Reading", "Streamed"]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from fewkern.backend.blocks import row_blocks
-from fewkern.backend.columns import interpolated
-from fewkern.backend.namespace import (
+from fewkern.arrays.blocks import row_blocks
+from fewkern.arrays.columns import interpolated
+from fewkern.arrays.namespace import (
     Array,
     device,
     float_dtype,
@@ -17,7 +17,7 @@ from fewkern.backend.namespace import (
     same_place,
     to_numpy,
 )
-from fewkern.backend.storable import floats, storable
+from fewkern.arrays.storable import floats, storable
 
 __all__ = ["Preparation"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
-from fewkern.backend.namespace import Array
+from fewkern.arrays.namespace import Array
 
 __all__ = ["Prepared", "Preparing", "Scaling"]
 

@@ -9,10 +9,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Self
 
-from fewkern.backend.columns import divide_columns
-from fewkern.backend.linalg import HeldRows, manhattan, neg_squared_differences, neg_squared_distances
-from fewkern.backend.namespace import Array, asarray_like, float_dtype, is_sparse, namespace, on_host
-from fewkern.backend.storable import storable
+from fewkern.arrays.columns import divide_columns
+from fewkern.arrays.linalg import HeldRows, manhattan, neg_squared_differences, neg_squared_distances
+from fewkern.arrays.namespace import Array, asarray_like, float_dtype, is_sparse, namespace, on_host
+from fewkern.arrays.storable import storable
 from fewkern.core.kernel import Kernel, ones_of
 from fewkern.core.widths import Unit, city_block, euclidean, resolve_width
 

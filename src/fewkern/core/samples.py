@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from fewkern.backend.blocks import row_blocks
-from fewkern.backend.folds import Fold, given_folds, grouped_folds, plain_folds, stratified_folds
-from fewkern.backend.namespace import (
+from fewkern.arrays.blocks import row_blocks
+from fewkern.arrays.folds import Fold, given_folds, grouped_folds, plain_folds, stratified_folds
+from fewkern.arrays.namespace import (
     Array,
     asarray_like,
     device,
@@ -18,8 +18,8 @@ from fewkern.backend.namespace import (
     take_rows,
     to_numpy,
 )
-from fewkern.backend.random import random_generator
-from fewkern.backend.sampling import row_keys, smallest_keys
+from fewkern.arrays.random import random_generator
+from fewkern.arrays.sampling import row_keys, smallest_keys
 
 __all__ = ["Samples"]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from fewkern.backend.linalg import logsumexp
-from fewkern.backend.namespace import Array, move_fields, namespace, same_place
-from fewkern.backend.storable import floats, storable
+from fewkern.arrays.linalg import logsumexp
+from fewkern.arrays.namespace import Array, move_fields, namespace, same_place
+from fewkern.arrays.storable import floats, storable
 
 __all__ = ["ClassScores", "class_values", "softmax"]
 

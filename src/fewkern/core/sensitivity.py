@@ -13,9 +13,9 @@ prepared columns, so there slopes and spreads are those of the prepared columns.
 
 from __future__ import annotations
 
-from fewkern.backend.blocks import row_blocks
-from fewkern.backend.columns import column_spreads
-from fewkern.backend.namespace import Array, is_sparse, namespace
+from fewkern.arrays.blocks import row_blocks
+from fewkern.arrays.columns import column_spreads
+from fewkern.arrays.namespace import Array, is_sparse, namespace
 from fewkern.core.expansion import KernelExpansion
 from fewkern.core.gaussians import GaussianExpansion
 from fewkern.core.samples import Samples

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fewkern.backend.linalg import jittered_cholesky, solve_triangular
-from fewkern.backend.namespace import Array, device, namespace
-from fewkern.backend.storable import floats, storable
+from fewkern.arrays.linalg import jittered_cholesky, solve_triangular
+from fewkern.arrays.namespace import Array, device, namespace
+from fewkern.arrays.storable import floats, storable
 
 __all__ = ["LinearSolution", "Statistics"]
 

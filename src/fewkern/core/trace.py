@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from math import isfinite
 
-from fewkern.backend.namespace import Array, asarray_like, namespace, to_numpy
-from fewkern.backend.storable import storable
+from fewkern.arrays.namespace import Array, asarray_like, namespace, to_numpy
+from fewkern.arrays.storable import storable
 
 __all__ = ["TOLERANCE", "Stop", "Trace", "smallest_within"]
 

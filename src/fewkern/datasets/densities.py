@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from fewkern.backend.validation import random_generator
+from fewkern.arrays.validation import random_generator
 
 __all__ = ["gaussian_laplacian_density", "make_gaussian_laplacian", "make_three_gaussians", "three_gaussians_density"]
 

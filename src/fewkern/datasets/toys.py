@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from fewkern.backend.validation import random_generator
+from fewkern.arrays.validation import random_generator
 
 __all__ = [
     "make_banana",

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from fewkern.backend.namespace import Array, namespace, take_rows
+from fewkern.arrays.namespace import Array, namespace, take_rows
 from fewkern.core.population import Population
 from fewkern.core.samples import Samples
 from fewkern.density.mixture import normal_kernel, squared_distances

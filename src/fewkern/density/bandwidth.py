@@ -16,8 +16,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from fewkern.backend.blocks import row_blocks
-from fewkern.backend.namespace import Array, asarray_like, device, eps, namespace, take_rows
+from fewkern.arrays.blocks import row_blocks
+from fewkern.arrays.namespace import Array, asarray_like, device, eps, namespace, take_rows
 from fewkern.core.trace import Stop, Trace
 from fewkern.density.mixture import squared_distances
 from fewkern.density.problem import DensityProblem

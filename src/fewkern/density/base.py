@@ -10,12 +10,12 @@ from typing import Any, cast
 from sklearn.base import BaseEstimator, DensityMixin
 from sklearn.utils.validation import check_is_fitted
 
-from fewkern.backend.finite import squarable
-from fewkern.backend.fitting import CallbackSupportMixin
-from fewkern.backend.namespace import Array, float_dtype, namespace, to_numpy
-from fewkern.backend.partitions import is_collection
-from fewkern.backend.rowwise import rowwise
-from fewkern.backend.validation import Interval, StrOptions, validate_samples, validate_weights
+from fewkern.arrays.finite import squarable
+from fewkern.arrays.fitting import CallbackSupportMixin
+from fewkern.arrays.namespace import Array, float_dtype, namespace, to_numpy
+from fewkern.arrays.partitions import is_collection
+from fewkern.arrays.rowwise import rowwise
+from fewkern.arrays.validation import Interval, StrOptions, validate_samples, validate_weights
 from fewkern.base import constraints
 from fewkern.core.samples import Samples
 from fewkern.core.trace import Stop

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from fewkern.backend.namespace import Array, asarray_like, namespace
+from fewkern.arrays.namespace import Array, asarray_like, namespace
 
 __all__ = ["paired_errors"]
 

@@ -6,20 +6,20 @@ from typing import Any
 
 from sklearn.base import BaseEstimator, clone
 
-from fewkern.backend.fitting import CallbackSupportMixin
-from fewkern.backend.linalg import class_sums, one_hot
-from fewkern.backend.namespace import Array, asarray_like, namespace, take_rows, to_numpy
-from fewkern.backend.progress import Step, progress
-from fewkern.backend.rowwise import rowwise
-from fewkern.backend.validation import fit_context, plain_label
+from fewkern.arrays.fitting import CallbackSupportMixin
+from fewkern.arrays.linalg import class_sums, one_hot
+from fewkern.arrays.namespace import Array, asarray_like, namespace, take_rows, to_numpy
+from fewkern.arrays.progress import Step, progress
+from fewkern.arrays.rowwise import rowwise
+from fewkern.arrays.validation import fit_context, plain_label
 from fewkern.base import ScoringClassifier, check_labelled, check_priors, constraints, keep_class_scores
 from fewkern.core.samples import Samples
 from fewkern.core.scores import ClassScores
 from fewkern.density.base import DensityEstimator
 from fewkern.density.forward import ForwardDensity
 from fewkern.density.mixture import ClassMixtures
-from fewkern.vectors.calibration import calibrate
-from fewkern.vectors.leave_one_out import HeldOut
+from fewkern.select.calibration import calibrate
+from fewkern.select.leave_one_out import HeldOut
 
 __all__ = ["DensityClassifier"]
 

@@ -24,7 +24,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from fewkern.backend.namespace import Array, asarray_like, device, namespace, take_rows
+from fewkern.arrays.namespace import Array, asarray_like, device, namespace, take_rows
 from fewkern.core.trace import Stop, Trace
 from fewkern.density.mixture import squared_distances
 from fewkern.density.problem import DensityProblem, RoundMixture

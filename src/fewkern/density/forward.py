@@ -9,9 +9,9 @@ from typing import Any
 
 from sklearn.exceptions import ConvergenceWarning
 
-from fewkern.backend.folds import Fold
-from fewkern.backend.progress import progress
-from fewkern.backend.validation import Interval, StrOptions, fit_context, random_generator
+from fewkern.arrays.folds import Fold
+from fewkern.arrays.progress import progress
+from fewkern.arrays.validation import Interval, StrOptions, fit_context, random_generator
 from fewkern.base import CONSTRAINTS
 from fewkern.core.samples import Samples
 from fewkern.core.trace import TOLERANCE, Stop, Trace

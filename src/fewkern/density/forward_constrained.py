@@ -6,9 +6,9 @@ from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any
 
-from fewkern.backend.namespace import take_rows
-from fewkern.backend.progress import progress
-from fewkern.backend.validation import Interval, StrOptions, fit_context, random_generator
+from fewkern.arrays.namespace import take_rows
+from fewkern.arrays.progress import progress
+from fewkern.arrays.validation import Interval, StrOptions, fit_context, random_generator
 from fewkern.core.trace import Stop, Trace
 from fewkern.density.base import POSITIVE, DensityEstimator, density_constraints
 from fewkern.density.constrained import ConstrainedRules, default_gamma, forward_constrained, refit_jointly

@@ -24,10 +24,10 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from fewkern.backend.blocks import row_blocks
-from fewkern.backend.folds import Fold
-from fewkern.backend.linalg import divide_where
-from fewkern.backend.namespace import Array, asarray_like, device, namespace, take_rows
+from fewkern.arrays.blocks import row_blocks
+from fewkern.arrays.folds import Fold
+from fewkern.arrays.linalg import divide_where
+from fewkern.arrays.namespace import Array, asarray_like, device, namespace, take_rows
 from fewkern.core.trace import Stop, Trace, smallest_within
 from fewkern.density.choice import paired_errors
 from fewkern.density.mixture import squared_distances

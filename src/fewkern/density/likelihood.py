@@ -6,10 +6,10 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from fewkern.backend.blocks import row_blocks
-from fewkern.backend.folds import Fold
-from fewkern.backend.linalg import logsumexp
-from fewkern.backend.namespace import Array, asarray_like, namespace
+from fewkern.arrays.blocks import row_blocks
+from fewkern.arrays.folds import Fold
+from fewkern.arrays.linalg import logsumexp
+from fewkern.arrays.namespace import Array, asarray_like, namespace
 from fewkern.core.trace import Stop, Trace, smallest_within
 from fewkern.density.choice import paired_errors
 from fewkern.density.mixture import squared_distances

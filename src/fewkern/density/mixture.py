@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from fewkern.backend.blocks import row_blocks
-from fewkern.backend.linalg import generalized_eigh, logsumexp, neg_squared_distances, solve_triangular
-from fewkern.backend.namespace import (
+from fewkern.arrays.blocks import row_blocks
+from fewkern.arrays.linalg import generalized_eigh, logsumexp, neg_squared_distances, solve_triangular
+from fewkern.arrays.namespace import (
     Array,
     asarray_like,
     device,
@@ -19,9 +19,9 @@ from fewkern.backend.namespace import (
     take_rows,
     to_numpy,
 )
-from fewkern.backend.random import random_generator
-from fewkern.backend.special import normal_cdf
-from fewkern.backend.storable import floats, indices, storable
+from fewkern.arrays.random import random_generator
+from fewkern.arrays.special import normal_cdf
+from fewkern.arrays.storable import floats, indices, storable
 
 __all__ = [
     "ClassMixtures",

@@ -19,9 +19,9 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from fewkern.backend.blocks import row_blocks
-from fewkern.backend.namespace import Array, asarray_like, device, namespace, take_rows
-from fewkern.backend.special import normal_cdf
+from fewkern.arrays.blocks import row_blocks
+from fewkern.arrays.namespace import Array, asarray_like, device, namespace, take_rows
+from fewkern.arrays.special import normal_cdf
 from fewkern.core.peel import peel
 from fewkern.core.trace import Stop, Trace
 from fewkern.density.mixture import squared_distances

@@ -5,8 +5,8 @@ from __future__ import annotations
 from numbers import Integral
 from typing import Any
 
-from fewkern.backend.namespace import namespace
-from fewkern.backend.validation import Interval, fit_context, random_generator
+from fewkern.arrays.namespace import namespace
+from fewkern.arrays.validation import Interval, fit_context, random_generator
 from fewkern.core.trace import Stop, Trace
 from fewkern.density.base import DensityEstimator, density_constraints
 

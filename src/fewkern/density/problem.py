@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeVar
 
-from fewkern.backend.blocks import row_blocks
-from fewkern.backend.namespace import Array, asarray_like, device, namespace, take_rows
+from fewkern.arrays.blocks import row_blocks
+from fewkern.arrays.namespace import Array, asarray_like, device, namespace, take_rows
 from fewkern.density.mixture import normal_kernel, squared_distances
 
 __all__ = ["DensityProblem", "RoundMixture", "ScaledRows"]

@@ -9,8 +9,8 @@ from typing import Any
 
 from sklearn.exceptions import ConvergenceWarning
 
-from fewkern.backend.progress import progress
-from fewkern.backend.validation import Interval, StrOptions, fit_context, random_generator
+from fewkern.arrays.progress import progress
+from fewkern.arrays.validation import Interval, StrOptions, fit_context, random_generator
 from fewkern.core.trace import Stop, Trace
 from fewkern.density.bandwidth import RULES
 from fewkern.density.base import POSITIVE, DensityEstimator, density_constraints

@@ -9,9 +9,9 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from fewkern.backend.blocks import row_blocks
-from fewkern.backend.folds import Fold
-from fewkern.backend.namespace import Array, device, namespace
+from fewkern.arrays.blocks import row_blocks
+from fewkern.arrays.folds import Fold
+from fewkern.arrays.namespace import Array, device, namespace
 from fewkern.core.trace import Trace
 from fewkern.density.mixture import squared_distances
 from fewkern.density.problem import DensityProblem, RoundMixture

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from fewkern.backend.columns import column_spreads, unless_rounding
-from fewkern.backend.finite import quiet
-from fewkern.backend.namespace import Array, float_dtype, namespace, take_rows
+from fewkern.arrays.columns import column_spreads, unless_rounding
+from fewkern.arrays.finite import quiet
+from fewkern.arrays.namespace import Array, float_dtype, namespace, take_rows
 from fewkern.core.samples import Samples
 from fewkern.density.mixture import KernelMixture
 from fewkern.density.problem import DensityProblem, RoundMixture

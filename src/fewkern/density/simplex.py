@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from fewkern.backend.linalg import divide_where, solve_or_least_squares
-from fewkern.backend.namespace import Array, asarray_like, device, namespace
+from fewkern.arrays.linalg import divide_where, solve_or_least_squares
+from fewkern.arrays.namespace import Array, asarray_like, device, namespace
 from fewkern.core.trace import Stop
 
 __all__ = ["SimplexSolution", "active_set", "mnqp", "optimality_gap"]

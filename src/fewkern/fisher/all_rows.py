@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from fewkern.backend.namespace import Array, namespace, take_rows
+from fewkern.arrays.namespace import Array, namespace, take_rows
 from fewkern.core.kernel import Kernel
 from fewkern.core.population import Population
 from fewkern.core.samples import Samples

@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from fewkern.backend.distinct import distinct_rows
-from fewkern.backend.finite import squarable
-from fewkern.backend.folds import Fold
-from fewkern.backend.namespace import Array, asarray_like, namespace, take_rows, to_numpy
-from fewkern.backend.random import random_generator
+from fewkern.arrays.distinct import distinct_rows
+from fewkern.arrays.finite import squarable
+from fewkern.arrays.folds import Fold
+from fewkern.arrays.namespace import Array, asarray_like, namespace, take_rows, to_numpy
+from fewkern.arrays.random import random_generator
 from fewkern.core.kernel import Kernel
 from fewkern.core.samples import Samples
 from fewkern.core.trace import TOLERANCE, Trace, smallest_within
@@ -24,10 +24,10 @@ from fewkern.fisher.families import Family, Fitted
 from fewkern.fisher.posterior import AffineScores, least_squares_scores
 from fewkern.fisher.problem import Machine
 from fewkern.fisher.targets import FisherTargets, fisher_targets
-from fewkern.vectors.grid import WIDTH_FACTORS, KernelGrid
-from fewkern.vectors.leave_one_out import HeldOut
-from fewkern.vectors.search import class_grid
-from fewkern.vectors.selection import Selecting, choose_basis
+from fewkern.select.grid import WIDTH_FACTORS, KernelGrid
+from fewkern.select.leave_one_out import HeldOut
+from fewkern.select.search import class_grid
+from fewkern.select.selection import Selecting, choose_basis
 
 __all__ = [
     "Candidates",

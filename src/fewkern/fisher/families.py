@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from fewkern.backend.linalg import solve_triangular
-from fewkern.backend.namespace import Array, namespace
+from fewkern.arrays.linalg import solve_triangular
+from fewkern.arrays.namespace import Array, namespace
 from fewkern.core.statistics import Statistics
 from fewkern.fisher.forward import forward_columns
 from fewkern.fisher.lq import LqSettings, lq_fit, walk_path

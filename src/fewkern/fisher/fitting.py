@@ -9,11 +9,11 @@ from typing import Any, Protocol
 
 from sklearn.exceptions import ConvergenceWarning
 
-from fewkern.backend.folds import Fold
-from fewkern.backend.namespace import Array, float_dtype, namespace, take_rows, to_numpy
-from fewkern.backend.progress import progress
-from fewkern.backend.random import seed_from
-from fewkern.backend.validation import StrOptions, plain_label
+from fewkern.arrays.folds import Fold
+from fewkern.arrays.namespace import Array, float_dtype, namespace, take_rows, to_numpy
+from fewkern.arrays.progress import progress
+from fewkern.arrays.random import seed_from
+from fewkern.arrays.validation import StrOptions, plain_label
 from fewkern.base import check_priors, constraints, keep_class_scores, keep_importances
 from fewkern.core.expansion import KernelExpansion
 from fewkern.core.kernels import as_kernel
@@ -36,9 +36,9 @@ from fewkern.fisher.posterior import fit_posterior
 from fewkern.fisher.problem import Ending, Machine
 from fewkern.fisher.targets import fisher_targets
 from fewkern.fisher.variant import FisherVariant
-from fewkern.vectors.leave_one_out import HeldOut
-from fewkern.vectors.novelty import LEAST_VECTORS, novelty_of
-from fewkern.vectors.selection import Selecting, choose_basis
+from fewkern.select.leave_one_out import HeldOut
+from fewkern.select.novelty import LEAST_VECTORS, novelty_of
+from fewkern.select.selection import Selecting, choose_basis
 
 __all__ = ["FISHER", "FisherParameters", "class_expansion", "fit_fisher"]
 

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fewkern.backend.linalg import solve_triangular
-from fewkern.backend.namespace import Array, device, eps, namespace
+from fewkern.arrays.linalg import solve_triangular
+from fewkern.arrays.namespace import Array, device, eps, namespace
 from fewkern.core.peel import peel
 from fewkern.core.trace import Stop
 from fewkern.fisher.problem import Machine

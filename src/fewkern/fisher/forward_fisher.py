@@ -6,13 +6,13 @@ from itertools import pairwise
 from numbers import Integral, Real
 from typing import Any
 
-from fewkern.backend.validation import Interval, StrOptions, fit_context
+from fewkern.arrays.validation import Interval, StrOptions, fit_context
 from fewkern.base import KernelEstimator, ScoringClassifier, kept_importances
 from fewkern.core.trace import Stop
 from fewkern.fisher.families import LARGEST, LARGEST_SEVERAL, ForwardFamily
 from fewkern.fisher.fitting import FISHER, fit_fisher
 from fewkern.populations import labelled_population
-from fewkern.vectors.trust import novelty, novelty_threshold
+from fewkern.select.trust import novelty, novelty_threshold
 
 __all__ = ["ForwardKernelFisher"]
 

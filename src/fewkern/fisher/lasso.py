@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import pairwise
 
-from fewkern.backend.linalg import divide_where, solve_shifted
-from fewkern.backend.namespace import Array, device, eps, namespace, to_numpy
+from fewkern.arrays.linalg import divide_where, solve_shifted
+from fewkern.arrays.namespace import Array, device, eps, namespace, to_numpy
 from fewkern.core.trace import Stop
 from fewkern.fisher.problem import ActiveSet, Ending, PenalizedProblem, indices_like, row_norms
 

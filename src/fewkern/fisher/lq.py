@@ -13,8 +13,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from fewkern.backend.linalg import solve_definite, solve_shifted
-from fewkern.backend.namespace import Array, asarray_like, device, eps, namespace
+from fewkern.arrays.linalg import solve_definite, solve_shifted
+from fewkern.arrays.namespace import Array, asarray_like, device, eps, namespace
 from fewkern.core.trace import Stop
 from fewkern.fisher.lasso import lasso_rows
 from fewkern.fisher.problem import ActiveSet, Ending, Machine, PenalizedProblem, ridge_rows, row_norms

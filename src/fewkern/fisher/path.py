@@ -8,8 +8,8 @@ from typing import Any
 
 from sklearn.base import clone
 
-from fewkern.backend.namespace import Array, namespace, to_numpy
-from fewkern.backend.random import seed_from
+from fewkern.arrays.namespace import Array, namespace, to_numpy
+from fewkern.arrays.random import seed_from
 from fewkern.base import check_labelled
 from fewkern.core.expansion import KernelExpansion
 from fewkern.core.kernels import resolve_kernel

@@ -20,14 +20,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from fewkern.backend.linalg import class_sums, solve_shifted
-from fewkern.backend.logistic import logistic_regression
-from fewkern.backend.namespace import Array, device, namespace, take_rows
+from fewkern.arrays.linalg import class_sums, solve_shifted
+from fewkern.arrays.logistic import logistic_regression
+from fewkern.arrays.namespace import Array, device, namespace, take_rows
 from fewkern.core.samples import Samples
 from fewkern.core.scores import ClassScores
 from fewkern.fisher.targets import FisherTargets
-from fewkern.vectors.calibration import calibrate
-from fewkern.vectors.leave_one_out import HeldOut
+from fewkern.select.calibration import calibrate
+from fewkern.select.leave_one_out import HeldOut
 
 __all__ = [
     "AffineScores",

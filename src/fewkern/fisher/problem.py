@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fewkern.backend.linalg import jittered_cholesky, solve_shifted, solve_triangular
-from fewkern.backend.namespace import Array, asarray_like, device, namespace
+from fewkern.arrays.linalg import jittered_cholesky, solve_shifted, solve_triangular
+from fewkern.arrays.namespace import Array, asarray_like, device, namespace
 from fewkern.core.statistics import Statistics
 from fewkern.core.trace import Stop
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from numbers import Real
 from typing import Any
 
-from fewkern.backend.validation import Interval, StrOptions, fit_context
+from fewkern.arrays.validation import Interval, StrOptions, fit_context
 from fewkern.base import KernelEstimator, ScoringClassifier, constraints, kept_importances
 from fewkern.fisher.families import LqFamily
 from fewkern.fisher.fitting import FISHER, fit_fisher
 from fewkern.fisher.lq import LqSettings
 from fewkern.fisher.variant import FisherVariant
 from fewkern.populations import labelled_population
-from fewkern.vectors.trust import novelty, novelty_threshold
+from fewkern.select.trust import novelty, novelty_threshold
 
 __all__ = ["SparseKernelFisher", "lq_family"]
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from fewkern.backend.linalg import sum_by_index
-from fewkern.backend.namespace import Array, asarray_like, namespace, take_rows, to_numpy
+from fewkern.arrays.linalg import sum_by_index
+from fewkern.arrays.namespace import Array, asarray_like, namespace, take_rows, to_numpy
 
 __all__ = ["FisherTargets", "fisher_targets"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fewkern.backend.storable import storable
+from fewkern.arrays.storable import storable
 from fewkern.fisher.lq import Start
 from fewkern.fisher.posterior import PosteriorRule
 

@@ -1,7 +1,7 @@
 """Whether an object that was read is one that its class could have made.
 
 Three things are compared: the fields of a dataclass with their type hints, arrays with the shapes that the class
-declared (:func:`fewkern.backend.storable.storable`), and an estimator with itself, by asking it for predictions at
+declared (:func:`fewkern.arrays.storable.storable`), and an estimator with itself, by asking it for predictions at
 its own vectors. What passes can be used without surprises.
 """
 
@@ -17,8 +17,8 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils import get_tags
 
-from fewkern.backend.namespace import is_sparse
-from fewkern.backend.storable import Shape, Stored
+from fewkern.arrays.namespace import is_sparse
+from fewkern.arrays.storable import Shape, Stored
 from fewkern.io.trial import try_model
 
 __all__ = ["check_object", "check_sparse"]

@@ -16,9 +16,9 @@ from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from fewkern.backend.namespace import is_sparse, to_numpy
-from fewkern.backend.storable import stored_classes
-from fewkern.backend.wrapped import unwrapped
+from fewkern.arrays.namespace import is_sparse, to_numpy
+from fewkern.arrays.storable import stored_classes
+from fewkern.arrays.wrapped import unwrapped
 from fewkern.base import set_threshold
 from fewkern.core.expansion import KernelExpansion
 from fewkern.core.gaussians import GaussianExpansion
@@ -43,7 +43,7 @@ from fewkern.io.plan import (
     Vector,
 )
 from fewkern.io.preparation import prepare
-from fewkern.vectors.trust import interval_quantiles
+from fewkern.select.trust import interval_quantiles
 
 __all__ = ["plan"]
 

@@ -18,7 +18,7 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.impute import SimpleImputer
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, OrdinalEncoder
 
-from fewkern.backend.namespace import is_sparse
+from fewkern.arrays.namespace import is_sparse
 from fewkern.io.columns import by_name, positions
 from fewkern.io.steps import LINEAR_CLASSIFIERS, LINEAR_MODELS
 

@@ -22,7 +22,7 @@ import numpy as np
 
 from fewkern.io.archive import FORMAT_VERSION
 from fewkern.io.records import Record, State
-from fewkern.vectors.axes import GaussianClasses
+from fewkern.select.axes import GaussianClasses
 
 __all__ = ["UPGRADES", "Upgrade", "renamed", "upgrade"]
 

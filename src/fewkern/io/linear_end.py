@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from sklearn.linear_model import LogisticRegression, LogisticRegressionCV, SGDClassifier
 
-from fewkern.backend.namespace import is_sparse
-from fewkern.backend.storable import stored_classes
+from fewkern.arrays.namespace import is_sparse
+from fewkern.arrays.storable import stored_classes
 from fewkern.io.plan import Classes, Copy, Vector
 from fewkern.io.preparation import prepare
 from fewkern.io.steps import LINEAR_CLASSIFIERS, LINEAR_MODELS, SCALERS

@@ -16,8 +16,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import scipy.sparse as sp
 
-from fewkern.backend.namespace import is_foreign, is_sparse, to_numpy
-from fewkern.backend.storable import Stored, stored_classes
+from fewkern.arrays.namespace import is_foreign, is_sparse, to_numpy
+from fewkern.arrays.storable import Stored, stored_classes
 from fewkern.io.checks import check_object, check_sparse
 from fewkern.io.forms import FORMS, form_of
 from fewkern.io.steps import SCALERS

@@ -1,6 +1,6 @@
 """Save and load fitted models: one ``.npz`` file, a JSON header and plain arrays.
 
-Nothing is pickled. A file can only create objects of registered classes (:mod:`fewkern.backend.storable`), and every
+Nothing is pickled. A file can only create objects of registered classes (:mod:`fewkern.arrays.storable`), and every
 object is checked before it is handed out, so a file that loads also predicts.
 """
 
@@ -16,8 +16,8 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
 from fewkern._version import __version__
-from fewkern.backend.storable import stored_classes
-from fewkern.backend.wrapped import unwrapped
+from fewkern.arrays.storable import stored_classes
+from fewkern.arrays.wrapped import unwrapped
 from fewkern.io.archive import ModelFileError, pack, unpack
 from fewkern.io.files import write_atomically
 from fewkern.io.legacy import upgrade

@@ -26,7 +26,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 from sklearn.svm import LinearSVC, LinearSVR
 
-from fewkern.backend.storable import storable
+from fewkern.arrays.storable import storable
 
 __all__ = ["LINEAR_CLASSIFIERS", "LINEAR_MODELS", "SCALERS", "is_no_step"]
 

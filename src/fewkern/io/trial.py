@@ -16,7 +16,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 from sklearn.utils.validation import check_is_fitted
 
-from fewkern.backend.namespace import is_sparse
+from fewkern.arrays.namespace import is_sparse
 from fewkern.io.columns import positions
 from fewkern.io.steps import is_no_step
 

@@ -10,16 +10,16 @@ import math
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
 
-from fewkern.backend.namespace import eps, is_sparse, namespace, to_numpy
-from fewkern.backend.storable import storable
+from fewkern.arrays.namespace import eps, is_sparse, namespace, to_numpy
+from fewkern.arrays.storable import storable
 from fewkern.core.basis import KernelBasis
 from fewkern.core.expansion import KernelExpansion
 from fewkern.core.gaussians import GaussianBasis, GaussianExpansion
 from fewkern.core.samples import Samples
 from fewkern.core.statistics import LinearSolution, Statistics
 from fewkern.learn.policy import Policy
-from fewkern.vectors.all_rows import FeatureSums
-from fewkern.vectors.leave_one_out import HeldOut, loo_paths
+from fewkern.select.all_rows import FeatureSums
+from fewkern.select.leave_one_out import HeldOut, loo_paths
 
 __all__ = ["Basis", "Sums", "best_ridge", "same_basis"]
 

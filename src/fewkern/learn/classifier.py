@@ -6,8 +6,8 @@ from typing import Any
 
 from sklearn.base import BaseEstimator
 
-from fewkern.backend.fitting import CallbackSupportMixin
-from fewkern.backend.validation import fit_context
+from fewkern.arrays.fitting import CallbackSupportMixin
+from fewkern.arrays.validation import fit_context
 from fewkern.base import CONSTRAINTS, ScoringClassifier, keep_class_scores, keep_importances, kept_importances
 from fewkern.core.population import InMemory
 from fewkern.core.scores import ClassScores
@@ -25,9 +25,9 @@ from fewkern.learn.fitting import (
 )
 from fewkern.learn.parameters import PARAMETERS
 from fewkern.populations import labelled_batch, labelled_population
-from fewkern.vectors.calibration import calibrate
-from fewkern.vectors.leave_one_out import class_targets
-from fewkern.vectors.trust import novelty, novelty_threshold
+from fewkern.select.calibration import calibrate
+from fewkern.select.leave_one_out import class_targets
+from fewkern.select.trust import novelty, novelty_threshold
 
 __all__ = ["KernelClassifier"]
 

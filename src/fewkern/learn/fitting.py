@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from fewkern.backend.namespace import asarray_like, is_sparse, namespace, to_numpy
-from fewkern.backend.progress import progress
-from fewkern.backend.random import seed_from
-from fewkern.backend.threads import one_thread
+from fewkern.arrays.namespace import asarray_like, is_sparse, namespace, to_numpy
+from fewkern.arrays.progress import progress
+from fewkern.arrays.random import seed_from
+from fewkern.arrays.threads import one_thread
 from fewkern.base import BudgetWarning
 from fewkern.core.expansion import KernelExpansion
 from fewkern.core.gaussians import GaussianBasis, GaussianExpansion
@@ -30,13 +30,13 @@ from fewkern.learn.learner import Learned, Settings, learn
 from fewkern.learn.logistic import choose_logistic, fit_logistic
 from fewkern.learn.policy import POLICY, Policy
 from fewkern.learn.preparation import with_open_ends
-from fewkern.vectors.all_rows import feature_statistics, with_targets
-from fewkern.vectors.calibration import fit_temperature
-from fewkern.vectors.leave_one_out import HeldOut
-from fewkern.vectors.novelty import LEAST_VECTORS, novelty_of
-from fewkern.vectors.search import automatic_model, held_out_values
-from fewkern.vectors.searching import Searching
-from fewkern.vectors.selection import Selecting, choose_basis
+from fewkern.select.all_rows import feature_statistics, with_targets
+from fewkern.select.calibration import fit_temperature
+from fewkern.select.leave_one_out import HeldOut
+from fewkern.select.novelty import LEAST_VECTORS, novelty_of
+from fewkern.select.search import automatic_model, held_out_values
+from fewkern.select.searching import Searching
+from fewkern.select.selection import Selecting, choose_basis
 
 __all__ = [
     "Fitted",

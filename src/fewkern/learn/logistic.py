@@ -15,8 +15,8 @@ import numpy as np
 import scipy.linalg
 from scipy.special import expit, log_expit, logsumexp, softmax
 
-from fewkern.backend.linalg import one_hot
-from fewkern.backend.optimize import minimize_smooth
+from fewkern.arrays.linalg import one_hot
+from fewkern.arrays.optimize import minimize_smooth
 from fewkern.learn.compare import Comparison, Key
 from fewkern.learn.objective import Rows, features
 

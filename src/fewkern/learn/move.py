@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from fewkern.backend.optimize import minimize_smooth
+from fewkern.arrays.optimize import minimize_smooth
 from fewkern.learn.objective import Geometry, Rows, objective
 from fewkern.learn.policy import Policy
 

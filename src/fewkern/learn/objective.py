@@ -25,11 +25,11 @@ from typing import Any
 
 import numpy as np
 
-from fewkern.backend.linalg import inverse_psd
+from fewkern.arrays.linalg import inverse_psd
 from fewkern.core.gaussians import gaussians
 from fewkern.learn.policy import Policy
 from fewkern.learn.warp import Cells, Warp
-from fewkern.vectors.leave_group_out import GroupBlocks
+from fewkern.select.leave_group_out import GroupBlocks
 
 __all__ = ["Geometry", "Rows", "coefficients", "features", "objective", "ridge_errors", "values"]
 

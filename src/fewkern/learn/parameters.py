@@ -5,7 +5,7 @@ from __future__ import annotations
 from numbers import Integral
 from typing import Any
 
-from fewkern.backend.validation import Interval
+from fewkern.arrays.validation import Interval
 from fewkern.base import CONSTRAINTS
 
 __all__ = ["PARAMETERS"]

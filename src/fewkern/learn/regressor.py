@@ -6,16 +6,16 @@ from typing import Any
 
 from sklearn.base import BaseEstimator, RegressorMixin
 
-from fewkern.backend.fitting import CallbackSupportMixin
-from fewkern.backend.validation import fit_context
+from fewkern.arrays.fitting import CallbackSupportMixin
+from fewkern.arrays.validation import fit_context
 from fewkern.base import keep_importances, kept_importances
 from fewkern.core.population import InMemory
 from fewkern.learn.batches import Basis
 from fewkern.learn.fitting import begin, continue_with, fit_population, keep, keep_batch, keep_sums, merged, sums_before
 from fewkern.learn.parameters import PARAMETERS
 from fewkern.populations import measured_batch, measured_population
-from fewkern.vectors.intervals import fit_intervals
-from fewkern.vectors.trust import IntervalRegressor, novelty, novelty_threshold
+from fewkern.select.intervals import fit_intervals
+from fewkern.select.trust import IntervalRegressor, novelty, novelty_threshold
 
 __all__ = ["KernelRegressor"]
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from fewkern.backend.linalg import solve_triangular
-from fewkern.backend.namespace import Array, namespace
+from fewkern.arrays.linalg import solve_triangular
+from fewkern.arrays.namespace import Array, namespace
 from fewkern.core.basis import KernelBasis
 from fewkern.core.population import Population
 from fewkern.core.samples import Samples
 from fewkern.core.statistics import Statistics
 from fewkern.margins.features import Features
-from fewkern.vectors.all_rows import with_indicators
-from fewkern.vectors.axes import Spread
+from fewkern.select.all_rows import with_indicators
+from fewkern.select.axes import Spread
 
 __all__ = ["Coordinates", "RowFeatures", "features_of_all", "row_features", "weighing_as_all"]
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
 
-from fewkern.backend.linalg import cholesky_psd, solve_triangular
-from fewkern.backend.namespace import Array, device, namespace, take_rows
+from fewkern.arrays.linalg import cholesky_psd, solve_triangular
+from fewkern.arrays.namespace import Array, device, namespace, take_rows
 from fewkern.margins.graphs import Edges, PairSet
 from fewkern.margins.hinge import HingeProblem, minimize_hinge
 from fewkern.margins.ranking import OrderedPairs

@@ -14,9 +14,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, replace
 
-from fewkern.backend.linalg import sum_by_index
-from fewkern.backend.namespace import Array, asarray_like, device, namespace, take_rows
-from fewkern.backend.random import random_generator
+from fewkern.arrays.linalg import sum_by_index
+from fewkern.arrays.namespace import Array, asarray_like, device, namespace, take_rows
+from fewkern.arrays.random import random_generator
 from fewkern.core.trace import Stop
 from fewkern.margins.convex import solve
 from fewkern.margins.hinge import HingeProblem, HingeSolution, hinge_at_zero, minimize_hinge

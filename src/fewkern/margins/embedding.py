@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fewkern.backend.linalg import generalized_eigh
-from fewkern.backend.namespace import Array, device, namespace
+from fewkern.arrays.linalg import generalized_eigh
+from fewkern.arrays.namespace import Array, device, namespace
 from fewkern.core.peel import peel
 from fewkern.core.trace import Stop
 from fewkern.margins.graphs import GraphPair
 from fewkern.margins.rules import AdditiveRule
 from fewkern.margins.spaces import no_columns, reflect, reflect_both
-from fewkern.vectors.axes import Spread
+from fewkern.select.axes import Spread
 
 __all__ = [
     "Embedding",

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from fewkern.backend.namespace import Array, device, float_dtype, is_sparse, namespace, take_rows
+from fewkern.arrays.namespace import Array, device, float_dtype, is_sparse, namespace, take_rows
 from fewkern.core.basis import KernelBasis
 from fewkern.core.expansion import KernelExpansion
 from fewkern.core.kernels import Kernel, Linear
 from fewkern.core.samples import Samples
 from fewkern.core.trace import Stop
-from fewkern.vectors.axes import column_signs
-from fewkern.vectors.selection import Selecting, Selection, choose_basis
+from fewkern.select.axes import column_signs
+from fewkern.select.selection import Selecting, Selection, choose_basis
 
 __all__ = ["Features", "basis_features", "sample_features"]
 

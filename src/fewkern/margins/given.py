@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from fewkern.backend.namespace import Array, asarray_like, is_sparse, namespace, take_rows, to_numpy
-from fewkern.backend.neighbors import symmetric_weights
+from fewkern.arrays.namespace import Array, asarray_like, is_sparse, namespace, take_rows, to_numpy
+from fewkern.arrays.neighbors import symmetric_weights
 from fewkern.core.samples import Samples
 from fewkern.margins.graphs import Factor, GraphPair, SparseWeights
 from fewkern.margins.rules import RULES, GraphRule

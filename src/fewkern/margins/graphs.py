@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from fewkern.backend.blocks import row_blocks
-from fewkern.backend.linalg import class_sums, neg_squared_distances, one_hot, sum_by_index, weighted_gram
-from fewkern.backend.namespace import Array, asarray_like, device, namespace, take_rows, to_numpy
-from fewkern.backend.neighbors import sparse_edges, sparse_laplacian_scatter
-from fewkern.backend.storable import storable
+from fewkern.arrays.blocks import row_blocks
+from fewkern.arrays.linalg import class_sums, neg_squared_distances, one_hot, sum_by_index, weighted_gram
+from fewkern.arrays.namespace import Array, asarray_like, device, namespace, take_rows, to_numpy
+from fewkern.arrays.neighbors import sparse_edges, sparse_laplacian_scatter
+from fewkern.arrays.storable import storable
 
 __all__ = [
     "AllPairs",

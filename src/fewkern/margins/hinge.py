@@ -13,9 +13,9 @@ import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from fewkern.backend.finite import quiet
-from fewkern.backend.linalg import cholesky_psd, least_squares, solve_or_none, solve_triangular, sum_by_index
-from fewkern.backend.namespace import Array, device, namespace, take_rows
+from fewkern.arrays.finite import quiet
+from fewkern.arrays.linalg import cholesky_psd, least_squares, solve_or_none, solve_triangular, sum_by_index
+from fewkern.arrays.namespace import Array, device, namespace, take_rows
 from fewkern.core.trace import Stop
 from fewkern.margins.spaces import Points
 

@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from fewkern.backend.namespace import Array, namespace
+from fewkern.arrays.namespace import Array, namespace
 from fewkern.core.population import Population
 from fewkern.core.samples import Samples
 from fewkern.margins.all_rows import Coordinates, RowFeatures

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fewkern.backend.namespace import Array, namespace, take_rows
+from fewkern.arrays.namespace import Array, namespace, take_rows
 from fewkern.core.samples import Samples
 from fewkern.margins.hinge import HingeProblem, hinge_at_zero
 from fewkern.margins.spaces import Points

@@ -13,9 +13,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fewkern.backend.blocks import row_blocks
-from fewkern.backend.linalg import sum_by_index
-from fewkern.backend.namespace import Array, device, namespace, take_rows
+from fewkern.arrays.blocks import row_blocks
+from fewkern.arrays.linalg import sum_by_index
+from fewkern.arrays.namespace import Array, device, namespace, take_rows
 from fewkern.margins.graphs import PairSet
 
 __all__ = ["OrderedPairs", "prefix_dominance", "ranked_sums"]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from fewkern.backend.linalg import least_squares, sum_by_index
-from fewkern.backend.namespace import Array, asarray_like, namespace, take_rows
-from fewkern.backend.storable import storable
+from fewkern.arrays.linalg import least_squares, sum_by_index
+from fewkern.arrays.namespace import Array, asarray_like, namespace, take_rows
+from fewkern.arrays.storable import storable
 from fewkern.core.peel import peel
 from fewkern.core.trace import Stop
 from fewkern.margins.corner import minimize_many

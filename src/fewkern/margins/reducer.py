@@ -7,10 +7,10 @@ from typing import Any
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from fewkern.backend.linalg import least_squares
-from fewkern.backend.namespace import Array, asarray_like, device, float_dtype, is_sparse, namespace
-from fewkern.backend.rowwise import rowwise
-from fewkern.backend.validation import StrOptions
+from fewkern.arrays.linalg import least_squares
+from fewkern.arrays.namespace import Array, asarray_like, device, float_dtype, is_sparse, namespace
+from fewkern.arrays.rowwise import rowwise
+from fewkern.arrays.validation import StrOptions
 from fewkern.base import CONSTRAINTS, KernelEstimator, check_labelled, check_samples, check_weighted, constraints
 from fewkern.core.kernels import Linear, resolve_kernel
 from fewkern.core.population import InMemory, Population
@@ -20,7 +20,7 @@ from fewkern.margins.given import as_graph, pair_of_matrices
 from fewkern.margins.graphs import GraphPair
 from fewkern.margins.rules import AdditiveRule, GraphRule
 from fewkern.populations import labelled_population, weighted_population
-from fewkern.vectors.parameters import SELECTION, selecting
+from fewkern.select.parameters import SELECTION, selecting
 
 __all__ = [
     "REDUCER",

@@ -10,15 +10,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
-from fewkern.backend.namespace import Array, device, namespace
-from fewkern.backend.neighbors import (
+from fewkern.arrays.namespace import Array, device, namespace
+from fewkern.arrays.neighbors import (
     class_neighbors,
     class_radius,
     nearest_between,
     neighbors,
     split_by_label,
 )
-from fewkern.backend.storable import storable
+from fewkern.arrays.storable import storable
 from fewkern.core.parameters import Parameters
 from fewkern.core.samples import Samples
 from fewkern.margins.graphs import (
@@ -34,7 +34,7 @@ from fewkern.margins.graphs import (
     SparseWeights,
     WithinClasses,
 )
-from fewkern.vectors.axes import Spread
+from fewkern.select.axes import Spread
 
 __all__ = ["Fisher", "GraphRule", "LFDA", "LPP", "LSDA", "MFA", "PCA", "UDP"]
 

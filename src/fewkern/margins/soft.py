@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from fewkern.backend.linalg import cholesky_psd, solve_triangular
-from fewkern.backend.namespace import Array, device, namespace, take_rows
-from fewkern.backend.storable import storable
+from fewkern.arrays.linalg import cholesky_psd, solve_triangular
+from fewkern.arrays.namespace import Array, device, namespace, take_rows
+from fewkern.arrays.storable import storable
 from fewkern.core.peel import Peeled, peel
 from fewkern.core.trace import Stop
 from fewkern.margins.convex import ConvexSteps, ListedPairs, RankedPairs, signed_pairs, solve

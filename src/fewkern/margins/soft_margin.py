@@ -8,8 +8,8 @@ from typing import Any
 
 from sklearn.exceptions import ConvergenceWarning
 
-from fewkern.backend.progress import progress
-from fewkern.backend.validation import Interval, StrOptions, fit_context
+from fewkern.arrays.progress import progress
+from fewkern.arrays.validation import Interval, StrOptions, fit_context
 from fewkern.base import constraints, warn_of_fewer_components
 from fewkern.core.trace import Stop
 from fewkern.margins.features import Features

@@ -11,8 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol, Self
 
-from fewkern.backend.linalg import weighted_gram
-from fewkern.backend.namespace import Array, device, namespace, take_rows
+from fewkern.arrays.linalg import weighted_gram
+from fewkern.arrays.namespace import Array, device, namespace, take_rows
 
 __all__ = ["Constrained", "Points", "Reflected", "Rows", "Space", "no_columns", "reflect", "reflect_both"]
 

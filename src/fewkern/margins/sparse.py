@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from fewkern.backend.linalg import generalized_eigh
-from fewkern.backend.namespace import Array, device, namespace
+from fewkern.arrays.linalg import generalized_eigh
+from fewkern.arrays.namespace import Array, device, namespace
 from fewkern.core.peel import peel
 from fewkern.core.trace import Stop
 from fewkern.margins.convex import ConvexSteps, ListedPairs, RankedPairs, SmoothLoss

@@ -9,10 +9,10 @@ from typing import Any
 
 from sklearn.exceptions import ConvergenceWarning
 
-from fewkern.backend.linalg import squared_norms
-from fewkern.backend.namespace import asarray_like, is_sparse, namespace
-from fewkern.backend.progress import progress
-from fewkern.backend.validation import Interval, StrOptions, fit_context
+from fewkern.arrays.linalg import squared_norms
+from fewkern.arrays.namespace import asarray_like, is_sparse, namespace
+from fewkern.arrays.progress import progress
+from fewkern.arrays.validation import Interval, StrOptions, fit_context
 from fewkern.base import constraints, warn_of_fewer_components
 from fewkern.core.kernels import Linear, as_kernel
 from fewkern.core.population import InMemory, Population

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from fewkern.backend.namespace import is_sparse, to_numpy
+from fewkern.arrays.namespace import is_sparse, to_numpy
 from fewkern.plotting.model import FittedModel, fitted_model, numbers
 from fewkern.plotting.style import (
     ACCENT,

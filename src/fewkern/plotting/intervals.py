@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from fewkern.backend.namespace import to_numpy
+from fewkern.arrays.namespace import to_numpy
 from fewkern.plotting.model import fitted_model
 from fewkern.plotting.style import ACCENT, CHOSEN, CLASSES, QUIET, axes_for, legend_below, open_frame, percent
 

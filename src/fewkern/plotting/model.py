@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from fewkern.backend.namespace import is_sparse, to_numpy
+from fewkern.arrays.namespace import is_sparse, to_numpy
 
 __all__ = ["FittedModel", "ask", "fitted_model", "numbers"]
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import is_classifier, is_regressor
 
-from fewkern.backend.namespace import to_numpy
+from fewkern.arrays.namespace import to_numpy
 from fewkern.base import trace_of
 from fewkern.core.trace import Trace
 from fewkern.plotting.model import fitted_model

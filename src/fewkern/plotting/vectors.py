@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import is_classifier, is_outlier_detector, is_regressor
 
-from fewkern.backend.namespace import to_numpy
+from fewkern.arrays.namespace import to_numpy
 from fewkern.plotting.model import FittedModel, ask, fitted_model, numbers
 from fewkern.plotting.style import (
     ACCENT,

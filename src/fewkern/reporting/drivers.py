@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from fewkern.backend.namespace import to_numpy
+from fewkern.arrays.namespace import to_numpy
 from fewkern.reporting.rows import Rows
 from fewkern.reporting.subject import Subject
 from fewkern.reporting.words import cell, is_missing, number

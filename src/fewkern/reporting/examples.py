@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from fewkern.backend.namespace import to_numpy
+from fewkern.arrays.namespace import to_numpy
 from fewkern.core.expansion import KernelExpansion
 from fewkern.core.gaussians import GaussianExpansion
 from fewkern.reporting.judging import Judged

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import KFold, train_test_split
 
-from fewkern.backend.namespace import to_numpy
+from fewkern.arrays.namespace import to_numpy
 from fewkern.base import BudgetWarning
 from fewkern.core.gaussians import GaussianExpansion
 from fewkern.reporting.settings import ReportSettings

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from fewkern.backend.namespace import to_numpy
+from fewkern.arrays.namespace import to_numpy
 from fewkern.core.gaussians import GaussianExpansion
 from fewkern.density.mixture import ClassMixtures, KernelMixture
 from fewkern.reporting.listing import Listing, in_importance, listing

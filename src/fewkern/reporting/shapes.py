@@ -10,7 +10,7 @@ from scipy import stats
 from sklearn.decomposition import PCA
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 
-from fewkern.backend.namespace import to_numpy
+from fewkern.arrays.namespace import to_numpy
 from fewkern.density.mixture import KernelMixture
 from fewkern.reporting.judging import Trial, try_out
 from fewkern.reporting.kept import affine_units

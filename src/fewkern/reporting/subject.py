@@ -13,7 +13,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from fewkern.backend.namespace import is_sparse, to_numpy
+from fewkern.arrays.namespace import is_sparse, to_numpy
 from fewkern.base import is_pairwise, vectors_moved
 from fewkern.core.gaussians import GaussianExpansion
 from fewkern.core.preparation import Preparation

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from fewkern.backend.namespace import to_numpy
+from fewkern.arrays.namespace import to_numpy
 from fewkern.reporting.judging import Judged
 from fewkern.reporting.subject import Subject
 from fewkern.reporting.words import about, number, percent, plural

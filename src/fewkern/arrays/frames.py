@@ -1,0 +1,209 @@
+"""Tables in parts that come one after the other: the partitions of a Dask data frame, or pieces of files.
+
+A part is a data frame of pandas that is made when it is needed, on whatever worker the scheduler of Dask chooses.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Any, Protocol
+
+import numpy as np
+
+from fewkern.arrays.partitions import PartitionError, added_up, counted
+from fewkern.arrays.progress import shown
+from fewkern.arrays.threads import one_thread
+
+__all__ = ["FrameParts", "Piece", "map_frame", "read_once", "require_dask"]
+
+# What is called with the number of the first row of a part, and with the part.
+OfPart = Callable[[int, Any], Any]
+
+
+class Piece(Protocol):
+    """Something that a part of a table can be read from; called, it reads it."""
+
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+
+    def __call__(self) -> Any:
+        """The rows, as a data frame of pandas."""
+
+    def count(self) -> int:
+        """Number of rows."""
+
+
+def require_dask(what: str) -> Any:
+    """The package Dask, or an error that says what it is needed for."""
+    try:
+        import dask
+    except ImportError as error:
+        raise ImportError(f"{what} through Dask, which is not installed: pip install 'fewkern[dask]'.") from error
+    return dask
+
+
+@dataclass(frozen=True)
+class FrameParts:
+    """The parts of a table, in their order; those without rows are left out."""
+
+    parts: tuple[Any, ...]
+    """Delayed data frames of Dask."""
+    lengths: tuple[int, ...]
+    names: tuple[str, ...]
+    """What messages call the parts."""
+    empty: Any
+    """A data frame with the columns of the table, and no rows."""
+
+    @classmethod
+    def of_collection(cls, frame: Any, verbose: bool = False) -> FrameParts:
+        """The partitions of a Dask data frame; one pass counts their rows."""
+        import dask
+
+        # partitions of files may be joined when a plan is optimized: first that, then count their rows
+        parts = frame.optimize().to_delayed()
+        names = [f"partition {k}" for k in range(len(parts))]
+        count = dask.delayed(_named, pure=False)
+        return cls._of(parts, names, [count(name, _count, 0, part) for name, part in zip(names, parts)], frame._meta,
+                       verbose)  # fmt: skip
+
+    @classmethod
+    def of_pieces(cls, pieces: Sequence[Piece], empty: Any, verbose: bool = False) -> FrameParts:
+        """Parts that are read when they are needed; ``empty`` has their columns and no rows."""
+        import dask
+
+        parts = [dask.delayed(_read, pure=False)(piece) for piece in pieces]
+        counts = [dask.delayed(_named_count, pure=False)(piece) for piece in pieces]
+        return cls._of(parts, [piece.name for piece in pieces], counts, empty, verbose)
+
+    @classmethod
+    def _of(cls, parts: Any, names: Any, counts: Any, empty: Any, verbose: bool) -> FrameParts:
+        with counted("counting rows", "_named", len(counts), verbose):
+            lengths = _computed(counts, parts, names)
+        kept = [k for k, length in enumerate(lengths) if length]
+        return cls(
+            tuple(parts[k] for k in kept), tuple(int(lengths[k]) for k in kept), tuple(names[k] for k in kept), empty
+        )
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return sum(self.lengths)
+
+    @property
+    def first(self) -> list[int]:
+        """The number of the first row of every part."""
+        return [0, *accumulate(self.lengths)][:-1]
+
+    def _work(self, of: OfPart) -> list[Any]:
+        import dask
+
+        work = dask.delayed(_named, pure=False)
+        return [work(name, of, at, part) for name, at, part in zip(self.names, self.first, self.parts)]
+
+    def total(self, of: OfPart, label: str = "", verbose: bool = False) -> Any:
+        """The sum, by ``+``, of ``of(number of the first row, part)`` over all parts."""
+        work = self._work(of)
+        with counted(label, "_named", len(work), verbose):
+            return _computed([added_up(work)], self.parts, self.names)[0]
+
+    def each(self, of: OfPart, label: str = "", verbose: bool = False) -> Iterator[Any]:
+        """``of(number of the first row, part)``, part after part; as many at once as there are cores."""
+        work, width = self._work(of), os.cpu_count() or 1
+        with shown(label, len(work), lines=False, bar=verbose) as step:
+            for at in range(0, len(work), width):
+                some = slice(at, at + width)
+                yield from _computed(work[some], self.parts[some], self.names[some])
+                step(min(at + width, len(work)))
+
+    def arrays(self, of: OfPart, like: Sequence[np.ndarray[Any, Any]]) -> list[Any]:
+        """Dask arrays of what ``of(number of the first row, part)`` returns: arrays with a row for every row.
+
+        ``like`` are arrays of the same types and columns. Compute them within :func:`read_once`.
+        """
+        import dask.array as da
+
+        work, found = self._work(of), []
+        for k, one in enumerate(like):
+            blocks = [
+                da.from_delayed(part[k], (length, *one.shape[1:]), one.dtype, meta=one[:0])  # type: ignore[no-untyped-call]
+                for part, length in zip(work, self.lengths)
+            ]
+            found.append(da.concatenate(blocks))  # type: ignore[no-untyped-call]
+        return found
+
+
+@contextmanager
+def read_once() -> Iterator[None]:
+    """Let arrays that come from the same parts share the work: fused tasks would read a part once for each array."""
+    import dask
+
+    with dask.config.set({"optimization.fuse.active": False}):
+        yield
+
+
+def map_frame(method: Callable[[Any], Any], frame: Any, names: Callable[[int], Sequence[Any]]) -> Any:
+    """``method`` of every partition of a Dask data frame, when its values are asked for.
+
+    ``method`` gives an array with a value or a row of values for every row, of a table without rows too; ``names`` are
+    those of so many columns. Returns a Dask series or data frame.
+    """
+    import pandas as pd
+
+    values = np.asarray(method(frame._meta))
+    meta = pd.Series(values) if values.ndim == 1 else pd.DataFrame(values, columns=list(names(values.shape[1])))
+    return frame.map_partitions(_answers, method, meta, meta=meta)
+
+
+def _answers(part: Any, method: Callable[[Any], Any], meta: Any) -> Any:
+    import pandas as pd
+
+    with one_thread():
+        values = np.asarray(method(part))
+    if values.ndim == 1:
+        return pd.Series(values, index=part.index, dtype=meta.dtype)
+    return pd.DataFrame(values, index=part.index, columns=meta.columns)
+
+
+def _computed(work: Sequence[Any], parts: Sequence[Any], names: Sequence[str]) -> Any:
+    """The values of delayed work on parts; an error says which part could not be made."""
+    import dask
+
+    try:
+        return dask.compute(*work)  # type: ignore[no-untyped-call]
+    except (ValueError, PartitionError):  # ours: they say which part it is
+        raise
+    except Exception as error:
+        for name, part in zip(names, parts):
+            try:
+                part.compute()
+            except Exception:
+                raise PartitionError(f"{name} of the table cannot be computed: {error!r}") from error
+        raise
+
+
+def _read(piece: Piece) -> Any:
+    return piece()
+
+
+def _named_count(piece: Piece) -> int:
+    return piece.count()
+
+
+def _count(first: int, part: Any) -> int:  # noqa: ARG001 - called like all others
+    return len(part)
+
+
+def _named(name: str, of: OfPart, first: int, part: Any) -> Any:
+    """A part with one BLAS thread: there are as many tasks as cores. An error says which part it is about."""
+    try:
+        with one_thread():
+            return of(first, part)
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from error
+    except Exception as error:
+        raise PartitionError(f"{name}: {error!r}") from error

@@ -1,0 +1,150 @@
+"""Neighbor graphs and products with sparse weights, which the Array API standard does not know.
+
+Computed on the host by scikit-learn and SciPy, whatever library the samples belong to.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from fewkern.arrays.namespace import Array, asarray_like, is_sparse, namespace, to_numpy
+
+__all__ = [
+    "class_neighbors",
+    "class_radius",
+    "nearest_between",
+    "neighbors",
+    "sparse_edges",
+    "sparse_laplacian_scatter",
+    "split_by_label",
+    "symmetric_weights",
+]
+
+
+def _host(X: Array) -> Any:
+    return X if is_sparse(X) else to_numpy(X)
+
+
+def _edges_to_matrix(i: Any, j: Any, n: int) -> Any:
+    """0/1 symmetric matrix with the given entries and their mirror images."""
+    H = sp.csr_matrix((np.ones(len(i)), (i, j)), shape=(n, n))
+    H = H.maximum(H.T).tocsr()
+    H.setdiag(0)
+    H.eliminate_zeros()
+    H.data[:] = 1.0
+    return H
+
+
+def neighbors(X: Array, k: int) -> Any:
+    """Symmetric 0/1 graph: an edge where either end is among the ``k`` nearest neighbors of the other."""
+    from sklearn.neighbors import kneighbors_graph
+
+    X = _host(X)
+    n = X.shape[0]
+    if n < 2:
+        return sp.csr_matrix((n, n))
+    G = kneighbors_graph(X, min(k, n - 1), mode="connectivity").tocoo()
+    return _edges_to_matrix(G.row, G.col, n)
+
+
+def class_neighbors(X: Array, codes: Array, k: int) -> Any:
+    """:func:`neighbors` inside every class."""
+    X, codes = _host(X), to_numpy(codes)
+    rows, columns = [], []
+    for c in np.unique(codes):
+        members = np.flatnonzero(codes == c)
+        H = neighbors(X[members], k).tocoo()
+        rows.append(members[H.row])
+        columns.append(members[H.col])
+    return _edges_to_matrix(np.concatenate(rows), np.concatenate(columns), X.shape[0])
+
+
+def nearest_between(X: Array, codes: Array, count: int) -> Any:
+    """0/1 graph of the ``count`` shortest pairs from every class to all others."""
+    from sklearn.neighbors import NearestNeighbors
+
+    X, codes = _host(X), to_numpy(codes)
+    rows, columns = [], []
+    for c in np.unique(codes):
+        inside, outside = np.flatnonzero(codes == c), np.flatnonzero(codes != c)
+        if not len(outside):
+            continue
+        # The shortest `count` pairs are among the `count` shortest of every member.
+        search = NearestNeighbors(n_neighbors=min(count, len(outside))).fit(X[outside])
+        distance, index = search.kneighbors(X[inside])
+        take = np.argsort(distance, axis=None, kind="stable")[:count]
+        rows.append(np.repeat(inside, index.shape[1])[take])
+        columns.append(outside[index.ravel()[take]])
+    if not rows:
+        return sp.csr_matrix((X.shape[0], X.shape[0]))
+    return _edges_to_matrix(np.concatenate(rows), np.concatenate(columns), X.shape[0])
+
+
+def split_by_label(H: Any, codes: Array) -> tuple[Any, Any]:
+    """Edges of ``H`` inside classes, and between them."""
+    codes = to_numpy(codes)
+    coo = H.tocoo()
+    same = codes[coo.row] == codes[coo.col]
+    parts = [sp.csr_matrix((coo.data[m], (coo.row[m], coo.col[m])), shape=H.shape) for m in (same, ~same)]
+    return parts[0], parts[1]
+
+
+def class_radius(X: Array, codes: Array, k: int) -> Array:
+    """Distance of every sample to its ``k``-th neighbor of the same class; to the farthest if there are fewer.
+
+    A sample that is alone in its class has the radius zero.
+    """
+    from sklearn.neighbors import NearestNeighbors
+
+    host, labels = _host(X), to_numpy(codes)
+    radius = np.zeros(host.shape[0])
+    for c in np.unique(labels):
+        members = np.flatnonzero(labels == c)
+        if len(members) > 1:
+            search = NearestNeighbors(n_neighbors=min(k, len(members) - 1)).fit(host[members])
+            radius[members] = search.kneighbors()[0][:, -1]
+    return asarray_like(radius, X, dtype=namespace(X).asarray(X).dtype)
+
+
+def symmetric_weights(V: Any, owner: str) -> Any:
+    """A user's weights as a CSR matrix without its diagonal, checked: square, symmetric, not negative."""
+    V = sp.csr_matrix(V, dtype=float)
+    if V.shape[0] != V.shape[1]:
+        raise ValueError(f"{owner}: graph weights must be a square matrix over the samples, got shape {V.shape}.")
+    V.setdiag(0)
+    V.eliminate_zeros()
+    if not np.all(np.isfinite(V.data)):
+        raise ValueError(f"{owner}: the weights of a graph must be finite, got NaN or infinity.")
+    if abs(V - V.T).max() > 1e-10 * max(abs(V).max(), 1e-300):
+        raise ValueError(f"{owner}: graph weights must be symmetric; pass (V + V.T) / 2.")
+    if V.nnz and V.data.min() < 0:
+        raise ValueError(
+            f"{owner}: graph weights must not be negative, got {V.data.min():.3g}; a negative weight cannot define a "
+            "margin."
+        )
+    return V
+
+
+def sparse_laplacian_scatter(V: Any, Z: Array, scale: Array | None = None) -> Array:
+    """``Z' L Z`` with ``L = diag(V 1) - V``, for sparse ``V`` (entries times ``scale_i scale_j``)."""
+    host = to_numpy(Z)
+    if scale is not None:
+        D = sp.diags(to_numpy(scale))
+        V = D @ V @ D
+    degree = np.asarray(V.sum(axis=1)).ravel()
+    S = host.T @ (degree[:, None] * host) - host.T @ (V @ host)
+    return asarray_like((S + S.T) / 2, Z, dtype=namespace(Z).asarray(Z).dtype)
+
+
+def sparse_edges(V: Any, like: Array) -> tuple[Array, Array, Array]:
+    """Ends ``i > j`` and weights of the edges of a symmetric matrix."""
+    coo = sp.tril(V, k=-1).tocoo()
+    xp = namespace(like)
+    return (
+        asarray_like(coo.row.astype(np.int64), like),
+        asarray_like(coo.col.astype(np.int64), like),
+        asarray_like(coo.data, like, dtype=xp.asarray(like).dtype),
+    )

@@ -1,0 +1,293 @@
+"""Rows of Dask collections. This module and :mod:`fewkern.arrays.frames` are the only ones that know Dask.
+
+Dask is imported when a collection comes.
+
+The rows are cut anew into blocks of a fixed size, and sums over the blocks are added up in a fixed order. So a result
+does not depend on how a collection was cut, nor on how many workers there are, not even in its last digit.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from operator import add
+from typing import Any
+
+import numpy as np
+
+from fewkern.arrays.progress import shown
+from fewkern.arrays.threads import one_thread
+
+__all__ = [
+    "BLOCK_ROWS",
+    "NeedsMemoryError",
+    "PartitionError",
+    "Partitions",
+    "added_up",
+    "counted",
+    "is_collection",
+    "map_rows",
+]
+
+# Rows of a block: 10 MiB of float64 with 20 features, and a second of work for a core.
+BLOCK_ROWS = 1 << 16
+
+# What is called with the number of the first row of a block, and with the block of every column.
+OfBlock = Callable[..., Any]
+
+
+class PartitionError(RuntimeError):
+    """A partition of a Dask collection could not be computed."""
+
+
+class NeedsMemoryError(TypeError):
+    """A Dask collection was given to something that needs all rows in memory."""
+
+
+def is_collection(x: Any) -> bool:
+    """Whether ``x`` is an array, a data frame or a series of Dask."""
+    if "dask" not in sys.modules:
+        return False
+    import dask
+
+    return bool(dask.is_dask_collection(x)) and hasattr(x, "ndim")
+
+
+@dataclass(frozen=True)
+class Partitions:
+    """Samples and what goes with them (labels, weights), row by row, in blocks."""
+
+    X: Any
+    """A Dask array of shape (n, d) with blocks of ``BLOCK_ROWS`` rows."""
+    columns: tuple[Any, ...]
+    """Dask arrays of n rows, in the same blocks."""
+    names: tuple[str, ...] | None
+    """Of the features, where the samples came as a data frame."""
+    given: tuple[Any, ...]
+    """The collections as they came, to name a partition that fails."""
+
+    @classmethod
+    def of(cls, name: str, X: Any, *columns: Any) -> Partitions:
+        """The rows of ``X`` with ``columns``: collections, or arrays in memory; ``name`` is whose they are."""
+        names = tuple(str(c) for c in X.columns) if hasattr(X, "columns") else None
+        given = tuple(c for c in (X, *columns) if is_collection(c))
+        samples = _sized(name, X, given)
+        if samples.ndim != 2:
+            raise ValueError(f"{name}: expected a 2-D collection of samples, got {samples.ndim} dimension(s).")
+        if np.isnan(samples.shape[1]):
+            raise ValueError(f"{name}: the number of features of the Dask array is unknown; use a known chunk size.")
+        if samples.dtype.kind not in "fiub":
+            raise ValueError(
+                f"{name}: the samples must be numbers, got a Dask collection of type {samples.dtype}; encode "
+                "categories first, for example X.map_partitions(encoder.transform) with an encoder fitted to X.head()."
+            )
+        beside = []
+        for column in columns:
+            column = _sized(name, column, given) if is_collection(column) else _in_memory(column)
+            if column.shape[0] != samples.shape[0]:
+                raise ValueError(
+                    f"{name}: X has {samples.shape[0]} samples but y or sample_weight has {column.shape[0]}: found "
+                    "input variables with inconsistent numbers of samples."
+                )
+            beside.append(column.rechunk({0: BLOCK_ROWS, **({1: -1} if column.ndim > 1 else {})}))
+        return cls(samples.rechunk({0: BLOCK_ROWS, 1: -1}), tuple(beside), names, given)
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return int(self.X.shape[0])
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns of the samples."""
+        return int(self.X.shape[1])
+
+    def total(self, of: OfBlock, label: str = "", verbose: bool = False) -> Any:
+        """The sum, by ``+``, of ``of(first row, X block, column blocks...)`` over all blocks."""
+        import dask
+
+        blocks = [self.X.to_delayed()[:, 0], *(c.to_delayed().reshape(c.numblocks[0]) for c in self.columns)]
+        first = np.cumsum([0, *self.X.chunks[0]])
+        work = dask.delayed(_limited, pure=False)
+        parts = [work(of, int(first[i]), *block) for i, block in enumerate(zip(*blocks))]
+        with counted(label, "_limited", len(parts), verbose):
+            return _computed(added_up(parts), self.given)
+
+
+def added_up(parts: Sequence[Any]) -> Any:
+    """The sum, by ``+``, of Dask's delayed values, two by two: always in the same order."""
+    import dask
+
+    merge = dask.delayed(add, pure=False)
+    parts = list(parts)
+    while len(parts) > 1:
+        odd = parts[len(parts) - len(parts) % 2 :]
+        parts = [merge(a, b) for a, b in zip(parts[::2], parts[1::2])] + odd
+    return parts[0]
+
+
+def _limited(of: OfBlock, first: int, *blocks: Any) -> Any:
+    """A block with one BLAS thread: there are as many tasks as cores."""
+    with one_thread():
+        return of(first, *(np.asarray(block) for block in blocks))
+
+
+def _computed(value: Any, given: Sequence[Any]) -> Any:
+    try:
+        return value.compute()
+    except Exception as error:
+        if isinstance(error, ValueError):  # ours: it says what is wrong with which rows
+            raise
+        where = _failing(given)
+        if where is None:
+            raise
+        raise PartitionError(f"{where} of the Dask collection cannot be computed: {error!r}") from error
+
+
+def _failing(given: Sequence[Any]) -> str | None:
+    """Which partition raises when it is computed alone."""
+    for collection in given:
+        for position, part in enumerate(np.ravel(np.asarray(collection.to_delayed(), dtype=object))):
+            try:
+                part.compute()
+            except Exception:
+                return f"partition {position}"
+    return None
+
+
+@contextmanager
+def counted(label: str, task: str, count: int, verbose: bool) -> Iterator[None]:
+    """Show how many tasks of a name are done, with the schedulers of one machine; a cluster has a page of its own."""
+    from dask.callbacks import Callback
+
+    if not verbose:
+        yield
+        return
+    with shown(label, count) as step:
+        counter = _Counter(step, task)
+        with Callback(posttask=counter.after):  # type: ignore[no-untyped-call]
+            yield
+
+
+@dataclass
+class _Counter:
+    """Tasks that are done."""
+
+    step: Callable[[int], None]
+    task: str
+    done: int = 0
+
+    def after(self, key: Any, *_: Any) -> None:
+        """A task has ended."""
+        if str(key).startswith(self.task):
+            self.done += 1
+            self.step(self.done)
+
+
+def _sized(name: str, collection: Any, given: Sequence[Any]) -> Any:
+    """A Dask array whose blocks have known lengths; finding them may take a pass over the collection."""
+    import dask.array as da
+
+    try:
+        if hasattr(collection, "to_dask_array"):
+            if hasattr(collection, "dtypes") and collection.ndim == 2:
+                _check_types(name, collection)
+            elif not isinstance(collection.dtype, np.dtype):  # texts and other types of pandas
+                collection = collection.astype(object)
+            # partitions of files may be joined when a plan is optimized: first that, then count their rows
+            return collection.optimize().to_dask_array(lengths=True)
+        if any(np.isnan(size) for size in collection.chunks[0]):
+            # a copy, because the collection of the user must not change
+            collection = da.Array(  # type: ignore[no-untyped-call]
+                collection.dask, collection.name, collection.chunks, meta=collection._meta
+            )
+            return collection.compute_chunk_sizes()
+    except ValueError:
+        raise
+    except Exception as error:
+        where = _failing(given)
+        if where is None:
+            raise
+        raise PartitionError(f"{where} of the Dask collection cannot be computed: {error!r}") from error
+    return collection
+
+
+def _check_types(name: str, frame: Any) -> None:
+    other = [str(c) for c, kind in frame.dtypes.items() if getattr(kind, "kind", "O") not in "fiub"]
+    if other:
+        raise ValueError(
+            f"{name}: the columns {', '.join(other[:5])} of the Dask data frame hold no numbers; encode them first, "
+            "for example with make_pipeline(TableEncoder(), ...), or fit a TableModel."
+        )
+
+
+def _in_memory(column: Any) -> Any:
+    import dask.array as da
+
+    return da.from_array(np.asarray(column), chunks=BLOCK_ROWS)  # type: ignore[no-untyped-call]
+
+
+def map_rows(method: Callable[[Any], Any], X: Any, n_features: int, names: Callable[[int], Sequence[Any]]) -> Any:
+    """``method`` of every part of the collection ``X``, when its values are asked for.
+
+    Parameters
+    ----------
+    method : callable
+        From samples to one value, or one row of values, for each.
+    X : Dask array or data frame
+    n_features : int
+        That ``method`` expects.
+    names : callable
+        From the number of columns of the result to their names, where it is a data frame.
+
+    Returns
+    -------
+    A Dask array for an array, a series or a data frame for a data frame.
+    """
+    framed = hasattr(X, "columns")
+    d = len(X.columns) if framed else X.shape[1]
+    if d != n_features:
+        count = "an unknown number of" if np.isnan(d) else d
+        raise ValueError(f"X has {count} features, but the model was fitted with {n_features}.")
+    values = np.asarray(method(_one_row(X)))[:0]
+    if not framed:
+        X = X.rechunk({1: -1})
+        shape: dict[str, Any] = {"drop_axis": 1}
+        if values.ndim == 2:
+            shape = {"chunks": (X.chunks[0], (values.shape[1],))}
+        return X.map_blocks(_array_answers, method, values, dtype=values.dtype, meta=values, **shape)
+    import pandas as pd
+
+    meta = pd.Series(values) if values.ndim == 1 else pd.DataFrame(values, columns=list(names(values.shape[1])))
+    return X.map_partitions(_frame_answers, method, meta, meta=meta)
+
+
+def _one_row(X: Any) -> Any:
+    """A sample of zeros of the same kind as those of a collection: what a method says of it shows the type."""
+    if hasattr(X, "columns"):
+        import pandas as pd
+
+        return pd.DataFrame(np.zeros((1, len(X.columns))), columns=list(X.columns)).astype(X._meta.dtypes.to_dict())
+    return np.zeros((1, X.shape[1]), X.dtype)
+
+
+def _array_answers(block: Any, method: Callable[[Any], Any], empty: Any) -> Any:
+    """What a method says of a block; a block may have no rows, which no estimator takes."""
+    if not len(block):
+        return empty
+    with one_thread():
+        return np.asarray(method(block))
+
+
+def _frame_answers(part: Any, method: Callable[[Any], Any], meta: Any) -> Any:
+    import pandas as pd
+
+    if not len(part):
+        return meta
+    with one_thread():
+        values = np.asarray(method(part))
+    if values.ndim == 1:
+        return pd.Series(values, index=part.index, dtype=meta.dtype)
+    return pd.DataFrame(values, index=part.index, columns=meta.columns)

@@ -1,0 +1,286 @@
+"""The one shim for scikit-learn's checks, and the same checks for arrays of other libraries.
+
+scikit-learn's private names are imported here and nowhere else.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from typing import Any
+
+import array_api_compat
+import numpy as np
+from sklearn.exceptions import DataConversionWarning
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.class_weight import compute_sample_weight
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_array, validate_data
+
+from fewkern.arrays.finite import all_finite, quiet, squarable
+from fewkern.arrays.fitting import fit_context
+from fewkern.arrays.namespace import (
+    Array,
+    as_float,
+    asarray_like,
+    float_dtype,
+    is_foreign,
+    namespace,
+    to_numpy,
+)
+from fewkern.arrays.partitions import NeedsMemoryError, is_collection
+from fewkern.arrays.random import random_generator
+
+__all__ = [
+    "Interval",
+    "StrOptions",
+    "class_factors",
+    "encode_labels",
+    "fit_context",
+    "labels_from_codes",
+    "plain_label",
+    "random_generator",
+    "validate_class_weights",
+    "validate_groups",
+    "validate_samples",
+    "validate_targets",
+    "validate_weights",
+]
+
+# What to do about a missing value.
+_FILL = "fill or drop them first, for example with SimpleImputer."
+# How NumPy's errors begin for what cannot be made a number.
+_NO_NUMBER = ("could not convert", "setting an array element", "float() argument must be")
+
+
+def validate_samples(
+    estimator: Any, X: Any, *, reset: bool, accept_sparse: bool = True, minimum: int = 1, pairwise: bool = False
+) -> Array:
+    """``X`` as a checked float array of shape ``(n, d)``: NumPy, CSR, or whatever array library it came in.
+
+    Sets ``n_features_in_`` (and ``feature_names_in_``) when ``reset``, compares with them otherwise.
+    """
+    name = type(estimator).__name__
+    if is_collection(X):
+        raise NeedsMemoryError(
+            f"{name}: X is a Dask collection, and {name} needs all samples in memory; pass X.compute(), or some of the "
+            "rows. KernelClassifier, KernelRegressor, FeatureVectorRegressor, -Discriminant, -PCA and -Selector, "
+            "SparseKernelFisher, ForwardKernelFisher, RecursiveSVM, GraphEmbedding and ForwardDensity take Dask "
+            "collections."
+        )
+    if not is_foreign(X):
+        sparse = "csr" if accept_sparse and not pairwise else False
+        X = _as_numbers(estimator, X, reset=reset, accept_sparse=sparse, ensure_min_samples=minimum)
+        if not all_finite(X):
+            raise ValueError(f"{name}: the samples contain NaN or infinity; {_FILL}")
+        return X
+    xp = namespace(X)
+    if X.ndim != 2:
+        raise ValueError(f"{name}: expected a 2-D array of samples, got shape {tuple(X.shape)}.")
+    if X.shape[0] < minimum or X.shape[1] < 1:
+        raise ValueError(f"{name}: expected at least {minimum} sample(s) and one feature, got shape {tuple(X.shape)}.")
+    if xp.isdtype(X.dtype, "complex floating"):
+        raise ValueError(f"{name}: complex data is not supported.")
+    X = as_float(X)
+    if not all_finite(X):
+        raise ValueError(f"{name}: the samples contain NaN or infinity; {_FILL}")
+    if reset:
+        estimator.n_features_in_ = int(X.shape[1])
+    elif X.shape[1] != estimator.n_features_in_:
+        raise ValueError(f"{name}: X has {X.shape[1]} features, but {name} was fitted with {estimator.n_features_in_}.")
+    return X
+
+
+def _as_numbers(estimator: Any, X: Any, **checks: Any) -> Array:
+    """``X`` through scikit-learn's checks, except that finiteness is left to us, and what is no number says so."""
+    try:
+        return validate_data(
+            estimator,
+            X,
+            dtype=[np.float64, np.float32],
+            order="C",  # sums over rows in another order would give other last digits, and at times another model
+            ensure_all_finite=False,
+            **checks,
+        )
+    except (ValueError, TypeError) as error:
+        if not str(error).startswith(_NO_NUMBER):
+            raise
+        raise type(error)(
+            f"{type(estimator).__name__}: X must hold numbers, the same number of them in every row ({_said(error)}); "
+            "encode categories as numbers first, for example with OneHotEncoder."
+        ) from error
+
+
+def _need(estimator: Any, y: Any, what: str, n: int) -> None:
+    name = type(estimator).__name__
+    if y is None:
+        raise ValueError(f"{name} requires y to be passed, but the target y is None: give one {what} per sample.")
+    length = len(y) if hasattr(y, "__len__") else to_numpy(y).shape[0]
+    if length != n:
+        raise ValueError(
+            f"{name}: X has {n} samples but y has {length}: found input variables with inconsistent numbers of samples."
+        )
+
+
+def validate_targets(estimator: Any, X: Array, y: Any) -> tuple[Array, bool]:
+    """Regression targets as a float array ``(n, q)`` beside ``X``, and whether they came as one column."""
+    _need(estimator, y, "number", X.shape[0])
+    if is_foreign(y):
+        values = to_numpy(y)
+    else:
+        try:
+            values = check_array(y, ensure_2d=False, dtype="numeric", input_name="y", estimator=estimator)
+        except (ValueError, TypeError) as error:
+            if not str(error).startswith(_NO_NUMBER):
+                raise
+            raise ValueError(f"{type(estimator).__name__}: y must hold numbers ({_said(error)}).") from error
+    if values.ndim > 2 or not np.issubdtype(values.dtype, np.number):
+        raise ValueError(
+            f"{type(estimator).__name__}: y must be one number or one row of numbers per sample, got "
+            f"shape {values.shape} and dtype {values.dtype}."
+        )
+    if not np.all(np.isfinite(values)):
+        raise ValueError(f"{type(estimator).__name__}: y contains NaN or infinity; drop those samples first.")
+    limit = squarable(X)
+    largest = float(np.max(np.abs(values)))
+    if largest and not 1 / limit < largest < limit:
+        raise ValueError(
+            f"{type(estimator).__name__}: the largest of y must lie between {1 / limit:.0e} and {limit:.0e}, got "
+            f"{largest:.3g}, so that squared errors are numbers; multiply y by one number."
+        )
+    single = values.ndim == 1
+    return asarray_like(values[:, None] if single else values, X, dtype=float_dtype(X)), single
+
+
+def encode_labels(estimator: Any, X: Array, y: Any) -> tuple[Array, Array]:
+    """Classes, in the library of ``y``, and the class number of every sample, in that of ``X``."""
+    _need(estimator, y, "class label", X.shape[0])
+    labels = to_numpy(y)
+    if labels.ndim == 2 and labels.shape[1] == 1:
+        warnings.warn(
+            "A column-vector y was passed when a 1d array was expected; use y.ravel().",
+            DataConversionWarning,
+            stacklevel=3,
+        )
+        labels = labels[:, 0]
+    if labels.ndim != 1:
+        raise ValueError(f"{type(estimator).__name__}: y must be one label per sample, got shape {labels.shape}.")
+    if labels.dtype.kind == "f" and not np.all(np.isfinite(labels)):
+        raise ValueError(f"{type(estimator).__name__}: y contains NaN or infinity; drop those samples first.")
+    if labels.dtype == object and any(label is None or label != label for label in labels):
+        raise ValueError(f"{type(estimator).__name__}: y has missing labels (None or NaN); drop those samples first.")
+    try:
+        with quiet():  # it compares numbers with whole numbers, also those that are none
+            check_classification_targets(labels)
+        classes, codes = np.unique(labels, return_inverse=True)
+    except TypeError as error:
+        raise ValueError(
+            f"{type(estimator).__name__}: y must hold labels of one kind, all text or all numbers ({error})."
+        ) from error
+    if len(classes) < 2:
+        raise ValueError(
+            f"{type(estimator).__name__}: y has only one class ({plain_label(classes[0])!r}); a classifier needs "
+            "samples of at least two classes."
+        )
+    kept = asarray_like(classes, y) if is_foreign(y) else classes
+    return kept, asarray_like(codes.astype(np.int64), X)
+
+
+def _said(error: Exception) -> str:
+    """NumPy's message without NumPy's types."""
+    return re.sub(r"np\.\w+\(('.*?')\)", r"\1", str(error))
+
+
+def plain_label(label: Any) -> Any:
+    """A class as the user wrote it: without NumPy's type."""
+    return label.item() if isinstance(label, np.generic) else label
+
+
+def labels_from_codes(classes: Array, codes: Array) -> Array:
+    """The label of every class number."""
+    if array_api_compat.is_numpy_array(classes):
+        return classes[to_numpy(codes)]
+    return namespace(classes).take(classes, asarray_like(codes, classes), axis=0)
+
+
+def validate_weights(estimator: Any, X: Array, sample_weight: Any) -> Array | None:
+    """Sample weights beside ``X``: non-negative, finite, not all zero; ``None`` stays ``None``."""
+    if sample_weight is None:
+        return None
+    name = type(estimator).__name__
+    try:
+        values = to_numpy(sample_weight).astype(np.float64)
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"{name}: sample_weight must hold one number per sample ({_said(error)}).") from error
+    if values.ndim == 0:
+        values = np.full(X.shape[0], float(values))
+    if values.shape != (X.shape[0],):
+        raise ValueError(
+            f"{name}: sample_weight must have one number per sample, shape ({X.shape[0]},), got {values.shape}; "
+            "expected 1D sample weights."
+        )
+    if not np.all(np.isfinite(values)) or np.any(values < 0) or not np.any(values > 0):
+        raise ValueError(f"{name}: sample_weight must be finite, not negative and not all zero.")
+    return _in_range(name, values, X)
+
+
+def _in_range(name: str, values: np.ndarray[Any, Any], X: Array) -> Array:
+    """Weights beside ``X`` whose squares, cubes and ratios are numbers; those too small to matter become zero."""
+    limit = float(namespace(X).finfo(float_dtype(X)).max) ** (1 / 3)
+    largest = float(values.max())
+    if not 1 / limit <= largest <= limit:
+        raise ValueError(
+            f"{name}: the largest of sample_weight must lie between {1 / limit:.1g} and {limit:.1g}, got "
+            f"{largest:.1g}; multiply all weights by one number."
+        )
+    return asarray_like(np.where(values < largest / limit, 0.0, values), X, dtype=float_dtype(X))
+
+
+def class_factors(estimator: Any, classes: Array, masses: Array) -> Array | None:
+    """What ``class_weight`` multiplies the weights of every class by; ``masses`` are the sums of these."""
+    choice = getattr(estimator, "class_weight", None)
+    if choice is None:
+        return None
+    if choice == "balanced":
+        return masses.sum() / (len(masses) * masses)
+    return compute_sample_weight(choice, classes)
+
+
+def validate_class_weights(estimator: Any, X: Array, codes: Array, sample_weight: Any) -> Array | None:
+    """Sample weights times ``class_weight``, if the estimator has one; every class must keep some weight."""
+    weights = validate_weights(estimator, X, sample_weight)
+    choice = getattr(estimator, "class_weight", None)
+    if choice is None and weights is None:
+        return None
+    labels = to_numpy(labels_from_codes(estimator.classes_, codes))
+    values = np.ones(len(labels)) if weights is None else to_numpy(weights)
+    if choice == "balanced":
+        # by sums of weights, which are counts where there are none
+        sums = {c: values[labels == c].sum() for c in np.unique(labels)}
+        values = values * np.array([values.sum() / (len(sums) * max(sums[c], 1e-300)) for c in labels])
+    elif choice is not None:
+        values = values * compute_sample_weight(choice, labels)
+    for c in np.unique(labels):
+        if not np.any(values[labels == c] > 0):
+            raise ValueError(
+                f"{type(estimator).__name__}: class {plain_label(c)!r} has no sample of positive weight (or "
+                "only weights that are nothing beside the others); leave its samples out, or give them weight."
+            )
+    return _in_range(type(estimator).__name__, values, X)
+
+
+def validate_groups(estimator: Any, n: int, groups: Any) -> np.ndarray[Any, Any]:
+    """Groups as whole numbers 0, 1, ...: one label per sample, of any kind, none missing."""
+    name = type(estimator).__name__
+    labels = to_numpy(groups)
+    if labels.shape != (n,):
+        raise ValueError(f"{name}: groups must have one label per sample, shape ({n},), got {labels.shape}.")
+    missing = labels.dtype.kind == "f" and not np.all(np.isfinite(labels))
+    if missing or (labels.dtype == object and any(label is None or label != label for label in labels)):
+        raise ValueError(
+            f"{name}: groups has missing labels (None or NaN); drop those samples, or give each a group of its own."
+        )
+    try:
+        return np.unique(labels, return_inverse=True)[1].astype(np.int64)
+    except TypeError as error:
+        raise ValueError(f"{name}: groups must hold labels of one kind, all text or all numbers ({error}).") from error

@@ -1,0 +1,216 @@
+"""FVS-LDA: discriminant analysis in feature space on a few chosen samples."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+
+from fewkern.arrays.namespace import Array, take_rows
+from fewkern.arrays.rowwise import rowwise
+from fewkern.arrays.validation import fit_context
+from fewkern.base import (
+    CONSTRAINTS,
+    KernelEstimator,
+    ScoringClassifier,
+    check_priors,
+    keep_class_scores,
+    keep_importances,
+    kept_importances,
+    warn_of_fewer_components,
+)
+from fewkern.core.samples import Samples
+from fewkern.populations import labelled_population
+from fewkern.select.all_rows import spread_of
+from fewkern.select.automatic import keep_model, search_model, warn_open_end
+from fewkern.select.axes import Axes, discriminant_axes, gaussian_classes
+from fewkern.select.calibration import calibrate
+from fewkern.select.leave_one_out import HeldOut, class_targets, solve_samples
+from fewkern.select.parameters import AUTOMATIC
+from fewkern.select.search import Found
+from fewkern.select.trust import novelty, novelty_threshold
+
+__all__ = ["FeatureVectorDiscriminant"]
+
+
+class FeatureVectorDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ScoringClassifier, KernelEstimator):
+    r"""Axes on which classes lie apart, from a few chosen samples: a transformer and a classifier (FVS-LDA).
+
+    It is linear discriminant analysis on the similarities to a few chosen samples, so the axes are curved in the space
+    of the data. Along them samples of one class are close together and classes far apart: the axes maximize, on the
+    features of the chosen vectors,
+
+    .. math:: \frac{v^T B v}{v^T T v + \text{ridge}\,\|v\|^2}
+
+    with :math:`B` the between-class and :math:`T` the total scatter; with all samples chosen this is generalized
+    (kernel) discriminant analysis. New samples are classified by Bayes' rule with a common covariance on the axes; one
+    number, fitted to the coordinates of samples left out, makes its probabilities as sure as it is right.
+
+    Parameters
+    ----------
+    kernel : str, Kernel or callable, default "gaussian"
+        A width given as a rule ("median", the default, or "scale") is the centre of a grid from 0.14 to 6 times its
+        value, searched by leave-one-out. It is one width per feature, in units of that feature, so that the units of
+        the data do not matter (``unit`` of :class:`~fewkern.kernels.Gaussian`). A width given as a number is kept.
+    n_components : int or None, default None
+        Number of axes; at most, and by default, one less than there are classes. If fewer exist than are asked for,
+        there are fewer, with a warning.
+    n_vectors : int or "auto", default "auto"
+        Number of vectors; "auto" is chosen by leave-one-out.
+    max_vectors : int or "auto", default "auto"
+        Budget for ``n_vectors="auto"``. "auto" looks at up to 100 vectors (at most half of the samples) and goes on
+        while that pays: to a tenth of the samples (``prefer="accurate"``: half of them), and 1000 at most. A
+        BudgetWarning says so where the error was still falling there.
+    ridge : float or "auto", default "auto"
+        Penalty on the squared length of an axis in feature space.
+    prefer : {"accurate", "balanced", "sparse"}, default "balanced"
+        The model of least leave-one-out error, the smallest one within half a standard error of it, or within one.
+    priors : array of shape (n_classes,) or None, default None
+        Class probabilities; those of the samples by default.
+    class_weight : dict, "balanced" or None, default None
+        Multiplies the weights of the samples of every class.
+    rule : str, default "gain"
+        How vectors are chosen, see :class:`FeatureVectorSelector`.
+    center : "auto", bool or int, default "auto"
+        See :class:`FeatureVectorSelector`.
+    basis_tol : float or None, default None
+        Relative residual at which a sample depends on the chosen ones (1e-10, in float32 1e-5).
+    random_state : int, Generator, RandomState or None, default 0
+    verbose : bool or int, default False
+        Say what runs: a progress bar on a terminal, lines on stderr elsewhere.
+
+    Attributes
+    ----------
+    expansion_ : KernelExpansion
+        One output per axis.
+    feature_importances_
+        As in :class:`FeatureVectorRegressor`, of the class scores.
+    inertia_ : array of shape (n_components,)
+        Between- over total scatter on every axis, in [0, 1]: the paper's "inertia".
+    classes_, priors_, means_
+        Classes, their probabilities, and their means on the axes.
+    covariance_ : array of shape (n_components, n_components)
+        Common within-class covariance on the axes.
+    n_components_ : int
+        Number of axes.
+    held_out_scores_ : HeldOutScores or None
+        Of the classes of held-out samples, which ``predict_set`` needs.
+    novelty_ : Novelty or None
+        What ``novelty`` and ``novelty_threshold`` need.
+    class_scores_ : ClassScores
+        How coordinates on the axes become classes and probabilities.
+    vectors_, indices_, n_vectors_, kernel_, ridge_, fitness_, stop_, trace_, basis_
+        As in :class:`FeatureVectorRegressor`.
+
+    Notes
+    -----
+    Discriminant analysis is regression on class indicators followed by a change of coordinates, so width, ridge and
+    number of vectors are chosen by the leave-one-out error of that regression. Without a ridge, and with a Gaussian
+    kernel and all vectors, the inertia is one whatever the labels.
+
+    References
+    ----------
+    G. Baudat and F. Anouar, "Feature vector selection and projection using kernels", Neurocomputing 55 (2003).
+
+    Examples
+    --------
+    >>> from fewkern import FeatureVectorDiscriminant
+    >>> from fewkern.datasets import make_rings
+    >>> from fewkern.kernels import Polynomial
+    >>> X, y = make_rings(200)
+    >>> model = FeatureVectorDiscriminant(kernel=Polynomial(degree=2, gamma=1.0, coef0=0.0), ridge=0.0).fit(X, y)
+    >>> model.n_vectors_, model.inertia_.round(6)
+    (3, array([1.]))
+    """
+
+    feature_importances_ = kept_importances
+    novelty, novelty_threshold = novelty, novelty_threshold
+
+    _parameter_constraints: dict[str, list[Any]] = {
+        **AUTOMATIC,
+        "n_components": CONSTRAINTS["n_components"],
+        "priors": CONSTRAINTS["priors"],
+        "class_weight": CONSTRAINTS["class_weight"],
+    }
+
+    def __init__(
+        self,
+        *,
+        n_components: int | None = None,
+        kernel: Any = "gaussian",
+        n_vectors: Any = "auto",
+        max_vectors: Any = "auto",
+        ridge: Any = "auto",
+        prefer: str = "balanced",
+        priors: Any = None,
+        class_weight: Any = None,
+        rule: str = "gain",
+        center: Any = "auto",
+        basis_tol: float | None = None,
+        random_state: Any = 0,
+        verbose: Any = False,
+    ) -> None:
+        self.n_components = n_components
+        self.kernel = kernel
+        self.n_vectors = n_vectors
+        self.max_vectors = max_vectors
+        self.ridge = ridge
+        self.prefer = prefer
+        self.priors = priors
+        self.class_weight = class_weight
+        self.rule = rule
+        self.center = center
+        self.basis_tol = basis_tol
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> FeatureVectorDiscriminant:
+        """Choose the vectors and fit the axes.
+
+        Parameters
+        ----------
+        X : array, data frame or sparse matrix of shape (n_samples, n_features)
+        y : array of shape (n_samples,)
+        sample_weight : array of shape (n_samples,) or None
+        groups : array of shape (n_samples,) or None
+            Labels, equal for samples that belong together; whole groups are then held out.
+
+        Returns
+        -------
+        self
+        """
+        population = labelled_population(self, X, y, sample_weight, groups)
+        samples = class_targets(population.sample)
+        priors = check_priors(self, samples)
+        found = search_model(self, samples)
+        spread = spread_of(population, found.basis, found.Z)
+        axes = discriminant_axes(spread, found.ridge, self.n_components)
+        keep_model(self, samples, found, found.basis.expand(axes.W, -axes.mean @ axes.W))
+        warn_open_end(self, samples, found)
+        classes = gaussian_classes(spread, axes)
+        self.inertia_, self.means_, self.covariance_ = axes.values, classes.means, classes.covariance
+        left_out = _left_out(found, samples, axes)
+        self.class_scores_ = calibrate(classes.scores(), left_out)
+        self.priors_ = classes.priors if priors is None else priors
+        ratio = None if priors is None else priors / classes.priors
+        if ratio is not None:
+            self.class_scores_ = self.class_scores_.with_priors(ratio)
+        keep_class_scores(self, left_out.values, left_out.samples, ratio)
+        keep_importances(self, samples)
+        self.n_components_ = self._n_features_out = self.expansion_.n_outputs
+        warn_of_fewer_components(self)
+        return self
+
+    @rowwise
+    def transform(self, X: Any) -> Array:
+        """Coordinates on the discriminant axes, each of unit variance over the training samples."""
+        return self._values(X)
+
+
+def _left_out(found: Found, samples: Samples, axes: Axes) -> HeldOut:
+    """Every sample on the axes that the others give, the points of the classes held."""
+    points = take_rows(axes.points, samples.codes)
+    _, left_out = solve_samples(replace(samples, targets=points), found.Z, found.ridge)
+    return left_out

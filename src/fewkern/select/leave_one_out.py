@@ -1,0 +1,393 @@
+"""Regression on nested features, with the leave-one-out error of every model on the path in one pass (FVS-LR).
+
+With ``X = W^{1/2} [1 G]`` and ``X'X + ridge diag(0, 1, .., 1) = R'R``, ``Q = X R^{-1}``, the leading blocks of ``R``
+belong to the smaller models. So, for every ``L`` at once,
+
+    fit_L = sum_{j<=L} Q_j (Q_j'Y),   lev_L = sum_{j<=L} Q_j^2,   y_i - f^(-i)(x_i) = (y - fit_L)_i / (1 - lev_L,i)
+
+This is leave-one-out with the vectors held, which is fair because their selection never looks at ``y``. Samples that
+belong together are left out together (:mod:`fewkern.select.leave_group_out`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from fewkern.arrays.blocks import row_blocks
+from fewkern.arrays.finite import largest_power
+from fewkern.arrays.linalg import jittered_cholesky, one_hot, solve_triangular
+from fewkern.arrays.namespace import Array, asarray_like, device, eps, float_dtype, namespace, take_rows
+from fewkern.arrays.random import random_generator
+from fewkern.core.samples import Samples
+from fewkern.core.scores import class_values
+from fewkern.core.statistics import Statistics
+from fewkern.select.leave_group_out import GroupBlocks, group_errors, group_residuals
+
+__all__ = [
+    "LARGE",
+    "HeldOut",
+    "Judging",
+    "Path",
+    "Solution",
+    "class_targets",
+    "loo_paths",
+    "solve",
+    "solve_samples",
+]
+
+# Up to this many outputs their errors are added one after the other, above by one more product.
+_FEW_OUTPUTS = 3
+# Of more samples than this so many are left out, one by one: models are fitted to all, and these tell which is better.
+# With half of them, paths of hundreds of vectors ended too early on one of five large tables. Whole groups are left
+# out, all of them.
+LARGE = 5000
+
+
+@dataclass(frozen=True)
+class Path:
+    """Mean squared leave-one-out error, summed over the outputs, for ``0..L`` vectors, and its standard error."""
+
+    error: Array
+    spread: Array
+    parts: Array | None = None
+    """The sums of which ``error`` is the mean, over every part of the samples: shape ``(n_parts, L + 1)``."""
+
+
+@dataclass(frozen=True)
+class Judging:
+    """Which samples are left out, which of them together, and of which parts the errors are wanted."""
+
+    groups: GroupBlocks | None = None
+    parts: Array | None = None
+    """Indicators, shape ``(n, n_parts)``; a group lies in one part."""
+    rows: Array | None = None
+    """Samples that are left out where not all are; there are then neither groups nor parts."""
+
+    @classmethod
+    def of(cls, samples: Samples, parts: Array | None = None) -> Judging:
+        """For samples with or without groups, and a part for each of them."""
+        if parts is not None:
+            parts = one_hot(parts, int(namespace(parts).max(parts)) + 1, samples.weights.dtype)
+        if samples.groups is not None:
+            return cls(GroupBlocks.of(samples.groups), parts)
+        if parts is not None or samples.n <= LARGE:
+            return cls(None, parts)
+        drawn = sorted(int(i) for i in random_generator(0).choice(samples.n, LARGE, replace=False))
+        return cls(rows=asarray_like(drawn, samples.rows, dtype=samples.rows.dtype))
+
+
+@dataclass(frozen=True)
+class Solution:
+    """``f(z) = W'z + offset`` and what it says of every training sample when that one is left out."""
+
+    W: Array
+    offset: Array
+    held_out: Array
+    """Prediction for every sample by the model fitted without it, shape ``(n, q)``."""
+    jitter: float = 0.0
+    """What rounding made necessary beside the ridge."""
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """Values of a model for samples that it was not fitted to."""
+
+    samples: Samples
+    values: Array
+    """Shape ``(n, q)``."""
+
+    @property
+    def weight(self) -> float:
+        """Sum of the weights."""
+        return float(namespace(self.values).sum(self.samples.weights))
+
+    def some(self, limit: int) -> HeldOut:
+        """About ``limit`` of the samples, evenly spaced; all if there are few, or if their kernel is given."""
+        n, xp = self.samples.n, namespace(self.values)
+        if n <= limit or self.samples.pairwise:
+            return self
+        rows = xp.arange(0, n, -(-n // limit), dtype=xp.int64, device=device(self.values))
+        return HeldOut(self.samples.take(rows), take_rows(self.values, rows))
+
+    def squared_error(self) -> float:
+        """Weighted mean of the squared errors, summed over the outputs."""
+        xp, w = namespace(self.values), self.samples.weights
+        return float(w @ xp.sum((self.values - self.samples.targets) ** 2, axis=1) / xp.sum(w))
+
+    def error_rate(self) -> float:
+        """Weighted share of the samples for which the largest value is that of another class."""
+        xp, w = namespace(self.values), self.samples.weights
+        wrong = xp.argmax(class_values(self.values), axis=1) != self.samples.codes
+        return float(w @ xp.astype(wrong, w.dtype) / xp.sum(w))
+
+
+def class_targets(samples: Samples) -> Samples:
+    """The samples with targets of FVS-LR for their classes: -1/+1 for two classes, 0/1 indicators otherwise."""
+    dtype = float_dtype(samples.X)
+    indicators = one_hot(samples.codes, samples.n_classes, dtype)
+    return replace(samples, targets=indicators if samples.n_classes > 2 else 2 * indicators[:, 1:] - 1)
+
+
+@dataclass(frozen=True)
+class _Design:
+    """The equations of the regression, times the roots of the weights."""
+
+    X: Array
+    """``W^{1/2} [1 G]``."""
+    root: Array
+    """``W^{1/2}``."""
+    w: Array
+
+    @classmethod
+    def of(cls, G: Array, weights: Array | None) -> _Design:
+        xp = namespace(G)
+        one = xp.ones((G.shape[0], 1), dtype=G.dtype, device=device(G))
+        w = one[:, 0] if weights is None else weights
+        root = xp.sqrt(w)
+        return cls(root[:, None] * xp.concat([one, G], axis=1), root, w)
+
+    def take(self, rows: Array) -> _Design:
+        """Some of the equations."""
+        return _Design(take_rows(self.X, rows), take_rows(self.root, rows), take_rows(self.w, rows))
+
+
+def _factor(gram: Array, ridge: float) -> tuple[Array, float]:
+    """The lower triangular ``R'`` of ``gram + ridge diag(0, 1, .., 1)``, and its jitter: the constant is free."""
+    xp = namespace(gram)
+    free = xp.eye(gram.shape[0], dtype=gram.dtype, device=device(gram))
+    free[0, 0] = 0.0
+    return jittered_cholesky(gram + ridge * free)
+
+
+def _orthogonal(X: Array) -> tuple[Array, Array]:
+    """``Q`` and the upper triangular ``R`` of the problem without a ridge."""
+    xp = namespace(X)
+    Q, R = xp.linalg.qr(X, mode="reduced")
+    j = _dependent(R)
+    if j is None:
+        return Q, R
+    # The vectors span the constant: column j adds nothing, and its column of Q is noise.
+    rest, _ = _orthogonal(xp.concat([X[:, :j], X[:, j + 1 :]], axis=1))
+    return xp.concat([rest[:, :j], xp.zeros_like(X[:, :1]), rest[:, j:]], axis=1), R
+
+
+def _dependent(R: Array) -> int | None:
+    """First column that depends on those before it, by the diagonal of the triangular factor."""
+    xp = namespace(R)
+    size = xp.abs(xp.linalg.diagonal(R))
+    small = xp.nonzero(size <= 1e3 * eps(R) * xp.max(size))[0]
+    return int(small[0]) if small.shape[0] else None
+
+
+def loo_paths(
+    G: Array, Y: Array, ridges: tuple[float, ...], weights: Array | None = None, judging: Judging | None = None
+) -> list[Path]:
+    """Leave-one-out error of FVS-LR on the first ``0..L`` columns of ``G``, for every ridge.
+
+    Notes
+    -----
+    ``n L^2`` flops in BLAS-3 for all ridges, and ``m L^2`` per ridge for ``m`` samples that are left out; once more per
+    ridge for more than three outputs, whatever their number. Without a ridge, models with as many unknowns as samples
+    (of positive weight) have no leave-one-out error; theirs is infinite. A sample of leverage one, on which alone some
+    direction hangs, is predicted by the constant when it is left out.
+    """
+    design = _Design.of(G, weights)
+    judging = Judging() if judging is None else judging
+    leaving = _LeavingOut(design, Y, judging)
+    if any(ridge > 0 for ridge in ridges):
+        gram, cross = design.X.T @ design.X, design.X.T @ leaving.scaled
+    paths = []
+    for ridge in ridges:
+        if ridge > 0:
+            C, _ = _factor(gram, ridge)
+            Q = solve_triangular(C, leaving.judged.X.T).T
+            paths.append(leaving.path(Q, solve_triangular(C, cross)))
+        else:
+            paths.append(_path_without_ridge(design, leaving))
+    return paths
+
+
+def _path_without_ridge(design: _Design, leaving: _LeavingOut) -> Path:
+    xp = namespace(design.X)
+    count = int(xp.sum(xp.astype(design.w > 0, xp.int64)))
+    columns = min(int(design.X.shape[1]), count)
+    Q, _ = _orthogonal(design.X[:, :columns])
+    target = Q.T @ leaving.scaled
+    path = leaving.path(leaving.of_judged(Q), target)
+    if columns == count:
+        path.error[count - 1] = xp.inf
+    return _lengthened(path, int(design.X.shape[1]) - columns)
+
+
+def _lengthened(path: Path, count: int) -> Path:
+    """The path with ``count`` infinite errors at its end."""
+    xp = namespace(path.error)
+    none = xp.full((count,), xp.inf, dtype=path.error.dtype, device=device(path.error))
+    parts = path.parts
+    if parts is not None:
+        parts = xp.concat([parts, none[None, :] + xp.zeros_like(parts[:, :1])], axis=1)
+    return Path(xp.concat([path.error, none]), xp.concat([path.spread, none]), parts)
+
+
+class _LeavingOut:
+    """Errors of the samples that are left out, in units of a power of two near the largest target.
+
+    That is exact, and no fourth power over- or underflows.
+    """
+
+    def __init__(self, design: _Design, Y: Array, judging: Judging) -> None:
+        xp = namespace(Y)
+        self.unit, self.judging = largest_power(Y), judging
+        self.judged = design if judging.rows is None else design.take(judging.rows)
+        self.Y = self.of_judged(Y / self.unit)
+        self.scaled = design.root[:, None] * (Y / self.unit)
+        """Targets of all samples, times the roots of the weights."""
+        self.effective = float(xp.sum(design.w)) ** 2 / float(xp.sum(design.w * design.w))
+
+    def of_judged(self, rows: Array) -> Array:
+        """Those of the rows that belong to samples that are left out."""
+        return rows if self.judging.rows is None else take_rows(rows, self.judging.rows)
+
+    def path(self, Q: Array, target: Array) -> Path:
+        """Leave-one-out errors on the leading columns of the orthogonal ``Q``; ``target`` is ``Q'Y`` of all samples."""
+        groups, parts = self.judging.groups, self.judging.parts
+        if groups is None:
+            return self._mean(self._errors(Q, target), self.judged.w, parts)
+        units = groups.sums(self.judged.w[:, None])[:, 0]
+        errors = group_errors(Q, self.scaled, groups) / units[:, None]
+        effective = float(namespace(units).sum(units)) ** 2 / float(units @ units)
+        return self._mean(
+            [(slice(0, int(units.shape[0])), errors)], units, None if parts is None else groups.firsts(parts), effective
+        )
+
+    def _errors(self, Q: Array, target: Array) -> Iterator[tuple[slice, Array]]:
+        """Squared errors of every sample when it is left out, on the leading columns of ``Q``, in row blocks."""
+        xp, (n, q), columns = namespace(Q), self.Y.shape, int(Q.shape[1])
+        for rows in row_blocks(n, columns * max(min(q, _FEW_OUTPUTS), 2), like=Q):
+            Qb, rb = Q[rows, :], self.judged.root[rows]
+            left = 1.0 - xp.cumulative_sum(Qb * Qb, axis=1)
+            alone = left <= 1e3 * eps(Q)
+            left = xp.where(alone, 1.0, left)
+            # undo W^{1/2}; what is computed for a sample of weight zero counts nothing
+            safe = xp.where(rb > 0, rb, 1.0)
+            error = _squared_residuals(Qb / safe[:, None], target, self.Y[rows, :]) / (left * left)
+            yield rows, xp.where(alone, error[:, :1], error)
+
+    def _mean(
+        self,
+        errors: Iterable[tuple[slice, Array]],
+        w: Array,
+        parts: Array | None,
+        effective: float | None = None,
+    ) -> Path:
+        """Mean of errors that come in blocks of rows, and the standard error of a mean over all samples."""
+        xp, total = namespace(w), float(namespace(w).sum(w))
+        sums: Array = 0.0
+        squares: Array = 0.0
+        by_part: Array = 0.0
+        for rows, error in errors:
+            sums = sums + w[rows] @ error
+            squares = squares + w[rows] @ (error * error)
+            if parts is not None:
+                by_part = by_part + (parts[rows, :] * w[rows][:, None]).T @ error
+        mean = sums / total
+        variance = xp.maximum(squares / total - mean * mean, xp.zeros_like(mean))
+        unit = self.unit * self.unit
+        spread = xp.sqrt(variance / (self.effective if effective is None else effective))
+        return Path(unit * mean, unit * spread, None if parts is None else unit * by_part)
+
+
+def _squared_residuals(F: Array, target: Array, Y: Array) -> Array:
+    """``sum_c (y_ic - sum_{j<=L} F_ij t_jc)^2`` for every row ``i`` and every ``L``.
+
+    For many outputs the square is multiplied out. With ``S = T T'``, the square of the fit grows by
+    ``2 F_iL sum_{j<L} F_ij S_jL + F_iL^2 S_LL`` from one ``L`` to the next: a product, whatever the number of outputs.
+    """
+    xp = namespace(F)
+    if Y.shape[1] <= _FEW_OUTPUTS:
+        total = xp.zeros_like(F)
+        for c in range(Y.shape[1]):
+            residual = Y[:, c][:, None] - xp.cumulative_sum(F * target[:, c][None, :], axis=1)
+            total = total + residual * residual
+        return total
+    S = target @ target.T
+    own = xp.eye(S.shape[0], dtype=S.dtype, device=device(S))
+    growth = F * (F @ (xp.triu(S) - 0.5 * own * S) - Y @ target.T)
+    squares = xp.sum(Y * Y, axis=1)[:, None] + 2.0 * xp.cumulative_sum(growth, axis=1)
+    return xp.maximum(squares, xp.zeros_like(squares))
+
+
+def solve(G: Array, Y: Array, ridge: float, weights: Array | None = None, groups: Array | None = None) -> Solution:
+    r"""Minimise :math:`\sum_i w_i |y_i - \beta - A^T z_i|^2 + \text{ridge}\,|A|_F^2`, eq. (11) with its constant.
+
+    ``groups`` are whole numbers, equal for samples that are left out together.
+    """
+    xp = namespace(G)
+    design = _Design.of(G, weights)
+    X, root, w, jitter = design.X, design.root, design.w, 0.0
+    target = root[:, None] * Y
+    if ridge == 0:
+        Q, R = _orthogonal(X)
+    else:
+        C, jitter = _factor(X.T @ X, ridge)
+        Q, R = solve_triangular(C, X.T).T, C.T
+    if (ridge == 0 and X.shape[1] > X.shape[0]) or _dependent(R) is not None:
+        # more unknowns than equations: the solution of least length
+        inverse = xp.linalg.pinv(X)
+        solution = inverse @ target
+        leverage = xp.sum(X * inverse.T, axis=1)
+        U, sizes, _ = xp.linalg.svd(X, full_matrices=False)
+        Q = U * xp.astype(sizes > 1e3 * eps(X) * sizes[0], U.dtype)[None, :]
+    else:
+        solution = solve_triangular(R, Q.T @ target, lower=False)
+        leverage = xp.sum(Q * Q, axis=1)
+    W, offset = solution[1:, :], solution[0, :]
+    if groups is not None:
+        held_out = _group_held_out(Q, Y, w, GroupBlocks.of(groups))
+        return Solution(W, offset, held_out, jitter)
+    rest = xp.maximum(xp.sum(w) - w, xp.full_like(w, eps(G)))[:, None]
+    others = ((w @ Y)[None, :] - w[:, None] * Y) / rest
+    return Solution(W, offset, _held_out(Y, G @ W + offset, leverage, others), jitter)
+
+
+def solve_samples(samples: Samples, G: Array, ridge: float) -> tuple[Solution, HeldOut]:
+    """The same for the targets of samples, and what it says of samples when each is left out: of all, or of some."""
+    rows = Judging.of(samples).rows
+    if rows is None or ridge == 0:
+        solution = solve(G, samples.targets, ridge, samples.weights, samples.groups)
+        return solution, HeldOut(samples, solution.held_out)
+    solution = _solve_many(samples, G, ridge, rows)
+    return solution, HeldOut(samples.take(rows), solution.held_out)
+
+
+def _solve_many(samples: Samples, G: Array, ridge: float, rows: Array) -> Solution:
+    """Like :func:`solve`, but only ``m`` rows are left out: ``n L^2`` flops for the solution, ``m L^2`` for them."""
+    xp, dtype = namespace(G), G.dtype
+    solution = Statistics.of(G, samples.targets, samples.weights).solve(ridge)
+    W, offset = xp.astype(solution.W, dtype, copy=False), xp.astype(solution.offset, dtype, copy=False)
+    some, values = samples.take(rows), take_rows(G, rows)
+    design = _Design.of(xp.astype(values, solution.factor.dtype, copy=False), some.weights)
+    Q = solve_triangular(solution.factor, design.X.T).T
+    leverage = xp.astype(xp.sum(Q * Q, axis=1), dtype, copy=False)
+    mean = (samples.weights @ samples.targets) / xp.sum(samples.weights)
+    held_out = _held_out(some.targets, values @ W + offset, leverage, xp.zeros_like(some.targets) + mean)
+    return Solution(W, offset, held_out, solution.jitter)
+
+
+def _held_out(Y: Array, fit: Array, leverage: Array, others: Array) -> Array:
+    """What a model says of samples when each is left out; ``others`` for those on which alone some direction hangs."""
+    xp = namespace(Y)
+    left = (1.0 - leverage)[:, None]
+    alone = left <= 1e3 * eps(fit)
+    return xp.where(alone, others, Y - (Y - fit) / xp.where(alone, xp.ones_like(left), left))
+
+
+def _group_held_out(Q: Array, Y: Array, w: Array, groups: GroupBlocks) -> Array:
+    """Predictions for every sample by the model fitted without its group; by the mean where there is none."""
+    xp = namespace(Q)
+    root = xp.sqrt(w)
+    residual, alone = group_residuals(Q, root[:, None] * Y, groups)
+    mass = xp.sum(w) - groups.spread(groups.sums(w[:, None]))
+    others = (xp.sum(w[:, None] * Y, axis=0)[None, :] - groups.spread(groups.sums(w[:, None] * Y))) / mass
+    return xp.where(alone[:, None], others, Y - residual / root[:, None])

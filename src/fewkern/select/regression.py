@@ -1,0 +1,171 @@
+"""FVS-LR: predict numbers from a few chosen samples, with nothing to tune."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sklearn.base import RegressorMixin
+
+from fewkern.arrays.validation import fit_context
+from fewkern.base import KernelEstimator, keep_importances, kept_importances
+from fewkern.populations import measured_population
+from fewkern.select.automatic import fit_regression, keep_model, search_model, warn_of_jitter, warn_open_end
+from fewkern.select.parameters import AUTOMATIC
+from fewkern.select.trust import IntervalRegressor, novelty, novelty_threshold
+
+__all__ = ["FeatureVectorRegressor"]
+
+
+class FeatureVectorRegressor(IntervalRegressor, RegressorMixin, KernelEstimator):
+    r"""Predict numbers from a few chosen samples, with nothing to tune (FVS-LR).
+
+    A few samples are chosen as vectors. A new sample is compared with them by the kernel, and the prediction is a
+    weighted sum of these similarities and a constant. Kernel width, number of vectors and ridge are those of least
+    leave-one-out error, which is known in closed form. In a formula,
+
+    .. math:: \min_{A, \beta} \sum_i w_i \| y_i - \beta - A^T z_i \|^2 + \text{ridge}\, \|A\|_F^2 \qquad (11)
+
+    with :math:`z_i` the features of sample :math:`i` on the chosen vectors. With all samples chosen this is kernel
+    ridge regression with a free constant. :class:`KernelRegressor` goes further: it moves the vectors, too.
+
+    Parameters
+    ----------
+    kernel : str, Kernel or callable, default "gaussian"
+        A width given as a rule ("median", the default, or "scale") is the centre of a grid from 0.14 to 6 times its
+        value, searched by leave-one-out. It is one width per feature, in units of that feature, so that the units of
+        the data do not matter (``unit`` of :class:`~fewkern.kernels.Gaussian`). A width given as a number is kept.
+    n_vectors : int or "auto", default "auto"
+        Number of vectors; "auto" is chosen by leave-one-out.
+    max_vectors : int or "auto", default "auto"
+        Budget for ``n_vectors="auto"``. "auto" looks at up to 100 vectors (at most half of the samples) and goes on
+        while that pays: to a tenth of the samples (``prefer="accurate"``: half of them), and 1000 at most. A
+        BudgetWarning says so where the error was still falling there.
+    ridge : float or "auto", default "auto"
+        Penalty on the squared length of the solution in feature space. "auto" compares six values in units of the
+        mean of ``k(x, x)``.
+    prefer : {"accurate", "balanced", "sparse"}, default "balanced"
+        The model of least leave-one-out error, the smallest one within half a standard error of it, or within one.
+    rule : str, default "gain"
+        How vectors are chosen, see :class:`FeatureVectorSelector`.
+    center : "auto", bool or int, default "auto"
+        See :class:`FeatureVectorSelector`.
+    basis_tol : float or None, default None
+        Relative residual at which a sample depends on the chosen ones (1e-10, in float32 1e-5).
+    random_state : int, Generator, RandomState or None, default 0
+        Draws the samples that compete to become vectors. Another seed, or another order of the rows, may give a model
+        of another size that is as good.
+    verbose : bool or int, default False
+        Say what runs: a progress bar on a terminal, lines on stderr elsewhere.
+
+    Attributes
+    ----------
+    expansion_ : KernelExpansion
+        The fitted function.
+    feature_importances_ : array of shape (n_features,)
+        Share of every feature in the variation of the function over the training samples: the mean squared slope, in
+        units of the feature's spread. Needs dense samples and a kernel with derivatives (Gaussian, Polynomial, Linear).
+    vectors_, indices_, n_vectors_
+        The vectors that are kept, the rows of ``X`` that they are, their number.
+    kernel_ : Kernel
+        The kernel, with every parameter a number.
+    ridge_ : float
+        The ridge that was given or chosen.
+    fitness_ : array of shape (n,)
+        Share of the samples, in feature space, that the first vector explains, the first two, and so on up to one.
+    stop_ : Stop
+        "size" if leave-one-out preferred a smaller model than the selection had to offer; else why the selection ended:
+        "limit" (the budget) or "rank".
+    trace_ : Trace
+        Leave-one-out error for every width that was looked at, every ridge and number of vectors.
+    held_out_error_ : float
+        Mean squared leave-one-out error, summed over the outputs, at settings that other samples chose.
+    basis_ : KernelBasis
+        The vectors that were chosen, and how they turn a sample into features.
+    intervals_ : Intervals
+        What :meth:`predict_interval` reads.
+    novelty_ : Novelty
+        What :meth:`novelty` reads.
+
+    Notes
+    -----
+    For every width and ridge the errors of all sizes come from one factorization: ``n L^2`` flops. Above 5,000 samples
+    width, ridge and size are searched on at most 10,000 of them; above 20,000 samples 20,000 choose everything, and the
+    coefficients come from all. Memory: one ``n L`` matrix per width.
+
+    References
+    ----------
+    G. Baudat and F. Anouar, "Feature vector selection and projection using kernels", Neurocomputing 55 (2003), sec. 4.
+
+    Examples
+    --------
+    >>> from fewkern import FeatureVectorRegressor
+    >>> from fewkern.datasets import make_sinc
+    >>> X, y = make_sinc(200, noise=0.1)
+    >>> model = FeatureVectorRegressor().fit(X, y)
+    >>> bool(model.score(X, y) > 0.85), model.n_vectors_ < 20
+    (True, True)
+    """
+
+    feature_importances_ = kept_importances
+    novelty, novelty_threshold = novelty, novelty_threshold
+
+    _parameter_constraints: dict[str, list[Any]] = AUTOMATIC
+
+    def __init__(
+        self,
+        *,
+        kernel: Any = "gaussian",
+        n_vectors: Any = "auto",
+        max_vectors: Any = "auto",
+        ridge: Any = "auto",
+        prefer: str = "balanced",
+        rule: str = "gain",
+        center: Any = "auto",
+        basis_tol: float | None = None,
+        random_state: Any = 0,
+        verbose: Any = False,
+    ) -> None:
+        self.kernel = kernel
+        self.n_vectors = n_vectors
+        self.max_vectors = max_vectors
+        self.ridge = ridge
+        self.prefer = prefer
+        self.rule = rule
+        self.center = center
+        self.basis_tol = basis_tol
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> FeatureVectorRegressor:
+        """Choose the vectors and fit.
+
+        Parameters
+        ----------
+        X : array, data frame, sparse matrix or Dask collection of shape (n_samples, n_features)
+        y : array of shape (n_samples,) or (n_samples, n_outputs)
+        sample_weight : array of shape (n_samples,) or None
+        groups : array of shape (n_samples,) or None
+            Labels, equal for samples that belong together, such as the measurements of one person. Whole groups are
+            then held out, by every choice and in all that is said of new samples.
+
+        Returns
+        -------
+        self
+        """
+        population, self._single = measured_population(self, X, y, sample_weight, groups)
+        samples = population.sample
+        found = search_model(self, samples)
+        fitted = fit_regression(population, found)
+        keep_model(self, samples, found, fitted.expansion)
+        self.held_out_error_ = fitted.held_out.squared_error()
+        self.intervals_ = fitted.intervals
+        keep_importances(self, samples)
+        warn_of_jitter(self, fitted.jitter)
+        warn_open_end(self, samples, found)
+        return self
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags

@@ -1,0 +1,283 @@
+"""How the next vectors are found: one class per rule.
+
+A rule is made once per selection from the residual matrix, the settings and a generator; :meth:`PivotRule.block`
+returns the next samples in order, with the Cholesky factor of their residual matrix, which :class:`Pool` works out.
+
+To add a rule: write the class and give it a name in ``RULES``. Stops, weights, blocks, continuation and the parameter
+``rule`` of the estimators follow.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from fewkern.arrays.blocks import row_blocks
+from fewkern.arrays.linalg import distinct, solve_triangular
+from fewkern.arrays.namespace import Array, asarray_like, device, eps, namespace, take_rows, to_numpy
+from fewkern.core.trace import Stop
+from fewkern.select.residual import Pivots, Residual
+
+__all__ = ["RULES", "Gain", "Greedy", "PivotRule", "Pool", "Random", "Uniform"]
+
+# Up to this many samples "gain" looks at all, and in smaller blocks; above, at so many random ones (methods F6).
+_GAIN_ROWS, _GAIN_BLOCK = 2000, 8
+# "gain" and "uniform" take no candidate whose score is below this share of the best one's: a pivot far below the
+# others would multiply their rounding errors by the ratio.
+_FLOOR = 1e-2
+# The first vector of "greedy" is searched exactly up to this many samples, else among _FIRST_DRAWS random ones,
+# which with probability 0.95 include one of the best 5 %.
+_FIRST_EXACT, _FIRST_DRAWS = 5000, 59
+
+
+class PivotRule(Protocol):
+    """Finds the next block of pivots."""
+
+    def __init__(self, state: Residual, block: int, n_candidates: int, rng: Any) -> None: ...
+
+    def block(self) -> Pivots | Stop:
+        """The next pivots, or why there are none."""
+
+
+class Pool:
+    """Elimination inside a small set of candidates, whose residual matrix is at hand.
+
+    The matrix is divided by ``sqrt(k_ii k_jj)``, so that its diagonal is the scores. Only the diagonal follows every
+    pivot; a column is brought up to date when it is taken. Pivots come one after the other, with a choice between them:
+    all of it is done on the host, so that an accelerator is asked once per block.
+
+    Parameters
+    ----------
+    state : Residual
+    candidates : array of shape (c,)
+    most : int
+        Largest number of pivots that will be taken.
+    R : array of shape (c, c) or None
+        The residual matrix of the candidates, where it is at hand.
+
+    Attributes
+    ----------
+    score : array of shape (c,)
+        ``r_i / k_ii`` of the candidates; not above ``least`` where a candidate is used up.
+    """
+
+    def __init__(self, state: Residual, candidates: Array, most: int, R: Array | None = None) -> None:
+        R = state.among(candidates, candidates) if R is None else R
+        self.state, self.least = state, state.basis_tol
+        self.names = to_numpy(candidates)
+        self.xp = namespace(self.names)
+        inverse = to_numpy(take_rows(state.inverse, candidates)).astype(self.xp.float64)
+        self.unit = self.xp.sqrt(inverse)
+        self.R = self.normalized(R)
+        self.score = inverse * to_numpy(take_rows(state.r, candidates))
+        self.taken: list[int] = []
+        self.columns = self.xp.empty((most, self.names.shape[0]), dtype=self.R.dtype)
+
+    def normalized(self, A: Array) -> Array:
+        """``A_ij / sqrt(k_ii k_jj)`` for a matrix of the candidates, on the host, in double precision."""
+        B = to_numpy(A) * self.unit
+        B *= self.unit[:, None]
+        return B
+
+    def take(self, j: int) -> Array:
+        """Make candidate ``j`` the next pivot; returns its column of the (normalized) factor."""
+        done, t = self.columns[: len(self.taken), :], len(self.taken)
+        column = self.columns[t, :]
+        column[:] = self.R[j, :] - done[:, j] @ done
+        column[j] = self.score[j]
+        column /= self.score[j] ** 0.5
+        self.score -= column * column
+        self.score[j] = 0.0
+        self.taken.append(j)
+        return column
+
+    def pivots(self) -> Pivots:
+        """What was taken."""
+        order = self.taken
+        factor = self.xp.tril(self.columns[: len(order), order].T) / self.unit[order, None]
+        return Pivots([int(i) for i in self.names[order]], asarray_like(factor, self.state.d, dtype=self.state.d.dtype))
+
+
+class _Gains:
+    """``M = R' diag(w / k) R`` of the candidates while pivots are taken: its diagonal is what the next one may gain.
+
+    With ``c`` the column of the factor, ``c_j^2 = R_jj``, and ``u = (M_j - M_jj c / (2 c_j)) / c_j``, a pivot ``j``
+    subtracts ``c u' + u c'``.
+    """
+
+    def __init__(self, pool: Pool, M: Array, most: int) -> None:
+        self.pool, self.M = pool, pool.normalized(M)
+        self.diag = pool.xp.linalg.diagonal(self.M).copy()
+        self.u = pool.xp.empty((most, self.M.shape[0]), dtype=self.M.dtype)
+
+    def take(self, j: int) -> None:
+        """Make candidate ``j`` the next pivot, in the pool too."""
+        t = len(self.pool.taken)
+        columns, done = self.pool.columns[:t, :], self.u[:t, :]
+        u = self.u[t, :]
+        u[:] = self.M[j, :] - done[:, j] @ columns - columns[:, j] @ done
+        column = self.pool.take(j)
+        root = column[j]
+        u -= (0.5 * u[j] / root) * column
+        u /= root
+        self.diag -= 2.0 * column * u
+
+
+class Greedy:
+    """The paper's rule, lowest local fitness first, in exact blocks (methods F7).
+
+    A block holds the samples of highest score. Pivots are taken inside it while they beat the best sample outside:
+    scores outside can only fall, so the order is that of one pivot at a time.
+    """
+
+    def __init__(self, state: Residual, block: int, n_candidates: int, rng: Any) -> None:
+        self.state, self.size, self.rng = state, block, rng
+
+    def block(self) -> Pivots | Stop:
+        state, xp = self.state, self.state.xp
+        if not state.chosen:
+            pool = Pool(state, state.index([self._first()]), 1)
+            pool.take(0)
+            return pool.pivots()
+        score = state.score
+        order = xp.argsort(-score, stable=True)
+        size = min(self.size, int(order.shape[0]))
+        outside = float(score[order[size]]) if order.shape[0] > size else -1.0
+        pool = Pool(state, xp.sort(order[:size]), size)
+        while True:
+            best = int(pool.score.argmax())
+            height = float(pool.score[best])
+            if height <= pool.least or (pool.taken and height <= outside):
+                return pool.pivots()
+            pool.take(best)
+
+    def _first(self) -> int:
+        """The sample of highest global fitness on its own, ``argmax_i mean_j k_ij^2 / (k_ii k_jj)`` (methods F3)."""
+        state, xp, gram = self.state, self.state.xp, self.state.gram
+        candidates = xp.arange(gram.n, device=device(state.d))[state.valid]
+        if gram.n > _FIRST_EXACT:
+            count = int(candidates.shape[0])
+            picked = self.rng.choice(count, min(_FIRST_DRAWS, count), replace=False)
+            candidates = xp.sort(take_rows(candidates, state.index([int(i) for i in picked])))
+        share = state.weight * state.inverse
+        fitness = []
+        for part in row_blocks(int(candidates.shape[0]), gram.n, like=state.d):
+            K = gram.columns(candidates[part])
+            fitness.append(share @ (K * K))
+        J = xp.concat(fitness) * take_rows(state.inverse, candidates)
+        return int(candidates[int(xp.argmax(J))])
+
+
+class Gain:
+    """The samples that raise the global fitness most, among ``n_candidates`` drawn by their residual (methods F6).
+
+    ``gain_j = sum_i w_i R_ij^2 / (R_jj k_ii)`` is the paper's own objective (8), here over all samples or over some
+    rows. Its sums of squares are the diagonal of ``M = R' diag(w / k) R``, which a pivot changes by a correction of
+    rank two: no pass over the rows per pivot.
+    """
+
+    def __init__(self, state: Residual, block: int, n_candidates: int, rng: Any) -> None:
+        n = state.gram.n
+        self.state, self.rng, self.rows = state, rng, None
+        if n <= _GAIN_ROWS:
+            block = min(block, _GAIN_BLOCK)
+        else:
+            self.rows = state.index(sorted(int(i) for i in rng.choice(n, _GAIN_ROWS, replace=False)))
+        self.size = block
+        # Half of what n_candidates asks for: a pool is used for many vectors, and compares all that are left each time.
+        self.draws = max(1, -(-n_candidates * block // 2))
+
+    def block(self) -> Pivots | Stop:
+        state, xp = self.state, self.state.xp
+        candidates = distinct(draw(state.weight * state.score, self.draws, self.rng))
+        share = state.weight * state.inverse
+        if self.rows is None:
+            at = take_rows(state.G, candidates)[:, : len(state.chosen)]
+            R = state.columns(candidates, at, slice(0, state.gram.n))
+            pool = Pool(state, candidates, self.size, take_rows(R, candidates))
+        else:
+            R, share = state.among(self.rows, candidates), take_rows(share, self.rows)
+            pool = Pool(state, candidates, self.size)
+        self._take_best(pool, R.T @ (share[:, None] * R))
+        found = pool.pivots()
+        if self.rows is not None:
+            return found
+        # all columns are at hand: no second look at the kernel
+        taken = xp.take(R, asarray_like(pool.taken, R, dtype=xp.int64), axis=1)
+        return Pivots(found.samples, found.factor, solve_triangular(found.factor, taken.T).T)
+
+    def _take_best(self, pool: Pool, M: Array) -> None:
+        xp, gains = pool.xp, _Gains(pool, M, self.size)
+        for _ in range(self.size):
+            score = pool.score
+            floor = max(_FLOOR * score.max(), pool.least)
+            gain = xp.where(score > floor, gains.diag / xp.maximum(score, floor), -1.0)
+            best = int(gain.argmax())
+            if score[best] <= floor:
+                return
+            gains.take(best)
+
+
+class Random:
+    """Randomly pivoted Cholesky: sample ``i`` with probability proportional to ``w_i r_i / k_ii``.
+
+    A whole block is proposed with the residuals at its start; a proposal is then accepted with probability
+    (residual now) / (residual then), which makes the accepted sequence that of one draw at a time.
+    """
+
+    def __init__(self, state: Residual, block: int, n_candidates: int, rng: Any) -> None:
+        self.state, self.size, self.rng = state, block, rng
+
+    def block(self) -> Pivots | Stop:
+        state = self.state
+        proposals = [int(i) for i in to_numpy(draw(state.weight * state.score, self.size, self.rng))]
+        names = sorted(set(proposals))
+        place = {name: j for j, name in enumerate(names)}
+        pool = Pool(state, state.index(names), len(names))
+        before = pool.score.copy()
+        for name, coin in zip(proposals, self.rng.random(self.size)):
+            j = place[name]
+            now = pool.score[j]
+            if now > pool.least and (not pool.taken or coin * before[j] < now):
+                pool.take(j)
+        return pool.pivots()
+
+
+class Uniform:
+    """Samples in a random order; those that depend on earlier ones are skipped, those that nearly do wait."""
+
+    def __init__(self, state: Residual, block: int, n_candidates: int, rng: Any) -> None:
+        order = rng.permutation(state.gram.n)
+        self.state, self.size, self.order = state, block, order[to_numpy(state.valid)[order]]
+        self.waiting: list[int] = []
+
+    def block(self) -> Pivots | Stop:
+        while names := self._next():
+            pool = Pool(self.state, self.state.index(names), len(names))
+            for j, name in enumerate(names):
+                score = pool.score
+                if score[j] > max(_FLOOR * score.max(), pool.least):
+                    pool.take(j)
+                elif score[j] > pool.least:
+                    self.waiting.append(name)
+            if pool.taken:
+                return pool.pivots()
+        return Stop.RANK
+
+    def _next(self) -> list[int]:
+        """The next samples in the random order; those that wait come after all others."""
+        if not self.order.shape[0]:
+            self.order, self.waiting = asarray_like(self.waiting, self.order, dtype=self.order.dtype), []
+        names, self.order = self.order[: self.size], self.order[self.size :]
+        return [int(i) for i in names]
+
+
+def draw(share: Array, count: int, rng: Any) -> Array:
+    """``count`` independent draws with probability proportional to ``share``."""
+    xp = namespace(share)
+    ladder = xp.cumulative_sum(share)
+    # strictly below the top, and side="right": a sample of share zero is never drawn
+    heights = asarray_like(rng.random(count), share, dtype=share.dtype) * ((1.0 - 4 * eps(share)) * ladder[-1])
+    return xp.searchsorted(ladder, heights, side="right")
+
+
+RULES: dict[str, type[PivotRule]] = {"gain": Gain, "greedy": Greedy, "random": Random, "uniform": Uniform}

@@ -1,0 +1,206 @@
+"""Feature vector selection (FVS paper, sec. 2) as pivoted Cholesky factorization.
+
+The paper's rule "add the sample of lowest local fitness" is complete pivoting with score ``r_i / k_ii``, ``r`` the
+residual diagonal, so the recursion of its Appendix C, which loses its digits after a hundred vectors, is not needed.
+The rules (:mod:`fewkern.select.rules`) differ only in how they find the next block of pivots; removing them is one
+product and one triangular solve for all samples, whatever the rule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from fewkern.arrays.namespace import Array, asarray_like, device, eps, namespace, take_rows, to_numpy
+from fewkern.arrays.random import random_generator
+from fewkern.core.gram import Center, Gram
+from fewkern.core.kernel import Kernel
+from fewkern.core.peel import peel
+from fewkern.core.samples import Samples
+from fewkern.core.trace import Stop
+from fewkern.select.residual import Pivots, Residual, Selection
+from fewkern.select.rules import RULES, PivotRule
+
+__all__ = ["Selecting", "Selection", "approximate_center", "centered_gram", "choose_basis", "select_vectors"]
+
+# Above this many samples the nearest to the mean image is found with means over so many random rows.
+_CENTER_ROWS = 2000
+# Relative residual at which a sample depends on the chosen ones, in double and in single precision.
+_BASIS_TOL, _BASIS_TOL_SINGLE = 1e-10, 1e-5
+# Columns that are reserved at first where there is no limit on the number of vectors.
+_FIRST_CAPACITY = 256
+
+
+@dataclass(frozen=True)
+class Selecting:
+    """How vectors are chosen."""
+
+    rule: str = "gain"
+    """A name in :data:`fewkern.select.rules.RULES`."""
+    center: int = 0
+    """Center the images at so many samples nearest to their mean (FVS, Appendix A); 0 is no centering."""
+    basis_tol: float | None = None
+    """Relative residual at which a sample depends on the chosen ones; None is 1e-10, in float32 1e-5."""
+    max_fitness: float = 1.0
+    """Stop once the global fitness :math:`J_S` (7a) reaches it."""
+    n_candidates: int = 10
+    """Samples that "gain" compares for every vector."""
+    seed: int = 0
+    """Of the draws. "greedy" draws only above 5000 samples."""
+    block: int = 64
+    """Pivots eliminated together."""
+
+
+@dataclass
+class _Peeling:
+    """A selection under way: the residual matrix, the rule that looks at it, and where to end."""
+
+    state: Residual
+    rule: PivotRule
+    max_fitness: float
+    limit: int
+    step: Callable[[int], None] | None
+
+    def find(self) -> Pivots | Stop:
+        state = self.state
+        if not bool(state.xp.any(state.score > 0)):
+            return Stop.RANK
+        if state.J >= self.max_fitness and self.max_fitness < 1:  # a fitness of one is the rank, up to rounding
+            return Stop.FITNESS
+        found = self.rule.block()
+        # A block is cut at the limit, so that the draws do not depend on it.
+        return found if isinstance(found, Stop) else found.head(self.limit - len(state.chosen))
+
+    def remove(self, found: Pivots) -> list[float]:
+        fitness = self.state.remove(found)
+        if self.step is not None:
+            self.step(len(self.state.chosen))
+        return fitness
+
+
+def select_vectors(
+    gram: Gram,
+    how: Selecting,
+    limit: int,
+    weights: Array | None = None,
+    start: Selection | None = None,
+    step: Callable[[int], None] | None = None,
+) -> Selection:
+    """Choose samples whose images span the images of all, best first.
+
+    Parameters
+    ----------
+    gram : Gram
+    how : Selecting
+    limit : int
+        Largest number of vectors.
+    weights : array of shape (n,) or None
+        Weights in the mean fitness and in the draws; a sample of weight zero is never chosen.
+    start : Selection or None
+        Go on from an earlier selection on the same ``gram``.
+    step : callable or None
+        Called with the number of vectors after every block.
+
+    Returns
+    -------
+    Selection
+
+    Notes
+    -----
+    ``n L`` kernel evaluations, ``n L^2`` flops in BLAS-3, memory ``n (L + block)`` numbers. "greedy" needs ``n^2`` more
+    kernel evaluations for its first vector up to 5000 samples, "gain" ``n_candidates`` times more up to 2000.
+    """
+    if how.basis_tol is not None:
+        basis_tol = how.basis_tol
+    else:
+        basis_tol = _BASIS_TOL_SINGLE if eps(gram.diag) > _BASIS_TOL else _BASIS_TOL
+    asked, limit = limit, min(limit, gram.n)
+    capacity = min(limit, _FIRST_CAPACITY) if limit == gram.n else limit
+    state = Residual(gram, weights, basis_tol, capacity, start)
+    if not bool(state.xp.any(state.valid)):
+        raise ValueError(
+            "feature vector selection: every sample is a zero vector of the kernel (k(x, x) = 0), so there is nothing "
+            "to select; use another kernel, or center=False."
+        )
+    begun = len(state.chosen)
+    # a continuation must not see the numbers again that chose what it starts from
+    rng = random_generator([how.seed, begun] if begun else how.seed)
+    rule = RULES[how.rule](state, how.block, how.n_candidates, rng)
+    peeled = peel(_Peeling(state, rule, how.max_fitness, limit, step), limit - begun)
+    fitness = [] if start is None else [float(v) for v in to_numpy(start.fitness)]
+    fitness += peeled.records
+    return _cut(state, fitness, peeled.stop, how.max_fitness, asked)
+
+
+def _cut(state: Residual, fitness: list[float], stop: Stop, max_fitness: float, asked: int) -> Selection:
+    """What was asked for: no vector after the first fitness that is high enough, and no more than ``asked``."""
+    xp, count = state.xp, len(fitness)
+    # Paper: stops at the first fitness that is high enough. We: take a block, then cut it there.
+    high = (i + 1 for i, J in enumerate(fitness) if J >= max_fitness)
+    kept = next(high, count) if max_fitness < 1 else count
+    if kept < count:
+        stop = Stop.FITNESS
+    limit = min(asked, state.gram.n)
+    if kept > limit:  # a start with more vectors than are asked for
+        kept, stop = limit, Stop.LIMIT
+    if stop == Stop.LIMIT and kept < asked:  # every sample is chosen
+        stop = Stop.RANK
+    residual = state.r
+    if kept < count:
+        cut = state.G[:, kept:count]
+        residual = xp.where(state.valid, residual + xp.sum(cut * cut, axis=1), residual)
+    return Selection(
+        state.gram,
+        state.index(state.chosen[:kept]),
+        state.G[:, :kept],
+        asarray_like(fitness[:kept], state.d, dtype=state.d.dtype),
+        residual,
+        stop,
+    )
+
+
+def choose_basis(
+    samples: Samples, kernel: Kernel, how: Selecting, limit: int | None, step: Callable[[int], None] | None = None
+) -> Selection:
+    """From samples and a resolved kernel to chosen vectors: the way of every method to a basis.
+
+    Parameters
+    ----------
+    samples : Samples
+    kernel : Kernel
+        Resolved: every parameter a number.
+    how : Selecting
+    limit : int or None
+        Largest number of vectors; None is the numerical rank.
+    step : callable or None
+        Called with the number of vectors after every block.
+    """
+    gram = centered_gram(samples, kernel, how)
+    return select_vectors(gram, how, gram.n if limit is None else limit, samples.weights, step=step)
+
+
+def centered_gram(samples: Samples, kernel: Kernel, how: Selecting) -> Gram:
+    """The kernel matrix, centered at the ``how.center`` samples nearest to the mean image (0: not)."""
+    gram = Gram(kernel, samples.X)
+    if not how.center:
+        return gram
+    rows = None
+    if gram.n > _CENTER_ROWS:
+        drawn = sorted(int(i) for i in random_generator(how.seed).choice(gram.n, _CENTER_ROWS, replace=False))
+        rows = asarray_like(drawn, gram.diag, dtype=namespace(gram.diag).int64)
+    return Gram(kernel, samples.X, approximate_center(gram, min(how.center, gram.n), rows))
+
+
+def approximate_center(gram: Gram, neighbors: int = 1, rows: Array | None = None) -> Center:
+    r"""The ``neighbors`` samples whose images lie nearest to the mean image, equally weighted (FVS, Appendix A).
+
+    The distance of image :math:`j` to the mean is, up to a constant,
+    :math:`k_{jj} - \tfrac{2}{N}\sum_i k_{ij}`; the mean may be taken over some ``rows`` only. One neighbor costs one
+    more kernel evaluation per prediction.
+    """
+    xp = namespace(gram.diag)
+    distance = gram.diag - 2.0 * gram.mean_columns(rows)
+    nearest = xp.argsort(distance, stable=True)[:neighbors]
+    weights = xp.full((neighbors,), 1.0 / neighbors, dtype=gram.diag.dtype, device=device(gram.diag))
+    row = gram.columns(nearest) @ weights
+    return Center(nearest, weights, row, float(xp.sum(take_rows(row, nearest) * weights)))

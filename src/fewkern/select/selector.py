@@ -1,0 +1,225 @@
+"""FeatureVectorSelector: choose a few samples, and see all others through them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from numbers import Integral, Real
+from typing import Any
+
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+
+from fewkern.arrays.distinct import fingerprint
+from fewkern.arrays.namespace import Array
+from fewkern.arrays.progress import progress
+from fewkern.arrays.rowwise import rowwise
+from fewkern.arrays.validation import Interval, StrOptions, fit_context
+from fewkern.base import CONSTRAINTS, KernelEstimator, check_samples
+from fewkern.core.basis import Projection
+from fewkern.core.kernels import Kernel, as_kernel, resolve_kernel
+from fewkern.core.samples import Samples
+from fewkern.populations import weighted_samples
+from fewkern.select.novelty import novelty_of
+from fewkern.select.parameters import SELECTION, selecting
+from fewkern.select.selection import Selecting, Selection, centered_gram, select_vectors
+from fewkern.select.trust import novelty, novelty_threshold
+
+__all__ = ["FeatureVectorSelector"]
+
+
+@dataclass(frozen=True)
+class _Warm:
+    """What a warm start goes on from."""
+
+    selection: Selection
+    kernel: Kernel
+    """As it was given."""
+    center: int
+    fingerprint: str
+    """Of all samples and their weights."""
+
+
+class FeatureVectorSelector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
+    r"""Choose a few samples that stand for all, and turn samples into features by comparing with them (FVS).
+
+    The features are ordinary columns: any linear model on them is a kernel machine. ``Nystroem`` of scikit-learn does
+    the same with samples that are drawn blindly; here those are chosen that explain the others.
+
+    A sample :math:`x_i` is explained by the chosen set :math:`S` to the degree of its local fitness
+    :math:`J_{Si} = k_{Si}^T K_{SS}^{-1} k_{Si} / k_{ii}` (7b); the set is judged by the mean of it, the global fitness
+    :math:`J_S` (7a), which the selection raises step by step without ever looking at a target.
+
+    Parameters
+    ----------
+    kernel : str, Kernel or callable, default "gaussian"
+        See :mod:`fewkern.kernels`. A width by a rule is one per feature, in units of the feature's spread; for features
+        that share a unit, such as pixels, ``Gaussian(unit="range")`` or ``"common"`` may be better.
+    max_vectors : int or None, default 100
+        Largest number of vectors; None stops only at ``max_fitness`` or at the numerical rank.
+    max_fitness : float, default 1.0
+        Stop once the global fitness reaches it.
+    rule : {"gain", "greedy", "random", "uniform"}, default "gain"
+        "gain" compares ``n_candidates`` random samples by how much they raise :math:`J_S`, "greedy" is the paper's rule
+        (lowest local fitness, which chases outliers), "random" draws by residual (randomly pivoted Cholesky),
+        "uniform" draws blindly.
+    projection : {"nested", "symmetric", "raw"}, default "nested"
+        Features: :math:`C^{-1}k_S(x)` with :math:`K_{SS} = CC^T`, whose first ``l`` columns belong to the first ``l``
+        vectors; :math:`K_{SS}^{-1/2}k_S(x)` (10); or the kernel columns :math:`k_S(x)` (9). With the first two,
+        ``Z @ Z.T`` approximates the kernel matrix.
+    center : "auto", bool or int, default "auto"
+        Center the images at the given number of samples nearest to their mean (Appendix A; True is 1).
+        "auto" centers for "greedy" only.
+    n_candidates : int, default 10
+        Samples compared for every vector by rule "gain".
+    basis_tol : float or None, default None
+        A sample with a relative residual below it depends on the chosen ones (1e-10, in float32 1e-5).
+    warm_start : bool, default False
+        Go on from the last fit on the same samples, with a larger ``max_vectors`` or ``max_fitness``; with another
+        kernel or center the selection starts over.
+    random_state : int, Generator, RandomState or None, default 0
+    verbose : bool or int, default False
+        Say what runs: a progress bar on a terminal, lines on stderr elsewhere.
+
+    Attributes
+    ----------
+    indices_ : array of shape (n_vectors,)
+        Chosen samples, in the order of their choice.
+    vectors_ : array of shape (n_vectors, n_features)
+        The chosen samples themselves.
+    n_vectors_ : int
+        Their number.
+    fitness_ : array of shape (n_vectors,)
+        Share of the samples, in feature space, that the first vector explains, the first two, and so on (global
+        fitness).
+    stop_ : Stop
+        Why the selection ended: "limit", "fitness" or "rank".
+    kernel_ : Kernel
+        With every parameter a number.
+    basis_ : KernelBasis
+        The vectors, and how they turn a sample into features.
+    novelty_ : Novelty or None
+        What ``novelty`` and ``novelty_threshold`` need.
+
+    Notes
+    -----
+    ``n m`` kernel evaluations and ``n m^2`` flops in BLAS-3, memory ``n m`` numbers for ``m`` vectors: the kernel
+    matrix is never formed. Sample weights enter the mean fitness and the draws; a sample of weight zero is absent.
+
+    References
+    ----------
+    G. Baudat and F. Anouar, "Feature vector selection and projection using kernels", Neurocomputing 55 (2003).
+
+    Examples
+    --------
+    >>> from fewkern import FeatureVectorSelector
+    >>> from fewkern.datasets import make_banana
+    >>> X, y = make_banana(400, random_state=0)
+    >>> selector = FeatureVectorSelector(max_fitness=0.95).fit(X)
+    >>> selector.n_vectors_ < 20, selector.stop_
+    (True, 'fitness')
+    >>> selector.transform(X).shape == (400, selector.n_vectors_)
+    True
+    """
+
+    novelty, novelty_threshold = novelty, novelty_threshold
+
+    _transient = ("_warm",)  # what warm_start keeps is not part of the model
+    _parameter_constraints: dict[str, list[Any]] = {
+        **SELECTION,
+        "max_vectors": CONSTRAINTS["max_vectors"],
+        "max_fitness": [Interval(Real, 0, 1, closed="right")],
+        "projection": [StrOptions({"nested", "symmetric", "raw"})],
+        "n_candidates": [Interval(Integral, 1, None, closed="left")],
+        "warm_start": ["boolean"],
+    }
+
+    def __init__(
+        self,
+        *,
+        kernel: Any = "gaussian",
+        max_vectors: int | None = 100,
+        max_fitness: float = 1.0,
+        rule: str = "gain",
+        projection: Projection = "nested",
+        center: Any = "auto",
+        n_candidates: int = 10,
+        basis_tol: float | None = None,
+        warm_start: bool = False,
+        random_state: Any = 0,
+        verbose: Any = False,
+    ) -> None:
+        self.kernel = kernel
+        self.max_vectors = max_vectors
+        self.max_fitness = max_fitness
+        self.rule = rule
+        self.projection = projection
+        self.center = center
+        self.n_candidates = n_candidates
+        self.basis_tol = basis_tol
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> FeatureVectorSelector:
+        """Choose the vectors.
+
+        Parameters
+        ----------
+        X : array, data frame or sparse matrix of shape (n_samples, n_features)
+        y : ignored
+        sample_weight : array of shape (n_samples,) or None
+
+        Returns
+        -------
+        self
+        """
+        self._fit(X, sample_weight)
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Array:
+        """Choose the vectors and return the features of ``X``, which the selection has computed already."""
+        samples, selection = self._fit(X, sample_weight)
+        # rows of weight zero, and those that were not drawn from a collection, took no part in the selection
+        return self.basis_.rotate(selection.G) if samples.n == samples.n_all else self.transform(X)
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def _fit(self, X: Any, sample_weight: Any) -> tuple[Samples, Selection]:
+        how = replace(
+            selecting(self.rule, self.center, self.basis_tol, self.random_state),
+            max_fitness=self.max_fitness,
+            n_candidates=self.n_candidates,
+        )
+        samples = weighted_samples(self, X, sample_weight)
+        start = self._earlier(samples, how) if self.warm_start else None
+        limit = samples.n if self.max_vectors is None else self.max_vectors
+        gram = start.gram if start else centered_gram(samples, resolve_kernel(self.kernel, samples.X), how)
+        with progress(self, "choosing vectors", min(limit, gram.n)) as step:
+            selection = select_vectors(gram, how, limit, samples.weights, start, step)
+        self.kernel_ = gram.kernel
+        self.basis_ = samples.original(selection.basis(self.projection))
+        self.novelty_ = novelty_of(samples, selection, self.basis_)
+        self.indices_, self.vectors_ = self.basis_.indices, self.basis_.vectors
+        self.n_vectors_ = self._n_features_out = selection.n_vectors
+        self.fitness_ = selection.fitness
+        self.stop_ = selection.stop
+        if self.warm_start:
+            content = fingerprint(samples.X, samples.weights)
+            self._warm = _Warm(selection, as_kernel(self.kernel), how.center, content)
+        return samples, selection
+
+    @rowwise
+    def transform(self, X: Any) -> Array:
+        """Features ``Z`` of shape ``(n_samples, n_vectors_)``."""
+        X = check_samples(self, X)
+        return self.basis_.features(X)
+
+    def _earlier(self, samples: Samples, how: Selecting) -> Selection | None:
+        """The last selection, if it was made with the same kernel and centering; the samples must be the same."""
+        warm: _Warm | None = getattr(self, "_warm", None)
+        if warm is None or warm.kernel != as_kernel(self.kernel) or warm.center != how.center:
+            return None
+        if warm.fingerprint != fingerprint(samples.X, samples.weights):
+            raise ValueError(
+                f"{type(self).__name__}: warm_start=True goes on with the samples and weights of the last fit, but "
+                "these are others; use a new estimator, or warm_start=False."
+            )
+        return warm.selection

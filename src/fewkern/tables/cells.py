@@ -1,0 +1,206 @@
+"""Cells of one column: which are missing, and how texts become numbers and names of categories.
+
+The same functions read a column when a model is fitted and when it predicts, whatever the file made of the cells:
+``1``, ``1.0`` and the text ``"1"`` are the same category and the same number.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+__all__ = [
+    "Numbers",
+    "factorized",
+    "has_leading_zeros",
+    "is_mark",
+    "numbers",
+    "numbers_as_written",
+    "same_category",
+    "texts",
+]
+
+# What people write where a number is missing; pandas already knows "", "NA", "NaN", "null", "None", "n/a".
+_MARKS = frozenset({"?", "-", "--", "–", ".", "*", "na", "n/k", "n.a.", "k.a.", "unknown", "missing", "none", "nil"})
+_MARKS |= {"#div/0!", "#value!", "#ref!", "#name?", "#num!", "#n/v"}
+_UNIT = r"(?:[€$£¥₹%]|eur|usd|chf|gbp|jpy)"
+_SPACES = "'’ \u00a0\u202f"
+_GROUPS = {False: "," + _SPACES, True: "." + _SPACES}
+_POINT = {False: r"\.", True: ","}
+_WHOLE = re.compile(r"[-+]?\d+\.0*")
+_FLAGS = {"true": 1.0, "false": 0.0}
+# Texts of longer columns are looked at once each.
+_MANY_CELLS = 1000
+
+
+def _number_pattern(comma: bool) -> re.Pattern[str]:
+    """A number with groups of three digits, a sign or parentheses, and a unit before or after it."""
+    groups = rf"\d{{1,3}}(?P<group>[{_GROUPS[comma]}])\d{{3}}(?:(?P=group)\d{{3}})*"
+    digits = rf"(?P<digits>(?:{groups}|\d+)?(?:{_POINT[comma]}\d*)?(?:e[-+]?\d+)?)"
+    return re.compile(rf"(?P<open>\()?\s*(?P<sign>[-+−])?\s*{_UNIT}?\s*(?P<minus>[-−])?{digits}\s*{_UNIT}?\s*\)?")
+
+
+_PATTERNS = {comma: _number_pattern(comma) for comma in (False, True)}
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """The numbers of a column."""
+
+    values: np.ndarray[Any, Any]
+    """NaN where a cell is missing or is not a number."""
+    bad: np.ndarray[Any, Any]
+    """Cells that hold something else than a number."""
+    loose: np.ndarray[Any, Any]
+    """Texts that are more than a plain number: with a unit, groups of digits, a decimal comma."""
+
+
+def is_mark(text: str) -> bool:
+    """Whether a text only says that there is no value, as ``?`` does."""
+    return text.strip().lower() in _MARKS
+
+
+def _loose_number(text: str, comma: bool) -> float:
+    """The number in a text such as ``1,234.50 €``, ``12.3%``, ``(200)`` or ``true``; NaN if there is none.
+
+    A percentage stays what is written: ``12.3%`` is 12.3.
+    """
+    lowered = text.strip().lower()
+    if lowered in _FLAGS:
+        return _FLAGS[lowered]
+    found = _PATTERNS[comma].fullmatch(lowered)
+    digits = found["digits"] if found else ""
+    if found is None or not any(c.isdigit() for c in digits) or (found["sign"] and found["minus"]):
+        return np.nan
+    for group in _GROUPS[comma]:
+        digits = digits.replace(group, "")
+    try:
+        value = float(digits.replace(",", "."))
+    except ValueError:
+        return np.nan
+    negative = bool(found["open"]) or found["minus"] is not None or found["sign"] in ("-", "−")
+    return -value if negative else value
+
+
+def numbers(column: Any, comma: bool = False) -> Numbers:
+    """The numbers of a pandas column of any type; ``comma``: texts have a decimal comma.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from fewkern.tables.cells import numbers
+    >>> found = numbers(pd.Series(["1", "1,234.50 €", None, "n/k", "true"]))
+    >>> found.values.tolist(), found.bad.tolist()
+    ([1.0, 1234.5, nan, nan, 1.0], [False, False, False, True, False])
+    >>> numbers(pd.Series(["1.234,5", "3,25"]), comma=True).values.tolist()
+    [1234.5, 3.25]
+    """
+    import pandas as pd
+
+    kind = getattr(column.dtype, "kind", "O")
+    none = np.zeros(len(column), dtype=bool)
+    if kind in "iufb":
+        return Numbers(column.to_numpy(dtype=float, na_value=np.nan), none, none)
+    if kind == "m":
+        return Numbers(np.asarray(column.dt.total_seconds(), dtype=float) / 86400, none, none)
+    filled = column.notna().to_numpy()
+    if kind == "M":
+        return Numbers(np.full(len(column), np.nan), filled, none)
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        column = column.astype(object)
+    if comma:
+        values = np.full(len(column), np.nan)
+    else:
+        values = pd.to_numeric(column, errors="coerce").to_numpy(dtype=float, na_value=np.nan)
+    left = np.flatnonzero(filled & np.isnan(values))
+    if len(left):
+        cells = [str(cell) for cell in column.iloc[left]]
+        known = {cell: _loose_number(cell, comma) for cell in set(cells)}
+        values = values.copy()
+        values[left] = [known[cell] for cell in cells]
+        blank = left[[not cell.strip() or cell.strip().lower() == "nan" for cell in cells]]
+        filled = filled.copy()
+        filled[blank] = False
+        none[left] = [not np.isnan(known[cell]) and cell.strip().lower() not in _FLAGS for cell in cells]
+    return Numbers(values, filled & np.isnan(values), none)
+
+
+def numbers_as_written(column: Any) -> tuple[Numbers, bool]:
+    """The numbers of a column and whether they have decimal commas: whichever reads more of its cells."""
+    point = numbers(column)
+    if not point.bad.any():
+        return point, False
+    comma = numbers(column, comma=True)
+    return (comma, True) if comma.bad.sum() < point.bad.sum() else (point, False)
+
+
+def texts(column: Any) -> np.ndarray[Any, Any]:
+    """The cells of a pandas column as texts, None where one is missing.
+
+    A whole number is written without a point, however it is stored: a missing cell elsewhere in the column makes
+    floating-point numbers of all of them.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from fewkern.tables.cells import texts
+    >>> texts(pd.Series([1.0, None, 2.5])).tolist(), texts(pd.Series([True, False])).tolist()
+    (['1', None, '2.5'], ['True', 'False'])
+    """
+    import pandas as pd
+
+    if len(column) > _MANY_CELLS and _holds_text(column):  # the same texts again and again
+        places, different = factorized(column)
+        return np.array([*_texts(pd.Series(different, dtype=object)), None], dtype=object)[places]
+    return _texts(column)
+
+
+def _texts(column: Any) -> np.ndarray[Any, Any]:
+    found = np.empty(len(column), dtype=object)
+    missing = column.isna().to_numpy()
+    for i, cell in enumerate(column.astype(object)):
+        if missing[i]:
+            continue
+        if isinstance(cell, float) and cell.is_integer():
+            cell = int(cell)
+        found[i] = str(cell).strip() or None
+    return found
+
+
+def factorized(cells: Any) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """The place of every cell among the different ones, -1 where it is missing, and the different ones."""
+    import pandas as pd
+
+    places, different = pd.factorize(cells)
+    return places, np.asarray(different, dtype=object)
+
+
+def _holds_text(column: Any) -> bool:
+    """Whether all filled cells are texts: then equal ones are the same."""
+    import pandas as pd
+
+    if isinstance(column.dtype, pd.StringDtype):
+        return True
+    return bool(column.dtype == object and pd.api.types.infer_dtype(column, skipna=True) == "string")
+
+
+def same_category(text: str) -> str:
+    """What two ways to write a category have in common: ``1.0`` and ``1`` are one.
+
+    Examples
+    --------
+    >>> from fewkern.tables.cells import same_category
+    >>> same_category("1.0"), same_category("1.5"), same_category("01")
+    ('1', '1.5', '01')
+    """
+    return text.split(".")[0] if _WHOLE.fullmatch(text) else text
+
+
+def has_leading_zeros(column: Any) -> bool:
+    """Whether a text of the column begins with a zero before another digit, as codes do and numbers do not."""
+    if getattr(column.dtype, "kind", "O") in "iufbmM":
+        return False
+    return any(len(cell) > 1 and cell[0] == "0" and cell[1].isdigit() for cell in map(str, column.dropna()))

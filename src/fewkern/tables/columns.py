@@ -1,0 +1,240 @@
+"""Columns of a table that a model uses, as they were learned: numbers, categories, dates.
+
+Each turns cells into features and back, and says what is unusual about new cells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from fewkern.arrays.storable import storable
+from fewkern.tables.cells import factorized, is_mark, numbers, same_category, texts
+from fewkern.tables.dates import PARTS, days, part_values, parts_of, text_of_day
+
+__all__ = ["CategoryColumn", "Column", "DateColumn", "Encoded", "NumberColumn", "bad_cells"]
+
+# A number further from the range of the training cells than the length of that range is far out.
+_FAR = 1.0
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """Features of the cells of one column."""
+
+    values: np.ndarray[Any, Any]
+    """``(n, number of features)``, with something in place of what is missing."""
+    missing: np.ndarray[Any, Any]
+    """Cells without a usable value."""
+    remarks: tuple[str, ...]
+    """What is unusual about these cells."""
+
+
+def bad_cells(name: str, column: Any, bad: np.ndarray[Any, Any], what: str) -> str:
+    """A sentence that counts cells of the wrong kind and shows some of them."""
+    shown = ", ".join(sorted({repr(str(cell)) for cell in column[bad]})[:3])
+    count, filled = int(bad.sum()), int(column.notna().sum())
+    verb = f"is not a {what}" if count == 1 else f"are not {what}s"
+    return f"column {name!r}: {count:,} of {filled:,} cells {verb} ({shown})"
+
+
+@storable(check=lambda column: _check_range(column))
+@dataclass(frozen=True)
+class NumberColumn:
+    """A column of numbers; a missing one is replaced by the median."""
+
+    name: str
+    median: float
+    low: float | None = None
+    high: float | None = None
+    """The range of the training cells, where it is known."""
+    form: Literal["number", "whole", "flag"] = "number"
+    comma: bool = False
+    """Texts have a decimal comma."""
+
+    @classmethod
+    def learn(cls, name: str, column: Any, comma: bool, flag: bool) -> NumberColumn:
+        """From training cells, of which at least one is a number."""
+        known = numbers(column, comma).values
+        known = known[~np.isnan(known)]
+        if not np.all(np.isfinite(known)):
+            raise ValueError(f"column {name!r} holds infinite values; replace them, or leave the column out.")
+        form: Any = "flag" if flag else "whole" if np.all(known % 1 == 0) else "number"
+        return cls(name, float(np.median(known)), float(known.min()), float(known.max()), form, comma)
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """Names of the features."""
+        return (self.name,)
+
+    def encode(self, column: Any) -> Encoded:
+        """Features of new cells; raises a ValueError if the column holds text only, or infinite numbers."""
+        found = numbers(column, self.comma)
+        missing, bad = np.isnan(found.values), found.bad
+        if bad.any() and not (~missing).any() and not all(map(is_mark, map(str, column[bad]))):
+            raise ValueError(f"column {self.name!r} was numeric when the model was fitted, but now holds text.")
+        if np.isinf(found.values).any():
+            raise ValueError(f"column {self.name!r} holds infinite values; replace them first.")
+        remarks = []
+        if len(column) > 1 and missing.all():
+            remarks.append(f"column {self.name!r} is empty here: the median {self.median:g} stands in every row")
+        elif bad.any():
+            remarks.append(bad_cells(self.name, column, bad, "number") + ", taken as missing")
+        far = self._far(found.values)
+        if far:
+            lie = f"{far:,} of {len(column):,} rows {'lies' if far == 1 else 'lie'}"
+            remarks.append(
+                f"column {self.name!r}: {lie} far outside of what the model was fitted with "
+                f"({self.low:g} to {self.high:g})"
+            )
+        return Encoded(np.where(missing, self.median, found.values)[:, None], missing, tuple(remarks))
+
+    def _far(self, values: np.ndarray[Any, Any]) -> int:
+        if self.low is None or self.high is None:
+            return 0
+        room = _FAR * max(self.high - self.low, abs(self.high), 1e-300)
+        return int(np.sum((values < self.low - room) | (values > self.high + room)))
+
+    def cells(self, values: np.ndarray[Any, Any]) -> list[Any]:
+        """Cells whose features are ``values``; a number that is not whole stays one."""
+        column = values[:, 0]
+        if self.form == "flag" and np.all((column == 0) | (column == 1)):
+            return [bool(value) for value in column]
+        whole = self.form != "number" and np.all(column % 1 == 0)
+        return [int(value) if whole else float(value) for value in column]
+
+
+@storable(check=lambda column: _check_levels(column))
+@dataclass(frozen=True)
+class CategoryColumn:
+    """A column of categories, one 0/1 feature each; a missing or unknown one is all zeros."""
+
+    name: str
+    levels: tuple[str, ...]
+
+    @classmethod
+    def learn(cls, name: str, column: Any) -> CategoryColumn:
+        """From training cells."""
+        return cls(name, tuple(sorted({text for text in texts(column) if text is not None})))
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """Names of the features."""
+        return tuple(f"{self.name}={level}" for level in self.levels)
+
+    def encode(self, column: Any) -> Encoded:
+        """Features of new cells."""
+        place = {level: k for k, level in reversed(list(enumerate(self.levels)))}
+        alike = {same_category(level): k for level, k in place.items()} | place
+        places, different = factorized(texts(column))
+        codes = {text: alike.get(text, alike.get(same_category(text), -1)) for text in different}
+        code = np.array([*codes.values(), -2], dtype=int)[places]  # a missing cell has the place -1
+        values = (code[:, None] == np.arange(len(self.levels))[None, :]).astype(float)
+        remarks = []
+        if len(code) > 1 and np.all(code == -2):
+            remarks.append(f"column {self.name!r} is empty here: every row counts as no category")
+        unknown = sorted(text for text, k in codes.items() if k == -1)
+        if unknown:
+            count = int(np.sum(code == -1))
+            shown = ", ".join(map(repr, unknown[:3])) + (", ..." if len(unknown) > 3 else "")
+            rows = f"{count:,} of {len(code):,} rows {'has' if count == 1 else 'have'}"
+            remarks.append(
+                f"column {self.name!r}: {rows} a category that the model does not know ({shown}), taken as no category"
+            )
+        return Encoded(values, code < 0, tuple(remarks))
+
+    def cells(self, values: np.ndarray[Any, Any]) -> list[Any]:
+        """Cells whose features are nearest to ``values``; None where no category is nearer than none."""
+        best = np.argmax(values, axis=1) if values.shape[1] else np.zeros(len(values), dtype=int)
+        return [self.levels[k] if row[k] >= 0.5 else None for k, row in zip(best, values)]
+
+
+@storable(check=lambda column: _check_parts(column))
+@dataclass(frozen=True)
+class DateColumn:
+    """A column of dates: the day, and the places in year, week and day where these vary."""
+
+    name: str
+    form: str
+    """How texts are dates: a format of ``strptime``, or "ISO8601"."""
+    parts: tuple[str, ...]
+    median: float
+    low: float
+    high: float
+    """In days since 1970-01-01."""
+
+    @classmethod
+    def learn(cls, name: str, column: Any, form: str, parts: tuple[str, ...] | None = None) -> DateColumn:
+        """From training cells; ``parts`` are those that vary enough if not given."""
+        values = days(column, form)
+        known = values[np.isfinite(values)]
+        found = parts_of(values) if parts is None else parts
+        return cls(name, form, found, float(np.median(known)), float(known.min()), float(known.max()))
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """Names of the features."""
+        return tuple(
+            f"{self.name} ({part}{side})"
+            for part in self.parts
+            for side in (("",) if PARTS[part][0] is None else (" sin", " cos"))
+        )
+
+    def encode(self, column: Any) -> Encoded:
+        """Features of new cells."""
+        values = days(column, self.form)
+        missing = np.isnan(values)
+        bad = missing & column.notna().to_numpy()
+        if bad.any() and bad.sum() == column.notna().sum():
+            raise ValueError(
+                f"column {self.name!r} held dates ({self.form}) when the model was fitted, but now holds "
+                f"{str(column[bad].iloc[0])!r}."
+            )
+        remarks = []
+        if bad.any():
+            remarks.append(bad_cells(self.name, column, bad, "date") + ", taken as missing")
+        if len(column) > 1 and missing.all():
+            remarks.append(f"column {self.name!r} is empty here: {text_of_day(self.median)} stands in every row")
+        room = _FAR * max(self.high - self.low, 1.0)
+        far = int(np.sum((values < self.low - room) | (values > self.high + room)))
+        if far:
+            remarks.append(
+                f"column {self.name!r}: {far:,} of {len(column):,} dates lie far outside of what the model was fitted "
+                f"with ({text_of_day(self.low)} to {text_of_day(self.high)})"
+            )
+        return Encoded(self.split(np.where(missing, self.median, values)), missing, tuple(remarks))
+
+    def split(self, values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        """Features of days since 1970-01-01."""
+        return np.concatenate([part_values(values, part) for part in self.parts], axis=1)
+
+    def cells(self, values: np.ndarray[Any, Any]) -> list[Any]:
+        """The dates of the first feature, as texts; only the day is looked at where there is one."""
+        if self.parts[0] != "day":
+            return [None] * len(values)
+        exact = "hour" in self.parts
+        return [text_of_day(value if exact else round(value)) for value in values[:, 0]]
+
+
+Column: TypeAlias = NumberColumn | CategoryColumn | DateColumn
+
+
+def _check_range(column: NumberColumn) -> None:
+    known: Sequence[float] = [v for v in (column.median, column.low, column.high) if v is not None]
+    if not np.all(np.isfinite(known)):
+        raise ValueError("NumberColumn: median and range must be finite")
+
+
+def _check_levels(column: CategoryColumn) -> None:
+    if not column.levels or len(set(column.levels)) < len(column.levels):
+        raise ValueError("CategoryColumn: levels must be different, and at least one")
+
+
+def _check_parts(column: DateColumn) -> None:
+    if not column.parts or not set(column.parts) <= set(PARTS):
+        raise ValueError(f"DateColumn: parts must be among {', '.join(PARTS)}")
+    if not np.all(np.isfinite([column.median, column.low, column.high])):
+        raise ValueError("DateColumn: median and range must be finite")

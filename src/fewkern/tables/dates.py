@@ -1,0 +1,125 @@
+"""Dates of one column, and the numbers that say where in time, season, week and day they are."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+
+__all__ = ["ISO", "PARTS", "days", "find_format", "parts_of", "part_values", "text_of_day"]
+
+ISO = "ISO8601"
+_ISO_TEXT = re.compile(r"\d{4}-\d{1,2}-\d{1,2}([ T]\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?\s*(Z|[-+]\d{2}:?\d{2})?)?")
+# Month first before day first: where both fit all cells, American dates are more common in such tables.
+_DAYS = ["%d.%m.%Y", "%m/%d/%Y", "%d/%m/%Y", "%Y/%m/%d", "%d-%m-%Y", "%d.%m.%y", "%m/%d/%y"]
+_DAYS += ["%d %b %Y", "%d %B %Y", "%b %d, %Y", "%B %d, %Y"]
+_TIMES = ("", " %H:%M", " %H:%M:%S")
+# A column is one of dates if at least this share of its filled cells are.
+_SHARE = 0.95
+# Cells that are tried before the whole column.
+_FIRST = 50
+_YEAR, _WEEK = 365.2425, 7.0
+# Seasons are told apart once two years have been seen, weekdays once four weeks have.
+_SEASON_DAYS, _WEEK_DAYS = 2 * _YEAR, 28.0
+# part -> length of the cycle in days (None: no cycle), and its origin in days after 1970-01-01, a Thursday
+PARTS: dict[str, tuple[float | None, float]] = {
+    "day": (None, 0.0),
+    "season": (_YEAR, 0.0),
+    "week": (_WEEK, -3.0),
+    "hour": (1.0, 0.0),
+}
+
+
+def find_format(column: Any) -> str | None:
+    """The way in which nearly all texts of a column are dates, or None.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from fewkern.tables.dates import find_format
+    >>> find_format(pd.Series(["2020-01-31", "2020-02-01"])), find_format(pd.Series(["31.1.2020", "1.2.2020"]))
+    ('ISO8601', '%d.%m.%Y')
+    >>> find_format(pd.Series(["12", "34"])) is None
+    True
+    """
+    import pandas as pd
+
+    cells = pd.Series([str(cell).strip() for cell in column.dropna()], dtype=object)
+    first = cells.head(_FIRST)
+    if not len(first) or not first.str.contains(r"\d").mean() >= _SHARE:
+        return None
+    if np.mean([_ISO_TEXT.fullmatch(cell) is not None for cell in first]) >= _SHARE:
+        return ISO if _share(cells, ISO) >= _SHARE else None
+    candidates = [day + time for day in _DAYS for time in _TIMES if _share(first, day + time) >= _SHARE]
+    shares = {form: _share(cells, form) for form in candidates}
+    best = max(shares, key=shares.__getitem__, default=None)  # the first of equals
+    return best if best is not None and shares[best] >= _SHARE else None
+
+
+def _share(cells: Any, form: str) -> float:
+    return float(np.isfinite(_parsed(cells, form)).mean())
+
+
+def _parsed(cells: Any, form: str) -> np.ndarray[Any, Any]:
+    import pandas as pd
+
+    found = pd.to_datetime(cells, format=form, errors="coerce", utc=True)
+    return _since_1970(found)
+
+
+def _since_1970(column: Any) -> np.ndarray[Any, Any]:
+    import pandas as pd
+
+    if getattr(column.dt, "tz", None) is not None:
+        column = column.dt.tz_convert("UTC").dt.tz_localize(None)
+    return np.asarray((column - pd.Timestamp(0)).dt.total_seconds(), dtype=float) / 86400
+
+
+def days(column: Any, form: str) -> np.ndarray[Any, Any]:
+    """Days since 1970-01-01 of the dates of a pandas column; NaN where a cell is missing or is no date."""
+    import pandas as pd
+
+    if getattr(column.dtype, "kind", "O") == "M":
+        return _since_1970(column)
+    filled = column.notna().to_numpy()
+    values = np.full(len(column), np.nan)
+    if filled.any():
+        cells = pd.Series([str(cell).strip() for cell in column[filled]], dtype=object)
+        values[filled] = _parsed(cells, form)
+        failed = np.isnan(values) & filled
+        if form != ISO and failed.any():  # typed elsewhere: a date object is written the ISO way
+            rest = pd.Series([str(cell).strip() for cell in column[failed]], dtype=object)
+            values[failed] = _parsed(rest, ISO)
+    return values
+
+
+def parts_of(values: np.ndarray[Any, Any]) -> tuple[str, ...]:
+    """What the dates can tell apart: the day always, season, weekday and hour where they vary enough."""
+    known = values[np.isfinite(values)]
+    span = float(np.ptp(known)) if len(known) else 0.0
+    found = ["day"] if np.ptp(np.floor(known)) > 0 else []
+    if span >= _SEASON_DAYS:
+        found.append("season")
+    if span >= _WEEK_DAYS and len(np.unique(np.floor(known) % _WEEK)) == _WEEK:
+        found.append("week")
+    if np.ptp(known % 1.0) > 0:
+        found.append("hour")
+    return tuple(found)
+
+
+def part_values(values: np.ndarray[Any, Any], part: str) -> np.ndarray[Any, Any]:
+    """One column with the days, or two with the place on the circle of a cycle, shape ``(n, 1)`` or ``(n, 2)``."""
+    cycle, origin = PARTS[part]
+    if cycle is None:
+        return values[:, None]
+    whole = np.floor(values) if cycle == _WEEK else values
+    angle = 2 * np.pi * (whole - origin) / cycle
+    return np.column_stack([np.sin(angle), np.cos(angle)])
+
+
+def text_of_day(value: float) -> str:
+    """A date as text, with the time where there is one."""
+    moment = np.datetime64(0, "s") + np.timedelta64(round(value * 86400), "s")
+    text = str(moment)
+    return text.removesuffix("T00:00:00")

@@ -1,0 +1,270 @@
+"""A transformer from tables as they come to features that a kernel can compare."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from fewkern.arrays.frames import map_frame
+from fewkern.arrays.partitions import is_collection
+from fewkern.arrays.storable import storable
+from fewkern.core import population
+from fewkern.tables.columns import CategoryColumn, Column, DateColumn, NumberColumn
+from fewkern.tables.finding import Findings, find_columns
+from fewkern.tables.frames import as_frame, listed, nearest
+from fewkern.tables.streams import as_dask_frame, as_parts, draw_rows
+
+__all__ = ["EncodedTable", "TableEncoder", "TableWarning", "encode", "learn_columns"]
+
+_TOLD = 8
+
+
+class TableWarning(UserWarning):
+    """Something about the cells of a table that the one who predicts should know."""
+
+
+@dataclass(frozen=True)
+class EncodedTable:
+    """Features of the rows of a table, not scaled."""
+
+    values: np.ndarray[Any, Any]
+    missing: np.ndarray[Any, Any]
+    """Cells without a usable value, shape ``(n, number of columns)``."""
+    remarks: tuple[str, ...]
+
+    @property
+    def gaps(self) -> np.ndarray[Any, Any]:
+        """Rows with a missing cell."""
+        return np.asarray(self.missing.any(axis=1))
+
+
+def learn_columns(frame: Any, findings: Findings) -> tuple[Column, ...]:
+    """The used columns as the rows of ``frame`` show them; those without a single cell are not learned."""
+    made = []
+    for finding in findings.used:
+        column = frame[finding.name]
+        if column.notna().any():
+            made.append(finding.learn(column, findings.days_only))
+    made = [column for column in made if column.features]
+    if not made:
+        left = listed(finding.name for finding in findings.columns)
+        raise ValueError(f"the table has no usable column besides the target (left out: {left}).")
+    return tuple(made)
+
+
+def encode(columns: tuple[Column, ...], frame: Any) -> EncodedTable:
+    """Features of the rows of a data frame, with remarks on its cells."""
+    absent = [column.name for column in columns if column.name not in frame.columns]
+    if absent:
+        raise ValueError(
+            f"the table lacks the column{'s' if len(absent) > 1 else ''} {listed(absent)} that the model was fitted "
+            f"with; {nearest(absent[0], frame.columns)}"
+        )
+    values = np.empty((len(frame), sum(len(column.features) for column in columns)))
+    missing = np.empty((len(frame), len(columns)), dtype=bool)
+    remarks: list[str] = []
+    at = 0
+    for k, column in enumerate(columns):
+        found = column.encode(frame[column.name])
+        values[:, at : at + len(column.features)], missing[:, k] = found.values, found.missing
+        remarks += found.remarks
+        at += len(column.features)
+    if len(remarks) > _TOLD:
+        remarks = [*remarks[:_TOLD], f"and {len(remarks) - _TOLD:,} more remarks on the columns"]
+    return EncodedTable(values, missing, tuple(remarks))
+
+
+def _check(encoder: TableEncoder) -> None:
+    """Raise a ValueError if the parts of an encoder from a file do not belong together."""
+    columns = vars(encoder).get("columns_")
+    if columns is None:
+        return
+    if not isinstance(columns, tuple) or not all(
+        isinstance(c, NumberColumn | CategoryColumn | DateColumn) for c in columns
+    ):
+        raise ValueError("TableEncoder.columns_ are not columns")
+    if len({column.name for column in columns}) < len(columns):
+        raise ValueError("TableEncoder: two columns of the same name")
+    count = sum(len(column.features) for column in columns)
+    for name in ("mean_", "scale_"):
+        value: Any = vars(encoder).get(name)
+        if not isinstance(value, np.ndarray) or value.shape != (count,) or value.dtype.kind != "f":
+            raise ValueError(f"TableEncoder: {name} does not have {count} numbers")
+        if not np.all(np.isfinite(value)) or (name == "scale_" and np.any(value <= 0)):
+            raise ValueError(f"TableEncoder: {name} must be finite" + (" and positive" if name == "scale_" else ""))
+
+
+@storable(check=_check)
+class TableEncoder(TransformerMixin, BaseEstimator):
+    """Tables as they come, as features: numbers standardized, categories as 0 and 1, dates as days and cycles.
+
+    Columns that are empty, constant, an index, a key or free text are left out, and ``notes_`` says so. A missing
+    number or date becomes the median of its column; a missing or unknown category is all zeros. Cells of a column of
+    numbers that are something else (``?``, ``n/k``) count as missing. A category is its text: ``1``, ``1.0`` and
+    ``"1"`` are one.
+
+    Parameters
+    ----------
+    drop : sequence of str, default ()
+        Columns to leave out.
+    keep : sequence of str, default ()
+        Columns to use although they look like an index, a key or names.
+    numbers_only : bool, default False
+        Leave out text, and take dates as elapsed days only, as a density needs it.
+
+    Attributes
+    ----------
+    columns_ : tuple
+        The columns that are used, as they were learned.
+    notes_ : tuple of str
+        What was done to the table, in sentences.
+    mean_, scale_ : array of shape (n_features_out,)
+        What is subtracted from the features, and what they are divided by.
+    feature_names_in_ : array of str
+        Names of the columns of the table that was fitted.
+    n_features_in_ : int
+
+    Notes
+    -----
+    Dates become days since 1970-01-01 (standardized, as all numbers are), and where they vary enough two features each
+    for season, weekday and time of day (sine and cosine, so that December is next to January).
+
+    ``transform`` warns (:class:`~fewkern.tables.encoder.TableWarning`) of categories that it does not know, of
+    columns that are empty, and of numbers far outside of those that were fitted. Of a Dask data frame the features are
+    a Dask array, and nothing is warned of.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from fewkern import TableEncoder
+    >>> table = pd.DataFrame({"id": range(100, 112), "size": [1, 2, None, 4] * 3, "color": ["red", "blue", "red"] * 4})
+    >>> encoder = TableEncoder().fit(table)
+    >>> encoder.get_feature_names_out().tolist()
+    ['size', 'color=blue', 'color=red']
+    >>> print(encoder.notes_[0])
+    column 'id' holds a different whole number in every row, as a key does, and was left out (name it in keep to use it)
+    >>> encoder.transform(table).shape
+    (12, 3)
+    """
+
+    def __init__(self, *, drop: Any = (), keep: Any = (), numbers_only: bool = False) -> None:
+        self.drop = drop
+        self.keep = keep
+        self.numbers_only = numbers_only
+
+    def fit(self, X: Any, y: Any = None) -> TableEncoder:  # noqa: ARG002 - scikit-learn's signature
+        """Learn the columns of a table.
+
+        Parameters
+        ----------
+        X : data frame of pandas, polars or Dask, dict of columns, or array
+            Of a Dask data frame of more than 20,000 rows so many are looked at, drawn by their numbers.
+        y : ignored
+        """
+        parts = as_parts(X, "TableEncoder")
+        frame = as_frame(X, "TableEncoder") if parts is None else draw_rows(parts, population.SAMPLE_ROWS, None).frame
+        findings = find_columns(frame, named(self.drop), named(self.keep), self.numbers_only)
+        return self.learn(findings.typed(frame), findings, tuple(frame.columns))
+
+    def learn(self, frame: Any, findings: Findings, names: tuple[str, ...]) -> TableEncoder:
+        """Fit to the used columns of some rows; ``names`` are all columns of the table."""
+        self.feature_names_in_ = np.array(names, dtype=object)
+        self.n_features_in_ = len(names)
+        self.columns_ = learn_columns(frame, findings)
+        found = encode(self.columns_, frame)
+        self.notes_ = findings.notes + _notes_on_missing(self.columns_, found.missing)
+        spread = found.values.std(axis=0)
+        # an almost constant column: rounding is not a spread
+        spread = np.where(spread > 1e-12 * np.abs(found.values).max(axis=0, initial=0.0), spread, 1.0)
+        self.mean_, self.scale_ = found.values.mean(axis=0), np.where(spread > 0, spread, 1.0)
+        return self
+
+    def encode(self, X: Any) -> EncodedTable:
+        """Scaled features of the rows of a table, with which cells are missing, and remarks; nothing is warned of."""
+        check_is_fitted(self)
+        found = encode(self.columns_, self.frame(X))
+        values = found.values  # ours alone
+        values -= self.mean_
+        values /= self.scale_
+        return EncodedTable(values, found.missing, found.remarks)
+
+    def transform(self, X: Any) -> np.ndarray[Any, Any]:
+        """Features of the rows of a table, shape ``(n, n_features_out)``; of a Dask data frame a Dask array."""
+        if is_collection(X):
+            check_is_fitted(self)
+            frame = as_dask_frame(X, "TableEncoder")
+            return map_frame(self._features, frame, lambda _: self.names).to_dask_array()
+        found = self.encode(X)
+        for remark in found.remarks:
+            warnings.warn(remark, TableWarning, stacklevel=2)
+        return found.values
+
+    def _features(self, part: Any) -> np.ndarray[Any, Any]:
+        """Features of a part of a table; nothing is warned of."""
+        return self.encode(part).values
+
+    def frame(self, X: Any) -> Any:
+        """A table as a data frame; the columns of an array are those that were fitted, in their order."""
+        return as_frame(X, "TableEncoder", tuple(self.feature_names_in_))
+
+    def cells(self, values: Any) -> Any:
+        """A data frame with the cells that have these (scaled) features; the inverse of ``transform``."""
+        from fewkern.tables.frames import pandas
+
+        raw = np.asarray(values) * self.scale_ + self.mean_
+        ends = np.cumsum([len(column.features) for column in self.columns_])
+        parts = np.split(np.round(raw, 12), ends[:-1], axis=1)
+        return pandas().DataFrame({c.name: c.cells(part) for c, part in zip(self.columns_, parts)})
+
+    def by_column(self, values: Any) -> np.ndarray[Any, Any]:
+        """A number per feature, added up to one per column."""
+        ends = np.cumsum([len(column.features) for column in self.columns_])
+        return np.array([part.sum() for part in np.split(np.asarray(values), ends[:-1])])
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the columns that are used."""
+        return [column.name for column in self.columns_]
+
+    @property
+    def names(self) -> list[str]:
+        """Name of every feature."""
+        return [feature for column in self.columns_ for feature in column.features]
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray[Any, Any]:  # noqa: ARG002
+        """Name of every feature; that of a category is ``column=level``."""
+        check_is_fitted(self)
+        return np.array(self.names, dtype=object)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        tags.input_tags.categorical = tags.input_tags.string = tags.input_tags.allow_nan = True
+        return tags
+
+
+def named(names: Any) -> tuple[str, ...]:
+    """Names of columns, of which one may be given alone."""
+    return (names,) if isinstance(names, str) else tuple(str(name) for name in names)
+
+
+def _notes_on_missing(columns: tuple[Column, ...], missing: np.ndarray[Any, Any]) -> tuple[str, ...]:
+    notes = []
+    for column, lacking in zip(columns, missing.T):
+        count = int(lacking.sum())
+        if not count:
+            continue
+        what = "count as no category" if count > 1 else "counts as no category"
+        if isinstance(column, NumberColumn):
+            what = f"replaced by the median {column.median:g}"
+        elif isinstance(column, DateColumn):
+            what = f"replaced by the median {column.cells(column.split(np.array([column.median])))[0]}"
+        notes.append(f"column {column.name!r}: {count:,} missing value{'s' if count > 1 else ''} {what}")
+    if len(notes) > _TOLD:
+        return (*notes[:_TOLD], f"and {len(notes) - _TOLD:,} more columns with missing values")
+    return tuple(notes)

@@ -1,0 +1,241 @@
+"""What the columns of a table are, and which of them a model should not see, with the sentences about it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from fewkern.tables.cells import has_leading_zeros, is_mark, numbers, numbers_as_written, texts
+from fewkern.tables.columns import CategoryColumn, Column, DateColumn, NumberColumn, bad_cells
+from fewkern.tables.dates import ISO, days, find_format, parts_of
+from fewkern.tables.frames import listed, nearest, pandas
+
+__all__ = ["Finding", "Findings", "find_columns", "find_kind"]
+
+# A column of text with more distinct values than this is a name or a key, not a category.
+MOST_LEVELS = 100
+# A column of numbers may hold so many cells that are something else, if it has more different numbers than a code.
+_BAD_SHARE, _CODES = 0.1, 20
+# Texts that are different in every one of so many rows are a key, however few they are.
+_KEY_ROWS = 4
+# Fewer rows may be in order by chance.
+_IN_ORDER_ROWS = 10
+_UNNAMED = re.compile(r"(Unnamed: \d+|index|)", re.IGNORECASE)
+_ID_NAME = re.compile(
+    r"(.*[ _.-])?(id|ids|nr|no|num|number|idx|index|key|row|rowid|uuid|guid)|.*[a-z](Id|ID)", re.ASCII
+)
+_TIME_NAME = re.compile(r".*(year|month|week|day|date|time|hour|minute|second|quarter|jahr|monat|tag|zeit|stunde).*|t")
+# Sentences of one kind that are told one by one.
+_TOLD = 8
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What one column is."""
+
+    name: str
+    kind: Literal["number", "category", "date", "index", "id", "constant", "empty", "names", "dropped", "text"]
+    note: str | None = None
+    comma: bool = False
+    """Numbers are texts with decimal commas."""
+    flag: bool = False
+    """Numbers are truth values."""
+    form: str = ""
+    """Of dates."""
+
+    @property
+    def used(self) -> bool:
+        """Whether a model may see the column."""
+        return self.kind in ("number", "category", "date")
+
+    def learn(self, column: Any, days_only: bool = False) -> Column:
+        """The column as these cells show it."""
+        if self.kind == "number":
+            return NumberColumn.learn(self.name, column, self.comma, self.flag)
+        if self.kind == "date":
+            return DateColumn.learn(self.name, column, self.form, ("day",) if days_only else None)
+        return CategoryColumn.learn(self.name, column)
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What all columns are."""
+
+    columns: tuple[Finding, ...]
+    notes: tuple[str, ...]
+    days_only: bool = False
+    """Dates count as days, without season, weekday and hour."""
+
+    @property
+    def used(self) -> tuple[Finding, ...]:
+        """Those that a model may see."""
+        return tuple(column for column in self.columns if column.used)
+
+    def typed(self, frame: Any) -> Any:
+        """The used columns of the table, with texts that are numbers read once and for all."""
+        cells = {f.name: frame[f.name] for f in self.used}
+        for finding in self.used:
+            if finding.kind == "number" and getattr(cells[finding.name].dtype, "kind", "O") not in "iufb":
+                cells[finding.name] = numbers(cells[finding.name], finding.comma).values
+        return pandas().DataFrame(cells, index=frame.index)
+
+
+def find_columns(frame: Any, drop: Any = (), keep: Any = (), numbers_only: bool = False) -> Findings:
+    """What the columns of a data frame are.
+
+    Parameters
+    ----------
+    frame : DataFrame
+    drop : names of columns to leave out
+    keep : names of columns to use even if they look like an index, a key or names
+    numbers_only : bool
+        For densities: leave out text, and take dates as days.
+    """
+    for name in (*drop, *keep):
+        if name not in frame.columns:
+            what = "drop" if name in drop else "keep"
+            raise ValueError(f"{what}: there is no column {name!r}; {nearest(name, frame.columns)}")
+    found = [
+        Finding(name, "dropped") if name in drop else find_kind(name, frame[name], name in keep)
+        for name in frame.columns
+    ]
+    if numbers_only:
+        found = [_as_number_only(finding, frame[finding.name]) for finding in found]
+    if not any(finding.used for finding in found):
+        # an index is better than nothing: a table of one column x = 0, 1, 2, ... is a series
+        found = [Finding(f.name, "number") if f.kind == "index" and f.name else f for f in found]
+    return Findings(tuple(found), _notes(found), numbers_only)
+
+
+def find_kind(name: str, column: Any, keep: bool = False) -> Finding:
+    """What a column is.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from fewkern.tables.finding import find_kind
+    >>> find_kind("price", pd.Series([str(i / 2) for i in range(99)] + ["?"])).note
+    "column 'price': 1 of 100 cells is not a number ('?'), taken as missing"
+    >>> find_kind("code", pd.Series(["1", "2", "A"])).kind, find_kind("plan", pd.Series([2, 2])).kind
+    ('category', 'constant')
+    """
+    if not column.notna().any():
+        return Finding(name, "empty")
+    if getattr(column.dtype, "kind", "O") == "M":
+        return _date(name, column, ISO)
+    found = _number(name, column, keep)
+    if found is not None:
+        return found
+    form = find_format(column)
+    if form is not None:
+        return _date(name, column, form)
+    levels = {text for text in texts(column) if text is not None}
+    if not levels:
+        return Finding(name, "empty")
+    if len(levels) == 1 and column.notna().all():
+        return Finding(name, "constant")
+    every = len(levels) == column.notna().sum() >= _KEY_ROWS
+    if (len(levels) > MOST_LEVELS or every) and not keep:
+        note = "is different in every row, as a name or a key is," if every else f"has {len(levels):,} different texts"
+        return Finding(name, "names", f"column {name!r} {note} and was left out")
+    return Finding(name, "category")
+
+
+def _number(name: str, column: Any, keep: bool) -> Finding | None:
+    """A column of numbers, perhaps with a few other cells, or None."""
+    filled = int(column.notna().sum())
+    found, comma = numbers_as_written(column)
+    known = found.values[~np.isnan(found.values)]
+    if not len(known):
+        return None
+    count = int(found.bad.sum())
+    different = len(np.unique(known))
+    if count:
+        only_marks = all(is_mark(str(cell)) for cell in column[found.bad])
+        if count > (filled / 2 if only_marks else _BAD_SHARE * filled) or (different <= _CODES and not only_marks):
+            return None
+    whole = bool(np.all(np.isfinite(known)) and np.all(known % 1 == 0))
+    if whole and different <= MOST_LEVELS and has_leading_zeros(column):
+        return None  # a code such as 007
+    if different == 1:
+        return Finding(name, "constant")
+    if not keep and not count and whole and different == filled:
+        key = _key(name, known)
+        if key is not None:
+            return key
+    note = bad_cells(name, column, found.bad, "number") + ", taken as missing" if count else None
+    if found.loose.any():
+        shown = repr(str(column[found.loose].iloc[0]))
+        how = f"texts such as {shown} were read as numbers" + (" with a decimal comma" if comma else "")
+        note = f"{note}; {how}" if note else f"column {name!r}: {how}"
+    return Finding(name, "number", note, comma, different == 2 and _is_flag(column))
+
+
+def _is_flag(column: Any) -> bool:
+    """Whether the cells are truth values, or texts that name them."""
+    if getattr(column.dtype, "kind", "O") in "iuf":
+        return False
+    return {str(cell).strip().lower() for cell in column.dropna().unique()} <= {"true", "false"}
+
+
+def _key(name: str, known: np.ndarray[Any, Any]) -> Finding | None:
+    """An index or a number of the row: whole numbers, all different, in order or with such a name."""
+    if _UNNAMED.fullmatch(name):
+        return Finding(name, "index", f"column {name!r} numbers the rows and was left out")
+    in_order = len(known) >= _IN_ORDER_ROWS and bool(np.all(np.diff(known) > 0))
+    if _ID_NAME.fullmatch(name):
+        what = "holds a different whole number in every row, as a key does,"
+        return Finding(name, "id", f"column {name!r} {what} and was left out (name it in keep to use it)")
+    if in_order and not _TIME_NAME.fullmatch(name.lower()):
+        what = "counts the rows (whole numbers, all different, in order)"
+        return Finding(name, "index", f"column {name!r} {what} and was left out (name it in keep to use it)")
+    return None
+
+
+def _date(name: str, column: Any, form: str) -> Finding:
+    values = days(column, form)
+    parts = parts_of(values)
+    if not parts:
+        return Finding(name, "constant")
+    bad = np.isnan(values) & column.notna().to_numpy()
+    seen = {"day": "elapsed days", "season": "season", "week": "weekday", "hour": "time of day"}
+    note = f"column {name!r} holds dates" + (f" ({form})" if form != ISO else "") + ": "
+    note += ", ".join(seen[part] for part in parts)
+    if bad.any():
+        note += f"; {int(bad.sum()):,} cells are no dates and count as missing"
+    return Finding(name, "date", note, form=form)
+
+
+def _as_number_only(finding: Finding, column: Any) -> Finding:
+    """For a density: text and truth values have none."""
+    if finding.kind == "category" or finding.flag:
+        return Finding(finding.name, "text")
+    if finding.kind == "date":
+        values = days(column, finding.form)
+        if "day" not in parts_of(values):
+            return Finding(finding.name, "text")
+        return Finding(finding.name, "date", f"column {finding.name!r} holds dates: elapsed days", form=finding.form)
+    return finding
+
+
+def _notes(found: list[Finding]) -> tuple[str, ...]:
+    """Sentences about the columns: one for all of a kind where there is nothing else to say."""
+    notes = []
+    several = {
+        "empty": "empty and left out",
+        "constant": "the same in every row and left out",
+        "text": "no numbers, which a density needs, and left out",
+    }
+    for kind, what in several.items():
+        names = [finding.name for finding in found if finding.kind == kind]
+        if names:
+            which = f"columns {listed(names)} are" if len(names) > 1 else f"column {names[0]!r} is"
+            notes.append(f"{which} {what}")
+    own = [finding.note for finding in found if finding.note]
+    notes += own[:_TOLD]
+    if len(own) > _TOLD:
+        notes.append(f"and {len(own) - _TOLD:,} more columns with such remarks")
+    return tuple(notes)

@@ -1,0 +1,197 @@
+"""What the target of a table is: classes or numbers, and which rows have one."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fewkern.tables.cells import Numbers, has_leading_zeros, is_mark, numbers, numbers_as_written, texts
+from fewkern.tables.columns import bad_cells
+from fewkern.tables.finding import find_kind
+
+__all__ = ["Target", "guess_task", "known_targets", "settle_target", "target_values"]
+
+# Whole numbers with at most this many different ones are taken for classes ...
+_MOST_CLASSES = 20
+# ... unless there are more than this many, and the rarest is below this share of the rows: then they are counts.
+_MANY_CLASSES, _RARE = 10, 0.01
+# Texts with more different ones than this, in more than half of the rows, are names.
+_MOST_NAMES = 100
+# A target of numbers may have this share of other cells.
+_BAD_SHARE = 0.1
+
+
+@dataclass(frozen=True)
+class Target:
+    """The targets of the rows that have one."""
+
+    task: str
+    values: np.ndarray[Any, Any]
+    rows: np.ndarray[Any, Any]
+    """Positions of these rows."""
+    notes: tuple[str, ...]
+
+
+def settle_target(name: str, column: Any, task: str) -> Target:
+    """Task, targets and rows; ``task`` may be "auto".
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from fewkern.tables.target import settle_target
+    >>> found = settle_target("price", pd.Series([str(i / 7) for i in range(30)] + ["?", None]), "auto")
+    >>> found.task, len(found.values)
+    ('regress', 30)
+    >>> found.notes[0]
+    "column 'price': 1 of 31 cells is not a number ('?'); the row was left out"
+    """
+    notes: list[str] = []
+    found, comma = numbers_as_written(column)
+    number_like = _number_like(found, column)
+    if task == "auto":
+        task, note = guess_task(name, column)
+        notes += [note] if note else []
+    if task == "regress":
+        if not number_like:
+            raise ValueError(f"task 'regress': the target {name!r} holds text; use the task 'classify'.")
+        rows = np.flatnonzero(~np.isnan(found.values))
+        values = found.values[rows]
+        if not np.all(np.isfinite(values)):
+            raise ValueError(f"the target {name!r} holds infinite values; leave these rows out.")
+        if found.bad.any():
+            count = int(found.bad.sum())
+            left_out = f"; the row{'s were' if count > 1 else ' was'} left out"
+            notes.insert(0, bad_cells(name, column, found.bad, "number") + left_out)
+        if comma:
+            shown = repr(str(column[found.loose].iloc[0]))
+            notes.append(f"target {name!r}: texts such as {shown} were read as numbers with a decimal comma")
+    else:
+        values, rows = _labels(column, found)
+    lacking = len(column) - len(rows) - int(found.bad.sum() if task == "regress" else 0)
+    if lacking:
+        rows_were = "rows without a target were" if lacking > 1 else "row without a target was"
+        notes.append(f"{lacking:,} {rows_were} left out")
+    if task == "classify":
+        notes += _notes_on_classes(name, values)
+    return Target(task, values, rows, tuple(notes))
+
+
+def _number_like(found: Any, column: Any) -> bool:
+    """Whether all filled cells are numbers, but for a few."""
+    known = int(np.sum(~np.isnan(found.values)))
+    bad = int(found.bad.sum())
+    marks = bad and all(is_mark(str(cell)) for cell in column[found.bad])
+    return known > 0 and (bad <= _BAD_SHARE * (known + bad) or (bool(marks) and bad <= known))
+
+
+def guess_task(name: str, column: Any) -> tuple[str, str | None]:
+    """The task for a target, and what to say about the guess.
+
+    Text, truth values and few different whole numbers are classes; everything else is a number.
+    """
+    if getattr(column.dtype, "kind", "O") == "b":
+        return "classify", None
+    found, _ = numbers_as_written(column)
+    known = found.values[~np.isnan(found.values)]
+    flags = {text.lower() for text in texts(column.head(1000)) if text} <= {"true", "false"}
+    if not _number_like(found, column) or flags:
+        _refuse_names(name, column)
+        return "classify", None
+    counts = np.unique(known, return_counts=True)[1]
+    whole = bool(np.all(known % 1 == 0)) and not has_leading_zeros(column)
+    if has_leading_zeros(column) and len(counts) <= _MOST_CLASSES:
+        return "classify", None
+    if found.bad.any() and len(counts) <= _MOST_CLASSES and not all(is_mark(str(c)) for c in column[found.bad]):
+        return "classify", None  # codes, of which most are digits
+    if not whole:
+        return "regress", None
+    what = f"target {name!r} has {len(counts):,} different whole numbers"
+    as_number = "taken as a number (the task 'classify' takes them as classes)"
+    if len(counts) <= 2:
+        return "classify", None
+    if len(counts) > _MOST_CLASSES:
+        return "regress", f"{what}: {as_number}" if len(counts) <= 5 * _MOST_CLASSES else None
+    if len(counts) > _MANY_CLASSES and counts.min() < _RARE * len(known):
+        return "regress", f"{what}, some of them rare, as counts are: {as_number}"
+    return "classify", f"{what}: taken as classes (the task 'regress' takes them as numbers)"
+
+
+def _refuse_names(name: str, column: Any) -> None:
+    """Raise a ValueError if the texts of a target are dates, names or keys."""
+    kind = find_kind(name, column)
+    different = column.nunique()
+    if kind.kind == "date":
+        raise ValueError(f"the target {name!r} holds dates; choose another target, or turn it into a number first.")
+    if different > _MOST_NAMES and different > len(column) / 2:
+        raise ValueError(
+            f"the target {name!r} has {different:,} different texts in {len(column):,} rows, as names and keys have; "
+            "choose another target (or the task 'classify', to take each as a class)."
+        )
+
+
+def _labels(column: Any, found: Numbers) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """Class labels as they are written, and the rows that have one.
+
+    Texts that are the same number, as ``1`` and ``1.0``, are one class, named by the most frequent of them. Columns of
+    floating-point numbers that are whole are whole numbers: a missing cell makes such columns of them.
+    """
+    filled = column.notna().to_numpy()
+    if all(isinstance(cell, (bool, np.bool_)) for cell in column[filled]):
+        return np.asarray(column[filled], dtype=bool), np.flatnonzero(filled)
+    words = texts(column)
+    marks = np.array([text is not None and is_mark(text) for text in words], dtype=bool)
+    known = ~np.isnan(found.values)
+    if (found.bad & ~marks).any() or has_leading_zeros(column) or not known.any():
+        rows = np.flatnonzero([text is not None for text in words])
+        return words[rows], rows
+    rows = np.flatnonzero(known)
+    values = found.values[rows]
+    if any(isinstance(cell, str) for cell in column.iloc[rows]):
+        names = _names(words[rows], values)
+        return np.array([names[value] for value in values], dtype=object), rows
+    return (values.astype(np.int64) if np.all(values % 1 == 0) else values), rows
+
+
+def _names(words: Any, values: Any) -> dict[float, str]:
+    """The most frequent text of every number; of equally frequent ones the first."""
+    counts = Counter(zip(values.tolist(), words))
+    return {value: word for (value, word), _ in reversed(counts.most_common())}
+
+
+def _notes_on_classes(name: str, values: np.ndarray[Any, Any]) -> list[str]:
+    labels, counts = np.unique(values, return_counts=True)
+    alone = [str(label) for label, count in zip(labels, counts) if count == 1]
+    if not alone:
+        return []
+    shown = ", ".join(map(repr, alone[:3])) + (f" and {len(alone) - 3:,} more" if len(alone) > 3 else "")
+    which = f"the classes {shown} have" if len(alone) > 1 else f"the class {shown} has"
+    return [f"target {name!r}: {which} only one row, too few to learn"]
+
+
+def target_values(column: Any, task: str, classes: Any) -> np.ndarray[Any, Any]:
+    """Targets of new rows in the form that a fitted model predicts them; missing ones are NaN or None."""
+    import pandas as pd
+
+    if task == "regress":
+        return numbers_as_written(column)[0].values
+    known = np.asarray(classes)
+    if known.dtype.kind in "iuf":
+        return numbers(column).values
+    values = numbers(column).values
+    if known.dtype.kind == "b":
+        return np.array([None if np.isnan(v) else bool(v) for v in values], dtype=object)
+    as_numbers = numbers(pd.Series(known, dtype=object)).values
+    if np.isnan(as_numbers).any() or len(set(as_numbers)) < len(known):
+        return texts(column)
+    names = dict(zip(as_numbers.tolist(), known.tolist()))  # the same number may be written otherwise here
+    words = [None if text is not None and is_mark(text) else text for text in texts(column)]
+    return np.array([names.get(v, text) for v, text in zip(values.tolist(), words)], dtype=object)
+
+
+def known_targets(truth: np.ndarray[Any, Any], predicted: Any) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """Targets and predictions of the rows whose target is not missing."""
+    known = np.array([value is not None and value == value for value in truth], dtype=bool)
+    return truth[known], np.asarray(predicted)[known]

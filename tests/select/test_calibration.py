@@ -1,0 +1,177 @@
+import numpy as np
+import pytest
+
+from fewkern.core.samples import Samples
+from fewkern.core.scores import ClassScores, class_values
+from fewkern.select.calibration import calibrate, fit_temperature, match_confidence, match_temperature, softmax
+from fewkern.select.leave_one_out import HeldOut
+
+FITS = (fit_temperature, match_confidence)
+
+
+def log_likelihood(a, values, codes, weights):
+    """With a doubt of one in so many samples, written out sample by sample."""
+    log_p, total, count = np.log(softmax(a * values)), 0.0, weights.sum()
+    for i, own in enumerate(codes):
+        others = [c for c in range(values.shape[1]) if c != own]
+        rival = max(others, key=lambda c: values[i, c])
+        total += weights[i] * ((count + 1) * log_p[i, own] + log_p[i, rival]) / (count + 2)
+    return total
+
+
+@pytest.fixture
+def data(rng):
+    values = rng.standard_normal((200, 3))
+    p = softmax(2.5 * values)
+    codes = np.array([rng.choice(3, p=row) for row in p])
+    return values, codes, rng.random(200)
+
+
+def test_softmax_is_safe_and_sums_to_one():
+    p = softmax(np.array([[1000.0, 999.0], [-1000.0, 0.0]]))
+    np.testing.assert_allclose(p.sum(axis=1), 1.0)
+    np.testing.assert_allclose(p[0], [1 / (1 + np.exp(-1)), 1 / (1 + np.e)])
+
+
+@pytest.mark.parametrize("scale", [1e-2, 1.0, 1e2])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_temperature_maximises_the_likelihood(data, scale, weighted):
+    values, codes, weights = data
+    values = scale * values
+    w = weights if weighted else np.ones(200)
+    a = fit_temperature(values, codes, weights if weighted else None)
+    best = log_likelihood(a, values, codes, w)
+    for other in (0.5 * a, 0.9 * a, 0.999 * a, 1.001 * a, 1.1 * a, 2 * a):
+        assert log_likelihood(other, values, codes, w) <= best + 1e-9
+    assert a * scale == pytest.approx(2.5, rel=0.3)
+
+
+def test_values_that_say_nothing_give_nearly_equal_probabilities(rng):
+    values, codes = rng.standard_normal((500, 2)), rng.integers(0, 2, 500)
+    a = fit_temperature(np.where(codes[:, None] == [0, 1], -np.abs(values), np.abs(values)), codes)
+    assert 0 <= a < 0.01
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_confidence_is_the_share_that_is_right(data, weighted):
+    values, codes, weights = data
+    w = weights if weighted else np.ones(200)
+    a = match_confidence(values, codes, weights if weighted else None)
+    right = np.average(values.argmax(axis=1) == codes, weights=w)
+    stated = np.average(softmax(a * values).max(axis=1), weights=w)
+    assert stated == pytest.approx((right * w.sum() + 1) / (w.sum() + 2), abs=1e-6)
+    assert match_confidence(1e-3 * values, codes, w) == pytest.approx(1e3 * match_confidence(values, codes, w))
+
+
+@pytest.mark.parametrize("fit", FITS)
+@pytest.mark.parametrize("classes", [2, 10])
+@pytest.mark.parametrize("count", [1, 10, 1000])
+def test_separated_classes_are_as_certain_as_their_number_allows(count, classes, fit):
+    """Ten classes of ten samples, all of them right, are as sure as two classes of fifty."""
+    n = count * classes
+    codes = np.repeat(np.arange(classes), count)
+    values = np.where(np.arange(classes) == codes[:, None], 1.0, np.where(np.arange(classes) == 0, 0.0, -1e3))
+    values[:, 1] = np.where(codes == 0, 0.0, values[:, 1])
+    assert softmax(fit(values, codes) * values)[0, 0] == pytest.approx((n + 1) / (n + 2), rel=1e-6)
+
+
+@pytest.mark.parametrize("fit", FITS)
+def test_weights_are_repetitions(data, fit):
+    values, codes, weights = data
+    count = np.ceil(3 * weights).astype(int)
+    again = np.repeat(np.arange(200), count)
+    assert fit(values, codes, count.astype(float)) == pytest.approx(fit(values[again], codes[again]), rel=1e-6)
+
+
+def test_a_few_values_far_off_do_not_rule_the_confidence(data):
+    values, codes, _ = data
+    before = match_confidence(values, codes)
+    values[:3] = np.where(np.arange(3) == codes[:3, None], -1e9, 0.0)
+    assert match_confidence(values, codes) == pytest.approx(before, rel=0.1)
+    assert fit_temperature(values, codes) < 1e-3
+
+
+def test_a_value_far_off_does_not_bound_the_factor(data):
+    """The largest value sets the unit of the search, not its end."""
+    values, codes, _ = data
+    before = fit_temperature(values, codes)
+    values[0] = np.where(np.arange(3) == codes[0], 0.0, [-1e7, -1e7, -1e7])
+    values[0, (codes[0] + 1) % 3] = -0.1
+    assert fit_temperature(values, codes) == pytest.approx(before, rel=0.1)
+
+
+@pytest.mark.parametrize("fit", FITS)
+def test_equal_values_are_no_trouble(fit):
+    assert np.isfinite(fit(np.zeros((4, 2)), np.array([0, 1, 0, 1])))
+
+
+@pytest.mark.parametrize("long_tails", [False, True])
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_calibration_never_reverses_the_scores(long_tails, sign, rng):
+    """Also where held-out values fall with the classes: the probabilities are then nearly equal."""
+    codes = np.arange(90) % 3
+    values = sign * 5 * np.eye(3)[codes] + rng.standard_normal((90, 3))
+    samples = Samples.of(values, codes=codes, n_classes=3)
+    link = ClassScores(weights=rng.standard_normal((3, 3)) + 3 * np.eye(3), offset=np.array([0.1, 0.0, -0.1]))
+    found = calibrate(link, HeldOut(samples, values), long_tails=long_tails)
+    assert found.factor > 0
+    np.testing.assert_array_equal(found.codes(values), link.codes(values))
+    np.testing.assert_array_equal(found.probabilities(values).argsort(axis=1), link.scores(values).argsort(axis=1))
+    assert found.probabilities(values).max() > 0.9 if sign > 0 else found.probabilities(values).max() < 0.6
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_other_priors_change_the_odds_by_their_ratio(classes, rng):
+    values = rng.standard_normal((20, classes if classes > 2 else 1))
+    link, ratio = ClassScores(factor=0.3), np.array([2.0, 0.5, 1.0])[:classes]
+    expected = link.probabilities(values) * ratio
+    found = link.with_priors(ratio)
+    np.testing.assert_allclose(found.probabilities(values), expected / expected.sum(axis=1, keepdims=True))
+    np.testing.assert_array_equal(found.codes(values), expected.argmax(axis=1))
+    assert class_values(found.scores(values)).shape == (20, classes)
+
+
+def test_other_array_libraries(data, foreign):
+    to, _ = foreign
+    values, codes, weights = data
+    for fit in FITS:
+        here = fit(values, codes, weights)
+        assert fit(to(values), to(codes), to(weights)) == pytest.approx(here, rel=1e-6)
+
+
+@pytest.mark.parametrize("factor", [1e-6, 0.03, 0.7, 1.0, 5.0, 300.0])
+def test_a_factor_that_made_the_targets_is_found_again(factor, rng):
+    values = rng.normal(size=(60, 4)) / factor
+    targets = softmax(factor * 2.0 * values)
+    assert match_temperature(values, targets) == pytest.approx(2.0 * factor, rel=1e-6)
+    # the weights of the samples do not matter where all agree
+    assert match_temperature(values, targets, rng.uniform(0.1, 3.0, 60)) == pytest.approx(2.0 * factor, rel=1e-6)
+
+
+def test_the_likeliest_factor_has_no_slope(data):
+    """The doubt is one over the weight of all samples and two, and goes to the runner-up."""
+    values, codes = data[:2]
+    w = np.linspace(0.5, 2.0, len(codes))
+    a = fit_temperature(values, codes, w)
+    doubt = 1 / (w.sum() + 2)
+    targets = np.zeros_like(values)
+    for i, c in enumerate(codes):
+        others = values[i].copy()
+        others[c] = -np.inf
+        targets[i, c], targets[i, int(np.argmax(others))] = 1 - doubt, doubt
+    p = np.exp(a * values - (a * values).max(axis=1, keepdims=True))
+    p /= p.sum(axis=1, keepdims=True)
+    slope = w @ ((targets - p) * values).sum(axis=1)
+    assert abs(slope) < 1e-5 * w.sum()
+
+
+@pytest.mark.parametrize("right", [0.4, 0.7, 0.95])
+def test_the_stated_confidence_is_what_laplaces_rule_says(right, rng):
+    values = rng.normal(size=(200, 3))
+    codes = np.argmax(values, axis=1)
+    wrong = rng.random(200) > right
+    codes = np.where(wrong, (codes + 1) % 3, codes)
+    a = match_confidence(values, codes)
+    stated = softmax(a * values).max(axis=1).mean()
+    assert stated == pytest.approx(((~wrong).sum() + 1) / 202, abs=1e-6)
+    assert match_confidence(1e9 * values, codes) == pytest.approx(1e-9 * a, rel=1e-6)

@@ -1,0 +1,85 @@
+"""Which kernels are compared, and in which unit."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits
+
+from fewkern import FeatureVectorDiscriminant, SparseKernelFisher
+from fewkern.core.samples import Samples
+from fewkern.core.widths import feature_units
+from fewkern.kernels import Gaussian, Laplacian, Linear
+from fewkern.plotting import TraceDisplay
+from fewkern.select.grid import WIDTH_FACTORS, KernelGrid, units_to_compare
+from fewkern.select.search import choose_grid
+from fewkern.select.searching import Searching
+from fewkern.select.selection import Selecting
+
+
+@pytest.fixture
+def X(rng):
+    """Two features whose standard deviations and ranges are not proportional."""
+    return np.column_stack([rng.uniform(-2, 2, 120), 300.0 * (rng.random(120) < 0.03)])
+
+
+@pytest.mark.parametrize("kernel", [Gaussian(unit="spread"), Laplacian("scale", "range"), Gaussian(unit="common")])
+def test_widths_around_a_rule(kernel, X):
+    grid, resolved = KernelGrid.around(kernel, X), kernel.resolve(X)
+    units = np.ones(2) if kernel.unit == "common" else feature_units(X, kernel.unit)
+    for factor, width, one in zip(WIDTH_FACTORS, grid.widths, grid.kernels, strict=True):
+        np.testing.assert_allclose(one.width, factor * resolved.width)
+        np.testing.assert_allclose(one.width, width * (units if kernel.unit != "common" else 1.0))
+
+
+@pytest.mark.parametrize(
+    ("kernel", "width"), [(Gaussian(0.7), 0.7), (Gaussian([1.0, 2.0]), 1.0), (Linear(), 0.0), (Laplacian(3), 3.0)]
+)
+def test_what_is_given_is_kept(kernel, width, X):
+    grid = KernelGrid.around(kernel, X)
+    assert (len(grid), grid.widths) == (1, (width,))
+    assert grid.kernels == (kernel.resolve(X),)
+
+
+def test_units_are_compared_where_they_differ(X, rng):
+    assert [kernel.unit for kernel in units_to_compare(Gaussian(), X)] == ["spread", "range"]
+    for kernel in (Gaussian(unit="range"), Gaussian(unit="common"), Gaussian(2.0), Linear()):
+        assert units_to_compare(kernel, X) == (kernel,)
+    normal = np.column_stack([rng.standard_normal((120, 2)) * [1.0, 1e5], np.full(120, 7.0)])
+    for same in (normal, X[:, :1], np.ones((5, 2))):
+        assert units_to_compare(Gaussian(), same) == (Gaussian(),)
+
+
+@pytest.mark.parametrize("unit", ["spread", "range"])
+def test_leave_one_out_decides_on_the_unit(unit, rng):
+    """A rare feature that says nothing should count little, one that says everything should count."""
+    rare = rng.random(300) < 0.1
+    x = rng.uniform(-1, 1, 300)
+    X = np.column_stack([x, np.where(rare, rng.random(300), 0.0)])
+    y = np.sin(6 * x) if unit == "range" else np.where(rare, np.sin(8 * X[:, 1]), 0.0)
+    samples = Samples.of(X, targets=y[:, None])
+    plan = Searching(Selecting(), (1e-6, 1e-2), 50, 0, 0.5)
+    assert choose_grid(samples, Gaussian(), plan).kernels[0].unit == unit
+
+
+def test_pixels_are_measured_in_their_range():
+    X, y = load_digits(n_class=5, return_X_y=True)
+    model = FeatureVectorDiscriminant().fit(X[:300], y[:300])
+    assert model.kernel_.unit == "range"
+    assert model.score(X[300:], y[300:]) > 0.95
+
+
+def test_cross_validated_widths_have_a_unit_too(X):
+    model = SparseKernelFisher(penalty=0.01).fit(X, (X[:, 0] > 0).astype(int))
+    assert model.kernel_.unit in ("spread", "range")
+    width = model.trace_.setting["width"]
+    np.testing.assert_allclose(model.kernel_.width, width * feature_units(X, model.kernel_.unit))
+
+
+def test_the_picture_of_a_trace_shows_the_width_in_units(X):
+    y = (X[:, 0] > 0).astype(int)
+    labels = []
+    for factor in ([1.0, 1.0], [1.0, 2.0**20]):
+        model = FeatureVectorDiscriminant().fit(X * factor, y)
+        display = TraceDisplay.from_estimator(model)
+        labels.append(display.ax_.get_legend_handles_labels()[1])
+    assert labels[0] == labels[1]
+    assert any(label.startswith(f"width {model.trace_.setting['width']:.3g}, ridge ") for label in labels[0])

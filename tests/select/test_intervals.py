@@ -1,0 +1,234 @@
+"""Intervals around predictions, and sets of classes."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+from fewkern import (
+    DensityClassifier,
+    FeatureVectorDiscriminant,
+    FeatureVectorRegressor,
+    ForwardKernelFisher,
+    SparseKernelFisher,
+)
+from fewkern.core.samples import Samples
+from fewkern.datasets import make_banana, make_sinc
+from fewkern.kernels import Gaussian
+from fewkern.select.intervals import fit_intervals
+from fewkern.select.leave_one_out import HeldOut
+from fewkern.select.selection import Selecting, choose_basis
+from tests.oracles import fvs
+
+CLASSIFIERS = [
+    FeatureVectorDiscriminant(max_vectors=10),
+    SparseKernelFisher(penalty=0.02),
+    ForwardKernelFisher(n_vectors=6),
+    DensityClassifier(),
+]
+
+
+def growing_noise(n, seed=0):
+    """Noise that grows from 0.05 to 0.6 along a feature that the mean does not depend on."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(0, 1, (n, 2))
+    return X, np.sin(6 * X[:, 0]) + (0.05 + 0.55 * X[:, 1]) * rng.standard_normal(n)
+
+
+@pytest.fixture(scope="module")
+def curve():
+    return make_sinc(150, noise=0.1)
+
+
+def test_an_interval_holds_the_prediction_and_grows_with_the_coverage(curve):
+    X, y = curve
+    model = FeatureVectorRegressor().fit(X, y)
+    before = None
+    for coverage in (0.2, 0.5, 0.9, 0.98):
+        lower, upper = model.predict_interval(X, coverage).T
+        assert np.all((lower <= model.predict(X)) & (model.predict(X) <= upper))
+        assert before is None or np.all((lower <= before[0]) & (before[1] <= upper))
+        before = lower, upper
+
+
+def test_the_half_width_is_a_quantile_of_leave_one_out_residuals(curve):
+    X, y = curve
+    model = FeatureVectorRegressor(kernel=Gaussian(0.5), n_vectors=7, ridge=0.01).fit(X, y)
+    assert model.intervals_.scale is None
+    residuals = np.sort(np.abs(y - fvs.leave_one_out(model.basis_.features(X), y[:, None], 0.01)[:, 0]))
+    half = np.ptp(model.predict_interval(X[:3], 0.9), axis=1) / 2
+    np.testing.assert_allclose(half, residuals[int(np.ceil(0.9 * 151)) - 1], rtol=1e-6)
+
+
+def test_every_output_has_its_own_width(curve):
+    X, y = curve
+    rng = np.random.default_rng(0)
+    both = FeatureVectorRegressor(kernel=Gaussian(0.5), ridge=0.01, n_vectors=7)
+    both.fit(X, np.column_stack([y, y + 5 * rng.standard_normal(150)]))
+    found = both.predict_interval(X[:4])
+    assert found.shape == (4, 2, 2)
+    widths = np.ptp(found, axis=2)
+    assert np.all(widths[:, 1] > 10 * widths[:, 0])
+    one = clone(both).fit(X, y).predict_interval(X[:4])
+    np.testing.assert_allclose(found[:, 0, :], one)
+
+
+def test_a_scale_follows_noise_that_grows():
+    X, y = growing_noise(400)
+    model = FeatureVectorRegressor().fit(X, y)
+    assert model.intervals_.scale is not None
+    X_new, y_new = growing_noise(4000, seed=1)
+    lower, upper = model.predict_interval(X_new, 0.9).T
+    inside = (lower <= y_new) & (y_new <= upper)
+    quiet, loud = X_new[:, 1] < 0.2, X_new[:, 1] > 0.8
+    # measured over ten training sets: 0.95 and 0.86, and 1.00 and 0.74 with the same width everywhere
+    assert inside.mean() == pytest.approx(0.9, abs=0.05)
+    assert min(inside[quiet].mean(), inside[loud].mean()) > 0.76
+    assert (upper - lower)[loud].mean() > 2 * (upper - lower)[quiet].mean()
+
+
+def test_no_scale_without_need(rng):
+    """Equal noise everywhere: a scale is the exception that has to be proved."""
+    found = 0
+    for seed in range(20):
+        X, y = make_sinc(120, noise=0.2, random_state=seed)
+        samples = Samples.of(X, targets=y[:, None])
+        basis = choose_basis(samples, Gaussian(0.5), Selecting(), 10).basis()
+        values = y[:, None] + 0.2 * rng.standard_normal((120, 1))
+        found += fit_intervals(HeldOut(samples, values), basis).scale is not None
+    assert found <= 2
+
+
+def test_scale_of_one_output_leaves_the_other_as_it_is(rng):
+    X, _ = growing_noise(300)
+    samples = Samples.of(X, targets=np.zeros((300, 2)))
+    basis = choose_basis(samples, Gaussian(0.5), Selecting(), 20).basis()
+    noise = rng.standard_normal((300, 2)) * np.column_stack([np.exp(2 * X[:, 1]), np.ones(300)])
+    found = fit_intervals(HeldOut(samples, noise), basis)
+    half = found.half_widths(X, noise, 0.9)
+    assert np.ptp(half[:, 0]) > half[:, 0].mean()
+    assert np.ptp(half[:, 1]) == 0
+    alone = fit_intervals(HeldOut(Samples.of(X, targets=np.zeros((300, 1))), noise[:, 1:]), basis)
+    np.testing.assert_allclose(half[:, 1], alone.half_widths(X, noise[:, 1:], 0.9)[:, 0])
+
+
+def test_perfect_predictions_have_intervals_of_no_width():
+    X = np.linspace(-1, 1, 80)[:, None]
+    samples = Samples.of(X, targets=X)
+    basis = choose_basis(samples, Gaussian(0.5), Selecting(), 5).basis()
+    assert np.all(fit_intervals(HeldOut(samples, X), basis).half_widths(X, X, 0.9) == 0)
+
+
+@pytest.mark.parametrize("model", CLASSIFIERS)
+def test_sets_are_never_empty_and_grow_with_the_coverage(model):
+    X, y = make_banana(150)
+    three = np.where(X[:, 0] > 1.2, 2, y)
+    for labels in (y, three):
+        fitted = clone(model).fit(X, labels)
+        before = np.zeros((150, len(fitted.classes_)), dtype=bool)
+        top = fitted.predict_proba(X).argmax(axis=1)
+        for coverage in (0.3, 0.8, 0.95, 0.99):
+            sets = fitted.predict_set(X, coverage)
+            assert sets.dtype == bool
+            assert sets.shape == before.shape
+            assert np.all(sets[np.arange(150), top])
+            assert np.all(before <= sets)
+            before = sets
+        assert fitted.predict_set(X, 0.9999).all()
+
+
+@pytest.mark.parametrize("model", CLASSIFIERS)
+def test_sets_cover_new_samples(model):
+    X, y = make_banana(400, random_state=3)
+    new, truth = make_banana(4000, random_state=4)
+    fitted = clone(model).fit(X, y)
+    accuracy = fitted.score(new, truth)
+    for coverage in (0.95, 0.99):
+        reached = fitted.predict_set(new, coverage)[np.arange(4000), truth].mean()
+        assert reached > accuracy
+        assert reached == pytest.approx(coverage, abs=0.025)
+
+
+def test_other_priors_weigh_the_held_out_samples():
+    """Sets for a population with few samples of a class promise the coverage for that population."""
+    X, y = make_banana(600, random_state=0)
+    new, truth = make_banana(6000, random_state=1)
+    model = FeatureVectorDiscriminant(priors=[0.9, 0.1]).fit(X, y)
+    inside = model.predict_set(new, 0.95)[np.arange(6000), truth]
+    reached = 0.9 * inside[truth == 0].mean() + 0.1 * inside[truth == 1].mean()
+    assert reached == pytest.approx(0.95, abs=0.03)
+
+
+@pytest.mark.parametrize("coverage", [0, 1, 1.5, -0.1, np.nan, "0.9", None, True])
+def test_bad_coverage(curve, coverage):
+    model = FeatureVectorRegressor(max_vectors=5).fit(*curve)
+    with pytest.raises(ValueError, match=r"FeatureVectorRegressor: coverage must be a number between 0 and 1 .*got"):
+        model.predict_interval(curve[0], coverage)
+    classifier = FeatureVectorDiscriminant(max_vectors=5).fit(*make_banana(40))
+    with pytest.raises(ValueError, match="FeatureVectorDiscriminant: coverage must be a number between 0 and 1"):
+        classifier.predict_set(make_banana(5)[0], coverage)
+
+
+def test_more_coverage_than_the_samples_can_vouch_for():
+    X, y = make_sinc(40, noise=0.1)
+    model = FeatureVectorRegressor().fit(X, y)
+    with pytest.raises(ValueError, match=r"coverage 0.99 need at least 99 .* has 40; ask for at most 0.975, or fit"):
+        model.predict_interval(X, 0.99)
+    grouped = FeatureVectorRegressor().fit(X, y, groups=np.arange(40) // 8)
+    with pytest.raises(ValueError, match=r"need at least 9 held-out samples \(or groups\), and this model has 5"):
+        grouped.predict_interval(X)
+
+
+def test_the_wrong_kind_of_question(curve):
+    X, y = curve
+    regressor = FeatureVectorRegressor(max_vectors=5).fit(X, y)
+    assert not hasattr(regressor, "predict_set")
+    with pytest.raises(AttributeError, match=r"FeatureVectorRegressor predicts numbers.*use predict_interval"):
+        regressor.predict_set(X)
+    classifier = FeatureVectorDiscriminant(max_vectors=5).fit(*make_banana(40))
+    assert not hasattr(classifier, "predict_interval")
+    with pytest.raises(AttributeError, match=r"FeatureVectorDiscriminant predicts classes.*use predict_set"):
+        classifier.predict_interval(X)
+
+
+def test_before_the_fit(curve):
+    with pytest.raises(NotFittedError):
+        FeatureVectorRegressor().predict_interval(curve[0])
+    with pytest.raises(NotFittedError):
+        FeatureVectorDiscriminant().predict_set(curve[0])
+
+
+@pytest.mark.parametrize(
+    ("groups", "message"),
+    [
+        ([0] * 40, "groups has only one group of positive weight; whole groups are held out"),
+        ([0, 1] * 19, r"groups must have one label per sample, shape \(40,\), got \(38,\)"),
+        ([[0], [1]] * 20, r"groups must have one label per sample"),
+        (["a", None] * 20, "groups has missing labels"),
+        ([0.0, np.nan] * 20, "groups has missing labels"),
+        (np.array([1, "a"] * 20, dtype=object), "groups must hold labels of one kind"),
+    ],
+)
+@pytest.mark.parametrize("estimator", [FeatureVectorRegressor, FeatureVectorDiscriminant])
+def test_bad_groups(estimator, groups, message):
+    X, y = make_banana(40)
+    with pytest.raises(ValueError, match=f"{estimator.__name__}: {message}"):
+        estimator(max_vectors=5).fit(X, y, groups=groups)
+
+
+def test_groups_of_weight_zero_do_not_count():
+    X, y = make_banana(40)
+    with pytest.raises(ValueError, match="only one group of positive weight"):
+        FeatureVectorDiscriminant().fit(X, y, sample_weight=[1.0, 0.0] * 20, groups=[0, 1] * 20)
+
+
+def test_other_array_libraries(foreign):
+    to, back = foreign
+    X, y = make_banana(60)
+    ours = FeatureVectorRegressor(max_vectors=6).fit(X, y.astype(float))
+    theirs = FeatureVectorRegressor(max_vectors=6).fit(to(X), to(y.astype(float)))
+    np.testing.assert_allclose(back(theirs.predict_interval(to(X))), ours.predict_interval(X), atol=1e-8)
+    np.testing.assert_allclose(back(ours.predict_interval(to(X))), ours.predict_interval(X), atol=1e-8)
+    sets = FeatureVectorDiscriminant(max_vectors=6).fit(X, y).predict_set(X, 0.95)
+    fitted = FeatureVectorDiscriminant(max_vectors=6).fit(to(X), to(y), groups=to(np.arange(60)))
+    np.testing.assert_array_equal(back(fitted.predict_set(to(X), 0.95)), sets)

@@ -1,0 +1,248 @@
+import numpy as np
+import pytest
+
+from fewkern.core.gram import Gram
+from fewkern.core.samples import Samples
+from fewkern.kernels import Gaussian, Polynomial
+from fewkern.select import leave_one_out
+from fewkern.select.leave_one_out import HeldOut, Judging, class_targets, loo_paths, solve, solve_samples
+from fewkern.select.selection import Selecting, select_vectors
+from tests.oracles import fvs
+
+RIDGES = [0.0, 1e-3, 1.0]
+
+
+def features(X, kernel=Gaussian(width=1.5), limit=8):
+    return select_vectors(Gram(kernel, X), Selecting(), limit).G
+
+
+def loo_path(G, Y, ridge, weights=None):
+    return loo_paths(G, Y, (ridge,), weights)[0]
+
+
+@pytest.fixture
+def G(rng):
+    return features(rng.standard_normal((30, 2)))
+
+
+@pytest.fixture(params=["none", "real", "with zeros"])
+def weights(request, rng):
+    if request.param == "none":
+        return None
+    w = rng.random(30) + 0.1
+    if request.param == "with zeros":
+        w[[3, 8, 20]] = 0.0
+    return w
+
+
+@pytest.mark.parametrize("outputs", [1, 3, 5])
+@pytest.mark.parametrize("ridge", RIDGES)
+def test_path_equals_refits(G, rng, ridge, outputs, weights):
+    Y = rng.standard_normal((30, outputs))
+    path = loo_path(G, Y, ridge, weights)
+    w = np.ones(30) if weights is None else weights
+    assert path.error.shape == path.spread.shape == (9,)
+    for L in range(9):
+        error = np.sum((Y - fvs.leave_one_out(G[:, :L], Y, ridge, w)) ** 2, axis=1)
+        mean = np.average(error, weights=w)
+        assert path.error[L] == pytest.approx(mean, rel=1e-8)
+        variance = np.average((error - mean) ** 2, weights=w)
+        assert path.spread[L] == pytest.approx(np.sqrt(variance * np.sum(w**2) / np.sum(w) ** 2), rel=1e-6)
+
+
+@pytest.mark.parametrize("ridge", RIDGES)
+def test_solution_and_its_held_out_values(G, rng, ridge, weights):
+    Y = rng.standard_normal((30, 2))
+    found = solve(G, Y, ridge, weights)
+    w = np.ones(30) if weights is None else weights
+    beta = fvs.refit(G, Y, ridge, w)
+    np.testing.assert_allclose(found.W, beta[1:], atol=1e-8)
+    np.testing.assert_allclose(found.offset, beta[0], atol=1e-8)
+    np.testing.assert_allclose(found.held_out, fvs.leave_one_out(G, Y, ridge, w), atol=1e-8)
+
+
+@pytest.mark.parametrize("outputs", [1, 5])
+def test_some_of_many_samples_are_left_out(G, rng, outputs, weights, monkeypatch):
+    """The model is fitted to all; its error is the mean over those that are left out."""
+    monkeypatch.setattr(leave_one_out, "LARGE", 12)
+    samples = Samples.of(rng.standard_normal((30, 1)), weights, targets=rng.standard_normal((30, outputs)))
+    G, Y, w = G[samples.rows], samples.targets, samples.weights
+    judging = Judging.of(samples)
+    rows = judging.rows
+    assert len(set(rows.tolist())) == 12
+    for path, ridge in zip(loo_paths(G, Y, tuple(RIDGES), w, judging), RIDGES):
+        for L in range(9):
+            error = np.sum((Y - fvs.leave_one_out(G[:, :L], Y, ridge, w)) ** 2, axis=1)[rows]
+            mean = np.average(error, weights=w[rows])
+            assert path.error[L] == pytest.approx(mean, rel=1e-8)
+            # the standard error of a mean over all
+            variance = np.average((error - mean) ** 2, weights=w[rows])
+            assert path.spread[L] == pytest.approx(np.sqrt(variance * np.sum(w**2) / np.sum(w) ** 2), rel=1e-6)
+
+
+@pytest.mark.parametrize("ridge", RIDGES)
+def test_the_solution_for_many_samples_is_the_same(G, rng, ridge, weights, monkeypatch):
+    samples = Samples.of(rng.standard_normal((30, 1)), weights, targets=rng.standard_normal((30, 2)))
+    G = G[samples.rows]
+    expected, every = solve_samples(samples, G, ridge)
+    np.testing.assert_array_equal(every.values, expected.held_out)
+    monkeypatch.setattr(leave_one_out, "LARGE", 12)
+    found, some = solve_samples(samples, G, ridge)
+    np.testing.assert_allclose(found.W, expected.W, atol=1e-9)
+    np.testing.assert_allclose(found.offset, expected.offset, atol=1e-9)
+    assert some.samples.n == len(some.values)
+    assert some.samples.n == (12 if ridge else samples.n)
+    at = [samples.rows.tolist().index(row) for row in some.samples.rows.tolist()]
+    np.testing.assert_allclose(some.values, every.values[at], atol=1e-9)
+
+
+def test_ridges_share_a_factorization_and_nothing_else(G, rng, weights):
+    Y = rng.standard_normal((30, 2))
+    for path, ridge in zip(loo_paths(G, Y, tuple(RIDGES), weights), RIDGES):
+        alone = loo_path(G, Y, ridge, weights)
+        np.testing.assert_array_equal(path.error, alone.error)
+        np.testing.assert_array_equal(path.spread, alone.spread)
+
+
+def test_blocks_of_rows_give_the_same(G, rng, monkeypatch):
+    Y = rng.standard_normal((30, 2))
+    whole = loo_path(G, Y, 1e-3)
+    monkeypatch.setattr("fewkern.arrays.blocks.row_blocks.__defaults__", (60, None))
+    np.testing.assert_allclose(loo_path(G, Y, 1e-3).error, whole.error, rtol=1e-12)
+
+
+def test_constant_in_the_span_of_the_vectors(rng):
+    """(x'y + 1)^2 spans the constants, so the last vector and the free constant say the same."""
+    G = features(rng.standard_normal((30, 2)), Polynomial(degree=2, gamma=1.0, coef0=1.0))
+    assert G.shape[1] == 6
+    Y = rng.standard_normal((30, 1))
+    expected = np.mean((Y - fvs.leave_one_out(G, Y, 0.0)) ** 2)
+    assert loo_path(G, Y, 0.0).error[6] == pytest.approx(expected, rel=1e-6)
+    np.testing.assert_allclose(solve(G, Y, 0.0).held_out, fvs.leave_one_out(G, Y, 0.0), atol=1e-6)
+
+
+def test_as_many_unknowns_as_samples_have_no_error(rng):
+    X = rng.standard_normal((8, 2))
+    path = loo_path(features(X, Gaussian(width=0.5)), rng.standard_normal((8, 1)), 0.0)
+    assert path.error.shape == (9,)
+    assert np.all(np.isfinite(path.error[:7]))
+    assert np.all(np.isinf(path.error[7:]))
+
+
+def test_a_ridge_gives_an_error_to_any_number_of_vectors(rng):
+    G, Y = features(rng.standard_normal((8, 2)), Gaussian(width=0.5)), rng.standard_normal((8, 1))
+    assert G.shape[1] == 8
+    path = loo_path(G, Y, 0.1)
+    held_out = fvs.leave_one_out(G, Y, 0.1)
+    assert path.error[8] == pytest.approx(np.mean((Y - held_out) ** 2))
+    np.testing.assert_allclose(solve(G, Y, 0.1).held_out, held_out, atol=1e-9)
+
+
+def test_samples_of_weight_zero_do_not_count_as_samples(rng):
+    X, Y = rng.standard_normal((40, 2)), rng.standard_normal((40, 1))
+    weights = np.where(np.arange(40) < 20, 1.0, 0.0)
+    gram = Gram(Gaussian(width=1.0), X)
+    G = select_vectors(gram, Selecting(), 20, weights).G
+    with_zeros, without = loo_path(G, Y, 0.0, weights), loo_path(G[:20], Y[:20], 0.0)
+    np.testing.assert_allclose(with_zeros.error, without.error, rtol=1e-4)
+    assert np.all(np.isinf(with_zeros.error[19:]))
+
+
+def test_a_sample_that_decides_its_own_value_is_not_predicted_well(rng):
+    """With a narrow kernel a chosen sample has leverage one: left out, nothing but the constant is known of it."""
+    X, Y = rng.standard_normal((60, 10)), rng.standard_normal((60, 1))
+    G = features(X, Gaussian(width=0.05), limit=30)
+    path = loo_path(G, Y, 0.0)
+    assert path.error[30] > 0.9 * path.error[0]
+    held_out = solve(G, Y, 0.0).held_out
+    chosen = np.any(G > 0.5, axis=1)
+    others = (Y.sum() - Y) / 59
+    np.testing.assert_allclose(held_out[chosen], others[chosen], atol=0.2)
+
+
+def test_more_unknowns_than_samples_gives_the_shortest_solution(rng):
+    G, Y = rng.standard_normal((5, 8)), rng.standard_normal((5, 1))
+    found = solve(G, Y, 0.0)
+    np.testing.assert_allclose(G @ found.W + found.offset, Y, atol=1e-10)
+
+
+def test_other_array_libraries(G, rng, foreign):
+    to, back = foreign
+    Y, w = rng.standard_normal((30, 2)), rng.random(30)
+    for ridge in (0.0, 0.1):
+        there = loo_path(to(G), to(Y), ridge, to(w))
+        np.testing.assert_allclose(back(there.error), loo_path(G, Y, ridge, w).error, rtol=1e-8)
+        np.testing.assert_allclose(back(solve(to(G), to(Y), ridge, to(w)).W), solve(G, Y, ridge, w).W, rtol=1e-6)
+
+
+def test_a_path_of_one_constant_is_the_mean_without_the_sample(rng):
+    Y = rng.standard_normal((10, 1))
+    path = loo_path(np.zeros((10, 0)), Y, 0.0)
+    errors = ((Y.sum() - Y) / 9 - Y) ** 2
+    assert path.error[0] == pytest.approx(errors.mean())
+    assert path.spread[0] == pytest.approx(errors.std() / np.sqrt(10))
+
+
+def test_the_constant_is_not_penalized(rng):
+    G, Y = rng.standard_normal((20, 3)), 100 + rng.standard_normal((20, 1))
+    assert solve(G, Y, 1e9).offset[0] == pytest.approx(Y.mean(), rel=1e-6)
+    np.testing.assert_allclose(solve(G, Y, 1e9).W, 0, atol=1e-6)
+
+
+@pytest.mark.parametrize("column", [1, 3, 4])
+def test_a_column_that_depends_on_others_adds_nothing(rng, column):
+    """Wherever it stands: the errors after it are those of the path without it."""
+    G, Y = rng.standard_normal((25, 4)), rng.standard_normal((25, 2))
+    twice = np.insert(G, column, 2 * G[:, 0] - 1, axis=1)
+    path, plain = loo_path(twice, Y, 0.0), loo_path(G, Y, 0.0)
+    np.testing.assert_allclose(path.error, np.insert(plain.error, column, plain.error[column]), rtol=1e-9)
+    np.testing.assert_allclose(solve(twice, Y, 0.0).held_out, solve(G, Y, 0.0).held_out, atol=1e-9)
+    # the shortest of all solutions that fit as well
+    found, X = solve(twice, Y, 0.0), np.insert(twice, 0, 1, axis=1)
+    best = np.linalg.lstsq(X, Y, rcond=None)[0]
+    np.testing.assert_allclose(np.vstack([found.offset, found.W]), best, atol=1e-9)
+
+
+def test_one_sample_alone_on_a_direction_is_predicted_by_the_others(rng):
+    """A column that is zero but for one sample: without that sample, nothing is known of the direction."""
+    G, Y, w = np.zeros((6, 1)), rng.standard_normal((6, 1)), np.array([1.0, 2, 1, 3, 1, 1])
+    G[2] = 5.0
+    for weights in (None, w):
+        v = np.ones(6) if weights is None else weights
+        others = np.array([np.average(np.delete(Y, i), weights=np.delete(v, i)) for i in range(6)])
+        held_out = solve(G, Y, 0.0, weights).held_out[:, 0]
+        assert held_out[2] == pytest.approx(others[2])
+        rest = np.arange(6) != 2
+        alone = [np.average(Y[rest & (np.arange(6) != i), 0], weights=v[rest & (np.arange(6) != i)]) for i in range(6)]
+        np.testing.assert_allclose(held_out[rest], np.array(alone)[rest])
+        # in a path the constant of all samples that is left is what predicts it
+        first = (Y[:, 0] - np.average(Y[:, 0], weights=v)) / (1 - v / v.sum())
+        errors = np.where(rest, held_out - Y[:, 0], first) ** 2
+        assert loo_path(G, Y, 0.0, weights).error[1] == pytest.approx(np.average(errors, weights=v))
+
+
+def test_targets_of_classes():
+    two = class_targets(Samples.of(np.zeros((3, 1)), codes=np.array([0, 1, 1]), n_classes=2))
+    np.testing.assert_array_equal(two.targets, [[-1.0], [1.0], [1.0]])
+    three = class_targets(Samples.of(np.zeros((3, 1), np.float32), codes=np.array([0, 2, 1]), n_classes=3))
+    np.testing.assert_array_equal(three.targets, [[1, 0, 0], [0, 0, 1], [0, 1, 0]])
+    assert three.targets.dtype == np.float32
+
+
+def test_errors_of_held_out_values_are_weighted():
+    w = np.array([1.0, 2.0, 1.0])
+    samples = Samples.of(np.zeros((3, 1)), w, codes=np.array([0, 1, 1]), n_classes=2)
+    held_out = HeldOut(class_targets(samples), np.array([[-0.5], [-0.5], [2.0]]))
+    assert held_out.error_rate() == pytest.approx(2 / 4)
+    assert held_out.squared_error() == pytest.approx((0.25 + 2 * 2.25 + 1) / 4)
+    samples = Samples.of(np.zeros((3, 1)), w, codes=np.array([0, 1, 2]), n_classes=3)
+    values = np.array([[0.9, 0, 0], [0.5, 0.1, 0], [0, 0, 1.0]])
+    assert HeldOut(class_targets(samples), values).error_rate() == pytest.approx(2 / 4)
+
+
+def test_some_of_many_held_out_samples(rng):
+    held_out = HeldOut(Samples.of(np.arange(10.0)[:, None], targets=np.zeros((10, 1))), np.arange(10.0)[:, None])
+    some = held_out.some(4)
+    np.testing.assert_array_equal(some.values[:, 0], [0, 3, 6, 9])
+    np.testing.assert_array_equal(some.samples.X, some.values)
+    assert held_out.some(10) is held_out

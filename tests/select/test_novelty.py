@@ -1,0 +1,156 @@
+"""Novelty: what the vectors leave unexplained, and what is usual."""
+
+import numpy as np
+import pytest
+
+from fewkern import (
+    FeatureVectorDiscriminant,
+    FeatureVectorPCA,
+    FeatureVectorRegressor,
+    FeatureVectorSelector,
+    ForwardKernelFisher,
+    SparseKernelFisher,
+)
+from fewkern.core.gram import Gram
+from fewkern.core.samples import Samples
+from fewkern.datasets import make_banana
+from fewkern.kernels import Gaussian, Linear, Polynomial
+from fewkern.select.novelty import left_out_residual
+from fewkern.select.selection import Selecting, centered_gram, select_vectors
+
+MODELS = [
+    FeatureVectorRegressor(),
+    FeatureVectorRegressor(n_vectors=3),
+    FeatureVectorDiscriminant(max_vectors=30),
+    FeatureVectorSelector(max_vectors=15),
+    FeatureVectorSelector(max_vectors=15, projection="raw"),
+    FeatureVectorSelector(max_vectors=15, rule="greedy", projection="symmetric"),
+    FeatureVectorPCA(n_components=2, max_vectors=15),
+    SparseKernelFisher(penalty=0.02),
+    ForwardKernelFisher(n_vectors=4),
+]
+
+
+@pytest.fixture(scope="module")
+def banana():
+    return make_banana(200)
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
+def test_between_zero_and_one_and_zero_at_the_vectors(model, banana):
+    X, y = banana
+    model.fit(X, y)
+    shares = model.novelty(X)
+    assert np.all((shares >= 0) & (shares <= 1))
+    basis = model.novelty_.basis
+    assert basis.n_vectors >= (15 if model.get_params().get("n_vectors") != 3 else 3)
+    np.testing.assert_allclose(model.novelty(X[basis.indices]), 0, atol=1e-7)
+    far = model.novelty(X + 1e3)
+    np.testing.assert_allclose(far, 1.0 if basis.center_vectors is None else far[0], atol=1e-8)
+    assert 0 < model.novelty_threshold(0.05) < 1
+
+
+@pytest.mark.parametrize("center", [0, 1, 3])
+def test_share_is_the_distance_to_the_span(center, rng):
+    """In the feature space of a polynomial, written out."""
+    X, new = rng.standard_normal((30, 2)), rng.standard_normal((7, 2))
+
+    def image(x):
+        a, b = x.T
+        return np.column_stack([a * a, b * b, np.sqrt(2) * a * b, np.sqrt(2) * a, np.sqrt(2) * b, np.ones(len(x))])
+
+    kernel = Polynomial(degree=2, gamma=1.0, coef0=1.0)
+    gram = centered_gram(Samples.of(X), kernel, Selecting(center=center))
+    basis = select_vectors(gram, Selecting(), 3).basis()
+    middle = image(X)[basis.center_indices].mean(axis=0) if center else 0.0
+    V, P = image(X)[basis.indices] - middle, image(new) - middle
+    rest = P - P @ np.linalg.pinv(V) @ V
+    np.testing.assert_allclose(basis.unexplained(new), (rest**2).sum(1) / (P**2).sum(1), atol=1e-10)
+
+
+@pytest.mark.parametrize("groups", [None, np.arange(40) // 4])
+def test_left_out_residual_is_that_of_the_other_vectors(groups, rng):
+    X = rng.standard_normal((40, 2))
+    kernel = Gaussian(1.0)
+    chosen = select_vectors(Gram(kernel, X), Selecting(), 12)
+    each = np.arange(40) if groups is None else groups
+    S = chosen.indices[:9]
+    for i, residual in enumerate(left_out_residual(chosen, 9, groups)):
+        others = X[[s for s in S if each[s] != each[i]]]
+        k = kernel(others, X[i : i + 1])[:, 0]
+        assert residual == pytest.approx(1 - k @ np.linalg.solve(kernel(others, others), k), abs=1e-8)
+
+
+@pytest.mark.parametrize("rule", ["gain", "greedy", "uniform"])
+@pytest.mark.parametrize("rate", [0.05, 0.2])
+def test_false_alarms_are_as_many_as_stated(rule, rate):
+    """On average over training sets; a selection that looks for what is unusual alarms less."""
+    rates = []
+    for seed in range(6):
+        model = FeatureVectorSelector(max_vectors=20, rule=rule, center=False)
+        model.fit(make_banana(200, random_state=seed)[0])
+        new = make_banana(2000, random_state=100 + seed)[0]
+        rates.append(np.mean(model.novelty(new) > model.novelty_threshold(rate)))
+    assert np.mean(rates) < rate + 0.02
+    assert np.mean(rates) > (0.0 if rule == "greedy" else 0.5 * rate)
+
+
+def test_few_vectors_are_filled_up_within_the_budget(banana):
+    X, y = banana
+    assert FeatureVectorDiscriminant(n_vectors=3).fit(X, y).novelty_.basis.n_vectors == 3
+    auto = FeatureVectorDiscriminant(prefer="sparse").fit(X, y)
+    assert auto.n_vectors_ < 20
+    assert auto.novelty_.basis.n_vectors == 20
+    many = FeatureVectorDiscriminant(prefer="accurate", kernel=Gaussian(0.3)).fit(X, y)
+    assert many.n_vectors_ > 20
+    assert many.novelty_.basis is many.basis_
+
+
+@pytest.mark.parametrize("kernel", [Linear(), Polynomial(degree=2, gamma=1.0, coef0=0.0)])
+def test_where_it_means_nothing(kernel, banana):
+    X, y = banana
+    model = FeatureVectorDiscriminant(kernel=kernel, n_vectors=3).fit(X, y)
+    for ask in (lambda: model.novelty(X), model.novelty_threshold):
+        with pytest.raises(ValueError, match=r"vectors explain every sample with the kernel .*use the kernel Gaussian"):
+            ask()
+
+
+def test_a_linear_kernel_in_many_dimensions_means_something(rng):
+    plane = rng.standard_normal((60, 2)) @ rng.standard_normal((2, 10))
+    model = FeatureVectorSelector(kernel="linear", max_vectors=5).fit(plane)
+    np.testing.assert_allclose(model.novelty(plane), 0, atol=1e-10)
+    assert np.all(model.novelty(rng.standard_normal((20, 10))) > 0.1)
+
+
+def test_precomputed_kernels_do_not_know_new_samples(banana):
+    X, y = banana
+    K = Gaussian(1.0)(X, X)
+    model = FeatureVectorDiscriminant(kernel="precomputed", max_vectors=5).fit(K, y)
+    with pytest.raises(ValueError, match=r"FeatureVectorDiscriminant.novelty: the kernel Precomputed does not give k"):
+        model.novelty(K[:2])
+
+
+@pytest.mark.parametrize("rate", [0, 1, -1, np.nan, "x"])
+def test_bad_rates(rate, banana):
+    model = FeatureVectorSelector(max_vectors=5).fit(banana[0])
+    with pytest.raises(ValueError, match="FeatureVectorSelector: false_alarms must be a number between 0 and 1"):
+        model.novelty_threshold(rate)
+
+
+def test_fewer_false_alarms_than_the_samples_can_vouch_for(banana):
+    model = FeatureVectorSelector(max_vectors=5).fit(banana[0])
+    with pytest.raises(ValueError, match=r"200 samples can only vouch for false_alarms=0.005 or more, got 0.001"):
+        model.novelty_threshold(0.001)
+
+
+def test_sparse_samples_and_other_libraries(banana, foreign):
+    import scipy.sparse as sp
+
+    to, back = foreign
+    X, _ = banana
+    model = FeatureVectorSelector(kernel=Gaussian(1.0), max_vectors=8).fit(X)
+    thin = FeatureVectorSelector(kernel=Gaussian(1.0), max_vectors=8).fit(sp.csr_array(X))
+    np.testing.assert_allclose(thin.novelty(sp.csr_array(X)), model.novelty(X), atol=1e-8)
+    theirs = FeatureVectorSelector(kernel=Gaussian(1.0), max_vectors=8).fit(to(X))
+    np.testing.assert_allclose(back(theirs.novelty(to(X))), model.novelty(X), atol=1e-8)
+    assert theirs.novelty_threshold() == pytest.approx(model.novelty_threshold())

@@ -1,0 +1,164 @@
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from fewkern import FeatureVectorDiscriminant, FeatureVectorRegressor
+from fewkern.base import BudgetWarning
+from fewkern.datasets import make_sinc
+from fewkern.kernels import Gaussian
+from tests.oracles import fvs
+
+
+@pytest.fixture
+def curve():
+    return make_sinc(120, noise=0.1)
+
+
+@pytest.mark.parametrize("center", [False, True, 3])
+@pytest.mark.parametrize("ridge", [0.0, 0.1])
+def test_prediction_is_the_regression_on_the_features(curve, ridge, center):
+    X, y = curve
+    model = FeatureVectorRegressor(ridge=ridge, center=center, n_vectors=9, kernel=Gaussian(0.5))
+    model.fit(X, y)
+    Z = model.basis_.features(X)
+    beta = fvs.refit(Z, y[:, None], ridge, np.ones(120))
+    np.testing.assert_allclose(model.predict(X), beta[0] + Z @ beta[1:, 0], atol=1e-6)
+    assert model.n_vectors_ == 9 + center
+    assert model.predict(X[:5]).shape == (5,)
+
+
+def test_held_out_error_is_the_error_of_refits(curve):
+    X, y = curve
+    model = FeatureVectorRegressor(kernel=Gaussian(0.5), n_vectors=8, ridge=0.01).fit(X, y)
+    Z = model.basis_.features(X)
+    held_out = fvs.leave_one_out(Z, y[:, None], model.ridge_)[:, 0]
+    assert model.held_out_error_ == pytest.approx(np.mean((y - held_out) ** 2), rel=1e-4)
+
+
+def test_held_out_error_is_not_the_least_of_many():
+    """Targets without a signal: the least leave-one-out error is below the variance, what is reported is not."""
+    rng = np.random.default_rng(0)
+    least, honest = [], []
+    for _ in range(10):
+        X, y = rng.standard_normal((40, 3)), rng.standard_normal(40)
+        model = FeatureVectorRegressor(prefer="accurate").fit(X, y)
+        least.append(model.trace_.error.min() / y.var())
+        honest.append(model.held_out_error_ / y.var())
+    assert np.mean(least) < 0.99
+    assert np.mean(honest) > 1.0
+
+
+def test_preferences_give_smaller_models(curve):
+    X, y = curve
+    size = {p: FeatureVectorRegressor(prefer=p).fit(X, y).n_vectors_ for p in ("sparse", "balanced", "accurate")}
+    assert size["sparse"] <= size["balanced"] <= size["accurate"]
+    assert FeatureVectorRegressor(n_vectors=30, kernel=Gaussian(0.2)).fit(X, y).n_vectors_ == 30
+
+
+def test_trace_holds_every_path(curve):
+    X, y = curve
+    model = FeatureVectorRegressor(max_vectors=10).fit(X, y)
+    trace = model.trace_
+    # of nine widths every other one and the neighbors of the best, so that both sides of it are known
+    assert trace.error.shape == trace.spread.shape == (6, 6, 11)
+    assert 0 < trace.chosen[0] < 5
+    np.testing.assert_allclose(trace.setting["width"] * X.std(axis=0), model.kernel_.width)
+    assert (trace.setting["ridge"], trace.setting["n_vectors"]) == (model.ridge_, model.n_vectors_)
+    one = FeatureVectorRegressor(max_vectors=10, kernel=Gaussian(0.5), ridge=0.1).fit(X, y)
+    assert one.trace_.error.shape == (1, 1, 11)
+    assert (one.kernel_.width, one.ridge_) == (0.5, 0.1)
+    assert one.trace_.axes["width"] == (0.5,)
+
+
+def test_noise_gets_next_to_no_vectors(rng):
+    X, y = rng.standard_normal((100, 5)), rng.standard_normal(100)
+    model = FeatureVectorRegressor().fit(X, y)
+    assert model.n_vectors_ <= 5
+    assert model.held_out_error_ == pytest.approx(y.var(), rel=0.15)
+
+
+def test_narrow_kernel_does_not_pretend_to_predict(rng):
+    X, y = rng.standard_normal((60, 10)), rng.standard_normal(60)
+    model = FeatureVectorRegressor(kernel=Gaussian(width=0.05), ridge=0.0, prefer="accurate").fit(X, y)
+    assert model.held_out_error_ > 0.9 * y.var()
+
+
+def test_several_outputs(curve):
+    X, y = curve
+    Y = np.column_stack([y, np.cos(X[:, 0])])
+    model = FeatureVectorRegressor(n_vectors=12, kernel=Gaussian(0.5), ridge=1e-3).fit(X, Y)
+    assert model.predict(X).shape == (120, 2)
+    for c in range(2):
+        alone = FeatureVectorRegressor(n_vectors=12, kernel=Gaussian(0.5), ridge=1e-3).fit(X, Y[:, c])
+        np.testing.assert_allclose(model.predict(X)[:, c], alone.predict(X), atol=1e-9)
+    assert FeatureVectorRegressor(max_vectors=5).fit(X, y[:, None]).predict(X).shape == (120, 1)
+
+
+@pytest.mark.parametrize("model", [FeatureVectorRegressor(), FeatureVectorDiscriminant()])
+def test_an_error_that_still_falls_at_the_budget_is_named(model):
+    x = np.linspace(0, 6, 200)
+    X, y = x[:, None], np.sin(4 * x)
+    y = y if isinstance(model, FeatureVectorRegressor) else (y > 0).astype(int)
+    few = clone(model).set_params(max_vectors=8)
+    with pytest.warns(BudgetWarning, match=r"FeatureVector\w+: .*still falling.* tried, 8;.*max_vectors=16 or more"):
+        few.fit(X, y)
+    assert few.trace_.open_end
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert not clone(model).set_params(max_vectors=16).fit(X, y).trace_.open_end
+        # as many as were asked for
+        clone(model).set_params(n_vectors=10).fit(X, y)
+
+
+def test_a_default_budget_that_is_too_small_is_named():
+    """An oscillation that a tenth of the samples cannot follow; the advice is another."""
+    x = np.linspace(0, 6, 400)
+    model = FeatureVectorRegressor(kernel=Gaussian(width=0.02))
+    with pytest.warns(BudgetWarning, match=r'Use prefer="accurate", or max_vectors=200 or more'):
+        model.fit(x[:, None], np.sin(60 * x))
+
+
+def test_paths_go_on_for_a_hard_curve():
+    x = np.linspace(0, 1, 600)
+    model = FeatureVectorRegressor(kernel=Gaussian(width=0.004), prefer="accurate").fit(x[:, None], np.sin(250 * x))
+    assert model.n_vectors_ > 100
+
+
+def test_many_samples_search_the_width_on_some(rng, monkeypatch):
+    monkeypatch.setattr("fewkern.select.search.LARGE", 300)
+    monkeypatch.setattr("fewkern.select.search.SEARCH_ROWS", 200)
+    X = rng.uniform(-3, 3, (400, 1))
+    y = np.sin(2 * X[:, 0]) + 0.1 * rng.standard_normal(400)
+    for rule in ("gain", "greedy"):
+        model = FeatureVectorRegressor(rule=rule).fit(X, y, sample_weight=rng.random(400))
+        assert model.score(X, y) > 0.95
+        np.testing.assert_allclose(model.trace_.setting["width"] * X.std(axis=0), model.kernel_.width)
+        assert len(model.trace_.axes["width"]) <= 4
+
+
+def test_only_the_ratios_of_weights_matter_without_a_ridge(curve):
+    X, y = curve
+    settings = {"kernel": Gaussian(0.5), "max_vectors": 15, "ridge": 0.0}
+    one = FeatureVectorRegressor(**settings).fit(X, y)
+    many = FeatureVectorRegressor(**settings).fit(X, y, sample_weight=np.full(120, 1e4))
+    np.testing.assert_allclose(one.predict(X), many.predict(X), atol=1e-6)
+    assert many.held_out_error_ == pytest.approx(one.held_out_error_)
+
+
+def test_vectors_are_samples(curve):
+    X, y = curve
+    model = FeatureVectorRegressor().fit(X, y)
+    np.testing.assert_array_equal(model.vectors_, X[model.indices_])
+    weights = np.where(X[:, 0] > 0, 1.0, 0.0)
+    some = FeatureVectorRegressor().fit(X, y, sample_weight=weights)
+    np.testing.assert_array_equal(some.vectors_, X[some.indices_])
+    assert np.all(weights[some.indices_] > 0)
+
+
+def test_a_warning_names_the_line_of_the_fit():
+    x = np.linspace(0, 6, 200)
+    with pytest.warns(BudgetWarning) as seen:
+        FeatureVectorRegressor(max_vectors=8).fit(x[:, None], np.sin(4 * x))
+    assert seen[0].filename == __file__

@@ -1,0 +1,388 @@
+from collections import Counter
+from math import comb
+
+import numpy as np
+import pytest
+from scipy.stats import chi2
+
+from fewkern.core.gram import Gram
+from fewkern.kernels import Gaussian, Linear, LinearSpline, Polynomial, Precomputed
+from fewkern.select import rules
+from fewkern.select.selection import Selecting, approximate_center, select_vectors
+from tests.oracles import fvs
+
+RULES = sorted(rules.RULES)
+KERNELS = {
+    "gaussian": Gaussian(width=0.8),
+    "polynomial": Polynomial(degree=3, gamma=1.0, coef0=1.0),
+    "linear": Linear(),
+    "spline": LinearSpline(origin=-10.0),
+}
+
+
+def make_gram(kernel, X, centred=False):
+    gram = Gram(kernel, X)
+    return Gram(kernel, X, approximate_center(gram)) if centred else gram
+
+
+def whole(gram):
+    return gram.columns(np.arange(gram.n))
+
+
+def choose(gram, seed=0, limit=10_000, weights=None, start=None, step=None, **settings):
+    return select_vectors(gram, Selecting(seed=seed, **settings), limit, weights, start, step)
+
+
+@pytest.fixture
+def X(rng):
+    return rng.standard_normal((50, 3))
+
+
+@pytest.fixture(params=["one by one", "in blocks"])
+def gain_mode(request, monkeypatch):
+    """Rule "gain" as for few samples, and as for many."""
+    if request.param == "in blocks":
+        monkeypatch.setattr("fewkern.select.rules._GAIN_ROWS", 30)
+
+
+@pytest.mark.usefixtures("gain_mode")
+@pytest.mark.parametrize("centred", [False, True])
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
+def test_factor_residual_and_fitness_are_their_definitions(X, kernel, rule, centred):
+    gram = make_gram(kernel, X, centred)
+    K = whole(gram)
+    found = choose(gram, limit=8, rule=rule, block=5)
+    S, top = found.indices, np.max(np.diag(K))
+    np.testing.assert_allclose(found.factor @ found.factor.T, K[np.ix_(S, S)], atol=1e-10 * top)
+    assert np.array_equal(found.factor, np.tril(found.G[S]))
+    np.testing.assert_allclose(found.G[S], found.factor, atol=1e-10 * np.sqrt(top))
+    np.testing.assert_allclose(found.residual, fvs.residuals(K, S), atol=1e-9 * top)
+    assert np.all(found.residual[S] == 0)
+    expected = [fvs.global_fitness(K, S[: j + 1]) for j in range(len(S))]
+    np.testing.assert_allclose(found.fitness, expected, atol=1e-9)
+
+
+@pytest.mark.parametrize("centred", [False, True])
+@pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
+def test_greedy_order_is_that_of_the_papers_recursion(X, kernel, centred):
+    gram = make_gram(kernel, X, centred)
+    S, fitness = fvs.literal_selection(whole(gram), limit=50)
+    found = choose(gram, limit=len(S), rule="greedy")
+    assert found.indices.tolist() == S
+    np.testing.assert_allclose(found.fitness, fitness, atol=1e-8)
+
+
+@pytest.mark.parametrize("centred", [False, True])
+@pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
+def test_greedy_equals_pivoted_cholesky(X, kernel, centred):
+    gram = make_gram(kernel, X, centred)
+    K = whole(gram)
+    S, G, r = fvs.pivoted_cholesky(K, 15, first=fvs.first_vector(K))
+    found = choose(gram, limit=15, rule="greedy")
+    assert found.indices.tolist() == S
+    np.testing.assert_allclose(found.G, G, atol=1e-6 * np.sqrt(np.diag(K).max()))
+    np.testing.assert_allclose(found.residual, r, atol=1e-8 * np.diag(K).max())
+
+
+@pytest.mark.parametrize("centred", [False, True])
+@pytest.mark.parametrize("block", [1, 2, 7, 64, 1000])
+def test_greedy_order_does_not_depend_on_the_block(rng, block, centred):
+    X = rng.standard_normal((120, 2))
+    one = choose(make_gram(Gaussian(width=0.7), X, centred), limit=40, rule="greedy", block=1)
+    other = choose(make_gram(Gaussian(width=0.7), X, centred), limit=40, rule="greedy", block=block)
+    assert other.indices.tolist() == one.indices.tolist()
+    np.testing.assert_allclose(other.fitness, one.fitness, atol=1e-10)
+
+
+def test_ties_go_to_the_lowest_index():
+    """Isolated samples have residual exactly one, whatever the block."""
+    X = 1000.0 * np.arange(30)[:, None]
+    for block in (1, 4, 64):
+        found = choose(Gram(Gaussian(width=1.0), X), rule="greedy", block=block)
+        assert found.indices.tolist() == list(range(30))
+
+
+def test_first_vector_of_many_samples_is_the_best_of_a_draw(rng, monkeypatch):
+    monkeypatch.setattr("fewkern.select.rules._FIRST_EXACT", 20)
+    X = rng.standard_normal((200, 2))
+    gram = Gram(Gaussian(width=1.0), X)
+    best = choose(gram, limit=1, rule="greedy").indices[0]
+    assert gram.evaluations <= 200 * 61
+    fitness = np.mean(whole(gram) ** 2, axis=0)
+    assert np.mean(fitness > fitness[best]) < 0.05
+
+
+@pytest.mark.usefixtures("gain_mode")
+@pytest.mark.parametrize("rule", RULES)
+def test_stop_at_exactly_the_limit(X, rule):
+    for limit in (1, 2, 13):
+        found = choose(Gram(Gaussian(width=0.8), X), limit=limit, rule=rule, block=5)
+        assert (len(found.indices), found.stop) == (limit, "limit")
+        assert found.G.shape == (50, limit)
+        assert len(found.fitness) == limit
+
+
+@pytest.mark.usefixtures("gain_mode")
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("block", [1, 64])
+def test_stop_at_the_first_fitness_that_is_high_enough(X, rule, block):
+    gram = Gram(Gaussian(width=1.2), X)
+    found = choose(gram, rule=rule, max_fitness=0.8, block=block)
+    assert found.stop == "fitness"
+    assert found.fitness[-1] >= 0.8 > found.fitness[-2]
+    np.testing.assert_allclose(found.residual, fvs.residuals(whole(gram), found.indices), atol=1e-10)
+
+
+@pytest.mark.usefixtures("gain_mode")
+@pytest.mark.parametrize("centred", [False, True])
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize(("features", "degree"), [(1, 3), (2, 2), (3, 3)])
+def test_stop_at_the_true_rank(rng, rule, centred, features, degree):
+    """(x'y + 1)^p spans C(n + p, p) dimensions, one less when centred."""
+    X = rng.standard_normal((60, features))
+    kernel = Polynomial(degree=degree, gamma=1.0, coef0=1.0)
+    found = choose(make_gram(kernel, X, centred), rule=rule, block=7)
+    assert found.stop == "rank"
+    assert len(found.indices) == comb(features + degree, degree) - centred
+    assert found.fitness[-1] == pytest.approx(1.0, abs=1e-9)
+
+
+def test_true_rank_in_float32(rng):
+    X = rng.standard_normal((80, 2)).astype(np.float32)
+    for rule in ("gain", "greedy", "random"):
+        found = choose(Gram(Polynomial(2, 1.0, 1.0), X), rule=rule)
+        assert (len(found.indices), found.stop) == (6, "rank")
+        assert found.G.dtype == found.fitness.dtype == found.residual.dtype == np.float32
+
+
+@pytest.mark.usefixtures("gain_mode")
+@pytest.mark.parametrize("rule", RULES)
+def test_zero_vector_is_never_chosen_and_not_in_the_mean(rng, rule):
+    X = rng.standard_normal((50, 3))
+    X[[0, 7, 20]] = 0.0
+    gram = Gram(Linear(), X)
+    found = choose(gram, rule=rule)
+    assert len(found.indices) == 3
+    assert not {0, 7, 20} & set(found.indices.tolist())
+    expected = [fvs.global_fitness(whole(gram), found.indices[: j + 1]) for j in range(3)]
+    np.testing.assert_allclose(found.fitness, expected)
+
+
+@pytest.mark.usefixtures("gain_mode")
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_duplicates_are_never_both_chosen(rng, rule, dtype):
+    distinct = rng.uniform(0, 10, (25, 2)).astype(dtype)
+    X = np.concatenate([distinct, distinct, distinct[::-1]])
+    found = choose(Gram(Gaussian(width=2.0), X), rule=rule)
+    names = [tuple(row) for row in X[found.indices]]
+    assert len(set(names)) == len(names)
+
+
+@pytest.mark.usefixtures("gain_mode")
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("width", [0.7, 3.0])
+def test_centre_and_its_copies_are_never_chosen(rng, rule, dtype, width):
+    for _ in range(5):
+        distinct = rng.uniform(0, 20, (25, 2)).astype(dtype)
+        X = np.concatenate([distinct, distinct])
+        gram = make_gram(Gaussian(width=width), X, centred=True)
+        c = X[int(gram.center.indices[0])]
+        found = choose(gram, rule=rule)
+        assert not np.any(np.all(X[found.indices] == c, axis=1))
+
+
+@pytest.mark.parametrize("block", [1, 5, 64])
+def test_warm_continuation_of_greedy_equals_going_on(X, block):
+    gram = Gram(Gaussian(width=0.8), X)
+    start = choose(gram, limit=7, rule="greedy", block=block)
+    again = choose(gram, limit=20, rule="greedy", block=block, start=start)
+    direct = choose(gram, limit=20, rule="greedy", block=block)
+    assert again.indices.tolist() == direct.indices.tolist()
+    np.testing.assert_allclose(again.G, direct.G, atol=1e-10)
+    np.testing.assert_allclose(again.fitness, direct.fitness, atol=1e-12)
+    np.testing.assert_allclose(again.residual, direct.residual, atol=1e-12)
+
+
+@pytest.mark.usefixtures("gain_mode")
+@pytest.mark.parametrize("rule", RULES)
+def test_warm_continuation_keeps_what_it_started_from(X, rule):
+    gram = Gram(Gaussian(width=0.8), X)
+    start = choose(gram, limit=7, rule=rule)
+    again = choose(gram, limit=15, rule=rule, start=start)
+    assert again.indices[:7].tolist() == start.indices.tolist()
+    assert len(set(again.indices.tolist())) == 15
+    np.testing.assert_allclose(again.residual, fvs.residuals(whole(gram), again.indices), atol=1e-10)
+    after_rank = choose(gram, rule=rule, start=choose(gram, rule=rule))
+    assert after_rank.stop == "rank"
+
+
+def test_warm_start_with_a_smaller_limit_is_cut(X):
+    gram = Gram(Gaussian(width=0.8), X)
+    found = choose(gram, limit=4, rule="greedy", start=choose(gram, limit=9, rule="greedy"))
+    direct = choose(gram, limit=4, rule="greedy")
+    assert found.indices.tolist() == direct.indices.tolist()
+    assert found.stop == "limit"
+    np.testing.assert_allclose(found.residual, direct.residual, atol=1e-12)
+
+
+def test_continuing_after_a_stop_by_fitness(X):
+    gram = Gram(Gaussian(width=0.8), X)
+    start = choose(gram, rule="greedy", max_fitness=0.5)
+    again = choose(gram, rule="greedy", max_fitness=0.9, start=start)
+    direct = choose(gram, rule="greedy", max_fitness=0.9)
+    assert again.indices.tolist() == direct.indices.tolist()
+
+
+def pairs_of_draws(K, weights=None):
+    """Probability of every ordered pair of vectors under rule "random", by its definition."""
+    n, d = len(K), np.diag(K)
+    w = np.ones(n) if weights is None else weights
+    law = {}
+    for i in range(n):
+        first = w[i] / w.sum()
+        r = np.array([d[j] - K[i, j] ** 2 / d[i] for j in range(n)])
+        r[i] = 0.0
+        share = w * r / d
+        for j in range(n):
+            if share[j] > 0:
+                law[i, j] = first * share[j] / share.sum()
+    return law
+
+
+@pytest.mark.parametrize("weights", [None, np.array([1.0, 2.0, 0.5, 1.0])])
+@pytest.mark.parametrize("block", [1, 3, 8])
+def test_random_rule_in_blocks_has_the_law_of_one_draw_at_a_time(block, weights):
+    X = np.array([[0.0, 1.0], [0.1, 1.2], [1.5, 0.3], [0.8, 0.8]])
+    gram = Gram(Polynomial(degree=2, gamma=1.0, coef0=1.0), X)
+    law = pairs_of_draws(whole(gram), weights)
+    draws = 1000
+    seen = Counter(
+        tuple(choose(gram, seed, 2, weights, rule="random", block=block).indices.tolist()) for seed in range(draws)
+    )
+    assert set(seen) <= set(law)
+    statistic = sum((seen[pair] - draws * p) ** 2 / (draws * p) for pair, p in law.items())
+    assert statistic < chi2.ppf(0.999, len(law) - 1)
+
+
+def test_uniform_rule_has_the_law_it_says():
+    gram = Gram(Gaussian(width=0.01), np.arange(5.0)[:, None])
+    seen = Counter(tuple(choose(gram, seed, 2, rule="uniform").indices.tolist()) for seed in range(1000))
+    statistic = sum((seen[i, j] - 50) ** 2 / 50 for i in range(5) for j in range(5) if i != j)
+    assert statistic < chi2.ppf(0.999, 19)
+
+
+def test_gain_takes_the_best_of_all_when_all_are_candidates(X):
+    gram = Gram(Gaussian(width=0.8), X)
+    K = whole(gram)
+    S = choose(gram, limit=4, rule="gain", n_candidates=2000).indices.tolist()
+    for step in range(4):
+        scores = [-1 if i in S[:step] else fvs.global_fitness(K, [*S[:step], i]) for i in range(50)]
+        assert S[step] == int(np.argmax(scores))
+
+
+def test_gain_in_blocks_takes_the_best_of_its_pool(X, monkeypatch):
+    monkeypatch.setattr("fewkern.select.rules._GAIN_ROWS", 49)
+    gram = Gram(Gaussian(width=0.8), X)
+    K = whole(gram)
+    one = choose(gram, limit=4, rule="gain", block=4, n_candidates=2000)
+    best = []
+    for _ in range(4):
+        scores = [-1 if i in best else fvs.global_fitness(K, [*best, i]) for i in range(50)]
+        best.append(int(np.argmax(scores)))
+    # the sum runs over 49 of the 50 rows, so the gain, not the sample, is compared
+    assert one.fitness[-1] > 0.98 * fvs.global_fitness(K, best)
+
+
+def test_gain_explains_more_than_the_others(rng):
+    X = rng.standard_t(2, (300, 3))
+    J = {rule: choose(Gram(Gaussian(width=1.0), X), limit=20, rule=rule).fitness[-1] for rule in RULES}
+    assert J["gain"] == max(J.values())
+
+
+@pytest.mark.usefixtures("gain_mode")
+@pytest.mark.parametrize("rule", RULES)
+def test_weights_enter_the_fitness_and_zero_is_never_chosen(X, rng, rule):
+    weights = rng.integers(0, 3, 50).astype(float)
+    gram = Gram(Gaussian(width=0.8), X)
+    found = choose(gram, limit=10, rule=rule, weights=weights)
+    assert np.all(weights[found.indices] > 0)
+    expected = [fvs.global_fitness(whole(gram), found.indices[: j + 1], weights) for j in range(10)]
+    np.testing.assert_allclose(found.fitness, expected, atol=1e-10)
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_indefinite_kernel_is_refused(rng, rule):
+    K = rng.standard_normal((20, 20))
+    K = K + K.T
+    with pytest.raises(ValueError, match=r"not positive semi-definite \(a negative k\(x, x\)\)"):
+        choose(Gram(Precomputed(), K), rule=rule)
+    np.fill_diagonal(K, 1.0)
+    with pytest.raises(ValueError, match=r"not positive semi-definite \(a residual fell to -"):
+        choose(Gram(Precomputed(), K), rule=rule)
+
+
+@pytest.mark.parametrize(("dtype", "gap"), [(np.float64, 1e-4), (np.float32, 1e-2)])
+@pytest.mark.parametrize("rule", RULES)
+def test_rounding_is_not_taken_for_an_indefinite_kernel(rule, dtype, gap):
+    """Nearly equal rows give small pivots, by which later rounding errors are divided."""
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        A = rng.standard_normal((30, 2))
+        X = np.concatenate([A, A + gap * rng.standard_normal(A.shape)]).astype(dtype)
+        for kernel in (Gaussian(width=1.0), Polynomial(3, 1.0, 1.0)):
+            assert choose(Gram(kernel, X), seed=seed, rule=rule).stop == "rank"
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_values_that_are_not_finite_are_refused(value):
+    K = np.eye(4)
+    K[0, 0] = value
+    with pytest.raises(ValueError, match="values that are not finite"):
+        choose(Gram(Precomputed(), K))
+    K = np.eye(4)
+    K[0, 1] = K[1, 0] = value
+    with pytest.raises(ValueError, match="values that are not finite"):
+        choose(Gram(Precomputed(), K), rule="greedy")
+
+
+def test_nothing_but_zero_vectors_is_refused():
+    with pytest.raises(ValueError, match=r"every sample is a zero vector of the kernel \(k\(x, x\) = 0\)"):
+        choose(Gram(Linear(), np.zeros((5, 2))))
+
+
+def test_evaluations_stay_below_the_stated_number(rng):
+    X = rng.standard_normal((300, 3))
+    gram = Gram(Gaussian(width=1.0), X)
+    choose(gram, limit=40, rule="random")
+    assert gram.evaluations <= 300 * 40 + 40 * 64 * 64
+    gram = Gram(Gaussian(width=1.0), X)
+    choose(gram, limit=40, rule="gain")
+    assert gram.evaluations <= 300 * 40 * 10
+
+
+def test_progress_is_reported(X):
+    seen = []
+    choose(Gram(Gaussian(width=0.8), X), limit=10, rule="greedy", block=4, step=seen.append)
+    assert seen[-1] == 10
+    assert seen == sorted(seen)
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("centred", [False, True])
+def test_other_array_libraries_choose_the_same(X, foreign, rule, centred):
+    to, back = foreign
+    here = choose(make_gram(Gaussian(width=1.2), X, centred), limit=12, rule=rule, block=5)
+    there = choose(make_gram(Gaussian(width=1.2), to(X), centred), limit=12, rule=rule, block=5)
+    assert back(there.indices).tolist() == here.indices.tolist()
+    np.testing.assert_allclose(back(there.G), here.G, atol=1e-9)
+    np.testing.assert_allclose(back(there.fitness), here.fitness, atol=1e-10)
+
+
+def test_uniform_comes_back_to_what_nearly_depended():
+    """A sample near a chosen one waits, but is not lost: its image is not in the span of the others."""
+    A = np.random.default_rng(0).standard_normal((20, 2))
+    gram = Gram(Gaussian(width=0.5), np.concatenate([A, A + 0.03]))
+    assert choose(gram, rule="uniform").n_vectors == choose(gram, rule="greedy").n_vectors == 40

@@ -1,0 +1,154 @@
+"""Cells as numbers, texts and dates."""
+
+import datetime
+import decimal
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fewkern.tables.cells import has_leading_zeros, is_mark, numbers, same_category, texts
+from fewkern.tables.dates import ISO, days, find_format, part_values, parts_of, text_of_day
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("12", 12),
+        (" -1.5e3 ", -1500),
+        ("1,234.50 €", 1234.5),
+        ("$1,200", 1200),
+        ("-$5", -5),
+        ("USD 7.5", 7.5),
+        ("12.3%", 12.3),
+        ("(200)", -200),
+        ("−3", -3),
+        ("1'234'567", 1234567),
+        ("1 234.5", 1234.5),
+        ("1 234", 1234),
+        ("True", 1),
+        ("false", 0),
+        (".5", 0.5),
+        ("20.20 €", 20.2),
+    ],
+)
+def test_texts_that_are_numbers(text, value):
+    assert numbers(pd.Series([text])).values.tolist() == [value]
+
+
+@pytest.mark.parametrize(
+    "text", ["n/k", "?", "1,23", "1,2345", "12 34", "1.2.3", "€", "12a", "2020-01-01", "1-2", "--5", "a1"]
+)
+def test_texts_that_are_no_numbers(text):
+    found = numbers(pd.Series([text, "1"]))
+    assert found.bad.tolist() == [True, False]
+    assert np.isnan(found.values[0])
+
+
+@pytest.mark.parametrize(("text", "value"), [("1.234,50 €", 1234.5), ("3,25", 3.25), ("1.234", 1234), ("7", 7)])
+def test_decimal_commas(text, value):
+    assert numbers(pd.Series([text]), comma=True).values.tolist() == [value]
+
+
+def test_numbers_of_columns_of_all_types():
+    columns = {
+        "int": pd.Series([1, 2]),
+        "nullable": pd.array([1, None], dtype="Int64"),
+        "boolean": pd.array([True, None], dtype="boolean"),
+        "decimal": [decimal.Decimal("1.0"), None],
+        "mixed": [1, "2"],
+        "category": pd.Categorical(["1", "2"]),
+        "delta": pd.to_timedelta(["1 day", None]),
+    }
+    for name, column in columns.items():
+        found = numbers(pd.Series(column))
+        assert found.values[0] == 1, name
+        assert not found.bad.any(), name
+    assert numbers(pd.Series(pd.to_datetime(["2020-01-01", None]))).bad.tolist() == [True, False]
+    blank = numbers(pd.Series(["1", " ", None, "nan"]))
+    assert not blank.bad.any()
+    assert np.isnan(blank.values[1:]).all()
+
+
+def test_texts_of_cells():
+    assert texts(pd.Series([1, 2])).tolist() == ["1", "2"]
+    assert texts(pd.Series([1.0, np.nan, 2.5])).tolist() == ["1", None, "2.5"]
+    assert texts(pd.Series([" a ", "", None, pd.NA], dtype=object)).tolist() == ["a", None, None, None]
+    assert texts(pd.Series([True, None], dtype="boolean")).tolist() == ["True", None]
+    assert [same_category(text) for text in ("1.0", "2.", "1.5", "01.0", "a.0")] == ["1", "2", "1.5", "01", "a.0"]
+
+
+def test_marks_and_leading_zeros():
+    assert is_mark(" ? ")
+    assert is_mark("Unknown")
+    assert not is_mark("0")
+    assert has_leading_zeros(pd.Series(["12", "007"]))
+    assert not has_leading_zeros(pd.Series(["0", "0.5", "10"]))
+    assert not has_leading_zeros(pd.Series([7, 8]))
+
+
+@pytest.mark.parametrize(
+    ("cells", "form"),
+    [
+        (["2020-01-31", "2021-12-01"], ISO),
+        (["2020-01-31T10:00:00Z", "2021-12-01 11:30"], ISO),
+        (["31.01.2020", "1.12.2021"], "%d.%m.%Y"),
+        (["01/02/2020", "12/11/2021"], "%m/%d/%Y"),
+        (["01/02/2020", "31/11/2021", "30/12/2021"], "%d/%m/%Y"),
+        (["2020/01/31", "2021/12/01"], "%Y/%m/%d"),
+        (["31.01.2020 08:15", "01.12.2021 23:59"], "%d.%m.%Y %H:%M"),
+        (["5 Jan 2020", "17 Mar 2021"], "%d %b %Y"),
+        (["Jan 5, 2020", "Mar 17, 2021"], "%b %d, %Y"),
+        (["a", "b"], None),
+        (["1.5", "2.5"], None),
+        (["2020", "2021"], None),
+        (["31.02.2020", "32.01.2020"], None),
+    ],
+)
+def test_formats_of_dates(cells, form):
+    if form == "%d/%m/%Y":  # 31 November does not exist, and one bad cell of three is too much
+        cells = [cells[0], *[cells[2]] * 30]
+    assert find_format(pd.Series(cells)) == form
+
+
+def test_days_since_1970():
+    expected = [0.0, 18262.5, np.nan]
+    for column, form in (
+        (["1970-01-01", "2020-01-01 12:00", None], ISO),
+        (["01.01.1970 00:00", "01.01.2020 12:00", "soon"], "%d.%m.%Y %H:%M"),
+        (pd.to_datetime(["1970-01-01 00:00", "2020-01-01 12:00", None]), ISO),
+        (pd.to_datetime(["1970-01-01 00:00+00:00", "2020-01-01 14:00+02:00", None], utc=True), ISO),
+    ):
+        np.testing.assert_allclose(days(pd.Series(column), form), expected)
+    objects = pd.Series([datetime.date(1970, 1, 2), None], dtype=object)
+    np.testing.assert_allclose(days(objects, "%d.%m.%Y"), [1.0, np.nan])
+
+
+def test_parts_of_dates():
+    assert parts_of(np.arange(10.0)) == ("day",)
+    assert parts_of(np.arange(60.0)) == ("day", "week")
+    assert parts_of(np.arange(0, 2000, 7.0)) == ("day", "season")
+    assert parts_of(np.arange(1000.0)) == ("day", "season", "week")
+    assert parts_of(np.array([3.25, 3.5, np.nan])) == ("hour",)
+    assert parts_of(np.array([3.0, 3.0])) == ()
+    # 2020-01-06 was a Monday, and a year has about the same place as the next
+    np.testing.assert_allclose(part_values(np.array([18267.0, 18267.9]), "week"), [[0, 1], [0, 1]], atol=1e-9)
+    year = part_values(np.array([18262.0, 18262 + 365.2425]), "season")
+    np.testing.assert_allclose(year[0], year[1], atol=1e-9)
+    assert text_of_day(18267.0) == "2020-01-06"
+    assert text_of_day(18267.5) == "2020-01-06T12:00:00"
+
+
+def test_long_columns_are_read_as_short_ones():
+    """Texts are looked at once each, but True, 1 and 1.0 are equal and not the same text."""
+    cells = [" a", "a", None, "", "1.0", "b"] * 300
+    for column in (pd.Series(cells, dtype=object), pd.Series(cells)):
+        assert texts(column).tolist() == texts(column.head(6)).tolist() * 300
+    mixed = pd.Series([True, 1, 1.0, "1", None] * 300, dtype=object)
+    assert texts(mixed).tolist() == ["True", "1", "1", "1", None] * 300
+
+
+@pytest.mark.parametrize("n", [1_001, 5_000, 100_000])
+def test_more_different_texts_than_any_shortcut_expects(n):
+    cells = [f"customer {k}" for k in range(n)]
+    assert texts(pd.Series([*cells, None])).tolist() == [*cells, None]

@@ -1,0 +1,199 @@
+"""Several files, and large ones, as one table."""
+
+import sys
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from fewkern.arrays.frames import FrameParts
+from fewkern.tables import pieces
+from fewkern.tables.files import find_files, open_tables
+from fewkern.tables.streams import whole_table
+
+
+@pytest.fixture
+def frame():
+    rng = np.random.default_rng(0)
+    return pd.DataFrame({
+        "size": rng.normal(size=60).round(4),
+        "count": rng.integers(0, 9, 60),
+        "name": rng.choice(["ash", "a \"big\" oak", "fir,\nwet"], 60),
+        "kind": rng.choice(["a", "b"], 60),
+    })  # fmt: skip
+
+
+def texts(frame):
+    """Cells as text, which is what those of text files are."""
+    return frame.astype(object).map(lambda cell: cell if isinstance(cell, str) else str(cell))
+
+
+def test_names_patterns_and_folders(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "data"
+    folder.mkdir()
+    for name in ("b.csv", "a.csv", ".hidden.csv", "_log.csv", "notes.md"):
+        (folder / name).write_text("x,y\n1,2\n")
+    both = (folder / "a.csv", folder / "b.csv")
+    assert find_files([str(folder)]) == both
+    assert find_files([str(folder / "[ab].csv")]) == both
+    assert find_files([str(both[1]), str(folder / "a*")]) == (both[1], both[0])
+    assert find_files(["absent.csv"])[0].name == "absent.csv"  # whoever reads it says that it is not there
+    (folder / "c[1].csv").write_text("x,y\n1,2\n")
+    assert find_files([str(folder / "c[1].csv")]) == (folder / "c[1].csv",)
+
+
+def test_names_that_stand_for_nothing(tmp_path):
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(ValueError, match=r"no file matches the pattern '.*part-\*.csv'"):
+        find_files([str(tmp_path / "part-*.csv")])
+    with pytest.raises(ValueError, match=r"the folder .*empty has no tables"):
+        find_files([str(tmp_path / "empty")])
+    with pytest.raises(ValueError, match=r"standard input \(-\) cannot be read together"):
+        find_files(["-", "a.csv"])
+    (tmp_path / "a.csv").touch()
+    (tmp_path / "b.parquet").touch()
+    with pytest.raises(ValueError, match=r"files of several kinds \(.csv, .parquet\); name those that are meant"):
+        find_files([str(tmp_path)])
+
+
+def test_one_small_file_is_read_into_memory(tmp_path, frame):
+    frame.to_parquet(tmp_path / "a.parquet")
+    assert isinstance(open_tables([tmp_path / "a.parquet"]).frame, pd.DataFrame)
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".csv"])
+def test_one_large_file_is_read_in_parts(tmp_path, frame, monkeypatch, suffix):
+    monkeypatch.setattr(pieces, "STREAM_BYTES", 100)
+    monkeypatch.setattr(pieces, "PIECE_BYTES", 200)
+    path = tmp_path / f"a{suffix}"
+    if suffix == ".csv":
+        frame.to_csv(path, index=False)
+    else:
+        frame.to_parquet(path, row_group_size=25)
+    parts = open_tables([path]).frame
+    assert isinstance(parts, FrameParts)
+    assert len(parts.parts) > 2
+    pd.testing.assert_frame_equal(texts(whole_table(parts)), texts(frame))
+    assert parts.lengths == tuple(len(part.compute()) for part in parts.parts)
+
+
+def test_text_files_are_cut_where_lines_end(tmp_path, frame, monkeypatch):
+    """Anywhere but inside of quotes, however the pieces fall."""
+    path = tmp_path / "a.csv"
+    path.write_bytes(b"\xef\xbb\xbf" + frame.to_csv(index=False).encode())
+    (tmp_path / "b.csv").write_text(frame.head(1).to_csv(index=False))
+    for size in (30, 47, 64, 111, 5000):
+        monkeypatch.setattr(pieces, "PIECE_BYTES", size)
+        parts = open_tables([path, tmp_path / "b.csv"]).frame
+        pd.testing.assert_frame_equal(
+            texts(whole_table(parts)), texts(pd.concat([frame, frame[:1]], ignore_index=True))
+        )
+
+
+def test_separators_decimal_commas_and_encodings(tmp_path, monkeypatch):
+    monkeypatch.setattr(pieces, "PIECE_BYTES", 64)
+    rows = "".join(f"{k},5;Köln;1.0{k:02d},25;3,5\n" for k in range(40))
+    for name in ("a.csv", "b.csv"):
+        (tmp_path / name).write_bytes(("price;town;sum;text\n" + rows + "1;2;3;some words\n" * 60).encode("cp1252"))
+    table = open_tables([tmp_path / "a.csv", tmp_path / "b.csv"])
+    assert "the text is not UTF-8: read as Windows-1252" in table.notes
+    assert "read with the separator ';' and decimal commas" in table.notes
+    found = whole_table(table.frame)
+    assert found["price"][:2].tolist() == ["0.5", "1.5"]
+    assert found["town"][0] == "Köln"
+    assert found["sum"][1] == "1001.25"
+    assert found["text"][0] == "3,5"  # a column of words stays as it is, in every piece
+    with pytest.raises(ValueError, match=r"decimal must be"):
+        open_tables([tmp_path / "a.csv", tmp_path / "b.csv"], decimal="x")
+
+
+def test_files_of_other_kinds_are_read_whole(tmp_path, frame):
+    frame.to_json(tmp_path / "a.json", orient="records")
+    frame[::-1].to_csv(tmp_path / "b.csv.gz", index=False)
+    parts = open_tables([tmp_path / "a.json", tmp_path / "b.csv.gz"]).frame
+    assert parts.lengths == (60, 60)
+    assert whole_table(parts)["size"].astype(float).tolist() == [*frame["size"], *frame["size"][::-1]]
+
+
+def test_columns_in_another_order_and_numbers_of_other_sizes(tmp_path, frame):
+    frame.to_parquet(tmp_path / "a.parquet")
+    frame[list(frame.columns[::-1])].astype({"size": "float32", "count": "float64"}).to_parquet(tmp_path / "b.parquet")
+    frame.assign(kind=None).to_parquet(tmp_path / "c.parquet")
+    frame[:0].to_parquet(tmp_path / "d.parquet")
+    parts = open_tables([tmp_path / f"{name}.parquet" for name in "abcd"]).frame
+    assert list(whole_table(parts).columns) == list(frame.columns)
+    assert parts.n == 180
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (lambda f: f.drop(columns="count"), "b.parquet lacks the column 'count', which a.parquet has"),
+        (lambda f: f.assign(more=1), "b.parquet has a column 'more', which a.parquet lacks"),
+        (lambda f: f.astype({"size": str}), "column 'size' holds text in b.parquet, but numbers in a.parquet"),
+        (lambda f: f.assign(kind=True), "column 'kind' holds truth values in b.parquet, but text in a.parquet"),
+    ],
+)
+def test_files_that_differ(tmp_path, frame, spoil, message):
+    frame.to_parquet(tmp_path / "a.parquet")
+    spoil(frame).to_parquet(tmp_path / "b.parquet")
+    with pytest.raises(ValueError, match=message):
+        open_tables([tmp_path / "a.parquet", tmp_path / "b.parquet"])
+
+
+def test_text_files_that_differ(tmp_path):
+    (tmp_path / "a.csv").write_text("x,y\n1,2\n")
+    (tmp_path / "b.csv").write_text("x,z\n1,2\n")
+    with pytest.raises(ValueError, match=r"b.csv lacks the column 'y', which a.csv has"):
+        open_tables([tmp_path / "a.csv", tmp_path / "b.csv"])
+
+
+def test_files_that_cannot_be_read(tmp_path, frame, monkeypatch):
+    good = tmp_path / "a.parquet"
+    frame.to_parquet(good)
+    (tmp_path / "b.parquet").write_bytes(b"PAR1 and no more")
+    with pytest.raises(ValueError, match=r"b.parquet cannot be read as a table: it is not an intact Parquet file"):
+        open_tables([good, tmp_path / "b.parquet"])
+    with pytest.raises(ValueError, match=r"there is no file .*absent.parquet"):
+        open_tables([good, tmp_path / "absent.parquet"])
+    (tmp_path / "notes.md").write_text("x,y")
+    with pytest.raises(ValueError, match=r"expected a file that ends in"):
+        open_tables([good, tmp_path / "notes.md"])
+    (tmp_path / "c.csv").write_text("x,y\n1,2\n1,2,3\n")
+    with pytest.raises(ValueError, match=r"c.csv cannot be read as a table: line 3 has 3 cells"):
+        open_tables([tmp_path / "c.csv", tmp_path / "c.csv"])
+    monkeypatch.setattr(pieces, "_HEAD_BYTES", 10)
+    with pytest.raises(ValueError, match=r"c.csv, bytes 4 to 14: this piece cannot be read as a table: line 3 has 3 c"):
+        whole_table(open_tables([tmp_path / "c.csv", tmp_path / "c.csv"]).frame)
+    (tmp_path / "d.csv").write_bytes("x,y\n1,2\n".encode("utf-16"))
+    with pytest.raises(ValueError, match=r"d.csv is UTF-16, which cannot be read in pieces"):
+        open_tables([tmp_path / "d.csv", tmp_path / "c.csv"])
+    (tmp_path / "e.csv").write_text("x,y\n")
+    with pytest.raises(ValueError, match=r"e.csv and the other files: there are no rows"):
+        open_tables([tmp_path / "e.csv", tmp_path / "e.csv"])
+    (tmp_path / "f.csv").write_text(" \n")
+    with pytest.raises(ValueError, match=r"f.csv is empty"):
+        open_tables([tmp_path / "f.csv", tmp_path / "e.csv"])
+
+
+def test_a_damaged_row_group_is_named(tmp_path, frame):
+    pq.write_table(pa.Table.from_pandas(frame), tmp_path / "a.parquet", row_group_size=30, compression=None)
+    pq.write_table(pa.Table.from_pandas(frame), tmp_path / "b.parquet", row_group_size=30, compression="snappy")
+    content = bytearray((tmp_path / "b.parquet").read_bytes())
+    content[100:900] = b"\xff" * 800
+    (tmp_path / "b.parquet").write_bytes(content)
+    table = open_tables([tmp_path / "a.parquet", tmp_path / "b.parquet"])
+    with pytest.raises(ValueError, match=r"b.parquet, row group [01]: it cannot be read: the Parquet"):
+        whole_table(table.frame)
+
+
+def test_without_dask(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "dask", None)
+    for name in ("a.csv", "b.csv"):
+        (tmp_path / name).write_text("x,y\n1,2\n")
+    with pytest.raises(ImportError, match=r"several files, .* are read through Dask, .* pip install 'fewkern\[dask\]'"):
+        open_tables([tmp_path / "a.csv", tmp_path / "b.csv"])
+    assert len(open_tables([tmp_path / "a.csv"]).frame) == 1

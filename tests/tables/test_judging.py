@@ -1,0 +1,95 @@
+"""How good a model is, beside simple answers."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import multivariate_normal
+from sklearn.metrics import r2_score, root_mean_squared_error
+
+from fewkern.reporting.simple import linear_predictions, wilson
+from fewkern.tables.fitting import _normal
+from fewkern.tables.judging import (
+    HeldOutRows,
+    judge_classes,
+    judge_density,
+    judge_fit,
+    judge_numbers,
+)
+
+RNG = np.random.default_rng(0)
+
+
+def test_wilson_solves_its_equation():
+    """The ends are the shares p with |share - p| = z sqrt(p (1 - p) / n)."""
+    for errors, rows in ((0, 20), (3, 50), (50, 100), (20, 20)):
+        for end in wilson(errors, rows):
+            assert abs(errors / rows - end) == pytest.approx(
+                1.959963984540054 * math.sqrt(end * (1 - end) / rows), abs=1e-9
+            )
+
+
+def classes(wrong, rows=200):
+    truth = np.array(["no"] * 150 + ["yes"] * 50)[:rows]
+    predicted = truth.copy()
+    predicted[rows - wrong :] = "no"
+    return HeldOutRows(np.arange(rows), truth, predicted)
+
+
+def test_classes_are_judged_beside_the_most_frequent_one():
+    good = judge_classes(classes(10), "no", linear=np.full(200, "no"))
+    assert good.value == 0.05
+    assert good.baseline == good.linear == 0.25
+    assert good.verdict == "better than always answering 'no'"
+    assert good.found == "40 of 50 rows of class 'yes'; 40 of 40 answers 'yes' are right"
+    assert (good.low, good.high) == wilson(10, 200)
+    assert judge_classes(classes(50), "no").verdict == "no better than always answering 'no'"
+    assert judge_classes(classes(50), "no").found == "0 of 50 rows of class 'yes'"
+    hardly = judge_classes(classes(48), "no").verdict
+    assert hardly == "hardly better than always answering 'no': on 200 rows the difference may be chance"
+    assert judge_classes(HeldOutRows(None, np.array([0, 1, 2]), np.array([0, 1, 1])), 0).found is None
+
+
+def test_numbers_are_judged_beside_the_mean():
+    truth = RNG.normal(size=300)
+    predicted = truth + 0.1 * RNG.normal(size=300)
+    found = judge_numbers(HeldOutRows(None, truth, predicted), 0.0, np.zeros(300))
+    assert found.value == pytest.approx(root_mean_squared_error(truth, predicted))
+    assert found.r2 == pytest.approx(r2_score(truth, predicted))
+    assert found.baseline == found.linear == pytest.approx(np.sqrt(np.mean(truth**2)))
+    assert found.low < found.value < found.high < found.baseline
+    assert found.verdict == "better than always answering the mean, 0"
+    noise = judge_numbers(HeldOutRows(None, truth, 2 * RNG.normal(size=300)), 0.0)
+    assert noise.verdict.startswith("no better than")
+    assert judge_numbers(HeldOutRows(None, truth[:1], predicted[:1]), 0.0).high == math.inf
+
+
+def test_a_fit_without_rows_held_out_is_judged_by_its_own_error():
+    y = np.array(["no"] * 299 + ["yes"])
+    found = judge_fit("classify", 1 / 300, y)
+    assert found.verdict == "no better than always answering 'no'"
+    assert (found.low, found.high) == wilson(1, 300)
+    assert found.how == "cross-validated"
+    assert judge_fit("classify", 0.0, y[-5:]).verdict.startswith("hardly better")
+    numbers = RNG.normal(size=100)
+    good = judge_fit("regress", 0.01, numbers)
+    assert good.verdict.startswith("better than always answering the mean")
+    assert good.r2 == pytest.approx(1 - 0.01 / np.var(numbers))
+
+
+def test_densities_are_judged_beside_one_normal_distribution():
+    Z = RNG.normal(size=(50, 2)) @ np.array([[1.0, 0.5], [0.0, 1.0]])
+    expected = multivariate_normal(Z.mean(axis=0), np.cov(Z, rowvar=False) + 1e-6 * np.eye(2)).logpdf(Z[:5])
+    np.testing.assert_allclose(_normal(Z, Z[:5]), expected)
+    found = judge_density(np.zeros(20), -np.ones(20))
+    assert (found.value, found.baseline) == (0.0, -1.0)
+    assert found.verdict == "better than one normal distribution"
+
+
+def test_the_linear_model():
+    X = RNG.normal(size=(100, 2))
+    np.testing.assert_allclose(linear_predictions(X, X[:, 0], X, "regress", 0), X[:, 0], atol=0.1)
+    labels = np.where(X[:, 0] > 0, "b", "a")
+    assert np.mean(linear_predictions(X, labels, X, "classify", 0) == labels) > 0.95
+    assert linear_predictions(np.zeros((3, 3000)), labels[:3], X, "classify", 0) is None
+    assert linear_predictions(X, np.full(100, "a"), X, "classify", 0) is None

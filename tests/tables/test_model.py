@@ -1,0 +1,325 @@
+"""One object for a table: fit, predict, judge, keep, save."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import cross_val_score
+
+import fewkern
+from fewkern import TableModel
+from fewkern.datasets import make_banana, make_sinc
+from fewkern.tables import fitting
+from fewkern.tables.encoder import TableEncoder, TableWarning
+from fewkern.tables.estimators import ESTIMATORS
+from fewkern.tables.tasks import BY_CLASS, MODELS
+
+
+def banana(n=120):
+    X, y = make_banana(n)
+    return pd.DataFrame({"x0": X[:, 0], "x1": X[:, 1], "side": np.where(y == 1, "right", "left")})
+
+
+def messy(n=120):
+    """Numbers with gaps, a category, a date, a flag, an index, a key, a constant, an empty column."""
+    frame = banana(n)
+    frame.insert(0, "nr", range(n))
+    frame["colour"] = np.where(np.arange(n) % 3 == 0, "red", "blue")
+    frame["when"] = pd.date_range("2020-01-01", periods=n).astype(str)
+    frame["on"] = np.arange(n) % 2 == 0
+    frame["name"] = [f"n{k}" for k in range(n)]
+    frame["fixed"], frame["empty"] = 1, None
+    frame.loc[[3, 5], "x0"] = np.nan
+    frame.loc[7, "colour"] = None
+    frame.loc[11, "side"] = None
+    return frame
+
+
+QUICK = {"max_vectors": 8, "holdout": 0}
+
+
+@pytest.fixture(scope="module")
+def model():
+    return TableModel(max_vectors=8).fit(messy(), "side")
+
+
+def test_a_messy_table(model):
+    frame = messy()
+    assert (model.task_, model.target_, model.model_) == ("classify", "side", "kernel")
+    assert model.encoder_.names == [
+        "x0", "x1", "colour=blue", "colour=red", "when (day)", "when (week sin)", "when (week cos)", "on",
+    ]  # fmt: skip
+    assert model.predict(frame).shape == (120,)
+    np.testing.assert_allclose(model.predict_proba(frame).sum(axis=1), 1.0)
+    assert model.classes_.tolist() == ["left", "right"]
+    known = frame["side"].notna()
+    assert model.score(frame) == np.mean(model.predict(frame)[known] == frame["side"][known])
+    assert model.score(frame[known], frame["side"][known]) == model.score(frame)
+    # the columns that are not used need not be there
+    few = frame[["when", "on", "x1", "colour", "x0"]]
+    np.testing.assert_array_equal(model.predict(few), model.predict(frame))
+    np.testing.assert_array_equal(model.predict(pl.from_pandas(few)), model.predict(frame))
+    assert is_classifier(model)
+    assert not is_regressor(model)
+
+
+def test_rows_held_out_are_those_of_the_table(model):
+    held = model.held_out_
+    frame = messy()
+    assert held.truth.tolist() == frame["side"].iloc[held.rows].tolist()
+    assert 11 not in held.rows
+    assert len(held.rows) == model.judgement_.rows == 24
+    assert held.probabilities.shape == (24, 2)
+    assert model.judgement_.value == np.mean(held.truth != held.predicted)
+    assert model.facts_.rows == 119
+
+
+def test_held_out_rows_are_not_looked_at(monkeypatch):
+    """Neither the encoder nor the model of the held-out error sees a row that it is measured on."""
+    learned = []
+    learn = TableEncoder.learn
+    monkeypatch.setattr(TableEncoder, "learn", lambda self, f, *a: learned.append(list(f.index)) or learn(self, f, *a))
+    fitted = TableModel(holdout=0.25, max_vectors=5).fit(banana(60), "side")
+    assert sorted(map(len, learned)) == [45, 60]
+    assert not set(fitted.held_out_.rows) & set(min(learned, key=len))
+
+
+def test_large_tables_are_fitted_once(monkeypatch):
+    monkeypatch.setattr(fitting, "_KEEP_ROWS", 100)
+    fitted = TableModel(model="discriminant", max_vectors=5).fit(banana(120), "side")
+    assert len(fitted.facts_.seconds) == 1
+    assert fitted.facts_.rows == 96
+    assert not set(fitted.kept()["row"]) & set(fitted.held_out_.rows)
+    assert any("fitted to 96 of 120 rows" in note for note in fitted.notes_)
+    np.testing.assert_array_equal(fitted.predict(banana(120).iloc[fitted.held_out_.rows]), fitted.held_out_.predicted)
+    everything = TableModel(max_vectors=5, holdout=0).fit(banana(120), "side")
+    assert everything.facts_.rows == 120
+
+
+def test_kept_vectors_are_rows_of_the_table(model):
+    frame, moved = messy(), model.kept()
+    assert model.estimator_.indices_ is None
+    assert moved.columns.tolist() == ["x0", "x1", "colour", "when", "on", "coefficient"]
+    assert len(moved) == model.estimator_.n_vectors_
+    unmoved = TableModel(model="discriminant", **QUICK).fit(frame, "side")
+    kept = unmoved.kept()
+    assert kept.columns.tolist() == ["row", "x0", "x1", "colour", "when", "on", "side", "coefficient"]
+    assert len(kept) == unmoved.estimator_.n_vectors_
+    for _, vector in unmoved.kept().iterrows():
+        row = frame.iloc[vector["row"]]
+        assert vector["when"] == row["when"]
+        assert vector["side"] == row["side"]
+        assert vector["on"] == row["on"]
+        assert pd.isna(vector["x0"]) if pd.isna(row["x0"]) else vector["x0"] == pytest.approx(row["x0"])
+        assert pd.isna(vector["colour"]) if pd.isna(row["colour"]) else vector["colour"] == row["colour"]
+
+
+def test_names_of_kept_vectors_do_not_collide():
+    frame = banana().rename(columns={"x0": "row", "x1": "coefficient"})
+    kept = TableModel(model="discriminant", **QUICK).fit(frame, "side").kept()
+    assert kept.columns.tolist() == ["row_", "row", "coefficient", "side", "coefficient_"]
+
+
+def test_regression():
+    X, y = make_sinc(80, noise=0.1)
+    frame = pd.DataFrame({"x": X[:, 0], "value": y})
+    fitted = TableModel().fit(frame, "value")
+    assert fitted.task_ == "regress"
+    assert fitted.score(frame) > 0.8
+    assert fitted.judgement_.verdict.startswith("better than always answering the mean")
+    assert is_regressor(fitted)
+    assert not hasattr(fitted, "predict_proba")
+    with pytest.raises(AttributeError, match="has no attribute 'transform'") as caught:
+        fitted.transform(frame)
+    assert "this model (task 'regress', KernelRegressor) has no transform" in str(caught.value.__cause__)
+
+
+def test_reduction():
+    frame = messy()
+    plain = TableModel(task="reduce", max_vectors=20).fit(frame)
+    assert plain.transform(frame).shape == (120, 2)
+    assert "columns 'side', 'colour' hold text and take part as categories" in " ".join(plain.notes_)
+    shown = TableModel(task="reduce", max_vectors=20, n_components=3).fit(frame, "side")
+    assert shown.transform(frame.drop(columns="side")).shape == (120, 3)
+    assert shown.target_ == "side"
+    with pytest.raises(AttributeError, match="a model that reduces has no score"):
+        shown.score(frame)
+
+
+def test_a_density_never_sees_a_value_in_place_of_a_missing_one():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"a": rng.normal(size=200), "b": rng.normal(size=200)})
+    frame.loc[:59, "b"] = np.nan
+    fitted = TableModel(task="density").fit(frame)
+    assert "60 rows with missing values were left out: a density is of complete rows" in fitted.notes_
+    assert fitted.facts_.rows == 140
+    complete = TableModel(task="density").fit(frame.iloc[60:])
+    np.testing.assert_array_equal(fitted.score_samples(frame.iloc[60:]), complete.score_samples(frame.iloc[60:]))
+    with pytest.warns(TableWarning, match="60 of 200 rows have a missing value and so no log density"):
+        values = fitted.score_samples(frame)
+    assert np.isnan(values[:60]).all()
+    assert np.isfinite(values[60:]).all()
+    assert fitted.score(frame.iloc[60:]) == np.mean(values[60:])
+    assert fitted.kept().columns.tolist()[-2:] == ["weight", "width"]
+    with pytest.raises(ValueError, match="only 3 of 200 rows have no missing value"):
+        TableModel(task="density").fit(frame.assign(b=frame["b"].where(frame.index >= 197)))
+
+
+def test_integer_targets_stay_integers():
+    frame = banana()
+    frame["side"] = np.where(frame["side"] == "left", 0.0, 1.0)
+    frame.loc[:3, "side"] = np.nan
+    predicted = TableModel(**QUICK).fit(frame, "side").predict(frame)
+    assert predicted.dtype.kind == "i"
+
+
+def test_the_habits_of_scikit_learn():
+    frame = banana()
+    X, y = frame[["x0", "x1"]], frame["side"]
+    asked = TableModel(task="classify", **QUICK)
+    assert clone(asked).get_params() == asked.get_params()
+    assert cross_val_score(asked, X, y, cv=3).mean() > 0.7
+    by_array = clone(asked).fit(X.to_numpy(), y.to_numpy())
+    assert by_array.target_ == "target"
+    assert by_array.score(X.to_numpy(), y) > 0.8
+    assert clone(asked).fit(X, y).target_ == "side"
+    with pytest.raises(NotFittedError):
+        asked.predict(X)
+    with pytest.raises(NotFittedError):
+        asked.save("m.npz", trace=False)
+    assert not hasattr(asked, "classes_")
+
+
+def test_saved_models_come_back(model, tmp_path):
+    frame = messy()
+    again = fewkern.load(model.save(tmp_path / "m"))
+    np.testing.assert_array_equal(again.predict_proba(frame), model.predict_proba(frame))
+    assert again.summary() == model.summary()
+    assert again.notes_ == model.notes_
+    pd.testing.assert_frame_equal(again.kept(), model.kept())
+    np.testing.assert_array_equal(again.held_out_.truth, model.held_out_.truth)
+    assert again.get_params() == model.get_params()
+    small = model.save(tmp_path / "s", trace=False)
+    assert small.stat().st_size < (tmp_path / "m.npz").stat().st_size
+    np.testing.assert_array_equal(fewkern.load(small).predict_proba(frame), model.predict_proba(frame))
+    assert model.estimator_.path_ is not None
+    assert not hasattr(fewkern.load(small).estimator_, "path_")
+
+
+@pytest.mark.parametrize(("task", "name"), [pair for pair in ESTIMATORS if pair != ("classify", "kernel")])
+def test_every_model_is_saved_and_comes_back(task, name, tmp_path):
+    frame = banana(80)
+    target = {"classify": "side", "regress": "x1"}.get(task, "side" if name in BY_CLASS else None)
+    frame = frame if target else frame[["x0", "x1"]]
+    fitted = TableModel(task=task, model=name, holdout=0.2 if task == "density" else 0).fit(frame, target)
+    again = fewkern.load(fitted.save(tmp_path / "m"))
+    method = {"reduce": "transform", "density": "score_samples"}.get(task, "predict")
+    np.testing.assert_array_equal(getattr(again, method)(frame), getattr(fitted, method)(frame))
+    assert len(again.summary()) >= 5
+    assert (len(again.kept()) > 0) == bool(fitted.facts_.vectors)
+
+
+def test_models_of_tasks_are_known_in_both_places():
+    assert {(task, name) for task, names in MODELS.items() for name in names} == set(ESTIMATORS)
+
+
+def test_empty_tables_have_empty_answers(model):
+    none = messy().head(0)
+    assert model.predict(none).shape == (0,)
+    assert model.predict_proba(none).shape == (0, 2)
+    assert TableModel(task="density").fit(banana()[["x0", "x1"]]).score_samples(none).shape == (0,)
+
+
+class _Trusting:
+    """An estimator with the methods that say how far to trust a prediction."""
+
+    def predict_interval(self, X, coverage):
+        return np.column_stack([np.full(len(X), -coverage), np.full(len(X), coverage)])
+
+    def predict_set(self, X, coverage):
+        return np.ones((len(X), 2), dtype=bool)
+
+    def novelty(self, X):
+        return np.zeros(len(X))
+
+
+def test_trust_is_asked_of_the_estimator(model):
+    import copy
+
+    trusting = copy.copy(model)
+    trusting.estimator_ = _Trusting()
+    frame = messy().head(3)
+    assert trusting.predict_interval(frame, coverage=0.8).tolist() == [[-0.8, 0.8]] * 3
+    assert trusting.predict_set(frame).shape == (3, 2)
+    assert trusting.novelty(frame).tolist() == [0, 0, 0]
+    trusting.estimator_ = object()
+    for method in ("predict_interval", "predict_set", "novelty"):
+        with pytest.raises(AttributeError, match=f"has no attribute '{method}'"):
+            getattr(trusting, method)
+
+
+def test_compressed_models():
+    frame = messy()
+    model = TableModel(model="discriminant", max_vectors=8).fit(frame, "side")
+    before = model.estimator_.n_vectors_
+    short = model.compress(frame, n_vectors=2, tolerance=0.9)
+    assert short.facts_.vectors == short.estimator_.n_vectors_ == 2 < before
+    assert model.estimator_.n_vectors_ == before
+    assert short.judgement_ is None
+    assert "agreement with the long model" in dict(short.summary())
+    assert len(short.kept()) == 2
+
+
+def test_verbose_says_what_is_fitted(capsys):
+    TableModel(max_vectors=5, verbose=True).fit(banana(60), "side")
+    said = capsys.readouterr().err
+    assert "1/2 held-out check on 12 rows, KernelClassifier: growing and moving vectors, by folds: " in said
+    assert "2/2 all 60 rows, KernelClassifier: growing and moving vectors, by folds: " in said
+
+
+def test_summary_without_warnings():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        facts = dict(TableModel(max_vectors=5).fit(banana(), "side").summary())
+    assert "for the held-out check" in facts["fitted in"]
+    assert "95 % interval" in facts["error, held out"]
+    assert facts["beside it"].startswith("always answering 'left': ")
+    assert "a linear model: " in facts["beside it"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "target", "message"),
+    [
+        ({"task": "guess"}, "side", "'task' parameter of TableModel must be a str among"),
+        ({"model": "pca"}, "side", "for the task 'classify' expected kernel, .*got 'pca'"),
+        ({"holdout": 1.0}, "side", "'holdout' parameter"),
+        ({"prefer": "cheap"}, "side", "'prefer' parameter"),
+        ({"task": "reduce", "prefer": "sparse"}, None, "prefer: the model 'pca' has no such setting"),
+        ({}, "Side", r"target: there is no column 'Side'; did you mean 'side'\?"),
+        ({}, [1, 2, 3], "target: 3 targets for 120 rows"),
+        ({"drop": ["x0", "x1"]}, "side", "no usable column besides the target"),
+        ({"task": "reduce", "model": "embedding"}, "x1", "the target 'x1' holds numbers, not classes"),
+    ],
+)
+def test_problems(settings, target, message):
+    with pytest.raises(ValueError, match=message):
+        TableModel(**settings).fit(banana(), target)
+
+
+def test_more_problems(model):
+    with pytest.raises(ValueError, match="the table has 3 usable rows; fitting needs at least 4"):
+        TableModel().fit(banana(3))
+    with pytest.raises(ValueError, match="no column besides the target"):
+        TableModel().fit(banana()[["side"]])
+    with pytest.raises(ValueError, match="the table has no columns"):
+        TableModel().fit(pd.DataFrame(index=range(5)))
+    with pytest.raises(ValueError, match="the table has no column 'side' to compare with"):
+        model.score(messy().drop(columns="side"))
+    with pytest.raises(ValueError, match="no row of the table has a target 'side'"):
+        model.score(messy().assign(side=None))
+    with pytest.raises(ValueError, match="2 targets for 120 rows"):
+        model.score(messy(), ["left", "right"])

@@ -1,0 +1,168 @@
+"""Files as tables: whatever program wrote them, the cells are the same."""
+
+import gzip
+import io
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import fewkern
+from fewkern.tables.reading import read_table
+
+ROWS = pd.DataFrame(
+    {"stadt": ["Zürich", "Genève", None], "größe": [1.5, -2.25, 1234.5], "code": ["007", "12", "A"], "n": [1, 2, 3]}
+)
+
+
+def saved(tmp_path, name, **options):
+    path = tmp_path / name
+    ROWS.to_csv(path, index=False, **options)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "note"),
+    [
+        ("t.csv", {}, None),
+        ("t.csv", {"sep": ";", "decimal": ","}, "read with the separator ';' and decimal commas"),
+        ("t.csv", {"sep": ";"}, "read with the separator ';'"),
+        ("t.csv", {"sep": "\t"}, "read with the separator tab"),
+        ("t.csv", {"sep": "|"}, "read with the separator '|'"),
+        ("t.tsv", {"sep": "\t"}, None),
+        ("t.tsv", {"sep": "\t", "decimal": ","}, "read with decimal commas"),
+        ("t.tsv", {}, "read with the separator ','"),
+        ("t.txt", {}, None),
+        ("t.csv", {"encoding": "utf-8-sig"}, None),
+        ("t.csv", {"encoding": "utf-16"}, "read as UTF-16"),
+        ("t.csv", {"encoding": "cp1252"}, "the text is not UTF-8: read as Windows-1252"),
+        ("t.csv.gz", {}, None),
+        ("t.tsv.gz", {"sep": "\t"}, None),
+        ("T.CSV", {"lineterminator": "\r\n"}, None),
+    ],
+)
+def test_text_files(tmp_path, name, options, note):
+    found = read_table(saved(tmp_path, name, **options))
+    assert found.notes == (() if note is None else (note,))
+    assert found.frame.columns.tolist() == ["stadt", "größe", "code", "n"]
+    assert found.frame["größe"].tolist() == ["1.5", "-2.25", "1234.5"]
+    assert found.frame["code"].tolist() == ["007", "12", "A"]
+    assert found.frame["stadt"].tolist()[:2] == ["Zürich", "Genève"]
+    assert found.frame["stadt"].isna().tolist() == [False, False, True]
+
+
+def test_thousands_of_a_decimal_comma(tmp_path):
+    (tmp_path / "t.csv").write_text("a;b;c\n1.234,5;x,y;3,2\n2;z;text\n3,5;w;4,1\n")
+    frame = read_table(tmp_path / "t.csv").frame
+    assert frame["a"].tolist() == ["1234.5", "2", "3.5"]
+    assert frame["b"].tolist() == ["x,y", "z", "w"]
+    assert frame["c"].tolist() == ["3.2", "text", "4.1"]
+
+
+def test_options_go_first(tmp_path):
+    (tmp_path / "t.csv").write_text("a;b,c\n1;2,5\n3;4,5\n")
+    assert read_table(tmp_path / "t.csv", sep=",").frame.columns.tolist() == ["a;b", "c"]
+    found = read_table(tmp_path / "t.csv", sep=";", decimal=",")
+    assert found.frame["b,c"].tolist() == ["2.5", "4.5"]
+    assert found.notes == ()
+    assert read_table(tmp_path / "t.csv", sep=";", decimal=".").frame["b,c"].tolist() == ["2,5", "4,5"]
+    (tmp_path / "t.csv").write_text("a\tb\n1\t2\n")
+    assert read_table(tmp_path / "t.csv", sep="tab").frame.columns.tolist() == ["a", "b"]
+
+
+def test_json(tmp_path):
+    for orient, lines in (("records", False), ("records", True), ("columns", False), ("list", False)):
+        path = tmp_path / ("t.jsonl" if lines else "t.json")
+        text = str(ROWS.to_dict("list")).replace("'", '"').replace("nan", "null").replace("None", "null")
+        path.write_text(text if orient == "list" else ROWS.to_json(orient=orient, lines=lines))
+        frame = read_table(path).frame
+        assert frame["code"].tolist() == ["007", "12", "A"]
+        assert frame["größe"].tolist() == [1.5, -2.25, 1234.5]
+
+
+def test_parquet_and_arrays(tmp_path):
+    ROWS.to_parquet(tmp_path / "t.parquet")
+    assert read_table(tmp_path / "t.parquet").frame["n"].tolist() == [1, 2, 3]
+    np.savez(tmp_path / "t.npz", X=np.eye(2), y=["a", "b"], feature_names=["u", "v"])
+    assert read_table(tmp_path / "t.npz").frame.columns.tolist() == ["u", "v", "y"]
+
+
+def test_standard_input(tmp_path, monkeypatch):
+    for content in (b"a;b\n1;2\n", gzip.compress(b"a;b\n1;2\n")):
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
+        assert read_table("-").frame["b"].tolist() == ["2"]
+    ROWS.to_parquet(tmp_path / "t.parquet")
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO((tmp_path / "t.parquet").read_bytes())))
+    assert read_table("-").frame["n"].tolist() == [1, 2, 3]
+
+
+def test_what_is_unusual_is_said(tmp_path):
+    (tmp_path / "t.csv").write_text("age,age,size\n1,2,3\n")
+    found = read_table(tmp_path / "t.csv")
+    assert found.frame.columns.tolist() == ["age", "age.1", "size"]
+    assert found.notes == ("2 columns are named 'age': they are called 'age', 'age.1'",)
+    (tmp_path / "t.csv").write_text("a,b\nr1,1,2\nr2,3,4\n")
+    found = read_table(tmp_path / "t.csv")
+    assert found.frame.to_dict("list") == {"a": ["1", "3"], "b": ["2", "4"]}
+    assert "one name less" in found.notes[0]
+
+
+def test_a_table_without_rows_is_a_table(tmp_path):
+    (tmp_path / "t.csv").write_text("a,b\n")
+    assert read_table(tmp_path / "t.csv").frame.shape == (0, 2)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("t.csv", b"", "t.csv is empty"),
+        ("t.csv", b"\n\n", "t.csv is empty"),
+        ("t.csv", bytes(range(256)) * 3, "t.csv holds binary data, not text"),
+        ("t.csv", b"\xff\xfea", "begins like UTF-16 but is not"),
+        ("t.csv", b"a,b,y\n1,2,0\n1,2,3,4\n", r"line 3 has 4 cells, the lines before it have 3 \(separator ','"),
+        ("t.csv.gz", b"\x1f\x8bxx", "t.csv.gz is not an intact .gz file"),
+        ("t.json", b"{", "t.json is not JSON"),
+        ("t.json", b"3", "expected a list of records"),
+        ("t.parquet", b"PAR1xxxx", "it is not an intact Parquet file"),
+        ("t.npz", b"xxxx", "t.npz is not an NPZ archive"),
+        ("t.npz", b"PKxx", "t.npz is not an NPZ archive"),
+        ("t.doc", b"x", "expected a file that ends in .csv, .tsv, .*got '.doc'"),
+        ("table", b"x", "got 'no suffix'"),
+    ],
+)
+def test_problems(tmp_path, name, content, message):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(ValueError, match=message):
+        read_table(tmp_path / name)
+
+
+def test_more_problems(tmp_path):
+    with pytest.raises(ValueError, match="is a folder; give the name of a file in it"):
+        read_table(tmp_path)
+    with pytest.raises(ValueError, match="there is no file"):
+        read_table(tmp_path / "none.csv")
+    path = saved(tmp_path, "t.csv")
+    with pytest.raises(ValueError, match=r"decimal must be '.' or ',', got '!'"):
+        read_table(path, decimal="!")
+    with pytest.raises(ValueError, match="sep must be one character, got ', '"):
+        read_table(path, sep=", ")
+    np.savez(tmp_path / "o.npz", X=np.array([[1, "a"]], dtype=object))
+    with pytest.raises(ValueError, match=r"o.npz holds Python objects, which are not read because they could run code"):
+        read_table(tmp_path / "o.npz")
+    fewkern.save(fewkern.FeatureVectorSelector(max_vectors=2).fit(np.eye(4)), tmp_path / "m.npz")
+    with pytest.raises(ValueError, match=r"m.npz is a model that fewkern saved, not a table"):
+        read_table(tmp_path / "m.npz")
+    np.savez(tmp_path / "y.npz", X=np.eye(2), y=np.zeros(3))
+    with pytest.raises(ValueError, match=r"y has the shape \(3,\) for 2 rows of X"):
+        read_table(tmp_path / "y.npz")
+    np.savez(tmp_path / "y.npz", X=np.eye(2), y=np.zeros(2), feature_names=["x", "y"])
+    with pytest.raises(ValueError, match="a feature is named 'y'"):
+        read_table(tmp_path / "y.npz")
+
+
+def test_excel_without_its_reader(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "openpyxl", None)
+    (tmp_path / "t.xlsx").write_bytes(b"PK\x03\x04")
+    with pytest.raises(ValueError, match=r"t.xlsx .*(Excel workbook: save it as CSV first|cannot be read)"):
+        read_table(tmp_path / "t.xlsx")

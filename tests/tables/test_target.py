@@ -1,0 +1,120 @@
+"""What a target is."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fewkern.tables.target import guess_task, settle_target, target_values
+
+
+@pytest.mark.parametrize(
+    ("cells", "task"),
+    [
+        ([0, 1, 1, 0], "classify"),
+        ([0.0, 1.0, np.nan], "classify"),
+        (np.arange(50), "regress"),
+        ([0.5, 1.5], "regress"),
+        (["a", "b"], "classify"),
+        ([True, False], "classify"),
+        (["True", "False"], "classify"),
+        (["0.5", "1.5", None], "regress"),
+        (["1", "2", "1"], "classify"),
+        (["01", "02", "01"], "classify"),
+        (["1", "2", "3", "A"] * 5, "classify"),
+        ([str(k / 3) for k in range(30)] + ["?"], "regress"),
+    ],
+)
+def test_guesses(cells, task):
+    assert guess_task("y", pd.Series(cells))[0] == task
+
+
+def test_a_guess_that_may_be_wrong_is_said():
+    assert guess_task("n", pd.Series([0, 1, 2] * 5))[1] == (
+        "target 'n' has 3 different whole numbers: taken as classes (the task 'regress' takes them as numbers)"
+    )
+    assert guess_task("n", pd.Series(np.arange(21).repeat(5)))[1] == (
+        "target 'n' has 21 different whole numbers: taken as a number (the task 'classify' takes them as classes)"
+    )
+    counts = np.random.default_rng(0).poisson(4, 2000)
+    task, note = guess_task("n", pd.Series(counts))
+    assert task == "regress"
+    assert "some of them rare, as counts are: taken as a number" in note
+    labels = guess_task("n", pd.Series(np.arange(15).repeat(10)))  # as many, but none is rare
+    assert labels[0] == "classify"
+
+
+@pytest.mark.parametrize(
+    ("cells", "labels"),
+    [
+        ([1.0, 0.0, np.nan, 1.0], [1, 0, 1]),
+        ([1.0, 0.0, 1.0], [1, 0, 1]),
+        (["1.0", "0.0", None, "1.0"], ["1.0", "0.0", "1.0"]),
+        (["1", "0", "?", "1"], ["1", "0", "1"]),
+        (["1.0", "1", "0", "1"], ["1", "1", "0", "1"]),
+        (["TRUE", "FALSE", None], ["TRUE", "FALSE"]),
+        (["50%", "20%"], ["50%", "20%"]),
+        (["1e3", "2e3"], ["1e3", "2e3"]),
+        (["$5", "$6"], ["$5", "$6"]),
+        (pd.Series([True, None, False], dtype=object), [True, False]),
+        ([" no", "yes ", None], ["no", "yes"]),
+        (["True", "False", None], ["True", "False"]),
+        ([True, False], [True, False]),
+        (pd.array([True, None, False], dtype="boolean"), [True, False]),
+        (["01", "1", "01"], ["01", "1", "01"]),
+        ([0.5, 1.5], [0.5, 1.5]),
+        (pd.Categorical(["a", None, "b"]), ["a", "b"]),
+    ],
+)
+def test_labels(cells, labels):
+    found = settle_target("y", pd.Series(cells), "classify")
+    assert found.values.tolist() == labels
+    assert [type(value) for value in found.values.tolist()] == [type(label) for label in labels]
+
+
+def test_rows_without_a_target_are_counted():
+    found = settle_target("y", pd.Series(["a", None, "b", None]), "auto")
+    assert found.rows.tolist() == [0, 2]
+    assert found.notes[0] == "2 rows without a target were left out"
+    number = settle_target("y", pd.Series(["1.5", None, "2.5", "n/k", *[str(k / 7) for k in range(20)]]), "regress")
+    assert number.notes == (
+        "column 'y': 1 of 23 cells is not a number ('n/k'); the row was left out",
+        "1 row without a target was left out",
+    )
+
+
+def test_a_class_of_one_row_is_said():
+    notes = settle_target("y", pd.Series(["a", "a", "b", "c"]), "classify").notes
+    assert notes == ("target 'y': the classes 'b', 'c' have only one row, too few to learn",)
+
+
+@pytest.mark.parametrize(
+    ("cells", "task", "message"),
+    [
+        (["a", "b"], "regress", "the target 'y' holds text; use the task 'classify'"),
+        ([1.0, np.inf, 2.0], "regress", "the target 'y' holds infinite values"),
+        ([f"n{k}" for k in range(150)], "auto", "has 150 different texts in 150 rows, as names and keys have"),
+        (["2020-01-01", "2021-01-01"], "auto", "the target 'y' holds dates"),
+    ],
+)
+def test_problems(cells, task, message):
+    with pytest.raises(ValueError, match=message):
+        settle_target("y", pd.Series(cells), task)
+
+
+def test_targets_of_new_rows_have_the_form_of_predictions():
+    assert target_values(pd.Series(["1.0", "0", None]), "classify", np.array([0, 1])).tolist()[:2] == [1, 0]
+    assert target_values(pd.Series([1, 0]), "classify", np.array(["0", "1"], dtype=object)).tolist() == ["1", "0"]
+    assert target_values(pd.Series(["true", None]), "classify", np.array([False, True])).tolist() == [True, None]
+    assert target_values(pd.Series(["1.5", "?"]), "regress", None).tolist()[0] == 1.5
+    digits, flags = (np.array(labels, dtype=object) for labels in (["0", "1"], ["FALSE", "TRUE"]))
+    found = target_values(pd.Series(["1.0", "?", None, "2"]), "classify", digits)
+    assert found.tolist() == ["1", None, None, "2"]
+    assert target_values(pd.Series([True, False]), "classify", flags).tolist() == ["TRUE", "FALSE"]
+
+
+def test_a_target_with_decimal_commas_is_read_as_a_feature_is():
+    prices = pd.Series([f"1.{k:03},84 €" for k in range(100, 200)])
+    found = settle_target("Miete", prices, "auto")
+    assert (found.task, found.values[0]) == ("regress", 1100.84)
+    assert found.notes == ("target 'Miete': texts such as '1.100,84 €' were read as numbers with a decimal comma",)
+    assert target_values(prices, "regress", None).tolist() == found.values.tolist()
