@@ -41,7 +41,7 @@ def same_results(device: str) -> None:
         (KernelClassifier(), three, "predict_proba"),
         (FeatureVectorDiscriminant(), three, "transform"),
         (FeatureVectorPCA(n_components=5), None, "transform"),
-        (SparseKernelFisher(kernel=Gaussian(1.0), penalty=0.01), y, "predict_proba"),
+        (SparseKernelFisher(kernel=Gaussian(1.0), alpha=0.01), y, "predict_proba"),
         (RecursiveSVM(kernel=Gaussian(1.0), max_vectors=40), y, "transform"),
         (ForwardDensity(), None, "score_samples"),
     ]
@@ -112,7 +112,7 @@ def floors(device: str, n: int, d: int, m: int) -> None:
     few, many, density = function(16), function(128), ForwardDensity(random_state=0).fit(to_numpy(X[:2000, :6]))
     Z = X[:, :6].contiguous()
     rows, y = X[: n // 5, :], (X[: n // 5, 0] * X[: n // 5, 1] > 0).to(torch.int64)
-    fisher = SparseKernelFisher(kernel=Gaussian(width=5.0), penalty=0.01, max_candidates=500)
+    fisher = SparseKernelFisher(kernel=Gaussian(width=5.0), alpha=0.01, max_candidates=500)
     panel = X[: n // 5, :5].repeat(1, 100)
     fisher_floor = min(_seconds(torch.matmul, panel.T, panel))
     targets = {q: torch.randn(n, q, dtype=torch.float64, device=device) for q in (1, 10)}

@@ -167,7 +167,7 @@ def large(n: int = 100_000, candidates: int = 300) -> None:
     for rows in (n // 4, n):
         X, y = waveform(rows, 0)
         cells = []
-        for settings in ({"kernel": Gaussian(width=5.0), "penalty": 1e-3}, {}):
+        for settings in ({"kernel": Gaussian(width=5.0), "alpha": 1e-3}, {}):
             with Peak() as peak:
                 model = SparseKernelFisher(max_candidates=candidates, **settings)
                 _, seconds = timed(lambda model=model, X=X, y=y: model.fit(X, y))

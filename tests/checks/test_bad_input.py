@@ -286,7 +286,7 @@ def test_unknown_kernel_name(model, data):
         (SELECTOR, "max_fitness", 1.1),
         (SELECTOR, "projection", "flat"),
         (SELECTOR, "n_candidates", 0),
-        (REGRESSOR, "ridge", -1.0),
+        (REGRESSOR, "alpha", -1.0),
         (REGRESSOR, "prefer", "cheap"),
         (CLASSIFIER, "class_weight", "even"),
         (DISCRIMINANT, "n_components", 0),

@@ -213,8 +213,8 @@ def test_pipeline_grid_search_and_cross_validation(model, data):
 @every(CHOOSING)
 def test_grid_search_on_a_precomputed_kernel(model, data):
     X, y = data
-    search = GridSearchCV(clone(model).set_params(kernel="precomputed"), {"ridge": [1e-3, 1e3]}, cv=2)
-    assert search.fit(Gaussian(width=0.7)(X, X), y).best_params_ == {"ridge": 1e-3}
+    search = GridSearchCV(clone(model).set_params(kernel="precomputed"), {"alpha": [1e-3, 1e3]}, cv=2)
+    assert search.fit(Gaussian(width=0.7)(X, X), y).best_params_ == {"alpha": 1e-3}
 
 
 @every(CHOOSING)
@@ -222,7 +222,7 @@ def test_integer_weights_are_repetitions(model, data, rng):
     X, y = data
     weights = rng.integers(1, 4, 80)
     again = np.repeat(np.arange(80), weights)
-    settings = {"kernel": Gaussian(width=0.8), "n_vectors": 40, "rule": "greedy", "center": False, "ridge": 0.1}
+    settings = {"kernel": Gaussian(width=0.8), "n_vectors": 40, "rule": "greedy", "center": False, "alpha": 0.1}
     weighted = clone(model).set_params(**settings).fit(X, y, sample_weight=weights)
     repeated = clone(model).set_params(**settings).fit(X[again], y[again])
     assert again[repeated.indices_].tolist() == weighted.indices_.tolist()
@@ -265,7 +265,7 @@ def test_half_of_the_weights_zero_with_everything_automatic(model, data):
     X, y = data
     y = np.random.default_rng(0).permutation(y)
     weights = np.where(np.arange(80) < 20, 1.0, 0.0)
-    fitted = clone(model).set_params(max_vectors="auto", ridge=0.0, kernel=Gaussian(width=0.5)).fit(X, y, weights)
+    fitted = clone(model).set_params(max_vectors="auto", alpha=0.0, kernel=Gaussian(width=0.5)).fit(X, y, weights)
     assert fitted.n_vectors_ < 15
 
 

@@ -35,7 +35,7 @@ CLASSIFIERS = [
     SVC(C=10.0),
     NuSVC(nu=0.3, gamma=0.5),
     fewkern.FeatureVectorDiscriminant(n_vectors=20),
-    fewkern.SparseKernelFisher(penalty=0.01),
+    fewkern.SparseKernelFisher(alpha=0.01),
     fewkern.ForwardKernelFisher(n_vectors=15),
 ]
 REGRESSORS = [

@@ -43,9 +43,9 @@ def test_curve_and_open_end_in_every_array_library(foreign):
 
 def test_penalties_have_no_open_end():
     error = np.array([[3.0, 2.0, 1.0]])
-    found = Trace({"width": (1.0,), "penalty": (3.0, 2.0, 1.0)}, error, error, (0, 2), size=np.array([[1, 2, 3]]))
+    found = Trace({"width": (1.0,), "alpha": (3.0, 2.0, 1.0)}, error, error, (0, 2), size=np.array([[1, 2, 3]]))
     assert not found.open_end
-    assert found.at_edge == ("penalty",)
+    assert found.at_edge == ("alpha",)
     np.testing.assert_array_equal(found.curve[0], [1, 2, 3])
 
 

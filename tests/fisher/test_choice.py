@@ -122,7 +122,7 @@ def trace(error, size, n=100):
     error, size = np.array(error), np.array(size)
     with np.errstate(invalid="ignore"):
         spread = np.where(np.isfinite(error), np.sqrt(error * (1 - error) / n), np.inf)
-    axes = {"width": tuple(range(error.shape[0])), "penalty": tuple(range(error.shape[1]))}
+    axes = {"width": tuple(range(error.shape[0])), "alpha": tuple(range(error.shape[1]))}
     return Trace(axes, error, spread, (0, 0), size=size)
 
 
@@ -244,7 +244,7 @@ def test_a_table_of_errors_has_their_standard_errors():
     np.testing.assert_array_equal(found.error, [[np.inf] * 3, [0.4, 0.1, np.inf]])
     np.testing.assert_allclose(found.spread[1, :2], np.sqrt([0.4 * 0.6 / 50, 0.1 * 0.9 / 50]))
     np.testing.assert_array_equal(found.size, [[np.inf] * 3, [3.0, 7.5, np.inf]])
-    assert found.axes == {"width": (1.0, 2.0), "penalty": (0.1, 0.01, 0.001)}
+    assert found.axes == {"width": (1.0, 2.0), "alpha": (0.1, 0.01, 0.001)}
     assert choice._trace((1.0, 2.0), ForwardFamily(), (1, 2, 3), paths).size is None
 
 
@@ -311,7 +311,7 @@ def test_without_folds_the_default_is_taken():
     found = choose_setting(samples, Gaussian(width=1.5), plan, [])
     stretch = fisher_targets(samples.codes, 2, samples.weights).stretch
     assert found.setting == pytest.approx(plan.family.settings(1.0, stretch)[3])
-    assert found.trace.axes["penalty"] == (found.setting,)
+    assert found.trace.axes["alpha"] == (found.setting,)
     assert found.candidates.kernel.width == 1.5
 
 

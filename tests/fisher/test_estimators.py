@@ -22,7 +22,7 @@ from tests.oracles import kfd
 X, Y = make_moons(160, noise=0.25, random_state=0)
 X_NEW, Y_NEW = make_moons(1000, noise=0.25, random_state=1)
 MIDPOINT = FisherVariant(posterior="least_squares")
-FIXED = {"kernel": Gaussian(width=0.6), "penalty": 0.003}
+FIXED = {"kernel": Gaussian(width=0.6), "alpha": 0.003}
 MODELS = [
     SparseKernelFisher(**FIXED),
     SparseKernelFisher(q=1, **FIXED),
@@ -48,7 +48,7 @@ def test_default_needs_nothing_and_keeps_few():
     model = SparseKernelFisher().fit(X, Y)
     assert model.score(X_NEW, Y_NEW) > 0.9
     assert model.n_vectors_ < 40
-    assert model.trace_.setting["penalty"] == model.penalty_
+    assert model.trace_.setting["alpha"] == model.alpha_
     assert model.trace_.measure == "cross-validated error"
     assert model.stop_ == Stop.CONVERGED
     assert np.all(np.diff(model.trace_.objectives) <= 1e-9 * model.trace_.objectives[0])
@@ -62,7 +62,7 @@ def objective(model, X, y):
     alpha = model.expansion_.coef[:, 0] * unit
     bias = model.expansion_.offset[0] * unit + n / 2 * (1 / n1 - 1 / (n - n1))
     residual = kfd.targets(y) - bias - model.kernel_(X, model.vectors_) @ alpha
-    return residual @ residual / 2 + model.penalty_ * n * np.sum(np.abs(alpha) ** model.q)
+    return residual @ residual / 2 + model.alpha_ * n * np.sum(np.abs(alpha) ** model.q)
 
 
 @pytest.mark.parametrize("q", [0.5, 1.0])
@@ -71,10 +71,10 @@ def test_the_model_that_predicts_minimizes_the_objective_of_the_paper(q):
     model = SparseKernelFisher(q=q, variant=MIDPOINT).fit(X, Y)
     assert model.objective_ == model.trace_.objectives[-1] == pytest.approx(objective(model, X, Y), rel=1e-6)
     K = model.kernel_(X, X)
-    alone = helpers.fit(K, kfd.targets(Y)[:, None], penalty=model.penalty_, q=q)
+    alone = helpers.fit(K, kfd.targets(Y)[:, None], penalty=model.alpha_, q=q)
     np.testing.assert_array_equal(alone.support, model.indices_)
     if q == 1:
-        lasso = Lasso(alpha=model.penalty_, tol=1e-5, max_iter=100_000).fit(K, kfd.targets(Y))
+        lasso = Lasso(alpha=model.alpha_, tol=1e-5, max_iter=100_000).fit(K, kfd.targets(Y))
         f = lasso.predict(model.kernel_(X_NEW, X))
         n1, n2 = np.sum(Y == 1), np.sum(Y == 0)
         unit = 2 * n1 * n2 / len(Y) ** 2
@@ -104,7 +104,7 @@ def test_preferences_go_from_accurate_to_sparse():
 
 
 def test_a_width_is_chosen_for_a_penalty_that_is_given():
-    model = SparseKernelFisher(penalty=0.003).fit(X[:80], Y[:80])
+    model = SparseKernelFisher(alpha=0.003).fit(X[:80], Y[:80])
     trace = model.trace_
     assert trace.error.shape == (9, 1)
     assert trace.error[trace.chosen] == trace.error.min()
@@ -214,7 +214,7 @@ def test_weight_two_is_a_repeated_row_and_weight_zero_is_no_row():
 def test_several_classes_share_one_support():
     A, t = load_iris(return_X_y=True)
     A = (A - A.mean(axis=0)) / A.std(axis=0)
-    for model in (SparseKernelFisher(penalty=0.003), ForwardKernelFisher(n_vectors=6)):
+    for model in (SparseKernelFisher(alpha=0.003), ForwardKernelFisher(n_vectors=6)):
         model.fit(A[::2], t[::2])
         assert model.expansion_.coef.shape == (model.n_vectors_, 3)
         assert model.score(A[1::2], t[1::2]) > 0.9
@@ -246,7 +246,7 @@ def test_candidates_bound_the_vectors():
 def test_budget_of_vectors_is_kept(budget):
     for model in (
         SparseKernelFisher(max_vectors=budget, prefer="accurate"),
-        SparseKernelFisher(max_vectors=budget, kernel=Gaussian(width=0.3), penalty=1e-4),
+        SparseKernelFisher(max_vectors=budget, kernel=Gaussian(width=0.3), alpha=1e-4),
         SparseKernelFisher(max_vectors=budget, q=1),
         ForwardKernelFisher(max_vectors=budget),
     ):
@@ -286,7 +286,7 @@ def test_calibrated_probabilities_beat_the_shrunk_ones():
     loss = {}
     for posterior in ("least_squares", "gaussian", "logistic"):
         model = SparseKernelFisher(
-            kernel=Gaussian(width=3.0), penalty=0.01, variant=FisherVariant(posterior=posterior)
+            kernel=Gaussian(width=3.0), alpha=0.01, variant=FisherVariant(posterior=posterior)
         ).fit(A[::2], t[::2])
         P = model.predict_proba(A[1::2])
         loss[posterior] = -np.mean(np.log(np.maximum(P[np.arange(75), t[1::2]], 1e-12)))
@@ -300,7 +300,7 @@ def test_other_input_gives_the_same_model():
     assert list(frame.feature_names_in_) == ["a", "b"]
     sparse = SparseKernelFisher(**FIXED).fit(sp.csr_matrix(X), Y)
     gram = Gaussian(width=0.6)
-    pre = SparseKernelFisher(kernel="precomputed", penalty=0.003).fit(gram(X, X), Y)
+    pre = SparseKernelFisher(kernel="precomputed", alpha=0.003).fit(gram(X, X), Y)
     expected = model.decision_function(X_NEW)
     np.testing.assert_allclose(frame.decision_function(pd.DataFrame(X_NEW, columns=["a", "b"])), expected)
     np.testing.assert_allclose(sparse.decision_function(sp.csr_matrix(X_NEW)), expected, rtol=1e-4, atol=1e-5)
@@ -335,7 +335,7 @@ def test_cross_validation_takes_any_splitter():
 
 
 def test_tiny_classes_do_without_cross_validation_and_say_so():
-    for model, word in ((SparseKernelFisher(), "penalty"), (ForwardKernelFisher(), "n_vectors")):
+    for model, word in ((SparseKernelFisher(), "alpha"), (ForwardKernelFisher(), "n_vectors")):
         with pytest.warns(UserWarning, match=rf"class 'b' has 1 sample, too few.*default {word} is used; give {word}"):
             model.fit([[0.0], [1.0], [3.0]], ["a", "a", "b"])
         assert model.predict([[3.0]]) == ["b"]
@@ -343,7 +343,7 @@ def test_tiny_classes_do_without_cross_validation_and_say_so():
 
 
 def test_nothing_to_choose_needs_no_folds():
-    tiny = SparseKernelFisher(penalty=0.01).fit([[0.0], [1.0], [3.0]], [0, 0, 1])
+    tiny = SparseKernelFisher(alpha=0.01).fit([[0.0], [1.0], [3.0]], [0, 0, 1])
     assert tiny.predict([[3.0]]) == [1]
 
 
@@ -366,9 +366,7 @@ def test_folds_that_repeat_samples_are_errors_too():
 
 
 def test_grid_search_reaches_the_kernel():
-    search = GridSearchCV(SparseKernelFisher(penalty=0.01), {"kernel__width": [0.3, 0.6], "q": [0.5, 1]}, cv=2).fit(
-        X, Y
-    )
+    search = GridSearchCV(SparseKernelFisher(alpha=0.01), {"kernel__width": [0.3, 0.6], "q": [0.5, 1]}, cv=2).fit(X, Y)
     assert search.best_params_["kernel__width"] in (0.3, 0.6)
 
 
@@ -380,7 +378,7 @@ def test_path_goes_from_few_to_many():
     assert np.all(np.diff(path.objectives) < 0)
     assert path.errors[-1] < path.errors[0]
     assert set(path.stops) == {Stop.CONVERGED}
-    alone = clone(model).set_params(penalty=path.penalties[4], variant=MIDPOINT).fit(X, Y)
+    alone = clone(model).set_params(alpha=path.penalties[4], variant=MIDPOINT).fit(X, Y)
     np.testing.assert_allclose(path.expansions[4](X_NEW)[:, 0], alone.decision_function(X_NEW), rtol=1e-4, atol=1e-4)
     assert path.errors[4] == pytest.approx(1 - alone.score(X, Y))
     assert not hasattr(model, "classes_")
@@ -398,7 +396,7 @@ def test_path_knows_weights_and_bad_parameters():
 
 def test_kernel_without_a_number_is_explained():
     with pytest.raises(ValueError, match="the kernel returned values that are not finite"):
-        SparseKernelFisher(kernel=lambda A, B: np.full((len(A), len(B)), np.nan), penalty=0.1).fit(X, Y)
+        SparseKernelFisher(kernel=lambda A, B: np.full((len(A), len(B)), np.nan), alpha=0.1).fit(X, Y)
 
 
 @pytest.mark.filterwarnings("ignore:.*the midpoint rule is used")
@@ -425,8 +423,8 @@ def test_samples_without_weight_are_no_candidates_of_a_basis():
     ("params", "labels", "criterion"),
     [
         ({"variant": FisherVariant(start="ridge")}, Y, "relative change of the objective"),
-        ({"q": 1, "penalty": 1e-4}, Y, "relative duality gap"),
-        ({"q": 1, "penalty": 1e-4}, np.arange(160) % 3, "relative duality gap"),
+        ({"q": 1, "alpha": 1e-4}, Y, "relative duality gap"),
+        ({"q": 1, "alpha": 1e-4}, np.arange(160) % 3, "relative duality gap"),
         ({"q": 0.5}, np.arange(160) % 3, "relative change of the objective"),
     ],
 )
@@ -445,7 +443,7 @@ def test_no_convergence_is_a_warning(params, labels, criterion):
         ({"priors": [1.0]}, Y, None, "priors must be 2 positive numbers"),
         ({}, Y, (Y == 0).astype(float), "class .* has no sample of positive weight"),
         ({"q": 0.0}, Y, None, "'q' parameter of SparseKernelFisher"),
-        ({"penalty": 0.0}, Y, None, "'penalty' parameter of SparseKernelFisher"),
+        ({"alpha": 0.0}, Y, None, "'alpha' parameter of SparseKernelFisher"),
         ({"max_vectors": 0}, Y, None, "'max_vectors' parameter of SparseKernelFisher"),
         ({"max_candidates": 0}, Y, None, "'max_candidates' parameter of SparseKernelFisher"),
         ({"random_state": "abc"}, Y, None, "'random_state' parameter of SparseKernelFisher"),

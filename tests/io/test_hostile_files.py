@@ -30,7 +30,7 @@ fork = multiprocessing.get_context("fork")
 
 @pytest.fixture(scope="module")
 def small():
-    return fewkern.FeatureVectorDiscriminant(max_vectors=5, ridge=1e-2).fit(X, y)
+    return fewkern.FeatureVectorDiscriminant(max_vectors=5, alpha=1e-2).fit(X, y)
 
 
 @pytest.fixture(scope="module")
@@ -341,7 +341,7 @@ def writing(models, path, count):
 
 def test_concurrent_writers_and_readers(small, tmp_path):
     """Two processes and two threads write, one thread reads: it always finds one of the models, whole."""
-    other = fewkern.FeatureVectorDiscriminant(max_vectors=3, ridge=1e-2).fit(X, y)
+    other = fewkern.FeatureVectorDiscriminant(max_vectors=3, alpha=1e-2).fit(X, y)
     path = save(small, tmp_path / "model.npz")
     allowed = {small.n_vectors_, other.n_vectors_}
     processes = [fork.Process(target=writing, args=([small, other], path, 20)) for _ in range(2)]

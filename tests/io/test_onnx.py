@@ -24,7 +24,7 @@ def onnx():
 def banana():
     X, y = make_banana(150)
     X = X.astype(np.float32).astype(float)
-    return X, y, FeatureVectorDiscriminant(kernel=Gaussian(width=1.0), max_vectors=8, ridge=1e-2).fit(X, y)
+    return X, y, FeatureVectorDiscriminant(kernel=Gaussian(width=1.0), max_vectors=8, alpha=1e-2).fit(X, y)
 
 
 def test_what_the_file_says_of_itself(onnx, banana, tmp_path):
@@ -49,7 +49,7 @@ def test_what_the_file_says_of_itself(onnx, banana, tmp_path):
 def test_labels_of_every_type(onnx, labels, kind, banana):
     X, _, _ = banana
     y = np.array(labels)[np.arange(len(X)) % len(labels)]
-    model = FeatureVectorDiscriminant(max_vectors=5, ridge=1e-1).fit(X, y)
+    model = FeatureVectorDiscriminant(max_vectors=5, alpha=1e-1).fit(X, y)
     proto = to_onnx(model, dtype="double")
     for found in (run_onnx(proto, X, "double"), run_reference(proto, X, "double")):
         assert found["label"].tolist() == model.predict(X).tolist()
@@ -75,7 +75,7 @@ def test_far_from_the_origin_float_is_as_good_as_its_input(onnx, d, rng):
     """Few features are subtracted one by one, many through a matrix product; neither loses the distances."""
     X = (rng.standard_normal((100, d)) + 1e4 * rng.standard_normal(d)).astype(np.float32).astype(float)
     y = np.sin(X[:, 0] - X[:, 0].mean())
-    model = FeatureVectorRegressor(kernel=Gaussian(width=2.0 * d**0.5), max_vectors=10, ridge=1e-1).fit(X, y)
+    model = FeatureVectorRegressor(kernel=Gaussian(width=2.0 * d**0.5), max_vectors=10, alpha=1e-1).fit(X, y)
     found = run_onnx(to_onnx(model), X)["variable"]
     np.testing.assert_allclose(found[:, 0], model.predict(X), rtol=0, atol=1e-4)
 
@@ -97,7 +97,7 @@ def test_extreme_samples_give_no_nan(onnx, d, rng):
 def test_sparse_float32_foreign_and_scaled_models(onnx, foreign, banana):
     X, y, _ = banana
     to, _ = foreign
-    base = FeatureVectorDiscriminant(kernel=Gaussian(width=1.0), max_vectors=5, ridge=1e-2)
+    base = FeatureVectorDiscriminant(kernel=Gaussian(width=1.0), max_vectors=5, alpha=1e-2)
     for samples, targets in ((sp.csr_array(X), y), (X.astype(np.float32), y), (to(X), to(y))):
         model = base.fit(samples, targets)
         truth = np.asarray(model.expansion_.like(X)(X))

@@ -122,7 +122,7 @@ def test_expansions_of_a_path_and_the_way_back_of_pca(tmp_path):
 
 def test_pipelines_inside_pipelines(export, tmp_path):
     inner = make_pipeline(StandardScaler(), MinMaxScaler())
-    model = make_pipeline(inner, FeatureVectorRegressor(max_vectors=5, ridge=1e-2)).fit(X, y)
+    model = make_pipeline(inner, FeatureVectorRegressor(max_vectors=5, alpha=1e-2)).fit(X, y)
     export(model)
     np.testing.assert_allclose(compiled(tmp_path, model).write("predict", X, 1)[:, 0], model.predict(X), atol=1e-8)
     foreign = make_pipeline(StandardScaler(), FeatureVectorSelector(max_vectors=5), SVC()).fit(X, y)

@@ -115,7 +115,7 @@ def test_all_vectors_give_kernel_ridge_regression(seed, ridge, weighted):
     Y = rng.standard_normal((25, 2))
     w = rng.random(25) + 0.2 if weighted else None
     kernel = Gaussian(width=0.6)
-    model = FeatureVectorRegressor(kernel=kernel, n_vectors=25, ridge=ridge, basis_tol=1e-14)
+    model = FeatureVectorRegressor(kernel=kernel, n_vectors=25, alpha=ridge, basis_tol=1e-14)
     predicted = model.fit(X, Y, sample_weight=w).predict(new)
     expected = fvs.kernel_ridge(kernel(X, X), Y, ridge, kernel(new, X), w)
     np.testing.assert_allclose(predicted, expected, atol=1e-6)
@@ -140,7 +140,7 @@ def test_all_vectors_give_generalised_discriminant_analysis(seed, ridge, rule, c
     kernel = Polynomial(degree=2, gamma=1.0, coef0=1.0)
     # the paper's centring moves the origin, which a ridge feels; discriminant analysis has its exact centre
     settings = {"center": False, "n_vectors": 60}
-    model = FeatureVectorDiscriminant(kernel=kernel, ridge=ridge, rule=rule, **settings).fit(X, codes)
+    model = FeatureVectorDiscriminant(kernel=kernel, alpha=ridge, rule=rule, **settings).fit(X, codes)
     inertia, T = fvs.generalised_discriminant(kernel(X, X), codes, ridge)
     np.testing.assert_allclose(model.inertia_, inertia, atol=1e-8)
     if classes == 2 or inertia[0] - inertia[1] > 1e-2:

@@ -128,10 +128,10 @@ def test_ridges_that_are_chosen_are_positive():
     X = rng.standard_normal((200, 4)) * [1.0, 1e5, 1.0, 1.0]
     y = np.sin(2 * X[:, 0]) + X[:, 1] / 1e5 * X[:, 2]
     model = FeatureVectorRegressor(prefer="accurate").fit(X, y)
-    assert model.ridge_ >= 1e-6
-    assert min(model.trace_.axes["ridge"]) == pytest.approx(1e-6)
+    assert model.alpha_ >= 1e-6
+    assert min(model.trace_.axes["alpha"]) == pytest.approx(1e-6)
     assert np.abs(model.expansion_.coef).max() < 1e6
-    assert FeatureVectorRegressor(ridge=0.0, max_vectors=5).fit(X, y).trace_.axes["ridge"] == (0.0,)
+    assert FeatureVectorRegressor(alpha=0.0, max_vectors=5).fit(X, y).trace_.axes["alpha"] == (0.0,)
 
 
 @pytest.mark.parametrize("kernel", ["gaussian", "laplacian"])

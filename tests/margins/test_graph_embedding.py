@@ -26,7 +26,7 @@ def iris():
 def test_fda_transform_is_that_of_lda(iris):
     X, y = iris
     X, y = X[:130], y[:130]
-    ours = GraphEmbedding(ridge=0.0).fit(X, y).transform(X)
+    ours = GraphEmbedding(alpha=0.0).fit(X, y).transform(X)
     theirs = LinearDiscriminantAnalysis(solver="eigen").fit(X, y).transform(X)
     # scikit-learn subtracts the mean of the class means weighted by the priors, and scales otherwise
     ours, theirs = ((T - T.mean(axis=0)) / T.std(axis=0) for T in (ours, theirs))
@@ -90,7 +90,7 @@ def test_no_n_by_n_matrix_for_class_graphs():
 
 def test_through_a_basis():
     X, y = load_digits(return_X_y=True)
-    model = GraphEmbedding(kernel="gaussian", max_vectors=60, ridge=0.1).fit(X[::4], y[::4])
+    model = GraphEmbedding(kernel="gaussian", max_vectors=60, alpha=0.1).fit(X[::4], y[::4])
     assert model.n_vectors_ == 60
     assert model.transform(X[1::40]).shape[1] == 9
 

@@ -190,5 +190,5 @@ def test_sparse_samples_have_the_axes_of_dense_ones(model, rng):
 
 def test_sparse_directions_need_a_ridge(rng):
     X, y = rng.normal(size=(20, 50)), np.arange(20) % 2
-    with pytest.raises(ValueError, match=r"ridge=0 needs more samples than features, got \(20, 50\); use ridge > 0"):
-        RecursiveSoftMargin(sparsity=0.5, ridge=0.0).fit(X, y)
+    with pytest.raises(ValueError, match=r"alpha=0 needs more samples than features, got \(20, 50\); use alpha > 0"):
+        RecursiveSoftMargin(sparsity=0.5, alpha=0.0).fit(X, y)

@@ -146,7 +146,7 @@ def test_soft_margin_kernel_and_solver(iris):
     np.testing.assert_allclose(align(a, b), a, atol=1e-5)
     fast = RecursiveSoftMargin(n_components=2, solver="sorted").fit(X, y)
     np.testing.assert_allclose(align(a, fast.transform(X)), a, atol=0.1)
-    bent = RecursiveSoftMargin(kernel="gaussian", max_vectors=30, ridge=0.1).fit(X, y)
+    bent = RecursiveSoftMargin(kernel="gaussian", max_vectors=30, alpha=0.1).fit(X, y)
     assert bent.n_vectors_ == 30
     assert bent.transform(X).shape == (150, 2)
 

@@ -15,7 +15,7 @@ from fewkern import (
 from fewkern.datasets import make_ringnorm, make_rings, make_sinc, make_two_gaussians
 from fewkern.kernels import Gaussian, LinearSpline, Polynomial
 
-PAPER = {"rule": "greedy", "center": True, "ridge": 0.0}
+PAPER = {"rule": "greedy", "center": True, "alpha": 0.0}
 
 
 def of_sigma(sigma):
@@ -62,7 +62,7 @@ def test_sinc_needs_five_or_six_vectors():
 def test_rings_need_three_vectors(rule):
     X, y = make_rings(200)
     kernel = Polynomial(degree=2, gamma=1.0, coef0=0.0)
-    model = FeatureVectorDiscriminant(kernel=kernel, ridge=0.0, n_vectors=100, rule=rule, center=False).fit(X, y)
+    model = FeatureVectorDiscriminant(kernel=kernel, alpha=0.0, n_vectors=100, rule=rule, center=False).fit(X, y)
     assert model.n_vectors_ == 3
     assert model.inertia_ == pytest.approx(1.0)
 

@@ -140,13 +140,13 @@ def test_faces(name, count, dim, pca, fda, rfda, lpp, udp):
     (found,) = accuracies(GraphEmbedding(graph="pca", n_components=dim), data, [dim])
     assert found == pytest.approx(pca, abs=0.01)  # exact, in all six entries
     classes = len(np.unique(data[1]))
-    (found,) = accuracies(GraphEmbedding(against="total", ridge=0.0), data, [classes - 1])
+    (found,) = accuracies(GraphEmbedding(against="total", alpha=0.0), data, [classes - 1])
     assert found == pytest.approx(fda, abs=1.1 * image)
-    (found,) = accuracies(GraphEmbedding(recursive=True, ridge=1e-8, n_components=rfda[1]), data, [rfda[1]])
+    (found,) = accuracies(GraphEmbedding(recursive=True, alpha=1e-8, n_components=rfda[1]), data, [rfda[1]])
     assert found == pytest.approx(rfda[0], abs=1.1 * image)
-    many = GraphEmbedding(graph=graphs.LPP(3), ridge=1e-8, scaling="unit", n_components=200)
+    many = GraphEmbedding(graph=graphs.LPP(3), alpha=1e-8, scaling="unit", n_components=200)
     assert max(accuracies(many, data)) == pytest.approx(lpp, abs=2.1 * image)
-    many = GraphEmbedding(graph=graphs.UDP(1), ridge=1.0, n_components=200)
+    many = GraphEmbedding(graph=graphs.UDP(1), alpha=1.0, n_components=200)
     assert max(accuracies(many, data)) == pytest.approx(udp, abs=2.1 * image)
 
 
@@ -165,14 +165,14 @@ def test_soft_margin_on_faces(name, count, ridge, want):
     data = faces(name, count)
     classes = len(np.unique(data[1]))
     for delta in (1e-4, 1e-1) if name == "yale" else (1e-2,):
-        (found,) = accuracies(RecursiveSoftMargin(ridge=ridge, C=delta, scale_C=False), data, [classes - 1])
+        (found,) = accuracies(RecursiveSoftMargin(alpha=ridge, C=delta, scale_C=False), data, [classes - 1])
         assert found == pytest.approx(want, abs=1.1 * 100 / len(data[3]))
 
 
 @pytest.mark.papers
 def test_other_graphs_on_yale():
     data = faces("yale", 4)
-    settings = {"ridge": 1e-2, "C": 1e-2, "scale_C": False, "n_components": 30}
+    settings = {"alpha": 1e-2, "C": 1e-2, "scale_C": False, "n_components": 30}
     for rule, want, images in ((graphs.LFDA(), 78.1, 3), (graphs.MFA(3, 100), 76.2, 3), (graphs.LSDA(15), 71.4, 3)):
         best = max(accuracies(RecursiveSoftMargin(graph=rule, **settings), data))
         assert best == pytest.approx(want, abs=(images + 0.1) * 100 / 105), rule

@@ -40,7 +40,7 @@ def test_the_chosen_curve_and_the_chosen_model():
     rmse = np.sqrt(model.held_out_error_)
     assert f"chosen: {L} vectors\n(root mean square error {rmse:.3g} on held-out samples)" in legend(display)
     assert "other widths" in legend(display)
-    assert f"width {model.trace_.setting['width']:.3g}, ridge {model.ridge_:.3g}" in legend(display)
+    assert f"width {model.trace_.setting['width']:.3g}, alpha {model.alpha_:.3g}" in legend(display)
     assert legend_is_outside(display)
     # the picture ends a little above where the chosen curve begins, and a little below the least error
     low, high = display.ax_.get_ylim()
@@ -92,19 +92,19 @@ def test_counts_have_ticks_at_whole_numbers():
 
 def test_a_fixed_kernel_on_given_axes():
     _, ax = pyplot.subplots()
-    model = FeatureVectorDiscriminant(max_vectors=5, kernel=Gaussian(0.5), ridge=0.1).fit(*make_banana(50))
+    model = FeatureVectorDiscriminant(max_vectors=5, kernel=Gaussian(0.5), alpha=0.1).fit(*make_banana(50))
     display = TraceDisplay.from_estimator(model, ax=ax)
     assert display.ax_ is ax
     assert "other widths" not in legend(display)
 
 
 def test_models_without_an_error_are_not_drawn():
-    TraceDisplay.from_estimator(FeatureVectorRegressor(max_vectors=8, ridge=0.0).fit(*make_sinc(8)))
+    TraceDisplay.from_estimator(FeatureVectorRegressor(max_vectors=8, alpha=0.0).fit(*make_sinc(8)))
 
 
 def test_sizes_that_are_not_an_axis():
     error, size = np.array([[0.3, 0.2], [0.4, 0.1]]), np.array([[1.0, 4.5], [2.0, 9.0]])
-    axes = {"width": (1.0, 2.0), "penalty": (0.1, 0.01)}
+    axes = {"width": (1.0, 2.0), "alpha": (0.1, 0.01)}
     display = TraceDisplay(Trace(axes, error, np.zeros((2, 2)), (1, 1), size, "cross-validated error")).plot()
     assert labels(display) == ("number of vectors (mean of the folds)", "held-out samples\nclassified wrongly")
     assert "chosen: 9 vectors" in legend(display)
@@ -119,13 +119,13 @@ def test_one_axis_that_is_not_the_size():
 
 
 def test_nothing_to_compare_shows_the_objective():
-    trace = Trace({"penalty": (0.1,)}, np.zeros(1), np.zeros(1), (0,), objectives=(3.0, 2.0))
+    trace = Trace({"alpha": (0.1,)}, np.zeros(1), np.zeros(1), (0,), objectives=(3.0, 2.0))
     assert TraceDisplay(trace).plot().ax_.get_ylabel() == "what the fit minimizes"
 
 
 def test_a_mean_number_of_vectors_is_about_a_whole_one():
     trace = Trace(
-        {"width": (1.0,), "penalty": (0.1, 0.2)},
+        {"width": (1.0,), "alpha": (0.1, 0.2)},
         np.array([[0.3, 0.2]]),
         np.zeros((1, 2)),
         (0, 1),

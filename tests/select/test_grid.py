@@ -68,7 +68,7 @@ def test_pixels_are_measured_in_their_range():
 
 
 def test_cross_validated_widths_have_a_unit_too(X):
-    model = SparseKernelFisher(penalty=0.01).fit(X, (X[:, 0] > 0).astype(int))
+    model = SparseKernelFisher(alpha=0.01).fit(X, (X[:, 0] > 0).astype(int))
     assert model.kernel_.unit in ("spread", "range")
     width = model.trace_.setting["width"]
     np.testing.assert_allclose(model.kernel_.width, width * feature_units(X, model.kernel_.unit))

@@ -20,7 +20,7 @@ def curve():
 @pytest.mark.parametrize("ridge", [0.0, 0.1])
 def test_prediction_is_the_regression_on_the_features(curve, ridge, center):
     X, y = curve
-    model = FeatureVectorRegressor(ridge=ridge, center=center, n_vectors=9, kernel=Gaussian(0.5))
+    model = FeatureVectorRegressor(alpha=ridge, center=center, n_vectors=9, kernel=Gaussian(0.5))
     model.fit(X, y)
     Z = model.basis_.features(X)
     beta = fvs.refit(Z, y[:, None], ridge, np.ones(120))
@@ -31,9 +31,9 @@ def test_prediction_is_the_regression_on_the_features(curve, ridge, center):
 
 def test_held_out_error_is_the_error_of_refits(curve):
     X, y = curve
-    model = FeatureVectorRegressor(kernel=Gaussian(0.5), n_vectors=8, ridge=0.01).fit(X, y)
+    model = FeatureVectorRegressor(kernel=Gaussian(0.5), n_vectors=8, alpha=0.01).fit(X, y)
     Z = model.basis_.features(X)
-    held_out = fvs.leave_one_out(Z, y[:, None], model.ridge_)[:, 0]
+    held_out = fvs.leave_one_out(Z, y[:, None], model.alpha_)[:, 0]
     assert model.held_out_error_ == pytest.approx(np.mean((y - held_out) ** 2), rel=1e-4)
 
 
@@ -65,10 +65,10 @@ def test_trace_holds_every_path(curve):
     assert trace.error.shape == trace.spread.shape == (6, 6, 11)
     assert 0 < trace.chosen[0] < 5
     np.testing.assert_allclose(trace.setting["width"] * X.std(axis=0), model.kernel_.width)
-    assert (trace.setting["ridge"], trace.setting["n_vectors"]) == (model.ridge_, model.n_vectors_)
-    one = FeatureVectorRegressor(max_vectors=10, kernel=Gaussian(0.5), ridge=0.1).fit(X, y)
+    assert (trace.setting["alpha"], trace.setting["n_vectors"]) == (model.alpha_, model.n_vectors_)
+    one = FeatureVectorRegressor(max_vectors=10, kernel=Gaussian(0.5), alpha=0.1).fit(X, y)
     assert one.trace_.error.shape == (1, 1, 11)
-    assert (one.kernel_.width, one.ridge_) == (0.5, 0.1)
+    assert (one.kernel_.width, one.alpha_) == (0.5, 0.1)
     assert one.trace_.axes["width"] == (0.5,)
 
 
@@ -81,17 +81,17 @@ def test_noise_gets_next_to_no_vectors(rng):
 
 def test_narrow_kernel_does_not_pretend_to_predict(rng):
     X, y = rng.standard_normal((60, 10)), rng.standard_normal(60)
-    model = FeatureVectorRegressor(kernel=Gaussian(width=0.05), ridge=0.0, prefer="accurate").fit(X, y)
+    model = FeatureVectorRegressor(kernel=Gaussian(width=0.05), alpha=0.0, prefer="accurate").fit(X, y)
     assert model.held_out_error_ > 0.9 * y.var()
 
 
 def test_several_outputs(curve):
     X, y = curve
     Y = np.column_stack([y, np.cos(X[:, 0])])
-    model = FeatureVectorRegressor(n_vectors=12, kernel=Gaussian(0.5), ridge=1e-3).fit(X, Y)
+    model = FeatureVectorRegressor(n_vectors=12, kernel=Gaussian(0.5), alpha=1e-3).fit(X, Y)
     assert model.predict(X).shape == (120, 2)
     for c in range(2):
-        alone = FeatureVectorRegressor(n_vectors=12, kernel=Gaussian(0.5), ridge=1e-3).fit(X, Y[:, c])
+        alone = FeatureVectorRegressor(n_vectors=12, kernel=Gaussian(0.5), alpha=1e-3).fit(X, Y[:, c])
         np.testing.assert_allclose(model.predict(X)[:, c], alone.predict(X), atol=1e-9)
     assert FeatureVectorRegressor(max_vectors=5).fit(X, y[:, None]).predict(X).shape == (120, 1)
 
@@ -140,7 +140,7 @@ def test_many_samples_search_the_width_on_some(rng, monkeypatch):
 
 def test_only_the_ratios_of_weights_matter_without_a_ridge(curve):
     X, y = curve
-    settings = {"kernel": Gaussian(0.5), "max_vectors": 15, "ridge": 0.0}
+    settings = {"kernel": Gaussian(0.5), "max_vectors": 15, "alpha": 0.0}
     one = FeatureVectorRegressor(**settings).fit(X, y)
     many = FeatureVectorRegressor(**settings).fit(X, y, sample_weight=np.full(120, 1e4))
     np.testing.assert_allclose(one.predict(X), many.predict(X), atol=1e-6)

@@ -51,7 +51,7 @@ def test_takes_the_least_error_of_all_paths(samples):
     best = min(every, key=every.get)
     assert found.trace.chosen == best
     assert (found.kernel.width, found.ridge, found.n_vectors) == (WIDTHS[best[0]], RIDGES[best[1]], best[2])
-    assert found.trace.setting == {"width": 0.5, "ridge": found.ridge, "n_vectors": found.n_vectors}
+    assert found.trace.setting == {"width": 0.5, "alpha": found.ridge, "n_vectors": found.n_vectors}
 
 
 def test_tolerance_gives_the_smallest_model_within_the_standard_error(samples):
@@ -262,7 +262,7 @@ def test_many_samples_are_searched_on_some(samples, many):
     assert found.selection.gram.n == 80
     assert found.kernel == found.searched.gram.kernel
     assert found.trace.setting["n_vectors"] == found.n_vectors
-    assert found.trace.setting["ridge"] == found.ridge
+    assert found.trace.setting["alpha"] == found.ridge
     assert found.stop is (Stop.SIZE if found.n_vectors < found.searched.n_vectors else found.searched.stop)
     assert len(found.trace.axes["width"]) == 4
     assert found.Z.shape == (80, found.n_vectors)

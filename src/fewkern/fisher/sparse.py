@@ -40,7 +40,7 @@ class SparseKernelFisher(ScoringClassifier, KernelEstimator):
         units of the data do not matter (``unit`` of :class:`~fewkern.kernels.Gaussian`). A number is used as it is.
     q : float, default 0.5
         In (0, 2]. Smaller values keep fewer samples; above 1 every candidate is kept.
-    penalty : float or "auto", default "auto"
+    alpha : float or "auto", default "auto"
         :math:`\rho`. "auto" chooses among nine values, :math:`10^{-0.5}, 10^{-1}, \dots, 10^{-4.5}` in units of the
         kernel and the targets, by cross-validation.
     prefer : {"accurate", "balanced", "sparse"}, default "balanced"
@@ -79,7 +79,7 @@ class SparseKernelFisher(ScoringClassifier, KernelEstimator):
     vectors_, indices_, n_vectors_
         The samples that are kept, their rows in ``X``, their number.
     kernel_ : Kernel
-    penalty_ : float
+    alpha_ : float
         :math:`\rho` of the fitted model.
     objective_ : float
         Value of (5) at the fitted model.
@@ -107,7 +107,7 @@ class SparseKernelFisher(ScoringClassifier, KernelEstimator):
     ================== ================ ===================================================
     paper              here             meaning
     ================== ================ ===================================================
-    rho                ``penalty_``     weight of the penalty
+    rho                ``alpha_``       weight of the penalty
     omega = (b, alpha) ``expansion_``   bias and coefficients, mapped to class scores
     NRS                ``n_vectors_``   samples retained
     ================== ================ ===================================================
@@ -139,7 +139,7 @@ class SparseKernelFisher(ScoringClassifier, KernelEstimator):
     >>> from fewkern import SparseKernelFisher
     >>> from fewkern.datasets import make_banana
     >>> X, y = make_banana(300)
-    >>> model = SparseKernelFisher(penalty=0.01).fit(X, y)
+    >>> model = SparseKernelFisher(alpha=0.01).fit(X, y)
     >>> bool(model.score(X, y) > 0.85), model.n_vectors_ < 30
     (True, True)
     """
@@ -151,7 +151,7 @@ class SparseKernelFisher(ScoringClassifier, KernelEstimator):
         **FISHER,
         **constraints("tol", "max_iter"),
         "q": [Interval(Real, 0, 2, closed="right")],
-        "penalty": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
+        "alpha": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
     }
 
     def __init__(
@@ -159,7 +159,7 @@ class SparseKernelFisher(ScoringClassifier, KernelEstimator):
         *,
         kernel: Any = "gaussian",
         q: float = 0.5,
-        penalty: Any = "auto",
+        alpha: Any = "auto",
         prefer: str = "balanced",
         max_vectors: int | None = None,
         max_candidates: int | None = None,
@@ -174,7 +174,7 @@ class SparseKernelFisher(ScoringClassifier, KernelEstimator):
     ) -> None:
         self.kernel = kernel
         self.q = q
-        self.penalty = penalty
+        self.alpha = alpha
         self.prefer = prefer
         self.max_vectors = max_vectors
         self.max_candidates = max_candidates
@@ -211,7 +211,7 @@ class SparseKernelFisher(ScoringClassifier, KernelEstimator):
                 f"SparseKernelFisher: q = {self.q} drops no sample, so max_vectors cannot be kept; use q <= 1, or "
                 "max_candidates."
             )
-        self.penalty_ = fit_fisher(self, population, lq_family(self))
+        self.alpha_ = fit_fisher(self, population, lq_family(self))
         self.objective_ = self.trace_.objectives[-1]
         return self
 
@@ -221,6 +221,6 @@ def lq_family(model: SparseKernelFisher) -> LqFamily:
     variant = FisherVariant.of(model.variant)
     return LqFamily(
         LqSettings(model.q, variant.start, model.tol, model.max_iter),
-        None if model.penalty == "auto" else float(model.penalty),
+        None if model.alpha == "auto" else float(model.alpha),
         variant.penalize_bias,
     )

@@ -34,7 +34,7 @@ class GraphEmbedding(Reducer):
     other graphs give PCA, LPP, UDP, MFA, LFDA and LSDA (:mod:`fewkern.graphs`). The directions maximize a ratio of
     scatters,
 
-    .. math:: \max_w \frac{w^T X^T L' X w}{w^T S w}, \qquad S = X^T L X + \text{ridge}\, \tau I
+    .. math:: \max_w \frac{w^T X^T L' X w}{w^T S w}, \qquad S = X^T L X + \alpha\, \tau I
 
     with the Laplacian :math:`L` of samples that belong together and :math:`L'` of those that should be apart.
 
@@ -53,7 +53,7 @@ class GraphEmbedding(Reducer):
     recursive : bool, default False
         One by one, each orthogonal to those before: recursive FDA, the Foley-Sammon set of orthogonal discriminant
         vectors.
-    ridge : float, default 1e-2
+    alpha : float, default 1e-2
         In units of the mean diagonal of :math:`X^T L X`; towards zero the first Fisher directions go to the null space
         of the within-class scatter.
     against : {"intrinsic", "total"}, default "intrinsic"
@@ -124,7 +124,7 @@ class GraphEmbedding(Reducer):
         **REDUCER,
         "graph": "no_validation",  # type: ignore[dict-item]
         "recursive": ["boolean"],
-        "ridge": [Interval(Real, 0, None, closed="left")],
+        "alpha": [Interval(Real, 0, None, closed="left")],
         "against": [StrOptions({"intrinsic", "total"})],
         "scaling": [StrOptions({"scatter", "unit"})],
     }
@@ -136,7 +136,7 @@ class GraphEmbedding(Reducer):
         kernel: Any = "linear",
         graph: Any = "fisher",
         recursive: bool = False,
-        ridge: float = 1e-2,
+        alpha: float = 1e-2,
         against: str = "intrinsic",
         scaling: str = "scatter",
         class_weight: Any = None,
@@ -149,7 +149,7 @@ class GraphEmbedding(Reducer):
         self.kernel = kernel
         self.graph = graph
         self.recursive = recursive
-        self.ridge = ridge
+        self.alpha = alpha
         self.against = against
         self.scaling = scaling
         self.class_weight = class_weight
@@ -182,7 +182,7 @@ class GraphEmbedding(Reducer):
         rows = streamed_population if is_collection(X) else graph_population
         population = rows(self, X, y, sample_weight)
         features = features_of(self, graph_samples(self, population))
-        how = Ratio(self.n_components, self.recursive, self.ridge, self.against, self.scaling)
+        how = Ratio(self.n_components, self.recursive, self.alpha, self.against, self.scaling)
         rule = additive_rule(self)
         if rule is not None and population.n > features.samples.n:
             features, spread = features_of_all(features, population)

@@ -40,7 +40,7 @@ class AutomaticParameters(Protocol):
     kernel: Any
     n_vectors: Any
     max_vectors: Any
-    ridge: Any
+    alpha: Any
     prefer: str
     rule: str
     center: Any
@@ -68,7 +68,7 @@ def search_model(estimator: AutomaticParameters, samples: Samples) -> Found:
         samples.n,
         n_vectors=estimator.n_vectors,
         max_vectors=estimator.max_vectors,
-        ridge=estimator.ridge,
+        ridge=estimator.alpha,
         prefer=estimator.prefer,
     )
     kernel = as_kernel(estimator.kernel)
@@ -93,7 +93,7 @@ def fit_regression(population: Population, found: Found) -> Regression:
 
 def keep_model(estimator: Any, samples: Samples, found: Found, expansion: KernelExpansion) -> None:
     """Assign the fitted attributes that these estimators have in common."""
-    estimator.ridge_, estimator.trace_, estimator.stop_ = found.ridge, found.trace, found.stop
+    estimator.alpha_, estimator.trace_, estimator.stop_ = found.ridge, found.trace, found.stop
     estimator.fitness_ = found.selection.fitness[: found.n_vectors]
     estimator.basis_ = samples.original(found.basis)
     estimator.novelty_ = novelty_of(samples, found.selection, estimator.basis_)
@@ -106,8 +106,8 @@ def warn_of_jitter(estimator: Any, jitter: float) -> None:
     """Say so where rounding asked for a larger ridge."""
     if jitter > 0:
         warnings.warn(
-            f"{type(estimator).__name__}: with ridge={estimator.ridge_:.3g} the equations are singular in this "
-            f"precision; {jitter:.3g} was added to the ridge. Use a larger ridge, fewer vectors or a larger basis_tol.",
+            f"{type(estimator).__name__}: with alpha={estimator.alpha_:.3g} the equations are singular in this "
+            f"precision; {jitter:.3g} was added to it. Use a larger alpha, fewer vectors or a larger basis_tol.",
             UserWarning,
             stacklevel=4,
         )

@@ -41,7 +41,7 @@ class FeatureVectorDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixi
     of the data. Along them samples of one class are close together and classes far apart: the axes maximize, on the
     features of the chosen vectors,
 
-    .. math:: \frac{v^T B v}{v^T T v + \text{ridge}\,\|v\|^2}
+    .. math:: \frac{v^T B v}{v^T T v + \alpha\,\|v\|^2}
 
     with :math:`B` the between-class and :math:`T` the total scatter; with all samples chosen this is generalized
     (kernel) discriminant analysis. New samples are classified by Bayes' rule with a common covariance on the axes; one
@@ -62,7 +62,7 @@ class FeatureVectorDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         Budget for ``n_vectors="auto"``. "auto" looks at up to 100 vectors (at most half of the samples) and goes on
         while that pays: to a tenth of the samples (``prefer="accurate"``: half of them), and 1000 at most. A
         BudgetWarning says so where the error was still falling there.
-    ridge : float or "auto", default "auto"
+    alpha : float or "auto", default "auto"
         Penalty on the squared length of an axis in feature space.
     prefer : {"accurate", "balanced", "sparse"}, default "balanced"
         The model of least leave-one-out error, the smallest one within half a standard error of it, or within one.
@@ -100,7 +100,7 @@ class FeatureVectorDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         What ``novelty`` and ``novelty_threshold`` need.
     class_scores_ : ClassScores
         How coordinates on the axes become classes and probabilities.
-    vectors_, indices_, n_vectors_, kernel_, ridge_, fitness_, stop_, trace_, basis_
+    vectors_, indices_, n_vectors_, kernel_, alpha_, fitness_, stop_, trace_, basis_
         As in :class:`FeatureVectorRegressor`.
 
     Notes
@@ -119,7 +119,7 @@ class FeatureVectorDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixi
     >>> from fewkern.datasets import make_rings
     >>> from fewkern.kernels import Polynomial
     >>> X, y = make_rings(200)
-    >>> model = FeatureVectorDiscriminant(kernel=Polynomial(degree=2, gamma=1.0, coef0=0.0), ridge=0.0).fit(X, y)
+    >>> model = FeatureVectorDiscriminant(kernel=Polynomial(degree=2, gamma=1.0, coef0=0.0), alpha=0.0).fit(X, y)
     >>> model.n_vectors_, model.inertia_.round(6)
     (3, array([1.]))
     """
@@ -141,7 +141,7 @@ class FeatureVectorDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         kernel: Any = "gaussian",
         n_vectors: Any = "auto",
         max_vectors: Any = "auto",
-        ridge: Any = "auto",
+        alpha: Any = "auto",
         prefer: str = "balanced",
         priors: Any = None,
         class_weight: Any = None,
@@ -155,7 +155,7 @@ class FeatureVectorDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         self.kernel = kernel
         self.n_vectors = n_vectors
         self.max_vectors = max_vectors
-        self.ridge = ridge
+        self.alpha = alpha
         self.prefer = prefer
         self.priors = priors
         self.class_weight = class_weight

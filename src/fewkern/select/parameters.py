@@ -24,7 +24,7 @@ AUTOMATIC: dict[str, list[Any]] = {
     **SELECTION,
     "n_vectors": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
     "max_vectors": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
-    "ridge": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
+    "alpha": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
     "prefer": CONSTRAINTS["prefer"],
 }
 

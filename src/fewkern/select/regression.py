@@ -23,7 +23,7 @@ class FeatureVectorRegressor(IntervalRegressor, RegressorMixin, KernelEstimator)
     weighted sum of these similarities and a constant. Kernel width, number of vectors and ridge are those of least
     leave-one-out error, which is known in closed form. In a formula,
 
-    .. math:: \min_{A, \beta} \sum_i w_i \| y_i - \beta - A^T z_i \|^2 + \text{ridge}\, \|A\|_F^2 \qquad (11)
+    .. math:: \min_{A, \beta} \sum_i w_i \| y_i - \beta - A^T z_i \|^2 + \alpha\, \|A\|_F^2 \qquad (11)
 
     with :math:`z_i` the features of sample :math:`i` on the chosen vectors. With all samples chosen this is kernel
     ridge regression with a free constant. :class:`KernelRegressor` goes further: it moves the vectors, too.
@@ -40,7 +40,7 @@ class FeatureVectorRegressor(IntervalRegressor, RegressorMixin, KernelEstimator)
         Budget for ``n_vectors="auto"``. "auto" looks at up to 100 vectors (at most half of the samples) and goes on
         while that pays: to a tenth of the samples (``prefer="accurate"``: half of them), and 1000 at most. A
         BudgetWarning says so where the error was still falling there.
-    ridge : float or "auto", default "auto"
+    alpha : float or "auto", default "auto"
         Penalty on the squared length of the solution in feature space. "auto" compares six values in units of the
         mean of ``k(x, x)``.
     prefer : {"accurate", "balanced", "sparse"}, default "balanced"
@@ -68,7 +68,7 @@ class FeatureVectorRegressor(IntervalRegressor, RegressorMixin, KernelEstimator)
         The vectors that are kept, the rows of ``X`` that they are, their number.
     kernel_ : Kernel
         The kernel, with every parameter a number.
-    ridge_ : float
+    alpha_ : float
         The ridge that was given or chosen.
     fitness_ : array of shape (n,)
         Share of the samples, in feature space, that the first vector explains, the first two, and so on up to one.
@@ -117,7 +117,7 @@ class FeatureVectorRegressor(IntervalRegressor, RegressorMixin, KernelEstimator)
         kernel: Any = "gaussian",
         n_vectors: Any = "auto",
         max_vectors: Any = "auto",
-        ridge: Any = "auto",
+        alpha: Any = "auto",
         prefer: str = "balanced",
         rule: str = "gain",
         center: Any = "auto",
@@ -128,7 +128,7 @@ class FeatureVectorRegressor(IntervalRegressor, RegressorMixin, KernelEstimator)
         self.kernel = kernel
         self.n_vectors = n_vectors
         self.max_vectors = max_vectors
-        self.ridge = ridge
+        self.alpha = alpha
         self.prefer = prefer
         self.rule = rule
         self.center = center

@@ -219,7 +219,7 @@ def _search(samples: Samples, grid: KernelGrid, plan: Searching, step: Callable[
     chosen = choose_among(fans, error, spread, plan)
     axes: dict[str, tuple[float, ...]] = {
         "width": grid.widths,
-        "ridge": plan.ridges,
+        "alpha": plan.ridges,
         "n_vectors": tuple(range(int(error.shape[2]))),
     }
     judges = []
