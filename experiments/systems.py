@@ -52,7 +52,7 @@ VERSIONS: dict[str, int] = {
 
 def _paper_gaussian(sigma: float) -> Gaussian:
     """exp(-|x - y|^2 / sigma^2), as the FVS paper writes it."""
-    return Gaussian(width=sigma / np.sqrt(2))
+    return Gaussian(length_scale=sigma / np.sqrt(2))
 
 
 class TwoClasses:
@@ -108,7 +108,7 @@ def recursive_svm(C: float, components: int, sigma: float | None = None) -> Recu
     """Linear, or with the kernel exp(-|x - y|^2 / sigma) of the benchmark."""
     if sigma is None:
         return RecursiveSVM(C=C, n_components=components)
-    kernel = Gaussian(width=float(np.sqrt(sigma / 2)))
+    kernel = Gaussian(length_scale=float(np.sqrt(sigma / 2)))
     # all samples in the basis, as in the paper, not 500 of them
     return RecursiveSVM(kernel=kernel, C=C, n_components=components, max_vectors=None)
 

@@ -7,7 +7,7 @@ is a lasso, solved exactly; with ``q = 1/2``, the default, it keeps even fewer s
 """
 
 # %%
-# Both powers on the same points; the kernel width and the penalty are chosen by cross-validation. ``prefer="sparse"``
+# Both powers on the same points; the kernel length scale and the penalty are chosen by cross-validation. ``prefer="sparse"``
 # takes the fewest samples whose error is within one standard error of the least one.
 from fewkern import SparseKernelFisher
 from fewkern.datasets import make_banana

@@ -98,7 +98,7 @@ class KernelEstimator(CallbackSupportMixin, BaseEstimator):
     kernel: Any
 
     def set_params(self, **params: Any) -> KernelEstimator:
-        """Set parameters; ``kernel__width=...`` works also while ``kernel`` is a name or a function."""
+        """Set parameters; ``kernel__length_scale=...`` works also while ``kernel`` is a name or a function."""
         if any(key.startswith("kernel__") for key in params):
             kernel = params.pop("kernel", self.kernel)
             self.kernel = as_kernel(kernel)

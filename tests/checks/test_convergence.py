@@ -19,7 +19,7 @@ LIMITED = {
         r"max_iter=1 concave-convex steps: the last step still gained .* above tol=1e-12",
     ),
     "ReducedSetDensity": (
-        fewkern.ReducedSetDensity(max_iter=1, width=0.4),
+        fewkern.ReducedSetDensity(max_iter=1, bandwidth=0.4),
         r"max_iter = 1 systems: the largest violation .* tol = 1e-10",
     ),
     "SparseKernelFisher": (

@@ -16,7 +16,7 @@ _VECTORS = {"kernel": Gaussian(1.0), "rule": "greedy", "center": False}
 _REGRESSION = {**_VECTORS, "n_vectors": 6, "alpha": 0.1}
 _FISHER = {"kernel": Gaussian(1.0), "variant": FisherVariant(posterior="least_squares")}
 _REDUCER = {"kernel": Gaussian(1.0), "rule": "greedy", "n_components": 1}
-_WIDTH = {"width": 0.5}
+_WIDTH = {"bandwidth": 0.5}
 # Settings that leave nothing to choose.
 FIXED: dict[str, dict[str, Any]] = {
     "FeatureVectorSelector": {**_VECTORS, "max_vectors": 6},

@@ -20,8 +20,10 @@ LARGE, SMALL = 2.0**600, 2.0**-600
 def test_a_width_by_rule_has_the_units_of_the_samples(rule, factor):
     for unit in ("spread", "range", "common"):
         for samples in (X, sp.csr_array(X)):
-            width = Gaussian(rule, unit=unit).resolve(samples).width
-            np.testing.assert_array_equal(Gaussian(rule, unit=unit).resolve(samples * factor).width, factor * width)
+            width = Gaussian(rule, unit=unit).resolve(samples).length_scale
+            np.testing.assert_array_equal(
+                Gaussian(rule, unit=unit).resolve(samples * factor).length_scale, factor * width
+            )
 
 
 def test_gamma_by_rule_has_the_units_of_the_samples():

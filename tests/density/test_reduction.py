@@ -45,7 +45,7 @@ def test_cross_validated_error_by_hand():
     problem = _data(30)
     X, w, folds = problem.Z, problem.w, np.arange(30) % 3
     trace = reduced_set_width(problem, plain_folds(30, 3))
-    assert trace.axes["width"] == tuple(0.4 * factor for factor in CV_FACTORS)
+    assert trace.axes["bandwidth"] == tuple(0.4 * factor for factor in CV_FACTORS)
     assert trace.chosen == (int(np.argmin(trace.error)),)
     width = 0.4 * CV_FACTORS[3]
     total = 0.0

@@ -22,12 +22,12 @@ from tests.oracles import kfd
 X, Y = make_moons(160, noise=0.25, random_state=0)
 X_NEW, Y_NEW = make_moons(1000, noise=0.25, random_state=1)
 MIDPOINT = FisherVariant(posterior="least_squares")
-FIXED = {"kernel": Gaussian(width=0.6), "alpha": 0.003}
+FIXED = {"kernel": Gaussian(length_scale=0.6), "alpha": 0.003}
 MODELS = [
     SparseKernelFisher(**FIXED),
     SparseKernelFisher(q=1, **FIXED),
     SparseKernelFisher(q=2, **FIXED),
-    ForwardKernelFisher(kernel=Gaussian(width=0.6), n_vectors=12),
+    ForwardKernelFisher(kernel=Gaussian(length_scale=0.6), n_vectors=12),
 ]
 
 
@@ -94,7 +94,9 @@ def test_forward_selection_is_least_squares_on_its_columns():
 
 
 def test_preferences_go_from_accurate_to_sparse():
-    models = [SparseKernelFisher(kernel=Gaussian(width=0.6), prefer=p) for p in ("accurate", "balanced", "sparse")]
+    models = [
+        SparseKernelFisher(kernel=Gaussian(length_scale=0.6), prefer=p) for p in ("accurate", "balanced", "sparse")
+    ]
     traces = [model.fit(X, Y).trace_ for model in models]
     sizes = [trace.size[trace.chosen] for trace in traces]
     errors = [trace.error[trace.chosen] for trace in traces]
@@ -108,7 +110,7 @@ def test_a_width_is_chosen_for_a_penalty_that_is_given():
     trace = model.trace_
     assert trace.error.shape == (9, 1)
     assert trace.error[trace.chosen] == trace.error.min()
-    np.testing.assert_allclose(trace.setting["width"] * X[:80].std(axis=0), model.kernel_.width)
+    np.testing.assert_allclose(trace.setting["length_scale"] * X[:80].std(axis=0), model.kernel_.length_scale)
 
 
 def checkerboard(n, squares, seed):
@@ -147,7 +149,7 @@ def test_the_order_of_the_rows_does_not_matter(model):
 
 
 def test_folds_follow_the_random_state():
-    kernel = Gaussian(width=0.6)
+    kernel = Gaussian(length_scale=0.6)
     errors = {SparseKernelFisher(kernel=kernel, random_state=s).fit(X, Y).trace_.error.tobytes() for s in (0, 0, 1, 2)}
     assert len(errors) == 3
 
@@ -178,9 +180,9 @@ def test_the_held_out_error_is_that_of_new_samples(model):
 
 def test_midpoint_rule_is_the_papers_machine():
     model = SparseKernelFisher(**FIXED, variant="paper", tol=1e-12).fit(X, Y)
-    K = Gaussian(width=0.6)(X, X)
+    K = Gaussian(length_scale=0.6)(X, X)
     omega, _ = kfd.iteration_8(K, kfd.targets(Y), 0.003, 0.5, tol=1e-14)
-    f = kfd.augmented(Gaussian(width=0.6)(X_NEW, X)) @ omega[:, 0]
+    f = kfd.augmented(Gaussian(length_scale=0.6)(X_NEW, X)) @ omega[:, 0]
     n1, n2 = np.sum(Y == 1), np.sum(Y == 0)
     threshold = len(Y) / 2 * (1 / n1 - 1 / n2)
     far = np.abs(f - threshold) > 1e-3
@@ -225,7 +227,7 @@ def test_several_classes_share_one_support():
 def test_two_class_machine_is_the_one_of_the_row_penalty():
     """C = 2 reduces to kFDA_q: string labels, whichever class comes first, and the targets of the paper."""
     model = SparseKernelFisher(**FIXED, variant=MIDPOINT).fit(X, np.where(Y == 1, "b", "a"))
-    fit = helpers.fit(Gaussian(width=0.6)(X, X), kfd.targets(Y)[:, None], penalty=0.003, q=0.5)
+    fit = helpers.fit(Gaussian(length_scale=0.6)(X, X), kfd.targets(Y)[:, None], penalty=0.003, q=0.5)
     np.testing.assert_array_equal(model.indices_, fit.support)
     swapped = SparseKernelFisher(**FIXED, variant=MIDPOINT).fit(X, np.where(Y == 1, "a", "b"))
     np.testing.assert_allclose(swapped.decision_function(X_NEW), -model.decision_function(X_NEW), rtol=1e-6, atol=1e-8)
@@ -246,7 +248,7 @@ def test_candidates_bound_the_vectors():
 def test_budget_of_vectors_is_kept(budget):
     for model in (
         SparseKernelFisher(max_vectors=budget, prefer="accurate"),
-        SparseKernelFisher(max_vectors=budget, kernel=Gaussian(width=0.3), alpha=1e-4),
+        SparseKernelFisher(max_vectors=budget, kernel=Gaussian(length_scale=0.3), alpha=1e-4),
         SparseKernelFisher(max_vectors=budget, q=1),
         ForwardKernelFisher(max_vectors=budget),
     ):
@@ -264,9 +266,13 @@ def test_forward_number_of_vectors_by_cross_validation():
     assert model.score(X_NEW, Y_NEW) > 0.9
     assert sum(model.ratios_) == pytest.approx(1 - model.trace_.objectives[-1])
     assert len(model.ratios_) == model.n_vectors_ + 1
-    assert not SparseKernelFisher(kernel=Gaussian(width=0.6)).fit(X, Y).trace_.open_end
-    assert ForwardKernelFisher(kernel=Gaussian(width=0.6), max_vectors=3, prefer="accurate").fit(X, Y).trace_.open_end
-    stopped = ForwardKernelFisher(kernel=Gaussian(width=0.6), n_vectors=100, min_residual=0.3).fit(X, Y)
+    assert not SparseKernelFisher(kernel=Gaussian(length_scale=0.6)).fit(X, Y).trace_.open_end
+    assert (
+        ForwardKernelFisher(kernel=Gaussian(length_scale=0.6), max_vectors=3, prefer="accurate")
+        .fit(X, Y)
+        .trace_.open_end
+    )
+    stopped = ForwardKernelFisher(kernel=Gaussian(length_scale=0.6), n_vectors=100, min_residual=0.3).fit(X, Y)
     assert stopped.stop_ == Stop.FITNESS
     assert stopped.trace_.objectives[-1] < 0.3 <= stopped.trace_.objectives[-2]
 
@@ -286,7 +292,7 @@ def test_calibrated_probabilities_beat_the_shrunk_ones():
     loss = {}
     for posterior in ("least_squares", "gaussian", "logistic"):
         model = SparseKernelFisher(
-            kernel=Gaussian(width=3.0), alpha=0.01, variant=FisherVariant(posterior=posterior)
+            kernel=Gaussian(length_scale=3.0), alpha=0.01, variant=FisherVariant(posterior=posterior)
         ).fit(A[::2], t[::2])
         P = model.predict_proba(A[1::2])
         loss[posterior] = -np.mean(np.log(np.maximum(P[np.arange(75), t[1::2]], 1e-12)))
@@ -299,7 +305,7 @@ def test_other_input_gives_the_same_model():
     frame = SparseKernelFisher(**FIXED).fit(pd.DataFrame(X, columns=["a", "b"]), pd.Series(Y))
     assert list(frame.feature_names_in_) == ["a", "b"]
     sparse = SparseKernelFisher(**FIXED).fit(sp.csr_matrix(X), Y)
-    gram = Gaussian(width=0.6)
+    gram = Gaussian(length_scale=0.6)
     pre = SparseKernelFisher(kernel="precomputed", alpha=0.003).fit(gram(X, X), Y)
     expected = model.decision_function(X_NEW)
     np.testing.assert_allclose(frame.decision_function(pd.DataFrame(X_NEW, columns=["a", "b"])), expected)
@@ -330,7 +336,7 @@ def test_kernels_of_any_scale_are_searched():
 
 
 def test_cross_validation_takes_any_splitter():
-    model = SparseKernelFisher(kernel=Gaussian(width=0.6), cv=KFold(3, shuffle=True, random_state=0)).fit(X, Y)
+    model = SparseKernelFisher(kernel=Gaussian(length_scale=0.6), cv=KFold(3, shuffle=True, random_state=0)).fit(X, Y)
     assert model.score(X_NEW, Y_NEW) > 0.9
 
 
@@ -359,19 +365,21 @@ def test_a_fold_without_a_class_is_explained():
 
 
 def test_folds_that_repeat_samples_are_errors_too():
-    model = SparseKernelFisher(kernel=Gaussian(width=0.6), cv=RepeatedStratifiedKFold(n_splits=3, n_repeats=2)).fit(
-        X, Y
-    )
+    model = SparseKernelFisher(
+        kernel=Gaussian(length_scale=0.6), cv=RepeatedStratifiedKFold(n_splits=3, n_repeats=2)
+    ).fit(X, Y)
     assert 0 < model.trace_.error.min() < 0.3
 
 
 def test_grid_search_reaches_the_kernel():
-    search = GridSearchCV(SparseKernelFisher(alpha=0.01), {"kernel__width": [0.3, 0.6], "q": [0.5, 1]}, cv=2).fit(X, Y)
-    assert search.best_params_["kernel__width"] in (0.3, 0.6)
+    search = GridSearchCV(
+        SparseKernelFisher(alpha=0.01), {"kernel__length_scale": [0.3, 0.6], "q": [0.5, 1]}, cv=2
+    ).fit(X, Y)
+    assert search.best_params_["kernel__length_scale"] in (0.3, 0.6)
 
 
 def test_path_goes_from_few_to_many():
-    model = SparseKernelFisher(q=1, kernel=Gaussian(width=0.6))
+    model = SparseKernelFisher(q=1, kernel=Gaussian(length_scale=0.6))
     path = fisher_path(model, X, Y, penalties=8)
     assert path.n_vectors[0] <= 1
     assert path.n_vectors[-1] > path.n_vectors[1]

@@ -88,7 +88,7 @@ CHOICES = (
     "refined_",
     "loss_",
     "kernel_",
-    "width_",
+    "bandwidth_",
     "alpha_",
     "n_components_",
     "chosen_",

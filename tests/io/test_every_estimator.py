@@ -13,10 +13,10 @@ from tests.io.running import run_onnx, run_reference, run_sanitized
 
 TOLERANCE = {"double": 1e-10, "float": 1e-4}
 KERNELS = {
-    "gaussian": Gaussian(width=1.5),
-    "widths": Gaussian(width=[1.0, 1.5, 2.0]),
-    "laplacian": Laplacian(width=3.0),
-    "laplacians": Laplacian(width=[2.0, 3.0, 4.0]),
+    "gaussian": Gaussian(length_scale=1.5),
+    "widths": Gaussian(length_scale=[1.0, 1.5, 2.0]),
+    "laplacian": Laplacian(length_scale=3.0),
+    "laplacians": Laplacian(length_scale=[2.0, 3.0, 4.0]),
     "polynomial": Polynomial(degree=3, gamma=0.3),
     "linear": Linear(),
     "spline": LinearSpline(),

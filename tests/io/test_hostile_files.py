@@ -36,7 +36,7 @@ def small():
 @pytest.fixture(scope="module")
 def large():
     rng = np.random.default_rng(0)
-    return fewkern.ParzenDensity(width=0.5).fit(rng.normal(size=(4000, 20)))
+    return fewkern.ParzenDensity(bandwidth=0.5).fit(rng.normal(size=(4000, 20)))
 
 
 @pytest.fixture
@@ -151,8 +151,14 @@ def set_array(field, value):
         (lambda s, _: s.update(n_features_in_="2"), r"FeatureVectorDiscriminant.n_features_in_ is '2'"),
         (lambda s, _: s.update(predict="x"), r"FeatureVectorDiscriminant has an attribute predict"),
         (lambda s, _: s.update(__class__="x"), r"FeatureVectorDiscriminant has an attribute __class__"),
-        (lambda s, _: s["kernel_"]["state"].update(width=-1.0) or s.update(kernel=3), r"kernel: expected a name"),
-        (lambda s, _: s["expansion_"]["state"]["kernel"]["state"].update(width=0.0), r"values that are not finite"),
+        (
+            lambda s, _: s["kernel_"]["state"].update(length_scale=-1.0) or s.update(kernel=3),
+            r"kernel: expected a name",
+        ),
+        (
+            lambda s, _: s["expansion_"]["state"]["kernel"]["state"].update(length_scale=0.0),
+            r"values that are not finite",
+        ),
         (set_array("expansion_.coef", lambda a: a * 0 + 1e303), r"gives NaN or infinity, or nearly so"),
         (lambda s, _: s["expansion_"]["state"].update(kernel="gaussian"), r"KernelExpansion.kernel is 'gaussian'"),
         (

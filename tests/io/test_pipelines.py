@@ -23,7 +23,7 @@ from fewkern.kernels import Gaussian
 from tests.io.running import TYPES, compiled, run_sanitized
 from tests.io.test_every_estimator import TOLERANCE, assert_same, expected
 
-MODEL = FeatureVectorDiscriminant(n_vectors=6, alpha=1e-2, kernel=Gaussian(width=2.0))
+MODEL = FeatureVectorDiscriminant(n_vectors=6, alpha=1e-2, kernel=Gaussian(length_scale=2.0))
 
 
 def _runtime(proto, feed):

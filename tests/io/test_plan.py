@@ -131,6 +131,6 @@ def test_pipelines_inside_pipelines(export, tmp_path):
 
 
 def test_a_rule_in_place_of_a_number(export):
-    expansion = KernelExpansion(Gaussian(width="median"), X[:3], np.ones((3, 1)), np.zeros(1))
-    with pytest.raises(ValueError, match=r"width='median', a rule in place of a number; use kernel.resolve"):
+    expansion = KernelExpansion(Gaussian(length_scale="median"), X[:3], np.ones((3, 1)), np.zeros(1))
+    with pytest.raises(ValueError, match=r"length_scale='median', a rule in place of a number; use kernel.resolve"):
         export(expansion)

@@ -195,13 +195,13 @@ def test_a_model_that_does_not_predict_is_not_written(file, data):
     """What load would refuse, save does not put in place of a file that loads."""
     before = file.read_bytes()
     model = fewkern.FeatureVectorRegressor(max_vectors=5).fit(*data)
-    model.kernel_.width = 0.0
+    model.kernel_.length_scale = 0.0
     with pytest.raises(ValueError, match=r"could not be read back, so nothing was written \(.* not finite"):
         save(model, file)
     assert file.read_bytes() == before
 
 
-@pytest.mark.parametrize(("field", "value"), [("unit", "meter"), ("unit", 3), ("width", np.ones(7))])
+@pytest.mark.parametrize(("field", "value"), [("unit", "meter"), ("unit", 3), ("length_scale", np.ones(7))])
 def test_a_kernel_that_contradicts_itself_is_not_written(tmp_path, data, field, value):
     model = fewkern.FeatureVectorSelector(max_vectors=5).fit(*data)
     setattr(model.kernel_, field, value)

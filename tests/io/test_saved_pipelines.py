@@ -51,7 +51,7 @@ from tests.io.test_every_estimator import assert_same, expected
 
 pd = pytest.importorskip("pandas")
 
-MODEL = FeatureVectorDiscriminant(n_vectors=6, alpha=1e-2, kernel=Gaussian(width=2.0))
+MODEL = FeatureVectorDiscriminant(n_vectors=6, alpha=1e-2, kernel=Gaussian(length_scale=2.0))
 
 
 @pytest.fixture(scope="module")

@@ -111,7 +111,7 @@ def test_sparse_samples_give_the_same_widths_and_answers(kernel):
     model = FeatureVectorDiscriminant(kernel=kernel, max_vectors=5)
     dense, sparse = fresh(model).fit(X, y), fresh(model).fit(sp.csr_array(X), y)
     assert sparse.kernel_.unit == dense.kernel_.unit
-    np.testing.assert_allclose(sparse.kernel_.width, dense.kernel_.width, rtol=1e-9)
+    np.testing.assert_allclose(sparse.kernel_.length_scale, dense.kernel_.length_scale, rtol=1e-9)
     np.testing.assert_allclose(sparse.decision_function(sp.csr_array(X)), dense.decision_function(X), atol=1e-6)
 
 

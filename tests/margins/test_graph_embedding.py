@@ -37,7 +37,7 @@ def test_pca_and_kernel_pca(iris):
     X, _ = iris
     ours, theirs = GraphEmbedding(graph="pca", n_components=3).fit_transform(X), PCA(3).fit_transform(X)
     np.testing.assert_allclose(align(theirs, ours), theirs, atol=1e-8)
-    kernel = GraphEmbedding(graph="pca", kernel=Gaussian(width=2.0), n_components=3).fit(X)
+    kernel = GraphEmbedding(graph="pca", kernel=Gaussian(length_scale=2.0), n_components=3).fit(X)
     theirs = KernelPCA(3, kernel="rbf", gamma=1 / 8).fit(X)
     np.testing.assert_allclose(align(theirs.transform(X), kernel.transform(X)), theirs.transform(X), atol=1e-5)
 

@@ -19,7 +19,7 @@ PAPER = {"rule": "greedy", "center": True, "alpha": 0.0}
 
 
 def of_sigma(sigma):
-    return Gaussian(width=sigma / np.sqrt(2))
+    return Gaussian(length_scale=sigma / np.sqrt(2))
 
 
 def assert_mean(values, figure, sd):
@@ -139,5 +139,5 @@ def test_unexplained_fraction_of_the_rules_on_two_gaussians():
 
 def test_unexplained_fraction_of_the_rules_on_ringnorm():
     X, _ = make_ringnorm(1000)
-    left = {rule: unexplained(X, Gaussian(width=5.0), rule=rule) for rule in ("gain", "greedy", "random")}
+    left = {rule: unexplained(X, Gaussian(length_scale=5.0), rule=rule) for rule in ("gain", "greedy", "random")}
     assert left["gain"] < left["random"] < left["greedy"]

@@ -56,7 +56,7 @@ EXACT = [
 @pytest.mark.parametrize(("name", "sigma", "C", "cap", "values"), EXACT, ids=[e[0] for e in EXACT])
 def test_rsvm_exact_values(name, sigma, C, cap, values):
     X, y = ida(name)
-    model = RecursiveSVM(kernel=Gaussian(width=np.sqrt(sigma / 2)), C=C).fit(X, y)
+    model = RecursiveSVM(kernel=Gaussian(length_scale=np.sqrt(sigma / 2)), C=C).fit(X, y)
     assert model.cap_ == pytest.approx(cap, rel=1e-4)
     np.testing.assert_allclose(model.objectives_, values, rtol=1e-4)
     assert model.n_components_ == len(values)  # T*
@@ -66,7 +66,7 @@ def test_rsvm_exact_values(name, sigma, C, cap, values):
 @pytest.mark.papers
 def test_rsvm_squared_lengths_on_heart():
     X, y = ida("heart")
-    model = RecursiveSVM(kernel=Gaussian(width=np.sqrt(60)), C=3.162).fit(X, y)
+    model = RecursiveSVM(kernel=Gaussian(length_scale=np.sqrt(60)), C=3.162).fit(X, y)
     np.testing.assert_allclose(model.squared_norms_, [68.604, 101.262, 38.340, 19.021], rtol=1e-4)
 
 
@@ -74,7 +74,7 @@ def test_rsvm_squared_lengths_on_heart():
 @pytest.mark.parametrize(("name", "sigma", "C"), [("waveform", 20, 1.0), ("breast-cancer", 50, 15.19)])
 def test_balanced_weights_give_more_directions(name, sigma, C):
     X, y = ida(name)
-    kernel = Gaussian(width=np.sqrt(sigma / 2))
+    kernel = Gaussian(length_scale=np.sqrt(sigma / 2))
     plain = RecursiveSVM(kernel=kernel, C=C, n_components=30).fit(X, y)
     balanced = RecursiveSVM(kernel=kernel, C=C, class_weight="balanced", n_components=30).fit(X, y)
     assert balanced.n_components_ >= plain.n_components_ + 2
@@ -87,7 +87,7 @@ def test_rsvm_with_neighbours_on_all_splits_of_heart():
     X, y = z.X, z.y.astype(int)
     counts, good, bad = [], [], []
     for train, test in zip(z.train_idx, z.test_idx):
-        model = RecursiveSVM(kernel=Gaussian(width=np.sqrt(60)), C=3.162).fit(X[train], y[train])
+        model = RecursiveSVM(kernel=Gaussian(length_scale=np.sqrt(60)), C=3.162).fit(X[train], y[train])
         A, B = model.transform(X[train]), model.transform(X[test])
         counts.append(model.n_components_)
         good.append(np.mean(majority(A[:, :3], y[train], B[:, :3], 51) != y[test]))

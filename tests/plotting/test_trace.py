@@ -31,7 +31,7 @@ def test_the_chosen_curve_and_the_chosen_model():
     display = TraceDisplay.from_estimator(model)
     k, r, L = model.trace_.chosen
     curves = [line.get_ydata() for line in display.ax_.get_lines()]
-    others = len(model.trace_.axes["width"]) - 1
+    others = len(model.trace_.axes["length_scale"]) - 1
     assert others >= 4
     assert len(curves) == others + 2
     np.testing.assert_allclose(curves[-2], np.sqrt(model.trace_.error[k, r]))
@@ -40,7 +40,7 @@ def test_the_chosen_curve_and_the_chosen_model():
     rmse = np.sqrt(model.held_out_error_)
     assert f"chosen: {L} vectors\n(root mean square error {rmse:.3g} on held-out samples)" in legend(display)
     assert "other widths" in legend(display)
-    assert f"width {model.trace_.setting['width']:.3g}, alpha {model.alpha_:.3g}" in legend(display)
+    assert f"length_scale {model.trace_.setting['length_scale']:.3g}, alpha {model.alpha_:.3g}" in legend(display)
     assert legend_is_outside(display)
     # the picture ends a little above where the chosen curve begins, and a little below the least error
     low, high = display.ax_.get_ylim()
@@ -104,7 +104,7 @@ def test_models_without_an_error_are_not_drawn():
 
 def test_sizes_that_are_not_an_axis():
     error, size = np.array([[0.3, 0.2], [0.4, 0.1]]), np.array([[1.0, 4.5], [2.0, 9.0]])
-    axes = {"width": (1.0, 2.0), "alpha": (0.1, 0.01)}
+    axes = {"length_scale": (1.0, 2.0), "alpha": (0.1, 0.01)}
     display = TraceDisplay(Trace(axes, error, np.zeros((2, 2)), (1, 1), size, "cross-validated error")).plot()
     assert labels(display) == ("number of vectors (mean of the folds)", "held-out samples\nclassified wrongly")
     assert "chosen: 9 vectors" in legend(display)
@@ -113,7 +113,7 @@ def test_sizes_that_are_not_an_axis():
 
 def test_one_axis_that_is_not_the_size():
     error = np.array([0.3, 0.2, 0.4])
-    display = TraceDisplay(Trace({"width": (0.1, 1.0, 10.0)}, error, np.full(3, np.nan), (1,))).plot()
+    display = TraceDisplay(Trace({"length_scale": (0.1, 1.0, 10.0)}, error, np.full(3, np.nan), (1,))).plot()
     assert display.ax_.get_xlabel() == "kernel width"
     assert display.ax_.get_xscale() == "log"
 
@@ -125,7 +125,7 @@ def test_nothing_to_compare_shows_the_objective():
 
 def test_a_mean_number_of_vectors_is_about_a_whole_one():
     trace = Trace(
-        {"width": (1.0,), "alpha": (0.1, 0.2)},
+        {"length_scale": (1.0,), "alpha": (0.1, 0.2)},
         np.array([[0.3, 0.2]]),
         np.zeros((1, 2)),
         (0, 1),

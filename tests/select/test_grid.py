@@ -26,12 +26,13 @@ def test_widths_around_a_rule(kernel, X):
     grid, resolved = KernelGrid.around(kernel, X), kernel.resolve(X)
     units = np.ones(2) if kernel.unit == "common" else feature_units(X, kernel.unit)
     for factor, width, one in zip(WIDTH_FACTORS, grid.widths, grid.kernels, strict=True):
-        np.testing.assert_allclose(one.width, factor * resolved.width)
-        np.testing.assert_allclose(one.width, width * (units if kernel.unit != "common" else 1.0))
+        np.testing.assert_allclose(one.length_scale, factor * resolved.length_scale)
+        np.testing.assert_allclose(one.length_scale, width * (units if kernel.unit != "common" else 1.0))
 
 
 @pytest.mark.parametrize(
-    ("kernel", "width"), [(Gaussian(0.7), 0.7), (Gaussian([1.0, 2.0]), 1.0), (Linear(), 0.0), (Laplacian(3), 3.0)]
+    ("kernel", "width"),
+    [(Gaussian(0.7), 0.7), (Gaussian([1.0, 2.0]), 1.0), (Linear(), 0.0), (Laplacian(3), 3.0)],
 )
 def test_what_is_given_is_kept(kernel, width, X):
     grid = KernelGrid.around(kernel, X)
@@ -70,8 +71,8 @@ def test_pixels_are_measured_in_their_range():
 def test_cross_validated_widths_have_a_unit_too(X):
     model = SparseKernelFisher(alpha=0.01).fit(X, (X[:, 0] > 0).astype(int))
     assert model.kernel_.unit in ("spread", "range")
-    width = model.trace_.setting["width"]
-    np.testing.assert_allclose(model.kernel_.width, width * feature_units(X, model.kernel_.unit))
+    width = model.trace_.setting["length_scale"]
+    np.testing.assert_allclose(model.kernel_.length_scale, width * feature_units(X, model.kernel_.unit))
 
 
 def test_the_picture_of_a_trace_shows_the_width_in_units(X):
@@ -82,4 +83,6 @@ def test_the_picture_of_a_trace_shows_the_width_in_units(X):
         display = TraceDisplay.from_estimator(model)
         labels.append(display.ax_.get_legend_handles_labels()[1])
     assert labels[0] == labels[1]
-    assert any(label.startswith(f"width {model.trace_.setting['width']:.3g}, ridge ") for label in labels[0])
+    assert any(
+        label.startswith(f"length_scale {model.trace_.setting['length_scale']:.3g}, alpha ") for label in labels[0]
+    )

@@ -64,12 +64,12 @@ def test_trace_holds_every_path(curve):
     # of nine widths every other one and the neighbors of the best, so that both sides of it are known
     assert trace.error.shape == trace.spread.shape == (6, 6, 11)
     assert 0 < trace.chosen[0] < 5
-    np.testing.assert_allclose(trace.setting["width"] * X.std(axis=0), model.kernel_.width)
+    np.testing.assert_allclose(trace.setting["length_scale"] * X.std(axis=0), model.kernel_.length_scale)
     assert (trace.setting["alpha"], trace.setting["n_vectors"]) == (model.alpha_, model.n_vectors_)
     one = FeatureVectorRegressor(max_vectors=10, kernel=Gaussian(0.5), alpha=0.1).fit(X, y)
     assert one.trace_.error.shape == (1, 1, 11)
-    assert (one.kernel_.width, one.alpha_) == (0.5, 0.1)
-    assert one.trace_.axes["width"] == (0.5,)
+    assert (one.kernel_.length_scale, one.alpha_) == (0.5, 0.1)
+    assert one.trace_.axes["length_scale"] == (0.5,)
 
 
 def test_noise_gets_next_to_no_vectors(rng):
@@ -81,7 +81,7 @@ def test_noise_gets_next_to_no_vectors(rng):
 
 def test_narrow_kernel_does_not_pretend_to_predict(rng):
     X, y = rng.standard_normal((60, 10)), rng.standard_normal(60)
-    model = FeatureVectorRegressor(kernel=Gaussian(width=0.05), alpha=0.0, prefer="accurate").fit(X, y)
+    model = FeatureVectorRegressor(kernel=Gaussian(length_scale=0.05), alpha=0.0, prefer="accurate").fit(X, y)
     assert model.held_out_error_ > 0.9 * y.var()
 
 
@@ -115,14 +115,16 @@ def test_an_error_that_still_falls_at_the_budget_is_named(model):
 def test_a_default_budget_that_is_too_small_is_named():
     """An oscillation that a tenth of the samples cannot follow; the advice is another."""
     x = np.linspace(0, 6, 400)
-    model = FeatureVectorRegressor(kernel=Gaussian(width=0.02))
+    model = FeatureVectorRegressor(kernel=Gaussian(length_scale=0.02))
     with pytest.warns(BudgetWarning, match=r'Use prefer="accurate", or max_vectors=200 or more'):
         model.fit(x[:, None], np.sin(60 * x))
 
 
 def test_paths_go_on_for_a_hard_curve():
     x = np.linspace(0, 1, 600)
-    model = FeatureVectorRegressor(kernel=Gaussian(width=0.004), prefer="accurate").fit(x[:, None], np.sin(250 * x))
+    model = FeatureVectorRegressor(kernel=Gaussian(length_scale=0.004), prefer="accurate").fit(
+        x[:, None], np.sin(250 * x)
+    )
     assert model.n_vectors_ > 100
 
 
@@ -134,8 +136,8 @@ def test_many_samples_search_the_width_on_some(rng, monkeypatch):
     for rule in ("gain", "greedy"):
         model = FeatureVectorRegressor(rule=rule).fit(X, y, sample_weight=rng.random(400))
         assert model.score(X, y) > 0.95
-        np.testing.assert_allclose(model.trace_.setting["width"] * X.std(axis=0), model.kernel_.width)
-        assert len(model.trace_.axes["width"]) <= 4
+        np.testing.assert_allclose(model.trace_.setting["length_scale"] * X.std(axis=0), model.kernel_.length_scale)
+        assert len(model.trace_.axes["length_scale"]) <= 4
 
 
 def test_only_the_ratios_of_weights_matter_without_a_ridge(curve):

@@ -164,7 +164,7 @@ def test_a_density_never_sees_a_value_in_place_of_a_missing_one():
     assert np.isnan(values[:60]).all()
     assert np.isfinite(values[60:]).all()
     assert fitted.score(frame.iloc[60:]) == np.mean(values[60:])
-    assert fitted.kept().columns.tolist()[-2:] == ["weight", "width"]
+    assert fitted.kept().columns.tolist()[-2:] == ["weight", "bandwidth"]
     with pytest.raises(ValueError, match="only 3 of 200 rows have no missing value"):
         TableModel(task="density").fit(frame.assign(b=frame["b"].where(frame.index >= 197)))
 

@@ -75,11 +75,11 @@ class Trace:
     >>> import numpy as np
     >>> from fewkern.core.trace import Trace
     >>> error = np.array([[0.5, 0.2, 0.25], [0.5, 0.3, 0.1]])
-    >>> trace = Trace({"width": (1.0, 2.0), "n_vectors": (0, 1, 2)}, error, 0.1 * error, chosen=(1, 2))
+    >>> trace = Trace({"length_scale": (1.0, 2.0), "n_vectors": (0, 1, 2)}, error, 0.1 * error, chosen=(1, 2))
     >>> trace.setting
-    {'width': 2.0, 'n_vectors': 2}
+    {'length_scale': 2.0, 'n_vectors': 2}
     >>> trace.open_end, trace.at_edge
-    (True, ('width',))
+    (True, ('length_scale',))
     """
 
     axes: dict[str, tuple[float, ...]]

@@ -1,4 +1,4 @@
-"""Mixtures of a few round normal kernels by likelihood (FCR-ML): EM with a floor on the widths, and their size."""
+"""Mixtures of a few round normal kernels by likelihood (FCR-ML): EM with a floor on the bandwidths, and their size."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ __all__ = [
     "log_likelihood",
 ]
 
-# Widths at which a kernel may enter, in units of the reference width.
+# Bandwidths at which a kernel may enter, in units of the reference bandwidth.
 _WIDTHS = (1.0, 1.5, 2.0, 2.6, 3.6, 5.2, 7.5)
 # Number of candidates that are tried as centers in one entry.
 _CENTERS = 300
@@ -134,7 +134,7 @@ class EMFit:
 def expectation_maximization(
     rows: ScaledRows, start: RoundMixture, floor: float, iterations: int, least_rise: float = 0.0
 ) -> EMFit:
-    r"""EM iterations on weights, centers and widths, every width kept at ``floor`` or above.
+    r"""EM iterations on weights, centers and bandwidths, every bandwidth kept at ``floor`` or above.
 
     The floor is what keeps the likelihood bounded; the step is still a maximization, now under
     :math:`\sigma_j \ge \sigma_{\min}`, so the likelihood never falls. They end after ``iterations``, or once the mean
@@ -242,7 +242,7 @@ def forward_likelihood(
         A kernel may enter at a candidate (300 of them at most), and its entry is scored on the candidates. EM then
         sees all samples.
     floor : float
-        Least width, in units of the problem's.
+        Least bandwidth, in units of the problem's.
     max_vectors : int
     patience : int or None
         The path ends after this many steps without a better BIC; None never ends it for that.

@@ -99,7 +99,7 @@ def fit_fisher(estimator: FisherParameters, population: Population, family: Fami
         warnings.warn(
             f"{type(estimator).__name__}: what the model says of samples that it has not seen does not rise with their "
             "classes, so it carries no signal to fit probabilities to; the midpoint rule is used. Look for a better "
-            "kernel or width, a smaller penalty, or more samples.",
+            "kernel or length scale, a smaller penalty, or more samples.",
             UserWarning,
             stacklevel=3,
         )

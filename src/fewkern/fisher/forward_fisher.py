@@ -32,7 +32,7 @@ class ForwardKernelFisher(ScoringClassifier, KernelEstimator):
     Parameters
     ----------
     kernel : str, Kernel or callable, default "gaussian"
-        A width given as a rule is chosen by cross-validation, see :class:`SparseKernelFisher`.
+        A length scale given as a rule is chosen by cross-validation, see :class:`SparseKernelFisher`.
     n_vectors : int or "auto", default "auto"
         Number of columns. "auto" chooses it by cross-validation.
     max_vectors : int or None, default None
@@ -52,14 +52,14 @@ class ForwardKernelFisher(ScoringClassifier, KernelEstimator):
         As in :class:`SparseKernelFisher`; ``indices_`` in the order of selection.
     held_out_error_ : float or None
         Share of held-out samples that are misclassified (weighted), every fold with the number of vectors that the
-        other folds choose. The width was chosen with all folds. None where a class is too small for folds.
+        other folds choose. The length scale was chosen with all folds. None where a class is too small for folds.
     held_out_scores_ : HeldOutScores or None
         Scores of the held-out samples, which ``predict_set`` needs.
     novelty_ : Novelty or None
         What ``novelty`` and ``novelty_threshold`` need.
     trace_ : Trace
-        Cross-validated error of every width and number of vectors that was compared, and the share of the targets'
-        sum of squares that is left after the constant and after every vector.
+        Cross-validated error of every length scale and number of vectors that was compared, and the share of the
+        targets' sum of squares that is left after the constant and after every vector.
     stop_ : Stop
         SIZE if cross-validation chose fewer vectors than there could be, else why the selection ended.
     ratios_ : tuple of float
@@ -67,10 +67,10 @@ class ForwardKernelFisher(ScoringClassifier, KernelEstimator):
 
     Notes
     -----
-    ``n m`` flops per vector for ``m`` candidates. Widths and numbers of vectors are compared as in
+    ``n m`` flops per vector for ``m`` candidates. Length scales and numbers of vectors are compared as in
     :class:`SparseKernelFisher`, with a path of sizes in place of a path of penalties: 0.3 to 0.7 seconds for 200 to
-    1,000 samples. Above 5,000 rows width, size and vectors come from 5,000 of them, and the coefficients from all
-    rows, which may be those of a Dask collection.
+    1,000 samples. Above 5,000 rows length scale, size and vectors come from 5,000 of them, and the coefficients from
+    all rows, which may be those of a Dask collection.
 
     The original article was not at hand: that the constant is forced and the coefficients are not regularized is our
     reading. The decision is that of :class:`SparseKernelFisher`.

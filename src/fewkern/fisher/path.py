@@ -67,8 +67,8 @@ def fisher_path(
     Parameters
     ----------
     model : SparseKernelFisher
-        Its parameters are used; it is not fitted. A width given as a rule is the number that the rule gives: nothing
-        is searched here.
+        Its parameters are used; it is not fitted. A length scale given as a rule is the number that the rule gives:
+        nothing is searched here.
     X : array, data frame or sparse matrix of shape (n_samples, n_features)
     y : array of shape (n_samples,)
     sample_weight : array of shape (n_samples,) or None

@@ -35,9 +35,10 @@ class SparseKernelFisher(ScoringClassifier, KernelEstimator):
     Parameters
     ----------
     kernel : str, Kernel or callable, default "gaussian"
-        A width given as a rule ("median", the default, or "scale") is the centre of a grid from 0.14 to 6 times its
-        value, from which cross-validation chooses. It is one width per feature, in units of that feature, so that the
-        units of the data do not matter (``unit`` of :class:`~fewkern.kernels.Gaussian`). A number is used as it is.
+        A length scale given as a rule ("median", the default, or "scale") is the centre of a grid from 0.14 to 6 times
+        its value, from which cross-validation chooses. It is one length scale per feature, in units of that feature, so
+        that the units of the data do not matter (``unit`` of :class:`~fewkern.kernels.Gaussian`). A number is used as
+        it is.
     q : float, default 0.5
         In (0, 2]. Smaller values keep fewer samples; above 1 every candidate is kept.
     alpha : float or "auto", default "auto"
@@ -66,7 +67,7 @@ class SparseKernelFisher(ScoringClassifier, KernelEstimator):
         with three or more classes 1e-5).
     max_iter : int, default 1000
     random_state : int, Generator, RandomState or None, default 0
-        For the folds, the candidates and the subsample on which widths are compared.
+        For the folds, the candidates and the subsample on which length scales are compared.
     verbose : bool or int, default False
 
     Attributes
@@ -89,14 +90,14 @@ class SparseKernelFisher(ScoringClassifier, KernelEstimator):
         Shares of the classes, in the rows on which choices are made.
     held_out_error_ : float or None
         Share of held-out samples that are misclassified (weighted), every fold with the penalty that the other folds
-        choose. The width was chosen with all folds. None where a class is too small for folds.
+        choose. The length scale was chosen with all folds. None where a class is too small for folds.
     held_out_scores_ : HeldOutScores or None
         Scores of the held-out samples, which ``predict_set`` needs.
     novelty_ : Novelty or None
         What ``novelty`` and ``novelty_threshold`` need.
     trace_ : Trace
-        Cross-validated error of every width and penalty that was compared, and (5) after every iteration of the fit,
-        which never rises.
+        Cross-validated error of every length scale and penalty that was compared, and (5) after every iteration of the
+        fit, which never rises.
     stop_ : Stop
         How the fit ended.
     n_iter_ : int
@@ -112,22 +113,23 @@ class SparseKernelFisher(ScoringClassifier, KernelEstimator):
     NRS                ``n_vectors_``   samples retained
     ================== ================ ===================================================
 
-    *Choice of width and penalty.* Five widths of the grid are cross-validated, each along the whole path of penalties,
-    then the neighbors of the best one. Up to 1,000 samples and 200 candidates are used for this. The path of the width
-    of least error is then followed on all samples and candidates, and ``prefer`` decides on the penalty.
+    *Choice of length scale and penalty.* Five length scales of the grid are cross-validated, each along the whole path
+    of penalties, then the neighbors of the best one. Up to 1,000 samples and 200 candidates are used for this. The path
+    of the length scale of least error is then followed on all samples and candidates, and ``prefer`` decides on the
+    penalty.
 
     *Deviations from the paper.* The bias is not penalized by default. Repeated samples are one candidate. The decision
     is not at the midpoint of the targets but where a logistic regression on held-out scores has equal posteriors.
     ``variant="paper", tol=1e-5`` has the bias, the start of the iteration, the decision and the stop of the paper.
 
     *Cost.* ``n m`` kernel values for ``m`` candidates, then ``n k^2 + k^3`` per iteration with ``k`` components alive.
-    An automatic fit is about 45 fits per width: 1 to 2 seconds for 400 to 1,000 samples of two classes. Several
+    An automatic fit is about 45 fits per length scale: 1 to 2 seconds for 400 to 1,000 samples of two classes. Several
     classes start with all candidates alive, and ``q = 1`` is the slow case there (group lasso): 20 seconds for 1,200
     samples of ten classes, where ``q = 0.5`` takes 5.
 
-    *Many rows.* Above 5,000 rows width, penalty, vectors and held-out scores come from 5,000 of them. The coefficients
-    of the vectors then minimize (5) over all rows, by one pass over them. ``X`` may be a Dask array or data frame,
-    whose rows stay where they are; the model is the same for any chunking, and the same as in memory.
+    *Many rows.* Above 5,000 rows length scale, penalty, vectors and held-out scores come from 5,000 of them. The
+    coefficients of the vectors then minimize (5) over all rows, by one pass over them. ``X`` may be a Dask array or
+    data frame, whose rows stay where they are; the model is the same for any chunking, and the same as in memory.
 
     References
     ----------

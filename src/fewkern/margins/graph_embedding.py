@@ -48,8 +48,8 @@ class GraphEmbedding(Reducer):
         See :mod:`fewkern.kernels`.
     graph : str, rule, GraphPair or pair of matrices, default "fisher"
         See :mod:`fewkern.graphs`. Neighbors are those of the features: with the linear kernel the samples as they are,
-        so that their units matter; with another kernel its features, which do not depend on units if its width is a
-        rule.
+        so that their units matter; with another kernel its features, which do not depend on units if its length scale
+        is a rule.
     recursive : bool, default False
         One by one, each orthogonal to those before: recursive FDA, the Foley-Sammon set of orthogonal discriminant
         vectors.
@@ -100,9 +100,9 @@ class GraphEmbedding(Reducer):
     matrix. Neighbor graphs are computed on the host; everything else runs on any Array API library.
 
     Any number of rows, with the graphs "fisher" and "pca", in memory or as a Dask collection: above 20,000 rows the
-    width and the basis of a kernel come from a sample of 20,000, and scatters and means from all rows, in one pass.
-    Other rules are about pairs: above 20,000 rows they are built on 20,000 of them, which must be in memory. A graph
-    that is given pair by pair is used as it is.
+    length scale and the basis of a kernel come from a sample of 20,000, and scatters and means from all rows, in one
+    pass. Other rules are about pairs: above 20,000 rows they are built on 20,000 of them, which must be in memory. A
+    graph that is given pair by pair is used as it is.
 
     References
     ----------

@@ -57,8 +57,8 @@ class RecursiveSoftMargin(Reducer):
         See :mod:`fewkern.kernels`. A kernel needs an ``alpha`` of at least 0.01.
     graph : str, rule, GraphPair or pair of matrices, default "fisher"
         See :mod:`fewkern.graphs`. Neighbors are those of the features: with the linear kernel the samples as they are,
-        so that their units matter; with another kernel its features, which do not depend on units if its width is a
-        rule.
+        so that their units matter; with another kernel its features, which do not depend on units if its length scale
+        is a rule.
     C : float, default 5.0
         Weight of the hinges. All values below one give the same direction.
     scale_C : bool, default True

@@ -130,9 +130,9 @@ class RecursiveSVM(Reducer):
     ``q`` features, 10 to 30 iterations per component; where rows and features are many, most rows are left out of most
     of them. Sparse samples with the linear kernel are never made dense.
 
-    Any number of rows, in memory or as a Dask collection: above 20,000 rows a sample of 20,000 gives the width and the
-    basis of the kernel, the number of components, and hyperplanes to start from. These are improved on all rows by
-    Newton steps with rounded hinges, four to six passes over the rows per component, so the components, the mean and
+    Any number of rows, in memory or as a Dask collection: above 20,000 rows a sample of 20,000 gives the length scale
+    and the basis of the kernel, the number of components, and hyperplanes to start from. These are improved on all rows
+    by Newton steps with rounded hinges, four to six passes over the rows per component, so the components, the mean and
     the offsets are those of all rows. Sparse samples with the linear kernel are solved exactly whatever their number.
 
     References

@@ -41,7 +41,7 @@ _WORDS = {
     "held-out logarithmic loss": "logarithmic loss\non held-out samples",
     "cross-validated integrated squared error": "integrated squared error,\nup to a constant (held-out samples)",
     "leave-one-out integrated squared error": "integrated squared error,\nup to a constant (samples left out)",
-    "cross-validation score of the width": "cross-validation score (lower is better)",
+    "cross-validation score of the bandwidth": "cross-validation score (lower is better)",
     "minus the held-out log density": "minus the log density\nof held-out samples",
     "mean squared error of rows held out, standardized targets": "squared error on held-out samples\n(standardized)",
     "Bayesian information criterion": "Bayesian information criterion\n(lower is better)",
@@ -177,7 +177,7 @@ class TraceDisplay:
                 count_ticks(ax.xaxis)
         else:
             name = list(self.trace.axes)[-1]
-            ax.set_xlabel({"width": "kernel width"}.get(name, name))
+            ax.set_xlabel({"length_scale": "length scale of the kernel"}.get(name, name))
             if x.min() > 0:
                 ax.set_xscale("log")
                 _plain_ticks(ax.xaxis)

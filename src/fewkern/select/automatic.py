@@ -1,4 +1,4 @@
-"""What the estimators do in ``fit`` whose width, ridge and number of vectors are chosen by leave-one-out."""
+"""What the estimators do in ``fit`` whose length scale, ridge and number of vectors are chosen by leave-one-out."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ __all__ = [
 
 
 class AutomaticParameters(Protocol):
-    """Parameters of the estimators whose width, ridge and number of vectors are chosen by leave-one-out."""
+    """Parameters of the estimators whose length scale, ridge and number of vectors are chosen by leave-one-out."""
 
     kernel: Any
     n_vectors: Any
@@ -62,7 +62,7 @@ class Regression:
 
 
 def search_model(estimator: AutomaticParameters, samples: Samples) -> Found:
-    """Width, vectors, ridge and size for the targets of the samples."""
+    """Length scale, vectors, ridge and size for the targets of the samples."""
     plan = Searching.automatic(
         selecting(estimator.rule, estimator.center, estimator.basis_tol, estimator.random_state),
         samples.n,
@@ -72,8 +72,8 @@ def search_model(estimator: AutomaticParameters, samples: Samples) -> Found:
         prefer=estimator.prefer,
     )
     kernel = as_kernel(estimator.kernel)
-    widths = len(WIDTH_FACTORS) if "width" in kernel.rules else 1
-    with progress(estimator, "comparing kernel widths", plan.n_paths(widths, samples.n)) as step:
+    widths = len(WIDTH_FACTORS) if "length_scale" in kernel.rules else 1
+    with progress(estimator, "comparing kernel length scales", plan.n_paths(widths, samples.n)) as step:
         return automatic_model(samples, kernel, plan, step)
 
 

@@ -50,9 +50,10 @@ class FeatureVectorDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixi
     Parameters
     ----------
     kernel : str, Kernel or callable, default "gaussian"
-        A width given as a rule ("median", the default, or "scale") is the centre of a grid from 0.14 to 6 times its
-        value, searched by leave-one-out. It is one width per feature, in units of that feature, so that the units of
-        the data do not matter (``unit`` of :class:`~fewkern.kernels.Gaussian`). A width given as a number is kept.
+        A length scale given as a rule ("median", the default, or "scale") is the centre of a grid from 0.14 to 6 times
+        its value, searched by leave-one-out. It is one length scale per feature, in units of that feature, so that the
+        units of the data do not matter (``unit`` of :class:`~fewkern.kernels.Gaussian`). A length scale given as a
+        number is kept.
     n_components : int or None, default None
         Number of axes; at most, and by default, one less than there are classes. If fewer exist than are asked for,
         there are fewer, with a warning.
@@ -105,8 +106,8 @@ class FeatureVectorDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixi
 
     Notes
     -----
-    Discriminant analysis is regression on class indicators followed by a change of coordinates, so width, ridge and
-    number of vectors are chosen by the leave-one-out error of that regression. Without a ridge, and with a Gaussian
+    Discriminant analysis is regression on class indicators followed by a change of coordinates, so length scale, ridge
+    and number of vectors are chosen by the leave-one-out error of that regression. Without a ridge, and with a Gaussian
     kernel and all vectors, the inertia is one whatever the labels.
 
     References

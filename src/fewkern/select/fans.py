@@ -18,7 +18,7 @@ from fewkern.select.selection import Selection, choose_basis, select_vectors
 
 __all__ = ["Fan", "choose_among", "errors_without", "follow", "lengthen", "stacked"]
 
-# Of more widths than this every other one is looked at first: errors change little from one to the next.
+# Of more length scales than this every other one is looked at first: errors change little from one to the next.
 _FEW_WIDTHS = 4
 # A path is worth going on with when its minimum lies in the last part of it, or when a short one leaves so much of the
 # error of a constant.

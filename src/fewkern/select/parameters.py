@@ -19,7 +19,7 @@ SELECTION: dict[str, list[Any]] = {
     "rule": [StrOptions(set(RULES))],
 }
 
-# The same with those of the automatic choice of width, ridge and number of vectors.
+# The same with those of the automatic choice of length scale, ridge and number of vectors.
 AUTOMATIC: dict[str, list[Any]] = {
     **SELECTION,
     "n_vectors": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],

@@ -50,8 +50,8 @@ class FeatureVectorPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
         Number of components; all with a nonzero eigenvalue by default. If fewer exist than are asked for, there are
         fewer, with a warning.
     kernel : str, Kernel or callable, default "gaussian"
-        See :mod:`fewkern.kernels`. A width by a rule is one per feature, in units of the feature's spread; for features
-        that share a unit, such as pixels, ``Gaussian(unit="range")`` or ``"common"`` may be better.
+        See :mod:`fewkern.kernels`. A length scale by a rule is one per feature, in units of the feature's spread; for
+        features that share a unit, such as pixels, ``Gaussian(unit="range")`` or ``"common"`` may be better.
     max_vectors : int or None, default 100
         Largest number of vectors; None goes to the numerical rank.
     rule : str, default "gain"

@@ -20,8 +20,8 @@ class FeatureVectorRegressor(IntervalRegressor, RegressorMixin, KernelEstimator)
     r"""Predict numbers from a few chosen samples, with nothing to tune (FVS-LR).
 
     A few samples are chosen as vectors. A new sample is compared with them by the kernel, and the prediction is a
-    weighted sum of these similarities and a constant. Kernel width, number of vectors and ridge are those of least
-    leave-one-out error, which is known in closed form. In a formula,
+    weighted sum of these similarities and a constant. Kernel length scale, number of vectors and ridge are those of
+    least leave-one-out error, which is known in closed form. In a formula,
 
     .. math:: \min_{A, \beta} \sum_i w_i \| y_i - \beta - A^T z_i \|^2 + \alpha\, \|A\|_F^2 \qquad (11)
 
@@ -31,9 +31,10 @@ class FeatureVectorRegressor(IntervalRegressor, RegressorMixin, KernelEstimator)
     Parameters
     ----------
     kernel : str, Kernel or callable, default "gaussian"
-        A width given as a rule ("median", the default, or "scale") is the centre of a grid from 0.14 to 6 times its
-        value, searched by leave-one-out. It is one width per feature, in units of that feature, so that the units of
-        the data do not matter (``unit`` of :class:`~fewkern.kernels.Gaussian`). A width given as a number is kept.
+        A length scale given as a rule ("median", the default, or "scale") is the centre of a grid from 0.14 to 6 times
+        its value, searched by leave-one-out. It is one length scale per feature, in units of that feature, so that the
+        units of the data do not matter (``unit`` of :class:`~fewkern.kernels.Gaussian`). A length scale given as a
+        number is kept.
     n_vectors : int or "auto", default "auto"
         Number of vectors; "auto" is chosen by leave-one-out.
     max_vectors : int or "auto", default "auto"
@@ -76,7 +77,7 @@ class FeatureVectorRegressor(IntervalRegressor, RegressorMixin, KernelEstimator)
         "size" if leave-one-out preferred a smaller model than the selection had to offer; else why the selection ended:
         "limit" (the budget) or "rank".
     trace_ : Trace
-        Leave-one-out error for every width that was looked at, every ridge and number of vectors.
+        Leave-one-out error for every length scale that was looked at, every ridge and number of vectors.
     held_out_error_ : float
         Mean squared leave-one-out error, summed over the outputs, at settings that other samples chose.
     basis_ : KernelBasis
@@ -88,9 +89,9 @@ class FeatureVectorRegressor(IntervalRegressor, RegressorMixin, KernelEstimator)
 
     Notes
     -----
-    For every width and ridge the errors of all sizes come from one factorization: ``n L^2`` flops. Above 5,000 samples
-    width, ridge and size are searched on at most 10,000 of them; above 20,000 samples 20,000 choose everything, and the
-    coefficients come from all. Memory: one ``n L`` matrix per width.
+    For every length scale and ridge the errors of all sizes come from one factorization: ``n L^2`` flops. Above 5,000
+    samples length scale, ridge and size are searched on at most 10,000 of them; above 20,000 samples 20,000 choose
+    everything, and the coefficients come from all. Memory: one ``n L`` matrix per length scale.
 
     References
     ----------

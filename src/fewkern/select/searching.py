@@ -22,8 +22,8 @@ RIDGES = (1e-6, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)
 # tenth of the samples, or half of them for "accurate", and _LONGEST at most.
 FIRST_LENGTHS, _SAMPLES_PER_VECTOR, _LONGEST = (50, 100), 8, 1000
 _SHARE = {"accurate": 0.5, "balanced": 0.1, "sparse": 0.1}
-# On many samples only widths near the best of a few are looked at: one step above it, two below, because more samples
-# and longer paths allow narrower kernels.
+# On many samples only length scales near the best of a few are looked at: one step above it, two below, because more
+# samples and longer paths allow narrower kernels.
 STEPS_BELOW, STEPS_ABOVE = 2, 1
 
 

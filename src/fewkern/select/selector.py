@@ -51,8 +51,8 @@ class FeatureVectorSelector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, K
     Parameters
     ----------
     kernel : str, Kernel or callable, default "gaussian"
-        See :mod:`fewkern.kernels`. A width by a rule is one per feature, in units of the feature's spread; for features
-        that share a unit, such as pixels, ``Gaussian(unit="range")`` or ``"common"`` may be better.
+        See :mod:`fewkern.kernels`. A length scale by a rule is one per feature, in units of the feature's spread; for
+        features that share a unit, such as pixels, ``Gaussian(unit="range")`` or ``"common"`` may be better.
     max_vectors : int or None, default 100
         Largest number of vectors; None stops only at ``max_fitness`` or at the numerical rank.
     max_fitness : float, default 1.0
