@@ -21,7 +21,7 @@ from fewkern import (
 from fewkern.datasets import make_banana, make_gaussian_laplacian
 from fewkern.fisher import fisher_path
 from fewkern.kernels import Gaussian
-from fewkern.plotting import DensityDisplay, TraceDisplay, VectorsDisplay
+from fewkern.plotting import DensityDisplay, PathDisplay, VectorsDisplay
 from fewkern.plotting.style import ACCENT, CHOSEN, CLASSES, QUIET
 from pictures.canvas import panels, picture, scatter, square
 
@@ -87,7 +87,7 @@ def selection() -> Any:
         axes[1].semilogy(np.arange(1, len(fitness) + 1), 1 - fitness, color=color, lw=2, label=rule)
     axes[1].set(title="what they leave unexplained", xlabel="number of vectors", ylabel="1 - global fitness")
     axes[1].legend(frameon=False)
-    TraceDisplay.from_estimator(FeatureVectorDiscriminant().fit(X, y), ax=axes[2])
+    PathDisplay.from_estimator(FeatureVectorDiscriminant().fit(X, y), ax=axes[2])
     axes[2].set(title="how many are needed", xlim=(0, 60), ylabel="leave-one-out error")
     axes[2].legend(*axes[2].get_legend_handles_labels(), frameon=False, fontsize=7, loc="upper right")
     return fig

@@ -99,8 +99,8 @@ def test_the_objective_is_that_of_all_rows(q):
     alpha, values = model.expansion_.coef[:, 0] * unit, model.decision_function(X) * unit + middle
     residual = np.where(y == "b", 1 / share, -1 / (1 - share)) - values
     expected = residual @ residual / 2 + model.alpha_ * N * np.sum(np.abs(alpha) ** q)
-    assert model.objective_ == model.trace_.objectives[-1] == pytest.approx(expected, rel=1e-6)
-    assert model.n_iter_ == len(model.trace_.objectives)
+    assert model.objective_ == model.path_.objectives[-1] == pytest.approx(expected, rel=1e-6)
+    assert model.n_iter_ == len(model.path_.objectives)
 
 
 def test_error_reduction_ratios_are_those_of_all_rows():
@@ -112,7 +112,7 @@ def test_error_reduction_ratios_are_those_of_all_rows():
     for k in range(7):
         K = np.column_stack([np.ones(N), model.kernel_(X, model.vectors_)[:, :k]])
         left.append(np.sum((Y - K @ np.linalg.lstsq(K, Y, rcond=None)[0]) ** 2) / np.sum(Y**2))
-    np.testing.assert_allclose(model.trace_.objectives, left, atol=1e-8)
+    np.testing.assert_allclose(model.path_.objectives, left, atol=1e-8)
     assert sum(model.ratios_) == pytest.approx(1 - left[-1])
 
 

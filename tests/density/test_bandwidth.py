@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fewkern.core.trace import Stop
+from fewkern.core.path import Stop
 from fewkern.density import bandwidth
 from fewkern.density.problem import DensityProblem
 from tests.oracles import density as oracle

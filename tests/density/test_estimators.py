@@ -23,8 +23,8 @@ from fewkern import (
     ReducedSetDensity,
 )
 from fewkern.core import population
+from fewkern.core.path import Path, Stop
 from fewkern.core.samples import Samples
-from fewkern.core.trace import Stop, Trace
 from fewkern.datasets import make_banana, make_gaussian_laplacian
 from fewkern.density import forward
 from fewkern.density.reduction import reduced_set_width
@@ -56,9 +56,9 @@ def test_fitted_attributes_agree_with_the_expansion(density):
     assert np.all(model.weights_ >= 0)
     assert np.all(model.bandwidths_ > 0)
     assert isinstance(model.stop_, Stop)
-    assert isinstance(model.trace_, Trace)
-    assert set(model.trace_.axes) <= {"bandwidth", "n_vectors"}
-    assert model.trace_.error.shape == tuple(len(values) for values in model.trace_.axes.values())
+    assert isinstance(model.path_, Path)
+    assert set(model.path_.axes) <= {"bandwidth", "n_vectors"}
+    assert model.path_.error.shape == tuple(len(values) for values in model.path_.axes.values())
     if model.indices_ is not None:
         np.testing.assert_array_equal(model.vectors_, X[model.indices_])
     assert isinstance(model.expansion_, KernelMixture)
@@ -162,8 +162,8 @@ def test_a_grid_of_ten_widths_as_in_the_paper():
     grid = np.linspace(0.1, 1.0, 10)
     model = ParzenDensity(scale="none", grid=grid).fit(X)
     assert np.any(np.isclose(model.bandwidth_, grid))
-    assert len(model.trace_.axes["bandwidth"]) == 10
-    assert model.trace_.setting["bandwidth"] == model.bandwidth_
+    assert len(model.path_.axes["bandwidth"]) == 10
+    assert model.path_.setting["bandwidth"] == model.bandwidth_
 
 
 def test_the_width_of_many_samples_comes_from_some_of_them():
@@ -201,8 +201,8 @@ def test_prefer_decides_the_size(criterion):
     assert sizes == sorted(sizes)
     assert sizes[0] < sizes[2]
     best = models[2]
-    assert best.trace_.setting["n_vectors"] == best.n_vectors_
-    assert best.trace_.chosen[0] == int(np.argmin(best.trace_.error))
+    assert best.path_.setting["n_vectors"] == best.n_vectors_
+    assert best.path_.chosen[0] == int(np.argmin(best.path_.error))
     assert ForwardDensity(criterion=criterion, max_vectors=2).fit(X).n_vectors_ <= 2
     assert ForwardDensity(criterion="squared_error", polish=False).fit(X).indices_ is not None
     assert best.indices_ is None
@@ -245,9 +245,9 @@ def test_many_samples_are_grown_on_a_part_and_fitted_on_all(monkeypatch):
 def test_cross_validation_chooses_the_least_width_and_the_size():
     base = ForwardDensity(criterion="squared_error", bandwidth="silverman")
     model = clone(base).set_params(cv=2, max_vectors=4, polish=False).fit(X[:80])
-    assert model.trace_.axes["floor"] == (1.25, 1.5, 1.75, 2.0, 2.25)
-    assert model.least_bandwidth_ == model.trace_.setting["floor"] * model.bandwidth_
-    assert model.n_vectors_ == model.trace_.setting["n_vectors"]
+    assert model.path_.axes["floor"] == (1.25, 1.5, 1.75, 2.0, 2.25)
+    assert model.least_bandwidth_ == model.path_.setting["floor"] * model.bandwidth_
+    assert model.n_vectors_ == model.path_.setting["n_vectors"]
     splits = [(np.arange(40, 80), np.arange(40)), (np.arange(40), np.arange(40, 80))]
     assert clone(base).set_params(cv=splits, max_vectors=2).fit(X[:80]).n_vectors_ <= 2
     assert ForwardDensity(cv=splits, max_vectors=2).fit(X[:80]).n_vectors_ <= 2
@@ -272,8 +272,8 @@ def test_reduced_set_is_exact_and_its_width_cross_validated():
     model = ReducedSetDensity().fit(X)
     assert model.gap_ <= 1e-8
     assert model.stop_ is Stop.CONVERGED
-    assert model.bandwidth_ == model.trace_.axes["bandwidth"][int(np.argmin(model.trace_.error))]
-    assert len(model.trace_.axes["bandwidth"]) == 10
+    assert model.bandwidth_ == model.path_.axes["bandwidth"][int(np.argmin(model.path_.error))]
+    assert len(model.path_.axes["bandwidth"]) == 10
 
 
 def test_reduced_set_compares_widths_on_the_candidates():
@@ -281,11 +281,11 @@ def test_reduced_set_compares_widths_on_the_candidates():
     density = ReducedSetDensity(max_candidates=80).fit(X)
     drawn = np.sort(np.random.default_rng(0).choice(len(X), 80, replace=False))
     problem = fit_scaling(X, np.ones(len(X)), "std").problem(Samples.of(X[drawn]))
-    alone = replace(problem, unit=density.trace_.axes["bandwidth"][0] * (200 / 80) ** (1 / 6))
+    alone = replace(problem, unit=density.path_.axes["bandwidth"][0] * (200 / 80) ** (1 / 6))
     trace = reduced_set_width(alone, Samples.of(X[drawn]).folds(5))
     factor = (200 / 80) ** (2 / 6)  # of the units of squared errors in two dimensions
-    np.testing.assert_allclose(density.trace_.error * factor, trace.error, rtol=1e-9)
-    assert density.trace_.chosen == trace.chosen
+    np.testing.assert_allclose(density.path_.error * factor, trace.error, rtol=1e-9)
+    assert density.path_.chosen == trace.chosen
     assert np.isin(density.indices_, drawn).all()
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fewkern.arrays.folds import plain_folds
-from fewkern.core.trace import Stop
+from fewkern.core.path import Stop
 from fewkern.density.problem import DensityProblem
 from fewkern.density.reduction import CV_FACTORS, reduced_set, reduced_set_by_updates, reduced_set_width
 from fewkern.density.simplex import active_set

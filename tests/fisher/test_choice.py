@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from fewkern.core.trace import TOLERANCE, Trace
+from fewkern.core.path import TOLERANCE, Path
 from fewkern.fisher import choice
 from fewkern.fisher.choice import (
     Candidates,
@@ -123,7 +123,7 @@ def trace(error, size, n=100):
     with np.errstate(invalid="ignore"):
         spread = np.where(np.isfinite(error), np.sqrt(error * (1 - error) / n), np.inf)
     axes = {"length_scale": tuple(range(error.shape[0])), "alpha": tuple(range(error.shape[1]))}
-    return Trace(axes, error, spread, (0, 0), size=size)
+    return Path(axes, error, spread, (0, 0), size=size)
 
 
 def test_choice_prefers_accuracy_or_few_vectors():
@@ -250,10 +250,10 @@ def test_a_table_of_errors_has_their_standard_errors():
 
 def test_the_numbers_of_vectors_are_sizes_where_they_are_the_setting():
     axes = {"length_scale": (1.0,), "n_vectors": (1, 2, 3)}
-    compared = Trace(axes, np.array([[0.3, 0.1, 0.1]]), np.full((1, 3), 0.01), (0, 0))
+    compared = Path(axes, np.array([[0.3, 0.1, 0.1]]), np.full((1, 3), 0.01), (0, 0))
     assert choice._choose(compared, Comparing(ForwardFamily())) == (0, 1)
     assert choice._choose(compared, Comparing(ForwardFamily(), max_vectors=1), NONE[:, :3]) == (0, 1)
-    worse = Trace(axes, np.array([[0.3, 0.2, 0.1]]), np.full((1, 3), 0.01), (0, 0))
+    worse = Path(axes, np.array([[0.3, 0.2, 0.1]]), np.full((1, 3), 0.01), (0, 0))
     assert choice._choose(worse, Comparing(ForwardFamily(), max_vectors=2), NONE[:, :3]) == (0, 2)
 
 

@@ -12,10 +12,10 @@ from sklearn.linear_model import Lasso
 from sklearn.model_selection import GridSearchCV, KFold, RepeatedStratifiedKFold, StratifiedGroupKFold
 
 from fewkern import ForwardKernelFisher, SparseKernelFisher, TableModel, load, save
-from fewkern.core.trace import Stop
+from fewkern.core.path import Stop
 from fewkern.fisher import FisherVariant, fisher_path
 from fewkern.kernels import Gaussian, Linear
-from fewkern.plotting import FisherPathDisplay, TraceDisplay
+from fewkern.plotting import FisherPathDisplay, PathDisplay
 from tests.fisher import helpers
 from tests.oracles import kfd
 
@@ -48,11 +48,11 @@ def test_default_needs_nothing_and_keeps_few():
     model = SparseKernelFisher().fit(X, Y)
     assert model.score(X_NEW, Y_NEW) > 0.9
     assert model.n_vectors_ < 40
-    assert model.trace_.setting["alpha"] == model.alpha_
-    assert model.trace_.measure == "cross-validated error"
+    assert model.path_.setting["alpha"] == model.alpha_
+    assert model.path_.measure == "cross-validated error"
     assert model.stop_ == Stop.CONVERGED
-    assert np.all(np.diff(model.trace_.objectives) <= 1e-9 * model.trace_.objectives[0])
-    assert model.n_iter_ == len(model.trace_.objectives)
+    assert np.all(np.diff(model.path_.objectives) <= 1e-9 * model.path_.objectives[0])
+    assert model.n_iter_ == len(model.path_.objectives)
 
 
 def objective(model, X, y):
@@ -69,7 +69,7 @@ def objective(model, X, y):
 def test_the_model_that_predicts_minimizes_the_objective_of_the_paper(q):
     """Penalty and width by cross-validation: ``objective_`` is (5) at the model; q = 1 is scikit-learn's lasso."""
     model = SparseKernelFisher(q=q, variant=MIDPOINT).fit(X, Y)
-    assert model.objective_ == model.trace_.objectives[-1] == pytest.approx(objective(model, X, Y), rel=1e-6)
+    assert model.objective_ == model.path_.objectives[-1] == pytest.approx(objective(model, X, Y), rel=1e-6)
     K = model.kernel_(X, X)
     alone = helpers.fit(K, kfd.targets(Y)[:, None], penalty=model.alpha_, q=q)
     np.testing.assert_array_equal(alone.support, model.indices_)
@@ -90,14 +90,14 @@ def test_forward_selection_is_least_squares_on_its_columns():
     expected = 2 * n1 * n2 / len(Y) ** 2 * (fitted - len(Y) / 2 * (1 / n1 - 1 / n2))
     np.testing.assert_allclose(model.decision_function(X), expected, atol=1e-6)
     left = np.sum((kfd.targets(Y) - fitted) ** 2) / np.sum(kfd.targets(Y) ** 2)
-    assert model.trace_.objectives[-1] == pytest.approx(left)
+    assert model.path_.objectives[-1] == pytest.approx(left)
 
 
 def test_preferences_go_from_accurate_to_sparse():
     models = [
         SparseKernelFisher(kernel=Gaussian(length_scale=0.6), prefer=p) for p in ("accurate", "balanced", "sparse")
     ]
-    traces = [model.fit(X, Y).trace_ for model in models]
+    traces = [model.fit(X, Y).path_ for model in models]
     sizes = [trace.size[trace.chosen] for trace in traces]
     errors = [trace.error[trace.chosen] for trace in traces]
     assert sizes == sorted(sizes, reverse=True)
@@ -107,7 +107,7 @@ def test_preferences_go_from_accurate_to_sparse():
 
 def test_a_width_is_chosen_for_a_penalty_that_is_given():
     model = SparseKernelFisher(alpha=0.003).fit(X[:80], Y[:80])
-    trace = model.trace_
+    trace = model.path_
     assert trace.error.shape == (9, 1)
     assert trace.error[trace.chosen] == trace.error.min()
     np.testing.assert_allclose(trace.setting["length_scale"] * X[:80].std(axis=0), model.kernel_.length_scale)
@@ -150,7 +150,7 @@ def test_the_order_of_the_rows_does_not_matter(model):
 
 def test_folds_follow_the_random_state():
     kernel = Gaussian(length_scale=0.6)
-    errors = {SparseKernelFisher(kernel=kernel, random_state=s).fit(X, Y).trace_.error.tobytes() for s in (0, 0, 1, 2)}
+    errors = {SparseKernelFisher(kernel=kernel, random_state=s).fit(X, Y).path_.error.tobytes() for s in (0, 0, 1, 2)}
     assert len(errors) == 3
 
 
@@ -264,17 +264,17 @@ def test_forward_number_of_vectors_by_cross_validation():
     assert 1 <= model.n_vectors_ <= 25
     assert model.stop_ == (Stop.SIZE if model.n_vectors_ < 25 else Stop.LIMIT)
     assert model.score(X_NEW, Y_NEW) > 0.9
-    assert sum(model.ratios_) == pytest.approx(1 - model.trace_.objectives[-1])
+    assert sum(model.ratios_) == pytest.approx(1 - model.path_.objectives[-1])
     assert len(model.ratios_) == model.n_vectors_ + 1
-    assert not SparseKernelFisher(kernel=Gaussian(length_scale=0.6)).fit(X, Y).trace_.open_end
+    assert not SparseKernelFisher(kernel=Gaussian(length_scale=0.6)).fit(X, Y).path_.open_end
     assert (
         ForwardKernelFisher(kernel=Gaussian(length_scale=0.6), max_vectors=3, prefer="accurate")
         .fit(X, Y)
-        .trace_.open_end
+        .path_.open_end
     )
     stopped = ForwardKernelFisher(kernel=Gaussian(length_scale=0.6), n_vectors=100, min_residual=0.3).fit(X, Y)
     assert stopped.stop_ == Stop.FITNESS
-    assert stopped.trace_.objectives[-1] < 0.3 <= stopped.trace_.objectives[-2]
+    assert stopped.path_.objectives[-1] < 0.3 <= stopped.path_.objectives[-2]
 
 
 def test_priors_move_the_decision():
@@ -345,7 +345,7 @@ def test_tiny_classes_do_without_cross_validation_and_say_so():
         with pytest.warns(UserWarning, match=rf"class 'b' has 1 sample, too few.*default {word} is used; give {word}"):
             model.fit([[0.0], [1.0], [3.0]], ["a", "a", "b"])
         assert model.predict([[3.0]]) == ["b"]
-        assert model.trace_.error.shape == (1, 1)
+        assert model.path_.error.shape == (1, 1)
 
 
 def test_nothing_to_choose_needs_no_folds():
@@ -368,7 +368,7 @@ def test_folds_that_repeat_samples_are_errors_too():
     model = SparseKernelFisher(
         kernel=Gaussian(length_scale=0.6), cv=RepeatedStratifiedKFold(n_splits=3, n_repeats=2)
     ).fit(X, Y)
-    assert 0 < model.trace_.error.min() < 0.3
+    assert 0 < model.path_.error.min() < 0.3
 
 
 def test_grid_search_reaches_the_kernel():
@@ -472,18 +472,18 @@ def test_saved_and_loaded_model_is_the_same(model, tmp_path):
     again = load(save(model, tmp_path / "model"))
     np.testing.assert_array_equal(again.predict(X_NEW), model.predict(X_NEW))
     np.testing.assert_array_equal(again.predict_proba(X_NEW), model.predict_proba(X_NEW))
-    assert (again.trace_.axes, again.trace_.chosen) == (model.trace_.axes, model.trace_.chosen)
-    np.testing.assert_array_equal(again.trace_.error, model.trace_.error)
+    assert (again.path_.axes, again.path_.chosen) == (model.path_.axes, model.path_.chosen)
+    np.testing.assert_array_equal(again.path_.error, model.path_.error)
     assert (again.stop_, again.variant) == (model.stop_, model.variant)
     assert again.get_params().keys() == model.get_params().keys()
 
 
 def test_pictures_show_what_was_chosen():
     every_width = SparseKernelFisher(cv=3).fit(X[:60], Y[:60])
-    searched = TraceDisplay.from_estimator(every_width)
+    searched = PathDisplay.from_estimator(every_width)
     assert searched.ax_.get_ylabel() == "held-out samples\nclassified wrongly"
     assert len(searched.ax_.lines) in (7, 8)
-    fixed = TraceDisplay.from_estimator(SparseKernelFisher(**FIXED).fit(X, Y))
+    fixed = PathDisplay.from_estimator(SparseKernelFisher(**FIXED).fit(X, Y))
     assert fixed.ax_.get_ylabel() == "what the fit minimizes"
     path = fisher_path(SparseKernelFisher(), X, Y, penalties=4)
     drawn = FisherPathDisplay.from_path(path)

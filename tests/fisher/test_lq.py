@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import Lasso, MultiTaskLasso
 
-from fewkern.core.trace import Stop
+from fewkern.core.path import Stop
 from fewkern.datasets import make_banana, make_ringnorm, make_waveform
 from fewkern.fisher.lasso import lasso_rows
 from fewkern.fisher.lq import max_penalty

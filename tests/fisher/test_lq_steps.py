@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fewkern.core.trace import Stop
+from fewkern.core.path import Stop
 from fewkern.datasets import make_banana
 from fewkern.fisher import lq
 from fewkern.fisher.lq import LqSettings, lq_fit, max_penalty, walk_path

@@ -66,9 +66,9 @@ def test_round_trip(model, data, tmp_path):
     if hasattr(fitted, "inverse_"):
         T = fitted.transform(X)
         np.testing.assert_array_equal(again.inverse_transform(T), fitted.inverse_transform(T))
-    if hasattr(fitted, "trace_"):
-        np.testing.assert_array_equal(again.trace_.error, fitted.trace_.error)
-        assert again.trace_.chosen == fitted.trace_.chosen
+    if hasattr(fitted, "path_"):
+        np.testing.assert_array_equal(again.path_.error, fitted.path_.error)
+        assert again.path_.chosen == fitted.path_.chosen
     again.fit(X, y)
 
 

@@ -164,14 +164,14 @@ def test_simplex_solvers(seed, n):
 @given(seed=seeds)
 def test_path_of_the_paper_s_algorithm(seed):
     model = _fit("paper", _data(seed))
-    assert all(b < a for a, b in pairwise(model.trace_.error))
+    assert all(b < a for a, b in pairwise(model.path_.error))
 
 
 @few
 @given(seed=seeds)
 def test_path_of_the_improved_algorithm(seed):
     model = _fit("ise", _data(seed))
-    values = model.trace_.objectives
+    values = model.path_.objectives
     assert all(b <= a + 1e-12 * abs(a) for a, b in pairwise(values))
     assert model.bandwidths_.min() >= model.least_bandwidth_ * (1 - 1e-12)
     assert model.bandwidths_.max() <= 9 * model.bandwidth_ * (1 + 1e-12)

@@ -129,9 +129,9 @@ def test_ridges_that_are_chosen_are_positive():
     y = np.sin(2 * X[:, 0]) + X[:, 1] / 1e5 * X[:, 2]
     model = FeatureVectorRegressor(prefer="accurate").fit(X, y)
     assert model.alpha_ >= 1e-6
-    assert min(model.trace_.axes["alpha"]) == pytest.approx(1e-6)
+    assert min(model.path_.axes["alpha"]) == pytest.approx(1e-6)
     assert np.abs(model.expansion_.coef).max() < 1e6
-    assert FeatureVectorRegressor(alpha=0.0, max_vectors=5).fit(X, y).trace_.axes["alpha"] == (0.0,)
+    assert FeatureVectorRegressor(alpha=0.0, max_vectors=5).fit(X, y).path_.axes["alpha"] == (0.0,)
 
 
 @pytest.mark.parametrize("kernel", ["gaussian", "laplacian"])

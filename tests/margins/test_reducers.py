@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from fewkern import GraphEmbedding, RecursiveSoftMargin, RecursiveSVM, graphs
 from fewkern.arrays.fitting import CallbackSupportMixin
 from fewkern.base import KernelEstimator
-from fewkern.core.trace import Stop
+from fewkern.core.path import Stop
 from fewkern.kernels import Gaussian
 from fewkern.margins import features, reducer
 from fewkern.margins.reducer import Reducer

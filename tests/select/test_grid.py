@@ -8,7 +8,7 @@ from fewkern import FeatureVectorDiscriminant, SparseKernelFisher
 from fewkern.core.samples import Samples
 from fewkern.core.widths import feature_units
 from fewkern.kernels import Gaussian, Laplacian, Linear
-from fewkern.plotting import TraceDisplay
+from fewkern.plotting import PathDisplay
 from fewkern.select.grid import WIDTH_FACTORS, KernelGrid, units_to_compare
 from fewkern.select.search import choose_grid
 from fewkern.select.searching import Searching
@@ -71,7 +71,7 @@ def test_pixels_are_measured_in_their_range():
 def test_cross_validated_widths_have_a_unit_too(X):
     model = SparseKernelFisher(alpha=0.01).fit(X, (X[:, 0] > 0).astype(int))
     assert model.kernel_.unit in ("spread", "range")
-    width = model.trace_.setting["length_scale"]
+    width = model.path_.setting["length_scale"]
     np.testing.assert_allclose(model.kernel_.length_scale, width * feature_units(X, model.kernel_.unit))
 
 
@@ -80,9 +80,9 @@ def test_the_picture_of_a_trace_shows_the_width_in_units(X):
     labels = []
     for factor in ([1.0, 1.0], [1.0, 2.0**20]):
         model = FeatureVectorDiscriminant().fit(X * factor, y)
-        display = TraceDisplay.from_estimator(model)
+        display = PathDisplay.from_estimator(model)
         labels.append(display.ax_.get_legend_handles_labels()[1])
     assert labels[0] == labels[1]
     assert any(
-        label.startswith(f"length_scale {model.trace_.setting['length_scale']:.3g}, alpha ") for label in labels[0]
+        label.startswith(f"length_scale {model.path_.setting['length_scale']:.3g}, alpha ") for label in labels[0]
     )

@@ -44,7 +44,7 @@ def test_held_out_error_is_not_the_least_of_many():
     for _ in range(10):
         X, y = rng.standard_normal((40, 3)), rng.standard_normal(40)
         model = FeatureVectorRegressor(prefer="accurate").fit(X, y)
-        least.append(model.trace_.error.min() / y.var())
+        least.append(model.path_.error.min() / y.var())
         honest.append(model.held_out_error_ / y.var())
     assert np.mean(least) < 0.99
     assert np.mean(honest) > 1.0
@@ -60,16 +60,16 @@ def test_preferences_give_smaller_models(curve):
 def test_trace_holds_every_path(curve):
     X, y = curve
     model = FeatureVectorRegressor(max_vectors=10).fit(X, y)
-    trace = model.trace_
+    trace = model.path_
     # of nine widths every other one and the neighbors of the best, so that both sides of it are known
     assert trace.error.shape == trace.spread.shape == (6, 6, 11)
     assert 0 < trace.chosen[0] < 5
     np.testing.assert_allclose(trace.setting["length_scale"] * X.std(axis=0), model.kernel_.length_scale)
     assert (trace.setting["alpha"], trace.setting["n_vectors"]) == (model.alpha_, model.n_vectors_)
     one = FeatureVectorRegressor(max_vectors=10, kernel=Gaussian(0.5), alpha=0.1).fit(X, y)
-    assert one.trace_.error.shape == (1, 1, 11)
+    assert one.path_.error.shape == (1, 1, 11)
     assert (one.kernel_.length_scale, one.alpha_) == (0.5, 0.1)
-    assert one.trace_.axes["length_scale"] == (0.5,)
+    assert one.path_.axes["length_scale"] == (0.5,)
 
 
 def test_noise_gets_next_to_no_vectors(rng):
@@ -104,10 +104,10 @@ def test_an_error_that_still_falls_at_the_budget_is_named(model):
     few = clone(model).set_params(max_vectors=8)
     with pytest.warns(BudgetWarning, match=r"FeatureVector\w+: .*still falling.* tried, 8;.*max_vectors=16 or more"):
         few.fit(X, y)
-    assert few.trace_.open_end
+    assert few.path_.open_end
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert not clone(model).set_params(max_vectors=16).fit(X, y).trace_.open_end
+        assert not clone(model).set_params(max_vectors=16).fit(X, y).path_.open_end
         # as many as were asked for
         clone(model).set_params(n_vectors=10).fit(X, y)
 
@@ -136,8 +136,8 @@ def test_many_samples_search_the_width_on_some(rng, monkeypatch):
     for rule in ("gain", "greedy"):
         model = FeatureVectorRegressor(rule=rule).fit(X, y, sample_weight=rng.random(400))
         assert model.score(X, y) > 0.95
-        np.testing.assert_allclose(model.trace_.setting["length_scale"] * X.std(axis=0), model.kernel_.length_scale)
-        assert len(model.trace_.axes["length_scale"]) <= 4
+        np.testing.assert_allclose(model.path_.setting["length_scale"] * X.std(axis=0), model.kernel_.length_scale)
+        assert len(model.path_.axes["length_scale"]) <= 4
 
 
 def test_only_the_ratios_of_weights_matter_without_a_ridge(curve):

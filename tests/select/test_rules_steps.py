@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fewkern.core.gram import Gram
-from fewkern.core.trace import Stop
+from fewkern.core.path import Stop
 from fewkern.kernels import Gaussian, Linear
 from fewkern.select import rules
 from fewkern.select.residual import Pivots, Residual

@@ -3,8 +3,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from fewkern.core.path import Stop
 from fewkern.core.samples import Samples
-from fewkern.core.trace import Stop
 from fewkern.kernels import Gaussian, Linear
 from fewkern.select import fans as fans_module
 from fewkern.select import search as module

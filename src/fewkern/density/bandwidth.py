@@ -18,7 +18,7 @@ from typing import Any, Literal
 
 from fewkern.arrays.blocks import row_blocks
 from fewkern.arrays.namespace import Array, asarray_like, device, eps, namespace, take_rows
-from fewkern.core.trace import Stop, Trace
+from fewkern.core.path import Path, Stop
 from fewkern.density.mixture import squared_distances
 from fewkern.density.problem import DensityProblem
 
@@ -65,12 +65,12 @@ class WidthSearch:
     """Number of pairs of equal samples, where they are why the bandwidth is at the lower edge."""
 
     @property
-    def trace(self) -> Trace:
-        """The search as a trace; its one axis is the bandwidth."""
+    def trace(self) -> Path:
+        """The search as a path; its one axis is the bandwidth."""
         chosen = (self.widths.index(self.width),)
         spread = namespace(self.scores).zeros_like(self.scores)
         measure = "cross-validation score of the bandwidth"
-        return Trace({"bandwidth": self.widths}, self.scores, spread, chosen, measure=measure)
+        return Path({"bandwidth": self.widths}, self.scores, spread, chosen, measure=measure)
 
     def times(self, factor: float) -> WidthSearch:
         """The same search with all bandwidths multiplied by ``factor``."""

@@ -17,8 +17,8 @@ from fewkern.arrays.partitions import is_collection
 from fewkern.arrays.rowwise import rowwise
 from fewkern.arrays.validation import Interval, StrOptions, validate_samples, validate_weights
 from fewkern.base import constraints
+from fewkern.core.path import Stop
 from fewkern.core.samples import Samples
-from fewkern.core.trace import Stop
 from fewkern.density.all_rows import AllRows
 from fewkern.density.bandwidth import RULES, SEARCH_ROWS, WidthSearch, parzen_width
 from fewkern.density.mixture import KernelMixture

@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from fewkern.arrays.namespace import Array, asarray_like, device, namespace, take_rows
-from fewkern.core.trace import Stop, Trace
+from fewkern.core.path import Path, Stop
 from fewkern.density.mixture import squared_distances
 from fewkern.density.problem import DensityProblem, RoundMixture
 from fewkern.density.simplex import active_set
@@ -127,13 +127,13 @@ class ConstrainedFit:
     stop: Stop
 
     @property
-    def trace(self) -> Trace:
+    def trace(self) -> Path:
         """Leave-one-out score after every kernel; the last model is the one taken."""
         sizes = tuple(float(k + 1) for k in range(len(self.steps)))
         error = asarray_like([step.loo for step in self.steps], self.mixture.weights, dtype=self.mixture.weights.dtype)
         spread = namespace(error).zeros_like(error)
         measure = "leave-one-out error to Parzen's estimate"
-        return Trace({"n_vectors": sizes}, error, spread, (len(sizes) - 1,), measure=measure)
+        return Path({"n_vectors": sizes}, error, spread, (len(sizes) - 1,), measure=measure)
 
 
 def default_gamma(m: int) -> float:

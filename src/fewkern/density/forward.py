@@ -13,8 +13,8 @@ from fewkern.arrays.folds import Fold
 from fewkern.arrays.progress import progress
 from fewkern.arrays.validation import Interval, StrOptions, fit_context, random_generator
 from fewkern.base import CONSTRAINTS
+from fewkern.core.path import TOLERANCE, Path, Stop
 from fewkern.core.samples import Samples
-from fewkern.core.trace import TOLERANCE, Stop, Trace
 from fewkern.density.all_rows import AllRows, weights_from_all
 from fewkern.density.base import DensityEstimator, density_constraints
 from fewkern.density.integrated import FLOORS, choose_floor, forward_integrated
@@ -96,7 +96,7 @@ class ForwardDensity(DensityEstimator):
         Parzen's bandwidth.
     least_bandwidth_ : float
         Bandwidth that no kernel is below, in the same units.
-    trace_ : Trace
+    path_ : Path
         Error of every number of kernels.
     stop_ : Stop
         Why the construction ended.
@@ -138,7 +138,7 @@ class ForwardDensity(DensityEstimator):
     (3, 2)
     """
 
-    trace_: Trace
+    path_: Path
     stop_: Stop
     _parameter_constraints: dict[str, list[Any]] = density_constraints(
         "prefer",
@@ -220,13 +220,13 @@ class ForwardDensity(DensityEstimator):
         with progress(self, "comparing numbers of kernels", limit) as step:
             if not folds:
                 path = forward_likelihood(problem, floor=floor, max_vectors=limit, step=step)
-                self.trace_, self.stop_ = path.trace, path.stop
+                self.path_, self.stop_ = path.trace, path.stop
                 return path.models[path.selected]
             tolerance = TOLERANCE[self.prefer]
             choice = choose_size(
                 problem, _enough(folds), floor=floor, max_vectors=limit, tolerance=tolerance, step=step
             )
-        self.trace_, self.stop_ = choice.trace, choice.stop
+        self.path_, self.stop_ = choice.trace, choice.stop
         return forward_likelihood(problem, floor=floor, max_vectors=choice.size, patience=None).models[-1]
 
     def _by_squared_error(self, problem: DensityProblem, folds: list[Fold]) -> tuple[RoundMixture, float]:
@@ -236,11 +236,11 @@ class ForwardDensity(DensityEstimator):
                 choice = choose_floor(problem, folds, max_vectors=limit, tolerance=tolerance, step=step)
             floor, limit = choice.setting["floor"], int(choice.setting["n_vectors"])
             path = forward_integrated(problem, floor=floor, max_vectors=limit, patience=None)
-            at, self.trace_ = len(path.steps) - 1, choice
+            at, self.path_ = len(path.steps) - 1, choice
         else:
             with progress(self, "adding kernels", limit) as step:
                 path = forward_integrated(problem, floor=floor, max_vectors=limit, step=step)
-            at, self.trace_ = path.choose(tolerance)
+            at, self.path_ = path.choose(tolerance)
         self.stop_ = path.stop
         mixture = path.mixture(at)
         if _is_collapsed(problem, mixture, floor):

@@ -9,7 +9,7 @@ from typing import Any
 from fewkern.arrays.namespace import take_rows
 from fewkern.arrays.progress import progress
 from fewkern.arrays.validation import Interval, StrOptions, fit_context, random_generator
-from fewkern.core.trace import Stop, Trace
+from fewkern.core.path import Path, Stop
 from fewkern.density.base import POSITIVE, DensityEstimator, density_constraints
 from fewkern.density.constrained import ConstrainedRules, default_gamma, forward_constrained, refit_jointly
 
@@ -78,7 +78,7 @@ class ForwardConstrainedDensity(DensityEstimator):
         Parzen's bandwidth.
     gamma_ : float
         Bandwidth of a new kernel, in units of Parzen's bandwidth.
-    trace_ : Trace
+    path_ : Path
         Leave-one-out score after every kernel.
     stop_ : Stop
         Why the construction ended.
@@ -101,7 +101,7 @@ class ForwardConstrainedDensity(DensityEstimator):
     True
     """
 
-    trace_: Trace
+    path_: Path
     stop_: Stop
     _parameter_constraints: dict[str, list[Any]] = density_constraints(
         "verbose",
@@ -177,6 +177,6 @@ class ForwardConstrainedDensity(DensityEstimator):
             found = forward_constrained(part, target, rules, step)
         if self.refit:
             found = refit_jointly(part, target, found)
-        self.trace_, self.stop_ = found.trace, found.stop
+        self.path_, self.stop_ = found.trace, found.stop
         self._keep(replace(found.mixture, rows=take_rows(rows, found.mixture.rows)), scaling, samples)
         return self

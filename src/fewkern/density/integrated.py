@@ -29,7 +29,7 @@ from fewkern.arrays.blocks import row_blocks
 from fewkern.arrays.folds import Fold
 from fewkern.arrays.linalg import divide_where
 from fewkern.arrays.namespace import Array, asarray_like, device, namespace, take_rows
-from fewkern.core.trace import Stop, Trace, smallest_within
+from fewkern.core.path import Path, Stop, smallest_within
 from fewkern.density.choice import paired_errors
 from fewkern.density.mixture import squared_distances
 from fewkern.density.problem import DensityProblem, RoundMixture
@@ -385,8 +385,8 @@ class IntegratedPath:
         """The first step whose model has ``size`` kernels; the last one if there is none."""
         return next((k for k, step in enumerate(self.steps) if len(step.rows) >= size), len(self.steps) - 1)
 
-    def choose(self, tolerance: float) -> tuple[int, Trace]:
-        """The smallest model within ``tolerance`` standard errors of the least leave-one-out score, and the trace.
+    def choose(self, tolerance: float) -> tuple[int, Path]:
+        """The smallest model within ``tolerance`` standard errors of the least leave-one-out score, and the path.
 
         Kernels may leave again, so several models can have the same size: the best of them stands for it.
         """
@@ -398,7 +398,7 @@ class IntegratedPath:
         sizes = sorted(by_size)
         error, spread = paired_errors([self.steps[by_size[size]].terms for size in sizes], w)
         chosen = smallest_within(error, asarray_like(sizes, error, dtype=error.dtype), tolerance * spread)
-        trace = Trace(
+        trace = Path(
             {"n_vectors": tuple(float(size) for size in sizes)},
             error,
             spread,
@@ -475,7 +475,7 @@ def choose_floor(
     max_vectors: int = 20,
     tolerance: float = 1.0,
     step: Callable[[int], None] = lambda _: None,
-) -> Trace:
+) -> Path:
     """FCR-ISE-CV: the floor and the number of kernels together, the whole path rebuilt in every fold.
 
     The best floor is that of the least held-out error; for this floor, the smallest size within ``tolerance`` standard
@@ -501,7 +501,7 @@ def choose_floor(
     sizes = asarray_like(list(range(1, max_vectors + 1)), error, dtype=error.dtype)
     chosen = (at, *smallest_within(error[at, :], sizes, tolerance * spread[at, :]))
     axes = {"floor": tuple(floors), "n_vectors": tuple(float(size) for size in sizes)}
-    return Trace(axes, error, spread, chosen, measure="cross-validated integrated squared error")
+    return Path(axes, error, spread, chosen, measure="cross-validated integrated squared error")
 
 
 def _rows(problem: DensityProblem, rows: Sequence[int]) -> Array:

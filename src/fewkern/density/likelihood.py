@@ -10,7 +10,7 @@ from fewkern.arrays.blocks import row_blocks
 from fewkern.arrays.folds import Fold
 from fewkern.arrays.linalg import logsumexp
 from fewkern.arrays.namespace import Array, asarray_like, namespace
-from fewkern.core.trace import Stop, Trace, smallest_within
+from fewkern.core.path import Path, Stop, smallest_within
 from fewkern.density.choice import paired_errors
 from fewkern.density.mixture import squared_distances
 from fewkern.density.problem import DensityProblem, RoundMixture, ScaledRows
@@ -217,13 +217,13 @@ class LikelihoodPath:
         return min(range(len(self.bic)), key=self.bic.__getitem__)
 
     @property
-    def trace(self) -> Trace:
+    def trace(self) -> Path:
         """BIC of every number of kernels."""
         like = self.models[0].weights
         error = asarray_like(list(self.bic), like, dtype=like.dtype)
         sizes = tuple(float(k + 1) for k in range(len(self.bic)))
         spread = namespace(error).zeros_like(error)
-        return Trace({"n_vectors": sizes}, error, spread, (self.selected,), measure="Bayesian information criterion")
+        return Path({"n_vectors": sizes}, error, spread, (self.selected,), measure="Bayesian information criterion")
 
 
 def forward_likelihood(
@@ -272,7 +272,7 @@ def forward_likelihood(
 class SizeChoice:
     """A number of kernels by held-out likelihood."""
 
-    trace: Trace
+    trace: Path
     stop: Stop
 
     @property
@@ -323,5 +323,5 @@ def choose_size(
     sizes = [float(k + 1) for k in range(len(terms))]
     further = int(xp.argmin(error)) + 1.0 - problem.numbers(sizes)
     chosen = smallest_within(error, problem.numbers(sizes), tolerance * xp.maximum(spread, cost * further))
-    trace = Trace({"n_vectors": tuple(sizes)}, error, spread, chosen, measure="minus the held-out log density")
+    trace = Path({"n_vectors": tuple(sizes)}, error, spread, chosen, measure="minus the held-out log density")
     return SizeChoice(trace, stop)

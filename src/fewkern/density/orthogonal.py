@@ -9,7 +9,7 @@ from typing import Any
 from fewkern.arrays.namespace import take_rows
 from fewkern.arrays.progress import progress
 from fewkern.arrays.validation import Interval, StrOptions, fit_context, random_generator
-from fewkern.core.trace import Stop, Trace
+from fewkern.core.path import Path, Stop
 from fewkern.density.base import POSITIVE, DensityEstimator, density_constraints
 from fewkern.density.constrained import default_gamma
 from fewkern.density.orthogonal_regression import (
@@ -64,7 +64,7 @@ class OrthogonalForwardDensity(DensityEstimator):
         Bandwidth of Parzen's estimate.
     total_ : float
         Sum of the regression weights before it was made one: far from one, the regression has found little.
-    trace_ : Trace
+    path_ : Path
         Leave-one-out score after every column of the last pass.
     stop_ : Stop
         Why the last pass ended.
@@ -84,7 +84,7 @@ class OrthogonalForwardDensity(DensityEstimator):
     True
     """
 
-    trace_: Trace
+    path_: Path
     stop_: Stop
     _parameter_constraints: dict[str, list[Any]] = density_constraints(
         "max_vectors",
@@ -151,7 +151,7 @@ class OrthogonalForwardDensity(DensityEstimator):
                 f"OrthogonalForwardDensity: in {problem.dim} dimensions the distribution functions of all kernels are "
                 'zero in floating-point numbers; use target="parzen".'
             )
-        self.total_, self.trace_, self.stop_ = found.total, found.trace, found.regression.stop
+        self.total_, self.path_, self.stop_ = found.total, found.trace, found.regression.stop
         mixture = replace(found.mixture, rows=take_rows(rows, found.mixture.rows))
         self._keep(mixture, scaling, samples)
         return self

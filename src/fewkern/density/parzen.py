@@ -7,7 +7,7 @@ from typing import Any
 
 from fewkern.arrays.namespace import namespace
 from fewkern.arrays.validation import Interval, fit_context, random_generator
-from fewkern.core.trace import Stop, Trace
+from fewkern.core.path import Path, Stop
 from fewkern.density.base import DensityEstimator, density_constraints
 
 __all__ = ["ParzenDensity"]
@@ -46,7 +46,7 @@ class ParzenDensity(DensityEstimator):
         Number of kernels.
     bandwidth_ : float
         The bandwidth of the kernels.
-    trace_ : Trace
+    path_ : Path
         Score of every bandwidth tried.
     stop_ : Stop
         "inside" the bandwidths tried, at their "edge", or "given".
@@ -71,7 +71,7 @@ class ParzenDensity(DensityEstimator):
     (300, (2,))
     """
 
-    trace_: Trace
+    path_: Path
     stop_: Stop
     _parameter_constraints: dict[str, list[Any]] = density_constraints(
         grid=["array-like", None], max_candidates=[Interval(Integral, 2, None, closed="left")]
@@ -106,7 +106,7 @@ class ParzenDensity(DensityEstimator):
         problem = scaling.problem(samples)
         rng = random_generator(self.random_state)
         search = self._parzen_width(problem, self.bandwidth, rng, grid=self.grid, limit=self.max_candidates)
-        self.bandwidth_, self.trace_, self.stop_ = search.width, search.trace, search.stop
+        self.bandwidth_, self.path_, self.stop_ = search.width, search.trace, search.stop
         widths = namespace(problem.w).full_like(problem.w, search.width)
         self._keep(problem.mixture(problem.candidates, widths, problem.w), scaling, samples)
         return self

@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from fewkern.arrays.progress import progress
 from fewkern.arrays.validation import Interval, StrOptions, fit_context, random_generator
-from fewkern.core.trace import Stop, Trace
+from fewkern.core.path import Path, Stop
 from fewkern.density.bandwidth import RULES
 from fewkern.density.base import POSITIVE, DensityEstimator, density_constraints
 from fewkern.density.reduction import CV_FACTORS, reduced_set, reduced_set_width
@@ -53,7 +53,7 @@ class ReducedSetDensity(DensityEstimator):
         As in :class:`ParzenDensity`; the kernels share one bandwidth.
     bandwidth_ : float
         The bandwidth of the kernels.
-    trace_ : Trace
+    path_ : Path
         Cross-validated error of every bandwidth tried, or the search of Parzen's bandwidth where that was taken.
     gap_ : float
         Largest violation of the optimality conditions, relative to the size of ``B`` and ``v``.
@@ -78,7 +78,7 @@ class ReducedSetDensity(DensityEstimator):
     (True, 'converged')
     """
 
-    trace_: Trace
+    path_: Path
     stop_: Stop
     _parameter_constraints: dict[str, list[Any]] = density_constraints(
         "cv",
@@ -125,13 +125,13 @@ class ReducedSetDensity(DensityEstimator):
         problem = scaling.problem(samples)
         search = self._parzen_width(problem, "lscv" if self.bandwidth == "cv" else self.bandwidth, rng)
         problem = replace(problem, unit=search.width).with_candidates(self.max_candidates, rng)
-        self.bandwidth_, self.trace_ = search.width, search.trace
+        self.bandwidth_, self.path_ = search.width, search.trace
         some = samples if samples.n <= self.max_candidates else samples.take(problem.candidates)
         folds = some.folds(self.cv) if self.bandwidth == "cv" else []
         if folds:
             with progress(self, "comparing bandwidths", len(CV_FACTORS)) as step:
-                self.trace_ = reduced_set_width(problem, folds, step)
-            self.bandwidth_ = self.trace_.setting["bandwidth"]
+                self.path_ = reduced_set_width(problem, folds, step)
+            self.bandwidth_ = self.path_.setting["bandwidth"]
         elif self.bandwidth == "cv":
             warnings.warn(
                 f"ReducedSetDensity: {samples.n} samples of positive weight are too few for folds; the bandwidth is "

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fewkern.arrays.blocks import row_blocks
 from fewkern.arrays.folds import Fold
 from fewkern.arrays.namespace import Array, device, namespace
-from fewkern.core.trace import Trace
+from fewkern.core.path import Path
 from fewkern.density.mixture import squared_distances
 from fewkern.density.problem import DensityProblem, RoundMixture
 from fewkern.density.simplex import SimplexSolution, active_set, mnqp
@@ -61,9 +61,7 @@ def reduced_set_by_updates(
     return _kept(problem, width, mnqp(*_programme(problem, width), iterations=iterations), threshold)
 
 
-def reduced_set_width(
-    problem: DensityProblem, folds: list[Fold], step: Callable[[int], None] = lambda _: None
-) -> Trace:
+def reduced_set_width(problem: DensityProblem, folds: list[Fold], step: Callable[[int], None] = lambda _: None) -> Path:
     r"""RSDE-CV: cross-validated integrated squared error :math:`g'Bg - 2\overline{\hat p(x)}` of multiples of ``unit``.
 
     The least value belongs to the bandwidth to take. The ``folds`` are of the candidates. Where these are not all
@@ -79,7 +77,7 @@ def reduced_set_width(
     error = problem.numbers(errors)
     chosen = (int(namespace(error).argmin(error)),)
     spread = namespace(error).zeros_like(error)
-    return Trace({"bandwidth": widths}, error, spread, chosen, measure="cross-validated integrated squared error")
+    return Path({"bandwidth": widths}, error, spread, chosen, measure="cross-validated integrated squared error")
 
 
 def _held_out_error(problem: DensityProblem, width: float, fold: Fold) -> float:

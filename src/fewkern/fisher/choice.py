@@ -18,8 +18,8 @@ from fewkern.arrays.folds import Fold
 from fewkern.arrays.namespace import Array, asarray_like, namespace, take_rows, to_numpy
 from fewkern.arrays.random import random_generator
 from fewkern.core.kernel import Kernel
+from fewkern.core.path import TOLERANCE, Path, smallest_within
 from fewkern.core.samples import Samples
-from fewkern.core.trace import TOLERANCE, Trace, smallest_within
 from fewkern.fisher.families import Family, Fitted
 from fewkern.fisher.posterior import AffineScores, least_squares_scores
 from fewkern.fisher.problem import Machine
@@ -126,7 +126,7 @@ class Chosen:
     candidates: Candidates
     """With the kernel that was chosen."""
     setting: float
-    trace: Trace
+    trace: Path
     held_out: HeldOut | None = None
     """Discriminant of held-out samples, by the machines of the folds at ``setting``; None without folds."""
     judged: HeldOut | None = None
@@ -436,14 +436,14 @@ class _Fold:
 
 def _trace(
     widths: tuple[float, ...], family: Family, settings: tuple[float, ...], paths: dict[int, CrossValidated]
-) -> Trace:
+) -> Path:
     """The errors that were measured, infinite elsewhere; nothing is chosen yet."""
     error, spread, size = ([[math.inf] * len(settings) for _ in widths] for _ in range(3))
     for k, path in paths.items():
         for s, (e, m) in enumerate(zip(path.errors, path.sizes)):
             error[k][s], spread[k][s], size[k][s] = e, math.sqrt(e * (1 - e) / path.n), m
     table = [to_numpy(rows) for rows in (error, spread, size)]
-    return Trace(
+    return Path(
         {"length_scale": widths, family.axis: settings},
         table[0],
         table[1],
@@ -453,7 +453,7 @@ def _trace(
     )
 
 
-def _choose(trace: Trace, plan: Comparing, spread: Any = None) -> tuple[int, ...]:
+def _choose(trace: Path, plan: Comparing, spread: Any = None) -> tuple[int, ...]:
     """The sparsest machine that is as good as the best one of those within the budget.
 
     ``spread`` are the standard errors of the differences of the errors from the least one; machines within the

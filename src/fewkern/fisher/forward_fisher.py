@@ -8,7 +8,7 @@ from typing import Any
 
 from fewkern.arrays.validation import Interval, StrOptions, fit_context
 from fewkern.base import KernelEstimator, ScoringClassifier, kept_importances
-from fewkern.core.trace import Stop
+from fewkern.core.path import Stop
 from fewkern.fisher.families import LARGEST, LARGEST_SEVERAL, ForwardFamily
 from fewkern.fisher.fitting import FISHER, fit_fisher
 from fewkern.populations import labelled_population
@@ -57,7 +57,7 @@ class ForwardKernelFisher(ScoringClassifier, KernelEstimator):
         Scores of the held-out samples, which ``predict_set`` needs.
     novelty_ : Novelty or None
         What ``novelty`` and ``novelty_threshold`` need.
-    trace_ : Trace
+    path_ : Path
         Cross-validated error of every length scale and number of vectors that was compared, and the share of the
         targets' sum of squares that is left after the constant and after every vector.
     stop_ : Stop
@@ -153,6 +153,6 @@ class ForwardKernelFisher(ScoringClassifier, KernelEstimator):
         size = fit_fisher(self, population, ForwardFamily(given, limit, self.min_residual))
         if given is None and size < limit:
             self.stop_ = Stop.SIZE
-        left = (1.0, *self.trace_.objectives)
+        left = (1.0, *self.path_.objectives)
         self.ratios_ = tuple(before - after for before, after in pairwise(left))
         return self

@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from fewkern.arrays.linalg import solve_definite, solve_shifted
 from fewkern.arrays.namespace import Array, asarray_like, device, eps, namespace
-from fewkern.core.trace import Stop
+from fewkern.core.path import Stop
 from fewkern.fisher.lasso import lasso_rows
 from fewkern.fisher.problem import ActiveSet, Ending, Machine, PenalizedProblem, ridge_rows, row_norms
 

@@ -13,7 +13,7 @@ from fewkern.arrays.random import seed_from
 from fewkern.base import check_labelled
 from fewkern.core.expansion import KernelExpansion
 from fewkern.core.kernels import resolve_kernel
-from fewkern.core.trace import Stop
+from fewkern.core.path import Stop
 from fewkern.fisher.choice import Candidates
 from fewkern.fisher.fitting import class_expansion
 from fewkern.fisher.lq import lq_path, max_penalty

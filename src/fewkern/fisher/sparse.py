@@ -95,7 +95,7 @@ class SparseKernelFisher(ScoringClassifier, KernelEstimator):
         Scores of the held-out samples, which ``predict_set`` needs.
     novelty_ : Novelty or None
         What ``novelty`` and ``novelty_threshold`` need.
-    trace_ : Trace
+    path_ : Path
         Cross-validated error of every length scale and penalty that was compared, and (5) after every iteration of the
         fit, which never rises.
     stop_ : Stop
@@ -214,7 +214,7 @@ class SparseKernelFisher(ScoringClassifier, KernelEstimator):
                 "max_candidates."
             )
         self.alpha_ = fit_fisher(self, population, lq_family(self))
-        self.objective_ = self.trace_.objectives[-1]
+        self.objective_ = self.path_.objectives[-1]
         return self
 
 

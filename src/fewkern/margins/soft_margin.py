@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from fewkern.arrays.progress import progress
 from fewkern.arrays.validation import Interval, StrOptions, fit_context
 from fewkern.base import constraints, warn_of_fewer_components
-from fewkern.core.trace import Stop
+from fewkern.core.path import Stop
 from fewkern.margins.features import Features
 from fewkern.margins.reducer import (
     REDUCER,

@@ -15,8 +15,8 @@ from fewkern.arrays.progress import progress
 from fewkern.arrays.validation import Interval, StrOptions, fit_context
 from fewkern.base import constraints, warn_of_fewer_components
 from fewkern.core.kernels import Linear, as_kernel
+from fewkern.core.path import Stop
 from fewkern.core.population import InMemory, Population
-from fewkern.core.trace import Stop
 from fewkern.margins.all_rows import features_of_all, row_features, weighing_as_all
 from fewkern.margins.embedding import principal_space
 from fewkern.margins.features import Features

@@ -11,9 +11,9 @@ from fewkern.base import BudgetWarning
 from fewkern.core.conformal import Intervals
 from fewkern.core.expansion import KernelExpansion
 from fewkern.core.kernels import as_kernel
+from fewkern.core.path import Stop
 from fewkern.core.population import Population
 from fewkern.core.samples import Samples
-from fewkern.core.trace import Stop
 from fewkern.select.all_rows import expansion_from, feature_statistics
 from fewkern.select.grid import WIDTH_FACTORS
 from fewkern.select.intervals import fit_intervals
@@ -93,7 +93,7 @@ def fit_regression(population: Population, found: Found) -> Regression:
 
 def keep_model(estimator: Any, samples: Samples, found: Found, expansion: KernelExpansion) -> None:
     """Assign the fitted attributes that these estimators have in common."""
-    estimator.alpha_, estimator.trace_, estimator.stop_ = found.ridge, found.trace, found.stop
+    estimator.alpha_, estimator.path_, estimator.stop_ = found.ridge, found.trace, found.stop
     estimator.fitness_ = found.selection.fitness[: found.n_vectors]
     estimator.basis_ = samples.original(found.basis)
     estimator.novelty_ = novelty_of(samples, found.selection, estimator.basis_)
@@ -123,7 +123,7 @@ def warn_open_end(estimator: Any, samples: Samples, found: Found) -> None:
     warnings.warn(
         f"{type(estimator).__name__}: the leave-one-out error was still falling at the largest number of vectors that "
         f"was tried, {length}; the {estimator.n_vectors_} that are kept are too few for these samples. Use "
-        f"{advice}max_vectors={min(2 * length, samples.n)} or more; trace_ has the errors.",
+        f"{advice}max_vectors={min(2 * length, samples.n)} or more; path_ has the errors.",
         BudgetWarning,
         stacklevel=4,
     )

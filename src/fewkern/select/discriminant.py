@@ -101,7 +101,7 @@ class FeatureVectorDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         What ``novelty`` and ``novelty_threshold`` need.
     class_scores_ : ClassScores
         How coordinates on the axes become classes and probabilities.
-    vectors_, indices_, n_vectors_, kernel_, alpha_, fitness_, stop_, trace_, basis_
+    vectors_, indices_, n_vectors_, kernel_, alpha_, fitness_, stop_, path_, basis_
         As in :class:`FeatureVectorRegressor`.
 
     Notes

@@ -9,8 +9,8 @@ from typing import Any
 
 from fewkern.arrays.namespace import Array, device, namespace
 from fewkern.core.kernel import Kernel
+from fewkern.core.path import Stop, smallest_within
 from fewkern.core.samples import Samples
-from fewkern.core.trace import Stop, smallest_within
 from fewkern.select.grid import KernelGrid
 from fewkern.select.leave_one_out import LARGE, Judging, Path, loo_paths
 from fewkern.select.searching import FIRST_LENGTHS, Searching

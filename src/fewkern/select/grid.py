@@ -21,7 +21,7 @@ _SAME_UNITS = 1.5
 
 @dataclass(frozen=True)
 class KernelGrid:
-    """Kernels that are compared, and the length scales by which a trace names them."""
+    """Kernels that are compared, and the length scales by which ``path_`` names them."""
 
     kernels: tuple[Kernel, ...]
     """Resolved."""

@@ -76,7 +76,7 @@ class FeatureVectorRegressor(IntervalRegressor, RegressorMixin, KernelEstimator)
     stop_ : Stop
         "size" if leave-one-out preferred a smaller model than the selection had to offer; else why the selection ended:
         "limit" (the budget) or "rank".
-    trace_ : Trace
+    path_ : Path
         Leave-one-out error for every length scale that was looked at, every ridge and number of vectors.
     held_out_error_ : float
         Mean squared leave-one-out error, summed over the outputs, at settings that other samples chose.

@@ -10,8 +10,8 @@ from fewkern.arrays.random import random_generator, seed_from
 from fewkern.arrays.threads import threads_for
 from fewkern.core.basis import KernelBasis
 from fewkern.core.kernel import Kernel
+from fewkern.core.path import TOLERANCE, Path, Stop
 from fewkern.core.samples import Samples
-from fewkern.core.trace import TOLERANCE, Stop, Trace
 from fewkern.select.fans import Fan, choose_among, errors_without, follow, lengthen, stacked
 from fewkern.select.grid import KernelGrid, units_to_compare
 from fewkern.select.leave_one_out import LARGE, HeldOut, Judging, class_targets, solve
@@ -73,7 +73,7 @@ class Found:
     selection: Selection
     ridge: float
     n_vectors: int
-    trace: Trace
+    trace: Path
     judges: tuple[Judge, ...] = ()
     """For every part of the samples; none where the samples are too few for parts, or many."""
     searched: Selection | None = None
@@ -230,7 +230,7 @@ def _search(samples: Samples, grid: KernelGrid, plan: Searching, step: Callable[
         inside = parts == part
         rest = errors_without(fans, part, error, samples.weights, inside)
         judges.append(Judge(inside, *_setting(fans, plan, choose_among(fans, rest, spread, plan))))
-    return Found(*_setting(fans, plan, chosen), Trace(axes, error, spread, chosen), tuple(judges))
+    return Found(*_setting(fans, plan, chosen), Path(axes, error, spread, chosen), tuple(judges))
 
 
 def _setting(fans: list[Fan], plan: Searching, chosen: tuple[int, int, int]) -> tuple[Selection, float, int]:

@@ -7,8 +7,8 @@ from typing import Any
 
 from fewkern.arrays.namespace import namespace
 from fewkern.core.kernel import Kernel
+from fewkern.core.path import TOLERANCE
 from fewkern.core.samples import Samples
-from fewkern.core.trace import TOLERANCE
 from fewkern.select.leave_one_out import LARGE
 from fewkern.select.selection import Selecting
 

@@ -21,10 +21,10 @@ from fewkern.arrays.fitting import fit_context
 from fewkern.arrays.partitions import is_collection
 from fewkern.arrays.storable import storable
 from fewkern.arrays.validation import Interval, StrOptions
-from fewkern.base import trace_of
+from fewkern.base import path_of
 from fewkern.compression import compress
+from fewkern.core.path import TOLERANCE
 from fewkern.core.prepared import Prepared
-from fewkern.core.trace import TOLERANCE
 from fewkern.io import save, to_c, to_onnx
 from fewkern.reporting import Report, ReportSettings, report
 from fewkern.tables.asking import ask_later, can
@@ -366,17 +366,17 @@ class TableModel(BaseEstimator):
         short.facts_ = short_facts(self.facts_, short.estimator_, len(X), time.perf_counter() - start)
         return short
 
-    def save(self, path: str | os.PathLike[str], *, trace: bool = True) -> Path:
+    def save(self, path: str | os.PathLike[str], *, keep_path: bool = True) -> Path:
         """Write the model to a file, which :func:`fewkern.load` reads; see :func:`fewkern.save`.
 
-        ``trace=False`` leaves out the errors of all settings that were compared, most of what a small model stores.
+        ``keep_path=False`` leaves out ``path_``, the errors of all settings that were compared: most of what a small
+        model stores.
         """
         check_is_fitted(self)
         model = copy.copy(self)
-        if not trace and trace_of(self.estimator_) is not None:
+        if not keep_path and path_of(self.estimator_) is not None:
             model.estimator_ = copy.copy(self.estimator_)
-            for name in ("trace_", "path_"):
-                vars(model.estimator_).pop(name, None)
+            del model.estimator_.path_
         return save(model, path)
 
     def export(
