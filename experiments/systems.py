@@ -109,8 +109,8 @@ def recursive_svm(C: float, components: int, sigma: float | None = None) -> Recu
     if sigma is None:
         return RecursiveSVM(C=C, n_components=components)
     kernel = Gaussian(length_scale=float(np.sqrt(sigma / 2)))
-    # all samples in the basis, as in the paper, not 500 of them
-    return RecursiveSVM(kernel=kernel, C=C, n_components=components, max_vectors=None)
+    # all samples in the basis, as in the paper, not 500 of them: no set has as many as this
+    return RecursiveSVM(kernel=kernel, C=C, n_components=components, max_vectors=1_000_000)
 
 
 def embedding(method: str, dimension: int | None = None) -> GraphEmbedding:

@@ -206,9 +206,9 @@ def test_pipeline_grid_search_and_cross_validation(model, data):
     X, y = data
     pipe = make_pipeline(StandardScaler(), clone(model))
     prefix = type(model).__name__.lower()
-    grid = {f"{prefix}__ridge": [1e-2, 1e4], f"{prefix}__rule": ["gain", "greedy"]}
+    grid = {f"{prefix}__alpha": [1e-2, 1e4], f"{prefix}__rule": ["gain", "greedy"]}
     search = GridSearchCV(pipe, grid, cv=2).fit(X, y)
-    assert search.best_params_[f"{prefix}__ridge"] == 1e-2
+    assert search.best_params_[f"{prefix}__alpha"] == 1e-2
     assert cross_val_score(clone(model), X, y, cv=3).mean() > (0.75 if is_classifier(model) else 0.3)
 
 
@@ -267,9 +267,7 @@ def test_half_of_the_weights_zero_with_everything_automatic(model, data):
     X, y = data
     y = np.random.default_rng(0).permutation(y)
     weights = np.where(np.arange(80) < 20, 1.0, 0.0)
-    fitted = (
-        clone(model).set_params(max_vectors="auto", alpha=0.0, kernel=Gaussian(length_scale=0.5)).fit(X, y, weights)
-    )
+    fitted = clone(model).set_params(max_vectors=None, alpha=0.0, kernel=Gaussian(length_scale=0.5)).fit(X, y, weights)
     assert fitted.n_vectors_ < 15
 
 

@@ -169,7 +169,7 @@ def test_a_rule_looks_at_no_more_than_a_thousand_rows(n, monkeypatch, rng):
 @pytest.mark.parametrize("width", [1e306, 1e-306, [1.0, 1e306], [1e-306, 1.0]])
 def test_widths_that_a_search_could_not_multiply(width):
     wrong = float(np.max(width)) if np.max(width) > 1 else float(np.min(width))
-    with pytest.raises(ValueError, match=f"Gaussian: the width is {wrong:.3g}".replace("+", r"\+")):
+    with pytest.raises(ValueError, match=f"Gaussian: the length scale is {wrong:.3g}".replace("+", r"\+")):
         Gaussian(width).resolve(np.ones((3, 2)))
     for allowed in (1e304, 1e-304, [1e-304, 1e304]):
         np.testing.assert_array_equal(Gaussian(allowed).resolve(np.ones((3, 2))).length_scale, allowed)
@@ -179,13 +179,13 @@ def test_widths_that_a_search_could_not_multiply(width):
     ("width", "unit", "message"),
     [
         (1.0, "inch", "unit must be one of 'auto', 'spread', 'range', 'common', got 'inch'"),
-        ("wide", "common", 'width must be a positive number, one number per feature, "median" or "scale", got'),
-        (0.0, "common", "width must be a positive number, got 0.0"),
-        (np.inf, "common", "width must be a positive number, got inf"),
+        ("wide", "common", 'length_scale must be a positive number, one number per feature, "median" or "scale", got'),
+        (0.0, "common", "length_scale must be a positive number, got 0.0"),
+        (np.inf, "common", "length_scale must be a positive number, got inf"),
         ([1.0, 2.0, 3.0], "common", r"got shape \(3,\) for 2 features"),
-        ([1.0, 0.0], "common", "every entry of width must be a positive number"),
-        ([1.0, np.inf], "common", "every entry of width must be a positive number"),
-        ([1.0, np.nan], "common", "every entry of width must be a positive number"),
+        ([1.0, 0.0], "common", "every entry of length_scale must be a positive number"),
+        ([1.0, np.inf], "common", "every entry of length_scale must be a positive number"),
+        ([1.0, np.nan], "common", "every entry of length_scale must be a positive number"),
     ],
 )
 def test_widths_that_are_none(width, unit, message):

@@ -366,7 +366,7 @@ def test_one_kernel_for_a_normal_law_in_many_dimensions_is_no_failure(recwarn):
 
 
 def test_a_width_at_the_end_of_the_grid_is_named():
-    with pytest.warns(UserWarning, match="lies at an end of the widths tried"):
+    with pytest.warns(UserWarning, match="lies at an end of the bandwidths tried"):
         ParzenDensity(grid=[1e4, 2e4]).fit(X)
 
 

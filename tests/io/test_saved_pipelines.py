@@ -263,7 +263,7 @@ def test_the_best_of_a_search(export, samples, tmp_path):
     pipeline = make_pipeline(StandardScaler(), MODEL)
     inside = GridSearchCV(MODEL, {"alpha": [1e-3, 1e-1]}, cv=3)
     searches = [
-        GridSearchCV(pipeline, {"featurevectordiscriminant__ridge": [1e-3, 1e-1]}, cv=3),
+        GridSearchCV(pipeline, {"featurevectordiscriminant__alpha": [1e-3, 1e-1]}, cv=3),
         RandomizedSearchCV(MODEL, {"alpha": [1e-3, 1e-1]}, n_iter=2, cv=3, random_state=0),
         make_pipeline(StandardScaler(), inside),
     ]

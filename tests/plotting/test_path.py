@@ -39,8 +39,8 @@ def test_the_chosen_curve_and_the_chosen_model():
     assert labels(display) == ("number of vectors", "root mean square error\non samples left out")
     rmse = np.sqrt(model.held_out_error_)
     assert f"chosen: {L} vectors\n(root mean square error {rmse:.3g} on held-out samples)" in legend(display)
-    assert "other widths" in legend(display)
-    assert f"length_scale {model.path_.setting['length_scale']:.3g}, alpha {model.alpha_:.3g}" in legend(display)
+    assert "other length scales" in legend(display)
+    assert f"length scale {model.path_.setting['length_scale']:.3g}, alpha {model.alpha_:.3g}" in legend(display)
     assert legend_is_outside(display)
     # the picture ends a little above where the chosen curve begins, and a little below the least error
     low, high = display.ax_.get_ylim()
@@ -95,7 +95,7 @@ def test_a_fixed_kernel_on_given_axes():
     model = FeatureVectorDiscriminant(max_vectors=5, kernel=Gaussian(0.5), alpha=0.1).fit(*make_banana(50))
     display = PathDisplay.from_estimator(model, ax=ax)
     assert display.ax_ is ax
-    assert "other widths" not in legend(display)
+    assert "other length scales" not in legend(display)
 
 
 def test_models_without_an_error_are_not_drawn():
@@ -108,13 +108,13 @@ def test_sizes_that_are_not_an_axis():
     display = PathDisplay(Path(axes, error, np.zeros((2, 2)), (1, 1), size, "cross-validated error")).plot()
     assert labels(display) == ("number of vectors (mean of the folds)", "held-out samples\nclassified wrongly")
     assert "chosen: 9 vectors" in legend(display)
-    assert "width 2, penalty 0.01" in legend(display)
+    assert "length scale 2, alpha 0.01" in legend(display)
 
 
 def test_one_axis_that_is_not_the_size():
     error = np.array([0.3, 0.2, 0.4])
     display = PathDisplay(Path({"length_scale": (0.1, 1.0, 10.0)}, error, np.full(3, np.nan), (1,))).plot()
-    assert display.ax_.get_xlabel() == "kernel width"
+    assert display.ax_.get_xlabel() == "length scale"
     assert display.ax_.get_xscale() == "log"
 
 

@@ -84,5 +84,5 @@ def test_the_picture_of_a_trace_shows_the_width_in_units(X):
         labels.append(display.ax_.get_legend_handles_labels()[1])
     assert labels[0] == labels[1]
     assert any(
-        label.startswith(f"length_scale {model.path_.setting['length_scale']:.3g}, alpha ") for label in labels[0]
+        label.startswith(f"length scale {model.path_.setting['length_scale']:.3g}, alpha ") for label in labels[0]
     )

@@ -108,7 +108,7 @@ def test_progress_of_a_search_on_some_samples(samples, many):
 
 
 def plan(n=80, **parameters):
-    settings = {"n_vectors": "auto", "max_vectors": "auto", "ridge": "auto", "prefer": "balanced"} | parameters
+    settings = {"n_vectors": None, "max_vectors": None, "ridge": "auto", "prefer": "balanced"} | parameters
     return Searching.automatic(Selecting(), n, **settings)
 
 

@@ -16,7 +16,7 @@ def X():
 @pytest.mark.parametrize("projection", ["nested", "symmetric", "raw"])
 def test_products_of_features_approximate_the_kernel(X, projection, center):
     model = FeatureVectorSelector(
-        kernel=Gaussian(length_scale=1.0), max_vectors=None, projection=projection, center=center
+        kernel=Gaussian(length_scale=1.0), max_vectors=100, projection=projection, center=center
     )
     Z = model.fit_transform(X)
     assert Z.shape == (100, model.n_vectors_)
@@ -40,7 +40,7 @@ def test_greedy_is_centred_by_default_and_gain_is_not(X):
 
 
 def test_fitness_is_its_definition(X):
-    model = FeatureVectorSelector(kernel=Gaussian(length_scale=1.0), max_fitness=0.9, max_vectors=None).fit(X)
+    model = FeatureVectorSelector(kernel=Gaussian(length_scale=1.0), max_fitness=0.9, max_vectors=100).fit(X)
     assert model.stop_ == "fitness"
     K = Gaussian(length_scale=1.0)(X, X)
     expected = [fvs.global_fitness(K, model.indices_[: j + 1]) for j in range(model.n_vectors_)]

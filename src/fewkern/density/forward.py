@@ -23,6 +23,8 @@ from fewkern.density.problem import DensityProblem, RoundMixture
 
 __all__ = ["ForwardDensity"]
 
+# Largest number of kernels where max_vectors is None.
+_MOST_KERNELS = 20
 # EM at the end: iterations at most, and by likelihood the rise of the mean log density below which they end.
 _ITERATIONS, _LEAST_RISE = 500, 1e-5
 _POLISH_ITERATIONS = 50
@@ -60,8 +62,8 @@ class ForwardDensity(DensityEstimator):
     bandwidth : a rule of :class:`ParzenDensity` or float, default "lscv"
         Parzen's bandwidth, a number in units of the scaled data. No kernel is narrower than 1.5 times this bandwidth
         (less in many dimensions), so a larger one gives a smoother density.
-    max_vectors : int, default 20
-        Maximum number of kernels.
+    max_vectors : int or None, default None
+        Largest number of kernels; None: at most 20.
     prefer : {"accurate", "balanced", "sparse"}, default "balanced"
         Number of kernels: that of the least error on samples left out, or the smallest within half a standard error of
         it, or within one.
@@ -143,8 +145,8 @@ class ForwardDensity(DensityEstimator):
     _parameter_constraints: dict[str, list[Any]] = density_constraints(
         "prefer",
         "verbose",
+        "max_vectors",
         criterion=[StrOptions({"likelihood", "squared_error"})],
-        max_vectors=[Interval(Integral, 1, None, closed="left")],
         cv=[None, StrOptions({"auto"}), *CONSTRAINTS["cv"]],
         polish=["boolean"],
         max_candidates=[Interval(Integral, 1, None, closed="left")],
@@ -155,7 +157,7 @@ class ForwardDensity(DensityEstimator):
         *,
         criterion: str = "likelihood",
         bandwidth: Any = "lscv",
-        max_vectors: int = 20,
+        max_vectors: int | None = None,
         prefer: str = "balanced",
         cv: Any = "auto",
         polish: bool = True,
@@ -216,7 +218,7 @@ class ForwardDensity(DensityEstimator):
         return found.mixture, floor
 
     def _grown(self, problem: DensityProblem, folds: list[Fold], floor: float) -> RoundMixture:
-        limit = self.max_vectors
+        limit = self.max_vectors or _MOST_KERNELS
         with progress(self, "comparing numbers of kernels", limit) as step:
             if not folds:
                 path = forward_likelihood(problem, floor=floor, max_vectors=limit, step=step)
@@ -230,7 +232,7 @@ class ForwardDensity(DensityEstimator):
         return forward_likelihood(problem, floor=floor, max_vectors=choice.size, patience=None).models[-1]
 
     def _by_squared_error(self, problem: DensityProblem, folds: list[Fold]) -> tuple[RoundMixture, float]:
-        tolerance, floor, limit = TOLERANCE[self.prefer], problem.least_width, self.max_vectors
+        tolerance, floor, limit = TOLERANCE[self.prefer], problem.least_width, self.max_vectors or _MOST_KERNELS
         if folds:
             with progress(self, "comparing least bandwidths", len(FLOORS) * len(folds)) as step:
                 choice = choose_floor(problem, folds, max_vectors=limit, tolerance=tolerance, step=step)

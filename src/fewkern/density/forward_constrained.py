@@ -15,6 +15,8 @@ from fewkern.density.constrained import ConstrainedRules, default_gamma, forward
 
 __all__ = ["ForwardConstrainedDensity"]
 
+# Largest number of kernels where max_vectors is None.
+_MOST_KERNELS = 100
 # Samples at which the target is matched, at most; the target itself comes from all of them.
 _REGRESSION_ROWS = 10_000
 
@@ -38,8 +40,8 @@ class ForwardConstrainedDensity(DensityEstimator):
     gamma : float or None, default None
         Bandwidth of a candidate, in Parzen bandwidths; :math:`\max(1.25, 3m^{-0.3})` by default. A larger one gives
         fewer kernels and a larger error.
-    max_vectors : int, default 100
-        Maximum number of kernels.
+    max_vectors : int or None, default None
+        Largest number of kernels; None: at most 100.
     refit : bool, default False
         Whether all weights and bandwidths of the chosen kernels are fitted again together at the end.
     stop : {"loo", "distance", "size"}, default "loo"
@@ -105,8 +107,8 @@ class ForwardConstrainedDensity(DensityEstimator):
     stop_: Stop
     _parameter_constraints: dict[str, list[Any]] = density_constraints(
         "verbose",
+        "max_vectors",
         gamma=[None, POSITIVE],
-        max_vectors=[Interval(Integral, 1, None, closed="left")],
         refit=["boolean"],
         stop=[StrOptions({"loo", "distance", "size"})],
         tol=[Interval(Real, 0, None, closed="left")],
@@ -122,7 +124,7 @@ class ForwardConstrainedDensity(DensityEstimator):
         *,
         bandwidth: Any = "lscv",
         gamma: float | None = None,
-        max_vectors: int = 100,
+        max_vectors: int | None = None,
         refit: bool = False,
         stop: str = "loo",
         tol: float = 0.0,
@@ -169,11 +171,12 @@ class ForwardConstrainedDensity(DensityEstimator):
         rows = problem.draw(_REGRESSION_ROWS, rng)
         part = problem.part(rows).with_candidates(self.max_candidates, rng)
         target = problem.parzen(part.Z)
+        limit = self.max_vectors or _MOST_KERNELS
         rules = ConstrainedRules(
-            self.gamma_, self.max_vectors, self.stop, self.tol, self.bandwidth_rule, self.eta,  # type: ignore[arg-type]
+            self.gamma_, limit, self.stop, self.tol, self.bandwidth_rule, self.eta,  # type: ignore[arg-type]
             self.n_bandwidth_steps, self.mixing,  # type: ignore[arg-type]
         )  # fmt: skip
-        with progress(self, "adding kernels", self.max_vectors) as step:
+        with progress(self, "adding kernels", limit) as step:
             found = forward_constrained(part, target, rules, step)
         if self.refit:
             found = refit_jointly(part, target, found)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any
 
-from fewkern.arrays.validation import Interval, StrOptions, fit_context
-from fewkern.base import KernelEstimator, ScoringClassifier, kept_importances
+from fewkern.arrays.validation import Interval, fit_context
+from fewkern.base import CONSTRAINTS, KernelEstimator, ScoringClassifier, kept_importances
 from fewkern.core.path import Stop
 from fewkern.fisher.families import LARGEST, LARGEST_SEVERAL, ForwardFamily
 from fewkern.fisher.fitting import FISHER, fit_fisher
@@ -33,10 +33,10 @@ class ForwardKernelFisher(ScoringClassifier, KernelEstimator):
     ----------
     kernel : str, Kernel or callable, default "gaussian"
         A length scale given as a rule is chosen by cross-validation, see :class:`SparseKernelFisher`.
-    n_vectors : int or "auto", default "auto"
-        Number of columns. "auto" chooses it by cross-validation.
+    n_vectors : int or None, default None
+        Number of columns; None: chosen by cross-validation.
     max_vectors : int or None, default None
-        Largest number that "auto" compares; None: 100, with three or more classes 300.
+        Largest number that is compared; None: at most 100, with three or more classes 300.
     min_residual : float, default 0.0
         Stop once this share of the targets' sum of squares is left.
     prefer : {"accurate", "balanced", "sparse"}, default "balanced"
@@ -95,7 +95,7 @@ class ForwardKernelFisher(ScoringClassifier, KernelEstimator):
 
     _parameter_constraints: dict[str, list[Any]] = {
         **FISHER,
-        "n_vectors": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
+        "n_vectors": CONSTRAINTS["max_vectors"],
         "min_residual": [Interval(Real, 0, 1, closed="left")],
     }
 
@@ -103,7 +103,7 @@ class ForwardKernelFisher(ScoringClassifier, KernelEstimator):
         self,
         *,
         kernel: Any = "gaussian",
-        n_vectors: Any = "auto",
+        n_vectors: int | None = None,
         max_vectors: int | None = None,
         max_candidates: int | None = None,
         min_residual: float = 0.0,
@@ -149,7 +149,7 @@ class ForwardKernelFisher(ScoringClassifier, KernelEstimator):
         population = labelled_population(self, X, y, sample_weight, groups)
         most = LARGEST if self.classes_.shape[0] == 2 else LARGEST_SEVERAL
         limit = most if self.max_vectors is None else int(self.max_vectors)
-        given = None if self.n_vectors == "auto" else int(self.n_vectors)
+        given = None if self.n_vectors is None else int(self.n_vectors)
         size = fit_fisher(self, population, ForwardFamily(given, limit, self.min_residual))
         if given is None and size < limit:
             self.stop_ = Stop.SIZE

@@ -230,8 +230,8 @@ def _fit_sparse(estimator: Any, samples: Samples) -> Fitted:
     plan = Searching.automatic(
         how,
         samples.n,
-        n_vectors=estimator.n_vectors or "auto",
-        max_vectors=estimator.max_vectors or "auto",
+        n_vectors=estimator.n_vectors,
+        max_vectors=estimator.max_vectors,
         ridge="auto",
         prefer=estimator.prefer,
     )

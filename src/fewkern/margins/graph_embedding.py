@@ -62,10 +62,10 @@ class GraphEmbedding(Reducer):
         Length of the directions: one in the metric of the denominator, or one. Recursive directions have unit length.
     class_weight : dict, "balanced" or None, default None
         Multiplies the weights of the samples of every class. Read only by a graph that needs classes.
-    max_vectors : int, "auto" or None, default "auto"
-        Most samples in the basis that gives the features of a kernel. "auto" is 500. None sets no bound: the cost then
-        is cubic in the number of samples. The linear kernel has no basis unless a number is given, or samples are
-        sparse ("auto" is 2,000 then).
+    max_vectors : int or None, default None
+        Largest number of samples in the basis that gives the features of a kernel; the cost is quadratic in it. None:
+        at most 500. The linear kernel has no basis unless a number is given, or samples are sparse (None: at most 2,000
+        then).
     rule : str, default "gain"
         How the vectors of the basis are chosen, see :class:`FeatureVectorSelector`.
     basis_tol : float or None, default None
@@ -140,7 +140,7 @@ class GraphEmbedding(Reducer):
         against: str = "intrinsic",
         scaling: str = "scatter",
         class_weight: Any = None,
-        max_vectors: Any = "auto",
+        max_vectors: int | None = None,
         rule: str = "gain",
         basis_tol: float | None = None,
         random_state: Any = 0,

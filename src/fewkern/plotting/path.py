@@ -137,7 +137,7 @@ class PathDisplay:
                 name, color = _ORIGINS[value]
                 ax.plot(sizes, errors, "o-", color=color, lw=1.5, ms=4, label=name)
             else:
-                ax.plot(sizes, errors, color=QUIET, lw=1, label=f"other {self._first}s" if i == 0 else None)
+                ax.plot(sizes, errors, color=QUIET, lw=1, label=f"other {_words(self._first)}s" if i == 0 else None)
         color = _ORIGINS[path.setting["origin"]][1] if self._origins else ACCENT
         if band.any():
             ax.fill_between(x, low, high, color=color, alpha=0.15, lw=0, label="± one standard error")
@@ -176,8 +176,7 @@ class PathDisplay:
             else:
                 count_ticks(ax.xaxis)
         else:
-            name = list(self.path.axes)[-1]
-            ax.set_xlabel({"length_scale": "length scale of the kernel"}.get(name, name))
+            ax.set_xlabel(_words(list(self.path.axes)[-1]))
             if x.min() > 0:
                 ax.set_xscale("log")
                 _plain_ticks(ax.xaxis)
@@ -211,7 +210,7 @@ class PathDisplay:
         if self._origins:
             return _ORIGINS[self.path.setting["origin"]][0]
         names = list(self.path.setting)[: -1 if self.path.size is None else None]
-        return ", ".join(f"{name} {self.path.setting[name]:.3g}" for name in names)
+        return ", ".join(f"{_words(name)} {self.path.setting[name]:.3g}" for name in names)
 
     def _others(self) -> list[tuple[float, np.ndarray, np.ndarray]]:
         """Value, sizes and least errors for every other value of the first axis, where there are several axes."""
@@ -230,6 +229,11 @@ class PathDisplay:
                 value = self.path.axes[self._first][i]
                 found.append((value, np.asarray(x, dtype=float)[seen], best[seen]))
         return found
+
+
+def _words(name: str) -> str:
+    """The name of an axis as a picture says it."""
+    return name.replace("_", " ")
 
 
 def _remark(model: Any) -> str:

@@ -117,9 +117,9 @@ def warn_open_end(estimator: Any, samples: Samples, found: Found) -> None:
     """Say so where the error was still falling at the end of an automatic path, and more samples could be chosen."""
     length = found.longest.n_vectors
     ended = found.longest.stop is not Stop.LIMIT or length == samples.n
-    if estimator.n_vectors != "auto" or ended or not found.trace.open_end:
+    if estimator.n_vectors is not None or ended or not found.trace.open_end:
         return
-    advice = 'prefer="accurate", or ' if estimator.max_vectors == "auto" and estimator.prefer != "accurate" else ""
+    advice = 'prefer="accurate", or ' if estimator.max_vectors is None and estimator.prefer != "accurate" else ""
     warnings.warn(
         f"{type(estimator).__name__}: the leave-one-out error was still falling at the largest number of vectors that "
         f"was tried, {length}; the {estimator.n_vectors_} that are kept are too few for these samples. Use "

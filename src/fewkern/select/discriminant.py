@@ -57,11 +57,11 @@ class FeatureVectorDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixi
     n_components : int or None, default None
         Number of axes; at most, and by default, one less than there are classes. If fewer exist than are asked for,
         there are fewer, with a warning.
-    n_vectors : int or "auto", default "auto"
-        Number of vectors; "auto" is chosen by leave-one-out.
-    max_vectors : int or "auto", default "auto"
-        Budget for ``n_vectors="auto"``. "auto" looks at up to 100 vectors (at most half of the samples) and goes on
-        while that pays: to a tenth of the samples (``prefer="accurate"``: half of them), and 1000 at most. A
+    n_vectors : int or None, default None
+        Number of vectors; None: chosen by leave-one-out.
+    max_vectors : int or None, default None
+        Budget for the automatic number of vectors. None looks at up to 100 vectors (at most half of the samples) and
+        goes on while that pays: to a tenth of the samples (``prefer="accurate"``: half of them), and 1000 at most. A
         BudgetWarning says so where the error was still falling there.
     alpha : float or "auto", default "auto"
         Penalty on the squared length of an axis in feature space.
@@ -140,8 +140,8 @@ class FeatureVectorDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         *,
         n_components: int | None = None,
         kernel: Any = "gaussian",
-        n_vectors: Any = "auto",
-        max_vectors: Any = "auto",
+        n_vectors: int | None = None,
+        max_vectors: int | None = None,
         alpha: Any = "auto",
         prefer: str = "balanced",
         priors: Any = None,

@@ -35,11 +35,11 @@ class FeatureVectorRegressor(IntervalRegressor, RegressorMixin, KernelEstimator)
         its value, searched by leave-one-out. It is one length scale per feature, in units of that feature, so that the
         units of the data do not matter (``unit`` of :class:`~fewkern.kernels.Gaussian`). A length scale given as a
         number is kept.
-    n_vectors : int or "auto", default "auto"
-        Number of vectors; "auto" is chosen by leave-one-out.
-    max_vectors : int or "auto", default "auto"
-        Budget for ``n_vectors="auto"``. "auto" looks at up to 100 vectors (at most half of the samples) and goes on
-        while that pays: to a tenth of the samples (``prefer="accurate"``: half of them), and 1000 at most. A
+    n_vectors : int or None, default None
+        Number of vectors; None: chosen by leave-one-out.
+    max_vectors : int or None, default None
+        Budget for the automatic number of vectors. None looks at up to 100 vectors (at most half of the samples) and
+        goes on while that pays: to a tenth of the samples (``prefer="accurate"``: half of them), and 1000 at most. A
         BudgetWarning says so where the error was still falling there.
     alpha : float or "auto", default "auto"
         Penalty on the squared length of the solution in feature space. "auto" compares six values in units of the
@@ -116,8 +116,8 @@ class FeatureVectorRegressor(IntervalRegressor, RegressorMixin, KernelEstimator)
         self,
         *,
         kernel: Any = "gaussian",
-        n_vectors: Any = "auto",
-        max_vectors: Any = "auto",
+        n_vectors: int | None = None,
+        max_vectors: int | None = None,
         alpha: Any = "auto",
         prefer: str = "balanced",
         rule: str = "gain",

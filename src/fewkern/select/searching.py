@@ -51,9 +51,9 @@ class Searching:
         An automatic ridge is in units of the mean of ``k(x, x)``: :meth:`in_units_of` makes a number of it.
         """
         ridges = RIDGES if ridge == "auto" else (float(ridge),)
-        if n_vectors != "auto":
+        if n_vectors is not None:
             return cls(how, ridges, min(int(n_vectors), n), 0, None)
-        if max_vectors != "auto":
+        if max_vectors is not None:
             return cls(how, ridges, min(int(max_vectors), n), 0, TOLERANCE[prefer])
         half = max(1, n // 2)
         first = max(FIRST_LENGTHS[0], min(n // _SAMPLES_PER_VECTOR, FIRST_LENGTHS[1]))

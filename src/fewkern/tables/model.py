@@ -21,7 +21,7 @@ from fewkern.arrays.fitting import fit_context
 from fewkern.arrays.partitions import is_collection
 from fewkern.arrays.storable import storable
 from fewkern.arrays.validation import Interval, StrOptions
-from fewkern.base import path_of
+from fewkern.base import CONSTRAINTS, path_of
 from fewkern.compression import compress
 from fewkern.core.path import TOLERANCE
 from fewkern.core.prepared import Prepared
@@ -74,8 +74,8 @@ class TableModel(BaseEstimator):
         target); "forward", "parzen", "reduced", "orthogonal" (density).
     prefer : {"balanced", "accurate", "sparse"}, default "balanced"
         The size of the model, see :class:`KernelRegressor`.
-    max_vectors : int or "auto", default "auto"
-        Largest number of vectors to keep; "auto" is the default of the model.
+    max_vectors : int or None, default None
+        Largest number of vectors to keep; None: as the model of the task does by default.
     n_components : int or "auto", default "auto"
         Of the task "reduce"; "auto" is 2.
     holdout : float, default 0.2
@@ -143,7 +143,7 @@ class TableModel(BaseEstimator):
         "task": [StrOptions({"auto", *TASKS})],
         "model": [str],
         "prefer": [StrOptions(set(TOLERANCE))],
-        "max_vectors": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
+        "max_vectors": CONSTRAINTS["max_vectors"],
         "n_components": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
         "holdout": [Interval(Real, 0, 1, closed="left")],
         "drop": ["array-like", str],
@@ -158,7 +158,7 @@ class TableModel(BaseEstimator):
         task: str = "auto",
         model: str = "auto",
         prefer: str = "balanced",
-        max_vectors: Any = "auto",
+        max_vectors: int | None = None,
         n_components: Any = "auto",
         holdout: float = 0.2,
         drop: Any = (),
@@ -194,7 +194,7 @@ class TableModel(BaseEstimator):
         """
         start = time.perf_counter()
         given = {"prefer": self.prefer, "max_vectors": self.max_vectors, "n_components": self.n_components}
-        settings = {key: value for key, value in given.items() if value not in ("auto", "balanced")}
+        settings = {key: value for key, value in given.items() if value not in (None, "auto", "balanced")}
         request = Request(
             task=self.task,
             model=self.model,
@@ -350,7 +350,7 @@ class TableModel(BaseEstimator):
         self,
         frame: Any,
         *,
-        n_vectors: Any = "auto",
+        n_vectors: int | None = None,
         tolerance: float = 0.02,
         verbose: Any = False,
         random_state: Any = 0,
