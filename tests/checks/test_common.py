@@ -155,7 +155,7 @@ def test_float32_is_kept(model, rule, data):
     for method, value in outputs(fitted, X).items():
         if value.dtype.kind == "f":
             assert value.dtype == np.float32, method
-    for attribute in ("vectors_", "fitness_", "eigenvalues_", "inertia_", "means_", "covariance_", "priors_"):
+    for attribute in ("vectors_", "fitness_", "eigenvalues_", "means_", "covariance_", "priors_"):
         if hasattr(fitted, attribute):
             assert getattr(fitted, attribute).dtype == np.float32, attribute
     if hasattr(fitted, "expansion_"):
@@ -186,7 +186,7 @@ def test_other_array_libraries(model, rule, data, foreign):
         result = getattr(there, method)(to(X))
         assert isinstance(result, kind), method
         np.testing.assert_allclose(back(result), value, atol=1e-6, err_msg=method)
-    for attribute in ("indices_", "vectors_", "fitness_", "classes_", "eigenvalues_", "inertia_", "means_", "priors_"):
+    for attribute in ("indices_", "vectors_", "fitness_", "classes_", "eigenvalues_", "means_", "priors_"):
         if hasattr(here, attribute):
             assert isinstance(getattr(there, attribute), kind), attribute
             np.testing.assert_allclose(back(getattr(there, attribute)), getattr(here, attribute), atol=1e-6)

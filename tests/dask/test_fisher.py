@@ -113,7 +113,7 @@ def test_error_reduction_ratios_are_those_of_all_rows():
         K = np.column_stack([np.ones(N), model.kernel_(X, model.vectors_)[:, :k]])
         left.append(np.sum((Y - K @ np.linalg.lstsq(K, Y, rcond=None)[0]) ** 2) / np.sum(Y**2))
     np.testing.assert_allclose(model.path_.objectives, left, atol=1e-8)
-    assert sum(model.ratios_) == pytest.approx(1 - left[-1])
+    assert sum(model.error_reduction_) == pytest.approx(1 - left[-1])
 
 
 def test_frames_unknown_sizes_and_lazy_answers():

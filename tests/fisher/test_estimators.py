@@ -264,8 +264,8 @@ def test_forward_number_of_vectors_by_cross_validation():
     assert 1 <= model.n_vectors_ <= 25
     assert model.stop_ == (Stop.SIZE if model.n_vectors_ < 25 else Stop.LIMIT)
     assert model.score(X_NEW, Y_NEW) > 0.9
-    assert sum(model.ratios_) == pytest.approx(1 - model.path_.objectives[-1])
-    assert len(model.ratios_) == model.n_vectors_ + 1
+    assert sum(model.error_reduction_) == pytest.approx(1 - model.path_.objectives[-1])
+    assert len(model.error_reduction_) == model.n_vectors_ + 1
     assert not SparseKernelFisher(kernel=Gaussian(length_scale=0.6)).fit(X, Y).path_.open_end
     assert (
         ForwardKernelFisher(kernel=Gaussian(length_scale=0.6), max_vectors=3, prefer="accurate")

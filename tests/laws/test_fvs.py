@@ -142,7 +142,7 @@ def test_all_vectors_give_generalised_discriminant_analysis(seed, ridge, rule, c
     settings = {"center": False, "n_vectors": 60}
     model = FeatureVectorDiscriminant(kernel=kernel, alpha=ridge, rule=rule, **settings).fit(X, codes)
     inertia, T = fvs.generalised_discriminant(kernel(X, X), codes, ridge)
-    np.testing.assert_allclose(model.inertia_, inertia, atol=1e-8)
+    np.testing.assert_allclose(model.eigenvalues_, inertia, atol=1e-8)
     if classes == 2 or inertia[0] - inertia[1] > 1e-2:
         np.testing.assert_allclose(np.abs(model.transform(X)), np.abs(T), atol=1e-4)
 

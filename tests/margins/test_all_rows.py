@@ -51,7 +51,7 @@ def test_a_given_graph_is_one_of_all_rows(table):
     centered = X - X.mean(axis=0)
     L = np.diag(np.asarray(near.sum(axis=1)).ravel()) - near.toarray()
     values = np.linalg.eigvalsh(centered.T @ L @ centered)[::-1]
-    np.testing.assert_allclose(model.ratios_, values[:2], rtol=1e-10)
+    np.testing.assert_allclose(model.eigenvalues_, values[:2], rtol=1e-10)
 
 
 def test_soft_margins_look_at_some_samples(table, monkeypatch):

@@ -67,8 +67,8 @@ def test_every_graph_fits_and_goes_back(iris):
             model = GraphEmbedding(graph=name, recursive=recursive, n_components=2).fit(X, y)
             T = model.transform(X)
             np.testing.assert_allclose(model.transform(model.inverse_transform(T)), T, atol=1e-8)
-            assert model.ratios_.shape == (2,)
-            assert np.all(np.diff(model.ratios_) <= 1e-9 * model.ratios_[0])
+            assert model.eigenvalues_.shape == (2,)
+            assert np.all(np.diff(model.eigenvalues_) <= 1e-9 * model.eigenvalues_[0])
 
 
 def test_more_directions_than_classes(iris):

@@ -64,7 +64,7 @@ def test_rings_need_three_vectors(rule):
     kernel = Polynomial(degree=2, gamma=1.0, coef0=0.0)
     model = FeatureVectorDiscriminant(kernel=kernel, alpha=0.0, n_vectors=100, rule=rule, center=False).fit(X, y)
     assert model.n_vectors_ == 3
-    assert model.inertia_ == pytest.approx(1.0)
+    assert model.eigenvalues_ == pytest.approx(1.0)
 
 
 @pytest.mark.papers

@@ -34,8 +34,8 @@ def test_axes_have_unit_variance_and_the_stated_inertia(three):
     np.testing.assert_allclose(T.mean(axis=0), 0.0, atol=1e-7)
     np.testing.assert_allclose(T.var(axis=0), 1.0, atol=1e-7)
     between = sum(np.mean(y == c) * T[y == c].mean(axis=0) ** 2 for c in range(3))
-    np.testing.assert_allclose(between, model.inertia_, atol=1e-7)
-    assert np.all((model.inertia_ >= 0) & (model.inertia_ <= 1))
+    np.testing.assert_allclose(between, model.eigenvalues_, atol=1e-7)
+    assert np.all((model.eigenvalues_ >= 0) & (model.eigenvalues_ <= 1))
     np.testing.assert_allclose(model.means_, [T[y == c].mean(axis=0) for c in range(3)], atol=1e-7)
 
 
@@ -43,7 +43,7 @@ def test_rings_need_three_vectors():
     X, y = make_rings(200)
     model = FeatureVectorDiscriminant(kernel=Polynomial(2, gamma=1.0, coef0=0.0), alpha=0.0, n_vectors=100).fit(X, y)
     assert model.n_vectors_ == 3
-    assert model.inertia_ == pytest.approx(1.0)
+    assert model.eigenvalues_ == pytest.approx(1.0)
     assert model.score(X, y) == 1.0
 
 

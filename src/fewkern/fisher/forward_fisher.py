@@ -62,7 +62,7 @@ class ForwardKernelFisher(ScoringClassifier, KernelEstimator):
         targets' sum of squares that is left after the constant and after every vector.
     stop_ : Stop
         SIZE if cross-validation chose fewer vectors than there could be, else why the selection ended.
-    ratios_ : tuple of float
+    error_reduction_ : tuple of float
         Error reduction ratio of the constant, then of every vector; they add up to one minus the share left.
 
     Notes
@@ -154,5 +154,5 @@ class ForwardKernelFisher(ScoringClassifier, KernelEstimator):
         if given is None and size < limit:
             self.stop_ = Stop.SIZE
         left = (1.0, *self.path_.objectives)
-        self.ratios_ = tuple(before - after for before, after in pairwise(left))
+        self.error_reduction_ = tuple(before - after for before, after in pairwise(left))
         return self

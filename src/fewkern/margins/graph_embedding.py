@@ -78,8 +78,8 @@ class GraphEmbedding(Reducer):
         One output per component. With the linear kernel its vectors are the components.
     components_, mean_ : arrays of shape (c, n_features) and (n_features,)
         Only with the linear kernel.
-    ratios_ : array of shape (c,)
-        Penalty scatter over the denominator, for every component.
+    eigenvalues_ : array of shape (c,)
+        Penalty scatter over the denominator, for every component: the eigenvalues of the ratio.
     n_components_ : int
         The ``c`` of the shapes.
     stop_ : Stop
@@ -190,6 +190,6 @@ class GraphEmbedding(Reducer):
         else:
             result = graph_embedding(features.Z, graph_pair(self, features), how)
         keep(self, features, features.with_signs(result.directions))
-        self.ratios_, self.stop_ = result.values, result.stop
+        self.eigenvalues_, self.stop_ = result.values, result.stop
         warn_of_fewer_components(self)
         return self

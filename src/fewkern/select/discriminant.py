@@ -87,8 +87,8 @@ class FeatureVectorDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         One output per axis.
     feature_importances_
         As in :class:`FeatureVectorRegressor`, of the class scores.
-    inertia_ : array of shape (n_components,)
-        Between- over total scatter on every axis, in [0, 1]: the paper's "inertia".
+    eigenvalues_ : array of shape (n_components,)
+        Between- over total scatter on every axis, in [0, 1]: the paper's "inertia", the eigenvalues of the ratio.
     classes_, priors_, means_
         Classes, their probabilities, and their means on the axes.
     covariance_ : array of shape (n_components, n_components)
@@ -121,7 +121,7 @@ class FeatureVectorDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixi
     >>> from fewkern.kernels import Polynomial
     >>> X, y = make_rings(200)
     >>> model = FeatureVectorDiscriminant(kernel=Polynomial(degree=2, gamma=1.0, coef0=0.0), alpha=0.0).fit(X, y)
-    >>> model.n_vectors_, model.inertia_.round(6)
+    >>> model.n_vectors_, model.eigenvalues_.round(6)
     (3, array([1.]))
     """
 
@@ -191,7 +191,7 @@ class FeatureVectorDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         keep_model(self, samples, found, found.basis.expand(axes.W, -axes.mean @ axes.W))
         warn_open_end(self, samples, found)
         classes = gaussian_classes(spread, axes)
-        self.inertia_, self.means_, self.covariance_ = axes.values, classes.means, classes.covariance
+        self.eigenvalues_, self.means_, self.covariance_ = axes.values, classes.means, classes.covariance
         left_out = _left_out(found, samples, axes)
         self.class_scores_ = calibrate(classes.scores(), left_out)
         self.priors_ = classes.priors if priors is None else priors
