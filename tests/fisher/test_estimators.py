@@ -166,6 +166,8 @@ def test_whole_groups_are_held_out(model):
     assert together.held_out_error_ > 0.25
     by_splitter = clone(model).set_params(cv=StratifiedGroupKFold(4)).fit(A, t, groups=groups)
     assert by_splitter.held_out_error_ > 0.25
+    with pytest.raises(ValueError, match=r"groups must have one label per sample, shape \(240,\), got \(239,\)"):
+        clone(model).fit(A, t, groups=groups[1:])
 
 
 @pytest.mark.parametrize("model", [*MODELS, ForwardKernelFisher()], ids=lambda m: type(m).__name__)
