@@ -382,13 +382,13 @@ def test_grid_search_reaches_the_kernel():
 
 def test_path_goes_from_few_to_many():
     model = SparseKernelFisher(q=1, kernel=Gaussian(length_scale=0.6))
-    path = fisher_path(model, X, Y, penalties=8)
+    path = fisher_path(model, X, Y, alphas=8)
     assert path.n_vectors[0] <= 1
     assert path.n_vectors[-1] > path.n_vectors[1]
     assert np.all(np.diff(path.objectives) < 0)
     assert path.errors[-1] < path.errors[0]
     assert set(path.stops) == {Stop.CONVERGED}
-    alone = clone(model).set_params(alpha=path.penalties[4], variant=MIDPOINT).fit(X, Y)
+    alone = clone(model).set_params(alpha=path.alphas[4], variant=MIDPOINT).fit(X, Y)
     np.testing.assert_allclose(path.expansions[4](X_NEW)[:, 0], alone.decision_function(X_NEW), rtol=1e-4, atol=1e-4)
     assert path.errors[4] == pytest.approx(1 - alone.score(X, Y))
     assert not hasattr(model, "classes_")
@@ -397,8 +397,8 @@ def test_path_goes_from_few_to_many():
 def test_path_knows_weights_and_bad_parameters():
     w = np.ones(160)
     w[:40] = 0.0
-    path = fisher_path(SparseKernelFisher(), X, Y, w, penalties=[0.001, 0.1])
-    assert path.penalties == (0.1, 0.001)
+    path = fisher_path(SparseKernelFisher(), X, Y, w, alphas=[0.001, 0.1])
+    assert path.alphas == (0.1, 0.001)
     assert path.expansions[1].indices.min() >= 40
     with pytest.raises(ValueError, match="'q' parameter of SparseKernelFisher"):
         fisher_path(SparseKernelFisher(q=3), X, Y)
@@ -487,7 +487,7 @@ def test_pictures_show_what_was_chosen():
     assert len(searched.ax_.lines) in (7, 8)
     fixed = PathDisplay.from_estimator(SparseKernelFisher(**FIXED).fit(X, Y))
     assert fixed.ax_.get_ylabel() == "what the fit minimizes"
-    path = fisher_path(SparseKernelFisher(), X, Y, penalties=4)
+    path = fisher_path(SparseKernelFisher(), X, Y, alphas=4)
     drawn = FisherPathDisplay.from_path(path)
     np.testing.assert_array_equal(drawn.ax_.lines[0].get_ydata(), path.n_vectors)
     np.testing.assert_array_equal(drawn.error_ax_.lines[0].get_ydata(), path.errors)

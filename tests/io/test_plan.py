@@ -46,7 +46,7 @@ def test_not_fitted(export, model):
 
 
 @pytest.mark.parametrize(
-    "model", [SVC(), "model.npz", None, fisher_path(SparseKernelFisher(), X, y, penalties=[0.1])], ids=repr
+    "model", [SVC(), "model.npz", None, fisher_path(SparseKernelFisher(), X, y, alphas=[0.1])], ids=repr
 )
 def test_not_of_fewkern(export, model):
     message = "expected a fitted estimator of fewkern, a pipeline that ends in one .*, or an expansion, got "
@@ -109,7 +109,7 @@ def test_a_model_without_vectors_is_its_constant(tmp_path):
 
 
 def test_expansions_of_a_path_and_the_way_back_of_pca(tmp_path):
-    expansion = fisher_path(SparseKernelFisher(), X, y, penalties=[0.01]).expansions[0]
+    expansion = fisher_path(SparseKernelFisher(), X, y, alphas=[0.01]).expansions[0]
     pca = FeatureVectorPCA(n_components=2, max_vectors=6, fit_inverse_transform=True).fit(X)
     scores = pca.transform(X)
     for i, (model, samples, truth) in enumerate(
