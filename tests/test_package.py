@@ -140,8 +140,8 @@ from fewkern.datasets import make_banana
 X, y = make_banana(30)
 fewkern.FeatureVectorDiscriminant(max_vectors=3, verbose=True).fit(X, y)
 try:
-    from fewkern.plotting import TraceDisplay
-    TraceDisplay.from_estimator(fewkern.FeatureVectorDiscriminant(max_vectors=3).fit(X, y))
+    from fewkern.plotting import PathDisplay
+    PathDisplay.from_estimator(fewkern.FeatureVectorDiscriminant(max_vectors=3).fit(X, y))
 except ImportError as error:
     assert "pip install matplotlib" in str(error), error
 else:

@@ -334,14 +334,14 @@ def _sum(expansion: Any, scaler: Scaling, dtype: str, caller: str, owner: str) -
 
 
 def _gaussian(kernel: Any, V: Vector, coef: Vector, offset: Vector, scaler: Scaling, dtype: str) -> Sum:
-    gain = np.broadcast_to(1.0 / (np.sqrt(2.0) * _double(kernel.width)), V.shape[1:])
+    gain = np.broadcast_to(1.0 / (np.sqrt(2.0) * _double(kernel.length_scale)), V.shape[1:])
     # the median: one far vector does not carry it away from the others
     shift, factor, vectors = _prepared(V, np.median(V, axis=0), gain, scaler, dtype)
     return Sum("gaussian", vectors, offset, coef, shift, factor)
 
 
 def _laplacian(kernel: Any, V: Vector, coef: Vector, offset: Vector, scaler: Scaling, dtype: str) -> Sum:
-    gain = np.broadcast_to(1.0 / _double(kernel.width), V.shape[1:])
+    gain = np.broadcast_to(1.0 / _double(kernel.length_scale), V.shape[1:])
     shift, factor, vectors = _prepared(V, np.median(V, axis=0), gain, scaler, dtype)
     return Sum("laplacian", vectors, offset, coef, shift, factor)
 
