@@ -35,7 +35,7 @@ class Policy:
     linear_columns: int = 64
     """Linear features at most: above, the leading principal components (section 3)."""
     still: tuple[int, ...] = (20, 80, 300, 900)
-    """Sizes of the models whose vectors are samples; the best of them is the teacher (section 4). The second one is
+    """Sizes of the models whose vectors are samples; the best of them is the teacher (section 4). The last but one is
     also the size with which the start is chosen, on at least five rows a vector (section 2). Without the largest one
     the error is a tenth of a point higher on tables and two tenths on small sets."""
     ladder: tuple[int, ...] = (4, 8, 16, 32, 64, 128, 256)
