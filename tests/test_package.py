@@ -40,7 +40,7 @@ def test_version():
 def test_every_public_name_has_a_docstring_with_an_example():
     for module, name in PUBLIC:
         doc = inspect.getdoc(getattr(importlib.import_module(module), name))
-        assert doc and "Examples\n--------\n>>> " in doc, name
+        assert "Examples\n--------\n>>> " in (doc or ""), name
 
 
 def test_every_parameter_of_an_estimator_is_documented_and_keyword_only():
