@@ -11,12 +11,13 @@ from contextlib import contextmanager
 from typing import Any
 
 from fewkern.plotting.style import ACCENT, CLASSES, QUIET
+from fewkern.reporting.formatting import printable
 
-__all__ = ["INK", "LINE", "drawing", "figure", "inline_svg"]
+__all__ = ["COLORS", "INK", "LINE", "drawing", "figure", "inline_svg"]
 
-# Colors of text and of thin lines in the figure; the page has its own in their place, light or dark.
+# Colors of text and of thin lines in the figure, and the variables of the page that replace all colors.
 INK, LINE = "#101418", "#c9d1d8"
-_VARIABLES = {
+COLORS = {
     INK: "--ink",
     "#000000": "--ink",
     LINE: "--line",
@@ -48,7 +49,7 @@ def drawing() -> Iterator[None]:
     try:
         import matplotlib
     except ImportError as error:
-        raise ImportError("report: the pictures need matplotlib: pip install 'fewkern[plot]'.") from error
+        raise ImportError("report: the figures need matplotlib: pip install 'fewkern[plot]'.") from error
     with matplotlib.rc_context(_SETTINGS), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing from")
         warnings.filterwarnings("ignore", message="Matplotlib currently does not support .* natively")
@@ -74,7 +75,7 @@ def inline_svg(drawn: Any, name: str, alt: str) -> tuple[str, int]:
     buffer = io.StringIO()
     with matplotlib.rc_context({"svg.hashsalt": name}):
         drawn.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
-    text = buffer.getvalue()
+    text = printable(buffer.getvalue())
     text = text[text.index("<svg") :]
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
     text = re.sub(r"<style[^>]*>.*?</style>", "", text, flags=re.DOTALL)
@@ -82,13 +83,14 @@ def inline_svg(drawn: Any, name: str, alt: str) -> tuple[str, int]:
     # no "<" inside: a text of the picture that looks like a style does not end one
     text = re.sub(r'style="[^"<]*"', _in_page_colors, text)
     width, height = (float(re.search(rf'{side}="([\d.]+)pt"', text)[1]) for side in ("width", "height"))  # type: ignore[index]
-    head = f'<svg role="img" aria-label="{html.escape(alt)}" viewBox="0 0 {width:g} {height:g}" stroke-linejoin="round"'
+    said = html.escape(printable(alt))
+    head = f'<svg role="img" aria-label="{said}" viewBox="0 0 {width:g} {height:g}" stroke-linejoin="round"'
     return head + ">" + text[text.index(">") + 1 :], round(width * 4 / 3)
 
 
 def _in_page_colors(style: re.Match[str]) -> str:
     """One attribute ``style`` of a figure with the font and the colors of the page."""
     text = re.sub(r"font-family:[^;\"]*", "font-family: inherit", style[0])
-    for color, variable in _VARIABLES.items():
+    for color, variable in COLORS.items():
         text = text.replace(color, f"var({variable}, {color})")
     return text

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from fewkern.reporting.judging import judge
+from fewkern.reporting.holdout import predict_held_out
 from fewkern.reporting.subject import subject_of
-from fewkern.reporting.trust import trust
+from fewkern.reporting.uncertainty import uncertainty
 from tests.reporting.helpers import QUICK, churn_model, price_model
 
 
@@ -23,7 +23,7 @@ def sure(monkeypatch):
 
 def looked_at(model, X, y):
     subject = subject_of(model, X, y)
-    return trust(subject, judge(subject, QUICK)), subject
+    return uncertainty(subject, predict_held_out(subject, QUICK)), subject
 
 
 def test_intervals(sure):
@@ -35,7 +35,7 @@ def test_intervals(sure):
         return np.column_stack([center - 8000, center + 8000])
 
     found, subject = looked_at(sure(model, predict_interval=predict_interval), X, y)
-    judged = judge(subject, QUICK)
+    judged = predict_held_out(subject, QUICK)
     inside = np.abs(model.predict(X.iloc[judged.positions]) - judged.truth) <= 8000
     assert found.intervals.covered == pytest.approx(inside.mean())
     assert "in 9 of 10 cases, the model gives ± 8,000 around a typical prediction" in found.intervals.sentence
@@ -51,7 +51,7 @@ def test_sets_and_novelty(sure):
         "novelty_threshold": lambda false_alarms: 1 - false_alarms,
     }
     found, subject = looked_at(sure(model, **methods), frame, y)
-    judged = judge(subject, QUICK)
+    judged = predict_held_out(subject, QUICK)
     member = model.predict_proba(frame.iloc[judged.positions]) > 0.3
     assert found.sets.sizes == tuple(np.bincount(member.sum(axis=1), minlength=3))
     truth = judged.truth[:, None] == model.classes_

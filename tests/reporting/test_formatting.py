@@ -2,7 +2,19 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fewkern.reporting.words import about, cell, count, in_hundred, is_missing, label, number, of, percent, plural, text
+from fewkern.reporting.formatting import (
+    about,
+    cell,
+    count,
+    in_hundred,
+    is_missing,
+    label,
+    number,
+    of,
+    percent,
+    plural,
+    text,
+)
 
 
 @pytest.mark.parametrize(

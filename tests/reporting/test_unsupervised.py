@@ -10,8 +10,8 @@ from sklearn.preprocessing import StandardScaler
 
 import fewkern
 from fewkern.density.mixture import KernelMixture
-from fewkern.reporting.shapes import _normal_log_density, density_shape, in_table_units, reduction
 from fewkern.reporting.subject import subject_of
+from fewkern.reporting.unsupervised import _normal_log_density, density_shape, in_table_units, reduction
 from tests.reporting.helpers import QUICK
 
 X, y = load_iris(return_X_y=True, as_frame=True)

@@ -13,9 +13,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import fewkern
-from fewkern.reporting.judging import Baselines, Judged, baselines, judge, was_fitted_to
-from fewkern.reporting.quality import classify_quality, error_rate, mean_error, regress_quality
-from fewkern.reporting.settings import ReportSettings
+from fewkern.reporting.evaluation import Baselines, baselines, classify_quality, error_rate, mean_error, regress_quality
+from fewkern.reporting.holdout import Predictions, ReportSettings, predict_held_out, was_fitted_to
 from fewkern.reporting.subject import subject_of
 from tests.reporting.helpers import QUICK, Table, churn_model, customers, iris_model, price_model
 
@@ -23,7 +22,7 @@ from tests.reporting.helpers import QUICK, Table, churn_model, customers, iris_m
 def judged(truth, predicted, probabilities=None, how="held out"):
     truth, predicted = np.asarray(truth), np.asarray(predicted)
     P = None if probabilities is None else np.asarray(probabilities)
-    return Judged(np.arange(len(truth)), truth, predicted, P, how, np.arange(0))
+    return Predictions(np.arange(len(truth)), truth, predicted, P, how, np.arange(0))
 
 
 def constant(truth, answer, linear=None):
@@ -56,18 +55,18 @@ class TestIntervals:
 class TestHowRowsAreJudged:
     def test_rows_of_the_fit_are_held_out_from_a_copy(self):
         model, frame, y = churn_model()
-        found = judge(subject_of(model, frame, y), QUICK)
+        found = predict_held_out(subject_of(model, frame, y), QUICK)
         assert found.how == "refitted"
         assert len(found.truth) == 48
-        assert not set(found.positions) & set(found.others)
-        copy = clone(model).fit(frame.iloc[found.others], y.iloc[found.others])
+        assert not set(found.positions) & set(found.train)
+        copy = clone(model).fit(frame.iloc[found.train], y.iloc[found.train])
         np.testing.assert_array_equal(found.predicted, copy.predict(frame.iloc[found.positions]))
         np.testing.assert_allclose(found.probabilities, copy.predict_proba(frame.iloc[found.positions]))
 
     def test_new_rows_are_judged_by_the_model_itself(self):
         model, _, _ = churn_model()
         frame, y = customers(100, seed=5)
-        found = judge(subject_of(model, frame, y), QUICK)
+        found = predict_held_out(subject_of(model, frame, y), QUICK)
         assert found.how == "new"
         np.testing.assert_array_equal(found.predicted, model.predict(frame))
 
@@ -76,23 +75,23 @@ class TestHowRowsAreJudged:
         table = frame.assign(churn=y)
         model = Table().fit(table, "churn")
         for rows in ("fitted", "auto"):
-            found = judge(subject_of(model, table), ReportSettings(rows=rows))
+            found = predict_held_out(subject_of(model, table), ReportSettings(rows=rows))
             assert found.how == "held out"
-        assert judge(subject_of(model, table), ReportSettings(rows="new")).how == "new"
+        assert predict_held_out(subject_of(model, table), ReportSettings(rows="new")).how == "new"
         np.testing.assert_array_equal(found.predicted, model.held_out_.predicted)
-        assert len(found.others) == len(table) - len(found.positions)
+        assert len(found.train) == len(table) - len(found.positions)
 
     def test_the_record_of_another_table_is_not_used(self):
         frame, y = customers()
         model = Table().fit(frame.assign(churn=y), "churn")
         other, z = customers(seed=9)
-        found = judge(subject_of(model, other.assign(churn=z)), QUICK)
+        found = predict_held_out(subject_of(model, other.assign(churn=z)), QUICK)
         assert found.how == "new"
 
     def test_a_table_model_without_a_record_is_fitted_again(self):
         frame, y = customers()
         table = frame.assign(churn=y)
-        found = judge(subject_of(Table(holdout=0).fit(table, "churn"), table), QUICK)
+        found = predict_held_out(subject_of(Table(holdout=0).fit(table, "churn"), table), QUICK)
         assert found.how == "refitted"
 
     @pytest.mark.parametrize("moved", [False, True])
@@ -123,15 +122,15 @@ class TestHowRowsAreJudged:
 
     def test_one_may_say_so(self):
         model, X, y = iris_model()
-        assert judge(subject_of(model, X, y), ReportSettings(rows="new")).how == "new"
-        assert judge(subject_of(model, X + 0.1, y), ReportSettings(rows="fitted")).how == "refitted"
+        assert predict_held_out(subject_of(model, X, y), ReportSettings(rows="new")).how == "new"
+        assert predict_held_out(subject_of(model, X + 0.1, y), ReportSettings(rows="fitted")).how == "refitted"
         with pytest.raises(ValueError, match="rows must be 'auto', 'fitted' or 'new', got 'old'"):
             ReportSettings(rows="old")
 
     def test_too_few_rows_to_hold_any_out(self):
         X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), np.array([0, 0, 1, 1])
         model = fewkern.FeatureVectorDiscriminant(max_vectors=2).fit(X, y)
-        found = judge(subject_of(model, X, y), QUICK)
+        found = predict_held_out(subject_of(model, X, y), QUICK)
         assert found.how == "fitted"
         assert "too kind a measure" in classify_quality(found, constant(y, 0), np.array([0, 1]), "y").sentences[0]
 
@@ -140,9 +139,9 @@ class TestBaselines:
     def test_fitted_without_the_rows_that_are_judged(self):
         model, frame, y = churn_model()
         subject = subject_of(model, frame, y)
-        found = judge(subject, QUICK)
+        found = predict_held_out(subject, QUICK)
         rules = baselines(subject, found, 0)
-        train, test = found.others, found.positions
+        train, test = found.train, found.positions
         assert set(rules.constant) == {y.iloc[train].mode()[0]}
         linear = make_pipeline(StandardScaler(), LogisticRegression(max_iter=300)).fit(
             subject.samples[train], y.iloc[train]
@@ -152,21 +151,21 @@ class TestBaselines:
     def test_mean(self):
         model, X, y = price_model()
         subject = subject_of(model, X, y)
-        found = judge(subject, QUICK)
+        found = predict_held_out(subject, QUICK)
         rules = baselines(subject, found, 0)
-        np.testing.assert_allclose(rules.constant, y.iloc[found.others].mean())
+        np.testing.assert_allclose(rules.constant, y.iloc[found.train].mean())
 
     def test_new_rows_are_dealt_into_folds(self):
         model, _, _ = churn_model()
         frame, y = customers(100, seed=5)
         subject = subject_of(model, frame, y)
-        rules = baselines(subject, judge(subject, QUICK), 0)
+        rules = baselines(subject, predict_held_out(subject, QUICK), 0)
         # better than chance, and not fitted to the rows themselves
         assert 0.5 < np.mean(rules.linear == y) < 1.0
 
     def test_one_class_has_no_linear_model(self):
         subject = replace(subject_of(*iris_model()), truth=np.zeros(150, dtype=int))
-        found = Judged(
+        found = Predictions(
             np.arange(10), np.zeros(10, dtype=int), np.zeros(10, dtype=int), None, "held out", np.arange(10, 50)
         )
         assert baselines(subject, found, 0).linear is None
@@ -293,6 +292,6 @@ def test_labels_may_be_of_any_type():
         X = np.random.default_rng(0).normal(size=(60, 2)) + np.arange(60)[:, None] % 2
         model = fewkern.FeatureVectorDiscriminant(max_vectors=4).fit(X, y)
         subject = subject_of(model, X, y)
-        found = judge(subject, QUICK)
+        found = predict_held_out(subject, QUICK)
         quality = classify_quality(found, baselines(subject, found, 0), subject.classes, "y")
         assert quality.scores[0].value < 0.5

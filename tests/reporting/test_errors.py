@@ -3,12 +3,12 @@ import pytest
 from sklearn import metrics
 from sklearn.calibration import calibration_curve
 
-from fewkern.reporting.judging import judge
-from fewkern.reporting.mistakes import calibration, confusion, curves, in_order, residuals, thresholds, worst_rows
-from fewkern.reporting.quality import ClassLine
+from fewkern.reporting.errors import calibration, confusion, curves, in_order, residuals, thresholds, worst_rows
+from fewkern.reporting.evaluation import ClassLine
+from fewkern.reporting.holdout import predict_held_out
 from fewkern.reporting.subject import subject_of
 from tests.reporting.helpers import QUICK, churn_model, price_model
-from tests.reporting.test_quality import judged
+from tests.reporting.test_evaluation import judged
 
 
 def two_classes(n=300):
@@ -103,14 +103,14 @@ def test_what_stands_out_in_residuals():
 def test_worst_rows():
     model, X, y = price_model()
     subject = subject_of(model, X, y)
-    found = judge(subject, QUICK)
+    found = predict_held_out(subject, QUICK)
     gaps = np.abs(found.predicted - found.truth)
     worst = worst_rows(subject, found)
     assert [w.position for w in worst] == found.positions[np.argsort(-gaps)[:10]].tolist()
     assert all(w.how[0] in "+−" for w in worst)
     model, frame, y = churn_model()
     subject = subject_of(model, frame, y)
-    found = judge(subject, QUICK)
+    found = predict_held_out(subject, QUICK)
     worst = worst_rows(subject, found)
     assert all(w.truth != w.predicted for w in worst)
     shares = [float(w.how.rstrip("%")) for w in worst]

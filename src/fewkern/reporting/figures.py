@@ -1,4 +1,4 @@
-"""Pictures of the findings, as SVG for the page."""
+"""Figures of the findings, drawn by matplotlib, as SVG in the colors of the page."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import numpy as np
 from fewkern.density.mixture import KernelMixture
 from fewkern.plotting import ComponentsDisplay, ImportancesDisplay, TraceDisplay, VectorsDisplay
 from fewkern.plotting.style import ACCENT, CHOSEN, CLASSES, QUIET
-from fewkern.reporting.drivers import Drivers, Effect
+from fewkern.reporting.errors import Calibration, Curves, Residuals
 from fewkern.reporting.findings import Findings
-from fewkern.reporting.mistakes import Calibration, Curves, Residuals
-from fewkern.reporting.shapes import DensityShape
+from fewkern.reporting.formatting import text
+from fewkern.reporting.importances import Importances, PartialDependence
 from fewkern.reporting.svg import LINE, drawing, figure, inline_svg
-from fewkern.reporting.trust import Intervals
-from fewkern.reporting.words import text
+from fewkern.reporting.uncertainty import Intervals
+from fewkern.reporting.unsupervised import DensityShape
 
 __all__ = ["Picture", "draw"]
 
@@ -41,12 +41,13 @@ class Picture:
 
 def draw(findings: Findings) -> dict[str, tuple[Picture, ...]]:
     """All pictures of a report by the part of the page that they belong to."""
+    intervals = findings.uncertainty.intervals
     with drawing():
         made: dict[str, list[tuple[Any, str]]] = {
-            "drivers": _drivers(findings),
-            "mistakes": _mistakes(findings),
-            "kept": _kept(findings),
-            "trust": [_intervals(findings.trust.intervals, findings.target)] if findings.trust.intervals else [],
+            "importances": _importances(findings),
+            "errors": _errors(findings),
+            "vectors": _vectors(findings),
+            "uncertainty": [_intervals(intervals, findings.target)] if intervals else [],
             "shape": _shape(findings),
         }
         return {
@@ -62,52 +63,50 @@ def _short(name: Any) -> str:
     return text(name, _LONGEST_NAME)
 
 
-def _drivers(findings: Findings) -> list[tuple[Any, str]]:
-    found = findings.drivers
+def _importances(findings: Findings) -> list[tuple[Any, str]]:
+    found = findings.importances
     if found is None:
         return []
-    drawn = [_importances(found, findings)] if any(driver.rise for driver in found.importances) else []
-    if all(driver.share is not None for driver in found.importances) and len(found.importances) > 1:
-        height = 0.9 + 0.27 * min(len(found.importances), 22)
-        ax = figure(4.6, max(height, 2.0))
-        shares = np.array([driver.share for driver in found.importances], dtype=float)
-        ImportancesDisplay(shares, [_short(driver.column) for driver in found.importances]).plot(ax)
+    drawn = [_shuffling(found, findings)] if any(column.increase for column in found.columns) else []
+    if all(column.share is not None for column in found.columns) and len(found.columns) > 1:
+        ax = figure(4.6, max(0.9 + 0.27 * min(len(found.columns), 22), 2.0))
+        shares = np.array([column.share for column in found.columns], dtype=float)
+        ImportancesDisplay(shares, [_short(column.column) for column in found.columns]).plot(ax)
         caption = "What the model itself uses: share of each column in the variation of the fitted function."
         if found.several:
-            caption += " Categories may look too important: a slope along one level is a change that no row can make."
+            caption += " Categories may be overstated: a row cannot move a little towards another category."
         drawn.append((ax, caption))
-    drawn += [(_effect(effect, findings), _effect_caption(effect, findings)) for effect in found.effects]
-    return drawn
+    return drawn + [(_dependence(one, findings), _dependence_caption(one, findings)) for one in found.dependence]
 
 
-def _importances(found: Drivers, findings: Findings) -> tuple[Any, str]:
-    shown = found.importances[:_MOST_BARS]
+def _shuffling(found: Importances, findings: Findings) -> tuple[Any, str]:
+    shown = found.columns[:_MOST_BARS]
     classify = findings.task == "classify"
     scale = 100.0 if classify else 1.0
     ax = figure(4.6, max(0.9 + 0.27 * len(shown), 2.0))
     places = np.arange(len(shown))
     ax.barh(
         places,
-        [scale * driver.rise for driver in shown],
-        xerr=[scale * driver.spread for driver in shown],
+        [scale * column.increase for column in shown],
+        xerr=[scale * column.std for column in shown],
         height=0.7,
         color=ACCENT,
         error_kw={"ecolor": QUIET, "lw": 2},
     )
     ax.axvline(0, color=LINE, lw=1)
-    ax.set_yticks(places, [_short(driver.column) for driver in shown])
+    ax.set_yticks(places, [_short(column.column) for column in shown])
     ax.set_ylim(len(shown) - 0.4, -0.6)
     _few_ticks(ax.xaxis)
-    ax.set_xlabel("more wrong answers in 100" if classify else f"more error in {_short(findings.target)}")
+    ax.set_xlabel("more wrong predictions in 100" if classify else f"more error in {_short(findings.target)}")
     caption = (
         f"How much worse the model is when the cells of one column are shuffled ({found.rows:,} rows"
-        + (f"; the first {_MOST_BARS} columns" if len(found.importances) > _MOST_BARS else "")
-        + "). It says what this model uses, not what causes the target."
+        + (f"; the first {_MOST_BARS} columns" if len(found.columns) > _MOST_BARS else "")
+        + "). It shows what this model uses, not what causes the target."
     )
     return ax, caption
 
 
-def _effect(effect: Effect, findings: Findings) -> Any:
+def _dependence(effect: PartialDependence, findings: Findings) -> Any:
     ax = figure(3.4, 2.6)
     for k, (name, means) in enumerate(effect.curves):
         color = ACCENT if len(effect.curves) == 1 else CLASSES[k % len(CLASSES)]
@@ -139,19 +138,19 @@ def _effect(effect: Effect, findings: Findings) -> Any:
     return ax
 
 
-def _answer(effect: Effect, findings: Findings) -> str:
+def _answer(effect: PartialDependence, findings: Findings) -> str:
     if findings.task == "regress":
         return f"mean predicted {_short(findings.target)}"
     return f"probability of {_short(effect.curves[0][0])}" if len(effect.curves) == 1 else "probability"
 
 
-def _effect_caption(effect: Effect, findings: Findings) -> str:
+def _dependence_caption(effect: PartialDependence, findings: Findings) -> str:
     answer = _answer(effect, findings)
     return f"{answer[0].upper()}{answer[1:]}, if all rows had the same {effect.column} and kept their other cells."
 
 
-def _mistakes(findings: Findings) -> list[tuple[Any, str]]:
-    found, drawn = findings.mistakes, []
+def _errors(findings: Findings) -> list[tuple[Any, str]]:
+    found, drawn = findings.errors, []
     if found.residuals is not None:
         drawn += [_against_truth(found.residuals, findings.target), _residuals(found.residuals, findings.target)]
     if found.calibration is not None:
@@ -190,7 +189,10 @@ def _residuals(found: Residuals, target: str) -> tuple[Any, str]:
     _few_ticks(ax.xaxis, ax.yaxis)
     ax.set_xlabel(f"predicted {_short(target)}")
     ax.set_ylabel("predicted − true")
-    return ax, "Differences. Above the line the prediction is too high; a pattern would mean that something is missed."
+    return (
+        ax,
+        "Residuals. Above the line the prediction is too high; a pattern would mean that the model misses something.",
+    )
 
 
 def _calibration(found: Calibration) -> tuple[Any, str]:
@@ -200,24 +202,27 @@ def _calibration(found: Calibration) -> tuple[Any, str]:
     ax.set_xlim(-0.03, 1.03)
     ax.set_ylim(-0.03, 1.03)
     ax.set_aspect("equal")
-    ax.set_xlabel(f"stated probability of {_short(found.of)}")
-    ax.set_ylabel("how often it was so")
+    ax.set_xlabel(f"predicted probability of {_short(found.of)}")
+    ax.set_ylabel("observed frequency")
     _in_percent(ax.xaxis)
     _in_percent(ax.yaxis)
-    return ax, "Are stated probabilities true? On the line they are; each dot is a group of rows."
+    return (
+        ax,
+        "Calibration: on the line, predicted probabilities equal observed frequencies. Each dot is a group of rows.",
+    )
 
 
 def _curves(found: Curves) -> list[tuple[Any, str]]:
     roc = figure(3.4, 3.4)
     roc.plot([0, 1], [0, 1], color=QUIET, lw=1.2)
     roc.plot(found.false_alarms, found.hits, color=ACCENT, lw=2)
-    roc.set_xlabel(f"others called {_short(found.of)}")
-    roc.set_ylabel(f"{_short(found.of)} that are found")
+    roc.set_xlabel("false-positive rate")
+    roc.set_ylabel(f"share of {_short(found.of)} found (recall)")
     pr = figure(3.4, 3.4)
     pr.axhline(found.share, color=QUIET, lw=1.2)
     pr.plot(found.recall, found.precision, color=ACCENT, lw=2)
-    pr.set_xlabel(f"{_short(found.of)} that are found")
-    pr.set_ylabel(f"right, of those called {_short(found.of)}")
+    pr.set_xlabel(f"share of {_short(found.of)} found (recall)")
+    pr.set_ylabel("share right (precision)")
     for ax in (roc, pr):
         ax.set_xlim(-0.02, 1.02)
         ax.set_ylim(-0.02, 1.02)
@@ -225,12 +230,12 @@ def _curves(found: Curves) -> list[tuple[Any, str]]:
         _in_percent(ax.xaxis)
         _in_percent(ax.yaxis)
     return [
-        (roc, "Finding more costs false alarms (ROC curve); the gray line is guessing."),
-        (pr, "Finding more makes each call less certain (precision and recall); the gray line is guessing."),
+        (roc, "ROC curve: finding more costs false alarms. The gray line is guessing."),
+        (pr, "Precision and recall: finding more makes each one less certain. The gray line is guessing."),
     ]
 
 
-def _kept(findings: Findings) -> list[tuple[Any, str]]:
+def _vectors(findings: Findings) -> list[tuple[Any, str]]:
     drawn = []
     if findings.plane is not None:
         shown = findings.plane
@@ -239,13 +244,11 @@ def _kept(findings: Findings) -> list[tuple[Any, str]]:
         ax.set_xlabel(_short(shown.columns[0]))
         ax.set_ylabel(_short(shown.columns[1]))
         ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
-        drawn.append((ax, "Rows, the vectors that are kept (circles), and where the answer changes."))
+        drawn.append((ax, "Rows, the vectors that are kept (circles), and where the prediction changes."))
     if findings.path is not None:
         ax = figure(4.8, 3.4)
         TraceDisplay.from_estimator(findings.path, ax=ax)
-        drawn.append(
-            (ax, "Why so many vectors: the error of the models that were compared, by their number of vectors.")
-        )
+        drawn.append((ax, "How the number of vectors was chosen: the error of the models that were compared."))
     return drawn
 
 
@@ -263,7 +266,7 @@ def _intervals(found: Intervals, target: str) -> tuple[Any, str]:
     ax.set_xlabel(f"{len(some)} rows, by prediction")
     ax.set_ylabel(_short(target))
     ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
-    return ax, f"Intervals that should hold the true value in {found.coverage:.0%} of all cases."
+    return ax, f"Prediction intervals with {found.coverage:.0%} coverage."
 
 
 def _shape(findings: Findings) -> list[tuple[Any, str]]:
