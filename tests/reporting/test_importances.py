@@ -1,7 +1,8 @@
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.inspection import partial_dependence, permutation_importance
+from sklearn import inspection
+from sklearn.inspection import permutation_importance
 
 import fewkern
 from fewkern.reporting import importances as module
@@ -34,14 +35,14 @@ def test_what_is_said():
     model, frame, y = churn_model()
     found = importances(subject_of(model, frame, y), 0)
     assert found.sentences[0].startswith(
-        f"{found.columns[0].column} matters most: with its cells shuffled, the error grows from"
+        f"{found.columns[0].column} matters most: when its cells are shuffled, the error grows from"
     )
     assert found.unused == ("key",)
     assert found.several
-    assert any(s == "1 of 3 columns make no difference that can be told from chance." for s in found.sentences)
+    assert any(s == "1 of 3 columns makes no difference beyond chance." for s in found.sentences)
     model, X, y = price_model()
     found = importances(subject_of(model, X, y), 0)
-    assert found.sentences[0].startswith("area matters most: with its cells shuffled, the error grows from")
+    assert found.sentences[0].startswith("area matters most: when its cells are shuffled, the error grows from")
     assert not found.several
 
 
@@ -51,7 +52,7 @@ def test_a_model_of_noise_has_no_driver():
     y[:3] = 0
     model = fewkern.FeatureVectorDiscriminant(max_vectors=2).fit(X, y)
     found = importances(subject_of(model, X, y), 0)
-    assert found.sentences[0].startswith("No column matters clearly")
+    assert found.sentences[0].startswith("No column clearly matters")
 
 
 def test_partial_effects_are_partial_dependence():
@@ -59,7 +60,9 @@ def test_partial_effects_are_partial_dependence():
     effect = partial_dependence(subject_of(model, X, y), 0, np.random.default_rng(0))
     assert effect.column == "area"
     assert effect.is_number
-    oracle = partial_dependence(model, X, ["area"], custom_values={"area": np.array(effect.values)}, kind="average")
+    oracle = inspection.partial_dependence(
+        model, X, ["area"], custom_values={"area": np.array(effect.values)}, kind="average"
+    )
     assert effect.curves[0][0] == "price"
     assert effect.curves[0][1] == pytest.approx(oracle["average"][0])
 

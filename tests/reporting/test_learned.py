@@ -59,7 +59,7 @@ def test_moved_vectors():
     assert all(vector.name == "moved" for vector in found.vectors)
     shown = sorted(float(vector.cells[0].replace(",", "")) for vector in found.vectors)
     np.testing.assert_allclose(shown, np.sort(model.vectors_[:, 0]), rtol=1e-3)
-    assert "by its likeness to them and by a linear function of its columns" in found.sentences[0]
+    assert "from its similarity to them and from a linear function of its columns" in found.sentences[0]
     assert not examples(subject, predict_held_out(subject, QUICK))
 
 
@@ -68,7 +68,7 @@ def test_without_a_linear_part_the_vectors_alone_decide():
     model = moved_model()
     plain = fewkern.KernelClassifier().set_params(**model.get_params()).fit(frame, y)
     plain.expansion_ = replace(plain.expansion_, slopes=0 * plain.expansion_.slopes)
-    assert "by its likeness to them alone" in vectors(subject_of(plain, frame, y), ("age",), 0).sentences[0]
+    assert "from its similarity to them alone" in vectors(subject_of(plain, frame, y), ("age",), 0).sentences[0]
 
 
 def test_the_nearest_vector_is_that_of_the_largest_gaussian():
@@ -123,7 +123,7 @@ def test_the_whole_page(tmp_path):
     frame, y = data()
     page = fewkern.report(moved_model(), frame, y, path=tmp_path / "page.html", settings=QUICK)
     text = (tmp_path / "page.html").read_text()
-    assert "They were moved while it was fitted" in text
+    assert "They were moved during the fit" in text
     assert "fewkern.to_c(model" in text
-    assert "Why so many vectors" in text
+    assert "How the number of vectors was chosen" in text
     assert page is not None

@@ -79,7 +79,10 @@ class TestEveryTask:
         assert not page.tags("script")
         assert not page.tags("link")
         assert not page.tags("img")
-        assert "http" not in made[1].html
+        assert "http:" not in made[1].html
+        assert "https:" not in made[1].html
+        policy = [attrs["content"] for attrs in page.tags("meta") if "http-equiv" in attrs]
+        assert policy == ["default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"]
         assert "@import" not in made[1].html
         for attrs in (attrs for _, attrs in page.elements):
             assert not any(name.startswith("on") for name in attrs)
@@ -93,10 +96,10 @@ class TestEveryTask:
         assert titles[-1] == "Remarks"
         anchors = [attrs["href"] for attrs in page.tags("a")]
         assert anchors == [f"#{attrs['id']}" for attrs in page.tags("section")]
-        order = ["good", "drivers", "errors", "kept", "sure", "use", "remarks"]
+        order = ["good", "importances", "errors", "vectors", "uncertainty", "usage", "remarks"]
         assert [a[1:] for a in anchors] == [a for a in order if f"#{a}" in anchors]
         if made[1].findings.quality is not None:
-            assert [title for title in titles if title != "How sure is it?"] == SUPERVISED
+            assert [title for title in titles if title != "How certain is it?"] == SUPERVISED
 
     def test_made_for_any_screen_and_for_paper(self, made):
         page = Parsed(made[1].html)
@@ -188,8 +191,8 @@ def test_a_model_of_a_whole_table():
     table = frame.assign(churn=y)
     model = Table().fit(table, "churn")
     page = report(model, table, settings=QUICK)
-    assert page.findings.judged.how == "held out"
-    assert "column &#x27;key&#x27; tells rows apart and was left out" in page.html
+    assert page.findings.predictions.how == "held out"
+    assert "column &#39;key&#39; tells rows apart and was left out" in page.html
     assert "fewkern predict model.npz table.csv" in page.html
 
 
@@ -249,7 +252,7 @@ def test_the_same_page_from_the_same_model():
 def test_new_rows_are_said_to_be_new():
     model, _, _ = churn_model()
     frame, y = customers(80, seed=3)
-    assert 'say so with ReportSettings(rows="fitted")' in find(subject_of(model, frame, y), QUICK).remarks[0]
+    assert 'pass ReportSettings(rows="fitted")' in find(subject_of(model, frame, y), QUICK).remarks[0]
 
 
 def test_the_function_is_not_hidden_by_a_module():
@@ -261,5 +264,5 @@ def test_the_function_is_not_hidden_by_a_module():
 
 def test_without_matplotlib_it_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(ImportError, match=r"the pictures need matplotlib: pip install 'fewkern\[plot\]'"):
+    with pytest.raises(ImportError, match=r"the figures need matplotlib: pip install 'fewkern\[plot\]'"):
         report(*iris_model(), settings=QUICK)

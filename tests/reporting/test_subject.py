@@ -74,7 +74,7 @@ def test_other_kinds_of_rows(kind):
     subject = subject_of(model, given, y)
     np.testing.assert_array_equal(subject.samples, X)
     np.testing.assert_array_equal(
-        subject.predict(subject.rows), model.predict(X if kind != "pandas with more columns" else frame[names])
+        subject.predict(subject.samples), model.predict(X if kind != "pandas with more columns" else frame[names])
     )
 
 

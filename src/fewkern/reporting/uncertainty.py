@@ -109,7 +109,8 @@ def _sets(subject: Subject, found: Predictions) -> Sets:
         covered,
         tuple(int(v) for v in sizes),
         f"With {percent(_COVERAGE, 0)} coverage, the model gives a single class for "
-        f"{percent(sizes[1] / len(member), 0)} of rows. The set includes the true class for {percent(covered)} of these {plural(len(member), 'row')}.",
+        f"{percent(sizes[1] / len(member), 0)} of rows. The set includes the true class for {percent(covered)} of "
+        f"these {plural(len(member), 'row')}.",
     )
 
 
