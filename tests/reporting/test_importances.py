@@ -59,7 +59,7 @@ def test_partial_effects_are_partial_dependence():
     model, X, y = price_model()
     effect = partial_dependence(subject_of(model, X, y), 0, np.random.default_rng(0))
     assert effect.column == "area"
-    assert effect.is_number
+    assert effect.kind == "number"
     oracle = inspection.partial_dependence(
         model, X, ["area"], custom_values={"area": np.array(effect.values)}, kind="average"
     )

@@ -40,7 +40,7 @@ def test_intervals(sure):
     assert found.intervals.covered == pytest.approx(inside.mean())
     assert found.intervals.sentence == (
         "With 90% coverage, a typical prediction interval is ±8,000. It contains the true value for "
-        f"{100 * inside.mean():.1f}% of these 40 rows."
+        f"{100 * inside.mean():.1f}% of these 40 rows. The model was fitted to them; for new rows expect 90%."
     )
     assert found.sets is None
 

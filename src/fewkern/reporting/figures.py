@@ -23,7 +23,7 @@ __all__ = ["Picture", "draw"]
 
 # Dots in a scatter: each costs 150 bytes of the page, and more hide each other.
 _MOST_DOTS = 500
-_MOST_BARS = 12
+_MOST_BARS = 20
 _MOST_MARGINALS, _MOST_PAIRED, _MOST_BELLS = 6, 3, 60
 _LONGEST_NAME = 20
 _GRID_1D, _GRID_2D = 300, 80
@@ -106,47 +106,45 @@ def _shuffling(found: Importances, findings: Findings) -> tuple[Any, str]:
     return ax, caption
 
 
-def _dependence(effect: PartialDependence, findings: Findings) -> Any:
+def _dependence(found: PartialDependence, findings: Findings) -> Any:
     ax = figure(3.4, 2.6)
-    for k, (name, means) in enumerate(effect.curves):
-        color = ACCENT if len(effect.curves) == 1 else CLASSES[k % len(CLASSES)]
-        if effect.is_number:
-            ax.plot(effect.values, means, "o-", color=color, lw=2, ms=3, label=_short(name))
+    is_line, several = found.kind != "category", len(found.curves) > 1
+    for k, (name, means) in enumerate(found.curves):
+        color = CLASSES[k % len(CLASSES)] if several else ACCENT
+        if is_line:
+            ax.plot(found.values, means, "o-", color=color, lw=2, ms=3, label=_short(name))
         else:
-            places = np.arange(len(means)) + 0.12 * (k - (len(effect.curves) - 1) / 2)
+            places = np.arange(len(means)) + 0.12 * (k - (len(found.curves) - 1) / 2)
             ax.plot(means, places, "o", color=color, ms=7, label=_short(name))
-    label = _answer(effect, findings)
-    if effect.is_number:
-        _few_ticks(ax.xaxis, ax.yaxis)
-    else:
-        _few_ticks(ax.xaxis)
+    value_axis, answer_axis = (ax.xaxis, ax.yaxis) if is_line else (ax.yaxis, ax.xaxis)
+    _few_ticks(answer_axis)
     if findings.task == "classify":
-        _in_percent(ax.yaxis if effect.is_number else ax.xaxis)
-    if effect.is_number:
-        ax.set_xlabel(_short(effect.column))
-        ax.set_ylabel(label)
+        _in_percent(answer_axis)
+    if found.kind == "number":
+        _few_ticks(ax.xaxis)
+    elif found.kind == "date":
+        _date_ticks(ax.xaxis)
     else:
-        ax.set_yticks(
-            np.arange(len(effect.values)), [_short(v if isinstance(v, str) else f"{v:g}") for v in effect.values]
-        )
-        ax.set_ylim(len(effect.values) - 0.4, -0.6)
+        names = [_short(v if isinstance(v, str) else f"{v:g}") for v in found.values]
+        ax.set_yticks(np.arange(len(names)), names)
+        ax.set_ylim(len(names) - 0.4, -0.6)
         ax.grid(axis="y", color=LINE, lw=0.6)
-        ax.set_xlabel(label)
-        ax.set_ylabel(_short(effect.column))
-    if len(effect.curves) > 1:
+    value_axis.set_label_text(_short(found.column))
+    answer_axis.set_label_text(_answer(found, findings))
+    if several:
         ax.legend(title=_short(findings.target), loc="center left", bbox_to_anchor=(1.0, 0.5))
     return ax
 
 
-def _answer(effect: PartialDependence, findings: Findings) -> str:
+def _answer(found: PartialDependence, findings: Findings) -> str:
     if findings.task == "regress":
         return f"mean predicted {_short(findings.target)}"
-    return f"probability of {_short(effect.curves[0][0])}" if len(effect.curves) == 1 else "probability"
+    return f"probability of {_short(found.curves[0][0])}" if len(found.curves) == 1 else "probability"
 
 
-def _dependence_caption(effect: PartialDependence, findings: Findings) -> str:
-    answer = _answer(effect, findings)
-    return f"{answer[0].upper()}{answer[1:]}, if all rows had the same {effect.column} and kept their other cells."
+def _dependence_caption(found: PartialDependence, findings: Findings) -> str:
+    answer = _answer(found, findings)
+    return f"{answer[0].upper()}{answer[1:]}, if all rows had the same {found.column} and kept their other cells."
 
 
 def _errors(findings: Findings) -> list[tuple[Any, str]]:
@@ -351,6 +349,15 @@ def _few_ticks(*axes: Any) -> None:
     for axis in axes:
         axis.set_major_locator(MaxNLocator(4))
         axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
+
+
+def _date_ticks(axis: Any) -> None:
+    """Days since 1970-01-01 as dates."""
+    from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+
+    locator = AutoDateLocator(minticks=2, maxticks=5)
+    axis.set_major_locator(locator)
+    axis.set_major_formatter(ConciseDateFormatter(locator))
 
 
 def _in_percent(axis: Any) -> None:

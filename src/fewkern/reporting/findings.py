@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from fewkern.base import trace_of
 from fewkern.reporting import errors
 from fewkern.reporting.evaluation import (
@@ -191,10 +189,8 @@ _HOW = {
 def _remarks(subject: Subject, trial: Predictions | Reduction | DensityShape | None) -> tuple[str, ...]:
     """How the numbers came about, and the notes of the model, each once."""
     remarks = [] if trial is None else [_HOW[trial.how]]
-    if isinstance(trial, Predictions) and trial.how == "held out":
-        fitted = getattr(subject.model, "rows_", subject.places)
-        if not np.isin(subject.places[trial.positions], fitted).any():
-            remarks = ["Errors were measured on rows that were held out; the model was not fitted to them."]
+    if isinstance(trial, Predictions) and trial.how == "held out" and not trial.seen:
+        remarks = ["Errors were measured on rows that were held out; the model was not fitted to them."]
     stated = getattr(subject.core, "held_out_error_", None)
     if isinstance(trial, Predictions) and stated is not None:
         value = float(stated)

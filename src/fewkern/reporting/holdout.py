@@ -75,6 +75,8 @@ class Predictions:
     """"held out" (the model's own record), "refitted" (by a copy), "new" or "fitted" (optimistic)."""
     train: Vector
     """Rows that a baseline may be fitted to; empty if there are none."""
+    seen: bool = True
+    """Whether the model of the report was fitted to these rows, though the one that predicted them was not."""
 
     @property
     def rows(self) -> str:
@@ -96,7 +98,9 @@ def predict_held_out(subject: Subject, settings: ReportSettings) -> Predictions:
     probabilities = trial.subject.probabilities(samples) if subject.task == "classify" else None
     assert subject.truth is not None
     truth = subject.truth[trial.test]
-    return Predictions(trial.test, truth, trial.subject.predict(samples), probabilities, trial.how, trial.train)
+    return Predictions(
+        trial.test, truth, trial.subject.predict(samples), probabilities, trial.how, trial.train, trial.how != "new"
+    )
 
 
 @dataclass(frozen=True)
@@ -142,8 +146,10 @@ def _record(subject: Subject) -> Predictions | None:
     if not np.array_equal(truth.astype(str), np.asarray(record.truth).astype(truth.dtype).astype(str)):
         return None  # another table
     train = np.setdiff1d(np.arange(len(subject.truth)), positions)
+    # from many rows on, a table model is not fitted again to all of them
+    seen = getattr(getattr(subject.model, "facts_", None), "rows", len(truth) + len(train)) > len(train)
     proba = None if record.probabilities is None else np.asarray(record.probabilities)
-    return Predictions(positions, truth, np.asarray(record.predicted), proba, "held out", train)
+    return Predictions(positions, truth, np.asarray(record.predicted), proba, "held out", train, seen)
 
 
 def was_fitted_to(subject: Subject) -> bool:

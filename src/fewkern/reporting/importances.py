@@ -50,8 +50,9 @@ class PartialDependence:
 
     column: str
     values: tuple[Any, ...]
-    """Numbers in increasing order, or categories."""
-    is_number: bool
+    """Numbers or dates in increasing order, or categories."""
+    kind: str
+    """"number" and "date" (days since 1970-01-01) are drawn as a line, "category" is not."""
     curves: tuple[tuple[str, tuple[float, ...]], ...]
     """Name and mean predictions: of the target, or of the probability of a class."""
 
@@ -136,7 +137,7 @@ def partial_dependence(subject: Subject, j: int, rng: np.random.Generator) -> Pa
     n = len(subject.rows)
     limit = _MOST_DEPENDENCE_ROWS
     some = np.arange(n) if n <= limit else np.sort(rng.choice(n, limit, replace=False))
-    places, values, is_number = _values(subject, j)
+    places, values, kind = _values(subject, j)
     table = np.array([_means(subject, subject.with_cells(some, j, np.full(len(some), place))) for place in places])
     if subject.task == "regress":
         names, shown = [subject.target or "prediction"], [0]
@@ -148,25 +149,27 @@ def partial_dependence(subject: Subject, j: int, rng: np.random.Generator) -> Pa
         moving = np.argsort(-np.ptp(table, axis=0), kind="stable")[:_MOST_CURVES]
         shown = sorted(int(k) for k in moving)
     curves = tuple((names[k], tuple(float(v) for v in table[:, k])) for k in shown)
-    return PartialDependence(subject.rows.names[j], values, is_number, curves)
+    return PartialDependence(subject.rows.names[j], values, kind, curves)
 
 
-def _values(subject: Subject, j: int) -> tuple[Vector, tuple[Any, ...], bool]:
-    """Rows that hold some values of a column, in order, the values, and whether they are drawn as a line."""
-    numbers = subject.numbers(j)
+def _values(subject: Subject, j: int) -> tuple[Vector, tuple[Any, ...], str]:
+    """Rows that hold some values of a column, in order, the values, and their kind."""
+    numbers, kind = subject.numbers(j), "number"
+    if numbers is None:
+        numbers, kind = subject.dates(j), "date"
     if numbers is not None and np.isfinite(numbers).any():
         known = np.flatnonzero(np.isfinite(numbers))
         order = known[np.argsort(numbers[known], kind="stable")]
         different = np.unique(numbers[known])
         if len(different) <= _FEW_NUMBERS:
             places = np.array([order[np.searchsorted(numbers[order], v)] for v in different])
-            return places, tuple(float(v) for v in different), len(different) > 2
+            return places, tuple(float(v) for v in different), kind if len(different) > 2 else "category"
         # the ends of a long tail would squeeze the rest of the figure
         marks = np.linspace(0.02, 0.98, _MOST_VALUES) * (len(order) - 1)
         places = order[np.unique(marks.round().astype(int))]
         _, first = np.unique(numbers[places], return_index=True)
         places = places[first]
-        return places, tuple(float(v) for v in numbers[places]), True
+        return places, tuple(float(v) for v in numbers[places]), kind
     counts: dict[str, int] = {}
     first_of: dict[str, int] = {}
     for place, value in enumerate(subject.rows.values(j)):
@@ -174,7 +177,7 @@ def _values(subject: Subject, j: int) -> tuple[Vector, tuple[Any, ...], bool]:
             counts[str(value)] = counts.get(str(value), 0) + 1
             first_of.setdefault(str(value), place)
     names = sorted(counts, key=lambda name: (-counts[name], name))[:_MOST_LEVELS]
-    return np.array([first_of[name] for name in names]), tuple(names), False
+    return np.array([first_of[name] for name in names]), tuple(names), "category"
 
 
 def _means(subject: Subject, samples: Vector) -> Vector:

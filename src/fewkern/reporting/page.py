@@ -249,7 +249,7 @@ def _kept(found: Findings) -> Table:
     density, regress = found.task == "density", found.task == "regress"
     effect = {"reduce": "of", "regress": "effect"}.get(found.task, "votes")
     columns = [
-        ("" if kept.moved else "row", lambda v: v.name),
+        ("row", lambda v: "" if kept.moved else v.name),
         (found.target, lambda v: v.target),
         ("stands for", lambda v: v.meaning) if density else ("coefficient", lambda v: signed(v.coefficient)),
         (effect, lambda v: "" if density else v.meaning),

@@ -149,12 +149,28 @@ class Subject:
         Numbers may be written as text with a unit, if the encoder can read them.
         """
         found = self.rows.numbers(j)
-        if found is None and hasattr(self.encoder, "cells") and j in self.features:
-            values = self.encoder.cells(self.samples)[self.rows.names[j]].to_numpy()
-            if values.dtype.kind in "iuf":
-                missing = np.array([is_missing(v) for v in self.rows.values(j)])
-                return np.where(missing, np.nan, values.astype(float))
+        if found is None and (cells := self._read_cells(j)) is not None and cells.dtype.kind in "iuf":
+            found = np.where(self._missing(j), np.nan, cells.astype(float))
         return found
+
+    def dates(self, j: int) -> Vector | None:
+        """Column ``j`` as days since 1970-01-01, NaN where a cell is missing; None where it does not hold dates."""
+        cells, columns = self._read_cells(j), getattr(self.encoder, "columns_", ())
+        if cells is None or not any(c.name == self.rows.names[j] and hasattr(c, "parts") for c in columns):
+            cells = getattr(self.rows.cells(j), "to_numpy", lambda: np.empty(0))()
+            if cells.dtype.kind != "M":
+                return None
+        days = np.array(cells, dtype="datetime64[us]")
+        return np.where(np.isnat(days) | self._missing(j), np.nan, days.astype(float) / 86_400_000_000)
+
+    def _read_cells(self, j: int) -> Vector | None:
+        """The cells of column ``j`` as the encoder reads them, if it can turn features back into cells."""
+        if not hasattr(self.encoder, "cells") or j not in self.features:
+            return None
+        return np.asarray(self.encoder.cells(self.samples)[self.rows.names[j]])
+
+    def _missing(self, j: int) -> Vector:
+        return np.array([is_missing(value) for value in self.rows.values(j)])
 
     @property
     def used(self) -> tuple[int, ...]:

@@ -95,8 +95,13 @@ def _intervals(subject: Subject, found: Predictions) -> Intervals:
         truth,
         subject.predict(samples),
         f"With {percent(_COVERAGE, 0)} coverage, a typical prediction interval is ±{number(half)}. It contains the "
-        f"true value for {percent(covered)} of these {plural(len(truth), 'row')}.",
+        f"true value for {percent(covered)} of these {plural(len(truth), 'row')}.{_expected(found)}",
     )
+
+
+def _expected(found: Predictions) -> str:
+    """The coverage of rows that the model was fitted to flatters it."""
+    return f" The model was fitted to them; for new rows expect {percent(_COVERAGE, 0)}." if found.seen else ""
 
 
 def _sets(subject: Subject, found: Predictions) -> Sets:
@@ -110,7 +115,7 @@ def _sets(subject: Subject, found: Predictions) -> Sets:
         tuple(int(v) for v in sizes),
         f"With {percent(_COVERAGE, 0)} coverage, the model gives a single class for "
         f"{percent(sizes[1] / len(member), 0)} of rows. The set includes the true class for {percent(covered)} of "
-        f"these {plural(len(member), 'row')}.",
+        f"these {plural(len(member), 'row')}.{_expected(found)}",
     )
 
 
