@@ -13,7 +13,18 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import fewkern
-from fewkern.reporting.evaluation import Baselines, baselines, classify_quality, error_rate, mean_error, regress_quality
+from fewkern.reporting.evaluation import (
+    Baselines,
+    Score,
+    baselines,
+    classify_quality,
+    decides_alone,
+    error_rate,
+    mean_error,
+    recommend,
+    regress_quality,
+)
+from fewkern.reporting.findings import find
 from fewkern.reporting.holdout import Predictions, ReportSettings, predict_held_out, was_fitted_to
 from fewkern.reporting.subject import subject_of
 from tests.reporting.helpers import QUICK, Table, churn_model, customers, iris_model, price_model
@@ -300,3 +311,53 @@ def test_labels_may_be_of_any_type():
         found = predict_held_out(subject, QUICK)
         quality = classify_quality(found, beside(subject, found), subject.classes, "y")
         assert quality.scores[0].value < 0.5
+
+
+def numbers_of(scores, verdicts):
+    names = ("this model", "always 'no'", "a linear model")
+    return tuple(Score(name, value, 0.0, 1.0) for name, value in zip(names, scores)), verdicts
+
+
+@pytest.mark.parametrize(
+    ("scores", "verdicts", "advice"),
+    [
+        ((0.1, 0.4, 0.3), ("better", "better"), "Use this model: it is clearly better than always predicting 'no' and"),
+        ((0.1, 0.4), ("better",), "Use this model: it is clearly better than always predicting 'no'."),
+        ((0.1, 0.4, 0.1), ("better", "no better"), "Use a linear model: it is as good, and simpler."),
+        ((0.2, 0.4, 0.1), ("better", "worse"), "Use a linear model: it is clearly better, and simpler."),
+        ((0.1, 0.4, 0.12), ("better", "perhaps better"), "A linear model is nearly as good, and simpler."),
+        ((0.3, 0.4, 0.5), ("perhaps better", "better"), "Do not rely on it yet: only more rows can tell"),
+        ((0.4, 0.4), ("no better",), "Do not use this model: it is no better than always predicting 'no'."),
+        ((0.4, 0.4, 0.1), ("no better", "worse"), "than always predicting 'no'. A linear model does better."),
+    ],
+)
+def test_recommendations(scores, verdicts, advice):
+    assert advice in recommend(*numbers_of(scores, verdicts))
+
+
+@pytest.mark.parametrize("task", ["classify", "regress"])
+def test_a_column_that_decides_alone(task):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 3))
+    X[:, 0] = X[:, 0] > 0 if task == "classify" else X[:, 0]
+    y = np.where(X[:, 0] > 0, "yes", "no") if task == "classify" else 3 * X[:, 0]
+    noisy = np.where(rng.random(300) < 0.2, "no", y) if task == "classify" else y + 0.5 * rng.normal(size=300)
+    everything, test = np.arange(300), np.arange(0, 300, 3)
+    for target, decides in ((y, True), (noisy, False)):
+        # rows of the fit, and new rows only
+        for rows, train in ((test, np.setdiff1d(everything, test)), (everything, everything[:0])):
+            found = Predictions(rows, target[rows], target[rows], None, "new", train)
+            rules = baselines(found, X, target, task, 0)
+            assert decides_alone(found, rules, X[:, :1], target, task) is decides
+            assert not decides_alone(found, rules, X[:, 1:], target, task)
+
+
+def test_a_leak_is_asked_about():
+    frame, y = customers()
+    leaky = frame.assign(left=(y == "yes").astype(float))
+    columns = ["age", "noise", "left"]
+    model = fewkern.FeatureVectorDiscriminant(max_vectors=12).fit(leaky[columns], y)
+    found = find(subject_of(model, leaky[columns], y), QUICK)
+    assert found.leak.startswith("Column 'left' alone decides: it predicts churn almost perfectly. Is it known before")
+    model, frame, y = churn_model()
+    assert find(subject_of(model, frame, y), QUICK).leak == ""

@@ -220,6 +220,22 @@ def test_nothing_in_a_table_can_inject():
     assert Parsed(shown).tags("iframe")[0]["srcdoc"] == made.html
 
 
+CONTROLS = "\x1b[2J\x00\x07\u202e\u2066\x9b"
+
+
+def test_controls_in_a_table_are_written_out():
+    frame, y = customers(120)
+    frame = frame.rename(columns={"age": f"age{CONTROLS}"}).assign(key=[f"{CONTROLS}{i}" for i in range(120)])
+    y = (y + CONTROLS).rename(f"churn{CONTROLS}")
+    columns = [f"age{CONTROLS}", "noise"]
+    model = make_pipeline(StandardScaler(), fewkern.FeatureVectorDiscriminant(max_vectors=8)).fit(frame[columns], y)
+    made = report(model, frame, y, title=CONTROLS, settings=ReportSettings(compare=False, source=CONTROLS))
+    for text in (made.html, str(made)):
+        assert not set(CONTROLS[:1] + CONTROLS[4:]) & set(text)
+        assert r"\x1b[2J\x00\x07\u202e\u2066\x9b" in text
+    made.html.encode()
+
+
 def test_a_numeric_density_may_have_hostile_names_too():
     X = pd.DataFrame({HOSTILE: np.random.default_rng(0).normal(size=60), "b": np.arange(60.0)})
     page = Parsed(report(fewkern.ReducedSetDensity().fit(X), X, settings=QUICK).html)
@@ -260,6 +276,22 @@ def test_the_function_is_not_hidden_by_a_module():
     code = "import fewkern.reporting.make, fewkern\nprint(fewkern.report.__name__)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "report\n"
+
+
+def test_a_leak_stands_in_place_of_the_recommendation():
+    model, X, y = price_model()
+    made = report(model, X, y, settings=QUICK)
+    assert f'<p class="advice">{made.findings.quality.recommendation}</p>' in made.html
+    X = X.assign(cost=y / 1000)
+    page = report(fewkern.FeatureVectorRegressor(max_vectors=10).fit(X, y), X, y, settings=QUICK).html
+    assert '<p class="advice leak">Column &#39;cost&#39; alone decides: it predicts price almost perfectly.' in page
+    assert 'class="advice">' not in page
+
+
+def test_without_jinja_it_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    with pytest.raises(ImportError, match=r"the page needs jinja2: pip install 'fewkern\[plot\]'"):
+        report(*iris_model(), settings=QUICK)
 
 
 def test_without_matplotlib_it_says_what_to_install(monkeypatch):

@@ -10,7 +10,7 @@ import fewkern
 from fewkern.reporting.holdout import predict_held_out
 from fewkern.reporting.listing import affine_units, rows_of_vectors
 from fewkern.reporting.subject import subject_of
-from fewkern.reporting.vectors import coefficients, examples, nearest_vectors, similarity, vectors
+from fewkern.reporting.vectors import cancellation, coefficients, examples, nearest_vectors, similarity, vectors
 from tests.reporting.helpers import QUICK, churn_model, customers, iris_model, price_model
 
 
@@ -171,3 +171,23 @@ def test_examples_of_numbers():
     subject = subject_of(*price_model())
     low, middle, high = (float(e.predicted) for e in examples(subject, predict_held_out(subject, QUICK)))
     assert low < middle < high
+
+
+def test_coefficients_that_cancel_have_no_effect_of_their_own():
+    """With nearly no penalty, and a width beyond the table, huge coefficients add up to a small function."""
+    X = np.linspace(0, 1, 60)[:, None]
+    y = np.sin(6 * X[:, 0])
+    model = fewkern.FeatureVectorRegressor(kernel=fewkern.kernels.Gaussian(3.0), n_vectors=8, ridge=1e-12).fit(X, y)
+    subject = subject_of(model, X, y)
+    K = model.kernel_(X, model.vectors_)
+    expected = (K.std(axis=0) * np.abs(model.expansion_.coef[:, 0])).max() / model.predict(X).std()
+    assert cancellation(subject) == pytest.approx(expected)
+    assert expected > 5
+    found = vectors(subject, (), 0)
+    assert {vector.meaning for vector in found.vectors} == {""}
+    assert "Their coefficients cancel" in found.sentences[-1]
+    page = fewkern.report(model, X, y, settings=QUICK).html
+    assert "raises it" not in page
+    assert "lowers it" not in page
+    assert cancellation(subject_of(*price_model())) < 5
+    assert "cancel" not in " ".join(vectors(subject_of(*price_model()), (), 0).sentences)

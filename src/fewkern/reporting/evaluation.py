@@ -32,6 +32,7 @@ __all__ = [
     "linear_predictions",
     "mean_interval",
     "rarer",
+    "recommend",
     "regress_quality",
     "wilson",
 ]
@@ -43,7 +44,7 @@ _CONFIDENCE = 0.95
 _VAGUE = 0.3
 # Most rows that a linear model is fitted to, and most features: it must not take longer than our model.
 _LINEAR_ROWS, _LINEAR_FEATURES = 20_000, 2_000
-# One column decides if a tree on it alone leaves at most this share of the baseline's loss.
+# One column decides if it alone leaves at most this share of the loss of a constant prediction.
 _DECIDES = 0.005
 
 
@@ -120,16 +121,23 @@ def _constant(y: Vector, task: str) -> Any:
 
 
 def decides_alone(found: Predictions, rules: Baselines, column: Vector, y: Vector, task: str) -> bool:
-    """Whether a tree on the features of one column predicts the target almost perfectly, as on a leaked target."""
+    """Whether the features of one column predict the target almost perfectly, by a tree or linearly."""
     tree: Any = DecisionTreeClassifier if task == "classify" else DecisionTreeRegressor
-    alone = _from_other_rows(
-        found, lambda train, test: tree(random_state=0).fit(column[train], y[train]).predict(column[test]), 0
-    )
-    own, constant = (
-        np.mean(v != found.truth) if task == "classify" else np.mean((v - found.truth) ** 2)
-        for v in (alone, rules.constant)
-    )
-    return bool(0 < constant and own <= _DECIDES * constant)
+
+    def by_tree(train: Vector, test: Vector) -> Any:
+        return tree(random_state=0).fit(column[train], y[train]).predict(column[test])
+
+    def linearly(train: Vector, test: Vector) -> Any:
+        return linear_predictions(column[train], y[train], column[test], task)
+
+    def loss(predicted: Vector | None) -> float:
+        if predicted is None:
+            return float("inf")
+        wrong = predicted != found.truth if task == "classify" else (predicted - found.truth) ** 2
+        return float(np.mean(wrong))
+
+    own = min(loss(_from_other_rows(found, predict, 0)) for predict in (by_tree, linearly))
+    return 0 < loss(rules.constant) and own <= _DECIDES * loss(rules.constant)
 
 
 @dataclass(frozen=True)
@@ -182,7 +190,7 @@ def compare_losses(own: Vector, other: Vector) -> str:
         wins, losses = int((gain > 0).sum()), int((gain < 0).sum())
         pvalue = stats.binomtest(max(wins, losses), max(wins + losses, 1), alternative="greater").pvalue
     elif len(gain) > 2 and gain.std() > 0:
-        pvalue = stats.ttest_1samp(gain, 0.0, alternative="greater" if mean > 0 else "less").pvalue
+        pvalue = float(stats.ttest_1samp(gain, 0.0, alternative="greater" if mean > 0 else "less").pvalue)
     else:
         pvalue = 1.0
     significant = pvalue < 1 - _CONFIDENCE
@@ -252,7 +260,7 @@ def classify_quality(found: Predictions, rules: Baselines, classes: Vector, targ
             sentences.append(_beside_constant(score.name, f"is right for {share} rows", verdict, len(wrong)))
     sentences += _two_classes(lines) if len(lines) == 2 else _many_classes(lines, found)
     auc = _auc(found, lines, classes)
-    return ClassQuality(scores, lines, verdicts, auc, tuple(sentences), _recommendation(scores, verdicts))
+    return ClassQuality(scores, lines, verdicts, auc, tuple(sentences), recommend(scores, verdicts))
 
 
 def _seen(found: Predictions) -> str:
@@ -296,7 +304,7 @@ def _beside_constant(name: str, does: str, verdict: str, n: int) -> str:
     return f"That is {compared} than {name}, which {does}."
 
 
-def _recommendation(scores: tuple[Score, ...], verdicts: tuple[str, ...]) -> str:
+def recommend(scores: tuple[Score, ...], verdicts: tuple[str, ...]) -> str:
     """What to do with the model, given how it compares with the baselines."""
     simple = scores[1].name.replace("always", "always predicting", 1)
     linear = verdicts[1] if len(verdicts) > 1 else None
@@ -399,4 +407,4 @@ def regress_quality(found: Predictions, rules: Baselines, target: str) -> Regres
             does = f"is off by {number(score.value)}"
             sentences.append(_beside_constant(score.name, does, verdict, len(found.truth)))
     rmse = tuple(np.sqrt(squares).tolist())
-    return RegressionQuality(scores, rmse, r2, verdicts, tuple(sentences), _recommendation(scores, verdicts))
+    return RegressionQuality(scores, rmse, r2, verdicts, tuple(sentences), recommend(scores, verdicts))
