@@ -8,7 +8,7 @@ from sklearn.preprocessing import StandardScaler
 
 import fewkern
 from fewkern.reporting.holdout import predict_held_out
-from fewkern.reporting.listing import affine_units, rows_of_vectors
+from fewkern.reporting.listing import in_units, rows_of_vectors
 from fewkern.reporting.subject import subject_of
 from fewkern.reporting.vectors import cancellation, coefficients, examples, nearest_vectors, similarity, vectors
 from tests.reporting.helpers import QUICK, churn_model, customers, iris_model, price_model
@@ -109,13 +109,13 @@ def test_vectors_of_another_table():
 
 def test_units():
     model, X, y = price_model()
-    shift, factor = affine_units(subject_of(model, X, y))
-    np.testing.assert_allclose(shift, model[0].mean_)
-    np.testing.assert_allclose(factor, 1 / model[0].scale_)
+    found = in_units(subject_of(model, X, y))
+    np.testing.assert_allclose(found.given_units(found.X), X)
+    np.testing.assert_allclose(found.factor, 1 / model[0].scale_)
     model, frame, y = churn_model()
-    assert affine_units(subject_of(model, frame, y)) is None
+    assert in_units(subject_of(model, frame, y)) is None
     bent = make_pipeline(StandardScaler(), _Cube(), fewkern.ParzenDensity()).fit(X)
-    assert affine_units(subject_of(bent, X)) is None
+    assert in_units(subject_of(bent, X)) is None
 
 
 class _Cube(StandardScaler):

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 
-from fewkern.density.mixture import KernelMixture
-from fewkern.plotting import ComponentsDisplay, ImportancesDisplay, TraceDisplay, VectorsDisplay
+from fewkern.plotting import ComponentsDisplay, DensityDisplay, ImportancesDisplay, TraceDisplay, VectorsDisplay
 from fewkern.plotting.style import ACCENT, CHOSEN, CLASSES, QUIET
 from fewkern.reporting.errors import Calibration, Curves, Residuals
 from fewkern.reporting.findings import Findings
@@ -24,9 +23,8 @@ __all__ = ["Picture", "draw"]
 # Dots in a scatter: each costs 150 bytes of the page, and more hide each other.
 _MOST_DOTS = 500
 _MOST_BARS = 20
-_MOST_MARGINALS, _MOST_PAIRED, _MOST_BELLS = 6, 3, 60
+_MOST_MARGINALS, _MOST_PAIRED = 6, 3
 _LONGEST_NAME = 20
-_GRID_1D, _GRID_2D = 300, 80
 
 
 @dataclass(frozen=True)
@@ -236,12 +234,9 @@ def _curves(found: Curves) -> list[tuple[Any, str]]:
 def _vectors(findings: Findings) -> list[tuple[Any, str]]:
     drawn = []
     if findings.plane is not None:
-        shown = findings.plane
         ax = figure(5.6, 4.2)
-        VectorsDisplay(shown.samples, shown.labels, shown.vectors, shown.boundary).plot(ax)
-        ax.set_xlabel(_short(shown.columns[0]))
-        ax.set_ylabel(_short(shown.columns[1]))
-        ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
+        some = _some(len(findings.plane.X))
+        VectorsDisplay.from_model(replace(findings.plane, X=findings.plane.X[some]), findings.labels[some], ax=ax)
         drawn.append((ax, "Rows, the vectors that are kept (circles), and where the prediction changes."))
     if findings.path is not None:
         ax = figure(4.8, 3.4)
@@ -286,60 +281,20 @@ def _shape(findings: Findings) -> list[tuple[Any, str]]:
 
 def _density(found: DensityShape) -> list[tuple[Any, str]]:
     """Every column alone, and the first columns in pairs."""
-    d, drawn = len(found.columns), []
-    for j in range(min(d, _MOST_MARGINALS)):
-        drawn.append(
-            (_curve(found, j), found.columns[j] + (" alone, whatever the other columns are." if d > 1 else "."))
-        )
-    for i, j in combinations(range(min(d, _MOST_PAIRED)), 2):
-        part = found.mixture.marginal((i, j))
-        xx, yy = np.meshgrid(*(np.linspace(*_span(found.samples[:, k]), _GRID_2D) for k in (i, j)))
-        values = part(np.column_stack([xx.ravel(), yy.ravel()]))[:, 0].reshape(xx.shape)
-        ax = _contours(xx, yy, values)
-        some = _some(len(found.samples))
-        ax.plot(*found.samples[some][:, [i, j]].T, "o", color=ACCENT, ms=1.8, alpha=0.6, mew=0, label="rows")
-        ax.plot(*part.vectors.T, "+", color=CHOSEN, ms=7, mew=1.5, label="centers of the bell curves")
+    d, names = len(found.columns), [_short(name) for name in found.columns]
+    shown: list[tuple[int, ...]] = [(j,) for j in range(min(d, _MOST_MARGINALS))]
+    shown += combinations(range(min(d, _MOST_PAIRED)), 2)
+    some, drawn = _some(len(found.samples)), []
+    for columns in shown:
+        alone = len(columns) == 1
+        ax = figure(3.4, 2.8 if alone else 3.5)
+        samples = found.samples if alone else found.samples[some]
+        DensityDisplay(found.mixture.marginal(columns), samples[:, columns], [names[j] for j in columns]).plot(ax)
         _few_ticks(ax.xaxis, ax.yaxis)
-        _name_axes(ax, found.columns[i], found.columns[j])
-        ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2)
-        drawn.append((ax, f"{found.columns[i]} and {found.columns[j]}: the stronger the color, the more common."))
+        ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.18), ncols=3, columnspacing=1.0, handlelength=1.2)
+        what = " and ".join(found.columns[j] for j in columns)
+        drawn.append((ax, what + (" alone, whatever the other columns are." if alone and d > 1 else ".")))
     return drawn
-
-
-def _curve(found: DensityShape, j: int) -> Any:
-    """The density of one column, its bell curves, and a histogram of the rows."""
-    part = found.mixture.marginal((j,))
-    x = found.samples[:, j]
-    axis = np.linspace(*_span(x), _GRID_1D)
-    ax = figure(3.4, 2.8)
-    ax.hist(x, bins="auto", density=True, range=_span(x), color=QUIET, alpha=0.5, lw=0, label="rows")
-    for k in range(part.n_vectors if part.n_vectors <= _MOST_BELLS else 0):
-        bell = KernelMixture(part.vectors[k : k + 1], part.weights[k : k + 1], part.widths[k : k + 1], part.transform)
-        label = "bell curves" if k == 0 else None
-        ax.plot(axis, bell(axis[:, None])[:, 0], color=CHOSEN, lw=0.9, alpha=0.8, label=label)
-    ax.plot(axis, part(axis[:, None])[:, 0], color=ACCENT, lw=2, label="density")
-    ax.set_ylim(bottom=0)
-    _few_ticks(ax.xaxis, ax.yaxis)
-    _name_axes(ax, found.columns[j], "density")
-    ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=3, columnspacing=1.0, handlelength=1.2)
-    return ax
-
-
-def _contours(xx: Any, yy: Any, values: Any) -> Any:
-    """Regions of growing density, in steps of equal factors, each a layer of the same color."""
-    ax = figure(3.4, 3.5)
-    top = float(values.max())
-    for level in top * np.geomspace(3e-3, 0.9, 8):
-        ax.contourf(xx, yy, values, levels=[level, 1.01 * top], colors=[ACCENT], alpha=0.11)
-    ax.set_xlim(xx.min(), xx.max())
-    ax.set_ylim(yy.min(), yy.max())
-    return ax
-
-
-def _span(x: Any) -> tuple[float, float]:
-    low, high = (float(v) for v in np.quantile(x, [0.002, 0.998]))
-    margin = 0.12 * max(high - low, 1e-12)
-    return low - margin, high + margin
 
 
 def _few_ticks(*axes: Any) -> None:
@@ -362,8 +317,3 @@ def _date_ticks(axis: Any) -> None:
 
 def _in_percent(axis: Any) -> None:
     axis.set_major_formatter(lambda value, _: f"{100 * value:g}%")
-
-
-def _name_axes(ax: Any, x: str, y: str) -> None:
-    ax.set_xlabel(_short(x))
-    ax.set_ylabel(_short(y))

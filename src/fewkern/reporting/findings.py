@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fewkern.base import trace_of
+from fewkern.plotting.model import FittedModel
 from fewkern.reporting import errors
 from fewkern.reporting.evaluation import (
     Baselines,
@@ -19,12 +20,12 @@ from fewkern.reporting.evaluation import (
 from fewkern.reporting.formatting import label, number, percent
 from fewkern.reporting.holdout import Predictions, ReportSettings, predict_held_out
 from fewkern.reporting.importances import Importances, importances
-from fewkern.reporting.listing import Listing, list_rows
+from fewkern.reporting.listing import Listing, in_units, list_rows
 from fewkern.reporting.subject import Subject
 from fewkern.reporting.uncertainty import Uncertainty, uncertainty
 from fewkern.reporting.unsupervised import DensityShape, Reduction, density_shape, reduction
 from fewkern.reporting.usage import Usage, usage
-from fewkern.reporting.vectors import Example, Plane, Vectors, examples, plane, vectors
+from fewkern.reporting.vectors import Example, Vectors, examples, vectors
 
 __all__ = ["Errors", "Findings", "find"]
 
@@ -62,11 +63,12 @@ class Findings:
     errors: Errors
     reduction: Reduction | None
     density: DensityShape | None
-    labels: object
-    """Targets of all rows, for the colors of a figure of components."""
+    labels: Any
+    """Targets of all rows, for the colors of figures."""
     vectors: Vectors | None
     examples: tuple[Example, ...]
-    plane: Plane | None
+    plane: FittedModel | None
+    """A classifier of two columns, for a figure of its regions."""
     uncertainty: Uncertainty
     usage: Usage
     path: Any
@@ -109,7 +111,7 @@ def find(subject: Subject, settings: ReportSettings) -> Findings:
         labels=subject.truth,
         vectors=vectors(subject, order, seed),
         examples=() if predictions is None else examples(subject, predictions),
-        plane=plane(subject, seed),
+        plane=in_units(subject) if subject.task == "classify" and len(subject.inputs) == 2 else None,
         uncertainty=uncertainty(subject, predictions),
         usage=usage(subject, predictions, settings.compare, seed),
         path=_path(subject),

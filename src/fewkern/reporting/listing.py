@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from fewkern.arrays.namespace import to_numpy
+from fewkern.plotting.model import FittedModel, change_of_unit
 from fewkern.reporting.formatting import cell, is_missing, number
 from fewkern.reporting.subject import Subject
 
-__all__ = ["Listing", "affine_units", "list_rows", "list_vectors", "rows_of_vectors"]
+__all__ = ["Listing", "in_units", "list_rows", "list_vectors", "rows_of_vectors"]
 
 Vector = np.ndarray[Any, Any]
 _MOST_COLUMNS, _MOST_NAMES = 15, 2
@@ -95,9 +96,9 @@ def _back(subject: Subject, j: int) -> list[str]:
     Where the features of a column are neither the column in other units nor its levels, their numbers.
     """
     features, V = subject.features[j], subject.vectors
-    units = affine_column(subject, j) if len(features) == 1 else None
-    if units is not None:
-        return [number(v, 4) for v in V[:, features[0]] / units[1] + units[0]]
+    unit = _unit(subject, j) if len(features) == 1 else None
+    if unit is not None:
+        return [number(v, 4) for v in (V[:, features[0]] - unit[0]) / unit[1]]
     levels = _levels(subject, j)
     if levels is None:
         return [", ".join(number(v, 3) for v in row) for row in V[:, features]]
@@ -121,32 +122,19 @@ def _levels(subject: Subject, j: int) -> list[str] | None:
     return names
 
 
-def affine_units(subject: Subject) -> tuple[Vector, Vector] | None:
-    """Shift and factor with which every column of the table becomes a feature, ``u = (x - shift) factor``.
-
-    None where the features are not the columns in other units.
-    """
+def in_units(subject: Subject) -> FittedModel | None:
+    """The model and its samples with the units of the table; None where features are not columns in other units."""
     if subject.samples.shape[1] != len(subject.inputs) or len(subject.used) != len(subject.inputs):
         return None
-    found = [affine_column(subject, j) for j in subject.inputs if len(subject.features[j]) == 1]
+    found = [_unit(subject, j) for j in subject.inputs if len(subject.features[j]) == 1]
     if len(found) < len(subject.inputs) or None in found:
         return None
+    names = [subject.rows.names[j] for j in subject.inputs]
     shift, factor = np.array(found, dtype=float).T
-    return shift, factor
+    return FittedModel(subject.core, subject.samples, names, names, shift, factor)
 
 
-def affine_column(subject: Subject, j: int) -> tuple[float, float] | None:
-    """Shift and factor with which column ``j`` becomes its one feature; None if it is not a matter of units."""
-    x, u = subject.numbers(j), subject.samples[:, subject.features[j][0]]
-    known = np.zeros(0, dtype=bool) if x is None else np.isfinite(x)
-    if x is None or not known.any():
-        return None
-    x, u = x[known], u[known]
-    low, high = int(np.argmin(x)), int(np.argmax(x))
-    factor = float((u[high] - u[low]) / (x[high] - x[low])) if x[high] > x[low] else 1.0
-    if factor == 0 or not np.isfinite(factor):
-        return None
-    shift = float(x[low] - u[low] / factor)
-    if np.abs((x - shift) * factor - u).max() > 1e-6 * max(float(np.abs(u).max()), 1e-300):
-        return None
-    return shift, factor
+def _unit(subject: Subject, j: int) -> tuple[float, float] | None:
+    """Shift and factor with which column ``j`` becomes its one feature; None if it is no change of unit."""
+    values = subject.numbers(j)
+    return None if values is None else change_of_unit(values, subject.samples[:, subject.features[j][0]])

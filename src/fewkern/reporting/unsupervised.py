@@ -12,13 +12,14 @@ from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 
 from fewkern.arrays.namespace import to_numpy
 from fewkern.density.mixture import KernelMixture
+from fewkern.plotting.density import in_units as mixture_in_units
 from fewkern.reporting.evaluation import mean_interval
 from fewkern.reporting.formatting import number, percent, plural
 from fewkern.reporting.holdout import ReportSettings, Trial, try_out
-from fewkern.reporting.listing import affine_units
+from fewkern.reporting.listing import in_units
 from fewkern.reporting.subject import Subject
 
-__all__ = ["DensityShape", "Reduction", "density_shape", "in_table_units", "reduction"]
+__all__ = ["DensityShape", "Reduction", "density_shape", "reduction"]
 
 Vector = np.ndarray[Any, Any]
 # Neighbors whose mean is the way back from components to columns, and those that vote on a class.
@@ -183,28 +184,17 @@ def density_shape(subject: Subject, names: tuple[str, ...], settings: ReportSett
     gaps = own - _normal_log_density(X[learn], X[test])
     gain = mean_interval(gaps)
     mixture = subject.core.expansion_.like(np.empty(0))
-    units = affine_units(subject)
-    mixture = mixture if units is None else in_table_units(mixture, *units)
-    samples = subject.samples if units is None else subject.samples / units[1] + units[0]
+    found = in_units(subject)
+    mixture = mixture if found is None else mixture_in_units(mixture, found)
+    samples = subject.samples if found is None else found.given_units(subject.samples)
     log_density = mixture.log_density(samples)
     order = np.argsort(np.where(complete, log_density, np.inf), kind="stable")[:_MOST_WORST]
     lowest = tuple((int(i), float(log_density[i])) for i in order)
     some = np.flatnonzero(complete)[:: max(1, int(complete.sum()) // _MOST_ROWS)]
-    if units is None:
+    if found is None:
         names = tuple(f"{name} (standardized)" for name in names)
     sentences = _density_sentences(gain, len(test), trial.how, mixture.n_vectors)
     return DensityShape(trial.how, mixture, names, samples[some], gain, len(test), lowest, sentences)
-
-
-def in_table_units(mixture: KernelMixture, shift: Vector, factor: Vector) -> KernelMixture:
-    """The density of ``x`` where ``mixture`` is that of ``(x - shift) factor``."""
-    transform = to_numpy(mixture.transform)
-    return KernelMixture(
-        to_numpy(mixture.vectors) / factor + shift,
-        to_numpy(mixture.weights),
-        to_numpy(mixture.widths),
-        transform * factor if transform.ndim == 1 else transform * factor[None, :],
-    )
 
 
 def _normal_log_density(X: Vector, new: Vector) -> Vector:

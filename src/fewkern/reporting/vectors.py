@@ -13,27 +13,25 @@ from fewkern.core.gaussians import GaussianExpansion
 from fewkern.density.mixture import ClassMixtures, KernelMixture
 from fewkern.reporting.formatting import cell, count, label, number, percent, plural
 from fewkern.reporting.holdout import Predictions
-from fewkern.reporting.listing import affine_units, list_vectors, rows_of_vectors
+from fewkern.reporting.listing import list_vectors, rows_of_vectors
 from fewkern.reporting.subject import Subject
 
 __all__ = [
     "Example",
     "KeptVector",
-    "Plane",
     "SimilarRow",
     "Vectors",
     "coefficients",
     "examples",
     "nearest_vectors",
-    "plane",
     "similarity",
     "vectors",
 ]
 
 Vector = np.ndarray[Any, Any]
 _MOST_VECTORS = 30
-# Rows that are assigned to their nearest vector, and rows in the plane of two columns.
-_MOST_ROWS, _MOST_DRAWN, _GRID = 5000, 600, 120
+# Rows that are assigned to their nearest vector, and rows over which contributions of vectors are compared.
+_MOST_ROWS, _MOST_COMPARED = 5000, 600
 _MOST_CLASSES, _MOST_SIMILAR = 3, 3
 # Contributions of single vectors that vary this many times as much as their sum cancel each other.
 _CANCELS = 5.0
@@ -141,7 +139,7 @@ def cancellation(subject: Subject) -> float:
 
     Where it is large, vectors act only together: the sign of one coefficient means nothing.
     """
-    expansion, X = _sum(subject), subject.samples[:_MOST_DRAWN]
+    expansion, X = _sum(subject), subject.samples[:_MOST_COMPARED]
     if not isinstance(expansion, (KernelExpansion, GaussianExpansion)):
         return 0.0
     single = _kernel(expansion, X).std(axis=0)[:, None] * np.abs(to_numpy(expansion.coef))
@@ -305,45 +303,3 @@ def _shown(subject: Subject, found: Predictions) -> list[int]:
         chosen = [int(np.argmax(np.where(found.predicted == c, sure, -1.0))) for c in said]
         chosen.append(int(np.argmin(sure)))
     return list(dict.fromkeys(chosen))
-
-
-@dataclass(frozen=True)
-class Plane:
-    """The plane of a classifier of two columns, in the units of the table."""
-
-    columns: tuple[str, str]
-    samples: Vector
-    labels: Vector
-    vectors: Vector
-    boundary: tuple[Vector, Vector, Vector]
-    """A grid, and the value of every class on it."""
-
-
-def plane(subject: Subject, seed: int) -> Plane | None:
-    """Rows, vectors and scores on a grid, for a classifier of two columns of numbers; None for other models."""
-    if subject.task != "classify" or len(subject.inputs) != 2 or subject.truth is None:
-        return None
-    units = affine_units(subject)
-    if units is None:
-        return None
-    shift, factor = units
-    rng = np.random.default_rng(seed)
-    n = len(subject.rows)
-    some = np.arange(n) if n <= _MOST_DRAWN else np.sort(rng.choice(n, _MOST_DRAWN, replace=False))
-    U = subject.samples
-    # a vector that was moved may lie beyond the rows
-    both = np.concatenate([U, subject.vectors])
-    low, high = both.min(axis=0), both.max(axis=0)
-    margin = 0.06 * (high - low)
-    xx, yy = np.meshgrid(*(np.linspace(a - m, b + m, _GRID) for a, b, m in zip(low, high, margin)))
-    scores = subject.core.class_scores_
-    values = to_numpy(scores.scores(subject.core.expansion_(np.column_stack([xx.ravel(), yy.ravel()]))))
-    if values.shape[1] == 1:
-        values = np.column_stack([-values, values])
-    return Plane(
-        (subject.rows.names[subject.inputs[0]], subject.rows.names[subject.inputs[1]]),
-        U[some] / factor + shift,
-        subject.truth[some],
-        subject.vectors / factor + shift,
-        (xx / factor[0] + shift[0], yy / factor[1] + shift[1], values.reshape(*xx.shape, -1)),
-    )
