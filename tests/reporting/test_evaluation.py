@@ -218,13 +218,13 @@ class TestClassQuality:
             f"It predicts churn correctly for {right} of 400 rows that it had not seen: {right / 4:.1f}%"
         )
         assert "clearly better than always predicting 'no'" in said[1]
-        assert said[2] == f"A linear model is right just as often ({round(right / 4)} of 100)."  # it predicts the same
-        assert said[3].startswith(f"It finds {found} of {yes} rows with 'yes' (about 4 of 5)")
+        assert said[2] == f"A linear model is right just as often ({right / 4:.1f}%)."  # it predicts the same
+        assert said[3].startswith(f"It finds {found} of {yes} rows with 'yes' ({found / yes:.0%})")
 
     def test_the_rarer_class_is_the_one_that_people_look_for(self):
         truth, said = ["a"] * 3 + ["b"] * 9, ["a"] * 2 + ["b"] * 10
         found = classify_quality(judged(truth, said), constant(truth, "b"), np.array(["a", "b"]), "x")
-        assert "It finds 2 of 3 rows with 'a' (about 2 of 3)." in found.sentences
+        assert "It finds 2 of 3 rows with 'a' (67%)." in found.sentences
 
     def test_no_better_than_always_no(self):
         found = classify_quality(
@@ -236,9 +236,7 @@ class TestClassQuality:
             judged(["no"] * 299 + ["yes"], ["no"] * 300), constant(["no"] * 300, "no"), self.classes, "churn"
         )
         assert found.verdicts == ("no better",)
-        assert (
-            found.sentences[1] == "That is no better than always predicting 'no', which is right for 997 of 1,000 rows."
-        )
+        assert found.sentences[1] == "That is no better than always predicting 'no', which is right for 99.7% of rows."
         assert found.sentences[2] == "It never predicts 'yes': it finds none of the 1 row with 'yes'."
 
     def test_a_little_better_may_be_chance(self):

@@ -3,10 +3,8 @@ import pandas as pd
 import pytest
 
 from fewkern.reporting.formatting import (
-    about,
     cell,
     count,
-    in_hundred,
     is_missing,
     label,
     number,
@@ -16,39 +14,6 @@ from fewkern.reporting.formatting import (
     printable,
     text,
 )
-
-
-@pytest.mark.parametrize(
-    ("share", "words"),
-    [
-        (0.0, "none"),
-        (1.0, "all"),
-        (0.25, "about 1 of 4"),
-        (53 / 168, "about 1 of 3"),
-        (0.5, "about half"),
-        (0.74, "about 3 of 4"),
-        (0.01, "about 1 of 100"),
-        (0.99, "nearly all"),
-    ],
-)
-def test_shares_as_fractions(share, words):
-    assert about(share) == words
-
-
-@pytest.mark.parametrize(
-    ("share", "words"),
-    [
-        (0.0, "0 of 100"),
-        (1.0, "100 of 100"),
-        (0.72, "72 of 100"),
-        (0.0033, "3 of 1,000"),
-        (0.9967, "997 of 1,000"),
-        (0.00004, "1 of 10,000"),
-        (1 - 1e-9, "9,999 of 10,000"),
-    ],
-)
-def test_shares_as_counts(share, words):
-    assert in_hundred(share) == words
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from fewkern.reporting.formatting import about, in_hundred, label, number, of, percent, plural
+from fewkern.reporting.formatting import label, number, of, percent, plural
 from fewkern.reporting.holdout import Predictions
 
 __all__ = [
@@ -253,11 +253,11 @@ def classify_quality(found: Predictions, rules: Baselines, classes: Vector, targ
     if scores[0].high - scores[0].low > _VAGUE:
         sentences.append(f"With {plural(len(wrong), 'row')} this is a rough estimate.")
     for score, verdict in zip(scores[1:], verdicts):
-        share = in_hundred(1 - score.value)
+        share = percent(1 - score.value)
         if score.name == "a linear model":
             sentences.append(_LINEAR[verdict if score.value != scores[0].value else "equal"].format(share))
         else:
-            sentences.append(_beside_constant(score.name, f"is right for {share} rows", verdict, len(wrong)))
+            sentences.append(_beside_constant(score.name, f"is right for {share} of rows", verdict, len(wrong)))
     sentences += _two_classes(lines) if len(lines) == 2 else _many_classes(lines, found)
     auc = _auc(found, lines, classes)
     return ClassQuality(scores, lines, verdicts, auc, tuple(sentences), recommend(scores, verdicts))
@@ -336,8 +336,8 @@ def _two_classes(lines: tuple[ClassLine, ...]) -> list[str]:
     if not line.called:
         return [f"It never predicts {name}: it finds none of the {plural(line.count, 'row')} with {name}."]
     return [
-        f"It finds {of(line.found, line.count)} rows with {name} ({about(line.recall)}).",
-        f"When it predicts {name}, it is right for {of(line.found, line.called)} rows ({about(line.precision)}).",
+        f"It finds {of(line.found, line.count)} rows with {name} ({percent(line.recall, 0)}).",
+        f"When it predicts {name}, it is right for {of(line.found, line.called)} rows ({percent(line.precision, 0)}).",
     ]
 
 
@@ -347,7 +347,7 @@ def _many_classes(lines: tuple[ClassLine, ...], found: Predictions) -> list[str]
         return []
     best, worst = max(present, key=lambda c: c.recall), min(present, key=lambda c: c.recall)
     if best.recall == worst.recall:
-        return [f"It finds {about(best.recall)} of every class."]
+        return [f"It finds {percent(best.recall, 0)} of every class."]
     taken = found.predicted[(found.truth == worst.label) & (found.predicted != worst.label)]
     names, counts = np.unique(taken, return_counts=True)
     times = "once" if counts.max() == 1 else f"{counts.max():,} times"

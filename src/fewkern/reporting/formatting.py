@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import math
 import re
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 __all__ = [
-    "about",
     "cell",
     "count",
-    "in_hundred",
     "is_missing",
     "label",
     "number",
@@ -27,9 +24,6 @@ __all__ = [
 
 # Longer texts in a cell are cut: a report shows rows, not documents.
 _LONGEST = 60
-# Fractions that everybody can picture.
-_FRACTIONS = [Fraction(1, q) for q in (20, 10, 8, 6, 5, 4, 3, 2)]
-_FRACTIONS += [Fraction(p, q) for p, q in ((2, 5), (3, 5), (2, 3), (3, 4), (4, 5), (9, 10), (19, 20))]
 # Controls but tab and newline, marks that turn the direction of text, and halves of surrogate pairs.
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
@@ -68,30 +62,6 @@ def percent(share: float, digits: int = 1) -> str:
     if 1 > share > 1 - 0.5 * 10 ** -(digits + 2):
         return f">{100 - 10**-digits:g}%"
     return f"{100 * share:.{digits}f}%"
-
-
-def in_hundred(share: float) -> str:
-    """A share as a count of 100, or of 1,000 or 10,000 where 100 are too coarse: ``75 of 100``."""
-    if share in (0.0, 1.0):
-        return of(round(100 * share), 100)
-    rest = min(share, 1 - share)
-    whole = 100 if rest >= 0.02 else 1000 if rest >= 0.002 else 10000
-    part = min(max(round(share * whole), 1), whole - 1)
-    return of(part, whole)
-
-
-def about(share: float) -> str:
-    """A share as the nearest simple fraction: ``about 1 of 3``."""
-    if share <= 0:
-        return "none"
-    if share >= 1:
-        return "all"
-    if share < 0.035:
-        return f"about 1 of {count(round(1 / share))}"
-    if share > 0.965:
-        return "nearly all"
-    nearest = min(_FRACTIONS, key=lambda f: abs(f - share))
-    return "about half" if nearest == Fraction(1, 2) else f"about {nearest.numerator} of {nearest.denominator}"
 
 
 def number(value: float, digits: int = 3) -> str:

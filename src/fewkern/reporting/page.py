@@ -13,7 +13,6 @@ from fewkern.reporting.evaluation import ClassQuality, RegressionQuality
 from fewkern.reporting.figures import Picture
 from fewkern.reporting.findings import Findings
 from fewkern.reporting.formatting import cell, count, number, of, percent, plural, printable, signed
-from fewkern.reporting.svg import COLORS
 
 __all__ = ["page"]
 
@@ -34,30 +33,6 @@ _TITLES = {
 _OTHER_TITLES = {
     "density": {"importances": "What does it look like?", "errors": "Which rows are unusual?"},
     "reduce": {"importances": "What are the components?", "errors": "Which rows does it lose?"},
-}
-_LIGHT = {
-    "paper": "#ffffff",
-    "card": "#f4f7f9",
-    "ink": "#1c2733",
-    "soft": "#55646f",
-    "line": "#d5dde3",
-    "heat": "31, 78, 121",
-    "bad": "#b3470b",
-    "shadow": "#1c273355",
-}
-_DARK_CLASSES = ("#6fb1ea", "#f0925a", "#4fc79c", "#a9a4e6", "#f27bb8", "#9ccf5b", "#f1c84b", "#d0a764")
-_DARK = {
-    "paper": "#12181e",
-    "card": "#1b242c",
-    "ink": "#e6edf3",
-    "soft": "#a3b1bd",
-    "line": "#33404b",
-    "accent": "#6fb1ea",
-    "quiet": "#5d6c79",
-    "heat": "111, 177, 234",
-    "bad": "#f0925a",
-    "shadow": "#e6edf377",
-    **{f"class-{k}": color for k, color in enumerate(_DARK_CLASSES)},
 }
 
 
@@ -85,15 +60,9 @@ def page(findings: Findings, pictures: dict[str, tuple[Picture, ...]], title: st
         subtitle=_subtitle(findings),
         about=about,
         titles=_TITLES | _OTHER_TITLES.get(findings.task, {}),
-        light=_variables({variable[2:]: color for color, variable in COLORS.items()} | _LIGHT),
-        dark=_variables(_DARK),
         number_columns=_number_columns,
         **_tables(findings),
     )
-
-
-def _variables(values: dict[str, str]) -> str:
-    return " ".join(f"--{name}: {value};" for name, value in values.items())
 
 
 def _number_columns(rows: Sequence[Sequence[str]]) -> list[int]:

@@ -361,7 +361,7 @@ def _target(model: Any, task: str, X: Any, y: Any) -> tuple[str | None, Any, Any
 def _inputs(model: Any, core: Any, rows: Rows) -> tuple[int, ...]:
     """Positions of the columns that the model is given, in its order."""
     if hasattr(model, "encoder_"):
-        names = _encoded_columns(model.encoder_)
+        names = model.encoder_.columns
     else:
         first = model.steps[0][1] if isinstance(model, Pipeline) else model
         names = getattr(first, "feature_names_in_", None)
@@ -373,22 +373,11 @@ def _inputs(model: Any, core: Any, rows: Rows) -> tuple[int, ...]:
                     "columns."
                 )
             return tuple(range(len(rows.names)))
-    if names is None:
-        return tuple(range(len(rows.names)))
     absent = [str(name) for name in names if str(name) not in rows.names]
     if absent:
         shown = ", ".join(map(repr, absent[:5])) + (f" and {len(absent) - 5} more" if len(absent) > 5 else "")
         raise ValueError(f"report: X lacks the column(s) {shown}, which the model was fitted to; give the same table.")
     return tuple(rows.names.index(str(name)) for name in names)
-
-
-def _encoded_columns(encoder: Any) -> Any:
-    """Names of the columns that an encoder of tables reads."""
-    for attribute in ("columns_", "columns", "feature_names_in_"):
-        names = getattr(encoder, attribute, None)
-        if names is not None and all(isinstance(name, str) for name in names):
-            return list(names)
-    return None
 
 
 def _truth(y: Any, task: str, n: int) -> Vector:

@@ -13,11 +13,11 @@ from typing import Any
 from fewkern.plotting.style import ACCENT, CLASSES, QUIET
 from fewkern.reporting.formatting import printable
 
-__all__ = ["COLORS", "INK", "LINE", "drawing", "figure", "inline_svg"]
+__all__ = ["INK", "LINE", "drawing", "figure", "inline_svg"]
 
 # Colors of text and of thin lines in the figure, and the variables of the page that replace all colors.
 INK, LINE = "#101418", "#c9d1d8"
-COLORS = {
+_VARIABLES = {
     INK: "--ink",
     "#000000": "--ink",
     LINE: "--line",
@@ -91,6 +91,6 @@ def inline_svg(drawn: Any, name: str, alt: str) -> tuple[str, int]:
 def _in_page_colors(style: re.Match[str]) -> str:
     """One attribute ``style`` of a figure with the font and the colors of the page."""
     text = re.sub(r"font-family:[^;\"]*", "font-family: inherit", style[0])
-    for color, variable in COLORS.items():
+    for color, variable in _VARIABLES.items():
         text = text.replace(color, f"var({variable}, {color})")
     return text
