@@ -9,7 +9,7 @@ import numpy as np
 
 from fewkern.density.mixture import KernelMixture
 from fewkern.plotting.model import FittedModel, fitted_model, numbers
-from fewkern.plotting.style import ACCENT, CLASSES, QUIET, axes_for, large_dots, legend_beside, open_frame
+from fewkern.plotting.style import ACCENT, CLASSES, QUIET, SAMPLES, axes_for, large_dots, legend_beside, open_frame
 
 __all__ = ["DensityDisplay", "in_units"]
 
@@ -23,7 +23,6 @@ _MOST_FEATURES = 5
 _TAIL, _MARGIN = 1e-3, 0.08
 # Standard deviations around a center that hold all of a kernel that can be seen.
 _REACH = 5.0
-_SAMPLES = "#5a6b7b"
 # Regions of growing density are layers of one color: so they show on light and on dark ground.
 _LAYERS, _LAYER_ALPHA = 9, 0.11
 # Area of the dot at the center of the heaviest kernel.
@@ -166,7 +165,7 @@ class DensityDisplay:
         for level in top * np.geomspace(1e-3, 0.9, _LAYERS):
             ax.contourf(xx, yy, values, levels=[level, 1.01 * top], colors=[ACCENT], alpha=_LAYER_ALPHA)
         if self.X is not None:
-            ax.scatter(*self.X[:, list(pair)].T, s=8, color=_SAMPLES, alpha=0.5, lw=0, label=f"{len(self.X)} samples")
+            ax.scatter(*self.X[:, list(pair)].T, s=8, color=SAMPLES, alpha=0.5, lw=0, label=f"{len(self.X)} samples")
         _draw_kernels(ax, mixture, _DOT if points == _POINTS_2D else _DOT / 4)
         ax.set_xlim(*ends[0])
         ax.set_ylim(*ends[1])

@@ -9,7 +9,6 @@ from fewkern.base import trace_of
 from fewkern.plotting.model import FittedModel
 from fewkern.reporting import errors
 from fewkern.reporting.evaluation import (
-    Baselines,
     ClassQuality,
     RegressionQuality,
     baselines,
@@ -144,20 +143,14 @@ def _supervised(subject: Subject, found: Predictions, target: str, seed: int) ->
     else:
         quality = regress_quality(found, rules, target)
         wrong = Errors(residuals=errors.residuals(found, target), worst=worst, worst_cells=cells)
-    found_leak = {"leak": _leak(subject, found, rules, order[0], target)} if len(order) > 1 else {}
-    return {"quality": quality, "importances": matter, "errors": wrong, **found_leak}
-
-
-def _leak(subject: Subject, found: Predictions, rules: Baselines, column: str, target: str) -> str:
-    """The question whether the most important column is known in time, if it predicts the target by itself."""
-    assert subject.truth is not None
-    features = subject.features[subject.rows.names.index(column)]
-    if not decides_alone(found, rules, subject.samples[:, features], subject.truth, subject.task):
-        return ""
-    return (
-        f"Column {label(column)} alone decides: it predicts {target} almost perfectly. Is it known before {target}? If "
-        "not, leave it out."
-    )
+    leak = ""
+    features = subject.features[subject.rows.names.index(order[0])] if len(order) > 1 else None
+    if features is not None and decides_alone(subject.samples[:, features], subject.truth, subject.task, seed):
+        leak = (
+            f"Column {label(order[0])} alone decides: it predicts {target} almost perfectly. Is it known before "
+            f"{target}? If not, leave it out."
+        )
+    return {"quality": quality, "importances": matter, "leak": leak, "errors": wrong}
 
 
 def _path(subject: Subject) -> Any:

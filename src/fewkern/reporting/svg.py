@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from fewkern.plotting.style import ACCENT, CLASSES, QUIET
+from fewkern.plotting.style import ACCENT, CLASSES, QUIET, SAMPLES
 from fewkern.reporting.formatting import printable
 
 __all__ = ["INK", "LINE", "drawing", "figure", "inline_svg"]
@@ -23,6 +23,7 @@ _VARIABLES = {
     LINE: "--line",
     ACCENT: "--accent",
     QUIET: "--quiet",
+    SAMPLES: "--soft",
     **{color: f"--class-{k}" for k, color in enumerate(CLASSES)},
 }
 _SETTINGS: dict[Any, Any] = {
