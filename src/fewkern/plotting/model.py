@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from fewkern.arrays.namespace import is_sparse, to_numpy
 
-__all__ = ["FittedModel", "ask", "fitted_model", "numbers"]
+__all__ = ["FittedModel", "ask", "change_of_unit", "fitted_model", "numbers"]
 
 # Parts of the range of a feature by which a change of unit may be off.
 _ROUNDING = 1e-6
@@ -134,8 +134,13 @@ def _change_of_unit(X: Any, i: int, seen: Any, j: int) -> tuple[float, float] | 
         before = numbers(X.iloc[:, [i]])[:, 0] if hasattr(X, "iloc") else numbers(X)[:, i]
     except (TypeError, ValueError):  # texts
         return None
+    return change_of_unit(before, numbers(seen)[:, j])
+
+
+def change_of_unit(before: np.ndarray, after: np.ndarray) -> tuple[float, float] | None:
+    """Shift and factor with which a column becomes a feature, missing values aside; None if it is no change of unit."""
     there = np.isfinite(before)
-    before, after = before[there], numbers(seen)[there, j]
+    before, after = before[there], after[there]
     if not len(before):
         return None
     low, high = before.argmin(), before.argmax()

@@ -91,7 +91,11 @@ class VectorsDisplay:
         y : array of shape (n,) or None, default None
         ax : matplotlib axes or None, default None
         """
-        found = fitted_model(estimator, X)
+        return cls.from_model(fitted_model(estimator, X), y, ax=ax)
+
+    @classmethod
+    def from_model(cls, found: FittedModel, y: Any = None, *, ax: Any = None) -> VectorsDisplay:
+        """The same of a model and its samples as :func:`~fewkern.plotting.model.fitted_model` returns them."""
         vectors, points = _vectors(found.model), numbers(found.X)
         regression, dim = is_regressor(found.model), points.shape[1]
         if dim not in ((1, 2) if regression else (2,)):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from fewkern.arrays.namespace import is_sparse, to_numpy
-from fewkern.reporting.words import is_missing
+from fewkern.reporting.formatting import is_missing
 
 __all__ = ["Rows"]
 

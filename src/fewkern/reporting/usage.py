@@ -1,4 +1,4 @@
-"""How to use a model elsewhere: lines to copy, its size and speed, and those of a support vector machine."""
+"""How to use a model: lines to copy, its size and speed, and those of a support vector machine."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR
 
 from fewkern.io.describe import plan
-from fewkern.reporting.judging import Judged
+from fewkern.reporting.holdout import Predictions
 from fewkern.reporting.subject import Subject
 
 __all__ = ["Machine", "Recipe", "Usage", "usage"]
@@ -36,7 +36,7 @@ class Machine:
     microseconds: float
     """Per row, when many are predicted at once."""
     error: float | None
-    """Share of wrong answers, or mean absolute error, on the rows that both were judged on."""
+    """Error rate or mean absolute error, on the rows that both were evaluated on."""
 
 
 @dataclass(frozen=True)
@@ -56,15 +56,15 @@ class Usage:
     notes: tuple[str, ...]
 
 
-def usage(subject: Subject, judged: Judged | None, compare: bool, seed: int) -> Usage:
+def usage(subject: Subject, found: Predictions | None, compare: bool, seed: int) -> Usage:
     """Recipes, size, time per prediction; beside those of a grid-searched SVC or SVR, if asked for."""
     rows = subject.samples[:_TIMED_ROWS]
     call = _evaluate(subject)
-    error = None if judged is None else _error(judged.truth, judged.predicted, subject.task)
+    error = None if found is None else _error(found.truth, found.predicted, subject.task)
     own = Machine("this model", len(subject.vectors), int(subject.core.expansion_.nbytes), _time(call, rows), error)
     machines, notes = [own], []
-    if compare and judged is not None:
-        other, searched, fitted = _support_vectors(subject, judged, seed)
+    if compare and found is not None:
+        other, searched, fitted = _support_vectors(subject, found, seed)
         if other is not None:
             machines.append(other)
             searching = f"a grid of {len(_GRID['C']) * len(_GRID['gamma'])}, searched on {searched:,} rows"
@@ -97,12 +97,12 @@ def _time(call: Any, rows: Vector) -> float:
     return 1e6 * best / len(rows)
 
 
-def _support_vectors(subject: Subject, judged: Judged, seed: int) -> tuple[Machine | None, int, int]:
-    """A support vector machine for the same rows, with how many rows it was searched on and fitted to."""
+def _support_vectors(subject: Subject, found: Predictions, seed: int) -> tuple[Machine | None, int, int]:
+    """A support vector machine for the same rows, and the numbers of rows of its grid search and of its fit."""
     rng = np.random.default_rng(seed)
     X, y = subject.samples, subject.truth
     assert y is not None
-    train = judged.others if len(judged.others) else np.arange(len(X))
+    train = found.train if len(found.train) else np.arange(len(X))
     train = train if len(train) <= _MOST_FITTED else rng.choice(train, _MOST_FITTED, replace=False)
     few = train if len(train) <= _MOST_SEARCHED else rng.choice(train, _MOST_SEARCHED, replace=False)
     classify = subject.task == "classify"
@@ -121,9 +121,9 @@ def _support_vectors(subject: Subject, judged: Judged, seed: int) -> tuple[Machi
         inner = machine.steps[-1][1]
         parts = (inner.support_vectors_, inner.dual_coef_, inner.intercept_)
         error = None
-        if len(judged.others):
-            predicted = machine.predict(X[judged.positions])
-            error = _error(judged.truth, predicted if classify else predicted * spread + center, subject.task)
+        if len(found.train):
+            predicted = machine.predict(X[found.positions])
+            error = _error(found.truth, predicted if classify else predicted * spread + center, subject.task)
         took = _time(machine.predict, X[:_TIMED_ROWS])
     name = f"{type(inner).__name__}, grid-searched"
     nbytes = sum(np.asarray(part).nbytes for part in parts)
