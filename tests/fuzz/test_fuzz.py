@@ -20,7 +20,7 @@ def test_intact_files_answer_as_the_model_did(subject, tmp_path):
     found = answers(load_bytes(subject.content, tmp_path), subject.samples)
     assert found.keys() == subject.answers.keys()
     for method, value in subject.answers.items():
-        np.testing.assert_array_equal(found[method], value, err_msg=method)
+        np.testing.assert_equal(found[method], value, err_msg=method)
 
 
 @pytest.mark.parametrize("name", MUTATIONS)

@@ -233,6 +233,11 @@ def _expansions(model: Any, caller: str) -> tuple[Any, ...]:
             f"its features), or an expansion, got {type(model).__name__}."
         )
     _fitted(model, caller)
+    if not hasattr(model, "expansion_") and not hasattr(model, "basis_"):
+        raise TypeError(
+            f"{caller}: a {type(model).__name__} has no kernels to write; export a model that predicts, such as a "
+            "TableModel, which contains its encoder."
+        )
     found = model.expansion_ if hasattr(model, "expansion_") else model.basis_.expansion()
     if isinstance(found, ClassMixtures):
         return found.mixtures
