@@ -126,7 +126,7 @@ def _places(node: Any) -> list[tuple[Any, Any]]:
 
 def change_json(content: bytes, rng: Generator) -> bytes:
     """One to three changes of the JSON header, with a right checksum."""
-    header, arrays = archive.unpack(io.BytesIO(content), len(content))
+    header, arrays = archive.unpack(io.BytesIO(content), archive.Budget(len(content)))
     for _ in range(int(rng.integers(1, 4))):
         places = _places(header["model"]) if isinstance(header.get("model"), (dict, list)) else []
         if not places:
@@ -166,7 +166,7 @@ def _packed(header: dict[str, Any], arrays: dict[str, Any]) -> bytes:
 
 def change_head(content: bytes, rng: Generator) -> bytes:
     """Another format, version or top, or JSON so deep that a parser may give up."""
-    header, arrays = archive.unpack(io.BytesIO(content), len(content))
+    header, arrays = archive.unpack(io.BytesIO(content), archive.Budget(len(content)))
     if rng.integers(3) == 0:
         depth = int(10 ** rng.uniform(1, 5.5))
         begin, end = (("[", "]"), ('{"list": [', "]}"), ('{"object": "Gaussian", "state": {"width": ', "}}"))[
@@ -181,7 +181,7 @@ def change_head(content: bytes, rng: Generator) -> bytes:
 
 def change_array(content: bytes, rng: Generator) -> bytes:
     """Other numbers, another shape or another type in one array, with a right checksum."""
-    header, arrays = archive.unpack(io.BytesIO(content), len(content))
+    header, arrays = archive.unpack(io.BytesIO(content), archive.Budget(len(content)))
     if not arrays:
         return flip_bytes(content, rng)
     name = list(arrays)[int(rng.integers(len(arrays)))]

@@ -40,7 +40,7 @@ def test_a_process_is_not_crashed_by_sparse_indices(tmp_path, monkeypatch):
     from tests.fuzz.mutate import _packed, archive, io
 
     subject = next(s for s in subjects() if s.name == "sparse-linear")
-    header, arrays = archive.unpack(io.BytesIO(subject.content), len(subject.content))
+    header, arrays = archive.unpack(io.BytesIO(subject.content), archive.Budget(len(subject.content)))
     columns = header["model"]["state"]["vectors_"]["sparse"]["indices"]["array"]
     starts = header["model"]["state"]["vectors_"]["sparse"]["indptr"]["array"]
     for name, value, message in (

@@ -22,7 +22,7 @@ import fewkern
 from fewkern import load, save
 from fewkern.datasets import make_banana
 from fewkern.io import ModelFileError, archive
-from fewkern.io.files import write_atomically
+from fewkern.io.save import write_atomically
 
 X, y = make_banana(60)
 fork = multiprocessing.get_context("fork")
@@ -121,7 +121,7 @@ def test_damage_that_the_zip_does_not_see_is_found_by_the_checksum(file):
 
 def altered(file, change):
     with file.open("rb") as handle:
-        header, arrays = archive.unpack(handle, file.stat().st_size)
+        header, arrays = archive.unpack(handle, archive.Budget(file.stat().st_size))
     change(header["model"]["state"], arrays)
     file.write_bytes(archive.pack(header, arrays))
 

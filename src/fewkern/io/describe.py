@@ -26,7 +26,7 @@ from fewkern.core.kernels import Function, Gaussian, Laplacian, Linear, LinearSp
 from fewkern.core.preparation import Preparation
 from fewkern.core.prepared import Prepared, Preparing, Scaling
 from fewkern.density.mixture import ClassMixtures, KernelMixture
-from fewkern.io.linear_end import LinearEnd, split_end
+from fewkern.io.pipelines import LinearEnd, prepare, split_end, steps_of
 from fewkern.io.plan import (
     DTYPES,
     ROUNDING,
@@ -42,7 +42,6 @@ from fewkern.io.plan import (
     Unexplained,
     Vector,
 )
-from fewkern.io.preparation import prepare
 from fewkern.select.trust import interval_quantiles
 
 __all__ = ["plan"]
@@ -200,20 +199,12 @@ def _unwrap(model: Any, caller: str) -> tuple[Prepared, Inputs | None]:
     if not isinstance(model, Pipeline):
         return Prepared(model), None
     _fitted(model, caller)
-    before, end = split_end(_steps(model))
+    before, end = split_end(steps_of(model))
     _expansions(end.transformer if isinstance(end, LinearEnd) else end, caller)  # says first if it is not ours
     count = int(model.n_features_in_)
     features = prepare(before, count, caller)
     names = next((_names(step) for step in (*before, end) if _names(step)), None)
     return Prepared(end, features.scaling, names, notes=features.notes()), features.inputs(count)
-
-
-def _steps(pipeline: Pipeline) -> list[Any]:
-    """The steps of a pipeline, those of pipelines inside it in their place."""
-    found: list[Any] = []
-    for _, step in pipeline.steps:
-        found += _steps(step) if isinstance(step, Pipeline) else [step]
-    return found
 
 
 def _fitted(model: Any, caller: str) -> None:

@@ -1,0 +1,32 @@
+"""Texts that come from elsewhere, made safe to show."""
+
+from __future__ import annotations
+
+import unicodedata
+
+__all__ = ["printable"]
+
+# Control characters, invisible ones that change the direction of text, halves of pairs, ends of lines and paragraphs.
+_UNSAFE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+
+
+def printable(text: str, keep: str = "") -> str:
+    r"""The text with escapes in place of characters that control a terminal or change the direction of text.
+
+    Everything from a file or a table passes through this on its way to a terminal or into an error message. Characters
+    in ``keep`` stay as they are.
+
+    Examples
+    --------
+    >>> from fewkern.arrays.texts import printable
+    >>> print(printable("\x1b[31mred\x00 \u202etxt.exe żółw"))
+    \x1b[31mred\x00 \u202etxt.exe żółw
+    """
+    if text.isprintable():
+        return text
+    return "".join(
+        character.encode("unicode_escape").decode("ascii")
+        if character not in keep and unicodedata.category(character) in _UNSAFE
+        else character
+        for character in text
+    )
