@@ -30,7 +30,7 @@ def test_every_mutation_changes_files(name, rng):
 
 
 def test_without_the_checks_the_fuzzer_finds_models_that_do_not_predict(tmp_path, monkeypatch):
-    monkeypatch.setattr(records, "check_object", lambda made, stored: None)
+    monkeypatch.setattr(records, "check_object", lambda made, stored, budget: None)
     _, wrong = many(range(200), 0, tmp_path)
     assert any(outcome.detail.startswith("use:") for outcome in wrong)
 

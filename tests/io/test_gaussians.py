@@ -1,5 +1,6 @@
 """Gaussians on prepared columns in files, in C and in ONNX."""
 
+import copy
 import ctypes
 import re
 from dataclasses import replace
@@ -361,6 +362,8 @@ def test_parts_that_do_not_belong_together(noisy, classes, tmp_path):
         save(replace(wide.expansion_, basis=replace(basis, preparation=other.preparation)), tmp_path / "m")
     with pytest.raises(ValueError, match=r"GaussianExpansion.coef has \d+ rows"):
         save(replace(wide.expansion_, basis=other), tmp_path / "m")
+    model = copy.copy(wide)
+    model.novelty_ = replace(wide.novelty_, preparation=other.preparation)
     with pytest.raises(ValueError, match="the preparation of a Novelty has 2 columns, not 3"):
-        save(replace(wide.novelty_, preparation=other.preparation), tmp_path / "m")
+        save(model, tmp_path / "m")
     assert not list(tmp_path.iterdir())

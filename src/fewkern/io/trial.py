@@ -23,7 +23,7 @@ from fewkern.density.mixture import ClassMixtures, KernelMixture
 from fewkern.io.archive import Budget
 from fewkern.io.steps import column_positions, is_no_step
 
-__all__ = ["FUNCTIONS", "is_fitted", "try_function", "try_methods", "try_model"]
+__all__ = ["FUNCTIONS", "check_answer", "is_fitted", "try_function", "try_methods", "try_model"]
 
 # Functions that a file may hold without an estimator around them.
 FUNCTIONS = (KernelExpansion, GaussianExpansion, KernelMixture, ClassMixtures)
@@ -54,6 +54,7 @@ def try_model(model: BaseEstimator, budget: Budget) -> None:
     classes = getattr(model, "classes_", None)
     if classes is not None and (not isinstance(classes, np.ndarray) or classes.ndim != 1 or len(classes) < 2):
         raise ValueError(f"{name}.classes_ is not a list of classes")
+    _check_vectors(model)
     samples, tried = _trial_samples(model, budget), _without_names(model)
     with quiet():
         # one row first: with several, wrong shapes may broadcast to right ones
@@ -150,6 +151,20 @@ def _check_columns(answer: Any, n_classes: int, where: str) -> None:
         raise ValueError(f"{where} has the shape {answer.shape} for {n_classes} classes")
 
 
+def _check_vectors(model: Any) -> None:
+    """The vectors that an estimator shows are finite, and as many as it says."""
+    name, vectors = type(model).__name__, vars(model).get("vectors_")
+    if vectors is None:
+        return
+    if not isinstance(vectors, np.ndarray) and not is_sparse(vectors):
+        raise ValueError(f"{name}.vectors_ is not an array")
+    if vectors.ndim != 2 or vars(model).get("n_vectors_") != vectors.shape[0]:
+        raise ValueError(f"{name}.vectors_ has the shape {vectors.shape}")
+    entries = vectors.data if is_sparse(vectors) else vectors
+    if entries.dtype.kind not in "fiu" or not np.all(np.isfinite(entries)):
+        raise ValueError(f"{name}.vectors_ holds NaN or infinity, or no numbers")
+
+
 def _check_importances(model: Any) -> None:
     found = vars(model).get("_importances")
     if found is None:
@@ -217,7 +232,7 @@ def _trial_samples(model: Any, budget: Budget) -> Any:
     budget.check_columns(d)
     categories = _categories(model, d)
     texts = any(isinstance(category, str) for category in categories.values())
-    row = np.ones((1, d), dtype=object if texts else float)
+    row = np.full((1, d), 1.0, dtype=object if texts else float)
     for place, category in categories.items():
         row[0, place] = category
     return row
