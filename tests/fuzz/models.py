@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import io
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator
@@ -208,11 +207,3 @@ def load_bytes(content: bytes, folder: Path) -> Any:
     path = folder / "fuzzed.npz"
     path.write_bytes(content)
     return fewkern.load(path)
-
-
-def members(content: bytes) -> dict[str, bytes]:
-    """The members of an intact file."""
-    import zipfile
-
-    with zipfile.ZipFile(io.BytesIO(content)) as archive:
-        return {name: archive.read(name) for name in archive.namelist()}

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from fewkern.io import ModelFileError, records
+from tests.fuzz.lies import closed, opened
 from tests.fuzz.models import answers, load_bytes, subjects
 from tests.fuzz.mutate import MUTATIONS
 from tests.fuzz.run import many
@@ -35,12 +36,10 @@ def test_without_the_checks_the_fuzzer_finds_models_that_do_not_predict(tmp_path
     assert any(outcome.detail.startswith("use:") for outcome in wrong)
 
 
-def test_a_process_is_not_crashed_by_sparse_indices(tmp_path, monkeypatch):
+def test_a_process_is_not_crashed_by_sparse_indices(tmp_path):
     """SciPy's compiled code trusts them; here they never get that far."""
-    from tests.fuzz.mutate import _packed, archive, io
-
     subject = next(s for s in subjects() if s.name == "sparse-linear")
-    header, arrays = archive.unpack(io.BytesIO(subject.content), archive.Budget(len(subject.content)))
+    header, arrays = opened(subject.content)
     columns = header["model"]["state"]["vectors_"]["sparse"]["indices"]["array"]
     starts = header["model"]["state"]["vectors_"]["sparse"]["indptr"]["array"]
     for name, value, message in (
@@ -51,4 +50,4 @@ def test_a_process_is_not_crashed_by_sparse_indices(tmp_path, monkeypatch):
         changed = {**arrays, name: arrays[name].copy()}
         changed[name][-1] = value
         with pytest.raises(ModelFileError, match=f"a sparse matrix (with|whose) {message}"):
-            load_bytes(_packed(header, changed), tmp_path)
+            load_bytes(closed(header, changed), tmp_path)

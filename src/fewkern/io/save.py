@@ -19,6 +19,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
 from fewkern._version import __version__
+from fewkern.arrays.finite import quiet
 from fewkern.arrays.storable import stored_classes
 from fewkern.arrays.texts import printable
 from fewkern.arrays.wrapped import unwrapped
@@ -136,12 +137,14 @@ def _read_back(content: bytes) -> bytes:
 def _read(handle: IO[bytes], file_bytes: int) -> Any:
     budget = Budget(file_bytes)
     header, arrays = unpack(handle, budget)
-    model = Reader(arrays, budget).read(header["model"])
-    if isinstance(model, FUNCTIONS):
-        try_function(model, budget)
-    elif not isinstance(model, BaseEstimator) or type(model).__name__ not in stored_classes():
+    with quiet():  # answers that are not finite are refused
+        model = Reader(arrays, budget).read(header["model"])
+        if isinstance(model, FUNCTIONS):
+            try_function(model, budget)
+            return model
+    if not isinstance(model, BaseEstimator) or type(model).__name__ not in stored_classes():
         raise ModelFileError("it holds no model")
-    elif not is_fitted(model):
+    if not is_fitted(model):
         raise ModelFileError(f"its {type(model).__name__} is not fitted")
     return model
 

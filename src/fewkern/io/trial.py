@@ -15,7 +15,6 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 from sklearn.utils.validation import check_is_fitted
 
-from fewkern.arrays.finite import quiet
 from fewkern.arrays.namespace import is_sparse
 from fewkern.core.expansion import KernelExpansion
 from fewkern.core.gaussians import GaussianExpansion
@@ -56,13 +55,12 @@ def try_model(model: BaseEstimator, budget: Budget) -> None:
         raise ValueError(f"{name}.classes_ is not a list of classes")
     _check_vectors(model)
     samples, tried = _trial_samples(model, budget), _without_names(model)
-    with quiet():
-        # one row first: with several, wrong shapes may broadcast to right ones
-        for X in (samples[:1], samples):
-            try_methods(tried, X)
-            if hasattr(tried, "transform"):
-                _try_transform(tried, X)
-        _try_table(model, samples)
+    # one row first: with several, wrong shapes may broadcast to right ones
+    for X in (samples[:1], samples):
+        try_methods(tried, X)
+        if hasattr(tried, "transform"):
+            _try_transform(tried, X)
+    _try_table(model, samples)
     _check_importances(tried)
 
 
@@ -110,14 +108,13 @@ def try_function(function: Any, budget: Budget) -> None:
     if not m:
         budget.check_columns(d)
     samples = vectors[:_TRIAL_ROWS] if m else np.ones((1, d))
-    with quiet():
-        for X in (samples[:1], samples):
-            values = function(X)
-            _check_finite(values, X.shape[0], f"{name}()")
-            if values.shape != (X.shape[0], function.n_outputs):
-                raise ValueError(f"{name}() gives the shape {values.shape}")
-        if isinstance(function, KernelMixture):
-            _try_density(function, samples)
+    for X in (samples[:1], samples):
+        values = function(X)
+        _check_finite(values, X.shape[0], f"{name}()")
+        if values.shape != (X.shape[0], function.n_outputs):
+            raise ValueError(f"{name}() gives the shape {values.shape}")
+    if isinstance(function, KernelMixture):
+        _try_density(function, samples)
 
 
 def _try_density(density: KernelMixture, X: Any) -> None:

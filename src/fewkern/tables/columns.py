@@ -216,7 +216,7 @@ class DateColumn:
         if self.parts[0] != "day":
             return [None] * len(values)
         exact = "hour" in self.parts
-        return [text_of_day(value if exact else round(value)) for value in values[:, 0]]
+        return [text_of_day(value if exact else np.rint(value)) for value in values[:, 0]]
 
 
 Column: TypeAlias = NumberColumn | CategoryColumn | DateColumn
