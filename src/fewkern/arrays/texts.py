@@ -14,19 +14,22 @@ def printable(text: str, keep: str = "") -> str:
     r"""The text with escapes in place of characters that control a terminal or change the direction of text.
 
     Everything from a file or a table passes through this on its way to a terminal or into an error message. Characters
-    in ``keep`` stay as they are.
+    in ``keep`` stay as they are. The escapes are those of JSON, so a text that is JSON stays the same JSON.
 
     Examples
     --------
     >>> from fewkern.arrays.texts import printable
     >>> print(printable("\x1b[31mred\x00 \u202etxt.exe żółw"))
-    \x1b[31mred\x00 \u202etxt.exe żółw
+    \u001b[31mred\u0000 \u202etxt.exe żółw
     """
     if text.isprintable():
         return text
     return "".join(
-        character.encode("unicode_escape").decode("ascii")
-        if character not in keep and unicodedata.category(character) in _UNSAFE
-        else character
+        _escape(character) if character not in keep and unicodedata.category(character) in _UNSAFE else character
         for character in text
     )
+
+
+def _escape(character: str) -> str:
+    units = character.encode("utf-16-be", "surrogatepass").hex()
+    return "".join(f"\\u{units[i : i + 4]}" for i in range(0, len(units), 4))

@@ -24,19 +24,7 @@ _ORIGINS = {
 }
 
 
-def _check_kept(facts: FitFacts) -> None:
-    """Raise a ValueError if what a file says of the kept rows is not one entry per row."""
-    if not facts.seconds:
-        raise ValueError("FitFacts.seconds is empty")
-    for name, ndim, kinds in (("kept_rows", 1, "iu"), ("kept_missing", 2, "b"), ("kept_target", 1, "biufUO")):
-        value = getattr(facts, name)
-        if value is not None and not (
-            isinstance(value, np.ndarray) and value.ndim == ndim and value.dtype.kind in kinds
-        ):
-            raise ValueError(f"FitFacts.{name} is not an array of its kind")
-
-
-@storable(check=_check_kept)
+@storable
 @dataclass(frozen=True)
 class FitFacts:
     """Numbers about a fit."""

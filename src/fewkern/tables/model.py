@@ -26,21 +26,20 @@ from fewkern.compression import compress
 from fewkern.core.prepared import Prepared
 from fewkern.core.trace import TOLERANCE
 from fewkern.io import save, to_c, to_onnx
-from fewkern.io.trial import check_answer, try_methods
 from fewkern.reporting import Report, ReportSettings, report
 from fewkern.tables.asking import ask_later, can
-from fewkern.tables.encoder import EncodedTable, TableEncoder, TableWarning, named
-from fewkern.tables.facts import FitFacts, facts_of, short_facts, summary
+from fewkern.tables.encoder import EncodedTable, TableWarning, named
+from fewkern.tables.facts import facts_of, short_facts, summary
 from fewkern.tables.fitting import fit_job
 from fewkern.tables.frames import as_column, as_frame, nearest
 from fewkern.tables.inputs import prepared
-from fewkern.tables.judging import HeldOutRows, Judgement
 from fewkern.tables.keeping import kept_frame
 from fewkern.tables.settling import Request, settle
 from fewkern.tables.streaming import fit_parts
 from fewkern.tables.streams import as_parts
 from fewkern.tables.target import known_targets, target_values
 from fewkern.tables.tasks import TASKS
+from fewkern.tables.trial import check_parts, try_table
 
 __all__ = ["TableModel"]
 
@@ -49,43 +48,13 @@ def _check(model: TableModel) -> None:
     """Raise a ValueError if the parts of a model from a file do not belong together."""
     if not any(name.endswith("_") for name in vars(model)):
         return  # not fitted
-    for name, kinds in _PARTS.items():
-        if not isinstance(vars(model).get(name), kinds):
-            raise ValueError(f"TableModel: its {name} are missing.")
+    check_parts(model)
     features = len(model.encoder_.mean_)
     if getattr(model.estimator_, "n_features_in_", None) != features:
         raise ValueError(f"TableModel: the estimator was not fitted with the {features} features of the encoder.")
     if model.task_ not in TASKS:
         raise ValueError(f"TableModel: there is no task {model.task_!r}.")
-    if not isinstance(model.target_, str | None) or not isinstance(model.model_, str):
-        raise ValueError("TableModel: target_ and model_ must be texts.")
-    _try(model)
-
-
-_PARTS: dict[str, Any] = {
-    "encoder_": TableEncoder,
-    "estimator_": BaseEstimator,
-    "facts_": FitFacts,
-    "notes_": tuple,
-    "held_out_": HeldOutRows | None,
-    "judgement_": Judgement | None,
-}
-
-
-def _try(model: TableModel) -> None:
-    """Ask a model from a file for everything that it can say of a row, and of itself."""
-    estimator, count = model.estimator_, getattr(model.estimator_, "n_vectors_", None)
-    own = [estimator.weights_, estimator.widths_] if model.task_ == "density" else [estimator.expansion_.coef]
-    right = type(count) is int and (not count or all(np.shape(array)[:1] == (count,) for array in own))
-    if not right or (count and np.shape(estimator.vectors_) != (count, len(model.encoder_.mean_))):
-        raise ValueError(f"TableModel: the estimator has {count!r} vectors, but arrays of other lengths.")
-    row = model.encoder_.example()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", TableWarning)
-        try_methods(model, row)
-        if hasattr(model, "transform"):
-            check_answer(model.transform(row), 1, "TableModel.transform")
-    model.summary()
+    try_table(model)
 
 
 @storable(check=_check)
