@@ -104,7 +104,7 @@ def survey_pass() -> None:
 
 def in_files(folder: Path) -> None:
     """What one more row costs a whole fit of 40 vectors through Dask, read from files."""
-    model = FeatureVectorRegressor(n_vectors=40, kernel=Gaussian(4.0), ridge=1e-2)
+    model = FeatureVectorRegressor(n_vectors=40, kernel=Gaussian(4.0), alpha=1e-2)
     seconds: dict[str, list[float]] = {"fit": [], "predict": []}
     with dask.config.set(scheduler="synchronous"):
         for rows in FILE_ROWS:

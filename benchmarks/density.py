@@ -61,7 +61,7 @@ def _measure(name: str, fit: Callable[[], Any], evaluate: Callable[[Any], Any], 
 
 def _peers(X: Any, T: Any, truth: Any) -> list[Row]:
     n = len(X)
-    width = ParzenDensity(scale="none").fit(X).width_
+    width = ParzenDensity(scale="none").fit(X).bandwidth_
     rows = []
     for rule in ("scott", width):
         label = f"KernelDensity, {rule if isinstance(rule, str) else 'our width'}"
@@ -92,7 +92,7 @@ def _thinning(X: Any, T: Any, truth: Any) -> list[Row]:
         return []
     size = 4 ** int(np.log(len(X)) / np.log(4))
     some = np.ascontiguousarray(X[:size])
-    width = ParzenDensity(scale="none").fit(X).width_
+    width = ParzenDensity(scale="none").fit(X).bandwidth_
 
     def fit() -> Any:
         params = np.array([2 * width**2])

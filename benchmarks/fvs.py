@@ -21,7 +21,7 @@ IDA = ("banana", "waveform", "german", "image")
 
 def tuned_svc(X, y, size: int, folds: int):
     """SVC over a square grid: 8 x 8 with 5 folds is thorough, 5 x 5 with 3 folds is what the hurried take."""
-    median = Gaussian(unit="common").resolve(X).width
+    median = Gaussian(unit="common").resolve(X).length_scale
     widths = median * np.geomspace(0.14, 6.0, size)
     grid = {"C": np.logspace(-1, 4, size), "gamma": 1 / (2 * widths**2)}
     return GridSearchCV(SVC(cache_size=500), grid, cv=folds).fit(X, y)
@@ -129,7 +129,7 @@ def selection(threads: int, n: int = 100_000, d: int = 20, m: int = 500) -> None
         print(
             f"| {rule} | {seconds:.2f} | {seconds / products:.2f} | {figures[rule][1]:.2f} | {left:.4f} |", flush=True
         )
-    nystroem = Nystroem(gamma=1 / (2 * kernel.width**2), n_components=m, random_state=0)
+    nystroem = Nystroem(gamma=1 / (2 * kernel.length_scale**2), n_components=m, random_state=0)
     seconds = best_of(lambda: nystroem.fit_transform(X), 2)
     features = nystroem.transform(X)
     left = 1 - float(np.mean(np.einsum("ij,ij->i", features, features)))

@@ -41,7 +41,7 @@ def same_results(device: str) -> None:
         (KernelClassifier(), three, "predict_proba"),
         (FeatureVectorDiscriminant(), three, "transform"),
         (FeatureVectorPCA(n_components=5), None, "transform"),
-        (SparseKernelFisher(kernel=Gaussian(1.0), penalty=0.01), y, "predict_proba"),
+        (SparseKernelFisher(kernel=Gaussian(1.0), alpha=0.01), y, "predict_proba"),
         (RecursiveSVM(kernel=Gaussian(1.0), max_vectors=40), y, "transform"),
         (ForwardDensity(), None, "score_samples"),
     ]
@@ -79,7 +79,7 @@ def selection(device: str, n: int, d: int, m: int) -> None:
         floor = min(_seconds(torch.matmul, X, V.T)) + min(_seconds(torch.matmul, K, C))
         del K, C
         for rule in ("gain", "random", "uniform", "greedy"):
-            gram, how = Gram(Gaussian(width=5.0), X), Selecting(rule=rule)
+            gram, how = Gram(Gaussian(length_scale=5.0), X), Selecting(rule=rule)
             cold, *warm = _seconds(select_vectors, gram, how, m)
             name = str(dtype).removeprefix("torch.")
             print(
@@ -103,7 +103,7 @@ def floors(device: str, n: int, d: int, m: int) -> None:
     def function(vectors: int) -> KernelExpansion:
         coef = torch.randn(vectors, 1, dtype=torch.float64, device=device)
         return KernelExpansion(
-            Gaussian(width=5.0), X[:vectors, :], coef, torch.zeros(1, dtype=coef.dtype, device=device)
+            Gaussian(length_scale=5.0), X[:vectors, :], coef, torch.zeros(1, dtype=coef.dtype, device=device)
         )
 
     def read(columns: int, extra: int = 1) -> float:
@@ -112,7 +112,7 @@ def floors(device: str, n: int, d: int, m: int) -> None:
     few, many, density = function(16), function(128), ForwardDensity(random_state=0).fit(to_numpy(X[:2000, :6]))
     Z = X[:, :6].contiguous()
     rows, y = X[: n // 5, :], (X[: n // 5, 0] * X[: n // 5, 1] > 0).to(torch.int64)
-    fisher = SparseKernelFisher(kernel=Gaussian(width=5.0), penalty=0.01, max_candidates=500)
+    fisher = SparseKernelFisher(kernel=Gaussian(length_scale=5.0), alpha=0.01, max_candidates=500)
     panel = X[: n // 5, :5].repeat(1, 100)
     fisher_floor = min(_seconds(torch.matmul, panel.T, panel))
     targets = {q: torch.randn(n, q, dtype=torch.float64, device=device) for q in (1, 10)}

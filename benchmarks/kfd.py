@@ -58,7 +58,7 @@ def against_plain(n: int = 1500, rho: float = 0.01) -> None:
     met = []
     for name, make, width in (("ringnorm", ringnorm, 5.0), ("waveform", waveform, 5.0)):
         X, codes = make(n, 0)
-        K = Gaussian(width=width)(X, X)
+        K = Gaussian(length_scale=width)(X, X)
         Y = fisher_targets(codes, 2, np.ones(n)).rows(codes)
         for q, goal in ((1.0, 100.0), (0.5, 30.0)):
             # q = .5 has many minima: the lowest of three
@@ -167,7 +167,7 @@ def large(n: int = 100_000, candidates: int = 300) -> None:
     for rows in (n // 4, n):
         X, y = waveform(rows, 0)
         cells = []
-        for settings in ({"kernel": Gaussian(width=5.0), "penalty": 1e-3}, {}):
+        for settings in ({"kernel": Gaussian(length_scale=5.0), "alpha": 1e-3}, {}):
             with Peak() as peak:
                 model = SparseKernelFisher(max_candidates=candidates, **settings)
                 _, seconds = timed(lambda model=model, X=X, y=y: model.fit(X, y))
@@ -197,7 +197,7 @@ def multiclass(splits: int) -> None:
             A, B = scale.transform(X[train]), scale.transform(X[test])
             ours, seconds = timed(lambda A=A, t=y[train]: SparseKernelFisher().fit(A, t))
             sparse = SparseKernelFisher(kernel=ours.kernel_, prefer="sparse").fit(A, y[train])
-            median = Gaussian(unit="common").resolve(A).width
+            median = Gaussian(unit="common").resolve(A).length_scale
             grid = {"C": np.logspace(-1, 4, 8), "gamma": 1 / (2 * (median * np.geomspace(0.14, 6.0, 8)) ** 2)}
             svc, tuned = timed(lambda A=A, t=y[train], g=grid: GridSearchCV(SVC(), g, cv=5).fit(A, t))
             errors = [100 * (1 - m.score(B, y[test])) for m in (ours, sparse, svc)]

@@ -90,7 +90,7 @@ def basis(n: int, vectors: int, components: int) -> None:
     header(f"RecursiveSVM through a basis of {vectors} vectors at n = {n:,} (twonorm, d = 20)", 1)
     X, y = twonorm(n, 0)
     T, t = twonorm(10_000, 1)
-    settings = {"kernel": Gaussian(width=math.sqrt(20.0)), "max_vectors": vectors}
+    settings = {"kernel": Gaussian(length_scale=math.sqrt(20.0)), "max_vectors": vectors}
     _, choosing = timed(lambda: FeatureVectorSelector(**settings).fit(X))
     model = RecursiveSVM(n_components=components, class_weight="balanced", C=1.0, **settings)
     with Peak() as peak:
@@ -115,7 +115,7 @@ def warm_starts(n: int) -> None:
     print("|---|---|---|---|---|---|---|---|", flush=True)
     total = {"warm": 0, "cold": 0}
     for name, (X, y) in {"twonorm": twonorm(n, 0), "five classes": five_classes(n)}.items():
-        for kernel, C in (("linear", 1.0), ("linear", 100.0), (Gaussian(width=math.sqrt(20.0)), 3.0)):
+        for kernel, C in (("linear", 1.0), ("linear", 100.0), (Gaussian(length_scale=math.sqrt(20.0)), 3.0)):
             model = RecursiveSVM(kernel=kernel, C=C, n_components=20)
             counts: dict[str, list[int]] = {"warm": [], "cold": []}
             for way, found in counts.items():

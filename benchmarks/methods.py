@@ -68,7 +68,7 @@ def point(data: Split, model: Any, vectors: int, seconds: float, size: int | Non
 
 def gammas(X: np.ndarray, factors: Iterable[float]) -> list[float]:
     """``gamma`` of Gaussian kernels whose widths are multiples of the median distance."""
-    median = Gaussian(unit="common").resolve(X).width
+    median = Gaussian(unit="common").resolve(X).length_scale
     return [float(1 / (2 * (median * factor) ** 2)) for factor in factors]
 
 

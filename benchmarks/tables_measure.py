@@ -72,7 +72,7 @@ def _stated(here: Part, model: Any) -> float | None:
 
 def _chosen(model: Any) -> str:
     """What the model says of its settings, where it says it in short."""
-    for name in ("chosen_", "path_", "trace_", "best_params_"):
+    for name in ("chosen_", "path_", "best_params_"):
         found = getattr(model, name, None)
         found = getattr(found, "chosen", found if name in ("chosen_", "best_params_") else None)
         if found is not None:

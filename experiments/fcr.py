@@ -57,20 +57,20 @@ MODELS: dict[str, Callable[..., Any]] = {
 }
 # The rows of the tables say which system they are in the words of the papers.
 _PREFER = {"loo": "accurate", "loo-1se": "sparse"}
+_NAMES = {"width": "bandwidth", "kernel_width": "kernel_bandwidth", "width_mode": "bandwidth_rule"}
 
 
 def _mixture(settings: Values, X: Any) -> KernelMixture:
     """The density of a row of Table II."""
     model = settings["model"]
-    options = {k: v for k, v in settings.items() if k not in ("example", "model", "variant", "size", "solver")}
+    other = ("example", "model", "variant", "size", "solver")
+    options = {_NAMES.get(k, k): v for k, v in settings.items() if k not in other}
     if settings.get("solver") == "mnqp":
         return _by_updates(settings, X)
     if settings.get("size") == "max":
         return _of_size(settings, X)
     variant = settings.get("variant", "ise")
     if variant in ("paper", "refit"):
-        if "width_mode" in options:
-            options["width_rule"] = options.pop("width_mode")
         return ForwardConstrainedDensity(refit=variant == "refit", **options).fit(X).expansion_
     if model == "forward":
         options["criterion"] = "likelihood" if variant == "ml" else "squared_error"

@@ -96,8 +96,8 @@ def boundary_figure(settings: Values, run: int) -> Values:
         "boundary": _zero_line(model.decision_function, X),
         "vectors": len(model.basis_.indices),
     }
-    if hasattr(model, "inertia_"):
-        values["inertia"] = float(model.inertia_[0])
+    if hasattr(model, "eigenvalues_"):
+        values["inertia"] = float(model.eigenvalues_[0])
     return values
 
 
@@ -179,7 +179,7 @@ def circles_curve(settings: Values, run: int) -> Values:
         model = systems.fvs_discriminant(settings["sigma"], vectors).fit(X, y)
         rates.append(100 * model.score(X_test, y_test))
         if vectors == 35:
-            inertia = float(model.inertia_[0])
+            inertia = float(model.eigenvalues_[0])
     return {"x": sizes, "y": rates, "inertia with 35 vectors": inertia, "rate with 35 vectors": rates[sizes.index(35)]}
 
 

@@ -123,7 +123,7 @@ def _folds(codes: Any, count: int) -> list[Any]:
 
 def _widths(data: _Data, protocol: Protocol) -> list[float]:
     rows = data.train[protocol.unit]
-    median = Gaussian(unit="common").resolve(data.samples(rows)[rows]).width
+    median = Gaussian(unit="common").resolve(data.samples(rows)[rows]).length_scale
     return [factor * median for factor in protocol.widths]
 
 
@@ -137,7 +137,7 @@ def _errors(name: str, method: str, protocol: Protocol, training_set: int) -> An
     # a path that was left early had become hopeless
     table = np.ones((len(protocol.widths), len(column.settings)))
     for i, width in enumerate(_widths(data, protocol)):
-        candidates = Candidates.of(samples, Gaussian(width=width), None, 0)
+        candidates = Candidates.of(samples, Gaussian(length_scale=width), None, 0)
         errors = cross_validate(samples, candidates, column.family, column.settings, folds).errors
         table[i, : len(errors)] = errors
     return table
@@ -158,7 +158,7 @@ class _Machine:
     def __init__(self, data: _Data, rows: Any, method: _Method, width: float, setting: float) -> None:
         every = data.samples(rows)
         samples = _samples(every[rows], data.codes[rows])
-        candidates = Candidates.of(samples, Gaussian(width=width), None, 0)
+        candidates = Candidates.of(samples, Gaussian(length_scale=width), None, 0)
         targets = fisher_targets(samples.codes, 2, samples.weights)
         machine = method.family.fit(candidates.K, targets.rows(samples.codes), samples.weights, setting).machine
         columns = candidates.kernel(every, samples.X[candidates.rows])

@@ -54,7 +54,7 @@ def _folds(run: int) -> StratifiedKFold:
 
 def _tuned(X: Any, y: Any, run: int) -> Values:
     """Width and C by cross-validation of the SVM on these samples: the benchmark's were found for the SVM too."""
-    median = float(Gaussian(unit="common").resolve(X).width)
+    median = float(Gaussian(unit="common").resolve(X).length_scale)
     sigmas = [2 * (factor * median) ** 2 for factor in WIDTHS]
     search = GridSearchCV(SVC(), {"C": MARGINS, "gamma": [1 / sigma for sigma in sigmas]}, cv=_folds(run)).fit(X, y)
     return {"C": search.best_params_["C"], "sigma": 1 / search.best_params_["gamma"]}

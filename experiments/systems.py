@@ -52,7 +52,7 @@ VERSIONS: dict[str, int] = {
 
 def _paper_gaussian(sigma: float) -> Gaussian:
     """exp(-|x - y|^2 / sigma^2), as the FVS paper writes it."""
-    return Gaussian(width=sigma / np.sqrt(2))
+    return Gaussian(length_scale=sigma / np.sqrt(2))
 
 
 class TwoClasses:
@@ -81,17 +81,17 @@ def fvs_classifier(sigma: float, vectors: int) -> TwoClasses:
 
 def fvs_regressor(kernel: Any, vectors: int) -> FeatureVectorRegressor:
     """FVS-LR as the paper has it: its rule, centered at the nearest sample, no ridge, all vectors asked for."""
-    return FeatureVectorRegressor(kernel=kernel, n_vectors=vectors, rule="greedy", center=True, ridge=0.0)
+    return FeatureVectorRegressor(kernel=kernel, n_vectors=vectors, rule="greedy", center=True, alpha=0.0)
 
 
 def fvs_discriminant(sigma: float, vectors: int) -> FeatureVectorDiscriminant:
     """FVS-LDA with a Gaussian kernel."""
-    return FeatureVectorDiscriminant(kernel=_paper_gaussian(sigma), n_vectors=vectors, rule="greedy", ridge=0.0)
+    return FeatureVectorDiscriminant(kernel=_paper_gaussian(sigma), n_vectors=vectors, rule="greedy", alpha=0.0)
 
 
 def polynomial_discriminant(kernel: Any) -> FeatureVectorDiscriminant:
     """FVS-LDA with as many vectors as the feature space of ``kernel`` has dimensions, not centered."""
-    return FeatureVectorDiscriminant(kernel=kernel, ridge=0.0, n_vectors=100, center=False)
+    return FeatureVectorDiscriminant(kernel=kernel, alpha=0.0, n_vectors=100, center=False)
 
 
 def fvs_selector(sigma: float, vectors: int) -> FeatureVectorSelector:
@@ -108,19 +108,19 @@ def recursive_svm(C: float, components: int, sigma: float | None = None) -> Recu
     """Linear, or with the kernel exp(-|x - y|^2 / sigma) of the benchmark."""
     if sigma is None:
         return RecursiveSVM(C=C, n_components=components)
-    kernel = Gaussian(width=float(np.sqrt(sigma / 2)))
-    # all samples in the basis, as in the paper, not 500 of them
-    return RecursiveSVM(kernel=kernel, C=C, n_components=components, max_vectors=None)
+    kernel = Gaussian(length_scale=float(np.sqrt(sigma / 2)))
+    # all samples in the basis, as in the paper, not 500 of them: no set has as many as this
+    return RecursiveSVM(kernel=kernel, C=C, n_components=components, max_vectors=1_000_000)
 
 
 def embedding(method: str, dimension: int | None = None) -> GraphEmbedding:
     """The baselines of the RSM paper on its faces."""
     options: dict[str, dict[str, Any]] = {
         "pca": {"graph": "pca"},
-        "fda": {"against": "total", "ridge": 0.0},
-        "rfda": {"recursive": True, "ridge": 1e-8},
-        "lpp": {"graph": graphs.LPP(3), "ridge": 1e-8, "scaling": "unit"},
-        "udp": {"graph": graphs.UDP(1), "ridge": 1.0},
+        "fda": {"against": "total", "alpha": 0.0},
+        "rfda": {"recursive": True, "alpha": 1e-8},
+        "lpp": {"graph": graphs.LPP(3), "alpha": 1e-8, "scaling": "unit"},
+        "udp": {"graph": graphs.UDP(1), "alpha": 1.0},
     }
     return GraphEmbedding(**options[method], n_components=None if method == "fda" else dimension)
 
@@ -132,7 +132,7 @@ def fisher_embedding(dimension: int, *, recursive: bool) -> GraphEmbedding:
 
 def soft_margin(dimension: int, *, neighbours: int | None = None, kernel: Any = "linear", **settings: Any) -> Any:
     """RSM/FDA, or RSM/UDP where a number of neighbours is given; ``settings`` are ridge, weight, metric, sparsity."""
-    names = {"rho": "ridge", "delta": "C", "delta_rel": "C", "metric": "metric", "sparsity": "sparsity", "stop": "tol"}
+    names = {"rho": "alpha", "delta": "C", "delta_rel": "C", "metric": "metric", "sparsity": "sparsity", "stop": "tol"}
     options = {names[name]: value for name, value in settings.items()}
     if "delta" in settings:  # the weight of the hinges as the paper gives it, the same for all directions
         options["scale_C"] = False

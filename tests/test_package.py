@@ -26,42 +26,37 @@ PUBLIC = [
 ]
 
 
-@pytest.mark.parametrize("name", [name for name in MODULES if not name.endswith("._version")])
-def test_every_module_imports_and_says_what_it_is(name):
-    module = importlib.import_module(name)
-    assert module.__doc__
-    for exported in getattr(module, "__all__", []):
-        assert hasattr(module, exported)
+def test_every_module_imports_and_says_what_it_is():
+    for name in MODULES:
+        module = importlib.import_module(name)
+        assert module.__doc__ or name.endswith("._version"), name
+        assert all(hasattr(module, exported) for exported in getattr(module, "__all__", [])), name
 
 
 def test_version():
     assert re.fullmatch(r"\d+\.\d+\.\d+(\.?(dev|a|b|rc)\d+)?", fewkern.__version__)
 
 
-@pytest.mark.parametrize(("module", "name"), PUBLIC)
-def test_every_public_name_has_a_docstring_with_an_example(module, name):
-    value = getattr(importlib.import_module(module), name)
-    doc = inspect.getdoc(value)
-    assert doc
-    assert "Examples\n--------\n>>> " in doc
+def test_every_public_name_has_a_docstring_with_an_example():
+    for module, name in PUBLIC:
+        doc = inspect.getdoc(getattr(importlib.import_module(module), name))
+        assert "Examples\n--------\n>>> " in (doc or ""), name
 
 
-@pytest.mark.parametrize(("module", "name"), [p for p in PUBLIC if hasattr(getattr(fewkern, p[1], None), "fit")])
-def test_every_parameter_of_an_estimator_is_documented_and_keyword_only(module, name):
-    cls = getattr(fewkern, name)
-    for parameter in list(inspect.signature(cls).parameters.values()):
-        # "name : type", alone or in a row of names; a row may refer to another class instead of giving a type
-        pattern = rf"^(\w+, )*{parameter.name}((, \w+)* : |(, \w+)*\n +As in )"
-        assert re.search(pattern, inspect.getdoc(cls), flags=re.MULTILINE), parameter.name
-        # n_components comes first in scikit-learn's PCA and KernelPCA, and may be given without its name here too
-        assert parameter.kind is parameter.KEYWORD_ONLY or parameter.name == "n_components"
+def test_every_parameter_of_an_estimator_is_documented_and_keyword_only():
+    for cls in (getattr(fewkern, name) for name in fewkern.__all__ if hasattr(getattr(fewkern, name), "fit")):
+        for parameter in list(inspect.signature(cls).parameters.values()):
+            # "name : type", alone or in a row of names; a row may refer to another class instead of giving a type
+            pattern = rf"^(\w+, )*{parameter.name}((, \w+)* : |(, \w+)*\n +As in )"
+            assert re.search(pattern, inspect.getdoc(cls), flags=re.MULTILINE), (cls.__name__, parameter.name)
+            # n_components comes first in scikit-learn's PCA and KernelPCA, and may be given without its name here too
+            assert parameter.kind is parameter.KEYWORD_ONLY or parameter.name == "n_components"
 
 
-@pytest.mark.parametrize(("module", "name"), PUBLIC)
-def test_every_public_name_is_in_the_reference(module, name):
+def test_every_public_name_is_in_the_reference():
     page = Path(__file__).parents[1] / "docs" / "api.rst"
     listed = {line.strip() for line in page.read_text(encoding="utf-8").splitlines()}
-    assert f"{module}.{name}".removeprefix("fewkern.") in listed
+    assert not {f"{module}.{name}".removeprefix("fewkern.") for module, name in PUBLIC} - listed
 
 
 def imports(path):
@@ -140,8 +135,8 @@ from fewkern.datasets import make_banana
 X, y = make_banana(30)
 fewkern.FeatureVectorDiscriminant(max_vectors=3, verbose=True).fit(X, y)
 try:
-    from fewkern.plotting import TraceDisplay
-    TraceDisplay.from_estimator(fewkern.FeatureVectorDiscriminant(max_vectors=3).fit(X, y))
+    from fewkern.plotting import PathDisplay
+    PathDisplay.from_estimator(fewkern.FeatureVectorDiscriminant(max_vectors=3).fit(X, y))
 except ImportError as error:
     assert "pip install matplotlib" in str(error), error
 else:

@@ -20,7 +20,7 @@ from fewkern import (
     compress,
 )
 from fewkern.datasets import make_banana, make_gaussian_laplacian, make_sinc, make_waveform
-from fewkern.plotting import TraceDisplay
+from fewkern.plotting import PathDisplay
 from fewkern.plotting.style import ACCENT, CHOSEN, CLASSES, QUIET
 from pictures.canvas import panels, picture, scatter, square
 
@@ -31,7 +31,7 @@ def guide_sizes() -> Any:
     X, y = make_banana(1000, random_state=0)
     fig, ax = panels(1, height=3.8)
     fig.set_figwidth(6.4)
-    TraceDisplay.from_estimator(KernelClassifier().fit(X, y), ax=ax)
+    PathDisplay.from_estimator(KernelClassifier().fit(X, y), ax=ax)
     return fig
 
 

@@ -21,7 +21,7 @@ from fewkern import (
 from fewkern.datasets import make_banana, make_gaussian_laplacian
 from fewkern.fisher import fisher_path
 from fewkern.kernels import Gaussian
-from fewkern.plotting import DensityDisplay, TraceDisplay, VectorsDisplay
+from fewkern.plotting import DensityDisplay, PathDisplay, VectorsDisplay
 from fewkern.plotting.style import ACCENT, CHOSEN, CLASSES, QUIET
 from pictures.canvas import panels, picture, scatter, square
 
@@ -87,7 +87,7 @@ def selection() -> Any:
         axes[1].semilogy(np.arange(1, len(fitness) + 1), 1 - fitness, color=color, lw=2, label=rule)
     axes[1].set(title="what they leave unexplained", xlabel="number of vectors", ylabel="1 - global fitness")
     axes[1].legend(frameon=False)
-    TraceDisplay.from_estimator(FeatureVectorDiscriminant().fit(X, y), ax=axes[2])
+    PathDisplay.from_estimator(FeatureVectorDiscriminant().fit(X, y), ax=axes[2])
     axes[2].set(title="how many are needed", xlim=(0, 60), ylabel="leave-one-out error")
     axes[2].legend(*axes[2].get_legend_handles_labels(), frameon=False, fontsize=7, loc="upper right")
     return fig
@@ -123,8 +123,8 @@ def kernel_fisher() -> Any:
         VectorsDisplay.from_estimator(model, X, y, ax=ax)
         ax.get_legend().remove()
         ax.set(title=f"q = {q:g}: {model.n_vectors_} of {len(X)} kept", xlabel="feature 1", ylabel="feature 2")
-        path = fisher_path(SparseKernelFisher(kernel=kernel, q=q), X, y, penalties=15)
-        axes[2].semilogx(path.penalties, path.n_vectors, "o-", ms=3, color=color, label=f"q = {q:g}")
+        path = fisher_path(SparseKernelFisher(kernel=kernel, q=q), X, y, alphas=15)
+        axes[2].semilogx(path.alphas, path.n_vectors, "o-", ms=3, color=color, label=f"q = {q:g}")
     axes[2].invert_xaxis()
     axes[2].set(title="along the penalty", xlabel="penalty", ylabel="samples kept")
     axes[2].legend(frameon=False)

@@ -11,7 +11,7 @@ model that is nearly as good as the best one. Widths, metric and ridge come with
 # Two thousand points in two interlocked crescents. The fit takes no parameter.
 from fewkern import FeatureVectorDiscriminant, KernelClassifier
 from fewkern.datasets import make_banana
-from fewkern.plotting import TraceDisplay, VectorsDisplay
+from fewkern.plotting import PathDisplay, VectorsDisplay
 
 X, y = make_banana(2000, random_state=0)
 X_test, y_test = make_banana(2000, random_state=1)
@@ -26,7 +26,7 @@ VectorsDisplay.from_estimator(model, X, y)
 
 # %%
 # The held-out error of everything that was compared, ``path_``.
-TraceDisplay.from_estimator(model)
+PathDisplay.from_estimator(model)
 
 # %%
 # The method of the paper keeps samples, and needs more of them: :class:`~fewkern.FeatureVectorDiscriminant`.

@@ -2,7 +2,7 @@
 A density from a few kernels
 ============================
 
-:class:`~fewkern.ForwardDensity` adds one kernel at a time, each with its own width, and chooses their number by the
+:class:`~fewkern.ForwardDensity` adds one kernel at a time, each with its own bandwidth, and chooses their number by the
 likelihood of samples that were left out. The data are the first example of the FCR paper: 500 samples from a normal and
 a Laplace law.
 """

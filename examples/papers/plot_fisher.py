@@ -7,12 +7,12 @@ is a lasso, solved exactly; with ``q = 1/2``, the default, it keeps even fewer s
 """
 
 # %%
-# Both powers on the same points; the kernel width and the penalty are chosen by cross-validation. ``prefer="sparse"``
+# Both powers on the same points; the kernel length scale and the penalty are chosen by cross-validation. ``prefer="sparse"``
 # takes the fewest samples whose error is within one standard error of the least one.
 from fewkern import SparseKernelFisher
 from fewkern.datasets import make_banana
 from fewkern.fisher import fisher_path
-from fewkern.plotting import FisherPathDisplay, TraceDisplay, VectorsDisplay
+from fewkern.plotting import FisherPathDisplay, PathDisplay, VectorsDisplay
 
 X, y = make_banana(400, random_state=0)
 X_test, y_test = make_banana(5000, random_state=1)
@@ -28,7 +28,7 @@ VectorsDisplay.from_estimator(model, X, y)
 
 # %%
 # The cross-validated error of every penalty, against the number of samples that it keeps.
-TraceDisplay.from_estimator(model)
+PathDisplay.from_estimator(model)
 
 # %%
 # The whole path, from no sample to many.

@@ -32,10 +32,10 @@ AccuracyDisplay.from_estimator(model, X, y, classifier=KNeighborsClassifier(31))
 # %%
 # Any classifier can use the components.
 for reducer in (
-    GraphEmbedding(kernel=Gaussian(1.0), max_vectors=40, ridge=0.1),
+    GraphEmbedding(kernel=Gaussian(1.0), max_vectors=40, alpha=0.1),
     RecursiveSVM(kernel=Gaussian(1.0), max_vectors=40, n_components=3),
     RecursiveSoftMargin(
-        kernel=Gaussian(1.0), max_vectors=40, ridge=0.1, n_components=3
+        kernel=Gaussian(1.0), max_vectors=40, alpha=0.1, n_components=3
     ),
 ):
     pipe = make_pipeline(reducer, KNeighborsClassifier(31)).fit(X, y)

@@ -15,7 +15,7 @@ from fewkern.kernels import LinearSpline
 
 X, y = make_sinc(100, noise=0.5, random_state=0)
 paper = FeatureVectorRegressor(
-    kernel=LinearSpline(), n_vectors=6, rule="greedy", ridge=0.0
+    kernel=LinearSpline(), n_vectors=6, rule="greedy", alpha=0.0
 ).fit(X, y)
 automatic = KernelRegressor().fit(X, y)
 

@@ -31,10 +31,10 @@ from fewkern.arrays.validation import (
 from fewkern.core.conformal import HeldOutScores
 from fewkern.core.gaussians import GaussianExpansion
 from fewkern.core.kernels import Kernel, as_kernel
+from fewkern.core.path import TOLERANCE, Path
 from fewkern.core.samples import Samples
 from fewkern.core.scores import ClassScores
 from fewkern.core.sensitivity import differentiable, feature_importances
-from fewkern.core.trace import TOLERANCE, Trace
 
 __all__ = [
     "CONSTRAINTS",
@@ -58,7 +58,7 @@ __all__ = [
     "no_interval",
     "no_set",
     "set_threshold",
-    "trace_of",
+    "path_of",
     "vectors_moved",
 ]
 
@@ -98,7 +98,7 @@ class KernelEstimator(CallbackSupportMixin, BaseEstimator):
     kernel: Any
 
     def set_params(self, **params: Any) -> KernelEstimator:
-        """Set parameters; ``kernel__width=...`` works also while ``kernel`` is a name or a function."""
+        """Set parameters; ``kernel__length_scale=...`` works also while ``kernel`` is a name or a function."""
         if any(key.startswith("kernel__") for key in params):
             kernel = params.pop("kernel", self.kernel)
             self.kernel = as_kernel(kernel)
@@ -202,13 +202,10 @@ def keep_importances(estimator: Any, samples: Samples) -> None:
         estimator._importances = found if all_finite(found) else None
 
 
-def trace_of(estimator: Any) -> Trace | None:
-    """The errors of all settings that a fit compared, ``trace_`` or ``path_``; None where it compared none."""
-    for name in ("trace_", "path_"):
-        found = getattr(estimator, name, None)
-        if isinstance(found, Trace):
-            return found
-    return None
+def path_of(estimator: Any) -> Path | None:
+    """The errors of all settings that a fit compared, ``path_``; None where it compared none."""
+    found = getattr(estimator, "path_", None)
+    return found if isinstance(found, Path) else None
 
 
 def vectors_moved(estimator: Any) -> bool:

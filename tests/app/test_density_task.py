@@ -93,8 +93,8 @@ def test_saved_densities_come_back(density, tmp_path):
     np.testing.assert_array_equal(again.score_samples(X), model.score_samples(X))
     np.testing.assert_array_equal(again.sample(3, random_state=0), model.sample(3, random_state=0))
     assert again.stop_ == model.stop_
-    assert again.trace_.axes == model.trace_.axes
-    np.testing.assert_array_equal(again.trace_.error, model.trace_.error)
+    assert again.path_.axes == model.path_.axes
+    np.testing.assert_array_equal(again.path_.error, model.path_.error)
     assert again.get_params() == model.get_params()
 
 

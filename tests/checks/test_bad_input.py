@@ -90,7 +90,7 @@ def test_constant_features(model, data):
     """One column without spread changes nothing; nothing but constants leaves the constant answer."""
     X, y = data
     wide = np.column_stack([X, np.full(40, 5.0)])
-    settings = {"kernel": Gaussian(width=1.0)}
+    settings = {"kernel": Gaussian(length_scale=1.0)}
     plain, more = (clone(model).set_params(**settings).fit(A, y) for A in (X, wide))
     np.testing.assert_allclose(use(more, wide), use(plain, X), atol=1e-6)
     constant = np.full((40, 3), 0.3)
@@ -108,7 +108,7 @@ def test_constant_features(model, data):
 def test_duplicated_rows(model, rule, data):
     X, y = data
     X, y = np.repeat(X[:10], 8, axis=0), np.repeat(y[:10], 8)
-    fitted = clone(model).set_params(rule=rule, max_vectors=60, kernel=Gaussian(width=1.0)).fit(X, y)
+    fitted = clone(model).set_params(rule=rule, max_vectors=60, kernel=Gaussian(length_scale=1.0)).fit(X, y)
     rows = [tuple(row) for row in X[fitted.indices_]]
     assert len(rows) == len(set(rows)) <= 10
     assert np.all(np.isfinite(use(fitted, X)))
@@ -117,7 +117,7 @@ def test_duplicated_rows(model, rule, data):
 @every(VECTORS)
 def test_fewer_samples_than_vectors_asked(model, data):
     X, y = data
-    fitted = clone(model).set_params(max_vectors=1000, kernel=Gaussian(width=0.5)).fit(X, y)
+    fitted = clone(model).set_params(max_vectors=1000, kernel=Gaussian(length_scale=0.5)).fit(X, y)
     assert fitted.n_vectors_ <= 40
     assert np.all(np.isfinite(use(fitted, X)))
 
@@ -193,7 +193,7 @@ def test_one_sample(model):
 @pytest.mark.parametrize("n", [2, 3, 4])
 def test_two_or_a_few_samples_are_enough(model, n, data):
     X, _ = data
-    fitted = clone(model).set_params(max_vectors="auto").fit(X[:n], np.arange(n) % 2)
+    fitted = clone(model).set_params(max_vectors=None).fit(X[:n], np.arange(n) % 2)
     assert np.all(np.isfinite(fitted.predict(X)))
 
 
@@ -286,7 +286,7 @@ def test_unknown_kernel_name(model, data):
         (SELECTOR, "max_fitness", 1.1),
         (SELECTOR, "projection", "flat"),
         (SELECTOR, "n_candidates", 0),
-        (REGRESSOR, "ridge", -1.0),
+        (REGRESSOR, "alpha", -1.0),
         (REGRESSOR, "prefer", "cheap"),
         (CLASSIFIER, "class_weight", "even"),
         (DISCRIMINANT, "n_components", 0),

@@ -22,11 +22,11 @@ from tests.checks.everyone import CLASSIFIERS, name
 
 # Strong penalties, narrow and wide kernels: what makes a fitted function nearly constant.
 EXTREMES = [
-    FeatureVectorDiscriminant(ridge=1e4, max_vectors=10),
-    FeatureVectorDiscriminant(kernel=Gaussian(width=0.05), n_vectors=10),
-    SparseKernelFisher(q=2, penalty=10.0),
+    FeatureVectorDiscriminant(alpha=1e4, max_vectors=10),
+    FeatureVectorDiscriminant(kernel=Gaussian(length_scale=0.05), n_vectors=10),
+    SparseKernelFisher(q=2, alpha=10.0),
     ForwardKernelFisher(n_vectors=1),
-    DensityClassifier(estimator=ParzenDensity(width=0.05)),
+    DensityClassifier(estimator=ParzenDensity(bandwidth=0.05)),
 ]
 
 

@@ -19,11 +19,11 @@ LIMITED = {
         r"max_iter=1 concave-convex steps: the last step still gained .* above tol=1e-12",
     ),
     "ReducedSetDensity": (
-        fewkern.ReducedSetDensity(max_iter=1, width=0.4),
+        fewkern.ReducedSetDensity(max_iter=1, bandwidth=0.4),
         r"max_iter = 1 systems: the largest violation .* tol = 1e-10",
     ),
     "SparseKernelFisher": (
-        fewkern.SparseKernelFisher(max_iter=2, q=0.5, penalty=1e-3),
+        fewkern.SparseKernelFisher(max_iter=2, q=0.5, alpha=1e-3),
         r"did not converge in 2 iterations: relative change of the objective .* tolerance",
     ),
 }
@@ -42,7 +42,7 @@ def test_the_limit_is_reported(model, message):
 def test_group_lasso_reports_its_limit():
     classes = np.where(X[:, 0] > 0.5, 2, Y)
     with pytest.warns(ConvergenceWarning, match="did not converge in 1 iterations: relative duality gap"):
-        fewkern.SparseKernelFisher(max_iter=1, q=1, penalty=1e-4).fit(X, classes)
+        fewkern.SparseKernelFisher(max_iter=1, q=1, alpha=1e-4).fit(X, classes)
 
 
 def test_em_reports_its_limit(monkeypatch):
@@ -84,5 +84,5 @@ def test_jitter_is_reported():
     assert solve(1e9 * G, y, 1e-12).jitter > 0.0
     kernel = fewkern.kernels.Linear()
     wide = np.column_stack([np.ones(40) * 1e8, np.linspace(0, 1, 40)])
-    with pytest.warns(UserWarning, match=r"FeatureVectorRegressor: with ridge=1e-12 the equations are singular"):
-        fewkern.FeatureVectorRegressor(kernel=kernel, ridge=1e-12, n_vectors=1).fit(wide, wide[:, 1])
+    with pytest.warns(UserWarning, match=r"FeatureVectorRegressor: with alpha=1e-12 the equations are singular"):
+        fewkern.FeatureVectorRegressor(kernel=kernel, alpha=1e-12, n_vectors=1).fit(wide, wide[:, 1])

@@ -16,7 +16,7 @@ DIGITS = [
     (KernelClassifier(), 0.12),
     (FeatureVectorDiscriminant(), 0.12),
     (ForwardKernelFisher(max_vectors=50), 0.12),
-    (SparseKernelFisher(q=2, penalty=1e-3), 0.08),
+    (SparseKernelFisher(q=2, alpha=1e-3), 0.08),
 ]
 
 

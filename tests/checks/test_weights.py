@@ -13,10 +13,10 @@ from fewkern.kernels import Gaussian
 from tests.checks.everyone import ALL, fresh, name, outputs
 
 _VECTORS = {"kernel": Gaussian(1.0), "rule": "greedy", "center": False}
-_REGRESSION = {**_VECTORS, "n_vectors": 6, "ridge": 0.1}
+_REGRESSION = {**_VECTORS, "n_vectors": 6, "alpha": 0.1}
 _FISHER = {"kernel": Gaussian(1.0), "variant": FisherVariant(posterior="least_squares")}
 _REDUCER = {"kernel": Gaussian(1.0), "rule": "greedy", "n_components": 1}
-_WIDTH = {"width": 0.5}
+_WIDTH = {"bandwidth": 0.5}
 # Settings that leave nothing to choose.
 FIXED: dict[str, dict[str, Any]] = {
     "FeatureVectorSelector": {**_VECTORS, "max_vectors": 6},
@@ -25,7 +25,7 @@ FIXED: dict[str, dict[str, Any]] = {
     "FeatureVectorRegressor": _REGRESSION,
     "KernelClassifier": {"n_vectors": 3},
     "KernelRegressor": {"n_vectors": 3},
-    "SparseKernelFisher": {**_FISHER, "penalty": 0.01, "q": 1.0},
+    "SparseKernelFisher": {**_FISHER, "alpha": 0.01, "q": 1.0},
     "ForwardKernelFisher": {**_FISHER, "n_vectors": 4},
     "RecursiveSVM": _REDUCER,
     "RecursiveSoftMargin": _REDUCER,

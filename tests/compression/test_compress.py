@@ -35,7 +35,7 @@ CLASSIFIERS = [
     SVC(C=10.0),
     NuSVC(nu=0.3, gamma=0.5),
     fewkern.FeatureVectorDiscriminant(n_vectors=20),
-    fewkern.SparseKernelFisher(penalty=0.01),
+    fewkern.SparseKernelFisher(alpha=0.01),
     fewkern.ForwardKernelFisher(n_vectors=15),
 ]
 REGRESSORS = [
@@ -398,7 +398,7 @@ def test_bad_samples_and_parameters(svc):
         compress(svc, X[:, :1])
     with pytest.raises(ValueError, match="the samples contain NaN or infinity"):
         compress(svc, np.where(X > 1, np.nan, X))
-    with pytest.raises(ValueError, match='compress: n_vectors must be "auto" or a whole number of at least 1, got 0'):
+    with pytest.raises(ValueError, match="compress: n_vectors must be None or a whole number of at least 1, got 0"):
         compress(svc, X, n_vectors=0)
     with pytest.raises(ValueError, match="compress: tolerance must be a number in"):
         compress(svc, X, tolerance=1.5)

@@ -20,7 +20,7 @@ def X(rng):
 def bumps(m, rng, q=1):
     """A function of ``m`` vectors."""
     vectors, coef = rng.standard_normal((m, 2)), rng.standard_normal((m, q))
-    return KernelExpansion(Gaussian(width=1.0), vectors, coef, np.full(q, 0.3))
+    return KernelExpansion(Gaussian(length_scale=1.0), vectors, coef, np.full(q, 0.3))
 
 
 def taught_by(function, scores=None):
@@ -149,7 +149,7 @@ def test_the_order_of_the_features_hardly_matters(X, rng):
 @pytest.mark.parametrize("size", [1e-6, 1e6])
 def test_the_units_of_the_features_hardly_matter(X, rng, size):
     few = bumps(20, rng)
-    scaled = KernelExpansion(Gaussian(width=size), size * few.vectors, few.coef, few.offset)
+    scaled = KernelExpansion(Gaussian(length_scale=size), size * few.vectors, few.coef, few.offset)
     one, _ = distill(taught_by(few), X, (5,), 0.0)
     other, _ = distill(Teacher(scaled, scaled.vectors, widths=size), size * X, (5,), 0.0)
     np.testing.assert_allclose(other(size * X), one(X), atol=0.02 * np.std(few(X)))

@@ -10,7 +10,7 @@ from fewkern.select.selection import Selecting, approximate_center, select_vecto
 PROJECTIONS = ["nested", "symmetric", "raw"]
 
 
-def make(X, projection, neighbors, limit=200, kernel=Gaussian(width=1.5)):
+def make(X, projection, neighbors, limit=200, kernel=Gaussian(length_scale=1.5)):
     gram = Gram(kernel, X)
     if neighbors:
         gram = Gram(kernel, X, approximate_center(gram, neighbors))
@@ -83,7 +83,7 @@ def test_sparse_samples(X, neighbors):
 
 
 def test_precomputed_kernel(X):
-    K = Gaussian(width=1.5)(X, X)
+    K = Gaussian(length_scale=1.5)(X, X)
     _, found, basis = make(K, "nested", 1, limit=6, kernel=Precomputed())
     _, direct, other = make(X, "nested", 1, limit=6)
     np.testing.assert_array_equal(found.indices, direct.indices)

@@ -11,7 +11,7 @@ from fewkern.kernels import Gaussian
 @pytest.fixture
 def f(rng):
     coef, offset = rng.standard_normal((6, 2)), rng.standard_normal(2)
-    return KernelExpansion(Gaussian(width=1.0), rng.standard_normal((6, 3)), coef, offset, np.arange(6))
+    return KernelExpansion(Gaussian(length_scale=1.0), rng.standard_normal((6, 3)), coef, offset, np.arange(6))
 
 
 def test_is_the_sum_it_says(f, rng):

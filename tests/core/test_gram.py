@@ -13,7 +13,7 @@ def X(rng):
 
 
 def test_counts_kernel_evaluations(X):
-    gram = Gram(Gaussian(width=1.0), X)
+    gram = Gram(Gaussian(length_scale=1.0), X)
     gram.columns(np.array([3, 4]))
     gram.block(np.array([0, 1, 2]), np.array([7]))
     assert gram.evaluations == 25 * 2 + 3
@@ -21,7 +21,7 @@ def test_counts_kernel_evaluations(X):
     assert gram.evaluations == 25 * 2 + 3 + 5
 
 
-@pytest.mark.parametrize("kernel", [Gaussian(width=0.01), Polynomial(3, 1.0, 1.0)])
+@pytest.mark.parametrize("kernel", [Gaussian(length_scale=0.01), Polynomial(3, 1.0, 1.0)])
 def test_diagonal_entries_are_exact(kernel, rng):
     X = 100 * rng.standard_normal((40, 3))
     gram = Gram(kernel, X)
@@ -32,7 +32,7 @@ def test_diagonal_entries_are_exact(kernel, rng):
 
 
 @pytest.mark.parametrize("neighbors", [1, 3, 25])
-@pytest.mark.parametrize("kernel", [Gaussian(width=1.0), Polynomial(2, 1.0, 1.0)])
+@pytest.mark.parametrize("kernel", [Gaussian(length_scale=1.0), Polynomial(2, 1.0, 1.0)])
 def test_centred_matrix(kernel, neighbors, X):
     """K~ = (I - B)' K (I - B) with B = b 1' (Appendix A)."""
     plain = Gram(kernel, X)
@@ -51,19 +51,19 @@ def test_centred_matrix(kernel, neighbors, X):
 
 
 def test_one_centre_is_the_zero_vector_exactly(X):
-    kernel = Gaussian(width=1.0)
+    kernel = Gaussian(length_scale=1.0)
     centre = approximate_center(Gram(kernel, X))
     assert int(centre.indices[0]) == fvs.centre_index(kernel(X, X))
     assert Gram(kernel, X, centre).diag[centre.indices[0]] == 0.0
 
 
 def test_gaussian_centre_has_the_largest_row_mean(X):
-    K = Gaussian(width=1.0)(X, X)
+    K = Gaussian(length_scale=1.0)(X, X)
     assert fvs.centre_index(K) == int(np.argmax(K.mean(axis=1)))
 
 
 def test_mean_columns_over_some_rows(X, monkeypatch):
-    gram = Gram(Gaussian(width=1.0), X)
+    gram = Gram(Gaussian(length_scale=1.0), X)
     K = gram.columns(np.arange(25))
     rows = np.array([1, 5, 6])
     np.testing.assert_allclose(gram.mean_columns(), K.mean(axis=0))
@@ -75,6 +75,6 @@ def test_mean_columns_over_some_rows(X, monkeypatch):
 def test_other_array_libraries(X, foreign):
     to, back = foreign
     A = to(X)
-    gram = Gram(Gaussian(width=1.0), A, approximate_center(Gram(Gaussian(width=1.0), A), 2))
-    plain = Gram(Gaussian(width=1.0), X, approximate_center(Gram(Gaussian(width=1.0), X), 2))
+    gram = Gram(Gaussian(length_scale=1.0), A, approximate_center(Gram(Gaussian(length_scale=1.0), A), 2))
+    plain = Gram(Gaussian(length_scale=1.0), X, approximate_center(Gram(Gaussian(length_scale=1.0), X), 2))
     np.testing.assert_allclose(back(gram.columns(to(np.arange(25)))), plain.columns(np.arange(25)), atol=1e-12)

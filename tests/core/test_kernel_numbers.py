@@ -20,8 +20,10 @@ LARGE, SMALL = 2.0**600, 2.0**-600
 def test_a_width_by_rule_has_the_units_of_the_samples(rule, factor):
     for unit in ("spread", "range", "common"):
         for samples in (X, sp.csr_array(X)):
-            width = Gaussian(rule, unit=unit).resolve(samples).width
-            np.testing.assert_array_equal(Gaussian(rule, unit=unit).resolve(samples * factor).width, factor * width)
+            width = Gaussian(rule, unit=unit).resolve(samples).length_scale
+            np.testing.assert_array_equal(
+                Gaussian(rule, unit=unit).resolve(samples * factor).length_scale, factor * width
+            )
 
 
 def test_gamma_by_rule_has_the_units_of_the_samples():
@@ -34,11 +36,11 @@ def test_gamma_by_rule_has_the_units_of_the_samples():
 
 @pytest.mark.parametrize("kernel", [Gaussian, Laplacian])
 def test_a_width_without_an_inverse_is_refused(kernel):
-    with pytest.raises(ValueError, match=r"the width is .*e-31\d, but must lie between 1e-305 and 1e\+305"):
+    with pytest.raises(ValueError, match=r"the length scale is .*e-31\d, but must lie between 1e-305 and 1e\+305"):
         kernel().resolve(X * 1e-310)
-    with pytest.raises(ValueError, match=r"the width is 1e-306"):
+    with pytest.raises(ValueError, match=r"the length scale is 1e-306"):
         kernel(1e-306).resolve(X)
-    with pytest.raises(ValueError, match="width must be a positive number, got None"):
+    with pytest.raises(ValueError, match="length_scale must be a positive number, got None"):
         kernel(None).resolve(X[:, :1])
 
 

@@ -36,10 +36,10 @@ def spline(x, y):
 
 
 FORMULAS = [
-    (Gaussian(width=1.7), lambda x, y: np.exp(-np.sum((x - y) ** 2) / (2 * 1.7**2))),
-    (Gaussian(width=WIDTHS), lambda x, y: np.exp(-np.sum(((x - y) / WIDTHS) ** 2) / 2)),
-    (Laplacian(width=1.7), lambda x, y: np.exp(-np.sum(np.abs(x - y)) / 1.7)),
-    (Laplacian(width=WIDTHS), lambda x, y: np.exp(-np.sum(np.abs(x - y) / WIDTHS))),
+    (Gaussian(length_scale=1.7), lambda x, y: np.exp(-np.sum((x - y) ** 2) / (2 * 1.7**2))),
+    (Gaussian(length_scale=WIDTHS), lambda x, y: np.exp(-np.sum(((x - y) / WIDTHS) ** 2) / 2)),
+    (Laplacian(length_scale=1.7), lambda x, y: np.exp(-np.sum(np.abs(x - y)) / 1.7)),
+    (Laplacian(length_scale=WIDTHS), lambda x, y: np.exp(-np.sum(np.abs(x - y) / WIDTHS))),
     (Polynomial(degree=3, gamma=0.5, coef0=2.0), lambda x, y: (0.5 * np.dot(x, y) + 2.0) ** 3),
     (Linear(), np.dot),
     (LinearSpline(origin=0.0), spline),
@@ -89,8 +89,8 @@ def test_in_an_estimator_a_grid_search_and_a_file(kernel, formula, X, tmp_path):
 
 def test_agreement_with_scikit_learn(X, rng):
     Y = rng.random((5, 3))
-    np.testing.assert_allclose(Gaussian(width=2.0)(X, Y), pairwise.rbf_kernel(X, Y, gamma=1 / 8))
-    np.testing.assert_allclose(Laplacian(width=2.0)(X, Y), pairwise.laplacian_kernel(X, Y, gamma=0.5))
+    np.testing.assert_allclose(Gaussian(length_scale=2.0)(X, Y), pairwise.rbf_kernel(X, Y, gamma=1 / 8))
+    np.testing.assert_allclose(Laplacian(length_scale=2.0)(X, Y), pairwise.laplacian_kernel(X, Y, gamma=0.5))
     expected = pairwise.polynomial_kernel(X, Y, degree=2, gamma=0.3, coef0=0.7)
     np.testing.assert_allclose(Polynomial(2, 0.3, 0.7)(X, Y), expected)
     np.testing.assert_allclose(Linear()(X, Y), pairwise.linear_kernel(X, Y))
@@ -98,17 +98,17 @@ def test_agreement_with_scikit_learn(X, rng):
 
 def test_many_rows_are_computed_in_blocks_with_the_same_result(rng, monkeypatch):
     X, Y = rng.standard_normal((50, 2)), rng.standard_normal((7, 2))
-    whole = Gaussian(width=1.0)(X, Y)
+    whole = Gaussian(length_scale=1.0)(X, Y)
     monkeypatch.setattr("fewkern.arrays.blocks.BLOCK_ELEMENTS", 20)
-    np.testing.assert_allclose(Gaussian(width=1.0)(X, Y), whole, rtol=1e-13)
+    np.testing.assert_allclose(Gaussian(length_scale=1.0)(X, Y), whole, rtol=1e-13)
 
 
 def test_median_rule_is_the_median_distance(rng):
     X = rng.standard_normal((41, 3))
     pairs = [np.linalg.norm(X[i] - X[j]) for i in range(41) for j in range(i)]
-    assert Gaussian("median", "common").resolve(X).width == pytest.approx(np.median(pairs), rel=0.01)
+    assert Gaussian("median", "common").resolve(X).length_scale == pytest.approx(np.median(pairs), rel=0.01)
     pairs = [np.abs(X[i] - X[j]).sum() for i in range(41) for j in range(i)]
-    assert Laplacian("median", "common").resolve(X).width == pytest.approx(np.median(pairs), rel=0.01)
+    assert Laplacian("median", "common").resolve(X).length_scale == pytest.approx(np.median(pairs), rel=0.01)
 
 
 def test_median_rule_leaves_out_distances_of_zero(rng):
@@ -118,8 +118,8 @@ def test_median_rule_leaves_out_distances_of_zero(rng):
         X = places[rng.choice(3, 200, p=[0.9, 0.05, 0.05])]
         least = min(np.linalg.norm(places[i] - places[j]) for i in range(3) for j in range(i))
         kernel = Gaussian(unit="common")
-        assert kernel.resolve(X).width > 0.99 * least
-        assert kernel.resolve(sp.csr_array(X)).width > 0.99 * least
+        assert kernel.resolve(X).length_scale > 0.99 * least
+        assert kernel.resolve(sp.csr_array(X)).length_scale > 0.99 * least
 
 
 def test_scale_rule_is_that_of_scikit_learn_on_centred_features(rng):
@@ -127,40 +127,42 @@ def test_scale_rule_is_that_of_scikit_learn_on_centred_features(rng):
     X -= X.mean(axis=0)
     gamma = 1 / (4 * X.var())
     kernel = Gaussian("scale", "common")
-    assert 1 / (2 * kernel.resolve(X).width ** 2) == pytest.approx(gamma)
+    assert 1 / (2 * kernel.resolve(X).length_scale ** 2) == pytest.approx(gamma)
     assert Polynomial(gamma="scale").resolve(X).gamma == pytest.approx(gamma)
-    assert kernel.resolve(sp.csr_array(X)).width == pytest.approx((1 / (2 * gamma)) ** 0.5)
+    assert kernel.resolve(sp.csr_array(X)).length_scale == pytest.approx((1 / (2 * gamma)) ** 0.5)
 
 
 @pytest.mark.parametrize("rule", ["median", "scale"])
 def test_rules_far_from_the_origin(rng, rule):
     X = rng.standard_normal((60, 3))
-    near, far = (Gaussian(width=rule).resolve(X + shift).width for shift in (0.0, 1e8))
+    near, far = (Gaussian(length_scale=rule).resolve(X + shift).length_scale for shift in (0.0, 1e8))
     assert far == pytest.approx(near, rel=1e-6)
 
 
 def test_rules_on_constant_samples_give_one():
     X = np.full((5, 2), 3.7)
-    assert Gaussian("median", "common").resolve(X).width == 1.0
-    assert Gaussian("scale", "common").resolve(X).width == 1.0
+    assert Gaussian("median", "common").resolve(X).length_scale == 1.0
+    assert Gaussian("scale", "common").resolve(X).length_scale == 1.0
     assert Polynomial().resolve(X).gamma == 1.0
 
 
 def test_a_resolved_kernel_says_which_unit_it_has(X):
     assert repr(Gaussian().resolve(X[:, :1]).unit) == "'spread'"
-    assert repr(Gaussian()) == "Gaussian(width='median')"
-    assert repr(Laplacian(unit="range")) == "Laplacian(width='median', unit='range')"
+    assert repr(Gaussian()) == "Gaussian(length_scale='median')"
+    assert repr(Laplacian(unit="range")) == "Laplacian(length_scale='median', unit='range')"
     assert Gaussian(2.0, "range").resolve(X) == Gaussian(2.0, "range")
     assert Gaussian(2.0, "range") != Gaussian(2.0)
 
 
 def test_far_from_the_origin_keeps_its_figures(rng):
     X = rng.integers(0, 50, (30, 2)).astype(float)
-    np.testing.assert_allclose(Gaussian(width=10.0)(X + 1e7, X + 1e7), Gaussian(width=10.0)(X, X), atol=1e-7)
+    np.testing.assert_allclose(
+        Gaussian(length_scale=10.0)(X + 1e7, X + 1e7), Gaussian(length_scale=10.0)(X, X), atol=1e-7
+    )
 
 
 @pytest.mark.parametrize(
-    "kernel", [Gaussian(), Gaussian(width=[1, 2, 3]), Laplacian(), Polynomial(), LinearSpline(), Linear()]
+    "kernel", [Gaussian(), Gaussian(length_scale=[1, 2, 3]), Laplacian(), Polynomial(), LinearSpline(), Linear()]
 )
 def test_resolve_leaves_the_object_as_it_was(kernel, X):
     before = copy.deepcopy(kernel.get_params())
@@ -179,7 +181,7 @@ def test_a_kernel_derived_from_ours_stays_what_it_is(X):
             return super().diag(X) / 2
 
     for width in ("median", 1.0, [1.0, 2.0]):
-        kernel = Halved(width=width).resolve(X[:, :2])
+        kernel = Halved(length_scale=width).resolve(X[:, :2])
         assert type(kernel) is Halved
         np.testing.assert_allclose(np.diag(kernel(X[:, :2], X[:, :2])), 0.5)
     assert type(FeatureVectorSelector(kernel=Halved()).fit(X).kernel_) is Halved
@@ -220,7 +222,7 @@ def test_callable_equals_the_kernel_it_computes(X):
     kernel = as_kernel(pairwise.rbf_kernel)
     assert isinstance(kernel, Function)
     with_params = Function(pairwise.rbf_kernel, params={"gamma": 0.125})
-    np.testing.assert_allclose(with_params(X, X[:4]), Gaussian(width=2.0)(X, X[:4]))
+    np.testing.assert_allclose(with_params(X, X[:4]), Gaussian(length_scale=2.0)(X, X[:4]))
     np.testing.assert_allclose(with_params.diag(X), np.ones(len(X)))
 
 
@@ -234,7 +236,7 @@ def test_callable_may_return_an_array_that_cannot_be_written(X):
 
 
 def test_precomputed_picks_columns(X):
-    K = Gaussian(width=1.0)(X, X)
+    K = Gaussian(length_scale=1.0)(X, X)
     rows = np.array([4, 1])
     picked = Precomputed().pick(K, rows)
     np.testing.assert_array_equal(Precomputed()(K, picked), K[:, rows])
@@ -245,24 +247,24 @@ def test_precomputed_picks_columns(X):
 def test_width_in_a_grid_search(rng, kernel):
     X = rng.standard_normal((60, 2))
     y = (X[:, 0] ** 2 > 0.5).astype(int)
-    grid = {"kernel__width": [0.01, 1.0]}
+    grid = {"kernel__length_scale": [0.01, 1.0]}
     search = GridSearchCV(FeatureVectorDiscriminant(kernel=kernel), grid, cv=3).fit(X, y)
-    assert search.best_estimator_.kernel_.width == 1.0
+    assert search.best_estimator_.kernel_.length_scale == 1.0
     if kernel == "gaussian":
         pipe = make_pipeline(StandardScaler(), FeatureVectorDiscriminant(kernel=kernel))
-        grid = {"featurevectordiscriminant__kernel__width": [0.01, 1.0]}
+        grid = {"featurevectordiscriminant__kernel__length_scale": [0.01, 1.0]}
         assert list(GridSearchCV(pipe, grid, cv=3).fit(X, y).best_params_.values()) == [1.0]
 
 
 def test_kernel_and_its_width_set_together():
-    model = FeatureVectorSelector().set_params(kernel="laplacian", kernel__width=3.0)
-    assert repr(model.kernel) == "Laplacian(width=3.0)"
+    model = FeatureVectorSelector().set_params(kernel="laplacian", kernel__length_scale=3.0)
+    assert repr(model.kernel) == "Laplacian(length_scale=3.0)"
 
 
 def test_clone_has_a_kernel_of_its_own():
-    model = FeatureVectorSelector(kernel=Gaussian(width=2.0))
-    other = clone(model).set_params(kernel__width=5.0)
-    assert (model.kernel.width, other.kernel.width) == (2.0, 5.0)
+    model = FeatureVectorSelector(kernel=Gaussian(length_scale=2.0))
+    other = clone(model).set_params(kernel__length_scale=5.0)
+    assert (model.kernel.length_scale, other.kernel.length_scale) == (2.0, 5.0)
 
 
 @pytest.mark.parametrize("sparse", [sp.csr_matrix, sp.csr_array])
@@ -289,8 +291,8 @@ def test_float32_stays_float32(kernel, formula, X):
 
 def test_float32_sparse_stays_float32(X):
     S = sp.csr_array(X.astype(np.float32))
-    assert Gaussian(width=1.0)(S, S).dtype == np.float32
-    assert Gaussian(width=WIDTHS)(S, S).dtype == np.float32
+    assert Gaussian(length_scale=1.0)(S, S).dtype == np.float32
+    assert Gaussian(length_scale=WIDTHS)(S, S).dtype == np.float32
 
 
 @pytest.mark.parametrize(("kernel", "formula"), FORMULAS, ids=IDS)
@@ -313,15 +315,15 @@ def test_torch_samples_of_two_precisions():
 @pytest.mark.parametrize(
     ("kernel", "message"),
     [
-        (Gaussian(width=0.0), "Gaussian: width must be a positive number, got 0.0"),
-        (Gaussian(width=-1), "Gaussian: width must be a positive number"),
-        (Gaussian(width=np.nan), "Gaussian: width must be a positive number"),
-        (Gaussian(width="wide"), '"median" or "scale", got .wide'),
-        (Gaussian(width=[1.0, 2.0]), r"one per feature, got shape \(2,\) for 3 features"),
-        (Gaussian(width=[1.0, 2.0, -1.0]), "every entry of width must be a positive number"),
-        (Laplacian(width=0.0), "Laplacian: width must be a positive number"),
-        (Laplacian(width="wide"), "Laplacian: width must be"),
-        (Laplacian(width=[1.0, 2.0]), r"Laplacian: .* one per feature, got shape \(2,\) for 3 features"),
+        (Gaussian(length_scale=0.0), "Gaussian: length_scale must be a positive number, got 0.0"),
+        (Gaussian(length_scale=-1), "Gaussian: length_scale must be a positive number"),
+        (Gaussian(length_scale=np.nan), "Gaussian: length_scale must be a positive number"),
+        (Gaussian(length_scale="wide"), '"median" or "scale", got .wide'),
+        (Gaussian(length_scale=[1.0, 2.0]), r"one per feature, got shape \(2,\) for 3 features"),
+        (Gaussian(length_scale=[1.0, 2.0, -1.0]), "every entry of length_scale must be a positive number"),
+        (Laplacian(length_scale=0.0), "Laplacian: length_scale must be a positive number"),
+        (Laplacian(length_scale="wide"), "Laplacian: length_scale must be"),
+        (Laplacian(length_scale=[1.0, 2.0]), r"Laplacian: .* one per feature, got shape \(2,\) for 3 features"),
         (Gaussian(unit="meter"), "Gaussian: unit must be one of 'auto', 'spread', 'range', 'common', got 'meter'"),
         (Polynomial(degree=1.5), "degree must be a whole number of at least 1, got 1.5"),
         (Polynomial(degree=0), "degree must be a whole number"),
@@ -346,7 +348,7 @@ def test_more_error_messages(X):
         as_kernel("g")
     with pytest.raises(TypeError, match=r"kernel: expected a name .* got int"):
         as_kernel(3)
-    with pytest.raises(ValueError, match=r"Gaussian has no parameter 'gamma'; it has \['unit', 'width'\]"):
+    with pytest.raises(ValueError, match=r"Gaussian has no parameter 'gamma'; it has \['length_scale', 'unit'\]"):
         Gaussian().set_params(gamma=1.0)
     with pytest.raises(ValueError, match=r"must return shape \(12, 2\), got \(3, 3\)"):
         Function(lambda A, B: np.ones((3, 3)))(X, X[:2])

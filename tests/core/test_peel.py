@@ -1,7 +1,7 @@
 import numpy as np
 
+from fewkern.core.path import Stop
 from fewkern.core.peel import peel
-from fewkern.core.trace import Stop
 
 
 class Numbers:

@@ -143,3 +143,15 @@ def test_some_keep_the_shares_of_three_classes(rng):
     some = Samples.of(np.zeros((1000, 1)), codes=codes, n_classes=3).some(100, rng)
     assert np.bincount(some.codes).tolist() == [60, 30, 10]
     assert len(set(some.rows.tolist())) == 100
+
+
+@pytest.mark.parametrize("seed", [None, 0, 1])
+@pytest.mark.parametrize("classes", [False, True])
+def test_folds_never_split_a_group(rng, classes, seed):
+    groups = rng.integers(0, 12, 60)
+    labels = {"codes": np.arange(60) % 2, "n_classes": 2} if classes else {}
+    folds = Samples.of(np.zeros((60, 1)), groups=groups, **labels).folds(4, seed)
+    assert len(folds) == 4
+    for train, test in folds:
+        assert not set(groups[train]) & set(groups[test])
+    assert sorted(row for _, test in folds for row in test) == list(range(60))

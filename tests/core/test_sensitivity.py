@@ -13,7 +13,12 @@ from fewkern.core.sensitivity import differentiable, feature_importances, slopes
 from fewkern.kernels import Gaussian, Laplacian, Linear, Polynomial
 
 WIDTHS = np.array([0.7, 1.5, 2.5])
-KERNELS = [Gaussian(width=1.3), Gaussian(width=WIDTHS), Polynomial(degree=3, gamma=0.4, coef0=1.0), Linear()]
+KERNELS = [
+    Gaussian(length_scale=1.3),
+    Gaussian(length_scale=WIDTHS),
+    Polynomial(degree=3, gamma=0.4, coef0=1.0),
+    Linear(),
+]
 
 
 def function(kernel, rng, outputs=2, vectors=6, features=3):
@@ -77,7 +82,7 @@ def test_a_kernel_without_derivatives_says_so(rng):
 
 
 def test_row_blocks_and_many_rows(rng, monkeypatch):
-    f, X = function(Gaussian(width=1.0), rng), rng.normal(size=(90, 3))
+    f, X = function(Gaussian(length_scale=1.0), rng), rng.normal(size=(90, 3))
     whole = shares(f, X)
     monkeypatch.setattr("fewkern.arrays.blocks.BLOCK_ELEMENTS", 50)
     np.testing.assert_allclose(shares(f, X), whole, rtol=1e-12)
@@ -87,26 +92,26 @@ def test_row_blocks_and_many_rows(rng, monkeypatch):
 
 def test_order_of_features_and_units(rng):
     X, order, unit = rng.normal(size=(50, 3)), np.array([2, 0, 1]), np.array([1e-3, 1.0, 1e4])
-    f = function(Gaussian(width=WIDTHS), rng)
+    f = function(Gaussian(length_scale=WIDTHS), rng)
     found = shares(f, X)
-    moved = KernelExpansion(Gaussian(width=WIDTHS[order]), f.vectors[:, order], f.coef, f.offset)
+    moved = KernelExpansion(Gaussian(length_scale=WIDTHS[order]), f.vectors[:, order], f.coef, f.offset)
     np.testing.assert_allclose(shares(moved, X[:, order]), found[order], rtol=1e-9)
-    scaled = KernelExpansion(Gaussian(width=WIDTHS * unit), f.vectors * unit, f.coef, f.offset)
+    scaled = KernelExpansion(Gaussian(length_scale=WIDTHS * unit), f.vectors * unit, f.coef, f.offset)
     np.testing.assert_allclose(shares(scaled, X * unit), found, rtol=1e-9)
 
 
 def test_units_of_the_outputs_do_not_matter(rng):
-    f, X = function(Gaussian(width=1.0), rng), rng.normal(size=(50, 3))
+    f, X = function(Gaussian(length_scale=1.0), rng), rng.normal(size=(50, 3))
     scaled = f.then(np.diag([1.0, 1e5]), np.array([3.0, -1.0]))
     np.testing.assert_allclose(shares(scaled, X), shares(f, X), rtol=1e-9)
 
 
 def test_weights_are_repetition(rng):
-    f, X, counts = function(Gaussian(width=1.0), rng), rng.normal(size=(30, 3)), rng.integers(0, 4, size=30)
+    f, X, counts = function(Gaussian(length_scale=1.0), rng), rng.normal(size=(30, 3)), rng.integers(0, 4, size=30)
     np.testing.assert_allclose(shares(f, X, counts.astype(float)), shares(f, np.repeat(X, counts, axis=0)), rtol=1e-9)
 
 
-@pytest.mark.parametrize("kernel", [Gaussian(width=1.0), Polynomial(gamma=0.3), Linear()], ids=repr)
+@pytest.mark.parametrize("kernel", [Gaussian(length_scale=1.0), Polynomial(gamma=0.3), Linear()], ids=repr)
 def test_a_constant_feature_has_no_share(kernel, rng):
     X = rng.normal(size=(40, 3))
     X[:, 1] = 1e8 / 3
@@ -116,17 +121,17 @@ def test_a_constant_feature_has_no_share(kernel, rng):
 
 
 def test_a_feature_that_the_kernel_ignores_has_no_share(rng):
-    f, X = function(Gaussian(width=np.array([1.0, np.inf, 2.0])), rng), rng.normal(size=(40, 3))
+    f, X = function(Gaussian(length_scale=np.array([1.0, np.inf, 2.0])), rng), rng.normal(size=(40, 3))
     assert shares(f, X)[1] == 0
 
 
 def test_a_constant_function_has_no_shares(rng):
-    f = KernelExpansion(Gaussian(width=1.0), np.zeros((0, 3)), np.zeros((0, 1)), np.ones(1))
+    f = KernelExpansion(Gaussian(length_scale=1.0), np.zeros((0, 3)), np.zeros((0, 1)), np.ones(1))
     np.testing.assert_array_equal(shares(f, rng.normal(size=(10, 3))), np.zeros(3))
 
 
 def test_other_libraries(rng):
-    f, X = function(Gaussian(width=WIDTHS), rng), rng.normal(size=(40, 3))
+    f, X = function(Gaussian(length_scale=WIDTHS), rng), rng.normal(size=(40, 3))
     there = array_api_strict.asarray(X)
     found = shares(f.like(there), there)
     assert isinstance(found, type(there))
@@ -134,7 +139,7 @@ def test_other_libraries(rng):
 
 
 def test_kernels_without_derivatives(rng):
-    assert not differentiable(function(Laplacian(width=1.0), rng))
+    assert not differentiable(function(Laplacian(length_scale=1.0), rng))
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

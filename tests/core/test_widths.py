@@ -22,7 +22,7 @@ def X(rng):
 @pytest.mark.parametrize("kernel", KERNELS, ids=repr)
 def test_a_rule_follows_the_units_of_every_feature(kernel, X):
     one, other = kernel.resolve(X), kernel.resolve(X * FACTORS + SHIFTS)
-    np.testing.assert_allclose(other.width, one.width * FACTORS, rtol=1e-9)
+    np.testing.assert_allclose(other.length_scale, one.length_scale * FACTORS, rtol=1e-9)
     np.testing.assert_allclose(other(X * FACTORS + SHIFTS, X * FACTORS + SHIFTS), one(X, X), atol=1e-9)
 
 
@@ -32,8 +32,8 @@ def test_the_rule_is_that_for_samples_in_units(kernel, unit, size, X):
     units = size(X, axis=0)
     np.testing.assert_allclose(feature_units(X, unit), units, rtol=1e-12)
     for rule in ("median", "scale"):
-        number = kernel(rule, "common").resolve(X / units).width
-        np.testing.assert_allclose(kernel(rule, unit).resolve(X).width, number * units, rtol=1e-12)
+        number = kernel(rule, "common").resolve(X / units).length_scale
+        np.testing.assert_allclose(kernel(rule, unit).resolve(X).length_scale, number * units, rtol=1e-12)
 
 
 def test_auto_is_the_spread_and_says_so(X):
@@ -55,9 +55,9 @@ def test_a_constant_feature_does_no_harm(kernel, value, X):
     for column in (np.full(50, value), value + noise):
         Z = np.column_stack([X, column])
         found = kernel.resolve(Z)
-        assert np.all(np.isfinite(found.width))
-        assert np.all(found.width > 0)
-        np.testing.assert_allclose(found.width[:4], kernel.resolve(X).width, rtol=1e-9)
+        assert np.all(np.isfinite(found.length_scale))
+        assert np.all(found.length_scale > 0)
+        np.testing.assert_allclose(found.length_scale[:4], kernel.resolve(X).length_scale, rtol=1e-9)
         np.testing.assert_allclose(found(Z, Z), kernel.resolve(X)(X, X), atol=1e-9)
 
 
@@ -73,7 +73,7 @@ def test_sparse_equals_dense(kernel, X):
     X[:, 1] = 0.0
     for kind in (sp.csr_array, sp.csr_matrix, sp.csc_array):
         found = kernel.resolve(kind(X))
-        np.testing.assert_allclose(found.width, kernel.resolve(X).width, rtol=1e-9)
+        np.testing.assert_allclose(found.length_scale, kernel.resolve(X).length_scale, rtol=1e-9)
         np.testing.assert_allclose(found(kind(X).tocsr(), kind(X).tocsr()), found(X, X), atol=1e-7)
 
 
@@ -88,15 +88,15 @@ def test_float32_stays_float32(kernel, X):
     small = (X * FACTORS).astype(np.float32)
     found = kernel.resolve(small)
     assert found(small, small).dtype == np.float32
-    np.testing.assert_allclose(found.width, kernel.resolve(X * FACTORS).width, rtol=1e-5)
+    np.testing.assert_allclose(found.length_scale, kernel.resolve(X * FACTORS).length_scale, rtol=1e-5)
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=repr)
 def test_other_array_libraries(kernel, X, foreign):
     to, back = foreign
     found = kernel.resolve(to(X))
-    assert type(found.width) is type(to(X))
-    np.testing.assert_allclose(back(found.width), kernel.resolve(X).width, rtol=1e-12)
+    assert type(found.length_scale) is type(to(X))
+    np.testing.assert_allclose(back(found.length_scale), kernel.resolve(X).length_scale, rtol=1e-12)
 
 
 @pytest.mark.parametrize("n", [10, 80, 81, 300])
@@ -115,16 +115,16 @@ def middle(values):
 def test_the_median_of_the_distances_between_different_rows():
     X = np.array([[0.0, 0.0], [3.0, 4.0], [0.0, 0.0], [6.0, 8.0], [0.0, 1.0]])
     D = np.sqrt(((X[:, None] - X[None]) ** 2).sum(axis=2))
-    assert Gaussian("median", "common").resolve(X).width == pytest.approx(middle(D[D > 0]))
+    assert Gaussian("median", "common").resolve(X).length_scale == pytest.approx(middle(D[D > 0]))
     L = np.abs(X[:, None] - X[None]).sum(axis=2)
-    assert Laplacian("median", "common").resolve(X).width == pytest.approx(middle(L[L > 0]))
+    assert Laplacian("median", "common").resolve(X).length_scale == pytest.approx(middle(L[L > 0]))
     np.testing.assert_allclose(euclidean(X), D.ravel(), atol=1e-12)
     np.testing.assert_allclose(city_block(X), L.ravel(), atol=1e-12)
 
 
 def test_without_two_different_rows_the_median_is_one():
-    assert Gaussian("median", "common").resolve(np.ones((4, 2))).width == 1.0
-    assert Gaussian("scale", "common").resolve(np.ones((4, 2))).width == 1.0
+    assert Gaussian("median", "common").resolve(np.ones((4, 2))).length_scale == 1.0
+    assert Gaussian("scale", "common").resolve(np.ones((4, 2))).length_scale == 1.0
 
 
 @pytest.mark.parametrize("sparse", [False, True])
@@ -140,9 +140,9 @@ def test_equal_rows_far_from_the_origin_have_no_distance(sparse, factor, rng):
 def test_the_scale_is_scikit_learns_gamma(X):
     """``exp(-|x - y|^2 / (2 w^2))`` with ``1 / (2 w^2) = 1 / (d var)``."""
     assert total_variance(X) == pytest.approx(X.var(axis=0).sum())
-    width = Gaussian("scale", "common").resolve(X).width
+    width = Gaussian("scale", "common").resolve(X).length_scale
     assert 1 / (2 * width**2) == pytest.approx(1 / X.var(axis=0).sum())
-    assert Gaussian("scale", "common").resolve(1e200 * X).width == pytest.approx(1e200 * width)
+    assert Gaussian("scale", "common").resolve(1e200 * X).length_scale == pytest.approx(1e200 * width)
 
 
 @pytest.mark.parametrize("n", [1000, 1001, 2500])
@@ -169,23 +169,23 @@ def test_a_rule_looks_at_no_more_than_a_thousand_rows(n, monkeypatch, rng):
 @pytest.mark.parametrize("width", [1e306, 1e-306, [1.0, 1e306], [1e-306, 1.0]])
 def test_widths_that_a_search_could_not_multiply(width):
     wrong = float(np.max(width)) if np.max(width) > 1 else float(np.min(width))
-    with pytest.raises(ValueError, match=f"Gaussian: the width is {wrong:.3g}".replace("+", r"\+")):
+    with pytest.raises(ValueError, match=f"Gaussian: the length scale is {wrong:.3g}".replace("+", r"\+")):
         Gaussian(width).resolve(np.ones((3, 2)))
     for allowed in (1e304, 1e-304, [1e-304, 1e304]):
-        np.testing.assert_array_equal(Gaussian(allowed).resolve(np.ones((3, 2))).width, allowed)
+        np.testing.assert_array_equal(Gaussian(allowed).resolve(np.ones((3, 2))).length_scale, allowed)
 
 
 @pytest.mark.parametrize(
     ("width", "unit", "message"),
     [
         (1.0, "inch", "unit must be one of 'auto', 'spread', 'range', 'common', got 'inch'"),
-        ("wide", "common", 'width must be a positive number, one number per feature, "median" or "scale", got'),
-        (0.0, "common", "width must be a positive number, got 0.0"),
-        (np.inf, "common", "width must be a positive number, got inf"),
+        ("wide", "common", 'length_scale must be a positive number, one number per feature, "median" or "scale", got'),
+        (0.0, "common", "length_scale must be a positive number, got 0.0"),
+        (np.inf, "common", "length_scale must be a positive number, got inf"),
         ([1.0, 2.0, 3.0], "common", r"got shape \(3,\) for 2 features"),
-        ([1.0, 0.0], "common", "every entry of width must be a positive number"),
-        ([1.0, np.inf], "common", "every entry of width must be a positive number"),
-        ([1.0, np.nan], "common", "every entry of width must be a positive number"),
+        ([1.0, 0.0], "common", "every entry of length_scale must be a positive number"),
+        ([1.0, np.inf], "common", "every entry of length_scale must be a positive number"),
+        ([1.0, np.nan], "common", "every entry of length_scale must be a positive number"),
     ],
 )
 def test_widths_that_are_none(width, unit, message):

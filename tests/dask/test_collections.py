@@ -44,7 +44,7 @@ STREAMING = {
     "embedding": GraphEmbedding(),
     "density": ForwardDensity(criterion="squared_error", polish=False, max_vectors=8),
     "sparse fisher": SparseKernelFisher(),
-    "sparse fisher, penalty given": SparseKernelFisher(penalty=0.01),
+    "sparse fisher, penalty given": SparseKernelFisher(alpha=0.01),
     "forward fisher": ForwardKernelFisher(),
     "forward fisher, size given": ForwardKernelFisher(n_vectors=8),
 }

@@ -47,8 +47,8 @@ def test_the_same_density_as_in_memory(name, X):
     here = clone(SETTINGS[name]).fit(X)
     there = clone(SETTINGS[name]).fit(da.from_array(X, chunks=(333, 1)))
     np.testing.assert_allclose(there.score_samples(X), here.score_samples(X), atol=1e-10)
-    assert there.width_ == pytest.approx(here.width_, rel=1e-12)
-    for attribute in ("vectors_", "weights_", "widths_"):
+    assert there.bandwidth_ == pytest.approx(here.bandwidth_, rel=1e-12)
+    for attribute in ("vectors_", "weights_", "bandwidths_"):
         assert isinstance(getattr(there, attribute), np.ndarray)
     if name == "samples":
         np.testing.assert_array_equal(X[there.indices_], there.vectors_)
@@ -102,11 +102,11 @@ def test_passes_over_all_rows_raise_their_likelihood(X):
 
 def test_the_width_is_that_of_all_rows(X):
     """It falls with the number of rows; one that is given stays."""
-    of_all, of_some = (ForwardDensity(width="silverman").fit(rows) for rows in (X, Samples.of(X).drawn(SAMPLE).X))
-    assert of_all.width_ / of_some.width_ == pytest.approx((SAMPLE / N) ** (1 / 6), rel=0.05)
-    assert of_all.least_width_ == pytest.approx(1.5 * of_all.width_)
-    assert of_all.widths_.min() >= of_all.least_width_ * (1 - 1e-12)
-    assert ForwardDensity(width=0.4).fit(X).width_ == 0.4
+    of_all, of_some = (ForwardDensity(bandwidth="silverman").fit(rows) for rows in (X, Samples.of(X).drawn(SAMPLE).X))
+    assert of_all.bandwidth_ / of_some.bandwidth_ == pytest.approx((SAMPLE / N) ** (1 / 6), rel=0.05)
+    assert of_all.least_bandwidth_ == pytest.approx(1.5 * of_all.bandwidth_)
+    assert of_all.bandwidths_.min() >= of_all.least_bandwidth_ * (1 - 1e-12)
+    assert ForwardDensity(bandwidth=0.4).fit(X).bandwidth_ == 0.4
 
 
 @pytest.mark.parametrize("scale", ["none", "std", "whiten"])
@@ -153,7 +153,9 @@ def test_single_precision_stays(X):
     assert model.vectors_.dtype == model.score_samples(X.astype(np.float32)).dtype == np.float32
 
 
-@pytest.mark.parametrize("density", [ForwardDensity(cv=None), ParzenDensity(), ReducedSetDensity(width="silverman")])
+@pytest.mark.parametrize(
+    "density", [ForwardDensity(cv=None), ParzenDensity(), ReducedSetDensity(bandwidth="silverman")]
+)
 def test_values_are_lazy_and_of_the_same_kind(density, X):
     frame = pd.DataFrame(X, columns=["u", "v"])
     model = density.fit(frame[:200])

@@ -16,10 +16,10 @@ from fewkern.fisher import FisherVariant, fitting
 N, SAMPLE = 900, 240
 MODELS = [
     SparseKernelFisher(),
-    SparseKernelFisher(penalty=0.01),
-    SparseKernelFisher(penalty=0.01, q=1.0),
-    SparseKernelFisher(penalty=0.01, q=2.0, max_candidates=20),
-    SparseKernelFisher(penalty=0.01, variant="paper", kernel="gaussian", max_candidates=30),
+    SparseKernelFisher(alpha=0.01),
+    SparseKernelFisher(alpha=0.01, q=1.0),
+    SparseKernelFisher(alpha=0.01, q=2.0, max_candidates=20),
+    SparseKernelFisher(alpha=0.01, variant="paper", kernel="gaussian", max_candidates=30),
     ForwardKernelFisher(),
     ForwardKernelFisher(n_vectors=6),
 ]
@@ -98,9 +98,9 @@ def test_the_objective_is_that_of_all_rows(q):
     unit, middle = 1 / (2 * share * (1 - share)), (1 / share - 1 / (1 - share)) / 2
     alpha, values = model.expansion_.coef[:, 0] * unit, model.decision_function(X) * unit + middle
     residual = np.where(y == "b", 1 / share, -1 / (1 - share)) - values
-    expected = residual @ residual / 2 + model.penalty_ * N * np.sum(np.abs(alpha) ** q)
-    assert model.objective_ == model.trace_.objectives[-1] == pytest.approx(expected, rel=1e-6)
-    assert model.n_iter_ == len(model.trace_.objectives)
+    expected = residual @ residual / 2 + model.alpha_ * N * np.sum(np.abs(alpha) ** q)
+    assert model.objective_ == model.path_.objectives[-1] == pytest.approx(expected, rel=1e-6)
+    assert model.n_iter_ == len(model.path_.objectives)
 
 
 def test_error_reduction_ratios_are_those_of_all_rows():
@@ -112,8 +112,8 @@ def test_error_reduction_ratios_are_those_of_all_rows():
     for k in range(7):
         K = np.column_stack([np.ones(N), model.kernel_(X, model.vectors_)[:, :k]])
         left.append(np.sum((Y - K @ np.linalg.lstsq(K, Y, rcond=None)[0]) ** 2) / np.sum(Y**2))
-    np.testing.assert_allclose(model.trace_.objectives, left, atol=1e-8)
-    assert sum(model.ratios_) == pytest.approx(1 - left[-1])
+    np.testing.assert_allclose(model.path_.objectives, left, atol=1e-8)
+    assert sum(model.error_reduction_) == pytest.approx(1 - left[-1])
 
 
 def test_frames_unknown_sizes_and_lazy_answers():
@@ -122,8 +122,8 @@ def test_frames_unknown_sizes_and_lazy_answers():
     lazy = dd.from_pandas(frame, npartitions=5)
     lazy = lazy[lazy.u > -0.5]  # lengths unknown, and a partition may be empty
     kept = frame[frame.u > -0.5]
-    there = SparseKernelFisher(penalty=0.01).fit(lazy[["u", "v"]], lazy.y)
-    here = SparseKernelFisher(penalty=0.01).fit(kept[["u", "v"]], kept.y)
+    there = SparseKernelFisher(alpha=0.01).fit(lazy[["u", "v"]], lazy.y)
+    here = SparseKernelFisher(alpha=0.01).fit(kept[["u", "v"]], kept.y)
     np.testing.assert_allclose(there.decision_function(kept[["u", "v"]]), here.decision_function(kept[["u", "v"]]))
     labels, shares = there.predict(lazy[["u", "v"]]), there.predict_proba(lazy[["u", "v"]])
     assert isinstance(labels, dd.Series)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fewkern.core.trace import Stop
+from fewkern.core.path import Stop
 from fewkern.density import bandwidth
 from fewkern.density.problem import DensityProblem
 from tests.oracles import density as oracle
@@ -63,7 +63,7 @@ def test_the_width_is_the_minimiser_on_the_default_grid(data, rule, score):
     assert found.stop is Stop.INSIDE
     assert len(grid) == 30
     assert found.width == grid[np.argmin([score(data.Z, data.w, s) for s in grid])]
-    assert found.trace.setting == {"width": found.width}
+    assert found.trace.setting == {"bandwidth": found.width}
 
 
 def test_rules_of_thumb_on_the_data_s_own_scale():

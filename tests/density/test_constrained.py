@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fewkern.core.trace import Stop
+from fewkern.core.path import Stop
 from fewkern.density import constrained
 from fewkern.density.constrained import ConstrainedRules, KernelEntry
 from fewkern.density.problem import DensityProblem

@@ -23,8 +23,8 @@ from fewkern import (
     ReducedSetDensity,
 )
 from fewkern.core import population
+from fewkern.core.path import Path, Stop
 from fewkern.core.samples import Samples
-from fewkern.core.trace import Stop, Trace
 from fewkern.datasets import make_banana, make_gaussian_laplacian
 from fewkern.density import forward
 from fewkern.density.reduction import reduced_set_width
@@ -40,7 +40,7 @@ DENSITIES = [
     ForwardDensity(cv=None),
     ForwardConstrainedDensity(),
     ForwardConstrainedDensity(refit=True),
-    ReducedSetDensity(width="silverman"),
+    ReducedSetDensity(bandwidth="silverman"),
     OrthogonalForwardDensity(),
     OrthogonalForwardDensity(target="distribution"),
 ]
@@ -51,14 +51,14 @@ every_density = pytest.mark.parametrize("density", DENSITIES, ids=IDS)
 @every_density
 def test_fitted_attributes_agree_with_the_expansion(density):
     model = clone(density).fit(X)
-    assert model.n_vectors_ == len(model.vectors_) == len(model.weights_) == len(model.widths_)
+    assert model.n_vectors_ == len(model.vectors_) == len(model.weights_) == len(model.bandwidths_)
     assert abs(model.weights_.sum() - 1) <= 1e-12
     assert np.all(model.weights_ >= 0)
-    assert np.all(model.widths_ > 0)
+    assert np.all(model.bandwidths_ > 0)
     assert isinstance(model.stop_, Stop)
-    assert isinstance(model.trace_, Trace)
-    assert set(model.trace_.axes) <= {"width", "n_vectors"}
-    assert model.trace_.error.shape == tuple(len(values) for values in model.trace_.axes.values())
+    assert isinstance(model.path_, Path)
+    assert set(model.path_.axes) <= {"bandwidth", "n_vectors"}
+    assert model.path_.error.shape == tuple(len(values) for values in model.path_.axes.values())
     if model.indices_ is not None:
         np.testing.assert_array_equal(model.vectors_, X[model.indices_])
     assert isinstance(model.expansion_, KernelMixture)
@@ -145,31 +145,31 @@ def test_whitening_makes_correlated_data_look_uncorrelated():
 
 def test_parzen_equals_scikit_learn_at_the_same_width():
     model = ParzenDensity(scale="none").fit(X)
-    peer = KernelDensity(bandwidth=model.width_, rtol=1e-12).fit(X)
+    peer = KernelDensity(bandwidth=model.bandwidth_, rtol=1e-12).fit(X)
     np.testing.assert_allclose(model.score_samples(X[:20]), peer.score_samples(X[:20]), rtol=1e-9)
     weights = np.random.default_rng(0).random(200)
-    weighted = ParzenDensity(scale="none", width=0.5).fit(X, sample_weight=weights)
+    weighted = ParzenDensity(scale="none", bandwidth=0.5).fit(X, sample_weight=weights)
     peer = KernelDensity(bandwidth=0.5, rtol=1e-12).fit(X, sample_weight=weights)
     np.testing.assert_allclose(weighted.score_samples(X[:20]), peer.score_samples(X[:20]), rtol=1e-9)
 
 
 @pytest.mark.parametrize("rule", ["lscv", "lscv-approximate", "likelihood", "silverman", "scott"])
 def test_every_rule_gives_a_sensible_width(rule):
-    assert 0.05 < ParzenDensity(width=rule).fit(X).width_ < 0.6
+    assert 0.05 < ParzenDensity(bandwidth=rule).fit(X).bandwidth_ < 0.6
 
 
 def test_a_grid_of_ten_widths_as_in_the_paper():
     grid = np.linspace(0.1, 1.0, 10)
     model = ParzenDensity(scale="none", grid=grid).fit(X)
-    assert np.any(np.isclose(model.width_, grid))
-    assert len(model.trace_.axes["width"]) == 10
-    assert model.trace_.setting["width"] == model.width_
+    assert np.any(np.isclose(model.bandwidth_, grid))
+    assert len(model.path_.axes["bandwidth"]) == 10
+    assert model.path_.setting["bandwidth"] == model.bandwidth_
 
 
 def test_the_width_of_many_samples_comes_from_some_of_them():
     many = make_gaussian_laplacian(3000, random_state=1)
     some, all_of_them = ParzenDensity(max_candidates=1000).fit(many), ParzenDensity(max_candidates=5000).fit(many)
-    assert some.width_ == pytest.approx(all_of_them.width_, rel=0.25)
+    assert some.bandwidth_ == pytest.approx(all_of_them.bandwidth_, rel=0.25)
 
 
 def test_samples_follow_the_density():
@@ -201,13 +201,13 @@ def test_prefer_decides_the_size(criterion):
     assert sizes == sorted(sizes)
     assert sizes[0] < sizes[2]
     best = models[2]
-    assert best.trace_.setting["n_vectors"] == best.n_vectors_
-    assert best.trace_.chosen[0] == int(np.argmin(best.trace_.error))
+    assert best.path_.setting["n_vectors"] == best.n_vectors_
+    assert best.path_.chosen[0] == int(np.argmin(best.path_.error))
     assert ForwardDensity(criterion=criterion, max_vectors=2).fit(X).n_vectors_ <= 2
     assert ForwardDensity(criterion="squared_error", polish=False).fit(X).indices_ is not None
     assert best.indices_ is None
-    assert best.least_width_ == 1.5 * best.width_
-    assert np.all(best.widths_ >= best.least_width_ * (1 - 1e-12))
+    assert best.least_bandwidth_ == 1.5 * best.bandwidth_
+    assert np.all(best.bandwidths_ >= best.least_bandwidth_ * (1 - 1e-12))
 
 
 def test_polish_raises_the_likelihood():
@@ -222,13 +222,13 @@ def test_many_dimensions_do_not_collapse_to_one_kernel(m):
     data = lumps[rng.integers(0, 4, 1200)] + rng.normal(size=(1200, m))
     model = ForwardDensity().fit(data[:600])
     assert model.n_vectors_ == 4
-    assert model.score(data[600:]) > ParzenDensity(width="silverman").fit(data[:600]).score(data[600:]) + 100
+    assert model.score(data[600:]) > ParzenDensity(bandwidth="silverman").fit(data[:600]).score(data[600:]) + 100
 
 
 def test_images_are_better_than_parzen():
     images, y = load_digits(return_X_y=True)
     images = images[y == 3] + 0.3 * np.random.default_rng(0).normal(size=(np.sum(y == 3), 64))
-    model, parzen = ForwardDensity().fit(images[::2]), ParzenDensity(width="silverman").fit(images[::2])
+    model, parzen = ForwardDensity().fit(images[::2]), ParzenDensity(bandwidth="silverman").fit(images[::2])
     assert model.n_vectors_ > 1
     assert model.score(images[1::2]) > parzen.score(images[1::2])
 
@@ -243,19 +243,19 @@ def test_many_samples_are_grown_on_a_part_and_fitted_on_all(monkeypatch):
 
 
 def test_cross_validation_chooses_the_least_width_and_the_size():
-    base = ForwardDensity(criterion="squared_error", width="silverman")
+    base = ForwardDensity(criterion="squared_error", bandwidth="silverman")
     model = clone(base).set_params(cv=2, max_vectors=4, polish=False).fit(X[:80])
-    assert model.trace_.axes["floor"] == (1.25, 1.5, 1.75, 2.0, 2.25)
-    assert model.least_width_ == model.trace_.setting["floor"] * model.width_
-    assert model.n_vectors_ == model.trace_.setting["n_vectors"]
+    assert model.path_.axes["floor"] == (1.25, 1.5, 1.75, 2.0, 2.25)
+    assert model.least_bandwidth_ == model.path_.setting["floor"] * model.bandwidth_
+    assert model.n_vectors_ == model.path_.setting["n_vectors"]
     splits = [(np.arange(40, 80), np.arange(40)), (np.arange(40), np.arange(40, 80))]
     assert clone(base).set_params(cv=splits, max_vectors=2).fit(X[:80]).n_vectors_ <= 2
     assert ForwardDensity(cv=splits, max_vectors=2).fit(X[:80]).n_vectors_ <= 2
     with pytest.warns(UserWarning, match=r"ForwardDensity: 3 samples .* too few for folds"):
-        ForwardDensity(cv=5, width="silverman").fit(X[:3])
+        ForwardDensity(cv=5, bandwidth="silverman").fit(X[:3])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        ForwardDensity(width="silverman").fit(X[:3])
+        ForwardDensity(bandwidth="silverman").fit(X[:3])
 
 
 def test_candidates_are_drawn_where_there_are_more():
@@ -272,8 +272,8 @@ def test_reduced_set_is_exact_and_its_width_cross_validated():
     model = ReducedSetDensity().fit(X)
     assert model.gap_ <= 1e-8
     assert model.stop_ is Stop.CONVERGED
-    assert model.width_ == model.trace_.axes["width"][int(np.argmin(model.trace_.error))]
-    assert len(model.trace_.axes["width"]) == 10
+    assert model.bandwidth_ == model.path_.axes["bandwidth"][int(np.argmin(model.path_.error))]
+    assert len(model.path_.axes["bandwidth"]) == 10
 
 
 def test_reduced_set_compares_widths_on_the_candidates():
@@ -281,17 +281,17 @@ def test_reduced_set_compares_widths_on_the_candidates():
     density = ReducedSetDensity(max_candidates=80).fit(X)
     drawn = np.sort(np.random.default_rng(0).choice(len(X), 80, replace=False))
     problem = fit_scaling(X, np.ones(len(X)), "std").problem(Samples.of(X[drawn]))
-    alone = replace(problem, unit=density.trace_.axes["width"][0] * (200 / 80) ** (1 / 6))
+    alone = replace(problem, unit=density.path_.axes["bandwidth"][0] * (200 / 80) ** (1 / 6))
     trace = reduced_set_width(alone, Samples.of(X[drawn]).folds(5))
     factor = (200 / 80) ** (2 / 6)  # of the units of squared errors in two dimensions
-    np.testing.assert_allclose(density.trace_.error * factor, trace.error, rtol=1e-9)
-    assert density.trace_.chosen == trace.chosen
+    np.testing.assert_allclose(density.path_.error * factor, trace.error, rtol=1e-9)
+    assert density.path_.chosen == trace.chosen
     assert np.isin(density.indices_, drawn).all()
 
 
 def test_reduced_set_says_when_it_did_not_converge():
     with pytest.warns(ConvergenceWarning, match=r"did not converge in max_iter = 2 .*is [0-9.e-]+, tol = 1e-10"):
-        model = ReducedSetDensity(width=0.5, max_iter=2).fit(X)
+        model = ReducedSetDensity(bandwidth=0.5, max_iter=2).fit(X)
     assert (model.n_iter_, model.stop_) == (2, Stop.MAX_ITER)
     assert model.gap_ > 1e-3
 
@@ -314,15 +314,15 @@ def test_data_frames_and_grid_search():
     model = ForwardDensity().fit(frame)
     assert list(model.feature_names_in_) == ["a", "b"]
     np.testing.assert_allclose(model.score_samples(frame), ForwardDensity().fit(X).score_samples(X))
-    search = GridSearchCV(ParzenDensity(), {"width": [0.01, 0.3]}, cv=3).fit(X)
-    assert search.best_params_ == {"width": 0.3}
+    search = GridSearchCV(ParzenDensity(), {"bandwidth": [0.01, 0.3]}, cv=3).fit(X)
+    assert search.best_params_ == {"bandwidth": 0.3}
 
 
 def test_two_samples_are_enough():
     pair = np.array([[0.0, 0.0], [1.0, 2.0]])
     for density in DENSITIES:
         if not isinstance(density, ReducedSetDensity):
-            density = clone(density).set_params(width="silverman")
+            density = clone(density).set_params(bandwidth="silverman")
         model = clone(density).fit(pair)
         assert np.all(np.isfinite(model.score_samples(pair)))
 
@@ -338,9 +338,9 @@ def test_equal_samples_are_an_error(density):
 def test_a_constant_feature_is_named_and_gets_the_width_of_the_others():
     flat = np.column_stack([X, np.full(200, 3.0)])
     with pytest.warns(UserWarning, match=r"1 of 3 features.*constant"):
-        model = ParzenDensity(width=0.3).fit(flat)
+        model = ParzenDensity(bandwidth=0.3).fit(flat)
     scale = np.mean(X.std(axis=0))
-    expected = ParzenDensity(width=0.3).fit(X).score_samples(X) - np.log(0.3 * scale * np.sqrt(2 * np.pi))
+    expected = ParzenDensity(bandwidth=0.3).fit(X).score_samples(X) - np.log(0.3 * scale * np.sqrt(2 * np.pi))
     np.testing.assert_allclose(model.score_samples(flat), expected, atol=1e-9)
 
 
@@ -366,7 +366,7 @@ def test_one_kernel_for_a_normal_law_in_many_dimensions_is_no_failure(recwarn):
 
 
 def test_a_width_at_the_end_of_the_grid_is_named():
-    with pytest.warns(UserWarning, match="lies at an end of the widths tried"):
+    with pytest.warns(UserWarning, match="lies at an end of the bandwidths tried"):
         ParzenDensity(grid=[1e4, 2e4]).fit(X)
 
 
@@ -471,7 +471,7 @@ class TestDensityClassifier:
         Z, y = make_banana(200, random_state=0)
         weights = np.where(y == y[0], 3.0, 1.0)
         share = weights[y == y.max()].sum() / weights.sum()
-        base = ParzenDensity(width=0.3)
+        base = ParzenDensity(bandwidth=0.3)
         assert DensityClassifier(estimator=base).fit(Z, y, weights).priors_[1] == pytest.approx(share)
         assert DensityClassifier(estimator=base, priors=[0.1, 0.9]).fit(Z, y).priors_[0] == 0.1
         with pytest.raises(ValueError, match="priors must be 2 positive numbers that add up to 1"):
@@ -480,7 +480,7 @@ class TestDensityClassifier:
     def test_class_weights_change_the_priors(self):
         Z, y = make_banana(200, random_state=0)
         Z, y = Z[:150], y[:150]
-        base = ParzenDensity(width=0.3)
+        base = ParzenDensity(bandwidth=0.3)
         balanced = DensityClassifier(estimator=base, class_weight="balanced").fit(Z, y)
         np.testing.assert_allclose(balanced.priors_, [0.5, 0.5])
         weighted = DensityClassifier(estimator=base, class_weight={y.min(): 3.0, y.max(): 1.0}).fit(Z, y)
@@ -491,7 +491,7 @@ class TestDensityClassifier:
     def test_decision_function_and_joint_probabilities(self, n_classes):
         Z, y = make_banana(200, random_state=0)
         y = np.where(Z[:, 0] > np.quantile(Z[:, 0], 0.7), 5, y) if n_classes == 3 else y
-        model = DensityClassifier(estimator=ParzenDensity(width=0.3)).fit(Z, y)
+        model = DensityClassifier(estimator=ParzenDensity(bandwidth=0.3)).fit(Z, y)
         joint = model.predict_joint_log_proba(Z)
         np.testing.assert_allclose(
             joint, np.column_stack([d.score_samples(Z) for d in model.densities_]) + np.log(model.priors_)
@@ -509,8 +509,8 @@ class TestDensityClassifier:
         Z, y = make_banana(200, random_state=0)
         y = np.where(Z[:, 0] > np.quantile(Z[:, 0], 0.7), 5, y) if n_classes == 3 else y
         priors = np.array([0.2, 0.8 / (n_classes - 1)] + [0.4] * (n_classes - 2))
-        plain = DensityClassifier(estimator=ParzenDensity(width=0.3)).fit(Z, y)
-        moved = DensityClassifier(estimator=ParzenDensity(width=0.3), priors=priors).fit(Z, y)
+        plain = DensityClassifier(estimator=ParzenDensity(bandwidth=0.3)).fit(Z, y)
+        moved = DensityClassifier(estimator=ParzenDensity(bandwidth=0.3), priors=priors).fit(Z, y)
         expected = plain.predict_proba(Z) * priors / plain.priors_
         np.testing.assert_allclose(moved.predict_proba(Z), expected / expected.sum(axis=1, keepdims=True), atol=1e-9)
         np.testing.assert_array_equal(moved.predict(Z), moved.classes_[expected.argmax(axis=1)])
@@ -520,19 +520,21 @@ class TestDensityClassifier:
         rng = np.random.default_rng(0)
         y = np.arange(600) % 2
         Z = rng.standard_normal((600, 20)) * np.where(y[:, None] == 1, 1.2, 1.0) + 0.15 * y[:, None]
-        model = DensityClassifier(estimator=ParzenDensity(width=0.5)).fit(Z[:200], y[:200])
+        model = DensityClassifier(estimator=ParzenDensity(bandwidth=0.5)).fit(Z[:200], y[:200])
         assert model.class_scores_.factor < 0.5
         stated, right = model.predict_proba(Z[200:]).max(axis=1).mean(), model.score(Z[200:], y[200:])
         assert stated == pytest.approx(right, abs=0.08)
 
     def test_classes_too_small_to_hold_out_are_not_calibrated(self):
-        model = DensityClassifier(estimator=ParzenDensity(width=0.3)).fit([[0.0], [1.0], [5.0], [6.0]], [0, 0, 1, 1])
+        model = DensityClassifier(estimator=ParzenDensity(bandwidth=0.3)).fit(
+            [[0.0], [1.0], [5.0], [6.0]], [0, 0, 1, 1]
+        )
         assert model.class_scores_.factor == 1.0
 
     def test_fitted_on_numpy_used_elsewhere(self, foreign):
         to, back = foreign
         Z, y = make_banana(100, random_state=0)
-        model = DensityClassifier(estimator=ParzenDensity(width=0.3)).fit(Z, y)
+        model = DensityClassifier(estimator=ParzenDensity(bandwidth=0.3)).fit(Z, y)
         for method in ("predict_proba", "predict_log_proba", "decision_function", "predict_joint_log_proba"):
             found = getattr(model, method)(to(Z))
             assert type(found) is type(to(Z))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from fewkern.arrays.folds import plain_folds
-from fewkern.core.trace import TOLERANCE, Stop
+from fewkern.core.path import TOLERANCE, Stop
 from fewkern.density import integrated
 from fewkern.density.choice import paired_errors
 from fewkern.density.integrated import forward_integrated

@@ -6,7 +6,7 @@ from scipy import stats
 from sklearn.mixture import GaussianMixture
 
 from fewkern.arrays.folds import plain_folds
-from fewkern.core.trace import Stop
+from fewkern.core.path import Stop
 from fewkern.density import likelihood
 from fewkern.density.problem import DensityProblem, RoundMixture
 from tests.oracles import density as oracle

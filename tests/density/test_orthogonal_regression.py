@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fewkern.core.trace import Stop
+from fewkern.core.path import Stop
 from fewkern.density import orthogonal_regression as regression
 from fewkern.density.orthogonal_regression import Passes
 from fewkern.density.problem import DensityProblem

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fewkern.arrays.folds import plain_folds
-from fewkern.core.trace import Stop
+from fewkern.core.path import Stop
 from fewkern.density.problem import DensityProblem
 from fewkern.density.reduction import CV_FACTORS, reduced_set, reduced_set_by_updates, reduced_set_width
 from fewkern.density.simplex import active_set
@@ -45,7 +45,7 @@ def test_cross_validated_error_by_hand():
     problem = _data(30)
     X, w, folds = problem.Z, problem.w, np.arange(30) % 3
     trace = reduced_set_width(problem, plain_folds(30, 3))
-    assert trace.axes["width"] == tuple(0.4 * factor for factor in CV_FACTORS)
+    assert trace.axes["bandwidth"] == tuple(0.4 * factor for factor in CV_FACTORS)
     assert trace.chosen == (int(np.argmin(trace.error)),)
     width = 0.4 * CV_FACTORS[3]
     total = 0.0

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fewkern.core.trace import Stop
+from fewkern.core.path import Stop
 from fewkern.density import simplex
 from tests.oracles import density as oracle
 

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from fewkern.core.trace import TOLERANCE, Trace
+from fewkern.core.path import TOLERANCE, Path
 from fewkern.fisher import choice
 from fewkern.fisher.choice import (
     Candidates,
@@ -31,7 +31,7 @@ from tests.fisher.helpers import classes, labelled
 def two_classes(n=60):
     X, codes, w = classes(n, 2)
     samples = labelled(X, codes, w)
-    return samples, Candidates.of(samples, Gaussian(width=1.5), None, 0)
+    return samples, Candidates.of(samples, Gaussian(length_scale=1.5), None, 0)
 
 
 def test_cross_validation_errors_are_those_of_refits():
@@ -82,7 +82,7 @@ def test_a_sample_that_is_held_out_twice_counts_once():
 def test_a_fold_is_judged_at_the_setting_that_the_other_folds_choose():
     samples, _ = two_classes(90)
     folds, plan = samples.folds(3, 0), Comparing(ForwardFamily(limit=12), "accurate")
-    chosen = choose_setting(samples, Gaussian(width=0.7), plan, folds)
+    chosen = choose_setting(samples, Gaussian(length_scale=0.7), plan, folds)
     path = cross_validate(samples, chosen.candidates, plan.family, tuple(range(1, 13)), folds)
     others = [int(np.argmin(np.round(path.without(f).errors, 9))) for f in range(3)]
     np.testing.assert_array_equal(chosen.judged.values, path.held_out(others).values)
@@ -122,8 +122,8 @@ def trace(error, size, n=100):
     error, size = np.array(error), np.array(size)
     with np.errstate(invalid="ignore"):
         spread = np.where(np.isfinite(error), np.sqrt(error * (1 - error) / n), np.inf)
-    axes = {"width": tuple(range(error.shape[0])), "penalty": tuple(range(error.shape[1]))}
-    return Trace(axes, error, spread, (0, 0), size=size)
+    axes = {"length_scale": tuple(range(error.shape[0])), "alpha": tuple(range(error.shape[1]))}
+    return Path(axes, error, spread, (0, 0), size=size)
 
 
 def test_choice_prefers_accuracy_or_few_vectors():
@@ -153,7 +153,7 @@ def test_errors_of_a_path_are_compared_sample_by_sample():
 
 
 def test_of_widths_with_equal_errors_the_widest_is_taken():
-    grid = KernelGrid.of(*(Gaussian(width=w) for w in (1.0, 2.0, 3.0)))
+    grid = KernelGrid.of(*(Gaussian(length_scale=w) for w in (1.0, 2.0, 3.0)))
     paths = {k: SimpleNamespace(errors=(0.1,), sizes=(size,), n=50) for k, size in enumerate((3.0, 2.0, 2.0))}
     assert choice._best_width(grid, (0.1,), Comparing(LqFamily(LqSettings())), paths) == 2
     paths[0] = SimpleNamespace(errors=(0.05,), sizes=(9.0,), n=50)
@@ -185,7 +185,7 @@ def test_the_last_machine_obeys_the_budget(penalty):
     samples, _ = two_classes(150)
     for budget in (1, 3, 8):
         plan = Comparing(LqFamily(LqSettings(), penalty), max_vectors=budget)
-        chosen = choose_setting(samples, Gaussian(width=1.0), plan, samples.folds(3))
+        chosen = choose_setting(samples, Gaussian(length_scale=1.0), plan, samples.folds(3))
         fitted, setting = fit_within(samples, chosen, plan)
         assert 1 <= fitted.machine.size <= budget
         assert setting >= chosen.setting
@@ -202,7 +202,7 @@ def test_a_matrix_of_one_kernel_is_computed_once():
             return super()._block(X, Y)
 
     plan = Comparing(ForwardFamily(limit=5))
-    chosen = choose_setting(samples, Counting(width=1.5), plan, samples.folds(3))
+    chosen = choose_setting(samples, Counting(length_scale=1.5), plan, samples.folds(3))
     fit_within(samples, chosen, plan)
     assert calls == [(60, 60)]
 
@@ -219,7 +219,7 @@ def test_a_fold_uses_only_candidates_that_it_trains_on():
     samples, candidates = two_classes()
     rows = np.array([4, 7, 9])
     np.testing.assert_array_equal(candidates.among(rows), rows)
-    few = Candidates.of(samples, Gaussian(width=1.5), 10, 0)
+    few = Candidates.of(samples, Gaussian(length_scale=1.5), 10, 0)
     assert few.among(rows) is None
     assert few.K.shape == (60, 10)
 
@@ -244,22 +244,22 @@ def test_a_table_of_errors_has_their_standard_errors():
     np.testing.assert_array_equal(found.error, [[np.inf] * 3, [0.4, 0.1, np.inf]])
     np.testing.assert_allclose(found.spread[1, :2], np.sqrt([0.4 * 0.6 / 50, 0.1 * 0.9 / 50]))
     np.testing.assert_array_equal(found.size, [[np.inf] * 3, [3.0, 7.5, np.inf]])
-    assert found.axes == {"width": (1.0, 2.0), "penalty": (0.1, 0.01, 0.001)}
+    assert found.axes == {"length_scale": (1.0, 2.0), "alpha": (0.1, 0.01, 0.001)}
     assert choice._trace((1.0, 2.0), ForwardFamily(), (1, 2, 3), paths).size is None
 
 
 def test_the_numbers_of_vectors_are_sizes_where_they_are_the_setting():
-    axes = {"width": (1.0,), "n_vectors": (1, 2, 3)}
-    compared = Trace(axes, np.array([[0.3, 0.1, 0.1]]), np.full((1, 3), 0.01), (0, 0))
+    axes = {"length_scale": (1.0,), "n_vectors": (1, 2, 3)}
+    compared = Path(axes, np.array([[0.3, 0.1, 0.1]]), np.full((1, 3), 0.01), (0, 0))
     assert choice._choose(compared, Comparing(ForwardFamily())) == (0, 1)
     assert choice._choose(compared, Comparing(ForwardFamily(), max_vectors=1), NONE[:, :3]) == (0, 1)
-    worse = Trace(axes, np.array([[0.3, 0.2, 0.1]]), np.full((1, 3), 0.01), (0, 0))
+    worse = Path(axes, np.array([[0.3, 0.2, 0.1]]), np.full((1, 3), 0.01), (0, 0))
     assert choice._choose(worse, Comparing(ForwardFamily(), max_vectors=2), NONE[:, :3]) == (0, 2)
 
 
 def test_what_there_is_to_compare():
     one, many = LqFamily(LqSettings(), penalty=0.1), LqFamily(LqSettings())
-    given, rule = Gaussian(width=1.0), Gaussian()
+    given, rule = Gaussian(length_scale=1.0), Gaussian()
     assert [Comparing(family).n_paths(kernel) for family in (one, many) for kernel in (given, rule)] == [1, 8, 1, 8]
     assert [Comparing(family).compares for family in (one, many)] == [False, True]
 
@@ -308,11 +308,11 @@ def test_widths_are_compared_on_some_samples_and_the_setting_on_all(monkeypatch)
 def test_without_folds_the_default_is_taken():
     samples, _ = two_classes()
     plan = Comparing(LqFamily(LqSettings()))
-    found = choose_setting(samples, Gaussian(width=1.5), plan, [])
+    found = choose_setting(samples, Gaussian(length_scale=1.5), plan, [])
     stretch = fisher_targets(samples.codes, 2, samples.weights).stretch
     assert found.setting == pytest.approx(plan.family.settings(1.0, stretch)[3])
-    assert found.trace.axes["penalty"] == (found.setting,)
-    assert found.candidates.kernel.width == 1.5
+    assert found.trace.axes["alpha"] == (found.setting,)
+    assert found.candidates.kernel.length_scale == 1.5
 
 
 def test_a_budget_is_used_as_far_as_halvings_find():
@@ -340,17 +340,17 @@ def test_a_budget_is_used_as_far_as_halvings_find():
 def test_candidates_are_distinct_samples_or_a_few_that_span_them(monkeypatch):
     X, codes, _ = classes(40, 2)
     samples = labelled(np.vstack([X, X[:5]]), np.r_[codes, codes[:5]])
-    every = Candidates.of(samples, Gaussian(width=1.5), None, 0)
+    every = Candidates.of(samples, Gaussian(length_scale=1.5), None, 0)
     assert every.K.shape == (45, 40)
     np.testing.assert_array_equal(every.owners[40:], every.owners[:5])
-    few = Candidates.of(samples, Gaussian(width=1.5), 7, 0)
+    few = Candidates.of(samples, Gaussian(length_scale=1.5), 7, 0)
     assert few.K.shape == (45, 7)
     assert few.owners is None
     assert few.among(np.arange(3)) is None
-    assert Candidates.of(samples, Gaussian(width=1.5), 40, 0).owners is not None
+    assert Candidates.of(samples, Gaussian(length_scale=1.5), 40, 0).owners is not None
     np.testing.assert_array_equal(every.among(np.array([3, 1, 41])), sorted({int(every.owners[i]) for i in (3, 1, 41)}))
     monkeypatch.setattr(choice, "MOST_CANDIDATES", 11)
-    assert Candidates.of(samples, Gaussian(width=1.5), None, 0).K.shape == (45, 11)
+    assert Candidates.of(samples, Gaussian(length_scale=1.5), None, 0).K.shape == (45, 11)
 
 
 def test_the_scale_of_a_kernel_is_its_mean_and_its_square_a_number():
@@ -359,7 +359,7 @@ def test_the_scale_of_a_kernel_is_its_mean_and_its_square_a_number():
     samples, _ = two_classes()
     X = samples.X
     assert choice.kernel_scale(samples, Linear()) == pytest.approx((X**2).sum(axis=1).mean())
-    assert choice.kernel_scale(samples, Gaussian(width=1.0)) == 1.0
+    assert choice.kernel_scale(samples, Gaussian(length_scale=1.0)) == 1.0
     zero = labelled(np.zeros((4, 2)), np.array([0, 1, 0, 1]))
     with pytest.raises(ValueError, match="every sample is a zero vector of the kernel"):
         choice.kernel_scale(zero, Linear())

@@ -12,22 +12,22 @@ from sklearn.linear_model import Lasso
 from sklearn.model_selection import GridSearchCV, KFold, RepeatedStratifiedKFold, StratifiedGroupKFold
 
 from fewkern import ForwardKernelFisher, SparseKernelFisher, TableModel, load, save
-from fewkern.core.trace import Stop
+from fewkern.core.path import Stop
 from fewkern.fisher import FisherVariant, fisher_path
 from fewkern.kernels import Gaussian, Linear
-from fewkern.plotting import FisherPathDisplay, TraceDisplay
+from fewkern.plotting import FisherPathDisplay, PathDisplay
 from tests.fisher import helpers
 from tests.oracles import kfd
 
 X, Y = make_moons(160, noise=0.25, random_state=0)
 X_NEW, Y_NEW = make_moons(1000, noise=0.25, random_state=1)
 MIDPOINT = FisherVariant(posterior="least_squares")
-FIXED = {"kernel": Gaussian(width=0.6), "penalty": 0.003}
+FIXED = {"kernel": Gaussian(length_scale=0.6), "alpha": 0.003}
 MODELS = [
     SparseKernelFisher(**FIXED),
     SparseKernelFisher(q=1, **FIXED),
     SparseKernelFisher(q=2, **FIXED),
-    ForwardKernelFisher(kernel=Gaussian(width=0.6), n_vectors=12),
+    ForwardKernelFisher(kernel=Gaussian(length_scale=0.6), n_vectors=12),
 ]
 
 
@@ -48,11 +48,11 @@ def test_default_needs_nothing_and_keeps_few():
     model = SparseKernelFisher().fit(X, Y)
     assert model.score(X_NEW, Y_NEW) > 0.9
     assert model.n_vectors_ < 40
-    assert model.trace_.setting["penalty"] == model.penalty_
-    assert model.trace_.measure == "cross-validated error"
+    assert model.path_.setting["alpha"] == model.alpha_
+    assert model.path_.measure == "cross-validated error"
     assert model.stop_ == Stop.CONVERGED
-    assert np.all(np.diff(model.trace_.objectives) <= 1e-9 * model.trace_.objectives[0])
-    assert model.n_iter_ == len(model.trace_.objectives)
+    assert np.all(np.diff(model.path_.objectives) <= 1e-9 * model.path_.objectives[0])
+    assert model.n_iter_ == len(model.path_.objectives)
 
 
 def objective(model, X, y):
@@ -62,19 +62,19 @@ def objective(model, X, y):
     alpha = model.expansion_.coef[:, 0] * unit
     bias = model.expansion_.offset[0] * unit + n / 2 * (1 / n1 - 1 / (n - n1))
     residual = kfd.targets(y) - bias - model.kernel_(X, model.vectors_) @ alpha
-    return residual @ residual / 2 + model.penalty_ * n * np.sum(np.abs(alpha) ** model.q)
+    return residual @ residual / 2 + model.alpha_ * n * np.sum(np.abs(alpha) ** model.q)
 
 
 @pytest.mark.parametrize("q", [0.5, 1.0])
 def test_the_model_that_predicts_minimizes_the_objective_of_the_paper(q):
     """Penalty and width by cross-validation: ``objective_`` is (5) at the model; q = 1 is scikit-learn's lasso."""
     model = SparseKernelFisher(q=q, variant=MIDPOINT).fit(X, Y)
-    assert model.objective_ == model.trace_.objectives[-1] == pytest.approx(objective(model, X, Y), rel=1e-6)
+    assert model.objective_ == model.path_.objectives[-1] == pytest.approx(objective(model, X, Y), rel=1e-6)
     K = model.kernel_(X, X)
-    alone = helpers.fit(K, kfd.targets(Y)[:, None], penalty=model.penalty_, q=q)
+    alone = helpers.fit(K, kfd.targets(Y)[:, None], penalty=model.alpha_, q=q)
     np.testing.assert_array_equal(alone.support, model.indices_)
     if q == 1:
-        lasso = Lasso(alpha=model.penalty_, tol=1e-5, max_iter=100_000).fit(K, kfd.targets(Y))
+        lasso = Lasso(alpha=model.alpha_, tol=1e-5, max_iter=100_000).fit(K, kfd.targets(Y))
         f = lasso.predict(model.kernel_(X_NEW, X))
         n1, n2 = np.sum(Y == 1), np.sum(Y == 0)
         unit = 2 * n1 * n2 / len(Y) ** 2
@@ -90,12 +90,14 @@ def test_forward_selection_is_least_squares_on_its_columns():
     expected = 2 * n1 * n2 / len(Y) ** 2 * (fitted - len(Y) / 2 * (1 / n1 - 1 / n2))
     np.testing.assert_allclose(model.decision_function(X), expected, atol=1e-6)
     left = np.sum((kfd.targets(Y) - fitted) ** 2) / np.sum(kfd.targets(Y) ** 2)
-    assert model.trace_.objectives[-1] == pytest.approx(left)
+    assert model.path_.objectives[-1] == pytest.approx(left)
 
 
 def test_preferences_go_from_accurate_to_sparse():
-    models = [SparseKernelFisher(kernel=Gaussian(width=0.6), prefer=p) for p in ("accurate", "balanced", "sparse")]
-    traces = [model.fit(X, Y).trace_ for model in models]
+    models = [
+        SparseKernelFisher(kernel=Gaussian(length_scale=0.6), prefer=p) for p in ("accurate", "balanced", "sparse")
+    ]
+    traces = [model.fit(X, Y).path_ for model in models]
     sizes = [trace.size[trace.chosen] for trace in traces]
     errors = [trace.error[trace.chosen] for trace in traces]
     assert sizes == sorted(sizes, reverse=True)
@@ -104,11 +106,11 @@ def test_preferences_go_from_accurate_to_sparse():
 
 
 def test_a_width_is_chosen_for_a_penalty_that_is_given():
-    model = SparseKernelFisher(penalty=0.003).fit(X[:80], Y[:80])
-    trace = model.trace_
+    model = SparseKernelFisher(alpha=0.003).fit(X[:80], Y[:80])
+    trace = model.path_
     assert trace.error.shape == (9, 1)
     assert trace.error[trace.chosen] == trace.error.min()
-    np.testing.assert_allclose(trace.setting["width"] * X[:80].std(axis=0), model.kernel_.width)
+    np.testing.assert_allclose(trace.setting["length_scale"] * X[:80].std(axis=0), model.kernel_.length_scale)
 
 
 def checkerboard(n, squares, seed):
@@ -147,8 +149,8 @@ def test_the_order_of_the_rows_does_not_matter(model):
 
 
 def test_folds_follow_the_random_state():
-    kernel = Gaussian(width=0.6)
-    errors = {SparseKernelFisher(kernel=kernel, random_state=s).fit(X, Y).trace_.error.tobytes() for s in (0, 0, 1, 2)}
+    kernel = Gaussian(length_scale=0.6)
+    errors = {SparseKernelFisher(kernel=kernel, random_state=s).fit(X, Y).path_.error.tobytes() for s in (0, 0, 1, 2)}
     assert len(errors) == 3
 
 
@@ -164,6 +166,8 @@ def test_whole_groups_are_held_out(model):
     assert together.held_out_error_ > 0.25
     by_splitter = clone(model).set_params(cv=StratifiedGroupKFold(4)).fit(A, t, groups=groups)
     assert by_splitter.held_out_error_ > 0.25
+    with pytest.raises(ValueError, match=r"groups must have one label per sample, shape \(240,\), got \(239,\)"):
+        clone(model).fit(A, t, groups=groups[1:])
 
 
 @pytest.mark.parametrize("model", [*MODELS, ForwardKernelFisher()], ids=lambda m: type(m).__name__)
@@ -178,9 +182,9 @@ def test_the_held_out_error_is_that_of_new_samples(model):
 
 def test_midpoint_rule_is_the_papers_machine():
     model = SparseKernelFisher(**FIXED, variant="paper", tol=1e-12).fit(X, Y)
-    K = Gaussian(width=0.6)(X, X)
+    K = Gaussian(length_scale=0.6)(X, X)
     omega, _ = kfd.iteration_8(K, kfd.targets(Y), 0.003, 0.5, tol=1e-14)
-    f = kfd.augmented(Gaussian(width=0.6)(X_NEW, X)) @ omega[:, 0]
+    f = kfd.augmented(Gaussian(length_scale=0.6)(X_NEW, X)) @ omega[:, 0]
     n1, n2 = np.sum(Y == 1), np.sum(Y == 0)
     threshold = len(Y) / 2 * (1 / n1 - 1 / n2)
     far = np.abs(f - threshold) > 1e-3
@@ -214,7 +218,7 @@ def test_weight_two_is_a_repeated_row_and_weight_zero_is_no_row():
 def test_several_classes_share_one_support():
     A, t = load_iris(return_X_y=True)
     A = (A - A.mean(axis=0)) / A.std(axis=0)
-    for model in (SparseKernelFisher(penalty=0.003), ForwardKernelFisher(n_vectors=6)):
+    for model in (SparseKernelFisher(alpha=0.003), ForwardKernelFisher(n_vectors=6)):
         model.fit(A[::2], t[::2])
         assert model.expansion_.coef.shape == (model.n_vectors_, 3)
         assert model.score(A[1::2], t[1::2]) > 0.9
@@ -225,7 +229,7 @@ def test_several_classes_share_one_support():
 def test_two_class_machine_is_the_one_of_the_row_penalty():
     """C = 2 reduces to kFDA_q: string labels, whichever class comes first, and the targets of the paper."""
     model = SparseKernelFisher(**FIXED, variant=MIDPOINT).fit(X, np.where(Y == 1, "b", "a"))
-    fit = helpers.fit(Gaussian(width=0.6)(X, X), kfd.targets(Y)[:, None], penalty=0.003, q=0.5)
+    fit = helpers.fit(Gaussian(length_scale=0.6)(X, X), kfd.targets(Y)[:, None], penalty=0.003, q=0.5)
     np.testing.assert_array_equal(model.indices_, fit.support)
     swapped = SparseKernelFisher(**FIXED, variant=MIDPOINT).fit(X, np.where(Y == 1, "a", "b"))
     np.testing.assert_allclose(swapped.decision_function(X_NEW), -model.decision_function(X_NEW), rtol=1e-6, atol=1e-8)
@@ -246,7 +250,7 @@ def test_candidates_bound_the_vectors():
 def test_budget_of_vectors_is_kept(budget):
     for model in (
         SparseKernelFisher(max_vectors=budget, prefer="accurate"),
-        SparseKernelFisher(max_vectors=budget, kernel=Gaussian(width=0.3), penalty=1e-4),
+        SparseKernelFisher(max_vectors=budget, kernel=Gaussian(length_scale=0.3), alpha=1e-4),
         SparseKernelFisher(max_vectors=budget, q=1),
         ForwardKernelFisher(max_vectors=budget),
     ):
@@ -262,13 +266,17 @@ def test_forward_number_of_vectors_by_cross_validation():
     assert 1 <= model.n_vectors_ <= 25
     assert model.stop_ == (Stop.SIZE if model.n_vectors_ < 25 else Stop.LIMIT)
     assert model.score(X_NEW, Y_NEW) > 0.9
-    assert sum(model.ratios_) == pytest.approx(1 - model.trace_.objectives[-1])
-    assert len(model.ratios_) == model.n_vectors_ + 1
-    assert not SparseKernelFisher(kernel=Gaussian(width=0.6)).fit(X, Y).trace_.open_end
-    assert ForwardKernelFisher(kernel=Gaussian(width=0.6), max_vectors=3, prefer="accurate").fit(X, Y).trace_.open_end
-    stopped = ForwardKernelFisher(kernel=Gaussian(width=0.6), n_vectors=100, min_residual=0.3).fit(X, Y)
+    assert sum(model.error_reduction_) == pytest.approx(1 - model.path_.objectives[-1])
+    assert len(model.error_reduction_) == model.n_vectors_ + 1
+    assert not SparseKernelFisher(kernel=Gaussian(length_scale=0.6)).fit(X, Y).path_.open_end
+    assert (
+        ForwardKernelFisher(kernel=Gaussian(length_scale=0.6), max_vectors=3, prefer="accurate")
+        .fit(X, Y)
+        .path_.open_end
+    )
+    stopped = ForwardKernelFisher(kernel=Gaussian(length_scale=0.6), n_vectors=100, min_residual=0.3).fit(X, Y)
     assert stopped.stop_ == Stop.FITNESS
-    assert stopped.trace_.objectives[-1] < 0.3 <= stopped.trace_.objectives[-2]
+    assert stopped.path_.objectives[-1] < 0.3 <= stopped.path_.objectives[-2]
 
 
 def test_priors_move_the_decision():
@@ -286,7 +294,7 @@ def test_calibrated_probabilities_beat_the_shrunk_ones():
     loss = {}
     for posterior in ("least_squares", "gaussian", "logistic"):
         model = SparseKernelFisher(
-            kernel=Gaussian(width=3.0), penalty=0.01, variant=FisherVariant(posterior=posterior)
+            kernel=Gaussian(length_scale=3.0), alpha=0.01, variant=FisherVariant(posterior=posterior)
         ).fit(A[::2], t[::2])
         P = model.predict_proba(A[1::2])
         loss[posterior] = -np.mean(np.log(np.maximum(P[np.arange(75), t[1::2]], 1e-12)))
@@ -299,8 +307,8 @@ def test_other_input_gives_the_same_model():
     frame = SparseKernelFisher(**FIXED).fit(pd.DataFrame(X, columns=["a", "b"]), pd.Series(Y))
     assert list(frame.feature_names_in_) == ["a", "b"]
     sparse = SparseKernelFisher(**FIXED).fit(sp.csr_matrix(X), Y)
-    gram = Gaussian(width=0.6)
-    pre = SparseKernelFisher(kernel="precomputed", penalty=0.003).fit(gram(X, X), Y)
+    gram = Gaussian(length_scale=0.6)
+    pre = SparseKernelFisher(kernel="precomputed", alpha=0.003).fit(gram(X, X), Y)
     expected = model.decision_function(X_NEW)
     np.testing.assert_allclose(frame.decision_function(pd.DataFrame(X_NEW, columns=["a", "b"])), expected)
     np.testing.assert_allclose(sparse.decision_function(sp.csr_matrix(X_NEW)), expected, rtol=1e-4, atol=1e-5)
@@ -330,20 +338,20 @@ def test_kernels_of_any_scale_are_searched():
 
 
 def test_cross_validation_takes_any_splitter():
-    model = SparseKernelFisher(kernel=Gaussian(width=0.6), cv=KFold(3, shuffle=True, random_state=0)).fit(X, Y)
+    model = SparseKernelFisher(kernel=Gaussian(length_scale=0.6), cv=KFold(3, shuffle=True, random_state=0)).fit(X, Y)
     assert model.score(X_NEW, Y_NEW) > 0.9
 
 
 def test_tiny_classes_do_without_cross_validation_and_say_so():
-    for model, word in ((SparseKernelFisher(), "penalty"), (ForwardKernelFisher(), "n_vectors")):
+    for model, word in ((SparseKernelFisher(), "alpha"), (ForwardKernelFisher(), "n_vectors")):
         with pytest.warns(UserWarning, match=rf"class 'b' has 1 sample, too few.*default {word} is used; give {word}"):
             model.fit([[0.0], [1.0], [3.0]], ["a", "a", "b"])
         assert model.predict([[3.0]]) == ["b"]
-        assert model.trace_.error.shape == (1, 1)
+        assert model.path_.error.shape == (1, 1)
 
 
 def test_nothing_to_choose_needs_no_folds():
-    tiny = SparseKernelFisher(penalty=0.01).fit([[0.0], [1.0], [3.0]], [0, 0, 1])
+    tiny = SparseKernelFisher(alpha=0.01).fit([[0.0], [1.0], [3.0]], [0, 0, 1])
     assert tiny.predict([[3.0]]) == [1]
 
 
@@ -359,28 +367,28 @@ def test_a_fold_without_a_class_is_explained():
 
 
 def test_folds_that_repeat_samples_are_errors_too():
-    model = SparseKernelFisher(kernel=Gaussian(width=0.6), cv=RepeatedStratifiedKFold(n_splits=3, n_repeats=2)).fit(
-        X, Y
-    )
-    assert 0 < model.trace_.error.min() < 0.3
+    model = SparseKernelFisher(
+        kernel=Gaussian(length_scale=0.6), cv=RepeatedStratifiedKFold(n_splits=3, n_repeats=2)
+    ).fit(X, Y)
+    assert 0 < model.path_.error.min() < 0.3
 
 
 def test_grid_search_reaches_the_kernel():
-    search = GridSearchCV(SparseKernelFisher(penalty=0.01), {"kernel__width": [0.3, 0.6], "q": [0.5, 1]}, cv=2).fit(
-        X, Y
-    )
-    assert search.best_params_["kernel__width"] in (0.3, 0.6)
+    search = GridSearchCV(
+        SparseKernelFisher(alpha=0.01), {"kernel__length_scale": [0.3, 0.6], "q": [0.5, 1]}, cv=2
+    ).fit(X, Y)
+    assert search.best_params_["kernel__length_scale"] in (0.3, 0.6)
 
 
 def test_path_goes_from_few_to_many():
-    model = SparseKernelFisher(q=1, kernel=Gaussian(width=0.6))
-    path = fisher_path(model, X, Y, penalties=8)
+    model = SparseKernelFisher(q=1, kernel=Gaussian(length_scale=0.6))
+    path = fisher_path(model, X, Y, alphas=8)
     assert path.n_vectors[0] <= 1
     assert path.n_vectors[-1] > path.n_vectors[1]
     assert np.all(np.diff(path.objectives) < 0)
     assert path.errors[-1] < path.errors[0]
     assert set(path.stops) == {Stop.CONVERGED}
-    alone = clone(model).set_params(penalty=path.penalties[4], variant=MIDPOINT).fit(X, Y)
+    alone = clone(model).set_params(alpha=path.alphas[4], variant=MIDPOINT).fit(X, Y)
     np.testing.assert_allclose(path.expansions[4](X_NEW)[:, 0], alone.decision_function(X_NEW), rtol=1e-4, atol=1e-4)
     assert path.errors[4] == pytest.approx(1 - alone.score(X, Y))
     assert not hasattr(model, "classes_")
@@ -389,8 +397,8 @@ def test_path_goes_from_few_to_many():
 def test_path_knows_weights_and_bad_parameters():
     w = np.ones(160)
     w[:40] = 0.0
-    path = fisher_path(SparseKernelFisher(), X, Y, w, penalties=[0.001, 0.1])
-    assert path.penalties == (0.1, 0.001)
+    path = fisher_path(SparseKernelFisher(), X, Y, w, alphas=[0.001, 0.1])
+    assert path.alphas == (0.1, 0.001)
     assert path.expansions[1].indices.min() >= 40
     with pytest.raises(ValueError, match="'q' parameter of SparseKernelFisher"):
         fisher_path(SparseKernelFisher(q=3), X, Y)
@@ -398,7 +406,7 @@ def test_path_knows_weights_and_bad_parameters():
 
 def test_kernel_without_a_number_is_explained():
     with pytest.raises(ValueError, match="the kernel returned values that are not finite"):
-        SparseKernelFisher(kernel=lambda A, B: np.full((len(A), len(B)), np.nan), penalty=0.1).fit(X, Y)
+        SparseKernelFisher(kernel=lambda A, B: np.full((len(A), len(B)), np.nan), alpha=0.1).fit(X, Y)
 
 
 @pytest.mark.filterwarnings("ignore:.*the midpoint rule is used")
@@ -425,8 +433,8 @@ def test_samples_without_weight_are_no_candidates_of_a_basis():
     ("params", "labels", "criterion"),
     [
         ({"variant": FisherVariant(start="ridge")}, Y, "relative change of the objective"),
-        ({"q": 1, "penalty": 1e-4}, Y, "relative duality gap"),
-        ({"q": 1, "penalty": 1e-4}, np.arange(160) % 3, "relative duality gap"),
+        ({"q": 1, "alpha": 1e-4}, Y, "relative duality gap"),
+        ({"q": 1, "alpha": 1e-4}, np.arange(160) % 3, "relative duality gap"),
         ({"q": 0.5}, np.arange(160) % 3, "relative change of the objective"),
     ],
 )
@@ -445,7 +453,7 @@ def test_no_convergence_is_a_warning(params, labels, criterion):
         ({"priors": [1.0]}, Y, None, "priors must be 2 positive numbers"),
         ({}, Y, (Y == 0).astype(float), "class .* has no sample of positive weight"),
         ({"q": 0.0}, Y, None, "'q' parameter of SparseKernelFisher"),
-        ({"penalty": 0.0}, Y, None, "'penalty' parameter of SparseKernelFisher"),
+        ({"alpha": 0.0}, Y, None, "'alpha' parameter of SparseKernelFisher"),
         ({"max_vectors": 0}, Y, None, "'max_vectors' parameter of SparseKernelFisher"),
         ({"max_candidates": 0}, Y, None, "'max_candidates' parameter of SparseKernelFisher"),
         ({"random_state": "abc"}, Y, None, "'random_state' parameter of SparseKernelFisher"),
@@ -466,20 +474,20 @@ def test_saved_and_loaded_model_is_the_same(model, tmp_path):
     again = load(save(model, tmp_path / "model"))
     np.testing.assert_array_equal(again.predict(X_NEW), model.predict(X_NEW))
     np.testing.assert_array_equal(again.predict_proba(X_NEW), model.predict_proba(X_NEW))
-    assert (again.trace_.axes, again.trace_.chosen) == (model.trace_.axes, model.trace_.chosen)
-    np.testing.assert_array_equal(again.trace_.error, model.trace_.error)
+    assert (again.path_.axes, again.path_.chosen) == (model.path_.axes, model.path_.chosen)
+    np.testing.assert_array_equal(again.path_.error, model.path_.error)
     assert (again.stop_, again.variant) == (model.stop_, model.variant)
     assert again.get_params().keys() == model.get_params().keys()
 
 
 def test_pictures_show_what_was_chosen():
     every_width = SparseKernelFisher(cv=3).fit(X[:60], Y[:60])
-    searched = TraceDisplay.from_estimator(every_width)
+    searched = PathDisplay.from_estimator(every_width)
     assert searched.ax_.get_ylabel() == "held-out samples\nclassified wrongly"
     assert len(searched.ax_.lines) in (7, 8)
-    fixed = TraceDisplay.from_estimator(SparseKernelFisher(**FIXED).fit(X, Y))
+    fixed = PathDisplay.from_estimator(SparseKernelFisher(**FIXED).fit(X, Y))
     assert fixed.ax_.get_ylabel() == "what the fit minimizes"
-    path = fisher_path(SparseKernelFisher(), X, Y, penalties=4)
+    path = fisher_path(SparseKernelFisher(), X, Y, alphas=4)
     drawn = FisherPathDisplay.from_path(path)
     np.testing.assert_array_equal(drawn.ax_.lines[0].get_ydata(), path.n_vectors)
     np.testing.assert_array_equal(drawn.error_ax_.lines[0].get_ydata(), path.errors)

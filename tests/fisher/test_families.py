@@ -16,7 +16,7 @@ def columns():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 2))
     Y = np.where(X[:, 0] + np.sin(2 * X[:, 1]) > 0, 1.0, -1.0)[:, None]
-    return Gaussian(width=1.0)(X, X), Y, np.ones(60)
+    return Gaussian(length_scale=1.0)(X, X), Y, np.ones(60)
 
 
 def test_penalties_are_two_per_decade():

@@ -12,7 +12,7 @@ def problem(n=70, targets=1, seed=0):
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((n, 2))
     Y = np.column_stack([np.sin((j + 1) * X[:, 0]) + X[:, 1] ** 2 for j in range(targets)])
-    return Gaussian(width=1.0)(X, X), Y + 0.1 * rng.standard_normal(Y.shape)
+    return Gaussian(length_scale=1.0)(X, X), Y + 0.1 * rng.standard_normal(Y.shape)
 
 
 @pytest.mark.parametrize("targets", [1, 3])

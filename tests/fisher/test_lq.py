@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import Lasso, MultiTaskLasso
 
-from fewkern.core.trace import Stop
+from fewkern.core.path import Stop
 from fewkern.datasets import make_banana, make_ringnorm, make_waveform
 from fewkern.fisher.lasso import lasso_rows
 from fewkern.fisher.lq import max_penalty
@@ -26,7 +26,7 @@ def ringnorm(n=200, seed=1):
 def problem(n=80, width=1.5, seed=0, targets=1):
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((n, 2))
-    K = Gaussian(width=width)(X, X)
+    K = Gaussian(length_scale=width)(X, X)
     if targets == 1:
         y = (X[:, 0] + 0.5 * np.sin(3 * X[:, 1]) + 0.4 * rng.standard_normal(n) > 0.2).astype(int)
         return K, kfd.targets(y)[:, None]
@@ -42,7 +42,7 @@ def test_exact_outcomes_of_the_reference(q, start, count, bias):
     X, y = ringnorm()
     # exp(-|x - y|^2 / 50) has width 5
     fit = helpers.fit(
-        Gaussian(width=5.0)(X, X),
+        Gaussian(length_scale=5.0)(X, X),
         kfd.targets(y)[:, None],
         penalty=0.01,
         q=q,
@@ -133,7 +133,7 @@ def test_small_side_equals_large_side():
 
 def test_objective_below_plain_iteration_at_the_papers_stop():
     X, y = ringnorm(300, seed=4)
-    K, Y = Gaussian(width=5.0)(X, X), kfd.targets(y)[:, None]
+    K, Y = Gaussian(length_scale=5.0)(X, X), kfd.targets(y)[:, None]
     # q = .5 has many minima: only from the same start are the two comparable
     for q, start in ((1.0, "auto"), (0.5, "ridge")):
         _, values = kfd.iteration_8(K, Y, 0.01, q, tol=1e-5)
@@ -149,7 +149,7 @@ def hard_problems(seeds, n=100):
             X, y = make(n, random_state=seed)
             Y = kfd.targets((y > 0).astype(int))[:, None]
             for factor in (0.35, 0.85, 2.0):
-                K = Gaussian(width=factor * Gaussian().resolve(X).width)(X, X)
+                K = Gaussian(length_scale=factor * Gaussian().resolve(X).length_scale)(X, X)
                 for penalty in (0.1, 0.01, 0.001):
                     yield K, Y, penalty
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fewkern.core.trace import Stop
+from fewkern.core.path import Stop
 from fewkern.datasets import make_banana
 from fewkern.fisher import lq
 from fewkern.fisher.lq import LqSettings, lq_fit, max_penalty, walk_path
@@ -235,7 +235,7 @@ def test_a_path_hands_on_the_solutions_for_q_of_one(monkeypatch):
 
 def test_the_best_start_is_the_lowest_of_three():
     X, y = make_banana(80, random_state=3)
-    K = Gaussian(width=1.0)(X, X)
+    K = Gaussian(length_scale=1.0)(X, X)
     found = penalized_problem(K, kfd.targets((y > 0).astype(int))[:, None])
     penalty = 0.02
     runs = [lq_fit(found, penalty, LqSettings(start="ridge")).objective]

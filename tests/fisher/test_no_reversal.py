@@ -37,7 +37,7 @@ def accuracy(model, data):
 def test_many_features_and_few_samples(n, d, posterior):
     """Two Gaussian classes at +-mu, |mu| = .2 sqrt(d): nearly constant functions that still separate the classes."""
     data = gaussians(n, d, 0.2 * np.sqrt(d), seed=0)
-    for model in (SparseKernelFisher(q=2), SparseKernelFisher(q=2, penalty=10.0)):
+    for model in (SparseKernelFisher(q=2), SparseKernelFisher(q=2, alpha=10.0)):
         model.set_params(variant=FisherVariant(posterior=posterior))
         assert accuracy(model, data) > 0.9
         assert model.score(*data[:2]) > 0.9
@@ -47,7 +47,7 @@ def test_the_fallback_is_a_warning():
     """Pairs of samples of different classes: what is held out has its neighbor, of the other class, to learn from."""
     X, y = np.repeat(np.arange(40.0), 2)[:, None], np.arange(80) % 2
     X[1::2] += 0.01
-    model = SparseKernelFisher(kernel=Gaussian(width=0.2), penalty=1e-3)
+    model = SparseKernelFisher(kernel=Gaussian(length_scale=0.2), alpha=1e-3)
     with pytest.warns(UserWarning, match=r"SparseKernelFisher: what the model says of samples.*midpoint rule is used"):
         model.fit(X, y)
     assert model.held_out_error_ > 0.5
@@ -59,10 +59,10 @@ def test_no_accuracy_below_chance(posterior, n_classes):
     variant = FisherVariant(posterior=posterior)
     models = [
         SparseKernelFisher(variant=variant, cv=3),
-        SparseKernelFisher(q=2, penalty=1.0, variant=variant),
-        SparseKernelFisher(q=1, penalty=0.1, variant=variant),
-        SparseKernelFisher(penalty=0.1, variant=variant),
-        SparseKernelFisher(q=2, penalty=1e-6, kernel=Gaussian(width=0.1), variant=variant),
+        SparseKernelFisher(q=2, alpha=1.0, variant=variant),
+        SparseKernelFisher(q=1, alpha=0.1, variant=variant),
+        SparseKernelFisher(alpha=0.1, variant=variant),
+        SparseKernelFisher(q=2, alpha=1e-6, kernel=Gaussian(length_scale=0.1), variant=variant),
         ForwardKernelFisher(n_vectors=2, variant=variant),
         ForwardKernelFisher(variant=variant, max_vectors=10, cv=3),
     ]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fewkern.core.trace import Stop
+from fewkern.core.path import Stop
 from fewkern.fisher.lasso import duality_gap, lasso_rows
 from fewkern.fisher.problem import ActiveSet, penalized_problem, ridge_rows, row_norms
 from tests.fisher.test_lq import problem

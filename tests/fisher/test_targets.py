@@ -30,7 +30,7 @@ def test_two_classes_have_the_papers_targets():
 @pytest.mark.parametrize("C", [2, 3])
 def test_rotated_targets_give_the_same_machine(C):
     X, codes, _ = classes(60, C)
-    K = Gaussian(width=2.0)(X, X)
+    K = Gaussian(length_scale=2.0)(X, X)
     t = fisher_targets(codes, C, np.ones(60))
     Q = np.linalg.qr(np.random.default_rng(1).standard_normal((C - 1, C - 1)))[0]
     # several targets at q = 1 are solved to a duality gap of 1e-5, all else to rounding

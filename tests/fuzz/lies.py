@@ -66,7 +66,7 @@ def longer_than_declared(content: bytes, name: str, more: bytes, method: int) ->
 
 
 def find(node: Any, key: str) -> list[dict[str, Any]]:
-    """Every piece of JSON with this key: "array" names an array, "sparse" is a sparse matrix, "object" an object."""
+    """Every piece of JSON with this key: "array" names an array, "shape" is of a sparse matrix, "object" an object."""
     if isinstance(node, list):
         return [found for item in node for found in find(item, key)]
     if not isinstance(node, dict):
@@ -102,8 +102,8 @@ def lie(content: bytes, rng: Generator) -> bytes:
         chosen = copy.deepcopy(found[int(rng.integers(len(found)))])
         node.clear()
         node.update(chosen if rng.integers(2) else {"tuple": [chosen] * int(10 ** rng.uniform(0, 5))})
-    elif kind == 4 and find(header["model"], "sparse"):
-        for node in find(header["model"], "sparse"):
+    elif kind == 4 and find(header["model"], "shape"):
+        for node in find(header["model"], "shape"):
             node["shape"][int(rng.integers(2))] = int(10 ** rng.uniform(0, 12))
     elif arrays:
         # no entries, and a long side

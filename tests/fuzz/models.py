@@ -76,7 +76,7 @@ def models() -> Iterator[tuple[str, Any, Any, Any]]:
     back = fewkern.FeatureVectorPCA(n_components=2, max_vectors=5, fit_inverse_transform=True)
     yield "inverse", back, X, None
     yield "whitened", fewkern.ParzenDensity(scale="whiten"), X, None
-    yield "two-classes", fewkern.SparseKernelFisher(penalty=0.05), X, np.array(["no", "yes"], dtype=object)[y // 2]
+    yield "two-classes", fewkern.SparseKernelFisher(alpha=0.05), X, np.array(["no", "yes"], dtype=object)[y // 2]
     yield "float32", fewkern.FeatureVectorDiscriminant(max_vectors=4), X.astype(np.float32), y
     yield "pipeline", make_pipeline(StandardScaler(), MinMaxScaler(), fewkern.FeatureVectorDiscriminant()), X, y
     yield from pipelines(X, y)

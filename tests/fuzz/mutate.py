@@ -151,7 +151,7 @@ def change_head(content: bytes, rng: Generator) -> bytes:
     header, arrays = opened(content)
     if rng.integers(3) == 0:
         depth = int(10 ** rng.uniform(1, 5.5))
-        begin, end = (("[", "]"), ('{"list": [', "]}"), ('{"object": "Gaussian", "state": {"width": ', "}}"))[
+        begin, end = (("[", "]"), ('{"list": [', "]}"), ('{"object": "Gaussian", "state": {"length_scale": ', "}}"))[
             int(rng.integers(3))
         ]
         text = '{"format": "fewkern model", "format_version": 1, "model": ' + begin * depth + "1" + end * depth + "}"

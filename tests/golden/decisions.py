@@ -88,10 +88,8 @@ CHOICES = (
     "refined_",
     "loss_",
     "kernel_",
-    "width_",
-    "ridge_",
+    "bandwidth_",
     "alpha_",
-    "penalty_",
     "n_components_",
     "chosen_",
     "preparation_",
@@ -225,10 +223,9 @@ def decisions(model: Any, prefix: str = "") -> dict[str, Any]:
         value = getattr(model, attribute, None)
         if value is not None:
             found.update(plain(value, f"{prefix}{attribute[:-1]}"))
-    for attribute in ("trace_", "path_"):
-        setting = getattr(getattr(model, attribute, None), "setting", None)
-        if isinstance(setting, dict):
-            found.update(plain(setting, f"{prefix}setting"))
+    setting = getattr(getattr(model, "path_", None), "setting", None)
+    if isinstance(setting, dict):
+        found.update(plain(setting, f"{prefix}setting"))
     if getattr(model, "estimator_", None) is not None:
         found.update(decisions(model.estimator_, f"{prefix}estimator."))
     for i, part in enumerate(getattr(model, "densities_", ())):

@@ -81,8 +81,8 @@ def test_differences_are_one_line_old_to_new_and_the_error_counts_most():
 
 
 def test_rounding_is_no_decision_but_an_exact_difference():
-    old = {"decisions": {"kernel.width": [1.0, 2.0, 3.0]}, "error": 0.1, "predictions": "ab" * 100}
-    new = {"decisions": {"kernel.width": [1.0001, 2.0, 3.0]}, "error": 0.1005, "predictions": "bb" + "ab" * 99}
+    old = {"decisions": {"kernel.length_scale": [1.0, 2.0, 3.0]}, "error": 0.1, "predictions": "ab" * 100}
+    new = {"decisions": {"kernel.length_scale": [1.0001, 2.0, 3.0]}, "error": 0.1005, "predictions": "bb" + "ab" * 99}
     assert difference(new, old, DECISION) == (0.0, [])
     assert len(difference(new, old, EXACT)[1]) == 3
 
@@ -111,7 +111,7 @@ def test_attributes_of_any_kind_become_plain_values():
     assert found["chosen.loss"] == "logistic"
     assert found["chosen.sizes"] == [10.0, 30.0, 80.0]
     assert found["preparation.0"] == "Gaussian"
-    assert found["preparation.0.width"] == 2.0
+    assert found["preparation.0.length_scale"] == 2.0
     assert found["alpha"] == 0.12346
     assert found["n_vectors"] == 4
     assert "ridge" not in found

@@ -32,7 +32,7 @@ _VARIANTS: dict[str, dict[str, Any]] = {
     "unscaled": {"scale": "none"},
     "whitened": {"scale": "whiten"},
     "squared error": {"criterion": "squared_error"},
-    "likelihood width": {"width": "likelihood"},
+    "likelihood bandwidth": {"bandwidth": "likelihood"},
     "recursive": {"recursive": True, "n_components": None},
     "all components": {"C": 1e6, "n_components": None},
     "balanced": {"class_weight": "balanced"},

@@ -31,7 +31,7 @@ from tests.io.running import STRICT, Compiled, compile_library, compiled
 @pytest.fixture(scope="module")
 def banana():
     X, y = make_banana(150)
-    return X, y, FeatureVectorDiscriminant(max_vectors=8, ridge=1e-2).fit(X, y)
+    return X, y, FeatureVectorDiscriminant(max_vectors=8, alpha=1e-2).fit(X, y)
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False))
@@ -107,7 +107,7 @@ def test_the_file_is_also_cpp(tmp_path, banana):
     if compiler is None:
         pytest.skip("there is no C++ compiler (g++ or clang++) on this machine")
     X, _, model = banana
-    for i, each in enumerate([model, ParzenDensity(width=0.5).fit(X[:20])]):
+    for i, each in enumerate([model, ParzenDensity(bandwidth=0.5).fit(X[:20])]):
         path = tmp_path / f"model{i}.c"
         to_c(each, path)
         command = [compiler, "-x", "c++", "-Wall", "-Wextra", "-pedantic", "-Werror", "-c", str(path)]
@@ -137,7 +137,7 @@ def test_every_loop_is_used_by_some_model():
 def test_the_strictest_warnings_find_nothing(tmp_path, banana):
     strict = [*STRICT, "-Wmissing-prototypes", "-Wstrict-prototypes", "-Wconversion", "-Wdouble-promotion"]
     X, _, model = banana
-    density = ForwardDensity(scale="whiten", width=0.5).fit(X)
+    density = ForwardDensity(scale="whiten", bandwidth=0.5).fit(X)
     models = {"a": model, "b": density, "c": FeatureVectorRegressor(max_vectors=4).fit(X, X)}
     texts = [to_c(each, name=name, dtype="float") for name, each in models.items()]
     compile_library(tmp_path, *texts, options=strict)
@@ -145,7 +145,7 @@ def test_the_strictest_warnings_find_nothing(tmp_path, banana):
 
 def test_the_head_counts_the_bytes_of_the_constants(banana):
     X, y, _ = banana
-    model = FeatureVectorRegressor(max_vectors=8, ridge=1e-2).fit(X, y)
+    model = FeatureVectorRegressor(max_vectors=8, alpha=1e-2).fit(X, y)
     text = to_c(model, dtype="float")
     # vectors, coefficients, offset; shift and factor of two features
     expected = 4 * (model.n_vectors_ * 3 + 1 + 4)
@@ -180,7 +180,7 @@ def test_far_from_the_origin_float_is_as_good_as_its_input(tmp_path):
     """Samples near 1e4 with spread 1: the file holds differences, not positions."""
     X, y = make_banana(150)
     X = (X + [1e4, -3e4]).astype(np.float32).astype(float)
-    model = FeatureVectorDiscriminant(max_vectors=8, ridge=1e-2).fit(X, y)
+    model = FeatureVectorDiscriminant(max_vectors=8, alpha=1e-2).fit(X, y)
     out = compiled(tmp_path, model, "float").write("decision", X, 1)
     np.testing.assert_allclose(out[:, 0], model.decision_function(X), rtol=0, atol=1e-5)
 
@@ -192,7 +192,7 @@ def test_a_density_is_finite_wherever_its_samples_are(tmp_path):
         [[[1e9, 0.0], [1e300, -1e300], [-1e308, 1e-300]], 1.5e308 * np.array([[1, 1], [1, -1], [-1, 1]])]
     )
     for scale in ("std", "whiten"):
-        model = ForwardDensity(width=0.4, scale=scale).fit(X)
+        model = ForwardDensity(bandwidth=0.4, scale=scale).fit(X)
         (tmp_path / scale).mkdir()
         out = compiled(tmp_path / scale, model).give("log_density", far)
         assert np.all(np.isfinite(out))
@@ -204,7 +204,7 @@ def test_scalers_before_the_model_are_part_of_the_file(scaler, tmp_path):
     X, y = make_sinc(80, noise=0.1)
     X = np.concatenate([300 + 20 * X, np.cos(X)], axis=1)
     for i, kernel in enumerate(["gaussian", "laplacian", "poly", "linear", "linear_spline"]):
-        estimator = FeatureVectorRegressor(kernel=kernel, max_vectors=4, ridge=1e-3)
+        estimator = FeatureVectorRegressor(kernel=kernel, max_vectors=4, alpha=1e-3)
         model = make_pipeline(scaler, "passthrough", StandardScaler(with_std=False), estimator).fit(X, y)
         (tmp_path / str(i)).mkdir()
         out = compiled(tmp_path / str(i), model).write("predict", X, 1)
@@ -214,12 +214,12 @@ def test_scalers_before_the_model_are_part_of_the_file(scaler, tmp_path):
 def test_sparse_float32_and_foreign_models(tmp_path, foreign):
     X, y = make_banana(100)
     to, _ = foreign
-    settings = {"max_vectors": 5, "kernel": Gaussian(width=1.0), "ridge": 1e-2}
+    settings = {"max_vectors": 5, "kernel": Gaussian(length_scale=1.0), "alpha": 1e-2}
     models = {
         "sparse": FeatureVectorDiscriminant(**settings).fit(sp.csr_array(X), y),
         "small": FeatureVectorDiscriminant(**settings).fit(X.astype(np.float32), y),
         "foreign": FeatureVectorDiscriminant(**settings).fit(to(X), to(y)),
-        "density": ForwardDensity(width=0.5).fit(to(X)),
+        "density": ForwardDensity(bandwidth=0.5).fit(to(X)),
     }
     texts = [to_c(model, name=name) for name, model in models.items()]
     library = compile_library(tmp_path, *texts)

@@ -13,10 +13,10 @@ from tests.io.running import run_onnx, run_reference, run_sanitized
 
 TOLERANCE = {"double": 1e-10, "float": 1e-4}
 KERNELS = {
-    "gaussian": Gaussian(width=1.5),
-    "widths": Gaussian(width=[1.0, 1.5, 2.0]),
-    "laplacian": Laplacian(width=3.0),
-    "laplacians": Laplacian(width=[2.0, 3.0, 4.0]),
+    "gaussian": Gaussian(length_scale=1.5),
+    "widths": Gaussian(length_scale=[1.0, 1.5, 2.0]),
+    "laplacian": Laplacian(length_scale=3.0),
+    "laplacians": Laplacian(length_scale=[2.0, 3.0, 4.0]),
     "polynomial": Polynomial(degree=3, gamma=0.3),
     "linear": Linear(),
     "spline": LinearSpline(),
@@ -24,15 +24,15 @@ KERNELS = {
 # estimator -> settings to export it with
 ESTIMATORS = {
     "FeatureVectorSelector": [{"max_vectors": 3}, {"max_vectors": 3, "rule": "greedy", "projection": "symmetric"}],
-    "FeatureVectorRegressor": [{"max_vectors": 6, "ridge": 1e-2}],
-    "FeatureVectorDiscriminant": [{"max_vectors": 6, "ridge": 1e-2}],
+    "FeatureVectorRegressor": [{"max_vectors": 6, "alpha": 1e-2}],
+    "FeatureVectorDiscriminant": [{"max_vectors": 6, "alpha": 1e-2}],
     "FeatureVectorPCA": [{"max_vectors": 4, "n_components": 2}],
     "KernelClassifier": [{"max_vectors": 6}, {"n_vectors": 12}],
     "KernelRegressor": [{"max_vectors": 6}, {"n_vectors": 12}],
-    "SparseKernelFisher": [{"penalty": 0.05}, {"penalty": 0.05, "variant": "paper"}, {"penalty": 0.1, "q": 2.0}],
+    "SparseKernelFisher": [{"alpha": 0.05}, {"alpha": 0.05, "variant": "paper"}, {"alpha": 0.1, "q": 2.0}],
     "ForwardKernelFisher": [{"n_vectors": 4}],
     "RecursiveSVM": [{"n_components": 2, "max_vectors": 6}],
-    "RecursiveSoftMargin": [{"n_components": 2, "max_vectors": 6, "ridge": 0.1}],
+    "RecursiveSoftMargin": [{"n_components": 2, "max_vectors": 6, "alpha": 0.1}],
     "GraphEmbedding": [{"n_components": 2, "max_vectors": 6}],
     "ParzenDensity": [{}, {"scale": "whiten"}],
     "ForwardDensity": [{}],
@@ -42,7 +42,7 @@ ESTIMATORS = {
     "DensityClassifier": [{}],
 }
 # The spline kernel is not bounded: with the penalties above coefficients cancel, and float has too few figures.
-STRONGER = {"SparseKernelFisher": {"penalty": 20.0}}
+STRONGER = {"SparseKernelFisher": {"alpha": 20.0}}
 # estimator -> why it cannot be exported
 EXCLUDED: dict[str, str] = {
     "TableEncoder": "it only prepares rows",
@@ -134,7 +134,7 @@ def test_c_and_onnx_say_what_the_model_says(model, binary, tmp_path):
 
 def test_priors_move_the_probabilities_of_the_least_squares_rule(tmp_path):
     X, _, y, new = samples()
-    model = fewkern.SparseKernelFisher(penalty=0.05, variant="paper", priors=[0.2, 0.8])
+    model = fewkern.SparseKernelFisher(alpha=0.05, variant="paper", priors=[0.2, 0.8])
     check(model.fit(X, y), new, tmp_path)
     assert model.class_scores_.shares[0] != 0
 

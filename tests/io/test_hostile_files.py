@@ -30,13 +30,13 @@ fork = multiprocessing.get_context("fork")
 
 @pytest.fixture(scope="module")
 def small():
-    return fewkern.FeatureVectorDiscriminant(max_vectors=5, ridge=1e-2).fit(X, y)
+    return fewkern.FeatureVectorDiscriminant(max_vectors=5, alpha=1e-2).fit(X, y)
 
 
 @pytest.fixture(scope="module")
 def large():
     rng = np.random.default_rng(0)
-    return fewkern.ParzenDensity(width=0.5).fit(rng.normal(size=(4000, 20)))
+    return fewkern.ParzenDensity(bandwidth=0.5).fit(rng.normal(size=(4000, 20)))
 
 
 @pytest.fixture
@@ -154,8 +154,14 @@ def set_array(field, value):
         (lambda s, _: s.update(n_features_in_="2"), r"FeatureVectorDiscriminant.n_features_in_ is '2'"),
         (lambda s, _: s.update(predict="x"), r"FeatureVectorDiscriminant has an attribute predict"),
         (lambda s, _: s.update(__class__="x"), r"FeatureVectorDiscriminant has an attribute __class__"),
-        (lambda s, _: s["kernel_"]["state"].update(width=-1.0) or s.update(kernel=3), r"kernel: expected a name"),
-        (lambda s, _: s["expansion_"]["state"]["kernel"]["state"].update(width=0.0), r"values that are not finite"),
+        (
+            lambda s, _: s["kernel_"]["state"].update(length_scale=-1.0) or s.update(kernel=3),
+            r"kernel: expected a name",
+        ),
+        (
+            lambda s, _: s["expansion_"]["state"]["kernel"]["state"].update(length_scale=0.0),
+            r"values that are not finite",
+        ),
         (set_array("expansion_.coef", lambda a: a * 0 + 1e303), r"gives NaN or infinity, or nearly so"),
         (lambda s, _: s["expansion_"]["state"].update(kernel="gaussian"), r"KernelExpansion.kernel is 'gaussian'"),
         (
@@ -344,7 +350,7 @@ def writing(models, path, count):
 
 def test_concurrent_writers_and_readers(small, tmp_path):
     """Two processes and two threads write, one thread reads: it always finds one of the models, whole."""
-    other = fewkern.FeatureVectorDiscriminant(max_vectors=3, ridge=1e-2).fit(X, y)
+    other = fewkern.FeatureVectorDiscriminant(max_vectors=3, alpha=1e-2).fit(X, y)
     path = save(small, tmp_path / "model.npz")
     allowed = {small.n_vectors_, other.n_vectors_}
     processes = [fork.Process(target=writing, args=([small, other], path, 20)) for _ in range(2)]

@@ -41,7 +41,7 @@ def model():
     y = np.arange(96) % len(labels)
     X = rng.standard_normal((96, len(HOSTILE))) + 2 * np.eye(len(HOSTILE))[y]
     frame = pd.DataFrame(X, columns=HOSTILE)
-    return frame, FeatureVectorDiscriminant(max_vectors=6, ridge=1e-2).fit(frame, labels[y])
+    return frame, FeatureVectorDiscriminant(max_vectors=6, alpha=1e-2).fit(frame, labels[y])
 
 
 def test_c(model, tmp_path):

@@ -65,7 +65,7 @@ def longer(content):
 def wide(columns):
     def make(content):
         header, arrays = opened(content["sparse"])
-        for node in find(header["model"], "sparse"):
+        for node in find(header["model"], "shape"):
             node["shape"][1] = columns
         header["model"]["state"]["n_features_in_"] = columns
         return closed(header, arrays)

@@ -9,9 +9,9 @@ from sklearn.preprocessing import StandardScaler
 
 import fewkern
 from fewkern import FeatureVectorDiscriminant, FeatureVectorRegressor, ForwardDensity, to_onnx
-from fewkern.datasets import make_banana
+from fewkern.datasets import make_banana, make_sinc
 from fewkern.io.onnx import OPSET
-from fewkern.kernels import Gaussian
+from fewkern.kernels import Gaussian, LinearSpline
 from tests.io.running import run_onnx, run_reference
 
 
@@ -24,7 +24,7 @@ def onnx():
 def banana():
     X, y = make_banana(150)
     X = X.astype(np.float32).astype(float)
-    return X, y, FeatureVectorDiscriminant(kernel=Gaussian(width=1.0), max_vectors=8, ridge=1e-2).fit(X, y)
+    return X, y, FeatureVectorDiscriminant(kernel=Gaussian(length_scale=1.0), max_vectors=8, alpha=1e-2).fit(X, y)
 
 
 def test_what_the_file_says_of_itself(onnx, banana, tmp_path):
@@ -49,7 +49,7 @@ def test_what_the_file_says_of_itself(onnx, banana, tmp_path):
 def test_labels_of_every_type(onnx, labels, kind, banana):
     X, _, _ = banana
     y = np.array(labels)[np.arange(len(X)) % len(labels)]
-    model = FeatureVectorDiscriminant(max_vectors=5, ridge=1e-1).fit(X, y)
+    model = FeatureVectorDiscriminant(max_vectors=5, alpha=1e-1).fit(X, y)
     proto = to_onnx(model, dtype="double")
     for found in (run_onnx(proto, X, "double"), run_reference(proto, X, "double")):
         assert found["label"].tolist() == model.predict(X).tolist()
@@ -75,7 +75,7 @@ def test_far_from_the_origin_float_is_as_good_as_its_input(onnx, d, rng):
     """Few features are subtracted one by one, many through a matrix product; neither loses the distances."""
     X = (rng.standard_normal((100, d)) + 1e4 * rng.standard_normal(d)).astype(np.float32).astype(float)
     y = np.sin(X[:, 0] - X[:, 0].mean())
-    model = FeatureVectorRegressor(kernel=Gaussian(width=2.0 * d**0.5), max_vectors=10, ridge=1e-1).fit(X, y)
+    model = FeatureVectorRegressor(kernel=Gaussian(length_scale=2.0 * d**0.5), max_vectors=10, alpha=1e-1).fit(X, y)
     found = run_onnx(to_onnx(model), X)["variable"]
     np.testing.assert_allclose(found[:, 0], model.predict(X), rtol=0, atol=1e-4)
 
@@ -85,11 +85,11 @@ def test_extreme_samples_give_no_nan(onnx, d, rng):
     X = rng.standard_normal((60, d))
     # in every direction, also towards the vectors: products of opposite signs overflow to infinity minus infinity
     far = np.concatenate([1e9 * np.ones((1, d)), 1e300 * np.ones((1, d)), 1.5e308 * np.sign(X)])
-    density = ForwardDensity(width=1.0, scale="whiten" if d == 2 else "std").fit(X)
+    density = ForwardDensity(bandwidth=1.0, scale="whiten" if d == 2 else "std").fit(X)
     found = run_onnx(to_onnx(density, dtype="double"), far, "double")["log_density"]
     assert np.all(np.isfinite(found))
     np.testing.assert_allclose(found[0, 0], density.score_samples(far[:1])[0], rtol=1e-9)
-    model = FeatureVectorRegressor(kernel=Gaussian(width=1.0), max_vectors=10).fit(X, X[:, 0])
+    model = FeatureVectorRegressor(kernel=Gaussian(length_scale=1.0), max_vectors=10).fit(X, X[:, 0])
     found = run_onnx(to_onnx(model, dtype="double"), far, "double")["variable"]
     np.testing.assert_allclose(found, np.full((62, 1), model.expansion_.offset[0]), rtol=1e-12)
 
@@ -97,7 +97,7 @@ def test_extreme_samples_give_no_nan(onnx, d, rng):
 def test_sparse_float32_foreign_and_scaled_models(onnx, foreign, banana):
     X, y, _ = banana
     to, _ = foreign
-    base = FeatureVectorDiscriminant(kernel=Gaussian(width=1.0), max_vectors=5, ridge=1e-2)
+    base = FeatureVectorDiscriminant(kernel=Gaussian(length_scale=1.0), max_vectors=5, alpha=1e-2)
     for samples, targets in ((sp.csr_array(X), y), (X.astype(np.float32), y), (to(X), to(y))):
         model = base.fit(samples, targets)
         truth = np.asarray(model.expansion_.like(X)(X))
@@ -111,7 +111,10 @@ def test_feature_names(onnx, banana):
     pd = pytest.importorskip("pandas")
     X, y, _ = banana
     frame = pd.DataFrame(X, columns=["length", "width"])
-    for model in (FeatureVectorDiscriminant(max_vectors=3), make_pipeline(StandardScaler(), ForwardDensity(width=0.5))):
+    for model in (
+        FeatureVectorDiscriminant(max_vectors=3),
+        make_pipeline(StandardScaler(), ForwardDensity(bandwidth=0.5)),
+    ):
         facts = {entry.key: entry.value for entry in to_onnx(model.fit(frame, y)).metadata_props}
         assert json.loads(facts["feature_names"]) == ["length", "width"]
 

@@ -23,7 +23,7 @@ from fewkern.kernels import Gaussian
 from tests.io.running import TYPES, compiled, run_sanitized
 from tests.io.test_every_estimator import TOLERANCE, assert_same, expected
 
-MODEL = FeatureVectorDiscriminant(n_vectors=6, ridge=1e-2, kernel=Gaussian(width=2.0))
+MODEL = FeatureVectorDiscriminant(n_vectors=6, alpha=1e-2, kernel=Gaussian(length_scale=2.0))
 
 
 def _runtime(proto, feed):
@@ -111,7 +111,7 @@ def test_features_that_are_selected(table, tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore:[A-Za-z]*Density.*:UserWarning")
-@pytest.mark.parametrize("estimator", [FeatureVectorRegressor(max_vectors=5, ridge=1e-2), ForwardDensity()])
+@pytest.mark.parametrize("estimator", [FeatureVectorRegressor(max_vectors=5, alpha=1e-2), ForwardDensity()])
 def test_other_models_behind_an_imputer(estimator, table, tmp_path):
     X, _ = table
     model = make_pipeline(SimpleImputer(), StandardScaler(), SelectKBest(lambda X, y: -X.std(axis=0), k=2), estimator)
@@ -232,14 +232,14 @@ def test_missing_texts_are_named_in_the_file(frame):
 def test_what_cannot_be_written_is_named(export, step, message):
     X = np.random.default_rng(0).integers(0, 5, (40, 3)).astype(float)
     y = (X[:, 0] > 2).astype(int)
-    model = make_pipeline(step, FeatureVectorDiscriminant(max_vectors=3, ridge=0.1)).fit(X, y)
+    model = make_pipeline(step, FeatureVectorDiscriminant(max_vectors=3, alpha=0.1)).fit(X, y)
     with pytest.raises(TypeError, match=f"{export.__name__}: {message}"):
         export(model)
 
 
 def test_a_category_that_is_missing_cannot_be_written():
     X = np.array([[1.0], [np.nan], [2.0]] * 10)
-    model = make_pipeline(OneHotEncoder(), FeatureVectorDiscriminant(max_vectors=2, ridge=0.1))
+    model = make_pipeline(OneHotEncoder(), FeatureVectorDiscriminant(max_vectors=2, alpha=0.1))
     model.fit(X, np.arange(30) % 2)
     with pytest.raises(TypeError, match="OneHotEncoder with categories other than texts and finite numbers"):
         to_c(model)

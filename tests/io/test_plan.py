@@ -46,7 +46,7 @@ def test_not_fitted(export, model):
 
 
 @pytest.mark.parametrize(
-    "model", [SVC(), "model.npz", None, fisher_path(SparseKernelFisher(), X, y, penalties=[0.1])], ids=repr
+    "model", [SVC(), "model.npz", None, fisher_path(SparseKernelFisher(), X, y, alphas=[0.1])], ids=repr
 )
 def test_not_of_fewkern(export, model):
     message = "expected a fitted estimator of fewkern, a pipeline that ends in one .*, or an expansion, got "
@@ -109,7 +109,7 @@ def test_a_model_without_vectors_is_its_constant(tmp_path):
 
 
 def test_expansions_of_a_path_and_the_way_back_of_pca(tmp_path):
-    expansion = fisher_path(SparseKernelFisher(), X, y, penalties=[0.01]).expansions[0]
+    expansion = fisher_path(SparseKernelFisher(), X, y, alphas=[0.01]).expansions[0]
     pca = FeatureVectorPCA(n_components=2, max_vectors=6, fit_inverse_transform=True).fit(X)
     scores = pca.transform(X)
     for i, (model, samples, truth) in enumerate(
@@ -122,7 +122,7 @@ def test_expansions_of_a_path_and_the_way_back_of_pca(tmp_path):
 
 def test_pipelines_inside_pipelines(export, tmp_path):
     inner = make_pipeline(StandardScaler(), MinMaxScaler())
-    model = make_pipeline(inner, FeatureVectorRegressor(max_vectors=5, ridge=1e-2)).fit(X, y)
+    model = make_pipeline(inner, FeatureVectorRegressor(max_vectors=5, alpha=1e-2)).fit(X, y)
     export(model)
     np.testing.assert_allclose(compiled(tmp_path, model).write("predict", X, 1)[:, 0], model.predict(X), atol=1e-8)
     foreign = make_pipeline(StandardScaler(), FeatureVectorSelector(max_vectors=5), SVC()).fit(X, y)
@@ -131,6 +131,6 @@ def test_pipelines_inside_pipelines(export, tmp_path):
 
 
 def test_a_rule_in_place_of_a_number(export):
-    expansion = KernelExpansion(Gaussian(width="median"), X[:3], np.ones((3, 1)), np.zeros(1))
-    with pytest.raises(ValueError, match=r"width='median', a rule in place of a number; use kernel.resolve"):
+    expansion = KernelExpansion(Gaussian(length_scale="median"), X[:3], np.ones((3, 1)), np.zeros(1))
+    with pytest.raises(ValueError, match=r"length_scale='median', a rule in place of a number; use kernel.resolve"):
         export(expansion)

@@ -66,9 +66,9 @@ def test_round_trip(model, data, tmp_path):
     if hasattr(fitted, "inverse_"):
         T = fitted.transform(X)
         np.testing.assert_array_equal(again.inverse_transform(T), fitted.inverse_transform(T))
-    if hasattr(fitted, "trace_"):
-        np.testing.assert_array_equal(again.trace_.error, fitted.trace_.error)
-        assert again.trace_.chosen == fitted.trace_.chosen
+    if hasattr(fitted, "path_"):
+        np.testing.assert_array_equal(again.path_.error, fitted.path_.error)
+        assert again.path_.chosen == fitted.path_.chosen
     again.fit(X, y)
 
 
@@ -195,13 +195,13 @@ def test_a_model_that_does_not_predict_is_not_written(file, data):
     """What load would refuse, save does not put in place of a file that loads."""
     before = file.read_bytes()
     model = fewkern.FeatureVectorRegressor(max_vectors=5).fit(*data)
-    model.kernel_.width = 0.0
+    model.kernel_.length_scale = 0.0
     with pytest.raises(ValueError, match=r"could not be read back, so nothing was written \(.* not finite"):
         save(model, file)
     assert file.read_bytes() == before
 
 
-@pytest.mark.parametrize(("field", "value"), [("unit", "meter"), ("unit", 3), ("width", np.ones(7))])
+@pytest.mark.parametrize(("field", "value"), [("unit", "meter"), ("unit", 3), ("length_scale", np.ones(7))])
 def test_a_kernel_that_contradicts_itself_is_not_written(tmp_path, data, field, value):
     model = fewkern.FeatureVectorSelector(max_vectors=5).fit(*data)
     setattr(model.kernel_, field, value)

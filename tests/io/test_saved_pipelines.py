@@ -52,7 +52,7 @@ from tests.io.test_every_estimator import assert_same, expected
 
 pd = pytest.importorskip("pandas")
 
-MODEL = FeatureVectorDiscriminant(n_vectors=6, ridge=1e-2, kernel=Gaussian(width=2.0))
+MODEL = FeatureVectorDiscriminant(n_vectors=6, alpha=1e-2, kernel=Gaussian(length_scale=2.0))
 
 
 @pytest.fixture(scope="module")
@@ -263,10 +263,10 @@ def test_linear_models_on_components_two_classes(transformer, samples, tmp_path)
 def test_the_best_of_a_search(export, samples, tmp_path):
     X, _, y = samples
     pipeline = make_pipeline(StandardScaler(), MODEL)
-    inside = GridSearchCV(MODEL, {"ridge": [1e-3, 1e-1]}, cv=3)
+    inside = GridSearchCV(MODEL, {"alpha": [1e-3, 1e-1]}, cv=3)
     searches = [
-        GridSearchCV(pipeline, {"featurevectordiscriminant__ridge": [1e-3, 1e-1]}, cv=3),
-        RandomizedSearchCV(MODEL, {"ridge": [1e-3, 1e-1]}, n_iter=2, cv=3, random_state=0),
+        GridSearchCV(pipeline, {"featurevectordiscriminant__alpha": [1e-3, 1e-1]}, cv=3),
+        RandomizedSearchCV(MODEL, {"alpha": [1e-3, 1e-1]}, n_iter=2, cv=3, random_state=0),
         make_pipeline(StandardScaler(), inside),
     ]
     for search in searches:
@@ -279,7 +279,7 @@ def test_the_best_of_a_search(export, samples, tmp_path):
 @pytest.mark.parametrize("write", [to_c, to_onnx, lambda model: save(model, "m.npz")], ids=["to_c", "to_onnx", "save"])
 def test_a_search_without_a_model(write, samples):
     X, _, y = samples
-    search = GridSearchCV(MODEL, {"ridge": [1e-3, 1e-1]}, cv=3, refit=False)
+    search = GridSearchCV(MODEL, {"alpha": [1e-3, 1e-1]}, cv=3, refit=False)
     with pytest.raises(NotFittedError, match="this GridSearchCV is not fitted; call fit first"):
         write(search)
     with pytest.raises(NotFittedError, match=r"was not told to fit the best model \(refit=False\)"):

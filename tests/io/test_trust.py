@@ -71,7 +71,7 @@ def test_exported_intervals(name, dtype, new, tmp_path):
 
 @pytest.mark.parametrize("coverage", [0.7, 0.97, 0.9999])
 @pytest.mark.parametrize("classes", [2, 3])
-@pytest.mark.parametrize("model", [KernelClassifier(max_vectors=6), SparseKernelFisher(penalty=0.05)])
+@pytest.mark.parametrize("model", [KernelClassifier(max_vectors=6), SparseKernelFisher(alpha=0.05)])
 def test_exported_sets(model, classes, coverage, new, tmp_path):
     X, y = make_banana(150)
     model.fit(X, y if classes == 2 else np.where(X[:, 0] > 1, 2, y))

@@ -34,7 +34,9 @@ def exact(X):
 @pytest.mark.parametrize("unit", [1e-18, 1.0, 1e18, 1e25])
 def test_units_do_not_matter(onnx, tmp_path, rng, unit):
     X = exact(unit * rng.normal(size=(100, 3)))
-    model = FeatureVectorRegressor(kernel=Gaussian(width=unit), max_vectors=10, ridge=1e-2).fit(X, X[:, 0] / unit)
+    model = FeatureVectorRegressor(kernel=Gaussian(length_scale=unit), max_vectors=10, alpha=1e-2).fit(
+        X, X[:, 0] / unit
+    )
     want = model.predict(X)
     np.testing.assert_allclose(run_onnx(to_onnx(model), X)["variable"][:, 0], want, atol=1e-4)
     np.testing.assert_allclose(compiled(tmp_path, model, "float").write("predict", X, 1)[:, 0], want, atol=1e-4)
@@ -53,7 +55,7 @@ def test_units_of_a_density_do_not_matter(onnx, tmp_path, scale):
 def test_a_scaler_far_from_the_origin(onnx, tmp_path, rng, kernel):
     X = 16_000_000 + rng.integers(0, 10, (200, 2)).astype(float)
     y = X[:, 0] + X[:, 1] > 32_000_009
-    model = make_pipeline(StandardScaler(), FeatureVectorDiscriminant(kernel=kernel, max_vectors=3, ridge=1e-2)).fit(
+    model = make_pipeline(StandardScaler(), FeatureVectorDiscriminant(kernel=kernel, max_vectors=3, alpha=1e-2)).fit(
         X, y
     )
     want = model.predict_proba(X)
@@ -65,7 +67,7 @@ def test_one_far_vector_among_many_features(onnx, rng):
     X = exact(rng.normal(size=(150, 20)))
     X[0] = 1e4
     V = X[:30]
-    model = KernelExpansion(Gaussian(width=4.0), V, rng.normal(size=(30, 1)), np.zeros(1))
+    model = KernelExpansion(Gaussian(length_scale=4.0), V, rng.normal(size=(30, 1)), np.zeros(1))
     with pytest.warns(UserWarning, match=r"to_onnx: .* far apart .* dtype=\"double\""):
         proto = to_onnx(model)
     # the others do not suffer from it

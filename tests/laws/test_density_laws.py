@@ -28,9 +28,9 @@ DENSITIES = {
     "ml": ForwardDensity(scale="none", max_vectors=3),
     "ml-bic": ForwardDensity(cv=None, scale="none", max_vectors=3),
     "paper": ForwardConstrainedDensity(scale="none"),
-    "paper-abs": ForwardConstrainedDensity(scale="none", width_rule="abs"),
+    "paper-abs": ForwardConstrainedDensity(scale="none", bandwidth_rule="abs"),
     "refit": ForwardConstrainedDensity(refit=True, scale="none"),
-    "rsde": ReducedSetDensity(width="silverman", scale="none"),
+    "rsde": ReducedSetDensity(bandwidth="silverman", scale="none"),
     "skd": OrthogonalForwardDensity(scale="none"),
     "sdc": OrthogonalForwardDensity(target="distribution", scale="none"),
 }
@@ -64,7 +64,7 @@ def test_weights_are_on_the_simplex(name, seed, m):
     model = _fit(name, X, weights)
     assert np.all(model.weights_ >= 0)
     assert abs(model.weights_.sum() - 1) <= 1e-12
-    assert np.all(model.widths_ >= 0.02 * model.width_ * (1 - 1e-12))
+    assert np.all(model.bandwidths_ >= 0.02 * model.bandwidth_ * (1 - 1e-12))
     assert 1 <= model.n_vectors_ <= 55
 
 
@@ -74,9 +74,9 @@ def test_weights_are_on_the_simplex(name, seed, m):
 @given(seed=seeds)
 def test_integral_is_one(name, seed):
     line = _fit(name, _data(seed, 1))
-    spread = float(line.widths_.max())
+    spread = float(line.bandwidths_.max())
     low, high = line.vectors_.min() - 9 * spread, line.vectors_.max() + 9 * spread
-    axis = np.arange(low, high, float(line.widths_.min()) / 4)[:, None]
+    axis = np.arange(low, high, float(line.bandwidths_.min()) / 4)[:, None]
     assert np.sum(line.pdf(axis)) * (axis[1, 0] - axis[0, 0]) == pytest.approx(1, abs=2e-3)
 
 
@@ -85,7 +85,7 @@ def test_integral_is_one(name, seed):
 def test_integral_is_one_in_the_plane(seed):
     model = ForwardDensity(scale="whiten").fit(_data(seed) @ np.array([[2.0, 0.5], [0.3, 0.4]]))
     A = model.expansion_.transform
-    reach = 6 * model.widths_.max() * np.sqrt(np.diag(np.linalg.inv(A.T @ A)))
+    reach = 6 * model.bandwidths_.max() * np.sqrt(np.diag(np.linalg.inv(A.T @ A)))
     low, high = model.vectors_.min(axis=0) - reach, model.vectors_.max(axis=0) + reach
     axes = [np.linspace(a, b, 500) for a, b in zip(low, high)]
     grid = np.stack(np.meshgrid(*axes), axis=-1).reshape(-1, 2)
@@ -164,14 +164,14 @@ def test_simplex_solvers(seed, n):
 @given(seed=seeds)
 def test_path_of_the_paper_s_algorithm(seed):
     model = _fit("paper", _data(seed))
-    assert all(b < a for a, b in pairwise(model.trace_.error))
+    assert all(b < a for a, b in pairwise(model.path_.error))
 
 
 @few
 @given(seed=seeds)
 def test_path_of_the_improved_algorithm(seed):
     model = _fit("ise", _data(seed))
-    values = model.trace_.objectives
+    values = model.path_.objectives
     assert all(b <= a + 1e-12 * abs(a) for a, b in pairwise(values))
-    assert model.widths_.min() >= model.least_width_ * (1 - 1e-12)
-    assert model.widths_.max() <= 9 * model.width_ * (1 + 1e-12)
+    assert model.bandwidths_.min() >= model.least_bandwidth_ * (1 - 1e-12)
+    assert model.bandwidths_.max() <= 9 * model.bandwidth_ * (1 + 1e-12)

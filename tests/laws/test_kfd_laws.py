@@ -18,7 +18,7 @@ def problems(draw, targets=1):
     n = draw(st.integers(8, 30))
     rng = np.random.default_rng(draw(st.integers(0, 2**31)))
     X = rng.standard_normal((n, draw(st.integers(1, 3))))
-    K = Gaussian(width=draw(st.floats(0.3, 3.0)))(X, X)
+    K = Gaussian(length_scale=draw(st.floats(0.3, 3.0)))(X, X)
     if targets == 1:
         y = rng.permutation(np.r_[0, 1, rng.integers(0, 2, n - 2)])
         return K, kfd.targets(y)[:, None], rng

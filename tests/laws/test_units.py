@@ -111,7 +111,7 @@ def test_sparse_samples_give_the_same_widths_and_answers(kernel):
     model = FeatureVectorDiscriminant(kernel=kernel, max_vectors=5)
     dense, sparse = fresh(model).fit(X, y), fresh(model).fit(sp.csr_array(X), y)
     assert sparse.kernel_.unit == dense.kernel_.unit
-    np.testing.assert_allclose(sparse.kernel_.width, dense.kernel_.width, rtol=1e-9)
+    np.testing.assert_allclose(sparse.kernel_.length_scale, dense.kernel_.length_scale, rtol=1e-9)
     np.testing.assert_allclose(sparse.decision_function(sp.csr_array(X)), dense.decision_function(X), atol=1e-6)
 
 
@@ -128,10 +128,10 @@ def test_ridges_that_are_chosen_are_positive():
     X = rng.standard_normal((200, 4)) * [1.0, 1e5, 1.0, 1.0]
     y = np.sin(2 * X[:, 0]) + X[:, 1] / 1e5 * X[:, 2]
     model = FeatureVectorRegressor(prefer="accurate").fit(X, y)
-    assert model.ridge_ >= 1e-6
-    assert min(model.trace_.axes["ridge"]) == pytest.approx(1e-6)
+    assert model.alpha_ >= 1e-6
+    assert min(model.path_.axes["alpha"]) == pytest.approx(1e-6)
     assert np.abs(model.expansion_.coef).max() < 1e6
-    assert FeatureVectorRegressor(ridge=0.0, max_vectors=5).fit(X, y).trace_.axes["ridge"] == (0.0,)
+    assert FeatureVectorRegressor(alpha=0.0, max_vectors=5).fit(X, y).path_.axes["alpha"] == (0.0,)
 
 
 @pytest.mark.parametrize("kernel", ["gaussian", "laplacian"])

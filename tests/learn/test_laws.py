@@ -203,6 +203,14 @@ def test_thresholds_in_single_columns():
     assert 1 - KernelClassifier().fit(*box(800, 0)).score(*box(4000, 1)) < 0.02
 
 
+def test_a_linear_function_is_learned_up_to_the_ends_of_its_columns():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(4600, 2))
+    y = X @ [3.0, -2.0]
+    model = KernelRegressor().fit(X[:600], y[:600])
+    assert 1 - model.score(X[600:], y[600:]) < 1e-3
+
+
 def test_products_of_columns():
     """A product is a sum of logarithms; with the maps as they begin the error is 5%."""
 

@@ -26,7 +26,7 @@ def iris():
 def test_fda_transform_is_that_of_lda(iris):
     X, y = iris
     X, y = X[:130], y[:130]
-    ours = GraphEmbedding(ridge=0.0).fit(X, y).transform(X)
+    ours = GraphEmbedding(alpha=0.0).fit(X, y).transform(X)
     theirs = LinearDiscriminantAnalysis(solver="eigen").fit(X, y).transform(X)
     # scikit-learn subtracts the mean of the class means weighted by the priors, and scales otherwise
     ours, theirs = ((T - T.mean(axis=0)) / T.std(axis=0) for T in (ours, theirs))
@@ -37,7 +37,7 @@ def test_pca_and_kernel_pca(iris):
     X, _ = iris
     ours, theirs = GraphEmbedding(graph="pca", n_components=3).fit_transform(X), PCA(3).fit_transform(X)
     np.testing.assert_allclose(align(theirs, ours), theirs, atol=1e-8)
-    kernel = GraphEmbedding(graph="pca", kernel=Gaussian(width=2.0), n_components=3).fit(X)
+    kernel = GraphEmbedding(graph="pca", kernel=Gaussian(length_scale=2.0), n_components=3).fit(X)
     theirs = KernelPCA(3, kernel="rbf", gamma=1 / 8).fit(X)
     np.testing.assert_allclose(align(theirs.transform(X), kernel.transform(X)), theirs.transform(X), atol=1e-5)
 
@@ -67,8 +67,8 @@ def test_every_graph_fits_and_goes_back(iris):
             model = GraphEmbedding(graph=name, recursive=recursive, n_components=2).fit(X, y)
             T = model.transform(X)
             np.testing.assert_allclose(model.transform(model.inverse_transform(T)), T, atol=1e-8)
-            assert model.ratios_.shape == (2,)
-            assert np.all(np.diff(model.ratios_) <= 1e-9 * model.ratios_[0])
+            assert model.eigenvalues_.shape == (2,)
+            assert np.all(np.diff(model.eigenvalues_) <= 1e-9 * model.eigenvalues_[0])
 
 
 def test_more_directions_than_classes(iris):
@@ -90,7 +90,7 @@ def test_no_n_by_n_matrix_for_class_graphs():
 
 def test_through_a_basis():
     X, y = load_digits(return_X_y=True)
-    model = GraphEmbedding(kernel="gaussian", max_vectors=60, ridge=0.1).fit(X[::4], y[::4])
+    model = GraphEmbedding(kernel="gaussian", max_vectors=60, alpha=0.1).fit(X[::4], y[::4])
     assert model.n_vectors_ == 60
     assert model.transform(X[1::40]).shape[1] == 9
 

@@ -35,7 +35,7 @@ def test_coefficients_of_a_regression_belong_to_its_directions(C, width):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40, 5))
     y = X[:, 0] + 0.1 * rng.normal(size=40)
-    model = RecursiveSVM(task="regression", C=C, kernel=Gaussian(width=width)).fit(X, y)
+    model = RecursiveSVM(task="regression", C=C, kernel=Gaussian(length_scale=width)).fit(X, y)
     assert model.n_components_ <= 39
     assert np.abs(model.transform(X)).max() < 10
     np.testing.assert_allclose(length(model, X), np.eye(model.n_components_), atol=1e-4)
@@ -44,7 +44,7 @@ def test_coefficients_of_a_regression_belong_to_its_directions(C, width):
 def test_coefficients_of_many_directions_with_a_large_box():
     X, y = load_breast_cancer(return_X_y=True)
     X, y = scale(X)[:200], y[:200]
-    model = RecursiveSVM(C=1e4, kernel=Gaussian(width=5.0)).fit(X, y)
+    model = RecursiveSVM(C=1e4, kernel=Gaussian(length_scale=5.0)).fit(X, y)
     assert model.n_components_ > 20
     assert np.abs(model.transform(X)).max() < 10
     np.testing.assert_allclose(length(model, X), np.eye(model.n_components_), atol=1e-3)
@@ -75,7 +75,7 @@ def test_never_more_directions_than_there_are(C):
     span = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)[2][:11]
     W = model.components_
     np.testing.assert_allclose(W - W @ span.T @ span, 0, atol=1e-8)
-    kernel = RecursiveSVM(C=C, kernel=Gaussian(width=3.0), class_weight="balanced").fit(X, np.arange(12) % 2)
+    kernel = RecursiveSVM(C=C, kernel=Gaussian(length_scale=3.0), class_weight="balanced").fit(X, np.arange(12) % 2)
     assert kernel.n_components_ <= 11
 
 
@@ -125,11 +125,11 @@ def test_single_precision_tensors_with_weights(estimator, rng):
     X, y = rng.normal(size=(50, 3)).astype(np.float32), np.arange(50) % 2
     X[:, 0] += y
     weights = rng.uniform(0.5, 1.5, 50).astype(np.float32)
-    model = estimator(kernel=Gaussian(width=2.0), max_vectors=10, n_components=1)
+    model = estimator(kernel=Gaussian(length_scale=2.0), max_vectors=10, n_components=1)
     ours = model.fit(torch.from_numpy(X), torch.from_numpy(y), sample_weight=torch.from_numpy(weights))
     T = ours.transform(torch.from_numpy(X))
     assert T.dtype == torch.float32
-    want = estimator(kernel=Gaussian(width=2.0), max_vectors=10, n_components=1).fit(X, y, sample_weight=weights)
+    want = estimator(kernel=Gaussian(length_scale=2.0), max_vectors=10, n_components=1).fit(X, y, sample_weight=weights)
     assert abs(np.corrcoef(T[:, 0].numpy(), want.transform(X)[:, 0])[0, 1]) > 0.999
 
 
@@ -190,5 +190,5 @@ def test_sparse_samples_have_the_axes_of_dense_ones(model, rng):
 
 def test_sparse_directions_need_a_ridge(rng):
     X, y = rng.normal(size=(20, 50)), np.arange(20) % 2
-    with pytest.raises(ValueError, match=r"ridge=0 needs more samples than features, got \(20, 50\); use ridge > 0"):
-        RecursiveSoftMargin(sparsity=0.5, ridge=0.0).fit(X, y)
+    with pytest.raises(ValueError, match=r"alpha=0 needs more samples than features, got \(20, 50\); use alpha > 0"):
+        RecursiveSoftMargin(sparsity=0.5, alpha=0.0).fit(X, y)

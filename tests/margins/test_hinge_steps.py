@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fewkern.core.trace import Stop
+from fewkern.core.path import Stop
 from fewkern.margins import hinge
 from fewkern.margins.hinge import HingeProblem, minimize_hinge
 from fewkern.margins.spaces import Rows

@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from fewkern import GraphEmbedding, RecursiveSoftMargin, RecursiveSVM, graphs
 from fewkern.arrays.fitting import CallbackSupportMixin
 from fewkern.base import KernelEstimator
-from fewkern.core.trace import Stop
+from fewkern.core.path import Stop
 from fewkern.kernels import Gaussian
 from fewkern.margins import features, reducer
 from fewkern.margins.reducer import Reducer
@@ -93,7 +93,7 @@ def test_rows_of_weight_zero_are_absent_from_a_kernel_model(make, iris):
 def test_the_basis_of_a_kernel_is_bounded(make, iris, monkeypatch):
     X, y = iris
     settings = {"kernel": Gaussian(0.5), "n_components": 2}
-    exact = make(max_vectors=None, **settings).fit(X, y)
+    exact = make(max_vectors=len(X), **settings).fit(X, y)
     assert exact.basis_.n_vectors > 50
     # few samples: as without a bound, with the same vectors
     default = make(**settings).fit(X, y)
@@ -103,7 +103,7 @@ def test_the_basis_of_a_kernel_is_bounded(make, iris, monkeypatch):
     bounded = make(**settings).fit(X, y)
     assert bounded.n_vectors_ == bounded.basis_.n_vectors == 50
     np.testing.assert_array_equal(bounded.transform(X), make(max_vectors=50, **settings).fit(X, y).transform(X))
-    assert make(max_vectors=None, **settings).fit(X, y).basis_.n_vectors == exact.basis_.n_vectors
+    assert make(max_vectors=len(X), **settings).fit(X, y).basis_.n_vectors == exact.basis_.n_vectors
     # the linear kernel needs no basis
     assert make(n_components=2).fit(X, y).basis_ is None
     sparse = make(n_components=2).fit(sp.csr_matrix(np.hstack([X] * 60)), y)

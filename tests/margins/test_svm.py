@@ -54,7 +54,9 @@ def test_every_way_to_the_linear_kernel_is_the_same(binary):
     settings = {"n_components": 3, "class_weight": "balanced"}
     want = RecursiveSVM(**settings).fit(X, y)
     T = want.transform(X)
-    through_gram = RecursiveSVM(kernel=Gaussian(width=1.0), **settings).set_params(kernel="precomputed").fit(X @ X.T, y)
+    through_gram = (
+        RecursiveSVM(kernel=Gaussian(length_scale=1.0), **settings).set_params(kernel="precomputed").fit(X @ X.T, y)
+    )
     np.testing.assert_allclose(through_gram.transform(X @ X.T), T, atol=1e-5)
     through_basis = RecursiveSVM(max_vectors=8, **settings).fit(X, y)
     np.testing.assert_allclose(through_basis.transform(X), T, atol=1e-5)
@@ -86,13 +88,13 @@ def test_sparse_samples_stay_sparse(shape, monkeypatch):
 
 def test_kernel_model_keeps_only_support_vectors():
     X, y = make_banana(150)
-    model = RecursiveSVM(kernel=Gaussian(width=1.0), C=10.0, n_components=1).fit(X, y)
+    model = RecursiveSVM(kernel=Gaussian(length_scale=1.0), C=10.0, n_components=1).fit(X, y)
     assert model.n_vectors_ == len(model.support_) < 100
     np.testing.assert_array_equal(model.vectors_, X[model.indices_])
     assert abs(model.transform(X).mean()) < 1e-8
     values, expected = model.transform(X)[:, 0], np.where(y == model.classes_[1], 1, -1)
     assert np.corrcoef(values, expected)[0, 1] > 0.7
-    few = RecursiveSVM(kernel=Gaussian(width=1.0), C=10.0, max_vectors=20, n_components=2).fit(X, y)
+    few = RecursiveSVM(kernel=Gaussian(length_scale=1.0), C=10.0, max_vectors=20, n_components=2).fit(X, y)
     assert few.n_vectors_ == 20
     assert not hasattr(few, "components_")
 
@@ -146,7 +148,7 @@ def test_soft_margin_kernel_and_solver(iris):
     np.testing.assert_allclose(align(a, b), a, atol=1e-5)
     fast = RecursiveSoftMargin(n_components=2, solver="sorted").fit(X, y)
     np.testing.assert_allclose(align(a, fast.transform(X)), a, atol=0.1)
-    bent = RecursiveSoftMargin(kernel="gaussian", max_vectors=30, ridge=0.1).fit(X, y)
+    bent = RecursiveSoftMargin(kernel="gaussian", max_vectors=30, alpha=0.1).fit(X, y)
     assert bent.n_vectors_ == 30
     assert bent.transform(X).shape == (150, 2)
 
@@ -267,7 +269,7 @@ def test_zero_weight_is_absence_also_behind_matrices(binary):
     "model",
     [
         RecursiveSVM(n_components=2),
-        RecursiveSVM(kernel=Gaussian(width=2.0), n_components=2),
+        RecursiveSVM(kernel=Gaussian(length_scale=2.0), n_components=2),
         RecursiveSoftMargin(n_components=2),
         RecursiveSoftMargin(n_components=1, solver="sorted"),
         RecursiveSoftMargin(graph="lpp", n_components=1),

@@ -93,8 +93,8 @@ def test_the_modules_of_the_table_are_there():
 def test_tests_that_reach_a_function_come_near_and_quick_ones_first():
     here = frozenset({"fewkern.core.peel:peel"})
     tests = [
-        OneTest("tests/core/test_trace.py::slow", 2.0, here),
-        OneTest("tests/core/test_trace.py::quick", 0.1, here),
+        OneTest("tests/core/test_path.py::slow", 2.0, here),
+        OneTest("tests/core/test_path.py::quick", 0.1, here),
         OneTest("tests/laws/test_all.py::quickest", 0.0, here),
         OneTest("tests/core/test_peel.py::own", 3.0, here),
         OneTest("tests/core/test_peel.py::other", 0.0, frozenset({"fewkern.core.peel:Peeled"})),
@@ -102,7 +102,7 @@ def test_tests_that_reach_a_function_come_near_and_quick_ones_first():
     found = [test.name.split("::")[1] for test in Reach(tests).of("fewkern.core.peel", "peel", budget=20)]
     assert found == ["own", "quick", "slow", "quickest"]
     assert [test.name for test in Reach(tests).of("fewkern.core.peel", "peel", budget=0.1)] == [
-        "tests/core/test_trace.py::quick",
+        "tests/core/test_path.py::quick",
         "tests/laws/test_all.py::quickest",
     ]
     # a line outside of functions: all tests of the module

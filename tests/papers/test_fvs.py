@@ -15,11 +15,11 @@ from fewkern import (
 from fewkern.datasets import make_ringnorm, make_rings, make_sinc, make_two_gaussians
 from fewkern.kernels import Gaussian, LinearSpline, Polynomial
 
-PAPER = {"rule": "greedy", "center": True, "ridge": 0.0}
+PAPER = {"rule": "greedy", "center": True, "alpha": 0.0}
 
 
 def of_sigma(sigma):
-    return Gaussian(width=sigma / np.sqrt(2))
+    return Gaussian(length_scale=sigma / np.sqrt(2))
 
 
 def assert_mean(values, figure, sd):
@@ -62,9 +62,9 @@ def test_sinc_needs_five_or_six_vectors():
 def test_rings_need_three_vectors(rule):
     X, y = make_rings(200)
     kernel = Polynomial(degree=2, gamma=1.0, coef0=0.0)
-    model = FeatureVectorDiscriminant(kernel=kernel, ridge=0.0, n_vectors=100, rule=rule, center=False).fit(X, y)
+    model = FeatureVectorDiscriminant(kernel=kernel, alpha=0.0, n_vectors=100, rule=rule, center=False).fit(X, y)
     assert model.n_vectors_ == 3
-    assert model.inertia_ == pytest.approx(1.0)
+    assert model.eigenvalues_ == pytest.approx(1.0)
 
 
 @pytest.mark.papers
@@ -139,5 +139,5 @@ def test_unexplained_fraction_of_the_rules_on_two_gaussians():
 
 def test_unexplained_fraction_of_the_rules_on_ringnorm():
     X, _ = make_ringnorm(1000)
-    left = {rule: unexplained(X, Gaussian(width=5.0), rule=rule) for rule in ("gain", "greedy", "random")}
+    left = {rule: unexplained(X, Gaussian(length_scale=5.0), rule=rule) for rule in ("gain", "greedy", "random")}
     assert left["gain"] < left["random"] < left["greedy"]

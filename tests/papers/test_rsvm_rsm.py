@@ -56,7 +56,7 @@ EXACT = [
 @pytest.mark.parametrize(("name", "sigma", "C", "cap", "values"), EXACT, ids=[e[0] for e in EXACT])
 def test_rsvm_exact_values(name, sigma, C, cap, values):
     X, y = ida(name)
-    model = RecursiveSVM(kernel=Gaussian(width=np.sqrt(sigma / 2)), C=C).fit(X, y)
+    model = RecursiveSVM(kernel=Gaussian(length_scale=np.sqrt(sigma / 2)), C=C).fit(X, y)
     assert model.cap_ == pytest.approx(cap, rel=1e-4)
     np.testing.assert_allclose(model.objectives_, values, rtol=1e-4)
     assert model.n_components_ == len(values)  # T*
@@ -66,7 +66,7 @@ def test_rsvm_exact_values(name, sigma, C, cap, values):
 @pytest.mark.papers
 def test_rsvm_squared_lengths_on_heart():
     X, y = ida("heart")
-    model = RecursiveSVM(kernel=Gaussian(width=np.sqrt(60)), C=3.162).fit(X, y)
+    model = RecursiveSVM(kernel=Gaussian(length_scale=np.sqrt(60)), C=3.162).fit(X, y)
     np.testing.assert_allclose(model.squared_norms_, [68.604, 101.262, 38.340, 19.021], rtol=1e-4)
 
 
@@ -74,7 +74,7 @@ def test_rsvm_squared_lengths_on_heart():
 @pytest.mark.parametrize(("name", "sigma", "C"), [("waveform", 20, 1.0), ("breast-cancer", 50, 15.19)])
 def test_balanced_weights_give_more_directions(name, sigma, C):
     X, y = ida(name)
-    kernel = Gaussian(width=np.sqrt(sigma / 2))
+    kernel = Gaussian(length_scale=np.sqrt(sigma / 2))
     plain = RecursiveSVM(kernel=kernel, C=C, n_components=30).fit(X, y)
     balanced = RecursiveSVM(kernel=kernel, C=C, class_weight="balanced", n_components=30).fit(X, y)
     assert balanced.n_components_ >= plain.n_components_ + 2
@@ -87,7 +87,7 @@ def test_rsvm_with_neighbours_on_all_splits_of_heart():
     X, y = z.X, z.y.astype(int)
     counts, good, bad = [], [], []
     for train, test in zip(z.train_idx, z.test_idx):
-        model = RecursiveSVM(kernel=Gaussian(width=np.sqrt(60)), C=3.162).fit(X[train], y[train])
+        model = RecursiveSVM(kernel=Gaussian(length_scale=np.sqrt(60)), C=3.162).fit(X[train], y[train])
         A, B = model.transform(X[train]), model.transform(X[test])
         counts.append(model.n_components_)
         good.append(np.mean(majority(A[:, :3], y[train], B[:, :3], 51) != y[test]))
@@ -140,13 +140,13 @@ def test_faces(name, count, dim, pca, fda, rfda, lpp, udp):
     (found,) = accuracies(GraphEmbedding(graph="pca", n_components=dim), data, [dim])
     assert found == pytest.approx(pca, abs=0.01)  # exact, in all six entries
     classes = len(np.unique(data[1]))
-    (found,) = accuracies(GraphEmbedding(against="total", ridge=0.0), data, [classes - 1])
+    (found,) = accuracies(GraphEmbedding(against="total", alpha=0.0), data, [classes - 1])
     assert found == pytest.approx(fda, abs=1.1 * image)
-    (found,) = accuracies(GraphEmbedding(recursive=True, ridge=1e-8, n_components=rfda[1]), data, [rfda[1]])
+    (found,) = accuracies(GraphEmbedding(recursive=True, alpha=1e-8, n_components=rfda[1]), data, [rfda[1]])
     assert found == pytest.approx(rfda[0], abs=1.1 * image)
-    many = GraphEmbedding(graph=graphs.LPP(3), ridge=1e-8, scaling="unit", n_components=200)
+    many = GraphEmbedding(graph=graphs.LPP(3), alpha=1e-8, scaling="unit", n_components=200)
     assert max(accuracies(many, data)) == pytest.approx(lpp, abs=2.1 * image)
-    many = GraphEmbedding(graph=graphs.UDP(1), ridge=1.0, n_components=200)
+    many = GraphEmbedding(graph=graphs.UDP(1), alpha=1.0, n_components=200)
     assert max(accuracies(many, data)) == pytest.approx(udp, abs=2.1 * image)
 
 
@@ -165,14 +165,14 @@ def test_soft_margin_on_faces(name, count, ridge, want):
     data = faces(name, count)
     classes = len(np.unique(data[1]))
     for delta in (1e-4, 1e-1) if name == "yale" else (1e-2,):
-        (found,) = accuracies(RecursiveSoftMargin(ridge=ridge, C=delta, scale_C=False), data, [classes - 1])
+        (found,) = accuracies(RecursiveSoftMargin(alpha=ridge, C=delta, scale_C=False), data, [classes - 1])
         assert found == pytest.approx(want, abs=1.1 * 100 / len(data[3]))
 
 
 @pytest.mark.papers
 def test_other_graphs_on_yale():
     data = faces("yale", 4)
-    settings = {"ridge": 1e-2, "C": 1e-2, "scale_C": False, "n_components": 30}
+    settings = {"alpha": 1e-2, "C": 1e-2, "scale_C": False, "n_components": 30}
     for rule, want, images in ((graphs.LFDA(), 78.1, 3), (graphs.MFA(3, 100), 76.2, 3), (graphs.LSDA(15), 71.4, 3)):
         best = max(accuracies(RecursiveSoftMargin(graph=rule, **settings), data))
         assert best == pytest.approx(want, abs=(images + 0.1) * 100 / 105), rule

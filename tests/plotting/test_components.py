@@ -55,6 +55,8 @@ def test_frames_and_pipelines(iris):
     assert labels(display)[0] == f"component 1 ({100 * values[0]:.0f}% of the variance)"
     some = ComponentsDisplay.from_estimator(FeatureVectorPCA(n_components=2, max_vectors=10).fit(X), X, y)
     assert labels(some) == ("component 1", "component 2")  # of the others nothing is known
+    ratios = ComponentsDisplay.from_estimator(GraphEmbedding().fit(X, y), X, y)
+    assert labels(ratios) == ("component 1", "component 2")  # eigenvalues, but no variances
 
 
 def test_one_component_and_no_classes(iris):

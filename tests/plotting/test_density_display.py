@@ -52,7 +52,7 @@ def test_ellipses_are_one_standard_deviation(scale):
     assert len(ellipses) == model.n_vectors_
     A = model.expansion_.transform
     A = np.diag(A) if A.ndim == 1 else A
-    for ellipse, centre, width in zip(ellipses, model.vectors_, model.widths_):
+    for ellipse, centre, width in zip(ellipses, model.vectors_, model.bandwidths_):
         corners = ellipse.get_patch_transform().transform([[1, 0], [0, 1], [-1, 0]])
         np.testing.assert_allclose(np.linalg.norm((corners - centre) @ A.T, axis=1), width, rtol=1e-9)
 
@@ -96,7 +96,7 @@ def test_some_features_of_many(three):
         assert labels(display) == ("price in $", "age")
         np.testing.assert_array_equal(display.X, three[["price in $", "age"]])
     assert labels(DensityDisplay.from_estimator(model, features=["age"]))[0] == "age"
-    many = ParzenDensity(width=0.5).fit(np.random.default_rng(0).normal(size=(20, 7)))
+    many = ParzenDensity(bandwidth=0.5).fit(np.random.default_rng(0).normal(size=(20, 7)))
     assert DensityDisplay.from_estimator(many).axes_.shape == (5, 5)
 
 

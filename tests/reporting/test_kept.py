@@ -63,7 +63,7 @@ def test_coefficients_are_those_of_the_scores():
 def test_nearest_in_the_metric_of_the_kernel():
     model, X, y = iris_model()
     subject = subject_of(model, X, y)
-    width = model.kernel_.width
+    width = model.kernel_.length_scale
     V = model.vectors_
     expected = (((X[:, None] - V[None]) / width) ** 2).sum(axis=2).argmin(axis=1)
     np.testing.assert_array_equal(nearest_vectors(subject, X), expected)
@@ -145,7 +145,7 @@ def test_predictions_by_the_kept_rows_that_are_like_them():
     assert found[-1].name == str(judged.positions[np.argmin(sure)])
     for example in found:
         row = int(example.name)
-        distances = (((X[row] - model.vectors_) / model.kernel_.width) ** 2).sum(axis=1)
+        distances = (((X[row] - model.vectors_) / model.kernel_.length_scale) ** 2).sum(axis=1)
         order = [i for i in model.indices_[np.argsort(distances, kind="stable")] if i != row][:3]
         assert [int(like.name) for like in example.like] == order
         meanings = dict(zip(model.indices_.tolist(), coefficients(subject)[1]))

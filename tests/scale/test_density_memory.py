@@ -32,11 +32,11 @@ def _peak(work):
 @pytest.mark.parametrize(
     "density",
     [
-        ForwardDensity(criterion="squared_error", width=0.1, max_candidates=CANDIDATES, max_vectors=5),
-        ForwardDensity(width=0.1, max_candidates=CANDIDATES, max_vectors=2),
-        ForwardConstrainedDensity(width=0.1, max_candidates=CANDIDATES, max_vectors=5),
-        ReducedSetDensity(width=0.2, max_candidates=CANDIDATES),
-        OrthogonalForwardDensity(width=0.1, max_candidates=CANDIDATES, n_passes=1, max_vectors=5),
+        ForwardDensity(criterion="squared_error", bandwidth=0.1, max_candidates=CANDIDATES, max_vectors=5),
+        ForwardDensity(bandwidth=0.1, max_candidates=CANDIDATES, max_vectors=2),
+        ForwardConstrainedDensity(bandwidth=0.1, max_candidates=CANDIDATES, max_vectors=5),
+        ReducedSetDensity(bandwidth=0.2, max_candidates=CANDIDATES),
+        OrthogonalForwardDensity(bandwidth=0.1, max_candidates=CANDIDATES, n_passes=1, max_vectors=5),
         ParzenDensity(max_candidates=500),
     ],
     ids=["ise", "ml", "paper", "rsde", "skd", "parzen"],
@@ -48,7 +48,7 @@ def test_fit_needs_memory_of_order_n_times_candidates(density):
 
 
 def test_evaluation_is_done_in_blocks():
-    model = ParzenDensity(width=0.2).fit(X)
+    model = ParzenDensity(bandwidth=0.2).fit(X)
     queries = X[:600]
     whole = 8 * N * len(queries)
     assert _peak(lambda: model.score_samples(queries)) < 0.8 * whole

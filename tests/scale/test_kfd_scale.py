@@ -18,7 +18,9 @@ def test_memory_is_of_the_order_of_samples_times_candidates(q):
     X, y = make_banana(n)
     tracemalloc.start()
     try:
-        model = SparseKernelFisher(kernel=Gaussian(width=0.5), penalty=1e-3, q=q, max_candidates=candidates).fit(X, y)
+        model = SparseKernelFisher(kernel=Gaussian(length_scale=0.5), alpha=1e-3, q=q, max_candidates=candidates).fit(
+            X, y
+        )
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -30,7 +32,7 @@ def test_memory_is_of_the_order_of_samples_times_candidates(q):
 
 def test_many_samples_have_a_candidate_basis_unasked():
     X, y = make_banana(3500)
-    model = SparseKernelFisher(kernel=Gaussian(width=0.5), penalty=1e-3).fit(X, y)
+    model = SparseKernelFisher(kernel=Gaussian(length_scale=0.5), alpha=1e-3).fit(X, y)
     assert model.n_vectors_ <= 500
-    few = SparseKernelFisher(kernel=Gaussian(width=0.5), penalty=1e-3).fit(np.round(X, 1), y)
+    few = SparseKernelFisher(kernel=Gaussian(length_scale=0.5), alpha=1e-3).fit(np.round(X, 1), y)
     assert len(np.unique(few.vectors_, axis=0)) == few.n_vectors_

@@ -17,7 +17,7 @@ def three():
 
 def test_linear_kernel_is_linear_discriminant_analysis(three):
     X, y = three
-    ours = FeatureVectorDiscriminant(kernel=Linear(), ridge=0.0, n_vectors=100).fit(X, y)
+    ours = FeatureVectorDiscriminant(kernel=Linear(), alpha=0.0, n_vectors=100).fit(X, y)
     theirs = LinearDiscriminantAnalysis(store_covariance=True).fit(X, y)
     np.testing.assert_allclose(softmax(ours.decision_function(X)), theirs.predict_proba(X), atol=0.01)
     # six numbers from 150 samples leave little to put right
@@ -29,21 +29,21 @@ def test_linear_kernel_is_linear_discriminant_analysis(three):
 
 def test_axes_have_unit_variance_and_the_stated_inertia(three):
     X, y = three
-    model = FeatureVectorDiscriminant(kernel=Gaussian(1.0), n_vectors=20, ridge=0.0).fit(X, y)
+    model = FeatureVectorDiscriminant(kernel=Gaussian(1.0), n_vectors=20, alpha=0.0).fit(X, y)
     T = model.transform(X)
     np.testing.assert_allclose(T.mean(axis=0), 0.0, atol=1e-7)
     np.testing.assert_allclose(T.var(axis=0), 1.0, atol=1e-7)
     between = sum(np.mean(y == c) * T[y == c].mean(axis=0) ** 2 for c in range(3))
-    np.testing.assert_allclose(between, model.inertia_, atol=1e-7)
-    assert np.all((model.inertia_ >= 0) & (model.inertia_ <= 1))
+    np.testing.assert_allclose(between, model.eigenvalues_, atol=1e-7)
+    assert np.all((model.eigenvalues_ >= 0) & (model.eigenvalues_ <= 1))
     np.testing.assert_allclose(model.means_, [T[y == c].mean(axis=0) for c in range(3)], atol=1e-7)
 
 
 def test_rings_need_three_vectors():
     X, y = make_rings(200)
-    model = FeatureVectorDiscriminant(kernel=Polynomial(2, gamma=1.0, coef0=0.0), ridge=0.0, n_vectors=100).fit(X, y)
+    model = FeatureVectorDiscriminant(kernel=Polynomial(2, gamma=1.0, coef0=0.0), alpha=0.0, n_vectors=100).fit(X, y)
     assert model.n_vectors_ == 3
-    assert model.inertia_ == pytest.approx(1.0)
+    assert model.eigenvalues_ == pytest.approx(1.0)
     assert model.score(X, y) == 1.0
 
 

@@ -8,7 +8,7 @@ from fewkern import FeatureVectorDiscriminant, SparseKernelFisher
 from fewkern.core.samples import Samples
 from fewkern.core.widths import feature_units
 from fewkern.kernels import Gaussian, Laplacian, Linear
-from fewkern.plotting import TraceDisplay
+from fewkern.plotting import PathDisplay
 from fewkern.select.grid import WIDTH_FACTORS, KernelGrid, units_to_compare
 from fewkern.select.search import choose_grid
 from fewkern.select.searching import Searching
@@ -26,12 +26,13 @@ def test_widths_around_a_rule(kernel, X):
     grid, resolved = KernelGrid.around(kernel, X), kernel.resolve(X)
     units = np.ones(2) if kernel.unit == "common" else feature_units(X, kernel.unit)
     for factor, width, one in zip(WIDTH_FACTORS, grid.widths, grid.kernels, strict=True):
-        np.testing.assert_allclose(one.width, factor * resolved.width)
-        np.testing.assert_allclose(one.width, width * (units if kernel.unit != "common" else 1.0))
+        np.testing.assert_allclose(one.length_scale, factor * resolved.length_scale)
+        np.testing.assert_allclose(one.length_scale, width * (units if kernel.unit != "common" else 1.0))
 
 
 @pytest.mark.parametrize(
-    ("kernel", "width"), [(Gaussian(0.7), 0.7), (Gaussian([1.0, 2.0]), 1.0), (Linear(), 0.0), (Laplacian(3), 3.0)]
+    ("kernel", "width"),
+    [(Gaussian(0.7), 0.7), (Gaussian([1.0, 2.0]), 1.0), (Linear(), 0.0), (Laplacian(3), 3.0)],
 )
 def test_what_is_given_is_kept(kernel, width, X):
     grid = KernelGrid.around(kernel, X)
@@ -68,10 +69,10 @@ def test_pixels_are_measured_in_their_range():
 
 
 def test_cross_validated_widths_have_a_unit_too(X):
-    model = SparseKernelFisher(penalty=0.01).fit(X, (X[:, 0] > 0).astype(int))
+    model = SparseKernelFisher(alpha=0.01).fit(X, (X[:, 0] > 0).astype(int))
     assert model.kernel_.unit in ("spread", "range")
-    width = model.trace_.setting["width"]
-    np.testing.assert_allclose(model.kernel_.width, width * feature_units(X, model.kernel_.unit))
+    width = model.path_.setting["length_scale"]
+    np.testing.assert_allclose(model.kernel_.length_scale, width * feature_units(X, model.kernel_.unit))
 
 
 def test_the_picture_of_a_trace_shows_the_width_in_units(X):
@@ -79,7 +80,9 @@ def test_the_picture_of_a_trace_shows_the_width_in_units(X):
     labels = []
     for factor in ([1.0, 1.0], [1.0, 2.0**20]):
         model = FeatureVectorDiscriminant().fit(X * factor, y)
-        display = TraceDisplay.from_estimator(model)
+        display = PathDisplay.from_estimator(model)
         labels.append(display.ax_.get_legend_handles_labels()[1])
     assert labels[0] == labels[1]
-    assert any(label.startswith(f"width {model.trace_.setting['width']:.3g}, ridge ") for label in labels[0])
+    assert any(
+        label.startswith(f"length scale {model.path_.setting['length_scale']:.3g}, alpha ") for label in labels[0]
+    )

@@ -22,7 +22,7 @@ from tests.oracles import fvs
 
 CLASSIFIERS = [
     FeatureVectorDiscriminant(max_vectors=10),
-    SparseKernelFisher(penalty=0.02),
+    SparseKernelFisher(alpha=0.02),
     ForwardKernelFisher(n_vectors=6),
     DensityClassifier(),
 ]
@@ -53,7 +53,7 @@ def test_an_interval_holds_the_prediction_and_grows_with_the_coverage(curve):
 
 def test_the_half_width_is_a_quantile_of_leave_one_out_residuals(curve):
     X, y = curve
-    model = FeatureVectorRegressor(kernel=Gaussian(0.5), n_vectors=7, ridge=0.01).fit(X, y)
+    model = FeatureVectorRegressor(kernel=Gaussian(0.5), n_vectors=7, alpha=0.01).fit(X, y)
     assert model.intervals_.scale is None
     residuals = np.sort(np.abs(y - fvs.leave_one_out(model.basis_.features(X), y[:, None], 0.01)[:, 0]))
     half = np.ptp(model.predict_interval(X[:3], 0.9), axis=1) / 2
@@ -63,7 +63,7 @@ def test_the_half_width_is_a_quantile_of_leave_one_out_residuals(curve):
 def test_every_output_has_its_own_width(curve):
     X, y = curve
     rng = np.random.default_rng(0)
-    both = FeatureVectorRegressor(kernel=Gaussian(0.5), ridge=0.01, n_vectors=7)
+    both = FeatureVectorRegressor(kernel=Gaussian(0.5), alpha=0.01, n_vectors=7)
     both.fit(X, np.column_stack([y, y + 5 * rng.standard_normal(150)]))
     found = both.predict_interval(X[:4])
     assert found.shape == (4, 2, 2)

@@ -22,7 +22,7 @@ GROUPS = np.array([0] * 14 + [1, 2, 2, 2, 5, 5, 7, 8, 8, 8, 8, 8, 9, 9, 9, 9])
 
 @pytest.fixture
 def G(rng):
-    return select_vectors(Gram(Gaussian(width=1.5), rng.standard_normal((30, 2))), Selecting(), 8).G
+    return select_vectors(Gram(Gaussian(length_scale=1.5), rng.standard_normal((30, 2))), Selecting(), 8).G
 
 
 @pytest.fixture(params=["none", "real"])
@@ -121,7 +121,7 @@ def test_parts_add_up_to_the_whole(G, rng, weights):
     assert path.parts[1, -1] == pytest.approx(np.sum(w[own, None] * (Y - held_out)[own] ** 2))
 
 
-@pytest.mark.parametrize("n_vectors", ["auto", 4])
+@pytest.mark.parametrize("n_vectors", [None, 4])
 @pytest.mark.parametrize("groups", [None, np.arange(40) // 2])
 def test_a_part_is_judged_at_the_settings_that_the_others_choose(n_vectors, groups):
     X, y = make_sinc(40, noise=0.3)
@@ -134,14 +134,14 @@ def test_a_part_is_judged_at_the_settings_that_the_others_choose(n_vectors, grou
     for kernel in grid.kernels:
         G = select_vectors(Gram(kernel, X), Selecting(), plan.limit).G
         for ridge in plan.ridges:
-            for L in range(1, 6) if n_vectors == "auto" else [4]:
+            for L in range(1, 6) if n_vectors is None else [4]:
                 held_out = without_groups(G[:, :L], y[:, None], ridge, np.ones(40), each)[:, 0]
-                errors[kernel.width, ridge, L] = y - held_out
+                errors[kernel.length_scale, ridge, L] = y - held_out
     values = held_out_values(samples, found).values[:, 0]
     assert sum(judge.part.sum() for judge in found.judges) == 40
     for judge in found.judges:
         best = min(errors, key=lambda setting: np.sum(errors[setting][~judge.part] ** 2))
-        assert (judge.selection.gram.kernel.width, judge.ridge, judge.n_vectors) == best
+        assert (judge.selection.gram.kernel.length_scale, judge.ridge, judge.n_vectors) == best
         np.testing.assert_allclose((y - values)[judge.part], errors[best][judge.part], atol=1e-6)
 
 

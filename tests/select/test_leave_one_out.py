@@ -12,7 +12,7 @@ from tests.oracles import fvs
 RIDGES = [0.0, 1e-3, 1.0]
 
 
-def features(X, kernel=Gaussian(width=1.5), limit=8):
+def features(X, kernel=Gaussian(length_scale=1.5), limit=8):
     return select_vectors(Gram(kernel, X), Selecting(), limit).G
 
 
@@ -123,14 +123,14 @@ def test_constant_in_the_span_of_the_vectors(rng):
 
 def test_as_many_unknowns_as_samples_have_no_error(rng):
     X = rng.standard_normal((8, 2))
-    path = loo_path(features(X, Gaussian(width=0.5)), rng.standard_normal((8, 1)), 0.0)
+    path = loo_path(features(X, Gaussian(length_scale=0.5)), rng.standard_normal((8, 1)), 0.0)
     assert path.error.shape == (9,)
     assert np.all(np.isfinite(path.error[:7]))
     assert np.all(np.isinf(path.error[7:]))
 
 
 def test_a_ridge_gives_an_error_to_any_number_of_vectors(rng):
-    G, Y = features(rng.standard_normal((8, 2)), Gaussian(width=0.5)), rng.standard_normal((8, 1))
+    G, Y = features(rng.standard_normal((8, 2)), Gaussian(length_scale=0.5)), rng.standard_normal((8, 1))
     assert G.shape[1] == 8
     path = loo_path(G, Y, 0.1)
     held_out = fvs.leave_one_out(G, Y, 0.1)
@@ -141,7 +141,7 @@ def test_a_ridge_gives_an_error_to_any_number_of_vectors(rng):
 def test_samples_of_weight_zero_do_not_count_as_samples(rng):
     X, Y = rng.standard_normal((40, 2)), rng.standard_normal((40, 1))
     weights = np.where(np.arange(40) < 20, 1.0, 0.0)
-    gram = Gram(Gaussian(width=1.0), X)
+    gram = Gram(Gaussian(length_scale=1.0), X)
     G = select_vectors(gram, Selecting(), 20, weights).G
     with_zeros, without = loo_path(G, Y, 0.0, weights), loo_path(G[:20], Y[:20], 0.0)
     np.testing.assert_allclose(with_zeros.error, without.error, rtol=1e-4)
@@ -151,7 +151,7 @@ def test_samples_of_weight_zero_do_not_count_as_samples(rng):
 def test_a_sample_that_decides_its_own_value_is_not_predicted_well(rng):
     """With a narrow kernel a chosen sample has leverage one: left out, nothing but the constant is known of it."""
     X, Y = rng.standard_normal((60, 10)), rng.standard_normal((60, 1))
-    G = features(X, Gaussian(width=0.05), limit=30)
+    G = features(X, Gaussian(length_scale=0.05), limit=30)
     path = loo_path(G, Y, 0.0)
     assert path.error[30] > 0.9 * path.error[0]
     held_out = solve(G, Y, 0.0).held_out

@@ -26,7 +26,7 @@ MODELS = [
     FeatureVectorSelector(max_vectors=15, projection="raw"),
     FeatureVectorSelector(max_vectors=15, rule="greedy", projection="symmetric"),
     FeatureVectorPCA(n_components=2, max_vectors=15),
-    SparseKernelFisher(penalty=0.02),
+    SparseKernelFisher(alpha=0.02),
     ForwardKernelFisher(n_vectors=4),
 ]
 

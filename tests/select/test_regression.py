@@ -20,7 +20,7 @@ def curve():
 @pytest.mark.parametrize("ridge", [0.0, 0.1])
 def test_prediction_is_the_regression_on_the_features(curve, ridge, center):
     X, y = curve
-    model = FeatureVectorRegressor(ridge=ridge, center=center, n_vectors=9, kernel=Gaussian(0.5))
+    model = FeatureVectorRegressor(alpha=ridge, center=center, n_vectors=9, kernel=Gaussian(0.5))
     model.fit(X, y)
     Z = model.basis_.features(X)
     beta = fvs.refit(Z, y[:, None], ridge, np.ones(120))
@@ -31,9 +31,9 @@ def test_prediction_is_the_regression_on_the_features(curve, ridge, center):
 
 def test_held_out_error_is_the_error_of_refits(curve):
     X, y = curve
-    model = FeatureVectorRegressor(kernel=Gaussian(0.5), n_vectors=8, ridge=0.01).fit(X, y)
+    model = FeatureVectorRegressor(kernel=Gaussian(0.5), n_vectors=8, alpha=0.01).fit(X, y)
     Z = model.basis_.features(X)
-    held_out = fvs.leave_one_out(Z, y[:, None], model.ridge_)[:, 0]
+    held_out = fvs.leave_one_out(Z, y[:, None], model.alpha_)[:, 0]
     assert model.held_out_error_ == pytest.approx(np.mean((y - held_out) ** 2), rel=1e-4)
 
 
@@ -44,7 +44,7 @@ def test_held_out_error_is_not_the_least_of_many():
     for _ in range(10):
         X, y = rng.standard_normal((40, 3)), rng.standard_normal(40)
         model = FeatureVectorRegressor(prefer="accurate").fit(X, y)
-        least.append(model.trace_.error.min() / y.var())
+        least.append(model.path_.error.min() / y.var())
         honest.append(model.held_out_error_ / y.var())
     assert np.mean(least) < 0.99
     assert np.mean(honest) > 1.0
@@ -60,16 +60,16 @@ def test_preferences_give_smaller_models(curve):
 def test_trace_holds_every_path(curve):
     X, y = curve
     model = FeatureVectorRegressor(max_vectors=10).fit(X, y)
-    trace = model.trace_
+    trace = model.path_
     # of nine widths every other one and the neighbors of the best, so that both sides of it are known
     assert trace.error.shape == trace.spread.shape == (6, 6, 11)
     assert 0 < trace.chosen[0] < 5
-    np.testing.assert_allclose(trace.setting["width"] * X.std(axis=0), model.kernel_.width)
-    assert (trace.setting["ridge"], trace.setting["n_vectors"]) == (model.ridge_, model.n_vectors_)
-    one = FeatureVectorRegressor(max_vectors=10, kernel=Gaussian(0.5), ridge=0.1).fit(X, y)
-    assert one.trace_.error.shape == (1, 1, 11)
-    assert (one.kernel_.width, one.ridge_) == (0.5, 0.1)
-    assert one.trace_.axes["width"] == (0.5,)
+    np.testing.assert_allclose(trace.setting["length_scale"] * X.std(axis=0), model.kernel_.length_scale)
+    assert (trace.setting["alpha"], trace.setting["n_vectors"]) == (model.alpha_, model.n_vectors_)
+    one = FeatureVectorRegressor(max_vectors=10, kernel=Gaussian(0.5), alpha=0.1).fit(X, y)
+    assert one.path_.error.shape == (1, 1, 11)
+    assert (one.kernel_.length_scale, one.alpha_) == (0.5, 0.1)
+    assert one.path_.axes["length_scale"] == (0.5,)
 
 
 def test_noise_gets_next_to_no_vectors(rng):
@@ -81,17 +81,17 @@ def test_noise_gets_next_to_no_vectors(rng):
 
 def test_narrow_kernel_does_not_pretend_to_predict(rng):
     X, y = rng.standard_normal((60, 10)), rng.standard_normal(60)
-    model = FeatureVectorRegressor(kernel=Gaussian(width=0.05), ridge=0.0, prefer="accurate").fit(X, y)
+    model = FeatureVectorRegressor(kernel=Gaussian(length_scale=0.05), alpha=0.0, prefer="accurate").fit(X, y)
     assert model.held_out_error_ > 0.9 * y.var()
 
 
 def test_several_outputs(curve):
     X, y = curve
     Y = np.column_stack([y, np.cos(X[:, 0])])
-    model = FeatureVectorRegressor(n_vectors=12, kernel=Gaussian(0.5), ridge=1e-3).fit(X, Y)
+    model = FeatureVectorRegressor(n_vectors=12, kernel=Gaussian(0.5), alpha=1e-3).fit(X, Y)
     assert model.predict(X).shape == (120, 2)
     for c in range(2):
-        alone = FeatureVectorRegressor(n_vectors=12, kernel=Gaussian(0.5), ridge=1e-3).fit(X, Y[:, c])
+        alone = FeatureVectorRegressor(n_vectors=12, kernel=Gaussian(0.5), alpha=1e-3).fit(X, Y[:, c])
         np.testing.assert_allclose(model.predict(X)[:, c], alone.predict(X), atol=1e-9)
     assert FeatureVectorRegressor(max_vectors=5).fit(X, y[:, None]).predict(X).shape == (120, 1)
 
@@ -104,10 +104,10 @@ def test_an_error_that_still_falls_at_the_budget_is_named(model):
     few = clone(model).set_params(max_vectors=8)
     with pytest.warns(BudgetWarning, match=r"FeatureVector\w+: .*still falling.* tried, 8;.*max_vectors=16 or more"):
         few.fit(X, y)
-    assert few.trace_.open_end
+    assert few.path_.open_end
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert not clone(model).set_params(max_vectors=16).fit(X, y).trace_.open_end
+        assert not clone(model).set_params(max_vectors=16).fit(X, y).path_.open_end
         # as many as were asked for
         clone(model).set_params(n_vectors=10).fit(X, y)
 
@@ -115,14 +115,16 @@ def test_an_error_that_still_falls_at_the_budget_is_named(model):
 def test_a_default_budget_that_is_too_small_is_named():
     """An oscillation that a tenth of the samples cannot follow; the advice is another."""
     x = np.linspace(0, 6, 400)
-    model = FeatureVectorRegressor(kernel=Gaussian(width=0.02))
+    model = FeatureVectorRegressor(kernel=Gaussian(length_scale=0.02))
     with pytest.warns(BudgetWarning, match=r'Use prefer="accurate", or max_vectors=200 or more'):
         model.fit(x[:, None], np.sin(60 * x))
 
 
 def test_paths_go_on_for_a_hard_curve():
     x = np.linspace(0, 1, 600)
-    model = FeatureVectorRegressor(kernel=Gaussian(width=0.004), prefer="accurate").fit(x[:, None], np.sin(250 * x))
+    model = FeatureVectorRegressor(kernel=Gaussian(length_scale=0.004), prefer="accurate").fit(
+        x[:, None], np.sin(250 * x)
+    )
     assert model.n_vectors_ > 100
 
 
@@ -134,13 +136,13 @@ def test_many_samples_search_the_width_on_some(rng, monkeypatch):
     for rule in ("gain", "greedy"):
         model = FeatureVectorRegressor(rule=rule).fit(X, y, sample_weight=rng.random(400))
         assert model.score(X, y) > 0.95
-        np.testing.assert_allclose(model.trace_.setting["width"] * X.std(axis=0), model.kernel_.width)
-        assert len(model.trace_.axes["width"]) <= 4
+        np.testing.assert_allclose(model.path_.setting["length_scale"] * X.std(axis=0), model.kernel_.length_scale)
+        assert len(model.path_.axes["length_scale"]) <= 4
 
 
 def test_only_the_ratios_of_weights_matter_without_a_ridge(curve):
     X, y = curve
-    settings = {"kernel": Gaussian(0.5), "max_vectors": 15, "ridge": 0.0}
+    settings = {"kernel": Gaussian(0.5), "max_vectors": 15, "alpha": 0.0}
     one = FeatureVectorRegressor(**settings).fit(X, y)
     many = FeatureVectorRegressor(**settings).fit(X, y, sample_weight=np.full(120, 1e4))
     np.testing.assert_allclose(one.predict(X), many.predict(X), atol=1e-6)

@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 from fewkern.core.gram import Gram
-from fewkern.core.trace import Stop
+from fewkern.core.path import Stop
 from fewkern.kernels import Gaussian, Linear
 from fewkern.select import rules
 from fewkern.select.residual import Pivots, Residual
 from fewkern.select.rules import Gain, Greedy, Pool, Random, Uniform, draw
 
 X = np.random.default_rng(0).normal(size=(30, 3))
-KERNEL = Gaussian(width=1.2)
+KERNEL = Gaussian(length_scale=1.2)
 K = KERNEL(X, X)
 WEIGHTS = np.random.default_rng(1).uniform(0.5, 2.0, 30)
 
@@ -249,7 +249,7 @@ def test_draws_follow_the_shares_and_never_take_a_share_of_zero():
 def test_uniform_lets_those_wait_that_nearly_depend():
     """Two nearly equal rows: the second of them comes after all others."""
     rows = np.array([[0.0], [1e-3], [4.0], [8.0]])
-    state, _ = state_with((), kernel=Gaussian(width=1.0), rows=rows)
+    state, _ = state_with((), kernel=Gaussian(length_scale=1.0), rows=rows)
 
     class Ordered:
         def permutation(self, n):

@@ -3,8 +3,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from fewkern.core.path import Stop
 from fewkern.core.samples import Samples
-from fewkern.core.trace import Stop
 from fewkern.kernels import Gaussian, Linear
 from fewkern.select import fans as fans_module
 from fewkern.select import search as module
@@ -43,15 +43,15 @@ def test_takes_the_least_error_of_all_paths(samples):
     found = run(samples, 0.0)
     every = {}
     for k, width in enumerate(WIDTHS):
-        G = choose_basis(samples, Gaussian(width=width), Selecting(), 20).G
+        G = choose_basis(samples, Gaussian(length_scale=width), Selecting(), 20).G
         for r, ridge in enumerate(RIDGES):
             path = loo_paths(G, samples.targets, (ridge,))[0]
             np.testing.assert_allclose(found.trace.error[k, r, : len(path.error)], path.error, rtol=1e-10)
             every |= {(k, r, L): path.error[L] for L in range(1, len(path.error))}
     best = min(every, key=every.get)
     assert found.trace.chosen == best
-    assert (found.kernel.width, found.ridge, found.n_vectors) == (WIDTHS[best[0]], RIDGES[best[1]], best[2])
-    assert found.trace.setting == {"width": 0.5, "ridge": found.ridge, "n_vectors": found.n_vectors}
+    assert (found.kernel.length_scale, found.ridge, found.n_vectors) == (WIDTHS[best[0]], RIDGES[best[1]], best[2])
+    assert found.trace.setting == {"length_scale": 0.5, "alpha": found.ridge, "n_vectors": found.n_vectors}
 
 
 def test_tolerance_gives_the_smallest_model_within_the_standard_error(samples):
@@ -108,7 +108,7 @@ def test_progress_of_a_search_on_some_samples(samples, many):
 
 
 def plan(n=80, **parameters):
-    settings = {"n_vectors": "auto", "max_vectors": "auto", "ridge": "auto", "prefer": "balanced"} | parameters
+    settings = {"n_vectors": None, "max_vectors": None, "ridge": "auto", "prefer": "balanced"} | parameters
     return Searching.automatic(Selecting(), n, **settings)
 
 
@@ -262,14 +262,14 @@ def test_many_samples_are_searched_on_some(samples, many):
     assert found.selection.gram.n == 80
     assert found.kernel == found.searched.gram.kernel
     assert found.trace.setting["n_vectors"] == found.n_vectors
-    assert found.trace.setting["ridge"] == found.ridge
+    assert found.trace.setting["alpha"] == found.ridge
     assert found.stop is (Stop.SIZE if found.n_vectors < found.searched.n_vectors else found.searched.stop)
-    assert len(found.trace.axes["width"]) == 4
+    assert len(found.trace.axes["length_scale"]) == 4
     assert found.Z.shape == (80, found.n_vectors)
     # a width that is given is not searched, the rest is
     given = automatic_model(samples, Gaussian(1.0), plan())
     assert given.searched.gram.n == 50
-    assert given.trace.axes["width"] == (1.0,)
+    assert given.trace.axes["length_scale"] == (1.0,)
 
 
 def test_a_fifth_of_the_samples_is_spared(samples, many, monkeypatch):
@@ -306,7 +306,7 @@ def test_of_many_widths_every_other_one_and_the_neighbors_of_the_best_are_follow
     followed, errors = [], [9.0, 8.0, 7.0, 6.0, 2.0, 3.0, 7.0, 8.0, 9.0]
 
     def start(samples, kernel, plan, judging):
-        followed.append(round(kernel.width))
+        followed.append(round(kernel.length_scale))
         return fan([10.0, errors[followed[-1]]])
 
     monkeypatch.setattr(fans_module.Fan, "start", start)
@@ -325,7 +325,7 @@ def test_with_a_given_number_of_vectors_the_ends_of_the_paths_say_which_width_is
     followed = []
 
     def start(samples, kernel, plan, judging):
-        followed.append(round(kernel.width))
+        followed.append(round(kernel.length_scale))
         # the least error of all is on the path of width 1, that of all ends at width 7
         return fan([10.0, 0.5 if followed[-1] == 1 else 5.0, 1.0 + abs(followed[-1] - 7.0)])
 

@@ -13,7 +13,7 @@ from tests.oracles import fvs
 
 RULES = sorted(rules.RULES)
 KERNELS = {
-    "gaussian": Gaussian(width=0.8),
+    "gaussian": Gaussian(length_scale=0.8),
     "polynomial": Polynomial(degree=3, gamma=1.0, coef0=1.0),
     "linear": Linear(),
     "spline": LinearSpline(origin=-10.0),
@@ -89,8 +89,8 @@ def test_greedy_equals_pivoted_cholesky(X, kernel, centred):
 @pytest.mark.parametrize("block", [1, 2, 7, 64, 1000])
 def test_greedy_order_does_not_depend_on_the_block(rng, block, centred):
     X = rng.standard_normal((120, 2))
-    one = choose(make_gram(Gaussian(width=0.7), X, centred), limit=40, rule="greedy", block=1)
-    other = choose(make_gram(Gaussian(width=0.7), X, centred), limit=40, rule="greedy", block=block)
+    one = choose(make_gram(Gaussian(length_scale=0.7), X, centred), limit=40, rule="greedy", block=1)
+    other = choose(make_gram(Gaussian(length_scale=0.7), X, centred), limit=40, rule="greedy", block=block)
     assert other.indices.tolist() == one.indices.tolist()
     np.testing.assert_allclose(other.fitness, one.fitness, atol=1e-10)
 
@@ -99,14 +99,14 @@ def test_ties_go_to_the_lowest_index():
     """Isolated samples have residual exactly one, whatever the block."""
     X = 1000.0 * np.arange(30)[:, None]
     for block in (1, 4, 64):
-        found = choose(Gram(Gaussian(width=1.0), X), rule="greedy", block=block)
+        found = choose(Gram(Gaussian(length_scale=1.0), X), rule="greedy", block=block)
         assert found.indices.tolist() == list(range(30))
 
 
 def test_first_vector_of_many_samples_is_the_best_of_a_draw(rng, monkeypatch):
     monkeypatch.setattr("fewkern.select.rules._FIRST_EXACT", 20)
     X = rng.standard_normal((200, 2))
-    gram = Gram(Gaussian(width=1.0), X)
+    gram = Gram(Gaussian(length_scale=1.0), X)
     best = choose(gram, limit=1, rule="greedy").indices[0]
     assert gram.evaluations <= 200 * 61
     fitness = np.mean(whole(gram) ** 2, axis=0)
@@ -117,7 +117,7 @@ def test_first_vector_of_many_samples_is_the_best_of_a_draw(rng, monkeypatch):
 @pytest.mark.parametrize("rule", RULES)
 def test_stop_at_exactly_the_limit(X, rule):
     for limit in (1, 2, 13):
-        found = choose(Gram(Gaussian(width=0.8), X), limit=limit, rule=rule, block=5)
+        found = choose(Gram(Gaussian(length_scale=0.8), X), limit=limit, rule=rule, block=5)
         assert (len(found.indices), found.stop) == (limit, "limit")
         assert found.G.shape == (50, limit)
         assert len(found.fitness) == limit
@@ -127,7 +127,7 @@ def test_stop_at_exactly_the_limit(X, rule):
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("block", [1, 64])
 def test_stop_at_the_first_fitness_that_is_high_enough(X, rule, block):
-    gram = Gram(Gaussian(width=1.2), X)
+    gram = Gram(Gaussian(length_scale=1.2), X)
     found = choose(gram, rule=rule, max_fitness=0.8, block=block)
     assert found.stop == "fitness"
     assert found.fitness[-1] >= 0.8 > found.fitness[-2]
@@ -175,7 +175,7 @@ def test_zero_vector_is_never_chosen_and_not_in_the_mean(rng, rule):
 def test_duplicates_are_never_both_chosen(rng, rule, dtype):
     distinct = rng.uniform(0, 10, (25, 2)).astype(dtype)
     X = np.concatenate([distinct, distinct, distinct[::-1]])
-    found = choose(Gram(Gaussian(width=2.0), X), rule=rule)
+    found = choose(Gram(Gaussian(length_scale=2.0), X), rule=rule)
     names = [tuple(row) for row in X[found.indices]]
     assert len(set(names)) == len(names)
 
@@ -188,7 +188,7 @@ def test_centre_and_its_copies_are_never_chosen(rng, rule, dtype, width):
     for _ in range(5):
         distinct = rng.uniform(0, 20, (25, 2)).astype(dtype)
         X = np.concatenate([distinct, distinct])
-        gram = make_gram(Gaussian(width=width), X, centred=True)
+        gram = make_gram(Gaussian(length_scale=width), X, centred=True)
         c = X[int(gram.center.indices[0])]
         found = choose(gram, rule=rule)
         assert not np.any(np.all(X[found.indices] == c, axis=1))
@@ -196,7 +196,7 @@ def test_centre_and_its_copies_are_never_chosen(rng, rule, dtype, width):
 
 @pytest.mark.parametrize("block", [1, 5, 64])
 def test_warm_continuation_of_greedy_equals_going_on(X, block):
-    gram = Gram(Gaussian(width=0.8), X)
+    gram = Gram(Gaussian(length_scale=0.8), X)
     start = choose(gram, limit=7, rule="greedy", block=block)
     again = choose(gram, limit=20, rule="greedy", block=block, start=start)
     direct = choose(gram, limit=20, rule="greedy", block=block)
@@ -209,7 +209,7 @@ def test_warm_continuation_of_greedy_equals_going_on(X, block):
 @pytest.mark.usefixtures("gain_mode")
 @pytest.mark.parametrize("rule", RULES)
 def test_warm_continuation_keeps_what_it_started_from(X, rule):
-    gram = Gram(Gaussian(width=0.8), X)
+    gram = Gram(Gaussian(length_scale=0.8), X)
     start = choose(gram, limit=7, rule=rule)
     again = choose(gram, limit=15, rule=rule, start=start)
     assert again.indices[:7].tolist() == start.indices.tolist()
@@ -220,7 +220,7 @@ def test_warm_continuation_keeps_what_it_started_from(X, rule):
 
 
 def test_warm_start_with_a_smaller_limit_is_cut(X):
-    gram = Gram(Gaussian(width=0.8), X)
+    gram = Gram(Gaussian(length_scale=0.8), X)
     found = choose(gram, limit=4, rule="greedy", start=choose(gram, limit=9, rule="greedy"))
     direct = choose(gram, limit=4, rule="greedy")
     assert found.indices.tolist() == direct.indices.tolist()
@@ -229,7 +229,7 @@ def test_warm_start_with_a_smaller_limit_is_cut(X):
 
 
 def test_continuing_after_a_stop_by_fitness(X):
-    gram = Gram(Gaussian(width=0.8), X)
+    gram = Gram(Gaussian(length_scale=0.8), X)
     start = choose(gram, rule="greedy", max_fitness=0.5)
     again = choose(gram, rule="greedy", max_fitness=0.9, start=start)
     direct = choose(gram, rule="greedy", max_fitness=0.9)
@@ -268,14 +268,14 @@ def test_random_rule_in_blocks_has_the_law_of_one_draw_at_a_time(block, weights)
 
 
 def test_uniform_rule_has_the_law_it_says():
-    gram = Gram(Gaussian(width=0.01), np.arange(5.0)[:, None])
+    gram = Gram(Gaussian(length_scale=0.01), np.arange(5.0)[:, None])
     seen = Counter(tuple(choose(gram, seed, 2, rule="uniform").indices.tolist()) for seed in range(1000))
     statistic = sum((seen[i, j] - 50) ** 2 / 50 for i in range(5) for j in range(5) if i != j)
     assert statistic < chi2.ppf(0.999, 19)
 
 
 def test_gain_takes_the_best_of_all_when_all_are_candidates(X):
-    gram = Gram(Gaussian(width=0.8), X)
+    gram = Gram(Gaussian(length_scale=0.8), X)
     K = whole(gram)
     S = choose(gram, limit=4, rule="gain", n_candidates=2000).indices.tolist()
     for step in range(4):
@@ -285,7 +285,7 @@ def test_gain_takes_the_best_of_all_when_all_are_candidates(X):
 
 def test_gain_in_blocks_takes_the_best_of_its_pool(X, monkeypatch):
     monkeypatch.setattr("fewkern.select.rules._GAIN_ROWS", 49)
-    gram = Gram(Gaussian(width=0.8), X)
+    gram = Gram(Gaussian(length_scale=0.8), X)
     K = whole(gram)
     one = choose(gram, limit=4, rule="gain", block=4, n_candidates=2000)
     best = []
@@ -298,7 +298,7 @@ def test_gain_in_blocks_takes_the_best_of_its_pool(X, monkeypatch):
 
 def test_gain_explains_more_than_the_others(rng):
     X = rng.standard_t(2, (300, 3))
-    J = {rule: choose(Gram(Gaussian(width=1.0), X), limit=20, rule=rule).fitness[-1] for rule in RULES}
+    J = {rule: choose(Gram(Gaussian(length_scale=1.0), X), limit=20, rule=rule).fitness[-1] for rule in RULES}
     assert J["gain"] == max(J.values())
 
 
@@ -306,7 +306,7 @@ def test_gain_explains_more_than_the_others(rng):
 @pytest.mark.parametrize("rule", RULES)
 def test_weights_enter_the_fitness_and_zero_is_never_chosen(X, rng, rule):
     weights = rng.integers(0, 3, 50).astype(float)
-    gram = Gram(Gaussian(width=0.8), X)
+    gram = Gram(Gaussian(length_scale=0.8), X)
     found = choose(gram, limit=10, rule=rule, weights=weights)
     assert np.all(weights[found.indices] > 0)
     expected = [fvs.global_fitness(whole(gram), found.indices[: j + 1], weights) for j in range(10)]
@@ -332,7 +332,7 @@ def test_rounding_is_not_taken_for_an_indefinite_kernel(rule, dtype, gap):
         rng = np.random.default_rng(seed)
         A = rng.standard_normal((30, 2))
         X = np.concatenate([A, A + gap * rng.standard_normal(A.shape)]).astype(dtype)
-        for kernel in (Gaussian(width=1.0), Polynomial(3, 1.0, 1.0)):
+        for kernel in (Gaussian(length_scale=1.0), Polynomial(3, 1.0, 1.0)):
             assert choose(Gram(kernel, X), seed=seed, rule=rule).stop == "rank"
 
 
@@ -355,17 +355,17 @@ def test_nothing_but_zero_vectors_is_refused():
 
 def test_evaluations_stay_below_the_stated_number(rng):
     X = rng.standard_normal((300, 3))
-    gram = Gram(Gaussian(width=1.0), X)
+    gram = Gram(Gaussian(length_scale=1.0), X)
     choose(gram, limit=40, rule="random")
     assert gram.evaluations <= 300 * 40 + 40 * 64 * 64
-    gram = Gram(Gaussian(width=1.0), X)
+    gram = Gram(Gaussian(length_scale=1.0), X)
     choose(gram, limit=40, rule="gain")
     assert gram.evaluations <= 300 * 40 * 10
 
 
 def test_progress_is_reported(X):
     seen = []
-    choose(Gram(Gaussian(width=0.8), X), limit=10, rule="greedy", block=4, step=seen.append)
+    choose(Gram(Gaussian(length_scale=0.8), X), limit=10, rule="greedy", block=4, step=seen.append)
     assert seen[-1] == 10
     assert seen == sorted(seen)
 
@@ -374,8 +374,8 @@ def test_progress_is_reported(X):
 @pytest.mark.parametrize("centred", [False, True])
 def test_other_array_libraries_choose_the_same(X, foreign, rule, centred):
     to, back = foreign
-    here = choose(make_gram(Gaussian(width=1.2), X, centred), limit=12, rule=rule, block=5)
-    there = choose(make_gram(Gaussian(width=1.2), to(X), centred), limit=12, rule=rule, block=5)
+    here = choose(make_gram(Gaussian(length_scale=1.2), X, centred), limit=12, rule=rule, block=5)
+    there = choose(make_gram(Gaussian(length_scale=1.2), to(X), centred), limit=12, rule=rule, block=5)
     assert back(there.indices).tolist() == here.indices.tolist()
     np.testing.assert_allclose(back(there.G), here.G, atol=1e-9)
     np.testing.assert_allclose(back(there.fitness), here.fitness, atol=1e-10)
@@ -384,5 +384,5 @@ def test_other_array_libraries_choose_the_same(X, foreign, rule, centred):
 def test_uniform_comes_back_to_what_nearly_depended():
     """A sample near a chosen one waits, but is not lost: its image is not in the span of the others."""
     A = np.random.default_rng(0).standard_normal((20, 2))
-    gram = Gram(Gaussian(width=0.5), np.concatenate([A, A + 0.03]))
+    gram = Gram(Gaussian(length_scale=0.5), np.concatenate([A, A + 0.03]))
     assert choose(gram, rule="uniform").n_vectors == choose(gram, rule="greedy").n_vectors == 40

@@ -15,12 +15,14 @@ def X():
 @pytest.mark.parametrize("center", [False, True, 3])
 @pytest.mark.parametrize("projection", ["nested", "symmetric", "raw"])
 def test_products_of_features_approximate_the_kernel(X, projection, center):
-    model = FeatureVectorSelector(kernel=Gaussian(width=1.0), max_vectors=None, projection=projection, center=center)
+    model = FeatureVectorSelector(
+        kernel=Gaussian(length_scale=1.0), max_vectors=100, projection=projection, center=center
+    )
     Z = model.fit_transform(X)
     assert Z.shape == (100, model.n_vectors_)
     np.testing.assert_allclose(Z, model.transform(X), atol=1e-4)
     if projection != "raw":
-        K = Gaussian(width=1.0)(X, X)
+        K = Gaussian(length_scale=1.0)(X, X)
         b = np.zeros(100)
         if center:
             b[model.basis_.center_indices] = model.basis_.center_weights
@@ -29,8 +31,8 @@ def test_products_of_features_approximate_the_kernel(X, projection, center):
 
 
 def test_greedy_is_centred_by_default_and_gain_is_not(X):
-    K = Gaussian(width=1.0)(X, X)
-    paper = FeatureVectorSelector(kernel=Gaussian(width=1.0), rule="greedy", max_vectors=10).fit(X)
+    K = Gaussian(length_scale=1.0)(X, X)
+    paper = FeatureVectorSelector(kernel=Gaussian(length_scale=1.0), rule="greedy", max_vectors=10).fit(X)
     c = fvs.centre_index(K)
     assert paper.basis_.center_indices.tolist() == [c]
     assert paper.indices_.tolist() == fvs.literal_selection(fvs.centred(K, c), 10)[0]
@@ -38,9 +40,9 @@ def test_greedy_is_centred_by_default_and_gain_is_not(X):
 
 
 def test_fitness_is_its_definition(X):
-    model = FeatureVectorSelector(kernel=Gaussian(width=1.0), max_fitness=0.9, max_vectors=None).fit(X)
+    model = FeatureVectorSelector(kernel=Gaussian(length_scale=1.0), max_fitness=0.9, max_vectors=100).fit(X)
     assert model.stop_ == "fitness"
-    K = Gaussian(width=1.0)(X, X)
+    K = Gaussian(length_scale=1.0)(X, X)
     expected = [fvs.global_fitness(K, model.indices_[: j + 1]) for j in range(model.n_vectors_)]
     np.testing.assert_allclose(model.fitness_, expected)
     assert model.fitness_[-1] >= 0.9 > model.fitness_[-2]
@@ -52,7 +54,7 @@ def test_more_candidates_explain_more(X):
 
 
 def test_warm_start_goes_on(X):
-    settings = {"rule": "greedy", "kernel": Gaussian(width=0.6)}
+    settings = {"rule": "greedy", "kernel": Gaussian(length_scale=0.6)}
     warm = FeatureVectorSelector(max_vectors=6, warm_start=True, **settings).fit(X)
     first = warm.indices_.tolist()
     warm.set_params(max_vectors=15)
@@ -66,7 +68,7 @@ def test_warm_start_goes_on(X):
 
 @pytest.mark.parametrize("rule", ["gain", "random", "uniform"])
 def test_warm_start_of_the_random_rules(X, rule):
-    warm = FeatureVectorSelector(max_vectors=6, warm_start=True, rule=rule, kernel=Gaussian(width=0.6)).fit(X)
+    warm = FeatureVectorSelector(max_vectors=6, warm_start=True, rule=rule, kernel=Gaussian(length_scale=0.6)).fit(X)
     first = warm.indices_.tolist()
     warm.set_params(max_vectors=15).fit(X)
     assert warm.indices_[:6].tolist() == first
@@ -103,21 +105,21 @@ def test_warm_start_with_widths_that_print_alike_starts_over(rng):
     other = widths.copy()
     other[400:700] = 3.0
     warm.set_params(kernel=Gaussian(other)).fit(X)
-    np.testing.assert_array_equal(warm.kernel_.width, other)
+    np.testing.assert_array_equal(warm.kernel_.length_scale, other)
 
 
 def test_warm_start_with_another_kernel_starts_over(X):
     warm = FeatureVectorSelector(max_vectors=5, warm_start=True).fit(X)
-    warm.set_params(kernel=Gaussian(width=0.1)).fit(X)
-    assert warm.kernel_.width == 0.1
-    cold = FeatureVectorSelector(max_vectors=5, kernel=Gaussian(width=0.1)).fit(X)
+    warm.set_params(kernel=Gaussian(length_scale=0.1)).fit(X)
+    assert warm.kernel_.length_scale == 0.1
+    cold = FeatureVectorSelector(max_vectors=5, kernel=Gaussian(length_scale=0.1)).fit(X)
     assert warm.indices_.tolist() == cold.indices_.tolist()
 
 
 def test_many_samples_in_blocks_and_with_a_sampled_centre(rng):
     X = rng.standard_normal((2500, 2))
     for rule in ("gain", "greedy", "random", "uniform"):
-        model = FeatureVectorSelector(rule=rule, max_vectors=30, center=True, kernel=Gaussian(width=0.5)).fit(X)
+        model = FeatureVectorSelector(rule=rule, max_vectors=30, center=True, kernel=Gaussian(length_scale=0.5)).fit(X)
         assert model.n_vectors_ == len(set(model.indices_.tolist())) == 30
         Z = model.transform(X[:300])
         assert np.linalg.norm(Z, axis=1).max() <= 2.01

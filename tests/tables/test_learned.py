@@ -6,7 +6,7 @@ import pytest
 import fewkern
 from fewkern import TableModel, load
 from fewkern.app.jobs import rows_inside
-from fewkern.base import trace_of, vectors_moved
+from fewkern.base import path_of, vectors_moved
 from fewkern.datasets import make_banana
 from tests.io.running import run_onnx
 
@@ -33,9 +33,9 @@ def test_what_is_said_of_it(model):
 def test_files_and_exports(model, tmp_path):
     found, X, _ = model
     frame = {"a": X[:, 0], "b": 100 * X[:, 1]}
-    assert trace_of(found.estimator_) is found.estimator_.path_
-    again = load(found.save(tmp_path / "m.npz", trace=False))
-    assert trace_of(again.estimator_) is None
+    assert path_of(found.estimator_) is found.estimator_.path_
+    again = load(found.save(tmp_path / "m.npz", keep_path=False))
+    assert path_of(again.estimator_) is None
     assert (again.predict(frame) == found.predict(frame)).all()
     proto = fewkern.to_onnx(found, dtype="double")
     given = np.column_stack([X[:, 0], 100 * X[:, 1]])

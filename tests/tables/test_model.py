@@ -164,7 +164,7 @@ def test_a_density_never_sees_a_value_in_place_of_a_missing_one():
     assert np.isnan(values[:60]).all()
     assert np.isfinite(values[60:]).all()
     assert fitted.score(frame.iloc[60:]) == np.mean(values[60:])
-    assert fitted.kept().columns.tolist()[-2:] == ["weight", "width"]
+    assert fitted.kept().columns.tolist()[-2:] == ["weight", "bandwidth"]
     with pytest.raises(ValueError, match="only 3 of 200 rows have no missing value"):
         TableModel(task="density").fit(frame.assign(b=frame["b"].where(frame.index >= 197)))
 
@@ -190,7 +190,7 @@ def test_the_habits_of_scikit_learn():
     with pytest.raises(NotFittedError):
         asked.predict(X)
     with pytest.raises(NotFittedError):
-        asked.save("m.npz", trace=False)
+        asked.save("m.npz", keep_path=False)
     assert not hasattr(asked, "classes_")
 
 
@@ -203,7 +203,7 @@ def test_saved_models_come_back(model, tmp_path):
     pd.testing.assert_frame_equal(again.kept(), model.kept())
     np.testing.assert_array_equal(again.held_out_.truth, model.held_out_.truth)
     assert again.get_params() == model.get_params()
-    small = model.save(tmp_path / "s", trace=False)
+    small = model.save(tmp_path / "s", keep_path=False)
     assert small.stat().st_size < (tmp_path / "m.npz").stat().st_size
     np.testing.assert_array_equal(fewkern.load(small).predict_proba(frame), model.predict_proba(frame))
     assert model.estimator_.path_ is not None

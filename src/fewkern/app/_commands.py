@@ -146,7 +146,7 @@ def fit(
         else:
             frame = open_table(files, sep, decimal, quiet)
         asked = TableModel(
-            task=task.value, model=model.value, prefer=prefer.value, max_vectors=max_vectors or "auto",
+            task=task.value, model=model.value, prefer=prefer.value, max_vectors=max_vectors,
             n_components=n_components or "auto", holdout=holdout, drop=tuple(drop or ()), keep=tuple(keep or ()),
             random_state=seed, verbose=follows(quiet),
         )  # fmt: skip
@@ -368,7 +368,7 @@ def compress(
 
         found, frame = jobs.load_table_model(model), read_one(table, sep, decimal, quiet)
         with warnings_as_notes(quiet):
-            short = found.compress(frame, n_vectors=vectors or "auto", tolerance=tolerance, verbose=follows(quiet))
+            short = found.compress(frame, n_vectors=vectors, tolerance=tolerance, verbose=follows(quiet))
         if not quiet:
             _show(short)
         outputs.write(target, short.save)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from fewkern.base import trace_of, vectors_moved
+from fewkern.base import path_of, vectors_moved
 from fewkern.datasets import make_banana
 from fewkern.io import load
 from fewkern.io.save import write_atomically
@@ -224,7 +224,7 @@ def figure(model: TableModel, frame: Any = None) -> Any:
     import matplotlib
 
     matplotlib.use("Agg")
-    from fewkern.plotting import ComponentsDisplay, DensityDisplay, TraceDisplay
+    from fewkern.plotting import ComponentsDisplay, DensityDisplay, PathDisplay
 
     estimator = model.estimator_
     if model.task_ == "reduce":
@@ -241,7 +241,7 @@ def figure(model: TableModel, frame: Any = None) -> Any:
             # complete rows, their cells as numbers, in the columns of the fitted table
             frame = model.encoder_.cells(encoded.values[~encoded.gaps]).reindex(columns=model.feature_names_in_)
         return DensityDisplay.from_estimator(model, frame).figure_
-    return TraceDisplay.from_estimator(estimator).figure_ if trace_of(estimator) else None
+    return PathDisplay.from_estimator(estimator).figure_ if path_of(estimator) else None
 
 
 def save_figure(drawn: Any, path: Path) -> None:

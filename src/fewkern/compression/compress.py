@@ -38,7 +38,7 @@ def compress(
     model: Any,
     X: Any = None,
     *,
-    n_vectors: Any = "auto",
+    n_vectors: int | None = None,
     tolerance: float = 0.02,
     verbose: Any = False,
     random_state: Any = 0,
@@ -57,8 +57,8 @@ def compress(
     X : array or data frame of shape (n_samples, n_features) or None, default None
         Samples where the short model has to agree with the long one, such as the training samples. One in ten is held
         out to say how far it does. None takes the vectors of the model. A TableModel needs the rows of a table.
-    n_vectors : int or "auto", default "auto"
-        Number of vectors. "auto" takes the first of 3, 6, 12, 25, 50, 100, 200, ... that agrees within ``tolerance``,
+    n_vectors : int or None, default None
+        Number of vectors. None takes the first of 3, 6, 12, 25, 50, 100, 200, ... that agrees within ``tolerance``,
         up to half of the model's. A sum of Gaussians of no more than ``n_vectors`` is returned with its own function.
     tolerance : float, default 0.02
         Share of samples that a classifier may decide otherwise, both of all samples and as the mean over its classes,
@@ -121,7 +121,7 @@ def compress(
     long = teacher(model)
     samples = long.vectors if X is None else validate_samples(model, X, reset=False, accept_sparse=False)
     most = int(long.vectors.shape[0])
-    sizes = ladder(max(1, most // 2)) if n_vectors == "auto" else (min(int(n_vectors), most),)
+    sizes = ladder(max(1, most // 2)) if n_vectors is None else (min(int(n_vectors), most),)
     follow: Any = shown("compress: moving vectors", len(sizes)) if verbose else nullcontext(lambda _: None)
     with follow as step:
         short, agreement = distill(long, samples, sizes, tolerance, seed_from(random_state), step)
@@ -140,8 +140,8 @@ def compress(
 
 def _check(n_vectors: Any, tolerance: Any, random_state: Any) -> None:
     whole = isinstance(n_vectors, Integral) and not isinstance(n_vectors, bool)
-    if not (isinstance(n_vectors, str) and n_vectors == "auto") and not (whole and int(n_vectors) >= 1):
-        raise ValueError(f'compress: n_vectors must be "auto" or a whole number of at least 1, got {n_vectors!r}.')
+    if n_vectors is not None and not (whole and int(n_vectors) >= 1):
+        raise ValueError(f"compress: n_vectors must be None or a whole number of at least 1, got {n_vectors!r}.")
     if not (isinstance(tolerance, Real) and 0 <= float(tolerance) < 1):
         raise ValueError(f"compress: tolerance must be a number in [0, 1), got {tolerance!r}.")
     generators = (np.random.Generator, np.random.RandomState)

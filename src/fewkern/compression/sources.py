@@ -177,7 +177,7 @@ def _own(model: Any) -> Teacher:
             f"compress: a {type(model).__name__} does not compute a sum of kernels with free coefficients, which is "
             "what can be compressed; a density takes fewer kernels by max_vectors, a selector by n_vectors."
         )
-    width = to_numpy(function.kernel.width) if isinstance(function.kernel, Gaussian) else None
+    width = to_numpy(function.kernel.length_scale) if isinstance(function.kernel, Gaussian) else None
     return Teacher(function, function.vectors, scores, widths=width, function=function)
 
 

@@ -71,7 +71,7 @@ class KernelExpansion:
     >>> import numpy as np
     >>> from fewkern import KernelExpansion
     >>> from fewkern.kernels import Gaussian
-    >>> f = KernelExpansion(Gaussian(width=1.0), np.array([[0.0], [1.0]]), np.array([[1.0], [-1.0]]), np.zeros(1))
+    >>> f = KernelExpansion(Gaussian(1.0), np.array([[0.0], [1.0]]), np.array([[1.0], [-1.0]]), np.zeros(1))
     >>> f(np.array([[0.5]])).round(3)
     array([[0.]])
     >>> f.n_vectors

@@ -46,7 +46,7 @@ class Gram:
     >>> import numpy as np
     >>> from fewkern.core.gram import Gram
     >>> from fewkern.kernels import Gaussian
-    >>> gram = Gram(Gaussian(width=1.0), np.array([[0.0], [1.0], [2.0]]))
+    >>> gram = Gram(Gaussian(length_scale=1.0), np.array([[0.0], [1.0], [2.0]]))
     >>> gram.columns(np.array([1])).round(3)
     array([[0.607],
            [1.   ],

@@ -1,8 +1,8 @@
 """What a kernel is: a small object with named parameters.
 
-Some may be *rules* (``width="median"``); :meth:`Kernel.resolve` turns every rule into a number by looking at the
+Some may be *rules* (``length_scale="median"``); :meth:`Kernel.resolve` turns every rule into a number by looking at the
 training samples once, and returns a new kernel, so that what a user passed in never changes. Parameters follow
-scikit-learn's protocol (:mod:`fewkern.core.parameters`), which makes ``kernel__width`` work in a grid search.
+scikit-learn's protocol (:mod:`fewkern.core.parameters`), which makes ``kernel__length_scale`` work in a grid search.
 
 A kernel with a derivative sets ``differentiable = True`` and writes ``pullback``.
 """

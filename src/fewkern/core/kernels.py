@@ -328,7 +328,7 @@ def as_kernel(kernel: Any) -> Kernel:
     --------
     >>> from fewkern.kernels import as_kernel
     >>> as_kernel("rbf")
-    Gaussian(width='median')
+    Gaussian(length_scale='median')
     """
     if isinstance(kernel, Kernel):
         return kernel

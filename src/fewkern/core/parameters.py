@@ -1,4 +1,4 @@
-"""Named parameters of small objects: what makes ``kernel__width`` and ``graph__neighbors`` work in a grid search."""
+"""Named parameters of small objects, for ``kernel__length_scale`` and ``graph__neighbors`` in a grid search."""
 
 from __future__ import annotations
 

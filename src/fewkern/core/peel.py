@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
-from fewkern.core.trace import Stop
+from fewkern.core.path import Stop
 
 __all__ = ["Peelable", "Peeled", "peel"]
 
@@ -43,7 +43,7 @@ def peel(state: Peelable[Found, Record], limit: int, step: Callable[[int], None]
     Examples
     --------
     >>> from fewkern.core.peel import peel
-    >>> from fewkern.core.trace import Stop
+    >>> from fewkern.core.path import Stop
     >>> class Numbers:
     ...     def __init__(self, values): self.left = list(values)
     ...     def find(self): return max(self.left) if self.left else Stop.RANK

@@ -1,4 +1,4 @@
-"""Kernels of the distance between two samples, whose width may be a rule: :class:`Gaussian` and :class:`Laplacian`."""
+"""Kernels of a distance whose length scale may be a rule: :class:`Gaussian` and :class:`Laplacian`."""
 
 from __future__ import annotations
 
@@ -18,42 +18,43 @@ from fewkern.core.widths import Unit, city_block, euclidean, resolve_width
 
 __all__ = ["Gaussian", "Laplacian", "WidthKernel"]
 
-# Squared distance, in units of the width, beyond which the rounding error of a product is seen in the exponential.
+# Squared distance, in units of the length scale, beyond which the rounding error of a product is seen in the
+# exponential.
 _FAR = 1e12
 
 
 @dataclass(eq=False, repr=False)
 class WidthKernel(Kernel):
-    """A kernel of the distance in units of its width."""
+    """A kernel of the distance in units of its length scale."""
 
-    width: Any = "median"
+    length_scale: Any = "median"
     unit: Unit = "auto"
 
     @staticmethod
     @abstractmethod
     def _distances(X: Array) -> Array:
-        """Distances between all pairs of rows, in one row: what a width is measured in."""
+        """Distances between all pairs of rows, in one row: what a length scale is measured in."""
 
     def resolve(self, X: Array) -> Self:
-        width = resolve_width(type(self).__name__, self.width, self.unit, X, self._distances)
+        width = resolve_width(type(self).__name__, self.length_scale, self.unit, X, self._distances)
         unit: Unit = "spread" if self.rules and self.unit == "auto" else self.unit
-        return dataclasses.replace(self, width=width, unit=unit)
+        return dataclasses.replace(self, length_scale=width, unit=unit)
 
     @property
     def rules(self) -> dict[str, str]:
-        return {"width": self.width} if isinstance(self.width, str) else {}
+        return {"length_scale": self.length_scale} if isinstance(self.length_scale, str) else {}
 
     def __repr__(self) -> str:
-        # a unit says how a rule was read: to a width that was given it means nothing
+        # a unit says how a rule was read: to a length scale that was given it means nothing
         unit = "" if self.unit == "auto" else f", unit={self.unit!r}"
-        return f"{type(self).__name__}(width={self.width!r}{unit})"
+        return f"{type(self).__name__}(length_scale={self.length_scale!r}{unit})"
 
     def _in_widths(self, X: Array, factor: float = 1.0) -> Array:
-        """``X`` divided by ``factor`` times the width, or every feature by its own."""
-        if isinstance(self.width, (int, float)):
-            by = factor * self.width
+        """``X`` divided by ``factor`` times the length scale, or every feature by its own."""
+        if isinstance(self.length_scale, (int, float)):
+            by = factor * self.length_scale
             return X.multiply(1.0 / by).tocsr().astype(X.dtype) if is_sparse(X) else X / by
-        return divide_columns(X, factor * asarray_like(self.width, X, dtype=float_dtype(X)))
+        return divide_columns(X, factor * asarray_like(self.length_scale, X, dtype=float_dtype(X)))
 
     def diag(self, X: Array) -> Array:
         return ones_of(X)
@@ -62,32 +63,33 @@ class WidthKernel(Kernel):
 @storable
 @dataclass(eq=False, repr=False)
 class Gaussian(WidthKernel):
-    r"""Gaussian kernel :math:`k(x, y) = \exp(-\|x - y\|^2 / (2 \text{width}^2))`.
+    r"""Gaussian kernel :math:`k(x, y) = \exp(-\|x - y\|^2 / (2 \ell^2))`.
 
     Parameters
     ----------
-    width : float, array of shape (n_features,), "median" or "scale", default "median"
+    length_scale : float, array of shape (n_features,), "median" or "scale", default "median"
         One standard deviation. "median" is the median distance between samples (of at most 1000 rows), "scale" is
-        scikit-learn's ``gamma="scale"`` for centered features. An array gives every feature a width of its own.
+        scikit-learn's ``gamma="scale"`` for centered features. An array gives every feature a length scale of its own.
     unit : {"auto", "spread", "range", "common"}, default "auto"
         What a rule measures every feature in: its standard deviation ("spread"), or its largest minus its smallest
-        value ("range"). The rule then gives one width per feature, and the units of the data do not matter. "auto"
-        takes the better of the two where an estimator compares widths, and "spread" elsewhere. "common" measures all
-        features alike, as the papers do, and gives one width. A width that is not a rule is taken as it is.
+        value ("range"). The rule then gives one length scale per feature, and the units of the data do not matter.
+        "auto" takes the better of the two where an estimator compares length scales, and "spread" elsewhere. "common"
+        measures all features alike, as the papers do, and gives one length scale. A length scale that is not a rule is
+        taken as it is.
 
     Examples
     --------
     >>> import numpy as np
     >>> from fewkern.kernels import Gaussian
     >>> X = np.array([[0.0], [1.0], [3.0]])
-    >>> Gaussian(width=1.0)(X, X).round(3)
+    >>> Gaussian(length_scale=1.0)(X, X).round(3)
     array([[1.   , 0.607, 0.011],
            [0.607, 1.   , 0.135],
            [0.011, 0.135, 1.   ]])
     >>> Gaussian(unit="common").resolve(X)
-    Gaussian(width=2.0, unit='common')
+    Gaussian(length_scale=2.0, unit='common')
     >>> Gaussian().resolve(X * [1.0, 10.0])
-    Gaussian(width=array([ 2.82842712, 28.28427125]), unit='spread')
+    Gaussian(length_scale=array([ 2.82842712, 28.28427125]), unit='spread')
     """
 
     differentiable = True
@@ -123,7 +125,7 @@ class Gaussian(WidthKernel):
 
     def pullback(self, X: Array, V: Array, K: Array, D: Array) -> Array:
         xp = namespace(V)
-        inverse, middle = 1.0 / asarray_like(self.width, V, dtype=V.dtype), xp.mean(V, axis=0)
+        inverse, middle = 1.0 / asarray_like(self.length_scale, V, dtype=V.dtype), xp.mean(V, axis=0)
         # from the middle on: products cancel far from the origin
         A, B = (X - middle) * inverse, (V - middle) * inverse
         N = D * K
@@ -133,11 +135,11 @@ class Gaussian(WidthKernel):
 @storable
 @dataclass(eq=False, repr=False)
 class Laplacian(WidthKernel):
-    r"""Laplacian kernel :math:`k(x, y) = \exp(-\|x - y\|_1 / \text{width})`.
+    r"""Laplacian kernel :math:`k(x, y) = \exp(-\|x - y\|_1 / \ell)`.
 
     Parameters
     ----------
-    width : float, array of shape (n_features,), "median" or "scale", default "median"
+    length_scale : float, array of shape (n_features,), "median" or "scale", default "median"
         Distance (sum of absolute differences) at which the kernel falls to :math:`1/e`. Rules and arrays are those of
         :class:`Gaussian`.
     unit : {"auto", "spread", "range", "common"}, default "auto"
@@ -151,7 +153,7 @@ class Laplacian(WidthKernel):
     --------
     >>> import numpy as np
     >>> from fewkern.kernels import Laplacian
-    >>> Laplacian(width=1.0)(np.array([[0.0]]), np.array([[0.0], [1.0]])).round(3)
+    >>> Laplacian(length_scale=1.0)(np.array([[0.0]]), np.array([[0.0], [1.0]])).round(3)
     array([[1.   , 0.368]])
     """
 
@@ -160,8 +162,8 @@ class Laplacian(WidthKernel):
         return city_block(X)
 
     def _block(self, X: Array, Y: Array) -> Array:
-        if isinstance(self.width, (int, float)):
-            D = manhattan(X, Y) / self.width
+        if isinstance(self.length_scale, (int, float)):
+            D = manhattan(X, Y) / self.length_scale
         else:
             D = manhattan(self._in_widths(X), self._in_widths(Y))
         return namespace(D).exp(-D)

@@ -1,4 +1,4 @@
-"""Widths of kernels: a number, one number per feature, or a rule that looks at the samples."""
+"""Length scales of kernels: a number, one number per feature, or a rule that looks at the samples."""
 
 from __future__ import annotations
 
@@ -26,45 +26,46 @@ Unit: TypeAlias = Literal["auto", "spread", "range", "common"]
 UNITS: tuple[Unit, ...] = ("auto", "spread", "range", "common")
 # Rows looked at to turn a rule such as "median" into a number.
 _RULE_ROWS = 1000
-# Widths up to this one, and their inverses, can be multiplied by the factors of a search.
+# Length scales up to this one, and their inverses, can be multiplied by the factors of a search.
 _WIDEST = 1e305
 
 
-def resolve_width(owner: str, width: Any, unit: str, X: Array, distances: Callable[[Array], Array]) -> Any:
-    """One width as a float, or one per feature as an array: what was given, or what its rule makes of the samples.
+def resolve_width(owner: str, length_scale: Any, unit: str, X: Array, distances: Callable[[Array], Array]) -> Any:
+    """One length scale as a float, or one per feature as an array: what was given, or the result of its rule.
 
     Parameters
     ----------
     owner : str
         The kernel, for messages.
-    width : float, array of shape (n_features,), "median" or "scale"
+    length_scale : float, array of shape (n_features,), "median" or "scale"
     unit : {"auto", "spread", "range", "common"}
-        What a rule measures the features in (:func:`feature_units`); "auto" is "spread", and "common" gives one width.
+        What a rule measures the features in (:func:`feature_units`); "auto" is "spread", and "common" gives one length
+        scale.
     X : array of shape (n, n_features)
     distances : callable
         From samples to the distances between all pairs of them, of which "median" takes the median.
     """
     if unit not in UNITS:
         raise ValueError(f"{owner}: unit must be one of {', '.join(map(repr, UNITS))}, got {unit!r}.")
-    if not isinstance(width, str):
-        return _in_range(owner, _given(owner, width, X))
+    if not isinstance(length_scale, str):
+        return _in_range(owner, _given(owner, length_scale, X))
     if unit == "common":
-        return _in_range(owner, _by_rule(owner, width, X, distances))
+        return _in_range(owner, _by_rule(owner, length_scale, X, distances))
     units = feature_units(X, unit)
-    if width == "median":
+    if length_scale == "median":
         X = _sample(X)
-    return _in_range(owner, _by_rule(owner, width, divide_columns(X, units), distances) * units)
+    return _in_range(owner, _by_rule(owner, length_scale, divide_columns(X, units), distances) * units)
 
 
 def _in_range(owner: str, width: Any) -> Any:
-    """The width, or widths, unless a search could not multiply them."""
+    """The length scale, or length scales, unless a search could not multiply them."""
     xp = namespace(width)
     low, high = (width, width) if isinstance(width, float) else (float(xp.min(width)), float(xp.max(width)))
     if not (1 / _WIDEST < low and high < _WIDEST):
         found = high if low > 1 / _WIDEST else low
         raise ValueError(
-            f"{owner}: the width is {found:.3g}, but must lie between {1 / _WIDEST:g} and {_WIDEST:g}; multiply the "
-            "samples by one number."
+            f"{owner}: the length scale is {found:.3g}, but must lie between {1 / _WIDEST:g} and {_WIDEST:g}; "
+            "multiply the samples by one number."
         )
     return width
 
@@ -84,14 +85,14 @@ def _given(owner: str, width: Any, X: Array) -> Any:
     xp = namespace(X)
     widths = asarray_like(width, X, dtype=float_dtype(X))
     if widths.ndim == 0:
-        return positive(owner, "width", width)
+        return positive(owner, "length_scale", width)
     if widths.shape != (X.shape[1],):
         raise ValueError(
-            f"{owner}: width must be one number or one per feature, got shape {tuple(widths.shape)} "
+            f"{owner}: length_scale must be one number or one per feature, got shape {tuple(widths.shape)} "
             f"for {X.shape[1]} features."
         )
     if not bool(xp.all(xp.isfinite(widths) & (widths > 0))):
-        raise ValueError(f"{owner}: every entry of width must be a positive number.")
+        raise ValueError(f"{owner}: every entry of length_scale must be a positive number.")
     return widths
 
 
@@ -104,7 +105,7 @@ def _by_rule(owner: str, rule: str, X: Array, distances: Callable[[Array], Array
         variance = total_variance(X / unit)
         return unit * math.sqrt(variance / 2) if variance > 0 else 1.0
     raise ValueError(
-        f'{owner}: width must be a positive number, one number per feature, "median" or "scale", got {rule!r}.'
+        f'{owner}: length_scale must be a positive number, one number per feature, "median" or "scale", got {rule!r}.'
     )
 
 

@@ -39,7 +39,7 @@ class AllRows:
         return self.population.total(_Scaled(self.scaling, self.weight, of), row_elements)
 
     def narrowing(self, problem: DensityProblem) -> float:
-        r"""The width of Parzen's estimate of all rows over that of the ``problem``, some of them.
+        r"""The bandwidth of Parzen's estimate of all rows over that of the ``problem``, some of them.
 
         It falls with the number of samples like :math:`N^{-1/(m+4)}`.
         """

@@ -1,4 +1,4 @@
-r"""Width of a Parzen window: rules of thumb and cross-validation in closed form (FCR sec. II).
+r"""Bandwidth of a Parzen window: rules of thumb and cross-validation in closed form (FCR sec. II).
 
 ==================== =============================================
 symbol               name
@@ -18,7 +18,7 @@ from typing import Any, Literal
 
 from fewkern.arrays.blocks import row_blocks
 from fewkern.arrays.namespace import Array, asarray_like, device, eps, namespace, take_rows
-from fewkern.core.trace import Stop, Trace
+from fewkern.core.path import Path, Stop
 from fewkern.density.mixture import squared_distances
 from fewkern.density.problem import DensityProblem
 
@@ -40,7 +40,7 @@ RULES = ("lscv", "lscv-approximate", "likelihood", "silverman", "scott")
 
 # Cross-validation looks at this many samples at most: it costs their square.
 SEARCH_ROWS = 2000
-# Two samples closer than this part of the rule-of-thumb width are the same sample as far as a width can tell.
+# Two samples closer than this part of the rule-of-thumb bandwidth are the same sample as far as a bandwidth can tell.
 _TIE = 1e-7
 # An expanded square of m features is wrong by this many times m + 2 units of rounding of the largest one, at most.
 _ROUNDINGS = 8.0
@@ -52,27 +52,28 @@ _LARGEST_LOG = 690.0
 
 @dataclass(frozen=True)
 class WidthSearch:
-    """A width and how it was found."""
+    """A bandwidth and how it was found."""
 
     width: float
     widths: tuple[float, ...]
-    """Every width tried, ascending."""
+    """Every bandwidth tried, ascending."""
     scores: Array
     """Their scores, up to a constant factor (least squares) or exactly (likelihood); less is better."""
     stop: Stop
-    """``INSIDE`` the widths tried, at their ``EDGE`` even after extensions, or ``GIVEN``."""
+    """``INSIDE`` the bandwidths tried, at their ``EDGE`` even after extensions, or ``GIVEN``."""
     tied_pairs: int = 0
-    """Number of pairs of equal samples, where they are why the width is at the lower edge."""
+    """Number of pairs of equal samples, where they are why the bandwidth is at the lower edge."""
 
     @property
-    def trace(self) -> Trace:
-        """The search as a trace; its one axis is the width."""
+    def trace(self) -> Path:
+        """The search as a path; its one axis is the bandwidth."""
         chosen = (self.widths.index(self.width),)
         spread = namespace(self.scores).zeros_like(self.scores)
-        return Trace({"width": self.widths}, self.scores, spread, chosen, measure="cross-validation score of the width")
+        measure = "cross-validation score of the bandwidth"
+        return Path({"bandwidth": self.widths}, self.scores, spread, chosen, measure=measure)
 
     def times(self, factor: float) -> WidthSearch:
-        """The same search with all widths multiplied by ``factor``."""
+        """The same search with all bandwidths multiplied by ``factor``."""
         return replace(self, width=self.width * factor, widths=tuple(width * factor for width in self.widths))
 
 
@@ -93,9 +94,9 @@ class _Score:
 
 
 def parzen_width(problem: DensityProblem, rule: str | float, grid: Any, limit: int, rng: Any) -> WidthSearch:
-    """The width of Parzen's estimate by one of the :data:`RULES`, or as given.
+    """The bandwidth of Parzen's estimate by one of the :data:`RULES`, or as given.
 
-    Cross-validation looks at ``limit`` samples at most. The best width falls with the number of samples like
+    Cross-validation looks at ``limit`` samples at most. The best bandwidth falls with the number of samples like
     :math:`N^{-1/(m+4)}`, so that of a part is multiplied accordingly.
     """
     if not isinstance(rule, str):
@@ -115,7 +116,7 @@ def _given(problem: DensityProblem, width: float) -> WidthSearch:
 
 
 def default_grid(unit: float, count: int = 30) -> list[float]:
-    """``count`` widths, geometric, from 0.15 to 1.5 times ``unit``."""
+    """``count`` bandwidths, geometric, from 0.15 to 1.5 times ``unit``."""
     return [unit * 0.15 * 10.0 ** (q / (count - 1)) for q in range(count)]
 
 
@@ -156,8 +157,8 @@ def least_squares_scores(problem: DensityProblem, widths: list[float], form: For
 
     Notes
     -----
-    Time ``O(G n^2 m)`` over pairs ``i < j`` in row blocks, one exponential per pair and width:
-    the kernel of width ``s`` is the square of the exponential of width ``sqrt(2) s``.
+    Time ``O(G n^2 m)`` over pairs ``i < j`` in row blocks, one exponential per pair and bandwidth:
+    the kernel of bandwidth ``s`` is the square of the exponential of bandwidth ``sqrt(2) s``.
     """
     w, m = problem.w, problem.dim
     xp = namespace(w)
@@ -197,7 +198,7 @@ def likelihood_scores(problem: DensityProblem, widths: list[float]) -> list[_Sco
 
 
 def ties_dominate(problem: DensityProblem) -> tuple[bool, int]:
-    r"""Whether tied samples drive :math:`M(\sigma)` to :math:`-\infty` as the width falls, and how many pairs are tied.
+    r"""Whether ties drive :math:`M(\sigma)` to :math:`-\infty` at small bandwidths, and the number of tied pairs.
 
     Without weights and with ``t`` pairs: :math:`4t/(N(N-1)) > 2^{-m/2}(N + 2t)/N^2`. Samples are tied if they are much
     closer than the unit of the problem.
@@ -237,7 +238,7 @@ def _search(
     problem: DensityProblem, grid: list[float] | None, scores: Callable[[DensityProblem, list[float]], list[_Score]]
 ) -> WidthSearch:
     """First minimizer on the grid; at an end the grid grows by its own span on that side, at most three times."""
-    # Silverman's width is the unit of the search: of the grid, of the scores, and of what counts as tied
+    # Silverman's bandwidth is the unit of the search: of the grid, of the scores, and of what counts as tied
     problem = replace(problem, unit=problem.silverman)
     widths = default_grid(problem.unit) if grid is None else sorted(grid)
     count = len(widths)
@@ -268,7 +269,7 @@ def _found(
 
 
 def least_squares_width(problem: DensityProblem, grid: list[float] | None = None, form: Form = "exact") -> WidthSearch:
-    """Width of least-squares cross-validation (5) over ``grid`` (by default 30 widths around Silverman's).
+    """Bandwidth of least-squares cross-validation (5) over ``grid`` (by default 30 bandwidths around Silverman's).
 
     Examples
     --------
@@ -284,5 +285,5 @@ def least_squares_width(problem: DensityProblem, grid: list[float] | None = None
 
 
 def likelihood_width(problem: DensityProblem, grid: list[float] | None = None) -> WidthSearch:
-    """Width of likelihood cross-validation over ``grid`` (by default 30 widths around Silverman's)."""
+    """Bandwidth of likelihood cross-validation over ``grid`` (by default 30 bandwidths around Silverman's)."""
     return _search(problem, grid, likelihood_scores)

@@ -1,4 +1,4 @@
-"""What every density shares: checked and scaled samples, the Parzen width, and all that a fitted mixture can do."""
+"""What every density shares: checked and scaled samples, the Parzen bandwidth, and all that a fitted mixture can do."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from fewkern.arrays.partitions import is_collection
 from fewkern.arrays.rowwise import rowwise
 from fewkern.arrays.validation import Interval, StrOptions, validate_samples, validate_weights
 from fewkern.base import constraints
+from fewkern.core.path import Stop
 from fewkern.core.samples import Samples
-from fewkern.core.trace import Stop
 from fewkern.density.all_rows import AllRows
 from fewkern.density.bandwidth import RULES, SEARCH_ROWS, WidthSearch, parzen_width
 from fewkern.density.mixture import KernelMixture
@@ -35,9 +35,9 @@ _INVERSE = 0.99
 
 def density_constraints(*names: str, **own: list[Any]) -> dict[str, list[Any]]:
     """The constraints of the parameters that all densities have, of the shared ones ``names``, and of their own."""
-    width: list[Any] = [StrOptions(set(RULES)), POSITIVE]
+    bandwidth: list[Any] = [StrOptions(set(RULES)), POSITIVE]
     scale: list[Any] = [StrOptions({"none", "std", "whiten"})]
-    return constraints("random_state", *names, **{"width": width, "scale": scale, **own})
+    return constraints("random_state", *names, **{"bandwidth": bandwidth, "scale": scale, **own})
 
 
 def _refuse_out_of_range(name: str, scaling: Scaling, scale: str, X: Array) -> None:
@@ -89,7 +89,7 @@ class DensityEstimator(CallbackSupportMixin, DensityMixin, BaseEstimator):
         if scaling.constant:
             warnings.warn(
                 f"{name}: {scaling.constant} of {d} features (or directions) are constant; their kernels take "
-                "the mean width of the others. Drop these features if the density along them means nothing.",
+                "the mean bandwidth of the others. Drop these features if the density along them means nothing.",
                 UserWarning,
                 stacklevel=5,
             )
@@ -98,20 +98,20 @@ class DensityEstimator(CallbackSupportMixin, DensityMixin, BaseEstimator):
     def _parzen_width(
         self, problem: DensityProblem, rule: Any, rng: Any, *, grid: Any = None, limit: int = SEARCH_ROWS
     ) -> WidthSearch:
-        """The width of Parzen's estimate, with a warning where the search cannot be trusted."""
+        """The bandwidth of Parzen's estimate, with a warning where the search cannot be trusted."""
         found = parzen_width(problem, rule, None if grid is None else to_numpy(grid), limit, rng)
         name = type(self).__name__
         if found.tied_pairs:
             warnings.warn(
-                f"{name}: cross-validation ran to the least width of the grid because {found.tied_pairs} pairs of "
-                "samples are equal; remove duplicated or rounded samples, or give the width as a number.",
+                f"{name}: cross-validation ran to the least bandwidth of the grid because {found.tied_pairs} pairs of "
+                "samples are equal; remove duplicated or rounded samples, or give the bandwidth as a number.",
                 UserWarning,
                 stacklevel=4,
             )
         elif found.stop is Stop.EDGE:
             warnings.warn(
-                f"{name}: the width {found.width:.3g} of cross-validation lies at an end of the widths tried; the data "
-                "may be discrete or have gross outliers. Give the width as a number, or a wider grid.",
+                f"{name}: the bandwidth {found.width:.3g} of cross-validation lies at an end of the bandwidths tried; "
+                "the data may be discrete or have gross outliers. Give the bandwidth as a number, or a wider grid.",
                 UserWarning,
                 stacklevel=4,
             )
@@ -121,7 +121,7 @@ class DensityEstimator(CallbackSupportMixin, DensityMixin, BaseEstimator):
         """Set ``expansion_`` and the attributes that are views of it."""
         self.expansion_ = scaling.mixture(found, samples)
         self.vectors_, self.weights_ = self.expansion_.vectors, self.expansion_.weights
-        self.widths_, self.indices_ = self.expansion_.widths, self.expansion_.indices
+        self.bandwidths_, self.indices_ = self.expansion_.widths, self.expansion_.indices
         self.n_vectors_ = self.expansion_.n_vectors
 
     def _query(self, X: Any) -> Array:

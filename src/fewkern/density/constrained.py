@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from fewkern.arrays.namespace import Array, asarray_like, device, namespace, take_rows
-from fewkern.core.trace import Stop, Trace
+from fewkern.core.path import Path, Stop
 from fewkern.density.mixture import squared_distances
 from fewkern.density.problem import DensityProblem, RoundMixture
 from fewkern.density.simplex import active_set
@@ -47,9 +47,9 @@ Mixing = Literal["jackknife", "ls"]
 StopRule = Literal["loo", "distance", "size"]
 WidthRule = Literal["safe", "abs", "bracket"]
 
-# A step of the width is halved at most this often.
+# A step of the bandwidth is halved at most this often.
 _HALVINGS = 7
-# A width beyond this many units is a flat kernel whose slope is no longer a number.
+# A bandwidth beyond this many units is a flat kernel whose slope is no longer a number.
 _RUNAWAY = 1e30
 # Candidates are scored in full in blocks of this size.
 _EVALUATE_TOGETHER = 32
@@ -68,7 +68,7 @@ class ConstrainedRules:
     Parameters
     ----------
     gamma : float
-        Width of a candidate, in Parzen widths.
+        Bandwidth of a candidate, in Parzen bandwidths.
     max_vectors : int
     stop : {"loo", "distance", "size"}
         "loo" refuses a kernel whose score is not below ``1 - tol`` times the last one; "distance" stops once the model
@@ -77,12 +77,12 @@ class ConstrainedRules:
     width_rule : {"safe", "abs", "bracket"}
         "bracket" is the paper's (11), "abs" its (22), "safe" halves a step until the error does not rise.
     eta : float
-        Length of a width step.
+        Length of a bandwidth step.
     width_steps : int
     mixing : {"jackknife", "ls"}
         Estimate of the mixing number: (21) or (18).
     floor, cap : float
-        Bounds of a width, in Parzen widths.
+        Bounds of a bandwidth, in Parzen bandwidths.
     prune : bool
         Whether candidates that cannot win are skipped (methods D6); the result is the same.
     """
@@ -95,8 +95,8 @@ class ConstrainedRules:
     eta: float = 0.5
     width_steps: int = 5
     mixing: Mixing = "jackknife"
-    # Paper: the width is kept above 0.01. We: a floor relative to the Parzen width, because an absolute one breaks
-    # equivariance under a change of units.
+    # Paper: the bandwidth is kept above 0.01. We: a floor relative to the Parzen bandwidth, because an absolute one
+    # breaks equivariance under a change of units.
     floor: float = 0.02
     cap: float = 1e3
     prune: bool = True
@@ -111,7 +111,7 @@ class ConstrainedStep:
     mixing: float
     """:math:`\\lambda` of the step; zero for the first kernel."""
     loo: float
-    """Leave-one-out score (20) of the candidate before its width was tuned (training error for the first kernel)."""
+    """Leave-one-out score (20) of the candidate before its bandwidth was tuned (first kernel: training error)."""
     distance: float
     """Distance to the target after the step, relative to the target."""
     evaluated: int
@@ -127,17 +127,17 @@ class ConstrainedFit:
     stop: Stop
 
     @property
-    def trace(self) -> Trace:
+    def trace(self) -> Path:
         """Leave-one-out score after every kernel; the last model is the one taken."""
         sizes = tuple(float(k + 1) for k in range(len(self.steps)))
         error = asarray_like([step.loo for step in self.steps], self.mixture.weights, dtype=self.mixture.weights.dtype)
         spread = namespace(error).zeros_like(error)
         measure = "leave-one-out error to Parzen's estimate"
-        return Trace({"n_vectors": sizes}, error, spread, (len(sizes) - 1,), measure=measure)
+        return Path({"n_vectors": sizes}, error, spread, (len(sizes) - 1,), measure=measure)
 
 
 def default_gamma(m: int) -> float:
-    r"""Candidate width in Parzen widths, :math:`\max(1.25,\, 3 m^{-0.3})`."""
+    r"""Candidate bandwidth in Parzen bandwidths, :math:`\max(1.25,\, 3 m^{-0.3})`."""
     return max(1.25, 3.0 / math.pow(m, 0.3))
 
 
@@ -186,7 +186,7 @@ def score_candidates(Psi: Array, y: Array, target: Array, w: Array, mixing: Mixi
 
 @dataclass(frozen=True)
 class KernelEntry:
-    """The model (15), :math:`\\lambda y + (1-\\lambda) K(\\cdot, c, \\sigma)`, as a function of the width alone."""
+    """The model (15), :math:`\\lambda y + (1-\\lambda) K(\\cdot, c, \\sigma)`, as a function of the bandwidth alone."""
 
     problem: DensityProblem
     target: Array
@@ -196,7 +196,7 @@ class KernelEntry:
     """Squared distances of the samples to the center ``c``."""
 
     def at(self, width: float) -> _Residual:
-        """Kernel, residual and error at a width."""
+        """Kernel, residual and error at a bandwidth."""
         K = self.problem.kernel(self.D, width)
         # Paper: the residual of (14). We: that of (15), the model with the new kernel in it.
         e = self.target - self.mixing * self.y - (1.0 - self.mixing) * K
@@ -226,7 +226,7 @@ class _Residual(NamedTuple):
 
 
 def tune_width(entry: KernelEntry, width: float, rules: ConstrainedRules) -> float:
-    """Gauss-Newton on the width of one kernel, the mixing number fixed: (11), (12), (22)."""
+    """Gauss-Newton on the bandwidth of one kernel, the mixing number fixed: (11), (12), (22)."""
     unit = entry.problem.unit
     now = entry.at(width)
     for _ in range(rules.width_steps):
@@ -346,7 +346,7 @@ class _Construction:
         return bound, self.free & positive & (mixing >= -_SLACK_MIXING) & (mixing <= 1 + _SLACK_MIXING)
 
     def enter(self, found: _Candidate) -> None:
-        """Tune the width of the candidate with its mixing number fixed, and mix it into the model."""
+        """Tune the bandwidth of the candidate with its mixing number fixed, and mix it into the model."""
         xp = namespace(self.tt)
         j, mixing = found.column, found.mixing
         D = squared_distances(self.problem.Z, self.centers[j : j + 1, :])[:, 0]
@@ -374,7 +374,7 @@ def forward_constrained(
     Parameters
     ----------
     problem : DensityProblem
-        Samples at which the target is matched, and candidates; its unit is the Parzen width.
+        Samples at which the target is matched, and candidates; its unit is the Parzen bandwidth.
     target : array of shape (n,)
         Parzen's estimate at the samples, in the unit of the problem.
     rules : ConstrainedRules
@@ -403,8 +403,8 @@ def forward_constrained(
 
 
 def refit_jointly(problem: DensityProblem, target: Array, fit: ConstrainedFit, *, sweeps: int = 5) -> ConstrainedFit:
-    """All weights by the simplex programme on the same least squares, then sweeps of width steps, each with a refit."""
-    # Paper: the mixing number of a step is never looked at again. We: weights and widths of all kernels together,
+    """All weights by the simplex programme on the same least squares, then bandwidth steps, each with a refit."""
+    # Paper: the mixing number of a step is never looked at again. We: weights and bandwidths of all kernels together,
     # because the selection is kept and the error falls.
     model = _JointFit(problem, target, fit.mixture)
     for _ in range(sweeps):
@@ -441,7 +441,7 @@ class _JointFit:
         self.g = self.g[keep] / xp.sum(self.g[keep])
 
     def tune(self) -> None:
-        """One width step for every kernel in turn, then all weights."""
+        """One bandwidth step for every kernel in turn, then all weights."""
         for j in range(len(self.widths)):
             share = float(self.g[j])
             if _NO_SHARE < share < 1 - _NO_SHARE:

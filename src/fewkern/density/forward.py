@@ -13,8 +13,8 @@ from fewkern.arrays.folds import Fold
 from fewkern.arrays.progress import progress
 from fewkern.arrays.validation import Interval, StrOptions, fit_context, random_generator
 from fewkern.base import CONSTRAINTS
+from fewkern.core.path import TOLERANCE, Path, Stop
 from fewkern.core.samples import Samples
-from fewkern.core.trace import TOLERANCE, Stop, Trace
 from fewkern.density.all_rows import AllRows, weights_from_all
 from fewkern.density.base import DensityEstimator, density_constraints
 from fewkern.density.integrated import FLOORS, choose_floor, forward_integrated
@@ -23,6 +23,8 @@ from fewkern.density.problem import DensityProblem, RoundMixture
 
 __all__ = ["ForwardDensity"]
 
+# Largest number of kernels where max_vectors is None.
+_MOST_KERNELS = 20
 # EM at the end: iterations at most, and by likelihood the rise of the mean log density below which they end.
 _ITERATIONS, _LEAST_RISE = 500, 1e-5
 _POLISH_ITERATIONS = 50
@@ -36,19 +38,19 @@ _MANY_DIMENSIONS = 10
 
 
 class ForwardDensity(DensityEstimator):
-    r"""A density from a few normal kernels with widths of their own, found one at a time (FCR).
+    r"""A density from a few normal kernels with bandwidths of their own, found one at a time (FCR).
 
-    A density says where samples lie. This one is a sum of a few bell-shaped kernels, of which each has a place, a width
-    and a weight:
+    A density says where samples lie. This one is a sum of a few bell-shaped kernels, of which each has a place, a
+    bandwidth and a weight:
 
     .. math:: \hat p(x) = \sum_{j=1}^s g_j K(x, v_j, \sigma_j), \qquad g_j \ge 0, \quad \sum_j g_j = 1
 
     Every step mixes one more kernel in, :math:`\hat p \leftarrow (1-a) \hat p + a K(\cdot, v, \sigma)`,
     and samples that were left out say how many are needed.
 
-    It takes any number of rows, in memory or as a Dask collection. Above 20,000 rows the width, the number of kernels
-    and where they are come from 20,000 of them. The scale of the features, and the weights of the kernels, come from
-    all rows, and so do centers and widths, which up to five EM iterations on all rows improve.
+    It takes any number of rows, in memory or as a Dask collection. Above 20,000 rows the bandwidth, the number of
+    kernels and where they are come from 20,000 of them. The scale of the features, and the weights of the kernels, come
+    from all rows, and so do centers and bandwidths, which up to five EM iterations on all rows improve.
 
     Parameters
     ----------
@@ -57,28 +59,28 @@ class ForwardDensity(DensityEstimator):
         unbiased estimate of the integrated squared error to the true density (FCR-ISE), which keeps its centers at
         samples until the polish. In more than ten dimensions the latter may find too few kernels, down to one, for
         which there is a warning.
-    width : a rule of :class:`ParzenDensity` or float, default "lscv"
-        Parzen's width, a number in units of the scaled data. No kernel is narrower than 1.5 times this width (less in
-        many dimensions), so a larger one gives a smoother density.
-    max_vectors : int, default 20
-        Maximum number of kernels.
+    bandwidth : a rule of :class:`ParzenDensity` or float, default "lscv"
+        Parzen's bandwidth, a number in units of the scaled data. No kernel is narrower than 1.5 times this bandwidth
+        (less in many dimensions), so a larger one gives a smoother density.
+    max_vectors : int or None, default None
+        Largest number of kernels; None: at most 20.
     prefer : {"accurate", "balanced", "sparse"}, default "balanced"
         Number of kernels: that of the least error on samples left out, or the smallest within half a standard error of
         it, or within one.
     cv : int, cross-validation splitter, None or "auto", default "auto"
         Samples left out to choose the number of kernels. With "likelihood": folds ("auto": 5; only as many of them are
         used as hold out 4,000 samples), or None for BIC in their place. With "squared_error": None and "auto" leave out
-        one sample at a time, in closed form; with folds, the least width (1.25 to 2.25 Parzen widths) is chosen too, at
-        25 times the cost.
+        one sample at a time, in closed form; with folds, the least bandwidth (1.25 to 2.25 Parzen bandwidths) is chosen
+        too, at 25 times the cost.
     polish : bool, default True
-        For "squared_error": 50 EM iterations on weights, centers and widths at the end. The centers then are no longer
-        samples.
+        For "squared_error": 50 EM iterations on weights, centers and bandwidths at the end. The centers then are no
+        longer samples.
     max_candidates : int, default 1000
         Samples that may become centers; drawn where there are more.
     scale : {"std", "whiten", "none"}, default "std"
         The features are first divided by their standard deviations, or made uncorrelated, or left alone (the paper).
     random_state : int, Generator, RandomState or None, default 0
-        Draws candidates, and the samples on which Parzen's width is selected, where there are more.
+        Draws candidates, and the samples on which Parzen's bandwidth is selected, where there are more.
     verbose : bool or int, default False
         Say what runs: a progress bar on a terminal, lines on stderr elsewhere.
 
@@ -86,17 +88,17 @@ class ForwardDensity(DensityEstimator):
     ----------
     expansion_ : KernelMixture
         The fitted density.
-    vectors_, weights_, widths_ : arrays
-        Centers (in the units of the data), weights and widths (in those of the scaled data) of the kernels.
+    vectors_, weights_, bandwidths_ : arrays
+        Centers (in the units of the data), weights and bandwidths (in those of the scaled data) of the kernels.
     indices_ : array or None
         Rows of the samples that are the centers; None where they are not samples ("likelihood", or after the polish).
     n_vectors_ : int
         Number of kernels.
-    width_ : float
-        Parzen's width.
-    least_width_ : float
-        Width that no kernel is below, in the same units.
-    trace_ : Trace
+    bandwidth_ : float
+        Parzen's bandwidth.
+    least_bandwidth_ : float
+        Bandwidth that no kernel is below, in the same units.
+    path_ : Path
         Error of every number of kernels.
     stop_ : Stop
         Why the construction ended.
@@ -107,8 +109,8 @@ class ForwardDensity(DensityEstimator):
     symbol                       name
     ============================ =====================================
     :math:`s`                    ``n_vectors_``
-    :math:`g, v_j, \sigma_j`     ``weights_``, ``vectors_``, ``widths_``
-    :math:`\sigma^{\rm Par}`     ``width_``
+    :math:`g, v_j, \sigma_j`     ``weights_``, ``vectors_``, ``bandwidths_``
+    :math:`\sigma^{\rm Par}`     ``bandwidth_``
     ============================ =====================================
 
     With ``n`` samples (20,000 at most) and ``c`` candidates, "likelihood" costs ``O(300 c)`` per step and ``O(n s m)``
@@ -118,8 +120,8 @@ class ForwardDensity(DensityEstimator):
     sample.
 
     A density of few kernels has thin tails: errors weighted by the density do not see it, the log-likelihood does.
-    "likelihood" is a mixture of round Gaussians with a deterministic start, a floor on the widths, and a size chosen on
-    samples left out. The system of the paper is :class:`ForwardConstrainedDensity`.
+    "likelihood" is a mixture of round Gaussians with a deterministic start, a floor on the bandwidths, and a size
+    chosen on samples left out. The system of the paper is :class:`ForwardConstrainedDensity`.
 
     References
     ----------
@@ -138,13 +140,13 @@ class ForwardDensity(DensityEstimator):
     (3, 2)
     """
 
-    trace_: Trace
+    path_: Path
     stop_: Stop
     _parameter_constraints: dict[str, list[Any]] = density_constraints(
         "prefer",
         "verbose",
+        "max_vectors",
         criterion=[StrOptions({"likelihood", "squared_error"})],
-        max_vectors=[Interval(Integral, 1, None, closed="left")],
         cv=[None, StrOptions({"auto"}), *CONSTRAINTS["cv"]],
         polish=["boolean"],
         max_candidates=[Interval(Integral, 1, None, closed="left")],
@@ -154,8 +156,8 @@ class ForwardDensity(DensityEstimator):
         self,
         *,
         criterion: str = "likelihood",
-        width: Any = "lscv",
-        max_vectors: int = 20,
+        bandwidth: Any = "lscv",
+        max_vectors: int | None = None,
         prefer: str = "balanced",
         cv: Any = "auto",
         polish: bool = True,
@@ -165,7 +167,7 @@ class ForwardDensity(DensityEstimator):
         verbose: bool = False,
     ) -> None:
         self.criterion = criterion
-        self.width = width
+        self.bandwidth = bandwidth
         self.max_vectors = max_vectors
         self.prefer = prefer
         self.cv = cv
@@ -188,15 +190,15 @@ class ForwardDensity(DensityEstimator):
         samples, scaling, rows = self._check_all(X, sample_weight)
         rng = random_generator(self.random_state)
         problem = scaling.problem(samples)
-        problem = replace(problem, unit=self._parzen_width(problem, self.width, rng).width)
+        problem = replace(problem, unit=self._parzen_width(problem, self.bandwidth, rng).width)
         problem = problem.with_candidates(self.max_candidates, rng)
         if self.criterion == "likelihood":
             mixture, floor = self._by_likelihood(problem, self._folds(samples, _FOLDS))
         else:
             mixture, floor = self._by_squared_error(problem, self._folds(samples, None))
-        narrowing = rows.narrowing(problem) if rows is not None and isinstance(self.width, str) else 1.0
-        self.width_ = problem.unit * narrowing
-        self.least_width_ = floor * self.width_
+        narrowing = rows.narrowing(problem) if rows is not None and isinstance(self.bandwidth, str) else 1.0
+        self.bandwidth_ = problem.unit * narrowing
+        self.least_bandwidth_ = floor * self.bandwidth_
         if rows is not None:
             mixture = self._from_all_rows(rows, problem, mixture)
         self._keep(mixture, scaling, samples)
@@ -205,10 +207,10 @@ class ForwardDensity(DensityEstimator):
     def _from_all_rows(self, rows: AllRows, problem: DensityProblem, mixture: RoundMixture) -> RoundMixture:
         if mixture.rows is not None:
             return weights_from_all(rows, problem, mixture)
-        return expectation_maximization(rows, mixture, self.least_width_, _PASSES, _LEAST_RISE).mixture
+        return expectation_maximization(rows, mixture, self.least_bandwidth_, _PASSES, _LEAST_RISE).mixture
 
     def _by_likelihood(self, problem: DensityProblem, folds: list[Fold]) -> tuple[RoundMixture, float]:
-        """A mixture and its least width, in units of the problem's."""
+        """A mixture and its least bandwidth, in units of the problem's."""
         floor = problem.least_width
         start = self._grown(problem, folds, floor)
         found = expectation_maximization(problem, start, floor * problem.unit, _ITERATIONS, _LEAST_RISE)
@@ -216,31 +218,31 @@ class ForwardDensity(DensityEstimator):
         return found.mixture, floor
 
     def _grown(self, problem: DensityProblem, folds: list[Fold], floor: float) -> RoundMixture:
-        limit = self.max_vectors
+        limit = self.max_vectors or _MOST_KERNELS
         with progress(self, "comparing numbers of kernels", limit) as step:
             if not folds:
                 path = forward_likelihood(problem, floor=floor, max_vectors=limit, step=step)
-                self.trace_, self.stop_ = path.trace, path.stop
+                self.path_, self.stop_ = path.trace, path.stop
                 return path.models[path.selected]
             tolerance = TOLERANCE[self.prefer]
             choice = choose_size(
                 problem, _enough(folds), floor=floor, max_vectors=limit, tolerance=tolerance, step=step
             )
-        self.trace_, self.stop_ = choice.trace, choice.stop
+        self.path_, self.stop_ = choice.trace, choice.stop
         return forward_likelihood(problem, floor=floor, max_vectors=choice.size, patience=None).models[-1]
 
     def _by_squared_error(self, problem: DensityProblem, folds: list[Fold]) -> tuple[RoundMixture, float]:
-        tolerance, floor, limit = TOLERANCE[self.prefer], problem.least_width, self.max_vectors
+        tolerance, floor, limit = TOLERANCE[self.prefer], problem.least_width, self.max_vectors or _MOST_KERNELS
         if folds:
-            with progress(self, "comparing least widths", len(FLOORS) * len(folds)) as step:
+            with progress(self, "comparing least bandwidths", len(FLOORS) * len(folds)) as step:
                 choice = choose_floor(problem, folds, max_vectors=limit, tolerance=tolerance, step=step)
             floor, limit = choice.setting["floor"], int(choice.setting["n_vectors"])
             path = forward_integrated(problem, floor=floor, max_vectors=limit, patience=None)
-            at, self.trace_ = len(path.steps) - 1, choice
+            at, self.path_ = len(path.steps) - 1, choice
         else:
             with progress(self, "adding kernels", limit) as step:
                 path = forward_integrated(problem, floor=floor, max_vectors=limit, step=step)
-            at, self.trace_ = path.choose(tolerance)
+            at, self.path_ = path.choose(tolerance)
         self.stop_ = path.stop
         mixture = path.mixture(at)
         if _is_collapsed(problem, mixture, floor):

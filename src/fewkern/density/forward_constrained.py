@@ -9,12 +9,14 @@ from typing import Any
 from fewkern.arrays.namespace import take_rows
 from fewkern.arrays.progress import progress
 from fewkern.arrays.validation import Interval, StrOptions, fit_context, random_generator
-from fewkern.core.trace import Stop, Trace
+from fewkern.core.path import Path, Stop
 from fewkern.density.base import POSITIVE, DensityEstimator, density_constraints
 from fewkern.density.constrained import ConstrainedRules, default_gamma, forward_constrained, refit_jointly
 
 __all__ = ["ForwardConstrainedDensity"]
 
+# Largest number of kernels where max_vectors is None.
+_MOST_KERNELS = 100
 # Samples at which the target is matched, at most; the target itself comes from all of them.
 _REGRESSION_ROWS = 10_000
 
@@ -27,31 +29,31 @@ class ForwardConstrainedDensity(DensityEstimator):
     .. math:: \hat p \leftarrow \lambda \hat p + (1-\lambda) K(\cdot, v, \sigma), \qquad
               J = \sum_i w_i \Big(\frac{e_i}{1-h_i}\Big)^2 \quad (20)
 
-    One kernel at a time is mixed in, the one of least leave-one-out score :math:`J`; its width is tuned by a few
+    One kernel at a time is mixed in, the one of least leave-one-out score :math:`J`; its bandwidth is tuned by a few
     Gauss-Newton steps. :class:`ForwardDensity` is more accurate with fewer kernels, because it follows the true density
     and not Parzen's estimate of it.
 
     Parameters
     ----------
-    width : a rule of :class:`ParzenDensity` or float, default "lscv"
-        Parzen's width :math:`\sigma^{\rm Par}`, a number in units of the scaled data.
+    bandwidth : a rule of :class:`ParzenDensity` or float, default "lscv"
+        Parzen's bandwidth :math:`\sigma^{\rm Par}`, a number in units of the scaled data.
     gamma : float or None, default None
-        Width of a candidate, in Parzen widths; :math:`\max(1.25, 3m^{-0.3})` by default. A larger one gives fewer
-        kernels and a larger error.
-    max_vectors : int, default 100
-        Maximum number of kernels.
+        Bandwidth of a candidate, in Parzen bandwidths; :math:`\max(1.25, 3m^{-0.3})` by default. A larger one gives
+        fewer kernels and a larger error.
+    max_vectors : int or None, default None
+        Largest number of kernels; None: at most 100.
     refit : bool, default False
-        Whether all weights and widths of the chosen kernels are fitted again together at the end.
+        Whether all weights and bandwidths of the chosen kernels are fitted again together at the end.
     stop : {"loo", "distance", "size"}, default "loo"
         Stop when the leave-one-out score rises, when the distance to Parzen's estimate falls below ``tol`` (relative),
         or at ``max_vectors``.
     tol : float, default 0.0
         See ``stop``; with "loo" the least relative gain of a step.
-    width_rule : {"safe", "abs", "bracket"}, default "safe"
-        Width steps that never raise the error, or the paper's two rules (22) and (11), taken literally.
+    bandwidth_rule : {"safe", "abs", "bracket"}, default "safe"
+        Bandwidth steps that never raise the error, or the paper's two rules (22) and (11), taken literally.
     eta : float, default 0.5
         Length of these steps.
-    n_width_steps : int, default 5
+    n_bandwidth_steps : int, default 5
         Their number.
     mixing : {"jackknife", "ls"}, default "jackknife"
         Estimate of the mixing number :math:`\lambda`: (21), or least squares (18).
@@ -68,17 +70,17 @@ class ForwardConstrainedDensity(DensityEstimator):
     ----------
     expansion_ : KernelMixture
         The fitted density.
-    vectors_, weights_, widths_ : arrays
-        Centers (in the units of the data), weights and widths (in those of the scaled data) of the kernels.
+    vectors_, weights_, bandwidths_ : arrays
+        Centers (in the units of the data), weights and bandwidths (in those of the scaled data) of the kernels.
     indices_ : array
         Rows of the samples that are the centers.
     n_vectors_ : int
         Number of kernels.
-    width_ : float
-        Parzen's width.
+    bandwidth_ : float
+        Parzen's bandwidth.
     gamma_ : float
-        Width of a new kernel, in units of Parzen's width.
-    trace_ : Trace
+        Bandwidth of a new kernel, in units of Parzen's bandwidth.
+    path_ : Path
         Leave-one-out score after every kernel.
     stop_ : Stop
         Why the construction ended.
@@ -101,18 +103,18 @@ class ForwardConstrainedDensity(DensityEstimator):
     True
     """
 
-    trace_: Trace
+    path_: Path
     stop_: Stop
     _parameter_constraints: dict[str, list[Any]] = density_constraints(
         "verbose",
+        "max_vectors",
         gamma=[None, POSITIVE],
-        max_vectors=[Interval(Integral, 1, None, closed="left")],
         refit=["boolean"],
         stop=[StrOptions({"loo", "distance", "size"})],
         tol=[Interval(Real, 0, None, closed="left")],
-        width_rule=[StrOptions({"safe", "abs", "bracket"})],
+        bandwidth_rule=[StrOptions({"safe", "abs", "bracket"})],
         eta=[POSITIVE],
-        n_width_steps=[Interval(Integral, 0, None, closed="left")],
+        n_bandwidth_steps=[Interval(Integral, 0, None, closed="left")],
         mixing=[StrOptions({"jackknife", "ls"})],
         max_candidates=[Interval(Integral, 1, None, closed="left")],
     )
@@ -120,30 +122,30 @@ class ForwardConstrainedDensity(DensityEstimator):
     def __init__(
         self,
         *,
-        width: Any = "lscv",
+        bandwidth: Any = "lscv",
         gamma: float | None = None,
-        max_vectors: int = 100,
+        max_vectors: int | None = None,
         refit: bool = False,
         stop: str = "loo",
         tol: float = 0.0,
-        width_rule: str = "safe",
+        bandwidth_rule: str = "safe",
         eta: float = 0.5,
-        n_width_steps: int = 5,
+        n_bandwidth_steps: int = 5,
         mixing: str = "jackknife",
         max_candidates: int = 1000,
         scale: str = "std",
         random_state: Any = 0,
         verbose: bool = False,
     ) -> None:
-        self.width = width
+        self.bandwidth = bandwidth
         self.gamma = gamma
         self.max_vectors = max_vectors
         self.refit = refit
         self.stop = stop
         self.tol = tol
-        self.width_rule = width_rule
+        self.bandwidth_rule = bandwidth_rule
         self.eta = eta
-        self.n_width_steps = n_width_steps
+        self.n_bandwidth_steps = n_bandwidth_steps
         self.mixing = mixing
         self.max_candidates = max_candidates
         self.scale = scale
@@ -163,20 +165,21 @@ class ForwardConstrainedDensity(DensityEstimator):
         samples, scaling = self._check(X, sample_weight)
         rng = random_generator(self.random_state)
         problem = scaling.problem(samples)
-        self.width_ = self._parzen_width(problem, self.width, rng).width
+        self.bandwidth_ = self._parzen_width(problem, self.bandwidth, rng).width
         self.gamma_ = default_gamma(problem.dim) if self.gamma is None else float(self.gamma)
-        problem = replace(problem, unit=self.width_)
+        problem = replace(problem, unit=self.bandwidth_)
         rows = problem.draw(_REGRESSION_ROWS, rng)
         part = problem.part(rows).with_candidates(self.max_candidates, rng)
         target = problem.parzen(part.Z)
+        limit = self.max_vectors or _MOST_KERNELS
         rules = ConstrainedRules(
-            self.gamma_, self.max_vectors, self.stop, self.tol, self.width_rule, self.eta,  # type: ignore[arg-type]
-            self.n_width_steps, self.mixing,  # type: ignore[arg-type]
+            self.gamma_, limit, self.stop, self.tol, self.bandwidth_rule, self.eta,  # type: ignore[arg-type]
+            self.n_bandwidth_steps, self.mixing,  # type: ignore[arg-type]
         )  # fmt: skip
-        with progress(self, "adding kernels", self.max_vectors) as step:
+        with progress(self, "adding kernels", limit) as step:
             found = forward_constrained(part, target, rules, step)
         if self.refit:
             found = refit_jointly(part, target, found)
-        self.trace_, self.stop_ = found.trace, found.stop
+        self.path_, self.stop_ = found.trace, found.stop
         self._keep(replace(found.mixture, rows=take_rows(rows, found.mixture.rows)), scaling, samples)
         return self

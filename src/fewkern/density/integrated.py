@@ -1,7 +1,8 @@
 r"""Forward selection on the integrated squared error (FCR-ISE).
 
 The paper regresses on Parzen's estimate and can at best return it. Here one kernel at a time enters as in the paper,
-in a convex combination with a one-parameter closed form, individual widths and a leave-one-out score, but what falls is
+in a convex combination with a one-parameter closed form, individual bandwidths and a leave-one-out score, but what
+falls is
 
 .. math:: Q(g, \sigma) = g'Bg - 2 g'v, \qquad B_{ij} = K(x_{(i)}, x_{(j)}, \sqrt{\sigma_i^2+\sigma_j^2}), \qquad
           v_j(\sigma) = \frac{\sum_{i\ne(j)} w_i K(x_i, x_{(j)}, \sigma)}{1 - w_{(j)}},
@@ -12,8 +13,8 @@ an unbiased estimate of the integrated squared error to the true density, up to 
 symbol                     name
 ========================== =======================================================================
 :math:`g, \sigma_j`        ``weights``, ``widths`` of the model
-:math:`\omega_q`           ``table.widths``: widths at which a candidate may enter
-:math:`V_{cq}`             ``table.V``: ``v`` of candidate ``c`` at width ``q``
+:math:`\omega_q`           ``table.widths``: bandwidths at which a candidate may enter
+:math:`V_{cq}`             ``table.V``: ``v`` of candidate ``c`` at bandwidth ``q``
 :math:`\langle K_j, \psi_{cq}\rangle`  ``P`` of kernel ``j``
 ========================== =======================================================================
 """
@@ -28,7 +29,7 @@ from fewkern.arrays.blocks import row_blocks
 from fewkern.arrays.folds import Fold
 from fewkern.arrays.linalg import divide_where
 from fewkern.arrays.namespace import Array, asarray_like, device, namespace, take_rows
-from fewkern.core.trace import Stop, Trace, smallest_within
+from fewkern.core.path import Path, Stop, smallest_within
 from fewkern.density.choice import paired_errors
 from fewkern.density.mixture import squared_distances
 from fewkern.density.problem import DensityProblem, RoundMixture
@@ -44,11 +45,11 @@ __all__ = [
     "width_table",
 ]
 
-# Floors that cross-validation compares, in units of the reference width.
+# Floors that cross-validation compares, in units of the reference bandwidth.
 FLOORS = (1.25, 1.5, 1.75, 2.0, 2.25)
-# Widths at which a kernel may enter, in the same unit; the last one is the widest that a kernel may become.
+# Bandwidths at which a kernel may enter, in the same unit; the last one is the widest that a kernel may become.
 _TABLE = (1.25, 1.5, 1.75, 2.0, 2.25, 2.6, 3.0, 3.6, 4.3, 5.2, 6.2, 7.5, 9.0)
-# Half-widths, in the logarithm, of the brackets in which a width is tuned.
+# Half-widths, in the logarithm, of the brackets in which a bandwidth is tuned.
 _HALF_WIDTHS = (0.15, 0.06, 0.024)
 # A kernel of less weight than this leaves.
 _NO_WEIGHT = 1e-8
@@ -65,12 +66,12 @@ _NOTHING_LEFT = 1e-12
 
 
 def width_table(floor: float, unit: float) -> list[float]:
-    """Widths at which a candidate may enter: the ``floor`` and a fixed ladder above it, times ``unit``."""
+    """Bandwidths at which a candidate may enter: the ``floor`` and a fixed ladder above it, times ``unit``."""
     return [floor * unit] + [factor * unit for factor in _TABLE if factor > 1.05 * floor]
 
 
 def leave_one_out_terms(Phi: Array, own: Array, model: _Model, w: Array, center_weights: Array) -> Array:
-    r"""Closed-form leave-one-out terms :math:`t_i` of ``Q`` for fixed centers, widths and support.
+    r"""Closed-form leave-one-out terms :math:`t_i` of ``Q`` for fixed centers, bandwidths and support.
 
     .. math:: g^{(-i)} = g + M\, \frac{w_i (v - \varphi_i)}{1 - w_i - w_{(\cdot)}}, \qquad
               t_i = g^{(-i)\prime} B g^{(-i)} - 2 g^{(-i)\prime} \varphi_i,
@@ -118,7 +119,7 @@ class _Kernel:
     """Squared distances of the samples to the center, infinite for the one that is the center."""
     D_candidates: Array
     P: Array
-    """Inner products with every candidate at every table width."""
+    """Inner products with every candidate at every table bandwidth."""
     v: float
 
 
@@ -146,7 +147,7 @@ class _Insertion:
 
 @dataclass(frozen=True)
 class _Table:
-    """What is computed once for all steps: ``v`` of every candidate at every width."""
+    """What is computed once for all steps: ``v`` of every candidate at every bandwidth."""
 
     problem: DensityProblem
     """Its unit is that of the kernel values: the norm of a kernel at the floor is one."""
@@ -156,7 +157,7 @@ class _Table:
     high: float
     V: Array
     squares: Array
-    """Inner product of a kernel with itself, for every table width."""
+    """Inner product of a kernel with itself, for every table bandwidth."""
 
     @classmethod
     def of(cls, problem: DensityProblem, floor: float) -> _Table:
@@ -173,13 +174,13 @@ class _Table:
         return math.exp(self.problem.dim * math.log(self.problem.unit / width) - 0.5 * D / width**2)
 
     def products(self, D_candidates: Array, width: float) -> Array:
-        """Inner products of a kernel with all candidates at all table widths."""
+        """Inner products of a kernel with all candidates at all table bandwidths."""
         spread = (width**2 + self.widths**2) ** 0.5
         return self.problem.kernel(D_candidates[:, None], spread[None, :])
 
     def target(self, kernel: _Kernel, width: float) -> float:
-        """``v`` of a kernel at another width, the own sample left out."""
-        # The own term must go: with it a kernel of width zero gains without bound.
+        """``v`` of a kernel at another bandwidth, the own sample left out."""
+        # The own term must go: with it a kernel of bandwidth zero gains without bound.
         total = float(self.problem.w @ self.problem.kernel(kernel.D, width))
         return total / (1.0 - float(self.problem.w[kernel.row]))
 
@@ -218,7 +219,7 @@ class _Table:
         )
 
     def insertion(self, model: _Model | None) -> _Insertion:
-        r"""Best candidate and table width of :math:`(1-a) y + a \psi`, and its gain.
+        r"""Best candidate and table bandwidth of :math:`(1-a) y + a \psi`, and its gain.
 
         :math:`Q(a) - Q(0) = a^2 A_2 - 2 a A_1`, least at :math:`a = A_1 / A_2`, kept between zero and one.
         """
@@ -246,7 +247,7 @@ class _Table:
         return a * a * A2 - 2.0 * a * A1
 
     def tune(self, model: _Model) -> _Model:
-        """Every width in turn, the rest fixed; then all weights."""
+        """Every bandwidth in turn, the rest fixed; then all weights."""
         kernels = list(model.kernels)
         for j in range(len(kernels)):
             kernels[j] = _WidthSearch(self, kernels, model.weights, j).best()
@@ -285,7 +286,7 @@ class _Table:
 
 
 def _targets(problem: DensityProblem, widths: Array) -> Array:
-    """``v`` of every candidate at every table width, in row blocks: nothing of size n x c is stored."""
+    """``v`` of every candidate at every table bandwidth, in row blocks: nothing of size n x c is stored."""
     Z, candidates = problem.Z, problem.candidates
     xp, centers = namespace(Z), problem.centers
     sizes = [float(width) for width in widths]
@@ -302,7 +303,7 @@ def _targets(problem: DensityProblem, widths: Array) -> Array:
 
 
 class _WidthSearch:
-    r"""The width of one kernel, the rest fixed: bracket and parabola in :math:`\log\sigma`, never uphill."""
+    r"""The bandwidth of one kernel, the rest fixed: bracket and parabola in :math:`\log\sigma`, never uphill."""
 
     def __init__(self, table: _Table, kernels: Sequence[_Kernel], weights: Sequence[float], j: int) -> None:
         self.table, self.kernel, self.share = table, kernels[j], weights[j]
@@ -311,7 +312,7 @@ class _WidthSearch:
             for i, (k, g) in enumerate(zip(kernels, weights))
             if i != j
         ]
-        # logarithm of the width -> objective, v
+        # logarithm of the bandwidth -> objective, v
         self.tried: dict[float, tuple[float, float]] = {}
 
     def loss(self, t: float) -> float:
@@ -324,7 +325,7 @@ class _WidthSearch:
         return self.tried[t][0]
 
     def best(self) -> _Kernel:
-        """The kernel at its best width."""
+        """The kernel at its best bandwidth."""
         table, kernel = self.table, self.kernel
         lowest, highest = math.log(table.low), math.log(table.high)
         t = math.log(kernel.width)
@@ -384,8 +385,8 @@ class IntegratedPath:
         """The first step whose model has ``size`` kernels; the last one if there is none."""
         return next((k for k, step in enumerate(self.steps) if len(step.rows) >= size), len(self.steps) - 1)
 
-    def choose(self, tolerance: float) -> tuple[int, Trace]:
-        """The smallest model within ``tolerance`` standard errors of the least leave-one-out score, and the trace.
+    def choose(self, tolerance: float) -> tuple[int, Path]:
+        """The smallest model within ``tolerance`` standard errors of the least leave-one-out score, and the path.
 
         Kernels may leave again, so several models can have the same size: the best of them stands for it.
         """
@@ -397,7 +398,7 @@ class IntegratedPath:
         sizes = sorted(by_size)
         error, spread = paired_errors([self.steps[by_size[size]].terms for size in sizes], w)
         chosen = smallest_within(error, asarray_like(sizes, error, dtype=error.dtype), tolerance * spread)
-        trace = Trace(
+        trace = Path(
             {"n_vectors": tuple(float(size) for size in sizes)},
             error,
             spread,
@@ -417,14 +418,14 @@ def forward_integrated(
     exchange: bool = True,
     step: Callable[[int], None] = lambda _: None,
 ) -> IntegratedPath:
-    """FCR-ISE: one step inserts a kernel, refits all weights, tunes all widths, exchanges, and scores by leave-one-out.
+    """FCR-ISE: one step inserts a kernel, refits all weights, tunes all bandwidths, exchanges, and scores.
 
     Parameters
     ----------
     problem : DensityProblem
-        Its unit is the width of Parzen's estimate.
+        Its unit is the bandwidth of Parzen's estimate.
     floor : float
-        Least width, in units of the problem's: the one smoothing parameter.
+        Least bandwidth, in units of the problem's: the one smoothing parameter.
     max_vectors : int
     patience : int or None
         The path ends after this many steps without a better leave-one-out score; None never ends it for that.
@@ -474,7 +475,7 @@ def choose_floor(
     max_vectors: int = 20,
     tolerance: float = 1.0,
     step: Callable[[int], None] = lambda _: None,
-) -> Trace:
+) -> Path:
     """FCR-ISE-CV: the floor and the number of kernels together, the whole path rebuilt in every fold.
 
     The best floor is that of the least held-out error; for this floor, the smallest size within ``tolerance`` standard
@@ -500,7 +501,7 @@ def choose_floor(
     sizes = asarray_like(list(range(1, max_vectors + 1)), error, dtype=error.dtype)
     chosen = (at, *smallest_within(error[at, :], sizes, tolerance * spread[at, :]))
     axes = {"floor": tuple(floors), "n_vectors": tuple(float(size) for size in sizes)}
-    return Trace(axes, error, spread, chosen, measure="cross-validated integrated squared error")
+    return Path(axes, error, spread, chosen, measure="cross-validated integrated squared error")
 
 
 def _rows(problem: DensityProblem, rows: Sequence[int]) -> Array:

@@ -1,4 +1,4 @@
-"""Mixtures of a few round normal kernels by likelihood (FCR-ML): EM with a floor on the widths, and their size."""
+"""Mixtures of a few round normal kernels by likelihood (FCR-ML): EM with a floor on the bandwidths, and their size."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fewkern.arrays.blocks import row_blocks
 from fewkern.arrays.folds import Fold
 from fewkern.arrays.linalg import logsumexp
 from fewkern.arrays.namespace import Array, asarray_like, namespace
-from fewkern.core.trace import Stop, Trace, smallest_within
+from fewkern.core.path import Path, Stop, smallest_within
 from fewkern.density.choice import paired_errors
 from fewkern.density.mixture import squared_distances
 from fewkern.density.problem import DensityProblem, RoundMixture, ScaledRows
@@ -27,7 +27,7 @@ __all__ = [
     "log_likelihood",
 ]
 
-# Widths at which a kernel may enter, in units of the reference width.
+# Bandwidths at which a kernel may enter, in units of the reference bandwidth.
 _WIDTHS = (1.0, 1.5, 2.0, 2.6, 3.6, 5.2, 7.5)
 # Number of candidates that are tried as centers in one entry.
 _CENTERS = 300
@@ -134,7 +134,7 @@ class EMFit:
 def expectation_maximization(
     rows: ScaledRows, start: RoundMixture, floor: float, iterations: int, least_rise: float = 0.0
 ) -> EMFit:
-    r"""EM iterations on weights, centers and widths, every width kept at ``floor`` or above.
+    r"""EM iterations on weights, centers and bandwidths, every bandwidth kept at ``floor`` or above.
 
     The floor is what keeps the likelihood bounded; the step is still a maximization, now under
     :math:`\sigma_j \ge \sigma_{\min}`, so the likelihood never falls. They end after ``iterations``, or once the mean
@@ -217,13 +217,13 @@ class LikelihoodPath:
         return min(range(len(self.bic)), key=self.bic.__getitem__)
 
     @property
-    def trace(self) -> Trace:
+    def trace(self) -> Path:
         """BIC of every number of kernels."""
         like = self.models[0].weights
         error = asarray_like(list(self.bic), like, dtype=like.dtype)
         sizes = tuple(float(k + 1) for k in range(len(self.bic)))
         spread = namespace(error).zeros_like(error)
-        return Trace({"n_vectors": sizes}, error, spread, (self.selected,), measure="Bayesian information criterion")
+        return Path({"n_vectors": sizes}, error, spread, (self.selected,), measure="Bayesian information criterion")
 
 
 def forward_likelihood(
@@ -242,7 +242,7 @@ def forward_likelihood(
         A kernel may enter at a candidate (300 of them at most), and its entry is scored on the candidates. EM then
         sees all samples.
     floor : float
-        Least width, in units of the problem's.
+        Least bandwidth, in units of the problem's.
     max_vectors : int
     patience : int or None
         The path ends after this many steps without a better BIC; None never ends it for that.
@@ -272,7 +272,7 @@ def forward_likelihood(
 class SizeChoice:
     """A number of kernels by held-out likelihood."""
 
-    trace: Trace
+    trace: Path
     stop: Stop
 
     @property
@@ -323,5 +323,5 @@ def choose_size(
     sizes = [float(k + 1) for k in range(len(terms))]
     further = int(xp.argmin(error)) + 1.0 - problem.numbers(sizes)
     chosen = smallest_within(error, problem.numbers(sizes), tolerance * xp.maximum(spread, cost * further))
-    trace = Trace({"n_vectors": tuple(sizes)}, error, spread, chosen, measure="minus the held-out log density")
+    trace = Path({"n_vectors": tuple(sizes)}, error, spread, chosen, measure="minus the held-out log density")
     return SizeChoice(trace, stop)

@@ -1,4 +1,4 @@
-"""A density as a short sum of normal kernels, each with a width of its own."""
+"""A density as a short sum of normal kernels, each with a bandwidth of its own."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def squared_distances(X: Array, Y: Array) -> Array:
 def normal_kernel(D: Array, width: Array | float, dim: int, unit: float) -> Array:
     r"""Normal density times a constant: :math:`(u/\sigma)^m \exp(-D / 2\sigma^2)`, FCR (2).
 
-    With ``unit`` :math:`u = (2\pi)^{-1/2}` it is the density itself. Algorithms take the Parzen width instead: all
+    With ``unit`` :math:`u = (2\pi)^{-1/2}` it is the density itself. Algorithms take the Parzen bandwidth instead: all
     that they compare is invariant to the factor, and nothing overflows in many dimensions.
 
     Parameters
@@ -311,7 +311,7 @@ class KernelMixture:
         return KernelMixture(vectors, weights, self.widths, transform, self.indices)
 
     def _covariance(self) -> Array:
-        """``(A'A)^{-1}``, the covariance of a kernel of width one."""
+        """``(A'A)^{-1}``, the covariance of a kernel of bandwidth one."""
         inverse = namespace(self.transform).linalg.inv(self._matrix())
         return inverse @ inverse.T
 

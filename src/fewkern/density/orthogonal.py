@@ -9,7 +9,7 @@ from typing import Any
 from fewkern.arrays.namespace import take_rows
 from fewkern.arrays.progress import progress
 from fewkern.arrays.validation import Interval, StrOptions, fit_context, random_generator
-from fewkern.core.trace import Stop, Trace
+from fewkern.core.path import Path, Stop
 from fewkern.density.base import POSITIVE, DensityEstimator, density_constraints
 from fewkern.density.constrained import default_gamma
 from fewkern.density.orthogonal_regression import (
@@ -25,9 +25,9 @@ __all__ = ["OrthogonalForwardDensity"]
 class OrthogonalForwardDensity(DensityEstimator):
     r"""Densities by orthogonal forward regression with a leave-one-out score: SKD and SDC.
 
-    ``target="parzen"`` (SKD) regresses Parzen's estimate on kernels of a common width :math:`\rho` and then solves the
-    simplex programme on the chosen ones; ``target="distribution"`` (SDC) regresses the empirical distribution function
-    on integrated kernels, under non-negative weights.
+    ``target="parzen"`` (SKD) regresses Parzen's estimate on kernels of a common bandwidth :math:`\rho` and then solves
+    the simplex programme on the chosen ones; ``target="distribution"`` (SDC) regresses the empirical distribution
+    function on integrated kernels, under non-negative weights.
 
     .. math:: J_n = \frac1N \sum_i (e_i / \eta_i)^2, \qquad e \leftarrow e - \theta_j w_j, \qquad
               \eta \leftarrow \eta - \frac{w_j \circ w_j}{w_j'w_j + \lambda_j}
@@ -35,11 +35,11 @@ class OrthogonalForwardDensity(DensityEstimator):
     Parameters
     ----------
     target : {"parzen", "distribution"}, default "parzen"
-    kernel_width : float or "auto", default "auto"
-        The common width :math:`\rho`, in units of the scaled data; "auto" is :math:`\max(1.25, 3m^{-0.3})` Parzen
-        widths.
-    width : a rule of :class:`ParzenDensity` or float, default "lscv"
-        Width of Parzen's estimate.
+    kernel_bandwidth : float or "auto", default "auto"
+        The common bandwidth :math:`\rho`, in units of the scaled data; "auto" is :math:`\max(1.25, 3m^{-0.3})` Parzen
+        bandwidths.
+    bandwidth : a rule of :class:`ParzenDensity` or float, default "lscv"
+        Bandwidth of Parzen's estimate.
     n_passes : int, default 10
         Passes with a penalty of its own for every column, after the first one.
     max_vectors : int or None, default None
@@ -50,7 +50,7 @@ class OrthogonalForwardDensity(DensityEstimator):
     scale : {"std", "whiten", "none"}, default "std"
         The features are first divided by their standard deviations, or made uncorrelated, or left alone (the paper).
     random_state : int, Generator, RandomState or None, default 0
-        Draws candidates, and the samples on which Parzen's width is selected, where there are more.
+        Draws candidates, and the samples on which Parzen's bandwidth is selected, where there are more.
     verbose : bool or int, default False
         Say what runs: a progress bar on a terminal, lines on stderr elsewhere.
 
@@ -58,13 +58,13 @@ class OrthogonalForwardDensity(DensityEstimator):
     ----------
     expansion_ : KernelMixture
         The fitted density.
-    vectors_, weights_, widths_, indices_, n_vectors_
-        As in :class:`ParzenDensity`; the kernels share one width.
-    width_ : float
-        Width of Parzen's estimate.
+    vectors_, weights_, bandwidths_, indices_, n_vectors_
+        As in :class:`ParzenDensity`; the kernels share one bandwidth.
+    bandwidth_ : float
+        Bandwidth of Parzen's estimate.
     total_ : float
         Sum of the regression weights before it was made one: far from one, the regression has found little.
-    trace_ : Trace
+    path_ : Path
         Leave-one-out score after every column of the last pass.
     stop_ : Stop
         Why the last pass ended.
@@ -84,13 +84,13 @@ class OrthogonalForwardDensity(DensityEstimator):
     True
     """
 
-    trace_: Trace
+    path_: Path
     stop_: Stop
     _parameter_constraints: dict[str, list[Any]] = density_constraints(
         "max_vectors",
         "verbose",
         target=[StrOptions({"parzen", "distribution"})],
-        kernel_width=[StrOptions({"auto"}), POSITIVE],
+        kernel_bandwidth=[StrOptions({"auto"}), POSITIVE],
         n_passes=[Interval(Integral, 0, None, closed="left")],
         max_candidates=[Interval(Integral, 2, None, closed="left")],
     )
@@ -99,8 +99,8 @@ class OrthogonalForwardDensity(DensityEstimator):
         self,
         *,
         target: str = "parzen",
-        kernel_width: Any = "auto",
-        width: Any = "lscv",
+        kernel_bandwidth: Any = "auto",
+        bandwidth: Any = "lscv",
         n_passes: int = 10,
         max_vectors: int | None = None,
         max_candidates: int = 2000,
@@ -109,8 +109,8 @@ class OrthogonalForwardDensity(DensityEstimator):
         verbose: bool = False,
     ) -> None:
         self.target = target
-        self.kernel_width = kernel_width
-        self.width = width
+        self.kernel_bandwidth = kernel_bandwidth
+        self.bandwidth = bandwidth
         self.n_passes = n_passes
         self.max_vectors = max_vectors
         self.max_candidates = max_candidates
@@ -131,9 +131,13 @@ class OrthogonalForwardDensity(DensityEstimator):
         samples, scaling = self._check(X, sample_weight)
         rng = random_generator(self.random_state)
         problem = scaling.problem(samples)
-        self.width_ = self._parzen_width(problem, self.width, rng).width
-        problem = replace(problem, unit=self.width_)
-        rho = default_gamma(problem.dim) * self.width_ if self.kernel_width == "auto" else float(self.kernel_width)
+        self.bandwidth_ = self._parzen_width(problem, self.bandwidth, rng).width
+        problem = replace(problem, unit=self.bandwidth_)
+        rho = (
+            default_gamma(problem.dim) * self.bandwidth_
+            if self.kernel_bandwidth == "auto"
+            else float(self.kernel_bandwidth)
+        )
         rows = problem.draw(self.max_candidates, rng)
         part = problem.part(rows)
         with progress(self, "selecting kernels, by passes", self.n_passes) as step:
@@ -147,7 +151,7 @@ class OrthogonalForwardDensity(DensityEstimator):
                 f"OrthogonalForwardDensity: in {problem.dim} dimensions the distribution functions of all kernels are "
                 'zero in floating-point numbers; use target="parzen".'
             )
-        self.total_, self.trace_, self.stop_ = found.total, found.trace, found.regression.stop
+        self.total_, self.path_, self.stop_ = found.total, found.trace, found.regression.stop
         mixture = replace(found.mixture, rows=take_rows(rows, found.mixture.rows))
         self._keep(mixture, scaling, samples)
         return self

@@ -22,8 +22,8 @@ from dataclasses import dataclass
 from fewkern.arrays.blocks import row_blocks
 from fewkern.arrays.namespace import Array, asarray_like, device, namespace, take_rows
 from fewkern.arrays.special import normal_cdf
+from fewkern.core.path import Path, Stop
 from fewkern.core.peel import peel
-from fewkern.core.trace import Stop, Trace
 from fewkern.density.mixture import squared_distances
 from fewkern.density.problem import DensityProblem, RoundMixture
 from fewkern.density.simplex import active_set, mnqp
@@ -92,13 +92,13 @@ class OrthogonalDensity:
         return float(namespace(weights).sum(weights))
 
     @property
-    def trace(self) -> Trace:
+    def trace(self) -> Path:
         """Leave-one-out score after every column of the last pass."""
         error = self.regression.weights
         error = asarray_like([step.loo for step in self.regression.steps], error, dtype=error.dtype)
         sizes = tuple(float(k + 1) for k in range(len(self.regression.steps)))
         spread = namespace(error).zeros_like(error)
-        return Trace({"n_vectors": sizes}, error, spread, (len(sizes) - 1,))
+        return Path({"n_vectors": sizes}, error, spread, (len(sizes) - 1,))
 
 
 class _Regression:

@@ -7,14 +7,14 @@ from typing import Any
 
 from fewkern.arrays.namespace import namespace
 from fewkern.arrays.validation import Interval, fit_context, random_generator
-from fewkern.core.trace import Stop, Trace
+from fewkern.core.path import Path, Stop
 from fewkern.density.base import DensityEstimator, density_constraints
 
 __all__ = ["ParzenDensity"]
 
 
 class ParzenDensity(DensityEstimator):
-    r"""Parzen window: one normal kernel at every sample, the width by cross-validation in closed form.
+    r"""Parzen window: one normal kernel at every sample, the bandwidth by cross-validation in closed form.
 
     .. math:: \hat p(x) = \sum_j w_j K(x, x_j, \sigma), \qquad
               \sigma = \arg\min \sum_{i,j} w_i w_j K(x_i, x_j, \sqrt2\sigma)
@@ -22,13 +22,13 @@ class ParzenDensity(DensityEstimator):
 
     Parameters
     ----------
-    width : {"lscv", "lscv-approximate", "likelihood", "silverman", "scott"} or float, default "lscv"
+    bandwidth : {"lscv", "lscv-approximate", "likelihood", "silverman", "scott"} or float, default "lscv"
         Least-squares cross-validation (exact, or the paper's approximation), likelihood cross-validation, a rule of
         thumb, or a number, in units of the scaled data.
     grid : array-like or None, default None
-        Widths to try; by default 30 from 0.15 to 1.5 times Silverman's. At an end of it the search goes on.
+        Bandwidths to try; by default 30 from 0.15 to 1.5 times Silverman's. At an end of it the search goes on.
     max_candidates : int, default 2000
-        Maximum number of samples used to select the width, which is then scaled to all of them.
+        Maximum number of samples used to select the bandwidth, which is then scaled to all of them.
     scale : {"std", "whiten", "none"}, default "std"
         The features are first divided by their standard deviations, or made uncorrelated, or left alone (the paper).
     random_state : int, Generator, RandomState or None, default 0
@@ -38,23 +38,23 @@ class ParzenDensity(DensityEstimator):
     ----------
     expansion_ : KernelMixture
         The fitted density.
-    vectors_, weights_, widths_ : arrays
-        Centers, weights and widths of the kernels.
+    vectors_, weights_, bandwidths_ : arrays
+        Centers, weights and bandwidths of the kernels.
     indices_ : array
         Rows of the samples with positive weight.
     n_vectors_ : int
         Number of kernels.
-    width_ : float
-        The width of the kernels.
-    trace_ : Trace
-        Score of every width tried.
+    bandwidth_ : float
+        The bandwidth of the kernels.
+    path_ : Path
+        Score of every bandwidth tried.
     stop_ : Stop
-        "inside" the widths tried, at their "edge", or "given".
+        "inside" the bandwidths tried, at their "edge", or "given".
 
     Notes
     -----
     Search ``O(G n^2 m)`` in row blocks, evaluation ``O(n m)`` per sample: see :class:`ForwardDensity` for a few
-    kernels. Duplicated samples drive cross-validation to a width of zero; a warning says so.
+    kernels. Duplicated samples drive cross-validation to a bandwidth of zero; a warning says so.
 
     References
     ----------
@@ -71,7 +71,7 @@ class ParzenDensity(DensityEstimator):
     (300, (2,))
     """
 
-    trace_: Trace
+    path_: Path
     stop_: Stop
     _parameter_constraints: dict[str, list[Any]] = density_constraints(
         grid=["array-like", None], max_candidates=[Interval(Integral, 2, None, closed="left")]
@@ -80,13 +80,13 @@ class ParzenDensity(DensityEstimator):
     def __init__(
         self,
         *,
-        width: Any = "lscv",
+        bandwidth: Any = "lscv",
         grid: Any = None,
         max_candidates: int = 2000,
         scale: str = "std",
         random_state: Any = 0,
     ) -> None:
-        self.width = width
+        self.bandwidth = bandwidth
         self.grid = grid
         self.max_candidates = max_candidates
         self.scale = scale
@@ -94,7 +94,7 @@ class ParzenDensity(DensityEstimator):
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> ParzenDensity:
-        """Find the width.
+        """Find the bandwidth.
 
         Parameters
         ----------
@@ -105,8 +105,8 @@ class ParzenDensity(DensityEstimator):
         samples, scaling = self._check(X, sample_weight)
         problem = scaling.problem(samples)
         rng = random_generator(self.random_state)
-        search = self._parzen_width(problem, self.width, rng, grid=self.grid, limit=self.max_candidates)
-        self.width_, self.trace_, self.stop_ = search.width, search.trace, search.stop
+        search = self._parzen_width(problem, self.bandwidth, rng, grid=self.grid, limit=self.max_candidates)
+        self.bandwidth_, self.path_, self.stop_ = search.width, search.trace, search.stop
         widths = namespace(problem.w).full_like(problem.w, search.width)
         self._keep(problem.mixture(problem.candidates, widths, problem.w), scaling, samples)
         return self

@@ -1,4 +1,4 @@
-"""What every density algorithm is given: scaled samples, their weights, a unit of width, and candidate centers."""
+"""What every density algorithm is given: scaled samples, their weights, a unit of bandwidth, and candidate centers."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ __all__ = ["DensityProblem", "RoundMixture", "ScaledRows"]
 
 Sum = TypeVar("Sum")
 
-# Least width of a kernel in few dimensions, in Parzen widths: the smoothing that a few kernels need.
+# Least bandwidth of a kernel in few dimensions, in Parzen bandwidths: the smoothing that a few kernels need.
 _FLOOR = 1.5
-# The smallest lump that the least width must not be too wide for has this part of the samples, and this many at least.
+# The smallest lump that the least bandwidth must not be too wide for has this part of the samples, and this many at
+# least.
 _LUMP_SHARE, _LUMP_SAMPLES = 0.05, 25
 
 
@@ -59,9 +60,9 @@ class DensityProblem:
     candidates : integer array of shape (c,)
         Rows of ``Z`` that may become centers, ascending.
     unit : float
-        The width that all widths are measured in: that of Parzen's estimate, once it is known. Kernel values are
-        computed up to the factor :math:`(2\pi)^{m/2}` ``unit`` :math:`{}^m`: the algorithms only compare them, and so
-        nothing overflows in many dimensions.
+        The bandwidth that all bandwidths are measured in: that of Parzen's estimate, once it is known. Kernel values
+        are computed up to the factor :math:`(2\pi)^{m/2}` ``unit`` :math:`{}^m`: the algorithms only compare them, and
+        so nothing overflows in many dimensions.
     """
 
     Z: Array
@@ -103,20 +104,20 @@ class DensityProblem:
 
     @property
     def silverman(self) -> float:
-        r"""Silverman's width :math:`\bar s\,(4 / ((m+2) N_{\rm eff}))^{1/(m+4)}`."""
+        r"""Silverman's bandwidth :math:`\bar s\,(4 / ((m+2) N_{\rm eff}))^{1/(m+4)}`."""
         return self.spread * math.pow(4.0 / ((self.dim + 2) * self.effective_size), 1.0 / (self.dim + 4))
 
     @property
     def scott(self) -> float:
-        r"""Scott's width :math:`\bar s\,N_{\rm eff}^{-1/(m+4)}`."""
+        r"""Scott's bandwidth :math:`\bar s\,N_{\rm eff}^{-1/(m+4)}`."""
         return self.spread * math.pow(self.effective_size, -1.0 / (self.dim + 4))
 
     @property
     def least_width(self) -> float:
-        r"""Least width of a kernel among a few, in Parzen widths: :math:`\min(1.5, ((m+2)n/4)^{1/(m+4)})`.
+        r"""Least bandwidth of a kernel among a few, in Parzen bandwidths: :math:`\min(1.5, ((m+2)n/4)^{1/(m+4)})`.
 
-        A normal lump of ``n`` samples is that many Silverman widths wide: in many dimensions hardly more than one, and
-        a higher floor would be too wide for every lump. Here ``n`` is one in 20 of the samples, and 25 at least.
+        A normal lump of ``n`` samples is that many Silverman bandwidths wide: in many dimensions hardly more than one,
+        and a higher floor would be too wide for every lump. Here ``n`` is one in 20 of the samples, and 25 at least.
         """
         lump = max(_LUMP_SHARE * self.effective_size, _LUMP_SAMPLES)
         return max(1.0, min(_FLOOR, math.pow((self.dim + 2) * lump / 4.0, 1.0 / (self.dim + 4))))
@@ -163,7 +164,7 @@ class DensityProblem:
         return normal_kernel(D, width, self.dim, self.unit)
 
     def parzen(self, Z: Array) -> Array:
-        """Parzen's estimate of these samples, of width ``unit``, at the rows of ``Z``, in row blocks."""
+        """Parzen's estimate of these samples, of bandwidth ``unit``, at the rows of ``Z``, in row blocks."""
         out = namespace(Z).empty((Z.shape[0],), dtype=Z.dtype, device=device(Z))
         for rows in row_blocks(int(Z.shape[0]), self.n):
             out[rows] = self.kernel(squared_distances(Z[rows, :], self.Z), self.unit) @ self.w

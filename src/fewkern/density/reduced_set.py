@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from fewkern.arrays.progress import progress
 from fewkern.arrays.validation import Interval, StrOptions, fit_context, random_generator
-from fewkern.core.trace import Stop, Trace
+from fewkern.core.path import Path, Stop
 from fewkern.density.bandwidth import RULES
 from fewkern.density.base import POSITIVE, DensityEstimator, density_constraints
 from fewkern.density.reduction import CV_FACTORS, reduced_set, reduced_set_width
@@ -27,11 +27,11 @@ class ReducedSetDensity(DensityEstimator):
 
     Parameters
     ----------
-    width : "cv", a rule of :class:`ParzenDensity`, or float, default "cv"
-        "cv" chooses among multiples of Parzen's width by the cross-validated integrated squared error of the
-        candidates. At Parzen's own width the method over-fits. A number is in units of the scaled data.
+    bandwidth : "cv", a rule of :class:`ParzenDensity`, or float, default "cv"
+        "cv" chooses among multiples of Parzen's bandwidth by the cross-validated integrated squared error of the
+        candidates. At Parzen's own bandwidth the method over-fits. A number is in units of the scaled data.
     cv : int or cross-validation splitter, default 5
-        Folds for ``width="cv"``.
+        Folds for ``bandwidth="cv"``.
     max_candidates : int, default 1000
         Samples that may become centers; drawn where there are more. All samples enter ``v``.
     tol : float, default 1e-10
@@ -41,7 +41,7 @@ class ReducedSetDensity(DensityEstimator):
     scale : {"std", "whiten", "none"}, default "std"
         The features are first divided by their standard deviations, or made uncorrelated, or left alone (the paper).
     random_state : int, Generator, RandomState or None, default 0
-        Draws candidates, and the samples on which Parzen's width is selected, where there are more.
+        Draws candidates, and the samples on which Parzen's bandwidth is selected, where there are more.
     verbose : bool or int, default False
         Say what runs: a progress bar on a terminal, lines on stderr elsewhere.
 
@@ -49,12 +49,12 @@ class ReducedSetDensity(DensityEstimator):
     ----------
     expansion_ : KernelMixture
         The fitted density.
-    vectors_, weights_, widths_, indices_, n_vectors_
-        As in :class:`ParzenDensity`; the kernels share one width.
-    width_ : float
-        The width of the kernels.
-    trace_ : Trace
-        Cross-validated error of every width tried, or the search of Parzen's width where that was taken.
+    vectors_, weights_, bandwidths_, indices_, n_vectors_
+        As in :class:`ParzenDensity`; the kernels share one bandwidth.
+    bandwidth_ : float
+        The bandwidth of the kernels.
+    path_ : Path
+        Cross-validated error of every bandwidth tried, or the search of Parzen's bandwidth where that was taken.
     gap_ : float
         Largest violation of the optimality conditions, relative to the size of ``B`` and ``v``.
     n_iter_ : int
@@ -65,8 +65,8 @@ class ReducedSetDensity(DensityEstimator):
     Notes
     -----
     ``c^2`` numbers for ``c`` candidates; the active set costs ``O(s^3 + c s)`` per system with ``s`` kernels, and is
-    solved in every fold for ten widths. Where there are more samples than candidates, the widths are compared on the
-    candidates alone, and of all samples only ``v`` is computed: the time is ``O(n c)`` more.
+    solved in every fold for ten bandwidths. Where there are more samples than candidates, the bandwidths are compared
+    on the candidates alone, and of all samples only ``v`` is computed: the time is ``O(n c)`` more.
 
     Examples
     --------
@@ -78,13 +78,13 @@ class ReducedSetDensity(DensityEstimator):
     (True, 'converged')
     """
 
-    trace_: Trace
+    path_: Path
     stop_: Stop
     _parameter_constraints: dict[str, list[Any]] = density_constraints(
         "cv",
         "max_iter",
         "verbose",
-        width=[StrOptions({"cv", *RULES}), POSITIVE],
+        bandwidth=[StrOptions({"cv", *RULES}), POSITIVE],
         max_candidates=[Interval(Integral, 2, None, closed="left")],
         tol=[Interval(Real, 0, 1, closed="neither")],
     )
@@ -92,7 +92,7 @@ class ReducedSetDensity(DensityEstimator):
     def __init__(
         self,
         *,
-        width: Any = "cv",
+        bandwidth: Any = "cv",
         cv: Any = 5,
         max_candidates: int = 1000,
         tol: float = 1e-10,
@@ -101,7 +101,7 @@ class ReducedSetDensity(DensityEstimator):
         random_state: Any = 0,
         verbose: bool = False,
     ) -> None:
-        self.width = width
+        self.bandwidth = bandwidth
         self.cv = cv
         self.max_candidates = max_candidates
         self.tol = tol
@@ -123,23 +123,23 @@ class ReducedSetDensity(DensityEstimator):
         samples, scaling = self._check(X, sample_weight)
         rng = random_generator(self.random_state)
         problem = scaling.problem(samples)
-        search = self._parzen_width(problem, "lscv" if self.width == "cv" else self.width, rng)
+        search = self._parzen_width(problem, "lscv" if self.bandwidth == "cv" else self.bandwidth, rng)
         problem = replace(problem, unit=search.width).with_candidates(self.max_candidates, rng)
-        self.width_, self.trace_ = search.width, search.trace
+        self.bandwidth_, self.path_ = search.width, search.trace
         some = samples if samples.n <= self.max_candidates else samples.take(problem.candidates)
-        folds = some.folds(self.cv) if self.width == "cv" else []
+        folds = some.folds(self.cv) if self.bandwidth == "cv" else []
         if folds:
-            with progress(self, "comparing widths", len(CV_FACTORS)) as step:
-                self.trace_ = reduced_set_width(problem, folds, step)
-            self.width_ = self.trace_.setting["width"]
-        elif self.width == "cv":
+            with progress(self, "comparing bandwidths", len(CV_FACTORS)) as step:
+                self.path_ = reduced_set_width(problem, folds, step)
+            self.bandwidth_ = self.path_.setting["bandwidth"]
+        elif self.bandwidth == "cv":
             warnings.warn(
-                f"ReducedSetDensity: {samples.n} samples of positive weight are too few for folds; the width is that "
-                "of Parzen's estimate. Give the width as a number, or more samples.",
+                f"ReducedSetDensity: {samples.n} samples of positive weight are too few for folds; the bandwidth is "
+                "that of Parzen's estimate. Give the bandwidth as a number, or more samples.",
                 UserWarning,
                 stacklevel=3,
             )
-        found = reduced_set(problem, self.width_, tol=self.tol, max_iter=self.max_iter)
+        found = reduced_set(problem, self.bandwidth_, tol=self.tol, max_iter=self.max_iter)
         self.gap_, self.n_iter_, self.stop_ = found.solution.gap, found.solution.n_iter, found.solution.stop
         if self.stop_ is Stop.MAX_ITER:
             warnings.warn(

@@ -1,4 +1,4 @@
-r"""Reduced set density estimation (RSDE): the simplex programme on all candidates, and its cross-validated width.
+r"""Reduced set density estimation (RSDE): the simplex programme on all candidates, and its cross-validated bandwidth.
 
 .. math:: B_{ij} = K(x_i, x_j, \sqrt2\sigma), \qquad v_j = \sum_i w_i K(x_i, x_j, \sigma)
 """
@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from fewkern.arrays.blocks import row_blocks
 from fewkern.arrays.folds import Fold
 from fewkern.arrays.namespace import Array, device, namespace
-from fewkern.core.trace import Trace
+from fewkern.core.path import Path
 from fewkern.density.mixture import squared_distances
 from fewkern.density.problem import DensityProblem, RoundMixture
 from fewkern.density.simplex import SimplexSolution, active_set, mnqp
 
 __all__ = ["CV_FACTORS", "ReducedSet", "reduced_set", "reduced_set_by_updates", "reduced_set_width"]
 
-# Widths of the cross-validation, in units of Parzen's.
+# Bandwidths of the cross-validation, in units of Parzen's.
 CV_FACTORS = (1.0, 1.25, 1.4, 1.55, 1.7, 1.85, 2.0, 2.2, 2.4, 2.7)
 
 
@@ -61,13 +61,11 @@ def reduced_set_by_updates(
     return _kept(problem, width, mnqp(*_programme(problem, width), iterations=iterations), threshold)
 
 
-def reduced_set_width(
-    problem: DensityProblem, folds: list[Fold], step: Callable[[int], None] = lambda _: None
-) -> Trace:
+def reduced_set_width(problem: DensityProblem, folds: list[Fold], step: Callable[[int], None] = lambda _: None) -> Path:
     r"""RSDE-CV: cross-validated integrated squared error :math:`g'Bg - 2\overline{\hat p(x)}` of multiples of ``unit``.
 
-    The least value belongs to the width to take. The ``folds`` are of the candidates. Where these are not all samples,
-    their widths are larger by :math:`(N/c)^{1/(m+4)}`, as Parzen's is.
+    The least value belongs to the bandwidth to take. The ``folds`` are of the candidates. Where these are not all
+    samples, their bandwidths are larger by :math:`(N/c)^{1/(m+4)}`, as Parzen's is.
     """
     widths = tuple(factor * problem.unit for factor in CV_FACTORS)
     some = problem if int(problem.candidates.shape[0]) == problem.n else problem.part(problem.candidates)
@@ -79,7 +77,7 @@ def reduced_set_width(
     error = problem.numbers(errors)
     chosen = (int(namespace(error).argmin(error)),)
     spread = namespace(error).zeros_like(error)
-    return Trace({"width": widths}, error, spread, chosen, measure="cross-validated integrated squared error")
+    return Path({"bandwidth": widths}, error, spread, chosen, measure="cross-validated integrated squared error")
 
 
 def _held_out_error(problem: DensityProblem, width: float, fold: Fold) -> float:

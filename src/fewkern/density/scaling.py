@@ -63,8 +63,8 @@ class Scaling:
 def fit_scaling(X: Array, w: Array, scale: Scale) -> Scaling:
     """Scaling of samples ``X`` with weights ``w`` of any positive sum.
 
-    A direction without spread gets the mean spread of the others: a density needs some width there, and theirs is the
-    only length the data offer.
+    A direction without spread gets the mean spread of the others: a density needs some bandwidth there, and theirs is
+    the only length the data offer.
     """
     xp = namespace(X)
     w = w / xp.sum(w)

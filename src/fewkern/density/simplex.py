@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from fewkern.arrays.linalg import divide_where, solve_or_least_squares
 from fewkern.arrays.namespace import Array, asarray_like, device, namespace
-from fewkern.core.trace import Stop
+from fewkern.core.path import Stop
 
 __all__ = ["SimplexSolution", "active_set", "mnqp", "optimality_gap"]
 

@@ -1,8 +1,8 @@
-r"""Width and penalty (or number of vectors) of a kernel Fisher machine by cross-validation.
+r"""Length scale and penalty (or number of vectors) of a kernel Fisher machine by cross-validation.
 
-Widths are compared on a coarse grid first, and next to the best of these; every width with its whole path of penalties
-or numbers of vectors, on at most 1,000 samples and 200 candidates. The path of the width of least error is then
-followed on all samples and candidates.
+Length scales are compared on a coarse grid first, and next to the best of these; every length scale with its whole path
+of penalties or numbers of vectors, on at most 1,000 samples and 200 candidates. The path of the length scale of least
+error is then followed on all samples and candidates.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from fewkern.arrays.folds import Fold
 from fewkern.arrays.namespace import Array, asarray_like, namespace, take_rows, to_numpy
 from fewkern.arrays.random import random_generator
 from fewkern.core.kernel import Kernel
+from fewkern.core.path import TOLERANCE, Path, smallest_within
 from fewkern.core.samples import Samples
-from fewkern.core.trace import TOLERANCE, Trace, smallest_within
 from fewkern.fisher.families import Family, Fitted
 from fewkern.fisher.posterior import AffineScores, least_squares_scores
 from fewkern.fisher.problem import Machine
@@ -44,9 +44,9 @@ __all__ = [
 # Up to so many distinct samples all are candidates; above, so many of them, chosen by the gain rule of FVS. With
 # several classes (8) starts with all candidates alive, and a step costs their number cubed.
 MOST_CANDIDATES, MOST_CANDIDATES_SEVERAL = 1000, 400
-# Widths are compared on at most so many samples, with so many of them as candidates.
+# Length scales are compared on at most so many samples, with so many of them as candidates.
 WIDTH_ROWS, WIDTH_CANDIDATES = 1000, 200
-# Every second width is compared first, then the neighbors of the best one.
+# Every second length scale is compared first, then the neighbors of the best one.
 _COARSE = 2
 # A penalty that was raised to meet a budget is lowered again between its last two values by so many halvings.
 _HALVINGS = 6
@@ -101,15 +101,15 @@ class Comparing:
 
     def n_paths(self, kernel: Kernel) -> int:
         """How many paths are followed at most."""
-        return 1 + (-(-len(WIDTH_FACTORS) // _COARSE) + 2 if "width" in kernel.rules else 0)
+        return 1 + (-(-len(WIDTH_FACTORS) // _COARSE) + 2 if "length_scale" in kernel.rules else 0)
 
     @property
     def width_candidates(self) -> int:
-        """Number of candidates with which widths are compared."""
+        """Number of candidates with which length scales are compared."""
         return WIDTH_CANDIDATES if self.max_candidates is None else min(self.max_candidates, WIDTH_CANDIDATES)
 
     def same_candidates(self, part: Samples, samples: Samples) -> bool:
-        """Whether widths that were compared on ``part`` were compared with all samples and candidates."""
+        """Whether length scales that were compared on ``part`` were compared with all samples and candidates."""
         few = samples.n <= self.width_candidates or self.width_candidates == self.max_candidates
         return part is samples and few
 
@@ -126,7 +126,7 @@ class Chosen:
     candidates: Candidates
     """With the kernel that was chosen."""
     setting: float
-    trace: Trace
+    trace: Path
     held_out: HeldOut | None = None
     """Discriminant of held-out samples, by the machines of the folds at ``setting``; None without folds."""
     judged: HeldOut | None = None
@@ -140,14 +140,14 @@ def choose_setting(
     folds: Sequence[Fold],
     step: Callable[[int], None] = lambda _: None,
 ) -> Chosen:
-    """Width and setting of least cross-validated error, or a setting with fewer vectors that is nearly as good.
+    """Length scale and setting of least cross-validated error, or a setting with fewer vectors that is nearly as good.
 
     Parameters
     ----------
     samples : Samples
         With classes.
     kernel : Kernel
-        A width given as a rule becomes a grid of widths.
+        A length scale given as a rule becomes a grid of length scales.
     plan : Comparing
     folds : sequence of (training positions, held-out positions)
         Empty where classes are too small for folds: the default setting is taken.
@@ -182,7 +182,7 @@ def choose_setting(
 def _best_width(
     grid: KernelGrid, settings: tuple[float, ...], plan: Comparing, paths: dict[int, CrossValidated]
 ) -> int:
-    """Position of the width of least error; of equal errors that of the smallest machine, and of these the widest."""
+    """Position of the length scale of least error; of equal errors the smallest machine, then the widest kernel."""
     falling = {len(grid) - 1 - k: path for k, path in paths.items()}
     trace = _trace(grid.widths[::-1], plan.family, settings, falling)
     return len(grid) - 1 - _choose(trace, plan)[0]
@@ -196,9 +196,9 @@ def _compare_widths(
     folds: Sequence[Fold],
     step: Callable[[int], None],
 ) -> dict[int, CrossValidated]:
-    """Paths of a coarse grid of widths, and of the neighbors of the best one, on some of the samples."""
-    # Paper: every width and penalty on all samples. We: widths on 1,000 samples with 200 candidates, because a path of
-    # (5) costs up to m^3 for m candidates, and a width is as well chosen on them.
+    """Paths of a coarse grid of length scales, and of the neighbors of the best one, on some of the samples."""
+    # Paper: every length scale and penalty on all samples. We: length scales on 1,000 samples with 200 candidates,
+    # because a path of (5) costs up to m^3 for m candidates, and a length scale is as well chosen on them.
     some, parts = _part(samples, folds, random_generator(plan.seed))
     limit = plan.width_candidates
     paths: dict[int, CrossValidated] = {}
@@ -436,15 +436,15 @@ class _Fold:
 
 def _trace(
     widths: tuple[float, ...], family: Family, settings: tuple[float, ...], paths: dict[int, CrossValidated]
-) -> Trace:
+) -> Path:
     """The errors that were measured, infinite elsewhere; nothing is chosen yet."""
     error, spread, size = ([[math.inf] * len(settings) for _ in widths] for _ in range(3))
     for k, path in paths.items():
         for s, (e, m) in enumerate(zip(path.errors, path.sizes)):
             error[k][s], spread[k][s], size[k][s] = e, math.sqrt(e * (1 - e) / path.n), m
     table = [to_numpy(rows) for rows in (error, spread, size)]
-    return Trace(
-        {"width": widths, family.axis: settings},
+    return Path(
+        {"length_scale": widths, family.axis: settings},
         table[0],
         table[1],
         chosen=(0, 0),
@@ -453,14 +453,14 @@ def _trace(
     )
 
 
-def _choose(trace: Trace, plan: Comparing, spread: Any = None) -> tuple[int, ...]:
+def _choose(trace: Path, plan: Comparing, spread: Any = None) -> tuple[int, ...]:
     """The sparsest machine that is as good as the best one of those within the budget.
 
     ``spread`` are the standard errors of the differences of the errors from the least one; machines within the
     tolerance of ``plan.prefer``, in units of them, are as good. Without it only equal errors are.
 
     On a single path the first machine beyond the budget stands for those just within it, which :func:`fit_within`
-    finds. Widths are compared by machines within the budget, unless there are none.
+    finds. Length scales are compared by machines within the budget, unless there are none.
     """
     error, size, xp = trace.error, trace.size, namespace(trace.error)
     if size is None:

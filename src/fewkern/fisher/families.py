@@ -84,7 +84,7 @@ class LqFamily:
     # posteriors then is the share of the class; test errors do not differ.
     penalize_bias: bool = False
 
-    axis = "penalty"
+    axis = "alpha"
 
     def settings(self, scale: float, stretch: float) -> tuple[float, ...]:
         if self.penalty is not None:

@@ -17,10 +17,10 @@ from fewkern.arrays.validation import StrOptions, plain_label
 from fewkern.base import check_priors, constraints, keep_class_scores, keep_importances
 from fewkern.core.expansion import KernelExpansion
 from fewkern.core.kernels import as_kernel
+from fewkern.core.path import Stop
 from fewkern.core.population import Population
 from fewkern.core.samples import Samples
 from fewkern.core.scores import ClassScores
-from fewkern.core.trace import Stop
 from fewkern.fisher.all_rows import fit_to_all
 from fewkern.fisher.choice import (
     Candidates,
@@ -99,7 +99,7 @@ def fit_fisher(estimator: FisherParameters, population: Population, family: Fami
         warnings.warn(
             f"{type(estimator).__name__}: what the model says of samples that it has not seen does not rise with their "
             "classes, so it carries no signal to fit probabilities to; the midpoint rule is used. Look for a better "
-            "kernel or width, a smaller penalty, or more samples.",
+            "kernel or length scale, a smaller penalty, or more samples.",
             UserWarning,
             stacklevel=3,
         )
@@ -116,7 +116,7 @@ def fit_fisher(estimator: FisherParameters, population: Population, family: Fami
     keep.n_vectors_, keep.vectors_ = keep.expansion_.n_vectors, keep.expansion_.vectors
     keep.indices_ = keep.expansion_.indices
     keep.priors_ = targets.priors if priors is None else priors
-    keep.trace_ = replace(chosen.trace, objectives=fitted.objectives)
+    keep.path_ = replace(chosen.trace, objectives=fitted.objectives)
     keep.stop_, keep.n_iter_ = fitted.ending.stop, max(1, fitted.ending.n_iter)
     return chosen.setting
 

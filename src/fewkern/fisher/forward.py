@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 from fewkern.arrays.linalg import solve_triangular
 from fewkern.arrays.namespace import Array, device, eps, namespace
+from fewkern.core.path import Stop
 from fewkern.core.peel import peel
-from fewkern.core.trace import Stop
 from fewkern.fisher.problem import Machine
 
 __all__ = ["ForwardPath", "forward_columns"]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any
 
-from fewkern.arrays.validation import Interval, StrOptions, fit_context
-from fewkern.base import KernelEstimator, ScoringClassifier, kept_importances
-from fewkern.core.trace import Stop
+from fewkern.arrays.validation import Interval, fit_context
+from fewkern.base import CONSTRAINTS, KernelEstimator, ScoringClassifier, kept_importances
+from fewkern.core.path import Stop
 from fewkern.fisher.families import LARGEST, LARGEST_SEVERAL, ForwardFamily
 from fewkern.fisher.fitting import FISHER, fit_fisher
 from fewkern.populations import labelled_population
@@ -32,11 +32,11 @@ class ForwardKernelFisher(ScoringClassifier, KernelEstimator):
     Parameters
     ----------
     kernel : str, Kernel or callable, default "gaussian"
-        A width given as a rule is chosen by cross-validation, see :class:`SparseKernelFisher`.
-    n_vectors : int or "auto", default "auto"
-        Number of columns. "auto" chooses it by cross-validation.
+        A length scale given as a rule is chosen by cross-validation, see :class:`SparseKernelFisher`.
+    n_vectors : int or None, default None
+        Number of columns; None: chosen by cross-validation.
     max_vectors : int or None, default None
-        Largest number that "auto" compares; None: 100, with three or more classes 300.
+        Largest number that is compared; None: at most 100, with three or more classes 300.
     min_residual : float, default 0.0
         Stop once this share of the targets' sum of squares is left.
     prefer : {"accurate", "balanced", "sparse"}, default "balanced"
@@ -52,25 +52,25 @@ class ForwardKernelFisher(ScoringClassifier, KernelEstimator):
         As in :class:`SparseKernelFisher`; ``indices_`` in the order of selection.
     held_out_error_ : float or None
         Share of held-out samples that are misclassified (weighted), every fold with the number of vectors that the
-        other folds choose. The width was chosen with all folds. None where a class is too small for folds.
+        other folds choose. The length scale was chosen with all folds. None where a class is too small for folds.
     held_out_scores_ : HeldOutScores or None
         Scores of the held-out samples, which ``predict_set`` needs.
     novelty_ : Novelty or None
         What ``novelty`` and ``novelty_threshold`` need.
-    trace_ : Trace
-        Cross-validated error of every width and number of vectors that was compared, and the share of the targets'
-        sum of squares that is left after the constant and after every vector.
+    path_ : Path
+        Cross-validated error of every length scale and number of vectors that was compared, and the share of the
+        targets' sum of squares that is left after the constant and after every vector.
     stop_ : Stop
         SIZE if cross-validation chose fewer vectors than there could be, else why the selection ended.
-    ratios_ : tuple of float
+    error_reduction_ : tuple of float
         Error reduction ratio of the constant, then of every vector; they add up to one minus the share left.
 
     Notes
     -----
-    ``n m`` flops per vector for ``m`` candidates. Widths and numbers of vectors are compared as in
+    ``n m`` flops per vector for ``m`` candidates. Length scales and numbers of vectors are compared as in
     :class:`SparseKernelFisher`, with a path of sizes in place of a path of penalties: 0.3 to 0.7 seconds for 200 to
-    1,000 samples. Above 5,000 rows width, size and vectors come from 5,000 of them, and the coefficients from all
-    rows, which may be those of a Dask collection.
+    1,000 samples. Above 5,000 rows length scale, size and vectors come from 5,000 of them, and the coefficients from
+    all rows, which may be those of a Dask collection.
 
     The original article was not at hand: that the constant is forced and the coefficients are not regularized is our
     reading. The decision is that of :class:`SparseKernelFisher`.
@@ -95,7 +95,7 @@ class ForwardKernelFisher(ScoringClassifier, KernelEstimator):
 
     _parameter_constraints: dict[str, list[Any]] = {
         **FISHER,
-        "n_vectors": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
+        "n_vectors": CONSTRAINTS["max_vectors"],
         "min_residual": [Interval(Real, 0, 1, closed="left")],
     }
 
@@ -103,7 +103,7 @@ class ForwardKernelFisher(ScoringClassifier, KernelEstimator):
         self,
         *,
         kernel: Any = "gaussian",
-        n_vectors: Any = "auto",
+        n_vectors: int | None = None,
         max_vectors: int | None = None,
         max_candidates: int | None = None,
         min_residual: float = 0.0,
@@ -149,10 +149,10 @@ class ForwardKernelFisher(ScoringClassifier, KernelEstimator):
         population = labelled_population(self, X, y, sample_weight, groups)
         most = LARGEST if self.classes_.shape[0] == 2 else LARGEST_SEVERAL
         limit = most if self.max_vectors is None else int(self.max_vectors)
-        given = None if self.n_vectors == "auto" else int(self.n_vectors)
+        given = None if self.n_vectors is None else int(self.n_vectors)
         size = fit_fisher(self, population, ForwardFamily(given, limit, self.min_residual))
         if given is None and size < limit:
             self.stop_ = Stop.SIZE
-        left = (1.0, *self.trace_.objectives)
-        self.ratios_ = tuple(before - after for before, after in pairwise(left))
+        left = (1.0, *self.path_.objectives)
+        self.error_reduction_ = tuple(before - after for before, after in pairwise(left))
         return self

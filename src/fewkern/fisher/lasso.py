@@ -12,7 +12,7 @@ from itertools import pairwise
 
 from fewkern.arrays.linalg import divide_where, solve_shifted
 from fewkern.arrays.namespace import Array, device, eps, namespace, to_numpy
-from fewkern.core.trace import Stop
+from fewkern.core.path import Stop
 from fewkern.fisher.problem import ActiveSet, Ending, PenalizedProblem, indices_like, row_norms
 
 __all__ = ["LassoFit", "duality_gap", "lasso_rows"]

@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from fewkern.arrays.linalg import solve_definite, solve_shifted
 from fewkern.arrays.namespace import Array, asarray_like, device, eps, namespace
-from fewkern.core.trace import Stop
+from fewkern.core.path import Stop
 from fewkern.fisher.lasso import lasso_rows
 from fewkern.fisher.problem import ActiveSet, Ending, Machine, PenalizedProblem, ridge_rows, row_norms
 
@@ -31,8 +31,8 @@ __all__ = [
 
 Start = Literal["auto", "lasso", "ridge", "best"]
 # "best" starts from the exact q = 1 solutions at these multiples of the penalty, and from the ridge solution. Over 144
-# problems (four sets, three widths, three penalties) their lowest minimum was 0.1 % above the lowest known one on
-# average; that from the solution at the penalty itself 6.6 %.
+# problems (four sets, three length scales, three penalties) their lowest minimum was 0.1 % above the lowest known one
+# on average; that from the solution at the penalty itself 6.6 %.
 _BEST = (1 / 3, 1 / 10)
 # Relative change of J that ends the iteration, and the smallest one that rounding allows to ask for, in units of it.
 _CHANGE, _ROUNDING = 1e-8, 4

@@ -13,7 +13,7 @@ from fewkern.arrays.random import seed_from
 from fewkern.base import check_labelled
 from fewkern.core.expansion import KernelExpansion
 from fewkern.core.kernels import resolve_kernel
-from fewkern.core.trace import Stop
+from fewkern.core.path import Stop
 from fewkern.fisher.choice import Candidates
 from fewkern.fisher.fitting import class_expansion
 from fewkern.fisher.lq import lq_path, max_penalty
@@ -37,12 +37,12 @@ class FisherPath:
     >>> from fewkern import SparseKernelFisher
     >>> from fewkern.datasets import make_banana
     >>> from fewkern.fisher import fisher_path
-    >>> path = fisher_path(SparseKernelFisher(), *make_banana(100), penalties=(0.1, 0.01))
-    >>> path.penalties, len(path.expansions)
+    >>> path = fisher_path(SparseKernelFisher(), *make_banana(100), alphas=(0.1, 0.01))
+    >>> path.alphas, len(path.expansions)
     ((0.1, 0.01), 2)
     """
 
-    penalties: tuple[float, ...]
+    alphas: tuple[float, ...]
     expansions: tuple[KernelExpansion, ...]
     """Class scores of the midpoint rule: one output for two classes (positive: the second), else one per class."""
     n_vectors: tuple[int, ...]
@@ -57,7 +57,7 @@ class FisherPath:
 
 
 def fisher_path(
-    model: SparseKernelFisher, X: Any, y: Any, sample_weight: Any = None, *, penalties: int | Sequence[float] = 20
+    model: SparseKernelFisher, X: Any, y: Any, sample_weight: Any = None, *, alphas: int | Sequence[float] = 20
 ) -> FisherPath:
     r"""Machines of :class:`~fewkern.SparseKernelFisher` along the penalty :math:`\rho`.
 
@@ -67,12 +67,12 @@ def fisher_path(
     Parameters
     ----------
     model : SparseKernelFisher
-        Its parameters are used; it is not fitted. A width given as a rule is the number that the rule gives: nothing
-        is searched here.
+        Its parameters are used; it is not fitted. A length scale given as a rule is the number that the rule gives:
+        nothing is searched here.
     X : array, data frame or sparse matrix of shape (n_samples, n_features)
     y : array of shape (n_samples,)
     sample_weight : array of shape (n_samples,) or None
-    penalties : int or sequence of float, default 20
+    alphas : int or sequence of float, default 20
         A number of penalties falls geometrically to a thousandth of the one that keeps nothing for ``q = 1``.
 
     Returns
@@ -88,7 +88,7 @@ def fisher_path(
     >>> from fewkern import SparseKernelFisher
     >>> from fewkern.datasets import make_banana
     >>> from fewkern.fisher import fisher_path
-    >>> path = fisher_path(SparseKernelFisher(q=1), *make_banana(150), penalties=[0.1, 0.001])
+    >>> path = fisher_path(SparseKernelFisher(q=1), *make_banana(150), alphas=[0.1, 0.001])
     >>> path.n_vectors[0] < path.n_vectors[1]
     True
     """
@@ -102,10 +102,10 @@ def fisher_path(
     problem = penalized_problem(
         candidates.K, targets.rows(samples.codes), samples.weights, penalize_bias=family.penalize_bias
     )
-    if isinstance(penalties, int):
-        top, last = max_penalty(problem), max(penalties - 1, 1)
-        penalties = [top * _RANGE ** (i / last) for i in range(penalties)]
-    falling = sorted((float(p) for p in penalties), reverse=True)
+    if isinstance(alphas, int):
+        top, last = max_penalty(problem), max(alphas - 1, 1)
+        alphas = [top * _RANGE ** (i / last) for i in range(alphas)]
+    falling = sorted((float(p) for p in alphas), reverse=True)
     fits = lq_path(problem, falling, family.how)
     scores = least_squares_scores(targets).shares()
     xp = namespace(candidates.K)
@@ -114,7 +114,7 @@ def fisher_path(
         wrong = xp.astype(scores.codes(fit.values(candidates.K)) != samples.codes, samples.weights.dtype)
         errors.append(float(xp.sum(wrong * samples.weights) / xp.sum(samples.weights)))
     return FisherPath(
-        penalties=tuple(falling),
+        alphas=tuple(falling),
         expansions=tuple(class_expansion(samples, candidates, fit, scores)[0] for fit in fits),
         n_vectors=tuple(fit.size for fit in fits),
         objectives=tuple(fit.objective for fit in fits),

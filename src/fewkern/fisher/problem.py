@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from fewkern.arrays.linalg import jittered_cholesky, solve_shifted, solve_triangular
 from fewkern.arrays.namespace import Array, asarray_like, device, namespace
+from fewkern.core.path import Stop
 from fewkern.core.statistics import Statistics
-from fewkern.core.trace import Stop
 
 __all__ = [
     "ActiveSet",

@@ -35,12 +35,13 @@ class SparseKernelFisher(ScoringClassifier, KernelEstimator):
     Parameters
     ----------
     kernel : str, Kernel or callable, default "gaussian"
-        A width given as a rule ("median", the default, or "scale") is the centre of a grid from 0.14 to 6 times its
-        value, from which cross-validation chooses. It is one width per feature, in units of that feature, so that the
-        units of the data do not matter (``unit`` of :class:`~fewkern.kernels.Gaussian`). A number is used as it is.
+        A length scale given as a rule ("median", the default, or "scale") is the centre of a grid from 0.14 to 6 times
+        its value, from which cross-validation chooses. It is one length scale per feature, in units of that feature, so
+        that the units of the data do not matter (``unit`` of :class:`~fewkern.kernels.Gaussian`). A number is used as
+        it is.
     q : float, default 0.5
         In (0, 2]. Smaller values keep fewer samples; above 1 every candidate is kept.
-    penalty : float or "auto", default "auto"
+    alpha : float or "auto", default "auto"
         :math:`\rho`. "auto" chooses among nine values, :math:`10^{-0.5}, 10^{-1}, \dots, 10^{-4.5}` in units of the
         kernel and the targets, by cross-validation.
     prefer : {"accurate", "balanced", "sparse"}, default "balanced"
@@ -66,7 +67,7 @@ class SparseKernelFisher(ScoringClassifier, KernelEstimator):
         with three or more classes 1e-5).
     max_iter : int, default 1000
     random_state : int, Generator, RandomState or None, default 0
-        For the folds, the candidates and the subsample on which widths are compared.
+        For the folds, the candidates and the subsample on which length scales are compared.
     verbose : bool or int, default False
 
     Attributes
@@ -79,7 +80,7 @@ class SparseKernelFisher(ScoringClassifier, KernelEstimator):
     vectors_, indices_, n_vectors_
         The samples that are kept, their rows in ``X``, their number.
     kernel_ : Kernel
-    penalty_ : float
+    alpha_ : float
         :math:`\rho` of the fitted model.
     objective_ : float
         Value of (5) at the fitted model.
@@ -89,14 +90,14 @@ class SparseKernelFisher(ScoringClassifier, KernelEstimator):
         Shares of the classes, in the rows on which choices are made.
     held_out_error_ : float or None
         Share of held-out samples that are misclassified (weighted), every fold with the penalty that the other folds
-        choose. The width was chosen with all folds. None where a class is too small for folds.
+        choose. The length scale was chosen with all folds. None where a class is too small for folds.
     held_out_scores_ : HeldOutScores or None
         Scores of the held-out samples, which ``predict_set`` needs.
     novelty_ : Novelty or None
         What ``novelty`` and ``novelty_threshold`` need.
-    trace_ : Trace
-        Cross-validated error of every width and penalty that was compared, and (5) after every iteration of the fit,
-        which never rises.
+    path_ : Path
+        Cross-validated error of every length scale and penalty that was compared, and (5) after every iteration of the
+        fit, which never rises.
     stop_ : Stop
         How the fit ended.
     n_iter_ : int
@@ -107,27 +108,28 @@ class SparseKernelFisher(ScoringClassifier, KernelEstimator):
     ================== ================ ===================================================
     paper              here             meaning
     ================== ================ ===================================================
-    rho                ``penalty_``     weight of the penalty
+    rho                ``alpha_``       weight of the penalty
     omega = (b, alpha) ``expansion_``   bias and coefficients, mapped to class scores
     NRS                ``n_vectors_``   samples retained
     ================== ================ ===================================================
 
-    *Choice of width and penalty.* Five widths of the grid are cross-validated, each along the whole path of penalties,
-    then the neighbors of the best one. Up to 1,000 samples and 200 candidates are used for this. The path of the width
-    of least error is then followed on all samples and candidates, and ``prefer`` decides on the penalty.
+    *Choice of length scale and penalty.* Five length scales of the grid are cross-validated, each along the whole path
+    of penalties, then the neighbors of the best one. Up to 1,000 samples and 200 candidates are used for this. The path
+    of the length scale of least error is then followed on all samples and candidates, and ``prefer`` decides on the
+    penalty.
 
     *Deviations from the paper.* The bias is not penalized by default. Repeated samples are one candidate. The decision
     is not at the midpoint of the targets but where a logistic regression on held-out scores has equal posteriors.
     ``variant="paper", tol=1e-5`` has the bias, the start of the iteration, the decision and the stop of the paper.
 
     *Cost.* ``n m`` kernel values for ``m`` candidates, then ``n k^2 + k^3`` per iteration with ``k`` components alive.
-    An automatic fit is about 45 fits per width: 1 to 2 seconds for 400 to 1,000 samples of two classes. Several
+    An automatic fit is about 45 fits per length scale: 1 to 2 seconds for 400 to 1,000 samples of two classes. Several
     classes start with all candidates alive, and ``q = 1`` is the slow case there (group lasso): 20 seconds for 1,200
     samples of ten classes, where ``q = 0.5`` takes 5.
 
-    *Many rows.* Above 5,000 rows width, penalty, vectors and held-out scores come from 5,000 of them. The coefficients
-    of the vectors then minimize (5) over all rows, by one pass over them. ``X`` may be a Dask array or data frame,
-    whose rows stay where they are; the model is the same for any chunking, and the same as in memory.
+    *Many rows.* Above 5,000 rows length scale, penalty, vectors and held-out scores come from 5,000 of them. The
+    coefficients of the vectors then minimize (5) over all rows, by one pass over them. ``X`` may be a Dask array or
+    data frame, whose rows stay where they are; the model is the same for any chunking, and the same as in memory.
 
     References
     ----------
@@ -139,7 +141,7 @@ class SparseKernelFisher(ScoringClassifier, KernelEstimator):
     >>> from fewkern import SparseKernelFisher
     >>> from fewkern.datasets import make_banana
     >>> X, y = make_banana(300)
-    >>> model = SparseKernelFisher(penalty=0.01).fit(X, y)
+    >>> model = SparseKernelFisher(alpha=0.01).fit(X, y)
     >>> bool(model.score(X, y) > 0.85), model.n_vectors_ < 30
     (True, True)
     """
@@ -151,7 +153,7 @@ class SparseKernelFisher(ScoringClassifier, KernelEstimator):
         **FISHER,
         **constraints("tol", "max_iter"),
         "q": [Interval(Real, 0, 2, closed="right")],
-        "penalty": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
+        "alpha": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
     }
 
     def __init__(
@@ -159,7 +161,7 @@ class SparseKernelFisher(ScoringClassifier, KernelEstimator):
         *,
         kernel: Any = "gaussian",
         q: float = 0.5,
-        penalty: Any = "auto",
+        alpha: Any = "auto",
         prefer: str = "balanced",
         max_vectors: int | None = None,
         max_candidates: int | None = None,
@@ -174,7 +176,7 @@ class SparseKernelFisher(ScoringClassifier, KernelEstimator):
     ) -> None:
         self.kernel = kernel
         self.q = q
-        self.penalty = penalty
+        self.alpha = alpha
         self.prefer = prefer
         self.max_vectors = max_vectors
         self.max_candidates = max_candidates
@@ -211,8 +213,8 @@ class SparseKernelFisher(ScoringClassifier, KernelEstimator):
                 f"SparseKernelFisher: q = {self.q} drops no sample, so max_vectors cannot be kept; use q <= 1, or "
                 "max_candidates."
             )
-        self.penalty_ = fit_fisher(self, population, lq_family(self))
-        self.objective_ = self.trace_.objectives[-1]
+        self.alpha_ = fit_fisher(self, population, lq_family(self))
+        self.objective_ = self.path_.objectives[-1]
         return self
 
 
@@ -221,6 +223,6 @@ def lq_family(model: SparseKernelFisher) -> LqFamily:
     variant = FisherVariant.of(model.variant)
     return LqFamily(
         LqSettings(model.q, variant.start, model.tol, model.max_iter),
-        None if model.penalty == "auto" else float(model.penalty),
+        None if model.alpha == "auto" else float(model.alpha),
         variant.penalize_bias,
     )

@@ -36,7 +36,7 @@ class FisherVariant:
     >>> from fewkern import SparseKernelFisher
     >>> from fewkern.datasets import make_banana
     >>> from fewkern.fisher import FisherVariant
-    >>> model = SparseKernelFisher(penalty=0.01, variant=FisherVariant(start="best")).fit(*make_banana(200))
+    >>> model = SparseKernelFisher(alpha=0.01, variant=FisherVariant(start="best")).fit(*make_banana(200))
     >>> model.n_vectors_ < 20
     True
     """

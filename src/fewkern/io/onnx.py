@@ -271,8 +271,8 @@ def _warn_about_distance(g: Graph, square: float) -> None:
     """The expanded square of a distance is a difference of numbers as large as the squared length of a vector."""
     if float(np.finfo(g.dtype).eps) * square > ROUNDING:
         warnings.warn(
-            f"to_onnx: some vectors lie far apart for the width of the kernel, and with {g.dtype.__name__} and more "
-            f'than {_DIFFERENCES} features distances near them lose digits; use dtype="double", or to_c.',
+            f"to_onnx: some vectors lie far apart for the length scale of the kernel, and with {g.dtype.__name__} and "
+            f'more than {_DIFFERENCES} features distances near them lose digits; use dtype="double", or to_c.',
             UserWarning,
             stacklevel=7,
         )

@@ -110,7 +110,7 @@ def as_sum(expansion: Any, scaler: Scaling, dtype: str, caller: str, owner: str)
 
 def _radial(kernel: Any, V: Vector, coef: Vector, offset: Vector, scaler: Scaling, dtype: str) -> Sum:
     squared = isinstance(kernel, Gaussian)
-    gain = np.broadcast_to(1.0 / ((np.sqrt(2.0) if squared else 1.0) * as_double(kernel.width)), V.shape[1:])
+    gain = np.broadcast_to(1.0 / ((np.sqrt(2.0) if squared else 1.0) * as_double(kernel.length_scale)), V.shape[1:])
     # the median: one far vector does not carry it away from the others
     shift, factor, vectors = _prepared(V, np.median(V, axis=0), gain, scaler, dtype)
     return Sum("gaussian" if squared else "laplacian", vectors, offset, coef, shift, factor)

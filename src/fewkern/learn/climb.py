@@ -93,8 +93,17 @@ def still(rows: Rows, start: Start, size: int, policy: Policy) -> tuple[float, C
 
 
 def teacher_of(rows: Rows, start: Start, sizes: Sizes, policy: Policy) -> tuple[Candidate, list[Candidate]]:
-    """The candidate of least leave-one-out error among those whose vectors are samples, and all of them."""
-    found = [still(rows, start, size, policy) for size in sizes.still]
+    """The candidate of least leave-one-out error among those whose vectors are samples, and all of them.
+
+    A larger size is tried as long as every doubling lowers the error by more than the share ``policy.tolerance``.
+    """
+    found: list[tuple[float, Candidate]] = []
+    for size in sizes.still:
+        found.append(still(rows, start, size, policy))
+        if len(found) > 1:
+            (before, smaller), (after, larger) = found[-2:]
+            if after > (1.0 - policy.tolerance * math.log2(larger.size / smaller.size)) * before:
+                break
     return min(found, key=lambda pair: pair[0])[1], [candidate for _, candidate in found]
 
 

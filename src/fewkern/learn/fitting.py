@@ -20,10 +20,10 @@ from fewkern.core.expansion import KernelExpansion
 from fewkern.core.gaussians import GaussianBasis, GaussianExpansion
 from fewkern.core.kernels import Gaussian
 from fewkern.core.novelty import Novelty
+from fewkern.core.path import Path
 from fewkern.core.population import Population
 from fewkern.core.samples import Samples
 from fewkern.core.scores import ClassScores, class_values
-from fewkern.core.trace import Trace
 from fewkern.learn.batches import Basis, Sums, best_ridge, same_basis
 from fewkern.learn.climb import Kind
 from fewkern.learn.learner import Learned, Settings, learn
@@ -66,7 +66,7 @@ class Fitted:
     held_out: HeldOut
     """At settings that other rows chose."""
     novelty: Novelty | None
-    path: Trace | None
+    path: Path | None
     origin: str
     learned: Learned | None = None
     loss: str = "squared"
@@ -182,7 +182,7 @@ def _novelty(found: Learned, basis: GaussianBasis) -> Novelty:
     return replace(novelty, preparation=preparation)
 
 
-def _path(found: Learned) -> Trace | None:
+def _path(found: Learned) -> Path | None:
     """Held-out error of every kind and size that was compared."""
     if found.comparison is None:
         return None
@@ -196,7 +196,7 @@ def _path(found: Learned) -> Trace | None:
         spread[at] = np.sqrt(share**2 @ (one - error[at]) ** 2)
     chosen = kinds.index(found.key[0]), sizes.index(found.key[1])
     axes = {"origin": tuple(float(k) for k in range(len(kinds))), "n_vectors": tuple(float(m) for m in sizes)}
-    return Trace(axes, error, spread, chosen, measure="mean squared error of rows held out, standardized targets")
+    return Path(axes, error, spread, chosen, measure="mean squared error of rows held out, standardized targets")
 
 
 def _open_end(found: Learned, settings: Settings) -> int | None:
@@ -230,8 +230,8 @@ def _fit_sparse(estimator: Any, samples: Samples) -> Fitted:
     plan = Searching.automatic(
         how,
         samples.n,
-        n_vectors=estimator.n_vectors or "auto",
-        max_vectors=estimator.max_vectors or "auto",
+        n_vectors=estimator.n_vectors,
+        max_vectors=estimator.max_vectors,
         ridge="auto",
         prefer=estimator.prefer,
     )

@@ -1,11 +1,11 @@
-"""The map of every column, from its quantiles: lighter tails keep their shape, heavier ones become normal scores."""
+"""The map of every column, from its quantiles: light tails keep their shape, heavy ones become normal scores."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtr
+from scipy.special import ndtr, ndtri
 
 from fewkern.arrays.namespace import to_numpy
 from fewkern.core.preparation import Preparation
@@ -20,10 +20,11 @@ _OUTERMOST = 2.5
 _NORMAL_TAIL = 3.449
 # Interquartile range of a normal distribution, in standard deviations.
 _NORMAL_RANGE = 1.349
-# Prepared values are kept within so many standard deviations: a rare flag must not rule all distances.
-_FURTHEST = 3.0
-# Standard deviations beyond which the map of a column that keeps its shape is flat.
-_FLAT = 3.0
+# Bound of the values of a bent column, in standard deviations of its middle half.
+_BOUND = 4.0
+# Prepared values stay within as many standard deviations: an outlier must not rule all distances. A column of few
+# values may be a flag, which is far out wherever it is rare.
+_FURTHEST, _FURTHEST_OF_FEW = 3.5, 3.0
 # How far open ends reach, in ranges of the column.
 _REACH = 100.0
 
@@ -67,19 +68,15 @@ def _fit_column(x: Host, weights: Host, policy: Policy) -> tuple[Host, Host]:
         return distinct, np.zeros(1)
     scale = _Scale.of(x, weights)
     if len(distinct) <= policy.knots:
-        knots, values = distinct, scale.bent(distinct)
+        knots, values, furthest = distinct, scale.bent(distinct), _FURTHEST_OF_FEW
     else:
-        scores = np.linspace(-_OUTERMOST, _OUTERMOST, policy.knots)
-        knots, place = np.unique(scale.quantiles(ndtr(scores)), return_inverse=True)
-        normal = np.bincount(place.reshape(-1), weights=scores) / np.bincount(place.reshape(-1))
-        if len(knots) == 1:  # nearly all rows have one value: the others are all that there is to know
-            knots, normal = distinct[[0, -1]], np.array([-1.0, 1.0])
+        knots, normal = scale.normal_scores(policy.knots)
         share = scale.heaviness(policy.tail)
-        values = (1.0 - share) * scale.bent(knots) + share * normal
+        values, furthest = (1.0 - share) * scale.bent(knots) + share * normal, _FURTHEST
     t = Preparation(knots[:, None], values[:, None])(x[:, None])[:, 0]  # np.interp knows no slopes of tiny columns
     mean = weights @ t / weights.sum()
     spread = np.sqrt(weights @ (t - mean) ** 2 / weights.sum())
-    return knots, np.clip((values - mean) / (spread if spread > 0 else 1.0), -_FURTHEST, _FURTHEST)
+    return knots, np.clip((values - mean) / (spread if spread > 0 else 1.0), -furthest, furthest)
 
 
 class _Scale:
@@ -104,10 +101,26 @@ class _Scale:
     def quantiles(self, levels: Host) -> Host:
         return np.interp(levels, self.levels, self.ordered)
 
+    def normal_scores(self, count: int) -> tuple[Host, Host]:
+        """``count`` knots at the quantiles of a normal distribution and two at the extremes, and the scores there.
+
+        Without the extremes the map would be flat beyond the outermost quantiles, and a linear function of the column
+        could not be learned there.
+        """
+        scores = np.linspace(-_OUTERMOST, _OUTERMOST, count)
+        knots, place = np.unique(self.quantiles(ndtr(scores)), return_inverse=True)
+        normal = np.bincount(place.reshape(-1), weights=scores) / np.bincount(place.reshape(-1))
+        low, high = self.ordered[0], self.ordered[-1]
+        if low < knots[0]:
+            knots, normal = np.append(low, knots), np.append(min(ndtri(self.levels[0]), normal[0]), normal)
+        if high > knots[-1]:
+            knots, normal = np.append(knots, high), np.append(normal, max(ndtri(self.levels[-1]), normal[-1]))
+        return knots, normal
+
     def bent(self, x: Host) -> Host:
         """Centred and scaled, bent towards a bound far out."""
         z = (x - self.centre) / self.spread
-        return np.asarray(z / np.sqrt(1.0 + (z / _FLAT) ** 2))
+        return np.asarray(z / np.sqrt(1.0 + (z / _BOUND) ** 2))
 
     def heaviness(self, tail: float) -> float:
         """0 for tails no heavier than a normal distribution's, 1 for those that reach ``1 + tail`` times as far."""

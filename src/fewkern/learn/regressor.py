@@ -58,7 +58,7 @@ class KernelRegressor(IntervalRegressor, RegressorMixin, CallbackSupportMixin, B
         Ridge per unit of weight.
     basis_ : GaussianBasis
         The features of a sample; ``partial_fit`` takes it.
-    path_ : Trace or None
+    path_ : Path or None
         Held-out error of all that was compared; None with too few rows to hold any out.
     held_out_error_ : float
         Mean squared error, summed over the outputs, of rows held out, at settings that other rows chose.

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from fewkern.arrays.linalg import sum_by_index
 from fewkern.arrays.namespace import Array, asarray_like, device, namespace, take_rows
 from fewkern.arrays.random import random_generator
-from fewkern.core.trace import Stop
+from fewkern.core.path import Stop
 from fewkern.margins.convex import solve
 from fewkern.margins.hinge import HingeProblem, HingeSolution, hinge_at_zero, minimize_hinge
 from fewkern.margins.spaces import Rows

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from fewkern.arrays.linalg import generalized_eigh
 from fewkern.arrays.namespace import Array, device, namespace
+from fewkern.core.path import Stop
 from fewkern.core.peel import peel
-from fewkern.core.trace import Stop
 from fewkern.margins.graphs import GraphPair
 from fewkern.margins.rules import AdditiveRule
 from fewkern.margins.spaces import no_columns, reflect, reflect_both

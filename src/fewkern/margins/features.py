@@ -9,8 +9,8 @@ from fewkern.arrays.namespace import Array, device, float_dtype, is_sparse, name
 from fewkern.core.basis import KernelBasis
 from fewkern.core.expansion import KernelExpansion
 from fewkern.core.kernels import Kernel, Linear
+from fewkern.core.path import Stop
 from fewkern.core.samples import Samples
-from fewkern.core.trace import Stop
 from fewkern.select.axes import column_signs
 from fewkern.select.selection import Selecting, Selection, choose_basis
 

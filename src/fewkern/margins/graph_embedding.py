@@ -34,7 +34,7 @@ class GraphEmbedding(Reducer):
     other graphs give PCA, LPP, UDP, MFA, LFDA and LSDA (:mod:`fewkern.graphs`). The directions maximize a ratio of
     scatters,
 
-    .. math:: \max_w \frac{w^T X^T L' X w}{w^T S w}, \qquad S = X^T L X + \text{ridge}\, \tau I
+    .. math:: \max_w \frac{w^T X^T L' X w}{w^T S w}, \qquad S = X^T L X + \alpha\, \tau I
 
     with the Laplacian :math:`L` of samples that belong together and :math:`L'` of those that should be apart.
 
@@ -48,12 +48,12 @@ class GraphEmbedding(Reducer):
         See :mod:`fewkern.kernels`.
     graph : str, rule, GraphPair or pair of matrices, default "fisher"
         See :mod:`fewkern.graphs`. Neighbors are those of the features: with the linear kernel the samples as they are,
-        so that their units matter; with another kernel its features, which do not depend on units if its width is a
-        rule.
+        so that their units matter; with another kernel its features, which do not depend on units if its length scale
+        is a rule.
     recursive : bool, default False
         One by one, each orthogonal to those before: recursive FDA, the Foley-Sammon set of orthogonal discriminant
         vectors.
-    ridge : float, default 1e-2
+    alpha : float, default 1e-2
         In units of the mean diagonal of :math:`X^T L X`; towards zero the first Fisher directions go to the null space
         of the within-class scatter.
     against : {"intrinsic", "total"}, default "intrinsic"
@@ -62,10 +62,10 @@ class GraphEmbedding(Reducer):
         Length of the directions: one in the metric of the denominator, or one. Recursive directions have unit length.
     class_weight : dict, "balanced" or None, default None
         Multiplies the weights of the samples of every class. Read only by a graph that needs classes.
-    max_vectors : int, "auto" or None, default "auto"
-        Most samples in the basis that gives the features of a kernel. "auto" is 500. None sets no bound: the cost then
-        is cubic in the number of samples. The linear kernel has no basis unless a number is given, or samples are
-        sparse ("auto" is 2,000 then).
+    max_vectors : int or None, default None
+        Largest number of samples in the basis that gives the features of a kernel; the cost is quadratic in it. None:
+        at most 500. The linear kernel has no basis unless a number is given, or samples are sparse (None: at most 2,000
+        then).
     rule : str, default "gain"
         How the vectors of the basis are chosen, see :class:`FeatureVectorSelector`.
     basis_tol : float or None, default None
@@ -78,8 +78,8 @@ class GraphEmbedding(Reducer):
         One output per component. With the linear kernel its vectors are the components.
     components_, mean_ : arrays of shape (c, n_features) and (n_features,)
         Only with the linear kernel.
-    ratios_ : array of shape (c,)
-        Penalty scatter over the denominator, for every component.
+    eigenvalues_ : array of shape (c,)
+        Penalty scatter over the denominator, for every component: the eigenvalues of the ratio.
     n_components_ : int
         The ``c`` of the shapes.
     stop_ : Stop
@@ -100,9 +100,9 @@ class GraphEmbedding(Reducer):
     matrix. Neighbor graphs are computed on the host; everything else runs on any Array API library.
 
     Any number of rows, with the graphs "fisher" and "pca", in memory or as a Dask collection: above 20,000 rows the
-    width and the basis of a kernel come from a sample of 20,000, and scatters and means from all rows, in one pass.
-    Other rules are about pairs: above 20,000 rows they are built on 20,000 of them, which must be in memory. A graph
-    that is given pair by pair is used as it is.
+    length scale and the basis of a kernel come from a sample of 20,000, and scatters and means from all rows, in one
+    pass. Other rules are about pairs: above 20,000 rows they are built on 20,000 of them, which must be in memory. A
+    graph that is given pair by pair is used as it is.
 
     References
     ----------
@@ -124,7 +124,7 @@ class GraphEmbedding(Reducer):
         **REDUCER,
         "graph": "no_validation",  # type: ignore[dict-item]
         "recursive": ["boolean"],
-        "ridge": [Interval(Real, 0, None, closed="left")],
+        "alpha": [Interval(Real, 0, None, closed="left")],
         "against": [StrOptions({"intrinsic", "total"})],
         "scaling": [StrOptions({"scatter", "unit"})],
     }
@@ -136,11 +136,11 @@ class GraphEmbedding(Reducer):
         kernel: Any = "linear",
         graph: Any = "fisher",
         recursive: bool = False,
-        ridge: float = 1e-2,
+        alpha: float = 1e-2,
         against: str = "intrinsic",
         scaling: str = "scatter",
         class_weight: Any = None,
-        max_vectors: Any = "auto",
+        max_vectors: int | None = None,
         rule: str = "gain",
         basis_tol: float | None = None,
         random_state: Any = 0,
@@ -149,7 +149,7 @@ class GraphEmbedding(Reducer):
         self.kernel = kernel
         self.graph = graph
         self.recursive = recursive
-        self.ridge = ridge
+        self.alpha = alpha
         self.against = against
         self.scaling = scaling
         self.class_weight = class_weight
@@ -182,7 +182,7 @@ class GraphEmbedding(Reducer):
         rows = streamed_population if is_collection(X) else graph_population
         population = rows(self, X, y, sample_weight)
         features = features_of(self, graph_samples(self, population))
-        how = Ratio(self.n_components, self.recursive, self.ridge, self.against, self.scaling)
+        how = Ratio(self.n_components, self.recursive, self.alpha, self.against, self.scaling)
         rule = additive_rule(self)
         if rule is not None and population.n > features.samples.n:
             features, spread = features_of_all(features, population)
@@ -190,6 +190,6 @@ class GraphEmbedding(Reducer):
         else:
             result = graph_embedding(features.Z, graph_pair(self, features), how)
         keep(self, features, features.with_signs(result.directions))
-        self.ratios_, self.stop_ = result.values, result.stop
+        self.eigenvalues_, self.stop_ = result.values, result.stop
         warn_of_fewer_components(self)
         return self

@@ -16,7 +16,7 @@ from functools import cached_property
 from fewkern.arrays.finite import quiet
 from fewkern.arrays.linalg import cholesky_psd, least_squares, solve_or_none, solve_triangular, sum_by_index
 from fewkern.arrays.namespace import Array, device, namespace, take_rows
-from fewkern.core.trace import Stop
+from fewkern.core.path import Stop
 from fewkern.margins.spaces import Points
 
 __all__ = ["HingeProblem", "HingeSolution", "hinge_at_zero", "minimize_hinge"]

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from fewkern.arrays.linalg import least_squares, sum_by_index
 from fewkern.arrays.namespace import Array, asarray_like, namespace, take_rows
 from fewkern.arrays.storable import storable
+from fewkern.core.path import Stop
 from fewkern.core.peel import peel
-from fewkern.core.trace import Stop
 from fewkern.margins.corner import minimize_many
 from fewkern.margins.hinge import HingeSolution
 from fewkern.margins.hinge_rows import AllRows

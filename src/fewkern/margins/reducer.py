@@ -10,8 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from fewkern.arrays.linalg import least_squares
 from fewkern.arrays.namespace import Array, asarray_like, device, float_dtype, is_sparse, namespace
 from fewkern.arrays.rowwise import rowwise
-from fewkern.arrays.validation import StrOptions
-from fewkern.base import CONSTRAINTS, KernelEstimator, check_labelled, check_samples, check_weighted, constraints
+from fewkern.base import KernelEstimator, check_labelled, check_samples, check_weighted, constraints
 from fewkern.core.kernels import Linear, resolve_kernel
 from fewkern.core.population import InMemory, Population
 from fewkern.core.samples import Samples
@@ -38,11 +37,10 @@ __all__ = [
 
 # Constraints of the parameters that all reducers have.
 REDUCER: dict[str, list[Any]] = constraints(
-    *("n_components", "kernel", "class_weight", "basis_tol", "random_state"),
-    max_vectors=[StrOptions({"auto"}), *CONSTRAINTS["max_vectors"]],
+    *("n_components", "kernel", "class_weight", "basis_tol", "random_state", "max_vectors"),
     rule=SELECTION["rule"],
 )
-# Vectors of a basis that max_vectors="auto" allows with a kernel: without a bound the cost is cubic in the samples.
+# Vectors of a basis that max_vectors=None allows with a kernel: without a bound the cost is cubic in the samples.
 _MOST_VECTORS = 500
 # Of sparse samples with the linear kernel, whose basis replaces more features than that.
 _MOST_SPARSE_VECTORS = 2000
@@ -140,9 +138,9 @@ def features_of(estimator: Any, samples: Samples, *, keep_sparse: bool = False) 
     Sparse samples of the linear kernel go through a basis too, unless ``keep_sparse``.
     """
     kernel, limit = resolve_kernel(estimator.kernel, samples.X), estimator.max_vectors
-    if isinstance(kernel, Linear) and limit in ("auto", None) and (keep_sparse or not is_sparse(samples.X)):
+    if isinstance(kernel, Linear) and limit is None and (keep_sparse or not is_sparse(samples.X)):
         return sample_features(samples, kernel)
-    if limit == "auto":
+    if limit is None:
         limit = _MOST_SPARSE_VECTORS if isinstance(kernel, Linear) else _MOST_VECTORS
     how = selecting(estimator.rule, False, estimator.basis_tol, estimator.random_state)
     return basis_features(samples, kernel, how, limit)

@@ -2,7 +2,7 @@
 
 To add a rule: subclass :class:`GraphRule` as a dataclass, write ``build``, and add the class to ``__all__``. Its name
 in lower case is then what the estimators accept, and :mod:`fewkern.graphs` exports it. Its fields are parameters, so
-that ``graph__neighbors`` works in a grid search as ``kernel__width`` does.
+that ``graph__neighbors`` works in a grid search as ``kernel__length_scale`` does.
 """
 
 from __future__ import annotations

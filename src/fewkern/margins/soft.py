@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from fewkern.arrays.linalg import cholesky_psd, solve_triangular
 from fewkern.arrays.namespace import Array, device, namespace, take_rows
 from fewkern.arrays.storable import storable
+from fewkern.core.path import Stop
 from fewkern.core.peel import Peeled, peel
-from fewkern.core.trace import Stop
 from fewkern.margins.convex import ConvexSteps, ListedPairs, RankedPairs, signed_pairs, solve
 from fewkern.margins.embedding import Scatters, principal_space, ridged, seen_directions
 from fewkern.margins.graphs import Edges, GraphPair, PairSet

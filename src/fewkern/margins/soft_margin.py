@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from fewkern.arrays.progress import progress
 from fewkern.arrays.validation import Interval, StrOptions, fit_context
 from fewkern.base import constraints, warn_of_fewer_components
-from fewkern.core.trace import Stop
+from fewkern.core.path import Stop
 from fewkern.margins.features import Features
 from fewkern.margins.reducer import (
     REDUCER,
@@ -42,7 +42,7 @@ class RecursiveSoftMargin(Reducer):
     .. math::
 
         J(w) = \tfrac12 w^T S w + D \sum_{(i,j) \in E} (1 - v_{ij} |w^T (x_i - x_j)|)_+ , \qquad
-        S = X^T L X + \text{ridge}\, \tau I
+        S = X^T L X + \alpha\, \tau I
 
     where the intrinsic graph gives :math:`L` (samples that belong together) and the penalty graph the pairs :math:`E`
     that should be apart. A far pair stops paying once it is apart, which is what makes the method robust where a
@@ -54,17 +54,17 @@ class RecursiveSoftMargin(Reducer):
         By default as many as the penalty scatter has rank, ``n_classes - 1`` for Fisher's graph; more exist. If fewer
         exist than are asked for, there are fewer, with a warning, and ``stop_`` says why.
     kernel : str, Kernel or callable, default "linear"
-        See :mod:`fewkern.kernels`. A kernel needs a ``ridge`` of at least 0.01.
+        See :mod:`fewkern.kernels`. A kernel needs an ``alpha`` of at least 0.01.
     graph : str, rule, GraphPair or pair of matrices, default "fisher"
         See :mod:`fewkern.graphs`. Neighbors are those of the features: with the linear kernel the samples as they are,
-        so that their units matter; with another kernel its features, which do not depend on units if its width is a
-        rule.
+        so that their units matter; with another kernel its features, which do not depend on units if its length scale
+        is a rule.
     C : float, default 5.0
         Weight of the hinges. All values below one give the same direction.
     scale_C : bool, default True
         ``C`` is in units of the value below which the direction does not depend on it, :math:`\delta_0`, which is
         computed for every direction. False makes ``C`` the paper's :math:`\delta`.
-    ridge : float, default 1e-2
+    alpha : float, default 1e-2
         In units of the mean diagonal of :math:`X^T L X`.
     metric : {"euclidean", "scatter"}, default "euclidean"
         Orthonormal directions, or orthonormal in the metric :math:`S`; "scatter" is better with more samples than
@@ -75,10 +75,10 @@ class RecursiveSoftMargin(Reducer):
         The pairs one by one, exactly, or all of them through a sort; "auto" goes by their number.
     class_weight : dict, "balanced" or None, default None
         Multiplies the weights of the samples of every class. Read only by a graph that needs classes.
-    max_vectors : int, "auto" or None, default "auto"
-        Most samples in the basis that gives the features of a kernel. "auto" is 500. None sets no bound: the cost then
-        is cubic in the number of samples. The linear kernel has no basis unless a number is given, or samples are
-        sparse ("auto" is 2,000 then).
+    max_vectors : int or None, default None
+        Largest number of samples in the basis that gives the features of a kernel; the cost is quadratic in it. None:
+        at most 500. The linear kernel has no basis unless a number is given, or samples are sparse (None: at most 2,000
+        then).
     rule : str, default "gain"
         How the vectors of the basis are chosen, see :class:`FeatureVectorSelector`.
     basis_tol : float or None, default None
@@ -145,7 +145,7 @@ class RecursiveSoftMargin(Reducer):
         "graph": "no_validation",  # type: ignore[dict-item]
         "C": [Interval(Real, 0, None, closed="neither")],
         "scale_C": ["boolean"],
-        "ridge": [Interval(Real, 0, None, closed="left")],
+        "alpha": [Interval(Real, 0, None, closed="left")],
         "metric": [StrOptions({"euclidean", "scatter"})],
         "sparsity": [Interval(Real, 0, 1, closed="left")],
         "solver": [StrOptions({"auto", "explicit", "sorted"})],
@@ -159,12 +159,12 @@ class RecursiveSoftMargin(Reducer):
         graph: Any = "fisher",
         C: float = 5.0,
         scale_C: bool = True,
-        ridge: float = 1e-2,
+        alpha: float = 1e-2,
         metric: str = "euclidean",
         sparsity: float = 0.0,
         solver: str = "auto",
         class_weight: Any = None,
-        max_vectors: Any = "auto",
+        max_vectors: int | None = None,
         rule: str = "gain",
         basis_tol: float | None = None,
         tol: float = 1e-10,
@@ -177,7 +177,7 @@ class RecursiveSoftMargin(Reducer):
         self.graph = graph
         self.C = C
         self.scale_C = scale_C
-        self.ridge = ridge
+        self.alpha = alpha
         self.metric = metric
         self.sparsity = sparsity
         self.solver = solver
@@ -220,7 +220,7 @@ class RecursiveSoftMargin(Reducer):
             n_components=self.n_components,
             C=self.C,
             scale_C=self.scale_C,
-            ridge=self.ridge,
+            ridge=self.alpha,
             metric=self.metric,
             solver=self.solver,
             tol=self.tol,
@@ -247,10 +247,10 @@ class RecursiveSoftMargin(Reducer):
                 'kernel="linear", max_vectors=None, metric="euclidean" and a dense X.'
             )
         shape = features.samples.X.shape
-        if self.ridge == 0 and shape[0] <= shape[1]:
+        if self.alpha == 0 and shape[0] <= shape[1]:
             raise ValueError(
-                "RecursiveSoftMargin: sparsity > 0 with ridge=0 needs more samples than features, got "
-                f"{tuple(shape)}; use ridge > 0."
+                "RecursiveSoftMargin: sparsity > 0 with alpha=0 needs more samples than features, got "
+                f"{tuple(shape)}; use alpha > 0."
             )
 
     def _warn_at_limit(self, steps: tuple[SoftMarginStep, ...]) -> None:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from fewkern.arrays.linalg import generalized_eigh
 from fewkern.arrays.namespace import Array, device, namespace
+from fewkern.core.path import Stop
 from fewkern.core.peel import peel
-from fewkern.core.trace import Stop
 from fewkern.margins.convex import ConvexSteps, ListedPairs, RankedPairs, SmoothLoss
 from fewkern.margins.embedding import ridged, seen_directions
 from fewkern.margins.graphs import Edges, GraphPair, PairSet

@@ -15,8 +15,8 @@ from fewkern.arrays.progress import progress
 from fewkern.arrays.validation import Interval, StrOptions, fit_context
 from fewkern.base import constraints, warn_of_fewer_components
 from fewkern.core.kernels import Linear, as_kernel
+from fewkern.core.path import Stop
 from fewkern.core.population import InMemory, Population
-from fewkern.core.trace import Stop
 from fewkern.margins.all_rows import features_of_all, row_features, weighing_as_all
 from fewkern.margins.embedding import principal_space
 from fewkern.margins.features import Features
@@ -67,12 +67,12 @@ class RecursiveSVM(Reducer):
         them).
     epsilon : float, default 0.1
         Half-width of the tube in a regression.
-    max_vectors : int, "auto" or None, default "auto"
-        Most samples in the basis that gives the features of a kernel; the cost is linear in the number of samples, and
-        quadratic in that of the basis. "auto" is 500. None sets no bound: the cost then is cubic in the number of
-        samples. The model keeps its support vectors if the basis spans all samples (always up to 500 samples) and no
-        number is given, else the basis. The linear kernel has no basis unless a number is given, or sparse samples
-        have more features than there are samples ("auto" is 2,000 then).
+    max_vectors : int or None, default None
+        Largest number of samples in the basis that gives the features of a kernel; the cost is linear in the number of
+        samples, and quadratic in that of the basis. None: at most 500. The model keeps its support vectors if the basis
+        spans all samples and no number below that of the samples is given, else the basis. The linear kernel has no
+        basis unless a number is given, or sparse samples have more features than there are samples (None: at most
+        2,000 then).
     rule : str, default "gain"
         How the vectors of the basis are chosen, see :class:`FeatureVectorSelector`.
     basis_tol : float or None, default None
@@ -130,9 +130,9 @@ class RecursiveSVM(Reducer):
     ``q`` features, 10 to 30 iterations per component; where rows and features are many, most rows are left out of most
     of them. Sparse samples with the linear kernel are never made dense.
 
-    Any number of rows, in memory or as a Dask collection: above 20,000 rows a sample of 20,000 gives the width and the
-    basis of the kernel, the number of components, and hyperplanes to start from. These are improved on all rows by
-    Newton steps with rounded hinges, four to six passes over the rows per component, so the components, the mean and
+    Any number of rows, in memory or as a Dask collection: above 20,000 rows a sample of 20,000 gives the length scale
+    and the basis of the kernel, the number of components, and hyperplanes to start from. These are improved on all rows
+    by Newton steps with rounded hinges, four to six passes over the rows per component, so the components, the mean and
     the offsets are those of all rows. Sparse samples with the linear kernel are solved exactly whatever their number.
 
     References
@@ -171,7 +171,7 @@ class RecursiveSVM(Reducer):
         task: str = "classification",
         multi_class: str = "ovr",
         epsilon: float = 0.1,
-        max_vectors: Any = "auto",
+        max_vectors: int | None = None,
         rule: str = "gain",
         basis_tol: float | None = None,
         residual_tol: float = 1e-6,
@@ -237,7 +237,8 @@ class RecursiveSVM(Reducer):
         )
         with progress(self, "finding directions", n_components) as step:
             result = recursive_margin(_space(features), task.problems(samples), how, step, rows)
-        on_support = rows is None and features.complete and self.max_vectors in ("auto", None)
+        bounded = self.max_vectors is not None and self.max_vectors < samples.n
+        on_support = rows is None and features.complete and not bounded
         keep(self, features, result.directions, result.dual if on_support else None)
         self._keep_steps(features, result)
         self._warn(result)
@@ -256,7 +257,7 @@ class RecursiveSVM(Reducer):
     def _features(self, population: Population, task: MarginTask) -> tuple[Features, AllRows | None]:
         """Features of samples to find hyperplanes on, and all rows if these are more."""
         samples = population.sample
-        plain = isinstance(as_kernel(self.kernel), Linear) and self.max_vectors in ("auto", None)
+        plain = isinstance(as_kernel(self.kernel), Linear) and self.max_vectors is None
         if isinstance(population, InMemory) and plain and is_sparse(samples.X):
             samples = population.samples  # served as they are
         # With more features than samples, sparse samples go through their Gram matrix, which is the smaller one.

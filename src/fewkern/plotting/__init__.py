@@ -10,7 +10,7 @@ from fewkern.plotting.density import DensityDisplay
 from fewkern.plotting.fisher import FisherPathDisplay
 from fewkern.plotting.importances import ImportancesDisplay
 from fewkern.plotting.intervals import IntervalsDisplay, NoveltyDisplay
-from fewkern.plotting.trace import TraceDisplay
+from fewkern.plotting.path import PathDisplay
 from fewkern.plotting.vectors import VectorsDisplay
 
 __all__ = [
@@ -21,6 +21,6 @@ __all__ = [
     "ImportancesDisplay",
     "IntervalsDisplay",
     "NoveltyDisplay",
-    "TraceDisplay",
+    "PathDisplay",
     "VectorsDisplay",
 ]

@@ -19,6 +19,7 @@ from fewkern.plotting.style import (
     open_frame,
     percent,
 )
+from fewkern.select.pca import FeatureVectorPCA
 
 __all__ = ["AccuracyDisplay", "ComponentsDisplay"]
 
@@ -77,7 +78,7 @@ class ComponentsDisplay:
         T = to_numpy(model.transform(found.X))
         if T.shape[1] == 0:
             raise ValueError("ComponentsDisplay: the model has no component to show.")
-        names = _with_shares(model, T)
+        names = _with_shares(model)
         if T.shape[1] == 1:
             T, names = np.column_stack([T[:, 0], np.arange(len(T))]), [names[0], "number of the sample"]
         return cls(T[:, :2], None if y is None else to_numpy(y), _kept(found), names).plot(ax)
@@ -105,13 +106,13 @@ def _kept(found: FittedModel) -> Any:
     return rows if np.allclose(numbers(_rows(found.X, rows)), numbers(found.model.vectors_)) else None
 
 
-def _with_shares(model: Any, T: np.ndarray) -> list[str]:
+def _with_shares(model: Any) -> list[str]:
     """Names of the components; of principal ones, with their shares of the variance that the model sees."""
     names = [f"component {k + 1}" for k in range(2)]
-    values = getattr(model, "eigenvalues_", None)
-    if values is None or len(values) < T.shape[1] or getattr(model, "n_components", 0) is not None:
+    if not isinstance(model, FeatureVectorPCA) or model.n_components is not None:
         return names  # the others are not known
-    shares = to_numpy(values) / to_numpy(values).sum()
+    values = to_numpy(model.eigenvalues_)
+    shares = values / values.sum()
     return [f"{name} ({100 * share:.0f}% of the variance)" for name, share in zip(names, shares)] + names[len(shares) :]
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from fewkern.base import trace_of
+from fewkern.base import path_of
 from fewkern.reporting.drivers import Drivers, drivers
 from fewkern.reporting.examples import Example, examples
 from fewkern.reporting.judging import Judged, baselines, judge
@@ -161,7 +161,7 @@ def _number_mistakes(subject: Subject, judged: Judged, target: str, order: tuple
 
 
 def _path(subject: Subject) -> Any:
-    trace = trace_of(subject.core)
+    trace = path_of(subject.core)
     if getattr(subject.core, "refined_", False):
         return None  # the number of vectors was chosen otherwise
     compared = trace is not None and trace.error.ndim and max(trace.error.shape) > 1
@@ -205,7 +205,7 @@ def _remarks(subject: Subject, trial: Judged | Reduction | DensityShape | None) 
             remarks.append(f"The model's own cross-validated error (root of the mean square) is {size}.")
     said = any("still falling" in note for note in subject.notes)
     refined = getattr(subject.core, "refined_", False)  # its path says nothing of the vectors after they were moved
-    if not said and not refined and getattr(trace_of(subject.core), "open_end", False):
+    if not said and not refined and getattr(path_of(subject.core), "open_end", False):
         remarks.append(
             "The error was still falling at the budget of vectors: a larger max_vectors, or prefer='accurate', may "
             "help."

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from fewkern.density.mixture import KernelMixture
-from fewkern.plotting import ComponentsDisplay, ImportancesDisplay, TraceDisplay, VectorsDisplay
+from fewkern.plotting import ComponentsDisplay, ImportancesDisplay, PathDisplay, VectorsDisplay
 from fewkern.plotting.style import ACCENT, CHOSEN, CLASSES, QUIET
 from fewkern.reporting.drivers import Drivers, Effect
 from fewkern.reporting.findings import Findings
@@ -242,7 +242,7 @@ def _kept(findings: Findings) -> list[tuple[Any, str]]:
         drawn.append((ax, "Rows, the vectors that are kept (circles), and where the answer changes."))
     if findings.path is not None:
         ax = figure(4.8, 3.4)
-        TraceDisplay.from_estimator(findings.path, ax=ax)
+        PathDisplay.from_estimator(findings.path, ax=ax)
         drawn.append(
             (ax, "Why so many vectors: the error of the models that were compared, by their number of vectors.")
         )

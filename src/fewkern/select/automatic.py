@@ -1,4 +1,4 @@
-"""What the estimators do in ``fit`` whose width, ridge and number of vectors are chosen by leave-one-out."""
+"""What the estimators do in ``fit`` whose length scale, ridge and number of vectors are chosen by leave-one-out."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from fewkern.base import BudgetWarning
 from fewkern.core.conformal import Intervals
 from fewkern.core.expansion import KernelExpansion
 from fewkern.core.kernels import as_kernel
+from fewkern.core.path import Stop
 from fewkern.core.population import Population
 from fewkern.core.samples import Samples
-from fewkern.core.trace import Stop
 from fewkern.select.all_rows import expansion_from, feature_statistics
 from fewkern.select.grid import WIDTH_FACTORS
 from fewkern.select.intervals import fit_intervals
@@ -35,12 +35,12 @@ __all__ = [
 
 
 class AutomaticParameters(Protocol):
-    """Parameters of the estimators whose width, ridge and number of vectors are chosen by leave-one-out."""
+    """Parameters of the estimators whose length scale, ridge and number of vectors are chosen by leave-one-out."""
 
     kernel: Any
     n_vectors: Any
     max_vectors: Any
-    ridge: Any
+    alpha: Any
     prefer: str
     rule: str
     center: Any
@@ -62,18 +62,18 @@ class Regression:
 
 
 def search_model(estimator: AutomaticParameters, samples: Samples) -> Found:
-    """Width, vectors, ridge and size for the targets of the samples."""
+    """Length scale, vectors, ridge and size for the targets of the samples."""
     plan = Searching.automatic(
         selecting(estimator.rule, estimator.center, estimator.basis_tol, estimator.random_state),
         samples.n,
         n_vectors=estimator.n_vectors,
         max_vectors=estimator.max_vectors,
-        ridge=estimator.ridge,
+        ridge=estimator.alpha,
         prefer=estimator.prefer,
     )
     kernel = as_kernel(estimator.kernel)
-    widths = len(WIDTH_FACTORS) if "width" in kernel.rules else 1
-    with progress(estimator, "comparing kernel widths", plan.n_paths(widths, samples.n)) as step:
+    widths = len(WIDTH_FACTORS) if "length_scale" in kernel.rules else 1
+    with progress(estimator, "comparing kernel length scales", plan.n_paths(widths, samples.n)) as step:
         return automatic_model(samples, kernel, plan, step)
 
 
@@ -93,7 +93,7 @@ def fit_regression(population: Population, found: Found) -> Regression:
 
 def keep_model(estimator: Any, samples: Samples, found: Found, expansion: KernelExpansion) -> None:
     """Assign the fitted attributes that these estimators have in common."""
-    estimator.ridge_, estimator.trace_, estimator.stop_ = found.ridge, found.trace, found.stop
+    estimator.alpha_, estimator.path_, estimator.stop_ = found.ridge, found.trace, found.stop
     estimator.fitness_ = found.selection.fitness[: found.n_vectors]
     estimator.basis_ = samples.original(found.basis)
     estimator.novelty_ = novelty_of(samples, found.selection, estimator.basis_)
@@ -106,8 +106,8 @@ def warn_of_jitter(estimator: Any, jitter: float) -> None:
     """Say so where rounding asked for a larger ridge."""
     if jitter > 0:
         warnings.warn(
-            f"{type(estimator).__name__}: with ridge={estimator.ridge_:.3g} the equations are singular in this "
-            f"precision; {jitter:.3g} was added to the ridge. Use a larger ridge, fewer vectors or a larger basis_tol.",
+            f"{type(estimator).__name__}: with alpha={estimator.alpha_:.3g} the equations are singular in this "
+            f"precision; {jitter:.3g} was added to it. Use a larger alpha, fewer vectors or a larger basis_tol.",
             UserWarning,
             stacklevel=4,
         )
@@ -117,13 +117,13 @@ def warn_open_end(estimator: Any, samples: Samples, found: Found) -> None:
     """Say so where the error was still falling at the end of an automatic path, and more samples could be chosen."""
     length = found.longest.n_vectors
     ended = found.longest.stop is not Stop.LIMIT or length == samples.n
-    if estimator.n_vectors != "auto" or ended or not found.trace.open_end:
+    if estimator.n_vectors is not None or ended or not found.trace.open_end:
         return
-    advice = 'prefer="accurate", or ' if estimator.max_vectors == "auto" and estimator.prefer != "accurate" else ""
+    advice = 'prefer="accurate", or ' if estimator.max_vectors is None and estimator.prefer != "accurate" else ""
     warnings.warn(
         f"{type(estimator).__name__}: the leave-one-out error was still falling at the largest number of vectors that "
         f"was tried, {length}; the {estimator.n_vectors_} that are kept are too few for these samples. Use "
-        f"{advice}max_vectors={min(2 * length, samples.n)} or more; trace_ has the errors.",
+        f"{advice}max_vectors={min(2 * length, samples.n)} or more; path_ has the errors.",
         BudgetWarning,
         stacklevel=4,
     )

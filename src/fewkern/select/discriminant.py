@@ -41,7 +41,7 @@ class FeatureVectorDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixi
     of the data. Along them samples of one class are close together and classes far apart: the axes maximize, on the
     features of the chosen vectors,
 
-    .. math:: \frac{v^T B v}{v^T T v + \text{ridge}\,\|v\|^2}
+    .. math:: \frac{v^T B v}{v^T T v + \alpha\,\|v\|^2}
 
     with :math:`B` the between-class and :math:`T` the total scatter; with all samples chosen this is generalized
     (kernel) discriminant analysis. New samples are classified by Bayes' rule with a common covariance on the axes; one
@@ -50,19 +50,20 @@ class FeatureVectorDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixi
     Parameters
     ----------
     kernel : str, Kernel or callable, default "gaussian"
-        A width given as a rule ("median", the default, or "scale") is the centre of a grid from 0.14 to 6 times its
-        value, searched by leave-one-out. It is one width per feature, in units of that feature, so that the units of
-        the data do not matter (``unit`` of :class:`~fewkern.kernels.Gaussian`). A width given as a number is kept.
+        A length scale given as a rule ("median", the default, or "scale") is the centre of a grid from 0.14 to 6 times
+        its value, searched by leave-one-out. It is one length scale per feature, in units of that feature, so that the
+        units of the data do not matter (``unit`` of :class:`~fewkern.kernels.Gaussian`). A length scale given as a
+        number is kept.
     n_components : int or None, default None
         Number of axes; at most, and by default, one less than there are classes. If fewer exist than are asked for,
         there are fewer, with a warning.
-    n_vectors : int or "auto", default "auto"
-        Number of vectors; "auto" is chosen by leave-one-out.
-    max_vectors : int or "auto", default "auto"
-        Budget for ``n_vectors="auto"``. "auto" looks at up to 100 vectors (at most half of the samples) and goes on
-        while that pays: to a tenth of the samples (``prefer="accurate"``: half of them), and 1000 at most. A
+    n_vectors : int or None, default None
+        Number of vectors; None: chosen by leave-one-out.
+    max_vectors : int or None, default None
+        Budget for the automatic number of vectors. None looks at up to 100 vectors (at most half of the samples) and
+        goes on while that pays: to a tenth of the samples (``prefer="accurate"``: half of them), and 1000 at most. A
         BudgetWarning says so where the error was still falling there.
-    ridge : float or "auto", default "auto"
+    alpha : float or "auto", default "auto"
         Penalty on the squared length of an axis in feature space.
     prefer : {"accurate", "balanced", "sparse"}, default "balanced"
         The model of least leave-one-out error, the smallest one within half a standard error of it, or within one.
@@ -86,8 +87,8 @@ class FeatureVectorDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         One output per axis.
     feature_importances_
         As in :class:`FeatureVectorRegressor`, of the class scores.
-    inertia_ : array of shape (n_components,)
-        Between- over total scatter on every axis, in [0, 1]: the paper's "inertia".
+    eigenvalues_ : array of shape (n_components,)
+        Between- over total scatter on every axis, in [0, 1]: the paper's "inertia", the eigenvalues of the ratio.
     classes_, priors_, means_
         Classes, their probabilities, and their means on the axes.
     covariance_ : array of shape (n_components, n_components)
@@ -100,13 +101,13 @@ class FeatureVectorDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         What ``novelty`` and ``novelty_threshold`` need.
     class_scores_ : ClassScores
         How coordinates on the axes become classes and probabilities.
-    vectors_, indices_, n_vectors_, kernel_, ridge_, fitness_, stop_, trace_, basis_
+    vectors_, indices_, n_vectors_, kernel_, alpha_, fitness_, stop_, path_, basis_
         As in :class:`FeatureVectorRegressor`.
 
     Notes
     -----
-    Discriminant analysis is regression on class indicators followed by a change of coordinates, so width, ridge and
-    number of vectors are chosen by the leave-one-out error of that regression. Without a ridge, and with a Gaussian
+    Discriminant analysis is regression on class indicators followed by a change of coordinates, so length scale, ridge
+    and number of vectors are chosen by the leave-one-out error of that regression. Without a ridge, and with a Gaussian
     kernel and all vectors, the inertia is one whatever the labels.
 
     References
@@ -119,8 +120,8 @@ class FeatureVectorDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixi
     >>> from fewkern.datasets import make_rings
     >>> from fewkern.kernels import Polynomial
     >>> X, y = make_rings(200)
-    >>> model = FeatureVectorDiscriminant(kernel=Polynomial(degree=2, gamma=1.0, coef0=0.0), ridge=0.0).fit(X, y)
-    >>> model.n_vectors_, model.inertia_.round(6)
+    >>> model = FeatureVectorDiscriminant(kernel=Polynomial(degree=2, gamma=1.0, coef0=0.0), alpha=0.0).fit(X, y)
+    >>> model.n_vectors_, model.eigenvalues_.round(6)
     (3, array([1.]))
     """
 
@@ -139,9 +140,9 @@ class FeatureVectorDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         *,
         n_components: int | None = None,
         kernel: Any = "gaussian",
-        n_vectors: Any = "auto",
-        max_vectors: Any = "auto",
-        ridge: Any = "auto",
+        n_vectors: int | None = None,
+        max_vectors: int | None = None,
+        alpha: Any = "auto",
         prefer: str = "balanced",
         priors: Any = None,
         class_weight: Any = None,
@@ -155,7 +156,7 @@ class FeatureVectorDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         self.kernel = kernel
         self.n_vectors = n_vectors
         self.max_vectors = max_vectors
-        self.ridge = ridge
+        self.alpha = alpha
         self.prefer = prefer
         self.priors = priors
         self.class_weight = class_weight
@@ -190,7 +191,7 @@ class FeatureVectorDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         keep_model(self, samples, found, found.basis.expand(axes.W, -axes.mean @ axes.W))
         warn_open_end(self, samples, found)
         classes = gaussian_classes(spread, axes)
-        self.inertia_, self.means_, self.covariance_ = axes.values, classes.means, classes.covariance
+        self.eigenvalues_, self.means_, self.covariance_ = axes.values, classes.means, classes.covariance
         left_out = _left_out(found, samples, axes)
         self.class_scores_ = calibrate(classes.scores(), left_out)
         self.priors_ = classes.priors if priors is None else priors

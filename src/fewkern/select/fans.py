@@ -9,8 +9,8 @@ from typing import Any
 
 from fewkern.arrays.namespace import Array, device, namespace
 from fewkern.core.kernel import Kernel
+from fewkern.core.path import Stop, smallest_within
 from fewkern.core.samples import Samples
-from fewkern.core.trace import Stop, smallest_within
 from fewkern.select.grid import KernelGrid
 from fewkern.select.leave_one_out import LARGE, Judging, Path, loo_paths
 from fewkern.select.searching import FIRST_LENGTHS, Searching
@@ -18,7 +18,7 @@ from fewkern.select.selection import Selection, choose_basis, select_vectors
 
 __all__ = ["Fan", "choose_among", "errors_without", "follow", "lengthen", "stacked"]
 
-# Of more widths than this every other one is looked at first: errors change little from one to the next.
+# Of more length scales than this every other one is looked at first: errors change little from one to the next.
 _FEW_WIDTHS = 4
 # A path is worth going on with when its minimum lies in the last part of it, or when a short one leaves so much of the
 # error of a constant.

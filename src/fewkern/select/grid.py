@@ -1,4 +1,4 @@
-"""Which kernels an automatic choice compares: widths around that of a rule, in one of two units (methods F9)."""
+"""Which kernels an automatic choice compares: length scales around that of a rule, in one of two units (methods F9)."""
 
 from __future__ import annotations
 
@@ -15,19 +15,20 @@ __all__ = ["WIDTH_FACTORS", "KernelGrid", "units_to_compare"]
 
 WIDTH_FACTORS = (0.14, 0.22, 0.35, 0.55, 0.85, 1.3, 2.0, 3.5, 6.0)
 # Units are not compared where their ratio differs by less than this from feature to feature, about the step of the
-# widths: the ranges of normal samples differ so much by chance.
+# length scales: the ranges of normal samples differ so much by chance.
 _SAME_UNITS = 1.5
 
 
 @dataclass(frozen=True)
 class KernelGrid:
-    """Kernels that are compared, and the widths by which a trace names them."""
+    """Kernels that are compared, and the length scales by which ``path_`` names them."""
 
     kernels: tuple[Kernel, ...]
     """Resolved."""
     widths: tuple[float, ...]
-    """The width, where it is one number. Where every feature has its own: the number of which these are multiples, that
-    is the width for features in their units; 1 if they were given. Without a width: the position."""
+    """The length scale, where it is one number. Where every feature has its own: the number of which these are
+    multiples, that is the length scale for features in their units; 1 if they were given. Without a length scale: the
+    position."""
 
     @classmethod
     def of(cls, *kernels: Kernel) -> KernelGrid:
@@ -36,13 +37,13 @@ class KernelGrid:
 
     @classmethod
     def around(cls, kernel: Kernel, X: Array) -> KernelGrid:
-        """Widths around the one that a rule gives; a width that is no rule is kept."""
+        """Length scales around the one that a rule gives; a length scale that is no rule is kept."""
         resolved: Any = resolve_kernel(kernel, X)
-        if "width" not in kernel.rules:
+        if "length_scale" not in kernel.rules:
             return cls.of(resolved)
-        width = resolved.width
+        width = resolved.length_scale
         number = width if isinstance(width, float) else float(width[0] / feature_units(X, resolved.unit)[0])
-        kernels = tuple(replace(resolved, width=factor * width) for factor in WIDTH_FACTORS)
+        kernels = tuple(replace(resolved, length_scale=factor * width) for factor in WIDTH_FACTORS)
         return cls(kernels, tuple(factor * number for factor in WIDTH_FACTORS))
 
     def only(self, position: int) -> KernelGrid:
@@ -63,7 +64,7 @@ def units_to_compare(kernel: Any, X: Array) -> tuple[Kernel, ...]:
 
     The units are those that follow a change of scale of any feature. Where they are proportional, one is enough.
     """
-    if "width" not in kernel.rules or getattr(kernel, "unit", None) != "auto":
+    if "length_scale" not in kernel.rules or getattr(kernel, "unit", None) != "auto":
         return (kernel,)
     spread = column_spreads(X)
     ratio = column_ranges(X)[spread > 0] / spread[spread > 0]
@@ -74,7 +75,7 @@ def units_to_compare(kernel: Any, X: Array) -> tuple[Kernel, ...]:
 
 
 def _given_width(kernel: Kernel, position: int) -> float:
-    width = getattr(kernel, "width", None)
+    width = getattr(kernel, "length_scale", None)
     if width is None:
         return float(position)
     return float(width) if isinstance(width, (int, float)) else 1.0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any
 
 from fewkern.arrays.random import seed_from
@@ -11,7 +11,10 @@ from fewkern.base import CONSTRAINTS
 from fewkern.select.rules import RULES
 from fewkern.select.selection import Selecting
 
-__all__ = ["AUTOMATIC", "SELECTION", "selecting"]
+__all__ = ["AUTOMATIC", "MOST_VECTORS", "SELECTION", "selecting"]
+
+# Largest number of vectors that FeatureVectorSelector and FeatureVectorPCA choose where max_vectors is None.
+MOST_VECTORS = 100
 
 # Constraints of the parameters that say how vectors are chosen.
 SELECTION: dict[str, list[Any]] = {
@@ -19,12 +22,12 @@ SELECTION: dict[str, list[Any]] = {
     "rule": [StrOptions(set(RULES))],
 }
 
-# The same with those of the automatic choice of width, ridge and number of vectors.
+# The same with those of the automatic choice of length scale, ridge and number of vectors.
 AUTOMATIC: dict[str, list[Any]] = {
     **SELECTION,
-    "n_vectors": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
-    "max_vectors": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
-    "ridge": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
+    "n_vectors": CONSTRAINTS["max_vectors"],
+    "max_vectors": CONSTRAINTS["max_vectors"],
+    "alpha": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
     "prefer": CONSTRAINTS["prefer"],
 }
 

@@ -19,7 +19,7 @@ from fewkern.populations import weighted_population
 from fewkern.select.all_rows import spread_of
 from fewkern.select.axes import principal_axes
 from fewkern.select.novelty import novelty_of
-from fewkern.select.parameters import SELECTION, selecting
+from fewkern.select.parameters import MOST_VECTORS, SELECTION, selecting
 from fewkern.select.regression import FeatureVectorRegressor
 from fewkern.select.selection import choose_basis
 from fewkern.select.trust import novelty, novelty_threshold
@@ -50,10 +50,11 @@ class FeatureVectorPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
         Number of components; all with a nonzero eigenvalue by default. If fewer exist than are asked for, there are
         fewer, with a warning.
     kernel : str, Kernel or callable, default "gaussian"
-        See :mod:`fewkern.kernels`. A width by a rule is one per feature, in units of the feature's spread; for features
-        that share a unit, such as pixels, ``Gaussian(unit="range")`` or ``"common"`` may be better.
-    max_vectors : int or None, default 100
-        Largest number of vectors; None goes to the numerical rank.
+        See :mod:`fewkern.kernels`. A length scale by a rule is one per feature, in units of the feature's spread; for
+        features that share a unit, such as pixels, ``Gaussian(unit="range")`` or ``"common"`` may be better.
+    max_vectors : int or None, default None
+        Largest number of vectors; None: at most 100. With the number of samples, selection stops only at the numerical
+        rank.
     rule : str, default "gain"
         How vectors are chosen, see :class:`FeatureVectorSelector`.
     center : "auto", bool or int, default "auto"
@@ -110,7 +111,7 @@ class FeatureVectorPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
         *,
         n_components: int | None = None,
         kernel: Any = "gaussian",
-        max_vectors: int | None = 100,
+        max_vectors: int | None = None,
         rule: str = "gain",
         center: Any = "auto",
         fit_inverse_transform: bool = False,
@@ -142,7 +143,7 @@ class FeatureVectorPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
         samples = population.sample
         how = selecting(self.rule, self.center, self.basis_tol, self.random_state)
         kernel = resolve_kernel(self.kernel, samples.X)
-        limit = samples.n if self.max_vectors is None else self.max_vectors
+        limit = MOST_VECTORS if self.max_vectors is None else self.max_vectors
         with progress(self, "choosing vectors", min(limit, samples.n)) as step:
             chosen = choose_basis(samples, kernel, how, limit, step)
         basis = chosen.basis()

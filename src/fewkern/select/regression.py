@@ -20,10 +20,10 @@ class FeatureVectorRegressor(IntervalRegressor, RegressorMixin, KernelEstimator)
     r"""Predict numbers from a few chosen samples, with nothing to tune (FVS-LR).
 
     A few samples are chosen as vectors. A new sample is compared with them by the kernel, and the prediction is a
-    weighted sum of these similarities and a constant. Kernel width, number of vectors and ridge are those of least
-    leave-one-out error, which is known in closed form. In a formula,
+    weighted sum of these similarities and a constant. Kernel length scale, number of vectors and ridge are those of
+    least leave-one-out error, which is known in closed form. In a formula,
 
-    .. math:: \min_{A, \beta} \sum_i w_i \| y_i - \beta - A^T z_i \|^2 + \text{ridge}\, \|A\|_F^2 \qquad (11)
+    .. math:: \min_{A, \beta} \sum_i w_i \| y_i - \beta - A^T z_i \|^2 + \alpha\, \|A\|_F^2 \qquad (11)
 
     with :math:`z_i` the features of sample :math:`i` on the chosen vectors. With all samples chosen this is kernel
     ridge regression with a free constant. :class:`KernelRegressor` goes further: it moves the vectors, too.
@@ -31,16 +31,17 @@ class FeatureVectorRegressor(IntervalRegressor, RegressorMixin, KernelEstimator)
     Parameters
     ----------
     kernel : str, Kernel or callable, default "gaussian"
-        A width given as a rule ("median", the default, or "scale") is the centre of a grid from 0.14 to 6 times its
-        value, searched by leave-one-out. It is one width per feature, in units of that feature, so that the units of
-        the data do not matter (``unit`` of :class:`~fewkern.kernels.Gaussian`). A width given as a number is kept.
-    n_vectors : int or "auto", default "auto"
-        Number of vectors; "auto" is chosen by leave-one-out.
-    max_vectors : int or "auto", default "auto"
-        Budget for ``n_vectors="auto"``. "auto" looks at up to 100 vectors (at most half of the samples) and goes on
-        while that pays: to a tenth of the samples (``prefer="accurate"``: half of them), and 1000 at most. A
+        A length scale given as a rule ("median", the default, or "scale") is the centre of a grid from 0.14 to 6 times
+        its value, searched by leave-one-out. It is one length scale per feature, in units of that feature, so that the
+        units of the data do not matter (``unit`` of :class:`~fewkern.kernels.Gaussian`). A length scale given as a
+        number is kept.
+    n_vectors : int or None, default None
+        Number of vectors; None: chosen by leave-one-out.
+    max_vectors : int or None, default None
+        Budget for the automatic number of vectors. None looks at up to 100 vectors (at most half of the samples) and
+        goes on while that pays: to a tenth of the samples (``prefer="accurate"``: half of them), and 1000 at most. A
         BudgetWarning says so where the error was still falling there.
-    ridge : float or "auto", default "auto"
+    alpha : float or "auto", default "auto"
         Penalty on the squared length of the solution in feature space. "auto" compares six values in units of the
         mean of ``k(x, x)``.
     prefer : {"accurate", "balanced", "sparse"}, default "balanced"
@@ -68,15 +69,15 @@ class FeatureVectorRegressor(IntervalRegressor, RegressorMixin, KernelEstimator)
         The vectors that are kept, the rows of ``X`` that they are, their number.
     kernel_ : Kernel
         The kernel, with every parameter a number.
-    ridge_ : float
+    alpha_ : float
         The ridge that was given or chosen.
     fitness_ : array of shape (n,)
         Share of the samples, in feature space, that the first vector explains, the first two, and so on up to one.
     stop_ : Stop
         "size" if leave-one-out preferred a smaller model than the selection had to offer; else why the selection ended:
         "limit" (the budget) or "rank".
-    trace_ : Trace
-        Leave-one-out error for every width that was looked at, every ridge and number of vectors.
+    path_ : Path
+        Leave-one-out error for every length scale that was looked at, every ridge and number of vectors.
     held_out_error_ : float
         Mean squared leave-one-out error, summed over the outputs, at settings that other samples chose.
     basis_ : KernelBasis
@@ -88,9 +89,9 @@ class FeatureVectorRegressor(IntervalRegressor, RegressorMixin, KernelEstimator)
 
     Notes
     -----
-    For every width and ridge the errors of all sizes come from one factorization: ``n L^2`` flops. Above 5,000 samples
-    width, ridge and size are searched on at most 10,000 of them; above 20,000 samples 20,000 choose everything, and the
-    coefficients come from all. Memory: one ``n L`` matrix per width.
+    For every length scale and ridge the errors of all sizes come from one factorization: ``n L^2`` flops. Above 5,000
+    samples length scale, ridge and size are searched on at most 10,000 of them; above 20,000 samples 20,000 choose
+    everything, and the coefficients come from all. Memory: one ``n L`` matrix per length scale.
 
     References
     ----------
@@ -115,9 +116,9 @@ class FeatureVectorRegressor(IntervalRegressor, RegressorMixin, KernelEstimator)
         self,
         *,
         kernel: Any = "gaussian",
-        n_vectors: Any = "auto",
-        max_vectors: Any = "auto",
-        ridge: Any = "auto",
+        n_vectors: int | None = None,
+        max_vectors: int | None = None,
+        alpha: Any = "auto",
         prefer: str = "balanced",
         rule: str = "gain",
         center: Any = "auto",
@@ -128,7 +129,7 @@ class FeatureVectorRegressor(IntervalRegressor, RegressorMixin, KernelEstimator)
         self.kernel = kernel
         self.n_vectors = n_vectors
         self.max_vectors = max_vectors
-        self.ridge = ridge
+        self.alpha = alpha
         self.prefer = prefer
         self.rule = rule
         self.center = center

@@ -9,7 +9,7 @@ from fewkern.arrays.linalg import divide_where, solve_triangular, subtract_produ
 from fewkern.arrays.namespace import Array, asarray_like, device, eps, namespace, put, take_rows, to_numpy
 from fewkern.core.basis import KernelBasis, Projection
 from fewkern.core.gram import Gram
-from fewkern.core.trace import Stop
+from fewkern.core.path import Stop
 
 __all__ = ["Pivots", "Residual", "Selection"]
 

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from fewkern.arrays.blocks import row_blocks
 from fewkern.arrays.linalg import distinct, solve_triangular
 from fewkern.arrays.namespace import Array, asarray_like, device, eps, namespace, take_rows, to_numpy
-from fewkern.core.trace import Stop
+from fewkern.core.path import Stop
 from fewkern.select.residual import Pivots, Residual
 
 __all__ = ["RULES", "Gain", "Greedy", "PivotRule", "Pool", "Random", "Uniform"]

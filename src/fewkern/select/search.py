@@ -1,4 +1,4 @@
-"""Width, ridge and number of vectors by leave-one-out: FVS-LR without a number to choose (methods F9)."""
+"""Length scale, ridge and number of vectors by leave-one-out: FVS-LR without a number to choose (methods F9)."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from fewkern.arrays.random import random_generator, seed_from
 from fewkern.arrays.threads import threads_for
 from fewkern.core.basis import KernelBasis
 from fewkern.core.kernel import Kernel
+from fewkern.core.path import TOLERANCE, Path, Stop
 from fewkern.core.samples import Samples
-from fewkern.core.trace import TOLERANCE, Stop, Trace
 from fewkern.select.fans import Fan, choose_among, errors_without, follow, lengthen, stacked
 from fewkern.select.grid import KernelGrid, units_to_compare
 from fewkern.select.leave_one_out import LARGE, HeldOut, Judging, class_targets, solve
@@ -30,13 +30,15 @@ __all__ = [
     "search",
 ]
 
-# Above LARGE samples, width, ridge and number of vectors are searched on some of them, at most SEARCH_ROWS; the vectors
-# are then chosen among all. Where a fifth is spared, models are a quarter smaller than without, at the same error.
+# Above LARGE samples, length scale, ridge and number of vectors are searched on some of them, at most SEARCH_ROWS; the
+# vectors are then chosen among all. Where a fifth is spared, models are a quarter smaller than without, at the same
+# error.
 SEARCH_ROWS, _SPARED = 10_000, 0.2
-# The search then looks only at widths near the one that is best on so many samples.
+# The search then looks only at length scales near the one that is best on so many samples.
 _NEAR_ROWS = 1000
-# The unit of the widths is decided on at most so many samples, by short paths at two widths (0.55 and 1.3 times that of
-# the rule) and two ridges. Paths of 50 or 100 vectors decide alike on ten sets; one width alone is wrong on four.
+# The unit of the length scales is decided on at most so many samples, by short paths at two length scales (0.55 and 1.3
+# times that of the rule) and two ridges. Paths of 50 or 100 vectors decide alike on ten sets; one length scale alone is
+# wrong on four.
 _RACE_ROWS, _RACE_LENGTH, _RACE_WIDTHS, _RACE_RIDGES = 1000, 30, (3, 5), (1e-4, 1e-2)
 # Parts of the samples, each of which is judged at the settings that the others choose. Above LARGE samples there are no
 # parts: the least of many errors is then hardly too small.
@@ -71,7 +73,7 @@ class Found:
     selection: Selection
     ridge: float
     n_vectors: int
-    trace: Trace
+    trace: Path
     judges: tuple[Judge, ...] = ()
     """For every part of the samples; none where the samples are too few for parts, or many."""
     searched: Selection | None = None
@@ -84,7 +86,7 @@ class Found:
 
     @property
     def kernel(self) -> Kernel:
-        """With the width that was chosen."""
+        """With the length scale that was chosen."""
         return self.selection.gram.kernel
 
     @property
@@ -108,7 +110,8 @@ def automatic_model(
 ) -> Found:
     """The kernel, vectors, ridge and size that leave-one-out prefers; ``samples`` have targets.
 
-    A width that is a rule becomes a grid of widths. On many samples all but the vectors is chosen on some of them.
+    A length scale that is a rule becomes a grid of length scales. On many samples all but the vectors is chosen on some
+    of them.
     """
     grid = choose_grid(samples, kernel, plan)
     plan = plan.in_units_of(grid.kernels[0], samples)
@@ -126,7 +129,7 @@ def automatic_model(
 
 
 def _near_best(samples: Samples, grid: KernelGrid, plan: Searching) -> KernelGrid:
-    """The widths near the one that short paths on a few of the samples prefer."""
+    """The length scales near the one that short paths on a few of the samples prefer."""
     if len(grid) == 1:
         return grid
     some = samples.some(_NEAR_ROWS, random_generator(plan.how.seed))
@@ -156,14 +159,14 @@ def held_out_values(samples: Samples, found: Found) -> HeldOut | None:
 
 
 def choose_width(samples: Samples, kernel: Kernel, seed: int) -> KernelGrid:
-    """The kernel with the width that FVS-LR takes for the classes of the samples, as a grid of one."""
+    """The kernel with the length scale that FVS-LR takes for the classes of the samples, as a grid of one."""
     samples = class_targets(samples)
     found = automatic_model(samples, kernel, _plan_for_classes(samples, seed))
-    return KernelGrid((found.kernel,), (found.trace.setting["width"],))
+    return KernelGrid((found.kernel,), (found.trace.setting["length_scale"],))
 
 
 def class_grid(samples: Samples, kernel: Kernel, seed: int) -> KernelGrid:
-    """The widths to compare for the classes of the samples; see :func:`choose_grid`."""
+    """The length scales to compare for the classes of the samples; see :func:`choose_grid`."""
     samples = class_targets(samples)
     return choose_grid(samples, kernel, _plan_for_classes(samples, seed))
 
@@ -174,7 +177,7 @@ def _plan_for_classes(samples: Samples, seed: int) -> Searching:
 
 
 def choose_grid(samples: Samples, kernel: Kernel, plan: Searching) -> KernelGrid:
-    """The widths to compare, in the unit that leave-one-out prefers where ``unit="auto"`` leaves the choice."""
+    """The length scales to compare, in the unit that leave-one-out prefers where ``unit="auto"`` leaves the choice."""
     grids = [KernelGrid.around(rival, samples.X) for rival in units_to_compare(kernel, samples.X)]
     if len(grids) == 1:
         return grids[0]
@@ -218,8 +221,8 @@ def _search(samples: Samples, grid: KernelGrid, plan: Searching, step: Callable[
     error, spread = stacked(fans)
     chosen = choose_among(fans, error, spread, plan)
     axes: dict[str, tuple[float, ...]] = {
-        "width": grid.widths,
-        "ridge": plan.ridges,
+        "length_scale": grid.widths,
+        "alpha": plan.ridges,
         "n_vectors": tuple(range(int(error.shape[2]))),
     }
     judges = []
@@ -227,7 +230,7 @@ def _search(samples: Samples, grid: KernelGrid, plan: Searching, step: Callable[
         inside = parts == part
         rest = errors_without(fans, part, error, samples.weights, inside)
         judges.append(Judge(inside, *_setting(fans, plan, choose_among(fans, rest, spread, plan))))
-    return Found(*_setting(fans, plan, chosen), Trace(axes, error, spread, chosen), tuple(judges))
+    return Found(*_setting(fans, plan, chosen), Path(axes, error, spread, chosen), tuple(judges))
 
 
 def _setting(fans: list[Fan], plan: Searching, chosen: tuple[int, int, int]) -> tuple[Selection, float, int]:

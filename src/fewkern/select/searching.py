@@ -7,8 +7,8 @@ from typing import Any
 
 from fewkern.arrays.namespace import namespace
 from fewkern.core.kernel import Kernel
+from fewkern.core.path import TOLERANCE
 from fewkern.core.samples import Samples
-from fewkern.core.trace import TOLERANCE
 from fewkern.select.leave_one_out import LARGE
 from fewkern.select.selection import Selecting
 
@@ -22,8 +22,8 @@ RIDGES = (1e-6, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)
 # tenth of the samples, or half of them for "accurate", and _LONGEST at most.
 FIRST_LENGTHS, _SAMPLES_PER_VECTOR, _LONGEST = (50, 100), 8, 1000
 _SHARE = {"accurate": 0.5, "balanced": 0.1, "sparse": 0.1}
-# On many samples only widths near the best of a few are looked at: one step above it, two below, because more samples
-# and longer paths allow narrower kernels.
+# On many samples only length scales near the best of a few are looked at: one step above it, two below, because more
+# samples and longer paths allow narrower kernels.
 STEPS_BELOW, STEPS_ABOVE = 2, 1
 
 
@@ -51,9 +51,9 @@ class Searching:
         An automatic ridge is in units of the mean of ``k(x, x)``: :meth:`in_units_of` makes a number of it.
         """
         ridges = RIDGES if ridge == "auto" else (float(ridge),)
-        if n_vectors != "auto":
+        if n_vectors is not None:
             return cls(how, ridges, min(int(n_vectors), n), 0, None)
-        if max_vectors != "auto":
+        if max_vectors is not None:
             return cls(how, ridges, min(int(max_vectors), n), 0, TOLERANCE[prefer])
         half = max(1, n // 2)
         first = max(FIRST_LENGTHS[0], min(n // _SAMPLES_PER_VECTOR, FIRST_LENGTHS[1]))

@@ -15,9 +15,9 @@ from fewkern.arrays.namespace import Array, asarray_like, device, eps, namespace
 from fewkern.arrays.random import random_generator
 from fewkern.core.gram import Center, Gram
 from fewkern.core.kernel import Kernel
+from fewkern.core.path import Stop
 from fewkern.core.peel import peel
 from fewkern.core.samples import Samples
-from fewkern.core.trace import Stop
 from fewkern.select.residual import Pivots, Residual, Selection
 from fewkern.select.rules import RULES, PivotRule
 

@@ -19,7 +19,7 @@ from fewkern.core.kernels import Kernel, as_kernel, resolve_kernel
 from fewkern.core.samples import Samples
 from fewkern.populations import weighted_samples
 from fewkern.select.novelty import novelty_of
-from fewkern.select.parameters import SELECTION, selecting
+from fewkern.select.parameters import MOST_VECTORS, SELECTION, selecting
 from fewkern.select.selection import Selecting, Selection, centered_gram, select_vectors
 from fewkern.select.trust import novelty, novelty_threshold
 
@@ -51,10 +51,11 @@ class FeatureVectorSelector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, K
     Parameters
     ----------
     kernel : str, Kernel or callable, default "gaussian"
-        See :mod:`fewkern.kernels`. A width by a rule is one per feature, in units of the feature's spread; for features
-        that share a unit, such as pixels, ``Gaussian(unit="range")`` or ``"common"`` may be better.
-    max_vectors : int or None, default 100
-        Largest number of vectors; None stops only at ``max_fitness`` or at the numerical rank.
+        See :mod:`fewkern.kernels`. A length scale by a rule is one per feature, in units of the feature's spread; for
+        features that share a unit, such as pixels, ``Gaussian(unit="range")`` or ``"common"`` may be better.
+    max_vectors : int or None, default None
+        Largest number of vectors; None: at most 100. With the number of samples, selection stops only at
+        ``max_fitness`` or at the numerical rank.
     max_fitness : float, default 1.0
         Stop once the global fitness reaches it.
     rule : {"gain", "greedy", "random", "uniform"}, default "gain"
@@ -136,7 +137,7 @@ class FeatureVectorSelector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, K
         self,
         *,
         kernel: Any = "gaussian",
-        max_vectors: int | None = 100,
+        max_vectors: int | None = None,
         max_fitness: float = 1.0,
         rule: str = "gain",
         projection: Projection = "nested",
@@ -190,7 +191,7 @@ class FeatureVectorSelector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, K
         )
         samples = weighted_samples(self, X, sample_weight)
         start = self._earlier(samples, how) if self.warm_start else None
-        limit = samples.n if self.max_vectors is None else self.max_vectors
+        limit = MOST_VECTORS if self.max_vectors is None else self.max_vectors
         gram = start.gram if start else centered_gram(samples, resolve_kernel(self.kernel, samples.X), how)
         with progress(self, "choosing vectors", min(limit, gram.n)) as step:
             selection = select_vectors(gram, how, limit, samples.weights, start, step)

@@ -115,8 +115,8 @@ def _describe_metric(basis: GaussianBasis) -> str:
 
 def _describe_density(estimator: Any) -> str:
     """The kernels of a density in a few words."""
-    low, high = float(estimator.widths_.min()), float(estimator.widths_.max())
-    return f"normal, width {low:.3g}" + (f" to {high:.3g}" if high > low else "") + " (of standardized columns)"
+    low, high = float(estimator.bandwidths_.min()), float(estimator.bandwidths_.max())
+    return f"normal, bandwidth {low:.3g}" + (f" to {high:.3g}" if high > low else "") + " (of standardized columns)"
 
 
 def summary(model: Any) -> list[tuple[str, str]]:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from fewkern.arrays.progress import titled
-from fewkern.base import BudgetWarning, trace_of
+from fewkern.base import BudgetWarning, path_of
 from fewkern.reporting.simple import linear_predictions
 from fewkern.tables.encoder import EncodedTable, TableEncoder
 from fewkern.tables.judging import (
@@ -231,6 +231,6 @@ def _normal(train: np.ndarray[Any, Any], new: np.ndarray[Any, Any]) -> np.ndarra
 def _notes_on_fit(estimator: Any) -> list[str]:
     # vectors that were moved are not those of the path
     moved = getattr(estimator, "refined_", False)
-    if moved or not getattr(trace_of(estimator), "open_end", False):
+    if moved or not getattr(path_of(estimator), "open_end", False):
         return []
     return ["the error was still falling at the budget of vectors: prefer='accurate' or a larger max_vectors may help"]

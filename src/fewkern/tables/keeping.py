@@ -29,7 +29,7 @@ def kept_frame(model: Any) -> Any:
     if facts.kept_target is not None and len(facts.kept_target) == len(vectors):
         back[str(model.target_)] = facts.kept_target
     if model.task_ == "density":
-        back |= {"weight": np.asarray(estimator.weights_), "width": np.asarray(estimator.widths_)}
+        back |= {"weight": np.asarray(estimator.weights_), "bandwidth": np.asarray(estimator.bandwidths_)}
     else:
         back |= _coefficients(model, np.asarray(estimator.expansion_.coef))
     frame = pandas().DataFrame({name: cells[name].to_numpy() for name in cells})

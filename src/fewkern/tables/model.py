@@ -21,10 +21,10 @@ from fewkern.arrays.fitting import fit_context
 from fewkern.arrays.partitions import is_collection
 from fewkern.arrays.storable import storable
 from fewkern.arrays.validation import Interval, StrOptions
-from fewkern.base import trace_of
+from fewkern.base import CONSTRAINTS, path_of
 from fewkern.compression import compress
+from fewkern.core.path import TOLERANCE
 from fewkern.core.prepared import Prepared
-from fewkern.core.trace import TOLERANCE
 from fewkern.io import save, to_c, to_onnx
 from fewkern.reporting import Report, ReportSettings, report
 from fewkern.tables.asking import ask_later, can
@@ -75,8 +75,8 @@ class TableModel(BaseEstimator):
         target); "forward", "parzen", "reduced", "orthogonal" (density).
     prefer : {"balanced", "accurate", "sparse"}, default "balanced"
         The size of the model, see :class:`KernelRegressor`.
-    max_vectors : int or "auto", default "auto"
-        Largest number of vectors to keep; "auto" is the default of the model.
+    max_vectors : int or None, default None
+        Largest number of vectors to keep; None: as the model of the task does by default.
     n_components : int or "auto", default "auto"
         Of the task "reduce"; "auto" is 2.
     holdout : float, default 0.2
@@ -144,7 +144,7 @@ class TableModel(BaseEstimator):
         "task": [StrOptions({"auto", *TASKS})],
         "model": [str],
         "prefer": [StrOptions(set(TOLERANCE))],
-        "max_vectors": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
+        "max_vectors": CONSTRAINTS["max_vectors"],
         "n_components": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
         "holdout": [Interval(Real, 0, 1, closed="left")],
         "drop": ["array-like", str],
@@ -159,7 +159,7 @@ class TableModel(BaseEstimator):
         task: str = "auto",
         model: str = "auto",
         prefer: str = "balanced",
-        max_vectors: Any = "auto",
+        max_vectors: int | None = None,
         n_components: Any = "auto",
         holdout: float = 0.2,
         drop: Any = (),
@@ -195,7 +195,7 @@ class TableModel(BaseEstimator):
         """
         start = time.perf_counter()
         given = {"prefer": self.prefer, "max_vectors": self.max_vectors, "n_components": self.n_components}
-        settings = {key: value for key, value in given.items() if value not in ("auto", "balanced")}
+        settings = {key: value for key, value in given.items() if value not in (None, "auto", "balanced")}
         request = Request(
             task=self.task,
             model=self.model,
@@ -351,7 +351,7 @@ class TableModel(BaseEstimator):
         self,
         frame: Any,
         *,
-        n_vectors: Any = "auto",
+        n_vectors: int | None = None,
         tolerance: float = 0.02,
         verbose: Any = False,
         random_state: Any = 0,
@@ -367,17 +367,17 @@ class TableModel(BaseEstimator):
         short.facts_ = short_facts(self.facts_, short.estimator_, len(X), time.perf_counter() - start)
         return short
 
-    def save(self, path: str | os.PathLike[str], *, trace: bool = True) -> Path:
+    def save(self, path: str | os.PathLike[str], *, keep_path: bool = True) -> Path:
         """Write the model to a file, which :func:`fewkern.load` reads; see :func:`fewkern.save`.
 
-        ``trace=False`` leaves out the errors of all settings that were compared, most of what a small model stores.
+        ``keep_path=False`` leaves out ``path_``, the errors of all settings that were compared: most of what a small
+        model stores.
         """
         check_is_fitted(self)
         model = copy.copy(self)
-        if not trace and trace_of(self.estimator_) is not None:
+        if not keep_path and path_of(self.estimator_) is not None:
             model.estimator_ = copy.copy(self.estimator_)
-            for name in ("trace_", "path_"):
-                vars(model.estimator_).pop(name, None)
+            del model.estimator_.path_
         return save(model, path)
 
     def export(

@@ -36,9 +36,9 @@ def check_parts(model: Any) -> None:
         raise ValueError("TableModel: its estimator_ is missing.")
     if not model.facts_.seconds:
         raise ValueError("TableModel: its facts_ name no times.")
-    for name, (ndim, kinds) in _KEPT.items():
+    for name, (ndim, dtypes) in _KEPT.items():
         array = getattr(model.facts_, name)
-        right = isinstance(array, np.ndarray) and array.ndim == ndim and array.dtype.kind in kinds
+        right = isinstance(array, np.ndarray) and array.ndim == ndim and array.dtype.kind in dtypes
         if array is not None and not right:
             raise ValueError(f"TableModel: {name} of its facts_ is not an array of its kind.")
 
@@ -46,7 +46,7 @@ def check_parts(model: Any) -> None:
 def try_table(model: Any) -> None:
     """Ask for predictions of one row, and for the summary; vectors and their coefficients must have one length."""
     estimator, count = model.estimator_, getattr(model.estimator_, "n_vectors_", None)
-    own = [estimator.weights_, estimator.widths_] if model.task_ == "density" else [estimator.expansion_.coef]
+    own = [estimator.weights_, estimator.bandwidths_] if model.task_ == "density" else [estimator.expansion_.coef]
     right = type(count) is int and (not count or all(np.shape(array)[:1] == (count,) for array in own))
     if not right or (count and np.shape(estimator.vectors_) != (count, len(model.encoder_.mean_))):
         raise ValueError(f"TableModel: the estimator has {count!r} vectors, but arrays of other lengths.")

@@ -16,11 +16,11 @@ from fewkern import (
     KernelRegressor,
     SparseKernelFisher,
 )
-from fewkern.base import trace_of
-from fewkern.core.trace import Trace
+from fewkern.base import path_of
+from fewkern.core.path import Path
 from fewkern.datasets import make_banana, make_sinc
 from fewkern.kernels import Gaussian
-from fewkern.plotting import TraceDisplay
+from fewkern.plotting import PathDisplay
 from tests.checks.everyone import ALL, every, fresh
 from tests.plotting.reading import labels, legend, legend_is_outside
 
@@ -28,19 +28,19 @@ from tests.plotting.reading import labels, legend, legend_is_outside
 def test_the_chosen_curve_and_the_chosen_model():
     """Of a regressor: root mean square errors, in the units of the target."""
     model = FeatureVectorRegressor(max_vectors=10).fit(*make_sinc(60, noise=0.2))
-    display = TraceDisplay.from_estimator(model)
-    k, r, L = model.trace_.chosen
+    display = PathDisplay.from_estimator(model)
+    k, r, L = model.path_.chosen
     curves = [line.get_ydata() for line in display.ax_.get_lines()]
-    others = len(model.trace_.axes["width"]) - 1
+    others = len(model.path_.axes["length_scale"]) - 1
     assert others >= 4
     assert len(curves) == others + 2
-    np.testing.assert_allclose(curves[-2], np.sqrt(model.trace_.error[k, r]))
-    np.testing.assert_allclose(curves[-1], np.sqrt(model.trace_.error[k, r, L]))
+    np.testing.assert_allclose(curves[-2], np.sqrt(model.path_.error[k, r]))
+    np.testing.assert_allclose(curves[-1], np.sqrt(model.path_.error[k, r, L]))
     assert labels(display) == ("number of vectors", "root mean square error\non samples left out")
     rmse = np.sqrt(model.held_out_error_)
     assert f"chosen: {L} vectors\n(root mean square error {rmse:.3g} on held-out samples)" in legend(display)
-    assert "other widths" in legend(display)
-    assert f"width {model.trace_.setting['width']:.3g}, ridge {model.ridge_:.3g}" in legend(display)
+    assert "other length scales" in legend(display)
+    assert f"length scale {model.path_.setting['length_scale']:.3g}, alpha {model.alpha_:.3g}" in legend(display)
     assert legend_is_outside(display)
     # the picture ends a little above where the chosen curve begins, and a little below the least error
     low, high = display.ax_.get_ylim()
@@ -50,7 +50,7 @@ def test_the_chosen_curve_and_the_chosen_model():
 
 def test_the_error_of_a_classifier_is_that_of_its_scores():
     model = FeatureVectorDiscriminant(max_vectors=10).fit(*make_banana(80))
-    display = TraceDisplay.from_estimator(model)
+    display = PathDisplay.from_estimator(model)
     assert labels(display)[1] == "squared error of the class scores,\non samples left out"
     assert f"chosen: {model.n_vectors_} vectors" in legend(display)
 
@@ -59,7 +59,7 @@ def test_the_error_of_a_classifier_is_that_of_its_scores():
 def test_a_kernel_fisher_machine_says_what_held_out_samples_say(estimator):
     X = np.random.default_rng(0).normal(size=(120, 3))
     model = estimator().fit(X, X[:, 0] ** 2 + X[:, 1] ** 2 > 1.4)
-    lines = legend(TraceDisplay.from_estimator(model))
+    lines = legend(PathDisplay.from_estimator(model))
     assert lines[-1].endswith(f"({100 * model.held_out_error_:.1f}% of held-out samples wrong)")
     assert not any("moved" in line for line in lines)
 
@@ -67,7 +67,7 @@ def test_a_kernel_fisher_machine_says_what_held_out_samples_say(estimator):
 def test_the_band_is_not_cut_off():
     for model in (FeatureVectorDiscriminant(), FeatureVectorRegressor()):
         X, y = make_banana(150)
-        display = TraceDisplay.from_estimator(model.fit(X, y + X[:, 0] if is_regressor(model) else y))
+        display = PathDisplay.from_estimator(model.fit(X, y + X[:, 0] if is_regressor(model) else y))
         (band,) = (c for c in display.ax_.collections if c.get_label().startswith("±"))
         assert band.get_paths()[0].get_extents().y0 >= display.ax_.get_ylim()[0]
 
@@ -76,7 +76,7 @@ def test_the_band_is_not_cut_off():
 def test_the_legend_hides_no_label(height):
     figure, ax = pyplot.subplots(figsize=(5, height), layout="constrained")
     model = FeatureVectorDiscriminant(max_vectors=10).fit(*make_banana(80))
-    display = TraceDisplay.from_estimator(model, ax=ax)
+    display = PathDisplay.from_estimator(model, ax=ax)
     figure.canvas.draw()
     top, label = ax.get_legend().get_window_extent().y1, ax.xaxis.label.get_window_extent()
     assert label.y0 - label.height < top <= label.y0 + 2
@@ -85,80 +85,80 @@ def test_the_legend_hides_no_label(height):
 
 def test_counts_have_ticks_at_whole_numbers():
     error = np.array([0.4, 0.3, 0.2])
-    display = TraceDisplay(Trace({"n_vectors": (1, 2, 3)}, error, np.zeros(3), (2,))).plot()
+    display = PathDisplay(Path({"n_vectors": (1, 2, 3)}, error, np.zeros(3), (2,))).plot()
     assert all(float(tick).is_integer() for tick in display.ax_.get_xticks())
     assert labels(display) == ("number of vectors", "mean squared error\non samples left out")
 
 
 def test_a_fixed_kernel_on_given_axes():
     _, ax = pyplot.subplots()
-    model = FeatureVectorDiscriminant(max_vectors=5, kernel=Gaussian(0.5), ridge=0.1).fit(*make_banana(50))
-    display = TraceDisplay.from_estimator(model, ax=ax)
+    model = FeatureVectorDiscriminant(max_vectors=5, kernel=Gaussian(0.5), alpha=0.1).fit(*make_banana(50))
+    display = PathDisplay.from_estimator(model, ax=ax)
     assert display.ax_ is ax
-    assert "other widths" not in legend(display)
+    assert "other length scales" not in legend(display)
 
 
 def test_models_without_an_error_are_not_drawn():
-    TraceDisplay.from_estimator(FeatureVectorRegressor(max_vectors=8, ridge=0.0).fit(*make_sinc(8)))
+    PathDisplay.from_estimator(FeatureVectorRegressor(max_vectors=8, alpha=0.0).fit(*make_sinc(8)))
 
 
 def test_sizes_that_are_not_an_axis():
     error, size = np.array([[0.3, 0.2], [0.4, 0.1]]), np.array([[1.0, 4.5], [2.0, 9.0]])
-    axes = {"width": (1.0, 2.0), "penalty": (0.1, 0.01)}
-    display = TraceDisplay(Trace(axes, error, np.zeros((2, 2)), (1, 1), size, "cross-validated error")).plot()
+    axes = {"length_scale": (1.0, 2.0), "alpha": (0.1, 0.01)}
+    display = PathDisplay(Path(axes, error, np.zeros((2, 2)), (1, 1), size, "cross-validated error")).plot()
     assert labels(display) == ("number of vectors (mean of the folds)", "held-out samples\nclassified wrongly")
     assert "chosen: 9 vectors" in legend(display)
-    assert "width 2, penalty 0.01" in legend(display)
+    assert "length scale 2, alpha 0.01" in legend(display)
 
 
 def test_one_axis_that_is_not_the_size():
     error = np.array([0.3, 0.2, 0.4])
-    display = TraceDisplay(Trace({"width": (0.1, 1.0, 10.0)}, error, np.full(3, np.nan), (1,))).plot()
-    assert display.ax_.get_xlabel() == "kernel width"
+    display = PathDisplay(Path({"length_scale": (0.1, 1.0, 10.0)}, error, np.full(3, np.nan), (1,))).plot()
+    assert display.ax_.get_xlabel() == "length scale"
     assert display.ax_.get_xscale() == "log"
 
 
 def test_nothing_to_compare_shows_the_objective():
-    trace = Trace({"penalty": (0.1,)}, np.zeros(1), np.zeros(1), (0,), objectives=(3.0, 2.0))
-    assert TraceDisplay(trace).plot().ax_.get_ylabel() == "what the fit minimizes"
+    trace = Path({"alpha": (0.1,)}, np.zeros(1), np.zeros(1), (0,), objectives=(3.0, 2.0))
+    assert PathDisplay(trace).plot().ax_.get_ylabel() == "what the fit minimizes"
 
 
 def test_a_mean_number_of_vectors_is_about_a_whole_one():
-    trace = Trace(
-        {"width": (1.0,), "penalty": (0.1, 0.2)},
+    trace = Path(
+        {"length_scale": (1.0,), "alpha": (0.1, 0.2)},
         np.array([[0.3, 0.2]]),
         np.zeros((1, 2)),
         (0, 1),
         np.array([[3.0, 4.6]]),
     )
-    assert "chosen: about 5 vectors" in legend(TraceDisplay(trace).plot())
+    assert "chosen: about 5 vectors" in legend(PathDisplay(trace).plot())
 
 
 def test_the_last_step_of_a_pipeline():
     model = make_pipeline(StandardScaler(), FeatureVectorDiscriminant(max_vectors=5)).fit(*make_banana(50))
-    assert TraceDisplay.from_estimator(model).trace is model[-1].trace_
+    assert PathDisplay.from_estimator(model).path is model[-1].path_
     search = GridSearchCV(model, {"featurevectordiscriminant__prefer": ["sparse"]}, cv=2).fit(*make_banana(50))
-    assert TraceDisplay.from_estimator(search).trace is search.best_estimator_[-1].trace_
+    assert PathDisplay.from_estimator(search).path is search.best_estimator_[-1].path_
 
 
 def test_estimators_without_a_trace():
     X, y = make_banana(50)
     with pytest.raises(NotFittedError):
-        TraceDisplay.from_estimator(FeatureVectorRegressor())
+        PathDisplay.from_estimator(FeatureVectorRegressor())
     for model in (SVC(), FeatureVectorSelector(max_vectors=3)):
-        with pytest.raises(ValueError, match=r"has no path of errors \(path_ or trace_\)"):
-            TraceDisplay.from_estimator(model.fit(X, y))
+        with pytest.raises(ValueError, match=r"has no path of errors \(path_\)"):
+            PathDisplay.from_estimator(model.fit(X, y))
 
 
 @every(ALL)
 def test_every_trace_can_be_drawn(model):
     X, y = make_banana(50)
     fitted = fresh(model).fit(X, y)
-    if trace_of(fitted) is None:
-        with pytest.raises(ValueError, match=r"has no path of errors \(path_ or trace_\)"):
-            TraceDisplay.from_estimator(fitted)
+    if path_of(fitted) is None:
+        with pytest.raises(ValueError, match=r"has no path of errors \(path_\)"):
+            PathDisplay.from_estimator(fitted)
     else:
-        assert TraceDisplay.from_estimator(fitted).ax_.get_ylabel()
+        assert PathDisplay.from_estimator(fitted).ax_.get_ylabel()
 
 
 @pytest.mark.parametrize("kind", range(3))
@@ -168,8 +168,8 @@ def test_a_learned_model_says_where_its_vectors_come_from(kind):
     error = np.full((3, 4), np.inf)
     error[kind], error[(kind + 1) % 3, 1:3] = [0.5, 0.3, 0.2, 0.19], [0.4, 0.35]
     axes = {"origin": (0.0, 1.0, 2.0), "n_vectors": (3.0, 6.0, 12.0, 24.0)}
-    model.path_ = Trace(axes, error, 0.1 * error, (kind, 2), measure=model.path_.measure)
-    display = TraceDisplay.from_estimator(model)
+    model.path_ = Path(axes, error, 0.1 * error, (kind, 2), measure=model.path_.measure)
+    display = PathDisplay.from_estimator(model)
     assert labels(display) == ("number of vectors", "squared error on held-out samples\n(standardized)")
     words = ["that are samples", "moved to imitate a larger model", "moved to lower the error"]
     assert f"vectors {words[kind]}" in legend(display)

@@ -8,8 +8,8 @@ import numpy as np
 from sklearn.base import is_classifier, is_regressor
 
 from fewkern.arrays.namespace import to_numpy
-from fewkern.base import trace_of
-from fewkern.core.trace import Trace
+from fewkern.base import path_of
+from fewkern.core.path import Path
 from fewkern.plotting.model import fitted_model
 from fewkern.plotting.style import (
     ACCENT,
@@ -23,9 +23,9 @@ from fewkern.plotting.style import (
     percent,
 )
 
-__all__ = ["TraceDisplay"]
+__all__ = ["PathDisplay"]
 
-# What the errors of a trace are called, and what a picture calls them.
+# What the errors of a path are called, and what a picture calls them.
 _SQUARED = "mean squared leave-one-out error"
 _ROOT = "root mean square error\non samples left out"
 _SCORES = "squared error of the class scores,\non samples left out"
@@ -41,7 +41,7 @@ _WORDS = {
     "held-out logarithmic loss": "logarithmic loss\non held-out samples",
     "cross-validated integrated squared error": "integrated squared error,\nup to a constant (held-out samples)",
     "leave-one-out integrated squared error": "integrated squared error,\nup to a constant (samples left out)",
-    "cross-validation score of the width": "cross-validation score (lower is better)",
+    "cross-validation score of the bandwidth": "cross-validation score (lower is better)",
     "minus the held-out log density": "minus the log density\nof held-out samples",
     "mean squared error of rows held out, standardized targets": "squared error on held-out samples\n(standardized)",
     "Bayesian information criterion": "Bayesian information criterion\n(lower is better)",
@@ -50,18 +50,18 @@ _WORDS = {
 _BELOW, _ABOVE = 0.05, 0.15
 
 
-class TraceDisplay:
-    """Error against the number of vectors (or the width) along the chosen path, beside the best of the other paths.
+class PathDisplay:
+    """Error against the number of vectors (or the bandwidth) along the chosen path, beside the best of the other paths.
 
     Of :class:`~fewkern.KernelClassifier` and :class:`~fewkern.KernelRegressor` there is one line for every kind of
     vectors that was compared.
 
     Parameters
     ----------
-    trace : Trace
-        ``path_`` or ``trace_`` of any estimator.
+    path : Path
+        ``path_`` of any estimator.
     measure : str or None
-        What the errors are, in words; None takes those of the trace.
+        What the errors are, in words; None takes those of the path.
     root : bool, default False
         Show square roots: a mean squared error then is in the units of the target.
     moved : int or None, default None
@@ -74,50 +74,50 @@ class TraceDisplay:
     >>> import matplotlib; matplotlib.use("Agg")
     >>> from fewkern import KernelClassifier
     >>> from fewkern.datasets import make_banana
-    >>> from fewkern.plotting import TraceDisplay
-    >>> display = TraceDisplay.from_estimator(KernelClassifier().fit(*make_banana(200)))
+    >>> from fewkern.plotting import PathDisplay
+    >>> display = PathDisplay.from_estimator(KernelClassifier().fit(*make_banana(200)))
     >>> display.ax_.get_xlabel()
     'number of vectors'
     """
 
     def __init__(
         self,
-        trace: Trace,
+        path: Path,
         measure: str | None = None,
         root: bool = False,
         moved: int | None = None,
         remark: str = "",
     ) -> None:
-        self.trace = trace
+        self.path = path
         self.measure = measure
         self.root = root
         self.moved = moved
         self.remark = remark
 
     @classmethod
-    def from_estimator(cls, estimator: Any, *, ax: Any = None) -> TraceDisplay:
-        """Picture of ``path_`` (``trace_``) of an estimator; of a Pipeline or a search, that of the model inside."""
+    def from_estimator(cls, estimator: Any, *, ax: Any = None) -> PathDisplay:
+        """Picture of ``path_`` of an estimator; of a Pipeline or a search, that of the model inside."""
         model = fitted_model(estimator).model
-        trace = trace_of(model)
-        if trace is None:
+        path = path_of(model)
+        if path is None:
             raise ValueError(
-                f"TraceDisplay: expected an estimator that compares settings, but {type(model).__name__} has no path "
-                "of errors (path_ or trace_)."
+                f"PathDisplay: expected an estimator that compares settings, but {type(model).__name__} has no "
+                "path of errors (path_)."
             )
-        squared = trace.measure == _SQUARED
+        squared = path.measure == _SQUARED
         root = squared and is_regressor(model)
         measure = _ROOT if root else _SCORES if squared and is_classifier(model) else None
         moved = model.n_vectors_ if getattr(model, "refined_", False) else None
-        return cls(trace, measure, root, moved, _remark(model)).plot(ax)
+        return cls(path, measure, root, moved, _remark(model)).plot(ax)
 
-    def plot(self, ax: Any = None) -> TraceDisplay:
+    def plot(self, ax: Any = None) -> PathDisplay:
         """Draw on ``ax`` (new axes by default)."""
         self.ax_ = ax = axes_for(ax)
         self.figure_ = ax.figure
-        if self.trace.error.ndim and max(self.trace.error.shape) > 1:
+        if self.path.error.ndim and max(self.path.error.shape) > 1:
             self._draw_paths(ax)
         else:
-            objectives = self.trace.objectives
+            objectives = self.path.objectives
             ax.plot(np.arange(1, len(objectives) + 1), objectives, color=ACCENT, lw=2)
             ax.set_xlabel("step")
             ax.set_ylabel("what the fit minimizes")
@@ -126,8 +126,8 @@ class TraceDisplay:
         return self
 
     def _draw_paths(self, ax: Any) -> None:
-        trace = self.trace
-        x, y, spread = (to_numpy(values).astype(float) for values in trace.curve)
+        path = self.path
+        x, y, spread = (to_numpy(values).astype(float) for values in path.curve)
         seen = np.isfinite(y)
         band = np.where(np.isfinite(spread), spread, 0.0)
         x, error, low, high = x[seen], *(self._shown(values[seen]) for values in (y, y - band, y + band))
@@ -137,22 +137,22 @@ class TraceDisplay:
                 name, color = _ORIGINS[value]
                 ax.plot(sizes, errors, "o-", color=color, lw=1.5, ms=4, label=name)
             else:
-                ax.plot(sizes, errors, color=QUIET, lw=1, label=f"other {self._first}s" if i == 0 else None)
-        color = _ORIGINS[trace.setting["origin"]][1] if self._origins else ACCENT
+                ax.plot(sizes, errors, color=QUIET, lw=1, label=f"other {_words(self._first)}s" if i == 0 else None)
+        color = _ORIGINS[path.setting["origin"]][1] if self._origins else ACCENT
         if band.any():
             ax.fill_between(x, low, high, color=color, alpha=0.15, lw=0, label="± one standard error")
         if self._origins:
             ax.plot(x, error, "o-", color=color, lw=2.5, ms=4, label=self._label())
         else:
             ax.plot(x, error, "-" if len(x) > 1 else "o", color=color, lw=2, label=self._label() or None)
-        size = float(to_numpy(trace.curve[0])[trace.chosen[-1]])
-        chosen = float(self._shown(y[trace.chosen[-1] : trace.chosen[-1] + 1])[0])
+        size = float(to_numpy(path.curve[0])[path.chosen[-1]])
+        chosen = float(self._shown(y[path.chosen[-1] : path.chosen[-1] + 1])[0])
         said = "" if self.moved else self.remark
         ax.plot([size], [chosen], "o", color=CHOSEN, ms=9, zorder=5, label=f"chosen: {self._chosen(size)}{said}")
         if self.moved:
             said = f"then moved: {self._chosen(self.moved)}{self.remark}"
             ax.axvline(self.moved, color=CHOSEN, lw=1.5, ls=":", label=said)
-        # curves of other widths may begin far above: they must not squeeze the one that was chosen
+        # curves of other length scales may begin far above: they must not squeeze the one that was chosen
         least = min([float(low.min()), *(float(errors.min()) for *_, errors in others if len(errors))])
         most = float(high[0]) if self._counts else float(high.max())
         if self._origins:
@@ -164,20 +164,19 @@ class TraceDisplay:
 
     def _say(self, ax: Any, x: np.ndarray) -> None:
         """Labels, ticks and the legend, which is below the axes: its words are long."""
-        measure = self.trace.measure
+        measure = self.path.measure
         ax.set_ylabel(self.measure or _WORDS.get(measure, measure))
         if measure == "cross-validated error" and self.measure is None:
             percent(ax.yaxis)
         if self._counts:
-            ax.set_xlabel("number of vectors" if self.trace.size is None else "number of vectors (mean of the folds)")
+            ax.set_xlabel("number of vectors" if self.path.size is None else "number of vectors (mean of the folds)")
             if self._origins:
                 ax.set_xscale("log")
                 _plain_ticks(ax.xaxis)
             else:
                 count_ticks(ax.xaxis)
         else:
-            name = list(self.trace.axes)[-1]
-            ax.set_xlabel({"width": "kernel width"}.get(name, name))
+            ax.set_xlabel(_words(list(self.path.axes)[-1]))
             if x.min() > 0:
                 ax.set_xscale("log")
                 _plain_ticks(ax.xaxis)
@@ -188,7 +187,7 @@ class TraceDisplay:
 
     @property
     def _first(self) -> str:
-        return next(iter(self.trace.axes))
+        return next(iter(self.path.axes))
 
     @property
     def _origins(self) -> bool:
@@ -198,7 +197,7 @@ class TraceDisplay:
     @property
     def _counts(self) -> bool:
         """Whether the curve is over numbers of vectors."""
-        return self.trace.size is not None or list(self.trace.axes)[-1] == "n_vectors"
+        return self.path.size is not None or list(self.path.axes)[-1] == "n_vectors"
 
     def _chosen(self, size: float) -> str:
         if not self._counts:
@@ -209,27 +208,32 @@ class TraceDisplay:
     def _label(self) -> str:
         """The settings of the chosen path."""
         if self._origins:
-            return _ORIGINS[self.trace.setting["origin"]][0]
-        names = list(self.trace.setting)[: -1 if self.trace.size is None else None]
-        return ", ".join(f"{name} {self.trace.setting[name]:.3g}" for name in names)
+            return _ORIGINS[self.path.setting["origin"]][0]
+        names = list(self.path.setting)[: -1 if self.path.size is None else None]
+        return ", ".join(f"{_words(name)} {self.path.setting[name]:.3g}" for name in names)
 
     def _others(self) -> list[tuple[float, np.ndarray, np.ndarray]]:
         """Value, sizes and least errors for every other value of the first axis, where there are several axes."""
-        error = to_numpy(self.trace.error).astype(float)
+        error = to_numpy(self.path.error).astype(float)
         if error.ndim < 2:
             return []
-        sizes = to_numpy(self.trace.size) if self.trace.size is not None else None
+        sizes = to_numpy(self.path.size) if self.path.size is not None else None
         found = []
         for i in range(error.shape[0]):
-            if i == self.trace.chosen[0]:
+            if i == self.path.chosen[0]:
                 continue
             best = error[i].min(axis=tuple(range(error.ndim - 2))) if error.ndim > 2 else error[i]
-            x = to_numpy(self.trace.curve[0]) if sizes is None else sizes[i]
+            x = to_numpy(self.path.curve[0]) if sizes is None else sizes[i]
             seen = np.isfinite(best)
             if seen.any():
-                value = self.trace.axes[self._first][i]
+                value = self.path.axes[self._first][i]
                 found.append((value, np.asarray(x, dtype=float)[seen], best[seen]))
         return found
+
+
+def _words(name: str) -> str:
+    """The name of an axis as a picture says it."""
+    return name.replace("_", " ")
 
 
 def _remark(model: Any) -> str:

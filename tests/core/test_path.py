@@ -1,18 +1,18 @@
 import numpy as np
 import pytest
 
-from fewkern.core.trace import Stop, Trace, smallest_within
+from fewkern.core.path import Path, Stop, smallest_within
 
 
 def trace(error, chosen, **more):
     error = np.asarray(error, dtype=float)
-    axes = {"width": tuple(range(error.shape[0])), "n_vectors": tuple(range(error.shape[1]))}
-    return Trace(axes, error, np.full_like(error, 0.1), chosen, **more)
+    axes = {"length_scale": tuple(range(error.shape[0])), "n_vectors": tuple(range(error.shape[1]))}
+    return Path(axes, error, np.full_like(error, 0.1), chosen, **more)
 
 
 def test_setting_and_curve_are_those_of_the_chosen_place():
     found = trace([[3, 2, 1], [3, 1.5, 0.5]], (1, 2))
-    assert found.setting == {"width": 1, "n_vectors": 2}
+    assert found.setting == {"length_scale": 1, "n_vectors": 2}
     sizes, errors, spread = found.curve
     np.testing.assert_array_equal(sizes, [0, 1, 2])
     np.testing.assert_array_equal(errors, [3, 1.5, 0.5])
@@ -36,22 +36,22 @@ def test_an_end_is_open_only_if_the_last_quarter_of_the_budget_paid():
 def test_curve_and_open_end_in_every_array_library(foreign):
     to, back = foreign
     error = to(np.array([[3.0, 1.0, 0.95, 0.9, 0.75]]))
-    found = Trace({"width": (1.0,), "n_vectors": (0, 1, 2, 3, 4)}, error, 0.1 * error, (0, 4))
+    found = Path({"length_scale": (1.0,), "n_vectors": (0, 1, 2, 3, 4)}, error, 0.1 * error, (0, 4))
     np.testing.assert_array_equal(back(found.curve[1]), back(error)[0])
     assert found.open_end
 
 
 def test_penalties_have_no_open_end():
     error = np.array([[3.0, 2.0, 1.0]])
-    found = Trace({"width": (1.0,), "penalty": (3.0, 2.0, 1.0)}, error, error, (0, 2), size=np.array([[1, 2, 3]]))
+    found = Path({"length_scale": (1.0,), "alpha": (3.0, 2.0, 1.0)}, error, error, (0, 2), size=np.array([[1, 2, 3]]))
     assert not found.open_end
-    assert found.at_edge == ("penalty",)
+    assert found.at_edge == ("alpha",)
     np.testing.assert_array_equal(found.curve[0], [1, 2, 3])
 
 
 def test_at_edge_names_axes_where_the_end_was_taken_and_there_was_a_choice():
     assert trace([[3, 2], [2, 1], [3, 3]], (1, 1)).at_edge == ()
-    assert trace([[3, 2], [2, 1], [3, 0]], (2, 1)).at_edge == ("width",)
+    assert trace([[3, 2], [2, 1], [3, 0]], (2, 1)).at_edge == ("length_scale",)
     assert trace([[3, 2]], (0, 1)).at_edge == ()
 
 
@@ -77,7 +77,7 @@ def test_stops_compare_with_their_text():
 def test_sizes_that_were_not_tried_say_nothing_of_the_end():
     error = np.array([[np.inf, np.inf, 0.5, 0.2], [0.9, 0.4, np.inf, np.inf]])
     axes = {"origin": (0.0, 1.0), "n_vectors": (3.0, 6.0, 20.0, 80.0)}
-    assert Trace(axes, error, 0.01 * np.ones((2, 4)), (0, 3)).open_end
-    assert not Trace(axes, error, 0.01 * np.ones((2, 4)), (0, 2)).open_end
-    assert Trace(axes, error, 0.01 * np.ones((2, 4)), (1, 1)).open_end
-    assert Trace(axes, error, 0.01 * np.ones((2, 4)), (1, 1)).at_edge == ()
+    assert Path(axes, error, 0.01 * np.ones((2, 4)), (0, 3)).open_end
+    assert not Path(axes, error, 0.01 * np.ones((2, 4)), (0, 2)).open_end
+    assert Path(axes, error, 0.01 * np.ones((2, 4)), (1, 1)).open_end
+    assert Path(axes, error, 0.01 * np.ones((2, 4)), (1, 1)).at_edge == ()

@@ -9,7 +9,7 @@ from math import isfinite
 from fewkern.arrays.namespace import Array, asarray_like, namespace, to_numpy
 from fewkern.arrays.storable import storable
 
-__all__ = ["TOLERANCE", "Stop", "Trace", "smallest_within"]
+__all__ = ["TOLERANCE", "Stop", "Path", "smallest_within"]
 
 # Standard errors that a smaller model may lose against the best one, by the parameter ``prefer``.
 TOLERANCE = {"accurate": 0.0, "balanced": 0.5, "sparse": 1.0}
@@ -25,7 +25,7 @@ class Stop(StrEnum):
 
     Examples
     --------
-    >>> from fewkern.core.trace import Stop
+    >>> from fewkern.core.path import Stop
     >>> Stop.RANK, Stop.RANK == "rank"
     ('rank', True)
     """
@@ -65,21 +65,21 @@ class Stop(StrEnum):
         return repr(self.value)
 
 
-@storable(check=lambda trace: trace.check())
+@storable(check=lambda path: path.check())
 @dataclass(frozen=True)
-class Trace:
+class Path:
     """Error of every setting that was compared, and which one was taken.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from fewkern.core.trace import Trace
+    >>> from fewkern.core.path import Path
     >>> error = np.array([[0.5, 0.2, 0.25], [0.5, 0.3, 0.1]])
-    >>> trace = Trace({"width": (1.0, 2.0), "n_vectors": (0, 1, 2)}, error, 0.1 * error, chosen=(1, 2))
-    >>> trace.setting
-    {'width': 2.0, 'n_vectors': 2}
-    >>> trace.open_end, trace.at_edge
-    (True, ('width',))
+    >>> path = Path({"length_scale": (1.0, 2.0), "n_vectors": (0, 1, 2)}, error, 0.1 * error, chosen=(1, 2))
+    >>> path.setting
+    {'length_scale': 2.0, 'n_vectors': 2}
+    >>> path.open_end, path.at_edge
+    (True, ('length_scale',))
     """
 
     axes: dict[str, tuple[float, ...]]
@@ -102,9 +102,9 @@ class Trace:
         shape = tuple(len(values) for values in self.axes.values())
         arrays = [self.error, self.spread, *([] if self.size is None else [self.size])]
         if any(tuple(array.shape) != shape for array in arrays) or len(self.chosen) != len(shape):
-            raise ValueError(f"a trace has axes of lengths {shape}, but arrays of other shapes.")
+            raise ValueError(f"a path has axes of lengths {shape}, but arrays of other shapes.")
         if not all(0 <= at < length for at, length in zip(self.chosen, shape)):
-            raise ValueError(f"a trace has axes of lengths {shape}, but the chosen place is {self.chosen}.")
+            raise ValueError(f"a path has axes of lengths {shape}, but the chosen place is {self.chosen}.")
 
     @property
     def setting(self) -> dict[str, float]:
@@ -162,7 +162,7 @@ def smallest_within(error: Array, size: Array, allowance: Array | float) -> tupl
     Examples
     --------
     >>> import numpy as np
-    >>> from fewkern.core.trace import smallest_within
+    >>> from fewkern.core.path import smallest_within
     >>> smallest_within(np.array([0.30, 0.21, 0.20]), np.array([1, 5, 50]), 0.02)
     (1,)
     """
