@@ -181,8 +181,7 @@ def _importances(estimator: Any) -> Array:
     if found is None:
         raise AttributeError(
             f"{type(estimator).__name__}: feature_importances_ needs the derivatives of the fitted function; fit to "
-            "dense samples, with the kernel Gaussian, Polynomial or Linear (models from a file of an older version "
-            "have none)."
+            "dense samples, with the kernel Gaussian, Polynomial or Linear."
         )
     return found
 
@@ -259,8 +258,8 @@ def need_held_out(estimator: Any, name: str, method: str) -> Any:
     found = getattr(estimator, name, None)
     if found is None:
         raise AttributeError(
-            f"{type(estimator).__name__}.{method}: this model has no values of held-out samples (a file of an older "
-            "version has none, nor has a class of very few samples); fit it again, or to more samples."
+            f"{type(estimator).__name__}.{method}: this model has no values of held-out samples (a class of very few "
+            "samples has none); fit it to more samples."
         )
     return found
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import functools
-import io
 import tempfile
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,10 +22,16 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, OrdinalEncoder, StandardScaler
 
 import fewkern
+from fewkern import KernelMixture, to_c
 from fewkern.kernels import Gaussian, Laplacian, Linear, LinearSpline, Polynomial
 from fewkern.tables.model import TableModel
 
-METHODS = ("predict", "predict_proba", "decision_function", "transform", "score_samples")
+METHODS = (
+    *("predict", "predict_proba", "predict_log_proba", "decision_function", "transform", "score_samples"),
+    *("predict_set", "predict_interval", "novelty"),
+)
+# Methods of the functions that models are made of, and of densities.
+FUNCTIONS = ("__call__", "log_density", "pdf", "cdf")
 
 
 @dataclass(frozen=True)
@@ -103,47 +108,98 @@ def pipelines(X: np.ndarray, y: np.ndarray) -> Iterator[tuple[str, Any, Any, Any
     yield "linear-values", make_pipeline(fewkern.FeatureVectorSelector(max_vectors=4), Ridge()), X, X[:, 0]
 
 
+def parts(X: np.ndarray, y: np.ndarray, t: np.ndarray) -> Iterator[tuple[str, Any]]:
+    """Functions that can be saved without their estimator."""
+    small = {"max_vectors": 5}
+    kernel = fewkern.FeatureVectorRegressor(kernel=Gaussian([0.5, 1.0, 2.0]), **small)
+    yield "expansion-kernel", kernel.fit(X, t).expansion_
+    yield "expansion-gaussians", fewkern.KernelRegressor(**small).fit(X, t).expansion_
+    yield "expansion-mixture", fewkern.ForwardDensity(**small).fit(X).expansion_
+    yield "expansion-whitened", fewkern.ForwardDensity(scale="whiten", **small).fit(X).expansion_
+    yield "expansion-classes", fewkern.DensityClassifier(estimator=fewkern.ForwardDensity(**small)).fit(X, y).expansion_
+
+
+def tables(X: np.ndarray, y: np.ndarray, t: np.ndarray) -> Iterator[tuple[str, Any, pd.DataFrame]]:
+    """Models of a table with numbers, categories and dates, and encoders of it."""
+    days = pd.Timestamp("2020-01-01") + pd.to_timedelta(np.arange(len(X)) * 37, unit="D")
+    table = pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "word": np.where(X[:, 2] > 0, "high", "low")})
+    dated = table.assign(day=days.strftime("%d.%m.%Y"))
+    small = {"max_vectors": 4}
+    yield "table", TableModel(holdout=0, **small).fit(dated.assign(y=y), "y"), dated
+    yield "table-numbers", TableModel(task="regress", **small).fit(dated.assign(y=t), "y"), dated
+    yield "table-reduced", TableModel(task="reduce", **small).fit(table), table
+    yield "table-density", TableModel(task="density", **small).fit(table[["a", "b"]]), table
+    yield "encoder", fewkern.TableEncoder().fit(dated), dated
+
+
 @functools.cache
 def subjects() -> tuple[Subject, ...]:
     """All models, fitted and saved."""
+    X, y, t = data()
     found = []
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         path = Path(folder) / "m.npz"
-        for name, model, X, y in models():
-            fitted = model.fit(X, y)
-            content = fewkern.save(fitted, path).read_bytes()
-            found.append(Subject(name, content, X[:5], answers(fitted, X[:5])))
-        X, y, _ = data()
-        columns = {"a": X[:, 0], "b": X[:, 1], "word": np.where(X[:, 2] > 0, "high", "low"), "y": y}
-        table = TableModel(max_vectors=4, holdout=0).fit(columns, "y")
-        content = fewkern.save(table, path).read_bytes()
-        features = table.encoder_.encode(columns).values[:5]
-        found.append(Subject("table", content, features, answers(table, features)))
+
+        def add(name: str, model: Any, samples: Any) -> None:
+            content = fewkern.save(model, path).read_bytes()
+            found.append(Subject(name, content, samples[:5], answers(model, samples[:5])))
+
+        for name, model, samples, target in models():
+            add(name, model.fit(samples, target), samples)
+        for name, part in parts(X, y, t):
+            add(name, part, X)
+        for name, model, table in tables(X, y, t):
+            add(name, model, table)
     return tuple(found)
 
 
 def answers(model: Any, X: Any) -> dict[str, Any]:
-    """Everything that the model says of the samples. Raises ArithmeticError where it says NaN."""
-    model = getattr(model, "estimator_", model) if isinstance(model, TableModel) else model
+    """Everything that the model says of the samples, and of itself. Raises ArithmeticError where it says NaN."""
     # other names of columns are another table, which is none of a model's business
     names = getattr(model, "feature_names_in_", None)
-    X = X.set_axis(names, axis=1) if isinstance(X, pd.DataFrame) and np.shape(names) == X.shape[1:] else X
-    found = {}
-    with np.errstate(all="ignore"):
-        for method in METHODS:
+    if not isinstance(model, TableModel | fewkern.TableEncoder):
+        X = X.set_axis(names, axis=1) if isinstance(X, pd.DataFrame) and np.shape(names) == X.shape[1:] else X
+    found: dict[str, Any] = {}
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for method in METHODS if isinstance(model, BaseEstimator) else FUNCTIONS:
             if hasattr(model, method):
-                found[method] = getattr(model, method)(X)
+                found[method] = _said(model, getattr(model, method), X)
         if hasattr(model, "inverse_transform"):
-            try:
-                found["inverse_transform"] = model.inverse_transform(found["transform"])
-            except ValueError as error:
-                if not str(error).startswith(type(model).__name__):
-                    raise
+            found["inverse_transform"] = _said(model, model.inverse_transform, found["transform"])
+        for name, question in _questions(model).items():
+            found[name] = _said(model, question)
     for method, value in found.items():
-        if value.dtype.kind == "f" and np.isnan(value).any():
+        if getattr(getattr(value, "dtype", None), "kind", "") == "f" and np.isnan(value).any():
             raise ArithmeticError(f"{method} says NaN")
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _questions(model: Any) -> dict[str, Callable[[], Any]]:
+    """What a model can be asked without samples."""
+    found: dict[str, Callable[[], Any]] = {"repr": lambda: len(repr(model)) * 0, "to_c": lambda: to_c(model)}
+    if hasattr(model, "novelty_threshold"):
+        found["novelty_threshold"] = lambda: np.float64(model.novelty_threshold(0.2))
+    if isinstance(model, TableModel):
+        found |= {"summary": model.summary, "kept": lambda: model.kept().shape}
+    if isinstance(model, KernelMixture):
+        found |= {"mean": model.mean, "sample": lambda: model.sample(3, 0)}
+        found["marginal"] = lambda: model.marginal([0]).mean()
+    if not isinstance(model, BaseEstimator):
+        found |= {"vectors": lambda: model.vectors, "nbytes": lambda: model.nbytes}
     return found
+
+
+def _said(model: Any, question: Callable[..., Any], *arguments: Any) -> Any:
+    """An answer; None where a model says in its own name that it has none."""
+    own = tuple(type(one).__name__ for one in (model, getattr(model, "estimator_", model)))
+    try:
+        return question(*arguments)
+    except (ValueError, TypeError, AttributeError) as error:
+        if not str(error).startswith((*own, "to_c: ")):
+            raise
+        return None
 
 
 def load_bytes(content: bytes, folder: Path) -> Any:
@@ -151,11 +207,3 @@ def load_bytes(content: bytes, folder: Path) -> Any:
     path = folder / "fuzzed.npz"
     path.write_bytes(content)
     return fewkern.load(path)
-
-
-def members(content: bytes) -> dict[str, bytes]:
-    """The members of an intact file."""
-    import zipfile
-
-    with zipfile.ZipFile(io.BytesIO(content)) as archive:
-        return {name: archive.read(name) for name in archive.namelist()}

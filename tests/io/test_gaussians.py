@@ -1,5 +1,6 @@
 """Gaussians on prepared columns in files, in C and in ONNX."""
 
+import copy
 import ctypes
 import re
 from dataclasses import replace
@@ -15,7 +16,8 @@ from fewkern.core.gaussians import GaussianExpansion
 from fewkern.core.preparation import Preparation
 from fewkern.core.prepared import Scaling
 from fewkern.io import ModelFileError
-from fewkern.io.describe import _bends, plan
+from fewkern.io.describe import plan
+from fewkern.io.sums import preparation_bends
 from tests.core.functions import function, table
 from tests.io.running import Compiled, compile_library, compiled, run_onnx, run_reference
 from tests.io.test_hostile_files import altered, set_array
@@ -153,7 +155,7 @@ def test_a_scaler_moves_the_knots(rng):
     X = table(rng)
     f = function(rng, X)
     scaling = Scaling(np.array([1.0, 0.0, 5.0, 900.0, 0.2]), np.array([2.0, 1.0, 3.0, 0.1, 10.0]))
-    bends = _bends(f.basis.preparation, scaling)
+    bends = preparation_bends(f.basis.preparation, scaling)
     truth = f.basis.preparation((X - scaling.shift) * scaling.factor)
     found = np.column_stack([np.interp(x, *one) for x, *one in zip(X.T, bends.knots, bends.values)])
     np.testing.assert_allclose(found, truth, atol=1e-12)
@@ -361,6 +363,8 @@ def test_parts_that_do_not_belong_together(noisy, classes, tmp_path):
         save(replace(wide.expansion_, basis=replace(basis, preparation=other.preparation)), tmp_path / "m")
     with pytest.raises(ValueError, match=r"GaussianExpansion.coef has \d+ rows"):
         save(replace(wide.expansion_, basis=other), tmp_path / "m")
+    model = copy.copy(wide)
+    model.novelty_ = replace(wide.novelty_, preparation=other.preparation)
     with pytest.raises(ValueError, match="the preparation of a Novelty has 2 columns, not 3"):
-        save(replace(wide.novelty_, preparation=other.preparation), tmp_path / "m")
+        save(model, tmp_path / "m")
     assert not list(tmp_path.iterdir())

@@ -22,7 +22,7 @@ import fewkern
 from fewkern import load, save
 from fewkern.datasets import make_banana
 from fewkern.io import ModelFileError, archive
-from fewkern.io.files import write_atomically
+from fewkern.io.save import write_atomically
 
 X, y = make_banana(60)
 fork = multiprocessing.get_context("fork")
@@ -48,7 +48,7 @@ def zipped(parts, compression=zipfile.ZIP_DEFLATED):
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", compression) as out:
         for name, content in parts.items():
-            out.writestr(name, content)
+            out.writestr(name, content, zipfile.ZIP_STORED if name == "header.npy" else compression)
     return buffer.getvalue()
 
 
@@ -89,7 +89,7 @@ def test_memory_stays_within_the_stated_multiple(name, content, tmp_path):
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert peak <= archive.MEMORY_BASE + archive.MEMORY_FACTOR * len(content)
+    assert peak <= archive.MEMORY_BASE_BYTES + archive.MEMORY_FACTOR * len(content)
 
 
 def test_a_model_of_zeros_is_not_packed_beyond_what_load_accepts(tmp_path):
@@ -121,7 +121,7 @@ def test_damage_that_the_zip_does_not_see_is_found_by_the_checksum(file):
 
 def altered(file, change):
     with file.open("rb") as handle:
-        header, arrays = archive.unpack(handle, file.stat().st_size)
+        header, arrays = archive.unpack(handle, archive.Budget(file.stat().st_size))
     change(header["model"]["state"], arrays)
     file.write_bytes(archive.pack(header, arrays))
 
@@ -147,7 +147,10 @@ def set_array(field, value):
         (set_array("classes_", lambda a: a[:1]), r"FeatureVectorDiscriminant.classes_ is not a list of classes"),
         (set_array("classes_", lambda a: np.arange(3)), r"has the shape .* for 3 classes"),
         (lambda s, _: s.update(n_features_in_=3), r"could not be broadcast"),
-        (lambda s, _: s.update(n_features_in_=10**12), r"FeatureVectorDiscriminant.n_features_in_ is 1000000000000"),
+        (
+            lambda s, _: s.update(n_features_in_=10**12),
+            r"it declares 1,000,000,000,000 features, and a file of its size may have",
+        ),
         (lambda s, _: s.update(n_features_in_="2"), r"FeatureVectorDiscriminant.n_features_in_ is '2'"),
         (lambda s, _: s.update(predict="x"), r"FeatureVectorDiscriminant has an attribute predict"),
         (lambda s, _: s.update(__class__="x"), r"FeatureVectorDiscriminant has an attribute __class__"),

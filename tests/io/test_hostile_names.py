@@ -1,4 +1,4 @@
-"""Names and labels that try to break out of the file they are written to."""
+"""Names and labels that try to break out of the file they are written to, or to control a terminal."""
 
 import json
 
@@ -6,8 +6,11 @@ import numpy as np
 import pytest
 
 from fewkern import FeatureVectorDiscriminant, load, save, to_c, to_onnx
+from fewkern.arrays.texts import printable
 from fewkern.datasets import make_banana
+from fewkern.io import ModelFileError
 from fewkern.io.c_text import c_string
+from tests.fuzz.lies import closed, opened
 from tests.io.running import run_onnx, run_sanitized
 
 HOSTILE = [
@@ -98,3 +101,38 @@ def test_a_label_that_onnx_cannot_hold():
     fitted = FeatureVectorDiscriminant(max_vectors=3).fit(X, np.array(["fine", "\ud800"], dtype=object)[y])
     with pytest.raises(ValueError, match=r"to_onnx: the label '\\ud800' cannot be written as UTF-8; rename the class"):
         to_onnx(fitted)
+
+
+ESCAPES = "\x1b]0;title\x07 \x9b31m \u202e \u2066 \0 \x7f \u2028 \U000e0001"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda header: header["model"].update(object=ESCAPES),
+        lambda header: header.update(format_version=ESCAPES),
+        lambda header: header.update(fewkern=ESCAPES, format_version=9),
+        lambda header: header["model"]["state"].update(n_features_in_=ESCAPES),
+        lambda header: header["model"]["state"]["expansion_"]["state"].update({ESCAPES: 1}),
+        lambda header: header["model"]["state"].update(kernel=ESCAPES),
+    ],
+)
+def test_a_refusal_shows_nothing_raw(change, tmp_path):
+    """What a file says is part of the reason, and none of it can control a terminal."""
+    path = save(FeatureVectorDiscriminant(max_vectors=3).fit(*make_banana(60)), tmp_path / "m\x1b[31m.npz")
+    header, arrays = opened(path.read_bytes())
+    change(header)
+    path.write_bytes(closed(header, arrays))
+    with pytest.raises(ModelFileError) as error:
+        load(path)
+    assert str(error.value).isprintable()
+    assert "u001b" in str(error.value).removeprefix(r"load: m\u001b") or "x1b" in str(error.value)
+
+
+def test_escapes():
+    assert printable(ESCAPES).isprintable()
+    assert printable("żółw 亀 🐢 \u00a0é") == "żółw 亀 🐢 \u00a0é"
+    assert printable("a\tb\nc", keep="\n") == "a\\u0009b\nc"
+    assert printable("\ud800") == r"\ud800"
+    # the text of JSON says the same
+    assert json.loads(printable(json.dumps(ESCAPES, ensure_ascii=False))) == ESCAPES

@@ -9,9 +9,9 @@ from sklearn.preprocessing import StandardScaler
 
 import fewkern
 from fewkern import FeatureVectorDiscriminant, FeatureVectorRegressor, ForwardDensity, to_onnx
-from fewkern.datasets import make_banana
+from fewkern.datasets import make_banana, make_sinc
 from fewkern.io.onnx import OPSET
-from fewkern.kernels import Gaussian
+from fewkern.kernels import Gaussian, LinearSpline
 from tests.io.running import run_onnx, run_reference
 
 
@@ -129,3 +129,11 @@ def test_without_onnx_the_error_says_what_to_install(banana, monkeypatch):
     monkeypatch.setitem(sys.modules, "onnx", None)
     with pytest.raises(ImportError, match=r"to_onnx needs the package onnx: pip install onnx"):
         to_onnx(banana[2])
+
+
+def test_every_node_has_a_name_of_its_own():
+    """Some versions of ONNX Runtime name the nodes that they merge after the first, and fail if there are two."""
+    spline = FeatureVectorRegressor(kernel=LinearSpline(), max_vectors=5).fit(*make_sinc(60))
+    names = [node.name for node in to_onnx(spline).graph.node]
+    assert all(names)
+    assert len(set(names)) == len(names)

@@ -16,7 +16,7 @@ import fewkern
 from fewkern import load, save
 from fewkern.datasets import make_banana
 from fewkern.io import archive
-from fewkern.io.save import read_header, write_atomically
+from fewkern.io.save import write_atomically
 from fewkern.kernels import Function, Gaussian, Laplacian, Linear, LinearSpline, Polynomial
 
 MODELS = [
@@ -138,7 +138,7 @@ def test_a_generator_as_random_state_is_refused_with_its_name(data, tmp_path):
 
 def test_other_models_are_refused(tmp_path):
     with pytest.raises(
-        TypeError, match="save: expected a fitted estimator of fewkern, or a pipeline with one, got Ridge"
+        TypeError, match="save: expected a fitted estimator of fewkern, a pipeline with one, or an expansion, got Ridge"
     ):
         save(Ridge(), tmp_path / "m.npz")
 
@@ -260,14 +260,17 @@ def test_foreign_files(tmp_path):
 def rewrite(file, change):
     """The same file with another header; its checksum is right, unless the format version changed."""
     with file.open("rb") as handle:
-        header, arrays = archive.unpack(handle, file.stat().st_size)
+        header, arrays = archive.unpack(handle, archive.Budget(file.stat().st_size))
     change(header)
     file.write_bytes(archive.pack(header, arrays))
 
 
-def test_newer_format(file):
-    rewrite(file, lambda header: header.update(format_version=99, fewkern="9.9"))
-    with pytest.raises(ValueError, match=r"fewkern 9.9 wrote it in a newer file format; update fewkern"):
+@pytest.mark.parametrize("version", [0, 2, 99, True, 1.0, "1", None])
+def test_other_formats_are_refused(file, version):
+    rewrite(file, lambda header: header.update(format_version=version, fewkern="9.9"))
+    with pytest.raises(
+        ValueError, match=rf"fewkern 9.9 wrote it in format {version!r}, and this fewkern reads format 1; ins"
+    ):
         load(file)
 
 
@@ -278,21 +281,12 @@ def test_newer_format(file):
         lambda header: header["model"].update(object="Popen"),
         lambda header: header["model"]["state"]["expansion_"]["state"].update(colour="red"),
         lambda header: header["model"]["state"]["vectors_"].update(array="a999"),
-        lambda header: header.update(format_version=None),
-        lambda header: header.update(format_version="new"),
     ],
 )
 def test_headers_that_say_something_else(file, change):
     rewrite(file, change)
     with pytest.raises(ValueError, match=r"model.npz is not an intact fewkern model file"):
         load(file)
-
-
-def test_header_can_be_read_alone(file):
-    header = read_header(file)
-    assert header["format"] == "fewkern model"
-    assert header["fewkern"] == fewkern.__version__
-    assert header["model"]["object"] == "FeatureVectorDiscriminant"
 
 
 def test_nothing_is_pickled(file):

@@ -148,12 +148,12 @@ def test_saved_and_loaded(new, tmp_path):
 
 
 def test_a_model_without_held_out_values_says_so(new):
-    """As it comes from the file of an older version."""
+    """As it is where a class has very few samples."""
     model = FeatureVectorRegressor(max_vectors=5).fit(*wavy())
     del model.intervals_, model.novelty_
     with pytest.raises(
         AttributeError, match=r"FeatureVectorRegressor.predict_interval: this model has no values of hel"
     ):
         model.predict_interval(new)
-    with pytest.raises(AttributeError, match=r"FeatureVectorRegressor.novelty: .*a file of an older version has none"):
+    with pytest.raises(AttributeError, match=r"FeatureVectorRegressor.novelty: .*a class of very few samples has none"):
         model.novelty(new)

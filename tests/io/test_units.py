@@ -107,7 +107,7 @@ def test_no_number_stays_none_and_far_out_stays_finite(onnx, tmp_path, scale):
 def test_labels_that_a_file_cannot_hold(onnx, rng):
     X = rng.normal(size=(40, 2))
     large = FeatureVectorDiscriminant(max_vectors=3).fit(
-        X, np.where(X[:, 0] > 0, 2**63 + 5, 2**63 + 7).astype(np.uint64)
+        X, np.where(X[:, 0] > 0, np.uint64(2**63 + 5), np.uint64(2**63 + 7))
     )
     with pytest.raises(ValueError, match="the label 9223372036854775815 does not fit into 64 bits with a sign"):
         to_onnx(large)

@@ -19,6 +19,7 @@ from fewkern.app._terminal import (
     read_one,
     say,
     show_line,
+    show_table,
     warnings_as_notes,
 )
 from fewkern.app.outputs import MODEL, PAGE, PICTURE, TABLE, Outputs
@@ -224,7 +225,7 @@ def _predict_frame(model: Any, frame: Any, asked: Any, where: tuple[Outputs, Pat
     with warnings_as_notes(quiet):
         result = jobs.predictions(model, frame, asked)
     if target is None:
-        sys.stdout.write(result.to_csv(index=False))
+        show_table(result.to_csv(index=False))
         sys.stdout.flush()
     else:
         outputs.write(target, lambda path: jobs.write_table(result, path))

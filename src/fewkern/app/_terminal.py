@@ -13,6 +13,7 @@ from typing import Any
 import typer
 
 from fewkern.app.outputs import Outputs
+from fewkern.arrays.texts import printable
 
 __all__ = [
     "find_tables",
@@ -23,6 +24,7 @@ __all__ = [
     "read_one",
     "say",
     "show_line",
+    "show_table",
     "warnings_as_notes",
 ]
 
@@ -30,13 +32,18 @@ __all__ = [
 def say(text: str, quiet: bool = False) -> None:
     """A note on stderr."""
     if not quiet:
-        sys.stderr.write(f"note: {text}\n")
+        sys.stderr.write(f"note: {printable(text)}\n")
 
 
 def show_line(text: str) -> None:
-    """A line on stdout, at once."""
-    sys.stdout.write(text + "\n")
+    """A line on stdout, or several, at once."""
+    sys.stdout.write(printable(text, keep="\n") + "\n")
     sys.stdout.flush()
+
+
+def show_table(text: str) -> None:
+    """A part of a table on stdout: as it is for other programs, with escapes on a terminal."""
+    sys.stdout.write(printable(text, keep="\r\n\t") if sys.stdout.isatty() else text)
 
 
 @contextmanager
@@ -50,7 +57,7 @@ def problems(outputs: Outputs | None = None) -> Iterator[None]:
     except (ValueError, OSError, TypeError, ImportError, RuntimeError) as error:
         if isinstance(error, RuntimeError) and type(error).__name__ != "PartitionError":
             raise
-        sys.stderr.write(f"fewkern: {error}\n")
+        sys.stderr.write(f"fewkern: {printable(str(error))}\n")
         raise typer.Exit(1) from None
     except KeyboardInterrupt:
         written = outputs.written if outputs is not None else []

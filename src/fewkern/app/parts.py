@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from fewkern.app._terminal import show_table
 from fewkern.app.jobs import Asked, Tally, predictions, tally_of
 from fewkern.arrays.frames import FrameParts
 from fewkern.io.save import write_atomically
@@ -87,7 +88,9 @@ class Answers:
 def write_answers(answers: Answers, path: Path | None) -> None:
     """Write all predictions to a file, to a folder of Parquet files, or as CSV to standard output."""
     if path is None:
-        _write_text(answers, sys.stdout, ",")
+        for k, frame in enumerate(answers):
+            show_table(frame.to_csv(index=False, header=k == 0))
+        sys.stdout.flush()
     elif not path.suffix:
         _write_folder(answers, path)
     elif path.suffix.lower() in (".parquet", ".pq"):

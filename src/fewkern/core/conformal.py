@@ -23,12 +23,15 @@ _KEPT = 2000
 _SLACK = 1e-9
 
 
-def _increasing(scores: HeldOutScores) -> None:
-    if not scores.effective >= 1 or (to_numpy(scores.values)[1:] < to_numpy(scores.values)[:-1]).any():
+def _check_scores(scores: HeldOutScores) -> None:
+    values = to_numpy(scores.values)
+    if not 1 <= scores.effective < float("inf") or not len(values):
+        raise ValueError("HeldOutScores have no samples")
+    if (values[1:] < values[:-1]).any():
         raise ValueError("HeldOutScores are not sorted")
 
 
-@storable(values=floats("k"), levels=floats("k", above=0.0), check=_increasing)
+@storable(values=floats("k"), levels=floats("k", above=0.0), check=_check_scores)
 @dataclass(frozen=True)
 class HeldOutScores:
     """Scores of held-out samples in ascending order: how large the score of a new sample may be.

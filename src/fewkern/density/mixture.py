@@ -99,12 +99,27 @@ def _block(A: Array, rows: list[int], columns: list[int]) -> Array:
     return _columns(_columns(A, columns).T, rows).T
 
 
+# Rounding of weights that add up to one, in single precision.
+_WEIGHT_ROUNDING = 1e-3
+
+
+def _check_mixture(mixture: KernelMixture) -> None:
+    if not mixture.n_vectors or abs(float(to_numpy(mixture.weights).sum()) - 1.0) > _WEIGHT_ROUNDING:
+        raise ValueError("the weights of a KernelMixture do not add up to one")
+
+
+def _check_classes(classes: ClassMixtures) -> None:
+    if not classes.mixtures or len({int(one.vectors.shape[1]) for one in classes.mixtures}) > 1:
+        raise ValueError("the mixtures of ClassMixtures do not have the same features")
+
+
 @storable(
     vectors=floats("s", "m"),
     weights=floats("s", least=0.0),
     widths=floats("s", above=0.0),
     transform=(floats("m"), floats("m", "m")),
     indices=indices("s"),
+    check=_check_mixture,
 )
 @dataclass(frozen=True)
 class KernelMixture:
@@ -359,7 +374,7 @@ class KernelMixture:
         return log_det - 0.5 * dim * _LOG_2PI
 
 
-@storable
+@storable(check=_check_classes)
 @dataclass(frozen=True)
 class ClassMixtures:
     """One density per class; its values are their logarithms. What a :class:`~fewkern.DensityClassifier` evaluates."""

@@ -1,7 +1,8 @@
 """The container of a model file: a zip of ``.npy`` members, one of them a JSON header with a checksum of all.
 
-Any NumPy can open it with ``np.load``. Reading trusts nothing: sizes are compared with the size of the file before
-anything is unpacked, array headers with the bytes that follow them, and the content with the checksum.
+Any NumPy can open it with ``np.load``. Reading trusts nothing that the file declares. Sizes are compared with the size
+of the file before anything is unpacked, every member is unpacked to its declared size and not further, array headers
+are compared with the bytes that follow them, and the content with the checksum.
 """
 
 from __future__ import annotations
@@ -10,28 +11,42 @@ import hashlib
 import io
 import json
 import math
+import struct
 import zipfile
-from typing import Any, TypeAlias
+import zlib
+from typing import IO, Any, TypeAlias
 
 import numpy as np
 
-__all__ = ["FORMAT_VERSION", "MEMORY_BASE", "MEMORY_FACTOR", "ModelFileError", "pack", "unpack"]
+__all__ = ["FORMAT_VERSION", "MEMORY_BASE_BYTES", "MEMORY_FACTOR", "Budget", "FileLimitError", "ModelFileError"]
+__all__ += ["pack", "unpack"]
 
 Arrays: TypeAlias = dict[str, np.ndarray[Any, Any]]
 
 FORMAT = "fewkern model"
-FORMAT_VERSION = 3
+FORMAT_VERSION = 1
 _HEADER, _SUFFIX = "header", ".npy"
-# Reading a file allocates at most MEMORY_BASE bytes plus MEMORY_FACTOR times the size of the file. Members that unpack
-# to more are refused, and pack does not compress a model that is compressible beyond that.
+# Loading a file allocates at most MEMORY_BASE_BYTES plus MEMORY_FACTOR times the size of the file.
+MEMORY_BASE_BYTES = 64 * 2**20
 MEMORY_FACTOR = 100
-MEMORY_BASE = 64 * 2**20
-_FREE_BYTES = 8 * 2**20
-# A character of JSON becomes up to 30 bytes of Python objects, so the header has a limit of its own.
-_FREE_HEADER = 2**20
-# booleans, whole numbers, floating-point numbers, text
+# Of these, what a Budget hands out. The rest is for the JSON header, whose characters become up to 40 bytes of Python
+# objects each, and for sparse matrices of many columns.
+_BUDGET_BASE_BYTES = 48 * 2**20
+_BUDGET_FACTOR = 50
+# Bytes per byte of an array: the array itself, its member of the zip, and temporary arrays of the trial predictions.
+_BYTES_PER_ARRAY_BYTE = 12
+# Bytes per text of an array: NumPy makes an object of every text that is looked at.
+_BYTES_PER_TEXT = 160
+# Copies of names of features that scikit-learn makes: of a category it is the name of the column and the category.
+_NAME_COPIES = 3
+# Features that a model may declare beyond those that its file has room for: of dense rows, and of sparse ones.
+_FREE_COLUMNS, _FREE_SPARSE_COLUMNS = 2**18, 2**20
+# booleans, integers, floating-point numbers, text
 _KINDS = "biufU"
 _LAST_CODE_POINT = 0x10FFFF
+# The header before every member of a zip: signature, 22 bytes that the directory repeats, lengths of name and extras.
+_LOCAL_HEADER = struct.Struct("<4s22x2H")
+_LOCAL_SIGNATURE = b"PK\x03\x04"
 
 
 class ModelFileError(ValueError):
@@ -54,58 +69,131 @@ class ModelFileError(ValueError):
     """
 
 
-def pack(header: dict[str, Any], arrays: Arrays) -> bytes:
+class FileLimitError(ModelFileError):
+    """The file asks for more memory than a file of its size may."""
+
+
+class Budget:
+    """The memory that a file of ``file_bytes`` may ask for; whoever makes something of the file charges it first.
+
+    Examples
+    --------
+    >>> from fewkern.io.archive import Budget
+    >>> budget = Budget(1000)
+    >>> budget.charge(10**6)
+    >>> budget.charge(10**9)
+    Traceback (most recent call last):
+        ...
+    fewkern.io.archive.FileLimitError: it asks for more memory than a file of 1,000 bytes may
+    """
+
+    def __init__(self, file_bytes: int) -> None:
+        self.file_bytes = file_bytes
+        self._left = _BUDGET_BASE_BYTES + _BUDGET_FACTOR * file_bytes
+        self._texts, self._longest, self._names = 0, 0, 0
+
+    def charge(self, nbytes: int) -> None:
+        """Take ``nbytes`` off; a FileLimitError where so many are not left."""
+        self._left -= nbytes
+        if self._left < 0:
+            raise FileLimitError(f"it asks for more memory than a file of {self.file_bytes:,} bytes may")
+
+    def charge_array(self, array: np.ndarray[Any, Any]) -> None:
+        """Take one use of an array off."""
+        # an array without entries may still declare a long side, and a product with it is as long
+        self.charge(array.nbytes if array.size else array.itemsize * max(array.shape))
+        if array.dtype.kind == "U":
+            self.charge(_BYTES_PER_TEXT * array.size)
+            self._charge_names(array.size, array.itemsize)
+
+    def charge_text(self, text: str) -> None:
+        """Take a text off; any text may be joined to any other, as the name of a column to its categories."""
+        self._charge_names(1, len(text) if text.isascii() else 4 * len(text))
+
+    def _charge_names(self, count: int, nbytes: int) -> None:
+        self._texts, self._longest = self._texts + count, max(self._longest, nbytes)
+        names = _NAME_COPIES * self._texts * self._longest
+        self.charge(names - self._names)
+        self._names = names
+
+    def check_columns(self, count: int, *, sparse: bool = False) -> None:
+        """Raise a FileLimitError if a sample of ``count`` features is more than the file may ask for."""
+        limit = _FREE_SPARSE_COLUMNS + self.file_bytes if sparse else _FREE_COLUMNS + self.file_bytes // 8
+        if count > limit:
+            raise FileLimitError(f"it declares {count:,} features, and a file of its size may have {limit:,}")
+
+
+def pack(header: dict[str, Any], arrays: Arrays, *, compressed: bool = True) -> bytes:
     """The bytes of a file with this header (``format`` and checksum are added) and these arrays."""
     members = {name: _to_npy(array) for name, array in arrays.items()}
     content = {"format": FORMAT, "format_version": FORMAT_VERSION, **header}
     content["sha256"] = _digest(content, members)
     text = np.frombuffer(json.dumps(content).encode(), dtype=np.uint8)
-    members = {_HEADER: _to_npy(text), **members}
-    packed = _zip(members, zipfile.ZIP_DEFLATED)
-    if sum(map(len, members.values())) > _limit(len(packed)):
-        packed = _zip(members, zipfile.ZIP_STORED)
-    return packed
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for name, member in {_HEADER: _to_npy(text), **members}.items():
+            # a ZipInfo without a date: the same model gives the same bytes
+            info = zipfile.ZipInfo(name + _SUFFIX)
+            deflated = compressed and name != _HEADER
+            info.compress_type = zipfile.ZIP_DEFLATED if deflated else zipfile.ZIP_STORED
+            archive.writestr(info, member)
+    return buffer.getvalue()
 
 
-def unpack(handle: Any, size: int) -> tuple[dict[str, Any], Arrays]:
-    """Header and arrays of an open file of ``size`` bytes; raises ModelFileError, or what zip, NumPy and JSON raise."""
-    with zipfile.ZipFile(handle) as archive:
-        infos = archive.infolist()
-        names = [info.filename for info in infos]
-        if len(set(names)) < len(names) or not all(name.endswith(_SUFFIX) for name in names):
-            raise ModelFileError("its members are not arrays")
-        if sum(info.file_size for info in infos) > _limit(size):
-            raise ModelFileError(f"it would unpack to more than {MEMORY_FACTOR} times its size")
-        if archive.getinfo(_HEADER + _SUFFIX).file_size > max(size, _FREE_HEADER):
-            raise ModelFileError("its header would unpack to more than its size")
-        members = {info.filename.removesuffix(_SUFFIX): archive.read(info) for info in infos}
-    header = json.loads(_from_npy(members.pop(_HEADER)).tobytes().decode())
+def unpack(handle: IO[bytes], budget: Budget) -> tuple[dict[str, Any], Arrays]:
+    """Header and arrays of an open file; raises ModelFileError, or what zip, NumPy and JSON raise."""
+    members = _members(handle, budget)
+    header = json.loads(_from_npy(members.pop(_HEADER)).tobytes().decode("ascii"))
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         raise ModelFileError("another program wrote it")
     version = header.get("format_version")
-    if type(version) is not int or version < 1:
-        raise ModelFileError(f"its format version is {version!r}")
-    if version > FORMAT_VERSION:
-        raise ModelFileError(f"fewkern {header.get('fewkern')} wrote it in a newer file format; update fewkern")
-    # format 1 had no checksum
-    if version > 1 and header.pop("sha256", None) != _digest(header, members):
+    if version != FORMAT_VERSION or type(version) is not int:
+        raise ModelFileError(
+            f"fewkern {header.get('fewkern')} wrote it in format {version!r}, and this fewkern reads format "
+            f"{FORMAT_VERSION}; install that version"
+        )
+    if header.pop("sha256", None) != _digest(header, members):
         raise ModelFileError("its content does not match its checksum")
-    return header, {name: _from_npy(content) for name, content in members.items()}
+    return header, {name: _from_npy(members.pop(name)) for name in list(members)}
 
 
-def _limit(size: int) -> int:
-    return _FREE_BYTES + MEMORY_FACTOR * size
+def _members(handle: IO[bytes], budget: Budget) -> dict[str, bytes]:
+    """The unpacked members by name, after their declared sizes were compared with the size of the file."""
+    with zipfile.ZipFile(handle) as archive:
+        infos = archive.infolist()
+    names = [info.filename for info in infos]
+    if len(set(names)) < len(names) or not all(name.endswith(_SUFFIX) for name in names):
+        raise ModelFileError("its members are not arrays")
+    if any(info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) for info in infos):
+        raise ModelFileError("a member is compressed by a method that fewkern does not use")
+    # Python's zipfile would also read members that overlap
+    if sum(info.compress_size for info in infos) > budget.file_bytes:
+        raise ModelFileError("its members are larger than the file")
+    budget.charge(_BYTES_PER_ARRAY_BYTE * sum(info.file_size for info in infos))
+    found = {info.filename.removesuffix(_SUFFIX): info for info in infos}
+    if _HEADER not in found or found[_HEADER].compress_type != zipfile.ZIP_STORED:
+        raise ModelFileError("it has no header")
+    return {name: _member(handle, info) for name, info in found.items()}
 
 
-def _zip(members: dict[str, bytes], compression: int) -> bytes:
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", compression) as archive:
-        for name, content in members.items():
-            # a ZipInfo without a date: the same model gives the same bytes
-            info = zipfile.ZipInfo(name + _SUFFIX)
-            info.compress_type = zipfile.ZIP_STORED if name == _HEADER else compression
-            archive.writestr(info, content)
-    return buffer.getvalue()
+def _member(handle: IO[bytes], info: zipfile.ZipInfo) -> bytes:
+    """The content of a member, which must have its declared size.
+
+    ``ZipFile.read`` would unpack all that follows, whatever was declared, and cut it afterwards.
+    """
+    handle.seek(info.header_offset)
+    signature, name_bytes, extra_bytes = _LOCAL_HEADER.unpack(handle.read(_LOCAL_HEADER.size))
+    if signature != _LOCAL_SIGNATURE:
+        raise ModelFileError("a member is not where the directory says")
+    handle.seek(name_bytes + extra_bytes, io.SEEK_CUR)
+    content, whole = handle.read(info.compress_size), True
+    if info.compress_type == zipfile.ZIP_DEFLATED:
+        inflating = zlib.decompressobj(-zlib.MAX_WBITS)
+        content = inflating.decompress(content, info.file_size + 1)
+        whole = inflating.eof and not inflating.unused_data
+    if len(content) != info.file_size or not whole:
+        raise ModelFileError("a member does not have its declared size")
+    return content
 
 
 def _digest(header: dict[str, Any], members: dict[str, bytes]) -> str:

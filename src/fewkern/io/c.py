@@ -12,9 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from fewkern._version import __version__
 from fewkern.density.mixture import product_bound, square_limit
-from fewkern.io.c_text import c_comment, c_lines, c_loops, c_number, c_string
+from fewkern.io.c_text import c_head, c_lines, c_loops, c_number, c_string
 from fewkern.io.describe import plan
 from fewkern.io.plan import (
     DTYPES,
@@ -149,7 +148,8 @@ class _Writer:
         if plan.unexplained is not None:
             self._unexplained(plan.unexplained, len(plan.sums) + 1)
         functions = "\n".join(self.functions)
-        return "\n".join([self._head(), *self.constants, *c_loops(functions, n, t), functions])
+        head = c_head(plan, n, self._about_size(), self.prototypes)
+        return "\n".join([head, *self.constants, *c_loops(functions, n, t), functions])
 
     def _number(self, value: float) -> str:
         return c_number(value, self.dtype)
@@ -376,64 +376,6 @@ class _Writer:
             f"{n}_linear(values, {weights}, {s}, {q}, out);",
         ]
 
-    def _about_numbers(self) -> list[str]:
-        """What may be in ``x``."""
-        if self.plan.inputs is None:
-            return [
-                "They must be numbers: where one is NaN so are the outputs, and the number of the class means nothing."
-            ]
-        lines = ["Missing numbers (NaN) and categories are handled as in the pipeline; where that is an error, as NaN."]
-        for column, texts in sorted(self.plan.inputs.texts.items()):
-            lines += [
-                f"x[{column}] is a text: put {self.name}_code({column}, text) there. Its {len(texts)} categories:"
-            ]
-            lines += [f"  {i}  {text}" for i, text in enumerate(texts)]
-        return lines
-
     def _about_size(self) -> str:
         tables = any(kind == "int" for kind, _ in self.arrays)
         return f"Constants: {self.nbytes} bytes of {self.dtype}{' and int' * tables}."
-
-    def _head(self) -> str:
-        described = self.plan
-        lines = [
-            f"{self.name}: {described.title}",
-            "",
-            f"Written by fewkern {__version__} (to_c). C99, also C++; needs math.h, allocates no memory.",
-            self._about_size(),
-            "",
-            f"x holds the {described.n_inputs} features of one sample"
-            + (", in this order:" if described.feature_names else ", in the order of the training samples."),
-            *[f"  {i}  {name}" for i, name in enumerate(described.feature_names or ())],
-            *self._about_numbers(),
-        ]
-        if described.classes is not None:
-            lines += ["", "Classes:", *[f"  {i}  {label}" for i, label in enumerate(described.classes.labels)]]
-            if described.n_scores == 1:
-                lines += ["A positive score means class 1."]
-        lines += ["", *described.notes, *([""] if described.notes else [])]
-        lines += [f"{signature.split('(')[0].split()[-1].lstrip('*')}: {what}" for signature, what in self.prototypes]
-        comment = "\n".join(f" * {c_comment(line)}".rstrip() for line in lines)
-        sizes = [f"{self.name}_N_FEATURES = {described.n_inputs}"]
-        if described.values is not None:
-            sizes.append(f"{self.name}_N_VALUES = {described.n_values}")
-        if described.classes is not None:
-            sizes += [
-                f"{self.name}_N_SCORES = {described.n_scores}",
-                f"{self.name}_N_CLASSES = {len(described.classes.labels)}",
-            ]
-        prototypes = "\n".join(f"{signature};" for signature, _ in self.prototypes)
-        return f"""/*
-{comment}
- */
-#include <math.h>
-
-#ifdef __cplusplus
-extern "C" {{
-#endif
-enum {{ {", ".join(sizes)} }};
-{prototypes}
-#ifdef __cplusplus
-}}
-#endif
-"""

@@ -1,4 +1,4 @@
-"""What C files are made of: numbers, texts and comments, and the functions of ``loops.c``."""
+"""What C files are made of: numbers, texts and comments, the head, and the functions of ``loops.c``."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ from pathlib import Path
 
 import numpy as np
 
-from fewkern.io.plan import DTYPES
+from fewkern._version import __version__
+from fewkern.io.plan import DTYPES, Plan
 
-__all__ = ["c_comment", "c_library", "c_lines", "c_loops", "c_number", "c_string"]
+__all__ = ["c_comment", "c_head", "c_library", "c_lines", "c_loops", "c_number", "c_string"]
 
 # Numbers and texts are broken into lines of about this length.
-_LINE = 110
+_LINE_LENGTH = 110
 # C99 guarantees string literals of at least this many bytes.
-_LONGEST_STRING = 4095
+_LONGEST_STRING_BYTES = 4095
 
 
 def c_number(value: float, dtype: str) -> str:
@@ -38,10 +39,10 @@ def c_string(text: str) -> str:
         raise ValueError(f"to_c: the label {text[:50]!r} cannot be written as UTF-8; rename the class.") from None
     if 0 in content:
         raise ValueError(f"to_c: the label {text!r} holds a NUL, which ends a text in C; rename the class.")
-    if len(content) > _LONGEST_STRING:
+    if len(content) > _LONGEST_STRING_BYTES:
         raise ValueError(
-            f"to_c: the label {text[:50]!r}... has {len(content)} bytes, and C guarantees texts of {_LONGEST_STRING}; "
-            "rename the class."
+            f"to_c: the label {text[:50]!r}... has {len(content)} bytes, and C guarantees texts of "
+            f"{_LONGEST_STRING_BYTES}; rename the class."
         )
     plain = set(range(32, 127)) - set(b'"\\?')
     return '"' + "".join(chr(b) if b in plain else f"\\{b:03o}" for b in content) + '"'
@@ -59,7 +60,7 @@ def c_lines(numbers: list[str]) -> str:
     """Numbers with commas, in lines of readable length."""
     lines, line = [], "   "
     for text in numbers:
-        if len(line) + len(text) > _LINE and line.strip():
+        if len(line) + len(text) > _LINE_LENGTH and line.strip():
             lines.append(line)
             line = "   "
         line += f" {text},"
@@ -89,3 +90,59 @@ def c_loops(functions: str, name: str, dtype: str) -> list[str]:
         for loop in library
         if loop in wanted
     ]
+
+
+def _about_numbers(described: Plan, name: str) -> list[str]:
+    """What may be in ``x``."""
+    if described.inputs is None:
+        return ["They must be numbers: where one is NaN so are the outputs, and the number of the class means nothing."]
+    lines = ["Missing numbers (NaN) and categories are handled as in the pipeline; where that is an error, as NaN."]
+    for column, texts in sorted(described.inputs.texts.items()):
+        lines += [f"x[{column}] is a text: put {name}_code({column}, text) there. Its {len(texts)} categories:"]
+        lines += [f"  {i}  {text}" for i, text in enumerate(texts)]
+    return lines
+
+
+def c_head(described: Plan, name: str, size: str, prototypes: list[tuple[str, str]]) -> str:
+    """The comment at the head of a file, and its declarations; ``size`` says how large its constants are."""
+    lines = [
+        f"{name}: {described.title}",
+        "",
+        f"Written by fewkern {__version__} (to_c). C99, also C++; needs math.h, allocates no memory.",
+        size,
+        "",
+        f"x holds the {described.n_inputs} features of one sample"
+        + (", in this order:" if described.feature_names else ", in the order of the training samples."),
+        *[f"  {i}  {feature}" for i, feature in enumerate(described.feature_names or ())],
+        *_about_numbers(described, name),
+    ]
+    if described.classes is not None:
+        lines += ["", "Classes:", *[f"  {i}  {label}" for i, label in enumerate(described.classes.labels)]]
+        if described.n_scores == 1:
+            lines += ["A positive score means class 1."]
+    lines += ["", *described.notes, *([""] if described.notes else [])]
+    lines += [f"{signature.split('(')[0].split()[-1].lstrip('*')}: {what}" for signature, what in prototypes]
+    comment = "\n".join(f" * {c_comment(line)}".rstrip() for line in lines)
+    sizes = [f"{name}_N_FEATURES = {described.n_inputs}"]
+    if described.values is not None:
+        sizes.append(f"{name}_N_VALUES = {described.n_values}")
+    if described.classes is not None:
+        sizes += [
+            f"{name}_N_SCORES = {described.n_scores}",
+            f"{name}_N_CLASSES = {len(described.classes.labels)}",
+        ]
+    declared = "\n".join(f"{signature};" for signature, _ in prototypes)
+    return f"""/*
+{comment}
+ */
+#include <math.h>
+
+#ifdef __cplusplus
+extern "C" {{
+#endif
+enum {{ {", ".join(sizes)} }};
+{declared}
+#ifdef __cplusplus
+}}
+#endif
+"""

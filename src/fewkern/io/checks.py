@@ -1,8 +1,8 @@
 """Whether an object that was read is one that its class could have made.
 
-Three things are compared: the fields of a dataclass with their type hints, arrays with the shapes that the class
-declared (:func:`fewkern.arrays.storable.storable`), and an estimator with itself, by asking it for predictions at
-its own vectors. What passes can be used without surprises.
+Three things are checked: the fields of a dataclass against their type hints, arrays against the shapes that the class
+declared (:func:`fewkern.arrays.storable.storable`), and an estimator against itself, by asking it for predictions at
+its own vectors (:mod:`fewkern.io.trial`).
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from sklearn.utils import get_tags
 
 from fewkern.arrays.namespace import is_sparse
 from fewkern.arrays.storable import Shape, Stored
+from fewkern.io.archive import Budget
 from fewkern.io.trial import try_model
 
-__all__ = ["check_object", "check_sparse"]
-
+__all__ = ["check_object", "check_sparse", "fits"]
 
 _OUTPUTS = [{"transform": kind} for kind in ("default", "pandas", "polars")]
 
 
-def check_object(made: Any, stored: Stored) -> None:
+def check_object(made: Any, stored: Stored, budget: Budget) -> None:
     """Raise a ValueError if ``made`` contradicts its class or itself."""
     if dataclasses.is_dataclass(made):
         for field, hint in _hints(stored.cls).items():
@@ -36,8 +36,8 @@ def check_object(made: Any, stored: Stored) -> None:
         _check_shapes(made, stored)
     if isinstance(made, BaseEstimator):
         _check_names(made)
-        if get_tags(made).input_tags.two_d_array:  # a model of tables checks itself, and the models in it were tried
-            try_model(made)
+        if get_tags(made).input_tags.two_d_array:  # a model of tables tries itself
+            try_model(made, budget)
     if stored.check is not None:
         stored.check(made)
 
@@ -54,7 +54,7 @@ def _hints(cls: type) -> dict[str, Any]:
 
 
 def fits(value: Any, hint: Any) -> bool:
-    """Whether ``value`` is what a type hint says.
+    """Whether ``value`` has the type of a type hint.
 
     Examples
     --------

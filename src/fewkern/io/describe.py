@@ -1,12 +1,7 @@
-"""From any fitted model to its plan.
-
-Widths of kernels, the scaling of a density and the scalers of a pipeline all become one first step of a sum.
-"""
+"""From any fitted model to its plan."""
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,23 +9,20 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
-from sklearn.utils.validation import check_is_fitted
 
-from fewkern.arrays.namespace import is_sparse, to_numpy
+from fewkern.arrays.namespace import to_numpy
 from fewkern.arrays.storable import stored_classes
 from fewkern.arrays.wrapped import unwrapped
 from fewkern.base import set_threshold
 from fewkern.core.expansion import KernelExpansion
 from fewkern.core.gaussians import GaussianExpansion
-from fewkern.core.kernels import Function, Gaussian, Laplacian, Linear, LinearSpline, Polynomial, Precomputed
+from fewkern.core.kernels import Gaussian, Laplacian
 from fewkern.core.preparation import Preparation
 from fewkern.core.prepared import Prepared, Preparing, Scaling
 from fewkern.density.mixture import ClassMixtures, KernelMixture
-from fewkern.io.linear_end import LinearEnd, split_end
+from fewkern.io.pipelines import LinearEnd, prepare, split_end, steps_of
 from fewkern.io.plan import (
     DTYPES,
-    ROUNDING,
-    Bends,
     Bounds,
     Classes,
     Inputs,
@@ -40,15 +32,13 @@ from fewkern.io.plan import (
     Sum,
     Trust,
     Unexplained,
-    Vector,
 )
-from fewkern.io.preparation import prepare
+from fewkern.io.sums import as_double, as_log_sum, as_sum, preparation_bends
+from fewkern.io.trial import is_fitted
 from fewkern.select.trust import interval_quantiles
 
 __all__ = ["plan"]
 
-# Maximum number of vectors at which the rounding error is estimated.
-_ROUNDING_ROWS = 1000
 # A threshold that no probability exceeds: all classes are in the set.
 _ALL = 2.0
 
@@ -63,9 +53,9 @@ def plan(model: Any, dtype: str, caller: str, trust: Trust | None = None) -> Pla
     sums: list[Sum | LogSum] = []
     for expansion in parts.expansions:
         if isinstance(expansion, KernelMixture):
-            sums.append(_log_sum(expansion, scaler, dtype, found.log_unit))
+            sums.append(as_log_sum(expansion, scaler, dtype, found.log_unit))
         else:
-            sums.append(_sum(expansion, scaler, dtype, caller, parts.name))
+            sums.append(as_sum(expansion, scaler, dtype, caller, parts.name))
     names = found.feature_names or _names(found.model)
     kernel = _kernel_name(parts.expansions[0])
     count = sum(expansion.n_vectors for expansion in parts.expansions)
@@ -100,10 +90,10 @@ class _Summing:
     ) -> Sum:
         """With a ``preparation``, the expansion is a function of prepared columns."""
         if preparation is None:
-            return _sum(expansion, self.scaler, self.dtype, self.caller, owner)
+            return as_sum(expansion, self.scaler, self.dtype, self.caller, owner)
         count = preparation.n_columns
-        prepared = _sum(expansion, Scaling(np.zeros(count), np.ones(count)), self.dtype, self.caller, owner)
-        return replace(prepared, bends=_bends(preparation, self.scaler))
+        prepared = as_sum(expansion, Scaling(np.zeros(count), np.ones(count)), self.dtype, self.caller, owner)
+        return replace(prepared, bends=preparation_bends(preparation, self.scaler))
 
 
 def _with_trust(described: Plan, model: Any, trust: Trust, summing: _Summing) -> Plan:
@@ -125,7 +115,7 @@ def _with_trust(described: Plan, model: Any, trust: Trust, summing: _Summing) ->
     factor = np.array([one.quantile(trust.coverage) for one in intervals.scores])
     if intervals.scale is None:
         return replace(described, bounds=Bounds(trust.coverage, factor))
-    bounds = Bounds(trust.coverage, factor, summing(intervals.scale, name), _double(intervals.limits))
+    bounds = Bounds(trust.coverage, factor, summing(intervals.scale, name), as_double(intervals.limits))
     return replace(described, bounds=bounds)
 
 
@@ -170,7 +160,7 @@ def _on_features(end: LinearEnd, caller: str) -> _Parts:
     below = _parts(end.transformer, caller)
     (expansion,) = below.expansions
     weights, offset = end.affine(expansion.n_outputs, caller)
-    coef, values = _double(expansion.coef), _double(expansion.offset)
+    coef, values = as_double(expansion.coef), as_double(expansion.offset)
     whole = KernelExpansion(expansion.kernel, expansion.vectors, coef @ weights, values @ weights + offset)
     classes, notes = end.classes()
     model = type(end.last).__name__
@@ -200,7 +190,7 @@ def _unwrap(model: Any, caller: str) -> tuple[Prepared, Inputs | None]:
     if not isinstance(model, Pipeline):
         return Prepared(model), None
     _fitted(model, caller)
-    before, end = split_end(_steps(model))
+    before, end = split_end(steps_of(model))
     _expansions(end.transformer if isinstance(end, LinearEnd) else end, caller)  # says first if it is not ours
     count = int(model.n_features_in_)
     features = prepare(before, count, caller)
@@ -208,19 +198,9 @@ def _unwrap(model: Any, caller: str) -> tuple[Prepared, Inputs | None]:
     return Prepared(end, features.scaling, names, notes=features.notes()), features.inputs(count)
 
 
-def _steps(pipeline: Pipeline) -> list[Any]:
-    """The steps of a pipeline, those of pipelines inside it in their place."""
-    found: list[Any] = []
-    for _, step in pipeline.steps:
-        found += _steps(step) if isinstance(step, Pipeline) else [step]
-    return found
-
-
 def _fitted(model: Any, caller: str) -> None:
-    try:
-        check_is_fitted(model)
-    except NotFittedError:
-        raise NotFittedError(f"{caller}: this {type(model).__name__} is not fitted; call fit first.") from None
+    if not is_fitted(model):
+        raise NotFittedError(f"{caller}: this {type(model).__name__} is not fitted; call fit first.")
 
 
 def _expansions(model: Any, caller: str) -> tuple[Any, ...]:
@@ -233,6 +213,11 @@ def _expansions(model: Any, caller: str) -> tuple[Any, ...]:
             f"its features), or an expansion, got {type(model).__name__}."
         )
     _fitted(model, caller)
+    if not hasattr(model, "expansion_") and not hasattr(model, "basis_"):
+        raise TypeError(
+            f"{caller}: a {type(model).__name__} has no kernels to write; export a model that predicts, such as a "
+            "TableModel, which contains its encoder."
+        )
     found = model.expansion_ if hasattr(model, "expansion_") else model.basis_.expansion()
     if isinstance(found, ClassMixtures):
         return found.mixtures
@@ -244,178 +229,9 @@ def _expansions(model: Any, caller: str) -> tuple[Any, ...]:
     return (found,)
 
 
-def _double(x: Any) -> Vector:
-    return np.asarray(x.toarray() if is_sparse(x) else to_numpy(x), dtype=np.float64)
-
-
 def _classes(model: Any) -> Classes:
     scores = model.class_scores_
-    weights = None if scores.weights is None else _double(scores.weights)
-    offset = None if scores.offset is None else _double(scores.offset)
+    weights = None if scores.weights is None else as_double(scores.weights)
+    offset = None if scores.offset is None else as_double(scores.offset)
     probable = hasattr(model, "predict_proba")
     return Classes(to_numpy(model.classes_), weights, offset, float(scores.factor), scores.shares, probable)
-
-
-def _prepared(V: Vector, centre: Vector, gain: Vector, scaler: Scaling, dtype: str) -> tuple[Vector, Vector, Vector]:
-    """Shift and factor of ``z = gain (u - centre)`` seen from the samples, and the vectors after it.
-
-    The shift is first rounded to a number of the file, and the vectors are moved with what it then is: far from the
-    origin nothing is lost but what a sample itself loses when it is stored.
-    """
-    shift = (scaler.shift + centre / scaler.factor).astype(DTYPES[dtype]).astype(np.float64)
-    moved = V - (shift - scaler.shift) * scaler.factor
-    if gain.ndim == 1:
-        return shift, scaler.factor * gain, moved * gain
-    return shift, gain * scaler.factor[None, :], moved @ gain.T
-
-
-def _bends(preparation: Preparation, scaler: Scaling) -> Bends:
-    """The preparation seen from the samples: the scaler before it moves the knots."""
-    knots, values = _double(preparation.knots), _double(preparation.values).copy()
-    # a knot at the place of the one before it adds nothing
-    new = np.diff(knots, axis=0) > 0
-    kept = np.concatenate([np.ones_like(knots[:1], dtype=bool), new])
-    values[1:] -= np.cumsum(np.where(new, 0.0, np.diff(values, axis=0)), axis=0)
-    knots = scaler.shift + knots / scaler.factor
-    columns = range(preparation.n_columns)
-    return Bends(*(tuple(table[kept[:, a], a] for a in columns) for table in (knots, values)))
-
-
-def _gaussians(expansion: GaussianExpansion, scaler: Scaling, dtype: str, caller: str, owner: str) -> Sum:
-    """Gaussians around vectors in the coordinates of the metric, and the linear part."""
-    basis, bends = expansion.basis, _bends(expansion.basis.preparation, scaler)
-    coef, offset, slopes = (_double(a) for a in (expansion.coef, expansion.offset, expansion.slopes.T))
-    if not len(coef):
-        return Sum("linear", slopes, offset, bends=bends)
-    if dtype == "float":
-        _warn_about_rounding(expansion, caller, owner)
-    widths = _double(basis.inverse_widths)
-    # widths that are all the same belong to the metric
-    common = float(widths[0]) if np.all(widths == widths[0]) else 1.0
-    scales, directions = (common * np.sqrt(0.5) * _double(a) for a in (basis.scales, basis.directions.T))
-    V = _double(basis.vectors)
-    return Sum(
-        "gaussian",
-        np.concatenate([V * scales, V @ directions.T], axis=1),
-        offset,
-        coef,
-        factor=scales,
-        bends=bends,
-        directions=directions if len(directions) else None,
-        narrow=None if common == widths[0] else widths**2,
-        slopes=slopes if slopes.any() else None,
-    )
-
-
-def _sum(expansion: Any, scaler: Scaling, dtype: str, caller: str, owner: str) -> Sum:
-    if isinstance(expansion, GaussianExpansion):
-        return _gaussians(expansion, scaler, dtype, caller, owner)
-    kernel = expansion.kernel
-    if type(kernel) not in _KERNELS:
-        raise ValueError(
-            f"{caller}: this {owner} has the kernel {type(kernel).__name__}, "
-            + _REASONS.get(type(kernel), "which this writer does not know")
-            + f"; fit with one of {', '.join(cls.__name__ for cls in _KERNELS)} to export a model."
-        )
-    rules = [f"{key}={value!r}" for key, value in kernel.rules.items()]
-    if rules:
-        raise ValueError(
-            f"{caller}: the kernel of this {owner} has {', '.join(rules)}, a rule in place of a number; use "
-            "kernel.resolve(X) with the training samples X, as an estimator does."
-        )
-    V, coef, offset = (_double(a) for a in (expansion.vectors, expansion.coef, expansion.offset))
-    if not len(V):
-        # a constant: no vector was kept
-        return Sum("linear", np.zeros((len(offset), len(scaler.shift))), offset)
-    found = _KERNELS[type(kernel)](kernel, V, coef, offset, scaler, dtype)
-    if dtype == "float" and found.kind != "linear":
-        _warn_about_rounding(expansion, caller, owner)
-    return found
-
-
-def _gaussian(kernel: Any, V: Vector, coef: Vector, offset: Vector, scaler: Scaling, dtype: str) -> Sum:
-    gain = np.broadcast_to(1.0 / (np.sqrt(2.0) * _double(kernel.length_scale)), V.shape[1:])
-    # the median: one far vector does not carry it away from the others
-    shift, factor, vectors = _prepared(V, np.median(V, axis=0), gain, scaler, dtype)
-    return Sum("gaussian", vectors, offset, coef, shift, factor)
-
-
-def _laplacian(kernel: Any, V: Vector, coef: Vector, offset: Vector, scaler: Scaling, dtype: str) -> Sum:
-    gain = np.broadcast_to(1.0 / _double(kernel.length_scale), V.shape[1:])
-    shift, factor, vectors = _prepared(V, np.median(V, axis=0), gain, scaler, dtype)
-    return Sum("laplacian", vectors, offset, coef, shift, factor)
-
-
-def _spline(kernel: Any, V: Vector, coef: Vector, offset: Vector, scaler: Scaling, dtype: str) -> Sum:
-    origin = np.broadcast_to(_double(kernel.origin), V.shape[1:])
-    shift, factor, vectors = _prepared(V, origin, np.ones(V.shape[1]), scaler, dtype)
-    return Sum("spline", vectors, offset, coef, shift, factor)
-
-
-def _polynomial(kernel: Any, V: Vector, coef: Vector, offset: Vector, scaler: Scaling, dtype: str) -> Sum:
-    vectors = V * float(kernel.gamma)
-    shift, factor, rest = _scaled(scaler, dtype)
-    constant = float(kernel.coef0) + vectors @ rest
-    return Sum("polynomial", vectors, offset, coef, shift, factor, int(kernel.degree), constant)
-
-
-def _linear(kernel: Any, V: Vector, coef: Vector, offset: Vector, scaler: Scaling, dtype: str) -> Sum:  # noqa: ARG001
-    # sum_j c_j <z, v_j> is one vector per output, however many samples were kept
-    vectors = coef.T @ V
-    shift, factor, rest = _scaled(scaler, dtype)
-    return Sum("linear", vectors, offset + vectors @ rest, shift=shift, factor=factor)
-
-
-def _scaled(scaler: Scaling, dtype: str) -> tuple[Vector | None, Vector | None, Vector]:
-    """Shift and factor of a scaler, none if it does nothing, and what ``z`` lacks since the shift is rounded."""
-    if not scaler.shift.any() and np.all(scaler.factor == 1):
-        return None, None, np.zeros_like(scaler.shift)
-    shift = scaler.shift.astype(DTYPES[dtype]).astype(np.float64)
-    return shift, scaler.factor, (shift - scaler.shift) * scaler.factor
-
-
-_KERNELS: dict[type, Callable[[Any, Vector, Vector, Vector, Scaling, str], Sum]] = {
-    Gaussian: _gaussian,
-    Laplacian: _laplacian,
-    Polynomial: _polynomial,
-    Linear: _linear,
-    LinearSpline: _spline,
-}
-_REASONS: dict[type, str] = {
-    Precomputed: "whose values you compute, so the model does not hold the vectors",
-    Function: "a Python function, which cannot be written in another language",
-}
-
-
-def _log_sum(mixture: KernelMixture, scaler: Scaling, dtype: str, log_unit: float) -> LogSum:
-    weights, widths = _double(mixture.weights), _double(mixture.widths)
-    V, transform = _double(mixture.vectors), _double(mixture.transform)
-    kept = weights > 0
-    shift, factor, vectors = _prepared(V[kept], np.median(V, axis=0), transform, scaler, dtype)
-    determinant = np.log(np.abs(transform)).sum() if transform.ndim == 1 else np.linalg.slogdet(transform)[1]
-    dim = V.shape[1]
-    level = np.log(weights[kept]) - dim * np.log(widths[kept])
-    level += determinant - 0.5 * dim * np.log(2 * np.pi) + log_unit
-    return LogSum(vectors, level, 0.5 / widths[kept] ** 2, shift, factor)
-
-
-def _warn_about_rounding(expansion: Any, caller: str, owner: str) -> None:
-    """Warn if coefficients of both signs cancel so far that seven digits leave little of the sum."""
-    step = max(1, -(-expansion.n_vectors // _ROUNDING_ROWS))
-    if isinstance(expansion, GaussianExpansion):
-        T = expansion.basis.vectors[::step, :]
-        K = np.concatenate([_double(expansion.basis.columns(T)), _double(T)], axis=1)
-        coef = np.concatenate([_double(expansion.coef), _double(expansion.slopes)])
-    else:
-        V = expansion.vectors
-        K, coef = _double(expansion.kernel(V[::step, :], V)), _double(expansion.coef)
-    noise = float(np.finfo(np.float32).eps) * (np.abs(K) @ np.abs(coef)).max()
-    size = float(np.abs(K @ coef + _double(expansion.offset)).max())
-    if noise > ROUNDING * size:
-        warnings.warn(
-            f'{caller}: with dtype="float" rounding may change the outputs of this {owner} by about {noise:.1g} (the '
-            f'largest is about {size:.1g}), because its coefficients cancel; use dtype="double", or fit with a ridge '
-            "or fewer vectors.",
-            UserWarning,
-            stacklevel=5,
-        )

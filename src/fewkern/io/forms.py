@@ -16,11 +16,10 @@ import numpy as np
 from sklearn.compose import ColumnTransformer
 from sklearn.feature_selection import SelectorMixin
 from sklearn.impute import SimpleImputer
-from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, OrdinalEncoder
+from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 
 from fewkern.arrays.namespace import is_sparse
-from fewkern.io.columns import by_name, positions
-from fewkern.io.steps import LINEAR_CLASSIFIERS, LINEAR_MODELS
+from fewkern.io.steps import LINEAR_CLASSIFIERS, LINEAR_MODELS, column_positions, columns_by_name
 
 __all__ = ["FORMS", "form_of"]
 
@@ -31,6 +30,8 @@ Content: TypeAlias = dict[str, Any]
 _NOT_WRITTEN = frozenset({"n_jobs", "memory", "verbose", "copy"})
 # Types that a step may turn its numbers into.
 _NUMBERS = "fiu"
+# scikit-learn makes Python objects of categories, a list and a set of them.
+_BYTES_PER_CATEGORY = 160
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,8 @@ class Form:
 
     write: Callable[[Any], Content]
     make: Callable[[Content], Any]
+    bytes_per_entry: int = 0
+    """Memory that ``make`` takes for every entry of an array in the content, beside the array."""
 
 
 def form_of(step: Any) -> tuple[str, Content] | None:
@@ -219,10 +222,10 @@ def _write_columns(step: ColumnTransformer) -> Content:
     given["remainder"] = step.remainder
     parts = []
     for name, fitted, columns in step.transformers_:
-        places = [int(i) for i in positions(step, columns)]
+        places = [int(i) for i in column_positions(step, columns)]
         kind = given[name] if isinstance(given[name], str) else ""
         # a part without columns was never fitted
-        parts.append((name, kind or (fitted if places else "drop"), places, by_name(columns)))
+        parts.append((name, kind or (fitted if places else "drop"), places, columns_by_name(columns)))
     rest = step.remainder if isinstance(step.remainder, str) else "passthrough"
     return {
         **_head(step, "transformers", "remainder", "force_int_remainder_cols"),
@@ -304,23 +307,6 @@ def _range(made: Any, ends: Any) -> tuple[int, int]:
     return ends
 
 
-# FunctionTransformer that passes its input
-
-
-def _write_identity(step: FunctionTransformer) -> Content:
-    _refuse(step.func is not None or step.inverse_func is not None, step, "a function")
-    return _head(step)
-
-
-def _make_identity(content: Content) -> FunctionTransformer:
-    made, d = _made(FunctionTransformer, content), content["n_features"]
-    _expect(made.func is None and made.inverse_func is None, made, "func")
-    if not (type(d) is int and d > 0):
-        raise ValueError(f"FunctionTransformer.n_features_in_ is {d!r}")
-    made.n_features_in_ = d
-    return _named(made, content)
-
-
 # Linear models
 
 _FOUND = ("alpha_", "l1_ratio_", "n_iter_")
@@ -362,10 +348,9 @@ def _make_linear(cls: Any) -> Callable[[Content], Any]:
 
 FORMS: dict[str, Form] = {
     "SimpleImputer": Form(_write_imputer, _make_imputer),
-    "OneHotEncoder": Form(_write_encoder, _make_encoder(OneHotEncoder)),
-    "OrdinalEncoder": Form(_write_encoder, _make_encoder(OrdinalEncoder)),
+    "OneHotEncoder": Form(_write_encoder, _make_encoder(OneHotEncoder), _BYTES_PER_CATEGORY),
+    "OrdinalEncoder": Form(_write_encoder, _make_encoder(OrdinalEncoder), _BYTES_PER_CATEGORY),
     "ColumnTransformer": Form(_write_columns, _make_columns),
-    "FunctionTransformer": Form(_write_identity, _make_identity),
     **{cls.__name__: Form(_write_linear, _make_linear(cls)) for cls in LINEAR_MODELS},
 }
-_CLASSES = {SimpleImputer, OneHotEncoder, OrdinalEncoder, ColumnTransformer, FunctionTransformer, *LINEAR_MODELS}
+_CLASSES = {SimpleImputer, OneHotEncoder, OrdinalEncoder, ColumnTransformer, *LINEAR_MODELS}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import warnings
 from collections.abc import Iterable
@@ -10,11 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from fewkern._version import __version__
 from fewkern.density.mixture import product_bound, square_limit
 from fewkern.io.describe import plan
+from fewkern.io.onnx_graph import OPSET, Graph
 from fewkern.io.plan import (
-    DTYPES,
     ROUNDING,
     Bends,
     Bounds,
@@ -33,10 +31,6 @@ from fewkern.io.save import write_atomically
 
 __all__ = ["OPSET", "to_onnx"]
 
-# The first with axes as an input of Unsqueeze and ReduceSum; runtimes have known it since 2021.
-OPSET, _IR_VERSION = 13, 7
-# Operators for texts; the first with tables from texts to numbers.
-_ML_OPSET = 2
 # Up to this many features a squared distance is the sum of squared differences, which loses no digits. Above, the
 # square is expanded into a matrix product, because n x m x d differences would not fit into memory.
 _DIFFERENCES = 16
@@ -113,7 +107,9 @@ def to_onnx(
     except ImportError as error:
         raise ImportError("to_onnx needs the package onnx: pip install onnx.") from error
     described = plan(model, dtype, "to_onnx", Trust(coverage, false_alarms))
-    graph = _Graph(onnx, described, dtype)
+    graph = Graph(onnx, described, dtype)
+    if described.inputs is not None:
+        graph.sample = _features(graph, described.inputs)
     _write(graph, described)
     proto = graph.model(described)
     onnx.checker.check_model(proto, full_check=True)
@@ -122,83 +118,7 @@ def to_onnx(
     return proto
 
 
-class _Graph:
-    """Nodes and constants in the making; every method returns the name of a result."""
-
-    def __init__(self, onnx: Any, described: Plan, dtype: str) -> None:
-        self.onnx, self.dtype = onnx, DTYPES[dtype]
-        self.nodes: list[Any] = []
-        self.constants: dict[tuple[str, bytes], Any] = {}
-        self.outputs: list[Any] = []
-        texts = {} if described.inputs is None else described.inputs.texts
-        self.domains = {"": OPSET} | ({"ai.onnx.ml": _ML_OPSET} if texts else {})
-        numbers = described.n_inputs - len(texts)
-        self.inputs = [self._info("X", self.dtype, ["n", numbers])] if numbers else []
-        self.inputs += [self._info("T", np.dtype(object), ["n", len(texts)])] if texts else []
-        # by content: what two sums share is computed once
-        self.bent: dict[tuple[bytes, ...], str] = {}
-        # the sums see the sample itself, or the features that are made of it
-        self.sample = "X" if described.inputs is None else _features(self, described.inputs)
-
-    def add(self, operator: str, *inputs: str, output: str | None = None, **attributes: Any) -> str:
-        name = output or f"r{len(self.nodes)}"
-        self.nodes.append(self.onnx.helper.make_node(operator, inputs, [name], **attributes))
-        return name
-
-    def number(self, values: Any) -> str:
-        """A constant in the type of the graph."""
-        with np.errstate(over="ignore"):
-            array = np.asarray(values).astype(self.dtype)
-        if not np.all(np.isfinite(array)):
-            raise ValueError(
-                f"to_onnx: the model holds numbers that no {self.dtype.__name__} can hold"
-                + ('; use dtype="double".' if np.all(np.isfinite(values)) else "; fit it again on finite samples.")
-            )
-        return self.constant(array)
-
-    def constant(self, array: Any) -> str:
-        array = np.ascontiguousarray(array) if np.ndim(array) else np.asarray(array)
-        content = repr(array.tolist()).encode() if array.dtype == object else array.tobytes()
-        key = (f"{array.dtype} {array.shape}", content)
-        if key not in self.constants:
-            name = f"c{len(self.constants)}"
-            self.constants[key] = self.onnx.numpy_helper.from_array(array, name)
-        return self.constants[key].name
-
-    def axes(self, *axes: int) -> str:
-        return self.constant(np.array(axes, dtype=np.int64))
-
-    def result(self, name: str, of: str, dtype: Any, shape: list[Any]) -> None:
-        self.add("Identity", of, output=name)
-        self.outputs.append(self._info(name, dtype, shape))
-
-    def _info(self, name: str, dtype: Any, shape: list[Any]) -> Any:
-        helper = self.onnx.helper
-        return helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(np.dtype(dtype)), shape)
-
-    def model(self, described: Plan) -> Any:
-        helper = self.onnx.helper
-        graph = helper.make_graph(
-            self.nodes, described.model, self.inputs, self.outputs, initializer=list(self.constants.values())
-        )
-        proto = helper.make_model(
-            graph,
-            producer_name="fewkern",
-            producer_version=__version__,
-            doc_string="\n".join([described.title, *described.notes]),
-            opset_imports=[helper.make_opsetid(*domain) for domain in self.domains.items()],
-            ir_version=_IR_VERSION,
-        )
-        facts = {"model": described.model}
-        if described.classes is not None:
-            facts["classes"] = json.dumps(described.classes.labels.tolist(), default=str)
-        if described.feature_names is not None:
-            facts["feature_names"] = json.dumps(described.feature_names)
-        helper.set_model_props(proto, facts)
-        return proto
-
-
-def _features(g: _Graph, inputs: Inputs) -> str:
+def _features(g: Graph, inputs: Inputs) -> str:
     """The features that the parts of a pipeline make of its inputs, ``X`` and ``T``."""
     columns = []
     for part in inputs.parts:
@@ -207,7 +127,7 @@ def _features(g: _Graph, inputs: Inputs) -> str:
     return g.add("Concat", *columns, axis=1)
 
 
-def _input(g: _Graph, inputs: Inputs, source: Copy) -> str:
+def _input(g: Graph, inputs: Inputs, source: Copy) -> str:
     """One input as a column of numbers: of ``X``, or the number of a category of ``T``."""
     text = source.column in inputs.texts
     place = sum((column in inputs.texts) == text for column in range(source.column))
@@ -223,7 +143,7 @@ def _input(g: _Graph, inputs: Inputs, source: Copy) -> str:
     return value
 
 
-def _looked_up(g: _Graph, part: Lookup, value: str) -> str:
+def _looked_up(g: Graph, part: Lookup, value: str) -> str:
     number = g.onnx.helper.np_dtype_to_tensor_dtype(np.dtype(g.dtype))
     same = g.add("Cast", g.add("Equal", value, g.number(part.keys[None, :])), to=number)
     found = g.add("MatMul", same, g.number(part.values))
@@ -232,7 +152,7 @@ def _looked_up(g: _Graph, part: Lookup, value: str) -> str:
     return g.add("Where", g.add("Greater", known, g.number(0.5)), found, unknown)
 
 
-def _write(g: _Graph, described: Plan) -> None:
+def _write(g: Graph, described: Plan) -> None:
     columns = [_sum(g, part) if isinstance(part, Sum) else _log_sum(g, part) for part in described.sums]
     values = columns[0] if len(columns) == 1 else g.add("Concat", *columns, axis=1)
     if described.classes is not None:
@@ -246,7 +166,7 @@ def _write(g: _Graph, described: Plan) -> None:
         _write_novelty(g, described.unexplained)
 
 
-def _write_bounds(g: _Graph, bounds: Bounds, values: str) -> None:
+def _write_bounds(g: Graph, bounds: Bounds, values: str) -> None:
     half = g.number(bounds.factor[None, :])
     if bounds.scale is not None and bounds.limits is not None:
         scale = g.add("Max", _sum(g, bounds.scale), g.number(bounds.limits[0][None, :]))
@@ -255,7 +175,7 @@ def _write_bounds(g: _Graph, bounds: Bounds, values: str) -> None:
         g.result(name, g.add(operator, values, half), g.dtype, ["n", len(bounds.factor)])
 
 
-def _write_novelty(g: _Graph, part: Unexplained) -> None:
+def _write_novelty(g: Graph, part: Unexplained) -> None:
     z = _sum(g, part.features)
     explained = g.add("ReduceSum", g.add("Mul", z, z), g.axes(1), keepdims=1)
     novelty = g.add("Clip", g.add("Sub", g.number(1.0), explained), g.number(0.0), g.number(1.0))
@@ -263,7 +183,7 @@ def _write_novelty(g: _Graph, part: Unexplained) -> None:
     g.result("is_novel", g.add("Greater", novelty, g.number(part.threshold)), np.bool_, ["n", 1])
 
 
-def _prepared(g: _Graph, part: Sum | LogSum) -> str:
+def _prepared(g: Graph, part: Sum | LogSum) -> str:
     """``z``, where it is squared no larger than what can be."""
     x = _bent(g, part.bends) if isinstance(part, Sum) and part.bends is not None else g.sample
     if part.factor is None:
@@ -289,7 +209,7 @@ def _prepared(g: _Graph, part: Sum | LogSum) -> str:
     return g.add("Clip", z, g.number(-limit), g.number(limit))
 
 
-def _bent(g: _Graph, bends: Bends) -> str:
+def _bent(g: Graph, bends: Bends) -> str:
     """The features after their piecewise linear maps."""
     key = tuple(table.tobytes() for table in (*bends.knots, *bends.values))
     if key not in g.bent:
@@ -297,7 +217,7 @@ def _bent(g: _Graph, bends: Bends) -> str:
     return g.bent[key]
 
 
-def _bent_in_groups(g: _Graph, bends: Bends) -> str:
+def _bent_in_groups(g: Graph, bends: Bends) -> str:
     """The features after their maps, those with equally many pieces together."""
     counts = [max(len(knots) - 1, 1) for knots in bends.knots]
     groups = [[a for a, count in enumerate(counts) if count == own] for own in sorted(set(counts))]
@@ -311,7 +231,7 @@ def _bent_in_groups(g: _Graph, bends: Bends) -> str:
     return g.add("Gather", g.add("Concat", *parts, axis=1), g.axes(*order), axis=1)
 
 
-def _bent_alike(g: _Graph, x: str, knots: list[Any], values: list[Any]) -> str:
+def _bent_alike(g: Graph, x: str, knots: list[Any], values: list[Any]) -> str:
     """Piecewise linear maps with equally many pieces: sums of ramps, one ramp per piece."""
     # a constant is a piece of length zero
     K, V = (np.stack([np.resize(table, max(len(table), 2)) for table in tables], axis=1) for tables in (knots, values))
@@ -323,18 +243,18 @@ def _bent_alike(g: _Graph, x: str, knots: list[Any], values: list[Any]) -> str:
     return g.add("Add", g.add("ReduceSum", ramps, g.axes(1), keepdims=0), g.number(V[:1]))
 
 
-def _pairs(g: _Graph, z: str, vectors: Any) -> tuple[str, str]:
+def _pairs(g: Graph, z: str, vectors: Any) -> tuple[str, str]:
     """Both sides with a third dimension, ready to broadcast to ``(n, m, d)``."""
     return g.add("Unsqueeze", z, g.axes(1)), g.number(vectors[None, :, :])
 
 
-def _squared_distances(g: _Graph, z: str, vectors: Any, narrow: Any = None) -> str:
+def _squared_distances(g: Graph, z: str, vectors: Any, narrow: Any = None) -> str:
     """Squared distances ``(n, m)``; times ``narrow``, one factor per vector, where that is given."""
     distances = _plain_distances(g, z, vectors, 1.0 if narrow is None else float(narrow.max()))
     return distances if narrow is None else g.add("Mul", distances, g.number(narrow[None, :]))
 
 
-def _plain_distances(g: _Graph, z: str, vectors: Any, factor: float) -> str:
+def _plain_distances(g: Graph, z: str, vectors: Any, factor: float) -> str:
     d = vectors.shape[1]
     if d <= _DIFFERENCES:
         gap = g.add("Sub", *_pairs(g, z, vectors))
@@ -347,7 +267,7 @@ def _plain_distances(g: _Graph, z: str, vectors: Any, factor: float) -> str:
     return g.add("Max", total, g.number(0.0))
 
 
-def _warn_about_distance(g: _Graph, square: float) -> None:
+def _warn_about_distance(g: Graph, square: float) -> None:
     """The expanded square of a distance is a difference of numbers as large as the squared length of a vector."""
     if float(np.finfo(g.dtype).eps) * square > ROUNDING:
         warnings.warn(
@@ -358,7 +278,7 @@ def _warn_about_distance(g: _Graph, square: float) -> None:
         )
 
 
-def _sum(g: _Graph, part: Sum) -> str:
+def _sum(g: Graph, part: Sum) -> str:
     z = _prepared(g, part)
     if part.coef is None:
         product = g.add("MatMul", z, g.number(part.vectors.T))
@@ -369,7 +289,7 @@ def _sum(g: _Graph, part: Sum) -> str:
     return g.add("Add", product, g.number(part.offset))
 
 
-def _kernel(g: _Graph, part: Sum, z: str) -> str:
+def _kernel(g: Graph, part: Sum, z: str) -> str:
     """The matrix ``k(z, v)``."""
     if part.kind == "gaussian":
         return g.add("Exp", g.add("Neg", _squared_distances(g, z, part.vectors, part.narrow)))
@@ -388,7 +308,7 @@ def _kernel(g: _Graph, part: Sum, z: str) -> str:
     return g.add("ReduceProd", factors, axes=[2], keepdims=0)
 
 
-def _log_sum(g: _Graph, part: LogSum) -> str:
+def _log_sum(g: Graph, part: LogSum) -> str:
     z = _prepared(g, part)
     exponent = g.add("Mul", _squared_distances(g, z, part.vectors), g.number(-part.narrow))
     exponent = g.add("Max", exponent, g.number(-0.4 * float(np.finfo(g.dtype).max)))
@@ -399,7 +319,7 @@ def _log_sum(g: _Graph, part: LogSum) -> str:
     return g.add("Add", g.add("Log", total), top)
 
 
-def _write_classes(g: _Graph, described: Plan, classes: Classes, values: str) -> None:
+def _write_classes(g: Graph, described: Plan, classes: Classes, values: str) -> None:
     scores = values
     if classes.weights is not None:
         scores = g.add("MatMul", scores, g.number(classes.weights))
@@ -447,7 +367,7 @@ def _as_utf8(labels: Iterable[str]) -> list[str]:
     return texts
 
 
-def _probabilities(g: _Graph, classes: Classes, scores: str, each: str) -> str:
+def _probabilities(g: Graph, classes: Classes, scores: str, each: str) -> str:
     if classes.shares is None:
         return g.add("Softmax", g.add("Mul", each, g.number(classes.factor)), axis=1)
     if each != scores:

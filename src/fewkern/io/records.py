@@ -1,15 +1,9 @@
-"""Objects as plain data, and back: the JSON of a model file.
-
-Writing goes straight from objects to JSON, with arrays put aside. Reading has two steps, so that old files can be
-upgraded between them: JSON becomes a tree of plain values and :class:`Record`, then every record becomes an object
-of a registered class.
-"""
+"""Objects as plain data, and back: the JSON of a model file."""
 
 from __future__ import annotations
 
 import dataclasses
 import inspect
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any, TypeAlias
 
@@ -18,28 +12,26 @@ import scipy.sparse as sp
 
 from fewkern.arrays.namespace import is_foreign, is_sparse, to_numpy
 from fewkern.arrays.storable import Stored, stored_classes
+from fewkern.io.archive import Arrays, Budget
 from fewkern.io.checks import check_object, check_sparse
 from fewkern.io.forms import FORMS, form_of
-from fewkern.io.steps import SCALERS
+from fewkern.io.steps import CONTAINERS, SCALERS
 
-__all__ = ["Record", "State", "Writer", "build", "parse"]
+__all__ = ["Reader", "State", "Writer"]
 
 State: TypeAlias = dict[str, Any]
 
-
-@dataclass(frozen=True)
-class Record:
-    """An object in a file: the name of its class and its fields, in which other records may be."""
-
-    name: str
-    state: State
+# Objects inside of objects, and pipelines and column transformers inside of each other: more than a model has. Every
+# level of the second kind makes scikit-learn three times as slow, because it asks each step three times for its tags.
+_DEEPEST_OBJECT, _DEEPEST_CONTAINER = 16, 5
+_ENTRIES = {"object": {"state"}, "enum": {"value"}, "sparse": {"shape"}}
 
 
 class Writer:
     """Turns values into JSON and collects their arrays, each once."""
 
     def __init__(self) -> None:
-        self.arrays: dict[str, np.ndarray[Any, Any]] = {}
+        self.arrays: Arrays = {}
         # by identity; the arrays are kept alive, so that no other one gets the same number
         self._seen: dict[int, tuple[Any, str]] = {}
 
@@ -100,77 +92,101 @@ def _state(value: Any) -> State:
     return {k: v for k, v in vars(value).items() if k not in transient}
 
 
-def parse(node: Any, arrays: dict[str, np.ndarray[Any, Any]]) -> Any:
-    """The tree of plain values and records that a piece of JSON stands for."""
-    if not isinstance(node, dict):
-        if isinstance(node, list):
-            raise ValueError("a bare list in its header")
-        return node
-    kind: Any = next(iter(node), None)
-    content: Any = node.get(kind)
-    allowed = {"object": {"state"}, "enum": {"value"}, "sparse": {"shape"}}.get(str(kind), set())
-    if set(node) != {kind} | allowed:
+class Reader:
+    """Turns JSON and arrays into objects of registered classes, each checked against its class.
+
+    Every use of an array is charged to the ``budget``, however often the same one is named.
+    """
+
+    def __init__(self, arrays: Arrays, budget: Budget) -> None:
+        self._arrays, self._budget = arrays, budget
+        self._objects, self._containers = 0, 0
+
+    def read(self, node: Any) -> Any:
+        """The value that a piece of JSON stands for."""
+        if isinstance(node, str):
+            self._budget.charge_text(node)
+        if not isinstance(node, dict):
+            if isinstance(node, list):
+                raise ValueError("a bare list in its header")
+            return node
+        kind: Any = next(iter(node), None)
+        content: Any = node.get(kind)
+        if set(node) != {kind} | _ENTRIES.get(str(kind), set()):
+            raise ValueError(f"an unknown entry {kind!r} in its header")
+        if kind == "array":
+            self._budget.charge_array(self._arrays[content])
+            return self._arrays[content]
+        if kind == "list":
+            return [self.read(v) for v in content]
+        if kind == "tuple":
+            return tuple(self.read(v) for v in content)
+        if kind == "dict":
+            return {self.read(k): self.read(v) for k, v in content}
+        if kind == "strings":
+            return self._strings(content)
+        if kind == "sparse":
+            return self._sparse({name: self.read(part) for name, part in content.items()}, node["shape"])
+        if kind == "enum":
+            return self.make(content, {"value": node["value"]})
+        if kind == "object":
+            return self._object(content, node["state"])
         raise ValueError(f"an unknown entry {kind!r} in its header")
-    if kind == "array":
-        return arrays[content]
-    if kind == "list":
-        return [parse(v, arrays) for v in content]
-    if kind == "tuple":
-        return tuple(parse(v, arrays) for v in content)
-    if kind == "dict":
-        return {parse(k, arrays): parse(v, arrays) for k, v in content}
-    if kind == "strings":
-        return _strings(content)
-    if kind == "sparse":
-        return _sparse({name: parse(part, arrays) for name, part in content.items()}, node["shape"])
-    if kind == "enum":
-        return Record(content, {"value": node["value"]})
-    if kind == "object":
-        return Record(content, {k: parse(v, arrays) for k, v in node["state"].items()})
-    raise ValueError(f"an unknown entry {kind!r} in its header")
 
+    def _strings(self, items: Any) -> np.ndarray[Any, Any]:
+        if not isinstance(items, list) or not all(isinstance(item, str) for item in items):
+            raise ValueError("texts that are not texts")
+        array = np.empty(len(items), dtype=object)
+        array[:] = [self.read(item) for item in items]
+        return array
 
-def _strings(items: Any) -> np.ndarray[Any, Any]:
-    if not isinstance(items, list) or not all(isinstance(item, str) for item in items):
-        raise ValueError("texts that are not texts")
-    array = np.empty(len(items), dtype=object)
-    array[:] = items
-    return array
+    def _sparse(self, parts: State, shape: Any) -> Any:
+        check_sparse(parts, shape)
+        self._budget.check_columns(shape[1], sparse=True)
+        return sp.csr_array((parts["data"], parts["indices"], parts["indptr"]), shape=tuple(shape))
 
+    def _object(self, name: Any, state: Any) -> Any:
+        container = name in CONTAINERS
+        self._objects += 1
+        self._containers += container
+        # on the way down, before there is an object that could be asked anything
+        if self._objects > _DEEPEST_OBJECT or self._containers > _DEEPEST_CONTAINER:
+            raise ValueError(
+                f"objects or pipelines inside of each other, deeper than {_DEEPEST_OBJECT} or {_DEEPEST_CONTAINER}"
+            )
+        fields = {key: self.read(value) for key, value in state.items()}
+        self._objects -= 1
+        self._containers -= container
+        return self.make(name, fields)
 
-def _sparse(parts: dict[str, Any], shape: Any) -> Any:
-    check_sparse(parts, shape)
-    return sp.csr_array((parts["data"], parts["indices"], parts["indptr"]), shape=tuple(shape))
-
-
-def build(tree: Any) -> Any:
-    """Objects in place of the records of ``tree``, each checked against its class."""
-    if isinstance(tree, list):
-        return [build(item) for item in tree]
-    if isinstance(tree, tuple):
-        return tuple(build(item) for item in tree)
-    if isinstance(tree, dict):
-        return {build(key): build(value) for key, value in tree.items()}
-    if not isinstance(tree, Record):
-        return tree
-    state = {key: build(value) for key, value in tree.state.items()}
-    made: Any
-    if tree.name in FORMS:
-        made = FORMS[tree.name].make(state)
-        check_object(made, Stored(type(made), {}))
+    def make(self, name: str, state: State) -> Any:
+        """An object of the class ``name`` with these fields."""
+        made: Any
+        if name in FORMS:
+            form = FORMS[name]
+            self._budget.charge(form.bytes_per_entry * _n_entries(tuple(state.values())))
+            made = form.make(state)
+            check_object(made, Stored(type(made), {}), self._budget)
+            return made
+        stored = stored_classes().get(name)
+        if stored is None:
+            raise ValueError(f"there is no class {name}")
+        cls = stored.cls
+        if issubclass(cls, Enum):
+            made = cls(state["value"])
+        elif dataclasses.is_dataclass(cls):
+            made = cls(**state)
+        else:
+            # parameters first: one that the file does not know gets its default
+            names = inspect.signature(cls).parameters
+            made = cls(**{key: value for key, value in state.items() if key in names})
+            made.__dict__.update(state)
+        check_object(made, stored, self._budget)
         return made
-    stored = stored_classes().get(tree.name)
-    if stored is None:
-        raise ValueError(f"there is no class {tree.name}")
-    cls = stored.cls
-    if issubclass(cls, Enum):
-        made = cls(state["value"])
-    elif dataclasses.is_dataclass(cls):
-        made = cls(**state)
-    else:
-        # parameters first: one that the file does not know yet gets its default
-        names = inspect.signature(cls).parameters
-        made = cls(**{key: value for key, value in state.items() if key in names})
-        made.__dict__.update(state)
-    check_object(made, stored)
-    return made
+
+
+def _n_entries(value: Any) -> int:
+    """Number of entries of all arrays in tuples of arrays."""
+    if isinstance(value, tuple):
+        return sum(map(_n_entries, value))
+    return value.size if isinstance(value, np.ndarray) else 0

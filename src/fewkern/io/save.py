@@ -1,30 +1,36 @@
 """Save and load fitted models: one ``.npz`` file, a JSON header and plain arrays.
 
 Nothing is pickled. A file can only create objects of registered classes (:mod:`fewkern.arrays.storable`), and every
-object is checked before it is handed out, so a file that loads also predicts.
+object is tried before it is returned: a model that was loaded can do everything that its class can.
 """
 
 from __future__ import annotations
 
 import io
 import os
+import secrets
+import stat
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import sklearn
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
 from fewkern._version import __version__
+from fewkern.arrays.finite import quiet
 from fewkern.arrays.storable import stored_classes
+from fewkern.arrays.texts import printable
 from fewkern.arrays.wrapped import unwrapped
-from fewkern.io.archive import ModelFileError, pack, unpack
-from fewkern.io.files import write_atomically
-from fewkern.io.legacy import upgrade
-from fewkern.io.records import Writer, build, parse
-from fewkern.io.trial import is_fitted
+from fewkern.io.archive import Budget, FileLimitError, ModelFileError, pack, unpack
+from fewkern.io.records import Reader, Writer
+from fewkern.io.trial import FUNCTIONS, is_fitted, try_function
 
-__all__ = ["ModelFileError", "load", "read_header", "save", "write_atomically"]
+__all__ = ["ModelFileError", "load", "save", "write_atomically"]
+
+# Characters of the reason in a refusal; what a file says may be of any length.
+_REASON_LENGTH = 200
 
 
 def save(model: Any, path: str | os.PathLike[str]) -> Path:
@@ -38,7 +44,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> Path:
     model : a fitted fewkern estimator
         Or a pipeline of scikit-learn with one in it: scalers, SimpleImputer, OneHotEncoder, OrdinalEncoder,
         ColumnTransformer and feature selection may come before, and a linear model after. Of a search over parameters
-        (GridSearchCV) the best model is written.
+        (GridSearchCV) the best model is written. Or the ``expansion_`` of an estimator.
     path : str or path
 
     Returns
@@ -67,17 +73,21 @@ def save(model: Any, path: str | os.PathLike[str]) -> Path:
     model = unwrapped(model, "save")
     name = type(model).__name__
     stored = stored_classes().get(name)
-    if stored is None or stored.cls is not type(model):
-        raise TypeError(f"save: expected a fitted estimator of fewkern, or a pipeline with one, got {name}.")
+    if stored is None or stored.cls is not type(model) or not isinstance(model, (BaseEstimator, *FUNCTIONS)):
+        raise TypeError(
+            f"save: expected a fitted estimator of fewkern, a pipeline with one, or an expansion, got {name}."
+        )
     if isinstance(model, BaseEstimator) and not is_fitted(model):
         raise NotFittedError(f"save: this {name} is not fitted; call fit first.")
     path = Path(path)
     path = path if path.suffix else path.with_suffix(".npz")
     writer = Writer()
     header = {"fewkern": __version__, "scikit-learn": sklearn.__version__, "model": writer.write(model, name)}
-    content = pack(header, writer.arrays)
     try:
-        _read(io.BytesIO(content), len(content))
+        try:
+            content = _read_back(pack(header, writer.arrays))
+        except FileLimitError:  # so few bytes may not become so many; uncompressed they may
+            content = _read_back(pack(header, writer.arrays, compressed=False))
     except Exception as error:
         raise ValueError(
             f"save: this {name} could not be read back, so nothing was written ({error}); does it predict finite "
@@ -91,14 +101,14 @@ def load(path: str | os.PathLike[str]) -> Any:
     """Read a model that :func:`save` wrote. Its arrays are NumPy's, whatever they were when it was saved.
 
     Loading runs no code from the file, and takes at most 64 MiB of memory plus 100 times the size of the file. A model
-    that was loaded was also tried: it predicts. Files of all earlier formats can be read.
+    that was loaded was also tried: it can do everything that its class can.
 
     Raises
     ------
     FileNotFoundError
         There is no such file.
     ModelFileError
-        The file is damaged, was made by hand, or is of another program or of a newer fewkern. It is a ValueError.
+        The file is damaged, was made by hand, or is of another program or another format. It is a ValueError.
 
     Examples
     --------
@@ -118,22 +128,23 @@ def load(path: str | os.PathLike[str]) -> Any:
             raise _refusal(path, error) from error
 
 
-def read_header(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """The JSON header of a model file."""
-    path = _existing(path)
-    with path.open("rb") as handle:
-        try:
-            return unpack(handle, os.fstat(handle.fileno()).st_size)[0]
-        except Exception as error:
-            raise _refusal(path, error) from error
+def _read_back(content: bytes) -> bytes:
+    """The same bytes, once it is sure that they can be loaded."""
+    _read(io.BytesIO(content), len(content))
+    return content
 
 
-def _read(handle: Any, size: int) -> Any:
-    header, arrays = unpack(handle, size)
-    model = build(upgrade(parse(header["model"], arrays), header["format_version"]))
-    if type(model).__name__ not in stored_classes():
+def _read(handle: IO[bytes], file_bytes: int) -> Any:
+    budget = Budget(file_bytes)
+    header, arrays = unpack(handle, budget)
+    with quiet():  # answers that are not finite are refused
+        model = Reader(arrays, budget).read(header["model"])
+        if isinstance(model, FUNCTIONS):
+            try_function(model, budget)
+            return model
+    if not isinstance(model, BaseEstimator) or type(model).__name__ not in stored_classes():
         raise ModelFileError("it holds no model")
-    if isinstance(model, BaseEstimator) and not is_fitted(model):
+    if not is_fitted(model):
         raise ModelFileError(f"its {type(model).__name__} is not fitted")
     return model
 
@@ -146,9 +157,62 @@ def _existing(path: str | os.PathLike[str]) -> Path:
 
 
 def _refusal(path: Path, error: Exception) -> ModelFileError:
-    """What to tell of any error: zip, zlib, NumPy, JSON and a model in disorder all have exceptions of their own."""
+    """What to say of any error: zip, zlib, NumPy, JSON and a model in disorder all have exceptions of their own."""
     reason = str(error) if isinstance(error, ValueError) and str(error) else repr(error)
-    reason = reason[:200].rstrip(".")
+    reason = printable(reason[:_REASON_LENGTH]).rstrip(".")
+    name = printable(path.name)
     return ModelFileError(
-        f"load: {path.name} is not an intact fewkern model file: {reason}. Fit the model again, or find an intact copy."
+        f"load: {name} is not an intact fewkern model file: {reason}. Fit the model again, or find an intact copy."
     )
+
+
+def write_atomically(path: str | os.PathLike[str], write: Callable[..., object]) -> None:
+    """Call ``write(handle)`` on a temporary file beside ``path``, then put it in place of ``path``.
+
+    The content is on the disk before it takes the place of the old file. If anything fails, the old file stays as it
+    was, and the temporary one is removed (after a kill it stays behind, named ``.fewkern-*.part``). Several writers do
+    not disturb each other; the last one to finish wins. A link stays a link, and its target is replaced; a
+    device or a pipe is written to directly. An existing file keeps its permissions.
+    """
+    path = Path(os.path.realpath(path))
+    if path.exists() and not path.is_file() and not path.is_dir():
+        with path.open("wb") as file:
+            write(file)
+        return
+    if path.is_dir():
+        raise IsADirectoryError(f"cannot write {path}: it is a folder; give the name of a file.")
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"cannot write {path.name}: the folder {path.parent} does not exist; make it first.")
+    part = path.with_name(f".fewkern-{secrets.token_hex(8)}.part")
+    try:
+        # 0o666 less the umask: the permissions of any new file
+        handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
+    except PermissionError as error:
+        raise PermissionError(
+            f"cannot write {path.name}: you may not make files in the folder {path.parent}; choose another one."
+        ) from error
+    try:
+        with os.fdopen(handle, "wb") as file:
+            if path.exists() and hasattr(os, "fchmod"):
+                os.fchmod(file.fileno(), stat.S_IMODE(path.stat().st_mode))
+            write(file)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(part, path)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
+    _sync_folder(path.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make the new name survive a power failure, where the system can open folders."""
+    if not hasattr(os, "O_DIRECTORY"):
+        return
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    except OSError:
+        pass  # some network file systems cannot; the file itself is safe
+    finally:
+        os.close(handle)

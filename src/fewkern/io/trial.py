@@ -1,9 +1,8 @@
-"""A fitted model that was read is asked for predictions at its own vectors; what passes holds no surprises."""
+"""A fitted model that was read is asked for everything that it can say, at its own vectors, before it is returned."""
 
 from __future__ import annotations
 
 import copy
-from enum import Enum
 from typing import Any
 
 import numpy as np
@@ -17,18 +16,23 @@ from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 from sklearn.utils.validation import check_is_fitted
 
 from fewkern.arrays.namespace import is_sparse
-from fewkern.io.columns import positions
-from fewkern.io.steps import is_no_step
+from fewkern.core.expansion import KernelExpansion
+from fewkern.core.gaussians import GaussianExpansion
+from fewkern.density.mixture import ClassMixtures, KernelMixture
+from fewkern.io.archive import Budget
+from fewkern.io.steps import column_positions, is_no_step
 
-__all__ = ["is_fitted", "try_model"]
+__all__ = ["FUNCTIONS", "check_answer", "is_fitted", "try_function", "try_methods", "try_model"]
 
+# Functions that a file may hold without an estimator around them.
+FUNCTIONS = (KernelExpansion, GaussianExpansion, KernelMixture, ClassMixtures)
 _METHODS = ("predict", "predict_proba", "decision_function", "score_samples")
 # Rows of its own vectors that a model is tried on.
 _TRIAL_ROWS = 4
 # An answer above this part of the largest number leaves no room for samples a little further out.
 _HEADROOM = 1e-8
-# A trial row may have so many features where no array of the model vouches for them.
-_FREE_FEATURES = 2**20
+# Few held-out samples are enough for this coverage, and for this rate of false alarms.
+_EVEN_CHANCE = 0.5
 
 
 def is_fitted(model: Any) -> bool:
@@ -40,7 +44,7 @@ def is_fitted(model: Any) -> bool:
     return True
 
 
-def try_model(model: BaseEstimator) -> None:
+def try_model(model: BaseEstimator, budget: Budget) -> None:
     """Ask a fitted model for everything that it can say of a few samples; its answers must be finite, and fit."""
     name = type(model).__name__
     model.get_params(deep=False)
@@ -49,19 +53,77 @@ def try_model(model: BaseEstimator) -> None:
     classes = getattr(model, "classes_", None)
     if classes is not None and (not isinstance(classes, np.ndarray) or classes.ndim != 1 or len(classes) < 2):
         raise ValueError(f"{name}.classes_ is not a list of classes")
-    samples, tried = _trial_samples(model), _without_names(model)
-    with np.errstate(all="ignore"):
-        # one row first: with several, wrong shapes may broadcast to right ones
-        for X in (samples[:1], samples):
-            for method in _METHODS:
-                if hasattr(tried, method):
-                    answer = getattr(tried, method)(X)
-                    _check_answer(answer, X.shape[0], f"{name}.{method}")
-                    if classes is not None and method in ("predict_proba", "decision_function"):
-                        _check_columns(answer, len(classes), f"{name}.{method}")
-            if hasattr(tried, "transform"):
-                _try_transform(tried, X)
-        _try_table(model, samples)
+    _check_vectors(model)
+    samples, tried = _trial_samples(model, budget), _without_names(model)
+    # one row first: with several, wrong shapes may broadcast to right ones
+    for X in (samples[:1], samples):
+        try_methods(tried, X)
+        if hasattr(tried, "transform"):
+            _try_transform(tried, X)
+    _try_table(model, samples)
+    _check_importances(tried)
+
+
+def try_methods(model: Any, X: Any) -> None:
+    """Ask for predictions, and for what a model promises of new samples; all of one row per row of ``X``."""
+    name, n, classes = type(model).__name__, X.shape[0], getattr(model, "classes_", None)
+    for method in _METHODS:
+        if hasattr(model, method):
+            answer = getattr(model, method)(X)
+            check_answer(answer, n, f"{name}.{method}")
+            if classes is not None and method in ("predict_proba", "decision_function"):
+                _check_columns(answer, len(classes), f"{name}.{method}")
+    if hasattr(model, "predict_log_proba"):
+        model.predict_log_proba(X)
+    _try_promise(model, "predict_set", n, X, coverage=_EVEN_CHANCE)
+    _try_promise(model, "predict_interval", n, X, coverage=_EVEN_CHANCE)
+    _try_promise(model, "novelty", n, X)
+    _try_promise(model, "novelty_threshold", 1, false_alarms=_EVEN_CHANCE)
+
+
+def _try_promise(model: Any, method: str, n: int, *samples: Any, **given: float) -> None:
+    """Ask for what some models cannot answer: these say so in their own name."""
+    if not hasattr(model, method):
+        return
+    own = {type(one).__name__ for one in (model, getattr(model, "estimator_", model))}
+    where = f"{type(model).__name__}.{method}"
+    try:
+        answer = np.atleast_1d(getattr(model, method)(*samples, **given))
+    except (ValueError, AttributeError) as error:
+        if not str(error).startswith(tuple(own)):
+            raise
+        return
+    _check_finite(answer, n, where)
+    if method == "predict_interval" and not np.all(answer[..., 0] <= answer[..., 1]):
+        raise ValueError(f"{where} gives a lower bound above the upper one")
+
+
+def try_function(function: Any, budget: Budget) -> None:
+    """Ask a function of samples for its values, and a density for all that is known of it."""
+    name, vectors = type(function).__name__, function.vectors
+    m, d = vectors.shape
+    if isinstance(function, KernelExpansion) and function.kernel.pairwise:
+        # vectors are row numbers, and samples have a column per row
+        m, d = 0, int(vectors.max()) + 1 if m else 1
+    if not m:
+        budget.check_columns(d)
+    samples = vectors[:_TRIAL_ROWS] if m else np.ones((1, d))
+    for X in (samples[:1], samples):
+        values = function(X)
+        _check_finite(values, X.shape[0], f"{name}()")
+        if values.shape != (X.shape[0], function.n_outputs):
+            raise ValueError(f"{name}() gives the shape {values.shape}")
+    if isinstance(function, KernelMixture):
+        _try_density(function, samples)
+
+
+def _try_density(density: KernelMixture, X: Any) -> None:
+    name, d = type(density).__name__, X.shape[1]
+    for part in (density, density.marginal([0])):
+        _check_finite(part.mean(), part.vectors.shape[1], f"{name}.mean")
+        _check_finite(part.sample(1, 0), 1, f"{name}.sample")
+    if density.transform.ndim == 1 or d == 1:
+        _check_finite(density.cdf(X), X.shape[0], f"{name}.cdf")
 
 
 def _try_table(model: Any, samples: Any) -> None:
@@ -86,10 +148,33 @@ def _check_columns(answer: Any, n_classes: int, where: str) -> None:
         raise ValueError(f"{where} has the shape {answer.shape} for {n_classes} classes")
 
 
+def _check_vectors(model: Any) -> None:
+    """The vectors that an estimator shows are finite, and as many as it says."""
+    name, vectors = type(model).__name__, vars(model).get("vectors_")
+    if vectors is None:
+        return
+    if not isinstance(vectors, np.ndarray) and not is_sparse(vectors):
+        raise ValueError(f"{name}.vectors_ is not an array")
+    if vectors.ndim != 2 or vars(model).get("n_vectors_") != vectors.shape[0]:
+        raise ValueError(f"{name}.vectors_ has the shape {vectors.shape}")
+    entries = vectors.data if is_sparse(vectors) else vectors
+    if entries.dtype.kind not in "fiu" or not np.all(np.isfinite(entries)):
+        raise ValueError(f"{name}.vectors_ holds NaN or infinity, or no numbers")
+
+
+def _check_importances(model: Any) -> None:
+    found = vars(model).get("_importances")
+    if found is None:
+        return
+    if not isinstance(found, np.ndarray) or found.shape != (model.n_features_in_,) or found.dtype.kind != "f":
+        raise ValueError(f"{type(model).__name__}.feature_importances_ is not one number per feature")
+    _check_finite(found, len(found), f"{type(model).__name__}.feature_importances_")
+
+
 def _try_transform(model: Any, X: Any) -> None:
     name, n = type(model).__name__, X.shape[0]
     features = model.transform(X)
-    _check_answer(features, n, f"{name}.transform")
+    check_answer(features, n, f"{name}.transform")
     if features.shape[1] != getattr(model, "_n_features_out", features.shape[1]):
         raise ValueError(f"{name}.transform has {features.shape[1]} columns")
     if hasattr(model, "inverse_transform") and not _imputes(model):
@@ -100,7 +185,7 @@ def _try_transform(model: Any, X: Any) -> None:
             if not str(error).startswith(name):
                 raise
         else:
-            _check_answer(back, n, f"{name}.inverse_transform")
+            check_answer(back, n, f"{name}.inverse_transform")
             if back.shape != X.shape:
                 raise ValueError(f"{name}.inverse_transform has {back.shape[1]} columns")
 
@@ -110,15 +195,22 @@ def _imputes(model: Any) -> bool:
     return isinstance(model, SimpleImputer) or any(_imputes(step) for _, step in getattr(model, "steps", ()))
 
 
-def _check_answer(answer: Any, n: int, where: str) -> None:
-    if answer.shape[:1] != (n,) or answer.ndim > 2:
+def check_answer(answer: Any, n: int, where: str) -> None:
+    """Raise a ValueError unless an answer has ``n`` rows of finite numbers, or of labels."""
+    if answer.ndim > 2:
+        raise ValueError(f"{where} gives the shape {answer.shape}")
+    _check_finite(answer, n, where)
+
+
+def _check_finite(answer: Any, n: int, where: str) -> None:
+    if answer.shape[:1] != (n,):
         raise ValueError(f"{where} gives the shape {answer.shape}")
     entries = answer.data if is_sparse(answer) else answer
     if entries.dtype.kind == "f" and not np.all(np.abs(entries) <= _HEADROOM * np.finfo(entries.dtype).max):
         raise ValueError(f"{where} gives NaN or infinity, or nearly so")
 
 
-def _trial_samples(model: Any) -> Any:
+def _trial_samples(model: Any, budget: Budget) -> Any:
     """A few of the model's own vectors; where these are not samples, one row of ones."""
     first, vectors = _first_step(model), getattr(_last_step(model), "vectors_", None)
     d: Any = first.n_features_in_
@@ -130,29 +222,32 @@ def _trial_samples(model: Any) -> Any:
     own: Any = vectors if first is model and getattr(vectors, "shape", (0, 0))[1:] == (d,) else None
     if own is not None and own.shape[0] and (is_sparse(own) or own.dtype.kind == "f"):
         return own[:_TRIAL_ROWS]
-    if is_sparse(vectors) and not isinstance(first, (ColumnTransformer, OneHotEncoder, OrdinalEncoder, SimpleImputer)):
+    encodes = isinstance(first, (ColumnTransformer, OneHotEncoder, OrdinalEncoder, SimpleImputer))
+    if is_sparse(vectors) and not encodes:
+        budget.check_columns(d, sparse=True)
         return sp.csr_array((1, d))
-    if d > max(_FREE_FEATURES, _n_numbers(model)):
-        raise ValueError(f"{type(model).__name__}.n_features_in_ is {d}")
-    cells = _example(model, d)
-    return np.array([cells], dtype=object if any(isinstance(cell, str) for cell in cells) else float)
+    budget.check_columns(d)
+    categories = _categories(model, d)
+    texts = any(isinstance(category, str) for category in categories.values())
+    row = np.full((1, d), 1.0, dtype=object if texts else float)
+    for place, category in categories.items():
+        row[0, place] = category
+    return row
 
 
-def _example(step: Any, d: int) -> list[Any]:
-    """A row of ``d`` cells that a step has seen the like of: a category where it expects one, elsewhere a number."""
-    cells: list[Any] = [1.0] * d
+def _categories(step: Any, d: int) -> dict[int, Any]:
+    """One category of every feature of which a step expects categories, among ``d`` features."""
     if isinstance(step, (OneHotEncoder, OrdinalEncoder)) and len(step.categories_) == d:
-        return [values[0] for values in step.categories_]
+        return {place: values[0] for place, values in enumerate(step.categories_)}
+    found: dict[int, Any] = {}
     if isinstance(step, ColumnTransformer) and step.n_features_in_ == d:
         for _, part, columns in step.transformers_:
-            places = positions(step, columns)
-            for place, cell in zip(places, _example(part, len(places))):
-                cells[place] = cell
+            places = column_positions(step, columns)
+            found |= {places[at]: category for at, category in _categories(part, len(places)).items()}
     # the first step that expects categories, after imputers
     for _, inner in getattr(step, "steps", ()):
-        if cells == [1.0] * d:
-            cells = _example(inner, d)
-    return cells
+        found = found or _categories(inner, d)
+    return found
 
 
 def _first_step(model: Any) -> Any:
@@ -164,17 +259,6 @@ def _last_step(model: Any) -> Any:
     return _last_step(model.steps[-1][1]) if hasattr(model, "steps") else model
 
 
-def _n_numbers(value: Any) -> int:
-    """Size of the largest array inside ``value``."""
-    if isinstance(value, np.ndarray):
-        return value.size
-    if isinstance(value, (list, tuple)):
-        return max(map(_n_numbers, value), default=0)
-    if isinstance(value, (str, int, float, type(None), Enum)) or is_sparse(value):
-        return 0
-    return max(map(_n_numbers, vars(value).values()), default=0) if hasattr(value, "__dict__") else 0
-
-
 def _without_names(model: Any) -> Any:
     """A shallow copy that takes and gives arrays: it knows neither its feature names nor of tables to make."""
     copied = copy.copy(model)
@@ -184,7 +268,7 @@ def _without_names(model: Any) -> Any:
         copied.steps = [(name, step if is_no_step(step) else _without_names(step)) for name, step in copied.steps]
     if isinstance(model, ColumnTransformer):
         copied.transformers_ = [
-            (name, part if isinstance(part, str) else _without_names(part), list(positions(model, columns)))
+            (name, part if isinstance(part, str) else _without_names(part), list(column_positions(model, columns)))
             for name, part, columns in model.transformers_
         ]
     return copied

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from fewkern._version import __version__
-from fewkern.io.files import write_atomically
+from fewkern.io.save import write_atomically
 from fewkern.reporting.figures import draw
 from fewkern.reporting.findings import Findings, find
 from fewkern.reporting.formatting import printable

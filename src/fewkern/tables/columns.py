@@ -13,7 +13,7 @@ import numpy as np
 
 from fewkern.arrays.storable import storable
 from fewkern.tables.cells import factorized, is_mark, numbers, same_category, texts
-from fewkern.tables.dates import PARTS, days, part_values, parts_of, text_of_day
+from fewkern.tables.dates import FORMATS, PARTS, days, part_values, parts_of, text_of_day
 
 __all__ = ["CategoryColumn", "Column", "DateColumn", "Encoded", "NumberColumn", "bad_cells"]
 
@@ -216,7 +216,7 @@ class DateColumn:
         if self.parts[0] != "day":
             return [None] * len(values)
         exact = "hour" in self.parts
-        return [text_of_day(value if exact else round(value)) for value in values[:, 0]]
+        return [text_of_day(value if exact else np.rint(value)) for value in values[:, 0]]
 
 
 Column: TypeAlias = NumberColumn | CategoryColumn | DateColumn
@@ -236,5 +236,7 @@ def _check_levels(column: CategoryColumn) -> None:
 def _check_parts(column: DateColumn) -> None:
     if not column.parts or not set(column.parts) <= set(PARTS):
         raise ValueError(f"DateColumn: parts must be among {', '.join(PARTS)}")
+    if column.form not in FORMATS:
+        raise ValueError("DateColumn: form must be a format of dates that fewkern looks for")
     if not np.all(np.isfinite([column.median, column.low, column.high])):
         raise ValueError("DateColumn: median and range must be finite")

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["ISO", "PARTS", "days", "find_format", "parts_of", "part_values", "text_of_day"]
+__all__ = ["FORMATS", "ISO", "PARTS", "days", "find_format", "parts_of", "part_values", "text_of_day"]
 
 ISO = "ISO8601"
 _ISO_TEXT = re.compile(r"\d{4}-\d{1,2}-\d{1,2}([ T]\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?\s*(Z|[-+]\d{2}:?\d{2})?)?")
@@ -15,6 +15,7 @@ _ISO_TEXT = re.compile(r"\d{4}-\d{1,2}-\d{1,2}([ T]\d{1,2}:\d{2}(:\d{2}(\.\d+)?)
 _DAYS = ["%d.%m.%Y", "%m/%d/%Y", "%d/%m/%Y", "%Y/%m/%d", "%d-%m-%Y", "%d.%m.%y", "%m/%d/%y"]
 _DAYS += ["%d %b %Y", "%d %B %Y", "%b %d, %Y", "%B %d, %Y"]
 _TIMES = ("", " %H:%M", " %H:%M:%S")
+FORMATS = frozenset({ISO, *(day + time for day in _DAYS for time in _TIMES)})
 # A column is one of dates if at least this share of its filled cells are.
 _SHARE = 0.95
 # Cells that are tried before the whole column.
@@ -22,6 +23,8 @@ _FIRST = 50
 _YEAR, _WEEK = 365.2425, 7.0
 # Seasons are told apart once two years have been seen, weekdays once four weeks have.
 _SEASON_DAYS, _WEEK_DAYS = 2 * _YEAR, 28.0
+# Days from 1970-01-01 to the last date that has a text, a million years later or earlier.
+_FARTHEST_DAY = 3.65e8
 # part -> length of the cycle in days (None: no cycle), and its origin in days after 1970-01-01, a Thursday
 PARTS: dict[str, tuple[float | None, float]] = {
     "day": (None, 0.0),
@@ -120,6 +123,7 @@ def part_values(values: np.ndarray[Any, Any], part: str) -> np.ndarray[Any, Any]
 
 def text_of_day(value: float) -> str:
     """A date as text, with the time where there is one."""
+    value = min(max(value, -_FARTHEST_DAY), _FARTHEST_DAY)
     moment = np.datetime64(0, "s") + np.timedelta64(round(value * 86400), "s")
     text = str(moment)
     return text.removesuffix("T00:00:00")

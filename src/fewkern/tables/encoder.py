@@ -81,9 +81,9 @@ def encode(columns: tuple[Column, ...], frame: Any) -> EncodedTable:
 
 def _check(encoder: TableEncoder) -> None:
     """Raise a ValueError if the parts of an encoder from a file do not belong together."""
+    if not any(name.endswith("_") for name in vars(encoder)):
+        return  # not fitted
     columns = vars(encoder).get("columns_")
-    if columns is None:
-        return
     if not isinstance(columns, tuple) or not all(
         isinstance(c, NumberColumn | CategoryColumn | DateColumn) for c in columns
     ):
@@ -97,6 +97,17 @@ def _check(encoder: TableEncoder) -> None:
             raise ValueError(f"TableEncoder: {name} does not have {count} numbers")
         if not np.all(np.isfinite(value)) or (name == "scale_" and np.any(value <= 0)):
             raise ValueError(f"TableEncoder: {name} must be finite" + (" and positive" if name == "scale_" else ""))
+    names: Any = vars(encoder).get("feature_names_in_")
+    if not isinstance(names, np.ndarray) or names.dtype != object or names.shape != (encoder.n_features_in_,):
+        raise ValueError("TableEncoder: feature_names_in_ does not name the columns")
+    if not set(encoder.columns) <= set(names) or not _is_texts(encoder.notes_):
+        raise ValueError("TableEncoder: columns_ or notes_ are not those of the table")
+    if not np.all(np.isfinite(encoder.encode(encoder.example()).values)):
+        raise ValueError("TableEncoder: the features of a row of means are not finite")
+
+
+def _is_texts(notes: Any) -> bool:
+    return isinstance(notes, tuple) and all(isinstance(note, str) for note in notes)
 
 
 @storable(check=_check)
@@ -220,6 +231,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         ends = np.cumsum([len(column.features) for column in self.columns_])
         parts = np.split(np.round(raw, 12), ends[:-1], axis=1)
         return pandas().DataFrame({c.name: c.cells(part) for c, part in zip(self.columns_, parts)})
+
+    def example(self) -> Any:
+        """A data frame of one row, whose features are the means."""
+        return self.cells(np.zeros((1, len(self.mean_))))
 
     def by_column(self, values: Any) -> np.ndarray[Any, Any]:
         """A number per feature, added up to one per column."""

@@ -29,7 +29,7 @@ from fewkern.io import save, to_c, to_onnx
 from fewkern.reporting import Report, ReportSettings, report
 from fewkern.tables.asking import ask_later, can
 from fewkern.tables.encoder import EncodedTable, TableWarning, named
-from fewkern.tables.facts import FitFacts, facts_of, short_facts, summary
+from fewkern.tables.facts import facts_of, short_facts, summary
 from fewkern.tables.fitting import fit_job
 from fewkern.tables.frames import as_column, as_frame, nearest
 from fewkern.tables.inputs import prepared
@@ -39,21 +39,22 @@ from fewkern.tables.streaming import fit_parts
 from fewkern.tables.streams import as_parts
 from fewkern.tables.target import known_targets, target_values
 from fewkern.tables.tasks import TASKS
+from fewkern.tables.trial import check_parts, try_table
 
 __all__ = ["TableModel"]
 
 
 def _check(model: TableModel) -> None:
     """Raise a ValueError if the parts of a model from a file do not belong together."""
-    if not hasattr(model, "encoder_"):
-        return
-    features = len(model.encoder_.names)
+    if not any(name.endswith("_") for name in vars(model)):
+        return  # not fitted
+    check_parts(model)
+    features = len(model.encoder_.mean_)
     if getattr(model.estimator_, "n_features_in_", None) != features:
         raise ValueError(f"TableModel: the estimator was not fitted with the {features} features of the encoder.")
     if model.task_ not in TASKS:
         raise ValueError(f"TableModel: there is no task {model.task_!r}.")
-    if not isinstance(model.facts_, FitFacts):
-        raise ValueError("TableModel: its facts_ are missing.")
+    try_table(model)
 
 
 @storable(check=_check)

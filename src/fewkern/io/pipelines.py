@@ -1,7 +1,8 @@
-"""What the steps of a pipeline do to a sample before the model sees it, as one table that can be written down.
+"""What the steps of a pipeline do before and after the model, in a form that can be written in another language.
 
-Every feature is an input, with something in place of a missing number, or an entry of a row that is looked up by a
-category. Scalers after that become one shift and one factor per feature, which the sums of the model take up.
+Before the model, every feature is an input, with something in place of a missing number, or an entry of a row that is
+looked up by a category. Scalers after that become one shift and one factor per feature, which the sums of the model
+take up. After a transformer, a linear model of scikit-learn is another sum over the same vectors.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import numpy as np
 from sklearn.compose import ColumnTransformer
 from sklearn.feature_selection import SelectorMixin
 from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression, LogisticRegressionCV, SGDClassifier
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import (
     FunctionTransformer,
@@ -25,12 +27,13 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
+from fewkern.arrays.namespace import is_sparse
+from fewkern.arrays.storable import stored_classes
 from fewkern.core.prepared import Scaling
-from fewkern.io.columns import positions
-from fewkern.io.plan import Copy, Inputs, Lookup, Vector
-from fewkern.io.steps import is_no_step
+from fewkern.io.plan import Classes, Copy, Inputs, Lookup, Vector
+from fewkern.io.steps import LINEAR_CLASSIFIERS, LINEAR_MODELS, SCALERS, column_positions, is_no_step
 
-__all__ = ["Features", "prepare"]
+__all__ = ["Features", "LinearEnd", "prepare", "split_end", "steps_of"]
 
 
 @dataclass(frozen=True)
@@ -237,7 +240,7 @@ def _columns(features: Features, step: ColumnTransformer, caller: str) -> Featur
     for _, part, columns in step.transformers_:
         if isinstance(part, str) and part == "drop":
             continue
-        own = features.select(positions(step, columns))
+        own = features.select(column_positions(step, columns))
         found = found.beside(_after(own, part, caller) if own.origins else own)
     return found
 
@@ -254,3 +257,73 @@ _STEPS: dict[type, Callable[[Features, Any, str], Features]] = {
     ColumnTransformer: _columns,
     FunctionTransformer: _identity,
 }
+
+
+# The end of a pipeline
+
+
+@dataclass(frozen=True)
+class LinearEnd:
+    """A transformer, steps that scale or select its features, and a linear model."""
+
+    transformer: Any
+    between: tuple[Any, ...]
+    last: Any
+
+    def affine(self, count: int, caller: str) -> tuple[Vector, Vector]:
+        """Weights ``(count, n_outputs)`` and offset of the whole, as a function of ``count`` features."""
+        features = prepare(list(self.between), count, caller)
+        if not all(isinstance(origin, Copy) for origin in features.origins):
+            raise TypeError(
+                f"{caller}: between {type(self.transformer).__name__} and the linear model only scalers and "
+                "feature selection have a form outside of Python; fit the pipeline without an encoder."
+            )
+        scaling = features.scaling
+        coef = self.last.coef_.toarray() if is_sparse(self.last.coef_) else self.last.coef_
+        weights = np.atleast_2d(np.asarray(coef, dtype=float)).T
+        offset = np.broadcast_to(np.asarray(self.last.intercept_, dtype=float), weights.shape[1:])
+        whole = np.zeros((count, weights.shape[1]))
+        scaled = scaling.factor[:, None] * weights
+        for row, origin in zip(scaled, features.origins):
+            assert isinstance(origin, Copy)
+            whole[origin.column] += row
+        return whole, offset - scaling.shift @ scaled
+
+    def classes(self) -> tuple[Classes | None, tuple[str, ...]]:
+        """How the values become classes, None for a regression; and what to say of it."""
+        if type(self.last) not in LINEAR_CLASSIFIERS:
+            return None, ()
+        has, known = hasattr(self.last, "predict_proba"), _is_logistic(self.last)
+        notes = (f"The probabilities of this {type(self.last).__name__} are not written.",) if has and not known else ()
+        return Classes(np.asarray(self.last.classes_), None, None, 1.0, None, known), notes
+
+
+def _is_logistic(model: Any) -> bool:
+    """Whether probabilities are the logistic function of one score, or the softmax function of several."""
+    two = len(model.classes_) == 2
+    if isinstance(model, SGDClassifier):
+        return two and model.loss == "log_loss"
+    if not isinstance(model, (LogisticRegression, LogisticRegressionCV)):
+        return False
+    # older versions of scikit-learn can be told to do it otherwise
+    how = getattr(model, "multi_class", "auto")
+    return how != "multinomial" if two else how != "ovr" and model.solver != "liblinear"
+
+
+def split_end(steps: list[Any]) -> tuple[list[Any], Any]:
+    """The steps before the model, and the model: the last step, or a linear one with the transformer before it."""
+    *before, last = steps
+    if type(last) not in LINEAR_MODELS:
+        return before, last
+    for i in reversed(range(len(before))):
+        if type(before[i]).__name__ in stored_classes() and type(before[i]) not in SCALERS:
+            return before[:i], LinearEnd(before[i], tuple(before[i + 1 :]), last)
+    return before, last
+
+
+def steps_of(pipeline: Pipeline) -> list[Any]:
+    """The steps of a pipeline, those of pipelines inside it in their place."""
+    found: list[Any] = []
+    for _, step in pipeline.steps:
+        found += steps_of(step) if isinstance(step, Pipeline) else [step]
+    return found

@@ -1,0 +1,115 @@
+"""Files whose parts are in order one by one, and which lie as a whole: about sizes, methods, references, depth.
+
+Every one has a right checksum. What a member unpacks to, how long a row is, how often an array is named and how deep
+objects are inside of each other is what a file declares, and a reader that believes it can be made to take any memory
+or any time.
+"""
+
+from __future__ import annotations
+
+import copy
+import io
+import struct
+import zipfile
+import zlib
+from typing import Any
+
+import numpy as np
+
+from fewkern.io import archive
+
+Generator = np.random.Generator
+METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA)
+
+
+def opened(content: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Header and arrays of an intact file, to be changed."""
+    return archive.unpack(io.BytesIO(content), archive.Budget(len(content)))
+
+
+def closed(header: dict[str, Any], arrays: dict[str, Any]) -> bytes:
+    """A file of them, compressed, with a right checksum; no bytes if there are none."""
+    try:
+        return archive.pack(header, arrays)
+    except (RecursionError, ValueError):  # too deep, or a number too long, to be written by this program
+        return b""
+
+
+def zipped(parts: dict[str, bytes], compression: int = zipfile.ZIP_DEFLATED) -> bytes:
+    """A zip of these members; the header is not compressed, as ``save`` does it."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", compression) as out:
+        for name, content in parts.items():
+            out.writestr(name, content, zipfile.ZIP_STORED if name == "header.npy" else compression)
+    return buffer.getvalue()
+
+
+def members(content: bytes) -> dict[str, bytes]:
+    """The members of an intact file."""
+    with zipfile.ZipFile(io.BytesIO(content)) as opened_zip:
+        return {name: opened_zip.read(name) for name in opened_zip.namelist()}
+
+
+def longer_than_declared(content: bytes, name: str, more: bytes, method: int) -> bytes:
+    """The same file with ``more`` behind a member, in the same stream; directory and checksum know nothing of it."""
+    parts = members(content)
+    lying = bytearray(zipped({**parts, name: parts[name] + more}, method))
+    size, sum_of_bytes = len(parts[name]), zlib.crc32(parts[name])
+    with zipfile.ZipFile(io.BytesIO(lying)) as opened_zip:
+        local, at = opened_zip.getinfo(name).header_offset, opened_zip.start_dir
+    while lying[at + 46 :][: len(name)] != name.encode():
+        at += 46 + sum(struct.unpack_from("<3H", lying, at + 28))
+    for place in (local + 14, at + 16):
+        packed = struct.unpack_from("<I", lying, place + 4)[0]
+        struct.pack_into("<3I", lying, place, sum_of_bytes, packed, size)
+    return bytes(lying)
+
+
+def find(node: Any, key: str) -> list[dict[str, Any]]:
+    """Every piece of JSON with this key: "array" names an array, "shape" is of a sparse matrix, "object" an object."""
+    if isinstance(node, list):
+        return [found for item in node for found in find(item, key)]
+    if not isinstance(node, dict):
+        return []
+    return [node] * (key in node) + [found for item in node.values() for found in find(item, key)]
+
+
+def in_pipelines(model: Any, depth: int) -> Any:
+    """The JSON of a model at the end of so many pipelines inside of each other."""
+    for _ in range(depth):
+        step = {"tuple": ["step", model]}
+        settings = {"memory": None, "verbose": False, "transform_input": None}
+        model = {"object": "Pipeline", "state": {"steps": {"list": [step]}, **settings}}
+    return model
+
+
+def lie(content: bytes, rng: Generator) -> bytes:
+    """One of these lies, at random."""
+    kind = int(rng.integers(6))
+    names = list(members(content))
+    if kind == 0:
+        name = names[int(rng.integers(len(names)))]
+        return longer_than_declared(content, name, bytes(int(10 ** rng.uniform(0, 7))), int(rng.choice(METHODS)))
+    if kind == 1:
+        return zipped(members(content), int(rng.choice(METHODS)))
+    header, arrays = opened(content)
+    found = find(header["model"], "array")
+    if kind == 2:
+        header["model"] = in_pipelines(header["model"], int(rng.integers(1, 40)))
+    elif kind == 3 and found:
+        # one array in the place of another one, or so many times
+        node = found[int(rng.integers(len(found)))]
+        chosen = copy.deepcopy(found[int(rng.integers(len(found)))])
+        node.clear()
+        node.update(chosen if rng.integers(2) else {"tuple": [chosen] * int(10 ** rng.uniform(0, 5))})
+    elif kind == 4 and find(header["model"], "shape"):
+        for node in find(header["model"], "shape"):
+            node["shape"][int(rng.integers(2))] = int(10 ** rng.uniform(0, 12))
+    elif arrays:
+        # no entries, and a long side
+        name = list(arrays)[int(rng.integers(len(arrays)))]
+        shape = [max(side, 1) for side in np.shape(arrays[name])] or [1]
+        shape[int(rng.integers(len(shape)))] = int(10 ** rng.uniform(0, 12))
+        shape[int(rng.integers(len(shape)))] = 0
+        arrays[name] = np.empty(shape, dtype=arrays[name].dtype)
+    return closed(header, arrays)
