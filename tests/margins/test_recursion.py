@@ -56,8 +56,8 @@ def test_every_step_starts_from_the_multipliers_of_the_last_one(monkeypatch):
         ends.append(minimize(problem, start, *settings))
         return ends[-1]
 
-    minimize = recursion.minimize_many
-    monkeypatch.setattr(recursion, "minimize_many", spy)
+    minimize = recursion.minimize_hinge
+    monkeypatch.setattr(recursion, "minimize_hinge", spy)
     X, y = two_classes(d=3)
     r = recurse(centred_features(gaussian_gram(X, 4.0)), y)
     assert r.stop == "flat"

@@ -9,12 +9,15 @@ from fewkern.arrays.namespace import Array, device, float_dtype, is_sparse, name
 from fewkern.core.basis import KernelBasis
 from fewkern.core.expansion import KernelExpansion
 from fewkern.core.kernels import Kernel, Linear
+from fewkern.core.population import Population
 from fewkern.core.samples import Samples
+from fewkern.core.statistics import Statistics
 from fewkern.core.trace import Stop
-from fewkern.select.axes import column_signs
+from fewkern.select.all_rows import with_indicators
+from fewkern.select.axes import Spread, column_signs
 from fewkern.select.selection import Selecting, Selection, choose_basis
 
-__all__ = ["Features", "basis_features", "sample_features"]
+__all__ = ["Features", "basis_features", "features_of_all", "sample_features"]
 
 
 @dataclass(frozen=True)
@@ -117,3 +120,49 @@ def basis_features(samples: Samples, kernel: Kernel, how: Selecting, limit: int 
 
 def _double(x: Array) -> Array:
     return namespace(x).astype(x, namespace(x).float64)
+
+
+def features_of_all(features: Features, population: Population) -> tuple[Features, Spread]:
+    """Features of the sample about the mean of all rows, and the spread of all rows about it, in one pass."""
+    of_block = _Moments(features.basis, features.mean)
+    spread = Spread.of_sums(population.total(of_block, int(features.mean.shape[0]) + 1))
+    moved = replace(features, Z=features.Z - spread.mean, mean=features.mean + spread.mean)
+    if features.linear and features.basis is not None:
+        # the features of a basis do not give the mean of the samples themselves
+        moved = replace(moved, center=population.total(_row_sum, features.samples.X.shape[1]).mean)
+    return moved, spread
+
+
+@dataclass(frozen=True)
+class _Moments:
+    """Sums over a block of rows: of the features and their products, by class."""
+
+    basis: KernelBasis | None
+    shift: Array
+    """Near the mean: far from zero, sums of squares would lose their digits."""
+
+    def __call__(self, samples: Samples) -> Statistics:
+        samples = with_indicators(samples)
+        Z = samples.X if self.basis is None else self.basis.features(samples.X)
+        return Statistics.of(_double(Z) - self.shift, samples.targets, samples.weights)
+
+
+@dataclass(frozen=True)
+class _RowSum:
+    """Weighted sum of rows."""
+
+    total: Array
+    weight: float
+
+    def __add__(self, other: _RowSum) -> _RowSum:
+        return _RowSum(self.total + other.total, self.weight + other.weight)
+
+    @property
+    def mean(self) -> Array:
+        return self.total / self.weight
+
+
+def _row_sum(samples: Samples) -> _RowSum:
+    """Of dense or sparse samples."""
+    weights = _double(samples.weights)
+    return _RowSum(samples.X.T @ weights, float(namespace(weights).sum(weights)))

@@ -8,8 +8,8 @@ from typing import Any
 from fewkern.arrays.partitions import is_collection
 from fewkern.arrays.validation import Interval, StrOptions, fit_context
 from fewkern.base import warn_of_fewer_components
-from fewkern.margins.all_rows import features_of_all
 from fewkern.margins.embedding import Ratio, embedding_of_sums, graph_embedding
+from fewkern.margins.features import features_of_all
 from fewkern.margins.reducer import (
     REDUCER,
     Reducer,

@@ -80,7 +80,7 @@ def tube_problem(y: Array, C: Array, epsilon: float) -> MarginProblem:
 
 @dataclass(frozen=True)
 class MarginTask:
-    """What is asked of samples, however many of them are at hand."""
+    """Hyperplanes between classes, or a tube around targets, for any samples."""
 
     C: float
     """Weight of the hinges; those of the samples multiply it."""
@@ -90,7 +90,7 @@ class MarginTask:
     """Half-width of the tube around targets; None where there are classes."""
 
     def problems(self, samples: Samples) -> list[MarginProblem]:
-        """The hyperplanes to find; a block of rows gives its part of each."""
+        """The hyperplanes to find."""
         C = self.C * samples.weights
         if self.epsilon is None:
             return class_problems(samples.codes, samples.n_classes, C, self.strategy)

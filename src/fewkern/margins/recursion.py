@@ -10,9 +10,7 @@ from fewkern.arrays.namespace import Array, asarray_like, namespace, take_rows
 from fewkern.arrays.storable import storable
 from fewkern.core.peel import peel
 from fewkern.core.trace import Stop
-from fewkern.margins.corner import minimize_many
-from fewkern.margins.hinge import HingeSolution
-from fewkern.margins.hinge_rows import AllRows
+from fewkern.margins.hinge import HingeSolution, minimize_hinge
 from fewkern.margins.problems import MarginProblem
 from fewkern.margins.spaces import Reflected, Space, no_columns
 
@@ -64,8 +62,7 @@ class MarginDirections:
     directions: Array
     """``W``, one orthonormal column per component, in the coordinates of the features."""
     dual: Array
-    """``B`` with ``W = X'B``: the coefficients of the samples; rows of samples that support no hyperplane are zero.
-    Where hyperplanes were improved on all rows, those of the hyperplanes before that."""
+    """``B`` with ``W = X'B``: the coefficients of the samples; rows of samples that support no hyperplane are zero."""
     features: Array
     """Components of the training samples, ``X W``."""
     steps: tuple[MarginStep, ...]
@@ -84,7 +81,6 @@ def recursive_margin(
     problems: Sequence[MarginProblem],
     how: Recursion,
     step: Callable[[int], None] = lambda _: None,
-    rows: AllRows | None = None,
 ) -> MarginDirections:
     r"""Directions of maximum margin, each in the complement of those before (methods A4).
 
@@ -108,9 +104,6 @@ def recursive_margin(
     how : Recursion
     step : function
         Called with the number of directions so far.
-    rows : AllRows or None
-        All rows, where the samples of ``space`` are some of them: every hyperplane of the samples is then improved on
-        all rows before it is taken out. The samples must be explicit.
 
     Returns
     -------
@@ -124,10 +117,10 @@ def recursive_margin(
     Laws: :math:`W^T W = I`; with :math:`P_t` the optimal value, :math:`P_{t+1} \ge P_t + \frac12 \|\tilde w_t\|^2`
     and :math:`P_t \le` cap, hence the directions must fade.
     """
-    left = _Left(space, problems, how, rows)
+    left = _Left(space, problems, how)
     peeled = peel(left, left.limit, step)
     W = left.space.W
-    dual = left.B if rows is not None else _coefficients(space, W, left.B, left.Z)
+    dual = _coefficients(space, W, left.B, left.Z)
     return MarginDirections(W, dual, left.Z, tuple(left.steps), left.caps, peeled.stop, left.n_iter, left.unsolved)
 
 
@@ -146,10 +139,8 @@ class _Block:
 class _Left:
     """What is left of the samples, and which problems still have a direction in it."""
 
-    def __init__(
-        self, space: Space, problems: Sequence[MarginProblem], how: Recursion, rows: AllRows | None = None
-    ) -> None:
-        self.space, self.problems, self.how, self.rows = space, problems, how, rows
+    def __init__(self, space: Space, problems: Sequence[MarginProblem], how: Recursion) -> None:
+        self.space, self.problems, self.how = space, problems, how
         self.caps = tuple(problem.cap() for problem in problems)
         # a cap of zero: a bias alone satisfies every hinge (a constant target inside its tube)
         self.alive = [k for k, cap in enumerate(self.caps) if cap > 0.0]
@@ -182,8 +173,6 @@ class _Left:
             found.append((k, solution))
         if not found:
             return Stop.FLAT
-        if self.rows is not None and isinstance(self.space, Reflected):
-            found = self.rows.improved(self.space, self.problems, found)
         room = min(self.limit - int(self.Z.shape[1]), self.space.dimension, self.how.block_size or len(found))
         return self._block(found).head(room)
 
@@ -197,7 +186,7 @@ class _Left:
             w = problem.combination(alpha)
             if float(problem.targets @ alpha) - 0.5 * float(w @ w) >= cap:
                 return None
-        solution = minimize_many(problem, alpha, self.how.tol, self.how.max_iter)
+        solution = minimize_hinge(problem, alpha, self.how.tol, self.how.max_iter)
         self.multipliers[k] = solution.alpha
         self.n_iter += solution.n_iter
         if solution.error > _SOLVED:
