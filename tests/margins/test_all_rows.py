@@ -52,7 +52,7 @@ def test_a_given_graph_is_one_of_all_rows(table):
 
 
 def test_soft_margins_look_at_some_samples(table, monkeypatch):
-    monkeypatch.setattr(soft_margin, "_MOST_SAMPLES", 100)
+    monkeypatch.setattr(soft_margin, "_MAX_SAMPLES", 100)
     monkeypatch.setattr(population, "SAMPLE_ROWS", N)
     X, y = table
     model = RecursiveSoftMargin(n_components=2).fit(X, y)
@@ -77,7 +77,7 @@ def test_sparse_samples_of_the_linear_kernel_are_served_as_they_are(table, monke
 
 
 def test_a_basis_of_many_sparse_features_is_bounded(monkeypatch):
-    monkeypatch.setattr(reducer, "_MOST_SPARSE_VECTORS", 20)
+    monkeypatch.setattr(reducer, "_MAX_SPARSE_VECTORS", 20)
     rng = np.random.default_rng(1)
     X = sp.random(60, 200, 0.2, random_state=2, format="csr")
     model = GraphEmbedding().fit(X, rng.integers(0, 2, 60))

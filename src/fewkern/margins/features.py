@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from fewkern.arrays.namespace import Array, device, float_dtype, is_sparse, namespace, take_rows
+import numpy as np
+
+from fewkern.arrays.namespace import Array, float_dtype, is_sparse
 from fewkern.core.basis import KernelBasis
 from fewkern.core.expansion import KernelExpansion
 from fewkern.core.kernels import Kernel, Linear
@@ -56,7 +58,7 @@ class Features:
         """Directions among the features as vectors of samples, one per row; only with the linear kernel."""
         if self.basis is None:
             return W.T
-        expansion = self.basis.expand(W, namespace(W).zeros_like(W[0, :]))
+        expansion = self.basis.expand(W, np.zeros_like(W[0, :]))
         return (expansion.vectors.T @ expansion.coef).T
 
     def sample_mean(self) -> Array:
@@ -66,7 +68,7 @@ class Features:
         if self.basis is None:
             return self.mean
         p = self.samples.weights
-        return (self.samples.X.T @ p) / namespace(p).sum(p)
+        return (self.samples.X.T @ p) / np.sum(p)
 
     def with_signs(self, W: Array) -> Array:
         """``W`` with the largest entry of every column made positive: the same samples give the same axes.
@@ -75,51 +77,50 @@ class Features:
         """
         if not self.linear or self.basis is None or 0 in W.shape:
             return W * column_signs(W)
-        xp = namespace(W)
-        narrow = xp.astype(W, float_dtype(self.samples.X))
-        return W * column_signs(xp.astype(self.components(narrow).T, W.dtype))
+        narrow = W.astype(float_dtype(self.samples.X))
+        return W * column_signs((self.components(narrow).T).astype(W.dtype))
 
     def expansion(self, W: Array, dual: Array | None = None) -> KernelExpansion:
         """The map ``x -> W' (z(x) - mean)``; with ``dual`` on the samples that have a coefficient there.
 
         With the linear kernel it is one linear function, whose "vectors" are the components.
         """
-        xp, X = namespace(W), self.samples.X
+        X = self.samples.X
         dtype = float_dtype(X)
-        offset, narrow = xp.astype(-self.mean @ W, dtype), xp.astype(W, dtype)
+        offset, narrow = (-self.mean @ W).astype(dtype), W.astype(dtype)
         if self.linear:
-            identity = xp.eye(W.shape[1], dtype=dtype, device=device(W))
+            identity = np.eye(W.shape[1], dtype=dtype)
             return KernelExpansion(Linear(), self.components(narrow), identity, offset)
         assert self.basis is not None
         if dual is None:
             return self.samples.original(self.basis.expand(narrow, offset))
-        support = xp.nonzero(xp.any(dual != 0, axis=1))[0]
-        coef = xp.astype(take_rows(dual, support), dtype)
+        support = np.flatnonzero(np.any(dual != 0, axis=1))
+        coef = dual[support].astype(dtype)
         vectors = self.kernel.pick(X, support)
         return self.samples.original(KernelExpansion(self.kernel, vectors, coef, offset, support))
 
 
 def sample_features(samples: Samples, kernel: Linear) -> Features:
     """The samples themselves; sparse ones are not made dense, so that ``Z`` is None."""
-    xp, p = namespace(samples.weights), _double(samples.weights)
+    p = _double(samples.weights)
     own, X = replace(samples, weights=p), samples.X
     if is_sparse(X):
-        return Features(own, kernel, None, (X.T @ p) / xp.sum(p))
-    X = xp.astype(X, xp.float64)
-    mean = p @ X / xp.sum(p)
+        return Features(own, kernel, None, (X.T @ p) / np.sum(p))
+    X = X.astype(np.float64)
+    mean = p @ X / np.sum(p)
     return Features(own, kernel, X - mean, mean)
 
 
 def basis_features(samples: Samples, kernel: Kernel, how: Selecting, limit: int | None) -> Features:
     """Features on a basis of at most ``limit`` chosen samples; None is the numerical rank."""
     chosen = choose_basis(samples, kernel, how, limit)
-    xp, p, Z = namespace(samples.weights), _double(samples.weights), _double(chosen.G)
-    mean = p @ Z / xp.sum(p)
+    p, Z = _double(samples.weights), _double(chosen.G)
+    mean = p @ Z / np.sum(p)
     return Features(replace(samples, weights=p), kernel, Z - mean, mean, chosen)
 
 
 def _double(x: Array) -> Array:
-    return namespace(x).astype(x, namespace(x).float64)
+    return x.astype(np.float64)
 
 
 def features_of_all(features: Features, population: Population) -> tuple[Features, Spread]:
@@ -165,4 +166,4 @@ class _RowSum:
 def _row_sum(samples: Samples) -> _RowSum:
     """Of dense or sparse samples."""
     weights = _double(samples.weights)
-    return _RowSum(samples.X.T @ weights, float(namespace(weights).sum(weights)))
+    return _RowSum(samples.X.T @ weights, float(np.sum(weights)))

@@ -5,24 +5,13 @@ from __future__ import annotations
 from numbers import Real
 from typing import Any
 
+from fewkern.arrays.namespace import asarray_like
 from fewkern.arrays.partitions import is_collection
 from fewkern.arrays.validation import Interval, StrOptions, fit_context
 from fewkern.base import warn_of_fewer_components
 from fewkern.margins.embedding import Ratio, embedding_of_sums, graph_embedding
 from fewkern.margins.features import features_of_all
-from fewkern.margins.reducer import (
-    REDUCER,
-    Reducer,
-    additive_rule,
-    features_of,
-    forget,
-    graph_pair,
-    graph_population,
-    graph_samples,
-    keep,
-    needs_classes,
-    streamed_population,
-)
+from fewkern.margins.reducer import REDUCER, Reducer, on_host
 
 __all__ = ["GraphEmbedding"]
 
@@ -160,7 +149,7 @@ class GraphEmbedding(Reducer):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.target_tags.required = needs_classes(self)
+        tags.target_tags.required = self._needs_classes()
         return tags
 
     @fit_context(prefer_skip_nested_validation=True)
@@ -178,18 +167,19 @@ class GraphEmbedding(Reducer):
         -------
         self
         """
-        forget(self)
-        rows = streamed_population if is_collection(X) else graph_population
-        population = rows(self, X, y, sample_weight)
-        features = features_of(self, graph_samples(self, population))
+        self._reset_fitted()
+        rows = self._rows_of_collection if is_collection(X) else self._rows_in_memory
+        population = rows(X, y, sample_weight)
+        host, like = on_host(population), population.sample.weights
+        features = self._features(self._samples(host))
         how = Ratio(self.n_components, self.recursive, self.ridge, self.against, self.scaling)
-        rule = additive_rule(self)
-        if rule is not None and population.n > features.samples.n:
-            features, spread = features_of_all(features, population)
+        rule = self._additive_rule()
+        if rule is not None and host.n > features.samples.n:
+            features, spread = features_of_all(features, host)
             result = embedding_of_sums(spread, rule, how)
         else:
-            result = graph_embedding(features.Z, graph_pair(self, features), how)
-        keep(self, features, features.with_signs(result.directions))
-        self.ratios_, self.stop_ = result.values, result.stop
+            result = graph_embedding(features.Z, self._pair(features), how)
+        self._set_fitted(features, features.with_signs(result.directions), like)
+        self.ratios_, self.stop_ = asarray_like(result.values, like), result.stop
         warn_of_fewer_components(self)
         return self

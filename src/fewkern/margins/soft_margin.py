@@ -13,24 +13,14 @@ from fewkern.arrays.validation import Interval, StrOptions, fit_context
 from fewkern.base import constraints, warn_of_fewer_components
 from fewkern.core.trace import Stop
 from fewkern.margins.features import Features
-from fewkern.margins.reducer import (
-    REDUCER,
-    Reducer,
-    features_of,
-    forget,
-    graph_pair,
-    graph_population,
-    graph_samples,
-    keep,
-    needs_classes,
-)
+from fewkern.margins.reducer import REDUCER, Reducer, on_host
 from fewkern.margins.soft import SoftMargin, SoftMarginStep, recursive_soft_margin
-from fewkern.margins.sparse import sparse_soft_margin
+from fewkern.margins.sparse_directions import sparse_soft_margin
 
 __all__ = ["RecursiveSoftMargin"]
 
 # Pairs of so many samples are 12 million; directions of a graph that is a rule need no more.
-_MOST_SAMPLES = 5_000
+_MAX_SAMPLES = 5_000
 
 
 class RecursiveSoftMargin(Reducer):
@@ -192,7 +182,7 @@ class RecursiveSoftMargin(Reducer):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.target_tags.required = needs_classes(self)
+        tags.target_tags.required = self._needs_classes()
         tags.input_tags.sparse = tags.input_tags.sparse and self.sparsity == 0
         return tags
 
@@ -212,10 +202,10 @@ class RecursiveSoftMargin(Reducer):
         -------
         self
         """
-        forget(self)
-        population = graph_population(self, X, y, sample_weight)
-        features = features_of(self, graph_samples(self, population, _MOST_SAMPLES))
-        pair = graph_pair(self, features)
+        self._reset_fitted()
+        population = self._rows_in_memory(X, y, sample_weight)
+        features = self._features(self._samples(on_host(population), _MAX_SAMPLES))
+        pair = self._pair(features)
         how = SoftMargin(
             n_components=self.n_components,
             C=self.C,
@@ -233,7 +223,7 @@ class RecursiveSoftMargin(Reducer):
                 result = sparse_soft_margin(features.Z, pair, self.sparsity, how, step)
             else:
                 result = recursive_soft_margin(features.Z, pair, how, step)
-        keep(self, features, features.with_signs(result.directions))
+        self._set_fitted(features, features.with_signs(result.directions), population.sample.weights)
         self.stop_, self.steps_ = result.stop, result.steps
         self.n_iter_ = max(1, sum(len(step.objectives) - 1 for step in result.steps))
         self._warn_at_limit(result.steps)

@@ -11,10 +11,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol, Self
 
-from fewkern.arrays.linalg import weighted_gram
-from fewkern.arrays.namespace import Array, device, namespace, take_rows
+import numpy as np
 
-__all__ = ["Constrained", "Points", "Reflected", "Rows", "Space", "no_columns", "reflect", "reflect_both"]
+from fewkern.arrays.linalg import weighted_gram
+from fewkern.arrays.namespace import Array
+
+__all__ = ["Constrained", "Points", "Reflected", "DensePoints", "Space", "no_columns", "reflect", "reflect_both"]
 
 
 class Points(Protocol):
@@ -61,11 +63,10 @@ class Space(Points, Protocol):
 
 def reflect(A: Array, u: Array) -> tuple[Array, Array]:
     """``A H`` without its first column, and ``A u``, for the reflection ``H`` of the unit vector ``u`` to an axis."""
-    xp = namespace(A, u)
     sign = -1.0 if float(u[0]) < 0 else 1.0
     # v = u + sign(u_1) e_1: no cancellation, and v'v = 2 (1 + |u_1|)
     head = u[:1] + sign
-    v = xp.concat([head, u[1:]])
+    v = np.concatenate([head, u[1:]])
     Au = A @ u
     Av = Au + sign * A[:, 0]
     scale = 1.0 / (1.0 + abs(float(u[0])))
@@ -77,13 +78,13 @@ def reflect_both(S: Array, u: Array) -> Array:
     return reflect(reflect(S, u)[0].T, u)[0]
 
 
-def no_columns(rows: int, like: Array) -> Array:
-    """A matrix without columns, of the library, device and dtype of ``like``."""
-    return namespace(like).zeros((rows, 0), dtype=like.dtype, device=device(like))
+def no_columns(rows: int) -> Array:
+    """A matrix without columns."""
+    return np.zeros((rows, 0))
 
 
 @dataclass(frozen=True)
-class Rows:
+class DensePoints:
     """Explicit samples, the rows of ``A``."""
 
     A: Array
@@ -110,13 +111,13 @@ class Rows:
         """``sum_i theta_i x_i x_i'``."""
         return weighted_gram(self.A, theta)
 
-    def subset(self, rows: Array) -> Rows:
+    def subset(self, rows: Array) -> DensePoints:
         """Only these samples."""
-        return Rows(take_rows(self.A, rows))
+        return DensePoints(self.A[rows])
 
 
 @dataclass(frozen=True)
-class Reflected(Rows):
+class Reflected(DensePoints):
     """Explicit features ``A`` in coordinates of the complement; ``Q`` takes those back to the original ones."""
 
     Q: Array
@@ -125,9 +126,8 @@ class Reflected(Rows):
     @classmethod
     def start(cls, Z: Array, V: Array | None = None) -> Reflected:
         """The features ``Z``, centered by the caller; with ``V``, in the span of its orthonormal columns."""
-        xp = namespace(Z)
-        Q = xp.eye(Z.shape[1], dtype=Z.dtype, device=device(Z)) if V is None else V
-        return cls(Z if V is None else Z @ V, Q, no_columns(int(Q.shape[0]), Z))
+        Q = np.eye(Z.shape[1]) if V is None else V
+        return cls(Z if V is None else Z @ V, Q, no_columns(int(Q.shape[0])))
 
     @property
     def dimension(self) -> int:
@@ -136,22 +136,20 @@ class Reflected(Rows):
 
     def largest_norm(self) -> float:
         """Length of the longest sample that is left."""
-        xp = namespace(self.A)
-        return float(xp.max(xp.sum(self.A * self.A, axis=1))) ** 0.5 if self.dimension else 0.0
+        return float(np.max(np.sum(self.A * self.A, axis=1))) ** 0.5 if self.dimension else 0.0
 
     def without(self, U: Array) -> tuple[Reflected, Array]:
         """The space less the orthonormal columns of ``U``, and the projections of the samples on them."""
-        xp = namespace(U)
         A, Q = self.A, self.Q
         directions, features = [self.W], []
         while U.shape[1]:
-            u = U[:, 0] / xp.linalg.vector_norm(U[:, 0])
+            u = U[:, 0] / np.linalg.norm(U[:, 0])
             A, z = reflect(A, u)
             Q, w = reflect(Q, u)
             U = reflect(U.T, u)[0].T[:, 1:]
             directions.append(w[:, None])
             features.append(z)
-        return Reflected(A, Q, xp.concat(directions, axis=1)), xp.stack(features, axis=1)
+        return Reflected(A, Q, np.concatenate(directions, axis=1)), np.stack(features, axis=1)
 
 
 @dataclass(frozen=True)
@@ -169,7 +167,7 @@ class Constrained:
     @classmethod
     def start(cls, X: Array, mean: Array, norms: Array) -> Constrained:
         """Nothing taken out yet; ``norms`` are squared lengths of the centered rows."""
-        return cls(X, mean, no_columns(int(mean.shape[0]), mean), norms)
+        return cls(X, mean, no_columns(int(mean.shape[0])), norms)
 
     @property
     def n(self) -> int:
@@ -196,34 +194,30 @@ class Constrained:
 
     def transposed_times(self, a: Array) -> Array:
         """``sum_i a_i x_i``."""
-        xp = namespace(self.mean)
-        total = xp.sum(a, axis=0)
+        total = np.sum(a, axis=0)
         shift = self.mean * total if a.ndim == 1 else self.mean[:, None] * total[None, :]
         return self._project(self.X.T @ a - shift)
 
     def normal(self, theta: Array) -> Array:
         """``sum_i theta_i x_i x_i'``, of the size of the feature space."""
-        xp = namespace(self.mean)
         cross = (self.X.T @ theta)[:, None] * self.mean[None, :]
         N = weighted_gram(self.X, theta) - cross - cross.T
-        N = N + xp.sum(theta) * self.mean[:, None] * self.mean[None, :]
+        N = N + np.sum(theta) * self.mean[:, None] * self.mean[None, :]
         return self._project(self._project(N).T)
 
     def subset(self, rows: Array) -> Constrained:
         """Only these samples."""
-        return Constrained(take_rows(self.X, rows), self.mean, self.W, take_rows(self.norms, rows))
+        return Constrained(self.X[rows], self.mean, self.W, self.norms[rows])
 
     def largest_norm(self) -> float:
         """Length of the longest sample that is left."""
-        xp = namespace(self.norms)
-        return max(float(xp.max(self.norms)), 0.0) ** 0.5
+        return max(float(np.max(self.norms)), 0.0) ** 0.5
 
     def without(self, U: Array) -> tuple[Constrained, Array]:
         """The space less the orthonormal columns of ``U``, and the projections of the samples on them."""
-        xp = namespace(U)
         # Projected twice: one pass leaves rounding that the recursion would carry along.
-        Q, R = xp.linalg.qr(self._project(self._project(U)))
-        U = xp.where(xp.linalg.diagonal(R)[None, :] < 0, -Q, Q)
+        Q, R = np.linalg.qr(self._project(self._project(U)))
+        U = np.where(np.diagonal(R)[None, :] < 0, -Q, Q)
         Z = self.X @ U - (self.mean @ U)[None, :]
-        norms = self.norms - xp.sum(Z * Z, axis=1)
-        return Constrained(self.X, self.mean, xp.concat([self.W, U], axis=1), norms), Z
+        norms = self.norms - np.sum(Z * Z, axis=1)
+        return Constrained(self.X, self.mean, np.concatenate([self.W, U], axis=1), norms), Z

@@ -7,10 +7,11 @@ from dataclasses import replace
 from numbers import Real
 from typing import Any
 
+import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from fewkern.arrays.linalg import squared_norms
-from fewkern.arrays.namespace import asarray_like, is_sparse, namespace
+from fewkern.arrays.namespace import Array, asarray_like, is_sparse
 from fewkern.arrays.progress import progress
 from fewkern.arrays.validation import Interval, StrOptions, fit_context
 from fewkern.base import constraints, warn_of_fewer_components
@@ -21,7 +22,7 @@ from fewkern.margins.embedding import principal_space
 from fewkern.margins.features import Features
 from fewkern.margins.problems import MarginTask
 from fewkern.margins.recursion import MarginDirections, Recursion, recursive_margin
-from fewkern.margins.reducer import REDUCER, Reducer, features_of, forget, keep
+from fewkern.margins.reducer import REDUCER, Reducer, on_host
 from fewkern.margins.spaces import Constrained, Reflected, Space
 from fewkern.populations import labelled_population, measured_population
 
@@ -207,10 +208,10 @@ class RecursiveSVM(Reducer):
         -------
         self
         """
-        forget(self)
+        self._reset_fitted()
         population = self._population(X, y, sample_weight)
         task = MarginTask(self.C, self.multi_class, self.epsilon if self.task == "regression" else None)
-        features = self._features(population)
+        features = self._features_of(on_host(population))
         samples = features.samples
         several = samples.n_classes > 2 and self.multi_class == "ovo"
         how = Recursion(
@@ -224,8 +225,9 @@ class RecursiveSVM(Reducer):
         with progress(self, "finding directions", self.n_components) as step:
             result = recursive_margin(_space(features), task.problems(samples), how, step)
         on_support = features.complete and self.max_vectors in ("auto", None)
-        keep(self, features, result.directions, result.dual if on_support else None)
-        self._keep_steps(features, result)
+        like = population.sample.weights
+        self._set_fitted(features, result.directions, like, result.dual if on_support else None)
+        self._keep_steps(features, result, like)
         self._warn(result)
         warn_of_fewer_components(self)
         return self
@@ -239,7 +241,7 @@ class RecursiveSVM(Reducer):
             raise ValueError(f"RecursiveSVM: y must be one number per sample, got {targets.shape[1]} columns.")
         return population
 
-    def _features(self, population: Population) -> Features:
+    def _features_of(self, population: Population) -> Features:
         """Features of all rows, or of a sample whose weights add up to those of all."""
         samples = population.sample
         linear = isinstance(as_kernel(self.kernel), Linear) and self.max_vectors in ("auto", None)
@@ -248,16 +250,17 @@ class RecursiveSVM(Reducer):
         elif samples.n < population.n:
             samples = replace(samples, weights=samples.weights * (population.n / samples.n))
         # With more features than samples, sparse samples go through their Gram matrix, which is the smaller one.
-        return features_of(self, samples, keep_sparse=samples.X.shape[1] <= samples.n)
+        return self._features(samples, keep_sparse=samples.X.shape[1] <= samples.n)
 
-    def _keep_steps(self, features: Features, result: MarginDirections) -> None:
-        xp, steps = namespace(result.dual), result.steps
+    def _keep_steps(self, features: Features, result: MarginDirections, like: Array) -> None:
+        steps = result.steps
         self.stop_, self.steps_ = result.stop, steps
-        self.objectives_ = asarray_like([sum(s.objectives) for s in steps], result.dual, dtype=xp.float64)
-        self.squared_norms_ = asarray_like([sum(s.squared_norms) for s in steps], result.dual, dtype=xp.float64)
+        self.objectives_ = asarray_like(np.array([sum(s.objectives) for s in steps]), like)
+        self.squared_norms_ = asarray_like(np.array([sum(s.squared_norms) for s in steps]), like)
         self.cap_ = float(sum(result.caps))
         self.n_iter_ = max(1, result.n_iter)
-        self.support_ = features.samples.all_rows(xp.nonzero(xp.any(result.dual != 0, axis=1))[0])
+        support = np.flatnonzero(np.any(result.dual != 0, axis=1))
+        self.support_ = asarray_like(features.samples.all_rows(support), like)
 
     def _warn(self, result: MarginDirections) -> None:
         if result.unsolved > 0:
