@@ -12,7 +12,7 @@ from fewkern.core.peel import peel
 from fewkern.core.trace import Stop
 from fewkern.margins.graphs import GraphPair
 from fewkern.margins.rules import AdditiveRule
-from fewkern.margins.spaces import no_columns, reflect, reflect_both
+from fewkern.margins.spaces import no_columns, norm, reflect, reflect_both
 from fewkern.select.axes import Spread
 
 __all__ = [
@@ -131,7 +131,7 @@ class Scatters:
         """Unit vector of the largest ratio ``w'Bw / w'Sw``, and that ratio."""
         values, vectors = generalized_eigh(self.B, self.S)
         u = vectors[:, 0]
-        return u / np.linalg.norm(u), float(values[0])
+        return u / norm(u), float(values[0])
 
     def without(self, u: Array) -> tuple[Scatters, Array]:
         """The complement of the unit vector ``u``, and ``u`` in the coordinates of the features."""

@@ -20,6 +20,7 @@ from fewkern.arrays.linalg import cholesky_psd, least_squares, solve_or_none, so
 from fewkern.arrays.namespace import Array
 from fewkern.core.trace import Stop
 from fewkern.margins.problems import HingeProblem, HingeSolution, or_infinite, relative_gap
+from fewkern.margins.spaces import norm
 
 __all__ = ["minimize_hinge"]
 
@@ -166,8 +167,8 @@ class _Residuals:
         r_b = float(np.sum(problem.signs * a)) if problem.bias else 0.0
         primal = problem.primal(w, h - margin)
         dual = float(h @ a) - 0.5 * float((g + Ga) @ (g + Ga))
-        off = float(np.linalg.norm(r_w))
-        length, total = float(np.linalg.norm(w - g)), float(np.sum(a))
+        off = norm(r_w)
+        length, total = norm(w - g), float(np.sum(a))
         infeasible = max(off / max(length, float_info.min), abs(r_b) / max(total, float_info.min))
         # w = 0 is a legitimate solution (the flat stop): nothing is small beside it, so an absolute residual is enough
         error = max(relative_gap(primal, dual), min(infeasible, off + abs(r_b)))

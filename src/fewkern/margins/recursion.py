@@ -14,7 +14,7 @@ from fewkern.core.peel import peel
 from fewkern.core.trace import Stop
 from fewkern.margins.hinge import minimize_hinge
 from fewkern.margins.problems import HingeSolution, MarginProblem
-from fewkern.margins.spaces import Reflected, Space, no_columns
+from fewkern.margins.spaces import Reflected, Space, no_columns, norm
 
 __all__ = ["MarginDirections", "MarginStep", "Recursion", "recursive_margin"]
 
@@ -194,7 +194,7 @@ class _MarginDeflation:
         if solution.error > _MAX_ERROR:
             return solution
         # Samples in small units are near the cap from the start; a flat problem has no direction either.
-        length = float(np.linalg.norm(solution.w))
+        length = norm(solution.w)
         short = length <= self.how.flat_tol**0.5 * float(np.sum(solution.alpha)) * self.longest
         return None if length == 0.0 or (solution.dual >= cap and short) else solution
 
@@ -202,7 +202,7 @@ class _MarginDeflation:
         """Orthonormal directions of the hyperplanes, leading first."""
         units, betas = [], []
         for k, solution in found:
-            length, problem = float(np.linalg.norm(solution.w)), self.problems[k]
+            length, problem = norm(solution.w), self.problems[k]
             units.append(solution.w / length)
             betas.append(sum_by_index(problem.signs * solution.alpha / length, problem.rows, self.space.n))
         U, B = np.stack(units, axis=1), np.stack(betas, axis=1)

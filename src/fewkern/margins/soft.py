@@ -17,7 +17,7 @@ from fewkern.margins.convex import ConvexSteps, ListedPairs, RankedPairs, signed
 from fewkern.margins.embedding import Scatters, penalty_rank, principal_space, regularized_scatter
 from fewkern.margins.graphs import Edges, GraphPair, PairSet
 from fewkern.margins.ranking import OrderedPairs
-from fewkern.margins.spaces import reflect
+from fewkern.margins.spaces import norm, reflect
 
 __all__ = [
     "SoftMargin",
@@ -142,7 +142,7 @@ def soft_margin_direction(problem: SoftMarginProblem, w0: Array, how: SoftMargin
     delta = how.C * delta_0 if how.scale_C else how.C
     convex = problem.convex_steps(2.0 * delta, w_s)
     at_zero = convex.value(np.zeros_like(w0))
-    w = _best_scale(convex, w0, 2.0 * delta * float(np.linalg.norm(w_s)))
+    w = _best_scale(convex, w0, 2.0 * delta * norm(w_s))
     objectives, stop, gain = [convex.value(w)], Stop.MAX_ITER, 0.0
     for step in range(how.max_iter):
         candidate = convex.improve(w, order, step > 0)
@@ -167,7 +167,7 @@ def soft_margin_direction(problem: SoftMarginProblem, w0: Array, how: SoftMargin
 
 def _best_scale(convex: ConvexSteps, w0: Array, near: float) -> Array:
     """``w0`` with the length, out of a geometric row about ``near``, that makes ``J`` least."""
-    length = near / float(np.linalg.norm(w0))
+    length = near / norm(w0)
     if length == 0.0:  # the pairs cancel in this order
         length = 1.0
     best = length * 4.0 * w0
@@ -274,7 +274,7 @@ class _SoftMarginDeflation:
         # Start: the direction of the ratio (methods B2); w = 0 is stationary and must not be one.
         start, _ = self.scatters.best()
         w, step = soft_margin_direction(SoftMarginProblem(self.Z, self.scatters.S, self.pairs), start, self.how)
-        return w / np.linalg.norm(w), step
+        return w / norm(w), step
 
     def remove(self, found: tuple[Array, SoftMarginStep]) -> list[tuple[Array, SoftMarginStep]]:
         u, step = found

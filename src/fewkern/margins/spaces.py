@@ -16,7 +16,17 @@ import numpy as np
 from fewkern.arrays.linalg import weighted_gram
 from fewkern.arrays.namespace import Array
 
-__all__ = ["Constrained", "Points", "Reflected", "DensePoints", "Space", "no_columns", "reflect", "reflect_both"]
+__all__ = [
+    "Constrained",
+    "Points",
+    "Reflected",
+    "DensePoints",
+    "Space",
+    "no_columns",
+    "norm",
+    "reflect",
+    "reflect_both",
+]
 
 
 class Points(Protocol):
@@ -59,6 +69,11 @@ class Space(Points, Protocol):
 
     def without(self, U: Array, /) -> tuple[Self, Array]:
         """The space less the orthonormal columns of ``U``, and the projections of the samples on them."""
+
+
+def norm(w: Array) -> float:
+    """Euclidean length of a vector, by pairwise summation."""
+    return float(np.sqrt(np.sum(w * w)))
 
 
 def reflect(A: Array, u: Array) -> tuple[Array, Array]:
@@ -143,7 +158,7 @@ class Reflected(DensePoints):
         A, Q = self.A, self.Q
         directions, features = [self.W], []
         while U.shape[1]:
-            u = U[:, 0] / np.linalg.norm(U[:, 0])
+            u = U[:, 0] / norm(U[:, 0])
             A, z = reflect(A, u)
             Q, w = reflect(Q, u)
             U = reflect(U.T, u)[0].T[:, 1:]

@@ -21,7 +21,7 @@ from fewkern.margins.soft import (
     SoftMarginStep,
     soft_margin_direction,
 )
-from fewkern.margins.spaces import no_columns
+from fewkern.margins.spaces import no_columns, norm
 
 __all__ = ["PenalizedSteps", "sparse_soft_margin"]
 
@@ -92,7 +92,7 @@ class _SparseDeflation:
             return Stop.RANK
         problem = _SparseProblem(self.Z, self.S, self.pairs, self.sparsity)
         w, step = soft_margin_direction(problem, generalized_eigh(self.B, self.S)[1][:, 0], self.how)
-        length = float(np.linalg.norm(w))
+        length = norm(w)
         return Stop.PENALTY if length == 0.0 else (w / length, step)
 
     def remove(self, found: tuple[Array, SoftMarginStep]) -> list[tuple[Array, SoftMarginStep]]:
