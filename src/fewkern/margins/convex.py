@@ -39,24 +39,25 @@ _WRONG_SIDE_MARGINS = 1e-9
 # Widths of the smoothed hinge, in units of the margin. After the first step w is near the solution, and only the last
 # one is used.
 _SMOOTHING_MARGINS = (0.5, 0.1, 0.02, 0.004, 0.001)
-# Newton steps per width end at this part of what was gained: a wide hinge only leads to the start of the next one.
+# Newton's method per width: steps, and the gain, relative to J(0) - J, at which it ends; a wide hinge only gives the
+# start of the next one.
 _MAX_NEWTON_STEPS, _NEWTON_RTOL, _WIDE_NEWTON_RTOL = 20, 1e-7, 1e-3
-# Armijo's rule: least part of the predicted decrease, and the shortest step.
+# Armijo's rule: required fraction of the predicted decrease; and the shortest step.
 _ARMIJO_FRACTION, _MIN_STEP_LENGTH = 1e-4, 1e-6
 
 
 class ConvexSteps(Protocol):
-    """What the concave-convex procedure asks for: the objective, and a minimizer with the signs of an order."""
+    """What the concave-convex procedure needs: the objective, and the minimizer for the signs of an order."""
 
     @property
     def noise(self) -> float:
-        """Gains below this part of ``J(0) - J`` mean nothing."""
+        """Gains below this fraction of ``J(0) - J`` are noise."""
 
     def value(self, w: Array, /) -> float:
         """``J(w)``, with the absolute values."""
 
     def improve(self, w: Array, order: Array, near: bool, /) -> Array:
-        """Minimizer of the convex step, from ``w``; ``near`` says that ``w`` is near it."""
+        """Minimizer of the convex step, from ``w``; ``near`` if ``w`` is close to it."""
 
 
 def solve(S: Array, x: Array) -> Array:
@@ -88,7 +89,6 @@ class ListedLoss:
     count: Array
 
     def smooth(self, w: Array, mu: float) -> tuple[float, Array]:
-        """Value and gradient; ``mu`` is the width of smoothing in units of the margin."""
         t = self.G @ w
         outer, inner = np.maximum(1.0 + mu - t, 0.0), np.maximum(1.0 - mu - t, 0.0)
         value = float(self.count @ (outer * outer - inner * inner)) / (4 * mu)
@@ -108,7 +108,6 @@ class RankedLoss:
     weight: float
 
     def smooth(self, w: Array, mu: float) -> tuple[float, Array]:
-        """Value and gradient; ``mu`` is the width of smoothing in units of the margin."""
         value, g = self.pairs.huber(self.X @ w, self.margin, mu * self.margin)
         Sw = self.S @ w
         return 0.5 * float(w @ Sw) + self.weight * value, Sw + self.weight * (self.X.T @ g)
@@ -145,7 +144,6 @@ class ListedPairs:
         return ListedLoss(self.S, signed_pairs(self.Z, self.edges, order), self.D * self.edges.count)
 
     def value(self, w: Array) -> float:
-        """``J(w)``, with the absolute values."""
         s, e = self.Z @ w, self.edges
         t = e.v * np.abs(s[e.i] - s[e.j])
         return 0.5 * float(w @ (self.S @ w)) + self.D * float(e.count @ np.maximum(1.0 - t, 0.0))
@@ -163,7 +161,7 @@ class ListedPairs:
             rows = np.flatnonzero(inside)
             u = _inside_band(G[rows], box[rows], linear)
             margins = G @ u
-            # pairs that were taken to be on the one side and now lie on the other one
+            # pairs that now lie on the other side of their margin
             wrong = ~inside & (np.where(far_below, margins - 1.0, 1.0 - margins) > _WRONG_SIDE_MARGINS)
             if not np.any(wrong):
                 return solve_triangular(self.factor, u, transposed=True)
@@ -171,7 +169,7 @@ class ListedPairs:
 
 
 def _inside_band(G: Array, box: Array, linear: Array) -> Array:
-    """The program over the pairs ``G`` alone; all others are in the linear term."""
+    """Quadratic program over the pairs ``G``; all others are in the linear term."""
     if not G.shape[0]:
         return linear
     ones = np.ones(len(G))
@@ -191,7 +189,7 @@ class RankedPairs:
 
     @property
     def margin(self) -> float:
-        """Distance of two projections at which their pair is apart."""
+        """Distance of two projections at which their hinge is zero."""
         return 1.0 / self.pairs.v
 
     @cached_property
@@ -208,12 +206,11 @@ class RankedPairs:
         return RankedLoss(self.S, X, pairs, self.margin, self.D * self.pairs.v)
 
     def value(self, w: Array) -> float:
-        """``J(w)``, with the absolute values."""
         window = self._plain.window_value(self.Z @ w, self.margin)
         return 0.5 * float(w @ (self.S @ w)) + self.D * self.pairs.v * window
 
     def improve(self, w: Array, order: Array, near: bool) -> Array:
-        """Minimizer of the convex step with smoothed hinges, ever narrower."""
+        """Minimizer of the convex step, with successively narrower smoothing."""
         loss = self.loss(order)
         widths = _SMOOTHING_MARGINS[-1:] if near else _SMOOTHING_MARGINS
         for mu in widths:
@@ -225,7 +222,7 @@ class RankedPairs:
         for _ in range(_MAX_NEWTON_STEPS):
             step = -solve(loss.curvature(w, mu), g)
             slope = float(g @ step)
-            # J is almost J(0) when delta is small: what matters is how far below it one has come
+            # J is almost J(0) for a small delta: the gain is relative to J(0) - J
             if -slope <= tol * abs(self._at_zero - value):
                 break
             length = 1.0

@@ -1,4 +1,4 @@
-r"""Graph embedding: directions that maximize a ratio of two scatters, all at once or one by one (methods B3)."""
+"""Graph embedding: directions that maximize a ratio of two scatters, jointly or one by one (methods B3)."""
 
 from __future__ import annotations
 
@@ -26,37 +26,37 @@ __all__ = [
     "penalty_rank",
 ]
 
-# Singular values below this part of the largest one are not part of the span.
+# Singular values below this fraction of the largest are outside of the span.
 _SPAN_RTOL = 1e-10
-# Squared singular values are certainly of full rank above this part of the largest one, ...
+# The rank is clearly full if the smallest squared singular value exceeds this fraction of the largest; ...
 _FULL_RANK_RATIO = 1e-6
-# ... and are looked at where there are this many times more samples than features.
+# ... they are computed only with at least this many samples per feature.
 _TALL_ROWS_PER_FEATURE = 4
-# An intrinsic scatter below this part of the total one is zero.
+# An intrinsic scatter below this fraction of the total scatter is zero.
 _ZERO_SCATTER_RATIO = 1e-20
-# Least ridge: the scatter is then never singular to rounding.
+# Smallest ridge that keeps the scatter numerically nonsingular.
 _MIN_RIDGE = 1e-13
-# Eigenvalues of the penalty scatter below these parts of the largest one, and of the trace of the other, are rounding.
+# Eigenvalues of the penalty scatter below these fractions, of its largest one and of the trace of S, are rounding.
 _RANK_RTOL, _RANK_RTOL_BESIDE_S = 1e-10, 1e-24
-# The penalty sees nothing more once its scatter has fallen to this part of what it was.
+# No direction is left once the trace of the penalty scatter has fallen to this fraction of its first value.
 FLAT_TRACE_RATIO = 1e-12
 
 
 @dataclass(frozen=True)
 class Ratio:
-    """Which ratio is maximized, and how many directions are wanted."""
+    """Settings: the ratio to maximize, and the number of directions."""
 
     n_components: int | None = None
-    """None is as many as the penalty scatter has rank."""
+    """None: the rank of the penalty scatter."""
     recursive: bool = False
-    """One by one, each orthogonal to those before: for Fisher's graph the Foley-Sammon set of orthogonal discriminant
-    vectors. Otherwise the generalized eigenvectors, which are orthogonal in the metric of the denominator."""
+    """One by one, each orthogonal to the previous ones (for Fisher's graph the Foley-Sammon discriminant vectors);
+    otherwise the generalized eigenvectors, which are orthogonal in the metric of the denominator."""
     ridge: float = 1e-2
     r"""In units of the mean diagonal of :math:`Z^T L Z`."""
     against: str = "intrinsic"
     """Denominator: "intrinsic" is ``S``, "total" is ``S + S_p``."""
     scaling: str = "scatter"
-    """Length of the eigenvectors: "scatter" is one in the metric of the denominator, "unit" is one."""
+    """Eigenvectors have length one: "scatter" in the metric of the denominator, "unit" in the Euclidean one."""
 
 
 @dataclass(frozen=True)
@@ -66,11 +66,11 @@ class Embedding:
     directions: Array
     """``W``, one column per component, in the coordinates of the features."""
     values: Array
-    """The ratio that every component attains."""
+    """The ratio of every component."""
     rank: int
     """Dimension of the span of the samples."""
     stop: Stop
-    """LIMIT, RANK, or FLAT (the penalty sees nothing in what is left)."""
+    """LIMIT, RANK, or FLAT (the penalty scatter vanishes in the complement)."""
 
 
 def principal_space(Z: Array) -> Array:
@@ -78,7 +78,7 @@ def principal_space(Z: Array) -> Array:
     if 0 in Z.shape:
         return no_columns(int(Z.shape[1]))
     if Z.shape[0] >= _TALL_ROWS_PER_FEATURE * Z.shape[1]:
-        # Squares show a clearly full rank at a fraction of the cost; then any basis does.
+        # the Gram matrix shows a clearly full rank at a fraction of the cost; then any basis does
         squares = np.linalg.eigvalsh(Z.T @ Z)
         if float(squares[0]) > _FULL_RANK_RATIO * float(squares[-1]):
             return np.eye(Z.shape[1])
@@ -108,7 +108,7 @@ def _with_ridge(S: Array | None, identity: Array, total: float, ridge: float) ->
 
 
 def penalty_rank(B: Array, S: Array) -> int:
-    """Rank of the penalty scatter ``B``: directions that it sees. Beside ``S`` its rounding must not look like one."""
+    """Numerical rank of the penalty scatter ``B``, whose rounding errors may be large beside ``S``."""
     values = np.linalg.eigvalsh(B)
     floor = max(_RANK_RTOL * float(values[-1]), _RANK_RTOL_BESIDE_S * float(np.trace(S)))
     return int(np.count_nonzero(values > floor))
@@ -116,7 +116,7 @@ def penalty_rank(B: Array, S: Array) -> int:
 
 @dataclass(frozen=True)
 class Scatters:
-    """Two scatters in the complement of the directions that were taken out; ``Q`` takes that back to the features."""
+    """Two scatters in the complement of the directions found so far; ``Q`` maps it back to the features."""
 
     S: Array
     B: Array
@@ -124,7 +124,7 @@ class Scatters:
 
     @property
     def dimension(self) -> int:
-        """Number of directions that are left."""
+        """Dimension of the complement."""
         return int(self.S.shape[0])
 
     def best(self) -> tuple[Array, float]:
@@ -157,9 +157,9 @@ def graph_embedding(Z: Array, pair: GraphPair, how: Ratio) -> Embedding:
 
     Notes
     -----
-    The samples are first moved to an orthonormal basis of their span (methods B3), which removes the directions that no
-    pair sees. Cost: :math:`O(n q \min(n, q))` for that, then :math:`O(q^3)`, times the number of components if
-    recursive.
+    The samples are first expressed in an orthonormal basis of their span (methods B3), which removes directions in
+    which no pair differs. Cost: :math:`O(n q \min(n, q))` for that, then :math:`O(q^3)`, times the number of
+    components if recursive.
     """
     V = principal_space(Z)
     Z = Z @ V
@@ -167,7 +167,7 @@ def graph_embedding(Z: Array, pair: GraphPair, how: Ratio) -> Embedding:
 
 
 def embedding_of_sums(spread: Spread, rule: AdditiveRule, how: Ratio) -> Embedding:
-    """The same from sums over rows."""
+    """The same as :func:`graph_embedding`, from sums over rows."""
     s = spread.s
     intrinsic, penalty = rule.scatters(spread)
     identity = np.eye(s.shape[0])
@@ -176,7 +176,7 @@ def embedding_of_sums(spread: Spread, rule: AdditiveRule, how: Ratio) -> Embeddi
 
 
 def _largest_ratios(scatters: Scatters, how: Ratio) -> Embedding:
-    """Directions from the two scatters, which are in coordinates of the span of the samples."""
+    """Directions from the two scatters, in coordinates of the span of the samples."""
     S, B, V = scatters.S, scatters.B, scatters.Q
     rank = scatters.dimension
     if rank == 0:
@@ -187,7 +187,7 @@ def _largest_ratios(scatters: Scatters, how: Ratio) -> Embedding:
     wanted = seen if how.n_components is None else how.n_components
     if how.recursive:
         return _one_by_one(Scatters(S, B, V), min(wanted, rank), seen, wanted)
-    # eigenvectors of the value zero are an arbitrary basis of what the penalty does not see
+    # eigenvectors of the eigenvalue zero are an arbitrary basis of the null space of the penalty
     count = min(wanted, seen)
     values, vectors = generalized_eigh(B, S)
     W = vectors[:, :count]
@@ -208,13 +208,13 @@ def _one_by_one(scatters: Scatters, limit: int, seen: int, wanted: int) -> Embed
 
 @dataclass
 class _ScatterDeflation:
-    """What is left of the two scatters."""
+    """State of :func:`peel`: the two scatters, deflated."""
 
     scatters: Scatters
     first: float
-    """Trace of the penalty scatter before anything was taken out."""
+    """Trace of the penalty scatter before deflation."""
     sees: bool
-    """Whether the penalty scatter sees any direction."""
+    """Whether the penalty scatter has a positive rank."""
 
     def find(self) -> tuple[Array, float] | Stop:
         if self.scatters.dimension == 0:

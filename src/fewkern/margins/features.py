@@ -32,11 +32,11 @@ class Features:
     Z: Array | None
     """Centered features; None where sparse samples serve as they are."""
     mean: Array
-    """What was subtracted."""
+    """The mean that was subtracted."""
     selection: Selection | None = None
     """The vectors of the basis; None where the features are the samples themselves."""
     center: Array | None = None
-    """Mean of the samples themselves, where the mean of ``samples`` is not it: these are some of many rows."""
+    """Mean of all rows, where ``samples`` are a sample of them."""
 
     @cached_property
     def basis(self) -> KernelBasis | None:
@@ -129,7 +129,7 @@ def features_of_all(features: Features, population: Population) -> tuple[Feature
     spread = Spread.of_sums(population.total(of_block, int(features.mean.shape[0]) + 1))
     moved = replace(features, Z=features.Z - spread.mean, mean=features.mean + spread.mean)
     if features.linear and features.basis is not None:
-        # the features of a basis do not give the mean of the samples themselves
+        # the mean of the features on a basis is not that of the samples
         moved = replace(moved, center=population.total(_row_sum, features.samples.X.shape[1]).mean)
     return moved, spread
 

@@ -72,7 +72,7 @@ class GraphEmbedding(Reducer):
     n_components_ : int
         The ``c`` of the shapes.
     stop_ : Stop
-        "limit", "rank", or "flat" (the penalty scatter sees nothing in what is left).
+        "limit", "rank", or "flat" (the penalty scatter vanishes in the complement).
     classes_ : array
         Only with a graph that needs classes.
     vectors_, indices_, n_vectors_
@@ -86,7 +86,7 @@ class GraphEmbedding(Reducer):
     Symbols: :math:`\tau` is the mean diagonal of :math:`X^T L X`. The samples are first moved to a basis of their
     span, so more features than samples, constant and repeated features do no harm. Cost: :math:`O(n d \min(n, d))`,
     then :math:`O(q^3)` for rank ``q`` (times the number of components if recursive). Class graphs need no n x n
-    matrix. Neighbor graphs are computed on the host; everything else runs on any Array API library.
+    matrix. The fit runs in NumPy; :meth:`transform` runs on any array library.
 
     Any number of rows, with the graphs "fisher" and "pca", in memory or as a Dask collection: above 20,000 rows the
     width and the basis of a kernel come from a sample of 20,000, and scatters and means from all rows, in one pass.

@@ -26,23 +26,23 @@ __all__ = ["minimize_hinge"]
 
 # Above this dimension the normal matrix is not formed: conjugate gradients use its products instead.
 _MAX_DENSE_FEATURES = 6000
-# Conjugate gradients end after so many steps, or once the squared residual has fallen by this factor.
+# Limits of conjugate gradients: steps, and squared residual relative to the first.
 _MAX_CG_STEPS, _CG_SQUARED_RTOL = 2000, 1e-24
-# Solve for the free multipliers exactly only if there are at most this many; fewer where their system is singular.
+# The system of the free multipliers is solved exactly up to this size; up to the second one if it is singular.
 _MAX_FREE_MULTIPLIERS, _MAX_DEPENDENT_MULTIPLIERS = 1000, 200
-# Primal and dual value of the exact solution may differ by this fraction more than those of the last iterate.
+# The duality gap of the exact solution may exceed that of the last iterate by this fraction of the value.
 _CROSSOVER_GAP_RTOL = 1e-12
-# A multiplier this close to a bound (as a fraction of its box) is set on it; less where that costs too much accuracy.
+# Multipliers this close to a bound (fraction of the box) are set to it; the next fraction, if that costs too much.
 _BOUND_RTOLS = (1e-7, 1e-9, 1e-11, 0.0)
-# It costs too much if the relative error grows by more than the factor, beyond the floor.
+# It costs too much if the relative error grows by more than this factor and exceeds this error.
 _MAX_ERROR_FACTOR, _NEGLIGIBLE_ERROR = 10.0, 1e-8
-# Given multipliers are moved inside by this fraction of their box, and slacks are at least this fraction of a margin:
-# measured on 27 problems; with less, the first steps are short.
+# A warm start keeps this distance from the bounds (fraction of the box) and these slacks (in margins); measured on 27
+# problems: with less, the first steps are short.
 _WARM_BOX_FRACTION, _WARM_SLACK_MARGINS = 0.3, 0.5
-# Fraction of the longest feasible step that is taken.
+# Fraction of the longest feasible step.
 _STEP_FRACTION = 0.99
-# Iterations without progress after which the solver gives up: few near the end, where rounding in w = X'a sets a floor
-# to the error, many far from it, where a few steps without progress mean nothing.
+# Iterations without progress before the solver gives up: few below this error, where rounding in w = X'a sets a floor,
+# many above it, where a few steps without progress mean nothing.
 _PATIENCE_STEPS_NEAR, _PATIENCE_STEPS_FAR, _NEAR_ERROR = 3, 20, 1e-6
 
 
@@ -64,7 +64,7 @@ def minimize_hinge(
     -------
     HingeSolution
     """
-    with quiet():  # features or boxes too large for this arithmetic end the loop
+    with quiet():  # overflow ends the loop
         return _minimize(problem, start, tol, max_iter)
 
 

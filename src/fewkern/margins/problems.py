@@ -1,4 +1,4 @@
-"""Which hyperplanes a recursion looks for: between classes, or a tube around targets (RSVM; methods A1, A7)."""
+"""Sums of hinges as problems: hyperplanes between classes, and tubes around targets (methods A1, A7)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 
-# The best bias is a weighted quantile; sums that differ by less are equal.
+# The best bias is a weighted quantile; sums of weights that differ by less than this fraction are equal.
 _TIE_RTOL = 1e-12
 
 
@@ -68,7 +68,7 @@ class HingeProblem:
 
     @cached_property
     def size(self) -> float:
-        """Size of a margin."""
+        """Scale of a margin."""
         return 1.0 + float(np.max(np.abs(self.targets)))
 
     def combination(self, a: Array) -> Array:
@@ -76,15 +76,15 @@ class HingeProblem:
         return self.points.transposed_times(self.signs * a)
 
     def shortfall(self, w: Array) -> Array:
-        """``h_i - s_i <w, x_i>``: what is missing to the margin without a bias."""
+        """``h_i - s_i <w, x_i>``: the shortfall from the margin without a bias."""
         return self.targets - self.signs * self.points.times(w)
 
     def primal(self, w: Array, short: Array) -> float:
-        """Value at ``w`` with ``short`` (bias included) missing to the margins."""
+        """Value at ``w`` with the shortfalls ``short``, bias included."""
         return 0.5 * float(w @ w) - float(self.g @ w) + float(self.C @ np.maximum(short, 0.0))
 
     def best_bias(self, short: Array) -> float:
-        """The ``b`` that makes the hinges least, where ``short`` is missing to the margins without it."""
+        """The ``b`` that minimizes the hinges, for shortfalls ``short`` without it."""
         return _best_bias(self.signs, short, self.C) if self.bias else 0.0
 
     def solution(self, a: Array, b: float | None = None) -> HingeSolution:
@@ -130,12 +130,12 @@ def _best_bias(signs: Array, targets: Array, C: Array) -> float:
 
 
 def or_infinite(error: float) -> float:
-    """An error that can be compared: where numbers overflowed, infinite."""
+    """The error, infinite where numbers overflowed."""
     return error if math.isfinite(error) else math.inf
 
 
 def relative_gap(primal: float, dual: float) -> float:
-    """Duality gap, relative to the values."""
+    """Duality gap, relative to the two values."""
     return abs(primal - dual) / max(abs(primal) + abs(dual), float_info.min)
 
 
@@ -143,8 +143,7 @@ def relative_gap(primal: float, dual: float) -> float:
 class MarginProblem:
     r"""One hyperplane: :math:`\min \frac12 |w|^2 + \sum_k C_k (h_k - s_k (\langle w, x_{r_k} \rangle + b))_+`.
 
-    ``rows`` names the samples of the terms; a sample may occur twice (regression) or not at all (one class against
-    one).
+    ``rows`` are the samples of the terms; a sample may occur twice (regression) or not at all (one-vs-one).
     """
 
     rows: Array
@@ -157,7 +156,7 @@ class MarginProblem:
         return hinge_at_zero(self.signs, self.targets, self.C)
 
     def on(self, space: Points) -> HingeProblem:
-        """The problem on the samples as they are in ``space``."""
+        """The problem on the samples of ``space``."""
         return HingeProblem(space.subset(self.rows), self.signs, self.targets, self.C)
 
 
@@ -172,7 +171,7 @@ def class_problems(codes: Array, n_classes: int, C: Array, strategy: str = "ovr"
     C : array of shape (n,)
         Box constants; samples with 0 are left out.
     strategy : {"ovr", "ovo"}
-        Read only with three classes or more.
+        For three classes or more.
     """
     if n_classes == 2:
         pairs: list[tuple[int, int | None]] = [(1, 0)]
@@ -191,7 +190,7 @@ def class_problems(codes: Array, n_classes: int, C: Array, strategy: str = "ovr"
 
 
 def tube_problem(y: Array, C: Array, epsilon: float) -> MarginProblem:
-    """Epsilon-insensitive regression as hinges: every sample pushes from above and from below (methods A7)."""
+    """Epsilon-insensitive regression as hinges: two per sample, one from each side (methods A7)."""
     rows = np.flatnonzero(C > 0)
     y, C = y[rows], C[rows]
     one = np.ones_like(C)
@@ -210,7 +209,7 @@ class MarginTask:
     C: float
     """Weight of the hinges; those of the samples multiply it."""
     strategy: str = "ovr"
-    """Of three classes or more: each against the rest, or "ovo", all pairs."""
+    """For three classes or more: "ovr", each against the rest, or "ovo", all pairs."""
     epsilon: float | None = None
     """Half-width of the tube around targets; None where there are classes."""
 

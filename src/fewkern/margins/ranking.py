@@ -22,9 +22,9 @@ from fewkern.margins.graphs import PairSet
 
 __all__ = ["OrderedPairs", "prefix_dominance", "ranked_sums"]
 
-# The pairs of the smoothed band are listed one by one if there are at most this many per sample.
+# The pairs of the smoothed band are listed if there are at most this many per sample.
 _MAX_BAND_PAIRS_PER_SAMPLE = 40
-# A table of all pairs, block by block, is faster than a sort for every feature up to so many samples per feature.
+# Up to this many samples per feature, a blocked table of all pairs is faster than one sort per feature.
 _MAX_TABLE_ROWS_PER_FEATURE = 500
 
 

@@ -1,4 +1,4 @@
-r"""Recursive support vector machines: orthogonal directions of maximum margin (RSVM; methods part A)."""
+"""Recursive support vector machines: orthogonal directions of maximum margin (RSVM; methods part A)."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ from fewkern.margins.spaces import Reflected, Space, no_columns, norm
 
 __all__ = ["MarginDirections", "MarginStep", "Recursion", "recursive_margin"]
 
-# Singular values below this part of the largest one are dropped from a block of directions (methods A7).
+# Singular values below this fraction of the largest are dropped from a block of directions (methods A7).
 _BLOCK_RANK_RTOL = 1e-3
-# A share in a direction that is this close to the largest one counts as equally large.
+# Problems whose share in a direction reaches this fraction of the largest count as equal.
 _EQUAL_SHARE_RATIO = 0.999
-# A hyperplane with a larger relative error than this is not used; coefficients with one are found again.
+# Largest relative error of a hyperplane that is used, and of dual coefficients that are not solved for again.
 _MAX_ERROR = 1e-5
 
 
 @dataclass(frozen=True)
 class Recursion:
-    """How far a recursion goes, and how exactly its hyperplanes are solved."""
+    """Settings: where the recursion stops, and how exactly hyperplanes are solved."""
 
     n_components: int | None = None
-    """Most directions; None goes on until something else ends the recursion."""
+    """Largest number of directions; None: until another criterion stops the recursion."""
     block_size: int | None = None
-    """Most directions to take from one step, leading singular vectors first; None is all."""
+    """Largest number of directions per step, leading singular vectors first; None: all."""
     residual_tol: float = 1e-6
-    """Stop when no sample that is left is longer than this part of the longest one."""
+    """Stop when no deflated sample is longer than this fraction of the longest sample."""
     flat_tol: float = 1e-6
-    """A problem whose value has come this near to its cap has no direction left."""
+    """A problem whose optimal value is within this fraction of its cap has no direction left."""
     tol: float = 1e-9
-    """Of the interior point. It must be far below ``flat_tol``, or noise is returned as directions."""
+    """Of the interior point; far below ``flat_tol``, or noise is returned as directions."""
     max_iter: int = 100
     """Interior point iterations per hyperplane."""
 
@@ -75,7 +75,7 @@ class MarginDirections:
     n_iter: int
     """Interior point iterations in all."""
     unsolved: float
-    """Largest relative error of a hyperplane that the interior point left at ``max_iter``; zero if there is none."""
+    """Largest relative error of a hyperplane that reached ``max_iter``; zero if none did."""
 
 
 def recursive_margin(
@@ -84,7 +84,7 @@ def recursive_margin(
     how: Recursion,
     step: Callable[[int], None] = lambda _: None,
 ) -> MarginDirections:
-    r"""Directions of maximum margin, each in the complement of those before (methods A4).
+    r"""Directions of maximum margin, each in the orthogonal complement of the previous ones (methods A4).
 
     Step ``t`` solves, for every problem,
 
@@ -95,13 +95,12 @@ def recursive_margin(
         \phi_{t+1}(x) = \phi_t(x) - \langle \phi_t(x), w_t \rangle w_t .
 
     Several problems (many classes) give a block: their unit directions are orthonormalized by a singular value
-    decomposition and taken out together.
+    decomposition and removed together.
 
     Parameters
     ----------
     space : Space
-        Centered samples; the bias makes the problem blind to a shift, and only centered samples can ever fade
-        (methods A2).
+        Centered samples: the bias makes the problems invariant to a shift, and only centered samples fade (methods A2).
     problems : sequence of MarginProblem
     how : Recursion
     step : function
@@ -139,7 +138,7 @@ class _DirectionBlock:
 
 
 class _MarginDeflation:
-    """What is left of the samples, and which problems still have a direction in it."""
+    """State of :func:`peel`: the deflated samples, and the problems that still have a direction."""
 
     def __init__(self, space: Space, problems: Sequence[MarginProblem], how: Recursion) -> None:
         self.space, self.problems, self.how = space, problems, how
@@ -150,7 +149,7 @@ class _MarginDeflation:
         self.longest = space.largest_norm()
         full = space.dimension
         self.limit = full + 1 if how.n_components is None or how.n_components > full else how.n_components
-        # Coefficients and projections of the directions so far.
+        # dual coefficients and projections of the directions so far
         self.B = self.Z = no_columns(space.n)
         self.steps: list[MarginStep] = []
         self.n_iter, self.unsolved = 0, 0.0
@@ -183,8 +182,8 @@ class _MarginDeflation:
         problem, cap = self.problems[k].on(self.space), (1.0 - self.how.flat_tol) * self.caps[k]
         alpha = self.multipliers[k]
         if alpha is not None:
-            # Multipliers of the last step stay feasible, and their w is taken out (methods A3.7): where their value has
-            # reached the cap, so has the optimal one.
+            # The multipliers of the last step stay feasible, and their w has been removed (methods A3.7): if their
+            # value has reached the cap, so has the optimal value.
             w = problem.combination(alpha)
             if float(problem.targets @ alpha) - 0.5 * float(w @ w) >= cap:
                 return None
@@ -232,18 +231,18 @@ def _coefficients(space: Space, W: Array, B: Array, Z: Array) -> Array:
     r"""``B`` with :math:`X^T B = W`, on the samples that have a coefficient.
 
     Rounding grows in the recursion for ``B`` as the normals get short beside their terms. Where ``X X' B`` differs from
-    the features ``Z``, ``B`` is found again from the directions, by least squares with :math:`1^T B = 0`.
+    the features ``Z``, ``B`` is solved for again, by least squares with :math:`1^T B = 0`.
     """
     size = float(np.max(np.abs(Z))) if 0 not in Z.shape else 0.0
     if size == 0.0:
         return B
     off = float(np.max(np.abs(space.times(space.transposed_times(B)) - Z)))
-    # under constraints the samples are sparse and the kernel is linear: nobody needs coefficients there
+    # constrained samples are sparse and the kernel is linear: no coefficients are needed
     if off <= _MAX_ERROR * size or not isinstance(space, Reflected):
         return B
     rows = np.flatnonzero(np.any(B != 0, axis=1))
     columns = space.A[rows].T
-    # the row of ones in the units of the others, so that it counts as much
+    # the row of ones, in the units of the others
     ones = np.full_like(columns[:1, :], float(np.max(np.abs(columns))))
     target = np.concatenate([space.Q.T @ W, np.zeros_like(W[:1, :])], axis=0)
     found = least_squares(np.concatenate([columns, ones], axis=0), target)
@@ -255,7 +254,7 @@ def _orthonormal(U: Array, B: Array) -> tuple[Array, Array]:
     """Orthonormal basis of the unit columns ``U``, leading first, and the dual coefficients ``B`` in step with it."""
     left, s, right = np.linalg.svd(U, full_matrices=False)
     rank = int(np.count_nonzero(s > _BLOCK_RANK_RTOL * s[0]))
-    # Signs: the first problem with the largest share (up to rounding) in a direction keeps its own.
+    # the sign of a direction is that of the first problem with the largest share (up to rounding) in it
     size = np.abs(right)
     lead = np.argmax(size >= _EQUAL_SHARE_RATIO * np.max(size, axis=1)[:, None], axis=1)
     turn = np.where(right[np.arange(len(lead)), lead] < 0, -1.0, 1.0)

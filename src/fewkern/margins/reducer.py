@@ -36,7 +36,7 @@ REDUCER: dict[str, list[Any]] = constraints(
 _MAX_VECTORS = 500
 # Of sparse samples with the linear kernel, whose basis replaces more features than that.
 _MAX_SPARSE_VECTORS = 2000
-# Largest sum of a column of a factor, beside the sum of its sizes, that counts as zero.
+# Largest sum of a column of a factor, relative to the sum of its absolute values, that counts as zero.
 _COLUMN_SUM_RTOL = 1e-8
 # Attributes that only some fits have.
 _OPTIONAL = ("components_", "mean_", "classes_")

@@ -32,19 +32,18 @@ __all__ = [
 
 # Pairs above which the sorted form takes over from the explicit quadratic program (methods B5: near n = 300).
 _MAX_LISTED_PAIRS = 40_000
-# Nothing is left of the pairs once their squared distances have fallen to this part of what they were.
+# No direction is left once the squared distances of the pairs have fallen to this fraction of their first values.
 _FLAT_GAP_RATIO = 1e-20
-# A start is tried with its length times 2, 1, 1/2, ...: down as long as that pays, but this many times at least, and
-# never more often than that.
+# The length of a start is halved at least this many times, and then as long as the objective decreases.
 _MIN_HALVINGS = 16
 
 
 @dataclass(frozen=True)
 class SoftMargin:
-    """Weights and limits of the recursion."""
+    """Settings of the recursion."""
 
     n_components: int | None = None
-    """None is as many as the penalty scatter has rank (``c - 1`` for Fisher's graph)."""
+    """None: the rank of the penalty scatter (``c - 1`` for Fisher's graph)."""
     C: float = 5.0
     """Weight of the hinges."""
     scale_C: bool = True
@@ -57,7 +56,7 @@ class SoftMargin:
     solver: str = "auto"
     """"explicit": the pairs one by one, exactly; "sorted": all of them through a sort, smoothed; "auto": by number."""
     tol: float = 1e-10
-    """A step that gains less than this part of ``J(0) - J`` is the last."""
+    """A step that gains less than this fraction of ``J(0) - J`` is the last."""
     max_iter: int = 100
     """Concave-convex steps per direction."""
 
@@ -71,13 +70,13 @@ class SoftMarginStep:
     """``J`` after every concave-convex step, never rising."""
     delta: float
     delta_0: float
-    """Below it the direction does not depend on delta at all (methods B4)."""
+    """Below it the direction does not depend on delta (methods B4)."""
     at_zero: float
     """``J(0)``."""
     stop: Stop
     """CONVERGED (the order of the projections stays, or a step gains too little) or MAX_ITER."""
     gain: float
-    """What the last step gained, as a part of ``J(0) - J``."""
+    """Gain of the last step, as a fraction of ``J(0) - J``."""
 
 
 @dataclass(frozen=True)
@@ -105,7 +104,7 @@ class SoftMarginProblem:
         return self.plain_steps(D)
 
     def plain_steps(self, D: float) -> ListedPairs | RankedPairs:
-        """Of ``J`` itself: sorted for pairs that are a rule, exact for listed ones."""
+        """Solver without a penalty: sorted for a :class:`PairSet`, exact for listed pairs."""
         if isinstance(self.pairs, PairSet):
             return RankedPairs(self.Z, self.S, self.pairs, D)
         return ListedPairs(self.Z, self.S, self.pairs, D)
@@ -119,7 +118,7 @@ def score_order(Z: Array, w: Array, order: Array) -> Array:
 def all_violate(problem: SoftMarginProblem, order: Array) -> tuple[Array, float]:
     r"""``w_s = S^-1 sum_e s_e v_e (x_i - x_j)`` and :math:`\delta_0 = 1 / (2 v\, range(X w_s))` (methods B4).
 
-    While every pair violates, all multipliers are ``D`` and the direction is ``w_s``, whatever delta is.
+    While every pair violates, all multipliers are ``D`` and the direction is ``w_s`` for any delta.
     """
     Z, pairs = problem.Z, problem.pairs
     if isinstance(pairs, PairSet):
@@ -151,7 +150,7 @@ def soft_margin_direction(problem: SoftMarginProblem, w0: Array, how: SoftMargin
         if gain > 0:
             w = candidate
             objectives.append(value)
-        # J is almost constant when delta is small, so what was gained is measured against J(0) - J.
+        # J is almost constant for a small delta, so the gain is relative to J(0) - J
         if gain <= max(how.tol, convex.noise) * max(at_zero - objectives[-1], 0.0):
             stop = Stop.CONVERGED
             break
@@ -166,13 +165,13 @@ def soft_margin_direction(problem: SoftMarginProblem, w0: Array, how: SoftMargin
 
 
 def _best_scale(convex: ConvexSteps, w0: Array, near: float) -> Array:
-    """``w0`` with the length, out of a geometric row about ``near``, that makes ``J`` least."""
+    """``w0`` scaled to the length, of a geometric grid about ``near``, that minimizes ``J``."""
     length = near / norm(w0)
     if length == 0.0:  # the pairs cancel in this order
         length = 1.0
     best = length * 4.0 * w0
     value = convex.value(best)
-    # A large delta calls for a much shorter one.
+    # a large delta calls for a much shorter one
     for k in count(1, -1):
         candidate = length * 2.0**k * w0
         new = convex.value(candidate)
@@ -186,7 +185,7 @@ def _best_scale(convex: ConvexSteps, w0: Array, near: float) -> Array:
 def recursive_soft_margin(
     Z: Array, pair: GraphPair, how: SoftMargin, step: Callable[[int], None] = lambda _: None
 ) -> SoftMarginResult:
-    r"""Directions one by one, each the concave-convex minimizer of the soft margin in the complement of those before.
+    r"""Directions one by one, each the minimizer of the soft margin in the complement of the previous ones.
 
     .. math::
 
@@ -244,7 +243,7 @@ def _pairs(pair: GraphPair, n: int, solver: str) -> PairSet | Edges:
 
 
 def _stacked(peeled: Peeled[tuple[Array, SoftMarginStep]], like: Array) -> Array:
-    """Directions as columns; none if there are none."""
+    """Directions as columns."""
     columns = [w for w, _ in peeled.records]
     return np.stack(columns, axis=1) if columns else like[:, :0]
 
@@ -257,21 +256,21 @@ def _squared_gaps(Z: Array, pairs: PairSet | Edges) -> float:
 
 @dataclass
 class _SoftMarginDeflation:
-    """What is left of the samples and of their scatters."""
+    """State of :func:`peel`: samples and scatters, deflated."""
 
     Z: Array
     pairs: PairSet | Edges
     scatters: Scatters
     how: SoftMargin
     first: float
-    """Squared distances of the pairs before anything was taken out."""
+    """Squared distances of the pairs before deflation."""
 
     def find(self) -> tuple[Array, SoftMarginStep] | Stop:
         if self.scatters.dimension == 0:
             return Stop.RANK
         if _squared_gaps(self.Z, self.pairs) <= _FLAT_GAP_RATIO * self.first:
             return Stop.FLAT
-        # Start: the direction of the ratio (methods B2); w = 0 is stationary and must not be one.
+        # start from the direction of the ratio (methods B2); w = 0 is stationary
         start, _ = self.scatters.best()
         w, step = soft_margin_direction(SoftMarginProblem(self.Z, self.scatters.S, self.pairs), start, self.how)
         return w / norm(w), step

@@ -19,7 +19,7 @@ from fewkern.margins.sparse_directions import sparse_soft_margin
 
 __all__ = ["RecursiveSoftMargin"]
 
-# Pairs of so many samples are 12 million; directions of a graph that is a rule need no more.
+# Graphs of a rule are built on at most this many samples, which have 12 million pairs.
 _MAX_SAMPLES = 5_000
 
 
@@ -62,7 +62,7 @@ class RecursiveSoftMargin(Reducer):
     sparsity : float, default 0.0
         Above zero, an l1 penalty in the original coordinates, as a part of the one at which all directions vanish.
     solver : {"auto", "explicit", "sorted"}, default "auto"
-        The pairs one by one, exactly, or all of them through a sort; "auto" goes by their number.
+        The pairs one by one, exactly, or all of them through a sort; "auto" decides by their number.
     class_weight : dict, "balanced" or None, default None
         Multiplies the weights of the samples of every class. Read only by a graph that needs classes.
     max_vectors : int, "auto" or None, default "auto"
@@ -74,7 +74,7 @@ class RecursiveSoftMargin(Reducer):
     basis_tol : float or None, default None
         Relative residual at which a sample depends on the chosen ones (1e-10, in float32 1e-5).
     tol : float, default 1e-10
-        A concave-convex step that gains less than this part of :math:`J(0) - J` is the last. Where hinges are smoothed
+        A concave-convex step that gains less than this fraction of :math:`J(0) - J` is the last. With smoothed hinges
         ("sorted", ``sparsity``), values below 1e-7 have no effect.
     max_iter : int, default 100
         Concave-convex steps per direction; at the limit there is a ConvergenceWarning.
@@ -112,8 +112,7 @@ class RecursiveSoftMargin(Reducer):
     Newton step and :math:`O(nq)` memory; with many features :math:`O(n^2 q)`, block by block, which is faster there.
     Above 5,000 samples the graph of a rule is that of 5,000 of them, drawn by the numbers of their rows, so that the
     cost is bounded; a graph that is given pair by pair is used as it is. Samples must be in memory; only
-    :meth:`transform` takes Dask collections. Neighbor graphs are computed on the host; everything else runs on any
-    Array API library.
+    :meth:`transform` takes Dask collections. The fit runs in NumPy; :meth:`transform` runs on any array library.
 
     References
     ----------

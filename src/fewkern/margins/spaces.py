@@ -1,9 +1,9 @@
-"""Samples seen by a recursion over directions: find a direction, take it out, go on in the complement.
+"""Samples of a recursion over directions: find a direction, remove it, continue in the complement.
 
-Two forms of the same thing (methods A1, A2). :class:`Reflected` holds explicit centered features and turns the
-direction that is taken out into the first axis by a Householder reflection, which is then dropped: the dimension
-shrinks by one, and the directions are orthonormal to rounding. :class:`Constrained` leaves ``X`` as it is (sparse,
-say) and carries the directions as constraints ``<w, w_j> = 0``.
+Two equivalent forms (methods A1, A2). :class:`Reflected` holds explicit centered features: a Householder reflection
+maps the removed direction to the first axis, which is dropped, so the dimension shrinks by one, and the directions are
+orthonormal to rounding. :class:`Constrained` leaves ``X`` as it is (for sparse samples) and carries the directions as
+constraints ``<w, w_j> = 0``.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ __all__ = [
 
 
 class Points(Protocol):
-    """Samples ``x_i`` seen through products: all that a solver of hinges asks for."""
+    """Samples ``x_i`` through products: all that a solver of hinges needs."""
 
     @property
     def width(self) -> int:
@@ -50,7 +50,7 @@ class Points(Protocol):
 
 
 class Space(Points, Protocol):
-    """Samples from which directions can be taken out."""
+    """Samples from which directions can be removed."""
 
     @property
     def n(self) -> int:
@@ -58,17 +58,17 @@ class Space(Points, Protocol):
 
     @property
     def dimension(self) -> int:
-        """Number of directions that are left."""
+        """Number of remaining directions."""
 
     @property
     def W(self) -> Array:
-        """Directions that were taken out, orthonormal columns in original coordinates."""
+        """Removed directions: orthonormal columns in original coordinates."""
 
     def largest_norm(self) -> float:
-        """Length of the longest sample that is left."""
+        """Length of the longest deflated sample."""
 
     def without(self, U: Array, /) -> tuple[Self, Array]:
-        """The space less the orthonormal columns of ``U``, and the projections of the samples on them."""
+        """The complement of the orthonormal columns of ``U``, and the projections of the samples on them."""
 
 
 def norm(w: Array) -> float:
@@ -106,34 +106,28 @@ class DensePoints:
 
     @property
     def n(self) -> int:
-        """Number of samples."""
         return int(self.A.shape[0])
 
     @property
     def width(self) -> int:
-        """Number of entries of ``w``."""
         return int(self.A.shape[1])
 
     def times(self, w: Array) -> Array:
-        """Projections of all samples on ``w``."""
         return self.A @ w
 
     def transposed_times(self, a: Array) -> Array:
-        """``sum_i a_i x_i``."""
         return self.A.T @ a
 
     def normal(self, theta: Array) -> Array:
-        """``sum_i theta_i x_i x_i'``."""
         return weighted_gram(self.A, theta)
 
     def subset(self, rows: Array) -> DensePoints:
-        """Only these samples."""
         return DensePoints(self.A[rows])
 
 
 @dataclass(frozen=True)
 class Reflected(DensePoints):
-    """Explicit features ``A`` in coordinates of the complement; ``Q`` takes those back to the original ones."""
+    """Explicit features ``A`` in coordinates of the complement; ``Q`` maps them back to the original ones."""
 
     Q: Array
     W: Array
@@ -146,15 +140,12 @@ class Reflected(DensePoints):
 
     @property
     def dimension(self) -> int:
-        """Number of directions that are left."""
         return self.width
 
     def largest_norm(self) -> float:
-        """Length of the longest sample that is left."""
         return float(np.max(np.sum(self.A * self.A, axis=1))) ** 0.5 if self.dimension else 0.0
 
     def without(self, U: Array) -> tuple[Reflected, Array]:
-        """The space less the orthonormal columns of ``U``, and the projections of the samples on them."""
         A, Q = self.A, self.Q
         directions, features = [self.W], []
         while U.shape[1]:
@@ -171,7 +162,7 @@ class Reflected(DensePoints):
 class Constrained:
     """Samples ``X - 1 mean'`` (never formed) under ``<w, w_j> = 0`` for the orthonormal columns of ``W``.
 
-    ``norms`` holds the squared lengths of the samples that are left. Directions live in original coordinates.
+    ``norms`` holds the squared lengths of the deflated samples. Directions are in original coordinates.
     """
 
     X: Array
@@ -181,34 +172,30 @@ class Constrained:
 
     @classmethod
     def start(cls, X: Array, mean: Array, norms: Array) -> Constrained:
-        """Nothing taken out yet; ``norms`` are squared lengths of the centered rows."""
+        """No direction removed; ``norms`` are squared lengths of the centered rows."""
         return cls(X, mean, no_columns(int(mean.shape[0])), norms)
 
     @property
     def n(self) -> int:
-        """Number of samples."""
         return int(self.X.shape[0])
 
     @property
     def width(self) -> int:
-        """Number of entries of ``w``."""
         return int(self.W.shape[0])
 
     @property
     def dimension(self) -> int:
-        """Number of directions that are left: centered samples have one dimension less than their number."""
+        """Number of remaining directions: ``n`` centered samples span at most ``n - 1`` dimensions."""
         return min(self.width, self.n - 1) - int(self.W.shape[1])
 
     def _project(self, w: Array) -> Array:
         return w - self.W @ (self.W.T @ w)
 
     def times(self, w: Array) -> Array:
-        """Projections of all samples on ``w``."""
         w = self._project(w)
         return self.X @ w - self.mean @ w
 
     def transposed_times(self, a: Array) -> Array:
-        """``sum_i a_i x_i``."""
         total = np.sum(a, axis=0)
         shift = self.mean * total if a.ndim == 1 else self.mean[:, None] * total[None, :]
         return self._project(self.X.T @ a - shift)
@@ -221,16 +208,13 @@ class Constrained:
         return self._project(self._project(N).T)
 
     def subset(self, rows: Array) -> Constrained:
-        """Only these samples."""
         return Constrained(self.X[rows], self.mean, self.W, self.norms[rows])
 
     def largest_norm(self) -> float:
-        """Length of the longest sample that is left."""
         return max(float(np.max(self.norms)), 0.0) ** 0.5
 
     def without(self, U: Array) -> tuple[Constrained, Array]:
-        """The space less the orthonormal columns of ``U``, and the projections of the samples on them."""
-        # Projected twice: one pass leaves rounding that the recursion would carry along.
+        # projected twice: one pass leaves rounding errors that the recursion would accumulate
         Q, R = np.linalg.qr(self._project(self._project(U)))
         U = np.where(np.diagonal(R)[None, :] < 0, -Q, Q)
         Z = self.X @ U - (self.mean @ U)[None, :]

@@ -25,11 +25,11 @@ from fewkern.margins.spaces import no_columns, norm
 
 __all__ = ["PenalizedSteps", "sparse_soft_margin"]
 
-# Widths of the smoothed hinge in units of the margin: a proximal step needs no second derivative, but a bounded one.
+# Widths of the smoothed hinge in units of the margin: a proximal step needs a bounded second derivative.
 _SMOOTHING_MARGINS = (0.3, 0.05)
-# Proximal steps per width, and the relative gain at which they end.
+# Proximal steps per width, and the relative gain at which they stop.
 _MAX_PROXIMAL_STEPS, _GAIN_RTOL = 300, 1e-8
-# Curvature is doubled while a step overshoots (up to rounding), and falls by this factor after every step.
+# The curvature is doubled while a step overshoots (up to rounding), and multiplied by this factor after every step.
 _VALUE_RTOL, _CURVATURE_DECAY = 1e-12, 0.9
 
 
@@ -44,7 +44,7 @@ def sparse_soft_margin(
     Parameters
     ----------
     Z : array of shape (n, d)
-        Centered samples in their own coordinates: a rotation would spoil what is sparse.
+        Centered samples in their original coordinates: a rotation would destroy sparsity.
     pair : GraphPair
     sparsity : float
         Between 0 and 1.
@@ -75,7 +75,7 @@ def sparse_soft_margin(
 
 
 class _SparseDeflation:
-    """What is left of the samples and of their scatters outside of the directions so far."""
+    """State of :func:`peel`: samples and scatters, projected off the directions so far."""
 
     def __init__(self, Z: Array, S: Array, B: Array, pairs: PairSet | Edges, sparsity: float, how: SoftMargin) -> None:
         d = int(Z.shape[1])
@@ -117,7 +117,7 @@ class _SparseProblem(SoftMarginProblem):
 
 @dataclass(frozen=True)
 class PenalizedSteps:
-    """Convex steps with the penalty, by proximal gradients on the smoothed loss."""
+    """Convex steps with an l1 penalty, by proximal gradients on the smoothed loss."""
 
     plain: ListedPairs | RankedPairs
     S: Array
@@ -148,7 +148,7 @@ class PenalizedSteps:
             if total > last:
                 if momentum == 1.0:
                     break
-                ahead, momentum = w, 1.0  # the extrapolation overshot: start it anew
+                ahead, momentum = w, 1.0  # the extrapolation overshot: restart
                 continue
             gain, last = last - total, total
             longer = (1.0 + (1.0 + 4.0 * momentum * momentum) ** 0.5) / 2.0

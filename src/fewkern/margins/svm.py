@@ -32,8 +32,8 @@ __all__ = ["RecursiveSVM"]
 class RecursiveSVM(Reducer):
     r"""Several directions with a wide margin between classes, one after another: a transformer (RSVM).
 
-    The first is that of a support vector machine. It is removed from the samples, and the next is found in what is
-    left. Each direction is the normal of a support vector machine in the orthogonal complement of those before,
+    The first is that of a support vector machine. It is removed from the samples, and the next is found in the
+    complement. Each direction is the normal of a support vector machine in the orthogonal complement of those before,
 
     .. math::
 
@@ -73,9 +73,9 @@ class RecursiveSVM(Reducer):
     basis_tol : float or None, default None
         Relative residual at which a sample depends on the chosen ones (1e-10, in float32 1e-5).
     residual_tol : float, default 1e-6
-        Stop when no sample that is left is longer than this part of the longest one.
+        Stop when no deflated sample is longer than this fraction of the longest sample.
     flat_tol : float, default 1e-6
-        Stop when the optimal value has come this near to that of ``w = 0``: no margin direction is left.
+        Stop when the optimal value is within this fraction of that of ``w = 0``: no margin direction is left.
     tol : float, default 1e-9
         Relative duality gap at which a hyperplane counts as solved. It must be far below ``flat_tol``, or noise is
         returned as directions.
@@ -95,7 +95,7 @@ class RecursiveSVM(Reducer):
         The ``c`` of the shapes.
     stop_ : Stop
         "flat" (no margin direction is left), "rank", "faded" (nothing is left), "limit", "precision" (``C`` is too
-        large: the next problem cannot be solved) or "max_iter" (it was not solved in so many iterations).
+        large: the next problem cannot be solved) or "max_iter" (it was not solved in ``max_iter`` iterations).
     objectives_, squared_norms_ : arrays of shape (n_steps,)
         Optimal value of every step (summed over the problems of a step) and the squared length of the normals.
     steps_ : tuple of MarginStep
