@@ -18,6 +18,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from fewkern.reporting.formatting import label, number, of, percent, plural
 from fewkern.reporting.holdout import Predictions
+from fewkern.reporting.rows import sample_rows
 
 __all__ = [
     "Baselines",
@@ -31,6 +32,7 @@ __all__ = [
     "decides_alone",
     "linear_predictions",
     "mean_interval",
+    "prediction_error",
     "rarer",
     "recommend",
     "regress_quality",
@@ -66,7 +68,7 @@ def linear_predictions(X: Any, y: Any, new: Any, task: str, seed: int = 0) -> Ve
     if len(X) < 2 or X.shape[1] > _LINEAR_FEATURES or (task == "classify" and len(np.unique(y)) < 2):
         return None
     if len(X) > _LINEAR_ROWS:
-        some = np.random.default_rng(seed).choice(len(X), _LINEAR_ROWS, replace=False)
+        some = sample_rows(len(X), _LINEAR_ROWS, np.random.default_rng(seed))
         X, y = X[some], y[some]
         if task == "classify" and len(np.unique(y)) < 2:
             return None
@@ -133,8 +135,7 @@ def decides_alone(column: Vector, y: Vector, task: str, seed: int = 0) -> bool:
     >>> decides_alone(x, 3 * x[:, 0], "regress"), decides_alone(x, np.arange(100) % 2, "classify")
     (True, False)
     """
-    n = len(y)
-    rows = np.arange(n) if n <= _DECIDING_ROWS else np.random.default_rng(seed).choice(n, _DECIDING_ROWS, replace=False)
+    rows = sample_rows(len(y), _DECIDING_ROWS, np.random.default_rng(seed))
     column, y = column[rows], y[rows]
     tree: Any = DecisionTreeClassifier if task == "classify" else DecisionTreeRegressor
     fits: tuple[Callable[[Any, Any, Any], Any], ...] = (
@@ -143,7 +144,7 @@ def decides_alone(column: Vector, y: Vector, task: str, seed: int = 0) -> bool:
         lambda X, t, new: linear_predictions(X, t, new, task),
     )
     losses = [0.0] * len(fits)
-    for train, test in KFold(min(5, n), shuffle=True, random_state=seed).split(column):
+    for train, test in KFold(min(5, len(y)), shuffle=True, random_state=seed).split(column):
         for k, fit in enumerate(fits):
             predicted = fit(column[train], y[train], column[test])
             if predicted is None:
@@ -151,6 +152,11 @@ def decides_alone(column: Vector, y: Vector, task: str, seed: int = 0) -> bool:
             else:
                 losses[k] += float(np.sum(predicted != y[test] if task == "classify" else (predicted - y[test]) ** 2))
     return 0 < losses[0] and min(losses[1:]) <= _DECIDES * losses[0]
+
+
+def prediction_error(truth: Vector, predicted: Vector, task: str) -> float:
+    """Error rate, or mean absolute error."""
+    return float(np.mean(truth != predicted if task == "classify" else np.abs(truth - predicted)))
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 from fewkern.arrays.namespace import to_numpy
+from fewkern.reporting.evaluation import prediction_error
 from fewkern.reporting.formatting import cell, is_missing, number
+from fewkern.reporting.rows import sample_rows
 from fewkern.reporting.subject import Subject
 
 __all__ = [
@@ -79,8 +81,7 @@ class Importances:
 def importances(subject: Subject, seed: int) -> Importances:
     """Permutation importances of columns, those of the model itself, and partial dependence on the first three."""
     rng = np.random.default_rng(seed)
-    n = len(subject.rows)
-    some = np.arange(n) if n <= _MOST_ROWS else np.sort(rng.choice(n, _MOST_ROWS, replace=False))
+    some = sample_rows(len(subject.rows), _MOST_ROWS, rng)
     own = own_importances(subject)
     tried = _tried(subject, own)
     error = _error(subject, some, subject.samples[some])
@@ -111,8 +112,7 @@ def importances(subject: Subject, seed: int) -> Importances:
 def _error(subject: Subject, positions: Vector, samples: Vector) -> float:
     """Error rate or mean absolute error on some rows, with the given features."""
     assert subject.truth is not None
-    predicted, truth = subject.predict(samples), subject.truth[positions]
-    return float(np.mean(predicted != truth if subject.task == "classify" else np.abs(predicted - truth)))
+    return prediction_error(subject.truth[positions], subject.predict(samples), subject.task)
 
 
 def _tried(subject: Subject, own: Vector | None) -> list[int]:
@@ -134,9 +134,7 @@ def own_importances(subject: Subject) -> Vector | None:
 
 def partial_dependence(subject: Subject, j: int, rng: np.random.Generator) -> PartialDependence:
     """The mean prediction if column ``j`` had one of its values in all rows, for several of its values."""
-    n = len(subject.rows)
-    limit = _MOST_DEPENDENCE_ROWS
-    some = np.arange(n) if n <= limit else np.sort(rng.choice(n, limit, replace=False))
+    some = sample_rows(len(subject.rows), _MOST_DEPENDENCE_ROWS, rng)
     places, values, kind = _values(subject, j)
     table = np.array([_means(subject, subject.with_cells(some, j, np.full(len(some), place))) for place in places])
     if subject.task == "regress":
