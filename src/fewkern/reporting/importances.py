@@ -6,6 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.dummy import DummyClassifier, DummyRegressor
+from sklearn.linear_model import LinearRegression
+from sklearn.model_selection import KFold, cross_val_score
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from fewkern.arrays.namespace import to_numpy
 from fewkern.reporting.evaluation import prediction_error
@@ -17,6 +21,7 @@ __all__ = [
     "ColumnImportance",
     "Importances",
     "PartialDependence",
+    "decides_alone",
     "importances",
     "own_importances",
     "partial_dependence",
@@ -31,6 +36,8 @@ _REPEATS = 5
 _MOST_SHOWN, _MOST_VALUES, _MOST_LEVELS, _MOST_CURVES = 3, 20, 12, 5
 # A column with at most this many different numbers is drawn as levels, not as a line.
 _FEW_NUMBERS = 6
+# One column decides if it alone leaves at most this share of the loss of a constant prediction, on at most these rows.
+_DECIDES, _DECIDING_ROWS = 0.005, 2000
 
 
 @dataclass(frozen=True)
@@ -107,6 +114,32 @@ def importances(subject: Subject, seed: int) -> Importances:
         tuple(partial_dependence(subject, j, rng) for j in first),
         _sentences(columns, error, subject),
     )
+
+
+def decides_alone(column: Vector, y: Vector, task: str, seed: int = 0) -> bool:
+    """Whether the features of one column predict the target almost perfectly (5-fold cross-validation).
+
+    Such a column is often known only after the target is.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fewkern.reporting.importances import decides_alone
+    >>> x = np.linspace(0, 1, 100)[:, None]
+    >>> decides_alone(x, 3 * x[:, 0], "regress"), decides_alone(x, np.arange(100) % 2, "classify")
+    (True, False)
+    """
+    rows = sample_rows(len(y), _DECIDING_ROWS, np.random.default_rng(seed))
+    if len(rows) < 5:
+        return False
+    models: tuple[Any, ...] = (DummyClassifier(), DecisionTreeClassifier(random_state=seed))
+    if task == "regress":
+        models = (DummyRegressor(), DecisionTreeRegressor(random_state=seed), LinearRegression())
+    scoring, best = ("accuracy", 1.0) if task == "classify" else ("neg_mean_squared_error", 0.0)
+    folds = KFold(5, shuffle=True, random_state=seed)
+    scores = [cross_val_score(model, column[rows], y[rows], cv=folds, scoring=scoring).mean() for model in models]
+    constant, *losses = (best - float(score) for score in scores)
+    return 0 < constant and min(losses) <= _DECIDES * constant
 
 
 def _error(subject: Subject, positions: Vector, samples: Vector) -> float:
