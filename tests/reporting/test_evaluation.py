@@ -18,7 +18,6 @@ from fewkern.reporting.evaluation import (
     Score,
     baselines,
     classify_quality,
-    decides_alone,
     error_rate,
     mean_error,
     recommend,
@@ -26,6 +25,7 @@ from fewkern.reporting.evaluation import (
 )
 from fewkern.reporting.findings import find
 from fewkern.reporting.holdout import Predictions, ReportSettings, predict_held_out, was_fitted_to
+from fewkern.reporting.importances import decides_alone
 from fewkern.reporting.subject import subject_of
 from tests.reporting.helpers import QUICK, Table, churn_model, customers, iris_model, price_model
 

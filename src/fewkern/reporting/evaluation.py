@@ -14,10 +14,10 @@ from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import KFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from fewkern.reporting.formatting import label, number, of, percent, plural
 from fewkern.reporting.holdout import Predictions
+from fewkern.reporting.rows import sample_rows
 
 __all__ = [
     "Baselines",
@@ -28,9 +28,9 @@ __all__ = [
     "baselines",
     "classify_quality",
     "compare_losses",
-    "decides_alone",
     "linear_predictions",
     "mean_interval",
+    "prediction_error",
     "rarer",
     "recommend",
     "regress_quality",
@@ -44,8 +44,6 @@ _CONFIDENCE = 0.95
 _VAGUE = 0.3
 # Most rows that a linear model is fitted to, and most features: it must not take longer than our model.
 _LINEAR_ROWS, _LINEAR_FEATURES = 20_000, 2_000
-# One column decides if it alone leaves at most this share of the loss of a constant prediction, on at most these rows.
-_DECIDES, _DECIDING_ROWS = 0.005, 2000
 
 
 def wilson(errors: int, rows: int, confidence: float = _CONFIDENCE) -> tuple[float, float]:
@@ -66,7 +64,7 @@ def linear_predictions(X: Any, y: Any, new: Any, task: str, seed: int = 0) -> Ve
     if len(X) < 2 or X.shape[1] > _LINEAR_FEATURES or (task == "classify" and len(np.unique(y)) < 2):
         return None
     if len(X) > _LINEAR_ROWS:
-        some = np.random.default_rng(seed).choice(len(X), _LINEAR_ROWS, replace=False)
+        some = sample_rows(len(X), _LINEAR_ROWS, np.random.default_rng(seed))
         X, y = X[some], y[some]
         if task == "classify" and len(np.unique(y)) < 2:
             return None
@@ -120,37 +118,9 @@ def _constant(y: Vector, task: str) -> Any:
     return labels[np.argmax(counts)]
 
 
-def decides_alone(column: Vector, y: Vector, task: str, seed: int = 0) -> bool:
-    """Whether the features of one column predict the target almost perfectly, by a tree or linearly (5-fold).
-
-    A column that does is often known only after the target is.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from fewkern.reporting.evaluation import decides_alone
-    >>> x = np.linspace(0, 1, 100)[:, None]
-    >>> decides_alone(x, 3 * x[:, 0], "regress"), decides_alone(x, np.arange(100) % 2, "classify")
-    (True, False)
-    """
-    n = len(y)
-    rows = np.arange(n) if n <= _DECIDING_ROWS else np.random.default_rng(seed).choice(n, _DECIDING_ROWS, replace=False)
-    column, y = column[rows], y[rows]
-    tree: Any = DecisionTreeClassifier if task == "classify" else DecisionTreeRegressor
-    fits: tuple[Callable[[Any, Any, Any], Any], ...] = (
-        lambda _, t, new: np.full(len(new), _constant(t, task)),
-        lambda X, t, new: tree(random_state=seed).fit(X, t).predict(new),
-        lambda X, t, new: linear_predictions(X, t, new, task),
-    )
-    losses = [0.0] * len(fits)
-    for train, test in KFold(min(5, n), shuffle=True, random_state=seed).split(column):
-        for k, fit in enumerate(fits):
-            predicted = fit(column[train], y[train], column[test])
-            if predicted is None:
-                losses[k] = np.inf
-            else:
-                losses[k] += float(np.sum(predicted != y[test] if task == "classify" else (predicted - y[test]) ** 2))
-    return 0 < losses[0] and min(losses[1:]) <= _DECIDES * losses[0]
+def prediction_error(truth: Vector, predicted: Vector, task: str) -> float:
+    """Error rate, or mean absolute error."""
+    return float(np.mean(truth != predicted if task == "classify" else np.abs(truth - predicted)))
 
 
 @dataclass(frozen=True)

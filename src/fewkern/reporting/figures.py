@@ -14,6 +14,7 @@ from fewkern.reporting.errors import Calibration, Curves, Residuals
 from fewkern.reporting.findings import Findings
 from fewkern.reporting.formatting import text
 from fewkern.reporting.importances import Importances, PartialDependence
+from fewkern.reporting.rows import sample_rows
 from fewkern.reporting.svg import LINE, drawing, figure, inline_svg
 from fewkern.reporting.uncertainty import Intervals
 from fewkern.reporting.unsupervised import DensityShape
@@ -22,7 +23,7 @@ __all__ = ["Picture", "draw"]
 
 # Dots in a scatter: each costs 150 bytes of the page, and more hide each other.
 _MOST_DOTS = 500
-_MOST_BARS = 20
+_MOST_BARS, _MOST_INTERVALS = 20, 60
 _MOST_MARGINALS, _MOST_PAIRED = 6, 3
 _LONGEST_NAME = 20
 
@@ -156,8 +157,8 @@ def _errors(findings: Findings) -> list[tuple[Any, str]]:
     return drawn
 
 
-def _some(n: int) -> Any:
-    return np.arange(n) if n <= _MOST_DOTS else np.sort(np.random.default_rng(0).choice(n, _MOST_DOTS, replace=False))
+def _some(n: int, limit: int = _MOST_DOTS) -> Any:
+    return sample_rows(n, limit, np.random.default_rng(0))
 
 
 def _against_truth(found: Residuals, target: str) -> tuple[Any, str]:
@@ -247,7 +248,7 @@ def _vectors(findings: Findings) -> list[tuple[Any, str]]:
 
 def _intervals(found: Intervals, target: str) -> tuple[Any, str]:
     ax = figure(5.6, 3.2)
-    some = np.sort(np.random.default_rng(0).permutation(len(found.truth))[:60])
+    some = _some(len(found.truth), _MOST_INTERVALS)
     some = some[np.argsort(found.predicted[some], kind="stable")]
     places = np.arange(len(some))
     inside = (found.low[some] <= found.truth[some]) & (found.truth[some] <= found.high[some])
@@ -272,7 +273,7 @@ def _shape(findings: Findings) -> list[tuple[Any, str]]:
     names = ["component 1", "component 2"]
     if T.shape[1] == 1:
         T, names = np.column_stack([T[:, 0], np.arange(len(T))]), ["component 1", "row"]
-    some = np.sort(np.random.default_rng(0).permutation(len(T))[: 3 * _MOST_DOTS])
+    some = _some(len(T), 3 * _MOST_DOTS)
     labels = None if findings.labels is None else np.asarray(findings.labels)[some]
     ax = figure(6.2, 4.4)
     ComponentsDisplay(T[some], labels, None, names).plot(ax)

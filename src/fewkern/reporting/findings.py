@@ -13,12 +13,11 @@ from fewkern.reporting.evaluation import (
     RegressionQuality,
     baselines,
     classify_quality,
-    decides_alone,
     regress_quality,
 )
 from fewkern.reporting.formatting import label, number, percent
 from fewkern.reporting.holdout import Predictions, ReportSettings, predict_held_out
-from fewkern.reporting.importances import Importances, importances
+from fewkern.reporting.importances import Importances, decides_alone, importances
 from fewkern.reporting.listing import Listing, in_units, list_rows
 from fewkern.reporting.subject import Subject
 from fewkern.reporting.uncertainty import Uncertainty, uncertainty

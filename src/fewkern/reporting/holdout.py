@@ -12,6 +12,7 @@ from sklearn.model_selection import train_test_split
 from fewkern.arrays.namespace import to_numpy
 from fewkern.base import BudgetWarning
 from fewkern.core.gaussians import GaussianExpansion
+from fewkern.reporting.rows import sample_rows
 from fewkern.reporting.subject import Subject
 
 __all__ = ["Predictions", "ReportSettings", "Trial", "predict_held_out", "try_out", "was_fitted_to"]
@@ -118,8 +119,6 @@ class Trial:
 
 def try_out(subject: Subject, settings: ReportSettings) -> Trial:
     """The model and rows to try it on: new rows, or a part of its own rows and a copy fitted to the others."""
-    n = len(subject.rows)
-    rng = np.random.default_rng(settings.random_state)
     fitted = settings.rows == "fitted" or (settings.rows == "auto" and was_fitted_to(subject))
     split = _split(subject, settings.random_state) if fitted else None
     if split is not None:
@@ -130,7 +129,8 @@ def try_out(subject: Subject, settings: ReportSettings) -> Trial:
                 return Trial(subject.refitted(train), train, test[:_MOST_ROWS], "refitted")
             except ValueError:
                 pass  # a part of the rows may lack what the model needs, such as two classes
-    some = np.arange(n) if n <= _MOST_ROWS else np.sort(rng.choice(n, _MOST_ROWS, replace=False))
+    rng = np.random.default_rng(settings.random_state)
+    some = sample_rows(len(subject.rows), _MOST_ROWS, rng)
     return Trial(subject, np.arange(0), some, "fitted" if fitted else "new")
 
 

@@ -6,15 +6,22 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.dummy import DummyClassifier, DummyRegressor
+from sklearn.linear_model import LinearRegression
+from sklearn.model_selection import KFold, cross_val_score
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from fewkern.arrays.namespace import to_numpy
+from fewkern.reporting.evaluation import prediction_error
 from fewkern.reporting.formatting import cell, is_missing, number
+from fewkern.reporting.rows import sample_rows
 from fewkern.reporting.subject import Subject
 
 __all__ = [
     "ColumnImportance",
     "Importances",
     "PartialDependence",
+    "decides_alone",
     "importances",
     "own_importances",
     "partial_dependence",
@@ -29,6 +36,8 @@ _REPEATS = 5
 _MOST_SHOWN, _MOST_VALUES, _MOST_LEVELS, _MOST_CURVES = 3, 20, 12, 5
 # A column with at most this many different numbers is drawn as levels, not as a line.
 _FEW_NUMBERS = 6
+# One column decides if it alone leaves at most this share of the loss of a constant prediction, on at most these rows.
+_DECIDES, _DECIDING_ROWS = 0.005, 2000
 
 
 @dataclass(frozen=True)
@@ -79,8 +88,7 @@ class Importances:
 def importances(subject: Subject, seed: int) -> Importances:
     """Permutation importances of columns, those of the model itself, and partial dependence on the first three."""
     rng = np.random.default_rng(seed)
-    n = len(subject.rows)
-    some = np.arange(n) if n <= _MOST_ROWS else np.sort(rng.choice(n, _MOST_ROWS, replace=False))
+    some = sample_rows(len(subject.rows), _MOST_ROWS, rng)
     own = own_importances(subject)
     tried = _tried(subject, own)
     error = _error(subject, some, subject.samples[some])
@@ -108,11 +116,36 @@ def importances(subject: Subject, seed: int) -> Importances:
     )
 
 
+def decides_alone(column: Vector, y: Vector, task: str, seed: int = 0) -> bool:
+    """Whether the features of one column predict the target almost perfectly (5-fold cross-validation).
+
+    Such a column is often known only after the target is.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fewkern.reporting.importances import decides_alone
+    >>> x = np.linspace(0, 1, 100)[:, None]
+    >>> decides_alone(x, 3 * x[:, 0], "regress"), decides_alone(x, np.arange(100) % 2, "classify")
+    (True, False)
+    """
+    rows = sample_rows(len(y), _DECIDING_ROWS, np.random.default_rng(seed))
+    if len(rows) < 5:
+        return False
+    models: tuple[Any, ...] = (DummyClassifier(), DecisionTreeClassifier(random_state=seed))
+    if task == "regress":
+        models = (DummyRegressor(), DecisionTreeRegressor(random_state=seed), LinearRegression())
+    scoring, best = ("accuracy", 1.0) if task == "classify" else ("neg_mean_squared_error", 0.0)
+    folds = KFold(5, shuffle=True, random_state=seed)
+    scores = [cross_val_score(model, column[rows], y[rows], cv=folds, scoring=scoring).mean() for model in models]
+    constant, *losses = (best - float(score) for score in scores)
+    return 0 < constant and min(losses) <= _DECIDES * constant
+
+
 def _error(subject: Subject, positions: Vector, samples: Vector) -> float:
     """Error rate or mean absolute error on some rows, with the given features."""
     assert subject.truth is not None
-    predicted, truth = subject.predict(samples), subject.truth[positions]
-    return float(np.mean(predicted != truth if subject.task == "classify" else np.abs(predicted - truth)))
+    return prediction_error(subject.truth[positions], subject.predict(samples), subject.task)
 
 
 def _tried(subject: Subject, own: Vector | None) -> list[int]:
@@ -134,9 +167,7 @@ def own_importances(subject: Subject) -> Vector | None:
 
 def partial_dependence(subject: Subject, j: int, rng: np.random.Generator) -> PartialDependence:
     """The mean prediction if column ``j`` had one of its values in all rows, for several of its values."""
-    n = len(subject.rows)
-    limit = _MOST_DEPENDENCE_ROWS
-    some = np.arange(n) if n <= limit else np.sort(rng.choice(n, limit, replace=False))
+    some = sample_rows(len(subject.rows), _MOST_DEPENDENCE_ROWS, rng)
     places, values, kind = _values(subject, j)
     table = np.array([_means(subject, subject.with_cells(some, j, np.full(len(some), place))) for place in places])
     if subject.task == "regress":

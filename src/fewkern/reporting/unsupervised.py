@@ -17,6 +17,7 @@ from fewkern.reporting.evaluation import mean_interval
 from fewkern.reporting.formatting import number, percent, plural
 from fewkern.reporting.holdout import ReportSettings, Trial, try_out
 from fewkern.reporting.listing import in_units
+from fewkern.reporting.rows import sample_rows
 from fewkern.reporting.subject import Subject
 
 __all__ = ["DensityShape", "Reduction", "density_shape", "reduction"]
@@ -94,10 +95,7 @@ def _parts(trial: Trial, seed: int) -> tuple[Vector, Vector]:
     if not len(train):
         mixed = rng.permutation(test)
         train, test = np.sort(mixed[: len(mixed) // 2]), np.sort(mixed[len(mixed) // 2 :])
-    train, test = (
-        part if len(part) <= _MOST_ROWS else np.sort(rng.choice(part, _MOST_ROWS, replace=False))
-        for part in (train, test)
-    )
+    train, test = (sample_rows(part, _MOST_ROWS, rng) for part in (train, test))
     return (train, test) if len(train) else (test, test)
 
 

@@ -14,6 +14,7 @@ from fewkern.density.mixture import ClassMixtures, KernelMixture
 from fewkern.reporting.formatting import cell, count, label, number, percent, plural
 from fewkern.reporting.holdout import Predictions
 from fewkern.reporting.listing import list_vectors, rows_of_vectors
+from fewkern.reporting.rows import sample_rows
 from fewkern.reporting.subject import Subject
 
 __all__ = [
@@ -88,9 +89,7 @@ def vectors(subject: Subject, order: tuple[str, ...], seed: int) -> Vectors | No
     coef, meanings = coefficients(subject)
     places = rows_of_vectors(subject)
     moved = subject.moved or (getattr(subject.core.expansion_, "indices", None) is None and None in places)
-    rng = np.random.default_rng(seed)
-    n = len(subject.rows)
-    assigned = np.arange(n) if n <= _MOST_ROWS else np.sort(rng.choice(n, _MOST_ROWS, replace=False))
+    assigned = sample_rows(len(subject.rows), _MOST_ROWS, np.random.default_rng(seed))
     nearest = nearest_vectors(subject, subject.samples[assigned])
     table = list_vectors(subject, places, order)
     shown = np.argsort(-np.abs(coef), kind="stable")[:_MOST_VECTORS]
