@@ -7,6 +7,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.svm import SVC
 
+import fewkern
 from fewkern import (
     DensityClassifier,
     FeatureVectorDiscriminant,
@@ -52,6 +53,12 @@ def test_not_of_fewkern(export, model):
     message = "expected a fitted estimator of fewkern, a pipeline that ends in one .*, or an expansion, got "
     with pytest.raises(TypeError, match=f"{export.__name__}: {message}{type(model).__name__}"):
         export(model)
+
+
+def test_an_encoder_has_nothing_to_write(export):
+    encoder = fewkern.TableEncoder().fit({"a": X[:, 0], "b": X[:, 1]})
+    with pytest.raises(TypeError, match=f"{export.__name__}: a TableEncoder has no kernels to write; export a model"):
+        export(encoder)
 
 
 def test_a_pipeline_ends_in_one_of_ours(export):
