@@ -338,7 +338,7 @@ def test_a_table_whose_parts_do_not_belong_together(tmp_path, small):
         ({"columns_": (a, DateColumn("b", "%Q", ("day",), 0.0, 0.0, 1.0))}, "form must be a format of dates"),
         ({"feature_names_in_": np.array(["a", "x"], dtype=object)}, "its columns are not those of its encoder_"),
         ({"columns_": (a, NumberColumn("c", 0.0))}, "columns_ or notes_ are not those of the table"),
-        ({"scale_": np.array([1.0, 1e-308]), "mean_": np.array([0.0, 1e-13])}, "a row of means are not finite"),
+        ({"scale_": np.array([1.0, 5e-324]), "mean_": np.array([0.0, 1e-13])}, "a row of means are not finite"),
     ):
         with pytest.raises(ValueError, match=message):
             save(model(**changes), tmp_path / "m")
