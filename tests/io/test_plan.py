@@ -61,6 +61,13 @@ def test_an_encoder_has_nothing_to_write(export):
         export(encoder)
 
 
+def test_a_model_of_a_table_at_the_end_of_a_pipeline(export):
+    pd = pytest.importorskip("pandas")
+    model = make_pipeline(fewkern.TableModel(max_vectors=3, holdout=0)).fit(pd.DataFrame(X, columns=["a", "b"]), y)
+    with pytest.raises(TypeError, match=f"{export.__name__}: a TableModel prepares its rows itself; export it without"):
+        export(model)
+
+
 def test_a_pipeline_ends_in_one_of_ours(export):
     with pytest.raises(TypeError, match="got SVC"):
         export(make_pipeline(StandardScaler(), SVC()).fit(X, y))
