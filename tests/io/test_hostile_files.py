@@ -1,5 +1,6 @@
 """Files made to do harm, and writing that is disturbed."""
 
+import copy
 import io
 import json
 import multiprocessing
@@ -20,9 +21,13 @@ import pytest
 
 import fewkern
 from fewkern import load, save
+from fewkern.core.conformal import HeldOutScores, Intervals
 from fewkern.datasets import make_banana
+from fewkern.density.mixture import ClassMixtures
 from fewkern.io import ModelFileError, archive
 from fewkern.io.save import write_atomically
+from fewkern.kernels import Function, Gaussian, Precomputed
+from tests.fuzz.lies import closed, find, opened
 
 X, y = make_banana(60)
 fork = multiprocessing.get_context("fork")
@@ -201,6 +206,107 @@ def test_a_precomputed_kernel_is_tried_too(tmp_path):
         load(path)
 
 
+def part(path, value):
+    """A change of one part of a model; dots lead into the parts of parts, which are frozen values."""
+
+    def changed(whole, names):
+        return replace(whole, **{names[0]: changed(getattr(whole, names[0]), names[1:])}) if names else value
+
+    def apply(model):
+        first, *rest = path.split(".")
+        setattr(model, first, changed(getattr(model, first), rest))
+
+    return apply
+
+
+@pytest.mark.parametrize(
+    ("apply", "message"),
+    [
+        (part("novelty_", "no"), "'str' object has no attribute 'blind'"),
+        (lambda m: part("novelty_.basis.factor", 0 * m.novelty_.basis.factor)(m), "singular"),
+        (part("novelty_.basis.kernel", Gaussian(0.0)), "values that are not finite"),
+        (part("novelty_.scores.values", np.zeros(0)), "HeldOutScores.levels has the shape"),
+        (part("novelty_.scores", HeldOutScores(np.zeros(0), np.zeros(0), 5.0)), "HeldOutScores have no samples"),
+        (part("novelty_.scores.effective", np.inf), "HeldOutScores have no samples"),
+        (part("intervals_", [1.0]), "'list' object has no attribute 'most'"),
+        (
+            part("intervals_", Intervals((HeldOutScores(-np.ones(1), np.ones(1), 5.0),))),
+            "lower bound above",
+        ),
+        (part("intervals_", Intervals((HeldOutScores(np.ones(1) * 1e305, np.ones(1), 5.0),))), "gives NaN or infinity"),
+        (part("_importances", np.ones(5)), "feature_importances_ is not one number per feature"),
+        (part("_importances", np.full(2, np.nan)), "feature_importances_ gives NaN"),
+        (part("vectors_", np.full((5, 2), np.nan)), "vectors_ holds NaN or infinity"),
+        (part("vectors_", np.zeros((4, 2))), r"vectors_ has the shape \(4, 2\)"),
+        (part("vectors_", "none"), "vectors_ is not an array"),
+    ],
+)
+def test_what_a_regressor_promises_is_tried(apply, message, tmp_path):
+    model = fewkern.FeatureVectorRegressor(n_vectors=5).fit(X, X[:, 0])
+    load(save(model, tmp_path / "m"))
+    apply(model)
+    with pytest.raises(ValueError, match=f"nothing was written .*{message}"):
+        save(model, tmp_path / "m")
+
+
+def test_sets_of_a_classifier_are_tried(tmp_path, small):
+    model = copy.copy(small)
+    model.held_out_scores_ = True
+    with pytest.raises(ValueError, match=r"nothing was written \('bool' object has no attribute 'quantile'"):
+        save(model, tmp_path / "m")
+
+
+MIXTURE = fewkern.KernelMixture(X[:3], np.ones(3) / 3, np.ones(3), np.ones(2))
+EXPANSION = fewkern.KernelExpansion(Gaussian(1.0), X[:3], np.ones((3, 1)), np.zeros(1))
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (replace(EXPANSION, kernel=Gaussian(0.0)), "values that are not finite"),
+        (replace(EXPANSION, kernel=Gaussian(np.ones(3))), "could not be broadcast"),
+        (replace(EXPANSION, kernel=Gaussian("median")), "could not convert string|rule|resolve"),
+        (replace(EXPANSION, kernel=Function(None)), "'NoneType' object is not callable"),
+        (replace(EXPANSION, coef=np.full((3, 1), 1e304)), "gives NaN or infinity"),
+        (replace(MIXTURE, weights=np.zeros(3)), "the weights of a KernelMixture do not add up to one"),
+        (replace(MIXTURE, widths=np.full(3, 1e-300)), r"gives NaN or infinity|KernelMixture"),
+        (replace(MIXTURE, transform=np.zeros((2, 2))), r"gives NaN or infinity|[Ss]ingular"),
+        (ClassMixtures(()), "mixtures of ClassMixtures do not have the same features"),
+        (ClassMixtures((MIXTURE, MIXTURE.marginal([0]))), "mixtures of ClassMixtures do not have the same features"),
+    ],
+)
+def test_functions_that_are_saved_alone_are_tried(function, message, tmp_path):
+    with pytest.raises(ValueError, match=f"nothing was written .*({message})"):
+        save(function, tmp_path / "m")
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        MIXTURE,
+        EXPANSION,
+        ClassMixtures((MIXTURE, MIXTURE)),
+        replace(EXPANSION, vectors=np.zeros((0, 2)), coef=np.zeros((0, 1))),
+        fewkern.KernelExpansion(Precomputed(), np.array([[0], [4]]), np.ones((2, 1)), np.zeros(1)),
+    ],
+)
+def test_functions_can_be_saved_alone(function, tmp_path):
+    again, samples = load(save(function, tmp_path / "m")), np.ones((2, 5)) if function.vectors.shape[1] == 1 else X
+    np.testing.assert_array_equal(again(samples), function(samples))
+
+
+def test_a_kernel_is_no_model(file, tmp_path):
+    with pytest.raises(TypeError, match="or an expansion, got Gaussian"):
+        save(Gaussian(1.0), tmp_path / "m")
+    header, arrays = opened(file.read_bytes())
+    for node in find(header["model"], "object"):
+        if node["object"] == "Gaussian":
+            header["model"] = node
+    file.write_bytes(closed(header, arrays))
+    with pytest.raises(ModelFileError, match="it holds no model"):
+        load(file)
+
+
 def test_a_table_whose_parts_do_not_belong_together(tmp_path, small):
     from fewkern.tables.columns import CategoryColumn, DateColumn, NumberColumn
 
@@ -225,9 +331,47 @@ def test_a_table_whose_parts_do_not_belong_together(tmp_path, small):
         ({"estimator_": fewkern.ParzenDensity().fit(X[:, :1])}, "not fitted with the 2 features of the encoder"),
         ({"task_": "guess"}, "there is no task 'guess'"),
         ({"facts_": None}, "facts_ are missing"),
+        ({"encoder_": None}, "encoder_ are missing"),
+        ({"estimator_": None}, "estimator_ is missing"),
+        ({"judgement_": "good"}, "judgement_ are missing"),
+        ({"target_": 3}, "target_ are missing"),
+        ({"columns_": (a, DateColumn("b", "%Q", ("day",), 0.0, 0.0, 1.0))}, "form must be a format of dates"),
+        ({"feature_names_in_": np.array(["a", "x"], dtype=object)}, "its columns are not those of its encoder_"),
+        ({"columns_": (a, NumberColumn("c", 0.0))}, "columns_ or notes_ are not those of the table"),
+        ({"scale_": np.array([1.0, 5e-324]), "mean_": np.array([0.0, 1e-13])}, "a row of means are not finite"),
     ):
         with pytest.raises(ValueError, match=message):
             save(model(**changes), tmp_path / "m")
+    for name, value, message in (
+        ("kept_rows", "all", "kept_rows of its facts_ is not an array"),
+        ("kept_missing", np.zeros((3, 2)), "kept_missing of its facts_ is not an array"),
+        ("seconds", (), "its facts_ name no times"),
+    ):
+        made = model()
+        made.facts_ = replace(made.facts_, **{name: value})
+        with pytest.raises(ValueError, match=message):
+            save(made, tmp_path / "m")
+    made = model()
+    made.estimator_.expansion_ = made.estimator_.expansion_.then(np.ones((1, 1)))
+    made.estimator_.n_vectors_, made.estimator_.vectors_ = 2, made.estimator_.vectors_[:2]
+    with pytest.raises(ValueError, match="the estimator has 2 vectors, but arrays of other lengths"):
+        save(made, tmp_path / "m")
+
+
+@pytest.mark.parametrize("names", [None, np.array(["a", "b"]), np.array(["a"], dtype=object)])
+def test_an_encoder_that_does_not_know_its_columns(names, tmp_path):
+    encoder = fewkern.TableEncoder().fit({"a": X[:, 0], "b": X[:, 1]})
+    load(save(encoder, tmp_path / "m"))
+    encoder.feature_names_in_ = names
+    with pytest.raises(ValueError, match="feature_names_in_ does not name the columns"):
+        save(encoder, tmp_path / "m")
+
+
+def test_a_table_that_lost_its_encoder(tmp_path):
+    path = save(fewkern.TableModel(holdout=0, max_vectors=3).fit({"a": X[:, 0], "b": X[:, 1]}, y), tmp_path / "m")
+    altered(path, lambda state, _: state.pop("encoder_"))
+    with pytest.raises(ModelFileError, match="TableModel: its encoder_ are missing"):
+        load(path)
 
 
 # writing

@@ -7,6 +7,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.svm import SVC
 
+import fewkern
 from fewkern import (
     DensityClassifier,
     FeatureVectorDiscriminant,
@@ -51,6 +52,19 @@ def test_not_fitted(export, model):
 def test_not_of_fewkern(export, model):
     message = "expected a fitted estimator of fewkern, a pipeline that ends in one .*, or an expansion, got "
     with pytest.raises(TypeError, match=f"{export.__name__}: {message}{type(model).__name__}"):
+        export(model)
+
+
+def test_an_encoder_has_nothing_to_write(export):
+    encoder = fewkern.TableEncoder().fit({"a": X[:, 0], "b": X[:, 1]})
+    with pytest.raises(TypeError, match=f"{export.__name__}: a TableEncoder has no kernels to write; export a model"):
+        export(encoder)
+
+
+def test_a_model_of_a_table_at_the_end_of_a_pipeline(export):
+    pd = pytest.importorskip("pandas")
+    model = make_pipeline(fewkern.TableModel(max_vectors=3, holdout=0)).fit(pd.DataFrame(X, columns=["a", "b"]), y)
+    with pytest.raises(TypeError, match=f"{export.__name__}: a TableModel prepares its rows itself; export it without"):
         export(model)
 
 

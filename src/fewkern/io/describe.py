@@ -191,6 +191,8 @@ def _unwrap(model: Any, caller: str) -> tuple[Prepared, Inputs | None]:
         return Prepared(model), None
     _fitted(model, caller)
     before, end = split_end(steps_of(model))
+    if isinstance(end, Preparing):
+        raise TypeError(f"{caller}: a {type(end).__name__} prepares its rows itself; export it without the pipeline.")
     _expansions(end.transformer if isinstance(end, LinearEnd) else end, caller)  # says first if it is not ours
     count = int(model.n_features_in_)
     features = prepare(before, count, caller)

@@ -34,6 +34,8 @@ def check_parts(model: Any) -> None:
             raise ValueError(f"TableModel: its {name} are missing.")
     if not isinstance(vars(model).get("estimator_"), BaseEstimator):
         raise ValueError("TableModel: its estimator_ is missing.")
+    if not np.array_equal(model.feature_names_in_, model.encoder_.feature_names_in_):
+        raise ValueError("TableModel: its columns are not those of its encoder_.")
     if not model.facts_.seconds:
         raise ValueError("TableModel: its facts_ name no times.")
     for name, (ndim, dtypes) in _KEPT.items():
