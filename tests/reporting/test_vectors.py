@@ -177,7 +177,7 @@ def test_coefficients_that_cancel_have_no_effect_of_their_own():
     """With nearly no penalty, and a width beyond the table, huge coefficients add up to a small function."""
     X = np.linspace(0, 1, 60)[:, None]
     y = np.sin(6 * X[:, 0])
-    model = fewkern.FeatureVectorRegressor(kernel=fewkern.kernels.Gaussian(3.0), n_vectors=8, ridge=1e-12).fit(X, y)
+    model = fewkern.FeatureVectorRegressor(kernel=fewkern.kernels.Gaussian(3.0), n_vectors=8, alpha=1e-12).fit(X, y)
     subject = subject_of(model, X, y)
     K = model.kernel_(X, model.vectors_)
     expected = (K.std(axis=0) * np.abs(model.expansion_.coef[:, 0])).max() / model.predict(X).std()
