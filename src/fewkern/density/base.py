@@ -61,6 +61,11 @@ def _refuse_out_of_range(name: str, scaling: Scaling, scale: str, X: Array) -> N
             f'{name}: with scale="{scale}" the samples must differ by numbers between {1 / limit:.0e} and {limit:.0e}, '
             f"got {scaling.reach:.3g}; {advice}."
         )
+    if not np.all(np.isfinite(scaling.transform)):
+        raise ValueError(
+            f'{name}: with scale="{scale}" the samples must differ by more than {1 / limit:.0e} in every feature that '
+            "is not constant; multiply the features of smaller spread by a number."
+        )
 
 
 class DensityEstimator(CallbackSupportMixin, DensityMixin, BaseEstimator):
@@ -112,13 +117,12 @@ class DensityEstimator(CallbackSupportMixin, DensityMixin, BaseEstimator):
         spread, limit = problem.spread, squarable(samples.X)
         low, high = max(spread / _MAX_BANDWIDTH_RATIO, 1 / limit), min(spread * _MAX_BANDWIDTH_RATIO, limit)
         for parameter, value in given.items():
-            given_numbers = value is not None and not isinstance(value, str)
-            for number in np.ravel(to_numpy(value)).tolist() if given_numbers else ():
-                if not low < number < high:
-                    raise ValueError(
-                        f"{type(self).__name__}: {parameter} must lie between {low:.0e} and {high:.0e}, in units of the "
-                        f"scaled data (whose spread is {spread:.3g}), got {number:g}."
-                    )
+            numbers = np.ravel(to_numpy(spread if value is None or isinstance(value, str) else value))
+            if not numbers.size or not np.all((numbers > low) & (numbers < high)):
+                raise ValueError(
+                    f"{type(self).__name__}: {parameter} must lie between {low:.0e} and {high:.0e} in units of the "
+                    f"scaled data (whose spread is {spread:.3g}), got {value}."
+                )
 
     def _parzen_width(
         self, problem: DensityProblem, rule: Any, rng: Any, *, grid: Any = None, limit: int = SEARCH_ROWS
@@ -147,10 +151,11 @@ class DensityEstimator(CallbackSupportMixin, DensityMixin, BaseEstimator):
         """The folds; none where there are too few samples for a number of folds."""
         folds = samples.folds(cv)
         for k, (train, test) in enumerate(folds):
-            if not (len(train) and len(test)):
+            if len(train) < 2 or not len(test):
                 raise ValueError(
-                    f"{type(self).__name__}: every split of cv needs samples of positive weight, to train on and to "
-                    f"hold out, but split {k} has {len(train)} and {len(test)}; give other splits, or their number."
+                    f"{type(self).__name__}: every split of cv must train on at least two samples of positive weight "
+                    f"and hold out at least one, but split {k} has {len(train)} and {len(test)}; give other splits, "
+                    "or a number of folds."
                 )
         return folds
 

@@ -51,8 +51,8 @@ WidthRule = Literal["safe", "abs", "bracket"]
 
 # A step of the bandwidth is halved at most this often.
 _HALVINGS = 7
-# A bandwidth beyond this many units is a flat kernel whose slope is no longer a number.
-_RUNAWAY = 1e30
+# A kernel of this bandwidth is flat; its square is a number in single precision, too.
+_FLAT_IN_PARZEN_BANDWIDTHS = 1e15
 # Candidates are scored in full in blocks of this size.
 _EVALUATE_TOGETHER = 32
 # Rounding that the bounds of the pruning are allowed: of lambda, of a (relative), and of J (relative to p'p).
@@ -241,8 +241,8 @@ def tune_width(entry: KernelEntry, width: float, rules: ConstrainedRules) -> flo
             continue
         trial = now.width + move
         trial = max(abs(trial) if rules.width_rule == "abs" else trial, rules.floor * unit)
-        if trial > _RUNAWAY * unit:  # these two rules know no upper bound
-            return trial
+        if trial > _FLAT_IN_PARZEN_BANDWIDTHS * unit:  # these two rules know no upper bound
+            return _FLAT_IN_PARZEN_BANDWIDTHS * unit
         now = entry.at(trial)
     return now.width
 
