@@ -49,44 +49,26 @@ Mixing = Literal["jackknife", "ls"]
 StopRule = Literal["loo", "distance", "size"]
 WidthRule = Literal["safe", "abs", "bracket"]
 
-# A step of the bandwidth is halved at most this often.
-_HALVINGS = 7
+# Trials of a bandwidth step, each half as long as the one before.
+_MAX_TRIALS = 7
 # A kernel of this bandwidth is flat; its square is a number in single precision, too.
 _FLAT_IN_PARZEN_BANDWIDTHS = 1e15
-# Candidates are scored in full in blocks of this size.
-_EVALUATE_TOGETHER = 32
-# Rounding that the bounds of the pruning are allowed: of lambda, of a (relative), and of J (relative to p'p).
+# Candidates scored in full at a time.
+_BLOCK_CANDIDATES = 32
+# Rounding error allowed to the bounds of the pruning: of lambda, of a (relative), and of J (relative to p'p).
 _SLACK_MIXING, _SLACK_SQUARE, _SLACK_SCORE = 1e-9, 1e-14, 1e-10
-# A kernel of less weight than this does not change the model.
-_NO_SHARE = 1e-12
-# In a joint refit, a kernel of less weight than this leaves.
-_NO_WEIGHT = 1e-8
+# A kernel of a smaller share does not change the model.
+_LEAST_SHARE = 1e-12
+# In a joint refit, a kernel of less weight leaves.
+_LEAST_REFIT_WEIGHT = 1e-8
 
 
 @dataclass(frozen=True)
 class ConstrainedRules:
-    """What the paper leaves open, and its constants.
+    """The options of the algorithm: the parameters of ``ForwardConstrainedDensity`` with a few more.
 
-    Parameters
-    ----------
-    gamma : float
-        Bandwidth of a candidate, in Parzen bandwidths.
-    max_vectors : int
-    stop : {"loo", "distance", "size"}
-        "loo" refuses a kernel whose score is not below ``1 - tol`` times the last one; "distance" stops once the model
-        is within ``tol`` of the target (relative); "size" goes on to ``max_vectors``.
-    tol : float
-    width_rule : {"safe", "abs", "bracket"}
-        "bracket" is the paper's (11), "abs" its (22), "safe" halves a step until the error does not rise.
-    eta : float
-        Length of a bandwidth step.
-    width_steps : int
-    mixing : {"jackknife", "ls"}
-        Estimate of the mixing number: (21) or (18).
-    floor, cap : float
-        Bounds of a bandwidth, in Parzen bandwidths.
-    prune : bool
-        Whether candidates that cannot win are skipped (methods D6); the result is the same.
+    ``floor`` and ``cap`` bound a bandwidth, in Parzen bandwidths; ``prune`` skips candidates that cannot win (methods
+    D6), with the same result.
     """
 
     gamma: float
@@ -250,7 +232,7 @@ def tune_width(entry: KernelEntry, width: float, rules: ConstrainedRules) -> flo
 def _downhill(entry: KernelEntry, now: _Residual, move: float, rules: ConstrainedRules) -> _Residual | None:
     """The longest of the halved steps that does not raise the error."""
     unit = entry.problem.unit
-    for _ in range(_HALVINGS):
+    for _ in range(_MAX_TRIALS):
         trial = entry.at(min(max(now.width + move, rules.floor * unit), rules.cap * unit))
         if trial.loss <= now.loss:
             return trial
@@ -313,7 +295,7 @@ class _Construction:
         winner: _Candidate | None = None
         evaluated, total = 0, int(np.sum(maybe))
         while evaluated < total:
-            block = order[evaluated : min(evaluated + _EVALUATE_TOGETHER, total)]
+            block = order[evaluated : min(evaluated + _BLOCK_CANDIDATES, total)]
             if self.rules.prune and winner and float(bound[int(block[0])]) > winner.loo + _SLACK_SCORE * self.pp:
                 break
             scores = score_candidates(self.Psi[:, block], self.y, self.target, self.problem.w, self.rules.mixing)
@@ -365,19 +347,9 @@ def forward_constrained(
 ) -> ConstrainedFit:
     r"""FCR-SDC (the paper's algorithm): a convex combination of a few kernels that is close to Parzen's estimate.
 
-    Parameters
-    ----------
-    problem : DensityProblem
-        Samples at which the target is matched, and candidates; its unit is the Parzen bandwidth.
-    target : array of shape (n,)
-        Parzen's estimate at the samples, in the unit of the problem.
-    rules : ConstrainedRules
-    step : function
-        Called with the number of kernels.
-
-    Notes
-    -----
-    ``O(n c)`` per step (one matrix-vector product with pruning) and ``n c`` numbers for the candidate columns.
+    The ``target`` is Parzen's estimate at the samples of the ``problem``, whose unit is the Parzen bandwidth; ``step`` is
+    called with the number of kernels. ``O(n c)`` per step (one matrix-vector product with pruning) and ``n c`` numbers
+    for the candidate columns.
     """
     model = _Construction(problem, target, rules)
     model.enter(model.nearest())
@@ -390,7 +362,7 @@ def forward_constrained(
             return model.fit(Stop.EXHAUSTED)
         if rules.stop == "loo" and found.loo >= (1.0 - rules.tol) * model.steps[-1].loo:
             return model.fit(Stop.ERROR)
-        if 1.0 - found.mixing < _NO_SHARE:
+        if 1.0 - found.mixing < _LEAST_SHARE:
             return model.fit(Stop.EXHAUSTED)
         model.enter(found)
     return model.fit(Stop.LIMIT)
@@ -398,52 +370,27 @@ def forward_constrained(
 
 def refit_jointly(problem: DensityProblem, target: Array, fit: ConstrainedFit, *, sweeps: int = 5) -> ConstrainedFit:
     """All weights by the simplex programme on the same least squares, then bandwidth steps, each with a refit."""
-    # Paper: the mixing number of a step is never looked at again. We: weights and bandwidths of all kernels together,
-    # because the selection is kept and the error falls.
-    model = _JointFit(problem, target, fit.mixture)
-    for _ in range(sweeps):
-        model.drop()
-        model.tune()
-    model.drop()
-    return ConstrainedFit(model.mixture(), fit.steps, fit.stop)
+    # Paper: the mixing number of a step is never revised. We: weights and bandwidths of all kernels together, because
+    # the selection is kept and the error falls.
+    rows, widths = fit.mixture.rows, np.array(fit.mixture.widths)
+    D = squared_distances(problem.Z, fit.mixture.centers)
+    for sweep in range(sweeps + 1):
+        F, w = problem.kernel(D, widths), problem.w
+        g = active_set(F.T @ (w[:, None] * F), F.T @ (w * target)).weights
+        keep = g > _LEAST_REFIT_WEIGHT
+        rows, widths, D, g = rows[keep], widths[keep], D[:, keep], g[keep] / np.sum(g[keep])  # type: ignore[index]
+        if sweep < sweeps:
+            _tune_in_turn(problem, target, D, widths, g)
+    return ConstrainedFit(problem.mixture(rows, widths, g), fit.steps, fit.stop)
 
 
-class _JointFit:
-    """Kernels whose weights are always those of the simplex programme."""
-
-    def __init__(self, problem: DensityProblem, target: Array, start: RoundMixture) -> None:
-        self.problem, self.target = problem, target
-        self.rows: Array = start.rows
-        self.widths = np.array(start.widths)
-        self.D = squared_distances(problem.Z, start.centers)
-        self.rules = ConstrainedRules(gamma=1.0, width_steps=1)
-        self._solve()
-
-    def _columns(self) -> Array:
-        return self.problem.kernel(self.D, self.widths)
-
-    def _solve(self) -> None:
-        F, w = self._columns(), self.problem.w
-        self.g = active_set(F.T @ (w[:, None] * F), F.T @ (w * self.target)).weights
-
-    def drop(self) -> None:
-        """Remove the kernels without weight."""
-        keep = self.g > _NO_WEIGHT
-        self.rows, self.D, self.widths = self.rows[keep], self.D[:, keep], self.widths[keep]
-        self.g = self.g[keep] / np.sum(self.g[keep])
-
-    def tune(self) -> None:
-        """One bandwidth step for every kernel in turn, then all weights."""
-        for j in range(len(self.widths)):
-            share = float(self.g[j])
-            if _NO_SHARE < share < 1 - _NO_SHARE:
-                # the rest of the model as the y of (15): lambda y = F g without column j
-                F = self._columns()
-                rest = (F @ self.g - share * F[:, j]) / (1.0 - share)
-                entry = KernelEntry(self.problem, self.target, rest, 1.0 - share, self.D[:, j])
-                self.widths[j] = tune_width(entry, float(self.widths[j]), self.rules)
-        self._solve()
-
-    def mixture(self) -> RoundMixture:
-        """The kernels that are left."""
-        return self.problem.mixture(self.rows, self.widths, self.g)
+def _tune_in_turn(problem: DensityProblem, target: Array, D: Array, widths: Array, g: Array) -> None:
+    """One step for every entry of ``widths`` in turn, with the weights fixed."""
+    rules = ConstrainedRules(gamma=1.0, width_steps=1)
+    for j, share in enumerate(g.tolist()):
+        if _LEAST_SHARE < share < 1 - _LEAST_SHARE:
+            # the rest of the model as the y of (15): lambda y = F g without column j
+            F = problem.kernel(D, widths)
+            rest = (F @ g - share * F[:, j]) / (1.0 - share)
+            entry = KernelEntry(problem, target, rest, 1.0 - share, D[:, j])
+            widths[j] = tune_width(entry, float(widths[j]), rules)

@@ -72,22 +72,9 @@ def leave_one_out_terms(Phi: Array, own: Array, model: _Model, w: Array, center_
               t_i = g^{(-i)\prime} B g^{(-i)} - 2 g^{(-i)\prime} \varphi_i,
               \qquad M = B^{-1} - \frac{B^{-1} 1 1' B^{-1}}{1' B^{-1} 1}
 
-    Parameters
-    ----------
-    Phi : array of shape (n, s)
-        Kernels at the samples.
-    own : boolean array of shape (n, s)
-        Where a sample is the center; there :math:`\varphi_{ij}` is replaced by :math:`v_j`.
-    model : _Model
-        Its ``B``, ``v`` and weights.
-    w : array of shape (n,)
-        Weights of the samples.
-    center_weights : array of shape (s,)
-        Weights of the samples that are the centers.
-
-    Notes
-    -----
-    The constraint of non-negative weights is not seen: too pessimistic for more than about 30 kernels.
+    ``Phi (n, s)`` are the kernels at the samples; where a sample is the center (``own``), :math:`\varphi_{ij}` is
+    replaced by :math:`v_j`. ``w (n,)`` are the weights of the samples, ``center_weights (s,)`` those of the centers.
+    The formula ignores the constraint of non-negative weights: too pessimistic for more than about 30 kernels.
     """
     B, v, g = model.B, model.v, np.array(model.weights)
     Phi = np.where(own, v, Phi)
@@ -103,7 +90,7 @@ def leave_one_out_terms(Phi: Array, own: Array, model: _Model, w: Array, center_
 
 @dataclass(frozen=True)
 class _Component:
-    """One kernel of the model with all that a step asks of it."""
+    """One kernel of the model, with the distances and products that the steps need."""
 
     candidate: int
     row: int
@@ -136,7 +123,7 @@ class _Insertion:
 
 @dataclass(frozen=True)
 class _Table:
-    """What is computed once for all steps: ``v`` of every candidate at every bandwidth."""
+    """Quantities computed once for all steps: ``v`` of every candidate at every bandwidth."""
 
     problem: DensityProblem
     """Its unit is that of the kernel values: the norm of a kernel at the floor is one."""
@@ -232,9 +219,8 @@ class _Table:
             kernels[j] = _BandwidthTuning(self, kernels, model.weights, j).best()
         return self.fit(kernels)
 
-    def exchange(self, model: _Model) -> tuple[_Model, int]:
+    def exchange(self, model: _Model) -> _Model:
         """Replace each kernel in turn by the best insertion into the rest, where that lowers ``Q``."""
-        count = 0
         for candidate in [k.candidate for k in model.kernels]:
             rest = [k for k in model.kernels if k.candidate != candidate]
             if not rest or len(rest) == len(model.kernels):
@@ -245,8 +231,8 @@ class _Table:
                 continue
             other = self.fit([*without.kernels, self.kernel(found)])
             if other.objective < model.objective - _LEAST_RELATIVE_GAIN * abs(model.objective):
-                model, count = other, count + 1
-        return model, count
+                model = other
+        return model
 
     def loo_terms(self, model: _Model) -> Array:
         """Leave-one-out terms of the samples, in row blocks."""
@@ -333,8 +319,6 @@ class IntegratedStep:
     """:math:`Q`, up to the factor that keeps it in range."""
     terms: Array
     """Leave-one-out terms of the samples, in the same unit."""
-    exchanged: int
-    """Number of kernels that were replaced by a better one in this step."""
 
 
 @dataclass(frozen=True)
@@ -363,7 +347,6 @@ def forward_integrated(
     floor: float = 1.5,
     max_vectors: int = 20,
     patience: int | None = 5,
-    exchange: bool = True,
     step: Callable[[int], None] = lambda _: None,
 ) -> IntegratedPath:
     """FCR-ISE: one step inserts a kernel, refits all weights, tunes all bandwidths, exchanges, and scores.
@@ -377,8 +360,6 @@ def forward_integrated(
     max_vectors : int
     patience : int or None
         The path ends after this many steps without a better leave-one-out score; None never ends it for that.
-    exchange : bool
-        Whether kernels are exchanged.
     step : function
         Called with the number of kernels.
 
@@ -401,14 +382,11 @@ def forward_integrated(
             stop = Stop.EXHAUSTED
             break
         model = table.tune(table.fit([*(model.kernels if model else ()), table.kernel(found)]))
-        model, exchanged = table.exchange(model) if exchange else (model, 0)
-        steps.append(_record(model, table.loo_terms(model), exchanged))
-        loo = float(problem.w @ steps[-1].terms)
+        model = table.exchange(model)
+        terms = table.loo_terms(model)
+        rows, widths = tuple(k.row for k in model.kernels), tuple(k.width for k in model.kernels)
+        steps.append(IntegratedStep(rows, widths, model.weights, model.objective, terms))
+        loo = float(problem.w @ terms)
         best, since = (loo, 0) if loo < best else (best, since + 1)
         step(len(model.kernels))
     return IntegratedPath(problem, table.problem.unit, tuple(steps), stop)
-
-
-def _record(model: _Model, terms: Array, exchanged: int) -> IntegratedStep:
-    rows, widths = tuple(k.row for k in model.kernels), tuple(k.width for k in model.kernels)
-    return IntegratedStep(rows, widths, model.weights, model.objective, terms, exchanged)
