@@ -43,7 +43,7 @@ class ParzenDensity(DensityEstimator):
     max_candidates : int, default 2000
         Maximum number of samples used to select the bandwidth, which is then scaled to all of them.
     scale : {"std", "whiten", "none"}, default "std"
-        The features are first divided by their standard deviations, or made uncorrelated, or left alone (the paper).
+        Divide the features by their standard deviations, decorrelate them, or leave them as they are (the paper).
     random_state : int, Generator, RandomState or None, default 0
         Draws the samples for the search where there are more than ``max_candidates``.
     verbose : bool or int, default False
@@ -149,11 +149,11 @@ class ReducedSetDensity(DensityEstimator):
     max_iter : int, default 100000
         Largest number of linear systems that the solver may solve.
     scale : {"std", "whiten", "none"}, default "std"
-        The features are first divided by their standard deviations, or made uncorrelated, or left alone (the paper).
+        Divide the features by their standard deviations, decorrelate them, or leave them as they are (the paper).
     random_state : int, Generator, RandomState or None, default 0
         Draws candidates, and the samples on which Parzen's bandwidth is selected, where there are more.
     verbose : bool or int, default False
-        Say what runs: a progress bar on a terminal, lines on stderr elsewhere.
+        Show progress: a bar on a terminal, lines on stderr elsewhere.
 
     Attributes
     ----------
@@ -288,11 +288,11 @@ class OrthogonalForwardDensity(DensityEstimator):
         Samples that the regression sees and that may become centers; drawn where there are more. The target always
         comes from all samples.
     scale : {"std", "whiten", "none"}, default "std"
-        The features are first divided by their standard deviations, or made uncorrelated, or left alone (the paper).
+        Divide the features by their standard deviations, decorrelate them, or leave them as they are (the paper).
     random_state : int, Generator, RandomState or None, default 0
         Draws candidates, and the samples on which Parzen's bandwidth is selected, where there are more.
     verbose : bool or int, default False
-        Say what runs: a progress bar on a terminal, lines on stderr elsewhere.
+        Show progress: a bar on a terminal, lines on stderr elsewhere.
 
     Attributes
     ----------

@@ -31,12 +31,12 @@ _FOLDS = 3
 class DensityClassifier(CallbackSupportMixin, ScoringClassifier, BaseEstimator):
     r"""Classify by Bayes' rule, :math:`P(c \mid x) \propto \pi_c\, \hat p_c(x)`, with a density for every class.
 
-    Use it where the densities are wanted too: to see that a sample is like none of the classes, to draw samples of a
-    class, or to change the priors without another fit. Where only the label counts, use
-    :class:`KernelClassifier` or :class:`ForwardKernelFisher`, which are fitted to the boundary; see Notes.
+    Use it where the densities are needed too: to detect samples unlike all classes, to draw samples of a class, or to
+    change the priors without another fit. Where only the label counts, use :class:`KernelClassifier` or
+    :class:`ForwardKernelFisher`, which are fitted to the boundary; see Notes.
 
-    In many dimensions estimated densities differ by factors that no sample supports. So the odds are raised to one
-    power, chosen on samples held out such that the probabilities are, on average, as high as the rule is right.
+    In many dimensions, estimated densities differ by factors that the samples do not support. So the odds are raised to
+    one power, chosen on held-out samples such that the mean probability equals the accuracy.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ class DensityClassifier(CallbackSupportMixin, ScoringClassifier, BaseEstimator):
     class_weight : dict, "balanced" or None, default None
         Weights of the classes, multiplied by those of the samples: they change the default priors.
     verbose : bool or int, default False
-        Say what runs: a progress bar on a terminal, lines on stderr elsewhere.
+        Show progress: a bar on a terminal, lines on stderr elsewhere.
 
     Attributes
     ----------
@@ -71,11 +71,11 @@ class DensityClassifier(CallbackSupportMixin, ScoringClassifier, BaseEstimator):
     Cost of the density, once per class on all samples and three times on two thirds of them. Every class needs at
     least two different samples, and two among any two thirds, else nothing is calibrated.
 
-    Round kernels describe a class well in few dimensions, or where its features are nearly independent: on banana and
-    waveform the error is that of the other classifiers. Where features depend on each other it is far behind: german
-    and diabetis 6 points, image 9. ``ForwardDensity(scale="whiten")``, a full covariance per class, helps on some such
-    sets (image: 11.6 to 7.8 %) and does harm on others (waveform: 10.2 to 19.0 %). The likelihood of held-out samples
-    does not tell which, so try it as ``estimator`` with cross-validation.
+    Isotropic kernels describe a class well in few dimensions, or where its features are nearly independent: on banana
+    and waveform the error is that of the other classifiers. Where features are dependent it is far higher: by 6 points
+    on german and diabetis, by 9 on image. ``ForwardDensity(scale="whiten")``, a full covariance per class, helps on
+    some such sets (image: 11.6% to 7.8%) and harms on others (waveform: 10.2% to 19.0%). The held-out likelihood does
+    not tell which, so compare it as ``estimator`` by cross-validation.
 
     Examples
     --------

@@ -347,9 +347,9 @@ def forward_constrained(
 ) -> ConstrainedFit:
     r"""FCR-SDC (the paper's algorithm): a convex combination of a few kernels that is close to Parzen's estimate.
 
-    The ``target`` is Parzen's estimate at the samples of the ``problem``, whose unit is the Parzen bandwidth; ``step`` is
-    called with the number of kernels. ``O(n c)`` per step (one matrix-vector product with pruning) and ``n c`` numbers
-    for the candidate columns.
+    The ``target`` is Parzen's estimate at the samples of the ``problem``, whose unit is the Parzen bandwidth; ``step``
+    is called with the number of kernels. ``O(n c)`` per step (one matrix-vector product with pruning) and ``n c``
+    numbers for the candidate columns.
     """
     model = _Construction(problem, target, rules)
     model.enter(model.nearest())

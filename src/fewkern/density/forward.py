@@ -72,11 +72,11 @@ class ForwardDensity(DensityEstimator):
     max_candidates : int, default 1000
         Samples that may become centers; drawn where there are more.
     scale : {"std", "whiten", "none"}, default "std"
-        The features are first divided by their standard deviations, or made uncorrelated, or left alone (the paper).
+        Divide the features by their standard deviations, decorrelate them, or leave them as they are (the paper).
     random_state : int, Generator, RandomState or None, default 0
         Draws candidates, and the samples on which Parzen's bandwidth is selected, where there are more.
     verbose : bool or int, default False
-        Say what runs: a progress bar on a terminal, lines on stderr elsewhere.
+        Show progress: a bar on a terminal, lines on stderr elsewhere.
 
     Attributes
     ----------

@@ -23,14 +23,14 @@ _MAX_REGRESSION_ROWS = 10_000
 class ForwardConstrainedDensity(DensityEstimator):
     r"""The density of the FCR paper: a few kernels that imitate Parzen's estimate (FCR-SDC).
 
-    Start with :class:`ForwardDensity`; this class is for those who want the paper's system.
+    Use :class:`ForwardDensity` unless you want the paper's system: it is fitted to the true density and not to Parzen's
+    estimate of it, and is more accurate with fewer kernels.
 
     .. math:: \hat p \leftarrow \lambda \hat p + (1-\lambda) K(\cdot, v, \sigma), \qquad
               J = \sum_i w_i \Big(\frac{e_i}{1-h_i}\Big)^2 \quad (20)
 
     One kernel at a time is mixed in, the one of least leave-one-out score :math:`J`; its bandwidth is tuned by a few
-    Gauss-Newton steps. :class:`ForwardDensity` is more accurate with fewer kernels, because it follows the true density
-    and not Parzen's estimate of it.
+    Gauss-Newton steps.
 
     Parameters
     ----------
@@ -59,11 +59,11 @@ class ForwardConstrainedDensity(DensityEstimator):
     max_candidates : int, default 1000
         Samples that may become centers; drawn where there are more.
     scale : {"std", "whiten", "none"}, default "std"
-        The features are first divided by their standard deviations, or made uncorrelated, or left alone (the paper).
+        Divide the features by their standard deviations, decorrelate them, or leave them as they are (the paper).
     random_state : int, Generator, RandomState or None, default 0
-        Draws samples where there are more than are looked at.
+        Draws the samples for the search of the bandwidth, the regression and the candidates where there are more.
     verbose : bool or int, default False
-        Say what runs: a progress bar on a terminal, lines on stderr elsewhere.
+        Show progress: a bar on a terminal, lines on stderr elsewhere.
 
     Attributes
     ----------

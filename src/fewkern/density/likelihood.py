@@ -1,4 +1,4 @@
-"""Mixtures of a few round normal kernels by likelihood (FCR-ML): EM with a floor on the bandwidths, and their size."""
+"""Mixtures of a few isotropic normal kernels by likelihood (FCR-ML): EM with a floor on the bandwidths."""
 
 from __future__ import annotations
 
