@@ -280,16 +280,3 @@ def test_float32_keeps_its_dtype_and_its_support():
         assert narrow.coef.dtype == np.float32
         np.testing.assert_array_equal(wide.support, narrow.support)
         np.testing.assert_allclose(wide.coef, narrow.coef, rtol=1e-2)
-
-
-@pytest.mark.parametrize("library", ["array_api_strict", "torch"])
-def test_same_numbers_in_other_array_libraries(library):
-    xp = pytest.importorskip(library)
-    for targets in (1, 3):
-        K, Y = problem(n=50, targets=targets)
-        for q in (1.0, 0.5):
-            ours = helpers.fit(K, Y, penalty=0.02, q=q)
-            other = helpers.fit(xp.asarray(K), xp.asarray(Y), penalty=0.02, q=q)
-            np.testing.assert_array_equal(np.asarray(other.support), ours.support)
-            np.testing.assert_allclose(np.asarray(other.coef), ours.coef, rtol=1e-5, atol=1e-7)
-            assert other.objective == pytest.approx(ours.objective, rel=1e-9)

@@ -12,7 +12,7 @@ from fewkern.arrays.namespace import Array, asarray_like, namespace, take_rows, 
 from fewkern.arrays.progress import Step, progress
 from fewkern.arrays.rowwise import rowwise
 from fewkern.arrays.validation import fit_context, plain_label
-from fewkern.base import ScoringClassifier, check_labelled, check_priors, constraints, keep_class_scores
+from fewkern.base import ScoringClassifier, check_labelled, check_priors, constraints, held_out_scores
 from fewkern.core.samples import Samples
 from fewkern.core.scores import ClassScores
 from fewkern.density.base import DensityEstimator
@@ -132,7 +132,7 @@ class DensityClassifier(CallbackSupportMixin, ScoringClassifier, BaseEstimator):
         self.class_scores_ = scores if ratio is None else scores.with_priors(ratio)
         self.held_out_scores_ = None
         if held_out is not None:
-            keep_class_scores(self, held_out.values, held_out.samples, ratio)
+            self.held_out_scores_ = held_out_scores(self.class_scores_, held_out.values, held_out.samples, ratio)
         return self
 
     def _need_two_samples(self, samples: Samples) -> None:

@@ -10,10 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import pairwise
 
+import numpy as np
+
 from fewkern.arrays.linalg import divide_where, solve_shifted
-from fewkern.arrays.namespace import Array, device, eps, namespace, to_numpy
+from fewkern.arrays.namespace import Array, eps
 from fewkern.core.trace import Stop
-from fewkern.fisher.problem import ActiveSet, Ending, PenalizedProblem, indices_like, row_norms
+from fewkern.fisher.problem import ActiveSet, Ending, PenalizedProblem, row_norms
 
 __all__ = ["LassoFit", "duality_gap", "lasso_rows"]
 
@@ -66,14 +68,14 @@ def duality_gap(active: ActiveSet, pull: Array, value: float, lam: float) -> flo
         Objective at ``active``.
     lam : float
     """
-    xp, square = namespace(pull), active.problem.square
-    fit = 2.0 * (value - lam * float(xp.sum(row_norms(active.W))))
-    largest = float(xp.max(row_norms(pull))) if pull.shape[0] else 0.0
+    square = active.problem.square
+    fit = 2.0 * (value - lam * float(np.sum(row_norms(active.W))))
+    largest = float(np.max(row_norms(pull))) if pull.shape[0] else 0.0
     scale = min(1.0, lam / largest) if largest > 0 else 1.0
-    along = square - float(xp.sum(active.B * active.W)) if active.size else square
+    along = square - float(np.sum(active.B * active.W)) if active.size else square
     # |Y|^2 - |Y - scale R|^2 with <Y, R> = along
     dual = (2.0 * scale * along - scale * scale * fit) / 2
-    return (value - dual) / max(square / 2, float(xp.finfo(pull.dtype).smallest_normal))
+    return (value - dual) / max(square / 2, float(np.finfo(pull.dtype).tiny))
 
 
 def lasso_rows(
@@ -124,55 +126,51 @@ def lasso_rows(
             stop = Stop.CONVERGED
             break
         new = _violators(active.S, pull, lam)
-        if not new or stalled:
+        if not len(new) or stalled:
             stop = Stop.PRECISION if settled else Stop.MAX_ITER
             break
         active = _join(active, new, pull, lam)
     return LassoFit(active.sorted(), tuple(trace), Ending(stop, len(trace), "relative duality gap", gap, tol))
 
 
-def _violators(S: Array, pull: Array, lam: float) -> list[int]:
+def _violators(S: Array, pull: Array, lam: float) -> Array:
     """The components outside ``S`` pulled hardest beyond ``lam``, best first."""
-    size = to_numpy(row_norms(pull)).copy()
-    size[to_numpy(S)] = 0.0
-    above = (size > lam * (1 + 10 * eps(pull))).nonzero()[0]
-    count = max(_BATCH, int(S.shape[0]) // 4)
-    order = (-size[above]).argsort(kind="stable")[:count]
-    return [int(i) for i in above[order]]
+    size = row_norms(pull)
+    size[S] = 0.0
+    above = np.flatnonzero(size > lam * (1 + 10 * eps(pull)))
+    count = max(_BATCH, len(S) // 4)
+    return above[np.argsort(-size[above], kind="stable")[:count]]
 
 
-def _join(active: ActiveSet, new: list[int], pull: Array, lam: float) -> ActiveSet:
+def _join(active: ActiveSet, new: Array, pull: Array, lam: float) -> ActiveSet:
     """Append the components ``new``: at zero with the sign of their pull, or (rows) at their own minimum."""
-    xp, problem = namespace(pull), active.problem
-    N = indices_like(new, problem.columns)
-    own = xp.take(pull, N, axis=0)
+    own = pull[new]
     if own.shape[1] == 1:
         # zero, marked with its sign: the smallest number keeps the sign and changes nothing
-        return active.join(N, xp.where(own > 0, xp.full_like(own, _TINY), xp.full_like(own, -_TINY)))
+        return active.join(new, np.copysign(np.full_like(own, _TINY), own))
     # a fraction of the step each would take alone: together they might overshoot
-    shrink = (1.0 - lam / row_norms(own)) / problem.norms_of(N) / len(new)
-    return active.join(N, own * shrink[:, None])
+    shrink = (1.0 - lam / row_norms(own)) / active.problem.norms_of(new) / len(new)
+    return active.join(new, own * shrink[:, None])
 
 
 def _signed_support(active: ActiveSet, lam: float) -> ActiveSet:
     """Minimize over the active components with their signs held, removing each that would change sign (methods K4)."""
-    xp = namespace(active.W)
     while active.size:
         G, W = active.G, active.W
-        sign = xp.sign(W)
-        jitter = _SHIFT * float(xp.linalg.trace(G)) / active.size
+        sign = np.sign(W)
+        jitter = _SHIFT * float(np.trace(G)) / active.size
         step = solve_shifted(G, active.B - G @ W - lam * sign, jitter)
         ahead = W + step
         crossing = ahead * sign <= 0
-        if not bool(xp.any(crossing)):
+        if not np.any(crossing):
             return active.at(ahead)
-        size = xp.abs(W)
+        size = np.abs(W)
         wrong = crossing & (size <= _TINY)
-        if bool(xp.any(wrong)):  # newcomers
+        if np.any(wrong):  # newcomers
             active = active.where(~wrong[:, 0])
             continue
-        reach = divide_where(crossing, size, xp.abs(step), 1.0)
-        first = xp.min(reach)
+        reach = divide_where(crossing, size, np.abs(step), 1.0)
+        first = np.min(reach)
         active = active.at(W + first * step).where(~(crossing & (reach <= first))[:, 0])
     return active
 
@@ -183,13 +181,12 @@ def _row_support(active: ActiveSet, lam: float, tol: float, max_iter: int) -> tu
     (8) moves all rows together but is slow where a row is about to die or has just been born; a sweep settles
     such rows in closed form. J never rises. Also returns whether it ended before ``max_iter`` steps.
     """
-    xp = namespace(active.W)
     before = float("inf")
     past: list[Array] = []
     for turn in range(max_iter):
         if not active.size:
             return active, True
-        root = xp.sqrt(row_norms(active.W))[:, None]
+        root = np.sqrt(row_norms(active.W))[:, None]
         active = active.at(root * solve_shifted(root * active.G * root.T, root * active.B, lam))
         count = active.size
         if turn % _SWEEP == _SWEEP - 1:
@@ -201,7 +198,7 @@ def _row_support(active: ActiveSet, lam: float, tol: float, max_iter: int) -> tu
         if len(past) > _MEMORY:
             ahead = active.at(_extrapolate(past))
             value_ahead = ahead.objective(lam, 1.0)
-            if value_ahead < value and bool(xp.all(row_norms(ahead.W) > 0)):
+            if value_ahead < value and np.all(row_norms(ahead.W) > 0):
                 active, value = ahead, value_ahead
             past = [active.W]
         gap = duality_gap(active, active.B - active.G @ active.W, value, lam)
@@ -213,17 +210,15 @@ def _row_support(active: ActiveSet, lam: float, tol: float, max_iter: int) -> tu
 
 def _extrapolate(past: list[Array]) -> Array:
     """Anderson's combination of iterates: the weights, adding up to one, that make the combined step smallest."""
-    xp = namespace(past[0])
-    steps = xp.stack([xp.reshape(b - a, (-1,)) for a, b in pairwise(past)])
+    steps = np.stack([(b - a).ravel() for a, b in pairwise(past)])
     U = steps @ steps.T
-    size = float(xp.linalg.trace(U))
-    k = int(U.shape[0])
+    size = float(np.trace(U))
+    k = len(U)
     if not size > 0:
         return past[-1]
-    one = xp.ones((k, 1), dtype=U.dtype, device=device(U))
-    z = solve_shifted(U, one, _ANDERSON * size)[:, 0]
-    z = z / xp.sum(z)
-    total = xp.zeros_like(past[0])
+    z = solve_shifted(U, np.ones((k, 1), dtype=U.dtype), _ANDERSON * size)[:, 0]
+    z = z / np.sum(z)
+    total = np.zeros_like(past[0])
     for j in range(k):
         total = total + z[j] * past[j + 1]
     return total
@@ -231,14 +226,14 @@ def _extrapolate(past: list[Array]) -> Array:
 
 def _sweep_rows(active: ActiveSet, lam: float) -> ActiveSet:
     """Set every row, one after another, to its exact minimum with the others held; drop those that are zero there."""
-    xp, G = namespace(active.W), active.G
+    G = active.G
     C = active.B - G @ active.W
     rows = [active.W[i, :] for i in range(active.size)]
     for i, old in enumerate(rows):
         own = G[i, i]
         pull = C[i, :] + own * old
-        size = float(xp.sqrt(xp.sum(pull * pull)))
-        rows[i] = xp.zeros_like(old) if size <= lam else pull * ((1.0 - lam / size) / own)
+        size = float(np.sqrt(np.sum(pull * pull)))
+        rows[i] = np.zeros_like(old) if size <= lam else pull * ((1.0 - lam / size) / own)
         C = C + G[:, i][:, None] * (old - rows[i])[None, :]
-    W = xp.stack(rows)
+    W = np.stack(rows)
     return active.at(W).where(row_norms(W) > 0)

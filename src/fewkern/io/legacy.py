@@ -118,14 +118,12 @@ def _soft_margin(state: State) -> tuple[str, State]:
 
 
 def _fisher(name: str, axis: str, **changed: str | None) -> Upgrade:
-    """Kernel Fisher classifiers: details became a ``variant``, the link ``class_scores_``."""
+    """Kernel Fisher classifiers: details of the paper went, the link became ``class_scores_``."""
 
     def change(state: State) -> tuple[str, State]:
-        details = {key: state[key] for key in _DETAILS if key in state and key != "width_by"}
         _, new = renamed(name, **dict.fromkeys(_DETAILS), link_=None, **changed)(state)
         link, trace = state["link_"].state, state["trace_"].state
         shares = tuple(link["total"]) if link["rule"] == "least_squares" else None
-        new["variant"] = Record("FisherVariant", details)
         new["class_scores_"] = Record("ClassScores", {"shares": shares})
         new["trace_"] = _fisher_trace(trace, axis)
         ends = {"max_iter": "max_iter", "stalled": "precision", "limit": "limit"}
