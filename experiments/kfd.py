@@ -161,7 +161,7 @@ class _Machine:
         samples = _samples(every[rows], data.codes[rows])
         candidates = Candidates.of(samples, Gaussian(width=width), None, 0)
         targets = fisher_targets(samples.codes, 2, samples.weights)
-        machine = method.family.fit(candidates.K, targets.rows(samples.codes), samples.weights, setting).machine
+        machine = method.family.fit(candidates.K, targets.rows(samples.codes), samples.weights, setting)
         columns = candidates.kernel(every, samples.X[candidates.rows])
         scores = least_squares_scores(targets)(machine.values(columns))
         self.wrong = np.argmax(scores, axis=1) != data.codes

@@ -186,7 +186,7 @@ def test_the_last_machine_obeys_the_budget(penalty):
         family = LqFamily(LqSettings(), penalty, budget)
         chosen = select_setting(samples, Gaussian(width=1.0), CVPlan(family), samples.folds(3))
         fitted = family.fit(chosen.candidates.K, targets_of(samples), samples.weights, chosen.setting)
-        assert 1 <= fitted.machine.size <= budget
+        assert 1 <= fitted.size <= budget
         assert fitted.setting >= chosen.setting
 
 
@@ -286,15 +286,15 @@ def test_a_budget_is_used_as_far_as_halvings_find():
         return LqFamily(LqSettings(), None, max_vectors).fit(candidates.K, Y, samples.weights, penalty)
 
     def size(penalty):
-        return fit(penalty).machine.size
+        return fit(penalty).size
 
     fitted = fit(1e-4, 6)
     assert size(1e-4) > 6
-    assert size(fitted.setting) == fitted.machine.size <= 6
+    assert size(fitted.setting) == fitted.size <= 6
     # a little less penalty is too much already
     assert size(fitted.setting / 10 ** (0.5 / 2**6) * 0.999) > 6
     exact = fit(1e-4, size(1e-4))
-    assert (exact.machine.size, exact.setting) == (size(1e-4), 1e-4)
+    assert (exact.size, exact.setting) == (size(1e-4), 1e-4)
 
 
 def test_candidates_are_distinct_samples_or_a_few_that_span_them():

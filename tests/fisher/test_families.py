@@ -33,8 +33,8 @@ def test_penalties_follow_the_units_of_kernel_and_targets(q, columns):
     for i in (2, 6):
         one = family.fit(K, Y, weights, plain[i])
         other = family.fit(3.0 * K, 2.0 * Y, weights, scaled[i])
-        np.testing.assert_array_equal(other.machine.support, one.machine.support)
-        np.testing.assert_allclose(other.machine.coef, one.machine.coef * 2 / 3, rtol=1e-4, atol=1e-6)
+        np.testing.assert_array_equal(other.support, one.support)
+        np.testing.assert_allclose(other.coef, one.coef * 2 / 3, rtol=1e-4, atol=1e-6)
 
 
 def test_what_is_compared_and_what_is_taken_without_a_comparison():
@@ -57,7 +57,7 @@ def test_forward_machines_have_the_sizes_asked_for(columns):
     for machine in machines:
         np.testing.assert_allclose(machine.values(K), path.machine(machine.size).values(K))
     fitted = ForwardFamily().fit(K, Y, weights, 3)
-    assert fitted.machine.size == 3
+    assert fitted.size == 3
     assert len(fitted.objectives) >= 3
     assert np.all(np.diff(fitted.objectives) <= 0)
 
@@ -68,7 +68,7 @@ def test_a_share_of_the_targets_ends_a_forward_path(columns):
     share = (whole.residuals[4] + whole.residuals[5]) / 2 / whole.residuals[0]
     family = ForwardFamily(min_residual=share)
     sizes = [machine.size for machine in family.path(K, Y, weights, tuple(range(1, 21)))]
-    assert sizes == list(range(1, family.fit(K, Y, weights, 20).machine.size + 1))
+    assert sizes == list(range(1, family.fit(K, Y, weights, 20).size + 1))
     assert 4 <= sizes[-1] <= 6
     # a path that ends before the only size asked for gives its largest machine
     assert [machine.size for machine in family.path(K, Y, weights, (20,))] == [sizes[-1]]
@@ -82,7 +82,7 @@ def test_lq_machines_are_those_of_the_path(columns):
     for machine, penalty in zip(family.path(K, Y, weights, settings), settings):
         np.testing.assert_allclose(machine.values(K), lq_fit(problem, penalty, LqSettings(q=1.0)).values(K), atol=1e-4)
     fitted, fit = family.fit(K, Y, weights, 0.01), lq_fit(problem, 0.01, LqSettings(q=1.0))
-    np.testing.assert_array_equal(fitted.machine.coef, fit.coef)
+    np.testing.assert_array_equal(fitted.coef, fit.coef)
     assert (fitted.setting, fitted.objectives, fitted.ending) == (0.01, fit.objectives, fit.ending)
 
 
@@ -103,10 +103,10 @@ def test_a_refit_to_the_sums_of_the_same_rows_changes_nothing(family, columns):
     K, Y, weights = columns
     setting = 6 if family.axis == "n_vectors" else 0.01
     fitted = family.fit(K, Y, weights, setting)
-    sums = Statistics.of(K[:, fitted.machine.support], Y, weights)
+    sums = Statistics.of(K[:, fitted.support], Y, weights)
     again = family.refit(fitted, sums)
-    np.testing.assert_array_equal(again.machine.support, fitted.machine.support)
-    np.testing.assert_allclose(again.machine.coef, fitted.machine.coef, rtol=1e-4)
+    np.testing.assert_array_equal(again.support, fitted.support)
+    np.testing.assert_allclose(again.coef, fitted.coef, rtol=1e-4)
     np.testing.assert_allclose(again.objectives[-1], fitted.objectives[-1], rtol=1e-6)
     assert again.ending.stop == fitted.ending.stop
     if family.axis == "n_vectors":

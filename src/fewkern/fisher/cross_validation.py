@@ -46,8 +46,6 @@ Family: TypeAlias = LqFamily | ForwardFamily
 MAX_WIDTH_ROWS, MAX_WIDTH_CANDIDATES = 1000, 200
 # Every second width is compared first, then the neighbors of the best one.
 _WIDTH_STRIDE = 2
-# A path is left when two machines in a row are larger than its best one and worse by this number of standard errors.
-_HOPELESS_STD_ERRORS = 2
 # Error rates are sums over folds: smaller differences are rounding.
 _EQUAL_ERROR_RATE = 1e-12
 
@@ -308,9 +306,9 @@ def cross_validate(
 
 
 def _is_hopeless(errors: Sequence[float], sizes: Sequence[float], n: int) -> bool:
-    """Whether the last two machines are larger than the best so far and clearly worse."""
+    """Whether the last two machines are larger than the best so far and worse by two standard errors."""
     least = min(errors)
-    bound = least + _HOPELESS_STD_ERRORS * math.sqrt(least * (1 - least) / n) + 1 / n
+    bound = least + 2 * math.sqrt(least * (1 - least) / n) + 1 / n
     best = sizes[errors.index(least)]
     return len(errors) > 2 and all(errors[-i] > bound and sizes[-i] > best for i in (1, 2))
 

@@ -104,7 +104,7 @@ def fit_fisher(estimator: Any, population: Population, family: Family) -> Fisher
     candidates = selected.candidates
     fitted = _fit_to_all(population, samples, candidates, fitted, family)
     _warn_unless_converged(estimator, fitted.ending)
-    expansion, scores = class_expansion(samples, candidates, fitted.machine, posterior.scores)
+    expansion, scores = class_expansion(samples, candidates, fitted, posterior.scores)
     ratio = None if priors is None else priors / targets.priors
     error, calibration = _held_out(selected.nested, posterior.scores, scores, ratio)
     # drawn at random, 20 vectors explain one percent less than by "gain", in half of the time
@@ -162,14 +162,14 @@ def _fit_to_all(
     Least squares, with or without the penalty of (5), needs only products of the kernel columns with each other and
     with the targets: one pass over the rows. The targets are those of the sample, so that its calibration still holds.
     """
-    machine, kernel = fitted.machine, candidates.kernel
-    if population.n == sample.n or not machine.size:
+    kernel = candidates.kernel
+    if population.n == sample.n or not fitted.size:
         return fitted
     targets = fisher_targets(sample.codes, sample.n_classes, sample.weights)
-    vectors = kernel.pick(sample.X, candidates.rows[machine.support])
-    found = family.refit(fitted, population.total(_Products(kernel, vectors, targets), machine.size + 1))
-    coef, offset = (part.astype(machine.coef.dtype) for part in (found.machine.coef, found.machine.offset))
-    return replace(found, machine=Machine(found.machine.support, coef, offset))
+    vectors = kernel.pick(sample.X, candidates.rows[fitted.support])
+    found = family.refit(fitted, population.total(_Products(kernel, vectors, targets), fitted.size + 1))
+    coef, offset = (part.astype(fitted.coef.dtype) for part in (found.coef, found.offset))
+    return replace(found, coef=coef, offset=offset)
 
 
 @dataclass(frozen=True)

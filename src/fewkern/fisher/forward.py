@@ -211,7 +211,8 @@ class ForwardFamily:
     def fit(self, K: Array, Y: Array, weights: Array, setting: float) -> FittedMachine:
         """The machine of one size, or smaller where the columns or the residual end the selection."""
         path = forward_columns(K, Y, int(setting), min_residual=self.min_residual, weights=weights)
-        return FittedMachine(path.machine(path.size), setting, path.residuals, Ending(path.stop, len(path.ratios)))
+        m = path.machine(path.size)
+        return FittedMachine(m.support, m.coef, m.offset, setting, path.residuals, Ending(path.stop, len(path.ratios)))
 
     def refit(self, fitted: FittedMachine, sums: Statistics) -> FittedMachine:
         """Least squares on the same vectors, from sums over rows of their kernel columns and of the targets."""
@@ -219,5 +220,4 @@ class ForwardFamily:
         # the columns in their order, each orthogonalized against those before it
         explained = np.sum(solve_triangular(solution.factor, sums.cross) ** 2, axis=1) / np.sum(sums.square)
         left = np.maximum(1.0 - np.cumsum(explained), 0.0)
-        machine = Machine(fitted.machine.support, solution.W, solution.offset)
-        return replace(fitted, machine=machine, objectives=tuple(left.tolist()))
+        return replace(fitted, coef=solution.W, offset=solution.offset, objectives=tuple(left.tolist()))

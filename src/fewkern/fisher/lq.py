@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -37,31 +37,27 @@ __all__ = [
     "LqFamily",
     "LqFit",
     "LqSettings",
-    "Start",
     "lq_fit",
     "lq_path",
     "max_penalty",
-    "walk_path",
 ]
 
-Start = Literal["auto", "lasso", "ridge", "best"]
 # "best" starts from the exact q = 1 solutions at these multiples of the penalty, and from the ridge solution. Over 144
-# problems (four sets, three widths, three penalties) their lowest minimum was 0.1 % above the lowest known one on
-# average; that from the solution at the penalty itself 6.6 %.
-_BEST = (1 / 3, 1 / 10)
-# Relative change of J that ends the iteration, and the smallest one that rounding allows to ask for, in units of it.
-_CHANGE, _ROUNDING = 1e-8, 4
+# problems (four sets, three widths, three penalties) their lowest minimum was 0.1% above the lowest known one on
+# average; that from the solution at the penalty itself 6.6%.
+_BEST_PENALTY_FACTORS = (1 / 3, 1 / 10)
+# Relative change of J that ends the iteration, and the smallest one that rounding allows, in units of rounding.
+_RELATIVE_CHANGE, _MIN_CHANGE_IN_EPS = 1e-8, 4
 # Relative change of J below which a Newton step is tried.
-_NEAR = 1e-3
+_NEWTON_RELATIVE_CHANGE = 1e-3
 # Negative curvature, relative to the longest column, that counts as zero; halvings of a step out of a saddle.
-_FLAT, _BACKTRACKS = 1e-9, 12
-# Duality gap of a solution for q = 1 that only serves as a start.
-_ROUGH = 1e-5
+_ZERO_RELATIVE_CURVATURE, _SADDLE_HALVINGS = 1e-9, 12
+# Relative duality gap of a solution for q = 1 that only serves as a start.
+_START_RELATIVE_GAP = 1e-5
 # Penalties that cross-validation compares, for a kernel with k(x, x) = 1 and classes of equal size, and the one that is
 # used where there are no folds.
 PENALTIES = tuple(10.0 ** (-0.5 * i) for i in range(1, 10))
 _DEFAULT_PENALTY_INDEX = 3
-_PENALTY_RATIO = 10.0**0.5
 # Bisections between a penalty that keeps too many vectors and one that does not.
 _BUDGET_BISECTIONS = 6
 # Relative duality gap of the group lasso (several classes, q = 1) in the folds. On digits the held-out errors of all
@@ -90,14 +86,9 @@ class LqSettings:
 
 
 @dataclass(frozen=True)
-class LqFit(Machine):
-    """A minimum of (5). Components outside ``support`` are exactly zero and absent."""
+class LqFit(FittedMachine):
+    """A minimum of (5). Components outside ``support`` are exactly zero and absent; ``setting`` is the penalty."""
 
-    penalty: float
-    q: float
-    objectives: tuple[float, ...]
-    """``J`` after every step; it never rises."""
-    ending: Ending
     lasso: ActiveSet | None = None
     """The exact solution for ``q = 1`` that was computed on the way: a start for the next smaller penalty."""
 
@@ -146,35 +137,26 @@ def lq_fit(
     lam = float(penalty) * problem.n
     if how.q == 1 and isinstance(how.start, str):
         found = lasso_rows(problem, lam, warm, tol=how.tol, max_iter=how.max_iter)
-        machine = problem.machine(found.active)
-        return LqFit(
-            machine.support, machine.coef, machine.offset, penalty, 1.0, found.objectives, found.ending, found.active
-        )
+        m = problem.machine(found.active)
+        return LqFit(m.support, m.coef, m.offset, penalty, found.objectives, found.ending, found.active)
     if isinstance(how.start, str) and how.start == "best" and how.q < 1:
         return _best_start(problem, penalty, how, warm)
     lasso = None
     if not isinstance(how.start, str):
         start = _given(problem, how.start)
     elif _from_lasso(problem, how):
-        start = lasso = lasso_rows(problem, lam, warm, tol=_ROUGH).active
+        start = lasso = lasso_rows(problem, lam, warm, tol=_START_RELATIVE_GAP).active
     else:
         start = _ridge(problem, penalty)
     return _majorize_minimize(start, penalty, how, lasso)
 
 
-def lq_path(problem: PenalizedProblem, penalties: Sequence[float], how: LqSettings | None = None) -> tuple[LqFit, ...]:
-    """One fit per penalty, in the order given; computed from the largest penalty to the smallest.
+def lq_path(problem: PenalizedProblem, penalties: Sequence[float], how: LqSettings | None = None) -> Iterator[LqFit]:
+    """Fits at falling penalties, computed on demand.
 
-    The exact ``q = 1`` solutions follow one another warm. A solution for ``q < 1`` is never handed on: zeros are
+    The exact ``q = 1`` solutions are warm starts of one another. A solution for ``q < 1`` is never handed on: zeros are
     absorbing there, and a start from a neighboring solution ends far above the cold start.
     """
-    order = sorted(range(len(penalties)), key=lambda i: -penalties[i])
-    fits = dict(zip(order, walk_path(problem, [penalties[i] for i in order], how)))
-    return tuple(fits[i] for i in range(len(penalties)))
-
-
-def walk_path(problem: PenalizedProblem, penalties: Sequence[float], how: LqSettings | None = None) -> Iterator[LqFit]:
-    """The fits of a path, one after another as they are asked for; ``penalties`` must fall."""
     warm = None
     for penalty in penalties:
         fit = lq_fit(problem, penalty, how, warm)
@@ -213,8 +195,8 @@ def _given(problem: PenalizedProblem, start: Any) -> ActiveSet:
 def _best_start(problem: PenalizedProblem, penalty: float, how: LqSettings, warm: ActiveSet | None) -> LqFit:
     """The lowest of the minima reached from several starts."""
     runs = [_majorize_minimize(_ridge(problem, penalty), penalty, how, None)]
-    for share in _BEST:
-        warm = lasso_rows(problem, share * penalty * problem.n, warm, tol=_ROUGH).active
+    for share in _BEST_PENALTY_FACTORS:
+        warm = lasso_rows(problem, share * penalty * problem.n, warm, tol=_START_RELATIVE_GAP).active
         runs.append(_majorize_minimize(warm, penalty, how, warm))
     best = min(runs, key=lambda run: run.objective)
     # a path goes on from the largest of its penalties for q = 1
@@ -225,8 +207,8 @@ def _majorize_minimize(start: ActiveSet, penalty: float, how: LqSettings, lasso:
     """The iteration (8) on the live components, from ``start``."""
     problem, q = start.problem, how.q
     lam = penalty * problem.n
-    rounding, least = _ROUNDING * eps(start.W), float(np.finfo(start.W.dtype).tiny)
-    tol = max(_CHANGE if how.tol is None else how.tol, rounding)
+    rounding, least = _MIN_CHANGE_IN_EPS * eps(start.W), float(np.finfo(start.W.dtype).tiny)
+    tol = max(_RELATIVE_CHANGE if how.tol is None else how.tol, rounding)
     active = start.where(row_norms(start.W) > 0)
     trace: list[float] = []
     stop, change = Stop.MAX_ITER, math.inf
@@ -238,7 +220,7 @@ def _majorize_minimize(start: ActiveSet, penalty: float, how: LqSettings, lasso:
             # Removing a component that can only shrink lowers J, so the descent is kept.
             active = active.where(alive)
             value = active.objective(lam, q)
-        elif trace and trace[-1] - value < _NEAR * trace[-1]:
+        elif trace and trace[-1] - value < _NEWTON_RELATIVE_CHANGE * trace[-1]:
             active, value = _newton(active, value, lam, q)
         change = (trace[-1] - value) / max(trace[-1], least) if trace else math.inf
         trace.append(value)
@@ -253,9 +235,9 @@ def _majorize_minimize(start: ActiveSet, penalty: float, how: LqSettings, lasso:
     if not active.size:  # every component died: zero is a minimum
         stop = Stop.CONVERGED
         trace.append(problem.square / 2)
-    machine = problem.machine(active)
+    m = problem.machine(active)
     ending = Ending(stop, len(trace), "relative change of the objective", change, tol)
-    return LqFit(machine.support, machine.coef, machine.offset, float(penalty), float(q), tuple(trace), ending, lasso)
+    return LqFit(m.support, m.coef, m.offset, float(penalty), tuple(trace), ending, lasso)
 
 
 def _newton(active: ActiveSet, value: float, lam: float, q: float) -> tuple[ActiveSet, float]:
@@ -293,16 +275,16 @@ def _below_saddle(active: ActiveSet, value: float, lam: float, q: float) -> Acti
         return None
     size = row_norms(active.W)
     H = _hessian(active, lam, q)
-    flat = _FLAT * float(np.max(active.norms)) * np.eye(active.size, dtype=H.dtype)
+    flat = _ZERO_RELATIVE_CURVATURE * float(np.max(active.norms)) * np.eye(active.size, dtype=H.dtype)
     if solve_definite(H + flat, size[:, None]) is not None:
         return None
     V = np.linalg.eigh(H)[1]
-    best, lowest = None, value * (1 - _ROUNDING * eps(active.W))
+    best, lowest = None, value * (1 - _MIN_CHANGE_IN_EPS * eps(active.W))
     for way in (V[:, 0], -V[:, 0]):
         shrinking = np.maximum(-way, 0.0) / size
         reach = float(np.max(shrinking))
         length = 1.0 / reach if reach > 0 else float(np.max(size))
-        for _ in range(_BACKTRACKS):
+        for _ in range(_SADDLE_HALVINGS):
             ahead = np.where(length * shrinking >= 1, 0.0, size + length * way)
             found = active.at(active.W * (ahead / size)[:, None])
             reached = found.objective(lam, q)
@@ -374,7 +356,7 @@ class LqFamily:
         """Machines at falling penalties, computed on demand."""
         coarse = self.how.tol is None and self.how.q == 1 and Y.shape[1] > 1
         how = replace(self.how, tol=_FOLD_RELATIVE_GAP) if coarse else self.how
-        return walk_path(penalized_problem(K, Y, weights), settings, how)
+        return lq_path(penalized_problem(K, Y, weights), settings, how)
 
     def fit(self, K: Array, Y: Array, weights: Array, setting: float) -> FittedMachine:
         """The machine at one penalty, or at the smallest larger one that keeps ``max_vectors``."""
@@ -383,21 +365,20 @@ class LqFamily:
         if self.max_vectors is not None and fit.size > self.max_vectors:
             below = setting
             while fit.size > self.max_vectors:
-                below = fit.penalty
-                fit = lq_fit(problem, _PENALTY_RATIO * below, self.how)
+                below = fit.setting
+                fit = lq_fit(problem, below * PENALTIES[0] / PENALTIES[1], self.how)
             for _ in range(_BUDGET_BISECTIONS):
-                middle = lq_fit(problem, math.sqrt(below * fit.penalty), self.how)
+                middle = lq_fit(problem, math.sqrt(below * fit.setting), self.how)
                 if middle.size > self.max_vectors:
-                    below = middle.penalty
+                    below = middle.setting
                 else:
                     fit = middle
-        return FittedMachine(fit, fit.penalty, fit.objectives, fit.ending)
+        return fit
 
     def refit(self, fitted: FittedMachine, sums: Statistics) -> FittedMachine:
         """The machine on the same vectors, from sums over rows of their kernel columns and of the targets."""
-        how, machine = self.how, fitted.machine
+        how = self.how
         if how.q not in (1, 2):  # these are solved exactly; the others continue from the minimum that was found
-            how = replace(how, start=machine.coef)
+            how = replace(how, start=fitted.coef)
         fit = lq_fit(summed_problem(sums), fitted.setting, how)
-        found = Machine(machine.support[fit.support], fit.coef, fit.offset)
-        return FittedMachine(found, fitted.setting, fit.objectives, fit.ending)
+        return replace(fit, support=fitted.support[fit.support])

@@ -65,10 +65,9 @@ class Ending:
 
 
 @dataclass(frozen=True)
-class FittedMachine:
-    """A machine on the candidate columns, and how it was found."""
+class FittedMachine(Machine):
+    """A machine, and how it was found."""
 
-    machine: Machine
     setting: float
     """Penalty, or number of vectors."""
     objectives: tuple[float, ...]

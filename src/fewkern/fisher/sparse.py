@@ -319,7 +319,7 @@ def fisher_path(
         top, last = max_penalty(problem), max(penalties - 1, 1)
         penalties = [top * _PATH_PENALTY_RATIO ** (i / last) for i in range(penalties)]
     falling = sorted((float(p) for p in penalties), reverse=True)
-    fits = lq_path(problem, falling, LqSettings(model.q, tol=model.tol, max_iter=model.max_iter))
+    fits = tuple(lq_path(problem, falling, LqSettings(model.q, tol=model.tol, max_iter=model.max_iter)))
     scores = least_squares_scores(targets).shares()
     shares = samples.weights / np.sum(samples.weights)
     errors = [float(shares @ (scores.codes(fit.values(candidates.K)) != samples.codes)) for fit in fits]
