@@ -12,7 +12,7 @@ from fewkern.fisher.cross_validation import CrossValidated, CVPlan, absent_class
 from fewkern.fisher.forward import ForwardFamily
 from fewkern.fisher.lq import LqFamily, LqSettings
 from fewkern.fisher.posterior import least_squares_scores
-from fewkern.fisher.problem import Machine
+from fewkern.fisher.problem import Discriminant
 from fewkern.fisher.targets import fisher_targets
 from fewkern.kernels import Gaussian, Linear, Polynomial
 from tests.fisher import helpers
@@ -100,7 +100,7 @@ class Worsening:
         for k, _ in enumerate(settings):
             self.asked.append(k)
             more = np.arange(k)
-            yield Machine(
+            yield Discriminant(
                 np.r_[fit.support, more], np.vstack([(-1.0 if k else 1.0) * fit.coef, np.zeros((k, 1))]), fit.offset
             )
 

@@ -55,7 +55,7 @@ def test_forward_machines_have_the_sizes_asked_for(columns):
     assert [machine.size for machine in machines] == [1, 2, 5]
     path = forward_columns(K, Y, 5, weights=weights)
     for machine in machines:
-        np.testing.assert_allclose(machine.values(K), path.machine(machine.size).values(K))
+        np.testing.assert_allclose(machine.values(K), path.discriminant(machine.size).values(K))
     fitted = ForwardFamily().fit(K, Y, weights, 3)
     assert fitted.size == 3
     assert len(fitted.objectives) >= 3

@@ -32,7 +32,7 @@ def test_coefficients_are_least_squares_at_every_size():
     for size in (0, 1, 5, 8):
         A = kfd.augmented(K[:, path.order[:size]])
         exact = np.linalg.lstsq(A, Y, rcond=None)[0]
-        machine = path.machine(size)
+        machine = path.discriminant(size)
         np.testing.assert_allclose(np.vstack([machine.offset, machine.coef]), exact, rtol=1e-5, atol=1e-7)
         rss = np.sum((Y - A @ exact) ** 2)
         assert sum(path.ratios[: size + 1]) == pytest.approx(1 - rss / total, rel=1e-9)
@@ -52,8 +52,8 @@ def test_weight_two_is_a_repeated_row():
     rows = np.r_[np.arange(30), 3, 8]
     a, b = forward_columns(K, Y, limit=5, weights=w), forward_columns(K[rows], Y[rows], limit=5)
     np.testing.assert_array_equal(a.order, b.order)
-    np.testing.assert_allclose(a.machine(5).coef, b.machine(5).coef, rtol=1e-8)
-    np.testing.assert_allclose(a.machine(5).offset, b.machine(5).offset, rtol=1e-8)
+    np.testing.assert_allclose(a.discriminant(5).coef, b.discriminant(5).coef, rtol=1e-8)
+    np.testing.assert_allclose(a.discriminant(5).offset, b.discriminant(5).offset, rtol=1e-8)
 
 
 def test_equal_columns_are_never_both_chosen_and_the_rank_ends_it():

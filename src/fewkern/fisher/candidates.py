@@ -1,4 +1,4 @@
-"""Samples that a kernel Fisher machine may keep, and the scale of their kernel (methods K2)."""
+"""Samples that a kernel Fisher model may keep, and the scale of their kernel (methods K2)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MAX_CANDIDATES, MAX_CANDIDATES_MULTICLASS = 1000, 400
 
 @dataclass(frozen=True)
 class Candidates:
-    """Samples that a machine may keep, and their kernel columns."""
+    """Samples that a model may keep, and their kernel columns."""
 
     kernel: Kernel
     rows: Array

@@ -1,4 +1,4 @@
-r"""Width and penalty (or number of vectors) of a kernel Fisher machine by cross-validation (methods K6).
+r"""Width and penalty (or number of vectors) of a kernel Fisher model by cross-validation (methods K6).
 
 Widths are compared on a coarse grid first, then next to the best of these; every width with its whole path of penalties
 or numbers of vectors, on at most 1,000 samples and 200 candidates. The path of the width of least error is then
@@ -24,7 +24,7 @@ from fewkern.fisher.candidates import Candidates, kernel_scale
 from fewkern.fisher.forward import ForwardFamily
 from fewkern.fisher.lq import LqFamily
 from fewkern.fisher.posterior import AffineScores, least_squares_scores
-from fewkern.fisher.problem import Machine
+from fewkern.fisher.problem import Discriminant
 from fewkern.fisher.targets import FisherTargets, fisher_targets
 from fewkern.select.grid import WIDTH_FACTORS, KernelGrid
 from fewkern.select.leave_one_out import HeldOut
@@ -80,7 +80,7 @@ class CVPlan:
         return len(self.family.settings(1.0, 1.0)) > 1
 
     def best_width(self, paths: dict[int, CrossValidated], settings: tuple[float, ...]) -> int:
-        """Width of least error within the budget; of equal errors that of the smallest machine, of these the widest."""
+        """Width of least error within the budget; of equal errors that of the smallest model, of these the widest."""
         widest_first = sorted(paths, reverse=True)
         error, _, size = _table([paths[k] for k in widest_first], settings, self.family)
         if self.family.max_vectors is not None:
@@ -91,10 +91,10 @@ class CVPlan:
     def select(self, path: CrossValidated, settings: tuple[float, ...]) -> int:
         """Position of the setting with the fewest vectors whose error is within the tolerance of ``prefer``.
 
-        Errors are compared sample by sample. The first machine beyond the budget stands for those just within it,
+        Errors are compared sample by sample. The first model beyond the budget stands for those just within it,
         which the fit finds.
         """
-        error, _, size = _table([path], settings[: len(path.machines)], self.family)
+        error, _, size = _table([path], settings[: len(path.models)], self.family)
         if self.family.max_vectors is not None:
             error = np.where(_and_next(size <= self.family.max_vectors), error, np.inf)
         best = smallest_within(error, size, _EQUAL_ERROR_RATE)[1]
@@ -111,7 +111,7 @@ class Selected:
     setting: float
     trace: Trace
     held_out: HeldOut | None = None
-    """Discriminant of held-out samples, by the machines of the folds at ``setting``; None without folds."""
+    """Discriminant of held-out samples, by the models of the folds at ``setting``; None without folds."""
     nested: HeldOut | None = None
     """The same, each fold at the setting that the other folds select."""
 
@@ -220,12 +220,12 @@ def absent_class(samples: Samples, folds: Sequence[Fold]) -> tuple[int, int] | N
 
 @dataclass(frozen=True)
 class CrossValidated:
-    """Machines along a path, trained without every fold, and their errors on it: ``S`` settings, ``F`` folds."""
+    """Models along a path, trained without every fold, and their errors on it: ``S`` settings, ``F`` folds."""
 
     samples: Samples
     parts: tuple[_HeldOutFold, ...]
-    machines: tuple[tuple[Machine, ...], ...]
-    """One tuple per setting, with one machine per fold."""
+    models: tuple[tuple[Discriminant, ...], ...]
+    """One tuple per setting, with one model per fold."""
     misses: Array
     """Weight of every held-out sample, fold after fold, if it is misclassified, else zero; ``(S, n)``."""
 
@@ -252,7 +252,7 @@ class CrossValidated:
     @property
     def sizes(self) -> tuple[float, ...]:
         """Mean number of vectors, for every setting."""
-        return tuple(sum(machine.size for machine in machines) / self.n_folds for machines in self.machines)
+        return tuple(sum(model.size for model in models) / self.n_folds for models in self.models)
 
     def paired_std_errors(self, best: int) -> Array:
         """Standard errors of the differences between all errors and that of one setting, on the same samples."""
@@ -264,8 +264,8 @@ class CrossValidated:
             return self
         kept = [f for f in range(self.n_folds) if f != fold]
         inside = np.repeat(np.arange(self.n_folds), [len(part.rows) for part in self.parts]) != fold
-        machines = tuple(tuple(row[f] for f in kept) for row in self.machines)
-        return CrossValidated(self.samples, tuple(self.parts[f] for f in kept), machines, self.misses[:, inside])
+        models = tuple(tuple(row[f] for f in kept) for row in self.models)
+        return CrossValidated(self.samples, tuple(self.parts[f] for f in kept), models, self.misses[:, inside])
 
     def held_out(self, settings: Sequence[int]) -> HeldOut:
         """Discriminant of the held-out samples, every fold at a setting of its own.
@@ -273,7 +273,7 @@ class CrossValidated:
         In units of the targets of all samples. A sample that is held out more than once counts once.
         """
         targets = fisher_targets(self.samples.codes, self.samples.n_classes, self.samples.weights)
-        values = [part.values(self.machines[s][f], targets) for f, (part, s) in enumerate(zip(self.parts, settings))]
+        values = [part.values(self.models[s][f], targets) for f, (part, s) in enumerate(zip(self.parts, settings))]
         rows, first = np.unique(np.concatenate([part.rows for part in self.parts]), return_index=True)
         samples = self.samples if len(rows) == self.samples.n else self.samples.take(rows)
         return HeldOut(samples, np.concatenate(values)[first])
@@ -282,31 +282,31 @@ class CrossValidated:
 def cross_validate(
     samples: Samples, candidates: Candidates, family: Family, settings: tuple[float, ...], folds: Sequence[Fold]
 ) -> CrossValidated:
-    """Machines of a whole path on folds of the training samples, and their errors.
+    """Models of a whole path on folds of the training samples, and their errors.
 
-    A path is left once it has become larger and clearly worse than its best machine. A fold uses only candidates that
+    A path is left once it has become larger and clearly worse than its best model. A fold uses only candidates that
     it trains on, unless these were chosen without the labels.
 
     Notes
     -----
     The rule is the midpoint rule of the paper. The closed-form leave-one-out is no substitute here: the support was
-    chosen with the labels, and it picks nearly dense machines.
+    chosen with the labels, and it picks nearly dense models.
     """
     parts = tuple(_HeldOutFold.of(samples, candidates, family, settings, fold) for fold in folds)
     n, weight = sum(len(part.rows) for part in parts), sum(float(np.sum(part.weights)) for part in parts)
     path, misses, errors, sizes = [], [], [], []
-    for machines in zip(*(part.path for part in parts)):
-        path.append(machines)
-        misses.append(np.concatenate([part.misses(machine) for part, machine in zip(parts, machines)]))
+    for models in zip(*(part.path for part in parts)):
+        path.append(models)
+        misses.append(np.concatenate([part.misses(model) for part, model in zip(parts, models)]))
         errors.append(float(np.sum(misses[-1])) / weight)
-        sizes.append(sum(machine.size for machine in machines))
+        sizes.append(sum(model.size for model in models))
         if _is_hopeless(errors, sizes, n):
             break
     return CrossValidated(samples, parts, tuple(path), np.stack(misses))
 
 
 def _is_hopeless(errors: Sequence[float], sizes: Sequence[float], n: int) -> bool:
-    """Whether the last two machines are larger than the best so far and worse by two standard errors."""
+    """Whether the last two models are larger than the best so far and worse by two standard errors."""
     least = min(errors)
     bound = least + 2 * math.sqrt(least * (1 - least) / n) + 1 / n
     best = sizes[errors.index(least)]
@@ -315,9 +315,9 @@ def _is_hopeless(errors: Sequence[float], sizes: Sequence[float], n: int) -> boo
 
 @dataclass(frozen=True)
 class _HeldOutFold:
-    """One fold, and the path of machines trained without it, which are computed on demand."""
+    """One fold, and the path of models trained without it, which are computed on demand."""
 
-    path: Iterator[Machine]
+    path: Iterator[Discriminant]
     scores: AffineScores
     rows: Array
     K: Array
@@ -336,13 +336,13 @@ class _HeldOutFold:
         path = family.path(K[train], targets.rows(codes[train]), samples.weights[train], settings)
         return cls(path, least_squares_scores(targets), test, K[test], codes[test], samples.weights[test])
 
-    def misses(self, machine: Machine) -> Array:
-        """Weights of this fold's samples, zero where the machine finds the class."""
-        return self.weights * (np.argmax(self.scores(machine.values(self.K)), axis=1) != self.codes)
+    def misses(self, model: Discriminant) -> Array:
+        """Weights of this fold's samples, zero where the model finds the class."""
+        return self.weights * (np.argmax(self.scores(model.values(self.K)), axis=1) != self.codes)
 
-    def values(self, machine: Machine, targets: FisherTargets) -> Array:
+    def values(self, model: Discriminant, targets: FisherTargets) -> Array:
         """Discriminant of this fold's samples; a fold's own classes have shares, and so targets, of their own."""
-        return targets.values(self.scores(machine.values(self.K)))
+        return targets.values(self.scores(model.values(self.K)))
 
 
 def _table(
@@ -352,7 +352,7 @@ def _table(
     error, std_error, size = (np.full((len(paths), len(settings)), np.inf) for _ in range(3))
     for k, path in enumerate(paths):
         if path is not None:
-            count, e = len(path.machines), np.array(path.errors)
+            count, e = len(path.models), np.array(path.errors)
             error[k, :count], std_error[k, :count] = e, np.sqrt(e * (1 - e) / path.n)
             size[k, :count] = settings[:count] if family.axis == "n_vectors" else path.sizes
     return error, std_error, size

@@ -29,7 +29,7 @@ from fewkern.core.trace import Stop, Trace
 from fewkern.fisher.candidates import Candidates
 from fewkern.fisher.cross_validation import CVPlan, Family, Selected, absent_class, cross_validate, select_setting
 from fewkern.fisher.posterior import fit_posterior
-from fewkern.fisher.problem import Ending, FittedMachine, Machine
+from fewkern.fisher.problem import Ending, FittedDiscriminant, Discriminant
 from fewkern.fisher.targets import FisherTargets, fisher_targets
 from fewkern.select.leave_one_out import HeldOut
 from fewkern.select.novelty import LEAST_VECTORS, novelty_of
@@ -126,10 +126,10 @@ def fit_fisher(estimator: Any, population: Population, family: Family) -> Fisher
 
 def _select_and_fit(
     estimator: Any, samples: Samples, plan: CVPlan, folds: list[Fold]
-) -> tuple[Selected, FittedMachine]:
-    """The selected setting, and its machine on all samples, within the budget of vectors."""
+) -> tuple[Selected, FittedDiscriminant]:
+    """The selected setting, and its model on all samples, within the budget of vectors."""
     kernel = as_kernel(estimator.kernel)
-    with progress(estimator, "comparing machines by cross-validation", plan.max_paths(kernel)) as step:
+    with progress(estimator, "comparing models by cross-validation", plan.max_paths(kernel)) as step:
         selected = select_setting(samples, kernel, plan, folds, step)
     targets = fisher_targets(samples.codes, samples.n_classes, samples.weights)
     K, Y = selected.candidates.K, targets.rows(samples.codes)
@@ -155,9 +155,9 @@ def _held_out(
 
 
 def _fit_to_all(
-    population: Population, sample: Samples, candidates: Candidates, fitted: FittedMachine, family: Family
-) -> FittedMachine:
-    """The machine on the same vectors with the coefficients of all rows; as it is where the sample is all rows.
+    population: Population, sample: Samples, candidates: Candidates, fitted: FittedDiscriminant, family: Family
+) -> FittedDiscriminant:
+    """The model on the same vectors with the coefficients of all rows; as it is where the sample is all rows.
 
     Least squares, with or without the penalty of (5), needs only products of the kernel columns with each other and
     with the targets: one pass over the rows. The targets are those of the sample, so that its calibration still holds.
@@ -186,11 +186,11 @@ class _Products:
 
 
 def class_expansion(
-    samples: Samples, candidates: Candidates, machine: Machine, scores: ClassScores
+    samples: Samples, candidates: Candidates, model: Discriminant, scores: ClassScores
 ) -> tuple[KernelExpansion, ClassScores]:
     """The class scores as sums of kernels, and how these become probabilities."""
-    kernel, rows = candidates.kernel, candidates.rows[machine.support]
-    axes = KernelExpansion(kernel, kernel.pick(samples.X, rows), machine.coef, machine.offset, rows)
+    kernel, rows = candidates.kernel, candidates.rows[model.support]
+    axes = KernelExpansion(kernel, kernel.pick(samples.X, rows), model.coef, model.offset, rows)
     return samples.original(axes.then(scores.weights, scores.offset)), replace(scores, weights=None, offset=None)
 
 

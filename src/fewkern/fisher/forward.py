@@ -19,7 +19,7 @@ from fewkern.arrays.namespace import Array, eps
 from fewkern.core.peel import peel
 from fewkern.core.statistics import Statistics
 from fewkern.core.trace import Stop
-from fewkern.fisher.problem import Ending, FittedMachine, Machine
+from fewkern.fisher.problem import Ending, FittedDiscriminant, Discriminant
 
 __all__ = ["MAX_VECTORS", "MAX_VECTORS_MULTICLASS", "ForwardFamily", "ForwardPath", "forward_columns"]
 
@@ -62,11 +62,11 @@ class ForwardPath:
             shares.append(max(left, 0.0))
         return tuple(shares)
 
-    def machine(self, size: int) -> Machine:
+    def discriminant(self, size: int) -> Discriminant:
         """The model with ``size`` columns, by back-substitution."""
         k = size + 1
         W = solve_triangular(self.R[:k, :k], self.projections[:k, :], lower=False)
-        return Machine(self.order[:size], W[1:, :], W[0, :])
+        return Discriminant(self.order[:size], W[1:, :], W[0, :])
 
 
 def forward_columns(
@@ -181,7 +181,7 @@ class _Orthogonal:
 
 @dataclass(frozen=True)
 class ForwardFamily:
-    """kFDA_OLS along the number of vectors: what cross-validation compares, and how a machine of one size is fitted."""
+    """kFDA_OLS along the number of vectors: what cross-validation compares, and how a model of one size is fitted."""
 
     n_vectors: int | None = None
     """None compares 1, 2, ..., ``max_vectors``."""
@@ -200,21 +200,23 @@ class ForwardFamily:
         """Position of the number to use where classes are too small for folds."""
         return min(_DEFAULT_VECTORS, self.max_vectors) - 1 if self.n_vectors is None else 0
 
-    def path(self, K: Array, Y: Array, weights: Array, settings: tuple[float, ...]) -> Iterator[Machine]:
-        """Machines of the given sizes; the path may end early."""
+    def path(self, K: Array, Y: Array, weights: Array, settings: tuple[float, ...]) -> Iterator[Discriminant]:
+        """Models of the given sizes; the path may end early."""
         path = forward_columns(K, Y, int(settings[-1]), min_residual=self.min_residual, weights=weights)
         for size in settings:
-            yield path.machine(min(int(size), path.size))
+            yield path.discriminant(min(int(size), path.size))
             if size >= path.size:  # no column is left that differs from those taken
                 return
 
-    def fit(self, K: Array, Y: Array, weights: Array, setting: float) -> FittedMachine:
-        """The machine of one size, or smaller where the columns or the residual end the selection."""
+    def fit(self, K: Array, Y: Array, weights: Array, setting: float) -> FittedDiscriminant:
+        """The model of one size, or smaller where the columns or the residual end the selection."""
         path = forward_columns(K, Y, int(setting), min_residual=self.min_residual, weights=weights)
-        m = path.machine(path.size)
-        return FittedMachine(m.support, m.coef, m.offset, setting, path.residuals, Ending(path.stop, len(path.ratios)))
+        m = path.discriminant(path.size)
+        return FittedDiscriminant(
+            m.support, m.coef, m.offset, setting, path.residuals, Ending(path.stop, len(path.ratios))
+        )
 
-    def refit(self, fitted: FittedMachine, sums: Statistics) -> FittedMachine:
+    def refit(self, fitted: FittedDiscriminant, sums: Statistics) -> FittedDiscriminant:
         """Least squares on the same vectors, from sums over rows of their kernel columns and of the targets."""
         solution = sums.solve(0.0)
         # the columns in their order, each orthogonalized against those before it

@@ -23,8 +23,8 @@ from fewkern.fisher.lasso import lasso_rows
 from fewkern.fisher.problem import (
     ActiveSet,
     Ending,
-    FittedMachine,
-    Machine,
+    FittedDiscriminant,
+    Discriminant,
     PenalizedProblem,
     penalized_problem,
     ridge_rows,
@@ -86,7 +86,7 @@ class LqSettings:
 
 
 @dataclass(frozen=True)
-class LqFit(FittedMachine):
+class LqFit(FittedDiscriminant):
     """A minimum of (5). Components outside ``support`` are exactly zero and absent; ``setting`` is the penalty."""
 
     lasso: ActiveSet | None = None
@@ -137,7 +137,7 @@ def lq_fit(
     lam = float(penalty) * problem.n
     if how.q == 1 and isinstance(how.start, str):
         found = lasso_rows(problem, lam, warm, tol=how.tol, max_iter=how.max_iter)
-        m = problem.machine(found.active)
+        m = problem.discriminant(found.active)
         return LqFit(m.support, m.coef, m.offset, penalty, found.objectives, found.ending, found.active)
     if isinstance(how.start, str) and how.start == "best" and how.q < 1:
         return _best_start(problem, penalty, how, warm)
@@ -235,7 +235,7 @@ def _majorize_minimize(start: ActiveSet, penalty: float, how: LqSettings, lasso:
     if not active.size:  # every component died: zero is a minimum
         stop = Stop.CONVERGED
         trace.append(problem.square / 2)
-    m = problem.machine(active)
+    m = problem.discriminant(active)
     ending = Ending(stop, len(trace), "relative change of the objective", change, tol)
     return LqFit(m.support, m.coef, m.offset, float(penalty), tuple(trace), ending, lasso)
 
@@ -330,7 +330,7 @@ def _unsettled(active: ActiveSet, lam: float, q: float) -> bool:
 
 @dataclass(frozen=True)
 class LqFamily:
-    """kFDA_q along the penalty: what cross-validation compares, and how a machine is fitted at one penalty."""
+    """kFDA_q along the penalty: what cross-validation compares, and how a model is fitted at one penalty."""
 
     how: LqSettings
     penalty: float | None = None
@@ -352,14 +352,14 @@ class LqFamily:
         """Position of the penalty to use where classes are too small for folds."""
         return _DEFAULT_PENALTY_INDEX if self.penalty is None else 0
 
-    def path(self, K: Array, Y: Array, weights: Array, settings: tuple[float, ...]) -> Iterator[Machine]:
-        """Machines at falling penalties, computed on demand."""
+    def path(self, K: Array, Y: Array, weights: Array, settings: tuple[float, ...]) -> Iterator[Discriminant]:
+        """Models at falling penalties, computed on demand."""
         coarse = self.how.tol is None and self.how.q == 1 and Y.shape[1] > 1
         how = replace(self.how, tol=_FOLD_RELATIVE_GAP) if coarse else self.how
         return lq_path(penalized_problem(K, Y, weights), settings, how)
 
-    def fit(self, K: Array, Y: Array, weights: Array, setting: float) -> FittedMachine:
-        """The machine at one penalty, or at the smallest larger one that keeps ``max_vectors``."""
+    def fit(self, K: Array, Y: Array, weights: Array, setting: float) -> FittedDiscriminant:
+        """The model at one penalty, or at the smallest larger one that keeps ``max_vectors``."""
         problem = penalized_problem(K, Y, weights)
         fit = lq_fit(problem, setting, self.how)
         if self.max_vectors is not None and fit.size > self.max_vectors:
@@ -375,8 +375,8 @@ class LqFamily:
                     fit = middle
         return fit
 
-    def refit(self, fitted: FittedMachine, sums: Statistics) -> FittedMachine:
-        """The machine on the same vectors, from sums over rows of their kernel columns and of the targets."""
+    def refit(self, fitted: FittedDiscriminant, sums: Statistics) -> FittedDiscriminant:
+        """The model on the same vectors, from sums over rows of their kernel columns and of the targets."""
         how = self.how
         if how.q not in (1, 2):  # these are solved exactly; the others continue from the minimum that was found
             how = replace(how, start=fitted.coef)

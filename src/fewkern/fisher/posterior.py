@@ -91,7 +91,7 @@ def fit_posterior(held_out: HeldOut | None, targets: FisherTargets, priors: Arra
     Parameters
     ----------
     held_out : HeldOut or None
-        Samples with classes, and their discriminant ``(n, C - 1)`` by machines fitted without them. None gives the
+        Samples with classes, and their discriminant ``(n, C - 1)`` by models fitted without them. None gives the
         midpoint rule.
     targets : FisherTargets
     priors : array of shape (C,) or None

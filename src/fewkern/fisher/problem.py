@@ -20,8 +20,8 @@ from fewkern.core.trace import Stop
 __all__ = [
     "ActiveSet",
     "Ending",
-    "FittedMachine",
-    "Machine",
+    "FittedDiscriminant",
+    "Discriminant",
     "PenalizedProblem",
     "penalized_problem",
     "ridge_rows",
@@ -31,7 +31,7 @@ __all__ = [
 
 
 @dataclass(frozen=True)
-class Machine:
+class Discriminant:
     """A discriminant: coefficients on the columns ``support``, and a bias."""
 
     support: Array
@@ -65,8 +65,8 @@ class Ending:
 
 
 @dataclass(frozen=True)
-class FittedMachine(Machine):
-    """A machine, and how it was found."""
+class FittedDiscriminant(Discriminant):
+    """A model, and how it was found."""
 
     setting: float
     """Penalty, or number of vectors."""
@@ -123,13 +123,13 @@ class PenalizedProblem:
         A = self.take(S)
         return np.sum(A * A, axis=0)
 
-    def machine(self, active: ActiveSet) -> Machine:
+    def discriminant(self, active: ActiveSet) -> Discriminant:
         """The solution ``active`` as support among the candidates, coefficients and bias."""
         S, W = active.S, active.W
         if not self.bias_column:
-            return Machine(S, W, self.target_means - self.column_means[S] @ W)
+            return Discriminant(S, W, self.target_means - self.column_means[S] @ W)
         is_bias = S == 0
-        return Machine(S[~is_bias] - 1, W[~is_bias], np.sum(W[is_bias], axis=0))
+        return Discriminant(S[~is_bias] - 1, W[~is_bias], np.sum(W[is_bias], axis=0))
 
 
 @dataclass(frozen=True)

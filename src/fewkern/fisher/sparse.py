@@ -245,7 +245,7 @@ class SparseKernelFisher(ScoringClassifier, KernelEstimator):
 
 @dataclass(frozen=True)
 class FisherPath:
-    """Machines at falling penalties: what :func:`~fewkern.fisher.fisher_path` returns.
+    """Models at falling penalties: what :func:`~fewkern.fisher.fisher_path` returns.
 
     Examples
     --------
@@ -274,7 +274,7 @@ class FisherPath:
 def fisher_path(
     model: SparseKernelFisher, X: Any, y: Any, sample_weight: Any = None, *, penalties: int | Sequence[float] = 20
 ) -> FisherPath:
-    r"""Machines of :class:`~fewkern.SparseKernelFisher` along the penalty :math:`\rho`.
+    r"""Models of :class:`~fewkern.SparseKernelFisher` along the penalty :math:`\rho`.
 
     The exact solutions for ``q = 1`` follow one another warm; a solution for ``q < 1`` starts from the one for
     ``q = 1`` at the same penalty, never from its neighbor, because zeros are absorbing.

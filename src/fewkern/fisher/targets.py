@@ -49,7 +49,7 @@ class FisherTargets:
 def fisher_targets(codes: Array, n_classes: int, weights: Array) -> FisherTargets:
     """Targets for class numbers ``codes`` with positive sample ``weights``; every class must occur.
 
-    Column ``j`` of ``theta`` sets class ``j + 1`` against all earlier ones (any rotation gives the same machine), so
+    Column ``j`` of ``theta`` sets class ``j + 1`` against all earlier ones (any rotation gives the same model), so
     for two classes the second is the positive one.
     """
     mass = np.bincount(codes, weights=weights, minlength=n_classes)
