@@ -252,6 +252,15 @@ def test_budget_of_vectors_is_kept(budget):
         SparseKernelFisher(max_vectors=budget, q=2).fit(X, Y)
 
 
+def test_a_number_of_vectors_is_bounded_only_on_demand():
+    kernel = Gaussian(width=0.2)
+    sizes = [
+        ForwardKernelFisher(kernel=kernel, n_vectors=n, max_vectors=limit).fit(X, Y).n_vectors_
+        for n, limit in ((9, None), (9, 4), (120, None))
+    ]
+    assert sizes == [9, 4, 120]
+
+
 def test_forward_number_of_vectors_by_cross_validation():
     model = ForwardKernelFisher(max_vectors=25).fit(X, Y)
     assert 1 <= model.n_vectors_ <= 25

@@ -29,7 +29,7 @@ from fewkern.core.trace import Stop, Trace
 from fewkern.fisher.candidates import Candidates
 from fewkern.fisher.cross_validation import CVPlan, Family, Selected, absent_class, cross_validate, select_setting
 from fewkern.fisher.posterior import fit_posterior
-from fewkern.fisher.problem import Ending, FittedDiscriminant, Discriminant
+from fewkern.fisher.problem import Discriminant, Ending, FittedDiscriminant
 from fewkern.fisher.targets import FisherTargets, fisher_targets
 from fewkern.select.leave_one_out import HeldOut
 from fewkern.select.novelty import LEAST_VECTORS, novelty_of

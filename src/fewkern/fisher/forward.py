@@ -19,7 +19,7 @@ from fewkern.arrays.namespace import Array, eps
 from fewkern.core.peel import peel
 from fewkern.core.statistics import Statistics
 from fewkern.core.trace import Stop
-from fewkern.fisher.problem import Ending, FittedDiscriminant, Discriminant
+from fewkern.fisher.problem import Discriminant, Ending, FittedDiscriminant
 
 __all__ = ["MAX_VECTORS", "MAX_VECTORS_MULTICLASS", "ForwardFamily", "ForwardPath", "forward_columns"]
 
@@ -39,10 +39,8 @@ class ForwardPath:
     """Columns in the order of their choice, ``(L,)``."""
     ratios: tuple[float, ...]
     """Error reduction ratios: the constant's, then one per column. They add up to ``1 - RSS / |Y|^2``."""
-    Q: Array
-    """Orthonormal regressors of the training samples (rows times the root of their weight), constant first."""
     R: Array
-    """Upper triangular: ``[1 K_S] = Q R``."""
+    """Upper triangular: ``[1 K_S] = Q R``, with ``Q`` orthonormal (rows times the root of their weight)."""
     projections: Array
     """``Q' Y``, ``(L + 1, p)``."""
     stop: Stop
@@ -109,7 +107,6 @@ def forward_columns(
     return ForwardPath(
         order=np.array([j for j, _ in peeled.records], dtype=np.int64),
         ratios=(first, *(ratio for _, ratio in peeled.records)),
-        Q=state.regressors().T,
         R=state.triangle(),
         projections=np.stack(state.projections),
         stop=peeled.stop,

@@ -36,7 +36,8 @@ class ForwardKernelFisher(ScoringClassifier, KernelEstimator):
     n_vectors : int or "auto", default "auto"
         Number of columns. "auto" chooses it by cross-validation.
     max_vectors : int or None, default None
-        Largest number that "auto" compares; None: 100, with three or more classes 300.
+        Largest number of columns. None does not bound a number that is given; "auto" compares up to 100, with three or
+        more classes 300.
     min_residual : float, default 0.0
         Stop once this share of the targets' sum of squares is left.
     prefer : {"accurate", "balanced", "sparse"}, default "balanced"

@@ -22,9 +22,9 @@ from fewkern.core.trace import Stop
 from fewkern.fisher.lasso import lasso_rows
 from fewkern.fisher.problem import (
     ActiveSet,
+    Discriminant,
     Ending,
     FittedDiscriminant,
-    Discriminant,
     PenalizedProblem,
     penalized_problem,
     ridge_rows,
