@@ -111,10 +111,6 @@ def floors(device: str, n: int, d: int, m: int) -> None:
 
     few, many, density = function(16), function(128), ForwardDensity(random_state=0).fit(to_numpy(X[:2000, :6]))
     Z = X[:, :6].contiguous()
-    rows, y = X[: n // 5, :], (X[: n // 5, 0] * X[: n // 5, 1] > 0).to(torch.int64)
-    fisher = SparseKernelFisher(kernel=Gaussian(length_scale=5.0), alpha=0.01, max_candidates=500)
-    panel = X[: n // 5, :5].repeat(1, 100)
-    fisher_floor = min(_seconds(torch.matmul, panel.T, panel))
     targets = {q: torch.randn(n, q, dtype=torch.float64, device=device) for q in (1, 10)}
     cases = [
         (
@@ -134,7 +130,6 @@ def floors(device: str, n: int, d: int, m: int) -> None:
         (f"prediction of {10 * n:,} rows, 16 vectors", few, (X,), read(d), "bytes"),
         (f"prediction of {10 * n:,} rows, 128 vectors", many, (X,), read(d), "bytes"),
         (f"density of {10 * n:,} x 6 rows", density.score_samples, (Z,), read(6), "bytes"),
-        (f"SparseKernelFisher, {n // 5:,} rows, 500 candidates", fisher.fit, (rows, y), fisher_floor, "K'K"),
     ]
     print("\n## Everything else, float64\n")
     print("| work | first run, s | best of three more, s | floor, s | of what | fraction reached |")

@@ -33,9 +33,10 @@ from experiments.data import fetch_ida, fetch_uci
 from experiments.memory import on_disk
 from experiments.plan import experiments
 from fewkern.core.samples import Samples
-from fewkern.fisher.choice import Candidates, cross_validate
-from fewkern.fisher.families import PENALTIES, Family, ForwardFamily, LqFamily
-from fewkern.fisher.lq import LqSettings, lq_fit
+from fewkern.fisher.candidates import Candidates
+from fewkern.fisher.cross_validation import Family, cross_validate
+from fewkern.fisher.forward import ForwardFamily
+from fewkern.fisher.lq import PENALTIES, LqFamily, LqSettings, lq_fit
 from fewkern.fisher.posterior import least_squares_scores
 from fewkern.fisher.problem import penalized_problem
 from fewkern.fisher.targets import fisher_targets
@@ -104,7 +105,7 @@ class _Method:
     @classmethod
     def of(cls, name: str, protocol: Protocol) -> _Method:
         if name == "kFDA_OLS":
-            return cls(ForwardFamily(limit=protocol.terms), tuple(range(1, protocol.terms + 1)))
+            return cls(ForwardFamily(max_vectors=protocol.terms), tuple(range(1, protocol.terms + 1)))
         return cls(LqFamily(LqSettings(q={"kFDA_1": 1.0, "kFDA_.5": 0.5}[name])), protocol.penalties)
 
 
@@ -160,7 +161,7 @@ class _Machine:
         samples = _samples(every[rows], data.codes[rows])
         candidates = Candidates.of(samples, Gaussian(length_scale=width), None, 0)
         targets = fisher_targets(samples.codes, 2, samples.weights)
-        machine = method.family.fit(candidates.K, targets.rows(samples.codes), samples.weights, setting).machine
+        machine = method.family.fit(candidates.K, targets.rows(samples.codes), samples.weights, setting)
         columns = candidates.kernel(every, samples.X[candidates.rows])
         scores = least_squares_scores(targets)(machine.values(columns))
         self.wrong = np.argmax(scores, axis=1) != data.codes

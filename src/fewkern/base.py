@@ -49,8 +49,8 @@ __all__ = [
     "check_samples",
     "check_weighted",
     "constraints",
+    "held_out_scores",
     "is_pairwise",
-    "keep_class_scores",
     "keep_importances",
     "kept_importances",
     "warn_of_fewer_components",
@@ -278,18 +278,20 @@ no_interval = _absent("predict_interval", "predicts classes", "predict_set(X, co
 no_set = _absent("predict_set", "predicts numbers", "predict_interval(X, coverage)")
 
 
-def keep_class_scores(estimator: Any, values: Array, samples: Samples, ratio: Array | None = None) -> None:
-    """Assign what ``predict_set`` needs: one minus the probability of the own class, of held-out samples.
+def held_out_scores(
+    class_scores: ClassScores, values: Array, samples: Samples, ratio: Array | None = None
+) -> HeldOutScores:
+    """What ``predict_set`` needs: one minus the probability of the true class, of held-out samples.
 
-    ``values`` are those of the fitted function before ``class_scores_``; ``ratio`` are the class probabilities that
-    were given over those of the samples.
+    ``values`` are those of the fitted function before ``class_scores``; ``ratio`` are given priors over the shares of
+    the classes.
     """
-    probabilities = estimator.class_scores_.probabilities(values)
+    probabilities = class_scores.probabilities(values)
     xp = namespace(probabilities)
     own = one_hot(samples.codes, samples.n_classes, probabilities.dtype)
     weights = samples.weights if ratio is None else samples.weights * take_rows(ratio, samples.codes)
     scores = 1.0 - xp.sum(own * probabilities, axis=1)
-    estimator.held_out_scores_ = HeldOutScores.of(scores, weights, samples.groups)
+    return HeldOutScores.of(scores, weights, samples.groups)
 
 
 def set_threshold(estimator: Any, coverage: float) -> float:

@@ -8,13 +8,11 @@ from sklearn.utils.estimator_checks import check_sample_weight_equivalence_on_de
 
 from fewkern import ParzenDensity
 from fewkern.datasets import make_banana
-from fewkern.fisher import FisherVariant
 from fewkern.kernels import Gaussian
 from tests.checks.everyone import ALL, fresh, name, outputs
 
 _VECTORS = {"kernel": Gaussian(1.0), "rule": "greedy", "center": False}
 _REGRESSION = {**_VECTORS, "n_vectors": 6, "alpha": 0.1}
-_FISHER = {"kernel": Gaussian(1.0), "variant": FisherVariant(posterior="least_squares")}
 _REDUCER = {"kernel": Gaussian(1.0), "rule": "greedy", "n_components": 1}
 _WIDTH = {"bandwidth": 0.5}
 # Settings that leave nothing to choose.
@@ -25,8 +23,8 @@ FIXED: dict[str, dict[str, Any]] = {
     "FeatureVectorRegressor": _REGRESSION,
     "KernelClassifier": {"n_vectors": 3},
     "KernelRegressor": {"n_vectors": 3},
-    "SparseKernelFisher": {**_FISHER, "alpha": 0.01, "q": 1.0},
-    "ForwardKernelFisher": {**_FISHER, "n_vectors": 4},
+    "SparseKernelFisher": {"kernel": Gaussian(1.0), "alpha": 0.01, "q": 1.0},
+    "ForwardKernelFisher": {"kernel": Gaussian(1.0), "n_vectors": 4},
     "RecursiveSVM": _REDUCER,
     "RecursiveSoftMargin": _REDUCER,
     "GraphEmbedding": _REDUCER,
@@ -42,7 +40,10 @@ MODELS = [fresh(model, **FIXED[type(model).__name__]) for model in ALL]
 _ONE_AT_A_TIME = "leave-one-out leaves a weighted sample out as a whole, and one copy of a repeated sample at a time"
 # What can not be: estimator -> why. Everything else must hold.
 _FOLDS = "rows held out choose the model, and copies of a row fall into several folds"
+_SCORES = "class scores are fitted to rows held out, and copies of a row fall into several folds (tests/fisher)"
 CANNOT = {
+    "SparseKernelFisher": _SCORES,
+    "ForwardKernelFisher": _SCORES,
     "KernelClassifier": _FOLDS,
     "KernelRegressor": _FOLDS,
     "ForwardConstrainedDensity": f"{_ONE_AT_A_TIME}: the method chooses every kernel by the score (20)",

@@ -13,8 +13,8 @@ def fit(K, Y, penalty, weights=None, penalize_bias=False, **how):
 
 
 def path(K, Y, penalties, gram=None, **how):
-    """kFDA_q on kernel columns at several penalties."""
-    return lq_path(penalized_problem(K, Y, gram=gram), penalties, LqSettings(**how))
+    """kFDA_q on kernel columns at several penalties, the largest first."""
+    return tuple(lq_path(penalized_problem(K, Y, gram=gram), penalties, LqSettings(**how)))
 
 
 def dense(fit, m):

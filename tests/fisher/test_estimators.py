@@ -13,7 +13,7 @@ from sklearn.model_selection import GridSearchCV, KFold, RepeatedStratifiedKFold
 
 from fewkern import ForwardKernelFisher, SparseKernelFisher, TableModel, load, save
 from fewkern.core.path import Stop
-from fewkern.fisher import FisherVariant, fisher_path
+from fewkern.fisher import fisher_path
 from fewkern.kernels import Gaussian, Linear
 from fewkern.plotting import FisherPathDisplay, PathDisplay
 from tests.fisher import helpers
@@ -21,7 +21,6 @@ from tests.oracles import kfd
 
 X, Y = make_moons(160, noise=0.25, random_state=0)
 X_NEW, Y_NEW = make_moons(1000, noise=0.25, random_state=1)
-MIDPOINT = FisherVariant(posterior="least_squares")
 FIXED = {"kernel": Gaussian(length_scale=0.6), "alpha": 0.003}
 MODELS = [
     SparseKernelFisher(**FIXED),
@@ -32,9 +31,8 @@ MODELS = [
 
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda m: type(m).__name__)
-@pytest.mark.parametrize("posterior", ["gaussian", "logistic", "least_squares"])
-def test_accurate_and_consistent(model, posterior):
-    model = clone(model).set_params(variant=FisherVariant(posterior=posterior)).fit(X, Y)
+def test_accurate_and_consistent(model):
+    model = clone(model).fit(X, Y)
     assert model.score(X_NEW, Y_NEW) > 0.9
     P = model.predict_proba(X_NEW)
     np.testing.assert_array_equal(model.classes_[P.argmax(axis=1)], model.predict(X_NEW))
@@ -55,41 +53,36 @@ def test_default_needs_nothing_and_keeps_few():
     assert model.n_iter_ == len(model.path_.objectives)
 
 
-def objective(model, X, y):
-    """(5) written out, from the coefficients of a fitted model with the midpoint rule: its score is linear in f."""
-    n, n1 = len(y), np.sum(y == 1)
-    unit = n**2 / (2 * n1 * (n - n1))
-    alpha = model.expansion_.coef[:, 0] * unit
-    bias = model.expansion_.offset[0] * unit + n / 2 * (1 / n1 - 1 / (n - n1))
-    residual = kfd.targets(y) - bias - model.kernel_(X, model.vectors_) @ alpha
-    return residual @ residual / 2 + model.alpha_ * n * np.sum(np.abs(alpha) ** model.q)
+def assert_proportional(model, coef, sign=1):
+    """Class scores of two classes are an affine function of the discriminant: coefficients differ by a factor."""
+    ours, coef = model.expansion_.coef[:, 0], np.ravel(coef)
+    factor = (ours @ coef) / (coef @ coef)
+    assert sign * factor > 0
+    np.testing.assert_allclose(ours, factor * coef, rtol=1e-4, atol=1e-6 * np.abs(ours).max())
 
 
 @pytest.mark.parametrize("q", [0.5, 1.0])
 def test_the_model_that_predicts_minimizes_the_objective_of_the_paper(q):
     """Penalty and width by cross-validation: ``objective_`` is (5) at the model; q = 1 is scikit-learn's lasso."""
-    model = SparseKernelFisher(q=q, variant=MIDPOINT).fit(X, Y)
-    assert model.objective_ == model.path_.objectives[-1] == pytest.approx(objective(model, X, Y), rel=1e-6)
-    K = model.kernel_(X, X)
-    alone = helpers.fit(K, kfd.targets(Y)[:, None], penalty=model.alpha_, q=q)
+    model = SparseKernelFisher(q=q).fit(X, Y)
+    K, targets = model.kernel_(X, X), kfd.targets(Y)
+    alone = helpers.fit(K, targets[:, None], penalty=model.alpha_, q=q)
     np.testing.assert_array_equal(alone.support, model.indices_)
+    assert_proportional(model, alone.coef)
+    exact = kfd.objective(K, targets[:, None], helpers.dense(alone, len(X)), model.alpha_, q, penalize_bias=False)
+    assert model.objective_ == model.path_.objectives[-1] == pytest.approx(exact, rel=1e-6)
     if q == 1:
-        lasso = Lasso(alpha=model.alpha_, tol=1e-5, max_iter=100_000).fit(K, kfd.targets(Y))
-        f = lasso.predict(model.kernel_(X_NEW, X))
-        n1, n2 = np.sum(Y == 1), np.sum(Y == 0)
-        unit = 2 * n1 * n2 / len(Y) ** 2
-        expected = unit * (f - len(Y) / 2 * (1 / n1 - 1 / n2))
-        np.testing.assert_allclose(model.decision_function(X_NEW), expected, atol=0.02)
+        lasso = Lasso(alpha=model.alpha_, tol=1e-5, max_iter=100_000).fit(K, targets)
+        f, scores = lasso.predict(model.kernel_(X_NEW, X)), model.decision_function(X_NEW)
+        assert np.corrcoef(f, scores)[0, 1] > 0.9999
 
 
 def test_forward_selection_is_least_squares_on_its_columns():
-    model = ForwardKernelFisher(variant=MIDPOINT).fit(X, Y)
+    model = ForwardKernelFisher().fit(X, Y)
     K = kfd.augmented(model.kernel_(X, model.vectors_))
-    fitted = K @ np.linalg.lstsq(K, kfd.targets(Y), rcond=None)[0]
-    n1, n2 = np.sum(Y == 1), np.sum(Y == 0)
-    expected = 2 * n1 * n2 / len(Y) ** 2 * (fitted - len(Y) / 2 * (1 / n1 - 1 / n2))
-    np.testing.assert_allclose(model.decision_function(X), expected, atol=1e-6)
-    left = np.sum((kfd.targets(Y) - fitted) ** 2) / np.sum(kfd.targets(Y) ** 2)
+    omega = np.linalg.lstsq(K, kfd.targets(Y), rcond=None)[0]
+    assert_proportional(model, omega[1:])
+    left = np.sum((kfd.targets(Y) - K @ omega) ** 2) / np.sum(kfd.targets(Y) ** 2)
     assert model.path_.objectives[-1] == pytest.approx(left)
 
 
@@ -180,16 +173,18 @@ def test_the_held_out_error_is_that_of_new_samples(model):
     assert abs(np.mean(errors)) < 0.03
 
 
-def test_midpoint_rule_is_the_papers_machine():
-    model = SparseKernelFisher(**FIXED, variant="paper", tol=1e-12).fit(X, Y)
-    K = Gaussian(length_scale=0.6)(X, X)
-    omega, _ = kfd.iteration_8(K, kfd.targets(Y), 0.003, 0.5, tol=1e-14)
-    f = kfd.augmented(Gaussian(length_scale=0.6)(X_NEW, X)) @ omega[:, 0]
-    n1, n2 = np.sum(Y == 1), np.sum(Y == 0)
-    threshold = len(Y) / 2 * (1 / n1 - 1 / n2)
-    far = np.abs(f - threshold) > 1e-3
-    np.testing.assert_array_equal(model.predict(X_NEW)[far], (f > threshold)[far])
-    np.testing.assert_allclose(model.decision_function(X_NEW), 2 * n1 * n2 / len(Y) ** 2 * (f - threshold), atol=1e-3)
+def test_classes_too_small_to_calibrate_on_have_the_midpoint_rule():
+    """Four samples of a class: the threshold is the midpoint of the targets, as in the paper."""
+    rows = np.r_[np.flatnonzero(Y == 0)[:40], np.flatnonzero(Y == 1)[:4]]
+    A, t = X[rows], Y[rows]
+    model = SparseKernelFisher(**FIXED).fit(A, t)
+    fit = helpers.fit(Gaussian(length_scale=0.6)(A, A), kfd.targets(t)[:, None], penalty=0.003, q=0.5)
+    f = fit.values(Gaussian(length_scale=0.6)(X_NEW, A))[:, 0]
+    n1, n2 = 4, 40
+    expected = 2 * n1 * n2 / 44**2 * (f - 44 / 2 * (1 / n1 - 1 / n2))
+    np.testing.assert_allclose(model.decision_function(X_NEW), expected, atol=1e-6)
+    shares = np.clip(np.column_stack([1 - expected, 1 + expected]) / 2, 0, None)
+    np.testing.assert_allclose(model.predict_proba(X_NEW), shares / shares.sum(axis=1, keepdims=True), atol=1e-6)
 
 
 def test_repeated_samples_are_one_candidate():
@@ -208,10 +203,10 @@ def test_weight_two_is_a_repeated_row_and_weight_zero_is_no_row():
     w[20:30] = 0.0
     rows = np.r_[np.arange(20), np.arange(20), np.arange(30, 160)]
     for model in MODELS:
-        model = clone(model).set_params(variant=MIDPOINT)
         a = clone(model).fit(X, Y, sample_weight=w)
         b = clone(model).fit(X[rows], Y[rows])
-        np.testing.assert_allclose(a.decision_function(X_NEW), b.decision_function(X_NEW), rtol=1e-5, atol=1e-6)
+        np.testing.assert_array_equal(a.indices_, rows[b.indices_])
+        assert_proportional(a, b.expansion_.coef)
         assert not set(a.indices_.tolist()) & set(range(20, 30))
 
 
@@ -228,11 +223,11 @@ def test_several_classes_share_one_support():
 
 def test_two_class_machine_is_the_one_of_the_row_penalty():
     """C = 2 reduces to kFDA_q: string labels, whichever class comes first, and the targets of the paper."""
-    model = SparseKernelFisher(**FIXED, variant=MIDPOINT).fit(X, np.where(Y == 1, "b", "a"))
+    model = SparseKernelFisher(**FIXED).fit(X, np.where(Y == 1, "b", "a"))
     fit = helpers.fit(Gaussian(length_scale=0.6)(X, X), kfd.targets(Y)[:, None], penalty=0.003, q=0.5)
     np.testing.assert_array_equal(model.indices_, fit.support)
-    swapped = SparseKernelFisher(**FIXED, variant=MIDPOINT).fit(X, np.where(Y == 1, "a", "b"))
-    np.testing.assert_allclose(swapped.decision_function(X_NEW), -model.decision_function(X_NEW), rtol=1e-6, atol=1e-8)
+    swapped = SparseKernelFisher(**FIXED).fit(X, np.where(Y == 1, "a", "b"))
+    assert_proportional(swapped, model.expansion_.coef, sign=-1)
 
 
 def test_candidates_bound_the_vectors():
@@ -259,6 +254,15 @@ def test_budget_of_vectors_is_kept(budget):
         assert model.score(X_NEW, Y_NEW) > (0.8 if budget > 2 else 0.7)
     with pytest.raises(ValueError, match="q = 2 drops no sample, so max_vectors cannot be kept; use q <= 1, or max"):
         SparseKernelFisher(max_vectors=budget, q=2).fit(X, Y)
+
+
+def test_a_number_of_vectors_is_bounded_only_on_demand():
+    kernel = Gaussian(length_scale=0.2)
+    sizes = [
+        ForwardKernelFisher(kernel=kernel, n_vectors=n, max_vectors=limit).fit(X, Y).n_vectors_
+        for n, limit in ((9, None), (9, 4), (120, None))
+    ]
+    assert sizes == [9, 4, 120]
 
 
 def test_forward_number_of_vectors_by_cross_validation():
@@ -291,15 +295,15 @@ def test_priors_move_the_decision():
 def test_calibrated_probabilities_beat_the_shrunk_ones():
     A, t = load_iris(return_X_y=True)
     A = (A - A.mean(axis=0)) / A.std(axis=0)
-    loss = {}
-    for posterior in ("least_squares", "gaussian", "logistic"):
-        model = SparseKernelFisher(
-            kernel=Gaussian(length_scale=3.0), alpha=0.01, variant=FisherVariant(posterior=posterior)
-        ).fit(A[::2], t[::2])
-        P = model.predict_proba(A[1::2])
-        loss[posterior] = -np.mean(np.log(np.maximum(P[np.arange(75), t[1::2]], 1e-12)))
-    assert loss["logistic"] < 0.6 * loss["least_squares"]
-    assert loss["gaussian"] < 0.9 * loss["least_squares"]
+    setting = {"kernel": Gaussian(length_scale=3.0), "alpha": 0.01}
+    calibrated = SparseKernelFisher(**setting).fit(A[::2], t[::2])
+    path = fisher_path(SparseKernelFisher(kernel=setting["kernel"]), A[::2], t[::2], alphas=[setting["alpha"]])
+    shrunk = np.clip(path.expansions[0](A[1::2]), 1e-12, None)
+
+    def loss(P):
+        return -np.mean(np.log(np.maximum(P[np.arange(75), t[1::2]] / P.sum(axis=1), 1e-12)))
+
+    assert loss(calibrated.predict_proba(A[1::2])) < 0.6 * loss(shrunk)
 
 
 def test_other_input_gives_the_same_model():
@@ -388,9 +392,10 @@ def test_path_goes_from_few_to_many():
     assert np.all(np.diff(path.objectives) < 0)
     assert path.errors[-1] < path.errors[0]
     assert set(path.stops) == {Stop.CONVERGED}
-    alone = clone(model).set_params(alpha=path.alphas[4], variant=MIDPOINT).fit(X, Y)
-    np.testing.assert_allclose(path.expansions[4](X_NEW)[:, 0], alone.decision_function(X_NEW), rtol=1e-4, atol=1e-4)
-    assert path.errors[4] == pytest.approx(1 - alone.score(X, Y))
+    alone = clone(model).set_params(alpha=path.alphas[4]).fit(X, Y)
+    np.testing.assert_array_equal(path.expansions[4].indices, alone.indices_)
+    assert_proportional(alone, path.expansions[4].coef)
+    assert path.errors[4] == pytest.approx(np.mean((path.expansions[4](X)[:, 0] > 0) != Y))
     assert not hasattr(model, "classes_")
 
 
@@ -432,7 +437,7 @@ def test_samples_without_weight_are_no_candidates_of_a_basis():
 @pytest.mark.parametrize(
     ("params", "labels", "criterion"),
     [
-        ({"variant": FisherVariant(start="ridge")}, Y, "relative change of the objective"),
+        ({"q": 0.5, "alpha": 1e-4}, Y, "relative change of the objective"),
         ({"q": 1, "alpha": 1e-4}, Y, "relative duality gap"),
         ({"q": 1, "alpha": 1e-4}, np.arange(160) % 3, "relative duality gap"),
         ({"q": 0.5}, np.arange(160) % 3, "relative change of the objective"),
@@ -457,7 +462,6 @@ def test_no_convergence_is_a_warning(params, labels, criterion):
         ({"max_vectors": 0}, Y, None, "'max_vectors' parameter of SparseKernelFisher"),
         ({"max_candidates": 0}, Y, None, "'max_candidates' parameter of SparseKernelFisher"),
         ({"random_state": "abc"}, Y, None, "'random_state' parameter of SparseKernelFisher"),
-        ({"variant": "best"}, Y, None, "'variant' parameter of SparseKernelFisher"),
         ({"kernel": "precomputed"}, Y, None, "fit needs the square kernel matrix"),
     ],
 )
@@ -466,9 +470,7 @@ def test_bad_input_is_explained(params, labels, weights, message):
         SparseKernelFisher(**{**FIXED, **params}).fit(X, labels, sample_weight=weights)
 
 
-@pytest.mark.parametrize(
-    "model", [*MODELS, SparseKernelFisher(max_candidates=20, variant=MIDPOINT)], ids=lambda m: type(m).__name__
-)
+@pytest.mark.parametrize("model", [*MODELS, SparseKernelFisher(max_candidates=20)], ids=lambda m: type(m).__name__)
 def test_saved_and_loaded_model_is_the_same(model, tmp_path):
     model = clone(model).fit(X, np.where(Y == 1, "yes", "no"))
     again = load(save(model, tmp_path / "model"))
@@ -476,7 +478,7 @@ def test_saved_and_loaded_model_is_the_same(model, tmp_path):
     np.testing.assert_array_equal(again.predict_proba(X_NEW), model.predict_proba(X_NEW))
     assert (again.path_.axes, again.path_.chosen) == (model.path_.axes, model.path_.chosen)
     np.testing.assert_array_equal(again.path_.error, model.path_.error)
-    assert (again.stop_, again.variant) == (model.stop_, model.variant)
+    assert again.stop_ == model.stop_
     assert again.get_params().keys() == model.get_params().keys()
 
 
@@ -493,13 +495,6 @@ def test_pictures_show_what_was_chosen():
     np.testing.assert_array_equal(drawn.error_ax_.lines[0].get_ydata(), path.errors)
     for display in (searched, fixed, drawn):
         plt.close(display.figure_)
-
-
-@pytest.mark.parametrize("wrong", [{"posterior": "probit"}, {"start": 3}, {"penalize_bias": None}])
-def test_variants_are_checked(wrong):
-    (name,) = wrong
-    with pytest.raises(ValueError, match=f"FisherVariant: {name} must be one of .*, got {wrong[name]!r}"):
-        FisherVariant(**wrong)
 
 
 def test_command_line_fits_and_predicts(tmp_path):

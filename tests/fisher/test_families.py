@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from fewkern.core.statistics import Statistics
-from fewkern.fisher.families import LARGEST, PENALTIES, ForwardFamily, LqFamily
-from fewkern.fisher.forward import forward_columns
-from fewkern.fisher.lq import LqSettings, lq_fit
+from fewkern.fisher.forward import ForwardFamily, forward_columns
+from fewkern.fisher.lq import PENALTIES, LqFamily, LqSettings, lq_fit
 from fewkern.fisher.problem import penalized_problem
 from fewkern.kernels import Gaussian
 
@@ -21,7 +20,7 @@ def columns():
 
 def test_penalties_are_two_per_decade():
     np.testing.assert_allclose(np.log10(PENALTIES), np.arange(1, 10) * -0.5)
-    assert LARGEST == len(ForwardFamily().settings(1.0, 1.0)) == 100
+    assert ForwardFamily().settings(1.0, 1.0) == tuple(range(1, 101))
 
 
 @pytest.mark.parametrize("q", [0.5, 1.0, 2.0])
@@ -33,10 +32,9 @@ def test_penalties_follow_the_units_of_kernel_and_targets(q, columns):
     assert plain == PENALTIES
     for i in (2, 6):
         one = family.fit(K, Y, weights, plain[i])
-        # the settings are for longer targets: stretch times as long
         other = family.fit(3.0 * K, 2.0 * Y, weights, scaled[i])
-        np.testing.assert_array_equal(other.machine.support, one.machine.support)
-        np.testing.assert_allclose(other.machine.coef, one.machine.coef * 2 / 3, rtol=1e-4, atol=1e-6)
+        np.testing.assert_array_equal(other.support, one.support)
+        np.testing.assert_allclose(other.coef, one.coef * 2 / 3, rtol=1e-4, atol=1e-6)
 
 
 def test_what_is_compared_and_what_is_taken_without_a_comparison():
@@ -47,16 +45,8 @@ def test_what_is_compared_and_what_is_taken_without_a_comparison():
     assert ForwardFamily(7).settings(1.0, 1.0) == (7,)
     assert ForwardFamily(7).default == 0
     assert ForwardFamily().default == 9
-    assert ForwardFamily(limit=4).settings(1.0, 1.0) == (1, 2, 3, 4)
-    assert ForwardFamily(limit=4).default == 3
-
-
-def test_sparser_and_between():
-    lq, forward = LqFamily(LqSettings()), ForwardFamily()
-    assert lq.sparser(PENALTIES[4]) == pytest.approx(PENALTIES[3])
-    assert lq.between(0.01, 1.0) == pytest.approx(0.1)
-    assert [forward.sparser(k) for k in (5, 2, 1)] == [4, 1, 1]
-    assert forward.between(3, 8) == 5
+    assert ForwardFamily(max_vectors=4).settings(1.0, 1.0) == (1, 2, 3, 4)
+    assert ForwardFamily(max_vectors=4).default == 3
 
 
 def test_forward_machines_have_the_sizes_asked_for(columns):
@@ -65,9 +55,9 @@ def test_forward_machines_have_the_sizes_asked_for(columns):
     assert [machine.size for machine in machines] == [1, 2, 5]
     path = forward_columns(K, Y, 5, weights=weights)
     for machine in machines:
-        np.testing.assert_allclose(machine.values(K), path.machine(machine.size).values(K))
+        np.testing.assert_allclose(machine.values(K), path.discriminant(machine.size).values(K))
     fitted = ForwardFamily().fit(K, Y, weights, 3)
-    assert fitted.machine.size == 3
+    assert fitted.size == 3
     assert len(fitted.objectives) >= 3
     assert np.all(np.diff(fitted.objectives) <= 0)
 
@@ -78,23 +68,22 @@ def test_a_share_of_the_targets_ends_a_forward_path(columns):
     share = (whole.residuals[4] + whole.residuals[5]) / 2 / whole.residuals[0]
     family = ForwardFamily(min_residual=share)
     sizes = [machine.size for machine in family.path(K, Y, weights, tuple(range(1, 21)))]
-    assert sizes == list(range(1, family.fit(K, Y, weights, 20).machine.size + 1))
+    assert sizes == list(range(1, family.fit(K, Y, weights, 20).size + 1))
     assert 4 <= sizes[-1] <= 6
     # a path that ends before the only size asked for gives its largest machine
     assert [machine.size for machine in family.path(K, Y, weights, (20,))] == [sizes[-1]]
 
 
-@pytest.mark.parametrize("bias", [False, True])
-def test_lq_machines_are_those_of_the_path(bias, columns):
+def test_lq_machines_are_those_of_the_path(columns):
     K, Y, weights = columns
-    family = LqFamily(LqSettings(q=1.0), penalize_bias=bias)
+    family = LqFamily(LqSettings(q=1.0))
     settings = (0.1, 0.01)
-    problem = penalized_problem(K, Y, weights, penalize_bias=bias)
+    problem = penalized_problem(K, Y, weights)
     for machine, penalty in zip(family.path(K, Y, weights, settings), settings):
         np.testing.assert_allclose(machine.values(K), lq_fit(problem, penalty, LqSettings(q=1.0)).values(K), atol=1e-4)
     fitted, fit = family.fit(K, Y, weights, 0.01), lq_fit(problem, 0.01, LqSettings(q=1.0))
-    np.testing.assert_array_equal(fitted.machine.coef, fit.coef)
-    assert (fitted.objectives, fitted.ending) == (fit.objectives, fit.ending)
+    np.testing.assert_array_equal(fitted.coef, fit.coef)
+    assert (fitted.setting, fitted.objectives, fitted.ending) == (0.01, fit.objectives, fit.ending)
 
 
 def test_folds_of_the_row_lasso_are_rough_unless_a_tolerance_is_asked_for(columns):
@@ -114,10 +103,10 @@ def test_a_refit_to_the_sums_of_the_same_rows_changes_nothing(family, columns):
     K, Y, weights = columns
     setting = 6 if family.axis == "n_vectors" else 0.01
     fitted = family.fit(K, Y, weights, setting)
-    sums = Statistics.of(K[:, fitted.machine.support], Y, weights)
-    again = family.refit(fitted, sums, setting)
-    np.testing.assert_array_equal(again.machine.support, fitted.machine.support)
-    np.testing.assert_allclose(again.machine.coef, fitted.machine.coef, rtol=1e-4)
+    sums = Statistics.of(K[:, fitted.support], Y, weights)
+    again = family.refit(fitted, sums)
+    np.testing.assert_array_equal(again.support, fitted.support)
+    np.testing.assert_allclose(again.coef, fitted.coef, rtol=1e-4)
     np.testing.assert_allclose(again.objectives[-1], fitted.objectives[-1], rtol=1e-6)
     assert again.ending.stop == fitted.ending.stop
     if family.axis == "n_vectors":

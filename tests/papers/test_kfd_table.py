@@ -12,7 +12,6 @@ import pytest
 from experiments import kfd
 from experiments.kfd import Protocol, honest, one_machine
 from fewkern import ForwardKernelFisher, SparseKernelFisher
-from fewkern.fisher import FisherVariant
 
 pytestmark = pytest.mark.papers
 SLICE = Protocol(widths=(0.35, 0.85, 2.0), penalties=(0.03, 0.01, 0.001, 0.0003), terms=40, choosing=2)
@@ -101,13 +100,11 @@ def test_the_unit_of_the_widths_is_that_of_the_training_set_that_is_named():
 
 
 def test_estimators_choose_everything_from_the_training_set_alone(ida):
-    """Methods K6 (width by leave-one-out, penalty by 5 folds), q = .5, reference on banana: 10.8 % / 5.7 %."""
+    """Methods K6 (width and penalty by 5 folds), q = .5, reference on banana: 10.8% / 5.7%."""
     data = ida("banana")
     errors, kept = [], []
     for train, test in list(zip(data.train_idx, data.test_idx))[:3]:
-        model = SparseKernelFisher(prefer="accurate", variant=FisherVariant(posterior="least_squares")).fit(
-            data.X[train], data.y[train]
-        )
+        model = SparseKernelFisher(prefer="accurate").fit(data.X[train], data.y[train])
         errors.append(100 * (1 - model.score(data.X[test], data.y[test])))
         kept.append(model.n_vectors_ / 4)
     assert abs(np.mean(errors) - 10.8) <= 3 * 0.5 / np.sqrt(3) + 0.1

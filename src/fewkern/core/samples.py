@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, TypeVar
 
 from fewkern.arrays.blocks import row_blocks
@@ -97,6 +97,12 @@ class Samples:
         """Whether the weights differ, or rows were left out."""
         xp = namespace(self.weights)
         return self.n < self.n_all or bool(xp.any(self.weights != self.weights[0]))
+
+    def on_host(self) -> Samples:
+        """The same samples as NumPy arrays, for algorithms that know no other library; sparse ``X`` stays sparse."""
+        values: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields(self)}
+        dense = (name for name, value in values.items() if hasattr(value, "shape") and not is_sparse(value))
+        return Samples(**values | {name: to_numpy(values[name]) for name in dense})
 
     def take(self, part: Array) -> Samples:
         """The samples at the positions ``part``."""

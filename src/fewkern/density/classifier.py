@@ -13,7 +13,7 @@ from fewkern.arrays.namespace import Array, asarray_like, is_foreign, move_field
 from fewkern.arrays.progress import Step, progress
 from fewkern.arrays.rowwise import rowwise
 from fewkern.arrays.validation import fit_context, plain_label
-from fewkern.base import ScoringClassifier, check_labelled, check_priors, constraints, keep_class_scores
+from fewkern.base import ScoringClassifier, check_labelled, check_priors, constraints, held_out_scores
 from fewkern.core.samples import Samples
 from fewkern.core.scores import ClassScores
 from fewkern.density.base import DensityEstimator, in_numpy
@@ -133,7 +133,7 @@ class DensityClassifier(CallbackSupportMixin, ScoringClassifier, BaseEstimator):
         self.class_scores_ = scores if ratio is None else scores.with_priors(ratio)
         self.held_out_scores_ = None
         if held_out is not None:
-            keep_class_scores(self, held_out.values, held_out.samples, ratio)
+            self.held_out_scores_ = held_out_scores(self.class_scores_, held_out.values, held_out.samples, ratio)
         if is_foreign(X):
             self._move(X)
         return self

@@ -1,55 +1,49 @@
-"""What the kernel Fisher classifiers share: parameters, warnings, and the way from samples to fitted attributes."""
+"""The fit that both kernel Fisher classifiers share: choose, fit, calibrate, and take coefficients from all rows."""
 
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from numbers import Integral
-from typing import Any, Protocol
+from typing import Any
 
+import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from fewkern.arrays.folds import Fold
-from fewkern.arrays.namespace import Array, float_dtype, namespace, take_rows, to_numpy
+from fewkern.arrays.namespace import Array, asarray_like, float_dtype, to_numpy
 from fewkern.arrays.progress import progress
 from fewkern.arrays.random import seed_from
-from fewkern.arrays.validation import StrOptions, plain_label
-from fewkern.base import check_priors, constraints, keep_class_scores, keep_importances
+from fewkern.arrays.validation import plain_label
+from fewkern.base import check_priors, constraints, held_out_scores
+from fewkern.core.conformal import HeldOutScores
 from fewkern.core.expansion import KernelExpansion
+from fewkern.core.kernel import Kernel
 from fewkern.core.kernels import as_kernel
-from fewkern.core.path import Stop
+from fewkern.core.novelty import Novelty
+from fewkern.core.path import Path, Stop
 from fewkern.core.population import Population
 from fewkern.core.samples import Samples
 from fewkern.core.scores import ClassScores
-from fewkern.fisher.all_rows import fit_to_all
-from fewkern.fisher.choice import (
-    Candidates,
-    Chosen,
-    Comparing,
-    absent_class,
-    choose_setting,
-    cross_validate,
-    fit_within,
-)
-from fewkern.fisher.families import Family, Fitted
+from fewkern.core.statistics import Statistics
+from fewkern.fisher.candidates import Candidates
+from fewkern.fisher.cross_validation import CVPlan, Family, Selected, absent_class, cross_validate, select_setting
 from fewkern.fisher.posterior import fit_posterior
-from fewkern.fisher.problem import Ending, Machine
-from fewkern.fisher.targets import fisher_targets
-from fewkern.fisher.variant import FisherVariant
+from fewkern.fisher.problem import Discriminant, Ending, FittedDiscriminant
+from fewkern.fisher.targets import FisherTargets, fisher_targets
 from fewkern.select.leave_one_out import HeldOut
 from fewkern.select.novelty import LEAST_VECTORS, novelty_of
 from fewkern.select.selection import Selecting, choose_basis
 
-__all__ = ["FISHER", "FisherParameters", "class_expansion", "fit_fisher"]
+__all__ = ["CONSTRAINTS", "FisherFit", "class_expansion", "fit_fisher"]
 
-# Classes with fewer samples leave nothing to calibrate on: the midpoint rule is used.
-_CALIBRATION_SAMPLES = 5
-
-# Choices are made on at most so many rows: the folds of a fit cost as much as a few hundred of its columns.
+# With fewer samples in a class the midpoint rule is used: there is nothing to calibrate on.
+_MIN_CALIBRATION_SAMPLES = 5
+# Choices are made on at most this number of rows: the folds of a fit cost as much as a few hundred of its columns.
 CHOICE_ROWS = 5000
 
 # Constraints of the parameters that the classifiers share.
-FISHER: dict[str, list[Any]] = constraints(
+CONSTRAINTS: dict[str, list[Any]] = constraints(
     "kernel",
     "prefer",
     "max_vectors",
@@ -59,120 +53,161 @@ FISHER: dict[str, list[Any]] = constraints(
     "cv",
     "random_state",
     "verbose",
-    variant=[None, StrOptions({"paper"}), FisherVariant],
 )
 
 
-class FisherParameters(Protocol):
-    """Parameters of every kernel Fisher classifier."""
+@dataclass(frozen=True)
+class FisherFit:
+    """A fitted kernel Fisher classifier: what the estimators assign."""
 
-    kernel: Any
-    prefer: str
-    max_vectors: int | None
-    max_candidates: int | None
-    variant: Any
-    priors: Any
-    cv: Any
-    random_state: Any
-    verbose: Any
-    classes_: Any
+    rows: Samples
+    """Rows on which choices were made, in the caller's array library."""
+    kernel: Kernel
+    expansion: KernelExpansion
+    """Class scores, in the caller's array library."""
+    class_scores: ClassScores
+    priors: Array
+    setting: float
+    """Penalty, or number of vectors."""
+    trace: Path
+    ending: Ending
+    held_out_error: float | None
+    held_out_scores: HeldOutScores | None
+    novelty: Novelty
 
 
-def fit_fisher(estimator: FisherParameters, population: Population, family: Family) -> float:
-    """Choose, fit, calibrate; assigns the fitted attributes that all have, and returns the setting taken.
+def fit_fisher(estimator: Any, population: Population, family: Family) -> FisherFit:
+    """Choose, fit and calibrate on a sample of the rows, as NumPy arrays; coefficients then come from all rows.
 
-    All of it looks at a sample of the rows. The coefficients of the vectors that are kept then come from all rows.
+    Only parameters of the estimator are read. Warns where folds or the calibration are impossible, or where the fit
+    does not converge.
     """
-    samples = population.sample if population.sample.pairwise else population.sample.drawn(CHOICE_ROWS)
+    rows = population.sample if population.sample.pairwise else population.sample.drawn(CHOICE_ROWS)
+    samples = rows.on_host()
     # weights of a collection come in double precision
-    weights = namespace(samples.weights).astype(samples.weights, float_dtype(samples.X), copy=False)
-    samples = replace(samples, weights=weights)
-    priors, variant = check_priors(estimator, samples), FisherVariant.of(estimator.variant)
-    seed = seed_from(estimator.random_state)
-    plan = Comparing(family, estimator.prefer, estimator.max_vectors, estimator.max_candidates, seed)
+    samples = replace(samples, weights=samples.weights.astype(float_dtype(samples.X), copy=False))
+    priors, seed = check_priors(estimator, samples), seed_from(estimator.random_state)
+    plan = CVPlan(family, estimator.prefer, estimator.max_candidates, seed)
     folds = _folds(estimator, samples, plan)
     targets = fisher_targets(samples.codes, samples.n_classes, samples.weights)
-    chosen, fitted = _choose_and_fit(estimator, samples, plan, folds)
-    rule = variant.posterior if _smallest(samples)[0] >= _CALIBRATION_SAMPLES else "least_squares"
-    posterior = fit_posterior(rule, chosen.held_out, targets, priors)
-    if folds and posterior.rule != rule:
+    selected, fitted = _select_and_fit(estimator, samples, plan, folds)
+    enough = _smallest_class(samples)[0] >= _MIN_CALIBRATION_SAMPLES
+    posterior = fit_posterior(selected.held_out if enough else None, targets, priors)
+    if folds and enough and not posterior.calibrated:
         warnings.warn(
-            f"{type(estimator).__name__}: what the model says of samples that it has not seen does not rise with their "
-            "classes, so it carries no signal to fit probabilities to; the midpoint rule is used. Look for a better "
-            "kernel or length scale, a smaller penalty, or more samples.",
+            f"{type(estimator).__name__}: cross-validated scores are not positively correlated with the classes, so "
+            "probabilities cannot be fitted to them; the midpoint rule is used. Look for a better kernel or length "
+            "scale, a smaller penalty, or more samples.",
             UserWarning,
             stacklevel=3,
         )
-    keep: Any = estimator
-    fitted = fit_to_all(population, samples, chosen.candidates, fitted, family, chosen.setting)
+    candidates = selected.candidates
+    fitted = _fit_to_all(population, samples, candidates, fitted, family)
     _warn_unless_converged(estimator, fitted.ending)
-    keep.expansion_, keep.class_scores_ = class_expansion(samples, chosen.candidates, fitted.machine, posterior.scores)
-    _keep_held_out(keep, chosen.judged, posterior.scores, None if priors is None else priors / targets.priors)
-    keep_importances(keep, samples)
-    keep.kernel_ = chosen.candidates.kernel
+    expansion, scores = class_expansion(samples, candidates, fitted, posterior.scores)
+    ratio = None if priors is None else priors / targets.priors
+    error, calibration = _held_out(selected.nested, posterior.scores, scores, ratio)
     # drawn at random, 20 vectors explain one percent less than by "gain", in half of the time
-    selection = choose_basis(samples, keep.kernel_, Selecting(rule="random", seed=plan.seed), LEAST_VECTORS)
-    keep.novelty_ = novelty_of(samples, selection, samples.original(selection.basis()))
-    keep.n_vectors_, keep.vectors_ = keep.expansion_.n_vectors, keep.expansion_.vectors
-    keep.indices_ = keep.expansion_.indices
-    keep.priors_ = targets.priors if priors is None else priors
-    keep.path_ = replace(chosen.trace, objectives=fitted.objectives)
-    keep.stop_, keep.n_iter_ = fitted.ending.stop, max(1, fitted.ending.n_iter)
-    return chosen.setting
+    basis = choose_basis(samples, candidates.kernel, Selecting(rule="random", seed=seed), LEAST_VECTORS)
+    return FisherFit(
+        rows=rows,
+        kernel=candidates.kernel,
+        expansion=expansion.like(rows.X),
+        class_scores=scores,
+        priors=asarray_like(targets.priors if priors is None else priors, rows.weights),
+        setting=fitted.setting,
+        trace=replace(selected.trace, objectives=fitted.objectives),
+        ending=fitted.ending,
+        held_out_error=error,
+        held_out_scores=calibration,
+        novelty=novelty_of(samples, basis, samples.original(basis.basis())),
+    )
 
 
-def _choose_and_fit(
-    estimator: FisherParameters, samples: Samples, plan: Comparing, folds: list[Fold]
-) -> tuple[Chosen, Fitted]:
-    """What is chosen, and the machine on all samples, within the budget of vectors."""
+def _select_and_fit(
+    estimator: Any, samples: Samples, plan: CVPlan, folds: list[Fold]
+) -> tuple[Selected, FittedDiscriminant]:
+    """The selected setting, and its model on all samples, within the budget of vectors."""
     kernel = as_kernel(estimator.kernel)
-    with progress(estimator, "comparing machines by cross-validation", plan.n_paths(kernel)) as step:
-        chosen = choose_setting(samples, kernel, plan, folds, step)
-    fitted, setting = fit_within(samples, chosen, plan)
-    if setting == chosen.setting or not folds:
-        return replace(chosen, setting=setting), fitted
-    path = cross_validate(samples, chosen.candidates, plan.family, (setting,), folds)
+    with progress(estimator, "comparing models by cross-validation", plan.max_paths(kernel)) as step:
+        selected = select_setting(samples, kernel, plan, folds, step)
+    targets = fisher_targets(samples.codes, samples.n_classes, samples.weights)
+    K, Y = selected.candidates.K, targets.rows(samples.codes)
+    fitted = plan.family.fit(K, Y, samples.weights, selected.setting)
+    if fitted.setting == selected.setting or not folds:
+        return selected, fitted
+    path = cross_validate(samples, selected.candidates, plan.family, (fitted.setting,), folds)
     held_out = path.held_out([0] * path.n_folds)
-    return replace(chosen, setting=setting, held_out=held_out, judged=held_out), fitted
+    return replace(selected, held_out=held_out, nested=held_out), fitted
 
 
-def _keep_held_out(keep: Any, judged: HeldOut | None, scores: ClassScores, ratio: Array | None) -> None:
-    """Assign ``held_out_error_`` and ``held_out_scores_``; ``ratio`` are given priors over the classes' shares."""
-    if judged is None:
-        keep.held_out_error_ = keep.held_out_scores_ = None
-        return
-    samples, values = judged.samples, scores.scores(judged.values)
-    keep_class_scores(keep, values, samples, ratio)
-    xp = namespace(values)
-    weights = samples.weights if ratio is None else samples.weights * take_rows(ratio, samples.codes)
-    wrong = xp.astype(keep.class_scores_.codes(values) != samples.codes, weights.dtype)
-    keep.held_out_error_ = float(xp.sum(weights * wrong) / xp.sum(weights))
+def _held_out(
+    nested: HeldOut | None, to_scores: ClassScores, class_scores: ClassScores, ratio: Array | None
+) -> tuple[float | None, HeldOutScores | None]:
+    """Error of held-out samples, and their scores for ``predict_set``; ``ratio`` is given priors over class shares."""
+    if nested is None:
+        return None, None
+    samples, values = nested.samples, to_scores.scores(nested.values)
+    weights = samples.weights if ratio is None else samples.weights * ratio[samples.codes]
+    wrong = class_scores.codes(values) != samples.codes
+    scores = held_out_scores(class_scores, values, samples, ratio)
+    return float(np.sum(weights * wrong) / np.sum(weights)), scores
+
+
+def _fit_to_all(
+    population: Population, sample: Samples, candidates: Candidates, fitted: FittedDiscriminant, family: Family
+) -> FittedDiscriminant:
+    """The model on the same vectors with the coefficients of all rows; as it is where the sample is all rows.
+
+    Least squares, with or without the penalty of (5), needs only products of the kernel columns with each other and
+    with the targets: one pass over the rows. The targets are those of the sample, so that its calibration still holds.
+    """
+    kernel = candidates.kernel
+    if population.n == sample.n or not fitted.size:
+        return fitted
+    targets = fisher_targets(sample.codes, sample.n_classes, sample.weights)
+    vectors = kernel.pick(sample.X, candidates.rows[fitted.support])
+    found = family.refit(fitted, population.total(_Products(kernel, vectors, targets), fitted.size + 1))
+    coef, offset = (part.astype(fitted.coef.dtype) for part in (found.coef, found.offset))
+    return replace(found, coef=coef, offset=offset)
+
+
+@dataclass(frozen=True)
+class _Products:
+    """Products of the kernel columns and of the targets over a block of rows."""
+
+    kernel: Kernel
+    vectors: Array
+    targets: FisherTargets
+
+    def __call__(self, samples: Samples) -> Statistics:
+        block = samples.on_host()
+        return Statistics.of(self.kernel(block.X, self.vectors), self.targets.rows(block.codes), block.weights)
 
 
 def class_expansion(
-    samples: Samples, candidates: Candidates, machine: Machine, scores: ClassScores
+    samples: Samples, candidates: Candidates, model: Discriminant, scores: ClassScores
 ) -> tuple[KernelExpansion, ClassScores]:
-    """The class scores themselves as sums of kernels, and how these become probabilities."""
-    kernel = candidates.kernel
-    rows = take_rows(candidates.rows, machine.support)
-    vectors = kernel.pick(samples.X, rows)
-    axes = KernelExpansion(kernel, vectors, machine.coef, machine.offset, rows)
+    """The class scores as sums of kernels, and how these become probabilities."""
+    kernel, rows = candidates.kernel, candidates.rows[model.support]
+    axes = KernelExpansion(kernel, kernel.pick(samples.X, rows), model.coef, model.offset, rows)
     return samples.original(axes.then(scores.weights, scores.offset)), replace(scores, weights=None, offset=None)
 
 
-def _smallest(samples: Samples) -> tuple[int, int]:
+def _smallest_class(samples: Samples) -> tuple[int, int]:
     """Number of samples of the smallest class, and its code."""
-    codes = to_numpy(samples.codes)
-    return min((int((codes == c).sum()), c) for c in range(samples.n_classes))
+    codes: Array = samples.codes
+    counts = np.bincount(codes, minlength=samples.n_classes)
+    return int(counts.min()), int(counts.argmin())
 
 
-def _folds(estimator: FisherParameters, samples: Samples, plan: Comparing) -> list[Fold]:
-    """Mixed folds; none where a class is too small, with a warning if there is something to choose by them."""
+def _folds(estimator: Any, samples: Samples, plan: CVPlan) -> list[Fold]:
+    """Shuffled folds; none where a class is too small, with a warning if there is something to choose by them."""
     name = type(estimator).__name__
     cv = int(estimator.cv) if isinstance(estimator.cv, Integral) else estimator.cv
     folds = samples.folds(cv, plan.seed)
     if not folds and plan.compares:
-        count, code = _smallest(samples)
+        count, code = _smallest_class(samples)
         warnings.warn(
             f"{name}: class {_label(estimator, code)} has {count} sample, too few for cross-validation, so the default "
             f"{plan.family.axis} is used; give {plan.family.axis}, or more samples.",
@@ -188,7 +223,7 @@ def _folds(estimator: FisherParameters, samples: Samples, plan: Comparing) -> li
     return folds
 
 
-def _label(estimator: FisherParameters, code: int) -> Any:
+def _label(estimator: Any, code: int) -> str:
     """A class as the user wrote it."""
     return repr(plain_label(to_numpy(estimator.classes_)[code]))
 

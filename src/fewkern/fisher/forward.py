@@ -9,18 +9,26 @@ The constant is taken first. Then, again and again, the column of largest *error
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
 
 from fewkern.arrays.linalg import solve_triangular
-from fewkern.arrays.namespace import Array, device, eps, namespace
+from fewkern.arrays.namespace import Array, eps
 from fewkern.core.path import Stop
 from fewkern.core.peel import peel
-from fewkern.fisher.problem import Machine
+from fewkern.core.statistics import Statistics
+from fewkern.fisher.problem import Discriminant, Ending, FittedDiscriminant
 
-__all__ = ["ForwardPath", "forward_columns"]
+__all__ = ["MAX_VECTORS", "MAX_VECTORS_MULTICLASS", "ForwardFamily", "ForwardPath", "forward_columns"]
 
 # A column is linearly dependent on those taken if less than this fraction of its squared norm remains.
-_DEPENDENT = 1e-10
+_MIN_SQUARED_NORM_SHARE = 1e-10
+# Largest number of vectors that cross-validation compares: two classes, several classes, which share the vectors.
+MAX_VECTORS, MAX_VECTORS_MULTICLASS = 100, 300
+# Used where there are no folds.
+_DEFAULT_VECTORS = 10
 
 
 @dataclass(frozen=True)
@@ -31,10 +39,8 @@ class ForwardPath:
     """Columns in the order of their choice, ``(L,)``."""
     ratios: tuple[float, ...]
     """Error reduction ratios: the constant's, then one per column. They add up to ``1 - RSS / |Y|^2``."""
-    Q: Array
-    """Orthonormal regressors of the training samples (rows times the root of their weight), constant first."""
     R: Array
-    """Upper triangular: ``[1 K_S] = Q R``."""
+    """Upper triangular: ``[1 K_S] = Q R``, with ``Q`` orthonormal (rows times the root of their weight)."""
     projections: Array
     """``Q' Y``, ``(L + 1, p)``."""
     stop: Stop
@@ -54,11 +60,11 @@ class ForwardPath:
             shares.append(max(left, 0.0))
         return tuple(shares)
 
-    def machine(self, size: int) -> Machine:
+    def discriminant(self, size: int) -> Discriminant:
         """The model with ``size`` columns, by back-substitution."""
         k = size + 1
         W = solve_triangular(self.R[:k, :k], self.projections[:k, :], lower=False)
-        return Machine(self.order[:size], W[1:, :], W[0, :])
+        return Discriminant(self.order[:size], W[1:, :], W[0, :])
 
 
 def forward_columns(
@@ -89,22 +95,20 @@ def forward_columns(
     >>> path.order, round(sum(path.ratios), 6)
     (array([0]), 1.0)
     """
-    xp = namespace(K)
-    n, m = int(K.shape[0]), int(K.shape[1])
-    root = xp.ones((n,), dtype=K.dtype, device=device(K))
-    if weights is not None and bool(xp.any(weights != weights[0])):
-        root = xp.sqrt(weights * (n / xp.sum(weights)))
+    n, m = K.shape
+    root = np.ones(n, dtype=K.dtype)
+    if weights is not None and np.any(weights != weights[0]):
+        root = np.sqrt(weights * (n / np.sum(weights)))
         K, Y = K * root[:, None], Y * root[:, None]
     limit = min(limit, m)
-    state = _Orthogonal(K, Y, root / xp.sqrt(xp.sum(root * root)), min_residual, limit)
-    first = float(xp.sum(state.projections[0] ** 2)) / state.total
+    state = _Orthogonal(K, Y, root / np.sqrt(np.sum(root * root)), min_residual, limit)
+    first = float(np.sum(state.projections[0] ** 2)) / state.total
     peeled = peel(state, limit)
     return ForwardPath(
-        order=xp.asarray([j for j, _ in peeled.records], dtype=xp.int64, device=device(K)),
+        order=np.array([j for j, _ in peeled.records], dtype=np.int64),
         ratios=(first, *(ratio for _, ratio in peeled.records)),
-        Q=state.regressors().T,
         R=state.triangle(),
-        projections=xp.stack(state.projections, axis=0),
+        projections=np.stack(state.projections),
         stop=peeled.stop,
     )
 
@@ -113,66 +117,106 @@ class _Orthogonal:
     """Columns ``K`` and targets with the regressors taken so far projected out, without forming the former."""
 
     def __init__(self, K: Array, Y: Array, constant: Array, min_residual: float, limit: int) -> None:
-        xp = namespace(K)
         self.K = K
         self.min_residual = max(min_residual, eps(K) ** 2)
-        self.total = max(float(xp.sum(Y * Y)), float(xp.finfo(K.dtype).smallest_normal))
-        self.basis = xp.zeros((limit + 1, int(K.shape[0])), dtype=K.dtype, device=device(K))
-        self.basis[0, :] = constant
+        self.total = max(float(np.sum(Y * Y)), float(np.finfo(K.dtype).tiny))
+        self.basis = np.zeros((limit + 1, K.shape[0]), dtype=K.dtype)
+        self.basis[0] = constant
         self.projections = [constant @ Y]
         self.residual = Y - constant[:, None] * self.projections[0][None, :]
         along = constant @ K
-        self.norms = xp.sum((K - constant[:, None] * along[None, :]) ** 2, axis=0)
-        self.floor = max(_DEPENDENT, 10 * eps(K)) * xp.sum(K * K, axis=0)
+        self.norms = np.sum((K - constant[:, None] * along[None, :]) ** 2, axis=0)
+        self.floor = max(_MIN_SQUARED_NORM_SHARE, 10 * eps(K)) * np.sum(K * K, axis=0)
         self.correlations = K.T @ self.residual
-        self.taken = xp.zeros((int(K.shape[1]),), dtype=xp.bool, device=device(K))
+        self.taken = np.zeros(K.shape[1], dtype=bool)
         # the weights add up to n, so the column of ones is sqrt(n) times its regressor
-        self.columns_of_R = [xp.full((1,), float(K.shape[0]) ** 0.5, dtype=K.dtype, device=device(K))]
+        self.columns_of_R = [np.array([K.shape[0] ** 0.5], dtype=K.dtype)]
 
     def find(self) -> int | Stop:
         """The column of largest error reduction ratio."""
-        xp = namespace(self.K)
-        if float(xp.sum(self.residual**2)) / self.total < self.min_residual:
+        if float(np.sum(self.residual**2)) / self.total < self.min_residual:
             return Stop.FITNESS
         usable = ~self.taken & (self.norms > self.floor)
-        if not bool(xp.any(usable)):
+        if not np.any(usable):
             return Stop.RANK
-        one = xp.ones_like(self.norms)
-        gain = xp.sum(self.correlations**2, axis=1) / xp.where(usable, self.norms, one)
-        return int(xp.argmax(xp.where(usable, gain, -one)))
+        gain = np.sum(self.correlations**2, axis=1) / np.where(usable, self.norms, 1.0)
+        return int(np.argmax(np.where(usable, gain, -1.0)))
 
     def remove(self, j: int) -> list[tuple[int, float]]:
         """Project column ``j`` out; its number and the share of the targets that it explains."""
-        xp = namespace(self.K)
         Q = self.regressors().T
         column = self.K[:, j]
         along = Q.T @ column
         p = column - Q @ along
         again = Q.T @ p
         p = p - Q @ again
-        norm = xp.sqrt(xp.sum(p * p))
+        norm = np.sqrt(np.sum(p * p))
         q = p / norm
-        self.columns_of_R.append(xp.concat([along + again, xp.reshape(norm, (1,))]))
+        self.columns_of_R.append(np.append(along + again, norm))
         projection = q @ self.residual
         pulled = q @ self.K
-        self.basis[len(self.projections), :] = q
+        self.basis[len(self.projections)] = q
         self.projections.append(projection)
         self.residual = self.residual - q[:, None] * projection[None, :]
-        zero = xp.zeros_like(self.norms)
-        self.norms = xp.maximum(self.norms - pulled * pulled, zero)
+        self.norms = np.maximum(self.norms - pulled * pulled, 0.0)
         self.correlations = self.correlations - pulled[:, None] * projection[None, :]
-        self.taken = self.taken | (xp.arange(self.taken.shape[0], device=device(self.K)) == j)
-        return [(j, float(xp.sum(projection * projection)) / self.total)]
+        self.taken[j] = True
+        return [(j, float(np.sum(projection * projection)) / self.total)]
 
     def regressors(self) -> Array:
         """Those taken so far, one per row."""
-        return self.basis[: len(self.projections), :]
+        return self.basis[: len(self.projections)]
 
     def triangle(self) -> Array:
         """``R`` from its columns."""
-        xp = namespace(self.K)
         k = len(self.columns_of_R)
-        padded = [
-            xp.concat([c, xp.zeros((k - c.shape[0],), dtype=c.dtype, device=device(c))]) for c in self.columns_of_R
-        ]
-        return xp.stack(padded, axis=1)
+        R = np.zeros((k, k), dtype=self.K.dtype)
+        for j, column in enumerate(self.columns_of_R):
+            R[: j + 1, j] = column
+        return R
+
+
+@dataclass(frozen=True)
+class ForwardFamily:
+    """kFDA_OLS along the number of vectors: what cross-validation compares, and how a model of one size is fitted."""
+
+    n_vectors: int | None = None
+    """None compares 1, 2, ..., ``max_vectors``."""
+    max_vectors: int = MAX_VECTORS
+    min_residual: float = 0.0
+    """Share of the targets' sum of squares at which to stop."""
+
+    axis = "n_vectors"
+
+    def settings(self, kernel_scale: float, target_scale: float) -> tuple[float, ...]:
+        """Numbers of vectors to compare, ascending; they do not depend on scales."""
+        return tuple(range(1, self.max_vectors + 1)) if self.n_vectors is None else (self.n_vectors,)
+
+    @property
+    def default(self) -> int:
+        """Position of the number to use where classes are too small for folds."""
+        return min(_DEFAULT_VECTORS, self.max_vectors) - 1 if self.n_vectors is None else 0
+
+    def path(self, K: Array, Y: Array, weights: Array, settings: tuple[float, ...]) -> Iterator[Discriminant]:
+        """Models of the given sizes; the path may end early."""
+        path = forward_columns(K, Y, int(settings[-1]), min_residual=self.min_residual, weights=weights)
+        for size in settings:
+            yield path.discriminant(min(int(size), path.size))
+            if size >= path.size:  # no column is left that differs from those taken
+                return
+
+    def fit(self, K: Array, Y: Array, weights: Array, setting: float) -> FittedDiscriminant:
+        """The model of one size, or smaller where the columns or the residual end the selection."""
+        path = forward_columns(K, Y, int(setting), min_residual=self.min_residual, weights=weights)
+        m = path.discriminant(path.size)
+        return FittedDiscriminant(
+            m.support, m.coef, m.offset, setting, path.residuals, Ending(path.stop, len(path.ratios))
+        )
+
+    def refit(self, fitted: FittedDiscriminant, sums: Statistics) -> FittedDiscriminant:
+        """Least squares on the same vectors, from sums over rows of their kernel columns and of the targets."""
+        solution = sums.solve(0.0)
+        # the columns in their order, each orthogonalized against those before it
+        explained = np.sum(solve_triangular(solution.factor, sums.cross) ** 2, axis=1) / np.sum(sums.square)
+        left = np.maximum(1.0 - np.cumsum(explained), 0.0)
+        return replace(fitted, coef=solution.W, offset=solution.offset, objectives=tuple(left.tolist()))

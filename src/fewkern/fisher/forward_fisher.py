@@ -7,10 +7,10 @@ from numbers import Real
 from typing import Any
 
 from fewkern.arrays.validation import Interval, fit_context
-from fewkern.base import CONSTRAINTS, KernelEstimator, ScoringClassifier, kept_importances
+from fewkern.base import KernelEstimator, ScoringClassifier, keep_importances, kept_importances
 from fewkern.core.path import Stop
-from fewkern.fisher.families import LARGEST, LARGEST_SEVERAL, ForwardFamily
-from fewkern.fisher.fitting import FISHER, fit_fisher
+from fewkern.fisher.fitting import CONSTRAINTS, fit_fisher
+from fewkern.fisher.forward import MAX_VECTORS, MAX_VECTORS_MULTICLASS, ForwardFamily
 from fewkern.populations import labelled_population
 from fewkern.select.trust import novelty, novelty_threshold
 
@@ -36,14 +36,15 @@ class ForwardKernelFisher(ScoringClassifier, KernelEstimator):
     n_vectors : int or None, default None
         Number of columns; None: chosen by cross-validation.
     max_vectors : int or None, default None
-        Largest number that is compared; None: at most 100, with three or more classes 300.
+        Largest number of columns. None does not bound a number that is given; without one, up to 100 are compared, with
+        three or more classes 300.
     min_residual : float, default 0.0
         Stop once this share of the targets' sum of squares is left.
     prefer : {"accurate", "balanced", "sparse"}, default "balanced"
         How the number of vectors is chosen: the one of least cross-validated error, or the smallest one whose error is
         within half a standard error ("balanced") or one standard error ("sparse") of it.
-    max_candidates, variant, priors, class_weight, cv, random_state, verbose
-        As in :class:`SparseKernelFisher`. Of ``variant`` only ``posterior`` matters here.
+    max_candidates, priors, class_weight, cv, random_state, verbose
+        As in :class:`SparseKernelFisher`.
 
     Attributes
     ----------
@@ -94,7 +95,7 @@ class ForwardKernelFisher(ScoringClassifier, KernelEstimator):
     novelty, novelty_threshold = novelty, novelty_threshold
 
     _parameter_constraints: dict[str, list[Any]] = {
-        **FISHER,
+        **CONSTRAINTS,
         "n_vectors": CONSTRAINTS["max_vectors"],
         "min_residual": [Interval(Real, 0, 1, closed="left")],
     }
@@ -108,7 +109,6 @@ class ForwardKernelFisher(ScoringClassifier, KernelEstimator):
         max_candidates: int | None = None,
         min_residual: float = 0.0,
         prefer: str = "balanced",
-        variant: Any = None,
         priors: Any = None,
         class_weight: Any = None,
         cv: Any = 5,
@@ -121,7 +121,6 @@ class ForwardKernelFisher(ScoringClassifier, KernelEstimator):
         self.max_candidates = max_candidates
         self.min_residual = min_residual
         self.prefer = prefer
-        self.variant = variant
         self.priors = priors
         self.class_weight = class_weight
         self.cv = cv
@@ -147,12 +146,25 @@ class ForwardKernelFisher(ScoringClassifier, KernelEstimator):
         self
         """
         population = labelled_population(self, X, y, sample_weight, groups)
-        most = LARGEST if self.classes_.shape[0] == 2 else LARGEST_SEVERAL
-        limit = most if self.max_vectors is None else int(self.max_vectors)
-        given = None if self.n_vectors is None else int(self.n_vectors)
-        size = fit_fisher(self, population, ForwardFamily(given, limit, self.min_residual))
-        if given is None and size < limit:
-            self.stop_ = Stop.SIZE
-        left = (1.0, *self.path_.objectives)
+        found = fit_fisher(self, population, self._family())
+        largest = found.trace.axes["n_vectors"][-1]
+        self.stop_ = Stop.SIZE if found.setting < largest else found.ending.stop
+        self.path_, self.n_iter_ = found.trace, found.ending.n_iter
+        left = (1.0, *found.trace.objectives)
         self.error_reduction_ = tuple(before - after for before, after in pairwise(left))
+        self.kernel_, self.expansion_, self.class_scores_ = found.kernel, found.expansion, found.class_scores
+        self.vectors_, self.indices_ = found.expansion.vectors, found.expansion.indices
+        self.n_vectors_, self.priors_ = found.expansion.n_vectors, found.priors
+        self.held_out_error_, self.held_out_scores_ = found.held_out_error, found.held_out_scores
+        self.novelty_ = found.novelty
+        keep_importances(self, found.rows)
         return self
+
+    def _family(self) -> ForwardFamily:
+        limit = self.max_vectors
+        if self.n_vectors is not None:
+            size = int(self.n_vectors) if limit is None else min(int(self.n_vectors), int(limit))
+            return ForwardFamily(size, size, self.min_residual)
+        if limit is None:
+            limit = MAX_VECTORS if len(self.classes_) == 2 else MAX_VECTORS_MULTICLASS
+        return ForwardFamily(None, int(limit), self.min_residual)

@@ -1,8 +1,8 @@
 r"""kFDA_1 solved exactly, instead of by the iteration (8).
 
-For ``q = 1`` the objective (5) is the lasso (two classes) or the group lasso over rows (many). The iteration (8) lets
-a component die only at a linear rate, which leaves the support undefined at any practical stop; an active set ends
-with exact zeros and a duality gap that proves the solution.
+For ``q = 1`` the objective (5) is the lasso (two classes) or the group lasso over rows (several). Under the iteration
+(8) a component converges to zero only linearly, so the support is undefined at any practical stop. An active-set method
+ends with exact zeros and a duality gap that certifies the solution.
 """
 
 from __future__ import annotations
@@ -10,29 +10,31 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import pairwise
 
+import numpy as np
+
 from fewkern.arrays.linalg import divide_where, solve_shifted
-from fewkern.arrays.namespace import Array, device, eps, namespace, to_numpy
+from fewkern.arrays.namespace import Array, eps
 from fewkern.core.path import Stop
-from fewkern.fisher.problem import ActiveSet, Ending, PenalizedProblem, indices_like, row_norms
+from fewkern.fisher.problem import ActiveSet, Ending, PenalizedProblem, row_norms
 
 __all__ = ["LassoFit", "duality_gap", "lasso_rows"]
 
 # Relative duality gap at which to stop: one target, several targets.
-_GAP, _GAP_ROWS = 1e-7, 1e-5
-# The gap is a difference of numbers of the size of |Y|^2: nothing below so many units of their rounding can be asked.
-_ROUNDING = 1e3
-# Violators that join at once; more when the support is already large, so that dense solutions need few rounds.
-_BATCH = 10
-# Marks a newcomer: far below any coefficient, far above the subnormal numbers, of float32 too.
-_TINY = 1e-30
+_RELATIVE_GAP, _RELATIVE_GAP_GROUP = 1e-7, 1e-5
+# The gap is a difference of numbers of the size of |Y|^2: this multiple of their rounding is the smallest tolerance.
+_MIN_GAP_IN_EPS = 1e3
+# Violators that join per round; a quarter of the support if that is more, so that dense solutions need few rounds.
+_MIN_VIOLATORS_PER_ROUND = 10
+# Coefficient of a component that has just joined: far below any other, far above the subnormal numbers of float32.
+_NEW_COEF = 1e-30
 # Shift of a support's Gram matrix, in units of its mean diagonal, for nearly dependent columns.
-_SHIFT = 1e-12
-# The row lasso on a support is solved to this part of the gap that is asked for on all columns.
-_INNER = 0.3
-# Every so many steps of (8) the row lasso sweeps over single rows.
-_SWEEP = 3
-# Iterates that an extrapolation looks back on, and the shift of its equations in units of their trace.
-_MEMORY, _ANDERSON = 5, 1e-10
+_SHIFT_IN_MEAN_DIAGONAL = 1e-12
+# The group lasso on a support is solved to this share of the gap that is asked for on all columns.
+_INNER_GAP_SHARE = 0.3
+# Steps of (8) per sweep over single rows of the group lasso.
+_STEPS_PER_SWEEP = 3
+# Anderson extrapolation: number of steps that are combined, and the shift of its equations in units of their trace.
+_ANDERSON_STEPS, _ANDERSON_SHIFT_IN_TRACE = 5, 1e-10
 
 
 @dataclass(frozen=True)
@@ -52,28 +54,28 @@ class LassoFit:
         return self.ending.reached
 
 
-def duality_gap(active: ActiveSet, pull: Array, value: float, lam: float) -> float:
+def duality_gap(active: ActiveSet, residual_corr: Array, value: float, lam: float) -> float:
     r"""Relative duality gap :math:`(P - D) / (\|Y\|^2 / 2)`.
 
-    The dual point is the residual scaled until no column is correlated with it by more than ``lam``.
+    The dual point is the residual, scaled so that no column is correlated with it by more than ``lam``.
 
     Parameters
     ----------
     active : ActiveSet
-    pull : array of shape (j, p)
+    residual_corr : array of shape (j, p)
         Correlations of columns with the residual: of all columns, or of the active ones only.
     value : float
         Objective at ``active``.
     lam : float
     """
-    xp, square = namespace(pull), active.problem.square
-    fit = 2.0 * (value - lam * float(xp.sum(row_norms(active.W))))
-    largest = float(xp.max(row_norms(pull))) if pull.shape[0] else 0.0
+    square = active.problem.square
+    fit = 2.0 * (value - lam * float(np.sum(row_norms(active.W))))
+    largest = float(np.max(row_norms(residual_corr))) if residual_corr.shape[0] else 0.0
     scale = min(1.0, lam / largest) if largest > 0 else 1.0
-    along = square - float(xp.sum(active.B * active.W)) if active.size else square
+    along = square - float(np.sum(active.B * active.W)) if active.size else square
     # |Y|^2 - |Y - scale R|^2 with <Y, R> = along
     dual = (2.0 * scale * along - scale * scale * fit) / 2
-    return (value - dual) / max(square / 2, float(xp.finfo(pull.dtype).smallest_normal))
+    return (value - dual) / max(square / 2, float(np.finfo(residual_corr.dtype).tiny))
 
 
 def lasso_rows(
@@ -104,8 +106,8 @@ def lasso_rows(
     """
     single = problem.target.shape[1] == 1
     if tol is None:
-        tol = _GAP if single else _GAP_ROWS
-    tol = max(tol, _ROUNDING * eps(problem.columns))
+        tol = _RELATIVE_GAP if single else _RELATIVE_GAP_GROUP
+    tol = max(tol, _MIN_GAP_IN_EPS * eps(problem.columns))
     active = ActiveSet.empty(problem) if start is None else start
     trace: list[float] = []
     stop, gap = Stop.MAX_ITER, 1.0
@@ -114,65 +116,61 @@ def lasso_rows(
         if single:
             active = _signed_support(active, lam)
         else:
-            active, settled = _row_support(active, lam, _INNER * tol, max_iter)
+            active, settled = _row_support(active, lam, _INNER_GAP_SHARE * tol, max_iter)
         value = active.objective(lam, 1.0)
-        pull = active.gradient()
-        gap = duality_gap(active, pull, value, lam)
+        residual_corr = active.gradient()
+        gap = duality_gap(active, residual_corr, value, lam)
         stalled = bool(trace) and value >= trace[-1] - eps(problem.columns) * abs(value)
         trace.append(value)
         if gap <= tol:
             stop = Stop.CONVERGED
             break
-        new = _violators(active.S, pull, lam)
-        if not new or stalled:
+        new = _violators(active.S, residual_corr, lam)
+        if not len(new) or stalled:
             stop = Stop.PRECISION if settled else Stop.MAX_ITER
             break
-        active = _join(active, new, pull, lam)
+        active = _join(active, new, residual_corr, lam)
     return LassoFit(active.sorted(), tuple(trace), Ending(stop, len(trace), "relative duality gap", gap, tol))
 
 
-def _violators(S: Array, pull: Array, lam: float) -> list[int]:
-    """The components outside ``S`` pulled hardest beyond ``lam``, best first."""
-    size = to_numpy(row_norms(pull)).copy()
-    size[to_numpy(S)] = 0.0
-    above = (size > lam * (1 + 10 * eps(pull))).nonzero()[0]
-    count = max(_BATCH, int(S.shape[0]) // 4)
-    order = (-size[above]).argsort(kind="stable")[:count]
-    return [int(i) for i in above[order]]
+def _violators(S: Array, residual_corr: Array, lam: float) -> Array:
+    """Components outside ``S`` whose correlation with the residual exceeds ``lam``, the largest first."""
+    size = row_norms(residual_corr)
+    size[S] = 0.0
+    above = np.flatnonzero(size > lam * (1 + 10 * eps(residual_corr)))
+    count = max(_MIN_VIOLATORS_PER_ROUND, len(S) // 4)
+    return above[np.argsort(-size[above], kind="stable")[:count]]
 
 
-def _join(active: ActiveSet, new: list[int], pull: Array, lam: float) -> ActiveSet:
-    """Append the components ``new``: at zero with the sign of their pull, or (rows) at their own minimum."""
-    xp, problem = namespace(pull), active.problem
-    N = indices_like(new, problem.columns)
-    own = xp.take(pull, N, axis=0)
+def _join(active: ActiveSet, new: Array, residual_corr: Array, lam: float) -> ActiveSet:
+    """Append the components ``new``: at zero with the sign of their correlation, or (rows) near their own minimum."""
+    own = residual_corr[new]
     if own.shape[1] == 1:
-        # zero, marked with its sign: the smallest number keeps the sign and changes nothing
-        return active.join(N, xp.where(own > 0, xp.full_like(own, _TINY), xp.full_like(own, -_TINY)))
-    # a fraction of the step each would take alone: together they might overshoot
-    shrink = (1.0 - lam / row_norms(own)) / problem.norms_of(N) / len(new)
-    return active.join(N, own * shrink[:, None])
+        # a number so small that it changes nothing but carries the sign
+        return active.join(new, np.copysign(np.full_like(own, _NEW_COEF), own))
+    # a fraction of the step that each would take alone: together they might overshoot
+    shrink = (1.0 - lam / row_norms(own)) / active.problem.norms_of(new) / len(new)
+    return active.join(new, own * shrink[:, None])
 
 
 def _signed_support(active: ActiveSet, lam: float) -> ActiveSet:
     """Minimize over the active components with their signs held, removing each that would change sign (methods K4)."""
-    xp = namespace(active.W)
     while active.size:
         G, W = active.G, active.W
-        sign = xp.sign(W)
-        jitter = _SHIFT * float(xp.linalg.trace(G)) / active.size
+        sign = np.sign(W)
+        jitter = _SHIFT_IN_MEAN_DIAGONAL * float(np.trace(G)) / active.size
         step = solve_shifted(G, active.B - G @ W - lam * sign, jitter)
         ahead = W + step
         crossing = ahead * sign <= 0
-        if not bool(xp.any(crossing)):
+        if not np.any(crossing):
             return active.at(ahead)
-        size = xp.abs(W)
-        wrong = crossing & (size <= _TINY)
-        if bool(xp.any(wrong)):  # newcomers
+        size = np.abs(W)
+        wrong = crossing & (size <= _NEW_COEF)
+        if np.any(wrong):  # components that have just joined
             active = active.where(~wrong[:, 0])
             continue
-        reach = divide_where(crossing, size, xp.abs(step), 1.0)
-        first = xp.min(reach)
+        reach = divide_where(crossing, size, np.abs(step), 1.0)
+        first = np.min(reach)
         active = active.at(W + first * step).where(~(crossing & (reach <= first))[:, 0])
     return active
 
@@ -180,28 +178,27 @@ def _signed_support(active: ActiveSet, lam: float) -> ActiveSet:
 def _row_support(active: ActiveSet, lam: float, tol: float, max_iter: int) -> tuple[ActiveSet, bool]:
     """Minimize over the active rows (group lasso): steps of (8) with q = 1, sweeps over single rows, extrapolation.
 
-    (8) moves all rows together but is slow where a row is about to die or has just been born; a sweep settles
-    such rows in closed form. J never rises. Also returns whether it ended before ``max_iter`` steps.
+    (8) moves all rows together but is slow where a row is near zero; a sweep minimizes over such rows in closed form.
+    J never rises. Also returns whether it ended before ``max_iter`` steps.
     """
-    xp = namespace(active.W)
     before = float("inf")
     past: list[Array] = []
     for turn in range(max_iter):
         if not active.size:
             return active, True
-        root = xp.sqrt(row_norms(active.W))[:, None]
+        root = np.sqrt(row_norms(active.W))[:, None]
         active = active.at(root * solve_shifted(root * active.G * root.T, root * active.B, lam))
         count = active.size
-        if turn % _SWEEP == _SWEEP - 1:
+        if turn % _STEPS_PER_SWEEP == _STEPS_PER_SWEEP - 1:
             active = _sweep_rows(active, lam)
         if not active.size:
             return active, True
         past = [*past, active.W] if active.size == count else [active.W]
         value = active.objective(lam, 1.0)
-        if len(past) > _MEMORY:
+        if len(past) > _ANDERSON_STEPS:
             ahead = active.at(_extrapolate(past))
             value_ahead = ahead.objective(lam, 1.0)
-            if value_ahead < value and bool(xp.all(row_norms(ahead.W) > 0)):
+            if value_ahead < value and np.all(row_norms(ahead.W) > 0):
                 active, value = ahead, value_ahead
             past = [active.W]
         gap = duality_gap(active, active.B - active.G @ active.W, value, lam)
@@ -213,17 +210,15 @@ def _row_support(active: ActiveSet, lam: float, tol: float, max_iter: int) -> tu
 
 def _extrapolate(past: list[Array]) -> Array:
     """Anderson's combination of iterates: the weights, adding up to one, that make the combined step smallest."""
-    xp = namespace(past[0])
-    steps = xp.stack([xp.reshape(b - a, (-1,)) for a, b in pairwise(past)])
+    steps = np.stack([(b - a).ravel() for a, b in pairwise(past)])
     U = steps @ steps.T
-    size = float(xp.linalg.trace(U))
-    k = int(U.shape[0])
+    size = float(np.trace(U))
+    k = len(U)
     if not size > 0:
         return past[-1]
-    one = xp.ones((k, 1), dtype=U.dtype, device=device(U))
-    z = solve_shifted(U, one, _ANDERSON * size)[:, 0]
-    z = z / xp.sum(z)
-    total = xp.zeros_like(past[0])
+    z = solve_shifted(U, np.ones((k, 1), dtype=U.dtype), _ANDERSON_SHIFT_IN_TRACE * size)[:, 0]
+    z = z / np.sum(z)
+    total = np.zeros_like(past[0])
     for j in range(k):
         total = total + z[j] * past[j + 1]
     return total
@@ -231,14 +226,14 @@ def _extrapolate(past: list[Array]) -> Array:
 
 def _sweep_rows(active: ActiveSet, lam: float) -> ActiveSet:
     """Set every row, one after another, to its exact minimum with the others held; drop those that are zero there."""
-    xp, G = namespace(active.W), active.G
+    G = active.G
     C = active.B - G @ active.W
-    rows = [active.W[i, :] for i in range(active.size)]
+    rows = list(active.W)
     for i, old in enumerate(rows):
         own = G[i, i]
-        pull = C[i, :] + own * old
-        size = float(xp.sqrt(xp.sum(pull * pull)))
-        rows[i] = xp.zeros_like(old) if size <= lam else pull * ((1.0 - lam / size) / own)
-        C = C + G[:, i][:, None] * (old - rows[i])[None, :]
-    W = xp.stack(rows)
+        partial = C[i] + own * old
+        size = float(np.sqrt(np.sum(partial * partial)))
+        rows[i] = np.zeros_like(old) if size <= lam else partial * ((1.0 - lam / size) / own)
+        C = C + np.outer(G[:, i], old - rows[i])
+    W = np.stack(rows)
     return active.at(W).where(row_norms(W) > 0)

@@ -1,49 +1,31 @@
-r"""From the discriminant to class scores and probabilities.
+r"""From the discriminant to class scores and probabilities (methods K8).
 
-================ =====================================================================================
-rule             posterior of a sample with the discriminant ``f``
-================ =====================================================================================
-"least_squares"  :math:`\pi_c (1 + \theta_c^T f / s)`; the paper's midpoint threshold, shrunk probabilities
-"gaussian"       Gaussian classes with a common covariance: the threshold that is best for such scores
-"logistic"       multinomial logistic regression on ``f``
-================ =====================================================================================
-
-The last two are fitted to what the machine says of samples it has not seen, in the directions in which it rises with
-the targets. The leave-one-out values of a nearly constant function do the opposite, because a free bias moves away from
-the sample that is left out, and a link fitted to them would reverse every decision. One factor then makes the
-probabilities as sure as the decisions are right: a penalty makes a regression timid, and Gaussian classes with long
-tails are not Gaussian.
+The least-squares posterior of a sample with the discriminant ``f`` is :math:`\pi_c (1 + \theta_c^T f / s)`. Its largest
+entry is the midpoint rule of the paper, but its probabilities are shrunk. So a multinomial logistic regression on the
+discriminant of held-out samples takes its place, in the directions in which that discriminant rises with the targets.
+The leave-one-out values of a nearly constant function do the opposite, because a free bias moves away from the sample
+that is left out, and a link fitted to them would reverse every decision. One temperature then calibrates the
+probabilities, which the penalty of the regression shrinks.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal
 
-from fewkern.arrays.linalg import class_sums, solve_shifted
+import numpy as np
+
 from fewkern.arrays.logistic import logistic_regression
-from fewkern.arrays.namespace import Array, device, namespace, take_rows
+from fewkern.arrays.namespace import Array
 from fewkern.core.samples import Samples
 from fewkern.core.scores import ClassScores
 from fewkern.fisher.targets import FisherTargets
 from fewkern.select.calibration import calibrate
 from fewkern.select.leave_one_out import HeldOut
 
-__all__ = [
-    "AffineScores",
-    "PosteriorRule",
-    "fit_posterior",
-    "gaussian_scores",
-    "least_squares_scores",
-    "logistic_scores",
-]
+__all__ = ["AffineScores", "Posterior", "fit_posterior", "least_squares_scores", "logistic_scores"]
 
-PosteriorRule = Literal["gaussian", "logistic", "least_squares"]
-# A class that the machine fits exactly has no spread; this part of the targets' own scale keeps a covariance
-# invertible.
-_SPREAD = 1e-6
-# Ridge on the slopes of the logistic regression, per unit of weight, for targets of unit scale.
-_RIDGE = 1e-3
+# Ridge on the slopes of the logistic regression, for unit weight and targets of unit scale.
+_RIDGE_PER_WEIGHT = 1e-3
 
 
 @dataclass(frozen=True)
@@ -56,23 +38,21 @@ class AffineScores:
     """``(C,)``."""
 
     def __call__(self, F: Array) -> Array:
-        return F @ self.weights + self.offset[None, :]
+        return F @ self.weights + self.offset
 
     def with_priors(self, ratio: Array) -> AffineScores:
         """Posteriors, up to a common factor, for priors that are ``ratio`` times as large."""
-        return AffineScores(self.weights * ratio[None, :], self.offset * ratio)
+        return AffineScores(self.weights * ratio, self.offset * ratio)
 
     def logarithms(self) -> ClassScores:
-        """As class scores whose softmax are the probabilities: for two classes one score, the difference of the two."""
+        """Class scores whose softmax is the probabilities; for two classes one score, the difference of the two."""
         M, c = self.weights, self.offset
-        if int(c.shape[0]) > 2:
-            return ClassScores(M, c)
-        return ClassScores(M[:, 1:] - M[:, :1], c[1:] - c[:1])
+        return ClassScores(M, c) if len(c) > 2 else ClassScores(M[:, 1:] - M[:, :1], c[1:] - c[:1])
 
     def shares(self) -> ClassScores:
-        """As class scores that are the probabilities themselves, up to a common factor."""
+        """Class scores that are the probabilities themselves, up to a common factor."""
         M, c = self.weights, self.offset
-        if int(c.shape[0]) > 2:
+        if len(c) > 2:
             return ClassScores(M, c, shares=(0.0, 1.0))
         # the two values add up to a linear function of their difference, which other priors change
         slope, level = float(M[0, 1] - M[0, 0]), float(c[1] - c[0])
@@ -88,27 +68,10 @@ def least_squares_scores(targets: FisherTargets) -> AffineScores:
     return AffineScores((targets.priors[:, None] * targets.theta / targets.scale).T, targets.priors)
 
 
-def gaussian_scores(F: Array, codes: Array, targets: FisherTargets, weights: Array) -> AffineScores:
-    """Logarithms, up to a constant, of the posteriors of Gaussian classes of common covariance, fitted to ``F``."""
-    xp = namespace(F)
-    C = targets.n_classes
-    mass = class_sums(weights[:, None], codes, C)
-    means = class_sums(F * weights[:, None], codes, C) / mass
-    D = F - take_rows(means, codes)
-    # Paper: none. We: every class counts alike in the covariance, because a heavy class, whose scores the fit has
-    # pressed together, would otherwise make the scores of all classes look certain.
-    share = weights / take_rows(mass, codes)[:, 0] / C
-    S = (D * share[:, None]).T @ D
-    floor = _SPREAD * (float(xp.linalg.trace(S)) / int(S.shape[0]) + targets.scale**2)
-    M = solve_shifted(S, means.T, floor)
-    return AffineScores(M, xp.log(targets.priors) - xp.sum(means * M.T, axis=1) / 2)
-
-
 def logistic_scores(F: Array, codes: Array, targets: FisherTargets, weights: Array) -> AffineScores:
     """Multinomial logistic regression on ``F``, with a small ridge on the slopes."""
     # in units of the targets the ridge means the same for every problem
-    F = F / targets.scale
-    slopes, offsets = logistic_regression(F, codes, weights, _RIDGE)
+    slopes, offsets = logistic_regression(F / targets.scale, codes, weights, _RIDGE_PER_WEIGHT)
     return AffineScores(slopes / targets.scale, offsets)
 
 
@@ -118,52 +81,41 @@ class Posterior:
 
     scores: ClassScores
     """From the discriminant to one score for two classes (positive: the second), to one per class otherwise."""
-    rule: PosteriorRule
-    """The rule that was used: "least_squares" where held-out values carry no signal."""
+    calibrated: bool
+    """Whether the scores were fitted to held-out values; otherwise they are the midpoint rule."""
 
 
-def fit_posterior(
-    rule: PosteriorRule, held_out: HeldOut | None, targets: FisherTargets, priors: Array | None = None
-) -> Posterior:
+def fit_posterior(held_out: HeldOut | None, targets: FisherTargets, priors: Array | None = None) -> Posterior:
     r"""Decision scores and probabilities that never reverse the order of the discriminant.
 
     Parameters
     ----------
-    rule : {"logistic", "gaussian", "least_squares"}
     held_out : HeldOut or None
-        Samples with classes, and their discriminant ``(n, C - 1)`` by machines fitted without them; None leaves only
-        "least_squares".
+        Samples with classes, and their discriminant ``(n, C - 1)`` by models fitted without them. None gives the
+        midpoint rule.
     targets : FisherTargets
     priors : array of shape (C,) or None
         With other priors :math:`\pi'` the posteriors are proportional to :math:`\pi'_c p_c / \pi_c`.
     """
     ratio = None if priors is None else priors / targets.priors
-    shares = least_squares_scores(targets)
-    midpoint = Posterior((shares if ratio is None else shares.with_priors(ratio)).shares(), "least_squares")
-    if held_out is None or rule == "least_squares":
-        return midpoint
-    U = rising_directions(held_out.values, held_out.samples, targets)
-    if U.shape[1] == 0:
-        return midpoint
+    U = None if held_out is None else rising_directions(held_out.values, held_out.samples, targets)
+    if held_out is None or U is None or U.shape[1] == 0:
+        shares = least_squares_scores(targets)
+        return Posterior((shares if ratio is None else shares.with_priors(ratio)).shares(), calibrated=False)
     # Paper: the threshold is the midpoint of the targets. We: where held-out samples have equal posteriors, because a
     # penalty shrinks the values and moves the best threshold away from the midpoint; it gives probabilities, too.
-    fit = gaussian_scores if rule == "gaussian" else logistic_scores
     samples = held_out.samples
-    along = fit(held_out.values @ U, samples.codes, targets, samples.weights)
+    along = logistic_scores(held_out.values @ U, samples.codes, targets, samples.weights)
     scores = calibrate(AffineScores(U @ along.weights, along.offset).logarithms(), held_out)
-    return Posterior(scores if ratio is None else scores.with_priors(ratio), rule)
+    return Posterior(scores if ratio is None else scores.with_priors(ratio), calibrated=True)
 
 
 def rising_directions(held_out: Array, samples: Samples, targets: FisherTargets) -> Array:
-    """Orthonormal directions ``(C - 1, r)`` in which held-out values rise with the targets; all of them as they are.
+    """Orthonormal directions ``(C - 1, r)`` in which held-out values rise with the targets; the identity if all do.
 
-    They belong to the positive eigenvalues of the (symmetric) covariance of the two.
+    They belong to the positive eigenvalues of the symmetric part of the covariance of the two.
     """
-    xp = namespace(held_out)
-    p = int(held_out.shape[1])
-    mean = (samples.weights @ held_out) / xp.sum(samples.weights)
+    mean = (samples.weights @ held_out) / np.sum(samples.weights)
     A = (samples.weights[:, None] * (held_out - mean)).T @ targets.rows(samples.codes)
-    values, vectors = xp.linalg.eigh((A + A.T) / 2)
-    if bool(xp.all(values > 0)):
-        return xp.eye(p, dtype=held_out.dtype, device=device(held_out))
-    return xp.take(vectors, xp.nonzero(values > 0)[0], axis=1)
+    values, vectors = np.linalg.eigh((A + A.T) / 2)
+    return np.eye(len(values), dtype=held_out.dtype) if np.all(values > 0) else vectors[:, values > 0]

@@ -10,15 +10,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from fewkern.arrays.linalg import jittered_cholesky, solve_shifted, solve_triangular
-from fewkern.arrays.namespace import Array, asarray_like, device, namespace
+from fewkern.arrays.namespace import Array
 from fewkern.core.path import Stop
 from fewkern.core.statistics import Statistics
 
 __all__ = [
     "ActiveSet",
     "Ending",
-    "Machine",
+    "FittedDiscriminant",
+    "Discriminant",
     "PenalizedProblem",
     "penalized_problem",
     "ridge_rows",
@@ -28,7 +31,7 @@ __all__ = [
 
 
 @dataclass(frozen=True)
-class Machine:
+class Discriminant:
     """A discriminant: coefficients on the columns ``support``, and a bias."""
 
     support: Array
@@ -45,7 +48,7 @@ class Machine:
 
     def values(self, K: Array) -> Array:
         """Discriminant ``(n, p)`` of samples whose candidate columns are ``K``."""
-        return namespace(K).take(K, self.support, axis=1) @ self.coef + self.offset[None, :]
+        return np.take(K, self.support, axis=1) @ self.coef + self.offset[None, :]
 
 
 @dataclass(frozen=True)
@@ -59,6 +62,17 @@ class Ending:
     reached: float = 0.0
     """Its last value."""
     tol: float = 0.0
+
+
+@dataclass(frozen=True)
+class FittedDiscriminant(Discriminant):
+    """A model, and how it was found."""
+
+    setting: float
+    """Penalty, or number of vectors."""
+    objectives: tuple[float, ...]
+    """What was minimized, after every step; it never rises."""
+    ending: Ending
 
 
 @dataclass(frozen=True)
@@ -93,33 +107,29 @@ class PenalizedProblem:
 
     def take(self, S: Array) -> Array:
         """The columns ``S``."""
-        return namespace(self.columns).take(self.columns, S, axis=1)
+        return np.take(self.columns, S, axis=1)
 
     def gram_of(self, S: Array) -> Array:
         """``columns_S' columns_S``."""
-        xp = namespace(self.columns)
         if self.gram is not None:
-            return xp.take(xp.take(self.gram, S, axis=0), S, axis=1)
+            return _submatrix(self.gram, S)
         A = self.take(S)
         return A.T @ A
 
     def norms_of(self, S: Array) -> Array:
         """Squared norms of the columns ``S``."""
-        xp = namespace(self.columns)
         if self.gram is not None:
-            return xp.take(xp.linalg.diagonal(self.gram), S)
+            return np.diagonal(self.gram)[S]
         A = self.take(S)
-        return xp.sum(A * A, axis=0)
+        return np.sum(A * A, axis=0)
 
-    def machine(self, active: ActiveSet) -> Machine:
+    def discriminant(self, active: ActiveSet) -> Discriminant:
         """The solution ``active`` as support among the candidates, coefficients and bias."""
-        xp, S, W = namespace(self.columns), active.S, active.W
+        S, W = active.S, active.W
         if not self.bias_column:
-            return Machine(S, W, self.target_means - xp.take(self.column_means, S) @ W)
+            return Discriminant(S, W, self.target_means - self.column_means[S] @ W)
         is_bias = S == 0
-        bias = xp.sum(xp.where(is_bias[:, None], W, xp.zeros_like(W)), axis=0)
-        kept = xp.nonzero(~is_bias)[0]
-        return Machine(xp.take(S, kept) - 1, xp.take(W, kept, axis=0), bias)
+        return Discriminant(S[~is_bias] - 1, W[~is_bias], np.sum(W[is_bias], axis=0))
 
 
 @dataclass(frozen=True)
@@ -141,7 +151,7 @@ class ActiveSet:
     @classmethod
     def of(cls, problem: PenalizedProblem, S: Array, W: Array, *, gram: bool = True) -> ActiveSet:
         """The components ``S`` at ``W``; without ``gram`` a Gram matrix larger than ``n`` by ``n`` is not formed."""
-        B = namespace(W).take(problem.correlations, S, axis=0)
+        B = problem.correlations[S]
         if gram or problem.gram is not None or S.shape[0] <= problem.n:
             return cls(problem, S, W, B, problem.gram_of(S))
         return cls(problem, S, W, B, None, problem.take(S))
@@ -149,7 +159,7 @@ class ActiveSet:
     @classmethod
     def empty(cls, problem: PenalizedProblem) -> ActiveSet:
         """No component."""
-        return cls.of(problem, indices_like([], problem.columns), problem.correlations[:0, :])
+        return cls.of(problem, np.zeros(0, dtype=np.int64), problem.correlations[:0])
 
     @property
     def size(self) -> int:
@@ -159,8 +169,7 @@ class ActiveSet:
     @property
     def norms(self) -> Array:
         """Squared norms of their columns."""
-        xp = namespace(self.W)
-        return xp.linalg.diagonal(self.G) if self.G is not None else xp.sum(self.A * self.A, axis=0)
+        return np.diagonal(self.G) if self.G is not None else np.sum(self.A * self.A, axis=0)
 
     def at(self, W: Array) -> ActiveSet:
         """The same components at other coefficients."""
@@ -168,37 +177,35 @@ class ActiveSet:
 
     def take(self, kept: Array) -> ActiveSet:
         """The components at the positions ``kept``."""
-        xp = namespace(self.W)
-        S, W, B = xp.take(self.S, kept), xp.take(self.W, kept, axis=0), xp.take(self.B, kept, axis=0)
+        S, W, B = self.S[kept], self.W[kept], self.B[kept]
         if self.G is not None:
-            G = xp.take(xp.take(self.G, kept, axis=0), kept, axis=1)
-            return ActiveSet(self.problem, S, W, B, G)
+            return ActiveSet(self.problem, S, W, B, _submatrix(self.G, kept))
         if S.shape[0] <= self.problem.n:
             return ActiveSet.of(self.problem, S, W)
-        return ActiveSet(self.problem, S, W, B, None, xp.take(self.A, kept, axis=1))
+        return ActiveSet(self.problem, S, W, B, None, np.take(self.A, kept, axis=1))
 
     def where(self, mask: Array) -> ActiveSet:
         """The components at which ``mask`` is true."""
-        return self.take(namespace(self.W).nonzero(mask)[0])
+        return self.take(np.nonzero(mask)[0])
 
     def join(self, N: Array, W: Array) -> ActiveSet:
         """With the components ``N`` at ``W`` appended."""
-        xp, problem = namespace(self.W), self.problem
-        S, every = xp.concat([self.S, N]), xp.concat([self.W, W], axis=0)
-        B = xp.concat([self.B, xp.take(problem.correlations, N, axis=0)], axis=0)
+        problem = self.problem
+        S, every = np.concatenate([self.S, N]), np.concatenate([self.W, W])
+        B = np.concatenate([self.B, problem.correlations[N]])
         if problem.gram is not None:
             return ActiveSet(problem, S, every, B, problem.gram_of(S))
         A_new = problem.take(N)
         corner = A_new.T @ A_new
         if self.size:
             cross = problem.take(self.S).T @ A_new
-            corner = xp.concat([xp.concat([self.G, cross], axis=1), xp.concat([cross.T, corner], axis=1)], axis=0)
+            corner = np.block([[self.G, cross], [cross.T, corner]])
         return ActiveSet(problem, S, every, B, corner)
 
     def sorted(self) -> ActiveSet:
         """The components that differ from zero, ascending."""
         alive = self.where(row_norms(self.W) > 0)
-        return alive.take(namespace(self.W).argsort(alive.S))
+        return alive.take(np.argsort(alive.S))
 
     def gradient(self) -> Array:
         """``columns' (target - columns_S W)``: every component's pull, ``(m, p)``."""
@@ -206,21 +213,21 @@ class ActiveSet:
         if self.size == 0:
             return problem.correlations
         if problem.gram is not None:
-            return problem.correlations - namespace(self.W).take(problem.gram, self.S, axis=1) @ self.W
+            return problem.correlations - np.take(problem.gram, self.S, axis=1) @ self.W
         return problem.columns.T @ (problem.target - problem.take(self.S) @ self.W)
 
     def objective(self, lam: float, q: float) -> float:
         """``J`` of (5)."""
-        xp, W = namespace(self.W), self.W
+        W = self.W
         if self.G is not None:
-            fit = self.problem.square + float(xp.sum(W * (self.G @ W - 2.0 * self.B)))
+            fit = self.problem.square + float(np.sum(W * (self.G @ W - 2.0 * self.B)))
         else:
             R = self.problem.target - self.A @ W
-            fit = float(xp.sum(R * R))
+            fit = float(np.sum(R * R))
         norms = row_norms(W)
         # the square root and the absolute value are much cheaper than a general power
-        powers = norms if q == 1 else xp.sqrt(norms) if q == 0.5 else norms**q
-        return max(fit, 0.0) / 2 + lam * float(xp.sum(powers))
+        powers = norms if q == 1 else np.sqrt(norms) if q == 0.5 else norms**q
+        return max(fit, 0.0) / 2 + lam * float(np.sum(powers))
 
 
 def penalized_problem(
@@ -241,17 +248,15 @@ def penalized_problem(
         Whether to form ``K'K``, at a cost of ``n m^2``. None does so when there are at least twice as many
         samples as columns: every later step then is independent of ``n``.
     """
-    xp = namespace(K)
-    n, m = int(K.shape[0]), int(K.shape[1])
-    if weights is not None and bool(xp.all(weights == weights[0])):
+    n, m = K.shape
+    if weights is not None and np.all(weights == weights[0]):
         weights = None
-    one = xp.ones((n,), dtype=K.dtype, device=device(K))
-    root = one if weights is None else xp.sqrt(weights * (n / xp.sum(weights)))
+    one = np.ones(n, dtype=K.dtype)
+    root = one if weights is None else np.sqrt(weights * (n / np.sum(weights)))
     if penalize_bias:
-        A = xp.concat([one[:, None], K], axis=1)
+        A = np.concatenate([one[:, None], K], axis=1)
         B = Y
-        column_means = xp.zeros((m,), dtype=K.dtype, device=device(K))
-        target_means = xp.zeros((int(Y.shape[1]),), dtype=K.dtype, device=device(K))
+        column_means, target_means = np.zeros(m, dtype=K.dtype), np.zeros(Y.shape[1], dtype=K.dtype)
     else:
         share = root * root / n
         column_means, target_means = share @ K, share @ Y
@@ -265,7 +270,7 @@ def penalized_problem(
         columns=A,
         target=B,
         correlations=A.T @ B,
-        square=float(xp.sum(B * B)),
+        square=float(np.sum(B * B)),
         gram=A.T @ A if gram else None,
         column_means=column_means,
         target_means=target_means,
@@ -273,8 +278,8 @@ def penalized_problem(
     )
 
 
-def summed_problem(sums: Statistics, *, penalize_bias: bool = False) -> PenalizedProblem:
-    """The problem whose kernel columns and targets are known by their sums over rows.
+def summed_problem(sums: Statistics) -> PenalizedProblem:
+    """The problem with a free bias whose kernel columns and targets are known by their sums over rows.
 
     Examples
     --------
@@ -286,34 +291,26 @@ def summed_problem(sums: Statistics, *, penalize_bias: bool = False) -> Penalize
     >>> np.allclose(rows.gram, sums.gram), np.allclose(rows.correlations, sums.correlations)
     (True, True)
     """
-    xp, n = namespace(sums.gram), sums.count
-    unit = n / sums.weight
-    means = sums.cross[0, :] / sums.weight
-    if penalize_bias:
-        gram, cross, square = sums.gram, sums.cross, sums.square
-        column_means, means = xp.zeros_like(sums.mean), xp.zeros_like(means)
-    else:
-        gram, cross, square = sums.scatter, sums.centered_cross, sums.square - sums.weight * means * means
-        column_means = sums.mean
-    gram, cross = unit * gram, unit * cross
+    unit = sums.count / sums.weight
+    means = sums.cross[0] / sums.weight
+    gram, cross = unit * sums.scatter, unit * sums.centered_cross
     factor, _ = jittered_cholesky(gram)
     return PenalizedProblem(
-        n=n,
+        n=sums.count,
         columns=factor.T,
         target=solve_triangular(factor, cross),
         correlations=cross,
-        square=max(float(unit * xp.sum(square)), 0.0),
+        square=max(float(unit * np.sum(sums.square - sums.weight * means * means)), 0.0),
         gram=gram,
-        column_means=column_means,
+        column_means=sums.mean,
         target_means=means,
-        bias_column=penalize_bias,
+        bias_column=False,
     )
 
 
 def row_norms(W: Array) -> Array:
     """Euclidean norm of every row."""
-    xp = namespace(W)
-    return xp.abs(W[:, 0]) if W.shape[1] == 1 else xp.sqrt(xp.sum(W * W, axis=1))
+    return np.abs(W[:, 0]) if W.shape[1] == 1 else np.sqrt(np.sum(W * W, axis=1))
 
 
 def ridge_rows(problem: PenalizedProblem, lam: float) -> Array:
@@ -325,6 +322,6 @@ def ridge_rows(problem: PenalizedProblem, lam: float) -> Array:
     return A.T @ solve_shifted(A @ A.T, problem.target, lam)
 
 
-def indices_like(values: list[int], like: Array) -> Array:
-    """Integer positions as an array of the library of ``like``."""
-    return asarray_like(values, like, dtype=namespace(like).int64)
+def _submatrix(G: Array, S: Array) -> Array:
+    """Rows and columns ``S``; four times as fast as ``np.ix_``."""
+    return np.take(np.take(G, S, axis=0), S, axis=1)

@@ -1,20 +1,42 @@
-"""kFDA_q: a kernel Fisher discriminant that keeps few samples."""
+"""kFDA_q: a kernel Fisher discriminant that keeps few samples, and its regularization path."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from numbers import Real
 from typing import Any
 
+import numpy as np
+from sklearn.base import clone
+
+from fewkern.arrays.namespace import Array, to_numpy
+from fewkern.arrays.random import seed_from
 from fewkern.arrays.validation import Interval, StrOptions, fit_context
-from fewkern.base import KernelEstimator, ScoringClassifier, constraints, kept_importances
-from fewkern.fisher.families import LqFamily
-from fewkern.fisher.fitting import FISHER, fit_fisher
-from fewkern.fisher.lq import LqSettings
-from fewkern.fisher.variant import FisherVariant
+from fewkern.base import (
+    KernelEstimator,
+    ScoringClassifier,
+    check_labelled,
+    constraints,
+    keep_importances,
+    kept_importances,
+)
+from fewkern.core.expansion import KernelExpansion
+from fewkern.core.kernels import resolve_kernel
+from fewkern.core.path import Stop
+from fewkern.fisher.candidates import Candidates
+from fewkern.fisher.fitting import CONSTRAINTS, class_expansion, fit_fisher
+from fewkern.fisher.lq import LqFamily, LqSettings, lq_path, max_penalty
+from fewkern.fisher.posterior import least_squares_scores
+from fewkern.fisher.problem import penalized_problem
+from fewkern.fisher.targets import fisher_targets
 from fewkern.populations import labelled_population
 from fewkern.select.trust import novelty, novelty_threshold
 
-__all__ = ["SparseKernelFisher", "lq_family"]
+__all__ = ["FisherPath", "SparseKernelFisher", "fisher_path"]
+
+# The smallest penalty of an automatic path, over the one that keeps nothing for q = 1.
+_PATH_PENALTY_RATIO = 1e-3
 
 
 class SparseKernelFisher(ScoringClassifier, KernelEstimator):
@@ -53,9 +75,6 @@ class SparseKernelFisher(ScoringClassifier, KernelEstimator):
     max_candidates : int or None, default None
         The candidates are this many samples, chosen by the gain rule of :class:`FeatureVectorSelector`. None: every
         distinct sample, up to 1,000 (400 with three or more classes), and that many of more.
-    variant : FisherVariant, "paper" or None, default None
-        Where the iteration starts, whether the bias is penalized, and how scores become probabilities; "paper" does
-        all three as the paper does. See :class:`~fewkern.fisher.FisherVariant`.
     priors : array of shape (n_classes,) or None, default None
         Class probabilities where the model is used, if they are not those of the training samples.
     class_weight : dict, "balanced" or None, default None
@@ -119,8 +138,8 @@ class SparseKernelFisher(ScoringClassifier, KernelEstimator):
     penalty.
 
     *Deviations from the paper.* The bias is not penalized by default. Repeated samples are one candidate. The decision
-    is not at the midpoint of the targets but where a logistic regression on held-out scores has equal posteriors.
-    ``variant="paper", tol=1e-5`` has the bias, the start of the iteration, the decision and the stop of the paper.
+    is not at the midpoint of the targets but where a logistic regression on held-out scores has equal posteriors. The
+    iteration starts from the solution for ``q = 1`` (two classes) and ends at a relative change of 1e-8, not 1e-5.
 
     *Cost.* ``n m`` kernel values for ``m`` candidates, then ``n k^2 + k^3`` per iteration with ``k`` components alive.
     An automatic fit is about 45 fits per length scale: 1 to 2 seconds for 400 to 1,000 samples of two classes. Several
@@ -150,7 +169,7 @@ class SparseKernelFisher(ScoringClassifier, KernelEstimator):
     novelty, novelty_threshold = novelty, novelty_threshold
 
     _parameter_constraints: dict[str, list[Any]] = {
-        **FISHER,
+        **CONSTRAINTS,
         **constraints("tol", "max_iter"),
         "q": [Interval(Real, 0, 2, closed="right")],
         "alpha": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
@@ -165,7 +184,6 @@ class SparseKernelFisher(ScoringClassifier, KernelEstimator):
         prefer: str = "balanced",
         max_vectors: int | None = None,
         max_candidates: int | None = None,
-        variant: Any = None,
         priors: Any = None,
         class_weight: Any = None,
         cv: Any = 5,
@@ -180,7 +198,6 @@ class SparseKernelFisher(ScoringClassifier, KernelEstimator):
         self.prefer = prefer
         self.max_vectors = max_vectors
         self.max_candidates = max_candidates
-        self.variant = variant
         self.priors = priors
         self.class_weight = class_weight
         self.cv = cv
@@ -213,16 +230,108 @@ class SparseKernelFisher(ScoringClassifier, KernelEstimator):
                 f"SparseKernelFisher: q = {self.q} drops no sample, so max_vectors cannot be kept; use q <= 1, or "
                 "max_candidates."
             )
-        self.alpha_ = fit_fisher(self, population, lq_family(self))
-        self.objective_ = self.path_.objectives[-1]
+        how = LqSettings(self.q, tol=self.tol, max_iter=self.max_iter)
+        family = LqFamily(how, None if self.alpha == "auto" else float(self.alpha), self.max_vectors)
+        found = fit_fisher(self, population, family)
+        self.alpha_, self.path_ = found.setting, found.trace
+        self.objective_ = found.trace.objectives[-1]
+        self.stop_, self.n_iter_ = found.ending.stop, max(1, found.ending.n_iter)
+        self.kernel_, self.expansion_, self.class_scores_ = found.kernel, found.expansion, found.class_scores
+        self.vectors_, self.indices_ = found.expansion.vectors, found.expansion.indices
+        self.n_vectors_, self.priors_ = found.expansion.n_vectors, found.priors
+        self.held_out_error_, self.held_out_scores_ = found.held_out_error, found.held_out_scores
+        self.novelty_ = found.novelty
+        keep_importances(self, found.rows)
         return self
 
 
-def lq_family(model: SparseKernelFisher) -> LqFamily:
-    """The parameters of the model as the value that the algorithms take."""
-    variant = FisherVariant.of(model.variant)
-    return LqFamily(
-        LqSettings(model.q, variant.start, model.tol, model.max_iter),
-        None if model.alpha == "auto" else float(model.alpha),
-        variant.penalize_bias,
+@dataclass(frozen=True)
+class FisherPath:
+    """Models at falling penalties: what :func:`~fewkern.fisher.fisher_path` returns.
+
+    Examples
+    --------
+    >>> from fewkern import SparseKernelFisher
+    >>> from fewkern.datasets import make_banana
+    >>> from fewkern.fisher import fisher_path
+    >>> path = fisher_path(SparseKernelFisher(), *make_banana(100), alphas=(0.1, 0.01))
+    >>> path.alphas, len(path.expansions)
+    ((0.1, 0.01), 2)
+    """
+
+    alphas: tuple[float, ...]
+    expansions: tuple[KernelExpansion, ...]
+    """Class scores of the midpoint rule: one output for two classes (positive: the second), else one per class."""
+    n_vectors: tuple[int, ...]
+    objectives: tuple[float, ...]
+    """Value of (5) at every solution."""
+    errors: tuple[float, ...]
+    """Share of the training weight that is misclassified."""
+    stops: tuple[Stop, ...]
+    """How every fit ended."""
+    q: float
+    classes: Array
+
+
+def fisher_path(
+    model: SparseKernelFisher, X: Any, y: Any, sample_weight: Any = None, *, alphas: int | Sequence[float] = 20
+) -> FisherPath:
+    r"""Models of :class:`~fewkern.SparseKernelFisher` along the penalty :math:`\rho`.
+
+    The exact solutions for ``q = 1`` follow one another warm; a solution for ``q < 1`` starts from the one for
+    ``q = 1`` at the same penalty, never from its neighbor, because zeros are absorbing.
+
+    Parameters
+    ----------
+    model : SparseKernelFisher
+        Its parameters are used; it is not fitted. A length scale given as a rule is the number that the rule gives:
+        nothing is searched here.
+    X : array, data frame or sparse matrix of shape (n_samples, n_features)
+    y : array of shape (n_samples,)
+    sample_weight : array of shape (n_samples,) or None
+    alphas : int or sequence of float, default 20
+        A number of penalties falls geometrically to a thousandth of the one that keeps nothing for ``q = 1``.
+
+    Returns
+    -------
+    FisherPath
+
+    Notes
+    -----
+    Kernel columns (and, with a candidate basis, their products) are computed once for the whole path.
+
+    Examples
+    --------
+    >>> from fewkern import SparseKernelFisher
+    >>> from fewkern.datasets import make_banana
+    >>> from fewkern.fisher import fisher_path
+    >>> path = fisher_path(SparseKernelFisher(q=1), *make_banana(150), alphas=[0.1, 0.001])
+    >>> path.n_vectors[0] < path.n_vectors[1]
+    True
+    """
+    model = clone(model)
+    model._validate_params()
+    given = check_labelled(model, X, y, sample_weight)
+    samples = given.on_host()
+    kernel = resolve_kernel(model.kernel, samples.X)
+    candidates = Candidates.of(samples, kernel, model.max_candidates, seed_from(model.random_state))
+    targets = fisher_targets(samples.codes, samples.n_classes, samples.weights)
+    problem = penalized_problem(candidates.K, targets.rows(samples.codes), samples.weights)
+    if isinstance(alphas, int):
+        top, last = max_penalty(problem), max(alphas - 1, 1)
+        alphas = [top * _PATH_PENALTY_RATIO ** (i / last) for i in range(alphas)]
+    falling = sorted((float(p) for p in alphas), reverse=True)
+    fits = tuple(lq_path(problem, falling, LqSettings(model.q, tol=model.tol, max_iter=model.max_iter)))
+    scores = least_squares_scores(targets).shares()
+    shares = samples.weights / np.sum(samples.weights)
+    errors = [float(shares @ (scores.codes(fit.values(candidates.K)) != samples.codes)) for fit in fits]
+    return FisherPath(
+        alphas=tuple(falling),
+        expansions=tuple(class_expansion(samples, candidates, fit, scores)[0].like(given.X) for fit in fits),
+        n_vectors=tuple(fit.size for fit in fits),
+        objectives=tuple(fit.objective for fit in fits),
+        errors=tuple(errors),
+        stops=tuple(fit.ending.stop for fit in fits),
+        q=float(model.q),
+        classes=to_numpy(model.classes_),
     )

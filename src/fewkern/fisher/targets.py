@@ -10,8 +10,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from fewkern.arrays.linalg import sum_by_index
-from fewkern.arrays.namespace import Array, asarray_like, namespace, take_rows, to_numpy
+import numpy as np
+
+from fewkern.arrays.namespace import Array
 
 __all__ = ["FisherTargets", "fisher_targets"]
 
@@ -32,13 +33,13 @@ class FisherTargets:
         return int(self.priors.shape[0])
 
     @property
-    def stretch(self) -> float:
-        """How much longer the targets are than with equal classes."""
+    def relative_scale(self) -> float:
+        """Scale of the targets over that of equal classes."""
         return self.scale / self.n_classes
 
     def rows(self, codes: Array) -> Array:
         """Targets ``(n, C - 1)`` of samples with class numbers ``codes``."""
-        return self.scale * take_rows(self.theta, codes)
+        return self.scale * self.theta[codes]
 
     def values(self, posteriors: Array) -> Array:
         r"""The discriminant ``f`` whose least-squares posteriors :math:`\pi_c (1 + \theta_c^T f / s)` are given."""
@@ -48,21 +49,18 @@ class FisherTargets:
 def fisher_targets(codes: Array, n_classes: int, weights: Array) -> FisherTargets:
     """Targets for class numbers ``codes`` with positive sample ``weights``; every class must occur.
 
-    Column ``j`` of ``theta`` sets class ``j + 1`` against all earlier ones (any rotation gives the same machine), so
+    Column ``j`` of ``theta`` sets class ``j + 1`` against all earlier ones (any rotation gives the same model), so
     for two classes the second is the positive one.
     """
-    xp = namespace(weights)
-    mass = sum_by_index(weights, codes, n_classes)
-    share = [float(v) for v in to_numpy(mass / xp.sum(mass))]
+    mass = np.bincount(codes, weights=weights, minlength=n_classes)
+    share = (mass / np.sum(mass)).tolist()
     if min(share) <= 0:
         raise ValueError(f"fisher_targets: class number {share.index(min(share))} has no sample.")
-    theta = [[0.0] * (n_classes - 1) for _ in range(n_classes)]
+    theta = np.zeros((n_classes, n_classes - 1))
     for j in range(1, n_classes):
         before = sum(share[:j])
         for c in range(j):
-            theta[c][j - 1] = -math.sqrt(share[j] / (before * (before + share[j])))
-        theta[j][j - 1] = math.sqrt(before / (share[j] * (before + share[j])))
+            theta[c, j - 1] = -math.sqrt(share[j] / (before * (before + share[j])))
+        theta[j, j - 1] = math.sqrt(before / (share[j] * (before + share[j])))
     scale = math.exp(-sum(math.log(p) for p in share) / n_classes)
-    return FisherTargets(
-        asarray_like(share, weights, dtype=weights.dtype), asarray_like(theta, weights, dtype=weights.dtype), scale
-    )
+    return FisherTargets(np.array(share, dtype=weights.dtype), theta.astype(weights.dtype), scale)

@@ -8,7 +8,7 @@ from sklearn.base import BaseEstimator
 
 from fewkern.arrays.fitting import CallbackSupportMixin
 from fewkern.arrays.validation import fit_context
-from fewkern.base import CONSTRAINTS, ScoringClassifier, keep_class_scores, keep_importances, kept_importances
+from fewkern.base import CONSTRAINTS, ScoringClassifier, held_out_scores, keep_importances, kept_importances
 from fewkern.core.population import InMemory
 from fewkern.core.scores import ClassScores
 from fewkern.learn.batches import Basis
@@ -137,7 +137,7 @@ class KernelClassifier(ScoringClassifier, CallbackSupportMixin, BaseEstimator):
         self.loss_ = fitted.loss
         self.class_scores_ = calibrate(ClassScores(), fitted.held_out)
         keep_sums(self, fitted, self.held_out_error_, self.class_scores_.factor)
-        keep_class_scores(self, fitted.held_out.values, fitted.held_out.samples)
+        self.held_out_scores_ = held_out_scores(self.class_scores_, fitted.held_out.values, fitted.held_out.samples)
         keep_importances(self, population.sample)
         return self
 
@@ -177,7 +177,7 @@ class KernelClassifier(ScoringClassifier, CallbackSupportMixin, BaseEstimator):
         keep_batch(self, sums)
         self.loss_ = "squared"  # the sums know of no other
         self.class_scores_ = ClassScores(factor=sums.factor)
-        keep_class_scores(self, held_out.values, samples)
+        self.held_out_scores_ = held_out_scores(self.class_scores_, held_out.values, samples)
         keep_importances(self, samples)
         return self
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from copy import copy
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -140,7 +140,7 @@ def _fit_dense(estimator: Any, samples: Samples) -> Fitted:
     on 5,000 rows. Sums over all rows and predictions are made where the rows are.
     """
     policy = _policy(estimator)
-    some = _on_host(samples.drawn(policy.search_rows))
+    some = samples.drawn(policy.search_rows).on_host()
     settings = Settings(
         estimator.n_vectors, estimator.max_vectors, estimator.prefer, seed_from(estimator.random_state), policy
     )
@@ -162,13 +162,6 @@ def _fit_dense(estimator: Any, samples: Samples) -> Fitted:
         found,
         open_end=_open_end(found, settings),
     )
-
-
-def _on_host(samples: Samples) -> Samples:
-    """The same samples as NumPy arrays."""
-    arrays: dict[str, Any] = {f.name: getattr(samples, f.name) for f in fields(samples)}
-    arrays = {name: to_numpy(value) if hasattr(value, "shape") else value for name, value in arrays.items()}
-    return Samples(**arrays)
 
 
 def _novelty(found: Learned, basis: GaussianBasis) -> Novelty:

@@ -15,7 +15,7 @@ from fewkern.base import (
     KernelEstimator,
     ScoringClassifier,
     check_priors,
-    keep_class_scores,
+    held_out_scores,
     keep_importances,
     kept_importances,
     warn_of_fewer_components,
@@ -198,7 +198,7 @@ class FeatureVectorDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         ratio = None if priors is None else priors / classes.priors
         if ratio is not None:
             self.class_scores_ = self.class_scores_.with_priors(ratio)
-        keep_class_scores(self, left_out.values, left_out.samples, ratio)
+        self.held_out_scores_ = held_out_scores(self.class_scores_, left_out.values, left_out.samples, ratio)
         keep_importances(self, samples)
         self.n_components_ = self._n_features_out = self.expansion_.n_outputs
         warn_of_fewer_components(self)

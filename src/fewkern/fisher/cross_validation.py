@@ -1,0 +1,373 @@
+r"""Length scale and penalty (or number of vectors) of a kernel Fisher model by cross-validation (methods K6).
+
+Length scales are compared on a coarse grid first, then next to the best of these; each with its whole path of penalties
+or numbers of vectors, on at most 1,000 samples and 200 candidates. The path of the length scale of least error is then
+followed on all samples and candidates.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+import numpy as np
+
+from fewkern.arrays.folds import Fold
+from fewkern.arrays.namespace import Array
+from fewkern.arrays.random import random_generator
+from fewkern.core.kernel import Kernel
+from fewkern.core.path import TOLERANCE, Path, smallest_within
+from fewkern.core.samples import Samples
+from fewkern.fisher.candidates import Candidates, kernel_scale
+from fewkern.fisher.forward import ForwardFamily
+from fewkern.fisher.lq import LqFamily
+from fewkern.fisher.posterior import AffineScores, least_squares_scores
+from fewkern.fisher.problem import Discriminant
+from fewkern.fisher.targets import FisherTargets, fisher_targets
+from fewkern.select.grid import WIDTH_FACTORS, KernelGrid
+from fewkern.select.leave_one_out import HeldOut
+from fewkern.select.search import class_grid
+
+__all__ = [
+    "CVPlan",
+    "CrossValidated",
+    "Family",
+    "Selected",
+    "absent_class",
+    "cross_validate",
+    "select_setting",
+]
+
+Family: TypeAlias = LqFamily | ForwardFamily
+
+# Widths are compared on at most this number of samples, with at most this number of candidates.
+MAX_WIDTH_ROWS, MAX_WIDTH_CANDIDATES = 1000, 200
+# Every second width is compared first, then the neighbors of the best one.
+_WIDTH_STRIDE = 2
+# Error rates are sums over folds: smaller differences are rounding.
+_EQUAL_ERROR_RATE = 1e-12
+
+
+@dataclass(frozen=True)
+class CVPlan:
+    """What is compared, and what is preferred."""
+
+    family: Family
+    prefer: str = "balanced"
+    max_candidates: int | None = None
+    """None: see :class:`Candidates`."""
+    seed: int = 0
+
+    def max_paths(self, kernel: Kernel) -> int:
+        """Largest number of paths that are followed."""
+        return 1 + (math.ceil(len(WIDTH_FACTORS) / _WIDTH_STRIDE) + 2 if "length_scale" in kernel.rules else 0)
+
+    @property
+    def width_candidates(self) -> int:
+        """Number of candidates with which widths are compared."""
+        return MAX_WIDTH_CANDIDATES if self.max_candidates is None else min(self.max_candidates, MAX_WIDTH_CANDIDATES)
+
+    def is_final(self, path: CrossValidated, samples: Samples) -> bool:
+        """Whether the path of a width was followed with all samples and candidates."""
+        all_candidates = samples.n <= self.width_candidates or self.width_candidates == self.max_candidates
+        return path.samples is samples and all_candidates
+
+    @property
+    def compares(self) -> bool:
+        """Whether there is more than one setting."""
+        return len(self.family.settings(1.0, 1.0)) > 1
+
+    def best_width(self, paths: dict[int, CrossValidated], settings: tuple[float, ...]) -> int:
+        """Width of least error within the budget; of equal errors that of the smallest model, of these the widest."""
+        widest_first = sorted(paths, reverse=True)
+        error, _, size = _table([paths[k] for k in widest_first], settings, self.family)
+        if self.family.max_vectors is not None:
+            within = size <= self.family.max_vectors
+            error = np.where(within if np.any(within) else _and_next(within), error, np.inf)
+        return widest_first[smallest_within(error, size, _EQUAL_ERROR_RATE)[0]]
+
+    def select(self, path: CrossValidated, settings: tuple[float, ...]) -> int:
+        """Position of the setting with the fewest vectors whose error is within the tolerance of ``prefer``.
+
+        Errors are compared sample by sample. The first model beyond the budget stands for those just within it,
+        which the fit finds.
+        """
+        error, _, size = _table([path], settings[: len(path.models)], self.family)
+        if self.family.max_vectors is not None:
+            error = np.where(_and_next(size <= self.family.max_vectors), error, np.inf)
+        best = smallest_within(error, size, _EQUAL_ERROR_RATE)[1]
+        allowance = TOLERANCE[self.prefer] * path.paired_std_errors(best) + _EQUAL_ERROR_RATE
+        return smallest_within(error, size, allowance[None, :])[1]
+
+
+@dataclass(frozen=True)
+class Selected:
+    """The setting that cross-validation selected."""
+
+    candidates: Candidates
+    """With the selected kernel."""
+    setting: float
+    trace: Path
+    held_out: HeldOut | None = None
+    """Discriminant of held-out samples, by the models of the folds at ``setting``; None without folds."""
+    nested: HeldOut | None = None
+    """The same, each fold at the setting that the other folds select."""
+
+
+def select_setting(
+    samples: Samples,
+    kernel: Kernel,
+    plan: CVPlan,
+    folds: Sequence[Fold],
+    step: Callable[[int], None] = lambda _: None,
+) -> Selected:
+    """Width and setting of least cross-validated error, or a setting with fewer vectors that is nearly as good.
+
+    Parameters
+    ----------
+    samples : Samples
+        With classes.
+    kernel : Kernel
+        A width given as a rule becomes a grid of widths.
+    plan : CVPlan
+    folds : sequence of (training positions, held-out positions)
+        Empty where classes are too small for folds: the default setting is used.
+    step : function
+        Called with the number of paths done.
+    """
+    grid, family = class_grid(samples, kernel, plan.seed), plan.family
+    targets = fisher_targets(samples.codes, samples.n_classes, samples.weights)
+    settings = family.settings(kernel_scale(samples, grid.kernels[0]), targets.relative_scale)
+    if not folds:
+        k, s = len(grid) // 2, family.default
+        candidates = Candidates.of(samples, grid.kernels[k], plan.max_candidates, plan.seed)
+        return Selected(candidates, settings[s], _trace((grid.widths[k],), (settings[s],), family, {}))
+    paths = _compare_widths(samples, grid, settings, plan, folds, step) if len(grid) > 1 else {}
+    k = plan.best_width(paths, settings) if paths else 0
+    candidates = Candidates.of(samples, grid.kernels[k], plan.max_candidates, plan.seed)
+    path = paths.get(k)
+    if path is None or not plan.is_final(path, samples):
+        path = cross_validate(samples, candidates, family, settings, folds)
+    step(len(paths) + 1)
+    s = plan.select(path, settings)
+    others = [plan.select(path.without(f), settings) for f in range(path.n_folds)]
+    return Selected(
+        candidates,
+        settings[s],
+        replace(_trace(grid.widths, settings, family, {**paths, k: path}), chosen=(k, s)),
+        path.held_out([s] * path.n_folds),
+        path.held_out(others),
+    )
+
+
+def _compare_widths(
+    samples: Samples,
+    grid: KernelGrid,
+    settings: tuple[float, ...],
+    plan: CVPlan,
+    folds: Sequence[Fold],
+    step: Callable[[int], None],
+) -> dict[int, CrossValidated]:
+    """Paths of a coarse grid of widths, and of the neighbors of the best one, on a subsample."""
+    # Paper: every width and penalty on all samples. We: widths on 1,000 samples with 200 candidates, because a path of
+    # (5) costs up to m^3 for m candidates, and a width is as well chosen on them.
+    part, part_folds = _subsample(samples, folds, plan.seed)
+    paths: dict[int, CrossValidated] = {}
+
+    def follow(k: int) -> None:
+        candidates = Candidates.of(part, grid.kernels[k], plan.width_candidates, plan.seed)
+        paths[k] = cross_validate(part, candidates, plan.family, settings, part_folds)
+        step(len(paths))
+
+    for k in range(0, len(grid), _WIDTH_STRIDE):
+        follow(k)
+    best = plan.best_width(paths, settings)
+    for k in (best - 1, best + 1):
+        if 0 <= k < len(grid):
+            follow(k)
+    return paths
+
+
+def _subsample(samples: Samples, folds: Sequence[Fold], seed: int) -> tuple[Samples, Sequence[Fold]]:
+    """About ``MAX_WIDTH_ROWS`` samples and their part of the folds; all samples if a class is too small for that."""
+    part = samples.some(MAX_WIDTH_ROWS, random_generator(seed))
+    if part.n == samples.n:
+        return samples, folds
+    place = np.full(samples.n, -1)
+    place[np.searchsorted(samples.rows, part.rows)] = np.arange(part.n)
+
+    def inside(rows: Sequence[int]) -> list[int]:
+        found = place[list(rows)]
+        return list(found[found >= 0].tolist())
+
+    part_folds = [(inside(train), inside(test)) for train, test in folds]
+    if absent_class(part, part_folds) is not None or any(not test for _, test in part_folds):
+        return samples, folds
+    return part, part_folds
+
+
+def absent_class(samples: Samples, folds: Sequence[Fold]) -> tuple[int, int] | None:
+    """Number of the first fold without a class among its training samples, and that class."""
+    codes: Array = samples.codes
+    for k, (train, _) in enumerate(folds):
+        absent = np.setdiff1d(np.arange(samples.n_classes), codes[list(train)])
+        if len(absent):
+            return k, int(absent[0])
+    return None
+
+
+@dataclass(frozen=True)
+class CrossValidated:
+    """Models along a path, trained without every fold, and their errors on it: ``S`` settings, ``F`` folds."""
+
+    samples: Samples
+    parts: tuple[_HeldOutFold, ...]
+    models: tuple[tuple[Discriminant, ...], ...]
+    """One tuple per setting, with one model per fold."""
+    misses: Array
+    """Weight of every held-out sample, fold after fold, if it is misclassified, else zero; ``(S, n)``."""
+
+    @property
+    def n_folds(self) -> int:
+        """Number of folds."""
+        return len(self.parts)
+
+    @property
+    def n(self) -> int:
+        """Number of held-out samples."""
+        return sum(len(part.rows) for part in self.parts)
+
+    @property
+    def weight(self) -> float:
+        """Sum of the held-out weights."""
+        return sum(float(np.sum(part.weights)) for part in self.parts)
+
+    @property
+    def errors(self) -> tuple[float, ...]:
+        """Share of the held-out weight that is misclassified, for every setting."""
+        return tuple((self.misses.sum(axis=1) / self.weight).tolist())
+
+    @property
+    def sizes(self) -> tuple[float, ...]:
+        """Mean number of vectors, for every setting."""
+        return tuple(sum(model.size for model in models) / self.n_folds for models in self.models)
+
+    def paired_std_errors(self, best: int) -> Array:
+        """Standard errors of the differences between all errors and that of one setting, on the same samples."""
+        return np.sqrt(np.sum((self.misses - self.misses[best]) ** 2, axis=1)) / self.weight
+
+    def without(self, fold: int) -> CrossValidated:
+        """The same without one fold; itself if that is the only one."""
+        if self.n_folds == 1:
+            return self
+        kept = [f for f in range(self.n_folds) if f != fold]
+        inside = np.repeat(np.arange(self.n_folds), [len(part.rows) for part in self.parts]) != fold
+        models = tuple(tuple(row[f] for f in kept) for row in self.models)
+        return CrossValidated(self.samples, tuple(self.parts[f] for f in kept), models, self.misses[:, inside])
+
+    def held_out(self, settings: Sequence[int]) -> HeldOut:
+        """Discriminant of the held-out samples, every fold at a setting of its own.
+
+        In units of the targets of all samples. A sample that is held out more than once counts once.
+        """
+        targets = fisher_targets(self.samples.codes, self.samples.n_classes, self.samples.weights)
+        values = [part.values(self.models[s][f], targets) for f, (part, s) in enumerate(zip(self.parts, settings))]
+        rows, first = np.unique(np.concatenate([part.rows for part in self.parts]), return_index=True)
+        samples = self.samples if len(rows) == self.samples.n else self.samples.take(rows)
+        return HeldOut(samples, np.concatenate(values)[first])
+
+
+def cross_validate(
+    samples: Samples, candidates: Candidates, family: Family, settings: tuple[float, ...], folds: Sequence[Fold]
+) -> CrossValidated:
+    """Models of a whole path on folds of the training samples, and their errors.
+
+    A path is left once it has become larger and clearly worse than its best model. A fold uses only candidates that
+    it trains on, unless these were chosen without the labels.
+
+    Notes
+    -----
+    The rule is the midpoint rule of the paper. The closed-form leave-one-out is no substitute here: the support was
+    chosen with the labels, and it picks nearly dense models.
+    """
+    parts = tuple(_HeldOutFold.of(samples, candidates, family, settings, fold) for fold in folds)
+    n, weight = sum(len(part.rows) for part in parts), sum(float(np.sum(part.weights)) for part in parts)
+    path, misses, errors, sizes = [], [], [], []
+    for models in zip(*(part.path for part in parts)):
+        path.append(models)
+        misses.append(np.concatenate([part.misses(model) for part, model in zip(parts, models)]))
+        errors.append(float(np.sum(misses[-1])) / weight)
+        sizes.append(sum(model.size for model in models))
+        if _is_hopeless(errors, sizes, n):
+            break
+    return CrossValidated(samples, parts, tuple(path), np.stack(misses))
+
+
+def _is_hopeless(errors: Sequence[float], sizes: Sequence[float], n: int) -> bool:
+    """Whether the last two models are larger than the best so far and worse by two standard errors."""
+    least = min(errors)
+    bound = least + 2 * math.sqrt(least * (1 - least) / n) + 1 / n
+    best = sizes[errors.index(least)]
+    return len(errors) > 2 and all(errors[-i] > bound and sizes[-i] > best for i in (1, 2))
+
+
+@dataclass(frozen=True)
+class _HeldOutFold:
+    """One fold, and the path of models trained without it, which are computed on demand."""
+
+    path: Iterator[Discriminant]
+    scores: AffineScores
+    rows: Array
+    K: Array
+    codes: Array
+    weights: Array
+
+    @classmethod
+    def of(
+        cls, samples: Samples, candidates: Candidates, family: Family, settings: tuple[float, ...], fold: Fold
+    ) -> _HeldOutFold:
+        train, test = (np.array(rows, dtype=np.int64) for rows in fold)
+        columns = candidates.columns_for(train)
+        K = candidates.K if columns is None else np.take(candidates.K, columns, axis=1)
+        codes: Array = samples.codes
+        targets = fisher_targets(codes[train], samples.n_classes, samples.weights[train])
+        path = family.path(K[train], targets.rows(codes[train]), samples.weights[train], settings)
+        return cls(path, least_squares_scores(targets), test, K[test], codes[test], samples.weights[test])
+
+    def misses(self, model: Discriminant) -> Array:
+        """Weights of this fold's samples, zero where the model finds the class."""
+        return self.weights * (np.argmax(self.scores(model.values(self.K)), axis=1) != self.codes)
+
+    def values(self, model: Discriminant, targets: FisherTargets) -> Array:
+        """Discriminant of this fold's samples; a fold's own classes have shares, and so targets, of their own."""
+        return targets.values(self.scores(model.values(self.K)))
+
+
+def _table(
+    paths: Sequence[CrossValidated | None], settings: tuple[float, ...], family: Family
+) -> tuple[Array, Array, Array]:
+    """Errors, their standard errors, and numbers of vectors: one row per path, infinite where nothing was computed."""
+    error, std_error, size = (np.full((len(paths), len(settings)), np.inf) for _ in range(3))
+    for k, path in enumerate(paths):
+        if path is not None:
+            count, e = len(path.models), np.array(path.errors)
+            error[k, :count], std_error[k, :count] = e, np.sqrt(e * (1 - e) / path.n)
+            size[k, :count] = settings[:count] if family.axis == "n_vectors" else path.sizes
+    return error, std_error, size
+
+
+def _trace(
+    widths: tuple[float, ...], settings: tuple[float, ...], family: Family, paths: dict[int, CrossValidated]
+) -> Path:
+    """The record of all errors; nothing is chosen yet."""
+    error, std_error, size = _table([paths.get(k) for k in range(len(widths))], settings, family)
+    sizes = None if family.axis == "n_vectors" else size
+    axes = {"length_scale": widths, family.axis: settings}
+    return Path(axes, error, std_error, chosen=(0, 0), size=sizes, measure="cross-validated error")
+
+
+def _and_next(within: Array) -> Array:
+    """With the setting that follows each one that is true, and the first."""
+    return within | np.hstack([np.ones_like(within[:, :1]), within[:, :-1]])

@@ -1,0 +1,331 @@
+"""Candidates, folds, and the choice of a setting by cross-validation."""
+
+from dataclasses import dataclass
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from fewkern.core.path import TOLERANCE
+from fewkern.fisher.candidates import Candidates, kernel_scale
+from fewkern.fisher.cross_validation import CrossValidated, CVPlan, absent_class, cross_validate, select_setting
+from fewkern.fisher.forward import ForwardFamily
+from fewkern.fisher.lq import LqFamily, LqSettings
+from fewkern.fisher.posterior import least_squares_scores
+from fewkern.fisher.problem import Discriminant
+from fewkern.fisher.targets import fisher_targets
+from fewkern.kernels import Gaussian, Linear, Polynomial
+from tests.fisher import helpers
+from tests.fisher.helpers import classes, labelled
+
+
+def two_classes(n=60):
+    X, codes, w = classes(n, 2)
+    samples = labelled(X, codes, w)
+    return samples, Candidates.of(samples, Gaussian(length_scale=1.5), None, 0)
+
+
+def targets_of(samples):
+    return fisher_targets(samples.codes, samples.n_classes, samples.weights).rows(samples.codes)
+
+
+def test_cross_validation_errors_are_those_of_refits():
+    samples, candidates = two_classes()
+    K, codes, w = candidates.K, samples.codes, samples.weights
+    penalties = (0.1, 0.01)
+    folds = samples.folds(4)
+    found = cross_validate(samples, candidates, LqFamily(LqSettings(q=1.0)), penalties, folds)
+    assert found.n == 60
+    for j, penalty in enumerate(penalties):
+        wrong, size = 0.0, 0.0
+        for train, test in folds:
+            train, test = np.array(train), np.array(test)
+            t = fisher_targets(codes[train], 2, w[train])
+            fit = helpers.fit(K[np.ix_(train, train)], t.rows(codes[train]), penalty, w[train], q=1)
+            scores = least_squares_scores(t)(fit.values(K[np.ix_(test, train)]))
+            wrong += w[test][scores.argmax(axis=1) != codes[test]].sum() / w.sum()
+            size += fit.size / 4
+        assert found.errors[j] == pytest.approx(wrong)
+        assert found.sizes[j] == size
+
+
+def test_held_out_values_are_those_of_refits_in_units_of_all_samples():
+    """Every fold at a setting of its own; the shares of the classes, and so the targets, differ from fold to fold."""
+    samples, candidates = two_classes()
+    K, codes, w = candidates.K, samples.codes, samples.weights
+    folds = [(list(range(20, 60)), list(range(20))), (list(range(50)), list(range(50, 60)))]
+    found = cross_validate(samples, candidates, LqFamily(LqSettings(q=1.0)), (0.1, 0.01), folds).held_out([1, 0])
+    np.testing.assert_array_equal(found.samples.rows, [*range(20), *range(50, 60)])
+    whole, expected = fisher_targets(codes, 2, w), []
+    for (train, test), penalty in zip(folds, (0.01, 0.1)):
+        t = fisher_targets(codes[train], 2, w[train])
+        fit = helpers.fit(K[np.ix_(train, train)], t.rows(codes[train]), penalty, w[train], q=1)
+        expected.append(least_squares_scores(t)(fit.values(K[np.ix_(test, train)])))
+    found_posteriors = least_squares_scores(whole)(found.values)
+    np.testing.assert_allclose(found_posteriors, np.vstack(expected), atol=1e-5)
+
+
+def test_a_sample_that_is_held_out_twice_counts_once():
+    samples, candidates = two_classes()
+    folds = samples.folds(3, 0) + samples.folds(3, 1)
+    found = cross_validate(samples, candidates, LqFamily(LqSettings(q=1.0)), (0.01,), folds).held_out([0] * 6)
+    assert found.samples is samples
+    once = cross_validate(samples, candidates, LqFamily(LqSettings(q=1.0)), (0.01,), folds[:3]).held_out([0] * 3)
+    np.testing.assert_array_equal(found.values, once.values)
+
+
+def test_a_fold_is_judged_at_the_setting_that_the_other_folds_choose():
+    samples, _ = two_classes(90)
+    folds, plan = samples.folds(3, 0), CVPlan(ForwardFamily(max_vectors=12), "accurate")
+    chosen = select_setting(samples, Gaussian(length_scale=0.7), plan, folds)
+    path = cross_validate(samples, chosen.candidates, plan.family, tuple(range(1, 13)), folds)
+    others = [int(np.argmin(np.round(path.without(f).errors, 9))) for f in range(3)]
+    np.testing.assert_array_equal(chosen.nested.values, path.held_out(others).values)
+    s = int(np.argmin(np.round(path.errors, 9)))
+    assert chosen.setting == s + 1
+    np.testing.assert_array_equal(chosen.held_out.values, path.held_out([s] * 3).values)
+    assert path.without(1).n == 60
+    alone = cross_validate(samples, chosen.candidates, plan.family, (1, 2), folds[:1])
+    assert alone.without(0).errors == alone.errors
+
+
+@dataclass
+class Worsening:
+    """Machines that get larger, and after the first one wrong."""
+
+    asked: list
+
+    def path(self, K, Y, weights, settings):
+        fit = helpers.fit(K, Y, 0.01, weights, q=1)
+        for k, _ in enumerate(settings):
+            self.asked.append(k)
+            more = np.arange(k)
+            yield Discriminant(
+                np.r_[fit.support, more], np.vstack([(-1.0 if k else 1.0) * fit.coef, np.zeros((k, 1))]), fit.offset
+            )
+
+
+def test_hopeless_end_of_a_path_is_left():
+    samples, candidates = two_classes()
+    asked = []
+    found = cross_validate(samples, candidates, Worsening(asked), tuple(range(9)), samples.folds(3))
+    assert len(found.errors) == 3
+    assert max(asked) == 2
+
+
+def path_of(errors, sizes, n=100):
+    """A path whose machines have these errors and sizes: one fold, and the first samples are the misclassified ones."""
+    misses = (np.arange(n) < np.round(np.array(errors) * n)[:, None]).astype(float)
+    fold = SimpleNamespace(rows=np.arange(n), weights=np.ones(n))
+    return CrossValidated(None, (fold,), tuple((SimpleNamespace(size=m),) for m in sizes), misses)
+
+
+def plan(prefer="balanced", max_vectors=None):
+    return CVPlan(LqFamily(LqSettings(), max_vectors=max_vectors), prefer)
+
+
+PENALTIES = (0.4, 0.3, 0.2, 0.1, 0.05)
+
+
+def test_choice_prefers_accuracy_or_few_vectors():
+    """Differences of 4, 1 and 0.25 samples: their standard errors are 2, 1 and 0.5 samples."""
+    path = path_of([0.14, 0.11, 0.10], [1, 2, 20])
+    assert [plan(prefer).select(path, PENALTIES) for prefer in TOLERANCE] == [2, 2, 1]
+    near = path_of([0.14, 0.105, 0.10], [1, 2, 20], n=1000)
+    # five samples: sqrt(5) = 2.2 is less than five
+    assert [plan(prefer).select(near, PENALTIES) for prefer in TOLERANCE] == [2, 2, 2]
+    equal = path_of([0.14, 0.10, 0.10], [1, 2, 20])
+    assert [plan(prefer).select(equal, PENALTIES) for prefer in TOLERANCE] == [1, 1, 1]
+
+
+def test_errors_of_a_path_are_compared_sample_by_sample():
+    """Three machines; the smallest is wrong on one more of 50 samples, the second on two others instead."""
+    misses = np.zeros((3, 50))
+    misses[0, :11], misses[1, [*range(8), 20, 21]], misses[2, :10] = 1, 1, 1
+    parts = tuple(SimpleNamespace(rows=np.arange(k), weights=np.ones(k)) for k in (20, 30))
+    machines = tuple((SimpleNamespace(size=k),) * 2 for k in (1, 2, 3))
+    path = CrossValidated(None, parts, machines, misses)
+    assert path.errors == (0.22, 0.2, 0.2)
+    np.testing.assert_allclose(path.paired_std_errors(2), np.sqrt([1, 4, 0]) / 50)
+    # ties go to the smaller machine: the second, from which the smallest differs on five samples, by one
+    assert [plan(prefer).select(path, PENALTIES) for prefer in TOLERANCE] == [1, 0, 0]
+    assert path.without(0).errors == (0.0, 2 / 30, 0.0)
+
+
+def test_of_widths_with_equal_errors_the_widest_is_taken():
+    paths = {k: path_of([0.1], [size]) for k, size in enumerate((3, 2, 2))}
+    assert plan().best_width(paths, PENALTIES) == 2
+    paths[0] = path_of([0.05], [9])
+    assert plan().best_width(paths, PENALTIES) == 0
+
+
+def test_choice_within_a_budget():
+    path = path_of([0.30, 0.20, 0.15, 0.10], [2, 5, 20, 30])
+    chosen = [plan("accurate", m).select(path, PENALTIES) for m in (30, 25, 10, 5, 1)]
+    # one step beyond the budget: the last machine is then found between that one and the one before
+    assert chosen == [3, 3, 2, 2, 0]
+    small = path_of([0.10, 0.20, 0.15, 0.10], [2, 5, 20, 30])
+    assert plan("accurate", 6).select(small, PENALTIES) == 0
+
+
+def test_widths_are_compared_within_the_budget():
+    compared = [([0.30, 0.05], [2, 9]), ([0.20, 0.10], [2, 9]), ([0.40, 0.30], [3, 9])]
+    paths = {k: path_of(*path) for k, path in enumerate(compared)}
+    assert [plan(max_vectors=m).best_width(paths, PENALTIES) for m in (9, 8, 2, 1)] == [0, 1, 1, 1]
+
+
+def test_the_numbers_of_vectors_are_sizes_where_they_are_the_setting():
+    forward = CVPlan(ForwardFamily(max_vectors=3), "accurate")
+    assert forward.select(path_of([0.3, 0.1, 0.1], [9, 9, 9]), (1, 2, 3)) == 1
+
+
+@pytest.mark.parametrize("penalty", [None, 1e-3])
+def test_the_last_machine_obeys_the_budget(penalty):
+    samples, _ = two_classes(150)
+    for budget in (1, 3, 8):
+        family = LqFamily(LqSettings(), penalty, budget)
+        chosen = select_setting(samples, Gaussian(length_scale=1.0), CVPlan(family), samples.folds(3))
+        fitted = family.fit(chosen.candidates.K, targets_of(samples), samples.weights, chosen.setting)
+        assert 1 <= fitted.size <= budget
+        assert fitted.setting >= chosen.setting
+
+
+def test_a_matrix_of_one_kernel_is_computed_once():
+    samples, _ = two_classes()
+    calls = []
+
+    @dataclass(eq=False)
+    class Counting(Gaussian):
+        def _block(self, X, Y):
+            calls.append((len(X), len(Y)))
+            return super()._block(X, Y)
+
+    select_setting(samples, Counting(length_scale=1.5), CVPlan(ForwardFamily(max_vectors=5)), samples.folds(3))
+    assert calls == [(60, 60)]
+
+
+def test_absent_class_names_fold_and_class():
+    samples, _ = two_classes()
+    order = np.argsort(samples.codes, kind="stable").tolist()
+    first = int(np.sum(samples.codes == 0))
+    assert absent_class(samples, samples.folds(4)) is None
+    assert absent_class(samples, [(list(range(60)), []), (order[:first], order[first:])]) == (1, 1)
+
+
+def test_a_fold_uses_only_candidates_that_it_trains_on():
+    samples, candidates = two_classes()
+    rows = np.array([4, 7, 9])
+    np.testing.assert_array_equal(candidates.columns_for(rows), rows)
+    few = Candidates.of(samples, Gaussian(length_scale=1.5), 10, 0)
+    assert few.columns_for(rows) is None
+    assert few.K.shape == (60, 10)
+
+
+def test_what_there_is_to_compare():
+    one, many = LqFamily(LqSettings(), penalty=0.1), LqFamily(LqSettings())
+    given, rule = Gaussian(length_scale=1.0), Gaussian()
+    assert [CVPlan(family).max_paths(kernel) for family in (one, many) for kernel in (given, rule)] == [1, 8, 1, 8]
+    assert [CVPlan(family).compares for family in (one, many)] == [False, True]
+
+
+@pytest.mark.parametrize("family", [LqFamily(LqSettings()), ForwardFamily(max_vectors=8)], ids=lambda f: f.axis)
+def test_width_and_setting_are_chosen_by_the_folds(family):
+    """Every second width, the neighbors of the best one, and no better pair of width and setting among them."""
+    samples, _ = two_classes(90)
+    plan, steps, folds = CVPlan(family, "accurate"), [], samples.folds(3, 0)
+    found = select_setting(samples, Gaussian(), plan, folds, steps.append)
+    k, s = found.trace.chosen
+    assert found.trace.axes[family.axis][s] == found.setting
+    compared = np.isfinite(found.trace.error).any(axis=1).nonzero()[0].tolist()
+    assert set(range(0, 9, 2)) <= set(compared)
+    assert {max(k - 1, 0), min(k + 1, 8)} <= set(compared) or k % 2
+    assert found.trace.error[k, s] == found.trace.error.min()
+    assert steps == list(range(1, len(compared) + 2))
+    alone = cross_validate(samples, found.candidates, family, found.trace.axes[family.axis], folds)
+    assert alone.errors == tuple(found.trace.error[k, : len(alone.errors)])
+
+
+def test_widths_are_compared_on_a_part_of_the_samples_and_the_setting_on_all():
+    """1,400 samples: a fold's error of a width is a multiple of 1/1,000, that of the chosen path of 1/1,400."""
+    X, codes, _ = classes(1400, 2)
+    samples, folds = labelled(X, codes), labelled(X, codes).folds(3, 0)
+    found = select_setting(samples, Gaussian(), CVPlan(ForwardFamily(max_vectors=6)), folds)
+    assert found.held_out.samples is samples
+    k, _ = found.trace.chosen
+    part = samples.some(1000, np.random.default_rng(0)).n
+
+    def whole(errors, n):
+        return np.allclose(n * errors, np.round(n * errors))
+
+    compared = found.trace.error[np.isfinite(found.trace.error).all(axis=1)]
+    assert [whole(errors, part) for errors in compared].count(False) == 1
+    assert whole(found.trace.error[k], 1400)
+    assert not whole(found.trace.error[k], part)
+    # a fold that would train on none of the part: widths are compared on all samples
+    rare = labelled(X, np.where(np.arange(1400) < 8, 1, 0))
+    one = [(np.r_[0:2, 8:1400].tolist(), list(range(2, 8)))]
+    assert select_setting(rare, Gaussian(), CVPlan(ForwardFamily(1)), one).held_out.samples.n == 6
+
+
+def test_without_folds_the_default_is_taken():
+    samples, _ = two_classes()
+    plan = CVPlan(LqFamily(LqSettings()))
+    found = select_setting(samples, Gaussian(length_scale=1.5), plan, [])
+    relative_scale = fisher_targets(samples.codes, 2, samples.weights).relative_scale
+    assert found.setting == pytest.approx(plan.family.settings(1.0, relative_scale)[3])
+    assert found.trace.axes["alpha"] == (found.setting,)
+    assert found.candidates.kernel.length_scale == 1.5
+
+
+def test_a_budget_is_used_as_far_as_halvings_find():
+    """Between the last setting that is too large and the first that is not, six halvings."""
+    samples, candidates = two_classes(150)
+    Y = targets_of(samples)
+
+    def fit(penalty, max_vectors=None):
+        return LqFamily(LqSettings(), None, max_vectors).fit(candidates.K, Y, samples.weights, penalty)
+
+    def size(penalty):
+        return fit(penalty).size
+
+    fitted = fit(1e-4, 6)
+    assert size(1e-4) > 6
+    assert size(fitted.setting) == fitted.size <= 6
+    # a little less penalty is too much already
+    assert size(fitted.setting / 10 ** (0.5 / 2**6) * 0.999) > 6
+    exact = fit(1e-4, size(1e-4))
+    assert (exact.size, exact.setting) == (size(1e-4), 1e-4)
+
+
+def test_candidates_are_distinct_samples_or_a_few_that_span_them():
+    X, codes, _ = classes(40, 2)
+    samples = labelled(np.vstack([X, X[:5]]), np.r_[codes, codes[:5]])
+    every = Candidates.of(samples, Gaussian(length_scale=1.5), None, 0)
+    assert every.K.shape == (45, 40)
+    np.testing.assert_array_equal(every.row_to_candidate[40:], every.row_to_candidate[:5])
+    few = Candidates.of(samples, Gaussian(length_scale=1.5), 7, 0)
+    assert few.K.shape == (45, 7)
+    assert few.row_to_candidate is None
+    assert few.columns_for(np.arange(3)) is None
+    assert Candidates.of(samples, Gaussian(length_scale=1.5), 40, 0).row_to_candidate is not None
+    np.testing.assert_array_equal(
+        every.columns_for(np.array([3, 1, 41])), sorted({int(every.row_to_candidate[i]) for i in (3, 1, 41)})
+    )
+    for n_classes, limit in ((2, 1000), (3, 400)):
+        X, codes, _ = classes(limit + 20, n_classes)
+        assert len(Candidates.of(labelled(X, codes), Gaussian(length_scale=0.1), None, 0).rows) == limit
+
+
+def test_the_scale_of_a_kernel_is_its_mean_and_its_square_a_number():
+    samples, _ = two_classes()
+    X = samples.X
+    assert kernel_scale(samples, Linear()) == pytest.approx((X**2).sum(axis=1).mean())
+    assert kernel_scale(samples, Gaussian(length_scale=1.0)) == 1.0
+    zero = labelled(np.zeros((4, 2)), np.array([0, 1, 0, 1]))
+    with pytest.raises(ValueError, match="every sample is a zero vector of the kernel"):
+        kernel_scale(zero, Linear())
+    huge = labelled(1e40 * X, samples.codes)
+    with pytest.raises(ValueError, match=r"the largest k\(x, x\) is .*scale the samples"):
+        kernel_scale(huge, Polynomial(2, gamma=1.0))
+    with pytest.raises(ValueError, match=r"the largest k\(x, x\) is .*scale the samples"):
+        kernel_scale(labelled(1e-40 * X, samples.codes), Polynomial(2, gamma=1.0, coef0=0.0))
