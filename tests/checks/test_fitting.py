@@ -17,7 +17,7 @@ from tests.checks.everyone import ALL, assert_same_outputs, every, fresh, use
 
 X, Y = make_banana(60)
 # Estimators whose fit has no loop that could take long.
-AT_ONCE = {"GraphEmbedding", "ParzenDensity"}
+AT_ONCE = {"GraphEmbedding"}
 
 
 class Tasks:

@@ -82,7 +82,8 @@ def test_the_same_model_as_in_memory(name, table):
     there = clone(model)
     there.fit(da.from_array(X, chunks=(333, 2)), da.from_array(y, chunks=100))
     if name != "selector":  # in memory it looks at all rows
-        np.testing.assert_array_equal(there.vectors_, here.vectors_)
+        # EM moves the centers of a density by sums over blocks
+        np.testing.assert_allclose(there.vectors_, here.vectors_, rtol=0, atol=1e-10 if name == "density" else 0)
         # least squares without a ridge on columns of a wide kernel squares the rounding of sums
         atol = 1e-6 if name.startswith("forward fisher") else 1e-10
         np.testing.assert_allclose(values(there, X), values(here, X), atol=atol)
