@@ -31,15 +31,15 @@ from fewkern.datasets import (
 from fewkern.density.bandwidth import least_squares_width
 from fewkern.density.constrained import ConstrainedRules, forward_constrained
 from fewkern.density.integrated import forward_integrated
-from fewkern.density.mixture import normal_kernel, squared_distances
-from fewkern.density.orthogonal_regression import (
+from fewkern.density.mixture import squared_distances
+from fewkern.density.orthogonal import (
     Passes,
     distribution_target,
     sparse_density_construction,
     sparse_kernel_density,
 )
-from fewkern.density.problem import DensityProblem, RoundMixture
-from fewkern.density.reduction import reduced_set_by_updates
+from fewkern.density.problem import DensityProblem, RoundMixture, normal_kernel
+from fewkern.density.simplex import reduced_set_by_updates
 
 Values = dict[str, Any]
 
@@ -93,7 +93,7 @@ def _by_updates(settings: Values, X: Any) -> KernelMixture:
 
 
 def _of_size(settings: Values, X: Any) -> KernelMixture:
-    """FCR-ISE of a given size, without polish."""
+    """FCR-ISE of a given size, without EM."""
     problem = DensityProblem.of(X, np.ones(len(X)))
     problem = DensityProblem.of(X, np.ones(len(X)), least_squares_width(problem).width)
     path = forward_integrated(problem, max_vectors=settings["max_vectors"], patience=None)

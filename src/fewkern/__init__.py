@@ -14,13 +14,11 @@ if TYPE_CHECKING:
     from fewkern.compression import compress
     from fewkern.core.basis import KernelBasis
     from fewkern.core.expansion import KernelExpansion
+    from fewkern.density.baselines import OrthogonalForwardDensity, ParzenDensity, ReducedSetDensity
     from fewkern.density.classifier import DensityClassifier
     from fewkern.density.forward import ForwardDensity
     from fewkern.density.forward_constrained import ForwardConstrainedDensity
     from fewkern.density.mixture import KernelMixture
-    from fewkern.density.orthogonal import OrthogonalForwardDensity
-    from fewkern.density.parzen import ParzenDensity
-    from fewkern.density.reduced_set import ReducedSetDensity
     from fewkern.fisher.forward_fisher import ForwardKernelFisher
     from fewkern.fisher.sparse import SparseKernelFisher
     from fewkern.io import load, save, to_c, to_onnx
@@ -91,11 +89,11 @@ _PLACES = {
     "KernelExpansion": "core.expansion",
     "KernelMixture": "density.mixture",
     "KernelRegressor": "learn.regressor",
-    "OrthogonalForwardDensity": "density.orthogonal",
-    "ParzenDensity": "density.parzen",
+    "OrthogonalForwardDensity": "density.baselines",
+    "ParzenDensity": "density.baselines",
     "RecursiveSVM": "margins.svm",
     "RecursiveSoftMargin": "margins.soft_margin",
-    "ReducedSetDensity": "density.reduced_set",
+    "ReducedSetDensity": "density.baselines",
     "Report": "reporting",
     "ReportSettings": "reporting",
     "SparseKernelFisher": "fisher.sparse",

@@ -93,7 +93,7 @@ def test_a_bar_of_a_grid_search_reaches_the_model(callbacks, capsys, jobs):
     search.set_callbacks(callbacks.ProgressBar(max_propagation_depth=None)).fit(X, Y)
     drawn = capsys.readouterr().out
     assert drawn.count("fit-final-estimator") >= 5
-    assert drawn.count("comparing kernel widths") >= 5
+    assert drawn.count("comparing kernel length scales") >= 5
 
 
 def test_tasks_under_a_grid_search(callbacks):

@@ -42,7 +42,7 @@ STREAMING = {
     "selector": FeatureVectorSelector(max_vectors=20),
     "recursive-svm": RecursiveSVM(n_components=2),
     "embedding": GraphEmbedding(),
-    "density": ForwardDensity(criterion="squared_error", polish=False, max_vectors=8),
+    "density": ForwardDensity(criterion="squared_error", max_vectors=8),
     "sparse fisher": SparseKernelFisher(),
     "sparse fisher, penalty given": SparseKernelFisher(alpha=0.01),
     "forward fisher": ForwardKernelFisher(),

@@ -1,6 +1,5 @@
 """Densities of Dask collections: choices on a sample, moments, weights and EM iterations from all rows."""
 
-from dataclasses import replace
 from itertools import pairwise
 
 import dask.array as da
@@ -17,16 +16,13 @@ from fewkern.arrays import partitions
 from fewkern.core import population
 from fewkern.core.samples import Samples
 from fewkern.datasets import make_banana
-from fewkern.density.all_rows import AllRows, weights_from_all
-from fewkern.density.integrated import forward_integrated
-from fewkern.density.scaling import fit_scaling
+from fewkern.density.scaling import AllRows, fit_scaling
 
 N, SAMPLE = 900, 240
 SETTINGS = {
     "likelihood": ForwardDensity(max_vectors=6),
     "bic": ForwardDensity(max_vectors=6, cv=None, scale="whiten"),
-    "polished": ForwardDensity(max_vectors=6, criterion="squared_error"),
-    "samples": ForwardDensity(max_vectors=6, criterion="squared_error", polish=False, scale="none"),
+    "squared error": ForwardDensity(max_vectors=6, criterion="squared_error", scale="none"),
 }
 
 
@@ -50,14 +46,11 @@ def test_the_same_density_as_in_memory(name, X):
     assert there.bandwidth_ == pytest.approx(here.bandwidth_, rel=1e-12)
     for attribute in ("vectors_", "weights_", "bandwidths_"):
         assert isinstance(getattr(there, attribute), np.ndarray)
-    if name == "samples":
-        np.testing.assert_array_equal(X[there.indices_], there.vectors_)
-        assert np.isin(there.indices_, Samples.of(X).drawn(SAMPLE).rows).all()
 
 
 @settings(max_examples=5)
 @given(st.lists(st.integers(0, N), max_size=5))
-@pytest.mark.parametrize("name", ["bic", "samples"])
+@pytest.mark.parametrize("name", ["bic", "squared error"])
 def test_the_same_density_for_any_chunking(X, name, cuts):
     chunks = tuple(b - a for a, b in pairwise([0, *sorted(cuts), N]))
     whole = da.from_array(X, chunks=(N, 2))
@@ -81,17 +74,6 @@ def test_rows_outside_of_the_sample_count(name, X):
     right = X[:, 0] > 0.5
     gain = two.score_samples(X) - one.score_samples(X)
     assert gain[right].mean() > 0.1 > gain[~right].mean()
-
-
-def test_weights_from_all_rows_are_those_of_the_construction(X, monkeypatch):
-    monkeypatch.setattr(population, "SAMPLE_ROWS", N)
-    rows = AllRows.of(population.InMemory(Samples.of(X, np.linspace(1, 3, N))), "std")
-    problem = rows.scaling.problem(rows.population.sample)
-    problem = replace(problem, unit=problem.silverman)
-    mixture = forward_integrated(problem, max_vectors=5, patience=None).mixture(-1)
-    found = weights_from_all(rows, problem, mixture)
-    np.testing.assert_array_equal(found.rows, mixture.rows)
-    np.testing.assert_allclose(found.weights, mixture.weights, atol=1e-7)
 
 
 def test_passes_over_all_rows_raise_their_likelihood(X):

@@ -81,30 +81,14 @@ def test_the_same_model_for_any_chunking(table, name, cuts):
     np.testing.assert_array_equal(one.transform(X), other.transform(X))
 
 
-def angle(a, b):
-    """Degrees between two axes."""
-    return np.degrees(np.arccos(min(1.0, abs(a @ b) / np.linalg.norm(a) / np.linalg.norm(b))))
-
-
 @pytest.mark.parametrize("name", ["svm", "svm-tube"])
-def test_hyperplanes_of_a_collection_are_near_those_of_all_rows(name, table, monkeypatch):
+def test_hyperplanes_of_a_collection_are_those_of_its_sample(name, table):
     X, y = table[0], targets(name, table)
-    y = y if name == "svm-tube" else y == "a"
-    model = clone(MODELS[name]).set_params(class_weight="balanced")
-    there = clone(model).fit(da.from_array(X, chunks=400), y)
-    rows = Samples.of(X, codes=(y.astype(int) if name == "svm" else None), n_classes=2).drawn(SAMPLE).rows
-    monkeypatch.setattr(population, "SAMPLE_ROWS", N)
-    here = clone(model).fit(X, y)
-    alone = clone(model).set_params(C=N / SAMPLE).fit(X[rows], y[rows])
-    off = [angle(a, b) for a, b in zip(here.components_, there.components_)]
-    off_alone = [angle(a, b) for a, b in zip(here.components_, alone.components_)]
-    assert len(off) == len(here.components_) == 2
-    assert off[0] < 0.5
-    assert all(near < far / 3 for near, far in zip(off, off_alone))
-    np.testing.assert_allclose(there.objectives_, here.objectives_, rtol=1e-2)
-    assert there.cap_ == pytest.approx(here.cap_, rel=1e-12 if name == "svm" else 0.1)
-    np.testing.assert_allclose(there.components_ @ there.components_.T, np.eye(2), atol=1e-12)
-    np.testing.assert_allclose(there.mean_, here.mean_, atol=1e-12)
+    there = clone(MODELS[name]).fit(da.from_array(X, chunks=400), y)
+    codes = None if name == "svm-tube" else np.unique(y, return_inverse=True)[1]
+    rows = Samples.of(X, codes=codes, n_classes=3).drawn(SAMPLE).rows
+    alone = clone(MODELS[name]).set_params(C=N / SAMPLE).fit(X[rows], y[rows])
+    np.testing.assert_allclose(there.transform(X), alone.transform(X), atol=1e-8)
 
 
 @pytest.mark.parametrize("name", ["fisher", "fisher-recursive", "pca"])

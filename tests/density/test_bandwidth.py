@@ -63,7 +63,7 @@ def test_the_width_is_the_minimiser_on_the_default_grid(data, rule, score):
     assert found.stop is Stop.INSIDE
     assert len(grid) == 30
     assert found.width == grid[np.argmin([score(data.Z, data.w, s) for s in grid])]
-    assert found.trace.setting == {"bandwidth": found.width}
+    assert found.path.setting == {"bandwidth": found.width}
 
 
 def test_rules_of_thumb_on_the_data_s_own_scale():

@@ -85,8 +85,8 @@ def test_trace_has_one_record_per_kernel_and_falling_scores(data):
     assert all(b.loo < a.loo for a, b in zip(found.steps, found.steps[1:]))
     assert all(0 <= step.mixing <= 1 for step in found.steps)
     assert found.mixture.weights.sum() == pytest.approx(1, abs=1e-12)
-    assert found.trace.setting == {"n_vectors": len(found.steps)}
-    np.testing.assert_array_equal(found.trace.error, [step.loo for step in found.steps])
+    assert found.path.setting == {"n_vectors": len(found.steps)}
+    np.testing.assert_array_equal(found.path.error, [step.loo for step in found.steps])
 
 
 def test_safe_width_steps_never_raise_the_error(data):
@@ -167,11 +167,11 @@ def test_default_gamma():
 
 def test_the_trace_has_one_score_per_kernel_and_ends_at_the_model(data):
     fit = _fit(data, max_vectors=6)
-    trace = fit.trace
-    assert trace.axes == {"n_vectors": tuple(float(k) for k in range(1, len(fit.steps) + 1))}
-    np.testing.assert_array_equal(trace.error, [step.loo for step in fit.steps])
-    assert trace.chosen == (len(fit.steps) - 1,)
-    np.testing.assert_array_equal(trace.spread, 0)
+    path = fit.path
+    assert path.axes == {"n_vectors": tuple(float(k) for k in range(1, len(fit.steps) + 1))}
+    np.testing.assert_array_equal(path.error, [step.loo for step in fit.steps])
+    assert path.chosen == (len(fit.steps) - 1,)
+    np.testing.assert_array_equal(path.spread, 0)
 
 
 def test_a_candidate_that_one_sample_decides_is_not_admissible():
@@ -223,39 +223,28 @@ def test_a_flat_kernel_has_no_width_step(data):
 def test_a_step_that_overshoots_is_halved(data):
     entry = entry_of(data)
     now = entry.at(1.0)
-    rules = ConstrainedRules(gamma=2.0)
-    down = np.sign(entry.step(now, 1.0))
-    # the widths that are tried: 1 + move, 1 + move / 2, ...; the first of them that is not worse
-    move = 4.0 * down if down > 0 else -0.95
-    found = constrained._downhill(entry, now, move, rules)
+    # a step length that overshoots: the widths tried are 1 + move, 1 + move / 2, ...; the first not worse is taken
+    eta = 8.0
+    move = entry.step(now, eta)
     tried = [min(max(1.0 + move * 0.5**k, 0.02 * UNIT), 1e3 * UNIT) for k in range(7)]
     expected = next(width for width in tried if entry.at(width).loss <= now.loss)
-    assert found.width == pytest.approx(expected)
-    # uphill, there is none
-    assert constrained._downhill(entry, now, -move, rules) is None
+    assert expected != tried[0]
+    assert constrained.tune_width(entry, 1.0, ConstrainedRules(gamma=2.0, eta=eta, width_steps=1)) == expected
 
 
 def test_widths_stay_between_floor_and_cap(data):
     entry = entry_of(data)
-    rules = ConstrainedRules(gamma=2.0, floor=1.5, cap=1.8)
-    now = entry.at(1.7 * UNIT)
-    always = now._replace(loss=np.inf)
-    assert constrained._downhill(entry, always, -100.0, rules).width == pytest.approx(1.5 * UNIT)
-    assert constrained._downhill(entry, always, 100.0, rules).width == pytest.approx(1.8 * UNIT)
+    for width in (1.5, 1.7, 1.8):
+        rules = ConstrainedRules(gamma=2.0, floor=1.5, cap=1.8, eta=100.0)
+        assert 1.5 * UNIT <= constrained.tune_width(entry, width * UNIT, rules) <= 1.8 * UNIT
 
 
 def test_as_many_width_steps_as_asked_for(data):
-    entry = entry_of(data)
-    width = 1.2
+    entry, width = entry_of(data), 1.2
+    one = ConstrainedRules(gamma=2.0, width_steps=1)
     for steps in range(4):
-        rules = ConstrainedRules(gamma=2.0, width_steps=steps)
-        expected = width
-        now = entry.at(width)
-        for _ in range(steps):
-            found = constrained._downhill(entry, now, entry.step(now, 0.5), rules)
-            now = found or now
-            expected = now.width
-        assert constrained.tune_width(entry, width, rules) == pytest.approx(expected)
+        assert constrained.tune_width(entry, 1.2, ConstrainedRules(gamma=2.0, width_steps=steps)) == width
+        width = constrained.tune_width(entry, width, one)
 
 
 def test_a_path_ends_where_the_score_does_not_fall_by_the_tolerance(data):
@@ -290,38 +279,3 @@ def test_the_first_kernel_is_the_candidate_nearest_to_the_target(data):
     assert first.steps[0].width == pytest.approx(2.0 * UNIT)
     assert first.steps[0].loo == pytest.approx((problem.w @ (target[:, None] - Psi) ** 2).min())
     assert first.stop == Stop.LIMIT
-
-
-def test_kernels_of_no_weight_leave_the_joint_fit_and_the_others_are_tuned_one_by_one(data):
-    problem, target = data
-    fit = _fit(data, stop="size", max_vectors=6)
-    joint = constrained._JointFit(problem, target, fit.mixture)
-    joint.g = np.array([0.5, 0.0, 0.3, 1e-9, 0.2, 0.0])
-    widths = list(joint.widths)
-    joint.drop()
-    np.testing.assert_allclose(joint.g, [0.5, 0.3, 0.2])
-    assert joint.widths == [widths[0], widths[2], widths[4]]
-    np.testing.assert_array_equal(joint.rows, fit.mixture.rows[[0, 2, 4]])
-
-    def loss(widths):
-        F = problem.kernel(joint.D, np.asarray(widths))
-        return problem.w @ (target - F @ joint.g) ** 2
-
-    before = loss(joint.widths)
-    solve, tuned = joint._solve, []
-    joint._solve = lambda: tuned.append(list(joint.widths))
-    g = joint.g
-    joint.tune()
-    assert loss(tuned[0]) < before
-    joint._solve = solve
-    joint._solve()
-    assert joint.g.sum() == pytest.approx(1.0)
-    assert not np.allclose(g, joint.g)
-
-
-def test_a_kernel_that_is_all_there_is_keeps_its_width(data):
-    problem, target = data
-    joint = constrained._JointFit(problem, target, _fit(data, max_vectors=1).mixture)
-    before = list(joint.widths)
-    joint.tune()
-    assert joint.widths == before

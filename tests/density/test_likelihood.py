@@ -8,6 +8,7 @@ from sklearn.mixture import GaussianMixture
 from fewkern.arrays.folds import plain_folds
 from fewkern.core.path import Stop
 from fewkern.density import likelihood
+from fewkern.density.choice import choose_size
 from fewkern.density.problem import DensityProblem, RoundMixture
 from tests.oracles import density as oracle
 
@@ -17,6 +18,10 @@ def _data(n=120, seed=0):
     X = rng.normal(size=(n, 2))
     X[n // 2 :] += 5.0
     return DensityProblem.of(X, 0.5 + rng.random(n), 0.4)
+
+
+def _choose(problem, folds, **settings):
+    return choose_size(problem, folds, **{"floor": 1.5, "max_vectors": 20, "tolerance": 0.5, **settings})
 
 
 def _start(X):
@@ -90,7 +95,7 @@ def test_bic_counts_the_parameters_and_the_first_model_is_one_normal_law():
     assert fit.bic[0] == pytest.approx(-2 * size * log_p + 3 * np.log(size), rel=1e-9)
     assert fit.stop is Stop.LIMIT
     assert fit.selected == int(np.argmin(fit.bic))
-    assert fit.trace.setting == {"n_vectors": fit.selected + 1}
+    assert fit.path.setting == {"n_vectors": fit.selected + 1}
 
 
 def test_entry_is_the_best_over_rows_widths_and_shares():
@@ -122,18 +127,18 @@ def test_em_ends_when_the_likelihood_hardly_rises():
 def test_size_by_held_out_likelihood():
     problem = _data(150)
     folds = plain_folds(150, 3)
-    found = likelihood.choose_size(problem, folds, max_vectors=4, tolerance=0.0)
+    found = _choose(problem, folds, max_vectors=4, tolerance=0.0)
     # two kernels by hand
     total = 0.0
     for train, test in folds:
         model = likelihood.forward_likelihood(problem.part(train), max_vectors=2, patience=None).models[1]
         density = oracle.normal_matrix(problem.Z[test], model.centers, model.widths) @ model.weights
         total -= problem.w[test] @ np.log(density)
-    assert found.trace.error[1] == pytest.approx(total, rel=1e-9)
-    assert found.size == int(np.argmin(found.trace.error)) + 1
-    assert likelihood.choose_size(problem, folds, max_vectors=4, tolerance=1.0).size == 2
-    assert likelihood.choose_size(problem, folds, max_vectors=1).stop is Stop.LIMIT
-    assert likelihood.choose_size(problem, folds).stop is Stop.ERROR
+    assert found.path.error[1] == pytest.approx(total, rel=1e-9)
+    assert found.size == int(np.argmin(found.path.error)) + 1
+    assert _choose(problem, folds, max_vectors=4, tolerance=1.0).size == 2
+    assert _choose(problem, folds, max_vectors=1).stop is Stop.LIMIT
+    assert _choose(problem, folds).stop is Stop.ERROR
 
 
 def test_least_width_falls_with_the_number_of_dimensions():
@@ -147,7 +152,7 @@ def test_least_width_falls_with_the_number_of_dimensions():
 def test_kernels_hardly_anybody_answers_for_stay_where_they_are():
     problem = _data()
     far = RoundMixture(np.array([[0.0, 0.0], [1e6, 1e6]]), np.array([1.0, 2.0]), np.array([0.5, 0.5]))
-    found, _ = likelihood._iterate(problem, far, 0.1)
+    found = likelihood.expectation_maximization(problem, far, 0.1, 1).mixture
     np.testing.assert_array_equal(found.centers[1], [1e6, 1e6])
     assert found.widths[1] == 2.0
     np.testing.assert_allclose(found.weights, [1.0, 0.0])
@@ -157,9 +162,8 @@ def test_widths_do_not_fall_below_the_floor():
     problem = _data()
     narrow = RoundMixture(problem.Z[[0, -1]], np.array([0.5, 0.5]), np.array([0.5, 0.5]))
     for floor in (0.01, 3.0):
-        found, before = likelihood._iterate(problem, narrow, floor)
+        found = likelihood.expectation_maximization(problem, narrow, floor, 1).mixture
         assert np.all(found.widths >= floor)
-        assert before == pytest.approx(likelihood.log_likelihood(problem, narrow))
         if floor == 3.0:
             np.testing.assert_array_equal(found.widths, [3.0, 3.0])
 
@@ -183,20 +187,11 @@ def test_em_says_how_many_iterations_and_how_much_they_brought(least, stop):
 def test_a_growth_begins_with_one_normal_law():
     problem = _data()
     for floor, width in ((0.1, problem.spread), (1000.0, 1000.0 * problem.unit)):
-        growth = likelihood._Growth(problem, floor)
+        growth = likelihood.Growth(problem, floor)
         np.testing.assert_allclose(growth.mixture.centers[0], problem.w @ problem.Z)
         assert growth.floor == pytest.approx(floor * problem.unit)
         assert growth.mixture.widths[0] == pytest.approx(width, rel=1e-6)
         assert growth.mixture.weights.tolist() == [1.0]
-
-
-def test_at_most_so_many_candidates_become_centers(monkeypatch):
-    problem = _data()
-    for most, count in ((120, 120), (119, 60), (50, 40)):
-        monkeypatch.setattr(likelihood, "_CENTERS", most)
-        entries = likelihood.Entries(problem)
-        assert entries.centers.shape == (count, 2)
-        np.testing.assert_array_equal(entries.centers, entries.screen.Z[:: -(-120 // most)])
 
 
 @pytest.mark.parametrize("patience", [1, 2, None])
@@ -209,7 +204,7 @@ def test_a_path_of_likelihoods_ends_after_steps_without_a_better_bic(patience):
         assert len(path.models) == 6
         assert patience is None or worse <= patience
     assert path.selected == np.argmin(path.bic)
-    assert path.trace.chosen == (path.selected,)
+    assert path.path.chosen == (path.selected,)
     for k in range(len(path.models) - 1):
         assert patience is None or k - int(np.argmin(path.bic[: k + 1])) < patience
     calls = []
@@ -217,17 +212,17 @@ def test_a_path_of_likelihoods_ends_after_steps_without_a_better_bic(patience):
     assert calls == [1, 2]
 
 
-def test_growth_in_folds_ends_four_steps_after_the_best(monkeypatch):
+def test_growth_in_folds_ends_four_steps_after_the_best():
     problem = _data(n=60)
     folds = plain_folds(60, 3)
     steps = []
-    found = likelihood.choose_size(problem, folds, max_vectors=12, step=steps.append)
-    error = found.trace.error
+    found = _choose(problem, folds, max_vectors=12, step=steps.append)
+    error = found.path.error
     cost = min(4 / problem.effective_size, 0.02)
     penalized = error + 0.5 * cost * np.arange(1, len(error) + 1)
     assert steps == list(range(1, len(error) + 1))
     if found.stop == Stop.ERROR:
         assert len(error) - 1 - int(np.argmin(penalized)) == 4
     best = int(np.argmin(error))
-    allowed = 0.5 * np.maximum(found.trace.spread, cost * (best - np.arange(len(error))))
+    allowed = 0.5 * np.maximum(found.path.spread, cost * (best - np.arange(len(error))))
     assert found.size == next(k + 1 for k in range(len(error)) if error[k] - error[best] <= allowed[k])

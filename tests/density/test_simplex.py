@@ -185,63 +185,6 @@ def test_weights_come_back_in_the_order_of_the_coordinates():
     np.testing.assert_allclose(found.weights[[70, 3, 41]], np.array([2.0, 1.9, 1.8]) - (5.7 - 1) / 3)
 
 
-def support_of(B, v, indices, weights):
-    found = simplex._Support(B, v)
-    found.indices, found.weights = list(indices), np.array(weights)
-    found.value = simplex._objective(*found._block(), found.weights)
-    return found
-
-
-def test_the_descent_begins_at_the_best_corner():
-    B, v = _problem(3, 6)
-    found = simplex._Support(B, v)
-    corners = np.diag(B) / 2 - v
-    assert found.indices == [int(np.argmin(corners))]
-    assert found.value == pytest.approx(corners.min())
-    assert found.weights.tolist() == [1.0]
-
-
-def test_who_enters_is_the_coordinate_of_steepest_descent():
-    B, v = _problem(4, 7)
-    found = support_of(B, v, [1, 4], [0.3, 0.7])
-    g = np.zeros(7)
-    g[[1, 4]] = [0.3, 0.7]
-    gradient = B @ g - v
-    r = gradient - g @ gradient
-    assert found.entering() == (int(np.argmin(r)), pytest.approx(r.min()))
-
-
-def test_a_step_goes_to_the_minimum_on_the_support_or_to_the_boundary():
-    B, v = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]), np.array([0.5, 0.4, -3.0])
-    inside = support_of(B, v, [0, 1], [0.9, 0.1])
-    assert inside._step() is False
-    # minimum of g'g/2 - v'g with g1 + g2 = 1
-    np.testing.assert_allclose(inside.weights, [0.55, 0.45])
-    outside = support_of(B, v, [0, 1, 2], [0.4, 0.4, 0.2])
-    assert outside._step() is True
-    # the third would become negative: the way ends where it is zero, and it leaves
-    assert outside.indices == [0, 1]
-    target = np.array([0.5, 0.4, -3.0]) + (1 - np.sum([0.5, 0.4, -3.0])) / 3
-    length = 0.2 / (0.2 - target[2])
-    np.testing.assert_allclose(outside.weights, (np.array([0.4, 0.4, 0.2]) + length * (target - [0.4, 0.4, 0.2]))[:2])
-
-
-def test_a_pivot_without_progress_changes_nothing():
-    B, v = np.eye(3), np.array([0.5, 0.4, -3.0])
-    found = support_of(B, v, [0, 1], [0.55, 0.45])
-    count, better = found.pivot(2, 10)
-    assert not better
-    assert count >= 1
-    assert found.indices == [0, 1]
-    np.testing.assert_allclose(found.weights, [0.55, 0.45])
-    other = support_of(B, v, [0], [1.0])
-    count, better = other.pivot(1, 10)
-    assert better
-    assert count == 1
-    np.testing.assert_allclose(other.weights, [0.55, 0.45])
-    assert other.value == pytest.approx(simplex._objective(B[:2, :2], v[:2], np.array([0.55, 0.45])))
-
-
 @pytest.mark.parametrize("factor", [1e-8, 1.0, 1e8])
 def test_the_unit_of_the_problem_does_not_matter(factor):
     B, v = _density_problem()
@@ -250,11 +193,3 @@ def test_the_unit_of_the_problem_does_not_matter(factor):
     assert other.objective == pytest.approx(factor * one.objective, rel=1e-9)
     assert other.stop == Stop.CONVERGED
     assert one.gap <= 1e-10
-
-
-def test_the_largest_number_of_systems_is_twenty_per_weight_and_a_hundred(monkeypatch):
-    B, v = _density_problem(n=80)
-    monkeypatch.setattr(simplex._Support, "entering", lambda self: (79, -1.0) if 79 not in self.indices else (78, -1.0))
-    monkeypatch.setattr(simplex._Support, "pivot", lambda self, j, limit: (1, True))
-    found = simplex.active_set(B, v)
-    assert (found.n_iter, found.stop) == (20 * 80 + 100, Stop.MAX_ITER)

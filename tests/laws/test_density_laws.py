@@ -23,8 +23,7 @@ seeds = st.integers(0, 10_000)
 # "none" is the isotropic kernel of the paper, the only one that may be rotated.
 DENSITIES = {
     "parzen": ParzenDensity(scale="none"),
-    "ise-em": ForwardDensity(criterion="squared_error", scale="none"),
-    "ise": ForwardDensity(criterion="squared_error", scale="none", polish=False),
+    "ise": ForwardDensity(criterion="squared_error", scale="none"),
     "ml": ForwardDensity(scale="none", max_vectors=3),
     "ml-bic": ForwardDensity(cv=None, scale="none", max_vectors=3),
     "paper": ForwardConstrainedDensity(scale="none"),

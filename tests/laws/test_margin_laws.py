@@ -7,12 +7,12 @@ from hypothesis import strategies as st
 from fewkern import graphs
 from fewkern.margins.embedding import Ratio, graph_embedding
 from fewkern.margins.graphs import PairSet
-from fewkern.margins.hinge import HingeProblem, minimize_hinge
-from fewkern.margins.problems import class_problems
+from fewkern.margins.hinge import minimize_hinge
+from fewkern.margins.problems import HingeProblem, class_problems
 from fewkern.margins.ranking import OrderedPairs
 from fewkern.margins.recursion import Recursion, recursive_margin
 from fewkern.margins.soft import SoftMargin, recursive_soft_margin
-from fewkern.margins.spaces import Reflected, Rows
+from fewkern.margins.spaces import DensePoints, Reflected
 from tests.oracles.margins import align, labelled, pair_sums, pairs_of
 
 common = settings(max_examples=25, deadline=None, derandomize=True)
@@ -63,7 +63,7 @@ def test_any_feasible_start_ends_in_the_same_hyperplane(seed, n, d, exponent):
     start = C * rng.integers(0, 3, n) / 2  # on either bound or between them
     up, down = start[signs > 0].sum(), start[signs < 0].sum()
     start = np.where(signs > 0, start * min(up, down) / (up or 1.0), start * min(up, down) / (down or 1.0))
-    hinges = HingeProblem(Rows(Z), signs, h, C)
+    hinges = HingeProblem(DensePoints(Z), signs, h, C)
     cold = minimize_hinge(hinges)
     warm = minimize_hinge(hinges, start)
     assert warm.stop in ("converged", "precision")

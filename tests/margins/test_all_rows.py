@@ -8,10 +8,7 @@ from fewkern import GraphEmbedding, RecursiveSoftMargin, RecursiveSVM
 from fewkern.core import population
 from fewkern.core.samples import Samples
 from fewkern.kernels import Gaussian
-from fewkern.margins import reducer, soft_margin, svm
-from fewkern.margins.all_rows import RowFeatures
-from fewkern.margins.features import basis_features
-from fewkern.select.selection import Selecting
+from fewkern.margins import reducer, soft_margin
 
 N, SAMPLE = 600, 200
 
@@ -55,7 +52,7 @@ def test_a_given_graph_is_one_of_all_rows(table):
 
 
 def test_soft_margins_look_at_some_samples(table, monkeypatch):
-    monkeypatch.setattr(soft_margin, "_MOST_SAMPLES", 100)
+    monkeypatch.setattr(soft_margin, "_MAX_SAMPLES", 100)
     monkeypatch.setattr(population, "SAMPLE_ROWS", N)
     X, y = table
     model = RecursiveSoftMargin(n_components=2).fit(X, y)
@@ -80,7 +77,7 @@ def test_sparse_samples_of_the_linear_kernel_are_served_as_they_are(table, monke
 
 
 def test_a_basis_of_many_sparse_features_is_bounded(monkeypatch):
-    monkeypatch.setattr(reducer, "_MOST_SPARSE_VECTORS", 20)
+    monkeypatch.setattr(reducer, "_MAX_SPARSE_VECTORS", 20)
     rng = np.random.default_rng(1)
     X = sp.random(60, 200, 0.2, random_state=2, format="csr")
     model = GraphEmbedding().fit(X, rng.integers(0, 2, 60))
@@ -88,25 +85,12 @@ def test_a_basis_of_many_sparse_features_is_bounded(monkeypatch):
     assert GraphEmbedding(max_vectors=60).fit(X, rng.integers(0, 2, 60)).basis_.n_vectors > 50
 
 
-def test_coordinates_are_those_of_the_features(table):
-    X = table[0]
-    features = basis_features(Samples.of(X), Gaussian(2.0), Selecting(), 10)
-    Q = np.linalg.qr(np.random.default_rng(0).normal(size=(10, 4)))[0]
-    rows = RowFeatures(features.basis, features.mean)
-    np.testing.assert_allclose(rows(X), features.Z, atol=1e-12)
-    np.testing.assert_allclose(rows.along(Q)(X), features.Z @ Q, atol=1e-10)
-    plain = RowFeatures(None, np.full(6, 1e8))
-    V = np.linalg.qr(np.random.default_rng(0).normal(size=(6, 4)))[0]
-    np.testing.assert_allclose(plain.along(V)(X + 1e8), X @ V, atol=1e-7)
-
-
-def test_a_basis_of_many_rows_gives_ten_directions_by_default(table, monkeypatch):
-    assert svm._MOST_OF_MANY == 10
-    monkeypatch.setattr(svm, "_MOST_OF_MANY", 1)
+@pytest.mark.parametrize("kernel", ["linear", Gaussian(2.0)])
+def test_hyperplanes_are_those_of_a_sample_that_stands_for_all_rows(kernel, table):
     X, y = table
-    y, kernel = np.where(y > 0, 1, 0), Gaussian(2.0)
-    assert RecursiveSVM(kernel=kernel, max_vectors=12).fit(X, y).n_components_ == 1
-    assert RecursiveSVM(kernel=kernel, max_vectors=12, n_components=2).fit(X, y).n_components_ == 2
-    assert RecursiveSVM(class_weight="balanced").fit(X, y).n_components_ > 1
-    monkeypatch.setattr(population, "SAMPLE_ROWS", N)
-    assert RecursiveSVM(kernel=kernel, max_vectors=12).fit(X, y).n_components_ > 1
+    settings = {"kernel": kernel, "max_vectors": 12 if kernel != "linear" else None, "n_components": 2}
+    model = RecursiveSVM(C=0.1, **settings).fit(X, y)
+    alone = RecursiveSVM(C=0.1 * N / SAMPLE, **settings).fit(*drawn(X, y))
+    np.testing.assert_allclose(model.transform(X), alone.transform(X), atol=1e-8)
+    np.testing.assert_allclose(model.objectives_, alone.objectives_, rtol=1e-8)
+    assert set(model.support_) <= set(Samples.of(X, codes=y, n_classes=3).drawn(SAMPLE).rows)

@@ -7,7 +7,7 @@ from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 from fewkern import graphs
-from fewkern.margins.embedding import Ratio, principal_space, ridged
+from fewkern.margins.embedding import Ratio, principal_space, regularized_scatter
 from fewkern.margins.embedding import graph_embedding as embed
 from tests.oracles.margins import align, foley_sammon, labelled
 
@@ -45,7 +45,7 @@ def test_recursive_fda_is_foley_sammon():
     Z = X - X.mean(axis=0)
     pair = build(graphs.Fisher(), Z, y)
     ours = graph_embedding(Z, pair, recursive=True, n_components=4, ridge=1e-2)
-    want = foley_sammon(pair.penalty.scatter(Z), ridged(pair, Z, 1e-2), 4)
+    want = foley_sammon(pair.penalty.scatter(Z), regularized_scatter(pair, Z, 1e-2), 4)
     np.testing.assert_allclose(align(want, ours.directions), want, atol=1e-7)
     assert ours.stop == "limit"
     assert graph_embedding(Z, pair, recursive=True, n_components=9).stop == "rank"
@@ -62,7 +62,7 @@ def test_scaling_and_denominator():
     X, y = load_iris(return_X_y=True)
     Z = X - X.mean(axis=0)
     pair = build(graphs.Fisher(), Z, y)
-    S, B = ridged(pair, Z, 1e-2), pair.penalty.scatter(Z)
+    S, B = regularized_scatter(pair, Z, 1e-2), pair.penalty.scatter(Z)
     W = graph_embedding(Z, pair).directions
     np.testing.assert_allclose(W.T @ S @ W, np.eye(2), atol=1e-9)
     W = graph_embedding(Z, pair, against="total")
@@ -79,11 +79,11 @@ def test_ridge_rule():
     V = principal_space(Z)
     assert V.shape == (20, 5)
     pair = build(graphs.Fisher(), Z, codes)
-    S = ridged(pair, Z @ V, 0.1)
+    S = regularized_scatter(pair, Z @ V, 0.1)
     plain = pair.intrinsic.scatter(Z @ V)
     np.testing.assert_allclose(S, plain + 0.1 * np.trace(plain) / 5 * np.eye(5), atol=1e-12)
     # one sample per class: nothing to divide by
-    assert np.array_equal(ridged(build(graphs.Fisher(), Z, np.arange(6)), Z @ V, 0.1), np.eye(5))
+    assert np.array_equal(regularized_scatter(build(graphs.Fisher(), Z, np.arange(6)), Z @ V, 0.1), np.eye(5))
 
 
 def test_with_rho_to_zero_the_first_directions_are_in_the_null_space():

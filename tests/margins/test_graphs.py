@@ -5,11 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from scipy.linalg import eigh
 
 from fewkern import GraphEmbedding, graphs
 from fewkern.arrays.neighbors import neighbors, symmetric_weights
 from fewkern.margins import graphs as weights
-from fewkern.margins.given import as_graph, pair_of_matrices
 from fewkern.margins.graphs import (
     AllPairs,
     BetweenClasses,
@@ -167,13 +167,16 @@ def test_lsda_splits_by_class(data):
 
 
 def test_a_users_pair_of_matrices(data):
-    Z, codes, p = data
+    Z, codes, _ = data
     V, F = (codes[:, None] == codes[None, :]).astype(float), np.random.default_rng(0).normal(size=(30, 2))
     F = F - F.mean(axis=0)
-    pair = pair_of_matrices((sp.csr_matrix(V), F), labelled(Z, None, p), "test")
-    np.testing.assert_allclose(pair.intrinsic.scatter(Z), laplacian_scatter(V, Z), atol=1e-9)
-    np.testing.assert_allclose(pair.penalty.scatter(Z), Z.T @ F @ F.T @ Z, atol=1e-9)
-    assert pair_of_matrices((None, V), labelled(Z, None, p), "test").intrinsic is None
+    centered = Z - Z.mean(axis=0)
+    penalty = centered.T @ F @ F.T @ centered
+    model = GraphEmbedding(graph=(sp.csr_matrix(V), F), alpha=0.0).fit(Z)
+    want = eigh(penalty, laplacian_scatter(V, centered), eigvals_only=True)[::-1]
+    np.testing.assert_allclose(model.eigenvalues_, want[:2], rtol=1e-8)
+    identity = GraphEmbedding(graph=(None, F), n_components=2).fit(Z)
+    np.testing.assert_allclose(identity.eigenvalues_, np.linalg.eigvalsh(penalty)[::-1][:2], rtol=1e-8)
 
 
 def test_messages():
@@ -185,13 +188,13 @@ def test_messages():
     with pytest.raises(ValueError, match="square matrix"):
         symmetric_weights(np.ones((2, 3)), "test")
     with pytest.raises(ValueError, match="one row per sample"):
-        pair_of_matrices((np.ones((2, 2)), np.ones((2, 2))), three, "test")
+        GraphEmbedding(graph=(np.ones((2, 2)), np.ones((2, 2)))).fit(np.eye(3))
     with pytest.raises(ValueError, match=r"columns of a factor F must sum to zero, .*; pass F - F.mean\(axis=0\)"):
-        pair_of_matrices((None, np.ones((3, 1))), three, "test")
+        GraphEmbedding(graph=(None, np.ones((3, 1)))).fit(np.eye(3))
     with pytest.raises(ValueError, match="weights of a graph must be finite"):
-        pair_of_matrices((None, np.full((3, 1), np.nan)), three, "test")
+        GraphEmbedding(graph=(None, np.full((3, 1), np.nan))).fit(np.eye(3))
     with pytest.raises(ValueError, match="graph must be one of"):
-        as_graph("fischer", "test")
+        GraphEmbedding(graph="fischer").fit(np.eye(3))
     for count in (0, 2.5, "3", True):
         with pytest.raises(ValueError, match=r"graphs.LPP: neighbors must be a whole number of at least 1, got"):
             graphs.LPP(count).build(np.ones((3, 1)), three)
@@ -212,8 +215,8 @@ def test_messages():
 
 def test_names_and_rules_are_the_same():
     assert {"fisher", "pca", "lpp", "udp", "mfa", "lfda", "lsda"} <= set(RULES)
-    for name, rule in RULES.items():
-        assert as_graph(name, "test") == rule()
+    assert GraphEmbedding(graph="lpp").set_params(graph__neighbors=4).graph == graphs.LPP(4)
+    for rule in RULES.values():
         assert getattr(graphs, rule.__name__) is rule
         assert rule.__name__ in graphs.__all__
     assert graphs.LPP(4) != graphs.LPP(5)

@@ -1,13 +1,19 @@
-"""The interior point against libsvm and against its own optimality conditions."""
+"""The interior point against libsvm, its own optimality conditions, and a step written out."""
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from sklearn.svm import SVC
 
 from fewkern.margins import hinge
-from fewkern.margins.hinge import HingeProblem, hinge_at_zero, minimize_hinge
-from fewkern.margins.spaces import Rows
+from fewkern.margins.hinge import minimize_hinge
+from fewkern.margins.problems import HingeProblem, hinge_at_zero
+from fewkern.margins.spaces import DensePoints
 from tests.oracles.margins import svr_value
+
+# Weight of the hinges, and iterations in all for twelve problems.
+MOST_ITERATIONS = [(1e-3, 110), (1.0, 130), (1e3, 150), (1e6, 180)]
 
 
 def problem(seed, n=60, q=5):
@@ -30,7 +36,7 @@ def kkt(Z, s, h, C, solution, g=0.0, bias=True):
 @pytest.mark.parametrize("seed", range(4))
 def test_equals_libsvm(seed):
     Z, y, C = problem(seed)
-    ours = minimize_hinge(HingeProblem(Rows(Z), y, np.ones(len(y)), C))
+    ours = minimize_hinge(HingeProblem(DensePoints(Z), y, np.ones(len(y)), C))
     svm = SVC(C=1.0, kernel="linear", tol=1e-10).fit(Z, y, sample_weight=C)
     np.testing.assert_allclose(ours.w, svm.coef_[0], atol=1e-5)
     w = svm.coef_[0]
@@ -44,7 +50,7 @@ def test_equals_libsvm(seed):
 def test_optimality_conditions_at_any_box(C):
     Z, y, box = problem(1)
     h = np.ones(len(y))
-    solution = minimize_hinge(HingeProblem(Rows(Z), y, h, C * box))
+    solution = minimize_hinge(HingeProblem(DensePoints(Z), y, h, C * box))
     assert kkt(Z, y, h, C * box, solution) < (1e-8 if C < 1e6 else 1e-6)
     assert solution.primal - solution.dual < 1e-8 * solution.primal
 
@@ -52,7 +58,7 @@ def test_optimality_conditions_at_any_box(C):
 def test_hard_margin():
     Z = np.array([[0.0, 0.0], [0.0, 1.0], [2.0, 0.3], [3.0, 1.0]])
     y = np.array([-1.0, -1.0, 1.0, 1.0])
-    solution = minimize_hinge(HingeProblem(Rows(Z), y, np.ones(4), np.full(4, 1e9)))
+    solution = minimize_hinge(HingeProblem(DensePoints(Z), y, np.ones(4), np.full(4, 1e9)))
     # the two hulls are nearest along the first axis, two apart
     np.testing.assert_allclose(solution.w, [1.0, 0.0], atol=1e-7)
     assert solution.bias == pytest.approx(-1.0, abs=1e-6)
@@ -63,7 +69,7 @@ def test_without_bias_and_with_a_linear_term():
     G, g = rng.normal(size=(80, 6)), rng.normal(size=6)
     C, h = rng.uniform(0.1, 1.0, 80), rng.uniform(0.5, 1.5, 80)
     ones = np.ones(80)
-    solution = minimize_hinge(HingeProblem(Rows(G), ones, h, C, bias=False, linear=g))
+    solution = minimize_hinge(HingeProblem(DensePoints(G), ones, h, C, bias=False, linear=g))
     assert kkt(G, ones, h, C, solution, g, bias=False) < 1e-8
     value = 0.5 * solution.w @ solution.w - g @ solution.w + C @ np.maximum(h - G @ solution.w, 0)
     assert solution.primal == pytest.approx(value, rel=1e-9)
@@ -78,22 +84,22 @@ def test_a_tube_equals_libsvm():
     y = Z @ rng.normal(size=4) + rng.normal(size=50)
     two = np.vstack([Z, Z])
     s = np.r_[np.ones(50), -np.ones(50)]
-    solution = minimize_hinge(HingeProblem(Rows(two), s, np.r_[y - epsilon, -y - epsilon], np.full(100, C)))
+    solution = minimize_hinge(HingeProblem(DensePoints(two), s, np.r_[y - epsilon, -y - epsilon], np.full(100, C)))
     assert solution.primal == pytest.approx(svr_value(Z @ Z.T, y, C, epsilon), rel=1e-6)
 
 
 def test_conjugate_gradients_give_the_same(monkeypatch):
     Z, y, C = problem(2)
-    dense = minimize_hinge(HingeProblem(Rows(Z), y, np.ones(len(y)), C))
-    monkeypatch.setattr(hinge, "_DENSE_DIMENSION", 0)
-    free = minimize_hinge(HingeProblem(Rows(Z), y, np.ones(len(y)), C))
+    dense = minimize_hinge(HingeProblem(DensePoints(Z), y, np.ones(len(y)), C))
+    monkeypatch.setattr(hinge, "_MAX_DENSE_FEATURES", 0)
+    free = minimize_hinge(HingeProblem(DensePoints(Z), y, np.ones(len(y)), C))
     np.testing.assert_allclose(free.w, dense.w, atol=1e-7)
     assert free.primal == pytest.approx(dense.primal, rel=2e-8)
 
 
 def test_the_iteration_limit_is_reported():
     Z, y, C = problem(5)
-    assert minimize_hinge(HingeProblem(Rows(Z), y, np.ones(len(y)), C), max_iter=3).stop == "max_iter"
+    assert minimize_hinge(HingeProblem(DensePoints(Z), y, np.ones(len(y)), C), max_iter=3).stop == "max_iter"
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -114,7 +120,7 @@ def test_a_start_near_the_solution_saves_iterations():
     cold, warm = [], []
     for seed in range(6):
         Z, y, C = problem(seed)
-        hinges = HingeProblem(Rows(Z), y, np.ones(len(y)), 100 * C)
+        hinges = HingeProblem(DensePoints(Z), y, np.ones(len(y)), 100 * C)
         found = minimize_hinge(hinges)
         again = minimize_hinge(hinges, found.alpha)
         assert again.primal == pytest.approx(found.primal, rel=1e-8)
@@ -126,6 +132,139 @@ def test_a_start_near_the_solution_saves_iterations():
 @pytest.mark.parametrize("factor", [1e150, 1e200])
 def test_samples_too_long_for_the_arithmetic_are_no_solution(factor):
     Z, y, C = problem(0)
-    found = minimize_hinge(HingeProblem(Rows(factor * Z), y, np.ones(60), C))
+    found = minimize_hinge(HingeProblem(DensePoints(factor * Z), y, np.ones(60), C))
     assert str(found.stop) == "precision"
     assert found.error >= 0.5
+
+
+def small(seed=0, n=12, q=3, bias=True):
+    """A problem with targets, weights and, without a bias, a linear term."""
+    rng = np.random.default_rng(seed)
+    s = np.where(np.arange(n) % 3 == 0, 1.0, -1.0)
+    X = rng.normal(size=(n, q)) + 0.5 * s[:, None]
+    linear = None if bias else rng.normal(size=q)
+    return HingeProblem(DensePoints(X), s, rng.uniform(0.5, 1.5, n), rng.uniform(0.5, 2.0, n), bias, linear)
+
+
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_step_is_mehrotras(seed, bias):
+    """Predictor, centering by the cube of what it gains, corrector; against the whole system, solved as one."""
+    hinges, rng = small(seed, bias=bias), np.random.default_rng(seed)
+    X, s, (n, q) = hinges.points.A, hinges.signs, (12, 3)
+    a, b = hinges.C * rng.uniform(0.2, 0.8, n), float(rng.normal()) if bias else 0.0
+    point = hinge._Point(rng.normal(size=q), b, a, hinges.C - a, rng.uniform(0.5, 2, n), rng.uniform(0.5, 2, n))
+    here = hinge._Residuals.at(hinges, point)
+
+    def solve(c1, c2):
+        """Unknowns w, b, a, t, xi."""
+        A = np.zeros((q + 1 + 3 * n, q + 1 + 3 * n))
+        w, b, a, t, xi = np.split(np.arange(len(A)), np.cumsum([q, 1, n, n]))
+        A[w, w], A[np.ix_(w, a)] = 1, -(s[:, None] * X).T
+        A[b, a] = s
+        if not bias:
+            A[b] = 0
+            A[b, b] = 1
+        rows = a
+        A[np.ix_(rows, w)], A[rows, b], A[rows, xi], A[rows, t] = s[:, None] * X, s * bias, 1, -1
+        A[t, t], A[t, a] = point.a, point.t
+        A[xi, xi], A[xi, a] = point.u, -point.xi
+        x = np.linalg.solve(A, np.concatenate([-here.w, [-here.b], -here.p, c1, c2]))
+        return hinge._Move(x[w], float(x[b][0]), x[a], x[t], x[xi])
+
+    def room(move):
+        pairs = [(point.a, move.a), (point.t, move.t), (point.u, -move.a), (point.xi, move.xi)]
+        return min([1 / 0.99] + [float(-x[i] / dx[i]) for x, dx in pairs for i in range(n) if dx[i] < 0])
+
+    ahead = solve(-point.a * point.t, -point.u * point.xi)
+    reached = point.moved(ahead, min(1.0, room(ahead)))
+    aim = (reached.mu / point.mu) ** 3 * point.mu
+    move = solve(aim - point.a * point.t - ahead.a * ahead.t, aim - point.u * point.xi + ahead.a * ahead.xi)
+    expected = point.moved(move, min(1.0, 0.99 * room(move)))
+    found = hinge._next_point(hinges, here)
+    for field in ("w", "b", "a", "u", "t", "xi"):
+        np.testing.assert_allclose(getattr(found, field), getattr(expected, field), atol=1e-8, err_msg=field)
+
+
+def test_multipliers_that_are_all_zero_are_no_start():
+    hinges = small()
+    cold, none = minimize_hinge(hinges), minimize_hinge(hinges, np.zeros(12))
+    assert cold.n_iter == none.n_iter
+    np.testing.assert_array_equal(cold.alpha, none.alpha)
+
+
+@pytest.mark.parametrize(("C", "most"), MOST_ITERATIONS)
+def test_few_iterations_are_enough(C, most):
+    """A worse start or shorter steps would need more."""
+    problems = [small(seed, 40, 4, bias) for seed in range(6) for bias in (True, False)]
+    counts = [minimize_hinge(replace(hinges, C=C * hinges.C)).n_iter for hinges in problems]
+    assert sum(counts) <= most
+
+
+def test_a_tolerance_beyond_the_arithmetic_ends_soon():
+    found = [minimize_hinge(replace(small(seed, 40, 4), C=np.full(40, 1e3)), tol=1e-300) for seed in range(6)]
+    assert max(solution.n_iter for solution in found) <= 25
+    assert max(solution.error for solution in found) < 1e-12
+
+
+def test_an_indefinite_normal_matrix_ends_it(monkeypatch):
+    def fail(matrix):
+        raise ValueError("not positive definite")
+
+    monkeypatch.setattr(hinge, "cholesky_psd", fail)
+    found = minimize_hinge(small())
+    assert (str(found.stop), found.n_iter) == ("precision", 1)
+
+
+@pytest.mark.parametrize("bias", [True, False])
+def test_the_exact_solution_has_no_gap(bias):
+    hinges = small(4, n=30, bias=bias)
+    found = minimize_hinge(hinges)
+    assert found.stop == "converged"
+    assert abs(found.primal - found.dual) <= 1e-13 * abs(found.primal)
+    free = (found.alpha > 0) & (found.alpha < hinges.C)
+    margin = hinges.signs * (hinges.points.A @ found.w + found.bias) - hinges.targets
+    assert 0 < free.sum() <= hinges.points.width + bias
+    np.testing.assert_allclose(margin[free], 0, atol=1e-12)
+    if bias:
+        assert abs(hinges.signs @ found.alpha) < 1e-12
+
+
+@pytest.mark.parametrize("bias", [True, False])
+def test_without_it_multipliers_near_a_bound_are_set_on_it(bias, monkeypatch):
+    monkeypatch.setattr(hinge, "_MAX_FREE_MULTIPLIERS", 0)
+    hinges = small(4, n=30, bias=bias)
+    found = minimize_hinge(hinges)
+    assert 0 < np.sum((found.alpha > 0) & (found.alpha < hinges.C)) <= 12
+    assert found.primal - found.dual < 1e-7 * abs(found.primal)
+    np.testing.assert_allclose(found.w, hinges.g + hinges.points.A.T @ (hinges.signs * found.alpha), atol=1e-12)
+    if bias:
+        assert abs(hinges.signs @ found.alpha) < 1e-12
+
+
+def test_repeated_samples_share_their_multiplier():
+    Z = np.repeat(np.array([[-1.0, 0.2], [1.0, -0.3], [1.5, 1.0]]), [1, 3, 1], axis=0)
+    s = np.array([-1.0, 1.0, 1.0, 1.0, 1.0])
+    found = minimize_hinge(HingeProblem(DensePoints(Z), s, np.ones(5), np.full(5, 10.0)))
+    np.testing.assert_allclose(found.alpha[1:4], found.alpha[1:4].mean(), rtol=1e-9)
+    assert abs(found.primal - found.dual) < 1e-12
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_best_bias_is_a_minimizer_with_ties(seed):
+    rng = np.random.default_rng(seed)
+    s = np.where(rng.random(15) < 0.5, 1.0, -1.0)
+    short, C = rng.integers(-2, 3, 15).astype(float), rng.integers(1, 4, 15).astype(float)
+
+    def value(b):
+        return np.sum(C * np.maximum(short - s * b, 0))
+
+    hinges = HingeProblem(DensePoints(np.zeros((15, 1))), s, np.ones(15), C)
+    assert value(hinges.best_bias(short)) == min(value(x) for x in s * short)
+    assert replace(hinges, bias=False).best_bias(short) == 0.0
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_the_bias_of_one_sided_samples_is_their_last_break(sign):
+    hinges = HingeProblem(DensePoints(np.zeros((4, 1))), np.full(4, sign), np.ones(4), np.ones(4))
+    assert hinges.best_bias(np.array([3.0, 1.0, 2.0, 0.0])) == 3.0 * sign

@@ -5,10 +5,9 @@ import pytest
 import scipy.sparse as sp
 
 from fewkern.margins import recursion
-from fewkern.margins.hinge import HingeProblem
-from fewkern.margins.problems import class_problems, tube_problem
+from fewkern.margins.problems import HingeProblem, class_problems, tube_problem
 from fewkern.margins.recursion import Recursion, recursive_margin
-from fewkern.margins.spaces import Constrained, Reflected, Rows
+from fewkern.margins.spaces import Constrained, DensePoints, Reflected
 from tests.oracles.margins import align, centred_features, gaussian_gram, recursive_svm_on_gram, svr_value
 
 
@@ -56,8 +55,8 @@ def test_every_step_starts_from_the_multipliers_of_the_last_one(monkeypatch):
         ends.append(minimize(problem, start, *settings))
         return ends[-1]
 
-    minimize = recursion.minimize_many
-    monkeypatch.setattr(recursion, "minimize_many", spy)
+    minimize = recursion.minimize_hinge
+    monkeypatch.setattr(recursion, "minimize_hinge", spy)
     X, y = two_classes(d=3)
     r = recurse(centred_features(gaussian_gram(X, 4.0)), y)
     assert r.stop == "flat"
@@ -75,7 +74,7 @@ def _second_step(Z, y):
     """The second problem written out: samples less their part along the first direction."""
     first = recurse(Z, y, n_components=1).directions[:, 0]
     left = Z - np.outer(Z @ first, first)
-    return HingeProblem(Rows(left), y, np.ones(len(y)), np.ones(len(y)))
+    return HingeProblem(DensePoints(left), y, np.ones(len(y)), np.ones(len(y)))
 
 
 def test_flat_stop_when_a_mean_lies_in_the_other_hull():

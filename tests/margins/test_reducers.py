@@ -99,7 +99,7 @@ def test_the_basis_of_a_kernel_is_bounded(make, iris, monkeypatch):
     default = make(**settings).fit(X, y)
     np.testing.assert_array_equal(default.indices_, exact.indices_)
     np.testing.assert_array_equal(default.transform(X), exact.transform(X))
-    monkeypatch.setattr(reducer, "_MOST_VECTORS", 50)
+    monkeypatch.setattr(reducer, "_MAX_VECTORS", 50)
     bounded = make(**settings).fit(X, y)
     assert bounded.n_vectors_ == bounded.basis_.n_vectors == 50
     np.testing.assert_array_equal(bounded.transform(X), make(max_vectors=50, **settings).fit(X, y).transform(X))

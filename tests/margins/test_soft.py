@@ -5,10 +5,10 @@ import pytest
 
 from fewkern import graphs
 from fewkern.margins.convex import signed_pairs
-from fewkern.margins.embedding import ridged
-from fewkern.margins.soft import SoftMargin, SoftMarginProblem, all_violate, ordered_scores, soft_margin_direction
+from fewkern.margins.embedding import regularized_scatter
+from fewkern.margins.soft import SoftMargin, SoftMarginProblem, all_violate, score_order, soft_margin_direction
 from fewkern.margins.soft import recursive_soft_margin as recurse
-from fewkern.margins.sparse import sparse_soft_margin as recurse_sparse
+from fewkern.margins.sparse_directions import sparse_soft_margin as recurse_sparse
 from tests.oracles.margins import align, labelled, pairs_of, soft_margin_directions, soft_margin_objective
 
 
@@ -34,7 +34,7 @@ def pair_for(rule, Z, codes):
 def test_objective_equals_the_sum_over_pairs():
     Z, codes = data()
     pair = pair_for(graphs.Fisher(), Z, codes)
-    S, v = ridged(pair, Z, 1e-2), 1 / len(Z)
+    S, v = regularized_scatter(pair, Z, 1e-2), 1 / len(Z)
     upper, lower = pairs_of(len(Z), codes)
     rng = np.random.default_rng(0)
     for w in rng.normal(size=(3, Z.shape[1])) * 8:
@@ -73,10 +73,10 @@ def test_the_convex_step_is_optimal():
     """At the end the signs are those of ``w``, and ``w`` solves the quadratic program of these signs."""
     Z, codes = data()
     pair = pair_for(graphs.Fisher(), Z, codes)
-    S, edges = ridged(pair, Z, 1e-2), pair.pairs().edges()
+    S, edges = regularized_scatter(pair, Z, 1e-2), pair.pairs().edges()
     w0 = np.random.default_rng(0).normal(size=Z.shape[1])
     w, step = soft_margin_direction(SoftMarginProblem(Z, S, edges), w0, SoftMargin(C=20.0))
-    G = signed_pairs(Z, edges, ordered_scores(Z, w, np.arange(len(Z))))
+    G = signed_pairs(Z, edges, score_order(Z, w, np.arange(len(Z))))
     D = 2 * step.delta
     value = 0.5 * w @ S @ w + D * np.maximum(1 - G @ w, 0).sum()
     assert value == pytest.approx(step.objectives[-1], rel=1e-9)
@@ -103,12 +103,12 @@ def test_the_objective_never_rises(solver):
 def test_below_delta_0_the_direction_is_the_gini_fixed_point():
     Z, codes = data(seed=1)
     pair = pair_for(graphs.Fisher(), Z, codes)
-    S, pairs = ridged(pair, Z, 1e-2), pair.pairs()
+    S, pairs = regularized_scatter(pair, Z, 1e-2), pair.pairs()
     results = [recursive_soft_margin(Z, pair, n_components=1, C=d) for d in (1e-4, 0.05, 0.4)]
     for other in results[1:]:
         np.testing.assert_allclose(other.directions, results[0].directions, atol=1e-7)
     w = results[0].directions[:, 0]
-    again = all_violate(SoftMarginProblem(Z, S, pairs), ordered_scores(Z, w, np.arange(len(Z))))[0]
+    again = all_violate(SoftMarginProblem(Z, S, pairs), score_order(Z, w, np.arange(len(Z))))[0]
     np.testing.assert_allclose(again / np.linalg.norm(again), w, atol=1e-7)
 
 
@@ -116,7 +116,7 @@ def test_margin_and_weight_scale_together():
     """(f, delta) -> (c f, c delta) maps w to c w; with f fixed at one that is v -> v / c in the pairs."""
     Z, codes = data(seed=2)
     pair = pair_for(graphs.Fisher(), Z, codes)
-    S, edges = ridged(pair, Z, 1e-2), pair.pairs().edges()
+    S, edges = regularized_scatter(pair, Z, 1e-2), pair.pairs().edges()
     from dataclasses import replace
 
     w0 = np.random.default_rng(0).normal(size=Z.shape[1])
@@ -132,7 +132,7 @@ def test_metric_scatter_is_orthonormal_in_it():
     Z, codes = data()
     pair = pair_for(graphs.Fisher(), Z, codes)
     W = recursive_soft_margin(Z, pair, n_components=5, metric="scatter").directions
-    np.testing.assert_allclose(W.T @ ridged(pair, Z, 1e-2) @ W, np.eye(5), atol=1e-9)
+    np.testing.assert_allclose(W.T @ regularized_scatter(pair, Z, 1e-2) @ W, np.eye(5), atol=1e-9)
 
 
 def test_all_components_span_the_samples():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from fewkern.margins.spaces import Constrained, Reflected, Rows, no_columns, reflect, reflect_both
+from fewkern.margins.spaces import Constrained, DensePoints, Reflected, reflect, reflect_both
 
 
 @pytest.fixture
@@ -113,11 +113,9 @@ def test_a_length_that_rounding_made_negative_is_zero(Z):
 
 def test_rows_are_products_with_a_matrix(Z, rng):
     w, a, theta = rng.standard_normal(5), rng.standard_normal(12), rng.random(12)
-    rows = Rows(Z)
+    rows = DensePoints(Z)
     assert (rows.n, rows.width) == (12, 5)
     np.testing.assert_allclose(rows.times(w), Z @ w)
     np.testing.assert_allclose(rows.transposed_times(a), Z.T @ a)
     np.testing.assert_allclose(rows.normal(theta), (Z.T * theta) @ Z)
     np.testing.assert_array_equal(rows.subset(np.array([4, 2])).A, Z[[4, 2]])
-    assert no_columns(3, Z.astype(np.float32)).shape == (3, 0)
-    assert no_columns(3, Z.astype(np.float32)).dtype == np.float32

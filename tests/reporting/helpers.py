@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import fewkern
-from fewkern.reporting.settings import ReportSettings
+from fewkern import ReportSettings
 
 QUICK = ReportSettings(compare=False)
 

@@ -36,7 +36,7 @@ def test_the_page_is_as_wide_as_the_window(page, width):
     script = "<script>document.title = document.documentElement.scrollWidth + ' of ' + innerWidth</script>"
     measured = page.with_name(f"measured-{width}.html")
     # in a frame of the given width, because a window cannot be made as narrow as a phone
-    text = page.read_text(encoding="utf-8").replace(
+    text = re.sub(r"<meta http-equiv[^>]*>", "", page.read_text(encoding="utf-8")).replace(
         "</body>", script.replace("document.title", "parent.document.title") + "</body>"
     )
     inner = page.with_name(f"inner-{width}.html")

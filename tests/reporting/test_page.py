@@ -79,7 +79,10 @@ class TestEveryTask:
         assert not page.tags("script")
         assert not page.tags("link")
         assert not page.tags("img")
-        assert "http" not in made[1].html
+        assert "http:" not in made[1].html
+        assert "https:" not in made[1].html
+        policy = [attrs["content"] for attrs in page.tags("meta") if "http-equiv" in attrs]
+        assert policy == ["default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"]
         assert "@import" not in made[1].html
         for attrs in (attrs for _, attrs in page.elements):
             assert not any(name.startswith("on") for name in attrs)
@@ -93,10 +96,10 @@ class TestEveryTask:
         assert titles[-1] == "Remarks"
         anchors = [attrs["href"] for attrs in page.tags("a")]
         assert anchors == [f"#{attrs['id']}" for attrs in page.tags("section")]
-        order = ["good", "drivers", "errors", "kept", "sure", "use", "remarks"]
+        order = ["good", "importances", "errors", "vectors", "uncertainty", "usage", "remarks"]
         assert [a[1:] for a in anchors] == [a for a in order if f"#{a}" in anchors]
         if made[1].findings.quality is not None:
-            assert [title for title in titles if title != "How sure is it?"] == SUPERVISED
+            assert [title for title in titles if title != "How certain is it?"] == SUPERVISED
 
     def test_made_for_any_screen_and_for_paper(self, made):
         page = Parsed(made[1].html)
@@ -188,8 +191,8 @@ def test_a_model_of_a_whole_table():
     table = frame.assign(churn=y)
     model = Table().fit(table, "churn")
     page = report(model, table, settings=QUICK)
-    assert page.findings.judged.how == "held out"
-    assert "column &#x27;key&#x27; tells rows apart and was left out" in page.html
+    assert page.findings.predictions.how == "held out"
+    assert "column &#39;key&#39; tells rows apart and was left out" in page.html
     assert "fewkern predict model.npz table.csv" in page.html
 
 
@@ -215,6 +218,22 @@ def test_nothing_in_a_table_can_inject():
     shown = made._repr_html_()
     assert shown.count("<") == 2  # the frame, and its end
     assert Parsed(shown).tags("iframe")[0]["srcdoc"] == made.html
+
+
+CONTROLS = "\x1b[2J\x00\x07\u202e\u2066\x9b"
+
+
+def test_controls_in_a_table_are_written_out():
+    frame, y = customers(120)
+    frame = frame.rename(columns={"age": f"age{CONTROLS}"}).assign(key=[f"{CONTROLS}{i}" for i in range(120)])
+    y = (y + CONTROLS).rename(f"churn{CONTROLS}")
+    columns = [f"age{CONTROLS}", "noise"]
+    model = make_pipeline(StandardScaler(), fewkern.FeatureVectorDiscriminant(max_vectors=8)).fit(frame[columns], y)
+    made = report(model, frame, y, title=CONTROLS, settings=ReportSettings(compare=False, source=CONTROLS))
+    for text in (made.html, str(made)):
+        assert not set(CONTROLS[:1] + CONTROLS[4:]) & set(text)
+        assert r"\x1b[2J\x00\x07\u202e\u2066\x9b" in text
+    made.html.encode()
 
 
 def test_a_numeric_density_may_have_hostile_names_too():
@@ -249,7 +268,7 @@ def test_the_same_page_from_the_same_model():
 def test_new_rows_are_said_to_be_new():
     model, _, _ = churn_model()
     frame, y = customers(80, seed=3)
-    assert 'say so with ReportSettings(rows="fitted")' in find(subject_of(model, frame, y), QUICK).remarks[0]
+    assert 'pass ReportSettings(rows="fitted")' in find(subject_of(model, frame, y), QUICK).remarks[0]
 
 
 def test_the_function_is_not_hidden_by_a_module():
@@ -259,7 +278,23 @@ def test_the_function_is_not_hidden_by_a_module():
     assert done.stdout == "report\n"
 
 
+def test_a_leak_stands_in_place_of_the_recommendation():
+    model, X, y = price_model()
+    made = report(model, X, y, settings=QUICK)
+    assert f'<p class="advice">{made.findings.quality.recommendation}</p>' in made.html
+    X = X.assign(cost=y / 1000)
+    page = report(fewkern.FeatureVectorRegressor(max_vectors=10).fit(X, y), X, y, settings=QUICK).html
+    assert '<p class="advice leak">Column &#39;cost&#39; alone decides: it predicts price almost perfectly.' in page
+    assert 'class="advice">' not in page
+
+
+def test_without_jinja_it_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    with pytest.raises(ImportError, match=r"the page needs jinja2: pip install 'fewkern\[plot\]'"):
+        report(*iris_model(), settings=QUICK)
+
+
 def test_without_matplotlib_it_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(ImportError, match=r"the pictures need matplotlib: pip install 'fewkern\[plot\]'"):
+    with pytest.raises(ImportError, match=r"the figures need matplotlib: pip install 'fewkern\[plot\]'"):
         report(*iris_model(), settings=QUICK)

@@ -12,7 +12,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 import fewkern
-from fewkern.reporting.judging import judge
+from fewkern.reporting.holdout import predict_held_out
 from fewkern.reporting.subject import subject_of
 from tests.reporting.helpers import QUICK, Table, churn_model, customers, iris_model, price_model
 
@@ -49,7 +49,9 @@ def test_rows_without_a_target_are_left_out_and_said():
     assert subject.notes[-1] == "2 rows without a target were left out of this report"
     np.testing.assert_array_equal(subject.places, np.setdiff1d(np.arange(len(table)), [3, 4]))
     # the record of the model means rows of the whole table
-    np.testing.assert_array_equal(judge(subject, QUICK).positions[:2], np.searchsorted(subject.places, [0, 5]))
+    np.testing.assert_array_equal(
+        predict_held_out(subject, QUICK).positions[:2], np.searchsorted(subject.places, [0, 5])
+    )
 
 
 def test_the_best_of_a_grid_search():
@@ -72,7 +74,7 @@ def test_other_kinds_of_rows(kind):
     subject = subject_of(model, given, y)
     np.testing.assert_array_equal(subject.samples, X)
     np.testing.assert_array_equal(
-        subject.predict(subject.rows), model.predict(X if kind != "pandas with more columns" else frame[names])
+        subject.predict(subject.samples), model.predict(X if kind != "pandas with more columns" else frame[names])
     )
 
 

@@ -4,7 +4,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures
 
 import fewkern
-from fewkern.reporting.judging import judge
+from fewkern.reporting.holdout import predict_held_out
 from fewkern.reporting.subject import subject_of
 from fewkern.reporting.usage import usage
 from tests.reporting.helpers import QUICK, Table, customers, iris_model, price_model
@@ -12,7 +12,7 @@ from tests.reporting.helpers import QUICK, Table, customers, iris_model, price_m
 
 def of(model, X, y=None, compare=False):
     subject = subject_of(model, X, y)
-    return usage(subject, judge(subject, QUICK) if y is not None else None, compare, 0)
+    return usage(subject, predict_held_out(subject, QUICK) if y is not None else None, compare, 0)
 
 
 @pytest.mark.parametrize("make", [iris_model, price_model])
@@ -67,7 +67,7 @@ def test_recipes_of_a_table():
     frame, y = customers()
     table = frame.assign(churn=y)
     subject = subject_of(Table().fit(table, "churn"), table)
-    found = usage(subject, judge(subject, QUICK), False, 0)
+    found = usage(subject, predict_held_out(subject, QUICK), False, 0)
     assert found.recipes[1].lines == ("fewkern predict model.npz table.csv --out predictions.csv",)
 
 

@@ -72,5 +72,8 @@ def given_folds(cv: Any, n: int, codes: Sequence[int] | None, groups: Sequence[i
     labels = None if codes is None else np.asarray(codes)
     splitter = check_cv(cv, labels, classifier=labels is not None)
     rows = np.zeros(n)
-    splits = splitter.split(rows, labels, groups)
-    return [(np.asarray(train).tolist(), np.asarray(test).tolist()) for train, test in splits]
+    folds = [tuple(np.asarray(part).tolist() for part in split) for split in splitter.split(rows, labels, groups)]
+    for row in (row for fold in folds for part in fold for row in part):
+        if not 0 <= row < n:
+            raise ValueError(f"cv: a split names row {row}, but the rows are 0 to {n - 1}; give splits of these rows.")
+    return [(train, test) for train, test in folds]

@@ -111,7 +111,7 @@ def _bar() -> Any:
 
 
 class _Lines:
-    """Lines on stderr, such as "FeatureVectorRegressor: comparing kernel widths: 3 of 9, 5.1 s"."""
+    """Lines on stderr, such as "FeatureVectorRegressor: comparing kernel length scales: 3 of 9, 5.1 s"."""
 
     def __init__(self, label: str, total: int | None) -> None:
         self.label, self.total, self.done = label, total, 0

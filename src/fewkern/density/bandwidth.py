@@ -16,8 +16,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+import numpy as np
+
 from fewkern.arrays.blocks import row_blocks
-from fewkern.arrays.namespace import Array, asarray_like, device, eps, namespace, take_rows
+from fewkern.arrays.namespace import Array
+from fewkern.arrays.progress import Step
 from fewkern.core.path import Path, Stop
 from fewkern.density.mixture import squared_distances
 from fewkern.density.problem import DensityProblem
@@ -40,14 +43,16 @@ RULES = ("lscv", "lscv-approximate", "likelihood", "silverman", "scott")
 
 # Cross-validation looks at this many samples at most: it costs their square.
 SEARCH_ROWS = 2000
-# Two samples closer than this part of the rule-of-thumb bandwidth are the same sample as far as a bandwidth can tell.
-_TIE = 1e-7
-# An expanded square of m features is wrong by this many times m + 2 units of rounding of the largest one, at most.
-_ROUNDINGS = 8.0
-# The grid grows towards a minimum that lies outside of it, at most this many times.
-_EXTENSIONS = 3
+# The default grid: its size and its ends, in Silverman bandwidths.
+_GRID_SIZE, _GRID_FROM_SILVERMANS, _GRID_TO_SILVERMANS = 30, 0.15, 1.5
+# The grid grows towards a minimum outside of it, at most this many times.
+_MAX_EXTENSIONS = 3
+# Samples closer than this are tied: no bandwidth of interest tells them apart.
+_TIE_IN_SILVERMANS = 1e-7
+# Rounding error of an expanded square of m features, in units of (m + 2) eps times the largest square.
+_SQUARE_ERROR_IN_EPS = 8.0
 # Natural logarithm of the largest factor that is written out: just inside the range of a double.
-_LARGEST_LOG = 690.0
+_MAX_LOG_FACTOR = 690.0
 
 
 @dataclass(frozen=True)
@@ -65,10 +70,9 @@ class WidthSearch:
     """Number of pairs of equal samples, where they are why the bandwidth is at the lower edge."""
 
     @property
-    def trace(self) -> Path:
-        """The search as a path; its one axis is the bandwidth."""
-        chosen = (self.widths.index(self.width),)
-        spread = namespace(self.scores).zeros_like(self.scores)
+    def path(self) -> Path:
+        """The scores of the bandwidths tried."""
+        chosen, spread = (self.widths.index(self.width),), np.zeros_like(self.scores)
         measure = "cross-validation score of the bandwidth"
         return Path({"bandwidth": self.widths}, self.scores, spread, chosen, measure=measure)
 
@@ -90,34 +94,37 @@ class _Score:
         return sign, sign * (math.log(abs(self.value)) + self.log_factor) if sign else 0.0
 
     def __float__(self) -> float:
-        return self.value * math.exp(min(self.log_factor, _LARGEST_LOG))
+        return self.value * math.exp(min(self.log_factor, _MAX_LOG_FACTOR))
 
 
-def parzen_width(problem: DensityProblem, rule: str | float, grid: Any, limit: int, rng: Any) -> WidthSearch:
+def parzen_width(
+    problem: DensityProblem, rule: str | float, grid: Any, limit: int, rng: Any, step: Step = lambda _: None
+) -> WidthSearch:
     """The bandwidth of Parzen's estimate by one of the :data:`RULES`, or as given.
 
     Cross-validation looks at ``limit`` samples at most. The best bandwidth falls with the number of samples like
     :math:`N^{-1/(m+4)}`, so that of a part is multiplied accordingly.
     """
     if not isinstance(rule, str):
-        return _given(problem, float(rule))
+        return _given(float(rule))
     if rule in {"silverman", "scott"}:
-        return _given(problem, problem.silverman if rule == "silverman" else problem.scott)
+        return _given(problem.silverman if rule == "silverman" else problem.scott)
     some = problem if problem.n <= limit else problem.part(problem.draw(limit, rng))
     factor = (some.effective_size / problem.effective_size) ** (1.0 / (problem.dim + 4))
     widths = None if grid is None else [float(width) / factor for width in grid]
     if rule == "likelihood":
-        return likelihood_width(some, widths).times(factor)
-    return least_squares_width(some, widths, "exact" if rule == "lscv" else "approximate").times(factor)
+        return likelihood_width(some, widths, step).times(factor)
+    return least_squares_width(some, widths, "exact" if rule == "lscv" else "approximate", step).times(factor)
 
 
-def _given(problem: DensityProblem, width: float) -> WidthSearch:
-    return WidthSearch(width, (width,), problem.numbers([0.0]), Stop.GIVEN)
+def _given(width: float) -> WidthSearch:
+    return WidthSearch(width, (width,), np.zeros(1), Stop.GIVEN)
 
 
-def default_grid(unit: float, count: int = 30) -> list[float]:
-    """``count`` bandwidths, geometric, from 0.15 to 1.5 times ``unit``."""
-    return [unit * 0.15 * 10.0 ** (q / (count - 1)) for q in range(count)]
+def default_grid(silverman: float) -> list[float]:
+    """A geometric grid of bandwidths around Silverman's."""
+    span = _GRID_TO_SILVERMANS / _GRID_FROM_SILVERMANS
+    return [silverman * _GRID_FROM_SILVERMANS * span ** (q / (_GRID_SIZE - 1)) for q in range(_GRID_SIZE)]
 
 
 @dataclass(frozen=True)
@@ -135,14 +142,10 @@ class _PairBlock:
 
 def _pair_blocks(problem: DensityProblem, odds: Array) -> Iterator[_PairBlock]:
     """Every pair once, in row blocks; ``odds`` is ``1/(1 - w)``, or ones for the approximate form of (5)."""
-    Z, w = problem.Z, problem.w
-    xp, n = namespace(Z), problem.n
+    Z, w, n = problem.Z, problem.w, problem.n
     for rows in row_blocks(n, n):
-        D = squared_distances(Z[rows, :], Z[rows.start :, :])
-        # the column must lie right of the row
-        later = xp.arange(n - rows.start, device=device(Z))[None, :] > xp.arange(D.shape[0], device=device(Z))[:, None]
-        both = w[rows][:, None] * w[rows.start :][None, :]
-        both = xp.where(later, both, xp.zeros_like(both))
+        D = squared_distances(Z[rows], Z[rows.start :])
+        both = np.triu(w[rows][:, None] * w[rows.start :][None, :], k=1)
         yield _PairBlock(rows.start, D, both, both * (odds[rows][:, None] + odds[rows.start :][None, :]))
 
 
@@ -161,15 +164,14 @@ def least_squares_scores(problem: DensityProblem, widths: list[float], form: For
     the kernel of bandwidth ``s`` is the square of the exponential of bandwidth ``sqrt(2) s``.
     """
     w, m = problem.w, problem.dim
-    xp = namespace(w)
-    odds = 1.0 / (1.0 - w) if form == "exact" else xp.ones_like(w)
-    smooth = [float(xp.sum(w * w))] * len(widths)
+    odds = 1.0 / problem.rest if form == "exact" else np.ones_like(w)
+    smooth = [float(np.sum(w * w))] * len(widths)
     sharp = [0.0] * len(widths)
     for block in _pair_blocks(problem, odds):
         for q, width in enumerate(widths):
-            half = xp.exp(block.D * (-0.25 / width**2))
-            smooth[q] += 2.0 * float(xp.sum(block.both * half))
-            sharp[q] += float(xp.sum(block.left * (half * half)))
+            half = np.exp(block.D * (-0.25 / width**2))
+            smooth[q] += 2.0 * float(np.sum(block.both * half))
+            sharp[q] += float(np.sum(block.left * (half * half)))
     return [
         _Score(2.0 ** (-m / 2) * smooth[q] - 2.0 * sharp[q], m * math.log(problem.unit / width))
         for q, width in enumerate(widths)
@@ -181,18 +183,15 @@ def likelihood_scores(problem: DensityProblem, widths: list[float]) -> list[_Sco
 
     .. math:: -\sum_i w_i \log \frac{1}{1-w_i} \sum_{j\ne i} w_j K(x_i, x_j, \sigma)
     """
-    Z, w, n, m = problem.Z, problem.w, problem.n, problem.dim
-    xp = namespace(Z)
+    Z, w, n, m, rest = problem.Z, problem.w, problem.n, problem.dim, problem.rest
     totals = [0.5 * m * math.log(2 * math.pi * width**2) for width in widths]
-    infinity = asarray_like(math.inf, Z, dtype=Z.dtype)
     for rows in row_blocks(n, n):
-        D = squared_distances(Z[rows, :], Z)
-        own = xp.arange(n, device=device(Z))[None, :] == xp.arange(rows.start, rows.stop, device=device(Z))[:, None]
-        D = xp.where(own, infinity, D)
-        nearest = xp.min(D, axis=1, keepdims=True)
+        D = squared_distances(Z[rows], Z)
+        D[np.arange(len(D)), np.arange(rows.start, rows.stop)] = math.inf
+        nearest = np.min(D, axis=1, keepdims=True)
         for q, width in enumerate(widths):
-            near = xp.exp((D - nearest) * (-0.5 / width**2)) @ w
-            log_p = xp.log(near / (1.0 - w[rows])) - nearest[:, 0] * (0.5 / width**2)
+            near = np.exp((D - nearest) * (-0.5 / width**2)) @ w
+            log_p = np.log(near / rest[rows]) - nearest[:, 0] * (0.5 / width**2)
             totals[q] -= float(w[rows] @ log_p)
     return [_Score(total) for total in totals]
 
@@ -203,13 +202,12 @@ def ties_dominate(problem: DensityProblem) -> tuple[bool, int]:
     Without weights and with ``t`` pairs: :math:`4t/(N(N-1)) > 2^{-m/2}(N + 2t)/N^2`. Samples are tied if they are much
     closer than the unit of the problem.
     """
-    xp = namespace(problem.w)
-    pairs, smooth, sharp = 0, float(xp.sum(problem.w * problem.w)), 0.0
-    for block in _pair_blocks(problem, 1.0 / (1.0 - problem.w)):
+    pairs, smooth, sharp = 0, float(np.sum(problem.w * problem.w)), 0.0
+    for block in _pair_blocks(problem, 1.0 / problem.rest):
         both, left = _tied(problem, block)
         pairs += int(both.shape[0])
-        smooth += 2.0 * float(xp.sum(both))
-        sharp += float(xp.sum(left))
+        smooth += 2.0 * float(np.sum(both))
+        sharp += float(np.sum(left))
     return 2.0 * sharp > 2.0 ** (-problem.dim / 2) * smooth, pairs
 
 
@@ -219,23 +217,25 @@ def _tied(problem: DensityProblem, block: _PairBlock) -> tuple[Array, Array]:
     ``block.D`` comes from an expanded square, in which equal samples may be apart by rounding. Pairs that are close by
     it are looked at again, coordinate by coordinate.
     """
-    Z, limit = problem.Z, (_TIE * problem.unit) ** 2
-    xp = namespace(Z)
+    Z, limit = problem.Z, (_TIE_IN_SILVERMANS * problem.unit) ** 2
     gap = Z - problem.w @ Z
-    reach = float(xp.max(xp.sum(gap * gap, axis=1)))
-    rounding = _ROUNDINGS * (problem.dim + 2) * eps(Z) * reach
+    reach = float(np.max(np.sum(gap * gap, axis=1)))
+    rounding = _SQUARE_ERROR_IN_EPS * (problem.dim + 2) * np.finfo(Z.dtype).eps * reach
     near = (block.D <= limit + rounding) & (block.both > 0)
-    first, second = xp.nonzero(near)
+    first, second = np.nonzero(near)
     apart = [
-        xp.sum((take_rows(Z, first[part] + block.start) - take_rows(Z, second[part] + block.start)) ** 2, axis=1)
+        np.sum((Z[first[part] + block.start] - Z[second[part] + block.start]) ** 2, axis=1)
         for part in row_blocks(int(first.shape[0]), problem.dim)
     ]
-    tied = xp.concat(apart) <= limit
+    tied = np.concatenate(apart) <= limit
     return block.both[near][tied], block.left[near][tied]
 
 
 def _search(
-    problem: DensityProblem, grid: list[float] | None, scores: Callable[[DensityProblem, list[float]], list[_Score]]
+    problem: DensityProblem,
+    grid: list[float] | None,
+    scores: Callable[[DensityProblem, list[float]], list[_Score]],
+    step: Step,
 ) -> WidthSearch:
     """First minimizer on the grid; at an end the grid grows by its own span on that side, at most three times."""
     # Silverman's bandwidth is the unit of the search: of the grid, of the scores, and of what counts as tied
@@ -244,31 +244,35 @@ def _search(
     count = len(widths)
     ratio = (widths[-1] / widths[0]) ** (1.0 / max(count - 1, 1))
     found = scores(problem, widths)
-    for extension in range(_EXTENSIONS + 1):
+    for extension in range(_MAX_EXTENSIONS + 1):
+        step(len(widths))
         best = min(range(len(widths)), key=lambda q: found[q].order)
         at_low, inside = best == 0, 0 < best < len(widths) - 1
         if inside or count == 1:
-            return _found(problem, widths, found, best, Stop.INSIDE)
+            return _found(widths, found, best, Stop.INSIDE)
         if at_low:
             dominated, pairs = ties_dominate(problem)
             if dominated:
-                return _found(problem, widths, found, best, Stop.EDGE, pairs)
-        if extension == _EXTENSIONS:
+                return _found(widths, found, best, Stop.EDGE, pairs)
+        if extension == _MAX_EXTENSIONS:
             break
         steps = range(1, count)
         fresh = [widths[0] / ratio**q for q in reversed(steps)] if at_low else [widths[-1] * ratio**q for q in steps]
         more = scores(problem, fresh)
         widths, found = (fresh + widths, more + found) if at_low else (widths + fresh, found + more)
-    return _found(problem, widths, found, best, Stop.EDGE)
+    return _found(widths, found, best, Stop.EDGE)
 
 
-def _found(
-    problem: DensityProblem, widths: list[float], scores: list[_Score], best: int, stop: Stop, pairs: int = 0
+def _found(widths: list[float], scores: list[_Score], best: int, stop: Stop, pairs: int = 0) -> WidthSearch:
+    return WidthSearch(widths[best], tuple(widths), np.array([float(s) for s in scores]), stop, pairs)
+
+
+def least_squares_width(
+    problem: DensityProblem,
+    grid: list[float] | None = None,
+    form: Form = "exact",
+    step: Step = lambda _: None,
 ) -> WidthSearch:
-    return WidthSearch(widths[best], tuple(widths), problem.numbers([float(s) for s in scores]), stop, pairs)
-
-
-def least_squares_width(problem: DensityProblem, grid: list[float] | None = None, form: Form = "exact") -> WidthSearch:
     """Bandwidth of least-squares cross-validation (5) over ``grid`` (by default 30 bandwidths around Silverman's).
 
     Examples
@@ -279,11 +283,11 @@ def least_squares_width(problem: DensityProblem, grid: list[float] | None = None
     >>> round(least_squares_width(problem).width, 3)
     0.365
     """
-    if form == "exact":
-        return _search(problem, grid, least_squares_scores)
-    return _search(problem, grid, lambda some, widths: least_squares_scores(some, widths, form))
+    return _search(problem, grid, lambda some, widths: least_squares_scores(some, widths, form), step)
 
 
-def likelihood_width(problem: DensityProblem, grid: list[float] | None = None) -> WidthSearch:
+def likelihood_width(
+    problem: DensityProblem, grid: list[float] | None = None, step: Step = lambda _: None
+) -> WidthSearch:
     """Bandwidth of likelihood cross-validation over ``grid`` (by default 30 bandwidths around Silverman's)."""
-    return _search(problem, grid, likelihood_scores)
+    return _search(problem, grid, likelihood_scores, step)

@@ -1,4 +1,4 @@
-"""What every density shares: checked and scaled samples, the Parzen bandwidth, and all that a fitted mixture can do."""
+"""The base of all density estimators: checked and scaled samples, Parzen's bandwidth, and the methods of a mixture."""
 
 from __future__ import annotations
 
@@ -7,49 +7,64 @@ from collections.abc import Mapping
 from numbers import Integral, Real
 from typing import Any, cast
 
+import numpy as np
 from sklearn.base import BaseEstimator, DensityMixin
 from sklearn.utils.validation import check_is_fitted
 
 from fewkern.arrays.finite import squarable
 from fewkern.arrays.fitting import CallbackSupportMixin
-from fewkern.arrays.namespace import Array, float_dtype, namespace, to_numpy
+from fewkern.arrays.folds import Fold
+from fewkern.arrays.namespace import Array, float_dtype, is_foreign, move_fields, namespace, to_numpy
 from fewkern.arrays.partitions import is_collection
+from fewkern.arrays.progress import progress
 from fewkern.arrays.rowwise import rowwise
 from fewkern.arrays.validation import Interval, StrOptions, validate_samples, validate_weights
 from fewkern.base import constraints
 from fewkern.core.path import Stop
+from fewkern.core.population import InMemory
 from fewkern.core.samples import Samples
-from fewkern.density.all_rows import AllRows
 from fewkern.density.bandwidth import RULES, SEARCH_ROWS, WidthSearch, parzen_width
 from fewkern.density.mixture import KernelMixture
 from fewkern.density.problem import DensityProblem, RoundMixture
-from fewkern.density.scaling import Scale, Scaling, scaling_of
+from fewkern.density.scaling import AllRows, Scale, Scaling, scaling_of
 from fewkern.populations import weighted_population
 
-__all__ = ["POSITIVE", "DensityEstimator", "density_constraints"]
+__all__ = ["POSITIVE", "DensityEstimator", "density_constraints", "in_numpy"]
 
 POSITIVE = Interval(Real, 0, None, closed="neither")
-# Power of the largest number: one over the spread of samples within one over it is still a number.
-_INVERSE = 0.99
+# Exponent of the largest number: a spread within one over the result has an inverse.
+_INVERTIBLE_EXPONENT = 0.99
+# Bandwidths up to this many times wider or narrower than the spread of the samples have cubes in double precision.
+_MAX_BANDWIDTH_RATIO = 1e40
 
 
 def density_constraints(*names: str, **own: list[Any]) -> dict[str, list[Any]]:
     """The constraints of the parameters that all densities have, of the shared ones ``names``, and of their own."""
     bandwidth: list[Any] = [StrOptions(set(RULES)), POSITIVE]
     scale: list[Any] = [StrOptions({"none", "std", "whiten"})]
-    return constraints("random_state", *names, **{"bandwidth": bandwidth, "scale": scale, **own})
+    return constraints("random_state", "verbose", *names, **{"bandwidth": bandwidth, "scale": scale, **own})
+
+
+def in_numpy(samples: Samples) -> Samples:
+    """The samples as NumPy arrays: the fits are NumPy, whatever array library the samples came in."""
+    return move_fields(samples, np.empty(0))
 
 
 def _refuse_out_of_range(name: str, scaling: Scaling, scale: str, X: Array) -> None:
     if scale == "none":
         limit, advice = squarable(X), 'use scale="std"'
     else:
-        limit = float(namespace(X).finfo(float_dtype(X)).max) ** _INVERSE
+        limit = float(np.finfo(float_dtype(X)).max) ** _INVERTIBLE_EXPONENT
         advice = "multiply the samples by one number"
     if not 1 / limit < scaling.reach < limit:
         raise ValueError(
             f'{name}: with scale="{scale}" the samples must differ by numbers between {1 / limit:.0e} and {limit:.0e}, '
             f"got {scaling.reach:.3g}; {advice}."
+        )
+    if not np.all(np.isfinite(scaling.transform)):
+        raise ValueError(
+            f'{name}: with scale="{scale}" the samples must differ by more than {1 / limit:.0e} in every feature that '
+            "is not constant; multiply the features of smaller spread by a number."
         )
 
 
@@ -65,20 +80,22 @@ class DensityEstimator(CallbackSupportMixin, DensityMixin, BaseEstimator):
         return tags
 
     def _check(self, X: Any, sample_weight: Any) -> tuple[Samples, Scaling]:
-        """Checked samples of positive weight, and how they are scaled."""
+        """Checked samples of positive weight, and their scaling."""
         X = validate_samples(self, X, reset=True, accept_sparse=False, minimum=2)
-        samples = Samples.of(X, validate_weights(self, X, sample_weight))
+        samples = in_numpy(Samples.of(X, validate_weights(self, X, sample_weight)))
         return samples, self._checked(scaling_of(samples, cast(Scale, self.scale)), samples)
 
     def _check_all(self, X: Any, sample_weight: Any) -> tuple[Samples, Scaling, AllRows | None]:
-        """Checked samples to make choices on, how all are scaled, and all of them where those are only some."""
+        """Checked samples to make choices on, the scaling of all rows, and all rows where the samples are a part."""
         population = weighted_population(self, X, sample_weight, minimum=2)
+        if isinstance(population, InMemory):
+            population = InMemory(in_numpy(population.samples))
         samples, scale = population.sample, cast(Scale, self.scale)
         rows = None if population.n == samples.n else AllRows.of(population, scale)
         return samples, self._checked(scaling_of(samples, scale) if rows is None else rows.scaling, samples), rows
 
     def _checked(self, scaling: Scaling, samples: Samples) -> Scaling:
-        """The scaling, if a density in it makes sense; ``samples`` are some of those that it was made for."""
+        """The scaling, if a density makes sense in it; ``samples`` are some of those that it was fitted to."""
         name, d = type(self).__name__, samples.X.shape[1]
         if scaling.constant == d:
             raise ValueError(
@@ -89,17 +106,30 @@ class DensityEstimator(CallbackSupportMixin, DensityMixin, BaseEstimator):
         if scaling.constant:
             warnings.warn(
                 f"{name}: {scaling.constant} of {d} features (or directions) are constant; their kernels take "
-                "the mean bandwidth of the others. Drop these features if the density along them means nothing.",
+                "the mean bandwidth of the others. Drop these features if their density is of no interest.",
                 UserWarning,
                 stacklevel=5,
             )
         return scaling
 
+    def _check_bandwidths(self, problem: DensityProblem, samples: Samples, **given: Any) -> None:
+        """Refuse numbers for parameters, in units of the scaled data, whose squares would over- or underflow."""
+        spread, limit = problem.spread, squarable(samples.X)
+        low, high = max(spread / _MAX_BANDWIDTH_RATIO, 1 / limit), min(spread * _MAX_BANDWIDTH_RATIO, limit)
+        for parameter, value in given.items():
+            numbers = np.ravel(to_numpy(spread if value is None or isinstance(value, str) else value))
+            if not numbers.size or not np.all((numbers > low) & (numbers < high)):
+                raise ValueError(
+                    f"{type(self).__name__}: {parameter} must lie between {low:.0e} and {high:.0e} in units of the "
+                    f"scaled data (whose spread is {spread:.3g}), got {value}."
+                )
+
     def _parzen_width(
         self, problem: DensityProblem, rule: Any, rng: Any, *, grid: Any = None, limit: int = SEARCH_ROWS
     ) -> WidthSearch:
-        """The bandwidth of Parzen's estimate, with a warning where the search cannot be trusted."""
-        found = parzen_width(problem, rule, None if grid is None else to_numpy(grid), limit, rng)
+        """Parzen's bandwidth, with a warning where the search cannot be trusted."""
+        with progress(self, "selecting Parzen's bandwidth", None) as step:
+            found = parzen_width(problem, rule, None if grid is None else to_numpy(grid), limit, rng, step)
         name = type(self).__name__
         if found.tied_pairs:
             warnings.warn(
@@ -117,9 +147,26 @@ class DensityEstimator(CallbackSupportMixin, DensityMixin, BaseEstimator):
             )
         return found
 
-    def _keep(self, found: RoundMixture, scaling: Scaling, samples: Samples) -> None:
+    def _folds(self, samples: Samples, cv: Any) -> list[Fold]:
+        """The folds; none where there are too few samples for a number of folds."""
+        folds = samples.folds(cv)
+        for k, (train, test) in enumerate(folds):
+            if len(train) < 2 or not len(test):
+                raise ValueError(
+                    f"{type(self).__name__}: every split of cv must train on at least two samples of positive weight "
+                    f"and hold out at least one, but split {k} has {len(train)} and {len(test)}; give other splits, "
+                    "or a number of folds."
+                )
+        return folds
+
+    def _keep_fit(self, found: RoundMixture, scaling: Scaling, samples: Samples, X: Any) -> None:
+        """Keep the mixture in the units of the data, in the array library of ``X``."""
+        expansion = scaling.mixture(found, samples)
+        self._keep(expansion.like(X) if is_foreign(X) else expansion)
+
+    def _keep(self, expansion: KernelMixture) -> None:
         """Set ``expansion_`` and the attributes that are views of it."""
-        self.expansion_ = scaling.mixture(found, samples)
+        self.expansion_ = expansion
         self.vectors_, self.weights_ = self.expansion_.vectors, self.expansion_.weights
         self.bandwidths_, self.indices_ = self.expansion_.widths, self.expansion_.indices
         self.n_vectors_ = self.expansion_.n_vectors
@@ -149,7 +196,7 @@ class DensityEstimator(CallbackSupportMixin, DensityMixin, BaseEstimator):
 
     @rowwise
     def cdf(self, X: Any) -> Array:
-        """Distribution function at every sample; not with ``scale="whiten"``, whose kernels are no products."""
+        """Distribution function at every sample; not with ``scale="whiten"``: its kernels are not products."""
         X = self._query(X)
         return self.expansion_.cdf(X)
 
@@ -169,7 +216,7 @@ class DensityEstimator(CallbackSupportMixin, DensityMixin, BaseEstimator):
         return self.expansion_.sample(n_samples, random_state)
 
     def marginal(self, columns: Any) -> KernelMixture:
-        """The density of some of the features, whatever the others are: a mixture that can be evaluated and drawn from.
+        """The marginal density of some of the features: a mixture that can be evaluated and sampled.
 
         Parameters
         ----------
@@ -188,7 +235,7 @@ class DensityEstimator(CallbackSupportMixin, DensityMixin, BaseEstimator):
         return self.expansion_.marginal([self._position(column) for column in columns])
 
     def conditional(self, given: Any) -> KernelMixture:
-        """The density of the other features where some are known, in closed form.
+        """The conditional density of the other features, given values of some, in closed form.
 
         Parameters
         ----------
@@ -213,7 +260,7 @@ class DensityEstimator(CallbackSupportMixin, DensityMixin, BaseEstimator):
         return self.expansion_.conditional({self._position(column): value for column, value in given.items()})
 
     def _position(self, column: Any) -> Any:
-        """Position of a feature that may be given by its name."""
+        """Position of a feature given by position or name."""
         if not isinstance(column, str):
             return int(column) if isinstance(column, Integral) else column
         names = list(getattr(self, "feature_names_in_", ()))

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from sklearn.base import BaseEstimator, clone
 
 from fewkern.arrays.fitting import CallbackSupportMixin
-from fewkern.arrays.linalg import class_sums, one_hot
-from fewkern.arrays.namespace import Array, asarray_like, namespace, take_rows, to_numpy
+from fewkern.arrays.linalg import class_sums
+from fewkern.arrays.namespace import Array, asarray_like, is_foreign, move_fields, namespace, to_numpy
 from fewkern.arrays.progress import Step, progress
 from fewkern.arrays.rowwise import rowwise
 from fewkern.arrays.validation import fit_context, plain_label
 from fewkern.base import ScoringClassifier, check_labelled, check_priors, constraints, keep_class_scores
 from fewkern.core.samples import Samples
 from fewkern.core.scores import ClassScores
-from fewkern.density.base import DensityEstimator
+from fewkern.density.base import DensityEstimator, in_numpy
 from fewkern.density.forward import ForwardDensity
 from fewkern.density.mixture import ClassMixtures
 from fewkern.select.calibration import calibrate
@@ -23,19 +24,19 @@ from fewkern.select.leave_one_out import HeldOut
 
 __all__ = ["DensityClassifier"]
 
-# Parts of the samples that are held out, one after the other, to see how far the probabilities can be trusted.
+# Folds of the held-out log densities that calibrate the probabilities.
 _FOLDS = 3
 
 
 class DensityClassifier(CallbackSupportMixin, ScoringClassifier, BaseEstimator):
     r"""Classify by Bayes' rule, :math:`P(c \mid x) \propto \pi_c\, \hat p_c(x)`, with a density for every class.
 
-    Use it where the densities are wanted too: to see that a sample is like none of the classes, to draw samples of a
-    class, or to change the priors without another fit. Where only the label counts, use
-    :class:`KernelClassifier` or :class:`ForwardKernelFisher`, which are fitted to the boundary; see Notes.
+    Use it where the densities are needed too: to detect samples unlike all classes, to draw samples of a class, or to
+    change the priors without another fit. Where only the label counts, use :class:`KernelClassifier` or
+    :class:`ForwardKernelFisher`, which are fitted to the boundary; see Notes.
 
-    In many dimensions estimated densities differ by factors that no sample supports. So the odds are raised to one
-    power, chosen on samples held out such that the probabilities are, on average, as high as the rule is right.
+    In many dimensions, estimated densities differ by factors that the samples do not support. So the odds are raised to
+    one power, chosen on held-out samples such that the mean probability equals the accuracy.
 
     Parameters
     ----------
@@ -47,7 +48,7 @@ class DensityClassifier(CallbackSupportMixin, ScoringClassifier, BaseEstimator):
     class_weight : dict, "balanced" or None, default None
         Weights of the classes, multiplied by those of the samples: they change the default priors.
     verbose : bool or int, default False
-        Say what runs: a progress bar on a terminal, lines on stderr elsewhere.
+        Show progress: a bar on a terminal, lines on stderr elsewhere.
 
     Attributes
     ----------
@@ -70,11 +71,11 @@ class DensityClassifier(CallbackSupportMixin, ScoringClassifier, BaseEstimator):
     Cost of the density, once per class on all samples and three times on two thirds of them. Every class needs at
     least two different samples, and two among any two thirds, else nothing is calibrated.
 
-    Round kernels describe a class well in few dimensions, or where its features are nearly independent: on banana and
-    waveform the error is that of the other classifiers. Where features depend on each other it is far behind: german
-    and diabetis 6 points, image 9. ``ForwardDensity(scale="whiten")``, a full covariance per class, helps on some such
-    sets (image: 11.6 to 7.8 %) and does harm on others (waveform: 10.2 to 19.0 %). The likelihood of held-out samples
-    does not tell which, so try it as ``estimator`` with cross-validation.
+    Isotropic kernels describe a class well in few dimensions, or where its features are nearly independent: on banana
+    and waveform the error is that of the other classifiers. Where features are dependent it is far higher: by 6 points
+    on german and diabetis, by 9 on image. ``ForwardDensity(scale="whiten")``, a full covariance per class, helps on
+    some such sets (image: 11.6% to 7.8%) and harms on others (waveform: 10.2% to 19.0%). The held-out likelihood does
+    not tell which, so compare it as ``estimator`` by cross-validation.
 
     Examples
     --------
@@ -114,7 +115,7 @@ class DensityClassifier(CallbackSupportMixin, ScoringClassifier, BaseEstimator):
             Labels of two or more classes.
         sample_weight : array of shape (n_samples,) or None
         """
-        samples = check_labelled(self, X, y, sample_weight)
+        samples = in_numpy(check_labelled(self, X, y, sample_weight))
         self._need_two_samples(samples)
         priors, shares = check_priors(self, samples), _shares(samples)
         base = ForwardDensity() if self.estimator is None else self.estimator
@@ -133,7 +134,16 @@ class DensityClassifier(CallbackSupportMixin, ScoringClassifier, BaseEstimator):
         self.held_out_scores_ = None
         if held_out is not None:
             keep_class_scores(self, held_out.values, held_out.samples, ratio)
+        if is_foreign(X):
+            self._move(X)
         return self
+
+    def _move(self, X: Array) -> None:
+        """The fitted densities and scores in the array library of ``X``."""
+        self.expansion_, self.class_scores_ = self.expansion_.like(X), move_fields(self.class_scores_, X)
+        self.priors_ = asarray_like(self.priors_, X)
+        for density, mixture in zip(self.densities_, self.expansion_.mixtures):
+            density._keep(mixture)
 
     def _need_two_samples(self, samples: Samples) -> None:
         c = _lonely_class(samples)
@@ -154,14 +164,13 @@ class DensityClassifier(CallbackSupportMixin, ScoringClassifier, BaseEstimator):
 
 def _classes(samples: Samples) -> list[Samples]:
     """The samples of every class."""
-    xp = namespace(samples.weights)
-    return [samples.take(xp.nonzero(samples.codes == c)[0]) for c in range(samples.n_classes)]
+    return [samples.take(np.flatnonzero(samples.codes == c)) for c in range(samples.n_classes)]
 
 
 def _lonely_class(samples: Samples) -> int | None:
     """The first class without two different samples."""
     for c, own in enumerate(_classes(samples)):
-        if own.n < 2 or bool(namespace(own.X).all(own.X == own.X[:1, :])):
+        if own.n < 2 or np.all(own.X == own.X[0]):
             return c
     return None
 
@@ -169,7 +178,7 @@ def _lonely_class(samples: Samples) -> int | None:
 def _shares(samples: Samples) -> Array:
     """Shares of the classes in the weights."""
     mass = class_sums(samples.weights[:, None], samples.codes, samples.n_classes)[:, 0]
-    return mass / namespace(mass).sum(mass)
+    return mass / np.sum(mass)
 
 
 def _class_densities(base: Any, samples: Samples) -> tuple[Any, ...]:
@@ -185,30 +194,29 @@ def _held_out(base: Any, samples: Samples, step: Step) -> HeldOut | None:
 
     The densities of all classes lack the same part: a density of fewer samples is lower, for any class.
     """
-    xp = namespace(samples.weights)
     turns, parts, values = _turns(samples), [], []
     for k in range(_FOLDS):
-        part, rest = xp.nonzero(turns == k)[0], samples.take(xp.nonzero(turns != k)[0])
-        if part.shape[0] == 0 or _lonely_class(rest) is not None:
+        part, rest = np.flatnonzero(turns == k), samples.take(np.flatnonzero(turns != k))
+        if len(part) == 0 or _lonely_class(rest) is not None:
             return None
         parts.append(part)
-        values.append(_mixtures(_class_densities(base, rest))(take_rows(samples.X, part)))
+        values.append(_mixtures(_class_densities(base, rest))(samples.X[part]))
         step(k + 2)
-    return HeldOut(samples.take(xp.concat(parts)), xp.concat(values, axis=0))
+    return HeldOut(samples.take(np.concatenate(parts)), np.concatenate(values))
 
 
 def _turns(samples: Samples) -> Array:
     """A fold for every sample: those of a class are dealt out in turn."""
-    own = one_hot(samples.codes, samples.n_classes, samples.weights.dtype)
-    xp = namespace(own)
-    before = xp.sum(own * (xp.cumulative_sum(own, axis=0) - 1), axis=1)
-    return xp.astype(before, xp.int64) % _FOLDS
+    turns = np.empty(samples.n, dtype=np.int64)
+    for c in range(samples.n_classes):
+        own = samples.codes == c
+        turns[own] = np.arange(np.sum(own)) % _FOLDS
+    return turns
 
 
 def _joint_scores(priors: Array) -> ClassScores:
     """Log densities plus log priors; for two classes their difference, the log odds of the second."""
-    log_priors = namespace(priors).log(priors)
-    if log_priors.shape[0] > 2:
+    log_priors = np.log(priors)
+    if len(log_priors) > 2:
         return ClassScores(offset=log_priors)
-    odds = asarray_like([[-1.0], [1.0]], log_priors, dtype=log_priors.dtype)
-    return ClassScores(odds, log_priors[1:] - log_priors[:1])
+    return ClassScores(np.array([[-1.0], [1.0]], dtype=priors.dtype), log_priors[1:] - log_priors[:1])

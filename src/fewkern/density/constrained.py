@@ -24,7 +24,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from fewkern.arrays.namespace import Array, asarray_like, device, namespace, take_rows
+import numpy as np
+
+from fewkern.arrays.namespace import Array
 from fewkern.core.path import Path, Stop
 from fewkern.density.mixture import squared_distances
 from fewkern.density.problem import DensityProblem, RoundMixture
@@ -47,44 +49,26 @@ Mixing = Literal["jackknife", "ls"]
 StopRule = Literal["loo", "distance", "size"]
 WidthRule = Literal["safe", "abs", "bracket"]
 
-# A step of the bandwidth is halved at most this often.
-_HALVINGS = 7
-# A bandwidth beyond this many units is a flat kernel whose slope is no longer a number.
-_RUNAWAY = 1e30
-# Candidates are scored in full in blocks of this size.
-_EVALUATE_TOGETHER = 32
-# Rounding that the bounds of the pruning are allowed: of lambda, of a (relative), and of J (relative to p'p).
+# Trials of a bandwidth step, each half as long as the one before.
+_MAX_TRIALS = 7
+# A kernel of this bandwidth is flat; its square is a number in single precision, too.
+_FLAT_IN_PARZEN_BANDWIDTHS = 1e15
+# Candidates scored in full at a time.
+_BLOCK_CANDIDATES = 32
+# Rounding error allowed to the bounds of the pruning: of lambda, of a (relative), and of J (relative to p'p).
 _SLACK_MIXING, _SLACK_SQUARE, _SLACK_SCORE = 1e-9, 1e-14, 1e-10
-# A kernel of less weight than this does not change the model.
-_NO_SHARE = 1e-12
-# In a joint refit, a kernel of less weight than this leaves.
-_NO_WEIGHT = 1e-8
+# A kernel of a smaller share does not change the model.
+_LEAST_SHARE = 1e-12
+# In a joint refit, a kernel of less weight leaves.
+_LEAST_REFIT_WEIGHT = 1e-8
 
 
 @dataclass(frozen=True)
 class ConstrainedRules:
-    """What the paper leaves open, and its constants.
+    """The options of the algorithm: the parameters of ``ForwardConstrainedDensity`` with a few more.
 
-    Parameters
-    ----------
-    gamma : float
-        Bandwidth of a candidate, in Parzen bandwidths.
-    max_vectors : int
-    stop : {"loo", "distance", "size"}
-        "loo" refuses a kernel whose score is not below ``1 - tol`` times the last one; "distance" stops once the model
-        is within ``tol`` of the target (relative); "size" goes on to ``max_vectors``.
-    tol : float
-    width_rule : {"safe", "abs", "bracket"}
-        "bracket" is the paper's (11), "abs" its (22), "safe" halves a step until the error does not rise.
-    eta : float
-        Length of a bandwidth step.
-    width_steps : int
-    mixing : {"jackknife", "ls"}
-        Estimate of the mixing number: (21) or (18).
-    floor, cap : float
-        Bounds of a bandwidth, in Parzen bandwidths.
-    prune : bool
-        Whether candidates that cannot win are skipped (methods D6); the result is the same.
+    ``floor`` and ``cap`` bound a bandwidth, in Parzen bandwidths; ``prune`` skips candidates that cannot win (methods
+    D6), with the same result.
     """
 
     gamma: float
@@ -127,13 +111,12 @@ class ConstrainedFit:
     stop: Stop
 
     @property
-    def trace(self) -> Path:
+    def path(self) -> Path:
         """Leave-one-out score after every kernel; the last model is the one taken."""
-        sizes = tuple(float(k + 1) for k in range(len(self.steps)))
-        error = asarray_like([step.loo for step in self.steps], self.mixture.weights, dtype=self.mixture.weights.dtype)
-        spread = namespace(error).zeros_like(error)
+        error = np.array([step.loo for step in self.steps])
+        sizes = tuple(float(k + 1) for k in range(len(error)))
         measure = "leave-one-out error to Parzen's estimate"
-        return Path({"n_vectors": sizes}, error, spread, (len(sizes) - 1,), measure=measure)
+        return Path({"n_vectors": sizes}, error, np.zeros_like(error), (len(error) - 1,), measure=measure)
 
 
 def default_gamma(m: int) -> float:
@@ -159,26 +142,25 @@ def score_candidates(Psi: Array, y: Array, target: Array, w: Array, mixing: Mixi
 
         \lambda = \lambda^{LS} + \sum_i (1-w_i) \frac{w_i u_i e_i}{a (1-h_i)} \quad (21)
     """
-    xp = namespace(Psi)
     U = y[:, None] - Psi
     T = target[:, None] - Psi
     wU = w[:, None] * U
-    a = xp.sum(wU * U, axis=0)
+    a = np.sum(wU * U, axis=0)
     usable = a > 0
-    a = xp.where(usable, a, xp.ones_like(a))
-    least_squares = xp.sum(wU * T, axis=0) / a
+    a = np.where(usable, a, 1.0)
+    least_squares = np.sum(wU * T, axis=0) / a
     E = T - least_squares * U
     H = wU * U / a
     # a row that alone determines lambda (h = 1) has no leave-one-out residual: its candidate is not admissible
-    rest = xp.where(H < 1, 1.0 - H, xp.zeros_like(H))
-    usable = usable & xp.all(rest > 0, axis=0)
-    rest = xp.where(rest > 0, rest, xp.ones_like(rest))
-    loo = xp.sum(w[:, None] * (E / rest) ** 2, axis=0)
+    rest = np.where(H < 1, 1.0 - H, 0.0)
+    usable = usable & np.all(rest > 0, axis=0)
+    rest = np.where(rest > 0, rest, 1.0)
+    loo = np.sum(w[:, None] * (E / rest) ** 2, axis=0)
     # Paper: (21) lacks the factor N on lambda^LS. We: the jackknife N lambda - (N-1) mean of lambda^(-i), because as
     # printed it is negative for every N > 2 and no candidate would be admissible.
-    jackknife = least_squares + xp.sum((1.0 - w)[:, None] * wU * E / rest, axis=0) / a
+    jackknife = least_squares + np.sum((1.0 - w)[:, None] * wU * E / rest, axis=0) / a
     chosen = jackknife if mixing == "jackknife" else least_squares
-    usable = usable & xp.isfinite(loo)
+    usable = usable & np.isfinite(loo)
     for value in (least_squares, chosen):
         usable = usable & (value >= 0) & (value <= 1)
     return _Scores(loo, chosen, usable)
@@ -200,7 +182,7 @@ class KernelEntry:
         K = self.problem.kernel(self.D, width)
         # Paper: the residual of (14). We: that of (15), the model with the new kernel in it.
         e = self.target - self.mixing * self.y - (1.0 - self.mixing) * K
-        return _Residual(width, K, e, float(namespace(e).sum(self.problem.w * e * e)))
+        return _Residual(width, K, e, float(np.sum(self.problem.w * e * e)))
 
     def step(self, now: _Residual, eta: float) -> float | None:
         r"""The Gauss-Newton step of (11) and (12), or None where it is not a number.
@@ -209,12 +191,12 @@ class KernelEntry:
                   \frac{\sum_i w_i \varepsilon_i\, \partial_\sigma \tilde K_i}
                   {\sum_i w_i (\partial_\sigma \tilde K_i)^2}
         """
-        w, xp = self.problem.w, namespace(self.D)
+        w = self.problem.w
         slope = now.K * (self.D / now.width**3 - self.problem.dim / now.width)  # (13)
-        curvature = float(xp.sum(w * slope * slope))
+        curvature = float(np.sum(w * slope * slope))
         if not (math.isfinite(curvature) and curvature > 0):
             return None
-        move = eta / (1.0 - self.mixing) * float(xp.sum(w * now.e * slope)) / curvature
+        move = eta / (1.0 - self.mixing) * float(np.sum(w * now.e * slope)) / curvature
         return move if math.isfinite(move) else None
 
 
@@ -241,8 +223,8 @@ def tune_width(entry: KernelEntry, width: float, rules: ConstrainedRules) -> flo
             continue
         trial = now.width + move
         trial = max(abs(trial) if rules.width_rule == "abs" else trial, rules.floor * unit)
-        if trial > _RUNAWAY * unit:  # these two rules know no upper bound
-            return trial
+        if trial > _FLAT_IN_PARZEN_BANDWIDTHS * unit:  # these two rules know no upper bound
+            return _FLAT_IN_PARZEN_BANDWIDTHS * unit
         now = entry.at(trial)
     return now.width
 
@@ -250,7 +232,7 @@ def tune_width(entry: KernelEntry, width: float, rules: ConstrainedRules) -> flo
 def _downhill(entry: KernelEntry, now: _Residual, move: float, rules: ConstrainedRules) -> _Residual | None:
     """The longest of the halved steps that does not raise the error."""
     unit = entry.problem.unit
-    for _ in range(_HALVINGS):
+    for _ in range(_MAX_TRIALS):
         trial = entry.at(min(max(now.width + move, rules.floor * unit), rules.cap * unit))
         if trial.loss <= now.loss:
             return trial
@@ -278,7 +260,6 @@ class _Construction:
     """The growing model, and what is computed once for all candidates."""
 
     def __init__(self, problem: DensityProblem, target: Array, rules: ConstrainedRules) -> None:
-        xp = namespace(problem.Z)
         self.problem, self.target, self.rules = problem, target, rules
         self.centers = problem.centers
         self.Psi = problem.kernel(squared_distances(problem.Z, self.centers), rules.gamma * problem.unit)
@@ -286,16 +267,16 @@ class _Construction:
         wp = problem.w * target
         self.pp = float(wp @ target)
         self.p_psi = wp @ self.Psi
-        self.psi_psi = xp.sum(problem.w[:, None] * self.Psi * self.Psi, axis=0)
+        self.psi_psi = np.sum(problem.w[:, None] * self.Psi * self.Psi, axis=0)
         self.tt = self.pp - 2.0 * self.p_psi + self.psi_psi
-        self.free = xp.ones_like(self.tt) > 0
-        self.y = xp.zeros_like(target)
+        self.free = np.ones(len(self.tt), dtype=bool)
+        self.y = np.zeros_like(target)
         self.steps: list[ConstrainedStep] = []
 
     @property
     def error(self) -> float:
         """Weighted mean squared distance to the target."""
-        return float(namespace(self.y).sum(self.problem.w * (self.target - self.y) ** 2))
+        return float(np.sum(self.problem.w * (self.target - self.y) ** 2))
 
     @property
     def distance(self) -> float:
@@ -304,28 +285,25 @@ class _Construction:
 
     def nearest(self) -> _Candidate:
         """(10): the candidate nearest to the target."""
-        return _Candidate(math.nan, int(namespace(self.tt).argmin(self.tt)), 0.0, int(self.tt.shape[0]))
+        return _Candidate(math.nan, int(np.argmin(self.tt)), 0.0, len(self.tt))
 
     def best(self) -> _Candidate | None:
         """The admissible candidate of least ``J`` (20), the first one on ties."""
-        xp = namespace(self.tt)
         bound, maybe = self._bounds()
-        bound = xp.where(maybe, bound, xp.full_like(bound, math.inf))
-        order = xp.argsort(bound)
+        bound = np.where(maybe, bound, math.inf)
+        order = np.argsort(bound)
         winner: _Candidate | None = None
-        evaluated, total = 0, int(xp.sum(xp.astype(maybe, xp.int64)))
+        evaluated, total = 0, int(np.sum(maybe))
         while evaluated < total:
-            block = order[evaluated : min(evaluated + _EVALUATE_TOGETHER, total)]
+            block = order[evaluated : min(evaluated + _BLOCK_CANDIDATES, total)]
             if self.rules.prune and winner and float(bound[int(block[0])]) > winner.loo + _SLACK_SCORE * self.pp:
                 break
-            columns = xp.take(self.Psi, block, axis=1)
-            scores = score_candidates(columns, self.y, self.target, self.problem.w, self.rules.mixing)
-            evaluated += int(block.shape[0])
-            for q in range(int(block.shape[0])):
-                if bool(scores.admissible[q]):
-                    found = _Candidate(float(scores.loo[q]), int(block[q]), float(scores.mixing[q]), 0)
-                    if winner is None or found[:2] < winner[:2]:
-                        winner = found
+            scores = score_candidates(self.Psi[:, block], self.y, self.target, self.problem.w, self.rules.mixing)
+            evaluated += len(block)
+            for q in np.flatnonzero(scores.admissible):
+                found = _Candidate(float(scores.loo[q]), int(block[q]), float(scores.mixing[q]), 0)
+                if winner is None or found[:2] < winner[:2]:
+                    winner = found
         return None if winner is None else winner._replace(evaluated=evaluated)
 
     def _bounds(self) -> tuple[Array, Array]:
@@ -333,12 +311,11 @@ class _Construction:
 
         The bound is the squared error: ``J >= SSE`` because ``0 <= h <= 1``.
         """
-        xp = namespace(self.tt)
         wy = self.problem.w * self.y
         yy, yp, y_psi = float(wy @ self.y), float(wy @ self.target), wy @ self.Psi
         a = yy - 2.0 * y_psi + self.psi_psi
         positive = a > _SLACK_SQUARE * self.psi_psi
-        a = xp.where(positive, a, xp.ones_like(a))
+        a = np.where(positive, a, 1.0)
         mixing = (yp - y_psi - self.p_psi + self.psi_psi) / a
         bound = self.tt - mixing * mixing * a
         if not self.rules.prune:
@@ -347,21 +324,20 @@ class _Construction:
 
     def enter(self, found: _Candidate) -> None:
         """Tune the bandwidth of the candidate with its mixing number fixed, and mix it into the model."""
-        xp = namespace(self.tt)
         j, mixing = found.column, found.mixing
-        D = squared_distances(self.problem.Z, self.centers[j : j + 1, :])[:, 0]
+        D = squared_distances(self.problem.Z, self.centers[j : j + 1])[:, 0]
         entry = KernelEntry(self.problem, self.target, self.y, mixing, D)
         width = tune_width(entry, self.rules.gamma * self.problem.unit, self.rules)
         self.y = mixing * self.y + (1.0 - mixing) * self.problem.kernel(D, width)
-        self.free = self.free & (xp.arange(self.tt.shape[0], device=device(self.tt)) != j)
+        self.free[j] = False
         loo = found.loo if self.steps else self.error
         row = int(self.problem.candidates[j])
         self.steps.append(ConstrainedStep(row, width, mixing, loo, self.distance, found.evaluated))
 
     def fit(self, stop: Stop) -> ConstrainedFit:
         """The model as it is."""
-        widths = self.problem.numbers([step.width for step in self.steps])
-        g = self.problem.numbers(mixture_weights([step.mixing for step in self.steps[1:]]))
+        widths = np.array([step.width for step in self.steps])
+        g = np.array(mixture_weights([step.mixing for step in self.steps[1:]]))
         mixture = self.problem.mixture([step.index for step in self.steps], widths, g)
         return ConstrainedFit(mixture, tuple(self.steps), stop)
 
@@ -371,23 +347,13 @@ def forward_constrained(
 ) -> ConstrainedFit:
     r"""FCR-SDC (the paper's algorithm): a convex combination of a few kernels that is close to Parzen's estimate.
 
-    Parameters
-    ----------
-    problem : DensityProblem
-        Samples at which the target is matched, and candidates; its unit is the Parzen bandwidth.
-    target : array of shape (n,)
-        Parzen's estimate at the samples, in the unit of the problem.
-    rules : ConstrainedRules
-    step : function
-        Called with the number of kernels.
-
-    Notes
-    -----
-    ``O(n c)`` per step (one matrix-vector product with pruning) and ``n c`` numbers for the candidate columns.
+    The ``target`` is Parzen's estimate at the samples of the ``problem``, whose unit is the Parzen bandwidth; ``step``
+    is called with the number of kernels. ``O(n c)`` per step (one matrix-vector product with pruning) and ``n c``
+    numbers for the candidate columns.
     """
     model = _Construction(problem, target, rules)
     model.enter(model.nearest())
-    for count in range(1, min(rules.max_vectors, int(problem.candidates.shape[0]))):
+    for count in range(1, min(rules.max_vectors, len(problem.candidates))):
         step(count)
         if rules.stop == "distance" and model.distance <= rules.tol:
             return model.fit(Stop.CONVERGED)
@@ -396,7 +362,7 @@ def forward_constrained(
             return model.fit(Stop.EXHAUSTED)
         if rules.stop == "loo" and found.loo >= (1.0 - rules.tol) * model.steps[-1].loo:
             return model.fit(Stop.ERROR)
-        if 1.0 - found.mixing < _NO_SHARE:
+        if 1.0 - found.mixing < _LEAST_SHARE:
             return model.fit(Stop.EXHAUSTED)
         model.enter(found)
     return model.fit(Stop.LIMIT)
@@ -404,54 +370,27 @@ def forward_constrained(
 
 def refit_jointly(problem: DensityProblem, target: Array, fit: ConstrainedFit, *, sweeps: int = 5) -> ConstrainedFit:
     """All weights by the simplex programme on the same least squares, then bandwidth steps, each with a refit."""
-    # Paper: the mixing number of a step is never looked at again. We: weights and bandwidths of all kernels together,
-    # because the selection is kept and the error falls.
-    model = _JointFit(problem, target, fit.mixture)
-    for _ in range(sweeps):
-        model.drop()
-        model.tune()
-    model.drop()
-    return ConstrainedFit(model.mixture(), fit.steps, fit.stop)
+    # Paper: the mixing number of a step is never revised. We: weights and bandwidths of all kernels together, because
+    # the selection is kept and the error falls.
+    rows, widths = fit.mixture.rows, np.array(fit.mixture.widths)
+    D = squared_distances(problem.Z, fit.mixture.centers)
+    for sweep in range(sweeps + 1):
+        F, w = problem.kernel(D, widths), problem.w
+        g = active_set(F.T @ (w[:, None] * F), F.T @ (w * target)).weights
+        keep = g > _LEAST_REFIT_WEIGHT
+        rows, widths, D, g = rows[keep], widths[keep], D[:, keep], g[keep] / np.sum(g[keep])  # type: ignore[index]
+        if sweep < sweeps:
+            _tune_in_turn(problem, target, D, widths, g)
+    return ConstrainedFit(problem.mixture(rows, widths, g), fit.steps, fit.stop)
 
 
-class _JointFit:
-    """Kernels whose weights are always those of the simplex programme."""
-
-    def __init__(self, problem: DensityProblem, target: Array, start: RoundMixture) -> None:
-        self.problem, self.target = problem, target
-        self.rows: Array = start.rows
-        self.widths = [float(width) for width in start.widths]
-        self.D = squared_distances(problem.Z, take_rows(problem.Z, start.rows))
-        self.rules = ConstrainedRules(gamma=1.0, width_steps=1)
-        self._solve()
-
-    def _columns(self) -> Array:
-        return self.problem.kernel(self.D, self.problem.numbers(self.widths))
-
-    def _solve(self) -> None:
-        F, w = self._columns(), self.problem.w
-        self.g = active_set(F.T @ (w[:, None] * F), F.T @ (w * self.target)).weights
-
-    def drop(self) -> None:
-        """Remove the kernels without weight."""
-        xp = namespace(self.g)
-        keep = self.g > _NO_WEIGHT
-        self.rows, self.D = self.rows[keep], xp.take(self.D, xp.nonzero(keep)[0], axis=1)
-        self.widths = [width for width, stays in zip(self.widths, keep) if bool(stays)]
-        self.g = self.g[keep] / xp.sum(self.g[keep])
-
-    def tune(self) -> None:
-        """One bandwidth step for every kernel in turn, then all weights."""
-        for j in range(len(self.widths)):
-            share = float(self.g[j])
-            if _NO_SHARE < share < 1 - _NO_SHARE:
-                # the rest of the model as the y of (15): lambda y = F g without column j
-                F = self._columns()
-                rest = (F @ self.g - share * F[:, j]) / (1.0 - share)
-                entry = KernelEntry(self.problem, self.target, rest, 1.0 - share, self.D[:, j])
-                self.widths[j] = tune_width(entry, self.widths[j], self.rules)
-        self._solve()
-
-    def mixture(self) -> RoundMixture:
-        """The kernels that are left."""
-        return self.problem.mixture(self.rows, self.problem.numbers(self.widths), self.g)
+def _tune_in_turn(problem: DensityProblem, target: Array, D: Array, widths: Array, g: Array) -> None:
+    """One step for every entry of ``widths`` in turn, with the weights fixed."""
+    rules = ConstrainedRules(gamma=1.0, width_steps=1)
+    for j, share in enumerate(g.tolist()):
+        if _LEAST_SHARE < share < 1 - _LEAST_SHARE:
+            # the rest of the model as the y of (15): lambda y = F g without column j
+            F = problem.kernel(D, widths)
+            rest = (F @ g - share * F[:, j]) / (1.0 - share)
+            entry = KernelEntry(problem, target, rest, 1.0 - share, D[:, j])
+            widths[j] = tune_width(entry, float(widths[j]), rules)

@@ -15,50 +15,47 @@ from fewkern.arrays.validation import Interval, StrOptions, fit_context, random_
 from fewkern.base import CONSTRAINTS
 from fewkern.core.path import TOLERANCE, Path, Stop
 from fewkern.core.samples import Samples
-from fewkern.density.all_rows import AllRows, weights_from_all
 from fewkern.density.base import DensityEstimator, density_constraints
-from fewkern.density.integrated import FLOORS, choose_floor, forward_integrated
-from fewkern.density.likelihood import EMFit, choose_size, expectation_maximization, forward_likelihood
+from fewkern.density.choice import FLOORS_IN_PARZEN_BANDWIDTHS, choose_floor, choose_size, choose_step
+from fewkern.density.integrated import forward_integrated
+from fewkern.density.likelihood import EMFit, expectation_maximization, forward_likelihood
 from fewkern.density.problem import DensityProblem, RoundMixture
 
 __all__ = ["ForwardDensity"]
 
 # Largest number of kernels where max_vectors is None.
-_MOST_KERNELS = 20
-# EM at the end: iterations at most, and by likelihood the rise of the mean log density below which they end.
+_MAX_VECTORS = 20
+# EM at the end: the largest number of iterations, and (by likelihood) the least rise of the mean log density.
 _ITERATIONS, _LEAST_RISE = 500, 1e-5
-_POLISH_ITERATIONS = 50
-# Where the kernels were found on a sample, so many iterations look at all rows: passes over a table that may be large.
-_PASSES = 5
-# As many folds are used as are needed to hold out this many samples.
-_HELD_OUT_ROWS = 4000
-_FOLDS = 5
-# In more dimensions than this a density is so uneven that its square sees only the densest samples.
-_MANY_DIMENSIONS = 10
+_SQUARED_ERROR_ITERATIONS = 50
+# Where the kernels come from a sample, EM iterations on all rows: one pass over a table that may be large for each.
+_MAX_PASSES = 5
+# Default number of folds, of which as many are used as hold out this many samples.
+_FOLDS, _HELD_OUT_ROWS = 5, 4000
+# The squared error is reliable up to this dimension; beyond it, the densest samples dominate.
+_MAX_SQUARED_ERROR_DIMENSIONS = 10
 
 
 class ForwardDensity(DensityEstimator):
     r"""A density from a few normal kernels with bandwidths of their own, found one at a time (FCR).
 
-    A density says where samples lie. This one is a sum of a few bell-shaped kernels, of which each has a place, a
-    bandwidth and a weight:
+    A mixture of a few normal kernels, each with its own center, bandwidth and weight:
 
     .. math:: \hat p(x) = \sum_{j=1}^s g_j K(x, v_j, \sigma_j), \qquad g_j \ge 0, \quad \sum_j g_j = 1
 
     Every step mixes one more kernel in, :math:`\hat p \leftarrow (1-a) \hat p + a K(\cdot, v, \sigma)`,
-    and samples that were left out say how many are needed.
+    and the error on samples left out decides how many are needed.
 
-    It takes any number of rows, in memory or as a Dask collection. Above 20,000 rows the bandwidth, the number of
-    kernels and where they are come from 20,000 of them. The scale of the features, and the weights of the kernels, come
-    from all rows, and so do centers and bandwidths, which up to five EM iterations on all rows improve.
+    It takes any number of rows, in memory or as a Dask collection. Above 20,000 rows, the number of kernels and their
+    start come from a sample of 20,000; the scale of the features comes from all rows, and up to five EM iterations fit
+    weights, centers and bandwidths to all rows.
 
     Parameters
     ----------
     criterion : {"likelihood", "squared_error"}, default "likelihood"
-        What the construction improves: the likelihood, with EM on all kernels after every step (FCR-ML); or an
-        unbiased estimate of the integrated squared error to the true density (FCR-ISE), which keeps its centers at
-        samples until the polish. In more than ten dimensions the latter may find too few kernels, down to one, for
-        which there is a warning.
+        Objective of the construction: the likelihood, with EM on all kernels after every step (FCR-ML); or an
+        unbiased estimate of the integrated squared error to the true density (FCR-ISE), with 50 EM iterations at the
+        end. In more than ten dimensions the latter may find too few kernels; a warning says when only one is left.
     bandwidth : a rule of :class:`ParzenDensity` or float, default "lscv"
         Parzen's bandwidth, a number in units of the scaled data. No kernel is narrower than 1.5 times this bandwidth
         (less in many dimensions), so a larger one gives a smoother density.
@@ -72,17 +69,14 @@ class ForwardDensity(DensityEstimator):
         used as hold out 4,000 samples), or None for BIC in their place. With "squared_error": None and "auto" leave out
         one sample at a time, in closed form; with folds, the least bandwidth (1.25 to 2.25 Parzen bandwidths) is chosen
         too, at 25 times the cost.
-    polish : bool, default True
-        For "squared_error": 50 EM iterations on weights, centers and bandwidths at the end. The centers then are no
-        longer samples.
     max_candidates : int, default 1000
         Samples that may become centers; drawn where there are more.
     scale : {"std", "whiten", "none"}, default "std"
-        The features are first divided by their standard deviations, or made uncorrelated, or left alone (the paper).
+        Divide the features by their standard deviations, decorrelate them, or leave them as they are (the paper).
     random_state : int, Generator, RandomState or None, default 0
         Draws candidates, and the samples on which Parzen's bandwidth is selected, where there are more.
     verbose : bool or int, default False
-        Say what runs: a progress bar on a terminal, lines on stderr elsewhere.
+        Show progress: a bar on a terminal, lines on stderr elsewhere.
 
     Attributes
     ----------
@@ -90,14 +84,14 @@ class ForwardDensity(DensityEstimator):
         The fitted density.
     vectors_, weights_, bandwidths_ : arrays
         Centers (in the units of the data), weights and bandwidths (in those of the scaled data) of the kernels.
-    indices_ : array or None
-        Rows of the samples that are the centers; None where they are not samples ("likelihood", or after the polish).
+    indices_ : None
+        The centers are not samples.
     n_vectors_ : int
         Number of kernels.
     bandwidth_ : float
         Parzen's bandwidth.
     least_bandwidth_ : float
-        Bandwidth that no kernel is below, in the same units.
+        Lower bound of the bandwidths of the kernels, in the same units.
     path_ : Path
         Error of every number of kernels.
     stop_ : Stop
@@ -115,9 +109,8 @@ class ForwardDensity(DensityEstimator):
 
     With ``n`` samples (20,000 at most) and ``c`` candidates, "likelihood" costs ``O(300 c)`` per step and ``O(n s m)``
     per EM iteration, in every fold; "squared_error" ``O(14 n c m)`` once and ``O(n s + 14 c s^2)`` per step, memory
-    ``O(n s + 14 c s)``. All rows are passed over two to six times: once for their moments, then once per EM iteration,
-    ``O(s m)`` per row (once for the weights, with "squared_error" and without polish). Evaluation ``O(s m)`` per
-    sample.
+    ``O(n s + 14 c s)``. Above 20,000 rows there are two to six passes over all of them: one for their moments, then one
+    per EM iteration, ``O(s m)`` per row. Evaluation ``O(s m)`` per sample.
 
     A density of few kernels has thin tails: errors weighted by the density do not see it, the log-likelihood does.
     "likelihood" is a mixture of round Gaussians with a deterministic start, a floor on the bandwidths, and a size
@@ -144,11 +137,9 @@ class ForwardDensity(DensityEstimator):
     stop_: Stop
     _parameter_constraints: dict[str, list[Any]] = density_constraints(
         "prefer",
-        "verbose",
         "max_vectors",
         criterion=[StrOptions({"likelihood", "squared_error"})],
         cv=[None, StrOptions({"auto"}), *CONSTRAINTS["cv"]],
-        polish=["boolean"],
         max_candidates=[Interval(Integral, 1, None, closed="left")],
     )
 
@@ -160,7 +151,6 @@ class ForwardDensity(DensityEstimator):
         max_vectors: int | None = None,
         prefer: str = "balanced",
         cv: Any = "auto",
-        polish: bool = True,
         max_candidates: int = 1000,
         scale: str = "std",
         random_state: Any = 0,
@@ -171,7 +161,6 @@ class ForwardDensity(DensityEstimator):
         self.max_vectors = max_vectors
         self.prefer = prefer
         self.cv = cv
-        self.polish = polish
         self.max_candidates = max_candidates
         self.scale = scale
         self.random_state = random_state
@@ -190,24 +179,20 @@ class ForwardDensity(DensityEstimator):
         samples, scaling, rows = self._check_all(X, sample_weight)
         rng = random_generator(self.random_state)
         problem = scaling.problem(samples)
+        self._check_bandwidths(problem, samples, bandwidth=self.bandwidth)
         problem = replace(problem, unit=self._parzen_width(problem, self.bandwidth, rng).width)
         problem = problem.with_candidates(self.max_candidates, rng)
         if self.criterion == "likelihood":
-            mixture, floor = self._by_likelihood(problem, self._folds(samples, _FOLDS))
+            mixture, floor = self._by_likelihood(problem, self._size_folds(samples, _FOLDS))
         else:
-            mixture, floor = self._by_squared_error(problem, self._folds(samples, None))
+            mixture, floor = self._by_squared_error(problem, self._size_folds(samples, None))
         narrowing = rows.narrowing(problem) if rows is not None and isinstance(self.bandwidth, str) else 1.0
         self.bandwidth_ = problem.unit * narrowing
         self.least_bandwidth_ = floor * self.bandwidth_
         if rows is not None:
-            mixture = self._from_all_rows(rows, problem, mixture)
-        self._keep(mixture, scaling, samples)
+            mixture = expectation_maximization(rows, mixture, self.least_bandwidth_, _MAX_PASSES, _LEAST_RISE).mixture
+        self._keep_fit(mixture, scaling, samples, X)
         return self
-
-    def _from_all_rows(self, rows: AllRows, problem: DensityProblem, mixture: RoundMixture) -> RoundMixture:
-        if mixture.rows is not None:
-            return weights_from_all(rows, problem, mixture)
-        return expectation_maximization(rows, mixture, self.least_bandwidth_, _PASSES, _LEAST_RISE).mixture
 
     def _by_likelihood(self, problem: DensityProblem, folds: list[Fold]) -> tuple[RoundMixture, float]:
         """A mixture and its least bandwidth, in units of the problem's."""
@@ -218,23 +203,23 @@ class ForwardDensity(DensityEstimator):
         return found.mixture, floor
 
     def _grown(self, problem: DensityProblem, folds: list[Fold], floor: float) -> RoundMixture:
-        limit = self.max_vectors or _MOST_KERNELS
+        limit = self.max_vectors or _MAX_VECTORS
         with progress(self, "comparing numbers of kernels", limit) as step:
             if not folds:
                 path = forward_likelihood(problem, floor=floor, max_vectors=limit, step=step)
-                self.path_, self.stop_ = path.trace, path.stop
+                self.path_, self.stop_ = path.path, path.stop
                 return path.models[path.selected]
             tolerance = TOLERANCE[self.prefer]
             choice = choose_size(
                 problem, _enough(folds), floor=floor, max_vectors=limit, tolerance=tolerance, step=step
             )
-        self.path_, self.stop_ = choice.trace, choice.stop
+        self.path_, self.stop_ = choice.path, choice.stop
         return forward_likelihood(problem, floor=floor, max_vectors=choice.size, patience=None).models[-1]
 
     def _by_squared_error(self, problem: DensityProblem, folds: list[Fold]) -> tuple[RoundMixture, float]:
-        tolerance, floor, limit = TOLERANCE[self.prefer], problem.least_width, self.max_vectors or _MOST_KERNELS
+        tolerance, floor, limit = TOLERANCE[self.prefer], problem.least_width, self.max_vectors or _MAX_VECTORS
         if folds:
-            with progress(self, "comparing least bandwidths", len(FLOORS) * len(folds)) as step:
+            with progress(self, "comparing least bandwidths", len(FLOORS_IN_PARZEN_BANDWIDTHS) * len(folds)) as step:
                 choice = choose_floor(problem, folds, max_vectors=limit, tolerance=tolerance, step=step)
             floor, limit = choice.setting["floor"], int(choice.setting["n_vectors"])
             path = forward_integrated(problem, floor=floor, max_vectors=limit, patience=None)
@@ -242,7 +227,7 @@ class ForwardDensity(DensityEstimator):
         else:
             with progress(self, "adding kernels", limit) as step:
                 path = forward_integrated(problem, floor=floor, max_vectors=limit, step=step)
-            at, self.path_ = path.choose(tolerance)
+            at, self.path_ = choose_step(path, tolerance)
         self.stop_ = path.stop
         mixture = path.mixture(at)
         if _is_collapsed(problem, mixture, floor):
@@ -253,19 +238,17 @@ class ForwardDensity(DensityEstimator):
                 UserWarning,
                 stacklevel=4,
             )
-        if self.polish:
-            mixture = expectation_maximization(problem, mixture, floor * problem.unit, _POLISH_ITERATIONS).mixture
-        return mixture, floor
+        found = expectation_maximization(problem, mixture, floor * problem.unit, _SQUARED_ERROR_ITERATIONS)
+        return found.mixture, floor
 
-    def _folds(self, samples: Samples, default: int | None) -> list[Fold]:
-        cv = default if self.cv == "auto" else self.cv
-        if cv is None:
-            return []
-        folds = samples.folds(cv)
-        if not folds and self.cv != "auto":
+    def _size_folds(self, samples: Samples, default: int | None) -> list[Fold]:
+        automatic = isinstance(self.cv, str)
+        cv = default if automatic else self.cv
+        folds = [] if cv is None else self._folds(samples, cv)
+        if not folds and not automatic and cv is not None:
             warnings.warn(
                 f"ForwardDensity: {samples.n} samples of positive weight are too few for folds; the size is chosen "
-                "without them. Give more samples, or cv=None.",
+                "without folds. Give more samples, or cv=None.",
                 UserWarning,
                 stacklevel=4,
             )
@@ -274,7 +257,7 @@ class ForwardDensity(DensityEstimator):
 
 def _is_collapsed(problem: DensityProblem, mixture: RoundMixture, floor: float) -> bool:
     """Whether there is one kernel in many dimensions though two are better by BIC: no normal law, but a failure."""
-    if problem.dim <= _MANY_DIMENSIONS or mixture.weights.shape[0] > 1:
+    if problem.dim <= _MAX_SQUARED_ERROR_DIMENSIONS or mixture.weights.shape[0] > 1:
         return False
     return forward_likelihood(problem, floor=floor, max_vectors=2, patience=None).selected > 0
 

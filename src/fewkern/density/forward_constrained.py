@@ -6,7 +6,6 @@ from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any
 
-from fewkern.arrays.namespace import take_rows
 from fewkern.arrays.progress import progress
 from fewkern.arrays.validation import Interval, StrOptions, fit_context, random_generator
 from fewkern.core.path import Path, Stop
@@ -16,22 +15,22 @@ from fewkern.density.constrained import ConstrainedRules, default_gamma, forward
 __all__ = ["ForwardConstrainedDensity"]
 
 # Largest number of kernels where max_vectors is None.
-_MOST_KERNELS = 100
-# Samples at which the target is matched, at most; the target itself comes from all of them.
-_REGRESSION_ROWS = 10_000
+_MAX_VECTORS = 100
+# Samples at which the target is matched; the target itself comes from all samples.
+_MAX_REGRESSION_ROWS = 10_000
 
 
 class ForwardConstrainedDensity(DensityEstimator):
     r"""The density of the FCR paper: a few kernels that imitate Parzen's estimate (FCR-SDC).
 
-    Start with :class:`ForwardDensity`; this class is for those who want the paper's system.
+    Use :class:`ForwardDensity` unless you want the paper's system: it is fitted to the true density and not to Parzen's
+    estimate of it, and is more accurate with fewer kernels.
 
     .. math:: \hat p \leftarrow \lambda \hat p + (1-\lambda) K(\cdot, v, \sigma), \qquad
               J = \sum_i w_i \Big(\frac{e_i}{1-h_i}\Big)^2 \quad (20)
 
     One kernel at a time is mixed in, the one of least leave-one-out score :math:`J`; its bandwidth is tuned by a few
-    Gauss-Newton steps. :class:`ForwardDensity` is more accurate with fewer kernels, because it follows the true density
-    and not Parzen's estimate of it.
+    Gauss-Newton steps.
 
     Parameters
     ----------
@@ -60,11 +59,11 @@ class ForwardConstrainedDensity(DensityEstimator):
     max_candidates : int, default 1000
         Samples that may become centers; drawn where there are more.
     scale : {"std", "whiten", "none"}, default "std"
-        The features are first divided by their standard deviations, or made uncorrelated, or left alone (the paper).
+        Divide the features by their standard deviations, decorrelate them, or leave them as they are (the paper).
     random_state : int, Generator, RandomState or None, default 0
-        Draws samples where there are more than are looked at.
+        Draws the samples for the search of the bandwidth, the regression and the candidates where there are more.
     verbose : bool or int, default False
-        Say what runs: a progress bar on a terminal, lines on stderr elsewhere.
+        Show progress: a bar on a terminal, lines on stderr elsewhere.
 
     Attributes
     ----------
@@ -106,7 +105,6 @@ class ForwardConstrainedDensity(DensityEstimator):
     path_: Path
     stop_: Stop
     _parameter_constraints: dict[str, list[Any]] = density_constraints(
-        "verbose",
         "max_vectors",
         gamma=[None, POSITIVE],
         refit=["boolean"],
@@ -165,13 +163,15 @@ class ForwardConstrainedDensity(DensityEstimator):
         samples, scaling = self._check(X, sample_weight)
         rng = random_generator(self.random_state)
         problem = scaling.problem(samples)
+        self._check_bandwidths(problem, samples, bandwidth=self.bandwidth)
         self.bandwidth_ = self._parzen_width(problem, self.bandwidth, rng).width
         self.gamma_ = default_gamma(problem.dim) if self.gamma is None else float(self.gamma)
+        self._check_bandwidths(problem, samples, **{"gamma times Parzen's bandwidth": self.gamma_ * self.bandwidth_})
         problem = replace(problem, unit=self.bandwidth_)
-        rows = problem.draw(_REGRESSION_ROWS, rng)
+        rows = problem.draw(_MAX_REGRESSION_ROWS, rng)
         part = problem.part(rows).with_candidates(self.max_candidates, rng)
         target = problem.parzen(part.Z)
-        limit = self.max_vectors or _MOST_KERNELS
+        limit = self.max_vectors or _MAX_VECTORS
         rules = ConstrainedRules(
             self.gamma_, limit, self.stop, self.tol, self.bandwidth_rule, self.eta,  # type: ignore[arg-type]
             self.n_bandwidth_steps, self.mixing,  # type: ignore[arg-type]
@@ -180,6 +180,6 @@ class ForwardConstrainedDensity(DensityEstimator):
             found = forward_constrained(part, target, rules, step)
         if self.refit:
             found = refit_jointly(part, target, found)
-        self.path_, self.stop_ = found.trace, found.stop
-        self._keep(replace(found.mixture, rows=take_rows(rows, found.mixture.rows)), scaling, samples)
+        self.path_, self.stop_ = found.path, found.stop
+        self._keep_fit(replace(found.mixture, rows=rows[found.mixture.rows]), scaling, samples, X)
         return self

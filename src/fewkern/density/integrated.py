@@ -25,49 +25,44 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from fewkern.arrays.blocks import row_blocks
-from fewkern.arrays.folds import Fold
 from fewkern.arrays.linalg import divide_where
-from fewkern.arrays.namespace import Array, asarray_like, device, namespace, take_rows
-from fewkern.core.path import Path, Stop, smallest_within
-from fewkern.density.choice import paired_errors
+from fewkern.arrays.namespace import Array
+from fewkern.core.path import Stop
 from fewkern.density.mixture import squared_distances
 from fewkern.density.problem import DensityProblem, RoundMixture
 from fewkern.density.simplex import active_set
 
-__all__ = [
-    "FLOORS",
-    "IntegratedPath",
-    "IntegratedStep",
-    "choose_floor",
-    "forward_integrated",
-    "leave_one_out_terms",
-    "width_table",
-]
+__all__ = ["IntegratedPath", "IntegratedStep", "forward_integrated", "leave_one_out_terms", "width_table"]
 
-# Floors that cross-validation compares, in units of the reference bandwidth.
-FLOORS = (1.25, 1.5, 1.75, 2.0, 2.25)
-# Bandwidths at which a kernel may enter, in the same unit; the last one is the widest that a kernel may become.
-_TABLE = (1.25, 1.5, 1.75, 2.0, 2.25, 2.6, 3.0, 3.6, 4.3, 5.2, 6.2, 7.5, 9.0)
+# Bandwidths at which a kernel may enter, in Parzen bandwidths; the last one is the widest that a kernel may become.
+_ENTRY_PARZEN_BANDWIDTHS = (1.25, 1.5, 1.75, 2.0, 2.25, 2.6, 3.0, 3.6, 4.3, 5.2, 6.2, 7.5, 9.0)
+# The next bandwidth above the floor is at least this many times the floor.
+_FIRST_RUNG_IN_FLOORS = 1.05
 # Half-widths, in the logarithm, of the brackets in which a bandwidth is tuned.
-_HALF_WIDTHS = (0.15, 0.06, 0.024)
-# A kernel of less weight than this leaves.
-_NO_WEIGHT = 1e-8
+_HALF_WIDTHS_IN_LOG = (0.15, 0.06, 0.024)
+# Kernels may leave again: steps of a path, per kernel.
+_MAX_STEPS_PER_KERNEL = 3
+# A kernel of less weight leaves.
+_LEAST_WEIGHT = 1e-8
 # An exchange must lower the objective by this part of it.
-_LEAST_GAIN = 1e-12
-# A candidate whose squared distance to the model is below this part of its square is in the model.
-_NO_DISTANCE = 1e-14
-# Decimal digits of the range in which the squares of all kernels must lie.
-_DIGITS = 150
+_LEAST_RELATIVE_GAIN = 1e-12
+# A candidate is in the model if its squared distance to it is below this part of its squared norm.
+_LEAST_RELATIVE_DISTANCE = 1e-14
+# Range of the squared norms of all kernels, in powers of ten.
+_MAX_DECADES = 150
 # Cut-off of the pseudo-inverse in the leave-one-out terms.
-_NO_EIGENVALUE = 1e-13
-# With less weight than this left, leaving out a sample and a center leaves nothing.
-_NOTHING_LEFT = 1e-12
+_LEAST_RELATIVE_EIGENVALUE = 1e-13
+# Least weight that must remain without a sample and a center.
+_LEAST_REMAINDER = 1e-12
 
 
 def width_table(floor: float, unit: float) -> list[float]:
     """Bandwidths at which a candidate may enter: the ``floor`` and a fixed ladder above it, times ``unit``."""
-    return [floor * unit] + [factor * unit for factor in _TABLE if factor > 1.05 * floor]
+    first = _FIRST_RUNG_IN_FLOORS * floor
+    return [floor * unit] + [factor * unit for factor in _ENTRY_PARZEN_BANDWIDTHS if factor > first]
 
 
 def leave_one_out_terms(Phi: Array, own: Array, model: _Model, w: Array, center_weights: Array) -> Array:
@@ -77,40 +72,25 @@ def leave_one_out_terms(Phi: Array, own: Array, model: _Model, w: Array, center_
               t_i = g^{(-i)\prime} B g^{(-i)} - 2 g^{(-i)\prime} \varphi_i,
               \qquad M = B^{-1} - \frac{B^{-1} 1 1' B^{-1}}{1' B^{-1} 1}
 
-    Parameters
-    ----------
-    Phi : array of shape (n, s)
-        Kernels at the samples.
-    own : boolean array of shape (n, s)
-        Where a sample is the center; there :math:`\varphi_{ij}` is replaced by :math:`v_j`.
-    model : _Model
-        Its ``B``, ``v`` and weights.
-    w : array of shape (n,)
-        Weights of the samples.
-    center_weights : array of shape (s,)
-        Weights of the samples that are the centers.
-
-    Notes
-    -----
-    The constraint of non-negative weights is not seen: too pessimistic for more than about 30 kernels.
+    ``Phi (n, s)`` are the kernels at the samples; where a sample is the center (``own``), :math:`\varphi_{ij}` is
+    replaced by :math:`v_j`. ``w (n,)`` are the weights of the samples, ``center_weights (s,)`` those of the centers.
+    The formula ignores the constraint of non-negative weights: too pessimistic for more than about 30 kernels.
     """
-    xp = namespace(Phi)
-    B, v = model.B, model.v
-    g = asarray_like(list(model.weights), v, dtype=v.dtype)
-    Phi = xp.where(own, v[None, :] + xp.zeros_like(Phi), Phi)
-    inverse = xp.linalg.pinv(B, rtol=_NO_EIGENVALUE)
-    ones = xp.sum(inverse, axis=1)
-    M = inverse - ones[:, None] * ones[None, :] / xp.sum(ones)
-    # what is left when both the sample and the center are taken out; with two samples nothing is
+    B, v, g = model.B, model.v, np.array(model.weights)
+    Phi = np.where(own, v, Phi)
+    inverse = np.linalg.pinv(B, _LEAST_RELATIVE_EIGENVALUE)
+    ones = np.sum(inverse, axis=1)
+    M = inverse - ones[:, None] * ones[None, :] / np.sum(ones)
+    # the weight without the sample and the center; of two samples, none
     left = 1.0 - w[:, None] - center_weights[None, :]
-    change = w[:, None] * (v[None, :] - Phi) / xp.where(left > _NOTHING_LEFT, left, xp.full_like(left, math.inf))
+    change = w[:, None] * (v[None, :] - Phi) / np.where(left > _LEAST_REMAINDER, left, math.inf)
     G = g[None, :] + change @ M
-    return xp.sum((G @ B) * G, axis=1) - 2.0 * xp.sum(G * Phi, axis=1)
+    return np.sum((G @ B) * G, axis=1) - 2.0 * np.sum(G * Phi, axis=1)
 
 
 @dataclass(frozen=True)
-class _Kernel:
-    """One kernel of the model with all that a step asks of it."""
+class _Component:
+    """One kernel of the model, with the distances and products that the steps need."""
 
     candidate: int
     row: int
@@ -127,15 +107,11 @@ class _Kernel:
 class _Model:
     """Kernels with their best weights."""
 
-    kernels: tuple[_Kernel, ...]
+    kernels: tuple[_Component, ...]
     weights: tuple[float, ...]
     B: Array
     v: Array
     objective: float
-
-    @property
-    def candidates(self) -> set[int]:
-        return {kernel.candidate for kernel in self.kernels}
 
 
 @dataclass(frozen=True)
@@ -147,7 +123,7 @@ class _Insertion:
 
 @dataclass(frozen=True)
 class _Table:
-    """What is computed once for all steps: ``v`` of every candidate at every bandwidth."""
+    """Quantities computed once for all steps: ``v`` of every candidate at every bandwidth."""
 
     problem: DensityProblem
     """Its unit is that of the kernel values: the norm of a kernel at the floor is one."""
@@ -157,17 +133,19 @@ class _Table:
     high: float
     V: Array
     squares: Array
-    """Inner product of a kernel with itself, for every table bandwidth."""
+    """Squared norm of a kernel, for every table bandwidth."""
+    rest: Array
+    """Weight of all samples but one."""
 
     @classmethod
     def of(cls, problem: DensityProblem, floor: float) -> _Table:
         low = floor * problem.unit
-        # in hundreds of dimensions, the squares of much wider kernels are no numbers of this machine beside the others
-        high = min(max(_TABLE[-1], floor) * problem.unit, low * 10.0 ** (_DIGITS / problem.dim))
-        widths = problem.numbers([width for width in width_table(floor, problem.unit) if width <= high])
+        # in hundreds of dimensions, the squared norms of much wider kernels underflow
+        high = min(max(_ENTRY_PARZEN_BANDWIDTHS[-1], floor) * problem.unit, low * 10.0 ** (_MAX_DECADES / problem.dim))
+        widths = np.array([width for width in width_table(floor, problem.unit) if width <= high])
         problem = replace(problem, unit=math.sqrt(2.0) * low)
-        squares = problem.kernel(namespace(widths).zeros_like(widths), math.sqrt(2.0) * widths)
-        return cls(problem, problem.centers, widths, low, high, _targets(problem, widths), squares)
+        squares = problem.kernel(np.zeros_like(widths), math.sqrt(2.0) * widths)
+        return cls(problem, problem.centers, widths, low, high, _targets(problem, widths), squares, problem.rest)
 
     def number(self, D: float, width: float) -> float:
         """One kernel value, in Python numbers."""
@@ -175,46 +153,41 @@ class _Table:
 
     def products(self, D_candidates: Array, width: float) -> Array:
         """Inner products of a kernel with all candidates at all table bandwidths."""
-        spread = (width**2 + self.widths**2) ** 0.5
+        spread = np.sqrt(width**2 + self.widths**2)
         return self.problem.kernel(D_candidates[:, None], spread[None, :])
 
-    def target(self, kernel: _Kernel, width: float) -> float:
+    def target(self, kernel: _Component, width: float) -> float:
         """``v`` of a kernel at another bandwidth, the own sample left out."""
         # The own term must go: with it a kernel of bandwidth zero gains without bound.
         total = float(self.problem.w @ self.problem.kernel(kernel.D, width))
-        return total / (1.0 - float(self.problem.w[kernel.row]))
+        return total / self.rest[kernel.row]
 
-    def kernel(self, found: _Insertion) -> _Kernel:
+    def kernel(self, found: _Insertion) -> _Component:
         """The kernel that enters."""
-        xp, Z = namespace(self.problem.Z), self.problem.Z
         row, width = int(self.problem.candidates[found.candidate]), float(self.widths[found.q])
-        center = self.centers[found.candidate : found.candidate + 1, :]
-        D = squared_distances(Z, center)[:, 0]
-        D = xp.where(xp.arange(D.shape[0], device=device(D)) == row, xp.full_like(D, math.inf), D)
+        center = self.centers[found.candidate : found.candidate + 1]
+        D = squared_distances(self.problem.Z, center)[:, 0]
+        D[row] = math.inf
         near = squared_distances(self.centers, center)[:, 0]
         v = float(self.V[found.candidate, found.q])
-        return _Kernel(found.candidate, row, width, D, near, self.products(near, width), v)
+        return _Component(found.candidate, row, width, D, near, self.products(near, width), v)
 
-    def fit(self, kernels: Sequence[_Kernel]) -> _Model:
+    def fit(self, kernels: Sequence[_Component]) -> _Model:
         """All weights by the simplex programme; kernels without weight leave."""
-        xp, number = namespace(self.V), self.problem.numbers
-        widths = number([k.width for k in kernels])
-        chosen = asarray_like([k.candidate for k in kernels], self.V, dtype=xp.int64)
-        D = xp.stack([xp.take(k.D_candidates, chosen) for k in kernels])
+        widths, v = np.array([k.width for k in kernels]), np.array([k.v for k in kernels])
+        chosen = np.array([k.candidate for k in kernels])
+        D = np.stack([k.D_candidates[chosen] for k in kernels])
         # symmetric to the last bit, with an exact diagonal
-        D = xp.where(chosen[:, None] == chosen[None, :], xp.zeros_like(D), (D + D.T) / 2)
-        B = self.problem.kernel(D, (widths[:, None] ** 2 + widths[None, :] ** 2) ** 0.5)
-        v = number([k.v for k in kernels])
+        D = np.where(chosen[:, None] == chosen[None, :], 0.0, (D + D.T) / 2)
+        B = self.problem.kernel(D, np.sqrt(widths[:, None] ** 2 + widths[None, :] ** 2))
         solution = active_set(B, v)
-        g = [float(x) for x in solution.weights]
-        kept = [j for j in range(len(kernels)) if g[j] > _NO_WEIGHT]
-        total = sum(g[j] for j in kept)
-        S = asarray_like(kept, self.V, dtype=xp.int64)
+        kept = np.flatnonzero(solution.weights > _LEAST_WEIGHT).tolist()
+        g = solution.weights[kept].tolist()
         return _Model(
             tuple(kernels[j] for j in kept),
-            tuple(g[j] / total for j in kept),
-            xp.take(xp.take(B, S, axis=0), S, axis=1),
-            xp.take(v, S),
+            tuple(weight / sum(g) for weight in g),
+            B[np.ix_(kept, kept)],
+            v[kept],
             2.0 * solution.objective,
         )
 
@@ -223,39 +196,31 @@ class _Table:
 
         :math:`Q(a) - Q(0) = a^2 A_2 - 2 a A_1`, least at :math:`a = A_1 / A_2`, kept between zero and one.
         """
-        xp = namespace(self.V)
         gain = self.squares[None, :] - 2.0 * self.V if model is None else self._gains(model)
-        numbers = xp.arange(gain.shape[0], device=device(gain))
-        for candidate in () if model is None else model.candidates:
-            gain = xp.where((numbers == candidate)[:, None], xp.full_like(gain, math.inf), gain)
-        flat = int(xp.argmin(xp.reshape(gain, (-1,))))  # first minimizer in candidate-major order
-        candidate, q = divmod(flat, int(gain.shape[1]))
+        if model is not None:
+            gain[[k.candidate for k in model.kernels]] = math.inf
+        candidate, q = divmod(int(np.argmin(gain)), gain.shape[1])  # first minimizer in candidate-major order
         return _Insertion(candidate, q, float(gain[candidate, q]))
 
     def _gains(self, model: _Model) -> Array:
-        xp = namespace(self.V)
-        g = self.problem.numbers(model.weights)
+        g = np.array(model.weights)
         yy, yv = float(g @ (model.B @ g)), float(g @ model.v)
-        y_psi = xp.zeros_like(self.V)
-        for kernel, weight in zip(model.kernels, model.weights):
-            y_psi = y_psi + weight * kernel.P
+        y_psi = sum(weight * kernel.P for kernel, weight in zip(model.kernels, model.weights))
         A1 = yy - y_psi - (yv - self.V)
         A2 = yy - 2.0 * y_psi + self.squares[None, :]
-        positive = A2 > _NO_DISTANCE * self.squares[None, :]
-        a = divide_where(positive, A1, A2, 0.0)
-        a = xp.clip(a, 0.0, 1.0)
+        positive = A2 > _LEAST_RELATIVE_DISTANCE * self.squares[None, :]
+        a = np.clip(divide_where(positive, A1, A2, 0.0), 0.0, 1.0)
         return a * a * A2 - 2.0 * a * A1
 
     def tune(self, model: _Model) -> _Model:
         """Every bandwidth in turn, the rest fixed; then all weights."""
         kernels = list(model.kernels)
         for j in range(len(kernels)):
-            kernels[j] = _WidthSearch(self, kernels, model.weights, j).best()
+            kernels[j] = _BandwidthTuning(self, kernels, model.weights, j).best()
         return self.fit(kernels)
 
-    def exchange(self, model: _Model) -> tuple[_Model, int]:
+    def exchange(self, model: _Model) -> _Model:
         """Replace each kernel in turn by the best insertion into the rest, where that lowers ``Q``."""
-        count = 0
         for candidate in [k.candidate for k in model.kernels]:
             rest = [k for k in model.kernels if k.candidate != candidate]
             if not rest or len(rest) == len(model.kernels):
@@ -265,47 +230,39 @@ class _Table:
             if found.gain >= 0:
                 continue
             other = self.fit([*without.kernels, self.kernel(found)])
-            if other.objective < model.objective - _LEAST_GAIN * abs(model.objective):
-                model, count = other, count + 1
-        return model, count
+            if other.objective < model.objective - _LEAST_RELATIVE_GAIN * abs(model.objective):
+                model = other
+        return model
 
     def loo_terms(self, model: _Model) -> Array:
         """Leave-one-out terms of the samples, in row blocks."""
         problem, kernels = self.problem, model.kernels
-        xp = namespace(problem.Z)
-        widths = problem.numbers([k.width for k in kernels])
-        rows = asarray_like([k.row for k in kernels], problem.candidates, dtype=problem.candidates.dtype)
-        center_weights = take_rows(problem.w, rows)
+        widths, rows = np.array([k.width for k in kernels]), np.array([k.row for k in kernels])
         parts = []
         for block in row_blocks(problem.n, len(kernels)):
-            Phi = problem.kernel(xp.stack([k.D[block] for k in kernels], axis=1), widths)
-            numbers = xp.arange(block.start, block.stop, dtype=rows.dtype, device=device(rows))
-            own = numbers[:, None] == rows[None, :]
-            parts.append(leave_one_out_terms(Phi, own, model, problem.w[block], center_weights))
-        return xp.concat(parts)
+            Phi = problem.kernel(np.stack([k.D[block] for k in kernels], axis=1), widths)
+            own = np.arange(block.start, block.stop)[:, None] == rows[None, :]
+            parts.append(leave_one_out_terms(Phi, own, model, problem.w[block], problem.w[rows]))
+        return np.concatenate(parts)
 
 
 def _targets(problem: DensityProblem, widths: Array) -> Array:
     """``v`` of every candidate at every table bandwidth, in row blocks: nothing of size n x c is stored."""
-    Z, candidates = problem.Z, problem.candidates
-    xp, centers = namespace(Z), problem.centers
-    sizes = [float(width) for width in widths]
-    sums = [xp.zeros((candidates.shape[0],), dtype=Z.dtype, device=device(Z)) for _ in sizes]
-    for rows in row_blocks(problem.n, int(candidates.shape[0])):
-        D = squared_distances(Z[rows, :], centers)
-        numbers = xp.arange(rows.start, rows.stop, dtype=candidates.dtype, device=device(Z))
-        D = xp.where(numbers[:, None] == candidates[None, :], xp.full_like(D, math.inf), D)
-        for q, width in enumerate(sizes):
-            sums[q] = sums[q] + problem.w[rows] @ xp.exp(D * (-0.5 / width**2))
-    own = take_rows(problem.w, candidates)
-    factors = [math.exp(problem.dim * math.log(problem.unit / width)) for width in sizes]
-    return xp.stack([factor * total / (1.0 - own) for factor, total in zip(factors, sums)], axis=1)
+    candidates, centers = problem.candidates, problem.centers
+    sums = np.zeros((len(widths), len(candidates)))
+    for rows in row_blocks(problem.n, len(candidates)):
+        D = squared_distances(problem.Z[rows], centers)
+        D[np.arange(rows.start, rows.stop)[:, None] == candidates[None, :]] = math.inf
+        for q, width in enumerate(widths):
+            sums[q] += problem.w[rows] @ np.exp(D * (-0.5 / width**2))
+    factors = np.exp(problem.dim * np.log(problem.unit / widths))
+    return (factors[:, None] * sums / problem.rest[candidates]).T
 
 
-class _WidthSearch:
+class _BandwidthTuning:
     r"""The bandwidth of one kernel, the rest fixed: bracket and parabola in :math:`\log\sigma`, never uphill."""
 
-    def __init__(self, table: _Table, kernels: Sequence[_Kernel], weights: Sequence[float], j: int) -> None:
+    def __init__(self, table: _Table, kernels: Sequence[_Component], weights: Sequence[float], j: int) -> None:
         self.table, self.kernel, self.share = table, kernels[j], weights[j]
         self.others = [
             (float(self.kernel.D_candidates[k.candidate]), k.width, g)
@@ -324,12 +281,12 @@ class _WidthSearch:
             self.tried[t] = own + 2.0 * cross - 2.0 * v, v
         return self.tried[t][0]
 
-    def best(self) -> _Kernel:
+    def best(self) -> _Component:
         """The kernel at its best bandwidth."""
         table, kernel = self.table, self.kernel
         lowest, highest = math.log(table.low), math.log(table.high)
         t = math.log(kernel.width)
-        for half in _HALF_WIDTHS:
+        for half in _HALF_WIDTHS_IN_LOG:
             left, right = max(t - half, lowest), min(t + half, highest)
             trials = [t, left, right]
             vertex = self.vertex(left, t, right)
@@ -362,8 +319,6 @@ class IntegratedStep:
     """:math:`Q`, up to the factor that keeps it in range."""
     terms: Array
     """Leave-one-out terms of the samples, in the same unit."""
-    exchanged: int
-    """Number of kernels that were replaced by a better one in this step."""
 
 
 @dataclass(frozen=True)
@@ -378,35 +333,12 @@ class IntegratedPath:
 
     def mixture(self, at: int) -> RoundMixture:
         """The model after step ``at``."""
-        step, number = self.steps[at], self.problem.numbers
-        return self.problem.mixture(step.rows, number(step.widths), number(step.weights))
+        step = self.steps[at]
+        return self.problem.mixture(step.rows, np.array(step.widths), np.array(step.weights))
 
     def reaching(self, size: int) -> int:
         """The first step whose model has ``size`` kernels; the last one if there is none."""
         return next((k for k, step in enumerate(self.steps) if len(step.rows) >= size), len(self.steps) - 1)
-
-    def choose(self, tolerance: float) -> tuple[int, Path]:
-        """The smallest model within ``tolerance`` standard errors of the least leave-one-out score, and the path.
-
-        Kernels may leave again, so several models can have the same size: the best of them stands for it.
-        """
-        w = self.problem.w
-        loo = [float(w @ step.terms) for step in self.steps]
-        by_size: dict[int, int] = {}
-        for k in sorted(range(len(loo)), key=loo.__getitem__, reverse=True):
-            by_size[len(self.steps[k].rows)] = k
-        sizes = sorted(by_size)
-        error, spread = paired_errors([self.steps[by_size[size]].terms for size in sizes], w)
-        chosen = smallest_within(error, asarray_like(sizes, error, dtype=error.dtype), tolerance * spread)
-        trace = Path(
-            {"n_vectors": tuple(float(size) for size in sizes)},
-            error,
-            spread,
-            chosen,
-            measure="leave-one-out integrated squared error",
-            objectives=tuple(step.objective for step in self.steps),
-        )
-        return by_size[sizes[chosen[0]]], trace
 
 
 def forward_integrated(
@@ -415,7 +347,6 @@ def forward_integrated(
     floor: float = 1.5,
     max_vectors: int = 20,
     patience: int | None = 5,
-    exchange: bool = True,
     step: Callable[[int], None] = lambda _: None,
 ) -> IntegratedPath:
     """FCR-ISE: one step inserts a kernel, refits all weights, tunes all bandwidths, exchanges, and scores.
@@ -429,8 +360,6 @@ def forward_integrated(
     max_vectors : int
     patience : int or None
         The path ends after this many steps without a better leave-one-out score; None never ends it for that.
-    exchange : bool
-        Whether kernels are exchanged.
     step : function
         Called with the number of kernels.
 
@@ -442,8 +371,7 @@ def forward_integrated(
     model: _Model | None = None
     steps: list[IntegratedStep] = []
     best, since, stop = math.inf, 0, Stop.LIMIT
-    # kernels may leave again, so there can be more steps than kernels
-    while len(steps) < 3 * max_vectors:
+    while len(steps) < _MAX_STEPS_PER_KERNEL * max_vectors:
         if patience is not None and since >= patience:
             stop = Stop.ERROR
             break
@@ -454,63 +382,11 @@ def forward_integrated(
             stop = Stop.EXHAUSTED
             break
         model = table.tune(table.fit([*(model.kernels if model else ()), table.kernel(found)]))
-        model, exchanged = table.exchange(model) if exchange else (model, 0)
-        steps.append(_record(model, table.loo_terms(model), exchanged))
-        loo = float(problem.w @ steps[-1].terms)
+        model = table.exchange(model)
+        terms = table.loo_terms(model)
+        rows, widths = tuple(k.row for k in model.kernels), tuple(k.width for k in model.kernels)
+        steps.append(IntegratedStep(rows, widths, model.weights, model.objective, terms))
+        loo = float(problem.w @ terms)
         best, since = (loo, 0) if loo < best else (best, since + 1)
         step(len(model.kernels))
     return IntegratedPath(problem, table.problem.unit, tuple(steps), stop)
-
-
-def _record(model: _Model, terms: Array, exchanged: int) -> IntegratedStep:
-    rows, widths = tuple(k.row for k in model.kernels), tuple(k.width for k in model.kernels)
-    return IntegratedStep(rows, widths, model.weights, model.objective, terms, exchanged)
-
-
-def choose_floor(
-    problem: DensityProblem,
-    folds: list[Fold],
-    *,
-    floors: Sequence[float] = FLOORS,
-    max_vectors: int = 20,
-    tolerance: float = 1.0,
-    step: Callable[[int], None] = lambda _: None,
-) -> Path:
-    """FCR-ISE-CV: the floor and the number of kernels together, the whole path rebuilt in every fold.
-
-    The best floor is that of the least held-out error; for this floor, the smallest size within ``tolerance`` standard
-    errors of it is chosen.
-    """
-    xp = namespace(problem.w)
-    w = xp.concat([take_rows(problem.w, _rows(problem, test)) for _, test in folds])
-    w = w / xp.sum(w)
-    parts = [(problem.part(train), problem.part(test).Z) for train, test in folds]
-    errors, spreads = [], []
-    for done, floor in enumerate(floors):
-        terms: list[list[Array]] = [[] for _ in range(max_vectors)]
-        for count, (inside, outside) in enumerate(parts):
-            path = forward_integrated(inside, floor=floor, max_vectors=max_vectors)
-            for size in range(max_vectors):
-                terms[size].append(held_out_terms(path.mixture(path.reaching(size + 1)), outside, problem))
-            step(done * len(parts) + count + 1)
-        error, spread = paired_errors([xp.concat(held) for held in terms], w)
-        errors.append(error)
-        spreads.append(spread)
-    error, spread = xp.stack(errors), xp.stack(spreads)
-    at = int(xp.argmin(xp.min(error, axis=1)))
-    sizes = asarray_like(list(range(1, max_vectors + 1)), error, dtype=error.dtype)
-    chosen = (at, *smallest_within(error[at, :], sizes, tolerance * spread[at, :]))
-    axes = {"floor": tuple(floors), "n_vectors": tuple(float(size) for size in sizes)}
-    return Path(axes, error, spread, chosen, measure="cross-validated integrated squared error")
-
-
-def _rows(problem: DensityProblem, rows: Sequence[int]) -> Array:
-    return asarray_like(rows, problem.candidates, dtype=problem.candidates.dtype)
-
-
-def held_out_terms(mixture: RoundMixture, Z: Array, problem: DensityProblem) -> Array:
-    r"""Terms :math:`g'Bg - 2\hat p(x_i)` of the integrated squared error at samples that had no part in the fit."""
-    g, widths = mixture.weights, mixture.widths
-    spread = (widths[:, None] ** 2 + widths[None, :] ** 2) ** 0.5
-    B = problem.kernel(squared_distances(mixture.centers, mixture.centers), spread)
-    return g @ (B @ g) - 2.0 * (problem.kernel(squared_distances(Z, mixture.centers), widths) @ g)

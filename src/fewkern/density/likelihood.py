@@ -1,4 +1,4 @@
-"""Mixtures of a few round normal kernels by likelihood (FCR-ML): EM with a floor on the bandwidths, and their size."""
+"""Mixtures of a few isotropic normal kernels by likelihood (FCR-ML): EM with a floor on the bandwidths."""
 
 from __future__ import annotations
 
@@ -6,65 +6,62 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from fewkern.arrays.blocks import row_blocks
-from fewkern.arrays.folds import Fold
 from fewkern.arrays.linalg import logsumexp
-from fewkern.arrays.namespace import Array, asarray_like, namespace
-from fewkern.core.path import Path, Stop, smallest_within
-from fewkern.density.choice import paired_errors
+from fewkern.arrays.namespace import Array
+from fewkern.core.path import Path, Stop
 from fewkern.density.mixture import squared_distances
 from fewkern.density.problem import DensityProblem, RoundMixture, ScaledRows
 
 __all__ = [
     "EMFit",
     "Entries",
+    "Growth",
     "LikelihoodPath",
     "Responsibilities",
-    "SizeChoice",
-    "choose_size",
     "expectation_maximization",
     "forward_likelihood",
+    "log_density",
     "log_likelihood",
 ]
 
-# Bandwidths at which a kernel may enter, in units of the reference bandwidth.
-_WIDTHS = (1.0, 1.5, 2.0, 2.6, 3.6, 5.2, 7.5)
-# Number of candidates that are tried as centers in one entry.
-_CENTERS = 300
-# EM after every entry: iterations at most, and the rise of the mean log density below which they end.
+# Bandwidths at which a kernel may enter, in Parzen bandwidths.
+_ENTRY_PARZEN_BANDWIDTHS = (1.0, 1.5, 2.0, 2.6, 3.6, 5.2, 7.5)
+# Weights at which the k-th kernel may enter: two multiples of 1 / k, and one that does not depend on k.
+_ENTRY_EQUAL_SHARES, _ENTRY_SHARE = (1.0, 0.5), 0.2
+# Candidates tried as centers of one entry.
+_MAX_ENTRY_CENTERS = 300
+# EM after every entry: the largest number of iterations, and the least rise of the mean log density.
 _ITERATIONS, _LEAST_RISE = 50, 1e-4
-# Growth ends after this many steps without a better held-out likelihood.
-_PATIENCE = 4
-# A kernel that raises the mean log density by this much, two per cent of the density, is worth its parameters.
-_LARGEST_COST = 0.02
-# exp(300) is beyond what a log-likelihood can tell from infinity, and it does not overflow.
-_LARGEST_RATIO = 300.0
-# A kernel with less than this part of the samples stays where it is.
-_NO_MASS = 1e-300
+# Largest log ratio of a kernel to the mixture at a sample; its exponential does not overflow.
+_MAX_LOG_RATIO = 300.0
+# A kernel with a smaller share of the samples keeps its center and bandwidth.
+_LEAST_MASS = 1e-300
 
 
-def _log_terms(X: Array, mixture: RoundMixture) -> Array:
-    """``log(g_j K(x_i, c_j, s_j))``."""
-    return squared_distances(X, mixture.centers) * (-0.5 / mixture.widths**2) + _levels(mixture, int(X.shape[1]))
+def _log_terms(D: Array, mixture: RoundMixture, m: int) -> Array:
+    """``log(g_j K(x_i, c_j, s_j))`` from the squared distances of samples and centers."""
+    g = np.maximum(mixture.weights, np.finfo(float).smallest_normal)
+    levels = np.log(g) - m * np.log(mixture.widths) - 0.5 * m * math.log(2 * math.pi)
+    return D * (-0.5 / mixture.widths**2) + levels
 
 
-def _levels(mixture: RoundMixture, m: int) -> Array:
-    """Logarithm of every kernel times its weight at its center."""
-    xp, g = namespace(mixture.weights), mixture.weights
-    g = xp.maximum(g, xp.full_like(g, float(xp.finfo(g.dtype).smallest_normal)))
-    return xp.log(g) - m * xp.log(mixture.widths) - 0.5 * m * math.log(2 * math.pi)
-
-
-def _log_density(Z: Array, mixture: RoundMixture) -> Array:
+def log_density(Z: Array, mixture: RoundMixture) -> Array:
     """Log density at the rows of ``Z``, in row blocks."""
-    xp = namespace(Z)
-    blocks = row_blocks(int(Z.shape[0]), int(mixture.weights.shape[0]), like=Z)
-    return xp.concat([logsumexp(_log_terms(Z[rows, :], mixture), axis=1) for rows in blocks])
+    blocks = row_blocks(len(Z), len(mixture.weights))
+    return np.concatenate(
+        [
+            logsumexp(_log_terms(squared_distances(Z[rows], mixture.centers), mixture, Z.shape[1]), axis=1)
+            for rows in blocks
+        ]
+    )
 
 
 def log_likelihood(problem: DensityProblem, mixture: RoundMixture) -> float:
     """Weighted mean of the log density at the samples."""
-    return float(problem.w @ _log_density(problem.Z, mixture))
+    return float(problem.w @ log_density(problem.Z, mixture))
 
 
 @dataclass(frozen=True)
@@ -96,26 +93,25 @@ class _Expectation:
     mixture: RoundMixture
 
     def __call__(self, Z: Array, w: Array) -> Responsibilities:
-        xp, mixture = namespace(Z), self.mixture
-        D = squared_distances(Z, mixture.centers)
-        terms = D * (-0.5 / mixture.widths**2) + _levels(mixture, int(Z.shape[1]))
+        D = squared_distances(Z, self.mixture.centers)
+        terms = _log_terms(D, self.mixture, Z.shape[1])
         log_p = logsumexp(terms, axis=1)
-        R = xp.exp(terms - log_p[:, None]) * w[:, None]
-        return Responsibilities(xp.sum(R, axis=0), R.T @ Z, xp.sum(R * D, axis=0), w @ log_p)
+        R = np.exp(terms - log_p[:, None]) * w[:, None]
+        return Responsibilities(np.sum(R, axis=0), R.T @ Z, np.sum(R * D, axis=0), w @ log_p)
 
 
 def _iterate(rows: ScaledRows, mixture: RoundMixture, floor: float) -> tuple[RoundMixture, float]:
     """One EM iteration, and the mean log density before it."""
     s, m = mixture.centers.shape
     sums = rows.total(_Expectation(mixture), s + m)
-    xp, mass = namespace(sums.mass), sums.mass
-    alive = mass > _NO_MASS
-    safe = xp.where(alive, mass, xp.ones_like(mass))
-    centers = xp.where(alive[:, None], sums.first / safe[:, None], mixture.centers)
-    moved = xp.sum((centers - mixture.centers) ** 2, axis=1)
-    variance = xp.maximum(sums.second / safe - moved, xp.zeros_like(mass)) / m
-    widths = xp.maximum(xp.sqrt(variance), xp.full_like(variance, floor))
-    better = RoundMixture(centers, xp.where(alive, widths, mixture.widths), mass / xp.sum(mass))
+    mass = sums.mass
+    alive = mass > _LEAST_MASS
+    safe = np.where(alive, mass, 1.0)
+    centers = np.where(alive[:, None], sums.first / safe[:, None], mixture.centers)
+    moved = np.sum((centers - mixture.centers) ** 2, axis=1)
+    variance = np.maximum(sums.second / safe - moved, 0.0) / m
+    widths = np.maximum(np.sqrt(variance), floor)
+    better = RoundMixture(centers, np.where(alive, widths, mixture.widths), mass / np.sum(mass))
     return better, float(sums.log_density)
 
 
@@ -159,40 +155,40 @@ class Entries:
 
     def __init__(self, problem: DensityProblem) -> None:
         self.screen = problem.part(problem.candidates)
-        self.centers = self.screen.Z[:: math.ceil(self.screen.n / _CENTERS), :]
+        self.centers = self.screen.Z[:: math.ceil(self.screen.n / _MAX_ENTRY_CENTERS)]
         self.D = squared_distances(self.screen.Z, self.centers)
 
     def best(self, mixture: RoundMixture, floor: float) -> RoundMixture:
         r"""The mixture with the kernel whose entry raises :math:`\sum_i w_i \log[(1-a) y(x_i) + a K]` most."""
-        xp, m, w = namespace(self.D), self.screen.dim, self.screen.w
-        log_y = _log_density(self.screen.Z, mixture)
-        k = int(mixture.weights.shape[0]) + 1
+        m, w = self.screen.dim, self.screen.w
+        log_y = log_density(self.screen.Z, mixture)
+        k = len(mixture.weights) + 1
+        shares = (*(multiple / k for multiple in _ENTRY_EQUAL_SHARES), _ENTRY_SHARE)
         found: list[tuple[float, int, float, float]] = []
-        for width in sorted({max(factor * self.screen.unit, floor) for factor in _WIDTHS}):
+        for width in sorted({max(factor * self.screen.unit, floor) for factor in _ENTRY_PARZEN_BANDWIDTHS}):
             log_k = self.D * (-0.5 / width**2) - 0.5 * m * math.log(2 * math.pi * width**2)
-            ratio = xp.exp(xp.clip(log_k - log_y[:, None], None, _LARGEST_RATIO))
-            for share in (1.0 / k, 0.5 / k, 0.2):
-                gain = w @ xp.log((1.0 - share) + share * ratio)
-                j = int(xp.argmax(gain))
+            ratio = np.exp(np.minimum(log_k - log_y[:, None], _MAX_LOG_RATIO))
+            for share in shares:
+                gain = w @ np.log((1.0 - share) + share * ratio)
+                j = int(np.argmax(gain))
                 found.append((float(gain[j]), j, width, share))
         _, j, width, share = max(found, key=lambda entry: entry[0])
-        number = self.screen.numbers
         return RoundMixture(
-            xp.concat([mixture.centers, self.centers[j : j + 1, :]], axis=0),
-            xp.concat([mixture.widths, number([width])]),
-            xp.concat([(1.0 - share) * mixture.weights, number([share])]),
+            np.vstack([mixture.centers, self.centers[j]]),
+            np.append(mixture.widths, width),
+            np.append((1.0 - share) * mixture.weights, share),
         )
 
 
-class _Growth:
+class Growth:
     """A mixture that grows by one kernel at a time, from a single normal law."""
 
     def __init__(self, problem: DensityProblem, floor: float) -> None:
         self.problem, self.floor = problem, floor * problem.unit
         self.entries = Entries(problem)
-        one = problem.numbers([1.0])
         mean = (problem.w @ problem.Z)[None, :]
-        self.mixture = self._improved(RoundMixture(mean, one * max(problem.spread, self.floor), one))
+        width = max(problem.spread, self.floor)
+        self.mixture = self._improved(RoundMixture(mean, np.array([width]), np.ones(1)))
 
     def grow(self) -> RoundMixture:
         """Let the best kernel enter, then EM on all of them."""
@@ -217,13 +213,11 @@ class LikelihoodPath:
         return min(range(len(self.bic)), key=self.bic.__getitem__)
 
     @property
-    def trace(self) -> Path:
+    def path(self) -> Path:
         """BIC of every number of kernels."""
-        like = self.models[0].weights
-        error = asarray_like(list(self.bic), like, dtype=like.dtype)
-        sizes = tuple(float(k + 1) for k in range(len(self.bic)))
-        spread = namespace(error).zeros_like(error)
-        return Path({"n_vectors": sizes}, error, spread, (self.selected,), measure="Bayesian information criterion")
+        error, sizes = np.array(self.bic), tuple(float(k + 1) for k in range(len(self.bic)))
+        measure = "Bayesian information criterion"
+        return Path({"n_vectors": sizes}, error, np.zeros_like(error), (self.selected,), measure=measure)
 
 
 def forward_likelihood(
@@ -253,7 +247,7 @@ def forward_likelihood(
     -----
     ``O(c)`` times 300 per entry and ``O(n s m)`` per EM iteration. BIC counts ``s (m + 2) - 1`` parameters.
     """
-    growth, size = _Growth(problem, floor), problem.effective_size
+    growth, size = Growth(problem, floor), problem.effective_size
     models: list[RoundMixture] = [growth.mixture]
     bic: list[float] = []
     while True:
@@ -266,62 +260,3 @@ def forward_likelihood(
             return replace(path, stop=Stop.ERROR)
         step(len(models))
         models.append(growth.grow())
-
-
-@dataclass(frozen=True)
-class SizeChoice:
-    """A number of kernels by held-out likelihood."""
-
-    trace: Path
-    stop: Stop
-
-    @property
-    def size(self) -> int:
-        """The number that was taken."""
-        return int(self.trace.setting["n_vectors"])
-
-
-def choose_size(
-    problem: DensityProblem,
-    folds: list[Fold],
-    *,
-    floor: float = 1.5,
-    max_vectors: int = 20,
-    tolerance: float = 0.5,
-    step: Callable[[int], None] = lambda _: None,
-) -> SizeChoice:
-    """The smallest number of kernels within ``tolerance`` standard errors of the best held-out likelihood.
-
-    The standard error is that of the difference to the best size. Where it is less than what the further kernels cost,
-    their cost takes its place: ``(m + 2) / N`` for a kernel, the number of its parameters over that of the samples, and
-    0.02 at most.
-    A mixture grows in every fold, all of them by one kernel at a time, until the held-out likelihood of all folds
-    together, less that cost, has not risen for a few steps.
-    """
-    xp = namespace(problem.w)
-    parts = [(_Growth(problem.part(train), floor), problem.part(test)) for train, test in folds]
-    w = xp.concat([problem.share(test) * part.w for (_, part), (_, test) in zip(parts, folds)])
-    w = w / xp.sum(w)
-    limit = min(max_vectors, *(growth.problem.n for growth, _ in parts))
-    terms: list[Array] = []
-    stop = Stop.LIMIT
-    cost = min((problem.dim + 2) / problem.effective_size, _LARGEST_COST)
-    best, since = math.inf, 0
-    while True:
-        terms.append(xp.concat([-_log_density(part.Z, growth.mixture) for growth, part in parts]))
-        step(len(terms))
-        value = float(w @ terms[-1]) + tolerance * cost * len(terms)
-        best, since = (value, 0) if value < best else (best, since + 1)
-        if len(terms) >= limit:
-            break
-        if since >= _PATIENCE:
-            stop = Stop.ERROR
-            break
-        for growth, _ in parts:
-            growth.grow()
-    error, spread = paired_errors(terms, w)
-    sizes = [float(k + 1) for k in range(len(terms))]
-    further = int(xp.argmin(error)) + 1.0 - problem.numbers(sizes)
-    chosen = smallest_within(error, problem.numbers(sizes), tolerance * xp.maximum(spread, cost * further))
-    trace = Path({"n_vectors": tuple(sizes)}, error, spread, chosen, measure="minus the held-out log density")
-    return SizeChoice(trace, stop)

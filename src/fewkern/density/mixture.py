@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from fewkern.arrays.blocks import row_blocks
+from fewkern.arrays.finite import quiet
 from fewkern.arrays.linalg import generalized_eigh, logsumexp, neg_squared_distances, solve_triangular
 from fewkern.arrays.namespace import (
     Array,
@@ -26,45 +27,17 @@ from fewkern.arrays.storable import floats, indices, storable
 __all__ = [
     "ClassMixtures",
     "KernelMixture",
-    "normal_kernel",
     "product_bound",
     "square_limit",
     "squared_distances",
 ]
 
 _LOG_2PI = math.log(2 * math.pi)
-# Logarithm of the largest kernel value, whose square still is a number.
-_HIGHEST = 350.0
 
 
 def squared_distances(X: Array, Y: Array) -> Array:
     """Squared Euclidean distances between the rows of ``X`` and those of ``Y``, never below zero."""
     return -neg_squared_distances(X, Y)
-
-
-def normal_kernel(D: Array, width: Array | float, dim: int, unit: float) -> Array:
-    r"""Normal density times a constant: :math:`(u/\sigma)^m \exp(-D / 2\sigma^2)`, FCR (2).
-
-    With ``unit`` :math:`u = (2\pi)^{-1/2}` it is the density itself. Algorithms take the Parzen bandwidth instead: all
-    that they compare is invariant to the factor, and nothing overflows in many dimensions.
-
-    Parameters
-    ----------
-    D : array
-        Squared distances.
-    width : array or float
-        One standard deviation; broadcasts against ``D``.
-    dim : int
-        Number of features ``m``.
-    unit : float
-    """
-    xp = namespace(D)
-    # one exponential of a sum: a power on its own overflows in many dimensions
-    if isinstance(width, float):
-        level: Array | float = min(dim * math.log(unit / width), _HIGHEST)
-    else:
-        level = xp.clip(dim * xp.log(unit / width), None, _HIGHEST)
-    return xp.exp(D * (-0.5 / width**2) + level)
 
 
 def square_limit(dim: int, largest: float) -> float:
@@ -200,7 +173,8 @@ class KernelMixture:
         log_weights = xp.where(self.weights > 0, log_weights, xp.full_like(self.weights, -0.5 * huge))
         level = log_weights - dim * xp.log(self.widths) + self._log_factor(dim)
         Z = xp.clip(self._scaled(X), -limit, limit)
-        exponent = xp.maximum(squared_distances(Z, centers) * narrow, xp.full_like(narrow, -0.4 * huge))
+        with quiet():  # a squared distance over a narrow bandwidth may overflow
+            exponent = xp.maximum(squared_distances(Z, centers) * narrow, xp.full_like(narrow, -0.4 * huge))
         return xp.maximum(exponent + level, xp.full_like(level, -0.9 * huge))
 
     def cdf(self, X: Array) -> Array:
@@ -218,9 +192,11 @@ class KernelMixture:
         Z, centers = self._scaled(X), self._scaled(self.vectors)
         out = xp.empty((X.shape[0],), dtype=self.weights.dtype, device=device(self.weights))
         for rows in row_blocks(X.shape[0], self.n_vectors, like=X):
-            P = normal_cdf((Z[rows, 0][:, None] - centers[:, 0][None, :]) / self.widths)
-            for d in range(1, X.shape[1]):
-                P = P * normal_cdf((Z[rows, d][:, None] - centers[:, d][None, :]) / self.widths)
+            P = xp.ones((1,), dtype=self.weights.dtype, device=device(self.weights))
+            for d in range(X.shape[1]):
+                with quiet():  # infinite is right for a narrow bandwidth
+                    gap = (Z[rows, d][:, None] - centers[:, d][None, :]) / self.widths
+                P = P * normal_cdf(gap)
             out[rows] = P @ self.weights
         return out
 

@@ -1,157 +1,292 @@
-"""OrthogonalForwardDensity: densities by orthogonal forward regression (SKD and SDC)."""
+r"""Densities by orthogonal forward regression with leave-one-out score and local regularization: SKD and SDC.
+
+SKD regresses Parzen's estimate on kernels, SDC the empirical distribution function on integrated kernels. Both are
+reconstructions: the FCR paper quotes them without the details, so every assumption is marked below.
+
+============================ ==============================================
+symbol                       name
+============================ ==============================================
+:math:`\phi_j`               column of ``F``
+:math:`w_j`                  column of ``W``: ``F`` orthogonal to those taken
+:math:`\theta_j, \lambda_j`  ``theta``, ``penalties``
+:math:`e, \eta`              ``e``, ``eta``: residual and leave-one-out factor
+============================ ==============================================
+"""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from numbers import Integral
-from typing import Any
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
 
-from fewkern.arrays.namespace import take_rows
-from fewkern.arrays.progress import progress
-from fewkern.arrays.validation import Interval, StrOptions, fit_context, random_generator
+import numpy as np
+
+from fewkern.arrays.blocks import row_blocks
+from fewkern.arrays.namespace import Array
+from fewkern.arrays.special import normal_cdf
 from fewkern.core.path import Path, Stop
-from fewkern.density.base import POSITIVE, DensityEstimator, density_constraints
-from fewkern.density.constrained import default_gamma
-from fewkern.density.orthogonal_regression import (
-    Passes,
-    distribution_target,
-    sparse_density_construction,
-    sparse_kernel_density,
-)
+from fewkern.core.peel import peel
+from fewkern.density.mixture import squared_distances
+from fewkern.density.problem import DensityProblem, RoundMixture
+from fewkern.density.simplex import active_set, mnqp
 
-__all__ = ["OrthogonalForwardDensity"]
+__all__ = [
+    "ForwardRegression",
+    "OrthogonalDensity",
+    "Passes",
+    "RegressionStep",
+    "distribution_target",
+    "orthogonal_forward",
+    "sparse_density_construction",
+    "sparse_kernel_density",
+]
+
+# Assumption: SKD skips a column once less than this part of its squared length is new. The target has no noise, and
+# leave-one-out alone goes on to more than 100 columns. SDC only skips columns that are in the model up to rounding.
+_SKIP_KERNEL, _SKIP_DISTRIBUTION = 1e-2, 1e-12
+# Assumption: initial penalty in mean squared lengths of a column, so that units do not matter.
+_FIRST_PENALTY_IN_SQUARES = 1e-6
+# Bounds that keep a penalty finite: on the residual degrees of freedom (per sample), on theta^2, and on the penalty.
+_LEAST_FREEDOM_PER_SAMPLE, _LEAST_SQUARE, _MAX_PENALTY = 1e-6, 1e-300, 1e200
+# Smaller weights are dropped after the simplex programme.
+_LEAST_WEIGHT = 1e-6
 
 
-class OrthogonalForwardDensity(DensityEstimator):
-    r"""Densities by orthogonal forward regression with a leave-one-out score: SKD and SDC.
+@dataclass(frozen=True)
+class RegressionStep:
+    """One column of the forward regression."""
 
-    ``target="parzen"`` (SKD) regresses Parzen's estimate on kernels of a common bandwidth :math:`\rho` and then solves
-    the simplex programme on the chosen ones; ``target="distribution"`` (SDC) regresses the empirical distribution
-    function on integrated kernels, under non-negative weights.
+    column: int
+    theta: float
+    square: float
+    """:math:`w_j'w_j`"""
+    loo: float
+    """Leave-one-out score with this column in the model."""
 
-    .. math:: J_n = \frac1N \sum_i (e_i / \eta_i)^2, \qquad e \leftarrow e - \theta_j w_j, \qquad
-              \eta \leftarrow \eta - \frac{w_j \circ w_j}{w_j'w_j + \lambda_j}
+
+@dataclass(frozen=True)
+class ForwardRegression:
+    """Columns in order of entry and their least-squares weights."""
+
+    weights: Array
+    steps: tuple[RegressionStep, ...]
+    residual: float
+    """Squared length of what the model leaves."""
+    stop: Stop
+
+    @property
+    def columns(self) -> tuple[int, ...]:
+        """Columns in order of entry."""
+        return tuple(step.column for step in self.steps)
+
+
+@dataclass(frozen=True)
+class OrthogonalDensity:
+    """The mixture, and the last pass of the regression behind it."""
+
+    mixture: RoundMixture
+    regression: ForwardRegression
+
+    @property
+    def total(self) -> float:
+        """Sum of the regression weights before it was made one."""
+        return float(np.sum(self.regression.weights))
+
+    @property
+    def path(self) -> Path:
+        """Leave-one-out score after every column of the last pass."""
+        error = np.array([step.loo for step in self.regression.steps])
+        sizes = tuple(float(k + 1) for k in range(len(error)))
+        return Path({"n_vectors": sizes}, error, np.zeros_like(error), (len(error) - 1,))
+
+
+class _Regression:
+    """What forward regression has left of the columns and of the target."""
+
+    def __init__(self, F: Array, target: Array, penalties: Array, skip: float, nonnegative: bool) -> None:
+        self.W, self.penalties = F, penalties
+        self.least = skip * np.sum(F * F, axis=0)
+        self.nonnegative = nonnegative
+        self.e, self.eta = target, np.ones_like(target)
+        self.score = math.inf
+        self.free = np.ones(len(penalties), dtype=bool)
+        # weights of the model, and the coefficients R of every column on those taken: phi_j = F_S R_j + w_j
+        self.beta = np.zeros(0)
+        self.R = np.zeros((0, F.shape[1]))
+
+    def find(self) -> RegressionStep | Stop:
+        """The column of least leave-one-out score."""
+        W = self.W
+        squares = np.sum(W * W, axis=0)
+        first = len(self.beta) == 0
+        if first and not float(np.max(squares)) > 0:
+            return Stop.PRECISION
+        usable = self.free & (squares > self.least)
+        denominator = np.where(usable, squares + self.penalties, 1.0)
+        theta = (self.e @ W) / denominator
+        if self.nonnegative:
+            usable = usable & (theta >= 0) & np.all(self.beta[:, None] - theta * self.R >= 0, axis=0)
+        E = self.e[:, None] - theta * W
+        rest = self.eta[:, None] - W * W / denominator
+        sound = rest > 0
+        usable = usable & np.all(sound, axis=0)
+        ratio = E / np.where(sound, rest, 1.0)
+        loo = np.where(usable, np.mean(ratio * ratio, axis=0), math.inf)
+        j = int(np.argmin(loo))
+        if not math.isfinite(float(loo[j])):
+            if not first:
+                return Stop.EXHAUSTED
+            # a model needs one column: without a leave-one-out score, the one that explains most
+            j = int(np.argmax((self.e @ W) ** 2 / denominator))
+        elif not first and float(loo[j]) >= self.score:
+            return Stop.ERROR
+        return RegressionStep(j, float(theta[j]), float(squares[j]), float(loo[j]))
+
+    def remove(self, step: RegressionStep) -> list[RegressionStep]:
+        """Take the column out of the target and out of all other columns."""
+        j = step.column
+        column = self.W[:, j]
+        self.e = self.e - step.theta * column
+        self.eta = self.eta - column * column / (step.square + float(self.penalties[j]))
+        self.beta = np.append(self.beta - step.theta * self.R[:, j], step.theta)
+        self.free[j] = False
+        alpha = np.where(self.free, (column @ self.W) / step.square, 0.0)
+        self.R = np.vstack([self.R - self.R[:, j][:, None] * alpha, alpha])
+        self.W = self.W - column[:, None] * alpha
+        self.score = step.loo
+        return [step]
+
+
+def orthogonal_forward(
+    F: Array, target: Array, penalties: Array, *, skip: float, nonnegative: bool = False, limit: int | None = None
+) -> ForwardRegression:
+    r"""Orthogonal forward regression: the column of least leave-one-out score enters until the score rises.
+
+    .. math:: \theta_j = \frac{w_j'y}{w_j'w_j + \lambda_j}, \quad e \leftarrow e - \theta_j w_j, \quad
+              \eta \leftarrow \eta - \frac{w_j \circ w_j}{w_j'w_j + \lambda_j}, \quad
+              J = \frac1N \sum_i (e_i/\eta_i)^2
 
     Parameters
     ----------
-    target : {"parzen", "distribution"}, default "parzen"
-    kernel_bandwidth : float or "auto", default "auto"
-        The common bandwidth :math:`\rho`, in units of the scaled data; "auto" is :math:`\max(1.25, 3m^{-0.3})` Parzen
-        bandwidths.
-    bandwidth : a rule of :class:`ParzenDensity` or float, default "lscv"
-        Bandwidth of Parzen's estimate.
-    n_passes : int, default 10
-        Passes with a penalty of its own for every column, after the first one.
-    max_vectors : int or None, default None
-        Maximum number of kernels; None for no limit.
-    max_candidates : int, default 2000
-        Samples that the regression sees and that may become centers; drawn where there are more. The target always
-        comes from all samples.
-    scale : {"std", "whiten", "none"}, default "std"
-        The features are first divided by their standard deviations, or made uncorrelated, or left alone (the paper).
-    random_state : int, Generator, RandomState or None, default 0
-        Draws candidates, and the samples on which Parzen's bandwidth is selected, where there are more.
-    verbose : bool or int, default False
-        Say what runs: a progress bar on a terminal, lines on stderr elsewhere.
-
-    Attributes
-    ----------
-    expansion_ : KernelMixture
-        The fitted density.
-    vectors_, weights_, bandwidths_, indices_, n_vectors_
-        As in :class:`ParzenDensity`; the kernels share one bandwidth.
-    bandwidth_ : float
-        Bandwidth of Parzen's estimate.
-    total_ : float
-        Sum of the regression weights before it was made one: far from one, the regression has found little.
-    path_ : Path
-        Leave-one-out score after every column of the last pass.
-    stop_ : Stop
-        Why the last pass ended.
+    F : array of shape (n, c)
+    target : array of shape (n,)
+    penalties : array of shape (c,)
+    skip : float
+        A column is passed over once what is left of it is below this part of its squared length.
+    nonnegative : bool
+        Whether a column is refused when any weight of the enlarged model would be negative.
+    limit : int or None
+        Largest number of columns.
 
     Notes
     -----
-    ``O(s c^2)`` time and ``c^2`` numbers for ``c`` candidates. The target "distribution" is tied to the axes and
-    carries little information in more than a few dimensions. Both are reconstructions: the paper quotes them without
-    their details.
+    ``O(n c)`` per step and a copy of ``F``.
+    """
+    state = _Regression(F, target, penalties, skip, nonnegative)
+    most = min(F.shape[1], F.shape[0] - 1)
+    peeled = peel(state, most if limit is None else min(most, limit))
+    return ForwardRegression(state.beta, peeled.records, float(state.e @ state.e), peeled.stop)
 
-    Examples
-    --------
-    >>> from fewkern import OrthogonalForwardDensity
-    >>> from fewkern.datasets import make_gaussian_laplacian
-    >>> X = make_gaussian_laplacian(300, random_state=0)
-    >>> OrthogonalForwardDensity().fit(X).n_vectors_ < 50
-    True
+
+@dataclass(frozen=True)
+class Passes:
+    """How often the regression is done, and how far it goes.
+
+    Parameters
+    ----------
+    count : int
+        Passes with a penalty of its own for every column, after the first one. Ten is an assumption, from the factor
+        ten in the cost table of the paper.
+    limit : int or None
+        Largest number of columns.
+    step : function
+        Called with the number of passes done.
     """
 
-    path_: Path
-    stop_: Stop
-    _parameter_constraints: dict[str, list[Any]] = density_constraints(
-        "max_vectors",
-        "verbose",
-        target=[StrOptions({"parzen", "distribution"})],
-        kernel_bandwidth=[StrOptions({"auto"}), POSITIVE],
-        n_passes=[Interval(Integral, 0, None, closed="left")],
-        max_candidates=[Interval(Integral, 2, None, closed="left")],
-    )
+    count: int = 10
+    limit: int | None = None
+    step: Callable[[int], None] = lambda _: None
 
-    def __init__(
-        self,
-        *,
-        target: str = "parzen",
-        kernel_bandwidth: Any = "auto",
-        bandwidth: Any = "lscv",
-        n_passes: int = 10,
-        max_vectors: int | None = None,
-        max_candidates: int = 2000,
-        scale: str = "std",
-        random_state: Any = 0,
-        verbose: bool = False,
-    ) -> None:
-        self.target = target
-        self.kernel_bandwidth = kernel_bandwidth
-        self.bandwidth = bandwidth
-        self.n_passes = n_passes
-        self.max_vectors = max_vectors
-        self.max_candidates = max_candidates
-        self.scale = scale
-        self.random_state = random_state
-        self.verbose = verbose
-
-    @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> OrthogonalForwardDensity:
-        """Fit.
-
-        Parameters
-        ----------
-        X : array or data frame of shape (n_samples, n_features)
-        y : ignored
-        sample_weight : array of shape (n_samples,) or None
-        """
-        samples, scaling = self._check(X, sample_weight)
-        rng = random_generator(self.random_state)
-        problem = scaling.problem(samples)
-        self.bandwidth_ = self._parzen_width(problem, self.bandwidth, rng).width
-        problem = replace(problem, unit=self.bandwidth_)
-        rho = (
-            default_gamma(problem.dim) * self.bandwidth_
-            if self.kernel_bandwidth == "auto"
-            else float(self.kernel_bandwidth)
-        )
-        rows = problem.draw(self.max_candidates, rng)
-        part = problem.part(rows)
-        with progress(self, "selecting kernels, by passes", self.n_passes) as step:
-            passes = Passes(self.n_passes, self.max_vectors, step)
-            if self.target == "parzen":
-                found = sparse_kernel_density(part, problem.parzen(part.Z), rho, passes)
-            else:
-                found = sparse_density_construction(part, distribution_target(part.Z, problem), rho, passes)
-        if found.regression.stop is Stop.PRECISION:
-            raise ValueError(
-                f"OrthogonalForwardDensity: in {problem.dim} dimensions the distribution functions of all kernels are "
-                'zero in floating-point numbers; use target="parzen".'
+    def run(self, F: Array, target: Array, *, skip: float, nonnegative: bool) -> tuple[ForwardRegression, Array]:
+        """First pass over all columns, the others over its subset; the last regression, and its columns of ``F``."""
+        initial = _FIRST_PENALTY_IN_SQUARES * float(np.mean(np.sum(F * F, axis=0)))
+        penalties = np.full(F.shape[1], initial)
+        result = orthogonal_forward(F, target, penalties, skip=skip, nonnegative=nonnegative, limit=self.limit)
+        subset = np.array(result.columns, dtype=np.int64)
+        F = F[:, subset]
+        # in the subset, the columns of the first pass are 0, 1, 2, ...
+        columns: tuple[int, ...] = tuple(range(len(result.steps)))
+        local = [initial] * len(columns)
+        for count in range(self.count if columns else 0):
+            self.step(count + 1)
+            _local_penalties(local, columns, result, len(F))
+            result = orthogonal_forward(
+                F, target, np.array(local), skip=skip, nonnegative=nonnegative, limit=self.limit
             )
-        self.total_, self.path_, self.stop_ = found.total, found.trace, found.regression.stop
-        mixture = replace(found.mixture, rows=take_rows(rows, found.mixture.rows))
-        self._keep(mixture, scaling, samples)
-        return self
+            columns = result.columns
+        return result, subset[list(columns)]
+
+
+def _local_penalties(local: list[float], columns: tuple[int, ...], result: ForwardRegression, n: int) -> None:
+    r""":math:`\lambda_i \leftarrow \frac{\gamma_i}{N-\gamma}\frac{e'e}{\theta_i^2}` of the columns that were taken.
+
+    Here :math:`\gamma_i = w_i'w_i / (\lambda_i + w_i'w_i)`, and :math:`\gamma` is their sum.
+    """
+    gammas = [s.square / (local[j] + s.square) for j, s in zip(columns, result.steps)]
+    freedom = max(n - sum(gammas), _LEAST_FREEDOM_PER_SAMPLE * n)
+    for j, s, gamma in zip(columns, result.steps, gammas):
+        penalty = gamma / freedom * result.residual / max(s.theta**2, _LEAST_SQUARE)
+        local[j] = min(penalty, _MAX_PENALTY)
+
+
+def sparse_kernel_density(
+    problem: DensityProblem, target: Array, width: float, passes: Passes, *, exact: bool = True
+) -> OrthogonalDensity:
+    """SKD: Parzen's estimate ``target`` (in the unit of the problem) regressed on kernels of one ``width``.
+
+    The weights come from the simplex programme on the same least squares, on the selected columns only: exactly, or by
+    the multiplicative updates of the literature, which leave a small weight on columns that should have none.
+    """
+    # weighted least squares: rows times the root of n w
+    root = np.sqrt(problem.n * problem.w)
+    F = root[:, None] * problem.kernel(squared_distances(problem.Z, problem.centers), width)
+    y = root * target
+    regression, columns = passes.run(F, y, skip=_SKIP_KERNEL, nonnegative=False)
+    F = F[:, columns]
+    g = (active_set if exact else mnqp)(F.T @ F, F.T @ y).weights
+    return _density(problem, columns, g, g >= _LEAST_WEIGHT, width, regression)
+
+
+def distribution_target(Z: Array, problem: DensityProblem) -> Array:
+    r"""Empirical distribution function :math:`F(x) = \sum_j w_j \prod_d 1[x_{jd} \le x_d]` at the rows of ``Z``."""
+    parts = []
+    for rows in row_blocks(len(Z), problem.n):
+        below = problem.Z[:, 0][None, :] <= Z[rows, 0][:, None]
+        for d in range(1, problem.dim):
+            below &= problem.Z[:, d][None, :] <= Z[rows, d][:, None]
+        parts.append(below.astype(float) @ problem.w)
+    return np.concatenate(parts)
+
+
+def sparse_density_construction(
+    problem: DensityProblem, target: Array, width: float, passes: Passes
+) -> OrthogonalDensity:
+    """SDC: the empirical distribution function ``target`` regressed on integrated kernels of one ``width``.
+
+    A column enters only while every weight stays at zero or above; the sum is made one at the end.
+    """
+    Z, centers = problem.Z, problem.centers
+    F = normal_cdf((Z[:, 0][:, None] - centers[:, 0][None, :]) / width)
+    for d in range(1, problem.dim):
+        F = F * normal_cdf((Z[:, d][:, None] - centers[:, d][None, :]) / width)
+    root = np.sqrt(problem.n * problem.w)
+    F = root[:, None] * F
+    regression, columns = passes.run(F, root * target, skip=_SKIP_DISTRIBUTION, nonnegative=True)
+    g = regression.weights
+    return _density(problem, columns, g, g > 0, width, regression)
+
+
+def _density(
+    problem: DensityProblem, columns: Array, g: Array, keep: Array, width: float, regression: ForwardRegression
+) -> OrthogonalDensity:
+    return OrthogonalDensity(problem.mixture(problem.candidates[columns][keep], width, g[keep]), regression)

@@ -1,22 +1,27 @@
-r"""The linear map before an isotropic kernel: none, one number per feature, or whitening."""
+"""The linear map in front of an isotropic kernel: none, one number per feature, or whitening; any number of rows."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
+
+import numpy as np
 
 from fewkern.arrays.columns import column_spreads, unless_rounding
 from fewkern.arrays.finite import quiet
-from fewkern.arrays.namespace import Array, float_dtype, namespace, take_rows
+from fewkern.arrays.namespace import Array
+from fewkern.core.population import Population
 from fewkern.core.samples import Samples
 from fewkern.density.mixture import KernelMixture
-from fewkern.density.problem import DensityProblem, RoundMixture
+from fewkern.density.problem import DensityProblem, RoundMixture, Sum
 
-__all__ = ["MomentSums", "Moments", "Scale", "Scaling", "fit_scaling", "scaling_of"]
+__all__ = ["AllRows", "Scale", "Scaling", "fit_scaling", "scaling_of"]
 
 Scale = Literal["none", "std", "whiten"]
-# A direction of less than this part of the largest variance is constant, up to rounding.
-_NO_VARIANCE = 1e-12
+# A direction is constant, up to rounding, if its variance is below this part of the largest one.
+_CONSTANT_VARIANCE_RATIO = 1e-12
 
 
 @dataclass(frozen=True)
@@ -26,7 +31,7 @@ class Scaling:
     mean: Array
     transform: Array
     constant: int
-    """Number of features (with "whiten": of directions) in which the samples do not differ."""
+    """Number of constant features (with "whiten": of constant directions)."""
     reach: float
     """Largest distance of a sample from the mean in one feature."""
 
@@ -36,40 +41,42 @@ class Scaling:
         return X * self.transform if self.transform.ndim == 1 else X @ self.transform.T
 
     def invert(self, Z: Array) -> Array:
-        """``Z`` back in the units of the data."""
+        """``Z`` in the units of the data."""
         if self.transform.ndim == 1:
             return Z / self.transform + self.mean
-        return namespace(Z).linalg.solve(self.transform, Z.T).T + self.mean
+        return np.linalg.solve(self.transform, Z.T).T + self.mean
 
     def problem(self, samples: Samples) -> DensityProblem:
         """The samples as the algorithms take them."""
-        xp = namespace(samples.weights)
-        Z = self.apply(xp.astype(samples.X, xp.float64))
-        return DensityProblem.of(Z, xp.astype(samples.weights, xp.float64))
+        X, w = _double(samples)
+        return DensityProblem.of(self.apply(X), w)
 
     def mixture(self, found: RoundMixture, samples: Samples) -> KernelMixture:
-        """The density in the units of the data; centers that are samples are exactly those samples."""
+        """The density in the units of the data; centers that are samples equal those samples exactly."""
         X = samples.X
-        xp, dtype = namespace(X), float_dtype(X)
         if found.rows is None:
-            vectors, indices = xp.astype(self.invert(found.centers), dtype), None
+            vectors, indices = self.invert(found.centers).astype(X.dtype), None
         else:
-            vectors, indices = take_rows(X, found.rows), samples.all_rows(found.rows)
-        weights = found.weights / xp.sum(found.weights)
-        transform = xp.astype(self.transform, dtype)
-        return KernelMixture(vectors, xp.astype(weights, dtype), xp.astype(found.widths, dtype), transform, indices)
+            vectors, indices = X[found.rows], samples.all_rows(found.rows)
+        weights = found.weights / np.sum(found.weights)
+        weights, widths, transform = (a.astype(X.dtype) for a in (weights, found.widths, self.transform))
+        return KernelMixture(vectors, weights, widths, transform, indices)
+
+
+def _double(samples: Samples) -> tuple[Array, Array]:
+    """Samples and weights in double precision."""
+    return samples.X.astype(np.float64), samples.weights.astype(np.float64)
 
 
 def fit_scaling(X: Array, w: Array, scale: Scale) -> Scaling:
     """Scaling of samples ``X`` with weights ``w`` of any positive sum.
 
-    A direction without spread gets the mean spread of the others: a density needs some bandwidth there, and theirs is
-    the only length the data offer.
+    A constant direction gets the mean spread of the others: a density needs some bandwidth there, and theirs is the
+    only length the data offer.
     """
-    xp = namespace(X)
-    w = w / xp.sum(w)
+    w = w / np.sum(w)
     mean = w @ X
-    reach = float(xp.max(xp.abs(X - mean)))
+    reach = float(np.max(np.abs(X - mean)))
     constant, spread = _filled(column_spreads(X, w))
     if scale != "whiten":
         return _by_features(mean, spread, scale, constant, reach)
@@ -78,16 +85,57 @@ def fit_scaling(X: Array, w: Array, scale: Scale) -> Scaling:
 
 
 def scaling_of(samples: Samples, scale: Scale) -> Scaling:
-    """Scaling of samples that are in memory, in double precision."""
-    xp = namespace(samples.weights)
-    return fit_scaling(xp.astype(samples.X, xp.float64), xp.astype(samples.weights, xp.float64), scale)
+    """Scaling of samples in memory, in double precision."""
+    return fit_scaling(*_double(samples), scale)
 
 
 @dataclass(frozen=True)
-class Moments:
-    """Sums over samples from which their scaling follows; those of parts are merged by ``+``.
+class AllRows:
+    """All rows of a population, scaled by the moments of all; their weights are normalized."""
 
-    The samples are counted from an ``origin`` among them and in units of about their reach, so that no digits cancel
+    population: Population
+    scaling: Scaling
+    weight: float
+    """Sum of the weights before normalization."""
+    effective_size: float
+
+    @classmethod
+    def of(cls, population: Population, scale: Scale) -> AllRows:
+        """One pass over the rows."""
+        found = population.total(_MomentSums.near(population.sample, scale), 2 * int(population.sample.X.shape[1]))
+        effective_size = float(found.weight * found.weight / found.square)
+        return cls(population, found.scaling(scale), float(found.weight), effective_size)
+
+    def total(self, of: Callable[[Array, Array], Sum], row_elements: int) -> Sum:
+        """The sum over row blocks: one pass."""
+        return self.population.total(_Scaled(self.scaling, self.weight, of), row_elements)
+
+    def narrowing(self, problem: DensityProblem) -> float:
+        r"""Parzen's bandwidth for all rows over that for the ``problem``, which holds some of them.
+
+        It falls with the number of samples like :math:`N^{-1/(m+4)}`.
+        """
+        return math.pow(problem.effective_size / self.effective_size, 1.0 / (problem.dim + 4))
+
+
+@dataclass(frozen=True)
+class _Scaled:
+    """A function of scaled samples as a function of samples."""
+
+    scaling: Scaling
+    weight: float
+    of: Callable[[Array, Array], Any]
+
+    def __call__(self, samples: Samples) -> Any:
+        X, w = _double(samples)
+        return self.of(self.scaling.apply(X), w / self.weight)
+
+
+@dataclass(frozen=True)
+class _Moments:
+    """Sums over samples that determine their scaling; those of parts are merged by ``+``.
+
+    The samples are measured from an ``origin`` among them and in units of about their reach, so that no digits cancel
     and no square overflows.
     """
 
@@ -102,34 +150,27 @@ class Moments:
     least: Array
     largest: Array
 
-    def __add__(self, other: Moments) -> Moments:
-        xp = namespace(self.first)
-        return Moments(
+    def __add__(self, other: _Moments) -> _Moments:
+        return _Moments(
             self.origin,
             self.unit,
             self.weight + other.weight,
             self.square + other.square,
             self.first + other.first,
             self.second + other.second,
-            xp.minimum(self.least, other.least),
-            xp.maximum(self.largest, other.largest),
+            np.minimum(self.least, other.least),
+            np.maximum(self.largest, other.largest),
         )
 
-    @property
-    def effective_size(self) -> float:
-        r""":math:`N_{\rm eff} = (\sum_i w_i)^2 / \sum_i w_i^2`."""
-        return float(self.weight * self.weight / self.square)
-
     def scaling(self, scale: Scale) -> Scaling:
-        """What :func:`fit_scaling` gives for all these samples."""
-        xp = namespace(self.first)
+        """The result of :func:`fit_scaling` for all these samples."""
         shift = self.first / self.weight
         mean = self.origin + self.unit * shift
-        reach = float(xp.max(xp.maximum(self.largest - mean, mean - self.least)))
+        reach = float(np.max(np.maximum(self.largest - mean, mean - self.least)))
         second = self.second / self.weight
-        variance = (xp.linalg.diagonal(second) if second.ndim == 2 else second) - shift * shift
-        spread = self.unit * xp.sqrt(xp.maximum(variance, xp.zeros_like(variance)))
-        spread = unless_rounding(spread, xp.maximum(xp.abs(self.least), xp.abs(self.largest)))
+        variance = (np.diagonal(second) if second.ndim == 2 else second) - shift * shift
+        spread = self.unit * np.sqrt(np.maximum(variance, 0.0))
+        spread = unless_rounding(spread, np.maximum(np.abs(self.least), np.abs(self.largest)))
         constant, spread = _filled(spread)
         if scale != "whiten":
             return _by_features(mean, spread, scale, constant, reach)
@@ -139,53 +180,50 @@ class Moments:
 
 
 @dataclass(frozen=True)
-class MomentSums:
-    """What is asked of every block of samples."""
+class _MomentSums:
+    """The moments of a block of samples."""
 
     origin: Array
     unit: Array
     pairs: bool
 
     @classmethod
-    def near(cls, samples: Samples, scale: Scale) -> MomentSums:
-        """Counted from the mean of some of the samples, in units of their reach."""
-        xp = namespace(samples.weights)
-        X, w = xp.astype(samples.X, xp.float64), xp.astype(samples.weights, xp.float64)
-        origin = (w / xp.sum(w)) @ X
-        reach = xp.max(xp.abs(X - origin), axis=0)
-        unit = xp.where(reach > 0, reach, xp.abs(origin))
-        return cls(origin, xp.where(unit > 0, unit, xp.ones_like(unit)), scale == "whiten")
+    def near(cls, samples: Samples, scale: Scale) -> _MomentSums:
+        """Measured from the mean of some of the samples, in units of their reach."""
+        X, w = _double(samples)
+        origin = (w / np.sum(w)) @ X
+        reach = np.max(np.abs(X - origin), axis=0)
+        unit = np.where(reach > 0, reach, np.abs(origin))
+        return cls(origin, np.where(unit > 0, unit, 1.0), scale == "whiten")
 
-    def __call__(self, samples: Samples) -> Moments:
-        xp = namespace(samples.weights)
-        X, w = xp.astype(samples.X, xp.float64), xp.astype(samples.weights, xp.float64)
+    def __call__(self, samples: Samples) -> _Moments:
+        X, w = _double(samples)
         gap = (X - self.origin) / self.unit
         second = gap.T @ (w[:, None] * gap) if self.pairs else w @ (gap * gap)
-        some = X if samples.n else self.origin[None, :]  # a block may have no rows; the origin is among the samples
-        least, largest = xp.min(some, axis=0), xp.max(some, axis=0)
-        return Moments(self.origin, self.unit, xp.sum(w), xp.sum(w * w), w @ gap, second, least, largest)
+        some = X if samples.n else self.origin[None, :]  # an empty block; the origin is among the samples
+        least, largest = np.min(some, axis=0), np.max(some, axis=0)
+        return _Moments(self.origin, self.unit, np.sum(w), np.sum(w * w), w @ gap, second, least, largest)
 
 
 def _by_features(mean: Array, spread: Array, scale: Scale, constant: int, reach: float) -> Scaling:
     if scale == "none":
-        return Scaling(mean, namespace(spread).ones_like(spread), constant, reach)
-    with quiet():  # the inverse of a spread below 1e-308 is infinite; whoever uses it looks at the reach
+        return Scaling(mean, np.ones_like(spread), constant, reach)
+    with quiet():  # the inverse of a spread below 1e-308 is infinite; the caller checks the reach
         return Scaling(mean, 1.0 / spread, constant, reach)
 
 
 def _by_directions(mean: Array, spread: Array, correlation: Array, reach: float) -> Scaling:
-    """Directions among features of unit variance: units do not decide which of them are constant."""
-    xp = namespace(spread)
-    values, vectors = xp.linalg.eigh(correlation)
-    values = xp.maximum(values, xp.zeros_like(values))
-    constant, length = _filled(xp.sqrt(values), values <= _NO_VARIANCE * xp.max(values))
+    """Directions of standardized features: units do not decide which of them are constant."""
+    values, vectors = np.linalg.eigh(correlation)
+    values = np.maximum(values, 0.0)
+    constant, length = _filled(np.sqrt(values), values <= _CONSTANT_VARIANCE_RATIO * np.max(values))
     with quiet():
         return Scaling(mean, (vectors / length).T / spread, constant, reach)
 
 
 def _filled(spread: Array, none: Array | None = None) -> tuple[int, Array]:
-    """Number of directions without spread, and the spreads with the mean of the others in their place."""
-    xp, none = namespace(spread), spread == 0 if none is None else none
-    count = int(xp.sum(xp.astype(none, xp.int64)))
-    typical = xp.mean(spread[~none]) if count < spread.shape[0] else xp.ones_like(spread[0])
-    return count, xp.where(none, typical, spread)
+    """Number of constant directions, and the spreads with the mean of the others in their place."""
+    none = spread == 0 if none is None else none
+    count = int(np.sum(none))
+    typical = np.mean(spread[~none]) if count < len(spread) else 1.0
+    return count, np.where(none, typical, spread)

@@ -1,24 +1,48 @@
-r"""The quadratic programme on the simplex, :math:`\min_g \tfrac12 g'Bg - v'g,\; g \ge 0,\; 1'g = 1`.
+r"""The quadratic programme on the simplex, :math:`\min_g \tfrac12 g'Bg - v'g,\; g \ge 0,\; 1'g = 1`, and RSDE.
 
-Behind every density with jointly fitted weights: the reduced set estimator, SKD, and the refits of forward regression.
-There are two solvers: an exact active set (:func:`active_set`), and the multiplicative updates that the paper quotes
-(:func:`mnqp`).
+It gives the weights of every density that fits them jointly: reduced sets (RSDE), SKD, and the refits of forward
+regression. There are two solvers: an exact active set (:func:`active_set`), and the multiplicative updates that the
+paper quotes (:func:`mnqp`). RSDE is the programme on all candidates,
+
+.. math:: B_{ij} = K(x_i, x_j, \sqrt2\sigma), \qquad v_j = \sum_i w_i K(x_i, x_j, \sigma) .
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+import numpy as np
+
+from fewkern.arrays.blocks import row_blocks
+from fewkern.arrays.folds import Fold
 from fewkern.arrays.linalg import divide_where, solve_or_least_squares
-from fewkern.arrays.namespace import Array, asarray_like, device, namespace
-from fewkern.core.path import Stop
+from fewkern.arrays.namespace import Array
+from fewkern.core.path import Path, Stop
+from fewkern.density.mixture import squared_distances
+from fewkern.density.problem import DensityProblem, RoundMixture
 
-__all__ = ["SimplexSolution", "active_set", "mnqp", "optimality_gap"]
+__all__ = [
+    "CV_PARZEN_BANDWIDTHS",
+    "ReducedSet",
+    "SimplexSolution",
+    "active_set",
+    "mnqp",
+    "optimality_gap",
+    "reduced_set",
+    "reduced_set_by_updates",
+    "reduced_set_width",
+]
 
-# With so few kernels mostly all of them keep a weight, and one linear system is the solution.
-_FEW = 64
-# Multiplicative updates never give back a weight of zero, so they keep this one (over the number of weights).
+# Bandwidths that the cross-validation of RSDE compares, in Parzen bandwidths.
+CV_PARZEN_BANDWIDTHS = (1.0, 1.25, 1.4, 1.55, 1.7, 1.85, 2.0, 2.2, 2.4, 2.7)
+# Up to this many kernels, usually all of them keep a weight, and one linear system is the solution.
+_ONE_SYSTEM_KERNELS = 64
+# Multiplicative updates never leave zero, so no weight falls below this number (over the number of weights).
 _LEAST_WEIGHT = 1e-12
+# Default limit of the active set: linear systems per weight, and in addition.
+_SYSTEMS_PER_WEIGHT, _FURTHER_SYSTEMS = 20, 100
 
 
 @dataclass(frozen=True)
@@ -45,11 +69,13 @@ def optimality_gap(B: Array, v: Array, g: Array) -> float:
     At the solution the reduced gradient :math:`r` is nowhere negative and zero on the support.
     Relative to the largest entry of ``v`` and of the diagonal of ``B``.
     """
-    xp = namespace(B)
     gradient = B @ g - v
     r = gradient - g @ gradient
-    size = max(float(xp.max(xp.abs(v))), float(xp.max(xp.linalg.diagonal(B))))
-    return max(float(xp.max(-r)), float(xp.max(g * xp.abs(r)))) / size
+    return max(float(np.max(-r)), float(np.max(g * np.abs(r)))) / _size(B, v)
+
+
+def _size(B: Array, v: Array) -> float:
+    return max(float(np.max(np.abs(v))), float(np.max(np.diagonal(B))))
 
 
 def mnqp(B: Array, v: Array, *, iterations: int = 3000, start: Array | None = None) -> SimplexSolution:
@@ -83,66 +109,50 @@ def mnqp(B: Array, v: Array, *, iterations: int = 3000, start: Array | None = No
     >>> mnqp(B, v).weights.round(6)
     array([1., 0.])
     """
-    xp = namespace(B)
-    n = int(v.shape[0])
-    g = xp.ones_like(v) / n if start is None else start
-    falling = xp.argsort(-v)
-    v_sorted = xp.take(v, falling)
-    zero = xp.zeros_like(v)
-    least = xp.full_like(v, _LEAST_WEIGHT / n)
+    n = len(v)
+    g = np.ones_like(v) / n if start is None else start
+    falling = np.argsort(-v)
+    v_sorted = v[falling]
     for _ in range(iterations):
         c = g / (B @ g)
         # Paper: g_j <- c_j (v_j + h). We: the exact minimizer of the bound over the simplex, because the plain
         # formula gives negative weights (samples in the tails) and then diverges.
-        c_sorted = xp.take(c, falling)
-        h = (1.0 - xp.cumulative_sum(c_sorted * v_sorted)) / xp.cumulative_sum(c_sorted)
-        inside = xp.astype(v_sorted + h > 0, xp.int64)
-        k = int(xp.max(inside * xp.arange(n, device=device(v))))
-        g = c * xp.maximum(v + h[k], zero)
+        c_sorted = c[falling]
+        h = (1.0 - np.cumsum(c_sorted * v_sorted)) / np.cumsum(c_sorted)
+        k = int(np.max((v_sorted + h > 0) * np.arange(n)))
+        g = c * np.maximum(v + h[k], 0.0)
         # Paper: nothing. We: a least weight, because a weight that is exactly zero would stay zero for good.
-        g = xp.maximum(g, least)
-        g = g / xp.sum(g)
+        g = np.maximum(g, _LEAST_WEIGHT / n)
+        g = g / np.sum(g)
     return SimplexSolution(g, _objective(B, v, g), optimality_gap(B, v, g), iterations, Stop.MAX_ITER)
 
 
 def _minimize_on_support(B: Array, v: Array) -> Array:
     """Solve ``B g - v + mu 1 = 0``, ``1'g = 1``, without the signs."""
-    xp = namespace(B)
-    s = B.shape[0]
-    one = xp.ones((s, 1), dtype=B.dtype, device=device(B))
-    corner = xp.zeros((1, 1), dtype=B.dtype, device=device(B))
-    M = xp.concat([xp.concat([B, one], axis=1), xp.concat([one.T, corner], axis=1)], axis=0)
-    return solve_or_least_squares(M, xp.concat([v, one[0, :]]))[:s]
+    M = np.pad(B, (0, 1), constant_values=1.0)
+    M[-1, -1] = 0.0
+    return solve_or_least_squares(M, np.append(v, 1.0))[:-1]
 
 
 class _Support:
     """Coordinates with a weight, in order of entry, and their weights."""
 
     def __init__(self, B: Array, v: Array) -> None:
-        xp = namespace(B)
         self.B, self.v = B, v
-        corners = 0.5 * xp.linalg.diagonal(B) - v
-        self.indices = [int(xp.argmin(corners))]
-        self.weights = xp.ones((1,), dtype=v.dtype, device=device(v))
+        corners = 0.5 * np.diagonal(B) - v
+        self.indices = [int(np.argmin(corners))]
+        self.weights = np.ones(1)
         self.value = float(corners[self.indices[0]])
 
-    def _array(self) -> Array:
-        return asarray_like(self.indices, self.v, dtype=namespace(self.v).int64)
-
     def _block(self) -> tuple[Array, Array]:
-        xp, S, n = namespace(self.B), self._array(), int(self.v.shape[0])
-        numbers = xp.reshape(n * S[:, None] + S[None, :], (-1,))
-        block = xp.take(xp.reshape(self.B, (-1,)), numbers)  # only these numbers: whole rows would be n / s times more
-        return xp.reshape(block, (int(S.shape[0]), -1)), xp.take(self.v, S)
+        return self.B[np.ix_(self.indices, self.indices)], self.v[self.indices]
 
     def entering(self) -> tuple[int, float]:
         """Coordinate of the most negative reduced gradient, and that gradient."""
-        xp, S = namespace(self.B), self._array()
-        gradient = (
-            self.weights @ xp.take(self.B, S, axis=0) - self.v
-        )  # rows of B, which is symmetric: they are together
-        r = gradient - self.weights @ xp.take(gradient, S)
-        j = int(xp.argmin(r))
+        # rows of B, which is symmetric: they are contiguous in memory
+        gradient = self.weights @ self.B[self.indices] - self.v
+        r = gradient - self.weights @ gradient[self.indices]
+        j = int(np.argmin(r))
         return j, float(r[j])
 
     def pivot(self, j: int, limit: int) -> tuple[int, bool]:
@@ -151,17 +161,16 @@ class _Support:
         Where a weight would turn negative, the step ends at the boundary, the coordinate leaves, and the rest is
         minimized again. Without progress, rounding alone would keep the loop going: then everything stays as it was.
         """
-        xp = namespace(self.B)
         before = self.indices, self.weights
         self.indices = [*self.indices, j]
-        self.weights = xp.concat([self.weights, xp.zeros((1,), dtype=self.v.dtype, device=device(self.v))])
+        self.weights = np.append(self.weights, 0.0)
         count = 0
         while count < limit:
             count += 1
             if not self._step():
                 break
-        self.weights = xp.maximum(self.weights, xp.zeros_like(self.weights))
-        self.weights = self.weights / xp.sum(self.weights)
+        self.weights = np.maximum(self.weights, 0.0)
+        self.weights = self.weights / np.sum(self.weights)
         value = _objective(*self._block(), self.weights)
         if value >= self.value:
             self.indices, self.weights = before
@@ -171,15 +180,14 @@ class _Support:
 
     def _step(self) -> bool:
         """Go to the minimum on the support, or as far as no weight is negative; whether a coordinate left."""
-        xp = namespace(self.B)
         target = _minimize_on_support(*self._block())
-        if bool(xp.all(target > 0)):
+        if bool(np.all(target > 0)):
             self.weights = target
             return False
         step = target - self.weights
         falling = step < 0
         room = divide_where(falling, self.weights, -step, 1.0)
-        length = min(float(xp.min(room)), 1.0)
+        length = min(float(np.min(room)), 1.0)
         self.weights = self.weights + length * step
         keep = ~(falling & (room <= length))
         kept = [index for index, stays in zip(self.indices, keep) if bool(stays)]
@@ -190,15 +198,9 @@ class _Support:
 
     def spread(self) -> Array:
         """The weights of all coordinates, zero off the support."""
-        xp, n = namespace(self.v), int(self.v.shape[0])
-        S = self._array()
-        order = xp.argsort(S)
-        S, weights = xp.take(S, order), xp.take(self.weights, order)
-        # position of every coordinate in the sorted support, by counting: no assignment by index arrays
-        numbers = xp.arange(n, dtype=xp.int64, device=device(weights))
-        where = xp.clip(xp.searchsorted(S, numbers), 0, int(S.shape[0]) - 1)
-        values = xp.take(weights, where)
-        return xp.where(xp.take(S, where) == numbers, values, xp.zeros_like(values))
+        weights = np.zeros_like(self.v)
+        weights[self.indices] = self.weights
+        return weights
 
 
 def active_set(B: Array, v: Array, *, tol: float = 1e-10, max_iter: int | None = None) -> SimplexSolution:
@@ -230,24 +232,22 @@ def active_set(B: Array, v: Array, *, tol: float = 1e-10, max_iter: int | None =
     >>> solution.weights.round(6), str(solution.stop)
     (array([0.6, 0.4]), 'converged')
     """
-    xp = namespace(B)
-    n = int(v.shape[0])
-    limit = 20 * n + 100 if max_iter is None else max_iter
-    scale = float(xp.mean(xp.linalg.diagonal(B)))
+    n = len(v)
+    limit = _SYSTEMS_PER_WEIGHT * n + _FURTHER_SYSTEMS if max_iter is None else max_iter
+    scale = float(np.mean(np.diagonal(B)))
     # A constant added to v does not change the solution; without it the sizes below are those of the problem.
     given_B, given_v = B, v
-    B, v = B / scale, (v - xp.mean(v)) / scale
+    B, v = B / scale, (v - np.mean(v)) / scale
 
     def solution(g: Array, n_iter: int, stop: Stop) -> SimplexSolution:
         gap = optimality_gap(given_B, given_v, g)
         return SimplexSolution(g, _objective(given_B, given_v, g), gap, n_iter, stop)
 
-    if n <= _FEW:
+    if n <= _ONE_SYSTEM_KERNELS:
         g = _minimize_on_support(B, v)
-        if bool(xp.all(g > 0)) and optimality_gap(B, v, g / xp.sum(g)) <= tol:
-            return solution(g / xp.sum(g), 1, Stop.CONVERGED)
-    size = max(float(xp.max(xp.abs(v))), float(xp.max(xp.linalg.diagonal(B))))
-    support, used = _Support(B, v), 0
+        if bool(np.all(g > 0)) and optimality_gap(B, v, g / np.sum(g)) <= tol:
+            return solution(g / np.sum(g), 1, Stop.CONVERGED)
+    size, support, used = _size(B, v), _Support(B, v), 0
     while used < limit:
         j, slope = support.entering()
         if slope >= -tol * size or j in support.indices:
@@ -258,3 +258,71 @@ def active_set(B: Array, v: Array, *, tol: float = 1e-10, max_iter: int | None =
             found = solution(support.spread(), used, Stop.CONVERGED)
             return found if found.gap <= tol else replace(found, stop=Stop.PRECISION)
     return solution(support.spread(), used, Stop.MAX_ITER)
+
+
+@dataclass(frozen=True)
+class ReducedSet:
+    """Kernels of positive weight, and the solution of the programme."""
+
+    mixture: RoundMixture
+    solution: SimplexSolution
+
+
+def _programme(problem: DensityProblem, width: float) -> tuple[Array, Array]:
+    """``B`` and ``v`` of the candidates; ``v`` in row blocks."""
+    centers = problem.centers
+    B = problem.kernel(squared_distances(centers, centers), math.sqrt(2.0) * width)
+    v = np.zeros(len(centers))
+    for rows in row_blocks(problem.n, len(centers)):
+        v = v + problem.w[rows] @ problem.kernel(squared_distances(problem.Z[rows], centers), width)
+    return B, v
+
+
+def _kept(problem: DensityProblem, width: float, solution: SimplexSolution, threshold: float) -> ReducedSet:
+    keep = solution.weights > threshold
+    return ReducedSet(problem.mixture(problem.candidates[keep], width, solution.weights[keep]), solution)
+
+
+def reduced_set(
+    problem: DensityProblem, width: float, *, tol: float = 1e-10, max_iter: int | None = None
+) -> ReducedSet:
+    """RSDE at one ``width``, solved exactly; ``c^2`` numbers for ``c`` candidates."""
+    return _kept(problem, width, active_set(*_programme(problem, width), tol=tol, max_iter=max_iter), 0.0)
+
+
+def reduced_set_by_updates(
+    problem: DensityProblem, width: float, *, threshold: float = 1e-4, iterations: int = 3000
+) -> ReducedSet:
+    """RSDE by the multiplicative updates of the literature; weights up to the ``threshold`` are dropped."""
+    return _kept(problem, width, mnqp(*_programme(problem, width), iterations=iterations), threshold)
+
+
+def reduced_set_width(problem: DensityProblem, folds: list[Fold], step: Callable[[int], None] = lambda _: None) -> Path:
+    r"""RSDE-CV: cross-validated integrated squared error :math:`g'Bg - 2\overline{\hat p(x)}` of multiples of ``unit``.
+
+    The path chooses the bandwidth of least error. The ``folds`` are of the candidates. Where these are not all samples,
+    their bandwidths are larger by :math:`(N/c)^{1/(m+4)}`, as Parzen's is.
+    """
+    widths = tuple(factor * problem.unit for factor in CV_PARZEN_BANDWIDTHS)
+    some = problem if len(problem.candidates) == problem.n else problem.part(problem.candidates)
+    wider = (problem.effective_size / some.effective_size) ** (1.0 / (problem.dim + 4))
+    errors = []
+    for q, width in enumerate(widths):
+        errors.append(sum(_held_out_error(some, wider * width, fold) for fold in folds))
+        step(q + 1)
+    error, chosen = np.array(errors), (int(np.argmin(errors)),)
+    measure = "cross-validated integrated squared error"
+    return Path({"bandwidth": widths}, error, np.zeros_like(error), chosen, measure=measure)
+
+
+def _held_out_error(problem: DensityProblem, width: float, fold: Fold) -> float:
+    """Error of the samples of one fold, times their weight, up to a constant."""
+    train, test = (problem.part(rows) for rows in fold)
+    found = reduced_set(train, width).mixture
+    g = found.weights
+    square = float(g @ (problem.kernel(squared_distances(found.centers, found.centers), math.sqrt(2.0) * width) @ g))
+    density = 0.0
+    for block in row_blocks(test.n, len(g)):
+        D = squared_distances(test.Z[block], found.centers)
+        density += float(test.w[block] @ (problem.kernel(D, width) @ g))
+    return float(np.sum(problem.w[list(fold[1])])) * (square - 2.0 * density)

@@ -235,7 +235,7 @@ def _fit_sparse(estimator: Any, samples: Samples) -> Fitted:
         ridge="auto",
         prefer=estimator.prefer,
     )
-    with progress(estimator, "comparing kernel widths", None) as step:
+    with progress(estimator, "comparing kernel length scales", None) as step:
         found = automatic_model(samples, Gaussian(), plan, step)
     basis = samples.original(found.basis)
     total = float(namespace(samples.weights).sum(samples.weights))

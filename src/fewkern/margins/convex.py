@@ -11,12 +11,15 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
 
+import numpy as np
+
 from fewkern.arrays.linalg import cholesky_psd, solve_triangular
-from fewkern.arrays.namespace import Array, device, namespace, take_rows
+from fewkern.arrays.namespace import Array
 from fewkern.margins.graphs import Edges, PairSet
-from fewkern.margins.hinge import HingeProblem, minimize_hinge
+from fewkern.margins.hinge import minimize_hinge
+from fewkern.margins.problems import HingeProblem
 from fewkern.margins.ranking import OrderedPairs
-from fewkern.margins.spaces import Rows
+from fewkern.margins.spaces import DensePoints
 
 __all__ = [
     "ConvexSteps",
@@ -29,32 +32,32 @@ __all__ = [
     "solve",
 ]
 
-# Pairs this near to their margin are in the quadratic program at first; less far after the first step, when w moves
-# little, and so do the pairs.
-_FIRST_BAND, _BAND = 0.3, 0.05
-# Pairs that turn out to lie on the wrong side join at most so many times; on the wrong side by this much.
-_JOINS, _WRONG_SIDE = 50, 1e-9
-# Widths of the smoothed hinge, in units of the margin, from wide to narrow, and how many of them after the first step,
-# when w is near the solution and wide smoothing would only lead away from it.
-_WIDTHS, _LAST_WIDTHS = (0.5, 0.1, 0.02, 0.004, 0.001), 2
-# Newton steps per width end at this part of what was gained: a wide hinge only leads to the start of the next one.
-_NEWTON_STEPS, _NEWTON_TOL, _NEWTON_TOL_WIDE = 20, 1e-7, 1e-3
-# Armijo's rule: least part of the predicted decrease, and the shortest step.
-_ARMIJO, _SHORTEST = 1e-4, 1e-6
+# Pairs this near to their margin are in the quadratic program from the start; others join.
+_BAND_MARGINS = 0.05
+# Pairs that turn out to lie this far on the wrong side of their margin join.
+_WRONG_SIDE_MARGINS = 1e-9
+# Widths of the smoothed hinge, in units of the margin. After the first step w is near the solution, and only the last
+# one is used.
+_SMOOTHING_MARGINS = (0.5, 0.1, 0.02, 0.004, 0.001)
+# Newton's method per width: steps, and the gain, relative to J(0) - J, at which it ends; a wide hinge only gives the
+# start of the next one.
+_MAX_NEWTON_STEPS, _NEWTON_RTOL, _WIDE_NEWTON_RTOL = 20, 1e-7, 1e-3
+# Armijo's rule: required fraction of the predicted decrease; and the shortest step.
+_ARMIJO_FRACTION, _MIN_STEP_LENGTH = 1e-4, 1e-6
 
 
 class ConvexSteps(Protocol):
-    """What the concave-convex procedure asks for: the objective, and a minimizer with the signs of an order."""
+    """What the concave-convex procedure needs: the objective, and the minimizer for the signs of an order."""
 
     @property
     def noise(self) -> float:
-        """Gains below this part of ``J(0) - J`` mean nothing."""
+        """Gains below this fraction of ``J(0) - J`` are noise."""
 
     def value(self, w: Array, /) -> float:
         """``J(w)``, with the absolute values."""
 
     def improve(self, w: Array, order: Array, near: bool, /) -> Array:
-        """Minimizer of the convex step, from ``w``; ``near`` says that ``w`` is near it."""
+        """Minimizer of the convex step, from ``w``; ``near`` if ``w`` is close to it."""
 
 
 def solve(S: Array, x: Array) -> Array:
@@ -65,10 +68,9 @@ def solve(S: Array, x: Array) -> Array:
 
 def signed_pairs(Z: Array, edges: Edges, order: Array) -> Array:
     """Rows ``v_e s_e (x_i - x_j)``, the sign taken from the order."""
-    xp = namespace(Z)
-    rank = xp.argsort(order, stable=True)
-    factor = xp.where(take_rows(rank, edges.i) > take_rows(rank, edges.j), edges.v, -edges.v)
-    return factor[:, None] * (take_rows(Z, edges.i) - take_rows(Z, edges.j))
+    rank = np.argsort(order, kind="stable")
+    factor = np.where(rank[edges.i] > rank[edges.j], edges.v, -edges.v)
+    return factor[:, None] * (Z[edges.i] - Z[edges.j])
 
 
 class SmoothLoss(Protocol):
@@ -87,10 +89,8 @@ class ListedLoss:
     count: Array
 
     def smooth(self, w: Array, mu: float) -> tuple[float, Array]:
-        """Value and gradient; ``mu`` is the width of smoothing in units of the margin."""
-        xp = namespace(w)
-        t, zero = self.G @ w, xp.zeros_like(self.count)
-        outer, inner = xp.maximum(1.0 + mu - t, zero), xp.maximum(1.0 - mu - t, zero)
+        t = self.G @ w
+        outer, inner = np.maximum(1.0 + mu - t, 0.0), np.maximum(1.0 - mu - t, 0.0)
         value = float(self.count @ (outer * outer - inner * inner)) / (4 * mu)
         slope = -self.count * (outer - inner) / (2 * mu)
         Sw = self.S @ w
@@ -108,7 +108,6 @@ class RankedLoss:
     weight: float
 
     def smooth(self, w: Array, mu: float) -> tuple[float, Array]:
-        """Value and gradient; ``mu`` is the width of smoothing in units of the margin."""
         value, g = self.pairs.huber(self.X @ w, self.margin, mu * self.margin)
         Sw = self.S @ w
         return 0.5 * float(w @ Sw) + self.weight * value, Sw + self.weight * (self.X.T @ g)
@@ -145,40 +144,36 @@ class ListedPairs:
         return ListedLoss(self.S, signed_pairs(self.Z, self.edges, order), self.D * self.edges.count)
 
     def value(self, w: Array) -> float:
-        """``J(w)``, with the absolute values."""
-        xp = namespace(w)
         s, e = self.Z @ w, self.edges
-        t = e.v * xp.abs(take_rows(s, e.i) - take_rows(s, e.j))
-        return 0.5 * float(w @ (self.S @ w)) + self.D * float(e.count @ xp.maximum(1.0 - t, xp.zeros_like(t)))
+        t = e.v * np.abs(s[e.i] - s[e.j])
+        return 0.5 * float(w @ (self.S @ w)) + self.D * float(e.count @ np.maximum(1.0 - t, 0.0))
 
     def improve(self, w: Array, order: Array, near: bool) -> Array:
         """Minimizer of the convex step; pairs far below the margin have the multiplier ``D``, far above it 0."""
-        xp = namespace(w)
         G = signed_pairs(self.white, self.edges, order)
         box = self.D * self.edges.count
         u = self.factor.T @ w
         t = G @ u
-        inside = xp.abs(t - 1.0) <= (_BAND if near else _FIRST_BAND)
-        for _ in range(_JOINS):
-            far_below = xp.logical_not(inside) & (t < 1.0)
-            linear = G.T @ xp.where(far_below, box, xp.zeros_like(box))
-            rows = xp.nonzero(inside)[0]
-            u = _inside_band(take_rows(G, rows), take_rows(box, rows), linear)
+        inside = np.abs(t - 1.0) <= _BAND_MARGINS
+        while True:
+            far_below = ~inside & (t < 1.0)
+            linear = G.T @ np.where(far_below, box, 0.0)
+            rows = np.flatnonzero(inside)
+            u = _inside_band(G[rows], box[rows], linear)
             margins = G @ u
-            # pairs that were taken to be on the one side and now lie on the other one
-            wrong = xp.logical_not(inside) & (xp.where(far_below, margins - 1.0, 1.0 - margins) > _WRONG_SIDE)
-            if not bool(xp.any(wrong)):
-                break
+            # pairs that now lie on the other side of their margin
+            wrong = ~inside & (np.where(far_below, margins - 1.0, 1.0 - margins) > _WRONG_SIDE_MARGINS)
+            if not np.any(wrong):
+                return solve_triangular(self.factor, u, transposed=True)
             inside = inside | wrong
-        return solve_triangular(self.factor, u, transposed=True)
 
 
 def _inside_band(G: Array, box: Array, linear: Array) -> Array:
-    """The program over the pairs ``G`` alone; all others are in the linear term."""
+    """Quadratic program over the pairs ``G``; all others are in the linear term."""
     if not G.shape[0]:
         return linear
-    ones = namespace(G).ones((G.shape[0],), dtype=G.dtype, device=device(G))
-    return minimize_hinge(HingeProblem(Rows(G), ones, ones, box, bias=False, linear=linear)).w
+    ones = np.ones(len(G))
+    return minimize_hinge(HingeProblem(DensePoints(G), ones, ones, box, bias=False, linear=linear)).w
 
 
 @dataclass(frozen=True)
@@ -194,48 +189,46 @@ class RankedPairs:
 
     @property
     def margin(self) -> float:
-        """Distance of two projections at which their pair is apart."""
+        """Distance of two projections at which their hinge is zero."""
         return 1.0 / self.pairs.v
 
     @cached_property
     def _plain(self) -> OrderedPairs:
-        xp = namespace(self.Z)
-        return OrderedPairs.arranged(self.pairs, xp.arange(self.Z.shape[0], device=device(self.Z)))
+        return OrderedPairs.arranged(self.pairs, np.arange(self.Z.shape[0]))
 
     @cached_property
     def _at_zero(self) -> float:
-        return self.value(namespace(self.Z).zeros_like(self.Z[0, :]))
+        return self.value(np.zeros_like(self.Z[0, :]))
 
     def loss(self, order: Array) -> RankedLoss:
         """The convex objective of an order."""
-        X, pairs = take_rows(self.Z, order), OrderedPairs.arranged(self.pairs, order)
+        X, pairs = self.Z[order], OrderedPairs.arranged(self.pairs, order)
         return RankedLoss(self.S, X, pairs, self.margin, self.D * self.pairs.v)
 
     def value(self, w: Array) -> float:
-        """``J(w)``, with the absolute values."""
         window = self._plain.window_value(self.Z @ w, self.margin)
         return 0.5 * float(w @ (self.S @ w)) + self.D * self.pairs.v * window
 
     def improve(self, w: Array, order: Array, near: bool) -> Array:
-        """Minimizer of the convex step with smoothed hinges, ever narrower."""
+        """Minimizer of the convex step, with successively narrower smoothing."""
         loss = self.loss(order)
-        widths = _WIDTHS[-_LAST_WIDTHS:] if near else _WIDTHS
+        widths = _SMOOTHING_MARGINS[-1:] if near else _SMOOTHING_MARGINS
         for mu in widths:
-            w = self._newton(loss, w, mu, _NEWTON_TOL if mu == widths[-1] else _NEWTON_TOL_WIDE)
+            w = self._newton(loss, w, mu, _NEWTON_RTOL if mu == widths[-1] else _WIDE_NEWTON_RTOL)
         return w
 
     def _newton(self, loss: RankedLoss, w: Array, mu: float, tol: float) -> Array:
         value, g = loss.smooth(w, mu)
-        for _ in range(_NEWTON_STEPS):
+        for _ in range(_MAX_NEWTON_STEPS):
             step = -solve(loss.curvature(w, mu), g)
             slope = float(g @ step)
-            # J is almost J(0) when delta is small: what matters is how far below it one has come
+            # J is almost J(0) for a small delta: the gain is relative to J(0) - J
             if -slope <= tol * abs(self._at_zero - value):
                 break
             length = 1.0
-            while length > _SHORTEST:
+            while length > _MIN_STEP_LENGTH:
                 new, new_g = loss.smooth(w + length * step, mu)
-                if new <= value + _ARMIJO * length * slope:
+                if new <= value + _ARMIJO_FRACTION * length * slope:
                     break
                 length /= 2
             else:

@@ -5,24 +5,13 @@ from __future__ import annotations
 from numbers import Real
 from typing import Any
 
+from fewkern.arrays.namespace import asarray_like
 from fewkern.arrays.partitions import is_collection
 from fewkern.arrays.validation import Interval, StrOptions, fit_context
 from fewkern.base import warn_of_fewer_components
-from fewkern.margins.all_rows import features_of_all
 from fewkern.margins.embedding import Ratio, embedding_of_sums, graph_embedding
-from fewkern.margins.reducer import (
-    REDUCER,
-    Reducer,
-    additive_rule,
-    features_of,
-    forget,
-    graph_pair,
-    graph_population,
-    graph_samples,
-    keep,
-    needs_classes,
-    streamed_population,
-)
+from fewkern.margins.features import features_of_all
+from fewkern.margins.reducer import REDUCER, Reducer, on_host
 
 __all__ = ["GraphEmbedding"]
 
@@ -83,7 +72,7 @@ class GraphEmbedding(Reducer):
     n_components_ : int
         The ``c`` of the shapes.
     stop_ : Stop
-        "limit", "rank", or "flat" (the penalty scatter sees nothing in what is left).
+        "limit", "rank", or "flat" (the penalty scatter vanishes in the complement).
     classes_ : array
         Only with a graph that needs classes.
     vectors_, indices_, n_vectors_
@@ -97,7 +86,7 @@ class GraphEmbedding(Reducer):
     Symbols: :math:`\tau` is the mean diagonal of :math:`X^T L X`. The samples are first moved to a basis of their
     span, so more features than samples, constant and repeated features do no harm. Cost: :math:`O(n d \min(n, d))`,
     then :math:`O(q^3)` for rank ``q`` (times the number of components if recursive). Class graphs need no n x n
-    matrix. Neighbor graphs are computed on the host; everything else runs on any Array API library.
+    matrix. The fit runs in NumPy; :meth:`transform` runs on any array library.
 
     Any number of rows, with the graphs "fisher" and "pca", in memory or as a Dask collection: above 20,000 rows the
     length scale and the basis of a kernel come from a sample of 20,000, and scatters and means from all rows, in one
@@ -160,7 +149,7 @@ class GraphEmbedding(Reducer):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.target_tags.required = needs_classes(self)
+        tags.target_tags.required = self._needs_classes()
         return tags
 
     @fit_context(prefer_skip_nested_validation=True)
@@ -178,18 +167,19 @@ class GraphEmbedding(Reducer):
         -------
         self
         """
-        forget(self)
-        rows = streamed_population if is_collection(X) else graph_population
-        population = rows(self, X, y, sample_weight)
-        features = features_of(self, graph_samples(self, population))
+        self._reset_fitted()
+        rows = self._rows_of_collection if is_collection(X) else self._rows_in_memory
+        population = rows(X, y, sample_weight)
+        host, like = on_host(population), population.sample.weights
+        features = self._features(self._samples(host))
         how = Ratio(self.n_components, self.recursive, self.alpha, self.against, self.scaling)
-        rule = additive_rule(self)
-        if rule is not None and population.n > features.samples.n:
-            features, spread = features_of_all(features, population)
+        rule = self._additive_rule()
+        if rule is not None and host.n > features.samples.n:
+            features, spread = features_of_all(features, host)
             result = embedding_of_sums(spread, rule, how)
         else:
-            result = graph_embedding(features.Z, graph_pair(self, features), how)
-        keep(self, features, features.with_signs(result.directions))
-        self.eigenvalues_, self.stop_ = result.values, result.stop
+            result = graph_embedding(features.Z, self._pair(features), how)
+        self._set_fitted(features, features.with_signs(result.directions), like)
+        self.eigenvalues_, self.stop_ = asarray_like(result.values, like), result.stop
         warn_of_fewer_components(self)
         return self

@@ -11,9 +11,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+import numpy as np
+
 from fewkern.arrays.blocks import row_blocks
 from fewkern.arrays.linalg import class_sums, neg_squared_distances, one_hot, sum_by_index, weighted_gram
-from fewkern.arrays.namespace import Array, asarray_like, device, namespace, take_rows, to_numpy
+from fewkern.arrays.namespace import Array
 from fewkern.arrays.neighbors import sparse_edges, sparse_laplacian_scatter
 from fewkern.arrays.storable import storable
 
@@ -51,20 +53,17 @@ class PairSet:
 
     def edges(self) -> Edges:
         """The pairs one by one: ``O(n^2)`` of them."""
-        xp = namespace(self.importance)
         p = self.importance
         n = int(p.shape[0])
-        keep = xp.tril(xp.ones((n, n), dtype=xp.bool, device=device(p)), k=-1)
+        keep = np.tril(np.ones((n, n), dtype=bool), k=-1)
         if self.codes is not None:
             keep = keep & (self.codes[:, None] != self.codes[None, :])
         if self.removed is not None:
-            upper = xp.maximum(*self.removed) * n + xp.minimum(*self.removed)
-            gone = sum_by_index(xp.ones(upper.shape, dtype=p.dtype, device=device(p)), upper, n * n)
-            keep = keep & (xp.reshape(gone, (n, n)) == 0)
-        i, j = xp.nonzero(keep)
-        return Edges(
-            i, j, xp.full((i.shape[0],), self.v, dtype=p.dtype, device=device(p)), take_rows(p, i) * take_rows(p, j)
-        )
+            upper = np.maximum(*self.removed) * n + np.minimum(*self.removed)
+            gone = sum_by_index(np.ones(upper.shape), upper, n * n)
+            keep = keep & (gone.reshape(n, n) == 0)
+        i, j = np.nonzero(keep)
+        return Edges(i, j, np.full(len(i), self.v), p[i] * p[j])
 
 
 @storable
@@ -94,16 +93,14 @@ class Weights(Protocol):
 
 def _total(Z: Array, p: Array) -> Array:
     """Scatter about the weighted mean."""
-    xp = namespace(Z)
-    return weighted_gram(Z - (p @ Z)[None, :] / xp.sum(p), p)
+    return weighted_gram(Z - (p @ Z)[None, :] / np.sum(p), p)
 
 
 def _class_means(Z: Array, p: Array, codes: Array, n_classes: int) -> tuple[Array, Array]:
     """Weighted mean and mass of every class; a class without samples has mass zero."""
-    xp = namespace(Z)
     mass = class_sums(p[:, None], codes, n_classes)[:, 0]
     sums = class_sums(p[:, None] * Z, codes, n_classes)
-    return sums / xp.where(mass > 0, mass, xp.ones_like(mass))[:, None], mass
+    return sums / np.where(mass > 0, mass, 1.0)[:, None], mass
 
 
 def _within(Z: Array, p: Array, codes: Array, factors: Array) -> Array:
@@ -122,8 +119,7 @@ class AllPairs:
     importance: Array
 
     def scatter(self, Z: Array) -> Array:
-        xp = namespace(Z)
-        return self.v * float(xp.sum(self.importance)) * _total(Z, self.importance)
+        return self.v * float(np.sum(self.importance)) * _total(Z, self.importance)
 
     def pairs(self) -> PairSet:
         return PairSet(self.v, self.importance)
@@ -139,9 +135,7 @@ class WithinClasses:
     importance: Array
 
     def scatter(self, Z: Array) -> Array:
-        xp = namespace(Z)
-        ones = xp.ones((self.n_classes,), dtype=Z.dtype, device=device(Z))
-        return _within(Z, self.importance, self.codes, ones)
+        return _within(Z, self.importance, self.codes, np.ones(self.n_classes))
 
     def pairs(self) -> Edges:
         raise ValueError("WithinClasses: pairs inside a class belong together; they have no margin.")
@@ -158,10 +152,9 @@ class BetweenClasses:
     importance: Array
 
     def scatter(self, Z: Array) -> Array:
-        xp = namespace(Z)
         p = self.importance
         mass = class_sums(p[:, None], self.codes, self.n_classes)[:, 0]
-        return self.v * (float(xp.sum(p)) * _total(Z, p) - _within(Z, p, self.codes, mass))
+        return self.v * (float(np.sum(p)) * _total(Z, p) - _within(Z, p, self.codes, mass))
 
     def pairs(self) -> PairSet:
         return PairSet(self.v, self.importance, codes=self.codes)
@@ -180,10 +173,9 @@ class ClassMeans:
     importance: Array
 
     def scatter(self, Z: Array) -> Array:
-        xp = namespace(Z)
         p = self.importance
         means, mass = _class_means(Z, p, self.codes, self.n_classes)
-        return weighted_gram(means - (p @ Z)[None, :] / xp.sum(p), mass)
+        return weighted_gram(means - (p @ Z)[None, :] / np.sum(p), mass)
 
     def pairs(self) -> Edges:
         raise ValueError(
@@ -215,25 +207,23 @@ class LocalAffinity:
 
     def class_scatters(self, Z: Array, *, far: bool = False) -> Iterator[tuple[float, Array]]:
         """Per class its mass, and ``Z' L Z`` for ``V_ij = p_i p_j A_ij`` inside of it; ``1 - A_ij`` if ``far``."""
-        xp = namespace(Z)
         for c in range(self.n_classes):
-            members = xp.nonzero(self.codes == c)[0]
-            p, own = take_rows(self.importance, members), take_rows(Z, members)
-            degree, cross = xp.zeros_like(p), xp.zeros_like(own)
+            members = np.flatnonzero(self.codes == c)
+            p, own = self.importance[members], Z[members]
+            degree, cross = np.zeros_like(p), np.zeros_like(own)
             for rows in row_blocks(int(members.shape[0]), int(members.shape[0])):
                 V = self._block(members[rows], members, far)
                 degree[rows] = V @ p
                 cross[rows, :] = V @ (p[:, None] * own)
             product = (p[:, None] * own).T @ cross
-            yield float(xp.sum(p)), weighted_gram(own, p * degree) - (product + product.T) / 2
+            yield float(np.sum(p)), weighted_gram(own, p * degree) - (product + product.T) / 2
 
     def _block(self, rows: Array, members: Array, far: bool) -> Array:
-        xp = namespace(self.radius)
-        D = neg_squared_distances(take_rows(self.X, rows), take_rows(self.X, members))
-        scale = take_rows(self.radius, rows)[:, None] * take_rows(self.radius, members)[None, :]
+        D = neg_squared_distances(self.X[rows], self.X[members])
+        scale = self.radius[rows][:, None] * self.radius[members][None, :]
         # between samples of radius zero: one for equal samples, zero for others
-        exponent = D / xp.maximum(scale, xp.full_like(scale, float(xp.finfo(scale.dtype).smallest_normal)))
-        return -xp.expm1(exponent) if far else xp.exp(exponent)
+        exponent = D / np.maximum(scale, np.finfo(np.float64).smallest_normal)
+        return -np.expm1(exponent) if far else np.exp(exponent)
 
 
 @dataclass(frozen=True)
@@ -243,7 +233,7 @@ class LocalWithin:
     near: LocalAffinity
 
     def scatter(self, Z: Array) -> Array:
-        total = namespace(Z).zeros((Z.shape[1], Z.shape[1]), dtype=Z.dtype, device=device(Z))
+        total = np.zeros((Z.shape[1], Z.shape[1]))
         for mass, S in self.near.class_scatters(Z):
             total = total + S / mass
         return total
@@ -264,7 +254,7 @@ class LocalBetween:
 
     def scatter(self, Z: Array) -> Array:
         near = self.near
-        mass = float(namespace(Z).sum(near.importance))
+        mass = float(np.sum(near.importance))
         total = ClassMeans(near.codes, near.n_classes, near.importance).scatter(Z)
         for own, S in near.class_scatters(Z, far=True):
             total = total + (1.0 / own - 1.0 / mass) * S
@@ -290,7 +280,7 @@ class SparseWeights:
 
     def pairs(self) -> Edges:
         i, j, v = sparse_edges(self.V, self.importance)
-        return Edges(i, j, v, take_rows(self.importance, i) * take_rows(self.importance, j))
+        return Edges(i, j, v, self.importance[i] * self.importance[j])
 
 
 @storable
@@ -303,7 +293,7 @@ class Degrees:
 
     def scatter(self, Z: Array) -> Array:
         p = self.importance
-        return weighted_gram(Z, p * asarray_like(self.V @ to_numpy(p), p, dtype=p.dtype))
+        return weighted_gram(Z, p * (self.V @ p))
 
     def pairs(self) -> Edges:
         raise ValueError("Degrees: a diagonal gives a scatter but no pairs.")
@@ -322,7 +312,7 @@ class Complement:
         n = int(self.importance.shape[0])
         near = sparse_laplacian_scatter(self.H, Z, self.importance)
         if self.H.nnz == n * (n - 1):
-            return namespace(near).zeros_like(near)  # not the rounding of a difference
+            return np.zeros_like(near)  # not the rounding of a difference
         return AllPairs(self.v, self.importance).scatter(Z) - self.v * near
 
     def pairs(self) -> PairSet:

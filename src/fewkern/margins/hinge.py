@@ -11,124 +11,39 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from functools import cached_property
+from sys import float_info
+
+import numpy as np
 
 from fewkern.arrays.finite import quiet
 from fewkern.arrays.linalg import cholesky_psd, least_squares, solve_or_none, solve_triangular, sum_by_index
-from fewkern.arrays.namespace import Array, device, namespace, take_rows
+from fewkern.arrays.namespace import Array
 from fewkern.core.path import Stop
-from fewkern.margins.spaces import Points
+from fewkern.margins.problems import HingeProblem, HingeSolution, or_infinite, relative_gap
+from fewkern.margins.spaces import norm
 
-__all__ = ["HingeProblem", "HingeSolution", "hinge_at_zero", "minimize_hinge"]
+__all__ = ["minimize_hinge"]
 
 # Above this dimension the normal matrix is not formed: conjugate gradients use its products instead.
-_DENSE_DIMENSION = 6000
-# Conjugate gradients end after so many steps, or once the squared residual has fallen by this factor.
-_CG_STEPS, _CG_FALL = 2000, 1e-24
-# Solve for the free multipliers exactly only if there are at most this many; fewer where their system is singular.
-_CROSSOVER, _SINGULAR_CROSSOVER = 1000, 200
-# Primal and dual value of the exact solution may differ by this fraction more than those of the last iterate.
-_CROSSOVER_SLACK = 1e-12
-# A multiplier this close to a bound (as a fraction of its box) is set on it; less where that costs too much accuracy.
-_CLEANING, _CLEANING_SINGLE = (1e-7, 1e-9, 1e-11, 0.0), (1e-4, 1e-6, 0.0)
-# It costs too much if the relative error grows by more than the factor, beyond the floor.
-_CLEANING_FACTOR, _CLEANING_FLOOR = 10.0, 1e-8
-# Given multipliers are moved inside by this fraction of their box, and slacks are at least this fraction of a margin:
-# measured on 27 problems; with less, the first steps are short.
-_WARM_BOX, _WARM_SLACK = 0.3, 0.5
-# Fraction of the longest feasible step that is taken.
-_STEP = 0.99
-# Iterations without progress after which the solver gives up: few near the end, where rounding in w = X'a sets a floor
-# to the error, many far from it, where a few steps without progress mean nothing.
-_PATIENCE_NEAR, _PATIENCE_FAR, _NEAR = 3, 20, 1e-6
-# The best bias is a weighted quantile; sums that differ by less are equal.
-_TIE = 1e-12
-# Stands in for zero in a denominator.
-_TINY = 1e-300
-
-
-@dataclass(frozen=True)
-class HingeProblem:
-    r"""Half the squared length of ``w`` plus a weighted sum of hinges (methods A1, B2).
-
-    .. math:: \tfrac12 \|w\|^2 - g^T w + \sum_i C_i (h_i - s_i (\langle w, x_i \rangle + b))_+
-
-    with the dual :math:`\max_\alpha h^T \alpha - \tfrac12 \|g + \sum_i \alpha_i s_i x_i\|^2` over
-    :math:`0 \le \alpha_i \le C_i`, :math:`\sum_i s_i \alpha_i = 0` (only with a bias).
-
-    Parameters
-    ----------
-    points : Points
-        The ``x_i``.
-    signs, targets, C : arrays of shape (n,)
-        ``s`` (one or minus one), ``h`` and the positive box constants.
-    bias : bool
-        Whether ``b`` is free; otherwise it is zero.
-    linear : array of shape (q,) or None
-        ``g``; None is zero.
-    """
-
-    points: Points
-    signs: Array
-    targets: Array
-    C: Array
-    bias: bool = True
-    linear: Array | None = None
-
-    @cached_property
-    def g(self) -> Array:
-        """The linear term as an array."""
-        if self.linear is not None:
-            return self.linear
-        h = self.targets
-        return namespace(h).zeros((self.points.width,), dtype=h.dtype, device=device(h))
-
-    @cached_property
-    def size(self) -> float:
-        """Size of a margin."""
-        return 1.0 + float(namespace(self.targets).max(namespace(self.targets).abs(self.targets)))
-
-    def combination(self, a: Array) -> Array:
-        """``sum_i a_i s_i x_i``."""
-        return self.points.transposed_times(self.signs * a)
-
-    def shortfall(self, w: Array) -> Array:
-        """``h_i - s_i <w, x_i>``: what is missing to the margin without a bias."""
-        return self.targets - self.signs * self.points.times(w)
-
-    def primal(self, w: Array, short: Array) -> float:
-        """Value at ``w`` with ``short`` (bias included) missing to the margins."""
-        xp = namespace(short)
-        return 0.5 * float(w @ w) - float(self.g @ w) + float(self.C @ xp.maximum(short, xp.zeros_like(short)))
-
-    def best_bias(self, short: Array) -> float:
-        """The ``b`` that makes the hinges least, where ``short`` is missing to the margins without it."""
-        return _best_bias(self.signs, short, self.C) if self.bias else 0.0
-
-    def solution(self, a: Array, b: float | None = None) -> HingeSolution:
-        """The pair ``(w(a), b)`` of feasible multipliers, with its duality gap; the best bias if none is given."""
-        w = self.g + self.combination(a)
-        short = self.shortfall(w)
-        b = self.best_bias(short) if b is None else b
-        primal = self.primal(w, short - self.signs * b)
-        dual = float(self.targets @ a) - 0.5 * float(w @ w)
-        return HingeSolution(w, b, a, primal, dual, _or_infinite(_gap(primal, dual)), 0, Stop.CONVERGED)
-
-
-@dataclass(frozen=True)
-class HingeSolution:
-    """Minimizer of a sum of hinges and its certificate."""
-
-    w: Array
-    bias: float
-    alpha: Array
-    primal: float
-    dual: float
-    error: float
-    """Relative duality gap or infeasibility, the larger one."""
-    n_iter: int
-    stop: Stop
-    """CONVERGED, PRECISION or MAX_ITER."""
+_MAX_DENSE_FEATURES = 6000
+# Limits of conjugate gradients: steps, and squared residual relative to the first.
+_MAX_CG_STEPS, _CG_SQUARED_RTOL = 2000, 1e-24
+# The system of the free multipliers is solved exactly up to this size; up to the second one if it is singular.
+_MAX_FREE_MULTIPLIERS, _MAX_DEPENDENT_MULTIPLIERS = 1000, 200
+# The duality gap of the exact solution may exceed that of the last iterate by this fraction of the value.
+_CROSSOVER_GAP_RTOL = 1e-12
+# Multipliers this close to a bound (fraction of the box) are set to it; the next fraction, if that costs too much.
+_BOUND_RTOLS = (1e-7, 1e-9, 1e-11, 0.0)
+# It costs too much if the relative error grows by more than this factor and exceeds this error.
+_MAX_ERROR_FACTOR, _NEGLIGIBLE_ERROR = 10.0, 1e-8
+# A warm start keeps this distance from the bounds (fraction of the box) and these slacks (in margins); measured on 27
+# problems: with less, the first steps are short.
+_WARM_BOX_FRACTION, _WARM_SLACK_MARGINS = 0.3, 0.5
+# Fraction of the longest feasible step.
+_STEP_FRACTION = 0.99
+# Iterations without progress before the solver gives up: few below this error, where rounding in w = X'a sets a floor,
+# many above it, where a few steps without progress mean nothing.
+_PATIENCE_STEPS_NEAR, _PATIENCE_STEPS_FAR, _NEAR_ERROR = 3, 20, 1e-6
 
 
 def minimize_hinge(
@@ -149,12 +64,12 @@ def minimize_hinge(
     -------
     HingeSolution
     """
-    with quiet():  # features or boxes too large for this arithmetic end the loop
+    with quiet():  # overflow ends the loop
         return _minimize(problem, start, tol, max_iter)
 
 
 def _minimize(problem: HingeProblem, start: Array | None, tol: float, max_iter: int) -> HingeSolution:
-    warm = start is not None and bool(namespace(start).any(start > 0))
+    warm = start is not None and bool(np.any(start > 0))
     point = _warm_start(problem, start) if warm else _cold_start(problem)
     best, since, stop, iteration = None, 0, Stop.MAX_ITER, 0
     while iteration < max_iter:
@@ -167,7 +82,7 @@ def _minimize(problem: HingeProblem, start: Array | None, tol: float, max_iter: 
         if here.error <= tol:
             stop = Stop.CONVERGED
             break
-        if since >= (_PATIENCE_NEAR if best.error < _NEAR else _PATIENCE_FAR) or point.mu <= 0.0:
+        if since >= (_PATIENCE_STEPS_NEAR if best.error < _NEAR_ERROR else _PATIENCE_STEPS_FAR) or point.mu <= 0.0:
             stop = Stop.PRECISION
             break
         try:
@@ -177,33 +92,6 @@ def _minimize(problem: HingeProblem, start: Array | None, tol: float, max_iter: 
             break
     assert best is not None
     return replace(_exact_or_clean(problem, best, stop), n_iter=iteration)
-
-
-def hinge_at_zero(signs: Array, targets: Array, C: Array) -> float:
-    r""":math:`\min_b \sum_i C_i (h_i - s_i b)_+`: the value at ``w = 0``, the cap of all steps (methods A3.3)."""
-    xp = namespace(targets)
-    b = _best_bias(signs, targets, C)
-    return float(C @ xp.maximum(targets - signs * b, xp.zeros_like(targets)))
-
-
-def _best_bias(signs: Array, targets: Array, C: Array) -> float:
-    """The minimizer: the slope in ``b`` rises by ``C_i`` at every ``s_i h_i``, so it is a weighted quantile."""
-    xp = namespace(targets)
-    breaks = signs * targets
-    order = xp.argsort(breaks, stable=True)
-    rising = xp.cumulative_sum(xp.take(C, order))
-    below = float(xp.sum(xp.where(signs > 0, C, xp.zeros_like(C))))
-    place = int(xp.sum(xp.astype(rising < below * (1 - _TIE), xp.int64)))
-    return float(breaks[order[min(place, int(order.shape[0]) - 1)]])
-
-
-def _or_infinite(error: float) -> float:
-    """An error that can be compared: where numbers overflowed, infinite."""
-    return error if math.isfinite(error) else math.inf
-
-
-def _gap(primal: float, dual: float) -> float:
-    return abs(primal - dual) / (_TINY + abs(primal) + abs(dual))
 
 
 @dataclass(frozen=True)
@@ -234,7 +122,7 @@ class _Point:
         return (float(self.a @ self.t) + float(self.u @ self.xi)) / (2 * int(self.a.shape[0]))
 
     def longest(self, move: _Move) -> float:
-        """Longest step, up to ``1 / _STEP``, that keeps slacks and multipliers from going below zero."""
+        """Longest step, up to ``1 / _STEP_FRACTION``, that keeps slacks and multipliers from going below zero."""
         pairs = ((self.a, move.a), (self.t, move.t), (self.u, -move.a), (self.xi, move.xi))
         return min(_longest(x, dx) for x, dx in pairs)
 
@@ -251,7 +139,7 @@ class _Point:
 
 
 def _longest(x: Array, dx: Array) -> float:
-    return 1.0 / max(float(namespace(x).max(-dx / x)), _STEP)
+    return 1.0 / max(float(np.max(-dx / x)), _STEP_FRACTION)
 
 
 @dataclass(frozen=True)
@@ -272,19 +160,19 @@ class _Residuals:
     @classmethod
     def at(cls, problem: HingeProblem, point: _Point) -> _Residuals:
         """Residuals of the point, and the error of the pair ``(w, a)`` as it would be handed back."""
-        xp = namespace(point.a)
         w, a, g, h = point.w, point.a, problem.g, problem.targets
         Ga = problem.combination(a)
         margin = problem.signs * (problem.points.times(w) + point.b)
         r_w = w - g - Ga
-        r_b = float(xp.sum(problem.signs * a)) if problem.bias else 0.0
+        r_b = float(np.sum(problem.signs * a)) if problem.bias else 0.0
         primal = problem.primal(w, h - margin)
         dual = float(h @ a) - 0.5 * float((g + Ga) @ (g + Ga))
-        off = float(xp.linalg.vector_norm(r_w))
-        infeasible = max(off / (_TINY + float(xp.linalg.vector_norm(w - g))), abs(r_b) / max(float(xp.sum(a)), _TINY))
+        off = norm(r_w)
+        length, total = norm(w - g), float(np.sum(a))
+        infeasible = max(off / max(length, float_info.min), abs(r_b) / max(total, float_info.min))
         # w = 0 is a legitimate solution (the flat stop): nothing is small beside it, so an absolute residual is enough
-        error = max(_gap(primal, dual), min(infeasible, off + abs(r_b)))
-        return cls(point, r_w, r_b, margin + point.xi - point.t - h, primal, dual, _or_infinite(error))
+        error = max(relative_gap(primal, dual), min(infeasible, off + abs(r_b)))
+        return cls(point, r_w, r_b, margin + point.xi - point.t - h, primal, dual, or_infinite(error))
 
 
 def _next_point(problem: HingeProblem, here: _Residuals) -> _Point:
@@ -296,7 +184,7 @@ def _next_point(problem: HingeProblem, here: _Residuals) -> _Point:
     sigma = (point.moved(ahead, min(1.0, point.longest(ahead))).mu / point.mu) ** 3
     aim = sigma * point.mu
     move = newton.move(aim - point.a * point.t - ahead.a * ahead.t, aim - point.u * point.xi + ahead.a * ahead.xi)
-    return point.moved(move, min(1.0, _STEP * point.longest(move)))
+    return point.moved(move, min(1.0, _STEP_FRACTION * point.longest(move)))
 
 
 @dataclass(frozen=True)
@@ -320,11 +208,11 @@ class _Newton:
         """Form and factor the matrix."""
         point = here.point
         theta = 1.0 / (point.xi / point.u + point.t / point.a)
-        xp, q = namespace(theta), problem.points.width
-        total, x_theta = float(xp.sum(theta)), problem.points.transposed_times(theta)
-        if q > _DENSE_DIMENSION:
+        q = problem.points.width
+        total, x_theta = float(np.sum(theta)), problem.points.transposed_times(theta)
+        if q > _MAX_DENSE_FEATURES:
             return cls(problem, here, theta, x_theta, total, None)
-        M = problem.points.normal(theta) + xp.eye(q, dtype=theta.dtype, device=device(theta))
+        M = problem.points.normal(theta) + np.eye(q)
         if problem.bias:
             M = M - x_theta[:, None] * x_theta[None, :] / total
         return cls(problem, here, theta, x_theta, total, cholesky_psd((M + M.T) / 2))
@@ -332,10 +220,10 @@ class _Newton:
     def move(self, c1: Array, c2: Array) -> _Move:
         """Newton step for the complementarity targets ``a t -> c1``, ``u xi -> c2`` (increments)."""
         problem, here, point = self.problem, self.here, self.here.point
-        signs, xp = problem.signs, namespace(c1)
+        signs = problem.signs
         r = -here.p - c2 / point.u + c1 / point.a
         pull = signs * self.theta * r
-        dw, db = self._solve(-here.w + problem.points.transposed_times(pull), here.b + float(xp.sum(pull)))
+        dw, db = self._solve(-here.w + problem.points.transposed_times(pull), here.b + float(np.sum(pull)))
         da = self.theta * (r - signs * (problem.points.times(dw) + db))
         return _Move(dw, db, da, (c1 - point.t * da) / point.a, (c2 + point.xi * da) / point.u)
 
@@ -355,11 +243,11 @@ class _Newton:
         return out - self.x_theta * (float(self.x_theta @ v) / self.total) if self.problem.bias else out
 
     def _conjugate_gradients(self, right: Array) -> Array:
-        x = namespace(right).zeros_like(right)
+        x = np.zeros_like(right)
         r = p = right
         rr = first = float(r @ r)
-        for _ in range(_CG_STEPS):
-            if rr <= _CG_FALL * first or first == 0.0:
+        for _ in range(_MAX_CG_STEPS):
+            if rr <= _CG_SQUARED_RTOL * first or first == 0.0:
                 break
             Mp = self._product(p)
             step = rr / float(p @ Mp)
@@ -371,18 +259,18 @@ class _Newton:
 
 def _cold_start(problem: HingeProblem) -> _Point:
     """Equal multipliers, times what makes the dual value largest, give ``w``; the rest is central for it."""
-    xp, C, size = namespace(problem.C), problem.C, problem.size
+    C, size = problem.C, problem.size
     # A huge box is not entered at its middle: multipliers of the size of the targets are a better guess.
-    a = xp.minimum(0.5 * C, xp.full_like(C, 5.0 * size))
+    a = np.minimum(0.5 * C, 5.0 * size)
     w = problem.combination(a)
     length = float(w @ w)
     if length > 0.0:
         w = w * min(1.0, max(float(problem.targets @ a) - float(problem.g @ w), 0.0) / length)
     w = problem.g + w
     # Every term starts on a central path of its own: a t = u xi = mu, a + u = C, t - xi the surplus over the margin.
-    mu = size * float(xp.mean(C))
+    mu = size * float(np.mean(C))
     surplus = -problem.shortfall(w)
-    root = xp.sqrt(surplus * surplus * C * C + 4.0 * mu * mu)
+    root = np.sqrt(surplus * surplus * C * C + 4.0 * mu * mu)
     a = 2.0 * mu * C / (2.0 * mu + root + surplus * C)
     u = 2.0 * mu * C / (2.0 * mu + root - surplus * C)
     return _Point(w, 0.0, a, u, mu / a, mu / u)
@@ -390,15 +278,15 @@ def _cold_start(problem: HingeProblem) -> _Point:
 
 def _warm_start(problem: HingeProblem, start: Array) -> _Point:
     """The ``w`` of given multipliers and its best bias; the multipliers moved off the bounds of their box."""
-    xp, C = namespace(start), problem.C
-    room = _WARM_BOX * xp.minimum(C, xp.full_like(C, float(xp.max(start))))
-    a = xp.minimum(xp.maximum(start, room), C - room)
+    C = problem.C
+    room = _WARM_BOX_FRACTION * np.minimum(C, float(np.max(start)))
+    a = np.minimum(np.maximum(start, room), C - room)
     # not the w of the moved ones: what was moved adds up to something long where the box is large
     w = problem.g + problem.combination(start)
     short = problem.shortfall(w)
     b = problem.best_bias(short)
     surplus = problem.signs * b - short
-    t = xp.maximum(surplus, xp.zeros_like(surplus)) + _WARM_SLACK * problem.size
+    t = np.maximum(surplus, 0.0) + _WARM_SLACK_MARGINS * problem.size
     return _Point(w, b, a, C - a, t, t - surplus)
 
 
@@ -414,14 +302,14 @@ def _exact_or_clean(problem: HingeProblem, best: _Residuals, stop: Stop) -> Hing
     w = problem.g + problem.combination(a)
     surplus = (problem.signs * point.b - problem.shortfall(w)) / problem.size
     exact = _crossover(problem, _partition(a, problem.C, surplus))
-    slack = _CROSSOVER_SLACK * abs(best.primal)
+    slack = _CROSSOVER_GAP_RTOL * abs(best.primal)
     if exact is not None and abs(exact.primal - exact.dual) <= abs(best.primal - best.dual) + slack:
         return exact
     # With long samples or a large box even a small change of a multiplier moves w far: then less is cleaned, or
     # nothing, and w is that of the iterate.
-    for edge in _CLEANING if a.dtype == namespace(a).float64 else _CLEANING_SINGLE:
+    for edge in _BOUND_RTOLS:
         found = problem.solution(_clean(problem, a, edge))
-        if found.error <= max(_CLEANING_FACTOR * best.error, _CLEANING_FLOOR):
+        if found.error <= max(_MAX_ERROR_FACTOR * best.error, _NEGLIGIBLE_ERROR):
             return replace(found, stop=stop)
     return iterate
 
@@ -432,53 +320,52 @@ def _crossover(problem: HingeProblem, a: Array) -> HingeSolution | None:
     Their hinges are at the kink, which is a linear system in them and the bias. ``None`` where it has no unique
     solution, or one that leaves the box.
     """
-    xp, C, signs = namespace(a), problem.C, problem.signs
+    C, signs = problem.C, problem.signs
     is_free = (a > 0) & (a < C)
-    free = xp.nonzero(is_free)[0]
+    free = np.flatnonzero(is_free)
     count, q = int(free.shape[0]), problem.points.width
-    if count == 0 or count > _CROSSOVER or q > _DENSE_DIMENSION:
+    if count == 0 or count > _MAX_FREE_MULTIPLIERS or q > _MAX_DENSE_FEATURES:
         return None
-    own, s = problem.points.subset(free), take_rows(signs, free)
-    identity = xp.eye(count, dtype=a.dtype, device=device(a))
-    fixed = xp.where(is_free, xp.zeros_like(a), a)
+    own, s = problem.points.subset(free), signs[free]
+    identity = np.eye(count)
+    fixed = np.where(is_free, 0.0, a)
     w = problem.g + problem.combination(fixed)
     K = s[:, None] * own.times(own.transposed_times(identity)) * s[None, :]
-    right = take_rows(problem.targets, free) - s * own.times(w)
+    right = problem.targets[free] - s * own.times(w)
     if problem.bias:
-        K = xp.concat([K, s[:, None]], axis=1)
-        K = xp.concat([K, xp.concat([s, xp.zeros_like(s[:1])])[None, :]], axis=0)
-        right = xp.concat([right, xp.reshape(-xp.sum(signs * fixed), (1,))])
+        K = np.concatenate([K, s[:, None]], axis=1)
+        K = np.concatenate([K, np.append(s, 0.0)[None, :]], axis=0)
+        right = np.append(right, -np.sum(signs * fixed))
     solved = solve_or_none(K, right) if count <= q + 1 else None
-    if solved is None and count <= _SINGULAR_CROSSOVER:
+    if solved is None and count <= _MAX_DEPENDENT_MULTIPLIERS:
         # repeated samples share a multiplier in any way; the shortest solution shares it equally
         solved = least_squares(K, right[:, None])[:, 0]
     if solved is None:
         return None
     inside, b = solved[:count], float(solved[count]) if problem.bias else 0.0
-    if bool(xp.any((inside < 0) | (inside > take_rows(C, free)))):
+    if np.any((inside < 0) | (inside > C[free])):
         return None
     return problem.solution(fixed + sum_by_index(inside, free, int(a.shape[0])), b)
 
 
 def _partition(a: Array, C: Array, surplus: Array) -> Array:
     """Multipliers set on the bound that they are nearer to than their hinge is to its kink: complementarity decides."""
-    xp = namespace(a)
-    scale = xp.minimum(C, xp.full_like(C, float(xp.max(a))))
-    a = xp.where(a < scale * surplus, xp.zeros_like(a), a)
-    return xp.where(C - a < -scale * surplus, C, a)
+    scale = np.minimum(C, float(np.max(a)))
+    a = np.where(a < scale * surplus, 0.0, a)
+    return np.where(C - a < -scale * surplus, C, a)
 
 
 def _clean(problem: HingeProblem, a: Array, edge: float) -> Array:
     """Multipliers within ``edge`` of their bounds set on them, and their signed sum made zero."""
-    xp, C, signs = namespace(a), problem.C, problem.signs
+    C, signs = problem.C, problem.signs
     # The size of a multiplier is min(C, the largest one): with C = 1e9 no multiplier is near the middle of its box.
-    scale = xp.minimum(C, xp.full_like(C, float(xp.max(a))))
-    a = xp.where(a < edge * scale, xp.zeros_like(a), xp.where(C - a < edge * scale, C, a))
+    scale = np.minimum(C, float(np.max(a)))
+    a = np.where(a < edge * scale, 0.0, np.where(C - a < edge * scale, C, a))
     if not problem.bias:
         return a
-    up = float(xp.sum(xp.where(signs > 0, a, xp.zeros_like(a))))
-    down = float(xp.sum(xp.where(signs < 0, a, xp.zeros_like(a))))
+    up = float(np.sum(np.where(signs > 0, a, 0.0)))
+    down = float(np.sum(np.where(signs < 0, a, 0.0)))
     low = min(up, down)
     if low <= 0.0:
-        return xp.zeros_like(a)
-    return xp.where(signs > 0, a * (low / up), a * (low / down))
+        return np.zeros_like(a)
+    return np.where(signs > 0, a * (low / up), a * (low / down))

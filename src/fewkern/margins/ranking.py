@@ -13,19 +13,26 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from fewkern.arrays.blocks import row_blocks
 from fewkern.arrays.linalg import sum_by_index
-from fewkern.arrays.namespace import Array, device, namespace, take_rows
+from fewkern.arrays.namespace import Array
 from fewkern.margins.graphs import PairSet
 
 __all__ = ["OrderedPairs", "prefix_dominance", "ranked_sums"]
 
-# The pairs of the smoothed band are listed one by one if there are at most this many per sample.
-_BAND_PAIRS = 40
-# A table of all pairs, block by block, is faster than a sort for every feature up to so many samples per feature.
-_TABLE_ROWS = 500
-# NumPy sorts integers of 16 bits by their digits, much faster than wider ones: most classes that fit.
-_SHORT_CODES = 2**15
+# The pairs of the smoothed band are listed if there are at most this many per sample.
+_MAX_BAND_PAIRS_PER_SAMPLE = 40
+# Up to this many samples per feature, a blocked table of all pairs is faster than one sort per feature.
+_MAX_TABLE_ROWS_PER_FEATURE = 500
+
+
+def _running(a: Array) -> Array:
+    """Running sums along the first axis, from zero."""
+    total = np.zeros((len(a) + 1, *a.shape[1:]), dtype=np.result_type(a, np.int64))
+    np.cumsum(a, axis=0, out=total[1:])
+    return total
 
 
 def prefix_dominance(rank_at: Array, queries: list[Array], columns: list[Array]) -> list[list[Array]]:
@@ -51,38 +58,34 @@ def prefix_dominance(rank_at: Array, queries: list[Array], columns: list[Array])
     Samples of one node agree in the bits of their rank above the current one. The ranks are filled up to a power of
     two, so that every node is full and splits into equal halves: nodes are then rows of a reshaped array.
     """
-    xp = namespace(rank_at)
     n = int(rank_at.shape[0])
     bits = max(n - 1, 1).bit_length()
     size = 1 << bits
-    where = device(rank_at)
-    rank = xp.concat([xp.astype(rank_at, xp.int64), xp.arange(n, size, dtype=xp.int64, device=where)])
+    rank = np.concatenate([rank_at, np.arange(n, size)])
     # one row per position, and one per query: all columns and queries are looked up together
-    values = xp.stack(columns, axis=1)
+    values = np.stack(columns, axis=1)
     width, count = len(columns), len(queries)
-    values = xp.concat([values, xp.zeros((size - n, width), dtype=values.dtype, device=where)], axis=0)
-    ends = xp.stack([xp.astype(q, xp.int64) for q in queries], axis=0)
-    ends = xp.concat([ends, xp.zeros((count, size - n), dtype=xp.int64, device=where)], axis=1)
-    totals = xp.zeros((count, size, width), dtype=values.dtype, device=where)
+    values = np.concatenate([values, np.zeros((size - n, width))], axis=0)
+    ends = np.stack(queries)
+    ends = np.concatenate([ends, np.zeros((count, size - n), dtype=np.int64)], axis=1)
+    totals: Array = np.zeros((count, size, width))
     for bit in range(bits - 1, -1, -1):
         half, nodes = 1 << bit, size >> (bit + 1)
-        low = xp.bitwise_and(rank, xp.full_like(rank, half)) == 0
-        before = xp.cumulative_sum(xp.astype(low, xp.int64), include_initial=True)
-        lows, highs = xp.nonzero(low)[0], xp.nonzero(xp.logical_not(low))[0]
-        split = xp.concat([xp.reshape(lows, (nodes, half)), xp.reshape(highs, (nodes, half))], axis=1)
-        split = xp.reshape(split, (size,))
-        running = xp.cumulative_sum(xp.take(values, lows, axis=0), axis=0, include_initial=True)
-        rank, values = xp.take(rank, split), xp.take(values, split, axis=0)
-        base = half * xp.arange(nodes, dtype=xp.int64, device=where)[:, None]
-        inside = xp.reshape(ends, (count, nodes, 2 * half))
-        lower = xp.reshape(xp.take(before, xp.reshape(inside + 2 * base, (-1,))), inside.shape) - base
+        low = (rank & half) == 0
+        before = _running(low)
+        lows, highs = np.flatnonzero(low), np.flatnonzero(~low)
+        split = np.concatenate([lows.reshape(nodes, half), highs.reshape(nodes, half)], axis=1).reshape(size)
+        running = _running(values.take(lows, axis=0))
+        rank, values = rank.take(split), values.take(split, axis=0)
+        base = half * np.arange(nodes)[:, None]
+        inside = ends.reshape(count, nodes, 2 * half)
+        lower = before.take(inside + 2 * base) - base
         # where the bit of t is set, every sample of the lower half that lies in the prefix counts
-        at = xp.reshape(lower[:, :, half:] + base, (-1,))
-        found = xp.reshape(xp.take(running, at, axis=0), (count, nodes, half, width))
-        totals = xp.reshape(totals, (count, nodes, 2 * half, width))
+        found = running.take(lower[:, :, half:] + base, axis=0)
+        totals = totals.reshape(count, nodes, 2 * half, width)
         totals[:, :, half:, :] += found - running[:-1:half, :][None, :, None, :]
-        ends = xp.concat([lower[:, :, :half], inside[:, :, half:] - lower[:, :, half:]], axis=2)
-    totals = xp.reshape(totals, (count, size, width))
+        ends = np.concatenate([lower[:, :, :half], inside[:, :, half:] - lower[:, :, half:]], axis=2)
+    totals = totals.reshape(count, size, width)
     return [[totals[k, :n, c] for c in range(width)] for k in range(count)]
 
 
@@ -99,23 +102,21 @@ class _Arrangement:
 
 
 def _arrange(s: Array, margins: list[float], codes: Array | None) -> _Arrangement:
-    xp = namespace(s)
-    position = xp.argsort(s, stable=True)
-    ordered = xp.take(s, position)
-    lower = [xp.astype(xp.searchsorted(ordered, s - m, side="right"), xp.int64) for m in margins]
-    upper = [xp.astype(xp.searchsorted(ordered, s + m, side="left"), xp.int64) for m in margins]
+    position = np.argsort(s, kind="stable")
+    ordered = s[position]
+    lower = [np.searchsorted(ordered, s - m, side="right") for m in margins]
+    upper = [np.searchsorted(ordered, s + m, side="left") for m in margins]
     if codes is None:
-        return _Arrangement(xp.astype(position, xp.int64), lower, upper)
+        return _Arrangement(position, lower, upper)
     # Class by class, sorted by score inside: positions are integers, so the keys (class, position) compare exactly.
     n = int(s.shape[0])
-    regroup = xp.argsort(xp.take(codes, position), stable=True)
-    wide = xp.astype(codes, xp.int64)
-    keys = xp.take(xp.take(wide, position), regroup) * (n + 1) + xp.astype(regroup, xp.int64)
+    regroup = np.argsort(codes[position], kind="stable")
+    wide = codes.astype(np.int64)
+    keys = wide[position][regroup] * (n + 1) + regroup
     lower, upper = (
-        [xp.astype(xp.searchsorted(keys, wide * (n + 1) + count, side="left"), xp.int64) for count in counts]
-        for counts in (lower, upper)
+        [np.searchsorted(keys, wide * (n + 1) + count, side="left") for count in counts] for counts in (lower, upper)
     )
-    return _Arrangement(xp.astype(xp.take(position, regroup), xp.int64), lower, upper)
+    return _Arrangement(position[regroup], lower, upper)
 
 
 @dataclass(frozen=True)
@@ -130,17 +131,16 @@ class _Ranks:
     def of(cls, codes: Array | None) -> _Ranks:
         if codes is None:
             return cls(None, None)
-        xp = namespace(codes)
-        order = xp.argsort(codes, stable=True)
-        return cls(order, xp.astype(xp.argsort(order, stable=True), xp.int64))
+        order = np.argsort(codes, kind="stable")
+        return cls(order, np.argsort(order, kind="stable"))
 
     def sorted(self, a: Array) -> Array:
         """Values by sample as values by rank."""
-        return a if self.order is None else namespace(a).take(a, self.order)
+        return a if self.order is None else a[self.order]
 
     def back(self, a: Array) -> Array:
         """Values by rank as values by sample."""
-        return a if self.rank is None else namespace(a).take(a, self.rank)
+        return a if self.rank is None else a[self.rank]
 
 
 def ranked_sums(
@@ -165,24 +165,23 @@ def ranked_sums(
         Entry ``i`` of the first ones sums over ``j < i`` with ``s_j > s_i - m``, of the second ones over ``k > i`` with
         ``s_k < s_i + m`` (none unless ``above``).
     """
-    xp = namespace(s)
     arrangement = _arrange(s, margins, codes)
     position, ranks = arrangement.position, _Ranks.of(codes)
-    rank_at = position if ranks.rank is None else xp.take(ranks.rank, position)
+    rank_at = position if ranks.rank is None else ranks.rank[position]
     own = [ranks.sorted(c) for c in columns]
-    by_position = [xp.take(c, position) for c in columns]
+    by_position = [c[position] for c in columns]
     lower = [ranks.sorted(q) for q in arrangement.lower]
     upper = [ranks.sorted(q) for q in arrangement.upper] if above else []
     prefix = prefix_dominance(rank_at, lower + upper, by_position)
-    below_rank = [xp.cumulative_sum(c, include_initial=True)[:-1] for c in own]
-    running = [xp.cumulative_sum(c, include_initial=True) for c in by_position]
+    below_rank = [_running(c)[:-1] for c in own]
+    running = [_running(c) for c in by_position]
     out = []
     for k in range(len(margins)):
         down = [ranks.back(b - p) for b, p in zip(below_rank, prefix[k])]
         up: list[Array] = []
         if above:
             # positions before the upper end, less those of lower rank, less the sample itself
-            up = [ranks.back(xp.take(r, upper[k]) - p - c) for r, p, c in zip(running, prefix[len(margins) + k], own)]
+            up = [ranks.back(r[upper[k]] - p - c) for r, p, c in zip(running, prefix[len(margins) + k], own)]
         out.append((down, up))
     return out
 
@@ -202,123 +201,119 @@ class OrderedPairs:
     @classmethod
     def arranged(cls, pairs: PairSet, order: Array) -> OrderedPairs:
         """The pairs in an order of the samples from the lowest projection to the highest."""
-        xp = namespace(pairs.importance)
         removed = None
         if pairs.removed is not None:
-            rank = xp.argsort(order, stable=True)
-            i, j = xp.take(rank, pairs.removed[0]), xp.take(rank, pairs.removed[1])
-            removed = (xp.maximum(i, j), xp.minimum(i, j))
+            rank = np.argsort(order, kind="stable")
+            i, j = rank[pairs.removed[0]], rank[pairs.removed[1]]
+            removed = (np.maximum(i, j), np.minimum(i, j))
         codes = None
         if pairs.codes is not None:
-            codes = xp.take(pairs.codes, order)
-            if int(xp.max(codes)) < _SHORT_CODES:
-                codes = xp.astype(codes, xp.int16)
-        return cls(xp.take(pairs.importance, order), codes, removed)
+            codes = pairs.codes[order]
+            # NumPy sorts integers of 16 bits by radix sort, much faster than wider ones
+            if int(np.max(codes)) <= np.iinfo(np.int16).max:
+                codes = codes.astype(np.int16)
+        return cls(pairs.importance[order], codes, removed)
 
     def balance(self) -> Array:
         """Per sample: partners below less partners above, the gradient when every pair violates (methods B4)."""
-        xp = namespace(self.p)
         p = self.p
-        before = xp.cumulative_sum(p) - p
-        c = before - (xp.sum(p) - before - p)
+        before = np.cumsum(p) - p
+        c = before - (np.sum(p) - before - p)
         if self.codes is not None:
-            by = xp.argsort(self.codes, stable=True)
-            back = xp.argsort(by, stable=True)
-            q, group = xp.take(p, by), xp.take(self.codes, by)
-            running = xp.cumulative_sum(q, include_initial=True)
-            first = xp.take(running, xp.searchsorted(group, group, side="left"))
-            last = xp.take(running, xp.searchsorted(group, group, side="right"))
+            by = np.argsort(self.codes, kind="stable")
+            back = np.argsort(by, kind="stable")
+            q, group = p[by], self.codes[by]
+            running = _running(q)
+            first = running[np.searchsorted(group, group, side="left")]
+            last = running[np.searchsorted(group, group, side="right")]
             own = running[:-1]
-            c = c - xp.take((own - first) - (last - own - q), back)
+            c = c - ((own - first) - (last - own - q))[back]
         if self.removed is not None:
             i, j = self.removed
             n = int(p.shape[0])
-            c = c - sum_by_index(xp.take(p, j), i, n) + sum_by_index(xp.take(p, i), j, n)
+            c = c - sum_by_index(p[j], i, n) + sum_by_index(p[i], j, n)
         return p * c
 
     def huber(self, s: Array, m: float, mu: float) -> tuple[float, Array]:
         r"""Value and gradient of the smoothed sum, with
         :math:`h_\mu(t) = [(m + \mu - t)_+^2 - (m - \mu - t)_+^2] / (4 \mu)` in place of :math:`(m - t)_+`."""
-        xp = namespace(s)
-        s = s - xp.mean(s)
+        s = s - np.mean(s)
         p = self.p
         columns = [p, p * s, p * s * s]
-        value, g = 0.0, xp.zeros_like(s)
+        value, g = 0.0, np.zeros_like(s)
         margins = [m + mu, m - mu]
         for sign, codes in self._terms():
             sums = ranked_sums(s, columns, margins, codes)
             for outer, width, (down, up) in zip((1.0, -1.0), margins, sums):
                 a, b = width - s, width + s
                 factor = sign * outer / (4 * mu)
-                value += factor * float(xp.sum(p * (a * a * down[0] + 2 * a * down[1] + down[2])))
+                value += factor * float(np.sum(p * (a * a * down[0] + 2 * a * down[1] + down[2])))
                 # partners above: (width - s_k + s_i); partners below: (width - s_i + s_j)
                 g = g + (2 * factor) * p * ((b * up[0] - up[1]) - (a * down[0] + down[1]))
         if self.removed is not None:
             i, j = self.removed
             n = int(s.shape[0])
-            t = xp.take(s, i) - xp.take(s, j)
-            both = xp.take(p, i) * xp.take(p, j)
+            t = s[i] - s[j]
+            both = p[i] * p[j]
             for outer, width in zip((1.0, -1.0), margins):
-                left = xp.maximum(width - t, xp.zeros_like(t))
-                value -= outer / (4 * mu) * float(xp.sum(both * left * left))
+                left = np.maximum(width - t, 0.0)
+                value -= outer / (4 * mu) * float(np.sum(both * left * left))
                 slope = outer / (2 * mu) * both * left
                 g = g + sum_by_index(slope, i, n) - sum_by_index(slope, j, n)
         return value, g
 
     def huber_curvature(self, s: Array, X: Array, m: float, mu: float) -> Array:
         """``X' (second derivative in s) X``: the Laplacian of the pairs inside the smoothed band, without its edges."""
-        xp = namespace(s)
-        s = s - xp.mean(s)
+        s = s - np.mean(s)
         n, q = X.shape
         near = self._band(s, m, mu)
         if near is not None and int(near[0].shape[0]) * q <= n * n:
-            H = xp.zeros((X.shape[1], X.shape[1]), dtype=X.dtype, device=device(X))
+            H = np.zeros((X.shape[1], X.shape[1]))
             for part in row_blocks(int(near[0].shape[0]), int(X.shape[1])):
                 i, j = near[0][part], near[1][part]
-                difference = take_rows(X, i) - take_rows(X, j)
-                H = H + (difference * (xp.take(self.p, i) * xp.take(self.p, j))[:, None]).T @ difference
-        elif n <= _TABLE_ROWS * q:
+                difference = X[i] - X[j]
+                H = H + (difference * (self.p[i] * self.p[j])[:, None]).T @ difference
+        elif n <= _MAX_TABLE_ROWS_PER_FEATURE * q:
             H = self._tabled_curvature(s, X, m, mu)
         else:
             H = self._summed_curvature(s, X, m, mu)
         if self.removed is not None:
             i, j = self.removed
-            t = xp.take(s, i) - xp.take(s, j)
-            both = xp.where(xp.abs(m - t) < mu, xp.take(self.p, i) * xp.take(self.p, j), xp.zeros_like(t))
-            difference = take_rows(X, i) - take_rows(X, j)
+            t = s[i] - s[j]
+            both = np.where(np.abs(m - t) < mu, self.p[i] * self.p[j], 0.0)
+            difference = X[i] - X[j]
             H = H - (difference * both[:, None]).T @ difference
         return H / (2 * mu)
 
     def _band(self, s: Array, m: float, mu: float) -> tuple[Array, Array] | None:
         """The pairs with ``|m - (s_i - s_j)| < mu`` one by one, if they are few: a narrow window of one sort."""
-        xp = namespace(s)
         n = int(s.shape[0])
         a = _arrange(s, [m + mu, m - mu], None)
         count = a.lower[1] - a.lower[0]
-        total = int(xp.sum(count))
-        if total > _BAND_PAIRS * n:
+        total = int(np.sum(count))
+        if total > _MAX_BAND_PAIRS_PER_SAMPLE * n:
             return None
-        i = xp.repeat(xp.arange(n, device=device(s)), count)
-        into = xp.arange(total, device=device(s)) - xp.repeat(xp.cumulative_sum(count) - count, count)
-        j = xp.take(a.position, xp.repeat(a.lower[0], count) + into)
-        keep = (j < i) & (xp.take(s, j) > xp.take(s, i) - (m + mu)) & (xp.take(s, j) < xp.take(s, i) - (m - mu))
+        i = np.repeat(np.arange(n), count)
+        into = np.arange(total) - np.repeat(np.cumsum(count) - count, count)
+        j = a.position[np.repeat(a.lower[0], count) + into]
+        keep = (j < i) & (s[j] > s[i] - (m + mu)) & (s[j] < s[i] - (m - mu))
         if self.codes is not None:
-            keep = keep & (xp.take(self.codes, i) != xp.take(self.codes, j))
+            keep = keep & (self.codes[i] != self.codes[j])
         return i[keep], j[keep]
 
     def _tabled_curvature(self, s: Array, X: Array, m: float, mu: float) -> Array:
         """The same sum over all pairs, block by block: a product of matrices, for many features."""
-        xp, p, n = namespace(s), self.p, int(s.shape[0])
+        p, n = self.p, int(s.shape[0])
         weighted = p[:, None] * X
-        degree, cross = xp.zeros_like(s), xp.zeros((X.shape[1], X.shape[1]), dtype=X.dtype, device=device(X))
-        rank = xp.arange(n, device=device(s))
+        degree, cross = np.zeros_like(s), np.zeros((X.shape[1], X.shape[1]))
+        rank = np.arange(n)
         for rows in row_blocks(n, n):
             lower = slice(0, rows.stop)  # partners come earlier in the order
-            inside = xp.abs(m - s[rows][:, None] + s[lower][None, :]) < mu
+            inside = np.abs(m - s[rows][:, None] + s[lower][None, :]) < mu
             inside = inside & (rank[lower][None, :] < rank[rows][:, None])
             if self.codes is not None:
                 inside = inside & (self.codes[rows][:, None] != self.codes[lower][None, :])
-            V = xp.astype(inside, X.dtype)
+            V = inside.astype(X.dtype)
             degree[rows] += V @ p[lower]
             degree[lower] += p[rows] @ V
             cross = cross + weighted[rows, :].T @ (V @ weighted[lower, :])
@@ -326,45 +321,38 @@ class OrderedPairs:
 
     def _summed_curvature(self, s: Array, X: Array, m: float, mu: float) -> Array:
         """The same sum over the pairs of the band when they are too many to list."""
-        xp = namespace(s)
         p = self.p
         weighted = p[:, None] * X
         columns = [weighted[:, k] for k in range(X.shape[1])]
-        H = xp.zeros((X.shape[1], X.shape[1]), dtype=X.dtype, device=device(X))
-        degree = xp.zeros_like(s)
+        H = np.zeros((X.shape[1], X.shape[1]))
+        degree = np.zeros_like(s)
         margins = [m + mu, m - mu]
         for sign, codes in self._terms():
             sums = ranked_sums(s, columns, margins, codes, above=False)
             counts = ranked_sums(s, [p], margins, codes)
             for outer, (down, _), ((below,), (above,)) in zip((1.0, -1.0), sums, counts):
                 # partners above are partners below seen from the other end: their part is the transposed one
-                cross = weighted.T @ xp.stack(down, axis=1)
+                cross = weighted.T @ np.stack(down, axis=1)
                 H = H - (sign * outer) * (cross + cross.T)
                 degree = degree + sign * outer * p * (below + above)
         return H + (X * degree[:, None]).T @ X
 
     def window_value(self, s: Array, m: float) -> float:
         r""":math:`\sum p_i p_j (m - |s_i - s_j|)_+`: the non-convex loss itself, windows of one sort."""
-        xp = namespace(s)
-        s = s - xp.mean(s)
-        n = int(s.shape[0])
+        s = s - np.mean(s)
         value = 0.0
         for sign, codes in self._terms():
             a = _arrange(s, [m], codes)
-            ps, ss = take_rows(self.p, a.position), take_rows(s, a.position)
-            running = xp.cumulative_sum(ps, include_initial=True)
-            moment = xp.cumulative_sum(ps * ss, include_initial=True)
-            first = take_rows(a.lower[0], a.position)
-            here = xp.arange(n, device=device(s))
-            count, total = (
-                take_rows(running, here) - take_rows(running, first),
-                take_rows(moment, here) - take_rows(moment, first),
-            )
-            value += sign * float(xp.sum(ps * ((m - ss) * count + total)))
+            ps, ss = self.p[a.position], s[a.position]
+            running = _running(ps)
+            moment = _running(ps * ss)
+            first = a.lower[0][a.position]
+            count, total = running[:-1] - running[first], moment[:-1] - moment[first]
+            value += sign * float(np.sum(ps * ((m - ss) * count + total)))
         if self.removed is not None:
             i, j = self.removed
-            left = xp.maximum(m - xp.abs(xp.take(s, i) - xp.take(s, j)), xp.zeros_like(s[:1]))
-            value -= float(xp.sum(xp.take(self.p, i) * xp.take(self.p, j) * left))
+            left = np.maximum(m - np.abs(s[i] - s[j]), 0.0)
+            value -= float(np.sum(self.p[i] * self.p[j] * left))
         return value
 
     def _terms(self) -> list[tuple[float, Array | None]]:

@@ -1,45 +1,45 @@
-r"""Recursive support vector machines: orthogonal directions of maximum margin (RSVM; methods part A)."""
+"""Recursive support vector machines: orthogonal directions of maximum margin (RSVM; methods part A)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from fewkern.arrays.linalg import least_squares, sum_by_index
-from fewkern.arrays.namespace import Array, asarray_like, namespace, take_rows
+from fewkern.arrays.namespace import Array
 from fewkern.arrays.storable import storable
 from fewkern.core.path import Stop
 from fewkern.core.peel import peel
-from fewkern.margins.corner import minimize_many
-from fewkern.margins.hinge import HingeSolution
-from fewkern.margins.hinge_rows import AllRows
-from fewkern.margins.problems import MarginProblem
-from fewkern.margins.spaces import Reflected, Space, no_columns
+from fewkern.margins.hinge import minimize_hinge
+from fewkern.margins.problems import HingeSolution, MarginProblem
+from fewkern.margins.spaces import Reflected, Space, no_columns, norm
 
 __all__ = ["MarginDirections", "MarginStep", "Recursion", "recursive_margin"]
 
-# Singular values below this part of the largest one are dropped from a block of directions (methods A7).
-_BLOCK_RANK = 1e-3
-# A share in a direction that is this close to the largest one counts as equally large.
-_EQUAL_SHARE = 0.999
-# A hyperplane with a larger relative error than this is not used; coefficients with one are found again.
-_SOLVED = 1e-5
+# Singular values below this fraction of the largest are dropped from a block of directions (methods A7).
+_BLOCK_RANK_RTOL = 1e-3
+# Problems whose share in a direction reaches this fraction of the largest count as equal.
+_EQUAL_SHARE_RATIO = 0.999
+# Largest relative error of a hyperplane that is used, and of dual coefficients that are not solved for again.
+_MAX_ERROR = 1e-5
 
 
 @dataclass(frozen=True)
 class Recursion:
-    """How far a recursion goes, and how exactly its hyperplanes are solved."""
+    """Settings: where the recursion stops, and how exactly hyperplanes are solved."""
 
     n_components: int | None = None
-    """Most directions; None goes on until something else ends the recursion."""
+    """Largest number of directions; None: until another criterion stops the recursion."""
     block_size: int | None = None
-    """Most directions to take from one step, leading singular vectors first; None is all."""
+    """Largest number of directions per step, leading singular vectors first; None: all."""
     residual_tol: float = 1e-6
-    """Stop when no sample that is left is longer than this part of the longest one."""
+    """Stop when no deflated sample is longer than this fraction of the longest sample."""
     flat_tol: float = 1e-6
-    """A problem whose value has come this near to its cap has no direction left."""
+    """A problem whose optimal value is within this fraction of its cap has no direction left."""
     tol: float = 1e-9
-    """Of the interior point. It must be far below ``flat_tol``, or noise is returned as directions."""
+    """Of the interior point; far below ``flat_tol``, or noise is returned as directions."""
     max_iter: int = 100
     """Interior point iterations per hyperplane."""
 
@@ -64,8 +64,7 @@ class MarginDirections:
     directions: Array
     """``W``, one orthonormal column per component, in the coordinates of the features."""
     dual: Array
-    """``B`` with ``W = X'B``: the coefficients of the samples; rows of samples that support no hyperplane are zero.
-    Where hyperplanes were improved on all rows, those of the hyperplanes before that."""
+    """``B`` with ``W = X'B``: the coefficients of the samples; rows of samples that support no hyperplane are zero."""
     features: Array
     """Components of the training samples, ``X W``."""
     steps: tuple[MarginStep, ...]
@@ -76,7 +75,7 @@ class MarginDirections:
     n_iter: int
     """Interior point iterations in all."""
     unsolved: float
-    """Largest relative error of a hyperplane that the interior point left at ``max_iter``; zero if there is none."""
+    """Largest relative error of a hyperplane that reached ``max_iter``; zero if none did."""
 
 
 def recursive_margin(
@@ -84,9 +83,8 @@ def recursive_margin(
     problems: Sequence[MarginProblem],
     how: Recursion,
     step: Callable[[int], None] = lambda _: None,
-    rows: AllRows | None = None,
 ) -> MarginDirections:
-    r"""Directions of maximum margin, each in the complement of those before (methods A4).
+    r"""Directions of maximum margin, each in the orthogonal complement of the previous ones (methods A4).
 
     Step ``t`` solves, for every problem,
 
@@ -97,20 +95,16 @@ def recursive_margin(
         \phi_{t+1}(x) = \phi_t(x) - \langle \phi_t(x), w_t \rangle w_t .
 
     Several problems (many classes) give a block: their unit directions are orthonormalized by a singular value
-    decomposition and taken out together.
+    decomposition and removed together.
 
     Parameters
     ----------
     space : Space
-        Centered samples; the bias makes the problem blind to a shift, and only centered samples can ever fade
-        (methods A2).
+        Centered samples: the bias makes the problems invariant to a shift, and only centered samples fade (methods A2).
     problems : sequence of MarginProblem
     how : Recursion
     step : function
         Called with the number of directions so far.
-    rows : AllRows or None
-        All rows, where the samples of ``space`` are some of them: every hyperplane of the samples is then improved on
-        all rows before it is taken out. The samples must be explicit.
 
     Returns
     -------
@@ -124,32 +118,30 @@ def recursive_margin(
     Laws: :math:`W^T W = I`; with :math:`P_t` the optimal value, :math:`P_{t+1} \ge P_t + \frac12 \|\tilde w_t\|^2`
     and :math:`P_t \le` cap, hence the directions must fade.
     """
-    left = _Left(space, problems, how, rows)
-    peeled = peel(left, left.limit, step)
-    W = left.space.W
-    dual = left.B if rows is not None else _coefficients(space, W, left.B, left.Z)
-    return MarginDirections(W, dual, left.Z, tuple(left.steps), left.caps, peeled.stop, left.n_iter, left.unsolved)
+    state = _MarginDeflation(space, problems, how)
+    peeled = peel(state, state.limit, step)
+    W = state.space.W
+    dual = _coefficients(space, W, state.B, state.Z)
+    return MarginDirections(W, dual, state.Z, tuple(state.steps), state.caps, peeled.stop, state.n_iter, state.unsolved)
 
 
 @dataclass(frozen=True)
-class _Block:
+class _DirectionBlock:
     """Orthonormal directions of one step, with their dual coefficients."""
 
     U: Array
     betas: Array
     step: MarginStep
 
-    def head(self, count: int) -> _Block:
-        return _Block(self.U[:, :count], self.betas[:, :count], self.step)
+    def head(self, count: int) -> _DirectionBlock:
+        return _DirectionBlock(self.U[:, :count], self.betas[:, :count], self.step)
 
 
-class _Left:
-    """What is left of the samples, and which problems still have a direction in it."""
+class _MarginDeflation:
+    """State of :func:`peel`: the deflated samples, and the problems that still have a direction."""
 
-    def __init__(
-        self, space: Space, problems: Sequence[MarginProblem], how: Recursion, rows: AllRows | None = None
-    ) -> None:
-        self.space, self.problems, self.how, self.rows = space, problems, how, rows
+    def __init__(self, space: Space, problems: Sequence[MarginProblem], how: Recursion) -> None:
+        self.space, self.problems, self.how = space, problems, how
         self.caps = tuple(problem.cap() for problem in problems)
         # a cap of zero: a bias alone satisfies every hinge (a constant target inside its tube)
         self.alive = [k for k, cap in enumerate(self.caps) if cap > 0.0]
@@ -157,12 +149,12 @@ class _Left:
         self.longest = space.largest_norm()
         full = space.dimension
         self.limit = full + 1 if how.n_components is None or how.n_components > full else how.n_components
-        # Coefficients and projections of the directions so far.
-        self.B = self.Z = no_columns(space.n, space.W)
+        # dual coefficients and projections of the directions so far
+        self.B = self.Z = no_columns(space.n)
         self.steps: list[MarginStep] = []
         self.n_iter, self.unsolved = 0, 0.0
 
-    def find(self) -> _Block | Stop:
+    def find(self) -> _DirectionBlock | Stop:
         if self.space.dimension == 0:
             return Stop.RANK
         # Paper: an absolute bound. We: relative to the longest sample, because features have units; with a Gaussian
@@ -177,13 +169,11 @@ class _Left:
                 continue
             if solution.stop == Stop.MAX_ITER:
                 self.unsolved = max(self.unsolved, solution.error)
-            if solution.error > _SOLVED:
+            if solution.error > _MAX_ERROR:
                 return Stop.MAX_ITER if solution.stop == Stop.MAX_ITER else Stop.PRECISION
             found.append((k, solution))
         if not found:
             return Stop.FLAT
-        if self.rows is not None and isinstance(self.space, Reflected):
-            found = self.rows.improved(self.space, self.problems, found)
         room = min(self.limit - int(self.Z.shape[1]), self.space.dimension, self.how.block_size or len(found))
         return self._block(found).head(room)
 
@@ -192,31 +182,29 @@ class _Left:
         problem, cap = self.problems[k].on(self.space), (1.0 - self.how.flat_tol) * self.caps[k]
         alpha = self.multipliers[k]
         if alpha is not None:
-            # Multipliers of the last step stay feasible, and their w is taken out (methods A3.7): where their value has
-            # reached the cap, so has the optimal one.
+            # The multipliers of the last step stay feasible, and their w has been removed (methods A3.7): if their
+            # value has reached the cap, so has the optimal value.
             w = problem.combination(alpha)
             if float(problem.targets @ alpha) - 0.5 * float(w @ w) >= cap:
                 return None
-        solution = minimize_many(problem, alpha, self.how.tol, self.how.max_iter)
+        solution = minimize_hinge(problem, alpha, self.how.tol, self.how.max_iter)
         self.multipliers[k] = solution.alpha
         self.n_iter += solution.n_iter
-        if solution.error > _SOLVED:
+        if solution.error > _MAX_ERROR:
             return solution
-        xp = namespace(solution.w)
         # Samples in small units are near the cap from the start; a flat problem has no direction either.
-        length = float(xp.linalg.vector_norm(solution.w))
-        short = length <= self.how.flat_tol**0.5 * float(xp.sum(solution.alpha)) * self.longest
+        length = norm(solution.w)
+        short = length <= self.how.flat_tol**0.5 * float(np.sum(solution.alpha)) * self.longest
         return None if length == 0.0 or (solution.dual >= cap and short) else solution
 
-    def _block(self, found: list[tuple[int, HingeSolution]]) -> _Block:
+    def _block(self, found: list[tuple[int, HingeSolution]]) -> _DirectionBlock:
         """Orthonormal directions of the hyperplanes, leading first."""
-        xp = namespace(found[0][1].w)
         units, betas = [], []
         for k, solution in found:
-            length, problem = float(xp.linalg.vector_norm(solution.w)), self.problems[k]
+            length, problem = norm(solution.w), self.problems[k]
             units.append(solution.w / length)
             betas.append(sum_by_index(problem.signs * solution.alpha / length, problem.rows, self.space.n))
-        U, B = xp.stack(units, axis=1), xp.stack(betas, axis=1)
+        U, B = np.stack(units, axis=1), np.stack(betas, axis=1)
         if len(found) > 1:
             U, B = _orthonormal(U, B)
         step = MarginStep(
@@ -227,14 +215,13 @@ class _Left:
             iterations=tuple(s.n_iter for _, s in found),
             size=0,
         )
-        return _Block(U, B, step)
+        return _DirectionBlock(U, B, step)
 
-    def remove(self, found: _Block) -> list[Array]:
-        xp = namespace(found.U)
+    def remove(self, found: _DirectionBlock) -> list[Array]:
         self.space, Z = self.space.without(found.U)
         # w_t = sum_i B_it phi(x_i): b_t = beta - B (Z' beta) over the components before this block (methods A2)
         B = found.betas - self.B @ (self.Z.T @ found.betas)
-        self.B, self.Z = xp.concat([self.B, B], axis=1), xp.concat([self.Z, Z], axis=1)
+        self.B, self.Z = np.concatenate([self.B, B], axis=1), np.concatenate([self.Z, Z], axis=1)
         size = int(Z.shape[1])
         self.steps.append(replace(found.step, size=size))
         return [Z[:, j] for j in range(size)]
@@ -244,35 +231,32 @@ def _coefficients(space: Space, W: Array, B: Array, Z: Array) -> Array:
     r"""``B`` with :math:`X^T B = W`, on the samples that have a coefficient.
 
     Rounding grows in the recursion for ``B`` as the normals get short beside their terms. Where ``X X' B`` differs from
-    the features ``Z``, ``B`` is found again from the directions, by least squares with :math:`1^T B = 0`.
+    the features ``Z``, ``B`` is solved for again, by least squares with :math:`1^T B = 0`.
     """
-    xp = namespace(W)
-    size = float(xp.max(xp.abs(Z))) if 0 not in Z.shape else 0.0
+    size = float(np.max(np.abs(Z))) if 0 not in Z.shape else 0.0
     if size == 0.0:
         return B
-    off = float(xp.max(xp.abs(space.times(space.transposed_times(B)) - Z)))
-    # under constraints the samples are sparse and the kernel is linear: nobody needs coefficients there
-    if off <= _SOLVED * size or not isinstance(space, Reflected):
+    off = float(np.max(np.abs(space.times(space.transposed_times(B)) - Z)))
+    # constrained samples are sparse and the kernel is linear: no coefficients are needed
+    if off <= _MAX_ERROR * size or not isinstance(space, Reflected):
         return B
-    rows = xp.nonzero(xp.any(B != 0, axis=1))[0]
-    columns = take_rows(space.A, rows).T
-    # the row of ones in the units of the others, so that it counts as much
-    ones = xp.full_like(columns[:1, :], float(xp.max(xp.abs(columns))))
-    target = xp.concat([space.Q.T @ W, xp.zeros_like(W[:1, :])], axis=0)
-    found = least_squares(xp.concat([columns, ones], axis=0), target)
-    found = found - xp.mean(found, axis=0)
-    return xp.stack([sum_by_index(found[:, t], rows, int(B.shape[0])) for t in range(int(B.shape[1]))], axis=1)
+    rows = np.flatnonzero(np.any(B != 0, axis=1))
+    columns = space.A[rows].T
+    # the row of ones, in the units of the others
+    ones = np.full_like(columns[:1, :], float(np.max(np.abs(columns))))
+    target = np.concatenate([space.Q.T @ W, np.zeros_like(W[:1, :])], axis=0)
+    found = least_squares(np.concatenate([columns, ones], axis=0), target)
+    found = found - np.mean(found, axis=0)
+    return np.stack([sum_by_index(found[:, t], rows, int(B.shape[0])) for t in range(int(B.shape[1]))], axis=1)
 
 
 def _orthonormal(U: Array, B: Array) -> tuple[Array, Array]:
     """Orthonormal basis of the unit columns ``U``, leading first, and the dual coefficients ``B`` in step with it."""
-    xp = namespace(U)
-    left, s, right = xp.linalg.svd(U, full_matrices=False)
-    rank = int(xp.sum(xp.astype(s > _BLOCK_RANK * s[0], xp.int64)))
-    # Signs: the first problem with the largest share (up to rounding) in a direction keeps its own.
-    size = xp.abs(right)
-    lead = xp.argmax(xp.astype(size >= _EQUAL_SHARE * xp.max(size, axis=1)[:, None], xp.int64), axis=1)
-    signs = [-1.0 if float(right[k, int(lead[k])]) < 0 else 1.0 for k in range(right.shape[0])]
-    turn = asarray_like(signs, U, dtype=U.dtype)
+    left, s, right = np.linalg.svd(U, full_matrices=False)
+    rank = int(np.count_nonzero(s > _BLOCK_RANK_RTOL * s[0]))
+    # the sign of a direction is that of the first problem with the largest share (up to rounding) in it
+    size = np.abs(right)
+    lead = np.argmax(size >= _EQUAL_SHARE_RATIO * np.max(size, axis=1)[:, None], axis=1)
+    turn = np.where(right[np.arange(len(lead)), lead] < 0, -1.0, 1.0)
     left, s = left * turn[None, :], s * turn
     return left[:, :rank], B @ (right[:rank, :].T / s[None, :rank])

@@ -10,7 +10,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
-from fewkern.arrays.namespace import Array, device, namespace
+import numpy as np
+
+from fewkern.arrays.namespace import Array
 from fewkern.arrays.neighbors import (
     class_neighbors,
     class_radius,
@@ -83,13 +85,13 @@ class AdditiveRule(GraphRule):
 
 
 def _one_over_mass(samples: Samples) -> float:
-    return 1.0 / float(namespace(samples.weights).sum(samples.weights))
+    return 1.0 / float(np.sum(samples.weights))
 
 
 def _total(spread: Spread) -> Array:
     """Total scatter, which is diagonal in these coordinates."""
-    xp, s = namespace(spread.s), spread.s
-    return (s * s)[:, None] * xp.eye(s.shape[0], dtype=s.dtype, device=device(s))
+    s = spread.s
+    return (s * s)[:, None] * np.eye(s.shape[0])
 
 
 @storable
@@ -117,7 +119,7 @@ class Fisher(AdditiveRule):
 
     def scatters(self, spread: Spread) -> tuple[Array, Array]:
         sums, masses = spread.class_sums @ spread.V, spread.masses
-        present = namespace(masses).where(masses > 0, masses, namespace(masses).ones_like(masses))
+        present = np.where(masses > 0, masses, 1.0)
         between = sums.T @ (sums / present[:, None])
         return _total(spread) - between, between
 

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import count
+
+import numpy as np
 
 from fewkern.arrays.linalg import cholesky_psd, solve_triangular
-from fewkern.arrays.namespace import Array, device, namespace, take_rows
+from fewkern.arrays.namespace import Array
 from fewkern.arrays.storable import storable
 from fewkern.core.path import Stop
 from fewkern.core.peel import Peeled, peel
 from fewkern.margins.convex import ConvexSteps, ListedPairs, RankedPairs, signed_pairs, solve
-from fewkern.margins.embedding import Scatters, principal_space, ridged, seen_directions
+from fewkern.margins.embedding import Scatters, penalty_rank, principal_space, regularized_scatter
 from fewkern.margins.graphs import Edges, GraphPair, PairSet
 from fewkern.margins.ranking import OrderedPairs
-from fewkern.margins.spaces import reflect
+from fewkern.margins.spaces import norm, reflect
 
 __all__ = [
     "SoftMargin",
@@ -22,26 +25,25 @@ __all__ = [
     "SoftMarginResult",
     "SoftMarginStep",
     "all_violate",
-    "ordered_scores",
+    "score_order",
     "recursive_soft_margin",
     "soft_margin_direction",
 ]
 
 # Pairs above which the sorted form takes over from the explicit quadratic program (methods B5: near n = 300).
-_SORTED_FROM = 40_000
-# Nothing is left of the pairs once their squared distances have fallen to this part of what they were.
-_NOTHING = 1e-20
-# A start is tried with its length times 2, 1, 1/2, ...: down as long as that pays, but this many times at least, and
-# never more often than that.
-_LEAST_HALVINGS, _MOST_HALVINGS = 16, 200
+_MAX_LISTED_PAIRS = 40_000
+# No direction is left once the squared distances of the pairs have fallen to this fraction of their first values.
+_FLAT_GAP_RATIO = 1e-20
+# The length of a start is halved at least this many times, and then as long as the objective decreases.
+_MIN_HALVINGS = 16
 
 
 @dataclass(frozen=True)
 class SoftMargin:
-    """Weights and limits of the recursion."""
+    """Settings of the recursion."""
 
     n_components: int | None = None
-    """None is as many as the penalty scatter has rank (``c - 1`` for Fisher's graph)."""
+    """None: the rank of the penalty scatter (``c - 1`` for Fisher's graph)."""
     C: float = 5.0
     """Weight of the hinges."""
     scale_C: bool = True
@@ -54,7 +56,7 @@ class SoftMargin:
     solver: str = "auto"
     """"explicit": the pairs one by one, exactly; "sorted": all of them through a sort, smoothed; "auto": by number."""
     tol: float = 1e-10
-    """A step that gains less than this part of ``J(0) - J`` is the last."""
+    """A step that gains less than this fraction of ``J(0) - J`` is the last."""
     max_iter: int = 100
     """Concave-convex steps per direction."""
 
@@ -68,13 +70,13 @@ class SoftMarginStep:
     """``J`` after every concave-convex step, never rising."""
     delta: float
     delta_0: float
-    """Below it the direction does not depend on delta at all (methods B4)."""
+    """Below it the direction does not depend on delta (methods B4)."""
     at_zero: float
     """``J(0)``."""
     stop: Stop
     """CONVERGED (the order of the projections stays, or a step gains too little) or MAX_ITER."""
     gain: float
-    """What the last step gained, as a part of ``J(0) - J``."""
+    """Gain of the last step, as a fraction of ``J(0) - J``."""
 
 
 @dataclass(frozen=True)
@@ -102,45 +104,44 @@ class SoftMarginProblem:
         return self.plain_steps(D)
 
     def plain_steps(self, D: float) -> ListedPairs | RankedPairs:
-        """Of ``J`` itself: sorted for pairs that are a rule, exact for listed ones."""
+        """Solver without a penalty: sorted for a :class:`PairSet`, exact for listed pairs."""
         if isinstance(self.pairs, PairSet):
             return RankedPairs(self.Z, self.S, self.pairs, D)
         return ListedPairs(self.Z, self.S, self.pairs, D)
 
 
-def ordered_scores(Z: Array, w: Array, order: Array) -> Array:
-    """Samples from the lowest projection to the highest; equal ones keep the order they had (never a sign of zero)."""
-    xp = namespace(Z)
-    return xp.take(order, xp.argsort(xp.take(Z @ w, order), stable=True))
+def score_order(Z: Array, w: Array, order: Array) -> Array:
+    """Samples from the lowest projection to the highest; ties keep their order (never a sign of zero)."""
+    return order[np.argsort((Z @ w)[order], kind="stable")]
 
 
 def all_violate(problem: SoftMarginProblem, order: Array) -> tuple[Array, float]:
     r"""``w_s = S^-1 sum_e s_e v_e (x_i - x_j)`` and :math:`\delta_0 = 1 / (2 v\, range(X w_s))` (methods B4).
 
-    While every pair violates, all multipliers are ``D`` and the direction is ``w_s``, whatever delta is.
+    While every pair violates, all multipliers are ``D`` and the direction is ``w_s`` for any delta.
     """
-    Z, pairs, xp = problem.Z, problem.pairs, namespace(problem.Z)
+    Z, pairs = problem.Z, problem.pairs
     if isinstance(pairs, PairSet):
         c = OrderedPairs.arranged(pairs, order).balance()
-        w = pairs.v * solve(problem.S, take_rows(Z, order).T @ c)
+        w = pairs.v * solve(problem.S, Z[order].T @ c)
         s = Z @ w
-        widest = pairs.v * float(xp.max(s) - xp.min(s))
+        widest = pairs.v * float(np.max(s) - np.min(s))
     else:
         difference = signed_pairs(Z, pairs, order)
         w = solve(problem.S, difference.T @ pairs.count)
-        widest = float(xp.max(xp.abs(difference @ w))) if difference.shape[0] else 0.0
+        widest = float(np.max(np.abs(difference @ w))) if difference.shape[0] else 0.0
     return w, 0.5 / widest if widest > 0 else 1.0
 
 
 def soft_margin_direction(problem: SoftMarginProblem, w0: Array, how: SoftMargin) -> tuple[Array, SoftMarginStep]:
     """One direction by the concave-convex procedure (methods B2), from the start ``w0``."""
-    Z, xp = problem.Z, namespace(problem.Z)
-    order = ordered_scores(Z, w0, xp.arange(Z.shape[0], device=device(Z)))
+    Z = problem.Z
+    order = score_order(Z, w0, np.arange(Z.shape[0]))
     w_s, delta_0 = all_violate(problem, order)
     delta = how.C * delta_0 if how.scale_C else how.C
     convex = problem.convex_steps(2.0 * delta, w_s)
-    at_zero = convex.value(xp.zeros_like(w0))
-    w = _best_scale(convex, w0, 2.0 * delta * float(xp.linalg.vector_norm(w_s)))
+    at_zero = convex.value(np.zeros_like(w0))
+    w = _best_scale(convex, w0, 2.0 * delta * norm(w_s))
     objectives, stop, gain = [convex.value(w)], Stop.MAX_ITER, 0.0
     for step in range(how.max_iter):
         candidate = convex.improve(w, order, step > 0)
@@ -149,12 +150,12 @@ def soft_margin_direction(problem: SoftMarginProblem, w0: Array, how: SoftMargin
         if gain > 0:
             w = candidate
             objectives.append(value)
-        # J is almost constant when delta is small, so what was gained is measured against J(0) - J.
+        # J is almost constant for a small delta, so the gain is relative to J(0) - J
         if gain <= max(how.tol, convex.noise) * max(at_zero - objectives[-1], 0.0):
             stop = Stop.CONVERGED
             break
-        new = ordered_scores(Z, w, order)
-        if bool(xp.all(new == order)):
+        new = score_order(Z, w, order)
+        if np.all(new == order):
             stop = Stop.CONVERGED
             break
         order = new
@@ -164,19 +165,19 @@ def soft_margin_direction(problem: SoftMarginProblem, w0: Array, how: SoftMargin
 
 
 def _best_scale(convex: ConvexSteps, w0: Array, near: float) -> Array:
-    """``w0`` with the length, out of a geometric row about ``near``, that makes ``J`` least."""
-    length = near / float(namespace(w0).linalg.vector_norm(w0))
+    """``w0`` scaled to the length, of a geometric grid about ``near``, that minimizes ``J``."""
+    length = near / norm(w0)
     if length == 0.0:  # the pairs cancel in this order
         length = 1.0
     best = length * 4.0 * w0
     value = convex.value(best)
-    # A large delta calls for a much shorter one.
-    for k in range(1, -_MOST_HALVINGS, -1):
+    # a large delta calls for a much shorter one
+    for k in count(1, -1):
         candidate = length * 2.0**k * w0
         new = convex.value(candidate)
         if new < value:
             best, value = candidate, new
-        elif k < -_LEAST_HALVINGS:
+        elif k < -_MIN_HALVINGS:
             break
     return best
 
@@ -184,7 +185,7 @@ def _best_scale(convex: ConvexSteps, w0: Array, near: float) -> Array:
 def recursive_soft_margin(
     Z: Array, pair: GraphPair, how: SoftMargin, step: Callable[[int], None] = lambda _: None
 ) -> SoftMarginResult:
-    r"""Directions one by one, each the concave-convex minimizer of the soft margin in the complement of those before.
+    r"""Directions one by one, each the minimizer of the soft margin in the complement of the previous ones.
 
     .. math::
 
@@ -214,20 +215,19 @@ def recursive_soft_margin(
     if rank == 0:
         return SoftMarginResult(V, (), 0, Stop.RANK)
     Z = Z @ V
-    S, B, L = ridged(pair, Z, how.ridge), pair.penalty.scatter(Z), None
-    xp = namespace(Z)
-    identity = xp.eye(rank, dtype=Z.dtype, device=device(Z))
+    S, B, L = regularized_scatter(pair, Z, how.ridge), pair.penalty.scatter(Z), None
+    identity = np.eye(rank)
     if how.metric == "scatter":
         # Whitened by S, every step has S = I, and orthonormal there is S-orthonormal here (methods B8).
         L = cholesky_psd(S)
         Z = solve_triangular(L, Z.T).T
         S, B = identity, solve_triangular(L, solve_triangular(L, B).T)
-    asked = seen_directions(B, S) if how.n_components is None else how.n_components
+    asked = penalty_rank(B, S) if how.n_components is None else how.n_components
     pairs = _pairs(pair, int(Z.shape[0]), how.solver)
     if isinstance(pairs, Edges) and pairs.i.shape[0] == 0:
         return SoftMarginResult(V[:, :0], (), rank, Stop.FLAT)
-    left = _Left(Z, pairs, Scatters(S, B, identity), how, _squared_gaps(Z, pairs))
-    peeled = peel(left, min(asked, rank), step)
+    state = _SoftMarginDeflation(Z, pairs, Scatters(S, B, identity), how, _squared_gaps(Z, pairs))
+    peeled = peel(state, min(asked, rank), step)
     W = _stacked(peeled, identity)
     if L is not None:
         W = solve_triangular(L, W, transposed=True)
@@ -238,43 +238,42 @@ def recursive_soft_margin(
 def _pairs(pair: GraphPair, n: int, solver: str) -> PairSet | Edges:
     """The pairs as a rule, for the sorted form, or one by one."""
     pairs = pair.pairs()
-    many = solver == "sorted" or (solver == "auto" and n * (n - 1) // 2 > _SORTED_FROM)
+    many = solver == "sorted" or (solver == "auto" and n * (n - 1) // 2 > _MAX_LISTED_PAIRS)
     return pairs if isinstance(pairs, PairSet) and many else pairs.edges()
 
 
 def _stacked(peeled: Peeled[tuple[Array, SoftMarginStep]], like: Array) -> Array:
-    """Directions as columns; none if there are none."""
+    """Directions as columns."""
     columns = [w for w, _ in peeled.records]
-    return namespace(like).stack(columns, axis=1) if columns else like[:, :0]
+    return np.stack(columns, axis=1) if columns else like[:, :0]
 
 
 def _squared_gaps(Z: Array, pairs: PairSet | Edges) -> float:
     """Sum of the squared distances of listed pairs; of all samples from their mean where pairs are a rule."""
-    xp = namespace(Z)
-    gap = Z - xp.mean(Z, axis=0) if isinstance(pairs, PairSet) else take_rows(Z, pairs.i) - take_rows(Z, pairs.j)
-    return float(xp.sum(gap * gap))
+    gap = Z - np.mean(Z, axis=0) if isinstance(pairs, PairSet) else Z[pairs.i] - Z[pairs.j]
+    return float(np.sum(gap * gap))
 
 
 @dataclass
-class _Left:
-    """What is left of the samples and of their scatters."""
+class _SoftMarginDeflation:
+    """State of :func:`peel`: samples and scatters, deflated."""
 
     Z: Array
     pairs: PairSet | Edges
     scatters: Scatters
     how: SoftMargin
     first: float
-    """Squared distances of the pairs before anything was taken out."""
+    """Squared distances of the pairs before deflation."""
 
     def find(self) -> tuple[Array, SoftMarginStep] | Stop:
         if self.scatters.dimension == 0:
             return Stop.RANK
-        if _squared_gaps(self.Z, self.pairs) <= _NOTHING * self.first:
+        if _squared_gaps(self.Z, self.pairs) <= _FLAT_GAP_RATIO * self.first:
             return Stop.FLAT
-        # Start: the direction of the ratio (methods B2); w = 0 is stationary and must not be one.
+        # start from the direction of the ratio (methods B2); w = 0 is stationary
         start, _ = self.scatters.best()
         w, step = soft_margin_direction(SoftMarginProblem(self.Z, self.scatters.S, self.pairs), start, self.how)
-        return w / namespace(w).linalg.vector_norm(w), step
+        return w / norm(w), step
 
     def remove(self, found: tuple[Array, SoftMarginStep]) -> list[tuple[Array, SoftMarginStep]]:
         u, step = found

@@ -13,24 +13,14 @@ from fewkern.arrays.validation import Interval, StrOptions, fit_context
 from fewkern.base import constraints, warn_of_fewer_components
 from fewkern.core.path import Stop
 from fewkern.margins.features import Features
-from fewkern.margins.reducer import (
-    REDUCER,
-    Reducer,
-    features_of,
-    forget,
-    graph_pair,
-    graph_population,
-    graph_samples,
-    keep,
-    needs_classes,
-)
+from fewkern.margins.reducer import REDUCER, Reducer, on_host
 from fewkern.margins.soft import SoftMargin, SoftMarginStep, recursive_soft_margin
-from fewkern.margins.sparse import sparse_soft_margin
+from fewkern.margins.sparse_directions import sparse_soft_margin
 
 __all__ = ["RecursiveSoftMargin"]
 
-# Pairs of so many samples are 12 million; directions of a graph that is a rule need no more.
-_MOST_SAMPLES = 5_000
+# Graphs of a rule are built on at most this many samples, which have 12 million pairs.
+_MAX_SAMPLES = 5_000
 
 
 class RecursiveSoftMargin(Reducer):
@@ -72,7 +62,7 @@ class RecursiveSoftMargin(Reducer):
     sparsity : float, default 0.0
         Above zero, an l1 penalty in the original coordinates, as a part of the one at which all directions vanish.
     solver : {"auto", "explicit", "sorted"}, default "auto"
-        The pairs one by one, exactly, or all of them through a sort; "auto" goes by their number.
+        The pairs one by one, exactly, or all of them through a sort; "auto" decides by their number.
     class_weight : dict, "balanced" or None, default None
         Multiplies the weights of the samples of every class. Read only by a graph that needs classes.
     max_vectors : int or None, default None
@@ -84,7 +74,7 @@ class RecursiveSoftMargin(Reducer):
     basis_tol : float or None, default None
         Relative residual at which a sample depends on the chosen ones (1e-10, in float32 1e-5).
     tol : float, default 1e-10
-        A concave-convex step that gains less than this part of :math:`J(0) - J` is the last. Where hinges are smoothed
+        A concave-convex step that gains less than this fraction of :math:`J(0) - J` is the last. With smoothed hinges
         ("sorted", ``sparsity``), values below 1e-7 have no effect.
     max_iter : int, default 100
         Concave-convex steps per direction; at the limit there is a ConvergenceWarning.
@@ -122,8 +112,7 @@ class RecursiveSoftMargin(Reducer):
     Newton step and :math:`O(nq)` memory; with many features :math:`O(n^2 q)`, block by block, which is faster there.
     Above 5,000 samples the graph of a rule is that of 5,000 of them, drawn by the numbers of their rows, so that the
     cost is bounded; a graph that is given pair by pair is used as it is. Samples must be in memory; only
-    :meth:`transform` takes Dask collections. Neighbor graphs are computed on the host; everything else runs on any
-    Array API library.
+    :meth:`transform` takes Dask collections. The fit runs in NumPy; :meth:`transform` runs on any array library.
 
     References
     ----------
@@ -192,7 +181,7 @@ class RecursiveSoftMargin(Reducer):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.target_tags.required = needs_classes(self)
+        tags.target_tags.required = self._needs_classes()
         tags.input_tags.sparse = tags.input_tags.sparse and self.sparsity == 0
         return tags
 
@@ -212,10 +201,10 @@ class RecursiveSoftMargin(Reducer):
         -------
         self
         """
-        forget(self)
-        population = graph_population(self, X, y, sample_weight)
-        features = features_of(self, graph_samples(self, population, _MOST_SAMPLES))
-        pair = graph_pair(self, features)
+        self._reset_fitted()
+        population = self._rows_in_memory(X, y, sample_weight)
+        features = self._features(self._samples(on_host(population), _MAX_SAMPLES))
+        pair = self._pair(features)
         how = SoftMargin(
             n_components=self.n_components,
             C=self.C,
@@ -233,7 +222,7 @@ class RecursiveSoftMargin(Reducer):
                 result = sparse_soft_margin(features.Z, pair, self.sparsity, how, step)
             else:
                 result = recursive_soft_margin(features.Z, pair, how, step)
-        keep(self, features, features.with_signs(result.directions))
+        self._set_fitted(features, features.with_signs(result.directions), population.sample.weights)
         self.stop_, self.steps_ = result.stop, result.steps
         self.n_iter_ = max(1, sum(len(step.objectives) - 1 for step in result.steps))
         self._warn_at_limit(result.steps)

@@ -1,9 +1,9 @@
-"""Samples seen by a recursion over directions: find a direction, take it out, go on in the complement.
+"""Samples of a recursion over directions: find a direction, remove it, continue in the complement.
 
-Two forms of the same thing (methods A1, A2). :class:`Reflected` holds explicit centered features and turns the
-direction that is taken out into the first axis by a Householder reflection, which is then dropped: the dimension
-shrinks by one, and the directions are orthonormal to rounding. :class:`Constrained` leaves ``X`` as it is (sparse,
-say) and carries the directions as constraints ``<w, w_j> = 0``.
+Two equivalent forms (methods A1, A2). :class:`Reflected` holds explicit centered features: a Householder reflection
+maps the removed direction to the first axis, which is dropped, so the dimension shrinks by one, and the directions are
+orthonormal to rounding. :class:`Constrained` leaves ``X`` as it is (for sparse samples) and carries the directions as
+constraints ``<w, w_j> = 0``.
 """
 
 from __future__ import annotations
@@ -11,14 +11,26 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol, Self
 
-from fewkern.arrays.linalg import weighted_gram
-from fewkern.arrays.namespace import Array, device, namespace, take_rows
+import numpy as np
 
-__all__ = ["Constrained", "Points", "Reflected", "Rows", "Space", "no_columns", "reflect", "reflect_both"]
+from fewkern.arrays.linalg import weighted_gram
+from fewkern.arrays.namespace import Array
+
+__all__ = [
+    "Constrained",
+    "Points",
+    "Reflected",
+    "DensePoints",
+    "Space",
+    "no_columns",
+    "norm",
+    "reflect",
+    "reflect_both",
+]
 
 
 class Points(Protocol):
-    """Samples ``x_i`` seen through products: all that a solver of hinges asks for."""
+    """Samples ``x_i`` through products: all that a solver of hinges needs."""
 
     @property
     def width(self) -> int:
@@ -38,7 +50,7 @@ class Points(Protocol):
 
 
 class Space(Points, Protocol):
-    """Samples from which directions can be taken out."""
+    """Samples from which directions can be removed."""
 
     @property
     def n(self) -> int:
@@ -46,26 +58,30 @@ class Space(Points, Protocol):
 
     @property
     def dimension(self) -> int:
-        """Number of directions that are left."""
+        """Number of remaining directions."""
 
     @property
     def W(self) -> Array:
-        """Directions that were taken out, orthonormal columns in original coordinates."""
+        """Removed directions: orthonormal columns in original coordinates."""
 
     def largest_norm(self) -> float:
-        """Length of the longest sample that is left."""
+        """Length of the longest deflated sample."""
 
     def without(self, U: Array, /) -> tuple[Self, Array]:
-        """The space less the orthonormal columns of ``U``, and the projections of the samples on them."""
+        """The complement of the orthonormal columns of ``U``, and the projections of the samples on them."""
+
+
+def norm(w: Array) -> float:
+    """Euclidean length of a vector, by pairwise summation."""
+    return float(np.sqrt(np.sum(w * w)))
 
 
 def reflect(A: Array, u: Array) -> tuple[Array, Array]:
     """``A H`` without its first column, and ``A u``, for the reflection ``H`` of the unit vector ``u`` to an axis."""
-    xp = namespace(A, u)
     sign = -1.0 if float(u[0]) < 0 else 1.0
     # v = u + sign(u_1) e_1: no cancellation, and v'v = 2 (1 + |u_1|)
     head = u[:1] + sign
-    v = xp.concat([head, u[1:]])
+    v = np.concatenate([head, u[1:]])
     Au = A @ u
     Av = Au + sign * A[:, 0]
     scale = 1.0 / (1.0 + abs(float(u[0])))
@@ -77,47 +93,41 @@ def reflect_both(S: Array, u: Array) -> Array:
     return reflect(reflect(S, u)[0].T, u)[0]
 
 
-def no_columns(rows: int, like: Array) -> Array:
-    """A matrix without columns, of the library, device and dtype of ``like``."""
-    return namespace(like).zeros((rows, 0), dtype=like.dtype, device=device(like))
+def no_columns(rows: int) -> Array:
+    """A matrix without columns."""
+    return np.zeros((rows, 0))
 
 
 @dataclass(frozen=True)
-class Rows:
+class DensePoints:
     """Explicit samples, the rows of ``A``."""
 
     A: Array
 
     @property
     def n(self) -> int:
-        """Number of samples."""
         return int(self.A.shape[0])
 
     @property
     def width(self) -> int:
-        """Number of entries of ``w``."""
         return int(self.A.shape[1])
 
     def times(self, w: Array) -> Array:
-        """Projections of all samples on ``w``."""
         return self.A @ w
 
     def transposed_times(self, a: Array) -> Array:
-        """``sum_i a_i x_i``."""
         return self.A.T @ a
 
     def normal(self, theta: Array) -> Array:
-        """``sum_i theta_i x_i x_i'``."""
         return weighted_gram(self.A, theta)
 
-    def subset(self, rows: Array) -> Rows:
-        """Only these samples."""
-        return Rows(take_rows(self.A, rows))
+    def subset(self, rows: Array) -> DensePoints:
+        return DensePoints(self.A[rows])
 
 
 @dataclass(frozen=True)
-class Reflected(Rows):
-    """Explicit features ``A`` in coordinates of the complement; ``Q`` takes those back to the original ones."""
+class Reflected(DensePoints):
+    """Explicit features ``A`` in coordinates of the complement; ``Q`` maps them back to the original ones."""
 
     Q: Array
     W: Array
@@ -125,40 +135,34 @@ class Reflected(Rows):
     @classmethod
     def start(cls, Z: Array, V: Array | None = None) -> Reflected:
         """The features ``Z``, centered by the caller; with ``V``, in the span of its orthonormal columns."""
-        xp = namespace(Z)
-        Q = xp.eye(Z.shape[1], dtype=Z.dtype, device=device(Z)) if V is None else V
-        return cls(Z if V is None else Z @ V, Q, no_columns(int(Q.shape[0]), Z))
+        Q = np.eye(Z.shape[1]) if V is None else V
+        return cls(Z if V is None else Z @ V, Q, no_columns(int(Q.shape[0])))
 
     @property
     def dimension(self) -> int:
-        """Number of directions that are left."""
         return self.width
 
     def largest_norm(self) -> float:
-        """Length of the longest sample that is left."""
-        xp = namespace(self.A)
-        return float(xp.max(xp.sum(self.A * self.A, axis=1))) ** 0.5 if self.dimension else 0.0
+        return float(np.max(np.sum(self.A * self.A, axis=1))) ** 0.5 if self.dimension else 0.0
 
     def without(self, U: Array) -> tuple[Reflected, Array]:
-        """The space less the orthonormal columns of ``U``, and the projections of the samples on them."""
-        xp = namespace(U)
         A, Q = self.A, self.Q
         directions, features = [self.W], []
         while U.shape[1]:
-            u = U[:, 0] / xp.linalg.vector_norm(U[:, 0])
+            u = U[:, 0] / norm(U[:, 0])
             A, z = reflect(A, u)
             Q, w = reflect(Q, u)
             U = reflect(U.T, u)[0].T[:, 1:]
             directions.append(w[:, None])
             features.append(z)
-        return Reflected(A, Q, xp.concat(directions, axis=1)), xp.stack(features, axis=1)
+        return Reflected(A, Q, np.concatenate(directions, axis=1)), np.stack(features, axis=1)
 
 
 @dataclass(frozen=True)
 class Constrained:
     """Samples ``X - 1 mean'`` (never formed) under ``<w, w_j> = 0`` for the orthonormal columns of ``W``.
 
-    ``norms`` holds the squared lengths of the samples that are left. Directions live in original coordinates.
+    ``norms`` holds the squared lengths of the deflated samples. Directions are in original coordinates.
     """
 
     X: Array
@@ -168,62 +172,51 @@ class Constrained:
 
     @classmethod
     def start(cls, X: Array, mean: Array, norms: Array) -> Constrained:
-        """Nothing taken out yet; ``norms`` are squared lengths of the centered rows."""
-        return cls(X, mean, no_columns(int(mean.shape[0]), mean), norms)
+        """No direction removed; ``norms`` are squared lengths of the centered rows."""
+        return cls(X, mean, no_columns(int(mean.shape[0])), norms)
 
     @property
     def n(self) -> int:
-        """Number of samples."""
         return int(self.X.shape[0])
 
     @property
     def width(self) -> int:
-        """Number of entries of ``w``."""
         return int(self.W.shape[0])
 
     @property
     def dimension(self) -> int:
-        """Number of directions that are left: centered samples have one dimension less than their number."""
+        """Number of remaining directions: ``n`` centered samples span at most ``n - 1`` dimensions."""
         return min(self.width, self.n - 1) - int(self.W.shape[1])
 
     def _project(self, w: Array) -> Array:
         return w - self.W @ (self.W.T @ w)
 
     def times(self, w: Array) -> Array:
-        """Projections of all samples on ``w``."""
         w = self._project(w)
         return self.X @ w - self.mean @ w
 
     def transposed_times(self, a: Array) -> Array:
-        """``sum_i a_i x_i``."""
-        xp = namespace(self.mean)
-        total = xp.sum(a, axis=0)
+        total = np.sum(a, axis=0)
         shift = self.mean * total if a.ndim == 1 else self.mean[:, None] * total[None, :]
         return self._project(self.X.T @ a - shift)
 
     def normal(self, theta: Array) -> Array:
         """``sum_i theta_i x_i x_i'``, of the size of the feature space."""
-        xp = namespace(self.mean)
         cross = (self.X.T @ theta)[:, None] * self.mean[None, :]
         N = weighted_gram(self.X, theta) - cross - cross.T
-        N = N + xp.sum(theta) * self.mean[:, None] * self.mean[None, :]
+        N = N + np.sum(theta) * self.mean[:, None] * self.mean[None, :]
         return self._project(self._project(N).T)
 
     def subset(self, rows: Array) -> Constrained:
-        """Only these samples."""
-        return Constrained(take_rows(self.X, rows), self.mean, self.W, take_rows(self.norms, rows))
+        return Constrained(self.X[rows], self.mean, self.W, self.norms[rows])
 
     def largest_norm(self) -> float:
-        """Length of the longest sample that is left."""
-        xp = namespace(self.norms)
-        return max(float(xp.max(self.norms)), 0.0) ** 0.5
+        return max(float(np.max(self.norms)), 0.0) ** 0.5
 
     def without(self, U: Array) -> tuple[Constrained, Array]:
-        """The space less the orthonormal columns of ``U``, and the projections of the samples on them."""
-        xp = namespace(U)
-        # Projected twice: one pass leaves rounding that the recursion would carry along.
-        Q, R = xp.linalg.qr(self._project(self._project(U)))
-        U = xp.where(xp.linalg.diagonal(R)[None, :] < 0, -Q, Q)
+        # projected twice: one pass leaves rounding errors that the recursion would accumulate
+        Q, R = np.linalg.qr(self._project(self._project(U)))
+        U = np.where(np.diagonal(R)[None, :] < 0, -Q, Q)
         Z = self.X @ U - (self.mean @ U)[None, :]
-        norms = self.norms - xp.sum(Z * Z, axis=1)
-        return Constrained(self.X, self.mean, xp.concat([self.W, U], axis=1), norms), Z
+        norms = self.norms - np.sum(Z * Z, axis=1)
+        return Constrained(self.X, self.mean, np.concatenate([self.W, U], axis=1), norms), Z

@@ -7,37 +7,33 @@ from dataclasses import replace
 from numbers import Real
 from typing import Any
 
+import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from fewkern.arrays.linalg import squared_norms
-from fewkern.arrays.namespace import asarray_like, is_sparse, namespace
+from fewkern.arrays.namespace import Array, asarray_like, is_sparse
 from fewkern.arrays.progress import progress
 from fewkern.arrays.validation import Interval, StrOptions, fit_context
 from fewkern.base import constraints, warn_of_fewer_components
 from fewkern.core.kernels import Linear, as_kernel
 from fewkern.core.path import Stop
 from fewkern.core.population import InMemory, Population
-from fewkern.margins.all_rows import features_of_all, row_features, weighing_as_all
 from fewkern.margins.embedding import principal_space
 from fewkern.margins.features import Features
-from fewkern.margins.hinge_rows import AllRows
 from fewkern.margins.problems import MarginTask
 from fewkern.margins.recursion import MarginDirections, Recursion, recursive_margin
-from fewkern.margins.reducer import REDUCER, Reducer, features_of, forget, keep
+from fewkern.margins.reducer import REDUCER, Reducer, on_host
 from fewkern.margins.spaces import Constrained, Reflected, Space
 from fewkern.populations import labelled_population, measured_population
 
 __all__ = ["RecursiveSVM"]
 
-# Components by default on a basis, where there are more rows than the sample: they would be dozens.
-_MOST_OF_MANY = 10
-
 
 class RecursiveSVM(Reducer):
     r"""Several directions with a wide margin between classes, one after another: a transformer (RSVM).
 
-    The first is that of a support vector machine. It is removed from the samples, and the next is found in what is
-    left. Each direction is the normal of a support vector machine in the orthogonal complement of those before,
+    The first is that of a support vector machine. It is removed from the samples, and the next is found in the
+    complement. Each direction is the normal of a support vector machine in the orthogonal complement of those before,
 
     .. math::
 
@@ -50,9 +46,8 @@ class RecursiveSVM(Reducer):
     Parameters
     ----------
     n_components : int or None, default None
-        Most components; by default all directions with a margin, but ten on a basis of more than 20,000 samples, each
-        of which is read a few times for every direction. If fewer exist than are asked for, there are fewer, with a
-        warning, and ``stop_`` says why.
+        Most components; by default all directions with a margin. If fewer exist than are asked for, there are fewer,
+        with a warning, and ``stop_`` says why.
     kernel : str, Kernel or callable, default "linear"
         See :mod:`fewkern.kernels`.
     C : float, default 1.0
@@ -78,9 +73,9 @@ class RecursiveSVM(Reducer):
     basis_tol : float or None, default None
         Relative residual at which a sample depends on the chosen ones (1e-10, in float32 1e-5).
     residual_tol : float, default 1e-6
-        Stop when no sample that is left is longer than this part of the longest one.
+        Stop when no deflated sample is longer than this fraction of the longest sample.
     flat_tol : float, default 1e-6
-        Stop when the optimal value has come this near to that of ``w = 0``: no margin direction is left.
+        Stop when the optimal value is within this fraction of that of ``w = 0``: no margin direction is left.
     tol : float, default 1e-9
         Relative duality gap at which a hyperplane counts as solved. It must be far below ``flat_tol``, or noise is
         returned as directions.
@@ -100,10 +95,9 @@ class RecursiveSVM(Reducer):
         The ``c`` of the shapes.
     stop_ : Stop
         "flat" (no margin direction is left), "rank", "faded" (nothing is left), "limit", "precision" (``C`` is too
-        large: the next problem cannot be solved) or "max_iter" (it was not solved in so many iterations).
+        large: the next problem cannot be solved) or "max_iter" (it was not solved in ``max_iter`` iterations).
     objectives_, squared_norms_ : arrays of shape (n_steps,)
-        Optimal value of every step (summed over the problems of a step) and the squared length of the normals; with
-        more than 20,000 rows, of hinges with rounded corners.
+        Optimal value of every step (summed over the problems of a step) and the squared length of the normals.
     steps_ : tuple of MarginStep
         Per step: which problems it solved, with values, lengths, biases and iterations.
     cap_ : float
@@ -111,8 +105,7 @@ class RecursiveSVM(Reducer):
     n_iter_ : int
         Interior point iterations in all.
     support_ : array
-        Samples with a coefficient in some component; with more than 20,000 rows, those that support the hyperplanes of
-        the sample.
+        Samples with a coefficient in some component.
     classes_ : array
         Only with classes.
     vectors_, indices_, n_vectors_
@@ -126,14 +119,11 @@ class RecursiveSVM(Reducer):
     Symbols: :math:`\phi_t` are the centered features left at step :math:`t`, :math:`\tilde w_t = \sum_i \alpha_i y_i
     \phi_t(x_i)` the normal, :math:`P_t` the optimal value. Laws: the components are orthonormal in feature space;
     :math:`P_{t+1} \ge P_t + \frac12 \|\tilde w_t\|^2` and :math:`P_t \le` cap, so the directions fade. The
-    problems are solved by an interior point method, with any Array API library: :math:`O(n q^2)` per iteration on
-    ``q`` features, 10 to 30 iterations per component; where rows and features are many, most rows are left out of most
-    of them. Sparse samples with the linear kernel are never made dense.
+    problems are solved by an interior point method: :math:`O(n q^2)` per iteration on ``q`` features, 10 to 30
+    iterations per component. Sparse samples with the linear kernel are never made dense.
 
-    Any number of rows, in memory or as a Dask collection: above 20,000 rows a sample of 20,000 gives the length scale
-    and the basis of the kernel, the number of components, and hyperplanes to start from. These are improved on all rows
-    by Newton steps with rounded hinges, four to six passes over the rows per component, so the components, the mean and
-    the offsets are those of all rows. Sparse samples with the linear kernel are solved exactly whatever their number.
+    Above 20,000 rows, in memory or as a Dask collection, the model is fitted to a sample of 20,000, drawn by the
+    numbers of their rows, with weights that stand for all rows. Sparse samples with the linear kernel are all used.
 
     References
     ----------
@@ -218,29 +208,27 @@ class RecursiveSVM(Reducer):
         -------
         self
         """
-        forget(self)
+        self._reset_fitted()
         population = self._population(X, y, sample_weight)
         task = MarginTask(self.C, self.multi_class, self.epsilon if self.task == "regression" else None)
-        features, rows = self._features(population, task)
+        features = self._features_of(on_host(population))
         samples = features.samples
         several = samples.n_classes > 2 and self.multi_class == "ovo"
-        n_components = self.n_components
-        if n_components is None and rows is not None and features.basis is not None:
-            n_components = _MOST_OF_MANY
         how = Recursion(
-            n_components=n_components,
+            n_components=self.n_components,
             block_size=samples.n_classes - 1 if several else None,
             residual_tol=self.residual_tol,
             flat_tol=self.flat_tol,
             tol=self.tol,
             max_iter=self.max_iter,
         )
-        with progress(self, "finding directions", n_components) as step:
-            result = recursive_margin(_space(features), task.problems(samples), how, step, rows)
+        with progress(self, "finding directions", self.n_components) as step:
+            result = recursive_margin(_space(features), task.problems(samples), how, step)
         bounded = self.max_vectors is not None and self.max_vectors < samples.n
-        on_support = rows is None and features.complete and not bounded
-        keep(self, features, result.directions, result.dual if on_support else None)
-        self._keep_steps(features, result)
+        on_support = features.complete and not bounded
+        like = population.sample.weights
+        self._set_fitted(features, result.directions, like, result.dual if on_support else None)
+        self._keep_steps(features, result, like)
         self._warn(result)
         warn_of_fewer_components(self)
         return self
@@ -254,28 +242,26 @@ class RecursiveSVM(Reducer):
             raise ValueError(f"RecursiveSVM: y must be one number per sample, got {targets.shape[1]} columns.")
         return population
 
-    def _features(self, population: Population, task: MarginTask) -> tuple[Features, AllRows | None]:
-        """Features of samples to find hyperplanes on, and all rows if these are more."""
+    def _features_of(self, population: Population) -> Features:
+        """Features of all rows, or of a sample whose weights add up to those of all."""
         samples = population.sample
-        plain = isinstance(as_kernel(self.kernel), Linear) and self.max_vectors is None
-        if isinstance(population, InMemory) and plain and is_sparse(samples.X):
-            samples = population.samples  # served as they are
+        linear = isinstance(as_kernel(self.kernel), Linear) and self.max_vectors is None
+        if isinstance(population, InMemory) and linear and is_sparse(samples.X):
+            samples = population.samples
+        elif samples.n < population.n:
+            samples = replace(samples, weights=samples.weights * (population.n / samples.n))
         # With more features than samples, sparse samples go through their Gram matrix, which is the smaller one.
-        features = features_of(self, samples, keep_sparse=samples.X.shape[1] <= samples.n)
-        if samples.n == population.n:
-            return features, None
-        features, spread = features_of_all(features, population)
-        features = replace(features, samples=weighing_as_all(features.samples, spread))
-        return features, AllRows(population, row_features(features), task)
+        return self._features(samples, keep_sparse=samples.X.shape[1] <= samples.n)
 
-    def _keep_steps(self, features: Features, result: MarginDirections) -> None:
-        xp, steps = namespace(result.dual), result.steps
+    def _keep_steps(self, features: Features, result: MarginDirections, like: Array) -> None:
+        steps = result.steps
         self.stop_, self.steps_ = result.stop, steps
-        self.objectives_ = asarray_like([sum(s.objectives) for s in steps], result.dual, dtype=xp.float64)
-        self.squared_norms_ = asarray_like([sum(s.squared_norms) for s in steps], result.dual, dtype=xp.float64)
+        self.objectives_ = asarray_like(np.array([sum(s.objectives) for s in steps]), like)
+        self.squared_norms_ = asarray_like(np.array([sum(s.squared_norms) for s in steps]), like)
         self.cap_ = float(sum(result.caps))
         self.n_iter_ = max(1, result.n_iter)
-        self.support_ = features.samples.all_rows(xp.nonzero(xp.any(result.dual != 0, axis=1))[0])
+        support = np.flatnonzero(np.any(result.dual != 0, axis=1))
+        self.support_ = asarray_like(features.samples.all_rows(support), like)
 
     def _warn(self, result: MarginDirections) -> None:
         if result.unsolved > 0:

@@ -9,9 +9,9 @@ import numpy as np
 
 from fewkern.density.mixture import KernelMixture
 from fewkern.plotting.model import FittedModel, fitted_model, numbers
-from fewkern.plotting.style import ACCENT, CLASSES, QUIET, axes_for, large_dots, legend_beside, open_frame
+from fewkern.plotting.style import ACCENT, CLASSES, QUIET, SAMPLES, axes_for, large_dots, legend_beside, open_frame
 
-__all__ = ["DensityDisplay"]
+__all__ = ["DensityDisplay", "in_units"]
 
 # More kernels than this are drawn as dots without their widths: a picture of a thousand ellipses shows nothing.
 _MOST_KERNELS = 100
@@ -23,7 +23,8 @@ _MOST_FEATURES = 5
 _TAIL, _MARGIN = 1e-3, 0.08
 # Standard deviations around a center that hold all of a kernel that can be seen.
 _REACH = 5.0
-_SAMPLES = "#5a6b7b"
+# Regions of growing density are layers of one color: so they show on light and on dark ground.
+_LAYERS, _LAYER_ALPHA = 9, 0.11
 # Area of the dot at the center of the heaviest kernel.
 _DOT = 160.0
 
@@ -89,7 +90,7 @@ class DensityDisplay:
                 f"DensityDisplay: expected a density of fewkern, but {type(found.model).__name__} has none; the "
                 "densities_ of a DensityClassifier can be drawn one by one."
             )
-        mixture = _in_units(mixture.like(np.empty(0)), found)
+        mixture = in_units(mixture.like(np.empty(0)), found)
         columns = _columns(features, found.names)
         samples = None if X is None else found.given_units(numbers(found.X))[:, columns]
         return cls(mixture.marginal(columns), samples, [found.labels[j] for j in columns]).plot(ax)
@@ -155,19 +156,16 @@ class DensityDisplay:
         ax.set_xlabel(self.names[j], parse_math=False)
 
     def _draw_contours(self, ax: Any, pair: tuple[int, int], points: int) -> None:
-        from matplotlib import colormaps
-
         mixture = self.mixture if len(self.names) == 2 else self.mixture.marginal(pair)
         ends = [_ends(self.mixture.marginal([j])) for j in pair]
         xx, yy = np.meshgrid(*[np.linspace(*end, points) for end in ends])
         values = mixture(np.column_stack([xx.ravel(), yy.ravel()]))[:, 0].reshape(xx.shape)
         # equal parts of the logarithm: the tails are where densities differ
         top = float(values.max())
-        levels = top * np.geomspace(1e-3, 0.9, 9)
-        shades = [colormaps["Blues"](shade) for shade in np.linspace(0.08, 0.85, len(levels))]
-        ax.contourf(xx, yy, values, levels=[*levels, top * 1.01], colors=shades, alpha=0.8)
+        for level in top * np.geomspace(1e-3, 0.9, _LAYERS):
+            ax.contourf(xx, yy, values, levels=[level, 1.01 * top], colors=[ACCENT], alpha=_LAYER_ALPHA)
         if self.X is not None:
-            ax.scatter(*self.X[:, list(pair)].T, s=8, color=_SAMPLES, alpha=0.5, lw=0, label=f"{len(self.X)} samples")
+            ax.scatter(*self.X[:, list(pair)].T, s=8, color=SAMPLES, alpha=0.5, lw=0, label=f"{len(self.X)} samples")
         _draw_kernels(ax, mixture, _DOT if points == _POINTS_2D else _DOT / 4)
         ax.set_xlim(*ends[0])
         ax.set_ylim(*ends[1])
@@ -217,7 +215,7 @@ def _matrix(mixture: KernelMixture) -> np.ndarray:
     return np.diag(mixture.transform) if mixture.transform.ndim == 1 else mixture.transform
 
 
-def _in_units(mixture: KernelMixture, found: FittedModel) -> KernelMixture:
+def in_units(mixture: KernelMixture, found: FittedModel) -> KernelMixture:
     """The density of the features as they were given, where a scaler comes before the model."""
     vectors, transform = found.given_units(mixture.vectors), mixture.transform * found.factor
     return KernelMixture(vectors, mixture.weights, mixture.widths, transform, mixture.indices)

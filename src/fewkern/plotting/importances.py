@@ -1,4 +1,4 @@
-"""Shares of the features in what a model says."""
+"""Feature importances of a fitted model, as bars."""
 
 from __future__ import annotations
 

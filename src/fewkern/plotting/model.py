@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from fewkern.arrays.namespace import is_sparse, to_numpy
 
-__all__ = ["FittedModel", "ask", "fitted_model", "numbers"]
+__all__ = ["FittedModel", "ask", "change_of_unit", "fitted_model", "numbers"]
 
 # Parts of the range of a feature by which a change of unit may be off.
 _ROUNDING = 1e-6
@@ -33,7 +33,7 @@ class FittedModel:
     """What the axes of a picture show: the names, and, where a step has changed more than the unit, that step."""
     shift: np.ndarray
     factor: np.ndarray
-    """A feature that the model sees is shift + factor times what was given, where the label says no other."""
+    """A feature that the model sees is shift + factor times what was given, unless the label names a step."""
 
     def given_units(self, points: np.ndarray) -> np.ndarray:
         """Points that the model sees, in the units of the samples that were given."""
@@ -119,7 +119,7 @@ def _names(estimator: Any, X: Any) -> list[str]:
 
 
 def _names_after(step: Any, names: list[str]) -> list[str]:
-    """What a transformer calls its features; the names before it if it says nothing."""
+    """What a transformer calls its features; the names before it if it has none."""
     for given in ([names], []):  # not every step takes names, and some take only those that they were fitted to
         try:
             return [str(name) for name in step.get_feature_names_out(*given)]
@@ -134,8 +134,13 @@ def _change_of_unit(X: Any, i: int, seen: Any, j: int) -> tuple[float, float] | 
         before = numbers(X.iloc[:, [i]])[:, 0] if hasattr(X, "iloc") else numbers(X)[:, i]
     except (TypeError, ValueError):  # texts
         return None
+    return change_of_unit(before, numbers(seen)[:, j])
+
+
+def change_of_unit(before: np.ndarray, after: np.ndarray) -> tuple[float, float] | None:
+    """Shift and factor with which a column becomes a feature, missing values aside; None if it is no change of unit."""
     there = np.isfinite(before)
-    before, after = before[there], numbers(seen)[there, j]
+    before, after = before[there], after[there]
     if not len(before):
         return None
     low, high = before.argmin(), before.argmax()
@@ -152,7 +157,7 @@ def numbers(X: Any) -> np.ndarray:
 
 
 def ask(method: Callable[[Any], Any], X: np.ndarray) -> np.ndarray:
-    """What a model says of the points of a grid, which have no names."""
+    """Predictions for the points of a grid, whose columns have no names."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="X does not have valid feature names")
         return to_numpy(method(X))

@@ -11,6 +11,7 @@ __all__ = [
     "CHOSEN",
     "CLASSES",
     "QUIET",
+    "SAMPLES",
     "axes_for",
     "circle_vectors",
     "count_ticks",
@@ -24,6 +25,7 @@ __all__ = [
 
 ACCENT = "#1f4e79"
 QUIET = "#b8c4ce"
+SAMPLES = "#5a6b7b"
 CHOSEN = "#d95f02"
 CLASSES = ("#1f77b4", "#d95f02", "#1b9e77", "#7570b3", "#e7298a", "#66a61e", "#e6ab02", "#a6761d")
 # More different labels than these are taken for numbers.

@@ -32,7 +32,7 @@ _LEVELS = 12
 
 
 class VectorsDisplay:
-    """Samples with the kept vectors circled, and what the model says between them.
+    """Samples with the kept vectors circled, and the predictions between them.
 
     For a classifier of two features: the regions of the classes. For a regressor: the values as colors, or with one
     feature the curve.
@@ -91,7 +91,11 @@ class VectorsDisplay:
         y : array of shape (n,) or None, default None
         ax : matplotlib axes or None, default None
         """
-        found = fitted_model(estimator, X)
+        return cls.from_model(fitted_model(estimator, X), y, ax=ax)
+
+    @classmethod
+    def from_model(cls, found: FittedModel, y: Any = None, *, ax: Any = None) -> VectorsDisplay:
+        """The same of a model and its samples as :func:`~fewkern.plotting.model.fitted_model` returns them."""
         vectors, points = _vectors(found.model), numbers(found.X)
         regression, dim = is_regressor(found.model), points.shape[1]
         if dim not in ((1, 2) if regression else (2,)):
@@ -195,7 +199,7 @@ def _vectors(model: Any) -> np.ndarray:
 
 
 def _values(found: FittedModel, X: np.ndarray, vectors: np.ndarray) -> Any:
-    """A grid over samples and vectors, and what the model says on it; None where it says no class and no number."""
+    """A grid over samples and vectors, and the predictions on it; None for a model without predictions."""
     model = found.model
     span = np.ptp(X, axis=0)
     near = vectors[(np.abs(vectors - X.mean(axis=0)) <= (_FAR + 1) * span).all(axis=1)]

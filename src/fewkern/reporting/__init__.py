@@ -1,6 +1,6 @@
-"""A page about a fitted model: findings first (plain values), then pictures, then HTML."""
+"""A page about a fitted model: findings first (plain values), then figures, then HTML."""
 
+from fewkern.reporting.holdout import ReportSettings
 from fewkern.reporting.make import Report, report
-from fewkern.reporting.settings import ReportSettings
 
 __all__ = ["Report", "ReportSettings", "report"]

@@ -1,54 +1,43 @@
-"""All that a report says of a model, as plain values."""
+"""Everything that a report states about a model, as plain values."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from fewkern.base import path_of
-from fewkern.reporting.drivers import Drivers, drivers
-from fewkern.reporting.examples import Example, examples
-from fewkern.reporting.judging import Judged, baselines, judge
-from fewkern.reporting.kept import Kept, kept
-from fewkern.reporting.listing import Listing, listing
-from fewkern.reporting.mistakes import (
-    Calibration,
-    Confusion,
-    Curves,
-    Residuals,
-    Threshold,
-    WorstRow,
-    calibration,
-    confusion,
-    curves,
-    residuals,
-    thresholds,
-    worst_rows,
+from fewkern.plotting.model import FittedModel
+from fewkern.reporting import errors
+from fewkern.reporting.evaluation import (
+    ClassQuality,
+    RegressionQuality,
+    baselines,
+    classify_quality,
+    regress_quality,
 )
-from fewkern.reporting.plane import Plane, plane
-from fewkern.reporting.quality import ClassQuality, RegressionQuality, classify_quality, regress_quality
-from fewkern.reporting.settings import ReportSettings
-from fewkern.reporting.shapes import DensityShape, Reduction, density_shape, reduction
+from fewkern.reporting.formatting import label, number, percent
+from fewkern.reporting.holdout import Predictions, ReportSettings, predict_held_out
+from fewkern.reporting.importances import Importances, decides_alone, importances
+from fewkern.reporting.listing import Listing, in_units, list_rows
 from fewkern.reporting.subject import Subject
-from fewkern.reporting.trust import Trust, trust
+from fewkern.reporting.uncertainty import Uncertainty, uncertainty
+from fewkern.reporting.unsupervised import DensityShape, Reduction, density_shape, reduction
 from fewkern.reporting.usage import Usage, usage
-from fewkern.reporting.words import number, percent
+from fewkern.reporting.vectors import Example, Vectors, examples, vectors
 
-__all__ = ["Findings", "Mistakes", "find"]
+__all__ = ["Errors", "Findings", "find"]
 
 
 @dataclass(frozen=True)
-class Mistakes:
+class Errors:
     """Where a model errs; what does not apply to it is None or empty."""
 
-    confusion: Confusion | None = None
-    calibration: Calibration | None = None
-    thresholds: tuple[Threshold, ...] = ()
-    curves: Curves | None = None
-    residuals: Residuals | None = None
-    worst: tuple[WorstRow, ...] = ()
+    confusion: errors.Confusion | None = None
+    calibration: errors.Calibration | None = None
+    thresholds: tuple[errors.Threshold, ...] = ()
+    curves: errors.Curves | None = None
+    residuals: errors.Residuals | None = None
+    worst: tuple[errors.WorstRow, ...] = ()
     worst_cells: Listing | None = None
 
 
@@ -65,20 +54,23 @@ class Findings:
     columns: int
     classes: tuple[object, ...]
     quality: ClassQuality | RegressionQuality | None
-    judged: Judged | None
-    drivers: Drivers | None
-    mistakes: Mistakes
+    predictions: Predictions | None
+    importances: Importances | None
+    leak: str
+    """A question, where one column alone decides; else empty."""
+    errors: Errors
     reduction: Reduction | None
     density: DensityShape | None
-    labels: object
-    """Targets of all rows, for the colors of a picture of components."""
-    kept: Kept | None
+    labels: Any
+    """Targets of all rows, for the colors of figures."""
+    vectors: Vectors | None
     examples: tuple[Example, ...]
-    plane: Plane | None
-    trust: Trust
+    plane: FittedModel | None
+    """A classifier of two columns, for a figure of its regions."""
+    uncertainty: Uncertainty
     usage: Usage
     path: Any
-    """The estimator, if it compared models of several sizes: a picture can be drawn of that."""
+    """The estimator, if it compared models of several sizes: a figure can be drawn of that."""
     remarks: tuple[str, ...]
 
     @property
@@ -89,31 +81,23 @@ class Findings:
 
 
 def find(subject: Subject, settings: ReportSettings) -> Findings:
-    """Look at a model and its rows from all sides."""
+    """Evaluate a model on its rows, and collect what a report shows."""
     seed = settings.random_state
-    supervised = subject.task in ("classify", "regress")
-    judged = judge(subject, settings) if supervised else None
     target = subject.target or ("class" if subject.task == "classify" else "the target")
-    names = subject.feature_names
-    quality: ClassQuality | RegressionQuality | None = None
-    mistakes, driving, reduced, shape = Mistakes(), None, None, None
-    order: tuple[str, ...] = ()
-    if judged is not None:
-        rules = baselines(subject, judged, seed)
-        driving = drivers(subject, seed)
-        order = tuple(driver.column for driver in driving.importances)
-        if subject.task == "classify":
-            quality = classify_quality(judged, rules, subject.classes, target)
-            mistakes = _class_mistakes(subject, judged, quality, order)
-        else:
-            quality = regress_quality(judged, rules, target)
-            mistakes = _number_mistakes(subject, judged, target, order)
+    found: Any = {"quality": None, "importances": None, "leak": "", "reduction": None, "density": None}
+    predictions, order = None, ()
+    if subject.task in ("classify", "regress"):
+        predictions = predict_held_out(subject, settings)
+        found |= _supervised(subject, predictions, target, seed)
+        order = tuple(c.column for c in found["importances"].columns)
     elif subject.task == "reduce":
-        reduced = reduction(subject, names, settings)
-        mistakes = Mistakes(worst_cells=listing(subject, [i for i, _ in reduced.worst], order))
+        found["reduction"] = reduction(subject, subject.feature_names, settings)
+        worst = [i for i, _ in found["reduction"].worst]
+        found["errors"] = Errors(worst_cells=list_rows(subject, worst, order))
     else:
-        shape = density_shape(subject, names, settings)
-        mistakes = Mistakes(worst_cells=listing(subject, [i for i, _ in shape.lowest], order))
+        found["density"] = density_shape(subject, subject.feature_names, settings)
+        lowest = [i for i, _ in found["density"].lowest]
+        found["errors"] = Errors(worst_cells=list_rows(subject, lowest, order))
     return Findings(
         task=subject.task,
         target=target,
@@ -121,43 +105,51 @@ def find(subject: Subject, settings: ReportSettings) -> Findings:
         rows=len(subject.rows),
         columns=len(subject.used),
         classes=tuple(subject.classes.tolist()) if subject.task == "classify" else (),
-        quality=quality,
-        judged=judged,
-        drivers=driving,
-        mistakes=mistakes,
-        reduction=reduced,
-        density=shape,
+        predictions=predictions,
         labels=subject.truth,
-        kept=kept(subject, order, seed),
-        examples=() if judged is None else examples(subject, judged),
-        plane=plane(subject, seed),
-        trust=trust(subject, judged),
-        usage=usage(subject, judged, settings.compare, seed),
+        vectors=vectors(subject, order, seed),
+        examples=() if predictions is None else examples(subject, predictions),
+        plane=in_units(subject) if subject.task == "classify" and len(subject.inputs) == 2 else None,
+        uncertainty=uncertainty(subject, predictions),
+        usage=usage(subject, predictions, settings.compare, seed),
         path=_path(subject),
-        remarks=_remarks(subject, judged or reduced or shape),
+        remarks=_remarks(subject, predictions or found["reduction"] or found["density"]),
+        **found,
     )
 
 
-def _class_mistakes(subject: Subject, judged: Judged, quality: ClassQuality, order: tuple[str, ...]) -> Mistakes:
-    lines, classes = quality.classes, subject.classes
-    worst = worst_rows(subject, judged)
-    return Mistakes(
-        confusion=confusion(judged, classes),
-        calibration=calibration(judged, lines, classes),
-        thresholds=thresholds(judged, lines, classes),
-        curves=curves(judged, lines, classes),
-        worst=worst,
-        worst_cells=listing(subject, [row.position for row in worst], order),
-    )
-
-
-def _number_mistakes(subject: Subject, judged: Judged, target: str, order: tuple[str, ...]) -> Mistakes:
-    worst = worst_rows(subject, judged)
-    return Mistakes(
-        residuals=residuals(judged, target),
-        worst=worst,
-        worst_cells=listing(subject, [row.position for row in worst], order),
-    )
+def _supervised(subject: Subject, found: Predictions, target: str, seed: int) -> dict[str, Any]:
+    """What only models of a target have: quality, importances, errors, and the question about a leak."""
+    assert subject.truth is not None
+    rules = baselines(found, subject.samples, subject.truth, subject.task, seed)
+    matter = importances(subject, seed)
+    worst = errors.worst_rows(found, subject.task)
+    order = tuple(column.column for column in matter.columns)
+    cells = list_rows(subject, [row.position for row in worst], order)
+    quality: ClassQuality | RegressionQuality
+    if subject.task == "classify":
+        classes = subject.classes
+        quality = classify_quality(found, rules, classes, target)
+        lines = quality.classes
+        wrong = Errors(
+            errors.confusion(found, classes),
+            errors.calibration(found, lines, classes),
+            errors.thresholds(found, lines, classes),
+            errors.curves(found, lines, classes),
+            worst=worst,
+            worst_cells=cells,
+        )
+    else:
+        quality = regress_quality(found, rules, target)
+        wrong = Errors(residuals=errors.residuals(found, target), worst=worst, worst_cells=cells)
+    leak = ""
+    features = subject.features[subject.rows.names.index(order[0])] if len(order) > 1 else None
+    if features is not None and decides_alone(subject.samples[:, features], subject.truth, subject.task, seed):
+        leak = (
+            f"Column {label(order[0])} alone decides: it predicts {target} almost perfectly. Is it known before "
+            f"{target}? If not, leave it out."
+        )
+    return {"quality": quality, "importances": matter, "leak": leak, "errors": wrong}
 
 
 def _path(subject: Subject) -> Any:
@@ -170,44 +162,39 @@ def _path(subject: Subject) -> Any:
 
 _HOW = {
     "held out": (
-        "Errors were measured by a model that was fitted to the other rows; the model of this report is fitted to all "
-        "rows."
+        "Errors were measured with a model that was fitted to the other rows; the model of this report is fitted to "
+        "all rows."
     ),
     "refitted": (
-        "The rows given are those that the model was fitted to. How good it is was measured by a copy, fitted to four "
-        "fifths of the rows, on the remaining fifth."
+        "These are the rows that the model was fitted to. The error was measured with a copy of the model, fitted to "
+        "four fifths of the rows, on the remaining fifth."
     ),
     "new": (
-        "The rows given were taken for rows that the model was not fitted to. If it was fitted to them, it looks "
-        'better than it is: say so with ReportSettings(rows="fitted").'
+        "These rows were taken as rows that the model was not fitted to. If it was fitted to them, its error is "
+        'underestimated: pass ReportSettings(rows="fitted").'
     ),
     "fitted": (
-        "There were too few rows to hold any out: how good it is was measured on the rows of the fit, where it looks "
-        "better than it is."
+        "There were too few rows to hold any out: the error was measured on the rows of the fit, which underestimates "
+        "it."
     ),
 }
 
 
-def _remarks(subject: Subject, trial: Judged | Reduction | DensityShape | None) -> tuple[str, ...]:
-    """What one should know about how the numbers came about, and the notes of the model."""
+def _remarks(subject: Subject, trial: Predictions | Reduction | DensityShape | None) -> tuple[str, ...]:
+    """How the numbers came about, and the notes of the model, each once."""
     remarks = [] if trial is None else [_HOW[trial.how]]
-    if isinstance(trial, Judged) and trial.how == "held out":
-        fitted = getattr(subject.model, "rows_", subject.places)
-        if not np.isin(subject.places[trial.positions], fitted).any():
-            remarks = ["Errors were measured on rows that were held out; the model was not fitted to them."]
+    if isinstance(trial, Predictions) and trial.how == "held out" and not trial.seen:
+        remarks = ["Errors were measured on rows that were held out; the model was not fitted to them."]
     stated = getattr(subject.core, "held_out_error_", None)
-    if isinstance(trial, Judged) and stated is not None:
+    if isinstance(trial, Predictions) and stated is not None:
         value = float(stated)
-        if subject.task == "classify":
-            remarks.append(f"The model's own cross-validated error is {percent(value)}.")
-        else:
-            size = number(value**0.5)
-            remarks.append(f"The model's own cross-validated error (root of the mean square) is {size}.")
+        size = percent(value) if subject.task == "classify" else f"{number(value**0.5)} (RMSE)"
+        remarks.append(f"The cross-validated error that the model itself states is {size}.")
     said = any("still falling" in note for note in subject.notes)
-    refined = getattr(subject.core, "refined_", False)  # its path says nothing of the vectors after they were moved
+    refined = getattr(subject.core, "refined_", False)  # its path is not that of the vectors after they were moved
     if not said and not refined and getattr(path_of(subject.core), "open_end", False):
         remarks.append(
             "The error was still falling at the budget of vectors: a larger max_vectors, or prefer='accurate', may "
             "help."
         )
-    return (*remarks, *subject.notes)
+    return tuple(dict.fromkeys((*remarks, *subject.notes, *subject.encoded[1])))

@@ -11,10 +11,11 @@ from typing import Any
 
 from fewkern._version import __version__
 from fewkern.io.save import write_atomically
+from fewkern.reporting.figures import draw
 from fewkern.reporting.findings import Findings, find
+from fewkern.reporting.formatting import printable
+from fewkern.reporting.holdout import ReportSettings
 from fewkern.reporting.page import page
-from fewkern.reporting.pictures import draw
-from fewkern.reporting.settings import ReportSettings
 from fewkern.reporting.subject import subject_of
 
 __all__ = ["Report", "report"]
@@ -27,7 +28,7 @@ _HEIGHT = 720
 class Report:
     """A page about a model.
 
-    In a notebook it shows itself. Everything that it says is in ``findings``, as plain numbers and sentences.
+    In a notebook it shows itself. Everything on the page is in ``findings``, as plain numbers and sentences.
 
     Parameters
     ----------
@@ -62,7 +63,7 @@ class Report:
         )
 
     def __str__(self) -> str:
-        return "\n".join(self.findings.headline)
+        return "\n".join(map(printable, self.findings.headline))
 
 
 def report(
@@ -74,10 +75,10 @@ def report(
     title: str | None = None,
     settings: ReportSettings | None = None,
 ) -> Report:
-    """Look at a fitted model from all sides, on one page.
+    """Evaluate a fitted model, and describe it on one HTML page.
 
-    The page says how good the model is beside simple rules, what drives it, where it errs, what it keeps, how sure it
-    is, and how to use it. It needs no network, and can be sent to a colleague.
+    The page shows how good the model is beside simple baselines, what drives it, where it errs, what it keeps, how
+    certain its predictions are, and how to use it. It needs no network, and can be sent to a colleague.
 
     Parameters
     ----------
@@ -99,9 +100,9 @@ def report(
 
     Notes
     -----
-    If the rows are those of the fit, errors are measured by a copy of the model that is fitted to four fifths of them
-    (a TableModel has its own record). Importances look at 1,000 rows at most, so that a report takes about as long as
-    the fit.
+    If the rows are those of the fit, errors are measured with a copy of the model that is fitted to four fifths of them
+    (a TableModel has its own record). Importances are computed from at most 1,000 rows, so that a report takes about as
+    long as the fit.
 
     Examples
     --------

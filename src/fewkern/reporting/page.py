@@ -1,219 +1,184 @@
-"""The page: findings and pictures as one self-contained HTML document."""
+"""The page: findings and figures as one self-contained HTML document, by the templates beside this module."""
 
 from __future__ import annotations
 
-from html import escape
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from fewkern.reporting.blocks import code, figures, heat_map, paragraphs, section, subheading, table, tiles
+from fewkern.reporting import formatting
+from fewkern.reporting.evaluation import ClassQuality, RegressionQuality
+from fewkern.reporting.figures import Picture
 from fewkern.reporting.findings import Findings
-from fewkern.reporting.mistakes import Threshold
-from fewkern.reporting.pictures import Picture
-from fewkern.reporting.quality import ClassQuality, RegressionQuality
-from fewkern.reporting.style import CSS
-from fewkern.reporting.words import cell, count, number, of, percent, plural, text
+from fewkern.reporting.formatting import cell, count, number, of, percent, plural, printable, signed
 
 __all__ = ["page"]
 
-Pictures = dict[str, tuple[Picture, ...]]
-# A larger matrix of confusions cannot be read; the most frequent pairs then stand for it.
-_MOST_CLASSES, _MOST_PAIRS = 30, 15
-_PARTS = (
-    ("good", "How good is it?"),
-    ("drivers", "What drives it?"),
-    ("errors", "Where does it err?"),
-    ("kept", "What does it keep?"),
-    ("sure", "How sure is it?"),
-    ("use", "How do I use it?"),
-    ("remarks", "Remarks"),
-)
+# A table: its head, and rows of text.
+Table = tuple[Sequence[str], Sequence[Sequence[str]]]
+_NOTHING: Table = ((), ())
+# Pairs of classes and columns that a table shows; a larger confusion matrix cannot be read.
+_MOST_CLASSES, _MOST_PAIRS, _MOST_COLUMNS, _MOST_SIZES = 30, 15, 20, 10
+_TITLES = {
+    "good": "How good is it?",
+    "importances": "What drives it?",
+    "errors": "Where does it err?",
+    "vectors": "What does it keep?",
+    "uncertainty": "How certain is it?",
+    "usage": "How do I use it?",
+    "remarks": "Remarks",
+}
+_OTHER_TITLES = {
+    "density": {"importances": "What does it look like?", "errors": "Which rows are unusual?"},
+    "reduce": {"importances": "What are the components?", "errors": "Which rows does it lose?"},
+}
 
 
-def page(findings: Findings, pictures: Pictures, title: str, about: tuple[tuple[str, str], ...]) -> str:
+def page(findings: Findings, pictures: dict[str, tuple[Picture, ...]], title: str, about: Any) -> str:
     """The whole document; ``about`` are names and values of the footer."""
-    blocks = {
-        "good": _good(findings),
-        "drivers": _drivers(findings, pictures),
-        "errors": _errors(findings, pictures),
-        "kept": _kept(findings, pictures),
-        "sure": _sure(findings, pictures),
-        "use": _use(findings),
-        "remarks": _remarks(findings),
-    }
-    titles = dict(_PARTS) | _other_titles(findings.task)
-    parts = [section(anchor, titles[anchor], blocks[anchor]) for anchor, _ in _PARTS if blocks[anchor]]
-    links = " ".join(f'<a href="#{a}">{escape(titles[a])}</a>' for a, _ in _PARTS if blocks[a])
-    facts = "".join(f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in about)
-    return (
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escape(title)}</title>\n<style>{CSS}</style>\n</head>\n<body>\n"
-        f'<header>\n<h1>{escape(title)}</h1>\n<p class="soft">{escape(_subtitle(findings))}</p>\n'
-        f"<nav>{links}</nav>\n</header>\n"
-        "<main>\n" + "\n".join(parts) + f"\n</main>\n<footer><dl>{facts}</dl></footer>\n</body>\n</html>\n"
+    try:
+        from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    except ImportError as error:
+        raise ImportError("report: the page needs jinja2: pip install 'fewkern[plot]'.") from error
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).with_name("templates")),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=StrictUndefined,
+        # what is not a piece of the page itself
+        finalize=lambda value: printable(value) if type(value) is str else value,
+    )
+    environment.filters |= {name: getattr(formatting, name) for name in ("cell", "count", "percent", "plural", "text")}
+    environment.filters["zip"] = zip
+    return environment.get_template("report.html").render(
+        found=findings,
+        pictures=pictures,
+        title=title,
+        subtitle=_subtitle(findings),
+        about=about,
+        titles=_TITLES | _OTHER_TITLES.get(findings.task, {}),
+        number_columns=_number_columns,
+        **_tables(findings),
     )
 
 
-def _other_titles(task: str) -> dict[str, str]:
-    if task == "density":
-        return {"drivers": "What does it look like?", "errors": "Which rows are unusual?"}
-    if task == "reduce":
-        return {"drivers": "What are the components?", "errors": "Which rows does it lose?"}
-    return {}
+def _number_columns(rows: Sequence[Sequence[str]]) -> list[int]:
+    """Columns to set to the right: those whose cells are numbers, counts, shares or ranges."""
+
+    def is_number(value: str) -> bool:
+        for part in value.replace(" of ", " to ").split(" to "):
+            try:
+                float(part.lstrip("<>").replace(",", "").replace("−", "-").rstrip("%"))
+            except ValueError:
+                return value in ("", "–", "never predicted")
+        return True
+
+    return [j for j in range(len(rows[0])) if all(is_number(str(row[j])) for row in rows)]
 
 
 def _subtitle(found: Findings) -> str:
     what = {
-        "classify": f"predicts {found.target}, one of {plural(len(found.classes), 'class', 'classes')}",
-        "regress": f"predicts {found.target}, a number",
-        "reduce": "describes rows by a few components",
-        "density": "says how common a row is",
+        "classify": f"predicts {found.target}, one of {plural(len(found.classes), 'class', 'classes')},",
+        "regress": f"predicts {found.target}, a number,",
+        "reduce": "describes rows by a few components,",
+        "density": "scores how common a row is,",
     }[found.task]
-    table = f"{plural(found.columns, 'column')}; looked at with {plural(found.rows, 'row')}"
-    return f"A {found.model} that {what}, from {table}."
-
-
-def _good(found: Findings) -> str:
-    first, *rest = found.headline
-    return "\n".join(
-        (paragraphs([first], "lead"), paragraphs(rest), tiles(_figures(found)), _comparison(found), _per_class(found))
+    return (
+        f"A {found.model} that {what} from {plural(found.columns, 'column')}, evaluated on {plural(found.rows, 'row')}."
     )
 
 
-def _figures(found: Findings) -> list[tuple[str, str]]:
+def _tables(found: Findings) -> dict[str, Any]:
+    """What the template shows as tables and tiles, as text."""
+    confusion, sets = found.errors.confusion, found.uncertainty.sets
+    many = confusion is not None and len(confusion.labels) > _MOST_CLASSES
+    pairs = confusion.pairs if confusion is not None and len(confusion.labels) > 3 else []
+    return {
+        "tiles": _tiles(found),
+        "baselines": _baselines(found.quality),
+        "classes": _classes(found),
+        "correlations": _components(found, weights=False),
+        "weights": _components(found, weights=True),
+        "pairs": [(cell(a), cell(b), count(n)) for a, b, n in pairs[: _MOST_PAIRS if many else 5]],
+        "thresholds": _thresholds(found),
+        "worst": _worst(found),
+        "kept_table": _kept(found),
+        "examples": _examples(found),
+        "set_sizes": [(count(k), count(n)) for k, n in enumerate(sets.sizes if sets else ()) if n][:_MOST_SIZES],
+        "costs": _costs(found),
+    }
+
+
+def _tiles(found: Findings) -> list[tuple[str, str]]:
     """The numbers that a reader takes away."""
     shown: list[tuple[str, str]] = []
     quality = found.quality
     if isinstance(quality, ClassQuality):
-        shown.append((percent(1 - quality.scores[0].value), "right"))
-        shown += [(percent(1 - score.value), score.name) for score in quality.scores[1:]]
+        shown += [(percent(1 - score.value), score.name) for score in quality.scores]
+        shown[0] = (shown[0][0], "right")
     elif isinstance(quality, RegressionQuality):
-        shown.append((number(quality.scores[0].value), "off on average"))
-        shown += [(number(score.value), score.name) for score in quality.scores[1:]]
+        shown += [(number(score.value), score.name) for score in quality.scores]
+        shown[0] = (shown[0][0], "off on average")
     elif found.reduction is not None:
         shown += [(percent(max(share, 0.0), 0), f"recovered, {name}") for name, share in found.reduction.carried]
     elif found.density is not None:
-        shown.append(
-            (number(float(np.exp(min(found.density.gain[0], 500.0)))), "times as probable as under one bell curve")
-        )
-    if found.kept is not None:
-        shown.append((count(found.kept.total), "vectors kept" if found.kept.moved else "rows kept"))
-    machine = found.usage.machines[0]
-    shown.append((f"{machine.nbytes:,} B", "the model"))
-    shown.append((f"{number(machine.microseconds, 2)} µs", "per row"))
-    return shown
+        times = float(np.exp(min(found.density.gain[0], 500.0)))
+        shown.append((number(times), "times as probable as under one bell curve"))
+    if found.vectors is not None:
+        shown.append((count(found.vectors.total), "vectors kept" if found.vectors.moved else "rows kept"))
+    own = found.usage.machines[0]
+    return [*shown, (f"{own.nbytes:,} B", "the model"), (f"{number(own.microseconds, 2)} µs", "per row")]
 
 
-def _comparison(found: Findings) -> str:
-    quality = found.quality
+def _baselines(quality: ClassQuality | RegressionQuality | None) -> Table:
+    if quality is None:
+        return _NOTHING
+    verdicts = ["", *({"better": "clearly better", "worse": "clearly worse"}.get(v, v) for v in quality.verdicts)]
     if isinstance(quality, ClassQuality):
-        rows = [
-            (s.name, percent(s.value), f"{percent(s.low)} to {percent(s.high)}", v)
-            for s, v in zip(quality.scores, ("", *(_VERDICTS[v] for v in quality.verdicts)))
+        return ("", "wrong", "95% CI", "this model is"), [
+            (s.name, percent(s.value), f"{percent(s.low)} to {percent(s.high)}", verdict)
+            for s, verdict in zip(quality.scores, verdicts)
         ]
-        blocks = table(("", "wrong", "with 95% confidence", "this model is"), rows, (1, 2))
-        if quality.auc is not None:
-            auc = f"in {percent(quality.auc, 0)} of all cases (AUC {quality.auc:.2f})"
-            blocks += paragraphs([f"Of two rows, one of each class, it ranks the right one higher {auc}."])
-        return subheading("Beside simple rules", blocks)
-    if isinstance(quality, RegressionQuality):
-        lines = zip(quality.scores, quality.rmse, quality.r2, ("", *(_VERDICTS[v] for v in quality.verdicts)))
-        rows_ = [
-            (
-                s.name,
-                number(s.value),
-                f"{number(s.low)} to {number(s.high)}",
-                number(rmse),
-                f"{round(r2, 3) + 0.0:.3f}",
-                verdict,
-            )
-            for s, rmse, r2, verdict in lines
-        ]
-        head = ("", "off on average", "with 95% confidence", "root mean square", "R²", "this model is")
-        return subheading("Beside simple rules", table(head, rows_, (1, 2, 3, 4)))
-    return ""
+    lines = zip(quality.scores, quality.rmse, quality.r2, verdicts)
+    return ("", "off on average (MAE)", "95% CI", "RMSE", "R²", "this model is"), [
+        (s.name, number(s.value), f"{number(s.low)} to {number(s.high)}", number(rmse), f"{r2 + 0.0:.3f}", verdict)
+        for s, rmse, r2, verdict in lines
+    ]
 
 
-_VERDICTS = {"better": "clearly better", "unclear": "perhaps better", "worse": "no better"}
-
-
-def _per_class(found: Findings) -> str:
-    quality = found.quality
-    if not isinstance(quality, ClassQuality):
-        return ""
-    rows = [
+def _classes(found: Findings) -> Table:
+    if not isinstance(found.quality, ClassQuality):
+        return _NOTHING
+    return (found.target, "rows", "found", "recall", "right when predicted", "precision"), [
         (
             cell(line.label),
             count(line.count),
-            f"{of(line.found, line.count)}" if line.count else "–",
+            of(line.found, line.count) if line.count else "–",
             percent(line.recall, 0) if line.count else "–",
-            f"{of(line.found, line.called)}" if line.called else "never said",
+            of(line.found, line.called) if line.called else "never predicted",
             percent(line.precision, 0) if line.called else "–",
         )
-        for line in quality.classes
+        for line in found.quality.classes
     ]
-    head = (found.target, "rows", "found", "share found (recall)", "right when said", "share right (precision)")
-    return subheading("Class by class", table(head, rows, range(1, 6)))
 
 
-def _drivers(found: Findings, pictures: Pictures) -> str:
-    if found.drivers is not None:
-        left = found.drivers.left_out
-        more = [f"{plural(left, 'further column')} with a smaller share in the model were not tried."] if left else []
-        if found.drivers.unused:
-            more.append(f"Not used: {', '.join(map(text, found.drivers.unused))}.")
-        return paragraphs((*found.drivers.sentences, *more)) + figures(pictures["drivers"])
-    if found.reduction is not None and found.reduction.total:
-        return figures(pictures["shape"]) + _components(found)
-    return figures(pictures["shape"])
-
-
-def _components(found: Findings) -> str:
+def _components(found: Findings, weights: bool) -> Table:
     reduced = found.reduction
-    assert reduced is not None
-    k = reduced.correlations.shape[1]
-    head = ("", *(f"component {c + 1}" for c in range(k)))
-    order = sorted(range(len(reduced.columns)), key=lambda j: -float(abs(reduced.correlations[j]).max()))[:20]
-    rows = [(reduced.columns[j], *(f"{v:+.2f}" for v in reduced.correlations[j])) for j in order]
-    blocks = subheading("How columns and components go together (correlation)", table(head, rows, range(1, k + 1)))
-    if reduced.weights is not None:
-        rows = [(reduced.columns[j], *(f"{v:+.3g}" for v in reduced.weights[j])) for j in order]
-        blocks += subheading("Weights of the columns (a linear map keeps no row)", table(head, rows, range(1, k + 1)))
-    return blocks
+    values = None if reduced is None else reduced.weights if weights else reduced.correlations
+    if reduced is None or values is None or not reduced.total:
+        return _NOTHING
+    order = np.argsort(-np.abs(reduced.correlations).max(axis=1), kind="stable")[:_MOST_COLUMNS]
+    form = "+.3g" if weights else "+.2f"
+    return ("", *(f"component {c + 1}" for c in range(values.shape[1]))), [
+        (reduced.columns[j], *(format(v, form) for v in values[j])) for j in order
+    ]
 
 
-def _errors(found: Findings, pictures: Pictures) -> str:
-    wrong = found.mistakes
-    blocks = []
-    if wrong.confusion is not None:
-        large = len(wrong.confusion.labels) > _MOST_CLASSES
-        pairs = wrong.confusion.pairs[:_MOST_PAIRS]
-        blocks.append("" if large else subheading("What is taken for what", heat_map(wrong.confusion)))
-        if len(wrong.confusion.labels) > 3:
-            rows = [(cell(truth), cell(said), count(times)) for truth, said, times in pairs]
-            blocks.append(
-                subheading(
-                    "The most frequent confusions",
-                    table(("is", "taken for", "times"), rows[: 15 if large else 5], (2,)),
-                )
-            )
-    if wrong.residuals is not None:
-        blocks.append(paragraphs(wrong.residuals.sentences))
-    if wrong.calibration is not None:
-        blocks.append(paragraphs([wrong.calibration.sentence]))
-    blocks.append(figures(pictures["mistakes"]))
-    blocks.append(_thresholds(wrong.thresholds, found))
-    blocks.append(_worst(found))
-    return "\n".join(filter(None, blocks))
-
-
-def _thresholds(lines: tuple[Threshold, ...], found: Findings) -> str:
-    if not lines or (found.mistakes.calibration is None and found.mistakes.curves is None):
-        return ""
-    name = found.mistakes.curves.of if found.mistakes.curves is not None else "it"
-    rows = [
+def _thresholds(found: Findings) -> Table:
+    return ("from probability", "predicted", "found", "recall", "false alarms", "precision"), [
         (
             percent(line.at, 0),
             count(line.called),
@@ -222,156 +187,77 @@ def _thresholds(lines: tuple[Threshold, ...], found: Findings) -> str:
             count(line.false_alarms),
             percent(line.found / line.called, 0) if line.called else "–",
         )
-        for line in lines
+        for line in found.errors.thresholds
     ]
-    head = ("from probability", "called", "found", "share found", "false alarms", "share right")
-    return subheading(
-        f"If {name} is called from another probability on",
-        table(head, rows, range(6)),
-    )
 
 
-def _worst(found: Findings) -> str:
-    listing, wrong = found.mistakes.worst_cells, found.mistakes
-    if listing is None or not listing.cells:
-        return ""
+def _worst(found: Findings) -> tuple[str, Sequence[str], Sequence[Sequence[str]]]:
+    """Title, head and rows of the table of rows that the model handles worst."""
+    cells = found.errors.worst_cells
     lead: list[tuple[str, ...]]
     if found.density is not None:
+        title, head = "The most unusual rows", ["log density"]
         lead = [(f"{value:.4g}",) for _, value in found.density.lowest]
-        head: tuple[str, ...] = ("row", "log density")
-        title = "The most unusual rows"
     elif found.reduction is not None:
+        title, head = "The rows that are recovered worst", ["distance"]
         lead = [(f"{value:.3g}",) for _, value in found.reduction.worst]
-        head, title = ("row", "distance"), "The rows that are recovered worst"
     else:
-        sure = "sure by" if found.task == "classify" else "off by"
-        lead = [(w.truth, w.predicted, w.how) for w in wrong.worst]
-        title = "The surest wrong answers" if found.task == "classify" else "The largest differences"
-        head = ("row", f"true {found.target}", "predicted", sure)
-    rows = [(name, *start, *cells) for name, start, cells in zip(listing.names, lead, listing.cells)]
-    return subheading(title, table((*head, *listing.columns), rows, _number_columns(rows)))
+        classify = found.task == "classify"
+        title = "The most confident wrong predictions" if classify else "The largest differences"
+        head = [f"true {found.target}", "predicted", "probability" if classify else "off by"]
+        lead = [(row.truth, row.predicted, row.how) for row in found.errors.worst]
+    assert cells is not None
+    rows = [(name, *start, *line) for name, start, line in zip(cells.names, lead, cells.cells)]
+    return title, ("row", *head, *cells.columns), rows
 
 
-def _signed(value: float) -> str:
-    return ("−" if value < 0 else "+") + number(abs(value))
-
-
-def _number_columns(rows: list[Any]) -> list[int]:
-    """Columns to set to the right: those whose cells are numbers."""
-
-    def is_number(value: str) -> bool:
-        try:
-            float(value.replace(",", "").replace("−", "-").rstrip("%"))
-        except ValueError:
-            return value in ("", "–")
-        return True
-
-    return [j for j in range(len(rows[0])) if all(is_number(str(row[j])) for row in rows)]
-
-
-def _kept(found: Findings, pictures: Pictures) -> str:
-    keeps = found.kept
-    if keeps is None:
-        return paragraphs(["The model is a linear map: it keeps one weight per column and component, and no row."])
-    density, reduce = found.task == "density", found.task == "reduce"
-    named = any(vector.target for vector in keeps.vectors)
-    near = any(vector.nearby for vector in keeps.vectors)
-    head = [
-        "row" if not keeps.moved else "",
-        *([found.target] if named else []),
-        "stands for" if density else "coefficient",
-        *([] if density else ["of" if reduce else "effect" if found.task == "regress" else "speaks"]),
-        "nearest rows",
-        *(["mostly" if found.task != "regress" else f"mean {found.target}"] if near else []),
-        *keeps.columns,
+def _kept(found: Findings) -> Table:
+    kept = found.vectors
+    if kept is None:
+        return _NOTHING
+    density, regress = found.task == "density", found.task == "regress"
+    effect = {"reduce": "of", "regress": "effect"}.get(found.task, "votes")
+    columns = [
+        ("row", lambda v: "" if kept.moved else v.name),
+        (found.target, lambda v: v.target),
+        ("stands for", lambda v: v.meaning) if density else ("coefficient", lambda v: signed(v.coefficient)),
+        (effect, lambda v: "" if density else v.meaning),
+        ("nearest rows", lambda v: count(v.nearest)),
+        (f"mean {found.target}" if regress else "mostly", lambda v: v.nearby),
     ]
-    rows = [
-        (
-            v.name,
-            *([v.target] if named else []),
-            v.meaning if density else _signed(v.coefficient),
-            *([] if density else [v.meaning]),
-            count(v.nearest),
-            *([v.nearby] if near else []),
-            *v.cells,
-        )
-        for v in keeps.vectors
-    ]
-    left = keeps.total - len(keeps.vectors)
-    more = (
-        [f"And {plural(left, 'more vector', 'more')}, with smaller {'weights' if density else 'coefficients'}."]
-        if left
-        else []
-    )
-    looked = [f"“Nearest rows” counts which of {plural(keeps.asked, 'row')} are most like the vector."]
-    return (
-        paragraphs(keeps.sentences)
-        + figures(pictures["kept"])
-        + table(head, rows, _number_columns(rows))
-        + paragraphs([*more, *looked], "soft")
-        + _examples(found)
-    )
+    shown = [(name, [get(v) for v in kept.vectors]) for name, get in columns]
+    shown = [(name, values) for name, values in shown if any(values)]
+    rows = [(*(values[m] for _, values in shown), *v.cells) for m, v in enumerate(kept.vectors)]
+    return (*(name for name, _ in shown), *kept.columns), rows
 
 
-def _examples(found: Findings) -> str:
+def _examples(found: Findings) -> Table:
     if not found.examples:
-        return ""
-    classify = found.task == "classify"
-    most = max(len(example.like) for example in found.examples)
-    head = ("row", f"true {found.target}", "predicted", *(["sure by"] if classify else []), *["most like"] * most)
-    rows = [
+        return _NOTHING
+    sure = any(example.sure for example in found.examples)
+    most = max(len(example.similar) for example in found.examples)
+    head = ("row", f"true {found.target}", "predicted", *["probability"] * sure, *["most similar"] * most)
+    return head, [
         (
             example.name,
             example.truth,
             example.predicted,
-            *([example.sure] if classify else []),
-            *(f"row {like.name} ({percent(like.likeness, 0)}): {like.meaning}" for like in example.like),
+            *[example.sure] * sure,
+            *(
+                f"row {like.name} ({percent(like.similarity, 0)})" + (f": {like.meaning}" if like.meaning else "")
+                for like in example.similar
+            ),
         )
         for example in found.examples
     ]
-    said = "The kept rows that a few rows are most like, how like they are, and what each of them speaks for."
-    return subheading("Which kept rows is a row like?", paragraphs([said]) + table(head, rows, (0,)))
 
 
-def _sure(found: Findings, pictures: Pictures) -> str:
-    said = found.trust
-    sentences = [part.sentence for part in (said.intervals, said.sets, said.novelty) if part is not None]
-    blocks = paragraphs(sentences) + figures(pictures["trust"])
-    if said.sets is not None:
-        rows = [(count(size), count(n)) for size, n in enumerate(said.sets.sizes) if n]
-        blocks += table(("classes in the set", "rows"), rows[:10], (0, 1))
-    return blocks + paragraphs(said.absent, "soft")
-
-
-def _use(found: Findings) -> str:
-    classify = found.task == "classify"
-    machines = found.usage.machines
+def _costs(found: Findings) -> Table:
+    machines, classify = found.usage.machines, found.task == "classify"
     judged = any(m.error is not None for m in machines)
-    rows = [
-        (
-            m.name,
-            count(m.vectors),
-            f"{m.nbytes:,}",
-            number(m.microseconds, 2),
-            *([("–" if m.error is None else percent(m.error) if classify else number(m.error))] if judged else []),
-        )
-        for m in machines
-    ]
-    head = (
-        "",
-        "vectors",
-        "bytes of numbers",
-        "µs per row",
-        *(["wrong" if classify else "off on average"] if judged else []),
-    )
-    recipes = "".join(code(recipe.title, recipe.lines) for recipe in found.usage.recipes)
-    return (
-        f'<div class="recipes">{recipes}</div>'
-        + subheading("Size and speed", table(head, rows, range(1, len(head))))
-        + paragraphs(found.usage.notes, "soft")
-    )
-
-
-def _remarks(found: Findings) -> str:
-    items = "".join(f"<li>{escape(remark)}</li>" for remark in found.remarks)
-    return f"<ul>{items}</ul>" if items else ""
+    head = ("", "vectors", "bytes", "µs per row", *["wrong" if classify else "off on average"] * judged)
+    rows = []
+    for m in machines:
+        error = "–" if m.error is None else percent(m.error) if classify else number(m.error)
+        rows.append((m.name, count(m.vectors), count(m.nbytes), number(m.microseconds, 2), *[error] * judged))
+    return head, rows

@@ -8,12 +8,18 @@ from typing import Any
 import numpy as np
 
 from fewkern.arrays.namespace import is_sparse, to_numpy
-from fewkern.reporting.words import is_missing
+from fewkern.reporting.formatting import is_missing
 
-__all__ = ["Rows"]
+__all__ = ["Rows", "sample_rows"]
 
 # Sparse samples are made dense for a report; beyond this many cells that would fill the memory.
 _MOST_CELLS = 50_000_000
+
+
+def sample_rows(positions: Any, limit: int, rng: np.random.Generator) -> np.ndarray[Any, Any]:
+    """At most ``limit`` of some rows, drawn without replacement, in order; ``positions`` may be their number."""
+    positions = np.arange(positions) if isinstance(positions, int) else positions
+    return positions if len(positions) <= limit else np.sort(rng.choice(positions, limit, replace=False))
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What a report is about: a fitted model, and rows of a table with their targets."""
+"""The subject of a report: a fitted model, and rows of a table with their targets."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from fewkern.arrays.namespace import is_sparse, to_numpy
 from fewkern.base import is_pairwise, vectors_moved
 from fewkern.core.gaussians import GaussianExpansion
 from fewkern.core.preparation import Preparation
+from fewkern.reporting.formatting import is_missing
 from fewkern.reporting.rows import Rows
-from fewkern.reporting.words import is_missing
 
 __all__ = ["Subject", "subject_of"]
 
@@ -72,39 +72,105 @@ class Subject:
         data = rows.select(self.inputs).data
         return data if self.takes_names or not rows.is_frame else data.to_numpy()
 
-    def seen(self, rows: Rows) -> Vector:
-        """``rows`` as the estimator inside sees them: numbers, shape ``(n, d)``."""
-        data = self.given(rows)
+    @property
+    def encoder(self) -> Any:
+        """What turns rows into features, None where the rows are the features."""
         if self.is_table:
-            data = self.model.encoder_.transform(data)
-        elif isinstance(self.model, Pipeline) and len(self.model.steps) > 1:
-            data = self.model[:-1].transform(data)
-        return _dense(data)
+            return self.model.encoder_
+        return self.model[:-1] if isinstance(self.model, Pipeline) and len(self.model.steps) > 1 else None
+
+    def encode(self, rows: Rows) -> Vector:
+        """Features of ``rows`` as the estimator inside sees them, shape ``(n, d)``."""
+        data = self.given(rows)
+        return _dense(data if self.encoder is None else self.encoder.transform(data))
 
     @cached_property
+    def encoded(self) -> tuple[Vector, tuple[str, ...]]:
+        """Features of all rows, and what the encoder warns of: it is asked once."""
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", UserWarning)
+            samples = self.encode(self.rows)
+        return samples, tuple(dict.fromkeys(str(warning.message) for warning in caught))
+
+    @property
     def samples(self) -> Vector:
         """All rows as the estimator inside sees them."""
-        return self.seen(self.rows)
+        return self.encoded[0]
 
     @cached_property
     def features(self) -> dict[int, Vector]:
-        """The features that every used column becomes: those that change when the cells of the column do.
+        """The features that every used column becomes.
 
-        A column that changes no feature is not used: left out by the model, or the same in all rows.
+        A column is not used if the model left it out, or if its features are the same in all rows.
         """
-        if not self.is_table and (not isinstance(self.model, Pipeline) or len(self.model.steps) == 1):
-            return {j: np.array([k]) for k, j in enumerate(self.inputs)}
-        if len(self.inputs) == self.samples.shape[1] > _MOST_SHUFFLED:
-            return {j: np.array([k]) for k, j in enumerate(self.inputs)}  # scalers, most probably
+        if self.encoder is None or len(self.inputs) == self.samples.shape[1] > _MOST_SHUFFLED:
+            return {j: np.array([k]) for k, j in enumerate(self.inputs)}  # the columns themselves, or scaled ones
+        columns = getattr(self.encoder, "columns_", None)
+        if columns is None:
+            found = self._shuffled_features()
+        else:
+            ends = np.cumsum([len(column.features) for column in columns])
+            found = dict(zip(self.inputs, np.split(np.arange(ends[-1]), ends[:-1])))
+        varies = np.ptp(self.samples, axis=0) > 0
+        return {j: features for j, features in found.items() if varies[features].any()}
+
+    def _shuffled_features(self) -> dict[int, Vector]:
+        """The features that change when the cells of a column are shuffled."""
         rng = np.random.default_rng(0)
-        some = np.arange(len(self.rows))
-        some = rng.permutation(some)[:_FEW_ROWS]
-        few, before = self.rows.take(some), self.samples[some]
+        few = rng.permutation(np.arange(len(self.rows)))[:_FEW_ROWS]
+        rows, before = self.rows.take(few), self.samples[few]
         found = {}
-        for j in self.inputs:
-            after = self.seen(few.replaced(j, few.cells(j, rng.permutation(len(few)))))
-            found[j] = np.flatnonzero(np.any(after != before, axis=0))
-        return {j: features for j, features in found.items() if len(features)}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # of the same cells
+            for j in self.inputs:
+                after = self.encode(rows.replaced(j, rows.cells(j, rng.permutation(len(rows)))))
+                found[j] = np.flatnonzero(np.any(after != before, axis=0))
+        return found
+
+    def with_cells(self, positions: Vector, j: int, others: Vector) -> Vector:
+        """Features of the rows at ``positions``, with the cells of column ``j`` from the rows at ``others``.
+
+        Where no feature of the column depends on another column, its features are those of the other rows, and nothing
+        is encoded.
+        """
+        own = self.features[j]
+        shared = any(np.isin(own, features).any() for k, features in self.features.items() if k != j)
+        if not shared:
+            samples = self.samples[positions]
+            samples[:, own] = self.samples[np.ix_(others, own)]
+            return samples
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # of the same cells
+            return self.encode(self.rows.take(positions).replaced(j, self.rows.cells(j, others)))
+
+    def numbers(self, j: int) -> Vector | None:
+        """Column ``j`` as numbers, NaN where a cell is missing; None where it holds anything else.
+
+        Numbers may be written as text with a unit, if the encoder can read them.
+        """
+        found = self.rows.numbers(j)
+        if found is None and (cells := self._read_cells(j)) is not None and cells.dtype.kind in "iuf":
+            found = np.where(self._missing(j), np.nan, cells.astype(float))
+        return found
+
+    def dates(self, j: int) -> Vector | None:
+        """Column ``j`` as days since 1970-01-01, NaN where a cell is missing; None where it does not hold dates."""
+        cells, columns = self._read_cells(j), getattr(self.encoder, "columns_", ())
+        if cells is None or not any(c.name == self.rows.names[j] and hasattr(c, "parts") for c in columns):
+            cells = getattr(self.rows.cells(j), "to_numpy", lambda: np.empty(0))()
+            if cells.dtype.kind != "M":
+                return None
+        days = np.array(cells, dtype="datetime64[us]")
+        return np.where(np.isnat(days) | self._missing(j), np.nan, days.astype(float) / 86_400_000_000)
+
+    def _read_cells(self, j: int) -> Vector | None:
+        """The cells of column ``j`` as the encoder reads them, if it can turn features back into cells."""
+        if not hasattr(self.encoder, "cells") or j not in self.features:
+            return None
+        return np.asarray(self.encoder.cells(self.samples)[self.rows.names[j]])
+
+    def _missing(self, j: int) -> Vector:
+        return np.array([is_missing(value) for value in self.rows.values(j)])
 
     @property
     def used(self) -> tuple[int, ...]:
@@ -152,21 +218,24 @@ class Subject:
         count = self.vectors.shape[1]
         if count == len(self.inputs):
             return tuple(self.rows.names[j] for j in self.inputs)
-        encoder = self.model.encoder_ if self.is_table else self.model[:-1]
         try:
-            return tuple(str(name) for name in encoder.get_feature_names_out())
+            return tuple(str(name) for name in self.encoder.get_feature_names_out())
         except (AttributeError, ValueError):  # a step without names, or one that was fitted to an array
             return tuple(f"feature {j}" for j in range(count))
 
-    def predict(self, rows: Rows) -> Vector:
-        """Predictions of the model, one per row."""
-        return to_numpy(self.model.predict(self.given(rows)))
+    def ask(self, method: str, samples: Vector, **given: Any) -> Vector:
+        """What a method of the estimator inside returns for features of rows."""
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="X does not have valid feature names")
+            return to_numpy(getattr(self.core, method)(samples, **given))
 
-    def probabilities(self, rows: Rows) -> Vector | None:
-        """Probability of every class, where the model says any."""
-        if not hasattr(self.model, "predict_proba"):
-            return None
-        return to_numpy(self.model.predict_proba(self.given(rows)))
+    def predict(self, samples: Vector) -> Vector:
+        """Predictions of the model, one per row."""
+        return self.ask("predict", samples)
+
+    def probabilities(self, samples: Vector) -> Vector | None:
+        """Probability of every class, where the model states any."""
+        return self.ask("predict_proba", samples) if hasattr(self.core, "predict_proba") else None
 
     def refitted(self, positions: Vector) -> Subject:
         """A copy of the model that was fitted to the rows at ``positions`` only."""
@@ -292,7 +361,7 @@ def _target(model: Any, task: str, X: Any, y: Any) -> tuple[str | None, Any, Any
 def _inputs(model: Any, core: Any, rows: Rows) -> tuple[int, ...]:
     """Positions of the columns that the model is given, in its order."""
     if hasattr(model, "encoder_"):
-        names = _encoded_columns(model.encoder_)
+        names = model.encoder_.columns
     else:
         first = model.steps[0][1] if isinstance(model, Pipeline) else model
         names = getattr(first, "feature_names_in_", None)
@@ -304,22 +373,11 @@ def _inputs(model: Any, core: Any, rows: Rows) -> tuple[int, ...]:
                     "columns."
                 )
             return tuple(range(len(rows.names)))
-    if names is None:
-        return tuple(range(len(rows.names)))
     absent = [str(name) for name in names if str(name) not in rows.names]
     if absent:
         shown = ", ".join(map(repr, absent[:5])) + (f" and {len(absent) - 5} more" if len(absent) > 5 else "")
         raise ValueError(f"report: X lacks the column(s) {shown}, which the model was fitted to; give the same table.")
     return tuple(rows.names.index(str(name)) for name in names)
-
-
-def _encoded_columns(encoder: Any) -> Any:
-    """Names of the columns that an encoder of tables reads."""
-    for attribute in ("columns_", "columns", "feature_names_in_"):
-        names = getattr(encoder, attribute, None)
-        if names is not None and all(isinstance(name, str) for name in names):
-            return list(names)
-    return None
 
 
 def _truth(y: Any, task: str, n: int) -> Vector:

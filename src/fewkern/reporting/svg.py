@@ -10,11 +10,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from fewkern.plotting.style import ACCENT, CLASSES, QUIET
+from fewkern.plotting.style import ACCENT, CLASSES, QUIET, SAMPLES
+from fewkern.reporting.formatting import printable
 
 __all__ = ["INK", "LINE", "drawing", "figure", "inline_svg"]
 
-# Colors of text and of thin lines in the figure; the page has its own in their place, light or dark.
+# Colors of text and of thin lines in the figure, and the variables of the page that replace all colors.
 INK, LINE = "#101418", "#c9d1d8"
 _VARIABLES = {
     INK: "--ink",
@@ -22,6 +23,7 @@ _VARIABLES = {
     LINE: "--line",
     ACCENT: "--accent",
     QUIET: "--quiet",
+    SAMPLES: "--soft",
     **{color: f"--class-{k}" for k, color in enumerate(CLASSES)},
 }
 _SETTINGS: dict[Any, Any] = {
@@ -48,7 +50,7 @@ def drawing() -> Iterator[None]:
     try:
         import matplotlib
     except ImportError as error:
-        raise ImportError("report: the pictures need matplotlib: pip install 'fewkern[plot]'.") from error
+        raise ImportError("report: the figures need matplotlib: pip install 'fewkern[plot]'.") from error
     with matplotlib.rc_context(_SETTINGS), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing from")
         warnings.filterwarnings("ignore", message="Matplotlib currently does not support .* natively")
@@ -74,7 +76,7 @@ def inline_svg(drawn: Any, name: str, alt: str) -> tuple[str, int]:
     buffer = io.StringIO()
     with matplotlib.rc_context({"svg.hashsalt": name}):
         drawn.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
-    text = buffer.getvalue()
+    text = printable(buffer.getvalue())
     text = text[text.index("<svg") :]
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
     text = re.sub(r"<style[^>]*>.*?</style>", "", text, flags=re.DOTALL)
@@ -82,7 +84,8 @@ def inline_svg(drawn: Any, name: str, alt: str) -> tuple[str, int]:
     # no "<" inside: a text of the picture that looks like a style does not end one
     text = re.sub(r'style="[^"<]*"', _in_page_colors, text)
     width, height = (float(re.search(rf'{side}="([\d.]+)pt"', text)[1]) for side in ("width", "height"))  # type: ignore[index]
-    head = f'<svg role="img" aria-label="{html.escape(alt)}" viewBox="0 0 {width:g} {height:g}" stroke-linejoin="round"'
+    said = html.escape(printable(alt))
+    head = f'<svg role="img" aria-label="{said}" viewBox="0 0 {width:g} {height:g}" stroke-linejoin="round"'
     return head + ">" + text[text.index(">") + 1 :], round(width * 4 / 3)
 
 

@@ -1,4 +1,4 @@
-"""How to use a model elsewhere: lines to copy, its size and speed, and those of a support vector machine."""
+"""How to use a model: lines to copy, its size and speed, and those of a support vector machine."""
 
 from __future__ import annotations
 
@@ -8,13 +8,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.compose import TransformedTargetRegressor
 from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR
 
 from fewkern.io.describe import plan
-from fewkern.reporting.judging import Judged
+from fewkern.reporting.evaluation import prediction_error
+from fewkern.reporting.holdout import Predictions
+from fewkern.reporting.rows import sample_rows
 from fewkern.reporting.subject import Subject
 
 __all__ = ["Machine", "Recipe", "Usage", "usage"]
@@ -24,6 +27,7 @@ Vector = np.ndarray[Any, Any]
 _MOST_SEARCHED, _MOST_FITTED, _FOLDS = 600, 3000, 3
 _GRID = {"C": [1.0, 10.0, 100.0], "gamma": [0.1, 1.0, 10.0]}
 _TIMED_ROWS, _TIMES = 1000, 3
+_METHODS = {"reduce": "transform", "density": "score_samples"}
 
 
 @dataclass(frozen=True)
@@ -36,7 +40,7 @@ class Machine:
     microseconds: float
     """Per row, when many are predicted at once."""
     error: float | None
-    """Share of wrong answers, or mean absolute error, on the rows that both were judged on."""
+    """Error rate or mean absolute error, on the rows that both were evaluated on."""
 
 
 @dataclass(frozen=True)
@@ -56,33 +60,24 @@ class Usage:
     notes: tuple[str, ...]
 
 
-def usage(subject: Subject, judged: Judged | None, compare: bool, seed: int) -> Usage:
+def usage(subject: Subject, found: Predictions | None, compare: bool, seed: int) -> Usage:
     """Recipes, size, time per prediction; beside those of a grid-searched SVC or SVR, if asked for."""
-    rows = subject.samples[:_TIMED_ROWS]
-    call = _evaluate(subject)
-    error = None if judged is None else _error(judged.truth, judged.predicted, subject.task)
-    own = Machine("this model", len(subject.vectors), int(subject.core.expansion_.nbytes), _time(call, rows), error)
-    machines, notes = [own], []
-    if compare and judged is not None:
-        other, searched, fitted = _support_vectors(subject, judged, seed)
-        if other is not None:
-            machines.append(other)
-            searching = f"a grid of {len(_GRID['C']) * len(_GRID['gamma'])}, searched on {searched:,} rows"
-            notes += [
-                f"{other.name}: C and gamma from {searching} with {_FOLDS} folds, and fitted to {fitted:,}.",
-                "Its size and time grow with the rows. Times are of the computer that made this page.",
-            ]
+    call = getattr(subject.core, _METHODS.get(subject.task, "predict"))
+    error = None if found is None else prediction_error(found.truth, found.predicted, subject.task)
+    took = _time(call, subject.samples[:_TIMED_ROWS])
+    machines = [Machine("this model", len(subject.vectors), int(subject.core.expansion_.nbytes), took, error)]
+    notes: list[str] = []
+    other = _support_vectors(subject, found, seed) if compare and found is not None else None
+    if other is not None:
+        machine, searched, fitted = other
+        machines.append(machine)
+        searching = f"a grid of {len(_GRID['C']) * len(_GRID['gamma'])}, searched on {searched:,} rows"
+        notes += [
+            f"{machine.name}: C and gamma from {searching} with {_FOLDS} folds, and fitted to {fitted:,}.",
+            "Its size and time grow with the rows. Times were measured on the computer that made this page.",
+        ]
     recipes, refused = _recipes(subject)
     return Usage(tuple(machines), recipes, (*notes, *refused))
-
-
-def _evaluate(subject: Subject) -> Any:
-    name = {"reduce": "transform", "density": "score_samples"}.get(subject.task, "predict")
-    return getattr(subject.core, name)
-
-
-def _error(truth: Vector, predicted: Vector, task: str) -> float:
-    return float(np.mean(truth != predicted if task == "classify" else np.abs(truth - predicted)))
 
 
 def _time(call: Any, rows: Vector) -> float:
@@ -97,53 +92,44 @@ def _time(call: Any, rows: Vector) -> float:
     return 1e6 * best / len(rows)
 
 
-def _support_vectors(subject: Subject, judged: Judged, seed: int) -> tuple[Machine | None, int, int]:
-    """A support vector machine for the same rows, with how many rows it was searched on and fitted to."""
+def _support_vectors(subject: Subject, found: Predictions, seed: int) -> tuple[Machine, int, int] | None:
+    """A support vector machine for the same rows, and the numbers of rows of its grid search and of its fit."""
     rng = np.random.default_rng(seed)
-    X, y = subject.samples, subject.truth
+    X, y, classify = subject.samples, subject.truth, subject.task == "classify"
     assert y is not None
-    train = judged.others if len(judged.others) else np.arange(len(X))
-    train = train if len(train) <= _MOST_FITTED else rng.choice(train, _MOST_FITTED, replace=False)
-    few = train if len(train) <= _MOST_SEARCHED else rng.choice(train, _MOST_SEARCHED, replace=False)
-    classify = subject.task == "classify"
+    train = sample_rows(found.train if len(found.train) else np.arange(len(X)), _MOST_FITTED, rng)
+    few = sample_rows(train, _MOST_SEARCHED, rng)
     if len(few) < 3 * _FOLDS or (classify and np.unique(y[few], return_counts=True)[1].min() < _FOLDS):
-        return None, 0, 0
-    center, spread = (0.0, 1.0) if classify else (float(y[train].mean()), float(y[train].std()) or 1.0)
-    machine = make_pipeline(StandardScaler(), SVC() if classify else SVR())
-    step = "svc" if classify else "svr"
+        return None
     # gamma in units of one over the number of features, as scikit-learn's "scale"
-    grid = {f"{step}__C": _GRID["C"], f"{step}__gamma": [g / X.shape[1] for g in _GRID["gamma"]]}
-    targets = y if classify else (y - center) / spread
+    grid = {"svm__C": _GRID["C"], "svm__gamma": [g / X.shape[1] for g in _GRID["gamma"]]}
+    machine: Any = Pipeline([("scale", StandardScaler()), ("svm", SVC() if classify else SVR())])
+    if not classify:
+        machine = TransformedTargetRegressor(machine, transformer=StandardScaler())
+        grid = {f"regressor__{name}": values for name, values in grid.items()}
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a comparison is no place for another program's remarks
-        search = GridSearchCV(machine, grid, cv=_FOLDS, refit=False).fit(X[few], targets[few])
-        machine.set_params(**search.best_params_).fit(X[train], targets[train])
-        inner = machine.steps[-1][1]
-        parts = (inner.support_vectors_, inner.dual_coef_, inner.intercept_)
-        error = None
-        if len(judged.others):
-            predicted = machine.predict(X[judged.positions])
-            error = _error(judged.truth, predicted if classify else predicted * spread + center, subject.task)
+        warnings.simplefilter("ignore")  # of another program
+        search = GridSearchCV(machine, grid, cv=_FOLDS, refit=False).fit(X[few], y[few])
+        machine.set_params(**search.best_params_).fit(X[train], y[train])
+        predicted = machine.predict(X[found.positions])
         took = _time(machine.predict, X[:_TIMED_ROWS])
-    name = f"{type(inner).__name__}, grid-searched"
-    nbytes = sum(np.asarray(part).nbytes for part in parts)
-    return Machine(name, len(inner.support_vectors_), nbytes, took, error), len(few), len(train)
+    svm = (machine if classify else machine.regressor_)["svm"]
+    nbytes = sum(np.asarray(part).nbytes for part in (svm.support_vectors_, svm.dual_coef_, svm.intercept_))
+    error = prediction_error(found.truth, predicted, subject.task) if len(found.train) else None
+    name = f"{type(svm).__name__}, grid-searched"
+    return Machine(name, len(svm.support_vectors_), nbytes, took, error), len(few), len(train)
 
 
 def _recipes(subject: Subject) -> tuple[tuple[Recipe, ...], tuple[str, ...]]:
     """Lines for Python, the command line, C and ONNX; and why some are missing."""
-    verb = {"reduce": "transform", "density": "score_samples"}.get(subject.task, "predict")
-    recipes = [
-        Recipe(
-            "Python",
-            (
-                "import fewkern",
-                'fewkern.save(model, "model.npz")',
-                'model = fewkern.load("model.npz")',
-                f"model.{verb}(rows)",
-            ),
-        )
-    ]
+    method = _METHODS.get(subject.task, "predict")
+    lines = (
+        "import fewkern",
+        'fewkern.save(model, "model.npz")',
+        'model = fewkern.load("model.npz")',
+        f"model.{method}(rows)",
+    )
+    recipes = [Recipe("Python", lines)]
     if subject.is_table:
         recipes.append(Recipe("Command line", ("fewkern predict model.npz table.csv --out predictions.csv",)))
     try:
@@ -152,13 +138,11 @@ def _recipes(subject: Subject) -> tuple[tuple[Recipe, ...], tuple[str, ...]]:
             plan(subject.model, "double", "to_c")
     except (TypeError, ValueError) as error:
         return tuple(recipes), (f"No export to C or ONNX: {error}",)
-    function = {"classify": "predict", "density": "log_density", "reduce": "transform"}.get(subject.task, "predict")
-    value = "int class = model_predict(x);" if subject.task == "classify" else f"model_{function}(x, out);"
-    value = "double value = model_log_density(x);" if subject.task == "density" else value
-    if subject.is_table:
-        recipes.append(Recipe("C", ("fewkern export model.npz model.c", f"{value}  /* no library needed */")))
-        recipes.append(Recipe("ONNX", ("fewkern export model.npz model.onnx",)))
-    else:
-        recipes.append(Recipe("C", ('fewkern.to_c(model, "model.c")', f"{value}  /* no library needed */")))
-        recipes.append(Recipe("ONNX", ('fewkern.to_onnx(model, "model.onnx")',)))
+    call = {
+        "classify": "int class = model_predict(x);",
+        "density": "double value = model_log_density(x);",
+    }.get(subject.task, f"model_{method}(x, out);")
+    for title, function, file in (("C", "to_c", "model.c"), ("ONNX", "to_onnx", "model.onnx")):
+        export = f"fewkern export model.npz {file}" if subject.is_table else f'fewkern.{function}(model, "{file}")'
+        recipes.append(Recipe(title, (export, f"{call}  /* no library needed */") if title == "C" else (export,)))
     return tuple(recipes), ()

@@ -6,10 +6,8 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+from fewkern.density.baselines import OrthogonalForwardDensity, ParzenDensity, ReducedSetDensity
 from fewkern.density.forward import ForwardDensity
-from fewkern.density.orthogonal import OrthogonalForwardDensity
-from fewkern.density.parzen import ParzenDensity
-from fewkern.density.reduced_set import ReducedSetDensity
 from fewkern.fisher.forward_fisher import ForwardKernelFisher
 from fewkern.fisher.sparse import SparseKernelFisher
 from fewkern.learn.classifier import KernelClassifier

@@ -12,13 +12,15 @@ from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 
 from fewkern.arrays.namespace import to_numpy
 from fewkern.density.mixture import KernelMixture
-from fewkern.reporting.judging import Trial, try_out
-from fewkern.reporting.kept import affine_units
-from fewkern.reporting.settings import ReportSettings
+from fewkern.plotting.density import in_units as mixture_in_units
+from fewkern.reporting.evaluation import mean_interval
+from fewkern.reporting.formatting import number, percent, plural
+from fewkern.reporting.holdout import ReportSettings, Trial, try_out
+from fewkern.reporting.listing import in_units
+from fewkern.reporting.rows import sample_rows
 from fewkern.reporting.subject import Subject
-from fewkern.reporting.words import number, percent, plural
 
-__all__ = ["DensityShape", "Reduction", "density_shape", "in_table_units", "reduction"]
+__all__ = ["DensityShape", "Reduction", "density_shape", "reduction"]
 
 Vector = np.ndarray[Any, Any]
 # Neighbors whose mean is the way back from components to columns, and those that vote on a class.
@@ -33,7 +35,7 @@ class Reduction:
     """What is left of the table in a few components."""
 
     how: str
-    """How the rows of the trial relate to the model, as in :class:`~fewkern.reporting.judging.Judged`."""
+    """How the rows of the trial relate to the model, as in :class:`~fewkern.reporting.holdout.Predictions`."""
     components: Vector
     """Of all rows, at most the first four, shape ``(n, k)``."""
     total: int
@@ -53,7 +55,7 @@ class Reduction:
 
 
 def reduction(subject: Subject, names: tuple[str, ...], settings: ReportSettings) -> Reduction:
-    """Judge components by what can be recovered from them, on rows that the model was not fitted to."""
+    """Evaluate components by what can be recovered from them, on rows that the model was not fitted to."""
     trial = try_out(subject, settings)
     train, test = _parts(trial, settings.random_state)
     model = trial.subject
@@ -93,10 +95,7 @@ def _parts(trial: Trial, seed: int) -> tuple[Vector, Vector]:
     if not len(train):
         mixed = rng.permutation(test)
         train, test = np.sort(mixed[: len(mixed) // 2]), np.sort(mixed[len(mixed) // 2 :])
-    train, test = (
-        part if len(part) <= _MOST_ROWS else np.sort(rng.choice(part, _MOST_ROWS, replace=False))
-        for part in (train, test)
-    )
+    train, test = (sample_rows(part, _MOST_ROWS, rng) for part in (train, test))
     return (train, test) if len(train) else (test, test)
 
 
@@ -173,7 +172,7 @@ class DensityShape:
 
 
 def density_shape(subject: Subject, names: tuple[str, ...], settings: ReportSettings) -> DensityShape:
-    """Judge a density on rows that it was not fitted to, beside one normal distribution."""
+    """Evaluate a density on rows that it was not fitted to, beside one normal distribution."""
     complete: Vector = np.asarray(np.isfinite(subject.samples).all(axis=1))
     trial = try_out(subject, settings)
     model, train, test = trial.subject, trial.train, trial.test[complete[trial.test]]
@@ -181,30 +180,19 @@ def density_shape(subject: Subject, names: tuple[str, ...], settings: ReportSett
     X = model.samples
     own = to_numpy(model.core.expansion_.log_density(X[test]))
     gaps = own - _normal_log_density(X[learn], X[test])
-    gain = _mean_interval(gaps)
+    gain = mean_interval(gaps)
     mixture = subject.core.expansion_.like(np.empty(0))
-    units = affine_units(subject)
-    mixture = mixture if units is None else in_table_units(mixture, *units)
-    samples = subject.samples if units is None else subject.samples / units[1] + units[0]
+    found = in_units(subject)
+    mixture = mixture if found is None else mixture_in_units(mixture, found)
+    samples = subject.samples if found is None else found.given_units(subject.samples)
     log_density = mixture.log_density(samples)
     order = np.argsort(np.where(complete, log_density, np.inf), kind="stable")[:_MOST_WORST]
     lowest = tuple((int(i), float(log_density[i])) for i in order)
     some = np.flatnonzero(complete)[:: max(1, int(complete.sum()) // _MOST_ROWS)]
-    if units is None:
+    if found is None:
         names = tuple(f"{name} (standardized)" for name in names)
     sentences = _density_sentences(gain, len(test), trial.how, mixture.n_vectors)
     return DensityShape(trial.how, mixture, names, samples[some], gain, len(test), lowest, sentences)
-
-
-def in_table_units(mixture: KernelMixture, shift: Vector, factor: Vector) -> KernelMixture:
-    """The density of ``x`` where ``mixture`` is that of ``(x - shift) factor``."""
-    transform = to_numpy(mixture.transform)
-    return KernelMixture(
-        to_numpy(mixture.vectors) / factor + shift,
-        to_numpy(mixture.weights),
-        to_numpy(mixture.widths),
-        transform * factor if transform.ndim == 1 else transform * factor[None, :],
-    )
 
 
 def _normal_log_density(X: Vector, new: Vector) -> Vector:
@@ -212,29 +200,20 @@ def _normal_log_density(X: Vector, new: Vector) -> Vector:
     covariance = np.atleast_2d(np.cov(X, rowvar=False)) if len(X) > 1 else np.eye(X.shape[1])
     # a column that follows from the others, or does not vary, would make it infinite
     covariance = covariance + 1e-9 * max(float(np.trace(covariance)) / X.shape[1], 1e-300) * np.eye(X.shape[1])
-    return np.asarray(stats.multivariate_normal(X.mean(axis=0), covariance, allow_singular=True).logpdf(new)).reshape(
-        -1
-    )
-
-
-def _mean_interval(values: Vector) -> tuple[float, float, float]:
-    mean, n = float(values.mean()), len(values)
-    if n < 2:
-        return mean, -float("inf"), float("inf")
-    half = float(stats.t.ppf(0.975, n - 1) * values.std(ddof=1) / np.sqrt(n))
-    return mean, mean - half, mean + half
+    normal = stats.multivariate_normal(X.mean(axis=0), covariance, allow_singular=True)
+    return np.asarray(normal.logpdf(new)).reshape(-1)
 
 
 def _density_sentences(gain: tuple[float, float, float], n: int, how: str, kernels: int) -> tuple[str, ...]:
     mean, low, high = gain
     seen = {"refitted": "that it had not seen", "new": "of this table", "fitted": "that it was fitted to"}[how]
     if low > 0:
-        judged = f"{_times(mean)} times as probable ({_times(low)} to {_times(high)} times with 95% confidence)"
+        compared = f"{_times(mean)} times as probable (95% CI {_times(low)} to {_times(high)} times)"
     elif mean > 0:
-        judged = f"{_times(mean)} times as probable, which may be chance"
+        compared = f"{_times(mean)} times as probable, which may be chance"
     else:
-        judged = f"no more probable ({_times(mean)} times)"
-    rows = f"the {plural(n, 'row')} {seen} are {judged}"
+        compared = f"no more probable ({_times(mean)} times)"
+    rows = f"the {plural(n, 'row')} {seen} are {compared}"
     return (
         f"On average, {rows} under this density as under one normal distribution (a single bell curve).",
         f"The density is a sum of {plural(kernels, 'bell curve')}.",

@@ -2,40 +2,18 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fewkern.reporting.words import about, cell, count, in_hundred, is_missing, label, number, of, percent, plural, text
-
-
-@pytest.mark.parametrize(
-    ("share", "words"),
-    [
-        (0.0, "none"),
-        (1.0, "all"),
-        (0.25, "about 1 of 4"),
-        (53 / 168, "about 1 of 3"),
-        (0.5, "about half"),
-        (0.74, "about 3 of 4"),
-        (0.01, "about 1 of 100"),
-        (0.99, "nearly all"),
-    ],
+from fewkern.reporting.formatting import (
+    cell,
+    count,
+    is_missing,
+    label,
+    number,
+    of,
+    percent,
+    plural,
+    printable,
+    text,
 )
-def test_shares_as_fractions(share, words):
-    assert about(share) == words
-
-
-@pytest.mark.parametrize(
-    ("share", "words"),
-    [
-        (0.0, "0 of 100"),
-        (1.0, "100 of 100"),
-        (0.72, "72 of 100"),
-        (0.0033, "3 of 1,000"),
-        (0.9967, "997 of 1,000"),
-        (0.00004, "1 of 10,000"),
-        (1 - 1e-9, "9,999 of 10,000"),
-    ],
-)
-def test_shares_as_counts(share, words):
-    assert in_hundred(share) == words
 
 
 @pytest.mark.parametrize(
@@ -99,3 +77,11 @@ def test_labels_and_counts():
     assert is_missing(pd.NA)
     assert not is_missing("")
     assert text("short") == "short"
+
+
+def test_controls_are_written_out():
+    assert printable("a\x00\x1b\x7f\x9b\u202e\u2069\udc80\r") == r"a\x00\x1b\x7f\x9b\u202e\u2069\udc80\r"
+    plain = "tab\tline\n é 東京 −–“…"
+    assert printable(plain) == plain
+    assert cell("a\x1bb") == text("a\x1bb") == r"a\x1bb"
+    assert label("a\u202eb") == r"'a\u202eb'"

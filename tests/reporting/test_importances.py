@@ -1,11 +1,12 @@
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.inspection import partial_dependence, permutation_importance
+from sklearn import inspection
+from sklearn.inspection import permutation_importance
 
 import fewkern
-from fewkern.reporting import drivers as module
-from fewkern.reporting.drivers import drivers, own_importances, partial_effect
+from fewkern.reporting import importances as module
+from fewkern.reporting.importances import importances, own_importances, partial_dependence
 from fewkern.reporting.subject import subject_of
 from tests.reporting.helpers import churn_model, iris_model, price_model
 
@@ -13,13 +14,13 @@ from tests.reporting.helpers import churn_model, iris_model, price_model
 def test_permutation_importances_of_columns_are_those_of_scikit_learn(monkeypatch):
     monkeypatch.setattr(module, "_REPEATS", 40)
     model, X, y = price_model()
-    found = drivers(subject_of(model, X, y), 0)
+    found = importances(subject_of(model, X, y), 0)
     oracle = permutation_importance(model, X, y, scoring="neg_mean_absolute_error", n_repeats=40, random_state=0)
-    rises = {d.column: d.rise for d in found.importances}
+    rises = {d.column: d.increase for d in found.columns}
     # both are means of random shuffles
     tolerance = 4 * oracle.importances_std.max() / np.sqrt(40) * 2
     assert [rises["area"], rises["noise"]] == pytest.approx(oracle.importances_mean, abs=tolerance)
-    assert found.importances[0].column == "area"
+    assert found.columns[0].column == "area"
     assert found.error == pytest.approx(np.abs(model.predict(X) - y).mean())
 
 
@@ -32,16 +33,16 @@ def test_own_importances_are_added_up_over_the_features_of_a_column():
 
 def test_what_is_said():
     model, frame, y = churn_model()
-    found = drivers(subject_of(model, frame, y), 0)
+    found = importances(subject_of(model, frame, y), 0)
     assert found.sentences[0].startswith(
-        f"{found.importances[0].column} matters most: with its cells shuffled, the error grows from"
+        f"{found.columns[0].column} matters most: when its cells are shuffled, the error grows from"
     )
     assert found.unused == ("key",)
     assert found.several
-    assert any(s == "1 of 3 columns make no difference that can be told from chance." for s in found.sentences)
+    assert any(s == "1 of 3 columns makes no difference beyond chance." for s in found.sentences)
     model, X, y = price_model()
-    found = drivers(subject_of(model, X, y), 0)
-    assert found.sentences[0].startswith("area matters most: with its cells shuffled, the error grows from")
+    found = importances(subject_of(model, X, y), 0)
+    assert found.sentences[0].startswith("area matters most: when its cells are shuffled, the error grows from")
     assert not found.several
 
 
@@ -50,23 +51,25 @@ def test_a_model_of_noise_has_no_driver():
     X, y = rng.normal(size=(60, 2)), np.ones(60)
     y[:3] = 0
     model = fewkern.FeatureVectorDiscriminant(max_vectors=2).fit(X, y)
-    found = drivers(subject_of(model, X, y), 0)
-    assert found.sentences[0].startswith("No column matters clearly")
+    found = importances(subject_of(model, X, y), 0)
+    assert found.sentences[0].startswith("No column clearly matters")
 
 
 def test_partial_effects_are_partial_dependence():
     model, X, y = price_model()
-    effect = partial_effect(subject_of(model, X, y), 0, np.random.default_rng(0))
+    effect = partial_dependence(subject_of(model, X, y), 0, np.random.default_rng(0))
     assert effect.column == "area"
-    assert effect.is_number
-    oracle = partial_dependence(model, X, ["area"], custom_values={"area": np.array(effect.values)}, kind="average")
+    assert effect.kind == "number"
+    oracle = inspection.partial_dependence(
+        model, X, ["area"], custom_values={"area": np.array(effect.values)}, kind="average"
+    )
     assert effect.curves[0][0] == "price"
     assert effect.curves[0][1] == pytest.approx(oracle["average"][0])
 
 
 def test_partial_effects_of_a_category_are_of_the_rarer_class():
     model, frame, y = churn_model()
-    effect = partial_effect(subject_of(model, frame, y), 3, np.random.default_rng(0))
+    effect = partial_dependence(subject_of(model, frame, y), 3, np.random.default_rng(0))
     assert set(effect.values) == {"month", "year"}
     rare = y.value_counts().idxmin()
     assert [name for name, _ in effect.curves] == [rare]
@@ -78,7 +81,7 @@ def test_partial_effects_of_a_category_are_of_the_rarer_class():
 
 def test_many_classes_show_those_that_move():
     model, X, y = iris_model()
-    effect = partial_effect(subject_of(model, X, y), 2, np.random.default_rng(0))
+    effect = partial_dependence(subject_of(model, X, y), 2, np.random.default_rng(0))
     assert [name for name, _ in effect.curves] == ["0", "1", "2"]
 
 
@@ -87,9 +90,9 @@ def test_many_columns_are_not_all_tried():
     X = rng.normal(size=(40, 300))
     y = X[:, 7] > 0
     model = fewkern.FeatureVectorDiscriminant(max_vectors=10).fit(X, y)
-    found = drivers(subject_of(model, X, y), 0)
+    found = importances(subject_of(model, X, y), 0)
     assert found.left_out == 250
-    assert "feature 7" in [d.column for d in found.importances]
+    assert "feature 7" in [d.column for d in found.columns]
 
 
 def test_cells_keep_their_types():
@@ -103,6 +106,6 @@ def test_cells_keep_their_types():
     y = np.arange(60) % 2
     pre = make_column_transformer((OneHotEncoder(sparse_output=False), ["a"]), ("passthrough", ["b"]))
     model = make_pipeline(pre, fewkern.FeatureVectorDiscriminant(max_vectors=5)).fit(frame, y)
-    found = drivers(subject_of(model, frame, y), 0)
-    assert found.importances[0].column == "a"
+    found = importances(subject_of(model, frame, y), 0)
+    assert found.columns[0].column == "a"
     assert found.unused == ("c",)

@@ -10,8 +10,8 @@ from sklearn.preprocessing import StandardScaler
 
 import fewkern
 from fewkern.density.mixture import KernelMixture
-from fewkern.reporting.shapes import _normal_log_density, density_shape, in_table_units, reduction
 from fewkern.reporting.subject import subject_of
+from fewkern.reporting.unsupervised import _normal_log_density, density_shape, reduction
 from tests.reporting.helpers import QUICK
 
 X, y = load_iris(return_X_y=True, as_frame=True)
@@ -32,15 +32,6 @@ def test_marginals_are_integrals(full):
         grid = np.column_stack([a.ravel(), np.full(a.size, x), b.ravel()])
         integral = p(grid)[:, 0].sum() * (axis[1] - axis[0]) ** 2
         assert p.marginal((1,))(np.array([[x]]))[0, 0] == pytest.approx(integral, rel=1e-6)
-
-
-@pytest.mark.parametrize("full", [False, True])
-def test_units_of_a_density(full):
-    p = mixture(full)
-    shift, factor = np.array([1.0, -2.0, 0.5]), np.array([0.1, 3.0, 2.0])
-    x = np.random.default_rng(1).normal(size=(5, 3))
-    expected = p.log_density((x - shift) * factor) + np.log(factor).sum()
-    np.testing.assert_allclose(in_table_units(p, shift, factor).log_density(x), expected)
 
 
 def test_normal_baseline():

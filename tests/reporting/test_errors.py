@@ -3,12 +3,12 @@ import pytest
 from sklearn import metrics
 from sklearn.calibration import calibration_curve
 
-from fewkern.reporting.judging import judge
-from fewkern.reporting.mistakes import calibration, confusion, curves, in_order, residuals, thresholds, worst_rows
-from fewkern.reporting.quality import ClassLine
+from fewkern.reporting.errors import calibration, confusion, curves, in_order, residuals, thresholds, worst_rows
+from fewkern.reporting.evaluation import ClassLine
+from fewkern.reporting.holdout import predict_held_out
 from fewkern.reporting.subject import subject_of
 from tests.reporting.helpers import QUICK, churn_model, price_model
-from tests.reporting.test_quality import judged
+from tests.reporting.test_evaluation import judged
 
 
 def two_classes(n=300):
@@ -51,7 +51,7 @@ def test_calibration_is_that_of_scikit_learn():
     gap = np.average(np.abs(np.array(curve.stated) - np.array(curve.true)), weights=curve.counts)
     assert curve.gap == pytest.approx(gap)
     assert curve.sentence.startswith(
-        f"Stated probabilities of 'yes' and true shares differ by {100 * gap:.1f}% on average"
+        f"Predicted probabilities of 'yes' and observed frequencies differ by {100 * gap:.1f}% on average"
     )
 
 
@@ -60,7 +60,7 @@ def test_calibration_of_many_classes_is_that_of_the_answer():
     P = rng.dirichlet([1, 1, 1], 100)
     found = judged(rng.integers(0, 3, 100), P.argmax(axis=1), P)
     curve = calibration(found, (), np.arange(3))
-    assert curve.of == "its answer"
+    assert curve.of == "the predicted class"
     assert curve.stated[-1] == pytest.approx(np.sort(P.max(axis=1))[-10:].mean())
 
 
@@ -94,7 +94,7 @@ def test_what_stands_out_in_residuals():
     said = residuals(judged(truth, truth + 9), "price").sentences
     assert said[1] == "On average they are too high by 9."
     said = residuals(judged(truth, truth + 0.2 * truth * rng.normal(size=300)), "price").sentences
-    assert said[-1].startswith("They are least certain where the predicted price is largest")
+    assert said[-1].startswith("They are least accurate where the predicted price is largest")
     calm = residuals(judged(truth, truth + rng.normal(size=300)), "price").sentences
     assert len(calm) == 1
     assert "off by less than 1, nine of ten by less than 1." in residuals(judged(truth, truth - 1), "x").sentences[0]
@@ -103,15 +103,15 @@ def test_what_stands_out_in_residuals():
 def test_worst_rows():
     model, X, y = price_model()
     subject = subject_of(model, X, y)
-    found = judge(subject, QUICK)
+    found = predict_held_out(subject, QUICK)
     gaps = np.abs(found.predicted - found.truth)
-    worst = worst_rows(subject, found)
+    worst = worst_rows(found, subject.task)
     assert [w.position for w in worst] == found.positions[np.argsort(-gaps)[:10]].tolist()
     assert all(w.how[0] in "+−" for w in worst)
     model, frame, y = churn_model()
     subject = subject_of(model, frame, y)
-    found = judge(subject, QUICK)
-    worst = worst_rows(subject, found)
+    found = predict_held_out(subject, QUICK)
+    worst = worst_rows(found, subject.task)
     assert all(w.truth != w.predicted for w in worst)
     shares = [float(w.how.rstrip("%")) for w in worst]
     assert shares == sorted(shares, reverse=True)

@@ -13,9 +13,19 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import fewkern
-from fewkern.reporting.judging import Baselines, Judged, baselines, judge, was_fitted_to
-from fewkern.reporting.quality import classify_quality, error_rate, mean_error, regress_quality
-from fewkern.reporting.settings import ReportSettings
+from fewkern.reporting.evaluation import (
+    Baselines,
+    Score,
+    baselines,
+    classify_quality,
+    error_rate,
+    mean_error,
+    recommend,
+    regress_quality,
+)
+from fewkern.reporting.findings import find
+from fewkern.reporting.holdout import Predictions, ReportSettings, predict_held_out, was_fitted_to
+from fewkern.reporting.importances import decides_alone
 from fewkern.reporting.subject import subject_of
 from tests.reporting.helpers import QUICK, Table, churn_model, customers, iris_model, price_model
 
@@ -23,12 +33,16 @@ from tests.reporting.helpers import QUICK, Table, churn_model, customers, iris_m
 def judged(truth, predicted, probabilities=None, how="held out"):
     truth, predicted = np.asarray(truth), np.asarray(predicted)
     P = None if probabilities is None else np.asarray(probabilities)
-    return Judged(np.arange(len(truth)), truth, predicted, P, how, np.arange(0))
+    return Predictions(np.arange(len(truth)), truth, predicted, P, how, np.arange(0))
 
 
 def constant(truth, answer, linear=None):
     truth = np.asarray(truth)
     return Baselines(np.full(len(truth), answer, dtype=truth.dtype), None if linear is None else np.asarray(linear))
+
+
+def beside(subject, found):
+    return baselines(found, subject.samples, subject.truth, subject.task, 0)
 
 
 class TestIntervals:
@@ -56,18 +70,18 @@ class TestIntervals:
 class TestHowRowsAreJudged:
     def test_rows_of_the_fit_are_held_out_from_a_copy(self):
         model, frame, y = churn_model()
-        found = judge(subject_of(model, frame, y), QUICK)
+        found = predict_held_out(subject_of(model, frame, y), QUICK)
         assert found.how == "refitted"
         assert len(found.truth) == 48
-        assert not set(found.positions) & set(found.others)
-        copy = clone(model).fit(frame.iloc[found.others], y.iloc[found.others])
+        assert not set(found.positions) & set(found.train)
+        copy = clone(model).fit(frame.iloc[found.train], y.iloc[found.train])
         np.testing.assert_array_equal(found.predicted, copy.predict(frame.iloc[found.positions]))
         np.testing.assert_allclose(found.probabilities, copy.predict_proba(frame.iloc[found.positions]))
 
     def test_new_rows_are_judged_by_the_model_itself(self):
         model, _, _ = churn_model()
         frame, y = customers(100, seed=5)
-        found = judge(subject_of(model, frame, y), QUICK)
+        found = predict_held_out(subject_of(model, frame, y), QUICK)
         assert found.how == "new"
         np.testing.assert_array_equal(found.predicted, model.predict(frame))
 
@@ -76,23 +90,23 @@ class TestHowRowsAreJudged:
         table = frame.assign(churn=y)
         model = Table().fit(table, "churn")
         for rows in ("fitted", "auto"):
-            found = judge(subject_of(model, table), ReportSettings(rows=rows))
+            found = predict_held_out(subject_of(model, table), ReportSettings(rows=rows))
             assert found.how == "held out"
-        assert judge(subject_of(model, table), ReportSettings(rows="new")).how == "new"
+        assert predict_held_out(subject_of(model, table), ReportSettings(rows="new")).how == "new"
         np.testing.assert_array_equal(found.predicted, model.held_out_.predicted)
-        assert len(found.others) == len(table) - len(found.positions)
+        assert len(found.train) == len(table) - len(found.positions)
 
     def test_the_record_of_another_table_is_not_used(self):
         frame, y = customers()
         model = Table().fit(frame.assign(churn=y), "churn")
         other, z = customers(seed=9)
-        found = judge(subject_of(model, other.assign(churn=z)), QUICK)
+        found = predict_held_out(subject_of(model, other.assign(churn=z)), QUICK)
         assert found.how == "new"
 
     def test_a_table_model_without_a_record_is_fitted_again(self):
         frame, y = customers()
         table = frame.assign(churn=y)
-        found = judge(subject_of(Table(holdout=0).fit(table, "churn"), table), QUICK)
+        found = predict_held_out(subject_of(Table(holdout=0).fit(table, "churn"), table), QUICK)
         assert found.how == "refitted"
 
     @pytest.mark.parametrize("moved", [False, True])
@@ -123,26 +137,26 @@ class TestHowRowsAreJudged:
 
     def test_one_may_say_so(self):
         model, X, y = iris_model()
-        assert judge(subject_of(model, X, y), ReportSettings(rows="new")).how == "new"
-        assert judge(subject_of(model, X + 0.1, y), ReportSettings(rows="fitted")).how == "refitted"
+        assert predict_held_out(subject_of(model, X, y), ReportSettings(rows="new")).how == "new"
+        assert predict_held_out(subject_of(model, X + 0.1, y), ReportSettings(rows="fitted")).how == "refitted"
         with pytest.raises(ValueError, match="rows must be 'auto', 'fitted' or 'new', got 'old'"):
             ReportSettings(rows="old")
 
     def test_too_few_rows_to_hold_any_out(self):
         X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), np.array([0, 0, 1, 1])
         model = fewkern.FeatureVectorDiscriminant(max_vectors=2).fit(X, y)
-        found = judge(subject_of(model, X, y), QUICK)
+        found = predict_held_out(subject_of(model, X, y), QUICK)
         assert found.how == "fitted"
-        assert "too kind a measure" in classify_quality(found, constant(y, 0), np.array([0, 1]), "y").sentences[0]
+        assert "which is optimistic" in classify_quality(found, constant(y, 0), np.array([0, 1]), "y").sentences[0]
 
 
 class TestBaselines:
     def test_fitted_without_the_rows_that_are_judged(self):
         model, frame, y = churn_model()
         subject = subject_of(model, frame, y)
-        found = judge(subject, QUICK)
-        rules = baselines(subject, found, 0)
-        train, test = found.others, found.positions
+        found = predict_held_out(subject, QUICK)
+        rules = beside(subject, found)
+        train, test = found.train, found.positions
         assert set(rules.constant) == {y.iloc[train].mode()[0]}
         linear = make_pipeline(StandardScaler(), LogisticRegression(max_iter=300)).fit(
             subject.samples[train], y.iloc[train]
@@ -152,24 +166,24 @@ class TestBaselines:
     def test_mean(self):
         model, X, y = price_model()
         subject = subject_of(model, X, y)
-        found = judge(subject, QUICK)
-        rules = baselines(subject, found, 0)
-        np.testing.assert_allclose(rules.constant, y.iloc[found.others].mean())
+        found = predict_held_out(subject, QUICK)
+        rules = beside(subject, found)
+        np.testing.assert_allclose(rules.constant, y.iloc[found.train].mean())
 
     def test_new_rows_are_dealt_into_folds(self):
         model, _, _ = churn_model()
         frame, y = customers(100, seed=5)
         subject = subject_of(model, frame, y)
-        rules = baselines(subject, judge(subject, QUICK), 0)
+        rules = beside(subject, predict_held_out(subject, QUICK))
         # better than chance, and not fitted to the rows themselves
         assert 0.5 < np.mean(rules.linear == y) < 1.0
 
     def test_one_class_has_no_linear_model(self):
         subject = replace(subject_of(*iris_model()), truth=np.zeros(150, dtype=int))
-        found = Judged(
+        found = Predictions(
             np.arange(10), np.zeros(10, dtype=int), np.zeros(10, dtype=int), None, "held out", np.arange(10, 50)
         )
-        assert baselines(subject, found, 0).linear is None
+        assert beside(subject, found).linear is None
 
 
 class TestClassQuality:
@@ -203,39 +217,38 @@ class TestClassQuality:
         assert said[0].startswith(
             f"It predicts churn correctly for {right} of 400 rows that it had not seen: {right / 4:.1f}%"
         )
-        assert "clearly better than always answering 'no'" in said[1]
-        assert said[2].endswith("no fewer.")  # the linear model answers the same
-        assert said[3].startswith(f"It finds {found} of {yes} rows with 'yes' (about 4 of 5)")
+        assert "clearly better than always predicting 'no'" in said[1]
+        assert said[2] == f"A linear model is right just as often ({right / 4:.1f}%)."  # it predicts the same
+        assert said[3].startswith(f"It finds {found} of {yes} rows with 'yes' ({found / yes:.0%})")
 
     def test_the_rarer_class_is_the_one_that_people_look_for(self):
         truth, said = ["a"] * 3 + ["b"] * 9, ["a"] * 2 + ["b"] * 10
         found = classify_quality(judged(truth, said), constant(truth, "b"), np.array(["a", "b"]), "x")
-        assert "It finds 2 of 3 rows with 'a' (about 2 of 3)." in found.sentences
+        assert "It finds 2 of 3 rows with 'a' (67%)." in found.sentences
 
     def test_no_better_than_always_no(self):
         found = classify_quality(
             judged(self.truth, np.full(400, "no ")), constant(self.truth, "no"), self.classes, "churn"
         )
         assert found.verdicts == ("worse",)
+        assert "clearly worse than always predicting 'no'" in found.sentences[1]
         found = classify_quality(
             judged(["no"] * 299 + ["yes"], ["no"] * 300), constant(["no"] * 300, "no"), self.classes, "churn"
         )
-        assert found.verdicts == ("worse",)
-        assert (
-            found.sentences[1] == "That is no better than always answering 'no', which is right for 997 of 1,000 rows."
-        )
-        assert found.sentences[2] == "It never answers 'yes': none of the 1 row with 'yes' is found."
+        assert found.verdicts == ("no better",)
+        assert found.sentences[1] == "That is no better than always predicting 'no', which is right for 99.7% of rows."
+        assert found.sentences[2] == "It never predicts 'yes': it finds none of the 1 row with 'yes'."
 
     def test_a_little_better_may_be_chance(self):
         truth = ["no"] * 6 + ["yes"] * 2
         found = classify_quality(judged(truth, ["no"] * 7 + ["yes"]), constant(truth, "no"), self.classes, "churn")
-        assert found.verdicts == ("unclear",)
-        assert found.sentences[1] == "8 rows can say no more than that."
-        assert "but with 8 rows it may be chance" in found.sentences[2]
+        assert found.verdicts == ("perhaps better",)
+        assert found.sentences[1] == "With 8 rows this is a rough estimate."
+        assert "with 8 rows it may be chance" in found.sentences[2]
 
     def test_verdict_is_mcnemars_exact_test(self):
         truth = np.array(["no"] * 50 + ["yes"] * 10)
-        for hits, verdict in ((4, "unclear"), (5, "better")):  # 0.5 ** 4 = 0.06, 0.5 ** 5 = 0.03
+        for hits, verdict in ((4, "perhaps better"), (5, "better")):  # 0.5 ** 4 = 0.06, 0.5 ** 5 = 0.03
             said = np.array(["no"] * 50 + ["yes"] * hits + ["no"] * (10 - hits))
             assert classify_quality(judged(truth, said), constant(truth, "no"), self.classes, "x").verdicts == (
                 verdict,
@@ -270,7 +283,7 @@ class TestRegressionQuality:
         text = " ".join(quality.sentences)
         assert "Its predictions of price are off by" in text
         assert f"(R² {quality.r2[0]:.2f})" in text
-        assert "clearly better than always answering the mean" in text
+        assert "clearly better than always predicting the mean" in text
         assert "A linear model is off by" in text
 
     def test_noise_is_no_better_than_the_mean(self):
@@ -278,7 +291,7 @@ class TestRegressionQuality:
         truth = rng.normal(size=100)
         quality = regress_quality(judged(truth, rng.normal(size=100)), constant(truth, truth.mean()), "y")
         assert quality.verdicts == ("worse",)
-        assert "no better than always answering the mean" in " ".join(quality.sentences)
+        assert "clearly worse than always predicting the mean" in " ".join(quality.sentences)
         assert "explains 0% of the variance" in " ".join(quality.sentences)
 
     def test_a_constant_target(self):
@@ -293,6 +306,52 @@ def test_labels_may_be_of_any_type():
         X = np.random.default_rng(0).normal(size=(60, 2)) + np.arange(60)[:, None] % 2
         model = fewkern.FeatureVectorDiscriminant(max_vectors=4).fit(X, y)
         subject = subject_of(model, X, y)
-        found = judge(subject, QUICK)
-        quality = classify_quality(found, baselines(subject, found, 0), subject.classes, "y")
+        found = predict_held_out(subject, QUICK)
+        quality = classify_quality(found, beside(subject, found), subject.classes, "y")
         assert quality.scores[0].value < 0.5
+
+
+def numbers_of(scores, verdicts):
+    names = ("this model", "always 'no'", "a linear model")
+    return tuple(Score(name, value, 0.0, 1.0) for name, value in zip(names, scores)), verdicts
+
+
+@pytest.mark.parametrize(
+    ("scores", "verdicts", "advice"),
+    [
+        ((0.1, 0.4, 0.3), ("better", "better"), "Use this model: it is clearly better than always predicting 'no' and"),
+        ((0.1, 0.4), ("better",), "Use this model: it is clearly better than always predicting 'no'."),
+        ((0.1, 0.4, 0.1), ("better", "no better"), "Use a linear model: it is as good, and simpler."),
+        ((0.2, 0.4, 0.1), ("better", "worse"), "Use a linear model: it is clearly better, and simpler."),
+        ((0.1, 0.4, 0.12), ("better", "perhaps better"), "A linear model is nearly as good, and simpler."),
+        ((0.3, 0.4, 0.5), ("perhaps better", "better"), "Do not rely on it yet: only more rows can tell"),
+        ((0.4, 0.4), ("no better",), "Do not use this model: it is no better than always predicting 'no'."),
+        ((0.4, 0.4, 0.1), ("no better", "worse"), "than always predicting 'no'. A linear model does better."),
+    ],
+)
+def test_recommendations(scores, verdicts, advice):
+    assert advice in recommend(*numbers_of(scores, verdicts))
+
+
+@pytest.mark.parametrize("task", ["classify", "regress"])
+def test_a_column_that_decides_alone(task):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 3))
+    X[:, 0] = X[:, 0] > 0 if task == "classify" else X[:, 0]
+    y = np.where(X[:, 0] > 0, "yes", "no") if task == "classify" else 3 * X[:, 0]
+    noisy = np.where(rng.random(300) < 0.2, "no", y) if task == "classify" else y + 0.5 * rng.normal(size=300)
+    assert decides_alone(X[:, :1], y, task)
+    assert not decides_alone(X[:, 1:], y, task)
+    assert not decides_alone(X[:, :1], noisy, task)
+    assert not decides_alone(X[:, :1], np.full(300, y[0]), task)  # nothing to decide
+
+
+def test_a_leak_is_asked_about():
+    frame, y = customers()
+    leaky = frame.assign(left=(y == "yes").astype(float))
+    columns = ["age", "noise", "left"]
+    model = fewkern.FeatureVectorDiscriminant(max_vectors=12).fit(leaky[columns], y)
+    found = find(subject_of(model, leaky[columns], y), QUICK)
+    assert found.leak.startswith("Column 'left' alone decides: it predicts churn almost perfectly. Is it known before")
+    model, frame, y = churn_model()
+    assert find(subject_of(model, frame, y), QUICK).leak == ""

@@ -8,8 +8,13 @@ import pytest
 from fewkern.arrays.folds import plain_folds
 from fewkern.core.path import Stop
 from fewkern.density.problem import DensityProblem
-from fewkern.density.reduction import CV_FACTORS, reduced_set, reduced_set_by_updates, reduced_set_width
-from fewkern.density.simplex import active_set
+from fewkern.density.simplex import (
+    CV_PARZEN_BANDWIDTHS,
+    active_set,
+    reduced_set,
+    reduced_set_by_updates,
+    reduced_set_width,
+)
 from tests.oracles import density as oracle
 
 
@@ -44,10 +49,10 @@ def test_candidates_and_multiplicative_updates():
 def test_cross_validated_error_by_hand():
     problem = _data(30)
     X, w, folds = problem.Z, problem.w, np.arange(30) % 3
-    trace = reduced_set_width(problem, plain_folds(30, 3))
-    assert trace.axes["bandwidth"] == tuple(0.4 * factor for factor in CV_FACTORS)
-    assert trace.chosen == (int(np.argmin(trace.error)),)
-    width = 0.4 * CV_FACTORS[3]
+    path = reduced_set_width(problem, plain_folds(30, 3))
+    assert path.axes["bandwidth"] == tuple(0.4 * factor for factor in CV_PARZEN_BANDWIDTHS)
+    assert path.chosen == (int(np.argmin(path.error)),)
+    width = 0.4 * CV_PARZEN_BANDWIDTHS[3]
     total = 0.0
     for fold in range(3):
         inside = folds != fold
@@ -56,4 +61,4 @@ def test_cross_validated_error_by_hand():
         square = fit.weights @ oracle.normal_matrix(centres, centres, np.sqrt(2) * width) @ fit.weights
         held_out = oracle.normal_matrix(X[~inside], centres, width) @ fit.weights
         total += np.sum(w[~inside] * (square - 2 * held_out))
-    assert trace.error[3] == pytest.approx(total * 2 * np.pi * 0.4**2, rel=1e-9)
+    assert path.error[3] == pytest.approx(total * 2 * np.pi * 0.4**2, rel=1e-9)

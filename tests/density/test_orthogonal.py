@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from fewkern.core.path import Stop
-from fewkern.density import orthogonal_regression as regression
-from fewkern.density.orthogonal_regression import Passes
+from fewkern.density import orthogonal as regression
+from fewkern.density.orthogonal import Passes
 from fewkern.density.problem import DensityProblem
 from fewkern.density.simplex import active_set
 from tests.oracles import density as oracle
@@ -111,7 +111,7 @@ def test_weights_are_on_the_simplex_and_rows_are_distinct(method):
     assert abs(found.mixture.weights.sum() - 1) < 1e-12
     assert np.all(found.mixture.weights > 0)
     assert len(set(found.mixture.rows.tolist())) == len(found.mixture.rows)
-    np.testing.assert_array_equal(found.trace.error, [step.loo for step in found.regression.steps])
+    np.testing.assert_array_equal(found.path.error, [step.loo for step in found.regression.steps])
 
 
 def test_row_weights_equal_repetition_in_plain_least_squares():

@@ -1,4 +1,4 @@
-"""Numbers and labels as people say them."""
+"""Numbers, shares, labels and cells as text for readers."""
 
 from __future__ import annotations
 
@@ -8,28 +8,36 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["about", "cell", "count", "in_hundred", "is_missing", "label", "number", "of", "percent", "plural", "text"]
+__all__ = [
+    "cell",
+    "count",
+    "is_missing",
+    "label",
+    "number",
+    "of",
+    "percent",
+    "plural",
+    "printable",
+    "signed",
+    "text",
+]
 
 # Longer texts in a cell are cut: a report shows rows, not documents.
 _LONGEST = 60
-# Fractions that everybody can picture, as (numerator, denominator).
-_FRACTIONS = (
-    (1, 20),
-    (1, 10),
-    (1, 8),
-    (1, 6),
-    (1, 5),
-    (1, 4),
-    (1, 3),
-    (2, 5),
-    (1, 2),
-    (3, 5),
-    (2, 3),
-    (3, 4),
-    (4, 5),
-    (9, 10),
-    (19, 20),
-)
+# Controls but tab and newline, marks that turn the direction of text, and halves of surrogate pairs.
+_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def printable(content: str) -> str:
+    """Escape characters that a page or a terminal would act upon: ``ESC`` becomes ``\\x1b``.
+
+    Examples
+    --------
+    >>> from fewkern.reporting.formatting import printable
+    >>> printable(chr(27) + "[2Jname")
+    '\\\\x1b[2Jname'
+    """
+    return _CONTROLS.sub(lambda found: ascii(found[0])[1:-1], content)
 
 
 def count(n: int) -> str:
@@ -56,30 +64,6 @@ def percent(share: float, digits: int = 1) -> str:
     return f"{100 * share:.{digits}f}%"
 
 
-def in_hundred(share: float) -> str:
-    """A share as a count of 100, or of 1,000 or 10,000 where 100 are too coarse: ``75 of 100``."""
-    if share in (0.0, 1.0):
-        return of(round(100 * share), 100)
-    rest = min(share, 1 - share)
-    whole = 100 if rest >= 0.02 else 1000 if rest >= 0.002 else 10000
-    part = min(max(round(share * whole), 1), whole - 1)
-    return of(part, whole)
-
-
-def about(share: float) -> str:
-    """A share as the nearest simple fraction: ``about 1 of 3``."""
-    if share <= 0:
-        return "none"
-    if share >= 1:
-        return "all"
-    if share < 0.035:
-        return f"about 1 of {count(round(1 / share))}"
-    if share > 0.965:
-        return "nearly all"
-    part, whole = min(_FRACTIONS, key=lambda f: abs(f[0] / f[1] - share))
-    return "about half" if (part, whole) == (1, 2) else f"about {part} of {whole}"
-
-
 def number(value: float, digits: int = 3) -> str:
     """A number to ``digits`` significant digits, without an exponent where people use none: ``12,300``."""
     value = float(value)
@@ -97,6 +81,11 @@ def number(value: float, digits: int = 3) -> str:
     return rounded.rstrip("0").rstrip(".") if "." in rounded else rounded
 
 
+def signed(value: float) -> str:
+    """A number with its sign: ``+12``, ``−0.5``."""
+    return ("−" if value < 0 else "+") + number(abs(value))
+
+
 def is_missing(value: Any) -> bool:
     """Whether a cell of a table is empty: None, NaN, NaT, NA."""
     if value is None:
@@ -108,8 +97,8 @@ def is_missing(value: Any) -> bool:
 
 
 def text(value: Any, longest: int = _LONGEST) -> str:
-    """A text of a table, cut where it is long."""
-    content = str(value)
+    """A text of a table, escaped, and cut where it is long."""
+    content = printable(str(value))
     return content if len(content) <= longest else content[: longest - 1] + "…"
 
 

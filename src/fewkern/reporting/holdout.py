@@ -1,4 +1,4 @@
-"""Predictions for rows that the model has not seen, and what simple rules predict for the same rows."""
+"""Predictions for rows that a model was not fitted to: which rows these are, and who predicts them."""
 
 from __future__ import annotations
 
@@ -7,31 +7,65 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.model_selection import KFold, train_test_split
+from sklearn.model_selection import train_test_split
 
 from fewkern.arrays.namespace import to_numpy
 from fewkern.base import BudgetWarning
 from fewkern.core.gaussians import GaussianExpansion
-from fewkern.reporting.settings import ReportSettings
-from fewkern.reporting.simple import linear_predictions
+from fewkern.reporting.rows import sample_rows
 from fewkern.reporting.subject import Subject
 
-__all__ = ["Baselines", "Judged", "baselines", "Trial", "judge", "try_out", "was_fitted_to"]
+__all__ = ["Predictions", "ReportSettings", "Trial", "predict_held_out", "try_out", "was_fitted_to"]
 
 Vector = np.ndarray[Any, Any]
 # A fifth of the rows is held out, as the command line does.
 _HELD_OUT = 0.2
-# More rows than these make a report slower, and no number in it more certain.
+# More rows make a report slower, and no number in it more certain.
 _MOST_ROWS = 20_000
-# A linear model learns nothing more from more rows than these.
-_MOST_LINEAR = 5_000
 # Residuals of a fit with a free constant add up to zero, up to rounding; those of other rows do not.
 _ROUNDING = 1e-7
 
 
 @dataclass(frozen=True)
-class Judged:
-    """True and predicted targets of rows, and how honest the comparison is."""
+class ReportSettings:
+    """Options of a report, and what its footer states.
+
+    Parameters
+    ----------
+    rows : {"auto", "fitted", "new"}, default "auto"
+        Whether the model was fitted to the rows of the report. With "fitted", the error is measured on the rows that
+        the model held out, as a TableModel does, or else with a copy fitted to four fifths of the rows. With "new", it
+        is measured directly. "auto" finds out.
+    compare : bool, default True
+        Also fit an SVC or SVR, with a small grid search, for its size and speed.
+    random_state : int, default 0
+        Seed of all random choices of the report.
+    source : str or None, default None
+        Name of the file that the table came from.
+    command : str or None, default None
+        The command that made the report.
+
+    Examples
+    --------
+    >>> from fewkern import ReportSettings
+    >>> ReportSettings(rows="new", compare=False).random_state
+    0
+    """
+
+    rows: str = "auto"
+    compare: bool = True
+    random_state: int = 0
+    source: str | None = None
+    command: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.rows not in ("auto", "fitted", "new"):
+            raise ValueError(f"ReportSettings: rows must be 'auto', 'fitted' or 'new', got {self.rows!r}.")
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """True and predicted targets of rows, and how the rows relate to the fit."""
 
     positions: Vector
     """Rows of the table."""
@@ -39,52 +73,52 @@ class Judged:
     predicted: Vector
     probabilities: Vector | None
     how: str
-    """"held out" (the model's own record), "refitted" (by a copy), "new" or "fitted" (not honest)."""
-    others: Vector
-    """Rows that a baseline may learn from; empty if there are none."""
+    """"held out" (the model's own record), "refitted" (by a copy), "new" or "fitted" (optimistic)."""
+    train: Vector
+    """Rows that a baseline may be fitted to; empty if there are none."""
+    seen: bool = True
+    """Whether the model of the report was fitted to these rows, though the one that predicted them was not."""
 
     @property
     def rows(self) -> str:
         """These rows in words, for a sentence."""
         n = f"{len(self.truth):,}"
         return {
-            "held out": f"{n} rows that it had not seen",
-            "refitted": f"{n} rows that it had not seen",
             "new": f"the {n} rows of this table",
             "fitted": f"the {n} rows that it was fitted to",
-        }[self.how]
+        }.get(self.how, f"{n} rows that it had not seen")
 
 
-def judge(subject: Subject, settings: ReportSettings) -> Judged:
+def predict_held_out(subject: Subject, settings: ReportSettings) -> Predictions:
     """Predictions for rows that were held out: by the model itself, by a copy fitted without them, or new rows."""
     record = _record(subject)
     if record is not None and settings.rows != "new":
         return record
     trial = try_out(subject, settings)
-    rows = subject.rows.take(trial.test)
-    proba = trial.subject.probabilities(rows) if subject.task == "classify" else None
+    samples = trial.subject.samples[trial.test]
+    probabilities = trial.subject.probabilities(samples) if subject.task == "classify" else None
     assert subject.truth is not None
     truth = subject.truth[trial.test]
-    return Judged(trial.test, truth, trial.subject.predict(rows), proba, trial.how, trial.train)
+    return Predictions(
+        trial.test, truth, trial.subject.predict(samples), probabilities, trial.how, trial.train, trial.how != "new"
+    )
 
 
 @dataclass(frozen=True)
 class Trial:
-    """A model to be tried on rows, and how honest that is."""
+    """A model to evaluate, and the rows to evaluate it on."""
 
     subject: Subject
-    """The model itself, or a copy that was fitted without the rows of the trial."""
+    """The model itself, or a copy that was fitted without these rows."""
     train: Vector
     """Rows that the copy was fitted to; empty for the model itself."""
     test: Vector
     how: str
-    """As in :class:`Judged`."""
+    """As in :class:`Predictions`."""
 
 
 def try_out(subject: Subject, settings: ReportSettings) -> Trial:
     """The model and rows to try it on: new rows, or a part of its own rows and a copy fitted to the others."""
-    n = len(subject.rows)
-    rng = np.random.default_rng(settings.random_state)
     fitted = settings.rows == "fitted" or (settings.rows == "auto" and was_fitted_to(subject))
     split = _split(subject, settings.random_state) if fitted else None
     if split is not None:
@@ -95,11 +129,12 @@ def try_out(subject: Subject, settings: ReportSettings) -> Trial:
                 return Trial(subject.refitted(train), train, test[:_MOST_ROWS], "refitted")
             except ValueError:
                 pass  # a part of the rows may lack what the model needs, such as two classes
-    some = np.arange(n) if n <= _MOST_ROWS else np.sort(rng.choice(n, _MOST_ROWS, replace=False))
+    rng = np.random.default_rng(settings.random_state)
+    some = sample_rows(len(subject.rows), _MOST_ROWS, rng)
     return Trial(subject, np.arange(0), some, "fitted" if fitted else "new")
 
 
-def _record(subject: Subject) -> Judged | None:
+def _record(subject: Subject) -> Predictions | None:
     """The rows that the model itself held out, if these are rows of this table."""
     record = getattr(subject.model, "held_out_", None)
     if record is None or subject.truth is None or subject.task not in ("classify", "regress"):
@@ -110,9 +145,11 @@ def _record(subject: Subject) -> Judged | None:
     truth = subject.truth[positions]
     if not np.array_equal(truth.astype(str), np.asarray(record.truth).astype(truth.dtype).astype(str)):
         return None  # another table
-    others = np.setdiff1d(np.arange(len(subject.truth)), positions)
+    train = np.setdiff1d(np.arange(len(subject.truth)), positions)
+    # from many rows on, a table model is not fitted again to all of them
+    seen = getattr(getattr(subject.model, "facts_", None), "rows", len(truth) + len(train)) > len(train)
     proba = None if record.probabilities is None else np.asarray(record.probabilities)
-    return Judged(positions, truth, np.asarray(record.predicted), proba, "held out", others)
+    return Predictions(positions, truth, np.asarray(record.predicted), proba, "held out", train, seen)
 
 
 def was_fitted_to(subject: Subject) -> bool:
@@ -156,49 +193,3 @@ def _split(subject: Subject, seed: int) -> tuple[Vector, Vector] | None:
             stratify = subject.truth.astype(str)
     train, test = train_test_split(np.arange(n), test_size=_HELD_OUT, random_state=seed, stratify=stratify)
     return train, test
-
-
-@dataclass(frozen=True)
-class Baselines:
-    """What simple rules predict for the rows that a model was judged on."""
-
-    constant: Vector
-    """The most frequent class, or the mean."""
-    linear: Vector | None
-    """A linear model on the same rows; None where it cannot be fitted."""
-
-
-def baselines(subject: Subject, judged: Judged, seed: int) -> Baselines:
-    """Predictions of the majority or mean, and of a linear model, fitted without the rows that are judged."""
-    rng = np.random.default_rng(seed)
-    X, y = subject.samples, subject.truth
-    assert y is not None
-    folds = [(judged.others, judged.positions)] if len(judged.others) else _folds(judged.positions, seed)
-    constant = np.empty(len(judged.truth), dtype=judged.truth.dtype)
-    linear: Vector | None = np.empty(len(judged.truth), dtype=judged.truth.dtype)
-    place = {int(position): k for k, position in enumerate(judged.positions)}
-    for train, test in folds:
-        at = [place[int(position)] for position in test]
-        constant[at] = _constant(y[train], subject.task)
-        some = train if len(train) <= _MOST_LINEAR else rng.choice(train, _MOST_LINEAR, replace=False)
-        found = linear_predictions(X[some], y[some], X[test], subject.task)
-        if found is None or linear is None:
-            linear = None
-        else:
-            linear[at] = found
-    return Baselines(constant, linear)
-
-
-def _folds(positions: Vector, seed: int) -> list[tuple[Vector, Vector]]:
-    """No other rows are there: each fifth of the rows is predicted from the other four."""
-    if len(positions) < 2:
-        return [(positions, positions)]
-    parts = KFold(min(5, len(positions)), shuffle=True, random_state=seed).split(positions)
-    return [(positions[train], positions[test]) for train, test in parts]
-
-
-def _constant(y: Vector, task: str) -> Any:
-    if task == "regress":
-        return float(y.mean())
-    labels, counts = np.unique(y, return_counts=True)
-    return labels[np.argmax(counts)]

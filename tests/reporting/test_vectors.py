@@ -7,17 +7,17 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import fewkern
-from fewkern.reporting.examples import examples, likeness
-from fewkern.reporting.judging import judge
-from fewkern.reporting.kept import affine_units, coefficients, kept, nearest_vectors, rows_of_vectors
+from fewkern.reporting.holdout import predict_held_out
+from fewkern.reporting.listing import in_units, rows_of_vectors
 from fewkern.reporting.subject import subject_of
+from fewkern.reporting.vectors import cancellation, coefficients, examples, nearest_vectors, similarity, vectors
 from tests.reporting.helpers import QUICK, churn_model, customers, iris_model, price_model
 
 
 def test_kept_rows_in_the_cells_of_the_table():
     model, frame, y = churn_model()
     subject = subject_of(model, frame, y)
-    found = kept(subject, ("plan", "age", "noise"), 0)
+    found = vectors(subject, ("plan", "age", "noise"), 0)
     assert found.columns == ("key", "plan", "age", "noise")
     assert found.total == model[-1].n_vectors_ == len(found.vectors)
     for vector in found.vectors:
@@ -41,7 +41,7 @@ def test_a_missing_cell_is_shown_as_missing():
     frame = pd.DataFrame(X, columns=["a", "b"])
     frame.loc[:30, "a"] = np.nan
     model = make_pipeline(SimpleImputer(), fewkern.FeatureVectorDiscriminant(max_vectors=5)).fit(frame, X[:, 1] > 0)
-    found = kept(subject_of(model, frame, X[:, 1] > 0), ("a", "b"), 0)
+    found = vectors(subject_of(model, frame, X[:, 1] > 0), ("a", "b"), 0)
     assert "–" in [v.cells[0] for v in found.vectors]
 
 
@@ -82,7 +82,7 @@ def test_nearest_kernels_of_a_density(scale):
 def test_moved_vectors_are_named_as_such():
     model, frame, y = churn_model(moved=True)
     subject = subject_of(model, frame, y)
-    found = kept(subject, (), 0)
+    found = vectors(subject, (), 0)
     assert found.moved
     assert {v.name for v in found.vectors} == {"moved"}
     assert {v.target for v in found.vectors} == {""}
@@ -102,20 +102,20 @@ def test_vectors_of_another_table():
     other, z = customers(60, seed=4)
     subject = subject_of(model, other, z)
     assert rows_of_vectors(subject) == [None] * model[-1].n_vectors_
-    found = kept(subject, (), 0)
+    found = vectors(subject, (), 0)
     assert {v.name for v in found.vectors} == {"–"}
     assert "of the table that it was fitted to" in found.sentences[0]
 
 
 def test_units():
     model, X, y = price_model()
-    shift, factor = affine_units(subject_of(model, X, y))
-    np.testing.assert_allclose(shift, model[0].mean_)
-    np.testing.assert_allclose(factor, 1 / model[0].scale_)
+    found = in_units(subject_of(model, X, y))
+    np.testing.assert_allclose(found.given_units(found.X), X)
+    np.testing.assert_allclose(found.factor, 1 / model[0].scale_)
     model, frame, y = churn_model()
-    assert affine_units(subject_of(model, frame, y)) is None
+    assert in_units(subject_of(model, frame, y)) is None
     bent = make_pipeline(StandardScaler(), _Cube(), fewkern.ParzenDensity()).fit(X)
-    assert affine_units(subject_of(bent, X)) is None
+    assert in_units(subject_of(bent, X)) is None
 
 
 class _Cube(StandardScaler):
@@ -125,12 +125,12 @@ class _Cube(StandardScaler):
 
 def test_a_linear_map_keeps_nothing():
     X, y = iris_model()[1:]
-    assert kept(subject_of(fewkern.GraphEmbedding().fit(X, y), X, y), (), 0) is None
+    assert vectors(subject_of(fewkern.GraphEmbedding().fit(X, y), X, y), (), 0) is None
 
 
 def test_a_density_classifier():
     X, y = iris_model()[1:]
-    found = kept(subject_of(fewkern.DensityClassifier().fit(X, y), X, y), (), 0)
+    found = vectors(subject_of(fewkern.DensityClassifier().fit(X, y), X, y), (), 0)
     assert all("of the rows with" in v.meaning for v in found.vectors)
     assert sum(v.nearest for v in found.vectors) <= 150
 
@@ -138,7 +138,7 @@ def test_a_density_classifier():
 def test_predictions_by_the_kept_rows_that_are_like_them():
     model, X, y = iris_model()
     subject = subject_of(model, X, y)
-    judged = judge(subject, QUICK)
+    judged = predict_held_out(subject, QUICK)
     found = examples(subject, judged)
     assert len(found) == 4  # one per class, and the least sure
     sure = judged.probabilities.max(axis=1)
@@ -147,10 +147,10 @@ def test_predictions_by_the_kept_rows_that_are_like_them():
         row = int(example.name)
         distances = (((X[row] - model.vectors_) / model.kernel_.length_scale) ** 2).sum(axis=1)
         order = [i for i in model.indices_[np.argsort(distances, kind="stable")] if i != row][:3]
-        assert [int(like.name) for like in example.like] == order
+        assert [int(like.name) for like in example.similar] == order
         meanings = dict(zip(model.indices_.tolist(), coefficients(subject)[1]))
-        assert [like.meaning for like in example.like] == [meanings[i] for i in order]
-        assert all(0 < like.likeness <= 1 for like in example.like)
+        assert [like.meaning for like in example.similar] == [meanings[i] for i in order]
+        assert all(0 < like.similarity <= 1 for like in example.similar)
 
 
 def test_likeness_is_a_cosine():
@@ -159,15 +159,35 @@ def test_likeness_is_a_cosine():
     subject = subject_of(model, X, X[:, 0] > 0)
     V = model.vectors_
     expected = V @ X[0] / np.linalg.norm(V, axis=1) / np.linalg.norm(X[0])
-    np.testing.assert_allclose(likeness(subject, X[0]), expected)
+    np.testing.assert_allclose(similarity(subject, X[0]), expected)
 
 
 def test_moved_vectors_explain_no_prediction():
     subject = subject_of(*churn_model(moved=True))
-    assert examples(subject, judge(subject, QUICK)) == ()
+    assert examples(subject, predict_held_out(subject, QUICK)) == ()
 
 
 def test_examples_of_numbers():
     subject = subject_of(*price_model())
-    low, middle, high = (float(e.predicted) for e in examples(subject, judge(subject, QUICK)))
+    low, middle, high = (float(e.predicted) for e in examples(subject, predict_held_out(subject, QUICK)))
     assert low < middle < high
+
+
+def test_coefficients_that_cancel_have_no_effect_of_their_own():
+    """With nearly no penalty, and a width beyond the table, huge coefficients add up to a small function."""
+    X = np.linspace(0, 1, 60)[:, None]
+    y = np.sin(6 * X[:, 0])
+    model = fewkern.FeatureVectorRegressor(kernel=fewkern.kernels.Gaussian(3.0), n_vectors=8, alpha=1e-12).fit(X, y)
+    subject = subject_of(model, X, y)
+    K = model.kernel_(X, model.vectors_)
+    expected = (K.std(axis=0) * np.abs(model.expansion_.coef[:, 0])).max() / model.predict(X).std()
+    assert cancellation(subject) == pytest.approx(expected)
+    assert expected > 5
+    found = vectors(subject, (), 0)
+    assert {vector.meaning for vector in found.vectors} == {""}
+    assert "Their coefficients cancel" in found.sentences[-1]
+    page = fewkern.report(model, X, y, settings=QUICK).html
+    assert "raises it" not in page
+    assert "lowers it" not in page
+    assert cancellation(subject_of(*price_model())) < 5
+    assert "cancel" not in " ".join(vectors(subject_of(*price_model()), (), 0).sentences)

@@ -1,0 +1,241 @@
+"""Importances of columns by shuffling, and partial dependence on the most important ones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.dummy import DummyClassifier, DummyRegressor
+from sklearn.linear_model import LinearRegression
+from sklearn.model_selection import KFold, cross_val_score
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+
+from fewkern.arrays.namespace import to_numpy
+from fewkern.reporting.evaluation import prediction_error
+from fewkern.reporting.formatting import cell, is_missing, number
+from fewkern.reporting.rows import sample_rows
+from fewkern.reporting.subject import Subject
+
+__all__ = [
+    "ColumnImportance",
+    "Importances",
+    "PartialDependence",
+    "decides_alone",
+    "importances",
+    "own_importances",
+    "partial_dependence",
+]
+
+Vector = np.ndarray[Any, Any]
+# Rows that are predicted again and again; more make the numbers hardly more certain.
+_MOST_ROWS, _MOST_DEPENDENCE_ROWS = 1000, 200
+# Predictions of all these rows that importances may cost: five per column, fewer where columns are many.
+_MOST_PREDICTIONS = 250
+_REPEATS = 5
+_MOST_SHOWN, _MOST_VALUES, _MOST_LEVELS, _MOST_CURVES = 3, 20, 12, 5
+# A column with at most this many different numbers is drawn as levels, not as a line.
+_FEW_NUMBERS = 6
+# One column decides if it alone leaves at most this share of the loss of a constant prediction, on at most these rows.
+_DECIDES, _DECIDING_ROWS = 0.005, 2000
+
+
+@dataclass(frozen=True)
+class ColumnImportance:
+    """Importance of one column of the table."""
+
+    column: str
+    increase: float
+    """How much larger the error is when the cells of the column are shuffled."""
+    std: float
+    """Standard deviation of the increase over the shuffles."""
+    share: float | None
+    """Share of the variation of the fitted function (``feature_importances_``), where the model has it."""
+
+
+@dataclass(frozen=True)
+class PartialDependence:
+    """The mean prediction for some rows, if all of them had the same value in one column."""
+
+    column: str
+    values: tuple[Any, ...]
+    """Numbers or dates in increasing order, or categories."""
+    kind: str
+    """"number" and "date" (days since 1970-01-01) are drawn as a line, "category" is not."""
+    curves: tuple[tuple[str, tuple[float, ...]], ...]
+    """Name and mean predictions: of the target, or of the probability of a class."""
+
+
+@dataclass(frozen=True)
+class Importances:
+    """Which columns matter to a model, and how."""
+
+    columns: tuple[ColumnImportance, ...]
+    """The most important column first."""
+    error: float
+    """Error on the same rows, nothing shuffled: error rate, or mean absolute error."""
+    rows: int
+    left_out: int
+    """Columns that were not shuffled, because there are too many."""
+    unused: tuple[str, ...]
+    """Columns of the table that the model does not use, or that are the same in all rows."""
+    several: bool
+    """Whether a column becomes several features, as categories do."""
+    dependence: tuple[PartialDependence, ...]
+    sentences: tuple[str, ...]
+
+
+def importances(subject: Subject, seed: int) -> Importances:
+    """Permutation importances of columns, those of the model itself, and partial dependence on the first three."""
+    rng = np.random.default_rng(seed)
+    some = sample_rows(len(subject.rows), _MOST_ROWS, rng)
+    own = own_importances(subject)
+    tried = _tried(subject, own)
+    error = _error(subject, some, subject.samples[some])
+    repeats = max(1, min(_REPEATS, _MOST_PREDICTIONS // max(len(tried), 1)))
+    found = []
+    for j in tried:
+        shuffled = [subject.with_cells(some, j, rng.permutation(some)) for _ in range(repeats)]
+        increases = [_error(subject, some, samples) - error for samples in shuffled]
+        share = None if own is None else float(own[subject.used.index(j)])
+        found.append(
+            ColumnImportance(subject.rows.names[j], float(np.mean(increases)), float(np.std(increases)), share)
+        )
+    order = sorted(range(len(found)), key=lambda k: (-found[k].increase, -(found[k].share or 0.0)))
+    columns = tuple(found[k] for k in order)
+    first = [tried[k] for k in order if found[k].increase > 0][:_MOST_SHOWN]
+    return Importances(
+        columns,
+        error,
+        len(some),
+        len(subject.used) - len(tried),
+        tuple(name for j, name in enumerate(subject.rows.names) if j not in subject.used),
+        any(len(features) > 1 for features in subject.features.values()),
+        tuple(partial_dependence(subject, j, rng) for j in first),
+        _sentences(columns, error, subject),
+    )
+
+
+def decides_alone(column: Vector, y: Vector, task: str, seed: int = 0) -> bool:
+    """Whether the features of one column predict the target almost perfectly (5-fold cross-validation).
+
+    Such a column is often known only after the target is.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fewkern.reporting.importances import decides_alone
+    >>> x = np.linspace(0, 1, 100)[:, None]
+    >>> decides_alone(x, 3 * x[:, 0], "regress"), decides_alone(x, np.arange(100) % 2, "classify")
+    (True, False)
+    """
+    rows = sample_rows(len(y), _DECIDING_ROWS, np.random.default_rng(seed))
+    if len(rows) < 5:
+        return False
+    models: tuple[Any, ...] = (DummyClassifier(), DecisionTreeClassifier(random_state=seed))
+    if task == "regress":
+        models = (DummyRegressor(), DecisionTreeRegressor(random_state=seed), LinearRegression())
+    scoring, best = ("accuracy", 1.0) if task == "classify" else ("neg_mean_squared_error", 0.0)
+    folds = KFold(5, shuffle=True, random_state=seed)
+    scores = [cross_val_score(model, column[rows], y[rows], cv=folds, scoring=scoring).mean() for model in models]
+    constant, *losses = (best - float(score) for score in scores)
+    return 0 < constant and min(losses) <= _DECIDES * constant
+
+
+def _error(subject: Subject, positions: Vector, samples: Vector) -> float:
+    """Error rate or mean absolute error on some rows, with the given features."""
+    assert subject.truth is not None
+    return prediction_error(subject.truth[positions], subject.predict(samples), subject.task)
+
+
+def _tried(subject: Subject, own: Vector | None) -> list[int]:
+    """Columns to shuffle: all, or where there are too many, those with the largest share in the model."""
+    if len(subject.used) <= _MOST_PREDICTIONS:
+        return list(subject.used)
+    score = own if own is not None else -np.arange(len(subject.used), dtype=float)
+    return [subject.used[k] for k in np.argsort(-score, kind="stable")[: _MOST_PREDICTIONS // _REPEATS]]
+
+
+def own_importances(subject: Subject) -> Vector | None:
+    """``feature_importances_`` of the estimator, added up over the features that each used column becomes."""
+    shares = getattr(subject.core, "feature_importances_", None)
+    if shares is None:
+        return None
+    shares = to_numpy(shares).astype(float)
+    return np.array([float(shares[features].sum()) for features in subject.features.values()])
+
+
+def partial_dependence(subject: Subject, j: int, rng: np.random.Generator) -> PartialDependence:
+    """The mean prediction if column ``j`` had one of its values in all rows, for several of its values."""
+    some = sample_rows(len(subject.rows), _MOST_DEPENDENCE_ROWS, rng)
+    places, values, kind = _values(subject, j)
+    table = np.array([_means(subject, subject.with_cells(some, j, np.full(len(some), place))) for place in places])
+    if subject.task == "regress":
+        names, shown = [subject.target or "prediction"], [0]
+    elif len(subject.classes) == 2:
+        counts = [int((subject.truth == c).sum()) for c in subject.classes]
+        names, shown = [cell(c) for c in subject.classes], [0 if counts[0] < counts[1] else 1]
+    else:
+        names = [cell(c) for c in subject.classes]
+        moving = np.argsort(-np.ptp(table, axis=0), kind="stable")[:_MOST_CURVES]
+        shown = sorted(int(k) for k in moving)
+    curves = tuple((names[k], tuple(float(v) for v in table[:, k])) for k in shown)
+    return PartialDependence(subject.rows.names[j], values, kind, curves)
+
+
+def _values(subject: Subject, j: int) -> tuple[Vector, tuple[Any, ...], str]:
+    """Rows that hold some values of a column, in order, the values, and their kind."""
+    numbers, kind = subject.numbers(j), "number"
+    if numbers is None:
+        numbers, kind = subject.dates(j), "date"
+    if numbers is not None and np.isfinite(numbers).any():
+        known = np.flatnonzero(np.isfinite(numbers))
+        order = known[np.argsort(numbers[known], kind="stable")]
+        different = np.unique(numbers[known])
+        if len(different) <= _FEW_NUMBERS:
+            places = np.array([order[np.searchsorted(numbers[order], v)] for v in different])
+            return places, tuple(float(v) for v in different), kind if len(different) > 2 else "category"
+        # the ends of a long tail would squeeze the rest of the figure
+        marks = np.linspace(0.02, 0.98, _MOST_VALUES) * (len(order) - 1)
+        places = order[np.unique(marks.round().astype(int))]
+        _, first = np.unique(numbers[places], return_index=True)
+        places = places[first]
+        return places, tuple(float(v) for v in numbers[places]), kind
+    counts: dict[str, int] = {}
+    first_of: dict[str, int] = {}
+    for place, value in enumerate(subject.rows.values(j)):
+        if not is_missing(value):
+            counts[str(value)] = counts.get(str(value), 0) + 1
+            first_of.setdefault(str(value), place)
+    names = sorted(counts, key=lambda name: (-counts[name], name))[:_MOST_LEVELS]
+    return np.array([first_of[name] for name in names]), tuple(names), "category"
+
+
+def _means(subject: Subject, samples: Vector) -> Vector:
+    """Mean prediction, or mean probability per class (share of the predictions, where the model has none)."""
+    if subject.task == "regress":
+        return np.array([float(subject.predict(samples).mean())])
+    probabilities = subject.probabilities(samples)
+    if probabilities is None:
+        predicted = subject.predict(samples)
+        return np.array([float(np.mean(predicted == c)) for c in subject.classes])
+    return np.asarray(probabilities.mean(axis=0), dtype=float)
+
+
+def _sentences(columns: tuple[ColumnImportance, ...], error: float, subject: Subject) -> tuple[str, ...]:
+    useful = [c for c in columns if c.increase > max(2 * c.std, 0.0)]
+    if not useful:
+        return ("No column clearly matters: shuffling any one of them changes the error by no more than chance does.",)
+    first = useful[0]
+    if subject.task == "classify":
+        change = f"{100 * error:.1f} to {100 * (error + first.increase):.1f} wrong predictions in 100"
+    else:
+        change = f"{number(error)} to {number(error + first.increase)}"
+    sentences = [f"{first.column} matters most: when its cells are shuffled, the error grows from {change}."]
+    if len(useful) > 1:
+        sentences.append("Next: " + ", ".join(c.column for c in useful[1:4]) + ".")
+    idle = len(columns) - len(useful)
+    if idle:
+        makes = "makes" if idle == 1 else "make"
+        sentences.append(f"{idle} of {len(columns)} columns {makes} no difference beyond chance.")
+    return tuple(sentences)
