@@ -1,8 +1,7 @@
 """Files whose parts are in order one by one, and which lie as a whole: about sizes, methods, references, depth.
 
-Every one has a right checksum. What a member unpacks to, how long a row is, how often an array is named and how deep
-objects are inside of each other is what a file declares, and a reader that believes it can be made to take any memory
-or any time.
+Every one has a right checksum. What a member unpacks to, how long a row is, how often an array is named and how
+deeply objects are nested is what a file declares. A reader that believes it can be made to take any memory or any time.
 """
 
 from __future__ import annotations
@@ -75,7 +74,7 @@ def find(node: Any, key: str) -> list[dict[str, Any]]:
 
 
 def in_pipelines(model: Any, depth: int) -> Any:
-    """The JSON of a model at the end of so many pipelines inside of each other."""
+    """The JSON of a model at the end of nested pipelines."""
     for _ in range(depth):
         step = {"tuple": ["step", model]}
         settings = {"memory": None, "verbose": False, "transform_input": None}
@@ -97,7 +96,7 @@ def lie(content: bytes, rng: Generator) -> bytes:
     if kind == 2:
         header["model"] = in_pipelines(header["model"], int(rng.integers(1, 40)))
     elif kind == 3 and found:
-        # one array in the place of another one, or so many times
+        # one array in the place of another one, once or very often
         node = found[int(rng.integers(len(found)))]
         chosen = copy.deepcopy(found[int(rng.integers(len(found)))])
         node.clear()

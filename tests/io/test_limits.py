@@ -151,9 +151,9 @@ ATTACKS = {
     "an array named 10^3 times": (named_again, "it asks for more memory than a file of"),
     "10^9 columns and no rows": (no_rows, "it asks for more memory than a file of"),
     "a long name of many categories": (long_names, "it asks for more memory than a file of"),
-    "6 pipelines": (pipelines(6), "objects or pipelines inside of each other, deeper than 16 or 5"),
-    "20 pipelines": (pipelines(20), "objects or pipelines inside of each other, deeper than 16 or 5"),
-    "100 estimators": (nested_densities, "objects or pipelines inside of each other, deeper than 16 or 5"),
+    "6 pipelines": (pipelines(6), "it nests objects deeper than 16, or pipelines deeper than 5"),
+    "20 pipelines": (pipelines(20), "it nests objects deeper than 16, or pipelines deeper than 5"),
+    "100 estimators": (nested_densities, "it nests objects deeper than 16, or pipelines deeper than 5"),
 }
 # What a file may have, at the end of what it may have.
 ALLOWED = {

@@ -19,10 +19,9 @@ from fewkern.app._terminal import (
     read_one,
     say,
     show_line,
-    show_table,
     warnings_as_notes,
 )
-from fewkern.app.outputs import MODEL, PAGE, PICTURE, TABLE, Outputs
+from fewkern.app.outputs import MODEL, PAGE, PICTURE, TABLE, Outputs, show_table
 
 app = typer.Typer(
     add_completion=False,

@@ -24,7 +24,6 @@ __all__ = [
     "read_one",
     "say",
     "show_line",
-    "show_table",
     "warnings_as_notes",
 ]
 
@@ -39,11 +38,6 @@ def show_line(text: str) -> None:
     """A line on stdout, or several, at once."""
     sys.stdout.write(printable(text, keep="\n") + "\n")
     sys.stdout.flush()
-
-
-def show_table(text: str) -> None:
-    """A part of a table on stdout: as it is for other programs, with escapes on a terminal."""
-    sys.stdout.write(printable(text, keep="\r\n\t") if sys.stdout.isatty() else text)
 
 
 @contextmanager

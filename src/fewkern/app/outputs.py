@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-__all__ = ["MODEL", "PAGE", "PICTURE", "TABLE", "Outputs"]
+from fewkern.arrays.texts import printable
+
+__all__ = ["MODEL", "PAGE", "PICTURE", "TABLE", "Outputs", "show_table"]
 
 MODEL, PAGE, PICTURE = (".npz",), (".html", ".htm"), (".png", ".pdf", ".svg")
 TABLE = (".csv", ".tsv", ".csv.gz", ".parquet", ".pq")
@@ -75,3 +78,8 @@ def _same(one: Path, other: Path) -> bool:
         return os.path.samefile(one, other)
     except OSError:  # one of them is not there yet
         return os.path.realpath(one) == os.path.realpath(other)
+
+
+def show_table(text: str) -> None:
+    """A part of a table on stdout: as it is for other programs, with escapes on a terminal."""
+    sys.stdout.write(printable(text, keep="\r\n\t") if sys.stdout.isatty() else text)

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from fewkern.app._terminal import show_table
 from fewkern.app.jobs import Asked, Tally, predictions, tally_of
+from fewkern.app.outputs import show_table
 from fewkern.arrays.frames import FrameParts
 from fewkern.io.save import write_atomically
 from fewkern.tables.model import TableModel

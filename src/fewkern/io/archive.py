@@ -74,7 +74,7 @@ class FileLimitError(ModelFileError):
 
 
 class Budget:
-    """The memory that a file of ``file_bytes`` may ask for; whoever makes something of the file charges it first.
+    """The memory that a file of ``file_bytes`` may ask for, charged before it is allocated.
 
     Examples
     --------
@@ -93,13 +93,13 @@ class Budget:
         self._texts, self._longest, self._names = 0, 0, 0
 
     def charge(self, nbytes: int) -> None:
-        """Take ``nbytes`` off; a FileLimitError where so many are not left."""
+        """Spend ``nbytes``; raises a FileLimitError when the budget is exceeded."""
         self._left -= nbytes
         if self._left < 0:
             raise FileLimitError(f"it asks for more memory than a file of {self.file_bytes:,} bytes may")
 
     def charge_array(self, array: np.ndarray[Any, Any]) -> None:
-        """Take one use of an array off."""
+        """Spend the memory of one use of an array."""
         # an array without entries may still declare a long side, and a product with it is as long
         self.charge(array.nbytes if array.size else array.itemsize * max(array.shape))
         if array.dtype.kind == "U":
@@ -107,7 +107,7 @@ class Budget:
             self._charge_names(array.size, array.itemsize)
 
     def charge_text(self, text: str) -> None:
-        """Take a text off; any text may be joined to any other, as the name of a column to its categories."""
+        """Spend the memory of a text; any two may be joined, as the name of a column and its categories are."""
         self._charge_names(1, len(text) if text.isascii() else 4 * len(text))
 
     def _charge_names(self, count: int, nbytes: int) -> None:

@@ -290,7 +290,7 @@ class LinearEnd:
         return whole, offset - scaling.shift @ scaled
 
     def classes(self) -> tuple[Classes | None, tuple[str, ...]]:
-        """How the values become classes, None for a regression; and what to say of it."""
+        """How values become classes, None for a regression; and notes for the user of the file."""
         if type(self.last) not in LINEAR_CLASSIFIERS:
             return None, ()
         has, known = hasattr(self.last, "predict_proba"), _is_logistic(self.last)

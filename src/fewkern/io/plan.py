@@ -177,7 +177,7 @@ class Inputs:
 
 @dataclass(frozen=True)
 class Trust:
-    """What a file shall say beside the predictions."""
+    """What a file computes beside the predictions."""
 
     coverage: float | None = None
     """Of intervals or of sets of classes."""

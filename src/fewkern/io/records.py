@@ -21,8 +21,8 @@ __all__ = ["Reader", "State", "Writer"]
 
 State: TypeAlias = dict[str, Any]
 
-# Objects inside of objects, and pipelines and column transformers inside of each other: more than a model has. Every
-# level of the second kind makes scikit-learn three times as slow, because it asks each step three times for its tags.
+# Limits on nested objects, and on nested pipelines and column transformers; models stay below them. Every level of the
+# second kind makes scikit-learn three times slower, because it asks each step three times for its tags.
 _DEEPEST_OBJECT, _DEEPEST_CONTAINER = 16, 5
 _ENTRIES = {"object": {"state"}, "enum": {"value"}, "sparse": {"shape"}}
 
@@ -152,7 +152,7 @@ class Reader:
         # on the way down, before there is an object that could be asked anything
         if self._objects > _DEEPEST_OBJECT or self._containers > _DEEPEST_CONTAINER:
             raise ValueError(
-                f"objects or pipelines inside of each other, deeper than {_DEEPEST_OBJECT} or {_DEEPEST_CONTAINER}"
+                f"it nests objects deeper than {_DEEPEST_OBJECT}, or pipelines deeper than {_DEEPEST_CONTAINER}"
             )
         fields = {key: self.read(value) for key, value in state.items()}
         self._objects -= 1

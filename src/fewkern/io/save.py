@@ -86,7 +86,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> Path:
     try:
         try:
             content = _read_back(pack(header, writer.arrays))
-        except FileLimitError:  # so few bytes may not become so many; uncompressed they may
+        except FileLimitError:  # compressed too well for what load accepts
             content = _read_back(pack(header, writer.arrays, compressed=False))
     except Exception as error:
         raise ValueError(

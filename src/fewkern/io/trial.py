@@ -260,7 +260,7 @@ def _last_step(model: Any) -> Any:
 
 
 def _without_names(model: Any) -> Any:
-    """A shallow copy that takes and gives arrays: it knows neither its feature names nor of tables to make."""
+    """A shallow copy without feature names and output settings, which takes and returns arrays."""
     copied = copy.copy(model)
     for name in ("feature_names_in_", "_sklearn_output_config"):
         copied.__dict__.pop(name, None)
