@@ -21,7 +21,7 @@ from fewkern.reporting.simple import wilson
 from fewkern.tables.encoder import EncodedTable
 from fewkern.tables.frames import nearest
 from fewkern.tables.model import TableModel
-from fewkern.tables.target import known_targets, settle_target
+from fewkern.tables.target import known_targets, resolve_target
 
 __all__ = [
     "Asked",
@@ -232,7 +232,7 @@ def figure(model: TableModel, frame: Any = None) -> Any:
             return None
         X, colours = model.encoder_.encode(frame).values, None
         if model.target_ is not None and model.target_ in frame.columns:
-            target = settle_target(model.target_, frame[model.target_], "auto")
+            target = resolve_target(model.target_, frame[model.target_], "auto")
             X, colours = X[target.rows], target.values
         return ComponentsDisplay.from_estimator(estimator, X, colours).figure_
     if model.task_ == "density":

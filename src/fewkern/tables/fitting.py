@@ -15,7 +15,7 @@ from fewkern.arrays.progress import titled
 from fewkern.base import BudgetWarning, trace_of
 from fewkern.reporting.simple import linear_predictions
 from fewkern.tables.encoder import EncodedTable, TableEncoder
-from fewkern.tables.judging import (
+from fewkern.tables.evaluate import (
     HeldOutRows,
     Judgement,
     judge_classes,
@@ -23,7 +23,7 @@ from fewkern.tables.judging import (
     judge_fit,
     judge_numbers,
 )
-from fewkern.tables.settling import FEWEST_ROWS, Job
+from fewkern.tables.resolve import FEWEST_ROWS, Job
 
 __all__ = [
     "FittedTable",
@@ -158,7 +158,7 @@ def complete_rows(job: Job) -> tuple[np.ndarray[Any, Any], list[str]]:
     rows = np.arange(len(job.frame))
     if job.task != "density":
         return rows, []
-    encoder = TableEncoder().learn(job.frame, job.findings, job.names)
+    encoder = TableEncoder().learn(job.frame, job.schema, job.names)
     gaps = encoder.encode(job.frame).gaps
     if not gaps.any():
         return rows, []
@@ -174,7 +174,7 @@ def complete_rows(job: Job) -> tuple[np.ndarray[Any, Any], list[str]]:
 def _fit(job: Job, rows: np.ndarray[Any, Any]) -> Part:
     start = time.perf_counter()
     frame = job.frame.iloc[rows]
-    encoder = TableEncoder().learn(frame, job.findings, job.names)
+    encoder = TableEncoder().learn(frame, job.schema, job.names)
     encoded = encoder.encode(frame)
     estimator = job.build()
     estimator = estimator.fit(encoded.values) if job.y is None else estimator.fit(encoded.values, job.y[rows])

@@ -27,18 +27,18 @@ from fewkern.core.prepared import Prepared
 from fewkern.core.trace import TOLERANCE
 from fewkern.io import save, to_c, to_onnx
 from fewkern.reporting import Report, ReportSettings, report
-from fewkern.tables.asking import ask_later, can
 from fewkern.tables.encoder import EncodedTable, TableWarning, named
-from fewkern.tables.facts import FitFacts, facts_of, short_facts, summary
+from fewkern.tables.export import prepared
 from fewkern.tables.fitting import fit_job
 from fewkern.tables.frames import as_column, as_frame, nearest
-from fewkern.tables.inputs import prepared
-from fewkern.tables.keeping import kept_frame
-from fewkern.tables.settling import Request, settle
+from fewkern.tables.lazy import can, predict_lazily
+from fewkern.tables.resolve import Request, resolve
 from fewkern.tables.streaming import fit_parts
 from fewkern.tables.streams import as_parts
+from fewkern.tables.summary import FitFacts, facts_of, short_facts, summary
 from fewkern.tables.target import known_targets, target_values
 from fewkern.tables.tasks import TASKS
+from fewkern.tables.vectors import vectors_frame
 
 __all__ = ["TableModel"]
 
@@ -209,7 +209,7 @@ class TableModel(BaseEstimator):
         if parts is not None:
             job, found = fit_parts(parts, target, request)
         else:
-            job = settle(as_frame(frame, "TableModel"), target, request)
+            job = resolve(as_frame(frame, "TableModel"), target, request)
             found = fit_job(job)
         self.task_, self.model_, self.target_ = job.task, job.model, job.target
         self.encoder_, self.estimator_, self.notes_ = found.encoder, found.estimator, found.notes
@@ -231,7 +231,7 @@ class TableModel(BaseEstimator):
     def _ask(self, method: str, frame: Any, **given: Any) -> Any:
         """What the estimator says of new rows; of no rows, nothing; of a Dask data frame, when it is computed."""
         if is_collection(frame):
-            return ask_later(self, method, frame, given)
+            return predict_lazily(self, method, frame, given)
         X = self._encode(frame).values
         if len(X):
             return getattr(self.estimator_, method)(X, **given)
@@ -272,7 +272,7 @@ class TableModel(BaseEstimator):
     def score_samples(self, frame: Any) -> Any:
         """Log density of every row, per unit of the columns of the table; NaN where a value is missing."""
         if is_collection(frame):
-            return ask_later(self, "score_samples", frame, {})
+            return predict_lazily(self, "score_samples", frame, {})
         found = self._encode(frame)
         gaps = found.gaps
         values = np.full(len(gaps), np.nan)
@@ -334,7 +334,7 @@ class TableModel(BaseEstimator):
         Where vectors were moved, the cells are those nearest to them, and ``row`` is the row they started from.
         """
         check_is_fitted(self)
-        return kept_frame(self)
+        return vectors_frame(self)
 
     def summary(self) -> list[tuple[str, str]]:
         """How good and how small the model is, as pairs of a name and a text."""

@@ -1,6 +1,6 @@
 """Files as data frames: separators, decimal commas, encodings and compression are recognized, and said.
 
-Cells of text files stay text: what a column means is decided by :mod:`fewkern.tables.finding` when a model is fitted,
+Cells of text files stay text: what a column means is decided by :mod:`fewkern.tables.schema` when a model is fitted,
 and by the model itself when it predicts, never by what happens to be in one file.
 """
 

@@ -33,7 +33,7 @@ from fewkern.tables.fitting import (
     vector_rows,
 )
 from fewkern.tables.frames import pandas
-from fewkern.tables.settling import Job, Request, settle
+from fewkern.tables.resolve import Job, Request, resolve
 from fewkern.tables.streams import DrawnRows, draw_rows, whole_table
 from fewkern.tables.target import target_values
 
@@ -48,7 +48,7 @@ def fit_parts(parts: FrameParts, target: Any, request: Request) -> tuple[Job, Fi
             f"{type(target).__name__}; put the targets into the table, for example by table.assign(target=...)."
         )
     if parts.n <= population.SAMPLE_ROWS:
-        job = settle(whole_table(parts, request.verbose), target, request)
+        job = resolve(whole_table(parts, request.verbose), target, request)
         return job, fit_job(job)
     said: list[str] = []
     if target is None and request.supervised:
@@ -57,7 +57,7 @@ def fit_parts(parts: FrameParts, target: Any, request: Request) -> tuple[Job, Fi
     held = 0.0 if request.task == "reduce" else request.holdout
     wanted = math.ceil(population.SAMPLE_ROWS / (1 - held))  # so that this many are left to be fitted
     drawn = draw_rows(parts, wanted, target if request.supervised else None, request.verbose)
-    job = settle(drawn.frame, target, request)
+    job = resolve(drawn.frame, target, request)
     job = replace(job, rows=drawn.numbers[job.rows], notes=(*said, *job.notes, *_notes_on_rows(parts, drawn)))
     try:
         return job, _fit_all(job, parts, drawn)
@@ -81,7 +81,7 @@ def _fit_all(job: Job, parts: FrameParts, drawn: DrawnRows) -> FittedTable:
     complete, notes = complete_rows(job)
     train, test, why = split_rows(job, complete)
     train = np.sort(train)
-    encoder = TableEncoder().learn(job.frame.iloc[train], job.findings, job.names)
+    encoder = TableEncoder().learn(job.frame.iloc[train], job.schema, job.names)
     encoded = encoder.encode(job.frame.iloc[train])
     preparing = _Preparing.of(job, encoder, np.arange(0) if test is None else np.sort(job.rows[test]))
     count = parts.n - drawn.lacking - len(preparing.held_out)

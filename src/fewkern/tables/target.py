@@ -10,9 +10,9 @@ import numpy as np
 
 from fewkern.tables.cells import Numbers, has_leading_zeros, is_mark, numbers, numbers_as_written, texts
 from fewkern.tables.columns import bad_cells
-from fewkern.tables.finding import find_kind
+from fewkern.tables.schema import infer_column
 
-__all__ = ["Target", "guess_task", "known_targets", "settle_target", "target_values"]
+__all__ = ["Target", "guess_task", "known_targets", "resolve_target", "target_values"]
 
 # Whole numbers with at most this many different ones are taken for classes ...
 _MOST_CLASSES = 20
@@ -35,14 +35,14 @@ class Target:
     notes: tuple[str, ...]
 
 
-def settle_target(name: str, column: Any, task: str) -> Target:
+def resolve_target(name: str, column: Any, task: str) -> Target:
     """Task, targets and rows; ``task`` may be "auto".
 
     Examples
     --------
     >>> import pandas as pd
-    >>> from fewkern.tables.target import settle_target
-    >>> found = settle_target("price", pd.Series([str(i / 7) for i in range(30)] + ["?", None]), "auto")
+    >>> from fewkern.tables.target import resolve_target
+    >>> found = resolve_target("price", pd.Series([str(i / 7) for i in range(30)] + ["?", None]), "auto")
     >>> found.task, len(found.values)
     ('regress', 30)
     >>> found.notes[0]
@@ -121,7 +121,7 @@ def guess_task(name: str, column: Any) -> tuple[str, str | None]:
 
 def _refuse_names(name: str, column: Any) -> None:
     """Raise a ValueError if the texts of a target are dates, names or keys."""
-    kind = find_kind(name, column)
+    kind = infer_column(name, column)
     different = column.nunique()
     if kind.kind == "date":
         raise ValueError(f"the target {name!r} holds dates; choose another target, or turn it into a number first.")

@@ -9,10 +9,10 @@ import numpy as np
 from fewkern.base import vectors_moved
 from fewkern.tables.frames import pandas
 
-__all__ = ["kept_frame"]
+__all__ = ["vectors_frame"]
 
 
-def kept_frame(model: Any) -> Any:
+def vectors_frame(model: Any) -> Any:
     """A data frame with a row per vector: where it comes from, its cells, what it stands for."""
     estimator, facts = model.estimator_, model.facts_
     vectors = np.asarray(getattr(estimator, "vectors_", np.zeros((0, 0))))

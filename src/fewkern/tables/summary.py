@@ -10,9 +10,9 @@ import numpy as np
 from fewkern.arrays.namespace import to_numpy
 from fewkern.arrays.storable import storable
 from fewkern.core.gaussians import GaussianBasis, GaussianExpansion
+from fewkern.tables.evaluate import Judgement
 from fewkern.tables.fitting import FittedTable
-from fewkern.tables.judging import Judgement
-from fewkern.tables.settling import Job
+from fewkern.tables.resolve import Job
 
 __all__ = ["FitFacts", "facts_of", "short_facts", "summary"]
 

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fewkern.tables.finding import find_columns, find_kind
+from fewkern.tables.schema import infer_column, infer_schema
 
 RNG = np.random.default_rng(0)
 
@@ -43,23 +43,23 @@ RNG = np.random.default_rng(0)
     ],
 )
 def test_kinds(name, cells, kind):
-    assert find_kind(name, pd.Series(cells)).kind == kind
+    assert infer_column(name, pd.Series(cells)).kind == kind
 
 
 def test_a_number_with_a_few_other_cells_is_a_number():
     cells = [f"{v / 7:.3f}" for v in range(100)]
-    few = find_kind("size", pd.Series([*cells, "n/k", "?"]))
+    few = infer_column("size", pd.Series([*cells, "n/k", "?"]))
     assert few.kind == "number"
     assert few.note == "column 'size': 2 of 102 cells are not numbers ('?', 'n/k'), taken as missing"
-    many = find_kind("size", pd.Series([*cells, *["low"] * 20]))
+    many = infer_column("size", pd.Series([*cells, *["low"] * 20]))
     assert many.kind == "names"  # 101 different texts
-    assert find_kind("size", pd.Series([*cells[:90], *["low"] * 20])).kind == "category"
+    assert infer_column("size", pd.Series([*cells[:90], *["low"] * 20])).kind == "category"
 
 
 def test_numbers_with_units_and_commas_are_said():
-    found = find_kind("price", pd.Series(["1,234.50 €", "3.00 €", "4.00 €"]))
+    found = infer_column("price", pd.Series(["1,234.50 €", "3.00 €", "4.00 €"]))
     assert found.note == "column 'price': texts such as '1,234.50 €' were read as numbers"
-    comma = find_kind("price", pd.Series(["1.234,50", "3,5", "4,25"]))
+    comma = infer_column("price", pd.Series(["1.234,50", "3,5", "4,25"]))
     assert comma.kind == "number"
     assert comma.comma
     assert comma.note == "column 'price': texts such as '1.234,50' were read as numbers with a decimal comma"
@@ -78,24 +78,24 @@ def frame():
 
 
 def test_keep_and_drop():
-    assert [f.name for f in find_columns(frame()).used] == ["x", "y", "word"]
-    assert [f.name for f in find_columns(frame(), keep=("nr", "name")).used] == ["nr", "x", "y", "word", "name"]
-    assert [f.name for f in find_columns(frame(), drop=("x",)).used] == ["y", "word"]
-    assert "name it in keep to use it" in find_columns(frame()).notes[0]
+    assert [f.name for f in infer_schema(frame()).used] == ["x", "y", "word"]
+    assert [f.name for f in infer_schema(frame(), keep=("nr", "name")).used] == ["nr", "x", "y", "word", "name"]
+    assert [f.name for f in infer_schema(frame(), drop=("x",)).used] == ["y", "word"]
+    assert "name it in keep to use it" in infer_schema(frame()).notes[0]
 
 
 def test_densities_see_numbers_only():
-    found = find_columns(frame().assign(on=[True, False] * 6), numbers_only=True)
+    found = infer_schema(frame().assign(on=[True, False] * 6), numbers_only=True)
     assert [f.name for f in found.used] == ["x", "y"]
     assert "columns 'word', 'on' are no numbers, which a density needs, and left out" in found.notes
 
 
 def test_an_index_is_used_where_there_is_nothing_else():
-    assert [f.name for f in find_columns(pd.DataFrame({"x": range(20)})).used] == ["x"]
+    assert [f.name for f in infer_schema(pd.DataFrame({"x": range(20)})).used] == ["x"]
 
 
 def test_many_remarks_are_cut_short():
     wide = pd.DataFrame({f"d{k}": pd.date_range("2020-01-01", periods=12) for k in range(20)})
-    assert find_columns(wide).notes[-1] == "and 12 more columns with such remarks"
+    assert infer_schema(wide).notes[-1] == "and 12 more columns with such remarks"
     constant = pd.DataFrame({f"c{k}": [1, 1] for k in range(20)} | {"x": [1, 2]})
-    assert find_columns(constant).notes[0].endswith("... (20 in all) are the same in every row and left out")
+    assert infer_schema(constant).notes[0].endswith("... (20 in all) are the same in every row and left out")

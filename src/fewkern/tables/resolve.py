@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from fewkern.tables.estimators import build, check_model
-from fewkern.tables.finding import Findings, find_columns
 from fewkern.tables.frames import as_column, listed, nearest
-from fewkern.tables.target import Target, settle_target
+from fewkern.tables.schema import Schema, infer_schema
+from fewkern.tables.target import Target, resolve_target
 from fewkern.tables.tasks import BY_CLASS, TASKS
 
-__all__ = ["FEWEST_ROWS", "Job", "Request", "settle"]
+__all__ = ["FEWEST_ROWS", "Job", "Request", "resolve"]
 
 FEWEST_ROWS = 4
 # Components of a table that is reduced, if nobody says how many: what can be drawn.
@@ -59,7 +59,7 @@ class Job:
     task: str
     model: str
     target: str | None
-    findings: Findings
+    schema: Schema
     settings: dict[str, Any]
     notes: tuple[str, ...]
 
@@ -69,7 +69,7 @@ class Job:
         return build(self.task, self.model, self.settings, offered)
 
 
-def settle(frame: Any, target: Any, request: Request) -> Job:
+def resolve(frame: Any, target: Any, request: Request) -> Job:
     """Task, model, target and columns of a data frame.
 
     ``target`` is the name of a column, an array with a target per row, or None.
@@ -83,7 +83,7 @@ def settle(frame: Any, target: Any, request: Request) -> Job:
         notes.append(f"no target given: took the last column, {name!r}")
     task, rows, y, settings = request.task, np.arange(len(frame)), None, dict(request.settings)
     if request.supervised:
-        found = settle_target(str(name), column, "auto" if task == "reduce" else task)
+        found = resolve_target(str(name), column, "auto" if task == "reduce" else task)
         rows, y = found.rows, found.values
         if task == "reduce":
             settings |= _reducer_settings(found, str(name), request.model)
@@ -96,13 +96,13 @@ def settle(frame: Any, target: Any, request: Request) -> Job:
         raise ValueError("the table has no column besides the target.")
     frame = frame if len(rows) == len(frame) else frame.iloc[rows]
     drop = tuple(column for column in request.drop if column != name)
-    findings = find_columns(frame, drop, request.keep, numbers_only=task == "density")
+    schema = infer_schema(frame, drop, request.keep, numbers_only=task == "density")
     if task == "reduce":
         settings = {"n_components": _COMPONENTS} | settings
-        notes += _notes_on_words(findings)
+        notes += _notes_on_words(schema)
     model = check_model(task, request.model)
     names = tuple(map(str, frame.columns))
-    return Job(request, findings.typed(frame), names, rows, y, task, model, name, findings, settings, tuple(notes))
+    return Job(request, schema.typed(frame), names, rows, y, task, model, name, schema, settings, tuple(notes))
 
 
 def _reducer_settings(found: Target, name: str, model: str) -> dict[str, Any]:
@@ -114,9 +114,9 @@ def _reducer_settings(found: Target, name: str, model: str) -> dict[str, Any]:
     return {"task": "regression"}
 
 
-def _notes_on_words(findings: Findings) -> list[str]:
+def _notes_on_words(schema: Schema) -> list[str]:
     """Categories among the features of a reduced table may be what it should only be compared with."""
-    words = [finding.name for finding in findings.used if finding.kind == "category"]
+    words = [column.name for column in schema.used if column.kind == "category"]
     if not words:
         return []
     which = (

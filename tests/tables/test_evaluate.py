@@ -8,14 +8,14 @@ from scipy.stats import multivariate_normal
 from sklearn.metrics import r2_score, root_mean_squared_error
 
 from fewkern.reporting.simple import linear_predictions, wilson
-from fewkern.tables.fitting import _normal
-from fewkern.tables.judging import (
+from fewkern.tables.evaluate import (
     HeldOutRows,
     judge_classes,
     judge_density,
     judge_fit,
     judge_numbers,
 )
+from fewkern.tables.fitting import _normal
 
 RNG = np.random.default_rng(0)
 
