@@ -12,6 +12,7 @@ from typing import Any
 
 import typer
 
+from fewkern.app._errors import one_line
 from fewkern.app.outputs import Outputs
 
 __all__ = [
@@ -41,16 +42,16 @@ def show_line(text: str) -> None:
 
 @contextmanager
 def problems(outputs: Outputs | None = None) -> Iterator[None]:
-    """Report user errors in one line on stderr, with exit code 1."""
+    """Report any error in one line on stderr, with exit code 1; an interrupt has the code 130."""
     try:
         yield
     except BrokenPipeError:  # the reader of a pipe has seen enough, as head has
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise typer.Exit(0) from None
-    except (ValueError, OSError, TypeError, ImportError, RuntimeError) as error:
-        if isinstance(error, RuntimeError) and type(error).__name__ != "PartitionError":
-            raise
-        sys.stderr.write(f"fewkern: {error}\n")
+    except (typer.Exit, typer.Abort):
+        raise
+    except Exception as error:
+        sys.stderr.write(f"fewkern: {one_line(error)}\n")
         raise typer.Exit(1) from None
     except KeyboardInterrupt:
         written = outputs.written if outputs is not None else []

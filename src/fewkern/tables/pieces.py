@@ -5,7 +5,6 @@ A text file is cut where a line ends outside of quotes. Its cells stay text, as 
 
 from __future__ import annotations
 
-import io
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
@@ -22,6 +21,7 @@ from fewkern.tables.reading import (
     has_commas,
     kind_of,
     read_table,
+    read_text,
     separated,
     with_points,
 )
@@ -207,10 +207,9 @@ class Lines:
 
     def count(self) -> int:
         """Number of rows."""
-        pd, text = pandas(), io.StringIO(self._text())
         try:  # one column is enough, and faster
-            return len(pd.read_csv(text, sep=self.written.style.sep, dtype=str, skipinitialspace=True, usecols=[0]))
-        except pd.errors.ParserError:
+            return len(read_text(self._text(), self.written.style.sep, columns=[0]))
+        except pandas().errors.ParserError:
             return len(self())  # which says what is wrong
 
     def _text(self) -> str:

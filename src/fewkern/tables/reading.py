@@ -33,6 +33,7 @@ __all__ = [
     "has_commas",
     "kind_of",
     "read_table",
+    "read_text",
     "separated",
     "with_points",
 ]
@@ -228,7 +229,7 @@ def separated(name: str, text: str, style: Style) -> tuple[Any, tuple[str, ...]]
     pd = pandas()
     notes: list[str] = []
     try:
-        frame = pd.read_csv(io.StringIO(text), sep=style.sep, dtype=str, skipinitialspace=True)
+        frame = read_text(text, style.sep)
     except pd.errors.ParserError as error:
         found = re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", str(error))
         why = f"line {found[2]} has {found[3]} cells, the lines before it have {found[1]}" if found else str(error)
@@ -249,6 +250,17 @@ def separated(name: str, text: str, style: Style) -> tuple[Any, tuple[str, ...]]
     if style.comma:
         frame = frame.apply(lambda column: with_points(column) if has_commas(column) else column)
     return frame, tuple(notes)
+
+
+def read_text(text: str, sep: str, columns: list[int] | None = None) -> Any:
+    """Cells of a text as texts."""
+    pd = pandas()
+    try:
+        return pd.read_csv(io.StringIO(text), sep=sep, dtype=str, skipinitialspace=True, usecols=columns)
+    except pd.errors.ParserError as error:
+        if "Calling read(nbytes) on source failed" in str(error):  # a text can always be read: Ctrl-C came in between
+            raise KeyboardInterrupt from None
+        raise
 
 
 def has_commas(column: Any) -> bool:
