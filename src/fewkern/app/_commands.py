@@ -49,6 +49,12 @@ class Prefer(StrEnum):
     sparse = "sparse"
 
 
+class ClassWeight(StrEnum):
+    """Weights of classes."""
+
+    balanced = "balanced"
+
+
 class Model(StrEnum):
     """Models of ``fit``; which of them a task has is said by :mod:`fewkern.tables.tasks`."""
 
@@ -103,11 +109,22 @@ def fit(
     tables: Annotated[
         list[str] | None, typer.Argument(help=f"{TABLES} {MANY} Without one, a generated example is used.")
     ] = None,
-    target: Annotated[str | None, typer.Option(help="Column to predict (the last one by default).")] = None,
+    target: Annotated[
+        list[str] | None,
+        typer.Option(help="Column to predict (the last one by default); several columns of numbers, one option each."),
+    ] = None,
+    groups: Annotated[
+        str | None, typer.Option(help="Column that says which rows belong together: whole groups are held out.")
+    ] = None,
+    weights: Annotated[str | None, typer.Option(help="Column that says how much every row counts.")] = None,
     task: Annotated[Task, typer.Option(help="What to do with the table.")] = Task.auto,
     model: Annotated[Model, typer.Option(help="Which model of the task; auto is the usual one.")] = Model.auto,
     prefer: Annotated[Prefer, typer.Option(help="Size of the model (where it has the choice).")] = Prefer.balanced,
-    max_vectors: Annotated[int | None, typer.Option(min=1, help="Budget of samples to keep.")] = None,
+    n_vectors: Annotated[int | None, typer.Option(min=1, help="Number of vectors to keep.")] = None,
+    max_vectors: Annotated[int | None, typer.Option(min=1, help="Largest number of vectors to keep.")] = None,
+    class_weight: Annotated[
+        ClassWeight | None, typer.Option(help="Let every class count the same, however rare it is.")
+    ] = None,
     n_components: Annotated[int | None, typer.Option(min=1, help="Components (--task reduce; 2 by default).")] = None,
     drop: Annotated[list[str] | None, typer.Option(help="Column to leave out; may be given several times.")] = None,
     keep: Annotated[
@@ -138,19 +155,23 @@ def fit(
         from fewkern.app import jobs, parts
         from fewkern.tables.model import TableModel
 
+        if report is not None and target and len(target) > 1:
+            raise ValueError("--report: a report is about one target; leave it out, or give one --target.")
         if not files:
-            frame, target = jobs.embedded_table(), target or "side"
+            frame, target = jobs.embedded_table(), target or ["side"]
             if not quiet and not json:
                 show_line("No table given: fitting the embedded example (2,000 points in two interlocked crescents).")
         else:
             frame = open_table(files, sep, decimal, quiet)
         asked = TableModel(
-            task=task.value, model=model.value, prefer=prefer.value, max_vectors=max_vectors or "auto",
+            task=task.value, model=model.value, prefer=prefer.value, n_vectors=n_vectors,
+            max_vectors=max_vectors or "auto", class_weight=None if class_weight is None else class_weight.value,
             n_components=n_components or "auto", holdout=holdout, drop=tuple(drop or ()), keep=tuple(keep or ()),
             random_state=seed, verbose=follows(quiet),
         )  # fmt: skip
+        named = target[0] if target and len(target) == 1 else target or None
         with warnings_as_notes(quiet):
-            fitted = asked.fit(frame, target)
+            fitted = asked.fit(frame, named, sample_weight=weights, groups=groups)
         for note in fitted.notes_:
             say(note, quiet)
         if not json and not quiet:  # before writing: it stands even if the disk is full

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from scipy import stats
 from sklearn.linear_model import LogisticRegression, RidgeCV
-from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 __all__ = ["linear_predictions", "wilson"]
@@ -30,16 +29,19 @@ def wilson(errors: int, rows: int, confidence: float = 0.95) -> tuple[float, flo
     return float(found.low), float(found.high)
 
 
-def linear_predictions(X: Any, y: Any, new: Any, task: str, seed: int = 0) -> np.ndarray[Any, Any] | None:
+def linear_predictions(
+    X: Any, y: Any, new: Any, task: str, seed: int = 0, weights: Any = None
+) -> np.ndarray[Any, Any] | None:
     """What a linear model fitted to ``X`` and ``y`` says of new rows; None where it cannot, or would take long."""
     if len(X) < 2 or X.shape[1] > _FEATURES or (task == "classify" and len(np.unique(y)) < 2):
         return None
     if len(X) > _ROWS:
         some = np.random.default_rng(seed).choice(len(X), _ROWS, replace=False)
-        X, y = X[some], y[some]
+        X, y, weights = X[some], y[some], None if weights is None else weights[some]
         if task == "classify" and len(np.unique(y)) < 2:
             return None
     model = LogisticRegression(max_iter=300) if task == "classify" else RidgeCV(np.logspace(-3, 3, 7))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # it need not converge to be compared with
-        return np.asarray(make_pipeline(StandardScaler(), model).fit(X, y).predict(new))
+        scaler = StandardScaler().fit(X)
+        return np.asarray(model.fit(scaler.transform(X), y, sample_weight=weights).predict(scaler.transform(new)))

@@ -167,7 +167,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         y : ignored
         """
         parts = as_parts(X, "TableEncoder")
-        frame = as_frame(X, "TableEncoder") if parts is None else draw_rows(parts, population.SAMPLE_ROWS, None).frame
+        frame = as_frame(X, "TableEncoder") if parts is None else draw_rows(parts, population.SAMPLE_ROWS).frame
         schema = infer_schema(frame, named(self.drop), named(self.keep), self.numbers_only)
         return self.learn(schema.typed(frame), schema, tuple(frame.columns))
 

@@ -48,4 +48,6 @@ def _names(model: Any, count: int) -> list[Any]:
     """Names of so many columns with answers: components, classes, or the ends of an interval."""
     if model.task_ == "reduce":
         return list(model.estimator_.get_feature_names_out())
-    return list(model.classes_) if model.task_ == "classify" else ["low", "high"][:count]
+    if model.task_ == "classify":
+        return list(model.classes_)
+    return list(model.targets) if len(model.targets) > 1 else ["low", "high"][:count]

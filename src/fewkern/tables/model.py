@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import os
 import time
 import warnings
@@ -21,7 +22,7 @@ from fewkern.arrays.fitting import fit_context
 from fewkern.arrays.partitions import is_collection
 from fewkern.arrays.storable import storable
 from fewkern.arrays.validation import Interval, StrOptions
-from fewkern.base import trace_of
+from fewkern.base import CONSTRAINTS, trace_of
 from fewkern.compression import compress
 from fewkern.core.prepared import Prepared
 from fewkern.core.trace import TOLERANCE
@@ -30,7 +31,7 @@ from fewkern.reporting import Report, ReportSettings, report
 from fewkern.tables.encoder import EncodedTable, TableWarning, named
 from fewkern.tables.export import prepared
 from fewkern.tables.fitting import fit_job
-from fewkern.tables.frames import as_column, as_frame, nearest
+from fewkern.tables.frames import as_column, as_frame, listed, nearest
 from fewkern.tables.lazy import can, predict_lazily
 from fewkern.tables.resolve import Request, resolve
 from fewkern.tables.streaming import fit_parts
@@ -74,8 +75,12 @@ class TableModel(BaseEstimator):
         target); "forward", "parzen", "reduced", "orthogonal" (density).
     prefer : {"balanced", "accurate", "sparse"}, default "balanced"
         The size of the model, see :class:`KernelRegressor`.
+    n_vectors : int or None, default None
+        Number of vectors to keep; None lets the model decide.
     max_vectors : int or "auto", default "auto"
         Largest number of vectors to keep; "auto" is the default of the model.
+    class_weight : dict, "balanced" or None, default None
+        How much the rows of every class count, in the fit and in its error; "balanced": every class the same.
     n_components : int or "auto", default "auto"
         Of the task "reduce"; "auto" is 2.
     holdout : float, default 0.2
@@ -91,7 +96,7 @@ class TableModel(BaseEstimator):
     Attributes
     ----------
     task_, target_, model_ : str
-        What was settled; ``target_`` is None without one.
+        What was resolved; ``target_`` is None without one, a tuple of several names.
     encoder_ : TableEncoder
         How rows become features.
     estimator_ : estimator
@@ -101,7 +106,7 @@ class TableModel(BaseEstimator):
     held_out_ : HeldOutRows or None
         Positions, true and predicted targets (and probabilities) of the rows that were held out.
     judgement_ : Judgement or None
-        The error on these rows with a 95 % interval, beside those of simpler answers.
+        The error on these rows with a 95% interval, beside those of simpler answers.
     facts_ : FitFacts
     classes_ : array
         Of a classifier.
@@ -143,7 +148,9 @@ class TableModel(BaseEstimator):
         "task": [StrOptions({"auto", *TASKS})],
         "model": [str],
         "prefer": [StrOptions(set(TOLERANCE))],
+        "n_vectors": [None, Interval(Integral, 1, None, closed="left")],
         "max_vectors": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
+        "class_weight": CONSTRAINTS["class_weight"],
         "n_components": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
         "holdout": [Interval(Real, 0, 1, closed="left")],
         "drop": ["array-like", str],
@@ -158,7 +165,9 @@ class TableModel(BaseEstimator):
         task: str = "auto",
         model: str = "auto",
         prefer: str = "balanced",
+        n_vectors: Any = None,
         max_vectors: Any = "auto",
+        class_weight: Any = None,
         n_components: Any = "auto",
         holdout: float = 0.2,
         drop: Any = (),
@@ -169,7 +178,9 @@ class TableModel(BaseEstimator):
         self.task = task
         self.model = model
         self.prefer = prefer
+        self.n_vectors = n_vectors
         self.max_vectors = max_vectors
+        self.class_weight = class_weight
         self.n_components = n_components
         self.holdout = holdout
         self.drop = drop
@@ -178,23 +189,29 @@ class TableModel(BaseEstimator):
         self.verbose = verbose
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, frame: Any, target: Any = None) -> TableModel:
+    def fit(self, frame: Any, target: Any = None, *, sample_weight: Any = None, groups: Any = None) -> TableModel:
         """Fit to the rows of a table.
 
         Parameters
         ----------
         frame : data frame of pandas, polars or Dask, dict of columns, or array
-        target : str, array of shape (n_rows,) or None, default None
-            The column to predict, or the targets themselves (of a Dask data frame, the name of a column). None: the
-            last column (classify, regress), or no target (reduce, density).
+        target : str, list of str, array of shape (n_rows,) or (n_rows, n_targets), or None, default None
+            The column to predict, or the targets themselves (of a Dask data frame, the name of a column). Several
+            columns must hold numbers. None: the last column (classify, regress), or no target (reduce, density).
+        sample_weight : str, array of shape (n_rows,) or None, default None
+            How much every row counts, in the fit and in its error: a column, which is then no feature, or numbers.
+        groups : str, array of shape (n_rows,) or None, default None
+            Which rows belong together, such as the visits of one patient: a column, which is then no feature, or
+            labels. Whole groups are held out, by the fit too, so that the error is that of groups not seen before.
 
         Returns
         -------
         self
         """
         start = time.perf_counter()
-        given = {"prefer": self.prefer, "max_vectors": self.max_vectors, "n_components": self.n_components}
-        settings = {key: value for key, value in given.items() if value not in ("auto", "balanced")}
+        names = ("prefer", "n_vectors", "max_vectors", "class_weight", "n_components")
+        usual = {name: parameter.default for name, parameter in inspect.signature(TableModel).parameters.items()}
+        settings = {name: getattr(self, name) for name in names if getattr(self, name) != usual[name]}
         request = Request(
             task=self.task,
             model=self.model,
@@ -204,6 +221,8 @@ class TableModel(BaseEstimator):
             random_state=self.random_state,
             verbose=bool(self.verbose),
             settings=settings,
+            groups=groups,
+            weights=sample_weight,
         )
         parts = as_parts(frame, "TableModel", request.verbose)
         if parts is not None:
@@ -309,14 +328,23 @@ class TableModel(BaseEstimator):
     def truth(self, frame: Any, y: Any = None) -> np.ndarray[Any, Any]:
         """The true targets of the rows of a table, as the model predicts them; None or NaN where one is missing."""
         if y is None:
-            if self.target_ is None or self.target_ not in frame.columns:
+            absent = [name for name in self.targets if name not in frame.columns]
+            if absent or not self.targets:
+                name = absent[0] if absent else None
                 raise ValueError(
-                    f"TableModel: the table has no column {self.target_!r} to compare with; "
-                    + nearest(str(self.target_), frame.columns)
+                    f"TableModel: the table has no column {name!r} to compare with; {nearest(str(name), frame.columns)}"
                 )
-            y = frame[self.target_]
+            y = frame[list(self.targets)] if len(self.targets) > 1 else frame[self.targets[0]]
+        if getattr(y, "ndim", 1) == 2:
+            table = as_frame(y, "TableModel")
+            return np.column_stack([self.truth(frame, table[name]) for name in table])
         column = as_column(y, len(frame), "TableModel")
         return target_values(column, self.task_, getattr(self.estimator_, "classes_", None))
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """Names of the columns that are predicted."""
+        return () if self.target_ is None else (self.target_,) if isinstance(self.target_, str) else self.target_
 
     @property
     def classes_(self) -> Any:
@@ -408,6 +436,11 @@ class TableModel(BaseEstimator):
     ) -> Report:
         """A page about the model and the rows of a table with the target; see :func:`fewkern.report`."""
         check_is_fitted(self)
+        if len(self.targets) > 1:
+            raise ValueError(
+                f"report: a report is about one target, this model has {len(self.targets)} ({listed(self.targets)}); "
+                "fit a model of one of them."
+            )
         return report(self, self.encoder_.frame(frame), path=path, settings=settings)
 
     def __sklearn_tags__(self) -> Any:

@@ -12,7 +12,7 @@ from fewkern.tables.cells import Numbers, has_leading_zeros, is_mark, numbers, n
 from fewkern.tables.columns import bad_cells
 from fewkern.tables.schema import infer_column
 
-__all__ = ["Target", "guess_task", "known_targets", "resolve_target", "target_values"]
+__all__ = ["Target", "guess_task", "known_targets", "resolve_target", "resolve_targets", "target_values"]
 
 # Whole numbers with at most this many different ones are taken for classes ...
 _MOST_CLASSES = 20
@@ -77,6 +77,24 @@ def resolve_target(name: str, column: Any, task: str) -> Target:
     if task == "classify":
         notes += _notes_on_classes(name, values)
     return Target(task, values, rows, tuple(notes))
+
+
+def resolve_targets(columns: list[tuple[str, Any]], task: str) -> Target:
+    """One target, or several numbers in columns of their own: the rows that have all of them."""
+    found = [resolve_target(name, column, task) for name, column in columns]
+    if len(found) == 1:
+        return found[0]
+    for (name, _), target in zip(columns, found):
+        if target.task != "regress":
+            raise ValueError(
+                f"several targets must be numbers, but {name!r} holds classes; fit a model of its own to it, or name "
+                "the task 'regress'."
+            )
+    rows = found[0].rows
+    for target in found[1:]:
+        rows = np.intersect1d(rows, target.rows)
+    values = np.column_stack([target.values[np.searchsorted(target.rows, rows)] for target in found])
+    return Target("regress", values, rows, tuple(dict.fromkeys(note for target in found for note in target.notes)))
 
 
 def _number_like(found: Any, column: Any) -> bool:
@@ -193,5 +211,8 @@ def target_values(column: Any, task: str, classes: Any) -> np.ndarray[Any, Any]:
 
 def known_targets(truth: np.ndarray[Any, Any], predicted: Any) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
     """Targets and predictions of the rows whose target is not missing."""
-    known = np.array([value is not None and value == value for value in truth], dtype=bool)
+    if truth.ndim == 2:
+        known = np.isfinite(truth).all(axis=1)
+    else:
+        known = np.array([value is not None and value == value for value in truth], dtype=bool)
     return truth[known], np.asarray(predicted)[known]
