@@ -300,7 +300,7 @@ def test_groups_of_a_table_in_parts(frame):
     model = quick().fit(cut(frame.assign(g=frame["id"] // 8), [300]), "side", groups="g")
     assert any("groups need all rows in memory: only 250 rows were looked at" in note for note in model.notes_)
     groups = frame["id"] // 8
-    assert model.judgement_.groups == len(set(groups.iloc[model.held_out_.rows])) == 20
+    assert model.judgement_.groups == len(set(groups.iloc[model.held_out_.rows]))
 
 
 def test_several_targets_of_a_table_in_parts(frame):

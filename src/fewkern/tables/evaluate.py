@@ -19,6 +19,7 @@ __all__ = [
     "Counted",
     "HeldOutRows",
     "Judgement",
+    "is_rare",
     "judge_classes",
     "judge_density",
     "judge_fit",
@@ -135,18 +136,26 @@ def _verdict(gain: tuple[float, float], name: str, rows: int) -> str:
     return f"no better than {name}" + (f": on {rows:,} rows the difference may be chance" if gain[0] > 0 else "")
 
 
-def _beside_linear(verdict: str, gain: tuple[float, float], errors: tuple[float, float]) -> str:
-    """The verdict with the comparison to a linear model; ``errors`` are those of the model and of the linear one."""
-    found = _compare(gain)
+def _beside_linear(verdict: str, gain: tuple[float, float], errors: tuple[float, float, float]) -> str:
+    """The verdict beside a linear model; ``errors``: of the model, of the linear one, of the simple answer."""
+    own, linear, simple = errors
+    good, found = verdict.startswith("better"), _compare(gain)
+    if linear >= (1 - _ALIKE) * simple and not good:
+        return verdict  # neither is of any use
     if found == "worse":
         return f"{verdict}, and worse than a linear model: use the linear model"
-    if found == "better":
-        return f"{verdict}, and better than a linear model" if verdict.startswith("better") else verdict
-    if not verdict.startswith("better"):
+    if not good:
         return verdict
-    if errors[1] <= (1 + _ALIKE) * errors[0]:
+    if found == "better":
+        return f"{verdict}, and better than a linear model"
+    if linear <= (1 + _ALIKE) * own:
         return f"{verdict}; use a linear model, it is as good"
     return f"{verdict}; the difference to a linear model may be chance"
+
+
+def is_rare(share: float, classes: int) -> bool:
+    """Whether a class has so small a share of the rows that the share of errors says little about it."""
+    return 0 < share < min(RARE, 0.25 / classes)
 
 
 def judge_classes(
@@ -163,7 +172,7 @@ def judge_classes(
     if linear is not None:
         missed = (truth != linear).astype(float)
         other = counted.mean(missed)[0]
-        verdict = _beside_linear(verdict, counted.mean(missed - wrong), (value, other))
+        verdict = _beside_linear(verdict, counted.mean(missed - wrong), (value, other, counted.mean(plain)[0]))
     return Judgement(
         "error", n, value, *counted.interval_of_rate(wrong), counted.mean(plain)[0], name, other, verdict,
         _found(truth, predicted), weighted=counted.weights is not None, groups=counted.count,
@@ -192,7 +201,7 @@ def _ranking(truth: np.ndarray[Any, Any], probabilities: Any, classes: Any) -> s
     counts = np.array([np.sum(truth == known) for known in classes])
     rare = int(np.argmin(np.where(counts > 0, counts, len(truth) + 1)))
     share = counts[rare] / len(truth)
-    if not 0 < share < RARE:
+    if not is_rare(share, len(classes)):
         return None
     member, p = truth == classes[rare], np.asarray(probabilities)[:, rare]
     return (
@@ -245,7 +254,7 @@ def _judge_squares(
     verdict, other = _verdict(counted.mean(plain - squares), name, n), None
     if linear is not None:
         other = math.sqrt(counted.mean(linear)[0])
-        verdict = _beside_linear(verdict, counted.mean(linear - squares), (math.sqrt(mse), other))
+        verdict = _beside_linear(verdict, counted.mean(linear - squares), (math.sqrt(mse), other, math.sqrt(base)))
     return Judgement(
         "rmse", n, math.sqrt(mse), math.sqrt(max(0.0, mse - half)), math.sqrt(mse + half), math.sqrt(base), name, other,
         verdict, weighted=counted.weights is not None, groups=counted.count,

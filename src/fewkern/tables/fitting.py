@@ -26,6 +26,7 @@ from fewkern.tables.evaluate import (
     judge_several,
 )
 from fewkern.tables.resolve import FEWEST_ROWS, Job
+from fewkern.tables.suspect import contradiction, deciding_column
 
 __all__ = [
     "FittedTable",
@@ -104,6 +105,7 @@ def fit_job(job: Job) -> FittedTable:
             with titled(f"1/{steps} held-out check on {len(test):,} rows"):
                 checked = _fit(job, train)
             held_out, judgement = judge_part(job, checked, test)
+            why += _leak(job, checked, test, judgement)
         if checked is not None and _keeps(len(complete)):
             final = checked
             notes.append(
@@ -115,9 +117,10 @@ def fit_job(job: Job) -> FittedTable:
                 final = _fit(job, complete)
     seconds = (final.seconds,) if checked is None or checked is final else (checked.seconds, final.seconds)
     known = known_rows(job, final)
+    judged = judgement or judge_itself(job, final)
     return FittedTable(
-        final.encoder, final.estimator, known, len(known.rows), vector_rows(final.estimator), held_out,
-        judgement or judge_itself(job, final), seconds, all_notes(job, final, [*notes, *why]),
+        final.encoder, final.estimator, known, len(known.rows), vector_rows(final.estimator), held_out, judged,
+        seconds, all_notes(job, final, [*notes, *why, *_contradiction(job, final, judged)]),
     )  # fmt: skip
 
 
@@ -151,6 +154,33 @@ def judge_itself(job: Job, part: Part) -> Judgement | None:
 def all_notes(job: Job, part: Part, more: list[str]) -> tuple[str, ...]:
     """What was guessed, left out or replaced."""
     return (*job.notes, *part.encoder.notes_, *more, *_notes_on_fit(part.estimator))
+
+
+def _contradiction(job: Job, part: Part, judged: Judgement | None) -> list[str]:
+    """The two errors that a summary shows must not contradict each other."""
+    error = getattr(part.estimator, "held_out_error_", None)
+    if error is None or job.y is None:
+        return []
+    extreme = any(note.endswith(("remove it", "remove them")) for note in job.notes)
+    return contradiction(judged, float(error) ** (1 if job.task == "classify" else 0.5), extreme)
+
+
+def _leak(job: Job, part: Part, test: np.ndarray[Any, Any], judged: Judgement | None) -> list[str]:
+    """A column that alone decides."""
+    importances = getattr(part.estimator, "feature_importances_", None)
+    if job.y is None or importances is None:
+        return []
+    y = job.y
+    encoder, new = part.encoder, part.encoder.encode(job.frame.iloc[test]).values
+    ends = np.cumsum([0, *(len(column.features) for column in encoder.columns_)])
+
+    def features(name: str) -> tuple[Any, Any, Any, Any]:
+        k = encoder.columns.index(name)
+        own = slice(ends[k], ends[k + 1])
+        return part.encoded.values[:, own], y[part.rows], new[:, own], y[test]
+
+    found = deciding_column(encoder.columns, encoder.by_column(importances), features, judged, str(job.target))
+    return [] if any("--groups" in note for note in job.notes) else found
 
 
 def _keeps(rows: int) -> bool:

@@ -12,6 +12,7 @@ from fewkern.tables.estimators import build, check_model
 from fewkern.tables.frames import as_column, as_frame, listed, nearest
 from fewkern.tables.roles import row_groups, row_weights
 from fewkern.tables.schema import Schema, infer_schema
+from fewkern.tables.suspect import extreme_targets, group_like, rare_class, total_row
 from fewkern.tables.target import Target, resolve_targets
 from fewkern.tables.tasks import BY_CLASS, TASKS
 
@@ -117,6 +118,10 @@ def resolve(frame: Any, target: Any, request: Request) -> Job:
         else:
             task = found.task
             notes += found.notes
+    total, said = total_row(frame)
+    if total is not None:
+        known = rows != total
+        rows, y, notes = rows[known], None if y is None else y[known], notes + said
     if weights is not None:
         weights, known, said = row_weights(weights, rows)
         rows, y, notes = rows[known], None if y is None else y[known], notes + said
@@ -134,8 +139,19 @@ def resolve(frame: Any, target: Any, request: Request) -> Job:
         settings = {"n_components": _COMPONENTS} | settings
         notes += _notes_on_words(schema)
     model = check_model(task, request.model)
+    notes += _about_target(name, y, rows, task, settings)
+    if groups is None:
+        notes += group_like(frame, schema, y, task)
     used, columns_left = schema.typed(frame), tuple(map(str, frame.columns))
     return Job(request, used, columns_left, rows, y, task, model, name, schema, settings, tuple(notes), groups, weights)
+
+
+def _about_target(name: Any, y: Any, rows: np.ndarray[Any, Any], task: str, settings: dict[str, Any]) -> list[str]:
+    """Extreme rows of numbers, a rare class."""
+    if task == "regress":
+        columns = [(name, y)] if y.ndim == 1 else zip(name, y.T)
+        return [note for one, values in columns for note in extreme_targets(one, values, rows)]
+    return rare_class(y, "class_weight" in settings) if task == "classify" else []
 
 
 def _reducer_settings(found: Target, name: str, model: str) -> dict[str, Any]:
