@@ -99,3 +99,43 @@ def test_many_remarks_are_cut_short():
     assert infer_schema(wide).notes[-1] == "and 12 more columns with such remarks"
     constant = pd.DataFrame({f"c{k}": [1, 1] for k in range(20)} | {"x": [1, 2]})
     assert infer_schema(constant).notes[0].endswith("... (20 in all) are the same in every row and left out")
+
+
+def test_what_to_do_is_said():
+    dates = pd.Series([f"{1 + k % 12:02d}/{1 + k % 7:02d}/2024" for k in range(60)])
+    assert infer_column("when", dates).note.endswith(
+        "; day and month may be the other way round: either order fits, %m/%d/%Y was taken"
+    )
+    free = infer_column("notes", pd.Series([f"called on day {k}, no answer yet" for k in range(30)]))
+    assert (free.kind, free.note) == (
+        "names",
+        "column 'notes' holds free text and was left out: make numbers of it first, for example with TfidfVectorizer",
+    )
+    lists = infer_column("tags", pd.Series([[k, 1] for k in range(9)]))
+    assert (lists.kind, lists.note) == (
+        "names",
+        "column 'tags' holds lists and was left out: make columns of them first",
+    )
+
+
+def test_spellings_of_a_category():
+    cells = pd.Series(["one year", "one year", "one Year", "two-year", "Two Year ", "month"])
+    apart = infer_column("contract", cells)
+    assert apart.note.startswith(
+        "column 'contract': 'one year', 'one Year' look like the same and are kept apart (and 1"
+    )
+    assert len(apart.learn(cells).levels) == 5
+    joined = infer_column("contract", cells, merge=True)
+    column = joined.learn(cells)
+    assert column.levels == ("month", "one year", "two-year")
+    assert column.spellings == ("Two Year", "one Year")
+    encoded = column.encode(pd.Series(["ONE  YEAR", "Two Year", "week", None]))
+    assert encoded.values.tolist() == [[0, 1, 0], [0, 0, 1], [0, 0, 0], [0, 0, 0]]
+    assert "a category that the model does not know ('week')" in encoded.remarks[0]
+
+
+def test_many_categories_and_many_columns_of_text():
+    many = pd.DataFrame({"key": [f"k{k}" for k in range(100_000)], "x": np.arange(100_000.0) % 7})
+    assert [column.name for column in infer_schema(many).used] == ["x"]
+    wide = pd.DataFrame({f"t{k}": [f"v{(k * j) % 5}" for j in range(30)] for k in range(500)})
+    assert len(infer_schema(wide).used) == 400

@@ -91,7 +91,9 @@ def test_a_class_of_one_row_is_said():
     ("cells", "task", "message"),
     [
         (["a", "b"], "regress", "the target 'y' holds text; use the task 'classify'"),
-        ([1.0, np.inf, 2.0], "regress", "the target 'y' holds infinite values"),
+        ([[1], [2], [1]], "auto", "the target 'y' holds lists; choose another target"),
+        ([{"a": 1}, None, {"a": 2}], "classify", "the target 'y' holds records"),
+        ([10**400 + k for k in range(9)], "auto", "the target 'y' is different in every row: no class can be learned"),
         ([f"n{k}" for k in range(150)], "auto", "has 150 different texts in 150 rows, as names and keys have"),
         (["2020-01-01", "2021-01-01"], "auto", "the target 'y' holds dates"),
     ],
@@ -118,3 +120,27 @@ def test_a_target_with_decimal_commas_is_read_as_a_feature_is():
     assert (found.task, found.values[0]) == ("regress", 1100.84)
     assert found.notes == ("target 'Miete': texts such as '1.100,84 €' were read as numbers with a decimal comma",)
     assert target_values(prices, "regress", None).tolist() == found.values.tolist()
+
+
+def test_numbers_that_no_float_can_hold_are_left_out():
+    for cell in (np.inf, 10**400, "1e999"):
+        found = resolve_target("y", pd.Series([k / 7 for k in range(30)] + [cell], dtype=object), "auto")
+        assert found.task == "regress"
+        assert found.rows.tolist() == list(range(30))
+        assert "1 of 31 cells is not a number" in found.notes[0]
+
+
+def test_spellings_of_a_class():
+    churn = pd.Series(["Yes"] * 5 + ["yes"] * 2 + ["Y", "No", "No", "no", "N"])
+    apart = resolve_target("churn", churn, "auto")
+    assert len(set(apart.values)) == 6
+    assert apart.notes[0] == (
+        "target 'churn': 'Yes', 'yes', 'Y' look like the same and are kept apart (and 1 more); merge_spellings "
+        "(--merge-spellings) joins them"
+    )
+    joined = resolve_target("churn", churn, "auto", merge=True)
+    assert joined.values.tolist() == ["Yes"] * 8 + ["No"] * 4
+    assert joined.notes[0] == "target 'churn': 'yes', 'Y' are taken as 'Yes' (and 1 more)"
+    new = pd.Series(["TRUE", "n", None, "maybe"])
+    assert target_values(new, "classify", ["No", "Yes"], merge=True).tolist() == ["Yes", "No", None, "maybe"]
+    assert resolve_target("y", pd.Series(["a", "b", "Ab"] * 3), "auto").notes == ()

@@ -130,6 +130,9 @@ def fit(
     keep: Annotated[
         list[str] | None, typer.Option(help="Column to use although it looks like an index, a key or names.")
     ] = None,
+    merge_spellings: Annotated[
+        bool, typer.Option("--merge-spellings", help="Take spellings such as Yes, yes and Y as one class or category.")
+    ] = False,
     model_file: Annotated[Path, typer.Option("--out", help="Where the model goes (.npz).")] = Path("fewkern-model.npz"),
     picture: Annotated[
         Path | None, typer.Option(help="Where the picture goes (.png, .pdf, .svg; beside the model by default).")
@@ -167,7 +170,7 @@ def fit(
             task=task.value, model=model.value, prefer=prefer.value, n_vectors=n_vectors,
             max_vectors=max_vectors or "auto", class_weight=None if class_weight is None else class_weight.value,
             n_components=n_components or "auto", holdout=holdout, drop=tuple(drop or ()), keep=tuple(keep or ()),
-            random_state=seed, verbose=follows(quiet),
+            merge_spellings=merge_spellings, random_state=seed, verbose=follows(quiet),
         )  # fmt: skip
         named = target[0] if target and len(target) == 1 else target or None
         with warnings_as_notes(quiet):

@@ -89,6 +89,8 @@ class TableModel(BaseEstimator):
         Columns to leave out.
     keep : sequence of str, default ()
         Columns to use although they look like an index, a key or names.
+    merge_spellings : bool, default False
+        Take classes and categories that differ in case, spaces or hyphens as one, and ``Y``, ``yes``, ``true`` too.
     random_state : int or RandomState, default 0
     verbose : bool or int, default False
         Say on stderr what is being fitted, with a progress bar on a terminal.
@@ -155,6 +157,7 @@ class TableModel(BaseEstimator):
         "holdout": [Interval(Real, 0, 1, closed="left")],
         "drop": ["array-like", str],
         "keep": ["array-like", str],
+        "merge_spellings": ["boolean"],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
     }
@@ -172,6 +175,7 @@ class TableModel(BaseEstimator):
         holdout: float = 0.2,
         drop: Any = (),
         keep: Any = (),
+        merge_spellings: bool = False,
         random_state: Any = 0,
         verbose: Any = False,
     ) -> None:
@@ -185,6 +189,7 @@ class TableModel(BaseEstimator):
         self.holdout = holdout
         self.drop = drop
         self.keep = keep
+        self.merge_spellings = merge_spellings
         self.random_state = random_state
         self.verbose = verbose
 
@@ -223,6 +228,7 @@ class TableModel(BaseEstimator):
             settings=settings,
             groups=groups,
             weights=sample_weight,
+            merge_spellings=self.merge_spellings,
         )
         parts = as_parts(frame, "TableModel", request.verbose)
         if parts is not None:
@@ -339,7 +345,7 @@ class TableModel(BaseEstimator):
             table = as_frame(y, "TableModel")
             return np.column_stack([self.truth(frame, table[name]) for name in table])
         column = as_column(y, len(frame), "TableModel")
-        return target_values(column, self.task_, getattr(self.estimator_, "classes_", None))
+        return target_values(column, self.task_, getattr(self.estimator_, "classes_", None), self.merge_spellings)
 
     @property
     def targets(self) -> tuple[str, ...]:

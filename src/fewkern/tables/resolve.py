@@ -39,6 +39,7 @@ class Request:
     groups: Any = None
     weights: Any = None
     """Names of columns, or a label and a number per row."""
+    merge_spellings: bool = False
 
     def __post_init__(self) -> None:
         if self.task not in ("auto", *TASKS):
@@ -111,7 +112,7 @@ def resolve(frame: Any, target: Any, request: Request) -> Job:
         notes.append(f"no target given: took the last column, {name!r}")
     task, rows, y, settings = request.task, np.arange(len(frame)), None, dict(request.settings)
     if request.supervised:
-        found = resolve_targets(columns, "auto" if task == "reduce" else task)
+        found = resolve_targets(columns, "auto" if task == "reduce" else task, request.merge_spellings)
         rows, y = found.rows, found.values
         if task == "reduce":
             settings |= _reducer_settings(found, str(name), request.model)
@@ -134,7 +135,7 @@ def resolve(frame: Any, target: Any, request: Request) -> Job:
         notes += said
     frame = frame if len(rows) == len(frame) else frame.iloc[rows]
     drop = tuple(column for column in request.drop if column in frame.columns or column not in names)
-    schema = infer_schema(frame, drop, request.keep, numbers_only=task == "density")
+    schema = infer_schema(frame, drop, request.keep, task == "density", request.merge_spellings)
     if task == "reduce":
         settings = {"n_components": _COMPONENTS} | settings
         notes += _notes_on_words(schema)

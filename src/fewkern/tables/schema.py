@@ -8,10 +8,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from fewkern.tables.cells import has_leading_zeros, is_mark, numbers, numbers_as_written, texts
+from fewkern.tables.cells import has_leading_zeros, is_mark, nested, numbers, numbers_as_written, texts
 from fewkern.tables.columns import CategoryColumn, Column, DateColumn, NumberColumn, bad_cells
-from fewkern.tables.dates import ISO, days, find_format, parts_of
+from fewkern.tables.dates import ISO, days, find_format, is_ambiguous, parts_of
 from fewkern.tables.frames import listed, nearest, pandas
+from fewkern.tables.spelling import canonical, note_on_spellings
 
 __all__ = ["ColumnType", "Schema", "infer_schema", "infer_column"]
 
@@ -21,6 +22,8 @@ MOST_LEVELS = 100
 _BAD_SHARE, _CODES = 0.1, 20
 # Texts that are different in every one of so many rows are a key, however few they are.
 _KEY_ROWS = 4
+# Texts with so many spaces on average are sentences.
+_FREE_TEXT_SPACES = 3
 # Fewer rows may be in order by chance.
 _IN_ORDER_ROWS = 10
 _UNNAMED = re.compile(r"(Unnamed: \d+|index|)", re.IGNORECASE)
@@ -43,6 +46,8 @@ class ColumnType:
     """Numbers are truth values."""
     form: str = ""
     """Of dates."""
+    merge: bool = False
+    """Spellings of a category are one."""
 
     @property
     def used(self) -> bool:
@@ -55,7 +60,7 @@ class ColumnType:
             return NumberColumn.learn(self.name, column, self.comma, self.flag)
         if self.kind == "date":
             return DateColumn.learn(self.name, column, self.form, ("day",) if days_only else None)
-        return CategoryColumn.learn(self.name, column)
+        return CategoryColumn.learn(self.name, column, self.merge)
 
 
 @dataclass(frozen=True)
@@ -81,7 +86,7 @@ class Schema:
         return pandas().DataFrame(cells, index=frame.index)
 
 
-def infer_schema(frame: Any, drop: Any = (), keep: Any = (), numbers_only: bool = False) -> Schema:
+def infer_schema(frame: Any, drop: Any = (), keep: Any = (), numbers_only: bool = False, merge: bool = False) -> Schema:
     """What the columns of a data frame are.
 
     Parameters
@@ -91,13 +96,15 @@ def infer_schema(frame: Any, drop: Any = (), keep: Any = (), numbers_only: bool 
     keep : names of columns to use even if they look like an index, a key or names
     numbers_only : bool
         For densities: leave out text, and take dates as days.
+    merge : bool
+        Take spellings of a category, as ``Yes`` and ``yes``, as one.
     """
     for name in (*drop, *keep):
         if name not in frame.columns:
             what = "drop" if name in drop else "keep"
             raise ValueError(f"{what}: there is no column {name!r}; {nearest(name, frame.columns)}")
     found = [
-        ColumnType(name, "dropped") if name in drop else infer_column(name, frame[name], name in keep)
+        ColumnType(name, "dropped") if name in drop else infer_column(name, frame[name], name in keep, merge)
         for name in frame.columns
     ]
     if numbers_only:
@@ -108,7 +115,7 @@ def infer_schema(frame: Any, drop: Any = (), keep: Any = (), numbers_only: bool 
     return Schema(tuple(found), _notes(found), numbers_only)
 
 
-def infer_column(name: str, column: Any, keep: bool = False) -> ColumnType:
+def infer_column(name: str, column: Any, keep: bool = False, merge: bool = False) -> ColumnType:
     """What a column is.
 
     Examples
@@ -122,6 +129,9 @@ def infer_column(name: str, column: Any, keep: bool = False) -> ColumnType:
     """
     if not column.notna().any():
         return ColumnType(name, "empty")
+    kind = nested(column)
+    if kind is not None:
+        return ColumnType(name, "names", f"column {name!r} holds {kind} and was left out: make columns of them first")
     if getattr(column.dtype, "kind", "O") == "M":
         return _date(name, column, ISO)
     found = _number(name, column, keep)
@@ -130,16 +140,22 @@ def infer_column(name: str, column: Any, keep: bool = False) -> ColumnType:
     form = find_format(column)
     if form is not None:
         return _date(name, column, form)
-    levels = {text for text in texts(column) if text is not None}
+    words = texts(column)
+    levels = {text for text in words if text is not None}
     if not levels:
         return ColumnType(name, "empty")
+    other = canonical(words) if merge or len(levels) <= MOST_LEVELS else {}
+    levels -= set(other) if merge else set()
     if len(levels) == 1 and column.notna().all():
         return ColumnType(name, "constant")
     every = len(levels) == column.notna().sum() >= _KEY_ROWS
     if (len(levels) > MOST_LEVELS or every) and not keep:
+        if np.mean([text.count(" ") for text in levels]) >= _FREE_TEXT_SPACES:
+            note = "holds free text and was left out: make numbers of it first, for example with TfidfVectorizer"
+            return ColumnType(name, "names", f"column {name!r} {note}")
         note = "is different in every row, as a name or a key is," if every else f"has {len(levels):,} different texts"
         return ColumnType(name, "names", f"column {name!r} {note} and was left out")
-    return ColumnType(name, "category")
+    return ColumnType(name, "category", note_on_spellings(f"column {name!r}", other, merge), merge=merge)
 
 
 def _number(name: str, column: Any, keep: bool) -> ColumnType | None:
@@ -202,6 +218,8 @@ def _date(name: str, column: Any, form: str) -> ColumnType:
     seen = {"day": "elapsed days", "season": "season", "week": "weekday", "hour": "time of day"}
     note = f"column {name!r} holds dates" + (f" ({form})" if form != ISO else "") + ": "
     note += ", ".join(seen[part] for part in parts)
+    if is_ambiguous(column, form):
+        note += f"; day and month may be the other way round: either order fits, {form} was taken"
     if bad.any():
         note += f"; {int(bad.sum()):,} cells are no dates and count as missing"
     return ColumnType(name, "date", note, form=form)

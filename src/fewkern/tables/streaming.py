@@ -132,6 +132,8 @@ class _Preparing:
     """Numbers of rows that are held out, ascending."""
     weights: str | None
     """The column with the weights of the rows."""
+    merge: Any = None
+    """All classes, if spellings of one are one."""
 
     @classmethod
     def of(cls, job: Job, encoder: TableEncoder, held_out: np.ndarray[Any, Any]) -> _Preparing:
@@ -140,7 +142,8 @@ class _Preparing:
         if job.y is None:
             return cls(encoder, job.task, (), np.zeros(1), held_out, weights)
         targets = job.target if isinstance(job.target, tuple) else (job.target,)
-        return cls(encoder, job.task, targets, job.y[:1], held_out, weights)
+        merge = np.unique(job.y) if job.request.merge_spellings and job.y.dtype == object else None
+        return cls(encoder, job.task, targets, job.y[:1], held_out, weights, merge)
 
     def __call__(self, first: int, part: Any) -> tuple[Any, Any, Any]:
         encoded = self.encoder.encode(part)
@@ -164,11 +167,10 @@ class _Preparing:
         y = np.repeat(self.filler, len(part), axis=0)
         known = np.ones(len(part), dtype=bool)
         for k, name in enumerate(self.targets):
-            found = target_values(part[name], "regress" if numeric else "classify", self.filler)
+            classes = self.filler if self.merge is None else self.merge
+            found = target_values(part[name], "regress" if numeric else "classify", classes, self.merge is not None)
             has = pandas().notna(found)
             values = found[has]
-            if numeric and not np.isfinite(values).all():
-                raise ValueError(f"the target {name!r} holds infinite values; leave these rows out.")
             if self.filler.dtype.kind in "iu" and np.any(values % 1):
                 raise ValueError(
                     f"the target {name!r} holds {values[values % 1 != 0][0]:g}, but was taken as classes that are "
