@@ -83,9 +83,12 @@ class Dtype(StrEnum):
 
 Sep = Annotated[str | None, typer.Option(help="Separator of a text file, such as ';' or tab (recognized by default).")]
 Decimal = Annotated[str | None, typer.Option(help="Decimal mark of a text file, '.' or ',' (recognized by default).")]
+Skip = Annotated[
+    int | None, typer.Option(min=0, help="Lines above the header of a text file or workbook (recognized by default).")
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No notes and no summary; errors are still shown.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")]
-TABLES = "CSV, TSV, JSON, Parquet or NPZ, also .gz; - is standard input."
+TABLES = "CSV, TSV, JSON, Parquet, NPZ or Excel (.xlsx), also .gz; - is standard input."
 MANY = "Several files, a folder or a pattern in quotes are one table, which need not fit into memory."
 
 
@@ -144,6 +147,7 @@ def fit(
     seed: Annotated[int, typer.Option(help="Seed of all random choices.")] = 0,
     sep: Sep = None,
     decimal: Decimal = None,
+    skip: Skip = None,
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
@@ -165,7 +169,7 @@ def fit(
             if not quiet and not json:
                 show_line("No table given: fitting the embedded example (2,000 points in two interlocked crescents).")
         else:
-            frame = open_table(files, sep, decimal, quiet)
+            frame = open_table(files, {"sep": sep, "decimal": decimal, "skip": skip}, quiet)
         asked = TableModel(
             task=task.value, model=model.value, prefer=prefer.value, n_vectors=n_vectors,
             max_vectors=max_vectors or "auto", class_weight=None if class_weight is None else class_weight.value,
@@ -219,6 +223,7 @@ def predict(
     id_column: Annotated[str | None, typer.Option("--id", help="Put this column of the table first.")] = None,
     sep: Sep = None,
     decimal: Decimal = None,
+    skip: Skip = None,
     quiet: Quiet = False,
 ) -> None:
     """Predict for the rows of a table."""
@@ -232,7 +237,7 @@ def predict(
 
         found = jobs.load_table_model(model)
         asked = jobs.Asked(proba, interval, sets, novelty, with_input, id_column)
-        frame = open_table(files, sep, decimal, quiet)
+        frame = open_table(files, {"sep": sep, "decimal": decimal, "skip": skip}, quiet)
         predict_some = _predict_parts if in_parts(frame) else _predict_frame
         tally = predict_some(found, frame, asked, (outputs, target), quiet)
         line = jobs.score_line(found, tally)
@@ -319,6 +324,7 @@ def report(
     page: Annotated[Path, typer.Option("--out", help="HTML file.")] = Path("fewkern-report.html"),
     sep: Sep = None,
     decimal: Decimal = None,
+    skip: Skip = None,
     quiet: Quiet = False,
 ) -> None:
     """Write a page about a saved model and the rows of a table."""
@@ -327,7 +333,8 @@ def report(
         page = outputs.claim(page, PAGE)
         from fewkern.app import jobs
 
-        found, frame = jobs.load_table_model(model), read_one(table, sep, decimal, quiet)
+        marks = {"sep": sep, "decimal": decimal, "skip": skip}
+        found, frame = jobs.load_table_model(model), read_one(table, marks, quiet)
         with warnings_as_notes(quiet):
             settings = jobs.report_settings([table])
             outputs.write(page, lambda path: found.report(frame, path, settings=settings))
@@ -381,6 +388,7 @@ def compress(
     ] = 0.02,
     sep: Sep = None,
     decimal: Decimal = None,
+    skip: Skip = None,
     quiet: Quiet = False,
 ) -> None:
     """Make a short model that does what a fitted one does."""
@@ -389,7 +397,8 @@ def compress(
         target = outputs.claim(target, MODEL)
         from fewkern.app import jobs
 
-        found, frame = jobs.load_table_model(model), read_one(table, sep, decimal, quiet)
+        marks = {"sep": sep, "decimal": decimal, "skip": skip}
+        found, frame = jobs.load_table_model(model), read_one(table, marks, quiet)
         with warnings_as_notes(quiet):
             short = found.compress(frame, n_vectors=vectors or "auto", tolerance=tolerance, verbose=follows(quiet))
         if not quiet:

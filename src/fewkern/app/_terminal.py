@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -71,18 +71,18 @@ def warnings_as_notes(quiet: bool = False) -> Iterator[None]:
         say(text, quiet)
 
 
-def read_one(table: Path, sep: str | None, decimal: str | None, quiet: bool) -> Any:
-    """One table in memory."""
+def read_one(table: Path, marks: Mapping[str, Any], quiet: bool) -> Any:
+    """One table in memory; ``marks`` are separator, decimal mark and lines to skip."""
     from fewkern.tables.reading import read_table
 
-    return _told(table, read_table(str(table), sep=sep, decimal=decimal), quiet)
+    return _told(table, read_table(str(table), **marks), quiet)
 
 
-def open_table(files: tuple[Path, ...], sep: str | None, decimal: str | None, quiet: bool) -> Any:
+def open_table(files: tuple[Path, ...], marks: Mapping[str, Any], quiet: bool) -> Any:
     """One table from files, in memory or in parts."""
     from fewkern.tables.files import open_tables
 
-    found = open_tables(files, sep=sep, decimal=decimal, verbose=follows(quiet))
+    found = open_tables(files, **marks, verbose=follows(quiet))
     return _told(files[0], found, quiet)
 
 
