@@ -143,7 +143,7 @@ class TableModel(BaseEstimator):
     >>> model.task_, model.held_out_.truth.shape, model.predict(table.head(2)).shape
     ('classify', (60,), (2,))
     >>> model.judgement_.verdict
-    "better than always answering 'left'"
+    "better than always answering 'left'; the difference to a linear model may be chance"
     """
 
     _parameter_constraints: dict[str, list[Any]] = {
