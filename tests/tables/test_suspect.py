@@ -134,7 +134,7 @@ def numbers(model, linear, n=400):
 def test_verdicts_beside_a_linear_model():
     mean = "better than always answering the mean, 0"
     assert numbers(0.1, 0.5) == f"{mean}, and better than a linear model"
-    assert numbers(0.5, 0.1) == f"{mean}, and worse than a linear model: use the linear model"
+    assert numbers(0.5, 0.1) == f"{mean}; use a linear model, it is better"
     truth = RNG.normal(size=50)
     same = judge_numbers(HeldOutRows(None, truth, truth + 0.1), 0.0, truth - 0.1)
     assert same.verdict == f"{mean}; use a linear model, it is as good"
@@ -142,7 +142,7 @@ def test_verdicts_beside_a_linear_model():
     near = judge_numbers(HeldOutRows(None, truth, truth + noise), 0.0, truth + 1.05 * np.roll(noise, 1))
     assert near.verdict == f"{mean}; the difference to a linear model may be chance"
     assert numbers(5.0, 5.0) == "worse than always answering the mean, 0"
-    assert numbers(5.0, 0.1).endswith("worse than a linear model: use the linear model")
+    assert numbers(5.0, 0.1).endswith("worse than always answering the mean, 0; use a linear model, it is better")
 
 
 def test_losses_of_groups_are_no_independent_ones():

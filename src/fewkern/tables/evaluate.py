@@ -30,7 +30,7 @@ __all__ = [
 
 # Two-sided 95%, and one-sided 95% for "better" and "worse".
 _Z, _Z_BETTER = 1.96, 1.645
-# Errors that differ by less than this share are as good as each other.
+# Losses that differ by less than this share are as good as each other.
 _ALIKE = 0.02
 # A class with a smaller share of the rows is rare.
 RARE = 0.05
@@ -136,19 +136,19 @@ def _verdict(gain: tuple[float, float], name: str, rows: int) -> str:
     return f"no better than {name}" + (f": on {rows:,} rows the difference may be chance" if gain[0] > 0 else "")
 
 
-def _beside_linear(verdict: str, gain: tuple[float, float], errors: tuple[float, float, float]) -> str:
-    """The verdict beside a linear model; ``errors``: of the model, of the linear one, of the simple answer."""
-    own, linear, simple = errors
-    good, found = verdict.startswith("better"), _compare(gain)
-    if linear >= (1 - _ALIKE) * simple and not good:
+def _beside_linear(verdict: str, counted: Counted, losses: tuple[Any, Any, Any]) -> str:
+    """The verdict beside a linear model; ``losses``: of the model, of the linear one, of the simple answer."""
+    own, linear, simple = losses
+    good, found = verdict.startswith("better"), _compare(counted.mean(linear - own))
+    if not good and _compare(counted.mean(simple - linear)) != "better":
         return verdict  # neither is of any use
     if found == "worse":
-        return f"{verdict}, and worse than a linear model: use the linear model"
+        return f"{verdict}; use a linear model, it is better"
     if not good:
         return verdict
     if found == "better":
         return f"{verdict}, and better than a linear model"
-    if linear <= (1 + _ALIKE) * own:
+    if counted.mean(linear)[0] <= (1 + _ALIKE) * counted.mean(own)[0]:
         return f"{verdict}; use a linear model, it is as good"
     return f"{verdict}; the difference to a linear model may be chance"
 
@@ -172,7 +172,7 @@ def judge_classes(
     if linear is not None:
         missed = (truth != linear).astype(float)
         other = counted.mean(missed)[0]
-        verdict = _beside_linear(verdict, counted.mean(missed - wrong), (value, other, counted.mean(plain)[0]))
+        verdict = _beside_linear(verdict, counted, (wrong, missed, plain))
     return Judgement(
         "error", n, value, *counted.interval_of_rate(wrong), counted.mean(plain)[0], name, other, verdict,
         _found(truth, predicted), weighted=counted.weights is not None, groups=counted.count,
@@ -254,7 +254,7 @@ def _judge_squares(
     verdict, other = _verdict(counted.mean(plain - squares), name, n), None
     if linear is not None:
         other = math.sqrt(counted.mean(linear)[0])
-        verdict = _beside_linear(verdict, counted.mean(linear - squares), (math.sqrt(mse), other, math.sqrt(base)))
+        verdict = _beside_linear(verdict, counted, (squares, linear, plain))
     return Judgement(
         "rmse", n, math.sqrt(mse), math.sqrt(max(0.0, mse - half)), math.sqrt(mse + half), math.sqrt(base), name, other,
         verdict, weighted=counted.weights is not None, groups=counted.count,

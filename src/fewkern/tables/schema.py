@@ -27,7 +27,9 @@ _FREE_TEXT_SPACES = 3
 # Fewer rows may be in order by chance.
 _IN_ORDER_ROWS = 10
 _UNNAMED = re.compile(r"(Unnamed: \d+|index|)", re.IGNORECASE)
-ID_NAME = re.compile(r"(.*[ _.-])?(id|ids|nr|no|num|number|idx|index|key|row|rowid|uuid|guid)|.*[a-z](Id|ID)", re.ASCII)
+_ID_NAME = re.compile(
+    r"(.*[ _.-])?(id|ids|nr|no|num|number|idx|index|key|row|rowid|uuid|guid)|.*[a-z](Id|ID)", re.ASCII
+)
 _TIME_NAME = re.compile(r".*(year|month|week|day|date|time|hour|minute|second|quarter|jahr|monat|tag|zeit|stunde).*|t")
 # Sentences of one kind that are told one by one.
 _TOLD = 8
@@ -200,7 +202,7 @@ def _key(name: str, known: np.ndarray[Any, Any]) -> ColumnType | None:
     if _UNNAMED.fullmatch(name):
         return ColumnType(name, "index", f"column {name!r} numbers the rows and was left out")
     in_order = len(known) >= _IN_ORDER_ROWS and bool(np.all(np.diff(known) > 0))
-    if ID_NAME.fullmatch(name):
+    if _ID_NAME.fullmatch(name):
         what = "holds a different whole number in every row, as a key does,"
         return ColumnType(name, "id", f"column {name!r} {what} and was left out (name it in keep to use it)")
     if in_order and not _TIME_NAME.fullmatch(name.lower()):

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from fewkern.reporting.words import label, number
-from fewkern.tables.cells import factorized, texts
+from fewkern.tables.cells import factorized, nested, texts
 from fewkern.tables.evaluate import Judgement, is_rare, rate
-from fewkern.tables.schema import ID_NAME, Schema
+from fewkern.tables.schema import Schema
 
 __all__ = ["contradiction", "deciding_column", "extreme_targets", "group_like", "rare_class", "total_row"]
 
@@ -20,13 +20,13 @@ _FAR, _FARTHER, _MOST_EXTREME = 10.0, 4.0, 3
 # A column may say which rows belong together if it has at least so many values, each in so many rows on average.
 _FEWEST_GROUPS, _ROWS_EACH = 10, 2.0
 _GROUP_NAME = re.compile(
-    r".*(patient|subject|person|proband|participant|customer|client|user|member|student|pupil|household|family|animal"
-    r"|mouse|donor|sample|batch|session|visit|device|sensor|machine|station|site|store|shop|school|clinic|hospital"
-    r"|account|vehicle|group|kunde|gruppe).*"
+    r"(.*[ _.-])?((patient|subject|person|proband|participant|customer|client|user|member|student|pupil|household"
+    r"|family|animal|donor|batch|session|device|sensor|machine|station|site|store|shop|school|clinic|hospital|account"
+    r"|vehicle|group|kunde|patientin|gruppe)s?[ _.-]?(id|nr|no|code|key|number|name)?|id)"
 )
 _TOTAL = re.compile(r"((grand|sub|sub-)?[ -]?totals?|sum|summe|gesamt(summe)?|insgesamt|totale?|suma|somme)[ :]*")
-# A column decides alone if it leaves no more than this share of the error or of the variance of simple answers.
-_DECIDES = 0.01
+# A column decides alone if it leaves no more than this share of the error, or of the variance, of simple answers.
+_DECIDES = {"error": 0.01, "rmse": 0.001}
 # Columns that are tried, those of largest importance.
 _TRIED = 3
 # Errors contradict each other if they differ by this many standard errors, and by this factor.
@@ -80,8 +80,10 @@ def total_row(frame: Any) -> tuple[int | None, list[str]]:
 def group_like(frame: Any, schema: Schema, y: np.ndarray[Any, Any] | None, task: str) -> list[str]:
     """A column whose values may be those of rows that belong together: by its name, or because it fixes the target."""
     for column in schema.columns:
-        named = _GROUP_NAME.fullmatch(column.name.lower()) is not None or ID_NAME.fullmatch(column.name) is not None
-        if column.kind not in ("category", "names") and not (column.kind == "number" and named):
+        named = _GROUP_NAME.fullmatch(column.name.lower()) is not None
+        if column.kind not in (("category", "names", "number") if named else ("category", "names")):
+            continue
+        if nested(frame[column.name]):
             continue
         codes, different = factorized(texts(frame[column.name]))
         each = float(np.mean(codes >= 0)) * len(codes) / max(len(different), 1)
@@ -142,20 +144,27 @@ def deciding_column(
 
     ``features(name)`` are those of a column with the targets, ``(X, y, new X, new y)``, of rows fitted and held out.
     """
-    from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+    from sklearn.tree import DecisionTreeClassifier
 
     if judged is None or judged.how != "held out" or judged.targets or len(names) < 2:
         return []
-    classes = judged.measure == "error"
-    if judged.value ** (1 if classes else 2) > 2 * _DECIDES * judged.baseline ** (1 if classes else 2):
+    classes, most = judged.measure == "error", _DECIDES[judged.measure]
+    if (judged.value if classes else judged.value**2) > 2 * most * (judged.baseline if classes else judged.baseline**2):
         return []  # not even all columns together predict it as well
     for k in np.argsort(importances)[::-1][:_TRIED]:
         X, y, new, truth = features(names[k])
-        tree = (DecisionTreeClassifier if classes else DecisionTreeRegressor)(min_samples_leaf=2, random_state=0)
-        answers = tree.fit(X, y).predict(new)
-        left = (
-            np.mean(answers != truth) / judged.baseline if classes else np.mean((answers - truth) ** 2) / np.var(truth)
-        )
-        if left <= _DECIDES:
+        if classes:
+            answers = DecisionTreeClassifier(min_samples_leaf=2, random_state=0).fit(X, y).predict(new)
+            left = np.mean(answers != truth) / judged.baseline
+        else:
+            answers = _interpolated(X, y, new)
+            left = np.mean((answers - truth) ** 2) / np.var(truth)
+        if left <= most:
             return [f"column {names[k]!r} alone decides: is it known before {target!r} is? If not, drop it"]
     return []
+
+
+def _interpolated(X: np.ndarray[Any, Any], y: np.ndarray[Any, Any], new: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Between the targets of neighboring rows, by the first feature of a column: the number, or the day."""
+    order = np.argsort(X[:, 0])
+    return np.interp(new[:, 0], X[order, 0], y[order])
