@@ -80,7 +80,7 @@ def model(csv, tmp_path):
 def test_fit_on_the_embedded_table(tmp_path, monkeypatch):
     monkeypatch.setattr(jobs, "make_banana", lambda n, random_state: make_banana(200, random_state=random_state))
     result = run("fit", "--report", "report.html")
-    for word in ("vectors kept", "error, cross-validated", "error, held out", "fitted in", "size of the model"):
+    for word in ("vectors kept", "cross-validated error", "held-out error", "fitted in", "size of the model"):
         assert word in result.stdout
     assert "written: fewkern-model.npz, fewkern-model.png, report.html" in result.stdout
     assert {p.name for p in tmp_path.iterdir()} == {"fewkern-model.npz", "fewkern-model.png", "report.html"}
@@ -159,8 +159,8 @@ def test_regression(tmp_path):
     pd.DataFrame({"x": X[:, 0], "value": y}).to_csv("t.csv", index=False)
     result = run("fit", "t.csv", "--out", "m.npz", "--report", "r.html")
     assert "regress with model kernel, target value" in result.stdout
-    assert "RMSE, cross-validated" in result.stdout
-    assert "RMSE, held out" in result.stdout
+    assert "cross-validated RMSE" in result.stdout
+    assert "held-out RMSE" in result.stdout
     predicted = pd.read_csv(_text(run("predict", "m.npz", "t.csv").stdout))
     assert np.corrcoef(predicted["value"], y)[0, 1] > 0.9
     assert "How well can value be predicted?" in (tmp_path / "r.html").read_text()
@@ -273,7 +273,6 @@ def test_other_models_files_are_refused(model, tmp_path):
         ("b\nx\ny\nx\ny\n", "no column besides the target"),
         ("a,b\n1,x\n2,x\n3,x\n4,x\n5,x\n", r"y has only one class \('x'\)"),
         ("a,b\n,x\n,y\n,x\n,y\n", "no usable column besides the target"),
-        ("a,b\n1,x\ninf,y\n3,x\n4,y\n5,x\n", "column 'a' holds infinite values"),
     ],
 )
 def test_tables_that_cannot_be_fitted(content, match, tmp_path):
@@ -309,7 +308,7 @@ def test_version_and_help():
     assert run("--version").stdout == f"fewkern {fewkern.__version__}\n"
     for command in ("fit", "predict", "info", "plot"):
         assert command in run("--help").stdout
-    assert "Budget of samples" in run("fit", "--help").stdout
+    assert "Largest number of vectors" in run("fit", "--help").stdout
 
 
 def test_entry_point_in_a_process_of_its_own(tmp_path):
@@ -334,5 +333,5 @@ def test_too_few_rows_of_a_class_to_hold_out(tmp_path):
     path.write_text("a,y\n1,u\n2,u\n3,v\n4,v\n5,v\n")
     result = run("fit", path, "--target", "y", "--out", tmp_path / "m.npz")
     assert "too few rows of a class to hold any out" in result.stderr
-    assert "held out" not in result.stdout
-    assert re.search("error, cross-validated .* of 5 rows; 95 % interval", result.stdout)
+    assert "held-out" not in result.stdout
+    assert re.search(r"cross-validated error .* \(5 rows; 95% CI ", result.stdout)

@@ -96,3 +96,12 @@ def test_groups_are_held_out_as_a_whole(rng):
     assert plain.held_out_error_ < 0.2
     assert grouped.held_out_error_ > 0.35
     assert grouped.held_out_scores_.effective == pytest.approx(40)
+
+
+def test_a_last_class_of_one_row():
+    """Its fold is fitted without it, and still has a score for it."""
+    rng = np.random.default_rng(0)
+    y = np.repeat(["a", "b", "c"], [30, 29, 1])
+    X = rng.normal(size=(60, 2)) + (y == "b")[:, None] + 2 * (y == "c")[:, None]
+    model = KernelClassifier(max_vectors=4).fit(X, y)
+    assert model.predict_proba(X).shape == (60, 3)

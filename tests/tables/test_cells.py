@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fewkern.tables.cells import has_leading_zeros, is_mark, numbers, same_category, texts
-from fewkern.tables.dates import ISO, days, find_format, part_values, parts_of, text_of_day
+from fewkern.tables.cells import has_leading_zeros, is_mark, nested, numbers, same_category, texts
+from fewkern.tables.dates import ISO, days, find_format, is_ambiguous, part_values, parts_of, text_of_day
 
 
 @pytest.mark.parametrize(
@@ -152,3 +152,45 @@ def test_long_columns_are_read_as_short_ones():
 def test_more_different_texts_than_any_shortcut_expects(n):
     cells = [f"customer {k}" for k in range(n)]
     assert texts(pd.Series([*cells, None])).tolist() == [*cells, None]
+
+
+def test_numbers_that_no_float_can_hold():
+    for cells in ([10**400, 1], ["1e400", "1"], [np.inf, 1.0], ["1" * 400, "1"], ["$1e999", "1"]):
+        found = numbers(pd.Series(cells, dtype=None if isinstance(cells[0], float) else object))
+        assert np.isnan(found.values[0])
+        assert found.values[1] == 1
+        assert found.bad.tolist() == [True, False]
+    assert numbers(pd.Series([1 + 2j, 3])).bad.tolist() == [True, True]
+
+
+def test_cells_of_all_kinds():
+    mixed = pd.Series([1, "2", 3.5, None, b"x", datetime.date(2020, 1, 1), [1]], dtype=object)
+    assert numbers(mixed).values[:3].tolist() == [1, 2, 3.5]
+    assert [nested(pd.Series(c, dtype=object)) for c in ([[1]], [{}], [np.eye(2)], [None, (1,)], ["a"])] == [
+        "lists", "records", "arrays", "lists", None,
+    ]  # fmt: skip
+    assert texts(pd.Series(["\ud800", "b"], dtype=object)).tolist() == ["\ud800", "b"]
+
+
+def test_dates_of_all_kinds():
+    """Beyond the year 2262, where nanoseconds end, with time zones, and as Parquet stores them."""
+    pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    expected = [0.0, 2932896.0]
+    for cells in (["1970-01-01", "9999-12-31"], [datetime.date(1970, 1, 1), datetime.date(9999, 12, 31)]):
+        np.testing.assert_allclose(days(pd.Series(cells, dtype=object), ISO), expected)
+    np.testing.assert_allclose(days(pd.Series(["01.01.1970", "31.12.9999"]), "%d.%m.%Y"), expected)
+    near = [datetime.datetime(1970, 1, 1), datetime.datetime(2020, 1, 1, 12), None]
+    for kind in (pa.date32(), pa.timestamp("us"), pa.timestamp("ns"), pa.timestamp("s", tz="Europe/Paris")):
+        shift = 0.5 if kind == pa.date32() else 0.0
+        found = days(pd.Series(near, dtype=pd.ArrowDtype(pa.timestamp("us"))).astype(pd.ArrowDtype(kind)), ISO)
+        hours = 24 * (found - [0, 18262.5 - shift, np.nan])
+        assert np.nanmax(np.abs(hours)) <= 2  # Paris is ahead
+        assert np.isnan(found[2])
+    zones = pd.Series([pd.Timestamp("2020-01-01", tz=zone) for zone in ("UTC", "Asia/Tokyo")], dtype=object)
+    np.testing.assert_allclose(days(zones, ISO), [18262.0, 18262.0 - 9 / 24])
+
+
+def test_an_order_of_day_and_month_that_may_be_the_other():
+    assert is_ambiguous(pd.Series(["01/02/2024", "03/04/2024"]), "%m/%d/%Y")
+    assert not is_ambiguous(pd.Series(["01/02/2024", "03/14/2024"]), "%m/%d/%Y")
+    assert not is_ambiguous(pd.Series(["01.02.2024"]), "%d.%m.%Y")

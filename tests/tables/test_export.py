@@ -34,6 +34,22 @@ def test_a_classifier_of_a_table_takes_the_cells_of_the_table(tmp_path):
     np.testing.assert_allclose(code.write("decision", X, 1)[:, 0], truth, rtol=0, atol=1e-10)
 
 
+def test_spellings_of_a_category_in_c(tmp_path):
+    frame = mixed()
+    frame.loc[::4, "colour"] = frame.loc[::4, "colour"].str.upper()
+    model = fewkern.TableModel(max_vectors=8, holdout=0, merge_spellings=True).fit(frame, "side")
+    assert model.encoder_.names[:2] == ["colour=blue", "colour=red"]
+    text = fewkern.to_c(model, name="side")
+    assert "Its 4 categories" in text
+    codes = frame["colour"].map({"blue": 0, "red": 1, "BLUE": 2, "RED": 3}).fillna(-1)
+    X = np.column_stack([codes, frame["x0"], frame["x1"]])
+    code = Compiled(compile_library(tmp_path, text), "side", "double")
+    truth = model.estimator_.decision_function(model.encoder_.transform(frame))
+    np.testing.assert_allclose(code.write("decision", X, 1)[:, 0], truth, rtol=0, atol=1e-10)
+    again = fewkern.load(model.save(tmp_path / "m"))
+    np.testing.assert_array_equal(again.predict(frame), model.predict(frame))
+
+
 def test_a_classifier_of_a_table_in_onnx(tmp_path):
     onnx = pytest.importorskip("onnx", reason="onnx is not installed (pip install 'fewkern[export]')")
     ort = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")

@@ -197,3 +197,17 @@ def test_without_dask(tmp_path, monkeypatch):
     with pytest.raises(ImportError, match=r"several files, .* are read through Dask, .* pip install 'fewkern\[dask\]'"):
         open_tables([tmp_path / "a.csv", tmp_path / "b.csv"])
     assert len(open_tables([tmp_path / "a.csv"]).frame) == 1
+
+
+def test_titles_of_large_files(tmp_path, frame, monkeypatch):
+    """Pieces of a file begin below the header, whatever is above it, and so do those of the files beside it."""
+    for name, rows in (("a.csv", frame.iloc[:40]), ("b.csv", frame.iloc[40:])):
+        (tmp_path / name).write_text("Trees of the town\n\n" + rows.to_csv(index=False))
+    monkeypatch.setattr(pieces, "PIECE_BYTES", 200)
+    found = open_tables([tmp_path / "a.csv", tmp_path / "b.csv"])
+    assert len(found.frame.parts) > 3
+    assert whole_table(found.frame).to_dict("list") == texts(frame).to_dict("list")
+    assert "the header is in line 3" in found.notes[-1]
+    same = open_tables([tmp_path / "a.csv", tmp_path / "b.csv"], skip=2)
+    assert whole_table(same.frame).equals(whole_table(found.frame))
+    assert same.notes == ()

@@ -286,7 +286,7 @@ def test_summary_without_warnings():
         warnings.simplefilter("error")
         facts = dict(TableModel(max_vectors=5).fit(banana(), "side").summary())
     assert "for the held-out check" in facts["fitted in"]
-    assert "95 % interval" in facts["error, held out"]
+    assert "(24 rows the model did not see; 95% CI " in facts["held-out error"]
     assert facts["beside it"].startswith("always answering 'left': ")
     assert "a linear model: " in facts["beside it"]
 
@@ -300,7 +300,7 @@ def test_summary_without_warnings():
         ({"prefer": "cheap"}, "side", "'prefer' parameter"),
         ({"task": "reduce", "prefer": "sparse"}, None, "prefer: the model 'pca' has no such setting"),
         ({}, "Side", r"target: there is no column 'Side'; did you mean 'side'\?"),
-        ({}, [1, 2, 3], "target: 3 targets for 120 rows"),
+        ({}, [1, 2, 3], "target: 3 values for 120 rows"),
         ({"drop": ["x0", "x1"]}, "side", "no usable column besides the target"),
         ({"task": "reduce", "model": "embedding"}, "x1", "the target 'x1' holds numbers, not classes"),
     ],
@@ -321,5 +321,5 @@ def test_more_problems(model):
         model.score(messy().drop(columns="side"))
     with pytest.raises(ValueError, match="no row of the table has a target 'side'"):
         model.score(messy().assign(side=None))
-    with pytest.raises(ValueError, match="2 targets for 120 rows"):
+    with pytest.raises(ValueError, match="2 values for 120 rows"):
         model.score(messy(), ["left", "right"])

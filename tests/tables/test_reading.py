@@ -1,14 +1,17 @@
 """Files as tables: whatever program wrote them, the cells are the same."""
 
+import datetime
 import gzip
 import io
 import sys
+import types
 
 import numpy as np
 import pandas as pd
 import pytest
 
 import fewkern
+from fewkern.tables.layout import note_on_title
 from fewkern.tables.reading import read_table
 
 ROWS = pd.DataFrame(
@@ -161,8 +164,118 @@ def test_more_problems(tmp_path):
         read_table(tmp_path / "y.npz")
 
 
-def test_excel_without_its_reader(tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "openpyxl", None)
+def test_half_characters_of_json(tmp_path):
+    (tmp_path / "t.json").write_text('[{"a": "x\\ud800y", "b": "\\ud83d\\ude00", "c": "\\\\ud800"}]')
+    frame = read_table(tmp_path / "t.json").frame
+    assert frame.iloc[0].tolist() == ["x\ufffdy", "\U0001f600", "\\ud800"]
+
+
+def test_titles_above_the_header(tmp_path):
+    table = "town,units,price\n" + "".join(f"Bern,{k},{k / 2}\n" for k in range(20))
+    for title, lines in (
+        ("Sales report Q3 2024\n", 1),
+        ("Sales report; Q3; 2024\n2024-10-01\n\n", 3),
+        ("Sales report,,\n,,\n", 2),
+        ('"Sales, all towns"\n\n', 2),
+    ):
+        (tmp_path / "t.csv").write_text(title + table)
+        found = read_table(tmp_path / "t.csv")
+        assert found.frame.columns.tolist() == ["town", "units", "price"]
+        assert len(found.frame) == 20
+        assert f"the header is in line {lines + 1} (skip 0, --skip 0, reads from line 1)" in found.notes[-1]
+        assert read_table(tmp_path / "t.csv", skip=lines).notes == ()
+    (tmp_path / "t.csv").write_text("Sales report,,\n,,\n" + table)
+    assert read_table(tmp_path / "t.csv", skip=0).frame.columns.tolist()[0] == "Sales report"
+    with pytest.raises(ValueError, match=r"t.csv: nothing is left below the 99 lines to skip"):
+        read_table(tmp_path / "t.csv", skip=99)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a,b,c\n1,2,3\n4,5,6\n",
+        "\n\na,b,c\n1,2,3\n4,5,6\n",
+        "a,,\n1,2,3\n4,5,6\n",  # a header with two names missing, not a title
+        "x\n1\n2\n",
+        "title\na,b\n1,2\n3,4\n",  # two columns: nobody can tell
+    ],
+)
+def test_what_is_no_title(tmp_path, text):
+    (tmp_path / "t.csv").write_text(text)
+    try:
+        notes = read_table(tmp_path / "t.csv").notes
+    except ValueError:
+        return
+    assert not any("no part of the table" in note for note in notes)
+
+
+def test_the_code_of_namibia(tmp_path):
+    (tmp_path / "t.csv").write_text("country,sex,size\nNA,M,1\nDE,F,NA\nFR,NA,2\n")
+    found = read_table(tmp_path / "t.csv")
+    assert found.frame["country"].tolist() == ["NA", "DE", "FR"]
+    assert found.frame["sex"].isna().tolist() == [False, False, True]
+    assert found.frame["size"].isna().tolist() == [False, True, False]
+    assert found.notes == ("column 'country': 'NA' is taken as a code, as the other cells are",)
+    (tmp_path / "t.csv").write_text("country,size\nNA,1\n")  # a single row to predict
+    assert read_table(tmp_path / "t.csv").frame["country"].tolist() == ["NA"]
+
+
+class _Sheet:
+    def __init__(self, title, rows):
+        self.title, self.rows = title, rows
+
+    def iter_rows(self, values_only):
+        assert values_only
+        return iter(tuple(row) for row in self.rows)
+
+
+def workbook(monkeypatch, *sheets):
+    """A stand-in for openpyxl with these sheets."""
+    module = types.ModuleType("openpyxl")
+    module.load_workbook = lambda *_, **__: types.SimpleNamespace(worksheets=[_Sheet(*sheet) for sheet in sheets])
+    monkeypatch.setitem(sys.modules, "openpyxl", module)
+
+
+def test_workbooks(tmp_path, monkeypatch):
+    path = tmp_path / "t.xlsx"
+    path.write_bytes(b"PK\x03\x04")
+    rows = [["Sales", None, None, None], [None] * 4, ["town", "when", "units", "units"]]
+    rows += [["Bern", datetime.datetime(2024, 1, k + 1), k, k / 2] for k in range(9)] + [[None] * 4]
+    workbook(monkeypatch, ("Empty", []), ("Data", rows), ("More", [["x"], [1]]))
+    found = read_table(path)
+    assert found.frame.columns.tolist() == ["town", "when", "units", "units.1"]
+    assert found.frame["units"].tolist() == list(range(9))
+    assert found.frame["when"].dtype.kind == "M"
+    assert found.notes == (
+        "the workbook has 2 sheets: 'Data' was read; save another one as CSV to use it",
+        note_on_title("Sales", 2),
+        "2 columns are named 'units': they are called 'units', 'units.1'",
+    )
+    assert read_table(path, skip=2).frame.columns.tolist() == ["town", "when", "units", "units.1"]
+    workbook(monkeypatch, ("Empty", [[None]]))
+    with pytest.raises(ValueError, match=r"t.xlsx is empty"):
+        read_table(path)
+
+
+def test_workbooks_of_openpyxl(tmp_path):
+    openpyxl = pytest.importorskip("openpyxl", reason="openpyxl is not installed")
+    book = openpyxl.Workbook()
+    for row in (["town", "units"], ["Bern", 3], ["Lyon", None]):
+        book.active.append(row)
+    book.save(tmp_path / "t.xlsx")
+    assert read_table(tmp_path / "t.xlsx").frame["town"].tolist() == ["Bern", "Lyon"]
+
+
+def test_workbooks_that_cannot_be_read(tmp_path, monkeypatch):
+    (tmp_path / "t.xlsx").write_bytes(b"no workbook")
+    with pytest.raises(ValueError, match=r"t.xlsx is no .xlsx workbook; save it as .xlsx or CSV"):
+        read_table(tmp_path / "t.xlsx")
     (tmp_path / "t.xlsx").write_bytes(b"PK\x03\x04")
-    with pytest.raises(ValueError, match=r"t.xlsx .*(Excel workbook: save it as CSV first|cannot be read)"):
+    monkeypatch.setitem(sys.modules, "openpyxl", None)
+    with pytest.raises(ImportError, match=r"t.xlsx is an Excel workbook, which needs openpyxl: pip install"):
+        read_table(tmp_path / "t.xlsx")
+    module = types.ModuleType("openpyxl")
+    module.load_workbook = lambda *_, **__: {}["x"]
+    monkeypatch.setitem(sys.modules, "openpyxl", module)
+    with pytest.raises(ValueError, match=r"t.xlsx is not an intact .xlsx workbook; save it again, or as CSV"):
         read_table(tmp_path / "t.xlsx")

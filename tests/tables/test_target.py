@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fewkern.tables.target import guess_task, settle_target, target_values
+from fewkern.tables.target import guess_task, resolve_target, target_values
 
 
 @pytest.mark.parametrize(
@@ -66,16 +66,16 @@ def test_a_guess_that_may_be_wrong_is_said():
     ],
 )
 def test_labels(cells, labels):
-    found = settle_target("y", pd.Series(cells), "classify")
+    found = resolve_target("y", pd.Series(cells), "classify")
     assert found.values.tolist() == labels
     assert [type(value) for value in found.values.tolist()] == [type(label) for label in labels]
 
 
 def test_rows_without_a_target_are_counted():
-    found = settle_target("y", pd.Series(["a", None, "b", None]), "auto")
+    found = resolve_target("y", pd.Series(["a", None, "b", None]), "auto")
     assert found.rows.tolist() == [0, 2]
     assert found.notes[0] == "2 rows without a target were left out"
-    number = settle_target("y", pd.Series(["1.5", None, "2.5", "n/k", *[str(k / 7) for k in range(20)]]), "regress")
+    number = resolve_target("y", pd.Series(["1.5", None, "2.5", "n/k", *[str(k / 7) for k in range(20)]]), "regress")
     assert number.notes == (
         "column 'y': 1 of 23 cells is not a number ('n/k'); the row was left out",
         "1 row without a target was left out",
@@ -83,7 +83,7 @@ def test_rows_without_a_target_are_counted():
 
 
 def test_a_class_of_one_row_is_said():
-    notes = settle_target("y", pd.Series(["a", "a", "b", "c"]), "classify").notes
+    notes = resolve_target("y", pd.Series(["a", "a", "b", "c"]), "classify").notes
     assert notes == ("target 'y': the classes 'b', 'c' have only one row, too few to learn",)
 
 
@@ -91,14 +91,16 @@ def test_a_class_of_one_row_is_said():
     ("cells", "task", "message"),
     [
         (["a", "b"], "regress", "the target 'y' holds text; use the task 'classify'"),
-        ([1.0, np.inf, 2.0], "regress", "the target 'y' holds infinite values"),
+        ([[1], [2], [1]], "auto", "the target 'y' holds lists; choose another target"),
+        ([{"a": 1}, None, {"a": 2}], "classify", "the target 'y' holds records"),
+        ([10**400 + k for k in range(9)], "auto", "the target 'y' is different in every row: no class can be learned"),
         ([f"n{k}" for k in range(150)], "auto", "has 150 different texts in 150 rows, as names and keys have"),
         (["2020-01-01", "2021-01-01"], "auto", "the target 'y' holds dates"),
     ],
 )
 def test_problems(cells, task, message):
     with pytest.raises(ValueError, match=message):
-        settle_target("y", pd.Series(cells), task)
+        resolve_target("y", pd.Series(cells), task)
 
 
 def test_targets_of_new_rows_have_the_form_of_predictions():
@@ -114,7 +116,31 @@ def test_targets_of_new_rows_have_the_form_of_predictions():
 
 def test_a_target_with_decimal_commas_is_read_as_a_feature_is():
     prices = pd.Series([f"1.{k:03},84 €" for k in range(100, 200)])
-    found = settle_target("Miete", prices, "auto")
+    found = resolve_target("Miete", prices, "auto")
     assert (found.task, found.values[0]) == ("regress", 1100.84)
     assert found.notes == ("target 'Miete': texts such as '1.100,84 €' were read as numbers with a decimal comma",)
     assert target_values(prices, "regress", None).tolist() == found.values.tolist()
+
+
+def test_numbers_that_no_float_can_hold_are_left_out():
+    for cell in (np.inf, 10**400, "1e999"):
+        found = resolve_target("y", pd.Series([k / 7 for k in range(30)] + [cell], dtype=object), "auto")
+        assert found.task == "regress"
+        assert found.rows.tolist() == list(range(30))
+        assert "1 of 31 cells is not a number" in found.notes[0]
+
+
+def test_spellings_of_a_class():
+    churn = pd.Series(["Yes"] * 5 + ["yes"] * 2 + ["Y", "No", "No", "no", "N"])
+    apart = resolve_target("churn", churn, "auto")
+    assert len(set(apart.values)) == 6
+    assert apart.notes[0] == (
+        "target 'churn': 'Yes', 'yes', 'Y' look like the same and are kept apart (and 1 more); merge_spellings "
+        "(--merge-spellings) joins them"
+    )
+    joined = resolve_target("churn", churn, "auto", merge=True)
+    assert joined.values.tolist() == ["Yes"] * 8 + ["No"] * 4
+    assert joined.notes[0] == "target 'churn': 'yes', 'Y' are taken as 'Yes' (and 1 more)"
+    new = pd.Series(["TRUE", "n", None, "maybe"])
+    assert target_values(new, "classify", ["No", "Yes"], merge=True).tolist() == ["Yes", "No", None, "maybe"]
+    assert resolve_target("y", pd.Series(["a", "b", "Ab"] * 3), "auto").notes == ()

@@ -18,3 +18,7 @@ def main() -> None:
     except KeyboardInterrupt:  # while modules are imported; the commands say themselves what they have written
         sys.stderr.write("fewkern: stopped; nothing was written.\n")
         sys.exit(130)
+    except Exception as error:  # outside of a command
+        from fewkern.app._errors import one_line
+
+        sys.exit(f"fewkern: {one_line(error)}")

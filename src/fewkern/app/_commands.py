@@ -49,6 +49,12 @@ class Prefer(StrEnum):
     sparse = "sparse"
 
 
+class ClassWeight(StrEnum):
+    """Weights of classes."""
+
+    balanced = "balanced"
+
+
 class Model(StrEnum):
     """Models of ``fit``; which of them a task has is said by :mod:`fewkern.tables.tasks`."""
 
@@ -77,9 +83,12 @@ class Dtype(StrEnum):
 
 Sep = Annotated[str | None, typer.Option(help="Separator of a text file, such as ';' or tab (recognized by default).")]
 Decimal = Annotated[str | None, typer.Option(help="Decimal mark of a text file, '.' or ',' (recognized by default).")]
+Skip = Annotated[
+    int | None, typer.Option(min=0, help="Lines above the header of a text file or workbook (recognized by default).")
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No notes and no summary; errors are still shown.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")]
-TABLES = "CSV, TSV, JSON, Parquet or NPZ, also .gz; - is standard input."
+TABLES = "CSV, TSV, JSON, Parquet, NPZ or Excel (.xlsx), also .gz; - is standard input."
 MANY = "Several files, a folder or a pattern in quotes are one table, which need not fit into memory."
 
 
@@ -103,16 +112,30 @@ def fit(
     tables: Annotated[
         list[str] | None, typer.Argument(help=f"{TABLES} {MANY} Without one, a generated example is used.")
     ] = None,
-    target: Annotated[str | None, typer.Option(help="Column to predict (the last one by default).")] = None,
+    target: Annotated[
+        list[str] | None,
+        typer.Option(help="Column to predict (the last one by default); several columns of numbers, one option each."),
+    ] = None,
+    groups: Annotated[
+        str | None, typer.Option(help="Column that says which rows belong together: whole groups are held out.")
+    ] = None,
+    weights: Annotated[str | None, typer.Option(help="Column that says how much every row counts.")] = None,
     task: Annotated[Task, typer.Option(help="What to do with the table.")] = Task.auto,
     model: Annotated[Model, typer.Option(help="Which model of the task; auto is the usual one.")] = Model.auto,
     prefer: Annotated[Prefer, typer.Option(help="Size of the model (where it has the choice).")] = Prefer.balanced,
-    max_vectors: Annotated[int | None, typer.Option(min=1, help="Budget of samples to keep.")] = None,
+    n_vectors: Annotated[int | None, typer.Option(min=1, help="Number of vectors to keep.")] = None,
+    max_vectors: Annotated[int | None, typer.Option(min=1, help="Largest number of vectors to keep.")] = None,
+    class_weight: Annotated[
+        ClassWeight | None, typer.Option(help="Let every class count the same, however rare it is.")
+    ] = None,
     n_components: Annotated[int | None, typer.Option(min=1, help="Components (--task reduce; 2 by default).")] = None,
     drop: Annotated[list[str] | None, typer.Option(help="Column to leave out; may be given several times.")] = None,
     keep: Annotated[
         list[str] | None, typer.Option(help="Column to use although it looks like an index, a key or names.")
     ] = None,
+    merge_spellings: Annotated[
+        bool, typer.Option("--merge-spellings", help="Take spellings such as Yes, yes and Y as one class or category.")
+    ] = False,
     model_file: Annotated[Path, typer.Option("--out", help="Where the model goes (.npz).")] = Path("fewkern-model.npz"),
     picture: Annotated[
         Path | None, typer.Option(help="Where the picture goes (.png, .pdf, .svg; beside the model by default).")
@@ -124,6 +147,7 @@ def fit(
     seed: Annotated[int, typer.Option(help="Seed of all random choices.")] = 0,
     sep: Sep = None,
     decimal: Decimal = None,
+    skip: Skip = None,
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
@@ -138,19 +162,23 @@ def fit(
         from fewkern.app import jobs, parts
         from fewkern.tables.model import TableModel
 
+        if report is not None and target and len(target) > 1:
+            raise ValueError("--report: a report is about one target; leave it out, or give one --target.")
         if not files:
-            frame, target = jobs.embedded_table(), target or "side"
+            frame, target = jobs.embedded_table(), target or ["side"]
             if not quiet and not json:
                 show_line("No table given: fitting the embedded example (2,000 points in two interlocked crescents).")
         else:
-            frame = open_table(files, sep, decimal, quiet)
+            frame = open_table(files, {"sep": sep, "decimal": decimal, "skip": skip}, quiet)
         asked = TableModel(
-            task=task.value, model=model.value, prefer=prefer.value, max_vectors=max_vectors,
+            task=task.value, model=model.value, prefer=prefer.value, n_vectors=n_vectors,
+            max_vectors=max_vectors, class_weight=None if class_weight is None else class_weight.value,
             n_components=n_components or "auto", holdout=holdout, drop=tuple(drop or ()), keep=tuple(keep or ()),
-            random_state=seed, verbose=follows(quiet),
+            merge_spellings=merge_spellings, random_state=seed, verbose=follows(quiet),
         )  # fmt: skip
+        named = target[0] if target and len(target) == 1 else target or None
         with warnings_as_notes(quiet):
-            fitted = asked.fit(frame, target)
+            fitted = asked.fit(frame, named, sample_weight=weights, groups=groups)
         for note in fitted.notes_:
             say(note, quiet)
         if not json and not quiet:  # before writing: it stands even if the disk is full
@@ -195,6 +223,7 @@ def predict(
     id_column: Annotated[str | None, typer.Option("--id", help="Put this column of the table first.")] = None,
     sep: Sep = None,
     decimal: Decimal = None,
+    skip: Skip = None,
     quiet: Quiet = False,
 ) -> None:
     """Predict for the rows of a table."""
@@ -208,7 +237,7 @@ def predict(
 
         found = jobs.load_table_model(model)
         asked = jobs.Asked(proba, interval, sets, novelty, with_input, id_column)
-        frame = open_table(files, sep, decimal, quiet)
+        frame = open_table(files, {"sep": sep, "decimal": decimal, "skip": skip}, quiet)
         predict_some = _predict_parts if in_parts(frame) else _predict_frame
         tally = predict_some(found, frame, asked, (outputs, target), quiet)
         line = jobs.score_line(found, tally)
@@ -295,6 +324,7 @@ def report(
     page: Annotated[Path, typer.Option("--out", help="HTML file.")] = Path("fewkern-report.html"),
     sep: Sep = None,
     decimal: Decimal = None,
+    skip: Skip = None,
     quiet: Quiet = False,
 ) -> None:
     """Write a page about a saved model and the rows of a table."""
@@ -303,7 +333,8 @@ def report(
         page = outputs.claim(page, PAGE)
         from fewkern.app import jobs
 
-        found, frame = jobs.load_table_model(model), read_one(table, sep, decimal, quiet)
+        marks = {"sep": sep, "decimal": decimal, "skip": skip}
+        found, frame = jobs.load_table_model(model), read_one(table, marks, quiet)
         with warnings_as_notes(quiet):
             settings = jobs.report_settings([table])
             outputs.write(page, lambda path: found.report(frame, path, settings=settings))
@@ -357,6 +388,7 @@ def compress(
     ] = 0.02,
     sep: Sep = None,
     decimal: Decimal = None,
+    skip: Skip = None,
     quiet: Quiet = False,
 ) -> None:
     """Make a short model that does what a fitted one does."""
@@ -365,7 +397,8 @@ def compress(
         target = outputs.claim(target, MODEL)
         from fewkern.app import jobs
 
-        found, frame = jobs.load_table_model(model), read_one(table, sep, decimal, quiet)
+        marks = {"sep": sep, "decimal": decimal, "skip": skip}
+        found, frame = jobs.load_table_model(model), read_one(table, marks, quiet)
         with warnings_as_notes(quiet):
             short = found.compress(frame, n_vectors=vectors, tolerance=tolerance, verbose=follows(quiet))
         if not quiet:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import typer
 
+from fewkern.app._errors import one_line
 from fewkern.app.outputs import Outputs
 from fewkern.arrays.texts import printable
 
@@ -42,16 +43,16 @@ def show_line(text: str) -> None:
 
 @contextmanager
 def problems(outputs: Outputs | None = None) -> Iterator[None]:
-    """Report user errors in one line on stderr, with exit code 1."""
+    """Report any error in one line on stderr, with exit code 1; an interrupt has the code 130."""
     try:
         yield
     except BrokenPipeError:  # the reader of a pipe has seen enough, as head has
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise typer.Exit(0) from None
-    except (ValueError, OSError, TypeError, ImportError, RuntimeError) as error:
-        if isinstance(error, RuntimeError) and type(error).__name__ != "PartitionError":
-            raise
-        sys.stderr.write(f"fewkern: {printable(str(error))}\n")
+    except (typer.Exit, typer.Abort):
+        raise
+    except Exception as error:
+        sys.stderr.write(f"fewkern: {printable(one_line(error))}\n")
         raise typer.Exit(1) from None
     except KeyboardInterrupt:
         written = outputs.written if outputs is not None else []
@@ -71,18 +72,18 @@ def warnings_as_notes(quiet: bool = False) -> Iterator[None]:
         say(text, quiet)
 
 
-def read_one(table: Path, sep: str | None, decimal: str | None, quiet: bool) -> Any:
-    """One table in memory."""
+def read_one(table: Path, marks: Mapping[str, Any], quiet: bool) -> Any:
+    """One table in memory; ``marks`` are separator, decimal mark and lines to skip."""
     from fewkern.tables.reading import read_table
 
-    return _told(table, read_table(str(table), sep=sep, decimal=decimal), quiet)
+    return _told(table, read_table(str(table), **marks), quiet)
 
 
-def open_table(files: tuple[Path, ...], sep: str | None, decimal: str | None, quiet: bool) -> Any:
+def open_table(files: tuple[Path, ...], marks: Mapping[str, Any], quiet: bool) -> Any:
     """One table from files, in memory or in parts."""
     from fewkern.tables.files import open_tables
 
-    found = open_tables(files, sep=sep, decimal=decimal, verbose=follows(quiet))
+    found = open_tables(files, **marks, verbose=follows(quiet))
     return _told(files[0], found, quiet)
 
 

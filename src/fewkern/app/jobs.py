@@ -17,11 +17,13 @@ from fewkern.datasets import make_banana
 from fewkern.io import load
 from fewkern.io.save import write_atomically
 from fewkern.reporting import ReportSettings
-from fewkern.reporting.simple import wilson
+from fewkern.reporting.evaluation import wilson
+from fewkern.reporting.words import number
 from fewkern.tables.encoder import EncodedTable
+from fewkern.tables.evaluate import rate
 from fewkern.tables.frames import nearest
 from fewkern.tables.model import TableModel
-from fewkern.tables.target import known_targets, settle_target
+from fewkern.tables.target import known_targets, resolve_target
 
 __all__ = [
     "Asked",
@@ -109,6 +111,8 @@ def _answers(model: TableModel, frame: Any, asked: Asked) -> dict[str, Any]:
     elif model.task_ == "reduce":
         names = model.estimator_.get_feature_names_out()
         columns = {str(name): values for name, values in zip(names, model.transform(frame).T)}
+    elif len(model.targets) > 1:
+        columns = dict(zip(model.targets, np.asarray(model.predict(frame)).T))
     else:
         columns = {str(model.target_): model.predict(frame)}
     if asked.proba:
@@ -116,7 +120,10 @@ def _answers(model: TableModel, frame: Any, asked: Asked) -> dict[str, Any]:
         columns |= {f"p({label})": values for label, values in zip(model.classes_, probabilities.T)}
     if asked.interval is not None:
         ends = _method(model, "predict_interval", "--interval", "intervals")(frame, coverage=asked.interval)
-        columns |= {"low": ends[:, 0], "high": ends[:, 1]}
+        for k, name in enumerate(model.targets):
+            low, high = ends.T if ends.ndim == 2 else ends[:, k].T
+            of = f" {name}" if len(model.targets) > 1 else ""
+            columns |= {f"low{of}": low, f"high{of}": high}
     if asked.sets is not None:
         members = _method(model, "predict_set", "--sets", "sets of classes")(frame, coverage=asked.sets)
         columns["set"] = [" | ".join(str(c) for c, member in zip(model.classes_, row) if member) for row in members]
@@ -168,8 +175,10 @@ class Tally:
 
 def tally_of(model: TableModel, frame: Any, encoded: EncodedTable) -> Tally:
     """How right the model is, where the table has the target; ``encoded`` are the features of its rows."""
-    if model.task_ not in ("classify", "regress") or model.target_ not in frame.columns:
+    if model.task_ not in ("classify", "regress") or not set(model.targets) <= set(frame.columns):
         return Tally()
+    if len(model.targets) > 1:
+        return Tally()  # one figure would add up units that differ
     truth, predicted = known_targets(model.truth(frame), model.predict(encoded))
     return Tally.of(truth, predicted, numbers=model.task_ == "regress")
 
@@ -181,10 +190,10 @@ def score_line(model: TableModel, tally: Tally) -> str | None:
     if model.task_ == "classify":
         low, high = wilson(tally.wrong, tally.count)
         return (f"the table has the target {model.target_!r}: {tally.wrong:,} of {tally.count:,} rows are wrong "
-                f"({tally.wrong / tally.count:.2%}; 95 % interval {low:.2%} to {high:.2%})")  # fmt: skip
+                f"({rate(tally.wrong / tally.count)}; 95% CI {100 * low:.1f}–{rate(high)})")  # fmt: skip
     r2 = f", R² {1 - tally.squares / tally.spread:.3f}" if tally.spread else ""
     rmse = (tally.squares / tally.count) ** 0.5
-    return f"the table has the target {model.target_!r}: RMSE {rmse:.4g}{r2} on {tally.count:,} rows"
+    return f"the table has the target {model.target_!r}: RMSE {number(rmse, 4)}{r2} on {tally.count:,} rows"
 
 
 def report_settings(files: Sequence[Path], seed: int = 0, rows: str = "auto") -> ReportSettings:
@@ -232,7 +241,7 @@ def figure(model: TableModel, frame: Any = None) -> Any:
             return None
         X, colours = model.encoder_.encode(frame).values, None
         if model.target_ is not None and model.target_ in frame.columns:
-            target = settle_target(model.target_, frame[model.target_], "auto")
+            target = resolve_target(model.target_, frame[model.target_], "auto")
             X, colours = X[target.rows], target.values
         return ComponentsDisplay.from_estimator(estimator, X, colours).figure_
     if model.task_ == "density":

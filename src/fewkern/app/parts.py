@@ -152,7 +152,7 @@ def picture_rows(model: TableModel, table: Any) -> Any:
     """Rows for a picture that shows rows: all that are in memory, some of a table that comes in parts."""
     if not isinstance(table, FrameParts):
         return table
-    return draw_rows(table, _PICTURE_ROWS, None).frame if model.task_ in ("reduce", "density") else None
+    return draw_rows(table, _PICTURE_ROWS).frame if model.task_ in ("reduce", "density") else None
 
 
 def report_rows(model: TableModel, table: Any) -> tuple[Any, str]:
@@ -161,4 +161,4 @@ def report_rows(model: TableModel, table: Any) -> tuple[Any, str]:
         return table, "fitted"
     if model.held_out_ is not None:
         return fetch_rows(table, model.held_out_.rows), "new"
-    return draw_rows(table, _PICTURE_ROWS, model.target_).frame, "auto"
+    return draw_rows(table, _PICTURE_ROWS, model.targets).frame, "auto"

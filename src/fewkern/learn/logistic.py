@@ -61,7 +61,8 @@ def choose_logistic(
     for factor in _RIDGES:
         parts = []
         for Z, fitted, new in folds:
-            W, b = fit_logistic(Z, codes[fitted], rows.weights[fitted], factor * alpha)
+            # a class of one row may be in no fold but its own
+            W, b = fit_logistic(Z, codes[fitted], rows.weights[fitted], factor * alpha, int(codes.max()) + 1)
             parts.append(new @ W + b)
         scores = np.concatenate(parts)
         found, wrong = _judged(scores, codes[held], weights)
@@ -83,7 +84,7 @@ def _judged(scores: Host, codes: Host, weights: Host) -> tuple[float, float]:
     return float(-(share @ logs)), float(share @ (scores.argmax(axis=1) != codes))
 
 
-def fit_logistic(Z: Host, codes: Host, weights: Host, ridge: float) -> tuple[Host, Host]:
+def fit_logistic(Z: Host, codes: Host, weights: Host, ridge: float, n_classes: int | None = None) -> tuple[Host, Host]:
     """Coefficients ``(p, q)`` and constants ``(q,)`` of the scores: one for two classes, else one per class."""
     share = weights / weights.sum()
     mean = share @ Z
@@ -95,7 +96,7 @@ def fit_logistic(Z: Host, codes: Host, weights: Host, ridge: float) -> tuple[Hos
     A = scipy.linalg.solve_triangular(factor, centred.T, lower=True).T
     inverse = scipy.linalg.solve_triangular(factor, np.eye(len(factor)), lower=True)
     metric = ridge * (inverse @ inverse.T)
-    n_classes = int(codes.max()) + 1
+    n_classes = n_classes or int(codes.max()) + 1
     q = 1 if n_classes == 2 else n_classes
     own = (codes == 1).astype(float)[:, None] if q == 1 else one_hot(codes, n_classes, np.float64)
     rate = np.clip(share @ own, 1e-9, 1 - 1e-9)

@@ -12,7 +12,6 @@ from scipy import stats
 from sklearn.linear_model import LogisticRegression, RidgeCV
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import KFold
-from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from fewkern.reporting.formatting import label, number, of, percent, plural
@@ -59,19 +58,20 @@ def wilson(errors: int, rows: int, confidence: float = _CONFIDENCE) -> tuple[flo
     return float(found.low), float(found.high)
 
 
-def linear_predictions(X: Any, y: Any, new: Any, task: str, seed: int = 0) -> Vector | None:
+def linear_predictions(X: Any, y: Any, new: Any, task: str, seed: int = 0, weights: Any = None) -> Vector | None:
     """Predictions of a linear model fitted to ``X`` and ``y``; None where it cannot be fitted, or would take long."""
     if len(X) < 2 or X.shape[1] > _LINEAR_FEATURES or (task == "classify" and len(np.unique(y)) < 2):
         return None
     if len(X) > _LINEAR_ROWS:
         some = sample_rows(len(X), _LINEAR_ROWS, np.random.default_rng(seed))
-        X, y = X[some], y[some]
+        X, y, weights = X[some], y[some], None if weights is None else weights[some]
         if task == "classify" and len(np.unique(y)) < 2:
             return None
     model = LogisticRegression(max_iter=300) if task == "classify" else RidgeCV(np.logspace(-3, 3, 7))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # it need not converge to be compared with
-        return np.asarray(make_pipeline(StandardScaler(), model).fit(X, y).predict(new))
+        scaler = StandardScaler().fit(X)
+        return np.asarray(model.fit(scaler.transform(X), y, sample_weight=weights).predict(scaler.transform(new)))
 
 
 @dataclass(frozen=True)

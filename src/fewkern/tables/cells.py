@@ -17,6 +17,7 @@ __all__ = [
     "factorized",
     "has_leading_zeros",
     "is_mark",
+    "nested",
     "numbers",
     "numbers_as_written",
     "same_category",
@@ -25,7 +26,7 @@ __all__ = [
 
 # What people write where a number is missing; pandas already knows "", "NA", "NaN", "null", "None", "n/a".
 _MARKS = frozenset({"?", "-", "--", "–", ".", "*", "na", "n/k", "n.a.", "k.a.", "unknown", "missing", "none", "nil"})
-_MARKS |= {"#div/0!", "#value!", "#ref!", "#name?", "#num!", "#n/v"}
+_MARKS |= {"#div/0!", "#value!", "#ref!", "#name?", "#num!", "#n/v", "inf", "+inf", "-inf", "infinity", "-infinity"}
 _UNIT = r"(?:[€$£¥₹%]|eur|usd|chf|gbp|jpy)"
 _SPACES = "'’ \u00a0\u202f"
 _GROUPS = {False: "," + _SPACES, True: "." + _SPACES}
@@ -34,6 +35,8 @@ _WHOLE = re.compile(r"[-+]?\d+\.0*")
 _FLAGS = {"true": 1.0, "false": 0.0}
 # Texts of longer columns are looked at once each.
 _MANY_CELLS = 1000
+# Cells that are looked at to see whether they are lists.
+_FIRST = 50
 
 
 def _number_pattern(comma: bool) -> re.Pattern[str]:
@@ -81,6 +84,8 @@ def _loose_number(text: str, comma: bool) -> float:
         value = float(digits.replace(",", "."))
     except ValueError:
         return np.nan
+    if np.isinf(value):
+        return np.nan
     negative = bool(found["open"]) or found["minus"] is not None or found["sign"] in ("-", "−")
     return -value if negative else value
 
@@ -103,18 +108,20 @@ def numbers(column: Any, comma: bool = False) -> Numbers:
     kind = getattr(column.dtype, "kind", "O")
     none = np.zeros(len(column), dtype=bool)
     if kind in "iufb":
-        return Numbers(column.to_numpy(dtype=float, na_value=np.nan), none, none)
+        values = column.to_numpy(dtype=float, na_value=np.nan)
+        endless = np.isinf(values)
+        return Numbers(np.where(endless, np.nan, values), endless, none)
     if kind == "m":
         return Numbers(np.asarray(column.dt.total_seconds(), dtype=float) / 86400, none, none)
     filled = column.notna().to_numpy()
-    if kind == "M":
+    if kind in "Mc":
         return Numbers(np.full(len(column), np.nan), filled, none)
     if isinstance(column.dtype, pd.CategoricalDtype):
         column = column.astype(object)
     if comma:
         values = np.full(len(column), np.nan)
     else:
-        values = pd.to_numeric(column, errors="coerce").to_numpy(dtype=float, na_value=np.nan)
+        values = _plain_numbers(column)
     left = np.flatnonzero(filled & np.isnan(values))
     if len(left):
         cells = [str(cell) for cell in column.iloc[left]]
@@ -126,6 +133,24 @@ def numbers(column: Any, comma: bool = False) -> Numbers:
         filled[blank] = False
         none[left] = [not np.isnan(known[cell]) and cell.strip().lower() not in _FLAGS for cell in cells]
     return Numbers(values, filled & np.isnan(values), none)
+
+
+def _plain_numbers(column: Any) -> np.ndarray[Any, Any]:
+    """Cells that are numbers, or texts without anything else; NaN for others, and for what no float can hold."""
+    import pandas as pd
+
+    try:
+        values = pd.to_numeric(column, errors="coerce").to_numpy(dtype=float, na_value=np.nan)
+    except (OverflowError, TypeError, ValueError):  # whole numbers beyond 1e308, cells of all kinds
+        values = np.array([_plain_number(cell) for cell in column], dtype=float)
+    return np.where(np.isinf(values), np.nan, values)
+
+
+def _plain_number(cell: Any) -> float:
+    try:
+        return float(cell)
+    except (OverflowError, TypeError, ValueError):
+        return np.nan
 
 
 def numbers_as_written(column: Any) -> tuple[Numbers, bool]:
@@ -197,6 +222,19 @@ def same_category(text: str) -> str:
     ('1', '1.5', '01')
     """
     return text.split(".")[0] if _WHOLE.fullmatch(text) else text
+
+
+def nested(column: Any) -> str | None:
+    """What the cells are, if they are no single values: ``lists``, ``records`` or ``arrays``; else None."""
+    import pandas as pd
+
+    if getattr(column.dtype, "kind", "O") != "O" or isinstance(column.dtype, pd.StringDtype):
+        return None
+    for cell in column.dropna().head(_FIRST):
+        for kinds, name in (((list, tuple, set), "lists"), (dict, "records"), (np.ndarray, "arrays")):
+            if isinstance(cell, kinds):
+                return name
+    return None
 
 
 def has_leading_zeros(column: Any) -> bool:

@@ -12,11 +12,15 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from fewkern.arrays.storable import storable
+from fewkern.reporting import words
 from fewkern.tables.cells import factorized, is_mark, numbers, same_category, texts
 from fewkern.tables.dates import FORMATS, PARTS, days, part_values, parts_of, text_of_day
+from fewkern.tables.spelling import canonical, speller
 
 __all__ = ["CategoryColumn", "Column", "DateColumn", "Encoded", "NumberColumn", "bad_cells"]
 
+# Characters of a cell that a message shows.
+_LONGEST = 40
 # A number further from the range of the training cells than the length of that range is far out.
 _FAR = 1.0
 
@@ -35,7 +39,7 @@ class Encoded:
 
 def bad_cells(name: str, column: Any, bad: np.ndarray[Any, Any], what: str) -> str:
     """A sentence that counts cells of the wrong kind and shows some of them."""
-    shown = ", ".join(sorted({repr(str(cell)) for cell in column[bad]})[:3])
+    shown = ", ".join(sorted({repr(words.text(cell, _LONGEST)) for cell in column[bad]})[:3])
     count, filled = int(bad.sum()), int(column.notna().sum())
     verb = f"is not a {what}" if count == 1 else f"are not {what}s"
     return f"column {name!r}: {count:,} of {filled:,} cells {verb} ({shown})"
@@ -60,8 +64,6 @@ class NumberColumn:
         """From training cells, of which at least one is a number."""
         known = numbers(column, comma).values
         known = known[~np.isnan(known)]
-        if not np.all(np.isfinite(known)):
-            raise ValueError(f"column {name!r} holds infinite values; replace them, or leave the column out.")
         form: Any = "flag" if flag else "whole" if np.all(known % 1 == 0) else "number"
         return cls(name, float(np.median(known)), float(known.min()), float(known.max()), form, comma)
 
@@ -71,13 +73,11 @@ class NumberColumn:
         return (self.name,)
 
     def encode(self, column: Any) -> Encoded:
-        """Features of new cells; raises a ValueError if the column holds text only, or infinite numbers."""
+        """Features of new cells; raises a ValueError if the column holds text only."""
         found = numbers(column, self.comma)
         missing, bad = np.isnan(found.values), found.bad
         if bad.any() and not (~missing).any() and not all(map(is_mark, map(str, column[bad]))):
             raise ValueError(f"column {self.name!r} was numeric when the model was fitted, but now holds text.")
-        if np.isinf(found.values).any():
-            raise ValueError(f"column {self.name!r} holds infinite values; replace them first.")
         remarks = []
         if len(column) > 1 and missing.all():
             remarks.append(f"column {self.name!r} is empty here: the median {self.median:g} stands in every row")
@@ -114,11 +114,28 @@ class CategoryColumn:
 
     name: str
     levels: tuple[str, ...]
+    merge: bool = False
+    """Whether other spellings of a category are the category."""
+    spellings: tuple[str, ...] = ()
+    """Other spellings that were seen."""
 
     @classmethod
-    def learn(cls, name: str, column: Any) -> CategoryColumn:
+    def learn(cls, name: str, column: Any, merge: bool = False) -> CategoryColumn:
         """From training cells."""
-        return cls(name, tuple(sorted({text for text in texts(column) if text is not None})))
+        words = [word for word in texts(column) if word is not None]
+        other = canonical(words) if merge else {}
+        return cls(name, tuple(sorted(set(words) - set(other))), merge, tuple(sorted(other)))
+
+    def places(self, words: Any) -> list[int]:
+        """The number of the level that every text is, -1 of an unknown one."""
+        place = {level: k for k, level in reversed(list(enumerate(self.levels)))}
+        alike = {same_category(level): k for level, k in place.items()} | place
+        found = [alike.get(word, alike.get(same_category(word), -1)) for word in words]
+        if self.merge and -1 in found:
+            key = speller(self.levels)
+            keys = {key(level): k for level, k in place.items()}
+            found = [keys.get(key(word), -1) if k < 0 else k for word, k in zip(words, found)]
+        return found
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -127,16 +144,14 @@ class CategoryColumn:
 
     def encode(self, column: Any) -> Encoded:
         """Features of new cells."""
-        place = {level: k for k, level in reversed(list(enumerate(self.levels)))}
-        alike = {same_category(level): k for level, k in place.items()} | place
         places, different = factorized(texts(column))
-        codes = {text: alike.get(text, alike.get(same_category(text), -1)) for text in different}
+        codes = dict(zip(different, self.places(different)))
         code = np.array([*codes.values(), -2], dtype=int)[places]  # a missing cell has the place -1
         values = (code[:, None] == np.arange(len(self.levels))[None, :]).astype(float)
         remarks = []
         if len(code) > 1 and np.all(code == -2):
             remarks.append(f"column {self.name!r} is empty here: every row counts as no category")
-        unknown = sorted(text for text, k in codes.items() if k == -1)
+        unknown = sorted(word for word, k in codes.items() if k == -1)
         if unknown:
             count = int(np.sum(code == -1))
             shown = ", ".join(map(repr, unknown[:3])) + (", ..." if len(unknown) > 3 else "")
@@ -229,7 +244,7 @@ def _check_range(column: NumberColumn) -> None:
 
 
 def _check_levels(column: CategoryColumn) -> None:
-    if not column.levels or len(set(column.levels)) < len(column.levels):
+    if not column.levels or len({*column.levels, *column.spellings}) < len(column.levels) + len(column.spellings):
         raise ValueError("CategoryColumn: levels must be different, and at least one")
 
 

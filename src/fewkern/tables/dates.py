@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["FORMATS", "ISO", "PARTS", "days", "find_format", "parts_of", "part_values", "text_of_day"]
+__all__ = ["FORMATS", "ISO", "PARTS", "days", "find_format", "is_ambiguous", "parts_of", "part_values", "text_of_day"]
 
 ISO = "ISO8601"
 _ISO_TEXT = re.compile(r"\d{4}-\d{1,2}-\d{1,2}([ T]\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?\s*(Z|[-+]\d{2}:?\d{2})?)?")
+# What every format has: without it no format need be tried, which takes long for tables of many texts.
+_TWO_NUMBERS = re.compile(r"\d\D+\d")
 # Month first before day first: where both fit all cells, American dates are more common in such tables.
 _DAYS = ["%d.%m.%Y", "%m/%d/%Y", "%d/%m/%Y", "%Y/%m/%d", "%d-%m-%Y", "%d.%m.%y", "%m/%d/%y"]
 _DAYS += ["%d %b %Y", "%d %B %Y", "%b %d, %Y", "%B %d, %Y"]
@@ -50,7 +52,7 @@ def find_format(column: Any) -> str | None:
 
     cells = pd.Series([str(cell).strip() for cell in column.dropna()], dtype=object)
     first = cells.head(_FIRST)
-    if not len(first) or not first.str.contains(r"\d").mean() >= _SHARE:
+    if not len(first) or not np.mean([_TWO_NUMBERS.search(cell) is not None for cell in first]) >= _SHARE:
         return None
     if np.mean([_ISO_TEXT.fullmatch(cell) is not None for cell in first]) >= _SHARE:
         return ISO if _share(cells, ISO) >= _SHARE else None
@@ -72,11 +74,28 @@ def _parsed(cells: Any, form: str) -> np.ndarray[Any, Any]:
 
 
 def _since_1970(column: Any) -> np.ndarray[Any, Any]:
+    """Days, with fractions; microseconds reach the year 9999, where nanoseconds end in 2262."""
     import pandas as pd
 
-    if getattr(column.dt, "tz", None) is not None:
-        column = column.dt.tz_convert("UTC").dt.tz_localize(None)
-    return np.asarray((column - pd.Timestamp(0)).dt.total_seconds(), dtype=float) / 86400
+    if isinstance(column.dtype, pd.ArrowDtype):
+        import pyarrow as pa
+
+        moments = pa.array(column.array).cast(pa.timestamp("us")).to_numpy(zero_copy_only=False)
+    else:
+        if getattr(column.dtype, "tz", None) is not None:
+            column = column.dt.tz_convert("UTC").dt.tz_localize(None)
+        moments = column.to_numpy(dtype="datetime64[us]")
+    counts = moments.astype(np.int64)
+    return np.where(np.isnat(moments), np.nan, counts / 86400e6)
+
+
+def is_ambiguous(column: Any, form: str) -> bool:
+    """Whether day and month could as well be the other way round."""
+    if "/" not in form or "%d" not in form or "%m" not in form:
+        return False
+    swapped = form.replace("%d", "\0").replace("%m", "%d").replace("\0", "%m")
+    cells = column.dropna().astype(str).str.strip()
+    return bool(_share(cells, swapped) >= _share(cells, form))
 
 
 def days(column: Any, form: str) -> np.ndarray[Any, Any]:

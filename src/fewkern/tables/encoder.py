@@ -15,8 +15,8 @@ from fewkern.arrays.partitions import is_collection
 from fewkern.arrays.storable import storable
 from fewkern.core import population
 from fewkern.tables.columns import CategoryColumn, Column, DateColumn, NumberColumn
-from fewkern.tables.finding import Findings, find_columns
 from fewkern.tables.frames import as_frame, listed, nearest
+from fewkern.tables.schema import Schema, infer_schema
 from fewkern.tables.streams import as_dask_frame, as_parts, draw_rows
 
 __all__ = ["EncodedTable", "TableEncoder", "TableWarning", "encode", "learn_columns"]
@@ -43,16 +43,16 @@ class EncodedTable:
         return np.asarray(self.missing.any(axis=1))
 
 
-def learn_columns(frame: Any, findings: Findings) -> tuple[Column, ...]:
+def learn_columns(frame: Any, schema: Schema) -> tuple[Column, ...]:
     """The used columns as the rows of ``frame`` show them; those without a single cell are not learned."""
     made = []
-    for finding in findings.used:
+    for finding in schema.used:
         column = frame[finding.name]
         if column.notna().any():
-            made.append(finding.learn(column, findings.days_only))
+            made.append(finding.learn(column, schema.days_only))
     made = [column for column in made if column.features]
     if not made:
-        left = listed(finding.name for finding in findings.columns)
+        left = listed(finding.name for finding in schema.columns)
         raise ValueError(f"the table has no usable column besides the target (left out: {left}).")
     return tuple(made)
 
@@ -127,6 +127,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         Columns to use although they look like an index, a key or names.
     numbers_only : bool, default False
         Leave out text, and take dates as elapsed days only, as a density needs it.
+    merge_spellings : bool, default False
+        Take spellings of a category that differ in case, spaces or hyphens as one, and ``Y``, ``yes``, ``true`` too.
 
     Attributes
     ----------
@@ -163,10 +165,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     (12, 3)
     """
 
-    def __init__(self, *, drop: Any = (), keep: Any = (), numbers_only: bool = False) -> None:
+    def __init__(
+        self, *, drop: Any = (), keep: Any = (), numbers_only: bool = False, merge_spellings: bool = False
+    ) -> None:
         self.drop = drop
         self.keep = keep
         self.numbers_only = numbers_only
+        self.merge_spellings = merge_spellings
 
     def fit(self, X: Any, y: Any = None) -> TableEncoder:  # noqa: ARG002 - scikit-learn's signature
         """Learn the columns of a table.
@@ -178,17 +183,17 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         y : ignored
         """
         parts = as_parts(X, "TableEncoder")
-        frame = as_frame(X, "TableEncoder") if parts is None else draw_rows(parts, population.SAMPLE_ROWS, None).frame
-        findings = find_columns(frame, named(self.drop), named(self.keep), self.numbers_only)
-        return self.learn(findings.typed(frame), findings, tuple(frame.columns))
+        frame = as_frame(X, "TableEncoder") if parts is None else draw_rows(parts, population.SAMPLE_ROWS).frame
+        schema = infer_schema(frame, named(self.drop), named(self.keep), self.numbers_only, self.merge_spellings)
+        return self.learn(schema.typed(frame), schema, tuple(frame.columns))
 
-    def learn(self, frame: Any, findings: Findings, names: tuple[str, ...]) -> TableEncoder:
+    def learn(self, frame: Any, schema: Schema, names: tuple[str, ...]) -> TableEncoder:
         """Fit to the used columns of some rows; ``names`` are all columns of the table."""
         self.feature_names_in_ = np.array(names, dtype=object)
         self.n_features_in_ = len(names)
-        self.columns_ = learn_columns(frame, findings)
+        self.columns_ = learn_columns(frame, schema)
         found = encode(self.columns_, frame)
-        self.notes_ = findings.notes + _notes_on_missing(self.columns_, found.missing)
+        self.notes_ = schema.notes + _notes_on_missing(self.columns_, found.missing)
         spread = found.values.std(axis=0)
         # an almost constant column: rounding is not a spread
         spread = np.where(spread > 1e-12 * np.abs(found.values).max(axis=0, initial=0.0), spread, 1.0)

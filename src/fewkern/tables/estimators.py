@@ -50,11 +50,17 @@ def check_model(task: str, model: str) -> str:
     return model
 
 
-def build(task: str, model: str, asked: dict[str, Any], offered: dict[str, Any]) -> Any:
-    """An estimator that is not fitted, with all settings ``asked`` for, and those ``offered`` that it has."""
+def build(task: str, model: str, asked: dict[str, Any], offered: dict[str, Any], fit: Any = ()) -> Any:
+    """An estimator that is not fitted, with all settings ``asked`` for, and those ``offered`` that it has.
+
+    ``fit`` are names of arguments that its method ``fit`` must take.
+    """
     made = ESTIMATORS[task, model]
     accepted = inspect.signature(made).parameters
     for name in asked:
         if name not in accepted:
-            raise ValueError(f"{name}: the model {model!r} has no such setting.")
+            raise ValueError(f"{name}: the model {model!r} has no such setting (task {task!r}).")
+    for name in fit:
+        if name not in inspect.signature(made.fit).parameters:  # type: ignore[attr-defined]
+            raise ValueError(f"{name}: the model {model!r} takes none (task {task!r}).")
     return made(**{key: value for key, value in offered.items() if key in accepted} | asked)

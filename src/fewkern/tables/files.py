@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from fewkern.arrays.frames import FrameParts, Piece, require_dask
-from fewkern.tables.pieces import STREAM_BYTES, Marks, Opened, is_large, open_file
-from fewkern.tables.reading import SUFFIXES, ReadTable, check_marks, kind_of, read_table
+from fewkern.tables.pieces import STREAM_BYTES, Opened, is_large, open_file
+from fewkern.tables.reading import SUFFIXES, Marks, ReadTable, check_marks, kind_of, read_table
 
 __all__ = ["find_files", "open_tables"]
 
@@ -58,7 +58,12 @@ def _inside(folder: Path) -> list[Path]:
 
 
 def open_tables(
-    files: Sequence[Path], *, sep: str | None = None, decimal: str | None = None, verbose: bool = False
+    files: Sequence[Path],
+    *,
+    sep: str | None = None,
+    decimal: str | None = None,
+    skip: int | None = None,
+    verbose: bool = False,
 ) -> ReadTable:
     """One table from files: in memory if it is a single one that is not large, otherwise in parts.
 
@@ -72,9 +77,9 @@ def open_tables(
         :meth:`TableModel.fit` takes.
     """
     if len(files) == 1 and not is_large(files[0]):
-        return read_table(files[0], sep=sep, decimal=decimal)
+        return read_table(files[0], sep=sep, decimal=decimal, skip=skip)
     require_dask(f"several files, and files of more than {STREAM_BYTES >> 20} MiB, are read")
-    marks = Marks(check_marks(sep, decimal), decimal)
+    marks = Marks(check_marks(sep, decimal), decimal, skip)
     opened = [open_file(files[0], marks)]
     for path in files[1:]:
         opened.append(open_file(path, marks, opened[0].style))

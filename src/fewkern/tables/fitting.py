@@ -13,17 +13,20 @@ import numpy as np
 
 from fewkern.arrays.progress import titled
 from fewkern.base import BudgetWarning, path_of
-from fewkern.reporting.simple import linear_predictions
+from fewkern.reporting.evaluation import linear_predictions
 from fewkern.tables.encoder import EncodedTable, TableEncoder
-from fewkern.tables.judging import (
+from fewkern.tables.evaluate import (
+    Counted,
     HeldOutRows,
     Judgement,
     judge_classes,
     judge_density,
     judge_fit,
     judge_numbers,
+    judge_several,
 )
-from fewkern.tables.settling import FEWEST_ROWS, Job
+from fewkern.tables.resolve import FEWEST_ROWS, Job
+from fewkern.tables.suspect import contradiction, deciding_column
 
 __all__ = [
     "FittedTable",
@@ -43,6 +46,8 @@ __all__ = [
 # From so many rows on, the model whose error was measured is the one that is kept: the rows that were held out would
 # hardly change it, and the fit takes half as long.
 _KEEP_ROWS = 20_000
+# Draws of groups to hold out, of which one is taken.
+_DRAWS = 10
 
 
 @dataclass(frozen=True)
@@ -100,6 +105,7 @@ def fit_job(job: Job) -> FittedTable:
             with titled(f"1/{steps} held-out check on {len(test):,} rows"):
                 checked = _fit(job, train)
             held_out, judgement = judge_part(job, checked, test)
+            why += _leak(job, checked, test, judgement)
         if checked is not None and _keeps(len(complete)):
             final = checked
             notes.append(
@@ -111,9 +117,10 @@ def fit_job(job: Job) -> FittedTable:
                 final = _fit(job, complete)
     seconds = (final.seconds,) if checked is None or checked is final else (checked.seconds, final.seconds)
     known = known_rows(job, final)
+    judged = judgement or judge_itself(job, final)
     return FittedTable(
-        final.encoder, final.estimator, known, len(known.rows), vector_rows(final.estimator), held_out,
-        judgement or judge_itself(job, final), seconds, all_notes(job, final, [*notes, *why]),
+        final.encoder, final.estimator, known, len(known.rows), vector_rows(final.estimator), held_out, judged,
+        seconds, all_notes(job, final, [*notes, *why, *_contradiction(job, final, judged)]),
     )  # fmt: skip
 
 
@@ -139,14 +146,41 @@ def vector_rows(estimator: Any) -> Any:
 
 def judge_itself(job: Job, part: Part) -> Judgement | None:
     """What a fit says of itself, where no rows were held out."""
-    if job.y is None or getattr(part.estimator, "held_out_error_", None) is None:
+    if job.y is None or job.y.ndim > 1 or getattr(part.estimator, "held_out_error_", None) is None:
         return None
-    return judge_fit(job.task, float(part.estimator.held_out_error_), job.y[part.rows])
+    return judge_fit(job.task, float(part.estimator.held_out_error_), job.y[part.rows], job.loss_weights(part.rows))
 
 
 def all_notes(job: Job, part: Part, more: list[str]) -> tuple[str, ...]:
     """What was guessed, left out or replaced."""
     return (*job.notes, *part.encoder.notes_, *more, *_notes_on_fit(part.estimator))
+
+
+def _contradiction(job: Job, part: Part, judged: Judgement | None) -> list[str]:
+    """The two errors that a summary shows must not contradict each other."""
+    error = getattr(part.estimator, "held_out_error_", None)
+    if error is None or job.y is None:
+        return []
+    extreme = any(note.endswith(("remove it", "remove them")) for note in job.notes)
+    return contradiction(judged, float(error) ** (1 if job.task == "classify" else 0.5), extreme)
+
+
+def _leak(job: Job, part: Part, test: np.ndarray[Any, Any], judged: Judgement | None) -> list[str]:
+    """A column that alone decides."""
+    importances = getattr(part.estimator, "feature_importances_", None)
+    if job.y is None or importances is None:
+        return []
+    y = job.y
+    encoder, new = part.encoder, part.encoder.encode(job.frame.iloc[test]).values
+    ends = np.cumsum([0, *(len(column.features) for column in encoder.columns_)])
+
+    def features(name: str) -> tuple[Any, Any, Any, Any]:
+        k = encoder.columns.index(name)
+        own = slice(ends[k], ends[k + 1])
+        return part.encoded.values[:, own], y[part.rows], new[:, own], y[test]
+
+    found = deciding_column(encoder.columns, encoder.by_column(importances), features, judged, str(job.target))
+    return [] if any("--groups" in note for note in job.notes) else found
 
 
 def _keeps(rows: int) -> bool:
@@ -158,7 +192,7 @@ def complete_rows(job: Job) -> tuple[np.ndarray[Any, Any], list[str]]:
     rows = np.arange(len(job.frame))
     if job.task != "density":
         return rows, []
-    encoder = TableEncoder().learn(job.frame, job.findings, job.names)
+    encoder = TableEncoder().learn(job.frame, job.schema, job.names)
     gaps = encoder.encode(job.frame).gaps
     if not gaps.any():
         return rows, []
@@ -174,15 +208,15 @@ def complete_rows(job: Job) -> tuple[np.ndarray[Any, Any], list[str]]:
 def _fit(job: Job, rows: np.ndarray[Any, Any]) -> Part:
     start = time.perf_counter()
     frame = job.frame.iloc[rows]
-    encoder = TableEncoder().learn(frame, job.findings, job.names)
+    encoder = TableEncoder().learn(frame, job.schema, job.names)
     encoded = encoder.encode(frame)
-    estimator = job.build()
-    estimator = estimator.fit(encoded.values) if job.y is None else estimator.fit(encoded.values, job.y[rows])
+    given = (encoded.values,) if job.y is None else (encoded.values, job.y[rows])
+    estimator = job.build().fit(*given, **job.fit_arguments(rows))
     return Part(encoder, estimator, rows, encoded, time.perf_counter() - start)
 
 
 def split_rows(job: Job, rows: np.ndarray[Any, Any]) -> tuple[np.ndarray[Any, Any], Any, list[str]]:
-    """Rows to fit and rows to hold out (None: no check), and why there is none."""
+    """Rows to fit and rows to hold out (None: no check), and why there is none; whole groups are held out."""
     from sklearn.model_selection import train_test_split
 
     if not job.request.holdout or job.task == "reduce":
@@ -194,30 +228,59 @@ def split_rows(job: Job, rows: np.ndarray[Any, Any]) -> tuple[np.ndarray[Any, An
             return rows, None, ["too few rows of a class to hold any out: the error is not measured"]
         enough = counts.min() >= 2 and round(job.request.holdout * len(rows)) >= len(counts)
         stratify = job.y if enough and round((1 - job.request.holdout) * len(rows)) >= len(counts) else None
-    train, test = train_test_split(
-        rows, test_size=job.request.holdout, random_state=job.request.random_state, stratify=stratify
-    )
+    if job.groups is not None:
+        train, test = _split_groups(job, rows)
+    else:
+        train, test = train_test_split(
+            rows, test_size=job.request.holdout, random_state=job.request.random_state, stratify=stratify
+        )
     if len(train) < 2:
         return rows, None, ["too few rows to hold any out: the error is not measured"]
     return train, test, []
 
 
+def _split_groups(job: Job, rows: np.ndarray[Any, Any]) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """Whole groups to hold out; of several draws the one whose classes, or means, are most like those of all rows."""
+    from sklearn.model_selection import GroupShuffleSplit
+
+    assert job.groups is not None
+    share = job.request.holdout
+    draws = GroupShuffleSplit(_DRAWS, test_size=share, random_state=job.request.random_state)
+    targets = np.zeros((len(rows), 1)) if job.y is None else job.y[rows].reshape(len(rows), -1)
+    if job.task == "classify":
+        targets = (targets == np.unique(targets)).astype(float)
+
+    def unlike(split: Any) -> float:
+        held = targets[split[1]].mean(axis=0) - targets.mean(axis=0)
+        return float(np.abs(held / np.maximum(targets.std(axis=0), 1e-300)).max()) + abs(
+            len(split[1]) / len(rows) - share
+        )
+
+    train, test = min(draws.split(rows, groups=job.groups[rows]), key=unlike)
+    return rows[train], rows[test]
+
+
 def judge_part(job: Job, part: Part, test: np.ndarray[Any, Any]) -> tuple[HeldOutRows | None, Judgement | None]:
-    """What the model says of the rows that it did not see, and how good that is."""
+    """Predictions for the rows that the model did not see, and how good they are."""
     new, train = part.encoder.encode(job.frame.iloc[test]).values, part.encoded.values
     if job.task == "density":
         unit = np.log(part.encoder.scale_).sum()
         values = np.asarray(part.estimator.score_samples(new)) - unit
         return None, judge_density(values, _normal(train, new) - unit)
     assert job.y is not None
-    y, truth = job.y[part.rows], job.y[test]
+    y, truth, weights = job.y[part.rows], job.y[test], job.loss_weights(part.rows)
     probabilities = part.estimator.predict_proba(new) if hasattr(part.estimator, "predict_proba") else None
     held_out = HeldOutRows(job.rows[test], truth, part.estimator.predict(new), probabilities)
-    linear = linear_predictions(train, y, new, job.task, 0)
+    counted = Counted(job.loss_weights(test), None if job.groups is None else job.groups[test])
+    linear = linear_predictions(train, y, new, job.task, 0, weights)
     if job.task == "classify":
-        labels, counts = np.unique(y, return_counts=True)
-        return held_out, judge_classes(held_out, labels[int(np.argmax(counts))], linear)
-    return held_out, judge_numbers(held_out, float(np.mean(y)), linear)
+        labels, codes = np.unique(y, return_inverse=True)
+        majority = labels[int(np.argmax(np.bincount(codes, weights)))]
+        return held_out, judge_classes(held_out, majority, linear, counted, part.estimator.classes_)
+    mean = np.average(y, axis=0, weights=weights)
+    if y.ndim == 2:
+        return held_out, judge_several(held_out, mean, linear, counted, job.target)
+    return held_out, judge_numbers(held_out, float(mean), linear, counted)
 
 
 def _normal(train: np.ndarray[Any, Any], new: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

@@ -77,7 +77,7 @@ def as_column(values: Any, rows: int, who: str) -> Any:
     values = values.to_pandas() if hasattr(values, "to_pandas") else values
     column = values if isinstance(values, pd.Series) else pd.Series(np.asarray(values))
     if len(column) != rows:
-        raise ValueError(f"{who}: {len(column):,} targets for {rows:,} rows.")
+        raise ValueError(f"{who}: {len(column):,} values for {rows:,} rows.")
     return column
 
 

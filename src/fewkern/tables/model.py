@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import os
 import time
 import warnings
@@ -27,19 +28,19 @@ from fewkern.core.path import TOLERANCE
 from fewkern.core.prepared import Prepared
 from fewkern.io import save, to_c, to_onnx
 from fewkern.reporting import Report, ReportSettings, report
-from fewkern.tables.asking import ask_later, can
 from fewkern.tables.encoder import EncodedTable, TableWarning, named
-from fewkern.tables.facts import facts_of, short_facts, summary
+from fewkern.tables.export import prepared
 from fewkern.tables.fitting import fit_job
-from fewkern.tables.frames import as_column, as_frame, nearest
-from fewkern.tables.inputs import prepared
-from fewkern.tables.keeping import kept_frame
-from fewkern.tables.settling import Request, settle
+from fewkern.tables.frames import as_column, as_frame, listed, nearest
+from fewkern.tables.lazy import can, predict_lazily
+from fewkern.tables.resolve import Request, resolve
 from fewkern.tables.streaming import fit_parts
 from fewkern.tables.streams import as_parts
+from fewkern.tables.summary import facts_of, short_facts, summary
 from fewkern.tables.target import known_targets, target_values
 from fewkern.tables.tasks import TASKS
 from fewkern.tables.trial import check_parts, try_table
+from fewkern.tables.vectors import vectors_frame
 
 __all__ = ["TableModel"]
 
@@ -75,8 +76,12 @@ class TableModel(BaseEstimator):
         target); "forward", "parzen", "reduced", "orthogonal" (density).
     prefer : {"balanced", "accurate", "sparse"}, default "balanced"
         The size of the model, see :class:`KernelRegressor`.
+    n_vectors : int or None, default None
+        Number of vectors to keep; None lets the model decide.
     max_vectors : int or None, default None
         Largest number of vectors to keep; None: as the model of the task does by default.
+    class_weight : dict, "balanced" or None, default None
+        How much the rows of every class count, in the fit and in its error; "balanced": every class the same.
     n_components : int or "auto", default "auto"
         Of the task "reduce"; "auto" is 2.
     holdout : float, default 0.2
@@ -85,6 +90,8 @@ class TableModel(BaseEstimator):
         Columns to leave out.
     keep : sequence of str, default ()
         Columns to use although they look like an index, a key or names.
+    merge_spellings : bool, default False
+        Take classes and categories that differ in case, spaces or hyphens as one, and ``Y``, ``yes``, ``true`` too.
     random_state : int or RandomState, default 0
     verbose : bool or int, default False
         Say on stderr what is being fitted, with a progress bar on a terminal.
@@ -92,7 +99,7 @@ class TableModel(BaseEstimator):
     Attributes
     ----------
     task_, target_, model_ : str
-        What was settled; ``target_`` is None without one.
+        What was resolved; ``target_`` is None without one, a tuple of several names.
     encoder_ : TableEncoder
         How rows become features.
     estimator_ : estimator
@@ -102,7 +109,7 @@ class TableModel(BaseEstimator):
     held_out_ : HeldOutRows or None
         Positions, true and predicted targets (and probabilities) of the rows that were held out.
     judgement_ : Judgement or None
-        The error on these rows with a 95 % interval, beside those of simpler answers.
+        The error on these rows with a 95% interval, beside those of simpler answers.
     facts_ : FitFacts
     classes_ : array
         Of a classifier.
@@ -137,18 +144,21 @@ class TableModel(BaseEstimator):
     >>> model.task_, model.held_out_.truth.shape, model.predict(table.head(2)).shape
     ('classify', (60,), (2,))
     >>> model.judgement_.verdict
-    "better than always answering 'left'"
+    "better than always answering 'left'; the difference to a linear model may be chance"
     """
 
     _parameter_constraints: dict[str, list[Any]] = {
         "task": [StrOptions({"auto", *TASKS})],
         "model": [str],
         "prefer": [StrOptions(set(TOLERANCE))],
+        "n_vectors": CONSTRAINTS["max_vectors"],
         "max_vectors": CONSTRAINTS["max_vectors"],
+        "class_weight": CONSTRAINTS["class_weight"],
         "n_components": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
         "holdout": [Interval(Real, 0, 1, closed="left")],
         "drop": ["array-like", str],
         "keep": ["array-like", str],
+        "merge_spellings": ["boolean"],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
     }
@@ -159,43 +169,55 @@ class TableModel(BaseEstimator):
         task: str = "auto",
         model: str = "auto",
         prefer: str = "balanced",
+        n_vectors: int | None = None,
         max_vectors: int | None = None,
+        class_weight: Any = None,
         n_components: Any = "auto",
         holdout: float = 0.2,
         drop: Any = (),
         keep: Any = (),
+        merge_spellings: bool = False,
         random_state: Any = 0,
         verbose: Any = False,
     ) -> None:
         self.task = task
         self.model = model
         self.prefer = prefer
+        self.n_vectors = n_vectors
         self.max_vectors = max_vectors
+        self.class_weight = class_weight
         self.n_components = n_components
         self.holdout = holdout
         self.drop = drop
         self.keep = keep
+        self.merge_spellings = merge_spellings
         self.random_state = random_state
         self.verbose = verbose
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, frame: Any, target: Any = None) -> TableModel:
+    def fit(self, frame: Any, target: Any = None, *, sample_weight: Any = None, groups: Any = None) -> TableModel:
         """Fit to the rows of a table.
 
         Parameters
         ----------
         frame : data frame of pandas, polars or Dask, dict of columns, or array
-        target : str, array of shape (n_rows,) or None, default None
-            The column to predict, or the targets themselves (of a Dask data frame, the name of a column). None: the
-            last column (classify, regress), or no target (reduce, density).
+        target : str, list of str, array of shape (n_rows,) or (n_rows, n_targets), or None, default None
+            The column to predict, or the targets themselves (of a Dask data frame, the name of a column). Several
+            columns must hold numbers. None: the last column (classify, regress), or no target (reduce, density).
+        sample_weight : str, array of shape (n_rows,) or None, default None
+            How much every row counts, in the fit and in its error: a column, which is then no feature, or numbers.
+        groups : str, array of shape (n_rows,) or None, default None
+            Which rows belong together, such as the visits of one patient: a column, which is then no feature, or
+            labels. Whole groups are held out, by the fit too, so that the error is that of groups not seen before.
 
         Returns
         -------
         self
         """
         start = time.perf_counter()
-        given = {"prefer": self.prefer, "max_vectors": self.max_vectors, "n_components": self.n_components}
-        settings = {key: value for key, value in given.items() if value not in (None, "auto", "balanced")}
+        names = ("prefer", "n_vectors", "max_vectors", "class_weight", "n_components")
+        usual = {name: parameter.default for name, parameter in inspect.signature(TableModel).parameters.items()}
+        settings = {name: getattr(self, name) for name in names if getattr(self, name) != usual[name]}
         request = Request(
             task=self.task,
             model=self.model,
@@ -205,12 +227,15 @@ class TableModel(BaseEstimator):
             random_state=self.random_state,
             verbose=bool(self.verbose),
             settings=settings,
+            groups=groups,
+            weights=sample_weight,
+            merge_spellings=self.merge_spellings,
         )
         parts = as_parts(frame, "TableModel", request.verbose)
         if parts is not None:
             job, found = fit_parts(parts, target, request)
         else:
-            job = settle(as_frame(frame, "TableModel"), target, request)
+            job = resolve(as_frame(frame, "TableModel"), target, request)
             found = fit_job(job)
         self.task_, self.model_, self.target_ = job.task, job.model, job.target
         self.encoder_, self.estimator_, self.notes_ = found.encoder, found.estimator, found.notes
@@ -232,7 +257,7 @@ class TableModel(BaseEstimator):
     def _ask(self, method: str, frame: Any, **given: Any) -> Any:
         """What the estimator says of new rows; of no rows, nothing; of a Dask data frame, when it is computed."""
         if is_collection(frame):
-            return ask_later(self, method, frame, given)
+            return predict_lazily(self, method, frame, given)
         X = self._encode(frame).values
         if len(X):
             return getattr(self.estimator_, method)(X, **given)
@@ -273,7 +298,7 @@ class TableModel(BaseEstimator):
     def score_samples(self, frame: Any) -> Any:
         """Log density of every row, per unit of the columns of the table; NaN where a value is missing."""
         if is_collection(frame):
-            return ask_later(self, "score_samples", frame, {})
+            return predict_lazily(self, "score_samples", frame, {})
         found = self._encode(frame)
         gaps = found.gaps
         values = np.full(len(gaps), np.nan)
@@ -310,14 +335,23 @@ class TableModel(BaseEstimator):
     def truth(self, frame: Any, y: Any = None) -> np.ndarray[Any, Any]:
         """The true targets of the rows of a table, as the model predicts them; None or NaN where one is missing."""
         if y is None:
-            if self.target_ is None or self.target_ not in frame.columns:
+            absent = [name for name in self.targets if name not in frame.columns]
+            if absent or not self.targets:
+                name = absent[0] if absent else None
                 raise ValueError(
-                    f"TableModel: the table has no column {self.target_!r} to compare with; "
-                    + nearest(str(self.target_), frame.columns)
+                    f"TableModel: the table has no column {name!r} to compare with; {nearest(str(name), frame.columns)}"
                 )
-            y = frame[self.target_]
+            y = frame[list(self.targets)] if len(self.targets) > 1 else frame[self.targets[0]]
+        if getattr(y, "ndim", 1) == 2:
+            table = as_frame(y, "TableModel")
+            return np.column_stack([self.truth(frame, table[name]) for name in table])
         column = as_column(y, len(frame), "TableModel")
-        return target_values(column, self.task_, getattr(self.estimator_, "classes_", None))
+        return target_values(column, self.task_, getattr(self.estimator_, "classes_", None), self.merge_spellings)
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """Names of the columns that are predicted."""
+        return () if self.target_ is None else (self.target_,) if isinstance(self.target_, str) else self.target_
 
     @property
     def classes_(self) -> Any:
@@ -335,7 +369,7 @@ class TableModel(BaseEstimator):
         Where vectors were moved, the cells are those nearest to them, and ``row`` is the row they started from.
         """
         check_is_fitted(self)
-        return kept_frame(self)
+        return vectors_frame(self)
 
     def summary(self) -> list[tuple[str, str]]:
         """How good and how small the model is, as pairs of a name and a text."""
@@ -409,6 +443,11 @@ class TableModel(BaseEstimator):
     ) -> Report:
         """A page about the model and the rows of a table with the target; see :func:`fewkern.report`."""
         check_is_fitted(self)
+        if len(self.targets) > 1:
+            raise ValueError(
+                f"report: a report is about one target, this model has {len(self.targets)} ({listed(self.targets)}); "
+                "fit a model of one of them."
+            )
         return report(self, self.encoder_.frame(frame), path=path, settings=settings)
 
     def __sklearn_tags__(self) -> Any:

@@ -5,7 +5,6 @@ A text file is cut where a line ends outside of quotes. Its cells stay text, as 
 
 from __future__ import annotations
 
-import io
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
@@ -16,17 +15,19 @@ from fewkern.tables.frames import pandas
 from fewkern.tables.reading import (
     PARQUET,
     TEXT,
+    Marks,
     Style,
     decoded,
     find_style,
     has_commas,
     kind_of,
     read_table,
+    read_text,
     separated,
     with_points,
 )
 
-__all__ = ["Marks", "Opened", "is_large", "open_file"]
+__all__ = ["Opened", "is_large", "open_file"]
 
 # A file of more than so many bytes (of text, or eight for every cell of Parquet) is read in pieces: as cells it takes
 # several times as much memory, and so does the fit.
@@ -35,14 +36,6 @@ STREAM_BYTES = 1 << 28
 PIECE_BYTES = 1 << 24
 # Bytes of a text file in which the separator and the decimal mark are looked for.
 _HEAD_BYTES = 1 << 20
-
-
-@dataclass(frozen=True)
-class Marks:
-    """Separator and decimal mark of text files, as they were given."""
-
-    sep: str | None = None
-    decimal: str | None = None
 
 
 @dataclass(frozen=True)
@@ -80,7 +73,7 @@ def open_file(path: Path, marks: Marks, style: TextStyle | None = None) -> Opene
         return _open_parquet(path)
     if suffix in TEXT and not packed and path.is_file() and path.stat().st_size:
         return _open_text(path, marks, style)
-    found = read_table(path, sep=marks.sep, decimal=marks.decimal)
+    found = read_table(path, sep=marks.sep, decimal=marks.decimal, skip=marks.skip)
     return Opened(path, (WholeFile(path, marks),), found.frame.iloc[:0], {}, found.notes)
 
 
@@ -97,7 +90,7 @@ class WholeFile:
         return self.path.name
 
     def __call__(self) -> Any:
-        return read_table(self.path, sep=self.marks.sep, decimal=self.marks.decimal).frame
+        return read_table(self.path, sep=self.marks.sep, decimal=self.marks.decimal, skip=self.marks.skip).frame
 
     def count(self) -> int:
         """Number of rows."""
@@ -181,6 +174,8 @@ class TextStyle:
     style: Style
     commas: tuple[str, ...]
     """Columns whose numbers have decimal commas."""
+    skip: int = 0
+    """Lines above the header of every file."""
 
 
 @dataclass(frozen=True)
@@ -207,10 +202,9 @@ class Lines:
 
     def count(self) -> int:
         """Number of rows."""
-        pd, text = pandas(), io.StringIO(self._text())
         try:  # one column is enough, and faster
-            return len(pd.read_csv(text, sep=self.written.style.sep, dtype=str, skipinitialspace=True, usecols=[0]))
-        except pd.errors.ParserError:
+            return len(read_text(self._text(), self.written.style.sep, columns=[0]))
+        except pandas().errors.ParserError:
             return len(self())  # which says what is wrong
 
     def _text(self) -> str:
@@ -221,21 +215,22 @@ class Lines:
 
 
 def _open_text(path: Path, marks: Marks, written: TextStyle | None) -> Opened:
-    places = _line_ends(path)
     with path.open("rb") as file:
-        head = file.read(min(_HEAD_BYTES, places[-1]))
+        head = file.read(_HEAD_BYTES)
     if head[:2] in (b"\xff\xfe", b"\xfe\xff"):
         raise ValueError(f"{path.name} is UTF-16, which cannot be read in pieces; save it as UTF-8.")
-    header = head[: places[0]]
-    text, notes = decoded(path.name, head if len(head) == places[-1] else _whole_lines(head))
+    text, notes = decoded(path.name, head if len(head) < _HEAD_BYTES else _whole_lines(head))
     if not text.strip():
         raise ValueError(f"{path.name} is empty.")
     if written is None:
-        style = find_style(text, kind_of(path)[0], marks.sep, marks.decimal)
-        plain = replace(style, comma=False)
-        first, more = separated(path.name, text, plain)
+        style = find_style(text, kind_of(path)[0], marks)
+        first, more = separated(path.name, text, replace(style, comma=False))
         commas = tuple(str(name) for name in first if has_commas(first[name])) if style.comma else ()
-        written, notes = TextStyle(plain, commas), notes + style.notes + more
+        written = TextStyle(replace(style, comma=False, skip=0), commas, style.skip)
+        notes += style.notes + more
+    start = len(b"".join(head.splitlines(keepends=True)[: written.skip]))
+    places = _line_ends(path, start)
+    header = head[start : places[0]]
     empty = separated(path.name, decoded(path.name, header)[0], written.style)[0]
     pieces = tuple(Lines(path, written, header, start, stop) for start, stop in pairwise(places))
     return Opened(path, pieces, empty, {}, notes, written)
@@ -250,20 +245,21 @@ def _whole_lines(head: bytes) -> bytes:
     return head[: end + 1]
 
 
-def _line_ends(path: Path) -> list[int]:
-    """Where a text file is cut: after the header, about every ``PIECE_BYTES`` bytes, and at the end.
+def _line_ends(path: Path, start: int) -> list[int]:
+    """Where a text file is cut: after the header at ``start``, about every ``PIECE_BYTES`` bytes, and at the end.
 
     A line ends outside of quotes, of which a cell that holds a line break has one on each side.
     """
     places: list[int] = []
-    quotes = at = 0
+    quotes, at = 0, start
     with path.open("rb") as file:
+        file.seek(start)
         while block := file.read(PIECE_BYTES):
             end, seen = -1, 0
             while (end := block.find(b"\n", end + 1)) >= 0:
                 quotes += block.count(b'"', seen, end)
                 seen = end
-                if quotes % 2 == 0 and (places or block[: end + 1].strip() or at):
+                if quotes % 2 == 0 and (places or block[: end + 1].strip() or at > start):
                     places.append(at + end + 1)
                     break
             quotes += block.count(b'"', seen)

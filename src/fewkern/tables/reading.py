@@ -1,6 +1,6 @@
 """Files as data frames: separators, decimal commas, encodings and compression are recognized, and said.
 
-Cells of text files stay text: what a column means is decided by :mod:`fewkern.tables.finding` when a model is fitted,
+Cells of text files stay text: what a column means is decided by :mod:`fewkern.tables.schema` when a model is fitted,
 and by the model itself when it predicts, never by what happens to be in one file.
 """
 
@@ -20,11 +20,14 @@ from typing import Any
 import numpy as np
 
 from fewkern.tables.frames import pandas
+from fewkern.tables.layout import header_row, note_on_title, notes_on_names
+from fewkern.tables.workbook import read_workbook
 
 __all__ = [
     "PARQUET",
     "SUFFIXES",
     "TEXT",
+    "Marks",
     "ReadTable",
     "Style",
     "check_marks",
@@ -33,6 +36,7 @@ __all__ = [
     "has_commas",
     "kind_of",
     "read_table",
+    "read_text",
     "separated",
     "with_points",
 ]
@@ -47,8 +51,25 @@ _SNIFFED = 100
 _COMMA_NUMBER = re.compile(r"[-+]?(\d{1,3}(\.\d{3})+|\d+),\d+([eE][-+]?\d+)?")
 _POINT_NUMBER = re.compile(r"[-+]?\d+\.\d+([eE][-+]?\d+)?")
 _COMMA_OR_WHOLE = r"[-+]?(?:\d{1,3}(?:\.\d{3})+|\d+)(?:,\d+)?(?:[eE][-+]?\d+)?"
+# Half of a character, which no file but JSON can hold, and no table should.
+_LONE_SURROGATE = re.compile(
+    r"(?<!\\)\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F][0-9a-fA-F]{2})"
+    r"|(?<!\\)(?<!\\u[dD][89abAB][0-9a-fA-F]{2})\\u[dD][c-fC-F][0-9a-fA-F]{2}"
+)
+# Texts of missing cells; "NA" may be Namibia.
+_MISSING = ["", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>", "N/A"]
+_MISSING += ["NULL", "NaN", "None", "n/a", "nan", "null"]
 # A column has decimal commas if at least this share of its cells are such numbers.
 _SHARE = 0.5
+
+
+@dataclass(frozen=True)
+class Marks:
+    """How text files are written, as far as it was said."""
+
+    sep: str | None = None
+    decimal: str | None = None
+    skip: int | None = None
 
 
 @dataclass(frozen=True)
@@ -66,9 +87,13 @@ class Style:
     sep: str
     comma: bool
     notes: tuple[str, ...]
+    skip: int = 0
+    """Lines above the header."""
 
 
-def read_table(path: str | Path, *, sep: str | None = None, decimal: str | None = None) -> ReadTable:
+def read_table(
+    path: str | Path, *, sep: str | None = None, decimal: str | None = None, skip: int | None = None
+) -> ReadTable:
     """Read a table: CSV and the like, JSON, Parquet, NPZ (arrays ``X`` and, if any, ``y``), Excel with openpyxl.
 
     Parameters
@@ -79,6 +104,8 @@ def read_table(path: str | Path, *, sep: str | None = None, decimal: str | None 
         Separator of a text file; recognized if not given.
     decimal : {".", ","} or None, default None
         Decimal mark of a text file; recognized if not given.
+    skip : int or None, default None
+        Lines above the header of a text file or a workbook; a title is recognized if not given.
 
     Returns
     -------
@@ -100,7 +127,7 @@ def read_table(path: str | Path, *, sep: str | None = None, decimal: str | None 
     name, content, suffix = _content(path)
     sep = check_marks(sep, decimal)
     try:
-        found = _parse(name, content, suffix, sep, decimal)
+        found = _parse(name, content, suffix, Marks(sep, decimal, skip))
     except (ValueError, ImportError):
         raise
     except Exception as error:  # every reader has exceptions of its own
@@ -158,19 +185,19 @@ def _content(path: str | Path) -> tuple[str, bytes, str]:
     return name, content, suffix
 
 
-def _parse(name: str, content: bytes, suffix: str, sep: str | None, decimal: str | None) -> ReadTable:
+def _parse(name: str, content: bytes, suffix: str, marks: Marks) -> ReadTable:
     if suffix in PARQUET:
         return ReadTable(_parquet(name, content), ())
     if suffix == ".npz":
         return ReadTable(_arrays(name, content), ())
     if suffix in (".xlsx", ".xls"):
-        return ReadTable(_excel(name, content), ())
+        return ReadTable(*read_workbook(name, content, marks.skip))
     text, notes = decoded(name, content)
     if not text.strip():
         raise ValueError(f"{name} is empty.")
     if suffix in (".json", ".jsonl", ".ndjson"):
         return ReadTable(_json(name, text), notes)
-    style = find_style(text, suffix, sep, decimal)
+    style = find_style(text, suffix, marks)
     frame, more = separated(name, text, style)
     return ReadTable(frame, notes + style.notes + more)
 
@@ -191,22 +218,49 @@ def decoded(name: str, content: bytes) -> tuple[str, tuple[str, ...]]:
         return content.decode("cp1252", errors="replace"), ("the text is not UTF-8: read as Windows-1252",)
 
 
-def find_style(text: str, suffix: str, sep: str | None, decimal: str | None) -> Style:
-    """Separator and decimal mark, with a note where they are not the usual ones."""
+def find_style(text: str, suffix: str, marks: Marks) -> Style:
+    """Separator, decimal mark and lines above the header, with a note where they are not the usual ones."""
     lines = text.splitlines()[: _SNIFFED + 1]
     lines = lines[:-1] if len(lines) > _SNIFFED else lines
     usual = "\t" if suffix in (".tsv", ".tab") else ","
-    found = sep or _find_separator(lines, usual)
-    cells = [cell.strip() for row in csv.reader(lines[1:], delimiter=found) for cell in row]
+    found, skip = _find_layout(lines, usual, marks)
+    cells = [cell.strip() for row in csv.reader(lines[skip + 1 :], delimiter=found) for cell in row]
     commas = sum(_COMMA_NUMBER.fullmatch(cell) is not None for cell in cells)
     points = sum(_POINT_NUMBER.fullmatch(cell) is not None for cell in cells)
-    comma = decimal == "," if decimal else found != "," and commas > points
+    comma = marks.decimal == "," if marks.decimal else found != "," and commas > points
     said = []
-    if sep is None and found != usual:
+    if marks.sep is None and found != usual:
         said.append(f"the separator {_NAMES.get(found, repr(found))}")
-    if decimal is None and comma:
+    if marks.decimal is None and comma:
         said.append("decimal commas")
-    return Style(found, comma, (f"read with {' and '.join(said)}",) if said else ())
+    notes = [f"read with {' and '.join(said)}"] if said else []
+    if skip and marks.skip is None:
+        notes.append(note_on_title(next(line for line in lines if line.strip()), skip))
+    return Style(found, comma, tuple(notes), skip)
+
+
+def _find_layout(lines: list[str], usual: str, marks: Marks) -> tuple[str, int]:
+    """Separator, and the number of lines above the header; where a title misleads, those of the widest table."""
+    if marks.skip is not None:
+        return marks.sep or _find_separator(lines[marks.skip :], usual), marks.skip
+    found = marks.sep or _find_separator(lines, usual)
+    skip, width = _title_lines(lines, found)
+    for sep in () if skip or marks.sep else _SEPARATORS:
+        other, wide = _title_lines(lines, sep)
+        if other and wide > width:
+            found, skip, width = sep, other, wide
+    return found, skip
+
+
+def _title_lines(lines: list[str], sep: str) -> tuple[int, int]:
+    """Lines above the header, and the width of the table, with a separator."""
+    reader = csv.reader(lines, delimiter=sep)
+    starts, rows = [0], []
+    for row in reader:
+        rows.append(row)
+        starts.append(reader.line_num)
+    above, width = header_row(rows)
+    return starts[above], width
 
 
 def _find_separator(lines: list[str], usual: str) -> str:
@@ -227,8 +281,12 @@ def separated(name: str, text: str, style: Style) -> tuple[Any, tuple[str, ...]]
     """The rows of a text, with notes on its header."""
     pd = pandas()
     notes: list[str] = []
+    if style.skip:
+        text = "".join(text.splitlines(keepends=True)[style.skip :])
+        if not text.strip():
+            raise ValueError(f"{name}: nothing is left below the {style.skip:,} lines to skip.")
     try:
-        frame = pd.read_csv(io.StringIO(text), sep=style.sep, dtype=str, skipinitialspace=True)
+        frame = read_text(text, style.sep)
     except pd.errors.ParserError as error:
         found = re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", str(error))
         why = f"line {found[2]} has {found[3]} cells, the lines before it have {found[1]}" if found else str(error)
@@ -242,13 +300,42 @@ def separated(name: str, text: str, style: Style) -> tuple[Any, tuple[str, ...]]
             "the header has one name less than the rows have cells: the first cells were left out as row names"
         )
     header = next(csv.reader([text.lstrip("\r\n").splitlines()[0]], delimiter=style.sep), [])
-    twice = [column for column, count in Counter(header).items() if count > 1 and column]
-    for column in twice:
-        notes.append(f"{header.count(column)} columns are named {column!r}: they are called {column!r}, "
-                     + ", ".join(f"'{column}.{k}'" for k in range(1, header.count(column))))  # fmt: skip
+    notes += notes_on_names(header)
+    frame, codes = _with_codes(frame)
+    notes += codes
     if style.comma:
         frame = frame.apply(lambda column: with_points(column) if has_commas(column) else column)
     return frame, tuple(notes)
+
+
+def _with_codes(frame: Any) -> tuple[Any, list[str]]:
+    """``NA`` as a code where all other cells of a column are two capital letters, as in a list of countries."""
+    notes = []
+    for place, name in enumerate(frame.columns):
+        column = frame.iloc[:, place]
+        is_na = (column == "NA").fillna(False).astype(bool)
+        if not is_na.any():
+            continue
+        others = column[~is_na].dropna()
+        if not others.str.fullmatch("[A-Z]{2}").all():
+            frame.isetitem(place, column.mask(is_na))
+        elif len(others):
+            notes.append(f"column {str(name)!r}: 'NA' is taken as a code, as the other cells are")
+    return frame, notes
+
+
+def read_text(text: str, sep: str, columns: list[int] | None = None) -> Any:
+    """Cells of a text as texts."""
+    pd = pandas()
+    try:
+        return pd.read_csv(
+            io.StringIO(text), sep=sep, dtype=str, skipinitialspace=True, usecols=columns, keep_default_na=False,
+            na_values=_MISSING,
+        )  # fmt: skip
+    except pd.errors.ParserError as error:
+        if "Calling read(nbytes) on source failed" in str(error):  # a text can always be read: Ctrl-C came in between
+            raise KeyboardInterrupt from None
+        raise
 
 
 def has_commas(column: Any) -> bool:
@@ -268,6 +355,7 @@ def with_points(column: Any) -> Any:
 def _json(name: str, text: str) -> Any:
     """Records, one per line or in a list, or a dict of columns."""
     pd = pandas()
+    text = _LONE_SURROGATE.sub(lambda _: "\\ufffd", text)
     try:
         found = json.loads(text)
     except ValueError:
@@ -291,17 +379,6 @@ def _parquet(name: str, content: bytes) -> Any:
         raise ImportError("Parquet files need pyarrow: pip install pyarrow.") from None
     except Exception as error:
         raise ValueError(f"{name} cannot be read as a table: it is not an intact Parquet file ({error}).") from error
-
-
-def _excel(name: str, content: bytes) -> Any:
-    try:
-        return pandas().read_excel(io.BytesIO(content))
-    except ImportError:
-        raise ValueError(
-            f"{name} is an Excel workbook: save it as CSV first, or install the package openpyxl, which can read it."
-        ) from None
-    except Exception as error:
-        raise ValueError(f"{name} cannot be read as a table: {error}") from error
 
 
 def _arrays(name: str, content: bytes) -> Any:

@@ -33,7 +33,8 @@ from fewkern.tables.fitting import (
     vector_rows,
 )
 from fewkern.tables.frames import pandas
-from fewkern.tables.settling import Job, Request, settle
+from fewkern.tables.resolve import Job, Request, resolve
+from fewkern.tables.roles import row_weights
 from fewkern.tables.streams import DrawnRows, draw_rows, whole_table
 from fewkern.tables.target import target_values
 
@@ -41,28 +42,36 @@ __all__ = ["fit_parts"]
 
 
 def fit_parts(parts: FrameParts, target: Any, request: Request) -> tuple[Job, FittedTable]:
-    """Settle and fit a table that comes in parts; a small one as if it were in memory."""
-    if target is not None and not isinstance(target, str):
-        raise TypeError(
-            "target: of a table that comes in parts it is the name of a column, got "
-            f"{type(target).__name__}; put the targets into the table, for example by table.assign(target=...)."
-        )
+    """Resolve and fit a table that comes in parts; a small one as if it were in memory."""
+    targets = (
+        (target,) if isinstance(target, str) else tuple(target or ()) if isinstance(target, list | tuple) else target
+    )
+    for what, given in (("target", targets), ("groups", request.groups), ("weights", request.weights)):
+        if not (given is None or isinstance(given, str) or (what == "target" and isinstance(given, tuple))):
+            raise TypeError(
+                f"{what}: of a table that comes in parts it is the name of a column, got {type(given).__name__}; put "
+                f"the values into the table, for example by table.assign({what}=...)."
+            )
     if parts.n <= population.SAMPLE_ROWS:
-        job = settle(whole_table(parts, request.verbose), target, request)
+        job = resolve(whole_table(parts, request.verbose), target, request)
         return job, fit_job(job)
     said: list[str] = []
-    if target is None and request.supervised:
+    if not targets and request.supervised:
         target = str(parts.empty.columns[-1])
+        targets = (target,)
         said.append(f"no target given: took the last column, {target!r}")
     held = 0.0 if request.task == "reduce" else request.holdout
     wanted = math.ceil(population.SAMPLE_ROWS / (1 - held))  # so that this many are left to be fitted
-    drawn = draw_rows(parts, wanted, target if request.supervised else None, request.verbose)
-    job = settle(drawn.frame, target, request)
+    drawn = draw_rows(parts, wanted, targets if request.supervised else (), request.verbose)
+    job = resolve(drawn.frame, target, request)
     job = replace(job, rows=drawn.numbers[job.rows], notes=(*said, *job.notes, *_notes_on_rows(parts, drawn)))
     try:
+        if job.groups is not None:
+            raise NeedsMemoryError("groups: other rows of a group that is held out may be in any part")
         return job, _fit_all(job, parts, drawn)
     except NeedsMemoryError:
-        note = f"the model {job.model!r} needs its rows in memory: only {len(job.rows):,} rows were looked at"
+        who = f"the model {job.model!r} needs its" if job.groups is None else "groups need all"
+        note = f"{who} rows in memory: only {len(job.rows):,} rows were looked at"
         job = replace(job, notes=(*job.notes, note))
         return job, fit_job(job)
 
@@ -81,7 +90,7 @@ def _fit_all(job: Job, parts: FrameParts, drawn: DrawnRows) -> FittedTable:
     complete, notes = complete_rows(job)
     train, test, why = split_rows(job, complete)
     train = np.sort(train)
-    encoder = TableEncoder().learn(job.frame.iloc[train], job.findings, job.names)
+    encoder = TableEncoder().learn(job.frame.iloc[train], job.schema, job.names)
     encoded = encoder.encode(job.frame.iloc[train])
     preparing = _Preparing.of(job, encoder, np.arange(0) if test is None else np.sort(job.rows[test]))
     count = parts.n - drawn.lacking - len(preparing.held_out)
@@ -115,23 +124,33 @@ class _Preparing:
 
     encoder: TableEncoder
     task: str
-    target: str | None
+    targets: tuple[str, ...]
     """None where the model does not look at one."""
     filler: Any
     """A target for rows without one: one of those that there are."""
     held_out: np.ndarray[Any, Any]
     """Numbers of rows that are held out, ascending."""
+    weights: str | None
+    """The column with the weights of the rows."""
+    merge: Any = None
+    """All classes, if spellings of one are one."""
 
     @classmethod
     def of(cls, job: Job, encoder: TableEncoder, held_out: np.ndarray[Any, Any]) -> _Preparing:
         """For the rows of a job."""
+        weights = job.request.weights
         if job.y is None:
-            return cls(encoder, job.task, None, np.zeros(1), held_out)
-        return cls(encoder, job.task, job.target, job.y[:1], held_out)
+            return cls(encoder, job.task, (), np.zeros(1), held_out, weights)
+        targets = job.target if isinstance(job.target, tuple) else (job.target,)
+        merge = np.unique(job.y) if job.request.merge_spellings and job.y.dtype == object else None
+        return cls(encoder, job.task, targets, job.y[:1], held_out, weights, merge)
 
     def __call__(self, first: int, part: Any) -> tuple[Any, Any, Any]:
         encoded = self.encoder.encode(part)
         weights = np.ones(len(part))
+        if self.weights is not None and len(part):
+            given, known, _ = row_weights((self.weights, part[self.weights]), np.arange(len(part)))
+            weights[known], weights[~known] = given, 0.0
         lo, hi = np.searchsorted(self.held_out, [first, first + len(part)])
         weights[self.held_out[lo:hi] - first] = 0.0
         if self.task == "density":
@@ -142,19 +161,22 @@ class _Preparing:
 
     def _targets(self, part: Any) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
         """Targets as the model predicts them, and which rows have one."""
-        if self.target is None:
+        if not self.targets:
             return np.zeros(len(part)), np.ones(len(part), dtype=bool)
         numeric = self.filler.dtype.kind == "f"
-        found = target_values(part[self.target], "regress" if numeric else "classify", self.filler)
-        known = pandas().notna(found)
-        values = found[known]
-        if numeric and not np.isfinite(values).all():
-            raise ValueError(f"the target {self.target!r} holds infinite values; leave these rows out.")
-        if self.filler.dtype.kind in "iu" and np.any(values % 1):
-            raise ValueError(
-                f"the target {self.target!r} holds {values[values % 1 != 0][0]:g}, but was taken as classes that are "
-                "whole numbers; name the task, 'classify' or 'regress', or leave these rows out."
-            )
-        y = np.repeat(self.filler, len(part))
-        y[known] = values.astype(self.filler.dtype)
+        y = np.repeat(self.filler, len(part), axis=0)
+        known = np.ones(len(part), dtype=bool)
+        for k, name in enumerate(self.targets):
+            classes = self.filler if self.merge is None else self.merge
+            found = target_values(part[name], "regress" if numeric else "classify", classes, self.merge is not None)
+            has = pandas().notna(found)
+            values = found[has]
+            if self.filler.dtype.kind in "iu" and np.any(values % 1):
+                raise ValueError(
+                    f"the target {name!r} holds {values[values % 1 != 0][0]:g}, but was taken as classes that are "
+                    "whole numbers; name the task, 'classify' or 'regress', or leave these rows out."
+                )
+            column = y if y.ndim == 1 else y[:, k]
+            column[has] = values.astype(self.filler.dtype)
+            known &= has
         return y, known

@@ -82,30 +82,32 @@ class _Drawing:
     """What is asked of every part."""
 
     limit: int
-    target: str | None
+    needed: tuple[str, ...]
+    """Columns without which a row is not drawn."""
     bound: float
     """Rows with a larger key are left where they are."""
 
     def __call__(self, first: int, part: Any) -> DrawnRows:
-        known = np.ones(len(part), bool) if self.target is None else part[self.target].notna().to_numpy()
+        known = part[list(self.needed)].notna().to_numpy().all(axis=1)
         places = np.flatnonzero(known)
         places = places[row_keys(first + places) < self.bound]
         found = DrawnRows(self.limit, first + places, part.iloc[places], int((~known).sum()))
         return _cut(found)
 
 
-def draw_rows(parts: FrameParts, limit: int, target: str | None, verbose: bool = False) -> DrawnRows:
-    """``limit`` rows that have a target (all, if there are no more), by their numbers alone.
+def draw_rows(parts: FrameParts, limit: int, needed: tuple[str, ...] = (), verbose: bool = False) -> DrawnRows:
+    """``limit`` rows with a cell in all columns ``needed`` (all, if there are no more), by their numbers alone.
 
     So a table gives the same rows however it is cut.
     """
     columns = [str(name) for name in parts.empty.columns]
-    if target is not None and target not in columns:
-        raise ValueError(f"target: there is no column {target!r}; {nearest(target, columns)}")
+    for name in needed:
+        if name not in columns:
+            raise ValueError(f"target: there is no column {name!r}; {nearest(name, columns)}")
     bound = _SPARE * limit / max(parts.n, 1)
-    found: DrawnRows = parts.total(_Drawing(limit, target, bound), "drawing rows", verbose)
+    found: DrawnRows = parts.total(_Drawing(limit, needed, bound), "drawing rows", verbose)
     if len(found.numbers) < min(limit, parts.n - found.lacking):
-        found = parts.total(_Drawing(limit, target, 1.0), "drawing rows again", verbose)
+        found = parts.total(_Drawing(limit, needed, 1.0), "drawing rows again", verbose)
     order = np.argsort(found.numbers)
     return replace(found, numbers=found.numbers[order], frame=found.frame.iloc[order].reset_index(drop=True))
 

@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from fewkern.tables.cells import Numbers, has_leading_zeros, is_mark, numbers, numbers_as_written, texts
+from fewkern.tables.cells import Numbers, has_leading_zeros, is_mark, nested, numbers, numbers_as_written, texts
 from fewkern.tables.columns import bad_cells
-from fewkern.tables.finding import find_kind
+from fewkern.tables.schema import infer_column
+from fewkern.tables.spelling import canonical, note_on_spellings, speller
 
-__all__ = ["Target", "guess_task", "known_targets", "settle_target", "target_values"]
+__all__ = ["Target", "guess_task", "known_targets", "resolve_target", "resolve_targets", "target_values"]
 
 # Whole numbers with at most this many different ones are taken for classes ...
 _MOST_CLASSES = 20
@@ -35,20 +36,22 @@ class Target:
     notes: tuple[str, ...]
 
 
-def settle_target(name: str, column: Any, task: str) -> Target:
-    """Task, targets and rows; ``task`` may be "auto".
+def resolve_target(name: str, column: Any, task: str, merge: bool = False) -> Target:
+    """Task, targets and rows; ``task`` may be "auto". ``merge``: spellings of a class are one class.
 
     Examples
     --------
     >>> import pandas as pd
-    >>> from fewkern.tables.target import settle_target
-    >>> found = settle_target("price", pd.Series([str(i / 7) for i in range(30)] + ["?", None]), "auto")
+    >>> from fewkern.tables.target import resolve_target
+    >>> found = resolve_target("price", pd.Series([str(i / 7) for i in range(30)] + ["?", None]), "auto")
     >>> found.task, len(found.values)
     ('regress', 30)
     >>> found.notes[0]
     "column 'price': 1 of 31 cells is not a number ('?'); the row was left out"
     """
     notes: list[str] = []
+    if nested(column):
+        raise ValueError(f"the target {name!r} holds {nested(column)}; choose another target, or make numbers of them.")
     found, comma = numbers_as_written(column)
     number_like = _number_like(found, column)
     if task == "auto":
@@ -59,8 +62,6 @@ def settle_target(name: str, column: Any, task: str) -> Target:
             raise ValueError(f"task 'regress': the target {name!r} holds text; use the task 'classify'.")
         rows = np.flatnonzero(~np.isnan(found.values))
         values = found.values[rows]
-        if not np.all(np.isfinite(values)):
-            raise ValueError(f"the target {name!r} holds infinite values; leave these rows out.")
         if found.bad.any():
             count = int(found.bad.sum())
             left_out = f"; the row{'s were' if count > 1 else ' was'} left out"
@@ -70,6 +71,11 @@ def settle_target(name: str, column: Any, task: str) -> Target:
             notes.append(f"target {name!r}: texts such as {shown} were read as numbers with a decimal comma")
     else:
         values, rows = _labels(column, found)
+        if values.dtype == object:
+            other = canonical(values)
+            note = note_on_spellings(f"target {name!r}", other, merge)
+            notes += [note] if note else []
+            values = np.array([other.get(value, value) for value in values], dtype=object) if merge else values
     lacking = len(column) - len(rows) - int(found.bad.sum() if task == "regress" else 0)
     if lacking:
         rows_were = "rows without a target were" if lacking > 1 else "row without a target was"
@@ -77,6 +83,24 @@ def settle_target(name: str, column: Any, task: str) -> Target:
     if task == "classify":
         notes += _notes_on_classes(name, values)
     return Target(task, values, rows, tuple(notes))
+
+
+def resolve_targets(columns: list[tuple[str, Any]], task: str, merge: bool = False) -> Target:
+    """One target, or several numbers in columns of their own: the rows that have all of them."""
+    found = [resolve_target(name, column, task, merge) for name, column in columns]
+    if len(found) == 1:
+        return found[0]
+    for (name, _), target in zip(columns, found):
+        if target.task != "regress":
+            raise ValueError(
+                f"several targets must be numbers, but {name!r} holds classes; fit a model of its own to it, or name "
+                "the task 'regress'."
+            )
+    rows = found[0].rows
+    for target in found[1:]:
+        rows = np.intersect1d(rows, target.rows)
+    values = np.column_stack([target.values[np.searchsorted(target.rows, rows)] for target in found])
+    return Target("regress", values, rows, tuple(dict.fromkeys(note for target in found for note in target.notes)))
 
 
 def _number_like(found: Any, column: Any) -> bool:
@@ -121,7 +145,7 @@ def guess_task(name: str, column: Any) -> tuple[str, str | None]:
 
 def _refuse_names(name: str, column: Any) -> None:
     """Raise a ValueError if the texts of a target are dates, names or keys."""
-    kind = find_kind(name, column)
+    kind = infer_column(name, column)
     different = column.nunique()
     if kind.kind == "date":
         raise ValueError(f"the target {name!r} holds dates; choose another target, or turn it into a number first.")
@@ -163,6 +187,8 @@ def _names(words: Any, values: Any) -> dict[float, str]:
 
 def _notes_on_classes(name: str, values: np.ndarray[Any, Any]) -> list[str]:
     labels, counts = np.unique(values, return_counts=True)
+    if len(counts) > 2 and counts.max() == 1:
+        raise ValueError(f"the target {name!r} is different in every row: no class can be learned; choose another one.")
     alone = [str(label) for label, count in zip(labels, counts) if count == 1]
     if not alone:
         return []
@@ -171,7 +197,7 @@ def _notes_on_classes(name: str, values: np.ndarray[Any, Any]) -> list[str]:
     return [f"target {name!r}: {which} only one row, too few to learn"]
 
 
-def target_values(column: Any, task: str, classes: Any) -> np.ndarray[Any, Any]:
+def target_values(column: Any, task: str, classes: Any, merge: bool = False) -> np.ndarray[Any, Any]:
     """Targets of new rows in the form that a fitted model predicts them; missing ones are NaN or None."""
     import pandas as pd
 
@@ -185,13 +211,23 @@ def target_values(column: Any, task: str, classes: Any) -> np.ndarray[Any, Any]:
         return np.array([None if np.isnan(v) else bool(v) for v in values], dtype=object)
     as_numbers = numbers(pd.Series(known, dtype=object)).values
     if np.isnan(as_numbers).any() or len(set(as_numbers)) < len(known):
-        return texts(column)
+        return _joined(texts(column), known) if merge else texts(column)
     names = dict(zip(as_numbers.tolist(), known.tolist()))  # the same number may be written otherwise here
     words = [None if text is not None and is_mark(text) else text for text in texts(column)]
     return np.array([names.get(v, text) for v, text in zip(values.tolist(), words)], dtype=object)
 
 
+def _joined(words: np.ndarray[Any, Any], classes: Any) -> np.ndarray[Any, Any]:
+    """Texts as the classes that they are spellings of."""
+    key = speller(classes)
+    names = {key(label): label for label in classes}
+    return np.array([None if word is None else names.get(key(word), word) for word in words], dtype=object)
+
+
 def known_targets(truth: np.ndarray[Any, Any], predicted: Any) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
     """Targets and predictions of the rows whose target is not missing."""
-    known = np.array([value is not None and value == value for value in truth], dtype=bool)
+    if truth.ndim == 2:
+        known = np.isfinite(truth).all(axis=1)
+    else:
+        known = np.array([value is not None and value == value for value in truth], dtype=bool)
     return truth[known], np.asarray(predicted)[known]

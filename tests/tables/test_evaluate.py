@@ -7,15 +7,15 @@ import pytest
 from scipy.stats import multivariate_normal
 from sklearn.metrics import r2_score, root_mean_squared_error
 
-from fewkern.reporting.simple import linear_predictions, wilson
-from fewkern.tables.fitting import _normal
-from fewkern.tables.judging import (
+from fewkern.reporting.evaluation import linear_predictions, wilson
+from fewkern.tables.evaluate import (
     HeldOutRows,
     judge_classes,
     judge_density,
     judge_fit,
     judge_numbers,
 )
+from fewkern.tables.fitting import _normal
 
 RNG = np.random.default_rng(0)
 
@@ -40,13 +40,13 @@ def test_classes_are_judged_beside_the_most_frequent_one():
     good = judge_classes(classes(10), "no", linear=np.full(200, "no"))
     assert good.value == 0.05
     assert good.baseline == good.linear == 0.25
-    assert good.verdict == "better than always answering 'no'"
+    assert good.verdict == "better than always answering 'no', and better than a linear model"
     assert good.found == "40 of 50 rows of class 'yes'; 40 of 40 answers 'yes' are right"
     assert (good.low, good.high) == wilson(10, 200)
     assert judge_classes(classes(50), "no").verdict == "no better than always answering 'no'"
     assert judge_classes(classes(50), "no").found == "0 of 50 rows of class 'yes'"
     hardly = judge_classes(classes(48), "no").verdict
-    assert hardly == "hardly better than always answering 'no': on 200 rows the difference may be chance"
+    assert hardly == "no better than always answering 'no': on 200 rows the difference may be chance"
     assert judge_classes(HeldOutRows(None, np.array([0, 1, 2]), np.array([0, 1, 1])), 0).found is None
 
 
@@ -58,9 +58,9 @@ def test_numbers_are_judged_beside_the_mean():
     assert found.r2 == pytest.approx(r2_score(truth, predicted))
     assert found.baseline == found.linear == pytest.approx(np.sqrt(np.mean(truth**2)))
     assert found.low < found.value < found.high < found.baseline
-    assert found.verdict == "better than always answering the mean, 0"
+    assert found.verdict == "better than always answering the mean, 0, and better than a linear model"
     noise = judge_numbers(HeldOutRows(None, truth, 2 * RNG.normal(size=300)), 0.0)
-    assert noise.verdict.startswith("no better than")
+    assert noise.verdict == "worse than always answering the mean, 0"
     assert judge_numbers(HeldOutRows(None, truth[:1], predicted[:1]), 0.0).high == math.inf
 
 
@@ -70,7 +70,7 @@ def test_a_fit_without_rows_held_out_is_judged_by_its_own_error():
     assert found.verdict == "no better than always answering 'no'"
     assert (found.low, found.high) == wilson(1, 300)
     assert found.how == "cross-validated"
-    assert judge_fit("classify", 0.0, y[-5:]).verdict.startswith("hardly better")
+    assert judge_fit("classify", 0.0, y[-5:]).verdict.endswith("on 5 rows the difference may be chance")
     numbers = RNG.normal(size=100)
     good = judge_fit("regress", 0.01, numbers)
     assert good.verdict.startswith("better than always answering the mean")

@@ -31,9 +31,10 @@ def prepared(encoder: TableEncoder, estimator: Any, fill: bool = True) -> Prepar
             parts.append(Copy(place, float(column.median) if fill else None))
         elif isinstance(column, CategoryColumn):
             names.append(column.name)
-            texts[place] = column.levels
-            size = len(column.levels)
-            parts.append(Lookup(Copy(place, None), np.arange(size, dtype=float), np.eye(size), np.zeros(size)))
+            texts[place] = (*column.levels, *column.spellings)
+            size, rows = len(column.levels), column.places(texts[place])
+            keys = np.arange(len(rows), dtype=float)
+            parts.append(Lookup(Copy(place, None), keys, np.eye(size)[rows], np.zeros(size)))
         else:
             filled = column.split(np.array([column.median]))[0]
             parts += [Copy(place + k, float(value) if fill else None) for k, value in enumerate(filled)]

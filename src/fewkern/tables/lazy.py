@@ -11,7 +11,7 @@ from fewkern.arrays.frames import map_frame
 from fewkern.tables.streams import as_dask_frame
 from fewkern.tables.tasks import TASKS
 
-__all__ = ["ask_later", "can"]
+__all__ = ["predict_lazily", "can"]
 
 _MODELS_OF = {"predict": ("classify", "regress"), "transform": ("reduce",), "score_samples": ("density",)}
 
@@ -32,7 +32,7 @@ def can(method: str) -> Any:
     return check
 
 
-def ask_later(model: Any, method: str, frame: Any, given: dict[str, Any]) -> Any:
+def predict_lazily(model: Any, method: str, frame: Any, given: dict[str, Any]) -> Any:
     """A Dask series or data frame with what a method says of every row of a Dask data frame; ``given`` are options."""
     check_is_fitted(model)
     table = as_dask_frame(frame, type(model).__name__)
@@ -48,4 +48,6 @@ def _names(model: Any, count: int) -> list[Any]:
     """Names of so many columns with answers: components, classes, or the ends of an interval."""
     if model.task_ == "reduce":
         return list(model.estimator_.get_feature_names_out())
-    return list(model.classes_) if model.task_ == "classify" else ["low", "high"][:count]
+    if model.task_ == "classify":
+        return list(model.classes_)
+    return list(model.targets) if len(model.targets) > 1 else ["low", "high"][:count]

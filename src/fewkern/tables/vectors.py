@@ -9,10 +9,10 @@ import numpy as np
 from fewkern.base import vectors_moved
 from fewkern.tables.frames import pandas
 
-__all__ = ["kept_frame"]
+__all__ = ["vectors_frame"]
 
 
-def kept_frame(model: Any) -> Any:
+def vectors_frame(model: Any) -> Any:
     """A data frame with a row per vector: where it comes from, its cells, what it stands for."""
     estimator, facts = model.estimator_, model.facts_
     vectors = np.asarray(getattr(estimator, "vectors_", np.zeros((0, 0))))
@@ -27,7 +27,7 @@ def kept_frame(model: Any) -> Any:
         front["row"] = facts.kept_rows
     back: dict[str, Any] = {}
     if facts.kept_target is not None and len(facts.kept_target) == len(vectors):
-        back[str(model.target_)] = facts.kept_target
+        back |= dict(zip(model.targets, np.reshape(facts.kept_target, (len(vectors), -1)).T))
     if model.task_ == "density":
         back |= {"weight": np.asarray(estimator.weights_), "bandwidth": np.asarray(estimator.bandwidths_)}
     else:
@@ -44,7 +44,7 @@ def _coefficients(model: Any, coef: np.ndarray[Any, Any]) -> dict[str, Any]:
     """One column per output of the expansion."""
     if coef.shape[1] == 1:
         return {"coefficient": coef[:, 0]}
-    labels = list(map(str, getattr(model.estimator_, "classes_", ())))
+    labels = list(map(str, getattr(model.estimator_, "classes_", model.targets)))
     if len(labels) != coef.shape[1]:
         labels = [str(k) for k in range(coef.shape[1])]
     return {f"coefficient of {label}": coef[:, k] for k, label in enumerate(labels)}

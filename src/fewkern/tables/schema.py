@@ -8,12 +8,13 @@ from typing import Any, Literal
 
 import numpy as np
 
-from fewkern.tables.cells import has_leading_zeros, is_mark, numbers, numbers_as_written, texts
+from fewkern.tables.cells import has_leading_zeros, is_mark, nested, numbers, numbers_as_written, texts
 from fewkern.tables.columns import CategoryColumn, Column, DateColumn, NumberColumn, bad_cells
-from fewkern.tables.dates import ISO, days, find_format, parts_of
+from fewkern.tables.dates import ISO, days, find_format, is_ambiguous, parts_of
 from fewkern.tables.frames import listed, nearest, pandas
+from fewkern.tables.spelling import canonical, note_on_spellings
 
-__all__ = ["Finding", "Findings", "find_columns", "find_kind"]
+__all__ = ["ColumnType", "Schema", "infer_schema", "infer_column"]
 
 # A column of text with more distinct values than this is a name or a key, not a category.
 MOST_LEVELS = 100
@@ -21,6 +22,8 @@ MOST_LEVELS = 100
 _BAD_SHARE, _CODES = 0.1, 20
 # Texts that are different in every one of so many rows are a key, however few they are.
 _KEY_ROWS = 4
+# Texts with so many spaces on average are sentences.
+_FREE_TEXT_SPACES = 3
 # Fewer rows may be in order by chance.
 _IN_ORDER_ROWS = 10
 _UNNAMED = re.compile(r"(Unnamed: \d+|index|)", re.IGNORECASE)
@@ -33,7 +36,7 @@ _TOLD = 8
 
 
 @dataclass(frozen=True)
-class Finding:
+class ColumnType:
     """What one column is."""
 
     name: str
@@ -45,6 +48,8 @@ class Finding:
     """Numbers are truth values."""
     form: str = ""
     """Of dates."""
+    merge: bool = False
+    """Spellings of a category are one."""
 
     @property
     def used(self) -> bool:
@@ -57,20 +62,20 @@ class Finding:
             return NumberColumn.learn(self.name, column, self.comma, self.flag)
         if self.kind == "date":
             return DateColumn.learn(self.name, column, self.form, ("day",) if days_only else None)
-        return CategoryColumn.learn(self.name, column)
+        return CategoryColumn.learn(self.name, column, self.merge)
 
 
 @dataclass(frozen=True)
-class Findings:
+class Schema:
     """What all columns are."""
 
-    columns: tuple[Finding, ...]
+    columns: tuple[ColumnType, ...]
     notes: tuple[str, ...]
     days_only: bool = False
     """Dates count as days, without season, weekday and hour."""
 
     @property
-    def used(self) -> tuple[Finding, ...]:
+    def used(self) -> tuple[ColumnType, ...]:
         """Those that a model may see."""
         return tuple(column for column in self.columns if column.used)
 
@@ -83,7 +88,7 @@ class Findings:
         return pandas().DataFrame(cells, index=frame.index)
 
 
-def find_columns(frame: Any, drop: Any = (), keep: Any = (), numbers_only: bool = False) -> Findings:
+def infer_schema(frame: Any, drop: Any = (), keep: Any = (), numbers_only: bool = False, merge: bool = False) -> Schema:
     """What the columns of a data frame are.
 
     Parameters
@@ -93,37 +98,42 @@ def find_columns(frame: Any, drop: Any = (), keep: Any = (), numbers_only: bool 
     keep : names of columns to use even if they look like an index, a key or names
     numbers_only : bool
         For densities: leave out text, and take dates as days.
+    merge : bool
+        Take spellings of a category, as ``Yes`` and ``yes``, as one.
     """
     for name in (*drop, *keep):
         if name not in frame.columns:
             what = "drop" if name in drop else "keep"
             raise ValueError(f"{what}: there is no column {name!r}; {nearest(name, frame.columns)}")
     found = [
-        Finding(name, "dropped") if name in drop else find_kind(name, frame[name], name in keep)
+        ColumnType(name, "dropped") if name in drop else infer_column(name, frame[name], name in keep, merge)
         for name in frame.columns
     ]
     if numbers_only:
         found = [_as_number_only(finding, frame[finding.name]) for finding in found]
     if not any(finding.used for finding in found):
         # an index is better than nothing: a table of one column x = 0, 1, 2, ... is a series
-        found = [Finding(f.name, "number") if f.kind == "index" and f.name else f for f in found]
-    return Findings(tuple(found), _notes(found), numbers_only)
+        found = [ColumnType(f.name, "number") if f.kind == "index" and f.name else f for f in found]
+    return Schema(tuple(found), _notes(found), numbers_only)
 
 
-def find_kind(name: str, column: Any, keep: bool = False) -> Finding:
+def infer_column(name: str, column: Any, keep: bool = False, merge: bool = False) -> ColumnType:
     """What a column is.
 
     Examples
     --------
     >>> import pandas as pd
-    >>> from fewkern.tables.finding import find_kind
-    >>> find_kind("price", pd.Series([str(i / 2) for i in range(99)] + ["?"])).note
+    >>> from fewkern.tables.schema import infer_column
+    >>> infer_column("price", pd.Series([str(i / 2) for i in range(99)] + ["?"])).note
     "column 'price': 1 of 100 cells is not a number ('?'), taken as missing"
-    >>> find_kind("code", pd.Series(["1", "2", "A"])).kind, find_kind("plan", pd.Series([2, 2])).kind
+    >>> infer_column("code", pd.Series(["1", "2", "A"])).kind, infer_column("plan", pd.Series([2, 2])).kind
     ('category', 'constant')
     """
     if not column.notna().any():
-        return Finding(name, "empty")
+        return ColumnType(name, "empty")
+    kind = nested(column)
+    if kind is not None:
+        return ColumnType(name, "names", f"column {name!r} holds {kind} and was left out: make columns of them first")
     if getattr(column.dtype, "kind", "O") == "M":
         return _date(name, column, ISO)
     found = _number(name, column, keep)
@@ -132,19 +142,25 @@ def find_kind(name: str, column: Any, keep: bool = False) -> Finding:
     form = find_format(column)
     if form is not None:
         return _date(name, column, form)
-    levels = {text for text in texts(column) if text is not None}
+    words = texts(column)
+    levels = {text for text in words if text is not None}
     if not levels:
-        return Finding(name, "empty")
+        return ColumnType(name, "empty")
+    other = canonical(words) if merge or len(levels) <= MOST_LEVELS else {}
+    levels -= set(other) if merge else set()
     if len(levels) == 1 and column.notna().all():
-        return Finding(name, "constant")
+        return ColumnType(name, "constant")
     every = len(levels) == column.notna().sum() >= _KEY_ROWS
     if (len(levels) > MOST_LEVELS or every) and not keep:
+        if np.mean([text.count(" ") for text in levels]) >= _FREE_TEXT_SPACES:
+            note = "holds free text and was left out: make numbers of it first, for example with TfidfVectorizer"
+            return ColumnType(name, "names", f"column {name!r} {note}")
         note = "is different in every row, as a name or a key is," if every else f"has {len(levels):,} different texts"
-        return Finding(name, "names", f"column {name!r} {note} and was left out")
-    return Finding(name, "category")
+        return ColumnType(name, "names", f"column {name!r} {note} and was left out")
+    return ColumnType(name, "category", note_on_spellings(f"column {name!r}", other, merge), merge=merge)
 
 
-def _number(name: str, column: Any, keep: bool) -> Finding | None:
+def _number(name: str, column: Any, keep: bool) -> ColumnType | None:
     """A column of numbers, perhaps with a few other cells, or None."""
     filled = int(column.notna().sum())
     found, comma = numbers_as_written(column)
@@ -161,7 +177,7 @@ def _number(name: str, column: Any, keep: bool) -> Finding | None:
     if whole and different <= MOST_LEVELS and has_leading_zeros(column):
         return None  # a code such as 007
     if different == 1:
-        return Finding(name, "constant")
+        return ColumnType(name, "constant")
     if not keep and not count and whole and different == filled:
         key = _key(name, known)
         if key is not None:
@@ -171,7 +187,7 @@ def _number(name: str, column: Any, keep: bool) -> Finding | None:
         shown = repr(str(column[found.loose].iloc[0]))
         how = f"texts such as {shown} were read as numbers" + (" with a decimal comma" if comma else "")
         note = f"{note}; {how}" if note else f"column {name!r}: {how}"
-    return Finding(name, "number", note, comma, different == 2 and _is_flag(column))
+    return ColumnType(name, "number", note, comma, different == 2 and _is_flag(column))
 
 
 def _is_flag(column: Any) -> bool:
@@ -181,47 +197,49 @@ def _is_flag(column: Any) -> bool:
     return {str(cell).strip().lower() for cell in column.dropna().unique()} <= {"true", "false"}
 
 
-def _key(name: str, known: np.ndarray[Any, Any]) -> Finding | None:
+def _key(name: str, known: np.ndarray[Any, Any]) -> ColumnType | None:
     """An index or a number of the row: whole numbers, all different, in order or with such a name."""
     if _UNNAMED.fullmatch(name):
-        return Finding(name, "index", f"column {name!r} numbers the rows and was left out")
+        return ColumnType(name, "index", f"column {name!r} numbers the rows and was left out")
     in_order = len(known) >= _IN_ORDER_ROWS and bool(np.all(np.diff(known) > 0))
     if _ID_NAME.fullmatch(name):
         what = "holds a different whole number in every row, as a key does,"
-        return Finding(name, "id", f"column {name!r} {what} and was left out (name it in keep to use it)")
+        return ColumnType(name, "id", f"column {name!r} {what} and was left out (name it in keep to use it)")
     if in_order and not _TIME_NAME.fullmatch(name.lower()):
         what = "counts the rows (whole numbers, all different, in order)"
-        return Finding(name, "index", f"column {name!r} {what} and was left out (name it in keep to use it)")
+        return ColumnType(name, "index", f"column {name!r} {what} and was left out (name it in keep to use it)")
     return None
 
 
-def _date(name: str, column: Any, form: str) -> Finding:
+def _date(name: str, column: Any, form: str) -> ColumnType:
     values = days(column, form)
     parts = parts_of(values)
     if not parts:
-        return Finding(name, "constant")
+        return ColumnType(name, "constant")
     bad = np.isnan(values) & column.notna().to_numpy()
     seen = {"day": "elapsed days", "season": "season", "week": "weekday", "hour": "time of day"}
     note = f"column {name!r} holds dates" + (f" ({form})" if form != ISO else "") + ": "
     note += ", ".join(seen[part] for part in parts)
+    if is_ambiguous(column, form):
+        note += f"; day and month may be the other way round: either order fits, {form} was taken"
     if bad.any():
         note += f"; {int(bad.sum()):,} cells are no dates and count as missing"
-    return Finding(name, "date", note, form=form)
+    return ColumnType(name, "date", note, form=form)
 
 
-def _as_number_only(finding: Finding, column: Any) -> Finding:
+def _as_number_only(finding: ColumnType, column: Any) -> ColumnType:
     """For a density: text and truth values have none."""
     if finding.kind == "category" or finding.flag:
-        return Finding(finding.name, "text")
+        return ColumnType(finding.name, "text")
     if finding.kind == "date":
         values = days(column, finding.form)
         if "day" not in parts_of(values):
-            return Finding(finding.name, "text")
-        return Finding(finding.name, "date", f"column {finding.name!r} holds dates: elapsed days", form=finding.form)
+            return ColumnType(finding.name, "text")
+        return ColumnType(finding.name, "date", f"column {finding.name!r} holds dates: elapsed days", form=finding.form)
     return finding
 
 
-def _notes(found: list[Finding]) -> tuple[str, ...]:
+def _notes(found: list[ColumnType]) -> tuple[str, ...]:
     """Sentences about the columns: one for all of a kind where there is nothing else to say."""
     notes = []
     several = {

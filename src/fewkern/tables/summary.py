@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,9 +11,10 @@ import numpy as np
 from fewkern.arrays.namespace import to_numpy
 from fewkern.arrays.storable import storable
 from fewkern.core.gaussians import GaussianBasis, GaussianExpansion
+from fewkern.reporting.words import number
+from fewkern.tables.evaluate import Judgement, rate
 from fewkern.tables.fitting import FittedTable
-from fewkern.tables.judging import Judgement
-from fewkern.tables.settling import Job
+from fewkern.tables.resolve import Job
 
 __all__ = ["FitFacts", "facts_of", "short_facts", "summary"]
 
@@ -44,6 +46,8 @@ class FitFacts:
     """Error rate, or root mean squared error, from the fit itself."""
     cross_validated_r2: float | None = None
     components: int | None = None
+    groups: int | None = None
+    """Number of groups of rows that belong together."""
     agreement: str | None = None
     """How far a compressed model agrees with the long one."""
     kept_rows: Any = None
@@ -58,7 +62,7 @@ def facts_of(found: FittedTable, job: Job, total: float) -> FitFacts:
     """The facts of a fit."""
     estimator, known, kept = found.estimator, found.known, found.kept
     loo, r2 = None, None
-    if getattr(estimator, "held_out_error_", None) is not None:
+    if getattr(estimator, "held_out_error_", None) is not None and (known.y is None or known.y.ndim == 1):
         loo = float(estimator.held_out_error_)
         if job.task == "regress" and known.y is not None:
             spread = float(np.var(known.y))
@@ -69,6 +73,7 @@ def facts_of(found: FittedTable, job: Job, total: float) -> FitFacts:
         bytes=int(estimator.expansion_.nbytes), seconds=found.seconds, total=total,
         cross_validated=loo, cross_validated_r2=r2,
         components=int(estimator.n_components_) if job.task == "reduce" else None,
+        groups=None if job.groups is None else len(np.unique(job.groups)),
         kept_rows=None if kept is None else known.rows[kept],
         kept_missing=None if kept is None else known.missing[kept],
         kept_target=None if known.y is None or kept is None else known.y[kept],
@@ -122,10 +127,12 @@ def _describe_density(estimator: Any) -> str:
 def summary(model: Any) -> list[tuple[str, str]]:
     """The facts and the judgement of a fitted model as pairs of name and text."""
     facts: FitFacts = model.facts_
-    target = f", target {model.target_}" if model.target_ else ""
+    names = model.targets
+    target = f", target{'s' * (len(names) > 1)} {', '.join(names)}" if names else ""
+    groups = "" if facts.groups is None else f", in {facts.groups:,} groups"
     rows = [
         ("task", f"{model.task_} with model {model.model_}{target}"),
-        ("rows", f"{facts.rows:,} of {facts.features:,} features"),
+        ("rows", f"{facts.rows:,} of {facts.features:,} features{groups}"),
     ]
     if facts.components is not None:
         rows.append(("components", f"{facts.components:,}"))
@@ -137,35 +144,53 @@ def summary(model: Any) -> list[tuple[str, str]]:
     judged = model.judgement_
     if facts.cross_validated is not None and (judged is None or judged.how == "held out"):
         classes = model.task_ == "classify"
-        text = f"{facts.cross_validated:.2%}" if classes else f"{facts.cross_validated:.4g}"
+        text = rate(facts.cross_validated) if classes else number(facts.cross_validated, 4)
         r2 = facts.cross_validated_r2
         text += "" if r2 is None else f" (R² {r2:.3f})"
-        rows.append((f"{'error' if classes else 'RMSE'}, cross-validated", text))
+        rows.append((f"cross-validated {'error' if classes else 'RMSE'}", text))
     if judged is not None:
-        rows += _judged(judged)
+        rows += _judged(judged, names)
     rows += [("kernel", facts.kernel), ("fitted in", _times(facts))]
     return [*rows, ("size of the model", f"{facts.bytes:,} bytes of numbers")]
 
 
-def _judged(judged: Judgement) -> list[tuple[str, str]]:
-    rate = judged.measure == "error"
-
-    def show(value: float) -> str:
-        return f"{value:.2%}" if rate else f"{value:.4g}"
-
-    which = f"{judged.rows:,} rows" + (" not fitted" if judged.how == "held out" else "")
-    r2 = f" (R² {judged.r2:.3f})" if judged.r2 is not None else ""
-    text = f"{show(judged.value)} of {which}" if rate else f"{show(judged.value)}{r2} on {which}"
-    text += f"; 95 % interval {show(judged.low)} to {show(judged.high)}"
+def _judged(judged: Judgement, names: tuple[str, ...]) -> list[tuple[str, str]]:
+    """The error with its interval, the verdict, and what stands beside it."""
     name = {"error": "error", "rmse": "RMSE", "log density": "log density"}[judged.measure]
-    rows = [(f"{name}, {judged.how}", text), ("that is", judged.verdict)]
+    how = "held-out" if judged.how == "held out" else "cross-validated"
+    show = _shown(judged)
+    text = f"{show(judged.value)} ({_details(judged)}95% CI {_span(show(judged.low), show(judged.high))})"
+    rows = [(f"{how} {name}", text)]
+    for target, one in zip(names, judged.targets):
+        rows.append((f"  of {target}", f"{number(one.value, 4)}" + ("" if one.r2 is None else f" (R² {one.r2:.3f})")))
+    rows.append(("that is", judged.verdict))
     others = f"{judged.baseline_name}: {show(judged.baseline)}"
     if judged.linear is not None:
         others += f"; a linear model: {show(judged.linear)}"
     rows.append(("beside it", others))
     if judged.found is not None:
         rows.append(("found", judged.found))
+    if judged.ranking is not None:
+        rows.append(("ranking", judged.ranking))
     return rows
+
+
+def _shown(judged: Judgement) -> Callable[[float], str]:
+    return rate if judged.measure == "error" else lambda value: number(value, 4)
+
+
+def _span(low: str, high: str) -> str:
+    """An interval; the unit stands once."""
+    return f"{low.removesuffix('%') if high.endswith('%') else low}–{high}"
+
+
+def _details(judged: Judgement) -> str:
+    """R², which rows, and how they count."""
+    r2 = f"R² {judged.r2:.3f}; " if judged.r2 is not None else ""
+    unit = "in standard deviations of the targets; " if judged.targets else ""
+    unseen = " the model did not see" if judged.how == "held out" else ""
+    groups = "" if judged.groups is None else f" of {judged.groups:,} groups"
+    return f"{unit}{r2}{judged.rows:,} rows{groups}{unseen}; {'weighted; ' if judged.weighted else ''}"
 
 
 def _times(facts: FitFacts) -> str:

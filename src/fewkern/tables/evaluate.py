@@ -1,0 +1,298 @@
+"""How good a model of a table is: its error on rows held out, with an interval, beside those of simple answers.
+
+Models are compared by the difference of their losses, row by row; where rows belong together, group by group.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from fewkern.arrays.storable import storable
+from fewkern.reporting.evaluation import wilson
+from fewkern.reporting.words import label, number
+
+__all__ = [
+    "Counted",
+    "HeldOutRows",
+    "Judgement",
+    "is_rare",
+    "judge_classes",
+    "judge_density",
+    "judge_fit",
+    "judge_numbers",
+    "judge_several",
+    "rate",
+]
+
+# Two-sided 95%, and one-sided 95% for "better" and "worse".
+_Z, _Z_BETTER = 1.96, 1.645
+# Losses that differ by less than this share are as good as each other.
+_ALIKE = 0.02
+# A class with a smaller share of the rows is rare.
+RARE = 0.05
+
+
+@storable
+@dataclass(frozen=True)
+class HeldOutRows:
+    """Rows that a model did not see, and its predictions for them."""
+
+    rows: Any
+    """Positions in the table that was fitted."""
+    truth: Any
+    predicted: Any
+    probabilities: Any = None
+    """``(n, n_classes)`` of a classifier, else None."""
+
+
+@storable
+@dataclass(frozen=True)
+class Judgement:
+    """An error with its interval, and those of simple answers."""
+
+    measure: Literal["error", "rmse", "log density"]
+    rows: int
+    value: float
+    low: float
+    high: float
+    """A 95% interval."""
+    baseline: float
+    """The same measure of the simplest answer: the most frequent class, the mean, one normal distribution."""
+    baseline_name: str
+    linear: float | None
+    """Of a linear model, where one was fitted."""
+    verdict: str
+    """Better, no better or worse than the simplest answer, and than a linear model."""
+    found: str | None = None
+    """How many rows of the rarer of two classes are found."""
+    r2: float | None = None
+    how: Literal["held out", "cross-validated"] = "held out"
+    weighted: bool = False
+    """Whether rows or classes have weights."""
+    groups: int | None = None
+    """Number of groups among these rows, if whole groups were held out."""
+    ranking: str | None = None
+    """How well probabilities rank the rows of a rare class."""
+    targets: tuple[Judgement, ...] = ()
+    """Of each of several targets. The measure of all of them is in units of their standard deviations."""
+
+
+@dataclass(frozen=True)
+class Counted:
+    """How rows count in an error: by weight, and which of them belong together."""
+
+    weights: np.ndarray[Any, Any] | None = None
+    groups: np.ndarray[Any, Any] | None = None
+
+    def mean(self, losses: np.ndarray[Any, Any]) -> tuple[float, float]:
+        """Mean of losses, and its standard error, by the sums over groups."""
+        weights = np.ones(len(losses)) if self.weights is None else self.weights
+        total = float(weights.sum())
+        if total <= 0:
+            return float(np.mean(losses)), math.inf
+        mean = float(weights @ losses) / total
+        parts: Any = weights * (losses - mean)
+        if self.groups is not None:
+            parts = np.bincount(np.unique(self.groups, return_inverse=True)[1], parts)
+        n = len(parts)
+        return mean, math.sqrt(float(parts @ parts) * n / (n - 1)) / total if n > 1 else math.inf
+
+    def interval_of_rate(self, wrong: np.ndarray[Any, Any]) -> tuple[float, float]:
+        """Wilson's interval, with as many rows as an independent sample of the same standard error would have."""
+        n, share, error = len(wrong), *self.mean(wrong)
+        if self.weights is not None or self.groups is not None:
+            known = n if self.groups is None else len(np.unique(self.groups))
+            n = max(1, min(n, round(share * (1 - share) / error**2) if 0 < share < 1 and error else known))
+        return wilson(round(share * n), n)
+
+    @property
+    def count(self) -> int | None:
+        """Number of groups."""
+        return None if self.groups is None else len(np.unique(self.groups))
+
+
+def rate(value: float) -> str:
+    """A share in percent: ``13.5%``, below one percent ``0.25%``."""
+    return f"{value:.1%}" if value >= 0.00995 or value == 0 else f"{value:.2%}"
+
+
+def _compare(gain: tuple[float, float]) -> Literal["better", "worse", "unclear"]:
+    """What a mean difference of losses and its standard error say."""
+    mean, error = gain
+    if mean == 0 or abs(mean) < _Z_BETTER * error:
+        return "unclear"
+    return "better" if mean > 0 else "worse"
+
+
+def _verdict(gain: tuple[float, float], name: str, rows: int) -> str:
+    """Better, no better or worse than a simple answer."""
+    found = _compare(gain)
+    if found != "unclear":
+        return f"{found} than {name}"
+    return f"no better than {name}" + (f": on {rows:,} rows the difference may be chance" if gain[0] > 0 else "")
+
+
+def _beside_linear(verdict: str, counted: Counted, losses: tuple[Any, Any, Any]) -> str:
+    """The verdict beside a linear model; ``losses``: of the model, of the linear one, of the simple answer."""
+    own, linear, simple = losses
+    good, found = verdict.startswith("better"), _compare(counted.mean(linear - own))
+    if not good and _compare(counted.mean(simple - linear)) != "better":
+        return verdict  # neither is of any use
+    if found == "worse":
+        return f"{verdict}; use a linear model, it is better"
+    if not good:
+        return verdict
+    if found == "better":
+        return f"{verdict}, and better than a linear model"
+    if counted.mean(linear)[0] <= (1 + _ALIKE) * counted.mean(own)[0]:
+        return f"{verdict}; use a linear model, it is as good"
+    return f"{verdict}; the difference to a linear model may be chance"
+
+
+def is_rare(share: float, classes: int) -> bool:
+    """Whether a class has so small a share of the rows that the share of errors says little about it."""
+    return 0 < share < min(RARE, 0.25 / classes)
+
+
+def judge_classes(
+    held_out: HeldOutRows, majority: Any, linear: Any = None, counted: Counted | None = None, classes: Any = None
+) -> Judgement:
+    """Share of wrong classes; ``majority`` is the most frequent class of the rows that were fitted."""
+    counted = counted or Counted()
+    truth, predicted = np.asarray(held_out.truth), np.asarray(held_out.predicted)
+    wrong, plain = (truth != predicted).astype(float), (truth != majority).astype(float)
+    n, value = len(truth), counted.mean(wrong)[0]
+    name = f"always answering {label(majority)}"
+    verdict = _verdict(counted.mean(plain - wrong), name, n)
+    other = None
+    if linear is not None:
+        missed = (truth != linear).astype(float)
+        other = counted.mean(missed)[0]
+        verdict = _beside_linear(verdict, counted, (wrong, missed, plain))
+    return Judgement(
+        "error", n, value, *counted.interval_of_rate(wrong), counted.mean(plain)[0], name, other, verdict,
+        _found(truth, predicted), weighted=counted.weights is not None, groups=counted.count,
+        ranking=_ranking(truth, held_out.probabilities, classes),
+    )  # fmt: skip
+
+
+def _found(truth: np.ndarray[Any, Any], predicted: np.ndarray[Any, Any]) -> str | None:
+    """Of two classes, how many rows of the rarer one are found."""
+    labels, counts = np.unique(truth, return_counts=True)
+    if len(labels) != 2:
+        return None
+    rare = labels[int(np.argmin(counts))]
+    hits = int(np.sum((truth == rare) & (predicted == rare)))
+    named = int(np.sum(predicted == rare))
+    text = f"{hits:,} of {int(counts.min()):,} rows of class {label(rare)}"
+    return text + (f"; {hits:,} of {named:,} answers {label(rare)} are right" if named else "")
+
+
+def _ranking(truth: np.ndarray[Any, Any], probabilities: Any, classes: Any) -> str | None:
+    """Average precision and AUC of the rarest class, if it is rare."""
+    from sklearn.metrics import average_precision_score, roc_auc_score
+
+    if probabilities is None or classes is None:
+        return None
+    counts = np.array([np.sum(truth == known) for known in classes])
+    rare = int(np.argmin(np.where(counts > 0, counts, len(truth) + 1)))
+    share = counts[rare] / len(truth)
+    if not is_rare(share, len(classes)):
+        return None
+    member, p = truth == classes[rare], np.asarray(probabilities)[:, rare]
+    return (
+        f"class {label(classes[rare])}: average precision {average_precision_score(member, p):.2f} (at random "
+        f"{share:.3f}), AUC {roc_auc_score(member, p):.2f}"
+    )
+
+
+def judge_numbers(held_out: HeldOutRows, mean: float, linear: Any = None, counted: Counted | None = None) -> Judgement:
+    """Root mean squared error; ``mean`` is that of the targets that were fitted."""
+    name = f"always answering the mean, {number(mean, 4)}"
+    truth, predicted = np.asarray(held_out.truth, float), np.asarray(held_out.predicted, float)
+    counted = counted or Counted()
+    spread = counted.mean((truth - counted.mean(truth)[0]) ** 2)[0]
+    squares, plain = (truth - predicted) ** 2, (truth - mean) ** 2
+    found = _judge_squares(squares, plain, None if linear is None else (truth - linear) ** 2, name, counted)
+    return replace(found, r2=1 - found.value**2 / spread if spread else None)
+
+
+def judge_several(
+    held_out: HeldOutRows, means: np.ndarray[Any, Any], linear: Any, counted: Counted, names: tuple[str, ...]
+) -> Judgement:
+    """Root mean squared error of several targets together, each divided by its standard deviation, and of each."""
+    truth, predicted = np.asarray(held_out.truth, float), np.asarray(held_out.predicted, float)
+    each = tuple(
+        judge_numbers(
+            HeldOutRows(held_out.rows, truth[:, k], predicted[:, k]), float(means[k]),
+            None if linear is None else linear[:, k], counted,
+        )
+        for k in range(len(names))
+    )  # fmt: skip
+    unit = truth.std(axis=0)
+    unit = np.where(unit > 0, unit, 1.0)
+
+    def squares(answers: Any) -> np.ndarray[Any, Any]:
+        return np.asarray((((truth - answers) / unit) ** 2).mean(axis=1))
+
+    beside = None if linear is None else squares(linear)
+    found = _judge_squares(squares(predicted), squares(means), beside, "always answering the means", counted)
+    known = [one.r2 for one in each if one.r2 is not None]
+    return replace(found, targets=each, r2=float(np.mean(known)) if known else None)
+
+
+def _judge_squares(
+    squares: np.ndarray[Any, Any], plain: np.ndarray[Any, Any], linear: Any, name: str, counted: Counted
+) -> Judgement:
+    """By the squared errors of the model, of the mean and of a linear model."""
+    n, (mse, error) = len(squares), counted.mean(squares)
+    half, base = _Z * error, counted.mean(plain)[0]
+    verdict, other = _verdict(counted.mean(plain - squares), name, n), None
+    if linear is not None:
+        other = math.sqrt(counted.mean(linear)[0])
+        verdict = _beside_linear(verdict, counted, (squares, linear, plain))
+    return Judgement(
+        "rmse", n, math.sqrt(mse), math.sqrt(max(0.0, mse - half)), math.sqrt(mse + half), math.sqrt(base), name, other,
+        verdict, weighted=counted.weights is not None, groups=counted.count,
+    )  # fmt: skip
+
+
+def judge_fit(task: str, error: float, y: np.ndarray[Any, Any], weights: Any = None) -> Judgement:
+    """The error that a fit itself reports (share of wrong classes, or mean squared error), where no rows were held out.
+
+    The interval of a root mean squared error takes the errors for normal.
+    """
+    n = len(y)
+    if task == "classify":
+        labels, codes = np.unique(y, return_inverse=True)
+        counts = np.bincount(codes, weights)
+        low, high = wilson(round(error * n), n)
+        value, baseline = error, 1.0 - float(counts.max() / counts.sum())
+        name, r2 = f"always answering {label(labels[int(np.argmax(counts))])}", None
+    else:
+        mean = float(np.average(y, weights=weights))
+        spread = float(np.average((y - mean) ** 2, weights=weights))
+        value, baseline = math.sqrt(error), math.sqrt(spread)
+        part = _Z / math.sqrt(2 * n)
+        low, high = value * max(0.0, 1 - part), value * (1 + part)
+        name, r2 = f"always answering the mean, {number(mean, 4)}", 1 - error / spread if spread else None
+    gain = 0.0 if math.isclose(value, baseline) else baseline - value
+    apart = baseline > high or baseline < low
+    verdict = _verdict((gain, 0.0 if apart else math.inf), name, n)
+    measure: Any = "error" if task == "classify" else "rmse"
+    return Judgement(
+        measure, n, value, low, high, baseline, name, None, verdict, r2=r2, how="cross-validated",
+        weighted=weights is not None,
+    )  # fmt: skip
+
+
+def judge_density(values: np.ndarray[Any, Any], normal: np.ndarray[Any, Any]) -> Judgement:
+    """Mean log density of rows held out; ``normal`` is that of one normal distribution."""
+    n, (mean, error) = len(values), Counted().mean(values)
+    half, name = _Z * error, "one normal distribution"
+    verdict = _verdict(Counted().mean(values - normal), name, n)
+    return Judgement("log density", n, mean, mean - half, mean + half, float(normal.mean()), name, None, verdict)

@@ -1,0 +1,170 @@
+"""What may be wrong with a table or with an error that looks too good: sentences, each with what to do."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+
+from fewkern.reporting.words import label, number
+from fewkern.tables.cells import factorized, nested, texts
+from fewkern.tables.evaluate import Judgement, is_rare, rate
+from fewkern.tables.schema import Schema
+
+__all__ = ["contradiction", "deciding_column", "extreme_targets", "group_like", "rare_class", "total_row"]
+
+# A target is extreme if it is this many interquartile ranges from the median, and this many times as far as the
+# farthest of the others; there are few such rows.
+_FAR, _FARTHER, _MOST_EXTREME = 10.0, 4.0, 3
+# A column may say which rows belong together if it has at least so many values, each in so many rows on average.
+_FEWEST_GROUPS, _ROWS_EACH = 10, 2.0
+_GROUP_NAME = re.compile(
+    r"(.*[ _.-])?((patient|subject|person|proband|participant|customer|client|user|member|student|pupil|household"
+    r"|family|animal|donor|batch|session|device|sensor|machine|station|site|store|shop|school|clinic|hospital|account"
+    r"|vehicle|group|kunde|patientin|gruppe)s?[ _.-]?(id|nr|no|code|key|number|name)?|id)"
+)
+_TOTAL = re.compile(r"((grand|sub|sub-)?[ -]?totals?|sum|summe|gesamt(summe)?|insgesamt|totale?|suma|somme)[ :]*")
+# A column decides alone if it leaves no more than this share of the error, or of the variance, of simple answers.
+_DECIDES = {"error": 0.01, "rmse": 0.001}
+# Columns that are tried, those of largest importance.
+_TRIED = 3
+# Errors contradict each other if they differ by this many standard errors, and by this factor.
+_APART, _TIMES = 4.0, 2.0
+
+
+def extreme_targets(name: str, values: np.ndarray[Any, Any], rows: np.ndarray[Any, Any]) -> list[str]:
+    """Rows whose target is far from all others, as a total or a typing error is.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fewkern.tables.suspect import extreme_targets
+    >>> print(*extreme_targets("margin", np.array([3.0, 4, 5, 6, 7, 8, 9, 5426.6]), np.arange(8)))
+    target 'margin': row 8 (5,427) is far from all others: if it is a total or an error, remove it
+    """
+    if len(values) < 2 * _MOST_EXTREME:
+        return []
+    low, middle, high = np.quantile(values, [0.25, 0.5, 0.75])
+    away = np.abs(values - middle)
+    order = np.argsort(away)[::-1]
+    for count in range(_MOST_EXTREME, 0, -1):
+        rest = float(away[order[count]])
+        if away[order[count - 1]] > max(_FAR * (high - low), _FARTHER * rest) and rest > 0:
+            found = sorted(order[:count].tolist())
+            shown = ", ".join(f"{rows[k] + 1:,} ({number(values[k], 4)})" for k in found)
+            are = f"rows {shown} are" if count > 1 else f"row {shown} is"
+            these = "they are totals or errors, remove them" if count > 1 else "it is a total or an error, remove it"
+            return [f"target {name!r}: {are} far from all others: if {these}"]
+    return []
+
+
+def total_row(frame: Any) -> tuple[int | None, list[str]]:
+    """The last row, if it has the only cell of its column that says it is a total, and a note.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from fewkern.tables.suspect import total_row
+    >>> total_row(pd.DataFrame({"town": ["Bern", "Lyon", "Total"], "sold": [3, 4, 7]}))
+    (2, ["row 3 ('Total') looks like a total and was left out"])
+    """
+    last = len(frame) - 1
+    for name in frame.columns if last > 0 else ():
+        cell = frame[name].iloc[last]
+        if isinstance(cell, str) and _TOTAL.fullmatch(cell.strip().lower()) and (frame[name] == cell).sum() == 1:
+            return last, [f"row {last + 1:,} ({cell!r}) looks like a total and was left out"]
+    return None, []
+
+
+def group_like(frame: Any, schema: Schema, y: np.ndarray[Any, Any] | None, task: str) -> list[str]:
+    """A column whose values may be those of rows that belong together: by its name, or because it fixes the target."""
+    for column in schema.columns:
+        named = _GROUP_NAME.fullmatch(column.name.lower()) is not None
+        if column.kind not in (("category", "names", "number") if named else ("category", "names")):
+            continue
+        if nested(frame[column.name]):
+            continue
+        codes, different = factorized(texts(frame[column.name]))
+        each = float(np.mean(codes >= 0)) * len(codes) / max(len(different), 1)
+        if len(different) < _FEWEST_GROUPS or each < _ROWS_EACH:
+            continue
+        if named or (each > 1.5 * _ROWS_EACH and _fixes(codes, y, task)):
+            has = f"column {column.name!r} has {len(different):,} values, each in about {each:.0f} rows: if rows of one"
+            return [
+                f"{has} value belong together, the error is too optimistic; give it as groups (--groups {column.name})"
+            ]
+    return []
+
+
+def _fixes(codes: np.ndarray[Any, Any], y: Any, task: str) -> bool:
+    """Whether the target is the same in nearly all rows of a value."""
+    if y is None or y.ndim > 1 or task not in ("classify", "regress"):
+        return False
+    known = codes >= 0
+    codes, y = codes[known], y[known]
+    if task == "classify":
+        table = np.zeros((codes.max() + 1, len(np.unique(y))))
+        np.add.at(table, (codes, np.unique(y, return_inverse=True)[1]), 1)
+        plain = 1 - table.sum(axis=0).max() / len(y)
+        return bool(1 - table.max(axis=1).sum() / len(y) <= 0.05 * plain)
+    counts = np.bincount(codes)
+    within = y - (np.bincount(codes, y) / np.maximum(counts, 1))[codes]
+    return bool(np.var(within) <= 0.001 * np.var(y))
+
+
+def rare_class(y: np.ndarray[Any, Any], weighted: bool) -> list[str]:
+    """What to do about a class that is too rare for shares of errors to say much."""
+    labels, counts = np.unique(y, return_counts=True)
+    rare = int(np.argmin(counts))
+    if weighted or counts[rare] < 2 or not is_rare(counts[rare] / len(y), len(labels)):
+        return []
+    what = f"class {label(labels[rare])} is rare ({rate(counts[rare] / len(y))} of the rows)"
+    return [f"{what}: try class_weight 'balanced' (--class-weight balanced), or rank rows by probability (--proba)"]
+
+
+def contradiction(judged: Judgement | None, cross_validated: float | None, extreme: bool) -> list[str]:
+    """A cross-validated error that the held-out error contradicts, and why that may be."""
+    if judged is None or cross_validated is None or judged.how != "held out" or judged.targets:
+        return []
+    held, error = judged.value, (judged.high - judged.low) / 4
+    low, high = sorted((held, cross_validated))
+    if abs(held - cross_validated) <= _APART * error or high <= _TIMES * low:
+        return []
+    show = rate if judged.measure == "error" else lambda value: number(value, 4)
+    why = "the extreme rows of the target decide" if extreme else "a few rows decide"
+    two = f"the cross-validated error ({show(cross_validated)}) and the held-out error ({show(held)})"
+    return [f"{two} contradict each other: {why} which of them is large; look at these rows before you trust either"]
+
+
+def deciding_column(
+    names: list[str], importances: np.ndarray[Any, Any], features: Any, judged: Judgement | None, target: str
+) -> list[str]:
+    """A column that alone predicts the target, as one that was filled in afterwards does.
+
+    ``features(name)`` are those of a column with the targets, ``(X, y, new X, new y)``, of rows fitted and held out.
+    """
+    from sklearn.tree import DecisionTreeClassifier
+
+    if judged is None or judged.how != "held out" or judged.targets or len(names) < 2:
+        return []
+    classes, most = judged.measure == "error", _DECIDES[judged.measure]
+    if (judged.value if classes else judged.value**2) > 2 * most * (judged.baseline if classes else judged.baseline**2):
+        return []  # not even all columns together predict it as well
+    for k in np.argsort(importances)[::-1][:_TRIED]:
+        X, y, new, truth = features(names[k])
+        if classes:
+            answers = DecisionTreeClassifier(min_samples_leaf=2, random_state=0).fit(X, y).predict(new)
+            left = np.mean(answers != truth) / judged.baseline
+        else:
+            answers = _interpolated(X, y, new)
+            left = np.mean((answers - truth) ** 2) / np.var(truth)
+        if left <= most:
+            return [f"column {names[k]!r} alone decides: is it known before {target!r} is? If not, drop it"]
+    return []
+
+
+def _interpolated(X: np.ndarray[Any, Any], y: np.ndarray[Any, Any], new: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Between the targets of neighboring rows, by the first feature of a column: the number, or the day."""
+    order = np.argsort(X[:, 0])
+    return np.interp(new[:, 0], X[order, 0], y[order])

@@ -1,0 +1,154 @@
+"""What may be wrong with a table, or with an error that looks too good."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fewkern import TableModel
+from fewkern.tables.evaluate import Counted, HeldOutRows, judge_classes, judge_numbers
+from fewkern.tables.suspect import contradiction, extreme_targets, rare_class, total_row
+from tests.tables.test_roles import patients
+
+RNG = np.random.default_rng(0)
+
+
+def sales(n=200):
+    frame = pd.DataFrame({"region": RNG.choice(["N", "S"], n), "units": RNG.integers(1, 80, n)})
+    frame["margin"] = 0.1 * frame["units"] + (frame["region"] == "N") + 0.1 * RNG.normal(size=n)
+    return frame
+
+
+def test_extreme_targets_are_named_by_row():
+    values = RNG.normal(size=100)
+    assert extreme_targets("y", values, np.arange(100)) == []
+    assert extreme_targets("y", np.exp(2 * values), np.arange(100)) == []  # a long tail is none
+    values[[7, 40]] = 900.0, -1234.5
+    (said,) = extreme_targets("y", values, np.arange(100, 200))
+    assert said == (
+        "target 'y': rows 108 (900), 141 (-1,234) are far from all others: if they are totals or errors, remove them"
+    )
+    assert extreme_targets("y", np.r_[np.zeros(50), 1.0], np.arange(51)) == []
+
+
+def test_errors_that_contradict_each_other_are_explained():
+    """Two rows of an absurd target are fitted and not held out, or the other way round."""
+    frame = sales()
+    frame.loc[[17, 90], "margin"] = 50_000.0
+    model = TableModel(max_vectors=8).fit(frame, "margin")
+    held = set(model.held_out_.rows) & {17, 90}
+    said = [note for note in model.notes_ if "contradict each other" in note]
+    assert any("rows 18 (50,000), 91 (50,000) are far from all others" in note for note in model.notes_)
+    assert not held
+    assert len(said) == 1
+    assert "the extreme rows of the target decide which of them is large" in said[0]
+    plain = TableModel(max_vectors=8).fit(sales(), "margin")
+    assert not any("contradict" in note for note in plain.notes_)
+
+
+def test_contradictions_need_a_factor_and_a_certain_difference():
+    truth = RNG.normal(size=200)
+    judged = judge_numbers(HeldOutRows(None, truth, truth + 0.1), 0.0)
+    assert contradiction(judged, 0.15, False) == []
+    assert "a few rows decide" in contradiction(judged, 0.9, False)[0]
+    rate = judge_classes(HeldOutRows(None, np.array([0, 1] * 50), np.array([0, 1] * 40 + [0, 0] * 10)), 0)
+    assert contradiction(rate, 0.15, False) == []
+    assert "the cross-validated error (45.0%) and the held-out error (10.0%)" in contradiction(rate, 0.45, False)[0]
+
+
+@pytest.mark.parametrize("word", ["Total", "GRAND TOTAL:", "Summe", "sum"])
+def test_a_total_in_the_last_row_is_left_out(word):
+    frame = sales()
+    frame.loc[200] = [word, frame["units"].sum(), frame["margin"].sum()]
+    assert total_row(frame)[0] == 200
+    model = TableModel(max_vectors=5, holdout=0).fit(frame, "margin")
+    assert f"row 201 ({word!r}) looks like a total and was left out" in model.notes_
+    assert model.facts_.rows == 200
+    assert model.encoder_.names == ["region=N", "region=S", "units"]
+
+
+def test_a_word_that_other_rows_have_is_no_total():
+    frame = sales()
+    frame.loc[[3, 199], "region"] = "Total"
+    assert total_row(frame) == (None, [])
+    frame = sales()
+    frame.loc[100, "region"] = "Total"
+    assert total_row(frame) == (None, [])
+    assert total_row(frame.head(0)) == (None, [])
+
+
+def test_a_column_that_looks_like_a_group():
+    frame = patients()
+    said = "column 'patient' has 40 values, each in about 8 rows: if rows of one value belong together"
+    model = TableModel(max_vectors=5, holdout=0).fit(frame, "ill")
+    assert any(note.startswith(said) and note.endswith("(--groups patient)") for note in model.notes_)
+    assert not any("--groups" in note for note in TableModel(max_vectors=5).fit(frame, "ill", groups="patient").notes_)
+    # by what it does to the target, whatever its name
+    other = frame.rename(columns={"patient": "code"})
+    assert any("--groups code" in note for note in TableModel(max_vectors=5, holdout=0).fit(other, "ill").notes_)
+    free = other.assign(ill=RNG.choice(["yes", "no"], len(frame)))
+    assert not any("--groups" in note for note in TableModel(max_vectors=5, holdout=0).fit(free, "ill").notes_)
+    # numbers of persons
+    by_number = frame.assign(patient=frame["patient"].str[1:].astype(int)).rename(columns={"patient": "subject_id"})
+    assert any("--groups subject_id" in n for n in TableModel(max_vectors=5, holdout=0).fit(by_number, "ill").notes_)
+
+
+def test_a_column_that_fixes_a_number_looks_like_a_group():
+    frame = patients().drop(columns="ill").rename(columns={"patient": "code"})
+    frame["dose"] = frame["code"].str[1:].astype(float) / 7
+    assert any("--groups code" in note for note in TableModel(max_vectors=5, holdout=0).fit(frame, "dose").notes_)
+
+
+def test_a_column_that_alone_decides_is_named():
+    X = RNG.normal(size=(300, 3))
+    frame = pd.DataFrame(X, columns=list("abc"))
+    frame["default"] = np.where(X[:, 0] + X[:, 1] * X[:, 2] + RNG.normal(size=300) > 0, "yes", "no")
+    leaking = frame.assign(flag=np.where(frame["default"] == "yes", "late", "paid"))
+    said = "column 'flag' alone decides: is it known before 'default' is? If not, drop it"
+    assert said in TableModel(max_vectors=5).fit(leaking, "default").notes_
+    assert not any("alone decides" in note for note in TableModel(max_vectors=5).fit(frame, "default").notes_)
+    numbers = frame.drop(columns="default").assign(y=lambda f: f["a"] * 3, other=lambda f: np.exp(f["a"]))
+    assert any("alone decides" in note for note in TableModel(max_vectors=10).fit(numbers, "y").notes_)
+
+
+def test_rare_classes():
+    y = np.array([0] * 990 + [1] * 10)
+    (said,) = rare_class(y, weighted=False)
+    assert said.startswith("class 1 is rare (1.0% of the rows): try class_weight 'balanced' (--class-weight balanced)")
+    assert rare_class(y, weighted=True) == []
+    assert rare_class(np.array([0] * 90 + [1] * 10), weighted=False) == []
+    assert rare_class(np.repeat(np.arange(30), 5), weighted=False) == []  # many classes are not rare ones
+    p = np.linspace(0, 1, 1000)
+    found = judge_classes(HeldOutRows(None, y, 0 * y, np.column_stack([1 - p, p])), 0, classes=np.array([0, 1]))
+    assert found.ranking == "class 1: average precision 1.00 (at random 0.010), AUC 1.00"
+    same = judge_classes(HeldOutRows(None, y, 0 * y, np.column_stack([p, 1 - p])), 0, classes=np.array([0, 1]))
+    assert same.ranking.endswith("AUC 0.00")
+
+
+def numbers(model, linear, n=400):
+    truth = RNG.normal(size=n)
+    answers = (truth + scale * RNG.normal(size=n) for scale in (model, linear))
+    held, other = answers
+    return judge_numbers(HeldOutRows(None, truth, held), 0.0, other).verdict
+
+
+def test_verdicts_beside_a_linear_model():
+    mean = "better than always answering the mean, 0"
+    assert numbers(0.1, 0.5) == f"{mean}, and better than a linear model"
+    assert numbers(0.5, 0.1) == f"{mean}; use a linear model, it is better"
+    truth = RNG.normal(size=50)
+    same = judge_numbers(HeldOutRows(None, truth, truth + 0.1), 0.0, truth - 0.1)
+    assert same.verdict == f"{mean}; use a linear model, it is as good"
+    noise = 0.1 * RNG.normal(size=50)
+    near = judge_numbers(HeldOutRows(None, truth, truth + noise), 0.0, truth + 1.05 * np.roll(noise, 1))
+    assert near.verdict == f"{mean}; the difference to a linear model may be chance"
+    assert numbers(5.0, 5.0) == "worse than always answering the mean, 0"
+    assert numbers(5.0, 0.1).endswith("worse than always answering the mean, 0; use a linear model, it is better")
+
+
+def test_losses_of_groups_are_no_independent_ones():
+    losses, groups = np.repeat(RNG.normal(size=20), 10), np.repeat(np.arange(20), 10)
+    mean, error = Counted(groups=groups).mean(losses)
+    assert mean == pytest.approx(losses.mean())
+    assert error == pytest.approx(losses[::10].std(ddof=1) / np.sqrt(20))
+    assert Counted().mean(losses)[1] == pytest.approx(losses.std(ddof=1) / np.sqrt(200))
+    assert Counted(weights=np.repeat([1.0, 0.0], 100)).mean(losses)[0] == pytest.approx(losses[:100].mean())
