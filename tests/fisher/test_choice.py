@@ -23,7 +23,7 @@ from fewkern.fisher.posterior import least_squares_scores
 from fewkern.fisher.problem import Machine
 from fewkern.fisher.targets import fisher_targets
 from fewkern.kernels import Gaussian
-from fewkern.select.grid import KernelGrid
+from fewkern.select.paths import KernelGrid
 from tests.fisher import helpers
 from tests.fisher.helpers import classes, labelled
 

@@ -60,7 +60,7 @@ def test_probabilities_agree_with_scores_and_follow_the_priors(rule, C):
     t = fisher_targets(codes, C, w)
     F = (X @ np.ones((3, C - 1)) * np.arange(1, C)) / 3
     samples = labelled(X, codes, w)
-    held_out = HeldOut(samples, F)
+    held_out = HeldOut(F, samples, "cv")
     plain = fit_posterior(rule, held_out, t).scores
     new = np.full(C, 0.4 / (C - 1))
     new[1] = 0.6
@@ -80,7 +80,7 @@ def test_reversed_scores_fall_back_to_the_midpoint_rule(rule):
     t = fisher_targets(codes, 2, w)
     noise = np.random.default_rng(0).standard_normal((80, 1))
     for sign in (1.0, -1.0):
-        found = fit_posterior(rule, HeldOut(labelled(noise, codes, w), sign * t.rows(codes) + noise), t)
+        found = fit_posterior(rule, HeldOut(sign * t.rows(codes) + noise, labelled(noise, codes, w), "cv"), t)
         assert found.rule == (rule if sign > 0 else "least_squares")
         # a larger discriminant never makes the second class less likely
         P = found.scores.probabilities(np.linspace(-5, 5, 11)[:, None])[:, 1]
@@ -95,7 +95,7 @@ def test_a_direction_without_signal_is_not_used(rule):
     t = fisher_targets(codes, 3, w)
     noise = np.random.default_rng(0).standard_normal((300, 2))
     F = t.rows(codes) * [-0.05, 1.0] + 0.1 * noise
-    found = fit_posterior(rule, HeldOut(labelled(noise, codes, w), F), t)
+    found = fit_posterior(rule, HeldOut(F, labelled(noise, codes, w), "cv"), t)
     assert found.rule == rule
     ahead = np.array([[-1.0, 0.0], [1.0, 0.0]])
     scores = found.scores.scores(ahead)

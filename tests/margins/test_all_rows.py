@@ -11,7 +11,7 @@ from fewkern.kernels import Gaussian
 from fewkern.margins import reducer, soft_margin, svm
 from fewkern.margins.all_rows import RowFeatures
 from fewkern.margins.features import basis_features
-from fewkern.select.selection import Selecting
+from fewkern.select.selection import SelectionRule
 
 N, SAMPLE = 600, 200
 
@@ -90,7 +90,7 @@ def test_a_basis_of_many_sparse_features_is_bounded(monkeypatch):
 
 def test_coordinates_are_those_of_the_features(table):
     X = table[0]
-    features = basis_features(Samples.of(X), Gaussian(2.0), Selecting(), 10)
+    features = basis_features(Samples.of(X), Gaussian(2.0), SelectionRule(), 10)
     Q = np.linalg.qr(np.random.default_rng(0).normal(size=(10, 4)))[0]
     rows = RowFeatures(features.basis, features.mean)
     np.testing.assert_allclose(rows(X), features.Z, atol=1e-12)

@@ -29,7 +29,7 @@ from fewkern.compression.estimators import (
 from fewkern.compression.sources import ask, check_fitted, teacher
 from fewkern.core.samples import Samples
 from fewkern.core.scores import ClassScores, class_values
-from fewkern.select.calibration import match_temperature
+from fewkern.select.uncertainty import match_temperature
 
 __all__ = ["compress"]
 

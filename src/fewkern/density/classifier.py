@@ -18,8 +18,8 @@ from fewkern.core.scores import ClassScores
 from fewkern.density.base import DensityEstimator
 from fewkern.density.forward import ForwardDensity
 from fewkern.density.mixture import ClassMixtures
-from fewkern.select.calibration import calibrate
 from fewkern.select.leave_one_out import HeldOut
+from fewkern.select.uncertainty import calibrate
 
 __all__ = ["DensityClassifier"]
 
@@ -194,7 +194,7 @@ def _held_out(base: Any, samples: Samples, step: Step) -> HeldOut | None:
         parts.append(part)
         values.append(_mixtures(_class_densities(base, rest))(take_rows(samples.X, part)))
         step(k + 2)
-    return HeldOut(samples.take(xp.concat(parts)), xp.concat(values, axis=0))
+    return HeldOut(xp.concat(values, axis=0), samples.take(xp.concat(parts)), "cv")
 
 
 def _turns(samples: Samples) -> Array:

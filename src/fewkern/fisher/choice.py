@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 from fewkern.arrays.distinct import distinct_rows
 from fewkern.arrays.finite import squarable
@@ -24,10 +24,10 @@ from fewkern.fisher.families import Family, Fitted
 from fewkern.fisher.posterior import AffineScores, least_squares_scores
 from fewkern.fisher.problem import Machine
 from fewkern.fisher.targets import FisherTargets, fisher_targets
-from fewkern.select.grid import WIDTH_FACTORS, KernelGrid
 from fewkern.select.leave_one_out import HeldOut
+from fewkern.select.paths import WIDTH_FACTORS, KernelGrid
 from fewkern.select.search import class_grid
-from fewkern.select.selection import Selecting, choose_basis
+from fewkern.select.selection import SelectionRule, choose_basis
 
 __all__ = [
     "Candidates",
@@ -75,7 +75,7 @@ class Candidates:
         if limit is None:
             limit = MOST_CANDIDATES if samples.n_classes == 2 else MOST_CANDIDATES_SEVERAL
         if count > limit:
-            found = choose_basis(samples, kernel, Selecting(seed=seed), limit)
+            found = choose_basis(samples, kernel, SelectionRule(seed=seed), limit)
             rows, owners = namespace(found.indices).sort(found.indices), None
         return cls(kernel, rows, owners, kernel(samples.X, kernel.pick(samples.X, rows)))
 
@@ -349,7 +349,8 @@ class CrossValidated:
         if len(kept) < samples.n:
             samples = samples.take(asarray_like(kept, like, dtype=like.dtype))
         once = asarray_like([first[row] for row in kept], like, dtype=like.dtype)
-        return HeldOut(samples, take_rows(namespace(values[0]).concat(values, axis=0), once))
+        scheme: Literal["cv", "nested"] = "cv" if len(set(settings)) == 1 else "nested"
+        return HeldOut(take_rows(namespace(values[0]).concat(values, axis=0), once), samples, scheme)
 
 
 def cross_validate(

@@ -37,8 +37,8 @@ from fewkern.fisher.problem import Ending, Machine
 from fewkern.fisher.targets import fisher_targets
 from fewkern.fisher.variant import FisherVariant
 from fewkern.select.leave_one_out import HeldOut
-from fewkern.select.novelty import LEAST_VECTORS, novelty_of
-from fewkern.select.selection import Selecting, choose_basis
+from fewkern.select.selection import SelectionRule, choose_basis
+from fewkern.select.uncertainty import LEAST_VECTORS, novelty_of
 
 __all__ = ["FISHER", "FisherParameters", "class_expansion", "fit_fisher"]
 
@@ -111,7 +111,7 @@ def fit_fisher(estimator: FisherParameters, population: Population, family: Fami
     keep_importances(keep, samples)
     keep.kernel_ = chosen.candidates.kernel
     # drawn at random, 20 vectors explain one percent less than by "gain", in half of the time
-    selection = choose_basis(samples, keep.kernel_, Selecting(rule="random", seed=plan.seed), LEAST_VECTORS)
+    selection = choose_basis(samples, keep.kernel_, SelectionRule(rule="random", seed=plan.seed), LEAST_VECTORS)
     keep.novelty_ = novelty_of(samples, selection, samples.original(selection.basis()))
     keep.n_vectors_, keep.vectors_ = keep.expansion_.n_vectors, keep.expansion_.vectors
     keep.indices_ = keep.expansion_.indices

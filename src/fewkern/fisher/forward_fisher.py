@@ -12,7 +12,7 @@ from fewkern.core.path import Stop
 from fewkern.fisher.families import LARGEST, LARGEST_SEVERAL, ForwardFamily
 from fewkern.fisher.fitting import FISHER, fit_fisher
 from fewkern.populations import labelled_population
-from fewkern.select.trust import novelty, novelty_threshold
+from fewkern.select.mixins import novelty, novelty_threshold
 
 __all__ = ["ForwardKernelFisher"]
 

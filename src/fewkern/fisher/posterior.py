@@ -26,8 +26,8 @@ from fewkern.arrays.namespace import Array, device, namespace, take_rows
 from fewkern.core.samples import Samples
 from fewkern.core.scores import ClassScores
 from fewkern.fisher.targets import FisherTargets
-from fewkern.select.calibration import calibrate
 from fewkern.select.leave_one_out import HeldOut
+from fewkern.select.uncertainty import calibrate
 
 __all__ = [
     "AffineScores",

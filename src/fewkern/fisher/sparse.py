@@ -12,7 +12,7 @@ from fewkern.fisher.fitting import FISHER, fit_fisher
 from fewkern.fisher.lq import LqSettings
 from fewkern.fisher.variant import FisherVariant
 from fewkern.populations import labelled_population
-from fewkern.select.trust import novelty, novelty_threshold
+from fewkern.select.mixins import novelty, novelty_threshold
 
 __all__ = ["SparseKernelFisher", "lq_family"]
 

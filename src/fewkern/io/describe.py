@@ -43,7 +43,7 @@ from fewkern.io.plan import (
     Vector,
 )
 from fewkern.io.preparation import prepare
-from fewkern.select.trust import interval_quantiles
+from fewkern.select.mixins import interval_quantiles
 
 __all__ = ["plan"]
 

@@ -12,7 +12,7 @@ from fewkern.core.kernels import Kernel, Linear
 from fewkern.core.path import Stop
 from fewkern.core.samples import Samples
 from fewkern.select.axes import column_signs
-from fewkern.select.selection import Selecting, Selection, choose_basis
+from fewkern.select.selection import Selection, SelectionRule, choose_basis
 
 __all__ = ["Features", "basis_features", "sample_features"]
 
@@ -107,7 +107,7 @@ def sample_features(samples: Samples, kernel: Linear) -> Features:
     return Features(own, kernel, X - mean, mean)
 
 
-def basis_features(samples: Samples, kernel: Kernel, how: Selecting, limit: int | None) -> Features:
+def basis_features(samples: Samples, kernel: Kernel, how: SelectionRule, limit: int | None) -> Features:
     """Features on a basis of at most ``limit`` chosen samples; None is the numerical rank."""
     chosen = choose_basis(samples, kernel, how, limit)
     xp, p, Z = namespace(samples.weights), _double(samples.weights), _double(chosen.G)

@@ -19,7 +19,7 @@ from fewkern.margins.given import as_graph, pair_of_matrices
 from fewkern.margins.graphs import GraphPair
 from fewkern.margins.rules import AdditiveRule, GraphRule
 from fewkern.populations import labelled_population, weighted_population
-from fewkern.select.parameters import SELECTION, selecting
+from fewkern.select.base import SELECTION, selection_rule
 
 __all__ = [
     "REDUCER",
@@ -142,7 +142,7 @@ def features_of(estimator: Any, samples: Samples, *, keep_sparse: bool = False) 
         return sample_features(samples, kernel)
     if limit is None:
         limit = _MOST_SPARSE_VECTORS if isinstance(kernel, Linear) else _MOST_VECTORS
-    how = selecting(estimator.rule, False, estimator.basis_tol, estimator.random_state)
+    how = selection_rule(estimator.rule, False, estimator.basis_tol, estimator.random_state)
     return basis_features(samples, kernel, how, limit)
 
 

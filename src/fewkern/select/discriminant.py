@@ -12,7 +12,6 @@ from fewkern.arrays.rowwise import rowwise
 from fewkern.arrays.validation import fit_context
 from fewkern.base import (
     CONSTRAINTS,
-    KernelEstimator,
     ScoringClassifier,
     check_priors,
     keep_class_scores,
@@ -23,18 +22,19 @@ from fewkern.base import (
 from fewkern.core.samples import Samples
 from fewkern.populations import labelled_population
 from fewkern.select.all_rows import spread_of
-from fewkern.select.automatic import keep_model, search_model, warn_open_end
 from fewkern.select.axes import Axes, discriminant_axes, gaussian_classes
-from fewkern.select.calibration import calibrate
+from fewkern.select.base import AUTOMATIC, SearchedEstimator
 from fewkern.select.leave_one_out import HeldOut, class_targets, solve_samples
-from fewkern.select.parameters import AUTOMATIC
-from fewkern.select.search import Found
-from fewkern.select.trust import novelty, novelty_threshold
+from fewkern.select.mixins import novelty, novelty_threshold
+from fewkern.select.search import SearchResult
+from fewkern.select.uncertainty import calibrate
 
 __all__ = ["FeatureVectorDiscriminant"]
 
 
-class FeatureVectorDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ScoringClassifier, KernelEstimator):
+class FeatureVectorDiscriminant(
+    ClassNamePrefixFeaturesOutMixin, TransformerMixin, ScoringClassifier, SearchedEstimator
+):
     r"""Axes on which classes lie apart, from a few chosen samples: a transformer and a classifier (FVS-LDA).
 
     It is linear discriminant analysis on the similarities to a few chosen samples, so the axes are curved in the space
@@ -185,11 +185,11 @@ class FeatureVectorDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         population = labelled_population(self, X, y, sample_weight, groups)
         samples = class_targets(population.sample)
         priors = check_priors(self, samples)
-        found = search_model(self, samples)
+        found = self._search(samples)
         spread = spread_of(population, found.basis, found.Z)
         axes = discriminant_axes(spread, found.ridge, self.n_components)
-        keep_model(self, samples, found, found.basis.expand(axes.W, -axes.mean @ axes.W))
-        warn_open_end(self, samples, found)
+        self._set_fitted(samples, found, found.basis.expand(axes.W, -axes.mean @ axes.W))
+        self._warn_open_end(samples, found)
         classes = gaussian_classes(spread, axes)
         self.eigenvalues_, self.means_, self.covariance_ = axes.values, classes.means, classes.covariance
         left_out = _left_out(found, samples, axes)
@@ -210,7 +210,7 @@ class FeatureVectorDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         return self._values(X)
 
 
-def _left_out(found: Found, samples: Samples, axes: Axes) -> HeldOut:
+def _left_out(found: SearchResult, samples: Samples, axes: Axes) -> HeldOut:
     """Every sample on the axes that the others give, the points of the classes held."""
     points = take_rows(axes.points, samples.codes)
     _, left_out = solve_samples(replace(samples, targets=points), found.Z, found.ridge)

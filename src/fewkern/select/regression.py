@@ -2,21 +2,55 @@
 
 from __future__ import annotations
 
+import warnings
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sklearn.base import RegressorMixin
 
 from fewkern.arrays.validation import fit_context
-from fewkern.base import KernelEstimator, keep_importances, kept_importances
+from fewkern.base import keep_importances, kept_importances
+from fewkern.core.conformal import Intervals
+from fewkern.core.expansion import KernelExpansion
+from fewkern.core.population import Population
 from fewkern.populations import measured_population
-from fewkern.select.automatic import fit_regression, keep_model, search_model, warn_of_jitter, warn_open_end
-from fewkern.select.parameters import AUTOMATIC
-from fewkern.select.trust import IntervalRegressor, novelty, novelty_threshold
+from fewkern.select.all_rows import expansion_from, feature_statistics
+from fewkern.select.base import AUTOMATIC, SearchedEstimator
+from fewkern.select.leave_one_out import HeldOut, solve_samples
+from fewkern.select.mixins import IntervalRegressor, novelty, novelty_threshold
+from fewkern.select.search import SearchResult, nested_values
+from fewkern.select.uncertainty import familiar_basis, fit_intervals
 
 __all__ = ["FeatureVectorRegressor"]
 
 
-class FeatureVectorRegressor(IntervalRegressor, RegressorMixin, KernelEstimator):
+@dataclass(frozen=True)
+class _Regression:
+    """FVS-LR on the vectors that a search has chosen."""
+
+    expansion: KernelExpansion
+    held_out: HeldOut
+    """By leave-one-out, nested where the search has folds."""
+    intervals: Intervals
+    jitter: float
+    """Added to the ridge against rounding."""
+
+
+def _fit_regression(population: Population, found: SearchResult) -> _Regression:
+    """Coefficients from all rows, on vectors that were chosen among the sample."""
+    samples = population.sample
+    solution, left_out = solve_samples(samples, found.Z, found.ridge)
+    expansion = found.basis.expand(solution.W, solution.offset)
+    if population.n > samples.n:
+        expansion = expansion_from(feature_statistics(population, found.basis), found.basis, found.ridge)
+    held_out = nested_values(samples, found) or left_out
+    intervals = fit_intervals(held_out, familiar_basis(found.selection, found.n_vectors))
+    if intervals.scale is not None:
+        intervals = replace(intervals, scale=samples.original(intervals.scale))
+    return _Regression(expansion, held_out, intervals, solution.jitter)
+
+
+class FeatureVectorRegressor(IntervalRegressor, RegressorMixin, SearchedEstimator):
     r"""Predict numbers from a few chosen samples, with nothing to tune (FVS-LR).
 
     A few samples are chosen as vectors. A new sample is compared with them by the kernel, and the prediction is a
@@ -156,15 +190,24 @@ class FeatureVectorRegressor(IntervalRegressor, RegressorMixin, KernelEstimator)
         """
         population, self._single = measured_population(self, X, y, sample_weight, groups)
         samples = population.sample
-        found = search_model(self, samples)
-        fitted = fit_regression(population, found)
-        keep_model(self, samples, found, fitted.expansion)
+        found = self._search(samples)
+        fitted = _fit_regression(population, found)
+        self._set_fitted(samples, found, fitted.expansion)
         self.held_out_error_ = fitted.held_out.squared_error()
         self.intervals_ = fitted.intervals
         keep_importances(self, samples)
-        warn_of_jitter(self, fitted.jitter)
-        warn_open_end(self, samples, found)
+        self._warn_of_jitter(fitted.jitter)
+        self._warn_open_end(samples, found)
         return self
+
+    def _warn_of_jitter(self, jitter: float) -> None:
+        if jitter > 0:
+            warnings.warn(
+                f"{type(self).__name__}: with alpha={self.alpha_:.3g} the equations are singular in this precision; "
+                f"{jitter:.3g} was added to it. Use a larger alpha, fewer vectors or a larger basis_tol.",
+                UserWarning,
+                stacklevel=4,
+            )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
