@@ -12,6 +12,7 @@ from fewkern.arrays.rowwise import rowwise
 from fewkern.arrays.validation import fit_context
 from fewkern.base import (
     CONSTRAINTS,
+    KernelEstimator,
     ScoringClassifier,
     check_priors,
     keep_class_scores,
@@ -23,18 +24,16 @@ from fewkern.core.samples import Samples
 from fewkern.populations import labelled_population
 from fewkern.select.all_rows import spread_of
 from fewkern.select.axes import Axes, discriminant_axes, gaussian_classes
-from fewkern.select.base import AUTOMATIC, SearchedEstimator
+from fewkern.select.base import AUTOMATIC, search_model, warn_open_end
 from fewkern.select.leave_one_out import HeldOut, class_targets, solve_samples
 from fewkern.select.mixins import novelty, novelty_threshold
 from fewkern.select.search import SearchResult
-from fewkern.select.uncertainty import calibrate
+from fewkern.select.uncertainty import calibrate, novelty_of
 
 __all__ = ["FeatureVectorDiscriminant"]
 
 
-class FeatureVectorDiscriminant(
-    ClassNamePrefixFeaturesOutMixin, TransformerMixin, ScoringClassifier, SearchedEstimator
-):
+class FeatureVectorDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ScoringClassifier, KernelEstimator):
     r"""Axes on which classes lie apart, from a few chosen samples: a transformer and a classifier (FVS-LDA).
 
     It is linear discriminant analysis on the similarities to a few chosen samples, so the axes are curved in the space
@@ -185,11 +184,16 @@ class FeatureVectorDiscriminant(
         population = labelled_population(self, X, y, sample_weight, groups)
         samples = class_targets(population.sample)
         priors = check_priors(self, samples)
-        found = self._search(samples)
+        found = search_model(self, samples)
         spread = spread_of(population, found.basis, found.Z)
         axes = discriminant_axes(spread, found.ridge, self.n_components)
-        self._set_fitted(samples, found, found.basis.expand(axes.W, -axes.mean @ axes.W))
-        self._warn_open_end(samples, found)
+        self.alpha_, self.path_, self.stop_, self.fitness_ = found.ridge, found.path, found.stop, found.fitness
+        self.basis_ = samples.original(found.basis)
+        self.novelty_ = novelty_of(samples, found.selection, self.basis_)
+        self.expansion_ = samples.original(found.basis.expand(axes.W, -axes.mean @ axes.W))
+        self.kernel_, self.indices_ = self.expansion_.kernel, self.expansion_.indices
+        self.vectors_, self.n_vectors_ = self.expansion_.vectors, self.expansion_.n_vectors
+        warn_open_end(self, samples, found)
         classes = gaussian_classes(spread, axes)
         self.eigenvalues_, self.means_, self.covariance_ = axes.values, classes.means, classes.covariance
         left_out = _left_out(found, samples, axes)

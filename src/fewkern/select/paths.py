@@ -73,10 +73,6 @@ class KernelGrid:
         kernels = tuple(replace(resolved, length_scale=factor * width) for factor in WIDTH_FACTORS)
         return cls(kernels, tuple(factor * number for factor in WIDTH_FACTORS))
 
-    def only(self, position: int) -> KernelGrid:
-        """The grid of one of the kernels."""
-        return self.some([position])
-
     def some(self, positions: Iterable[int]) -> KernelGrid:
         """The grid of some of the kernels."""
         kept = [(self.kernels[k], self.widths[k]) for k in positions]

@@ -9,17 +9,17 @@ from typing import Any
 from sklearn.base import RegressorMixin
 
 from fewkern.arrays.validation import fit_context
-from fewkern.base import keep_importances, kept_importances
+from fewkern.base import KernelEstimator, keep_importances, kept_importances
 from fewkern.core.conformal import Intervals
 from fewkern.core.expansion import KernelExpansion
 from fewkern.core.population import Population
 from fewkern.populations import measured_population
 from fewkern.select.all_rows import expansion_from, feature_statistics
-from fewkern.select.base import AUTOMATIC, SearchedEstimator
+from fewkern.select.base import AUTOMATIC, search_model, warn_open_end
 from fewkern.select.leave_one_out import HeldOut, solve_samples
 from fewkern.select.mixins import IntervalRegressor, novelty, novelty_threshold
 from fewkern.select.search import SearchResult, nested_values
-from fewkern.select.uncertainty import familiar_basis, fit_intervals
+from fewkern.select.uncertainty import familiar_basis, fit_intervals, novelty_of
 
 __all__ = ["FeatureVectorRegressor"]
 
@@ -50,7 +50,7 @@ def _fit_regression(population: Population, found: SearchResult) -> _Regression:
     return _Regression(expansion, held_out, intervals, solution.jitter)
 
 
-class FeatureVectorRegressor(IntervalRegressor, RegressorMixin, SearchedEstimator):
+class FeatureVectorRegressor(IntervalRegressor, RegressorMixin, KernelEstimator):
     r"""Predict numbers from a few chosen samples, with nothing to tune (FVS-LR).
 
     A few samples are chosen as vectors. A new sample is compared with them by the kernel, and the prediction is a
@@ -190,14 +190,19 @@ class FeatureVectorRegressor(IntervalRegressor, RegressorMixin, SearchedEstimato
         """
         population, self._single = measured_population(self, X, y, sample_weight, groups)
         samples = population.sample
-        found = self._search(samples)
+        found = search_model(self, samples)
         fitted = _fit_regression(population, found)
-        self._set_fitted(samples, found, fitted.expansion)
+        self.alpha_, self.path_, self.stop_, self.fitness_ = found.ridge, found.path, found.stop, found.fitness
+        self.basis_ = samples.original(found.basis)
+        self.novelty_ = novelty_of(samples, found.selection, self.basis_)
+        self.expansion_ = samples.original(fitted.expansion)
+        self.kernel_, self.indices_ = self.expansion_.kernel, self.expansion_.indices
+        self.vectors_, self.n_vectors_ = self.expansion_.vectors, self.expansion_.n_vectors
         self.held_out_error_ = fitted.held_out.squared_error()
         self.intervals_ = fitted.intervals
         keep_importances(self, samples)
         self._warn_of_jitter(fitted.jitter)
-        self._warn_open_end(samples, found)
+        warn_open_end(self, samples, found)
         return self
 
     def _warn_of_jitter(self, jitter: float) -> None:

@@ -118,6 +118,11 @@ class SearchResult:
         return self.selection.basis().head(self.n_vectors)
 
     @property
+    def fitness(self) -> Array:
+        """Global fitness of one vector, two vectors, up to those that were chosen."""
+        return self.selection.fitness[: self.n_vectors]
+
+    @property
     def stop(self) -> Stop:
         """SIZE if a smaller model was preferred to the whole path, else why the selection ended."""
         return Stop.SIZE if self.n_vectors < self.full_selection.n_vectors else self.full_selection.stop
