@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, is_classifier, is_outlier_detector, is_regressor
 from sklearn.pipeline import Pipeline
 
-from fewkern.arrays.namespace import Array, asarray_like
+from fewkern.arrays.namespace import Array, asarray_like, to_numpy
 from fewkern.arrays.progress import shown
 from fewkern.arrays.random import seed_from
 from fewkern.arrays.validation import validate_samples
@@ -65,9 +65,10 @@ def compress(
         Samples that the model was not fitted to, without labels, to measure ``agreement_`` on. None: one sample of
         ``X`` in ten is held out, and the agreement is measured at new points beside these.
     n_vectors : int or None, default None
-        Number of vectors. None takes the first of 3, 6, 12, 25, 50, 100, 200, ... that agrees within ``tolerance``,
-        up to half of the model's, or 256 where the model has no vectors. A sum of Gaussians of no more than
-        ``n_vectors`` is returned with its own function.
+        Number of vectors. None takes the first of 4, 8, 16, 32, 64, 128, ... that agrees within ``tolerance``,
+        up to half of the model's, or of ``X`` (256 at most) where the model has no vectors; where none does, the
+        smallest that loses at most ``tolerance`` against the best. A sum of Gaussians of no more than ``n_vectors`` is
+        returned with its own function.
     tolerance : float, default 0.02
         Share of samples that a classifier may decide otherwise, in every class of the model: the class of least
         agreement counts, so that a rare one is kept. For a regression or a transformer, the error of the values over
@@ -136,9 +137,9 @@ def compress(
         return Pipeline([*before, (name, short)])
     long = teacher(model)
     samples, fresh = _samples(model, long, X), None if X_new is None else _samples(model, long, X_new)
-    most = 2 * POLICY.ladder[-1] if long.vectors is None else int(long.vectors.shape[0])
+    most = min(2 * POLICY.ladder[-1], int(samples.shape[0])) if long.vectors is None else int(long.vectors.shape[0])
     sizes = ladder(max(1, most // 2)) if n_vectors is None else (min(int(n_vectors), most),)
-    goal = Goal(sizes, tolerance, len(model.classes_) if is_classifier(model) else 0)
+    goal = Goal(sizes, tolerance, int(model.classes_.shape[0]) if is_classifier(model) else 0)
     follow: Any = shown("compress: moving vectors", len(sizes)) if verbose else nullcontext(lambda _: None)
     with follow as step:
         found = distill(long, samples, fresh, goal, seed_from(random_state), step)
@@ -167,7 +168,7 @@ def _doubts(model: Any, found: Distilled, tolerance: float) -> list[str]:
             "samples; raise n_vectors or tolerance, or pass more samples X."
         )
     if found.rare and is_classifier(model):
-        classes = ", ".join(repr(model.classes_[c].item()) for c in found.rare[:5])
+        classes = ", ".join(repr(to_numpy(model.classes_)[c].item()) for c in found.rare[:5])
         texts.append(
             f"this {name} decides for {classes} on fewer than {LEAST_CLASS_ROWS} samples, too few to tell whether "
             "the short model keeps such decisions; pass more of these samples."

@@ -17,6 +17,7 @@ from fewkern.arrays.threads import one_thread
 from fewkern.compression.teaching import DRAWN_TO_JUDGE, LEAST_CLASS_ROWS, Lesson, crossings, held_out
 from fewkern.core.expansion import KernelExpansion
 from fewkern.core.gaussians import GaussianBasis, GaussianExpansion
+from fewkern.core.path import smallest_within
 from fewkern.core.preparation import Preparation
 from fewkern.core.scores import ClassScores
 from fewkern.learn.learner import linear_axes
@@ -136,7 +137,10 @@ def steps(m: int) -> int:
 def distill(
     teacher: Teacher, X: Array, X_new: Array | None, goal: Goal, seed: int = 0, step: Step = lambda _: None
 ) -> Distilled:
-    """The function of the first size that agrees with the teacher to a tolerance, or of the last.
+    """The function of the first size that agrees with the teacher to a tolerance.
+
+    Where none does, the smallest whose loss of agreement is at most the tolerance above the least: more vectors do not
+    help to imitate a rough function.
 
     Parameters
     ----------
@@ -162,14 +166,17 @@ def distill(
         taught, test = X, _Test.of(teacher, X_new)
     lesson = Lesson.of(teacher, taught, LESSON_ROWS, rng)
     beginner = _Student.of(teacher, lesson, seed)
-    for done, size in enumerate(goal.sizes, 1):
+    found: list[tuple[Function, Agreement]] = []
+    for size in goal.sizes:
         student = beginner.begun(lesson, size).moved(lesson, steps(size))
         function = student.function(lesson).in_precision(to_numpy(X[:1, :]).dtype).like(X)
-        agreement = test.agreement(function)
-        step(done)
-        if agreement.loss <= goal.tolerance:
-            break
-    return Distilled(function, agreement, test.rare(goal.n_classes))
+        found.append((function, test.agreement(function)))
+        step(len(found))
+        if found[-1][1].loss <= goal.tolerance:
+            return Distilled(*found[-1], test.rare(goal.n_classes))
+    losses, sizes = np.array([agreement.loss for _, agreement in found]), np.array(goal.sizes)
+    (best,) = smallest_within(losses, sizes, goal.tolerance)
+    return Distilled(*found[best], test.rare(goal.n_classes))
 
 
 def _take(X: Array, part: Host) -> Array:

@@ -19,7 +19,6 @@ from sklearn.svm import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 from sklearn.utils.validation import check_is_fitted
 
 from fewkern.arrays.namespace import Array, asarray_like, float_dtype, is_sparse, namespace, to_numpy
-from fewkern.arrays.storable import stored_classes
 from fewkern.compression.distillation import Teacher
 from fewkern.core.expansion import KernelExpansion
 from fewkern.core.gaussians import GaussianExpansion
@@ -36,10 +35,9 @@ def teacher(model: Any) -> Teacher:
     """The function of a fitted model, and what is known of it."""
     name = type(model).__name__
     read = next((read for cls, read in _SOURCES.items() if isinstance(model, cls)), None)
-    if read is None and isinstance(model, BaseEstimator) and name in stored_classes():
-        read = _own
     if read is None and isinstance(model, BaseEstimator):
-        read = next((read for test, read in _BY_VALUES if test(model)), None)
+        own = type(model).__module__.startswith("fewkern.")
+        read = _own if own else next((read for test, read in _BY_VALUES if test(model)), None)
     if read is None:
         raise TypeError(
             f"compress: cannot read a {name}; expected a fitted classifier, regressor or outlier detector with "
@@ -192,9 +190,7 @@ def _own(model: Any) -> Teacher:
 def _any_classifier(model: Any) -> Teacher:
     """A classifier of unknown form: its decision function, else its probabilities, else its decisions."""
     if not hasattr(model.classes_, "shape"):
-        raise TypeError(
-            f"compress: this {type(model).__name__} has several outputs; compress one estimator per output."
-        )
+        raise TypeError(f"compress: this {type(model).__name__} has several outputs; compress one model per output.")
     k = len(model.classes_)
     for name in ("decision_function", "predict_proba"):
         if hasattr(model, name) and (name == "predict_proba" or k == 2 or _n_values(model, name) == k):
