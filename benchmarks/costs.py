@@ -28,7 +28,7 @@ from fewkern.density.problem import RoundMixture
 from fewkern.density.scaling import AllRows
 from fewkern.kernels import Gaussian
 from fewkern.select.all_rows import feature_statistics
-from fewkern.select.selection import Selecting, choose_basis
+from fewkern.select.selection import SelectionRule, choose_basis
 
 FEATURES = 20
 # Vectors, and rows that make such a pass take a tenth of a second or more.
@@ -66,7 +66,7 @@ def vector_passes() -> None:
     sums, answers = {}, {}
     for vectors, rows in SIZES.items():
         some = samples(rows)
-        basis = choose_basis(some.take(np.arange(5000)), Gaussian(4.0), Selecting(), vectors).basis()
+        basis = choose_basis(some.take(np.arange(5000)), Gaussian(4.0), SelectionRule(), vectors).basis()
         function = basis.expand(np.ones((vectors, 1)), np.zeros(1))
         sums[vectors] = nanoseconds(rows, feature_statistics, InMemory(some), basis)
         answers[vectors] = nanoseconds(rows, function, some.X)

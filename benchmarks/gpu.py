@@ -25,7 +25,7 @@ from fewkern.core.gram import Gram
 from fewkern.datasets import make_banana
 from fewkern.kernels import Gaussian
 from fewkern.select.leave_one_out import loo_paths
-from fewkern.select.selection import Selecting, select_vectors
+from fewkern.select.selection import SelectionRule, select_vectors
 
 
 def same_results(device: str) -> None:
@@ -79,7 +79,7 @@ def selection(device: str, n: int, d: int, m: int) -> None:
         floor = min(_seconds(torch.matmul, X, V.T)) + min(_seconds(torch.matmul, K, C))
         del K, C
         for rule in ("gain", "random", "uniform", "greedy"):
-            gram, how = Gram(Gaussian(length_scale=5.0), X), Selecting(rule=rule)
+            gram, how = Gram(Gaussian(length_scale=5.0), X), SelectionRule(rule=rule)
             cold, *warm = _seconds(select_vectors, gram, how, m)
             name = str(dtype).removeprefix("torch.")
             print(

@@ -41,7 +41,7 @@ from fewkern.fisher.posterior import least_squares_scores
 from fewkern.fisher.problem import penalized_problem
 from fewkern.fisher.targets import fisher_targets
 from fewkern.kernels import Gaussian
-from fewkern.select.grid import WIDTH_FACTORS
+from fewkern.select.paths import WIDTH_FACTORS
 
 Values = dict[str, Any]
 

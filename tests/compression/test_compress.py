@@ -10,12 +10,20 @@ import scipy.sparse as sp
 from sklearn.base import clone, is_classifier, is_outlier_detector, is_regressor
 from sklearn.datasets import load_iris
 from sklearn.decomposition import KernelPCA
+from sklearn.ensemble import (
+    HistGradientBoostingClassifier,
+    IsolationForest,
+    RandomForestClassifier,
+    RandomForestRegressor,
+    VotingClassifier,
+)
 from sklearn.exceptions import NotFittedError
 from sklearn.gaussian_process import GaussianProcessClassifier, GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteKernel
 from sklearn.kernel_ridge import KernelRidge
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import GridSearchCV
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR, NuSVC, NuSVR, OneClassSVM
@@ -269,7 +277,9 @@ def test_feature_names_are_kept():
 
 def test_a_tolerance_out_of_reach_is_a_warning(svc):
     X, _, _ = data()
-    with pytest.warns(UserWarning, match=r"compress: 1 vectors do not agree with this SVC of \d+ .*% equal decisions"):
+    with pytest.warns(
+        UserWarning, match=r"compress: 1 vectors do not agree with this SVC to the tolerance 0: .*% equal decisions"
+    ):
         assert compress(svc, X, n_vectors=1, tolerance=0.0).n_vectors_ == 1
 
 
@@ -279,7 +289,12 @@ def test_a_tolerance_out_of_reach_is_a_warning(svc):
         (SVC(), NotFittedError, "compress: this SVC is not fitted; call fit first"),
         (GaussianProcessRegressor(), NotFittedError, "compress: this GaussianProcessRegressor is not fitted"),
         (fewkern.FeatureVectorPCA(), NotFittedError, "compress: this FeatureVectorPCA is not fitted"),
-        (LogisticRegression(), TypeError, "compress: cannot read a LogisticRegression; expected a fitted estimator"),
+        (LogisticRegression(), NotFittedError, "compress: this LogisticRegression is not fitted"),
+        (
+            StandardScaler(),
+            TypeError,
+            "compress: cannot read a StandardScaler; expected a fitted classifier, regressor",
+        ),
         ("svc", TypeError, "compress: cannot read a str"),
     ],
 )
@@ -346,6 +361,105 @@ def test_a_rare_class_is_kept(seed):
     rare = model.predict(X)
     assert 8 < rare.sum() < 35
     assert np.mean(short.predict(X)[rare]) > 0.8
+
+
+def test_no_class_of_several_is_lost():
+    """Four classes, one of them rare: agreement is that of the class that agrees least, on new samples, too."""
+    rng = np.random.default_rng(41)
+    centers = np.array([[0, 0], [3, 0], [0, 3], [3, 3]])
+    y = rng.choice(4, 6000, p=[0.45, 0.4, 0.13, 0.02])
+    X = centers[y] + 0.7 * rng.standard_normal((6000, 2))
+    model = SVC(C=10.0).fit(X[:2000], y[:2000])
+    short = compress(model, X[:2000], tolerance=0.1)
+    truth, found = model.predict(X[2000:]), short.predict(X[2000:])
+    least = min(np.mean(found[truth == c] == c) for c in range(4))
+    assert short.agreement_.least >= 0.9
+    assert least > short.agreement_.least - 0.03
+    assert short.agreement_.least <= short.agreement_.decisions
+
+
+def test_a_class_with_too_few_samples_is_named(svc):
+    X, y, _ = data()
+    model = SVC(C=10.0).fit(X, np.where(np.arange(150) < 4, "odd", np.where(y > 0, "up", "down")))
+    few = compress(svc, X, n_vectors=20, tolerance=0.5)  # no warning: both classes have samples
+    assert few.agreement_.least > 0.5
+    with pytest.warns(UserWarning, match=r"this SVC decides for 'odd' on fewer than 10 samples, too few to tell"):
+        compress(model, X, n_vectors=20, tolerance=0.9)
+
+
+def test_agreement_is_measured_on_new_samples_where_they_are_given(svc):
+    X, _, _ = data()
+    new = make_banana(500, random_state=7)[0]
+    scaled = make_pipeline(StandardScaler(), SVC(C=10.0)).fit(X, svc.predict(X))
+    for model in (svc, scaled):
+        short = compress(model, X, X_new=new, n_vectors=6, tolerance=0.3)
+        same, truth = short.predict(new) == model.predict(new), model.predict(new)
+        agreed = getattr(short, "agreement_", None) or short[-1].agreement_
+        assert agreed.decisions == pytest.approx(np.mean(same))
+        assert agreed.least == pytest.approx(min(np.mean(same[truth == c]) for c in np.unique(truth)))
+    with pytest.raises(ValueError, match="X has 1 features, but SVC is expecting 2 features"):
+        compress(svc, X, X_new=new[:, :1])
+
+
+VALUES_ONLY = [
+    RandomForestClassifier(30, random_state=0),  # probabilities
+    HistGradientBoostingClassifier(max_iter=20),  # a decision function
+    LogisticRegression(),
+    VotingClassifier([("a", LogisticRegression()), ("b", KNeighborsClassifier())]),  # decisions
+]
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("model", VALUES_ONLY, ids=name)
+def test_any_classifier_is_imitated_by_its_values(model, classes, tmp_path):
+    rng = np.random.default_rng(5)
+    X = rng.uniform(-2, 2, (1200, 3))
+    y = np.array(["a", "b", "c"])[(X[:, 0] + 0.3 * X[:, 1] > 0).astype(int) + (classes == 3) * (X[:, 1] > 0.8)]
+    model = clone(model).fit(X[:400], y[:400])
+    short = compress(model, X[:400], n_vectors=16, tolerance=0.3)
+    fresh = np.mean(short.predict(X[400:]) == model.predict(X[400:]))
+    assert fresh > 0.93
+    assert abs(fresh - short.agreement_.decisions) < 0.04
+    assert short.classes_.tolist() == sorted(set(y))
+    assert hasattr(short, "predict_proba") == hasattr(model, "predict_proba")
+    if hasattr(model, "predict_proba"):
+        assert np.abs(short.predict_proba(X) - model.predict_proba(X)).mean() < 0.12
+    fewkern.save(short, tmp_path / "m.npz")
+    assert_same_outputs(short, fewkern.load(tmp_path / "m.npz"), X[:50])
+
+
+@pytest.mark.parametrize("model", [RandomForestRegressor(30, random_state=0), LinearRegression()], ids=name)
+def test_any_regressor_is_imitated_by_its_values(model):
+    rng = np.random.default_rng(6)
+    X = rng.uniform(-2, 2, (1400, 3))
+    Y = np.stack([np.sin(2 * X[:, 0]) + X[:, 1] ** 2, X[:, 2]], axis=1)
+    model = clone(model).fit(X[:400], Y[:400])
+    short = compress(model, X[:400], n_vectors=32, tolerance=0.4)
+    truth = model.predict(X[400:])
+    error = np.sqrt(np.mean((short.predict(X[400:]) - truth) ** 2) / np.mean((truth - truth.mean(axis=0)) ** 2))
+    assert error < 0.3
+    assert 0.7 < (error + 0.01) / (short.agreement_.error + 0.01) < 1.4
+
+
+def test_a_detector_and_a_pipeline_of_unknown_form():
+    X, y, _ = data(400)
+    detector = IsolationForest(n_estimators=50, random_state=0).fit(X)
+    short = compress(detector, X, n_vectors=32, tolerance=0.5)
+    assert is_outlier_detector(short)
+    assert np.corrcoef(short.score_samples(X), detector.score_samples(X))[0, 1] > 0.9
+    forest = make_pipeline(StandardScaler(), RandomForestClassifier(20, random_state=0)).fit(X, y)
+    assert np.mean(compress(forest, X, n_vectors=16, tolerance=0.3).predict(X) == forest.predict(X)) > 0.9
+    with pytest.raises(ValueError, match="a RandomForestClassifier has no vectors; pass X, samples to agree on"):
+        compress(forest)
+
+
+def test_several_outputs_of_classes_cannot_be_read():
+    X, y, _ = data(60)
+    model = RandomForestClassifier(5).fit(X, np.stack([y, y], axis=1))
+    with pytest.raises(
+        TypeError, match="this RandomForestClassifier has several outputs; compress one model per output"
+    ):
+        compress(model, X)
 
 
 @pytest.mark.parametrize("model", [KernelRidge(alpha=0.1, kernel="rbf", gamma=0.25), SVR(C=3.0, gamma=0.25)], ids=name)

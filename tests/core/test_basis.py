@@ -5,7 +5,7 @@ import scipy.sparse as sp
 from fewkern.core.basis import KernelBasis
 from fewkern.core.gram import Gram
 from fewkern.kernels import Gaussian, Linear, Precomputed
-from fewkern.select.selection import Selecting, approximate_center, select_vectors
+from fewkern.select.selection import SelectionRule, approximate_center, select_vectors
 
 PROJECTIONS = ["nested", "symmetric", "raw"]
 
@@ -14,7 +14,7 @@ def make(X, projection, neighbors, limit=200, kernel=Gaussian(length_scale=1.5))
     gram = Gram(kernel, X)
     if neighbors:
         gram = Gram(kernel, X, approximate_center(gram, neighbors))
-    found = select_vectors(gram, Selecting("greedy"), limit)
+    found = select_vectors(gram, SelectionRule("greedy"), limit)
     return gram, found, KernelBasis.from_selection(gram, found.indices, found.factor, projection)
 
 

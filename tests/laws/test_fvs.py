@@ -14,7 +14,7 @@ from fewkern.core.samples import Samples
 from fewkern.kernels import Gaussian, Polynomial, Precomputed
 from fewkern.select.axes import Spread, discriminant_axes, principal_axes
 from fewkern.select.leave_one_out import loo_paths, solve
-from fewkern.select.selection import Selecting, select_vectors
+from fewkern.select.selection import SelectionRule, select_vectors
 from tests.oracles import fvs
 
 seeds = st.integers(0, 2**31 - 1)
@@ -28,7 +28,7 @@ def samples(seed, n=40, d=2):
 
 
 def select(kernel, X, seed=0, limit=15, **settings):
-    return select_vectors(Gram(kernel, X), Selecting(seed=seed, **settings), limit)
+    return select_vectors(Gram(kernel, X), SelectionRule(seed=seed, **settings), limit)
 
 
 @given(seeds, rules, blocks, widths)
@@ -94,7 +94,7 @@ def test_projections_agree_without_a_ridge(seed, centred):
     Y = rng.standard_normal((40, 2))
     codes = np.arange(40) % 3
     gram = Gram(Gaussian(length_scale=0.8), X)
-    found = select_vectors(gram, Selecting(), 6)
+    found = select_vectors(gram, SelectionRule(), 6)
     make = partial(KernelBasis.from_selection, gram, found.indices, found.factor)
     features = [make(projection=p).features(X) for p in ("nested", "symmetric", "raw")]
     fits = [Z @ s.W + s.offset for Z in features for s in [solve(Z, Y, 0.0)]]

@@ -19,7 +19,7 @@ from fewkern import (
 )
 from fewkern.datasets import make_banana
 from fewkern.kernels import Gaussian, Laplacian
-from fewkern.select.grid import units_to_compare
+from fewkern.select.paths import units_to_compare
 from tests.checks.everyone import ALL, KERNELS, every, fresh, outputs, unmoved
 
 # a power of two is exact, the others round

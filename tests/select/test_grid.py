@@ -9,10 +9,9 @@ from fewkern.core.samples import Samples
 from fewkern.core.widths import feature_units
 from fewkern.kernels import Gaussian, Laplacian, Linear
 from fewkern.plotting import PathDisplay
-from fewkern.select.grid import WIDTH_FACTORS, KernelGrid, units_to_compare
+from fewkern.select.paths import WIDTH_FACTORS, KernelGrid, SearchSpace, units_to_compare
 from fewkern.select.search import choose_grid
-from fewkern.select.searching import Searching
-from fewkern.select.selection import Selecting
+from fewkern.select.selection import SelectionRule
 
 
 @pytest.fixture
@@ -57,7 +56,7 @@ def test_leave_one_out_decides_on_the_unit(unit, rng):
     X = np.column_stack([x, np.where(rare, rng.random(300), 0.0)])
     y = np.sin(6 * x) if unit == "range" else np.where(rare, np.sin(8 * X[:, 1]), 0.0)
     samples = Samples.of(X, targets=y[:, None])
-    plan = Searching(Selecting(), (1e-6, 1e-2), 50, 0, 0.5)
+    plan = SearchSpace(SelectionRule(), (1e-6, 1e-2), 50, 0, 0.5)
     assert choose_grid(samples, Gaussian(), plan).kernels[0].unit == unit
 
 

@@ -15,9 +15,9 @@ from fewkern import (
 from fewkern.core.samples import Samples
 from fewkern.datasets import make_banana, make_sinc
 from fewkern.kernels import Gaussian
-from fewkern.select.intervals import fit_intervals
 from fewkern.select.leave_one_out import HeldOut
-from fewkern.select.selection import Selecting, choose_basis
+from fewkern.select.selection import SelectionRule, choose_basis
+from fewkern.select.uncertainty import fit_intervals
 from tests.oracles import fvs
 
 CLASSIFIERS = [
@@ -93,30 +93,30 @@ def test_no_scale_without_need(rng):
     for seed in range(20):
         X, y = make_sinc(120, noise=0.2, random_state=seed)
         samples = Samples.of(X, targets=y[:, None])
-        basis = choose_basis(samples, Gaussian(0.5), Selecting(), 10).basis()
+        basis = choose_basis(samples, Gaussian(0.5), SelectionRule(), 10).basis()
         values = y[:, None] + 0.2 * rng.standard_normal((120, 1))
-        found += fit_intervals(HeldOut(samples, values), basis).scale is not None
+        found += fit_intervals(HeldOut(values, samples, "loo"), basis).scale is not None
     assert found <= 2
 
 
 def test_scale_of_one_output_leaves_the_other_as_it_is(rng):
     X, _ = growing_noise(300)
     samples = Samples.of(X, targets=np.zeros((300, 2)))
-    basis = choose_basis(samples, Gaussian(0.5), Selecting(), 20).basis()
+    basis = choose_basis(samples, Gaussian(0.5), SelectionRule(), 20).basis()
     noise = rng.standard_normal((300, 2)) * np.column_stack([np.exp(2 * X[:, 1]), np.ones(300)])
-    found = fit_intervals(HeldOut(samples, noise), basis)
+    found = fit_intervals(HeldOut(noise, samples, "loo"), basis)
     half = found.half_widths(X, noise, 0.9)
     assert np.ptp(half[:, 0]) > half[:, 0].mean()
     assert np.ptp(half[:, 1]) == 0
-    alone = fit_intervals(HeldOut(Samples.of(X, targets=np.zeros((300, 1))), noise[:, 1:]), basis)
+    alone = fit_intervals(HeldOut(noise[:, 1:], Samples.of(X, targets=np.zeros((300, 1))), "loo"), basis)
     np.testing.assert_allclose(half[:, 1], alone.half_widths(X, noise[:, 1:], 0.9)[:, 0])
 
 
 def test_perfect_predictions_have_intervals_of_no_width():
     X = np.linspace(-1, 1, 80)[:, None]
     samples = Samples.of(X, targets=X)
-    basis = choose_basis(samples, Gaussian(0.5), Selecting(), 5).basis()
-    assert np.all(fit_intervals(HeldOut(samples, X), basis).half_widths(X, X, 0.9) == 0)
+    basis = choose_basis(samples, Gaussian(0.5), SelectionRule(), 5).basis()
+    assert np.all(fit_intervals(HeldOut(X, samples, "loo"), basis).half_widths(X, X, 0.9) == 0)
 
 
 @pytest.mark.parametrize("model", CLASSIFIERS)

@@ -8,12 +8,11 @@ from fewkern.core.gram import Gram
 from fewkern.core.samples import Samples
 from fewkern.datasets import make_banana, make_sinc
 from fewkern.kernels import Gaussian, Polynomial
-from fewkern.select.grid import KernelGrid
 from fewkern.select.leave_group_out import GroupBlocks
-from fewkern.select.leave_one_out import Judging, loo_paths, solve
-from fewkern.select.search import held_out_values, search
-from fewkern.select.searching import Searching
-from fewkern.select.selection import Selecting, select_vectors
+from fewkern.select.leave_one_out import LooScheme, loo_paths, solve
+from fewkern.select.paths import KernelGrid
+from fewkern.select.search import automatic_space, nested_values, search
+from fewkern.select.selection import SelectionRule, select_vectors
 from tests.oracles import fvs
 
 # Groups of one, of several sizes, and one with more samples than there are columns.
@@ -22,7 +21,7 @@ GROUPS = np.array([0] * 14 + [1, 2, 2, 2, 5, 5, 7, 8, 8, 8, 8, 8, 9, 9, 9, 9])
 
 @pytest.fixture
 def G(rng):
-    return select_vectors(Gram(Gaussian(length_scale=1.5), rng.standard_normal((30, 2))), Selecting(), 8).G
+    return select_vectors(Gram(Gaussian(length_scale=1.5), rng.standard_normal((30, 2))), SelectionRule(), 8).G
 
 
 @pytest.fixture(params=["none", "real"])
@@ -44,7 +43,7 @@ def without_groups(G, Y, ridge, w, groups):
 @pytest.mark.parametrize("ridge", [0.0, 1e-3, 1.0])
 def test_path_equals_refits(G, rng, ridge, outputs, weights):
     Y, w = rng.standard_normal((30, outputs)), np.ones(30) if weights is None else weights
-    path = loo_paths(G, Y, (ridge,), weights, Judging(GroupBlocks.of(GROUPS)))[0]
+    path = loo_paths(G, Y, (ridge,), weights, LooScheme(GroupBlocks.of(GROUPS)))[0]
     for L in range(9):
         error = np.sum((Y - without_groups(G[:, :L], Y, ridge, w, GROUPS)) ** 2, axis=1)
         assert path.error[L] == pytest.approx(np.average(error, weights=w), rel=1e-6)
@@ -61,9 +60,9 @@ def test_held_out_values_equal_refits(G, rng, ridge, weights):
 def test_groups_of_one_are_leave_one_out(G, rng, weights):
     Y, each = rng.standard_normal((30, 3)), rng.permutation(30)
     plain = loo_paths(G, Y, (0.0, 0.1), weights)
-    for path, other in zip(loo_paths(G, Y, (0.0, 0.1), weights, Judging(GroupBlocks.of(each))), plain):
+    for path, other in zip(loo_paths(G, Y, (0.0, 0.1), weights, LooScheme(GroupBlocks.of(each))), plain):
         np.testing.assert_allclose(path.error, other.error, rtol=1e-8)
-        np.testing.assert_allclose(path.spread, other.spread, rtol=1e-8)
+        np.testing.assert_allclose(path.std_error, other.std_error, rtol=1e-8)
     found = solve(G, Y, 0.1, weights, each).held_out
     np.testing.assert_allclose(found, solve(G, Y, 0.1, weights).held_out, atol=1e-10)
 
@@ -72,10 +71,10 @@ def test_spread_counts_groups_not_samples(G, rng):
     """The standard error is that of a mean over groups: samples that say the same do not make it smaller."""
     Y = rng.standard_normal((30, 1))
     twice, numbers = np.repeat(np.arange(30), 2), np.repeat(np.arange(30), 2)
-    path = loo_paths(G[twice], Y[twice], (0.1,), None, Judging(GroupBlocks.of(numbers)))[0]
+    path = loo_paths(G[twice], Y[twice], (0.1,), None, LooScheme(GroupBlocks.of(numbers)))[0]
     half = loo_paths(G, Y, (0.05,))[0]
     np.testing.assert_allclose(path.error, half.error, rtol=1e-8)
-    np.testing.assert_allclose(path.spread, half.spread, rtol=1e-8)
+    np.testing.assert_allclose(path.std_error, half.std_error, rtol=1e-8)
 
 
 def test_a_direction_of_one_group_is_unknown_without_it():
@@ -87,14 +86,14 @@ def test_a_direction_of_one_group_is_unknown_without_it():
     held_out = solve(G, Y, 0.0, None, groups).held_out[:, 0]
     np.testing.assert_allclose(held_out[:4], Y[4:].mean())
     np.testing.assert_allclose(held_out[4:8], Y[8:].mean())
-    error = loo_paths(G, Y, (0.0,), None, Judging(GroupBlocks.of(groups)))[0].error
+    error = loo_paths(G, Y, (0.0,), None, LooScheme(GroupBlocks.of(groups)))[0].error
     assert error[1] == pytest.approx(np.mean((Y[:, 0] - held_out) ** 2))
 
 
 def test_dependent_columns(rng):
     """More unknowns than samples outside of a group, no ridge: the shortest solution, and its projection."""
     X = rng.standard_normal((30, 2))
-    G = select_vectors(Gram(Polynomial(degree=2, gamma=1.0, coef0=1.0), X), Selecting(), 10).G
+    G = select_vectors(Gram(Polynomial(degree=2, gamma=1.0, coef0=1.0), X), SelectionRule(), 10).G
     Y, groups = rng.standard_normal((30, 1)), np.arange(30) // 3
     expected = without_groups(G, Y, 1e-12, np.ones(30), groups)
     np.testing.assert_allclose(solve(G, Y, 0.0, None, groups).held_out, expected, atol=1e-4)
@@ -103,8 +102,8 @@ def test_dependent_columns(rng):
 def test_other_array_libraries(G, rng, foreign):
     to, back = foreign
     Y, w = rng.standard_normal((30, 2)), rng.random(30) + 0.1
-    path = loo_paths(to(G), to(Y), (0.1,), to(w), Judging(GroupBlocks.of(to(GROUPS))))[0]
-    expected = loo_paths(G, Y, (0.1,), w, Judging(GroupBlocks.of(GROUPS)))[0]
+    path = loo_paths(to(G), to(Y), (0.1,), to(w), LooScheme(GroupBlocks.of(to(GROUPS))))[0]
+    expected = loo_paths(G, Y, (0.1,), w, LooScheme(GroupBlocks.of(GROUPS)))[0]
     np.testing.assert_allclose(back(path.error), expected.error, rtol=1e-10)
     found = solve(to(G), to(Y), 0.1, to(w), to(GROUPS))
     np.testing.assert_allclose(back(found.held_out), solve(G, Y, 0.1, w, GROUPS).held_out, atol=1e-10)
@@ -114,11 +113,11 @@ def test_parts_add_up_to_the_whole(G, rng, weights):
     Y, w = rng.standard_normal((30, 2)), np.ones(30) if weights is None else weights
     for groups, parts in ((None, np.arange(30) % 3), (GROUPS, GROUPS % 3)):
         samples = Samples.of(rng.standard_normal((30, 2)), w, groups=groups)
-        path = loo_paths(G, Y, (0.1,), weights, Judging.of(samples, parts))[0]
-        np.testing.assert_allclose(path.parts.sum(axis=0) / w.sum(), path.error, rtol=1e-10)
+        path = loo_paths(G, Y, (0.1,), weights, LooScheme.of(samples, parts))[0]
+        np.testing.assert_allclose(path.fold_sums.sum(axis=0) / w.sum(), path.error, rtol=1e-10)
     held_out = without_groups(G, Y, 0.1, w, GROUPS)
     own = GROUPS % 3 == 1
-    assert path.parts[1, -1] == pytest.approx(np.sum(w[own, None] * (Y - held_out)[own] ** 2))
+    assert path.fold_sums[1, -1] == pytest.approx(np.sum(w[own, None] * (Y - held_out)[own] ** 2))
 
 
 @pytest.mark.parametrize("n_vectors", [None, 4])
@@ -126,23 +125,23 @@ def test_parts_add_up_to_the_whole(G, rng, weights):
 def test_a_part_is_judged_at_the_settings_that_the_others_choose(n_vectors, groups):
     X, y = make_sinc(40, noise=0.3)
     grid = KernelGrid.of(Gaussian(0.3), Gaussian(1.0))
-    plan = Searching.automatic(Selecting(), 40, n_vectors=n_vectors, max_vectors=5, ridge="auto", prefer="accurate")
+    plan = automatic_space(SelectionRule(), 40, n_vectors=n_vectors, max_vectors=5, ridge="auto", prefer="accurate")
     samples = Samples.of(X, targets=y[:, None], groups=groups)
     found = search(samples, grid, plan)
     each = np.arange(40) if groups is None else groups
     errors = {}
     for kernel in grid.kernels:
-        G = select_vectors(Gram(kernel, X), Selecting(), plan.limit).G
+        G = select_vectors(Gram(kernel, X), SelectionRule(), plan.limit).G
         for ridge in plan.ridges:
             for L in range(1, 6) if n_vectors is None else [4]:
                 held_out = without_groups(G[:, :L], y[:, None], ridge, np.ones(40), each)[:, 0]
                 errors[kernel.length_scale, ridge, L] = y - held_out
-    values = held_out_values(samples, found).values[:, 0]
-    assert sum(judge.part.sum() for judge in found.judges) == 40
-    for judge in found.judges:
-        best = min(errors, key=lambda setting: np.sum(errors[setting][~judge.part] ** 2))
-        assert (judge.selection.gram.kernel.length_scale, judge.ridge, judge.n_vectors) == best
-        np.testing.assert_allclose((y - values)[judge.part], errors[best][judge.part], atol=1e-6)
+    values = nested_values(samples, found).values[:, 0]
+    assert sum(fold.inside.sum() for fold in found.nested_folds) == 40
+    for fold in found.nested_folds:
+        best = min(errors, key=lambda setting: np.sum(errors[setting][~fold.inside] ** 2))
+        assert (fold.selection.gram.kernel.length_scale, fold.ridge, fold.n_vectors) == best
+        np.testing.assert_allclose((y - values)[fold.inside], errors[best][fold.inside], atol=1e-6)
 
 
 def test_copies_in_a_group_do_not_look_like_new_samples(rng):

@@ -5,15 +5,15 @@ from fewkern.core.gram import Gram
 from fewkern.core.samples import Samples
 from fewkern.kernels import Gaussian, Polynomial
 from fewkern.select import leave_one_out
-from fewkern.select.leave_one_out import HeldOut, Judging, class_targets, loo_paths, solve, solve_samples
-from fewkern.select.selection import Selecting, select_vectors
+from fewkern.select.leave_one_out import HeldOut, LooScheme, class_targets, loo_paths, solve, solve_samples
+from fewkern.select.selection import SelectionRule, select_vectors
 from tests.oracles import fvs
 
 RIDGES = [0.0, 1e-3, 1.0]
 
 
 def features(X, kernel=Gaussian(length_scale=1.5), limit=8):
-    return select_vectors(Gram(kernel, X), Selecting(), limit).G
+    return select_vectors(Gram(kernel, X), SelectionRule(), limit).G
 
 
 def loo_path(G, Y, ridge, weights=None):
@@ -41,13 +41,13 @@ def test_path_equals_refits(G, rng, ridge, outputs, weights):
     Y = rng.standard_normal((30, outputs))
     path = loo_path(G, Y, ridge, weights)
     w = np.ones(30) if weights is None else weights
-    assert path.error.shape == path.spread.shape == (9,)
+    assert path.error.shape == path.std_error.shape == (9,)
     for L in range(9):
         error = np.sum((Y - fvs.leave_one_out(G[:, :L], Y, ridge, w)) ** 2, axis=1)
         mean = np.average(error, weights=w)
         assert path.error[L] == pytest.approx(mean, rel=1e-8)
         variance = np.average((error - mean) ** 2, weights=w)
-        assert path.spread[L] == pytest.approx(np.sqrt(variance * np.sum(w**2) / np.sum(w) ** 2), rel=1e-6)
+        assert path.std_error[L] == pytest.approx(np.sqrt(variance * np.sum(w**2) / np.sum(w) ** 2), rel=1e-6)
 
 
 @pytest.mark.parametrize("ridge", RIDGES)
@@ -64,20 +64,20 @@ def test_solution_and_its_held_out_values(G, rng, ridge, weights):
 @pytest.mark.parametrize("outputs", [1, 5])
 def test_some_of_many_samples_are_left_out(G, rng, outputs, weights, monkeypatch):
     """The model is fitted to all; its error is the mean over those that are left out."""
-    monkeypatch.setattr(leave_one_out, "LARGE", 12)
+    monkeypatch.setattr(leave_one_out, "MAX_LOO_ROWS", 12)
     samples = Samples.of(rng.standard_normal((30, 1)), weights, targets=rng.standard_normal((30, outputs)))
     G, Y, w = G[samples.rows], samples.targets, samples.weights
-    judging = Judging.of(samples)
-    rows = judging.rows
+    scheme = LooScheme.of(samples)
+    rows = scheme.rows
     assert len(set(rows.tolist())) == 12
-    for path, ridge in zip(loo_paths(G, Y, tuple(RIDGES), w, judging), RIDGES):
+    for path, ridge in zip(loo_paths(G, Y, tuple(RIDGES), w, scheme), RIDGES):
         for L in range(9):
             error = np.sum((Y - fvs.leave_one_out(G[:, :L], Y, ridge, w)) ** 2, axis=1)[rows]
             mean = np.average(error, weights=w[rows])
             assert path.error[L] == pytest.approx(mean, rel=1e-8)
             # the standard error of a mean over all
             variance = np.average((error - mean) ** 2, weights=w[rows])
-            assert path.spread[L] == pytest.approx(np.sqrt(variance * np.sum(w**2) / np.sum(w) ** 2), rel=1e-6)
+            assert path.std_error[L] == pytest.approx(np.sqrt(variance * np.sum(w**2) / np.sum(w) ** 2), rel=1e-6)
 
 
 @pytest.mark.parametrize("ridge", RIDGES)
@@ -86,7 +86,7 @@ def test_the_solution_for_many_samples_is_the_same(G, rng, ridge, weights, monke
     G = G[samples.rows]
     expected, every = solve_samples(samples, G, ridge)
     np.testing.assert_array_equal(every.values, expected.held_out)
-    monkeypatch.setattr(leave_one_out, "LARGE", 12)
+    monkeypatch.setattr(leave_one_out, "MAX_LOO_ROWS", 12)
     found, some = solve_samples(samples, G, ridge)
     np.testing.assert_allclose(found.W, expected.W, atol=1e-9)
     np.testing.assert_allclose(found.offset, expected.offset, atol=1e-9)
@@ -101,7 +101,7 @@ def test_ridges_share_a_factorization_and_nothing_else(G, rng, weights):
     for path, ridge in zip(loo_paths(G, Y, tuple(RIDGES), weights), RIDGES):
         alone = loo_path(G, Y, ridge, weights)
         np.testing.assert_array_equal(path.error, alone.error)
-        np.testing.assert_array_equal(path.spread, alone.spread)
+        np.testing.assert_array_equal(path.std_error, alone.std_error)
 
 
 def test_blocks_of_rows_give_the_same(G, rng, monkeypatch):
@@ -142,7 +142,7 @@ def test_samples_of_weight_zero_do_not_count_as_samples(rng):
     X, Y = rng.standard_normal((40, 2)), rng.standard_normal((40, 1))
     weights = np.where(np.arange(40) < 20, 1.0, 0.0)
     gram = Gram(Gaussian(length_scale=1.0), X)
-    G = select_vectors(gram, Selecting(), 20, weights).G
+    G = select_vectors(gram, SelectionRule(), 20, weights).G
     with_zeros, without = loo_path(G, Y, 0.0, weights), loo_path(G[:20], Y[:20], 0.0)
     np.testing.assert_allclose(with_zeros.error, without.error, rtol=1e-4)
     assert np.all(np.isinf(with_zeros.error[19:]))
@@ -180,7 +180,7 @@ def test_a_path_of_one_constant_is_the_mean_without_the_sample(rng):
     path = loo_path(np.zeros((10, 0)), Y, 0.0)
     errors = ((Y.sum() - Y) / 9 - Y) ** 2
     assert path.error[0] == pytest.approx(errors.mean())
-    assert path.spread[0] == pytest.approx(errors.std() / np.sqrt(10))
+    assert path.std_error[0] == pytest.approx(errors.std() / np.sqrt(10))
 
 
 def test_the_constant_is_not_penalized(rng):
@@ -232,16 +232,16 @@ def test_targets_of_classes():
 def test_errors_of_held_out_values_are_weighted():
     w = np.array([1.0, 2.0, 1.0])
     samples = Samples.of(np.zeros((3, 1)), w, codes=np.array([0, 1, 1]), n_classes=2)
-    held_out = HeldOut(class_targets(samples), np.array([[-0.5], [-0.5], [2.0]]))
+    held_out = HeldOut(np.array([[-0.5], [-0.5], [2.0]]), class_targets(samples), "loo")
     assert held_out.error_rate() == pytest.approx(2 / 4)
     assert held_out.squared_error() == pytest.approx((0.25 + 2 * 2.25 + 1) / 4)
     samples = Samples.of(np.zeros((3, 1)), w, codes=np.array([0, 1, 2]), n_classes=3)
     values = np.array([[0.9, 0, 0], [0.5, 0.1, 0], [0, 0, 1.0]])
-    assert HeldOut(class_targets(samples), values).error_rate() == pytest.approx(2 / 4)
+    assert HeldOut(values, class_targets(samples), "loo").error_rate() == pytest.approx(2 / 4)
 
 
 def test_some_of_many_held_out_samples(rng):
-    held_out = HeldOut(Samples.of(np.arange(10.0)[:, None], targets=np.zeros((10, 1))), np.arange(10.0)[:, None])
+    held_out = HeldOut(np.arange(10.0)[:, None], Samples.of(np.arange(10.0)[:, None], targets=np.zeros((10, 1))), "loo")
     some = held_out.some(4)
     np.testing.assert_array_equal(some.values[:, 0], [0, 3, 6, 9])
     np.testing.assert_array_equal(some.samples.X, some.values)

@@ -15,8 +15,8 @@ from fewkern.core.gram import Gram
 from fewkern.core.samples import Samples
 from fewkern.datasets import make_banana
 from fewkern.kernels import Gaussian, Linear, Polynomial
-from fewkern.select.novelty import left_out_residual
-from fewkern.select.selection import Selecting, centered_gram, select_vectors
+from fewkern.select.selection import SelectionRule, centered_gram, select_vectors
+from fewkern.select.uncertainty import left_out_residual
 
 MODELS = [
     FeatureVectorRegressor(),
@@ -60,8 +60,8 @@ def test_share_is_the_distance_to_the_span(center, rng):
         return np.column_stack([a * a, b * b, np.sqrt(2) * a * b, np.sqrt(2) * a, np.sqrt(2) * b, np.ones(len(x))])
 
     kernel = Polynomial(degree=2, gamma=1.0, coef0=1.0)
-    gram = centered_gram(Samples.of(X), kernel, Selecting(center=center))
-    basis = select_vectors(gram, Selecting(), 3).basis()
+    gram = centered_gram(Samples.of(X), kernel, SelectionRule(center=center))
+    basis = select_vectors(gram, SelectionRule(), 3).basis()
     middle = image(X)[basis.center_indices].mean(axis=0) if center else 0.0
     V, P = image(X)[basis.indices] - middle, image(new) - middle
     rest = P - P @ np.linalg.pinv(V) @ V
@@ -72,7 +72,7 @@ def test_share_is_the_distance_to_the_span(center, rng):
 def test_left_out_residual_is_that_of_the_other_vectors(groups, rng):
     X = rng.standard_normal((40, 2))
     kernel = Gaussian(1.0)
-    chosen = select_vectors(Gram(kernel, X), Selecting(), 12)
+    chosen = select_vectors(Gram(kernel, X), SelectionRule(), 12)
     each = np.arange(40) if groups is None else groups
     S = chosen.indices[:9]
     for i, residual in enumerate(left_out_residual(chosen, 9, groups)):

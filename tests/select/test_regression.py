@@ -129,8 +129,8 @@ def test_paths_go_on_for_a_hard_curve():
 
 
 def test_many_samples_search_the_width_on_some(rng, monkeypatch):
-    monkeypatch.setattr("fewkern.select.search.LARGE", 300)
-    monkeypatch.setattr("fewkern.select.search.SEARCH_ROWS", 200)
+    monkeypatch.setattr("fewkern.select.search.MAX_LOO_ROWS", 300)
+    monkeypatch.setattr("fewkern.select.search.MAX_SEARCH_ROWS", 200)
     X = rng.uniform(-3, 3, (400, 1))
     y = np.sin(2 * X[:, 0]) + 0.1 * rng.standard_normal(400)
     for rule in ("gain", "greedy"):

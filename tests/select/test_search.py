@@ -1,4 +1,8 @@
+"""What a search compares, what it chooses, and when it goes on."""
+
+from dataclasses import dataclass
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -6,15 +10,20 @@ import pytest
 from fewkern.core.path import Stop
 from fewkern.core.samples import Samples
 from fewkern.kernels import Gaussian, Linear
-from fewkern.select import fans as fans_module
+from fewkern.select import paths as paths_module
 from fewkern.select import search as module
-from fewkern.select import searching
-from fewkern.select.fans import stacked
-from fewkern.select.grid import KernelGrid
-from fewkern.select.leave_one_out import Path, loo_paths
-from fewkern.select.search import automatic_model, search
-from fewkern.select.searching import Searching
-from fewkern.select.selection import Selecting, choose_basis
+from fewkern.select.leave_one_out import LooPath, LooScheme, loo_paths
+from fewkern.select.paths import (
+    KernelGrid,
+    KernelPath,
+    SearchSpace,
+    as_table,
+    choose_model,
+    extend,
+    search_length_scales,
+)
+from fewkern.select.search import automatic_model, automatic_space, in_kernel_units, n_paths, search
+from fewkern.select.selection import SelectionRule, choose_basis
 
 WIDTHS = (0.05, 0.5, 5.0)
 RIDGES = (0.0, 1e-2)
@@ -30,45 +39,45 @@ def samples(rng):
 @pytest.fixture
 def many(monkeypatch):
     """Eighty samples are many."""
-    for place in (module, fans_module, searching):
-        monkeypatch.setattr(place, "LARGE", 60)
-    monkeypatch.setattr(module, "SEARCH_ROWS", 50)
+    for place in (module, paths_module):
+        monkeypatch.setattr(place, "MAX_LOO_ROWS", 60)
+    monkeypatch.setattr(module, "MAX_SEARCH_ROWS", 50)
 
 
 def run(samples, tolerance, limit=20, ceiling=0):
-    return search(samples, GRID, Searching(Selecting(), RIDGES, limit, ceiling, tolerance))
+    return search(samples, GRID, SearchSpace(SelectionRule(), RIDGES, limit, ceiling, tolerance))
 
 
 def test_takes_the_least_error_of_all_paths(samples):
     found = run(samples, 0.0)
     every = {}
     for k, width in enumerate(WIDTHS):
-        G = choose_basis(samples, Gaussian(length_scale=width), Selecting(), 20).G
+        G = choose_basis(samples, Gaussian(length_scale=width), SelectionRule(), 20).G
         for r, ridge in enumerate(RIDGES):
             path = loo_paths(G, samples.targets, (ridge,))[0]
-            np.testing.assert_allclose(found.trace.error[k, r, : len(path.error)], path.error, rtol=1e-10)
+            np.testing.assert_allclose(found.path.error[k, r, : len(path.error)], path.error, rtol=1e-10)
             every |= {(k, r, L): path.error[L] for L in range(1, len(path.error))}
     best = min(every, key=every.get)
-    assert found.trace.chosen == best
+    assert found.path.chosen == best
     assert (found.kernel.length_scale, found.ridge, found.n_vectors) == (WIDTHS[best[0]], RIDGES[best[1]], best[2])
-    assert found.trace.setting == {"length_scale": 0.5, "alpha": found.ridge, "n_vectors": found.n_vectors}
+    assert found.path.setting == {"length_scale": 0.5, "alpha": found.ridge, "n_vectors": found.n_vectors}
 
 
 def test_tolerance_gives_the_smallest_model_within_the_standard_error(samples):
     exact, half, one = (run(samples, t) for t in (0.0, 0.5, 1.0))
     assert one.n_vectors <= half.n_vectors <= exact.n_vectors
-    least = exact.trace.error[exact.trace.chosen]
-    threshold = least + exact.trace.spread[exact.trace.chosen]
-    assert one.trace.error[one.trace.chosen] <= threshold
-    smaller = one.trace.error[:, :, 1 : one.n_vectors]
+    least = exact.path.error[exact.path.chosen]
+    threshold = least + exact.path.spread[exact.path.chosen]
+    assert one.path.error[one.path.chosen] <= threshold
+    smaller = one.path.error[:, :, 1 : one.n_vectors]
     assert np.all(smaller > threshold)
 
 
 def test_no_tolerance_takes_the_whole_path(samples):
     found = run(samples, None)
     assert found.n_vectors == found.selection.n_vectors
-    ends = found.trace.error[:, :, found.n_vectors]
-    assert found.trace.error[found.trace.chosen] == ends[np.isfinite(ends)].min()
+    ends = found.path.error[:, :, found.n_vectors]
+    assert found.path.error[found.path.chosen] == ends[np.isfinite(ends)].min()
 
 
 def test_paths_go_on_while_that_pays():
@@ -76,7 +85,7 @@ def test_paths_go_on_while_that_pays():
     samples = Samples.of(x[:, None], targets=np.sin(60 * x)[:, None])
 
     def run(ceiling):
-        return search(samples, KernelGrid.of(Gaussian(0.02)), Searching(Selecting(), (1e-6,), 8, ceiling, 0.0))
+        return search(samples, KernelGrid.of(Gaussian(0.02)), SearchSpace(SelectionRule(), (1e-6,), 8, ceiling, 0.0))
 
     short, long = run(8), run(100)
     assert short.n_vectors == 8
@@ -86,13 +95,13 @@ def test_paths_go_on_while_that_pays():
 
 def test_progress_is_reported(samples):
     seen = []
-    search(samples, GRID, Searching(Selecting(), (0.0,), 5, 5, 0.0), seen.append)
+    search(samples, GRID, SearchSpace(SelectionRule(), (0.0,), 5, 5, 0.0), seen.append)
     assert seen == [1, 2, 3]
 
 
 def test_progress_counts_the_paths_that_are_continued(samples):
-    seen, longer = [], Searching(Selecting(), (1e-6,), 2, 16, 0.0)
-    assert longer.n_paths(3, samples.n) == 3 * 4  # 2, 4, 8, 16 vectors
+    seen, longer = [], SearchSpace(SelectionRule(), (1e-6,), 2, 16, 0.0)
+    assert n_paths(longer, 3, samples.n) == 3 * 4  # 2, 4, 8, 16 vectors
     search(samples, GRID, longer, seen.append)
     assert seen[:3] == [1, 2, 3]
     assert seen == sorted(set(seen))
@@ -100,16 +109,16 @@ def test_progress_counts_the_paths_that_are_continued(samples):
 
 
 def test_progress_of_a_search_on_some_samples(samples, many):
-    seen, how = [], Searching(Selecting(), (1e-6,), 4, 0, 0.0)
+    seen, how = [], SearchSpace(SelectionRule(), (1e-6,), 4, 0, 0.0)
     automatic_model(samples, Gaussian(), how, seen.append)
     # at most four widths are near the best, and the vectors are chosen once more among all
-    assert seen == list(range(1, how.n_paths(9, samples.n) + 1))
+    assert seen == list(range(1, n_paths(how, 9, samples.n) + 1))
     assert seen[-1] == 5
 
 
 def plan(n=80, **parameters):
     settings = {"n_vectors": None, "max_vectors": None, "ridge": "auto", "prefer": "balanced"} | parameters
-    return Searching.automatic(Selecting(), n, **settings)
+    return automatic_space(SelectionRule(), n, **settings)
 
 
 def test_automatic_lengths():
@@ -127,50 +136,67 @@ def test_units_of_the_data_do_not_matter(samples):
     small, large = (
         automatic_model(Samples.of(unit * samples.X, targets=samples.targets), Linear(), plan()) for unit in (1.0, 1e3)
     )
-    assert small.trace.chosen == large.trace.chosen
+    assert small.path.chosen == large.path.chosen
     np.testing.assert_allclose(large.ridge, 1e6 * small.ridge)
 
 
 # Paths with errors that are given
 
 
-def fan(*errors, spread=0.1, stop=Stop.LIMIT):
+def given(*errors, std_error=0.1, stop=Stop.LIMIT):
     """Paths of one kernel, one per ridge, with these errors from no vector on."""
     selection = SimpleNamespace(n_vectors=len(errors[0]) - 1, stop=stop)
-    return fans_module.Fan(selection, [Path(np.array(e, dtype=float), np.full(len(e), spread)) for e in errors])
+    return KernelPath(selection, [LooPath(np.array(e, dtype=float), np.full(len(e), std_error)) for e in errors])
+
+
+def chosen(paths, tolerance):
+    space = SearchSpace(SelectionRule(), (0.0,) * len(paths[0].paths), 1, 0, tolerance)
+    return choose_model(paths, *as_table(paths), space)
 
 
 def test_the_smallest_model_with_a_vector_within_the_tolerance():
-    fans = [fan([0.0, 5.0, 3.0, 2.0, 1.95]), fan([0.0, 4.0, 2.04, 2.2])]
+    paths = [given([0.0, 5.0, 3.0, 2.0, 1.95]), given([0.0, 4.0, 2.04, 2.2])]
     # no vector at all is no model, whatever its error
-    both = stacked(fans)
-    assert fans_module._choose(*both, 0.0) == (0, 0, 4)
-    assert fans_module._choose(*both, 0.5) == (0, 0, 3)
-    assert fans_module._choose(*both, 0.91) == (1, 0, 2)
-    assert fans_module._choose(*stacked([fan([1.0])]), 0.5) == (0, 0, 0)
+    assert chosen(paths, 0.0) == (0, 0, 4)
+    assert chosen(paths, 0.5) == (0, 0, 3)
+    assert chosen(paths, 0.91) == (1, 0, 2)
+    assert chosen([given([1.0])], 0.5) == (0, 0, 0)
     # the standard error is that of the best model
-    wide = fans_module.Fan(None, [Path(np.array([0.0, 3.0, 2.0]), np.array([9.0, 9.0, 0.1]))])
-    assert fans_module._choose(*stacked([wide]), 5.0) == (0, 0, 2)
+    wide = KernelPath(None, [LooPath(np.array([0.0, 3.0, 2.0]), np.array([9.0, 9.0, 0.1]))])
+    assert chosen([wide], 5.0) == (0, 0, 2)
+
+
+def test_without_a_tolerance_the_path_with_the_best_end_is_taken_whole():
+    paths = [given([9.0, 1.0, 4.0], [9.0, 5.0, 3.0]), given([9.0, 6.0, 3.5], [9.0, 6.0, 2.5])]
+    assert chosen(paths, None) == (1, 1, 2)
 
 
 def test_errors_are_infinite_beyond_the_end_of_a_path():
-    error, spread = stacked([fan([3.0, 2.0]), fan([3.0, 2.0, 1.0])])
+    error, std_error = as_table([given([3.0, 2.0]), given([3.0, 2.0, 1.0])])
     np.testing.assert_array_equal(error, [[[3.0, 2.0, np.inf]], [[3.0, 2.0, 1.0]]])
-    np.testing.assert_array_equal(spread, [[[0.1, 0.1, np.inf]], [[0.1, 0.1, 0.1]]])
+    np.testing.assert_array_equal(std_error, [[[0.1, 0.1, np.inf]], [[0.1, 0.1, 0.1]]])
 
 
-def lengthened(fans, ceiling, continued, limit=10, n=100):
-    """Fans after going on, with what every continuation was asked for."""
+@dataclass(frozen=True)
+class Extendable(KernelPath):
+    """A path that is told what comes next, and notes what it was asked for."""
+
+    following: Any
+    asked: list
+    name: int = -1
+
+    def extended(self, samples, space, limit, within, scheme):
+        self.asked.append((self.name, limit))
+        return Extendable(**vars(self.following(limit)), following=self.following, asked=self.asked)
+
+
+def extended(paths, ceiling, following, limit=10, n=100):
+    """What every extension of these paths was asked for."""
     asked = []
-
-    def longer(self, samples, plan, limit, within, judging):
-        asked.append((next((i for i, fan in enumerate(fans) if fan is self), -1), limit))
-        return continued(limit)
-
-    plan = Searching(Selecting(), (0.0,), limit, ceiling, 0.5)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(fans_module.Fan, "longer", longer)
-        return fans_module.lengthen(fans, SimpleNamespace(n=n), plan, None, lambda done: None), asked
+    paths = [Extendable(**vars(path), following=following, asked=asked, name=k) for k, path in enumerate(paths)]
+    space = SearchSpace(SelectionRule(), (0.0,), limit, ceiling, 0.5)
+    extend(paths, SimpleNamespace(n=n), space, None, lambda done: None)
+    return asked
 
 
 def falling(length, start=10.0, slope=0.5):
@@ -178,15 +204,15 @@ def falling(length, start=10.0, slope=0.5):
 
 
 def test_paths_that_compete_are_continued_to_twice_the_length():
-    best = fan(falling(10))  # ends at 5.0, with a standard error of 0.1
-    near, far = fan(falling(10, 10.09)), fan(falling(10, 10.2))
-    ended = fan(falling(10), stop=Stop.RANK)
-    _, asked = lengthened([best, near, far, ended], 15, lambda limit: fan(falling(limit)))
+    best = given(falling(10))  # ends at 5.0, with a standard error of 0.1
+    near, far = given(falling(10, 10.09)), given(falling(10, 10.2))
+    ended = given(falling(10), stop=Stop.RANK)
+    asked = extended([best, near, far, ended], 15, lambda limit: given(falling(limit)))
     assert asked == [(0, 15), (1, 15)]
-    _, asked = lengthened([best], 100, lambda limit: fan(falling(limit, slope=0.1)))
+    asked = extended([best], 100, lambda limit: given(falling(limit, slope=0.1)))
     # worse than before: once is enough
     assert [limit for _, limit in asked] == [20]
-    _, asked = lengthened([best], 75, lambda limit: fan(falling(limit)))
+    asked = extended([best], 75, lambda limit: given(falling(limit)))
     assert [limit for _, limit in asked] == [20, 40, 75]
 
 
@@ -194,7 +220,7 @@ def test_where_some_of_many_samples_judge_a_level_end_is_continued():
     for end, n, goes_on in ((1.04, 10_000, True), (1.06, 10_000, False), (1.04, 5000, False)):
         errors = [10.0] * 11
         errors[5], errors[10] = 1.0, end  # half of the standard error is 0.05
-        _, asked = lengthened([fan(errors)], 20, lambda limit: fan(falling(limit, 11.0)), n=n)
+        asked = extended([given(errors)], 20, lambda limit: given(falling(limit, 11.0)), n=n)
         assert bool(asked) is goes_on
 
 
@@ -202,9 +228,9 @@ def test_a_minimum_before_the_last_tenth_is_not_continued():
     for place, goes_on in ((8, False), (9, True), (10, True)):
         errors = [10.0] * 11
         errors[place] = 1.0
-        _, asked = lengthened([fan(errors)], 20, lambda limit: fan(falling(limit, 11.0)))
+        asked = extended([given(errors)], 20, lambda limit: given(falling(limit, 11.0)))
         assert bool(asked) is goes_on
-    _, asked = lengthened([fan(falling(10))], 10, lambda limit: fan(falling(limit)))
+    asked = extended([given(falling(10))], 10, lambda limit: given(falling(limit)))
     assert asked == []
 
 
@@ -213,23 +239,10 @@ def test_half_a_standard_error_must_be_gained(gain, more):
     def continued(limit):
         errors = falling(limit, 100.0, 0.0)
         errors[-1] = 5.0 - gain if limit == 20 else 1.0
-        return fan(errors)
+        return given(errors)
 
-    _, asked = lengthened([fan(falling(10))], 40, continued)
+    asked = extended([given(falling(10))], 40, continued)
     assert len(asked) == more
-
-
-def test_without_a_tolerance_the_path_with_the_best_end_is_taken_whole(monkeypatch):
-    fans = iter([fan([9.0, 1.0, 4.0], [9.0, 5.0, 3.0]), fan([9.0, 6.0, 3.5], [9.0, 6.0, 2.5])])
-    monkeypatch.setattr(fans_module.Fan, "start", lambda samples, kernel, plan, judging: next(fans))
-    monkeypatch.setattr(module.Judging, "of", lambda samples, parts: None)
-    steps, many = [], SimpleNamespace(n=module.LARGE + 1)
-    found = module._search(
-        many, KernelGrid.of(Gaussian(1.0), Gaussian(2.0)), Searching(Selecting(), RIDGES, 2, 0, None), steps.append
-    )
-    assert found.trace.chosen == (1, 1, 2)
-    assert (found.ridge, found.n_vectors) == (RIDGES[1], 2)
-    assert steps == [1, 2]
 
 
 def test_automatic_settings_at_their_bounds():
@@ -243,37 +256,37 @@ def test_automatic_settings_at_their_bounds():
     assert plan(20_000).ceiling == 1000
     assert plan(5, max_vectors=7).limit == 5
     assert plan(5, n_vectors=7).limit == 5
-    assert (plan(ridge=0.3).ridges, plan(ridge=0.3).in_units_of(Linear(), None).ridges) == ((0.3,), (0.3,))
+    assert (plan(ridge=0.3).ridges, in_kernel_units(plan(ridge=0.3), Linear(), None).ridges) == ((0.3,), (0.3,))
     assert plan(prefer="sparse").tolerance > plan(prefer="balanced").tolerance > plan(prefer="accurate").tolerance
 
 
 def test_ridges_in_units_of_the_kernel(samples):
-    scaled = plan().in_units_of(Linear(), samples)
+    scaled = in_kernel_units(plan(), Linear(), samples)
     np.testing.assert_allclose(scaled.ridges, np.array(plan().ridges) * np.mean(samples.X**2))
     zero = Samples.of(np.zeros((4, 1)), targets=np.zeros((4, 1)))
-    assert plan().in_units_of(Linear(), zero).ridges == plan().ridges
+    assert in_kernel_units(plan(), Linear(), zero).ridges == plan().ridges
 
 
 def test_many_samples_are_searched_on_some(samples, many):
     found = automatic_model(samples, Gaussian(), plan())
-    assert found.longest is found.searched
+    assert found.full_selection is found.searched
     assert found.searched.gram.n == 50
     # the vectors are chosen among all, everything else on some
     assert found.selection.gram.n == 80
     assert found.kernel == found.searched.gram.kernel
-    assert found.trace.setting["n_vectors"] == found.n_vectors
-    assert found.trace.setting["alpha"] == found.ridge
+    assert found.path.setting["n_vectors"] == found.n_vectors
+    assert found.path.setting["alpha"] == found.ridge
     assert found.stop is (Stop.SIZE if found.n_vectors < found.searched.n_vectors else found.searched.stop)
-    assert len(found.trace.axes["length_scale"]) == 4
+    assert len(found.path.axes["length_scale"]) == 4
     assert found.Z.shape == (80, found.n_vectors)
     # a width that is given is not searched, the rest is
     given = automatic_model(samples, Gaussian(1.0), plan())
     assert given.searched.gram.n == 50
-    assert given.trace.axes["length_scale"] == (1.0,)
+    assert given.path.axes["length_scale"] == (1.0,)
 
 
 def test_a_fifth_of_the_samples_is_spared(samples, many, monkeypatch):
-    monkeypatch.setattr(module, "SEARCH_ROWS", 1000)
+    monkeypatch.setattr(module, "MAX_SEARCH_ROWS", 1000)
     assert automatic_model(samples, Gaussian(1.0), plan()).searched.gram.n == 64
     few = Samples.of(samples.X[:60], targets=samples.targets[:60])
     assert automatic_model(few, Gaussian(1.0), plan()).searched is None
@@ -282,7 +295,7 @@ def test_a_fifth_of_the_samples_is_spared(samples, many, monkeypatch):
 def test_widths_near_the_best_of_a_few_samples_are_the_grid(samples, many):
     grid = KernelGrid.around(Gaussian(), samples.X)
     how = plan()
-    least = [fans_module.Fan.start(samples, kernel, how, module.Judging()).least for kernel in grid.kernels]
+    least = [KernelPath.start(samples, kernel, how, LooScheme()).least for kernel in grid.kernels]
     best = least.index(min(least))
     near = module._near_best(samples, grid, how)
     assert near.widths == grid.widths[max(0, best - 2) : best + 2]
@@ -302,42 +315,25 @@ def test_why_a_search_ended(samples):
     assert part.stop == Stop.SIZE
 
 
-def test_of_many_widths_every_other_one_and_the_neighbors_of_the_best_are_followed(samples, monkeypatch):
-    followed, errors = [], [9.0, 8.0, 7.0, 6.0, 2.0, 3.0, 7.0, 8.0, 9.0]
-
-    def start(samples, kernel, plan, judging):
-        followed.append(round(kernel.length_scale))
-        return fan([10.0, errors[followed[-1]]])
-
-    monkeypatch.setattr(fans_module.Fan, "start", start)
-    grid, seen = KernelGrid.of(*(Gaussian(max(k, 0.1)) for k in range(9))), []
-    found = fans_module.follow(samples, grid, plan(), None, seen.append)
-    # 5 is the best of the first four, then 4, whose other neighbor is known
-    assert followed == [1, 3, 5, 7, 4, 6]
-    assert sorted(found) == sorted(followed)
-    assert seen == [1, 2, 3, 4, 5, 6]
-    followed.clear()
-    fans_module.follow(samples, grid.some([3, 4, 5, 6]), plan(), None, seen.append)
-    assert followed == [3, 4, 5, 6]
-
-
-def test_with_a_given_number_of_vectors_the_ends_of_the_paths_say_which_width_is_best(samples, monkeypatch):
-    followed = []
-
-    def start(samples, kernel, plan, judging):
-        followed.append(round(kernel.length_scale))
-        # the least error of all is on the path of width 1, that of all ends at width 7
-        return fan([10.0, 0.5 if followed[-1] == 1 else 5.0, 1.0 + abs(followed[-1] - 7.0)])
-
-    monkeypatch.setattr(fans_module.Fan, "start", start)
-    grid = KernelGrid.of(*(Gaussian(max(k, 0.1)) for k in range(9)))
-    fans_module.follow(samples, grid, plan(n_vectors=2), None, lambda done: None)
-    assert followed == [1, 3, 5, 7, 6, 8]
+@pytest.mark.parametrize(("tolerance", "attribute"), [(0.5, "least"), (None, "last")])
+def test_of_many_length_scales_every_other_one_and_the_neighbors_of_the_best_are_followed(
+    tolerance, attribute, samples
+):
+    """The best by the least error, or by that of the whole path where the number of vectors is given."""
+    grid, seen = KernelGrid.around(Gaussian(), samples.X), []
+    space = SearchSpace(SelectionRule(), (1e-3,), 12, 0, tolerance)
+    found = search_length_scales(samples, grid, space, LooScheme(), seen.append)
+    best = min(found, key=lambda k: getattr(found[k], attribute))
+    assert {1, 3, 5, 7} | {k for k in (best - 1, best, best + 1) if 0 <= k < 9} <= set(found)
+    assert len(found) < 9
+    assert seen == list(range(1, len(found) + 1))
+    few = grid.some([3, 4, 5, 6])
+    assert sorted(search_length_scales(samples, few, space, LooScheme(), seen.append)) == [0, 1, 2, 3]
 
 
 def test_short_paths_that_explain_next_to_nothing_go_on():
     for limit, error, goes_on in ((50, 7.1, True), (50, 6.9, False), (100, 7.1, False)):
         errors = [10.0] * (limit + 1)
         errors[5] = error
-        _, asked = lengthened([fan(errors)], 2 * limit, lambda limit: fan(falling(limit, 11.0, 0.0)), limit=limit)
+        asked = extended([given(errors)], 2 * limit, lambda limit: given(falling(limit, 11.0, 0.0)), limit=limit)
         assert bool(asked) is goes_on

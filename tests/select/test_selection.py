@@ -8,7 +8,7 @@ from scipy.stats import chi2
 from fewkern.core.gram import Gram
 from fewkern.kernels import Gaussian, Linear, LinearSpline, Polynomial, Precomputed
 from fewkern.select import rules
-from fewkern.select.selection import Selecting, approximate_center, select_vectors
+from fewkern.select.selection import SelectionRule, approximate_center, select_vectors
 from tests.oracles import fvs
 
 RULES = sorted(rules.RULES)
@@ -30,7 +30,7 @@ def whole(gram):
 
 
 def choose(gram, seed=0, limit=10_000, weights=None, start=None, step=None, **settings):
-    return select_vectors(gram, Selecting(seed=seed, **settings), limit, weights, start, step)
+    return select_vectors(gram, SelectionRule(seed=seed, **settings), limit, weights, start, step)
 
 
 @pytest.fixture

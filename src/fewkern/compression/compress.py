@@ -12,13 +12,13 @@ import numpy as np
 from sklearn.base import BaseEstimator, is_classifier, is_outlier_detector, is_regressor
 from sklearn.pipeline import Pipeline
 
-from fewkern.arrays.namespace import Array, asarray_like
+from fewkern.arrays.namespace import Array, asarray_like, to_numpy
 from fewkern.arrays.progress import shown
 from fewkern.arrays.random import seed_from
 from fewkern.arrays.validation import validate_samples
 from fewkern.arrays.wrapped import unwrapped
 from fewkern.base import keep_importances
-from fewkern.compression.distillation import Function, Teacher, distill, ladder
+from fewkern.compression.distillation import Distilled, Function, Goal, Teacher, distill, ladder
 from fewkern.compression.estimators import (
     CompressedClassifier,
     CompressedDetector,
@@ -27,9 +27,11 @@ from fewkern.compression.estimators import (
     CompressedTransformer,
 )
 from fewkern.compression.sources import ask, check_fitted, teacher
+from fewkern.compression.teaching import LEAST_CLASS_ROWS
 from fewkern.core.samples import Samples
 from fewkern.core.scores import ClassScores, class_values
-from fewkern.select.calibration import match_temperature
+from fewkern.learn.policy import POLICY
+from fewkern.select.uncertainty import match_temperature
 
 __all__ = ["compress"]
 
@@ -38,12 +40,13 @@ def compress(
     model: Any,
     X: Any = None,
     *,
+    X_new: Any = None,
     n_vectors: int | None = None,
     tolerance: float = 0.02,
     verbose: Any = False,
     random_state: Any = 0,
 ) -> Any:
-    """A short model that does what a fitted kernel model does.
+    """A short model that does what a fitted model does.
 
     A few Gaussians are moved until their sum has the values of the model, by the programme that moves the vectors of
     :class:`KernelRegressor`, with the model in place of labels. No labels are needed.
@@ -53,17 +56,24 @@ def compress(
     model : fitted estimator
         An estimator of fewkern that computes a sum of kernels; scikit-learn's SVC, NuSVC, SVR, NuSVR, OneClassSVM,
         KernelRidge, KernelPCA, GaussianProcessRegressor (its mean) or GaussianProcessClassifier (two classes, or
-        "one_vs_rest"), with any kernel; a Pipeline that ends in one of them, a GridSearchCV of one, or a TableModel.
+        "one_vs_rest"), with any kernel; any other classifier, regressor or outlier detector with scikit-learn's
+        interface, such as a forest; a Pipeline that ends in one of them, a GridSearchCV of one, or a TableModel.
     X : array or data frame of shape (n_samples, n_features) or None, default None
-        Samples where the short model has to agree with the long one, such as the training samples. One in ten is held
-        out to say how far it does. None takes the vectors of the model. A TableModel needs the rows of a table.
+        Samples where the short model has to agree with the long one, such as the training samples. None takes the
+        vectors of a kernel model; other models and a TableModel need ``X``.
+    X_new : array or data frame of shape (n_new, n_features) or None, default None
+        Samples that the model was not fitted to, without labels, to measure ``agreement_`` on. None: one sample of
+        ``X`` in ten is held out, and the agreement is measured at new points beside these.
     n_vectors : int or None, default None
-        Number of vectors. None takes the first of 3, 6, 12, 25, 50, 100, 200, ... that agrees within ``tolerance``,
-        up to half of the model's. A sum of Gaussians of no more than ``n_vectors`` is returned with its own function.
+        Number of vectors. None takes the first of 4, 8, 16, 32, 64, 128, ... that agrees within ``tolerance``,
+        up to half of the model's, or of ``X`` (256 at most) where the model has no vectors; where none does, the
+        smallest that loses at most ``tolerance`` against the best. A sum of Gaussians of no more than ``n_vectors`` is
+        returned with its own function.
     tolerance : float, default 0.02
-        Share of samples that a classifier may decide otherwise, both of all samples and as the mean over its classes,
-        so that a rare class is kept; for a regression or a transformer, the error of the values over their standard
-        deviation. Where it is not reached, a warning says how far the model agrees.
+        Share of samples that a classifier may decide otherwise, in every class of the model: the class of least
+        agreement counts, so that a rare one is kept. For a regression or a transformer, the error of the values over
+        their standard deviation. A warning says where it is not reached, and which classes have too few samples to
+        tell.
     verbose : bool or int, default False
         Whether to show how many searches for vectors are done: a bar on a terminal, lines on stderr elsewhere.
     random_state : int, Generator, RandomState or None, default 0
@@ -80,11 +90,12 @@ def compress(
     of these votes, each softened inside the margin: votes jump, and sums of kernels do not. Probabilities of
     scikit-learn's support vector machines are matched by one factor on the scores; where there are none, there is no
     ``predict_proba``, neither here nor in an exported file. Of a GaussianProcessClassifier the log odds of its
-    probabilities are taught: they include what it does not know, and hold where there are samples.
+    probabilities are taught: they include its uncertainty, and hold where there are samples. Of other classifiers it
+    is the decision function, or else the probabilities.
 
-    The samples that a model was fitted to are no fair sample of what it says elsewhere. So the vectors are moved on
-    these and on crossings of them, which take every feature from one of two samples that are not far from each other;
-    and ``agreement_`` is measured on crossings of samples that were held out.
+    A model may have memorised the samples that it was fitted to, so these do not represent new ones. The vectors are
+    moved on them and on crossings, which take every feature from one of two neighbouring samples; and ``agreement_``
+    is measured on crossings of samples that were held out, or on ``X_new``.
 
     The search starts in the metric of the model's own Gaussians. A model with another kernel is imitated by Gaussians
     and a linear part.
@@ -106,7 +117,13 @@ def compress(
     """
     _check(n_vectors, tolerance, random_state)
     model = unwrapped(model, "compress")
-    given = {"n_vectors": n_vectors, "tolerance": tolerance, "verbose": verbose, "random_state": random_state}
+    given: dict[str, Any] = {
+        "X_new": X_new,
+        "n_vectors": n_vectors,
+        "tolerance": tolerance,
+        "verbose": verbose,
+        "random_state": random_state,
+    }
     if isinstance(model, BaseEstimator) and hasattr(model, "compress"):  # a TableModel knows its columns
         if X is None:
             raise ValueError(f"compress: a {type(model).__name__} needs X, the rows of a table to agree on.")
@@ -114,28 +131,49 @@ def compress(
     if isinstance(model, Pipeline):
         check_fitted(model)
         *before, (name, last) = model.steps
-        if X is not None and before:
-            X = Pipeline(before).transform(X)
+        first = Pipeline(before)
+        X, given["X_new"] = (part if part is None or not before else first.transform(part) for part in (X, X_new))
         short = compress(last, X, **given)
         return Pipeline([*before, (name, short)])
     long = teacher(model)
-    samples = long.vectors if X is None else validate_samples(model, X, reset=False, accept_sparse=False)
-    most = int(long.vectors.shape[0])
+    samples, fresh = _samples(model, long, X), None if X_new is None else _samples(model, long, X_new)
+    most = min(2 * POLICY.ladder[-1], int(samples.shape[0])) if long.vectors is None else int(long.vectors.shape[0])
     sizes = ladder(max(1, most // 2)) if n_vectors is None else (min(int(n_vectors), most),)
+    goal = Goal(sizes, tolerance, int(model.classes_.shape[0]) if is_classifier(model) else 0)
     follow: Any = shown("compress: moving vectors", len(sizes)) if verbose else nullcontext(lambda _: None)
     with follow as step:
-        short, agreement = distill(long, samples, sizes, tolerance, seed_from(random_state), step)
-    if agreement.loss > tolerance:
-        warnings.warn(
-            f"compress: {short.n_vectors} vectors do not agree with this {type(model).__name__} of "
-            f"{most} to the tolerance {tolerance:g}: {agreement} on held-out samples; raise "
-            "n_vectors or tolerance, or pass more samples X.",
-            UserWarning,
-            stacklevel=2,
-        )
-    made = _estimator(model, long, short, samples)
-    made.agreement_ = agreement
+        found = distill(long, samples, fresh, goal, seed_from(random_state), step)
+    for text in _doubts(model, found, tolerance):
+        warnings.warn(f"compress: {text}", UserWarning, stacklevel=2)
+    made = _estimator(model, long, found.function, samples)
+    made.agreement_ = found.agreement
     return made
+
+
+def _samples(model: Any, long: Teacher, X: Any) -> Array:
+    """Checked samples; the vectors of a kernel model where none are given."""
+    if X is not None:
+        return validate_samples(model, X, reset=False, accept_sparse=False)
+    if long.vectors is None:
+        raise ValueError(f"compress: a {type(model).__name__} has no vectors; pass X, samples to agree on.")
+    return long.vectors
+
+
+def _doubts(model: Any, found: Distilled, tolerance: float) -> list[str]:
+    """What has to be said of a model that may not agree."""
+    texts, name, size = [], type(model).__name__, found.function.n_vectors
+    if found.agreement.loss > tolerance:
+        texts.append(
+            f"{size} vectors do not agree with this {name} to the tolerance {tolerance:g}: {found.agreement} on new "
+            "samples; raise n_vectors or tolerance, or pass more samples X."
+        )
+    if found.rare and is_classifier(model):
+        classes = ", ".join(repr(to_numpy(model.classes_)[c].item()) for c in found.rare[:5])
+        texts.append(
+            f"this {name} decides for {classes} on fewer than {LEAST_CLASS_ROWS} samples, too few to tell whether "
+            "the short model keeps such decisions; pass more of these samples."
+        )
+    return texts
 
 
 def _check(n_vectors: Any, tolerance: Any, random_state: Any) -> None:
@@ -166,7 +204,9 @@ def _estimator(model: Any, long: Teacher, short: Function, samples: Array) -> Co
         made.offset_ = float(np.ravel(model.offset_)[0])
     else:
         made = CompressedTransformer()
-    made.methods_ = [name for name in ("predict_proba", "transform") if hasattr(model, name)]
+    # only of a sum of kernels the components are the values that were taught
+    names = ("predict_proba",) if long.vectors is None else ("predict_proba", "transform")
+    made.methods_ = [name for name in names if hasattr(model, name)]
     made.expansion_, made.source_ = short, type(model).__name__
     made.vectors_, made.n_vectors_ = short.vectors, short.n_vectors
     made.n_features_in_ = int(model.n_features_in_)

@@ -14,9 +14,10 @@ from fewkern.arrays.progress import Step
 from fewkern.arrays.random import random_generator
 from fewkern.arrays.storable import storable
 from fewkern.arrays.threads import one_thread
-from fewkern.compression.teaching import DRAWN_TO_JUDGE, Lesson, crossings, held_out
+from fewkern.compression.teaching import DRAWN_TO_JUDGE, LEAST_CLASS_ROWS, Lesson, crossings, held_out
 from fewkern.core.expansion import KernelExpansion
 from fewkern.core.gaussians import GaussianBasis, GaussianExpansion
+from fewkern.core.path import smallest_within
 from fewkern.core.preparation import Preparation
 from fewkern.core.scores import ClassScores
 from fewkern.learn.learner import linear_axes
@@ -25,57 +26,65 @@ from fewkern.learn.objective import Geometry, Rows, coefficients
 from fewkern.learn.policy import POLICY
 from fewkern.learn.start import Start, choose_start
 
-__all__ = ["Agreement", "Function", "Teacher", "distill", "ladder"]
+__all__ = ["Agreement", "Distilled", "Function", "Goal", "Teacher", "distill", "ladder"]
 
 Host = np.ndarray[Any, Any]
 Function = KernelExpansion | GaussianExpansion
-# Rows that vectors are moved on, and that they are judged by.
-ROWS, JUDGED_ROWS = 3000, 3000
-# Steps of a search for less than so many vectors; for more, which begin nearer to the teacher, in inverse proportion,
-# down to the least.
-STEPS, MANY, LEAST_STEPS = 150, 50, 40
+# Rows that vectors are moved on, and crossings that they are judged by.
+LESSON_ROWS, JUDGED_ROWS = 3000, 3000
+# Steps of a search for at most STEP_VECTORS vectors; for more, which begin nearer to the teacher, in inverse
+# proportion, down to the least.
+MAX_STEPS, LEAST_STEPS, STEP_VECTORS = 150, 40, 50
 # Gain of a step at which a search ends, over the variance of the values.
 TOL = 1e-7
 # Unit of a column, in widths of the start. With the standard deviation as unit, which ignores the width, vectors move
 # too slowly beside it: the error of 20 vectors is .28 instead of .19 (KernelRidge, kin8nm, 200 steps).
-WIDTHS = 2.0
+UNIT_WIDTHS = 2.0
 # Ridge at the start, per unit of weight: a teacher has no noise.
 START_RIDGE = 1e-5
-# A width that is larger than the least one by this factor is taken to be that: the unit of a column needs a bound.
-WIDEST = 1e3
+# Largest width of a column over the least one: the unit of a column needs a bound.
+MAX_WIDTH_RATIO = 1e3
 
 
 @storable
 @dataclass(frozen=True)
 class Agreement:
-    """How far a short function does what its teacher does, on crossings of samples that it was not taught.
+    """Agreement of a short function with its teacher on rows that neither has learned.
 
     Parameters
     ----------
     error : float
-        Root of the mean squared difference of the values, over the standard deviation of the teacher's.
+        Root mean squared difference of the values, over the standard deviation of the teacher's.
     decisions : float or None
-        Share of the samples on which both decide the same; None where nothing is decided.
-    balanced : float or None
-        The mean of that share over the teacher's classes, each counted alike: a rare class is not overlooked.
+        Share of the rows on which both decide the same; None where nothing is decided.
+    least : float or None
+        The same for the class of least agreement: a rare class is not lost.
     """
 
     error: float
     decisions: float | None = None
-    balanced: float | None = None
+    least: float | None = None
 
     @property
     def loss(self) -> float:
-        """What is held against a tolerance: the share of other decisions, the larger of the two, or the error."""
-        return (
-            self.error if self.decisions is None or self.balanced is None else 1.0 - min(self.decisions, self.balanced)
-        )
+        """Compared with the tolerance: other decisions in the class of least agreement, or the error."""
+        return self.error if self.least is None else 1.0 - self.least
 
     def __str__(self) -> str:
         error = f"relative error of the values {self.error:.2g}"
-        if self.decisions is None or self.balanced is None:
+        if self.decisions is None:
             return error
-        return f"{self.decisions:.2%} equal decisions ({self.balanced:.2%} with all classes alike), {error}"
+        return f"{self.decisions:.2%} equal decisions ({self.least:.2%} in the least class), {error}"
+
+
+@dataclass(frozen=True)
+class Distilled:
+    """A short function, its agreement, and the classes for which that could not be measured."""
+
+    function: Function
+    agreement: Agreement
+    rare: tuple[int, ...] = ()
+    """Classes with fewer rows than ``LEAST_CLASS_ROWS``."""
 
 
 @dataclass(frozen=True)
@@ -83,14 +92,15 @@ class Teacher:
     """A fitted function to be imitated, and what is known of it."""
 
     values: Callable[[Array], Array]
-    """From rows to what a short function has to say of them, ``(n, q)``."""
-    vectors: Array
+    """From rows to the values to be imitated, ``(n, q)``."""
+    vectors: Array | None
+    """Of a sum of kernels; None where only the values are known."""
     scores: ClassScores | None = None
     """From these values to classes; None where the values themselves count."""
     decide: Callable[[Array], Array] | None = None
     """From rows to numbers of classes, where the values do not decide."""
     widths: Any = None
-    """Widths of its Gaussians, one or one per prepared column; None for other kernels."""
+    """Widths of its Gaussians, one or one per prepared column; None for other functions."""
     function: Function | None = None
     """The function itself, where it is known."""
 
@@ -99,6 +109,15 @@ class Teacher:
         if self.scores is None:
             return None
         return self.scores.codes(values) if self.decide is None else self.decide(X)
+
+
+@dataclass(frozen=True)
+class Goal:
+    """Sizes to be tried, ascending, the loss of agreement that ends the search, and the number of classes."""
+
+    sizes: Sequence[int]
+    tolerance: float
+    n_classes: int = 0
 
 
 def ladder(most: int) -> tuple[int, ...]:
@@ -111,45 +130,53 @@ def ladder(most: int) -> tuple[int, ...]:
 
 def steps(m: int) -> int:
     """Steps of a search for ``m`` vectors."""
-    return max(LEAST_STEPS, STEPS * MANY // max(m, MANY))
+    return max(LEAST_STEPS, MAX_STEPS * STEP_VECTORS // max(m, STEP_VECTORS))
 
 
 @one_thread()
 def distill(
-    teacher: Teacher, X: Array, sizes: Sequence[int], tolerance: float, seed: int = 0, step: Step = lambda _: None
-) -> tuple[Function, Agreement]:
-    """The function of the first size that agrees with the teacher to a tolerance, or of the last, and how far it does.
+    teacher: Teacher, X: Array, X_new: Array | None, goal: Goal, seed: int = 0, step: Step = lambda _: None
+) -> Distilled:
+    """The function of the first size that agrees with the teacher to a tolerance.
+
+    Where none does, the smallest whose loss of agreement is at most the tolerance above the least: more vectors do not
+    help to imitate a rough function.
 
     Parameters
     ----------
     teacher : Teacher
     X : array of shape (n, d)
-        Samples; one in ten is not taught, and crossings of these judge.
-    sizes : sequence of int
-        Ascending.
-    tolerance : float
-        Of :attr:`Agreement.loss`.
+        Rows to be taught. Without ``X_new`` some of them are held out.
+    X_new : array of shape (n_new, d) or None
+        Rows that measure the agreement; None: crossings of the rows held out.
+    goal : Goal
     seed : int
-        Of what is held out, crossed and started from.
+        Of the rows held out, of the crossings and of the start.
     step : callable
         Called with the number of searches done.
     """
-    if teacher.function is not None and teacher.function.n_vectors <= sizes[0]:
-        return teacher.function, Agreement(0.0) if teacher.scores is None else Agreement(0.0, 1.0, 1.0)
+    if teacher.function is not None and teacher.function.n_vectors <= goal.sizes[0]:
+        return Distilled(teacher.function, Agreement(0.0) if teacher.scores is None else Agreement(0.0, 1.0, 1.0))
     rng = random_generator(seed)
     codes = teacher.decisions(X, teacher.values(X))
-    taught, held = (_take(X, part) for part in held_out(codes, int(X.shape[0]), rng))
-    test = _Test.of(teacher, X, held, codes, rng)
-    lesson = Lesson.of(teacher, taught, ROWS, rng)
+    if X_new is None:
+        taught, held = (_take(X, part) for part in held_out(codes, int(X.shape[0]), rng))
+        test = _Test.crossed(teacher, X, held, codes, rng)
+    else:
+        taught, test = X, _Test.of(teacher, X_new)
+    lesson = Lesson.of(teacher, taught, LESSON_ROWS, rng)
     beginner = _Student.of(teacher, lesson, seed)
-    for done, size in enumerate(sizes, 1):
+    found: list[tuple[Function, Agreement]] = []
+    for size in goal.sizes:
         student = beginner.begun(lesson, size).moved(lesson, steps(size))
         function = student.function(lesson).in_precision(to_numpy(X[:1, :]).dtype).like(X)
-        agreement = test.agreement(function)
-        step(done)
-        if agreement.loss <= tolerance:
-            break
-    return function, agreement
+        found.append((function, test.agreement(function)))
+        step(len(found))
+        if found[-1][1].loss <= goal.tolerance:
+            return Distilled(*found[-1], test.rare(goal.n_classes))
+    losses, sizes = np.array([agreement.loss for _, agreement in found]), np.array(goal.sizes)
+    (best,) = smallest_within(losses, sizes, goal.tolerance)
+    return Distilled(*found[best], test.rare(goal.n_classes))
 
 
 def _take(X: Array, part: Host) -> Array:
@@ -158,39 +185,51 @@ def _take(X: Array, part: Host) -> Array:
 
 @dataclass(frozen=True)
 class _Test:
-    """Crossings of samples that are not taught, and what the teacher says of them."""
+    """Rows that measure the agreement, and the answers of the teacher."""
 
     X: Array
     values: Array
-    scores: ClassScores | None
-    codes: Host | None
-    shares: Host | None
-    """Shares of the classes among the samples."""
+    scores: ClassScores | None = None
+    codes: Host | None = None
+    counts: Host | None = None
+    """Rows of every class, of which ``X`` is a sample."""
 
     @classmethod
-    def of(cls, teacher: Teacher, X: Array, held: Array, codes: Array | None, rng: np.random.Generator) -> _Test:
+    def of(cls, teacher: Teacher, X: Array, codes: Array | None = None) -> _Test:
+        """On given rows; ``codes`` are the classes of the rows that these stand for."""
+        values = teacher.values(X)
+        found = teacher.decisions(X, values)
+        if found is None:
+            return cls(X, values)
+        own = to_numpy(found)
+        counts = np.bincount(own if codes is None else to_numpy(codes), minlength=int(own.max()) + 1)
+        return cls(X, values, teacher.scores, own, counts)
+
+    @classmethod
+    def crossed(cls, teacher: Teacher, X: Array, held: Array, codes: Array | None, rng: np.random.Generator) -> _Test:
+        """On crossings of rows that are not taught."""
         own = teacher.decisions(held, teacher.values(held))
-        rows = crossings(held, X, own, JUDGED_ROWS, DRAWN_TO_JUDGE, rng)
-        values = teacher.values(rows)
-        if codes is None:
-            return cls(rows, values, None, None, None)
-        found = to_numpy(teacher.decisions(rows, values))
-        counts = np.bincount(to_numpy(codes), minlength=int(found.max()) + 1)
-        return cls(rows, values, teacher.scores, found, counts / counts.sum())
+        return cls.of(teacher, crossings(held, X, own, JUDGED_ROWS, DRAWN_TO_JUDGE, rng), codes)
+
+    def rare(self, n_classes: int) -> tuple[int, ...]:
+        """Classes with too few rows to measure their agreement."""
+        counts = np.zeros(0, dtype=int) if self.counts is None else self.counts
+        counts = np.concatenate([counts, np.zeros(max(0, n_classes - len(counts)), dtype=int)])
+        return tuple(int(c) for c in np.flatnonzero(counts < LEAST_CLASS_ROWS))
 
     def agreement(self, short: Function) -> Agreement:
-        """How far a short function says the same."""
+        """Agreement of a short function with the teacher."""
         values, truth, xp = short(self.X), self.values, namespace(self.values)
         size = float(xp.mean((truth - xp.mean(truth, axis=0)) ** 2)) or float(xp.mean(truth**2)) or 1.0
         error = math.sqrt(float(xp.mean((truth - values) ** 2)) / size)
-        if self.scores is None or self.codes is None or self.shares is None:
+        if self.scores is None or self.codes is None or self.counts is None:
             return Agreement(error)
         same = to_numpy(self.scores.codes(values)) == self.codes
         classes = np.unique(self.codes)
         agreed = np.array([same[self.codes == c].mean() for c in classes])
-        shares = self.shares[classes]
+        shares = self.counts[classes]
         decisions = float(shares @ agreed / shares.sum()) if shares.any() else float(agreed.mean())
-        return Agreement(error, decisions, float(agreed.mean()))
+        return Agreement(error, decisions, float(agreed.min()))
 
 
 @dataclass(frozen=True)
@@ -228,8 +267,8 @@ class _Student:
 
     @classmethod
     def _measured(cls, columns: Preparation, axes: Host, scales: Host, directions: Host, seed: int) -> _Student:
-        """With ``WIDTHS`` widths as the unit of every column."""
-        unit = np.maximum(scales, scales.max() / WIDEST) / WIDTHS
+        """With ``UNIT_WIDTHS`` widths as the unit of every column."""
+        unit = np.maximum(scales, scales.max() / MAX_WIDTH_RATIO) / UNIT_WIDTHS
         start = Start(np.log(scales / unit), START_RIDGE, seed)
         columns = replace(columns, values=columns.values * unit)
         return cls(columns, axes / unit[:, None], start, directions / unit[:, None])
@@ -242,7 +281,7 @@ class _Student:
     def begun(self, lesson: Lesson, size: int) -> _Student:
         """With vectors that are rows of the lesson; many vectors are samples, where a teacher has its bumps."""
         rows = self.rows(lesson)
-        if MANY <= size <= lesson.n_samples:
+        if STEP_VECTORS <= size <= lesson.n_samples:
             rows = rows.take(range(lesson.n_samples))
         geometry, _ = self.start.geometry(rows, size)
         return replace(self, geometry=replace(geometry, directions=self.directions))

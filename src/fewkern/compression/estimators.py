@@ -37,7 +37,7 @@ class CompressedModel(BaseEstimator):
     vectors_, n_vectors_
         Its vectors, which are no samples any more, and their number.
     agreement_ : Agreement
-        Agreement with the source, on crossings of held-out samples.
+        Agreement with the source, on new samples.
     feature_importances_ : array of shape (n_features,)
         Share of every feature in the variation of the short function, as in :class:`KernelRegressor`; a
         transformer has none.

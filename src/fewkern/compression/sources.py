@@ -9,7 +9,7 @@ from copy import copy
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, is_classifier, is_outlier_detector, is_regressor
 from sklearn.decomposition import KernelPCA
 from sklearn.exceptions import NotFittedError
 from sklearn.gaussian_process import GaussianProcessClassifier, GaussianProcessRegressor
@@ -18,8 +18,7 @@ from sklearn.kernel_ridge import KernelRidge
 from sklearn.svm import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 from sklearn.utils.validation import check_is_fitted
 
-from fewkern.arrays.namespace import Array, asarray_like, float_dtype, is_sparse, to_numpy
-from fewkern.arrays.storable import stored_classes
+from fewkern.arrays.namespace import Array, asarray_like, float_dtype, is_sparse, namespace, to_numpy
 from fewkern.compression.distillation import Teacher
 from fewkern.core.expansion import KernelExpansion
 from fewkern.core.gaussians import GaussianExpansion
@@ -33,21 +32,22 @@ LEAST_PROBABILITY = 1e-4
 
 
 def teacher(model: Any) -> Teacher:
-    """What a fitted model says of samples, and what is known of how."""
+    """The function of a fitted model, and what is known of it."""
     name = type(model).__name__
     read = next((read for cls, read in _SOURCES.items() if isinstance(model, cls)), None)
-    if read is None and isinstance(model, BaseEstimator) and name in stored_classes():
-        read = _own
+    if read is None and isinstance(model, BaseEstimator):
+        own = type(model).__module__.startswith("fewkern.")
+        read = _own if own else next((read for test, read in _BY_VALUES if test(model)), None)
     if read is None:
         raise TypeError(
-            f"compress: cannot read a {name}; expected a fitted estimator of fewkern, a pipeline that ends in one, or "
-            f"one of scikit-learn's {', '.join(cls.__name__ for cls in _SOURCES)}."
+            f"compress: cannot read a {name}; expected a fitted classifier, regressor or outlier detector with "
+            "scikit-learn's interface, an estimator of fewkern, KernelPCA, or a pipeline that ends in one of these."
         )
     check_fitted(model)
     if getattr(model, "kernel", None) == "precomputed":
         raise ValueError(f"compress: this {name} was fitted to kernel values; fit it to samples.")
     found = read(model)
-    if is_sparse(found.vectors):
+    if found.vectors is not None and is_sparse(found.vectors):
         raise ValueError(
             f"compress: this {name} was fitted to sparse samples, and moved vectors would not be sparse; fit it to a "
             "dense array."
@@ -64,7 +64,7 @@ def check_fitted(model: Any, attribute: str | None = None) -> None:
 
 
 def ask(method: Callable[[Any], Any], X: Array) -> Any:
-    """What a model says of checked samples, whose names were checked with them."""
+    """Call a method of a model on checked samples, whose names were checked with them."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="X does not have valid feature names")
         return method(X)
@@ -113,10 +113,16 @@ def _classifier(model: Any) -> Teacher:
     def votes(X: Array) -> Array:
         return asarray_like(np.clip(to_numpy(pairs(X)), -1.0, 1.0) @ ballot, X, dtype=float_dtype(X))
 
+    return Teacher(votes, model.support_vectors_, ClassScores(), _predicted(model), _width(model, model._gamma))
+
+
+def _predicted(model: Any) -> Callable[[Array], Array]:
+    """The numbers of the classes that a model predicts."""
+
     def decide(X: Array) -> Array:
         return asarray_like(np.searchsorted(model.classes_, ask(model.predict, to_numpy(X))), X)
 
-    return Teacher(votes, model.support_vectors_, ClassScores(), decide, _width(model, model._gamma))
+    return decide
 
 
 def _kernel_ridge(model: KernelRidge) -> Teacher:
@@ -181,6 +187,54 @@ def _own(model: Any) -> Teacher:
     return Teacher(function, function.vectors, scores, widths=width, function=function)
 
 
+def _any_classifier(model: Any) -> Teacher:
+    """A classifier of unknown form: its decision function, else its probabilities, else its decisions."""
+    if not hasattr(model.classes_, "shape"):
+        raise TypeError(f"compress: this {type(model).__name__} has several outputs; compress one model per output.")
+    k = len(model.classes_)
+    for name in ("decision_function", "predict_proba"):
+        if hasattr(model, name) and (name == "predict_proba" or k == 2 or _n_values(model, name) == k):
+            return Teacher(_centred_scores(getattr(model, name)), None, ClassScores(), _predicted(model))
+    decide = _predicted(model)
+
+    def indicators(X: Any) -> Any:
+        return np.eye(k)[to_numpy(decide(X))]
+
+    return Teacher(_centred_scores(indicators), None, ClassScores(), decide)
+
+
+def _n_values(model: Any, name: str) -> int:
+    """Number of columns of the answers of a method; one row is enough to see them."""
+    return int(np.size(ask(getattr(model, name), np.zeros((1, model.n_features_in_)))))
+
+
+def _centred_scores(method: Callable[[Any], Any]) -> Callable[[Array], Array]:
+    """One value for two classes, else one per class about their mean: only differences between classes matter."""
+    asked = _asked(method)
+
+    def scores(X: Array) -> Array:
+        found = asked(X)
+        if found.shape[1] == 2:
+            return found[:, 1:] - found[:, :1]
+        return found if found.shape[1] == 1 else found - namespace(found).mean(found, axis=1)[:, None]
+
+    return scores
+
+
+def _any_regressor(model: Any) -> Teacher:
+    return Teacher(_asked(model.predict), None)
+
+
+def _any_detector(model: Any) -> Teacher:
+    return Teacher(_asked(model.decision_function), None, ClassScores())
+
+
+# Estimators of unknown form are imitated by their values alone.
+_BY_VALUES: tuple[tuple[Callable[[Any], bool], Callable[[Any], Teacher]], ...] = (
+    (is_classifier, _any_classifier),
+    (is_regressor, _any_regressor),
+    (is_outlier_detector, _any_detector),
+)
 _SOURCES: dict[type, Callable[[Any], Teacher]] = {
     SVC: _classifier,
     NuSVC: _classifier,

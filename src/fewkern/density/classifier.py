@@ -19,8 +19,8 @@ from fewkern.core.scores import ClassScores
 from fewkern.density.base import DensityEstimator, in_numpy
 from fewkern.density.forward import ForwardDensity
 from fewkern.density.mixture import ClassMixtures
-from fewkern.select.calibration import calibrate
 from fewkern.select.leave_one_out import HeldOut
+from fewkern.select.uncertainty import calibrate
 
 __all__ = ["DensityClassifier"]
 
@@ -202,7 +202,7 @@ def _held_out(base: Any, samples: Samples, step: Step) -> HeldOut | None:
         parts.append(part)
         values.append(_mixtures(_class_densities(base, rest))(samples.X[part]))
         step(k + 2)
-    return HeldOut(samples.take(np.concatenate(parts)), np.concatenate(values))
+    return HeldOut(np.concatenate(values), samples.take(np.concatenate(parts)), "cv")
 
 
 def _turns(samples: Samples) -> Array:

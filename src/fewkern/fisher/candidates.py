@@ -11,7 +11,7 @@ from fewkern.arrays.finite import squarable
 from fewkern.arrays.namespace import Array
 from fewkern.core.kernel import Kernel
 from fewkern.core.samples import Samples
-from fewkern.select.selection import Selecting, choose_basis
+from fewkern.select.selection import SelectionRule, choose_basis
 
 __all__ = ["Candidates", "kernel_scale"]
 
@@ -41,7 +41,7 @@ class Candidates:
         if limit is None:
             limit = MAX_CANDIDATES if samples.n_classes == 2 else MAX_CANDIDATES_MULTICLASS
         if len(rows) > limit:
-            rows = np.sort(choose_basis(samples, kernel, Selecting(seed=seed), limit).indices)
+            rows = np.sort(choose_basis(samples, kernel, SelectionRule(seed=seed), limit).indices)
             row_to_candidate = None
         return cls(kernel, rows, row_to_candidate, kernel(samples.X, kernel.pick(samples.X, rows)))
 

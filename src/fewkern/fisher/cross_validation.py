@@ -26,8 +26,8 @@ from fewkern.fisher.lq import LqFamily
 from fewkern.fisher.posterior import AffineScores, least_squares_scores
 from fewkern.fisher.problem import Discriminant
 from fewkern.fisher.targets import FisherTargets, fisher_targets
-from fewkern.select.grid import WIDTH_FACTORS, KernelGrid
 from fewkern.select.leave_one_out import HeldOut
+from fewkern.select.paths import WIDTH_FACTORS, KernelGrid
 from fewkern.select.search import class_grid
 
 __all__ = [
@@ -276,7 +276,7 @@ class CrossValidated:
         values = [part.values(self.models[s][f], targets) for f, (part, s) in enumerate(zip(self.parts, settings))]
         rows, first = np.unique(np.concatenate([part.rows for part in self.parts]), return_index=True)
         samples = self.samples if len(rows) == self.samples.n else self.samples.take(rows)
-        return HeldOut(samples, np.concatenate(values)[first])
+        return HeldOut(np.concatenate(values)[first], samples, "nested" if len(set(settings)) > 1 else "cv")
 
 
 def cross_validate(

@@ -32,8 +32,8 @@ from fewkern.fisher.posterior import fit_posterior
 from fewkern.fisher.problem import Discriminant, Ending, FittedDiscriminant
 from fewkern.fisher.targets import FisherTargets, fisher_targets
 from fewkern.select.leave_one_out import HeldOut
-from fewkern.select.novelty import LEAST_VECTORS, novelty_of
-from fewkern.select.selection import Selecting, choose_basis
+from fewkern.select.selection import SelectionRule, choose_basis
+from fewkern.select.uncertainty import LEAST_VECTORS, novelty_of
 
 __all__ = ["CONSTRAINTS", "FisherFit", "class_expansion", "fit_fisher"]
 
@@ -108,7 +108,7 @@ def fit_fisher(estimator: Any, population: Population, family: Family) -> Fisher
     ratio = None if priors is None else priors / targets.priors
     error, calibration = _held_out(selected.nested, posterior.scores, scores, ratio)
     # drawn at random, 20 vectors explain one percent less than by "gain", in half of the time
-    basis = choose_basis(samples, candidates.kernel, Selecting(rule="random", seed=seed), LEAST_VECTORS)
+    basis = choose_basis(samples, candidates.kernel, SelectionRule(rule="random", seed=seed), LEAST_VECTORS)
     return FisherFit(
         rows=rows,
         kernel=candidates.kernel,

@@ -19,8 +19,8 @@ from fewkern.arrays.namespace import Array
 from fewkern.core.samples import Samples
 from fewkern.core.scores import ClassScores
 from fewkern.fisher.targets import FisherTargets
-from fewkern.select.calibration import calibrate
 from fewkern.select.leave_one_out import HeldOut
+from fewkern.select.uncertainty import calibrate
 
 __all__ = ["AffineScores", "Posterior", "fit_posterior", "least_squares_scores", "logistic_scores"]
 

@@ -31,7 +31,7 @@ from fewkern.fisher.posterior import least_squares_scores
 from fewkern.fisher.problem import penalized_problem
 from fewkern.fisher.targets import fisher_targets
 from fewkern.populations import labelled_population
-from fewkern.select.trust import novelty, novelty_threshold
+from fewkern.select.mixins import novelty, novelty_threshold
 
 __all__ = ["FisherPath", "SparseKernelFisher", "fisher_path"]
 

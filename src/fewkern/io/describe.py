@@ -35,7 +35,7 @@ from fewkern.io.plan import (
 )
 from fewkern.io.sums import as_double, as_log_sum, as_sum, preparation_bends
 from fewkern.io.trial import is_fitted
-from fewkern.select.trust import interval_quantiles
+from fewkern.select.mixins import interval_quantiles
 
 __all__ = ["plan"]
 

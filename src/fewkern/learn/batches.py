@@ -104,7 +104,7 @@ class Sums:
         alone = left <= 1e3 * eps(Z)
         values = Y - (Y - fit) / xp.where(alone, xp.ones_like(left), left)
         values = xp.where(alone, xp.zeros_like(values) + found.offset, values)
-        return HeldOut(samples, xp.astype(values, samples.weights.dtype, copy=False))
+        return HeldOut(xp.astype(values, samples.weights.dtype, copy=False), samples, "loo")
 
 
 def best_ridge(basis: Basis, samples: Samples, policy: Policy) -> float:

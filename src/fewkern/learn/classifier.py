@@ -25,9 +25,9 @@ from fewkern.learn.fitting import (
 )
 from fewkern.learn.parameters import PARAMETERS
 from fewkern.populations import labelled_batch, labelled_population
-from fewkern.select.calibration import calibrate
 from fewkern.select.leave_one_out import class_targets
-from fewkern.select.trust import novelty, novelty_threshold
+from fewkern.select.mixins import novelty, novelty_threshold
+from fewkern.select.uncertainty import calibrate
 
 __all__ = ["KernelClassifier"]
 

@@ -31,12 +31,10 @@ from fewkern.learn.logistic import choose_logistic, fit_logistic
 from fewkern.learn.policy import POLICY, Policy
 from fewkern.learn.preparation import with_open_ends
 from fewkern.select.all_rows import feature_statistics, with_targets
-from fewkern.select.calibration import fit_temperature
 from fewkern.select.leave_one_out import HeldOut
-from fewkern.select.novelty import LEAST_VECTORS, novelty_of
-from fewkern.select.search import automatic_model, held_out_values
-from fewkern.select.searching import Searching
-from fewkern.select.selection import Selecting, choose_basis
+from fewkern.select.search import automatic_model, automatic_space, nested_values
+from fewkern.select.selection import SelectionRule, choose_basis
+from fewkern.select.uncertainty import LEAST_VECTORS, fit_temperature, novelty_of
 
 __all__ = [
     "Fitted",
@@ -123,7 +121,7 @@ def as_logistic(fitted: Fitted, population: Population) -> Fitted:
     Z = to_numpy(fitted.basis.features(found.samples.X)).astype(np.float64)
     W, b = fit_logistic(Z, codes, to_numpy(found.samples.weights), chosen.ridge)
     expansion = fitted.basis.expand(*(asarray_like(part, like, dtype=like.dtype) for part in (W, b)))
-    held = HeldOut(found.samples.take(chosen.held), chosen.scores.astype(found.samples.weights.dtype))
+    held = HeldOut(chosen.scores.astype(found.samples.weights.dtype), found.samples.take(chosen.held), "cv")
     return replace(fitted, expansion=expansion, held_out=held, loss="logistic")
 
 
@@ -151,7 +149,7 @@ def _fit_dense(estimator: Any, samples: Samples) -> Fitted:
     held_out = sums.left_out(found.samples)
     if found.held_out is not None:
         place, values = found.held_out
-        held_out = HeldOut(found.samples.take(place), values.astype(some.weights.dtype))
+        held_out = HeldOut(values.astype(some.weights.dtype), found.samples.take(place), "nested")
     return Fitted(
         sums.expansion(),
         replace(sums, basis=basis.like(samples.X)),
@@ -170,7 +168,9 @@ def _novelty(found: Learned, basis: GaussianBasis) -> Novelty:
     preparation = with_open_ends(found.preparation, X.astype(np.float64))
     samples = replace(found.samples, X=namespace(X).astype(preparation(X), dtype, copy=False))
     kernel = Gaussian(unit="range").resolve(samples.X)
-    selection = choose_basis(samples, kernel, Selecting("gain", 0, None, seed=0), max(LEAST_VECTORS, basis.n_vectors))
+    selection = choose_basis(
+        samples, kernel, SelectionRule("gain", 0, None, seed=0), max(LEAST_VECTORS, basis.n_vectors)
+    )
     novelty = novelty_of(samples, selection, selection.basis())
     return replace(novelty, preparation=preparation)
 
@@ -219,8 +219,8 @@ def _warn_open_end(estimator: Any, size: int, n: int) -> None:
 
 def _fit_sparse(estimator: Any, samples: Samples) -> Fitted:
     """Sparse rows are not prepared, and vectors stay samples: FVS-LR, everything by leave-one-out."""
-    how = Selecting("gain", 0, None, seed=seed_from(estimator.random_state))
-    plan = Searching.automatic(
+    how = SelectionRule("gain", 0, None, seed=seed_from(estimator.random_state))
+    space = automatic_space(
         how,
         samples.n,
         n_vectors=estimator.n_vectors,
@@ -229,13 +229,13 @@ def _fit_sparse(estimator: Any, samples: Samples) -> Fitted:
         prefer=estimator.prefer,
     )
     with progress(estimator, "comparing kernel length scales", None) as step:
-        found = automatic_model(samples, Gaussian(), plan, step)
+        found = automatic_model(samples, Gaussian(), space, step)
     basis = samples.original(found.basis)
     total = float(namespace(samples.weights).sum(samples.weights))
     sums = Sums.of(basis, found.ridge / total, samples)
-    held_out = held_out_values(samples, found) or sums.left_out(samples)
+    held_out = nested_values(samples, found) or sums.left_out(samples)
     novelty = novelty_of(samples, found.selection, basis)
-    return Fitted(sums.expansion(), sums, held_out, novelty, found.trace, str(Kind.STILL))
+    return Fitted(sums.expansion(), sums, held_out, novelty, found.path, str(Kind.STILL))
 
 
 def keep(estimator: Any, fitted: Fitted) -> None:

@@ -14,8 +14,8 @@ from fewkern.learn.batches import Basis
 from fewkern.learn.fitting import begin, continue_with, fit_population, keep, keep_batch, keep_sums, merged, sums_before
 from fewkern.learn.parameters import PARAMETERS
 from fewkern.populations import measured_batch, measured_population
-from fewkern.select.intervals import fit_intervals
-from fewkern.select.trust import IntervalRegressor, novelty, novelty_threshold
+from fewkern.select.mixins import IntervalRegressor, novelty, novelty_threshold
+from fewkern.select.uncertainty import fit_intervals
 
 __all__ = ["KernelRegressor"]
 

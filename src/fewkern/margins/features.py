@@ -17,7 +17,7 @@ from fewkern.core.samples import Samples
 from fewkern.core.statistics import Statistics
 from fewkern.select.all_rows import with_indicators
 from fewkern.select.axes import Spread, column_signs
-from fewkern.select.selection import Selecting, Selection, choose_basis
+from fewkern.select.selection import Selection, SelectionRule, choose_basis
 
 __all__ = ["Features", "basis_features", "features_of_all", "sample_features"]
 
@@ -111,7 +111,7 @@ def sample_features(samples: Samples, kernel: Linear) -> Features:
     return Features(own, kernel, X - mean, mean)
 
 
-def basis_features(samples: Samples, kernel: Kernel, how: Selecting, limit: int | None) -> Features:
+def basis_features(samples: Samples, kernel: Kernel, how: SelectionRule, limit: int | None) -> Features:
     """Features on a basis of at most ``limit`` chosen samples; None is the numerical rank."""
     chosen = choose_basis(samples, kernel, how, limit)
     p, Z = _double(samples.weights), _double(chosen.G)

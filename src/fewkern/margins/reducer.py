@@ -21,7 +21,7 @@ from fewkern.margins.features import Features, basis_features, sample_features
 from fewkern.margins.graphs import Factor, GraphPair, SparseWeights
 from fewkern.margins.rules import RULES, AdditiveRule, GraphRule
 from fewkern.populations import labelled_population, weighted_population
-from fewkern.select.parameters import SELECTION, selecting
+from fewkern.select.base import SELECTION, selection_rule
 
 __all__ = ["REDUCER", "Reducer", "on_host"]
 
@@ -94,7 +94,7 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator
             return sample_features(samples, kernel)
         if limit is None:
             limit = _MAX_SPARSE_VECTORS if isinstance(kernel, Linear) else _MAX_VECTORS
-        how = selecting(params.rule, False, params.basis_tol, params.random_state)
+        how = selection_rule(params.rule, False, params.basis_tol, params.random_state)
         return basis_features(samples, kernel, how, limit)
 
     def _set_fitted(self, features: Features, W: Array, like: Array, dual: Array | None = None) -> None:

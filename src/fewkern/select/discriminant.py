@@ -23,13 +23,12 @@ from fewkern.base import (
 from fewkern.core.samples import Samples
 from fewkern.populations import labelled_population
 from fewkern.select.all_rows import spread_of
-from fewkern.select.automatic import keep_model, search_model, warn_open_end
 from fewkern.select.axes import Axes, discriminant_axes, gaussian_classes
-from fewkern.select.calibration import calibrate
+from fewkern.select.base import AUTOMATIC, search_model, warn_open_end
 from fewkern.select.leave_one_out import HeldOut, class_targets, solve_samples
-from fewkern.select.parameters import AUTOMATIC
-from fewkern.select.search import Found
-from fewkern.select.trust import novelty, novelty_threshold
+from fewkern.select.mixins import novelty, novelty_threshold
+from fewkern.select.search import SearchResult
+from fewkern.select.uncertainty import calibrate, novelty_of
 
 __all__ = ["FeatureVectorDiscriminant"]
 
@@ -188,7 +187,12 @@ class FeatureVectorDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         found = search_model(self, samples)
         spread = spread_of(population, found.basis, found.Z)
         axes = discriminant_axes(spread, found.ridge, self.n_components)
-        keep_model(self, samples, found, found.basis.expand(axes.W, -axes.mean @ axes.W))
+        self.alpha_, self.path_, self.stop_, self.fitness_ = found.ridge, found.path, found.stop, found.fitness
+        self.basis_ = samples.original(found.basis)
+        self.novelty_ = novelty_of(samples, found.selection, self.basis_)
+        self.expansion_ = samples.original(found.basis.expand(axes.W, -axes.mean @ axes.W))
+        self.kernel_, self.indices_ = self.expansion_.kernel, self.expansion_.indices
+        self.vectors_, self.n_vectors_ = self.expansion_.vectors, self.expansion_.n_vectors
         warn_open_end(self, samples, found)
         classes = gaussian_classes(spread, axes)
         self.eigenvalues_, self.means_, self.covariance_ = axes.values, classes.means, classes.covariance
@@ -210,7 +214,7 @@ class FeatureVectorDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         return self._values(X)
 
 
-def _left_out(found: Found, samples: Samples, axes: Axes) -> HeldOut:
+def _left_out(found: SearchResult, samples: Samples, axes: Axes) -> HeldOut:
     """Every sample on the axes that the others give, the points of the classes held."""
     points = take_rows(axes.points, samples.codes)
     _, left_out = solve_samples(replace(samples, targets=points), found.Z, found.ridge)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from fewkern.arrays.blocks import row_blocks
 from fewkern.arrays.finite import largest_power
@@ -25,10 +26,10 @@ from fewkern.core.statistics import Statistics
 from fewkern.select.leave_group_out import GroupBlocks, group_errors, group_residuals
 
 __all__ = [
-    "LARGE",
+    "MAX_LOO_ROWS",
     "HeldOut",
-    "Judging",
-    "Path",
+    "LooPath",
+    "LooScheme",
     "Solution",
     "class_targets",
     "loo_paths",
@@ -36,66 +37,69 @@ __all__ = [
     "solve_samples",
 ]
 
-# Up to this many outputs their errors are added one after the other, above by one more product.
-_FEW_OUTPUTS = 3
-# Of more samples than this so many are left out, one by one: models are fitted to all, and these tell which is better.
-# With half of them, paths of hundreds of vectors ended too early on one of five large tables. Whole groups are left
-# out, all of them.
-LARGE = 5000
+# Errors of at most this many outputs are summed one output at a time; of more by one matrix product.
+_MAX_LOOP_OUTPUTS = 3
+# Rows that are left out at most, one by one: models are fitted to all rows, and these compare the models. With half as
+# many, paths of hundreds of vectors ended too early on one of five large tables. Groups are all left out.
+MAX_LOO_ROWS = 5000
+# Leverage of a row counts as one, and a column as dependent, within this many units of rounding.
+_ROUNDING_UNITS = 1e3
 
 
 @dataclass(frozen=True)
-class Path:
+class LooPath:
     """Mean squared leave-one-out error, summed over the outputs, for ``0..L`` vectors, and its standard error."""
 
     error: Array
-    spread: Array
-    parts: Array | None = None
-    """The sums of which ``error`` is the mean, over every part of the samples: shape ``(n_parts, L + 1)``."""
+    std_error: Array
+    fold_sums: Array | None = None
+    """The sums of which ``error`` is the mean, over every fold of the rows: shape ``(n_folds, L + 1)``."""
 
 
 @dataclass(frozen=True)
-class Judging:
-    """Which samples are left out, which of them together, and of which parts the errors are wanted."""
+class LooScheme:
+    """Which rows are left out, which of them together, and the folds whose errors are summed apart."""
 
     groups: GroupBlocks | None = None
-    parts: Array | None = None
-    """Indicators, shape ``(n, n_parts)``; a group lies in one part."""
+    folds: Array | None = None
+    """Indicators, shape ``(n, n_folds)``; a group lies in one fold."""
     rows: Array | None = None
-    """Samples that are left out where not all are; there are then neither groups nor parts."""
+    """Rows that are left out where not all are; there are then neither groups nor folds."""
 
     @classmethod
-    def of(cls, samples: Samples, parts: Array | None = None) -> Judging:
-        """For samples with or without groups, and a part for each of them."""
-        if parts is not None:
-            parts = one_hot(parts, int(namespace(parts).max(parts)) + 1, samples.weights.dtype)
+    def of(cls, samples: Samples, folds: Array | None = None) -> LooScheme:
+        """For samples with or without groups, and the number of a fold for each of them."""
+        if folds is not None:
+            folds = one_hot(folds, int(namespace(folds).max(folds)) + 1, samples.weights.dtype)
         if samples.groups is not None:
-            return cls(GroupBlocks.of(samples.groups), parts)
-        if parts is not None or samples.n <= LARGE:
-            return cls(None, parts)
-        drawn = sorted(int(i) for i in random_generator(0).choice(samples.n, LARGE, replace=False))
+            return cls(GroupBlocks.of(samples.groups), folds)
+        if folds is not None or samples.n <= MAX_LOO_ROWS:
+            return cls(None, folds)
+        drawn = sorted(int(i) for i in random_generator(0).choice(samples.n, MAX_LOO_ROWS, replace=False))
         return cls(rows=asarray_like(drawn, samples.rows, dtype=samples.rows.dtype))
 
 
 @dataclass(frozen=True)
 class Solution:
-    """``f(z) = W'z + offset`` and what it says of every training sample when that one is left out."""
+    """``f(z) = W'z + offset`` and its leave-one-out predictions."""
 
     W: Array
     offset: Array
     held_out: Array
     """Prediction for every sample by the model fitted without it, shape ``(n, q)``."""
     jitter: float = 0.0
-    """What rounding made necessary beside the ridge."""
+    """Added to the ridge against rounding."""
 
 
 @dataclass(frozen=True)
 class HeldOut:
-    """Values of a model for samples that it was not fitted to."""
+    """Predictions of a model for samples that it was not fitted to."""
 
-    samples: Samples
     values: Array
     """Shape ``(n, q)``."""
+    samples: Samples
+    scheme: Literal["loo", "cv", "nested"]
+    """Leave-one-out or cross-validation at settings that all rows chose; "nested" at settings that other rows chose."""
 
     @property
     def weight(self) -> float:
@@ -108,7 +112,7 @@ class HeldOut:
         if n <= limit or self.samples.pairwise:
             return self
         rows = xp.arange(0, n, -(-n // limit), dtype=xp.int64, device=device(self.values))
-        return HeldOut(self.samples.take(rows), take_rows(self.values, rows))
+        return HeldOut(take_rows(self.values, rows), self.samples.take(rows), self.scheme)
 
     def squared_error(self) -> float:
         """Weighted mean of the squared errors, summed over the outputs."""
@@ -176,58 +180,58 @@ def _dependent(R: Array) -> int | None:
     """First column that depends on those before it, by the diagonal of the triangular factor."""
     xp = namespace(R)
     size = xp.abs(xp.linalg.diagonal(R))
-    small = xp.nonzero(size <= 1e3 * eps(R) * xp.max(size))[0]
+    small = xp.nonzero(size <= _ROUNDING_UNITS * eps(R) * xp.max(size))[0]
     return int(small[0]) if small.shape[0] else None
 
 
 def loo_paths(
-    G: Array, Y: Array, ridges: tuple[float, ...], weights: Array | None = None, judging: Judging | None = None
-) -> list[Path]:
+    G: Array, Y: Array, ridges: tuple[float, ...], weights: Array | None = None, scheme: LooScheme | None = None
+) -> list[LooPath]:
     """Leave-one-out error of FVS-LR on the first ``0..L`` columns of ``G``, for every ridge.
 
     Notes
     -----
     ``n L^2`` flops in BLAS-3 for all ridges, and ``m L^2`` per ridge for ``m`` samples that are left out; once more per
     ridge for more than three outputs, whatever their number. Without a ridge, models with as many unknowns as samples
-    (of positive weight) have no leave-one-out error; theirs is infinite. A sample of leverage one, on which alone some
-    direction hangs, is predicted by the constant when it is left out.
+    (of positive weight) have no leave-one-out error; theirs is infinite. A row of leverage one is
+    predicted by the constant when it is left out.
     """
     design = _Design.of(G, weights)
-    judging = Judging() if judging is None else judging
-    leaving = _LeavingOut(design, Y, judging)
+    scheme = LooScheme() if scheme is None else scheme
+    leaving = _LeavingOut(design, Y, scheme)
     if any(ridge > 0 for ridge in ridges):
         gram, cross = design.X.T @ design.X, design.X.T @ leaving.scaled
     paths = []
     for ridge in ridges:
         if ridge > 0:
             C, _ = _factor(gram, ridge)
-            Q = solve_triangular(C, leaving.judged.X.T).T
+            Q = solve_triangular(C, leaving.left_out.X.T).T
             paths.append(leaving.path(Q, solve_triangular(C, cross)))
         else:
             paths.append(_path_without_ridge(design, leaving))
     return paths
 
 
-def _path_without_ridge(design: _Design, leaving: _LeavingOut) -> Path:
+def _path_without_ridge(design: _Design, leaving: _LeavingOut) -> LooPath:
     xp = namespace(design.X)
     count = int(xp.sum(xp.astype(design.w > 0, xp.int64)))
     columns = min(int(design.X.shape[1]), count)
     Q, _ = _orthogonal(design.X[:, :columns])
     target = Q.T @ leaving.scaled
-    path = leaving.path(leaving.of_judged(Q), target)
+    path = leaving.path(leaving.of_left_out(Q), target)
     if columns == count:
         path.error[count - 1] = xp.inf
     return _lengthened(path, int(design.X.shape[1]) - columns)
 
 
-def _lengthened(path: Path, count: int) -> Path:
+def _lengthened(path: LooPath, count: int) -> LooPath:
     """The path with ``count`` infinite errors at its end."""
     xp = namespace(path.error)
     none = xp.full((count,), xp.inf, dtype=path.error.dtype, device=device(path.error))
-    parts = path.parts
-    if parts is not None:
-        parts = xp.concat([parts, none[None, :] + xp.zeros_like(parts[:, :1])], axis=1)
-    return Path(xp.concat([path.error, none]), xp.concat([path.spread, none]), parts)
+    sums = path.fold_sums
+    if sums is not None:
+        sums = xp.concat([sums, none[None, :] + xp.zeros_like(sums[:, :1])], axis=1)
+    return LooPath(xp.concat([path.error, none]), xp.concat([path.std_error, none]), sums)
 
 
 class _LeavingOut:
@@ -236,38 +240,38 @@ class _LeavingOut:
     That is exact, and no fourth power over- or underflows.
     """
 
-    def __init__(self, design: _Design, Y: Array, judging: Judging) -> None:
+    def __init__(self, design: _Design, Y: Array, scheme: LooScheme) -> None:
         xp = namespace(Y)
-        self.unit, self.judging = largest_power(Y), judging
-        self.judged = design if judging.rows is None else design.take(judging.rows)
-        self.Y = self.of_judged(Y / self.unit)
+        self.unit, self.scheme = largest_power(Y), scheme
+        self.left_out = design if scheme.rows is None else design.take(scheme.rows)
+        self.Y = self.of_left_out(Y / self.unit)
         self.scaled = design.root[:, None] * (Y / self.unit)
         """Targets of all samples, times the roots of the weights."""
         self.effective = float(xp.sum(design.w)) ** 2 / float(xp.sum(design.w * design.w))
 
-    def of_judged(self, rows: Array) -> Array:
+    def of_left_out(self, rows: Array) -> Array:
         """Those of the rows that belong to samples that are left out."""
-        return rows if self.judging.rows is None else take_rows(rows, self.judging.rows)
+        return rows if self.scheme.rows is None else take_rows(rows, self.scheme.rows)
 
-    def path(self, Q: Array, target: Array) -> Path:
+    def path(self, Q: Array, target: Array) -> LooPath:
         """Leave-one-out errors on the leading columns of the orthogonal ``Q``; ``target`` is ``Q'Y`` of all samples."""
-        groups, parts = self.judging.groups, self.judging.parts
+        groups, folds = self.scheme.groups, self.scheme.folds
         if groups is None:
-            return self._mean(self._errors(Q, target), self.judged.w, parts)
-        units = groups.sums(self.judged.w[:, None])[:, 0]
+            return self._mean(self._errors(Q, target), self.left_out.w, folds)
+        units = groups.sums(self.left_out.w[:, None])[:, 0]
         errors = group_errors(Q, self.scaled, groups) / units[:, None]
         effective = float(namespace(units).sum(units)) ** 2 / float(units @ units)
         return self._mean(
-            [(slice(0, int(units.shape[0])), errors)], units, None if parts is None else groups.firsts(parts), effective
+            [(slice(0, int(units.shape[0])), errors)], units, None if folds is None else groups.firsts(folds), effective
         )
 
     def _errors(self, Q: Array, target: Array) -> Iterator[tuple[slice, Array]]:
         """Squared errors of every sample when it is left out, on the leading columns of ``Q``, in row blocks."""
         xp, (n, q), columns = namespace(Q), self.Y.shape, int(Q.shape[1])
-        for rows in row_blocks(n, columns * max(min(q, _FEW_OUTPUTS), 2), like=Q):
-            Qb, rb = Q[rows, :], self.judged.root[rows]
+        for rows in row_blocks(n, columns * max(min(q, _MAX_LOOP_OUTPUTS), 2), like=Q):
+            Qb, rb = Q[rows, :], self.left_out.root[rows]
             left = 1.0 - xp.cumulative_sum(Qb * Qb, axis=1)
-            alone = left <= 1e3 * eps(Q)
+            alone = left <= _ROUNDING_UNITS * eps(Q)
             left = xp.where(alone, 1.0, left)
             # undo W^{1/2}; what is computed for a sample of weight zero counts nothing
             safe = xp.where(rb > 0, rb, 1.0)
@@ -278,24 +282,24 @@ class _LeavingOut:
         self,
         errors: Iterable[tuple[slice, Array]],
         w: Array,
-        parts: Array | None,
+        folds: Array | None,
         effective: float | None = None,
-    ) -> Path:
+    ) -> LooPath:
         """Mean of errors that come in blocks of rows, and the standard error of a mean over all samples."""
         xp, total = namespace(w), float(namespace(w).sum(w))
         sums: Array = 0.0
         squares: Array = 0.0
-        by_part: Array = 0.0
+        by_fold: Array = 0.0
         for rows, error in errors:
             sums = sums + w[rows] @ error
             squares = squares + w[rows] @ (error * error)
-            if parts is not None:
-                by_part = by_part + (parts[rows, :] * w[rows][:, None]).T @ error
+            if folds is not None:
+                by_fold = by_fold + (folds[rows, :] * w[rows][:, None]).T @ error
         mean = sums / total
         variance = xp.maximum(squares / total - mean * mean, xp.zeros_like(mean))
         unit = self.unit * self.unit
-        spread = xp.sqrt(variance / (self.effective if effective is None else effective))
-        return Path(unit * mean, unit * spread, None if parts is None else unit * by_part)
+        std_error = xp.sqrt(variance / (self.effective if effective is None else effective))
+        return LooPath(unit * mean, unit * std_error, None if folds is None else unit * by_fold)
 
 
 def _squared_residuals(F: Array, target: Array, Y: Array) -> Array:
@@ -305,7 +309,7 @@ def _squared_residuals(F: Array, target: Array, Y: Array) -> Array:
     ``2 F_iL sum_{j<L} F_ij S_jL + F_iL^2 S_LL`` from one ``L`` to the next: a product, whatever the number of outputs.
     """
     xp = namespace(F)
-    if Y.shape[1] <= _FEW_OUTPUTS:
+    if Y.shape[1] <= _MAX_LOOP_OUTPUTS:
         total = xp.zeros_like(F)
         for c in range(Y.shape[1]):
             residual = Y[:, c][:, None] - xp.cumulative_sum(F * target[:, c][None, :], axis=1)
@@ -338,7 +342,7 @@ def solve(G: Array, Y: Array, ridge: float, weights: Array | None = None, groups
         solution = inverse @ target
         leverage = xp.sum(X * inverse.T, axis=1)
         U, sizes, _ = xp.linalg.svd(X, full_matrices=False)
-        Q = U * xp.astype(sizes > 1e3 * eps(X) * sizes[0], U.dtype)[None, :]
+        Q = U * xp.astype(sizes > _ROUNDING_UNITS * eps(X) * sizes[0], U.dtype)[None, :]
     else:
         solution = solve_triangular(R, Q.T @ target, lower=False)
         leverage = xp.sum(Q * Q, axis=1)
@@ -352,13 +356,13 @@ def solve(G: Array, Y: Array, ridge: float, weights: Array | None = None, groups
 
 
 def solve_samples(samples: Samples, G: Array, ridge: float) -> tuple[Solution, HeldOut]:
-    """The same for the targets of samples, and what it says of samples when each is left out: of all, or of some."""
-    rows = Judging.of(samples).rows
+    """The same for the targets of samples, with leave-one-out predictions for all rows, or for ``MAX_LOO_ROWS``."""
+    rows = LooScheme.of(samples).rows
     if rows is None or ridge == 0:
         solution = solve(G, samples.targets, ridge, samples.weights, samples.groups)
-        return solution, HeldOut(samples, solution.held_out)
+        return solution, HeldOut(solution.held_out, samples, "loo")
     solution = _solve_many(samples, G, ridge, rows)
-    return solution, HeldOut(samples.take(rows), solution.held_out)
+    return solution, HeldOut(solution.held_out, samples.take(rows), "loo")
 
 
 def _solve_many(samples: Samples, G: Array, ridge: float, rows: Array) -> Solution:
@@ -376,10 +380,10 @@ def _solve_many(samples: Samples, G: Array, ridge: float, rows: Array) -> Soluti
 
 
 def _held_out(Y: Array, fit: Array, leverage: Array, others: Array) -> Array:
-    """What a model says of samples when each is left out; ``others`` for those on which alone some direction hangs."""
+    """Leave-one-out predictions; those of ``others`` for rows of leverage one."""
     xp = namespace(Y)
     left = (1.0 - leverage)[:, None]
-    alone = left <= 1e3 * eps(fit)
+    alone = left <= _ROUNDING_UNITS * eps(fit)
     return xp.where(alone, others, Y - (Y - fit) / xp.where(alone, xp.ones_like(left), left))
 
 

@@ -18,11 +18,11 @@ from fewkern.core.samples import Samples
 from fewkern.populations import weighted_population
 from fewkern.select.all_rows import spread_of
 from fewkern.select.axes import principal_axes
-from fewkern.select.novelty import novelty_of
-from fewkern.select.parameters import MOST_VECTORS, SELECTION, selecting
+from fewkern.select.base import MOST_VECTORS, SELECTION, selection_rule
+from fewkern.select.mixins import novelty, novelty_threshold
 from fewkern.select.regression import FeatureVectorRegressor
 from fewkern.select.selection import choose_basis
-from fewkern.select.trust import novelty, novelty_threshold
+from fewkern.select.uncertainty import novelty_of
 
 __all__ = ["FeatureVectorPCA"]
 
@@ -141,7 +141,7 @@ class FeatureVectorPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
         """
         population = weighted_population(self, X, sample_weight)
         samples = population.sample
-        how = selecting(self.rule, self.center, self.basis_tol, self.random_state)
+        how = selection_rule(self.rule, self.center, self.basis_tol, self.random_state)
         kernel = resolve_kernel(self.kernel, samples.X)
         limit = MOST_VECTORS if self.max_vectors is None else self.max_vectors
         with progress(self, "choosing vectors", min(limit, samples.n)) as step:

@@ -2,18 +2,52 @@
 
 from __future__ import annotations
 
+import warnings
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sklearn.base import RegressorMixin
 
 from fewkern.arrays.validation import fit_context
 from fewkern.base import KernelEstimator, keep_importances, kept_importances
+from fewkern.core.conformal import Intervals
+from fewkern.core.expansion import KernelExpansion
+from fewkern.core.population import Population
 from fewkern.populations import measured_population
-from fewkern.select.automatic import fit_regression, keep_model, search_model, warn_of_jitter, warn_open_end
-from fewkern.select.parameters import AUTOMATIC
-from fewkern.select.trust import IntervalRegressor, novelty, novelty_threshold
+from fewkern.select.all_rows import expansion_from, feature_statistics
+from fewkern.select.base import AUTOMATIC, search_model, warn_open_end
+from fewkern.select.leave_one_out import HeldOut, solve_samples
+from fewkern.select.mixins import IntervalRegressor, novelty, novelty_threshold
+from fewkern.select.search import SearchResult, nested_values
+from fewkern.select.uncertainty import familiar_basis, fit_intervals, novelty_of
 
 __all__ = ["FeatureVectorRegressor"]
+
+
+@dataclass(frozen=True)
+class _Regression:
+    """FVS-LR on the vectors that a search has chosen."""
+
+    expansion: KernelExpansion
+    held_out: HeldOut
+    """By leave-one-out, nested where the search has folds."""
+    intervals: Intervals
+    jitter: float
+    """Added to the ridge against rounding."""
+
+
+def _fit_regression(population: Population, found: SearchResult) -> _Regression:
+    """Coefficients from all rows, on vectors that were chosen among the sample."""
+    samples = population.sample
+    solution, left_out = solve_samples(samples, found.Z, found.ridge)
+    expansion = found.basis.expand(solution.W, solution.offset)
+    if population.n > samples.n:
+        expansion = expansion_from(feature_statistics(population, found.basis), found.basis, found.ridge)
+    held_out = nested_values(samples, found) or left_out
+    intervals = fit_intervals(held_out, familiar_basis(found.selection, found.n_vectors))
+    if intervals.scale is not None:
+        intervals = replace(intervals, scale=samples.original(intervals.scale))
+    return _Regression(expansion, held_out, intervals, solution.jitter)
 
 
 class FeatureVectorRegressor(IntervalRegressor, RegressorMixin, KernelEstimator):
@@ -157,14 +191,28 @@ class FeatureVectorRegressor(IntervalRegressor, RegressorMixin, KernelEstimator)
         population, self._single = measured_population(self, X, y, sample_weight, groups)
         samples = population.sample
         found = search_model(self, samples)
-        fitted = fit_regression(population, found)
-        keep_model(self, samples, found, fitted.expansion)
+        fitted = _fit_regression(population, found)
+        self.alpha_, self.path_, self.stop_, self.fitness_ = found.ridge, found.path, found.stop, found.fitness
+        self.basis_ = samples.original(found.basis)
+        self.novelty_ = novelty_of(samples, found.selection, self.basis_)
+        self.expansion_ = samples.original(fitted.expansion)
+        self.kernel_, self.indices_ = self.expansion_.kernel, self.expansion_.indices
+        self.vectors_, self.n_vectors_ = self.expansion_.vectors, self.expansion_.n_vectors
         self.held_out_error_ = fitted.held_out.squared_error()
         self.intervals_ = fitted.intervals
         keep_importances(self, samples)
-        warn_of_jitter(self, fitted.jitter)
+        self._warn_of_jitter(fitted.jitter)
         warn_open_end(self, samples, found)
         return self
+
+    def _warn_of_jitter(self, jitter: float) -> None:
+        if jitter > 0:
+            warnings.warn(
+                f"{type(self).__name__}: with alpha={self.alpha_:.3g} the equations are singular in this precision; "
+                f"{jitter:.3g} was added to it. Use a larger alpha, fewer vectors or a larger basis_tol.",
+                UserWarning,
+                stacklevel=4,
+            )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

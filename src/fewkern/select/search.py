@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 from fewkern.arrays.namespace import Array, asarray_like, namespace
 from fewkern.arrays.random import random_generator, seed_from
@@ -12,75 +13,92 @@ from fewkern.core.basis import KernelBasis
 from fewkern.core.kernel import Kernel
 from fewkern.core.path import TOLERANCE, Path, Stop
 from fewkern.core.samples import Samples
-from fewkern.select.fans import Fan, choose_among, errors_without, follow, lengthen, stacked
-from fewkern.select.grid import KernelGrid, units_to_compare
-from fewkern.select.leave_one_out import LARGE, HeldOut, Judging, class_targets, solve
-from fewkern.select.searching import FIRST_LENGTHS, RIDGES, STEPS_ABOVE, STEPS_BELOW, Searching
-from fewkern.select.selection import Selecting, Selection, choose_basis
+from fewkern.select.leave_one_out import MAX_LOO_ROWS, HeldOut, LooScheme, class_targets, solve
+from fewkern.select.paths import (
+    FIRST_VECTORS,
+    KernelGrid,
+    KernelPath,
+    SearchSpace,
+    as_table,
+    choose_model,
+    errors_without_fold,
+    extend,
+    search_length_scales,
+    units_to_compare,
+)
+from fewkern.select.selection import Selection, SelectionRule, choose_basis
 
 __all__ = [
-    "SEARCH_ROWS",
-    "Found",
-    "Judge",
+    "NestedFold",
+    "SearchResult",
     "automatic_model",
+    "automatic_space",
     "choose_grid",
-    "choose_width",
     "class_grid",
-    "held_out_values",
+    "in_kernel_units",
+    "n_paths",
+    "nested_values",
     "search",
 ]
 
-# Above LARGE samples, length scale, ridge and number of vectors are searched on some of them, at most SEARCH_ROWS; the
-# vectors are then chosen among all. Where a fifth is spared, models are a quarter smaller than without, at the same
-# error.
-SEARCH_ROWS, _SPARED = 10_000, 0.2
-# The search then looks only at length scales near the one that is best on so many samples.
-_NEAR_ROWS = 1000
-# The unit of the length scales is decided on at most so many samples, by short paths at two length scales (0.55 and 1.3
-# times that of the rule) and two ridges. Paths of 50 or 100 vectors decide alike on ten sets; one length scale alone is
-# wrong on four.
-_RACE_ROWS, _RACE_LENGTH, _RACE_WIDTHS, _RACE_RIDGES = 1000, 30, (3, 5), (1e-4, 1e-2)
-# Parts of the samples, each of which is judged at the settings that the others choose. Above LARGE samples there are no
-# parts: the least of many errors is then hardly too small.
-_PARTS = 5
+# Ridges that are compared, over the mean of k(x, x). Without any ridge coefficients can grow until nothing of the sum
+# is left but rounding.
+RIDGES = (1e-6, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)
+# Without a budget a path has one vector for _ROWS_PER_VECTOR rows at first, within FIRST_VECTORS (and at most half of
+# the rows). It is extended while that pays: to FIRST_VECTORS[1] or to this share of the rows, and _MAX_VECTORS at most.
+_ROWS_PER_VECTOR, _MAX_VECTORS = 8, 1000
+_MAX_VECTOR_SHARE = {"accurate": 0.5, "balanced": 0.1, "sparse": 0.1}
+# Above MAX_LOO_ROWS rows all but the vectors is chosen on some of them, at most MAX_SEARCH_ROWS; the vectors are then
+# chosen among all. Where this share is spared, models are a quarter smaller than without, at the same error.
+MAX_SEARCH_ROWS, _SPARED_SHARE = 10_000, 0.2
+# Only length scales near the best on SCREENING_ROWS rows are then looked at: steps of the grid below and above it.
+# More rows and longer paths allow narrower kernels.
+_SCREENING_ROWS, _STEPS_BELOW, _STEPS_ABOVE = 1000, 2, 1
+# The unit of the length scales is decided on as many rows, by paths of this many vectors at two length scales (0.55 and
+# 1.3 times that of the rule, by their place in the grid) and two ridges. Paths of 50 or 100 vectors decide alike on ten
+# sets; one length scale alone is wrong on four.
+_UNIT_VECTORS, _UNIT_PLACES, _UNIT_RIDGES = 30, (3, 5), (1e-4, 1e-2)
+# Folds of the rows, each of which is predicted at the settings that the others choose. Above MAX_LOO_ROWS rows there
+# are none: the least of many errors is then hardly too small.
+_NESTED_FOLDS = 5
 
 
 @dataclass(frozen=True)
-class Judge:
-    """Vectors, ridge and number of vectors that the samples outside of a part choose."""
+class NestedFold:
+    """Vectors, ridge and number of vectors that the rows outside of a fold choose."""
 
-    part: Array
-    """Whether a sample belongs to the part."""
+    inside: Array
+    """Whether a row belongs to the fold."""
     selection: Selection
     ridge: float
     n_vectors: int
 
     @property
     def key(self) -> tuple[int, float, int]:
-        """The same for judges with the same settings."""
+        """Equal for folds with the same settings."""
         return id(self.selection), self.ridge, self.n_vectors
 
     def values(self, samples: Samples) -> Array:
-        """What the model with these settings says of every sample (or group) when that is left out."""
+        """Leave-one-out (or leave-group-out) predictions for all rows at these settings."""
         Z = self.selection.G[:, : self.n_vectors]
         return solve(Z, samples.targets, self.ridge, samples.weights, samples.groups).held_out
 
 
 @dataclass(frozen=True)
-class Found:
-    """What a search found: vectors, ridge and number of vectors."""
+class SearchResult:
+    """Vectors, ridge and number of vectors that a search has chosen."""
 
     selection: Selection
     ridge: float
     n_vectors: int
-    trace: Path
-    judges: tuple[Judge, ...] = ()
-    """For every part of the samples; none where the samples are too few for parts, or many."""
+    path: Path
+    nested_folds: tuple[NestedFold, ...] = ()
+    """Empty above ``MAX_LOO_ROWS`` rows."""
     searched: Selection | None = None
-    """Where all but the vectors was chosen on some of the samples: the selection among these."""
+    """Where all but the vectors was chosen on some of the rows: the selection among these."""
 
     @property
-    def longest(self) -> Selection:
+    def full_selection(self) -> Selection:
         """The selection whose path was searched."""
         return self.selection if self.searched is None else self.searched
 
@@ -100,98 +118,135 @@ class Found:
         return self.selection.basis().head(self.n_vectors)
 
     @property
+    def fitness(self) -> Array:
+        """Global fitness of one vector, two vectors, up to those that were chosen."""
+        return self.selection.fitness[: self.n_vectors]
+
+    @property
     def stop(self) -> Stop:
         """SIZE if a smaller model was preferred to the whole path, else why the selection ended."""
-        return Stop.SIZE if self.n_vectors < self.longest.n_vectors else self.longest.stop
+        return Stop.SIZE if self.n_vectors < self.full_selection.n_vectors else self.full_selection.stop
+
+
+def automatic_space(
+    how: SelectionRule, n: int, *, n_vectors: Any, max_vectors: Any, ridge: Any, prefer: str
+) -> SearchSpace:
+    """The search that the parameters of an estimator describe, for ``n`` rows.
+
+    An automatic ridge is in units of the mean of ``k(x, x)``: :func:`in_kernel_units` makes a number of it.
+    """
+    ridges = RIDGES if ridge == "auto" else (float(ridge),)
+    if n_vectors is not None:
+        return SearchSpace(how, ridges, min(int(n_vectors), n), 0, None)
+    if max_vectors is not None:
+        return SearchSpace(how, ridges, min(int(max_vectors), n), 0, TOLERANCE[prefer])
+    half = max(1, n // 2)
+    first = max(FIRST_VECTORS[0], min(n // _ROWS_PER_VECTOR, FIRST_VECTORS[1]))
+    ceiling = max(min(FIRST_VECTORS[1], half), min(_MAX_VECTORS, int(_MAX_VECTOR_SHARE[prefer] * n)))
+    return SearchSpace(how, ridges, min(first, half), ceiling, TOLERANCE[prefer])
+
+
+def n_paths(space: SearchSpace, n_kernels: int, n: int) -> int:
+    """Largest number of paths that :func:`automatic_model` starts or extends, those of all ridges counted once.
+
+    Above ``MAX_LOO_ROWS`` rows the vectors are chosen once more, among all.
+    """
+    rounds, limit = 1, space.limit
+    while limit < space.ceiling:
+        rounds, limit = rounds + 1, min(2 * limit, space.ceiling)
+    if n <= MAX_LOO_ROWS:
+        return rounds * n_kernels
+    return rounds * min(n_kernels, _STEPS_BELOW + 1 + _STEPS_ABOVE) + 1
+
+
+def in_kernel_units(space: SearchSpace, kernel: Kernel, samples: Samples) -> SearchSpace:
+    """The same search with the grid of ridges times the mean of ``k(x, x)``: units of the data do not matter."""
+    if len(space.ridges) == 1:  # a number that was given
+        return space
+    diag = kernel.diag(samples.X)
+    scale = float(namespace(diag).mean(diag))
+    return replace(space, ridges=tuple(ridge * scale for ridge in space.ridges)) if scale > 0 else space
 
 
 def automatic_model(
-    samples: Samples, kernel: Kernel, plan: Searching, step: Callable[[int], None] = lambda _: None
-) -> Found:
+    samples: Samples, kernel: Kernel, space: SearchSpace, step: Callable[[int], None] = lambda _: None
+) -> SearchResult:
     """The kernel, vectors, ridge and size that leave-one-out prefers; ``samples`` have targets.
 
-    A length scale that is a rule becomes a grid of length scales. On many samples all but the vectors is chosen on some
-    of them.
+    A length scale that is a rule becomes a grid of length scales. Of many rows some choose all but the vectors.
     """
-    grid = choose_grid(samples, kernel, plan)
-    plan = plan.in_units_of(grid.kernels[0], samples)
-    if samples.n <= LARGE:
-        return search(samples, grid, plan, step)
-    mixed = random_generator(plan.how.seed).permutation(samples.n).tolist()
-    rows = sorted(mixed[int(_SPARED * samples.n) :][:SEARCH_ROWS])
+    grid = choose_grid(samples, kernel, space)
+    space = in_kernel_units(space, grid.kernels[0], samples)
+    if samples.n <= MAX_LOO_ROWS:
+        return search(samples, grid, space, step)
+    mixed = random_generator(space.how.seed).permutation(samples.n).tolist()
+    rows = sorted(mixed[int(_SPARED_SHARE * samples.n) :][:MAX_SEARCH_ROWS])
     some = samples.take(asarray_like(rows, samples.rows, dtype=samples.rows.dtype))
-    found = search(some, _near_best(some, grid, plan), plan, step)
-    with threads_for(samples.n * plan.limit**2):
-        selection = choose_basis(samples, found.kernel, plan.how, found.selection.n_vectors)
-    step(plan.n_paths(len(grid), samples.n))
+    found = search(some, _near_best(some, grid, space), space, step)
+    with threads_for(samples.n * space.limit**2):
+        selection = choose_basis(samples, found.kernel, space.how, found.selection.n_vectors)
+    step(n_paths(space, len(grid), samples.n))
     n_vectors = min(found.n_vectors, selection.n_vectors)
-    return Found(selection, found.ridge, n_vectors, found.trace, searched=found.selection)
+    return SearchResult(selection, found.ridge, n_vectors, found.path, searched=found.selection)
 
 
-def _near_best(samples: Samples, grid: KernelGrid, plan: Searching) -> KernelGrid:
-    """The length scales near the one that short paths on a few of the samples prefer."""
+def _near_best(samples: Samples, grid: KernelGrid, space: SearchSpace) -> KernelGrid:
+    """The length scales near the one that short paths on a few of the rows prefer."""
     if len(grid) == 1:
         return grid
-    some = samples.some(_NEAR_ROWS, random_generator(plan.how.seed))
-    judging = Judging.of(some)
-    with threads_for(some.n * plan.limit**2):
-        least = [Fan.start(some, kernel, plan, judging).least for kernel in grid.kernels]
+    some = samples.some(_SCREENING_ROWS, random_generator(space.how.seed))
+    least = _least_errors(some, grid.kernels, space)
     best = least.index(min(least))
-    return grid.some(range(max(0, best - STEPS_BELOW), min(best + STEPS_ABOVE + 1, len(grid))))
+    return grid.some(range(max(0, best - _STEPS_BELOW), min(best + _STEPS_ABOVE + 1, len(grid))))
 
 
-def held_out_values(samples: Samples, found: Found) -> HeldOut | None:
-    """What the model says of every sample when that is left out, without the optimism of the choice.
+def _least_errors(samples: Samples, kernels: tuple[Kernel, ...], space: SearchSpace) -> list[float]:
+    scheme = LooScheme.of(samples)
+    with threads_for(samples.n * space.limit**2):
+        return [KernelPath.start(samples, kernel, space, scheme).least for kernel in kernels]
 
-    The least of many leave-one-out errors is too small, because the settings were chosen on the same samples. So every
-    part of the samples is left out, one by one, at the settings that the other parts choose. None without parts.
+
+def nested_values(samples: Samples, found: SearchResult) -> HeldOut | None:
+    """Leave-one-out predictions for every fold at the settings that the other folds choose; None without folds.
+
+    The least of many leave-one-out errors is too small, because the settings were chosen on the same rows.
     """
-    if not found.judges:
+    if not found.nested_folds:
         return None
     xp = namespace(samples.targets)
     values = xp.zeros_like(samples.targets)
     known: dict[tuple[int, float, int], Array] = {}
-    for judge in found.judges:
-        if judge.key not in known:
-            known[judge.key] = judge.values(samples)
-        values = xp.where(judge.part[:, None], known[judge.key], values)
-    return HeldOut(samples, values)
-
-
-def choose_width(samples: Samples, kernel: Kernel, seed: int) -> KernelGrid:
-    """The kernel with the length scale that FVS-LR takes for the classes of the samples, as a grid of one."""
-    samples = class_targets(samples)
-    found = automatic_model(samples, kernel, _plan_for_classes(samples, seed))
-    return KernelGrid((found.kernel,), (found.trace.setting["length_scale"],))
+    for fold in found.nested_folds:
+        if fold.key not in known:
+            known[fold.key] = fold.values(samples)
+        values = xp.where(fold.inside[:, None], known[fold.key], values)
+    return HeldOut(values, samples, "nested")
 
 
 def class_grid(samples: Samples, kernel: Kernel, seed: int) -> KernelGrid:
     """The length scales to compare for the classes of the samples; see :func:`choose_grid`."""
     samples = class_targets(samples)
-    return choose_grid(samples, kernel, _plan_for_classes(samples, seed))
+    limit = max(1, min(FIRST_VECTORS[1], samples.n // 2))
+    space = SearchSpace(SelectionRule(seed=seed_from(seed)), RIDGES, limit, 0, TOLERANCE["balanced"])
+    return choose_grid(samples, kernel, space)
 
 
-def _plan_for_classes(samples: Samples, seed: int) -> Searching:
-    limit = max(1, min(FIRST_LENGTHS[1], samples.n // 2))
-    return Searching(Selecting(seed=seed_from(seed)), RIDGES, limit, 0, TOLERANCE["balanced"])
-
-
-def choose_grid(samples: Samples, kernel: Kernel, plan: Searching) -> KernelGrid:
+def choose_grid(samples: Samples, kernel: Kernel, space: SearchSpace) -> KernelGrid:
     """The length scales to compare, in the unit that leave-one-out prefers where ``unit="auto"`` leaves the choice."""
     grids = [KernelGrid.around(rival, samples.X) for rival in units_to_compare(kernel, samples.X)]
     if len(grids) == 1:
         return grids[0]
-    some = samples.some(_RACE_ROWS, random_generator(plan.how.seed))
-    ridges = plan.ridges if len(plan.ridges) == 1 else _RACE_RIDGES
-    plan = replace(plan, ridges=ridges, limit=min(plan.limit, _RACE_LENGTH, max(1, some.n // 2)))
-    plan = plan.in_units_of(grids[0].kernels[0], some)
-    judging = Judging.of(some)
-    with threads_for(some.n * plan.limit**2):
-        least = [min(Fan.start(some, grid.kernels[k], plan, judging).least for k in _RACE_WIDTHS) for grid in grids]
+    some = samples.some(_SCREENING_ROWS, random_generator(space.how.seed))
+    ridges = space.ridges if len(space.ridges) == 1 else _UNIT_RIDGES
+    space = replace(space, ridges=ridges, limit=min(space.limit, _UNIT_VECTORS, max(1, some.n // 2)))
+    space = in_kernel_units(space, grids[0].kernels[0], some)
+    least = [min(_least_errors(some, grid.some(_UNIT_PLACES).kernels, space)) for grid in grids]
     return grids[least.index(min(least))]
 
 
-def search(samples: Samples, grid: KernelGrid, plan: Searching, step: Callable[[int], None] = lambda _: None) -> Found:
+def search(
+    samples: Samples, grid: KernelGrid, space: SearchSpace, step: Callable[[int], None] = lambda _: None
+) -> SearchResult:
     """Follow the path of every kernel and ridge, and take the smallest model that is as good as the best.
 
     Parameters
@@ -199,40 +254,40 @@ def search(samples: Samples, grid: KernelGrid, plan: Searching, step: Callable[[
     samples : Samples
         With targets.
     grid : KernelGrid
-    plan : Searching
+    space : SearchSpace
     step : function
-        Called with the number of paths so far, those that were continued counted again.
+        Called with the number of paths so far, those that were extended counted again.
 
     Notes
     -----
     Per kernel and ridge ``n L^2`` flops in BLAS-3; memory ``n L`` numbers per kernel.
     """
-    with threads_for(samples.n * plan.limit**2):
-        return _search(samples, grid, plan, step)
+    with threads_for(samples.n * space.limit**2):
+        return _search(samples, grid, space, step)
 
 
-def _search(samples: Samples, grid: KernelGrid, plan: Searching, step: Callable[[int], None]) -> Found:
-    parts = samples.deal(_PARTS, plan.how.seed) if samples.n <= LARGE else None
-    judging = Judging.of(samples, parts)
-    followed = follow(samples, grid, plan, judging, step)
-    grid, fans = grid.some(sorted(followed)), [followed[k] for k in sorted(followed)]
-    if plan.tolerance is not None:
-        fans = lengthen(fans, samples, plan, judging, step)
-    error, spread = stacked(fans)
-    chosen = choose_among(fans, error, spread, plan)
+def _search(samples: Samples, grid: KernelGrid, space: SearchSpace, step: Callable[[int], None]) -> SearchResult:
+    folds = samples.deal(_NESTED_FOLDS, space.how.seed) if samples.n <= MAX_LOO_ROWS else None
+    scheme = LooScheme.of(samples, folds)
+    by_kernel = search_length_scales(samples, grid, space, scheme, step)
+    grid, paths = grid.some(sorted(by_kernel)), [by_kernel[k] for k in sorted(by_kernel)]
+    if space.tolerance is not None:
+        paths = extend(paths, samples, space, scheme, step)
+    error, std_error = as_table(paths)
+    chosen = choose_model(paths, error, std_error, space)
     axes: dict[str, tuple[float, ...]] = {
         "length_scale": grid.widths,
-        "alpha": plan.ridges,
+        "alpha": space.ridges,
         "n_vectors": tuple(range(int(error.shape[2]))),
     }
-    judges = []
-    for part in range(0 if parts is None else _PARTS):
-        inside = parts == part
-        rest = errors_without(fans, part, error, samples.weights, inside)
-        judges.append(Judge(inside, *_setting(fans, plan, choose_among(fans, rest, spread, plan))))
-    return Found(*_setting(fans, plan, chosen), Path(axes, error, spread, chosen), tuple(judges))
+    nested = []
+    for fold in range(0 if folds is None else _NESTED_FOLDS):
+        inside = folds == fold
+        rest = errors_without_fold(paths, fold, error, samples.weights, inside)
+        nested.append(NestedFold(inside, *_setting(paths, space, choose_model(paths, rest, std_error, space))))
+    return SearchResult(*_setting(paths, space, chosen), Path(axes, error, std_error, chosen), tuple(nested))
 
 
-def _setting(fans: list[Fan], plan: Searching, chosen: tuple[int, int, int]) -> tuple[Selection, float, int]:
+def _setting(paths: list[KernelPath], space: SearchSpace, chosen: tuple[int, int, int]) -> tuple[Selection, float, int]:
     k, r, L = chosen
-    return fans[k].selection, plan.ridges[r], L
+    return paths[k].selection, space.ridges[r], L

@@ -21,7 +21,7 @@ from fewkern.core.samples import Samples
 from fewkern.select.residual import Pivots, Residual, Selection
 from fewkern.select.rules import RULES, PivotRule
 
-__all__ = ["Selecting", "Selection", "approximate_center", "centered_gram", "choose_basis", "select_vectors"]
+__all__ = ["SelectionRule", "Selection", "approximate_center", "centered_gram", "choose_basis", "select_vectors"]
 
 # Above this many samples the nearest to the mean image is found with means over so many random rows.
 _CENTER_ROWS = 2000
@@ -32,7 +32,7 @@ _FIRST_CAPACITY = 256
 
 
 @dataclass(frozen=True)
-class Selecting:
+class SelectionRule:
     """How vectors are chosen."""
 
     rule: str = "gain"
@@ -80,7 +80,7 @@ class _Peeling:
 
 def select_vectors(
     gram: Gram,
-    how: Selecting,
+    how: SelectionRule,
     limit: int,
     weights: Array | None = None,
     start: Selection | None = None,
@@ -91,7 +91,7 @@ def select_vectors(
     Parameters
     ----------
     gram : Gram
-    how : Selecting
+    how : SelectionRule
     limit : int
         Largest number of vectors.
     weights : array of shape (n,) or None
@@ -160,7 +160,7 @@ def _cut(state: Residual, fitness: list[float], stop: Stop, max_fitness: float, 
 
 
 def choose_basis(
-    samples: Samples, kernel: Kernel, how: Selecting, limit: int | None, step: Callable[[int], None] | None = None
+    samples: Samples, kernel: Kernel, how: SelectionRule, limit: int | None, step: Callable[[int], None] | None = None
 ) -> Selection:
     """From samples and a resolved kernel to chosen vectors: the way of every method to a basis.
 
@@ -169,7 +169,7 @@ def choose_basis(
     samples : Samples
     kernel : Kernel
         Resolved: every parameter a number.
-    how : Selecting
+    how : SelectionRule
     limit : int or None
         Largest number of vectors; None is the numerical rank.
     step : callable or None
@@ -179,7 +179,7 @@ def choose_basis(
     return select_vectors(gram, how, gram.n if limit is None else limit, samples.weights, step=step)
 
 
-def centered_gram(samples: Samples, kernel: Kernel, how: Selecting) -> Gram:
+def centered_gram(samples: Samples, kernel: Kernel, how: SelectionRule) -> Gram:
     """The kernel matrix, centered at the ``how.center`` samples nearest to the mean image (0: not)."""
     gram = Gram(kernel, samples.X)
     if not how.center:

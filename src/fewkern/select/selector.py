@@ -18,10 +18,10 @@ from fewkern.core.basis import Projection
 from fewkern.core.kernels import Kernel, as_kernel, resolve_kernel
 from fewkern.core.samples import Samples
 from fewkern.populations import weighted_samples
-from fewkern.select.novelty import novelty_of
-from fewkern.select.parameters import MOST_VECTORS, SELECTION, selecting
-from fewkern.select.selection import Selecting, Selection, centered_gram, select_vectors
-from fewkern.select.trust import novelty, novelty_threshold
+from fewkern.select.base import MOST_VECTORS, SELECTION, selection_rule
+from fewkern.select.mixins import novelty, novelty_threshold
+from fewkern.select.selection import Selection, SelectionRule, centered_gram, select_vectors
+from fewkern.select.uncertainty import novelty_of
 
 __all__ = ["FeatureVectorSelector"]
 
@@ -185,7 +185,7 @@ class FeatureVectorSelector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, K
     @fit_context(prefer_skip_nested_validation=True)
     def _fit(self, X: Any, sample_weight: Any) -> tuple[Samples, Selection]:
         how = replace(
-            selecting(self.rule, self.center, self.basis_tol, self.random_state),
+            selection_rule(self.rule, self.center, self.basis_tol, self.random_state),
             max_fitness=self.max_fitness,
             n_candidates=self.n_candidates,
         )
@@ -213,7 +213,7 @@ class FeatureVectorSelector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, K
         X = check_samples(self, X)
         return self.basis_.features(X)
 
-    def _earlier(self, samples: Samples, how: Selecting) -> Selection | None:
+    def _earlier(self, samples: Samples, how: SelectionRule) -> Selection | None:
         """The last selection, if it was made with the same kernel and centering; the samples must be the same."""
         warm: _Warm | None = getattr(self, "_warm", None)
         if warm is None or warm.kernel != as_kernel(self.kernel) or warm.center != how.center:

@@ -385,6 +385,7 @@ class TableModel(BaseEstimator):
         self,
         frame: Any,
         *,
+        X_new: Any = None,
         n_vectors: int | None = None,
         tolerance: float = 0.02,
         verbose: Any = False,
@@ -393,7 +394,8 @@ class TableModel(BaseEstimator):
         """A copy with a short estimator that does what this one does on the rows of a table; see :func:`compress`."""
         start = time.perf_counter()
         X = self._encode(frame).values
-        given = {"n_vectors": n_vectors, "tolerance": tolerance, "verbose": verbose, "random_state": random_state}
+        given: dict[str, Any] = {"X_new": None if X_new is None else self._encode(X_new).values}
+        given |= {"n_vectors": n_vectors, "tolerance": tolerance, "verbose": verbose, "random_state": random_state}
         short = copy.copy(self)
         short.estimator_ = compress(self.estimator_, X, **given)
         # what was measured belongs to the long model

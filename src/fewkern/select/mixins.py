@@ -1,4 +1,4 @@
-"""How far to trust a prediction: what the estimators keep of held-out samples, and the methods that read it."""
+"""Methods of estimators that state an uncertainty: novelty, its threshold, and intervals."""
 
 from __future__ import annotations
 

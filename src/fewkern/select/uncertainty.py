@@ -1,0 +1,254 @@
+r"""What is fitted to held-out values: probabilities, the width of intervals, and the usual novelty of a sample.
+
+*Probabilities.* One factor on the scores, which changes no decision.
+
+*Intervals.* The half width is a quantile of the held-out residuals, the same everywhere, unless these differ in size
+from place to place: then it is in proportion to a scale :math:`s(x) = e^{g(x)}`, with ``g`` the ridge regression of
+:math:`\log(|r_i| + \epsilon)` on the vectors of the search. Every scale that is compared comes from leave-one-out, too.
+
+*Novelty.* Of the training samples, each without its own contribution (methods F14).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+from fewkern.arrays.linalg import inverse_psd, one_hot, solve_triangular
+from fewkern.arrays.namespace import Array, device, namespace, put, take_rows, to_numpy
+from fewkern.core.basis import KernelBasis, share_left
+from fewkern.core.conformal import HeldOutScores, Intervals
+from fewkern.core.gaussians import GaussianBasis
+from fewkern.core.novelty import Novelty
+from fewkern.core.samples import Samples
+from fewkern.core.scores import ClassScores, class_values, softmax
+from fewkern.select.leave_one_out import HeldOut, LooScheme, loo_paths, solve
+from fewkern.select.residual import Selection
+
+__all__ = [
+    "LEAST_VECTORS",
+    "calibrate",
+    "familiar_basis",
+    "fit_intervals",
+    "fit_temperature",
+    "left_out_residual",
+    "match_confidence",
+    "match_temperature",
+    "novelty_of",
+]
+
+# Least and largest factor of a softmax, over the inverse of the largest value: a single value may be far off, and the
+# rest small; and by how much a step of the search may change it.
+_LEAST_FACTOR, _LARGEST_FACTOR, _LARGEST_STEP = 1e-3, 1e12, 100.0
+# Ridges that are compared for the scale of the residuals, over the mean of |z|^2.
+_SCALE_RIDGES = (1e-3, 1e-2, 1e-1, 1.0, 10.0)
+# Standard errors by which the likelihood must be greater with a scale than without.
+_SCALE_PROOF = 2.0
+# Residuals are compared by log(|r| + this share of their median): one that is zero by chance carries little weight.
+_RESIDUAL_BLUR = 0.1
+# Rows that are enough for quantiles and a scale; least rows and most outputs for which a scale is fitted.
+_MAX_INTERVAL_ROWS, _LEAST_SCALE_ROWS, _MAX_SCALE_OUTPUTS = 10_000, 50, 10
+# Vectors for the novelty, where the selection has them: three vectors ignore most of what could be new about a sample.
+# From 20 on, more hardly matter.
+LEAST_VECTORS = 20
+
+
+def calibrate(scores: ClassScores, held_out: HeldOut, *, long_tails: bool = False) -> ClassScores:
+    """The same scores, with probabilities calibrated on held-out samples.
+
+    Only the factor of the softmax changes, and it is positive: classes stay as they are, and so does the order of the
+    scores. It comes from :func:`fit_temperature`, or, for scores with long tails, from :func:`match_confidence`.
+    """
+    values, samples = class_values(scores.scores(held_out.values)), held_out.samples
+    fit = match_confidence if long_tails else fit_temperature
+    return replace(scores, factor=fit(values, samples.codes, samples.weights))
+
+
+def fit_temperature(values: Array, codes: Array, weights: Array | None = None) -> float:
+    r"""The factor :math:`a \ge 0` that makes ``softmax(a * values)`` most likely.
+
+    Maximises the concave :math:`\sum_i w_i [a \sum_c t_{ic} v_{ic} - \log \sum_c e^{a v_{ic}}]` by
+    :func:`match_temperature`. The targets follow Laplace's rule of succession: :math:`t = (n + 1) / (n + 2)` for the
+    own class, :math:`n` being the weight of all samples, and the rest for the largest of the others. With 0 and 1 a
+    separable set would ask for an infinite factor. One factor for all classes never changes which one is largest, so
+    probabilities and predictions agree.
+    """
+    # Paper: Platt counts every class for itself, (n_c + 1) / (n_c + 2). We: all samples together, because there is one
+    # factor for all of them; with many small classes his targets make every probability timid. The doubt goes to the
+    # runner-up, because classes that are out of the question say nothing about the factor.
+    xp = namespace(values)
+    q = int(values.shape[1])
+    w = xp.ones_like(values[:, 0]) if weights is None else weights
+    doubt = 1.0 / (float(xp.sum(w)) + 2.0)
+    labels = one_hot(codes, q, values.dtype)
+    others = xp.where(labels > 0, xp.full_like(values, -xp.inf), values)
+    targets = labels * (1.0 - doubt) + one_hot(xp.argmax(others, axis=1), q, values.dtype) * doubt
+    return match_temperature(values, targets, w)
+
+
+def match_confidence(values: Array, codes: Array, weights: Array | None = None) -> float:
+    r"""The factor :math:`a` at which the largest of ``softmax(a * values)`` is, on average, as high as it is right.
+
+    Being right is counted with Laplace's rule of succession. Unlike the likelihood, this is not ruled by the few
+    samples for which the value of the own class is far below another one, such as the logarithm of a density.
+    """
+    xp = namespace(values)
+    w = xp.ones_like(values[:, 0]) if weights is None else weights
+    total = float(xp.sum(w))
+    right = float(w @ xp.astype(xp.argmax(values, axis=1) == codes, w.dtype))
+    wanted = (right + 1.0) / (total + 2.0)
+    size = _largest_deviation(values)
+    if size == 0:
+        return 1.0
+    low, high = math.log(_LEAST_FACTOR / size), math.log(_LARGEST_FACTOR / size)
+    # the mean of the largest probability rises with the factor
+    while high - low > 1e-8:
+        middle = (low + high) / 2
+        stated = float(w @ xp.max(softmax(math.exp(middle) * values), axis=1)) / total
+        low, high = (middle, high) if stated < wanted else (low, middle)
+    return math.exp((low + high) / 2)
+
+
+def _largest_deviation(values: Array) -> float:
+    """Largest distance of a value from the mean of its row."""
+    xp = namespace(values)
+    return float(xp.max(xp.abs(values - xp.mean(values, axis=1)[:, None])))
+
+
+def match_temperature(values: Array, targets: Array, weights: Array | None = None) -> float:
+    r"""The factor :math:`a \ge 0` that brings ``softmax(a * values)`` nearest to the probabilities ``targets``.
+
+    In cross-entropy, which is convex in :math:`a`: safeguarded Newton steps find the minimum.
+    """
+    xp = namespace(values)
+    w = xp.ones_like(values[:, 0]) if weights is None else weights
+    truth = float(w @ xp.sum(targets * values, axis=1))
+    # in units of the values, so that their size does not matter
+    size = _largest_deviation(values)
+    if size == 0:
+        return 1.0
+    unit = 1.0 / size
+    low, high, a = 0.0, _LARGEST_FACTOR * unit, unit
+    for _ in range(200):
+        p = softmax(a * values)
+        mean = xp.sum(p * values, axis=1)
+        slope = truth - float(w @ mean)
+        curvature = float(w @ (xp.sum(p * values * values, axis=1) - mean * mean))
+        low, high = (a, high) if slope > 0 else (low, a)
+        step = slope / curvature if curvature > 0 else 0.0
+        new = a + step
+        # Newton inside the bracket and not too far, else the (geometric) middle of what is near
+        top = min(high, _LARGEST_STEP * a)
+        if not low < new < top:
+            new = (max(low, _LEAST_FACTOR * unit) * top) ** 0.5
+        if abs(new - a) <= 1e-8 * a or high - low <= 1e-8 * high:
+            return new
+        a = new
+    return a
+
+
+def fit_intervals(held_out: HeldOut, basis: KernelBasis | GaussianBasis) -> Intervals:
+    """Intervals from held-out predictions; the logarithm of a scale is linear in the features of the ``basis``."""
+    held_out = held_out.some(_MAX_INTERVAL_ROWS)
+    samples, columns = held_out.samples, range(held_out.samples.n_outputs)
+    xp = namespace(held_out.values)
+    sizes = xp.abs(held_out.values - samples.targets)
+    scales: list[_Scale | None] = [None for _ in columns]
+    if samples.n >= _LEAST_SCALE_ROWS and len(columns) <= _MAX_SCALE_OUTPUTS and basis.n_vectors > 0:
+        Z = basis.features(samples.X)
+        scales = [_fit_scale(Z, sizes[:, c], samples) for c in columns]
+    if not any(scales):
+        return Intervals(tuple(_scores(sizes[:, c], samples) for c in columns))
+    found = [_constant(Z, sizes) if scale is None else scale for scale in scales]
+    scores = tuple(_scores(sizes[:, c] / xp.exp(found[c].left_out), samples) for c in columns)
+    limits = xp.stack([xp.stack([xp.min(s.left_out), xp.max(s.left_out)]) for s in found], axis=1)
+    g = basis.expand(xp.stack([s.W for s in found], axis=1), xp.stack([s.offset for s in found]))
+    return Intervals(scores, g, limits)
+
+
+@dataclass(frozen=True)
+class _Scale:
+    """The logarithm of a scale, ``W'z + offset``, and its value at every sample when that is left out."""
+
+    W: Array
+    offset: Array
+    left_out: Array
+
+
+def _constant(Z: Array, sizes: Array) -> _Scale:
+    """The scale 1."""
+    xp = namespace(sizes)
+    W = xp.zeros((Z.shape[1],), dtype=sizes.dtype, device=device(sizes))
+    return _Scale(W, xp.sum(W), xp.zeros_like(sizes[:, 0]))
+
+
+def _scores(sizes: Array, samples: Samples) -> HeldOutScores:
+    return HeldOutScores.of(sizes, samples.weights, samples.groups)
+
+
+def _fit_scale(Z: Array, sizes: Array, samples: Samples) -> _Scale | None:
+    """The scale of one output, or None where the likelihood of the residuals is not clearly greater with it."""
+    xp, w = namespace(Z), samples.weights
+    unit = float(xp.mean(xp.sum(Z * Z, axis=1)))
+    blur = _RESIDUAL_BLUR * _scores(sizes, samples).quantile(0.5)
+    if not (unit > 0 and blur > 0):
+        return None
+    target = xp.log(sizes + blur)[:, None]
+    ridges = tuple(unit * ridge for ridge in _SCALE_RIDGES)
+    errors = [float(path.error[-1]) for path in loo_paths(Z, target, ridges, w, LooScheme.of(samples))]
+    solution = solve(Z, target, ridges[errors.index(min(errors))], w, samples.groups)
+    scale = _Scale(solution.W[:, 0], solution.offset[0], solution.held_out[:, 0])
+    share = w / xp.sum(w)
+    gain = _loss(sizes, xp.zeros_like(sizes), share) - _loss(sizes, scale.left_out, share)
+    mean = float(share @ gain)
+    proof = _SCALE_PROOF * math.sqrt(float((share * share) @ (gain - mean) ** 2))
+    return scale if mean > proof else None
+
+
+def _loss(sizes: Array, g: Array, share: Array) -> Array:
+    """Negative log likelihood of every residual, of a Laplace distribution whose scale is ``exp(g)`` up to a factor."""
+    xp = namespace(sizes)
+    ratio = sizes / xp.exp(g)
+    factor = float(share @ ratio)
+    return g + math.log(factor) + ratio / factor
+
+
+def familiar_basis(selection: Selection, n_vectors: int) -> KernelBasis:
+    """On the first ``n_vectors`` chosen samples, or ``LEAST_VECTORS`` of them if those are fewer."""
+    return selection.basis().head(max(n_vectors, min(LEAST_VECTORS, selection.n_vectors)))
+
+
+def novelty_of(samples: Samples, selection: Selection, own: KernelBasis) -> Novelty:
+    """On the vectors of a model, ``own``, which begin the selection, or on more of it where those are few."""
+    basis = familiar_basis(selection, own.n_vectors)
+    left = left_out_residual(selection, basis.n_vectors, samples.groups)
+    diag = selection.gram.diag
+    scores = HeldOutScores.of(share_left(diag, diag - left), samples.weights, samples.groups)
+    return Novelty(own if own.n_vectors == basis.n_vectors else samples.original(basis), scores)
+
+
+def left_out_residual(selection: Selection, n_vectors: int, groups: Array | None = None) -> Array:
+    r"""Squared distance of every image to the span of the first vectors, those of the own group left out.
+
+    With :math:`P = K_{SS}^{-1}` and the coefficients :math:`u = P k_S(x)`, taking the vectors ``g`` out adds
+    :math:`u_g^T P_{gg}^{-1} u_g` to the residual. Without groups only the vectors are concerned: the residual of vector
+    ``j`` by the others is :math:`1 / P_{jj}`.
+    """
+    Z, S = selection.G[:, :n_vectors], selection.indices[:n_vectors]
+    xp = namespace(Z)
+    residual = selection.gram.diag - xp.sum(Z * Z, axis=1)
+    if n_vectors == 0:
+        return residual
+    factor = selection.factor[:n_vectors, :n_vectors]
+    inverse = solve_triangular(factor, xp.eye(n_vectors, dtype=Z.dtype, device=device(Z)))
+    if groups is None:
+        put(residual, (S,), 1.0 / xp.sum(inverse * inverse, axis=0))
+        return residual
+    P, U = inverse.T @ inverse, Z @ inverse
+    owners = take_rows(groups, S)
+    for group in dict.fromkeys(to_numpy(owners).tolist()):
+        own, rows = xp.nonzero(owners == group)[0], xp.nonzero(groups == group)[0]
+        part = xp.take(take_rows(U, rows), own, axis=1)
+        block = inverse_psd(xp.take(take_rows(P, own), own, axis=1))
+        put(residual, (rows,), take_rows(residual, rows) + xp.sum((part @ block) * part, axis=1))
+    return residual
