@@ -109,8 +109,8 @@ def fit_job(job: Job) -> FittedTable:
         if checked is not None and _keeps(len(complete)):
             final = checked
             notes.append(
-                f"fitted to {len(train):,} of {len(complete):,} rows; the error was measured on the others (with "
-                "holdout 0 all rows are fitted)"
+                f"fitted to {len(train):,} of {len(complete):,} rows; the error was measured on the others (holdout 0, "
+                "--holdout 0, fits all rows)"
             )
         else:
             with titled(f"{steps}/{steps} all {len(complete):,} rows"):

@@ -289,7 +289,11 @@ def separated(name: str, text: str, style: Style) -> tuple[Any, tuple[str, ...]]
         frame = read_text(text, style.sep)
     except pd.errors.ParserError as error:
         found = re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", str(error))
-        why = f"line {found[2]} has {found[3]} cells, the lines before it have {found[1]}" if found else str(error)
+        why = (
+            f"line {int(found[2]) + style.skip} has {found[3]} cells, the lines before it have {found[1]}"
+            if found
+            else str(error)
+        )
         shown = _NAMES.get(style.sep, repr(style.sep))
         raise ValueError(
             f"{name} cannot be read as a table: {why} (separator {shown}; the option sep takes another)."
