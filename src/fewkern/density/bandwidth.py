@@ -43,8 +43,8 @@ RULES = ("lscv", "lscv-approximate", "likelihood", "silverman", "scott")
 
 # Cross-validation looks at this many samples at most: it costs their square.
 SEARCH_ROWS = 2000
-# The default grid: its size and its ends, in Silverman bandwidths.
-_GRID_SIZE, _GRID_FROM_SILVERMANS, _GRID_TO_SILVERMANS = 30, 0.15, 1.5
+# The default grid.
+_GRID_IN_SILVERMANS = np.geomspace(0.15, 1.5, 30)
 # The grid grows towards a minimum outside of it, at most this many times.
 _MAX_EXTENSIONS = 3
 # Samples closer than this are tied: no bandwidth of interest tells them apart.
@@ -123,8 +123,7 @@ def _given(width: float) -> WidthSearch:
 
 def default_grid(silverman: float) -> list[float]:
     """A geometric grid of bandwidths around Silverman's."""
-    span = _GRID_TO_SILVERMANS / _GRID_FROM_SILVERMANS
-    return [silverman * _GRID_FROM_SILVERMANS * span ** (q / (_GRID_SIZE - 1)) for q in range(_GRID_SIZE)]
+    return [silverman * factor for factor in _GRID_IN_SILVERMANS.tolist()]
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ from fewkern.arrays.namespace import Array
 from fewkern.core.path import Path, Stop
 from fewkern.density.mixture import squared_distances
 from fewkern.density.problem import DensityProblem, RoundMixture
-from fewkern.density.simplex import active_set
+from fewkern.density.simplex import LEAST_WEIGHT, active_set
 
 __all__ = [
     "ConstrainedFit",
@@ -59,8 +59,6 @@ _BLOCK_CANDIDATES = 32
 _SLACK_MIXING, _SLACK_SQUARE, _SLACK_SCORE = 1e-9, 1e-14, 1e-10
 # A kernel of a smaller share does not change the model.
 _LEAST_SHARE = 1e-12
-# In a joint refit, a kernel of less weight leaves.
-_LEAST_REFIT_WEIGHT = 1e-8
 
 
 @dataclass(frozen=True)
@@ -377,7 +375,7 @@ def refit_jointly(problem: DensityProblem, target: Array, fit: ConstrainedFit, *
     for sweep in range(sweeps + 1):
         F, w = problem.kernel(D, widths), problem.w
         g = active_set(F.T @ (w[:, None] * F), F.T @ (w * target)).weights
-        keep = g > _LEAST_REFIT_WEIGHT
+        keep = g > LEAST_WEIGHT
         rows, widths, D, g = rows[keep], widths[keep], D[:, keep], g[keep] / np.sum(g[keep])  # type: ignore[index]
         if sweep < sweeps:
             _tune_in_turn(problem, target, D, widths, g)

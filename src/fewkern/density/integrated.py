@@ -33,7 +33,7 @@ from fewkern.arrays.namespace import Array
 from fewkern.core.path import Stop
 from fewkern.density.mixture import squared_distances
 from fewkern.density.problem import DensityProblem, RoundMixture
-from fewkern.density.simplex import active_set
+from fewkern.density.simplex import LEAST_WEIGHT, active_set
 
 __all__ = ["IntegratedPath", "IntegratedStep", "forward_integrated", "leave_one_out_terms", "width_table"]
 
@@ -45,8 +45,6 @@ _FIRST_RUNG_IN_FLOORS = 1.05
 _HALF_WIDTHS_IN_LOG = (0.15, 0.06, 0.024)
 # Kernels may leave again: steps of a path, per kernel.
 _MAX_STEPS_PER_KERNEL = 3
-# A kernel of less weight leaves.
-_LEAST_WEIGHT = 1e-8
 # An exchange must lower the objective by this part of it.
 _LEAST_RELATIVE_GAIN = 1e-12
 # A candidate is in the model if its squared distance to it is below this part of its squared norm.
@@ -181,7 +179,7 @@ class _Table:
         D = np.where(chosen[:, None] == chosen[None, :], 0.0, (D + D.T) / 2)
         B = self.problem.kernel(D, np.sqrt(widths[:, None] ** 2 + widths[None, :] ** 2))
         solution = active_set(B, v)
-        kept = np.flatnonzero(solution.weights > _LEAST_WEIGHT).tolist()
+        kept = np.flatnonzero(solution.weights > LEAST_WEIGHT).tolist()
         g = solution.weights[kept].tolist()
         return _Model(
             tuple(kernels[j] for j in kept),

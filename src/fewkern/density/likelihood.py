@@ -13,7 +13,7 @@ from fewkern.arrays.linalg import logsumexp
 from fewkern.arrays.namespace import Array
 from fewkern.core.path import Path, Stop
 from fewkern.density.mixture import squared_distances
-from fewkern.density.problem import DensityProblem, RoundMixture, ScaledRows
+from fewkern.density.problem import MAX_LOG_KERNEL, DensityProblem, RoundMixture, ScaledRows
 
 __all__ = [
     "EMFit",
@@ -35,10 +35,6 @@ _ENTRY_EQUAL_SHARES, _ENTRY_SHARE = (1.0, 0.5), 0.2
 _MAX_ENTRY_CENTERS = 300
 # EM after every entry: the largest number of iterations, and the least rise of the mean log density.
 _ITERATIONS, _LEAST_RISE = 50, 1e-4
-# Largest log ratio of a kernel to the mixture at a sample; its exponential does not overflow.
-_MAX_LOG_RATIO = 300.0
-# A kernel with a smaller share of the samples keeps its center and bandwidth.
-_LEAST_MASS = 1e-300
 
 
 def _log_terms(D: Array, mixture: RoundMixture, m: int) -> Array:
@@ -105,7 +101,7 @@ def _iterate(rows: ScaledRows, mixture: RoundMixture, floor: float) -> tuple[Rou
     s, m = mixture.centers.shape
     sums = rows.total(_Expectation(mixture), s + m)
     mass = sums.mass
-    alive = mass > _LEAST_MASS
+    alive = mass > np.finfo(float).tiny  # the others keep their centers and bandwidths
     safe = np.where(alive, mass, 1.0)
     centers = np.where(alive[:, None], sums.first / safe[:, None], mixture.centers)
     moved = np.sum((centers - mixture.centers) ** 2, axis=1)
@@ -167,7 +163,7 @@ class Entries:
         found: list[tuple[float, int, float, float]] = []
         for width in sorted({max(factor * self.screen.unit, floor) for factor in _ENTRY_PARZEN_BANDWIDTHS}):
             log_k = self.D * (-0.5 / width**2) - 0.5 * m * math.log(2 * math.pi * width**2)
-            ratio = np.exp(np.minimum(log_k - log_y[:, None], _MAX_LOG_RATIO))
+            ratio = np.exp(np.minimum(log_k - log_y[:, None], MAX_LOG_KERNEL))
             for share in shares:
                 gain = w @ np.log((1.0 - share) + share * ratio)
                 j = int(np.argmax(gain))

@@ -16,6 +16,7 @@ symbol                       name
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -46,8 +47,8 @@ __all__ = [
 _SKIP_KERNEL, _SKIP_DISTRIBUTION = 1e-2, 1e-12
 # Assumption: initial penalty in mean squared lengths of a column, so that units do not matter.
 _FIRST_PENALTY_IN_SQUARES = 1e-6
-# Bounds that keep a penalty finite: on the residual degrees of freedom (per sample), on theta^2, and on the penalty.
-_LEAST_FREEDOM_PER_SAMPLE, _LEAST_SQUARE, _MAX_PENALTY = 1e-6, 1e-300, 1e200
+# Bounds that keep a penalty finite: on the residual degrees of freedom (per sample), and on the penalty.
+_LEAST_FREEDOM_PER_SAMPLE, _MAX_PENALTY = 1e-6, 1e200
 # Smaller weights are dropped after the simplex programme.
 _LEAST_WEIGHT = 1e-6
 
@@ -235,7 +236,7 @@ def _local_penalties(local: list[float], columns: tuple[int, ...], result: Forwa
     gammas = [s.square / (local[j] + s.square) for j, s in zip(columns, result.steps)]
     freedom = max(n - sum(gammas), _LEAST_FREEDOM_PER_SAMPLE * n)
     for j, s, gamma in zip(columns, result.steps, gammas):
-        penalty = gamma / freedom * result.residual / max(s.theta**2, _LEAST_SQUARE)
+        penalty = gamma / freedom * result.residual / max(s.theta**2, sys.float_info.min)
         local[j] = min(penalty, _MAX_PENALTY)
 
 

@@ -13,7 +13,7 @@ from fewkern.arrays.blocks import row_blocks
 from fewkern.arrays.namespace import Array
 from fewkern.density.mixture import squared_distances
 
-__all__ = ["DensityProblem", "RoundMixture", "ScaledRows", "normal_kernel"]
+__all__ = ["MAX_LOG_KERNEL", "DensityProblem", "RoundMixture", "ScaledRows", "normal_kernel"]
 
 Sum = TypeVar("Sum")
 
@@ -22,7 +22,7 @@ _FLOOR_IN_PARZEN_BANDWIDTHS = 1.5
 # The smallest cluster that the least bandwidth must resolve: a share of the samples, and an absolute minimum.
 _CLUSTER_SHARE, _CLUSTER_SAMPLES = 0.05, 25
 # Logarithm of the largest kernel value: its square does not overflow.
-_MAX_LOG_KERNEL = 350.0
+MAX_LOG_KERNEL = 350.0
 
 
 def normal_kernel(D: Array, width: Array | float, dim: int, unit: float) -> Array:
@@ -42,7 +42,7 @@ def normal_kernel(D: Array, width: Array | float, dim: int, unit: float) -> Arra
     unit : float
     """
     # one exponential of a sum: a power on its own overflows in many dimensions
-    level = np.minimum(dim * np.log(unit / width), _MAX_LOG_KERNEL)
+    level = np.minimum(dim * np.log(unit / width), MAX_LOG_KERNEL)
     return np.exp(D * (-0.5 / width**2) + level)
 
 

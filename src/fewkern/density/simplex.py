@@ -25,6 +25,7 @@ from fewkern.density.problem import DensityProblem, RoundMixture
 
 __all__ = [
     "CV_PARZEN_BANDWIDTHS",
+    "LEAST_WEIGHT",
     "ReducedSet",
     "SimplexSolution",
     "active_set",
@@ -40,9 +41,9 @@ CV_PARZEN_BANDWIDTHS = (1.0, 1.25, 1.4, 1.55, 1.7, 1.85, 2.0, 2.2, 2.4, 2.7)
 # Up to this many kernels, usually all of them keep a weight, and one linear system is the solution.
 _ONE_SYSTEM_KERNELS = 64
 # Multiplicative updates never leave zero, so no weight falls below this number (over the number of weights).
-_LEAST_WEIGHT = 1e-12
-# Default limit of the active set: linear systems per weight, and in addition.
-_SYSTEMS_PER_WEIGHT, _FURTHER_SYSTEMS = 20, 100
+_LEAST_UPDATED_WEIGHT = 1e-12
+# A kernel of less weight after a joint fit leaves.
+LEAST_WEIGHT = 1e-8
 
 
 @dataclass(frozen=True)
@@ -122,7 +123,7 @@ def mnqp(B: Array, v: Array, *, iterations: int = 3000, start: Array | None = No
         k = int(np.max((v_sorted + h > 0) * np.arange(n)))
         g = c * np.maximum(v + h[k], 0.0)
         # Paper: nothing. We: a least weight, because a weight that is exactly zero would stay zero for good.
-        g = np.maximum(g, _LEAST_WEIGHT / n)
+        g = np.maximum(g, _LEAST_UPDATED_WEIGHT / n)
         g = g / np.sum(g)
     return SimplexSolution(g, _objective(B, v, g), optimality_gap(B, v, g), iterations, Stop.MAX_ITER)
 
@@ -203,7 +204,7 @@ class _Support:
         return weights
 
 
-def active_set(B: Array, v: Array, *, tol: float = 1e-10, max_iter: int | None = None) -> SimplexSolution:
+def active_set(B: Array, v: Array, *, tol: float = 1e-10, max_iter: int = 100_000) -> SimplexSolution:
     r"""Exact solution by a primal active set: weights off the support are exactly zero.
 
     Start at the best vertex; take in the coordinate of most negative reduced gradient
@@ -217,8 +218,8 @@ def active_set(B: Array, v: Array, *, tol: float = 1e-10, max_iter: int | None =
     v : array of shape (n,)
     tol : float
         A reduced gradient above ``-tol`` times the size of ``B`` and ``v`` counts as zero.
-    max_iter : int or None
-        Largest number of linear systems; by default ``20 n + 100``.
+    max_iter : int
+        Largest number of linear systems.
 
     Notes
     -----
@@ -233,7 +234,6 @@ def active_set(B: Array, v: Array, *, tol: float = 1e-10, max_iter: int | None =
     (array([0.6, 0.4]), 'converged')
     """
     n = len(v)
-    limit = _SYSTEMS_PER_WEIGHT * n + _FURTHER_SYSTEMS if max_iter is None else max_iter
     scale = float(np.mean(np.diagonal(B)))
     # A constant added to v does not change the solution; without it the sizes below are those of the problem.
     given_B, given_v = B, v
@@ -248,13 +248,13 @@ def active_set(B: Array, v: Array, *, tol: float = 1e-10, max_iter: int | None =
         if bool(np.all(g > 0)) and optimality_gap(B, v, g / np.sum(g)) <= tol:
             return solution(g / np.sum(g), 1, Stop.CONVERGED)
     size, support, used = _size(B, v), _Support(B, v), 0
-    while used < limit:
+    while used < max_iter:
         j, slope = support.entering()
         if slope >= -tol * size or j in support.indices:
             return solution(support.spread(), used, Stop.CONVERGED)
-        count, better = support.pivot(j, limit - used)
+        count, better = support.pivot(j, max_iter - used)
         used += count
-        if not better and used < limit:
+        if not better and used < max_iter:
             found = solution(support.spread(), used, Stop.CONVERGED)
             return found if found.gap <= tol else replace(found, stop=Stop.PRECISION)
     return solution(support.spread(), used, Stop.MAX_ITER)
@@ -283,9 +283,7 @@ def _kept(problem: DensityProblem, width: float, solution: SimplexSolution, thre
     return ReducedSet(problem.mixture(problem.candidates[keep], width, solution.weights[keep]), solution)
 
 
-def reduced_set(
-    problem: DensityProblem, width: float, *, tol: float = 1e-10, max_iter: int | None = None
-) -> ReducedSet:
+def reduced_set(problem: DensityProblem, width: float, *, tol: float = 1e-10, max_iter: int = 100_000) -> ReducedSet:
     """RSDE at one ``width``, solved exactly; ``c^2`` numbers for ``c`` candidates."""
     return _kept(problem, width, active_set(*_programme(problem, width), tol=tol, max_iter=max_iter), 0.0)
 
