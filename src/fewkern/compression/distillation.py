@@ -139,8 +139,8 @@ def distill(
 ) -> Distilled:
     """The function of the first size that agrees with the teacher to a tolerance.
 
-    Where none does, the smallest whose loss of agreement is at most the tolerance above the least: more vectors do not
-    help to imitate a rough function.
+    Where none does, the smallest whose decisions and values are at most the tolerance worse than the best: more vectors
+    do not help to imitate a rough function.
 
     Parameters
     ----------
@@ -174,8 +174,8 @@ def distill(
         step(len(found))
         if found[-1][1].loss <= goal.tolerance:
             return Distilled(*found[-1], test.rare(goal.n_classes))
-    losses, sizes = np.array([agreement.loss for _, agreement in found]), np.array(goal.sizes)
-    (best,) = smallest_within(losses, sizes, goal.tolerance)
+    losses = np.array([(agreement.loss, agreement.error) for _, agreement in found])
+    (best,) = smallest_within((losses - losses.min(axis=0)).max(axis=1), np.array(goal.sizes), goal.tolerance)
     return Distilled(*found[best], test.rare(goal.n_classes))
 
 
