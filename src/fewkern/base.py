@@ -12,10 +12,10 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from fewkern.arrays.finite import all_finite, quiet
 from fewkern.arrays.fitting import CallbackSupportMixin
 from fewkern.arrays.linalg import one_hot
 from fewkern.arrays.namespace import Array, asarray_like, is_sparse, namespace, take_rows, to_numpy
+from fewkern.arrays.numerics import all_finite, quiet
 from fewkern.arrays.rowwise import rowwise
 from fewkern.arrays.validation import (
     Interval,

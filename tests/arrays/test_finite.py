@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from fewkern.arrays.finite import all_finite, largest_power, power_of_two, powers_of_two, quiet, squarable
+from fewkern.arrays.numerics import all_finite, largest_power, power_of_two, powers_of_two, quiet, squarable
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])

@@ -12,7 +12,7 @@ import scipy.linalg
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 from threadpoolctl import threadpool_info, threadpool_limits
-from fewkern.arrays.threads import one_thread, threads_for
+from fewkern.arrays.blocks import one_thread, threads_for
 
 def blas_threads():
     found = {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}

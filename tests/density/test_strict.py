@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import norm
 
 from fewkern.arrays.linalg import solve_or_least_squares
-from fewkern.arrays.special import normal_cdf
+from fewkern.arrays.numerics import normal_cdf
 
 
 def test_normal_cdf(foreign):

@@ -232,7 +232,7 @@ def test_controls_in_a_table_are_written_out():
     made = report(model, frame, y, title=CONTROLS, settings=ReportSettings(compare=False, source=CONTROLS))
     for text in (made.html, str(made)):
         assert not set(CONTROLS[:1] + CONTROLS[4:]) & set(text)
-        assert r"\x1b[2J\x00\x07\u202e\u2066\x9b" in text
+        assert r"\u001b[2J\u0000\u0007\u202e\u2066\u009b" in text
     made.html.encode()
 
 

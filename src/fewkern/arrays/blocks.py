@@ -1,12 +1,18 @@
-"""Work in blocks of rows, so that a temporary never outgrows the cache by much."""
+"""Work in blocks of rows that fit into the cache, and the threads of BLAS that it uses."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import cache
+from threading import Lock
+from typing import Any
+
+from threadpoolctl import ThreadpoolController
 
 from fewkern.arrays.namespace import Array, on_host
 
-__all__ = ["BLOCK_ELEMENTS", "row_blocks"]
+__all__ = ["BLOCK_ELEMENTS", "one_thread", "row_blocks", "threads_for"]
 
 # 4 MiB of float64: small enough for the last-level cache, large enough for BLAS-3.
 BLOCK_ELEMENTS = 1 << 19
@@ -24,3 +30,37 @@ def row_blocks(n: int, row_elements: int, budget: int | None = None, like: Array
     size = max(1, budget // max(1, row_elements))
     for start in range(0, max(n, 1), size):
         yield slice(start, min(start + size, n))
+
+
+# Below this many multiplications in one step, threads of BLAS cost more than they save.
+_WORTH_THREADS = 50_000_000
+# Held by the task that has set the limit.
+_turn = Lock()
+
+
+@cache
+def _controller() -> ThreadpoolController:
+    return ThreadpoolController()
+
+
+def threads_for(multiplications: int) -> AbstractContextManager[Any]:
+    """One BLAS thread inside, if a step of the loop is as small as that; otherwise nothing changes."""
+    return nullcontext() if multiplications >= _WORTH_THREADS else one_thread()
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """One BLAS thread inside, for tasks that run side by side in threads of this process.
+
+    The limit is that of the process. The first task sets it and takes it back; those that come while it is set leave it
+    alone, and if they stay longer they have as many threads as before. If each task set it and took it back, the one
+    that ends last would put back the limit of another one.
+    """
+    if not _turn.acquire(blocking=False):
+        yield
+        return
+    try:
+        with _controller().limit(limits=1, user_api="blas"):
+            yield
+    finally:
+        _turn.release()

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from fewkern.arrays.finite import largest_power
 from fewkern.arrays.namespace import Array, asarray_like, device, eps, float_dtype, is_sparse, namespace, to_numpy
+from fewkern.arrays.numerics import largest_power
 
 __all__ = ["column_ranges", "column_sizes", "column_spreads", "divide_columns", "interpolated", "unless_rounding"]
 

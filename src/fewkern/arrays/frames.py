@@ -14,9 +14,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from fewkern.arrays.blocks import one_thread
 from fewkern.arrays.partitions import PartitionError, added_up, counted
 from fewkern.arrays.progress import shown
-from fewkern.arrays.threads import one_thread
 
 __all__ = ["FrameParts", "Piece", "map_frame", "read_once", "require_dask"]
 

@@ -10,8 +10,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import scipy.optimize
 
-from fewkern.arrays.finite import quiet
 from fewkern.arrays.namespace import to_numpy
+from fewkern.arrays.numerics import quiet
 
 __all__ = ["Minimum", "bend", "host_vector", "minimize_smooth"]
 

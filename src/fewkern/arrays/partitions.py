@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
+from fewkern.arrays.blocks import one_thread
 from fewkern.arrays.progress import shown
-from fewkern.arrays.threads import one_thread
 
 __all__ = [
     "BLOCK_ROWS",

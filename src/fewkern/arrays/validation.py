@@ -1,7 +1,4 @@
-"""The one shim for scikit-learn's checks, and the same checks for arrays of other libraries.
-
-scikit-learn's private names are imported here and nowhere else.
-"""
+"""Samples, labels, weights and parameters, checked once; private names of scikit-learn are used here only."""
 
 from __future__ import annotations
 
@@ -11,13 +8,13 @@ from typing import Any
 
 import array_api_compat
 import numpy as np
-from sklearn.exceptions import DataConversionWarning
+from sklearn.exceptions import DataConversionWarning, NotFittedError
+from sklearn.pipeline import Pipeline
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, validate_data
 
-from fewkern.arrays.finite import all_finite, quiet, squarable
 from fewkern.arrays.fitting import fit_context
 from fewkern.arrays.namespace import (
     Array,
@@ -28,6 +25,7 @@ from fewkern.arrays.namespace import (
     namespace,
     to_numpy,
 )
+from fewkern.arrays.numerics import all_finite, quiet, squarable
 from fewkern.arrays.partitions import NeedsMemoryError, is_collection
 from fewkern.arrays.random import random_generator
 
@@ -40,6 +38,7 @@ __all__ = [
     "labels_from_codes",
     "plain_label",
     "random_generator",
+    "unwrapped",
     "validate_class_weights",
     "validate_groups",
     "validate_samples",
@@ -284,3 +283,33 @@ def validate_groups(estimator: Any, n: int, groups: Any) -> np.ndarray[Any, Any]
         return np.unique(labels, return_inverse=True)[1].astype(np.int64)
     except TypeError as error:
         raise ValueError(f"{name}: groups must hold labels of one kind, all text or all numbers ({error}).") from error
+
+
+def unwrapped(model: Any, caller: str) -> Any:
+    """The best model that a search over parameters found, also one at the end of a pipeline; else ``model`` itself.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import Ridge
+    >>> from sklearn.model_selection import GridSearchCV
+    >>> from fewkern.arrays.validation import unwrapped
+    >>> search = GridSearchCV(Ridge(), {"alpha": [0.1, 10.0]}, cv=2).fit([[0.0], [1.0], [2.0], [3.0]], [0, 1, 2, 3])
+    >>> unwrapped(search, "save")
+    Ridge(alpha=0.1)
+    """
+    if isinstance(model, Pipeline) and model.steps:
+        name, last = model.steps[-1]
+        best = unwrapped(last, caller)
+        if best is last:
+            return model
+        found = Pipeline([*model.steps[:-1], (name, best)])
+        return found.set_params(**{key: getattr(model, key) for key in vars(found) if key != "steps"})
+    if not (hasattr(model, "param_distributions") or hasattr(model, "param_grid")):
+        return model
+    who = type(model).__name__
+    if not hasattr(model, "best_estimator_"):
+        reason = (
+            "was not told to fit the best model (refit=False)" if hasattr(model, "cv_results_") else "is not fitted"
+        )
+        raise NotFittedError(f"{caller}: this {who} {reason}; call fit first, with refit=True.")
+    return unwrapped(model.best_estimator_, caller)

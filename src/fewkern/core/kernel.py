@@ -13,8 +13,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 
 from fewkern.arrays.blocks import row_blocks
-from fewkern.arrays.finite import all_finite, quiet
 from fewkern.arrays.namespace import Array, device, float_dtype, namespace, take_rows
+from fewkern.arrays.numerics import all_finite, quiet
 from fewkern.core.parameters import Parameters
 
 __all__ = ["Kernel", "NotFiniteError", "ones_of"]

@@ -18,8 +18,7 @@ from fewkern.arrays.namespace import (
     take_rows,
     to_numpy,
 )
-from fewkern.arrays.random import random_generator
-from fewkern.arrays.sampling import row_keys, smallest_keys
+from fewkern.arrays.random import random_generator, row_keys, smallest_keys
 
 __all__ = ["Samples"]
 

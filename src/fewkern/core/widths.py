@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import Any, Literal, TypeAlias
 
 from fewkern.arrays.columns import column_ranges, column_sizes, column_spreads, divide_columns
-from fewkern.arrays.finite import largest_power
 from fewkern.arrays.linalg import kth_smallest, manhattan, neg_squared_distances, squared_norms
 from fewkern.arrays.namespace import Array, asarray_like, eps, float_dtype, is_sparse, namespace
+from fewkern.arrays.numerics import largest_power
 
 __all__ = [
     "UNITS",

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from fewkern.arrays.blocks import row_blocks
-from fewkern.arrays.finite import quiet
 from fewkern.arrays.linalg import generalized_eigh, logsumexp, neg_squared_distances, solve_triangular
 from fewkern.arrays.namespace import (
     Array,
@@ -20,8 +19,8 @@ from fewkern.arrays.namespace import (
     take_rows,
     to_numpy,
 )
+from fewkern.arrays.numerics import normal_cdf, quiet
 from fewkern.arrays.random import random_generator
-from fewkern.arrays.special import normal_cdf
 from fewkern.arrays.storable import floats, indices, storable
 
 __all__ = [

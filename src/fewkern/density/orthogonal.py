@@ -24,7 +24,7 @@ import numpy as np
 
 from fewkern.arrays.blocks import row_blocks
 from fewkern.arrays.namespace import Array
-from fewkern.arrays.special import normal_cdf
+from fewkern.arrays.numerics import normal_cdf
 from fewkern.core.path import Path, Stop
 from fewkern.core.peel import peel
 from fewkern.density.mixture import squared_distances

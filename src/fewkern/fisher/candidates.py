@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fewkern.arrays.distinct import distinct_rows
-from fewkern.arrays.finite import squarable
 from fewkern.arrays.namespace import Array
+from fewkern.arrays.neighbors import distinct_rows
+from fewkern.arrays.numerics import squarable
 from fewkern.core.kernel import Kernel
 from fewkern.core.samples import Samples
 from fewkern.select.selection import SelectionRule, choose_basis

@@ -12,7 +12,7 @@ from sklearn.pipeline import Pipeline
 
 from fewkern.arrays.namespace import to_numpy
 from fewkern.arrays.storable import stored_classes
-from fewkern.arrays.wrapped import unwrapped
+from fewkern.arrays.validation import unwrapped
 from fewkern.base import set_threshold
 from fewkern.core.expansion import KernelExpansion
 from fewkern.core.gaussians import GaussianExpansion

@@ -19,10 +19,10 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
 from fewkern._version import __version__
-from fewkern.arrays.finite import quiet
+from fewkern.arrays.numerics import quiet
 from fewkern.arrays.storable import stored_classes
 from fewkern.arrays.texts import printable
-from fewkern.arrays.wrapped import unwrapped
+from fewkern.arrays.validation import unwrapped
 from fewkern.io.archive import Budget, FileLimitError, ModelFileError, pack, unpack
 from fewkern.io.records import Reader, Writer
 from fewkern.io.trial import FUNCTIONS, is_fitted, try_function

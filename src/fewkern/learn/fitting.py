@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from fewkern.arrays.blocks import one_thread
 from fewkern.arrays.namespace import asarray_like, is_sparse, namespace, to_numpy
 from fewkern.arrays.progress import progress
 from fewkern.arrays.random import seed_from
-from fewkern.arrays.threads import one_thread
 from fewkern.base import BudgetWarning
 from fewkern.core.expansion import KernelExpansion
 from fewkern.core.gaussians import GaussianBasis, GaussianExpansion

@@ -15,9 +15,9 @@ from sys import float_info
 
 import numpy as np
 
-from fewkern.arrays.finite import quiet
 from fewkern.arrays.linalg import cholesky_psd, least_squares, solve_or_none, solve_triangular, sum_by_index
 from fewkern.arrays.namespace import Array
+from fewkern.arrays.numerics import quiet
 from fewkern.core.path import Stop
 from fewkern.margins.problems import HingeProblem, HingeSolution, or_infinite, relative_gap
 from fewkern.margins.spaces import norm

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from fewkern.arrays.texts import printable
+
 __all__ = [
     "cell",
     "count",
@@ -17,27 +19,12 @@ __all__ = [
     "of",
     "percent",
     "plural",
-    "printable",
     "signed",
     "text",
 ]
 
 # Longer texts in a cell are cut: a report shows rows, not documents.
 _LONGEST = 60
-# Controls but tab and newline, marks that turn the direction of text, and halves of surrogate pairs.
-_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
-
-
-def printable(content: str) -> str:
-    """Escape characters that a page or a terminal would act upon: ``ESC`` becomes ``\\x1b``.
-
-    Examples
-    --------
-    >>> from fewkern.reporting.formatting import printable
-    >>> printable(chr(27) + "[2Jname")
-    '\\\\x1b[2Jname'
-    """
-    return _CONTROLS.sub(lambda found: ascii(found[0])[1:-1], content)
 
 
 def count(n: int) -> str:
@@ -98,7 +85,7 @@ def is_missing(value: Any) -> bool:
 
 def text(value: Any, longest: int = _LONGEST) -> str:
     """A text of a table, escaped, and cut where it is long."""
-    content = printable(str(value))
+    content = printable(str(value), keep="\n\t")
     return content if len(content) <= longest else content[: longest - 1] + "…"
 
 

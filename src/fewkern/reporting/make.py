@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from fewkern._version import __version__
+from fewkern.arrays.texts import printable
 from fewkern.io.save import write_atomically
 from fewkern.reporting.figures import draw
 from fewkern.reporting.findings import Findings, find
-from fewkern.reporting.formatting import printable
 from fewkern.reporting.holdout import ReportSettings
 from fewkern.reporting.page import page
 from fewkern.reporting.subject import subject_of
@@ -63,7 +63,7 @@ class Report:
         )
 
     def __str__(self) -> str:
-        return "\n".join(map(printable, self.findings.headline))
+        return printable("\n".join(self.findings.headline), keep="\n\t")
 
 
 def report(

@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from fewkern.arrays.texts import printable
 from fewkern.reporting import formatting
 from fewkern.reporting.evaluation import ClassQuality, RegressionQuality
 from fewkern.reporting.figures import Picture
 from fewkern.reporting.findings import Findings
-from fewkern.reporting.formatting import cell, count, number, of, percent, plural, printable, signed
+from fewkern.reporting.formatting import cell, count, number, of, percent, plural, signed
 
 __all__ = ["page"]
 
@@ -49,7 +50,7 @@ def page(findings: Findings, pictures: dict[str, tuple[Picture, ...]], title: st
         lstrip_blocks=True,
         undefined=StrictUndefined,
         # what is not a piece of the page itself
-        finalize=lambda value: printable(value) if type(value) is str else value,
+        finalize=lambda value: printable(value, keep="\n\t") if type(value) is str else value,
     )
     environment.filters |= {name: getattr(formatting, name) for name in ("cell", "count", "percent", "plural", "text")}
     environment.filters["zip"] = zip

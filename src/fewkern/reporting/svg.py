@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from fewkern.arrays.texts import printable
 from fewkern.plotting.style import ACCENT, CLASSES, QUIET, SAMPLES
-from fewkern.reporting.formatting import printable
 
 __all__ = ["INK", "LINE", "drawing", "figure", "inline_svg"]
 
@@ -76,7 +76,7 @@ def inline_svg(drawn: Any, name: str, alt: str) -> tuple[str, int]:
     buffer = io.StringIO()
     with matplotlib.rc_context({"svg.hashsalt": name}):
         drawn.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
-    text = printable(buffer.getvalue())
+    text = printable(buffer.getvalue(), keep="\n\t")
     text = text[text.index("<svg") :]
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
     text = re.sub(r"<style[^>]*>.*?</style>", "", text, flags=re.DOTALL)
@@ -84,7 +84,7 @@ def inline_svg(drawn: Any, name: str, alt: str) -> tuple[str, int]:
     # no "<" inside: a text of the picture that looks like a style does not end one
     text = re.sub(r'style="[^"<]*"', _in_page_colors, text)
     width, height = (float(re.search(rf'{side}="([\d.]+)pt"', text)[1]) for side in ("width", "height"))  # type: ignore[index]
-    said = html.escape(printable(alt))
+    said = html.escape(printable(alt, keep="\n\t"))
     head = f'<svg role="img" aria-label="{said}" viewBox="0 0 {width:g} {height:g}" stroke-linejoin="round"'
     return head + ">" + text[text.index(">") + 1 :], round(width * 4 / 3)
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
-from fewkern.arrays.distinct import fingerprint
 from fewkern.arrays.namespace import Array
+from fewkern.arrays.neighbors import fingerprint
 from fewkern.arrays.progress import progress
 from fewkern.arrays.rowwise import rowwise
 from fewkern.arrays.validation import Interval, StrOptions, fit_context

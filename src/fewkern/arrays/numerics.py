@@ -1,4 +1,4 @@
-"""Numbers that are too large, too small, or none at all."""
+"""Numbers that are too large, too small or none at all, and special functions that the Array API standard lacks."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ import math
 from contextlib import AbstractContextManager
 from typing import Any
 
+import array_api_compat
 import numpy as np
+import scipy.special
 
-from fewkern.arrays.namespace import Array, asarray_like, float_dtype, is_sparse, namespace
+from fewkern.arrays.namespace import Array, asarray_like, float_dtype, is_sparse, namespace, to_numpy
 
-__all__ = ["all_finite", "largest_power", "power_of_two", "powers_of_two", "quiet", "squarable"]
+__all__ = ["all_finite", "largest_power", "normal_cdf", "power_of_two", "powers_of_two", "quiet", "squarable"]
 
 # Power of the largest number: 1e140 in double precision, 3e17 in single precision.
 _SQUARE = 0.4541
@@ -53,3 +55,13 @@ def largest_power(X: Array) -> float:
 def powers_of_two(values: Array) -> Array:
     """:func:`power_of_two` of every entry of a short array."""
     return asarray_like([power_of_two(float(value)) for value in values], values, dtype=values.dtype)
+
+
+def normal_cdf(x: Array) -> Array:
+    """Distribution function of the standard normal law, entry by entry."""
+    if array_api_compat.is_numpy_array(x):
+        return scipy.special.ndtr(x)
+    if array_api_compat.is_torch_array(x):
+        # torch's own ndtr loses the figures of the left tail
+        return 0.5 * namespace(x).special.erfc(-x / math.sqrt(2.0))
+    return asarray_like(scipy.special.ndtr(to_numpy(x)), x, dtype=x.dtype)
