@@ -18,7 +18,7 @@ from fewkern.io import load
 from fewkern.io.save import write_atomically
 from fewkern.reporting import ReportSettings
 from fewkern.reporting.evaluation import wilson
-from fewkern.reporting.words import number
+from fewkern.reporting.formatting import number
 from fewkern.tables.encoder import EncodedTable
 from fewkern.tables.evaluate import rate
 from fewkern.tables.frames import nearest

@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from fewkern.arrays.storable import storable
-from fewkern.reporting import words
+from fewkern.reporting import formatting
 from fewkern.tables.cells import factorized, is_mark, numbers, same_category, texts
 from fewkern.tables.dates import FORMATS, PARTS, days, part_values, parts_of, text_of_day
 from fewkern.tables.spelling import canonical, speller
@@ -39,7 +39,7 @@ class Encoded:
 
 def bad_cells(name: str, column: Any, bad: np.ndarray[Any, Any], what: str) -> str:
     """A sentence that counts cells of the wrong kind and shows some of them."""
-    shown = ", ".join(sorted({repr(words.text(cell, _LONGEST)) for cell in column[bad]})[:3])
+    shown = ", ".join(sorted({repr(formatting.text(cell, _LONGEST)) for cell in column[bad]})[:3])
     count, filled = int(bad.sum()), int(column.notna().sum())
     verb = f"is not a {what}" if count == 1 else f"are not {what}s"
     return f"column {name!r}: {count:,} of {filled:,} cells {verb} ({shown})"

@@ -13,7 +13,7 @@ import numpy as np
 
 from fewkern.arrays.storable import storable
 from fewkern.reporting.evaluation import wilson
-from fewkern.reporting.words import label, number
+from fewkern.reporting.formatting import label, number
 
 __all__ = [
     "Counted",

@@ -11,7 +11,7 @@ import numpy as np
 from fewkern.arrays.namespace import to_numpy
 from fewkern.arrays.storable import storable
 from fewkern.core.gaussians import GaussianBasis, GaussianExpansion
-from fewkern.reporting.words import number
+from fewkern.reporting.formatting import number
 from fewkern.tables.evaluate import Judgement, rate
 from fewkern.tables.fitting import FittedTable
 from fewkern.tables.resolve import Job
@@ -99,9 +99,9 @@ def _describe(estimator: Any) -> str:
     words = [type(kernel).__name__]
     for name, value in kernel.get_params().items():
         if isinstance(value, (int, float)):
-            words.append(f"{name} {value:.3g}")
+            formatting.append(f"{name} {value:.3g}")
         elif getattr(value, "ndim", 0) == 1:
-            words.append(f"one {name} per feature, {float(value.min()):.3g} to {float(value.max()):.3g}")
+            formatting.append(f"one {name} per feature, {float(value.min()):.3g} to {float(value.max()):.3g}")
     return ", ".join(words)
 
 
@@ -111,15 +111,15 @@ def _describe_metric(basis: GaussianBasis) -> str:
     words = ["Gaussian"]
     if len(own) and (scales > 0).any():
         widths = 1.0 / (scales[scales > 0][:, None] * own[None, :])
-        words.append(f"learned widths, {widths.min():.3g} to {widths.max():.3g} (of prepared columns)")
+        formatting.append(f"learned widths, {widths.min():.3g} to {widths.max():.3g} (of prepared columns)")
     count = int(basis.directions.shape[1])
     if count:
-        words.append(f"{count} learned direction{'s' * (count > 1)}")
+        formatting.append(f"{count} learned direction{'s' * (count > 1)}")
     return ", ".join(words)
 
 
 def _describe_density(estimator: Any) -> str:
-    """The kernels of a density in a few words."""
+    """The kernels of a density in a few formatting."""
     low, high = float(estimator.bandwidths_.min()), float(estimator.bandwidths_.max())
     return f"normal, bandwidth {low:.3g}" + (f" to {high:.3g}" if high > low else "") + " (of standardized columns)"
 

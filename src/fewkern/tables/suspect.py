@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from fewkern.reporting.words import label, number
+from fewkern.reporting.formatting import label, number
 from fewkern.tables.cells import factorized, nested, texts
 from fewkern.tables.evaluate import Judgement, is_rare, rate
 from fewkern.tables.schema import Schema
