@@ -99,9 +99,9 @@ def _describe(estimator: Any) -> str:
     words = [type(kernel).__name__]
     for name, value in kernel.get_params().items():
         if isinstance(value, (int, float)):
-            formatting.append(f"{name} {value:.3g}")
+            words.append(f"{name} {value:.3g}")
         elif getattr(value, "ndim", 0) == 1:
-            formatting.append(f"one {name} per feature, {float(value.min()):.3g} to {float(value.max()):.3g}")
+            words.append(f"one {name} per feature, {float(value.min()):.3g} to {float(value.max()):.3g}")
     return ", ".join(words)
 
 
@@ -111,10 +111,10 @@ def _describe_metric(basis: GaussianBasis) -> str:
     words = ["Gaussian"]
     if len(own) and (scales > 0).any():
         widths = 1.0 / (scales[scales > 0][:, None] * own[None, :])
-        formatting.append(f"learned widths, {widths.min():.3g} to {widths.max():.3g} (of prepared columns)")
+        words.append(f"learned widths, {widths.min():.3g} to {widths.max():.3g} (of prepared columns)")
     count = int(basis.directions.shape[1])
     if count:
-        formatting.append(f"{count} learned direction{'s' * (count > 1)}")
+        words.append(f"{count} learned direction{'s' * (count > 1)}")
     return ", ".join(words)
 
 
