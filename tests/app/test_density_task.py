@@ -38,7 +38,7 @@ def test_fit_predict_info_plot(table, tmp_path, model):
               "--report", str(tmp_path / "report.html")]
     )  # fmt: skip
     assert result.exit_code == 0, result.output
-    assert "log density, held out" in result.output
+    assert "held-out log density" in result.output
     assert out.with_suffix(".png").stat().st_size > 5000
     page = (tmp_path / "report.html").read_text()
     assert "What is common, and what is rare?" in page

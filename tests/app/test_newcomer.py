@@ -118,7 +118,7 @@ def test_the_summary_judges():
     frame.to_csv("noise.csv", index=False)
     result = run("fit", "noise.csv", "--out", "m.npz", "--max-vectors", 8, "--model", "discriminant")
     assert "no better than always answering 'no'" in result.stdout
-    assert re.search(r"error, held out +25.00% of 40 rows not fitted; 95 % interval 14.\d+% to 40.\d+%", result.stdout)
+    assert re.search(r"held-out error +25.0% \(40 rows the model did not see; 95% CI 14.\d–40.\d%\)", result.stdout)
     assert re.search(r"found +0 of 10 rows of class 'yes'", result.stdout)
     assert "no better than always answering 'no'" in run("info", "m.npz").stdout
     frame.assign(y=np.where(np.arange(200) == 5, "yes", "no")).to_csv("one.csv", index=False)
@@ -213,7 +213,7 @@ def test_a_full_disk_is_named_after_the_summary(monkeypatch, tmp_path):
 def test_an_interrupt_says_what_was_written(monkeypatch):
     banana().to_csv("t.csv", index=False)
 
-    def stop(*_):
+    def stop(*_, **__):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(jobs, "save_figure", stop)
