@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from fewkern.learn import move as module
+from fewkern.learn.grow import leading_axes
 from fewkern.learn.learner import linear_axes
 from fewkern.learn.objective import Rows
 from fewkern.learn.policy import POLICY
@@ -30,3 +31,12 @@ def test_a_search_ends_half_way_where_rows_held_out_see_no_gain(monkeypatch, pro
     start = choose_start(rows, POLICY, 0).geometry(rows, 6)[0]
     module.move(rows, start, 8, POLICY, tol=0.0, promising=judge)
     assert (taken, len(judged)) == ([steps], 1)
+
+
+@pytest.mark.parametrize("shape", [(30, 6), (6, 30), (5, 5)])
+def test_leading_axes_are_the_right_singular_vectors(shape):
+    A = np.random.default_rng(0).normal(size=shape)
+    squares, axes = leading_axes(A, 3)
+    _, sizes, right = np.linalg.svd(A)
+    np.testing.assert_allclose(squares, sizes[:3][::-1] ** 2, rtol=1e-10)
+    np.testing.assert_allclose(np.abs(np.sum(axes * right[:3][::-1].T, axis=0)), 1.0, rtol=1e-10)

@@ -11,8 +11,9 @@ import numpy as np
 from fewkern.learn.objective import Geometry, Rows, coefficients, values
 from fewkern.learn.policy import Policy
 
-__all__ = ["grow", "with_directions"]
+__all__ = ["grow", "leading_axes", "with_directions"]
 
+Host = np.ndarray[Any, Any]
 # Rows looked at per new vector, and at least.
 _ROWS_PER_VECTOR, _LEAST_ROWS = 10, 200
 # Share of the mean squared residual that every row has in addition when rows are drawn.
@@ -53,15 +54,25 @@ def with_directions(rows: Rows, geometry: Geometry, policy: Policy, rng: np.rand
     T, V = part.warped(geometry.warp), geometry.warped_vectors
     K = geometry.columns(T) * np.exp(2.0 * geometry.log_widths)
     squares = np.exp(2.0 * geometry.log_scales)
-    outer: Any = 0.0
+    slopes = []
     for output in range(min(W.shape[1], _GRADIENT_OUTPUTS)):
         A = K * W[: geometry.size, output]
-        slopes = (A @ V - A.sum(axis=1)[:, None] * T) * squares
-        outer = outer + slopes.T @ slopes
-    strengths, axes = np.linalg.eigh(outer)
-    rank = min(policy.directions, T.shape[1])
-    if not strengths[-1] > 0 or not rank:
+        slopes.append((A @ V - A.sum(axis=1)[:, None] * T) * squares)
+    strengths, axes = leading_axes(np.concatenate(slopes), policy.directions)
+    if not len(strengths) or not strengths[-1] > 0:
         return geometry
-    lengths = np.sqrt(np.maximum(strengths[-rank:], 0.0) / strengths[-1])
     unit = _LENGTH * float(np.mean(np.exp(geometry.log_scales)))
-    return replace(geometry, directions=axes[:, -rank:] * (unit * lengths))
+    return replace(geometry, directions=axes * (unit * np.sqrt(strengths / strengths[-1])))
+
+
+def leading_axes(A: Host, count: int) -> tuple[Host, Host]:
+    """The ``count`` largest eigenvalues of ``A'A``, ascending, and their eigenvectors, from the smaller Gram matrix."""
+    rows, columns = A.shape
+    count = min(count, rows, columns)
+    if columns <= rows:
+        squares, axes = np.linalg.eigh(A.T @ A)
+        return np.maximum(squares[columns - count :], 0.0), axes[:, columns - count :]
+    squares, left = np.linalg.eigh(A @ A.T)
+    squares = np.maximum(squares[rows - count :], 0.0)
+    lengths = np.sqrt(np.where(squares > 0, squares, 1.0))
+    return squares, (A.T @ left[:, rows - count :]) / lengths

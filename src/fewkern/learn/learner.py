@@ -15,6 +15,7 @@ from fewkern.core.preparation import Preparation
 from fewkern.core.samples import Samples
 from fewkern.learn.climb import Candidate, Kind, Sizes, distilled, still, taught_rows, teacher_of
 from fewkern.learn.compare import Comparison, Key, compare
+from fewkern.learn.grow import leading_axes
 from fewkern.learn.move import move
 from fewkern.learn.objective import Geometry, Rows, coefficients, values
 from fewkern.learn.order import row_order
@@ -110,7 +111,7 @@ def linear_axes(T: Host, policy: Policy) -> Host:
     d = T.shape[1]
     if d <= policy.linear_columns:
         return policy.linear_scale * np.eye(d)
-    axes = np.linalg.eigh(T.T @ T)[1][:, ::-1][:, : policy.linear_columns]
+    axes = leading_axes(T, policy.linear_columns)[1][:, ::-1]
     signs = np.where(axes[np.abs(axes).argmax(axis=0), np.arange(axes.shape[1])] < 0, -1.0, 1.0)
     return np.asarray(policy.linear_scale * axes * signs)
 
