@@ -32,13 +32,14 @@ __all__ = [
     "solve",
 ]
 
-# Pairs this near to their margin are in the quadratic program from the start; others join.
-_BAND_MARGINS = 0.05
+# Pairs this near to their margin are in the quadratic program from the start, fewer after the first step, when w moves
+# little; others join.
+_FIRST_BAND_MARGINS, _BAND_MARGINS = 0.3, 0.05
 # Pairs that turn out to lie this far on the wrong side of their margin join.
 _WRONG_SIDE_MARGINS = 1e-9
 # Widths of the smoothed hinge, in units of the margin. After the first step w is near the solution, and only the last
-# one is used.
-_SMOOTHING_MARGINS = (0.5, 0.1, 0.02, 0.004, 0.001)
+# ones are used. Of one only, which takes three quarters of the time, some stored results change by a sample.
+_SMOOTHING_MARGINS, _LAST_WIDTHS = (0.5, 0.1, 0.02, 0.004, 0.001), 2
 # Newton's method per width: steps, and the gain, relative to J(0) - J, at which it ends; a wide hinge only gives the
 # start of the next one.
 _MAX_NEWTON_STEPS, _NEWTON_RTOL, _WIDE_NEWTON_RTOL = 20, 1e-7, 1e-3
@@ -154,7 +155,7 @@ class ListedPairs:
         box = self.D * self.edges.count
         u = self.factor.T @ w
         t = G @ u
-        inside = np.abs(t - 1.0) <= _BAND_MARGINS
+        inside = np.abs(t - 1.0) <= (_BAND_MARGINS if near else _FIRST_BAND_MARGINS)
         while True:
             far_below = ~inside & (t < 1.0)
             linear = G.T @ np.where(far_below, box, 0.0)
@@ -212,7 +213,7 @@ class RankedPairs:
     def improve(self, w: Array, order: Array, near: bool) -> Array:
         """Minimizer of the convex step, with successively narrower smoothing."""
         loss = self.loss(order)
-        widths = _SMOOTHING_MARGINS[-1:] if near else _SMOOTHING_MARGINS
+        widths = _SMOOTHING_MARGINS[-_LAST_WIDTHS:] if near else _SMOOTHING_MARGINS
         for mu in widths:
             w = self._newton(loss, w, mu, _NEWTON_RTOL if mu == widths[-1] else _WIDE_NEWTON_RTOL)
         return w
