@@ -15,7 +15,7 @@ FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 
 
 def failures(text, name="page"):
-    """Run the blocks of a page in their order, a later one with the names of those before: what sessions print wrongly."""
+    """Run the blocks of a page in one namespace; what its sessions print and should not."""
     names, report = {"__name__": "__main__"}, []
     runner = doctest.DocTestRunner(optionflags=FLAGS, verbose=False)
     for number, (kind, code) in enumerate(BLOCK.findall(text), start=1):
