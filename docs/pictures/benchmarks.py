@@ -1,4 +1,4 @@
-"""Pictures of the benchmarks, drawn from the tables of the page itself, so that the two cannot disagree."""
+"""Pictures of the benchmarks, drawn from the tables of their pages, so that the two cannot disagree."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ import numpy as np
 from fewkern.plotting.style import ACCENT, CHOSEN
 from pictures.canvas import picture
 
-PAGE = Path(__file__).parents[1] / "benchmarks.md"
+PAGES = Path(__file__).parents[1] / "benchmarks"
 
 
-def table(section: str, number: int = 0) -> tuple[list[str], list[list[str]]]:
-    """Head and rows of a table of a section, whose heading starts with ``section``; the row of means is left out."""
-    text = PAGE.read_text(encoding="utf-8").split(f"\n## {section}", 1)[1].split("\n## ", 1)[0]
+def table(page: str, number: int = 0) -> tuple[list[str], list[list[str]]]:
+    """Head and rows of a table of a page; the row of means is left out."""
+    text = (PAGES / f"{page}.md").read_text(encoding="utf-8")
     blocks = re.findall(r"(?:^\|.*\n)+", text, flags=re.MULTILINE)
     rows = [[cell.strip() for cell in line.strip("|\n").split("|")] for line in blocks[number].splitlines()]
     return rows[0], [row for row in rows[2:] if not row[0].startswith("**") and row[0] != "seconds"]
@@ -43,7 +43,7 @@ def _beside(ax: Any, fig: Any) -> None:
 @picture
 def benchmark_compress() -> Any:
     """Error of an SVC and of its short versions, per set, over six splits."""
-    tables = [table("Compression", k)[1] for k in (0, 1)]
+    tables = [table("compression", k)[1] for k in (0, 1)]
     names = [row[0] for row in tables[0]]
     svc = np.mean([[pair(row[1]) for row in rows] for rows in tables], axis=0)
     short = np.mean([[[float(e) for e in row[2].split("/")] for row in rows] for rows in tables], axis=0)
@@ -64,7 +64,7 @@ def benchmark_density() -> Any:
     fig, axes = plt.subplots(1, 2, figsize=(9.4, 3.8), layout="constrained", sharex=True)
     for ax, number, title in zip(axes, (0, 1), ("two dimensions", "six dimensions")):
         ax.spines[["top", "right"]].set_visible(False)
-        for name, kernels, _, _, seconds, error, _ in table("density", number)[1]:
+        for name, kernels, _, _, seconds, error, _ in table("densities", number)[1]:
             ours = name.startswith("ForwardDensity")
             ax.loglog(float(seconds), float(error), "o", ms=8, color=CHOSEN if ours else ACCENT)
             if name in ("ForwardDensity", "KernelDensity, scott", "kernel thinning of 65536"):

@@ -91,7 +91,7 @@ def guide_novelty() -> Any:
     ax.contourf(xx, yy, values, levels=[limit, values.max()], colors=[ACCENT], alpha=0.08)
     ax.scatter(*X.T, s=8, color="#8a97a3", lw=0)
     ax.scatter(*odd.T, s=40, color=CHOSEN, marker="X")
-    ax.set(xlabel="feature 1", ylabel="feature 2", title=f"{density.n_vectors_} kernels, limit at the 2 % quantile")
+    ax.set(xlabel="feature 1", ylabel="feature 2", title=f"{density.n_vectors_} kernels, limit at the 2% quantile")
     return fig
 
 

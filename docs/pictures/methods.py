@@ -94,7 +94,7 @@ def selection() -> Any:
 
 
 @picture
-def refinement() -> Any:
+def moved_vectors() -> Any:
     """Five vectors that are samples, as in the paper, and five that the learner has moved."""
     X, y = make_banana(600, random_state=0)
     X_test, y_test = make_banana(5000, random_state=1)

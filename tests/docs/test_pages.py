@@ -4,42 +4,53 @@ import doctest
 import re
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import pytest
 
 DOCS = Path(__file__).parents[2] / "docs"
-BLOCK = re.compile(r"^```pycon\n(.*?)^```", flags=re.MULTILINE | re.DOTALL)
-PAGES = [DOCS / "index.md", *sorted((DOCS / "guide").glob("*.md"))]
+BLOCK = re.compile(r"^```(pycon|python)\n(.*?)^```", flags=re.MULTILINE | re.DOTALL)
+GUIDE = [DOCS / "index.md", *sorted((DOCS / "guide").glob("*.md"))]
+PAGES = [page for page in sorted(DOCS.rglob("*.md")) if BLOCK.search(page.read_text(encoding="utf-8"))]
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 
 
-def sessions(text):
-    """The interactive sessions of a page, as one: a later one uses the names of those before."""
-    return "\n".join(BLOCK.findall(text))
+def failures(text, name="page"):
+    """Run the blocks of a page in one namespace; what its sessions print and should not."""
+    names, report = {"__name__": "__main__"}, []
+    runner = doctest.DocTestRunner(optionflags=FLAGS, verbose=False)
+    for number, (kind, code) in enumerate(BLOCK.findall(text), start=1):
+        where = f"{name}, block {number}"
+        if kind == "python":
+            exec(compile(code, where, "exec"), names)
+        else:
+            test = doctest.DocTestParser().get_doctest(code, {}, where, where, 0)
+            test.globs = names
+            runner.run(test, out=report.append, clear_globs=False)
+    return "".join(report)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(DOCS).with_suffix("")))
 def test_code_of_a_page(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # pages write files
-    text = page.read_text(encoding="utf-8")
-    test = doctest.DocTestParser().get_doctest(sessions(text), {}, page.name, str(page), 0)
-    report = []
-    runner = doctest.DocTestRunner(optionflags=FLAGS, verbose=False)
-    runner.run(test, out=report.append)
-    assert not runner.failures, "".join(report)
-    assert test.examples or page.stem in ("when-not",), f"{page.name} has no code that runs"
+    wrong = failures(page.read_text(encoding="utf-8"), page.name)
+    plt.close("all")
+    assert not wrong, wrong
+
+
+def test_every_guide_page_has_code_that_runs():
+    assert {page.stem for page in GUIDE if page not in PAGES} == {"when-not"}
 
 
 def test_a_wrong_output_is_noticed():
-    test = doctest.DocTestParser().get_doctest(sessions("```pycon\n>>> 1 + 1\n3\n```\n"), {}, "page", None, 0)
-    runner = doctest.DocTestRunner(optionflags=FLAGS, verbose=False)
-    runner.run(test, out=lambda text: None)
-    assert runner.failures == 1
+    assert "Expected" in failures("```python\none = 1\n```\n\n```pycon\n>>> one + 1\n3\n```\n")
+    with pytest.raises(NameError, match="two"):
+        failures("```python\ntwo + 1\n```\n")
 
 
 def test_every_guide_page_is_in_a_list_of_contents():
     lists = (DOCS / "index.md").read_text(encoding="utf-8"), (DOCS / "guide" / "index.md").read_text(encoding="utf-8")
     named = {Path(name).stem for text in lists for name in re.findall(r"^(?:guide/)?([\w-]+)$", text, re.MULTILINE)}
-    assert {page.stem for page in PAGES} <= named
+    assert {page.stem for page in GUIDE} <= named
 
 
 def test_the_readme_shows_what_its_code_prints():
