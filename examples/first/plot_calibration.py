@@ -2,7 +2,7 @@
 Probabilities that mean what they say
 =====================================
 
-If a model says "90 %" a thousand times, it should be right nine hundred times.
+If a model says "90%" a thousand times, it should be right nine hundred times.
 :class:`~fewkern.KernelClassifier` fits its probabilities to samples that were held out. We check them on new
 samples, beside those of gradient boosting.
 """

@@ -38,9 +38,7 @@ low, high = model.predict_interval(grid, coverage=0.9).T
 fig, ax = plt.subplots(figsize=(6.8, 3.8), layout="constrained")
 ax.plot(X_new[:600, 0], y_new[:600], ".", ms=3, color="#8a97a3", label="new samples")
 ax.plot(grid[:, 0], model.predict(grid), color="#d95f02", lw=2, label="prediction")
-ax.fill_between(
-    grid[:, 0], low, high, color="#d95f02", alpha=0.2, label="90 % interval"
-)
+ax.fill_between(grid[:, 0], low, high, color="#d95f02", alpha=0.2, label="90% interval")
 ax.legend(frameon=False, loc="lower left")
 plt.show()
 
@@ -59,6 +57,6 @@ X_new, y_new = make_waveform(4000, random_state=1)
 classifier = KernelClassifier().fit(X, y)
 sets = classifier.predict_set(X_new, coverage=0.95)
 own = sets[np.arange(len(y_new)), np.searchsorted(classifier.classes_, y_new)]
-print(f"the true class is named for {own.mean():.1%} of the samples (asked for: 95 %)")
+print(f"the true class is named for {own.mean():.1%} of the samples (asked for: 95%)")
 print(f"{np.mean(sets.sum(axis=1) == 1):.1%} of the answers are a single class")
 print(f"a single answer without sets is right for {classifier.score(X_new, y_new):.1%}")

@@ -30,7 +30,7 @@ for estimator in (FeatureVectorDiscriminant, KernelClassifier):
 # The automatic choice, with nothing set:
 chosen = KernelClassifier().fit(X_train, y_train)
 found = 100 * (1 - chosen.score(X_test, y_test))
-print(f"chosen: {chosen.n_vectors_} vectors, {found:.1f} % error on the test part")
+print(f"chosen: {chosen.n_vectors_} vectors, {found:.1f}% error on the test part")
 
 # %%
 fig, ax = plt.subplots(figsize=(6.4, 4), layout="constrained")
@@ -52,5 +52,5 @@ plt.show()
 
 # %%
 # Learned vectors need not be many: beside a linear part, which the model has in any case, even one vector is about as
-# good as fourteen. A test part of 285 samples cannot tell 2 % from 3 %, so do not read much into the wiggles.
+# good as fourteen. A test part of 285 samples cannot tell 2% from 3%, so do not read much into the wiggles.
 # ``prefer="sparse"`` takes a smaller model, and ``prefer="accurate"`` a larger one.

@@ -7,7 +7,7 @@ compared with a handful of patients.
 """
 
 # %%
-# The vectors of a :class:`~fewkern.ForwardKernelFisher` are samples.
+# The vectors of a :class:`~fewkern.ForwardKernelFisher` are samples; ``prefer="sparse"`` keeps as few as possible.
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_breast_cancer
@@ -19,7 +19,7 @@ data = load_breast_cancer(as_frame=True)
 X_train, X_test, y_train, y_test = train_test_split(
     data.data, data.target, stratify=data.target, random_state=0
 )
-model = ForwardKernelFisher().fit(X_train.to_numpy(), y_train)
+model = ForwardKernelFisher(prefer="sparse").fit(X_train.to_numpy(), y_train)
 right = model.score(X_test.to_numpy(), y_test)
 print(f"{model.n_vectors_} of {len(X_train)} patients are kept")
 print(f"{right:.1%} of new patients are classified right")

@@ -46,7 +46,7 @@ print(type(scores).__name__, scores.shape)
 some = scores.blocks[0].compute()
 
 # %%
-# No classifier can have less than 2.3 % error on these data.
+# No classifier can have less than 2.3% error on these data, apart from chance.
 X_test, y_test = make_twonorm(20_000, random_state=999)
 print(f"error on new samples: {1 - model.score(X_test, y_test):.2%}")
 fig, ax = plt.subplots(figsize=(6, 3.4), layout="constrained")
