@@ -213,7 +213,7 @@ def predict(
     ] = None,
     proba: Annotated[bool, typer.Option("--proba", help="Add a column of probability per class.")] = False,
     interval: Annotated[
-        float | None, typer.Option(help="Add the ends of intervals that hold so many of the true numbers, e.g. 0.9.")
+        float | None, typer.Option(help="Add the ends of intervals that hold this share of the true numbers, e.g. 0.9.")
     ] = None,
     sets: Annotated[
         float | None, typer.Option(help="Add the classes of which one is right with this probability, e.g. 0.9.")
@@ -353,7 +353,8 @@ def export(
         float | None, typer.Option(help="Also intervals, or sets of classes, that hold the truth so often, e.g. 0.9.")
     ] = None,
     false_alarms: Annotated[
-        float | None, typer.Option(help="Also the novelty, and the threshold that so many such rows exceed, e.g. 0.05.")
+        float | None,
+        typer.Option(help="Also the novelty, and the threshold that this share of them exceeds, e.g. .05."),
     ] = None,
 ) -> None:
     """Write a model as ONNX, or as one C file without dependencies."""

@@ -11,7 +11,7 @@ from fewkern.arrays.numerics import largest_power
 
 __all__ = ["column_ranges", "column_sizes", "column_spreads", "divide_columns", "interpolated", "unless_rounding"]
 
-# A feature is constant if it varies by less than so many units of rounding of its largest value.
+# A feature is constant if it varies by less than this number of rounding errors of its largest value.
 _ROUNDING = 8.0
 
 

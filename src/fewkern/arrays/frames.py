@@ -150,7 +150,7 @@ def map_frame(method: Callable[[Any], Any], frame: Any, names: Callable[[int], S
     """``method`` of every partition of a Dask data frame, when its values are asked for.
 
     ``method`` gives an array with a value or a row of values for every row, of a table without rows too; ``names`` are
-    those of so many columns. Returns a Dask series or data frame.
+    those of that number of columns. Returns a Dask series or data frame.
     """
     import pandas as pd
 

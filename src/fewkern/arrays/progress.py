@@ -16,7 +16,7 @@ __all__ = ["Step", "progress", "shown", "titled"]
 
 Step = Callable[[int], None]
 
-# Without a terminal a line is written at the end of a loop, and during it at most every so many seconds.
+# Without a terminal a line is written at the end of a loop, and during it at most once in this number of seconds.
 _SECONDS_BETWEEN_LINES = 5.0
 # What comes before every label.
 _title: ContextVar[str] = ContextVar("title", default="")

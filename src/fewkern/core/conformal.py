@@ -17,7 +17,7 @@ from fewkern.core.gaussians import GaussianExpansion
 
 __all__ = ["HeldOutScores", "Intervals"]
 
-# At most so many scores are kept. A level that falls between two of them is rounded up, by this share at most.
+# Scores that are kept at most. A level that falls between two of them is rounded up, by this share at most.
 _KEPT = 2000
 # Slack of a level, so that rounding does not ask for the next larger score.
 _SLACK = 1e-9
@@ -78,7 +78,7 @@ class HeldOutScores:
 
     @property
     def most(self) -> float:
-        """The largest coverage that so many samples can vouch for."""
+        """The largest coverage that this number of samples supports."""
         return self.effective / (self.effective + 1.0)
 
     def quantile(self, coverage: float) -> float:

@@ -32,7 +32,7 @@ __all__ = [
     "as_kernel",
 ]
 
-# Sums of so many values k(x, x) must still be numbers.
+# Number of values k(x, x) whose sum must be finite.
 _MANY = 1e6
 
 

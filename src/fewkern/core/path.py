@@ -156,7 +156,7 @@ class Path:
 def smallest_within(error: Array, size: Array, allowance: Array | float) -> tuple[int, ...]:
     """Position of the smallest model whose error is at most ``allowance`` above the least one.
 
-    Ties go to the smaller error, then to the earlier position. This is the rule "within so many standard errors" of
+    Ties go to the smaller error, then to the earlier position. This is the rule "within a number of standard errors" of
     every automatic choice; ``allowance`` may be an array where the standard error is that of a difference.
 
     Examples

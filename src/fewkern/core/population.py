@@ -17,7 +17,8 @@ from fewkern.core.samples import Samples
 
 __all__ = ["SAMPLE_ROWS", "InMemory", "Population", "Reading", "Streamed"]
 
-# Choices (length scale, vectors, ridge, how many) are made on at most so many rows; coefficients come from all of them.
+# Choices (length scale, vectors, ridge, how many) are made on at most this number of rows; coefficients
+# come from all of them.
 SAMPLE_ROWS = 20_000
 
 Sum = TypeVar("Sum")

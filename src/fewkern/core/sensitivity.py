@@ -59,7 +59,7 @@ def feature_importances(expansion: KernelExpansion | GaussianExpansion, samples:
     expansion : KernelExpansion or GaussianExpansion
         :func:`differentiable`.
     samples : Samples
-        Above ``MOST_ROWS``, so many of them at equal steps are looked at.
+        Of more than ``MOST_ROWS`` rows, this number is used, at equal steps.
 
     Returns
     -------

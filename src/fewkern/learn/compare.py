@@ -18,7 +18,7 @@ __all__ = ["Comparison", "Key", "compare"]
 
 Host = np.ndarray[Any, Any]
 Key = tuple[Kind, int]
-# With one fold the rows held out are cut into so many parts, so that each is judged at settings that others chose.
+# Parts into which the rows held out are cut where there is one fold: each is judged at settings that others chose.
 _PARTS = 2
 # An error of this share of the variance is none: the tolerance is relative to it at least.
 _NEGLIGIBLE = 1e-3

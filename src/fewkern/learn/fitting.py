@@ -51,13 +51,13 @@ __all__ = [
 
 # A fall of the error at the last size that is larger than this share of the whole fall says that more vectors pay.
 _OPEN_FALL = 0.02
-# And it must be so many of its standard errors.
+# And it must be this number of its standard errors.
 _CLEAR = 2.0
 
 
 @dataclass(frozen=True)
 class Fitted:
-    """The function of an estimator, and what it says of rows that it has not seen."""
+    """The function of an estimator, and its predictions for rows that it has not seen."""
 
     expansion: GaussianExpansion | KernelExpansion
     sums: Sums
@@ -245,7 +245,7 @@ def keep(estimator: Any, fitted: Fitted) -> None:
 
 
 def keep_function(estimator: Any, sums: Sums, expansion: GaussianExpansion | KernelExpansion) -> None:
-    """Assign a fitted function, and what it says of the vectors."""
+    """Assign a fitted function and the attributes of its vectors."""
     estimator.alpha_, estimator.basis_, estimator.expansion_ = sums.alpha, sums.basis, expansion
     estimator.n_vectors_, estimator.vectors_ = expansion.n_vectors, expansion.vectors
     estimator.indices_ = expansion.indices

@@ -21,7 +21,7 @@ Host = np.ndarray[Any, Any]
 _TREE_ROWS, _LEAF_ROWS = 1500, 5
 # Importance below which a column counts as having this one, over the largest.
 _LEAST_IMPORTANCE = 1e-3
-# Pivots are looked for among so many rows per pivot, and so many rows at least.
+# Rows among which pivots are chosen: per pivot, and at least.
 _ROWS_PER_PIVOT, _PIVOT_ROWS = 4, 400
 # Chance moves the choice of a pivot by this power of a uniform number.
 _CHANCE = 0.3

@@ -19,7 +19,7 @@ def novelty(self: Any, X: Any) -> Array:
 
     It is the share of ``k(x, x)`` that vectors chosen among the training samples do not explain: 0 for a sample that is
     a combination of them in feature space, 1 for one that has nothing in common with any. These vectors are samples,
-    also where those of the model were moved, and at least 20 if so many were looked at: fewer may ignore features.
+    also where those of the model were moved, and at least 20 where there are as many: fewer may ignore features.
 
     Parameters
     ----------

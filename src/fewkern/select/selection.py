@@ -23,7 +23,7 @@ from fewkern.select.rules import RULES, PivotRule
 
 __all__ = ["SelectionRule", "Selection", "approximate_center", "centered_gram", "choose_basis", "select_vectors"]
 
-# Above this many samples the nearest to the mean image is found with means over so many random rows.
+# Above this many samples the nearest to the mean image is found with means over this many random rows.
 _CENTER_ROWS = 2000
 # Relative residual at which a sample depends on the chosen ones, in double and in single precision.
 _BASIS_TOL, _BASIS_TOL_SINGLE = 1e-10, 1e-5
@@ -38,7 +38,7 @@ class SelectionRule:
     rule: str = "gain"
     """A name in :data:`fewkern.select.rules.RULES`."""
     center: int = 0
-    """Center the images at so many samples nearest to their mean (FVS, Appendix A); 0 is no centering."""
+    """Number of samples nearest to the mean image at which images are centered (FVS, Appendix A); 0 is no centering."""
     basis_tol: float | None = None
     """Relative residual at which a sample depends on the chosen ones; None is 1e-10, in float32 1e-5."""
     max_fitness: float = 1.0

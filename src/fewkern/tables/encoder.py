@@ -179,7 +179,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X : data frame of pandas, polars or Dask, dict of columns, or array
-            Of a Dask data frame of more than 20,000 rows so many are looked at, drawn by their numbers.
+            Of a larger Dask data frame 20,000 rows are used, drawn by their numbers.
         y : ignored
         """
         parts = as_parts(X, "TableEncoder")

@@ -72,7 +72,7 @@ def check_names(names: list[Any], who: str) -> None:
 
 
 def as_column(values: Any, rows: int, who: str) -> Any:
-    """A pandas column from one of pandas or polars, or a list or array, with a value for each of so many rows."""
+    """A pandas column from one of pandas or polars, or a list or array, with a value for every row."""
     pd = pandas()
     values = values.to_pandas() if hasattr(values, "to_pandas") else values
     column = values if isinstance(values, pd.Series) else pd.Series(np.asarray(values))

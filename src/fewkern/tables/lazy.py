@@ -45,7 +45,7 @@ def _answers(model: Any, method: str, given: dict[str, Any], part: Any) -> Any:
 
 
 def _names(model: Any, count: int) -> list[Any]:
-    """Names of so many columns with answers: components, classes, or the ends of an interval."""
+    """Names of the columns of answers: components, classes, or the ends of an interval."""
     if model.task_ == "reduce":
         return list(model.estimator_.get_feature_names_out())
     if model.task_ == "classify":

@@ -276,7 +276,7 @@ class TableModel(BaseEstimator):
 
     @available_if(can("predict_interval"))
     def predict_interval(self, frame: Any, coverage: float = 0.9) -> Any:
-        """Lower and upper end, shape ``(n_rows, 2)``, between which so many of the true numbers lie."""
+        """Ends of intervals, shape ``(n_rows, 2)``, that hold the share ``coverage`` of the true numbers."""
         return self._ask("predict_interval", frame, coverage=coverage)
 
     @available_if(can("predict_set"))

@@ -29,10 +29,10 @@ from fewkern.tables.reading import (
 
 __all__ = ["Opened", "is_large", "open_file"]
 
-# A file of more than so many bytes (of text, or eight for every cell of Parquet) is read in pieces: as cells it takes
+# A file of more bytes than this (of text, or eight for every cell of Parquet) is read in pieces: as cells it takes
 # several times as much memory, and so does the fit.
 STREAM_BYTES = 1 << 28
-# Text is read in pieces of about so many bytes: 50,000 rows of 20 numbers.
+# Bytes of a piece of text: 50,000 rows of 20 numbers.
 PIECE_BYTES = 1 << 24
 # Bytes of a text file in which the separator and the decimal mark are looked for.
 _HEAD_BYTES = 1 << 20

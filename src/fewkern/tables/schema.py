@@ -18,11 +18,11 @@ __all__ = ["ColumnType", "Schema", "infer_schema", "infer_column"]
 
 # A column of text with more distinct values than this is a name or a key, not a category.
 MOST_LEVELS = 100
-# A column of numbers may hold so many cells that are something else, if it has more different numbers than a code.
+# Most cells of a column of numbers that may be something else, if it has more different numbers than a code.
 _BAD_SHARE, _CODES = 0.1, 20
-# Texts that are different in every one of so many rows are a key, however few they are.
+# Rows from which on texts that are all different are a key.
 _KEY_ROWS = 4
-# Texts with so many spaces on average are sentences.
+# Mean number of spaces from which on texts are sentences.
 _FREE_TEXT_SPACES = 3
 # Fewer rows may be in order by chance.
 _IN_ORDER_ROWS = 10

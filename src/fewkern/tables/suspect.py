@@ -17,7 +17,8 @@ __all__ = ["contradiction", "deciding_column", "extreme_targets", "group_like", 
 # A target is extreme if it is this many interquartile ranges from the median, and this many times as far as the
 # farthest of the others; there are few such rows.
 _FAR, _FARTHER, _MOST_EXTREME = 10.0, 4.0, 3
-# A column may say which rows belong together if it has at least so many values, each in so many rows on average.
+# A column may say which rows belong together if it has at least this number of values, each in this number of rows on
+# average.
 _FEWEST_GROUPS, _ROWS_EACH = 10, 2.0
 _GROUP_NAME = re.compile(
     r"(.*[ _.-])?((patient|subject|person|proband|participant|customer|client|user|member|student|pupil|household"
