@@ -354,7 +354,7 @@ def export(
     ] = None,
     false_alarms: Annotated[
         float | None,
-        typer.Option(help="Also the novelty, and the threshold that this share of them exceeds, e.g. .05."),
+        typer.Option(help="Also the novelty, and the threshold that this share of rows exceeds: .05."),
     ] = None,
 ) -> None:
     """Write a model as ONNX, or as one C file without dependencies."""

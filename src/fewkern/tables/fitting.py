@@ -43,8 +43,8 @@ __all__ = [
     "vector_rows",
 ]
 
-# From this number of rows on, the model whose error was measured is kept: the rows that were held out would hardly change
-# it, and the fit takes half as long.
+# From this number of rows on, the model whose error was measured is kept: the rows held out would hardly change it, and
+# the fit takes half as long.
 _KEEP_ROWS = 20_000
 # Draws of groups to hold out, of which one is taken.
 _DRAWS = 10
