@@ -336,6 +336,7 @@ class ScoringClassifier(ClassifierMixin):
         values = self._values(X)
         return self.class_scores_.log_probabilities(values)
 
+    @rowwise
     def predict_set(self, X: Any, coverage: float = 0.9) -> Array:
         """Classes that a sample may have: with probability ``coverage`` or more the true one is among them.
 

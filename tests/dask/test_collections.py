@@ -272,3 +272,20 @@ def test_estimators_that_need_all_rows_say_so(name, table):
     X, y, _ = table
     with pytest.raises(TypeError, match=f"{name}: X is a Dask collection"):
         estimator().fit(da.from_array(X, chunks=300), y)
+
+
+def test_promises_are_made_block_by_block():
+    X = np.random.default_rng(0).normal(size=(300, 3))
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    parts, blocks = dd.from_pandas(frame, npartitions=3), da.from_array(X, chunks=(110, 2))
+    regression = KernelRegressor(n_vectors=4).fit(frame, X[:, 0] * X[:, 1])
+    bounds = regression.predict_interval(parts, coverage=0.8).compute()
+    assert list(bounds.columns) == ["lower", "upper"]
+    np.testing.assert_allclose(bounds, regression.predict_interval(frame, coverage=0.8))
+    np.testing.assert_allclose(regression.novelty(parts).compute(), regression.novelty(frame))
+    classes = KernelClassifier(n_vectors=4).fit(X, X[:, 0] > 0)
+    np.testing.assert_array_equal(classes.predict_set(blocks, 0.8).compute(), classes.predict_set(X, 0.8))
+    two = KernelRegressor(n_vectors=4).fit(X, X[:, :2])
+    np.testing.assert_allclose(two.predict_interval(blocks).compute(), two.predict_interval(X))
+    with pytest.raises(ValueError, match=r"an answer of shape \(2, 2\), which has no place in a data frame"):
+        KernelRegressor(n_vectors=4).fit(frame, X[:, :2]).predict_interval(parts)

@@ -255,11 +255,17 @@ def map_rows(method: Callable[[Any], Any], X: Any, n_features: int, names: Calla
     if not framed:
         X = X.rechunk({1: -1})
         shape: dict[str, Any] = {"drop_axis": 1}
-        if values.ndim == 2:
-            shape = {"chunks": (X.chunks[0], (values.shape[1],))}
+        if values.ndim > 1:
+            shape = {"chunks": (X.chunks[0], *((length,) for length in values.shape[1:]))}
+            shape |= {"new_axis": list(range(2, values.ndim))} if values.ndim > 2 else {}
         return X.map_blocks(_array_answers, method, values, dtype=values.dtype, meta=values, **shape)
     import pandas as pd
 
+    if values.ndim > 2:
+        raise ValueError(
+            f"every row has an answer of shape {values.shape[1:]}, which has no place in a data frame; pass "
+            "X.to_dask_array(lengths=True)."
+        )
     meta = pd.Series(values) if values.ndim == 1 else pd.DataFrame(values, columns=list(names(values.shape[1])))
     return X.map_partitions(_frame_answers, method, meta, meta=meta)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial, wraps
 from importlib.util import find_spec
 from typing import Any
@@ -42,20 +42,25 @@ def mapped_blocks(X: Any) -> Iterator[Any]:
     return (X[at : at + partitions.BLOCK_ROWS] for at in range(0, len(X), partitions.BLOCK_ROWS))
 
 
-def rowwise(method: Callable[[Any, Any], Array]) -> Callable[[Any, Any], Any]:
-    """A method that says something of every sample: of a Dask collection it does so when that is computed.
+def rowwise(method: Callable[..., Array], columns: Sequence[str] | None = None) -> Callable[..., Any]:
+    """A method that answers for every sample: for a Dask collection it does so when that is computed.
 
-    An array gives an array, a data frame a series or a data frame.
+    An array gives an array, a data frame a series or a data frame, whose columns are named ``columns``, or after the
+    classes or components. Arguments after the samples are handed on.
     """
 
     @wraps(method)
-    def of_any(self: Any, X: Any) -> Any:
+    def of_any(self: Any, X: Any, *args: Any, **kwargs: Any) -> Any:
+        def answers(block: Any) -> Array:
+            return method(self, block, *args, **kwargs)
+
         if is_mapped(X):
-            return np.concatenate([method(self, np.asarray(block)) for block in mapped_blocks(X)])
+            return np.concatenate([answers(np.asarray(block)) for block in mapped_blocks(X)])
         if not is_collection(X):
-            return method(self, X)
+            return answers(X)
         check_is_fitted(self)
-        return map_rows(partial(method, self), X, self.n_features_in_, partial(_output_names, self))
+        named = partial(_output_names, self) if columns is None else lambda _: list(columns)
+        return map_rows(answers, X, self.n_features_in_, named)
 
     return of_any
 

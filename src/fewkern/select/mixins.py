@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 from fewkern.arrays.namespace import Array, namespace
@@ -14,6 +15,7 @@ from fewkern.core.novelty import Novelty
 __all__ = ["IntervalRegressor", "interval_quantiles", "novelty", "novelty_threshold"]
 
 
+@rowwise
 def novelty(self: Any, X: Any) -> Array:
     """How unlike the training samples every sample is, in [0, 1].
 
@@ -81,6 +83,7 @@ class IntervalRegressor:
         values = self.expansion_(X)
         return values[:, 0] if self._single else values
 
+    @partial(rowwise, columns=("lower", "upper"))
     def predict_interval(self, X: Any, coverage: float = 0.9) -> Array:
         """Lower and upper bound of every target, which lies between them about as often as ``coverage`` says.
 
