@@ -29,6 +29,7 @@ extensions = [
     "mathml",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
+    "sphinx.ext.viewcode",
     "numpydoc",
     "myst_parser",
     "sphinx_gallery.gen_gallery",
@@ -67,6 +68,9 @@ warnings.filterwarnings("ignore", message=".*FigureCanvasAgg is non-interactive.
 # What every estimator inherits from scikit-learn; its manual describes it.
 OF_SCIKIT_LEARN = {"get_params", "set_params", "get_metadata_routing", "set_output"}
 
+# Modules whose sources also hold classes that are documented as members of the package.
+MIXED = {"fewkern.fisher", "fewkern.tables.encoder"}
+
 
 def is_of_scikit_learn(*event):
     """Leave these out: their descriptions refer to pages of scikit-learn's manual."""
@@ -81,7 +85,13 @@ def without_foreign_labels(*event):
     lines[:] = [re.sub(r":(?:ref|term):`([^`<]*?) ?(?:<[^>]*>)?`", r"\1", line) for line in lines]
 
 
+def without_mixed_sources(*event):
+    """Pages of sources link back by one module each: no source link where a page is under another name than its kin."""
+    return "fewkern" if event[1] in MIXED else None
+
+
 def setup(app):
     """Connect the hooks above; Sphinx calls this."""
     app.connect("autodoc-process-docstring", without_foreign_labels)
     app.connect("autodoc-skip-member", is_of_scikit_learn)
+    app.connect("viewcode-follow-imported", without_mixed_sources)
