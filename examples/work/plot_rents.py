@@ -22,10 +22,15 @@ year = rng.integers(1900, 2024, n)
 rent = size * (9 + 6 * np.exp(-distance / 3)) * (1 + 0.3 * (year > 2010)) + 60
 rent *= np.exp(0.12 * rng.normal(size=n))
 typed = [f"{value:,.2f} €".translate(str.maketrans(",.", ".,")) for value in rent]
-flats = pd.DataFrame({"size": size.round(), "km": distance.round(1), "year": year, "rent": typed})
+flats = pd.DataFrame(
+    {"size": size.round(), "km": distance.round(1), "year": year, "rent": typed}
+)
 asked, flats = flats[-100:], flats[:-100].copy()
 flats.loc[[40, 300], "rent"] = ["98.765,00 €", "112.300,00 €"]
-flats.loc[len(flats)] = ["Summe", "", "", "1.034.000,00 €"]
+total = pd.DataFrame(
+    {"size": ["Summe"], "km": [""], "year": [""], "rent": ["1.034.000,00 €"]}
+)
+flats = pd.concat([flats.astype(object), total], ignore_index=True)
 print(flats.tail(3).to_string(index=False))
 
 # %%
@@ -45,13 +50,21 @@ for name, text in model.summary():
 low, high = np.asarray(model.predict_interval(asked, coverage=0.9)).T
 paid = rent[-100:]
 above = paid > high
-print(f"{above.sum()} of 100 rents are above their interval, {np.sum(paid < low)} below")
+print(
+    f"{above.sum()} of 100 rents are above their interval, {np.sum(paid < low)} below"
+)
 
 order = np.argsort(low + high)
 fig, ax = plt.subplots(figsize=(6.4, 3.6), layout="constrained")
 ax.vlines(np.arange(100), low[order], high[order], color="#1f4e79", alpha=0.4)
-ax.scatter(np.arange(100), paid[order], s=9, c=np.where(above[order], "#d95f02", "#1f4e79"))
-ax.set(xlabel="flats, by predicted rent", ylabel="rent, €", title="Rents beside intervals of 90%")
+ax.scatter(
+    np.arange(100), paid[order], s=9, c=np.where(above[order], "#d95f02", "#1f4e79")
+)
+ax.set(
+    xlabel="flats, by predicted rent",
+    ylabel="rent, €",
+    title="Rents beside intervals of 90%",
+)
 plt.show()
 
 # %%

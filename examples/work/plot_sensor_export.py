@@ -14,6 +14,7 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 
 from fewkern import TableModel, to_c
 from fewkern.tables.reading import read_table
@@ -23,10 +24,16 @@ n = 400
 pressure, heat = rng.uniform(1, 9, n), rng.normal(40, 12, n)
 flow = np.sqrt(pressure) * (2 + np.sin(heat / 12)) + 0.05 * rng.normal(size=n)
 folder = Path(tempfile.mkdtemp())
-lines = [f"{p:.3f};{t:.1f};{f:.3f}".replace(".", ",") for p, t, f in zip(pressure, heat, flow)]
-(folder / "flow.csv").write_text("Calibration 2024, bench 3\n\npressure;temperature;flow\n" + "\n".join(lines) + "\n")
-table, notes = read_table(folder / "flow.csv")
-print(*notes, sep="\n")
+lines = [
+    f"{p:.3f};{t:.1f};{f:.3f}".replace(".", ",")
+    for p, t, f in zip(pressure, heat, flow)
+]
+(folder / "flow.csv").write_text(
+    "Calibration 2024, bench 3\n\npressure;temperature;flow\n" + "\n".join(lines) + "\n"
+)
+found = read_table(folder / "flow.csv")
+table = found.frame
+print(*found.notes, sep="\n")
 
 # %%
 # The model, and whether it may be trusted: the error on rows held out, beside that of a linear model.
@@ -44,12 +51,15 @@ print("\n".join(source.splitlines()[:14]))
 # How far off is it across the range, and where does the calibration end? Beyond the measured pressures the novelty
 # rises: there the controller should not use the value.
 grid = np.linspace(0, 14, 200)
-rows = table.iloc[:1].drop(columns="flow").loc[np.zeros(200, dtype=int)].reset_index(drop=True)
-rows["pressure"], rows["temperature"] = grid, 40.0
+rows = pd.DataFrame({"pressure": grid, "temperature": 40.0})
 low, high = np.asarray(model.predict_interval(rows, coverage=0.9)).T
-fig, (ax, below) = plt.subplots(2, 1, figsize=(6.4, 4.8), sharex=True, layout="constrained")
+fig, (ax, below) = plt.subplots(
+    2, 1, figsize=(6.4, 4.8), sharex=True, layout="constrained"
+)
 ax.fill_between(grid, low, high, color="#1f4e79", alpha=0.3, label="interval of 90%")
-ax.plot(grid, np.sqrt(grid) * (2 + np.sin(40 / 12)), color="#d95f02", lw=1, label="truth")
+ax.plot(
+    grid, np.sqrt(grid) * (2 + np.sin(40 / 12)), color="#d95f02", lw=1, label="truth"
+)
 ax.set(ylabel="flow")
 ax.legend()
 below.plot(grid, model.novelty(rows), color="#1f4e79")

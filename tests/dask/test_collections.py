@@ -289,3 +289,15 @@ def test_promises_are_made_block_by_block():
     np.testing.assert_allclose(two.predict_interval(blocks).compute(), two.predict_interval(X))
     with pytest.raises(ValueError, match=r"an answer of shape \(2, 2\), which has no place in a data frame"):
         KernelRegressor(n_vectors=4).fit(frame, X[:, :2]).predict_interval(parts)
+
+
+def test_some_columns_of_several_small_files(tmp_path):
+    """Dask joins small files when only some of their columns are read."""
+    X = np.random.default_rng(0).normal(size=(300, 5))
+    table = pd.DataFrame(X, columns=list("abcde")).assign(y=X[:, 0] * X[:, 1])
+    for k in range(6):
+        table[50 * k : 50 * k + 50].to_parquet(tmp_path / f"part{k}.parquet")
+    lazy = dd.read_parquet(tmp_path / "*.parquet")
+    model = KernelRegressor(n_vectors=4).fit(lazy[["a", "b"]], lazy["y"])
+    same = KernelRegressor(n_vectors=4).fit(table[["a", "b"]], table["y"])
+    np.testing.assert_allclose(model.predict(lazy[["a", "b"]]).compute(), same.predict(table[["a", "b"]]), atol=1e-8)

@@ -184,6 +184,8 @@ def test_titles_above_the_header(tmp_path):
         assert len(found.frame) == 20
         assert f"the header is in line {lines + 1} (skip 0, --skip 0, reads from line 1)" in found.notes[-1]
         assert read_table(tmp_path / "t.csv", skip=lines).notes == ()
+    (tmp_path / "t.csv").write_text("Calibration, bench 3\n\n" + "p;t;f\n" + "1,5;2,5;3,5\n" * 20)
+    assert read_table(tmp_path / "t.csv").frame.columns.tolist() == ["p", "t", "f"]
     (tmp_path / "t.csv").write_text("Sales report,,\n,,\n" + table)
     assert read_table(tmp_path / "t.csv", skip=0).frame.columns.tolist()[0] == "Sales report"
     with pytest.raises(ValueError, match=r"t.csv: nothing is left below the 99 lines to skip"):

@@ -95,7 +95,7 @@ class VectorsDisplay:
 
     @classmethod
     def from_model(cls, found: FittedModel, y: Any = None, *, ax: Any = None) -> VectorsDisplay:
-        """The same of a model and its samples as :func:`~fewkern.plotting.model.fitted_model` returns them."""
+        """The same for a model and its samples that are known already."""
         vectors, points = _vectors(found.model), numbers(found.X)
         regression, dim = is_regressor(found.model), points.shape[1]
         if dim not in ((1, 2) if regression else (2,)):

@@ -245,6 +245,8 @@ def _find_layout(lines: list[str], usual: str, marks: Marks) -> tuple[str, int]:
         return marks.sep or _find_separator(lines[marks.skip :], usual), marks.skip
     found = marks.sep or _find_separator(lines, usual)
     skip, width = _title_lines(lines, found)
+    if len({len(row) for row in csv.reader(lines, delimiter=found) if row}) > 1:
+        width = 0  # no table from the first line on, such as a title with commas above columns with semicolons
     for sep in () if skip or marks.sep else _SEPARATORS:
         other, wide = _title_lines(lines, sep)
         if other and wide > width:
