@@ -196,7 +196,7 @@ def _sized(name: str, collection: Any, given: Sequence[Any]) -> Any:
                 _check_types(name, collection)
             elif not isinstance(collection.dtype, np.dtype):  # texts and other types of pandas
                 collection = collection.astype(object)
-            # partitions of files may be joined when a plan is optimized: the rows are those of the array, not of the frame
+            # a plan that is optimized may join partitions of files, so the rows are counted in the array
             return collection.to_dask_array().compute_chunk_sizes()
         if any(np.isnan(size) for size in collection.chunks[0]):
             # a copy, because the collection of the user must not change
