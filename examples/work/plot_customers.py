@@ -86,7 +86,7 @@ print(f"{np.mean(sets.sum(axis=1) > 1):.0%} of the new customers could go either
 # Second: customers who are like nobody in the table. The model answers for them as well, with a warning, and the answer
 # means nothing.
 strange = new[:1].assign(price="4,900.00 €", complaints=25, months=400)
-limit = model.estimator_.novelty_threshold(false_alarms=0.01)
+limit = model.novelty_threshold(false_alarms=0.01)
 for name, rows in {"new customers": new, "a customer from nowhere": strange}.items():
     print(f"{name}: {np.mean(model.novelty(rows) > limit):.0%} unlike those of the fit")
 

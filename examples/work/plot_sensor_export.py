@@ -63,7 +63,7 @@ ax.plot(
 ax.set(ylabel="flow")
 ax.legend()
 below.plot(grid, model.novelty(rows), color="#1f4e79")
-below.axhline(model.estimator_.novelty_threshold(0.01), color="grey", lw=1, ls=":")
+below.axhline(model.novelty_threshold(0.01), color="grey", lw=1, ls=":")
 below.set(xlabel="pressure (measured from 1 to 9)", ylabel="novelty")
 plt.show()
 

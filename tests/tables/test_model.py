@@ -256,8 +256,9 @@ def test_trust_is_asked_of_the_estimator(model):
     assert trusting.predict_interval(frame, coverage=0.8).tolist() == [[-0.8, 0.8]] * 3
     assert trusting.predict_set(frame).shape == (3, 2)
     assert trusting.novelty(frame).tolist() == [0, 0, 0]
+    assert model.novelty_threshold(0.1) == model.estimator_.novelty_threshold(0.1)
     trusting.estimator_ = object()
-    for method in ("predict_interval", "predict_set", "novelty"):
+    for method in ("predict_interval", "predict_set", "novelty", "novelty_threshold"):
         with pytest.raises(AttributeError, match=f"has no attribute '{method}'"):
             getattr(trusting, method)
 

@@ -289,6 +289,11 @@ class TableModel(BaseEstimator):
         """How unlike the kept vectors every row is, from 0 to 1."""
         return self._ask("novelty", frame)
 
+    @available_if(can("novelty_threshold"))
+    def novelty_threshold(self, false_alarms: float = 0.05) -> float:
+        """The novelty that a new row of the same kind exceeds with probability ``false_alarms`` at most."""
+        return self.estimator_.novelty_threshold(false_alarms)
+
     @available_if(can("transform"))
     def transform(self, frame: Any) -> Any:
         """Components of every row, shape ``(n_rows, n_components)``."""
