@@ -145,5 +145,5 @@ main()
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 1, done.stderr
-    assert "pip install 'fewkern[cli]'" in done.stderr
+    assert "pip install typer rich pandas" in done.stderr
     assert "Traceback" not in done.stderr

@@ -26,8 +26,7 @@ log = pd.DataFrame(
     {
         "machine": rng.choice([f"M{k:02d}" for k in range(40)], n),
         "temperature": [
-            f"{value:.1f} °C" if k % 50 else "sensor off"
-            for k, value in enumerate(heat)
+            f"{value:.1f}" if k % 50 else "sensor off" for k, value in enumerate(heat)
         ],
         "vibration": shake.round(2),
         "load": [f"{value:.0f}%" for value in load],
@@ -42,6 +41,7 @@ print(past["failure"].value_counts().to_string())
 plain = TableModel().fit(past, "failure")
 for name, text in plain.summary():
     print(f"{name:22} {text}")
+print(*plain.notes_, sep="\n")
 
 # %%
 # ``class_weight="balanced"`` makes every class count the same: more failures are found, at the price of false alarms.

@@ -153,7 +153,7 @@ def test_a_pattern_that_matches_an_output(tmp_path, files):
 
 def test_without_dask_it_says_what_to_install(files, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "dask", None)
-    fails("fit", "part-*.parquet", match=r"pip install 'fewkern\[dask\]'")
+    fails("fit", "part-*.parquet", match=r"pip install dask\[array,dataframe\]")
 
 
 def stopping(after, error):

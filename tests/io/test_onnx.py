@@ -127,7 +127,7 @@ def test_a_number_too_large_for_float(onnx):
 
 def test_without_onnx_the_error_says_what_to_install(banana, monkeypatch):
     monkeypatch.setitem(sys.modules, "onnx", None)
-    with pytest.raises(ImportError, match=r"to_onnx needs the package onnx: pip install onnx"):
+    with pytest.raises(ImportError, match=r"to_onnx needs onnx: pip install onnx"):
         to_onnx(banana[2])
 
 

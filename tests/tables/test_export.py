@@ -120,7 +120,7 @@ def test_problems(monkeypatch):
     fails("export", "m.npz", "m.onnx", "--name", "sinc", match="--name is the beginning of names in C")
     assert "'float', 'double'" in run("export", "m.npz", "m.c", "--dtype", "half", code=2).stderr
     monkeypatch.setitem(sys.modules, "onnx", None)
-    fails("export", "m.npz", "m.onnx", match="to_onnx needs the package onnx: pip install onnx")
+    fails("export", "m.npz", "m.onnx", match="to_onnx needs onnx: pip install onnx")
 
 
 def test_intervals_and_novelty_go_along(tmp_path):

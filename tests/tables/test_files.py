@@ -194,7 +194,10 @@ def test_without_dask(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "dask", None)
     for name in ("a.csv", "b.csv"):
         (tmp_path / name).write_text("x,y\n1,2\n")
-    with pytest.raises(ImportError, match=r"several files, .* are read through Dask, .* pip install 'fewkern\[dask\]'"):
+    with pytest.raises(
+        ImportError,
+        match=r"several files, .* are read through Dask, which needs dask and distributed: pip install dask",
+    ):
         open_tables([tmp_path / "a.csv", tmp_path / "b.csv"])
     assert len(open_tables([tmp_path / "a.csv"]).frame) == 1
 

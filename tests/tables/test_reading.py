@@ -274,7 +274,10 @@ def test_workbooks_that_cannot_be_read(tmp_path, monkeypatch):
         read_table(tmp_path / "t.xlsx")
     (tmp_path / "t.xlsx").write_bytes(b"PK\x03\x04")
     monkeypatch.setitem(sys.modules, "openpyxl", None)
-    with pytest.raises(ImportError, match=r"t.xlsx is an Excel workbook, which needs openpyxl: pip install"):
+    with pytest.raises(
+        ImportError,
+        match=r"t.xlsx is an Excel workbook \(CSV works as well\), which needs openpyxl: pip install openpyxl",
+    ):
         read_table(tmp_path / "t.xlsx")
     module = types.ModuleType("openpyxl")
     module.load_workbook = lambda *_, **__: {}["x"]

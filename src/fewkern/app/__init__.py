@@ -13,7 +13,8 @@ def main() -> None:
         try:
             from fewkern.app._commands import app
         except ImportError as error:
-            sys.exit(f"fewkern: the command line needs more packages ({error}): pip install 'fewkern[cli]'.")
+            packages = "typer rich pandas pyarrow matplotlib jinja2"
+            sys.exit(f"fewkern: the command line needs more packages ({error}): pip install {packages}")
         app()
     except KeyboardInterrupt:  # while modules are imported; the commands say themselves what they have written
         sys.stderr.write("fewkern: stopped; nothing was written.\n")

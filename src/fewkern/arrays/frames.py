@@ -17,6 +17,7 @@ import numpy as np
 from fewkern.arrays.blocks import one_thread
 from fewkern.arrays.partitions import PartitionError, added_up, counted
 from fewkern.arrays.progress import shown
+from fewkern.arrays.texts import missing_package
 
 __all__ = ["FrameParts", "Piece", "map_frame", "read_once", "require_dask"]
 
@@ -43,7 +44,7 @@ def require_dask(what: str) -> Any:
     try:
         import dask
     except ImportError as error:
-        raise ImportError(f"{what} through Dask, which is not installed: pip install 'fewkern[dask]'.") from error
+        raise missing_package(f"{what} through Dask, which", "dask[array,dataframe]", "distributed") from error
     return dask
 
 

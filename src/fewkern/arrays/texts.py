@@ -1,10 +1,11 @@
-"""Texts that come from elsewhere, made safe to show."""
+"""Texts: those that come from elsewhere, made safe to show, and the one about a package that is not installed."""
 
 from __future__ import annotations
 
+import re
 import unicodedata
 
-__all__ = ["printable"]
+__all__ = ["missing_package", "printable"]
 
 # Control characters, invisible ones that change the direction of text, halves of pairs, ends of lines and paragraphs.
 _UNSAFE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
@@ -33,3 +34,16 @@ def printable(text: str, keep: str = "") -> str:
 def _escape(character: str) -> str:
     units = character.encode("utf-16-be", "surrogatepass").hex()
     return "".join(f"\\u{units[i : i + 4]}" for i in range(0, len(units), 4))
+
+
+def missing_package(what: str, *packages: str) -> ImportError:
+    """The error that names what needs packages that are not installed, and how to get them.
+
+    Examples
+    --------
+    >>> from fewkern.arrays.texts import missing_package
+    >>> print(missing_package("t.xlsx is an Excel workbook, which", "openpyxl"))
+    t.xlsx is an Excel workbook, which needs openpyxl: pip install openpyxl
+    """
+    bare = [re.sub(r"\[.*", "", package) for package in packages]
+    return ImportError(f"{what} needs {' and '.join(bare)}: pip install {' '.join(packages)}")

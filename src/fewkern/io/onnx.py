@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from fewkern.arrays.texts import missing_package
 from fewkern.density.mixture import product_bound, square_limit
 from fewkern.io.describe import plan
 from fewkern.io.onnx_graph import OPSET, Graph
@@ -105,7 +106,7 @@ def to_onnx(
     try:
         import onnx
     except ImportError as error:
-        raise ImportError("to_onnx needs the package onnx: pip install onnx.") from error
+        raise missing_package("to_onnx", "onnx") from error
     described = plan(model, dtype, "to_onnx", Trust(coverage, false_alarms))
     graph = Graph(onnx, described, dtype)
     if described.inputs is not None:

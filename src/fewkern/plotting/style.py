@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from fewkern.arrays.texts import missing_package
+
 __all__ = [
     "ACCENT",
     "CHOSEN",
@@ -46,7 +48,7 @@ def axes_for(ax: Any) -> Any:
         from matplotlib.figure import Figure  # noqa: F401
         from matplotlib.pyplot import subplots
     except ImportError as error:
-        raise ImportError("fewkern's pictures need matplotlib: pip install matplotlib.") from error
+        raise missing_package("a picture", "matplotlib") from error
     return subplots(figsize=(6.4, 4.2), layout="constrained")[1]
 
 

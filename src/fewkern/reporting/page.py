@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from fewkern.arrays.texts import printable
+from fewkern.arrays.texts import missing_package, printable
 from fewkern.reporting import formatting
 from fewkern.reporting.evaluation import ClassQuality, RegressionQuality
 from fewkern.reporting.figures import Picture
@@ -42,7 +42,7 @@ def page(findings: Findings, pictures: dict[str, tuple[Picture, ...]], title: st
     try:
         from jinja2 import Environment, FileSystemLoader, StrictUndefined
     except ImportError as error:
-        raise ImportError("report: the page needs jinja2: pip install 'fewkern[plot]'.") from error
+        raise missing_package("report: the page", "jinja2") from error
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).with_name("templates")),
         autoescape=True,

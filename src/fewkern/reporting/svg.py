@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from fewkern.arrays.texts import printable
+from fewkern.arrays.texts import missing_package, printable
 from fewkern.plotting.style import ACCENT, CLASSES, QUIET, SAMPLES
 
 __all__ = ["INK", "LINE", "drawing", "figure", "inline_svg"]
@@ -50,7 +50,7 @@ def drawing() -> Iterator[None]:
     try:
         import matplotlib
     except ImportError as error:
-        raise ImportError("report: the figures need matplotlib: pip install 'fewkern[plot]'.") from error
+        raise missing_package("report: every figure", "matplotlib") from error
     with matplotlib.rc_context(_SETTINGS), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing from")
         warnings.filterwarnings("ignore", message="Matplotlib currently does not support .* natively")

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from fewkern.arrays.partitions import NeedsMemoryError, is_collection
+from fewkern.arrays.texts import missing_package
 
 __all__ = ["as_column", "as_frame", "check_names", "listed", "nearest"]
 
@@ -21,7 +22,7 @@ def pandas() -> Any:
     try:
         import pandas
     except ImportError as error:
-        raise ImportError("tables need pandas: pip install pandas.") from error
+        raise missing_package("a table", "pandas") from error
     return pandas
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from fewkern.arrays.frames import Piece
+from fewkern.arrays.texts import missing_package
 from fewkern.tables.frames import pandas
 from fewkern.tables.reading import (
     PARQUET,
@@ -126,7 +127,7 @@ def _parquet(path: Path) -> Any:
     try:
         from pyarrow.parquet import ParquetFile
     except ImportError:
-        raise ImportError("Parquet files need pyarrow: pip install pyarrow.") from None
+        raise missing_package("a Parquet file", "pyarrow") from None
     if not path.is_file():
         raise ValueError(f"there is no file {path}.")
     try:

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from fewkern.arrays.texts import missing_package
 from fewkern.tables.frames import pandas
 from fewkern.tables.layout import header_row, note_on_title, notes_on_names
 from fewkern.tables.workbook import read_workbook
@@ -382,7 +383,7 @@ def _parquet(name: str, content: bytes) -> Any:
     try:
         return pandas().read_parquet(io.BytesIO(content))
     except ImportError:
-        raise ImportError("Parquet files need pyarrow: pip install pyarrow.") from None
+        raise missing_package("a Parquet file", "pyarrow") from None
     except Exception as error:
         raise ValueError(f"{name} cannot be read as a table: it is not an intact Parquet file ({error}).") from error
 

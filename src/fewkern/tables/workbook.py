@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from typing import Any
 
+from fewkern.arrays.texts import missing_package
 from fewkern.tables.frames import pandas
 from fewkern.tables.layout import header_row, note_on_title, unique_names
 
@@ -18,9 +19,7 @@ def read_workbook(name: str, content: bytes, skip: int | None = None) -> tuple[A
     try:
         from openpyxl import load_workbook
     except ImportError:
-        raise ImportError(
-            f"{name} is an Excel workbook, which needs openpyxl: pip install 'fewkern[excel]', or save it as CSV."
-        ) from None
+        raise missing_package(f"{name} is an Excel workbook (CSV works as well), which", "openpyxl") from None
     try:
         book = load_workbook(io.BytesIO(content), read_only=True, data_only=True)
         sheets = [(sheet.title, [list(row) for row in sheet.iter_rows(values_only=True)]) for sheet in book.worksheets]
