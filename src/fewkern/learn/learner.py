@@ -45,7 +45,7 @@ class Settings:
     @property
     def leniency(self) -> float:
         """How much more than by default a smaller model may lose."""
-        return {"accurate": 0.0, "balanced": 1.0, "sparse": 2.0}[self.prefer]
+        return {"accurate": 0.0, "balanced": 1.0, "sparse": 3.0}[self.prefer]
 
 
 @dataclass(frozen=True)

@@ -35,11 +35,11 @@ class KernelRegressor(IntervalRegressor, RegressorMixin, CallbackSupportMixin, B
     n_vectors : int or None, default None
         Number of vectors; None lets rows held out decide.
     max_vectors : int or None, default None
-        Largest number of vectors; None is up to 300, as far as the rows allow.
+        Largest number of vectors; None is up to 900, as far as the rows allow.
     prefer : {"accurate", "balanced", "sparse"}, default "balanced"
         The model of least held-out error; the smallest one that is not clearly worse: by half a standard error of the
         difference, and by 2% of the gain over a constant, times the relative error, for every halving of the size;
-        or by twice as much.
+        or by three times as much.
     random_state : int, Generator, RandomState or None, default 0
         Rows are put into an order of their own first, so the order of the table does not matter.
     verbose : bool or int, default False
