@@ -83,8 +83,8 @@ class FeatureVectorRegressor(IntervalRegressor, RegressorMixin, KernelEstimator)
     rule : str, default "gain"
         How vectors are chosen, see :class:`FeatureVectorSelector`.
     center : "auto", bool or int, default "auto"
-        See :class:`FeatureVectorSelector`. Centring, which "auto" does for the rule "greedy" only, keeps the sample at the
-        centre in addition to ``n_vectors``.
+        See :class:`FeatureVectorSelector`. Centring ("auto": for the rule "greedy" only) keeps the sample at the centre
+        in addition to ``n_vectors``.
     basis_tol : float or None, default None
         Relative residual at which a sample depends on the chosen ones (1e-10, in float32 1e-5).
     random_state : int, Generator, RandomState or None, default 0
