@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from fewkern.learn import move as module
+from fewkern.learn.climb import Sizes, teacher_of
 from fewkern.learn.grow import leading_axes
-from fewkern.learn.learner import linear_axes
+from fewkern.learn.learner import Settings, linear_axes
 from fewkern.learn.objective import Rows
 from fewkern.learn.policy import POLICY
 from fewkern.learn.start import choose_start
@@ -40,3 +41,18 @@ def test_leading_axes_are_the_right_singular_vectors(shape):
     _, sizes, right = np.linalg.svd(A)
     np.testing.assert_allclose(squares, sizes[:3][::-1] ** 2, rtol=1e-10)
     np.testing.assert_allclose(np.abs(np.sum(axes * right[:3][::-1].T, axis=0)), 1.0, rtol=1e-10)
+
+
+@pytest.mark.parametrize(("frequency", "sizes"), [(0.2, (10, 40)), (2.0, (10, 40, 160))])
+def test_more_samples_are_tried_as_long_as_they_gain(frequency, sizes):
+    X, noise = np.split(np.random.default_rng(0).normal(size=(400, 3)), [2], axis=1)
+    Y = np.sin(frequency * X[:, :1]) * np.cos(frequency * X[:, 1:]) + 0.02 * noise
+    rows = Rows(X, (Y - Y.mean()) / Y.std(), np.ones(400), linear_axes(X, POLICY))
+    start = choose_start(rows, POLICY, 0)
+    _, every = teacher_of(rows, start, Sizes((10, 40, 160), (4,)), POLICY)
+    assert tuple(candidate.size for candidate in every) == sizes
+
+
+def test_sparse_may_lose_more_than_balanced_and_accurate_nothing():
+    accurate, balanced, sparse = (Settings(prefer=word).leniency for word in ("accurate", "balanced", "sparse"))
+    assert accurate == 0 < balanced < sparse

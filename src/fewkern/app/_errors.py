@@ -14,7 +14,7 @@ from fewkern import __version__
 __all__ = ["one_line"]
 
 # Characters of a message of somebody else that are shown.
-_SHOWN = 200
+_SHOWN_CHARACTERS = 200
 # Packages whose ValueError and TypeError tell a user what to do.
 _OURS = ("fewkern", "sklearn")
 
@@ -27,7 +27,7 @@ def one_line(error: BaseException) -> str:
     if isinstance(error, MemoryError):
         what = "there is not enough memory; use fewer rows or columns (--drop), or give the table as several files"
     else:
-        shown = text if len(text) <= _SHOWN else f"{text[:_SHOWN]} ..."
+        shown = text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]} ..."
         what = f"this was not foreseen: {type(error).__name__}: {shown}".rstrip(": ")
     try:
         return f"{what}. The details are in {_log(error)}; please report them, or leave out unusual columns (--drop)."
