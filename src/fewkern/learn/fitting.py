@@ -49,6 +49,8 @@ __all__ = [
     "sums_before",
 ]
 
+# Vectors for the novelty at most: beyond 20 more of them hardly matter, and files hold them beside those of the model.
+_MOST_FOR_NOVELTY = 80
 # A fall of the error at the last size that is larger than this share of the whole fall says that more vectors pay.
 _OPEN_FALL = 0.02
 # And it must be this number of its standard errors.
@@ -119,7 +121,7 @@ def as_logistic(fitted: Fitted, population: Population) -> Fitted:
         return fitted
     like = samples.weights
     Z = to_numpy(fitted.basis.features(found.samples.X)).astype(np.float64)
-    W, b = fit_logistic(Z, codes, to_numpy(found.samples.weights), chosen.ridge)
+    W, b = fit_logistic(Z, codes, to_numpy(found.samples.weights), chosen.ridge, begin=chosen.coefficients)
     expansion = fitted.basis.expand(*(asarray_like(part, like, dtype=like.dtype) for part in (W, b)))
     held = HeldOut(chosen.scores.astype(found.samples.weights.dtype), found.samples.take(chosen.held), "cv")
     return replace(fitted, expansion=expansion, held_out=held, loss="logistic")
@@ -169,7 +171,10 @@ def _novelty(found: Learned, basis: GaussianBasis) -> Novelty:
     samples = replace(found.samples, X=namespace(X).astype(preparation(X), dtype, copy=False))
     kernel = Gaussian(unit="range").resolve(samples.X)
     selection = choose_basis(
-        samples, kernel, SelectionRule("gain", 0, None, seed=0), max(LEAST_VECTORS, basis.n_vectors)
+        samples,
+        kernel,
+        SelectionRule("gain", 0, None, seed=0),
+        min(max(LEAST_VECTORS, basis.n_vectors), _MOST_FOR_NOVELTY),
     )
     novelty = novelty_of(samples, selection, selection.basis())
     return replace(novelty, preparation=preparation)

@@ -26,7 +26,7 @@ Host = np.ndarray[Any, Any]
 # Ridges that are compared, in units of that of least squares: a logistic loss is a quarter as curved as a squared one.
 _RIDGES = (2.5, 0.5, 0.1, 0.02)
 _STEPS = 60
-_TOL = 1e-7
+_TOL = 1e-5
 
 
 @dataclass(frozen=True)
@@ -38,6 +38,8 @@ class Logistic:
     held: Host
     """Positions of the rows held out."""
     scores: Host
+    coefficients: tuple[Host, Host]
+    """Of one of the folds: where a fit to all rows begins."""
 
 
 def choose_logistic(
@@ -58,16 +60,20 @@ def choose_logistic(
         fitted = np.setdiff1d(every, own)
         geometry = candidates[key].geometry
         folds.append((features(rows.take(fitted), geometry), fitted, features(rows.take(own), geometry)))
+    n_classes = int(codes.max()) + 1
+    own_codes = [codes[fitted] for _, fitted, _ in folds]
+    solved: list[tuple[Host, Host] | None] = [None] * len(folds)
     for factor in _RIDGES:
-        parts = []
-        for Z, fitted, new in folds:
-            # a class of one row may be in no fold but its own
-            W, b = fit_logistic(Z, codes[fitted], rows.weights[fitted], factor * alpha, int(codes.max()) + 1)
-            parts.append(new @ W + b)
-        scores = np.concatenate(parts)
+        ridge = factor * alpha
+        # a class of one row may be in no fold but its own
+        solved = [
+            fit_logistic(Z, own, rows.weights[fitted], ridge, n_classes, begin)
+            for (Z, fitted, _), own, begin in zip(folds, own_codes, solved)
+        ]
+        scores = np.concatenate([new @ W + b for (_, _, new), (W, b) in zip(folds, solved)])
         found, wrong = _judged(scores, codes[held], weights)
         if found < log_loss and wrong <= errors:
-            best, log_loss = Logistic(factor * alpha, held, scores), found
+            best, log_loss = Logistic(ridge, held, scores, solved[0]), found
         if found > before:  # the likelihood has one peak along the ridges
             break
         before = found
@@ -84,8 +90,18 @@ def _judged(scores: Host, codes: Host, weights: Host) -> tuple[float, float]:
     return float(-(share @ logs)), float(share @ (scores.argmax(axis=1) != codes))
 
 
-def fit_logistic(Z: Host, codes: Host, weights: Host, ridge: float, n_classes: int | None = None) -> tuple[Host, Host]:
-    """Coefficients ``(p, q)`` and constants ``(q,)`` of the scores: one for two classes, else one per class."""
+def fit_logistic(
+    Z: Host,
+    codes: Host,
+    weights: Host,
+    ridge: float,
+    n_classes: int | None = None,
+    begin: tuple[Host, Host] | None = None,
+) -> tuple[Host, Host]:
+    """Coefficients ``(p, q)`` and constants ``(q,)`` of the scores: one for two classes, else one per class.
+
+    ``begin`` is a solution for another ridge or other rows, from which the search sets out.
+    """
     share = weights / weights.sum()
     mean = share @ Z
     centred = Z - mean
@@ -116,6 +132,10 @@ def fit_logistic(Z: Host, codes: Host, weights: Host, ridge: float, n_classes: i
         gradient = np.concatenate([(A.T @ residual + pulled).ravel(), residual.sum(axis=0)])
         return value + 0.5 * float(np.sum(V * pulled)), gradient
 
-    found = minimize_smooth(loss, np.concatenate([np.zeros(A.shape[1] * q), constant]), max_iter=_STEPS, tol=_TOL)
+    first = np.concatenate([np.zeros(A.shape[1] * q), constant])
+    if begin is not None:
+        W, b = begin
+        first = np.concatenate([(factor.T @ W).ravel(), b + mean @ W])
+    found = minimize_smooth(loss, first, max_iter=_STEPS, tol=_TOL)
     W = inverse.T @ found.x[:-q].reshape(-1, q)
     return W, found.x[-q:] - mean @ W if math.isfinite(found.value) else constant

@@ -71,6 +71,21 @@ class Geometry:
         )
 
 
+class Workspace:
+    """Memory for matrices of ``n`` rows, by name: half of a gradient's time would go into fresh pages of memory."""
+
+    def __init__(self, n: int) -> None:
+        self._n, self._held = n, dict[str, Host]()
+
+    def __call__(self, name: str, columns: int) -> Host:
+        """A matrix of this name; its entries are those that somebody left there."""
+        size = self._n * columns
+        held = self._held.get(name)
+        if held is None or len(held) < size:
+            held = self._held[name] = np.empty(size)
+        return held[:size].reshape(self._n, columns)
+
+
 @dataclass(frozen=True)
 class Rows:
     """Prepared rows with targets and positive weights; groups where rows belong together."""
@@ -113,6 +128,11 @@ class Rows:
     def weighted_targets(self) -> Host:
         """Centred targets times the roots of the weights."""
         return self.centred(self.Y)
+
+    @cached_property
+    def workspace(self) -> Workspace:
+        """Memory for matrices with these rows."""
+        return Workspace(self.n)
 
     def take(self, part: Any) -> Rows:
         """The rows at the positions ``part``."""
@@ -170,19 +190,23 @@ def objective(rows: Rows, geometry: Geometry, policy: Policy) -> tuple[float, Ge
     """The mean squared leave-one-out error ``J`` summed over the targets, and its gradient."""
     warp, directions, m = geometry.warp, geometry.directions, geometry.size
     squares, scales = np.exp(2.0 * geometry.log_widths), np.exp(geometry.log_scales)
-    T, V = rows.warped(warp), geometry.warped_vectors
+    T, V, room = rows.warped(warp), geometry.warped_vectors, rows.workspace
     A, B = (np.concatenate([X * scales, X @ directions], axis=1) for X in (T, V))
-    D = A @ B.T
+    D = np.matmul(A, B.T, out=room("distances", m))
     D *= -2.0
     D += np.einsum("ij,ij->i", A, A)[:, None]
     D += np.einsum("ij,ij->i", B, B)
-    K = np.exp(D * (-0.5 * squares))
-    F = rows.centred(np.concatenate([K, T @ rows.axes], axis=1))
+    K = np.multiply(D, -0.5 * squares, out=room("kernel", m))
+    np.exp(K, out=K)
+    F = room("features", m + rows.axes.shape[1])
+    F[:, :m], F[:, m:] = K, T @ rows.axes
+    F -= rows.mean(F)
+    F *= rows.root
     Y, total, w = rows.weighted_targets, rows.total, rows.weights
     inverse = inverse_psd(_shifted(F.T @ F, _ridge(geometry, rows, policy)))
     W = inverse @ (F.T @ Y)
     R = Y - F @ W
-    smooth = F @ inverse
+    smooth = np.matmul(F, inverse, out=room("smooth", F.shape[1]))
     leverage = np.einsum("ij,ij->i", smooth, F) + w / total
     free = leverage < _MOST_LEVERAGE
     left = 1.0 - np.where(free, leverage, _MOST_LEVERAGE)
@@ -193,21 +217,20 @@ def objective(rows: Rows, geometry: Geometry, policy: Policy) -> tuple[float, Ge
     U = (2.0 / total) * E / left[:, None]
     g = np.where(free, (2.0 / total) * squared / left, 0.0)
     Q = inverse @ (F.T @ U)
+    half = np.multiply(smooth, np.sqrt(g)[:, None], out=room("half", F.shape[1]))
+    curved = half.T @ half  # a product with its own transpose costs half
+    trace = float(np.trace(curved))
     end = m if warp is None else F.shape[1]  # without a warp nothing changes the linear features
-    half = smooth * np.sqrt(g)[:, None]
-    curved = (half.T @ half)[:, :end]  # a product with its own transpose costs half
-    scaled = smooth[:, :end] * g[:, None]
-    DF = F @ (Q @ W[:end].T - 2.0 * curved)
-    scaled *= 2.0
-    DF += scaled
-    DF -= np.concatenate([U, R], axis=1) @ np.concatenate([W[:end], Q[:end]], axis=1).T
+    DF = np.matmul(F, Q @ W[:end].T - 2.0 * curved[:, :end], out=room("gradient", end))
+    DF += np.multiply(smooth[:, :end], 2.0 * g[:, None], out=room("half", end))
+    by_targets = np.concatenate([U, R], axis=1), np.concatenate([W[:end], Q[:end]], axis=1).T
+    DF -= np.matmul(*by_targets, out=room("half", end))
     DF *= rows.root
-    DF -= w[:, None] * (DF.sum(axis=0) / total)
-    trace = float(np.trace(curved)) if end == F.shape[1] else float(g @ np.einsum("ij,ij->i", smooth, smooth))
+    DF -= np.multiply(w[:, None], DF.sum(axis=0) / total, out=room("half", end))
     d_ridge = math.exp(geometry.log_ridge) * total * (float(np.sum(Q * W)) - trace)
 
     # through K = exp(-s^2 |A'(t - v)|^2 / 2)
-    N = DF[:, :m] * K
+    N = np.multiply(DF[:, :m], K, out=K)
     N *= squares
     by_row, by_vector, NT = N.sum(axis=1), N.sum(axis=0), N.T @ T
     pull = NT - by_vector[:, None] * V

@@ -40,8 +40,12 @@ class Start:
     def geometry(self, rows: Rows, size: int) -> tuple[Geometry, Host]:
         """A geometry whose vectors are samples, spread out in the metric, and the positions of these samples."""
         place = pivots(rows.T, size, np.exp(self.log_scales), self.seed)
-        none = np.zeros((rows.T.shape[1], 0))
-        return Geometry(rows.T[place], self.log_scales, np.zeros(len(place)), none, math.log(self.ridge)), place
+        return self.at(rows.T[place]), place
+
+    def at(self, vectors: Host) -> Geometry:
+        """The geometry with these vectors."""
+        none = np.zeros((vectors.shape[1], 0))
+        return Geometry(vectors, self.log_scales, np.zeros(len(vectors)), none, math.log(self.ridge))
 
 
 def choose_start(rows: Rows, policy: Policy, seed: int) -> Start:
@@ -55,10 +59,12 @@ def choose_start(rows: Rows, policy: Policy, seed: int) -> Start:
     if d > 1:
         metrics.append(_tree_metric(rows, policy.trees, seed))
     found: list[tuple[float, Start]] = []
-    for metric in metrics:
+    middle = policy.scales[len(policy.scales) // 2]
+    for metric in metrics:  # which samples are far from each other hardly depends on the width: one choice for all
+        vectors = rows.T[pivots(rows.T, size, middle * np.exp(metric), seed)]
         for scale in policy.scales:
             candidate = Start(metric + math.log(scale), policy.ridges[0], seed)
-            errors = ridge_errors(rows, candidate.geometry(rows, size)[0], policy.ridges)
+            errors = ridge_errors(rows, candidate.at(vectors), policy.ridges)
             found += [(error, Start(candidate.log_scales, r, seed)) for error, r in zip(errors, policy.ridges)]
     return min(found, key=lambda pair: pair[0])[1]
 
