@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from fewkern.learn import move as module
-from fewkern.learn.climb import Sizes, teacher_of
-from fewkern.learn.grow import leading_axes
+from fewkern.learn.climb import Sizes, leading_axes, teacher_of
 from fewkern.learn.learner import Settings, linear_axes
 from fewkern.learn.objective import Rows
 from fewkern.learn.policy import POLICY

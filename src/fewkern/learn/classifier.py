@@ -13,6 +13,7 @@ from fewkern.core.population import InMemory
 from fewkern.core.scores import ClassScores
 from fewkern.learn.batches import Basis
 from fewkern.learn.fitting import (
+    PARAMETERS,
     as_logistic,
     begin,
     continue_with,
@@ -23,7 +24,6 @@ from fewkern.learn.fitting import (
     merged,
     sums_before,
 )
-from fewkern.learn.parameters import PARAMETERS
 from fewkern.populations import labelled_batch, labelled_population
 from fewkern.select.leave_one_out import class_targets
 from fewkern.select.mixins import novelty, novelty_threshold

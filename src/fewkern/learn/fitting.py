@@ -6,6 +6,7 @@ import math
 import warnings
 from copy import copy
 from dataclasses import dataclass, replace
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,8 @@ from fewkern.arrays.blocks import one_thread
 from fewkern.arrays.namespace import asarray_like, is_sparse, namespace, to_numpy
 from fewkern.arrays.progress import progress
 from fewkern.arrays.random import seed_from
-from fewkern.base import BudgetWarning
+from fewkern.arrays.validation import Interval
+from fewkern.base import CONSTRAINTS, BudgetWarning
 from fewkern.core.expansion import KernelExpansion
 from fewkern.core.gaussians import GaussianBasis, GaussianExpansion
 from fewkern.core.kernels import Gaussian
@@ -37,6 +39,7 @@ from fewkern.select.selection import SelectionRule, choose_basis
 from fewkern.select.uncertainty import LEAST_VECTORS, fit_temperature, novelty_of
 
 __all__ = [
+    "PARAMETERS",
     "Fitted",
     "as_logistic",
     "begin",
@@ -48,6 +51,12 @@ __all__ = [
     "merged",
     "sums_before",
 ]
+
+PARAMETERS: dict[str, list[Any]] = {
+    "n_vectors": [None, Interval(Integral, 1, None, closed="left")],
+    **{name: CONSTRAINTS[name] for name in ("max_vectors", "prefer", "random_state", "verbose")},
+}
+"""Parameters that both estimators of the learner have, and what they accept."""
 
 # Vectors for the novelty at most: beyond 20 more of them hardly matter, and files hold them beside those of the model.
 _MOST_FOR_NOVELTY = 80
@@ -133,14 +142,14 @@ def _policy(estimator: Any) -> Policy:
 
 @one_thread()
 def _fit_dense(estimator: Any, samples: Samples) -> Fitted:
-    """The learner, on at most ``search_rows`` rows.
+    """The learner, on at most twice ``search_rows`` rows.
 
     It runs on the host, in double precision, wherever the rows are: the search is small, and its many steps would make
     another model of every rounding error. For the same reason it has one thread of BLAS: two took twice as long, even
     on 5,000 rows. Sums over all rows and predictions are made where the rows are.
     """
     policy = _policy(estimator)
-    some = samples.drawn(policy.search_rows).on_host()
+    some = samples.drawn(2 * policy.search_rows).on_host()
     settings = Settings(
         estimator.n_vectors, estimator.max_vectors, estimator.prefer, seed_from(estimator.random_state), policy
     )

@@ -13,9 +13,8 @@ from fewkern.arrays.folds import grouped_folds
 from fewkern.core.gaussians import GaussianBasis
 from fewkern.core.preparation import Preparation
 from fewkern.core.samples import Samples
-from fewkern.learn.climb import Candidate, Kind, Sizes, distilled, still, taught_rows, teacher_of
+from fewkern.learn.climb import Candidate, Kind, Sizes, distilled, leading_axes, still, taught_rows, teacher_of
 from fewkern.learn.compare import Comparison, Key, compare
-from fewkern.learn.grow import leading_axes
 from fewkern.learn.move import move
 from fewkern.learn.objective import Geometry, Rows, coefficients, values
 from fewkern.learn.order import row_order
@@ -82,6 +81,8 @@ def learn(samples: Samples, settings: Settings, step: Callable[[int], None] = la
     most = None if settings.max_vectors is None else min(settings.max_vectors, rows.n)
     fixed = None if settings.n_vectors is None else min(settings.n_vectors, rows.n)
     sizes = Sizes.of(rows.n, rows.Y.shape[1], policy, fixed, most)
+    if sizes.most is None and settings.prefer != "accurate":
+        sizes = replace(sizes, most=policy.still[-2])  # the largest model of samples only teaches
     folds = _folds(samples, policy)
     if not folds:
         largest = max(size for size in sizes.still if sizes.asked(size))
@@ -117,7 +118,10 @@ def linear_axes(T: Host, policy: Policy) -> Host:
 
 
 def _folds(samples: Samples, policy: Policy) -> list[tuple[Host, Host]]:
-    """Folds of rows that are in the order of the learner; as many as ``policy.judged_rows`` asks for."""
+    """Folds of rows in the learner's order, which looks random; as many as ``policy.judged_rows`` asks for.
+
+    No more than ``policy.search_rows`` rows are fitted in each.
+    """
     n = samples.n
     wanted = policy.judged_rows / n
     if samples.codes is not None:
@@ -126,7 +130,7 @@ def _folds(samples: Samples, policy: Policy) -> list[tuple[Host, Host]]:
     count = min(_FOLDS, max(1, math.ceil(_FOLDS * wanted)))
     if samples.groups is not None:
         folds = grouped_folds(samples.groups, samples.codes, _FOLDS)
-        return [(np.asarray(fitted), np.asarray(held)) for fitted, held in folds][:count]
+        return [(np.asarray(fitted)[: policy.search_rows], np.asarray(held)) for fitted, held in folds][:count]
     if n < 2 * _FOLDS:
         return []
     place = np.arange(n) % _FOLDS
@@ -134,7 +138,7 @@ def _folds(samples: Samples, policy: Policy) -> list[tuple[Host, Host]]:
         order = np.argsort(samples.codes, kind="stable")
         place = np.empty(n, dtype=np.int64)
         place[order] = np.arange(n) % _FOLDS
-    return [(np.flatnonzero(place != k), np.flatnonzero(place == k)) for k in range(count)]
+    return [(np.flatnonzero(place != k)[: policy.search_rows], np.flatnonzero(place == k)) for k in range(count)]
 
 
 def _finish(rows: Rows, comparison: Comparison, key: Key, start: Start, sizes: Sizes, policy: Policy) -> Candidate:

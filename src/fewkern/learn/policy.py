@@ -36,8 +36,9 @@ class Policy:
     """Linear features at most: above, the leading principal components (section 3)."""
     still: tuple[int, ...] = (20, 80, 300, 900)
     """Sizes of the models whose vectors are samples; the best of them is the teacher (section 4). The last but one is
-    also the size with which the start is chosen, on at least five rows a vector (section 2). Without the largest one
-    the error is a tenth of a point higher on tables and two tenths on small sets."""
+    also the size with which the start is chosen, on at least five rows a vector (section 2), and the most that are kept
+    unless a user asks for more: the largest one teaches. Without it the error is a tenth of a point higher on tables
+    and two tenths on small sets."""
     ladder: tuple[int, ...] = (4, 8, 16, 32, 64, 128, 256)
     """Sizes of the models whose vectors are moved (section 4)."""
     share: float = 0.64
@@ -54,8 +55,9 @@ class Policy:
     proof: float = 0.5
     """Standard errors of the paired difference by which a larger model must beat a smaller one, and vectors moved by
     the labels those that never saw them (section 5)."""
-    search_rows: int = 5000
-    """Rows on which vectors are moved; coefficients come from all rows (section 6)."""
+    search_rows: int = 2500
+    """Rows on which candidates are moved while they are compared; the chosen one is finished on twice as many, and
+    coefficients come from all rows (sections 4 and 6)."""
     stiffness: float = 1.0
     """Strength of the prior on the slopes of a warp: errors of one standard deviation per squared logarithm (section
     3). 0.1, 1 and 3 differ by less than the noise."""

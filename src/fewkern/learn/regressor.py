@@ -11,8 +11,17 @@ from fewkern.arrays.validation import fit_context
 from fewkern.base import keep_importances, kept_importances
 from fewkern.core.population import InMemory
 from fewkern.learn.batches import Basis
-from fewkern.learn.fitting import begin, continue_with, fit_population, keep, keep_batch, keep_sums, merged, sums_before
-from fewkern.learn.parameters import PARAMETERS
+from fewkern.learn.fitting import (
+    PARAMETERS,
+    begin,
+    continue_with,
+    fit_population,
+    keep,
+    keep_batch,
+    keep_sums,
+    merged,
+    sums_before,
+)
 from fewkern.populations import measured_batch, measured_population
 from fewkern.select.mixins import IntervalRegressor, novelty, novelty_threshold
 from fewkern.select.uncertainty import fit_intervals

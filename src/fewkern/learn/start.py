@@ -25,6 +25,8 @@ _LEAST_IMPORTANCE = 1e-3
 _ROWS_PER_PIVOT, _PIVOT_ROWS = 4, 400
 # Chance moves the choice of a pivot by this power of a uniform number.
 _CHANCE = 0.3
+# Candidates in a block, and the share of its residual that one keeps which the others of its block do not explain.
+_PIVOTS_PER_BLOCK, _UNEXPLAINED = 16, 0.5
 
 
 @dataclass(frozen=True)
@@ -83,19 +85,31 @@ def _tree_metric(rows: Rows, trees: int, seed: int) -> Host:
 
 
 def pivots(T: Host, size: int, scales: Host, seed: int) -> Host:
-    """Positions of rows that are far from each other in feature space, by a pivoted Cholesky factorization."""
+    """Positions of rows that are far from each other in feature space, by a pivoted Cholesky factorization.
+
+    Candidates come in blocks, so that the factor is read once per block. One that the others of its block explain waits
+    for the next.
+    """
     rng = np.random.default_rng(seed)
     some = rng.choice(len(T), min(max(_ROWS_PER_PIVOT * size, _PIVOT_ROWS), len(T)), replace=False)
     X = T[some] * scales
     squares = np.einsum("ij,ij->i", X, X)
+    size = min(size, len(some))
     left, factor = np.ones(len(some)), np.zeros((size, len(some)))
     chosen: list[int] = []
-    for j in range(min(size, len(some))):
+    while len(chosen) < size:
         chances = left * rng.random(len(left)) ** _CHANCE
         chances[chosen] = -1.0
-        k = int(np.argmax(chances))
-        column = np.exp(-0.5 * np.maximum(squares + squares[k] - 2.0 * X @ X[k], 0.0)) - factor[:j, k] @ factor[:j]
-        factor[j] = column / math.sqrt(max(left[k], 1e-9))
-        left = np.clip(left - factor[j] ** 2, 0.0, None)
-        chosen.append(k)
+        block = np.argsort(-chances, kind="stable")[: min(_PIVOTS_PER_BLOCK, len(some) - len(chosen))]
+        before, known = left[block], factor[: len(chosen)]
+        columns = np.exp(-0.5 * np.maximum(squares + squares[block, None] - 2.0 * X[block] @ X.T, 0.0))
+        columns -= known[:, block].T @ known
+        for i, k in enumerate(block):
+            if len(chosen) == size or (i and left[k] < _UNEXPLAINED * before[i]):
+                continue
+            column = columns[i] / math.sqrt(max(left[k], 1e-9))
+            columns[i + 1 :] -= np.outer(column[block[i + 1 :]], column)
+            left = np.clip(left - column**2, 0.0, None)
+            factor[len(chosen)] = column
+            chosen.append(int(k))
     return np.asarray(some[chosen])

@@ -1,0 +1,78 @@
+"""Samples that are spread out, rows of a fold, and the sizes that may be kept."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from fewkern import KernelClassifier, KernelRegressor
+from fewkern.core.samples import Samples
+from fewkern.learn.learner import _folds as folds_of
+from fewkern.learn.policy import POLICY
+from fewkern.learn.start import pivots
+
+
+def unexplained(X, place):
+    """Mean residual of the rows in feature space, beside the samples at ``place``."""
+    K = np.exp(-0.5 * np.sum((X[:, None] - X[place][None]) ** 2, axis=-1))
+    return float(np.mean(1.0 - np.einsum("ij,ij->i", K @ np.linalg.inv(K[place] + 1e-9 * np.eye(len(place))), K)))
+
+
+def one_by_one(X, size):
+    """The same pivots without chance and without blocks."""
+    left, factor = np.ones(len(X)), np.zeros((size, len(X)))
+    chosen = []
+    for j in range(size):
+        k = int(np.argmax(left))
+        column = np.exp(-0.5 * np.sum((X - X[k]) ** 2, axis=1)) - factor[:j, k] @ factor[:j]
+        factor[j] = column / np.sqrt(left[k])
+        left = np.clip(left - factor[j] ** 2, 0.0, None)
+        left[chosen + [k]] = 0.0
+        chosen.append(k)
+    return np.array(chosen)
+
+
+@pytest.mark.parametrize("size", [1, 15, 16, 17, 60, 300])
+def test_pivots_are_as_many_different_rows_as_asked_for(size):
+    X = np.random.default_rng(0).normal(size=(300, 4))
+    place = pivots(X, size, np.full(4, 0.5), seed=0)
+    assert len(set(place.tolist())) == size
+
+
+def test_pivots_in_blocks_explain_as_much_as_pivots_one_by_one():
+    X = np.random.default_rng(1).normal(size=(350, 5))
+    in_blocks = unexplained(0.5 * X, pivots(X, 60, np.full(5, 0.5), seed=0))
+    assert in_blocks < 1.1 * unexplained(0.5 * X, one_by_one(0.5 * X, 60))
+
+
+def test_copies_of_a_row_are_chosen_once():
+    X = np.repeat(np.random.default_rng(2).normal(size=(30, 3)), 10, axis=0)
+    assert len(np.unique(X[pivots(X, 30, np.ones(3), seed=0)], axis=0)) >= 28
+
+
+def test_more_rows_than_the_search_takes_lose_nothing():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3000, 2))
+    y = np.sin(2 * X[:, 0]) + 0.1 * rng.normal(size=3000)
+    model = KernelRegressor()
+    model._policy = replace(POLICY, search_rows=150, judged_rows=60)
+    assert model.fit(X, y).score(X, y) > 0.95
+    samples = Samples.of(X[:300], targets=y[:300, None])
+    assert [(len(fitted), len(held)) for fitted, held in folds_of(samples, model._policy)] == [(150, 60)]
+
+
+def test_the_largest_model_of_samples_only_teaches_unless_asked_for():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-3, 3, size=(600, 2))
+    y = ((np.floor(X[:, 0]) + np.floor(X[:, 1])) % 2).astype(
+        int
+    )  # 36 squares: nothing short describes them
+    policy = replace(POLICY, still=(20, 60, 300), ladder=(4, 8))
+    chosen = {}
+    for prefer in ("balanced", "accurate"):
+        model = KernelClassifier(prefer=prefer)
+        model._policy = policy
+        chosen[prefer] = model.fit(X, y).n_vectors_
+    assert chosen["balanced"] <= 60 < chosen["accurate"]
