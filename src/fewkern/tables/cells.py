@@ -1,4 +1,4 @@
-"""Cells of one column: which are missing, and how texts become numbers and names of categories.
+"""Cells of one column: which are missing, how texts become numbers and categories, and which mean the same.
 
 The same functions read a column when a model is fitted and when it predicts, whatever the file made of the cells:
 ``1``, ``1.0`` and the text ``"1"`` are the same category and the same number.
@@ -7,22 +7,17 @@ The same functions read a column when a model is fitted and when it predicts, wh
 from __future__ import annotations
 
 import re
+from collections import Counter
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-__all__ = [
-    "Numbers",
-    "factorized",
-    "has_leading_zeros",
-    "is_mark",
-    "nested",
-    "numbers",
-    "numbers_as_written",
-    "same_category",
-    "texts",
-]
+from fewkern.arrays.namespace import Array
+
+__all__ = ["Numbers", "canonical", "factorized", "has_leading_zeros", "is_mark", "nested", "note_on_spellings"]
+__all__ += ["numbers", "numbers_as_written", "same_category", "speller", "texts"]
 
 # What people write where a number is missing; pandas already knows "", "NA", "NaN", "null", "None", "n/a".
 _MARKS = frozenset({"?", "-", "--", "–", ".", "*", "na", "n/k", "n.a.", "k.a.", "unknown", "missing", "none", "nil"})
@@ -33,10 +28,9 @@ _GROUPS = {False: "," + _SPACES, True: "." + _SPACES}
 _POINT = {False: r"\.", True: ","}
 _WHOLE = re.compile(r"[-+]?\d+\.0*")
 _FLAGS = {"true": 1.0, "false": 0.0}
-# Texts of longer columns are looked at once each.
-_MANY_CELLS = 1000
-# Cells that are looked at to see whether they are lists.
-_FIRST = 50
+# Texts that say yes or no, where all texts of a column do.
+_TRUTH = dict.fromkeys(("1", "y", "yes", "t", "true", "on", "j", "ja", "oui", "si", "sí"), "yes")
+_TRUTH |= dict.fromkeys(("0", "n", "no", "f", "false", "off", "nein", "non"), "no")
 
 
 def _number_pattern(comma: bool) -> re.Pattern[str]:
@@ -53,11 +47,11 @@ _PATTERNS = {comma: _number_pattern(comma) for comma in (False, True)}
 class Numbers:
     """The numbers of a column."""
 
-    values: np.ndarray[Any, Any]
+    values: Array
     """NaN where a cell is missing or is not a number."""
-    bad: np.ndarray[Any, Any]
+    bad: Array
     """Cells that hold something else than a number."""
-    loose: np.ndarray[Any, Any]
+    loose: Array
     """Texts that are more than a plain number: with a unit, groups of digits, a decimal comma."""
 
 
@@ -118,10 +112,7 @@ def numbers(column: Any, comma: bool = False) -> Numbers:
         return Numbers(np.full(len(column), np.nan), filled, none)
     if isinstance(column.dtype, pd.CategoricalDtype):
         column = column.astype(object)
-    if comma:
-        values = np.full(len(column), np.nan)
-    else:
-        values = _plain_numbers(column)
+    values = np.full(len(column), np.nan) if comma else _plain_numbers(column)
     left = np.flatnonzero(filled & np.isnan(values))
     if len(left):
         cells = [str(cell) for cell in column.iloc[left]]
@@ -135,7 +126,7 @@ def numbers(column: Any, comma: bool = False) -> Numbers:
     return Numbers(values, filled & np.isnan(values), none)
 
 
-def _plain_numbers(column: Any) -> np.ndarray[Any, Any]:
+def _plain_numbers(column: Any) -> Array:
     """Cells that are numbers, or texts without anything else; NaN for others, and for what no float can hold."""
     import pandas as pd
 
@@ -162,7 +153,7 @@ def numbers_as_written(column: Any) -> tuple[Numbers, bool]:
     return (comma, True) if comma.bad.sum() < point.bad.sum() else (point, False)
 
 
-def texts(column: Any) -> np.ndarray[Any, Any]:
+def texts(column: Any) -> Array:
     """The cells of a pandas column as texts, None where one is missing.
 
     A whole number is written without a point, however it is stored: a missing cell elsewhere in the column makes
@@ -175,27 +166,19 @@ def texts(column: Any) -> np.ndarray[Any, Any]:
     >>> texts(pd.Series([1.0, None, 2.5])).tolist(), texts(pd.Series([True, False])).tolist()
     (['1', None, '2.5'], ['True', 'False'])
     """
-    import pandas as pd
-
-    if len(column) > _MANY_CELLS and _holds_text(column):  # the same texts again and again
+    if _holds_text(column):  # the same texts again and again
         places, different = factorized(column)
-        return np.array([*_texts(pd.Series(different, dtype=object)), None], dtype=object)[places]
-    return _texts(column)
+        return np.array([*map(_text, different), None], dtype=object)[places]
+    cells = zip(column.astype(object), column.isna())
+    return np.array([None if missing else _text(cell) for cell, missing in cells], dtype=object)
 
 
-def _texts(column: Any) -> np.ndarray[Any, Any]:
-    found = np.empty(len(column), dtype=object)
-    missing = column.isna().to_numpy()
-    for i, cell in enumerate(column.astype(object)):
-        if missing[i]:
-            continue
-        if isinstance(cell, float) and cell.is_integer():
-            cell = int(cell)
-        found[i] = str(cell).strip() or None
-    return found
+def _text(cell: Any) -> str | None:
+    cell = int(cell) if isinstance(cell, float) and cell.is_integer() else cell
+    return str(cell).strip() or None
 
 
-def factorized(cells: Any) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+def factorized(cells: Any) -> tuple[Array, Array]:
     """The place of every cell among the different ones, -1 where it is missing, and the different ones."""
     import pandas as pd
 
@@ -230,7 +213,7 @@ def nested(column: Any) -> str | None:
 
     if getattr(column.dtype, "kind", "O") != "O" or isinstance(column.dtype, pd.StringDtype):
         return None
-    for cell in column.dropna().head(_FIRST):
+    for cell in column.dropna().head(50):
         for kinds, name in (((list, tuple, set), "lists"), (dict, "records"), (np.ndarray, "arrays")):
             if isinstance(cell, kinds):
                 return name
@@ -242,3 +225,47 @@ def has_leading_zeros(column: Any) -> bool:
     if getattr(column.dtype, "kind", "O") in "iufbmM":
         return False
     return any(len(cell) > 1 and cell[0] == "0" and cell[1].isdigit() for cell in map(str, column.dropna()))
+
+
+def _plain(text: str) -> str:
+    """Without case, outer punctuation, and differences of spaces, hyphens and underscores."""
+    return " ".join(text.casefold().replace("_", " ").replace("-", " ").split()).rstrip(" .:;")
+
+
+def speller(words: Iterable[str]) -> Callable[[str], str]:
+    """A function that gives texts of the same meaning the same key, for a column with these texts.
+
+    Examples
+    --------
+    >>> from fewkern.tables.cells import speller
+    >>> [speller(["Y", "yes", "No"])(text) for text in ("Y", "yes", "TRUE", "n")]
+    ['yes', 'yes', 'yes', 'no']
+    >>> [speller(["Y", "one year"])(text) for text in ("Y", "One  Year")]
+    ['y', 'one year']
+    """
+    if all(_plain(word) in _TRUTH for word in words):
+        return lambda text: _TRUTH.get(_plain(text), _plain(text))
+    return _plain
+
+
+def canonical(words: Any) -> dict[str, str]:
+    """The most frequent spelling of every text that has several; of equally frequent ones the first."""
+    counts = Counter(word for word in words if word is not None)
+    key = speller(counts)
+    best: dict[str, str] = {}
+    for word, _ in counts.most_common():
+        best.setdefault(key(word), word)
+    return {word: best[key(word)] for word in counts if best[key(word)] != word}
+
+
+def note_on_spellings(who: str, names: dict[str, str], merge: bool) -> str | None:
+    """A sentence about texts with several spellings; ``who`` and ``names``: a column, and :func:`canonical`."""
+    if not names:
+        return None
+    word = next(iter(names.values()))
+    others = [repr(other) for other, best in names.items() if best == word][:3]
+    more = f" (and {len(set(names.values())) - 1:,} more)" if len(set(names.values())) > 1 else ""
+    if merge:
+        return f"{who}: {', '.join(others)} {'are' if len(others) > 1 else 'is'} taken as {word!r}{more}"
+    alike = ", ".join([repr(word), *others])
+    return f"{who}: {alike} look like the same and are kept apart{more}; merge_spellings (--merge-spellings) joins them"
