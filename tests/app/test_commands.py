@@ -187,7 +187,9 @@ def test_predict_refuses_tables_that_do_not_fit(model):
     fails("predict", model, "none.csv", match="there is no file none.csv")
 
 
-def test_info_and_plot(model, tmp_path):
+def test_info_plot_and_report(model, csv, tmp_path):
+    assert "written: r.html" in run("report", model, csv, "--out", "r.html").stdout
+    assert "<html" in (tmp_path / "r.html").read_text()
     result = run("info", model)
     assert "classify with model kernel, target side" in result.stdout
     assert "features: x0, x1" in result.stdout
@@ -242,6 +244,8 @@ def test_arguments_that_do_not_fit(csv, tmp_path):
     fails("fit", csv, "--task", "regress", match="the target 'side' holds text; use the task 'classify'")
     fails("fit", csv, "--task", "reduce", "--prefer", "sparse", match="prefer: the model 'pca' has no such setting")
     fails("fit", csv, "--model", "pca", match=r"for the task 'classify' expected kernel, .*got 'pca'")
+    pd.DataFrame(np.zeros((5, 300)), columns=[f"g{k}" for k in range(300)]).to_csv("wide.csv", index=False)
+    assert len(fails("fit", "wide.csv", "--target", "nope", match=r"no column 'nope'; .*300 in all").stderr) < 200
     fails("fit", "none.csv", match="there is no file none.csv")
     (tmp_path / "t.doc").write_text("x")
     fails("fit", "t.doc", match=r"t.doc: expected a file that ends in .csv, .tsv, .*, got '.doc'")

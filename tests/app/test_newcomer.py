@@ -183,26 +183,6 @@ def test_suffixes_that_lie_are_refused(arguments, message):
 # C: files as they come, and options
 
 
-@pytest.mark.parametrize(
-    ("name", "options"),
-    [
-        ("t.csv", {"sep": ";", "decimal": ","}),
-        ("t.csv", {"sep": "\t"}),
-        ("t.csv", {"encoding": "cp1252"}),
-        ("t.csv", {"encoding": "utf-16"}),
-        ("t.csv.gz", {}),
-    ],
-)
-def test_one_table_in_many_files(name, options):
-    frame = banana().assign(stadt=["Zürich", "Genève"] * 60)
-    frame.to_csv("plain.csv", index=False)
-    run("fit", "plain.csv", "--target", "side", "--out", "m.npz", *FAST)
-    frame.to_csv(name, index=False, **options)
-    assert run("predict", "m.npz", name).stdout == run("predict", "m.npz", "plain.csv").stdout
-    run("fit", name, "--target", "side", "--out", "n.npz", *FAST)
-    np.testing.assert_array_equal(fewkern.load("n.npz").estimator_.vectors_, fewkern.load("m.npz").estimator_.vectors_)
-
-
 def test_dates_are_features():
     days = pd.date_range("2020-01-01", periods=150)
     frame = pd.DataFrame({"day": days, "noise": np.random.default_rng(0).normal(size=150), "y": np.arange(150) * 0.01})
@@ -215,12 +195,6 @@ def test_dates_are_features():
         assert float(re.search(r"R² ([\d.]+)", result.stdout)[1]) > 0.95
         answers.append(predicted("m.npz", "t.csv")["y"])
     np.testing.assert_allclose(answers[0], answers[1], rtol=1e-6)
-
-
-def test_a_folder_and_a_target_among_many(tmp_path):
-    fails("fit", tmp_path, match="has no tables: no file in it ends in")
-    pd.DataFrame(np.zeros((5, 300)), columns=[f"g{k}" for k in range(300)]).to_csv("wide.csv", index=False)
-    assert len(fails("fit", "wide.csv", "--target", "nope", match=r"no column 'nope'; .*300 in all").stderr) < 200
 
 
 def test_a_table_without_rows_has_an_empty_result():
@@ -330,13 +304,6 @@ def test_json_and_quiet():
     assert json.loads(run("info", "m.npz", "--json").stdout)["features"] == ["x0", "x1"]
     quiet = run("fit", "t.csv", "--out", "m.npz", "--quiet", *FAST)
     assert quiet.output == ""
-
-
-def test_a_report_of_a_saved_model(tmp_path):
-    banana().to_csv("t.csv", index=False)
-    run("fit", "t.csv", "--out", "m.npz", *FAST)
-    assert "written: r.html" in run("report", "m.npz", "t.csv", "--out", "r.html").stdout
-    assert "<html" in (tmp_path / "r.html").read_text()
 
 
 def test_info_says_whether_vectors_are_rows():

@@ -118,6 +118,15 @@ def test_remarks_on_columns_whose_names_differ_by_a_number_are_two():
         assert re.search(rf"a.csv, .*: column '{name}' is empty here: .* \(and so in 1 other part\)", said)
 
 
+def test_a_part_whose_rows_do_not_count(files):
+    for k in range(3):
+        part = pd.read_parquet(f"part-{k}.parquet")
+        part.assign(w=np.where(k == 0, 0.0, 1.0)).to_parquet(f"weighted-{k}.parquet", index=False)
+    said = run("fit", "weighted-*.parquet", "--target", "side", "--weights", "w", "--out", "w.npz", *QUICK)
+    assert "weighted; 95% CI" in said.stdout
+    assert np.mean(load("w.npz").predict(files) == files["side"]) > 0.8
+
+
 def test_numbers_are_scored_over_all_parts(files):
     run("fit", "part-*.parquet", "--target", "v", "--out", "a.npz", "--max-vectors", 3)
     model = load("a.npz")

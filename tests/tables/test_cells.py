@@ -142,9 +142,8 @@ def test_parts_of_dates():
 def test_equal_cells_that_are_not_the_same_text():
     """Texts are looked at once each, but True, 1 and 1.0 are equal and not the same text."""
     for kind in (object, None):
-        assert (
-            texts(pd.Series([" a", "a", None, "", "1.0"] * 2, dtype=kind)).tolist() == ["a", "a", None, None, "1.0"] * 2
-        )
+        column = pd.Series([" a", "a", None, "", "1.0"] * 2, dtype=kind)
+        assert texts(column).tolist() == ["a", "a", None, None, "1.0"] * 2
     assert texts(pd.Series([True, 1, 1.0, "1", None], dtype=object)).tolist() == ["True", "1", "1", "1", None]
     cells = [f"customer {k}" for k in range(100_000)]
     assert texts(pd.Series([*cells, None])).tolist() == [*cells, None]

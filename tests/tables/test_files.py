@@ -59,11 +59,6 @@ def test_names_that_stand_for_nothing(tmp_path):
         find_files([str(tmp_path)])
 
 
-def test_one_small_file_is_read_into_memory(tmp_path, frame):
-    frame.to_parquet(tmp_path / "a.parquet")
-    assert isinstance(open_tables([tmp_path / "a.parquet"]).frame, pd.DataFrame)
-
-
 @pytest.mark.parametrize("suffix", [".parquet", ".csv"])
 def test_one_large_file_is_read_in_parts(tmp_path, frame, monkeypatch, suffix):
     monkeypatch.setattr(files, "STREAM_BYTES", 100)
@@ -137,44 +132,44 @@ def test_columns_in_another_order_and_numbers_of_other_sizes(tmp_path, frame):
 )
 def test_files_that_differ(tmp_path, frame, spoil, message):
     frame.to_parquet(tmp_path / "a.parquet")
+    assert isinstance(open_tables([tmp_path / "a.parquet"]).frame, pd.DataFrame)  # one small file: in memory
     spoil(frame).to_parquet(tmp_path / "b.parquet")
     with pytest.raises(ValueError, match=message):
         open_tables([tmp_path / "a.parquet", tmp_path / "b.parquet"])
 
 
-def test_text_files_that_differ(tmp_path):
+@pytest.mark.parametrize(
+    ("names", "content", "message"),
+    [
+        (("a.csv", "b.csv"), b"x,z\n1,2\n", "b.csv lacks the column 'y', which a.csv has"),
+        (("a.csv", "absent.parquet"), b"", "there is no file .*absent.parquet"),
+        (
+            ("a.csv", "b.parquet"),
+            b"PAR1 and no more",
+            "b.parquet cannot be read as a table: it is not an intact",
+        ),
+        (("a.csv", "notes.md"), b"x,y", "expected a file that ends in"),
+        (("b.csv", "b.csv"), b"x,y\n1,2\n1,2,3\n", "b.csv cannot be read as a table: line 3 has 3 cells"),
+        (("b.csv", "a.csv"), "x,y\n1,2\n".encode("utf-16"), "b.csv is UTF-16, which cannot be read in pieces"),
+        (("b.csv", "b.csv"), b"x,y\n", "b.csv and the other files: there are no rows"),
+        (("b.csv", "a.csv"), b" \n", "b.csv is empty"),
+    ],
+)
+def test_files_that_cannot_be_read(tmp_path, names, content, message):
+    paths = [tmp_path / name for name in names]
     (tmp_path / "a.csv").write_text("x,y\n1,2\n")
-    (tmp_path / "b.csv").write_text("x,z\n1,2\n")
-    with pytest.raises(ValueError, match=r"b.csv lacks the column 'y', which a.csv has"):
-        open_tables([tmp_path / "a.csv", tmp_path / "b.csv"])
+    for path in paths:
+        if path.stem in ("b", "notes"):
+            path.write_bytes(content)
+    with pytest.raises(ValueError, match=message):
+        open_tables(paths)
 
 
-def test_files_that_cannot_be_read(tmp_path, frame, monkeypatch):
-    good = tmp_path / "a.parquet"
-    frame.to_parquet(good)
-    (tmp_path / "b.parquet").write_bytes(b"PAR1 and no more")
-    with pytest.raises(ValueError, match=r"b.parquet cannot be read as a table: it is not an intact Parquet file"):
-        open_tables([good, tmp_path / "b.parquet"])
-    with pytest.raises(ValueError, match=r"there is no file .*absent.parquet"):
-        open_tables([good, tmp_path / "absent.parquet"])
-    (tmp_path / "notes.md").write_text("x,y")
-    with pytest.raises(ValueError, match=r"expected a file that ends in"):
-        open_tables([good, tmp_path / "notes.md"])
+def test_a_line_that_is_wrong_far_down_is_named_by_its_piece(tmp_path, monkeypatch):
     (tmp_path / "c.csv").write_text("x,y\n1,2\n1,2,3\n")
-    with pytest.raises(ValueError, match=r"c.csv cannot be read as a table: line 3 has 3 cells"):
-        open_tables([tmp_path / "c.csv", tmp_path / "c.csv"])
     monkeypatch.setattr(files, "_HEAD_BYTES", 10)
     with pytest.raises(ValueError, match=r"c.csv, bytes 4 to 14: this piece cannot be read as a table: line 3 has 3 c"):
         fetch_rows(open_tables([tmp_path / "c.csv", tmp_path / "c.csv"]).frame)
-    (tmp_path / "d.csv").write_bytes("x,y\n1,2\n".encode("utf-16"))
-    with pytest.raises(ValueError, match=r"d.csv is UTF-16, which cannot be read in pieces"):
-        open_tables([tmp_path / "d.csv", tmp_path / "c.csv"])
-    (tmp_path / "e.csv").write_text("x,y\n")
-    with pytest.raises(ValueError, match=r"e.csv and the other files: there are no rows"):
-        open_tables([tmp_path / "e.csv", tmp_path / "e.csv"])
-    (tmp_path / "f.csv").write_text(" \n")
-    with pytest.raises(ValueError, match=r"f.csv is empty"):
-        open_tables([tmp_path / "f.csv", tmp_path / "e.csv"])
 
 
 def test_a_damaged_row_group_is_named(tmp_path, frame):

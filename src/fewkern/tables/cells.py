@@ -22,10 +22,6 @@ __all__ += ["numbers", "numbers_as_written", "same_category", "speller", "texts"
 # What people write where a number is missing; pandas already knows "", "NA", "NaN", "null", "None", "n/a".
 _MARKS = frozenset({"?", "-", "--", "–", ".", "*", "na", "n/k", "n.a.", "k.a.", "unknown", "missing", "none", "nil"})
 _MARKS |= {"#div/0!", "#value!", "#ref!", "#name?", "#num!", "#n/v", "inf", "+inf", "-inf", "infinity", "-infinity"}
-_UNIT = r"(?:[€$£¥₹%]|eur|usd|chf|gbp|jpy)"
-_SPACES = "'’ \u00a0\u202f"
-_GROUPS = {False: "," + _SPACES, True: "." + _SPACES}
-_POINT = {False: r"\.", True: ","}
 _WHOLE = re.compile(r"[-+]?\d+\.0*")
 _FLAGS = {"true": 1.0, "false": 0.0}
 # Texts that say yes or no, where all texts of a column do.
@@ -35,9 +31,11 @@ _TRUTH |= dict.fromkeys(("0", "n", "no", "f", "false", "off", "nein", "non"), "n
 
 def _number_pattern(comma: bool) -> re.Pattern[str]:
     """A number with groups of three digits, a sign or parentheses, and a unit before or after it."""
-    groups = rf"\d{{1,3}}(?P<group>[{_GROUPS[comma]}])\d{{3}}(?:(?P=group)\d{{3}})*"
-    digits = rf"(?P<digits>(?:{groups}|\d+)?(?:{_POINT[comma]}\d*)?(?:e[-+]?\d+)?)"
-    return re.compile(rf"(?P<open>\()?\s*(?P<sign>[-+−])?\s*{_UNIT}?\s*(?P<minus>[-−])?{digits}\s*{_UNIT}?\s*\)?")
+    point, group = (",", ".") if comma else (r"\.", ",")
+    unit = r"(?:[€$£¥₹%]|eur|usd|chf|gbp|jpy)?"
+    groups = rf"\d{{1,3}}(?P<group>[{group}'’ \u00a0\u202f])\d{{3}}(?:(?P=group)\d{{3}})*"
+    digits = rf"(?P<digits>(?:{groups}|\d+)?(?:{point}\d*)?(?:e[-+]?\d+)?)"
+    return re.compile(rf"(?P<open>\()?\s*(?P<sign>[-+−])?\s*{unit}\s*(?P<minus>[-−])?{digits}\s*{unit}\s*\)?")
 
 
 _PATTERNS = {comma: _number_pattern(comma) for comma in (False, True)}
@@ -72,12 +70,9 @@ def _loose_number(text: str, comma: bool) -> float:
     digits = found["digits"] if found else ""
     if found is None or not any(c.isdigit() for c in digits) or (found["sign"] and found["minus"]):
         return np.nan
-    for group in _GROUPS[comma]:
-        digits = digits.replace(group, "")
-    try:
-        value = float(digits.replace(",", "."))
-    except ValueError:
-        return np.nan
+    if found["group"]:
+        digits = digits.replace(found["group"], "")
+    value = _plain_number(digits.replace(",", "."))
     if np.isinf(value):
         return np.nan
     negative = bool(found["open"]) or found["minus"] is not None or found["sign"] in ("-", "−")
@@ -107,7 +102,7 @@ def numbers(column: Any, comma: bool = False) -> Numbers:
         return Numbers(np.where(endless, np.nan, values), endless, none)
     if kind == "m":
         return Numbers(np.asarray(column.dt.total_seconds(), dtype=float) / 86400, none, none)
-    filled = column.notna().to_numpy()
+    filled = column.notna().to_numpy(copy=True)
     if kind in "Mc":
         return Numbers(np.full(len(column), np.nan), filled, none)
     if isinstance(column.dtype, pd.CategoricalDtype):
@@ -117,10 +112,8 @@ def numbers(column: Any, comma: bool = False) -> Numbers:
     if len(left):
         cells = [str(cell) for cell in column.iloc[left]]
         known = {cell: _loose_number(cell, comma) for cell in set(cells)}
-        values = values.copy()
         values[left] = [known[cell] for cell in cells]
         blank = left[[not cell.strip() or cell.strip().lower() == "nan" for cell in cells]]
-        filled = filled.copy()
         filled[blank] = False
         none[left] = [not np.isnan(known[cell]) and cell.strip().lower() not in _FLAGS for cell in cells]
     return Numbers(values, filled & np.isnan(values), none)

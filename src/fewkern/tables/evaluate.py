@@ -17,7 +17,7 @@ from fewkern.reporting.evaluation import wilson
 from fewkern.reporting.formatting import label, number
 
 __all__ = ["Counted", "HeldOutRows", "Judgement", "is_rare", "judge_classes", "judge_density", "judge_fit"]
-__all__ += ["judge_numbers", "judge_several", "rate"]
+__all__ += ["judge_held_out", "judge_numbers", "rate"]
 
 # Two-sided 95%, and one-sided 95% for "better" and "worse".
 _Z, _Z_BETTER = 1.96, 1.645
@@ -218,7 +218,7 @@ def judge_numbers(held_out: HeldOutRows, mean: float, linear: Any = None, counte
     return _judge("rmse", squares, f"always answering the mean, {number(mean, 4)}", counted, r2=r2)
 
 
-def judge_several(
+def _judge_several(
     held_out: HeldOutRows, means: Array, linear: Any, counted: Counted, names: tuple[str, ...]
 ) -> Judgement:
     """Root mean squared error of several targets together, each divided by its standard deviation, and of each."""
@@ -237,6 +237,21 @@ def judge_several(
     known = [one.r2 for one in each if one.r2 is not None]
     r2 = float(np.mean(known)) if known else None
     return _judge("rmse", losses, "always answering the means", counted, targets=tuple(each), r2=r2)
+
+
+def judge_held_out(
+    task: str, held_out: HeldOutRows, training: tuple[Array, Any], linear: Any, counted: Counted, labels: Any
+) -> Judgement:
+    """By task: ``training`` are targets and weights of the fitted rows, ``labels`` classes or names of targets."""
+    y, weights = training
+    if task == "classify":
+        known, codes = np.unique(y, return_inverse=True)
+        majority = known[int(np.argmax(np.bincount(codes, weights)))]
+        return judge_classes(held_out, majority, linear, counted, labels)
+    mean = np.average(y, axis=0, weights=weights)
+    if y.ndim == 2:
+        return _judge_several(held_out, mean, linear, counted, labels)
+    return judge_numbers(held_out, float(mean), linear, counted)
 
 
 def judge_fit(task: str, error: float, y: Array, weights: Any = None) -> Judgement:

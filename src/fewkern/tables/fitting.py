@@ -26,20 +26,11 @@ from fewkern.core import population
 from fewkern.reporting.evaluation import linear_predictions
 from fewkern.tables.columns import Encoded
 from fewkern.tables.encoder import TableEncoder
-from fewkern.tables.evaluate import (
-    Counted,
-    HeldOutRows,
-    Judgement,
-    judge_classes,
-    judge_density,
-    judge_fit,
-    judge_numbers,
-    judge_several,
-)
+from fewkern.tables.evaluate import Counted, HeldOutRows, Judgement, judge_density, judge_fit, judge_held_out
 from fewkern.tables.frames import DrawnRows, draw_rows, fetch_rows, pandas
 from fewkern.tables.resolve import FEWEST_ROWS, Job, Request, resolve
 from fewkern.tables.suspect import contradiction, deciding_column
-from fewkern.tables.target import left_out, row_weights, target_values
+from fewkern.tables.target import left_out, target_values, weight_values
 
 __all__ = ["FittedTable", "fit_job", "fit_parts"]
 
@@ -243,14 +234,8 @@ def _judge_part(job: Job, part: Part, test: Array) -> tuple[HeldOutRows | None, 
     held_out = HeldOutRows(job.rows[test], truth, part.estimator.predict(new), probabilities)
     counted = Counted(job.loss_weights(test), None if job.groups is None else job.groups[test])
     linear = linear_predictions(train, y, new, job.task, 0, weights)
-    if job.task == "classify":
-        labels, codes = np.unique(y, return_inverse=True)
-        majority = labels[int(np.argmax(np.bincount(codes, weights)))]
-        return held_out, judge_classes(held_out, majority, linear, counted, part.estimator.classes_)
-    mean = np.average(y, axis=0, weights=weights)
-    if y.ndim == 2:
-        return held_out, judge_several(held_out, mean, linear, counted, job.target)
-    return held_out, judge_numbers(held_out, float(mean), linear, counted)
+    labels = getattr(part.estimator, "classes_", job.target)
+    return held_out, judge_held_out(job.task, held_out, (y, weights), linear, counted, labels)
 
 
 def _normal(train: Array, new: Array) -> Array:
@@ -356,9 +341,8 @@ class _Preparing:
     def __call__(self, first: int, part: Any) -> tuple[Any, Any, Any]:
         encoded = self.encoder.encode(part)
         weights = np.ones(len(part))
-        if self.weights is not None and len(part):
-            given, known, _ = row_weights((self.weights, part[self.weights]), np.arange(len(part)))
-            weights[known], weights[~known] = given, 0.0
+        if self.weights is not None:
+            weights = np.nan_to_num(weight_values(self.weights, part[self.weights]))
         lo, hi = np.searchsorted(self.held_out, [first, first + len(part)])
         weights[self.held_out[lo:hi] - first] = 0.0
         if self.task == "density":

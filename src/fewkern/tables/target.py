@@ -27,7 +27,7 @@ from fewkern.tables.columns import bad_cells
 from fewkern.tables.schema import infer_column
 
 __all__ = ["Target", "guess_task", "known_targets", "resolve_target", "resolve_targets", "row_groups", "row_weights"]
-__all__ += ["left_out", "target_values"]
+__all__ += ["left_out", "target_values", "weight_values"]
 
 # Whole numbers with at most this many different ones are taken for classes.
 _MOST_CLASSES = 20
@@ -266,13 +266,18 @@ def row_groups(named: tuple[str, Any], rows: Array) -> tuple[Array, list[str]]:
 def row_weights(named: tuple[str, Any], rows: Array) -> tuple[Any, Array, list[str]]:
     """Weights of some rows, which of the rows have one, and notes."""
     name, column = named
-    column = column.iloc[rows]
+    values = weight_values(name, column.iloc[rows])
+    known = ~np.isnan(values)
+    if not values[known].any():
+        raise ValueError(f"weights: column {name!r} holds no positive number; leave weights out.")
+    return values[known], known, left_out(int((~known).sum()), "a weight")
+
+
+def weight_values(name: str, column: Any) -> Array:
+    """Weights of rows; NaN where there is none."""
     found, _ = numbers_as_written(column)
     if found.bad.any():
         raise ValueError(f"weights: {bad_cells(name, column, found.bad, 'number')}; correct them.")
-    if np.isinf(found.values).any() or (found.values < 0).any():
+    if (found.values < 0).any():
         raise ValueError(f"weights: column {name!r} holds negative or infinite numbers; weights are positive or 0.")
-    known = ~np.isnan(found.values)
-    if not found.values[known].any():
-        raise ValueError(f"weights: column {name!r} holds no positive number; leave weights out.")
-    return found.values[known], known, left_out(int((~known).sum()), "a weight")
+    return found.values
