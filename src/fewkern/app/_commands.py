@@ -20,9 +20,13 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
-
+# Options with choices: typer wants an enumeration, a type checker wants to see its members in the source.
 if TYPE_CHECKING:
-    Task = Model = Prefer = ClassWeight = Dtype = str
+    Task = str
+    Model = str
+    Prefer = str
+    ClassWeight = str
+    Dtype = str
 else:
 
     def _choice(name: str, values: list[str]) -> type[StrEnum]:

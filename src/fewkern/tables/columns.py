@@ -49,9 +49,15 @@ def _check_range(column: NumberColumn | DateColumn) -> None:
         raise ValueError(f"{type(column).__name__}: median and range must be finite")
 
 
-def _count_far(values: Array, column: NumberColumn | DateColumn, room: float) -> int:
-    """How many values are further than ``room`` outside of the range of the training cells."""
-    return int(np.sum((values < column.low - room) | (values > column.high + room)))
+def _note_on_far(column: NumberColumn | DateColumn, values: Array, room: float) -> list[str]:
+    """A remark on values that are further than ``room`` outside of the range of the training cells."""
+    far = int(np.sum((values < column.low - room) | (values > column.high + room)))
+    if not far:
+        return []
+    dates = isinstance(column, DateColumn)
+    low, high = (text_of_day(end) if dates else f"{end:g}" for end in (column.low, column.high))
+    lie = f"{far:,} of {len(values):,} {'dates' if dates else 'rows'} {'lies' if far == 1 else 'lie'}"
+    return [f"column {column.name!r}: {lie} far outside of what the model was fitted with ({low} to {high})"]
 
 
 @storable(check=_check_range)
@@ -92,13 +98,8 @@ class NumberColumn:
             remarks.append(f"column {self.name!r} is empty here: the median {self.median:g} stands in every row")
         elif bad.any():
             remarks.append(bad_cells(self.name, column, bad, "number") + ", taken as missing")
-        far = _count_far(found.values, self, max(self.high - self.low, abs(self.high), 1e-300))
-        if far:
-            lie = f"{far:,} of {len(column):,} rows {'lies' if far == 1 else 'lie'}"
-            remarks.append(
-                f"column {self.name!r}: {lie} far outside of what the model was fitted with "
-                f"({self.low:g} to {self.high:g})"
-            )
+        room = max(self.high - self.low, abs(self.high), 1e-300)
+        remarks += _note_on_far(self, found.values, room)
         return Encoded(np.where(missing, self.median, found.values)[:, None], missing, tuple(remarks))
 
     def cells(self, values: Array) -> list[Any]:
@@ -229,12 +230,7 @@ class DateColumn:
             remarks.append(bad_cells(self.name, column, bad, "date") + ", taken as missing")
         if len(column) > 1 and missing.all():
             remarks.append(f"column {self.name!r} is empty here: {text_of_day(self.median)} stands in every row")
-        far = _count_far(values, self, max(self.high - self.low, 1.0))
-        if far:
-            remarks.append(
-                f"column {self.name!r}: {far:,} of {len(column):,} dates lie far outside of what the model was fitted "
-                f"with ({text_of_day(self.low)} to {text_of_day(self.high)})"
-            )
+        remarks += _note_on_far(self, values, max(self.high - self.low, 1.0))
         return Encoded(self.split(np.where(missing, self.median, values)), missing, tuple(remarks))
 
     def split(self, values: Array) -> Array:

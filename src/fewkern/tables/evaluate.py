@@ -172,10 +172,11 @@ def judge_classes(
 ) -> Judgement:
     """Share of wrong classes; ``majority`` is the most frequent class of the rows that were fitted."""
     truth, predicted = np.asarray(held_out.truth), np.asarray(held_out.predicted)
-    wrong = [None if answer is None else (truth != answer).astype(float) for answer in (predicted, majority, linear)]
+    answers = (predicted, majority, linear)
+    wrong: Any = tuple(None if answer is None else (truth != answer).astype(float) for answer in answers)
     found, ranking = _found(truth, predicted), _ranking(truth, held_out.probabilities, classes)
     name = f"always answering {label(majority)}"
-    return _judge("error", tuple(wrong), name, counted or Counted(), found=found, ranking=ranking)
+    return _judge("error", wrong, name, counted or Counted(), found=found, ranking=ranking)
 
 
 def _found(truth: Array, predicted: Array) -> str | None:

@@ -143,7 +143,8 @@ class _Piece:
     name: str
     """Of the file, with the place."""
     read: Callable[[], Any]
-    rows: Callable[[], int]
+    rows: Callable[[], int] | None = None
+    """Counts them, where that is faster than to read them."""
     columns: Sequence[str] = ()
     """Those of the table, in their order."""
 
@@ -152,7 +153,7 @@ class _Piece:
 
     def count(self) -> int:
         """Number of rows."""
-        return int(self._named(self.rows))
+        return len(self()) if self.rows is None else int(self._named(self.rows))
 
     def _named(self, read: Callable[[], Any]) -> Any:
         """What ``read`` returns; an error says what was read."""
@@ -199,16 +200,11 @@ def _open_file(path: Path, marks: Marks, style: Style | None) -> _Opened:
     if suffix in TEXT and not packed and path.is_file() and path.stat().st_size:
         return _open_text(path, marks, style)
     found = read_file(path, marks)
-    piece = _Piece(path.name, partial(_whole_file, path, marks), partial(_count_rows, path, marks))
-    return _Opened(path, [piece], found.frame.iloc[:0], {}, found.notes)
+    return _Opened(path, [_Piece(path.name, partial(_whole_file, path, marks))], found.frame.iloc[:0], {}, found.notes)
 
 
 def _whole_file(path: Path, marks: Marks) -> Any:
     return read_file(path, marks).frame
-
-
-def _count_rows(path: Path, marks: Marks) -> int:
-    return len(_whole_file(path, marks))
 
 
 def _parquet(path: Path) -> Any:
@@ -283,11 +279,9 @@ def _open_text(path: Path, marks: Marks, style: Style | None) -> _Opened:
     header = head[start : places[0]]
     pieces = []
     for place in pairwise(places):
-        text_of_piece = partial(_lines, path, header, place)
+        lines = partial(_lines, path, header, place)
         name = f"{path.name}, bytes {place[0]:,} to {place[1]:,}"
-        pieces.append(
-            _Piece(name, partial(_read_lines, text_of_piece, below), partial(_count_lines, text_of_piece, below))
-        )
+        pieces.append(_Piece(name, partial(_read_lines, lines, below), partial(_count_lines, lines, below)))
     return _Opened(path, pieces, separated(path.name, decoded(path.name, header)[0], below)[0], {}, notes, style)
 
 

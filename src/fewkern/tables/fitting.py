@@ -91,8 +91,8 @@ def fit_job(job: Job) -> FittedTable:
                 part = _fit(job, complete)
             seconds.append(part.seconds)
     judged = judgement or _judge_itself(job, part)
-    notes = _all_notes(job, part, [*notes, *why, *_contradiction(job, part, judged)])
-    return FittedTable(part, len(part.rows), _vector_rows(part.estimator), held_out, judged, tuple(seconds), notes)
+    said = _all_notes(job, part, [*notes, *why, *_contradiction(job, part, judged)])
+    return FittedTable(part, len(part.rows), _vector_rows(part.estimator), held_out, judged, tuple(seconds), said)
 
 
 @contextmanager
@@ -189,14 +189,14 @@ def split_rows(job: Job, rows: Array) -> tuple[Array, Any, list[str]]:
     if not share or job.task == "reduce":
         return rows, None, []
     stratify = None
-    if job.task == "classify":
+    if job.task == "classify" and job.y is not None:
         counts = np.unique(job.y, return_counts=True)[1]
         if counts.min() < 3 and len(counts) < 3:
             return rows, None, ["too few rows of a class to hold any out: the error is not measured"]
         enough = counts.min() >= 2 and min(round(share * len(rows)), round((1 - share) * len(rows))) >= len(counts)
         stratify = job.y if enough else None
     if job.groups is not None:
-        train, test = _split_groups(job, rows)
+        train, test = _split_groups(job, rows, job.groups[rows])
     else:
         train, test = train_test_split(rows, test_size=share, random_state=job.request.random_state, stratify=stratify)
     if len(train) < 2:
@@ -204,9 +204,9 @@ def split_rows(job: Job, rows: Array) -> tuple[Array, Any, list[str]]:
     return train, test, []
 
 
-def _split_groups(job: Job, rows: Array) -> tuple[Array, Array]:
+def _split_groups(job: Job, rows: Array, groups: Array) -> tuple[Array, Array]:
     """Whole groups to hold out; of ten draws the one whose classes, or means, are most like those of all rows."""
-    share, groups = job.request.holdout, job.groups
+    share = job.request.holdout
     draws = GroupShuffleSplit(10, test_size=share, random_state=job.request.random_state)
     targets = np.zeros((len(rows), 1)) if job.y is None else job.y[rows].reshape(len(rows), -1)
     if job.task == "classify":
@@ -217,7 +217,7 @@ def _split_groups(job: Job, rows: Array) -> tuple[Array, Array]:
         held = split[1]
         return float(np.abs((targets[held].mean(axis=0) - mean) / spread).max()) + abs(len(held) / len(rows) - share)
 
-    train, test = min(draws.split(rows, groups=groups[rows]), key=unlike)
+    train, test = min(draws.split(rows, groups=groups), key=unlike)
     return rows[train], rows[test]
 
 
