@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import fewkern.app
-from fewkern.app import _errors, jobs
+from fewkern.app import _terminal, jobs
 from fewkern.tables import reading
 from tests.app.test_commands import banana, run
 
@@ -63,7 +63,7 @@ def test_too_little_memory(monkeypatch):
 
 def test_details_that_cannot_be_written(monkeypatch):
     monkeypatch.setattr("fewkern.tables.model.fit_job", broken(KeyError("x")))
-    monkeypatch.setattr(_errors, "_log", broken(OSError("full")))
+    monkeypatch.setattr(_terminal, "_log", broken(OSError("full")))
     assert "The details could not be written" in run("fit", "t.csv", code=1).stderr
 
 

@@ -1,15 +1,16 @@
 """Several files, folders and large files from the command line."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
 
-import fewkern
 from fewkern.app.jobs import Tally
 from fewkern.arrays import frames, partitions
 from fewkern.core import population
 from fewkern.io import load
-from fewkern.tables import pieces
+from fewkern.tables import files as table_files
 
 from .test_commands import fails, run
 
@@ -44,6 +45,12 @@ def left_behind(tmp_path):
     return [path.name for path in tmp_path.rglob("*") if "fewkern-" in path.name and path.name.endswith(".part")]
 
 
+@pytest.fixture
+def model(files):
+    run("fit", "part-*.parquet", "--target", "side", "--out", "a.npz", *QUICK)
+    return load("a.npz")
+
+
 def test_a_pattern_a_folder_and_several_files_are_one_table(tmp_path, files):
     said = run("fit", "part-*.parquet", "--target", "side", "--out", "a.npz", *QUICK)
     assert "what the columns are was decided on 200 of 600 rows" in said.stderr
@@ -59,34 +66,32 @@ def test_a_pattern_a_folder_and_several_files_are_one_table(tmp_path, files):
     np.testing.assert_array_equal(one, three)
 
 
-def test_text_files_and_one_large_file(files, monkeypatch):
-    run("fit", "part-*.parquet", "--target", "side", "--out", "a.npz", *QUICK)
+def test_text_files_and_one_large_file(files, model, monkeypatch):
     files.to_csv("whole.csv", index=False)
-    monkeypatch.setattr(pieces, "STREAM_BYTES", 1000)
-    monkeypatch.setattr(pieces, "PIECE_BYTES", 3000)
+    monkeypatch.setattr(table_files, "STREAM_BYTES", 1000)
+    monkeypatch.setattr(table_files, "PIECE_BYTES", 3000)
     run("fit", "whole.csv", "--target", "side", "--out", "b.npz", *QUICK)
-    np.testing.assert_allclose(load("a.npz").predict_proba(files), load("b.npz").predict_proba(files), atol=1e-10)
+    np.testing.assert_allclose(model.predict_proba(files), load("b.npz").predict_proba(files), atol=1e-10)
 
 
 @pytest.mark.parametrize("name", ["out.csv", "out.tsv", "out.csv.gz", "out.parquet", "out"])
-def test_predictions_go_to_a_file_or_a_folder(tmp_path, files, name):
-    run("fit", "part-*.parquet", "--target", "side", "--out", "a.npz", *QUICK)
+def test_predictions_go_to_a_file_or_a_folder(tmp_path, files, model, name):
     said = run("predict", "a.npz", "part-*.parquet", "-o", name, "--proba", "--with-input")
     assert f"written: {name}" in said.stderr
-    wrong = int((load("a.npz").predict(files) != files["side"]).sum())
+    wrong = int((model.predict(files) != files["side"]).sum())
     assert f"{wrong} of 600 rows are wrong" in said.stderr
     if name == "out":
         assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [f"part-0000{k}.parquet" for k in range(3)]
     reads = pd.read_csv if ".csv" in name else pd.read_parquet
     found = pd.read_csv(name, sep="\t") if name.endswith(".tsv") else reads(name)
     assert list(found.columns) == ["u", "v", "town", "side", "predicted side", "p(no)", "p(yes)"]
-    np.testing.assert_allclose(found["p(yes)"], load("a.npz").predict_proba(files)[:, 1], atol=1e-9)
-    assert found["predicted side"].tolist() == load("a.npz").predict(files).tolist()
+    np.testing.assert_allclose(found["p(yes)"], model.predict_proba(files)[:, 1], atol=1e-9)
+    assert found["predicted side"].tolist() == model.predict(files).tolist()
     assert not left_behind(tmp_path)
 
 
-def test_predictions_on_standard_output_and_remarks(files, tmp_path):
-    run("fit", "part-*.parquet", "--target", "side", "--out", "a.npz", *QUICK)
+@pytest.mark.usefixtures("model")
+def test_predictions_on_standard_output_and_remarks():
     for k in range(3):
         part = pd.read_parquet(f"part-{k}.parquet").drop(columns="side")
         part.assign(town=np.where(np.arange(200) < k, "zug", part["town"])).to_parquet(f"new-{k}.parquet", index=False)
@@ -99,6 +104,27 @@ def test_predictions_on_standard_output_and_remarks(files, tmp_path):
     assert "are wrong" not in said.stderr
     run("predict", "a.npz", "new-*.parquet", "--id", "u", "--novelty", "--out", "out.csv", "--quiet")
     assert list(pd.read_csv("out.csv").columns) == ["u", "side", "novelty", "novel"]
+
+
+def test_remarks_on_columns_whose_names_differ_by_a_number_are_two():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"x1": rng.normal(size=400), "x2": rng.normal(size=400)})
+    frame.assign(y=frame["x1"]).to_csv("t.csv", index=False)
+    run("fit", "t.csv", "--out", "m.npz", "--model", "fvs", "--max-vectors", 3, "--holdout", 0)
+    for name in ("a.csv", "b.csv"):
+        frame.assign(x1=None, x2=None).to_csv(name, index=False)
+    said = run("predict", "m.npz", "a.csv", "b.csv", "--out", "p.csv").stderr
+    for name in ("x1", "x2"):
+        assert re.search(rf"a.csv, .*: column '{name}' is empty here: .* \(and so in 1 other part\)", said)
+
+
+def test_a_part_whose_rows_do_not_count(files):
+    for k in range(3):
+        part = pd.read_parquet(f"part-{k}.parquet")
+        part.assign(w=np.where(k == 0, 0.0, 1.0)).to_parquet(f"weighted-{k}.parquet", index=False)
+    said = run("fit", "weighted-*.parquet", "--target", "side", "--weights", "w", "--out", "w.npz", *QUICK)
+    assert "weighted; 95% CI" in said.stdout
+    assert np.mean(load("w.npz").predict(files) == files["side"]) > 0.8
 
 
 def test_numbers_are_scored_over_all_parts(files):
@@ -138,8 +164,8 @@ def test_names_that_stand_for_no_table(tmp_path, files):
     fails("fit", "part-*.parquet", match=r"part-9.parquet lacks the column 'v', which part-0.parquet has")
 
 
-def test_a_pattern_that_matches_an_output(tmp_path, files):
-    run("fit", "part-*.parquet", "--target", "side", "--out", "a.npz", *QUICK)
+@pytest.mark.usefixtures("model")
+def test_a_pattern_that_matches_an_output():
     run("predict", "a.npz", "*.parquet", "-o", "all.parquet")
     fails("predict", "a.npz", "*.parquet", "-o", "all.parquet", match=r"write all.parquet: that is the file to read")
     fails("fit", "*.npz", "--out", "a.npz", match=r"cannot write a.npz: that is the file to read")
@@ -149,11 +175,6 @@ def test_a_pattern_that_matches_an_output(tmp_path, files):
     )
     fails("predict", "a.npz", "part-*.parquet", "-o", "no/out", match="the folder no does not exist")
     fails("predict", "a.npz", "part-0.parquet", "-o", "one", match=r"expected a file that ends in .csv")
-
-
-def test_without_dask_it_says_what_to_install(files, monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "dask", None)
-    fails("fit", "part-*.parquet", match=r"pip install dask\[array,dataframe\]")
 
 
 def stopping(after, error):
@@ -171,8 +192,8 @@ def stopping(after, error):
 
 @pytest.mark.parametrize(("error", "code"), [(KeyboardInterrupt(), 130), (OSError("the disk is gone"), 1)])
 @pytest.mark.parametrize("name", ["out.csv", "out.parquet", "out"])
-def test_an_interrupted_stream_leaves_everything_as_it_was(tmp_path, files, monkeypatch, error, code, name):
-    run("fit", "part-*.parquet", "--target", "side", "--out", "a.npz", *QUICK)
+@pytest.mark.usefixtures("model")
+def test_an_interrupted_stream_leaves_everything_as_it_was(tmp_path, monkeypatch, error, code, name):
     before = (tmp_path / "a.npz").read_bytes()
     if name != "out":
         (tmp_path / name).write_text("old")
@@ -188,10 +209,3 @@ def test_an_interrupted_stream_leaves_everything_as_it_was(tmp_path, files, monk
     else:
         assert (tmp_path / name).read_text() == "old"
     assert not left_behind(tmp_path)
-
-
-def test_the_model_of_a_stream_loads_and_exports(files):
-    run("fit", "part-*.parquet", "--target", "side", "--out", "a.npz", *QUICK)
-    run("export", "a.npz", "a.c")
-    assert fewkern.load("a.npz").facts_.rows == 560
-    run("info", "a.npz")

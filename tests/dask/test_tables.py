@@ -17,7 +17,7 @@ from fewkern import FeatureVectorDiscriminant, TableEncoder, TableModel
 from fewkern.arrays import partitions
 from fewkern.arrays.partitions import NeedsMemoryError, PartitionError
 from fewkern.core import population
-from fewkern.tables.streams import as_parts, draw_rows, fetch_rows
+from fewkern.tables.frames import as_parts, draw_rows, fetch_rows
 
 N = 800
 

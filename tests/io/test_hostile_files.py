@@ -317,11 +317,11 @@ def test_a_table_whose_parts_do_not_belong_together(tmp_path, small):
         return made
 
     load(save(model(), tmp_path / "m"))
-    a, nan = NumberColumn("a", 0.0), float("nan")
+    a, nan = NumberColumn("a", 0.0, 0.0, 1.0), float("nan")
     for changes, message in (
         ({"columns_": (a, a)}, "two columns of the same name"),
         ({"columns_": (a, "b")}, "columns_ are not columns"),
-        ({"columns_": (a, NumberColumn("b", nan))}, "median and range must be finite"),
+        ({"columns_": (a, NumberColumn("b", nan, 0.0, 1.0))}, "median and range must be finite"),
         ({"columns_": (a, CategoryColumn("b", ()))}, "levels must be different, and at least one"),
         ({"columns_": (a, CategoryColumn("b", ("x", "y")))}, "mean_ does not have 3 numbers"),
         ({"columns_": (a, DateColumn("b", "ISO8601", ("century",), 0.0, 0.0, 1.0))}, "parts must be among day"),
@@ -337,7 +337,7 @@ def test_a_table_whose_parts_do_not_belong_together(tmp_path, small):
         ({"target_": 3}, "target_ are missing"),
         ({"columns_": (a, DateColumn("b", "%Q", ("day",), 0.0, 0.0, 1.0))}, "form must be a format of dates"),
         ({"feature_names_in_": np.array(["a", "x"], dtype=object)}, "its columns are not those of its encoder_"),
-        ({"columns_": (a, NumberColumn("c", 0.0))}, "columns_ or notes_ are not those of the table"),
+        ({"columns_": (a, NumberColumn("c", 0.0, 0.0, 1.0))}, "columns_ or notes_ are not those of the table"),
         ({"scale_": np.array([1.0, 5e-324]), "mean_": np.array([0.0, 1e-13])}, "a row of means are not finite"),
     ):
         with pytest.raises(ValueError, match=message):

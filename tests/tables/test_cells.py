@@ -139,18 +139,13 @@ def test_parts_of_dates():
     assert text_of_day(18267.5) == "2020-01-06T12:00:00"
 
 
-def test_long_columns_are_read_as_short_ones():
+def test_equal_cells_that_are_not_the_same_text():
     """Texts are looked at once each, but True, 1 and 1.0 are equal and not the same text."""
-    cells = [" a", "a", None, "", "1.0", "b"] * 300
-    for column in (pd.Series(cells, dtype=object), pd.Series(cells)):
-        assert texts(column).tolist() == texts(column.head(6)).tolist() * 300
-    mixed = pd.Series([True, 1, 1.0, "1", None] * 300, dtype=object)
-    assert texts(mixed).tolist() == ["True", "1", "1", "1", None] * 300
-
-
-@pytest.mark.parametrize("n", [1_001, 5_000, 100_000])
-def test_more_different_texts_than_any_shortcut_expects(n):
-    cells = [f"customer {k}" for k in range(n)]
+    for kind in (object, None):
+        column = pd.Series([" a", "a", None, "", "1.0"] * 2, dtype=kind)
+        assert texts(column).tolist() == ["a", "a", None, None, "1.0"] * 2
+    assert texts(pd.Series([True, 1, 1.0, "1", None], dtype=object)).tolist() == ["True", "1", "1", "1", None]
+    cells = [f"customer {k}" for k in range(100_000)]
     assert texts(pd.Series([*cells, None])).tolist() == [*cells, None]
 
 

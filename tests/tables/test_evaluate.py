@@ -20,15 +20,6 @@ from fewkern.tables.fitting import _normal
 RNG = np.random.default_rng(0)
 
 
-def test_wilson_solves_its_equation():
-    """The ends are the shares p with |share - p| = z sqrt(p (1 - p) / n)."""
-    for errors, rows in ((0, 20), (3, 50), (50, 100), (20, 20)):
-        for end in wilson(errors, rows):
-            assert abs(errors / rows - end) == pytest.approx(
-                1.959963984540054 * math.sqrt(end * (1 - end) / rows), abs=1e-9
-            )
-
-
 def classes(wrong, rows=200):
     truth = np.array(["no"] * 150 + ["yes"] * 50)[:rows]
     predicted = truth.copy()

@@ -9,9 +9,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from fewkern.arrays.frames import FrameParts
-from fewkern.tables import pieces
+from fewkern.tables import files
 from fewkern.tables.files import find_files, open_tables
-from fewkern.tables.streams import whole_table
+from fewkern.tables.frames import fetch_rows
 
 
 @pytest.fixture
@@ -59,15 +59,10 @@ def test_names_that_stand_for_nothing(tmp_path):
         find_files([str(tmp_path)])
 
 
-def test_one_small_file_is_read_into_memory(tmp_path, frame):
-    frame.to_parquet(tmp_path / "a.parquet")
-    assert isinstance(open_tables([tmp_path / "a.parquet"]).frame, pd.DataFrame)
-
-
 @pytest.mark.parametrize("suffix", [".parquet", ".csv"])
 def test_one_large_file_is_read_in_parts(tmp_path, frame, monkeypatch, suffix):
-    monkeypatch.setattr(pieces, "STREAM_BYTES", 100)
-    monkeypatch.setattr(pieces, "PIECE_BYTES", 200)
+    monkeypatch.setattr(files, "STREAM_BYTES", 100)
+    monkeypatch.setattr(files, "PIECE_BYTES", 200)
     path = tmp_path / f"a{suffix}"
     if suffix == ".csv":
         frame.to_csv(path, index=False)
@@ -76,7 +71,7 @@ def test_one_large_file_is_read_in_parts(tmp_path, frame, monkeypatch, suffix):
     parts = open_tables([path]).frame
     assert isinstance(parts, FrameParts)
     assert len(parts.parts) > 2
-    pd.testing.assert_frame_equal(texts(whole_table(parts)), texts(frame))
+    pd.testing.assert_frame_equal(texts(fetch_rows(parts)), texts(frame))
     assert parts.lengths == tuple(len(part.compute()) for part in parts.parts)
 
 
@@ -86,22 +81,20 @@ def test_text_files_are_cut_where_lines_end(tmp_path, frame, monkeypatch):
     path.write_bytes(b"\xef\xbb\xbf" + frame.to_csv(index=False).encode())
     (tmp_path / "b.csv").write_text(frame.head(1).to_csv(index=False))
     for size in (30, 47, 64, 111, 5000):
-        monkeypatch.setattr(pieces, "PIECE_BYTES", size)
+        monkeypatch.setattr(files, "PIECE_BYTES", size)
         parts = open_tables([path, tmp_path / "b.csv"]).frame
-        pd.testing.assert_frame_equal(
-            texts(whole_table(parts)), texts(pd.concat([frame, frame[:1]], ignore_index=True))
-        )
+        pd.testing.assert_frame_equal(texts(fetch_rows(parts)), texts(pd.concat([frame, frame[:1]], ignore_index=True)))
 
 
 def test_separators_decimal_commas_and_encodings(tmp_path, monkeypatch):
-    monkeypatch.setattr(pieces, "PIECE_BYTES", 64)
+    monkeypatch.setattr(files, "PIECE_BYTES", 64)
     rows = "".join(f"{k},5;Köln;1.0{k:02d},25;3,5\n" for k in range(40))
     for name in ("a.csv", "b.csv"):
         (tmp_path / name).write_bytes(("price;town;sum;text\n" + rows + "1;2;3;some words\n" * 60).encode("cp1252"))
     table = open_tables([tmp_path / "a.csv", tmp_path / "b.csv"])
     assert "the text is not UTF-8: read as Windows-1252" in table.notes
     assert "read with the separator ';' and decimal commas" in table.notes
-    found = whole_table(table.frame)
+    found = fetch_rows(table.frame)
     assert found["price"][:2].tolist() == ["0.5", "1.5"]
     assert found["town"][0] == "Köln"
     assert found["sum"][1] == "1001.25"
@@ -115,7 +108,7 @@ def test_files_of_other_kinds_are_read_whole(tmp_path, frame):
     frame[::-1].to_csv(tmp_path / "b.csv.gz", index=False)
     parts = open_tables([tmp_path / "a.json", tmp_path / "b.csv.gz"]).frame
     assert parts.lengths == (60, 60)
-    assert whole_table(parts)["size"].astype(float).tolist() == [*frame["size"], *frame["size"][::-1]]
+    assert fetch_rows(parts)["size"].astype(float).tolist() == [*frame["size"], *frame["size"][::-1]]
 
 
 def test_columns_in_another_order_and_numbers_of_other_sizes(tmp_path, frame):
@@ -124,7 +117,7 @@ def test_columns_in_another_order_and_numbers_of_other_sizes(tmp_path, frame):
     frame.assign(kind=None).to_parquet(tmp_path / "c.parquet")
     frame[:0].to_parquet(tmp_path / "d.parquet")
     parts = open_tables([tmp_path / f"{name}.parquet" for name in "abcd"]).frame
-    assert list(whole_table(parts).columns) == list(frame.columns)
+    assert list(fetch_rows(parts).columns) == list(frame.columns)
     assert parts.n == 180
 
 
@@ -139,44 +132,44 @@ def test_columns_in_another_order_and_numbers_of_other_sizes(tmp_path, frame):
 )
 def test_files_that_differ(tmp_path, frame, spoil, message):
     frame.to_parquet(tmp_path / "a.parquet")
+    assert isinstance(open_tables([tmp_path / "a.parquet"]).frame, pd.DataFrame)  # one small file: in memory
     spoil(frame).to_parquet(tmp_path / "b.parquet")
     with pytest.raises(ValueError, match=message):
         open_tables([tmp_path / "a.parquet", tmp_path / "b.parquet"])
 
 
-def test_text_files_that_differ(tmp_path):
+@pytest.mark.parametrize(
+    ("names", "content", "message"),
+    [
+        (("a.csv", "b.csv"), b"x,z\n1,2\n", "b.csv lacks the column 'y', which a.csv has"),
+        (("a.csv", "absent.parquet"), b"", "there is no file .*absent.parquet"),
+        (
+            ("a.csv", "b.parquet"),
+            b"PAR1 and no more",
+            "b.parquet cannot be read as a table: it is not an intact",
+        ),
+        (("a.csv", "notes.md"), b"x,y", "expected a file that ends in"),
+        (("b.csv", "b.csv"), b"x,y\n1,2\n1,2,3\n", "b.csv cannot be read as a table: line 3 has 3 cells"),
+        (("b.csv", "a.csv"), "x,y\n1,2\n".encode("utf-16"), "b.csv is UTF-16, which cannot be read in pieces"),
+        (("b.csv", "b.csv"), b"x,y\n", "b.csv and the other files: there are no rows"),
+        (("b.csv", "a.csv"), b" \n", "b.csv is empty"),
+    ],
+)
+def test_files_that_cannot_be_read(tmp_path, names, content, message):
+    paths = [tmp_path / name for name in names]
     (tmp_path / "a.csv").write_text("x,y\n1,2\n")
-    (tmp_path / "b.csv").write_text("x,z\n1,2\n")
-    with pytest.raises(ValueError, match=r"b.csv lacks the column 'y', which a.csv has"):
-        open_tables([tmp_path / "a.csv", tmp_path / "b.csv"])
+    for path in paths:
+        if path.stem in ("b", "notes"):
+            path.write_bytes(content)
+    with pytest.raises(ValueError, match=message):
+        open_tables(paths)
 
 
-def test_files_that_cannot_be_read(tmp_path, frame, monkeypatch):
-    good = tmp_path / "a.parquet"
-    frame.to_parquet(good)
-    (tmp_path / "b.parquet").write_bytes(b"PAR1 and no more")
-    with pytest.raises(ValueError, match=r"b.parquet cannot be read as a table: it is not an intact Parquet file"):
-        open_tables([good, tmp_path / "b.parquet"])
-    with pytest.raises(ValueError, match=r"there is no file .*absent.parquet"):
-        open_tables([good, tmp_path / "absent.parquet"])
-    (tmp_path / "notes.md").write_text("x,y")
-    with pytest.raises(ValueError, match=r"expected a file that ends in"):
-        open_tables([good, tmp_path / "notes.md"])
+def test_a_line_that_is_wrong_far_down_is_named_by_its_piece(tmp_path, monkeypatch):
     (tmp_path / "c.csv").write_text("x,y\n1,2\n1,2,3\n")
-    with pytest.raises(ValueError, match=r"c.csv cannot be read as a table: line 3 has 3 cells"):
-        open_tables([tmp_path / "c.csv", tmp_path / "c.csv"])
-    monkeypatch.setattr(pieces, "_HEAD_BYTES", 10)
+    monkeypatch.setattr(files, "_HEAD_BYTES", 10)
     with pytest.raises(ValueError, match=r"c.csv, bytes 4 to 14: this piece cannot be read as a table: line 3 has 3 c"):
-        whole_table(open_tables([tmp_path / "c.csv", tmp_path / "c.csv"]).frame)
-    (tmp_path / "d.csv").write_bytes("x,y\n1,2\n".encode("utf-16"))
-    with pytest.raises(ValueError, match=r"d.csv is UTF-16, which cannot be read in pieces"):
-        open_tables([tmp_path / "d.csv", tmp_path / "c.csv"])
-    (tmp_path / "e.csv").write_text("x,y\n")
-    with pytest.raises(ValueError, match=r"e.csv and the other files: there are no rows"):
-        open_tables([tmp_path / "e.csv", tmp_path / "e.csv"])
-    (tmp_path / "f.csv").write_text(" \n")
-    with pytest.raises(ValueError, match=r"f.csv is empty"):
-        open_tables([tmp_path / "f.csv", tmp_path / "e.csv"])
+        fetch_rows(open_tables([tmp_path / "c.csv", tmp_path / "c.csv"]).frame)
 
 
 def test_a_damaged_row_group_is_named(tmp_path, frame):
@@ -187,7 +180,7 @@ def test_a_damaged_row_group_is_named(tmp_path, frame):
     (tmp_path / "b.parquet").write_bytes(content)
     table = open_tables([tmp_path / "a.parquet", tmp_path / "b.parquet"])
     with pytest.raises(ValueError, match=r"b.parquet, row group [01]: it cannot be read: the Parquet"):
-        whole_table(table.frame)
+        fetch_rows(table.frame)
 
 
 def test_without_dask(tmp_path, monkeypatch):
@@ -206,11 +199,11 @@ def test_titles_of_large_files(tmp_path, frame, monkeypatch):
     """Pieces of a file begin below the header, whatever is above it, and so do those of the files beside it."""
     for name, rows in (("a.csv", frame.iloc[:40]), ("b.csv", frame.iloc[40:])):
         (tmp_path / name).write_text("Trees of the town\n\n" + rows.to_csv(index=False))
-    monkeypatch.setattr(pieces, "PIECE_BYTES", 200)
+    monkeypatch.setattr(files, "PIECE_BYTES", 200)
     found = open_tables([tmp_path / "a.csv", tmp_path / "b.csv"])
     assert len(found.frame.parts) > 3
-    assert whole_table(found.frame).to_dict("list") == texts(frame).to_dict("list")
+    assert fetch_rows(found.frame).to_dict("list") == texts(frame).to_dict("list")
     assert "the header is in line 3" in found.notes[-1]
     same = open_tables([tmp_path / "a.csv", tmp_path / "b.csv"], skip=2)
-    assert whole_table(same.frame).equals(whole_table(found.frame))
+    assert fetch_rows(same.frame).equals(fetch_rows(found.frame))
     assert same.notes == ()

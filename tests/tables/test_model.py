@@ -14,8 +14,7 @@ import fewkern
 from fewkern import TableModel
 from fewkern.datasets import make_banana, make_sinc
 from fewkern.tables import fitting
-from fewkern.tables.encoder import TableEncoder, TableWarning
-from fewkern.tables.estimators import ESTIMATORS
+from fewkern.tables.encoder import TableWarning
 from fewkern.tables.tasks import BY_CLASS, MODELS
 
 
@@ -78,14 +77,15 @@ def test_rows_held_out_are_those_of_the_table(model):
     assert model.facts_.rows == 119
 
 
-def test_held_out_rows_are_not_looked_at(monkeypatch):
-    """Neither the encoder nor the model of the held-out error sees a row that it is measured on."""
-    learned = []
-    learn = TableEncoder.learn
-    monkeypatch.setattr(TableEncoder, "learn", lambda self, f, *a: learned.append(list(f.index)) or learn(self, f, *a))
-    fitted = TableModel(holdout=0.25, max_vectors=5).fit(banana(60), "side")
-    assert sorted(map(len, learned)) == [45, 60]
-    assert not set(fitted.held_out_.rows) & set(min(learned, key=len))
+def test_held_out_rows_are_not_looked_at():
+    """Neither columns nor model of the held-out error: a held-out row changes no other prediction."""
+    frame = banana(60)
+    settings = {"model": "discriminant", "holdout": 0.25, "max_vectors": 5}
+    one = TableModel(**settings).fit(frame, "side").held_out_
+    frame.loc[one.rows[0], "x0"] = 1e6
+    other = TableModel(**settings).fit(frame, "side").held_out_
+    np.testing.assert_array_equal(one.rows, other.rows)
+    np.testing.assert_array_equal(one.probabilities[1:], other.probabilities[1:])
 
 
 def test_large_tables_are_fitted_once(monkeypatch):
@@ -132,7 +132,9 @@ def test_regression():
     assert fitted.score(frame) > 0.8
     assert fitted.judgement_.verdict.startswith("better than always answering the mean")
     assert is_regressor(fitted)
-    assert not hasattr(fitted, "predict_proba")
+    assert fitted.novelty_threshold(0.1) == fitted.estimator_.novelty_threshold(0.1)
+    for method in ("predict_proba", "predict_set", "score_samples"):
+        assert not hasattr(fitted, method)
     with pytest.raises(AttributeError, match="has no attribute 'transform'") as caught:
         fitted.transform(frame)
     assert "this model (task 'regress', KernelRegressor) has no transform" in str(caught.value.__cause__)
@@ -210,7 +212,10 @@ def test_saved_models_come_back(model, tmp_path):
     assert not hasattr(fewkern.load(small).estimator_, "path_")
 
 
-@pytest.mark.parametrize(("task", "name"), [pair for pair in ESTIMATORS if pair != ("classify", "kernel")])
+@pytest.mark.parametrize(
+    ("task", "name"),
+    [(task, name) for task, names in MODELS.items() for name in names if (task, name) != ("classify", "kernel")],
+)
 def test_every_model_is_saved_and_comes_back(task, name, tmp_path):
     frame = banana(80)
     target = {"classify": "side", "regress": "x1"}.get(task, "side" if name in BY_CLASS else None)
@@ -223,44 +228,11 @@ def test_every_model_is_saved_and_comes_back(task, name, tmp_path):
     assert (len(again.kept()) > 0) == bool(fitted.facts_.vectors)
 
 
-def test_models_of_tasks_are_known_in_both_places():
-    assert {(task, name) for task, names in MODELS.items() for name in names} == set(ESTIMATORS)
-
-
 def test_empty_tables_have_empty_answers(model):
     none = messy().head(0)
     assert model.predict(none).shape == (0,)
     assert model.predict_proba(none).shape == (0, 2)
     assert TableModel(task="density").fit(banana()[["x0", "x1"]]).score_samples(none).shape == (0,)
-
-
-class _Trusting:
-    """An estimator with the methods that say how far to trust a prediction."""
-
-    def predict_interval(self, X, coverage):
-        return np.column_stack([np.full(len(X), -coverage), np.full(len(X), coverage)])
-
-    def predict_set(self, X, coverage):
-        return np.ones((len(X), 2), dtype=bool)
-
-    def novelty(self, X):
-        return np.zeros(len(X))
-
-
-def test_trust_is_asked_of_the_estimator(model):
-    import copy
-
-    trusting = copy.copy(model)
-    trusting.estimator_ = _Trusting()
-    frame = messy().head(3)
-    assert trusting.predict_interval(frame, coverage=0.8).tolist() == [[-0.8, 0.8]] * 3
-    assert trusting.predict_set(frame).shape == (3, 2)
-    assert trusting.novelty(frame).tolist() == [0, 0, 0]
-    assert model.novelty_threshold(0.1) == model.estimator_.novelty_threshold(0.1)
-    trusting.estimator_ = object()
-    for method in ("predict_interval", "predict_set", "novelty", "novelty_threshold"):
-        with pytest.raises(AttributeError, match=f"has no attribute '{method}'"):
-            getattr(trusting, method)
 
 
 def test_compressed_models():
@@ -286,6 +258,8 @@ def test_summary_without_warnings():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         facts = dict(TableModel(max_vectors=5).fit(banana(), "side").summary())
+    assert facts["kernel"].startswith("Gaussian, learned widths, ")
+    assert "(of prepared columns)" in facts["kernel"]
     assert "for the held-out check" in facts["fitted in"]
     assert "(24 rows the model did not see; 95% CI " in facts["held-out error"]
     assert facts["beside it"].startswith("always answering 'left': ")

@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 
 import fewkern
-from fewkern.tables.layout import note_on_title
 from fewkern.tables.reading import read_table
+from fewkern.tables.text_files import note_on_title
 
 ROWS = pd.DataFrame(
     {"stadt": ["Zürich", "Genève", None], "größe": [1.5, -2.25, 1234.5], "code": ["007", "12", "A"], "n": [1, 2, 3]}

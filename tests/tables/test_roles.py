@@ -6,8 +6,6 @@ import pytest
 
 import fewkern
 from fewkern import TableModel
-from fewkern.tables.fitting import split_rows
-from fewkern.tables.resolve import Request, resolve
 
 
 def patients(count=40, visits=8):
@@ -29,37 +27,20 @@ def test_rows_of_a_group_are_held_out_together():
     assert not held & set(frame["patient"].drop(apart.held_out_.rows))
     assert len(held) == apart.judgement_.groups == 8
     assert apart.judgement_.value > 0.25  # there is nothing to learn
+    assert apart.facts_.cross_validated > 0.25  # nor for folds of groups
     assert "of 8 groups the model did not see" in dict(apart.summary())["held-out error"]
     assert dict(apart.summary())["rows"] == "320 of 4 features, in 40 groups"
     mixed = TableModel(max_vectors=10).fit(frame.drop(columns="patient"), "ill")
-    assert mixed.judgement_.value < 0.1
+    assert max(mixed.judgement_.value, mixed.facts_.cross_validated) < 0.1
     by_label = TableModel(max_vectors=10).fit(frame.drop(columns="patient"), "ill", groups=frame["patient"])
     np.testing.assert_array_equal(by_label.held_out_.rows, apart.held_out_.rows)
-
-
-def test_the_estimator_knows_the_groups(monkeypatch):
-    given = []
-    fit = fewkern.KernelClassifier.fit
-
-    def noted(self, X, y, sample_weight=None, groups=None):
-        given.append({"groups": groups, "sample_weight": sample_weight})
-        return fit(self, X, y, sample_weight, groups)
-
-    monkeypatch.setattr(fewkern.KernelClassifier, "fit", noted)
-    frame = patients().assign(weight=2.0)
-    TableModel(max_vectors=5).fit(frame, "ill", groups="patient", sample_weight="weight")
-    assert len(given) == 2
-    assert len(np.unique(given[1]["groups"])) == 40
-    assert given[1]["sample_weight"].tolist() == [2.0] * 320
 
 
 def test_groups_are_split_like_all_rows():
     """Of several draws the one whose classes are most like those of the table."""
     frame = patients(200, 2)
-    job = resolve(frame, "ill", Request(groups="patient"))
-    train, test, _ = split_rows(job, np.arange(len(frame)))
-    assert len(train) + len(test) == len(frame)
-    assert np.mean(job.y[test] == "yes") == pytest.approx(np.mean(job.y == "yes"), abs=0.03)
+    held = TableModel(model="discriminant", max_vectors=3).fit(frame, "ill", groups="patient").held_out_
+    assert np.mean(held.truth == "yes") == pytest.approx(np.mean(frame["ill"] == "yes"), abs=0.03)
 
 
 def test_the_interval_is_wider_where_rows_belong_together():
@@ -130,10 +111,12 @@ def test_several_targets(tmp_path):
     assert model.kept().columns.tolist()[-2:] == ["coefficient of sine", "coefficient of cosine"]
     by_array = TableModel(max_vectors=10).fit(frame[["x"]], frame[["sine", "cosine"]])
     np.testing.assert_allclose(by_array.predict(frame), model.predict(frame))
-    assert TableModel(max_vectors=3).fit(frame[["x"]].iloc[5:], frame[["sine", "cosine"]].to_numpy()[5:]).targets == (
-        "target 1",
-        "target 2",
+    by_number = TableModel(model="fvs", max_vectors=3).fit(
+        frame[["x"]].iloc[5:], frame[["sine", "cosine"]].to_numpy()[5:]
     )
+    assert by_number.targets == ("target 1", "target 2")
+    kept = fewkern.load(by_number.save(tmp_path / "n")).kept()  # with the targets of rows that are vectors
+    assert kept.columns.tolist()[1:4] == ["x", "target 1", "target 2"]
     with pytest.raises(
         ValueError, match=r"report: a report is about one target, this model has 2 \('sine', 'cosine'\)"
     ):

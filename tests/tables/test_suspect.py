@@ -133,7 +133,6 @@ def numbers(model, linear, n=400):
 
 def test_verdicts_beside_a_linear_model():
     mean = "better than always answering the mean, 0"
-    assert numbers(0.1, 0.5) == f"{mean}, and better than a linear model"
     assert numbers(0.5, 0.1) == f"{mean}; use a linear model, it is better"
     truth = RNG.normal(size=50)
     same = judge_numbers(HeldOutRows(None, truth, truth + 0.1), 0.0, truth - 0.1)

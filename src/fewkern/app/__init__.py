@@ -20,6 +20,6 @@ def main() -> None:
         sys.stderr.write("fewkern: stopped; nothing was written.\n")
         sys.exit(130)
     except Exception as error:  # outside of a command
-        from fewkern.app._errors import one_line
+        from fewkern.app._terminal import one_line
 
         sys.exit(f"fewkern: {one_line(error)}")

@@ -2,26 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from fewkern import __version__
-from fewkern.app._terminal import (
-    find_tables,
-    follows,
-    in_parts,
-    open_table,
-    problems,
-    read_one,
-    say,
-    show_line,
-    warnings_as_notes,
-)
-from fewkern.app.outputs import MODEL, PAGE, PICTURE, TABLE, Outputs, show_table
+from fewkern.app._terminal import follows, open_table, problems, read_one, say, show_line, warnings_as_notes
+from fewkern.app.outputs import MODEL, PAGE, PICTURE, TABLE, Outputs
+from fewkern.tables.tasks import MODELS, TASKS
 
 app = typer.Typer(
     add_completion=False,
@@ -30,56 +20,24 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
+# Options with choices: typer wants an enumeration, a type checker wants to see its members in the source.
+if TYPE_CHECKING:
+    Task = str
+    Model = str
+    Prefer = str
+    ClassWeight = str
+    Dtype = str
+else:
 
-class Task(StrEnum):
-    """Tasks of ``fit``."""
+    def _choice(name: str, values: list[str]) -> type[StrEnum]:
+        """An option that accepts these values, for typer."""
+        return StrEnum(name, {value.replace("-", "_"): value for value in values})
 
-    auto = "auto"
-    classify = "classify"
-    regress = "regress"
-    reduce = "reduce"
-    density = "density"
-
-
-class Prefer(StrEnum):
-    """Sizes of a model."""
-
-    balanced = "balanced"
-    accurate = "accurate"
-    sparse = "sparse"
-
-
-class ClassWeight(StrEnum):
-    """Weights of classes."""
-
-    balanced = "balanced"
-
-
-class Model(StrEnum):
-    """Models of ``fit``; which of them a task has is said by :mod:`fewkern.tables.tasks`."""
-
-    auto = "auto"
-    kernel = "kernel"
-    fvs = "fvs"
-    discriminant = "discriminant"
-    fisher = "fisher"
-    forward_fisher = "forward-fisher"
-    pca = "pca"
-    embedding = "embedding"
-    margins = "margins"
-    soft_margins = "soft-margins"
-    forward = "forward"
-    parzen = "parzen"
-    reduced = "reduced"
-    orthogonal = "orthogonal"
-
-
-class Dtype(StrEnum):
-    """Numbers of an exported model."""
-
-    float = "float"
-    double = "double"
-
+    Task = _choice("Task", ["auto", *TASKS])
+    Model = _choice("Model", ["auto", *dict.fromkeys(model for models in MODELS.values() for model in models)])
+    Prefer = _choice("Prefer", ["balanced", "accurate", "sparse"])
+    ClassWeight = _choice("ClassWeight", ["balanced"])
+    Dtype = _choice("Dtype", ["float", "double"])
 
 Sep = Annotated[str | None, typer.Option(help="Separator of a text file, such as ';' or tab (recognized by default).")]
 Decimal = Annotated[str | None, typer.Option(help="Decimal mark of a text file, '.' or ',' (recognized by default).")]
@@ -120,9 +78,9 @@ def fit(
         str | None, typer.Option(help="Column that says which rows belong together: whole groups are held out.")
     ] = None,
     weights: Annotated[str | None, typer.Option(help="Column that says how much every row counts.")] = None,
-    task: Annotated[Task, typer.Option(help="What to do with the table.")] = Task.auto,
-    model: Annotated[Model, typer.Option(help="Which model of the task; auto is the usual one.")] = Model.auto,
-    prefer: Annotated[Prefer, typer.Option(help="Size of the model (where it has the choice).")] = Prefer.balanced,
+    task: Annotated[Task, typer.Option(help="What to do with the table.")] = "auto",
+    model: Annotated[Model, typer.Option(help="Which model of the task; auto is the usual one.")] = "auto",
+    prefer: Annotated[Prefer, typer.Option(help="Size of the model (where it has the choice).")] = "balanced",
     n_vectors: Annotated[int | None, typer.Option(min=1, help="Number of vectors to keep.")] = None,
     max_vectors: Annotated[int | None, typer.Option(min=1, help="Largest number of vectors to keep.")] = None,
     class_weight: Annotated[
@@ -154,8 +112,10 @@ def fit(
     """Fit a model to a table, and say how good and how small it is."""
     outputs = Outputs()
     with problems(outputs):
+        from fewkern.tables.files import find_files
+
         # before the work, not after it
-        files = outputs.reads(*find_tables(tables))
+        files = outputs.reads(*find_files(tables or ()))
         model_file = outputs.claim(model_file, MODEL)
         picture = outputs.claim(picture or model_file.with_suffix(".png"), PICTURE)
         report = None if report is None else outputs.claim(report, PAGE)
@@ -171,10 +131,10 @@ def fit(
         else:
             frame = open_table(files, {"sep": sep, "decimal": decimal, "skip": skip}, quiet)
         asked = TableModel(
-            task=task.value, model=model.value, prefer=prefer.value, n_vectors=n_vectors,
-            max_vectors=max_vectors, class_weight=None if class_weight is None else class_weight.value,
-            n_components=n_components or "auto", holdout=holdout, drop=tuple(drop or ()), keep=tuple(keep or ()),
-            merge_spellings=merge_spellings, random_state=seed, verbose=follows(quiet),
+            task=str(task), model=str(model), prefer=str(prefer), n_vectors=n_vectors, max_vectors=max_vectors,
+            class_weight=None if class_weight is None else str(class_weight), n_components=n_components or "auto",
+            holdout=holdout, drop=tuple(drop or ()), keep=tuple(keep or ()), merge_spellings=merge_spellings,
+            random_state=seed, verbose=follows(quiet),
         )  # fmt: skip
         named = target[0] if target and len(target) == 1 else target or None
         with warnings_as_notes(quiet):
@@ -229,53 +189,26 @@ def predict(
     """Predict for the rows of a table."""
     outputs = Outputs(model)
     with problems(outputs):
-        files = outputs.reads(*find_tables(tables))
+        from fewkern.tables.files import find_files
+
+        files = outputs.reads(*find_files(tables))
         folder = target is not None and not target.suffix and len(files) > 1
         if target is not None:
             target = outputs.claim_folder(target) if folder else outputs.claim(target, TABLE)
-        from fewkern.app import jobs
+        from fewkern.app import jobs, parts
 
         found = jobs.load_table_model(model)
         asked = jobs.Asked(proba, interval, sets, novelty, with_input, id_column)
         frame = open_table(files, {"sep": sep, "decimal": decimal, "skip": skip}, quiet)
-        predict_some = _predict_parts if in_parts(frame) else _predict_frame
-        tally = predict_some(found, frame, asked, (outputs, target), quiet)
-        line = jobs.score_line(found, tally)
-        if line is not None:
-            say(line, quiet)
-
-
-def _predict_frame(model: Any, frame: Any, asked: Any, where: tuple[Outputs, Path | None], quiet: bool) -> Any:
-    """Write the predictions for a table in memory; returns how right they are."""
-    from fewkern.app import jobs
-
-    outputs, target = where
-    with warnings_as_notes(quiet):
-        result = jobs.predictions(model, frame, asked)
-    if target is None:
-        show_table(result.to_csv(index=False))
-        sys.stdout.flush()
-    else:
-        outputs.write(target, lambda path: jobs.write_table(result, path))
-        say(f"written: {', '.join(outputs.written)}", quiet)
-    return jobs.tally_of(model, frame, model.encoder_.encode(frame))
-
-
-def _predict_parts(model: Any, frame: Any, asked: Any, where: tuple[Outputs, Path | None], quiet: bool) -> Any:
-    """Write the predictions for a table in parts, part by part; returns how right they are."""
-    from fewkern.app import parts
-
-    outputs, target = where
-    answers = parts.Answers(model, frame, asked, follows(quiet))
-    if target is None:
-        parts.write_answers(answers, None)
-    else:
-        outputs.write(target, lambda path: parts.write_answers(answers, path))
-    for note in answers.notes:
-        say(note, quiet)
-    if target is not None:
-        say(f"written: {', '.join(outputs.written)}", quiet)
-    return answers.tally
+        answers = parts.Answers(found, frame, asked, follows(quiet))
+        with warnings_as_notes(quiet):
+            if target is None:
+                parts.write_frames(answers, None)
+            else:
+                outputs.write(target, lambda path: parts.write_frames(answers, path))
+        notes = [*answers.notes, *([f"written: {', '.join(outputs.written)}"] if outputs.written else [])]
+        for note in [*notes, *jobs.score_line(found, answers.tally)]:
+            say(note, quiet)
 
 
 @app.command()
@@ -363,16 +296,13 @@ def export(
         target = outputs.claim(target, (".onnx", ".c"))
         if target.suffix.lower() == ".onnx" and name is not None:
             raise ValueError(f"{target.name}: --name is the beginning of names in C; a graph has none. Leave it out.")
-        from fewkern.io import load, to_c, to_onnx
+        from fewkern.io import load
+        from fewkern.tables.export import write_code
 
         found = load(model)
-        given: dict[str, Any] = {"coverage": coverage, "false_alarms": false_alarms}
-        if dtype is not None:
-            given["dtype"] = dtype.value
-        if target.suffix.lower() == ".onnx":
-            outputs.write(target, lambda path: to_onnx(found, path, **given))
-        else:
-            outputs.write(target, lambda path: to_c(found, path, name=name or "model", **given))
+        number = None if dtype is None else str(dtype)
+        options = {"dtype": number, "coverage": coverage, "false_alarms": false_alarms}
+        outputs.write(target, lambda path: write_code(found, path, name or "model", options))
     show_line(f"written: {outputs.written[0]} ({target.stat().st_size:,} bytes)")
 
 

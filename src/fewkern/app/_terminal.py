@@ -1,9 +1,13 @@
-"""What every command does with the terminal and with the files it reads."""
+"""What every command does with the terminal: notes, errors in one line, and tables that it reads."""
 
 from __future__ import annotations
 
 import os
+import platform
+import shlex
 import sys
+import tempfile
+import traceback
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -12,21 +16,11 @@ from typing import Any
 
 import typer
 
-from fewkern.app._errors import one_line
+from fewkern import __version__
 from fewkern.app.outputs import Outputs
 from fewkern.arrays.texts import printable
 
-__all__ = [
-    "find_tables",
-    "follows",
-    "in_parts",
-    "open_table",
-    "problems",
-    "read_one",
-    "say",
-    "show_line",
-    "warnings_as_notes",
-]
+__all__ = ["follows", "one_line", "open_table", "problems", "read_one", "say", "show_line", "warnings_as_notes"]
 
 
 def say(text: str, quiet: bool = False) -> None:
@@ -93,20 +87,44 @@ def _told(table: Path, found: Any, quiet: bool) -> Any:
     return found.frame
 
 
-def find_tables(tables: list[str] | None) -> tuple[Path, ...]:
-    """The files that names, patterns and folders stand for."""
-    from fewkern.tables.files import find_files
-
-    return find_files(tables or ())
-
-
-def in_parts(frame: Any) -> bool:
-    """Whether a table is not in memory."""
-    from fewkern.arrays.frames import FrameParts
-
-    return isinstance(frame, FrameParts)
-
-
 def follows(quiet: bool) -> bool:
     """Whether somebody watches the terminal."""
     return sys.stderr.isatty() and not quiet
+
+
+def one_line(error: BaseException) -> str:
+    """The message of an error that was foreseen; of any other, its name and the file with its traceback."""
+    text = " ".join(str(error).split())
+    if _foreseen(error):
+        return text
+    if isinstance(error, MemoryError):
+        what = "there is not enough memory; use fewer rows or columns (--drop), or give the table as several files"
+    else:
+        shown = text if len(text) <= 200 else f"{text[:200]} ..."
+        what = f"this was not foreseen: {type(error).__name__}: {shown}".rstrip(": ")
+    try:
+        return f"{what}. The details are in {_log(error)}; please report them, or leave out unusual columns (--drop)."
+    except OSError:
+        return f"{what}. The details could not be written to {tempfile.gettempdir()}."
+
+
+def _foreseen(error: BaseException) -> bool:
+    """Whether the message was written for the one who reads it: by us or by scikit-learn."""
+    if isinstance(error, OSError | ImportError) or type(error).__name__ == "PartitionError":
+        return True
+    if not isinstance(error, ValueError | TypeError) or error.__traceback__ is None:
+        return False
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    # a line without "raise" called something that is not written in Python, as most of NumPy is
+    said = not last.line or last.line.startswith("raise")
+    return said and not {"fewkern", "sklearn"}.isdisjoint(last.filename.split(os.sep))
+
+
+def _log(error: BaseException) -> str:
+    """Write the traceback to a new file; returns its name."""
+    handle, path = tempfile.mkstemp(prefix="fewkern-", suffix=".log")
+    with open(handle, "w", encoding="utf-8", errors="backslashreplace") as file:
+        file.write(f"fewkern {__version__}, Python {platform.python_version()}, {platform.platform()}\n")
+        file.write(shlex.join(["fewkern", *sys.argv[1:]]) + "\n\n")
+        file.writelines(traceback.format_exception(error))
+    return path

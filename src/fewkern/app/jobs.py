@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from fewkern.arrays.namespace import Array
 from fewkern.base import path_of, vectors_moved
 from fewkern.datasets import make_banana
 from fewkern.io import load
@@ -19,27 +20,14 @@ from fewkern.io.save import write_atomically
 from fewkern.reporting import ReportSettings
 from fewkern.reporting.evaluation import wilson
 from fewkern.reporting.formatting import number
-from fewkern.tables.encoder import EncodedTable
+from fewkern.tables.columns import Encoded
 from fewkern.tables.evaluate import rate
 from fewkern.tables.frames import nearest
 from fewkern.tables.model import TableModel
 from fewkern.tables.target import known_targets, resolve_target
 
-__all__ = [
-    "Asked",
-    "Tally",
-    "as_json",
-    "embedded_table",
-    "figure",
-    "load_table_model",
-    "predictions",
-    "report_settings",
-    "rows_inside",
-    "save_figure",
-    "score_line",
-    "tally_of",
-    "write_table",
-]
+__all__ = ["Asked", "Tally", "as_json", "embedded_table", "figure", "load_table_model", "predictions"]
+__all__ += ["report_settings", "rows_inside", "save_figure", "score_line", "tally_of"]
 
 
 def embedded_table() -> Any:
@@ -85,50 +73,48 @@ class Asked:
     id: str | None = None
 
 
-def predictions(model: TableModel, frame: Any, asked: Asked, encoded: EncodedTable | None = None) -> Any:
+def predictions(model: TableModel, frame: Any, asked: Asked, encoded: Encoded) -> Any:
     """Predictions, components or log densities for the rows of a table, as a data frame.
 
-    ``encoded`` are the features of the rows, where they are known; then nothing is warned of.
+    ``encoded`` are the features of the rows.
     """
     import pandas as pd
 
-    columns = _answers(model, frame if encoded is None else encoded, asked)
+    columns = _answers(model, encoded, asked)
     beside = frame if asked.with_input else frame[[]]
     if asked.id is not None and not asked.with_input:
         if asked.id not in frame.columns:
             raise ValueError(f"--id: there is no column {asked.id!r}; {nearest(asked.id, frame.columns)}")
         beside = frame[[asked.id]]
-    named = {}
-    for name, values in columns.items():
-        named[f"predicted {name}" if name in beside.columns else name] = values
+    named = {f"predicted {name}" if name in beside.columns else name: values for name, values in columns.items()}
     return pd.concat([beside, pd.DataFrame(named, index=frame.index)], axis=1)
 
 
-def _answers(model: TableModel, frame: Any, asked: Asked) -> dict[str, Any]:
+def _answers(model: TableModel, encoded: Encoded, asked: Asked) -> dict[str, Any]:
     """Columns of what the model says."""
     if model.task_ == "density":
-        columns: dict[str, Any] = {"log_density": model.score_samples(frame)}
+        columns: dict[str, Any] = {"log_density": model.score_samples(encoded)}
     elif model.task_ == "reduce":
         names = model.estimator_.get_feature_names_out()
-        columns = {str(name): values for name, values in zip(names, model.transform(frame).T)}
+        columns = {str(name): values for name, values in zip(names, model.transform(encoded).T)}
     elif len(model.targets) > 1:
-        columns = dict(zip(model.targets, np.asarray(model.predict(frame)).T))
+        columns = dict(zip(model.targets, np.asarray(model.predict(encoded)).T))
     else:
-        columns = {str(model.target_): model.predict(frame)}
+        columns = {str(model.target_): model.predict(encoded)}
     if asked.proba:
-        probabilities = _method(model, "predict_proba", "--proba", "probabilities")(frame)
+        probabilities = _method(model, "predict_proba", "--proba", "probabilities")(encoded)
         columns |= {f"p({label})": values for label, values in zip(model.classes_, probabilities.T)}
     if asked.interval is not None:
-        ends = _method(model, "predict_interval", "--interval", "intervals")(frame, coverage=asked.interval)
+        ends = _method(model, "predict_interval", "--interval", "intervals")(encoded, coverage=asked.interval)
         for k, name in enumerate(model.targets):
             low, high = ends.T if ends.ndim == 2 else ends[:, k].T
             of = f" {name}" if len(model.targets) > 1 else ""
             columns |= {f"low{of}": low, f"high{of}": high}
     if asked.sets is not None:
-        members = _method(model, "predict_set", "--sets", "sets of classes")(frame, coverage=asked.sets)
+        members = _method(model, "predict_set", "--sets", "sets of classes")(encoded, coverage=asked.sets)
         columns["set"] = [" | ".join(str(c) for c, member in zip(model.classes_, row) if member) for row in members]
     if asked.novelty:
-        columns["novelty"] = _method(model, "novelty", "--novelty", "novelty")(frame)
+        columns["novelty"] = _method(model, "novelty", "--novelty", "novelty")(encoded)
         if hasattr(model.estimator_, "novelty_threshold"):
             columns["novel"] = columns["novelty"] > model.estimator_.novelty_threshold()
     return columns
@@ -154,7 +140,7 @@ class Tally:
     """Sum of the squared distances of the targets from their mean."""
 
     @classmethod
-    def of(cls, truth: np.ndarray[Any, Any], predicted: np.ndarray[Any, Any], numbers: bool) -> Tally:
+    def of(cls, truth: Array, predicted: Array, numbers: bool) -> Tally:
         """Of targets that are known; ``numbers`` or classes."""
         if not numbers or not len(truth):
             return cls(len(truth), int(np.sum(truth != predicted)))
@@ -164,59 +150,39 @@ class Tally:
     def __add__(self, other: Tally) -> Tally:
         count = self.count + other.count
         share, apart = other.count / max(count, 1), other.mean - self.mean
-        return Tally(
-            count,
-            self.wrong + other.wrong,
-            self.squares + other.squares,
-            self.mean + share * apart,
-            self.spread + other.spread + apart**2 * self.count * share,
-        )
+        spread = self.spread + other.spread + apart**2 * self.count * share
+        return Tally(count, self.wrong + other.wrong, self.squares + other.squares, self.mean + share * apart, spread)
 
 
-def tally_of(model: TableModel, frame: Any, encoded: EncodedTable) -> Tally:
+def tally_of(model: TableModel, frame: Any, encoded: Encoded) -> Tally:
     """How right the model is, where the table has the target; ``encoded`` are the features of its rows."""
-    if model.task_ not in ("classify", "regress") or not set(model.targets) <= set(frame.columns):
+    # of several targets one figure would add up units that differ
+    if model.task_ not in ("classify", "regress") or len(model.targets) > 1 or model.target_ not in frame.columns:
         return Tally()
-    if len(model.targets) > 1:
-        return Tally()  # one figure would add up units that differ
     truth, predicted = known_targets(model.truth(frame), model.predict(encoded))
     return Tally.of(truth, predicted, numbers=model.task_ == "regress")
 
 
-def score_line(model: TableModel, tally: Tally) -> str | None:
+def score_line(model: TableModel, tally: Tally) -> list[str]:
     """How right the model is, where the table has the target."""
     if not tally.count:
-        return None
+        return []
     if model.task_ == "classify":
         low, high = wilson(tally.wrong, tally.count)
-        return (f"the table has the target {model.target_!r}: {tally.wrong:,} of {tally.count:,} rows are wrong "
-                f"({rate(tally.wrong / tally.count)}; 95% CI {100 * low:.1f}–{rate(high)})")  # fmt: skip
-    r2 = f", R² {1 - tally.squares / tally.spread:.3f}" if tally.spread else ""
-    rmse = (tally.squares / tally.count) ** 0.5
-    return f"the table has the target {model.target_!r}: RMSE {number(rmse, 4)}{r2} on {tally.count:,} rows"
+        how_right = f"{tally.wrong:,} of {tally.count:,} rows are wrong ({rate(tally.wrong / tally.count)}; "
+        how_right += f"95% CI {100 * low:.1f}–{rate(high)})"
+    else:
+        r2 = f", R² {1 - tally.squares / tally.spread:.3f}" if tally.spread else ""
+        how_right = f"RMSE {number((tally.squares / tally.count) ** 0.5, 4)}{r2} on {tally.count:,} rows"
+    return [f"the table has the target {model.target_!r}: {how_right}"]
 
 
 def report_settings(files: Sequence[Path], seed: int = 0, rows: str = "auto") -> ReportSettings:
     """What the footer of a report says: the files, and the command that was typed."""
     command = " ".join(map(shlex.quote, ["fewkern", *sys.argv[1:]]))
-    source = files[0].name if files else None
-    if len(files) > 1:
-        source = f"{source} and {len(files) - 1:,} more"
+    more = f" and {len(files) - 1:,} more" if len(files) > 1 else ""
+    source = files[0].name + more if files else None
     return ReportSettings(rows=rows, random_state=seed, source=source, command=command)
-
-
-def write_table(result: Any, path: Path) -> None:
-    """Write a data frame in the format that the suffix names."""
-    name = path.name.lower()
-    if name.endswith((".parquet", ".pq")):
-        write_atomically(path, lambda handle: result.to_parquet(handle, index=False))
-        return
-    text = result.to_csv(index=False, sep="\t" if name.endswith(".tsv") else ",").encode()
-    if name.endswith(".gz"):
-        import gzip
-
-        text = gzip.compress(text, mtime=0)
-    write_atomically(path, lambda handle: handle.write(text))
 
 
 def as_json(model: TableModel, **more: Any) -> str:

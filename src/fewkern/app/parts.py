@@ -1,4 +1,4 @@
-"""Predictions for a table that comes in parts, written part by part: all of them, or nothing."""
+"""Tables that come in parts: predictions, written part by part (all of them, or nothing), and rows to show."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ import secrets
 import shutil
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,45 +18,31 @@ from fewkern.app.jobs import Asked, Tally, predictions, tally_of
 from fewkern.app.outputs import show_table
 from fewkern.arrays.frames import FrameParts
 from fewkern.io.save import write_atomically
+from fewkern.reporting.formatting import plural
+from fewkern.tables.frames import cut_short, draw_rows, fetch_rows
 from fewkern.tables.model import TableModel
-from fewkern.tables.streams import draw_rows, fetch_rows
+from fewkern.tables.predicting import note_on_gaps
 
-__all__ = ["Answers", "picture_rows", "report_rows", "write_answers"]
+__all__ = ["Answers", "picture_rows", "report_rows", "write_frames"]
 
 # Points that a picture of a table in parts shows.
 _PICTURE_ROWS = 5_000
-# Remarks on the columns that are told.
-_TOLD = 8
 
 
-@dataclass(frozen=True)
-class _Answer:
-    """What a model says of one part."""
-
-    frame: Any
-    tally: Tally
-    remarks: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class _Asking:
-    """What is done with every part."""
-
-    model: TableModel
-    asked: Asked
-
-    def __call__(self, first: int, part: Any) -> _Answer:  # noqa: ARG002 - called like all others
-        encoded = self.model.encoder_.encode(part)
-        found = predictions(self.model, part, self.asked, encoded)
-        return _Answer(found, tally_of(self.model, part, encoded), encoded.remarks)
+def _answer(model: TableModel, asked: Asked, _: int, part: Any) -> tuple[Any, Tally, tuple[str, ...]]:
+    """Predictions for a part of a table, how right they are, and remarks on its cells."""
+    encoded = model.encoder_.encode(part)
+    remarks = encoded.remarks + (note_on_gaps(encoded) if model.task_ == "density" else ())
+    return predictions(model, part, asked, encoded), tally_of(model, part, encoded), remarks
 
 
 @dataclass
 class Answers:
-    """Predictions, part after part, and what is told of them once all have come."""
+    """Predictions for a table, part after part, and what is told of them once all have come."""
 
     model: TableModel
-    parts: FrameParts
+    table: Any
+    """A data frame, or parts."""
     asked: Asked
     verbose: bool = False
     tally: Tally = field(default_factory=Tally)
@@ -63,62 +50,59 @@ class Answers:
     _times: Counter[str] = field(default_factory=Counter)
 
     def __iter__(self) -> Iterator[Any]:
-        found = self.parts.each(_Asking(self.model, self.asked), "predicting", self.verbose)
-        for name, answer in zip(self.parts.names, found):
-            self.tally = self.tally + answer.tally
-            for remark in answer.remarks:
-                # the same remark on other parts has other numbers
-                alike = re.sub(r"\d[\d,.]*|\(.*\)|\bhas\b|\bhave\b", "", remark)
-                self._remarks.setdefault(alike, f"{name}: {remark}")
+        answer = partial(_answer, self.model, self.asked)
+        if isinstance(self.table, FrameParts):
+            names, found = self.table.names, self.table.each(answer, "predicting", self.verbose)
+        else:
+            names, found = ("",), iter([answer(0, self.table)])
+        for name, (frame, tally, remarks) in zip(names, found):
+            self.tally = self.tally + tally
+            for remark in remarks:
+                # the same remark on other parts has other numbers and examples; names of columns are in quotes
+                alike = re.sub(r"('[^']*')|\d[\d,.]*|\(.*\)|\bhas\b|\bhave\b", r"\1", remark)
+                self._remarks.setdefault(alike, f"{name}: {remark}" if name else remark)
                 self._times[alike] += 1
-            yield answer.frame
+            yield frame
 
     @property
-    def notes(self) -> list[str]:
+    def notes(self) -> tuple[str, ...]:
         """What is unusual about the cells, for every kind of remark the first part that it is about."""
         told = []
-        for alike, remark in list(self._remarks.items())[:_TOLD]:
+        for alike, remark in self._remarks.items():
             others = self._times[alike] - 1
-            told.append(remark + (f" (and so in {others:,} other part{'s' if others > 1 else ''})" if others else ""))
-        if len(self._remarks) > _TOLD:
-            told.append(f"and {len(self._remarks) - _TOLD:,} more remarks on the columns")
-        return told
+            told.append(remark + (f" (and so in {plural(others, 'other part')})" if others else ""))
+        return cut_short(told, "remarks on the columns")
 
 
-def write_answers(answers: Answers, path: Path | None) -> None:
-    """Write all predictions to a file, to a folder of Parquet files, or as CSV to standard output."""
+def write_frames(frames: Iterable[Any], path: Path | None) -> None:
+    """Write the parts of a table to a file, to a folder of Parquet files, or as CSV to standard output."""
     if path is None:
-        for k, frame in enumerate(answers):
+        for k, frame in enumerate(frames):
             show_table(frame.to_csv(index=False, header=k == 0))
         sys.stdout.flush()
     elif not path.suffix:
-        _write_folder(answers, path)
+        _write_folder(frames, path)
     elif path.suffix.lower() in (".parquet", ".pq"):
-        write_atomically(path, lambda handle: _write_parquet(answers, handle))
+        write_atomically(path, lambda handle: _write_parquet(frames, handle))
     else:
-        write_atomically(path, lambda handle: _write_lines(answers, handle, path.name.lower()))
+        write_atomically(path, lambda handle: _write_text(frames, handle, path.name.lower()))
 
 
-def _write_text(answers: Answers, out: Any, sep: str) -> None:
-    for k, frame in enumerate(answers):
-        frame.to_csv(out, index=False, sep=sep, header=k == 0)
-    out.flush()
-
-
-def _write_lines(answers: Answers, handle: Any, name: str) -> None:
+def _write_text(frames: Iterable[Any], handle: Any, name: str) -> None:
     packed = gzip.GzipFile(fileobj=handle, mode="wb", filename="", mtime=0) if name.endswith(".gz") else None
-    _write_text(answers, packed or handle, "\t" if name.endswith(".tsv") else ",")
+    for k, frame in enumerate(frames):
+        frame.to_csv(packed or handle, index=False, sep="\t" if name.endswith(".tsv") else ",", header=k == 0)
     if packed is not None:
         packed.close()
 
 
-def _write_parquet(answers: Answers, handle: Any) -> None:
+def _write_parquet(frames: Iterable[Any], handle: Any) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     writer = None
     try:
-        for frame in answers:
+        for frame in frames:
             schema = None if writer is None else writer.schema
             try:
                 table = pa.Table.from_pandas(frame, schema=schema, preserve_index=False)
@@ -133,12 +117,12 @@ def _write_parquet(answers: Answers, handle: Any) -> None:
             writer.close()
 
 
-def _write_folder(answers: Answers, path: Path) -> None:
+def _write_folder(frames: Iterable[Any], path: Path) -> None:
     """A Parquet file for every part; the folder has its name once all are there."""
     part = path.with_name(f".fewkern-{secrets.token_hex(8)}.part")
     part.mkdir()
     try:
-        for k, frame in enumerate(answers):
+        for k, frame in enumerate(frames):
             frame.to_parquet(part / f"part-{k:05d}.parquet", index=False)
         if path.exists():
             path.rmdir()  # it was empty when the work began

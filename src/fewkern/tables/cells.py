@@ -1,4 +1,4 @@
-"""Cells of one column: which are missing, and how texts become numbers and names of categories.
+"""Cells of one column: which are missing, how texts become numbers and categories, and which mean the same.
 
 The same functions read a column when a model is fitted and when it predicts, whatever the file made of the cells:
 ``1``, ``1.0`` and the text ``"1"`` are the same category and the same number.
@@ -7,43 +7,35 @@ The same functions read a column when a model is fitted and when it predicts, wh
 from __future__ import annotations
 
 import re
+from collections import Counter
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-__all__ = [
-    "Numbers",
-    "factorized",
-    "has_leading_zeros",
-    "is_mark",
-    "nested",
-    "numbers",
-    "numbers_as_written",
-    "same_category",
-    "texts",
-]
+from fewkern.arrays.namespace import Array
+
+__all__ = ["Numbers", "canonical", "factorized", "has_leading_zeros", "is_mark", "nested", "note_on_spellings"]
+__all__ += ["numbers", "numbers_as_written", "same_category", "speller", "texts"]
 
 # What people write where a number is missing; pandas already knows "", "NA", "NaN", "null", "None", "n/a".
 _MARKS = frozenset({"?", "-", "--", "–", ".", "*", "na", "n/k", "n.a.", "k.a.", "unknown", "missing", "none", "nil"})
 _MARKS |= {"#div/0!", "#value!", "#ref!", "#name?", "#num!", "#n/v", "inf", "+inf", "-inf", "infinity", "-infinity"}
-_UNIT = r"(?:[€$£¥₹%]|eur|usd|chf|gbp|jpy)"
-_SPACES = "'’ \u00a0\u202f"
-_GROUPS = {False: "," + _SPACES, True: "." + _SPACES}
-_POINT = {False: r"\.", True: ","}
 _WHOLE = re.compile(r"[-+]?\d+\.0*")
 _FLAGS = {"true": 1.0, "false": 0.0}
-# Texts of longer columns are looked at once each.
-_MANY_CELLS = 1000
-# Cells that are looked at to see whether they are lists.
-_FIRST = 50
+# Texts that say yes or no, where all texts of a column do.
+_TRUTH = dict.fromkeys(("1", "y", "yes", "t", "true", "on", "j", "ja", "oui", "si", "sí"), "yes")
+_TRUTH |= dict.fromkeys(("0", "n", "no", "f", "false", "off", "nein", "non"), "no")
 
 
 def _number_pattern(comma: bool) -> re.Pattern[str]:
     """A number with groups of three digits, a sign or parentheses, and a unit before or after it."""
-    groups = rf"\d{{1,3}}(?P<group>[{_GROUPS[comma]}])\d{{3}}(?:(?P=group)\d{{3}})*"
-    digits = rf"(?P<digits>(?:{groups}|\d+)?(?:{_POINT[comma]}\d*)?(?:e[-+]?\d+)?)"
-    return re.compile(rf"(?P<open>\()?\s*(?P<sign>[-+−])?\s*{_UNIT}?\s*(?P<minus>[-−])?{digits}\s*{_UNIT}?\s*\)?")
+    point, group = (",", ".") if comma else (r"\.", ",")
+    unit = r"(?:[€$£¥₹%]|eur|usd|chf|gbp|jpy)?"
+    groups = rf"\d{{1,3}}(?P<group>[{group}'’ \u00a0\u202f])\d{{3}}(?:(?P=group)\d{{3}})*"
+    digits = rf"(?P<digits>(?:{groups}|\d+)?(?:{point}\d*)?(?:e[-+]?\d+)?)"
+    return re.compile(rf"(?P<open>\()?\s*(?P<sign>[-+−])?\s*{unit}\s*(?P<minus>[-−])?{digits}\s*{unit}\s*\)?")
 
 
 _PATTERNS = {comma: _number_pattern(comma) for comma in (False, True)}
@@ -53,11 +45,11 @@ _PATTERNS = {comma: _number_pattern(comma) for comma in (False, True)}
 class Numbers:
     """The numbers of a column."""
 
-    values: np.ndarray[Any, Any]
+    values: Array
     """NaN where a cell is missing or is not a number."""
-    bad: np.ndarray[Any, Any]
+    bad: Array
     """Cells that hold something else than a number."""
-    loose: np.ndarray[Any, Any]
+    loose: Array
     """Texts that are more than a plain number: with a unit, groups of digits, a decimal comma."""
 
 
@@ -78,12 +70,9 @@ def _loose_number(text: str, comma: bool) -> float:
     digits = found["digits"] if found else ""
     if found is None or not any(c.isdigit() for c in digits) or (found["sign"] and found["minus"]):
         return np.nan
-    for group in _GROUPS[comma]:
-        digits = digits.replace(group, "")
-    try:
-        value = float(digits.replace(",", "."))
-    except ValueError:
-        return np.nan
+    if found["group"]:
+        digits = digits.replace(found["group"], "")
+    value = _plain_number(digits.replace(",", "."))
     if np.isinf(value):
         return np.nan
     negative = bool(found["open"]) or found["minus"] is not None or found["sign"] in ("-", "−")
@@ -113,29 +102,24 @@ def numbers(column: Any, comma: bool = False) -> Numbers:
         return Numbers(np.where(endless, np.nan, values), endless, none)
     if kind == "m":
         return Numbers(np.asarray(column.dt.total_seconds(), dtype=float) / 86400, none, none)
-    filled = column.notna().to_numpy()
+    filled = column.notna().to_numpy(copy=True)
     if kind in "Mc":
         return Numbers(np.full(len(column), np.nan), filled, none)
     if isinstance(column.dtype, pd.CategoricalDtype):
         column = column.astype(object)
-    if comma:
-        values = np.full(len(column), np.nan)
-    else:
-        values = _plain_numbers(column)
+    values = np.full(len(column), np.nan) if comma else _plain_numbers(column)
     left = np.flatnonzero(filled & np.isnan(values))
     if len(left):
         cells = [str(cell) for cell in column.iloc[left]]
         known = {cell: _loose_number(cell, comma) for cell in set(cells)}
-        values = values.copy()
         values[left] = [known[cell] for cell in cells]
         blank = left[[not cell.strip() or cell.strip().lower() == "nan" for cell in cells]]
-        filled = filled.copy()
         filled[blank] = False
         none[left] = [not np.isnan(known[cell]) and cell.strip().lower() not in _FLAGS for cell in cells]
     return Numbers(values, filled & np.isnan(values), none)
 
 
-def _plain_numbers(column: Any) -> np.ndarray[Any, Any]:
+def _plain_numbers(column: Any) -> Array:
     """Cells that are numbers, or texts without anything else; NaN for others, and for what no float can hold."""
     import pandas as pd
 
@@ -162,7 +146,7 @@ def numbers_as_written(column: Any) -> tuple[Numbers, bool]:
     return (comma, True) if comma.bad.sum() < point.bad.sum() else (point, False)
 
 
-def texts(column: Any) -> np.ndarray[Any, Any]:
+def texts(column: Any) -> Array:
     """The cells of a pandas column as texts, None where one is missing.
 
     A whole number is written without a point, however it is stored: a missing cell elsewhere in the column makes
@@ -175,27 +159,19 @@ def texts(column: Any) -> np.ndarray[Any, Any]:
     >>> texts(pd.Series([1.0, None, 2.5])).tolist(), texts(pd.Series([True, False])).tolist()
     (['1', None, '2.5'], ['True', 'False'])
     """
-    import pandas as pd
-
-    if len(column) > _MANY_CELLS and _holds_text(column):  # the same texts again and again
+    if _holds_text(column):  # the same texts again and again
         places, different = factorized(column)
-        return np.array([*_texts(pd.Series(different, dtype=object)), None], dtype=object)[places]
-    return _texts(column)
+        return np.array([*map(_text, different), None], dtype=object)[places]
+    cells = zip(column.astype(object), column.isna())
+    return np.array([None if missing else _text(cell) for cell, missing in cells], dtype=object)
 
 
-def _texts(column: Any) -> np.ndarray[Any, Any]:
-    found = np.empty(len(column), dtype=object)
-    missing = column.isna().to_numpy()
-    for i, cell in enumerate(column.astype(object)):
-        if missing[i]:
-            continue
-        if isinstance(cell, float) and cell.is_integer():
-            cell = int(cell)
-        found[i] = str(cell).strip() or None
-    return found
+def _text(cell: Any) -> str | None:
+    cell = int(cell) if isinstance(cell, float) and cell.is_integer() else cell
+    return str(cell).strip() or None
 
 
-def factorized(cells: Any) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+def factorized(cells: Any) -> tuple[Array, Array]:
     """The place of every cell among the different ones, -1 where it is missing, and the different ones."""
     import pandas as pd
 
@@ -230,7 +206,7 @@ def nested(column: Any) -> str | None:
 
     if getattr(column.dtype, "kind", "O") != "O" or isinstance(column.dtype, pd.StringDtype):
         return None
-    for cell in column.dropna().head(_FIRST):
+    for cell in column.dropna().head(50):
         for kinds, name in (((list, tuple, set), "lists"), (dict, "records"), (np.ndarray, "arrays")):
             if isinstance(cell, kinds):
                 return name
@@ -242,3 +218,47 @@ def has_leading_zeros(column: Any) -> bool:
     if getattr(column.dtype, "kind", "O") in "iufbmM":
         return False
     return any(len(cell) > 1 and cell[0] == "0" and cell[1].isdigit() for cell in map(str, column.dropna()))
+
+
+def _plain(text: str) -> str:
+    """Without case, outer punctuation, and differences of spaces, hyphens and underscores."""
+    return " ".join(text.casefold().replace("_", " ").replace("-", " ").split()).rstrip(" .:;")
+
+
+def speller(words: Iterable[str]) -> Callable[[str], str]:
+    """A function that gives texts of the same meaning the same key, for a column with these texts.
+
+    Examples
+    --------
+    >>> from fewkern.tables.cells import speller
+    >>> [speller(["Y", "yes", "No"])(text) for text in ("Y", "yes", "TRUE", "n")]
+    ['yes', 'yes', 'yes', 'no']
+    >>> [speller(["Y", "one year"])(text) for text in ("Y", "One  Year")]
+    ['y', 'one year']
+    """
+    if all(_plain(word) in _TRUTH for word in words):
+        return lambda text: _TRUTH.get(_plain(text), _plain(text))
+    return _plain
+
+
+def canonical(words: Any) -> dict[str, str]:
+    """The most frequent spelling of every text that has several; of equally frequent ones the first."""
+    counts = Counter(word for word in words if word is not None)
+    key = speller(counts)
+    best: dict[str, str] = {}
+    for word, _ in counts.most_common():
+        best.setdefault(key(word), word)
+    return {word: best[key(word)] for word in counts if best[key(word)] != word}
+
+
+def note_on_spellings(who: str, names: dict[str, str], merge: bool) -> str | None:
+    """A sentence about texts with several spellings; ``who`` and ``names``: a column, and :func:`canonical`."""
+    if not names:
+        return None
+    word = next(iter(names.values()))
+    others = [repr(other) for other, best in names.items() if best == word][:3]
+    more = f" (and {len(set(names.values())) - 1:,} more)" if len(set(names.values())) > 1 else ""
+    if merge:
+        return f"{who}: {', '.join(others)} {'are' if len(others) > 1 else 'is'} taken as {word!r}{more}"
+    alike = ", ".join([repr(word), *others])
+    return f"{who}: {alike} look like the same and are kept apart{more}; merge_spellings (--merge-spellings) joins them"

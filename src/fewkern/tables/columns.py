@@ -5,56 +5,71 @@ Each turns cells into features and back, and says what is unusual about new cell
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
+from fewkern.arrays.namespace import Array
 from fewkern.arrays.storable import storable
 from fewkern.reporting import formatting
-from fewkern.tables.cells import factorized, is_mark, numbers, same_category, texts
+from fewkern.tables.cells import canonical, factorized, is_mark, numbers, same_category, speller, texts
 from fewkern.tables.dates import FORMATS, PARTS, days, part_values, parts_of, text_of_day
-from fewkern.tables.spelling import canonical, speller
 
 __all__ = ["CategoryColumn", "Column", "DateColumn", "Encoded", "NumberColumn", "bad_cells"]
-
-# Characters of a cell that a message shows.
-_LONGEST = 40
-# A number further from the range of the training cells than the length of that range is far out.
-_FAR = 1.0
 
 
 @dataclass(frozen=True)
 class Encoded:
-    """Features of the cells of one column."""
+    """Features of the cells of a column, or of the rows of a table."""
 
-    values: np.ndarray[Any, Any]
+    values: Array
     """``(n, number of features)``, with something in place of what is missing."""
-    missing: np.ndarray[Any, Any]
-    """Cells without a usable value."""
+    missing: Array
+    """Cells without a usable value: ``(n,)``, or ``(n, number of columns)`` of a table."""
     remarks: tuple[str, ...]
     """What is unusual about these cells."""
 
+    @property
+    def gaps(self) -> Array:
+        """Rows of a table with a missing cell."""
+        return np.asarray(self.missing.any(axis=1))
 
-def bad_cells(name: str, column: Any, bad: np.ndarray[Any, Any], what: str) -> str:
+
+def bad_cells(name: str, column: Any, bad: Array, what: str) -> str:
     """A sentence that counts cells of the wrong kind and shows some of them."""
-    shown = ", ".join(sorted({repr(formatting.text(cell, _LONGEST)) for cell in column[bad]})[:3])
+    shown = ", ".join(sorted({repr(formatting.text(cell, 40)) for cell in column[bad]})[:3])
     count, filled = int(bad.sum()), int(column.notna().sum())
     verb = f"is not a {what}" if count == 1 else f"are not {what}s"
     return f"column {name!r}: {count:,} of {filled:,} cells {verb} ({shown})"
 
 
-@storable(check=lambda column: _check_range(column))
+def _check_range(column: NumberColumn | DateColumn) -> None:
+    if not np.all(np.isfinite([column.median, column.low, column.high])):
+        raise ValueError(f"{type(column).__name__}: median and range must be finite")
+
+
+def _note_on_far(column: NumberColumn | DateColumn, values: Array, room: float) -> list[str]:
+    """A remark on values that are further than ``room`` outside of the range of the training cells."""
+    far = int(np.sum((values < column.low - room) | (values > column.high + room)))
+    if not far:
+        return []
+    dates = isinstance(column, DateColumn)
+    low, high = (text_of_day(end) if dates else f"{end:g}" for end in (column.low, column.high))
+    lie = f"{far:,} of {len(values):,} {'dates' if dates else 'rows'} {'lies' if far == 1 else 'lie'}"
+    return [f"column {column.name!r}: {lie} far outside of what the model was fitted with ({low} to {high})"]
+
+
+@storable(check=_check_range)
 @dataclass(frozen=True)
 class NumberColumn:
     """A column of numbers; a missing one is replaced by the median."""
 
     name: str
     median: float
-    low: float | None = None
-    high: float | None = None
-    """The range of the training cells, where it is known."""
+    low: float
+    high: float
+    """The range of the training cells."""
     form: Literal["number", "whole", "flag"] = "number"
     comma: bool = False
     """Texts have a decimal comma."""
@@ -83,22 +98,11 @@ class NumberColumn:
             remarks.append(f"column {self.name!r} is empty here: the median {self.median:g} stands in every row")
         elif bad.any():
             remarks.append(bad_cells(self.name, column, bad, "number") + ", taken as missing")
-        far = self._far(found.values)
-        if far:
-            lie = f"{far:,} of {len(column):,} rows {'lies' if far == 1 else 'lie'}"
-            remarks.append(
-                f"column {self.name!r}: {lie} far outside of what the model was fitted with "
-                f"({self.low:g} to {self.high:g})"
-            )
+        room = max(self.high - self.low, abs(self.high), 1e-300)
+        remarks += _note_on_far(self, found.values, room)
         return Encoded(np.where(missing, self.median, found.values)[:, None], missing, tuple(remarks))
 
-    def _far(self, values: np.ndarray[Any, Any]) -> int:
-        if self.low is None or self.high is None:
-            return 0
-        room = _FAR * max(self.high - self.low, abs(self.high), 1e-300)
-        return int(np.sum((values < self.low - room) | (values > self.high + room)))
-
-    def cells(self, values: np.ndarray[Any, Any]) -> list[Any]:
+    def cells(self, values: Array) -> list[Any]:
         """Cells whose features are ``values``; a number that is not whole stays one."""
         column = values[:, 0]
         if self.form == "flag" and np.all((column == 0) | (column == 1)):
@@ -107,7 +111,12 @@ class NumberColumn:
         return [int(value) if whole else float(value) for value in column]
 
 
-@storable(check=lambda column: _check_levels(column))
+def _check_levels(column: CategoryColumn) -> None:
+    if not column.levels or len({*column.levels, *column.spellings}) < len(column.levels) + len(column.spellings):
+        raise ValueError("CategoryColumn: levels must be different, and at least one")
+
+
+@storable(check=_check_levels)
 @dataclass(frozen=True)
 class CategoryColumn:
     """A column of categories, one 0/1 feature each; a missing or unknown one is all zeros."""
@@ -161,13 +170,21 @@ class CategoryColumn:
             )
         return Encoded(values, code < 0, tuple(remarks))
 
-    def cells(self, values: np.ndarray[Any, Any]) -> list[Any]:
+    def cells(self, values: Array) -> list[Any]:
         """Cells whose features are nearest to ``values``; None where no category is nearer than none."""
         best = np.argmax(values, axis=1) if values.shape[1] else np.zeros(len(values), dtype=int)
         return [self.levels[k] if row[k] >= 0.5 else None for k, row in zip(best, values)]
 
 
-@storable(check=lambda column: _check_parts(column))
+def _check_parts(column: DateColumn) -> None:
+    if not column.parts or not set(column.parts) <= set(PARTS):
+        raise ValueError(f"DateColumn: parts must be among {', '.join(PARTS)}")
+    if column.form not in FORMATS:
+        raise ValueError("DateColumn: form must be a format of dates that fewkern looks for")
+    _check_range(column)
+
+
+@storable(check=_check_parts)
 @dataclass(frozen=True)
 class DateColumn:
     """A column of dates: the day, and the places in year, week and day where these vary."""
@@ -213,20 +230,14 @@ class DateColumn:
             remarks.append(bad_cells(self.name, column, bad, "date") + ", taken as missing")
         if len(column) > 1 and missing.all():
             remarks.append(f"column {self.name!r} is empty here: {text_of_day(self.median)} stands in every row")
-        room = _FAR * max(self.high - self.low, 1.0)
-        far = int(np.sum((values < self.low - room) | (values > self.high + room)))
-        if far:
-            remarks.append(
-                f"column {self.name!r}: {far:,} of {len(column):,} dates lie far outside of what the model was fitted "
-                f"with ({text_of_day(self.low)} to {text_of_day(self.high)})"
-            )
+        remarks += _note_on_far(self, values, max(self.high - self.low, 1.0))
         return Encoded(self.split(np.where(missing, self.median, values)), missing, tuple(remarks))
 
-    def split(self, values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    def split(self, values: Array) -> Array:
         """Features of days since 1970-01-01."""
         return np.concatenate([part_values(values, part) for part in self.parts], axis=1)
 
-    def cells(self, values: np.ndarray[Any, Any]) -> list[Any]:
+    def cells(self, values: Array) -> list[Any]:
         """The dates of the first feature, as texts; only the day is looked at where there is one."""
         if self.parts[0] != "day":
             return [None] * len(values)
@@ -235,23 +246,3 @@ class DateColumn:
 
 
 Column: TypeAlias = NumberColumn | CategoryColumn | DateColumn
-
-
-def _check_range(column: NumberColumn) -> None:
-    known: Sequence[float] = [v for v in (column.median, column.low, column.high) if v is not None]
-    if not np.all(np.isfinite(known)):
-        raise ValueError("NumberColumn: median and range must be finite")
-
-
-def _check_levels(column: CategoryColumn) -> None:
-    if not column.levels or len({*column.levels, *column.spellings}) < len(column.levels) + len(column.spellings):
-        raise ValueError("CategoryColumn: levels must be different, and at least one")
-
-
-def _check_parts(column: DateColumn) -> None:
-    if not column.parts or not set(column.parts) <= set(PARTS):
-        raise ValueError(f"DateColumn: parts must be among {', '.join(PARTS)}")
-    if column.form not in FORMATS:
-        raise ValueError("DateColumn: form must be a format of dates that fewkern looks for")
-    if not np.all(np.isfinite([column.median, column.low, column.high])):
-        raise ValueError("DateColumn: median and range must be finite")

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from fewkern.arrays.namespace import Array
+
 __all__ = ["FORMATS", "ISO", "PARTS", "days", "find_format", "is_ambiguous", "parts_of", "part_values", "text_of_day"]
 
 ISO = "ISO8601"
@@ -16,22 +18,15 @@ _TWO_NUMBERS = re.compile(r"\d\D+\d")
 # Month first before day first: where both fit all cells, American dates are more common in such tables.
 _DAYS = ["%d.%m.%Y", "%m/%d/%Y", "%d/%m/%Y", "%Y/%m/%d", "%d-%m-%Y", "%d.%m.%y", "%m/%d/%y"]
 _DAYS += ["%d %b %Y", "%d %B %Y", "%b %d, %Y", "%B %d, %Y"]
-_TIMES = ("", " %H:%M", " %H:%M:%S")
-FORMATS = frozenset({ISO, *(day + time for day in _DAYS for time in _TIMES)})
+FORMATS = (ISO, *(day + time for day in _DAYS for time in ("", " %H:%M", " %H:%M:%S")))
 # A column is one of dates if at least this share of its filled cells are.
 _SHARE = 0.95
-# Cells that are tried before the whole column.
-_FIRST = 50
-_YEAR, _WEEK = 365.2425, 7.0
-# Seasons are told apart once two years have been seen, weekdays once four weeks have.
-_SEASON_DAYS, _WEEK_DAYS = 2 * _YEAR, 28.0
-# Days from 1970-01-01 to the last date that has a text, a million years later or earlier.
-_FARTHEST_DAY = 3.65e8
+_YEAR_DAYS = 365.2425
 # part -> length of the cycle in days (None: no cycle), and its origin in days after 1970-01-01, a Thursday
 PARTS: dict[str, tuple[float | None, float]] = {
     "day": (None, 0.0),
-    "season": (_YEAR, 0.0),
-    "week": (_WEEK, -3.0),
+    "season": (_YEAR_DAYS, 0.0),
+    "week": (7.0, -3.0),
     "hour": (1.0, 0.0),
 }
 
@@ -51,13 +46,12 @@ def find_format(column: Any) -> str | None:
     import pandas as pd
 
     cells = pd.Series([str(cell).strip() for cell in column.dropna()], dtype=object)
-    first = cells.head(_FIRST)
+    first = cells.head(50)  # before the whole column
     if not len(first) or not np.mean([_TWO_NUMBERS.search(cell) is not None for cell in first]) >= _SHARE:
         return None
     if np.mean([_ISO_TEXT.fullmatch(cell) is not None for cell in first]) >= _SHARE:
         return ISO if _share(cells, ISO) >= _SHARE else None
-    candidates = [day + time for day in _DAYS for time in _TIMES if _share(first, day + time) >= _SHARE]
-    shares = {form: _share(cells, form) for form in candidates}
+    shares = {form: _share(cells, form) for form in FORMATS[1:] if _share(first, form) >= _SHARE}
     best = max(shares, key=shares.__getitem__, default=None)  # the first of equals
     return best if best is not None and shares[best] >= _SHARE else None
 
@@ -66,14 +60,13 @@ def _share(cells: Any, form: str) -> float:
     return float(np.isfinite(_parsed(cells, form)).mean())
 
 
-def _parsed(cells: Any, form: str) -> np.ndarray[Any, Any]:
+def _parsed(cells: Any, form: str) -> Array:
     import pandas as pd
 
-    found = pd.to_datetime(cells, format=form, errors="coerce", utc=True)
-    return _since_1970(found)
+    return _since_1970(pd.to_datetime(cells, format=form, errors="coerce", utc=True))
 
 
-def _since_1970(column: Any) -> np.ndarray[Any, Any]:
+def _since_1970(column: Any) -> Array:
     """Days, with fractions; microseconds reach the year 9999, where nanoseconds end in 2262."""
     import pandas as pd
 
@@ -85,8 +78,7 @@ def _since_1970(column: Any) -> np.ndarray[Any, Any]:
         if getattr(column.dtype, "tz", None) is not None:
             column = column.dt.tz_convert("UTC").dt.tz_localize(None)
         moments = column.to_numpy(dtype="datetime64[us]")
-    counts = moments.astype(np.int64)
-    return np.where(np.isnat(moments), np.nan, counts / 86400e6)
+    return np.where(np.isnat(moments), np.nan, moments.astype(np.int64) / 86400e6)
 
 
 def is_ambiguous(column: Any, form: str) -> bool:
@@ -98,7 +90,7 @@ def is_ambiguous(column: Any, form: str) -> bool:
     return bool(_share(cells, swapped) >= _share(cells, form))
 
 
-def days(column: Any, form: str) -> np.ndarray[Any, Any]:
+def days(column: Any, form: str) -> Array:
     """Days since 1970-01-01 of the dates of a pandas column; NaN where a cell is missing or is no date."""
     import pandas as pd
 
@@ -116,33 +108,32 @@ def days(column: Any, form: str) -> np.ndarray[Any, Any]:
     return values
 
 
-def parts_of(values: np.ndarray[Any, Any]) -> tuple[str, ...]:
-    """What the dates can tell apart: the day always, season, weekday and hour where they vary enough."""
+def parts_of(values: Array) -> tuple[str, ...]:
+    """What the dates can tell apart: day and hour where they vary, season in two years, weekday in four weeks."""
     known = values[np.isfinite(values)]
     span = float(np.ptp(known)) if len(known) else 0.0
     found = ["day"] if np.ptp(np.floor(known)) > 0 else []
-    if span >= _SEASON_DAYS:
+    if span >= 2 * _YEAR_DAYS:
         found.append("season")
-    if span >= _WEEK_DAYS and len(np.unique(np.floor(known) % _WEEK)) == _WEEK:
+    if span >= 28 and len(np.unique(np.floor(known) % 7)) == 7:
         found.append("week")
     if np.ptp(known % 1.0) > 0:
         found.append("hour")
     return tuple(found)
 
 
-def part_values(values: np.ndarray[Any, Any], part: str) -> np.ndarray[Any, Any]:
+def part_values(values: Array, part: str) -> Array:
     """One column with the days, or two with the place on the circle of a cycle, shape ``(n, 1)`` or ``(n, 2)``."""
     cycle, origin = PARTS[part]
     if cycle is None:
         return values[:, None]
-    whole = np.floor(values) if cycle == _WEEK else values
+    whole = np.floor(values) if part == "week" else values
     angle = 2 * np.pi * (whole - origin) / cycle
     return np.column_stack([np.sin(angle), np.cos(angle)])
 
 
 def text_of_day(value: float) -> str:
     """A date as text, with the time where there is one."""
-    value = min(max(value, -_FARTHEST_DAY), _FARTHEST_DAY)
+    value = min(max(value, -3.65e8), 3.65e8)  # NumPy writes dates up to a million years from 1970
     moment = np.datetime64(0, "s") + np.timedelta64(round(value * 86400), "s")
-    text = str(moment)
-    return text.removesuffix("T00:00:00")
+    return str(moment).removesuffix("T00:00:00")

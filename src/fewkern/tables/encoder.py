@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,45 +10,25 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from fewkern.arrays.frames import map_frame
+from fewkern.arrays.namespace import Array
 from fewkern.arrays.partitions import is_collection
 from fewkern.arrays.storable import storable
 from fewkern.core import population
-from fewkern.tables.columns import CategoryColumn, Column, DateColumn, NumberColumn
-from fewkern.tables.frames import as_frame, listed, nearest
+from fewkern.tables.columns import CategoryColumn, Column, DateColumn, Encoded, NumberColumn
+from fewkern.tables.frames import as_dask_frame, as_frame, as_parts, cut_short, draw_rows, listed, nearest, pandas
 from fewkern.tables.schema import Schema, infer_schema
-from fewkern.tables.streams import as_dask_frame, as_parts, draw_rows
 
-__all__ = ["EncodedTable", "TableEncoder", "TableWarning", "encode", "learn_columns"]
-
-_TOLD = 8
+__all__ = ["TableEncoder", "TableWarning", "encode", "named"]
 
 
 class TableWarning(UserWarning):
     """Something about the cells of a table that the one who predicts should know."""
 
 
-@dataclass(frozen=True)
-class EncodedTable:
-    """Features of the rows of a table, not scaled."""
-
-    values: np.ndarray[Any, Any]
-    missing: np.ndarray[Any, Any]
-    """Cells without a usable value, shape ``(n, number of columns)``."""
-    remarks: tuple[str, ...]
-
-    @property
-    def gaps(self) -> np.ndarray[Any, Any]:
-        """Rows with a missing cell."""
-        return np.asarray(self.missing.any(axis=1))
-
-
-def learn_columns(frame: Any, schema: Schema) -> tuple[Column, ...]:
+def _learn_columns(frame: Any, schema: Schema) -> tuple[Column, ...]:
     """The used columns as the rows of ``frame`` show them; those without a single cell are not learned."""
-    made = []
-    for finding in schema.used:
-        column = frame[finding.name]
-        if column.notna().any():
-            made.append(finding.learn(column, schema.days_only))
+    filled = [found for found in schema.used if frame[found.name].notna().any()]
+    made = [found.learn(frame[found.name], schema.days_only) for found in filled]
     made = [column for column in made if column.features]
     if not made:
         left = listed(finding.name for finding in schema.columns)
@@ -57,8 +36,8 @@ def learn_columns(frame: Any, schema: Schema) -> tuple[Column, ...]:
     return tuple(made)
 
 
-def encode(columns: tuple[Column, ...], frame: Any) -> EncodedTable:
-    """Features of the rows of a data frame, with remarks on its cells."""
+def encode(columns: tuple[Column, ...], frame: Any) -> Encoded:
+    """Features of the rows of a data frame, not scaled, with remarks on its cells."""
     absent = [column.name for column in columns if column.name not in frame.columns]
     if absent:
         raise ValueError(
@@ -74,9 +53,7 @@ def encode(columns: tuple[Column, ...], frame: Any) -> EncodedTable:
         values[:, at : at + len(column.features)], missing[:, k] = found.values, found.missing
         remarks += found.remarks
         at += len(column.features)
-    if len(remarks) > _TOLD:
-        remarks = [*remarks[:_TOLD], f"and {len(remarks) - _TOLD:,} more remarks on the columns"]
-    return EncodedTable(values, missing, tuple(remarks))
+    return Encoded(values, missing, cut_short(remarks, "remarks on the columns"))
 
 
 def _check(encoder: TableEncoder) -> None:
@@ -100,14 +77,11 @@ def _check(encoder: TableEncoder) -> None:
     names: Any = vars(encoder).get("feature_names_in_")
     if not isinstance(names, np.ndarray) or names.dtype != object or names.shape != (encoder.n_features_in_,):
         raise ValueError("TableEncoder: feature_names_in_ does not name the columns")
-    if not set(encoder.columns) <= set(names) or not _is_texts(encoder.notes_):
+    notes = encoder.notes_
+    if not set(encoder.columns) <= set(names) or not (isinstance(notes, tuple) and all(type(n) is str for n in notes)):
         raise ValueError("TableEncoder: columns_ or notes_ are not those of the table")
     if not np.all(np.isfinite(encoder.encode(encoder.example()).values)):
         raise ValueError("TableEncoder: the features of a row of means are not finite")
-
-
-def _is_texts(notes: Any) -> bool:
-    return isinstance(notes, tuple) and all(isinstance(note, str) for note in notes)
 
 
 @storable(check=_check)
@@ -191,38 +165,33 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """Fit to the used columns of some rows; ``names`` are all columns of the table."""
         self.feature_names_in_ = np.array(names, dtype=object)
         self.n_features_in_ = len(names)
-        self.columns_ = learn_columns(frame, schema)
+        self.columns_ = _learn_columns(frame, schema)
         found = encode(self.columns_, frame)
         self.notes_ = schema.notes + _notes_on_missing(self.columns_, found.missing)
-        spread = found.values.std(axis=0)
+        self.mean_, spread = found.values.mean(axis=0), found.values.std(axis=0)
         # an almost constant column: rounding is not a spread
-        spread = np.where(spread > 1e-12 * np.abs(found.values).max(axis=0, initial=0.0), spread, 1.0)
-        self.mean_, self.scale_ = found.values.mean(axis=0), np.where(spread > 0, spread, 1.0)
+        self.scale_ = np.where(spread > 1e-12 * np.abs(found.values).max(axis=0, initial=0.0), spread, 1.0)
         return self
 
-    def encode(self, X: Any) -> EncodedTable:
+    def encode(self, X: Any) -> Encoded:
         """Scaled features of the rows of a table, with which cells are missing, and remarks; nothing is warned of."""
         check_is_fitted(self)
         found = encode(self.columns_, self.frame(X))
-        values = found.values  # ours alone
+        values = found.values  # ours alone: scaled in place
         values -= self.mean_
         values /= self.scale_
-        return EncodedTable(values, found.missing, found.remarks)
+        return found
 
-    def transform(self, X: Any) -> np.ndarray[Any, Any]:
+    def transform(self, X: Any) -> Array:
         """Features of the rows of a table, shape ``(n, n_features_out)``; of a Dask data frame a Dask array."""
         if is_collection(X):
             check_is_fitted(self)
             frame = as_dask_frame(X, "TableEncoder")
-            return map_frame(self._features, frame, lambda _: self.names).to_dask_array()
+            return map_frame(lambda part: self.encode(part).values, frame, lambda _: self.names).to_dask_array()
         found = self.encode(X)
         for remark in found.remarks:
             warnings.warn(remark, TableWarning, stacklevel=2)
         return found.values
-
-    def _features(self, part: Any) -> np.ndarray[Any, Any]:
-        """Features of a part of a table; nothing is warned of."""
-        return self.encode(part).values
 
     def frame(self, X: Any) -> Any:
         """A table as a data frame; the columns of an array are those that were fitted, in their order."""
@@ -230,21 +199,27 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     def cells(self, values: Any) -> Any:
         """A data frame with the cells that have these (scaled) features; the inverse of ``transform``."""
-        from fewkern.tables.frames import pandas
-
         raw = np.asarray(values) * self.scale_ + self.mean_
-        ends = np.cumsum([len(column.features) for column in self.columns_])
-        parts = np.split(np.round(raw, 12), ends[:-1], axis=1)
+        parts = np.split(np.round(raw, 12), self._ends[:-1], axis=1)
         return pandas().DataFrame({c.name: c.cells(part) for c, part in zip(self.columns_, parts)})
 
     def example(self) -> Any:
         """A data frame of one row, whose features are the means."""
         return self.cells(np.zeros((1, len(self.mean_))))
 
-    def by_column(self, values: Any) -> np.ndarray[Any, Any]:
+    def by_column(self, values: Any) -> Array:
         """A number per feature, added up to one per column."""
-        ends = np.cumsum([len(column.features) for column in self.columns_])
-        return np.array([part.sum() for part in np.split(np.asarray(values), ends[:-1])])
+        return np.array([part.sum() for part in np.split(np.asarray(values), self._ends[:-1])])
+
+    def features_of(self, name: str) -> slice:
+        """Where the features of a column are among all features."""
+        k = self.columns.index(name)
+        return slice(self._ends[k] - len(self.columns_[k].features), self._ends[k])
+
+    @property
+    def _ends(self) -> Array:
+        """The number of features up to every column, and with it."""
+        return np.cumsum([len(column.features) for column in self.columns_])
 
     @property
     def columns(self) -> list[str]:
@@ -256,7 +231,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """Name of every feature."""
         return [feature for column in self.columns_ for feature in column.features]
 
-    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray[Any, Any]:  # noqa: ARG002
+    def get_feature_names_out(self, input_features: Any = None) -> Array:  # noqa: ARG002
         """Name of every feature; that of a category is ``column=level``."""
         check_is_fitted(self)
         return np.array(self.names, dtype=object)
@@ -273,7 +248,7 @@ def named(names: Any) -> tuple[str, ...]:
     return (names,) if isinstance(names, str) else tuple(str(name) for name in names)
 
 
-def _notes_on_missing(columns: tuple[Column, ...], missing: np.ndarray[Any, Any]) -> tuple[str, ...]:
+def _notes_on_missing(columns: tuple[Column, ...], missing: Array) -> tuple[str, ...]:
     notes = []
     for column, lacking in zip(columns, missing.T):
         count = int(lacking.sum())
@@ -285,6 +260,4 @@ def _notes_on_missing(columns: tuple[Column, ...], missing: np.ndarray[Any, Any]
         elif isinstance(column, DateColumn):
             what = f"replaced by the median {column.cells(column.split(np.array([column.median])))[0]}"
         notes.append(f"column {column.name!r}: {count:,} missing value{'s' if count > 1 else ''} {what}")
-    if len(notes) > _TOLD:
-        return (*notes[:_TOLD], f"and {len(notes) - _TOLD:,} more columns with missing values")
-    return tuple(notes)
+    return cut_short(notes, "columns with missing values")

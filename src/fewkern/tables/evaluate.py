@@ -6,34 +6,21 @@ Models are compared by the difference of their losses, row by row; where rows be
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 
+from fewkern.arrays.namespace import Array
 from fewkern.arrays.storable import storable
 from fewkern.reporting.evaluation import wilson
 from fewkern.reporting.formatting import label, number
 
-__all__ = [
-    "Counted",
-    "HeldOutRows",
-    "Judgement",
-    "is_rare",
-    "judge_classes",
-    "judge_density",
-    "judge_fit",
-    "judge_numbers",
-    "judge_several",
-    "rate",
-]
+__all__ = ["Counted", "HeldOutRows", "Judgement", "is_rare", "judge_classes", "judge_density", "judge_fit"]
+__all__ += ["judge_held_out", "judge_numbers", "rate"]
 
 # Two-sided 95%, and one-sided 95% for "better" and "worse".
 _Z, _Z_BETTER = 1.96, 1.645
-# Losses that differ by less than this share are as good as each other.
-_ALIKE = 0.02
-# A class with a smaller share of the rows is rare.
-RARE = 0.05
 
 
 @storable
@@ -85,10 +72,10 @@ class Judgement:
 class Counted:
     """How rows count in an error: by weight, and which of them belong together."""
 
-    weights: np.ndarray[Any, Any] | None = None
-    groups: np.ndarray[Any, Any] | None = None
+    weights: Array | None = None
+    groups: Array | None = None
 
-    def mean(self, losses: np.ndarray[Any, Any]) -> tuple[float, float]:
+    def mean(self, losses: Array) -> tuple[float, float]:
         """Mean of losses, and its standard error, by the sums over groups."""
         weights = np.ones(len(losses)) if self.weights is None else self.weights
         total = float(weights.sum())
@@ -101,7 +88,7 @@ class Counted:
         n = len(parts)
         return mean, math.sqrt(float(parts @ parts) * n / (n - 1)) / total if n > 1 else math.inf
 
-    def interval_of_rate(self, wrong: np.ndarray[Any, Any]) -> tuple[float, float]:
+    def interval_of_rate(self, wrong: Array) -> tuple[float, float]:
         """Wilson's interval, with as many rows as an independent sample of the same standard error would have."""
         n, share, error = len(wrong), *self.mean(wrong)
         if self.weights is not None or self.groups is not None:
@@ -148,39 +135,51 @@ def _beside_linear(verdict: str, counted: Counted, losses: tuple[Any, Any, Any])
         return verdict
     if found == "better":
         return f"{verdict}, and better than a linear model"
-    if counted.mean(linear)[0] <= (1 + _ALIKE) * counted.mean(own)[0]:
+    if counted.mean(linear)[0] <= 1.02 * counted.mean(own)[0]:
         return f"{verdict}; use a linear model, it is as good"
     return f"{verdict}; the difference to a linear model may be chance"
 
 
 def is_rare(share: float, classes: int) -> bool:
     """Whether a class has so small a share of the rows that the share of errors says little about it."""
-    return 0 < share < min(RARE, 0.25 / classes)
+    return 0 < share < min(0.05, 0.25 / classes)
+
+
+def _judge(
+    measure: Literal["error", "rmse"], losses: tuple[Array, Array, Any], name: str, counted: Counted, **more: Any
+) -> Judgement:
+    """By the losses of the model, of the simplest answer and of a linear model (or None), row by row."""
+    own, plain, linear = losses
+    (value, error), base = counted.mean(own), counted.mean(plain)[0]
+    verdict, other = _verdict(counted.mean(plain - own), name, len(own)), None
+    if linear is not None:
+        other = counted.mean(linear)[0]
+        verdict = _beside_linear(verdict, counted, (own, linear, plain))
+    low, high = max(0.0, value - _Z * error), value + _Z * error
+    if measure == "error":
+        low, high = counted.interval_of_rate(own)
+    else:
+        value, low, high, base = (math.sqrt(square) for square in (value, low, high, base))
+        other = None if other is None else math.sqrt(other)
+    return Judgement(
+        measure, len(own), value, low, high, base, name, other, verdict, weighted=counted.weights is not None,
+        groups=counted.count, **more,
+    )  # fmt: skip
 
 
 def judge_classes(
     held_out: HeldOutRows, majority: Any, linear: Any = None, counted: Counted | None = None, classes: Any = None
 ) -> Judgement:
     """Share of wrong classes; ``majority`` is the most frequent class of the rows that were fitted."""
-    counted = counted or Counted()
     truth, predicted = np.asarray(held_out.truth), np.asarray(held_out.predicted)
-    wrong, plain = (truth != predicted).astype(float), (truth != majority).astype(float)
-    n, value = len(truth), counted.mean(wrong)[0]
+    answers = (predicted, majority, linear)
+    wrong: Any = tuple(None if answer is None else (truth != answer).astype(float) for answer in answers)
+    found, ranking = _found(truth, predicted), _ranking(truth, held_out.probabilities, classes)
     name = f"always answering {label(majority)}"
-    verdict = _verdict(counted.mean(plain - wrong), name, n)
-    other = None
-    if linear is not None:
-        missed = (truth != linear).astype(float)
-        other = counted.mean(missed)[0]
-        verdict = _beside_linear(verdict, counted, (wrong, missed, plain))
-    return Judgement(
-        "error", n, value, *counted.interval_of_rate(wrong), counted.mean(plain)[0], name, other, verdict,
-        _found(truth, predicted), weighted=counted.weights is not None, groups=counted.count,
-        ranking=_ranking(truth, held_out.probabilities, classes),
-    )  # fmt: skip
+    return _judge("error", wrong, name, counted or Counted(), found=found, ranking=ranking)
 
 
-def _found(truth: np.ndarray[Any, Any], predicted: np.ndarray[Any, Any]) -> str | None:
+def _found(truth: Array, predicted: Array) -> str | None:
     """Of two classes, how many rows of the rarer one are found."""
     labels, counts = np.unique(truth, return_counts=True)
     if len(labels) != 2:
@@ -192,7 +191,7 @@ def _found(truth: np.ndarray[Any, Any], predicted: np.ndarray[Any, Any]) -> str 
     return text + (f"; {hits:,} of {named:,} answers {label(rare)} are right" if named else "")
 
 
-def _ranking(truth: np.ndarray[Any, Any], probabilities: Any, classes: Any) -> str | None:
+def _ranking(truth: Array, probabilities: Any, classes: Any) -> str | None:
     """Average precision and AUC of the rarest class, if it is rare."""
     from sklearn.metrics import average_precision_score, roc_auc_score
 
@@ -212,56 +211,51 @@ def _ranking(truth: np.ndarray[Any, Any], probabilities: Any, classes: Any) -> s
 
 def judge_numbers(held_out: HeldOutRows, mean: float, linear: Any = None, counted: Counted | None = None) -> Judgement:
     """Root mean squared error; ``mean`` is that of the targets that were fitted."""
-    name = f"always answering the mean, {number(mean, 4)}"
-    truth, predicted = np.asarray(held_out.truth, float), np.asarray(held_out.predicted, float)
     counted = counted or Counted()
+    truth, predicted = np.asarray(held_out.truth, float), np.asarray(held_out.predicted, float)
+    squares = (truth - predicted) ** 2, (truth - mean) ** 2, None if linear is None else (truth - linear) ** 2
     spread = counted.mean((truth - counted.mean(truth)[0]) ** 2)[0]
-    squares, plain = (truth - predicted) ** 2, (truth - mean) ** 2
-    found = _judge_squares(squares, plain, None if linear is None else (truth - linear) ** 2, name, counted)
-    return replace(found, r2=1 - found.value**2 / spread if spread else None)
+    r2 = 1 - counted.mean(squares[0])[0] / spread if spread else None
+    return _judge("rmse", squares, f"always answering the mean, {number(mean, 4)}", counted, r2=r2)
 
 
-def judge_several(
-    held_out: HeldOutRows, means: np.ndarray[Any, Any], linear: Any, counted: Counted, names: tuple[str, ...]
+def _judge_several(
+    held_out: HeldOutRows, means: Array, linear: Any, counted: Counted, names: tuple[str, ...]
 ) -> Judgement:
     """Root mean squared error of several targets together, each divided by its standard deviation, and of each."""
     truth, predicted = np.asarray(held_out.truth, float), np.asarray(held_out.predicted, float)
-    each = tuple(
-        judge_numbers(
-            HeldOutRows(held_out.rows, truth[:, k], predicted[:, k]), float(means[k]),
-            None if linear is None else linear[:, k], counted,
-        )
-        for k in range(len(names))
-    )  # fmt: skip
+    each = []
+    for k in range(len(names)):
+        one, beside = HeldOutRows(held_out.rows, truth[:, k], predicted[:, k]), None if linear is None else linear[:, k]
+        each.append(judge_numbers(one, float(means[k]), beside, counted))
     unit = truth.std(axis=0)
     unit = np.where(unit > 0, unit, 1.0)
 
-    def squares(answers: Any) -> np.ndarray[Any, Any]:
-        return np.asarray((((truth - answers) / unit) ** 2).mean(axis=1))
+    def squares(answers: Any) -> Any:
+        return None if answers is None else (((truth - answers) / unit) ** 2).mean(axis=1)
 
-    beside = None if linear is None else squares(linear)
-    found = _judge_squares(squares(predicted), squares(means), beside, "always answering the means", counted)
+    losses = squares(predicted), squares(means), squares(linear)
     known = [one.r2 for one in each if one.r2 is not None]
-    return replace(found, targets=each, r2=float(np.mean(known)) if known else None)
+    r2 = float(np.mean(known)) if known else None
+    return _judge("rmse", losses, "always answering the means", counted, targets=tuple(each), r2=r2)
 
 
-def _judge_squares(
-    squares: np.ndarray[Any, Any], plain: np.ndarray[Any, Any], linear: Any, name: str, counted: Counted
+def judge_held_out(
+    task: str, held_out: HeldOutRows, training: tuple[Array, Any], linear: Any, counted: Counted, labels: Any
 ) -> Judgement:
-    """By the squared errors of the model, of the mean and of a linear model."""
-    n, (mse, error) = len(squares), counted.mean(squares)
-    half, base = _Z * error, counted.mean(plain)[0]
-    verdict, other = _verdict(counted.mean(plain - squares), name, n), None
-    if linear is not None:
-        other = math.sqrt(counted.mean(linear)[0])
-        verdict = _beside_linear(verdict, counted, (squares, linear, plain))
-    return Judgement(
-        "rmse", n, math.sqrt(mse), math.sqrt(max(0.0, mse - half)), math.sqrt(mse + half), math.sqrt(base), name, other,
-        verdict, weighted=counted.weights is not None, groups=counted.count,
-    )  # fmt: skip
+    """By task: ``training`` are targets and weights of the fitted rows, ``labels`` classes or names of targets."""
+    y, weights = training
+    if task == "classify":
+        known, codes = np.unique(y, return_inverse=True)
+        majority = known[int(np.argmax(np.bincount(codes, weights)))]
+        return judge_classes(held_out, majority, linear, counted, labels)
+    mean = np.average(y, axis=0, weights=weights)
+    if y.ndim == 2:
+        return _judge_several(held_out, mean, linear, counted, labels)
+    return judge_numbers(held_out, float(mean), linear, counted)
 
 
-def judge_fit(task: str, error: float, y: np.ndarray[Any, Any], weights: Any = None) -> Judgement:
+def judge_fit(task: str, error: float, y: Array, weights: Any = None) -> Judgement:
     """The error that a fit itself reports (share of wrong classes, or mean squared error), where no rows were held out.
 
     The interval of a root mean squared error takes the errors for normal.
@@ -290,7 +284,7 @@ def judge_fit(task: str, error: float, y: np.ndarray[Any, Any], weights: Any = N
     )  # fmt: skip
 
 
-def judge_density(values: np.ndarray[Any, Any], normal: np.ndarray[Any, Any]) -> Judgement:
+def judge_density(values: Array, normal: Array) -> Judgement:
     """Mean log density of rows held out; ``normal`` is that of one normal distribution."""
     n, (mean, error) = len(values), Counted().mean(values)
     half, name = _Z * error, "one normal distribution"

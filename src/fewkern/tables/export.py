@@ -1,18 +1,32 @@
-"""What an exported model of a table does to a row: medians, categories and scales in C and ONNX."""
+"""Models as ONNX and C: the file of either, and what it does to a row of a table (medians, categories, scales)."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from fewkern.core.prepared import Prepared, Scaling
+from fewkern.io import to_c, to_onnx
 from fewkern.io.plan import Copy, Inputs, Lookup
 from fewkern.tables.columns import CategoryColumn, DateColumn, NumberColumn
 from fewkern.tables.dates import text_of_day
 from fewkern.tables.encoder import TableEncoder
 
-__all__ = ["prepared"]
+__all__ = ["prepared", "write_code"]
+
+
+def write_code(model: Any, path: Path, name: str, options: dict[str, Any]) -> Path:
+    """Write a model as ONNX or C, by the suffix of ``path``; ``name`` begins names in C, and options may be None."""
+    given = {key: value for key, value in options.items() if value is not None}
+    if path.suffix.lower() == ".onnx":
+        to_onnx(model, path, **given)
+    elif path.suffix.lower() == ".c":
+        to_c(model, path, name=name, **given)
+    else:
+        raise ValueError(f"{path.name}: expected a file that ends in .onnx or .c, got {path.suffix or 'no suffix'!r}.")
+    return path
 
 
 def prepared(encoder: TableEncoder, estimator: Any, fill: bool = True) -> Prepared:

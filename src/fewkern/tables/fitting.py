@@ -1,53 +1,42 @@
-"""From a settled job to a fitted model: rows held out, what they say, the fit on all rows."""
+"""From a settled job to a fitted model: rows held out, what they say, the fit on all rows.
+
+Of a table that does not fit into memory rows are drawn. What columns and target are is decided on them, by the same
+functions as for a table in memory, and some of them are held out. All others are fitted, part by part.
+"""
 
 from __future__ import annotations
 
+import math
 import time
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from sklearn.model_selection import GroupShuffleSplit, train_test_split
 
+from fewkern.arrays.frames import FrameParts, read_once
+from fewkern.arrays.namespace import Array
+from fewkern.arrays.partitions import NeedsMemoryError
 from fewkern.arrays.progress import titled
 from fewkern.base import BudgetWarning, path_of
+from fewkern.core import population
 from fewkern.reporting.evaluation import linear_predictions
-from fewkern.tables.encoder import EncodedTable, TableEncoder
-from fewkern.tables.evaluate import (
-    Counted,
-    HeldOutRows,
-    Judgement,
-    judge_classes,
-    judge_density,
-    judge_fit,
-    judge_numbers,
-    judge_several,
-)
-from fewkern.tables.resolve import FEWEST_ROWS, Job
+from fewkern.tables.columns import Encoded
+from fewkern.tables.encoder import TableEncoder
+from fewkern.tables.evaluate import Counted, HeldOutRows, Judgement, judge_density, judge_fit, judge_held_out
+from fewkern.tables.frames import DrawnRows, draw_rows, fetch_rows, pandas
+from fewkern.tables.resolve import FEWEST_ROWS, Job, Request, resolve
 from fewkern.tables.suspect import contradiction, deciding_column
+from fewkern.tables.target import left_out, target_values, weight_values
 
-__all__ = [
-    "FittedTable",
-    "KnownRows",
-    "Part",
-    "all_notes",
-    "complete_rows",
-    "expected_warnings",
-    "fit_job",
-    "judge_itself",
-    "judge_part",
-    "known_rows",
-    "split_rows",
-    "vector_rows",
-]
+__all__ = ["FittedTable", "fit_job", "fit_parts"]
 
 # From this number of rows on, the model whose error was measured is kept: the rows held out would hardly change it, and
 # the fit takes half as long.
 _KEEP_ROWS = 20_000
-# Draws of groups to hold out, of which one is taken.
-_DRAWS = 10
 
 
 @dataclass(frozen=True)
@@ -56,76 +45,58 @@ class Part:
 
     encoder: TableEncoder
     estimator: Any
-    rows: np.ndarray[Any, Any]
+    rows: Array
     """Positions in the frame of the job, of those that are in memory."""
-    encoded: EncodedTable
+    encoded: Encoded
     seconds: float
-
-
-@dataclass(frozen=True)
-class KnownRows:
-    """Rows that are in memory: all that were fitted, or a sample of them."""
-
-    rows: np.ndarray[Any, Any]
-    """Positions in the table."""
-    missing: np.ndarray[Any, Any]
-    """Their missing cells, ``(n, number of columns)``."""
-    y: np.ndarray[Any, Any] | None
-    """Their targets."""
 
 
 @dataclass(frozen=True)
 class FittedTable:
     """A fitted model and what is known of it."""
 
-    encoder: TableEncoder
-    estimator: Any
-    known: KnownRows
-    """Rows that it was fitted to."""
+    part: Part
     count: int
-    """How many it was fitted to."""
-    kept: np.ndarray[Any, Any] | None
-    """Which of the known rows became vectors, or where these started; None where that is not known."""
+    """Rows that it was fitted to, in memory or not."""
+    kept: Array | None
+    """Which rows of the part became vectors, or where these started; None where that is not known."""
     held_out: HeldOutRows | None
     judgement: Judgement | None
     seconds: tuple[float, ...]
     """Of the check on rows held out, if there was one, and of the fit."""
-    notes: tuple[str, ...] = field(default=())
+    notes: tuple[str, ...]
 
 
 def fit_job(job: Job) -> FittedTable:
     """Measure the error on rows held out, then fit to all rows (above 20,000 rows the measured model is kept)."""
     job.build()  # settings that do not exist are named before anything is fitted
-    complete, notes = complete_rows(job)
+    complete, notes = _complete_rows(job)
     train, test, why = split_rows(job, complete)
-    checked, held_out, judgement = None, None, None
-    with expected_warnings(job):
-        steps = 1 if test is None or _keeps(len(complete)) else 2
+    once = test is None or len(complete) >= _KEEP_ROWS
+    steps, seconds, held_out, judgement = 1 if once else 2, [], None, None
+    with _expected_warnings(job):
         if test is not None:
             with titled(f"1/{steps} held-out check on {len(test):,} rows"):
-                checked = _fit(job, train)
-            held_out, judgement = judge_part(job, checked, test)
-            why += _leak(job, checked, test, judgement)
-        if checked is not None and _keeps(len(complete)):
-            final = checked
-            notes.append(
-                f"fitted to {len(train):,} of {len(complete):,} rows; the error was measured on the others (holdout 0, "
-                "--holdout 0, fits all rows)"
-            )
-        else:
+                part = _fit(job, train)
+            seconds.append(part.seconds)
+            held_out, judgement = _judge_part(job, part, test)
+            why += _leak(job, part, test, judgement)
+            if once:
+                notes.append(
+                    f"fitted to {len(train):,} of {len(complete):,} rows; the error was measured on the others "
+                    "(holdout 0, --holdout 0, fits all rows)"
+                )
+        if test is None or not once:
             with titled(f"{steps}/{steps} all {len(complete):,} rows"):
-                final = _fit(job, complete)
-    seconds = (final.seconds,) if checked is None or checked is final else (checked.seconds, final.seconds)
-    known = known_rows(job, final)
-    judged = judgement or judge_itself(job, final)
-    return FittedTable(
-        final.encoder, final.estimator, known, len(known.rows), vector_rows(final.estimator), held_out, judged,
-        seconds, all_notes(job, final, [*notes, *why, *_contradiction(job, final, judged)]),
-    )  # fmt: skip
+                part = _fit(job, complete)
+            seconds.append(part.seconds)
+    judged = judgement or _judge_itself(job, part)
+    said = _all_notes(job, part, [*notes, *why, *_contradiction(job, part, judged)])
+    return FittedTable(part, len(part.rows), _vector_rows(part.estimator), held_out, judged, tuple(seconds), said)
 
 
 @contextmanager
-def expected_warnings(job: Job) -> Iterator[None]:
+def _expected_warnings(job: Job) -> Iterator[None]:
     """Without the warnings of which the model speaks in its notes."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", BudgetWarning)
@@ -134,26 +105,27 @@ def expected_warnings(job: Job) -> Iterator[None]:
         yield
 
 
-def known_rows(job: Job, part: Part) -> KnownRows:
-    """The rows of a part that are in memory."""
-    return KnownRows(job.rows[part.rows], part.encoded.missing, None if job.y is None else job.y[part.rows])
-
-
-def vector_rows(estimator: Any) -> Any:
+def _vector_rows(estimator: Any) -> Any:
     """Which samples became vectors, or where these started; None of kernels that may lie between the samples."""
     return getattr(estimator, "indices_", None) if estimator.n_vectors_ else None
 
 
-def judge_itself(job: Job, part: Part) -> Judgement | None:
+def _judge_itself(job: Job, part: Part) -> Judgement | None:
     """What a fit says of itself, where no rows were held out."""
     if job.y is None or job.y.ndim > 1 or getattr(part.estimator, "held_out_error_", None) is None:
         return None
     return judge_fit(job.task, float(part.estimator.held_out_error_), job.y[part.rows], job.loss_weights(part.rows))
 
 
-def all_notes(job: Job, part: Part, more: list[str]) -> tuple[str, ...]:
+def _all_notes(job: Job, part: Part, more: list[str]) -> tuple[str, ...]:
     """What was guessed, left out or replaced."""
-    return (*job.notes, *part.encoder.notes_, *more, *_notes_on_fit(part.estimator))
+    notes = [*job.notes, *part.encoder.notes_, *more]
+    # vectors that were moved are not those of the path
+    moved = getattr(part.estimator, "refined_", False)
+    if not moved and getattr(path_of(part.estimator), "open_end", False):
+        falling = "the error was still falling at the budget of vectors"
+        notes.append(f"{falling}: prefer='accurate' or a larger max_vectors may help")
+    return tuple(notes)
 
 
 def _contradiction(job: Job, part: Part, judged: Judgement | None) -> list[str]:
@@ -165,35 +137,26 @@ def _contradiction(job: Job, part: Part, judged: Judgement | None) -> list[str]:
     return contradiction(judged, float(error) ** (1 if job.task == "classify" else 0.5), extreme)
 
 
-def _leak(job: Job, part: Part, test: np.ndarray[Any, Any], judged: Judgement | None) -> list[str]:
+def _leak(job: Job, part: Part, test: Array, judged: Judgement | None) -> list[str]:
     """A column that alone decides."""
-    importances = getattr(part.estimator, "feature_importances_", None)
-    if job.y is None or importances is None:
+    importances, y = getattr(part.estimator, "feature_importances_", None), job.y
+    if y is None or importances is None or any("--groups" in note for note in job.notes):
         return []
-    y = job.y
     encoder, new = part.encoder, part.encoder.encode(job.frame.iloc[test]).values
-    ends = np.cumsum([0, *(len(column.features) for column in encoder.columns_)])
 
     def features(name: str) -> tuple[Any, Any, Any, Any]:
-        k = encoder.columns.index(name)
-        own = slice(ends[k], ends[k + 1])
+        own = encoder.features_of(name)
         return part.encoded.values[:, own], y[part.rows], new[:, own], y[test]
 
-    found = deciding_column(encoder.columns, encoder.by_column(importances), features, judged, str(job.target))
-    return [] if any("--groups" in note for note in job.notes) else found
+    return deciding_column(encoder.columns, encoder.by_column(importances), features, judged, str(job.target))
 
 
-def _keeps(rows: int) -> bool:
-    return rows >= _KEEP_ROWS
-
-
-def complete_rows(job: Job) -> tuple[np.ndarray[Any, Any], list[str]]:
+def _complete_rows(job: Job) -> tuple[Array, list[str]]:
     """All rows; of a density, those without a gap: a value put in its place would be a spike."""
     rows = np.arange(len(job.frame))
     if job.task != "density":
         return rows, []
-    encoder = TableEncoder().learn(job.frame, job.schema, job.names)
-    gaps = encoder.encode(job.frame).gaps
+    gaps = _learned(job, rows)[1].gaps
     if not gaps.any():
         return rows, []
     rows = rows[~gaps]
@@ -205,62 +168,60 @@ def complete_rows(job: Job) -> tuple[np.ndarray[Any, Any], list[str]]:
     return rows, [f"{int(gaps.sum()):,} rows with missing values were left out: a density is of complete rows"]
 
 
-def _fit(job: Job, rows: np.ndarray[Any, Any]) -> Part:
-    start = time.perf_counter()
+def _learned(job: Job, rows: Array) -> tuple[TableEncoder, Encoded]:
+    """The columns as some rows show them, and the features of these rows."""
     frame = job.frame.iloc[rows]
     encoder = TableEncoder().learn(frame, job.schema, job.names)
-    encoded = encoder.encode(frame)
+    return encoder, encoder.encode(frame)
+
+
+def _fit(job: Job, rows: Array) -> Part:
+    start = time.perf_counter()
+    encoder, encoded = _learned(job, rows)
     given = (encoded.values,) if job.y is None else (encoded.values, job.y[rows])
     estimator = job.build().fit(*given, **job.fit_arguments(rows))
     return Part(encoder, estimator, rows, encoded, time.perf_counter() - start)
 
 
-def split_rows(job: Job, rows: np.ndarray[Any, Any]) -> tuple[np.ndarray[Any, Any], Any, list[str]]:
+def split_rows(job: Job, rows: Array) -> tuple[Array, Any, list[str]]:
     """Rows to fit and rows to hold out (None: no check), and why there is none; whole groups are held out."""
-    from sklearn.model_selection import train_test_split
-
-    if not job.request.holdout or job.task == "reduce":
+    share = job.request.holdout
+    if not share or job.task == "reduce":
         return rows, None, []
     stratify = None
     if job.task == "classify" and job.y is not None:
         counts = np.unique(job.y, return_counts=True)[1]
         if counts.min() < 3 and len(counts) < 3:
             return rows, None, ["too few rows of a class to hold any out: the error is not measured"]
-        enough = counts.min() >= 2 and round(job.request.holdout * len(rows)) >= len(counts)
-        stratify = job.y if enough and round((1 - job.request.holdout) * len(rows)) >= len(counts) else None
+        enough = counts.min() >= 2 and min(round(share * len(rows)), round((1 - share) * len(rows))) >= len(counts)
+        stratify = job.y if enough else None
     if job.groups is not None:
-        train, test = _split_groups(job, rows)
+        train, test = _split_groups(job, rows, job.groups[rows])
     else:
-        train, test = train_test_split(
-            rows, test_size=job.request.holdout, random_state=job.request.random_state, stratify=stratify
-        )
+        train, test = train_test_split(rows, test_size=share, random_state=job.request.random_state, stratify=stratify)
     if len(train) < 2:
         return rows, None, ["too few rows to hold any out: the error is not measured"]
     return train, test, []
 
 
-def _split_groups(job: Job, rows: np.ndarray[Any, Any]) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-    """Whole groups to hold out; of several draws the one whose classes, or means, are most like those of all rows."""
-    from sklearn.model_selection import GroupShuffleSplit
-
-    assert job.groups is not None
+def _split_groups(job: Job, rows: Array, groups: Array) -> tuple[Array, Array]:
+    """Whole groups to hold out; of ten draws the one whose classes, or means, are most like those of all rows."""
     share = job.request.holdout
-    draws = GroupShuffleSplit(_DRAWS, test_size=share, random_state=job.request.random_state)
+    draws = GroupShuffleSplit(10, test_size=share, random_state=job.request.random_state)
     targets = np.zeros((len(rows), 1)) if job.y is None else job.y[rows].reshape(len(rows), -1)
     if job.task == "classify":
         targets = (targets == np.unique(targets)).astype(float)
+    mean, spread = targets.mean(axis=0), np.maximum(targets.std(axis=0), 1e-300)
 
     def unlike(split: Any) -> float:
-        held = targets[split[1]].mean(axis=0) - targets.mean(axis=0)
-        return float(np.abs(held / np.maximum(targets.std(axis=0), 1e-300)).max()) + abs(
-            len(split[1]) / len(rows) - share
-        )
+        held = split[1]
+        return float(np.abs((targets[held].mean(axis=0) - mean) / spread).max()) + abs(len(held) / len(rows) - share)
 
-    train, test = min(draws.split(rows, groups=job.groups[rows]), key=unlike)
+    train, test = min(draws.split(rows, groups=groups), key=unlike)
     return rows[train], rows[test]
 
 
-def judge_part(job: Job, part: Part, test: np.ndarray[Any, Any]) -> tuple[HeldOutRows | None, Judgement | None]:
+def _judge_part(job: Job, part: Part, test: Array) -> tuple[HeldOutRows | None, Judgement | None]:
     """Predictions for the rows that the model did not see, and how good they are."""
     new, train = part.encoder.encode(job.frame.iloc[test]).values, part.encoded.values
     if job.task == "density":
@@ -273,17 +234,11 @@ def judge_part(job: Job, part: Part, test: np.ndarray[Any, Any]) -> tuple[HeldOu
     held_out = HeldOutRows(job.rows[test], truth, part.estimator.predict(new), probabilities)
     counted = Counted(job.loss_weights(test), None if job.groups is None else job.groups[test])
     linear = linear_predictions(train, y, new, job.task, 0, weights)
-    if job.task == "classify":
-        labels, codes = np.unique(y, return_inverse=True)
-        majority = labels[int(np.argmax(np.bincount(codes, weights)))]
-        return held_out, judge_classes(held_out, majority, linear, counted, part.estimator.classes_)
-    mean = np.average(y, axis=0, weights=weights)
-    if y.ndim == 2:
-        return held_out, judge_several(held_out, mean, linear, counted, job.target)
-    return held_out, judge_numbers(held_out, float(mean), linear, counted)
+    labels = getattr(part.estimator, "classes_", job.target)
+    return held_out, judge_held_out(job.task, held_out, (y, weights), linear, counted, labels)
 
 
-def _normal(train: np.ndarray[Any, Any], new: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def _normal(train: Array, new: Array) -> Array:
     """Log density of one normal distribution, kept from being flat by a little of the unit."""
     d = train.shape[1]
     cov = np.atleast_2d(np.cov(train, rowvar=False)) + 1e-6 * np.eye(d)
@@ -291,9 +246,129 @@ def _normal(train: np.ndarray[Any, Any], new: np.ndarray[Any, Any]) -> np.ndarra
     return np.asarray(-0.5 * ((z**2).sum(axis=0) + d * np.log(2 * np.pi) + np.linalg.slogdet(cov)[1]))
 
 
-def _notes_on_fit(estimator: Any) -> list[str]:
-    # vectors that were moved are not those of the path
-    moved = getattr(estimator, "refined_", False)
-    if moved or not getattr(path_of(estimator), "open_end", False):
-        return []
-    return ["the error was still falling at the budget of vectors: prefer='accurate' or a larger max_vectors may help"]
+def fit_parts(parts: FrameParts, target: Any, request: Request) -> tuple[Job, FittedTable]:
+    """Resolve and fit a table that comes in parts; a small one as if it were in memory."""
+    targets = target
+    if target is None or isinstance(target, str | list | tuple):
+        targets = (target,) if isinstance(target, str) else tuple(target or ())
+    for what, given in (("target", targets), ("groups", request.groups), ("weights", request.weights)):
+        if not (given is None or isinstance(given, str) or (what == "target" and isinstance(given, tuple))):
+            raise TypeError(
+                f"{what}: of a table that comes in parts it is the name of a column, got {type(given).__name__}; put "
+                f"the values into the table, for example by table.assign({what}=...)."
+            )
+    if parts.n <= population.SAMPLE_ROWS:
+        job = resolve(fetch_rows(parts, None, request.verbose), target, request)
+        return job, fit_job(job)
+    said: list[str] = []
+    if not targets and request.supervised:
+        target = str(parts.empty.columns[-1])
+        targets = (target,)
+        said.append(f"no target given: took the last column, {target!r}")
+    held = 0.0 if request.task == "reduce" else request.holdout
+    wanted = math.ceil(population.SAMPLE_ROWS / (1 - held))  # so that this many are left to be fitted
+    drawn = draw_rows(parts, wanted, targets if request.supervised else (), request.verbose)
+    job = resolve(drawn.frame, target, request)
+    looked_at = f"what the columns are was decided on {len(drawn.numbers):,} of {parts.n:,} rows"
+    notes = (*said, *job.notes, looked_at, *left_out(drawn.lacking, "a target"))
+    job = replace(job, rows=drawn.numbers[job.rows], notes=notes)
+    try:
+        if job.groups is not None:
+            raise NeedsMemoryError("groups: other rows of a group that is held out may be in any part")
+        return job, _fit_all(job, parts, drawn)
+    except NeedsMemoryError:
+        who = f"the model {job.model!r} needs its" if job.groups is None else "groups need all"
+        note = f"{who} rows in memory: only {len(job.rows):,} rows were looked at"
+        job = replace(job, notes=(*job.notes, note))
+        return job, fit_job(job)
+
+
+def _fit_all(job: Job, parts: FrameParts, drawn: DrawnRows) -> FittedTable:
+    """Hold out some of the rows that were drawn, and fit to all others."""
+    start = time.perf_counter()
+    complete, notes = _complete_rows(job)
+    train, test, why = split_rows(job, complete)
+    train = np.sort(train)
+    encoder, encoded = _learned(job, train)
+    preparing = _Preparing.of(job, encoder, np.arange(0) if test is None else np.sort(job.rows[test]))
+    count = parts.n - drawn.lacking - len(preparing.held_out)
+    with _expected_warnings(job), read_once(), titled(f"{count:,} rows"):
+        X, y, weights = parts.arrays(preparing, preparing(0, parts.empty))
+        given = (X,) if job.y is None else (X, y)
+        estimator = job.build().fit(*given, sample_weight=weights)
+        part = Part(encoder, estimator, train, encoded, time.perf_counter() - start)
+        held_out, judgement = (None, None) if test is None else _judge_part(job, part, test)
+    kept = _places(job.rows[train], _vector_rows(estimator))
+    judgement, notes = judgement or _judge_itself(job, part), [*notes, *why]
+    return FittedTable(part, count, kept, held_out, judgement, (part.seconds,), _all_notes(job, part, notes))
+
+
+def _places(known: Array, rows: Any) -> Array | None:
+    """Where rows of the table are among those that are in memory; None if one is not."""
+    if rows is None:
+        return None
+    places = np.searchsorted(known, rows)
+    return places if (places < len(known)).all() and np.array_equal(known[places], rows) else None
+
+
+@dataclass(frozen=True)
+class _Preparing:
+    """From a part of the table to features, targets and weights; rows that are not fitted have the weight zero."""
+
+    encoder: TableEncoder
+    task: str
+    targets: tuple[str, ...]
+    """Empty where the model does not look at one."""
+    filler: Any
+    """A target for rows without one: one of those that there are."""
+    held_out: Array
+    """Numbers of rows that are held out, ascending."""
+    weights: str | None
+    """The column with the weights of the rows."""
+    merge: Any = None
+    """All classes, if spellings of one are one."""
+
+    @classmethod
+    def of(cls, job: Job, encoder: TableEncoder, held_out: Array) -> _Preparing:
+        """For the rows of a job."""
+        weights = job.request.weights
+        if job.y is None:
+            return cls(encoder, job.task, (), np.zeros(1), held_out, weights)
+        targets = job.target if isinstance(job.target, tuple) else (job.target,)
+        merge = np.unique(job.y) if job.request.merge_spellings and job.y.dtype == object else None
+        return cls(encoder, job.task, targets, job.y[:1], held_out, weights, merge)
+
+    def __call__(self, first: int, part: Any) -> tuple[Any, Any, Any]:
+        encoded = self.encoder.encode(part)
+        weights = np.ones(len(part))
+        if self.weights is not None:
+            weights = np.nan_to_num(weight_values(self.weights, part[self.weights]))
+        lo, hi = np.searchsorted(self.held_out, [first, first + len(part)])
+        weights[self.held_out[lo:hi] - first] = 0.0
+        if self.task == "density":
+            weights[encoded.gaps] = 0.0
+        y, known = self._targets(part)
+        weights[~known] = 0.0
+        return encoded.values, y, weights
+
+    def _targets(self, part: Any) -> tuple[Array, Array]:
+        """Targets as the model predicts them, and which rows have one."""
+        if not self.targets:
+            return np.zeros(len(part)), np.ones(len(part), dtype=bool)
+        numeric = self.filler.dtype.kind == "f"
+        y = np.repeat(self.filler, len(part), axis=0)
+        known = np.ones(len(part), dtype=bool)
+        for k, name in enumerate(self.targets):
+            classes = self.filler if self.merge is None else self.merge
+            found = target_values(part[name], "regress" if numeric else "classify", classes, self.merge is not None)
+            has = pandas().notna(found)
+            values = found[has]
+            if self.filler.dtype.kind in "iu" and np.any(values % 1):
+                raise ValueError(
+                    f"the target {name!r} holds {values[values % 1 != 0][0]:g}, but was taken as classes that are "
+                    "whole numbers; name the task, 'classify' or 'regress', or leave these rows out."
+                )
+            column = y if y.ndim == 1 else y[:, k]
+            column[has] = values.astype(self.filler.dtype)
+            known &= has
+        return y, known

@@ -1,19 +1,26 @@
-"""Any table as a pandas data frame with names that are texts."""
+"""Any table as a pandas data frame with names that are texts, or as parts of which rows are drawn by number."""
 
 from __future__ import annotations
 
 import difflib
 from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from fewkern.arrays.frames import FrameParts
+from fewkern.arrays.namespace import Array
 from fewkern.arrays.partitions import NeedsMemoryError, is_collection
+from fewkern.arrays.random import row_keys, smallest_keys
 from fewkern.arrays.texts import missing_package
 
-__all__ = ["as_column", "as_frame", "check_names", "listed", "nearest"]
+__all__ = ["DrawnRows", "as_column", "as_dask_frame", "as_frame", "as_parts", "cut_short", "draw_rows", "fetch_rows"]
+__all__ += ["listed", "nearest", "pandas"]
 
-# Names that a message shows.
+# Names, or sentences of one kind, that are shown.
 _SHOWN = 8
 
 
@@ -60,14 +67,13 @@ def as_frame(table: Any, who: str, names: tuple[str, ...] | None = None) -> Any:
         given = names is not None and len(names) == array.shape[1]
         frame.columns = list(names or ()) if given else [f"x{j}" for j in range(array.shape[1])]
     frame.columns = [str(name) for name in frame.columns]
-    check_names(list(frame.columns), who)
+    _check_names(frame.columns, who)
     return frame
 
 
-def check_names(names: list[Any], who: str) -> None:
+def _check_names(names: Any, who: str) -> None:
     """Raise a ValueError if two columns have the same name."""
-    counts = Counter(map(str, names))
-    twice = sorted(name for name, count in counts.items() if count > 1)
+    twice = sorted(name for name, count in Counter(map(str, names)).items() if count > 1)
     if twice:
         raise ValueError(f"{who}: the table has several columns named {twice[0]!r}; rename them.")
 
@@ -96,6 +102,12 @@ def listed(names: Any) -> str:
     return shown if len(names) <= _SHOWN else f"{shown}, ... ({len(names):,} in all)"
 
 
+def cut_short(sentences: Sequence[str], what: str) -> tuple[str, ...]:
+    """The first sentences of one kind, and how many there are beyond these."""
+    more = len(sentences) - _SHOWN
+    return (*sentences[:_SHOWN], f"and {more:,} more {what}") if more > 0 else tuple(sentences)
+
+
 def nearest(name: str, names: Any) -> str:
     """A hint at the column that was probably meant, or at those that there are.
 
@@ -111,3 +123,101 @@ def nearest(name: str, names: Any) -> str:
     if close:
         return f"did you mean {' or '.join(repr(lowered[match]) for match in close)}?"
     return f"the table has {listed(names)}."
+
+
+def as_parts(table: Any, who: str, verbose: bool = False) -> FrameParts | None:
+    """The parts of a table that stays where it is; None of a table in memory.
+
+    Examples
+    --------
+    >>> import dask.dataframe as dd
+    >>> import pandas as pd
+    >>> from fewkern.tables.frames import as_parts
+    >>> as_parts(dd.from_pandas(pd.DataFrame({"a": range(10)}), npartitions=2), "example").lengths
+    (5, 5)
+    """
+    if isinstance(table, FrameParts) or not is_collection(table):
+        return table if isinstance(table, FrameParts) else None
+    return FrameParts.of_collection(as_dask_frame(table, who), verbose)
+
+
+def as_dask_frame(table: Any, who: str) -> Any:
+    """A Dask data frame with names that are different texts."""
+    if not hasattr(table, "columns"):
+        raise TypeError(
+            f"{who}: expected a Dask data frame, got a Dask {type(table).__name__}; "
+            "dask.dataframe.from_dask_array(array, columns=names) makes one of an array."
+        )
+    _check_names(table.columns, who)
+    if not all(isinstance(name, str) for name in table.columns):
+        table = table.rename(columns={name: str(name) for name in table.columns})
+    return table
+
+
+@dataclass(frozen=True)
+class DrawnRows:
+    """Rows of a table that are drawn by their numbers; those of parts are merged by ``+``."""
+
+    limit: int
+    numbers: Array
+    """Of the rows in the whole table, ascending."""
+    frame: Any
+    lacking: int
+    """Rows without a target, of which none is drawn."""
+
+    def __add__(self, other: DrawnRows) -> DrawnRows:
+        numbers = np.concatenate([self.numbers, other.numbers])
+        both = DrawnRows(self.limit, numbers, _joined([self.frame, other.frame]), self.lacking + other.lacking)
+        return both._at(smallest_keys(row_keys(numbers), None, self.limit))
+
+    def _at(self, places: Array) -> DrawnRows:
+        return replace(self, numbers=self.numbers[places], frame=self.frame.iloc[places])
+
+
+def _joined(frames: list[Any]) -> Any:
+    """The rows of several parts, with row numbers from 0 as index."""
+    filled = [frame for frame in frames if len(frame)]
+    return pandas().concat(filled or frames[:1], ignore_index=True)
+
+
+def _draw(limit: int, needed: tuple[str, ...], bound: float, first: int, part: Any) -> DrawnRows:
+    """Rows of a part whose keys are among the smallest, and below ``bound``."""
+    known = part[list(needed)].notna().to_numpy().all(axis=1)
+    places = np.flatnonzero(known)
+    keys = row_keys(first + places)
+    places = places[keys < bound]
+    places = places[smallest_keys(keys[keys < bound], None, limit)]
+    return DrawnRows(limit, first + places, part.iloc[places], int((~known).sum()))
+
+
+def draw_rows(parts: FrameParts, limit: int, needed: tuple[str, ...] = (), verbose: bool = False) -> DrawnRows:
+    """``limit`` rows with a cell in all columns ``needed`` (all, if there are no more), by their numbers alone.
+
+    So a table gives the same rows however it is cut.
+    """
+    columns = [str(name) for name in parts.empty.columns]
+    for name in needed:
+        if name not in columns:
+            raise ValueError(f"target: there is no column {name!r}; {nearest(name, columns)}")
+    # half as many again as are wanted, so that rows without a target seldom make another pass necessary
+    bound = 1.5 * limit / max(parts.n, 1)
+    found: DrawnRows = parts.total(partial(_draw, limit, needed, bound), "drawing rows", verbose)
+    if len(found.numbers) < min(limit, parts.n - found.lacking):
+        found = parts.total(partial(_draw, limit, needed, 1.0), "drawing rows again", verbose)
+    found = found._at(np.argsort(found.numbers))
+    return replace(found, frame=found.frame.reset_index(drop=True))
+
+
+def _fetch(numbers: Array | None, first: int, part: Any) -> list[Any]:
+    if numbers is None:
+        return [part]
+    lo, hi = np.searchsorted(numbers, [first, first + len(part)])
+    return [part.iloc[numbers[lo:hi] - first]]
+
+
+def fetch_rows(parts: FrameParts, numbers: Any = None, verbose: bool = False) -> Any:
+    """The rows of these numbers as a data frame, in the order of the table; None: all rows."""
+    if not parts.parts:
+        return parts.empty
+    wanted, label = (None, "reading the table") if numbers is None else (np.sort(numbers), "fetching rows")
+    return _joined(parts.total(partial(_fetch, wanted), label, verbose))

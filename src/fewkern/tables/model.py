@@ -3,63 +3,43 @@
 from __future__ import annotations
 
 import copy
-import inspect
 import os
 import time
-import warnings
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.metrics import r2_score
 from sklearn.utils import ClassifierTags, RegressorTags
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from fewkern.arrays.fitting import fit_context
-from fewkern.arrays.partitions import is_collection
 from fewkern.arrays.storable import storable
 from fewkern.arrays.validation import Interval, StrOptions
 from fewkern.base import CONSTRAINTS, path_of
 from fewkern.compression import compress
 from fewkern.core.path import TOLERANCE
 from fewkern.core.prepared import Prepared
-from fewkern.io import save, to_c, to_onnx
+from fewkern.io import save
 from fewkern.reporting import Report, ReportSettings, report
-from fewkern.tables.encoder import EncodedTable, TableWarning, named
-from fewkern.tables.export import prepared
-from fewkern.tables.fitting import fit_job
-from fewkern.tables.frames import as_column, as_frame, listed, nearest
-from fewkern.tables.lazy import can, predict_lazily
+from fewkern.tables.encoder import named
+from fewkern.tables.export import prepared, write_code
+from fewkern.tables.fitting import fit_job, fit_parts
+from fewkern.tables.frames import as_frame, as_parts, listed
+from fewkern.tables.predicting import Predicting
 from fewkern.tables.resolve import Request, resolve
-from fewkern.tables.streaming import fit_parts
-from fewkern.tables.streams import as_parts
-from fewkern.tables.summary import facts_of, short_facts, summary
-from fewkern.tables.target import known_targets, target_values
+from fewkern.tables.summary import facts_of, short_facts, summary, vectors_frame
 from fewkern.tables.tasks import TASKS
-from fewkern.tables.trial import check_parts, try_table
-from fewkern.tables.vectors import vectors_frame
+from fewkern.tables.trial import check_table
 
 __all__ = ["TableModel"]
 
-
-def _check(model: TableModel) -> None:
-    """Raise a ValueError if the parts of a model from a file do not belong together."""
-    if not any(name.endswith("_") for name in vars(model)):
-        return  # not fitted
-    check_parts(model)
-    features = len(model.encoder_.mean_)
-    if getattr(model.estimator_, "n_features_in_", None) != features:
-        raise ValueError(f"TableModel: the estimator was not fitted with the {features} features of the encoder.")
-    if model.task_ not in TASKS:
-        raise ValueError(f"TableModel: there is no task {model.task_!r}.")
-    try_table(model)
+# Settings of the estimator, and the values that leave them to it.
+_SETTINGS = {"prefer": "balanced", "n_vectors": None, "max_vectors": None, "class_weight": None, "n_components": "auto"}
 
 
-@storable(check=_check)
-class TableModel(BaseEstimator):
+@storable(check=check_table)
+class TableModel(Predicting, BaseEstimator):
     """A model of a table as it comes: numbers, categories, dates, gaps, and columns that should not be used.
 
     ``fit(frame, "column")`` decides what every column is (``encoder_``), measures the error on rows that it holds out,
@@ -215,9 +195,7 @@ class TableModel(BaseEstimator):
         self
         """
         start = time.perf_counter()
-        names = ("prefer", "n_vectors", "max_vectors", "class_weight", "n_components")
-        usual = {name: parameter.default for name, parameter in inspect.signature(TableModel).parameters.items()}
-        settings = {name: getattr(self, name) for name in names if getattr(self, name) != usual[name]}
+        settings = {name: getattr(self, name) for name, own in _SETTINGS.items() if getattr(self, name) != own}
         request = Request(
             task=self.task,
             model=self.model,
@@ -238,130 +216,11 @@ class TableModel(BaseEstimator):
             job = resolve(as_frame(frame, "TableModel"), target, request)
             found = fit_job(job)
         self.task_, self.model_, self.target_ = job.task, job.model, job.target
-        self.encoder_, self.estimator_, self.notes_ = found.encoder, found.estimator, found.notes
+        self.encoder_, self.estimator_, self.notes_ = found.part.encoder, found.part.estimator, found.notes
         self.held_out_, self.judgement_ = found.held_out, found.judgement
         self.n_features_in_, self.feature_names_in_ = self.encoder_.n_features_in_, self.encoder_.feature_names_in_
         self.facts_ = facts_of(found, job, time.perf_counter() - start)
         return self
-
-    def _encode(self, frame: Any) -> EncodedTable:
-        """Features of new rows; warns of what is unusual about them, unless they are encoded already."""
-        check_is_fitted(self)
-        if isinstance(frame, EncodedTable):
-            return frame
-        found = self.encoder_.encode(frame)
-        for remark in found.remarks:
-            warnings.warn(remark, TableWarning, stacklevel=3)
-        return found
-
-    def _ask(self, method: str, frame: Any, **given: Any) -> Any:
-        """What the estimator says of new rows; of no rows, nothing; of a Dask data frame, when it is computed."""
-        if is_collection(frame):
-            return predict_lazily(self, method, frame, given)
-        X = self._encode(frame).values
-        if len(X):
-            return getattr(self.estimator_, method)(X, **given)
-        one = getattr(self.estimator_, method)(np.zeros((1, X.shape[1])), **given)
-        return one[:0]
-
-    @available_if(can("predict"))
-    def predict(self, frame: Any) -> Any:
-        """Class or number of every row."""
-        return self._ask("predict", frame)
-
-    @available_if(can("predict_proba"))
-    def predict_proba(self, frame: Any) -> Any:
-        """Probability of every class, shape ``(n_rows, n_classes)``, in the order of ``classes_``."""
-        return self._ask("predict_proba", frame)
-
-    @available_if(can("predict_interval"))
-    def predict_interval(self, frame: Any, coverage: float = 0.9) -> Any:
-        """Ends of intervals, shape ``(n_rows, 2)``, that hold the share ``coverage`` of the true numbers."""
-        return self._ask("predict_interval", frame, coverage=coverage)
-
-    @available_if(can("predict_set"))
-    def predict_set(self, frame: Any, coverage: float = 0.9) -> Any:
-        """Classes of which one is right with that probability, a truth value each, shape ``(n_rows, n_classes)``."""
-        return self._ask("predict_set", frame, coverage=coverage)
-
-    @available_if(can("novelty"))
-    def novelty(self, frame: Any) -> Any:
-        """How unlike the kept vectors every row is, from 0 to 1."""
-        return self._ask("novelty", frame)
-
-    @available_if(can("novelty_threshold"))
-    def novelty_threshold(self, false_alarms: float = 0.05) -> float:
-        """The novelty that a new row of the same kind exceeds with probability ``false_alarms`` at most."""
-        return self.estimator_.novelty_threshold(false_alarms)
-
-    @available_if(can("transform"))
-    def transform(self, frame: Any) -> Any:
-        """Components of every row, shape ``(n_rows, n_components)``."""
-        return self._ask("transform", frame)
-
-    @available_if(can("score_samples"))
-    def score_samples(self, frame: Any) -> Any:
-        """Log density of every row, per unit of the columns of the table; NaN where a value is missing."""
-        if is_collection(frame):
-            return predict_lazily(self, "score_samples", frame, {})
-        found = self._encode(frame)
-        gaps = found.gaps
-        values = np.full(len(gaps), np.nan)
-        if not gaps.all():
-            unit = np.log(self.encoder_.scale_).sum()
-            values[~gaps] = np.asarray(self.estimator_.score_samples(found.values[~gaps])) - unit
-        if gaps.any() and found is not frame:
-            text = f"{int(gaps.sum()):,} of {len(gaps):,} rows have a missing value and so no log density"
-            warnings.warn(text, TableWarning, stacklevel=2)
-        return values
-
-    def score(self, frame: Any, y: Any = None) -> float:
-        """Accuracy, R², or mean log density of the rows of a table.
-
-        Parameters
-        ----------
-        frame : table
-        y : array or None, default None
-            The true targets; None takes them from the column ``target_`` of the table.
-        """
-        check_is_fitted(self)
-        if self.task_ == "reduce":
-            raise AttributeError("TableModel: a model that reduces has no score.")
-        if self.task_ == "density":
-            return float(np.nanmean(self.score_samples(frame)))
-        frame = self.encoder_.frame(frame)
-        truth, predicted = known_targets(self.truth(frame, y), self.predict(frame))
-        if not len(truth):
-            raise ValueError(f"TableModel: no row of the table has a target {self.target_!r}.")
-        if self.task_ == "classify":
-            return float(np.mean(truth == predicted))
-        return float(r2_score(truth, predicted)) if len(truth) > 1 else float("nan")
-
-    def truth(self, frame: Any, y: Any = None) -> np.ndarray[Any, Any]:
-        """The true targets of the rows of a table, as the model predicts them; None or NaN where one is missing."""
-        if y is None:
-            absent = [name for name in self.targets if name not in frame.columns]
-            if absent or not self.targets:
-                name = absent[0] if absent else None
-                raise ValueError(
-                    f"TableModel: the table has no column {name!r} to compare with; {nearest(str(name), frame.columns)}"
-                )
-            y = frame[list(self.targets)] if len(self.targets) > 1 else frame[self.targets[0]]
-        if getattr(y, "ndim", 1) == 2:
-            table = as_frame(y, "TableModel")
-            return np.column_stack([self.truth(frame, table[name]) for name in table])
-        column = as_column(y, len(frame), "TableModel")
-        return target_values(column, self.task_, getattr(self.estimator_, "classes_", None), self.merge_spellings)
-
-    @property
-    def targets(self) -> tuple[str, ...]:
-        """Names of the columns that are predicted."""
-        return () if self.target_ is None else (self.target_,) if isinstance(self.target_, str) else self.target_
-
-    @property
-    def classes_(self) -> Any:
-        """Classes in the order of ``predict_proba``."""
-        return self.estimator_.classes_
 
     @property
     def expansion_(self) -> Any:
@@ -431,19 +290,8 @@ class TableModel(BaseEstimator):
         false_alarms: float | None = None,
     ) -> Path:
         """Write the model as ONNX or C, by the suffix of ``path``: :func:`fewkern.to_onnx`, :func:`fewkern.to_c`."""
-        path = Path(path)
-        given: dict[str, Any] = {"coverage": coverage, "false_alarms": false_alarms}
-        if dtype is not None:
-            given["dtype"] = dtype
-        if path.suffix.lower() == ".onnx":
-            to_onnx(self, path, **given)
-        elif path.suffix.lower() == ".c":
-            to_c(self, path, name=name, **given)
-        else:
-            raise ValueError(
-                f"{path.name}: expected a file that ends in .onnx or .c, got {path.suffix or 'no suffix'!r}."
-            )
-        return path
+        options = {"dtype": dtype, "coverage": coverage, "false_alarms": false_alarms}
+        return write_code(self, Path(path), name, options)
 
     def report(
         self, frame: Any, path: str | os.PathLike[str] | None = None, *, settings: ReportSettings | None = None

@@ -8,19 +8,16 @@ from typing import Any
 import numpy as np
 from sklearn.utils.class_weight import compute_sample_weight
 
-from fewkern.tables.estimators import build, check_model
+from fewkern.arrays.namespace import Array
 from fewkern.tables.frames import as_column, as_frame, listed, nearest
-from fewkern.tables.roles import row_groups, row_weights
 from fewkern.tables.schema import Schema, infer_schema
 from fewkern.tables.suspect import extreme_targets, group_like, rare_class, total_row
-from fewkern.tables.target import Target, resolve_targets
-from fewkern.tables.tasks import BY_CLASS, TASKS
+from fewkern.tables.target import Target, resolve_targets, row_groups, row_weights
+from fewkern.tables.tasks import BY_CLASS, build, check_model
 
 __all__ = ["FEWEST_ROWS", "Job", "Request", "resolve"]
 
 FEWEST_ROWS = 4
-# Components of a table that is reduced, if nobody says how many: what can be drawn.
-_COMPONENTS = 2
 
 
 @dataclass(frozen=True)
@@ -41,10 +38,6 @@ class Request:
     """Names of columns, or a label and a number per row."""
     merge_spellings: bool = False
 
-    def __post_init__(self) -> None:
-        if self.task not in ("auto", *TASKS):
-            raise ValueError(f"task: expected auto, {', '.join(TASKS)}, got {self.task!r}.")
-
     @property
     def supervised(self) -> bool:
         """Whether the model looks at a target."""
@@ -60,9 +53,9 @@ class Job:
     """The used columns of the usable rows."""
     names: tuple[str, ...]
     """All columns of the table but target, groups and weights."""
-    rows: np.ndarray[Any, Any]
+    rows: Array
     """Positions of the usable rows in the table."""
-    y: np.ndarray[Any, Any] | None
+    y: Array | None
     """``(n,)``, or ``(n, n_targets)`` of several targets."""
     task: str
     model: str
@@ -71,9 +64,9 @@ class Job:
     schema: Schema
     settings: dict[str, Any]
     notes: tuple[str, ...]
-    groups: np.ndarray[Any, Any] | None = None
+    groups: Array | None = None
     """Whole numbers, equal for rows that belong together."""
-    weights: np.ndarray[Any, Any] | None = None
+    weights: Array | None = None
 
     def build(self) -> Any:
         """The estimator, not fitted."""
@@ -85,7 +78,7 @@ class Job:
         given = {"groups": self.groups, "sample_weight": self.weights}
         return {name: values[rows] for name, values in given.items() if values is not None}
 
-    def loss_weights(self, rows: Any) -> np.ndarray[Any, Any] | None:
+    def loss_weights(self, rows: Any) -> Array | None:
         """How much the error of each of some rows counts: by weights of rows and of classes; None where all are 1."""
         weights = None if self.weights is None else self.weights[rows]
         class_weight = self.settings.get("class_weight")
@@ -137,7 +130,7 @@ def resolve(frame: Any, target: Any, request: Request) -> Job:
     drop = tuple(column for column in request.drop if column in frame.columns or column not in names)
     schema = infer_schema(frame, drop, request.keep, task == "density", request.merge_spellings)
     if task == "reduce":
-        settings = {"n_components": _COMPONENTS} | settings
+        settings = {"n_components": 2} | settings  # as many as a picture shows
         notes += _notes_on_words(schema)
     model = check_model(task, request.model)
     notes += _about_target(name, y, rows, task, settings)
@@ -147,7 +140,7 @@ def resolve(frame: Any, target: Any, request: Request) -> Job:
     return Job(request, used, columns_left, rows, y, task, model, name, schema, settings, tuple(notes), groups, weights)
 
 
-def _about_target(name: Any, y: Any, rows: np.ndarray[Any, Any], task: str, settings: dict[str, Any]) -> list[str]:
+def _about_target(name: Any, y: Any, rows: Array, task: str, settings: dict[str, Any]) -> list[str]:
     """Extreme rows of numbers, a rare class."""
     if task == "regress":
         columns = [(name, y)] if y.ndim == 1 else zip(name, y.T)
@@ -169,9 +162,8 @@ def _notes_on_words(schema: Schema) -> list[str]:
     words = [column.name for column in schema.used if column.kind == "category"]
     if not words:
         return []
-    which = (
-        f"columns {listed(words)} hold text and take" if len(words) > 1 else f"column {words[0]!r} holds text and takes"
-    )
+    several = len(words) > 1
+    which = f"columns {listed(words)} hold text and take" if several else f"column {words[0]!r} holds text and takes"
     return [f"{which} part as categories (name it as target, or in drop, to leave it out)"]
 
 
@@ -180,27 +172,23 @@ def _take(frame: Any, given: Any, what: str) -> tuple[Any, list[tuple[str, Any]]
 
     Several names are a tuple.
     """
-    if given is None:
-        return None, [], frame
-    if isinstance(given, str):
-        absent = [] if given in frame.columns else [given]
-        names: tuple[str, ...] = (given,)
-    elif _are_names(given, frame):
-        names, absent = tuple(given), [name for name in given if name not in frame.columns]
-    elif getattr(given, "ndim", 1) == 2:
-        table = as_frame(given, what, tuple(f"{what} {k + 1}" for k in range(given.shape[1])))
-        found = [(str(name), as_column(table[name], len(frame), what).reset_index(drop=True)) for name in table]
-        return tuple(name for name, _ in found) if len(found) > 1 else found[0][0], found, frame
-    else:
-        column = as_column(given, len(frame), what)
-        name = str(column.name) if column.name is not None else what
-        return name, [(name, column.reset_index(drop=True))], frame
-    if absent:
-        raise ValueError(f"{what}: there is no column {absent[0]!r}; {nearest(absent[0], frame.columns)}")
+    names = (given,) if isinstance(given, str) else given if _are_names(given, frame) else ()
+    for name in names:
+        if name not in frame.columns:
+            raise ValueError(f"{what}: there is no column {name!r}; {nearest(name, frame.columns)}")
     if len(set(names)) < len(names):
         raise ValueError(f"{what}: a column is named twice: {listed(names)}.")
-    columns = [(name, frame[name]) for name in names]
-    return names[0] if len(names) == 1 else names, columns, frame.drop(columns=list(names))
+    if given is None or names:
+        columns = [(name, frame[name]) for name in names]
+        frame = frame.drop(columns=list(names))
+    elif getattr(given, "ndim", 1) == 2:
+        table = as_frame(given, what, tuple(f"{what} {k + 1}" for k in range(given.shape[1])))
+        columns = [(str(name), as_column(table[name], len(frame), what).reset_index(drop=True)) for name in table]
+    else:
+        column = as_column(given, len(frame), what)
+        columns = [(what if column.name is None else str(column.name), column.reset_index(drop=True))]
+    found = tuple(name for name, _ in columns)
+    return (found or None) if len(found) != 1 else found[0], columns, frame
 
 
 def _are_names(given: Any, frame: Any) -> bool:

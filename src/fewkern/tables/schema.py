@@ -8,31 +8,30 @@ from typing import Any, Literal
 
 import numpy as np
 
-from fewkern.tables.cells import has_leading_zeros, is_mark, nested, numbers, numbers_as_written, texts
+from fewkern.arrays.namespace import Array
+from fewkern.tables.cells import (
+    canonical,
+    has_leading_zeros,
+    is_mark,
+    nested,
+    note_on_spellings,
+    numbers,
+    numbers_as_written,
+    texts,
+)
 from fewkern.tables.columns import CategoryColumn, Column, DateColumn, NumberColumn, bad_cells
 from fewkern.tables.dates import ISO, days, find_format, is_ambiguous, parts_of
-from fewkern.tables.frames import listed, nearest, pandas
-from fewkern.tables.spelling import canonical, note_on_spellings
+from fewkern.tables.frames import cut_short, listed, nearest, pandas
 
 __all__ = ["ColumnType", "Schema", "infer_schema", "infer_column"]
 
 # A column of text with more distinct values than this is a name or a key, not a category.
-MOST_LEVELS = 100
-# Most cells of a column of numbers that may be something else, if it has more different numbers than a code.
-_BAD_SHARE, _CODES = 0.1, 20
-# Rows from which on texts that are all different are a key.
-_KEY_ROWS = 4
-# Mean number of spaces from which on texts are sentences.
-_FREE_TEXT_SPACES = 3
-# Fewer rows may be in order by chance.
-_IN_ORDER_ROWS = 10
+_MOST_LEVELS = 100
 _UNNAMED = re.compile(r"(Unnamed: \d+|index|)", re.IGNORECASE)
 _ID_NAME = re.compile(
     r"(.*[ _.-])?(id|ids|nr|no|num|number|idx|index|key|row|rowid|uuid|guid)|.*[a-z](Id|ID)", re.ASCII
 )
 _TIME_NAME = re.compile(r".*(year|month|week|day|date|time|hour|minute|second|quarter|jahr|monat|tag|zeit|stunde).*|t")
-# Sentences of one kind that are told one by one.
-_TOLD = 8
 
 
 @dataclass(frozen=True)
@@ -81,10 +80,11 @@ class Schema:
 
     def typed(self, frame: Any) -> Any:
         """The used columns of the table, with texts that are numbers read once and for all."""
-        cells = {f.name: frame[f.name] for f in self.used}
-        for finding in self.used:
-            if finding.kind == "number" and getattr(cells[finding.name].dtype, "kind", "O") not in "iufb":
-                cells[finding.name] = numbers(cells[finding.name], finding.comma).values
+        cells = {}
+        for column in self.used:
+            cells[column.name] = given = frame[column.name]
+            if column.kind == "number" and getattr(given.dtype, "kind", "O") not in "iufb":
+                cells[column.name] = numbers(given, column.comma).values
         return pandas().DataFrame(cells, index=frame.index)
 
 
@@ -131,28 +131,25 @@ def infer_column(name: str, column: Any, keep: bool = False, merge: bool = False
     """
     if not column.notna().any():
         return ColumnType(name, "empty")
-    kind = nested(column)
-    if kind is not None:
+    if (kind := nested(column)) is not None:
         return ColumnType(name, "names", f"column {name!r} holds {kind} and was left out: make columns of them first")
     if getattr(column.dtype, "kind", "O") == "M":
         return _date(name, column, ISO)
-    found = _number(name, column, keep)
-    if found is not None:
+    if (found := _number(name, column, keep)) is not None:
         return found
-    form = find_format(column)
-    if form is not None:
+    if (form := find_format(column)) is not None:
         return _date(name, column, form)
     words = texts(column)
     levels = {text for text in words if text is not None}
     if not levels:
         return ColumnType(name, "empty")
-    other = canonical(words) if merge or len(levels) <= MOST_LEVELS else {}
+    other = canonical(words) if merge or len(levels) <= _MOST_LEVELS else {}
     levels -= set(other) if merge else set()
     if len(levels) == 1 and column.notna().all():
         return ColumnType(name, "constant")
-    every = len(levels) == column.notna().sum() >= _KEY_ROWS
-    if (len(levels) > MOST_LEVELS or every) and not keep:
-        if np.mean([text.count(" ") for text in levels]) >= _FREE_TEXT_SPACES:
+    every = len(levels) == column.notna().sum() >= 4
+    if (len(levels) > _MOST_LEVELS or every) and not keep:
+        if np.mean([text.count(" ") for text in levels]) >= 3:
             note = "holds free text and was left out: make numbers of it first, for example with TfidfVectorizer"
             return ColumnType(name, "names", f"column {name!r} {note}")
         note = "is different in every row, as a name or a key is," if every else f"has {len(levels):,} different texts"
@@ -170,18 +167,17 @@ def _number(name: str, column: Any, keep: bool) -> ColumnType | None:
     count = int(found.bad.sum())
     different = len(np.unique(known))
     if count:
+        # marks of missing cells in up to half of the cells, others in a tenth, and not among few numbers, as of codes
         only_marks = all(is_mark(str(cell)) for cell in column[found.bad])
-        if count > (filled / 2 if only_marks else _BAD_SHARE * filled) or (different <= _CODES and not only_marks):
+        if count > (filled / 2 if only_marks else filled / 10) or (different <= 20 and not only_marks):
             return None
-    whole = bool(np.all(np.isfinite(known)) and np.all(known % 1 == 0))
-    if whole and different <= MOST_LEVELS and has_leading_zeros(column):
+    whole = bool(np.all(known % 1 == 0))
+    if whole and different <= _MOST_LEVELS and has_leading_zeros(column):
         return None  # a code such as 007
     if different == 1:
         return ColumnType(name, "constant")
-    if not keep and not count and whole and different == filled:
-        key = _key(name, known)
-        if key is not None:
-            return key
+    if not keep and not count and whole and different == filled and (key := _key(name, known)) is not None:
+        return key
     note = bad_cells(name, column, found.bad, "number") + ", taken as missing" if count else None
     if found.loose.any():
         shown = repr(str(column[found.loose].iloc[0]))
@@ -197,11 +193,11 @@ def _is_flag(column: Any) -> bool:
     return {str(cell).strip().lower() for cell in column.dropna().unique()} <= {"true", "false"}
 
 
-def _key(name: str, known: np.ndarray[Any, Any]) -> ColumnType | None:
+def _key(name: str, known: Array) -> ColumnType | None:
     """An index or a number of the row: whole numbers, all different, in order or with such a name."""
     if _UNNAMED.fullmatch(name):
         return ColumnType(name, "index", f"column {name!r} numbers the rows and was left out")
-    in_order = len(known) >= _IN_ORDER_ROWS and bool(np.all(np.diff(known) > 0))
+    in_order = len(known) >= 10 and bool(np.all(np.diff(known) > 0))  # fewer may be in order by chance
     if _ID_NAME.fullmatch(name):
         what = "holds a different whole number in every row, as a key does,"
         return ColumnType(name, "id", f"column {name!r} {what} and was left out (name it in keep to use it)")
@@ -232,8 +228,7 @@ def _as_number_only(finding: ColumnType, column: Any) -> ColumnType:
     if finding.kind == "category" or finding.flag:
         return ColumnType(finding.name, "text")
     if finding.kind == "date":
-        values = days(column, finding.form)
-        if "day" not in parts_of(values):
+        if "day" not in parts_of(days(column, finding.form)):
             return ColumnType(finding.name, "text")
         return ColumnType(finding.name, "date", f"column {finding.name!r} holds dates: elapsed days", form=finding.form)
     return finding
@@ -252,8 +247,4 @@ def _notes(found: list[ColumnType]) -> tuple[str, ...]:
         if names:
             which = f"columns {listed(names)} are" if len(names) > 1 else f"column {names[0]!r} is"
             notes.append(f"{which} {what}")
-    own = [finding.note for finding in found if finding.note]
-    notes += own[:_TOLD]
-    if len(own) > _TOLD:
-        notes.append(f"and {len(own) - _TOLD:,} more columns with such remarks")
-    return tuple(notes)
+    return (*notes, *cut_short([finding.note for finding in found if finding.note], "columns with such remarks"))

@@ -1,4 +1,4 @@
-"""What is told about a fitted model of a table."""
+"""What is told about a fitted model of a table: facts, a summary in words, and the vectors as rows."""
 
 from __future__ import annotations
 
@@ -8,15 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from fewkern.arrays.namespace import to_numpy
+from fewkern.arrays.namespace import Array, to_numpy
 from fewkern.arrays.storable import storable
+from fewkern.base import vectors_moved
 from fewkern.core.gaussians import GaussianBasis, GaussianExpansion
 from fewkern.reporting.formatting import number
 from fewkern.tables.evaluate import Judgement, rate
 from fewkern.tables.fitting import FittedTable
+from fewkern.tables.frames import pandas
 from fewkern.tables.resolve import Job
 
-__all__ = ["FitFacts", "facts_of", "short_facts", "summary"]
+__all__ = ["FitFacts", "facts_of", "short_facts", "summary", "vectors_frame"]
 
 # What the vectors of a learned model are.
 _ORIGINS = {
@@ -60,23 +62,24 @@ class FitFacts:
 
 def facts_of(found: FittedTable, job: Job, total: float) -> FitFacts:
     """The facts of a fit."""
-    estimator, known, kept = found.estimator, found.known, found.kept
+    part, kept, estimator = found.part, found.kept, found.part.estimator
+    y = None if job.y is None else job.y[part.rows]
     loo, r2 = None, None
-    if getattr(estimator, "held_out_error_", None) is not None and (known.y is None or known.y.ndim == 1):
+    if getattr(estimator, "held_out_error_", None) is not None and (y is None or y.ndim == 1):
         loo = float(estimator.held_out_error_)
-        if job.task == "regress" and known.y is not None:
-            spread = float(np.var(known.y))
+        if job.task == "regress" and y is not None:
+            spread = float(np.var(y))
             loo, r2 = loo**0.5, 1.0 - loo / spread if spread else None
     return FitFacts(
-        rows=found.count, features=len(found.encoder.names), vectors=int(estimator.n_vectors_) or None,
+        rows=found.count, features=len(part.encoder.names), vectors=int(estimator.n_vectors_) or None,
         kernel=_describe_density(estimator) if job.task == "density" else _describe(estimator),
         bytes=int(estimator.expansion_.nbytes), seconds=found.seconds, total=total,
         cross_validated=loo, cross_validated_r2=r2,
         components=int(estimator.n_components_) if job.task == "reduce" else None,
         groups=None if job.groups is None else len(np.unique(job.groups)),
-        kept_rows=None if kept is None else known.rows[kept],
-        kept_missing=None if kept is None else known.missing[kept],
-        kept_target=None if known.y is None or kept is None else known.y[kept],
+        kept_rows=None if kept is None else job.rows[part.rows][kept],
+        kept_missing=None if kept is None else part.encoded.missing[kept],
+        kept_target=None if y is None or kept is None else y[kept],
     )  # fmt: skip
 
 
@@ -119,7 +122,7 @@ def _describe_metric(basis: GaussianBasis) -> str:
 
 
 def _describe_density(estimator: Any) -> str:
-    """The kernels of a density in a few formatting."""
+    """The kernels of a density in a few words."""
     low, high = float(estimator.bandwidths_.min()), float(estimator.bandwidths_.max())
     return f"normal, bandwidth {low:.3g}" + (f" to {high:.3g}" if high > low else "") + " (of standardized columns)"
 
@@ -158,7 +161,7 @@ def _judged(judged: Judgement, names: tuple[str, ...]) -> list[tuple[str, str]]:
     """The error with its interval, the verdict, and what stands beside it."""
     name = {"error": "error", "rmse": "RMSE", "log density": "log density"}[judged.measure]
     how = "held-out" if judged.how == "held out" else "cross-validated"
-    show = _shown(judged)
+    show: Callable[[float], str] = rate if judged.measure == "error" else lambda value: number(value, 4)
     text = f"{show(judged.value)} ({_details(judged)}95% CI {_span(show(judged.low), show(judged.high))})"
     rows = [(f"{how} {name}", text)]
     for target, one in zip(names, judged.targets):
@@ -173,10 +176,6 @@ def _judged(judged: Judgement, names: tuple[str, ...]) -> list[tuple[str, str]]:
     if judged.ranking is not None:
         rows.append(("ranking", judged.ranking))
     return rows
-
-
-def _shown(judged: Judgement) -> Callable[[float], str]:
-    return rate if judged.measure == "error" else lambda value: number(value, 4)
 
 
 def _span(low: str, high: str) -> str:
@@ -198,3 +197,45 @@ def _times(facts: FitFacts) -> str:
     if len(facts.seconds) == 1:
         return fit if facts.total < facts.seconds[-1] + 0.5 else f"{fit} ({facts.total:.2f} s with reading the columns)"
     return f"{fit}, and {facts.seconds[0]:.2f} s for the held-out check ({facts.total:.2f} s in all)"
+
+
+def vectors_frame(model: Any) -> Any:
+    """A data frame with a row per vector: where it comes from, its cells, what it stands for."""
+    estimator, facts = model.estimator_, model.facts_
+    vectors = np.asarray(getattr(estimator, "vectors_", np.zeros((0, 0))))
+    if not estimator.n_vectors_ or vectors.ndim != 2:
+        return pandas().DataFrame()
+    cells = model.encoder_.cells(vectors)
+    missing = facts.kept_missing
+    if missing is not None and not vectors_moved(estimator) and missing.shape == cells.shape:
+        cells = cells.astype(object).mask(missing, None)
+    back: dict[str, Any] = {}
+    if facts.kept_target is not None and len(facts.kept_target) == len(vectors):
+        back |= dict(zip(model.targets, np.reshape(facts.kept_target, (len(vectors), -1)).T))
+    if model.task_ == "density":
+        back |= {"weight": np.asarray(estimator.weights_), "bandwidth": np.asarray(estimator.bandwidths_)}
+    else:
+        back |= _coefficients(model, np.asarray(estimator.expansion_.coef))
+    frame = pandas().DataFrame({name: cells[name].to_numpy() for name in cells})
+    if facts.kept_rows is not None and len(facts.kept_rows) == len(vectors):
+        frame.insert(0, _free("row", frame), facts.kept_rows)
+    for name, values in back.items():
+        frame[_free(name, frame)] = values
+    return frame
+
+
+def _coefficients(model: Any, coef: Array) -> dict[str, Any]:
+    """One column per output of the expansion."""
+    if coef.shape[1] == 1:
+        return {"coefficient": coef[:, 0]}
+    labels = list(map(str, getattr(model.estimator_, "classes_", model.targets)))
+    if len(labels) != coef.shape[1]:
+        labels = [str(k) for k in range(coef.shape[1])]
+    return {f"coefficient of {label}": coef[:, k] for k, label in enumerate(labels)}
+
+
+def _free(name: str, frame: Any) -> str:
+    """A name that no column has yet."""
+    while name in frame.columns:
+        name += "_"
+    return name

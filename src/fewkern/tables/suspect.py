@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from fewkern.arrays.namespace import Array
 from fewkern.reporting.formatting import label, number
 from fewkern.tables.cells import factorized, nested, texts
 from fewkern.tables.evaluate import Judgement, is_rare, rate
@@ -14,12 +15,8 @@ from fewkern.tables.schema import Schema
 
 __all__ = ["contradiction", "deciding_column", "extreme_targets", "group_like", "rare_class", "total_row"]
 
-# A target is extreme if it is this many interquartile ranges from the median, and this many times as far as the
-# farthest of the others; there are few such rows.
-_FAR, _FARTHER, _MOST_EXTREME = 10.0, 4.0, 3
-# A column may say which rows belong together if it has at least this number of values, each in this number of rows on
-# average.
-_FEWEST_GROUPS, _ROWS_EACH = 10, 2.0
+# Rows that may be extreme, at most.
+_MOST_EXTREME = 3
 _GROUP_NAME = re.compile(
     r"(.*[ _.-])?((patient|subject|person|proband|participant|customer|client|user|member|student|pupil|household"
     r"|family|animal|donor|batch|session|device|sensor|machine|station|site|store|shop|school|clinic|hospital|account"
@@ -28,14 +25,12 @@ _GROUP_NAME = re.compile(
 _TOTAL = re.compile(r"((grand|sub|sub-)?[ -]?totals?|sum|summe|gesamt(summe)?|insgesamt|totale?|suma|somme)[ :]*")
 # A column decides alone if it leaves no more than this share of the error, or of the variance, of simple answers.
 _DECIDES = {"error": 0.01, "rmse": 0.001}
-# Columns that are tried, those of largest importance.
-_TRIED = 3
-# Errors contradict each other if they differ by this many standard errors, and by this factor.
-_APART, _TIMES = 4.0, 2.0
 
 
-def extreme_targets(name: str, values: np.ndarray[Any, Any], rows: np.ndarray[Any, Any]) -> list[str]:
+def extreme_targets(name: str, values: Array, rows: Array) -> list[str]:
     """Rows whose target is far from all others, as a total or a typing error is.
+
+    They are ten interquartile ranges from the median, and four times as far as the farthest of the others.
 
     Examples
     --------
@@ -51,7 +46,7 @@ def extreme_targets(name: str, values: np.ndarray[Any, Any], rows: np.ndarray[An
     order = np.argsort(away)[::-1]
     for count in range(_MOST_EXTREME, 0, -1):
         rest = float(away[order[count]])
-        if away[order[count - 1]] > max(_FAR * (high - low), _FARTHER * rest) and rest > 0:
+        if away[order[count - 1]] > max(10 * (high - low), 4 * rest) and rest > 0:
             found = sorted(order[:count].tolist())
             shown = ", ".join(f"{rows[k] + 1:,} ({number(values[k], 4)})" for k in found)
             are = f"rows {shown} are" if count > 1 else f"row {shown} is"
@@ -78,19 +73,21 @@ def total_row(frame: Any) -> tuple[int | None, list[str]]:
     return None, []
 
 
-def group_like(frame: Any, schema: Schema, y: np.ndarray[Any, Any] | None, task: str) -> list[str]:
-    """A column whose values may be those of rows that belong together: by its name, or because it fixes the target."""
+def group_like(frame: Any, schema: Schema, y: Array | None, task: str) -> list[str]:
+    """A column whose values may be those of rows that belong together: by its name, or because it fixes the target.
+
+    It has at least ten values, each in two rows on average.
+    """
     for column in schema.columns:
         named = _GROUP_NAME.fullmatch(column.name.lower()) is not None
-        if column.kind not in (("category", "names", "number") if named else ("category", "names")):
-            continue
-        if nested(frame[column.name]):
+        kinds = ("category", "names", "number") if named else ("category", "names")
+        if column.kind not in kinds or nested(frame[column.name]):
             continue
         codes, different = factorized(texts(frame[column.name]))
         each = float(np.mean(codes >= 0)) * len(codes) / max(len(different), 1)
-        if len(different) < _FEWEST_GROUPS or each < _ROWS_EACH:
+        if len(different) < 10 or each < 2:
             continue
-        if named or (each > 1.5 * _ROWS_EACH and _fixes(codes, y, task)):
+        if named or (each > 3 and _fixes(codes, y, task)):
             has = f"column {column.name!r} has {len(different):,} values, each in about {each:.0f} rows: if rows of one"
             return [
                 f"{has} value belong together, the error is too optimistic; give it as groups (--groups {column.name})"
@@ -98,7 +95,7 @@ def group_like(frame: Any, schema: Schema, y: np.ndarray[Any, Any] | None, task:
     return []
 
 
-def _fixes(codes: np.ndarray[Any, Any], y: Any, task: str) -> bool:
+def _fixes(codes: Array, y: Any, task: str) -> bool:
     """Whether the target is the same in nearly all rows of a value."""
     if y is None or y.ndim > 1 or task not in ("classify", "regress"):
         return False
@@ -114,7 +111,7 @@ def _fixes(codes: np.ndarray[Any, Any], y: Any, task: str) -> bool:
     return bool(np.var(within) <= 0.001 * np.var(y))
 
 
-def rare_class(y: np.ndarray[Any, Any], weighted: bool) -> list[str]:
+def rare_class(y: Array, weighted: bool) -> list[str]:
     """What to do about a class that is too rare for shares of errors to say much."""
     labels, counts = np.unique(y, return_counts=True)
     rare = int(np.argmin(counts))
@@ -125,12 +122,12 @@ def rare_class(y: np.ndarray[Any, Any], weighted: bool) -> list[str]:
 
 
 def contradiction(judged: Judgement | None, cross_validated: float | None, extreme: bool) -> list[str]:
-    """A cross-validated error that the held-out error contradicts, and why that may be."""
+    """A cross-validated error that the held-out error contradicts, by four standard errors and a factor of two."""
     if judged is None or cross_validated is None or judged.how != "held out" or judged.targets:
         return []
     held, error = judged.value, (judged.high - judged.low) / 4
     low, high = sorted((held, cross_validated))
-    if abs(held - cross_validated) <= _APART * error or high <= _TIMES * low:
+    if abs(held - cross_validated) <= 4 * error or high <= 2 * low:
         return []
     show = rate if judged.measure == "error" else lambda value: number(value, 4)
     why = "the extreme rows of the target decide" if extreme else "a few rows decide"
@@ -139,9 +136,9 @@ def contradiction(judged: Judgement | None, cross_validated: float | None, extre
 
 
 def deciding_column(
-    names: list[str], importances: np.ndarray[Any, Any], features: Any, judged: Judgement | None, target: str
+    names: list[str], importances: Array, features: Any, judged: Judgement | None, target: str
 ) -> list[str]:
-    """A column that alone predicts the target, as one that was filled in afterwards does.
+    """One of the three most important columns that alone predicts the target, as one filled in afterwards does.
 
     ``features(name)`` are those of a column with the targets, ``(X, y, new X, new y)``, of rows fitted and held out.
     """
@@ -152,7 +149,7 @@ def deciding_column(
     classes, most = judged.measure == "error", _DECIDES[judged.measure]
     if (judged.value if classes else judged.value**2) > 2 * most * (judged.baseline if classes else judged.baseline**2):
         return []  # not even all columns together predict it as well
-    for k in np.argsort(importances)[::-1][:_TRIED]:
+    for k in np.argsort(importances)[::-1][:3]:
         X, y, new, truth = features(names[k])
         if classes:
             answers = DecisionTreeClassifier(min_samples_leaf=2, random_state=0).fit(X, y).predict(new)
@@ -165,7 +162,7 @@ def deciding_column(
     return []
 
 
-def _interpolated(X: np.ndarray[Any, Any], y: np.ndarray[Any, Any], new: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def _interpolated(X: Array, y: Array, new: Array) -> Array:
     """Between the targets of neighboring rows, by the first feature of a column: the number, or the day."""
     order = np.argsort(X[:, 0])
     return np.interp(new[:, 0], X[order, 0], y[order])

@@ -1,4 +1,4 @@
-"""What the target of a table is: classes or numbers, and which rows have one."""
+"""Columns that are no features: the target (classes or numbers), groups of rows, and weights of rows."""
 
 from __future__ import annotations
 
@@ -8,21 +8,29 @@ from typing import Any
 
 import numpy as np
 
-from fewkern.tables.cells import Numbers, has_leading_zeros, is_mark, nested, numbers, numbers_as_written, texts
+from fewkern.arrays.namespace import Array
+from fewkern.reporting.formatting import plural
+from fewkern.tables.cells import (
+    Numbers,
+    canonical,
+    factorized,
+    has_leading_zeros,
+    is_mark,
+    nested,
+    note_on_spellings,
+    numbers,
+    numbers_as_written,
+    speller,
+    texts,
+)
 from fewkern.tables.columns import bad_cells
 from fewkern.tables.schema import infer_column
-from fewkern.tables.spelling import canonical, note_on_spellings, speller
 
-__all__ = ["Target", "guess_task", "known_targets", "resolve_target", "resolve_targets", "target_values"]
+__all__ = ["Target", "guess_task", "known_targets", "resolve_target", "resolve_targets", "row_groups", "row_weights"]
+__all__ += ["left_out", "target_values", "weight_values"]
 
-# Whole numbers with at most this many different ones are taken for classes ...
+# Whole numbers with at most this many different ones are taken for classes.
 _MOST_CLASSES = 20
-# ... unless there are more than this many, and the rarest is below this share of the rows: then they are counts.
-_MANY_CLASSES, _RARE = 10, 0.01
-# Texts with more different ones than this, in more than half of the rows, are names.
-_MOST_NAMES = 100
-# A target of numbers may have this share of other cells.
-_BAD_SHARE = 0.1
 
 
 @dataclass(frozen=True)
@@ -30,8 +38,8 @@ class Target:
     """The targets of the rows that have one."""
 
     task: str
-    values: np.ndarray[Any, Any]
-    rows: np.ndarray[Any, Any]
+    values: Array
+    rows: Array
     """Positions of these rows."""
     notes: tuple[str, ...]
 
@@ -63,9 +71,8 @@ def resolve_target(name: str, column: Any, task: str, merge: bool = False) -> Ta
         rows = np.flatnonzero(~np.isnan(found.values))
         values = found.values[rows]
         if found.bad.any():
-            count = int(found.bad.sum())
-            left_out = f"; the row{'s were' if count > 1 else ' was'} left out"
-            notes.insert(0, bad_cells(name, column, found.bad, "number") + left_out)
+            rows_were = "rows were" if found.bad.sum() > 1 else "row was"
+            notes.insert(0, f"{bad_cells(name, column, found.bad, 'number')}; the {rows_were} left out")
         if comma:
             shown = repr(str(column[found.loose].iloc[0]))
             notes.append(f"target {name!r}: texts such as {shown} were read as numbers with a decimal comma")
@@ -77,12 +84,15 @@ def resolve_target(name: str, column: Any, task: str, merge: bool = False) -> Ta
             notes += [note] if note else []
             values = np.array([other.get(value, value) for value in values], dtype=object) if merge else values
     lacking = len(column) - len(rows) - int(found.bad.sum() if task == "regress" else 0)
-    if lacking:
-        rows_were = "rows without a target were" if lacking > 1 else "row without a target was"
-        notes.append(f"{lacking:,} {rows_were} left out")
+    notes += left_out(lacking, "a target")
     if task == "classify":
         notes += _notes_on_classes(name, values)
     return Target(task, values, rows, tuple(notes))
+
+
+def left_out(count: int, what: str) -> list[str]:
+    """A note on rows without a target or a weight, if there are any."""
+    return [f"{plural(count, f'row without {what} was', f'rows without {what} were')} left out"] if count else []
 
 
 def resolve_targets(columns: list[tuple[str, Any]], task: str, merge: bool = False) -> Target:
@@ -104,11 +114,11 @@ def resolve_targets(columns: list[tuple[str, Any]], task: str, merge: bool = Fal
 
 
 def _number_like(found: Any, column: Any) -> bool:
-    """Whether all filled cells are numbers, but for a few."""
+    """Whether all filled cells are numbers, but for a tenth, or for half that only mark missing ones."""
     known = int(np.sum(~np.isnan(found.values)))
     bad = int(found.bad.sum())
     marks = bad and all(is_mark(str(cell)) for cell in column[found.bad])
-    return known > 0 and (bad <= _BAD_SHARE * (known + bad) or (bool(marks) and bad <= known))
+    return known > 0 and (bad <= 0.1 * (known + bad) or (bool(marks) and bad <= known))
 
 
 def guess_task(name: str, column: Any) -> tuple[str, str | None]:
@@ -138,25 +148,24 @@ def guess_task(name: str, column: Any) -> tuple[str, str | None]:
         return "classify", None
     if len(counts) > _MOST_CLASSES:
         return "regress", f"{what}: {as_number}" if len(counts) <= 5 * _MOST_CLASSES else None
-    if len(counts) > _MANY_CLASSES and counts.min() < _RARE * len(known):
+    if len(counts) > 10 and counts.min() < 0.01 * len(known):
         return "regress", f"{what}, some of them rare, as counts are: {as_number}"
     return "classify", f"{what}: taken as classes (the task 'regress' takes them as numbers)"
 
 
 def _refuse_names(name: str, column: Any) -> None:
     """Raise a ValueError if the texts of a target are dates, names or keys."""
-    kind = infer_column(name, column)
     different = column.nunique()
-    if kind.kind == "date":
+    if infer_column(name, column).kind == "date":
         raise ValueError(f"the target {name!r} holds dates; choose another target, or turn it into a number first.")
-    if different > _MOST_NAMES and different > len(column) / 2:
+    if different > max(100, len(column) / 2):
         raise ValueError(
             f"the target {name!r} has {different:,} different texts in {len(column):,} rows, as names and keys have; "
             "choose another target (or the task 'classify', to take each as a class)."
         )
 
 
-def _labels(column: Any, found: Numbers) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+def _labels(column: Any, found: Numbers) -> tuple[Array, Array]:
     """Class labels as they are written, and the rows that have one.
 
     Texts that are the same number, as ``1`` and ``1.0``, are one class, named by the most frequent of them. Columns of
@@ -185,7 +194,7 @@ def _names(words: Any, values: Any) -> dict[float, str]:
     return {value: word for (value, word), _ in reversed(counts.most_common())}
 
 
-def _notes_on_classes(name: str, values: np.ndarray[Any, Any]) -> list[str]:
+def _notes_on_classes(name: str, values: Array) -> list[str]:
     labels, counts = np.unique(values, return_counts=True)
     if len(counts) > 2 and counts.max() == 1:
         raise ValueError(f"the target {name!r} is different in every row: no class can be learned; choose another one.")
@@ -197,7 +206,7 @@ def _notes_on_classes(name: str, values: np.ndarray[Any, Any]) -> list[str]:
     return [f"target {name!r}: {which} only one row, too few to learn"]
 
 
-def target_values(column: Any, task: str, classes: Any, merge: bool = False) -> np.ndarray[Any, Any]:
+def target_values(column: Any, task: str, classes: Any, merge: bool = False) -> Array:
     """Targets of new rows in the form that a fitted model predicts them; missing ones are NaN or None."""
     import pandas as pd
 
@@ -217,17 +226,58 @@ def target_values(column: Any, task: str, classes: Any, merge: bool = False) -> 
     return np.array([names.get(v, text) for v, text in zip(values.tolist(), words)], dtype=object)
 
 
-def _joined(words: np.ndarray[Any, Any], classes: Any) -> np.ndarray[Any, Any]:
+def _joined(words: Array, classes: Any) -> Array:
     """Texts as the classes that they are spellings of."""
     key = speller(classes)
     names = {key(label): label for label in classes}
     return np.array([None if word is None else names.get(key(word), word) for word in words], dtype=object)
 
 
-def known_targets(truth: np.ndarray[Any, Any], predicted: Any) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+def known_targets(truth: Array, predicted: Any) -> tuple[Array, Array]:
     """Targets and predictions of the rows whose target is not missing."""
     if truth.ndim == 2:
         known = np.isfinite(truth).all(axis=1)
     else:
         known = np.array([value is not None and value == value for value in truth], dtype=bool)
     return truth[known], np.asarray(predicted)[known]
+
+
+def row_groups(named: tuple[str, Any], rows: Array) -> tuple[Array, list[str]]:
+    """Groups of some rows as whole numbers, with notes; a row without a group is one of its own.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> from fewkern.tables.target import row_groups
+    >>> row_groups(("patient", pd.Series(["a", None, "a", "b"])), np.arange(4))
+    (array([0, 2, 0, 1]), ["1 row without a 'patient' is a group of its own"])
+    """
+    name, column = named
+    codes, different = factorized(texts(column.iloc[rows]))
+    alone = codes < 0
+    codes = np.where(alone, len(different) + np.cumsum(alone) - 1, codes)
+    if len(np.unique(codes)) < 2:
+        raise ValueError(f"groups: {name!r} is the same in all rows; whole groups are held out, so give two or more.")
+    one, many = f"row without a {name!r} is a group of its own", f"rows without a {name!r} are groups of their own"
+    return codes, [plural(int(alone.sum()), one, many)] if alone.any() else []
+
+
+def row_weights(named: tuple[str, Any], rows: Array) -> tuple[Any, Array, list[str]]:
+    """Weights of some rows, which of the rows have one, and notes."""
+    name, column = named
+    values = weight_values(name, column.iloc[rows])
+    known = ~np.isnan(values)
+    if not values[known].any():
+        raise ValueError(f"weights: column {name!r} holds no positive number; leave weights out.")
+    return values[known], known, left_out(int((~known).sum()), "a weight")
+
+
+def weight_values(name: str, column: Any) -> Array:
+    """Weights of rows; NaN where there is none."""
+    found, _ = numbers_as_written(column)
+    if found.bad.any():
+        raise ValueError(f"weights: {bad_cells(name, column, found.bad, 'number')}; correct them.")
+    if (found.values < 0).any():
+        raise ValueError(f"weights: column {name!r} holds negative or infinite numbers; weights are positive or 0.")
+    return found.values

@@ -1,16 +1,65 @@
-"""Names of the tasks and of the models for them. Nothing heavy is imported: the command line shows them in its help."""
+"""Tasks, the models for them, and the estimator that each model is.
+
+Nothing heavy is imported before one is built: the command line shows their names in its help.
+"""
 
 from __future__ import annotations
 
-__all__ = ["BY_CLASS", "MODELS", "TASKS"]
+import inspect
+from typing import Any
 
-# task -> names of its models; the first is the default. ``estimators.py`` says which class each one is.
-MODELS: dict[str, tuple[str, ...]] = {
-    "classify": ("kernel", "discriminant", "fisher", "forward-fisher"),
-    "regress": ("kernel", "fvs"),
-    "reduce": ("pca", "embedding", "margins", "soft-margins"),
-    "density": ("forward", "parzen", "reduced", "orthogonal"),
+__all__ = ["BY_CLASS", "MODELS", "TASKS", "build", "check_model"]
+
+# task -> its models, of which the first is the default -> the estimator in fewkern
+MODELS: dict[str, dict[str, str]] = {
+    "classify": {
+        "kernel": "KernelClassifier",
+        "discriminant": "FeatureVectorDiscriminant",
+        "fisher": "SparseKernelFisher",
+        "forward-fisher": "ForwardKernelFisher",
+    },
+    "regress": {"kernel": "KernelRegressor", "fvs": "FeatureVectorRegressor"},
+    "reduce": {
+        "pca": "FeatureVectorPCA",
+        "embedding": "GraphEmbedding",
+        "margins": "RecursiveSVM",
+        "soft-margins": "RecursiveSoftMargin",
+    },
+    "density": {
+        "forward": "ForwardDensity",
+        "parzen": "ParzenDensity",
+        "reduced": "ReducedSetDensity",
+        "orthogonal": "OrthogonalForwardDensity",
+    },
 }
 TASKS = tuple(MODELS)
 # Reducers that look at a target.
 BY_CLASS = ("embedding", "margins", "soft-margins")
+
+
+def check_model(task: str, model: str) -> str:
+    """The name of the model of a task; "auto" is the first."""
+    known = list(MODELS[task])
+    if model == "auto":
+        return known[0]
+    if model not in known:
+        raise ValueError(f"model: for the task {task!r} expected {', '.join(known)}, got {model!r}.")
+    return model
+
+
+def build(task: str, model: str, asked: dict[str, Any], offered: dict[str, Any], fit: Any = ()) -> Any:
+    """An estimator that is not fitted, with all settings ``asked`` for, and those ``offered`` that it has.
+
+    ``fit`` are names of arguments that its method ``fit`` must take.
+    """
+    import fewkern
+
+    made = getattr(fewkern, MODELS[task][model])
+    accepted = inspect.signature(made).parameters
+    for name in asked:
+        if name not in accepted:
+            raise ValueError(f"{name}: the model {model!r} has no such setting (task {task!r}).")
+    for name in fit:
+        if name not in inspect.signature(made.fit).parameters:
+            raise ValueError(f"{name}: the model {model!r} takes none (task {task!r}).")
+    return made(**{key: value for key, value in offered.items() if key in accepted} | asked)

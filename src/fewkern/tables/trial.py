@@ -10,8 +10,9 @@ from sklearn.base import BaseEstimator
 
 from fewkern.io.trial import check_answer, try_methods
 from fewkern.tables.encoder import TableWarning
+from fewkern.tables.tasks import TASKS
 
-__all__ = ["check_parts", "try_table"]
+__all__ = ["check_table"]
 
 # Attributes, and the class of what they hold; None where there may be nothing.
 _PARTS = {
@@ -24,10 +25,23 @@ _PARTS = {
     "target_": ("str", "tuple", "NoneType"),
 }
 # Facts about the kept rows: dimensions and kinds of their arrays.
-_KEPT = {"kept_rows": (1, "iu"), "kept_missing": (2, "b"), "kept_target": (1, "biufUO")}
+_KEPT = {"kept_rows": ((1,), "iu"), "kept_missing": ((2,), "b"), "kept_target": ((1, 2), "biufUO")}
 
 
-def check_parts(model: Any) -> None:
+def check_table(model: Any) -> None:
+    """Raise a ValueError if the parts of a model from a file do not belong together."""
+    if not any(name.endswith("_") for name in vars(model)):
+        return  # not fitted
+    _check_parts(model)
+    features = len(model.encoder_.mean_)
+    if getattr(model.estimator_, "n_features_in_", None) != features:
+        raise ValueError(f"TableModel: the estimator was not fitted with the {features} features of the encoder.")
+    if model.task_ not in TASKS:
+        raise ValueError(f"TableModel: there is no task {model.task_!r}.")
+    _try_table(model)
+
+
+def _check_parts(model: Any) -> None:
     """Raise a ValueError if a part of a fitted model is missing, or is something else."""
     for name, kinds in _PARTS.items():
         if type(vars(model).get(name)).__name__ not in kinds:
@@ -40,12 +54,12 @@ def check_parts(model: Any) -> None:
         raise ValueError("TableModel: its facts_ name no times.")
     for name, (ndim, dtypes) in _KEPT.items():
         array = getattr(model.facts_, name)
-        right = isinstance(array, np.ndarray) and array.ndim == ndim and array.dtype.kind in dtypes
+        right = isinstance(array, np.ndarray) and array.ndim in ndim and array.dtype.kind in dtypes
         if array is not None and not right:
             raise ValueError(f"TableModel: {name} of its facts_ is not an array of its kind.")
 
 
-def try_table(model: Any) -> None:
+def _try_table(model: Any) -> None:
     """Ask for predictions of one row, and for the summary; vectors and their coefficients must have one length."""
     estimator, count = model.estimator_, getattr(model.estimator_, "n_vectors_", None)
     own = [estimator.weights_, estimator.bandwidths_] if model.task_ == "density" else [estimator.expansion_.coef]

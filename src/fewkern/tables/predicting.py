@@ -1,0 +1,194 @@
+"""What a fitted model of a table says of new rows; of a Dask data frame, when it is computed."""
+
+from __future__ import annotations
+
+import warnings
+from functools import partial
+from typing import Any
+
+import numpy as np
+from sklearn.metrics import r2_score
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from fewkern.arrays.frames import map_frame
+from fewkern.arrays.namespace import Array
+from fewkern.arrays.partitions import is_collection
+from fewkern.tables.columns import Encoded
+from fewkern.tables.encoder import TableEncoder, TableWarning
+from fewkern.tables.frames import as_column, as_dask_frame, as_frame, nearest
+from fewkern.tables.target import known_targets, target_values
+from fewkern.tables.tasks import TASKS
+
+__all__ = ["Predicting", "note_on_gaps"]
+
+_TASKS_WITH = {"predict": ("classify", "regress"), "transform": ("reduce",), "score_samples": ("density",)}
+
+
+def _can(method: str) -> Any:
+    """For ``available_if``: whether the task and the estimator of a fitted model have a method."""
+
+    def check(model: Any) -> bool:
+        if not hasattr(model, "estimator_"):
+            return True  # the method itself says that the model is not fitted
+        if model.task_ not in _TASKS_WITH.get(method, TASKS) or not hasattr(model.estimator_, method):
+            raise AttributeError(
+                f"TableModel: this model (task {model.task_!r}, {type(model.estimator_).__name__}) has no {method}."
+            )
+        return True
+
+    return check
+
+
+class Predicting:
+    """The methods of a :class:`TableModel` that take new rows."""
+
+    task_: str
+    target_: Any
+    encoder_: TableEncoder
+    estimator_: Any
+    merge_spellings: bool
+
+    def _encode(self, frame: Any) -> Encoded:
+        """Features of new rows; warns of what is unusual about them, unless they are encoded already."""
+        check_is_fitted(self)
+        if isinstance(frame, Encoded):
+            return frame
+        found = self.encoder_.encode(frame)
+        for remark in found.remarks:
+            warnings.warn(remark, TableWarning, stacklevel=3)
+        return found
+
+    def _ask(self, method: str, frame: Any, **given: Any) -> Any:
+        """What the estimator says of new rows; of no rows, nothing."""
+        if is_collection(frame):
+            return self._ask_later(method, frame, given)
+        X = self._encode(frame).values
+        if len(X):
+            return getattr(self.estimator_, method)(X, **given)
+        one = getattr(self.estimator_, method)(np.zeros((1, X.shape[1])), **given)
+        return one[:0]
+
+    def _ask_later(self, method: str, frame: Any, given: dict[str, Any]) -> Any:
+        """A Dask series or data frame with what a method says of every row of a Dask data frame."""
+        check_is_fitted(self)
+        table = as_dask_frame(frame, type(self).__name__)
+        return map_frame(partial(_answers, self, method, given), table, partial(_names, self))
+
+    @available_if(_can("predict"))
+    def predict(self, frame: Any) -> Any:
+        """Class or number of every row."""
+        return self._ask("predict", frame)
+
+    @available_if(_can("predict_proba"))
+    def predict_proba(self, frame: Any) -> Any:
+        """Probability of every class, shape ``(n_rows, n_classes)``, in the order of ``classes_``."""
+        return self._ask("predict_proba", frame)
+
+    @available_if(_can("predict_interval"))
+    def predict_interval(self, frame: Any, coverage: float = 0.9) -> Any:
+        """Ends of intervals, shape ``(n_rows, 2)``, that hold the share ``coverage`` of the true numbers."""
+        return self._ask("predict_interval", frame, coverage=coverage)
+
+    @available_if(_can("predict_set"))
+    def predict_set(self, frame: Any, coverage: float = 0.9) -> Any:
+        """Classes of which one is right with that probability, a truth value each, shape ``(n_rows, n_classes)``."""
+        return self._ask("predict_set", frame, coverage=coverage)
+
+    @available_if(_can("novelty"))
+    def novelty(self, frame: Any) -> Any:
+        """How unlike the kept vectors every row is, from 0 to 1."""
+        return self._ask("novelty", frame)
+
+    @available_if(_can("novelty_threshold"))
+    def novelty_threshold(self, false_alarms: float = 0.05) -> float:
+        """The novelty that a new row of the same kind exceeds with probability ``false_alarms`` at most."""
+        return self.estimator_.novelty_threshold(false_alarms)
+
+    @available_if(_can("transform"))
+    def transform(self, frame: Any) -> Any:
+        """Components of every row, shape ``(n_rows, n_components)``."""
+        return self._ask("transform", frame)
+
+    @available_if(_can("score_samples"))
+    def score_samples(self, frame: Any) -> Any:
+        """Log density of every row, per unit of the columns of the table; NaN where a value is missing."""
+        if is_collection(frame):
+            return self._ask_later("score_samples", frame, {})
+        found = self._encode(frame)
+        gaps = found.gaps
+        values = np.full(len(gaps), np.nan)
+        if not gaps.all():
+            unit = np.log(self.encoder_.scale_).sum()
+            values[~gaps] = np.asarray(self.estimator_.score_samples(found.values[~gaps])) - unit
+        for note in () if found is frame else note_on_gaps(found):
+            warnings.warn(note, TableWarning, stacklevel=2)
+        return values
+
+    def score(self, frame: Any, y: Any = None) -> float:
+        """Accuracy, R², or mean log density of the rows of a table.
+
+        Parameters
+        ----------
+        frame : table
+        y : array or None, default None
+            The true targets; None takes them from the column ``target_`` of the table.
+        """
+        check_is_fitted(self)
+        if self.task_ == "reduce":
+            raise AttributeError("TableModel: a model that reduces has no score.")
+        if self.task_ == "density":
+            return float(np.nanmean(self.score_samples(frame)))
+        frame = self.encoder_.frame(frame)
+        truth, predicted = known_targets(self.truth(frame, y), self.predict(frame))
+        if not len(truth):
+            raise ValueError(f"TableModel: no row of the table has a target {self.target_!r}.")
+        if self.task_ == "classify":
+            return float(np.mean(truth == predicted))
+        return float(r2_score(truth, predicted)) if len(truth) > 1 else float("nan")
+
+    def truth(self, frame: Any, y: Any = None) -> Array:
+        """The true targets of the rows of a table, as the model predicts them; None or NaN where one is missing."""
+        if y is None:
+            absent = [name for name in self.targets if name not in frame.columns]
+            if absent or not self.targets:
+                name = absent[0] if absent else None
+                raise ValueError(
+                    f"TableModel: the table has no column {name!r} to compare with; {nearest(str(name), frame.columns)}"
+                )
+            y = frame[list(self.targets)] if len(self.targets) > 1 else frame[self.targets[0]]
+        if getattr(y, "ndim", 1) == 2:
+            table = as_frame(y, "TableModel")
+            return np.column_stack([self.truth(frame, table[name]) for name in table])
+        column = as_column(y, len(frame), "TableModel")
+        return target_values(column, self.task_, getattr(self.estimator_, "classes_", None), self.merge_spellings)
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """Names of the columns that are predicted."""
+        return () if self.target_ is None else (self.target_,) if isinstance(self.target_, str) else self.target_
+
+    @property
+    def classes_(self) -> Any:
+        """Classes in the order of ``predict_proba``."""
+        return self.estimator_.classes_
+
+
+def note_on_gaps(encoded: Encoded) -> tuple[str, ...]:
+    """What to say of rows without a density."""
+    count, rows = int(encoded.gaps.sum()), len(encoded.gaps)
+    return (f"{count:,} of {rows:,} rows have a missing value and so no log density",) if count else ()
+
+
+def _answers(model: Predicting, method: str, given: dict[str, Any], part: Any) -> Any:
+    """What a method says of a part of a table; nothing is warned of."""
+    return getattr(model, method)(model.encoder_.encode(part), **given)
+
+
+def _names(model: Predicting, count: int) -> list[Any]:
+    """Names of the columns of answers: components, classes, or the ends of an interval."""
+    if model.task_ == "reduce":
+        return list(model.estimator_.get_feature_names_out())
+    if model.task_ == "classify":
+        return list(model.classes_)
+    return list(model.targets) if len(model.targets) > 1 else ["low", "high"][:count]

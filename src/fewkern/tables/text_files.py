@@ -1,0 +1,283 @@
+"""Files of text as cells: encoding, separator, decimal mark and title are recognized, and said.
+
+Cells stay text: what a column means is decided by :mod:`fewkern.tables.schema` when a model is fitted, and by the model
+itself when it predicts, never by what happens to be in one file.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from fewkern.tables.frames import pandas
+
+__all__ = [
+    "TEXT",
+    "Marks",
+    "Style",
+    "comma_columns",
+    "decoded",
+    "find_style",
+    "header_row",
+    "marks_of",
+    "note_on_title",
+]
+__all__ += ["notes_on_names", "read_text", "separated"]
+
+TEXT = (".csv", ".tsv", ".tab", ".txt", ".dat")
+_SEPARATORS = (",", ";", "\t", "|")
+_NAMES = {"\t": "tab", " ": "space"}
+_COMMA_NUMBER = re.compile(r"[-+]?(\d{1,3}(\.\d{3})+|\d+),\d+([eE][-+]?\d+)?")
+_POINT_NUMBER = re.compile(r"[-+]?\d+\.\d+([eE][-+]?\d+)?")
+_COMMA_OR_WHOLE = r"[-+]?(?:\d{1,3}(?:\.\d{3})+|\d+)(?:,\d+)?(?:[eE][-+]?\d+)?"
+# Texts of missing cells; "NA" may be Namibia.
+_MISSING = ["", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>", "N/A"]
+_MISSING += ["NULL", "NaN", "None", "n/a", "nan", "null"]
+
+
+@dataclass(frozen=True)
+class Marks:
+    """How text files are written, as far as it was said."""
+
+    sep: str | None = None
+    decimal: str | None = None
+    skip: int | None = None
+
+
+def marks_of(sep: str | None, decimal: str | None, skip: int | None) -> Marks:
+    """Check what was said of a text file; ``tab`` is a name of a separator."""
+    if decimal not in (None, ".", ","):
+        raise ValueError(f"decimal must be '.' or ',', got {decimal!r}.")
+    sep = None if sep is None else {"\\t": "\t", "tab": "\t"}.get(sep, sep)
+    if sep is not None and len(sep) != 1:
+        raise ValueError(f"sep must be one character, got {sep!r}.")
+    return Marks(sep, decimal, skip)
+
+
+@dataclass(frozen=True)
+class Style:
+    """How a text file is written."""
+
+    sep: str
+    commas: tuple[str, ...] | None
+    """Columns whose numbers have decimal commas; None: those whose cells look like it."""
+    notes: tuple[str, ...]
+    skip: int = 0
+    """Lines above the header."""
+
+
+def decoded(name: str, content: bytes) -> tuple[str, tuple[str, ...]]:
+    """The text of a file, and how it was encoded if that is unusual."""
+    if content[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        try:
+            return content.decode("utf-16"), ("read as UTF-16",)
+        except UnicodeDecodeError as error:
+            raise ValueError(f"{name} begins like UTF-16 but is not: {error}.") from error
+    if b"\0" in content:
+        raise ValueError(f"{name} holds binary data, not text.")
+    try:
+        return content.decode("utf-8-sig"), ()
+    except UnicodeDecodeError:
+        # every byte is a character of this one, as in a file that Excel wrote in the West
+        return content.decode("cp1252", errors="replace"), ("the text is not UTF-8: read as Windows-1252",)
+
+
+def find_style(text: str, suffix: str, marks: Marks) -> Style:
+    """Separator, decimal mark and lines above the header, with a note where they are not the usual ones."""
+    lines = text.splitlines()[:100]
+    usual = "\t" if suffix in (".tsv", ".tab") else ","
+    found, skip = _find_layout(lines, usual, marks)
+    cells = [cell.strip() for row in csv.reader(lines[skip + 1 :], delimiter=found) for cell in row]
+    commas = sum(_COMMA_NUMBER.fullmatch(cell) is not None for cell in cells)
+    points = sum(_POINT_NUMBER.fullmatch(cell) is not None for cell in cells)
+    comma = marks.decimal == "," if marks.decimal else found != "," and commas > points
+    said = []
+    if marks.sep is None and found != usual:
+        said.append(f"the separator {_NAMES.get(found, repr(found))}")
+    if marks.decimal is None and comma:
+        said.append("decimal commas")
+    notes = [f"read with {' and '.join(said)}"] if said else []
+    if skip and marks.skip is None:
+        notes.append(note_on_title(next(line for line in lines if line.strip()), skip))
+    return Style(found, None if comma else (), tuple(notes), skip)
+
+
+def _find_layout(lines: list[str], usual: str, marks: Marks) -> tuple[str, int]:
+    """Separator, and the number of lines above the header; where a title misleads, those of the widest table."""
+    if marks.skip is not None:
+        return marks.sep or _find_separator(lines[marks.skip :], usual), marks.skip
+    found = marks.sep or _find_separator(lines, usual)
+    skip, width = _title_lines(lines, found)
+    if len({len(row) for row in csv.reader(lines, delimiter=found) if row}) > 1:
+        width = 0  # no table from the first line on, such as a title with commas above columns with semicolons
+    for sep in () if skip or marks.sep else _SEPARATORS:
+        other, wide = _title_lines(lines, sep)
+        if other and wide > width:
+            found, skip, width = sep, other, wide
+    return found, skip
+
+
+def _title_lines(lines: list[str], sep: str) -> tuple[int, int]:
+    """Lines above the header, and the width of the table, with a separator."""
+    reader = csv.reader(lines, delimiter=sep)
+    starts, rows = [0], []
+    for row in reader:
+        rows.append(row)
+        starts.append(reader.line_num)
+    above, width = header_row(rows)
+    return starts[above], width
+
+
+def _find_separator(lines: list[str], usual: str) -> str:
+    """The separator with which all lines have the same number of cells, of these the one with the most."""
+    best, most = usual, (False, 1)
+    for sep in sorted(_SEPARATORS, key=lambda s: s != usual):
+        counts = Counter(len(row) for row in csv.reader(lines, delimiter=sep) if row)
+        if not counts:
+            continue
+        header = len(next(csv.reader(lines[:1], delimiter=sep), []))
+        rank = (len(counts) == 1 and header > 1, header)
+        if rank > most:
+            best, most = sep, rank
+    return best
+
+
+def separated(name: str, text: str, style: Style) -> tuple[Any, tuple[str, ...]]:
+    """The rows of a text, with notes on its header."""
+    pd = pandas()
+    notes: list[str] = []
+    if style.skip:
+        text = "".join(text.splitlines(keepends=True)[style.skip :])
+        if not text.strip():
+            raise ValueError(f"{name}: nothing is left below the {style.skip:,} lines to skip.")
+    try:
+        frame = read_text(text, style.sep)
+    except pd.errors.ParserError as error:
+        why, shown = str(error), _NAMES.get(style.sep, repr(style.sep))
+        if found := re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", why):
+            why = f"line {int(found[2]) + style.skip} has {found[3]} cells, the lines before it have {found[1]}"
+        raise ValueError(
+            f"{name} cannot be read as a table: {why} (separator {shown}; the option sep takes another)."
+        ) from error
+    if not isinstance(frame.index, pd.RangeIndex):
+        frame = frame.reset_index(drop=True)
+        notes.append(
+            "the header has one name less than the rows have cells: the first cells were left out as row names"
+        )
+    header = next(csv.reader([text.lstrip("\r\n").splitlines()[0]], delimiter=style.sep), [])
+    notes += notes_on_names(header)
+    frame, codes = _with_codes(frame)
+    notes += codes
+    for column in comma_columns(frame) if style.commas is None else style.commas:
+        if column in frame.columns:
+            frame[column] = _with_points(frame[column])
+    return frame, tuple(notes)
+
+
+def _with_codes(frame: Any) -> tuple[Any, list[str]]:
+    """``NA`` as a code where all other cells of a column are two capital letters, as in a list of countries."""
+    notes = []
+    for place, name in enumerate(frame.columns):
+        column = frame.iloc[:, place]
+        is_na = (column == "NA").fillna(False).astype(bool)
+        if not is_na.any():
+            continue
+        others = column[~is_na].dropna()
+        if not others.str.fullmatch("[A-Z]{2}").all():
+            frame.isetitem(place, column.mask(is_na))
+        elif len(others):
+            notes.append(f"column {str(name)!r}: 'NA' is taken as a code, as the other cells are")
+    return frame, notes
+
+
+def read_text(text: str, sep: str, columns: list[int] | None = None) -> Any:
+    """Cells of a text as texts."""
+    pd = pandas()
+    try:
+        return pd.read_csv(
+            io.StringIO(text), sep=sep, dtype=str, skipinitialspace=True, usecols=columns, keep_default_na=False,
+            na_values=_MISSING,
+        )  # fmt: skip
+    except pd.errors.ParserError as error:
+        if "Calling read(nbytes) on source failed" in str(error):  # a text can always be read: Ctrl-C came in between
+            raise KeyboardInterrupt from None
+        raise
+
+
+def _comma_numbers(cells: Any) -> Any:
+    """Which texts of a column are numbers with a decimal comma, or whole."""
+    return cells.str.fullmatch(_COMMA_OR_WHOLE, na=False).astype(bool)
+
+
+def comma_columns(frame: Any) -> tuple[str, ...]:
+    """Columns of texts of which at least half are numbers with decimal commas."""
+    counts = {name: _comma_numbers(frame[name].str.strip()).sum() for name in frame.columns}
+    return tuple(name for name, count in counts.items() if count >= max(1, int(frame[name].notna().sum())) / 2)
+
+
+def _with_points(column: Any) -> Any:
+    """A column of texts whose numbers have decimal commas, with points in place of the commas."""
+    cells = column.str.strip()
+    changed = cells.str.replace(".", "", regex=False).str.replace(",", ".", regex=False)
+    return column.where(~_comma_numbers(cells), changed)
+
+
+def header_row(rows: Sequence[Sequence[Any]]) -> tuple[int, int]:
+    """The number of rows above the header, and the width of the table.
+
+    A title fills at most half of the columns of the rows below it; a header fills more, with anything but numbers. A
+    title is recognized above three columns or more: above fewer it looks like a header.
+
+    Examples
+    --------
+    >>> from fewkern.tables.text_files import header_row
+    >>> header_row([["Sales"], [], ["town", "units", "price"], ["Bern", "3", "2.5"], ["Lyon", "1", "4"]])
+    (2, 3)
+    >>> header_row([["town", "units", "price"], ["Bern", "3", "2.5"], ["Lyon", "1", "4"]])
+    (0, 3)
+    """
+    widths = Counter(len(row) for row in rows if any(map(_filled, row)))
+    width = max(widths, key=lambda w: (widths[w], w), default=0)
+    if width < 3:
+        return 0, width
+    for k, row in enumerate(rows[:20]):
+        if 2 * sum(map(_filled, row)) > width:
+            below = [len(other) == width for other in rows[k:] if any(map(_filled, other))]
+            blank = not any(_filled(cell) for other in rows[:k] for cell in other)
+            right = not any(map(_is_number, row)) and sum(below) >= 0.9 * len(below) and len(below) > 1
+            return (k if right and not blank else 0), width
+    return 0, width
+
+
+def _filled(cell: Any) -> bool:
+    return cell is not None and str(cell).strip() != ""
+
+
+def _is_number(cell: Any) -> bool:
+    try:
+        float(str(cell).replace(",", "."))
+    except ValueError:
+        return False
+    return True
+
+
+def note_on_title(title: str, rows: int) -> str:
+    """A sentence about rows above a header."""
+    first = title.strip()[:40]
+    what = f"the first {rows:,} lines ({first!r}, ...) are" if rows > 1 else f"the first line ({first!r}) is"
+    return f"{what} no part of the table: the header is in line {rows + 1} (skip 0, --skip 0, reads from line 1)"
+
+
+def notes_on_names(header: Sequence[str]) -> list[str]:
+    """Sentences about names that several columns have."""
+    notes = []
+    for column, count in Counter(header).items():
+        if count > 1 and column:
+            others = ", ".join(f"'{column}.{k}'" for k in range(1, count))
+            notes.append(f"{count} columns are named {column!r}: they are called {column!r}, {others}")
+    return notes

@@ -1,0 +1,112 @@
+"""The tasks "density" and "reduce" from the command line: models, predictions, reports and pictures."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_iris
+
+import fewkern
+from fewkern import load
+from fewkern.datasets import make_banana, make_gaussian_laplacian
+from fewkern.tables.tasks import MODELS
+from tests.app.test_commands import _elsewhere, _text, fails, run  # noqa: F401 - the fixture works here too
+
+X = make_gaussian_laplacian(150, random_state=0)
+
+
+@pytest.mark.parametrize("model", MODELS["density"])
+def test_a_density(tmp_path, model):
+    frame = pd.DataFrame({"length": 100 * X[:, 0], "weight": X[:, 1] - 7})
+    frame.to_csv("t.csv", index=False)
+    fitted = run("fit", "t.csv", "--task", "density", "--model", model, "--out", "m.npz", "--report", "r.html")
+    assert "held-out log density" in fitted.stdout
+    assert (tmp_path / "m.png").stat().st_size > 5000
+    assert "What is common, and what is rare?" in (tmp_path / "r.html").read_text()
+    values = pd.read_csv(_text(run("predict", "m.npz", "t.csv").stdout))["log_density"]
+    # in the units of the table: the same density, the first column counted in hundredths
+    direct = clone(load("m.npz").estimator_).fit(frame.to_numpy()).score_samples(frame.to_numpy())
+    np.testing.assert_allclose(values, direct, atol=1e-5)
+    assert f"density with model {model}" in run("info", "m.npz").stdout
+    run("plot", "m.npz", "--out", "again.png")
+
+
+def test_a_density_is_of_numbers_in_complete_rows(tmp_path):
+    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(150, 3)), columns=list("abc"))
+    frame.loc[:29, "a"] = np.nan
+    frame.assign(kind=list("ab") * 75, on=[True, False] * 75).to_csv("t.csv", index=False)
+    said = run("fit", "t.csv", "--task", "density", "--out", "m.npz", "--report", "r.html").stderr
+    assert "30 rows with missing values were left out" in said
+    assert "columns 'kind', 'on' are no numbers, which a density needs, and left out" in said
+    assert "UserWarning" not in said
+    assert load("m.npz").encoder_.names == ["a", "b", "c"]
+    assert (tmp_path / "m.png").stat().st_size > 5000  # of three columns
+    run("plot", "m.npz", "--out", "again.png")
+    values = run("predict", "m.npz", "t.csv")
+    assert "30 of 150 rows have a missing value and so no log density" in values.stderr
+    assert pd.read_csv(_text(values.stdout), skip_blank_lines=False)["log_density"].isna().sum() == 30
+
+
+@pytest.fixture
+def iris():
+    data, y = load_iris(return_X_y=True)
+    frame = pd.DataFrame(data, columns=list("abcd"))
+    frame["species"] = np.array(["setosa", "versicolor", "virginica"])[y]
+    frame.to_csv("iris.csv", index=False)
+    return frame
+
+
+@pytest.mark.parametrize("model", MODELS["reduce"])
+def test_a_reduction(tmp_path, iris, model):
+    given = ["--task", "reduce", "--model", model, "--target", "species"]
+    fitted = run("fit", "iris.csv", *given, "--out", "m.npz", "--report", "m.html")
+    assert re.search(r"components +2\n", fitted.stdout)
+    assert ("vectors kept" in fitted.stdout) == (model == "pca")
+    assert "4 columns in a few components" in (tmp_path / "m.html").read_text()
+    assert (tmp_path / "m.png").stat().st_size > 5000
+    scores = pd.read_csv(_text(run("predict", "m.npz", "iris.csv").stdout))
+    assert scores.columns.tolist() == load("m.npz").estimator_.get_feature_names_out().tolist()
+    assert scores.shape == (150, 2)
+    if model == "pca":
+        fails("plot", "m.npz", match="this model has no path of errors to draw")
+        fails("predict", "m.npz", "iris.csv", "--proba", match="--proba: this model gives no probabilities")
+
+
+def test_a_reduction_with_a_target_of_numbers(iris):
+    iris["species"] = iris["a"] + 0.5 * iris["b"] + np.sin(np.arange(len(iris)))
+    iris.to_csv("iris.csv", index=False)
+    run("fit", "iris.csv", "--task", "reduce", "--target", "species", "--model", "margins")
+    wrong = "the target 'species' holds numbers, not classes; use the model 'margins'"
+    fails("fit", "iris.csv", "--task", "reduce", "--target", "species", "--model", "embedding", match=wrong)
+
+
+@pytest.mark.parametrize(
+    "density",
+    [
+        fewkern.ParzenDensity(),
+        fewkern.ForwardDensity(),
+        fewkern.ForwardDensity(criterion="squared_error"),
+        fewkern.ForwardConstrainedDensity(scale="whiten"),
+        fewkern.ReducedSetDensity(),
+        fewkern.OrthogonalForwardDensity(),
+    ],
+    ids=lambda d: f"{type(d).__name__}-{getattr(d, 'criterion', '')}",
+)
+def test_saved_densities_come_back(density, tmp_path):
+    model = clone(density).fit(X)
+    again = load(fewkern.save(model, tmp_path / "density"))
+    np.testing.assert_array_equal(again.score_samples(X), model.score_samples(X))
+    np.testing.assert_array_equal(again.sample(3, random_state=0), model.sample(3, random_state=0))
+    assert again.stop_ == model.stop_
+    assert again.path_.axes == model.path_.axes
+    np.testing.assert_array_equal(again.path_.error, model.path_.error)
+    assert again.get_params() == model.get_params()
+
+
+def test_a_saved_density_classifier_comes_back(tmp_path):
+    Z, y = make_banana(200, random_state=0)
+    model = fewkern.DensityClassifier(estimator=fewkern.ForwardDensity(cv=None)).fit(Z, y)
+    again = load(fewkern.save(model, tmp_path / "classifier"))
+    np.testing.assert_array_equal(again.predict_proba(Z), model.predict_proba(Z))
