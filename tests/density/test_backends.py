@@ -23,7 +23,7 @@ DENSITIES = [
     ForwardDensity(criterion="squared_error", scale="whiten"),
     ForwardConstrainedDensity(),
     ReducedSetDensity(bandwidth="silverman"),
-    OrthogonalForwardDensity(n_passes=2),
+    OrthogonalForwardDensity(),
 ]
 
 
