@@ -146,32 +146,6 @@ def test_widths_do_not_fall_below_the_floor():
             np.testing.assert_array_equal(found.bandwidths, [3.0, 3.0])
 
 
-@pytest.mark.parametrize(("least", "stop"), [(1e9, Stop.CONVERGED), (-1.0, Stop.MAX_ITER)])
-def test_em_says_how_many_iterations_and_how_much_they_brought(least, stop):
-    problem = _data()
-    found = likelihood.expectation_maximization(problem, _start(problem.Z), 0.1, 7, least)
-    assert found.stop == stop
-    if stop == Stop.MAX_ITER:
-        assert found.n_iter == 7
-        before = likelihood.expectation_maximization(problem, _start(problem.Z), 0.1, 5, -1.0).mixture
-        last = likelihood.expectation_maximization(problem, _start(problem.Z), 0.1, 6, -1.0).mixture
-        rise = _log_likelihood(problem, last) - _log_likelihood(problem, before)
-        assert found.rise == pytest.approx(rise, rel=1e-6)
-    else:
-        # the first iteration has nothing to rise from
-        assert found.n_iter == 1
-
-
-def test_a_growth_begins_with_one_normal_law():
-    problem = _data()
-    for floor, width in ((0.1, problem.spread), (1000.0, 1000.0 * problem.unit)):
-        growth = likelihood.Growth(problem, floor)
-        np.testing.assert_allclose(growth.mixture.centers[0], problem.w @ problem.Z)
-        assert growth.floor == pytest.approx(floor * problem.unit)
-        assert growth.mixture.bandwidths[0] == pytest.approx(width, rel=1e-6)
-        assert growth.mixture.weights.tolist() == [1.0]
-
-
 @pytest.mark.parametrize("limit", [2, 6])
 def test_a_path_of_likelihoods_ends_after_three_steps_without_a_better_bic(limit):
     calls = []

@@ -86,7 +86,7 @@ class DensityEstimator(CallbackSupportMixin, DensityMixin, BaseEstimator):
 
     def _check(self, X: Any, sample_weight: Any) -> tuple[Samples, AllRows]:
         """Checked samples of positive weight to make choices on, as NumPy arrays, and all rows."""
-        samples = check_weighted(self, X, sample_weight, minimum=2).on_host()  # type: ignore[arg-type]
+        samples = check_weighted(self, X, sample_weight, minimum=2).on_host()
         return samples, AllRows.of(InMemory(samples), self.scale)
 
     def _fit(self, problem: DensityProblem, samples: Samples, rng: Any) -> RoundMixture:

@@ -15,12 +15,7 @@ from fewkern.core.samples import Samples
 from fewkern.density.bandwidth import RULES
 from fewkern.density.base import MAX_CANDIDATES, POSITIVE, DensityEstimator, density_constraints
 from fewkern.density.constrained import default_gamma
-from fewkern.density.orthogonal import (
-    PASSES,
-    distribution_target,
-    sparse_density_construction,
-    sparse_kernel_density,
-)
+from fewkern.density.orthogonal import PASSES, distribution_target, sparse_density_construction, sparse_kernel_density
 from fewkern.density.problem import DensityProblem, RoundMixture
 from fewkern.density.simplex import CV_PARZEN_BANDWIDTHS, reduced_set, reduced_set_bandwidths
 
@@ -161,13 +156,7 @@ class ReducedSetDensity(DensityEstimator):
     )
 
     def __init__(
-        self,
-        *,
-        bandwidth: Any = "cv",
-        cv: Any = 5,
-        scale: str = "std",
-        random_state: Any = 0,
-        verbose: bool = False,
+        self, *, bandwidth: Any = "cv", cv: Any = 5, scale: str = "std", random_state: Any = 0, verbose: bool = False
     ) -> None:
         self.bandwidth = bandwidth
         self.cv = cv

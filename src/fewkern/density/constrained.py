@@ -20,28 +20,18 @@ symbol                       name
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from fewkern.arrays.namespace import Array
+from fewkern.arrays.progress import Step
 from fewkern.core.path import Path, Stop
 from fewkern.density.mixture import squared_distances
-from fewkern.density.problem import DensityProblem, RoundMixture
+from fewkern.density.problem import DensityProblem, RoundMixture, size_path
 from fewkern.density.simplex import LEAST_WEIGHT, active_set
 
-__all__ = [
-    "ConstrainedFit",
-    "ConstrainedRules",
-    "ConstrainedStep",
-    "KernelEntry",
-    "default_gamma",
-    "forward_constrained",
-    "refit_jointly",
-    "score_candidates",
-    "tune_bandwidth",
-]
+__all__ = ["ConstrainedFit", "ConstrainedRules", "default_gamma", "forward_constrained", "refit_jointly"]
 
 # Paper: the bandwidth is kept above 0.01. We: bounds relative to the Parzen bandwidth, because an absolute one breaks
 # equivariance under a change of units. The literal rules know no upper bound; a kernel of the last bandwidth is flat,
@@ -97,9 +87,7 @@ class ConstrainedFit:
     def path(self) -> Path:
         """Leave-one-out score after every kernel; the last model is the one taken."""
         error = np.array([step.loo for step in self.steps])
-        sizes = tuple(float(k + 1) for k in range(len(error)))
-        measure = "leave-one-out error to Parzen's estimate"
-        return Path({"n_vectors": sizes}, error, np.zeros_like(error), (len(error) - 1,), measure=measure)
+        return size_path(error, len(error) - 1, "leave-one-out error to Parzen's estimate")
 
 
 def default_gamma(m: int) -> float:
@@ -278,7 +266,7 @@ class _Construction:
 
 
 def forward_constrained(
-    problem: DensityProblem, target: Array, rules: ConstrainedRules, step: Callable[[int], None] = lambda _: None
+    problem: DensityProblem, target: Array, rules: ConstrainedRules, step: Step = lambda _: None
 ) -> ConstrainedFit:
     r"""FCR-SDC (the paper's algorithm): a convex combination of a few kernels that is close to Parzen's estimate.
 
@@ -318,7 +306,7 @@ def refit_jointly(problem: DensityProblem, target: Array, mixture: RoundMixture)
         rows, bandwidths, D, g = rows[keep], bandwidths[keep], D[:, keep], g[keep] / np.sum(g[keep])  # type: ignore[index]
         if sweep < sweeps:
             _tune_in_turn(problem, target, D, bandwidths, g)
-    return problem.mixture(rows, bandwidths, g)  # type: ignore[arg-type]
+    return problem.mixture(rows, bandwidths, g)
 
 
 def _tune_in_turn(problem: DensityProblem, target: Array, D: Array, bandwidths: Array, g: Array) -> None:

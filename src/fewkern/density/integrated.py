@@ -31,19 +31,13 @@ from fewkern.arrays.blocks import row_blocks
 from fewkern.arrays.folds import Fold
 from fewkern.arrays.linalg import divide_where
 from fewkern.arrays.namespace import Array
+from fewkern.arrays.progress import Step
 from fewkern.core.path import Path, Stop, smallest_within
 from fewkern.density.mixture import squared_distances
-from fewkern.density.problem import DensityProblem, RoundMixture, held_out_weights, paired_errors
+from fewkern.density.problem import DensityProblem, RoundMixture, paired_errors
 from fewkern.density.simplex import LEAST_WEIGHT, active_set
 
-__all__ = [
-    "FLOORS_IN_PARZEN_BANDWIDTHS",
-    "IntegratedStep",
-    "choose_floor",
-    "choose_step",
-    "entry_bandwidths",
-    "forward_integrated",
-]
+__all__ = ["FLOORS_IN_PARZEN_BANDWIDTHS", "choose_floor", "choose_step", "entry_bandwidths", "forward_integrated"]
 
 # Bandwidths at which a kernel may enter, in Parzen bandwidths; the last one is the widest that a kernel may become.
 _ENTRY_PARZEN_BANDWIDTHS = (1.25, 1.5, 1.75, 2.0, 2.25, 2.6, 3.0, 3.6, 4.3, 5.2, 6.2, 7.5, 9.0)
@@ -291,7 +285,7 @@ def forward_integrated(
     floor: float = 1.5,
     max_vectors: int = 20,
     patience: int | None = 5,
-    step: Callable[[int], None] = lambda _: None,
+    step: Step = lambda _: None,
 ) -> tuple[list[IntegratedStep], Stop]:
     """FCR-ISE: one step inserts a kernel, refits all weights, tunes all bandwidths, exchanges, and scores.
 
@@ -353,18 +347,13 @@ def choose_step(steps: list[IntegratedStep], w: Array, tolerance: float) -> tupl
 
 
 def choose_floor(
-    problem: DensityProblem,
-    folds: list[Fold],
-    *,
-    max_vectors: int,
-    tolerance: float,
-    step: Callable[[int], None] = lambda _: None,
+    problem: DensityProblem, folds: list[Fold], *, max_vectors: int, tolerance: float, step: Step = lambda _: None
 ) -> Path:
     """FCR-ISE-CV: the floor and the number of kernels together; the path is rebuilt in every fold.
 
     The floor of least held-out error is chosen, and for it the smallest size within ``tolerance`` standard errors.
     """
-    w = held_out_weights(problem, folds)
+    w = problem.held_out_weights(folds)
     errors = []
     for done, floor in enumerate(FLOORS_IN_PARZEN_BANDWIDTHS):
         terms: list[list[Array]] = [[] for _ in range(max_vectors)]

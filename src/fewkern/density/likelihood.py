@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
@@ -13,27 +12,12 @@ from fewkern.arrays.blocks import row_blocks
 from fewkern.arrays.folds import Fold
 from fewkern.arrays.linalg import logsumexp
 from fewkern.arrays.namespace import Array
+from fewkern.arrays.progress import Step
 from fewkern.core.path import Path, Stop, smallest_within
 from fewkern.density.mixture import squared_distances
-from fewkern.density.problem import (
-    MAX_LOG_KERNEL,
-    AllRows,
-    DensityProblem,
-    RoundMixture,
-    held_out_weights,
-    paired_errors,
-)
+from fewkern.density.problem import MAX_LOG_KERNEL, AllRows, DensityProblem, RoundMixture, paired_errors, size_path
 
-__all__ = [
-    "EMFit",
-    "Growth",
-    "Responsibilities",
-    "choose_size",
-    "expectation_maximization",
-    "forward_likelihood",
-    "grown",
-    "log_density",
-]
+__all__ = ["EMFit", "choose_size", "expectation_maximization", "forward_likelihood", "grown", "log_density"]
 
 # Bandwidths at which a kernel may enter, in Parzen bandwidths.
 _ENTRY_PARZEN_BANDWIDTHS = (1.0, 1.5, 2.0, 2.6, 3.6, 5.2, 7.5)
@@ -195,12 +179,8 @@ def grown(problem: DensityProblem, floor: float, size: int) -> RoundMixture:
     return growth.mixture
 
 
-def _sizes(count: int) -> tuple[float, ...]:
-    return tuple(float(k + 1) for k in range(count))
-
-
 def forward_likelihood(
-    problem: DensityProblem, floor: float, max_vectors: int, step: Callable[[int], None] = lambda _: None
+    problem: DensityProblem, floor: float, max_vectors: int, step: Step = lambda _: None
 ) -> tuple[RoundMixture, Path, Stop]:
     """FCR-ML of the number of kernels of least BIC, which counts ``s (m + 2) - 1`` parameters.
 
@@ -224,9 +204,7 @@ def forward_likelihood(
         step(len(models))
         growth.grow()
         models.append(growth.mixture)
-    measure = "Bayesian information criterion"
-    path = Path({"n_vectors": _sizes(len(bic))}, bic, np.zeros_like(bic), (best,), measure=measure)
-    return models[best], path, stop
+    return models[best], size_path(bic, best, "Bayesian information criterion"), stop
 
 
 def choose_size(
@@ -236,7 +214,7 @@ def choose_size(
     floor: float,
     max_vectors: int,
     tolerance: float,
-    step: Callable[[int], None] = lambda _: None,
+    step: Step = lambda _: None,
 ) -> tuple[Path, Stop]:
     """The smallest number of kernels within ``tolerance`` standard errors of the best held-out likelihood.
 
@@ -248,7 +226,7 @@ def choose_size(
     not risen for four steps.
     """
     parts = [(Growth(problem.part(train), floor), problem.Z[list(test)]) for train, test in folds]
-    w = held_out_weights(problem, folds)
+    w = problem.held_out_weights(folds)
     limit = min(max_vectors, *(growth.problem.n for growth, _ in parts))
     cost = min((problem.dim + 2) / problem.effective_size, 0.02)
     terms: list[Array] = []
@@ -266,8 +244,7 @@ def choose_size(
         for growth, _ in parts:
             growth.grow()
     error, spread = paired_errors(terms, w)
-    sizes = np.array(_sizes(len(terms)))
+    sizes = np.arange(1.0, len(error) + 1)
     further = sizes[int(np.argmin(error))] - sizes
-    chosen = smallest_within(error, sizes, tolerance * np.maximum(spread, cost * further))
-    measure = "minus the held-out log density"
-    return Path({"n_vectors": _sizes(len(terms))}, error, spread, chosen, measure=measure), stop
+    (chosen,) = smallest_within(error, sizes, tolerance * np.maximum(spread, cost * further))
+    return size_path(error, chosen, "minus the held-out log density", spread), stop

@@ -23,13 +23,7 @@ from fewkern.arrays.numerics import normal_cdf, quiet
 from fewkern.arrays.random import random_generator
 from fewkern.arrays.storable import floats, indices, storable
 
-__all__ = [
-    "ClassMixtures",
-    "KernelMixture",
-    "product_bound",
-    "square_limit",
-    "squared_distances",
-]
+__all__ = ["ClassMixtures", "KernelMixture", "product_bound", "square_limit", "squared_distances"]
 
 _LOG_2PI = math.log(2 * math.pi)
 

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,10 +24,11 @@ import numpy as np
 from fewkern.arrays.blocks import row_blocks
 from fewkern.arrays.namespace import Array
 from fewkern.arrays.numerics import normal_cdf, quiet
+from fewkern.arrays.progress import Step
 from fewkern.core.path import Path, Stop
 from fewkern.core.peel import peel
 from fewkern.density.mixture import squared_distances
-from fewkern.density.problem import DensityProblem, RoundMixture
+from fewkern.density.problem import DensityProblem, RoundMixture, size_path
 from fewkern.density.simplex import active_set, mnqp
 
 __all__ = [
@@ -80,8 +80,7 @@ class ForwardRegression:
     def path(self) -> Path:
         """Leave-one-out score after every column."""
         error = np.array([step.loo for step in self.steps])
-        sizes = tuple(float(k + 1) for k in range(len(error)))
-        return Path({"n_vectors": sizes}, error, np.zeros_like(error), (len(error) - 1,))
+        return size_path(error, len(error) - 1, "mean squared leave-one-out error")
 
 
 class _Regression:
@@ -173,7 +172,7 @@ def orthogonal_forward(
 
 
 def _regress(
-    F: Array, target: Array, *, skip: float, nonnegative: bool, limit: int | None, step: Callable[[int], None]
+    F: Array, target: Array, *, skip: float, nonnegative: bool, limit: int | None, step: Step
 ) -> tuple[ForwardRegression, Array]:
     """A first pass over all columns, the others over its subset; the last regression, and its columns of ``F``."""
     # Assumption: the penalties start at this part of the mean squared length of a column, so that units do not matter.
@@ -215,7 +214,7 @@ def sparse_kernel_density(
     *,
     limit: int | None = None,
     exact: bool = True,
-    step: Callable[[int], None] = lambda _: None,
+    step: Step = lambda _: None,
 ) -> tuple[RoundMixture, ForwardRegression]:
     """SKD: Parzen's estimate ``target`` (in the unit of the problem) regressed on at most ``limit`` kernels.
 
@@ -246,12 +245,7 @@ def distribution_target(Z: Array, problem: DensityProblem) -> Array:
 
 
 def sparse_density_construction(
-    problem: DensityProblem,
-    target: Array,
-    bandwidth: float,
-    *,
-    limit: int | None = None,
-    step: Callable[[int], None] = lambda _: None,
+    problem: DensityProblem, target: Array, bandwidth: float, *, limit: int | None = None, step: Step = lambda _: None
 ) -> tuple[RoundMixture, ForwardRegression]:
     """SDC: the empirical distribution function ``target`` regressed on at most ``limit`` integrated kernels.
 

@@ -15,19 +15,12 @@ from fewkern.arrays.columns import unless_rounding
 from fewkern.arrays.folds import Fold
 from fewkern.arrays.namespace import Array
 from fewkern.arrays.numerics import quiet
+from fewkern.core.path import Path
 from fewkern.core.population import Population
 from fewkern.core.samples import Samples
 from fewkern.density.mixture import KernelMixture, squared_distances
 
-__all__ = [
-    "MAX_LOG_KERNEL",
-    "AllRows",
-    "DensityProblem",
-    "RoundMixture",
-    "Scaling",
-    "held_out_weights",
-    "paired_errors",
-]
+__all__ = ["MAX_LOG_KERNEL", "AllRows", "DensityProblem", "RoundMixture", "Scaling", "paired_errors", "size_path"]
 
 Sum = TypeVar("Sum")
 
@@ -184,6 +177,11 @@ class DensityProblem:
         bandwidths = np.broadcast_to(np.asarray(bandwidths, dtype=float), rows.shape)
         return RoundMixture(self.Z[rows], bandwidths, np.asarray(weights) / np.sum(weights), rows)
 
+    def held_out_weights(self, folds: list[Fold]) -> Array:
+        """Weights of the held-out samples, fold after fold, normalized."""
+        w = np.concatenate([self.w[list(test)] for _, test in folds])
+        return w / np.sum(w)
+
     def error_terms(self, mixture: RoundMixture, Z: Array) -> Array:
         r"""Terms :math:`g'Bg - 2\hat p(x_i)` of the integrated squared error at held-out samples ``Z``.
 
@@ -193,12 +191,6 @@ class DensityProblem:
         spread = np.sqrt(bandwidths[:, None] ** 2 + bandwidths[None, :] ** 2)
         B = self.kernel(squared_distances(mixture.centers, mixture.centers), spread)
         return g @ (B @ g) - 2.0 * (self.kernel(squared_distances(Z, mixture.centers), bandwidths) @ g)
-
-
-def held_out_weights(problem: DensityProblem, folds: list[Fold]) -> Array:
-    """Weights of the held-out samples, fold after fold, normalized."""
-    w = np.concatenate([problem.w[list(test)] for _, test in folds])
-    return w / np.sum(w)
 
 
 def paired_errors(terms: Sequence[Array], w: Array) -> tuple[Array, Array]:
@@ -211,6 +203,13 @@ def paired_errors(terms: Sequence[Array], w: Array) -> tuple[Array, Array]:
         gap = gap - float(w @ gap)
         spread.append(math.sqrt(float(w @ (gap * gap)) * float(np.sum(w * w))))  # the last factor is 1 / N_eff
     return means, np.array(spread)
+
+
+def size_path(error: Array, chosen: int, measure: str, spread: Array | None = None) -> Path:
+    """Errors of mixtures of 1, 2, ... kernels, and the position of the one that is taken."""
+    sizes = tuple(float(k + 1) for k in range(len(error)))
+    spread = np.zeros_like(error) if spread is None else spread
+    return Path({"n_vectors": sizes}, error, spread, (chosen,), measure=measure)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,6 @@ paper quotes (:func:`mnqp`). RSDE is the programme on all candidates,
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -19,6 +18,7 @@ from fewkern.arrays.blocks import row_blocks
 from fewkern.arrays.folds import Fold
 from fewkern.arrays.linalg import divide_where, solve_or_least_squares
 from fewkern.arrays.namespace import Array
+from fewkern.arrays.progress import Step
 from fewkern.core.path import Path, Stop
 from fewkern.density.mixture import squared_distances
 from fewkern.density.problem import DensityProblem, RoundMixture
@@ -271,9 +271,7 @@ def reduced_set_by_updates(problem: DensityProblem, bandwidth: float, iterations
     return problem.mixture(problem.candidates[keep], bandwidth, weights[keep])
 
 
-def reduced_set_bandwidths(
-    problem: DensityProblem, folds: list[Fold], step: Callable[[int], None] = lambda _: None
-) -> Path:
+def reduced_set_bandwidths(problem: DensityProblem, folds: list[Fold], step: Step = lambda _: None) -> Path:
     r"""RSDE-CV: cross-validated integrated squared error of multiples of ``unit``.
 
     The path chooses the bandwidth of least error. The ``folds`` are of the candidates. Where these are not all samples,
