@@ -63,8 +63,18 @@ def test_a_classifier_is_fitted_in_numpy_and_kept_in_the_library_of_the_samples(
     there = DensityClassifier(estimator=base).fit(to(X), to(y))
     for found in (there.priors_, there.expansion_.vectors, there.densities_[0].vectors_, there.predict(to(X))):
         assert type(found) is type(to(X))
-    for method in ("predict_proba", "predict_joint_log_proba", "predict_set", "predict"):
-        np.testing.assert_allclose(back(getattr(there, method)(to(X))), getattr(here, method)(X), rtol=1e-9)
+    for method in (
+        "predict_proba",
+        "predict_log_proba",
+        "predict_set",
+        "predict_joint_log_proba",
+        "decision_function",
+        "predict",
+    ):
+        for model in (there, here):  # one that was fitted to NumPy arrays is used elsewhere
+            found = getattr(model, method)(to(X))
+            assert method == "predict" or type(found) is type(to(X))
+            np.testing.assert_allclose(back(found), getattr(here, method)(X), rtol=1e-9, atol=1e-12)
 
 
 def test_normal_cdf(foreign):

@@ -84,14 +84,6 @@ def test_float32_stays_float32(density):
     np.testing.assert_allclose(model.score_samples(X.astype(np.float32)), reference.score_samples(X), atol=0.05)
 
 
-@every_density
-def test_units_of_the_features_do_not_matter(density):
-    factors, shift = np.array([1e3, 1e-4]), np.array([5e5, -3.0])
-    model, other = clone(density).fit(X), clone(density).fit(X * factors + shift)
-    expected = model.score_samples(X) - np.log(factors).sum()
-    np.testing.assert_allclose(other.score_samples(X * factors + shift), expected, atol=1e-5)
-
-
 def test_whitening_makes_correlated_data_look_uncorrelated():
     mixing = np.array([[3.0, 2.9], [0.0, 0.1]])
     Z = np.random.default_rng(0).normal(size=(300, 2))
@@ -339,11 +331,19 @@ def test_random_state_must_be_one(density):
 
 @every_density
 @pytest.mark.parametrize("scale", ["std", "whiten"])
-@pytest.mark.parametrize("factor", [1e200, 1e-200])
-def test_huge_and_tiny_units(density, scale, factor):
-    model, other = (clone(density).set_params(scale=scale).fit(data) for data in (X, X * factor))
-    expected = model.score_samples(X) - 2 * np.log(factor)
-    np.testing.assert_allclose(other.score_samples(X * factor), expected, rtol=1e-6)
+@pytest.mark.parametrize(
+    ("factors", "shift", "tolerance"),
+    [
+        ([1e200] * 2, 0.0, {"rtol": 1e-6}),
+        ([1e-200] * 2, 0.0, {"rtol": 1e-6}),
+        ([1e3, 1e-4], [5e5, -3.0], {"atol": 1e-5}),
+    ],
+)
+def test_units_of_the_features_do_not_matter(density, scale, factors, shift, tolerance):
+    there = X * factors + shift
+    model, other = (clone(density).set_params(scale=scale).fit(data) for data in (X, there))
+    expected = model.score_samples(X) - np.log(factors).sum()
+    np.testing.assert_allclose(other.score_samples(there), expected, **{"rtol": 1e-12, **tolerance})
 
 
 @every_density
@@ -401,11 +401,8 @@ class TestDensityClassifier:
         assert DensityClassifier(estimator=base, priors=[0.1, 0.9]).fit(Z, y).priors_[0] == 0.1
         with pytest.raises(ValueError, match="priors must be 2 positive numbers that add up to 1"):
             DensityClassifier(estimator=base, priors=[0.5, 0.9]).fit(Z, y)
-
-    def test_class_weights_change_the_priors(self):
-        Z, y = make_banana(200, random_state=0)
+        # weights of the classes change the priors
         Z, y = Z[:150], y[:150]
-        base = ParzenDensity(bandwidth=0.3)
         balanced = DensityClassifier(estimator=base, class_weight="balanced").fit(Z, y)
         np.testing.assert_allclose(balanced.priors_, [0.5, 0.5])
         weighted = DensityClassifier(estimator=base, class_weight={y.min(): 3.0, y.max(): 1.0}).fit(Z, y)
@@ -455,16 +452,6 @@ class TestDensityClassifier:
             [[0.0], [1.0], [5.0], [6.0]], [0, 0, 1, 1]
         )
         assert model.class_scores_.factor == 1.0
-
-    def test_fitted_on_numpy_used_elsewhere(self, foreign):
-        to, back = foreign
-        Z, y = make_banana(100, random_state=0)
-        model = DensityClassifier(estimator=ParzenDensity(bandwidth=0.3)).fit(Z, y)
-        for method in ("predict_proba", "predict_log_proba", "decision_function", "predict_joint_log_proba"):
-            found = getattr(model, method)(to(Z))
-            assert type(found) is type(to(Z))
-            np.testing.assert_allclose(back(found), getattr(model, method)(Z), rtol=1e-9, atol=1e-12)
-        np.testing.assert_array_equal(back(model.predict(to(Z))), model.predict(Z))
 
     def test_a_class_of_one_sample_is_an_error(self):
         with pytest.raises(ValueError, match="class 'rare' has fewer than two different samples"):

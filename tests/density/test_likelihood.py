@@ -136,16 +136,6 @@ def test_kernels_hardly_anybody_answers_for_stay_where_they_are():
     np.testing.assert_allclose(found.weights, [1.0, 0.0])
 
 
-def test_widths_do_not_fall_below_the_floor():
-    problem = _data()
-    narrow = RoundMixture(problem.Z[[0, -1]], np.array([0.5, 0.5]), np.array([0.5, 0.5]))
-    for floor in (0.01, 3.0):
-        found = likelihood.expectation_maximization(problem, narrow, floor, 1).mixture
-        assert np.all(found.bandwidths >= floor)
-        if floor == 3.0:
-            np.testing.assert_array_equal(found.bandwidths, [3.0, 3.0])
-
-
 @pytest.mark.parametrize("limit", [2, 6])
 def test_a_path_of_likelihoods_ends_after_three_steps_without_a_better_bic(limit):
     calls = []

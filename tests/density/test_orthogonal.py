@@ -113,16 +113,6 @@ def test_weights_are_on_the_simplex_and_rows_are_distinct(method):
     np.testing.assert_array_equal(last.path.error, [step.loo for step in last.steps])
 
 
-def test_row_weights_equal_repetition_in_plain_least_squares():
-    F, y = _regression(20)
-    twice = np.r_[np.arange(20), np.arange(5)]
-    w = np.bincount(twice) / 25
-    root = np.sqrt(20 * w)
-    a = regression.orthogonal_forward(root[:, None] * F, root * y, np.zeros(12), skip=1e-12, limit=1)
-    coefficient = np.linalg.lstsq(F[twice][:, [a.columns[0]]], y[twice], rcond=None)[0]
-    np.testing.assert_allclose(a.weights, coefficient, rtol=1e-10)
-
-
 def test_columns_of_zeros_are_nothing_to_choose_from():
     _, y = _regression()
     found = regression.orthogonal_forward(np.zeros((40, 3)), y, np.zeros(3), skip=1e-12)
