@@ -107,10 +107,10 @@ class ForwardDensity(DensityEstimator):
     ============================ =====================================
 
     With ``n`` samples (20,000 at most) and ``c`` candidates, the samples at which kernels may enter (1,000 at most,
-    drawn where there are more), "likelihood" costs ``O(300 c)`` per step and ``O(n s m)``
-    per EM iteration, in every fold; "squared_error" ``O(14 n c m)`` once and ``O(n s + 14 c s^2)`` per step, memory
-    ``O(n s + 14 c s)``. Above 20,000 rows there are two to six passes over all of them: one for their moments, then one
-    per EM iteration, ``O(s m)`` per row. Evaluation ``O(s m)`` per sample.
+    drawn where there are more), "likelihood" costs ``O(300 c)`` per step and ``O(n s m)`` per EM iteration, in every
+    fold; "squared_error" ``O(14 n c m)`` once and ``O(n s + 14 c s^2)`` per step, memory ``O(n s + 14 c s)``. Above
+    20,000 rows there are two to six passes over all of them: one for their moments, then one per EM iteration,
+    ``O(s m)`` per row. Evaluation ``O(s m)`` per sample.
 
     A density of few kernels has thin tails: errors weighted by the density do not see it, the log-likelihood does.
     "likelihood" is a mixture of round Gaussians with a deterministic start, a floor on the bandwidths, and a size
