@@ -28,17 +28,12 @@ from fewkern.datasets import (
     make_three_gaussians,
     three_gaussians_density,
 )
-from fewkern.density.bandwidth import least_squares_width
+from fewkern.density.bandwidth import parzen_bandwidth
 from fewkern.density.constrained import ConstrainedRules, forward_constrained
 from fewkern.density.integrated import forward_integrated
 from fewkern.density.mixture import squared_distances
-from fewkern.density.orthogonal import (
-    Passes,
-    distribution_target,
-    sparse_density_construction,
-    sparse_kernel_density,
-)
-from fewkern.density.problem import DensityProblem, RoundMixture, normal_kernel
+from fewkern.density.orthogonal import distribution_target, sparse_density_construction, sparse_kernel_density
+from fewkern.density.problem import DensityProblem, RoundMixture
 from fewkern.density.simplex import reduced_set_by_updates
 
 Values = dict[str, Any]
@@ -80,24 +75,25 @@ def _mixture(settings: Values, X: Any) -> KernelMixture:
 
 
 def _unscaled(found: RoundMixture, X: Any) -> KernelMixture:
-    return KernelMixture(found.centers, found.weights, found.widths, np.ones(X.shape[1]), found.rows)
+    return KernelMixture(found.centers, found.weights, found.bandwidths, np.ones(X.shape[1]), found.rows)
 
 
 def _by_updates(settings: Values, X: Any) -> KernelMixture:
     """RSDE and SKD by the multiplicative updates of the literature."""
     problem = DensityProblem.of(X, np.ones(len(X)), settings["width"])
     if settings["model"] == "reduced":
-        return _unscaled(reduced_set_by_updates(problem, settings["width"]).mixture, X)
-    found = sparse_kernel_density(problem, problem.parzen(X), settings["kernel_width"], Passes(), exact=False)
-    return _unscaled(found.mixture, X)
+        return _unscaled(reduced_set_by_updates(problem, settings["width"]), X)
+    found, _ = sparse_kernel_density(problem, problem.parzen(X), settings["kernel_width"], exact=False)
+    return _unscaled(found, X)
 
 
 def _of_size(settings: Values, X: Any) -> KernelMixture:
     """FCR-ISE of a given size, without EM."""
     problem = DensityProblem.of(X, np.ones(len(X)))
-    problem = DensityProblem.of(X, np.ones(len(X)), least_squares_width(problem).width)
-    path = forward_integrated(problem, max_vectors=settings["max_vectors"], patience=None)
-    return _unscaled(path.mixture(len(path.steps) - 1), X)
+    path, _, _ = parzen_bandwidth(problem, "lscv")
+    problem = DensityProblem.of(X, np.ones(len(X)), path.setting["bandwidth"])
+    steps, _ = forward_integrated(problem, max_vectors=settings["max_vectors"], patience=None)
+    return _unscaled(steps[-1].mixture, X)
 
 
 def density(settings: Values, run: int) -> Values:
@@ -122,21 +118,21 @@ def _formula(settings: Values, s: int, inner: int, np_part: float) -> float:
     return total + (rho * (inner**2 + 5 * inner + 2) if method == "kernel" else 0)
 
 
-def _part_of_the_full_cost(X: Any, target: Any, width: float, gamma: float, fit: Any) -> float:
+def _part_of_the_full_cost(problem: DensityProblem, target: Any, gamma: float, steps: Any) -> float:
     """Mean n_p over its maximum: a candidate costs 8 N + 5 where 0 <= lambda^LS <= 1 (18), and 2 N + 1 elsewhere."""
-    n, m = X.shape
-    D = squared_distances(X, X)
-    Psi = normal_kernel(D, gamma * width, m, width)
+    n = problem.n
+    D = squared_distances(problem.Z, problem.Z)
+    Psi = problem.kernel(D, gamma * problem.unit)
     y = np.zeros(n)
     free = np.ones(n, dtype=bool)
     costs = []
-    for k, step in enumerate(fit.steps):
+    for k, step in enumerate(steps):
         if k:
             U, T = (y[:, None] - Psi)[:, free], (target[:, None] - Psi)[:, free]
             least_squares = (U * T).sum(axis=0) / (U * U).sum(axis=0)
             inside = (least_squares >= 0) & (least_squares <= 1)
             costs += np.where(inside, 8 * n + 5, 2 * n + 1).tolist()
-        y = step.mixing * y + (1 - step.mixing) * normal_kernel(D[:, step.index], step.width, m, width)
+        y = step.mixing * y + (1 - step.mixing) * problem.kernel(D[:, step.index], step.bandwidth)
         free[step.index] = False
     return float(np.mean(costs)) / (8 * n + 5)
 
@@ -157,28 +153,28 @@ def cost(settings: Values, run: int) -> Values:
     start = time.perf_counter()
     with counting() as tally:
         if method == "reduced":
-            found: Any = reduced_set_by_updates(counted, settings["kernel_width"], iterations=settings["iterations"])
+            mixture = reduced_set_by_updates(counted, settings["kernel_width"], settings["iterations"])
         elif method == "forward":
-            rules = ConstrainedRules(
-                gamma, s, stop="size", width_steps=settings["width_steps"], width_rule="abs", prune=settings["prune"]
-            )
+            steps, prune = settings["width_steps"], settings["prune"]
+            rules = ConstrainedRules(gamma, s, stop="size", n_bandwidth_steps=steps, bandwidth_rule="abs", prune=prune)
             found = forward_constrained(counted, target.view(CountingArray), rules)
+            mixture = found.mixture
         elif method == "kernel":
-            found = sparse_kernel_density(
-                counted, target.view(CountingArray), settings["kernel_width"], Passes(limit=s), exact=False
+            mixture, _ = sparse_kernel_density(
+                counted, target.view(CountingArray), settings["kernel_width"], limit=s, exact=False
             )
         else:
             distribution = distribution_target(X, problem).view(CountingArray)
-            found = sparse_density_construction(counted, distribution, settings["kernel_width"], Passes(limit=s))
+            mixture, _ = sparse_density_construction(counted, distribution, settings["kernel_width"], limit=s)
     seconds = time.perf_counter() - start
     values: Values = {"formula": _formula(settings, s, settings["inner"], np_part) / 1e6}
     if method == "forward" and not settings["prune"]:
-        np_part = _part_of_the_full_cost(X, np.asarray(target), width, gamma, found)
+        np_part = _part_of_the_full_cost(problem, np.asarray(target), gamma, found.steps)
         values["mean_np"] = 100 * np_part
         values["formula_at_that_np"] = _formula(settings, len(found.steps), 0, np_part) / 1e6
     return {
         **values,
         "counted": tally.multiplications / 1e6,
-        "kernels": len(found.mixture.weights),
+        "kernels": len(mixture.weights),
         "seconds": round(seconds, 3),
     }

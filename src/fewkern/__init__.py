@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from fewkern.core.expansion import KernelExpansion
     from fewkern.density.baselines import OrthogonalForwardDensity, ParzenDensity, ReducedSetDensity
     from fewkern.density.classifier import DensityClassifier
-    from fewkern.density.forward import ForwardDensity
-    from fewkern.density.forward_constrained import ForwardConstrainedDensity
+    from fewkern.density.forward import ForwardConstrainedDensity, ForwardDensity
     from fewkern.density.mixture import KernelMixture
     from fewkern.fisher.forward_fisher import ForwardKernelFisher
     from fewkern.fisher.sparse import SparseKernelFisher
@@ -78,7 +77,7 @@ _PLACES = {
     "FeatureVectorPCA": "select.pca",
     "FeatureVectorRegressor": "select.regression",
     "FeatureVectorSelector": "select.selector",
-    "ForwardConstrainedDensity": "density.forward_constrained",
+    "ForwardConstrainedDensity": "density.forward",
     "ForwardDensity": "density.forward",
     "ForwardKernelFisher": "fisher.forward_fisher",
     "GaussianBasis": "core.gaussians",

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 from sklearn.base import clone
 
 from fewkern import (
@@ -13,6 +14,8 @@ from fewkern import (
     ParzenDensity,
     ReducedSetDensity,
 )
+from fewkern.arrays.linalg import solve_or_least_squares
+from fewkern.arrays.numerics import normal_cdf
 
 X = np.random.default_rng(0).normal(size=(50, 2))
 X[25:] += 3.0
@@ -23,7 +26,7 @@ DENSITIES = [
     ForwardDensity(criterion="squared_error", scale="whiten"),
     ForwardConstrainedDensity(),
     ReducedSetDensity(bandwidth="silverman"),
-    OrthogonalForwardDensity(n_passes=2),
+    OrthogonalForwardDensity(),
 ]
 
 
@@ -60,5 +63,30 @@ def test_a_classifier_is_fitted_in_numpy_and_kept_in_the_library_of_the_samples(
     there = DensityClassifier(estimator=base).fit(to(X), to(y))
     for found in (there.priors_, there.expansion_.vectors, there.densities_[0].vectors_, there.predict(to(X))):
         assert type(found) is type(to(X))
-    for method in ("predict_proba", "predict_joint_log_proba", "predict_set", "predict"):
-        np.testing.assert_allclose(back(getattr(there, method)(to(X))), getattr(here, method)(X), rtol=1e-9)
+    for method in (
+        "predict_proba",
+        "predict_log_proba",
+        "predict_set",
+        "predict_joint_log_proba",
+        "decision_function",
+        "predict",
+    ):
+        for model in (there, here):  # one that was fitted to NumPy arrays is used elsewhere
+            found = getattr(model, method)(to(X))
+            assert method == "predict" or type(found) is type(to(X))
+            np.testing.assert_allclose(back(found), getattr(here, method)(X), rtol=1e-9, atol=1e-12)
+
+
+def test_normal_cdf(foreign):
+    to, back = foreign
+    x = np.linspace(-8, 8, 17)
+    np.testing.assert_allclose(normal_cdf(x), norm.cdf(x), rtol=1e-12)
+    np.testing.assert_allclose(back(normal_cdf(to(x))), norm.cdf(x), rtol=1e-9)
+
+
+@pytest.mark.parametrize("corner", [3.0, 1.0, 1.0 + 1e-17])
+def test_a_singular_system_has_the_shortest_least_squares_solution(foreign, corner):
+    to, back = foreign
+    A, b = np.array([[1.0, 1.0], [1.0, corner]]), np.array([2.0, 2.0])
+    expected = [2.0, 0.0] if corner == 3.0 else [1.0, 1.0]
+    np.testing.assert_allclose(back(solve_or_least_squares(to(A), to(b))), expected, rtol=1e-9, atol=1e-12)

@@ -1,4 +1,4 @@
-"""Parzen widths: scores against the definition term by term, grids, ties."""
+"""Parzen bandwidths: scores against the definition term by term, grids, ties."""
 
 from dataclasses import replace
 
@@ -10,11 +10,16 @@ from fewkern.density import bandwidth
 from fewkern.density.problem import DensityProblem
 from tests.oracles import density as oracle
 
-SCORES = [bandwidth.least_squares_scores, bandwidth.likelihood_scores]
+GRID = np.geomspace(0.15, 1.5, 30)
+SCORES = {
+    "lscv": (bandwidth.least_squares_scores, oracle.lscv, 1 / (2 * np.pi)),
+    "likelihood": (bandwidth.likelihood_scores, oracle.likelihood_cv, 1.0),
+}
+every_rule = pytest.mark.parametrize("rule", SCORES)
 
 
 def _numbers(scores):
-    return np.array([float(score) for score in scores])
+    return scores[:, 0] * np.exp(scores[:, 1])
 
 
 @pytest.fixture
@@ -24,82 +29,75 @@ def data():
     return DensityProblem.of(rng.normal(size=(40, 2)), w)
 
 
-def test_least_squares_scores_equal_the_double_sum(data):
-    widths = [0.2, 0.5, 1.0]
-    scores = _numbers(bandwidth.least_squares_scores(data, widths)) / (2 * np.pi)
-    np.testing.assert_allclose(scores, [oracle.lscv(data.Z, data.w, s) for s in widths], rtol=1e-11)
+@every_rule
+def test_scores_equal_the_definition(data, rule):
+    scores, definition, unit = SCORES[rule]
+    bandwidths = [0.2, 0.5, 1.0]
+    expected = [definition(data.Z, data.w, s) for s in bandwidths]
+    np.testing.assert_allclose(_numbers(scores(data, bandwidths)) * unit, expected, rtol=1e-11)
 
 
 def test_approximate_scores_equal_the_printed_right_side(data):
-    widths = [0.3, 0.7]
-    scores = bandwidth.least_squares_scores(DensityProblem.of(data.Z, np.ones(40)), widths, "approximate")
-    expected = [oracle.lscv_approximate(data.Z, s) for s in widths]
+    bandwidths = [0.3, 0.7]
+    scores = bandwidth.least_squares_scores(DensityProblem.of(data.Z, np.ones(40)), bandwidths, exact=False)
+    expected = [oracle.lscv_approximate(data.Z, s) for s in bandwidths]
     np.testing.assert_allclose(_numbers(scores) / (2 * np.pi), expected, rtol=1e-11)
 
 
-def test_blocks_do_not_change_the_scores(data, monkeypatch):
-    whole = [_numbers(scores(data, [0.4])) for scores in SCORES]
+@every_rule
+def test_blocks_do_not_change_the_scores(data, rule, monkeypatch):
+    scores = SCORES[rule][0]
+    whole = _numbers(scores(data, [0.4]))
     monkeypatch.setattr(bandwidth, "row_blocks", lambda n, _: (slice(i, min(i + 7, n)) for i in range(0, n, 7)))
-    for scores, expected in zip(SCORES, whole):
-        np.testing.assert_allclose(_numbers(scores(data, [0.4])), expected, rtol=1e-12)
+    np.testing.assert_allclose(_numbers(scores(data, [0.4])), whole, rtol=1e-12)
 
 
-def test_likelihood_scores_equal_the_definition(data):
-    widths = [0.2, 0.5, 1.0]
-    scores = _numbers(bandwidth.likelihood_scores(data, widths))
-    np.testing.assert_allclose(scores, [oracle.likelihood_cv(data.Z, data.w, s) for s in widths], rtol=1e-11)
-
-
-@pytest.mark.parametrize(
-    ("rule", "score"),
-    [
-        (bandwidth.least_squares_width, lambda X, w, s: oracle.lscv(X, w, s)),
-        (bandwidth.likelihood_width, lambda X, w, s: oracle.likelihood_cv(X, w, s)),
-    ],
-)
-def test_the_width_is_the_minimiser_on_the_default_grid(data, rule, score):
-    found = rule(data)
-    grid = np.asarray(bandwidth.default_grid(data.silverman))
-    assert found.stop is Stop.INSIDE
-    assert len(grid) == 30
-    assert found.width == grid[np.argmin([score(data.Z, data.w, s) for s in grid])]
-    assert found.path.setting == {"bandwidth": found.width}
+@every_rule
+def test_the_bandwidth_is_the_minimiser_on_the_grid(data, rule):
+    path, stop, _ = bandwidth.parzen_bandwidth(data, rule)
+    grid = path.axes["bandwidth"]
+    assert stop is Stop.INSIDE
+    np.testing.assert_allclose(grid[:30], data.silverman * GRID)
+    assert path.chosen[0] == np.argmin([SCORES[rule][1](data.Z, data.w, s) for s in grid])
 
 
 def test_rules_of_thumb_on_the_data_s_own_scale():
     X = 7.0 * np.random.default_rng(0).normal(size=(100, 3)) + 50
     problem = DensityProblem.of(X, np.ones(100))
     mean_deviation = np.sqrt(X.var(axis=0).mean())
-    assert problem.silverman == pytest.approx(mean_deviation * (4 / (5 * 100)) ** (1 / 7))
-    assert problem.scott == pytest.approx(mean_deviation * 100 ** (-1 / 7))
+    expected = {
+        "silverman": mean_deviation * (4 / (5 * 100)) ** (1 / 7),
+        "scott": mean_deviation * 100 ** (-1 / 7),
+        0.7: 0.7,
+    }
+    for rule, value in expected.items():
+        path, stop, _ = bandwidth.parzen_bandwidth(problem, rule)
+        assert (path.setting["bandwidth"], stop) == (pytest.approx(value), Stop.GIVEN)
 
 
-@pytest.mark.parametrize("factors", [(0.001, 0.01), (30.0, 300.0)])
-def test_a_grid_that_misses_the_minimum_grows_towards_it(data, factors):
-    best = bandwidth.least_squares_width(data).width
-    found = bandwidth.least_squares_width(data, list(best * np.geomspace(*factors, 20)))
-    assert found.stop is Stop.INSIDE
-    assert found.width == pytest.approx(best, rel=0.15)
-    assert np.all(np.diff(found.widths) > 0)
+@pytest.mark.parametrize("factor", [3e-3, 40.0])
+def test_a_grid_that_misses_the_minimum_grows_towards_it(data, factor, monkeypatch):
+    best = bandwidth.parzen_bandwidth(data, "lscv")[0].setting["bandwidth"]
+    monkeypatch.setattr(bandwidth, "_GRID_IN_SILVERMANS", factor * GRID)
+    path, stop, _ = bandwidth.parzen_bandwidth(data, "lscv")
+    assert stop is Stop.INSIDE
+    assert path.setting["bandwidth"] == pytest.approx(best, rel=0.15)
+    assert len(path.axes["bandwidth"]) > 30
+    np.testing.assert_allclose(np.diff(np.log(path.axes["bandwidth"])), np.log(10) / 29)
 
 
-def test_a_grid_hopelessly_far_off_ends_at_its_edge(data):
-    found = bandwidth.least_squares_width(data, list(np.geomspace(1e4, 2e4, 3)))
-    assert (found.stop, found.tied_pairs) == (Stop.EDGE, 0)
-    assert found.width == found.widths[0]
+def test_a_grid_hopelessly_far_off_ends_at_its_edge(data, monkeypatch):
+    monkeypatch.setattr(bandwidth, "_GRID_IN_SILVERMANS", 1e9 * GRID)
+    path, stop, tied_pairs = bandwidth.parzen_bandwidth(data, "lscv")
+    assert (stop, tied_pairs, path.chosen) == (Stop.EDGE, 0, (0,))
+    assert len(path.axes["bandwidth"]) == 30 + 3 * 29
 
 
-def test_one_width_is_taken_as_it_is(data):
-    found = bandwidth.least_squares_width(data, [0.5])
-    assert (found.width, found.stop) == (0.5, Stop.INSIDE)
-
-
-def test_duplicates_that_drive_the_width_to_zero_are_named():
+def test_duplicates_that_drive_the_bandwidth_to_zero_are_named():
     X = np.repeat(np.random.default_rng(0).normal(size=(30, 2)), 2, axis=0)
-    problem = DensityProblem.of(X, np.ones(60))
-    found = bandwidth.least_squares_width(problem)
-    assert (found.stop, found.tied_pairs) == (Stop.EDGE, 30)
-    assert found.width == min(bandwidth.default_grid(problem.silverman))
+    path, stop, tied_pairs = bandwidth.parzen_bandwidth(DensityProblem.of(X, np.ones(60)), "lscv")
+    assert (stop, tied_pairs) == (Stop.EDGE, 30)
+    assert (path.chosen, len(path.axes["bandwidth"])) == ((0,), 30)
 
 
 @pytest.mark.parametrize(("copies", "expected"), [(1, False), (4, False), (5, True)])
@@ -130,42 +128,28 @@ def test_close_samples_are_not_equal_ones():
 
 
 def test_scores_that_are_out_of_range_keep_their_order():
-    scores = [
-        bandwidth._Score(value, log)
-        for value, log in [(-2, 900), (-1, 800), (-1, 0), (0, 5), (1, -900), (1, 800), (1, 801)]
-    ]
-    orders = [score.order for score in scores]
-    assert orders == sorted(orders)
-    assert np.all(np.isfinite([float(score) for score in scores]))
+    scores = np.array([(-2, 900), (-1, 800), (-1, 0), (0, 5), (1, -900), (1, 800), (1, 801)], dtype=float)
+    for k in range(len(scores)):
+        assert bandwidth.smallest_score(scores[k:]) == 0
+        assert bandwidth.smallest_score(scores[k:][::-1]) == len(scores) - k - 1
 
 
-def test_the_width_in_a_thousand_dimensions():
+def test_the_bandwidth_in_a_thousand_dimensions():
     X = np.random.default_rng(0).normal(size=(40, 1000))
-    found = bandwidth.least_squares_width(DensityProblem.of(X, np.ones(40)))
+    path, _, _ = bandwidth.parzen_bandwidth(DensityProblem.of(X, np.ones(40)), "lscv")
     # the squared distance of two samples is 2 m, and a kernel must reach the nearest ones
-    assert 0.5 < found.width < 2
-    assert np.all(np.isfinite(found.scores))
+    assert 0.5 < path.setting["bandwidth"] < 2
+    assert np.all(np.isfinite(path.error))
 
 
-@pytest.mark.parametrize("limit", [40, 1000])
-def test_every_rule_is_its_own_search_in_units_of_all_samples(limit):
-    """A part of the samples wants a larger width, by the power of their numbers that theory gives."""
-    X = np.random.default_rng(0).normal(size=(160, 2))
-    problem = DensityProblem.of(X, np.ones(160), 1.0)
-    grid = [0.2, 0.4, 0.8]
-    part = problem if limit > 160 else problem.part(problem.draw(limit, np.random.default_rng(1)))
-    factor = (min(limit, 160) / 160) ** (1 / 6)
-    searches = {
-        "likelihood": lambda widths: bandwidth.likelihood_width(part, widths),
-        "lscv": lambda widths: bandwidth.least_squares_width(part, widths, "exact"),
-    }
-    for rule, search in searches.items():
-        found = bandwidth.parzen_width(problem, rule, grid, limit, np.random.default_rng(1))
-        alone = search([width / factor for width in grid])
-        np.testing.assert_allclose(found.widths, np.array(alone.widths) * factor, rtol=1e-12)
-        assert np.isclose(grid, np.array(found.widths)[:, None]).any(axis=0).all()
-        assert found.width == pytest.approx(alone.width * factor, rel=1e-12)
-        np.testing.assert_array_equal(found.scores, alone.scores)
-    for rule, width in (("silverman", problem.silverman), ("scott", problem.scott), (0.7, 0.7)):
-        given = bandwidth.parzen_width(problem, rule, None, limit, np.random.default_rng(1))
-        assert (given.width, given.stop) == (width, Stop.GIVEN)
+@every_rule
+def test_the_bandwidth_of_many_samples_comes_from_some_of_them(rule, monkeypatch):
+    """A part of the samples wants a larger bandwidth, by the power of their numbers that theory gives."""
+    problem = DensityProblem.of(np.random.default_rng(0).normal(size=(160, 2)), np.ones(160))
+    alone, _, _ = bandwidth.parzen_bandwidth(problem.part(problem.draw(40, np.random.default_rng(1))), rule)
+    monkeypatch.setattr(bandwidth, "_SEARCH_ROWS", 40)
+    path, _, _ = bandwidth.parzen_bandwidth(problem, rule, np.random.default_rng(1))
+    expected = np.array(alone.axes["bandwidth"]) * (40 / 160) ** (1 / 6)
+    np.testing.assert_allclose(path.axes["bandwidth"], expected, rtol=1e-12)
+    np.testing.assert_array_equal(path.error, alone.error)
+    assert path.chosen == alone.chosen

@@ -21,7 +21,7 @@ def as_normals(mixture):
     """Weights, means and covariances of the kernels."""
     A = np.diag(mixture.transform) if mixture.transform.ndim == 1 else mixture.transform
     covariance = np.linalg.inv(A.T @ A)
-    return [(g, v, s**2 * covariance) for g, v, s in zip(mixture.weights, mixture.vectors, mixture.widths)]
+    return [(g, v, s**2 * covariance) for g, v, s in zip(mixture.weights, mixture.vectors, mixture.bandwidths)]
 
 
 @pytest.mark.parametrize("columns", [[1], [2, 0], [0, 1, 2]])

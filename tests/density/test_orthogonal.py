@@ -5,7 +5,6 @@ import pytest
 
 from fewkern.core.path import Stop
 from fewkern.density import orthogonal as regression
-from fewkern.density.orthogonal import Passes
 from fewkern.density.problem import DensityProblem
 from fewkern.density.simplex import active_set
 from tests.oracles import density as oracle
@@ -89,12 +88,12 @@ def test_distribution_target_equals_counting():
 def test_sparse_kernel_density_solves_the_simplex_programme_on_its_columns():
     problem = _data()
     target = problem.parzen(problem.Z)
-    found = regression.sparse_kernel_density(problem, target, 0.9, Passes()).mixture
+    found = regression.sparse_kernel_density(problem, target, 0.9)[0]
     F = oracle.normal_matrix(problem.Z, found.centers, 0.9) * (2 * np.pi * 0.4**2)
     expected = active_set(F.T @ F, F.T @ target).weights
     np.testing.assert_allclose(found.weights, expected / expected.sum(), atol=1e-6)
     assert len(found.rows) < 35
-    slow = regression.sparse_kernel_density(problem, target, 0.9, Passes(), exact=False).mixture
+    slow = regression.sparse_kernel_density(problem, target, 0.9, exact=False)[0]
     assert len(slow.rows) >= len(found.rows)
     assert set(found.rows.tolist()) <= set(slow.rows.tolist())
 
@@ -103,31 +102,15 @@ def test_sparse_kernel_density_solves_the_simplex_programme_on_its_columns():
 def test_weights_are_on_the_simplex_and_rows_are_distinct(method):
     problem = _data()
     if method == "skd":
-        found = regression.sparse_kernel_density(problem, problem.parzen(problem.Z), 0.9, Passes())
+        found, last = regression.sparse_kernel_density(problem, problem.parzen(problem.Z), 0.9)
     else:
         target = regression.distribution_target(problem.Z, problem)
-        found = regression.sparse_density_construction(problem, target, 0.9, Passes())
-        assert found.total == pytest.approx(1.0, abs=0.1)
-    assert abs(found.mixture.weights.sum() - 1) < 1e-12
-    assert np.all(found.mixture.weights > 0)
-    assert len(set(found.mixture.rows.tolist())) == len(found.mixture.rows)
-    np.testing.assert_array_equal(found.path.error, [step.loo for step in found.regression.steps])
-
-
-def test_row_weights_equal_repetition_in_plain_least_squares():
-    F, y = _regression(20)
-    twice = np.r_[np.arange(20), np.arange(5)]
-    w = np.bincount(twice) / 25
-    root = np.sqrt(20 * w)
-    a = regression.orthogonal_forward(root[:, None] * F, root * y, np.zeros(12), skip=1e-12, limit=1)
-    coefficient = np.linalg.lstsq(F[twice][:, [a.columns[0]]], y[twice], rcond=None)[0]
-    np.testing.assert_allclose(a.weights, coefficient, rtol=1e-10)
-
-
-def test_no_passes_returns_the_first_regression():
-    problem = _data()
-    first = regression.sparse_kernel_density(problem, problem.parzen(problem.Z), 0.9, Passes(0))
-    assert len(first.regression.steps) >= len(first.mixture.rows) > 1
+        found, last = regression.sparse_density_construction(problem, target, 0.9)
+        assert last.weights.sum() == pytest.approx(1.0, abs=0.1)
+    assert abs(found.weights.sum() - 1) < 1e-12
+    assert np.all(found.weights > 0)
+    assert len(set(found.rows.tolist())) == len(found.rows)
+    np.testing.assert_array_equal(last.path.error, [step.loo for step in last.steps])
 
 
 def test_columns_of_zeros_are_nothing_to_choose_from():

@@ -1,10 +1,14 @@
-"""The simplex programme: both solvers against enumeration of supports and against each other."""
+"""The simplex programme: both solvers against enumeration of supports and against each other; RSDE by hand."""
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from fewkern.arrays.folds import plain_folds
 from fewkern.core.path import Stop
 from fewkern.density import simplex
+from fewkern.density.problem import DensityProblem
 from tests.oracles import density as oracle
 
 
@@ -31,22 +35,6 @@ def test_active_set_equals_enumeration(seed, positive):
     assert found.stop is Stop.CONVERGED
 
 
-def test_active_set_gives_exact_zeros_and_a_tiny_gap():
-    B, v = _density_problem()
-    found = simplex.active_set(B, v)
-    assert found.gap <= 1e-8
-    assert 1 < np.count_nonzero(found.weights) < 40
-    assert abs(found.weights.sum() - 1) < 1e-12
-    assert np.all(found.weights >= 0)
-
-
-def test_active_set_is_not_worse_than_multiplicative_updates():
-    B, v = _density_problem()
-    exact, slow = simplex.active_set(B, v), simplex.mnqp(B, v)
-    assert exact.objective <= slow.objective
-    assert slow.objective == pytest.approx(exact.objective, rel=1e-3)
-
-
 def test_a_constant_in_v_does_not_matter():
     B, v = _density_problem()
     np.testing.assert_allclose(simplex.active_set(B, v + 5).weights, simplex.active_set(B, v).weights, atol=1e-9)
@@ -58,13 +46,6 @@ def test_twin_points_are_solved_by_least_squares():
     found = simplex.active_set(B[np.ix_(twins, twins)], v[twins])
     assert found.objective == pytest.approx(simplex.active_set(B, v).objective, rel=1e-10)
     assert found.gap < 1e-8
-
-
-def test_active_set_stops_at_its_limit():
-    B, v = _density_problem()
-    found = simplex.active_set(B, v, max_iter=2)
-    assert (found.stop, found.n_iter) == (Stop.MAX_ITER, 2)
-    assert abs(found.weights.sum() - 1) < 1e-12
 
 
 def test_multiplicative_updates_stay_on_the_simplex_where_the_plain_formula_leaves_it():
@@ -95,11 +76,6 @@ def test_a_zero_weight_comes_back():
     np.testing.assert_allclose(found.weights, [0.25, 0.75], atol=1e-6)
 
 
-def test_optimality_gap_sees_a_wrong_point():
-    B, v = _density_problem()
-    assert simplex.optimality_gap(B, v, np.full(len(v), 1 / len(v))) > 1e-3
-
-
 def test_the_gap_is_the_largest_violation_over_the_size_of_the_problem():
     B, v = np.array([[2.0, 0.0], [0.0, 1.0]]), np.array([0.0, 4.0])
     # at the first vertex: Bg - v = (2, -4), r = (0, -6); the largest number is 4
@@ -127,34 +103,6 @@ def test_one_system_is_enough_where_every_weight_is_positive():
     assert (found.weights.min() > 0) & (found.gap < 1e-9)
 
 
-def test_a_gradient_within_the_tolerance_counts_as_zero():
-    B, v = _density_problem()
-    best = int(np.argmin(0.5 * np.diag(B) - v))
-    loose = simplex.active_set(B, v, tol=10.0)
-    assert (loose.n_iter, loose.stop, int(loose.weights.argmax())) == (0, Stop.CONVERGED, best)
-    steps = [simplex.active_set(B, v, tol=tol) for tol in (1e-1, 1e-2, 1e-3, 1e-10)]
-    assert [s.n_iter for s in steps] == sorted(s.n_iter for s in steps)
-    assert steps[0].n_iter < steps[-1].n_iter
-    for tol, found in zip((1e-1, 1e-2, 1e-3), steps):
-        assert found.gap <= 2 * tol
-
-
-def test_no_system_allowed_is_the_best_vertex():
-    B, v = _density_problem()
-    found = simplex.active_set(B, v, max_iter=0)
-    assert (found.stop, found.n_iter, np.count_nonzero(found.weights)) == (Stop.MAX_ITER, 0, 1)
-    assert found.objective == pytest.approx(min(0.5 * np.diag(B) - v))
-
-
-def test_every_system_lowers_the_objective_until_the_solution():
-    B, v = _density_problem()
-    full = simplex.active_set(B, v)
-    values = [simplex.active_set(B, v, max_iter=k).objective for k in range(full.n_iter + 1)]
-    assert np.all(np.diff(values) <= 1e-15)
-    assert values[-1] == full.objective
-    assert values[0] > full.objective
-
-
 def test_an_update_minimizes_its_bound_on_the_simplex():
     """Sha, Saul and Lee: the gradient of the bound is the same on all weights, and larger where a weight is zero."""
     B, v = _density_problem(20)
@@ -166,14 +114,6 @@ def test_an_update_minimizes_its_bound_on_the_simplex():
     assert 1 < positive.sum() < 20
     np.testing.assert_allclose(slope[positive], slope[positive][0], atol=1e-9)
     assert slope[~positive].min() >= slope[positive][0] - 1e-9
-
-
-def test_multiplicative_updates_do_all_their_iterations():
-    B, v = _density_problem(10)
-    found = simplex.mnqp(B, v, iterations=7)
-    assert (found.n_iter, found.stop) == (7, Stop.MAX_ITER)
-    assert found.gap == simplex.optimality_gap(B, v, found.weights)
-    assert found.objective == pytest.approx(0.5 * found.weights @ B @ found.weights - v @ found.weights)
 
 
 def test_weights_come_back_in_the_order_of_the_coordinates():
@@ -193,3 +133,51 @@ def test_the_unit_of_the_problem_does_not_matter(factor):
     assert other.objective == pytest.approx(factor * one.objective, rel=1e-9)
     assert other.stop == Stop.CONVERGED
     assert one.gap <= 1e-10
+    assert 1 < np.count_nonzero(one.weights) < 40
+    assert abs(one.weights.sum() - 1) < 1e-12
+
+
+def _samples(n=50, seed=0):
+    rng = np.random.default_rng(seed)
+    w = 0.5 + rng.random(n)
+    return DensityProblem.of(rng.normal(size=(n, 2)), w, 0.4)
+
+
+def test_weights_solve_the_programme_of_the_definition():
+    problem = _samples()
+    X = problem.Z
+    B = oracle.normal_matrix(X, X, np.sqrt(2) * 0.6)
+    v = problem.w @ oracle.normal_matrix(X, X, 0.6)
+    expected = simplex.active_set(B, v).weights
+    found, solution = simplex.reduced_set(problem, 0.6)
+    np.testing.assert_array_equal(found.rows, np.flatnonzero(expected))
+    np.testing.assert_allclose(found.weights, expected[expected > 0], atol=1e-9)
+    assert (solution.stop, solution.gap <= 1e-8) == (Stop.CONVERGED, True)
+
+
+def test_candidates_and_multiplicative_updates():
+    problem = _samples()
+    some = np.array([1, 5, 20, 33])
+    assert set(simplex.reduced_set(replace(problem, candidates=some), 0.6)[0].rows) <= set(some)
+    exact, slow = simplex.reduced_set(problem, 0.6)[0], simplex.reduced_set_by_updates(problem, 0.6)
+    assert len(exact.rows) <= len(slow.rows)
+    assert slow.weights.sum() == pytest.approx(1, abs=1e-12)
+    assert slow.weights.min() > 1e-4 * 0.99
+
+
+def test_cross_validated_error_by_hand():
+    problem = _samples(30)
+    X, w, folds = problem.Z, problem.w, np.arange(30) % 3
+    path = simplex.reduced_set_bandwidths(problem, plain_folds(30, 3))
+    assert path.axes["bandwidth"] == tuple(0.4 * factor for factor in simplex.CV_PARZEN_BANDWIDTHS)
+    assert path.chosen == (int(np.argmin(path.error)),)
+    width = 0.4 * simplex.CV_PARZEN_BANDWIDTHS[3]
+    total = 0.0
+    for fold in range(3):
+        inside = folds != fold
+        fit, _ = simplex.reduced_set(DensityProblem.of(X[inside], w[inside], 0.4), width)
+        centres = X[inside][fit.rows]
+        square = fit.weights @ oracle.normal_matrix(centres, centres, np.sqrt(2) * width) @ fit.weights
+        held_out = oracle.normal_matrix(X[~inside], centres, width) @ fit.weights
+        total += np.sum(w[~inside] * (square - 2 * held_out))
+    assert path.error[3] == pytest.approx(total * 2 * np.pi * 0.4**2, rel=1e-9)

@@ -156,7 +156,8 @@ def run(case: Case) -> dict[str, np.ndarray] | None:
 def _kept(model: Any) -> Iterator[tuple[str, np.ndarray]]:
     """The arrays of a fitted expansion, of a mixture, or of the basis of a selector."""
     value = getattr(model, "expansion_", None) or model.basis_
-    for name in ("vectors", "coef", "offset", "weights", "widths", "factor"):
+    for name in ("vectors", "coef", "offset", "weights", "bandwidths", "factor"):
         array = getattr(value, name, None)
         if array is not None:
-            yield name, to_numpy(array.toarray() if is_sparse(array) else array)
+            # the record calls bandwidths widths
+            yield name.removeprefix("band"), to_numpy(array.toarray() if is_sparse(array) else array)

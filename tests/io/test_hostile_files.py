@@ -269,7 +269,7 @@ EXPANSION = fewkern.KernelExpansion(Gaussian(1.0), X[:3], np.ones((3, 1)), np.ze
         (replace(EXPANSION, kernel=Function(None)), "'NoneType' object is not callable"),
         (replace(EXPANSION, coef=np.full((3, 1), 1e304)), "gives NaN or infinity"),
         (replace(MIXTURE, weights=np.zeros(3)), "the weights of a KernelMixture do not add up to one"),
-        (replace(MIXTURE, widths=np.full(3, 1e-300)), r"gives NaN or infinity|KernelMixture"),
+        (replace(MIXTURE, bandwidths=np.full(3, 1e-300)), r"gives NaN or infinity|KernelMixture"),
         (replace(MIXTURE, transform=np.zeros((2, 2))), r"gives NaN or infinity|[Ss]ingular"),
         (ClassMixtures(()), "mixtures of ClassMixtures do not have the same features"),
         (ClassMixtures((MIXTURE, MIXTURE.marginal([0]))), "mixtures of ClassMixtures do not have the same features"),

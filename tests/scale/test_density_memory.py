@@ -13,6 +13,7 @@ from fewkern import (
     ReducedSetDensity,
 )
 from fewkern.datasets import make_gaussian_laplacian
+from fewkern.density import bandwidth, baselines, forward
 
 N, CANDIDATES = 10_000, 200
 X = make_gaussian_laplacian(N, random_state=0)
@@ -32,16 +33,20 @@ def _peak(work):
 @pytest.mark.parametrize(
     "density",
     [
-        ForwardDensity(criterion="squared_error", bandwidth=0.1, max_candidates=CANDIDATES, max_vectors=5),
-        ForwardDensity(bandwidth=0.1, max_candidates=CANDIDATES, max_vectors=2),
-        ForwardConstrainedDensity(bandwidth=0.1, max_candidates=CANDIDATES, max_vectors=5),
-        ReducedSetDensity(bandwidth=0.2, max_candidates=CANDIDATES),
-        OrthogonalForwardDensity(bandwidth=0.1, max_candidates=CANDIDATES, n_passes=1, max_vectors=5),
-        ParzenDensity(max_candidates=500),
+        ForwardDensity(criterion="squared_error", bandwidth=0.1, max_vectors=5),
+        ForwardDensity(bandwidth=0.1, max_vectors=2),
+        ForwardConstrainedDensity(bandwidth=0.1, max_vectors=5),
+        ReducedSetDensity(bandwidth=0.2),
+        OrthogonalForwardDensity(bandwidth=0.1, max_vectors=5),
+        ParzenDensity(),
     ],
     ids=["ise", "ml", "paper", "rsde", "skd", "parzen"],
 )
-def test_fit_needs_memory_of_order_n_times_candidates(density):
+def test_fit_needs_memory_of_order_n_times_candidates(density, monkeypatch):
+    for place in (forward, baselines):
+        monkeypatch.setattr(place, "MAX_CANDIDATES", CANDIDATES)
+    monkeypatch.setattr(baselines, "_MAX_REGRESSION_ROWS", CANDIDATES)
+    monkeypatch.setattr(bandwidth, "_SEARCH_ROWS", 500)
     peak = _peak(lambda: density.fit(X))
     assert peak < 4 * 8 * N * CANDIDATES
     assert peak < 0.07 * 8 * N * N

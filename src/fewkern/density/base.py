@@ -1,11 +1,12 @@
-"""The base of all density estimators: checked and scaled samples, Parzen's bandwidth, and the methods of a mixture."""
+"""The base of all density estimators: one fit around the algorithms, and the methods of a mixture."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from dataclasses import replace
 from numbers import Integral, Real
-from typing import Any, cast
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, DensityMixin
@@ -13,29 +14,25 @@ from sklearn.utils.validation import check_is_fitted
 
 from fewkern.arrays.fitting import CallbackSupportMixin
 from fewkern.arrays.folds import Fold
-from fewkern.arrays.namespace import Array, float_dtype, is_foreign, move_fields, namespace, to_numpy
+from fewkern.arrays.namespace import Array, float_dtype, is_foreign, namespace
 from fewkern.arrays.numerics import squarable
 from fewkern.arrays.partitions import is_collection
 from fewkern.arrays.progress import progress
 from fewkern.arrays.rowwise import rowwise
-from fewkern.arrays.validation import Interval, StrOptions, validate_samples, validate_weights
-from fewkern.base import constraints
-from fewkern.core.path import Stop
+from fewkern.arrays.validation import Interval, StrOptions, fit_context, random_generator, validate_samples
+from fewkern.base import check_weighted, constraints
+from fewkern.core.path import Path, Stop
 from fewkern.core.population import InMemory
 from fewkern.core.samples import Samples
-from fewkern.density.bandwidth import RULES, SEARCH_ROWS, WidthSearch, parzen_width
+from fewkern.density.bandwidth import RULES, parzen_bandwidth
 from fewkern.density.mixture import KernelMixture
-from fewkern.density.problem import DensityProblem, RoundMixture
-from fewkern.density.scaling import AllRows, Scale, Scaling, scaling_of
-from fewkern.populations import weighted_population
+from fewkern.density.problem import AllRows, DensityProblem, RoundMixture, Scaling
 
-__all__ = ["POSITIVE", "DensityEstimator", "density_constraints", "in_numpy"]
+__all__ = ["MAX_CANDIDATES", "POSITIVE", "DensityEstimator", "density_constraints"]
 
 POSITIVE = Interval(Real, 0, None, closed="neither")
-# Exponent of the largest number: a spread within one over the result has an inverse.
-_INVERTIBLE_EXPONENT = 0.99
-# Bandwidths up to this many times wider or narrower than the spread of the samples have cubes in double precision.
-_MAX_BANDWIDTH_RATIO = 1e40
+# Samples that may become centers; drawn where there are more.
+MAX_CANDIDATES = 1000
 
 
 def density_constraints(*names: str, **own: list[Any]) -> dict[str, list[Any]]:
@@ -45,107 +42,126 @@ def density_constraints(*names: str, **own: list[Any]) -> dict[str, list[Any]]:
     return constraints("random_state", "verbose", *names, **{"bandwidth": bandwidth, "scale": scale, **own})
 
 
-def in_numpy(samples: Samples) -> Samples:
-    """The samples as NumPy arrays: the fits are NumPy, whatever array library the samples came in."""
-    return move_fields(samples, np.empty(0))
-
-
-def _refuse_out_of_range(name: str, scaling: Scaling, scale: str, X: Array) -> None:
-    if scale == "none":
-        limit, advice = squarable(X), 'use scale="std"'
-    else:
-        limit = float(np.finfo(float_dtype(X)).max) ** _INVERTIBLE_EXPONENT
-        advice = "multiply the samples by one number"
-    if not 1 / limit < scaling.reach < limit:
-        raise ValueError(
-            f'{name}: with scale="{scale}" the samples must differ by numbers between {1 / limit:.0e} and {limit:.0e}, '
-            f"got {scaling.reach:.3g}; {advice}."
-        )
-    if not np.all(np.isfinite(scaling.transform)):
-        raise ValueError(
-            f'{name}: with scale="{scale}" the samples must differ by more than {1 / limit:.0e} in every feature that '
-            "is not constant; multiply the features of smaller spread by a number."
-        )
-
-
 class DensityEstimator(CallbackSupportMixin, DensityMixin, BaseEstimator):
     """Base of the densities. ``expansion_`` holds all of the fitted density."""
 
+    bandwidth: Any
     scale: str
+    random_state: Any
     expansion_: KernelMixture
+    path_: Path
+    stop_: Stop
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.array_api_support = True
         return tags
 
-    def _check(self, X: Any, sample_weight: Any) -> tuple[Samples, Scaling]:
-        """Checked samples of positive weight, and their scaling."""
-        X = validate_samples(self, X, reset=True, accept_sparse=False, minimum=2)
-        samples = in_numpy(Samples.of(X, validate_weights(self, X, sample_weight)))
-        return samples, self._checked(scaling_of(samples, cast(Scale, self.scale)), samples)
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Fit.
 
-    def _check_all(self, X: Any, sample_weight: Any) -> tuple[Samples, Scaling, AllRows | None]:
-        """Checked samples to make choices on, the scaling of all rows, and all rows where the samples are a part."""
-        population = weighted_population(self, X, sample_weight, minimum=2)
-        if isinstance(population, InMemory):
-            population = InMemory(in_numpy(population.samples))
-        samples, scale = population.sample, cast(Scale, self.scale)
-        rows = None if population.n == samples.n else AllRows.of(population, scale)
-        return samples, self._checked(scaling_of(samples, scale) if rows is None else rows.scaling, samples), rows
+        Parameters
+        ----------
+        X : array or data frame of shape (n_samples, n_features)
+            :class:`ForwardDensity` also takes a Dask collection.
+        y : ignored
+        sample_weight : array of shape (n_samples,) or None
+        """
+        samples, rows = self._check(X, sample_weight)
+        scaling = rows.scaling
+        self._check_scaling(scaling, samples)
+        rng = random_generator(self.random_state)
+        problem = scaling.problem(samples)
+        self._check_bandwidths(problem, samples, bandwidth=self.bandwidth)
+        self.path_, self.stop_ = self._parzen(problem, rng)
+        self.bandwidth_ = self.path_.setting["bandwidth"]
+        problem = replace(problem, unit=self.bandwidth_)
+        mixture = self._fit(problem, samples, rng)
+        if rows.population.n > samples.n:
+            mixture = self._fit_all_rows(mixture, problem, rows)
+        expansion = scaling.mixture(mixture, samples)
+        self._keep(expansion.like(X) if is_foreign(X) else expansion)
+        return self
 
-    def _checked(self, scaling: Scaling, samples: Samples) -> Scaling:
-        """The scaling, if a density makes sense in it; ``samples`` are some of those that it was fitted to."""
+    def _check(self, X: Any, sample_weight: Any) -> tuple[Samples, AllRows]:
+        """Checked samples of positive weight to make choices on, as NumPy arrays, and all rows."""
+        samples = check_weighted(self, X, sample_weight, minimum=2).on_host()
+        return samples, AllRows.of(InMemory(samples), self.scale)
+
+    def _fit(self, problem: DensityProblem, samples: Samples, rng: Any) -> RoundMixture:
+        """The kernels. ``samples`` are those of the problem, in the units of the data; its unit is Parzen's bandwidth.
+
+        ``path_``, ``stop_`` and ``bandwidth_`` are those of Parzen's bandwidth, unless a method has its own.
+        """
+        raise NotImplementedError
+
+    def _fit_all_rows(self, mixture: RoundMixture, problem: DensityProblem, rows: AllRows) -> RoundMixture:
+        """The mixture fitted to all rows, where the problem holds a sample of them."""
+        raise NotImplementedError
+
+    def _check_scaling(self, scaling: Scaling, samples: Samples) -> None:
+        """Refuse samples for which a density makes no sense; ``samples`` are some of those of the scaling."""
         name, d = type(self).__name__, samples.X.shape[1]
         if scaling.constant == d:
             raise ValueError(
                 f"{name}: all samples of positive weight are equal (n_samples = {samples.n_all}, one distinct); a "
                 "density needs at least two different samples."
             )
-        _refuse_out_of_range(name, scaling, self.scale, samples.X)
+        limit, advice = squarable(samples.X), 'use scale="std"'
+        if self.scale != "none":  # a spread within this limit has an inverse
+            limit = float(np.finfo(float_dtype(samples.X)).max) ** 0.99
+            advice = "multiply the samples by one number"
+        if not 1 / limit < scaling.reach < limit:
+            raise ValueError(
+                f'{name}: with scale="{self.scale}" the samples must differ by numbers between {1 / limit:.0e} and '
+                f"{limit:.0e}, got {scaling.reach:.3g}; {advice}."
+            )
+        if not np.all(np.isfinite(scaling.transform)):
+            raise ValueError(
+                f'{name}: with scale="{self.scale}" the samples must differ by more than {1 / limit:.0e} in every '
+                "feature that is not constant; multiply the features of smaller spread by a number."
+            )
         if scaling.constant:
             warnings.warn(
                 f"{name}: {scaling.constant} of {d} features (or directions) are constant; their kernels take "
                 "the mean bandwidth of the others. Drop these features if their density is of no interest.",
                 UserWarning,
-                stacklevel=5,
+                stacklevel=4,
             )
-        return scaling
 
     def _check_bandwidths(self, problem: DensityProblem, samples: Samples, **given: Any) -> None:
         """Refuse numbers for parameters, in units of the scaled data, whose squares would over- or underflow."""
         spread, limit = problem.spread, squarable(samples.X)
-        low, high = max(spread / _MAX_BANDWIDTH_RATIO, 1 / limit), min(spread * _MAX_BANDWIDTH_RATIO, limit)
+        # bandwidths up to 1e40 times wider or narrower than the samples have cubes in double precision
+        low, high = max(spread / 1e40, 1 / limit), min(spread * 1e40, limit)
         for parameter, value in given.items():
-            numbers = np.ravel(to_numpy(spread if value is None or isinstance(value, str) else value))
-            if not numbers.size or not np.all((numbers > low) & (numbers < high)):
+            if not isinstance(value, str) and not low < value < high:
                 raise ValueError(
                     f"{type(self).__name__}: {parameter} must lie between {low:.0e} and {high:.0e} in units of the "
                     f"scaled data (whose spread is {spread:.3g}), got {value}."
                 )
 
-    def _parzen_width(
-        self, problem: DensityProblem, rule: Any, rng: Any, *, grid: Any = None, limit: int = SEARCH_ROWS
-    ) -> WidthSearch:
-        """Parzen's bandwidth, with a warning where the search cannot be trusted."""
+    def _parzen(self, problem: DensityProblem, rng: Any) -> tuple[Path, Stop]:
+        """The choice of Parzen's bandwidth, with a warning where the search cannot be trusted."""
         with progress(self, "selecting Parzen's bandwidth", None) as step:
-            found = parzen_width(problem, rule, None if grid is None else to_numpy(grid), limit, rng, step)
+            path, stop, tied_pairs = parzen_bandwidth(problem, self.bandwidth, rng, step)
         name = type(self).__name__
-        if found.tied_pairs:
+        if tied_pairs:
             warnings.warn(
-                f"{name}: cross-validation ran to the least bandwidth of the grid because {found.tied_pairs} pairs of "
+                f"{name}: cross-validation ran to the least bandwidth of the grid because {tied_pairs} pairs of "
                 "samples are equal; remove duplicated or rounded samples, or give the bandwidth as a number.",
                 UserWarning,
                 stacklevel=4,
             )
-        elif found.stop is Stop.EDGE:
+        elif stop is Stop.EDGE:
             warnings.warn(
-                f"{name}: the bandwidth {found.width:.3g} of cross-validation lies at an end of the bandwidths tried; "
-                "the data may be discrete or have gross outliers. Give the bandwidth as a number, or a wider grid.",
+                f"{name}: the bandwidth {path.setting['bandwidth']:.3g} of cross-validation lies at an end of the "
+                "bandwidths tried; the data may be discrete or have gross outliers. Give the bandwidth as a number.",
                 UserWarning,
                 stacklevel=4,
             )
-        return found
+        return path, stop
 
     def _folds(self, samples: Samples, cv: Any) -> list[Fold]:
         """The folds; none where there are too few samples for a number of folds."""
@@ -159,17 +175,11 @@ class DensityEstimator(CallbackSupportMixin, DensityMixin, BaseEstimator):
                 )
         return folds
 
-    def _keep_fit(self, found: RoundMixture, scaling: Scaling, samples: Samples, X: Any) -> None:
-        """Keep the mixture in the units of the data, in the array library of ``X``."""
-        expansion = scaling.mixture(found, samples)
-        self._keep(expansion.like(X) if is_foreign(X) else expansion)
-
     def _keep(self, expansion: KernelMixture) -> None:
         """Set ``expansion_`` and the attributes that are views of it."""
         self.expansion_ = expansion
-        self.vectors_, self.weights_ = self.expansion_.vectors, self.expansion_.weights
-        self.bandwidths_, self.indices_ = self.expansion_.widths, self.expansion_.indices
-        self.n_vectors_ = self.expansion_.n_vectors
+        self.vectors_, self.weights_, self.bandwidths_ = expansion.vectors, expansion.weights, expansion.bandwidths
+        self.indices_, self.n_vectors_ = expansion.indices, expansion.n_vectors
 
     def _query(self, X: Any) -> Array:
         check_is_fitted(self)

@@ -4,26 +4,25 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
-from numbers import Integral, Real
 from typing import Any
 
-from sklearn.exceptions import ConvergenceWarning
+import numpy as np
 
 from fewkern.arrays.progress import progress
-from fewkern.arrays.validation import Interval, StrOptions, fit_context, random_generator
-from fewkern.core.path import Path, Stop
+from fewkern.arrays.validation import StrOptions
+from fewkern.core.path import Stop
+from fewkern.core.samples import Samples
 from fewkern.density.bandwidth import RULES
-from fewkern.density.base import POSITIVE, DensityEstimator, density_constraints
+from fewkern.density.base import MAX_CANDIDATES, POSITIVE, DensityEstimator, density_constraints
 from fewkern.density.constrained import default_gamma
-from fewkern.density.orthogonal import (
-    Passes,
-    distribution_target,
-    sparse_density_construction,
-    sparse_kernel_density,
-)
-from fewkern.density.simplex import CV_PARZEN_BANDWIDTHS, reduced_set, reduced_set_width
+from fewkern.density.orthogonal import PASSES, distribution_target, sparse_density_construction, sparse_kernel_density
+from fewkern.density.problem import DensityProblem, RoundMixture
+from fewkern.density.simplex import CV_PARZEN_BANDWIDTHS, reduced_set, reduced_set_bandwidths
 
 __all__ = ["OrthogonalForwardDensity", "ParzenDensity", "ReducedSetDensity"]
+
+# Samples that SKD and SDC see, and that may become centers: the regression costs their square.
+_MAX_REGRESSION_ROWS = 2000
 
 
 class ParzenDensity(DensityEstimator):
@@ -37,15 +36,13 @@ class ParzenDensity(DensityEstimator):
     ----------
     bandwidth : {"lscv", "lscv-approximate", "likelihood", "silverman", "scott"} or float, default "lscv"
         Least-squares cross-validation (exact, or the paper's approximation), likelihood cross-validation, a rule of
-        thumb, or a number, in units of the scaled data.
-    grid : array-like or None, default None
-        Bandwidths to try; by default 30 from 0.15 to 1.5 times Silverman's. A minimum at an end extends the grid.
-    max_candidates : int, default 2000
-        Maximum number of samples used to select the bandwidth, which is then scaled to all of them.
+        thumb, or a number, in units of the scaled data. Cross-validation compares 30 bandwidths from 0.15 to 1.5 times
+        Silverman's, more where the best one is at an end. It looks at 2,000 samples at most, and the bandwidth is then
+        scaled to all of them.
     scale : {"std", "whiten", "none"}, default "std"
         Divide the features by their standard deviations, decorrelate them, or leave them as they are (the paper).
     random_state : int, Generator, RandomState or None, default 0
-        Draws the samples for the search where there are more than ``max_candidates``.
+        Draws the samples of the cross-validation where there are more.
     verbose : bool or int, default False
         Show progress: a bar on a terminal, lines on stderr elsewhere.
 
@@ -86,47 +83,18 @@ class ParzenDensity(DensityEstimator):
     (300, (2,))
     """
 
-    path_: Path
-    stop_: Stop
-    _parameter_constraints: dict[str, list[Any]] = density_constraints(
-        grid=["array-like", None], max_candidates=[Interval(Integral, 2, None, closed="left")]
-    )
+    _parameter_constraints: dict[str, list[Any]] = density_constraints()
 
     def __init__(
-        self,
-        *,
-        bandwidth: Any = "lscv",
-        grid: Any = None,
-        max_candidates: int = 2000,
-        scale: str = "std",
-        random_state: Any = 0,
-        verbose: bool = False,
+        self, *, bandwidth: Any = "lscv", scale: str = "std", random_state: Any = 0, verbose: bool = False
     ) -> None:
         self.bandwidth = bandwidth
-        self.grid = grid
-        self.max_candidates = max_candidates
         self.scale = scale
         self.random_state = random_state
         self.verbose = verbose
 
-    @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> ParzenDensity:
-        """Select the bandwidth.
-
-        Parameters
-        ----------
-        X : array or data frame of shape (n_samples, n_features)
-        y : ignored
-        sample_weight : array of shape (n_samples,) or None
-        """
-        samples, scaling = self._check(X, sample_weight)
-        problem = scaling.problem(samples)
-        self._check_bandwidths(problem, samples, bandwidth=self.bandwidth, grid=self.grid)
-        rng = random_generator(self.random_state)
-        search = self._parzen_width(problem, self.bandwidth, rng, grid=self.grid, limit=self.max_candidates)
-        self.bandwidth_, self.path_, self.stop_ = search.width, search.path, search.stop
-        self._keep_fit(problem.mixture(problem.candidates, search.width, problem.w), scaling, samples, X)
-        return self
+    def _fit(self, problem: DensityProblem, samples: Samples, rng: Any) -> RoundMixture:
+        return problem.mixture(problem.candidates, problem.unit, problem.w)
 
 
 class ReducedSetDensity(DensityEstimator):
@@ -142,12 +110,6 @@ class ReducedSetDensity(DensityEstimator):
         candidates. At Parzen's own bandwidth the method over-fits. A number is in units of the scaled data.
     cv : int or cross-validation splitter, default 5
         Folds for ``bandwidth="cv"``.
-    max_candidates : int, default 1000
-        Samples that may become centers; drawn where there are more. All samples enter ``v``.
-    tol : float, default 1e-10
-        A reduced gradient above minus this number, relative to the size of ``B`` and ``v``, counts as zero.
-    max_iter : int, default 100000
-        Largest number of linear systems that the solver may solve.
     scale : {"std", "whiten", "none"}, default "std"
         Divide the features by their standard deviations, decorrelate them, or leave them as they are (the paper).
     random_state : int, Generator, RandomState or None, default 0
@@ -170,13 +132,14 @@ class ReducedSetDensity(DensityEstimator):
     n_iter_ : int
         Number of linear systems solved.
     stop_ : Stop
-        "converged", "precision" (rounding ended the descent at a larger ``gap_`` than ``tol``), or "max_iter".
+        "converged", or "precision": rounding ended the descent at a larger ``gap_`` than 1e-10.
 
     Notes
     -----
-    ``c^2`` numbers for ``c`` candidates; the active set costs ``O(s^3 + c s)`` per system with ``s`` kernels, and is
-    solved in every fold for ten bandwidths. Where there are more samples than candidates, the bandwidths are compared
-    on the candidates alone, and of all samples only ``v`` is computed: the time is ``O(n c)`` more.
+    ``c^2`` numbers for ``c`` candidates, the samples that may become centers: at most 1,000, drawn where there are
+    more. The active set costs ``O(s^3 + c s)`` per system with ``s`` kernels, and is solved in every fold for ten
+    bandwidths. Where there are more samples than candidates, the bandwidths are compared on the candidates alone, and
+    of all samples only ``v`` is computed: the time is ``O(n c)`` more.
 
     Examples
     --------
@@ -188,78 +151,36 @@ class ReducedSetDensity(DensityEstimator):
     (True, 'converged')
     """
 
-    path_: Path
-    stop_: Stop
     _parameter_constraints: dict[str, list[Any]] = density_constraints(
-        "cv",
-        "max_iter",
-        bandwidth=[StrOptions({"cv", *RULES}), POSITIVE],
-        max_candidates=[Interval(Integral, 2, None, closed="left")],
-        tol=[Interval(Real, 0, 1, closed="neither")],
+        "cv", bandwidth=[StrOptions({"cv", *RULES}), POSITIVE]
     )
 
     def __init__(
-        self,
-        *,
-        bandwidth: Any = "cv",
-        cv: Any = 5,
-        max_candidates: int = 1000,
-        tol: float = 1e-10,
-        max_iter: int = 100_000,
-        scale: str = "std",
-        random_state: Any = 0,
-        verbose: bool = False,
+        self, *, bandwidth: Any = "cv", cv: Any = 5, scale: str = "std", random_state: Any = 0, verbose: bool = False
     ) -> None:
         self.bandwidth = bandwidth
         self.cv = cv
-        self.max_candidates = max_candidates
-        self.tol = tol
-        self.max_iter = max_iter
         self.scale = scale
         self.random_state = random_state
         self.verbose = verbose
 
-    @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> ReducedSetDensity:
-        """Fit.
-
-        Parameters
-        ----------
-        X : array or data frame of shape (n_samples, n_features)
-        y : ignored
-        sample_weight : array of shape (n_samples,) or None
-        """
-        samples, scaling = self._check(X, sample_weight)
-        rng = random_generator(self.random_state)
-        problem = scaling.problem(samples)
-        self._check_bandwidths(problem, samples, bandwidth=self.bandwidth)
-        search = self._parzen_width(problem, "lscv" if self.bandwidth == "cv" else self.bandwidth, rng)
-        problem = replace(problem, unit=search.width).with_candidates(self.max_candidates, rng)
-        self.bandwidth_, self.path_ = search.width, search.path
-        some = samples if samples.n <= self.max_candidates else samples.take(problem.candidates)
-        folds = self._folds(some, self.cv) if self.bandwidth == "cv" else []
+    def _fit(self, problem: DensityProblem, samples: Samples, rng: Any) -> RoundMixture:
+        problem = problem.with_candidates(MAX_CANDIDATES, rng)
+        folds = self._folds(samples.take(problem.candidates), self.cv) if self.bandwidth == "cv" else []
         if folds:
             with progress(self, "comparing bandwidths", len(CV_PARZEN_BANDWIDTHS)) as step:
-                self.path_ = reduced_set_width(problem, folds, step)
+                self.path_ = reduced_set_bandwidths(problem, folds, step)
             self.bandwidth_ = self.path_.setting["bandwidth"]
         elif self.bandwidth == "cv":
             warnings.warn(
                 f"ReducedSetDensity: {samples.n} samples of positive weight are too few for folds; the bandwidth is "
                 "that of Parzen's estimate. Give the bandwidth as a number, or more samples.",
                 UserWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
-        found = reduced_set(problem, self.bandwidth_, tol=self.tol, max_iter=self.max_iter)
-        self.gap_, self.n_iter_, self.stop_ = found.solution.gap, found.solution.n_iter, found.solution.stop
-        if self.stop_ is Stop.MAX_ITER:
-            warnings.warn(
-                f"ReducedSetDensity did not converge in max_iter = {self.max_iter} systems: the largest violation of "
-                f"the optimality conditions is {self.gap_:.2g}, tol = {self.tol:g}; increase max_iter.",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
-        self._keep_fit(found.mixture, scaling, samples, X)
-        return self
+        mixture, solution = reduced_set(problem, self.bandwidth_)
+        self.gap_, self.n_iter_, self.stop_ = solution.gap, solution.n_iter, solution.stop
+        return mixture
 
 
 class OrthogonalForwardDensity(DensityEstimator):
@@ -280,13 +201,8 @@ class OrthogonalForwardDensity(DensityEstimator):
         bandwidths.
     bandwidth : a rule of :class:`ParzenDensity` or float, default "lscv"
         Bandwidth of Parzen's estimate.
-    n_passes : int, default 10
-        Passes with a penalty of its own for every column, after the first one.
     max_vectors : int or None, default None
         Maximum number of kernels; None for no limit.
-    max_candidates : int, default 2000
-        Samples that the regression sees and that may become centers; drawn where there are more. The target always
-        comes from all samples.
     scale : {"std", "whiten", "none"}, default "std"
         Divide the features by their standard deviations, decorrelate them, or leave them as they are (the paper).
     random_state : int, Generator, RandomState or None, default 0
@@ -311,9 +227,10 @@ class OrthogonalForwardDensity(DensityEstimator):
 
     Notes
     -----
-    ``O(s c^2)`` time and ``c^2`` numbers for ``c`` candidates. The target "distribution" is tied to the axes and
-    carries little information in more than a few dimensions. Both are reconstructions: the paper quotes them without
-    their details.
+    ``O(s c^2)`` time and ``c^2`` numbers for ``c`` samples that the regression sees and that may become centers: at
+    most 2,000, drawn where there are more. The target always comes from all samples. After a first pass there are ten
+    with a penalty of its own for every column. The target "distribution" is tied to the axes and carries little
+    information in more than a few dimensions. Both are reconstructions: the paper quotes them without their details.
 
     Examples
     --------
@@ -324,14 +241,10 @@ class OrthogonalForwardDensity(DensityEstimator):
     True
     """
 
-    path_: Path
-    stop_: Stop
     _parameter_constraints: dict[str, list[Any]] = density_constraints(
         "max_vectors",
         target=[StrOptions({"parzen", "distribution"})],
         kernel_bandwidth=[StrOptions({"auto"}), POSITIVE],
-        n_passes=[Interval(Integral, 0, None, closed="left")],
-        max_candidates=[Interval(Integral, 2, None, closed="left")],
     )
 
     def __init__(
@@ -340,9 +253,7 @@ class OrthogonalForwardDensity(DensityEstimator):
         target: str = "parzen",
         kernel_bandwidth: Any = "auto",
         bandwidth: Any = "lscv",
-        n_passes: int = 10,
         max_vectors: int | None = None,
-        max_candidates: int = 2000,
         scale: str = "std",
         random_state: Any = 0,
         verbose: bool = False,
@@ -350,44 +261,28 @@ class OrthogonalForwardDensity(DensityEstimator):
         self.target = target
         self.kernel_bandwidth = kernel_bandwidth
         self.bandwidth = bandwidth
-        self.n_passes = n_passes
         self.max_vectors = max_vectors
-        self.max_candidates = max_candidates
         self.scale = scale
         self.random_state = random_state
         self.verbose = verbose
 
-    @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> OrthogonalForwardDensity:
-        """Fit.
-
-        Parameters
-        ----------
-        X : array or data frame of shape (n_samples, n_features)
-        y : ignored
-        sample_weight : array of shape (n_samples,) or None
-        """
-        samples, scaling = self._check(X, sample_weight)
-        rng = random_generator(self.random_state)
-        problem = scaling.problem(samples)
-        self._check_bandwidths(problem, samples, bandwidth=self.bandwidth, kernel_bandwidth=self.kernel_bandwidth)
-        self.bandwidth_ = self._parzen_width(problem, self.bandwidth, rng).width
-        problem = replace(problem, unit=self.bandwidth_)
+    def _fit(self, problem: DensityProblem, samples: Samples, rng: Any) -> RoundMixture:
+        self._check_bandwidths(problem, samples, kernel_bandwidth=self.kernel_bandwidth)
         automatic = isinstance(self.kernel_bandwidth, str)
-        rho = default_gamma(problem.dim) * self.bandwidth_ if automatic else float(self.kernel_bandwidth)
-        rows = problem.draw(self.max_candidates, rng)
+        rho = default_gamma(problem.dim) * problem.unit if automatic else float(self.kernel_bandwidth)
+        rows = problem.draw(_MAX_REGRESSION_ROWS, rng)
         part = problem.part(rows)
-        with progress(self, "selecting kernels, by passes", self.n_passes) as step:
-            passes = Passes(self.n_passes, self.max_vectors, step)
+        with progress(self, "selecting kernels, by passes", PASSES) as step:
             if self.target == "parzen":
-                found = sparse_kernel_density(part, problem.parzen(part.Z), rho, passes)
+                target = problem.parzen(part.Z)
+                found, regression = sparse_kernel_density(part, target, rho, limit=self.max_vectors, step=step)
             else:
-                found = sparse_density_construction(part, distribution_target(part.Z, problem), rho, passes)
-        if found.regression.stop is Stop.PRECISION:
+                target = distribution_target(part.Z, problem)
+                found, regression = sparse_density_construction(part, target, rho, limit=self.max_vectors, step=step)
+        if regression.stop is Stop.PRECISION:
             raise ValueError(
                 f"OrthogonalForwardDensity: with bandwidth {rho:.3g} in {problem.dim} dimensions, all columns for "
                 f'target="{self.target}" underflow to zero; use target="parzen", or a kernel_bandwidth near Parzen\'s.'
             )
-        self.total_, self.path_, self.stop_ = found.total, found.path, found.regression.stop
-        self._keep_fit(replace(found.mixture, rows=rows[found.mixture.rows]), scaling, samples, X)
-        return self
+        self.total_, self.path_, self.stop_ = float(np.sum(regression.weights)), regression.path, regression.stop
+        return replace(found, rows=rows[found.rows])

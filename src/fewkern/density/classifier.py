@@ -16,7 +16,7 @@ from fewkern.arrays.validation import fit_context, plain_label
 from fewkern.base import ScoringClassifier, check_labelled, check_priors, constraints, held_out_scores
 from fewkern.core.samples import Samples
 from fewkern.core.scores import ClassScores
-from fewkern.density.base import DensityEstimator, in_numpy
+from fewkern.density.base import DensityEstimator
 from fewkern.density.forward import ForwardDensity
 from fewkern.density.mixture import ClassMixtures
 from fewkern.select.leave_one_out import HeldOut
@@ -115,7 +115,7 @@ class DensityClassifier(CallbackSupportMixin, ScoringClassifier, BaseEstimator):
             Labels of two or more classes.
         sample_weight : array of shape (n_samples,) or None
         """
-        samples = in_numpy(check_labelled(self, X, y, sample_weight))
+        samples = check_labelled(self, X, y, sample_weight).on_host()
         self._need_two_samples(samples)
         priors, shares = check_priors(self, samples), _shares(samples)
         base = ForwardDensity() if self.estimator is None else self.estimator

@@ -20,41 +20,23 @@ symbol                       name
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
 
 import numpy as np
 
 from fewkern.arrays.namespace import Array
+from fewkern.arrays.progress import Step
 from fewkern.core.path import Path, Stop
 from fewkern.density.mixture import squared_distances
-from fewkern.density.problem import DensityProblem, RoundMixture
+from fewkern.density.problem import DensityProblem, RoundMixture, size_path
 from fewkern.density.simplex import LEAST_WEIGHT, active_set
 
-__all__ = [
-    "ConstrainedFit",
-    "ConstrainedRules",
-    "ConstrainedStep",
-    "KernelEntry",
-    "default_gamma",
-    "forward_constrained",
-    "mixture_weights",
-    "refit_jointly",
-    "score_candidates",
-    "tune_width",
-]
+__all__ = ["ConstrainedFit", "ConstrainedRules", "default_gamma", "forward_constrained", "refit_jointly"]
 
-Mixing = Literal["jackknife", "ls"]
-StopRule = Literal["loo", "distance", "size"]
-WidthRule = Literal["safe", "abs", "bracket"]
-
-# Trials of a bandwidth step, each half as long as the one before.
-_MAX_TRIALS = 7
-# A kernel of this bandwidth is flat; its square is a number in single precision, too.
-_FLAT_IN_PARZEN_BANDWIDTHS = 1e15
-# Candidates scored in full at a time.
-_BLOCK_CANDIDATES = 32
+# Paper: the bandwidth is kept above 0.01. We: bounds relative to the Parzen bandwidth, because an absolute one breaks
+# equivariance under a change of units. The literal rules know no upper bound; a kernel of the last bandwidth is flat,
+# and its square is a number in single precision, too.
+_LEAST_PARZEN_BANDWIDTHS, _MOST_PARZEN_BANDWIDTHS, _FLAT_PARZEN_BANDWIDTHS = 0.02, 1e3, 1e15
 # Rounding error allowed to the bounds of the pruning: of lambda, of a (relative), and of J (relative to p'p).
 _SLACK_MIXING, _SLACK_SQUARE, _SLACK_SCORE = 1e-9, 1e-14, 1e-10
 # A kernel of a smaller share does not change the model.
@@ -63,24 +45,19 @@ _LEAST_SHARE = 1e-12
 
 @dataclass(frozen=True)
 class ConstrainedRules:
-    """The options of the algorithm: the parameters of ``ForwardConstrainedDensity`` with a few more.
+    """The options of the algorithm: the parameters of ``ForwardConstrainedDensity``.
 
-    ``floor`` and ``cap`` bound a bandwidth, in Parzen bandwidths; ``prune`` skips candidates that cannot win (methods
-    D6), with the same result.
+    ``prune`` skips candidates that cannot win (methods D6), with the same result.
     """
 
     gamma: float
     max_vectors: int = 100
-    stop: StopRule = "loo"
+    stop: str = "loo"
     tol: float = 0.0
-    width_rule: WidthRule = "safe"
+    bandwidth_rule: str = "safe"
     eta: float = 0.5
-    width_steps: int = 5
-    mixing: Mixing = "jackknife"
-    # Paper: the bandwidth is kept above 0.01. We: a floor relative to the Parzen bandwidth, because an absolute one
-    # breaks equivariance under a change of units.
-    floor: float = 0.02
-    cap: float = 1e3
+    n_bandwidth_steps: int = 5
+    mixing: str = "jackknife"
     prune: bool = True
 
 
@@ -89,15 +66,13 @@ class ConstrainedStep:
     """One kernel of the path."""
 
     index: int
-    width: float
+    bandwidth: float
     mixing: float
     """:math:`\\lambda` of the step; zero for the first kernel."""
     loo: float
     """Leave-one-out score (20) of the candidate before its bandwidth was tuned (first kernel: training error)."""
     distance: float
     """Distance to the target after the step, relative to the target."""
-    evaluated: int
-    """Number of candidates whose score was computed in full."""
 
 
 @dataclass(frozen=True)
@@ -112,9 +87,7 @@ class ConstrainedFit:
     def path(self) -> Path:
         """Leave-one-out score after every kernel; the last model is the one taken."""
         error = np.array([step.loo for step in self.steps])
-        sizes = tuple(float(k + 1) for k in range(len(error)))
-        measure = "leave-one-out error to Parzen's estimate"
-        return Path({"n_vectors": sizes}, error, np.zeros_like(error), (len(error) - 1,), measure=measure)
+        return size_path(error, len(error) - 1, "leave-one-out error to Parzen's estimate")
 
 
 def default_gamma(m: int) -> float:
@@ -122,16 +95,10 @@ def default_gamma(m: int) -> float:
     return max(1.25, 3.0 / math.pow(m, 0.3))
 
 
-class _Scores(NamedTuple):
-    """Closed forms (18)-(21) for a block of candidates."""
-
-    loo: Array
-    mixing: Array
-    admissible: Array
-
-
-def score_candidates(Psi: Array, y: Array, target: Array, w: Array, mixing: Mixing = "jackknife") -> _Scores:
-    r"""Leave-one-out score and mixing number of every column of ``Psi``.
+def score_candidates(
+    Psi: Array, y: Array, target: Array, w: Array, mixing: str = "jackknife"
+) -> tuple[Array, Array, Array]:
+    r"""Leave-one-out score and mixing number of every column of ``Psi``, and whether it is admissible.
 
     .. math::
 
@@ -161,7 +128,7 @@ def score_candidates(Psi: Array, y: Array, target: Array, w: Array, mixing: Mixi
     usable = usable & np.isfinite(loo)
     for value in (least_squares, chosen):
         usable = usable & (value >= 0) & (value <= 1)
-    return _Scores(loo, chosen, usable)
+    return loo, chosen, usable
 
 
 @dataclass(frozen=True)
@@ -175,14 +142,14 @@ class KernelEntry:
     D: Array
     """Squared distances of the samples to the center ``c``."""
 
-    def at(self, width: float) -> _Residual:
+    def at(self, bandwidth: float) -> tuple[Array, Array, float]:
         """Kernel, residual and error at a bandwidth."""
-        K = self.problem.kernel(self.D, width)
+        K = self.problem.kernel(self.D, bandwidth)
         # Paper: the residual of (14). We: that of (15), the model with the new kernel in it.
         e = self.target - self.mixing * self.y - (1.0 - self.mixing) * K
-        return _Residual(width, K, e, float(np.sum(self.problem.w * e * e)))
+        return K, e, float(np.sum(self.problem.w * e * e))
 
-    def step(self, now: _Residual, eta: float) -> float | None:
+    def step(self, bandwidth: float, K: Array, e: Array, eta: float) -> float | None:
         r"""The Gauss-Newton step of (11) and (12), or None where it is not a number.
 
         .. math:: \Delta = \frac{\eta}{1-\lambda}
@@ -190,68 +157,42 @@ class KernelEntry:
                   {\sum_i w_i (\partial_\sigma \tilde K_i)^2}
         """
         w = self.problem.w
-        slope = now.K * (self.D / now.width**3 - self.problem.dim / now.width)  # (13)
+        slope = K * (self.D / bandwidth**3 - self.problem.dim / bandwidth)  # (13)
         curvature = float(np.sum(w * slope * slope))
         if not (math.isfinite(curvature) and curvature > 0):
             return None
-        move = eta / (1.0 - self.mixing) * float(np.sum(w * now.e * slope)) / curvature
+        move = eta / (1.0 - self.mixing) * float(np.sum(w * e * slope)) / curvature
         return move if math.isfinite(move) else None
 
 
-class _Residual(NamedTuple):
-    width: float
-    K: Array
-    e: Array
-    loss: float
-
-
-def tune_width(entry: KernelEntry, width: float, rules: ConstrainedRules) -> float:
+def tune_bandwidth(entry: KernelEntry, bandwidth: float, rules: ConstrainedRules) -> float:
     """Gauss-Newton on the bandwidth of one kernel, the mixing number fixed: (11), (12), (22)."""
-    unit = entry.problem.unit
-    now = entry.at(width)
-    for _ in range(rules.width_steps):
-        move = entry.step(now, rules.eta)
+    least, most, flat = (
+        factor * entry.problem.unit
+        for factor in (_LEAST_PARZEN_BANDWIDTHS, _MOST_PARZEN_BANDWIDTHS, _FLAT_PARZEN_BANDWIDTHS)
+    )
+    K, e, loss = entry.at(bandwidth)
+    for _ in range(rules.n_bandwidth_steps):
+        move = entry.step(bandwidth, K, e, rules.eta)
         if move is None:
             break
-        if rules.width_rule == "safe":
-            found = _downhill(entry, now, move, rules)
-            if found is None:
-                break
-            now = found
+        if rules.bandwidth_rule != "safe":
+            moved = bandwidth + move
+            bandwidth = max(abs(moved) if rules.bandwidth_rule == "abs" else moved, least)
+            if bandwidth > flat:
+                return flat
+            K, e, loss = entry.at(bandwidth)
             continue
-        trial = now.width + move
-        trial = max(abs(trial) if rules.width_rule == "abs" else trial, rules.floor * unit)
-        if trial > _FLAT_IN_PARZEN_BANDWIDTHS * unit:  # these two rules know no upper bound
-            return _FLAT_IN_PARZEN_BANDWIDTHS * unit
-        now = entry.at(trial)
-    return now.width
-
-
-def _downhill(entry: KernelEntry, now: _Residual, move: float, rules: ConstrainedRules) -> _Residual | None:
-    """The longest of the halved steps that does not raise the error."""
-    unit = entry.problem.unit
-    for _ in range(_MAX_TRIALS):
-        trial = entry.at(min(max(now.width + move, rules.floor * unit), rules.cap * unit))
-        if trial.loss <= now.loss:
-            return trial
-        move *= 0.5
-    return None
-
-
-def mixture_weights(mixings: list[float]) -> list[float]:
-    r"""Weights from the mixing numbers: :math:`g \leftarrow (\lambda g,\, 1-\lambda)`, FCR (23)."""
-    g = [1.0]
-    for mixing in mixings:
-        g = [mixing * value for value in g] + [1.0 - mixing]
-    return g
-
-
-class _Candidate(NamedTuple):
-    loo: float
-    """:math:`J`, (20)."""
-    column: int
-    mixing: float
-    evaluated: int
+        for _ in range(7):  # halved until the error does not rise
+            trial = min(max(bandwidth + move, least), most)
+            found = entry.at(trial)
+            if found[2] <= loss:
+                break
+            move *= 0.5
+        else:
+            break
+        bandwidth, (K, e, loss) = trial, found
+    return bandwidth
 
 
 class _Construction:
@@ -269,40 +210,25 @@ class _Construction:
         self.tt = self.pp - 2.0 * self.p_psi + self.psi_psi
         self.free = np.ones(len(self.tt), dtype=bool)
         self.y = np.zeros_like(target)
+        self.weights = np.zeros(0)
         self.steps: list[ConstrainedStep] = []
 
-    @property
-    def error(self) -> float:
-        """Weighted mean squared distance to the target."""
-        return float(np.sum(self.problem.w * (self.target - self.y) ** 2))
-
-    @property
-    def distance(self) -> float:
-        """Distance to the target, relative to the target."""
-        return math.sqrt(self.error / self.pp)
-
-    def nearest(self) -> _Candidate:
-        """(10): the candidate nearest to the target."""
-        return _Candidate(math.nan, int(np.argmin(self.tt)), 0.0, len(self.tt))
-
-    def best(self) -> _Candidate | None:
-        """The admissible candidate of least ``J`` (20), the first one on ties."""
+    def best(self) -> tuple[float, int, float] | None:
+        """Score, column and mixing number of the admissible candidate of least ``J`` (20), the first one on ties."""
         bound, maybe = self._bounds()
-        bound = np.where(maybe, bound, math.inf)
-        order = np.argsort(bound)
-        winner: _Candidate | None = None
-        evaluated, total = 0, int(np.sum(maybe))
-        while evaluated < total:
-            block = order[evaluated : min(evaluated + _BLOCK_CANDIDATES, total)]
-            if self.rules.prune and winner and float(bound[int(block[0])]) > winner.loo + _SLACK_SCORE * self.pp:
+        order = np.argsort(np.where(maybe, bound, math.inf))[: np.count_nonzero(maybe)]
+        winner: tuple[float, int, float] | None = None
+        for start in range(0, len(order), 32):
+            block = order[start : start + 32]
+            if self.rules.prune and winner and float(bound[block[0]]) > winner[0] + _SLACK_SCORE * self.pp:
                 break
-            scores = score_candidates(self.Psi[:, block], self.y, self.target, self.problem.w, self.rules.mixing)
-            evaluated += len(block)
-            for q in np.flatnonzero(scores.admissible):
-                found = _Candidate(float(scores.loo[q]), int(block[q]), float(scores.mixing[q]), 0)
-                if winner is None or found[:2] < winner[:2]:
-                    winner = found
-        return None if winner is None else winner._replace(evaluated=evaluated)
+            loo, mixing, admissible = score_candidates(
+                self.Psi[:, block], self.y, self.target, self.problem.w, self.rules.mixing
+            )
+            for q in np.flatnonzero(admissible):
+                found = float(loo[q]), int(block[q]), float(mixing[q])
+                winner = found if winner is None else min(winner, found)
+        return winner
 
     def _bounds(self) -> tuple[Array, Array]:
         """A lower bound of ``J`` for every candidate, and which of them may be admissible.
@@ -320,28 +246,27 @@ class _Construction:
             return bound, self.free
         return bound, self.free & positive & (mixing >= -_SLACK_MIXING) & (mixing <= 1 + _SLACK_MIXING)
 
-    def enter(self, found: _Candidate) -> None:
-        """Tune the bandwidth of the candidate with its mixing number fixed, and mix it into the model."""
-        j, mixing = found.column, found.mixing
+    def enter(self, j: int, mixing: float, loo: float | None = None) -> None:
+        """Tune the bandwidth of candidate ``j`` with its mixing number fixed, and mix it into the model, (15), (23)."""
         D = squared_distances(self.problem.Z, self.centers[j : j + 1])[:, 0]
         entry = KernelEntry(self.problem, self.target, self.y, mixing, D)
-        width = tune_width(entry, self.rules.gamma * self.problem.unit, self.rules)
-        self.y = mixing * self.y + (1.0 - mixing) * self.problem.kernel(D, width)
+        bandwidth = tune_bandwidth(entry, self.rules.gamma * self.problem.unit, self.rules)
+        self.y = mixing * self.y + (1.0 - mixing) * self.problem.kernel(D, bandwidth)
+        self.weights = np.append(mixing * self.weights, 1.0 - mixing)
         self.free[j] = False
-        loo = found.loo if self.steps else self.error
-        row = int(self.problem.candidates[j])
-        self.steps.append(ConstrainedStep(row, width, mixing, loo, self.distance, found.evaluated))
+        error = float(np.sum(self.problem.w * (self.target - self.y) ** 2))
+        row, loo = int(self.problem.candidates[j]), error if loo is None else loo
+        self.steps.append(ConstrainedStep(row, bandwidth, mixing, loo, math.sqrt(error / self.pp)))
 
     def fit(self, stop: Stop) -> ConstrainedFit:
         """The model as it is."""
-        widths = np.array([step.width for step in self.steps])
-        g = np.array(mixture_weights([step.mixing for step in self.steps[1:]]))
-        mixture = self.problem.mixture([step.index for step in self.steps], widths, g)
+        bandwidths = np.array([step.bandwidth for step in self.steps])
+        mixture = self.problem.mixture([step.index for step in self.steps], bandwidths, self.weights)
         return ConstrainedFit(mixture, tuple(self.steps), stop)
 
 
 def forward_constrained(
-    problem: DensityProblem, target: Array, rules: ConstrainedRules, step: Callable[[int], None] = lambda _: None
+    problem: DensityProblem, target: Array, rules: ConstrainedRules, step: Step = lambda _: None
 ) -> ConstrainedFit:
     r"""FCR-SDC (the paper's algorithm): a convex combination of a few kernels that is close to Parzen's estimate.
 
@@ -350,45 +275,47 @@ def forward_constrained(
     numbers for the candidate columns.
     """
     model = _Construction(problem, target, rules)
-    model.enter(model.nearest())
+    model.enter(int(np.argmin(model.tt)), 0.0)  # (10): the candidate nearest to the target
     for count in range(1, min(rules.max_vectors, len(problem.candidates))):
         step(count)
-        if rules.stop == "distance" and model.distance <= rules.tol:
+        if rules.stop == "distance" and model.steps[-1].distance <= rules.tol:
             return model.fit(Stop.CONVERGED)
         found = model.best()
         if found is None:
             return model.fit(Stop.EXHAUSTED)
-        if rules.stop == "loo" and found.loo >= (1.0 - rules.tol) * model.steps[-1].loo:
+        loo, j, mixing = found
+        if rules.stop == "loo" and loo >= (1.0 - rules.tol) * model.steps[-1].loo:
             return model.fit(Stop.ERROR)
-        if 1.0 - found.mixing < _LEAST_SHARE:
+        if 1.0 - mixing < _LEAST_SHARE:
             return model.fit(Stop.EXHAUSTED)
-        model.enter(found)
+        model.enter(j, mixing, loo)
     return model.fit(Stop.LIMIT)
 
 
-def refit_jointly(problem: DensityProblem, target: Array, fit: ConstrainedFit, *, sweeps: int = 5) -> ConstrainedFit:
+def refit_jointly(problem: DensityProblem, target: Array, mixture: RoundMixture) -> RoundMixture:
     """All weights by the simplex programme on the same least squares, then bandwidth steps, each with a refit."""
     # Paper: the mixing number of a step is never revised. We: weights and bandwidths of all kernels together, because
     # the selection is kept and the error falls.
-    rows, widths = fit.mixture.rows, np.array(fit.mixture.widths)
-    D = squared_distances(problem.Z, fit.mixture.centers)
+    rows, bandwidths = mixture.rows, np.array(mixture.bandwidths)
+    D = squared_distances(problem.Z, mixture.centers)
+    sweeps = 5
     for sweep in range(sweeps + 1):
-        F, w = problem.kernel(D, widths), problem.w
+        F, w = problem.kernel(D, bandwidths), problem.w
         g = active_set(F.T @ (w[:, None] * F), F.T @ (w * target)).weights
         keep = g > LEAST_WEIGHT
-        rows, widths, D, g = rows[keep], widths[keep], D[:, keep], g[keep] / np.sum(g[keep])  # type: ignore[index]
+        rows, bandwidths, D, g = rows[keep], bandwidths[keep], D[:, keep], g[keep] / np.sum(g[keep])  # type: ignore[index]
         if sweep < sweeps:
-            _tune_in_turn(problem, target, D, widths, g)
-    return ConstrainedFit(problem.mixture(rows, widths, g), fit.steps, fit.stop)
+            _tune_in_turn(problem, target, D, bandwidths, g)
+    return problem.mixture(rows, bandwidths, g)
 
 
-def _tune_in_turn(problem: DensityProblem, target: Array, D: Array, widths: Array, g: Array) -> None:
-    """One step for every entry of ``widths`` in turn, with the weights fixed."""
-    rules = ConstrainedRules(gamma=1.0, width_steps=1)
+def _tune_in_turn(problem: DensityProblem, target: Array, D: Array, bandwidths: Array, g: Array) -> None:
+    """One step for every entry of ``bandwidths`` in turn, with the weights fixed."""
+    rules = ConstrainedRules(gamma=1.0, n_bandwidth_steps=1)
     for j, share in enumerate(g.tolist()):
         if _LEAST_SHARE < share < 1 - _LEAST_SHARE:
             # the rest of the model as the y of (15): lambda y = F g without column j
-            F = problem.kernel(D, widths)
+            F = problem.kernel(D, bandwidths)
             rest = (F @ g - share * F[:, j]) / (1.0 - share)
             entry = KernelEntry(problem, target, rest, 1.0 - share, D[:, j])
-            widths[j] = tune_width(entry, float(widths[j]), rules)
+            bandwidths[j] = tune_bandwidth(entry, float(bandwidths[j]), rules)

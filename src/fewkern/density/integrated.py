@@ -12,8 +12,8 @@ an unbiased estimate of the integrated squared error to the true density, up to 
 ========================== =======================================================================
 symbol                     name
 ========================== =======================================================================
-:math:`g, \sigma_j`        ``weights``, ``widths`` of the model
-:math:`\omega_q`           ``table.widths``: bandwidths at which a candidate may enter
+:math:`g, \sigma_j`        ``weights``, ``bandwidth`` of the kernels of a model
+:math:`\omega_q`           ``table.bandwidths``: those at which a candidate may enter
 :math:`V_{cq}`             ``table.V``: ``v`` of candidate ``c`` at bandwidth ``q``
 :math:`\langle K_j, \psi_{cq}\rangle`  ``P`` of kernel ``j``
 ========================== =======================================================================
@@ -28,62 +28,28 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from fewkern.arrays.blocks import row_blocks
+from fewkern.arrays.folds import Fold
 from fewkern.arrays.linalg import divide_where
 from fewkern.arrays.namespace import Array
-from fewkern.core.path import Stop
+from fewkern.arrays.progress import Step
+from fewkern.core.path import Path, Stop, smallest_within
 from fewkern.density.mixture import squared_distances
-from fewkern.density.problem import DensityProblem, RoundMixture
+from fewkern.density.problem import DensityProblem, RoundMixture, paired_errors
 from fewkern.density.simplex import LEAST_WEIGHT, active_set
 
-__all__ = ["IntegratedPath", "IntegratedStep", "forward_integrated", "leave_one_out_terms", "width_table"]
+__all__ = ["FLOORS_IN_PARZEN_BANDWIDTHS", "choose_floor", "choose_step", "entry_bandwidths", "forward_integrated"]
 
 # Bandwidths at which a kernel may enter, in Parzen bandwidths; the last one is the widest that a kernel may become.
 _ENTRY_PARZEN_BANDWIDTHS = (1.25, 1.5, 1.75, 2.0, 2.25, 2.6, 3.0, 3.6, 4.3, 5.2, 6.2, 7.5, 9.0)
-# The next bandwidth above the floor is at least this many times the floor.
-_FIRST_RUNG_IN_FLOORS = 1.05
+# Floors that cross-validation compares.
+FLOORS_IN_PARZEN_BANDWIDTHS = _ENTRY_PARZEN_BANDWIDTHS[:5]
 # Half-widths, in the logarithm, of the brackets in which a bandwidth is tuned.
 _HALF_WIDTHS_IN_LOG = (0.15, 0.06, 0.024)
-# Kernels may leave again: steps of a path, per kernel.
-_MAX_STEPS_PER_KERNEL = 3
-# An exchange must lower the objective by this part of it.
-_LEAST_RELATIVE_GAIN = 1e-12
-# A candidate is in the model if its squared distance to it is below this part of its squared norm.
-_LEAST_RELATIVE_DISTANCE = 1e-14
-# Range of the squared norms of all kernels, in powers of ten.
-_MAX_DECADES = 150
-# Cut-off of the pseudo-inverse in the leave-one-out terms.
-_LEAST_RELATIVE_EIGENVALUE = 1e-13
-# Least weight that must remain without a sample and a center.
-_LEAST_REMAINDER = 1e-12
 
 
-def width_table(floor: float, unit: float) -> list[float]:
+def entry_bandwidths(floor: float, unit: float) -> list[float]:
     """Bandwidths at which a candidate may enter: the ``floor`` and a fixed ladder above it, times ``unit``."""
-    first = _FIRST_RUNG_IN_FLOORS * floor
-    return [floor * unit] + [factor * unit for factor in _ENTRY_PARZEN_BANDWIDTHS if factor > first]
-
-
-def leave_one_out_terms(Phi: Array, own: Array, model: _Model, w: Array, center_weights: Array) -> Array:
-    r"""Closed-form leave-one-out terms :math:`t_i` of ``Q`` for fixed centers, bandwidths and support.
-
-    .. math:: g^{(-i)} = g + M\, \frac{w_i (v - \varphi_i)}{1 - w_i - w_{(\cdot)}}, \qquad
-              t_i = g^{(-i)\prime} B g^{(-i)} - 2 g^{(-i)\prime} \varphi_i,
-              \qquad M = B^{-1} - \frac{B^{-1} 1 1' B^{-1}}{1' B^{-1} 1}
-
-    ``Phi (n, s)`` are the kernels at the samples; where a sample is the center (``own``), :math:`\varphi_{ij}` is
-    replaced by :math:`v_j`. ``w (n,)`` are the weights of the samples, ``center_weights (s,)`` those of the centers.
-    The formula ignores the constraint of non-negative weights: too pessimistic for more than about 30 kernels.
-    """
-    B, v, g = model.B, model.v, np.array(model.weights)
-    Phi = np.where(own, v, Phi)
-    inverse = np.linalg.pinv(B, _LEAST_RELATIVE_EIGENVALUE)
-    ones = np.sum(inverse, axis=1)
-    M = inverse - ones[:, None] * ones[None, :] / np.sum(ones)
-    # the weight without the sample and the center; of two samples, none
-    left = 1.0 - w[:, None] - center_weights[None, :]
-    change = w[:, None] * (v[None, :] - Phi) / np.where(left > _LEAST_REMAINDER, left, math.inf)
-    G = g[None, :] + change @ M
-    return np.sum((G @ B) * G, axis=1) - 2.0 * np.sum(G * Phi, axis=1)
+    return [floor * unit] + [factor * unit for factor in _ENTRY_PARZEN_BANDWIDTHS if factor > 1.05 * floor]
 
 
 @dataclass(frozen=True)
@@ -92,7 +58,7 @@ class _Component:
 
     candidate: int
     row: int
-    width: float
+    bandwidth: float
     D: Array
     """Squared distances of the samples to the center, infinite for the one that is the center."""
     D_candidates: Array
@@ -113,20 +79,13 @@ class _Model:
 
 
 @dataclass(frozen=True)
-class _Insertion:
-    candidate: int
-    q: int
-    gain: float
-
-
-@dataclass(frozen=True)
 class _Table:
     """Quantities computed once for all steps: ``v`` of every candidate at every bandwidth."""
 
     problem: DensityProblem
     """Its unit is that of the kernel values: the norm of a kernel at the floor is one."""
     centers: Array
-    widths: Array
+    bandwidths: Array
     low: float
     high: float
     V: Array
@@ -138,46 +97,37 @@ class _Table:
     @classmethod
     def of(cls, problem: DensityProblem, floor: float) -> _Table:
         low = floor * problem.unit
-        # in hundreds of dimensions, the squared norms of much wider kernels underflow
-        high = min(max(_ENTRY_PARZEN_BANDWIDTHS[-1], floor) * problem.unit, low * 10.0 ** (_MAX_DECADES / problem.dim))
-        widths = np.array([width for width in width_table(floor, problem.unit) if width <= high])
+        # in hundreds of dimensions, the squared norms of much wider kernels underflow: they span 150 powers of ten
+        high = min(max(_ENTRY_PARZEN_BANDWIDTHS[-1], floor) * problem.unit, low * 10.0 ** (150 / problem.dim))
+        bandwidths = np.array([one for one in entry_bandwidths(floor, problem.unit) if one <= high])
         problem = replace(problem, unit=math.sqrt(2.0) * low)
-        squares = problem.kernel(np.zeros_like(widths), math.sqrt(2.0) * widths)
-        return cls(problem, problem.centers, widths, low, high, _targets(problem, widths), squares, problem.rest)
+        squares = problem.kernel(np.zeros_like(bandwidths), math.sqrt(2.0) * bandwidths)
+        V = _targets(problem, bandwidths)
+        return cls(problem, problem.centers, bandwidths, low, high, V, squares, problem.rest)
 
-    def number(self, D: float, width: float) -> float:
-        """One kernel value, in Python numbers."""
-        return math.exp(self.problem.dim * math.log(self.problem.unit / width) - 0.5 * D / width**2)
-
-    def products(self, D_candidates: Array, width: float) -> Array:
+    def products(self, D_candidates: Array, bandwidth: float) -> Array:
         """Inner products of a kernel with all candidates at all table bandwidths."""
-        spread = np.sqrt(width**2 + self.widths**2)
+        spread = np.sqrt(bandwidth**2 + self.bandwidths**2)
         return self.problem.kernel(D_candidates[:, None], spread[None, :])
 
-    def target(self, kernel: _Component, width: float) -> float:
-        """``v`` of a kernel at another bandwidth, the own sample left out."""
-        # The own term must go: with it a kernel of bandwidth zero gains without bound.
-        total = float(self.problem.w @ self.problem.kernel(kernel.D, width))
-        return total / self.rest[kernel.row]
-
-    def kernel(self, found: _Insertion) -> _Component:
-        """The kernel that enters."""
-        row, width = int(self.problem.candidates[found.candidate]), float(self.widths[found.q])
-        center = self.centers[found.candidate : found.candidate + 1]
+    def kernel(self, candidate: int, q: int) -> _Component:
+        """The kernel of a candidate at a table bandwidth."""
+        row, bandwidth = int(self.problem.candidates[candidate]), float(self.bandwidths[q])
+        center = self.centers[candidate : candidate + 1]
         D = squared_distances(self.problem.Z, center)[:, 0]
         D[row] = math.inf
         near = squared_distances(self.centers, center)[:, 0]
-        v = float(self.V[found.candidate, found.q])
-        return _Component(found.candidate, row, width, D, near, self.products(near, width), v)
+        v = float(self.V[candidate, q])
+        return _Component(candidate, row, bandwidth, D, near, self.products(near, bandwidth), v)
 
     def fit(self, kernels: Sequence[_Component]) -> _Model:
         """All weights by the simplex programme; kernels without weight leave."""
-        widths, v = np.array([k.width for k in kernels]), np.array([k.v for k in kernels])
+        bandwidths, v = np.array([k.bandwidth for k in kernels]), np.array([k.v for k in kernels])
         chosen = np.array([k.candidate for k in kernels])
         D = np.stack([k.D_candidates[chosen] for k in kernels])
         # symmetric to the last bit, with an exact diagonal
         D = np.where(chosen[:, None] == chosen[None, :], 0.0, (D + D.T) / 2)
-        B = self.problem.kernel(D, np.sqrt(widths[:, None] ** 2 + widths[None, :] ** 2))
+        B = self.problem.kernel(D, np.sqrt(bandwidths[:, None] ** 2 + bandwidths[None, :] ** 2))
         solution = active_set(B, v)
         kept = np.flatnonzero(solution.weights > LEAST_WEIGHT).tolist()
         g = solution.weights[kept].tolist()
@@ -189,7 +139,7 @@ class _Table:
             2.0 * solution.objective,
         )
 
-    def insertion(self, model: _Model | None) -> _Insertion:
+    def insertion(self, model: _Model | None) -> tuple[int, int, float]:
         r"""Best candidate and table bandwidth of :math:`(1-a) y + a \psi`, and its gain.
 
         :math:`Q(a) - Q(0) = a^2 A_2 - 2 a A_1`, least at :math:`a = A_1 / A_2`, kept between zero and one.
@@ -198,7 +148,7 @@ class _Table:
         if model is not None:
             gain[[k.candidate for k in model.kernels]] = math.inf
         candidate, q = divmod(int(np.argmin(gain)), gain.shape[1])  # first minimizer in candidate-major order
-        return _Insertion(candidate, q, float(gain[candidate, q]))
+        return candidate, q, float(gain[candidate, q])
 
     def _gains(self, model: _Model) -> Array:
         g = np.array(model.weights)
@@ -206,7 +156,7 @@ class _Table:
         y_psi = sum(weight * kernel.P for kernel, weight in zip(model.kernels, model.weights))
         A1 = yy - y_psi - (yv - self.V)
         A2 = yy - 2.0 * y_psi + self.squares[None, :]
-        positive = A2 > _LEAST_RELATIVE_DISTANCE * self.squares[None, :]
+        positive = A2 > 1e-14 * self.squares[None, :]  # else the candidate is the model, up to rounding
         a = np.clip(divide_where(positive, A1, A2, 0.0), 0.0, 1.0)
         return a * a * A2 - 2.0 * a * A1
 
@@ -214,129 +164,119 @@ class _Table:
         """Every bandwidth in turn, the rest fixed; then all weights."""
         kernels = list(model.kernels)
         for j in range(len(kernels)):
-            kernels[j] = _BandwidthTuning(self, kernels, model.weights, j).best()
+            kernels[j] = _tuned(self, kernels, model.weights, j)
         return self.fit(kernels)
 
     def exchange(self, model: _Model) -> _Model:
         """Replace each kernel in turn by the best insertion into the rest, where that lowers ``Q``."""
-        for candidate in [k.candidate for k in model.kernels]:
-            rest = [k for k in model.kernels if k.candidate != candidate]
+        for leaving in [k.candidate for k in model.kernels]:
+            rest = [k for k in model.kernels if k.candidate != leaving]
             if not rest or len(rest) == len(model.kernels):
                 continue
             without = self.fit(rest)
-            found = self.insertion(without)
-            if found.gain >= 0:
+            candidate, q, gain = self.insertion(without)
+            if gain >= 0:
                 continue
-            other = self.fit([*without.kernels, self.kernel(found)])
-            if other.objective < model.objective - _LEAST_RELATIVE_GAIN * abs(model.objective):
+            other = self.fit([*without.kernels, self.kernel(candidate, q)])
+            if other.objective < model.objective - 1e-12 * abs(model.objective):  # more than rounding
                 model = other
         return model
 
     def loo_terms(self, model: _Model) -> Array:
-        """Leave-one-out terms of the samples, in row blocks."""
-        problem, kernels = self.problem, model.kernels
-        widths, rows = np.array([k.width for k in kernels]), np.array([k.row for k in kernels])
+        r"""Closed-form leave-one-out terms :math:`t_i` of ``Q`` for fixed centers, bandwidths and support.
+
+        .. math:: g^{(-i)} = g + M\, \frac{w_i (v - \varphi_i)}{1 - w_i - w_{(\cdot)}}, \qquad
+                  t_i = g^{(-i)\prime} B g^{(-i)} - 2 g^{(-i)\prime} \varphi_i,
+                  \qquad M = B^{-1} - \frac{B^{-1} 1 1' B^{-1}}{1' B^{-1} 1}
+
+        :math:`\varphi_i` are the kernels at a sample, with :math:`v_j` where it is the center of kernel ``j``. The
+        formula ignores the constraint of non-negative weights: too pessimistic for more than about 30 kernels.
+        """
+        w, kernels, v = self.problem.w, model.kernels, model.v
+        bandwidths, rows = np.array([k.bandwidth for k in kernels]), np.array([k.row for k in kernels])
+        inverse = np.linalg.pinv(model.B, 1e-13)
+        ones = np.sum(inverse, axis=1)
+        M = inverse - ones[:, None] * ones[None, :] / np.sum(ones)
         parts = []
-        for block in row_blocks(problem.n, len(kernels)):
-            Phi = problem.kernel(np.stack([k.D[block] for k in kernels], axis=1), widths)
-            own = np.arange(block.start, block.stop)[:, None] == rows[None, :]
-            parts.append(leave_one_out_terms(Phi, own, model, problem.w[block], problem.w[rows]))
+        for block in row_blocks(self.problem.n, len(kernels)):
+            Phi = self.problem.kernel(np.stack([k.D[block] for k in kernels], axis=1), bandwidths)
+            Phi = np.where(np.arange(block.start, block.stop)[:, None] == rows[None, :], v, Phi)
+            # the weight without the sample and the center; of two samples, none
+            left = 1.0 - w[block][:, None] - w[rows][None, :]
+            change = w[block][:, None] * (v[None, :] - Phi) / np.where(left > 1e-12, left, math.inf)
+            G = np.array(model.weights)[None, :] + change @ M
+            parts.append(np.sum((G @ model.B) * G, axis=1) - 2.0 * np.sum(G * Phi, axis=1))
         return np.concatenate(parts)
 
 
-def _targets(problem: DensityProblem, widths: Array) -> Array:
+def _targets(problem: DensityProblem, bandwidths: Array) -> Array:
     """``v`` of every candidate at every table bandwidth, in row blocks: nothing of size n x c is stored."""
     candidates, centers = problem.candidates, problem.centers
-    sums = np.zeros((len(widths), len(candidates)))
+    sums = np.zeros((len(bandwidths), len(candidates)))
     for rows in row_blocks(problem.n, len(candidates)):
         D = squared_distances(problem.Z[rows], centers)
         D[np.arange(rows.start, rows.stop)[:, None] == candidates[None, :]] = math.inf
-        for q, width in enumerate(widths):
-            sums[q] += problem.w[rows] @ np.exp(D * (-0.5 / width**2))
-    factors = np.exp(problem.dim * np.log(problem.unit / widths))
+        for q, bandwidth in enumerate(bandwidths):
+            sums[q] += problem.w[rows] @ np.exp(D * (-0.5 / bandwidth**2))
+    factors = np.exp(problem.dim * np.log(problem.unit / bandwidths))
     return (factors[:, None] * sums / problem.rest[candidates]).T
 
 
-class _BandwidthTuning:
-    r"""The bandwidth of one kernel, the rest fixed: bracket and parabola in :math:`\log\sigma`, never uphill."""
+def _tuned(table: _Table, kernels: Sequence[_Component], weights: Sequence[float], j: int) -> _Component:
+    r"""Kernel ``j`` at its best bandwidth, the rest fixed: bracket and parabola in :math:`\log\sigma`, never uphill."""
+    problem, kernel = table.problem, kernels[j]
+    others = [(float(kernel.D_candidates[k.candidate]), k.bandwidth, g) for k, g in zip(kernels, weights)]
+    del others[j]
+    tried: dict[float, tuple[float, float]] = {}  # logarithm of the bandwidth -> objective, v
 
-    def __init__(self, table: _Table, kernels: Sequence[_Component], weights: Sequence[float], j: int) -> None:
-        self.table, self.kernel, self.share = table, kernels[j], weights[j]
-        self.others = [
-            (float(self.kernel.D_candidates[k.candidate]), k.width, g)
-            for i, (k, g) in enumerate(zip(kernels, weights))
-            if i != j
-        ]
-        # logarithm of the bandwidth -> objective, v
-        self.tried: dict[float, tuple[float, float]] = {}
+    def number(D: float, bandwidth: float) -> float:
+        """One kernel value, in Python numbers."""
+        return math.exp(problem.dim * math.log(problem.unit / bandwidth) - 0.5 * D / bandwidth**2)
 
-    def loss(self, t: float) -> float:
-        if t not in self.tried:
-            table, width = self.table, math.exp(t)
-            v = table.target(self.kernel, width)
-            cross = sum(g * table.number(D, math.hypot(width, other)) for D, other, g in self.others)
-            own = self.share * table.number(0.0, math.sqrt(2.0) * width)
-            self.tried[t] = own + 2.0 * cross - 2.0 * v, v
-        return self.tried[t][0]
+    def loss(t: float) -> float:
+        if t not in tried:
+            bandwidth = math.exp(t)
+            # The own sample must be left out: with it a kernel of bandwidth zero gains without bound.
+            v = float(problem.w @ problem.kernel(kernel.D, bandwidth)) / table.rest[kernel.row]
+            cross = sum(g * number(D, math.hypot(bandwidth, other)) for D, other, g in others)
+            own = weights[j] * number(0.0, math.sqrt(2.0) * bandwidth)
+            tried[t] = own + 2.0 * cross - 2.0 * v, v
+        return tried[t][0]
 
-    def best(self) -> _Component:
-        """The kernel at its best bandwidth."""
-        table, kernel = self.table, self.kernel
-        lowest, highest = math.log(table.low), math.log(table.high)
-        t = math.log(kernel.width)
-        for half in _HALF_WIDTHS_IN_LOG:
-            left, right = max(t - half, lowest), min(t + half, highest)
-            trials = [t, left, right]
-            vertex = self.vertex(left, t, right)
-            if vertex is not None:
-                trials.append(vertex)
-            t = min(trials, key=self.loss)
-        width = min(max(math.exp(t), table.low), table.high)
-        return replace(kernel, width=width, v=self.tried[t][1], P=table.products(kernel.D_candidates, width))
+    t = math.log(kernel.bandwidth)
+    for half in _HALF_WIDTHS_IN_LOG:
+        left, right = max(t - half, math.log(table.low)), min(t + half, math.log(table.high))
+        trials = [t, left, right]
+        if left < t < right:
+            trials += _vertex((left, t, right), loss)
+        t = min(trials, key=loss)
+    bandwidth = min(max(math.exp(t), table.low), table.high)
+    return replace(kernel, bandwidth=bandwidth, v=tried[t][1], P=table.products(kernel.D_candidates, bandwidth))
 
-    def vertex(self, left: float, middle: float, right: float) -> float | None:
-        """Lowest point of the parabola through three points, where it is a minimum inside them."""
-        if not left < middle < right:
-            return None
-        f0, f1, f2 = self.loss(left), self.loss(middle), self.loss(right)
-        slope_left, slope_right = (f1 - f0) / (middle - left), (f2 - f1) / (right - middle)
-        bend = (slope_right - slope_left) / (right - left)
-        if not bend > 0:
-            return None
-        return min(max((left + middle) / 2 - slope_left / (2 * bend), left), right)
+
+def _vertex(at: tuple[float, float, float], loss: Callable[[float], float]) -> list[float]:
+    """Lowest point of the parabola through three points, where it is a minimum, kept inside them."""
+    left, middle, right = at
+    f0, f1, f2 = (loss(t) for t in at)
+    slope_left, slope_right = (f1 - f0) / (middle - left), (f2 - f1) / (right - middle)
+    bend = (slope_right - slope_left) / (right - left)
+    return [min(max((left + middle) / 2 - slope_left / (2 * bend), left), right)] if bend > 0 else []
 
 
 @dataclass(frozen=True)
 class IntegratedStep:
     """The model after one step of the path."""
 
-    rows: tuple[int, ...]
-    widths: tuple[float, ...]
-    weights: tuple[float, ...]
+    mixture: RoundMixture
     objective: float
-    """:math:`Q`, up to the factor that keeps it in range."""
+    """:math:`Q`, in units in which the squared norm of a kernel at the floor is one."""
     terms: Array
     """Leave-one-out terms of the samples, in the same unit."""
 
-
-@dataclass(frozen=True)
-class IntegratedPath:
-    """Every step of the construction, and why it ended."""
-
-    problem: DensityProblem
-    unit: float
-    """Unit of the kernel values in the objectives and terms."""
-    steps: tuple[IntegratedStep, ...]
-    stop: Stop
-
-    def mixture(self, at: int) -> RoundMixture:
-        """The model after step ``at``."""
-        step = self.steps[at]
-        return self.problem.mixture(step.rows, np.array(step.widths), np.array(step.weights))
-
-    def reaching(self, size: int) -> int:
-        """The first step whose model has ``size`` kernels; the last one if there is none."""
-        return next((k for k, step in enumerate(self.steps) if len(step.rows) >= size), len(self.steps) - 1)
+    @property
+    def size(self) -> int:
+        """Number of kernels."""
+        return len(self.mixture.weights)
 
 
 def forward_integrated(
@@ -345,8 +285,8 @@ def forward_integrated(
     floor: float = 1.5,
     max_vectors: int = 20,
     patience: int | None = 5,
-    step: Callable[[int], None] = lambda _: None,
-) -> IntegratedPath:
+    step: Step = lambda _: None,
+) -> tuple[list[IntegratedStep], Stop]:
     """FCR-ISE: one step inserts a kernel, refits all weights, tunes all bandwidths, exchanges, and scores.
 
     Parameters
@@ -368,23 +308,65 @@ def forward_integrated(
     table = _Table.of(problem, floor)
     model: _Model | None = None
     steps: list[IntegratedStep] = []
-    best, since, stop = math.inf, 0, Stop.LIMIT
-    while len(steps) < _MAX_STEPS_PER_KERNEL * max_vectors:
+    best, since = math.inf, 0
+    while len(steps) < 3 * max_vectors:  # kernels may leave again
         if patience is not None and since >= patience:
-            stop = Stop.ERROR
-            break
+            return steps, Stop.ERROR
         if model is not None and len(model.kernels) >= max_vectors:
             break
-        found = table.insertion(model)
-        if model is not None and not found.gain < 0:
-            stop = Stop.EXHAUSTED
-            break
-        model = table.tune(table.fit([*(model.kernels if model else ()), table.kernel(found)]))
+        candidate, q, gain = table.insertion(model)
+        if model is not None and not gain < 0:
+            return steps, Stop.EXHAUSTED
+        model = table.tune(table.fit([*(model.kernels if model else ()), table.kernel(candidate, q)]))
         model = table.exchange(model)
-        terms = table.loo_terms(model)
-        rows, widths = tuple(k.row for k in model.kernels), tuple(k.width for k in model.kernels)
-        steps.append(IntegratedStep(rows, widths, model.weights, model.objective, terms))
-        loo = float(problem.w @ terms)
+        bandwidths = np.array([k.bandwidth for k in model.kernels])
+        mixture = problem.mixture([k.row for k in model.kernels], bandwidths, np.array(model.weights))
+        steps.append(IntegratedStep(mixture, model.objective, table.loo_terms(model)))
+        loo = float(problem.w @ steps[-1].terms)
         best, since = (loo, 0) if loo < best else (best, since + 1)
         step(len(model.kernels))
-    return IntegratedPath(problem, table.problem.unit, tuple(steps), stop)
+    return steps, Stop.LIMIT
+
+
+def choose_step(steps: list[IntegratedStep], w: Array, tolerance: float) -> tuple[IntegratedStep, Path]:
+    """The step of the smallest model within ``tolerance`` standard errors of the least leave-one-out score.
+
+    Kernels may leave again, so several models can have the same size: the best of them stands for it. ``w`` are the
+    weights of the samples.
+    """
+    by_size: dict[int, IntegratedStep] = {}
+    for step in sorted(steps, key=lambda step: float(w @ step.terms), reverse=True):
+        by_size[step.size] = step
+    sizes = sorted(by_size)
+    error, spread = paired_errors([by_size[size].terms for size in sizes], w)
+    chosen = smallest_within(error, np.array(sizes, dtype=float), tolerance * spread)
+    axes = {"n_vectors": tuple(float(size) for size in sizes)}
+    objectives = tuple(step.objective for step in steps)
+    measure = "leave-one-out integrated squared error"
+    return by_size[sizes[chosen[0]]], Path(axes, error, spread, chosen, measure=measure, objectives=objectives)
+
+
+def choose_floor(
+    problem: DensityProblem, folds: list[Fold], *, max_vectors: int, tolerance: float, step: Step = lambda _: None
+) -> Path:
+    """FCR-ISE-CV: the floor and the number of kernels together; the path is rebuilt in every fold.
+
+    The floor of least held-out error is chosen, and for it the smallest size within ``tolerance`` standard errors.
+    """
+    w = problem.held_out_weights(folds)
+    errors = []
+    for done, floor in enumerate(FLOORS_IN_PARZEN_BANDWIDTHS):
+        terms: list[list[Array]] = [[] for _ in range(max_vectors)]
+        for count, (train, test) in enumerate(folds):
+            steps, _ = forward_integrated(problem.part(train), floor=floor, max_vectors=max_vectors)
+            for size in range(max_vectors):
+                # the first model that has so many kernels; the last one if there is none
+                model = next((one for one in steps if one.size > size), steps[-1])
+                terms[size].append(problem.error_terms(model.mixture, problem.Z[list(test)]))
+            step(done * len(folds) + count + 1)
+        errors.append(paired_errors([np.concatenate(held) for held in terms], w))
+    error, spread = (np.stack(values) for values in zip(*errors))
+    at, sizes = int(np.argmin(np.min(error, axis=1))), tuple(float(k + 1) for k in range(max_vectors))
+    chosen = (at, *smallest_within(error[at], np.array(sizes), tolerance * spread[at]))
+    axes = {"floor": FLOORS_IN_PARZEN_BANDWIDTHS, "n_vectors": sizes}
+    return Path(axes, error, spread, chosen, measure="cross-validated integrated squared error")

@@ -3,61 +3,47 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from fewkern.arrays.blocks import row_blocks
+from fewkern.arrays.folds import Fold
 from fewkern.arrays.linalg import logsumexp
 from fewkern.arrays.namespace import Array
-from fewkern.core.path import Path, Stop
+from fewkern.arrays.progress import Step
+from fewkern.core.path import Path, Stop, smallest_within
 from fewkern.density.mixture import squared_distances
-from fewkern.density.problem import MAX_LOG_KERNEL, DensityProblem, RoundMixture, ScaledRows
+from fewkern.density.problem import MAX_LOG_KERNEL, AllRows, DensityProblem, RoundMixture, paired_errors, size_path
 
-__all__ = [
-    "EMFit",
-    "Entries",
-    "Growth",
-    "LikelihoodPath",
-    "Responsibilities",
-    "expectation_maximization",
-    "forward_likelihood",
-    "log_density",
-    "log_likelihood",
-]
+__all__ = ["EMFit", "choose_size", "expectation_maximization", "forward_likelihood", "grown", "log_density"]
 
 # Bandwidths at which a kernel may enter, in Parzen bandwidths.
 _ENTRY_PARZEN_BANDWIDTHS = (1.0, 1.5, 2.0, 2.6, 3.6, 5.2, 7.5)
-# Weights at which the k-th kernel may enter: two multiples of 1 / k, and one that does not depend on k.
-_ENTRY_EQUAL_SHARES, _ENTRY_SHARE = (1.0, 0.5), 0.2
 # Candidates tried as centers of one entry.
 _MAX_ENTRY_CENTERS = 300
 # EM after every entry: the largest number of iterations, and the least rise of the mean log density.
 _ITERATIONS, _LEAST_RISE = 50, 1e-4
+# Mixtures stop growing after this many sizes without a better BIC, or held-out likelihood.
+_BIC_PATIENCE, _HELD_OUT_PATIENCE = 3, 4
 
 
 def _log_terms(D: Array, mixture: RoundMixture, m: int) -> Array:
     """``log(g_j K(x_i, c_j, s_j))`` from the squared distances of samples and centers."""
     g = np.maximum(mixture.weights, np.finfo(float).smallest_normal)
-    levels = np.log(g) - m * np.log(mixture.widths) - 0.5 * m * math.log(2 * math.pi)
-    return D * (-0.5 / mixture.widths**2) + levels
+    levels = np.log(g) - m * np.log(mixture.bandwidths) - 0.5 * m * math.log(2 * math.pi)
+    return D * (-0.5 / mixture.bandwidths**2) + levels
 
 
 def log_density(Z: Array, mixture: RoundMixture) -> Array:
     """Log density at the rows of ``Z``, in row blocks."""
-    blocks = row_blocks(len(Z), len(mixture.weights))
     return np.concatenate(
         [
             logsumexp(_log_terms(squared_distances(Z[rows], mixture.centers), mixture, Z.shape[1]), axis=1)
-            for rows in blocks
+            for rows in row_blocks(len(Z), len(mixture.weights))
         ]
     )
-
-
-def log_likelihood(problem: DensityProblem, mixture: RoundMixture) -> float:
-    """Weighted mean of the log density at the samples."""
-    return float(problem.w @ log_density(problem.Z, mixture))
 
 
 @dataclass(frozen=True)
@@ -82,32 +68,27 @@ class Responsibilities:
         )
 
 
-@dataclass(frozen=True)
-class _Expectation:
+def _responsibilities(mixture: RoundMixture, Z: Array, w: Array) -> Responsibilities:
     """The E step, of a block of samples."""
-
-    mixture: RoundMixture
-
-    def __call__(self, Z: Array, w: Array) -> Responsibilities:
-        D = squared_distances(Z, self.mixture.centers)
-        terms = _log_terms(D, self.mixture, Z.shape[1])
-        log_p = logsumexp(terms, axis=1)
-        R = np.exp(terms - log_p[:, None]) * w[:, None]
-        return Responsibilities(np.sum(R, axis=0), R.T @ Z, np.sum(R * D, axis=0), w @ log_p)
+    D = squared_distances(Z, mixture.centers)
+    terms = _log_terms(D, mixture, Z.shape[1])
+    log_p = logsumexp(terms, axis=1)
+    R = np.exp(terms - log_p[:, None]) * w[:, None]
+    return Responsibilities(np.sum(R, axis=0), R.T @ Z, np.sum(R * D, axis=0), w @ log_p)
 
 
-def _iterate(rows: ScaledRows, mixture: RoundMixture, floor: float) -> tuple[RoundMixture, float]:
+def _iterate(rows: DensityProblem | AllRows, mixture: RoundMixture, floor: float) -> tuple[RoundMixture, float]:
     """One EM iteration, and the mean log density before it."""
     s, m = mixture.centers.shape
-    sums = rows.total(_Expectation(mixture), s + m)
+    sums = rows.total(partial(_responsibilities, mixture), s + m)
     mass = sums.mass
     alive = mass > np.finfo(float).tiny  # the others keep their centers and bandwidths
     safe = np.where(alive, mass, 1.0)
     centers = np.where(alive[:, None], sums.first / safe[:, None], mixture.centers)
     moved = np.sum((centers - mixture.centers) ** 2, axis=1)
     variance = np.maximum(sums.second / safe - moved, 0.0) / m
-    widths = np.maximum(np.sqrt(variance), floor)
-    better = RoundMixture(centers, np.where(alive, widths, mixture.widths), mass / np.sum(mass))
+    bandwidths = np.maximum(np.sqrt(variance), floor)
+    better = RoundMixture(centers, np.where(alive, bandwidths, mixture.bandwidths), mass / np.sum(mass))
     return better, float(sums.log_density)
 
 
@@ -124,7 +105,7 @@ class EMFit:
 
 
 def expectation_maximization(
-    rows: ScaledRows, start: RoundMixture, floor: float, iterations: int, least_rise: float = 0.0
+    rows: DensityProblem | AllRows, start: RoundMixture, floor: float, iterations: int, least_rise: float = 0.0
 ) -> EMFit:
     r"""EM iterations on weights, centers and bandwidths, every bandwidth kept at ``floor`` or above.
 
@@ -146,113 +127,124 @@ def expectation_maximization(
     return EMFit(mixture, iterations, rise, Stop.MAX_ITER)
 
 
-class Entries:
-    """Where a kernel may enter: distances from candidates (rows) to those of them that may become centers (columns)."""
-
-    def __init__(self, problem: DensityProblem) -> None:
-        self.screen = problem.part(problem.candidates)
-        self.centers = self.screen.Z[:: math.ceil(self.screen.n / _MAX_ENTRY_CENTERS)]
-        self.D = squared_distances(self.screen.Z, self.centers)
-
-    def best(self, mixture: RoundMixture, floor: float) -> RoundMixture:
-        r"""The mixture with the kernel whose entry raises :math:`\sum_i w_i \log[(1-a) y(x_i) + a K]` most."""
-        m, w = self.screen.dim, self.screen.w
-        log_y = log_density(self.screen.Z, mixture)
-        k = len(mixture.weights) + 1
-        shares = (*(multiple / k for multiple in _ENTRY_EQUAL_SHARES), _ENTRY_SHARE)
-        found: list[tuple[float, int, float, float]] = []
-        for width in sorted({max(factor * self.screen.unit, floor) for factor in _ENTRY_PARZEN_BANDWIDTHS}):
-            log_k = self.D * (-0.5 / width**2) - 0.5 * m * math.log(2 * math.pi * width**2)
-            ratio = np.exp(np.minimum(log_k - log_y[:, None], MAX_LOG_KERNEL))
-            for share in shares:
-                gain = w @ np.log((1.0 - share) + share * ratio)
-                j = int(np.argmax(gain))
-                found.append((float(gain[j]), j, width, share))
-        _, j, width, share = max(found, key=lambda entry: entry[0])
-        return RoundMixture(
-            np.vstack([mixture.centers, self.centers[j]]),
-            np.append(mixture.widths, width),
-            np.append((1.0 - share) * mixture.weights, share),
-        )
-
-
 class Growth:
-    """A mixture that grows by one kernel at a time, from a single normal law."""
+    """A mixture that grows by one kernel at a time, from a single normal law.
+
+    A kernel may enter at a candidate of the ``problem`` (300 of them at most), and its entry is scored on the
+    candidates; EM then sees all samples. The ``floor`` of the bandwidths is in units of the problem's.
+    """
 
     def __init__(self, problem: DensityProblem, floor: float) -> None:
         self.problem, self.floor = problem, floor * problem.unit
-        self.entries = Entries(problem)
+        self.screen = problem.part(problem.candidates)
+        self.centers = self.screen.Z[:: math.ceil(self.screen.n / _MAX_ENTRY_CENTERS)]
+        self.D = squared_distances(self.screen.Z, self.centers)
         mean = (problem.w @ problem.Z)[None, :]
-        width = max(problem.spread, self.floor)
-        self.mixture = self._improved(RoundMixture(mean, np.array([width]), np.ones(1)))
+        bandwidth = max(problem.spread, self.floor)
+        self.mixture = self._improved(RoundMixture(mean, np.array([bandwidth]), np.ones(1)))
 
-    def grow(self) -> RoundMixture:
+    def grow(self) -> None:
         """Let the best kernel enter, then EM on all of them."""
-        self.mixture = self._improved(self.entries.best(self.mixture, self.floor))
-        return self.mixture
+        self.mixture = self._improved(self.entered())
 
     def _improved(self, start: RoundMixture) -> RoundMixture:
         return expectation_maximization(self.problem, start, self.floor, _ITERATIONS, _LEAST_RISE).mixture
 
+    def entered(self) -> RoundMixture:
+        r"""The mixture with the kernel whose entry raises :math:`\sum_i w_i \log[(1-a) y(x_i) + a K]` most."""
+        mixture, m, w = self.mixture, self.screen.dim, self.screen.w
+        log_y = log_density(self.screen.Z, mixture)
+        k = len(mixture.weights) + 1
+        found: list[tuple[float, int, float, float]] = []
+        for bandwidth in sorted({max(factor * self.screen.unit, self.floor) for factor in _ENTRY_PARZEN_BANDWIDTHS}):
+            log_k = self.D * (-0.5 / bandwidth**2) - 0.5 * m * math.log(2 * math.pi * bandwidth**2)
+            ratio = np.exp(np.minimum(log_k - log_y[:, None], MAX_LOG_KERNEL))
+            for share in (1.0 / k, 0.5 / k, 0.2):
+                gain = w @ np.log((1.0 - share) + share * ratio)
+                j = int(np.argmax(gain))
+                found.append((float(gain[j]), j, bandwidth, share))
+        _, j, bandwidth, share = max(found, key=lambda entry: entry[0])
+        return RoundMixture(
+            np.vstack([mixture.centers, self.centers[j]]),
+            np.append(mixture.bandwidths, bandwidth),
+            np.append((1.0 - share) * mixture.weights, share),
+        )
 
-@dataclass(frozen=True)
-class LikelihoodPath:
-    """One model per number of kernels, and its BIC."""
 
-    models: tuple[RoundMixture, ...]
-    bic: tuple[float, ...]
-    stop: Stop
-
-    @property
-    def selected(self) -> int:
-        """Position of the model of least BIC."""
-        return min(range(len(self.bic)), key=self.bic.__getitem__)
-
-    @property
-    def path(self) -> Path:
-        """BIC of every number of kernels."""
-        error, sizes = np.array(self.bic), tuple(float(k + 1) for k in range(len(self.bic)))
-        measure = "Bayesian information criterion"
-        return Path({"n_vectors": sizes}, error, np.zeros_like(error), (self.selected,), measure=measure)
+def grown(problem: DensityProblem, floor: float, size: int) -> RoundMixture:
+    """FCR-ML of a given size: a greedy mixture of round normal kernels; no random start."""
+    growth = Growth(problem, floor)
+    for _ in range(min(size, problem.n) - 1):
+        growth.grow()
+    return growth.mixture
 
 
 def forward_likelihood(
-    problem: DensityProblem,
-    *,
-    floor: float = 1.5,
-    max_vectors: int = 20,
-    patience: int | None = 3,
-    step: Callable[[int], None] = lambda _: None,
-) -> LikelihoodPath:
-    """FCR-ML: a greedy mixture of round normal kernels; no random start.
+    problem: DensityProblem, floor: float, max_vectors: int, step: Step = lambda _: None
+) -> tuple[RoundMixture, Path, Stop]:
+    """FCR-ML of the number of kernels of least BIC, which counts ``s (m + 2) - 1`` parameters.
 
-    Parameters
-    ----------
-    problem : DensityProblem
-        A kernel may enter at a candidate (300 of them at most), and its entry is scored on the candidates. EM then
-        sees all samples.
-    floor : float
-        Least bandwidth, in units of the problem's.
-    max_vectors : int
-    patience : int or None
-        The path ends after this many steps without a better BIC; None never ends it for that.
-    step : function
-        Called with the number of kernels.
+    The path ends after three steps without a better BIC. ``step`` is called with the number of kernels.
 
     Notes
     -----
-    ``O(c)`` times 300 per entry and ``O(n s m)`` per EM iteration. BIC counts ``s (m + 2) - 1`` parameters.
+    ``O(c)`` times 300 per entry and ``O(n s m)`` per EM iteration.
     """
     growth, size = Growth(problem, floor), problem.effective_size
-    models: list[RoundMixture] = [growth.mixture]
-    bic: list[float] = []
+    models, bic, stop = [growth.mixture], np.zeros(0), Stop.LIMIT
     while True:
-        parameters = len(models) * (problem.dim + 2) - 1
-        bic.append(-2.0 * size * log_likelihood(problem, models[-1]) + parameters * math.log(size))
-        path = LikelihoodPath(tuple(models), tuple(bic), Stop.LIMIT)
+        likelihood = float(problem.w @ log_density(problem.Z, growth.mixture))
+        bic = np.append(bic, (len(models) * (problem.dim + 2) - 1) * math.log(size) - 2.0 * size * likelihood)
+        best = int(np.argmin(bic))
         if len(models) >= min(max_vectors, problem.n):
-            return path
-        if patience is not None and len(bic) - 1 - path.selected >= patience:
-            return replace(path, stop=Stop.ERROR)
+            break
+        if len(bic) - 1 - best >= _BIC_PATIENCE:
+            stop = Stop.ERROR
+            break
         step(len(models))
-        models.append(growth.grow())
+        growth.grow()
+        models.append(growth.mixture)
+    return models[best], size_path(bic, best, "Bayesian information criterion"), stop
+
+
+def choose_size(
+    problem: DensityProblem,
+    folds: list[Fold],
+    *,
+    floor: float,
+    max_vectors: int,
+    tolerance: float,
+    step: Step = lambda _: None,
+) -> tuple[Path, Stop]:
+    """The smallest number of kernels within ``tolerance`` standard errors of the best held-out likelihood.
+
+    The standard error is that of the difference to the best size, or the cost of the further kernels where that is
+    larger: ``(m + 2) / N`` per kernel, its parameters over the samples, and at most 0.02, because a gain of 2% in
+    density is worth any number of parameters.
+
+    The mixtures of all folds grow together, by one kernel at a time, until their held-out likelihood less that cost has
+    not risen for four steps.
+    """
+    parts = [(Growth(problem.part(train), floor), problem.Z[list(test)]) for train, test in folds]
+    w = problem.held_out_weights(folds)
+    limit = min(max_vectors, *(growth.problem.n for growth, _ in parts))
+    cost = min((problem.dim + 2) / problem.effective_size, 0.02)
+    terms: list[Array] = []
+    best, since, stop = math.inf, 0, Stop.LIMIT
+    while True:
+        terms.append(np.concatenate([-log_density(Z, growth.mixture) for growth, Z in parts]))
+        step(len(terms))
+        value = float(w @ terms[-1]) + tolerance * cost * len(terms)
+        best, since = (value, 0) if value < best else (best, since + 1)
+        if len(terms) >= limit:
+            break
+        if since >= _HELD_OUT_PATIENCE:
+            stop = Stop.ERROR
+            break
+        for growth, _ in parts:
+            growth.grow()
+    error, spread = paired_errors(terms, w)
+    sizes = np.arange(1.0, len(error) + 1)
+    further = sizes[int(np.argmin(error))] - sizes
+    (chosen,) = smallest_within(error, sizes, tolerance * np.maximum(spread, cost * further))
+    return size_path(error, chosen, "minus the held-out log density", spread), stop

@@ -23,13 +23,7 @@ from fewkern.arrays.numerics import normal_cdf, quiet
 from fewkern.arrays.random import random_generator
 from fewkern.arrays.storable import floats, indices, storable
 
-__all__ = [
-    "ClassMixtures",
-    "KernelMixture",
-    "product_bound",
-    "square_limit",
-    "squared_distances",
-]
+__all__ = ["ClassMixtures", "KernelMixture", "product_bound", "square_limit", "squared_distances"]
 
 _LOG_2PI = math.log(2 * math.pi)
 
@@ -71,12 +65,9 @@ def _block(A: Array, rows: list[int], columns: list[int]) -> Array:
     return _columns(_columns(A, columns).T, rows).T
 
 
-# Rounding of weights that add up to one, in single precision.
-_WEIGHT_ROUNDING = 1e-3
-
-
 def _check_mixture(mixture: KernelMixture) -> None:
-    if not mixture.n_vectors or abs(float(to_numpy(mixture.weights).sum()) - 1.0) > _WEIGHT_ROUNDING:
+    # 1e-3: rounding in single precision
+    if not mixture.n_vectors or abs(float(to_numpy(mixture.weights).sum()) - 1.0) > 1e-3:
         raise ValueError("the weights of a KernelMixture do not add up to one")
 
 
@@ -88,7 +79,7 @@ def _check_classes(classes: ClassMixtures) -> None:
 @storable(
     vectors=floats("s", "m"),
     weights=floats("s", least=0.0),
-    widths=floats("s", above=0.0),
+    bandwidths=floats("s", above=0.0),
     transform=(floats("m"), floats("m", "m")),
     indices=indices("s"),
     check=_check_mixture,
@@ -106,7 +97,7 @@ class KernelMixture:
         Centers, in the units of the data.
     weights : array of shape (s,)
         On the simplex: not negative, sum one.
-    widths : array of shape (s,)
+    bandwidths : array of shape (s,)
         Standard deviations, in the units of ``A x``.
     transform : array of shape (m,) or (m, m)
         The matrix ``A``; one number per feature stands for a diagonal matrix.
@@ -126,7 +117,7 @@ class KernelMixture:
 
     vectors: Array
     weights: Array
-    widths: Array
+    bandwidths: Array
     transform: Array
     indices: Array | None = None
 
@@ -143,7 +134,7 @@ class KernelMixture:
     @property
     def nbytes(self) -> int:
         """Bytes of the numbers that an evaluation needs."""
-        return sum(to_numpy(a).nbytes for a in (self.vectors, self.weights, self.widths, self.transform))
+        return sum(to_numpy(a).nbytes for a in (self.vectors, self.weights, self.bandwidths, self.transform))
 
     def __call__(self, X: Array) -> Array:
         """Density ``(n, 1)`` at the rows of ``X``."""
@@ -164,13 +155,13 @@ class KernelMixture:
         xp = namespace(self.weights)
         dim = X.shape[1]
         # A sample so far out that its squared distance overflows is moved to where it just does not.
-        huge = float(xp.finfo(self.widths.dtype).max)
+        huge = float(xp.finfo(self.bandwidths.dtype).max)
         limit = square_limit(dim, huge)
         centers = self._scaled(self.vectors)
-        narrow = -0.5 / self.widths**2
+        narrow = -0.5 / self.bandwidths**2
         log_weights = xp.log(xp.where(self.weights > 0, self.weights, xp.ones_like(self.weights)))
         log_weights = xp.where(self.weights > 0, log_weights, xp.full_like(self.weights, -0.5 * huge))
-        level = log_weights - dim * xp.log(self.widths) + self._log_factor(dim)
+        level = log_weights - dim * xp.log(self.bandwidths) + self._log_factor(dim)
         Z = xp.clip(self._scaled(X), -limit, limit)
         with quiet():  # a squared distance over a narrow bandwidth may overflow
             exponent = xp.maximum(squared_distances(Z, centers) * narrow, xp.full_like(narrow, -0.4 * huge))
@@ -194,7 +185,7 @@ class KernelMixture:
             P = xp.ones((1,), dtype=self.weights.dtype, device=device(self.weights))
             for d in range(X.shape[1]):
                 with quiet():  # infinite is right for a narrow bandwidth
-                    gap = (Z[rows, d][:, None] - centers[:, d][None, :]) / self.widths
+                    gap = (Z[rows, d][:, None] - centers[:, d][None, :]) / self.bandwidths
                 P = P * normal_cdf(gap)
             out[rows] = P @ self.weights
         return out
@@ -211,11 +202,11 @@ class KernelMixture:
         """Draw samples, shape ``(n_samples, m)``: a kernel by its weight, then from the kernel."""
         rng = random_generator(random_state)
         xp = namespace(to_numpy(self.weights))
-        vectors, weights, widths, transform = (
-            to_numpy(a).astype(float) for a in (self.vectors, self.weights, self.widths, self.transform)
+        vectors, weights, bandwidths, transform = (
+            to_numpy(a).astype(float) for a in (self.vectors, self.weights, self.bandwidths, self.transform)
         )
         component = rng.choice(len(weights), size=n_samples, p=weights / weights.sum())
-        noise = rng.standard_normal((n_samples, vectors.shape[1])) * widths[component][:, None]
+        noise = rng.standard_normal((n_samples, vectors.shape[1])) * bandwidths[component][:, None]
         noise = noise / transform if transform.ndim == 1 else xp.linalg.solve(transform, noise.T).T
         return asarray_like(vectors[component] + noise, self.vectors, dtype=self.vectors.dtype)
 
@@ -274,16 +265,16 @@ class KernelMixture:
         vectors = _columns(self.vectors, kept)
         if self.transform.ndim == 1:
             at = asarray_like(kept, self.transform, dtype=namespace(self.transform).int64)
-            return KernelMixture(vectors, weights, self.widths, take_rows(self.transform, at), self.indices)
+            return KernelMixture(vectors, weights, self.bandwidths, take_rows(self.transform, at), self.indices)
         xp, covariance = namespace(self.transform), self._covariance()
         own = _block(covariance, kept, kept)
         if given:
             between, inside = _block(covariance, kept, list(given)), _block(covariance, list(given), list(given))
             own = own - between @ xp.linalg.solve(inside, between.T)
         if len(kept) == 1:
-            return KernelMixture(vectors, weights, self.widths, 1 / xp.sqrt(own[0, :]), self.indices)
+            return KernelMixture(vectors, weights, self.bandwidths, 1 / xp.sqrt(own[0, :]), self.indices)
         transform = solve_triangular(xp.linalg.cholesky(own), xp.eye(len(kept), dtype=own.dtype, device=device(own)))
-        return KernelMixture(vectors, weights, self.widths, transform, self.indices)
+        return KernelMixture(vectors, weights, self.bandwidths, transform, self.indices)
 
     def _covariance(self) -> Array:
         """``(A'A)^{-1}``, the covariance of a kernel of bandwidth one."""
@@ -309,7 +300,7 @@ class KernelMixture:
         for rows in row_blocks(self.n_vectors, other.n_vectors):
             exponent = xp.full((X[rows, :].shape[0], Y.shape[0]), log_factor, dtype=X.dtype, device=device(X))
             for d in range(dim):
-                variance = (t[d] * self.widths[rows] ** 2)[:, None] + (other.widths**2)[None, :]
+                variance = (t[d] * self.bandwidths[rows] ** 2)[:, None] + (other.bandwidths**2)[None, :]
                 gap = X[rows, d][:, None] - Y[:, d][None, :]
                 exponent = exponent - 0.5 * (gap * gap / variance + xp.log(variance))
             total += float(self.weights[rows] @ (xp.exp(exponent) @ other.weights))

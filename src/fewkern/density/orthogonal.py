@@ -17,24 +17,23 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from fewkern.arrays.blocks import row_blocks
 from fewkern.arrays.namespace import Array
-from fewkern.arrays.numerics import normal_cdf
+from fewkern.arrays.numerics import normal_cdf, quiet
+from fewkern.arrays.progress import Step
 from fewkern.core.path import Path, Stop
 from fewkern.core.peel import peel
 from fewkern.density.mixture import squared_distances
-from fewkern.density.problem import DensityProblem, RoundMixture
+from fewkern.density.problem import DensityProblem, RoundMixture, size_path
 from fewkern.density.simplex import active_set, mnqp
 
 __all__ = [
+    "PASSES",
     "ForwardRegression",
-    "OrthogonalDensity",
-    "Passes",
     "RegressionStep",
     "distribution_target",
     "orthogonal_forward",
@@ -45,12 +44,9 @@ __all__ = [
 # Assumption: SKD skips a column once less than this part of its squared length is new. The target has no noise, and
 # leave-one-out alone goes on to more than 100 columns. SDC only skips columns that are in the model up to rounding.
 _SKIP_KERNEL, _SKIP_DISTRIBUTION = 1e-2, 1e-12
-# Assumption: initial penalty in mean squared lengths of a column, so that units do not matter.
-_FIRST_PENALTY_IN_SQUARES = 1e-6
-# Bounds that keep a penalty finite: on the residual degrees of freedom (per sample), and on the penalty.
-_LEAST_FREEDOM_PER_SAMPLE, _MAX_PENALTY = 1e-6, 1e200
-# Smaller weights are dropped after the simplex programme.
-_LEAST_WEIGHT = 1e-6
+# Assumption, from the factor ten in the cost table of the paper: passes with a penalty of its own for every column,
+# after the first one.
+PASSES = 10
 
 
 @dataclass(frozen=True)
@@ -80,25 +76,11 @@ class ForwardRegression:
         """Columns in order of entry."""
         return tuple(step.column for step in self.steps)
 
-
-@dataclass(frozen=True)
-class OrthogonalDensity:
-    """The mixture, and the last pass of the regression behind it."""
-
-    mixture: RoundMixture
-    regression: ForwardRegression
-
-    @property
-    def total(self) -> float:
-        """Sum of the regression weights before it was made one."""
-        return float(np.sum(self.regression.weights))
-
     @property
     def path(self) -> Path:
-        """Leave-one-out score after every column of the last pass."""
-        error = np.array([step.loo for step in self.regression.steps])
-        sizes = tuple(float(k + 1) for k in range(len(error)))
-        return Path({"n_vectors": sizes}, error, np.zeros_like(error), (len(error) - 1,))
+        """Leave-one-out score after every column."""
+        error = np.array([step.loo for step in self.steps])
+        return size_path(error, len(error) - 1, "mean squared leave-one-out error")
 
 
 class _Regression:
@@ -189,73 +171,66 @@ def orthogonal_forward(
     return ForwardRegression(state.beta, peeled.records, float(state.e @ state.e), peeled.stop)
 
 
-@dataclass(frozen=True)
-class Passes:
-    """How often the regression is done, and how far it goes.
-
-    Parameters
-    ----------
-    count : int
-        Passes with a penalty of its own for every column, after the first one. Ten is an assumption, from the factor
-        ten in the cost table of the paper.
-    limit : int or None
-        Largest number of columns.
-    step : function
-        Called with the number of passes done.
-    """
-
-    count: int = 10
-    limit: int | None = None
-    step: Callable[[int], None] = lambda _: None
-
-    def run(self, F: Array, target: Array, *, skip: float, nonnegative: bool) -> tuple[ForwardRegression, Array]:
-        """First pass over all columns, the others over its subset; the last regression, and its columns of ``F``."""
-        initial = _FIRST_PENALTY_IN_SQUARES * float(np.mean(np.sum(F * F, axis=0)))
-        penalties = np.full(F.shape[1], initial)
-        result = orthogonal_forward(F, target, penalties, skip=skip, nonnegative=nonnegative, limit=self.limit)
-        subset = np.array(result.columns, dtype=np.int64)
-        F = F[:, subset]
-        # in the subset, the columns of the first pass are 0, 1, 2, ...
-        columns: tuple[int, ...] = tuple(range(len(result.steps)))
-        local = [initial] * len(columns)
-        for count in range(self.count if columns else 0):
-            self.step(count + 1)
-            _local_penalties(local, columns, result, len(F))
-            result = orthogonal_forward(
-                F, target, np.array(local), skip=skip, nonnegative=nonnegative, limit=self.limit
-            )
-            columns = result.columns
-        return result, subset[list(columns)]
+def _regress(
+    F: Array, target: Array, *, skip: float, nonnegative: bool, limit: int | None, step: Step
+) -> tuple[ForwardRegression, Array]:
+    """A first pass over all columns, the others over its subset; the last regression, and its columns of ``F``."""
+    # Assumption: the penalties start at this part of the mean squared length of a column, so that units do not matter.
+    initial = 1e-6 * float(np.mean(np.sum(F * F, axis=0)))
+    penalties = np.full(F.shape[1], initial)
+    result = orthogonal_forward(F, target, penalties, skip=skip, nonnegative=nonnegative, limit=limit)
+    subset = np.array(result.columns, dtype=np.int64)
+    F = F[:, subset]
+    # in the subset, the columns of the first pass are 0, 1, 2, ...
+    columns: tuple[int, ...] = tuple(range(len(subset)))
+    penalties = penalties[subset]
+    for count in range(PASSES if columns else 0):
+        step(count + 1)
+        _local_penalties(penalties, columns, result, len(F))
+        result = orthogonal_forward(F, target, penalties, skip=skip, nonnegative=nonnegative, limit=limit)
+        columns = result.columns
+    return result, subset[list(columns)]
 
 
-def _local_penalties(local: list[float], columns: tuple[int, ...], result: ForwardRegression, n: int) -> None:
+def _local_penalties(penalties: Array, columns: tuple[int, ...], result: ForwardRegression, n: int) -> None:
     r""":math:`\lambda_i \leftarrow \frac{\gamma_i}{N-\gamma}\frac{e'e}{\theta_i^2}` of the columns that were taken.
 
     Here :math:`\gamma_i = w_i'w_i / (\lambda_i + w_i'w_i)`, and :math:`\gamma` is their sum.
     """
-    gammas = [s.square / (local[j] + s.square) for j, s in zip(columns, result.steps)]
-    freedom = max(n - sum(gammas), _LEAST_FREEDOM_PER_SAMPLE * n)
-    for j, s, gamma in zip(columns, result.steps, gammas):
-        penalty = gamma / freedom * result.residual / max(s.theta**2, sys.float_info.min)
-        local[j] = min(penalty, _MAX_PENALTY)
+    taken = list(columns)
+    squares, thetas = np.array([[s.square, s.theta] for s in result.steps]).T
+    gammas = squares / (penalties[taken] + squares)
+    # bounds on the degrees of freedom and on theta keep a penalty finite
+    freedom = max(n - sum(gammas.tolist()), 1e-6 * n)
+    with quiet():
+        fresh = gammas / freedom * result.residual / np.maximum(thetas**2, sys.float_info.min)
+    penalties[taken] = np.minimum(fresh, 1e200)
 
 
 def sparse_kernel_density(
-    problem: DensityProblem, target: Array, width: float, passes: Passes, *, exact: bool = True
-) -> OrthogonalDensity:
-    """SKD: Parzen's estimate ``target`` (in the unit of the problem) regressed on kernels of one ``width``.
+    problem: DensityProblem,
+    target: Array,
+    bandwidth: float,
+    *,
+    limit: int | None = None,
+    exact: bool = True,
+    step: Step = lambda _: None,
+) -> tuple[RoundMixture, ForwardRegression]:
+    """SKD: Parzen's estimate ``target`` (in the unit of the problem) regressed on at most ``limit`` kernels.
 
     The weights come from the simplex programme on the same least squares, on the selected columns only: exactly, or by
-    the multiplicative updates of the literature, which leave a small weight on columns that should have none.
+    the multiplicative updates of the literature, which leave a small weight on columns that should have none. ``step``
+    is called with the number of passes; the last regression is returned, too.
     """
     # weighted least squares: rows times the root of n w
     root = np.sqrt(problem.n * problem.w)
-    F = root[:, None] * problem.kernel(squared_distances(problem.Z, problem.centers), width)
+    F = root[:, None] * problem.kernel(squared_distances(problem.Z, problem.centers), bandwidth)
     y = root * target
-    regression, columns = passes.run(F, y, skip=_SKIP_KERNEL, nonnegative=False)
+    regression, columns = _regress(F, y, skip=_SKIP_KERNEL, nonnegative=False, limit=limit, step=step)
     F = F[:, columns]
     g = (active_set if exact else mnqp)(F.T @ F, F.T @ y).weights
-    return _density(problem, columns, g, g >= _LEAST_WEIGHT, width, regression)
+    keep = g >= 1e-6
+    return problem.mixture(problem.candidates[columns][keep], bandwidth, g[keep]), regression
 
 
 def distribution_target(Z: Array, problem: DensityProblem) -> Array:
@@ -270,24 +245,19 @@ def distribution_target(Z: Array, problem: DensityProblem) -> Array:
 
 
 def sparse_density_construction(
-    problem: DensityProblem, target: Array, width: float, passes: Passes
-) -> OrthogonalDensity:
-    """SDC: the empirical distribution function ``target`` regressed on integrated kernels of one ``width``.
+    problem: DensityProblem, target: Array, bandwidth: float, *, limit: int | None = None, step: Step = lambda _: None
+) -> tuple[RoundMixture, ForwardRegression]:
+    """SDC: the empirical distribution function ``target`` regressed on at most ``limit`` integrated kernels.
 
     A column enters only while every weight stays at zero or above; the sum is made one at the end.
     """
     Z, centers = problem.Z, problem.centers
-    F = normal_cdf((Z[:, 0][:, None] - centers[:, 0][None, :]) / width)
+    F = normal_cdf((Z[:, 0][:, None] - centers[:, 0][None, :]) / bandwidth)
     for d in range(1, problem.dim):
-        F = F * normal_cdf((Z[:, d][:, None] - centers[:, d][None, :]) / width)
+        F = F * normal_cdf((Z[:, d][:, None] - centers[:, d][None, :]) / bandwidth)
     root = np.sqrt(problem.n * problem.w)
-    F = root[:, None] * F
-    regression, columns = passes.run(F, root * target, skip=_SKIP_DISTRIBUTION, nonnegative=True)
+    regression, columns = _regress(
+        root[:, None] * F, root * target, skip=_SKIP_DISTRIBUTION, nonnegative=True, limit=limit, step=step
+    )
     g = regression.weights
-    return _density(problem, columns, g, g > 0, width, regression)
-
-
-def _density(
-    problem: DensityProblem, columns: Array, g: Array, keep: Array, width: float, regression: ForwardRegression
-) -> OrthogonalDensity:
-    return OrthogonalDensity(problem.mixture(problem.candidates[columns][keep], width, g[keep]), regression)
+    return problem.mixture(problem.candidates[columns][g > 0], bandwidth, g[g > 0]), regression

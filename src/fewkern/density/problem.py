@@ -1,49 +1,31 @@
-"""The input of every density algorithm: scaled samples, weights, a unit of bandwidth and candidate centers."""
+"""The input of every density algorithm: scaled samples with weights and candidate centers, of any number of rows."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, TypeVar
+from functools import partial
+from typing import Any, TypeVar
 
 import numpy as np
 
 from fewkern.arrays.blocks import row_blocks
+from fewkern.arrays.columns import unless_rounding
+from fewkern.arrays.folds import Fold
 from fewkern.arrays.namespace import Array
-from fewkern.density.mixture import squared_distances
+from fewkern.arrays.numerics import quiet
+from fewkern.core.path import Path
+from fewkern.core.population import Population
+from fewkern.core.samples import Samples
+from fewkern.density.mixture import KernelMixture, squared_distances
 
-__all__ = ["MAX_LOG_KERNEL", "DensityProblem", "RoundMixture", "ScaledRows", "normal_kernel"]
+__all__ = ["MAX_LOG_KERNEL", "AllRows", "DensityProblem", "RoundMixture", "Scaling", "paired_errors", "size_path"]
 
 Sum = TypeVar("Sum")
 
-# Least bandwidth of a kernel in few dimensions: the smoothing that a mixture of few kernels needs.
-_FLOOR_IN_PARZEN_BANDWIDTHS = 1.5
-# The smallest cluster that the least bandwidth must resolve: a share of the samples, and an absolute minimum.
-_CLUSTER_SHARE, _CLUSTER_SAMPLES = 0.05, 25
 # Logarithm of the largest kernel value: its square does not overflow.
 MAX_LOG_KERNEL = 350.0
-
-
-def normal_kernel(D: Array, width: Array | float, dim: int, unit: float) -> Array:
-    r"""Normal density up to a constant: :math:`(u/\sigma)^m \exp(-D / 2\sigma^2)`, FCR (2).
-
-    With ``unit`` :math:`u = (2\pi)^{-1/2}` it is the density itself. The algorithms take Parzen's bandwidth: all their
-    comparisons are invariant to the factor, and nothing overflows in many dimensions.
-
-    Parameters
-    ----------
-    D : array
-        Squared distances.
-    width : array or float
-        One standard deviation; broadcasts against ``D``.
-    dim : int
-        Number of features ``m``.
-    unit : float
-    """
-    # one exponential of a sum: a power on its own overflows in many dimensions
-    level = np.minimum(dim * np.log(unit / width), MAX_LOG_KERNEL)
-    return np.exp(D * (-0.5 / width**2) + level)
 
 
 @dataclass(frozen=True)
@@ -51,17 +33,10 @@ class RoundMixture:
     """Isotropic normal kernels in the scaled space: the result of every density algorithm."""
 
     centers: Array
-    widths: Array
+    bandwidths: Array
     weights: Array
     rows: Array | None = None
     """Rows of the samples that are the centers; None where the centers are not samples."""
-
-
-class ScaledRows(Protocol):
-    """Scaled samples with weights that sum to one, in memory or elsewhere."""
-
-    def total(self, of: Callable[[Array, Array], Sum], row_elements: int) -> Sum:
-        """The sum, by ``+``, of ``of(Z, w)`` over row blocks; ``row_elements`` numbers are needed per row."""
 
 
 @dataclass(frozen=True)
@@ -84,9 +59,7 @@ class DensityProblem:
     candidates : integer array of shape (c,)
         Rows of ``Z`` that may become centers, ascending.
     unit : float
-        The unit of all bandwidths: Parzen's bandwidth, once it is known. Kernel values are computed up to the factor
-        :math:`(2\pi)^{m/2}` ``unit`` :math:`{}^m`: the algorithms only compare them, and nothing overflows in many
-        dimensions.
+        The unit of all bandwidths: Parzen's bandwidth, once it is known.
     """
 
     Z: Array
@@ -145,15 +118,16 @@ class DensityProblem:
         return self.spread * math.pow(self.effective_size, -1.0 / (self.dim + 4))
 
     @property
-    def least_width(self) -> float:
+    def least_bandwidth(self) -> float:
         r"""Least bandwidth of a kernel among few, in Parzen bandwidths: :math:`\min(1.5, ((m+2)n/4)^{1/(m+4)})`.
 
-        A normal cluster of ``n`` samples is that many Silverman bandwidths wide: in many dimensions hardly more than
-        one, so that a higher floor would be wider than any cluster. Here ``n`` is 5% of the samples, and at least 25.
+        1.5 is the smoothing that a mixture of few kernels needs in few dimensions. A normal cluster of ``n`` samples is
+        as wide as the other number, in Silverman bandwidths: in many dimensions hardly more than one, so that a higher
+        floor would be wider than any cluster. The smallest cluster to be resolved has 5% of the samples, and at least
+        25.
         """
-        cluster = max(_CLUSTER_SHARE * self.effective_size, _CLUSTER_SAMPLES)
-        width = math.pow((self.dim + 2) * cluster / 4.0, 1.0 / (self.dim + 4))
-        return max(1.0, min(_FLOOR_IN_PARZEN_BANDWIDTHS, width))
+        cluster = max(0.05 * self.effective_size, 25)
+        return max(1.0, min(1.5, math.pow((self.dim + 2) * cluster / 4.0, 1.0 / (self.dim + 4))))
 
     def draw(self, limit: int, rng: Any) -> Array:
         """At most ``limit`` row numbers, drawn without replacement, ascending; all rows where there are no more."""
@@ -174,7 +148,7 @@ class DensityProblem:
         return replace(whole, candidates=kept) if len(kept) else whole
 
     def total(self, of: Callable[[Array, Array], Sum], row_elements: int) -> Sum:
-        """The sum over row blocks."""
+        """The sum, by ``+``, of ``of(Z, w)`` over row blocks; ``row_elements`` numbers are needed per row."""
         blocks = row_blocks(self.n, row_elements)
         rows = next(blocks)
         found = of(self.Z[rows], self.w[rows])
@@ -182,17 +156,203 @@ class DensityProblem:
             found = found + of(self.Z[rows], self.w[rows])  # type: ignore[operator]
         return found
 
-    def kernel(self, D: Array, width: Array | float) -> Array:
-        """Kernel values at squared distances ``D``, in the unit of the problem."""
-        return normal_kernel(D, width, self.dim, self.unit)
+    def kernel(self, D: Array, bandwidth: Array | float) -> Array:
+        r"""Kernel values :math:`(u/\sigma)^m \exp(-D / 2\sigma^2)` at squared distances ``D``, FCR (2).
+
+        They are normal densities times :math:`(2\pi)^{m/2} u^m`, with the unit :math:`u` of the problem: the algorithms
+        only compare them, and nothing overflows in many dimensions.
+        """
+        # one exponential of a sum: a power on its own overflows in many dimensions
+        level = np.minimum(self.dim * np.log(self.unit / bandwidth), MAX_LOG_KERNEL)
+        return np.exp(D * (-0.5 / bandwidth**2) + level)
 
     def parzen(self, Z: Array) -> Array:
         """Parzen's estimate from these samples, of bandwidth ``unit``, at the rows of ``Z``, in row blocks."""
         blocks = row_blocks(len(Z), self.n)
         return np.concatenate([self.kernel(squared_distances(Z[rows], self.Z), self.unit) @ self.w for rows in blocks])
 
-    def mixture(self, rows: Sequence[int] | Array, widths: Array | float, weights: Array) -> RoundMixture:
-        """Kernels at samples, with normalized weights; one ``width`` may stand for all."""
+    def mixture(self, rows: Sequence[int] | Array, bandwidths: Array | float, weights: Array) -> RoundMixture:
+        """Kernels at samples, with normalized weights; one bandwidth may stand for all."""
         rows = np.asarray(rows)
-        widths = np.broadcast_to(np.asarray(widths, dtype=float), rows.shape)
-        return RoundMixture(self.Z[rows], widths, np.asarray(weights) / np.sum(weights), rows)
+        bandwidths = np.broadcast_to(np.asarray(bandwidths, dtype=float), rows.shape)
+        return RoundMixture(self.Z[rows], bandwidths, np.asarray(weights) / np.sum(weights), rows)
+
+    def held_out_weights(self, folds: list[Fold]) -> Array:
+        """Weights of the held-out samples, fold after fold, normalized."""
+        w = np.concatenate([self.w[list(test)] for _, test in folds])
+        return w / np.sum(w)
+
+    def error_terms(self, mixture: RoundMixture, Z: Array) -> Array:
+        r"""Terms :math:`g'Bg - 2\hat p(x_i)` of the integrated squared error at held-out samples ``Z``.
+
+        .. math:: B_{ij} = K(c_i, c_j, \sqrt{\sigma_i^2 + \sigma_j^2})
+        """
+        g, bandwidths = mixture.weights, mixture.bandwidths
+        spread = np.sqrt(bandwidths[:, None] ** 2 + bandwidths[None, :] ** 2)
+        B = self.kernel(squared_distances(mixture.centers, mixture.centers), spread)
+        return g @ (B @ g) - 2.0 * (self.kernel(squared_distances(Z, mixture.centers), bandwidths) @ g)
+
+
+def paired_errors(terms: Sequence[Array], w: Array) -> tuple[Array, Array]:
+    """Weighted means of several rows of ``terms``, and the standard errors of their differences to the least."""
+    means = np.array([w @ t for t in terms])
+    best = terms[int(np.argmin(means))]
+    spread = []
+    for t in terms:
+        gap = t - best
+        gap = gap - float(w @ gap)
+        spread.append(math.sqrt(float(w @ (gap * gap)) * float(np.sum(w * w))))  # the last factor is 1 / N_eff
+    return means, np.array(spread)
+
+
+def size_path(error: Array, chosen: int, measure: str, spread: Array | None = None) -> Path:
+    """Errors of mixtures of 1, 2, ... kernels, and the position of the one that is taken."""
+    sizes = tuple(float(k + 1) for k in range(len(error)))
+    spread = np.zeros_like(error) if spread is None else spread
+    return Path({"n_vectors": sizes}, error, spread, (chosen,), measure=measure)
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """The map ``z = A (x - mean)``; a flat ``transform`` stands for a diagonal ``A``."""
+
+    mean: Array
+    transform: Array
+    constant: int
+    """Number of constant features (with "whiten": of constant directions)."""
+    reach: float
+    """Largest distance of a sample from the mean in one feature."""
+
+    def apply(self, X: Array) -> Array:
+        """``X`` in the scaled space."""
+        X = X - self.mean
+        return X * self.transform if self.transform.ndim == 1 else X @ self.transform.T
+
+    def invert(self, Z: Array) -> Array:
+        """``Z`` in the units of the data."""
+        if self.transform.ndim == 1:
+            return Z / self.transform + self.mean
+        return np.linalg.solve(self.transform, Z.T).T + self.mean
+
+    def problem(self, samples: Samples) -> DensityProblem:
+        """The samples as the algorithms take them."""
+        X, w = _double(samples)
+        return DensityProblem.of(self.apply(X), w)
+
+    def mixture(self, found: RoundMixture, samples: Samples) -> KernelMixture:
+        """The density in the units of the data; centers that are samples equal those samples exactly."""
+        X = samples.X
+        if found.rows is None:
+            vectors, indices = self.invert(found.centers).astype(X.dtype), None
+        else:
+            vectors, indices = X[found.rows], samples.all_rows(found.rows)
+        weights = found.weights / np.sum(found.weights)
+        weights, bandwidths, transform = (a.astype(X.dtype) for a in (weights, found.bandwidths, self.transform))
+        return KernelMixture(vectors, weights, bandwidths, transform, indices)
+
+
+@dataclass(frozen=True)
+class AllRows:
+    """All rows of a population, scaled by the moments of all; their weights are normalized."""
+
+    population: Population
+    scaling: Scaling
+    weight: float
+    """Sum of the weights before normalization."""
+    effective_size: float
+
+    @classmethod
+    def of(cls, population: Population, scale: str) -> AllRows:
+        """Scaled by "std", "whiten" or "none"; one pass over the rows."""
+        # The rows are measured from the mean of some of them and in units of about their reach, so that no digits
+        # cancel and no square overflows.
+        X, w = _double(population.sample)
+        origin = (w / np.sum(w)) @ X
+        reach = np.max(np.abs(X - origin), axis=0)
+        unit = np.where(reach > 0, reach, np.abs(origin))
+        unit = np.where(unit > 0, unit, 1.0)
+        found = population.total(partial(_moments, origin, unit, scale == "whiten"), 2 * X.shape[1])
+        weight, square = (float(total) for total in found.sums[:2])
+        return cls(population, _scaling(found, origin, unit, scale), weight, weight * weight / square)
+
+    def total(self, of: Callable[[Array, Array], Sum], row_elements: int) -> Sum:
+        """The sum, by ``+``, of ``of(Z, w)`` over row blocks: one pass."""
+        return self.population.total(partial(_of_scaled, self.scaling, self.weight, of), row_elements)
+
+    def narrowing(self, problem: DensityProblem) -> float:
+        r"""Parzen's bandwidth for all rows over that for the ``problem``, which holds some of them.
+
+        It falls with the number of samples like :math:`N^{-1/(m+4)}`.
+        """
+        return math.pow(problem.effective_size / self.effective_size, 1.0 / (problem.dim + 4))
+
+
+def _double(samples: Samples) -> tuple[Array, Array]:
+    """Samples and weights in double precision."""
+    return samples.X.astype(np.float64), samples.weights.astype(np.float64)
+
+
+def _of_scaled(scaling: Scaling, weight: float, of: Callable[[Array, Array], Sum], samples: Samples) -> Sum:
+    X, w = _double(samples)
+    return of(scaling.apply(X), w / weight)
+
+
+@dataclass(frozen=True)
+class _Moments:
+    """What determines the scaling of samples; those of parts are merged by ``+``."""
+
+    sums: tuple[Array, ...]
+    """Of the weights and their squares; weighted, of every feature ``(m,)`` and of its square ``(m,)``, or of the
+    products of every pair ``(m, m)``."""
+    least: Array
+    largest: Array
+
+    def __add__(self, other: _Moments) -> _Moments:
+        sums = tuple(a + b for a, b in zip(self.sums, other.sums))
+        return _Moments(sums, np.minimum(self.least, other.least), np.maximum(self.largest, other.largest))
+
+
+def _moments(origin: Array, unit: Array, pairs: bool, samples: Samples) -> _Moments:
+    X, w = _double(samples)
+    gap = (X - origin) / unit
+    second = gap.T @ (w[:, None] * gap) if pairs else w @ (gap * gap)
+    some = X if samples.n else origin[None, :]  # an empty block; the origin is among the samples
+    return _Moments((np.sum(w), np.sum(w * w), w @ gap, second), np.min(some, axis=0), np.max(some, axis=0))
+
+
+def _scaling(moments: _Moments, origin: Array, unit: Array, scale: str) -> Scaling:
+    """The scaling of samples with these moments.
+
+    A constant direction gets the mean spread of the others: a density needs some bandwidth there, and theirs is the
+    only length the data offer.
+    """
+    weight, _, first, second = moments.sums
+    shift, second = first / weight, second / weight
+    mean = origin + unit * shift
+    reach = float(np.max(np.maximum(moments.largest - mean, mean - moments.least)))
+    variance = (np.diagonal(second) if second.ndim == 2 else second) - shift * shift
+    sizes = np.maximum(np.abs(moments.least), np.abs(moments.largest))
+    spread = unless_rounding(unit * np.sqrt(np.maximum(variance, 0.0)), sizes)
+    flat = spread == 0
+    constant, spread = _filled(spread, flat)
+    if scale == "none":
+        return Scaling(mean, np.ones_like(spread), constant, reach)
+    with quiet():  # the inverse of a spread below 1e-308 is infinite; the caller checks the transform
+        if scale == "std":
+            return Scaling(mean, 1.0 / spread, constant, reach)
+        # directions of standardized features: units do not decide which of them are constant
+        relative = unit / spread
+        covariance = second - shift[:, None] * shift[None, :]
+        correlation = relative[:, None] * covariance * relative[None, :]
+        np.fill_diagonal(correlation, ~flat)  # exactly one: rounding must not decide the signs of the directions
+        values, vectors = np.linalg.eigh(correlation)
+        values = np.maximum(values, 0.0)
+        constant, length = _filled(np.sqrt(values), values <= 1e-12 * np.max(values))
+        return Scaling(mean, (vectors / length).T / spread, constant, reach)
+
+
+def _filled(spread: Array, none: Array) -> tuple[int, Array]:
+    """Number of constant directions (``none``), and the spreads with the mean of the others in their place."""
+    count = int(np.sum(none))
+    typical = np.mean(spread[~none]) if count < len(spread) else 1.0
+    return count, np.where(none, typical, spread)

@@ -10,7 +10,6 @@ paper quotes (:func:`mnqp`). RSDE is the programme on all candidates,
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -19,6 +18,7 @@ from fewkern.arrays.blocks import row_blocks
 from fewkern.arrays.folds import Fold
 from fewkern.arrays.linalg import divide_where, solve_or_least_squares
 from fewkern.arrays.namespace import Array
+from fewkern.arrays.progress import Step
 from fewkern.core.path import Path, Stop
 from fewkern.density.mixture import squared_distances
 from fewkern.density.problem import DensityProblem, RoundMixture
@@ -26,22 +26,21 @@ from fewkern.density.problem import DensityProblem, RoundMixture
 __all__ = [
     "CV_PARZEN_BANDWIDTHS",
     "LEAST_WEIGHT",
-    "ReducedSet",
     "SimplexSolution",
     "active_set",
     "mnqp",
     "optimality_gap",
     "reduced_set",
     "reduced_set_by_updates",
-    "reduced_set_width",
+    "reduced_set_bandwidths",
 ]
 
 # Bandwidths that the cross-validation of RSDE compares, in Parzen bandwidths.
 CV_PARZEN_BANDWIDTHS = (1.0, 1.25, 1.4, 1.55, 1.7, 1.85, 2.0, 2.2, 2.4, 2.7)
 # Up to this many kernels, usually all of them keep a weight, and one linear system is the solution.
 _ONE_SYSTEM_KERNELS = 64
-# Multiplicative updates never leave zero, so no weight falls below this number (over the number of weights).
-_LEAST_UPDATED_WEIGHT = 1e-12
+# A reduced gradient above minus this number, relative to the size of ``B`` and ``v``, counts as zero.
+_TOLERANCE = 1e-10
 # A kernel of less weight after a joint fit leaves.
 LEAST_WEIGHT = 1e-8
 
@@ -56,8 +55,12 @@ class SimplexSolution:
     """Largest violation of the optimality conditions, relative to the size of ``B`` and ``v``."""
     n_iter: int
     stop: Stop
-    """``CONVERGED``, ``PRECISION`` if rounding ended the descent above the tolerance, or ``MAX_ITER`` if the
-    iterations were used up."""
+    """``CONVERGED``, ``PRECISION`` if rounding ended the descent above the tolerance, or ``MAX_ITER``."""
+
+    @classmethod
+    def of(cls, B: Array, v: Array, g: Array, n_iter: int, stop: Stop) -> SimplexSolution:
+        """The weights ``g``, with the objective and how far they are from optimal."""
+        return cls(g, _objective(B, v, g), optimality_gap(B, v, g), n_iter, stop)
 
 
 def _objective(B: Array, v: Array, g: Array) -> float:
@@ -123,9 +126,9 @@ def mnqp(B: Array, v: Array, *, iterations: int = 3000, start: Array | None = No
         k = int(np.max((v_sorted + h > 0) * np.arange(n)))
         g = c * np.maximum(v + h[k], 0.0)
         # Paper: nothing. We: a least weight, because a weight that is exactly zero would stay zero for good.
-        g = np.maximum(g, _LEAST_UPDATED_WEIGHT / n)
+        g = np.maximum(g, 1e-12 / n)
         g = g / np.sum(g)
-    return SimplexSolution(g, _objective(B, v, g), optimality_gap(B, v, g), iterations, Stop.MAX_ITER)
+    return SimplexSolution.of(B, v, g, iterations, Stop.MAX_ITER)
 
 
 def _minimize_on_support(B: Array, v: Array) -> Array:
@@ -156,8 +159,8 @@ class _Support:
         j = int(np.argmin(r))
         return j, float(r[j])
 
-    def pivot(self, j: int, limit: int) -> tuple[int, bool]:
-        """Take in coordinate ``j`` and minimize; how many systems that took (``limit`` at most), and whether it helped.
+    def pivot(self, j: int) -> tuple[int, bool]:
+        """Take in coordinate ``j`` and minimize; how many systems that took, and whether it helped.
 
         Where a weight would turn negative, the step ends at the boundary, the coordinate leaves, and the rest is
         minimized again. Without progress, rounding alone would keep the loop going: then everything stays as it was.
@@ -165,11 +168,9 @@ class _Support:
         before = self.indices, self.weights
         self.indices = [*self.indices, j]
         self.weights = np.append(self.weights, 0.0)
-        count = 0
-        while count < limit:
+        count = 1
+        while self._step():
             count += 1
-            if not self._step():
-                break
         self.weights = np.maximum(self.weights, 0.0)
         self.weights = self.weights / np.sum(self.weights)
         value = _objective(*self._block(), self.weights)
@@ -191,39 +192,29 @@ class _Support:
         length = min(float(np.min(room)), 1.0)
         self.weights = self.weights + length * step
         keep = ~(falling & (room <= length))
-        kept = [index for index, stays in zip(self.indices, keep) if bool(stays)]
-        if not kept or len(kept) == len(self.indices):
+        if not np.any(keep) or np.all(keep):
             return False
-        self.indices, self.weights = kept, self.weights[keep]
+        self.indices = [index for index, stays in zip(self.indices, keep) if stays]
+        self.weights = self.weights[keep]
         return True
 
-    def spread(self) -> Array:
-        """The weights of all coordinates, zero off the support."""
-        weights = np.zeros_like(self.v)
-        weights[self.indices] = self.weights
-        return weights
 
-
-def active_set(B: Array, v: Array, *, tol: float = 1e-10, max_iter: int = 100_000) -> SimplexSolution:
+def active_set(B: Array, v: Array) -> SimplexSolution:
     r"""Exact solution by a primal active set: weights off the support are exactly zero.
 
     Start at the best vertex; take in the coordinate of most negative reduced gradient
     :math:`r_j = (Bg-v)_j - g'(Bg-v)`; minimize on the support; where a weight would turn negative go to the boundary,
-    drop it and minimize again.
+    drop it and minimize again. The objective falls with every coordinate, so no support occurs twice.
 
     Parameters
     ----------
     B : array of shape (n, n)
         Symmetric positive semi-definite.
     v : array of shape (n,)
-    tol : float
-        A reduced gradient above ``-tol`` times the size of ``B`` and ``v`` counts as zero.
-    max_iter : int
-        Largest number of linear systems.
 
     Notes
     -----
-    ``O(s^3 + n s)`` per system with ``s`` the size of the support.
+    ``O(s^3 + n s)`` per linear system with ``s`` the size of the support.
 
     Examples
     --------
@@ -233,94 +224,67 @@ def active_set(B: Array, v: Array, *, tol: float = 1e-10, max_iter: int = 100_00
     >>> solution.weights.round(6), str(solution.stop)
     (array([0.6, 0.4]), 'converged')
     """
-    n = len(v)
     scale = float(np.mean(np.diagonal(B)))
     # A constant added to v does not change the solution; without it the sizes below are those of the problem.
-    given_B, given_v = B, v
-    B, v = B / scale, (v - np.mean(v)) / scale
-
-    def solution(g: Array, n_iter: int, stop: Stop) -> SimplexSolution:
-        gap = optimality_gap(given_B, given_v, g)
-        return SimplexSolution(g, _objective(given_B, given_v, g), gap, n_iter, stop)
-
-    if n <= _ONE_SYSTEM_KERNELS:
+    given, B, v = (B, v), B / scale, (v - np.mean(v)) / scale
+    if len(v) <= _ONE_SYSTEM_KERNELS:
         g = _minimize_on_support(B, v)
-        if bool(np.all(g > 0)) and optimality_gap(B, v, g / np.sum(g)) <= tol:
-            return solution(g / np.sum(g), 1, Stop.CONVERGED)
-    size, support, used = _size(B, v), _Support(B, v), 0
-    while used < max_iter:
+        if bool(np.all(g > 0)) and optimality_gap(B, v, g / np.sum(g)) <= _TOLERANCE:
+            return SimplexSolution.of(*given, g / np.sum(g), 1, Stop.CONVERGED)
+    size, support, used, optimal = _size(B, v), _Support(B, v), 0, False
+    while True:
         j, slope = support.entering()
-        if slope >= -tol * size or j in support.indices:
-            return solution(support.spread(), used, Stop.CONVERGED)
-        count, better = support.pivot(j, max_iter - used)
+        optimal = slope >= -_TOLERANCE * size or j in support.indices
+        if optimal:
+            break
+        count, better = support.pivot(j)
         used += count
-        if not better and used < max_iter:
-            found = solution(support.spread(), used, Stop.CONVERGED)
-            return found if found.gap <= tol else replace(found, stop=Stop.PRECISION)
-    return solution(support.spread(), used, Stop.MAX_ITER)
+        if not better:
+            break
+    g = np.zeros_like(v)
+    g[support.indices] = support.weights
+    solution = SimplexSolution.of(*given, g, used, Stop.CONVERGED)
+    return solution if optimal or solution.gap <= _TOLERANCE else replace(solution, stop=Stop.PRECISION)
 
 
-@dataclass(frozen=True)
-class ReducedSet:
-    """Kernels of positive weight, and the solution of the programme."""
-
-    mixture: RoundMixture
-    solution: SimplexSolution
-
-
-def _programme(problem: DensityProblem, width: float) -> tuple[Array, Array]:
+def _programme(problem: DensityProblem, bandwidth: float) -> tuple[Array, Array]:
     """``B`` and ``v`` of the candidates; ``v`` in row blocks."""
     centers = problem.centers
-    B = problem.kernel(squared_distances(centers, centers), math.sqrt(2.0) * width)
+    B = problem.kernel(squared_distances(centers, centers), math.sqrt(2.0) * bandwidth)
     v = np.zeros(len(centers))
     for rows in row_blocks(problem.n, len(centers)):
-        v = v + problem.w[rows] @ problem.kernel(squared_distances(problem.Z[rows], centers), width)
+        v = v + problem.w[rows] @ problem.kernel(squared_distances(problem.Z[rows], centers), bandwidth)
     return B, v
 
 
-def _kept(problem: DensityProblem, width: float, solution: SimplexSolution, threshold: float) -> ReducedSet:
-    keep = solution.weights > threshold
-    return ReducedSet(problem.mixture(problem.candidates[keep], width, solution.weights[keep]), solution)
+def reduced_set(problem: DensityProblem, bandwidth: float) -> tuple[RoundMixture, SimplexSolution]:
+    """RSDE at one ``bandwidth``, solved exactly; ``c^2`` numbers for ``c`` candidates."""
+    solution = active_set(*_programme(problem, bandwidth))
+    keep = solution.weights > 0
+    return problem.mixture(problem.candidates[keep], bandwidth, solution.weights[keep]), solution
 
 
-def reduced_set(problem: DensityProblem, width: float, *, tol: float = 1e-10, max_iter: int = 100_000) -> ReducedSet:
-    """RSDE at one ``width``, solved exactly; ``c^2`` numbers for ``c`` candidates."""
-    return _kept(problem, width, active_set(*_programme(problem, width), tol=tol, max_iter=max_iter), 0.0)
+def reduced_set_by_updates(problem: DensityProblem, bandwidth: float, iterations: int = 3000) -> RoundMixture:
+    """RSDE by the multiplicative updates of the literature; weights up to 1e-4 are dropped."""
+    weights = mnqp(*_programme(problem, bandwidth), iterations=iterations).weights
+    keep = weights > 1e-4
+    return problem.mixture(problem.candidates[keep], bandwidth, weights[keep])
 
 
-def reduced_set_by_updates(
-    problem: DensityProblem, width: float, *, threshold: float = 1e-4, iterations: int = 3000
-) -> ReducedSet:
-    """RSDE by the multiplicative updates of the literature; weights up to the ``threshold`` are dropped."""
-    return _kept(problem, width, mnqp(*_programme(problem, width), iterations=iterations), threshold)
-
-
-def reduced_set_width(problem: DensityProblem, folds: list[Fold], step: Callable[[int], None] = lambda _: None) -> Path:
-    r"""RSDE-CV: cross-validated integrated squared error :math:`g'Bg - 2\overline{\hat p(x)}` of multiples of ``unit``.
+def reduced_set_bandwidths(problem: DensityProblem, folds: list[Fold], step: Step = lambda _: None) -> Path:
+    r"""RSDE-CV: cross-validated integrated squared error of multiples of ``unit``.
 
     The path chooses the bandwidth of least error. The ``folds`` are of the candidates. Where these are not all samples,
     their bandwidths are larger by :math:`(N/c)^{1/(m+4)}`, as Parzen's is.
     """
-    widths = tuple(factor * problem.unit for factor in CV_PARZEN_BANDWIDTHS)
+    bandwidths = tuple(factor * problem.unit for factor in CV_PARZEN_BANDWIDTHS)
     some = problem if len(problem.candidates) == problem.n else problem.part(problem.candidates)
     wider = (problem.effective_size / some.effective_size) ** (1.0 / (problem.dim + 4))
-    errors = []
-    for q, width in enumerate(widths):
-        errors.append(sum(_held_out_error(some, wider * width, fold) for fold in folds))
+    error = np.zeros(len(bandwidths))
+    for q, bandwidth in enumerate(bandwidths):
+        for train, test in folds:
+            mixture, _ = reduced_set(some.part(train), wider * bandwidth)
+            error[q] += some.w[list(test)] @ some.error_terms(mixture, some.Z[list(test)])
         step(q + 1)
-    error, chosen = np.array(errors), (int(np.argmin(errors)),)
-    measure = "cross-validated integrated squared error"
-    return Path({"bandwidth": widths}, error, np.zeros_like(error), chosen, measure=measure)
-
-
-def _held_out_error(problem: DensityProblem, width: float, fold: Fold) -> float:
-    """Error of the samples of one fold, times their weight, up to a constant."""
-    train, test = (problem.part(rows) for rows in fold)
-    found = reduced_set(train, width).mixture
-    g = found.weights
-    square = float(g @ (problem.kernel(squared_distances(found.centers, found.centers), math.sqrt(2.0) * width) @ g))
-    density = 0.0
-    for block in row_blocks(test.n, len(g)):
-        D = squared_distances(test.Z[block], found.centers)
-        density += float(test.w[block] @ (problem.kernel(D, width) @ g))
-    return float(np.sum(problem.w[list(fold[1])])) * (square - 2.0 * density)
+    chosen, measure = (int(np.argmin(error)),), "cross-validated integrated squared error"
+    return Path({"bandwidth": bandwidths}, error, np.zeros_like(error), chosen, measure=measure)

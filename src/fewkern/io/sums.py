@@ -159,7 +159,7 @@ _REASONS: dict[type, str] = {
 
 def as_log_sum(mixture: KernelMixture, scaler: Scaling, dtype: str, log_unit: float) -> LogSum:
     """A density at samples that a scaler changes first; ``log_unit`` is added to its logarithm."""
-    weights, widths = as_double(mixture.weights), as_double(mixture.widths)
+    weights, widths = as_double(mixture.weights), as_double(mixture.bandwidths)
     V, transform = as_double(mixture.vectors), as_double(mixture.transform)
     kept = weights > 0
     shift, factor, vectors = _prepared(V[kept], np.median(V, axis=0), transform, scaler, dtype)

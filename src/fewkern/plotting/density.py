@@ -181,7 +181,7 @@ def _draw_kernels(ax: Any, mixture: KernelMixture, dot: float) -> None:
     # one standard deviation of a kernel of width one: the unit circle under the inverse of the scaling
     axes, lengths, _ = np.linalg.svd(np.linalg.inv(_matrix(mixture)))
     angle = float(np.degrees(np.arctan2(axes[1, 0], axes[0, 0])))
-    for center, width in zip(mixture.vectors, mixture.widths) if few else ():
+    for center, width in zip(mixture.vectors, mixture.bandwidths) if few else ():
         size = 2 * float(width) * lengths
         ax.add_patch(
             Ellipse(tuple(center), size[0], size[1], angle=angle, fill=False, edgecolor=CLASSES[1], lw=1.1, alpha=0.9)
@@ -218,17 +218,17 @@ def _matrix(mixture: KernelMixture) -> np.ndarray:
 def in_units(mixture: KernelMixture, found: FittedModel) -> KernelMixture:
     """The density of the features as they were given, where a scaler comes before the model."""
     vectors, transform = found.given_units(mixture.vectors), mixture.transform * found.factor
-    return KernelMixture(vectors, mixture.weights, mixture.widths, transform, mixture.indices)
+    return KernelMixture(vectors, mixture.weights, mixture.bandwidths, transform, mixture.indices)
 
 
 def _single(mixture: KernelMixture, j: int) -> KernelMixture:
     """Kernel ``j`` alone, with weight one."""
-    return KernelMixture(mixture.vectors[j : j + 1], np.ones(1), mixture.widths[j : j + 1], mixture.transform)
+    return KernelMixture(mixture.vectors[j : j + 1], np.ones(1), mixture.bandwidths[j : j + 1], mixture.transform)
 
 
 def _ends(mixture: KernelMixture) -> tuple[float, float]:
     """Ends of the picture of one feature: nearly all of the mass lies between them."""
-    spread = mixture.widths / np.abs(_matrix(mixture)[0, 0])
+    spread = mixture.bandwidths / np.abs(_matrix(mixture)[0, 0])
     centers = mixture.vectors[:, 0]
     axis = np.linspace((centers - _REACH * spread).min(), (centers + _REACH * spread).max(), _POINTS_1D)
     below = mixture.cdf(axis[:, None])

@@ -166,7 +166,7 @@ def nearest_vectors(subject: Subject, X: Vector) -> Vector:
             A = to_numpy(mixture.transform)
             Z, C = (X * A, to_numpy(mixture.vectors) * A) if A.ndim == 1 else (X @ A.T, to_numpy(mixture.vectors) @ A.T)
             D = ((Z[:, None, :] - C[None, :, :]) ** 2).sum(axis=2) if X.size * len(C) < 5e7 else _distances(Z, C)
-            widths = to_numpy(mixture.widths)
+            widths = to_numpy(mixture.bandwidths)
             shares.append(-0.5 * D / widths**2 - X.shape[1] * np.log(widths))
         return np.argmax(np.concatenate(shares, axis=1), axis=1)
     if isinstance(expansion, GaussianExpansion):

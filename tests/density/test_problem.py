@@ -1,14 +1,20 @@
-"""Scaling before isotropic kernels."""
+"""The input of the algorithms: scaling before isotropic kernels, kernel values, and errors of held-out samples."""
 
 import numpy as np
 import pytest
 
-from fewkern.density.scaling import fit_scaling
+from fewkern.core.population import InMemory
+from fewkern.core.samples import Samples
+from fewkern.density.problem import AllRows, DensityProblem, paired_errors
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(300, 3)) @ np.array([[2.0, 1.0, 0.0], [0.0, 0.3, 0.0], [0.0, 0.0, 50.0]]) + 7
 W = RNG.random(300)
 W = W / W.sum()
+
+
+def fit_scaling(X, w, scale):
+    return AllRows.of(InMemory(Samples.of(X, w)), scale).scaling
 
 
 def _covariance(Z):
@@ -59,3 +65,30 @@ def test_all_features_without_spread():
     scaling = fit_scaling(np.ones((5, 2)), np.full(5, 0.2), "std")
     assert scaling.constant == 2
     np.testing.assert_array_equal(scaling.transform, 1)
+
+
+def test_kernel_values_are_in_units_and_stay_finite():
+    def kernel(bandwidth, dim, unit):
+        return DensityProblem.of(np.zeros((1, dim)), np.ones(1), unit).kernel(D, bandwidth)
+
+    D = np.array([0.0, 1.0, 4.0])
+    np.testing.assert_allclose(kernel(2.0, 3, 1.0), np.exp(-D / 8) / 8)
+    np.testing.assert_allclose(kernel(np.array([2.0, 1.0, 4.0]), 1, 2.0), np.exp(-D / [8, 2, 32]) * [1, 2, 0.5])
+    assert np.all(np.isfinite(kernel(1e-3, 5000, 1.0)))
+    assert np.all(np.isfinite(kernel(np.full(3, 1e-3), 5000, 1.0)))
+
+
+def test_least_bandwidth_falls_with_the_number_of_dimensions():
+    rng = np.random.default_rng(0)
+    found = [DensityProblem.of(rng.normal(size=(600, m)), np.ones(600)).least_bandwidth for m in (2, 6, 14, 40, 256)]
+    assert found[:2] == [1.5, 1.5]
+    assert np.all(np.diff(found) <= 0)
+    assert 1.0 < found[-1] < 1.1
+
+
+def test_standard_errors_are_those_of_paired_differences():
+    w = np.full(4, 0.25)
+    best = np.array([0.0, 1.0, 0.0, 1.0])
+    error, spread = paired_errors([best + 0.1 + np.array([0.4, -0.4, 0.4, -0.4]), best, best + 0.5], w)
+    np.testing.assert_allclose(error, [0.6, 0.5, 1.0])
+    np.testing.assert_allclose(spread, [0.2, 0, 0], atol=1e-15)
