@@ -8,8 +8,7 @@ from sklearn.svm import SVC
 
 from fewkern.margins import hinge
 from fewkern.margins.hinge import minimize_hinge
-from fewkern.margins.problems import HingeProblem, hinge_at_zero
-from fewkern.margins.spaces import DensePoints
+from fewkern.margins.problems import DensePoints, HingeProblem, hinge_at_zero
 from tests.oracles.margins import svr_value
 
 # Weight of the hinges, and iterations in all for twelve problems.
@@ -170,7 +169,7 @@ def test_a_step_is_mehrotras(seed, bias):
         A[t, t], A[t, a] = point.a, point.t
         A[xi, xi], A[xi, a] = point.u, -point.xi
         x = np.linalg.solve(A, np.concatenate([-here.w, [-here.b], -here.p, c1, c2]))
-        return hinge._Move(x[w], float(x[b][0]), x[a], x[t], x[xi])
+        return hinge._Point(x[w], float(x[b][0]), x[a], -x[a], x[t], x[xi])
 
     def room(move):
         pairs = [(point.a, move.a), (point.t, move.t), (point.u, -move.a), (point.xi, move.xi)]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from fewkern.margins.spaces import Constrained, DensePoints, Reflected, reflect, reflect_both
+from fewkern.margins.problems import Constrained, DensePoints, Reflected, reflect, reflect_both
 
 
 @pytest.fixture

@@ -140,14 +140,12 @@ def test_float32_stays(iris):
         np.testing.assert_allclose(np.abs(T[:, 0]), np.abs(wide[:, 0]), atol=2e-2 * np.abs(wide[:, 0]).max())
 
 
-def test_soft_margin_kernel_and_solver(iris):
+def test_soft_margin_with_a_kernel(iris):
     X, y = iris
     linear = RecursiveSoftMargin(n_components=2).fit(X, y)
     through = RecursiveSoftMargin(n_components=2, kernel=Linear(), max_vectors=4).fit(X, y)
     a, b = linear.transform(X), through.transform(X)
     np.testing.assert_allclose(align(a, b), a, atol=1e-5)
-    fast = RecursiveSoftMargin(n_components=2, solver="sorted").fit(X, y)
-    np.testing.assert_allclose(align(a, fast.transform(X)), a, atol=0.1)
     bent = RecursiveSoftMargin(kernel="gaussian", max_vectors=30, alpha=0.1).fit(X, y)
     assert bent.n_vectors_ == 30
     assert bent.transform(X).shape == (150, 2)
@@ -271,10 +269,9 @@ def test_zero_weight_is_absence_also_behind_matrices(binary):
         RecursiveSVM(n_components=2),
         RecursiveSVM(kernel=Gaussian(length_scale=2.0), n_components=2),
         RecursiveSoftMargin(n_components=2),
-        RecursiveSoftMargin(n_components=1, solver="sorted"),
         RecursiveSoftMargin(graph="lpp", n_components=1),
     ],
-    ids=["svm", "kernel", "soft", "sorted", "lpp"],
+    ids=["svm", "kernel", "soft", "lpp"],
 )
 def test_torch_gives_the_same(model, iris):
     torch = pytest.importorskip("torch")
