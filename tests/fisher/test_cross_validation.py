@@ -7,13 +7,11 @@ import numpy as np
 import pytest
 
 from fewkern.core.path import TOLERANCE
-from fewkern.fisher.candidates import Candidates, kernel_scale
 from fewkern.fisher.cross_validation import CrossValidated, CVPlan, absent_class, cross_validate, select_setting
 from fewkern.fisher.forward import ForwardFamily
 from fewkern.fisher.lq import LqFamily, LqSettings
-from fewkern.fisher.posterior import least_squares_scores
-from fewkern.fisher.problem import Discriminant
-from fewkern.fisher.targets import fisher_targets
+from fewkern.fisher.problem import Candidates, Discriminant, kernel_scale
+from fewkern.fisher.targets import fisher_targets, least_squares_scores
 from fewkern.kernels import Gaussian, Linear, Polynomial
 from tests.fisher import helpers
 from tests.fisher.helpers import classes, labelled

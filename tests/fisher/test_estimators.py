@@ -234,7 +234,6 @@ def test_candidates_bound_the_vectors():
     for model in (
         SparseKernelFisher(**FIXED, max_candidates=15),
         SparseKernelFisher(max_candidates=15),
-        ForwardKernelFisher(max_candidates=15, n_vectors=20),
     ):
         model.fit(X, Y)
         assert model.n_vectors_ <= 15
@@ -278,9 +277,6 @@ def test_forward_number_of_vectors_by_cross_validation():
         .fit(X, Y)
         .path_.open_end
     )
-    stopped = ForwardKernelFisher(kernel=Gaussian(length_scale=0.6), n_vectors=100, min_residual=0.3).fit(X, Y)
-    assert stopped.stop_ == Stop.FITNESS
-    assert stopped.path_.objectives[-1] < 0.3 <= stopped.path_.objectives[-2]
 
 
 def test_priors_move_the_decision():
@@ -444,7 +440,7 @@ def test_samples_without_weight_are_no_candidates_of_a_basis():
     ],
 )
 def test_no_convergence_is_a_warning(params, labels, criterion):
-    message = rf"did not converge in 2 iterations: {criterion} \S+, tolerance 1e-0\d; raise max_iter or tol"
+    message = rf"did not converge in 2 iterations: {criterion} \S+, tolerance 1e-0\d; raise max_iter"
     with pytest.warns(ConvergenceWarning, match=message):
         model = SparseKernelFisher(**{**FIXED, **params}, max_iter=2).fit(X, labels)
     assert model.stop_ == Stop.MAX_ITER
