@@ -98,16 +98,3 @@ def test_nothing_is_kept_from_the_largest_correlation_on(targets):
     assert lasso(found, 0.99 * largest(found)).active.size == 1
     everything = ActiveSet.of(found, np.arange(8), np.ones((8, targets)))
     assert lasso(found, 10 * largest(found), everything).active.size == 0
-
-
-def test_the_dual_of_some_columns_is_that_of_the_problem_on_them():
-    found, lam = problem(), 5.0
-    active = ActiveSet.of(found, np.arange(8), np.random.default_rng(1).normal(size=(8, 3)))
-    correlations, value = active.gradient(), active.objective(lam, 1.0)
-    R = found.target - found.columns @ active.W
-    scale = min(1.0, lam / np.linalg.norm(correlations, axis=1).max())
-    dual = 0.5 * (found.square - np.sum((found.target - scale * R) ** 2))
-    expected = (value - dual) / (found.square / 2)
-    assert duality_gap(active, correlations, value, lam) == pytest.approx(expected, rel=1e-9)
-    nothing = ActiveSet.empty(found)
-    assert duality_gap(nothing, nothing.W, found.square / 2, lam) == pytest.approx(0.0, abs=1e-12)

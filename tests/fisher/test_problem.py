@@ -5,7 +5,7 @@ import pytest
 
 from fewkern.core.path import Stop
 from fewkern.fisher.lasso import duality_gap
-from fewkern.fisher.problem import ActiveSet, penalized_problem, ridge_rows, row_norms
+from fewkern.fisher.problem import ActiveSet, penalized_problem, ridge_rows
 from tests.fisher.helpers import lasso, problem_of
 from tests.fisher.test_lq import problem
 from tests.oracles import kfd
@@ -58,24 +58,6 @@ def test_more_than_rounding_allows_ends_with_the_precision(targets):
     assert (ending.stop, ending.criterion) == (Stop.PRECISION, "relative duality gap")
     assert 0 < ending.tol < 1e-12
     assert ending.reached > ending.tol
-
-
-def test_a_warm_start_ends_at_the_same_solution():
-    K, Y = problem(n=40, width=0.5)
-    made = penalized_problem(K, Y)
-    first = lasso(made, 4.0)
-    cold, warm = lasso(made, 1.0), lasso(made, 1.0, first.active)
-    np.testing.assert_array_equal(warm.active.S, cold.active.S)
-    np.testing.assert_allclose(warm.active.W, cold.active.W, atol=1e-5)
-    assert np.all(np.diff(cold.active.S) > 0)
-    assert np.all(row_norms(cold.active.W) > 0)
-    assert len(warm.objectives) <= len(cold.objectives)
-
-
-def test_columns_are_multiplied_once_if_there_are_twice_as_many_samples():
-    K, Y = problem(n=40)
-    assert penalized_problem(K[:, :20], Y).gram is not None
-    assert penalized_problem(K[:, :21], Y).gram is None
 
 
 @pytest.mark.parametrize("penalize_bias", [True, False])

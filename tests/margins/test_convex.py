@@ -102,15 +102,6 @@ def test_a_penalized_step_ends_at_its_minimum(case, ranked, share):
     assert not PenalizedSteps(plain, S, 1.01 * pull).improve(w, order, False).any()
 
 
-def test_signs_of_pairs_follow_the_order(case):
-    Z, _, pairs, order, _ = case
-    edges = pairs.edges()
-    rank = {int(sample): place for place, sample in enumerate(order)}
-    for row, i, j in zip(signed_pairs(Z, edges, order), edges.i, edges.j):
-        upper, lower = (i, j) if rank[int(i)] > rank[int(j)] else (j, i)
-        np.testing.assert_allclose(row, 0.8 * (Z[upper] - Z[lower]))
-
-
 def test_second_derivatives_of_the_smoothed_loss(case):
     Z, S, pairs, order, w = case
     loss = RankedPairs(Z, S, pairs, 0.2).loss(order)
@@ -148,12 +139,3 @@ def test_accelerated_steps_solve_what_plain_ones_could_not(condition):
     reached = scales @ (found - center) ** 2 / 2 + 0.3 * np.abs(found).sum()
     assert best <= reached <= best * (1 + (1e-4 if condition < 100 else 0.03))
     assert plain.asked <= 1500
-
-
-def test_proximal_steps_end_at_once_at_the_solution():
-    scales, center = np.array([2.0, 3.0]), np.array([1.0, -1.0])
-    plain = Quadratic(scales, center)
-    exact = np.sign(center) * (np.abs(center) - 0.3 / scales)
-    found = PenalizedSteps(plain, np.diag(scales), 0.3).improve(exact, None, False)
-    np.testing.assert_allclose(found, exact, atol=1e-9)
-    assert plain.asked <= 12

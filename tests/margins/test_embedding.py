@@ -46,13 +46,6 @@ def test_recursive_fda_is_foley_sammon():
     assert graph_embedding(Z, pair, recursive=True, n_components=9).stop == "rank"
 
 
-def test_more_directions_than_classes_only_where_they_exist():
-    X, y = load_iris(return_X_y=True)
-    Z = X - X.mean(axis=0)
-    plain = graph_embedding(Z, build(graphs.Fisher(), Z, y), n_components=4)
-    assert (plain.directions.shape[1], plain.stop) == (2, "flat")
-
-
 def test_directions_are_orthonormal_in_the_denominator():
     X, y = load_iris(return_X_y=True)
     Z = X - X.mean(axis=0)

@@ -185,6 +185,11 @@ def test_messages():
         GraphEmbedding(graph=(None, np.full((3, 1), np.nan))).fit(np.eye(3))
     with pytest.raises(ValueError, match="graph must be one of"):
         GraphEmbedding(graph="fischer").fit(np.eye(3))
+    with pytest.raises(ValueError, match="sample_weight does not go with a GraphPair"):
+        GraphEmbedding(graph=graphs.GraphPair(None, AllPairs(1.0, np.ones(3)))).fit(np.eye(3), sample_weight=[1, 2, 3])
+    infinite = np.array([[0, 1.0, np.nan], [1.0, 0, 0], [np.nan, 0, 0]])
+    with pytest.raises(ValueError, match="weights of a graph must be finite"):
+        GraphEmbedding(graph=(None, infinite)).fit(np.eye(3))
     for count in (0, 2.5, "3", True):
         with pytest.raises(ValueError, match=r"graphs.LPP: neighbors must be a whole number of at least 1, got"):
             graphs.LPP(count).build(np.ones((3, 1)), three)
@@ -197,13 +202,3 @@ def test_a_margin_needs_pairs(data):
         message = f"{type(part).__name__} gives a scatter but no pairs .* give margin=AllPairs"
         with pytest.raises(ValueError, match=message):
             RecursiveSoftMargin(graph=graphs.GraphPair(None, part)).fit(Z)
-
-
-def test_names_and_rules_are_the_same():
-    assert {"fisher", "pca", "lpp", "udp", "mfa", "lfda", "lsda"} <= set(RULES)
-    assert GraphEmbedding(graph="lpp").set_params(graph__neighbors=4).graph == graphs.LPP(4)
-    for rule in RULES.values():
-        assert getattr(graphs, rule.__name__) is rule
-        assert rule.__name__ in graphs.__all__
-    assert graphs.LPP(4) != graphs.LPP(5)
-    assert graphs.LPP(4) != graphs.UDP(4)

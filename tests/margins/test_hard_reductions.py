@@ -142,17 +142,6 @@ def test_a_sparse_factor_is_a_graph(rng):
     np.testing.assert_allclose(sparse.components_, dense.components_, atol=1e-10)
 
 
-def test_bad_graphs(rng):
-    X = rng.normal(size=(20, 3))
-    V = np.ones((20, 20)) - np.eye(20)
-    V[0, 1] = V[1, 0] = np.nan
-    with pytest.raises(ValueError, match="weights of a graph must be finite"):
-        GraphEmbedding(graph=(None, V)).fit(X)
-    pair = graphs.GraphPair(None, graphs.Factor(np.eye(20)[:, :3] - 0.05))
-    with pytest.raises(ValueError, match="sample_weight does not go with a GraphPair"):
-        GraphEmbedding(graph=pair).fit(X, sample_weight=np.arange(1.0, 21.0))
-
-
 def soft_margin_on_wine(how):
     X, y = load_wine(return_X_y=True)
     Z = scale(X)
