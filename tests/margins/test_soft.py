@@ -139,13 +139,6 @@ def test_all_components_span_the_samples():
     np.testing.assert_allclose(distance(Z @ result.directions), distance(Z), atol=1e-9)
 
 
-@pytest.mark.parametrize("rule", [graphs.MFA(2, 30), graphs.LSDA(10)], ids=lambda r: type(r).__name__)
-def test_sparse_penalty_graphs_use_their_edges(rule):
-    Z, codes = data()
-    result = recursive_soft_margin(Z, pair_for(rule, Z, codes), n_components=2, listed=False)
-    np.testing.assert_allclose(result.directions.T @ result.directions, np.eye(2), atol=1e-12)
-
-
 def test_nothing_to_see():
     Z = np.zeros((6, 3))
     pair = pair_for(graphs.Fisher(), Z, np.arange(6) % 2)

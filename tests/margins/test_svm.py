@@ -9,7 +9,6 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-import fewkern
 from fewkern import RecursiveSoftMargin, RecursiveSVM, graphs
 from fewkern.datasets import make_banana
 from fewkern.kernels import Gaussian, Linear
@@ -214,24 +213,6 @@ def test_units_do_not_matter(binary):
     np.testing.assert_allclose(b.objectives_, 1e8 * a.objectives_, rtol=1e-6)
 
 
-@pytest.mark.parametrize(
-    "model",
-    [
-        RecursiveSVM(kernel="gaussian", n_components=2),
-        RecursiveSVM(n_components=3, multi_class="ovo"),
-        RecursiveSoftMargin(graph=graphs.MFA(3, 40), n_components=2),
-    ],
-    ids=["kernel", "linear", "soft"],
-)
-def test_save_and_load(model, iris, tmp_path):
-    X, y = iris
-    model.fit(X, y)
-    again = fewkern.load(fewkern.save(model, tmp_path / "model"))
-    np.testing.assert_array_equal(again.transform(X), model.transform(X))
-    assert again.steps_ == model.steps_
-    assert again.get_params()["n_components"] == model.n_components
-
-
 def test_zero_weight_is_absence_also_behind_matrices(binary):
     X, y = binary
     keep = np.arange(len(y)) % 5 != 0
@@ -244,23 +225,3 @@ def test_zero_weight_is_absence_also_behind_matrices(binary):
     a = RecursiveSoftMargin(graph=(same, 1 - same), n_components=2).fit(X, sample_weight=keep.astype(float))
     b = RecursiveSoftMargin(graph=(same[np.ix_(keep, keep)], 1 - same[np.ix_(keep, keep)]), n_components=2).fit(X[keep])
     np.testing.assert_allclose(a.transform(X), b.transform(X), atol=1e-6)
-
-
-@pytest.mark.torch
-@pytest.mark.parametrize(
-    "model",
-    [
-        RecursiveSVM(n_components=2),
-        RecursiveSVM(kernel=Gaussian(length_scale=2.0), n_components=2),
-        RecursiveSoftMargin(n_components=2),
-        RecursiveSoftMargin(graph="lpp", n_components=1),
-    ],
-    ids=["svm", "kernel", "soft", "lpp"],
-)
-def test_torch_gives_the_same(model, iris):
-    torch = pytest.importorskip("torch")
-    X, y = iris
-    want = model.fit(X, y).transform(X)
-    got = model.fit(torch.asarray(X), torch.asarray(y)).transform(torch.asarray(X))
-    assert isinstance(got, torch.Tensor)
-    np.testing.assert_allclose(align(want, got.numpy()), want, atol=1e-3)
