@@ -54,11 +54,7 @@ class ForwardPath:
     @property
     def residuals(self) -> tuple[float, ...]:
         """Share of ``|Y|^2`` that the models of size 0, 1, ... leave."""
-        left, shares = 1.0, []
-        for ratio in self.ratios:
-            left -= ratio
-            shares.append(max(left, 0.0))
-        return tuple(shares)
+        return tuple(np.maximum(1.0 - np.cumsum(self.ratios), 0.0).tolist())
 
     def discriminant(self, size: int) -> Discriminant:
         """The model with ``size`` columns, by back-substitution."""

@@ -6,15 +6,17 @@ from itertools import pairwise
 from typing import Any
 
 from fewkern.arrays.validation import fit_context
+from fewkern.base import KernelEstimator, ScoringClassifier, kept_importances
 from fewkern.core.path import Stop
-from fewkern.fisher.fitting import CONSTRAINTS, FisherClassifier
+from fewkern.fisher.fitting import CONSTRAINTS, fit_fisher
 from fewkern.fisher.forward import MAX_VECTORS, MAX_VECTORS_MULTICLASS, ForwardFamily
 from fewkern.populations import labelled_population
+from fewkern.select.mixins import novelty, novelty_threshold
 
 __all__ = ["ForwardKernelFisher"]
 
 
-class ForwardKernelFisher(FisherClassifier):
+class ForwardKernelFisher(ScoringClassifier, KernelEstimator):
     r"""Kernel Fisher discriminant by orthogonal forward selection (kFDA_OLS) for two or more classes.
 
     Fisher's discriminant is a least-squares regression on coded class labels. Starting from the constant, the kernel
@@ -86,6 +88,9 @@ class ForwardKernelFisher(FisherClassifier):
     (True, 10)
     """
 
+    feature_importances_ = kept_importances
+    novelty, novelty_threshold = novelty, novelty_threshold
+
     _parameter_constraints: dict[str, list[Any]] = {
         **CONSTRAINTS,
         "n_vectors": CONSTRAINTS["max_vectors"],
@@ -133,7 +138,7 @@ class ForwardKernelFisher(FisherClassifier):
         self
         """
         population = labelled_population(self, X, y, sample_weight, groups)
-        fitted = self._fit_family(population, self._family(), None)
+        fitted = fit_fisher(self, population, self._family())
         largest = self.path_.axes["n_vectors"][-1]
         self.stop_ = Stop.SIZE if fitted.setting < largest else fitted.ending.stop
         self.n_iter_ = fitted.ending.n_iter

@@ -13,15 +13,16 @@ from sklearn.base import clone
 from fewkern.arrays.namespace import Array, to_numpy
 from fewkern.arrays.random import seed_from
 from fewkern.arrays.validation import Interval, StrOptions, fit_context
-from fewkern.base import check_labelled, constraints
+from fewkern.base import KernelEstimator, ScoringClassifier, check_labelled, constraints, kept_importances
 from fewkern.core.expansion import KernelExpansion
 from fewkern.core.kernels import resolve_kernel
 from fewkern.core.path import Stop
-from fewkern.fisher.fitting import CONSTRAINTS, FisherClassifier, class_expansion
+from fewkern.fisher.fitting import CONSTRAINTS, class_expansion, fit_fisher
 from fewkern.fisher.lq import LqFamily, LqSettings, lq_path, max_penalty
 from fewkern.fisher.problem import Candidates, penalized_problem
 from fewkern.fisher.targets import fisher_targets, least_squares_scores
 from fewkern.populations import labelled_population
+from fewkern.select.mixins import novelty, novelty_threshold
 
 __all__ = ["FisherPath", "SparseKernelFisher", "fisher_path"]
 
@@ -29,7 +30,7 @@ __all__ = ["FisherPath", "SparseKernelFisher", "fisher_path"]
 _PATH_PENALTY_RATIO = 1e-3
 
 
-class SparseKernelFisher(FisherClassifier):
+class SparseKernelFisher(ScoringClassifier, KernelEstimator):
     r"""Sparse kernel Fisher discriminant (kFDA_q) for two or more classes.
 
     Fisher's discriminant is a least-squares regression on coded class labels. A penalty on its coefficients sets most
@@ -154,6 +155,9 @@ class SparseKernelFisher(FisherClassifier):
     (True, True)
     """
 
+    feature_importances_ = kept_importances
+    novelty, novelty_threshold = novelty, novelty_threshold
+
     _parameter_constraints: dict[str, list[Any]] = {
         **CONSTRAINTS,
         **constraints("max_iter", max_candidates=CONSTRAINTS["max_vectors"]),
@@ -216,7 +220,7 @@ class SparseKernelFisher(FisherClassifier):
             )
         how = LqSettings(self.q, max_iter=self.max_iter)
         family = LqFamily(how, None if self.alpha == "auto" else float(self.alpha), self.max_vectors)
-        fitted = self._fit_family(population, family, self.max_candidates)
+        fitted = fit_fisher(self, population, family, self.max_candidates)
         self.alpha_, self.objective_ = fitted.setting, fitted.objective
         self.stop_, self.n_iter_ = fitted.ending.stop, max(1, fitted.ending.n_iter)
         return self
