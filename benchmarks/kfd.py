@@ -15,8 +15,8 @@ from threadpoolctl import threadpool_limits
 from benchmarks.measure import Peak, best_of, header, timed, verdict
 from fewkern import ForwardKernelFisher, SparseKernelFisher
 from fewkern.datasets import make_ringnorm, make_waveform
-from fewkern.fisher.lq import LqFit, LqSettings, lq_fit
-from fewkern.fisher.problem import penalized_problem
+from fewkern.fisher.lq import LqSettings, lq_fit
+from fewkern.fisher.problem import FittedDiscriminant, penalized_problem
 from fewkern.fisher.targets import fisher_targets
 from fewkern.kernels import Gaussian
 
@@ -62,7 +62,7 @@ def against_plain(n: int = 1500, rho: float = 0.01) -> None:
         Y = fisher_targets(codes, 2, np.ones(n)).rows(codes)
         for q, goal in ((1.0, 100.0), (0.5, 30.0)):
             # q = .5 has many minima: the lowest of three
-            def solve(K: Any = K, Y: Any = Y, q: float = q) -> LqFit:
+            def solve(K: Any = K, Y: Any = Y, q: float = q) -> FittedDiscriminant:
                 return lq_fit(penalized_problem(K, Y, penalize_bias=True), rho, LqSettings(q=q, start="best"))
 
             fit, ours = solve(), best_of(solve, 5)

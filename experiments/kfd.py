@@ -33,13 +33,11 @@ from experiments.data import fetch_ida, fetch_uci
 from experiments.memory import on_disk
 from experiments.plan import experiments
 from fewkern.core.samples import Samples
-from fewkern.fisher.candidates import Candidates
 from fewkern.fisher.cross_validation import Family, cross_validate
 from fewkern.fisher.forward import ForwardFamily
 from fewkern.fisher.lq import PENALTIES, LqFamily, LqSettings, lq_fit
-from fewkern.fisher.posterior import least_squares_scores
-from fewkern.fisher.problem import penalized_problem
-from fewkern.fisher.targets import fisher_targets
+from fewkern.fisher.problem import Candidates, penalized_problem
+from fewkern.fisher.targets import fisher_targets, least_squares_scores
 from fewkern.kernels import Gaussian
 from fewkern.select.paths import WIDTH_FACTORS
 

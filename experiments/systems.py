@@ -6,6 +6,7 @@ stored result. ``VERSIONS`` says which results still belong to the code.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -113,16 +114,37 @@ def recursive_svm(C: float, components: int, sigma: float | None = None) -> Recu
     return RecursiveSVM(kernel=kernel, C=C, n_components=components, max_vectors=1_000_000)
 
 
+@dataclass(eq=False)
+class _FisherAgainstTotal(graphs.GraphRule):
+    """Between-class scatter over total scatter."""
+
+    supervised = True
+
+    def build(self, Z: Any, samples: Any) -> graphs.GraphPair:
+        weights = samples.weights
+        total = graphs.AllPairs(1.0 / float(np.sum(weights)), weights)
+        return graphs.GraphPair(total, graphs.Fisher().build(Z, samples).penalty)
+
+
+class _UnitDirections(GraphEmbedding):
+    """Directions of length one."""
+
+    def transform(self, X: Any) -> Any:
+        return super().transform(X) / np.linalg.norm(self.components_, axis=1)
+
+
 def embedding(method: str, dimension: int | None = None) -> GraphEmbedding:
     """The baselines of the RSM paper on its faces."""
+    if method == "fda":
+        return GraphEmbedding(graph=_FisherAgainstTotal(), alpha=0.0)
+    if method == "lpp":
+        return _UnitDirections(graph=graphs.LPP(3), alpha=1e-8, n_components=dimension)
     options: dict[str, dict[str, Any]] = {
         "pca": {"graph": "pca"},
-        "fda": {"against": "total", "alpha": 0.0},
         "rfda": {"recursive": True, "alpha": 1e-8},
-        "lpp": {"graph": graphs.LPP(3), "alpha": 1e-8, "scaling": "unit"},
         "udp": {"graph": graphs.UDP(1), "alpha": 1.0},
     }
-    return GraphEmbedding(**options[method], n_components=None if method == "fda" else dimension)
+    return GraphEmbedding(**options[method], n_components=dimension)
 
 
 def fisher_embedding(dimension: int, *, recursive: bool) -> GraphEmbedding:

@@ -16,20 +16,7 @@ Examples
 MFA(within=5, between=50)
 """
 
-from fewkern.margins.graphs import (
-    AllPairs,
-    BetweenClasses,
-    ClassMeans,
-    Complement,
-    Degrees,
-    Factor,
-    GraphPair,
-    LocalAffinity,
-    LocalBetween,
-    LocalWithin,
-    SparseWeights,
-    WithinClasses,
-)
+from fewkern.margins.graphs import AllPairs, Degrees, Factor, GraphPair, LocalAffinity, SparseWeights, WithinClasses
 from fewkern.margins.rules import *
 from fewkern.margins.rules import __all__ as _RULES
 
@@ -37,15 +24,10 @@ from fewkern.margins.rules import __all__ as _RULES
 __all__ = [
     *_RULES,
     "AllPairs",
-    "BetweenClasses",
-    "ClassMeans",
-    "Complement",
     "Degrees",
     "Factor",
     "GraphPair",
     "LocalAffinity",
-    "LocalBetween",
-    "LocalWithin",
     "SparseWeights",
     "WithinClasses",
 ]

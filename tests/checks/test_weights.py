@@ -13,7 +13,7 @@ from tests.checks.everyone import ALL, fresh, name, outputs
 
 _VECTORS = {"kernel": Gaussian(1.0), "rule": "greedy", "center": False}
 _REGRESSION = {**_VECTORS, "n_vectors": 6, "alpha": 0.1}
-_REDUCER = {"kernel": Gaussian(1.0), "rule": "greedy", "n_components": 1}
+_REDUCER = {"kernel": Gaussian(1.0), "n_components": 1}
 _WIDTH = {"bandwidth": 0.5}
 # Settings that leave nothing to choose.
 FIXED: dict[str, dict[str, Any]] = {

@@ -24,7 +24,7 @@ MODELS = {
     "svm-tube": RecursiveSVM(n_components=2, task="regression"),
     "fisher": GraphEmbedding(),
     "fisher-kernel": GraphEmbedding(kernel="gaussian", max_vectors=12),
-    "fisher-recursive": GraphEmbedding(recursive=True, n_components=3, against="total"),
+    "fisher-recursive": GraphEmbedding(recursive=True, n_components=3),
     "pca": GraphEmbedding(graph="pca", n_components=2),
     "pca-basis": GraphEmbedding(graph="pca", max_vectors=3, n_components=2),
 }

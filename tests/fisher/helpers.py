@@ -1,10 +1,26 @@
 """Short ways to the solvers, for tests."""
 
+from dataclasses import replace
+from types import SimpleNamespace
+
 import numpy as np
 
 from fewkern.core.samples import Samples
+from fewkern.fisher.lasso import lasso_rows
 from fewkern.fisher.lq import LqSettings, lq_fit, lq_path
 from fewkern.fisher.problem import penalized_problem
+
+
+def problem_of(K, Y, gram):
+    """The penalized problem with or without the products of its columns."""
+    made = penalized_problem(K, Y)
+    return replace(made, gram=made.columns.T @ made.columns if gram else None)
+
+
+def lasso(problem, lam, start=None, **how):
+    """The exact solution for q = 1: rows that differ from zero, objectives, and how it ended."""
+    active, objectives, ending = lasso_rows(problem, lam, start, **how)
+    return SimpleNamespace(active=active, objectives=objectives, ending=ending)
 
 
 def fit(K, Y, penalty, weights=None, penalize_bias=False, **how):
@@ -12,9 +28,9 @@ def fit(K, Y, penalty, weights=None, penalize_bias=False, **how):
     return lq_fit(penalized_problem(K, Y, weights, penalize_bias=penalize_bias), penalty, LqSettings(**how))
 
 
-def path(K, Y, penalties, gram=None, **how):
-    """kFDA_q on kernel columns at several penalties, the largest first."""
-    return tuple(lq_path(penalized_problem(K, Y, gram=gram), penalties, LqSettings(**how)))
+def path(problem, penalties, **how):
+    """kFDA_q at several penalties, the largest first."""
+    return tuple(lq_path(problem, penalties, LqSettings(**how)))
 
 
 def dense(fit, m):

@@ -7,13 +7,11 @@ import numpy as np
 import pytest
 
 from fewkern.core.path import TOLERANCE
-from fewkern.fisher.candidates import Candidates, kernel_scale
-from fewkern.fisher.cross_validation import CrossValidated, CVPlan, absent_class, cross_validate, select_setting
+from fewkern.fisher.cross_validation import CrossValidated, CVPlan, cross_validate, select_setting
 from fewkern.fisher.forward import ForwardFamily
 from fewkern.fisher.lq import LqFamily, LqSettings
-from fewkern.fisher.posterior import least_squares_scores
-from fewkern.fisher.problem import Discriminant
-from fewkern.fisher.targets import fisher_targets
+from fewkern.fisher.problem import Candidates, Discriminant, kernel_scale
+from fewkern.fisher.targets import fisher_targets, least_squares_scores
 from fewkern.kernels import Gaussian, Linear, Polynomial
 from tests.fisher import helpers
 from tests.fisher.helpers import classes, labelled
@@ -174,11 +172,6 @@ def test_widths_are_compared_within_the_budget():
     assert [plan(max_vectors=m).best_width(paths, PENALTIES) for m in (9, 8, 2, 1)] == [0, 1, 1, 1]
 
 
-def test_the_numbers_of_vectors_are_sizes_where_they_are_the_setting():
-    forward = CVPlan(ForwardFamily(max_vectors=3), "accurate")
-    assert forward.select(path_of([0.3, 0.1, 0.1], [9, 9, 9]), (1, 2, 3)) == 1
-
-
 @pytest.mark.parametrize("penalty", [None, 1e-3])
 def test_the_last_machine_obeys_the_budget(penalty):
     samples, _ = two_classes(150)
@@ -202,30 +195,6 @@ def test_a_matrix_of_one_kernel_is_computed_once():
 
     select_setting(samples, Counting(length_scale=1.5), CVPlan(ForwardFamily(max_vectors=5)), samples.folds(3))
     assert calls == [(60, 60)]
-
-
-def test_absent_class_names_fold_and_class():
-    samples, _ = two_classes()
-    order = np.argsort(samples.codes, kind="stable").tolist()
-    first = int(np.sum(samples.codes == 0))
-    assert absent_class(samples, samples.folds(4)) is None
-    assert absent_class(samples, [(list(range(60)), []), (order[:first], order[first:])]) == (1, 1)
-
-
-def test_a_fold_uses_only_candidates_that_it_trains_on():
-    samples, candidates = two_classes()
-    rows = np.array([4, 7, 9])
-    np.testing.assert_array_equal(candidates.columns_for(rows), rows)
-    few = Candidates.of(samples, Gaussian(length_scale=1.5), 10, 0)
-    assert few.columns_for(rows) is None
-    assert few.K.shape == (60, 10)
-
-
-def test_what_there_is_to_compare():
-    one, many = LqFamily(LqSettings(), penalty=0.1), LqFamily(LqSettings())
-    given, rule = Gaussian(length_scale=1.0), Gaussian()
-    assert [CVPlan(family).max_paths(kernel) for family in (one, many) for kernel in (given, rule)] == [1, 8, 1, 8]
-    assert [CVPlan(family).compares for family in (one, many)] == [False, True]
 
 
 @pytest.mark.parametrize("family", [LqFamily(LqSettings()), ForwardFamily(max_vectors=8)], ids=lambda f: f.axis)

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from fewkern.fisher.posterior import least_squares_scores
-from fewkern.fisher.targets import fisher_targets
+from fewkern.fisher.targets import fisher_targets, least_squares_scores
 from fewkern.kernels import Gaussian
 from tests.fisher import helpers
 from tests.fisher.helpers import classes

@@ -5,14 +5,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fewkern import graphs
-from fewkern.margins.embedding import Ratio, graph_embedding
-from fewkern.margins.graphs import PairSet
+from fewkern.margins.embedding import graph_embedding
+from fewkern.margins.graphs import AllPairs
 from fewkern.margins.hinge import minimize_hinge
-from fewkern.margins.problems import HingeProblem, class_problems
+from fewkern.margins.problems import DensePoints, HingeProblem, Reflected
 from fewkern.margins.ranking import OrderedPairs
-from fewkern.margins.recursion import Recursion, recursive_margin
+from fewkern.margins.recursion import class_problems, recursive_margin
 from fewkern.margins.soft import SoftMargin, recursive_soft_margin
-from fewkern.margins.spaces import DensePoints, Reflected
 from tests.oracles.margins import align, labelled, pair_sums, pairs_of
 
 common = settings(max_examples=25, deadline=None, derandomize=True)
@@ -29,7 +28,7 @@ def draw(seed, n, d, classes):
 def margins(Z, codes, C, **more):
     box = np.broadcast_to(C, len(Z)).astype(float)
     problems = class_problems(codes, int(codes.max()) + 1, box)
-    return recursive_margin(Reflected.start(Z), problems, Recursion(**more))
+    return recursive_margin(Reflected.start(Z), problems, **more)
 
 
 @common
@@ -105,7 +104,7 @@ def test_sorted_sums_are_the_sums_over_pairs(seed, n, classes, m, digits):
     m += 1e-4 * np.pi  # no score difference is exactly at an edge, where rounding decides
     mu = m / 3
     want = pair_sums(s, p, *pairs_of(n, codes), m, mu, X)
-    pairs = OrderedPairs.arranged(PairSet(1.0, p, codes), np.arange(n))
+    pairs = OrderedPairs.arranged(AllPairs(1.0, p, codes), np.arange(n))
     scale = 1 + abs(want["huber"])
     np.testing.assert_allclose(pairs.balance(), want["balance"], atol=1e-9)
     np.testing.assert_allclose(pairs.window_value(s, m), want["window"], atol=1e-10 * scale)
@@ -153,8 +152,8 @@ def test_embedding_under_rotation(seed, n, d, rule):
     Z, codes, rng = draw(seed, n, d, 2)
     Q = np.linalg.qr(rng.normal(size=(d, d)))[0]
     for recursive in (False, True):
-        a = graph_embedding(Z, rule.build(Z, labelled(Z, codes)), Ratio(1, recursive))
-        b = graph_embedding(Z @ Q, rule.build(Z @ Q, labelled(Z @ Q, codes)), Ratio(1, recursive))
+        a = graph_embedding(Z, rule.build(Z, labelled(Z, codes)), 1, recursive)
+        b = graph_embedding(Z @ Q, rule.build(Z @ Q, labelled(Z @ Q, codes)), 1, recursive)
         np.testing.assert_allclose(a.values, b.values, rtol=1e-6)
         np.testing.assert_allclose(
             align(a.directions, Q @ b.directions), a.directions, atol=1e-4 * np.abs(a.directions).max()

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from fewkern.margins.convex import ListedLoss, ListedPairs, RankedPairs, signed_pairs, solve
-from fewkern.margins.graphs import PairSet
-from fewkern.margins.sparse_directions import PenalizedSteps
+from fewkern.margins.convex import ListedLoss, ListedPairs, PenalizedSteps, RankedPairs, signed_pairs, solve
+from fewkern.margins.graphs import AllPairs
 
 
 @pytest.fixture
@@ -17,7 +16,7 @@ def case(rng):
     Z = Z - Z.mean(axis=0)
     S = Z.T @ Z / 24 + 0.1 * np.eye(4)
     w = np.array([0.6, 0.2, -0.1, 0.1])
-    return Z, S, PairSet(0.8, np.ones(24), codes), np.argsort(Z @ w), w
+    return Z, S, AllPairs(0.8, np.ones(24), codes), np.argsort(Z @ w), w
 
 
 def written_out(Z, S, pairs, D, w, order=None):
@@ -103,15 +102,6 @@ def test_a_penalized_step_ends_at_its_minimum(case, ranked, share):
     assert not PenalizedSteps(plain, S, 1.01 * pull).improve(w, order, False).any()
 
 
-def test_signs_of_pairs_follow_the_order(case):
-    Z, _, pairs, order, _ = case
-    edges = pairs.edges()
-    rank = {int(sample): place for place, sample in enumerate(order)}
-    for row, i, j in zip(signed_pairs(Z, edges, order), edges.i, edges.j):
-        upper, lower = (i, j) if rank[int(i)] > rank[int(j)] else (j, i)
-        np.testing.assert_allclose(row, 0.8 * (Z[upper] - Z[lower]))
-
-
 def test_second_derivatives_of_the_smoothed_loss(case):
     Z, S, pairs, order, w = case
     loss = RankedPairs(Z, S, pairs, 0.2).loss(order)
@@ -149,30 +139,3 @@ def test_accelerated_steps_solve_what_plain_ones_could_not(condition):
     reached = scales @ (found - center) ** 2 / 2 + 0.3 * np.abs(found).sum()
     assert best <= reached <= best * (1 + (1e-4 if condition < 100 else 0.03))
     assert plain.asked <= 1500
-
-
-def test_proximal_steps_end_at_once_at_the_solution():
-    scales, center = np.array([2.0, 3.0]), np.array([1.0, -1.0])
-    plain = Quadratic(scales, center)
-    exact = np.sign(center) * (np.abs(center) - 0.3 / scales)
-    found = PenalizedSteps(plain, np.diag(scales), 0.3).improve(exact, None, False)
-    np.testing.assert_allclose(found, exact, atol=1e-9)
-    assert plain.asked <= 12
-
-
-def test_a_removed_direction_is_out_of_everything(case):
-    from types import SimpleNamespace
-
-    from fewkern.margins.sparse_directions import _SparseDeflation
-
-    Z, S, pairs, _, _ = case
-    B = Z.T @ Z
-    tau = 0.2 * np.trace(S) / 4
-    left = _SparseDeflation(Z, S + tau * np.eye(4), B, pairs, 0.1, SimpleNamespace(ridge=0.2))
-    for w in (np.array([0.6, 0.8, 0.0, 0.0]), np.array([0.0, 0.6, 0.8, 0.0])):
-        left.remove((w, None))
-    Q = np.linalg.qr(np.column_stack([[0.6, 0.8, 0, 0], [0, 0.6, 0.8, 0]]))[0]
-    P = np.eye(4) - Q @ Q.T
-    np.testing.assert_allclose(left.Z, Z @ P, atol=1e-12)
-    np.testing.assert_allclose(left.S, P @ S @ P + tau * np.eye(4), atol=1e-12)
-    np.testing.assert_allclose(left.B, P @ B @ P, atol=1e-10)

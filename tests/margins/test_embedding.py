@@ -7,13 +7,8 @@ from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 from fewkern import graphs
-from fewkern.margins.embedding import Ratio, principal_space, regularized_scatter
-from fewkern.margins.embedding import graph_embedding as embed
+from fewkern.margins.embedding import graph_embedding, principal_space, regularized_scatter
 from tests.oracles.margins import align, foley_sammon, labelled
-
-
-def graph_embedding(Z, pair, **settings):
-    return embed(Z, pair, Ratio(**settings))
 
 
 def build(rule, Z, codes=None):
@@ -51,25 +46,12 @@ def test_recursive_fda_is_foley_sammon():
     assert graph_embedding(Z, pair, recursive=True, n_components=9).stop == "rank"
 
 
-def test_more_directions_than_classes_only_where_they_exist():
-    X, y = load_iris(return_X_y=True)
-    Z = X - X.mean(axis=0)
-    plain = graph_embedding(Z, build(graphs.Fisher(), Z, y), n_components=4)
-    assert (plain.directions.shape[1], plain.stop) == (2, "flat")
-
-
-def test_scaling_and_denominator():
+def test_directions_are_orthonormal_in_the_denominator():
     X, y = load_iris(return_X_y=True)
     Z = X - X.mean(axis=0)
     pair = build(graphs.Fisher(), Z, y)
-    S, B = regularized_scatter(pair, Z, 1e-2), pair.penalty.scatter(Z)
     W = graph_embedding(Z, pair).directions
-    np.testing.assert_allclose(W.T @ S @ W, np.eye(2), atol=1e-9)
-    W = graph_embedding(Z, pair, against="total")
-    np.testing.assert_allclose(W.directions.T @ (S + B) @ W.directions, np.eye(2), atol=1e-9)
-    assert np.all(W.values < 1)
-    W = graph_embedding(Z, pair, scaling="unit").directions
-    np.testing.assert_allclose(np.linalg.norm(W, axis=0), 1, atol=1e-12)
+    np.testing.assert_allclose(W.T @ regularized_scatter(pair, Z, 1e-2) @ W, np.eye(2), atol=1e-9)
 
 
 def test_ridge_rule():
@@ -105,4 +87,4 @@ def test_degenerate_samples():
     Z -= Z.mean(axis=0)
     codes = np.arange(20) % 2
     result = graph_embedding(Z, build(graphs.Fisher(), Z, codes), recursive=True, n_components=4)
-    assert (result.rank, result.directions.shape[1], result.stop) == (2, 2, "rank")
+    assert (result.directions.shape[1], result.stop) == (2, "rank")

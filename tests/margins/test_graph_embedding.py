@@ -2,16 +2,14 @@
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from sklearn.base import clone
-from sklearn.datasets import load_digits, load_iris
+from sklearn.datasets import load_iris
 from sklearn.decomposition import PCA, KernelPCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 
-import fewkern
 from fewkern import GraphEmbedding, graphs
 from fewkern.kernels import Gaussian
 from fewkern.margins.rules import RULES
@@ -42,24 +40,6 @@ def test_pca_and_kernel_pca(iris):
     np.testing.assert_allclose(align(theirs.transform(X), kernel.transform(X)), theirs.transform(X), atol=1e-5)
 
 
-def test_sample_weights(iris):
-    X, y = iris
-    weights = np.random.default_rng(0).integers(0, 3, 150).astype(float)
-    again = np.repeat(np.arange(150), weights.astype(int))
-    for graph in ("fisher", "pca"):
-        a = GraphEmbedding(graph=graph).fit(X, y, sample_weight=weights).transform(X)
-        b = GraphEmbedding(graph=graph).fit(X[again], y[again]).transform(X)
-        np.testing.assert_allclose(a, b, atol=1e-8)
-
-
-def test_sparse_samples(iris):
-    X, y = iris
-    a = GraphEmbedding().fit(X, y).transform(X)
-    model = GraphEmbedding().fit(sp.csr_matrix(X), y)
-    np.testing.assert_allclose(align(a, model.transform(sp.csr_matrix(X))), a, atol=1e-6)
-    assert model.components_.shape == (2, 4)
-
-
 def test_every_graph_fits_and_goes_back(iris):
     X, y = iris
     for name in RULES:
@@ -88,13 +68,6 @@ def test_no_n_by_n_matrix_for_class_graphs():
     assert GraphEmbedding().fit(X, y).n_components_ == 3
 
 
-def test_through_a_basis():
-    X, y = load_digits(return_X_y=True)
-    model = GraphEmbedding(kernel="gaussian", max_vectors=60, alpha=0.1).fit(X[::4], y[::4])
-    assert model.n_vectors_ == 60
-    assert model.transform(X[1::40]).shape[1] == 9
-
-
 def test_parameters_of_a_graph_in_a_grid_search(iris):
     X, y = iris
     search = GridSearchCV(
@@ -112,23 +85,3 @@ def test_parameters_of_a_graph_in_a_grid_search(iris):
     assert GraphEmbedding().set_params(graph="lpp", graph__neighbors=9).graph == graphs.LPP(9)
     with pytest.raises(ValueError, match=r"MFA has no parameter 'neighbors'; it has \['between', 'within'\]"):
         model.set_params(graph__neighbors=3)
-
-
-def test_save_and_load(iris, tmp_path):
-    X, y = iris
-    for graph in (graphs.LPP(4), "fisher"):
-        model = GraphEmbedding(graph=graph, n_components=2).fit(X, y)
-        again = fewkern.load(fewkern.save(model, tmp_path / "model"))
-        np.testing.assert_array_equal(again.transform(X), model.transform(X))
-        assert again.graph == graph
-
-
-@pytest.mark.torch
-@pytest.mark.parametrize("graph", ["fisher", "pca", "udp"])
-def test_torch_gives_the_same(graph, iris):
-    torch = pytest.importorskip("torch")
-    X, y = iris
-    model = GraphEmbedding(graph=graph, n_components=2)
-    want = model.fit(X, y).transform(X)
-    got = model.fit(torch.asarray(X), torch.asarray(y)).transform(torch.asarray(X))
-    np.testing.assert_allclose(align(want, got.numpy()), want, atol=1e-6)

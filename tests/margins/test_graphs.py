@@ -7,19 +7,10 @@ import pytest
 import scipy.sparse as sp
 from scipy.linalg import eigh
 
-from fewkern import GraphEmbedding, graphs
+from fewkern import GraphEmbedding, RecursiveSoftMargin, graphs
 from fewkern.arrays.neighbors import neighbors, symmetric_weights
 from fewkern.margins import graphs as weights
-from fewkern.margins.graphs import (
-    AllPairs,
-    BetweenClasses,
-    ClassMeans,
-    Complement,
-    Degrees,
-    Factor,
-    SparseWeights,
-    WithinClasses,
-)
+from fewkern.margins.graphs import AllPairs, Degrees, SparseWeights, WithinClasses, between_classes
 from fewkern.margins.rules import RULES
 from tests.oracles.margins import fisher_weights, labelled, laplacian_scatter, local_fisher_weights
 
@@ -68,9 +59,9 @@ def test_sample_weights_are_repetitions(data):
     again = np.repeat(np.arange(30), p.astype(int))
     Y, labels, ones = Z[again], codes[again], np.ones(len(again))
     for make in (
-        lambda c, w: WithinClasses(c, 3, w),
-        lambda c, w: ClassMeans(c, 3, w),
-        lambda c, w: BetweenClasses(c, 3, 0.1, w),
+        WithinClasses,
+        between_classes,
+        lambda c, w: AllPairs(0.1, w, c),
         lambda _, w: AllPairs(0.1, w),
     ):
         np.testing.assert_allclose(make(codes, p).scatter(Z), make(labels, ones).scatter(Y), rtol=1e-10)
@@ -86,8 +77,9 @@ def test_sparse_weights_and_degrees(data):
     np.testing.assert_allclose(Degrees(V, p).scatter(Z), Z.T @ np.diag(dense.sum(axis=1)) @ Z, atol=1e-9)
     edges = SparseWeights(V, p).pairs()
     assert len(edges.i) == V.nnz // 2
-    removed = Complement(V, 1.0, p).pairs().edges()
-    assert len(removed.i) == 30 * 29 // 2 - V.nnz // 2
+    others = AllPairs(1.0, p, removed=V)
+    assert len(others.edges().i) == 30 * 29 // 2 - V.nnz // 2
+    np.testing.assert_allclose(others.scatter(Z), laplacian_scatter(1 - dense, Z), atol=1e-9)
 
 
 def test_mfa_takes_the_shortest_pairs_between_classes(data):
@@ -129,9 +121,9 @@ def test_lfda_of_one_cluster_per_class_is_fisher(data):
     Z, codes, p = data
     samples = labelled(Z, codes, p)
     pair, fisher = graphs.LFDA().build(Z, samples), graphs.Fisher().build(Z, samples)
-    flat = replace(pair.intrinsic.near, radius=np.full(30, 1e8))  # every affinity is one
-    np.testing.assert_allclose(weights.LocalWithin(flat).scatter(Z), fisher.intrinsic.scatter(Z), atol=1e-8)
-    np.testing.assert_allclose(weights.LocalBetween(flat).scatter(Z), fisher.penalty.scatter(Z), atol=1e-8)
+    for part in ("intrinsic", "penalty"):
+        flat = replace(getattr(pair, part), radius=np.full(30, 1e8))  # every affinity is one
+        np.testing.assert_allclose(flat.scatter(Z), getattr(fisher, part).scatter(Z), atol=1e-8)
 
 
 def test_lfda_of_repeated_samples_and_lone_ones():
@@ -150,11 +142,9 @@ def test_lfda_keeps_two_clusters_of_a_class_apart():
     X[:50, 1] -= 4.0
     X[50:100, 1] += 4.0
     y = np.repeat([0, 0, 1], 50)
-    local, plain = (
-        GraphEmbedding(graph=g, n_components=1, scaling="unit").fit(X, y).components_ for g in ("lfda", "fisher")
-    )
-    assert abs(local[0, 1]) > 0.99
-    assert abs(plain[0, 1]) < 0.9
+    local, plain = (GraphEmbedding(graph=g, n_components=1).fit(X, y).components_[0] for g in ("lfda", "fisher"))
+    assert abs(local[1]) > 0.99 * np.linalg.norm(local)
+    assert abs(plain[1]) < 0.9 * np.linalg.norm(plain)
 
 
 def test_lsda_splits_by_class(data):
@@ -180,7 +170,7 @@ def test_a_users_pair_of_matrices(data):
 
 
 def test_messages():
-    p, three = np.ones(3), labelled(np.ones((3, 1)))
+    three = labelled(np.ones((3, 1)))
     with pytest.raises(ValueError, match="symmetric"):
         symmetric_weights(np.array([[0, 1.0], [0, 0]]), "test")
     with pytest.raises(ValueError, match="not be negative"):
@@ -195,29 +185,20 @@ def test_messages():
         GraphEmbedding(graph=(None, np.full((3, 1), np.nan))).fit(np.eye(3))
     with pytest.raises(ValueError, match="graph must be one of"):
         GraphEmbedding(graph="fischer").fit(np.eye(3))
+    with pytest.raises(ValueError, match="sample_weight does not go with a GraphPair"):
+        GraphEmbedding(graph=graphs.GraphPair(None, AllPairs(1.0, np.ones(3)))).fit(np.eye(3), sample_weight=[1, 2, 3])
+    infinite = np.array([[0, 1.0, np.nan], [1.0, 0, 0], [np.nan, 0, 0]])
+    with pytest.raises(ValueError, match="weights of a graph must be finite"):
+        GraphEmbedding(graph=(None, infinite)).fit(np.eye(3))
     for count in (0, 2.5, "3", True):
         with pytest.raises(ValueError, match=r"graphs.LPP: neighbors must be a whole number of at least 1, got"):
             graphs.LPP(count).build(np.ones((3, 1)), three)
-    with pytest.raises(ValueError, match="no margin"):
-        WithinClasses(np.zeros(3, int), 1, p).pairs()
-    with pytest.raises(ValueError, match=r"ClassMeans: .* use BetweenClasses"):
-        ClassMeans(np.zeros(3, int), 1, p).pairs()
-    lfda = graphs.LFDA().build(np.ones((4, 1)), labelled(np.ones((4, 1)), np.array([0, 0, 1, 1])))
-    with pytest.raises(ValueError, match=r"LocalWithin: .* no margin"):
-        lfda.intrinsic.pairs()
-    with pytest.raises(ValueError, match=r"LocalBetween: .* use BetweenClasses"):
-        lfda.penalty.pairs()
-    with pytest.raises(ValueError, match="sparse matrix"):
-        Factor(np.ones((3, 1))).pairs()
-    with pytest.raises(ValueError, match="no pairs"):
-        Degrees(sp.csr_matrix((3, 3)), p).pairs()
 
 
-def test_names_and_rules_are_the_same():
-    assert {"fisher", "pca", "lpp", "udp", "mfa", "lfda", "lsda"} <= set(RULES)
-    assert GraphEmbedding(graph="lpp").set_params(graph__neighbors=4).graph == graphs.LPP(4)
-    for rule in RULES.values():
-        assert getattr(graphs, rule.__name__) is rule
-        assert rule.__name__ in graphs.__all__
-    assert graphs.LPP(4) != graphs.LPP(5)
-    assert graphs.LPP(4) != graphs.UDP(4)
+def test_a_margin_needs_pairs(data):
+    Z, codes, p = data
+    parts = [graphs.LFDA().build(Z, labelled(Z, codes)).penalty, between_classes(codes, p), WithinClasses(codes, p)]
+    for part in (*parts, Degrees(sp.csr_matrix((30, 30)), p)):
+        message = f"{type(part).__name__} gives a scatter but no pairs .* give margin=AllPairs"
+        with pytest.raises(ValueError, match=message):
+            RecursiveSoftMargin(graph=graphs.GraphPair(None, part)).fit(Z)

@@ -7,9 +7,10 @@ from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_wine
 from sklearn.preprocessing import scale
 
-from fewkern import GraphEmbedding, RecursiveSoftMargin, RecursiveSVM
+from fewkern import GraphEmbedding, RecursiveSoftMargin, RecursiveSVM, graphs
 from fewkern.kernels import Gaussian
-from fewkern.margins.graphs import Factor, GraphPair
+from fewkern.margins.soft import SoftMargin, recursive_soft_margin
+from tests.oracles.margins import labelled
 
 
 def length(model, X):
@@ -141,32 +142,24 @@ def test_a_sparse_factor_is_a_graph(rng):
     np.testing.assert_allclose(sparse.components_, dense.components_, atol=1e-10)
 
 
-def test_bad_graphs(rng):
-    X = rng.normal(size=(20, 3))
-    V = np.ones((20, 20)) - np.eye(20)
-    V[0, 1] = V[1, 0] = np.nan
-    with pytest.raises(ValueError, match="weights of a graph must be finite"):
-        GraphEmbedding(graph=(None, V)).fit(X)
-    pair = GraphPair(None, Factor(np.eye(20)[:, :3] - 0.05))
-    with pytest.raises(ValueError, match="sample_weight does not go with a GraphPair"):
-        GraphEmbedding(graph=pair).fit(X, sample_weight=np.arange(1.0, 21.0))
+def soft_margin_on_wine(how):
+    X, y = load_wine(return_X_y=True)
+    Z = scale(X)
+    return recursive_soft_margin(Z, graphs.Fisher().build(Z, labelled(Z, y)), how)
 
 
 @pytest.mark.parametrize("delta_rel", [1e-2, 1e-4, 1e-6])
 def test_the_sorted_form_does_not_depend_on_a_small_weight(delta_rel):
-    X, y = load_wine(return_X_y=True)
-    X = scale(X)
-    explicit, ordered = (
-        RecursiveSoftMargin(C=delta_rel, solver=solver, n_components=2).fit(X, y) for solver in ("explicit", "sorted")
+    listed, ordered = (
+        soft_margin_on_wine(SoftMargin(n_components=2, C=delta_rel, listed=listed)).directions
+        for listed in (True, False)
     )
-    cosines = np.abs(np.sum(explicit.components_ * ordered.components_, axis=1))
-    assert cosines.min() > 0.9999
+    assert np.abs(np.sum(listed * ordered, axis=0)).min() > 0.9999
 
 
 def test_the_sorted_form_with_a_huge_weight():
     """The smoothed hinge is not exact there, but it must leave the value at zero."""
-    X, y = load_wine(return_X_y=True)
-    step = RecursiveSoftMargin(C=1e12, scale_C=False, solver="sorted", n_components=1).fit(scale(X), y).steps_[0]
+    (step,) = soft_margin_on_wine(SoftMargin(n_components=1, C=1e12, scale_C=False, listed=False)).steps
     assert step.objectives[-1] < 1e-2 * step.at_zero
 
 

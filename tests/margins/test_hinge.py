@@ -8,8 +8,7 @@ from sklearn.svm import SVC
 
 from fewkern.margins import hinge
 from fewkern.margins.hinge import minimize_hinge
-from fewkern.margins.problems import HingeProblem, hinge_at_zero
-from fewkern.margins.spaces import DensePoints
+from fewkern.margins.problems import DensePoints, HingeProblem, hinge_at_zero
 from tests.oracles.margins import svr_value
 
 # Weight of the hinges, and iterations in all for twelve problems.
@@ -102,20 +101,6 @@ def test_the_iteration_limit_is_reported():
     assert minimize_hinge(HingeProblem(DensePoints(Z), y, np.ones(len(y)), C), max_iter=3).stop == "max_iter"
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_value_at_zero(seed):
-    rng = np.random.default_rng(seed)
-    s = np.where(rng.random(15) < 0.5, 1.0, -1.0)
-    h, C = rng.normal(size=15), rng.uniform(0.1, 2, 15)
-    brute = min(np.sum(C * np.maximum(h - s * b, 0)) for b in s * h)
-    assert hinge_at_zero(s, h, C) == pytest.approx(brute, rel=1e-12)
-
-
-def test_value_at_zero_of_two_classes_is_twice_the_lighter_one():
-    s = np.r_[np.ones(3), -np.ones(5)]
-    assert hinge_at_zero(s, np.ones(8), np.full(8, 2.0)) == pytest.approx(12.0)
-
-
 def test_a_start_near_the_solution_saves_iterations():
     cold, warm = [], []
     for seed in range(6):
@@ -144,53 +129,6 @@ def small(seed=0, n=12, q=3, bias=True):
     X = rng.normal(size=(n, q)) + 0.5 * s[:, None]
     linear = None if bias else rng.normal(size=q)
     return HingeProblem(DensePoints(X), s, rng.uniform(0.5, 1.5, n), rng.uniform(0.5, 2.0, n), bias, linear)
-
-
-@pytest.mark.parametrize("bias", [True, False])
-@pytest.mark.parametrize("seed", range(3))
-def test_a_step_is_mehrotras(seed, bias):
-    """Predictor, centering by the cube of what it gains, corrector; against the whole system, solved as one."""
-    hinges, rng = small(seed, bias=bias), np.random.default_rng(seed)
-    X, s, (n, q) = hinges.points.A, hinges.signs, (12, 3)
-    a, b = hinges.C * rng.uniform(0.2, 0.8, n), float(rng.normal()) if bias else 0.0
-    point = hinge._Point(rng.normal(size=q), b, a, hinges.C - a, rng.uniform(0.5, 2, n), rng.uniform(0.5, 2, n))
-    here = hinge._Residuals.at(hinges, point)
-
-    def solve(c1, c2):
-        """Unknowns w, b, a, t, xi."""
-        A = np.zeros((q + 1 + 3 * n, q + 1 + 3 * n))
-        w, b, a, t, xi = np.split(np.arange(len(A)), np.cumsum([q, 1, n, n]))
-        A[w, w], A[np.ix_(w, a)] = 1, -(s[:, None] * X).T
-        A[b, a] = s
-        if not bias:
-            A[b] = 0
-            A[b, b] = 1
-        rows = a
-        A[np.ix_(rows, w)], A[rows, b], A[rows, xi], A[rows, t] = s[:, None] * X, s * bias, 1, -1
-        A[t, t], A[t, a] = point.a, point.t
-        A[xi, xi], A[xi, a] = point.u, -point.xi
-        x = np.linalg.solve(A, np.concatenate([-here.w, [-here.b], -here.p, c1, c2]))
-        return hinge._Move(x[w], float(x[b][0]), x[a], x[t], x[xi])
-
-    def room(move):
-        pairs = [(point.a, move.a), (point.t, move.t), (point.u, -move.a), (point.xi, move.xi)]
-        return min([1 / 0.99] + [float(-x[i] / dx[i]) for x, dx in pairs for i in range(n) if dx[i] < 0])
-
-    ahead = solve(-point.a * point.t, -point.u * point.xi)
-    reached = point.moved(ahead, min(1.0, room(ahead)))
-    aim = (reached.mu / point.mu) ** 3 * point.mu
-    move = solve(aim - point.a * point.t - ahead.a * ahead.t, aim - point.u * point.xi + ahead.a * ahead.xi)
-    expected = point.moved(move, min(1.0, 0.99 * room(move)))
-    found = hinge._next_point(hinges, here)
-    for field in ("w", "b", "a", "u", "t", "xi"):
-        np.testing.assert_allclose(getattr(found, field), getattr(expected, field), atol=1e-8, err_msg=field)
-
-
-def test_multipliers_that_are_all_zero_are_no_start():
-    hinges = small()
-    cold, none = minimize_hinge(hinges), minimize_hinge(hinges, np.zeros(12))
-    assert cold.n_iter == none.n_iter
-    np.testing.assert_array_equal(cold.alpha, none.alpha)
 
 
 @pytest.mark.parametrize(("C", "most"), MOST_ITERATIONS)
@@ -259,6 +197,7 @@ def test_the_best_bias_is_a_minimizer_with_ties(seed):
     def value(b):
         return np.sum(C * np.maximum(short - s * b, 0))
 
+    assert hinge_at_zero(s, short, C) == min(value(x) for x in s * short)
     hinges = HingeProblem(DensePoints(np.zeros((15, 1))), s, np.ones(15), C)
     assert value(hinges.best_bias(short)) == min(value(x) for x in s * short)
     assert replace(hinges, bias=False).best_bias(short) == 0.0

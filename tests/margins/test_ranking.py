@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from fewkern.margins import ranking
-from fewkern.margins.graphs import PairSet
+from fewkern.margins.graphs import AllPairs
 from fewkern.margins.ranking import OrderedPairs, prefix_dominance, ranked_sums
 from tests.oracles.margins import pair_sums, pairs_of
 
@@ -35,6 +36,14 @@ def test_partners_below_and_above(classes):
         np.testing.assert_array_equal(np.stack(above, axis=1), (earlier.T & (s[None, :] < s[:, None] + m)) @ V)
 
 
+def removing(gone, n):
+    """Pairs as the sparse matrix of a graph."""
+    if gone is None:
+        return None
+    half = sp.coo_matrix((np.ones(len(gone[0])), gone), (n, n))
+    return (half + half.T).tocsr()
+
+
 def case(seed, n, classes, removed, weighted=True):
     rng = np.random.default_rng(seed)
     codes = None if classes is None else rng.integers(0, classes, n)
@@ -59,7 +68,7 @@ def test_every_sum_equals_the_sum_over_pairs(n, classes, removed, band, table, m
     s, p, codes, gone, X = case(n, n, classes, removed)
     m, mu = 0.73, 0.21
     want = pair_sums(s, p, *pairs_of(n, codes, gone), m, mu, X)
-    pairs = OrderedPairs.arranged(PairSet(1.0, p, codes, gone), np.arange(n))
+    pairs = OrderedPairs.arranged(AllPairs(1.0, p, codes, removing(gone, n)), np.arange(n))
     np.testing.assert_allclose(pairs.balance(), want["balance"], atol=1e-10)
     np.testing.assert_allclose(pairs.window_value(s, m), want["window"], rtol=1e-10, atol=1e-10)
     value, gradient = pairs.huber(s, m, mu)
@@ -70,15 +79,15 @@ def test_every_sum_equals_the_sum_over_pairs(n, classes, removed, band, table, m
 
 def test_the_order_decides_the_sign():
     s = np.array([0.0, 5.0])
-    up = OrderedPairs.arranged(PairSet(1.0, np.ones(2)), np.array([0, 1]))
-    down = OrderedPairs.arranged(PairSet(1.0, np.ones(2)), np.array([1, 0]))
+    up = OrderedPairs.arranged(AllPairs(1.0, np.ones(2)), np.array([0, 1]))
+    down = OrderedPairs.arranged(AllPairs(1.0, np.ones(2)), np.array([1, 0]))
     assert up.huber(s, 1.0, 0.1)[0] == 0.0
     assert down.huber(s[::-1], 1.0, 0.1)[0] == pytest.approx(6.0)
 
 
 def test_a_pair_set_lists_its_pairs():
     _, p, codes, gone, _ = case(2, 30, 3, True)
-    edges = PairSet(0.5, p, codes, gone).edges()
+    edges = AllPairs(0.5, p, codes, removing(gone, 30)).edges()
     upper, lower = pairs_of(30, codes, gone)
     assert set(zip(edges.i.tolist(), edges.j.tolist())) == set(zip(upper.tolist(), lower.tolist()))
     np.testing.assert_array_equal(edges.count, p[edges.i] * p[edges.j])

@@ -8,7 +8,6 @@ from fewkern.margins.convex import signed_pairs
 from fewkern.margins.embedding import regularized_scatter
 from fewkern.margins.soft import SoftMargin, SoftMarginProblem, all_violate, score_order, soft_margin_direction
 from fewkern.margins.soft import recursive_soft_margin as recurse
-from fewkern.margins.sparse_directions import sparse_soft_margin as recurse_sparse
 from tests.oracles.margins import align, labelled, pairs_of, soft_margin_directions, soft_margin_objective
 
 
@@ -23,10 +22,6 @@ def recursive_soft_margin(Z, pair, **settings):
     return recurse(Z, pair, SoftMargin(**settings))
 
 
-def sparse_soft_margin(Z, pair, sparsity, **settings):
-    return recurse_sparse(Z, pair, sparsity, SoftMargin(**settings))
-
-
 def pair_for(rule, Z, codes):
     return rule.build(Z, labelled(Z, codes))
 
@@ -39,8 +34,8 @@ def test_objective_equals_the_sum_over_pairs():
     rng = np.random.default_rng(0)
     for w in rng.normal(size=(3, Z.shape[1])) * 8:
         want = soft_margin_objective(Z, S, upper, lower, v, 0.7, w)
-        assert SoftMarginProblem(Z, S, pair.pairs()).plain_steps(0.7).value(w) == pytest.approx(want, rel=1e-10)
-        assert SoftMarginProblem(Z, S, pair.pairs().edges()).plain_steps(0.7).value(w) == pytest.approx(want, rel=1e-10)
+        for pairs in (pair.pairs(), pair.pairs().edges()):
+            assert SoftMarginProblem(Z, S, pairs).convex_steps(0.7, w).value(w) == pytest.approx(want, rel=1e-10)
 
 
 @pytest.mark.parametrize(
@@ -50,8 +45,8 @@ def test_objective_equals_the_sum_over_pairs():
 def test_sorted_form_equals_the_explicit_one(rule, delta_rel):
     Z, codes = data(n=80)
     pair = pair_for(rule, Z, codes)
-    exact = recursive_soft_margin(Z, pair, n_components=1, C=delta_rel, solver="explicit")
-    fast = recursive_soft_margin(Z, pair, n_components=1, C=delta_rel, solver="sorted")
+    exact = recursive_soft_margin(Z, pair, n_components=1, C=delta_rel, listed=True)
+    fast = recursive_soft_margin(Z, pair, n_components=1, C=delta_rel, listed=False)
     a, b = exact.steps[0], fast.steps[0]
     assert a.delta_0 == pytest.approx(b.delta_0, rel=0.5)  # ranges over all pairs, or over those of the graph
     if a.delta == pytest.approx(b.delta, rel=1e-9):
@@ -90,10 +85,10 @@ def test_the_convex_step_is_optimal():
     assert a.max() < D * (1 + 1e-5)
 
 
-@pytest.mark.parametrize("solver", ["explicit", "sorted"])
-def test_the_objective_never_rises(solver):
+@pytest.mark.parametrize("listed", [True, False])
+def test_the_objective_never_rises(listed):
     Z, codes = data(seed=3, n=90)
-    result = recursive_soft_margin(Z, pair_for(graphs.Fisher(), Z, codes), n_components=4, C=30.0, solver=solver)
+    result = recursive_soft_margin(Z, pair_for(graphs.Fisher(), Z, codes), n_components=4, C=30.0, listed=listed)
     assert len(result.steps) == 4
     for step in result.steps:
         assert np.all(np.diff(step.objectives) < 0)
@@ -144,13 +139,6 @@ def test_all_components_span_the_samples():
     np.testing.assert_allclose(distance(Z @ result.directions), distance(Z), atol=1e-9)
 
 
-@pytest.mark.parametrize("rule", [graphs.MFA(2, 30), graphs.LSDA(10)], ids=lambda r: type(r).__name__)
-def test_sparse_penalty_graphs_use_their_edges(rule):
-    Z, codes = data()
-    result = recursive_soft_margin(Z, pair_for(rule, Z, codes), n_components=2, solver="sorted")
-    np.testing.assert_allclose(result.directions.T @ result.directions, np.eye(2), atol=1e-12)
-
-
 def test_nothing_to_see():
     Z = np.zeros((6, 3))
     pair = pair_for(graphs.Fisher(), Z, np.arange(6) % 2)
@@ -168,7 +156,7 @@ def sparse_data(seed=0):
 
 def test_sparse_directions_find_the_relevant_features():
     Z, codes = sparse_data()
-    result = sparse_soft_margin(Z, pair_for(graphs.Fisher(), Z, codes), sparsity=0.4, n_components=2)
+    result = recursive_soft_margin(Z, pair_for(graphs.Fisher(), Z, codes), sparsity=0.4, n_components=2)
     W = result.directions
     assert W.shape == (120, 2)
     np.testing.assert_allclose(np.linalg.norm(W, axis=0), 1)
@@ -180,11 +168,11 @@ def test_sparse_directions_find_the_relevant_features():
 
 def test_sparse_directions_on_explicit_edges():
     Z, codes = sparse_data(1)
-    W = sparse_soft_margin(Z, pair_for(graphs.MFA(3, 60), Z, codes), sparsity=0.4, n_components=1).directions
+    W = recursive_soft_margin(Z, pair_for(graphs.MFA(3, 60), Z, codes), sparsity=0.4, n_components=1).directions
     assert 0 < (W != 0).sum() < 40
 
 
 def test_too_much_sparsity_leaves_nothing():
     Z, codes = data()
-    result = sparse_soft_margin(Z, pair_for(graphs.Fisher(), Z, codes), sparsity=1.5, C=0.1)
+    result = recursive_soft_margin(Z, pair_for(graphs.Fisher(), Z, codes), sparsity=1.5, C=0.1)
     assert result.stop == "penalty"

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from fewkern.margins.spaces import Constrained, DensePoints, Reflected, reflect, reflect_both
+from fewkern.margins.problems import Constrained, Reflected, reflect, reflect_both
 
 
 @pytest.fixture
@@ -64,15 +64,6 @@ def test_a_space_without_directions_has_less_dimensions_and_shorter_samples(Z, r
     np.testing.assert_allclose(none.W.T @ none.W, np.eye(5), atol=1e-9)
 
 
-def test_a_space_can_start_in_a_span(Z, rng):
-    V = units(rng, 5, 3)
-    space = Reflected.start(Z, V)
-    assert space.dimension == 3
-    np.testing.assert_allclose(space.A, Z @ V)
-    left, _ = space.without(units(rng, 3, 1))
-    np.testing.assert_allclose(V @ (V.T @ left.W), left.W, atol=1e-12)
-
-
 @pytest.mark.parametrize("mean", [0.0, 3.0])
 @pytest.mark.parametrize("sparse", [False, True])
 def test_constraints_say_what_reflections_say(Z, rng, mean, sparse):
@@ -103,19 +94,3 @@ def test_constraints_say_what_reflections_say(Z, rng, mean, sparse):
 def test_centered_samples_have_one_dimension_less_than_their_number(rng):
     Z = rng.standard_normal((3, 5))
     assert constrained(Z - Z.mean(axis=0)).dimension == 2
-
-
-def test_a_length_that_rounding_made_negative_is_zero(Z):
-    space = constrained(Z)
-    gone = Constrained(space.X, space.mean, space.W, np.full(12, -1e-16))
-    assert gone.largest_norm() == 0.0
-
-
-def test_rows_are_products_with_a_matrix(Z, rng):
-    w, a, theta = rng.standard_normal(5), rng.standard_normal(12), rng.random(12)
-    rows = DensePoints(Z)
-    assert (rows.n, rows.width) == (12, 5)
-    np.testing.assert_allclose(rows.times(w), Z @ w)
-    np.testing.assert_allclose(rows.transposed_times(a), Z.T @ a)
-    np.testing.assert_allclose(rows.normal(theta), (Z.T * theta) @ Z)
-    np.testing.assert_array_equal(rows.subset(np.array([4, 2])).A, Z[[4, 2]])

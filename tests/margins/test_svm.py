@@ -9,7 +9,6 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-import fewkern
 from fewkern import RecursiveSoftMargin, RecursiveSVM, graphs
 from fewkern.datasets import make_banana
 from fewkern.kernels import Gaussian, Linear
@@ -140,14 +139,12 @@ def test_float32_stays(iris):
         np.testing.assert_allclose(np.abs(T[:, 0]), np.abs(wide[:, 0]), atol=2e-2 * np.abs(wide[:, 0]).max())
 
 
-def test_soft_margin_kernel_and_solver(iris):
+def test_soft_margin_with_a_kernel(iris):
     X, y = iris
     linear = RecursiveSoftMargin(n_components=2).fit(X, y)
     through = RecursiveSoftMargin(n_components=2, kernel=Linear(), max_vectors=4).fit(X, y)
     a, b = linear.transform(X), through.transform(X)
     np.testing.assert_allclose(align(a, b), a, atol=1e-5)
-    fast = RecursiveSoftMargin(n_components=2, solver="sorted").fit(X, y)
-    np.testing.assert_allclose(align(a, fast.transform(X)), a, atol=0.1)
     bent = RecursiveSoftMargin(kernel="gaussian", max_vectors=30, alpha=0.1).fit(X, y)
     assert bent.n_vectors_ == 30
     assert bent.transform(X).shape == (150, 2)
@@ -193,10 +190,6 @@ def test_degenerate_samples(make):
     model = make().fit(X, labels)
     assert np.all(np.isfinite(model.transform(X)))
     assert np.abs(model.components_[:, 4]).max() < 1e-8
-    with pytest.raises(ValueError, match="only one class"):
-        make().fit(X, np.zeros(30))
-    with pytest.raises(ValueError, match="requires y"):
-        make().fit(X, None)
 
 
 def test_nothing_to_find_is_no_error(binary):
@@ -220,36 +213,6 @@ def test_units_do_not_matter(binary):
     np.testing.assert_allclose(b.objectives_, 1e8 * a.objectives_, rtol=1e-6)
 
 
-def test_messages(iris):
-    X, y = iris
-    with pytest.raises(ValueError, match="graph must be one of"):
-        RecursiveSoftMargin(graph="fischer").fit(X, y)
-    with pytest.raises(ValueError, match='use kernel="linear"'):
-        RecursiveSVM(kernel="gaussian", n_components=1).fit(X, y).inverse_transform(np.ones((2, 1)))
-    with pytest.raises(ValueError, match="expects 1 columns"):
-        RecursiveSVM(n_components=1).fit(X, y).inverse_transform(np.ones((2, 3)))
-    with pytest.raises(ValueError, match="no sample of positive weight"):
-        RecursiveSoftMargin().fit(X, y, sample_weight=(y > 0).astype(float))
-
-
-@pytest.mark.parametrize(
-    "model",
-    [
-        RecursiveSVM(kernel="gaussian", n_components=2),
-        RecursiveSVM(n_components=3, multi_class="ovo"),
-        RecursiveSoftMargin(graph=graphs.MFA(3, 40), n_components=2),
-    ],
-    ids=["kernel", "linear", "soft"],
-)
-def test_save_and_load(model, iris, tmp_path):
-    X, y = iris
-    model.fit(X, y)
-    again = fewkern.load(fewkern.save(model, tmp_path / "model"))
-    np.testing.assert_array_equal(again.transform(X), model.transform(X))
-    assert again.steps_ == model.steps_
-    assert again.get_params()["n_components"] == model.n_components
-
-
 def test_zero_weight_is_absence_also_behind_matrices(binary):
     X, y = binary
     keep = np.arange(len(y)) % 5 != 0
@@ -262,24 +225,3 @@ def test_zero_weight_is_absence_also_behind_matrices(binary):
     a = RecursiveSoftMargin(graph=(same, 1 - same), n_components=2).fit(X, sample_weight=keep.astype(float))
     b = RecursiveSoftMargin(graph=(same[np.ix_(keep, keep)], 1 - same[np.ix_(keep, keep)]), n_components=2).fit(X[keep])
     np.testing.assert_allclose(a.transform(X), b.transform(X), atol=1e-6)
-
-
-@pytest.mark.torch
-@pytest.mark.parametrize(
-    "model",
-    [
-        RecursiveSVM(n_components=2),
-        RecursiveSVM(kernel=Gaussian(length_scale=2.0), n_components=2),
-        RecursiveSoftMargin(n_components=2),
-        RecursiveSoftMargin(n_components=1, solver="sorted"),
-        RecursiveSoftMargin(graph="lpp", n_components=1),
-    ],
-    ids=["svm", "kernel", "soft", "sorted", "lpp"],
-)
-def test_torch_gives_the_same(model, iris):
-    torch = pytest.importorskip("torch")
-    X, y = iris
-    want = model.fit(X, y).transform(X)
-    got = model.fit(torch.asarray(X), torch.asarray(y)).transform(torch.asarray(X))
-    assert isinstance(got, torch.Tensor)
-    np.testing.assert_allclose(align(want, got.numpy()), want, atol=1e-3)

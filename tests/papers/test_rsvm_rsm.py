@@ -10,6 +10,7 @@ from sklearn.svm import SVC
 from experiments import plan, rsvm
 from experiments.data import DataNotFoundError, fetch_faces, fetch_ida, fetch_large
 from experiments.stories import story
+from experiments.systems import embedding
 from experiments.verdict import entries
 from fewkern import GraphEmbedding, RecursiveSoftMargin, RecursiveSVM, graphs
 from fewkern.kernels import Gaussian
@@ -140,12 +141,11 @@ def test_faces(name, count, dim, pca, fda, rfda, lpp, udp):
     (found,) = accuracies(GraphEmbedding(graph="pca", n_components=dim), data, [dim])
     assert found == pytest.approx(pca, abs=0.01)  # exact, in all six entries
     classes = len(np.unique(data[1]))
-    (found,) = accuracies(GraphEmbedding(against="total", alpha=0.0), data, [classes - 1])
+    (found,) = accuracies(embedding("fda"), data, [classes - 1])
     assert found == pytest.approx(fda, abs=1.1 * image)
     (found,) = accuracies(GraphEmbedding(recursive=True, alpha=1e-8, n_components=rfda[1]), data, [rfda[1]])
     assert found == pytest.approx(rfda[0], abs=1.1 * image)
-    many = GraphEmbedding(graph=graphs.LPP(3), alpha=1e-8, scaling="unit", n_components=200)
-    assert max(accuracies(many, data)) == pytest.approx(lpp, abs=2.1 * image)
+    assert max(accuracies(embedding("lpp", 200), data)) == pytest.approx(lpp, abs=2.1 * image)
     many = GraphEmbedding(graph=graphs.UDP(1), alpha=1.0, n_components=200)
     assert max(accuracies(many, data)) == pytest.approx(udp, abs=2.1 * image)
 

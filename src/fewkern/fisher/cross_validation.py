@@ -20,12 +20,10 @@ from fewkern.arrays.random import random_generator
 from fewkern.core.kernel import Kernel
 from fewkern.core.path import TOLERANCE, Path, smallest_within
 from fewkern.core.samples import Samples
-from fewkern.fisher.candidates import Candidates, kernel_scale
 from fewkern.fisher.forward import ForwardFamily
 from fewkern.fisher.lq import LqFamily
-from fewkern.fisher.posterior import AffineScores, least_squares_scores
-from fewkern.fisher.problem import Discriminant
-from fewkern.fisher.targets import FisherTargets, fisher_targets
+from fewkern.fisher.problem import Candidates, Discriminant, kernel_scale
+from fewkern.fisher.targets import AffineScores, FisherTargets, fisher_targets, least_squares_scores
 from fewkern.select.leave_one_out import HeldOut
 from fewkern.select.paths import WIDTH_FACTORS, KernelGrid
 from fewkern.select.search import class_grid

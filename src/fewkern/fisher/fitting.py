@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 from numbers import Integral
 from typing import Any
 
@@ -15,27 +16,24 @@ from fewkern.arrays.namespace import Array, asarray_like, float_dtype, to_numpy
 from fewkern.arrays.progress import progress
 from fewkern.arrays.random import seed_from
 from fewkern.arrays.validation import plain_label
-from fewkern.base import check_priors, constraints, held_out_scores
+from fewkern.base import check_priors, constraints, held_out_scores, keep_importances
 from fewkern.core.conformal import HeldOutScores
 from fewkern.core.expansion import KernelExpansion
 from fewkern.core.kernel import Kernel
 from fewkern.core.kernels import as_kernel
-from fewkern.core.novelty import Novelty
-from fewkern.core.path import Path, Stop
+from fewkern.core.path import Stop
 from fewkern.core.population import Population
 from fewkern.core.samples import Samples
 from fewkern.core.scores import ClassScores
 from fewkern.core.statistics import Statistics
-from fewkern.fisher.candidates import Candidates
 from fewkern.fisher.cross_validation import CVPlan, Family, Selected, absent_class, cross_validate, select_setting
-from fewkern.fisher.posterior import fit_posterior
-from fewkern.fisher.problem import Discriminant, Ending, FittedDiscriminant
-from fewkern.fisher.targets import FisherTargets, fisher_targets
+from fewkern.fisher.problem import Candidates, Discriminant, Ending, FittedDiscriminant
+from fewkern.fisher.targets import FisherTargets, fisher_targets, fit_posterior
 from fewkern.select.leave_one_out import HeldOut
 from fewkern.select.selection import SelectionRule, choose_basis
 from fewkern.select.uncertainty import LEAST_VECTORS, novelty_of
 
-__all__ = ["CONSTRAINTS", "FisherFit", "class_expansion", "fit_fisher"]
+__all__ = ["CONSTRAINTS", "class_expansion", "fit_fisher"]
 
 # With fewer samples in a class the midpoint rule is used: there is nothing to calibrate on.
 _MIN_CALIBRATION_SAMPLES = 5
@@ -44,56 +42,30 @@ CHOICE_ROWS = 5000
 
 # Constraints of the parameters that the classifiers share.
 CONSTRAINTS: dict[str, list[Any]] = constraints(
-    "kernel",
-    "prefer",
-    "max_vectors",
-    "max_candidates",
-    "priors",
-    "class_weight",
-    "cv",
-    "random_state",
-    "verbose",
+    "kernel", "prefer", "max_vectors", "priors", "class_weight", "cv", "random_state", "verbose"
 )
 
 
-@dataclass(frozen=True)
-class FisherFit:
-    """A fitted kernel Fisher classifier: what the estimators assign."""
-
-    rows: Samples
-    """Rows on which choices were made, in the caller's array library."""
-    kernel: Kernel
-    expansion: KernelExpansion
-    """Class scores, in the caller's array library."""
-    class_scores: ClassScores
-    priors: Array
-    setting: float
-    """Penalty, or number of vectors."""
-    trace: Path
-    ending: Ending
-    held_out_error: float | None
-    held_out_scores: HeldOutScores | None
-    novelty: Novelty
-
-
-def fit_fisher(estimator: Any, population: Population, family: Family) -> FisherFit:
+def fit_fisher(
+    estimator: Any, population: Population, family: Family, max_candidates: int | None = None
+) -> FittedDiscriminant:
     """Choose, fit and calibrate on a sample of the rows, as NumPy arrays; coefficients then come from all rows.
 
-    Only parameters of the estimator are read. Warns where folds or the calibration are impossible, or where the fit
-    does not converge.
+    Assigns the attributes that both classifiers have. Warns where folds or the calibration are impossible, or where the
+    fit does not converge.
     """
     rows = population.sample if population.sample.pairwise else population.sample.drawn(CHOICE_ROWS)
     samples = rows.on_host()
     # weights of a collection come in double precision
     samples = replace(samples, weights=samples.weights.astype(float_dtype(samples.X), copy=False))
     priors, seed = check_priors(estimator, samples), seed_from(estimator.random_state)
-    plan = CVPlan(family, estimator.prefer, estimator.max_candidates, seed)
+    plan = CVPlan(family, estimator.prefer, max_candidates, seed)
     folds = _folds(estimator, samples, plan)
     targets = fisher_targets(samples.codes, samples.n_classes, samples.weights)
     selected, fitted = _select_and_fit(estimator, samples, plan, folds)
     enough = _smallest_class(samples)[0] >= _MIN_CALIBRATION_SAMPLES
-    posterior = fit_posterior(selected.held_out if enough else None, targets, priors)
-    if folds and enough and not posterior.calibrated:
+    posterior, calibrated = fit_posterior(selected.held_out if enough else None, targets, priors)
+    if folds and enough and not calibrated:
         warnings.warn(
             f"{type(estimator).__name__}: cross-validated scores are not positively correlated with the classes, so "
             "probabilities cannot be fitted to them; the midpoint rule is used. Look for a better kernel or length "
@@ -104,24 +76,20 @@ def fit_fisher(estimator: Any, population: Population, family: Family) -> Fisher
     candidates = selected.candidates
     fitted = _fit_to_all(population, samples, candidates, fitted, family)
     _warn_unless_converged(estimator, fitted.ending)
-    expansion, scores = class_expansion(samples, candidates, fitted, posterior.scores)
+    expansion, estimator.class_scores_ = class_expansion(samples, candidates, fitted, posterior)
     ratio = None if priors is None else priors / targets.priors
-    error, calibration = _held_out(selected.nested, posterior.scores, scores, ratio)
+    found = _held_out(selected.nested, posterior, estimator.class_scores_, ratio)
+    estimator.held_out_error_, estimator.held_out_scores_ = found
     # drawn at random, 20 vectors explain one percent less than by "gain", in half of the time
     basis = choose_basis(samples, candidates.kernel, SelectionRule(rule="random", seed=seed), LEAST_VECTORS)
-    return FisherFit(
-        rows=rows,
-        kernel=candidates.kernel,
-        expansion=expansion.like(rows.X),
-        class_scores=scores,
-        priors=asarray_like(targets.priors if priors is None else priors, rows.weights),
-        setting=fitted.setting,
-        trace=replace(selected.trace, objectives=fitted.objectives),
-        ending=fitted.ending,
-        held_out_error=error,
-        held_out_scores=calibration,
-        novelty=novelty_of(samples, basis, samples.original(basis.basis())),
-    )
+    estimator.novelty_ = novelty_of(samples, basis, samples.original(basis.basis()))
+    estimator.kernel_, estimator.expansion_ = candidates.kernel, expansion.like(rows.X)
+    estimator.vectors_, estimator.indices_ = estimator.expansion_.vectors, estimator.expansion_.indices
+    estimator.n_vectors_ = estimator.expansion_.n_vectors
+    estimator.priors_ = asarray_like(targets.priors if priors is None else priors, rows.weights)
+    estimator.path_ = replace(selected.trace, objectives=fitted.objectives)
+    keep_importances(estimator, rows)
+    return fitted
 
 
 def _select_and_fit(
@@ -167,22 +135,16 @@ def _fit_to_all(
         return fitted
     targets = fisher_targets(sample.codes, sample.n_classes, sample.weights)
     vectors = kernel.pick(sample.X, candidates.rows[fitted.support])
-    found = family.refit(fitted, population.total(_Products(kernel, vectors, targets), fitted.size + 1))
+    sums = population.total(partial(_products, kernel, vectors, targets), fitted.size + 1)
+    found = family.refit(fitted, sums)
     coef, offset = (part.astype(fitted.coef.dtype) for part in (found.coef, found.offset))
     return replace(found, coef=coef, offset=offset)
 
 
-@dataclass(frozen=True)
-class _Products:
+def _products(kernel: Kernel, vectors: Array, targets: FisherTargets, samples: Samples) -> Statistics:
     """Products of the kernel columns and of the targets over a block of rows."""
-
-    kernel: Kernel
-    vectors: Array
-    targets: FisherTargets
-
-    def __call__(self, samples: Samples) -> Statistics:
-        block = samples.on_host()
-        return Statistics.of(self.kernel(block.X, self.vectors), self.targets.rows(block.codes), block.weights)
+    block = samples.on_host()
+    return Statistics.of(kernel(block.X, vectors), targets.rows(block.codes), block.weights)
 
 
 def class_expansion(
@@ -232,7 +194,7 @@ def _warn_unless_converged(estimator: Any, ending: Ending) -> None:
     if ending.stop == Stop.MAX_ITER:
         warnings.warn(
             f"{type(estimator).__name__} did not converge in {ending.n_iter} iterations: {ending.criterion} "
-            f"{ending.reached:.2g}, tolerance {ending.tol:.2g}; raise max_iter or tol.",
+            f"{ending.reached:.2g}, tolerance {ending.tol:.2g}; raise max_iter.",
             ConvergenceWarning,
             stacklevel=4,
         )

@@ -44,7 +44,7 @@ class ForwardPath:
     projections: Array
     """``Q' Y``, ``(L + 1, p)``."""
     stop: Stop
-    """LIMIT, RANK, or FITNESS where little enough of the targets is left."""
+    """LIMIT, RANK, or FITNESS where nothing of the targets is left."""
 
     @property
     def size(self) -> int:
@@ -54,11 +54,7 @@ class ForwardPath:
     @property
     def residuals(self) -> tuple[float, ...]:
         """Share of ``|Y|^2`` that the models of size 0, 1, ... leave."""
-        left, shares = 1.0, []
-        for ratio in self.ratios:
-            left -= ratio
-            shares.append(max(left, 0.0))
-        return tuple(shares)
+        return tuple(np.maximum(1.0 - np.cumsum(self.ratios), 0.0).tolist())
 
     def discriminant(self, size: int) -> Discriminant:
         """The model with ``size`` columns, by back-substitution."""
@@ -67,17 +63,13 @@ class ForwardPath:
         return Discriminant(self.order[:size], W[1:, :], W[0, :])
 
 
-def forward_columns(
-    K: Array, Y: Array, limit: int, *, min_residual: float = 0.0, weights: Array | None = None
-) -> ForwardPath:
+def forward_columns(K: Array, Y: Array, limit: int, weights: Array | None = None) -> ForwardPath:
     """Choose up to ``limit`` columns of ``K`` (n, m) for the targets ``Y`` (n, p).
 
     Parameters
     ----------
     K, Y : arrays
     limit : int
-    min_residual : float
-        Stop once the part of ``|Y|^2`` that is left is below it.
     weights : array of shape (n,) or None
         Positive sample weights, scaled to add up to ``n``.
 
@@ -101,7 +93,7 @@ def forward_columns(
         root = np.sqrt(weights * (n / np.sum(weights)))
         K, Y = K * root[:, None], Y * root[:, None]
     limit = min(limit, m)
-    state = _Orthogonal(K, Y, root / np.sqrt(np.sum(root * root)), min_residual, limit)
+    state = _Orthogonal(K, Y, root / np.sqrt(np.sum(root * root)), limit)
     first = float(np.sum(state.projections[0] ** 2)) / state.total
     peeled = peel(state, limit)
     return ForwardPath(
@@ -116,9 +108,8 @@ def forward_columns(
 class _Orthogonal:
     """Columns ``K`` and targets with the regressors taken so far projected out, without forming the former."""
 
-    def __init__(self, K: Array, Y: Array, constant: Array, min_residual: float, limit: int) -> None:
+    def __init__(self, K: Array, Y: Array, constant: Array, limit: int) -> None:
         self.K = K
-        self.min_residual = max(min_residual, eps(K) ** 2)
         self.total = max(float(np.sum(Y * Y)), float(np.finfo(K.dtype).tiny))
         self.basis = np.zeros((limit + 1, K.shape[0]), dtype=K.dtype)
         self.basis[0] = constant
@@ -134,7 +125,7 @@ class _Orthogonal:
 
     def find(self) -> int | Stop:
         """The column of largest error reduction ratio."""
-        if float(np.sum(self.residual**2)) / self.total < self.min_residual:
+        if float(np.sum(self.residual**2)) / self.total < eps(self.K) ** 2:
             return Stop.FITNESS
         usable = ~self.taken & (self.norms > self.floor)
         if not np.any(usable):
@@ -183,8 +174,6 @@ class ForwardFamily:
     n_vectors: int | None = None
     """None compares 1, 2, ..., ``max_vectors``."""
     max_vectors: int = MAX_VECTORS
-    min_residual: float = 0.0
-    """Share of the targets' sum of squares at which to stop."""
 
     axis = "n_vectors"
 
@@ -199,15 +188,15 @@ class ForwardFamily:
 
     def path(self, K: Array, Y: Array, weights: Array, settings: tuple[float, ...]) -> Iterator[Discriminant]:
         """Models of the given sizes; the path may end early."""
-        path = forward_columns(K, Y, int(settings[-1]), min_residual=self.min_residual, weights=weights)
+        path = forward_columns(K, Y, int(settings[-1]), weights)
         for size in settings:
             yield path.discriminant(min(int(size), path.size))
             if size >= path.size:  # no column is left that differs from those taken
                 return
 
     def fit(self, K: Array, Y: Array, weights: Array, setting: float) -> FittedDiscriminant:
-        """The model of one size, or smaller where the columns or the residual end the selection."""
-        path = forward_columns(K, Y, int(setting), min_residual=self.min_residual, weights=weights)
+        """The model of one size, or smaller where no column is left or nothing of the targets."""
+        path = forward_columns(K, Y, int(setting), weights)
         m = path.discriminant(path.size)
         return FittedDiscriminant(
             m.support, m.coef, m.offset, setting, path.residuals, Ending(path.stop, len(path.ratios))

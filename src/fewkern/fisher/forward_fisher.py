@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from numbers import Real
 from typing import Any
 
-from fewkern.arrays.validation import Interval, fit_context
-from fewkern.base import KernelEstimator, ScoringClassifier, keep_importances, kept_importances
+from fewkern.arrays.validation import fit_context
+from fewkern.base import KernelEstimator, ScoringClassifier, kept_importances
 from fewkern.core.path import Stop
 from fewkern.fisher.fitting import CONSTRAINTS, fit_fisher
 from fewkern.fisher.forward import MAX_VECTORS, MAX_VECTORS_MULTICLASS, ForwardFamily
@@ -38,12 +37,10 @@ class ForwardKernelFisher(ScoringClassifier, KernelEstimator):
     max_vectors : int or None, default None
         Largest number of columns. None does not bound a number that is given; without one, up to 100 are compared, with
         three or more classes 300.
-    min_residual : float, default 0.0
-        Stop once this share of the targets' sum of squares is left.
     prefer : {"accurate", "balanced", "sparse"}, default "balanced"
         How the number of vectors is chosen: the one of least cross-validated error, or the smallest one whose error is
         within half a standard error ("balanced") or one standard error ("sparse") of it.
-    max_candidates, priors, class_weight, cv, random_state, verbose
+    priors, class_weight, cv, random_state, verbose
         As in :class:`SparseKernelFisher`.
 
     Attributes
@@ -97,7 +94,6 @@ class ForwardKernelFisher(ScoringClassifier, KernelEstimator):
     _parameter_constraints: dict[str, list[Any]] = {
         **CONSTRAINTS,
         "n_vectors": CONSTRAINTS["max_vectors"],
-        "min_residual": [Interval(Real, 0, 1, closed="left")],
     }
 
     def __init__(
@@ -106,8 +102,6 @@ class ForwardKernelFisher(ScoringClassifier, KernelEstimator):
         kernel: Any = "gaussian",
         n_vectors: int | None = None,
         max_vectors: int | None = None,
-        max_candidates: int | None = None,
-        min_residual: float = 0.0,
         prefer: str = "balanced",
         priors: Any = None,
         class_weight: Any = None,
@@ -118,8 +112,6 @@ class ForwardKernelFisher(ScoringClassifier, KernelEstimator):
         self.kernel = kernel
         self.n_vectors = n_vectors
         self.max_vectors = max_vectors
-        self.max_candidates = max_candidates
-        self.min_residual = min_residual
         self.prefer = prefer
         self.priors = priors
         self.class_weight = class_weight
@@ -146,25 +138,18 @@ class ForwardKernelFisher(ScoringClassifier, KernelEstimator):
         self
         """
         population = labelled_population(self, X, y, sample_weight, groups)
-        found = fit_fisher(self, population, self._family())
-        largest = found.trace.axes["n_vectors"][-1]
-        self.stop_ = Stop.SIZE if found.setting < largest else found.ending.stop
-        self.path_, self.n_iter_ = found.trace, found.ending.n_iter
-        left = (1.0, *found.trace.objectives)
-        self.error_reduction_ = tuple(before - after for before, after in pairwise(left))
-        self.kernel_, self.expansion_, self.class_scores_ = found.kernel, found.expansion, found.class_scores
-        self.vectors_, self.indices_ = found.expansion.vectors, found.expansion.indices
-        self.n_vectors_, self.priors_ = found.expansion.n_vectors, found.priors
-        self.held_out_error_, self.held_out_scores_ = found.held_out_error, found.held_out_scores
-        self.novelty_ = found.novelty
-        keep_importances(self, found.rows)
+        fitted = fit_fisher(self, population, self._family())
+        largest = self.path_.axes["n_vectors"][-1]
+        self.stop_ = Stop.SIZE if fitted.setting < largest else fitted.ending.stop
+        self.n_iter_ = fitted.ending.n_iter
+        self.error_reduction_ = tuple(before - after for before, after in pairwise((1.0, *fitted.objectives)))
         return self
 
     def _family(self) -> ForwardFamily:
         limit = self.max_vectors
         if self.n_vectors is not None:
             size = int(self.n_vectors) if limit is None else min(int(self.n_vectors), int(limit))
-            return ForwardFamily(size, size, self.min_residual)
+            return ForwardFamily(size, size)
         if limit is None:
             limit = MAX_VECTORS if len(self.classes_) == 2 else MAX_VECTORS_MULTICLASS
-        return ForwardFamily(None, int(limit), self.min_residual)
+        return ForwardFamily(None, int(limit))

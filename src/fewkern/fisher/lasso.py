@@ -7,7 +7,6 @@ ends with exact zeros and a duality gap that certifies the solution.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -17,7 +16,7 @@ from fewkern.arrays.namespace import Array, eps
 from fewkern.core.path import Stop
 from fewkern.fisher.problem import ActiveSet, Ending, PenalizedProblem, row_norms
 
-__all__ = ["LassoFit", "duality_gap", "lasso_rows"]
+__all__ = ["duality_gap", "lasso_rows"]
 
 # Relative duality gap at which to stop: one target, several targets.
 _RELATIVE_GAP, _RELATIVE_GAP_GROUP = 1e-7, 1e-5
@@ -35,23 +34,6 @@ _INNER_GAP_SHARE = 0.3
 _STEPS_PER_SWEEP = 3
 # Anderson extrapolation: number of steps that are combined, and the shift of its equations in units of their trace.
 _ANDERSON_STEPS, _ANDERSON_SHIFT_IN_TRACE = 5, 1e-10
-
-
-@dataclass(frozen=True)
-class LassoFit:
-    """Solution for ``q = 1``."""
-
-    active: ActiveSet
-    """The rows that differ from zero, ascending."""
-    objectives: tuple[float, ...]
-    """After every round."""
-    ending: Ending
-    """The criterion is the relative duality gap."""
-
-    @property
-    def gap(self) -> float:
-        """Relative duality gap at the solution."""
-        return self.ending.reached
 
 
 def duality_gap(active: ActiveSet, residual_corr: Array, value: float, lam: float) -> float:
@@ -85,7 +67,7 @@ def lasso_rows(
     *,
     tol: float | None = None,
     max_iter: int = 1000,
-) -> LassoFit:
+) -> tuple[ActiveSet, tuple[float, ...], Ending]:
     r"""Minimize :math:`\tfrac12\|Y - A W\|_F^2 + \lambda \sum_i \|W_i\|_2`.
 
     Parameters
@@ -99,6 +81,15 @@ def lasso_rows(
         Relative duality gap at which to stop; None is 1e-7 for one target, 1e-5 for several (1e-4 in float32).
     max_iter : int
         Rounds of adding violators, and for several targets also steps within a round.
+
+    Returns
+    -------
+    active : ActiveSet
+        The rows that differ from zero, ascending.
+    objectives : tuple of float
+        After every round.
+    ending : Ending
+        The criterion is the relative duality gap.
 
     Notes
     -----
@@ -130,7 +121,7 @@ def lasso_rows(
             stop = Stop.PRECISION if settled else Stop.MAX_ITER
             break
         active = _join(active, new, residual_corr, lam)
-    return LassoFit(active.sorted(), tuple(trace), Ending(stop, len(trace), "relative duality gap", gap, tol))
+    return active.sorted(), tuple(trace), Ending(stop, len(trace), "relative duality gap", gap, tol)
 
 
 def _violators(S: Array, residual_corr: Array, lam: float) -> Array:
@@ -149,7 +140,7 @@ def _join(active: ActiveSet, new: Array, residual_corr: Array, lam: float) -> Ac
         # a number so small that it changes nothing but carries the sign
         return active.join(new, np.copysign(np.full_like(own, _NEW_COEF), own))
     # a fraction of the step that each would take alone: together they might overshoot
-    shrink = (1.0 - lam / row_norms(own)) / active.problem.norms_of(new) / len(new)
+    shrink = (1.0 - lam / row_norms(own)) / np.diagonal(active.problem.gram_of(new)) / len(new)
     return active.join(new, own * shrink[:, None])
 
 

@@ -35,7 +35,6 @@ from fewkern.fisher.problem import (
 __all__ = [
     "PENALTIES",
     "LqFamily",
-    "LqFit",
     "LqSettings",
     "lq_fit",
     "lq_path",
@@ -85,19 +84,6 @@ class LqSettings:
             raise ValueError(f"LqSettings: q must lie in (0, 2], got {self.q!r}.")
 
 
-@dataclass(frozen=True)
-class LqFit(FittedDiscriminant):
-    """A minimum of (5). Components outside ``support`` are exactly zero and absent; ``setting`` is the penalty."""
-
-    lasso: ActiveSet | None = None
-    """The exact solution for ``q = 1`` that was computed on the way: a start for the next smaller penalty."""
-
-    @property
-    def objective(self) -> float:
-        """``J`` at the solution."""
-        return self.objectives[-1]
-
-
 def max_penalty(problem: PenalizedProblem) -> float:
     r"""Smallest :math:`\rho` at which nothing is kept for ``q = 1``: :math:`\max_i \|k_i' Y\| / N`."""
     return float(np.max(row_norms(problem.correlations))) / problem.n
@@ -105,7 +91,7 @@ def max_penalty(problem: PenalizedProblem) -> float:
 
 def lq_fit(
     problem: PenalizedProblem, penalty: float, how: LqSettings | None = None, warm: ActiveSet | None = None
-) -> LqFit:
+) -> FittedDiscriminant:
     r"""Minimize (5) over the coefficients of the kernel columns.
 
     Parameters
@@ -136,22 +122,24 @@ def lq_fit(
         raise ValueError(f"lq_fit: penalty must be positive, got {penalty!r}.")
     lam = float(penalty) * problem.n
     if how.q == 1 and isinstance(how.start, str):
-        found = lasso_rows(problem, lam, warm, tol=how.tol, max_iter=how.max_iter)
-        m = problem.discriminant(found.active)
-        return LqFit(m.support, m.coef, m.offset, penalty, found.objectives, found.ending, found.active)
+        active, objectives, ending = lasso_rows(problem, lam, warm, tol=how.tol, max_iter=how.max_iter)
+        m = problem.discriminant(active)
+        return FittedDiscriminant(m.support, m.coef, m.offset, penalty, objectives, ending, active)
     if isinstance(how.start, str) and how.start == "best" and how.q < 1:
         return _best_start(problem, penalty, how, warm)
     lasso = None
     if not isinstance(how.start, str):
         start = _given(problem, how.start)
-    elif _from_lasso(problem, how):
-        start = lasso = lasso_rows(problem, lam, warm, tol=_START_RELATIVE_GAP).active
+    elif how.q < 1 and (how.start == "lasso" or (how.start == "auto" and problem.target.shape[1] == 1)):
+        start = lasso = lasso_rows(problem, lam, warm, tol=_START_RELATIVE_GAP)[0]
     else:
         start = _ridge(problem, penalty)
     return _majorize_minimize(start, penalty, how, lasso)
 
 
-def lq_path(problem: PenalizedProblem, penalties: Sequence[float], how: LqSettings | None = None) -> Iterator[LqFit]:
+def lq_path(
+    problem: PenalizedProblem, penalties: Sequence[float], how: LqSettings | None = None
+) -> Iterator[FittedDiscriminant]:
     """Fits at falling penalties, computed on demand.
 
     The exact ``q = 1`` solutions are warm starts of one another. A solution for ``q < 1`` is never handed on: zeros are
@@ -164,20 +152,9 @@ def lq_path(problem: PenalizedProblem, penalties: Sequence[float], how: LqSettin
         yield replace(fit, lasso=None)
 
 
-def _from_lasso(problem: PenalizedProblem, how: LqSettings) -> bool:
-    """Whether the iteration begins at the solution for ``q = 1``."""
-    if not isinstance(how.start, str) or how.q >= 1:
-        return False
-    return how.start == "lasso" or (how.start == "auto" and problem.target.shape[1] == 1)
-
-
-def _every(problem: PenalizedProblem) -> Array:
-    return np.arange(problem.m, dtype=np.int64)
-
-
 def _ridge(problem: PenalizedProblem, penalty: float) -> ActiveSet:
     """The solution for ``q = 2``, on all components."""
-    return ActiveSet.of(problem, _every(problem), ridge_rows(problem, penalty * problem.n), gram=False)
+    return ActiveSet.of(problem, np.arange(problem.m), ridge_rows(problem, penalty * problem.n))
 
 
 def _given(problem: PenalizedProblem, start: Any) -> ActiveSet:
@@ -189,21 +166,25 @@ def _given(problem: PenalizedProblem, start: Any) -> ActiveSet:
             f"lq_fit: start must have shape {problem.correlations.shape} and no zero row, for a zero never "
             f"changes under (8); got shape {W.shape} with {zeros} zero rows."
         )
-    return ActiveSet.of(problem, _every(problem), W, gram=False)
+    return ActiveSet.of(problem, np.arange(problem.m), W)
 
 
-def _best_start(problem: PenalizedProblem, penalty: float, how: LqSettings, warm: ActiveSet | None) -> LqFit:
+def _best_start(
+    problem: PenalizedProblem, penalty: float, how: LqSettings, warm: ActiveSet | None
+) -> FittedDiscriminant:
     """The lowest of the minima reached from several starts."""
     runs = [_majorize_minimize(_ridge(problem, penalty), penalty, how, None)]
     for share in _BEST_PENALTY_FACTORS:
-        warm = lasso_rows(problem, share * penalty * problem.n, warm, tol=_START_RELATIVE_GAP).active
+        warm = lasso_rows(problem, share * penalty * problem.n, warm, tol=_START_RELATIVE_GAP)[0]
         runs.append(_majorize_minimize(warm, penalty, how, warm))
     best = min(runs, key=lambda run: run.objective)
     # a path goes on from the largest of its penalties for q = 1
     return replace(best, lasso=runs[1].lasso)
 
 
-def _majorize_minimize(start: ActiveSet, penalty: float, how: LqSettings, lasso: ActiveSet | None) -> LqFit:
+def _majorize_minimize(
+    start: ActiveSet, penalty: float, how: LqSettings, lasso: ActiveSet | None
+) -> FittedDiscriminant:
     """The iteration (8) on the live components, from ``start``."""
     problem, q = start.problem, how.q
     lam = penalty * problem.n
@@ -237,7 +218,7 @@ def _majorize_minimize(start: ActiveSet, penalty: float, how: LqSettings, lasso:
         trace.append(problem.square / 2)
     m = problem.discriminant(active)
     ending = Ending(stop, len(trace), "relative change of the objective", change, tol)
-    return LqFit(m.support, m.coef, m.offset, float(penalty), tuple(trace), ending, lasso)
+    return FittedDiscriminant(m.support, m.coef, m.offset, float(penalty), tuple(trace), ending, lasso)
 
 
 def _newton(active: ActiveSet, value: float, lam: float, q: float) -> tuple[ActiveSet, float]:

@@ -1,4 +1,4 @@
-r"""Penalized least squares on kernel columns: the values that kFDA_q, its starts and its checks share.
+r"""Samples that a model may keep (methods K2), and penalized least squares on their kernel columns.
 
 The objective is (5) of the KFD paper, with a penalty per *row* of coefficients, so that several targets share one
 support:
@@ -14,20 +14,78 @@ import numpy as np
 
 from fewkern.arrays.linalg import jittered_cholesky, solve_shifted, solve_triangular
 from fewkern.arrays.namespace import Array
+from fewkern.arrays.neighbors import distinct_rows
+from fewkern.arrays.numerics import squarable
+from fewkern.core.kernel import Kernel
 from fewkern.core.path import Stop
+from fewkern.core.samples import Samples
 from fewkern.core.statistics import Statistics
+from fewkern.select.selection import SelectionRule, choose_basis
 
 __all__ = [
     "ActiveSet",
+    "Candidates",
     "Ending",
     "FittedDiscriminant",
     "Discriminant",
     "PenalizedProblem",
+    "kernel_scale",
     "penalized_problem",
     "ridge_rows",
     "row_norms",
     "summed_problem",
 ]
+
+# All distinct samples are candidates up to this number; beyond it, this number of them, chosen by the gain rule of FVS.
+# With several classes (8) starts with all candidates alive, and a step costs their number cubed.
+_MAX_CANDIDATES, _MAX_CANDIDATES_MULTICLASS = 1000, 400
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """Samples that a model may keep, and their kernel columns."""
+
+    kernel: Kernel
+    rows: Array
+    """Positions among the samples, ``(m,)``."""
+    row_to_candidate: Array | None
+    """Candidate that equals each sample, ``(n,)``. None if the candidates were chosen without the labels: every fold
+    may then use all of them."""
+    K: Array
+    """``(n, m)``."""
+
+    @classmethod
+    def of(cls, samples: Samples, kernel: Kernel, limit: int | None, seed: int) -> Candidates:
+        """Every distinct sample, or ``limit`` vectors that span the samples (None: 1,000, with several classes 400)."""
+        # Paper: one column per sample. We: one per distinct sample, because equal columns leave q = 1 undetermined.
+        rows, row_to_candidate = distinct_rows(samples.X, samples.codes)
+        if limit is None:
+            limit = _MAX_CANDIDATES if samples.n_classes == 2 else _MAX_CANDIDATES_MULTICLASS
+        if len(rows) > limit:
+            rows = np.sort(choose_basis(samples, kernel, SelectionRule(seed=seed), limit).indices)
+            row_to_candidate = None
+        return cls(kernel, rows, row_to_candidate, kernel(samples.X, kernel.pick(samples.X, rows)))
+
+    def columns_for(self, rows: Array) -> Array | None:
+        """Candidates that a fold with the training samples ``rows`` may use; None: all."""
+        return None if self.row_to_candidate is None else np.unique(self.row_to_candidate[rows])
+
+
+def kernel_scale(samples: Samples, kernel: Kernel) -> float:
+    """Mean of ``k(x, x)``."""
+    diag = kernel.diag(samples.X)
+    scale, largest, limit = float(np.mean(diag)), float(np.max(diag)), squarable(diag)
+    if scale <= 0:
+        raise ValueError(
+            "kernel Fisher: every sample is a zero vector of the kernel (k(x, x) = 0), so there is nothing to keep; "
+            "use another kernel."
+        )
+    if not 1 / limit < largest < limit:
+        raise ValueError(
+            f"kernel Fisher: the largest k(x, x) is {largest:.3g}, but must lie between {1 / limit:.0e} and "
+            f"{limit:.0e}, so that its square is a number; scale the samples, for example with StandardScaler."
+        )
+    return scale
 
 
 @dataclass(frozen=True)
@@ -73,6 +131,13 @@ class FittedDiscriminant(Discriminant):
     objectives: tuple[float, ...]
     """What was minimized, after every step; it never rises."""
     ending: Ending
+    lasso: ActiveSet | None = None
+    """The exact solution for ``q = 1`` that was computed on the way: a start for the next smaller penalty."""
+
+    @property
+    def objective(self) -> float:
+        """What was minimized, at the solution."""
+        return self.objectives[-1]
 
 
 @dataclass(frozen=True)
@@ -116,13 +181,6 @@ class PenalizedProblem:
         A = self.take(S)
         return A.T @ A
 
-    def norms_of(self, S: Array) -> Array:
-        """Squared norms of the columns ``S``."""
-        if self.gram is not None:
-            return np.diagonal(self.gram)[S]
-        A = self.take(S)
-        return np.sum(A * A, axis=0)
-
     def discriminant(self, active: ActiveSet) -> Discriminant:
         """The solution ``active`` as support among the candidates, coefficients and bias."""
         S, W = active.S, active.W
@@ -149,10 +207,10 @@ class ActiveSet:
     """Their columns, where there is no ``G``."""
 
     @classmethod
-    def of(cls, problem: PenalizedProblem, S: Array, W: Array, *, gram: bool = True) -> ActiveSet:
-        """The components ``S`` at ``W``; without ``gram`` a Gram matrix larger than ``n`` by ``n`` is not formed."""
+    def of(cls, problem: PenalizedProblem, S: Array, W: Array) -> ActiveSet:
+        """The components ``S`` at ``W``."""
         B = problem.correlations[S]
-        if gram or problem.gram is not None or S.shape[0] <= problem.n:
+        if problem.gram is not None or S.shape[0] <= problem.n:
             return cls(problem, S, W, B, problem.gram_of(S))
         return cls(problem, S, W, B, None, problem.take(S))
 
@@ -231,7 +289,7 @@ class ActiveSet:
 
 
 def penalized_problem(
-    K: Array, Y: Array, weights: Array | None = None, *, penalize_bias: bool = False, gram: bool | None = None
+    K: Array, Y: Array, weights: Array | None = None, *, penalize_bias: bool = False
 ) -> PenalizedProblem:
     """The problem on the kernel columns ``K`` (n, m) with targets ``Y`` (n, p).
 
@@ -244,9 +302,11 @@ def penalized_problem(
         Positive sample weights; they are scaled to add up to ``n``.
     penalize_bias : bool
         The paper penalizes the bias like a sample.
-    gram : bool or None
-        Whether to form ``K'K``, at a cost of ``n m^2``. None does so when there are at least twice as many
-        samples as columns: every later step then is independent of ``n``.
+
+    Notes
+    -----
+    ``K'K`` is formed, at a cost of ``n m^2``, if there are at least twice as many samples as columns: every later step
+    then is independent of ``n``.
     """
     n, m = K.shape
     if weights is not None and np.all(weights == weights[0]):
@@ -263,15 +323,13 @@ def penalized_problem(
         A, B = K - column_means[None, :], Y - target_means[None, :]
     if weights is not None:
         A, B = A * root[:, None], B * root[:, None]
-    if gram is None:
-        gram = n >= 2 * m
     return PenalizedProblem(
         n=n,
         columns=A,
         target=B,
         correlations=A.T @ B,
         square=float(np.sum(B * B)),
-        gram=A.T @ A if gram else None,
+        gram=A.T @ A if n >= 2 * m else None,
         column_means=column_means,
         target_means=target_means,
         bias_column=penalize_bias,
@@ -286,8 +344,9 @@ def summed_problem(sums: Statistics) -> PenalizedProblem:
     >>> import numpy as np
     >>> from fewkern.core.statistics import Statistics
     >>> from fewkern.fisher.problem import penalized_problem, summed_problem
-    >>> K, Y = np.array([[1.0, 0.2], [0.5, 0.1], [0.1, 1.0]]), np.array([[1.0], [2.0], [0.0]])
-    >>> rows, sums = penalized_problem(K, Y, gram=True), summed_problem(Statistics.of(K, Y, np.ones(3)))
+    >>> K = np.array([[1.0, 0.2], [0.5, 0.1], [0.1, 1.0], [0.3, 0.3]])
+    >>> Y = np.array([[1.0], [2.0], [0.0], [1.0]])
+    >>> rows, sums = penalized_problem(K, Y), summed_problem(Statistics.of(K, Y, np.ones(4)))
     >>> np.allclose(rows.gram, sums.gram), np.allclose(rows.correlations, sums.correlations)
     (True, True)
     """

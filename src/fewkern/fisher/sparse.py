@@ -13,23 +13,14 @@ from sklearn.base import clone
 from fewkern.arrays.namespace import Array, to_numpy
 from fewkern.arrays.random import seed_from
 from fewkern.arrays.validation import Interval, StrOptions, fit_context
-from fewkern.base import (
-    KernelEstimator,
-    ScoringClassifier,
-    check_labelled,
-    constraints,
-    keep_importances,
-    kept_importances,
-)
+from fewkern.base import KernelEstimator, ScoringClassifier, check_labelled, constraints, kept_importances
 from fewkern.core.expansion import KernelExpansion
 from fewkern.core.kernels import resolve_kernel
 from fewkern.core.path import Stop
-from fewkern.fisher.candidates import Candidates
 from fewkern.fisher.fitting import CONSTRAINTS, class_expansion, fit_fisher
 from fewkern.fisher.lq import LqFamily, LqSettings, lq_path, max_penalty
-from fewkern.fisher.posterior import least_squares_scores
-from fewkern.fisher.problem import penalized_problem
-from fewkern.fisher.targets import fisher_targets
+from fewkern.fisher.problem import Candidates, penalized_problem
+from fewkern.fisher.targets import fisher_targets, least_squares_scores
 from fewkern.populations import labelled_population
 from fewkern.select.mixins import novelty, novelty_threshold
 
@@ -81,10 +72,9 @@ class SparseKernelFisher(ScoringClassifier, KernelEstimator):
     cv : int, splitter or iterable of splits, default 5
         An int is the number of stratified folds, shuffled with ``random_state`` (at most as many as the smallest class
         has samples), so that the order of the rows does not matter. With ``groups`` whole groups are held out.
-    tol : float or None, default None
-        Relative change of the objective that ends the iteration (1e-8), for ``q = 1`` the relative duality gap (1e-7,
-        with three or more classes 1e-5).
     max_iter : int, default 1000
+        The iteration ends at a relative change of the objective of 1e-8, for ``q = 1`` at a relative duality gap of
+        1e-7 (with three or more classes 1e-5); at the limit there is a ConvergenceWarning.
     random_state : int, Generator, RandomState or None, default 0
         For the folds, the candidates and the subsample on which length scales are compared.
     verbose : bool or int, default False
@@ -170,7 +160,7 @@ class SparseKernelFisher(ScoringClassifier, KernelEstimator):
 
     _parameter_constraints: dict[str, list[Any]] = {
         **CONSTRAINTS,
-        **constraints("tol", "max_iter"),
+        **constraints("max_iter", max_candidates=CONSTRAINTS["max_vectors"]),
         "q": [Interval(Real, 0, 2, closed="right")],
         "alpha": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
     }
@@ -187,7 +177,6 @@ class SparseKernelFisher(ScoringClassifier, KernelEstimator):
         priors: Any = None,
         class_weight: Any = None,
         cv: Any = 5,
-        tol: float | None = None,
         max_iter: int = 1000,
         random_state: Any = 0,
         verbose: Any = False,
@@ -201,7 +190,6 @@ class SparseKernelFisher(ScoringClassifier, KernelEstimator):
         self.priors = priors
         self.class_weight = class_weight
         self.cv = cv
-        self.tol = tol
         self.max_iter = max_iter
         self.random_state = random_state
         self.verbose = verbose
@@ -230,18 +218,11 @@ class SparseKernelFisher(ScoringClassifier, KernelEstimator):
                 f"SparseKernelFisher: q = {self.q} drops no sample, so max_vectors cannot be kept; use q <= 1, or "
                 "max_candidates."
             )
-        how = LqSettings(self.q, tol=self.tol, max_iter=self.max_iter)
+        how = LqSettings(self.q, max_iter=self.max_iter)
         family = LqFamily(how, None if self.alpha == "auto" else float(self.alpha), self.max_vectors)
-        found = fit_fisher(self, population, family)
-        self.alpha_, self.path_ = found.setting, found.trace
-        self.objective_ = found.trace.objectives[-1]
-        self.stop_, self.n_iter_ = found.ending.stop, max(1, found.ending.n_iter)
-        self.kernel_, self.expansion_, self.class_scores_ = found.kernel, found.expansion, found.class_scores
-        self.vectors_, self.indices_ = found.expansion.vectors, found.expansion.indices
-        self.n_vectors_, self.priors_ = found.expansion.n_vectors, found.priors
-        self.held_out_error_, self.held_out_scores_ = found.held_out_error, found.held_out_scores
-        self.novelty_ = found.novelty
-        keep_importances(self, found.rows)
+        fitted = fit_fisher(self, population, family, self.max_candidates)
+        self.alpha_, self.objective_ = fitted.setting, fitted.objective
+        self.stop_, self.n_iter_ = fitted.ending.stop, max(1, fitted.ending.n_iter)
         return self
 
 
@@ -321,7 +302,7 @@ def fisher_path(
         top, last = max_penalty(problem), max(alphas - 1, 1)
         alphas = [top * _PATH_PENALTY_RATIO ** (i / last) for i in range(alphas)]
     falling = sorted((float(p) for p in alphas), reverse=True)
-    fits = tuple(lq_path(problem, falling, LqSettings(model.q, tol=model.tol, max_iter=model.max_iter)))
+    fits = tuple(lq_path(problem, falling, LqSettings(model.q, max_iter=model.max_iter)))
     scores = least_squares_scores(targets).shares()
     shares = samples.weights / np.sum(samples.weights)
     errors = [float(shares @ (scores.codes(fit.values(candidates.K)) != samples.codes)) for fit in fits]

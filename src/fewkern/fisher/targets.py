@@ -1,20 +1,35 @@
-r"""Fisher's discriminant as least squares: the targets.
+r"""Fisher's discriminant as least squares: the targets, and the way from values to classes (methods K8).
 
 With :math:`\pi_c = N_c / N`, the class points :math:`\theta_c` satisfy :math:`\sum_c \pi_c \theta_c = 0` and
 :math:`\sum_c \pi_c \theta_c \theta_c^T = I`; a sample of class ``c`` has the target :math:`s\,\theta_c`,
 :math:`s = \prod_c \pi_c^{-1/C}`. For two classes these are the :math:`+N/N_1, -N/N_2` of the KFD paper.
+
+The least-squares posterior of a sample with the discriminant ``f`` is :math:`\pi_c (1 + \theta_c^T f / s)`. Its largest
+entry is the midpoint rule of the paper, but its probabilities are shrunk. So a multinomial logistic regression on the
+discriminant of held-out samples takes its place, in the directions in which that discriminant rises with the targets.
+The leave-one-out values of a nearly constant function do the opposite, because a free bias moves away from the sample
+that is left out, and a link fitted to them would reverse every decision. One temperature then calibrates the
+probabilities, which the penalty of the regression shrinks.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from fewkern.arrays.logistic import logistic_regression
 from fewkern.arrays.namespace import Array
+from fewkern.core.samples import Samples
+from fewkern.core.scores import ClassScores
+from fewkern.select.leave_one_out import HeldOut
+from fewkern.select.uncertainty import calibrate
 
-__all__ = ["FisherTargets", "fisher_targets"]
+__all__ = ["AffineScores", "FisherTargets", "fisher_targets", "fit_posterior", "least_squares_scores"]
+
+# Ridge on the slopes of the logistic regression, for unit weight and targets of unit scale.
+_RIDGE_PER_WEIGHT = 1e-3
 
 
 @dataclass(frozen=True)
@@ -64,3 +79,90 @@ def fisher_targets(codes: Array, n_classes: int, weights: Array) -> FisherTarget
         theta[j, j - 1] = math.sqrt(before / (share[j] * (before + share[j])))
     scale = math.exp(-sum(math.log(p) for p in share) / n_classes)
     return FisherTargets(np.array(share, dtype=weights.dtype), theta.astype(weights.dtype), scale)
+
+
+@dataclass(frozen=True)
+class AffineScores:
+    """One score per class, ``F weights + offset``."""
+
+    weights: Array
+    """``(C - 1, C)``."""
+    offset: Array
+    """``(C,)``."""
+
+    def __call__(self, F: Array) -> Array:
+        return F @ self.weights + self.offset
+
+    def with_priors(self, ratio: Array) -> AffineScores:
+        """Posteriors, up to a common factor, for priors that are ``ratio`` times as large."""
+        return AffineScores(self.weights * ratio, self.offset * ratio)
+
+    def logarithms(self) -> ClassScores:
+        """Class scores whose softmax is the probabilities; for two classes one score, the difference of the two."""
+        M, c = self.weights, self.offset
+        return ClassScores(M, c) if len(c) > 2 else ClassScores(M[:, 1:] - M[:, :1], c[1:] - c[:1])
+
+    def shares(self) -> ClassScores:
+        """Class scores that are the probabilities themselves, up to a common factor."""
+        M, c = self.weights, self.offset
+        if len(c) > 2:
+            return ClassScores(M, c, shares=(0.0, 1.0))
+        # the two values add up to a linear function of their difference, which other priors change
+        slope, level = float(M[0, 1] - M[0, 0]), float(c[1] - c[0])
+        share = float(M[0, 1] + M[0, 0]) / slope if slope else 0.0
+        return replace(self.logarithms(), shares=(share, float(c[0] + c[1]) - share * level))
+
+
+def least_squares_scores(targets: FisherTargets) -> AffineScores:
+    r"""The posteriors :math:`\pi_c (1 + \theta_c^T f / s)`, which sum to one.
+
+    For two classes the larger one is that on its side of the paper's threshold :math:`\tfrac N2 (1/N_1 - 1/N_2)`.
+    """
+    return AffineScores((targets.priors[:, None] * targets.theta / targets.scale).T, targets.priors)
+
+
+def fit_posterior(
+    held_out: HeldOut | None, targets: FisherTargets, priors: Array | None = None
+) -> tuple[ClassScores, bool]:
+    r"""Decision scores and probabilities that never reverse the order of the discriminant.
+
+    Parameters
+    ----------
+    held_out : HeldOut or None
+        Samples with classes, and their discriminant ``(n, C - 1)`` by models fitted without them. None gives the
+        midpoint rule.
+    targets : FisherTargets
+    priors : array of shape (C,) or None
+        With other priors :math:`\pi'` the posteriors are proportional to :math:`\pi'_c p_c / \pi_c`.
+
+    Returns
+    -------
+    scores : ClassScores
+        From the discriminant to one score for two classes (positive: the second), to one per class otherwise.
+    calibrated : bool
+        Whether the scores were fitted to held-out values; otherwise they are the midpoint rule.
+    """
+    ratio = None if priors is None else priors / targets.priors
+    U = None if held_out is None else _rising_directions(held_out.values, held_out.samples, targets)
+    if held_out is None or U is None or U.shape[1] == 0:
+        shares = least_squares_scores(targets)
+        return (shares if ratio is None else shares.with_priors(ratio)).shares(), False
+    # Paper: the threshold is the midpoint of the targets. We: where held-out samples have equal posteriors, because a
+    # penalty shrinks the values and moves the best threshold away from the midpoint; it gives probabilities, too.
+    samples = held_out.samples
+    # in units of the targets the ridge means the same for every problem
+    F = held_out.values @ U / targets.scale
+    slopes, offset = logistic_regression(F, samples.codes, samples.weights, _RIDGE_PER_WEIGHT)
+    scores = calibrate(AffineScores(U @ slopes / targets.scale, offset).logarithms(), held_out)
+    return scores if ratio is None else scores.with_priors(ratio), True
+
+
+def _rising_directions(held_out: Array, samples: Samples, targets: FisherTargets) -> Array:
+    """Orthonormal directions ``(C - 1, r)`` in which held-out values rise with the targets; the identity if all do.
+
+    They belong to the positive eigenvalues of the symmetric part of the covariance of the two.
+    """
+    mean = (samples.weights @ held_out) / np.sum(samples.weights)
+    A = (samples.weights[:, None] * (held_out - mean)).T @ targets.rows(samples.codes)
+    values, vectors = np.linalg.eigh((A + A.T) / 2)
+    return np.eye(len(values), dtype=held_out.dtype) if np.all(values > 0) else vectors[:, values > 0]

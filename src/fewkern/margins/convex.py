@@ -2,32 +2,34 @@ r"""The convex step of the soft margin: signs of the pairs fixed by an order of 
 
 .. math:: \tfrac12 w^T S w + D \sum_e (1 - s_e v_e\, w^T (x_i - x_j))_+
 
-with the pairs one by one in a quadratic program (:class:`ListedPairs`), or through a sort (:class:`RankedPairs`).
+with the pairs one by one in a quadratic program (:class:`ListedPairs`), or through a sort (:class:`RankedPairs`); or
+with an l1 penalty, by proximal gradients (:class:`PenalizedSteps`, methods B8). Each has the objective ``value(w)``
+with absolute values in place of signs, the minimizer ``improve(w, order, near)`` of the convex step of an order, from
+``w`` (``near``: which is close to it), and ``noise``, the fraction of ``J(0) - J`` below which gains are noise.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import TypeAlias
 
 import numpy as np
 
 from fewkern.arrays.linalg import cholesky_psd, solve_triangular
 from fewkern.arrays.namespace import Array
-from fewkern.margins.graphs import Edges, PairSet
+from fewkern.margins.graphs import AllPairs, Edges
 from fewkern.margins.hinge import minimize_hinge
-from fewkern.margins.problems import HingeProblem
+from fewkern.margins.problems import DensePoints, HingeProblem
 from fewkern.margins.ranking import OrderedPairs
-from fewkern.margins.spaces import DensePoints
 
 __all__ = [
     "ConvexSteps",
     "ListedLoss",
     "ListedPairs",
+    "PenalizedSteps",
     "RankedLoss",
     "RankedPairs",
-    "SmoothLoss",
     "signed_pairs",
     "solve",
 ]
@@ -45,20 +47,11 @@ _SMOOTHING_MARGINS, _LAST_WIDTHS = (0.5, 0.1, 0.02, 0.004, 0.001), 2
 _MAX_NEWTON_STEPS, _NEWTON_RTOL, _WIDE_NEWTON_RTOL = 20, 1e-7, 1e-3
 # Armijo's rule: required fraction of the predicted decrease; and the shortest step.
 _ARMIJO_FRACTION, _MIN_STEP_LENGTH = 1e-4, 1e-6
-
-
-class ConvexSteps(Protocol):
-    """What the concave-convex procedure needs: the objective, and the minimizer for the signs of an order."""
-
-    @property
-    def noise(self) -> float:
-        """Gains below this fraction of ``J(0) - J`` are noise."""
-
-    def value(self, w: Array, /) -> float:
-        """``J(w)``, with the absolute values."""
-
-    def improve(self, w: Array, order: Array, near: bool, /) -> Array:
-        """Minimizer of the convex step, from ``w``; ``near`` if ``w`` is close to it."""
+# With an l1 penalty: widths of the smoothed hinge, for a proximal step needs a bounded second derivative; steps per
+# width, and the relative gain at which they stop.
+_PROXIMAL_MARGINS, _MAX_PROXIMAL_STEPS, _GAIN_RTOL = (0.3, 0.05), 300, 1e-8
+# The curvature is doubled while a step overshoots (up to rounding), and multiplied by this factor after every step.
+_VALUE_RTOL, _CURVATURE_DECAY = 1e-12, 0.9
 
 
 def solve(S: Array, x: Array) -> Array:
@@ -74,22 +67,16 @@ def signed_pairs(Z: Array, edges: Edges, order: Array) -> Array:
     return factor[:, None] * (Z[edges.i] - Z[edges.j])
 
 
-class SmoothLoss(Protocol):
-    """The convex objective with smoothed hinges."""
-
-    def smooth(self, w: Array, mu: float, /) -> tuple[float, Array]:
-        """Value and gradient; ``mu`` is the width of smoothing in units of the margin."""
-
-
 @dataclass(frozen=True)
 class ListedLoss:
-    """Over listed pairs, rows of ``G``, each counted ``count`` times."""
+    """The convex objective over listed pairs, rows of ``G``, each counted ``count`` times."""
 
     S: Array
     G: Array
     count: Array
 
     def smooth(self, w: Array, mu: float) -> tuple[float, Array]:
+        """Value and gradient with smoothed hinges; ``mu`` is the width of smoothing in units of the margin."""
         t = self.G @ w
         outer, inner = np.maximum(1.0 + mu - t, 0.0), np.maximum(1.0 - mu - t, 0.0)
         value = float(self.count @ (outer * outer - inner * inner)) / (4 * mu)
@@ -100,7 +87,7 @@ class ListedLoss:
 
 @dataclass(frozen=True)
 class RankedLoss:
-    """Over pairs of one common weight, in the order of the rows of ``X``."""
+    """The convex objective over pairs of one common weight, in the order of the rows of ``X``."""
 
     S: Array
     X: Array
@@ -183,7 +170,7 @@ class RankedPairs:
 
     Z: Array
     S: Array
-    pairs: PairSet
+    pairs: AllPairs
     D: float
 
     noise = 1e-7  # smoothing with the last width moves the value by more
@@ -239,3 +226,65 @@ class RankedPairs:
             if gain <= tol * abs(self._at_zero - value):
                 break
         return w
+
+
+@dataclass(frozen=True)
+class PenalizedSteps:
+    """Convex steps with an l1 penalty, by proximal gradients on the smoothed loss (methods B8)."""
+
+    plain: ListedPairs | RankedPairs
+    S: Array
+    penalty: float
+
+    noise = 1e-7  # proximal steps end at a gain of this size
+
+    def value(self, w: Array) -> float:
+        return self.plain.value(w) + self._l1(w)
+
+    def improve(self, w: Array, order: Array, near: bool) -> Array:
+        loss = self.plain.loss(order)
+        for mu in _PROXIMAL_MARGINS:
+            w = self._proximal(loss, w, mu)
+        return w
+
+    def _l1(self, w: Array) -> float:
+        return self.penalty * float(np.sum(np.abs(w)))
+
+    def _proximal(self, loss: ListedLoss | RankedLoss, w: Array, mu: float) -> Array:
+        """Accelerated proximal gradients with backtracking and restarts."""
+        curvature = float(np.trace(self.S)) / int(self.S.shape[0])
+        ahead, momentum = w, 1.0
+        last = loss.smooth(w, mu)[0] + self._l1(w)
+        for _ in range(_MAX_PROXIMAL_STEPS):
+            new, value, curvature = self._step(loss, ahead, mu, curvature)
+            total = value + self._l1(new)
+            if total > last:
+                if momentum == 1.0:
+                    break
+                ahead, momentum = w, 1.0  # the extrapolation overshot: restart
+                continue
+            gain, last = last - total, total
+            longer = (1.0 + (1.0 + 4.0 * momentum * momentum) ** 0.5) / 2.0
+            ahead = new + ((momentum - 1.0) / longer) * (new - w)
+            w, momentum = new, longer
+            curvature *= _CURVATURE_DECAY
+            if gain <= _GAIN_RTOL * abs(total):
+                break
+        return w
+
+    def _step(
+        self, loss: ListedLoss | RankedLoss, ahead: Array, mu: float, curvature: float
+    ) -> tuple[Array, float, float]:
+        """One proximal step from ``ahead``, its smooth value, and the curvature that it needed."""
+        at, g = loss.smooth(ahead, mu)
+        while True:
+            step = ahead - g / curvature
+            new = np.sign(step) * np.maximum(np.abs(step) - self.penalty / curvature, 0.0)
+            move = new - ahead
+            value, _ = loss.smooth(new, mu)
+            if value <= at + float(g @ move) + 0.5 * curvature * float(move @ move) + _VALUE_RTOL * abs(at):
+                return new, value, curvature
+            curvature *= 2.0
+
+
+ConvexSteps: TypeAlias = ListedPairs | RankedPairs | PenalizedSteps

@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from fewkern.arrays.linalg import generalized_eigh
 from fewkern.arrays.namespace import Array
 from fewkern.core.path import Stop
-from fewkern.core.peel import peel
+from fewkern.core.peel import Peeled, peel
 from fewkern.margins.graphs import GraphPair
-from fewkern.margins.rules import AdditiveRule
-from fewkern.margins.spaces import no_columns, norm, reflect, reflect_both
+from fewkern.margins.problems import norm, reflect, reflect_both
+from fewkern.margins.rules import GraphRule
 from fewkern.select.axes import Spread
 
 __all__ = [
     "Embedding",
-    "Ratio",
-    "Scatters",
+    "ScatterDeflation",
+    "as_columns",
     "embedding_of_sums",
     "graph_embedding",
+    "penalty_rank",
     "principal_space",
     "regularized_scatter",
-    "penalty_rank",
 ]
 
 # Singular values below this fraction of the largest are outside of the span.
@@ -43,23 +44,6 @@ FLAT_TRACE_RATIO = 1e-12
 
 
 @dataclass(frozen=True)
-class Ratio:
-    """Settings: the ratio to maximize, and the number of directions."""
-
-    n_components: int | None = None
-    """None: the rank of the penalty scatter."""
-    recursive: bool = False
-    """One by one, each orthogonal to the previous ones (for Fisher's graph the Foley-Sammon discriminant vectors);
-    otherwise the generalized eigenvectors, which are orthogonal in the metric of the denominator."""
-    ridge: float = 1e-2
-    r"""In units of the mean diagonal of :math:`Z^T L Z`."""
-    against: str = "intrinsic"
-    """Denominator: "intrinsic" is ``S``, "total" is ``S + S_p``."""
-    scaling: str = "scatter"
-    """Eigenvectors have length one: "scatter" in the metric of the denominator, "unit" in the Euclidean one."""
-
-
-@dataclass(frozen=True)
 class Embedding:
     """Result of :func:`graph_embedding`."""
 
@@ -67,8 +51,6 @@ class Embedding:
     """``W``, one column per component, in the coordinates of the features."""
     values: Array
     """The ratio of every component."""
-    rank: int
-    """Dimension of the span of the samples."""
     stop: Stop
     """LIMIT, RANK, or FLAT (the penalty scatter vanishes in the complement)."""
 
@@ -76,7 +58,7 @@ class Embedding:
 def principal_space(Z: Array) -> Array:
     """Orthonormal basis ``V`` of the span of the centered rows, at their numerical rank."""
     if 0 in Z.shape:
-        return no_columns(int(Z.shape[1]))
+        return np.zeros((Z.shape[1], 0))
     if Z.shape[0] >= _TALL_ROWS_PER_FEATURE * Z.shape[1]:
         # the Gram matrix shows a clearly full rank at a fraction of the cost; then any basis does
         squares = np.linalg.eigvalsh(Z.T @ Z)
@@ -91,20 +73,18 @@ def principal_space(Z: Array) -> Array:
 def regularized_scatter(pair: GraphPair, Z: Array, ridge: float) -> Array:
     r"""``S = Z'LZ + ridge tau I`` with ``tau = trace(Z'LZ) / q`` (methods B1); without it RSM (10) has no inverse."""
     S = None if pair.intrinsic is None else pair.intrinsic.scatter(Z)
-    return _with_ridge(S, np.eye(Z.shape[1]), float(np.sum(Z * Z)), ridge)
+    return _with_ridge(S, Z.shape[1], float(np.sum(Z * Z)), ridge)
 
 
-def _with_ridge(S: Array | None, identity: Array, total: float, ridge: float) -> Array:
+def _with_ridge(S: Array | None, q: int, total: float, ridge: float) -> Array:
     """``S + ridge tau I``; ``total`` is the squared length of all samples.
 
     Where the intrinsic scatter is zero (one sample per class), lengths are measured by the identity.
     """
-    if S is None:
-        return identity
-    tau = float(np.trace(S)) / max(int(S.shape[0]), 1)
-    if tau <= _ZERO_SCATTER_RATIO * total:
-        return identity
-    return S + max(ridge, _MIN_RIDGE) * tau * identity
+    tau = 0.0 if S is None else float(np.trace(S)) / max(q, 1)
+    if S is None or tau <= _ZERO_SCATTER_RATIO * total:
+        return np.eye(q)
+    return S + max(ridge, _MIN_RIDGE) * tau * np.eye(q)
 
 
 def penalty_rank(B: Array, S: Array) -> int:
@@ -114,13 +94,17 @@ def penalty_rank(B: Array, S: Array) -> int:
     return int(np.count_nonzero(values > floor))
 
 
-@dataclass(frozen=True)
-class Scatters:
-    """Two scatters in the complement of the directions found so far; ``Q`` maps it back to the features."""
+@dataclass
+class ScatterDeflation:
+    """State of :func:`peel`: two scatters in the complement of the directions found so far."""
 
     S: Array
     B: Array
     Q: Array
+    """Maps the complement back to the features."""
+
+    def __post_init__(self) -> None:
+        self.first = float(np.trace(self.B))
 
     @property
     def dimension(self) -> int:
@@ -133,13 +117,32 @@ class Scatters:
         u = vectors[:, 0]
         return u / norm(u), float(values[0])
 
-    def without(self, u: Array) -> tuple[Scatters, Array]:
-        """The complement of the unit vector ``u``, and ``u`` in the coordinates of the features."""
-        Q, w = reflect(self.Q, u)
-        return Scatters(reflect_both(self.S, u), reflect_both(self.B, u), Q), w
+    def find(self) -> tuple[Array, Any] | Stop:
+        """The next direction, and the record of it."""
+        if self.dimension == 0:
+            return Stop.RANK
+        # not by the ratio: with a small ridge it falls by many orders once the null space of S is used up
+        if float(np.trace(self.B)) <= FLAT_TRACE_RATIO * self.first:
+            return Stop.FLAT
+        return self.best()
+
+    def remove(self, found: tuple[Array, Any]) -> list[tuple[Array, Any]]:
+        """Deflate; the direction in the coordinates of the features, and its record."""
+        u, record = found
+        self.Q, w = reflect(self.Q, u)
+        self.S, self.B = reflect_both(self.S, u), reflect_both(self.B, u)
+        return [(w, record)]
 
 
-def graph_embedding(Z: Array, pair: GraphPair, how: Ratio) -> Embedding:
+def as_columns(peeled: Peeled[tuple[Array, Any]], rows: int) -> Array:
+    """The directions that were found, one per column."""
+    columns = [w for w, _ in peeled.records]
+    return np.stack(columns, axis=1) if columns else np.zeros((rows, 0))
+
+
+def graph_embedding(
+    Z: Array, pair: GraphPair, n_components: int | None = None, recursive: bool = False, ridge: float = 1e-2
+) -> Embedding:
     r"""Directions of the largest ratio
 
     .. math:: \frac{w^T S_p w}{w^T S w}, \qquad S = Z^T L Z + \rho \tau I, \quad S_p = Z^T L' Z .
@@ -149,7 +152,13 @@ def graph_embedding(Z: Array, pair: GraphPair, how: Ratio) -> Embedding:
     Z : array of shape (n, q)
         Centered features.
     pair : GraphPair
-    how : Ratio
+    n_components : int or None
+        None: the rank of the penalty scatter.
+    recursive : bool
+        One by one, each orthogonal to the previous ones (for Fisher's graph the Foley-Sammon discriminant vectors);
+        otherwise the generalized eigenvectors, which are orthonormal in the metric of the denominator.
+    ridge : float
+        :math:`\rho`, in units of the mean diagonal :math:`\tau` of :math:`Z^T L Z`.
 
     Returns
     -------
@@ -163,69 +172,34 @@ def graph_embedding(Z: Array, pair: GraphPair, how: Ratio) -> Embedding:
     """
     V = principal_space(Z)
     Z = Z @ V
-    return _largest_ratios(Scatters(regularized_scatter(pair, Z, how.ridge), pair.penalty.scatter(Z), V), how)
+    return _largest_ratios(regularized_scatter(pair, Z, ridge), pair.penalty.scatter(Z), V, n_components, recursive)
 
 
-def embedding_of_sums(spread: Spread, rule: AdditiveRule, how: Ratio) -> Embedding:
-    """The same as :func:`graph_embedding`, from sums over rows."""
-    s = spread.s
+def embedding_of_sums(
+    spread: Spread, rule: GraphRule, n_components: int | None = None, recursive: bool = False, ridge: float = 1e-2
+) -> Embedding:
+    """The same as :func:`graph_embedding`, for an additive rule, from sums over rows."""
     intrinsic, penalty = rule.scatters(spread)
-    identity = np.eye(s.shape[0])
-    S = _with_ridge(intrinsic, identity, float(np.sum(s * s)), how.ridge)
-    return _largest_ratios(Scatters(S, penalty, spread.V), how)
+    S = _with_ridge(intrinsic, len(spread.s), float(np.sum(spread.s**2)), ridge)
+    return _largest_ratios(S, penalty, spread.V, n_components, recursive)
 
 
-def _largest_ratios(scatters: Scatters, how: Ratio) -> Embedding:
-    """Directions from the two scatters, in coordinates of the span of the samples."""
-    S, B, V = scatters.S, scatters.B, scatters.Q
-    rank = scatters.dimension
+def _largest_ratios(S: Array, B: Array, V: Array, n_components: int | None, recursive: bool) -> Embedding:
+    """Directions from the two scatters, in coordinates ``V`` of the span of the samples."""
+    rank = int(S.shape[0])
     if rank == 0:
-        return Embedding(V, np.zeros(0), 0, Stop.RANK)
-    if how.against == "total":
-        S = S + B
+        return Embedding(V, np.zeros(0), Stop.RANK)
     seen = penalty_rank(B, S)
-    wanted = seen if how.n_components is None else how.n_components
-    if how.recursive:
-        return _one_by_one(Scatters(S, B, V), min(wanted, rank), seen, wanted)
+    if seen == 0:
+        return Embedding(V[:, :0], np.zeros(0), Stop.FLAT)
+    wanted = seen if n_components is None else n_components
+    if recursive:
+        peeled = peel(ScatterDeflation(S, B, V), min(wanted, rank))
+        W = as_columns(peeled, int(V.shape[0]))
+        values = np.array([value for _, value in peeled.records])
+        return Embedding(W, values, Stop.RANK if W.shape[1] == rank < wanted else peeled.stop)
     # eigenvectors of the eigenvalue zero are an arbitrary basis of the null space of the penalty
     count = min(wanted, seen)
     values, vectors = generalized_eigh(B, S)
-    W = vectors[:, :count]
-    if how.scaling == "unit":
-        W = W / np.linalg.norm(W, axis=0)[None, :]
-    stop = Stop.LIMIT if count == wanted > 0 else Stop.RANK if count == rank else Stop.FLAT
-    return Embedding(V @ W, values[:count].copy(), rank, stop)
-
-
-def _one_by_one(scatters: Scatters, limit: int, seen: int, wanted: int) -> Embedding:
-    rank = scatters.dimension
-    state = _ScatterDeflation(scatters, float(np.trace(scatters.B)), seen > 0)
-    peeled = peel(state, limit)
-    W = np.stack([w for w, _ in peeled.records], axis=1) if peeled.records else scatters.Q[:, :0]
-    values = np.array([value for _, value in peeled.records])
-    return Embedding(W, values, rank, Stop.RANK if W.shape[1] == rank < wanted else peeled.stop)
-
-
-@dataclass
-class _ScatterDeflation:
-    """State of :func:`peel`: the two scatters, deflated."""
-
-    scatters: Scatters
-    first: float
-    """Trace of the penalty scatter before deflation."""
-    sees: bool
-    """Whether the penalty scatter has a positive rank."""
-
-    def find(self) -> tuple[Array, float] | Stop:
-        if self.scatters.dimension == 0:
-            return Stop.RANK
-        trace = float(np.trace(self.scatters.B))
-        # not by the ratio: with a small ridge it falls by many orders once the null space of S is used up
-        if not self.sees or trace <= FLAT_TRACE_RATIO * self.first:
-            return Stop.FLAT
-        return self.scatters.best()
-
-    def remove(self, found: tuple[Array, float]) -> list[tuple[Array, float]]:
-        u, value = found
-        self.scatters, w = self.scatters.without(u)
-        return [(w, value)]
+    stop = Stop.LIMIT if count == wanted else Stop.RANK if count == rank else Stop.FLAT
+    return Embedding(V @ vectors[:, :count], values[:count].copy(), stop)

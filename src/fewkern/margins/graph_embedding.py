@@ -7,11 +7,10 @@ from typing import Any
 
 from fewkern.arrays.namespace import asarray_like
 from fewkern.arrays.partitions import is_collection
-from fewkern.arrays.validation import Interval, StrOptions, fit_context
+from fewkern.arrays.validation import Interval, fit_context
 from fewkern.base import warn_of_fewer_components
-from fewkern.margins.embedding import Ratio, embedding_of_sums, graph_embedding
-from fewkern.margins.features import features_of_all
-from fewkern.margins.reducer import REDUCER, Reducer, on_host
+from fewkern.margins.embedding import embedding_of_sums, graph_embedding
+from fewkern.margins.reducer import REDUCER, Reducer, features_of_all, on_host
 
 __all__ = ["GraphEmbedding"]
 
@@ -40,25 +39,17 @@ class GraphEmbedding(Reducer):
         so that their units matter; with another kernel its features, which do not depend on units if its length scale
         is a rule.
     recursive : bool, default False
-        One by one, each orthogonal to those before: recursive FDA, the Foley-Sammon set of orthogonal discriminant
-        vectors.
+        One by one, each of unit length and orthogonal to those before: recursive FDA, the Foley-Sammon set of
+        orthogonal discriminant vectors. Otherwise they are orthonormal in the metric :math:`S`.
     alpha : float, default 1e-2
         In units of the mean diagonal of :math:`X^T L X`; towards zero the first Fisher directions go to the null space
         of the within-class scatter.
-    against : {"intrinsic", "total"}, default "intrinsic"
-        Denominator: :math:`S`, or :math:`S + X^T L' X`.
-    scaling : {"scatter", "unit"}, default "scatter"
-        Length of the directions: one in the metric of the denominator, or one. Recursive directions have unit length.
     class_weight : dict, "balanced" or None, default None
         Multiplies the weights of the samples of every class. Read only by a graph that needs classes.
     max_vectors : int or None, default None
         Largest number of samples in the basis that gives the features of a kernel; the cost is quadratic in it. None:
         at most 500. The linear kernel has no basis unless a number is given, or samples are sparse (None: at most 2,000
         then).
-    rule : str, default "gain"
-        How the vectors of the basis are chosen, see :class:`FeatureVectorSelector`.
-    basis_tol : float or None, default None
-        Relative residual at which a sample depends on the chosen ones (1e-10, in float32 1e-5).
     random_state : int, Generator, RandomState or None, default 0
 
     Attributes
@@ -114,8 +105,6 @@ class GraphEmbedding(Reducer):
         "graph": "no_validation",  # type: ignore[dict-item]
         "recursive": ["boolean"],
         "alpha": [Interval(Real, 0, None, closed="left")],
-        "against": [StrOptions({"intrinsic", "total"})],
-        "scaling": [StrOptions({"scatter", "unit"})],
     }
 
     def __init__(
@@ -126,12 +115,8 @@ class GraphEmbedding(Reducer):
         graph: Any = "fisher",
         recursive: bool = False,
         alpha: float = 1e-2,
-        against: str = "intrinsic",
-        scaling: str = "scatter",
         class_weight: Any = None,
         max_vectors: int | None = None,
-        rule: str = "gain",
-        basis_tol: float | None = None,
         random_state: Any = 0,
     ) -> None:
         self.n_components = n_components
@@ -139,12 +124,8 @@ class GraphEmbedding(Reducer):
         self.graph = graph
         self.recursive = recursive
         self.alpha = alpha
-        self.against = against
-        self.scaling = scaling
         self.class_weight = class_weight
         self.max_vectors = max_vectors
-        self.rule = rule
-        self.basis_tol = basis_tol
         self.random_state = random_state
 
     def __sklearn_tags__(self) -> Any:
@@ -172,13 +153,13 @@ class GraphEmbedding(Reducer):
         population = rows(X, y, sample_weight)
         host, like = on_host(population), population.sample.weights
         features = self._features(self._samples(host))
-        how = Ratio(self.n_components, self.recursive, self.alpha, self.against, self.scaling)
         rule = self._additive_rule()
         if rule is not None and host.n > features.samples.n:
             features, spread = features_of_all(features, host)
-            result = embedding_of_sums(spread, rule, how)
+            result = embedding_of_sums(spread, rule, self.n_components, self.recursive, self.alpha)
         else:
-            result = graph_embedding(features.Z, self._pair(features), how)
+            pair = self._pair(features)
+            result = graph_embedding(features.Z, pair, self.n_components, self.recursive, self.alpha)
         self._set_fitted(features, features.with_signs(result.directions), like)
         self.eigenvalues_, self.stop_ = asarray_like(result.values, like), result.stop
         warn_of_fewer_components(self)

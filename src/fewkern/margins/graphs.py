@@ -1,55 +1,102 @@
 """Weights between samples, and the scatter they give: no n x n matrix for weights that classes define.
 
-A graph pair says which samples belong together (*intrinsic*) and which should be apart (*penalty*). Everything a
-direction finder asks of a graph is its scatter ``Z' L Z``, ``L = diag(V 1) - V``; a margin method also asks for the
-pairs.
+A graph pair says which samples belong together (*intrinsic*) and which should be apart (*penalty*). A direction finder
+asks a graph for its scatter ``Z' L Z``, ``L = diag(V 1) - V``; a margin method also asks for the pairs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 
 from fewkern.arrays.blocks import row_blocks
-from fewkern.arrays.linalg import class_sums, neg_squared_distances, one_hot, sum_by_index, weighted_gram
+from fewkern.arrays.linalg import class_sums, neg_squared_distances, one_hot, weighted_gram
 from fewkern.arrays.namespace import Array
 from fewkern.arrays.neighbors import sparse_edges, sparse_laplacian_scatter
 from fewkern.arrays.storable import storable
 
 __all__ = [
     "AllPairs",
-    "BetweenClasses",
-    "ClassMeans",
-    "Complement",
     "Degrees",
     "Edges",
     "Factor",
     "GraphPair",
     "LocalAffinity",
-    "LocalBetween",
-    "LocalWithin",
-    "PairSet",
     "SparseWeights",
     "Weights",
     "WithinClasses",
+    "between_classes",
 ]
+
+
+class Weights(Protocol):
+    """Symmetric weights between samples; those that can define a margin have a method ``pairs`` too."""
+
+    def scatter(self, Z: Array) -> Array:
+        """``Z' L Z`` of shape ``(q, q)``."""
+
+
+@dataclass(frozen=True)
+class Edges:
+    """Listed pairs ``(i, j)`` with weights ``v`` in the margin and ``count`` in the sum."""
+
+    i: Array
+    j: Array
+    v: Array
+    count: Array
+
+    def edges(self) -> Edges:
+        """Itself."""
+        return self
+
+
+def _class_means(Z: Array, p: Array, codes: Array) -> tuple[Array, Array]:
+    """Weighted mean and mass of every class; a class without samples has mass zero."""
+    n_classes = int(np.max(codes)) + 1
+    mass = class_sums(p[:, None], codes, n_classes)[:, 0]
+    sums = class_sums(p[:, None] * Z, codes, n_classes)
+    return sums / np.where(mass > 0, mass, 1.0)[:, None], mass
 
 
 @storable
 @dataclass(frozen=True)
-class PairSet:
-    """Unordered pairs with a common weight ``v``: all pairs, without those inside a class and without some edges.
+class AllPairs:
+    """``V_ij = v p_i p_j`` for every pair, or for all but those inside a class, or all but some edges.
 
-    ``importance`` holds sample weights ``p``; a pair counts ``p_i p_j`` times.
+    With ``v = 1 / sum(p)`` and nothing left out it gives the total scatter.
     """
 
     v: float
     importance: Array
+    """``p``, the sample weights."""
     codes: Array | None = None
-    removed: tuple[Array, Array] | None = None
+    """Classes, whose own pairs are left out."""
+    removed: Any = None
+    """Sparse symmetric 0/1 matrix of edges that are left out."""
+
+    def scatter(self, Z: Array) -> Array:
+        p = self.importance
+        mass, n = float(np.sum(p)), int(p.shape[0])
+        total = mass * weighted_gram(Z - (p @ Z)[None, :] / mass, p)
+        if self.codes is not None:
+            means, own = _class_means(Z, p, self.codes)
+            total = total - weighted_gram(Z - means[self.codes], p * own[self.codes])
+        if self.removed is not None:
+            if self.removed.nnz == n * (n - 1):
+                return np.zeros_like(total)  # not the rounding of a difference
+            total = total - sparse_laplacian_scatter(self.removed, Z, p)
+        return self.v * total
+
+    def pairs(self) -> AllPairs:
+        """Itself: the pairs as a rule."""
+        return self
+
+    def removed_edges(self) -> tuple[Array, Array]:
+        """Ends ``i > j`` of the edges that are left out."""
+        i, j, _ = sparse_edges(self.removed, self.importance)
+        return i, j
 
     def edges(self) -> Edges:
         """The pairs one by one: ``O(n^2)`` of them."""
@@ -59,70 +106,9 @@ class PairSet:
         if self.codes is not None:
             keep = keep & (self.codes[:, None] != self.codes[None, :])
         if self.removed is not None:
-            upper = np.maximum(*self.removed) * n + np.minimum(*self.removed)
-            gone = sum_by_index(np.ones(upper.shape), upper, n * n)
-            keep = keep & (gone.reshape(n, n) == 0)
+            keep[self.removed_edges()] = False
         i, j = np.nonzero(keep)
         return Edges(i, j, np.full(len(i), self.v), p[i] * p[j])
-
-
-@storable
-@dataclass(frozen=True)
-class Edges:
-    """Pairs ``(i, j)`` with weights ``v`` in the margin and ``count`` in the sum."""
-
-    i: Array
-    j: Array
-    v: Array
-    count: Array
-
-    def edges(self) -> Edges:
-        """Itself: the pairs one by one."""
-        return self
-
-
-class Weights(Protocol):
-    """Symmetric weights ``V >= 0`` between samples."""
-
-    def scatter(self, Z: Array) -> Array:
-        """``Z' L Z`` of shape ``(q, q)``."""
-
-    def pairs(self) -> PairSet | Edges:
-        """The pairs with a positive weight."""
-
-
-def _total(Z: Array, p: Array) -> Array:
-    """Scatter about the weighted mean."""
-    return weighted_gram(Z - (p @ Z)[None, :] / np.sum(p), p)
-
-
-def _class_means(Z: Array, p: Array, codes: Array, n_classes: int) -> tuple[Array, Array]:
-    """Weighted mean and mass of every class; a class without samples has mass zero."""
-    mass = class_sums(p[:, None], codes, n_classes)[:, 0]
-    sums = class_sums(p[:, None] * Z, codes, n_classes)
-    return sums / np.where(mass > 0, mass, 1.0)[:, None], mass
-
-
-def _within(Z: Array, p: Array, codes: Array, factors: Array) -> Array:
-    """Sum over the classes of ``factors_k`` times the scatter about the class mean."""
-    member = one_hot(codes, int(factors.shape[0]), Z.dtype)
-    means, _ = _class_means(Z, p, codes, int(factors.shape[0]))
-    return weighted_gram(Z - member @ means, p * (member @ factors))
-
-
-@storable
-@dataclass(frozen=True)
-class AllPairs:
-    """``V_ij = v p_i p_j`` for every pair; with ``v = 1 / sum(p)`` the total scatter."""
-
-    v: float
-    importance: Array
-
-    def scatter(self, Z: Array) -> Array:
-        return self.v * float(np.sum(self.importance)) * _total(Z, self.importance)
-
-    def pairs(self) -> PairSet:
-        return PairSet(self.v, self.importance)
 
 
 @storable
@@ -131,140 +117,55 @@ class WithinClasses:
     """``V_ij = p_i p_j / P_k`` inside class ``k`` of mass ``P_k``: Fisher's within-class scatter, exactly."""
 
     codes: Array
-    n_classes: int
     importance: Array
 
     def scatter(self, Z: Array) -> Array:
-        return _within(Z, self.importance, self.codes, np.ones(self.n_classes))
-
-    def pairs(self) -> Edges:
-        raise ValueError("WithinClasses: pairs inside a class belong together; they have no margin.")
-
-
-@storable
-@dataclass(frozen=True)
-class BetweenClasses:
-    """``V_ij = v p_i p_j`` between classes, zero inside."""
-
-    codes: Array
-    n_classes: int
-    v: float
-    importance: Array
-
-    def scatter(self, Z: Array) -> Array:
-        p = self.importance
-        mass = class_sums(p[:, None], self.codes, self.n_classes)[:, 0]
-        return self.v * (float(np.sum(p)) * _total(Z, p) - _within(Z, p, self.codes, mass))
-
-    def pairs(self) -> PairSet:
-        return PairSet(self.v, self.importance, codes=self.codes)
-
-
-@storable
-@dataclass(frozen=True)
-class ClassMeans:
-    """Fisher's between-class scatter, a factor of rank ``c - 1`` from the class sums.
-
-    As weights it would be ``1/n - 1/n_k`` inside a class, which is negative: a ratio may use it, a margin may not.
-    """
-
-    codes: Array
-    n_classes: int
-    importance: Array
-
-    def scatter(self, Z: Array) -> Array:
-        p = self.importance
-        means, mass = _class_means(Z, p, self.codes, self.n_classes)
-        return weighted_gram(means - (p @ Z)[None, :] / np.sum(p), mass)
-
-    def pairs(self) -> Edges:
-        raise ValueError(
-            "ClassMeans: its weights inside a class are negative, and a negative weight cannot define a margin; use "
-            "BetweenClasses."
-        )
+        means, _ = _class_means(Z, self.importance, self.codes)
+        return weighted_gram(Z - means[self.codes], self.importance)
 
 
 @dataclass(frozen=True)
 class LocalAffinity:
-    r"""Affinity :math:`A_{ij} = \exp(-|x_i - x_j|^2 / (r_i r_j))` of the pairs of every class; computed in blocks.
+    r"""Sugiyama's weights of LFDA, from the affinity :math:`A_{ij} = \exp(-|x_i - x_j|^2 / (r_i r_j))`; in blocks.
 
-    Parameters
-    ----------
-    X : array of shape (n, d)
-        The samples between which distances are taken.
-    radius : array of shape (n,)
-        Local scale ``r`` of every sample.
-    codes : integer array of shape (n,)
-    n_classes : int
-    importance : array of shape (n,)
+    Together: ``A_ij p_i p_j / P_k`` inside class ``k`` of mass ``P_k``. Apart: ``p_i p_j / P`` between classes, and
+    ``A_ij p_i p_j (1/P - 1/P_k)`` inside class ``k``. These are negative, but their scatter is not: it is Fisher's
+    between-class scatter, where ``A`` is one, plus that of the positive weights ``(1 - A_ij) (1/P_k - 1/P)``.
     """
 
     X: Array
+    """The samples between which distances are taken."""
     radius: Array
+    """Local scale ``r`` of every sample."""
     codes: Array
-    n_classes: int
     importance: Array
-
-    def class_scatters(self, Z: Array, *, far: bool = False) -> Iterator[tuple[float, Array]]:
-        """Per class its mass, and ``Z' L Z`` for ``V_ij = p_i p_j A_ij`` inside of it; ``1 - A_ij`` if ``far``."""
-        for c in range(self.n_classes):
-            members = np.flatnonzero(self.codes == c)
-            p, own = self.importance[members], Z[members]
-            degree, cross = np.zeros_like(p), np.zeros_like(own)
-            for rows in row_blocks(int(members.shape[0]), int(members.shape[0])):
-                V = self._block(members[rows], members, far)
-                degree[rows] = V @ p
-                cross[rows, :] = V @ (p[:, None] * own)
-            product = (p[:, None] * own).T @ cross
-            yield float(np.sum(p)), weighted_gram(own, p * degree) - (product + product.T) / 2
-
-    def _block(self, rows: Array, members: Array, far: bool) -> Array:
-        D = neg_squared_distances(self.X[rows], self.X[members])
-        scale = self.radius[rows][:, None] * self.radius[members][None, :]
-        # between samples of radius zero: one for equal samples, zero for others
-        exponent = D / np.maximum(scale, np.finfo(np.float64).smallest_normal)
-        return -np.expm1(exponent) if far else np.exp(exponent)
-
-
-@dataclass(frozen=True)
-class LocalWithin:
-    """``V_ij = A_ij p_i p_j / P_k`` inside class ``k`` of mass ``P_k``, ``A`` a local affinity (Sugiyama's LFDA)."""
-
-    near: LocalAffinity
+    apart: bool = False
 
     def scatter(self, Z: Array) -> Array:
+        p, mass = self.importance, float(np.sum(self.importance))
         total = np.zeros((Z.shape[1], Z.shape[1]))
-        for mass, S in self.near.class_scatters(Z):
-            total = total + S / mass
+        if self.apart:
+            total = between_classes(self.codes, p).scatter(Z)
+        for code in np.unique(self.codes):
+            members = np.flatnonzero(self.codes == code)
+            share = 1.0 / float(np.sum(p[members])) - (1.0 / mass if self.apart else 0.0)
+            total = total + share * self._class_scatter(Z[members], members)
         return total
 
-    def pairs(self) -> Edges:
-        raise ValueError("LocalWithin: pairs inside a class belong together; they have no margin.")
-
-
-@dataclass(frozen=True)
-class LocalBetween:
-    """``V_ij = p_i p_j / P`` between classes, and ``A_ij p_i p_j (1/P - 1/P_k)`` inside class ``k`` (Sugiyama's LFDA).
-
-    The weights inside a class are negative; the scatter is not: it is Fisher's between-class scatter, where ``A`` is
-    one, plus that of the positive weights ``(1 - A_ij) (1/P_k - 1/P)``.
-    """
-
-    near: LocalAffinity
-
-    def scatter(self, Z: Array) -> Array:
-        near = self.near
-        mass = float(np.sum(near.importance))
-        total = ClassMeans(near.codes, near.n_classes, near.importance).scatter(Z)
-        for own, S in near.class_scatters(Z, far=True):
-            total = total + (1.0 / own - 1.0 / mass) * S
-        return total
-
-    def pairs(self) -> Edges:
-        raise ValueError(
-            "LocalBetween: its weights inside a class are negative, and a negative weight cannot define a margin; use "
-            "BetweenClasses."
-        )
+    def _class_scatter(self, Z: Array, members: Array) -> Array:
+        """``Z' L Z`` for ``V_ij = p_i p_j A_ij`` inside a class, or ``p_i p_j (1 - A_ij)``."""
+        p = self.importance[members]
+        degree, cross = np.zeros_like(p), np.zeros_like(Z)
+        for rows in row_blocks(len(members), len(members)):
+            D = neg_squared_distances(self.X[members[rows]], self.X[members])
+            scale = self.radius[members[rows]][:, None] * self.radius[members][None, :]
+            # between samples of radius zero: one for equal samples, zero for others
+            exponent = D / np.maximum(scale, np.finfo(np.float64).smallest_normal)
+            V = -np.expm1(exponent) if self.apart else np.exp(exponent)
+            degree[rows] = V @ p
+            cross[rows, :] = V @ (p[:, None] * Z)
+        product = (p[:, None] * Z).T @ cross
+        return weighted_gram(Z, p * degree) - (product + product.T) / 2
 
 
 @storable
@@ -279,6 +180,7 @@ class SparseWeights:
         return sparse_laplacian_scatter(self.V, Z, self.importance)
 
     def pairs(self) -> Edges:
+        """The pairs with a positive weight."""
         i, j, v = sparse_edges(self.V, self.importance)
         return Edges(i, j, v, self.importance[i] * self.importance[j])
 
@@ -295,30 +197,6 @@ class Degrees:
         p = self.importance
         return weighted_gram(Z, p * (self.V @ p))
 
-    def pairs(self) -> Edges:
-        raise ValueError("Degrees: a diagonal gives a scatter but no pairs.")
-
-
-@storable
-@dataclass(frozen=True)
-class Complement:
-    """``V_ij = v p_i p_j`` for every pair that is not an edge of the sparse 0/1 matrix ``H``."""
-
-    H: Any
-    v: float
-    importance: Array
-
-    def scatter(self, Z: Array) -> Array:
-        n = int(self.importance.shape[0])
-        near = sparse_laplacian_scatter(self.H, Z, self.importance)
-        if self.H.nnz == n * (n - 1):
-            return np.zeros_like(near)  # not the rounding of a difference
-        return AllPairs(self.v, self.importance).scatter(Z) - self.v * near
-
-    def pairs(self) -> PairSet:
-        i, j, _ = sparse_edges(self.H, self.importance)
-        return PairSet(self.v, self.importance, removed=(i, j))
-
 
 @storable
 @dataclass(frozen=True)
@@ -331,10 +209,16 @@ class Factor:
         half = self.F.T @ Z
         return half.T @ half
 
-    def pairs(self) -> Edges:
-        raise ValueError(
-            "Factor: a factored Laplacian gives a scatter but no pairs; pass the weights as a sparse matrix."
-        )
+
+def between_classes(codes: Array, importance: Array) -> Factor:
+    """Fisher's between-class scatter, of rank ``c - 1``.
+
+    As weights it would be ``1/n - 1/n_k`` inside a class, which is negative: a ratio may use it, a margin may not.
+    """
+    n_classes = int(np.max(codes)) + 1
+    root = np.sqrt(class_sums(importance[:, None], codes, n_classes)[:, 0])
+    member = one_hot(codes, n_classes, importance.dtype) / np.where(root > 0, root, 1.0)
+    return Factor(importance[:, None] * (member - root / np.sum(importance)))
 
 
 @storable
@@ -366,6 +250,13 @@ class GraphPair:
     penalty: Weights
     margin: Weights | None = None
 
-    def pairs(self) -> PairSet | Edges:
+    def pairs(self) -> AllPairs | Edges:
         """The pairs that a margin method pushes apart."""
-        return (self.penalty if self.margin is None else self.margin).pairs()
+        weights: Any = self.penalty if self.margin is None else self.margin
+        if not hasattr(weights, "pairs"):
+            raise ValueError(
+                f"GraphPair: {type(weights).__name__} gives a scatter but no pairs of positive weight, so it cannot "
+                "define a margin; give margin=AllPairs(...), or the weights as a sparse matrix."
+            )
+        found: AllPairs | Edges = weights.pairs()
+        return found

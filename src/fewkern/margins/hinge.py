@@ -10,8 +10,10 @@ any ``C``.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from sys import float_info
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,10 +21,12 @@ from fewkern.arrays.linalg import cholesky_psd, least_squares, solve_or_none, so
 from fewkern.arrays.namespace import Array
 from fewkern.arrays.numerics import quiet
 from fewkern.core.path import Stop
-from fewkern.margins.problems import HingeProblem, HingeSolution, or_infinite, relative_gap
-from fewkern.margins.spaces import norm
+from fewkern.margins.problems import HingeProblem, HingeSolution, norm, relative_error
 
-__all__ = ["minimize_hinge"]
+__all__ = ["GAP_RTOL", "minimize_hinge"]
+
+# Relative duality gap at which a problem counts as solved.
+GAP_RTOL = 1e-9
 
 # Above this dimension the normal matrix is not formed: conjugate gradients use its products instead.
 _MAX_DENSE_FEATURES = 6000
@@ -47,7 +51,7 @@ _PATIENCE_STEPS_NEAR, _PATIENCE_STEPS_FAR, _NEAR_ERROR = 3, 20, 1e-6
 
 
 def minimize_hinge(
-    problem: HingeProblem, start: Array | None = None, tol: float = 1e-9, max_iter: int = 100
+    problem: HingeProblem, start: Array | None = None, max_iter: int = 100, tol: float = GAP_RTOL
 ) -> HingeSolution:
     """Minimize a sum of hinges.
 
@@ -56,19 +60,19 @@ def minimize_hinge(
     problem : HingeProblem
     start : array of shape (n,) or None
         Multipliers to start from, feasible in the dual.
+    max_iter : int
     tol : float
         Relative duality gap, and residuals relative to the size of their terms.
-    max_iter : int
 
     Returns
     -------
     HingeSolution
     """
     with quiet():  # overflow ends the loop
-        return _minimize(problem, start, tol, max_iter)
+        return _minimize(problem, start, max_iter, tol)
 
 
-def _minimize(problem: HingeProblem, start: Array | None, tol: float, max_iter: int) -> HingeSolution:
+def _minimize(problem: HingeProblem, start: Array | None, max_iter: int, tol: float) -> HingeSolution:
     warm = start is not None and bool(np.any(start > 0))
     point = _warm_start(problem, start) if warm else _cold_start(problem)
     best, since, stop, iteration = None, 0, Stop.MAX_ITER, 0
@@ -94,20 +98,11 @@ def _minimize(problem: HingeProblem, start: Array | None, tol: float, max_iter: 
     return replace(_exact_or_clean(problem, best, stop), n_iter=iteration)
 
 
-@dataclass(frozen=True)
-class _Move:
-    """Change of an interior point; ``u`` changes by ``-a``."""
+class _Point(NamedTuple):
+    """An interior point: surplus ``t`` over the margin with multiplier ``a``, shortfall ``xi`` with ``u``.
 
-    w: Array
-    b: float
-    a: Array
-    t: Array
-    xi: Array
-
-
-@dataclass(frozen=True)
-class _Point:
-    """An interior point: surplus ``t`` over the margin with multiplier ``a``, shortfall ``xi`` with ``u``."""
+    The change of a point is one too.
+    """
 
     w: Array
     b: float
@@ -121,21 +116,13 @@ class _Point:
         """Mean product of a slack and its multiplier: zero at the solution."""
         return (float(self.a @ self.t) + float(self.u @ self.xi)) / (2 * int(self.a.shape[0]))
 
-    def longest(self, move: _Move) -> float:
+    def longest(self, move: _Point) -> float:
         """Longest step, up to ``1 / _STEP_FRACTION``, that keeps slacks and multipliers from going below zero."""
-        pairs = ((self.a, move.a), (self.t, move.t), (self.u, -move.a), (self.xi, move.xi))
-        return min(_longest(x, dx) for x, dx in pairs)
+        return min(_longest(x, dx) for x, dx in zip(self[2:], move[2:]))
 
-    def moved(self, move: _Move, step: float) -> _Point:
+    def moved(self, move: _Point, step: float) -> _Point:
         """The point after a step."""
-        return _Point(
-            self.w + step * move.w,
-            self.b + step * move.b,
-            self.a + step * move.a,
-            self.u - step * move.a,
-            self.t + step * move.t,
-            self.xi + step * move.xi,
-        )
+        return _Point(*(x + step * dx for x, dx in zip(self, move)))
 
 
 def _longest(x: Array, dx: Array) -> float:
@@ -171,90 +158,75 @@ class _Residuals:
         length, total = norm(w - g), float(np.sum(a))
         infeasible = max(off / max(length, float_info.min), abs(r_b) / max(total, float_info.min))
         # w = 0 is a legitimate solution (the flat stop): nothing is small beside it, so an absolute residual is enough
-        error = max(relative_gap(primal, dual), min(infeasible, off + abs(r_b)))
-        return cls(point, r_w, r_b, margin + point.xi - point.t - h, primal, dual, or_infinite(error))
+        error = relative_error(primal, dual, min(infeasible, off + abs(r_b)))
+        return cls(point, r_w, r_b, margin + point.xi - point.t - h, primal, dual, error)
 
 
 def _next_point(problem: HingeProblem, here: _Residuals) -> _Point:
     """One predictor-corrector step."""
-    point = here.point
-    newton = _Newton.at(problem, here)
+    point, points, signs = here.point, problem.points, problem.signs
+    theta = 1.0 / (point.xi / point.u + point.t / point.a)
+    solve = _newton_equations(problem, theta)
+
+    def move(c1: Array, c2: Array) -> _Point:
+        """Newton step for the complementarity targets ``a t -> c1``, ``u xi -> c2`` (increments)."""
+        r = -here.p - c2 / point.u + c1 / point.a
+        pull = signs * theta * r
+        dw, db = solve(-here.w + points.transposed_times(pull), here.b + float(np.sum(pull)))
+        da = theta * (r - signs * (points.times(dw) + db))
+        return _Point(dw, db, da, -da, (c1 - point.t * da) / point.a, (c2 + point.xi * da) / point.u)
+
     # Predictor: straight at the solution; it says how far the corrector may aim.
-    ahead = newton.move(-point.a * point.t, -point.u * point.xi)
+    ahead = move(-point.a * point.t, -point.u * point.xi)
     sigma = (point.moved(ahead, min(1.0, point.longest(ahead))).mu / point.mu) ** 3
     aim = sigma * point.mu
-    move = newton.move(aim - point.a * point.t - ahead.a * ahead.t, aim - point.u * point.xi + ahead.a * ahead.xi)
-    return point.moved(move, min(1.0, _STEP_FRACTION * point.longest(move)))
+    corrected = move(aim - point.a * point.t - ahead.a * ahead.t, aim - point.u * point.xi - ahead.u * ahead.xi)
+    return point.moved(corrected, min(1.0, _STEP_FRACTION * point.longest(corrected)))
 
 
-@dataclass(frozen=True)
-class _Newton:
-    """The Newton equations of a point, slacks eliminated.
+def _newton_equations(problem: HingeProblem, theta: Array) -> Callable[[Array, float], tuple[Array, float]]:
+    """Solver of the Newton equations of a point, slacks eliminated.
 
     What is left is ``[I + X'ΘX, X'Θ1; 1'ΘX, 1'Θ1] (dw, db) = (rhs, rhs_b)``; signs cancel in squares. The bias is
     eliminated too, which centers the samples with the weights ``Θ``.
     """
-
-    problem: HingeProblem
-    here: _Residuals
-    theta: Array
-    x_theta: Array
-    total: float
-    factor: Array | None
-    """Cholesky factor of the matrix in ``w``; None where the matrix would be too large."""
-
-    @classmethod
-    def at(cls, problem: HingeProblem, here: _Residuals) -> _Newton:
-        """Form and factor the matrix."""
-        point = here.point
-        theta = 1.0 / (point.xi / point.u + point.t / point.a)
-        q = problem.points.width
-        total, x_theta = float(np.sum(theta)), problem.points.transposed_times(theta)
-        if q > _MAX_DENSE_FEATURES:
-            return cls(problem, here, theta, x_theta, total, None)
-        M = problem.points.normal(theta) + np.eye(q)
-        if problem.bias:
+    points, bias, q = problem.points, problem.bias, problem.points.width
+    total, x_theta = float(np.sum(theta)), points.transposed_times(theta)
+    factor: Array | None = None
+    if q <= _MAX_DENSE_FEATURES:
+        M = points.normal(theta) + np.eye(q)
+        if bias:
             M = M - x_theta[:, None] * x_theta[None, :] / total
-        return cls(problem, here, theta, x_theta, total, cholesky_psd((M + M.T) / 2))
+        factor = cholesky_psd((M + M.T) / 2)
 
-    def move(self, c1: Array, c2: Array) -> _Move:
-        """Newton step for the complementarity targets ``a t -> c1``, ``u xi -> c2`` (increments)."""
-        problem, here, point = self.problem, self.here, self.here.point
-        signs = problem.signs
-        r = -here.p - c2 / point.u + c1 / point.a
-        pull = signs * self.theta * r
-        dw, db = self._solve(-here.w + problem.points.transposed_times(pull), here.b + float(np.sum(pull)))
-        da = self.theta * (r - signs * (problem.points.times(dw) + db))
-        return _Move(dw, db, da, (c1 - point.t * da) / point.a, (c2 + point.xi * da) / point.u)
+    def product(v: Array) -> Array:
+        out = v + points.transposed_times(theta * points.times(v))
+        return out - x_theta * (float(x_theta @ v) / total) if bias else out
 
-    def _solve(self, rhs: Array, rhs_b: float) -> tuple[Array, float]:
-        bias = self.problem.bias
-        right = rhs - self.x_theta * (rhs_b / self.total) if bias else rhs
-        if self.factor is None:
-            dw = self._conjugate_gradients(right)
+    def solve(rhs: Array, rhs_b: float) -> tuple[Array, float]:
+        right = rhs - x_theta * (rhs_b / total) if bias else rhs
+        if factor is None:
+            dw = _conjugate_gradients(product, right)
         else:
-            dw = solve_triangular(self.factor, solve_triangular(self.factor, right), transposed=True)
-        return dw, (rhs_b - float(self.x_theta @ dw)) / self.total if bias else 0.0
+            dw = solve_triangular(factor, solve_triangular(factor, right), transposed=True)
+        return dw, (rhs_b - float(x_theta @ dw)) / total if bias else 0.0
 
-    def _product(self, v: Array) -> Array:
-        """The matrix in ``w`` times a vector, without the matrix."""
-        points = self.problem.points
-        out = v + points.transposed_times(self.theta * points.times(v))
-        return out - self.x_theta * (float(self.x_theta @ v) / self.total) if self.problem.bias else out
+    return solve
 
-    def _conjugate_gradients(self, right: Array) -> Array:
-        x = np.zeros_like(right)
-        r = p = right
-        rr = first = float(r @ r)
-        for _ in range(_MAX_CG_STEPS):
-            if rr <= _CG_SQUARED_RTOL * first or first == 0.0:
-                break
-            Mp = self._product(p)
-            step = rr / float(p @ Mp)
-            x, r = x + step * p, r - step * Mp
-            rr, before = float(r @ r), rr
-            p = r + (rr / before) * p
-        return x
+
+def _conjugate_gradients(product: Callable[[Array], Array], right: Array) -> Array:
+    x = np.zeros_like(right)
+    r = p = right
+    rr = first = float(r @ r)
+    for _ in range(_MAX_CG_STEPS):
+        if rr <= _CG_SQUARED_RTOL * first or first == 0.0:
+            break
+        Mp = product(p)
+        step = rr / float(p @ Mp)
+        x, r = x + step * p, r - step * Mp
+        rr, before = float(r @ r), rr
+        p = r + (rr / before) * p
+    return x
 
 
 def _cold_start(problem: HingeProblem) -> _Point:
@@ -327,10 +299,9 @@ def _crossover(problem: HingeProblem, a: Array) -> HingeSolution | None:
     if count == 0 or count > _MAX_FREE_MULTIPLIERS or q > _MAX_DENSE_FEATURES:
         return None
     own, s = problem.points.subset(free), signs[free]
-    identity = np.eye(count)
     fixed = np.where(is_free, 0.0, a)
     w = problem.g + problem.combination(fixed)
-    K = s[:, None] * own.times(own.transposed_times(identity)) * s[None, :]
+    K = s[:, None] * own.times(own.transposed_times(np.eye(count))) * s[None, :]
     right = problem.targets[free] - s * own.times(w)
     if problem.bias:
         K = np.concatenate([K, s[:, None]], axis=1)

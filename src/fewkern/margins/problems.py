@@ -1,4 +1,10 @@
-"""Sums of hinges as problems: hyperplanes between classes, and tubes around targets (methods A1, A7)."""
+"""Samples from which directions are removed, and sums of hinges over them (methods A1, A2, B2).
+
+A recursion finds a direction, removes it from the samples and continues in the complement, in one of two equivalent
+forms. :class:`Reflected` holds explicit centered features: a Householder reflection maps the removed direction to the
+first axis, which is dropped, so the dimension shrinks by one, and the directions are orthonormal to rounding.
+:class:`Constrained` leaves sparse samples as they are and carries the directions as constraints ``<w, w_j> = 0``.
+"""
 
 from __future__ import annotations
 
@@ -6,29 +12,187 @@ import math
 from dataclasses import dataclass
 from functools import cached_property
 from sys import float_info
+from typing import TypeAlias
 
 import numpy as np
 
+from fewkern.arrays.linalg import weighted_gram
 from fewkern.arrays.namespace import Array
 from fewkern.core.path import Stop
-from fewkern.core.samples import Samples
-from fewkern.margins.spaces import Points
 
 __all__ = [
+    "Constrained",
+    "DensePoints",
     "HingeProblem",
     "HingeSolution",
-    "MarginProblem",
-    "MarginTask",
-    "class_problems",
+    "Points",
+    "Reflected",
+    "Space",
     "hinge_at_zero",
-    "or_infinite",
-    "relative_gap",
-    "tube_problem",
+    "norm",
+    "reflect",
+    "reflect_both",
+    "relative_error",
 ]
-
 
 # The best bias is a weighted quantile; sums of weights that differ by less than this fraction are equal.
 _TIE_RTOL = 1e-12
+
+
+def norm(w: Array) -> float:
+    """Euclidean length of a vector, by pairwise summation."""
+    return float(np.sqrt(np.sum(w * w)))
+
+
+def reflect(A: Array, u: Array) -> tuple[Array, Array]:
+    """``A H`` without its first column, and ``A u``, for the reflection ``H`` of the unit vector ``u`` to an axis."""
+    sign = -1.0 if float(u[0]) < 0 else 1.0
+    # v = u + sign(u_1) e_1: no cancellation, and v'v = 2 (1 + |u_1|)
+    Au = A @ u
+    Av = Au + sign * A[:, 0]
+    scale = 1.0 / (1.0 + abs(float(u[0])))
+    return A[:, 1:] - (scale * Av)[:, None] * u[None, 1:], Au
+
+
+def reflect_both(S: Array, u: Array) -> Array:
+    """``H S H`` without its first row and column: a symmetric matrix in the complement of ``u``."""
+    return reflect(reflect(S, u)[0].T, u)[0]
+
+
+@dataclass(frozen=True)
+class DensePoints:
+    """Explicit samples, the rows of ``A``, as a solver of hinges sees them: through products."""
+
+    A: Array
+
+    @property
+    def n(self) -> int:
+        """Number of samples."""
+        return int(self.A.shape[0])
+
+    @property
+    def width(self) -> int:
+        """Number of entries of ``w``."""
+        return int(self.A.shape[1])
+
+    def times(self, w: Array) -> Array:
+        """Projections of all samples on ``w``."""
+        return self.A @ w
+
+    def transposed_times(self, a: Array) -> Array:
+        """``sum_i a_i x_i``."""
+        return self.A.T @ a
+
+    def normal(self, theta: Array) -> Array:
+        """``sum_i theta_i x_i x_i'``."""
+        return weighted_gram(self.A, theta)
+
+    def subset(self, rows: Array) -> DensePoints:
+        """Only these samples."""
+        return DensePoints(self.A[rows])
+
+
+@dataclass(frozen=True)
+class Reflected(DensePoints):
+    """Explicit features ``A`` in coordinates of the complement; ``Q`` maps them back to the original ones."""
+
+    Q: Array
+    W: Array
+    """Removed directions: orthonormal columns in original coordinates."""
+
+    @classmethod
+    def start(cls, Z: Array, V: Array | None = None) -> Reflected:
+        """The features ``Z``, centered by the caller; with ``V``, in the span of its orthonormal columns."""
+        Q = np.eye(Z.shape[1]) if V is None else V
+        return cls(Z if V is None else Z @ V, Q, np.zeros((Q.shape[0], 0)))
+
+    @property
+    def dimension(self) -> int:
+        """Number of remaining directions."""
+        return self.width
+
+    def largest_norm(self) -> float:
+        """Length of the longest deflated sample."""
+        return float(np.max(np.sum(self.A * self.A, axis=1))) ** 0.5 if self.dimension else 0.0
+
+    def without(self, U: Array) -> tuple[Reflected, Array]:
+        """The complement of the orthonormal columns of ``U``, and the projections of the samples on them."""
+        A, Q = self.A, self.Q
+        directions, features = [self.W], []
+        while U.shape[1]:
+            u = U[:, 0] / norm(U[:, 0])
+            A, z = reflect(A, u)
+            Q, w = reflect(Q, u)
+            U = reflect(U.T, u)[0].T[:, 1:]
+            directions.append(w[:, None])
+            features.append(z)
+        return Reflected(A, Q, np.concatenate(directions, axis=1)), np.stack(features, axis=1)
+
+
+@dataclass(frozen=True)
+class Constrained:
+    """Samples ``X - 1 mean'`` (never formed) under ``<w, w_j> = 0`` for the orthonormal columns of ``W``.
+
+    The methods are those of :class:`Reflected`; directions are in original coordinates.
+    """
+
+    X: Array
+    mean: Array
+    W: Array
+    norms: Array
+    """Squared lengths of the deflated samples."""
+
+    @classmethod
+    def start(cls, X: Array, mean: Array, norms: Array) -> Constrained:
+        """No direction removed; ``norms`` are squared lengths of the centered rows."""
+        return cls(X, mean, np.zeros((mean.shape[0], 0)), norms)
+
+    @property
+    def n(self) -> int:
+        return int(self.X.shape[0])
+
+    @property
+    def width(self) -> int:
+        return int(self.W.shape[0])
+
+    @property
+    def dimension(self) -> int:
+        """Number of remaining directions: ``n`` centered samples span at most ``n - 1`` dimensions."""
+        return min(self.width, self.n - 1) - int(self.W.shape[1])
+
+    def _project(self, w: Array) -> Array:
+        return w - self.W @ (self.W.T @ w)
+
+    def times(self, w: Array) -> Array:
+        w = self._project(w)
+        return self.X @ w - self.mean @ w
+
+    def transposed_times(self, a: Array) -> Array:
+        return self._project(self.X.T @ a - np.multiply.outer(self.mean, np.sum(a, axis=0)))
+
+    def normal(self, theta: Array) -> Array:
+        cross = np.outer(self.X.T @ theta, self.mean)
+        N = weighted_gram(self.X, theta) - cross - cross.T
+        N = N + np.sum(theta) * self.mean[:, None] * self.mean[None, :]
+        return self._project(self._project(N).T)
+
+    def subset(self, rows: Array) -> Constrained:
+        return Constrained(self.X[rows], self.mean, self.W, self.norms[rows])
+
+    def largest_norm(self) -> float:
+        return max(float(np.max(self.norms)), 0.0) ** 0.5
+
+    def without(self, U: Array) -> tuple[Constrained, Array]:
+        # projected twice: one pass leaves rounding errors that the recursion would accumulate
+        Q, R = np.linalg.qr(self._project(self._project(U)))
+        U = np.where(np.diagonal(R)[None, :] < 0, -Q, Q)
+        Z = self.X @ U - (self.mean @ U)[None, :]
+        norms = self.norms - np.sum(Z * Z, axis=1)
+        return Constrained(self.X, self.mean, np.concatenate([self.W, U], axis=1), norms), Z
+
+
+Points: TypeAlias = DensePoints | Constrained
+Space: TypeAlias = Reflected | Constrained
 
 
 @dataclass(frozen=True)
@@ -62,9 +226,7 @@ class HingeProblem:
     @cached_property
     def g(self) -> Array:
         """The linear term as an array."""
-        if self.linear is not None:
-            return self.linear
-        return np.zeros(self.points.width)
+        return np.zeros(self.points.width) if self.linear is None else self.linear
 
     @cached_property
     def size(self) -> float:
@@ -94,7 +256,7 @@ class HingeProblem:
         b = self.best_bias(short) if b is None else b
         primal = self.primal(w, short - self.signs * b)
         dual = float(self.targets @ a) - 0.5 * float(w @ w)
-        return HingeSolution(w, b, a, primal, dual, or_infinite(relative_gap(primal, dual)), 0, Stop.CONVERGED)
+        return HingeSolution(w, b, a, primal, dual, relative_error(primal, dual), 0, Stop.CONVERGED)
 
 
 @dataclass(frozen=True)
@@ -129,94 +291,8 @@ def _best_bias(signs: Array, targets: Array, C: Array) -> float:
     return float(breaks[order[min(place, int(order.shape[0]) - 1)]])
 
 
-def or_infinite(error: float) -> float:
-    """The error, infinite where numbers overflowed."""
+def relative_error(primal: float, dual: float, infeasibility: float = 0.0) -> float:
+    """Duality gap relative to the two values, or the infeasibility if that is larger; infinite after an overflow."""
+    gap = abs(primal - dual) / max(abs(primal) + abs(dual), float_info.min)
+    error = max(gap, infeasibility)
     return error if math.isfinite(error) else math.inf
-
-
-def relative_gap(primal: float, dual: float) -> float:
-    """Duality gap, relative to the two values."""
-    return abs(primal - dual) / max(abs(primal) + abs(dual), float_info.min)
-
-
-@dataclass(frozen=True)
-class MarginProblem:
-    r"""One hyperplane: :math:`\min \frac12 |w|^2 + \sum_k C_k (h_k - s_k (\langle w, x_{r_k} \rangle + b))_+`.
-
-    ``rows`` are the samples of the terms; a sample may occur twice (regression) or not at all (one-vs-one).
-    """
-
-    rows: Array
-    signs: Array
-    targets: Array
-    C: Array
-
-    def cap(self) -> float:
-        """Value at ``w = 0``, which no step exceeds (methods A3.3)."""
-        return hinge_at_zero(self.signs, self.targets, self.C)
-
-    def on(self, space: Points) -> HingeProblem:
-        """The problem on the samples of ``space``."""
-        return HingeProblem(space.subset(self.rows), self.signs, self.targets, self.C)
-
-
-def class_problems(codes: Array, n_classes: int, C: Array, strategy: str = "ovr") -> list[MarginProblem]:
-    """Two classes against each other (one problem), each against the rest ("ovr"), or all pairs ("ovo").
-
-    Parameters
-    ----------
-    codes : integer array of shape (n,)
-        Classes as 0, 1, ...
-    n_classes : int
-    C : array of shape (n,)
-        Box constants; samples with 0 are left out.
-    strategy : {"ovr", "ovo"}
-        For three classes or more.
-    """
-    if n_classes == 2:
-        pairs: list[tuple[int, int | None]] = [(1, 0)]
-    elif strategy == "ovr":
-        pairs = [(k, None) for k in range(n_classes)]
-    else:
-        pairs = [(k, j) for k in range(n_classes) for j in range(k)]
-    problems = []
-    for up, down in pairs:
-        taking_part = C > 0 if down is None else (C > 0) & ((codes == up) | (codes == down))
-        rows = np.flatnonzero(taking_part)
-        box = C[rows]
-        signs = np.where(codes[rows] == up, 1.0, -1.0)
-        problems.append(MarginProblem(rows, signs, np.ones_like(box), box))
-    return problems
-
-
-def tube_problem(y: Array, C: Array, epsilon: float) -> MarginProblem:
-    """Epsilon-insensitive regression as hinges: two per sample, one from each side (methods A7)."""
-    rows = np.flatnonzero(C > 0)
-    y, C = y[rows], C[rows]
-    one = np.ones_like(C)
-    return MarginProblem(
-        np.concatenate([rows, rows]),
-        np.concatenate([one, -one]),
-        np.concatenate([y - epsilon, -y - epsilon]),
-        np.concatenate([C, C]),
-    )
-
-
-@dataclass(frozen=True)
-class MarginTask:
-    """Hyperplanes between classes, or a tube around targets, for any samples."""
-
-    C: float
-    """Weight of the hinges; those of the samples multiply it."""
-    strategy: str = "ovr"
-    """For three classes or more: "ovr", each against the rest, or "ovo", all pairs."""
-    epsilon: float | None = None
-    """Half-width of the tube around targets; None where there are classes."""
-
-    def problems(self, samples: Samples) -> list[MarginProblem]:
-        """The hyperplanes to find."""
-        C = self.C * samples.weights
-        if self.epsilon is None:
-            return class_problems(samples.codes, samples.n_classes, C, self.strategy)
-        assert samples.targets is not None
-        return [tube_problem(samples.targets[:, 0].astype(np.float64), C, self.epsilon)]

@@ -12,13 +12,14 @@ partition, a running sum and a look-up, so no step loops over samples.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from fewkern.arrays.blocks import row_blocks
 from fewkern.arrays.linalg import sum_by_index
 from fewkern.arrays.namespace import Array
-from fewkern.margins.graphs import PairSet
+from fewkern.margins.graphs import AllPairs
 
 __all__ = ["OrderedPairs", "prefix_dominance", "ranked_sums"]
 
@@ -89,25 +90,18 @@ def prefix_dominance(rank_at: Array, queries: list[Array], columns: list[Array])
     return [[totals[k, :n, c] for c in range(width)] for k in range(count)]
 
 
-@dataclass(frozen=True)
-class _Arrangement:
-    """Positions of the samples sorted by score, inside their groups."""
+def _arrange(s: Array, margins: list[float], codes: Array | None) -> tuple[Array, list[Array], list[Array]]:
+    """Positions of the samples sorted by score, inside their groups, and ends of windows among them.
 
-    position: Array
-    """Sample at every position."""
-    lower: list[Array]
-    """Per margin: number of samples, in sorted order, whose score is at most ``s_i - m``."""
-    upper: list[Array]
-    """Per margin: number of samples whose score is below ``s_i + m``."""
-
-
-def _arrange(s: Array, margins: list[float], codes: Array | None) -> _Arrangement:
+    The sample at every position; per margin the number of samples, in sorted order, whose score is at most ``s_i - m``;
+    and the number of those whose score is below ``s_i + m``.
+    """
     position = np.argsort(s, kind="stable")
     ordered = s[position]
     lower = [np.searchsorted(ordered, s - m, side="right") for m in margins]
     upper = [np.searchsorted(ordered, s + m, side="left") for m in margins]
     if codes is None:
-        return _Arrangement(position, lower, upper)
+        return position, lower, upper
     # Class by class, sorted by score inside: positions are integers, so the keys (class, position) compare exactly.
     n = int(s.shape[0])
     regroup = np.argsort(codes[position], kind="stable")
@@ -116,31 +110,7 @@ def _arrange(s: Array, margins: list[float], codes: Array | None) -> _Arrangemen
     lower, upper = (
         [np.searchsorted(keys, wide * (n + 1) + count, side="left") for count in counts] for counts in (lower, upper)
     )
-    return _Arrangement(position[regroup], lower, upper)
-
-
-@dataclass(frozen=True)
-class _Ranks:
-    """Ranks class by class: a partner of an earlier class then lies before every prefix, and of a later one after it,
-    so that neither counts. Without classes the samples keep the order they have."""
-
-    order: Array | None
-    rank: Array | None
-
-    @classmethod
-    def of(cls, codes: Array | None) -> _Ranks:
-        if codes is None:
-            return cls(None, None)
-        order = np.argsort(codes, kind="stable")
-        return cls(order, np.argsort(order, kind="stable"))
-
-    def sorted(self, a: Array) -> Array:
-        """Values by sample as values by rank."""
-        return a if self.order is None else a[self.order]
-
-    def back(self, a: Array) -> Array:
-        """Values by rank as values by sample."""
-        return a if self.rank is None else a[self.rank]
+    return position[regroup], lower, upper
 
 
 def ranked_sums(
@@ -165,30 +135,33 @@ def ranked_sums(
         Entry ``i`` of the first ones sums over ``j < i`` with ``s_j > s_i - m``, of the second ones over ``k > i`` with
         ``s_k < s_i + m`` (none unless ``above``).
     """
-    arrangement = _arrange(s, margins, codes)
-    position, ranks = arrangement.position, _Ranks.of(codes)
-    rank_at = position if ranks.rank is None else ranks.rank[position]
-    own = [ranks.sorted(c) for c in columns]
+    position, lower, upper = _arrange(s, margins, codes)
+    # Ranks go class by class: a partner of an earlier class then lies before every prefix, and of a later one after it,
+    # so that neither counts. Without classes the samples keep the order they have.
+    by_rank: Any = slice(None) if codes is None else np.argsort(codes, kind="stable")
+    back: Any = slice(None) if codes is None else np.argsort(by_rank, kind="stable")
+    rank_at = position if codes is None else back[position]
+    own = [c[by_rank] for c in columns]
     by_position = [c[position] for c in columns]
-    lower = [ranks.sorted(q) for q in arrangement.lower]
-    upper = [ranks.sorted(q) for q in arrangement.upper] if above else []
+    lower = [q[by_rank] for q in lower]
+    upper = [q[by_rank] for q in upper] if above else []
     prefix = prefix_dominance(rank_at, lower + upper, by_position)
     below_rank = [_running(c)[:-1] for c in own]
     running = [_running(c) for c in by_position]
     out = []
     for k in range(len(margins)):
-        down = [ranks.back(b - p) for b, p in zip(below_rank, prefix[k])]
+        down = [(b - p)[back] for b, p in zip(below_rank, prefix[k])]
         up: list[Array] = []
         if above:
             # positions before the upper end, less those of lower rank, less the sample itself
-            up = [ranks.back(r[upper[k]] - p - c) for r, p, c in zip(running, prefix[len(margins) + k], own)]
+            up = [(r[upper[k]] - p - c)[back] for r, p, c in zip(running, prefix[len(margins) + k], own)]
         out.append((down, up))
     return out
 
 
 @dataclass(frozen=True)
 class OrderedPairs:
-    """The pairs of a :class:`PairSet` in the order of the current projections; scores are given in that order.
+    """The pairs of :class:`AllPairs` in the order of the current projections; scores are given in that order.
 
     The loss of a pair ``j < i`` is ``(m - (s_i - s_j))_+``, counted ``p_i p_j`` times.
     """
@@ -199,12 +172,12 @@ class OrderedPairs:
     """Upper and lower ranks of pairs that do not count."""
 
     @classmethod
-    def arranged(cls, pairs: PairSet, order: Array) -> OrderedPairs:
+    def arranged(cls, pairs: AllPairs, order: Array) -> OrderedPairs:
         """The pairs in an order of the samples from the lowest projection to the highest."""
         removed = None
         if pairs.removed is not None:
             rank = np.argsort(order, kind="stable")
-            i, j = rank[pairs.removed[0]], rank[pairs.removed[1]]
+            i, j = (rank[ends] for ends in pairs.removed_edges())
             removed = (np.maximum(i, j), np.minimum(i, j))
         codes = None
         if pairs.codes is not None:
@@ -288,14 +261,14 @@ class OrderedPairs:
     def _band(self, s: Array, m: float, mu: float) -> tuple[Array, Array] | None:
         """The pairs with ``|m - (s_i - s_j)| < mu`` one by one, if they are few: a narrow window of one sort."""
         n = int(s.shape[0])
-        a = _arrange(s, [m + mu, m - mu], None)
-        count = a.lower[1] - a.lower[0]
+        position, (first, end), _ = _arrange(s, [m + mu, m - mu], None)
+        count = end - first
         total = int(np.sum(count))
         if total > _MAX_BAND_PAIRS_PER_SAMPLE * n:
             return None
         i = np.repeat(np.arange(n), count)
         into = np.arange(total) - np.repeat(np.cumsum(count) - count, count)
-        j = a.position[np.repeat(a.lower[0], count) + into]
+        j = position[np.repeat(first, count) + into]
         keep = (j < i) & (s[j] > s[i] - (m + mu)) & (s[j] < s[i] - (m - mu))
         if self.codes is not None:
             keep = keep & (self.codes[i] != self.codes[j])
@@ -342,11 +315,11 @@ class OrderedPairs:
         s = s - np.mean(s)
         value = 0.0
         for sign, codes in self._terms():
-            a = _arrange(s, [m], codes)
-            ps, ss = self.p[a.position], s[a.position]
+            position, (lower,), _ = _arrange(s, [m], codes)
+            ps, ss = self.p[position], s[position]
             running = _running(ps)
             moment = _running(ps * ss)
-            first = a.lower[0][a.position]
+            first = lower[position]
             count, total = running[:-1] - running[first], moment[:-1] - moment[first]
             value += sign * float(np.sum(ps * ((m - ss) * count + total)))
         if self.removed is not None:

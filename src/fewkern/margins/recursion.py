@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -13,10 +13,9 @@ from fewkern.arrays.storable import storable
 from fewkern.core.path import Stop
 from fewkern.core.peel import peel
 from fewkern.margins.hinge import minimize_hinge
-from fewkern.margins.problems import HingeSolution, MarginProblem
-from fewkern.margins.spaces import Reflected, Space, no_columns, norm
+from fewkern.margins.problems import HingeProblem, HingeSolution, Reflected, Space, hinge_at_zero, norm
 
-__all__ = ["MarginDirections", "MarginStep", "Recursion", "recursive_margin"]
+__all__ = ["MarginDirections", "MarginProblem", "MarginStep", "class_problems", "recursive_margin", "tube_problem"]
 
 # Singular values below this fraction of the largest are dropped from a block of directions (methods A7).
 _BLOCK_RANK_RTOL = 1e-3
@@ -24,24 +23,62 @@ _BLOCK_RANK_RTOL = 1e-3
 _EQUAL_SHARE_RATIO = 0.999
 # Largest relative error of a hyperplane that is used, and of dual coefficients that are not solved for again.
 _MAX_ERROR = 1e-5
+# A problem whose optimal value is within this fraction of its cap has no direction left. The tolerance of the interior
+# point is far below, or noise would be returned as directions.
+_FLAT_RTOL = 1e-6
+# The recursion ends when no deflated sample is longer than this fraction of the longest sample.
+_FADED_RTOL = 1e-6
 
 
 @dataclass(frozen=True)
-class Recursion:
-    """Settings: where the recursion stops, and how exactly hyperplanes are solved."""
+class MarginProblem:
+    r"""One hyperplane: :math:`\min \frac12 |w|^2 + \sum_k C_k (h_k - s_k (\langle w, x_{r_k} \rangle + b))_+`.
 
-    n_components: int | None = None
-    """Largest number of directions; None: until another criterion stops the recursion."""
-    block_size: int | None = None
-    """Largest number of directions per step, leading singular vectors first; None: all."""
-    residual_tol: float = 1e-6
-    """Stop when no deflated sample is longer than this fraction of the longest sample."""
-    flat_tol: float = 1e-6
-    """A problem whose optimal value is within this fraction of its cap has no direction left."""
-    tol: float = 1e-9
-    """Of the interior point; far below ``flat_tol``, or noise is returned as directions."""
-    max_iter: int = 100
-    """Interior point iterations per hyperplane."""
+    ``rows`` are the samples of the terms; a sample may occur twice (regression) or not at all (one-vs-one).
+    """
+
+    rows: Array
+    signs: Array
+    targets: Array
+    C: Array
+
+    def on(self, space: Space) -> HingeProblem:
+        """The problem on the samples of ``space``."""
+        return HingeProblem(space.subset(self.rows), self.signs, self.targets, self.C)
+
+
+def class_problems(codes: Array, n_classes: int, C: Array, strategy: str = "ovr") -> list[MarginProblem]:
+    """Two classes against each other (one problem), each against the rest ("ovr"), or all pairs ("ovo").
+
+    Parameters
+    ----------
+    codes : integer array of shape (n,)
+        Classes as 0, 1, ...
+    n_classes : int
+    C : array of shape (n,)
+        Box constants; samples with 0 are left out.
+    strategy : {"ovr", "ovo"}
+        For three classes or more.
+    """
+    if n_classes == 2:
+        pairs: list[tuple[int, int | None]] = [(1, 0)]
+    elif strategy == "ovr":
+        pairs = [(k, None) for k in range(n_classes)]
+    else:
+        pairs = [(k, j) for k in range(n_classes) for j in range(k)]
+    problems = []
+    for up, down in pairs:
+        rows = np.flatnonzero((C > 0) if down is None else (C > 0) & ((codes == up) | (codes == down)))
+        signs = np.where(codes[rows] == up, 1.0, -1.0)
+        problems.append(MarginProblem(rows, signs, np.ones(len(rows)), C[rows]))
+    return problems
+
+
+def tube_problem(y: Array, C: Array, epsilon: float) -> MarginProblem:
+    """Epsilon-insensitive regression as hinges: two per sample, one from each side (methods A7)."""
+    rows = np.flatnonzero(C > 0)
+    y, C, one = y[rows], C[rows], np.ones(len(rows))
+    return MarginProblem(np.r_[rows, rows], np.r_[one, -one], np.r_[y - epsilon, -y - epsilon], np.r_[C, C])
 
 
 @storable
@@ -81,7 +118,9 @@ class MarginDirections:
 def recursive_margin(
     space: Space,
     problems: Sequence[MarginProblem],
-    how: Recursion,
+    n_components: int | None = None,
+    block_size: int | None = None,
+    max_iter: int = 100,
     step: Callable[[int], None] = lambda _: None,
 ) -> MarginDirections:
     r"""Directions of maximum margin, each in the orthogonal complement of the previous ones (methods A4).
@@ -102,7 +141,12 @@ def recursive_margin(
     space : Space
         Centered samples: the bias makes the problems invariant to a shift, and only centered samples fade (methods A2).
     problems : sequence of MarginProblem
-    how : Recursion
+    n_components : int or None
+        Largest number of directions; None: until another criterion stops the recursion.
+    block_size : int or None
+        Largest number of directions per step, leading singular vectors first; None: all.
+    max_iter : int
+        Interior point iterations per hyperplane.
     step : function
         Called with the number of directions so far.
 
@@ -118,48 +162,45 @@ def recursive_margin(
     Laws: :math:`W^T W = I`; with :math:`P_t` the optimal value, :math:`P_{t+1} \ge P_t + \frac12 \|\tilde w_t\|^2`
     and :math:`P_t \le` cap, hence the directions must fade.
     """
-    state = _MarginDeflation(space, problems, how)
+    state = _MarginDeflation(space, problems, n_components, block_size, max_iter)
     peeled = peel(state, state.limit, step)
     W = state.space.W
     dual = _coefficients(space, W, state.B, state.Z)
     return MarginDirections(W, dual, state.Z, tuple(state.steps), state.caps, peeled.stop, state.n_iter, state.unsolved)
 
 
-@dataclass(frozen=True)
-class _DirectionBlock:
-    """Orthonormal directions of one step, with their dual coefficients."""
-
-    U: Array
-    betas: Array
-    step: MarginStep
-
-    def head(self, count: int) -> _DirectionBlock:
-        return _DirectionBlock(self.U[:, :count], self.betas[:, :count], self.step)
-
-
 class _MarginDeflation:
     """State of :func:`peel`: the deflated samples, and the problems that still have a direction."""
 
-    def __init__(self, space: Space, problems: Sequence[MarginProblem], how: Recursion) -> None:
-        self.space, self.problems, self.how = space, problems, how
-        self.caps = tuple(problem.cap() for problem in problems)
+    def __init__(
+        self,
+        space: Space,
+        problems: Sequence[MarginProblem],
+        n_components: int | None,
+        block_size: int | None,
+        max_iter: int,
+    ) -> None:
+        self.space, self.problems, self.block_size, self.max_iter = space, problems, block_size, max_iter
+        # values at w = 0, which no step exceeds (methods A3.3)
+        self.caps = tuple(hinge_at_zero(problem.signs, problem.targets, problem.C) for problem in problems)
         # a cap of zero: a bias alone satisfies every hinge (a constant target inside its tube)
         self.alive = [k for k, cap in enumerate(self.caps) if cap > 0.0]
         self.multipliers: list[Array | None] = [None] * len(problems)
         self.longest = space.largest_norm()
         full = space.dimension
-        self.limit = full + 1 if how.n_components is None or how.n_components > full else how.n_components
+        self.limit = full + 1 if n_components is None or n_components > full else n_components
         # dual coefficients and projections of the directions so far
-        self.B = self.Z = no_columns(space.n)
+        self.B = self.Z = np.zeros((space.n, 0))
         self.steps: list[MarginStep] = []
         self.n_iter, self.unsolved = 0, 0.0
 
-    def find(self) -> _DirectionBlock | Stop:
+    def find(self) -> tuple[Array, Array, MarginStep] | Stop:
+        """Orthonormal directions of one step, their dual coefficients, and the record of it."""
         if self.space.dimension == 0:
             return Stop.RANK
         # Paper: an absolute bound. We: relative to the longest sample, because features have units; with a Gaussian
         # kernel it is the same.
-        if self.space.largest_norm() <= self.how.residual_tol * self.longest:
+        if self.space.largest_norm() <= _FADED_RTOL * self.longest:
             return Stop.FADED
         found: list[tuple[int, HingeSolution]] = []
         for k in list(self.alive):
@@ -174,12 +215,23 @@ class _MarginDeflation:
             found.append((k, solution))
         if not found:
             return Stop.FLAT
-        room = min(self.limit - int(self.Z.shape[1]), self.space.dimension, self.how.block_size or len(found))
-        return self._block(found).head(room)
+        U, B = self._block(found)
+        size = min(
+            self.limit - int(self.Z.shape[1]), self.space.dimension, self.block_size or len(found), int(U.shape[1])
+        )
+        step = MarginStep(
+            problems=tuple(k for k, _ in found),
+            objectives=tuple(s.primal for _, s in found),
+            squared_norms=tuple(float(s.w @ s.w) for _, s in found),
+            biases=tuple(s.bias for _, s in found),
+            iterations=tuple(s.n_iter for _, s in found),
+            size=size,
+        )
+        return U[:, :size], B[:, :size], step
 
     def _hyperplane(self, k: int) -> HingeSolution | None:
         """The next hyperplane of a problem; None where it has none (flat stop, methods A3.4)."""
-        problem, cap = self.problems[k].on(self.space), (1.0 - self.how.flat_tol) * self.caps[k]
+        problem, cap = self.problems[k].on(self.space), (1.0 - _FLAT_RTOL) * self.caps[k]
         alpha = self.multipliers[k]
         if alpha is not None:
             # The multipliers of the last step stay feasible, and their w has been removed (methods A3.7): if their
@@ -187,44 +239,34 @@ class _MarginDeflation:
             w = problem.combination(alpha)
             if float(problem.targets @ alpha) - 0.5 * float(w @ w) >= cap:
                 return None
-        solution = minimize_hinge(problem, alpha, self.how.tol, self.how.max_iter)
+        solution = minimize_hinge(problem, alpha, self.max_iter)
         self.multipliers[k] = solution.alpha
         self.n_iter += solution.n_iter
         if solution.error > _MAX_ERROR:
             return solution
         # Samples in small units are near the cap from the start; a flat problem has no direction either.
         length = norm(solution.w)
-        short = length <= self.how.flat_tol**0.5 * float(np.sum(solution.alpha)) * self.longest
+        short = length <= _FLAT_RTOL**0.5 * float(np.sum(solution.alpha)) * self.longest
         return None if length == 0.0 or (solution.dual >= cap and short) else solution
 
-    def _block(self, found: list[tuple[int, HingeSolution]]) -> _DirectionBlock:
-        """Orthonormal directions of the hyperplanes, leading first."""
+    def _block(self, found: list[tuple[int, HingeSolution]]) -> tuple[Array, Array]:
+        """Orthonormal directions of the hyperplanes, leading first, and their dual coefficients."""
         units, betas = [], []
         for k, solution in found:
             length, problem = norm(solution.w), self.problems[k]
             units.append(solution.w / length)
             betas.append(sum_by_index(problem.signs * solution.alpha / length, problem.rows, self.space.n))
         U, B = np.stack(units, axis=1), np.stack(betas, axis=1)
-        if len(found) > 1:
-            U, B = _orthonormal(U, B)
-        step = MarginStep(
-            problems=tuple(k for k, _ in found),
-            objectives=tuple(s.primal for _, s in found),
-            squared_norms=tuple(float(s.w @ s.w) for _, s in found),
-            biases=tuple(s.bias for _, s in found),
-            iterations=tuple(s.n_iter for _, s in found),
-            size=0,
-        )
-        return _DirectionBlock(U, B, step)
+        return _orthonormal(U, B) if len(found) > 1 else (U, B)
 
-    def remove(self, found: _DirectionBlock) -> list[Array]:
-        self.space, Z = self.space.without(found.U)
+    def remove(self, found: tuple[Array, Array, MarginStep]) -> list[Array]:
+        U, betas, step = found
+        self.space, Z = self.space.without(U)
         # w_t = sum_i B_it phi(x_i): b_t = beta - B (Z' beta) over the components before this block (methods A2)
-        B = found.betas - self.B @ (self.Z.T @ found.betas)
+        B = betas - self.B @ (self.Z.T @ betas)
         self.B, self.Z = np.concatenate([self.B, B], axis=1), np.concatenate([self.Z, Z], axis=1)
-        size = int(Z.shape[1])
-        self.steps.append(replace(found.step, size=size))
-        return [Z[:, j] for j in range(size)]
+        self.steps.append(step)
+        return list(Z.T)
 
 
 def _coefficients(space: Space, W: Array, B: Array, Z: Array) -> Array:

@@ -1,8 +1,9 @@
-"""Base classes of the dimension reducers: samples to features, the parameter ``graph``, and fitted attributes."""
+"""What the dimension reducers share: centered features of the samples, the parameter ``graph``, fitted attributes."""
 
 from __future__ import annotations
 
-from dataclasses import is_dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -10,34 +11,149 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from fewkern.arrays.linalg import least_squares
-from fewkern.arrays.namespace import Array, asarray_like, float_dtype, is_sparse, move_fields, to_numpy
-from fewkern.arrays.neighbors import symmetric_weights
+from fewkern.arrays.namespace import Array, asarray_like, float_dtype, is_sparse, move_fields
+from fewkern.arrays.random import seed_from
 from fewkern.arrays.rowwise import rowwise
 from fewkern.base import KernelEstimator, check_labelled, check_samples, check_weighted, constraints
-from fewkern.core.kernels import Linear, resolve_kernel
+from fewkern.core.basis import KernelBasis
+from fewkern.core.expansion import KernelExpansion
+from fewkern.core.kernels import Kernel, Linear, resolve_kernel
+from fewkern.core.path import Stop
 from fewkern.core.population import InMemory, Population
 from fewkern.core.samples import Samples
-from fewkern.margins.features import Features, basis_features, sample_features
-from fewkern.margins.graphs import Factor, GraphPair, SparseWeights
-from fewkern.margins.rules import RULES, AdditiveRule, GraphRule
+from fewkern.core.statistics import Statistics
+from fewkern.margins.graphs import GraphPair
+from fewkern.margins.rules import GraphRule, as_graph, build_pair
 from fewkern.populations import labelled_population, weighted_population
-from fewkern.select.base import SELECTION, selection_rule
+from fewkern.select.all_rows import with_indicators
+from fewkern.select.axes import Spread, column_signs
+from fewkern.select.selection import Selection, SelectionRule, choose_basis
 
-__all__ = ["REDUCER", "Reducer", "on_host"]
+__all__ = ["REDUCER", "Features", "Reducer", "features_of_all", "on_host"]
 
 # Constraints of the parameters that all reducers have.
-REDUCER: dict[str, list[Any]] = constraints(
-    *("n_components", "kernel", "class_weight", "basis_tol", "random_state", "max_vectors"),
-    rule=SELECTION["rule"],
-)
+REDUCER: dict[str, list[Any]] = constraints("n_components", "kernel", "class_weight", "max_vectors", "random_state")
 # Vectors of a basis that max_vectors=None allows with a kernel: without a bound the cost is cubic in the samples.
 _MAX_VECTORS = 500
 # Of sparse samples with the linear kernel, whose basis replaces more features than that.
 _MAX_SPARSE_VECTORS = 2000
-# Largest sum of a column of a factor, relative to the sum of its absolute values, that counts as zero.
-_COLUMN_SUM_RTOL = 1e-8
-# Attributes that only some fits have.
-_OPTIONAL = ("components_", "mean_", "classes_")
+
+
+@dataclass(frozen=True)
+class Features:
+    """Centered features in double precision, and where they come from."""
+
+    samples: Samples
+    """With weights in double precision."""
+    kernel: Kernel
+    Z: Array | None
+    """Centered features; None where sparse samples serve as they are."""
+    mean: Array
+    """The mean that was subtracted."""
+    selection: Selection | None = None
+    """The vectors of the basis; None where the features are the samples themselves."""
+    center: Array | None = None
+    """Mean of all rows, where ``samples`` are a sample of them."""
+
+    @cached_property
+    def basis(self) -> KernelBasis | None:
+        """Basis on the chosen vectors; None where the features are the samples themselves."""
+        return None if self.selection is None else self.selection.basis()
+
+    @property
+    def linear(self) -> bool:
+        """Whether directions are linear functions of the samples."""
+        return isinstance(self.kernel, Linear)
+
+    @property
+    def complete(self) -> bool:
+        """Whether the features span all samples."""
+        chosen = self.selection
+        return chosen is None or chosen.stop == Stop.RANK or chosen.n_vectors == self.samples.n
+
+    def components(self, W: Array) -> Array:
+        """Directions among the features as vectors of samples, one per row; only with the linear kernel."""
+        if self.basis is None:
+            return W.T
+        expansion = self.basis.expand(W, np.zeros_like(W[0, :]))
+        return (expansion.vectors.T @ expansion.coef).T
+
+    def sample_mean(self) -> Array:
+        """Weighted mean of the samples."""
+        if self.center is not None:
+            return self.center
+        if self.basis is None:
+            return self.mean
+        p = self.samples.weights
+        return (self.samples.X.T @ p) / np.sum(p)
+
+    def with_signs(self, W: Array) -> Array:
+        """``W`` with the largest entry of every column made positive: the same samples give the same axes.
+
+        With the linear kernel it is the entry of the component itself, however the samples are stored.
+        """
+        if not self.linear or self.basis is None or 0 in W.shape:
+            return W * column_signs(W)
+        narrow = W.astype(float_dtype(self.samples.X))
+        return W * column_signs((self.components(narrow).T).astype(W.dtype))
+
+    def expansion(self, W: Array, dual: Array | None = None) -> KernelExpansion:
+        """The map ``x -> W' (z(x) - mean)``; with ``dual`` on the samples that have a coefficient there.
+
+        With the linear kernel it is one linear function, whose "vectors" are the components.
+        """
+        X = self.samples.X
+        dtype = float_dtype(X)
+        offset, narrow = (-self.mean @ W).astype(dtype), W.astype(dtype)
+        if self.linear:
+            identity = np.eye(W.shape[1], dtype=dtype)
+            return KernelExpansion(Linear(), self.components(narrow), identity, offset)
+        assert self.basis is not None
+        if dual is None:
+            return self.samples.original(self.basis.expand(narrow, offset))
+        support = np.flatnonzero(np.any(dual != 0, axis=1))
+        coef = dual[support].astype(dtype)
+        vectors = self.kernel.pick(X, support)
+        return self.samples.original(KernelExpansion(self.kernel, vectors, coef, offset, support))
+
+
+def _features_of(samples: Samples, kernel: Kernel, chosen: Selection | None) -> Features:
+    """Features on a basis of chosen samples; without one the samples themselves, of which sparse ones have no ``Z``."""
+    p, X = samples.weights.astype(np.float64), samples.X
+    own = replace(samples, weights=p)
+    if chosen is None and is_sparse(X):
+        return Features(own, kernel, None, (X.T @ p) / np.sum(p))
+    Z = (X if chosen is None else chosen.G).astype(np.float64)
+    mean = p @ Z / np.sum(p)
+    return Features(own, kernel, Z - mean, mean, chosen)
+
+
+def features_of_all(features: Features, population: Population) -> tuple[Features, Spread]:
+    """Features of the sample about the mean of all rows, and the spread of all rows about it, in one pass."""
+    moments = partial(_moments, features.basis, features.mean)
+    spread = Spread.of_sums(population.total(moments, int(features.mean.shape[0]) + 1))
+    moved = replace(features, Z=features.Z - spread.mean, mean=features.mean + spread.mean)
+    if features.linear and features.basis is not None:
+        # the mean of the features on a basis is not that of the samples
+        sums = population.total(_row_sums, features.samples.X.shape[1])
+        moved = replace(moved, center=sums[:-1] / sums[-1])
+    return moved, spread
+
+
+def _moments(basis: KernelBasis | None, shift: Array, samples: Samples) -> Statistics:
+    """Sums over a block of rows: of the features and their products, by class.
+
+    ``shift`` is near the mean: far from zero, sums of squares would lose their digits.
+    """
+    samples = with_indicators(samples)
+    Z = samples.X if basis is None else basis.features(samples.X)
+    return Statistics.of(Z.astype(np.float64) - shift, samples.targets, samples.weights)
+
+
+def _row_sums(samples: Samples) -> Array:
+    """Weighted sum of dense or sparse rows, and of their weights."""
+    weights = samples.weights.astype(np.float64)
+    return np.append(samples.X.T @ weights, np.sum(weights))
 
 
 class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
@@ -51,7 +167,7 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator
     def set_params(self, **params: Any) -> Reducer:
         """Set parameters; ``graph__neighbors=...`` works also while ``graph`` is a name."""
         if any(key.startswith("graph__") for key in params) and "graph" in self._get_param_names():
-            self.graph = _as_graph(params.pop("graph", self.graph), type(self).__name__)
+            self.graph = as_graph(params.pop("graph", self.graph), type(self).__name__)
         super().set_params(**params)
         return self
 
@@ -80,7 +196,7 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator
 
     def _reset_fitted(self) -> None:
         """Delete attributes that an earlier fit with other parameters may have set."""
-        for name in _OPTIONAL:
+        for name in ("components_", "mean_", "classes_"):
             self.__dict__.pop(name, None)
 
     def _features(self, samples: Samples, *, keep_sparse: bool = False) -> Features:
@@ -91,11 +207,11 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator
         params: Any = self
         kernel, limit = resolve_kernel(params.kernel, samples.X), params.max_vectors
         if isinstance(kernel, Linear) and limit is None and (keep_sparse or not is_sparse(samples.X)):
-            return sample_features(samples, kernel)
+            return _features_of(samples, kernel, None)
         if limit is None:
             limit = _MAX_SPARSE_VECTORS if isinstance(kernel, Linear) else _MAX_VECTORS
-        how = selection_rule(params.rule, False, params.basis_tol, params.random_state)
-        return basis_features(samples, kernel, how, limit)
+        how = SelectionRule(seed=seed_from(params.random_state))
+        return _features_of(samples, kernel, choose_basis(samples, kernel, how, limit))
 
     def _set_fitted(self, features: Features, W: Array, like: Array, dual: Array | None = None) -> None:
         """Set the attributes of the directions ``W``, as arrays of the library and on the device of ``like``.
@@ -117,16 +233,16 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator
         self.mean_ = asarray_like(features.sample_mean().astype(float_dtype(features.samples.X)), like)
 
     def _graph(self) -> GraphRule | GraphPair | tuple[Any, Any]:
-        return _as_graph(self.graph, type(self).__name__)
+        return as_graph(self.graph, type(self).__name__)
 
     def _needs_classes(self) -> bool:
         graph = self._graph()
         return isinstance(graph, GraphRule) and graph.supervised
 
-    def _additive_rule(self) -> AdditiveRule | None:
+    def _additive_rule(self) -> GraphRule | None:
         """The graph, if it is a rule whose scatters are sums over rows."""
         graph = self._graph()
-        return graph if isinstance(graph, AdditiveRule) else None
+        return graph if isinstance(graph, GraphRule) and graph.additive else None
 
     def _rows_in_memory(self, X: Any, y: Any, sample_weight: Any) -> Population:
         """Checked rows, with classes where the graph needs them."""
@@ -156,17 +272,8 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator
 
     def _pair(self, features: Features) -> GraphPair:
         """The graph pair of the fitted samples."""
-        name, graph, samples = type(self).__name__, self._graph(), features.samples
-        if isinstance(graph, GraphRule):
-            return graph.build(features.Z, samples)
-        if not isinstance(graph, GraphPair):
-            return _pair_of_matrices(graph, samples, name)
-        if samples.weighted:
-            raise ValueError(
-                f"{name}: sample_weight does not go with a GraphPair, which has its own weights; pass the two matrices "
-                "as a tuple, or a rule of fewkern.graphs."
-            )
-        return GraphPair(*(_weights_on_host(part) for part in (graph.intrinsic, graph.penalty, graph.margin)))
+        assert features.Z is not None
+        return build_pair(self._graph(), features.Z, features.samples, type(self).__name__)
 
 
 def on_host(population: Population) -> Population:
@@ -174,56 +281,3 @@ def on_host(population: Population) -> Population:
     if not isinstance(population, InMemory):
         return population
     return InMemory(move_fields(population.samples, np.empty(0)))
-
-
-def _as_graph(graph: Any, owner: str) -> GraphRule | GraphPair | tuple[Any, Any]:
-    """A graph from what a user may pass: a name, a rule, a pair object, or two matrices."""
-    if isinstance(graph, (GraphRule, GraphPair)):
-        return graph
-    if isinstance(graph, str) and graph in RULES:
-        return RULES[graph]()
-    if isinstance(graph, tuple) and len(graph) == 2:
-        return graph
-    raise ValueError(
-        f"{owner}: graph must be one of {sorted(RULES)}, a rule of fewkern.graphs, a GraphPair or two weight "
-        f"matrices (intrinsic, penalty); got {graph!r}."
-    )
-
-
-def _pair_of_matrices(matrices: tuple[Any, Any], samples: Samples, owner: str) -> GraphPair:
-    """Two matrices over the whole table as a pair for the samples that take part.
-
-    A square matrix holds weights, a tall one is a factor of a Laplacian, and ``None`` is the identity.
-    """
-    intrinsic, penalty = matrices
-    together = None if intrinsic is None else _given_weights(intrinsic, samples, owner)
-    return GraphPair(together, _given_weights(penalty, samples, owner))
-
-
-def _given_weights(V: Any, samples: Samples, owner: str) -> SparseWeights | Factor:
-    if getattr(V, "ndim", 0) != 2 or V.shape[0] != samples.n_all:
-        raise ValueError(
-            f"{owner}: a graph matrix must have one row per sample ({samples.n_all}), got shape "
-            f"{getattr(V, 'shape', None)}."
-        )
-    if V.shape[0] != V.shape[1]:
-        return Factor(_factor(V, owner)[samples.rows])
-    return SparseWeights(symmetric_weights(V, owner)[samples.rows][:, samples.rows], samples.weights)
-
-
-def _factor(V: Any, owner: str) -> Array:
-    """A factor ``F`` of a Laplacian ``L = F F'``: finite, and ``L 1 = 0``."""
-    F = (V.toarray() if is_sparse(V) else to_numpy(V)).astype(np.float64)
-    if not np.all(np.isfinite(F)):
-        raise ValueError(f"{owner}: the weights of a graph must be finite, got NaN or infinity.")
-    if float(np.max(np.abs(np.sum(F, axis=0)))) > _COLUMN_SUM_RTOL * float(np.max(np.sum(np.abs(F), axis=0))):
-        raise ValueError(
-            f"{owner}: the columns of a factor F must sum to zero, or F F' is not the Laplacian of a graph; pass "
-            "F - F.mean(axis=0)."
-        )
-    return F
-
-
-def _weights_on_host(weights: Any) -> Any:
-    """Weights of a graph as NumPy arrays; those of the user's own class as they are."""
-    return move_fields(weights, np.empty(0)) if is_dataclass(weights) else weights

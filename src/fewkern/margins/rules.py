@@ -1,4 +1,4 @@
-"""Rules that turn samples and labels into a graph pair: the rows of RSM's table (methods B1).
+"""Rules that turn samples and labels into a graph pair (the rows of RSM's table, methods B1), and users' own graphs.
 
 To add a rule: subclass :class:`GraphRule` as a dataclass, write ``build``, and add the class to ``__all__``. Its name
 in lower case is then what the estimators accept, and :mod:`fewkern.graphs` exports it. Its fields are parameters, so
@@ -8,33 +8,33 @@ that ``graph__neighbors`` works in a grid search as ``kernel__length_scale`` doe
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass, replace
+from typing import Any
 
 import numpy as np
 
-from fewkern.arrays.namespace import Array
+from fewkern.arrays.namespace import Array, is_sparse, move_fields, to_numpy
 from fewkern.arrays.neighbors import (
     class_neighbors,
     class_radius,
     nearest_between,
     neighbors,
     split_by_label,
+    symmetric_weights,
 )
 from fewkern.arrays.storable import storable
 from fewkern.core.parameters import Parameters
 from fewkern.core.samples import Samples
 from fewkern.margins.graphs import (
     AllPairs,
-    BetweenClasses,
-    ClassMeans,
-    Complement,
     Degrees,
+    Factor,
     GraphPair,
     LocalAffinity,
-    LocalBetween,
-    LocalWithin,
     SparseWeights,
+    Weights,
     WithinClasses,
+    between_classes,
 )
 from fewkern.select.axes import Spread
 
@@ -61,10 +61,16 @@ class GraphRule(Parameters, ABC):
 
     #: Whether the graph needs classes.
     supervised = False
+    #: Whether its scatters are sums over rows, so that it serves any number of them.
+    additive = False
 
     @abstractmethod
     def build(self, Z: Array, samples: Samples) -> GraphPair:
         """The graph pair of the features ``Z``, with the classes and weights of the samples."""
+
+    def scatters(self, spread: Spread) -> tuple[Array | None, Array]:
+        """Of an additive rule: intrinsic (None: the identity) and penalty scatter in the coordinates ``spread.V``."""
+        raise NotImplementedError
 
     def _count(self, name: str) -> int:
         """A parameter that is a number of neighbors or pairs, checked."""
@@ -76,27 +82,14 @@ class GraphRule(Parameters, ABC):
         return int(value)
 
 
-class AdditiveRule(GraphRule):
-    """A rule whose scatters are sums over rows: it serves any number of them."""
-
-    @abstractmethod
-    def scatters(self, spread: Spread) -> tuple[Array | None, Array]:
-        """Intrinsic (None: the identity) and penalty scatter in the coordinates of ``spread.V``."""
-
-
-def _one_over_mass(samples: Samples) -> float:
-    return 1.0 / float(np.sum(samples.weights))
-
-
-def _total(spread: Spread) -> Array:
-    """Total scatter, which is diagonal in these coordinates."""
-    s = spread.s
-    return (s * s)[:, None] * np.eye(s.shape[0])
+def _apart(samples: Samples, codes: Array | None = None) -> AllPairs:
+    """All pairs, or those of different classes, with the weight ``1/n``, which only sets the scale of delta (B1)."""
+    return AllPairs(1.0 / float(np.sum(samples.weights)), samples.weights, codes)
 
 
 @storable
 @dataclass(eq=False)
-class Fisher(AdditiveRule):
+class Fisher(GraphRule):
     """Fisher discriminant: together inside a class, apart between classes.
 
     The scatters are Fisher's own, from class sums. A margin method pushes apart all pairs of different classes, with
@@ -110,23 +103,21 @@ class Fisher(AdditiveRule):
     """
 
     supervised = True
+    additive = True
 
     def build(self, Z: Array, samples: Samples) -> GraphPair:
-        codes, count, p = samples.codes, samples.n_classes, samples.weights
-        # The common weight of the margin pairs only sets the scale of delta (methods B1).
-        apart = BetweenClasses(codes, count, _one_over_mass(samples), p)
-        return GraphPair(WithinClasses(codes, count, p), ClassMeans(codes, count, p), apart)
+        codes, p = samples.codes, samples.weights
+        return GraphPair(WithinClasses(codes, p), between_classes(codes, p), _apart(samples, codes))
 
     def scatters(self, spread: Spread) -> tuple[Array, Array]:
         sums, masses = spread.class_sums @ spread.V, spread.masses
-        present = np.where(masses > 0, masses, 1.0)
-        between = sums.T @ (sums / present[:, None])
-        return _total(spread) - between, between
+        between = sums.T @ (sums / np.where(masses > 0, masses, 1.0)[:, None])
+        return np.diag(spread.s**2) - between, between
 
 
 @storable
 @dataclass(eq=False)
-class PCA(AdditiveRule):
+class PCA(GraphRule):
     """Principal components: all pairs apart, lengths measured by the identity.
 
     Examples
@@ -136,11 +127,13 @@ class PCA(AdditiveRule):
     False
     """
 
+    additive = True
+
     def build(self, Z: Array, samples: Samples) -> GraphPair:
-        return GraphPair(None, AllPairs(_one_over_mass(samples), samples.weights))
+        return GraphPair(None, _apart(samples))
 
     def scatters(self, spread: Spread) -> tuple[None, Array]:
-        return None, _total(spread)
+        return None, np.diag(spread.s**2)
 
 
 @storable
@@ -164,7 +157,7 @@ class LPP(GraphRule):
     def build(self, Z: Array, samples: Samples) -> GraphPair:
         H, p = neighbors(Z, self._count("neighbors")), samples.weights
         # The ratio divides by the degrees, as the method is defined; a margin method pushes all pairs apart.
-        return GraphPair(SparseWeights(H, p), Degrees(H, p), AllPairs(_one_over_mass(samples), p))
+        return GraphPair(SparseWeights(H, p), Degrees(H, p), _apart(samples))
 
 
 @storable
@@ -187,7 +180,7 @@ class UDP(GraphRule):
 
     def build(self, Z: Array, samples: Samples) -> GraphPair:
         H, p = neighbors(Z, self._count("neighbors")), samples.weights
-        return GraphPair(SparseWeights(H, p), Complement(H, 1.0, p))
+        return GraphPair(SparseWeights(H, p), AllPairs(1.0, p, removed=H))
 
 
 @storable
@@ -244,12 +237,10 @@ class LFDA(GraphRule):
     supervised = True
 
     def build(self, Z: Array, samples: Samples) -> GraphPair:
-        codes, count, p = samples.codes, samples.n_classes, samples.weights
-        near = LocalAffinity(Z, class_radius(Z, codes, self._count("neighbors")), codes, count, p)
-        # Inside classes the between scatter has negative weights (methods B1), so that a margin uses other pairs.
-        return GraphPair(
-            LocalWithin(near), LocalBetween(near), BetweenClasses(codes, count, _one_over_mass(samples), p)
-        )
+        radius = class_radius(Z, samples.codes, self._count("neighbors"))
+        near = LocalAffinity(Z, radius, samples.codes, samples.weights)
+        # Inside classes the penalty has negative weights (methods B1), so that a margin uses other pairs.
+        return GraphPair(near, replace(near, apart=True), _apart(samples, samples.codes))
 
 
 @storable
@@ -278,3 +269,61 @@ class LSDA(GraphRule):
 
 # The rules by their names.
 RULES: dict[str, type[GraphRule]] = {name.lower(): globals()[name] for name in __all__ if name != "GraphRule"}
+
+# Largest sum of a column of a factor, relative to the sum of its absolute values, that counts as zero.
+_COLUMN_SUM_RTOL = 1e-8
+
+
+def as_graph(graph: Any, owner: str) -> GraphRule | GraphPair | tuple[Any, Any]:
+    """A graph from what a user may pass: a name, a rule, a pair object, or two matrices."""
+    if isinstance(graph, (GraphRule, GraphPair)):
+        return graph
+    if isinstance(graph, str) and graph in RULES:
+        return RULES[graph]()
+    if isinstance(graph, tuple) and len(graph) == 2:
+        return graph
+    raise ValueError(
+        f"{owner}: graph must be one of {sorted(RULES)}, a rule of fewkern.graphs, a GraphPair or two weight "
+        f"matrices (intrinsic, penalty); got {graph!r}."
+    )
+
+
+def build_pair(graph: GraphRule | GraphPair | tuple[Any, Any], Z: Array, samples: Samples, owner: str) -> GraphPair:
+    """The graph pair of the samples that take part, with NumPy arrays; matrices are those of the whole table."""
+    if isinstance(graph, GraphRule):
+        return graph.build(Z, samples)
+    if isinstance(graph, tuple):
+        intrinsic, penalty = graph
+        together = None if intrinsic is None else _given_weights(intrinsic, samples, owner)
+        return GraphPair(together, _given_weights(penalty, samples, owner))
+    if samples.weighted:
+        raise ValueError(
+            f"{owner}: sample_weight does not go with a GraphPair, which has its own weights; pass the two matrices "
+            "as a tuple, or a rule of fewkern.graphs."
+        )
+
+    def on_host(part: Any) -> Any:
+        """Weights as NumPy arrays; those of the user's own class as they are."""
+        return move_fields(part, np.empty(0)) if is_dataclass(part) else part
+
+    return GraphPair(on_host(graph.intrinsic), on_host(graph.penalty), on_host(graph.margin))
+
+
+def _given_weights(V: Any, samples: Samples, owner: str) -> Weights:
+    """A square matrix holds weights, a tall one is a factor of a Laplacian."""
+    if getattr(V, "ndim", 0) != 2 or V.shape[0] != samples.n_all:
+        raise ValueError(
+            f"{owner}: a graph matrix must have one row per sample ({samples.n_all}), got shape "
+            f"{getattr(V, 'shape', None)}."
+        )
+    if V.shape[0] == V.shape[1]:
+        return SparseWeights(symmetric_weights(V, owner)[samples.rows][:, samples.rows], samples.weights)
+    F = (V.toarray() if is_sparse(V) else to_numpy(V)).astype(np.float64)
+    if not np.all(np.isfinite(F)):
+        raise ValueError(f"{owner}: the weights of a graph must be finite, got NaN or infinity.")
+    if float(np.max(np.abs(np.sum(F, axis=0)))) > _COLUMN_SUM_RTOL * float(np.max(np.sum(np.abs(F), axis=0))):
+        raise ValueError(
+            f"{owner}: the columns of a factor F must sum to zero, or F F' is not the Laplacian of a graph; pass "
+            "F - F.mean(axis=0)."
+        )
+    return Factor(F[samples.rows])

@@ -8,16 +8,23 @@ from itertools import count
 
 import numpy as np
 
-from fewkern.arrays.linalg import cholesky_psd, solve_triangular
+from fewkern.arrays.linalg import cholesky_psd, generalized_eigh, solve_triangular
 from fewkern.arrays.namespace import Array
 from fewkern.arrays.storable import storable
 from fewkern.core.path import Stop
-from fewkern.core.peel import Peeled, peel
-from fewkern.margins.convex import ConvexSteps, ListedPairs, RankedPairs, signed_pairs, solve
-from fewkern.margins.embedding import Scatters, penalty_rank, principal_space, regularized_scatter
-from fewkern.margins.graphs import Edges, GraphPair, PairSet
+from fewkern.core.peel import peel
+from fewkern.margins.convex import ConvexSteps, ListedPairs, PenalizedSteps, RankedPairs, signed_pairs, solve
+from fewkern.margins.embedding import (
+    FLAT_TRACE_RATIO,
+    ScatterDeflation,
+    as_columns,
+    penalty_rank,
+    principal_space,
+    regularized_scatter,
+)
+from fewkern.margins.graphs import AllPairs, Edges, GraphPair
+from fewkern.margins.problems import norm, reflect
 from fewkern.margins.ranking import OrderedPairs
-from fewkern.margins.spaces import norm, reflect
 
 __all__ = [
     "SoftMargin",
@@ -53,8 +60,11 @@ class SoftMargin:
     """``S = X'LX + ridge tau I``, with the ``tau`` of the first step for all steps."""
     metric: str = "euclidean"
     """"euclidean": orthonormal directions; "scatter": ``W' S W = I``, better with more samples than features."""
-    solver: str = "auto"
-    """"explicit": the pairs one by one, exactly; "sorted": all of them through a sort, smoothed; "auto": by number."""
+    sparsity: float = 0.0
+    """Above zero, an l1 penalty in the coordinates of the features, as a part of the one at which all directions
+    vanish; ``metric`` is not read then."""
+    listed: bool | None = None
+    """Whether pairs are listed and their hinges exact, or go through a sort, smoothed; None: by their number."""
     tol: float = 1e-10
     """A step that gains less than this fraction of ``J(0) - J`` is the last."""
     max_iter: int = 100
@@ -84,9 +94,9 @@ class SoftMarginResult:
     """Result of :func:`recursive_soft_margin`."""
 
     directions: Array
-    """``W``, one column per component: orthonormal, or orthonormal in the metric ``S``."""
+    """``W``, one column per component: orthonormal, or orthonormal in the metric ``S``; sparse ones only of unit
+    length."""
     steps: tuple[SoftMarginStep, ...]
-    rank: int
     stop: Stop
     """LIMIT, RANK, FLAT (no pair should be apart) or PENALTY (sparsity leaves nothing of the next direction)."""
 
@@ -97,17 +107,20 @@ class SoftMarginProblem:
 
     Z: Array
     S: Array
-    pairs: PairSet | Edges
+    pairs: AllPairs | Edges
+
+    sparsity: float = 0.0
 
     def convex_steps(self, D: float, w_s: Array) -> ConvexSteps:
         """Solver for the weight ``D``; ``w_s`` is the direction where every pair violates."""
-        return self.plain_steps(D)
-
-    def plain_steps(self, D: float) -> ListedPairs | RankedPairs:
-        """Solver without a penalty: sorted for a :class:`PairSet`, exact for listed pairs."""
-        if isinstance(self.pairs, PairSet):
-            return RankedPairs(self.Z, self.S, self.pairs, D)
-        return ListedPairs(self.Z, self.S, self.pairs, D)
+        plain: ListedPairs | RankedPairs
+        if isinstance(self.pairs, AllPairs):
+            plain = RankedPairs(self.Z, self.S, self.pairs, D)
+        else:
+            plain = ListedPairs(self.Z, self.S, self.pairs, D)
+        if self.sparsity == 0:
+            return plain
+        return PenalizedSteps(plain, self.S, self.sparsity * D * float(np.max(np.abs(self.S @ w_s))))
 
 
 def score_order(Z: Array, w: Array, order: Array) -> Array:
@@ -121,7 +134,7 @@ def all_violate(problem: SoftMarginProblem, order: Array) -> tuple[Array, float]
     While every pair violates, all multipliers are ``D`` and the direction is ``w_s`` for any delta.
     """
     Z, pairs = problem.Z, problem.pairs
-    if isinstance(pairs, PairSet):
+    if isinstance(pairs, AllPairs):
         c = OrderedPairs.arranged(pairs, order).balance()
         w = pairs.v * solve(problem.S, Z[order].T @ c)
         s = Z @ w
@@ -210,73 +223,106 @@ def recursive_soft_margin(
     Cost of a direction, with ``m`` pairs: explicit :math:`O(m q^2)` per interior point iteration on the pairs near
     the margin; sorted :math:`O(n q^2 + q n \log n)` per Newton step, memory :math:`O(nq)`.
     """
+    if how.sparsity > 0:
+        return _sparse_directions(Z, pair, how, step)
     V = principal_space(Z)
     rank = int(V.shape[1])
     if rank == 0:
-        return SoftMarginResult(V, (), 0, Stop.RANK)
+        return SoftMarginResult(V, (), Stop.RANK)
     Z = Z @ V
     S, B, L = regularized_scatter(pair, Z, how.ridge), pair.penalty.scatter(Z), None
-    identity = np.eye(rank)
     if how.metric == "scatter":
         # Whitened by S, every step has S = I, and orthonormal there is S-orthonormal here (methods B8).
         L = cholesky_psd(S)
         Z = solve_triangular(L, Z.T).T
-        S, B = identity, solve_triangular(L, solve_triangular(L, B).T)
+        S, B = np.eye(rank), solve_triangular(L, solve_triangular(L, B).T)
     asked = penalty_rank(B, S) if how.n_components is None else how.n_components
-    pairs = _pairs(pair, int(Z.shape[0]), how.solver)
-    if isinstance(pairs, Edges) and pairs.i.shape[0] == 0:
-        return SoftMarginResult(V[:, :0], (), rank, Stop.FLAT)
-    state = _SoftMarginDeflation(Z, pairs, Scatters(S, B, identity), how, _squared_gaps(Z, pairs))
-    peeled = peel(state, min(asked, rank), step)
-    W = _stacked(peeled, identity)
+    n = int(Z.shape[0])
+    pairs = pair.pairs()
+    if how.listed or (how.listed is None and n * (n - 1) // 2 <= _MAX_LISTED_PAIRS):
+        pairs = pairs.edges()
+    if isinstance(pairs, Edges) and len(pairs.i) == 0:
+        return SoftMarginResult(V[:, :0], (), Stop.FLAT)
+    peeled = peel(_SoftMarginDeflation(S, B, np.eye(rank), Z, pairs, how), min(asked, rank), step)
+    W = as_columns(peeled, rank)
     if L is not None:
         W = solve_triangular(L, W, transposed=True)
     stop = Stop.RANK if rank < asked else peeled.stop
-    return SoftMarginResult(V @ W, tuple(record for _, record in peeled.records), rank, stop)
-
-
-def _pairs(pair: GraphPair, n: int, solver: str) -> PairSet | Edges:
-    """The pairs as a rule, for the sorted form, or one by one."""
-    pairs = pair.pairs()
-    many = solver == "sorted" or (solver == "auto" and n * (n - 1) // 2 > _MAX_LISTED_PAIRS)
-    return pairs if isinstance(pairs, PairSet) and many else pairs.edges()
-
-
-def _stacked(peeled: Peeled[tuple[Array, SoftMarginStep]], like: Array) -> Array:
-    """Directions as columns."""
-    columns = [w for w, _ in peeled.records]
-    return np.stack(columns, axis=1) if columns else like[:, :0]
-
-
-def _squared_gaps(Z: Array, pairs: PairSet | Edges) -> float:
-    """Sum of the squared distances of listed pairs; of all samples from their mean where pairs are a rule."""
-    gap = Z - np.mean(Z, axis=0) if isinstance(pairs, PairSet) else Z[pairs.i] - Z[pairs.j]
-    return float(np.sum(gap * gap))
+    return SoftMarginResult(V @ W, tuple(record for _, record in peeled.records), stop)
 
 
 @dataclass
-class _SoftMarginDeflation:
+class _SoftMarginDeflation(ScatterDeflation):
     """State of :func:`peel`: samples and scatters, deflated."""
 
     Z: Array
-    pairs: PairSet | Edges
-    scatters: Scatters
+    pairs: AllPairs | Edges
     how: SoftMargin
-    first: float
-    """Squared distances of the pairs before deflation."""
+
+    def __post_init__(self) -> None:
+        self.first = self._squared_gaps()
+
+    def _squared_gaps(self) -> float:
+        """Sum of the squared distances of listed pairs; of all samples from their mean where pairs are a rule."""
+        Z, pairs = self.Z, self.pairs
+        gap = Z - np.mean(Z, axis=0) if isinstance(pairs, AllPairs) else Z[pairs.i] - Z[pairs.j]
+        return float(np.sum(gap * gap))
 
     def find(self) -> tuple[Array, SoftMarginStep] | Stop:
-        if self.scatters.dimension == 0:
+        if self.dimension == 0:
             return Stop.RANK
-        if _squared_gaps(self.Z, self.pairs) <= _FLAT_GAP_RATIO * self.first:
+        if self._squared_gaps() <= _FLAT_GAP_RATIO * self.first:
             return Stop.FLAT
         # start from the direction of the ratio (methods B2); w = 0 is stationary
-        start, _ = self.scatters.best()
-        w, step = soft_margin_direction(SoftMarginProblem(self.Z, self.scatters.S, self.pairs), start, self.how)
+        w, step = soft_margin_direction(SoftMarginProblem(self.Z, self.S, self.pairs), self.best()[0], self.how)
         return w / norm(w), step
 
     def remove(self, found: tuple[Array, SoftMarginStep]) -> list[tuple[Array, SoftMarginStep]]:
-        u, step = found
-        self.Z = reflect(self.Z, u)[0]
-        self.scatters, w = self.scatters.without(u)
-        return [(w, step)]
+        self.Z = reflect(self.Z, found[0])[0]
+        return super().remove(found)
+
+
+def _sparse_directions(Z: Array, pair: GraphPair, how: SoftMargin, step: Callable[[int], None]) -> SoftMarginResult:
+    r"""Directions of :math:`J(w) + \lambda \|w\|_1` with few nonzero entries, one by one (methods B8).
+
+    :math:`\lambda` is ``sparsity`` times the value at which ``w`` would vanish, :math:`D \max_k |\sum_e s_e v_e (x_i
+    - x_j)_k|`. The samples stay in their own coordinates, for a rotation would destroy sparsity, and are deflated on an
+    orthonormal basis of the directions so far, which are not orthogonal. Cost: concave-convex steps outside,
+    accelerated proximal gradients on the smoothed sorted loss inside, :math:`O(nd + n \log n)` each, and one
+    :math:`d \times d` scatter.
+    """
+    n, d = Z.shape
+    state = _SparseDeflation(Z, regularized_scatter(pair, Z, how.ridge), pair.penalty.scatter(Z), pair.pairs(), how)
+    asked = penalty_rank(state.B, state.S) if how.n_components is None else how.n_components
+    peeled = peel(state, min(asked, d, n), step)
+    return SoftMarginResult(as_columns(peeled, d), tuple(record for _, record in peeled.records), peeled.stop)
+
+
+class _SparseDeflation:
+    """State of :func:`peel`: samples and scatters, projected off the directions so far."""
+
+    def __init__(self, Z: Array, S: Array, B: Array, pairs: AllPairs | Edges, how: SoftMargin) -> None:
+        d = int(Z.shape[1])
+        self.pairs, self.how = pairs, how
+        self.Z, self.S, self.B = Z, S, B
+        self.identity = np.eye(d)
+        self.tau = how.ridge * float(np.trace(S)) / d / (1.0 + how.ridge)
+        # as given: samples, intrinsic scatter without its ridge, penalty scatter
+        self.given = (Z, S - self.tau * self.identity, B)
+        self.W = np.zeros((d, 0))
+
+    def find(self) -> tuple[Array, SoftMarginStep] | Stop:
+        if float(np.trace(self.B)) <= FLAT_TRACE_RATIO * float(np.trace(self.given[2])):
+            return Stop.RANK
+        problem = SoftMarginProblem(self.Z, self.S, self.pairs, self.how.sparsity)
+        w, step = soft_margin_direction(problem, generalized_eigh(self.B, self.S)[1][:, 0], self.how)
+        length = norm(w)
+        return Stop.PENALTY if length == 0.0 else (w / length, step)
+
+    def remove(self, found: tuple[Array, SoftMarginStep]) -> list[tuple[Array, SoftMarginStep]]:
+        self.W = np.concatenate([self.W, found[0][:, None]], axis=1)
+        Q = np.linalg.qr(self.W)[0]
+        P = self.identity - Q @ Q.T
+        Z, S, B = self.given
+        self.Z, self.S, self.B = Z @ P, P @ S @ P + self.tau * self.identity, P @ B @ P
+        return [found]

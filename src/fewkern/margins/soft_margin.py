@@ -12,10 +12,8 @@ from fewkern.arrays.progress import progress
 from fewkern.arrays.validation import Interval, StrOptions, fit_context
 from fewkern.base import constraints, warn_of_fewer_components
 from fewkern.core.path import Stop
-from fewkern.margins.features import Features
-from fewkern.margins.reducer import REDUCER, Reducer, on_host
+from fewkern.margins.reducer import REDUCER, Features, Reducer, on_host
 from fewkern.margins.soft import SoftMargin, SoftMarginStep, recursive_soft_margin
-from fewkern.margins.sparse_directions import sparse_soft_margin
 
 __all__ = ["RecursiveSoftMargin"]
 
@@ -61,21 +59,15 @@ class RecursiveSoftMargin(Reducer):
         features.
     sparsity : float, default 0.0
         Above zero, an l1 penalty in the original coordinates, as a part of the one at which all directions vanish.
-    solver : {"auto", "explicit", "sorted"}, default "auto"
-        The pairs one by one, exactly, or all of them through a sort; "auto" decides by their number.
     class_weight : dict, "balanced" or None, default None
         Multiplies the weights of the samples of every class. Read only by a graph that needs classes.
     max_vectors : int or None, default None
         Largest number of samples in the basis that gives the features of a kernel; the cost is quadratic in it. None:
         at most 500. The linear kernel has no basis unless a number is given, or samples are sparse (None: at most 2,000
         then).
-    rule : str, default "gain"
-        How the vectors of the basis are chosen, see :class:`FeatureVectorSelector`.
-    basis_tol : float or None, default None
-        Relative residual at which a sample depends on the chosen ones (1e-10, in float32 1e-5).
     tol : float, default 1e-10
         A concave-convex step that gains less than this fraction of :math:`J(0) - J` is the last. With smoothed hinges
-        ("sorted", ``sparsity``), values below 1e-7 have no effect.
+        (many pairs, ``sparsity``), values below 1e-7 have no effect.
     max_iter : int, default 100
         Concave-convex steps per direction; at the limit there is a ConvergenceWarning.
     random_state : int, Generator, RandomState or None, default 0
@@ -137,7 +129,6 @@ class RecursiveSoftMargin(Reducer):
         "alpha": [Interval(Real, 0, None, closed="left")],
         "metric": [StrOptions({"euclidean", "scatter"})],
         "sparsity": [Interval(Real, 0, 1, closed="left")],
-        "solver": [StrOptions({"auto", "explicit", "sorted"})],
     }
 
     def __init__(
@@ -151,11 +142,8 @@ class RecursiveSoftMargin(Reducer):
         alpha: float = 1e-2,
         metric: str = "euclidean",
         sparsity: float = 0.0,
-        solver: str = "auto",
         class_weight: Any = None,
         max_vectors: int | None = None,
-        rule: str = "gain",
-        basis_tol: float | None = None,
         tol: float = 1e-10,
         max_iter: int = 100,
         random_state: Any = 0,
@@ -169,11 +157,8 @@ class RecursiveSoftMargin(Reducer):
         self.alpha = alpha
         self.metric = metric
         self.sparsity = sparsity
-        self.solver = solver
         self.class_weight = class_weight
         self.max_vectors = max_vectors
-        self.rule = rule
-        self.basis_tol = basis_tol
         self.tol = tol
         self.max_iter = max_iter
         self.random_state = random_state
@@ -211,17 +196,14 @@ class RecursiveSoftMargin(Reducer):
             scale_C=self.scale_C,
             ridge=self.alpha,
             metric=self.metric,
-            solver=self.solver,
+            sparsity=self.sparsity,
             tol=self.tol,
             max_iter=self.max_iter,
         )
         if self.sparsity > 0:
             self._check_sparsity(features)
         with progress(self, "finding directions", self.n_components) as step:
-            if self.sparsity > 0:
-                result = sparse_soft_margin(features.Z, pair, self.sparsity, how, step)
-            else:
-                result = recursive_soft_margin(features.Z, pair, how, step)
+            result = recursive_soft_margin(features.Z, pair, how, step)
         self._set_fitted(features, features.with_signs(result.directions), population.sample.weights)
         self.stop_, self.steps_ = result.stop, result.steps
         self.n_iter_ = max(1, sum(len(step.objectives) - 1 for step in result.steps))

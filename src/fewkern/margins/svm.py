@@ -18,12 +18,12 @@ from fewkern.base import constraints, warn_of_fewer_components
 from fewkern.core.kernels import Linear, as_kernel
 from fewkern.core.path import Stop
 from fewkern.core.population import InMemory, Population
+from fewkern.core.samples import Samples
 from fewkern.margins.embedding import principal_space
-from fewkern.margins.features import Features
-from fewkern.margins.problems import MarginTask
-from fewkern.margins.recursion import MarginDirections, Recursion, recursive_margin
-from fewkern.margins.reducer import REDUCER, Reducer, on_host
-from fewkern.margins.spaces import Constrained, Reflected, Space
+from fewkern.margins.hinge import GAP_RTOL
+from fewkern.margins.problems import Constrained, Reflected, Space
+from fewkern.margins.recursion import MarginDirections, MarginProblem, class_problems, recursive_margin, tube_problem
+from fewkern.margins.reducer import REDUCER, Features, Reducer, on_host
 from fewkern.populations import labelled_population, measured_population
 
 __all__ = ["RecursiveSVM"]
@@ -68,19 +68,9 @@ class RecursiveSVM(Reducer):
         spans all samples and no number below that of the samples is given, else the basis. The linear kernel has no
         basis unless a number is given, or sparse samples have more features than there are samples (None: at most
         2,000 then).
-    rule : str, default "gain"
-        How the vectors of the basis are chosen, see :class:`FeatureVectorSelector`.
-    basis_tol : float or None, default None
-        Relative residual at which a sample depends on the chosen ones (1e-10, in float32 1e-5).
-    residual_tol : float, default 1e-6
-        Stop when no deflated sample is longer than this fraction of the longest sample.
-    flat_tol : float, default 1e-6
-        Stop when the optimal value is within this fraction of that of ``w = 0``: no margin direction is left.
-    tol : float, default 1e-9
-        Relative duality gap at which a hyperplane counts as solved. It must be far below ``flat_tol``, or noise is
-        returned as directions.
     max_iter : int, default 100
-        Interior point iterations per hyperplane; at the limit there is a ConvergenceWarning.
+        Interior point iterations per hyperplane, each solved to a relative duality gap of 1e-9; at the limit there is a
+        ConvergenceWarning.
     random_state : int, Generator, RandomState or None, default 0
     verbose : bool or int, default False
         Say what runs: a progress bar on a terminal, lines on stderr elsewhere.
@@ -142,13 +132,11 @@ class RecursiveSVM(Reducer):
 
     _parameter_constraints: dict[str, list[Any]] = {
         **REDUCER,
-        **constraints("max_iter", "verbose", tol=[Interval(Real, 0, 1, closed="neither")]),
+        **constraints("max_iter", "verbose"),
         "C": [Interval(Real, 0, None, closed="neither")],
         "task": [StrOptions({"classification", "regression"})],
         "multi_class": [StrOptions({"ovr", "ovo"})],
         "epsilon": [Interval(Real, 0, None, closed="left")],
-        "residual_tol": [Interval(Real, 0, None, closed="left")],
-        "flat_tol": [Interval(Real, 0, 1, closed="left")],
     }
 
     def __init__(
@@ -162,11 +150,6 @@ class RecursiveSVM(Reducer):
         multi_class: str = "ovr",
         epsilon: float = 0.1,
         max_vectors: int | None = None,
-        rule: str = "gain",
-        basis_tol: float | None = None,
-        residual_tol: float = 1e-6,
-        flat_tol: float = 1e-6,
-        tol: float = 1e-9,
         max_iter: int = 100,
         random_state: Any = 0,
         verbose: Any = False,
@@ -179,11 +162,6 @@ class RecursiveSVM(Reducer):
         self.multi_class = multi_class
         self.epsilon = epsilon
         self.max_vectors = max_vectors
-        self.rule = rule
-        self.basis_tol = basis_tol
-        self.residual_tol = residual_tol
-        self.flat_tol = flat_tol
-        self.tol = tol
         self.max_iter = max_iter
         self.random_state = random_state
         self.verbose = verbose
@@ -210,20 +188,14 @@ class RecursiveSVM(Reducer):
         """
         self._reset_fitted()
         population = self._population(X, y, sample_weight)
-        task = MarginTask(self.C, self.multi_class, self.epsilon if self.task == "regression" else None)
         features = self._features_of(on_host(population))
         samples = features.samples
         several = samples.n_classes > 2 and self.multi_class == "ovo"
-        how = Recursion(
-            n_components=self.n_components,
-            block_size=samples.n_classes - 1 if several else None,
-            residual_tol=self.residual_tol,
-            flat_tol=self.flat_tol,
-            tol=self.tol,
-            max_iter=self.max_iter,
-        )
+        block_size = samples.n_classes - 1 if several else None
         with progress(self, "finding directions", self.n_components) as step:
-            result = recursive_margin(_space(features), task.problems(samples), how, step)
+            result = recursive_margin(
+                _space(features), self._problems(samples), self.n_components, block_size, self.max_iter, step
+            )
         bounded = self.max_vectors is not None and self.max_vectors < samples.n
         on_support = features.complete and not bounded
         like = population.sample.weights
@@ -253,6 +225,14 @@ class RecursiveSVM(Reducer):
         # With more features than samples, sparse samples go through their Gram matrix, which is the smaller one.
         return self._features(samples, keep_sparse=samples.X.shape[1] <= samples.n)
 
+    def _problems(self, samples: Samples) -> list[MarginProblem]:
+        """The hyperplanes to find; the weights of the samples multiply ``C``."""
+        C = self.C * samples.weights
+        if self.task == "classification":
+            return class_problems(samples.codes, samples.n_classes, C, self.multi_class)
+        assert samples.targets is not None
+        return [tube_problem(samples.targets[:, 0].astype(np.float64), C, self.epsilon)]
+
     def _keep_steps(self, features: Features, result: MarginDirections, like: Array) -> None:
         steps = result.steps
         self.stop_, self.steps_ = result.stop, steps
@@ -267,7 +247,7 @@ class RecursiveSVM(Reducer):
         if result.unsolved > 0:
             message = (
                 f"a hyperplane was not solved in max_iter={self.max_iter} interior point iterations: its relative "
-                f"duality gap is {result.unsolved:.1e}, above tol={self.tol:g}; use a larger max_iter."
+                f"duality gap is {result.unsolved:.1e}, above {GAP_RTOL:g}; use a larger max_iter."
             )
         elif self.n_components_ == 0:
             if self.stop_ == Stop.PRECISION:
