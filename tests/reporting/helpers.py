@@ -13,8 +13,16 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import fewkern
 from fewkern import ReportSettings
+from fewkern.reporting.holdout import Predictions
 
 QUICK = ReportSettings(compare=False)
+
+
+def judged(truth, predicted, probabilities=None, how="held out", classes=None):
+    """Predictions for the rows of a table; of a regression, if there are no classes."""
+    P, names = (None if values is None else np.asarray(values) for values in (probabilities, classes))
+    nothing = np.arange(0)
+    return Predictions(np.arange(len(truth)), np.asarray(truth), np.asarray(predicted), P, how, nothing, names)
 
 
 def customers(n=240, seed=0):

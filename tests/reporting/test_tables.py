@@ -119,4 +119,4 @@ def test_rows_that_the_model_was_not_fitted_to():
     found = find(subject_of(large, frame), QUICK)
     assert "the model was not fitted to them" in found.remarks[0]
     assert not found.predictions.seen
-    assert "for new rows expect" not in found.uncertainty.sets.sentence
+    assert "for new rows expect" not in found.uncertainty.sentences[0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,8 @@ import numpy as np
 from fewkern.arrays.texts import printable
 
 __all__ = [
+    "Table",
+    "as_table",
     "cell",
     "count",
     "is_missing",
@@ -23,8 +26,15 @@ __all__ = [
     "text",
 ]
 
+# A table of a page: its head, and rows of text.
+Table = tuple[Sequence[str], Sequence[Sequence[str]]]
 # Longer texts in a cell are cut: a report shows rows, not documents.
 _LONGEST = 60
+
+
+def as_table(columns: Sequence[tuple[str, Sequence[str]]]) -> Table:
+    """A table of columns with names."""
+    return tuple(name for name, _ in columns), list(zip(*(texts for _, texts in columns)))
 
 
 def count(n: int) -> str:
