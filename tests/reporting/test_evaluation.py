@@ -18,7 +18,7 @@ from fewkern.reporting.findings import find
 from fewkern.reporting.holdout import ReportSettings, predict_held_out, was_fitted_to
 from fewkern.reporting.importances import decides_alone
 from fewkern.reporting.subject import subject_of
-from tests.reporting.helpers import QUICK, Table, churn_model, customers, iris_model, judged, price_model
+from tests.reporting.helpers import QUICK, churn_model, churn_table, customers, iris_model, judged, price_model
 
 
 def constant(truth, answer, linear=None):
@@ -69,28 +69,17 @@ class TestHowRowsAreJudged:
         np.testing.assert_array_equal(found.predicted, model.predict(frame))
 
     def test_the_record_of_a_table_model(self):
-        frame, y = customers()
-        table = frame.assign(churn=y)
-        model = Table().fit(table, "churn")
-        for rows in ("fitted", "auto"):
-            found = predict_held_out(subject_of(model, table), ReportSettings(rows=rows))
-            assert found.how == "held out"
-        assert predict_held_out(subject_of(model, table), ReportSettings(rows="new")).how == "new"
+        model, table = churn_table()
+        subject = subject_of(model, table)
+        assert predict_held_out(subject, ReportSettings(rows="fitted")).how == "held out"
+        assert predict_held_out(subject, ReportSettings(rows="new")).how == "new"
+        found = predict_held_out(subject, QUICK)
+        assert found.how == "held out"
         np.testing.assert_array_equal(found.predicted, model.held_out_.predicted)
         assert len(found.train) == len(table) - len(found.positions)
-
-    def test_the_record_of_another_table_is_not_used(self):
-        frame, y = customers()
-        model = Table().fit(frame.assign(churn=y), "churn")
-        other, z = customers(seed=9)
-        found = predict_held_out(subject_of(model, other.assign(churn=z)), QUICK)
-        assert found.how == "new"
-
-    def test_a_table_model_without_a_record_is_fitted_again(self):
-        frame, y = customers()
-        table = frame.assign(churn=y)
-        found = predict_held_out(subject_of(Table(holdout=0).fit(table, "churn"), table), QUICK)
-        assert found.how == "refitted"
+        other, z = customers(seed=9)  # the record of another table is not used
+        assert predict_held_out(subject_of(model, other.assign(churn=z)), QUICK).how == "new"
+        assert predict_held_out(subject_of(*churn_table(holdout=0)), QUICK).how == "refitted"
 
     @pytest.mark.parametrize("moved", [False, True])
     @pytest.mark.parametrize("kind", ["classes", "three classes", "numbers"])

@@ -2,7 +2,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn import inspection
+from sklearn.compose import make_column_transformer
 from sklearn.inspection import permutation_importance
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
 
 import fewkern
 from fewkern.reporting import importances as module
@@ -99,10 +102,6 @@ def test_cells_keep_their_types():
     frame = pd.DataFrame(
         {"a": pd.Categorical(["x", "y"] * 30), "b": np.arange(60.0), "c": pd.date_range("2020", periods=60)}
     )
-    from sklearn.compose import make_column_transformer
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import OneHotEncoder
-
     y = np.arange(60) % 2
     pre = make_column_transformer((OneHotEncoder(sparse_output=False), ["a"]), ("passthrough", ["b"]))
     model = make_pipeline(pre, fewkern.FeatureVectorDiscriminant(max_vectors=5)).fit(frame, y)

@@ -2,36 +2,17 @@
 
 import numpy as np
 import pandas as pd
-import pytest
 from scipy import stats
 from sklearn.datasets import load_iris
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import fewkern
-from fewkern.density.mixture import KernelMixture
 from fewkern.reporting.subject import subject_of
 from fewkern.reporting.unsupervised import _normal_log_density, density_shape, reduction
 from tests.reporting.helpers import QUICK
 
 X, y = load_iris(return_X_y=True, as_frame=True)
-
-
-def mixture(full=False):
-    rng = np.random.default_rng(0)
-    A = np.array([[1.0, 0.3, 0.0], [0.0, 2.0, 0.1], [0.2, 0.0, 0.5]]) if full else np.array([1.0, 2.0, 0.5])
-    return KernelMixture(rng.normal(size=(4, 3)), np.array([0.1, 0.2, 0.3, 0.4]), np.array([0.5, 1.0, 0.7, 0.4]), A)
-
-
-@pytest.mark.parametrize("full", [False, True])
-def test_marginals_are_integrals(full):
-    p = mixture(full)
-    axis = np.linspace(-12, 12, 161)
-    a, b = np.meshgrid(axis, axis, indexing="ij")
-    for x in (-0.5, 1.0):
-        grid = np.column_stack([a.ravel(), np.full(a.size, x), b.ravel()])
-        integral = p(grid)[:, 0].sum() * (axis[1] - axis[0]) ** 2
-        assert p.marginal((1,))(np.array([[x]]))[0, 0] == pytest.approx(integral, rel=1e-6)
 
 
 def test_normal_baseline():

@@ -107,10 +107,8 @@ def count_ticks(axis: Any) -> None:
 
 
 def percent(axis: Any) -> None:
-    """Ticks of a share in percent."""
-    from matplotlib.ticker import PercentFormatter
-
-    axis.set_major_formatter(PercentFormatter(xmax=1))
+    """Ticks of a share in percent, with as few digits as possible."""
+    axis.set_major_formatter(lambda value, _: f"{100 * value:g}%")
 
 
 def draw_samples(ax: Any, points: np.ndarray, labels: Any, classes: Any = None) -> bool:

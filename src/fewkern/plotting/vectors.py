@@ -20,6 +20,7 @@ from fewkern.plotting.style import (
     draw_samples,
     legend_below,
     legend_beside,
+    percent,
 )
 
 __all__ = ["ImportancesDisplay", "VectorsDisplay"]
@@ -240,7 +241,7 @@ class ImportancesDisplay(Display):
         ax.set_ylim(len(values) - 0.4, -0.6)
         ax.set_xlim(0, 1.12 * max(*values, 1e-9) if len(values) > 1 else 1.12)
         ax.set_xlabel("share in the variation of the model")
-        ax.xaxis.set_major_formatter(lambda value, _: f"{100 * value:.0f}%")
+        percent(ax.xaxis)
 
 
 def _vectors(model: Any) -> np.ndarray:

@@ -18,7 +18,7 @@ from sklearn.metrics import precision_recall_curve, roc_curve
 from fewkern.arrays.texts import missing_package, printable
 from fewkern.base import path_of
 from fewkern.plotting import ComponentsDisplay, DensityDisplay, ImportancesDisplay, PathDisplay, VectorsDisplay
-from fewkern.plotting.style import ACCENT, CHOSEN, CLASSES, QUIET, SAMPLES
+from fewkern.plotting.style import ACCENT, CHOSEN, CLASSES, QUIET, SAMPLES, percent
 from fewkern.reporting.errors import Calibration, Intervals
 from fewkern.reporting.findings import Findings
 from fewkern.reporting.formatting import label, text
@@ -130,7 +130,7 @@ def _in_page_colors(style: re.Match[str]) -> str:
     return text
 
 
-def draw(subject: Subject, findings: Findings) -> dict[str, tuple[Picture, ...]]:
+def draw(subject: Subject, findings: Findings) -> dict[str, list[Picture]]:
     """All pictures of a report by the part of the page that they belong to."""
     with drawing():
         made: dict[str, list[tuple[Any, str]]] = {
@@ -141,9 +141,7 @@ def draw(subject: Subject, findings: Findings) -> dict[str, tuple[Picture, ...]]
             "shape": _reduction(findings, subject.truth) + _density(findings.density),
         }
         return {
-            part: tuple(
-                Picture(*inline_svg(ax.figure, f"{part}{k}", caption), caption) for k, (ax, caption) in enumerate(drawn)
-            )
+            part: [Picture(*inline_svg(ax.figure, f"{part}{k}", said), said) for k, (ax, said) in enumerate(drawn)]
             for part, drawn in made.items()
         }
 
@@ -166,7 +164,7 @@ def _importances(findings: Findings) -> list[tuple[Any, str]]:
         if found.several:
             caption += " Categories may be overstated: a row cannot move a little towards another category."
         drawn.append((ax, caption))
-    return drawn + [(_dependence(one, findings), _dependence_caption(one, findings)) for one in found.dependence]
+    return drawn + [_dependence(one, findings) for one in found.dependence]
 
 
 def _shuffling(found: Importances, findings: Findings) -> tuple[Any, str]:
@@ -188,15 +186,14 @@ def _shuffling(found: Importances, findings: Findings) -> tuple[Any, str]:
     ax.set_ylim(len(shown) - 0.4, -0.6)
     _few_ticks(ax.xaxis)
     ax.set_xlabel("more wrong predictions in 100" if classify else f"more error in {_short(findings.target)}")
-    caption = (
-        f"How much worse the model is when the cells of one column are shuffled ({found.rows:,} rows"
-        + (f"; the first {_MOST_BARS} columns" if len(found.columns) > _MOST_BARS else "")
-        + "). It shows what this model uses, not what causes the target."
+    first = f"; the first {_MOST_BARS} columns" if len(found.columns) > _MOST_BARS else ""
+    return ax, (
+        f"How much worse the model is when the cells of one column are shuffled ({found.rows:,} rows{first}). It shows "
+        "what this model uses, not what causes the target."
     )
-    return ax, caption
 
 
-def _dependence(found: PartialDependence, findings: Findings) -> Any:
+def _dependence(found: PartialDependence, findings: Findings) -> tuple[Any, str]:
     ax = figure(3.4, 2.6)
     is_line, several = found.kind != "category", len(found.curves) > 1
     for k, (name, means) in enumerate(found.curves):
@@ -209,7 +206,7 @@ def _dependence(found: PartialDependence, findings: Findings) -> Any:
     value_axis, answer_axis = (ax.xaxis, ax.yaxis) if is_line else (ax.yaxis, ax.xaxis)
     _few_ticks(answer_axis)
     if findings.task == "classify":
-        _in_percent(answer_axis)
+        percent(answer_axis)
     if found.kind == "number":
         _few_ticks(ax.xaxis)
     elif found.kind == "date":
@@ -219,22 +216,16 @@ def _dependence(found: PartialDependence, findings: Findings) -> Any:
         ax.set_yticks(np.arange(len(names)), names)
         ax.set_ylim(len(names) - 0.4, -0.6)
         ax.grid(axis="y", color=LINE, lw=0.6)
+    if findings.task == "regress":
+        answer = f"mean predicted {_short(findings.target)}"
+    else:
+        answer = "probability" if several else f"probability of {_short(found.curves[0][0])}"
     value_axis.set_label_text(_short(found.column))
-    answer_axis.set_label_text(_answer(found, findings))
+    answer_axis.set_label_text(answer)
     if several:
         ax.legend(title=_short(findings.target), loc="center left", bbox_to_anchor=(1.0, 0.5))
-    return ax
-
-
-def _answer(found: PartialDependence, findings: Findings) -> str:
-    if findings.task == "regress":
-        return f"mean predicted {_short(findings.target)}"
-    return f"probability of {_short(found.curves[0][0])}" if len(found.curves) == 1 else "probability"
-
-
-def _dependence_caption(found: PartialDependence, findings: Findings) -> str:
-    answer = _answer(found, findings)
-    return f"{answer[0].upper()}{answer[1:]}, if all rows had the same {found.column} and kept their other cells."
+    same = f"if all rows had the same {found.column} and kept their other cells"
+    return ax, f"{answer[0].upper()}{answer[1:]}, {same}."
 
 
 def _errors(findings: Findings) -> list[tuple[Any, str]]:
@@ -276,8 +267,8 @@ def _square(xlabel: str, ylabel: str, margin: float) -> Any:
     ax = figure(3.4, 3.4)
     ends = (-margin, 1 + margin)
     ax.set(xlim=ends, ylim=ends, aspect="equal", xlabel=xlabel, ylabel=ylabel)
-    _in_percent(ax.xaxis)
-    _in_percent(ax.yaxis)
+    percent(ax.xaxis)
+    percent(ax.yaxis)
     return ax
 
 
@@ -318,7 +309,7 @@ def _vectors(subject: Subject) -> list[tuple[Any, str]]:
         some = _some(len(plane.X))
         VectorsDisplay.from_model(replace(plane, X=plane.X[some]), subject.truth[some], ax=ax)
         drawn.append((ax, "Rows, the vectors that are kept (circles), and where the prediction changes."))
-    path = None if getattr(subject.core, "refined_", False) else path_of(subject.core)  # else it was chosen otherwise
+    path = path_of(subject.core)
     if subject.task != "density" and path is not None and path.error.ndim and max(path.error.shape) > 1:
         ax = figure(4.8, 3.4)
         PathDisplay.from_estimator(subject.core, ax=ax)
@@ -391,7 +382,3 @@ def _date_ticks(axis: Any) -> None:
     locator = AutoDateLocator(minticks=2, maxticks=5)
     axis.set_major_locator(locator)
     axis.set_major_formatter(ConciseDateFormatter(locator))
-
-
-def _in_percent(axis: Any) -> None:
-    axis.set_major_formatter(lambda value, _: f"{100 * value:g}%")

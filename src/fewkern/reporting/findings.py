@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -62,7 +63,7 @@ def find(subject: Subject, settings: ReportSettings) -> Findings:
     found: dict[str, Any] = {}
     order: tuple[str, ...] = ()
     trial: Predictions | Reduction | DensityShape
-    worst: list[tuple[int, tuple[str, ...]]]
+    worst: Sequence[tuple[int, tuple[str, ...]]]
     if subject.task == "reduce":
         trial = found["reduction"] = reduction(subject, settings)
         head, worst = ["distance"], [(i, (f"{value:.3g}",)) for i, value in trial.worst]
@@ -145,8 +146,7 @@ def _remarks(subject: Subject, trial: Predictions | Reduction | DensityShape) ->
         size = percent(value) if subject.task == "classify" else f"{number(value**0.5)} (RMSE)"
         remarks.append(f"The cross-validated error that the model itself states is {size}.")
     said = any("still falling" in note for note in subject.notes)
-    refined = getattr(subject.core, "refined_", False)  # its path is not that of the vectors after they were moved
-    if not said and not refined and getattr(path_of(subject.core), "open_end", False):
+    if not said and getattr(path_of(subject.core), "open_end", False):
         remarks.append(
             "The error was still falling at the budget of vectors: a larger max_vectors, or prefer='accurate', may "
             "help."

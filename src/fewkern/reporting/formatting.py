@@ -53,7 +53,9 @@ def of(part: int, whole: int) -> str:
 
 
 def percent(share: float, digits: int = 1) -> str:
-    """A share in percent; what is not quite nothing or all is not written as such."""
+    """A share in percent; what is not quite nothing or all is not written as such, and NaN is a dash."""
+    if math.isnan(share):
+        return "–"
     if 0 < share < 0.5 * 10 ** -(digits + 2):
         return f"<{10**-digits:g}%"
     if 1 > share > 1 - 0.5 * 10 ** -(digits + 2):

@@ -11,15 +11,12 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from fewkern._version import __version__
 from fewkern.arrays.texts import missing_package, printable
 from fewkern.io.save import write_atomically
 from fewkern.reporting import formatting
 from fewkern.reporting.figures import Picture, draw
 from fewkern.reporting.findings import Findings, find
-from fewkern.reporting.formatting import Table, as_table, cell, count, number, of, percent
 from fewkern.reporting.holdout import ReportSettings
 from fewkern.reporting.subject import subject_of
 
@@ -128,9 +125,7 @@ def report(
     return made
 
 
-def _page(
-    findings: Findings, pictures: dict[str, tuple[Picture, ...]], title: str | None, settings: ReportSettings
-) -> str:
+def _page(findings: Findings, pictures: dict[str, list[Picture]], title: str | None, settings: ReportSettings) -> str:
     """The whole document, by the template beside this module."""
     try:
         from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -145,7 +140,7 @@ def _page(
         # what is not a piece of the page itself
         finalize=lambda value: printable(value, keep="\n\t") if type(value) is str else value,
     )
-    names = ("cell", "count", "label", "number", "percent", "plural", "text")
+    names = ("cell", "count", "label", "number", "of", "percent", "plural", "text")
     environment.filters |= {name: getattr(formatting, name) for name in names} | {"zip": zip}
     return environment.get_template("report.html").render(
         found=findings,
@@ -155,7 +150,6 @@ def _page(
         made=datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z"),
         version=__version__,
         number_columns=_number_columns,
-        **_tables(findings),
     )
 
 
@@ -164,95 +158,3 @@ def _number_columns(rows: Sequence[Sequence[str]]) -> list[int]:
     one = r"[<>]?[-−+]?[\d,]*\.?\d+(e[-+]?\d+)?%?"
     shown = re.compile(rf"{one}( (to|of) {one})?|–|never predicted|")
     return [j for j, column in enumerate(zip(*rows)) if all(map(shown.fullmatch, column))]
-
-
-def _tables(found: Findings) -> dict[str, Any]:
-    """What the template shows as tables, as text."""
-    wrong, lines = found.errors, found.quality.classes if found.quality else ()
-    matrix = wrong.confusion if wrong else None
-    # a larger confusion matrix cannot be read
-    most = 0 if matrix is None or len(matrix.labels) <= 3 else 5 if len(matrix.labels) <= 30 else 15
-    return {
-        "baselines": _baselines(found),
-        "classes": as_table(
-            [
-                (found.target, [cell(line.label) for line in lines]),
-                ("rows", [count(line.count) for line in lines]),
-                ("found", [of(line.found, line.count) if line.count else "–" for line in lines]),
-                ("recall", [_share(line.recall) for line in lines]),
-                (
-                    "right when predicted",
-                    [of(line.found, line.called) if line.called else "never predicted" for line in lines],
-                ),
-                ("precision", [_share(line.precision) for line in lines]),
-            ]
-        ),
-        "components": _components(found),
-        "pairs": [(cell(a), cell(b), count(n)) for a, b, n in matrix.pairs[:most]] if matrix else (),
-        "thresholds": [
-            (
-                percent(line.label, 0),
-                count(line.called),
-                of(line.found, line.count),
-                _share(line.recall),
-                count(line.called - line.found),
-                _share(line.precision),
-            )
-            for line in (wrong.thresholds if wrong else ())
-        ],
-        "set_sizes": [(count(k), count(n)) for k, n in enumerate(found.uncertainty.set_sizes) if n][:10],
-        "costs": _costs(found),
-    }
-
-
-def _share(value: float) -> str:
-    return "–" if np.isnan(value) else percent(value, 0)
-
-
-def _baselines(found: Findings) -> Table:
-    if found.quality is None:
-        return (), ()
-    scores, form = found.quality.scores, percent if found.task == "classify" else number
-    columns = [
-        ("", [s.name for s in scores]),
-        ("wrong" if found.task == "classify" else "off on average (MAE)", [form(s.value) for s in scores]),
-        ("95% CI", [f"{form(s.low)} to {form(s.high)}" for s in scores]),
-    ]
-    if found.task == "regress":
-        columns.append(("RMSE", [number(s.rmse or 0.0) for s in scores]))
-        columns.append(("R²", [f"{(s.r2 or 0.0) + 0.0:.3f}" for s in scores]))
-    words = {"better": "clearly better", "worse": "clearly worse"}
-    verdicts = ["", *(words.get(verdict, verdict) for verdict in found.quality.verdicts)]
-    return as_table([*columns, ("this model is", verdicts)])
-
-
-def _components(found: Findings) -> dict[str, Table]:
-    """Correlations and weights of the columns of a reduction, by title."""
-    reduced = found.reduction
-    if reduced is None or not reduced.total:
-        return {}
-    most = np.argsort(-np.abs(reduced.correlations).max(axis=1), kind="stable")[:20]
-    made = {}
-    for title, values, form in (
-        ("Correlation of columns and components", reduced.correlations, "+.2f"),
-        ("Weights of the columns (a linear map keeps no row)", reduced.weights, "+.3g"),
-    ):
-        if values is not None:
-            head = ("", *(f"component {c + 1}" for c in range(values.shape[1])))
-            made[title] = head, [(reduced.columns[j], *(format(v, form) for v in values[j])) for j in most]
-    return made
-
-
-def _costs(found: Findings) -> Table:
-    machines, classify = found.usage.machines, found.task == "classify"
-    columns = [
-        ("", [m.name for m in machines]),
-        ("vectors", [count(m.vectors) for m in machines]),
-        ("bytes", [count(m.nbytes) for m in machines]),
-        ("µs per row", [number(m.microseconds, 2) for m in machines]),
-    ]
-    if machines[0].error is not None:
-        form = percent if classify else number
-        errors = ["–" if m.error is None else form(m.error) for m in machines]
-        columns.append(("wrong" if classify else "off on average", errors))
-    return as_table(columns)

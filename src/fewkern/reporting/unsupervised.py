@@ -54,6 +54,11 @@ class Reduction:
     """Rows that are recovered worst: position and mean distance in units of spread."""
     sentences: tuple[str, ...]
 
+    @property
+    def order(self) -> list[int]:
+        """Positions of the columns, those of the largest correlations first."""
+        return np.argsort(-np.abs(self.correlations).max(axis=1), kind="stable").tolist()
+
 
 def reduction(subject: Subject, settings: ReportSettings) -> Reduction:
     """Evaluate components by what can be recovered from them, on rows that the model was not fitted to."""
