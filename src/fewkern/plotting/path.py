@@ -118,13 +118,14 @@ class PathDisplay(Display):
         chosen = self._shown(y[[path.chosen[-1]]])
         ax.plot([size], chosen, "o", color=CHOSEN, ms=9, zorder=5, label=f"chosen: {self._chosen(size)}{self.remark}")
         # curves of other length scales may begin far above: they must not squeeze the one that was chosen
-        least = min([float(low.min()), *(float(errors.min()) for *_, errors in others if len(errors))])
-        most = float(high[0]) if self._counts else float(high.max())
+        least = min(low.min(), *(errors.min() for *_, errors in others), np.inf)
+        most = high[0] if self._counts else high.max()
         if self._origins:
-            most = max([float(high.max()), *(float(errors.max()) for *_, errors in others)])
-        if most > least:
-            room = most - least
-            ax.set_ylim(max(least - _BELOW * room, 0.0) if least >= 0 else least - _BELOW * room, most + _ABOVE * room)
+            most = max(high.max(), *(errors.max() for *_, errors in others), -np.inf)
+        room = most - least
+        if room > 0:
+            bottom = least - _BELOW * room
+            ax.set_ylim(max(bottom, 0.0) if least >= 0 else bottom, most + _ABOVE * room)
         self._say(ax, x)
 
     def _say(self, ax: Any, x: np.ndarray) -> None:
@@ -179,14 +180,13 @@ class PathDisplay(Display):
         error = to_numpy(self.path.error).astype(float)
         if error.ndim < 2:
             return []
-        sizes = to_numpy(self.path.size) if self.path.size is not None else None
         found = []
         for i, value in enumerate(self.path.axes[self._first]):
             best = error[i].min(axis=tuple(range(error.ndim - 2)))
-            x = to_numpy(self.path.curve[0]) if sizes is None else sizes[i]
+            x = to_numpy(self.path.curve[0] if self.path.size is None else self.path.size[i]).astype(float)
             seen = np.isfinite(best)
             if i != self.path.chosen[0] and seen.any():
-                found.append((value, np.asarray(x, dtype=float)[seen], best[seen]))
+                found.append((value, x[seen], best[seen]))
         return found
 
 

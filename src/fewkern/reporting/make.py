@@ -30,7 +30,7 @@ _HEIGHT = 720
 class Report:
     """A page about a model.
 
-    In a notebook it shows itself. Everything on the page is in ``findings``, as plain numbers and sentences.
+    In a notebook it shows itself. Everything on the page is in ``findings``, as numbers, sentences and tables of text.
 
     Parameters
     ----------
