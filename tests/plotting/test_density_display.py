@@ -63,11 +63,6 @@ def test_many_kernels_are_dots_only():
     assert legend(display)[0] == "150 kernels"
 
 
-def test_given_axes_are_used():
-    _, ax = plt.subplots()
-    assert DensityDisplay.from_estimator(ForwardDensity().fit(X), X, ax=ax).ax_ is ax
-
-
 @pytest.mark.parametrize("scale", ["std", "whiten"])
 def test_three_features_are_shown_in_pairs(three, scale):
     model = ForwardDensity(scale=scale).fit(three)

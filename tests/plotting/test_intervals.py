@@ -49,18 +49,7 @@ def test_intervals_say_how_many_hold_the_value():
     np.testing.assert_array_equal(diagonal.get_data(), [[Y.min(), Y.max()]] * 2)
     inside, _, outside, _ = display.ax_.collections
     assert (len(inside.get_segments()), len(outside.get_segments())) == (45, 5)
-
-
-def test_all_inside():
-    assert len(legend(IntervalsDisplay.from_estimator(Answers().fit(X), X, X[:, 0]))) == 2
-
-
-def test_a_frame_and_a_pipeline():
-    frame = pd.DataFrame(X, columns=["age"])
-    model = make_pipeline(StandardScaler(), Answers()).fit(frame)
-    display = IntervalsDisplay.from_estimator(model, frame, Y)
-    np.testing.assert_allclose(display.predicted, model.predict(frame))
-    np.testing.assert_allclose(NoveltyDisplay.from_estimator(model, frame).novelty["samples"][0], 1.0)
+    assert len(legend(IntervalsDisplay.from_estimator(Answers().fit(X), X, X[:, 0]))) == 2  # all are inside
 
 
 def test_novelty_of_two_kinds():

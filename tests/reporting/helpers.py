@@ -2,19 +2,25 @@
 
 from functools import cache
 from html.parser import HTMLParser
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
-from sklearn.base import BaseEstimator, clone
 from sklearn.compose import make_column_transformer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import fewkern
 from fewkern import ReportSettings
+from fewkern.reporting.holdout import Predictions
 
 QUICK = ReportSettings(compare=False)
+
+
+def judged(truth, predicted, probabilities=None, how="held out", classes=None):
+    """Predictions for the rows of a table; of a regression, if there are no classes."""
+    P, names = (None if values is None else np.asarray(values) for values in (probabilities, classes))
+    nothing = np.arange(0)
+    return Predictions(np.arange(len(truth)), np.asarray(truth), np.asarray(predicted), P, how, nothing, names)
 
 
 def customers(n=240, seed=0):
@@ -28,9 +34,9 @@ def customers(n=240, seed=0):
     return frame, pd.Series(churn, name="churn")
 
 
-def encoder():
+def encoder(age="age", plan="plan"):
     return make_column_transformer(
-        (StandardScaler(), ["age", "noise"]), (OneHotEncoder(sparse_output=False), ["plan"]), remainder="drop"
+        (StandardScaler(), [age, "noise"]), (OneHotEncoder(sparse_output=False), [plan]), remainder="drop"
     )
 
 
@@ -62,49 +68,12 @@ def iris_model():
     return fewkern.FeatureVectorDiscriminant(max_vectors=10).fit(X, y), X, y
 
 
-class Encoder:
-    """What a table model has for an encoder."""
-
-    def __init__(self, frame):
-        self.columns = ["age", "plan"]
-        self.inner = encoder().fit(frame)
-
-    def transform(self, frame):
-        return self.inner.transform(frame)
-
-    def get_feature_names_out(self):
-        return np.array(["age", "noise", "plan=month", "plan=year"])
-
-
-class Table(BaseEstimator):
-    """A model of a whole table, as the report meets it: it finds its columns and its target itself."""
-
-    def __init__(self, holdout=0.2):
-        self.holdout = holdout
-
-    def fit(self, frame, target=None):
-        self.task_, self.target_ = "classify", target
-        y = frame[target].to_numpy(dtype=object)
-        self.encoder_ = Encoder(frame)
-        self.held_out_ = None
-        base = fewkern.FeatureVectorDiscriminant(max_vectors=12)
-        if self.holdout:
-            rows = np.arange(len(frame))[:: round(1 / self.holdout)]
-            others = np.setdiff1d(np.arange(len(frame)), rows)
-            part = clone(base).fit(self.encoder_.transform(frame.iloc[others]), y[others])
-            X = self.encoder_.transform(frame.iloc[rows])
-            self.held_out_ = SimpleNamespace(
-                rows=rows, truth=y[rows], predicted=part.predict(X), probabilities=part.predict_proba(X)
-            )
-        self.estimator_ = base.fit(self.encoder_.transform(frame), y)
-        self.notes_ = ("column 'key' tells rows apart and was left out",)
-        return self
-
-    def predict(self, frame):
-        return self.estimator_.predict(self.encoder_.transform(frame))
-
-    def predict_proba(self, frame):
-        return self.estimator_.predict_proba(self.encoder_.transform(frame))
+@cache
+def churn_table(holdout=0.2):
+    """A model of the whole table of customers, and the table."""
+    frame, y = customers()
+    table = frame.assign(churn=y)
+    return fewkern.TableModel(max_vectors=8, holdout=holdout).fit(table, "churn"), table
 
 
 class Parsed(HTMLParser):

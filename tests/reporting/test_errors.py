@@ -1,37 +1,33 @@
+"""Where a model errs, and what it states about its own uncertainty."""
+
 import numpy as np
 import pytest
 from sklearn import metrics
 from sklearn.calibration import calibration_curve
 
-from fewkern.reporting.errors import calibration, confusion, curves, in_order, residuals, thresholds, worst_rows
-from fewkern.reporting.evaluation import ClassLine
+from fewkern.reporting.errors import errors, uncertainty, worst_rows
 from fewkern.reporting.holdout import predict_held_out
 from fewkern.reporting.subject import subject_of
-from tests.reporting.helpers import QUICK, churn_model, price_model
-from tests.reporting.test_evaluation import judged
+from tests.reporting.helpers import QUICK, churn_model, judged, price_model
 
 
 def two_classes(n=300):
     rng = np.random.default_rng(0)
     p = rng.random(n)
     truth = np.where(rng.random(n) < p**2, "yes", "no")
-    return judged(truth, np.where(p > 0.5, "yes", "no"), np.column_stack([1 - p, p])), np.array(["no", "yes"])
+    return judged(truth, np.where(p > 0.5, "yes", "no"), np.column_stack([1 - p, p]), classes=["no", "yes"])
 
 
-def lines(found, classes):
-    return tuple(ClassLine(c, int((found.truth == c).sum()), 0, 0) for c in classes)
-
-
-def test_labels_are_in_the_order_of_their_numbers():
-    assert in_order([10, 9, 1]) == [1, 9, 10]
-    assert in_order(["10", "9", "b", "1", "a"]) == ["1", "9", "10", "a", "b"]
-    assert in_order([True, False]) == [False, True]
+@pytest.mark.parametrize(
+    ("given", "order"), [([10, 9, 1], (1, 9, 10)), (["10", "9", "b", "1", "a"], ("1", "9", "10", "a", "b"))]
+)
+def test_labels_are_in_the_order_of_their_numbers(given, order):
+    assert errors(judged(given, given, classes=given), "x").confusion.labels == order
 
 
 def test_confusion():
-    found = judged(["10", "9", "9", "1"], ["10", "10", "10", "1"])
-    table = confusion(found, np.array(["1", "10", "9"]))
-    assert table.labels == ("1", "9", "10")
+    found = judged(["10", "9", "9", "1"], ["10", "10", "10", "1"], classes=["1", "10", "9"])
+    table = errors(found, "x").confusion
     np.testing.assert_array_equal(
         table.counts, metrics.confusion_matrix(found.truth, found.predicted, labels=["1", "9", "10"])
     )
@@ -39,79 +35,124 @@ def test_confusion():
 
 
 def test_calibration_is_that_of_scikit_learn():
-    found, classes = two_classes()
-    curve = calibration(found, lines(found, classes), classes)
-    k = int((found.truth == "yes").sum() <= 150)
-    true, stated = calibration_curve(
-        found.truth == classes[k], found.probabilities[:, k], n_bins=10, strategy="quantile"
-    )
+    found = two_classes()
+    curve = errors(found, "x").calibration
+    true, stated = calibration_curve(found.truth == "yes", found.probabilities[:, 1], n_bins=10, strategy="quantile")
     assert curve.stated == pytest.approx(stated, abs=0.01)
     assert curve.true == pytest.approx(true, abs=0.05)
     assert sum(curve.counts) == 300
-    gap = np.average(np.abs(np.array(curve.stated) - np.array(curve.true)), weights=curve.counts)
-    assert curve.gap == pytest.approx(gap)
-    assert curve.sentence.startswith(
-        f"Predicted probabilities of 'yes' and observed frequencies differ by {100 * gap:.1f}% on average"
-    )
+    gap = np.average(np.abs(curve.stated - curve.true), weights=curve.counts)
+    said = f"Predicted probabilities of 'yes' and observed frequencies differ by {100 * gap:.1f}% on average"
+    assert curve.sentence.startswith(said)
+    assert errors(two_classes(15), "x").calibration is None  # too few rows
 
 
 def test_calibration_of_many_classes_is_that_of_the_answer():
     rng = np.random.default_rng(0)
     P = rng.dirichlet([1, 1, 1], 100)
-    found = judged(rng.integers(0, 3, 100), P.argmax(axis=1), P)
-    curve = calibration(found, (), np.arange(3))
-    assert curve.of == "the predicted class"
-    assert curve.stated[-1] == pytest.approx(np.sort(P.max(axis=1))[-10:].mean())
-
-
-def test_too_few_rows_for_a_calibration():
-    found, classes = two_classes(15)
-    assert calibration(found, lines(found, classes), classes) is None
+    found = errors(judged(rng.integers(0, 3, 100), P.argmax(axis=1), P, classes=[0, 1, 2]), "x")
+    assert found.calibration.of == "the predicted class"
+    assert found.calibration.stated[-1] == pytest.approx(np.sort(P.max(axis=1))[-10:].mean())
+    assert found.thresholds == ()
 
 
 def test_thresholds():
-    found, classes = two_classes()
-    for line in thresholds(found, lines(found, classes), classes):
-        said = found.probabilities[:, 1] >= line.at
-        assert line.found / line.count == pytest.approx(metrics.recall_score(found.truth == "yes", said))
-        assert line.found / line.called == pytest.approx(metrics.precision_score(found.truth == "yes", said))
-        assert line.false_alarms == int((said & (found.truth == "no")).sum())
-
-
-def test_curves():
-    found, classes = two_classes()
-    both = curves(found, lines(found, classes), classes)
-    area = metrics.auc(both.false_alarms, both.hits)
-    assert area == pytest.approx(metrics.roc_auc_score(found.truth == "yes", found.probabilities[:, 1]))
-    assert both.share == pytest.approx(np.mean(found.truth == "yes"))
-    one = judged(["no", "no"], ["no", "no"], [[1, 0], [1, 0]])
-    assert curves(one, lines(one, classes), classes) is None
+    found = two_classes()
+    for line in errors(found, "x").thresholds:
+        said = found.probabilities[:, 1] >= line.label
+        assert line.recall == pytest.approx(metrics.recall_score(found.truth == "yes", said))
+        assert line.precision == pytest.approx(metrics.precision_score(found.truth == "yes", said))
+    one = judged(["no", "no"], ["no", "no"], [[1, 0], [1, 0]], classes=["no", "yes"])
+    assert errors(one, "x").thresholds == ()
 
 
 def test_what_stands_out_in_residuals():
     rng = np.random.default_rng(0)
     truth = np.linspace(1, 100, 300)
-    said = residuals(judged(truth, truth + 9), "price").sentences
-    assert said[1] == "On average they are too high by 9."
-    said = residuals(judged(truth, truth + 0.2 * truth * rng.normal(size=300)), "price").sentences
-    assert said[-1].startswith("They are least accurate where the predicted price is largest")
-    calm = residuals(judged(truth, truth + rng.normal(size=300)), "price").sentences
-    assert len(calm) == 1
-    assert "off by less than 1, nine of ten by less than 1." in residuals(judged(truth, truth - 1), "x").sentences[0]
+
+    def said(predicted):
+        return errors(judged(truth, predicted), "price").sentences
+
+    assert said(truth + 9)[1] == "On average they are too high by 9."
+    uneven = said(truth + 0.2 * truth * rng.normal(size=300))
+    assert uneven[-1].startswith("They are least accurate where the predicted price is largest")
+    assert len(said(truth + rng.normal(size=300))) == 1
+    assert "off by less than 1, nine of ten by less than 1." in said(truth - 1)[0]
+
+
+def held_out(model, X, y):
+    subject = subject_of(model, X, y)
+    return subject, predict_held_out(subject, QUICK)
 
 
 def test_worst_rows():
-    model, X, y = price_model()
-    subject = subject_of(model, X, y)
-    found = predict_held_out(subject, QUICK)
+    _, found = held_out(*price_model())
     gaps = np.abs(found.predicted - found.truth)
-    worst = worst_rows(found, subject.task)
-    assert [w.position for w in worst] == found.positions[np.argsort(-gaps)[:10]].tolist()
-    assert all(w.how[0] in "+−" for w in worst)
-    model, frame, y = churn_model()
-    subject = subject_of(model, frame, y)
-    found = predict_held_out(subject, QUICK)
-    worst = worst_rows(found, subject.task)
-    assert all(w.truth != w.predicted for w in worst)
-    shares = [float(w.how.rstrip("%")) for w in worst]
+    worst = worst_rows(found)
+    assert [position for position, _ in worst] == found.positions[np.argsort(-gaps)[:10]].tolist()
+    assert all(how[0] in "+−" for _, (_, _, how) in worst)
+    _, found = held_out(*churn_model())
+    worst = worst_rows(found)
+    assert all(truth != predicted for _, (truth, predicted, _) in worst)
+    shares = [float(how.rstrip("%")) for _, (_, _, how) in worst]
     assert shares == sorted(shares, reverse=True)
+
+
+@pytest.fixture
+def sure(monkeypatch):
+    """Give the estimator of a fitted pipeline methods of its own."""
+
+    def add(model, **methods):
+        for name, method in methods.items():
+            monkeypatch.setattr(model[-1], name, method, raising=False)
+        return model
+
+    return add
+
+
+def test_intervals(sure):
+    model, X, y = price_model()
+
+    def predict_interval(samples, coverage):
+        assert coverage == 0.9
+        center = model[-1].predict(samples)
+        return np.column_stack([center - 8000, center + 8000])
+
+    subject, predictions = held_out(sure(model, predict_interval=predict_interval), X, y)
+    found = uncertainty(subject, predictions)
+    inside = np.abs(model.predict(X.iloc[predictions.positions]) - predictions.truth) <= 8000
+    np.testing.assert_array_equal(found.intervals.inside, inside)
+    assert found.sentences[0] == (
+        "With 90% coverage, a typical prediction interval is ±8,000. It contains the true value for "
+        f"{100 * inside.mean():.1f}% of these 40 rows. The model was fitted to them; for new rows expect 90%."
+    )
+    assert found.set_sizes == ()
+
+
+def test_sets_and_novelty(sure):
+    model, frame, y = churn_model()
+    methods = {
+        "predict_set": lambda samples, coverage: model[-1].predict_proba(samples) > 0.3,
+        "novelty": lambda samples: np.linspace(0, 1, len(samples)),
+        "novelty_threshold": lambda false_alarms: 1 - false_alarms,
+    }
+    subject, predictions = held_out(sure(model, **methods), frame, y)
+    found = uncertainty(subject, predictions)
+    member = model.predict_proba(frame.iloc[predictions.positions]) > 0.3
+    covered = (member & (predictions.truth[:, None] == model.classes_)).any(axis=1).mean()
+    assert found.set_sizes == tuple(np.bincount(member.sum(axis=1), minlength=3))
+    assert f"gives a single class for {np.mean(member.sum(axis=1) == 1):.0%} of rows" in found.sentences[0]
+    assert f"includes the true class for {100 * covered:.1f}% of these 48 rows" in found.sentences[0]
+    assert found.sentences[1] == (
+        "At a false-alarm rate of 5% (novelty above 0.95), 5.0% of these rows are flagged as unlike the training data."
+    )
+
+
+def test_a_model_that_has_none_may_say_why(sure):
+    def refuse(samples, coverage):
+        raise AttributeError("this model came from an old file and has no held-out values")
+
+    model, X, y = price_model()
+    found = uncertainty(*held_out(sure(model, predict_interval=refuse), X, y))
+    assert found.intervals is None
+    assert found.absent == ("this model came from an old file and has no held-out values",)

@@ -13,58 +13,41 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import fewkern
-from fewkern.reporting.evaluation import (
-    Baselines,
-    Score,
-    baselines,
-    classify_quality,
-    error_rate,
-    mean_error,
-    recommend,
-    regress_quality,
-)
+from fewkern.reporting.evaluation import Score, baselines, quality, recommend, score
 from fewkern.reporting.findings import find
-from fewkern.reporting.holdout import Predictions, ReportSettings, predict_held_out, was_fitted_to
+from fewkern.reporting.holdout import ReportSettings, predict_held_out, was_fitted_to
 from fewkern.reporting.importances import decides_alone
 from fewkern.reporting.subject import subject_of
-from tests.reporting.helpers import QUICK, Table, churn_model, customers, iris_model, price_model
-
-
-def judged(truth, predicted, probabilities=None, how="held out"):
-    truth, predicted = np.asarray(truth), np.asarray(predicted)
-    P = None if probabilities is None else np.asarray(probabilities)
-    return Predictions(np.arange(len(truth)), truth, predicted, P, how, np.arange(0))
+from tests.reporting.helpers import QUICK, churn_model, churn_table, customers, iris_model, judged, price_model
 
 
 def constant(truth, answer, linear=None):
     truth = np.asarray(truth)
-    return Baselines(np.full(len(truth), answer, dtype=truth.dtype), None if linear is None else np.asarray(linear))
+    name = "always the mean" if truth.dtype.kind == "f" else f"always {answer!r}"
+    rules = {name: np.full(len(truth), answer, dtype=truth.dtype)}
+    return rules if linear is None else rules | {"a linear model": np.asarray(linear)}
 
 
 def beside(subject, found):
-    return baselines(found, subject.samples, subject.truth, subject.task, 0)
+    return baselines(found, subject.samples, subject.truth, 0)
 
 
-class TestIntervals:
-    def test_wilson(self):
-        score = error_rate("x", np.arange(40) < 7)
-        # Wilson's interval, written out
-        p, n, z = 7 / 40, 40, stats.norm.ppf(0.975)
-        middle, half = (
-            (p + z**2 / (2 * n)) / (1 + z**2 / n),
-            z / (1 + z**2 / n) * np.sqrt(p * (1 - p) / n + z**2 / (4 * n**2)),
-        )
-        assert (score.value, score.low, score.high) == pytest.approx((p, middle - half, middle + half))
+def test_an_error_rate_has_wilsons_interval():
+    found = score("x", np.arange(40) < 7)
+    p, n, z = 7 / 40, 40, stats.norm.ppf(0.975)
+    middle, half = (
+        (p + z**2 / (2 * n)) / (1 + z**2 / n),
+        z / (1 + z**2 / n) * np.sqrt(p * (1 - p) / n + z**2 / (4 * n**2)),
+    )
+    assert (found.value, found.low, found.high) == pytest.approx((p, middle - half, middle + half))
+    assert score("x", np.zeros(5, dtype=bool)).high > 0.4  # no error is not certainty
 
-    def test_no_error_is_not_certainty(self):
-        assert error_rate("x", np.zeros(5, dtype=bool)).high > 0.4
 
-    def test_mean(self):
-        errors = np.random.default_rng(0).exponential(size=30)
-        score = mean_error("x", errors)
-        expected = stats.t.interval(0.95, 29, errors.mean(), stats.sem(errors))
-        assert (score.low, score.high) == pytest.approx(expected)
-        assert mean_error("x", errors[:1]).high == np.inf
+def test_a_mean_error_has_students_interval():
+    errors = np.random.default_rng(0).exponential(size=30)
+    found = score("x", errors)
+    assert (found.low, found.high) == pytest.approx(stats.t.interval(0.95, 29, errors.mean(), stats.sem(errors)))
+    assert score("x", errors[:1]).high == np.inf
 
 
 class TestHowRowsAreJudged:
@@ -86,28 +69,17 @@ class TestHowRowsAreJudged:
         np.testing.assert_array_equal(found.predicted, model.predict(frame))
 
     def test_the_record_of_a_table_model(self):
-        frame, y = customers()
-        table = frame.assign(churn=y)
-        model = Table().fit(table, "churn")
-        for rows in ("fitted", "auto"):
-            found = predict_held_out(subject_of(model, table), ReportSettings(rows=rows))
-            assert found.how == "held out"
-        assert predict_held_out(subject_of(model, table), ReportSettings(rows="new")).how == "new"
+        model, table = churn_table()
+        subject = subject_of(model, table)
+        assert predict_held_out(subject, ReportSettings(rows="fitted")).how == "held out"
+        assert predict_held_out(subject, ReportSettings(rows="new")).how == "new"
+        found = predict_held_out(subject, QUICK)
+        assert found.how == "held out"
         np.testing.assert_array_equal(found.predicted, model.held_out_.predicted)
         assert len(found.train) == len(table) - len(found.positions)
-
-    def test_the_record_of_another_table_is_not_used(self):
-        frame, y = customers()
-        model = Table().fit(frame.assign(churn=y), "churn")
-        other, z = customers(seed=9)
-        found = predict_held_out(subject_of(model, other.assign(churn=z)), QUICK)
-        assert found.how == "new"
-
-    def test_a_table_model_without_a_record_is_fitted_again(self):
-        frame, y = customers()
-        table = frame.assign(churn=y)
-        found = predict_held_out(subject_of(Table(holdout=0).fit(table, "churn"), table), QUICK)
-        assert found.how == "refitted"
+        other, z = customers(seed=9)  # the record of another table is not used
+        assert predict_held_out(subject_of(model, other.assign(churn=z)), QUICK).how == "new"
+        assert predict_held_out(subject_of(*churn_table(holdout=0)), QUICK).how == "refitted"
 
     @pytest.mark.parametrize("moved", [False, True])
     @pytest.mark.parametrize("kind", ["classes", "three classes", "numbers"])
@@ -147,7 +119,7 @@ class TestHowRowsAreJudged:
         model = fewkern.FeatureVectorDiscriminant(max_vectors=2).fit(X, y)
         found = predict_held_out(subject_of(model, X, y), QUICK)
         assert found.how == "fitted"
-        assert "which is optimistic" in classify_quality(found, constant(y, 0), np.array([0, 1]), "y").sentences[0]
+        assert "which is optimistic" in quality(found, constant(y, 0), "y").sentences[0]
 
 
 class TestBaselines:
@@ -157,18 +129,18 @@ class TestBaselines:
         found = predict_held_out(subject, QUICK)
         rules = beside(subject, found)
         train, test = found.train, found.positions
-        assert set(rules.constant) == {y.iloc[train].mode()[0]}
+        most = y.iloc[train].mode()[0]
+        assert set(rules[f"always {most!r}"]) == {most}
         linear = make_pipeline(StandardScaler(), LogisticRegression(max_iter=300)).fit(
             subject.samples[train], y.iloc[train]
         )
-        np.testing.assert_array_equal(rules.linear, linear.predict(subject.samples[test]))
+        np.testing.assert_array_equal(rules["a linear model"], linear.predict(subject.samples[test]))
 
     def test_mean(self):
         model, X, y = price_model()
         subject = subject_of(model, X, y)
         found = predict_held_out(subject, QUICK)
-        rules = beside(subject, found)
-        np.testing.assert_allclose(rules.constant, y.iloc[found.train].mean())
+        np.testing.assert_allclose(beside(subject, found)["always the mean"], y.iloc[found.train].mean())
 
     def test_new_rows_are_dealt_into_folds(self):
         model, _, _ = churn_model()
@@ -176,14 +148,12 @@ class TestBaselines:
         subject = subject_of(model, frame, y)
         rules = beside(subject, predict_held_out(subject, QUICK))
         # better than chance, and not fitted to the rows themselves
-        assert 0.5 < np.mean(rules.linear == y) < 1.0
+        assert 0.5 < np.mean(rules["a linear model"] == y) < 1.0
 
     def test_one_class_has_no_linear_model(self):
         subject = replace(subject_of(*iris_model()), truth=np.zeros(150, dtype=int))
-        found = Predictions(
-            np.arange(10), np.zeros(10, dtype=int), np.zeros(10, dtype=int), None, "held out", np.arange(10, 50)
-        )
-        assert beside(subject, found).linear is None
+        found = judged(np.zeros(10, dtype=int), np.zeros(10, dtype=int), classes=[0, 1, 2])
+        assert list(beside(subject, replace(found, train=np.arange(10, 50)))) == ["always 0"]
 
 
 class TestClassQuality:
@@ -194,14 +164,11 @@ class TestClassQuality:
         self.predicted = np.where(hit, self.truth, np.where(self.truth == "yes", "no", "yes"))
         p = np.clip(0.5 + 0.4 * np.where(self.predicted == "yes", 1, -1) + 0.1 * rng.normal(size=400), 0, 1)
         self.P = np.column_stack([1 - p, p])
-        self.classes = np.array(["no", "yes"])
-
-    def quality(self, **changes):
-        found = replace(judged(self.truth, self.predicted, self.P), **changes)
-        return classify_quality(found, constant(self.truth, "no", self.predicted), self.classes, "churn")
+        found = judged(self.truth, self.predicted, self.P, classes=["no", "yes"])
+        self.found = quality(found, constant(self.truth, "no", self.predicted), "churn")
 
     def test_numbers(self):
-        found = self.quality()
+        found = self.found
         assert found.scores[0].value == pytest.approx(1 - metrics.accuracy_score(self.truth, self.predicted))
         assert found.scores[1].value == pytest.approx(np.mean(self.truth == "yes"))
         recall = metrics.recall_score(self.truth, self.predicted, average=None)
@@ -213,61 +180,60 @@ class TestClassQuality:
     def test_sentences(self):
         right = int((self.truth == self.predicted).sum())
         yes, found = int((self.truth == "yes").sum()), int(((self.truth == "yes") & (self.predicted == "yes")).sum())
-        said = self.quality().sentences
-        assert said[0].startswith(
-            f"It predicts churn correctly for {right} of 400 rows that it had not seen: {right / 4:.1f}%"
-        )
+        said = self.found.sentences
+        first = f"It predicts churn correctly for {right} of 400 rows that it had not seen: {right / 4:.1f}%"
+        assert said[0].startswith(first)
         assert "clearly better than always predicting 'no'" in said[1]
         assert said[2] == f"A linear model is right just as often ({right / 4:.1f}%)."  # it predicts the same
         assert said[3].startswith(f"It finds {found} of {yes} rows with 'yes' ({found / yes:.0%})")
 
-    def test_the_rarer_class_is_the_one_that_people_look_for(self):
-        truth, said = ["a"] * 3 + ["b"] * 9, ["a"] * 2 + ["b"] * 10
-        found = classify_quality(judged(truth, said), constant(truth, "b"), np.array(["a", "b"]), "x")
-        assert "It finds 2 of 3 rows with 'a' (67%)." in found.sentences
-
     def test_no_better_than_always_no(self):
-        found = classify_quality(
-            judged(self.truth, np.full(400, "no ")), constant(self.truth, "no"), self.classes, "churn"
-        )
+        found = of_two(self.truth, np.full(400, "no "))
         assert found.verdicts == ("worse",)
         assert "clearly worse than always predicting 'no'" in found.sentences[1]
-        found = classify_quality(
-            judged(["no"] * 299 + ["yes"], ["no"] * 300), constant(["no"] * 300, "no"), self.classes, "churn"
-        )
-        assert found.verdicts == ("no better",)
-        assert found.sentences[1] == "That is no better than always predicting 'no', which is right for 99.7% of rows."
-        assert found.sentences[2] == "It never predicts 'yes': it finds none of the 1 row with 'yes'."
 
-    def test_a_little_better_may_be_chance(self):
-        truth = ["no"] * 6 + ["yes"] * 2
-        found = classify_quality(judged(truth, ["no"] * 7 + ["yes"]), constant(truth, "no"), self.classes, "churn")
-        assert found.verdicts == ("perhaps better",)
-        assert found.sentences[1] == "With 8 rows this is a rough estimate."
-        assert "with 8 rows it may be chance" in found.sentences[2]
 
-    def test_verdict_is_mcnemars_exact_test(self):
-        truth = np.array(["no"] * 50 + ["yes"] * 10)
-        for hits, verdict in ((4, "perhaps better"), (5, "better")):  # 0.5 ** 4 = 0.06, 0.5 ** 5 = 0.03
-            said = np.array(["no"] * 50 + ["yes"] * hits + ["no"] * (10 - hits))
-            assert classify_quality(judged(truth, said), constant(truth, "no"), self.classes, "x").verdicts == (
-                verdict,
-            )
+def of_two(truth, said):
+    return quality(judged(truth, said, classes=["no", "yes"]), constant(truth, "no"), "churn")
 
-    def test_many_classes(self):
-        truth, said = [0, 0, 1, 1, 2, 2, 2], [0, 0, 1, 1, 2, 1, 1]
-        found = classify_quality(judged(truth, said), constant(truth, 2), np.array([0, 1, 2]), "class")
-        assert found.sentences[0].startswith("It names the right class for 5 of 7 rows")
-        assert (
-            found.sentences[-1]
-            == "It does best with 0 (2 of 2 found) and worst with 2 (1 of 3 found, most often taken for 1: 2 times)."
-        )
 
-    def test_a_class_that_the_model_does_not_know(self):
-        found = classify_quality(
-            judged(["no", "yes", "maybe"], ["no", "yes", "no"]), constant(["no", "no", "no"], "no"), self.classes, "x"
-        )
-        assert [(c.label, c.count, c.found) for c in found.classes] == [("no", 1, 1), ("yes", 1, 1), ("maybe", 1, 0)]
+def test_never_predicted():
+    found = of_two(["no"] * 299 + ["yes"], ["no"] * 300)
+    assert found.verdicts == ("no better",)
+    assert found.sentences[1] == "That is no better than always predicting 'no', which is right for 99.7% of rows."
+    assert found.sentences[2] == "It never predicts 'yes': it finds none of the 1 row with 'yes'."
+
+
+def test_a_little_better_may_be_chance():
+    found = of_two(["no"] * 6 + ["yes"] * 2, ["no"] * 7 + ["yes"])
+    assert found.verdicts == ("perhaps better",)
+    assert found.sentences[1] == "With 8 rows this is a rough estimate."
+    assert "with 8 rows it may be chance" in found.sentences[2]
+
+
+def test_the_rarer_class_is_the_one_that_people_look_for():
+    found = of_two(["yes"] * 9 + ["no"] * 3, ["yes"] * 10 + ["no"] * 2)
+    assert "It finds 2 of 3 rows with 'no' (67%)." in found.sentences
+
+
+@pytest.mark.parametrize(("hits", "verdict"), [(4, "perhaps better"), (5, "better")])
+def test_verdict_is_mcnemars_exact_test(hits, verdict):
+    """One-sided, at the level of 5%: 0.5 ** 4 = 0.06, 0.5 ** 5 = 0.03."""
+    said = ["no"] * 50 + ["yes"] * hits + ["no"] * (10 - hits)
+    assert of_two(["no"] * 50 + ["yes"] * 10, said).verdicts == (verdict,)
+
+
+def test_a_class_that_the_model_does_not_know():
+    found = of_two(["no", "yes", "maybe"], ["no", "yes", "no"])
+    assert [(c.label, c.count, c.found) for c in found.classes] == [("no", 1, 1), ("yes", 1, 1), ("maybe", 1, 0)]
+
+
+def test_many_classes():
+    truth, said = [0, 0, 1, 1, 2, 2, 2], [0, 0, 1, 1, 2, 1, 1]
+    found = quality(judged(truth, said, classes=[0, 1, 2]), constant(truth, 2), "class")
+    assert found.sentences[0].startswith("It names the right class for 5 of 7 rows")
+    last = "It does best with 0 (2 of 2 found) and worst with 2 (1 of 3 found, most often taken for 1: 2 times)."
+    assert found.sentences[-1] == last
 
 
 class TestRegressionQuality:
@@ -275,45 +241,40 @@ class TestRegressionQuality:
         rng = np.random.default_rng(0)
         truth = rng.normal(10, 5, 200)
         found = judged(truth, truth + rng.normal(size=200))
-        quality = regress_quality(found, constant(truth, 10.0, truth + 3 * rng.normal(size=200)), "price")
-        assert quality.scores[0].value == pytest.approx(metrics.mean_absolute_error(truth, found.predicted))
-        assert quality.rmse[0] == pytest.approx(metrics.root_mean_squared_error(truth, found.predicted))
-        assert quality.r2[0] == pytest.approx(metrics.r2_score(truth, found.predicted))
-        assert quality.verdicts == ("better", "better")
-        text = " ".join(quality.sentences)
+        made = quality(found, constant(truth, 10.0, truth + 3 * rng.normal(size=200)), "price")
+        own = made.scores[0]
+        assert own.value == pytest.approx(metrics.mean_absolute_error(truth, found.predicted))
+        assert own.rmse == pytest.approx(metrics.root_mean_squared_error(truth, found.predicted))
+        assert own.r2 == pytest.approx(metrics.r2_score(truth, found.predicted))
+        assert made.verdicts == ("better", "better")
+        text = " ".join(made.sentences)
         assert "Its predictions of price are off by" in text
-        assert f"(R² {quality.r2[0]:.2f})" in text
+        assert f"(R² {own.r2:.2f})" in text
         assert "clearly better than always predicting the mean" in text
         assert "A linear model is off by" in text
 
     def test_noise_is_no_better_than_the_mean(self):
         rng = np.random.default_rng(0)
         truth = rng.normal(size=100)
-        quality = regress_quality(judged(truth, rng.normal(size=100)), constant(truth, truth.mean()), "y")
-        assert quality.verdicts == ("worse",)
-        assert "clearly worse than always predicting the mean" in " ".join(quality.sentences)
-        assert "explains 0% of the variance" in " ".join(quality.sentences)
+        made = quality(judged(truth, rng.normal(size=100)), constant(truth, truth.mean()), "y")
+        assert made.verdicts == ("worse",)
+        assert "clearly worse than always predicting the mean" in " ".join(made.sentences)
+        assert "explains 0% of the variance" in " ".join(made.sentences)
 
     def test_a_constant_target(self):
         truth = np.full(10, 3.0)
-        quality = regress_quality(judged(truth, truth), constant(truth, 3.0), "y")
-        assert np.isnan(quality.r2[0])
-        assert not any("variance" in sentence for sentence in quality.sentences)
+        made = quality(judged(truth, truth), constant(truth, 3.0), "y")
+        assert np.isnan(made.scores[0].r2)
+        assert not any("variance" in sentence for sentence in made.sentences)
 
 
-def test_labels_may_be_of_any_type():
-    for y in (pd.Series([True, False] * 30), pd.Series([1.0, 2.0] * 30), pd.Series(pd.Categorical(["a", "b"] * 30))):
-        X = np.random.default_rng(0).normal(size=(60, 2)) + np.arange(60)[:, None] % 2
-        model = fewkern.FeatureVectorDiscriminant(max_vectors=4).fit(X, y)
-        subject = subject_of(model, X, y)
-        found = predict_held_out(subject, QUICK)
-        quality = classify_quality(found, beside(subject, found), subject.classes, "y")
-        assert quality.scores[0].value < 0.5
-
-
-def numbers_of(scores, verdicts):
-    names = ("this model", "always 'no'", "a linear model")
-    return tuple(Score(name, value, 0.0, 1.0) for name, value in zip(names, scores)), verdicts
+@pytest.mark.parametrize("names", [[True, False], [1.0, 2.0], pd.Categorical(["a", "b"])])
+def test_labels_may_be_of_any_type(names):
+    y = pd.Series(list(names) * 30, dtype="category" if isinstance(names, pd.Categorical) else None)
+    X = np.random.default_rng(0).normal(size=(60, 2)) + np.arange(60)[:, None] % 2
+    subject = subject_of(fewkern.FeatureVectorDiscriminant(max_vectors=4).fit(X, y), X, y)
+    found = predict_held_out(subject, QUICK)
+    assert quality(found, beside(subject, found), "y").scores[0].value < 0.5
 
 
 @pytest.mark.parametrize(
@@ -330,7 +291,8 @@ def numbers_of(scores, verdicts):
     ],
 )
 def test_recommendations(scores, verdicts, advice):
-    assert advice in recommend(*numbers_of(scores, verdicts))
+    names = ("this model", "always 'no'", "a linear model")
+    assert advice in recommend(tuple(Score(name, value, 0.0, 1.0) for name, value in zip(names, scores)), verdicts)
 
 
 @pytest.mark.parametrize("task", ["classify", "regress"])

@@ -2,11 +2,14 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn import inspection
+from sklearn.compose import make_column_transformer
 from sklearn.inspection import permutation_importance
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
 
 import fewkern
 from fewkern.reporting import importances as module
-from fewkern.reporting.importances import importances, own_importances, partial_dependence
+from fewkern.reporting.importances import importances, partial_dependence
 from fewkern.reporting.subject import subject_of
 from tests.reporting.helpers import churn_model, iris_model, price_model
 
@@ -26,9 +29,9 @@ def test_permutation_importances_of_columns_are_those_of_scikit_learn(monkeypatc
 
 def test_own_importances_are_added_up_over_the_features_of_a_column():
     model, frame, y = churn_model()
-    own = own_importances(subject_of(model, frame, y))
+    own = {column.column: column.share for column in importances(subject_of(model, frame, y), 0).columns}
     shares = model[-1].feature_importances_
-    np.testing.assert_allclose(own, [shares[0], shares[1], shares[2] + shares[3]])
+    assert own == pytest.approx({"age": shares[0], "noise": shares[1], "plan": shares[2] + shares[3]})
 
 
 def test_what_is_said():
@@ -99,10 +102,6 @@ def test_cells_keep_their_types():
     frame = pd.DataFrame(
         {"a": pd.Categorical(["x", "y"] * 30), "b": np.arange(60.0), "c": pd.date_range("2020", periods=60)}
     )
-    from sklearn.compose import make_column_transformer
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import OneHotEncoder
-
     y = np.arange(60) % 2
     pre = make_column_transformer((OneHotEncoder(sparse_output=False), ["a"]), ("passthrough", ["b"]))
     model = make_pipeline(pre, fewkern.FeatureVectorDiscriminant(max_vectors=5)).fit(frame, y)

@@ -10,9 +10,8 @@ import pytest
 import fewkern
 from fewkern.core.gaussians import GaussianExpansion
 from fewkern.reporting.holdout import predict_held_out, was_fitted_to
-from fewkern.reporting.listing import rows_of_vectors
 from fewkern.reporting.subject import subject_of
-from fewkern.reporting.vectors import examples, nearest_vectors, similarity, vectors
+from fewkern.reporting.vectors import examples, nearest_vectors, rows_of_vectors, similarity, vectors
 from tests.reporting.helpers import QUICK
 
 
@@ -53,14 +52,15 @@ def test_moved_vectors():
     assert model.indices_ is None
     subject = subject_of(model, frame, y)
     assert subject.moved
-    found = vectors(subject, ("age", "paid", "old"), 0)
+    found = vectors(subject, "class", ("age", "paid", "old"), 0)
     assert found.moved
     assert found.total == 8
-    assert all(vector.name == "moved" for vector in found.vectors)
-    shown = sorted(float(vector.cells[0].replace(",", "")) for vector in found.vectors)
+    head, rows = found.table
+    assert head[-3:] == ("age", "paid", "old")
+    shown = sorted(float(row[-3].replace(",", "")) for row in rows)
     np.testing.assert_allclose(shown, np.sort(model.vectors_[:, 0]), rtol=1e-3)
     assert "from its similarity to them and from a linear function of its columns" in found.sentences[0]
-    assert not examples(subject, predict_held_out(subject, QUICK))
+    assert examples(subject, predict_held_out(subject, QUICK), "class") == ((), ())
 
 
 def test_without_a_linear_part_the_vectors_alone_decide():
@@ -68,7 +68,9 @@ def test_without_a_linear_part_the_vectors_alone_decide():
     model = moved_model()
     plain = fewkern.KernelClassifier().set_params(**model.get_params()).fit(frame, y)
     plain.expansion_ = replace(plain.expansion_, slopes=0 * plain.expansion_.slopes)
-    assert "from its similarity to them alone" in vectors(subject_of(plain, frame, y), ("age",), 0).sentences[0]
+    assert (
+        "from its similarity to them alone" in vectors(subject_of(plain, frame, y), "class", ("age",), 0).sentences[0]
+    )
 
 
 def test_the_nearest_vector_is_that_of_the_largest_gaussian():
@@ -91,12 +93,10 @@ def test_vectors_that_are_samples_are_found_again():
     assert was_fitted_to(subject)
     other = frame.assign(age=frame["age"] + 1.0)
     assert not was_fitted_to(subject_of(model, other, y))
-    found = vectors(subject, ("age", "paid", "old"), 0)
+    found = vectors(subject, "class", ("age", "paid", "old"), 0)
     assert "personal data" in found.sentences[1]
-    assert {int(vector.name) for vector in found.vectors} == {5, 3, 11, 7, 2, 23, 42, 100}
-    shown = examples(subject, predict_held_out(subject, QUICK))
-    assert shown
-    assert all(0 <= like.similarity <= 1 for example in shown for like in example.similar)
+    assert {int(row[0]) for row in found.table[1]} == {5, 3, 11, 7, 2, 23, 42, 100}
+    assert examples(subject, predict_held_out(subject, QUICK), "class")[1]
     near = similarity(subject, subject.samples[3])
     assert near.argmax() == 1
     assert near[1] == pytest.approx(1)
@@ -106,7 +106,6 @@ def test_whether_rows_are_those_of_the_fit():
     """The samples of the novelty give it away; another table, however alike, is new."""
     frame, y = data()
     model = moved_model()
-    assert was_fitted_to(subject_of(model, frame, y))
     assert was_fitted_to(subject_of(model, frame.iloc[::-1], y[::-1]))
     assert not was_fitted_to(subject_of(model, frame.iloc[:20] + 0.5, y[:20]))
     small = frame.astype(np.float32)
@@ -119,11 +118,7 @@ def test_whether_rows_are_those_of_the_fit():
     assert other == (without.loss_ == "logistic")
 
 
-def test_the_whole_page(tmp_path):
-    frame, y = data()
-    page = fewkern.report(moved_model(), frame, y, path=tmp_path / "page.html", settings=QUICK)
-    text = (tmp_path / "page.html").read_text()
-    assert "They were moved during the fit" in text
-    assert "fewkern.to_c(model" in text
-    assert "How the number of vectors was chosen" in text
-    assert page is not None
+def test_the_whole_page():
+    page = fewkern.report(moved_model(), *data(), settings=QUICK).html
+    for words in ("They were moved during the fit", "fewkern.to_c(model", "How the number of vectors was chosen"):
+        assert words in page

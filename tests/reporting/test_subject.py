@@ -14,7 +14,7 @@ from sklearn.svm import SVC
 import fewkern
 from fewkern.reporting.holdout import predict_held_out
 from fewkern.reporting.subject import subject_of
-from tests.reporting.helpers import QUICK, Table, churn_model, customers, iris_model, price_model
+from tests.reporting.helpers import QUICK, churn_model, churn_table, iris_model, price_model
 
 
 def test_a_pipeline_and_the_columns_that_it_uses():
@@ -29,29 +29,25 @@ def test_a_pipeline_and_the_columns_that_it_uses():
 
 
 def test_a_model_of_a_whole_table_finds_its_target():
-    frame, y = customers()
-    table = frame.assign(churn=y)
-    model = Table().fit(table, "churn")
+    model, table = churn_table()
     subject = subject_of(model, table)
     assert subject.target == "churn"
     assert "churn" not in subject.rows.names
-    assert subject.truth.tolist() == y.tolist()
-    assert subject.notes == model.notes_
+    assert subject.truth.tolist() == table["churn"].tolist()
+    assert subject.notes == tuple(model.notes_)
 
 
 def test_rows_without_a_target_are_left_out_and_said():
-    frame, y = customers()
-    table = frame.assign(churn=y)
-    model = Table().fit(table, "churn")
-    table.loc[[3, 4], "churn"] = None  # not among the rows that it held out
-    subject = subject_of(model, table)
-    assert len(subject.rows) == len(table) - 2
+    model, table = churn_table()
+    held = np.sort(model.held_out_.rows)
+    others = np.setdiff1d(np.arange(len(table)), held)[:2]
+    subject = subject_of(model, table.assign(churn=table["churn"].where(~table.index.isin(others))))
     assert subject.notes[-1] == "2 rows without a target were left out of this report"
-    np.testing.assert_array_equal(subject.places, np.setdiff1d(np.arange(len(table)), [3, 4]))
+    np.testing.assert_array_equal(subject.places, np.setdiff1d(np.arange(len(table)), others))
     # the record of the model means rows of the whole table
-    np.testing.assert_array_equal(
-        predict_held_out(subject, QUICK).positions[:2], np.searchsorted(subject.places, [0, 5])
-    )
+    found = predict_held_out(subject, QUICK)
+    assert found.how == "held out"
+    np.testing.assert_array_equal(np.sort(subject.places[found.positions]), held)
 
 
 def test_the_best_of_a_grid_search():
@@ -85,51 +81,41 @@ def refused(error, match, *arguments):
 
 def test_bad_models():
     X, y = np.random.default_rng(0).normal(size=(20, 2)), np.arange(20) % 2
-    refused(
-        NotFittedError,
-        "report: this KernelClassifier is not fitted; call fit first",
-        fewkern.KernelClassifier(),
-        X,
-        y,
-    )
-    refused(
-        NotFittedError,
-        "report: this Pipeline is not fitted",
-        make_pipeline(StandardScaler(), fewkern.SparseKernelFisher()),
-        X,
-        y,
-    )
-    refused(
-        TypeError, "expected a fitted model of fewkern, or a pipeline that ends in one, got SVC", SVC().fit(X, y), X, y
-    )
-    refused(TypeError, "got Pipeline, which ends in SVC", make_pipeline(StandardScaler(), SVC()).fit(X, y), X, y)
-    refused(TypeError, "got str", "model.npz", X, y)
-    refused(TypeError, "got ABCMeta|got type", fewkern.KernelClassifier, X, y)
-    model = fewkern.FeatureVectorDiscriminant(kernel="precomputed", max_vectors=5).fit(X @ X.T, y)
-    refused(ValueError, "fitted to kernel values; a report needs a model of samples", model, X @ X.T, y)
+    behind = make_pipeline(StandardScaler(), SVC())
+    kernel = fewkern.FeatureVectorDiscriminant(kernel="precomputed", max_vectors=5).fit(X @ X.T, y)
+    for error, match, model in (
+        (NotFittedError, "report: this KernelClassifier is not fitted; call fit first", fewkern.KernelClassifier()),
+        (NotFittedError, "report: this Pipeline is not fitted", make_pipeline(fewkern.SparseKernelFisher())),
+        (TypeError, "a fitted model of fewkern, or a pipeline that ends in one, got SVC", SVC().fit(X, y)),
+        (TypeError, "got Pipeline, which ends in SVC", behind.fit(X, y)),
+        (TypeError, "got str", "model.npz"),
+        (TypeError, "got ABCMeta|got type", fewkern.KernelClassifier),
+        (ValueError, "fitted to kernel values; a report needs a model of samples", kernel),
+    ):
+        refused(error, match, model, X @ X.T if model is kernel else X, y)
 
 
 def test_bad_rows():
     model, X, y = iris_model()
-    refused(ValueError, "X is None, but a report looks at the model and at rows", model, None, y)
-    refused(ValueError, "y is None, but this model predicts a target", model, X)
-    refused(ValueError, "X has 3 columns, but the model was fitted to 4", model, X[:, :3], y)
-    refused(ValueError, "X has no row", model, X[:0], y[:0])
-    refused(ValueError, "X must be a table", model, X[0], y)
-    refused(ValueError, "X has 150 rows and y 149 values", model, X, y[:-1])
-    refused(ValueError, r"about one target, got y of shape \(150, 2\)", model, X, np.stack([y, y], axis=1))
-    refused(ValueError, "y has missing values", model, X, np.where(y == 0, np.nan, y))
+    for match, *rows in (
+        ("X is None, but a report looks at the model and at rows", None, y),
+        ("y is None, but this model predicts a target", X),
+        ("X has 3 columns, but the model was fitted to 4", X[:, :3], y),
+        ("X has no row", X[:0], y[:0]),
+        ("X must be a table", X[0], y),
+        ("X has 150 rows and y 149 values", X, y[:-1]),
+        (r"about one target, got y of shape \(150, 2\)", X, np.stack([y, y], axis=1)),
+        ("y has missing values", X, np.where(y == 0, np.nan, y)),
+        ("sparse X has 100,000,000 x 4 cells", csr_array((100_000_000, 4)), y),
+    ):
+        refused(ValueError, match, model, *rows)
     model, frame, prices = price_model()
-    refused(
-        ValueError, r"X lacks the column\(s\) 'area', which the model was fitted to", model, frame[["noise"]], prices
-    )
+    lacks = r"X lacks the column\(s\) 'area', which the model was fitted to"
+    refused(ValueError, lacks, model, frame[["noise"]], prices)
     refused(ValueError, "predicts numbers, but y holds something else", model, frame, ["a"] * len(frame))
-    sparse = csr_array((100_000_000, 4))
-    refused(ValueError, "sparse X has 100,000,000 x 4 cells", iris_model()[0], sparse, y)
 
 
 def test_a_table_without_the_target():
-    frame, y = customers()
-    model = Table().fit(frame.assign(churn=y), "churn")
-    refused(ValueError, "X has no column 'churn', which the model predicts", model, frame)
-    refused(ValueError, r"X lacks the column\(s\) 'plan'", model, frame[["age", "noise"]].assign(churn=y))
+    model, table = churn_table()
+    refused(ValueError, "X has no column 'churn', which the model predicts", model, table.drop(columns="churn"))
+    refused(ValueError, r"X lacks the column\(s\) 'plan'", model, table.drop(columns="plan"))

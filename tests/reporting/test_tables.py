@@ -48,6 +48,13 @@ def test_a_table_is_encoded_once(monkeypatch):
     assert encoded == [len(frame)]
 
 
+def test_the_page_has_the_notes_and_the_command():
+    model, frame = rents()
+    page = fewkern.report(model, frame, settings=QUICK)
+    assert page.findings.predictions.how == "held out"
+    assert "are not numbers (&#39;n/k&#39;), taken as missing" in page.html
+
+
 def test_features_of_other_rows_are_those_of_changed_cells():
     """Taking the features of other rows is encoding a table with their cells."""
     model, frame = rents()
@@ -119,4 +126,4 @@ def test_rows_that_the_model_was_not_fitted_to():
     found = find(subject_of(large, frame), QUICK)
     assert "the model was not fitted to them" in found.remarks[0]
     assert not found.predictions.seen
-    assert "for new rows expect" not in found.uncertainty.sets.sentence
+    assert "for new rows expect" not in found.uncertainty.sentences[0]

@@ -1,5 +1,9 @@
+import html
+import re
+
 import numpy as np
 import pytest
+from sklearn.base import is_classifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures
 
@@ -7,12 +11,13 @@ import fewkern
 from fewkern.reporting.holdout import predict_held_out
 from fewkern.reporting.subject import subject_of
 from fewkern.reporting.usage import usage
-from tests.reporting.helpers import QUICK, Table, customers, iris_model, price_model
+from tests.reporting.helpers import QUICK, iris_model, price_model
+from tests.reporting.test_tables import rents
 
 
-def of(model, X, y=None, compare=False):
+def of(model, X, y, compare=False):
     subject = subject_of(model, X, y)
-    return usage(subject, predict_held_out(subject, QUICK) if y is not None else None, compare, 0)
+    return usage(subject, predict_held_out(subject, QUICK), compare, 0)
 
 
 @pytest.mark.parametrize("make", [iris_model, price_model])
@@ -37,43 +42,43 @@ def test_too_few_rows_of_a_class_for_a_search():
     assert len(of(model, X, y, compare=True).machines) == 1
 
 
-def test_recipes_of_a_bare_model():
-    model, X, y = iris_model()
-    recipes = {r.title: r.lines for r in of(model, X, y).recipes}
-    assert set(recipes) == {"Python", "C", "ONNX"}
-    text = fewkern.to_c(model)
-    assert "model_predict(const double *x)" in text
-    assert recipes["C"][1].startswith("int class = model_predict(x);")
+def recipes(model, X, y=None):
+    """Lines to copy, by their titles on the page."""
+    page = fewkern.report(model, X, y, settings=QUICK).html
+    found = re.findall(r"<div><h3>(.*?)</h3>\s*<pre>(.*?)</pre>", page, flags=re.DOTALL)
+    return {title: html.unescape(lines).split("\n") for title, lines in found}
 
 
 @pytest.mark.parametrize(
     ("model", "call"),
     [
-        (fewkern.ReducedSetDensity(), "model_log_density(x)"),
-        (fewkern.FeatureVectorPCA(n_components=2, max_vectors=10), "model_transform(x, out)"),
-        (fewkern.FeatureVectorRegressor(max_vectors=5), "model_predict(x, out)"),
+        (fewkern.FeatureVectorDiscriminant(max_vectors=5), "int class = model_predict(x);"),
+        (fewkern.ReducedSetDensity(), "double value = model_log_density(x);"),
+        (fewkern.FeatureVectorPCA(n_components=2, max_vectors=10), "model_transform(x, out);"),
+        (fewkern.FeatureVectorRegressor(max_vectors=5), "model_predict(x, out);"),
     ],
 )
 def test_the_functions_in_the_recipes_exist(model, call):
-    X = iris_model()[1]
-    y = X[:, 0] if hasattr(model, "predict") else None
+    _, X, y = iris_model()
+    y = (y if is_classifier(model) else X[:, 0]) if hasattr(model, "predict") else None
     model = model.fit(X, y) if y is not None else model.fit(X)
-    recipes = {r.title: r.lines for r in of(model, X, y).recipes}
-    assert call in recipes["C"][1]
-    assert call.split("(")[0] + "(const double *x" in fewkern.to_c(model)
+    found = recipes(model, X, y)
+    assert list(found) == ["Python", "C", "ONNX"]
+    assert hasattr(model, found["Python"][-1].removeprefix("model.").removesuffix("(rows)"))
+    assert found["C"] == ['fewkern.to_c(model, "model.c")', f"{call}  /* no library needed */"]
+    assert re.search(r"model_\w+\(", call)[0] + "const double *x" in fewkern.to_c(model)
+    assert found["ONNX"] == ['fewkern.to_onnx(model, "model.onnx")']
 
 
 def test_recipes_of_a_table():
-    frame, y = customers()
-    table = frame.assign(churn=y)
-    subject = subject_of(Table().fit(table, "churn"), table)
-    found = usage(subject, predict_held_out(subject, QUICK), False, 0)
-    assert found.recipes[1].lines == ("fewkern predict model.npz table.csv --out predictions.csv",)
+    model, frame = rents()
+    found = recipes(model, frame)
+    assert found["Command line"] == ["fewkern predict model.npz table.csv --out predictions.csv"]
+    assert found["C"][0] == "fewkern export model.npz model.c"
 
 
 def test_what_cannot_be_exported_is_said():
     _, X, y = iris_model()
     model = make_pipeline(PolynomialFeatures(2), fewkern.FeatureVectorDiscriminant(max_vectors=5)).fit(X, y)
-    found = of(model, X, y)
-    assert [r.title for r in found.recipes] == ["Python"]
-    assert found.notes[-1].startswith("No export to C or ONNX: ")
+    assert list(recipes(model, X, y)) == ["Python"]
+    assert of(model, X, y).notes[-1].startswith("No export to C or ONNX: ")

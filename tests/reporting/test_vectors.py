@@ -1,5 +1,7 @@
 """The vectors of a model as rows of the table."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -8,28 +10,53 @@ from sklearn.preprocessing import StandardScaler
 
 import fewkern
 from fewkern.reporting.holdout import predict_held_out
-from fewkern.reporting.listing import in_units, rows_of_vectors
 from fewkern.reporting.subject import subject_of
-from fewkern.reporting.vectors import cancellation, coefficients, examples, nearest_vectors, similarity, vectors
+from fewkern.reporting.vectors import (
+    cancellation,
+    coefficients,
+    examples,
+    in_units,
+    nearest_vectors,
+    rows_of_vectors,
+    similarity,
+    vectors,
+)
 from tests.reporting.helpers import QUICK, churn_model, customers, iris_model, price_model
+
+
+def listed(found):
+    """The table of the vectors, by column."""
+    head, rows = found.table
+    return dict(zip(head, zip(*rows)))
 
 
 def test_kept_rows_in_the_cells_of_the_table():
     model, frame, y = churn_model()
     subject = subject_of(model, frame, y)
-    found = vectors(subject, ("plan", "age", "noise"), 0)
-    assert found.columns == ("key", "plan", "age", "noise")
-    assert found.total == model[-1].n_vectors_ == len(found.vectors)
-    for vector in found.vectors:
-        row = frame.loc[int(vector.name)]
-        assert vector.cells[0] == row["key"]
-        assert vector.cells[1] == row["plan"]
-        assert float(vector.cells[2]) == pytest.approx(row["age"])
-        assert vector.target == y[int(vector.name)]
-    assert {int(v.name) for v in found.vectors} == set(model[-1].indices_.tolist())
-    sizes = [abs(v.coefficient) for v in found.vectors]
+    found = vectors(subject, "churn", ("plan", "age", "noise"), 0)
+    table = listed(found)
+    assert list(table) == [
+        "row",
+        "churn",
+        "coefficient",
+        "votes",
+        "nearest rows",
+        "mostly",
+        "key",
+        "plan",
+        "age",
+        "noise",
+    ]
+    assert found.total == model[-1].n_vectors_ == len(table["row"])
+    rows = [int(name) for name in table["row"]]
+    assert set(rows) == set(model[-1].indices_.tolist())
+    assert table["churn"] == tuple(y[rows])
+    for name in ("key", "plan"):
+        assert table[name] == tuple(frame.loc[rows, name])
+    assert [float(v) for v in table["age"]] == pytest.approx(frame.loc[rows, "age"].tolist())
+    sizes = [float(v[1:]) for v in table["coefficient"]]
     assert sizes == sorted(sizes, reverse=True)
-    assert sum(v.nearest for v in found.vectors) == len(frame)
+    assert sum(int(v) for v in table["nearest rows"]) == len(frame)
     assert found.sentences[0].startswith(f"The model keeps {found.total} of 240 rows")
     assert "personal data" in found.sentences[1]
 
@@ -41,8 +68,7 @@ def test_a_missing_cell_is_shown_as_missing():
     frame = pd.DataFrame(X, columns=["a", "b"])
     frame.loc[:30, "a"] = np.nan
     model = make_pipeline(SimpleImputer(), fewkern.FeatureVectorDiscriminant(max_vectors=5)).fit(frame, X[:, 1] > 0)
-    found = vectors(subject_of(model, frame, X[:, 1] > 0), ("a", "b"), 0)
-    assert "–" in [v.cells[0] for v in found.vectors]
+    assert "–" in listed(vectors(subject_of(model, frame, X[:, 1] > 0), "y", ("a", "b"), 0))["a"]
 
 
 def test_coefficients_are_those_of_the_scores():
@@ -82,19 +108,20 @@ def test_nearest_kernels_of_a_density(scale):
 def test_moved_vectors_are_named_as_such():
     model, frame, y = churn_model(moved=True)
     subject = subject_of(model, frame, y)
-    found = vectors(subject, (), 0)
+    found = vectors(subject, "churn", (), 0)
+    table = listed(found)
     assert found.moved
-    assert {v.name for v in found.vectors} == {"moved"}
-    assert {v.target for v in found.vectors} == {""}
+    assert {"row", "churn"} & set(table) == set()
+    assert list(table)[-3:] == ["age", "noise", "plan"]
     assert "not rows" in found.sentences[1]
     assert not any("personal" in sentence for sentence in found.sentences)
-    assert found.columns == ("age", "noise", "plan")
     # in the units of the table
     scaler = model[0].named_transformers_["standardscaler"]
     order = np.argsort(-np.abs(coefficients(subject)[0]), kind="stable")
     ages = model[-1].vectors_[order, 0] * scaler.scale_[0] + scaler.mean_[0]
-    assert [float(v.cells[0].replace(",", "")) for v in found.vectors] == pytest.approx(ages, rel=1e-3)
-    assert all(v.cells[2].startswith(("month (", "year (")) for v in found.vectors)
+    assert [float(v.replace(",", "")) for v in table["age"]] == pytest.approx(ages, rel=1e-3)
+    assert all(v.startswith(("month (", "year (")) for v in table["plan"])
+    assert examples(subject, predict_held_out(subject, QUICK), "churn") == ((), ())
 
 
 def test_vectors_of_another_table():
@@ -102,8 +129,8 @@ def test_vectors_of_another_table():
     other, z = customers(60, seed=4)
     subject = subject_of(model, other, z)
     assert rows_of_vectors(subject) == [None] * model[-1].n_vectors_
-    found = vectors(subject, (), 0)
-    assert {v.name for v in found.vectors} == {"–"}
+    found = vectors(subject, "churn", (), 0)
+    assert set(listed(found)["row"]) == {"–"}
     assert "of the table that it was fitted to" in found.sentences[0]
 
 
@@ -125,32 +152,31 @@ class _Cube(StandardScaler):
 
 def test_a_linear_map_keeps_nothing():
     X, y = iris_model()[1:]
-    assert vectors(subject_of(fewkern.GraphEmbedding().fit(X, y), X, y), (), 0) is None
+    assert vectors(subject_of(fewkern.GraphEmbedding().fit(X, y), X, y), "class", (), 0) is None
 
 
 def test_a_density_classifier():
     X, y = iris_model()[1:]
-    found = vectors(subject_of(fewkern.DensityClassifier().fit(X, y), X, y), (), 0)
-    assert all("of the rows with" in v.meaning for v in found.vectors)
-    assert sum(v.nearest for v in found.vectors) <= 150
+    table = listed(vectors(subject_of(fewkern.DensityClassifier().fit(X, y), X, y), "class", (), 0))
+    assert all("of the rows with" in meaning for meaning in table["votes"])
+    assert sum(int(v) for v in table["nearest rows"]) <= 150
 
 
 def test_predictions_by_the_kept_rows_that_are_like_them():
     model, X, y = iris_model()
     subject = subject_of(model, X, y)
     judged = predict_held_out(subject, QUICK)
-    found = examples(subject, judged)
-    assert len(found) == 4  # one per class, and the least sure
+    head, rows = examples(subject, judged, "class")
+    assert head == ("row", "true class", "predicted", "probability", *["most similar"] * 3)
+    assert len(rows) == 4  # one per class, and the least sure
     sure = judged.probabilities.max(axis=1)
-    assert found[-1].name == str(judged.positions[np.argmin(sure)])
-    for example in found:
-        row = int(example.name)
-        distances = (((X[row] - model.vectors_) / model.kernel_.length_scale) ** 2).sum(axis=1)
-        order = [i for i in model.indices_[np.argsort(distances, kind="stable")] if i != row][:3]
-        assert [int(like.name) for like in example.similar] == order
-        meanings = dict(zip(model.indices_.tolist(), coefficients(subject)[1]))
-        assert [like.meaning for like in example.similar] == [meanings[i] for i in order]
-        assert all(0 < like.similarity <= 1 for like in example.similar)
+    assert rows[-1][0] == str(judged.positions[np.argmin(sure)])
+    meanings = dict(zip(model.indices_.tolist(), coefficients(subject)[1]))
+    for name, *_, first, second, third in rows:
+        distances = (((X[int(name)] - model.vectors_) / model.kernel_.length_scale) ** 2).sum(axis=1)
+        order = [i for i in model.indices_[np.argsort(distances, kind="stable")] if i != int(name)][:3]
+        for shown, i in zip((first, second, third), order):
+            assert re.fullmatch(rf"row {i} \([<>]?\d+%\): {meanings[i]}", shown)
 
 
 def test_likeness_is_a_cosine():
@@ -162,14 +188,10 @@ def test_likeness_is_a_cosine():
     np.testing.assert_allclose(similarity(subject, X[0]), expected)
 
 
-def test_moved_vectors_explain_no_prediction():
-    subject = subject_of(*churn_model(moved=True))
-    assert examples(subject, predict_held_out(subject, QUICK)) == ()
-
-
 def test_examples_of_numbers():
     subject = subject_of(*price_model())
-    low, middle, high = (float(e.predicted) for e in examples(subject, predict_held_out(subject, QUICK)))
+    rows = examples(subject, predict_held_out(subject, QUICK), "price")[1]
+    low, middle, high = (float(row[2]) for row in rows)
     assert low < middle < high
 
 
@@ -183,11 +205,11 @@ def test_coefficients_that_cancel_have_no_effect_of_their_own():
     expected = (K.std(axis=0) * np.abs(model.expansion_.coef[:, 0])).max() / model.predict(X).std()
     assert cancellation(subject) == pytest.approx(expected)
     assert expected > 5
-    found = vectors(subject, (), 0)
-    assert {vector.meaning for vector in found.vectors} == {""}
+    found = vectors(subject, "y", (), 0)
+    assert "effect" not in listed(found)
     assert "Their coefficients cancel" in found.sentences[-1]
     page = fewkern.report(model, X, y, settings=QUICK).html
     assert "raises it" not in page
     assert "lowers it" not in page
     assert cancellation(subject_of(*price_model())) < 5
-    assert "cancel" not in " ".join(vectors(subject_of(*price_model()), (), 0).sentences)
+    assert "cancel" not in " ".join(vectors(subject_of(*price_model()), "price", (), 0).sentences)

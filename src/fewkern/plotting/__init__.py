@@ -7,11 +7,9 @@ What scikit-learn draws is not repeated here: residuals (``PredictionErrorDispla
 
 from fewkern.plotting.components import AccuracyDisplay, ComponentsDisplay
 from fewkern.plotting.density import DensityDisplay
-from fewkern.plotting.fisher import FisherPathDisplay
-from fewkern.plotting.importances import ImportancesDisplay
 from fewkern.plotting.intervals import IntervalsDisplay, NoveltyDisplay
-from fewkern.plotting.path import PathDisplay
-from fewkern.plotting.vectors import VectorsDisplay
+from fewkern.plotting.path import FisherPathDisplay, PathDisplay
+from fewkern.plotting.vectors import ImportancesDisplay, VectorsDisplay
 
 __all__ = [
     "AccuracyDisplay",

@@ -3,28 +3,22 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 
 from fewkern.arrays.namespace import is_sparse, to_numpy
 from fewkern.plotting.model import FittedModel, fitted_model, numbers
-from fewkern.plotting.style import (
-    ACCENT,
-    axes_for,
-    circle_vectors,
-    draw_samples,
-    legend_below,
-    legend_beside,
-    open_frame,
-    percent,
-)
+from fewkern.plotting.style import ACCENT, Display, circle_vectors, draw_samples, legend_below, legend_beside, percent
 from fewkern.select.pca import FeatureVectorPCA
 
 __all__ = ["AccuracyDisplay", "ComponentsDisplay"]
 
 
-class ComponentsDisplay:
+@dataclass(repr=False, eq=False)
+class ComponentsDisplay(Display):
     """Samples on the first two components, colored by class, with the kept samples circled.
 
     Parameters
@@ -50,14 +44,13 @@ class ComponentsDisplay:
     'component 1'
     """
 
-    def __init__(self, T: Any, labels: Any = None, kept: Any = None, names: list[str] | None = None) -> None:
-        self.T = T
-        self.labels = labels
-        self.kept = kept
-        self.names = names or ["component 1", "component 2"]
+    T: Any
+    labels: Any = None
+    kept: Any = None
+    names: Sequence[str] = ("component 1", "component 2")
 
     @classmethod
-    def from_estimator(cls, estimator: Any, X: Any, y: Any = None, *, ax: Any = None) -> ComponentsDisplay:
+    def from_estimator(cls, estimator: Any, X: Any, y: Any = None, *, ax: Any = None) -> Self:
         """Picture of the samples ``X`` that ``estimator`` was fitted with, as it transforms them.
 
         Parameters
@@ -83,18 +76,12 @@ class ComponentsDisplay:
             T, names = np.column_stack([T[:, 0], np.arange(len(T))]), [names[0], "number of the sample"]
         return cls(T[:, :2], None if y is None else to_numpy(y), _kept(found), names).plot(ax)
 
-    def plot(self, ax: Any = None) -> ComponentsDisplay:
-        """Draw on ``ax`` (new axes by default)."""
-        self.ax_ = ax = axes_for(ax)
-        self.figure_ = ax.figure
+    def _draw(self, ax: Any) -> None:
         colored = draw_samples(ax, self.T, self.labels)
         if self.kept is not None and len(self.kept) < len(self.T):
             circle_vectors(ax, self.T[self.kept], f"{len(self.kept)} samples kept")
-        ax.set_xlabel(self.names[0])
-        ax.set_ylabel(self.names[1])
+        ax.set(xlabel=self.names[0], ylabel=self.names[1])
         (legend_below if colored else legend_beside)(ax)
-        open_frame(ax)
-        return self
 
 
 def _kept(found: FittedModel) -> Any:
@@ -116,7 +103,8 @@ def _with_shares(model: Any) -> list[str]:
     return [f"{name} ({100 * share:.0f}% of the variance)" for name, share in zip(names, shares)] + names[len(shares) :]
 
 
-class AccuracyDisplay:
+@dataclass(repr=False, eq=False)
+class AccuracyDisplay(Display):
     """Cross-validated accuracy of a classifier on the first components, against their number.
 
     Parameters
@@ -136,14 +124,13 @@ class AccuracyDisplay:
     True
     """
 
-    def __init__(self, accuracy: Any, spread: Any) -> None:
-        self.accuracy = accuracy
-        self.spread = spread
+    accuracy: Any
+    spread: Any
 
     @classmethod
     def from_estimator(
         cls, estimator: Any, X: Any, y: Any, *, classifier: Any = None, cv: int = 5, ax: Any = None
-    ) -> AccuracyDisplay:
+    ) -> Self:
         """Fit clones of ``estimator`` on the training part of every fold, and classify what they make of the rest.
 
         Parameters
@@ -171,10 +158,8 @@ class AccuracyDisplay:
             for train, test in StratifiedKFold(cv).split(np.zeros(len(y)), y):
                 model = clone(estimator).fit(_rows(X, train), y[train])
                 A, B = (to_numpy(model.transform(_rows(X, part))) for part in (train, test))
-                scores = [
-                    clone(classifier).fit(A[:, :k], y[train]).score(B[:, :k], y[test]) for k in range(1, A.shape[1] + 1)
-                ]
-                folds.append(scores)
+                fits = ((k, clone(classifier).fit(A[:, :k], y[train])) for k in range(1, A.shape[1] + 1))
+                folds.append([fit.score(B[:, :k], y[test]) for k, fit in fits])
         # a fold may find fewer directions than another one
         count = min(map(len, folds))
         if count == 0:
@@ -184,21 +169,15 @@ class AccuracyDisplay:
         table = np.array([scores[:count] for scores in folds])
         return cls(table.mean(axis=0), table.std(axis=0) / np.sqrt(cv)).plot(ax)
 
-    def plot(self, ax: Any = None) -> AccuracyDisplay:
-        """Draw on ``ax`` (new axes by default)."""
-        self.ax_ = ax = axes_for(ax)
-        self.figure_ = ax.figure
+    def _draw(self, ax: Any) -> None:
         x = np.arange(1, len(self.accuracy) + 1)
         low, high = self.accuracy - self.spread, self.accuracy + self.spread
         ax.fill_between(x, low, high, color=ACCENT, alpha=0.15, lw=0, label="± one standard error")
         ax.plot(x, self.accuracy, "o-", color=ACCENT, lw=2, ms=5, label="mean of the folds")
-        ax.set_xlabel("number of components")
-        ax.set_ylabel("held-out samples\nclassified correctly")
+        ax.set(xlabel="number of components", ylabel="held-out samples\nclassified correctly")
         ax.set_xticks(x if len(x) <= 12 else x[:: len(x) // 10])
         percent(ax.yaxis)
         legend_beside(ax)
-        open_frame(ax)
-        return self
 
 
 def _rows(X: Any, rows: np.ndarray) -> Any:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 
 from fewkern.density.mixture import KernelMixture
 from fewkern.plotting.model import FittedModel, fitted_model, numbers
-from fewkern.plotting.style import ACCENT, CLASSES, QUIET, SAMPLES, axes_for, large_dots, legend_beside, open_frame
+from fewkern.plotting.style import ACCENT, CLASSES, QUIET, SAMPLES, Display, large_dots, legend_beside, open_frame
 
 __all__ = ["DensityDisplay", "in_units"]
 
@@ -29,7 +30,8 @@ _LAYERS, _LAYER_ALPHA = 9, 0.11
 _DOT = 160.0
 
 
-class DensityDisplay:
+@dataclass(repr=False, eq=False)
+class DensityDisplay(Display):
     """The density, with the samples and the kernels: center, weight and width of each.
 
     With one feature every kernel is drawn as its part of the sum; with two as the ellipse of one standard deviation
@@ -64,15 +66,18 @@ class DensityDisplay:
     'feature 0'
     """
 
-    def __init__(self, mixture: KernelMixture, X: Any = None, names: list[str] | None = None) -> None:
-        self.mixture = mixture
-        self.X = X
-        self.names = names or [f"feature {j}" for j in range(mixture.vectors.shape[1])]
+    mixture: KernelMixture
+    X: Any = None
+    names: Sequence[str] = ()
+    axes_ = None
+
+    def __post_init__(self) -> None:
+        self.names = self.names or [f"feature {j}" for j in range(self.mixture.vectors.shape[1])]
 
     @classmethod
     def from_estimator(
         cls, estimator: Any, X: Any = None, *, features: Sequence[Any] | None = None, ax: Any = None
-    ) -> DensityDisplay:
+    ) -> Self:
         """Picture of a fitted density, among the samples ``X`` if given.
 
         Parameters
@@ -95,25 +100,21 @@ class DensityDisplay:
         samples = None if X is None else found.given_units(numbers(found.X))[:, columns]
         return cls(mixture.marginal(columns), samples, [found.labels[j] for j in columns]).plot(ax)
 
-    def plot(self, ax: Any = None) -> DensityDisplay:
-        """Draw on ``ax`` (new axes by default; three features and more divide it)."""
-        dim, new = len(self.names), ax is None
-        self.ax_ = ax = axes_for(ax)
-        self.figure_ = ax.figure
-        self.axes_: Any = None
-        if dim > 2:
-            if new:
-                ax.figure.set_size_inches(2.1 * dim + 1, 2.1 * dim)
+    def _size(self) -> tuple[float, float]:
+        dim = len(self.names)
+        return (2.1 * dim + 1, 2.1 * dim) if dim > 2 else super()._size()
+
+    def _draw(self, ax: Any) -> None:
+        """Three features and more divide the axes."""
+        if len(self.names) > 2:
             self._draw_pairs(ax)
-            return self
-        if dim == 1:
+            return
+        if len(self.names) == 1:
             self._draw_curve(ax, self.mixture, 0)
             ax.set_ylabel("density")
         else:
             self._draw_contours(ax, (0, 1), _POINTS_2D)
         legend_beside(ax)
-        open_frame(ax)
-        return self
 
     def _draw_pairs(self, ax: Any) -> None:
         """The features alone on the diagonal, pairs of them below it."""
@@ -147,12 +148,12 @@ class DensityDisplay:
             ax.hist(own, bins="auto", density=True, color=QUIET, alpha=0.5, lw=0, label=f"{len(self.X)} samples")
         few = mixture.n_vectors <= _MOST_KERNELS
         for k in range(mixture.n_vectors if few else 0):
-            part = float(mixture.weights[k]) * _single(mixture, k)(axis[:, None])[:, 0]
+            alone = KernelMixture(mixture.vectors[[k]], np.ones(1), mixture.bandwidths[[k]], mixture.transform)
+            part = float(mixture.weights[k]) * alone(axis[:, None])[:, 0]
             label = _count(mixture.n_vectors) if k == 0 else None
             ax.plot(axis, part, color=CLASSES[1], lw=1, alpha=0.8, label=label)
         ax.plot(axis, mixture(axis[:, None])[:, 0], color=ACCENT, lw=2, label="density")
-        ax.set_ylim(bottom=0)
-        ax.set_xlim(low, high)
+        ax.set(xlim=(low, high), ylim=(0, None))
         ax.set_xlabel(self.names[j], parse_math=False)
 
     def _draw_contours(self, ax: Any, pair: tuple[int, int], points: int) -> None:
@@ -167,8 +168,7 @@ class DensityDisplay:
         if self.X is not None:
             ax.scatter(*self.X[:, list(pair)].T, s=8, color=SAMPLES, alpha=0.5, lw=0, label=f"{len(self.X)} samples")
         _draw_kernels(ax, mixture, _DOT if points == _POINTS_2D else _DOT / 4)
-        ax.set_xlim(*ends[0])
-        ax.set_ylim(*ends[1])
+        ax.set(xlim=ends[0], ylim=ends[1])
         ax.set_xlabel(self.names[pair[0]], parse_math=False)
         ax.set_ylabel(self.names[pair[1]], parse_math=False)
 
@@ -183,9 +183,7 @@ def _draw_kernels(ax: Any, mixture: KernelMixture, dot: float) -> None:
     angle = float(np.degrees(np.arctan2(axes[1, 0], axes[0, 0])))
     for center, width in zip(mixture.vectors, mixture.bandwidths) if few else ():
         size = 2 * float(width) * lengths
-        ax.add_patch(
-            Ellipse(tuple(center), size[0], size[1], angle=angle, fill=False, edgecolor=CLASSES[1], lw=1.1, alpha=0.9)
-        )
+        ax.add_patch(Ellipse(center, *size, angle=angle, fill=False, edgecolor=CLASSES[1], lw=1.1, alpha=0.9))
     area = dot * mixture.weights / mixture.weights.max() if few else 4
     ax.scatter(*mixture.vectors.T, s=area, color=CLASSES[1], lw=0, zorder=4, label=_count(mixture.n_vectors))
 
@@ -219,11 +217,6 @@ def in_units(mixture: KernelMixture, found: FittedModel) -> KernelMixture:
     """The density of the features as they were given, where a scaler comes before the model."""
     vectors, transform = found.given_units(mixture.vectors), mixture.transform * found.factor
     return KernelMixture(vectors, mixture.weights, mixture.bandwidths, transform, mixture.indices)
-
-
-def _single(mixture: KernelMixture, j: int) -> KernelMixture:
-    """Kernel ``j`` alone, with weight one."""
-    return KernelMixture(mixture.vectors[j : j + 1], np.ones(1), mixture.bandwidths[j : j + 1], mixture.transform)
 
 
 def _ends(mixture: KernelMixture) -> tuple[float, float]:

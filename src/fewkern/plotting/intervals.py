@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 
 from fewkern.arrays.namespace import to_numpy
 from fewkern.plotting.model import fitted_model
-from fewkern.plotting.style import ACCENT, CHOSEN, CLASSES, QUIET, axes_for, legend_below, open_frame, percent
+from fewkern.plotting.style import ACCENT, CHOSEN, CLASSES, QUIET, Display, legend_below, percent
 
 __all__ = ["IntervalsDisplay", "NoveltyDisplay"]
 
@@ -16,7 +17,8 @@ __all__ = ["IntervalsDisplay", "NoveltyDisplay"]
 _BARS = 40
 
 
-class IntervalsDisplay:
+@dataclass(repr=False, eq=False)
+class IntervalsDisplay(Display):
     """What a regressor predicts, with its intervals, against what was measured.
 
     A point on the diagonal was predicted exactly. A bar that crosses the diagonal holds the measured value.
@@ -41,16 +43,13 @@ class IntervalsDisplay:
     'measured'
     """
 
-    def __init__(self, predicted: Any, truth: Any, intervals: Any, coverage: float) -> None:
-        self.predicted = predicted
-        self.truth = truth
-        self.intervals = intervals
-        self.coverage = coverage
+    predicted: Any
+    truth: Any
+    intervals: Any
+    coverage: float
 
     @classmethod
-    def from_estimator(
-        cls, estimator: Any, X: Any, y: Any, *, coverage: float = 0.9, ax: Any = None
-    ) -> IntervalsDisplay:
+    def from_estimator(cls, estimator: Any, X: Any, y: Any, *, coverage: float = 0.9, ax: Any = None) -> Self:
         """Picture of ``predict_interval`` of a fitted regressor, at samples that it was not fitted to.
 
         Parameters
@@ -67,10 +66,7 @@ class IntervalsDisplay:
             raise ValueError(f"IntervalsDisplay: the picture shows one target, but the model has {intervals.shape[1]}.")
         return cls(to_numpy(model.predict(seen)), np.asarray(to_numpy(y), dtype=float), intervals, coverage).plot(ax)
 
-    def plot(self, ax: Any = None) -> IntervalsDisplay:
-        """Draw on ``ax`` (new axes by default)."""
-        self.ax_ = ax = axes_for(ax)
-        self.figure_ = ax.figure
+    def _draw(self, ax: Any) -> None:
         low, high = self.intervals.T
         inside = (low <= self.truth) & (self.truth <= high)
         for held, color, word in ((True, ACCENT, "holds the value"), (False, CHOSEN, "misses it")):
@@ -81,14 +77,12 @@ class IntervalsDisplay:
                 ax.scatter(self.truth[own], self.predicted[own], s=16, color=color, lw=0, label=label)
         ends = self.truth.min(), self.truth.max()
         ax.plot(ends, ends, color=QUIET, lw=1.5, zorder=0, label="predicted = measured")
-        ax.set_xlabel("measured")
-        ax.set_ylabel(f"predicted, with intervals for {100 * self.coverage:g}%")
+        ax.set(xlabel="measured", ylabel=f"predicted, with intervals for {100 * self.coverage:g}%")
         legend_below(ax)
-        open_frame(ax)
-        return self
 
 
-class NoveltyDisplay:
+@dataclass(repr=False, eq=False)
+class NoveltyDisplay(Display):
     """How unlike the samples of the fit other samples are, and from where on that is unusual.
 
     Parameters
@@ -110,15 +104,14 @@ class NoveltyDisplay:
     'threshold (5% false alarms)'
     """
 
-    def __init__(self, novelty: dict[str, Any], threshold: float, false_alarms: float) -> None:
-        self.novelty = novelty
-        self.threshold = threshold
-        self.false_alarms = false_alarms
+    novelty: dict[str, Any]
+    threshold: float
+    false_alarms: float
 
     @classmethod
     def from_estimator(
         cls, estimator: Any, X: Any, others: Any = None, *, false_alarms: float = 0.05, ax: Any = None
-    ) -> NoveltyDisplay:
+    ) -> Self:
         """Picture of ``novelty`` of a fitted model.
 
         Parameters
@@ -139,30 +132,18 @@ class NoveltyDisplay:
         threshold = float(fitted_model(estimator).model.novelty_threshold(false_alarms))
         return cls(novelty, threshold, false_alarms).plot(ax)
 
-    def plot(self, ax: Any = None) -> NoveltyDisplay:
-        """Draw on ``ax`` (new axes by default)."""
-        self.ax_ = ax = axes_for(ax)
-        self.figure_ = ax.figure
+    def _draw(self, ax: Any) -> None:
         highest = max(self.threshold, *(float(np.max(values)) for values in self.novelty.values()))
         edges = np.linspace(0.0, min(1.05 * highest, 1.0) or 1.0, _BARS + 1)
         threshold = f"threshold ({100 * self.false_alarms:g}% false alarms)"
         ax.axvline(self.threshold, color="black", lw=1.5, ls="--", label=threshold)
         for color, (name, values) in zip(CLASSES, self.novelty.items()):
-            above = 100 * float(np.mean(values > self.threshold))
-            ax.hist(
-                values,
-                bins=edges,
-                weights=np.full(len(values), 1 / len(values)),
-                color=color,
-                alpha=0.55,
-                label=f"{len(values)} {name}: {above:.0f}% above it",
-            )
-        ax.set_xlabel("novelty: what the kept vectors do not explain of a sample")
-        ax.set_ylabel("share of the samples")
+            label = f"{len(values)} {name}: {100 * float(np.mean(values > self.threshold)):.0f}% above it"
+            weights = np.full(len(values), 1 / len(values))
+            ax.hist(values, bins=edges, weights=weights, color=color, alpha=0.55, label=label)
+        ax.set(xlabel="novelty: what the kept vectors do not explain of a sample", ylabel="share of the samples")
         percent(ax.yaxis)
         legend_below(ax)
-        open_frame(ax)
-        return self
 
 
 def _with_method(display: type, estimator: Any, X: Any, method: str) -> tuple[Any, Any]:

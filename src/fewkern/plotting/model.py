@@ -156,8 +156,8 @@ def numbers(X: Any) -> np.ndarray:
     return np.asarray(X.toarray() if is_sparse(X) else to_numpy(X), dtype=float)
 
 
-def ask(method: Callable[[Any], Any], X: np.ndarray) -> np.ndarray:
-    """Predictions for the points of a grid, whose columns have no names."""
+def ask(method: Callable[..., Any], X: np.ndarray, **given: Any) -> np.ndarray:
+    """What a method returns for points whose columns have no names."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="X does not have valid feature names")
-        return to_numpy(method(X))
+        return to_numpy(method(X, **given))

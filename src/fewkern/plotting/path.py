@@ -1,8 +1,9 @@
-"""The error of every setting that an automatic choice compared."""
+"""What a fit compared: the errors of all settings, and the path of a penalty."""
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import is_classifier, is_regressor
@@ -11,19 +12,9 @@ from fewkern.arrays.namespace import to_numpy
 from fewkern.base import path_of
 from fewkern.core.path import Path
 from fewkern.plotting.model import fitted_model
-from fewkern.plotting.style import (
-    ACCENT,
-    CHOSEN,
-    CLASSES,
-    QUIET,
-    axes_for,
-    count_ticks,
-    legend_below,
-    open_frame,
-    percent,
-)
+from fewkern.plotting.style import ACCENT, CHOSEN, CLASSES, QUIET, Display, count_ticks, legend_below, percent
 
-__all__ = ["PathDisplay"]
+__all__ = ["FisherPathDisplay", "PathDisplay"]
 
 # What the errors of a path are called, and what a picture calls them.
 _SQUARED = "mean squared leave-one-out error"
@@ -38,7 +29,6 @@ _ORIGINS = {
 _WORDS = {
     _SQUARED: "mean squared error\non samples left out",
     "cross-validated error": "held-out samples\nclassified wrongly",
-    "held-out logarithmic loss": "logarithmic loss\non held-out samples",
     "cross-validated integrated squared error": "integrated squared error,\nup to a constant (held-out samples)",
     "leave-one-out integrated squared error": "integrated squared error,\nup to a constant (samples left out)",
     "cross-validation score of the bandwidth": "cross-validation score (lower is better)",
@@ -50,7 +40,8 @@ _WORDS = {
 _BELOW, _ABOVE = 0.05, 0.15
 
 
-class PathDisplay:
+@dataclass(repr=False, eq=False)
+class PathDisplay(Display):
     """Error against the number of vectors (or the bandwidth) along the chosen path, beside the best of the other paths.
 
     Of :class:`~fewkern.KernelClassifier` and :class:`~fewkern.KernelRegressor` there is one line for every kind of
@@ -64,8 +55,6 @@ class PathDisplay:
         What the errors are, in words; None takes those of the path.
     root : bool, default False
         Show square roots: a mean squared error then is in the units of the target.
-    moved : int or None, default None
-        Number of vectors of the model that was made of the chosen one by moving vectors.
     remark : str, default ""
         What is said of the final model, beside its size.
 
@@ -80,22 +69,13 @@ class PathDisplay:
     'number of vectors'
     """
 
-    def __init__(
-        self,
-        path: Path,
-        measure: str | None = None,
-        root: bool = False,
-        moved: int | None = None,
-        remark: str = "",
-    ) -> None:
-        self.path = path
-        self.measure = measure
-        self.root = root
-        self.moved = moved
-        self.remark = remark
+    path: Path
+    measure: str | None = None
+    root: bool = False
+    remark: str = ""
 
     @classmethod
-    def from_estimator(cls, estimator: Any, *, ax: Any = None) -> PathDisplay:
+    def from_estimator(cls, estimator: Any, *, ax: Any = None) -> Self:
         """Picture of ``path_`` of an estimator; of a Pipeline or a search, that of the model inside."""
         model = fitted_model(estimator).model
         path = path_of(model)
@@ -107,26 +87,15 @@ class PathDisplay:
         squared = path.measure == _SQUARED
         root = squared and is_regressor(model)
         measure = _ROOT if root else _SCORES if squared and is_classifier(model) else None
-        moved = model.n_vectors_ if getattr(model, "refined_", False) else None
-        return cls(path, measure, root, moved, _remark(model)).plot(ax)
+        return cls(path, measure, root, _remark(model)).plot(ax)
 
-    def plot(self, ax: Any = None) -> PathDisplay:
-        """Draw on ``ax`` (new axes by default)."""
-        self.ax_ = ax = axes_for(ax)
-        self.figure_ = ax.figure
-        if self.path.error.ndim and max(self.path.error.shape) > 1:
-            self._draw_paths(ax)
-        else:
-            objectives = self.path.objectives
-            ax.plot(np.arange(1, len(objectives) + 1), objectives, color=ACCENT, lw=2)
-            ax.set_xlabel("step")
-            ax.set_ylabel("what the fit minimizes")
-            count_ticks(ax.xaxis)
-        open_frame(ax)
-        return self
-
-    def _draw_paths(self, ax: Any) -> None:
+    def _draw(self, ax: Any) -> None:
         path = self.path
+        if not path.error.ndim or max(path.error.shape) == 1:
+            ax.plot(np.arange(1, len(path.objectives) + 1), path.objectives, color=ACCENT, lw=2)
+            ax.set(xlabel="step", ylabel="what the fit minimizes")
+            count_ticks(ax.xaxis)
+            return
         x, y, spread = (to_numpy(values).astype(float) for values in path.curve)
         seen = np.isfinite(y)
         band = np.where(np.isfinite(spread), spread, 0.0)
@@ -146,20 +115,17 @@ class PathDisplay:
         else:
             ax.plot(x, error, "-" if len(x) > 1 else "o", color=color, lw=2, label=self._label() or None)
         size = float(to_numpy(path.curve[0])[path.chosen[-1]])
-        chosen = float(self._shown(y[path.chosen[-1] : path.chosen[-1] + 1])[0])
-        said = "" if self.moved else self.remark
-        ax.plot([size], [chosen], "o", color=CHOSEN, ms=9, zorder=5, label=f"chosen: {self._chosen(size)}{said}")
-        if self.moved:
-            said = f"then moved: {self._chosen(self.moved)}{self.remark}"
-            ax.axvline(self.moved, color=CHOSEN, lw=1.5, ls=":", label=said)
+        chosen = self._shown(y[[path.chosen[-1]]])
+        ax.plot([size], chosen, "o", color=CHOSEN, ms=9, zorder=5, label=f"chosen: {self._chosen(size)}{self.remark}")
         # curves of other length scales may begin far above: they must not squeeze the one that was chosen
-        least = min([float(low.min()), *(float(errors.min()) for *_, errors in others if len(errors))])
-        most = float(high[0]) if self._counts else float(high.max())
+        least = min(low.min(), *(errors.min() for *_, errors in others), np.inf)
+        most = high[0] if self._counts else high.max()
         if self._origins:
-            most = max([float(high.max()), *(float(errors.max()) for *_, errors in others)])
-        if most > least:
-            room = most - least
-            ax.set_ylim(max(least - _BELOW * room, 0.0) if least >= 0 else least - _BELOW * room, most + _ABOVE * room)
+            most = max(high.max(), *(errors.max() for *_, errors in others), -np.inf)
+        room = most - least
+        if room > 0:
+            bottom = least - _BELOW * room
+            ax.set_ylim(max(bottom, 0.0) if least >= 0 else bottom, most + _ABOVE * room)
         self._say(ax, x)
 
     def _say(self, ax: Any, x: np.ndarray) -> None:
@@ -168,18 +134,15 @@ class PathDisplay:
         ax.set_ylabel(self.measure or _WORDS.get(measure, measure))
         if measure == "cross-validated error" and self.measure is None:
             percent(ax.yaxis)
-        if self._counts:
-            ax.set_xlabel("number of vectors" if self.path.size is None else "number of vectors (mean of the folds)")
-            if self._origins:
-                ax.set_xscale("log")
-                _plain_ticks(ax.xaxis)
-            else:
-                count_ticks(ax.xaxis)
-        else:
+        if not self._counts:
             ax.set_xlabel(_words(list(self.path.axes)[-1]))
-            if x.min() > 0:
-                ax.set_xscale("log")
-                _plain_ticks(ax.xaxis)
+        else:
+            ax.set_xlabel("number of vectors" if self.path.size is None else "number of vectors (mean of the folds)")
+        if self._origins or (not self._counts and x.min() > 0):
+            ax.set_xscale("log")
+            _plain_ticks(ax.xaxis)
+        elif self._counts:
+            count_ticks(ax.xaxis)
         legend_below(ax)
 
     def _shown(self, errors: np.ndarray) -> np.ndarray:
@@ -217,18 +180,60 @@ class PathDisplay:
         error = to_numpy(self.path.error).astype(float)
         if error.ndim < 2:
             return []
-        sizes = to_numpy(self.path.size) if self.path.size is not None else None
         found = []
-        for i in range(error.shape[0]):
-            if i == self.path.chosen[0]:
-                continue
-            best = error[i].min(axis=tuple(range(error.ndim - 2))) if error.ndim > 2 else error[i]
-            x = to_numpy(self.path.curve[0]) if sizes is None else sizes[i]
+        for i, value in enumerate(self.path.axes[self._first]):
+            best = error[i].min(axis=tuple(range(error.ndim - 2)))
+            x = to_numpy(self.path.curve[0] if self.path.size is None else self.path.size[i]).astype(float)
             seen = np.isfinite(best)
-            if seen.any():
-                value = self.path.axes[self._first][i]
-                found.append((value, np.asarray(x, dtype=float)[seen], best[seen]))
+            if i != self.path.chosen[0] and seen.any():
+                found.append((value, x[seen], best[seen]))
         return found
+
+
+@dataclass(repr=False, eq=False)
+class FisherPathDisplay(Display):
+    """Number of vectors and training error along the penalty of a sparse kernel Fisher discriminant.
+
+    Parameters
+    ----------
+    alphas, n_vectors, errors : arrays of the same length
+
+    Examples
+    --------
+    >>> import matplotlib; matplotlib.use("Agg")
+    >>> from fewkern import SparseKernelFisher
+    >>> from fewkern.datasets import make_banana
+    >>> from fewkern.fisher import fisher_path
+    >>> from fewkern.plotting import FisherPathDisplay
+    >>> path = fisher_path(SparseKernelFisher(), *make_banana(120), alphas=5)
+    >>> display = FisherPathDisplay.from_path(path)
+    >>> display.ax_.get_ylabel()
+    'number of vectors'
+    """
+
+    alphas: Any
+    n_vectors: Any
+    errors: Any
+
+    @classmethod
+    def from_path(cls, path: Any, *, ax: Any = None) -> Self:
+        """Picture of what :func:`fewkern.fisher.fisher_path` returns."""
+        return cls(path.alphas, path.n_vectors, path.errors).plot(ax)
+
+    def _draw(self, ax: Any) -> None:
+        """The error has an axis of its own on the right."""
+        ax.plot(self.alphas, self.n_vectors, "o-", color=ACCENT, lw=2, ms=5)
+        # from the sparsest machine on
+        ends = (1.2 * max(self.alphas), min(self.alphas) / 1.2)
+        ax.set(xscale="log", xlim=ends, xlabel="penalty: the smaller, the more vectors are kept", ylim=(0, None))
+        ax.set_ylabel("number of vectors", color=ACCENT)
+        count_ticks(ax.yaxis)
+        self.error_ax_ = right = ax.twinx()
+        right.plot(self.alphas, self.errors, "s--", color=CHOSEN, lw=1.5, ms=5)
+        right.set_ylabel("training samples classified wrongly", color=CHOSEN)
+        right.set_ylim(bottom=0)
+        percent(right.yaxis)
+        right.spines["top"].set_visible(False)
 
 
 def _words(name: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -14,7 +14,7 @@ __all__ = [
     "CLASSES",
     "QUIET",
     "SAMPLES",
-    "axes_for",
+    "Display",
     "circle_vectors",
     "count_ticks",
     "draw_samples",
@@ -40,16 +40,34 @@ _LABELS = 36.0
 _LEGEND_DOT = 36.0
 
 
-def axes_for(ax: Any) -> Any:
-    """``ax``, or new axes; a clear message where matplotlib is not installed."""
-    if ax is not None:
-        return ax
-    try:
-        from matplotlib.figure import Figure  # noqa: F401
-        from matplotlib.pyplot import subplots
-    except ImportError as error:
-        raise missing_package("a picture", "matplotlib") from error
-    return subplots(figsize=(6.4, 4.2), layout="constrained")[1]
+class Display:
+    """A picture that draws itself on given or new axes, as scikit-learn's Display objects do.
+
+    Subclasses say what they draw (``_draw``), and how large new axes are.
+    """
+
+    ax_: Any
+    figure_: Any
+
+    def plot(self, ax: Any = None) -> Self:
+        """Draw on ``ax`` (new axes by default)."""
+        if ax is None:
+            try:
+                from matplotlib.pyplot import subplots
+            except ImportError as error:
+                raise missing_package("a picture", "matplotlib") from error
+            ax = subplots(figsize=self._size(), layout="constrained")[1]
+        self.ax_, self.figure_ = ax, ax.figure
+        self._draw(ax)
+        open_frame(ax)
+        return self
+
+    def _size(self) -> tuple[float, float]:
+        """Width and height of a new figure, in inches."""
+        return 6.4, 4.2
+
+    def _draw(self, ax: Any) -> None:
+        raise NotImplementedError
 
 
 def open_frame(ax: Any) -> None:
@@ -89,10 +107,8 @@ def count_ticks(axis: Any) -> None:
 
 
 def percent(axis: Any) -> None:
-    """Ticks of a share in percent."""
-    from matplotlib.ticker import PercentFormatter
-
-    axis.set_major_formatter(PercentFormatter(xmax=1))
+    """Ticks of a share in percent, with as few digits as possible."""
+    axis.set_major_formatter(lambda value, _: f"{100 * value:g}%")
 
 
 def draw_samples(ax: Any, points: np.ndarray, labels: Any, classes: Any = None) -> bool:
@@ -120,15 +136,6 @@ def draw_samples(ax: Any, points: np.ndarray, labels: Any, classes: Any = None) 
 
 def circle_vectors(ax: Any, points: np.ndarray, label: str) -> None:
     """Black rings around the vectors that a model keeps; many of them are small and behind the samples."""
-    few = len(points) <= _FEW_VECTORS
-    size, line, layer = (70, 1.4, 4) if few else (34, 0.7, 0.5)
-    ax.scatter(
-        *points.T,
-        s=size,
-        facecolors="none",
-        edgecolors="black",
-        linewidths=line,
-        zorder=layer,
-        label=label,
-        clip_on=True,
-    )
+    size, line, layer = (70, 1.4, 4) if len(points) <= _FEW_VECTORS else (34, 0.7, 0.5)
+    ring = {"facecolors": "none", "edgecolors": "black", "linewidths": line}
+    ax.scatter(*points.T, s=size, zorder=layer, label=label, clip_on=True, **ring)

@@ -1,8 +1,10 @@
-"""Samples of one or two features, the vectors that were kept, and the function that they make."""
+"""What a model keeps and uses: its vectors among the samples, with the function that they make; feature importances."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import is_classifier, is_outlier_detector, is_regressor
@@ -13,15 +15,15 @@ from fewkern.plotting.style import (
     ACCENT,
     CLASSES,
     QUIET,
-    axes_for,
+    Display,
     circle_vectors,
     draw_samples,
     legend_below,
     legend_beside,
-    open_frame,
+    percent,
 )
 
-__all__ = ["VectorsDisplay"]
+__all__ = ["ImportancesDisplay", "VectorsDisplay"]
 
 # Points of a grid along an axis, and the share of the samples' range that is added at its ends.
 _POINTS, _MARGIN = 200, 0.08
@@ -29,9 +31,14 @@ _POINTS, _MARGIN = 200, 0.08
 _FAR = 0.5
 # Steps between the colors of a regression.
 _LEVELS = 12
+# Bars that are drawn; the features beyond are added up in one more.
+_MOST_BARS = 20
+# Height of a bar, and of the axis below them, in inches: many bars make the picture taller.
+_BAR, _MARGIN_BARS = 0.28, 1.0
 
 
-class VectorsDisplay:
+@dataclass(repr=False, eq=False)
+class VectorsDisplay(Display):
     """Samples with the kept vectors circled, and the predictions between them.
 
     For a classifier of two features: the regions of the classes. For a regressor: the values as colors, or with one
@@ -63,24 +70,15 @@ class VectorsDisplay:
     'feature 0'
     """
 
-    def __init__(
-        self,
-        X: Any,
-        labels: Any,
-        vectors: Any,
-        boundary: Any = None,
-        names: list[str] | None = None,
-        classes: Any = None,
-    ) -> None:
-        self.X = X
-        self.labels = labels
-        self.vectors = vectors
-        self.boundary = boundary
-        self.names = names
-        self.classes = classes
+    X: Any
+    labels: Any
+    vectors: Any
+    boundary: Any = None
+    names: Sequence[str] | None = None
+    classes: Any = None
 
     @classmethod
-    def from_estimator(cls, estimator: Any, X: Any, y: Any = None, *, ax: Any = None) -> VectorsDisplay:
+    def from_estimator(cls, estimator: Any, X: Any, y: Any = None, *, ax: Any = None) -> Self:
         """Picture of a model of two features (of one, if it is a regressor), among the samples ``X``.
 
         Parameters
@@ -94,7 +92,7 @@ class VectorsDisplay:
         return cls.from_model(fitted_model(estimator, X), y, ax=ax)
 
     @classmethod
-    def from_model(cls, found: FittedModel, y: Any = None, *, ax: Any = None) -> VectorsDisplay:
+    def from_model(cls, found: FittedModel, y: Any = None, *, ax: Any = None) -> Self:
         """The same for a model and its samples that are known already."""
         vectors, points = _vectors(found.model), numbers(found.X)
         regression, dim = is_regressor(found.model), points.shape[1]
@@ -115,29 +113,22 @@ class VectorsDisplay:
             None if classes is None else to_numpy(classes),
         ).plot(ax)
 
-    def plot(self, ax: Any = None) -> VectorsDisplay:
-        """Draw on ``ax`` (new axes by default)."""
-        self.ax_ = ax = axes_for(ax)
-        self.figure_ = ax.figure
+    def _draw(self, ax: Any) -> None:
         kept = f"{len(self.vectors)} {'vector' if len(self.vectors) == 1 else 'vectors'} kept"
-        if self.X.shape[1] == 1:
-            self._draw_curve(ax, kept)
-            colored = False
-        else:
-            colored = self._draw_plane(ax, kept)
+        colored = self._draw_curve(ax, kept) if self.X.shape[1] == 1 else self._draw_plane(ax, kept)
         if self.names is not None:
             ax.set_xlabel(self.names[0], parse_math=False)
         (legend_below if colored else legend_beside)(ax)
-        open_frame(ax)
-        return self
 
-    def _draw_curve(self, ax: Any, kept: str) -> None:
+    def _draw_curve(self, ax: Any, kept: str) -> bool:
+        """One feature; there is no bar of colors."""
         axis, values = self.boundary
         draw_samples(ax, np.column_stack([self.X[:, 0], self.labels]), None)
         ax.plot(axis, values, color=ACCENT, lw=2, label="model")
         shown = self.vectors[(self.vectors[:, 0] >= axis[0]) & (self.vectors[:, 0] <= axis[-1]), 0]
         circle_vectors(ax, np.column_stack([shown, np.interp(shown, axis, values)]), kept)
         ax.set_ylabel("target")
+        return False
 
     def _draw_plane(self, ax: Any, kept: str) -> bool:
         """Two features; returns whether there is a bar of colors."""
@@ -150,8 +141,8 @@ class VectorsDisplay:
         circle_vectors(ax, self.vectors, kept)
         if self.boundary is not None:
             # vectors far out would shrink the picture
-            ax.set_xlim(self.boundary[0].min(), self.boundary[0].max())
-            ax.set_ylim(self.boundary[1].min(), self.boundary[1].max())
+            xx, yy = self.boundary[:2]
+            ax.set(xlim=(xx.min(), xx.max()), ylim=(yy.min(), yy.max()))
         if self.names is not None:
             ax.set_ylabel(self.names[1], parse_math=False)
         return colored
@@ -165,13 +156,8 @@ class VectorsDisplay:
         levels = MaxNLocator(_LEVELS).tick_values(float(np.min(given)), float(np.max(given)))
         drawn = ax.contourf(xx, yy, values, levels=levels, cmap="viridis", alpha=0.6, extend="both")
         ax.figure.colorbar(drawn, ax=ax, label="target")
-        ax.scatter(
-            *self.X.T,
-            s=26,
-            **({"color": QUIET} if self.labels is None else {"c": self.labels, "cmap": drawn.cmap, "norm": drawn.norm}),
-            edgecolors="white",
-            linewidths=0.8,
-        )
+        color = {"color": QUIET} if self.labels is None else {"c": self.labels, "cmap": drawn.cmap, "norm": drawn.norm}
+        ax.scatter(*self.X.T, s=26, **color, edgecolors="white", linewidths=0.8)
 
     def _draw_regions(self, ax: Any) -> None:
         if self.boundary is None:
@@ -184,6 +170,78 @@ class VectorsDisplay:
                 ax.contourf(xx, yy, lead, levels=[0, lead.max()], colors=[CLASSES[c % len(CLASSES)]], alpha=0.12)
             if lead.min() < 0 < lead.max():
                 ax.contour(xx, yy, lead, levels=[0], colors=[ACCENT], linewidths=1.2)
+
+
+@dataclass(repr=False, eq=False)
+class ImportancesDisplay(Display):
+    """Features as bars, the most important one on top.
+
+    Parameters
+    ----------
+    importances : array of shape (n_features,)
+        Shares, which add up to one.
+    names : list of str
+        One per feature.
+
+    Examples
+    --------
+    >>> import matplotlib; matplotlib.use("Agg")
+    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from fewkern import KernelClassifier
+    >>> from fewkern.plotting import ImportancesDisplay
+    >>> X, y = load_wine(return_X_y=True, as_frame=True)
+    >>> model = make_pipeline(StandardScaler(), KernelClassifier()).fit(X, y)
+    >>> display = ImportancesDisplay.from_estimator(model)
+    >>> "proline" in [label.get_text() for label in display.ax_.get_yticklabels()]
+    True
+    """
+
+    importances: Any
+    names: Sequence[str]
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, *, feature_names: Any = None, ax: Any = None) -> Self:
+        """Picture of ``feature_importances_`` of a fitted model, or of the model inside a Pipeline or a search.
+
+        Parameters
+        ----------
+        estimator : fitted estimator, Pipeline or search
+        feature_names : list of str or None, default None
+            None takes the names of the columns that the model was fitted to.
+        ax : matplotlib axes or None, default None
+        """
+        found = fitted_model(estimator)
+        importances = to_numpy(found.model.feature_importances_)
+        names = found.names if feature_names is None else [str(name) for name in feature_names]
+        if len(names) != len(importances):
+            raise ValueError(
+                f"ImportancesDisplay: the model has {len(importances)} features, got {len(names)} names; give one name "
+                "per feature that reaches the model."
+            )
+        return cls(importances, names).plot(ax)
+
+    def _size(self) -> tuple[float, float]:
+        bars = min(len(self.importances), _MOST_BARS + 1)
+        return super()._size()[0], max(2.4, _BAR * bars + _MARGIN_BARS)
+
+    def _draw(self, ax: Any) -> None:
+        order = np.argsort(-self.importances, kind="stable")
+        shown = order[:_MOST_BARS] if len(order) > _MOST_BARS + 1 else order
+        values, names = self.importances[shown].tolist(), [self.names[j] for j in shown]
+        rest = len(order) - len(shown)
+        if rest:
+            values.append(float(self.importances[order[len(shown) :]].sum()))
+            names.append(f"{rest} others")
+        places = np.arange(len(values))
+        bars = ax.barh(places, values, height=0.7, color=[ACCENT] * len(shown) + [QUIET] * bool(rest))
+        ax.bar_label(bars, [f"{100 * value:.1f}%" for value in values], padding=3, fontsize=8)
+        ax.set_yticks(places, names, parse_math=False)  # a name may have dollar signs
+        ax.set_ylim(len(values) - 0.4, -0.6)
+        ax.set_xlim(0, 1.12 * max(*values, 1e-9) if len(values) > 1 else 1.12)
+        ax.set_xlabel("share in the variation of the model")
+        percent(ax.xaxis)
 
 
 def _vectors(model: Any) -> np.ndarray:

@@ -1,30 +1,28 @@
-"""Where a model errs: confusion matrix, residuals, calibration, thresholds, the worst rows."""
+"""Where a model errs, and how certain it is of its predictions."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.metrics import confusion_matrix, precision_recall_curve, roc_curve
+from sklearn.metrics import confusion_matrix
 
-from fewkern.reporting.evaluation import ClassLine, rarer
-from fewkern.reporting.formatting import cell, label, number, percent, signed
+from fewkern.reporting.evaluation import ClassLine
+from fewkern.reporting.formatting import cell, label, number, percent, plural, signed
 from fewkern.reporting.holdout import Predictions
+from fewkern.reporting.subject import Subject
 
 __all__ = [
     "Calibration",
     "Confusion",
-    "Curves",
-    "Residuals",
-    "Threshold",
-    "WorstRow",
-    "calibration",
-    "confusion",
-    "curves",
-    "in_order",
-    "residuals",
-    "thresholds",
+    "Errors",
+    "Intervals",
+    "Uncertainty",
+    "errors",
+    "predicted_cell",
+    "uncertainty",
     "worst_rows",
 ]
 
@@ -33,18 +31,9 @@ Vector = np.ndarray[Any, Any]
 _MOST_BINS, _LEAST_IN_BIN = 10, 10
 _THRESHOLDS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 _MOST_WORST = 10
-
-
-def in_order(labels: Any) -> list[Any]:
-    """Labels in the order that people expect: numbers by size, also where they are texts; then texts."""
-
-    def key(value: Any) -> tuple[int, float, str]:
-        try:
-            return 0, float(value), ""
-        except (TypeError, ValueError):
-            return 1, 0.0, str(value)
-
-    return sorted(set(labels), key=key)
+_COVERAGE, _FALSE_ALARMS = 0.9, 0.05
+# Rows that intervals, sets and novelties are computed for.
+_MOST_ROWS = 2000
 
 
 @dataclass(frozen=True)
@@ -59,125 +48,96 @@ class Confusion:
     def pairs(self) -> list[tuple[Any, Any, int]]:
         """True class, predicted class, how often: only confusions, the most frequent first."""
         wrong = self.counts - np.diag(np.diag(self.counts))
-        places = [(int(i), int(j)) for i, j in zip(*np.nonzero(wrong))]
-        places.sort(key=lambda at: -int(wrong[at]))
+        places = sorted(zip(*np.nonzero(wrong)), key=lambda at: -int(wrong[at]))
         return [(self.labels[i], self.labels[j], int(wrong[i, j])) for i, j in places]
-
-
-def confusion(found: Predictions, classes: Vector) -> Confusion:
-    """Count true against predicted classes, in order."""
-    labels = in_order([*classes.tolist(), *found.truth.tolist(), *found.predicted.tolist()])
-    place = {name: k for k, name in enumerate(labels)}
-    truth = [place[v] for v in found.truth.tolist()]
-    predicted = [place[v] for v in found.predicted.tolist()]
-    return Confusion(tuple(labels), confusion_matrix(truth, predicted, labels=list(range(len(labels)))))
 
 
 @dataclass(frozen=True)
 class Calibration:
     """Predicted probabilities against observed frequencies, in groups of rows."""
 
-    stated: tuple[float, ...]
-    true: tuple[float, ...]
-    counts: tuple[int, ...]
     of: str
     """What the probability is of."""
-    sentence: str
+    stated: Vector
+    true: Vector
+    counts: Vector
 
     @property
     def gap(self) -> float:
         """Mean difference between probabilities and frequencies (expected calibration error)."""
-        weights = np.array(self.counts) / sum(self.counts)
-        return float(np.abs(np.array(self.stated) - np.array(self.true)) @ weights)
+        return float(np.average(np.abs(self.stated - self.true), weights=self.counts))
+
+    @property
+    def sentence(self) -> str:
+        """The gap, and the rows that the model is most certain of."""
+        return (
+            f"Predicted probabilities of {self.of} and observed frequencies differ by {percent(self.gap)} on average. "
+            f"In the {self.counts[-1]:,} rows with the highest probabilities ({percent(self.stated[-1], 0)} on "
+            f"average), it is true for {percent(self.true[-1], 0)}."
+        )
 
 
-def calibration(found: Predictions, lines: tuple[ClassLine, ...], classes: Vector) -> Calibration | None:
+@dataclass(frozen=True)
+class Errors:
+    """Where a model of a target errs; what does not apply to it is None or empty."""
+
+    confusion: Confusion | None
+    calibration: Calibration | None
+    thresholds: tuple[ClassLine, ...]
+    """The rarer of two classes, if it is predicted from the probability ``label`` on."""
+    sentences: tuple[str, ...]
+    """About the residuals of a regression."""
+
+
+def errors(found: Predictions, target: str) -> Errors:
+    """What stands out in the errors of a classifier or a regression."""
+    if found.classes is None:
+        return Errors(None, None, (), _residuals(found, target))
+    return Errors(_confusion(found), _calibration(found), _thresholds(found), ())
+
+
+def _confusion(found: Predictions) -> Confusion:
+    """Count true against predicted classes: numbers by size, also where they are texts; then texts."""
+
+    def key(value: Any) -> tuple[int, float, str]:
+        try:
+            return 0, float(value), ""
+        except (TypeError, ValueError):
+            return 1, 0.0, str(value)
+
+    assert found.classes is not None
+    truth, predicted = found.truth.tolist(), found.predicted.tolist()
+    labels = sorted({*found.classes.tolist(), *truth, *predicted}, key=key)
+    place = {name: k for k, name in enumerate(labels)}
+    codes = ([place[v] for v in values] for values in (truth, predicted))
+    return Confusion(tuple(labels), confusion_matrix(*codes, labels=list(place.values())))
+
+
+def _calibration(found: Predictions) -> Calibration | None:
     """Calibration of the probability of the rarer of two classes, else of the predicted class."""
     P = found.probabilities
     if P is None or len(P) < 2 * _LEAST_IN_BIN:
         return None
-    if len(classes) == 2:
-        k = rarer(lines)
-        stated, happened, what = P[:, k], found.truth == classes[k], label(classes[k])
-    else:
-        stated, happened, what = P.max(axis=1), found.predicted == found.truth, "the predicted class"
-    bins = min(_MOST_BINS, len(P) // _LEAST_IN_BIN)
-    parts = [part for part in np.array_split(np.argsort(stated, kind="stable"), bins) if len(part)]
-    means = tuple(float(stated[part].mean()) for part in parts)
-    shares = tuple(float(happened[part].mean()) for part in parts)
-    curve = Calibration(means, shares, tuple(len(part) for part in parts), what, "")
-    return replace(
-        curve,
-        sentence=f"Predicted probabilities of {what} and observed frequencies differ by {percent(curve.gap)} on "
-        f"average. In the {curve.counts[-1]:,} rows with the highest probabilities ({percent(means[-1], 0)} on "
-        f"average), it is true for {percent(shares[-1], 0)}.",
-    )
+    what, happened, stated = "the predicted class", found.predicted == found.truth, P.max(axis=1)
+    if found.rare is not None:
+        name, happened, stated = found.rare
+        what = label(name)
+    parts = np.array_split(np.argsort(stated, kind="stable"), min(_MOST_BINS, len(P) // _LEAST_IN_BIN))
+    means, shares = (np.array([values[part].mean() for part in parts]) for values in (stated, happened))
+    return Calibration(what, means, shares, np.array([len(part) for part in parts]))
 
 
-@dataclass(frozen=True)
-class Threshold:
-    """What happens if the rarer class is predicted from some probability on."""
-
-    at: float
-    called: int
-    found: int
-    count: int
-    """Rows of the class."""
-
-    @property
-    def false_alarms(self) -> int:
-        """Rows predicted so that are not."""
-        return self.called - self.found
-
-
-def thresholds(found: Predictions, lines: tuple[ClassLine, ...], classes: Vector) -> tuple[Threshold, ...]:
-    """A table for choosing a threshold for the rarer of two classes."""
-    if found.probabilities is None or len(classes) != 2:
+def _thresholds(found: Predictions) -> tuple[ClassLine, ...]:
+    """A table for choosing a threshold for the rarer of two classes, where both are among the rows."""
+    if found.rare is None:
         return ()
-    k = rarer(lines)
-    positive, stated = found.truth == classes[k], found.probabilities[:, k]
-    return tuple(
-        Threshold(t, int((stated >= t).sum()), int((positive & (stated >= t)).sum()), int(positive.sum()))
-        for t in _THRESHOLDS
-    )
-
-
-@dataclass(frozen=True)
-class Curves:
-    """The ROC and the precision-recall curve of the rarer of two classes."""
-
-    of: str
-    false_alarms: Vector
-    hits: Vector
-    recall: Vector
-    precision: Vector
-    share: float
-    """Share of the class among the rows: the precision of guessing."""
-
-
-def curves(found: Predictions, lines: tuple[ClassLine, ...], classes: Vector) -> Curves | None:
-    """Both curves, where both classes are among the rows."""
-    if found.probabilities is None or len(classes) != 2:
-        return None
-    k = rarer(lines)
-    positive, stated = found.truth == classes[k], found.probabilities[:, k]
+    _, positive, stated = found.rare
     if positive.all() or not positive.any():
-        return None
-    false_alarms, hits, _ = roc_curve(positive, stated)
-    precision, recall, _ = precision_recall_curve(positive, stated)
-    return Curves(label(classes[k]), false_alarms, hits, recall, precision, float(positive.mean()))
+        return ()
+    return tuple(ClassLine.of(t, positive, stated >= t) for t in _THRESHOLDS)
 
 
-@dataclass(frozen=True)
-class Residuals:
-    """True and predicted numbers, and what stands out in their differences."""
-
-    truth: Vector
-    predicted: Vector
-    sentences: tuple[str, ...]
-
-
-def residuals(found: Predictions, target: str) -> Residuals:
+def _residuals(found: Predictions, target: str) -> tuple[str, ...]:
     """Differences between prediction and truth: their size, bias, and where they are large."""
     gap = np.asarray(found.predicted - found.truth, dtype=float)
     middle, wide = (float(q) for q in np.quantile(np.abs(gap), [0.5, 0.9]))
@@ -197,31 +157,118 @@ def residuals(found: Predictions, target: str) -> Residuals:
                 f"They are least accurate where the predicted {target} is {where}: off by {number(max(low, high))} "
                 f"there, and by {number(min(low, high))} at the other end."
             )
-    return Residuals(np.asarray(found.truth, dtype=float), np.asarray(found.predicted, dtype=float), tuple(sentences))
+    return tuple(sentences)
+
+
+def worst_rows(found: Predictions) -> list[tuple[int, tuple[str, str, str]]]:
+    """Rows with the most confident wrong predictions, or with the largest differences.
+
+    Of each its position, the truth, the prediction, and the probability of the wrong class or the difference.
+    """
+    loss, P = found.losses, found.probabilities
+    sizes = loss if found.classes is None else np.zeros(len(loss)) if P is None else P.max(axis=1)
+    wrong = np.flatnonzero(loss)
+    worst = wrong[np.argsort(-sizes[wrong], kind="stable")][:_MOST_WORST]
+    if found.classes is None:
+        how = [signed(found.predicted[i] - found.truth[i]) for i in worst]
+    else:
+        how = ["" if P is None else percent(sizes[i], 0) for i in worst]
+    leads = [(cell(found.truth[i]), predicted_cell(found, i), words) for i, words in zip(worst, how)]
+    return list(zip(found.positions[worst].tolist(), leads))
+
+
+def predicted_cell(found: Predictions, i: int) -> str:
+    """Prediction ``i`` as text; a number to four digits."""
+    value = found.predicted[i]
+    return cell(value if found.classes is not None else float(f"{value:.4g}"))
 
 
 @dataclass(frozen=True)
-class WorstRow:
-    """One row that the model gets very wrong."""
+class Intervals:
+    """Prediction intervals of the model itself."""
 
-    position: int
-    truth: str
-    predicted: str
-    how: str
-    """The probability of the wrong class, or the difference."""
+    coverage: float
+    low: Vector
+    high: Vector
+    truth: Vector
+    predicted: Vector
+
+    @property
+    def inside(self) -> Vector:
+        """Whether the true value lies inside."""
+        return (self.low <= self.truth) & (self.truth <= self.high)
 
 
-def worst_rows(found: Predictions, task: str) -> tuple[WorstRow, ...]:
-    """Rows with the most confident wrong predictions, or with the largest differences."""
-    if task == "regress":
-        gap = np.asarray(found.predicted - found.truth, dtype=float)
-        worst = np.argsort(-np.abs(gap), kind="stable")[:_MOST_WORST]
-        said = [(cell(float(f"{found.predicted[i]:.4g}")), signed(gap[i])) for i in worst]
-    else:
-        worst = np.flatnonzero(found.truth != found.predicted)
-        sure = np.zeros(len(found.truth)) if found.probabilities is None else found.probabilities.max(axis=1)
-        worst = worst[np.argsort(-sure[worst], kind="stable")][:_MOST_WORST]
-        said = [
-            (cell(found.predicted[i]), percent(sure[i], 0) if found.probabilities is not None else "") for i in worst
-        ]
-    return tuple(WorstRow(int(found.positions[i]), cell(found.truth[i]), *words) for i, words in zip(worst, said))
+@dataclass(frozen=True)
+class Uncertainty:
+    """What a model states about its own uncertainty."""
+
+    sentences: tuple[str, ...]
+    intervals: Intervals | None
+    set_sizes: tuple[int, ...]
+    """Rows with a prediction set of no class, of one, of two, ..."""
+    absent: tuple[str, ...]
+    """Why something is missing, in the words of the model."""
+
+
+def uncertainty(subject: Subject, found: Predictions | None) -> Uncertainty:
+    """Prediction intervals, prediction sets and novelty, where the model has them."""
+    sentences: list[str] = []
+    absent: list[str] = []
+
+    def ask(name: str, make: Callable[..., tuple[Any, str]], *given: Any) -> Any:
+        if not hasattr(subject.core, name):
+            return None
+        try:
+            value, sentence = make(subject, *given)
+        except (AttributeError, ValueError) as error:  # the message tells why there is none
+            absent.append(str(error))
+            return None
+        sentences.append(sentence)
+        return value
+
+    intervals, sizes = None, None
+    if found is not None:
+        intervals = ask("predict_interval", _intervals, found)
+        sizes = ask("predict_set", _set_sizes, found)
+    ask("novelty", _novelty)
+    return Uncertainty(tuple(sentences), intervals, sizes or (), tuple(absent))
+
+
+def _intervals(subject: Subject, found: Predictions) -> tuple[Intervals, str]:
+    samples, truth = subject.samples[found.positions[:_MOST_ROWS]], found.truth[:_MOST_ROWS]
+    low, high = subject.ask("predict_interval", samples, coverage=_COVERAGE).astype(float).T
+    made = Intervals(_COVERAGE, low, high, truth, subject.predict(samples))
+    half = number(float(np.median(high - low)) / 2)
+    return made, (
+        f"With {percent(_COVERAGE, 0)} coverage, a typical prediction interval is ±{half}. "
+        f"It contains the true value for {_of_these(made.inside, found)}"
+    )
+
+
+def _set_sizes(subject: Subject, found: Predictions) -> tuple[tuple[int, ...], str]:
+    """Sizes of sets of classes that include the true one with a given probability."""
+    samples, truth = subject.samples[found.positions[:_MOST_ROWS]], found.truth[:_MOST_ROWS]
+    member = subject.ask("predict_set", samples, coverage=_COVERAGE).astype(bool)
+    sizes = np.bincount(member.sum(axis=1), minlength=len(subject.classes) + 1)
+    covered = (member & (truth[:, None] == subject.classes[None, :])).any(axis=1)
+    return tuple(int(v) for v in sizes), (
+        f"With {percent(_COVERAGE, 0)} coverage, the model gives a single class for "
+        f"{percent(sizes[1] / len(member), 0)} of rows. The set includes the true class for {_of_these(covered, found)}"
+    )
+
+
+def _of_these(covered: Vector, found: Predictions) -> str:
+    """The share of covered rows. It flatters the model if it was fitted to them."""
+    share = f"{percent(float(covered.mean()))} of these {plural(len(covered), 'row')}."
+    return share + f" The model was fitted to them; for new rows expect {percent(_COVERAGE, 0)}." * found.seen
+
+
+def _novelty(subject: Subject) -> tuple[None, str]:
+    """How unlike the training samples the rows are."""
+    values = subject.ask("novelty", subject.samples[:_MOST_ROWS]).astype(float)
+    limit = float(subject.core.novelty_threshold(false_alarms=_FALSE_ALARMS))
+    return None, (
+        f"At a false-alarm rate of {percent(_FALSE_ALARMS, 0)} (novelty above {number(limit)}), "
+        f"{percent(float(np.mean(values > limit)))} of these rows are flagged as unlike the training data."
+    )

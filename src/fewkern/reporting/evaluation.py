@@ -3,36 +3,32 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy import stats
+from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.linear_model import LogisticRegression, RidgeCV
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import KFold
 from sklearn.preprocessing import StandardScaler
 
 from fewkern.reporting.formatting import label, number, of, percent, plural
-from fewkern.reporting.holdout import Predictions
+from fewkern.reporting.holdout import Predictions, losses, relation
 from fewkern.reporting.rows import sample_rows
 
 __all__ = [
-    "Baselines",
     "ClassLine",
-    "ClassQuality",
-    "RegressionQuality",
+    "Quality",
     "Score",
     "baselines",
-    "classify_quality",
     "compare_losses",
     "linear_predictions",
     "mean_interval",
-    "prediction_error",
-    "rarer",
+    "quality",
     "recommend",
-    "regress_quality",
+    "score",
     "wilson",
 ]
 
@@ -45,8 +41,8 @@ _VAGUE = 0.3
 _LINEAR_ROWS, _LINEAR_FEATURES = 20_000, 2_000
 
 
-def wilson(errors: int, rows: int, confidence: float = _CONFIDENCE) -> tuple[float, float]:
-    """Wilson's interval of a proportion.
+def wilson(errors: int, rows: int) -> tuple[float, float]:
+    """Wilson's 95% interval of a proportion.
 
     Examples
     --------
@@ -54,7 +50,7 @@ def wilson(errors: int, rows: int, confidence: float = _CONFIDENCE) -> tuple[flo
     >>> [round(v, 3) for v in wilson(5, 100)]
     [0.022, 0.112]
     """
-    found = stats.binomtest(errors, rows).proportion_ci(confidence, method="wilson")
+    found = stats.binomtest(errors, rows).proportion_ci(_CONFIDENCE, method="wilson")
     return float(found.low), float(found.high)
 
 
@@ -74,75 +70,60 @@ def linear_predictions(X: Any, y: Any, new: Any, task: str, seed: int = 0, weigh
         return np.asarray(model.fit(scaler.transform(X), y, sample_weight=weights).predict(scaler.transform(new)))
 
 
-@dataclass(frozen=True)
-class Baselines:
-    """Predictions of simple baselines for the rows that a model is evaluated on."""
+def baselines(found: Predictions, X: Vector, y: Vector, seed: int) -> dict[str, Vector]:
+    """Predictions of simple baselines by name: the most frequent class or the mean, then, if possible, a linear model.
 
-    constant: Vector
-    """The most frequent class, or the mean."""
-    linear: Vector | None
-    """A linear model; None where it cannot be fitted."""
-
-
-def baselines(found: Predictions, X: Vector, y: Vector, task: str, seed: int) -> Baselines:
-    """Predictions of the majority or mean, and of a linear model, fitted without the rows that they predict.
-
-    ``X`` and ``y`` are all rows of the table.
+    ``X`` and ``y`` are all rows of the table. A baseline is fitted to the rows of the fit, or where these are not
+    known, predicts each fifth of the rows from the other four.
     """
-    constant = _from_other_rows(found, lambda train, test: np.full(len(test), _constant(y[train], task)), seed)
-    linear = _from_other_rows(found, lambda train, test: linear_predictions(X[train], y[train], X[test], task), seed)
-    assert constant is not None
-    return Baselines(constant, linear)
+    rows, task = np.arange(len(found.positions)), "regress" if found.classes is None else "classify"
+    if len(found.train) or len(rows) < 2:
+        folds = [(found.train if len(found.train) else found.positions, rows)]
+    else:
+        parts = KFold(min(5, len(rows)), shuffle=True, random_state=seed).split(rows)
+        folds = [(found.positions[train], test) for train, test in parts]
+    made = []
+    for predict in (_constant_predictions, linear_predictions):
+        values = np.empty(len(rows), dtype=found.truth.dtype)
+        for train, test in folds:
+            predicted = predict(X[train], y[train], X[found.positions[test]], task)
+            if predicted is None:
+                break
+            values[test] = predicted
+        else:
+            made.append(values)
+    names = set(made[0].tolist())
+    most = "the mean" if task == "regress" else label(names.pop()) if len(names) == 1 else "the most frequent class"
+    return dict(zip((f"always {most}", "a linear model"), made))
 
 
-def _from_other_rows(found: Predictions, predict: Callable[[Vector, Vector], Any], seed: int) -> Vector | None:
-    """Predictions from the rows of the fit, or where there are none, of each fifth from the other four."""
-    n = len(found.positions)
-    if len(found.train) or n < 2:
-        train = found.train if len(found.train) else found.positions
-        predicted = predict(train, found.positions)
-        return None if predicted is None else np.asarray(predicted, dtype=found.truth.dtype)
-    values = np.empty(n, dtype=found.truth.dtype)
-    for train, test in KFold(min(5, n), shuffle=True, random_state=seed).split(found.positions):
-        predicted = predict(found.positions[train], found.positions[test])
-        if predicted is None:
-            return None
-        values[test] = predicted
-    return values
-
-
-def _constant(y: Vector, task: str) -> Any:
-    if task == "regress":
-        return float(y.mean())
-    labels, counts = np.unique(y, return_counts=True)
-    return labels[np.argmax(counts)]
-
-
-def prediction_error(truth: Vector, predicted: Vector, task: str) -> float:
-    """Error rate, or mean absolute error."""
-    return float(np.mean(truth != predicted if task == "classify" else np.abs(truth - predicted)))
+def _constant_predictions(X: Vector, y: Vector, new: Vector, task: str) -> Vector:
+    model = DummyClassifier() if task == "classify" else DummyRegressor()
+    return np.asarray(model.fit(X, y).predict(new))
 
 
 @dataclass(frozen=True)
 class Score:
-    """Mean loss of one way of predicting, with a 95% interval."""
+    """Mean loss of one way of predicting, with a 95% interval: an error rate, or a mean absolute error."""
 
     name: str
     value: float
     low: float
     high: float
+    rmse: float | None = None
+    """Root mean squared error of a regression."""
+    r2: float | None = None
 
 
-def error_rate(name: str, wrong: Vector) -> Score:
-    """Share of wrong predictions, with Wilson's interval."""
-    k, n = int(wrong.sum()), len(wrong)
-    return Score(name, k / n, *wilson(k, n))
-
-
-def mean_error(name: str, errors: Vector) -> Score:
-    """Mean absolute error, with the interval of a mean."""
-    mean, low, high = mean_interval(errors)
-    return Score(name, mean, max(low, 0.0), high)
+def score(name: str, loss: Vector, variance: float = 0.0) -> Score:
+    """The error rate, with Wilson's interval, or the mean absolute error of a target with the given variance."""
+    if loss.dtype == bool:
+        k, n = int(loss.sum()), len(loss)
+        return Score(name, k / n, *wilson(k, n))
+    mean, low, high = mean_interval(loss)
+    square = float((loss**2).mean())
+    r2 = 1 - square / variance if variance > 0 else float("nan")
+    return Score(name, mean, max(low, 0.0), high, square**0.5, r2)
 
 
 def mean_interval(values: Vector) -> tuple[float, float, float]:
@@ -184,13 +165,14 @@ def compare_losses(own: Vector, other: Vector) -> str:
 
 @dataclass(frozen=True)
 class ClassLine:
-    """Recall and precision of one class."""
+    """Recall and precision of one class, or of the class that is predicted from some probability on."""
 
     label: Any
+    """The class, or the probability."""
     count: int
     """Rows of the class."""
     called: int
-    """Rows that the model assigns to the class."""
+    """Rows that are assigned to the class."""
     found: int
     """Rows that are both."""
 
@@ -204,77 +186,103 @@ class ClassLine:
         """Share of the rows assigned to the class that are right."""
         return self.found / self.called if self.called else float("nan")
 
+    @classmethod
+    def of(cls, name: Any, true: Vector, called: Vector) -> ClassLine:
+        """Count rows of the class, rows assigned to it, and rows that are both."""
+        return cls(name, int(true.sum()), int(called.sum()), int((true & called).sum()))
+
 
 @dataclass(frozen=True)
-class ClassQuality:
-    """How good a classifier is."""
+class Quality:
+    """How good a classifier or a regression is, on rows that it was not fitted to."""
 
     scores: tuple[Score, ...]
-    """Error rates: of the model, of the majority, of a linear model where there is one."""
-    classes: tuple[ClassLine, ...]
+    """Of the model, of a constant prediction, of a linear model where there is one."""
     verdicts: tuple[str, ...]
     """How the model compares with each of the baselines, as :func:`compare_losses` puts it."""
+    classes: tuple[ClassLine, ...]
+    """Of a classifier: its classes, and those that only the rows have."""
     auc: float | None
+    """Area under the ROC curve of the rarer of two classes."""
     sentences: tuple[str, ...]
     recommendation: str
 
 
-def classify_quality(found: Predictions, rules: Baselines, classes: Vector, target: str) -> ClassQuality:
-    """Evaluate a classifier on rows that it was not fitted to."""
-    wrong = found.truth != found.predicted
-    several = len(set(rules.constant.tolist())) > 1
-    named = [(f"always {'the most frequent class' if several else label(rules.constant[0])}", rules.constant)]
-    named += [("a linear model", rules.linear)] if rules.linear is not None else []
-    others = [(name, predicted != found.truth) for name, predicted in named]
-    lines = _lines(found, classes)
-    scores = (error_rate("this model", wrong), *(error_rate(name, w) for name, w in others))
-    verdicts = tuple(compare_losses(wrong, w) for _, w in others)
-    right = f"{of(int((~wrong).sum()), len(wrong))} {'rows' if len(wrong) != 1 else 'row'}{_seen(found)}"
-    low, high = percent(1 - scores[0].high, 0), percent(1 - scores[0].low, 0)
-    does = "names the right class" if target == "class" else f"predicts {target} correctly"
-    sentences = [f"It {does} for {right}: {percent(1 - scores[0].value)} (95% CI {low} to {high})."]
-    if scores[0].high - scores[0].low > _VAGUE:
-        sentences.append(f"With {plural(len(wrong), 'row')} this is a rough estimate.")
-    for score, verdict in zip(scores[1:], verdicts):
-        share = percent(1 - score.value)
-        if score.name == "a linear model":
-            sentences.append(_LINEAR[verdict if score.value != scores[0].value else "equal"].format(share))
+def quality(found: Predictions, rules: dict[str, Vector], target: str) -> Quality:
+    """Compare the predictions of a model with those of baselines, which have names."""
+    classify = found.classes is not None
+    loss = {"this model": found.losses}
+    loss |= {name: losses(found.truth, predicted, classify) for name, predicted in rules.items()}
+    variance = 0.0 if classify else float(found.truth.var())
+    scores = tuple(score(name, values, variance) for name, values in loss.items())
+    verdicts = tuple(compare_losses(loss["this model"], loss[name]) for name in rules)
+    lines = _lines(found)
+    sentences = _class_sentences(found, scores[0], target) if classify else _number_sentences(found, scores[0], target)
+    for other, verdict in zip(scores[1:], verdicts):
+        own, shown = (percent(1 - s.value) if classify else number(s.value) for s in (scores[0], other))
+        if other.name == "a linear model":
+            same = own == shown and verdict not in ("better", "worse")
+            words = _LINEAR["equal" if same else verdict][0 if classify else 1]
+            sentences.append(f"A linear model is {words.format(shown)}.")
         else:
-            sentences.append(_beside_constant(score.name, f"is right for {share} of rows", verdict, len(wrong)))
-    sentences += _two_classes(lines) if len(lines) == 2 else _many_classes(lines, found)
-    auc = _auc(found, lines, classes)
-    return ClassQuality(scores, lines, verdicts, auc, tuple(sentences), recommend(scores, verdicts))
+            does = f"is right for {shown} of rows" if classify else f"is off by {shown}"
+            sentences.append(_beside_constant(other.name, does, verdict, len(found.truth)))
+    if classify:
+        sentences += _two_classes(lines) if len(lines) == 2 else _many_classes(lines, found)
+    auc = None
+    if found.rare is not None and len(lines) == 2 and all(line.count for line in lines):
+        auc = float(roc_auc_score(*found.rare[1:]))
+    return Quality(scores, verdicts, lines, auc, tuple(sentences), recommend(scores, verdicts))
 
 
-def _seen(found: Predictions) -> str:
-    return {
-        "new": " of this table",
-        "fitted": " that it was fitted to, which is optimistic",
-    }.get(found.how, " that it had not seen")
-
-
-def _lines(found: Predictions, classes: Vector) -> tuple[ClassLine, ...]:
+def _lines(found: Predictions) -> tuple[ClassLine, ...]:
     """One line per class of the model, and per class that only the rows have."""
-    known = list(classes.tolist())
+    if found.classes is None:
+        return ()
+    known = list(found.classes.tolist())
     labels = known + sorted({v for v in found.truth.tolist() if v not in known}, key=str)
-    members = [(name, found.truth == name, found.predicted == name) for name in labels]
-    return tuple(ClassLine(name, int(t.sum()), int(p.sum()), int((t & p).sum())) for name, t, p in members)
+    return tuple(ClassLine.of(name, found.truth == name, found.predicted == name) for name in labels)
 
 
-# What a linear model does on the same rows, by how the model compares with it.
+def _class_sentences(found: Predictions, own: Score, target: str) -> list[str]:
+    wrong, n = found.losses, len(found.truth)
+    rows = f"{of(n - int(wrong.sum()), n)} {'rows' if n != 1 else 'row'} {relation(found.how)}"
+    optimistic = ", which is optimistic" if found.how == "fitted" else ""
+    low, high = percent(1 - own.high, 0), percent(1 - own.low, 0)
+    does = "names the right class" if target == "class" else f"predicts {target} correctly"
+    sentences = [f"It {does} for {rows}{optimistic}: {percent(1 - own.value)} (95% CI {low} to {high})."]
+    if own.high - own.low > _VAGUE:
+        sentences.append(f"With {plural(n, 'row')} this is a rough estimate.")
+    return sentences
+
+
+def _number_sentences(found: Predictions, own: Score, target: str) -> list[str]:
+    assert own.r2 is not None
+    low, high = (float(q) for q in np.quantile(found.truth, [0.05, 0.95]))
+    rows = f"{plural(len(found.truth), 'row')} {relation(found.how)}"
+    interval = f"95% CI {number(own.low)} to {number(own.high)}"
+    sentences = [
+        f"Its predictions of {target} are off by {number(own.value)} on average, for {rows} ({interval}).",
+        f"For comparison: nine of ten rows have a value between {number(low)} and {number(high)}.",
+    ]
+    if np.isfinite(own.r2):
+        sentences.append(f"It explains {percent(max(own.r2, 0.0), 0)} of the variance of {target} (R² {own.r2:.2f}).")
+    return sentences
+
+
+# What a linear model does on the same rows, by how the model compares with it: of classes, and of numbers.
 _LINEAR = {
-    "better": "A linear model is right clearly less often ({}).",
-    "perhaps better": "A linear model is right slightly less often ({}); the difference may be chance.",
-    "equal": "A linear model is right just as often ({}).",
-    "no better": "A linear model is right slightly more often ({}); the difference may be chance.",
-    "worse": "A linear model is right clearly more often ({}).",
-}
-_LINEAR_NUMBERS = {
-    "better": "A linear model is off by {}: clearly more.",
-    "perhaps better": "A linear model is off by {}: slightly more, which may be chance.",
-    "equal": "A linear model is off by just as much ({}).",
-    "no better": "A linear model is off by {}: slightly less, which may be chance.",
-    "worse": "A linear model is off by {}: clearly less.",
+    "better": ("right clearly less often ({})", "off by {}: clearly more"),
+    "perhaps better": (
+        "right slightly less often ({}); the difference may be chance",
+        "off by {}: slightly more, which may be chance",
+    ),
+    "equal": ("right just as often ({})", "off by just as much ({})"),
+    "no better": (
+        "right slightly more often ({}); the difference may be chance",
+        "off by {}: slightly less, which may be chance",
+    ),
+    "worse": ("right clearly more often ({})", "off by {}: clearly less"),
 }
 
 
@@ -306,13 +314,8 @@ def recommend(scores: tuple[Score, ...], verdicts: tuple[str, ...]) -> str:
     return f"Use this model: it is clearly better than {simple}{' and a linear model' if linear else ''}."
 
 
-def rarer(lines: tuple[ClassLine, ...]) -> int:
-    """Which of two classes people look for: the rarer one; of equal ones the second."""
-    return 0 if lines[0].count < lines[1].count else 1
-
-
 def _two_classes(lines: tuple[ClassLine, ...]) -> list[str]:
-    line = lines[rarer(lines)]
+    line = lines[0 if lines[0].count < lines[1].count else 1]
     if not line.count:
         return []
     name = label(line.label)
@@ -338,56 +341,3 @@ def _many_classes(lines: tuple[ClassLine, ...], found: Predictions) -> list[str]
     first = f"{label(best.label)} ({of(best.found, best.count)} found)"
     last = f"{label(worst.label)} ({of(worst.found, worst.count)} found{instead})"
     return [f"It does best with {first} and worst with {last}."]
-
-
-def _auc(found: Predictions, lines: tuple[ClassLine, ...], classes: Vector) -> float | None:
-    """Area under the ROC curve of the rarer of two classes, where both are among the rows."""
-    if found.probabilities is None or len(lines) != 2 or not all(line.count for line in lines):
-        return None
-    k = rarer(lines)
-    return float(roc_auc_score(found.truth == classes[k], found.probabilities[:, k]))
-
-
-@dataclass(frozen=True)
-class RegressionQuality:
-    """How good a regression is."""
-
-    scores: tuple[Score, ...]
-    """Mean absolute errors: of the model, of the mean, of a linear model where there is one."""
-    rmse: tuple[float, ...]
-    """Root mean squared errors, in the same order."""
-    r2: tuple[float, ...]
-    verdicts: tuple[str, ...]
-    """As in :class:`ClassQuality`."""
-    sentences: tuple[str, ...]
-    recommendation: str
-
-
-def regress_quality(found: Predictions, rules: Baselines, target: str) -> RegressionQuality:
-    """Evaluate a regression on rows that it was not fitted to."""
-    named = [("this model", found.predicted), ("always the mean", rules.constant)]
-    named += [("a linear model", rules.linear)] if rules.linear is not None else []
-    residuals = [np.asarray(found.truth - predicted, dtype=float) for _, predicted in named]
-    scores = tuple(mean_error(name, np.abs(r)) for (name, _), r in zip(named, residuals))
-    squares = [float((r**2).mean()) for r in residuals]
-    variance = float(found.truth.var())
-    r2 = tuple(1 - s / variance if variance > 0 else float("nan") for s in squares)
-    verdicts = tuple(compare_losses(np.abs(residuals[0]), np.abs(other)) for other in residuals[1:])
-    own = scores[0]
-    low, high = (float(q) for q in np.quantile(found.truth, [0.05, 0.95]))
-    interval = f"95% CI {number(own.low)} to {number(own.high)}"
-    sentences = [
-        f"Its predictions of {target} are off by {number(own.value)} on average, for {found.rows} ({interval}).",
-        f"For comparison: nine of ten rows have a value between {number(low)} and {number(high)}.",
-    ]
-    if np.isfinite(r2[0]):
-        sentences.append(f"It explains {percent(max(r2[0], 0.0), 0)} of the variance of {target} (R² {r2[0]:.2f}).")
-    for score, verdict in zip(scores[1:], verdicts):
-        if score.name == "a linear model":
-            same = number(score.value) == number(own.value) and verdict not in ("better", "worse")
-            sentences.append(_LINEAR_NUMBERS["equal" if same else verdict].format(number(score.value)))
-        else:
-            does = f"is off by {number(score.value)}"
-            sentences.append(_beside_constant(score.name, does, verdict, len(found.truth)))
-    rmse = tuple(np.sqrt(squares).tolist())
-    return RegressionQuality(scores, rmse, r2, verdicts, tuple(sentences), recommend(scores, verdicts))

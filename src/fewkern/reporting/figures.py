@@ -1,25 +1,64 @@
-"""Figures of the findings, drawn by matplotlib, as SVG in the colors of the page."""
+"""Figures of a report: drawn by matplotlib, where possible by displays of ``plotting``, as SVG in the page's colors."""
 
 from __future__ import annotations
 
+import html
+import io
+import re
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
 import numpy as np
+from sklearn.metrics import precision_recall_curve, roc_curve
 
+from fewkern.arrays.texts import missing_package, printable
+from fewkern.base import path_of
 from fewkern.plotting import ComponentsDisplay, DensityDisplay, ImportancesDisplay, PathDisplay, VectorsDisplay
-from fewkern.plotting.style import ACCENT, CHOSEN, CLASSES, QUIET
-from fewkern.reporting.errors import Calibration, Curves, Residuals
+from fewkern.plotting.style import ACCENT, CHOSEN, CLASSES, QUIET, SAMPLES, percent
+from fewkern.reporting.errors import Calibration, Intervals
 from fewkern.reporting.findings import Findings
-from fewkern.reporting.formatting import text
+from fewkern.reporting.formatting import label, text
+from fewkern.reporting.holdout import Predictions
 from fewkern.reporting.importances import Importances, PartialDependence
 from fewkern.reporting.rows import sample_rows
-from fewkern.reporting.svg import LINE, drawing, figure, inline_svg
-from fewkern.reporting.uncertainty import Intervals
+from fewkern.reporting.subject import Subject
 from fewkern.reporting.unsupervised import DensityShape
+from fewkern.reporting.vectors import in_units
 
-__all__ = ["Picture", "draw"]
+__all__ = ["INK", "Picture", "draw", "drawing", "figure", "inline_svg"]
+
+# Colors of text and of thin lines in the figure, and the variables of the page that replace all colors.
+INK, LINE = "#101418", "#c9d1d8"
+_VARIABLES = {
+    INK: "--ink",
+    "#000000": "--ink",
+    LINE: "--line",
+    ACCENT: "--accent",
+    QUIET: "--quiet",
+    SAMPLES: "--soft",
+    **{color: f"--class-{k}" for k, color in enumerate(CLASSES)},
+}
+_SETTINGS: dict[Any, Any] = {
+    "svg.fonttype": "none",  # texts stay texts: small, sharp, and found by a search
+    "font.size": 9.0,
+    "axes.titlesize": 9.0,
+    "text.color": INK,
+    "axes.labelcolor": INK,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "axes.edgecolor": LINE,
+    "axes.facecolor": "none",
+    "figure.facecolor": "none",
+    "legend.frameon": False,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "text.parse_math": False,  # a name may have dollar signs
+}
+
 
 # Dots in a scatter: each costs 150 bytes of the page, and more hide each other.
 _MOST_DOTS = 500
@@ -38,21 +77,71 @@ class Picture:
     caption: str
 
 
-def draw(findings: Findings) -> dict[str, tuple[Picture, ...]]:
+@contextmanager
+def drawing() -> Iterator[None]:
+    """Settings of all pictures. Letters that the font of the drawing lacks are no matter: the page has its own."""
+    try:
+        import matplotlib
+    except ImportError as error:
+        raise missing_package("report: every figure", "matplotlib") from error
+    with matplotlib.rc_context(_SETTINGS), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph .* missing from")
+        warnings.filterwarnings("ignore", message="Matplotlib currently does not support .* natively")
+        # very long names: the picture is then smaller than it should be
+        warnings.filterwarnings("ignore", message="constrained_layout not applied")
+        yield
+
+
+def figure(width: float = 4.6, height: float = 3.2) -> Any:
+    """New axes in a figure that no window shows; sizes in inches."""
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height), layout="constrained").subplots()
+
+
+def inline_svg(drawn: Any, name: str, alt: str) -> tuple[str, int]:
+    """A figure as an ``<svg>`` element, and its width in pixels.
+
+    ``name`` begins all its identifiers, ``alt`` says what it shows.
+    """
+    import matplotlib
+
+    buffer = io.StringIO()
+    with matplotlib.rc_context({"svg.hashsalt": name}):
+        drawn.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
+    text = printable(buffer.getvalue(), keep="\n\t")
+    text = text[text.index("<svg") :]
+    text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
+    text = re.sub(r"<style[^>]*>.*?</style>", "", text, flags=re.DOTALL)
+    text = re.sub(r'(\sid="|url\(#|xlink:href="#)', rf"\g<1>{name}-", text).replace("xlink:href", "href")
+    # no "<" inside: a text of the picture that looks like a style does not end one
+    text = re.sub(r'style="[^"<]*"', _in_page_colors, text)
+    width, height = (float(re.search(rf'{side}="([\d.]+)pt"', text)[1]) for side in ("width", "height"))  # type: ignore[index]
+    said = html.escape(printable(alt, keep="\n\t"))
+    head = f'<svg role="img" aria-label="{said}" viewBox="0 0 {width:g} {height:g}" stroke-linejoin="round"'
+    return head + ">" + text[text.index(">") + 1 :], round(width * 4 / 3)
+
+
+def _in_page_colors(style: re.Match[str]) -> str:
+    """One attribute ``style`` of a figure with the font and the colors of the page."""
+    text = re.sub(r"font-family:[^;\"]*", "font-family: inherit", style[0])
+    for color, variable in _VARIABLES.items():
+        text = text.replace(color, f"var({variable}, {color})")
+    return text
+
+
+def draw(subject: Subject, findings: Findings) -> dict[str, list[Picture]]:
     """All pictures of a report by the part of the page that they belong to."""
-    intervals = findings.uncertainty.intervals
     with drawing():
         made: dict[str, list[tuple[Any, str]]] = {
             "importances": _importances(findings),
             "errors": _errors(findings),
-            "vectors": _vectors(findings),
-            "uncertainty": [_intervals(intervals, findings.target)] if intervals else [],
-            "shape": _shape(findings),
+            "vectors": _vectors(subject),
+            "uncertainty": _intervals(findings.uncertainty.intervals, findings.target),
+            "shape": _reduction(findings, subject.truth) + _density(findings.density),
         }
         return {
-            part: tuple(
-                Picture(*inline_svg(ax.figure, f"{part}{k}", caption), caption) for k, (ax, caption) in enumerate(drawn)
-            )
+            part: [Picture(*inline_svg(ax.figure, f"{part}{k}", said), said) for k, (ax, said) in enumerate(drawn)]
             for part, drawn in made.items()
         }
 
@@ -75,7 +164,7 @@ def _importances(findings: Findings) -> list[tuple[Any, str]]:
         if found.several:
             caption += " Categories may be overstated: a row cannot move a little towards another category."
         drawn.append((ax, caption))
-    return drawn + [(_dependence(one, findings), _dependence_caption(one, findings)) for one in found.dependence]
+    return drawn + [_dependence(one, findings) for one in found.dependence]
 
 
 def _shuffling(found: Importances, findings: Findings) -> tuple[Any, str]:
@@ -97,15 +186,14 @@ def _shuffling(found: Importances, findings: Findings) -> tuple[Any, str]:
     ax.set_ylim(len(shown) - 0.4, -0.6)
     _few_ticks(ax.xaxis)
     ax.set_xlabel("more wrong predictions in 100" if classify else f"more error in {_short(findings.target)}")
-    caption = (
-        f"How much worse the model is when the cells of one column are shuffled ({found.rows:,} rows"
-        + (f"; the first {_MOST_BARS} columns" if len(found.columns) > _MOST_BARS else "")
-        + "). It shows what this model uses, not what causes the target."
+    first = f"; the first {_MOST_BARS} columns" if len(found.columns) > _MOST_BARS else ""
+    return ax, (
+        f"How much worse the model is when the cells of one column are shuffled ({found.rows:,} rows{first}). It shows "
+        "what this model uses, not what causes the target."
     )
-    return ax, caption
 
 
-def _dependence(found: PartialDependence, findings: Findings) -> Any:
+def _dependence(found: PartialDependence, findings: Findings) -> tuple[Any, str]:
     ax = figure(3.4, 2.6)
     is_line, several = found.kind != "category", len(found.curves) > 1
     for k, (name, means) in enumerate(found.curves):
@@ -118,7 +206,7 @@ def _dependence(found: PartialDependence, findings: Findings) -> Any:
     value_axis, answer_axis = (ax.xaxis, ax.yaxis) if is_line else (ax.yaxis, ax.xaxis)
     _few_ticks(answer_axis)
     if findings.task == "classify":
-        _in_percent(answer_axis)
+        percent(answer_axis)
     if found.kind == "number":
         _few_ticks(ax.xaxis)
     elif found.kind == "date":
@@ -128,160 +216,140 @@ def _dependence(found: PartialDependence, findings: Findings) -> Any:
         ax.set_yticks(np.arange(len(names)), names)
         ax.set_ylim(len(names) - 0.4, -0.6)
         ax.grid(axis="y", color=LINE, lw=0.6)
+    if findings.task == "regress":
+        answer = f"mean predicted {_short(findings.target)}"
+    else:
+        answer = "probability" if several else f"probability of {_short(found.curves[0][0])}"
     value_axis.set_label_text(_short(found.column))
-    answer_axis.set_label_text(_answer(found, findings))
+    answer_axis.set_label_text(answer)
     if several:
         ax.legend(title=_short(findings.target), loc="center left", bbox_to_anchor=(1.0, 0.5))
-    return ax
-
-
-def _answer(found: PartialDependence, findings: Findings) -> str:
-    if findings.task == "regress":
-        return f"mean predicted {_short(findings.target)}"
-    return f"probability of {_short(found.curves[0][0])}" if len(found.curves) == 1 else "probability"
-
-
-def _dependence_caption(found: PartialDependence, findings: Findings) -> str:
-    answer = _answer(found, findings)
-    return f"{answer[0].upper()}{answer[1:]}, if all rows had the same {found.column} and kept their other cells."
+    same = f"if all rows had the same {found.column} and kept their other cells"
+    return ax, f"{answer[0].upper()}{answer[1:]}, {same}."
 
 
 def _errors(findings: Findings) -> list[tuple[Any, str]]:
-    found, drawn = findings.errors, []
-    if found.residuals is not None:
-        drawn += [_against_truth(found.residuals, findings.target), _residuals(found.residuals, findings.target)]
-    if found.calibration is not None:
-        drawn.append(_calibration(found.calibration))
-    if found.curves is not None:
-        drawn += _curves(found.curves)
-    return drawn
+    found, wrong = findings.predictions, findings.errors
+    if found is None or wrong is None:
+        return []
+    if findings.task == "regress":
+        return _residuals(found, _short(findings.target))
+    return [*_calibration(wrong.calibration), *(_curves(found) if wrong.thresholds else [])]
 
 
 def _some(n: int, limit: int = _MOST_DOTS) -> Any:
     return sample_rows(n, limit, np.random.default_rng(0))
 
 
-def _against_truth(found: Residuals, target: str) -> tuple[Any, str]:
-    ax = figure(4.4, 4.4)
-    some = _some(len(found.truth))
-    both = np.concatenate([found.truth, found.predicted])
+def _residuals(found: Predictions, target: str) -> list[tuple[Any, str]]:
+    truth, predicted = np.asarray(found.truth, dtype=float), np.asarray(found.predicted, dtype=float)
+    some, both = _some(len(truth)), np.concatenate([truth, predicted])
     low, high = float(both.min()), float(both.max())
-    ax.plot([low, high], [low, high], color=CHOSEN, lw=1.2)
-    ax.plot(found.truth[some], found.predicted[some], "o", color=ACCENT, ms=3.5, alpha=0.55, mew=0)
     margin = 0.04 * (high - low or 1.0)
-    ax.set_xlim(low - margin, high + margin)
-    ax.set_ylim(low - margin, high + margin)
-    ax.set_aspect("equal")
-    _few_ticks(ax.xaxis, ax.yaxis)
-    ax.set_xlabel(f"true {_short(target)}")
-    ax.set_ylabel(f"predicted {_short(target)}")
-    return ax, "Predicted against true values. On the line the prediction is right."
+    against, gaps = figure(4.4, 4.4), figure(4.4, 4.4)
+    against.plot([low, high], [low, high], color=CHOSEN, lw=1.2)
+    against.set(xlim=(low - margin, high + margin), ylim=(low - margin, high + margin), aspect="equal")
+    against.set(xlabel=f"true {target}", ylabel=f"predicted {target}")
+    gaps.axhline(0, color=CHOSEN, lw=1.2)
+    gaps.set(xlabel=f"predicted {target}", ylabel="predicted − true")
+    for ax, x, y in ((against, truth, predicted), (gaps, predicted, predicted - truth)):
+        ax.plot(x[some], y[some], "o", color=ACCENT, ms=3.5, alpha=0.55, mew=0)
+        _few_ticks(ax.xaxis, ax.yaxis)
+    pattern = "Above the line the prediction is too high; a pattern would mean that the model misses something."
+    return [
+        (against, "Predicted against true values. On the line the prediction is right."),
+        (gaps, f"Residuals. {pattern}"),
+    ]
 
 
-def _residuals(found: Residuals, target: str) -> tuple[Any, str]:
-    ax = figure(4.4, 4.4)
-    some = _some(len(found.truth))
-    ax.axhline(0, color=CHOSEN, lw=1.2)
-    ax.plot(found.predicted[some], (found.predicted - found.truth)[some], "o", color=ACCENT, ms=3.5, alpha=0.55, mew=0)
-    _few_ticks(ax.xaxis, ax.yaxis)
-    ax.set_xlabel(f"predicted {_short(target)}")
-    ax.set_ylabel("predicted − true")
-    return (
-        ax,
-        "Residuals. Above the line the prediction is too high; a pattern would mean that the model misses something.",
-    )
-
-
-def _calibration(found: Calibration) -> tuple[Any, str]:
+def _square(xlabel: str, ylabel: str, margin: float) -> Any:
+    """Axes of two shares."""
     ax = figure(3.4, 3.4)
+    ends = (-margin, 1 + margin)
+    ax.set(xlim=ends, ylim=ends, aspect="equal", xlabel=xlabel, ylabel=ylabel)
+    percent(ax.xaxis)
+    percent(ax.yaxis)
+    return ax
+
+
+def _calibration(found: Calibration | None) -> list[tuple[Any, str]]:
+    if found is None:
+        return []
+    ax = _square(f"predicted probability of {_short(found.of)}", "observed frequency", 0.03)
     ax.plot([0, 1], [0, 1], color=CHOSEN, lw=1.2)
     ax.plot(found.stated, found.true, "o-", color=ACCENT, lw=1.5, ms=5)
-    ax.set_xlim(-0.03, 1.03)
-    ax.set_ylim(-0.03, 1.03)
-    ax.set_aspect("equal")
-    ax.set_xlabel(f"predicted probability of {_short(found.of)}")
-    ax.set_ylabel("observed frequency")
-    _in_percent(ax.xaxis)
-    _in_percent(ax.yaxis)
-    return (
-        ax,
-        "Calibration: on the line, predicted probabilities equal observed frequencies. Each dot is a group of rows.",
-    )
+    equal = "on the line, predicted probabilities equal observed frequencies"
+    return [(ax, f"Calibration: {equal}. Each dot is a group of rows.")]
 
 
-def _curves(found: Curves) -> list[tuple[Any, str]]:
-    roc = figure(3.4, 3.4)
+def _curves(found: Predictions) -> list[tuple[Any, str]]:
+    """The ROC and the precision-recall curve of the rarer of two classes."""
+    assert found.rare is not None
+    name, positive, stated = found.rare
+    false_alarms, hits, _ = roc_curve(positive, stated)
+    precision, recall, _ = precision_recall_curve(positive, stated)
+    share_found = f"share of {_short(label(name))} found (recall)"
+    roc = _square("false-positive rate", share_found, 0.02)
     roc.plot([0, 1], [0, 1], color=QUIET, lw=1.2)
-    roc.plot(found.false_alarms, found.hits, color=ACCENT, lw=2)
-    roc.set_xlabel("false-positive rate")
-    roc.set_ylabel(f"share of {_short(found.of)} found (recall)")
-    pr = figure(3.4, 3.4)
-    pr.axhline(found.share, color=QUIET, lw=1.2)
-    pr.plot(found.recall, found.precision, color=ACCENT, lw=2)
-    pr.set_xlabel(f"share of {_short(found.of)} found (recall)")
-    pr.set_ylabel("share right (precision)")
-    for ax in (roc, pr):
-        ax.set_xlim(-0.02, 1.02)
-        ax.set_ylim(-0.02, 1.02)
-        ax.set_aspect("equal")
-        _in_percent(ax.xaxis)
-        _in_percent(ax.yaxis)
+    roc.plot(false_alarms, hits, color=ACCENT, lw=2)
+    pr = _square(share_found, "share right (precision)", 0.02)
+    pr.axhline(positive.mean(), color=QUIET, lw=1.2)
+    pr.plot(recall, precision, color=ACCENT, lw=2)
     return [
         (roc, "ROC curve: finding more costs false alarms. The gray line is guessing."),
         (pr, "Precision and recall: finding more makes each one less certain. The gray line is guessing."),
     ]
 
 
-def _vectors(findings: Findings) -> list[tuple[Any, str]]:
+def _vectors(subject: Subject) -> list[tuple[Any, str]]:
     drawn = []
-    if findings.plane is not None:
+    plane = in_units(subject) if subject.task == "classify" and len(subject.inputs) == 2 else None
+    if plane is not None and subject.truth is not None:
         ax = figure(5.6, 4.2)
-        some = _some(len(findings.plane.X))
-        VectorsDisplay.from_model(replace(findings.plane, X=findings.plane.X[some]), findings.labels[some], ax=ax)
+        some = _some(len(plane.X))
+        VectorsDisplay.from_model(replace(plane, X=plane.X[some]), subject.truth[some], ax=ax)
         drawn.append((ax, "Rows, the vectors that are kept (circles), and where the prediction changes."))
-    if findings.path is not None:
+    path = path_of(subject.core)
+    if subject.task != "density" and path is not None and path.error.ndim and max(path.error.shape) > 1:
         ax = figure(4.8, 3.4)
-        PathDisplay.from_estimator(findings.path, ax=ax)
+        PathDisplay.from_estimator(subject.core, ax=ax)
         drawn.append((ax, "How the number of vectors was chosen: the error of the models that were compared."))
     return drawn
 
 
-def _intervals(found: Intervals, target: str) -> tuple[Any, str]:
+def _intervals(found: Intervals | None, target: str) -> list[tuple[Any, str]]:
+    if found is None:
+        return []
     ax = figure(5.6, 3.2)
     some = _some(len(found.truth), _MOST_INTERVALS)
     some = some[np.argsort(found.predicted[some], kind="stable")]
-    places = np.arange(len(some))
-    inside = (found.low[some] <= found.truth[some]) & (found.truth[some] <= found.high[some])
+    places, inside, truth = np.arange(len(some)), found.inside[some], found.truth[some]
     ax.vlines(places, found.low[some], found.high[some], color=QUIET, lw=3)
     ax.plot(places, found.predicted[some], "_", color=ACCENT, ms=6, label="predicted")
-    ax.plot(places[inside], found.truth[some][inside], "o", color=ACCENT, ms=3, label="true, inside")
-    ax.plot(places[~inside], found.truth[some][~inside], "o", color=CHOSEN, ms=4, label="true, outside")
-    ax.set_xticks([])
-    ax.set_xlabel(f"{len(some)} rows, by prediction")
-    ax.set_ylabel(_short(target))
+    ax.plot(places[inside], truth[inside], "o", color=ACCENT, ms=3, label="true, inside")
+    ax.plot(places[~inside], truth[~inside], "o", color=CHOSEN, ms=4, label="true, outside")
+    ax.set(xticks=[], xlabel=f"{len(some)} rows, by prediction", ylabel=_short(target))
     ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
-    return ax, f"Prediction intervals with {found.coverage:.0%} coverage."
+    return [(ax, f"Prediction intervals with {found.coverage:.0%} coverage.")]
 
 
-def _shape(findings: Findings) -> list[tuple[Any, str]]:
-    if findings.density is not None:
-        return _density(findings.density)
+def _reduction(findings: Findings, labels: Any) -> list[tuple[Any, str]]:
     found = findings.reduction
     if found is None or not found.total:
         return []
-    T = found.components[:, :2]
-    names = ["component 1", "component 2"]
+    T, names = found.components[:, :2], ["component 1", "component 2"]
     if T.shape[1] == 1:
         T, names = np.column_stack([T[:, 0], np.arange(len(T))]), ["component 1", "row"]
     some = _some(len(T), 3 * _MOST_DOTS)
-    labels = None if findings.labels is None else np.asarray(findings.labels)[some]
     ax = figure(6.2, 4.4)
-    ComponentsDisplay(T[some], labels, None, names).plot(ax)
+    ComponentsDisplay(T[some], None if labels is None else labels[some], None, names).plot(ax)
     return [(ax, "The rows on the first two components." if found.total > 1 else "The rows on the component.")]
 
 
-def _density(found: DensityShape) -> list[tuple[Any, str]]:
+def _density(found: DensityShape | None) -> list[tuple[Any, str]]:
     """Every column alone, and the first columns in pairs."""
+    if found is None:
+        return []
     d, names = len(found.columns), [_short(name) for name in found.columns]
     shown: list[tuple[int, ...]] = [(j,) for j in range(min(d, _MOST_MARGINALS))]
     shown += combinations(range(min(d, _MOST_PAIRED)), 2)
@@ -314,7 +382,3 @@ def _date_ticks(axis: Any) -> None:
     locator = AutoDateLocator(minticks=2, maxticks=5)
     axis.set_major_locator(locator)
     axis.set_major_formatter(ConciseDateFormatter(locator))
-
-
-def _in_percent(axis: Any) -> None:
-    axis.set_major_formatter(lambda value, _: f"{100 * value:g}%")

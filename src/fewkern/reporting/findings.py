@@ -2,76 +2,52 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from fewkern.base import path_of
-from fewkern.plotting.model import FittedModel
-from fewkern.reporting import errors
-from fewkern.reporting.evaluation import (
-    ClassQuality,
-    RegressionQuality,
-    baselines,
-    classify_quality,
-    regress_quality,
-)
-from fewkern.reporting.formatting import label, number, percent
+from fewkern.reporting.errors import Errors, Uncertainty, errors, uncertainty, worst_rows
+from fewkern.reporting.evaluation import Quality, baselines, quality
+from fewkern.reporting.formatting import Table, as_table, label, number, percent
 from fewkern.reporting.holdout import Predictions, ReportSettings, predict_held_out
 from fewkern.reporting.importances import Importances, decides_alone, importances
-from fewkern.reporting.listing import Listing, in_units, list_rows
 from fewkern.reporting.subject import Subject
-from fewkern.reporting.uncertainty import Uncertainty, uncertainty
 from fewkern.reporting.unsupervised import DensityShape, Reduction, density_shape, reduction
 from fewkern.reporting.usage import Usage, usage
-from fewkern.reporting.vectors import Example, Vectors, examples, vectors
+from fewkern.reporting.vectors import Vectors, examples, row_columns, vectors
 
-__all__ = ["Errors", "Findings", "find"]
-
-
-@dataclass(frozen=True)
-class Errors:
-    """Where a model errs; what does not apply to it is None or empty."""
-
-    confusion: errors.Confusion | None = None
-    calibration: errors.Calibration | None = None
-    thresholds: tuple[errors.Threshold, ...] = ()
-    curves: errors.Curves | None = None
-    residuals: errors.Residuals | None = None
-    worst: tuple[errors.WorstRow, ...] = ()
-    worst_cells: Listing | None = None
+__all__ = ["Findings", "find"]
 
 
 @dataclass(frozen=True)
 class Findings:
-    """Everything that the page shows."""
+    """Everything that the page shows; what does not apply to a model is None or empty."""
 
     task: str
+    """"classify", "regress", "reduce" or "density"."""
     target: str
     """Name of the target, or words for it."""
     model: str
     """Name of the estimator."""
     rows: int
     columns: int
-    classes: tuple[object, ...]
-    quality: ClassQuality | RegressionQuality | None
-    predictions: Predictions | None
-    importances: Importances | None
-    leak: str
-    """A question, where one column alone decides; else empty."""
-    errors: Errors
-    reduction: Reduction | None
-    density: DensityShape | None
-    labels: Any
-    """Targets of all rows, for the colors of figures."""
+    worst: Table
+    """The rows that the model handles worst."""
     vectors: Vectors | None
-    examples: tuple[Example, ...]
-    plane: FittedModel | None
-    """A classifier of two columns, for a figure of its regions."""
     uncertainty: Uncertainty
     usage: Usage
-    path: Any
-    """The estimator, if it compared models of several sizes: a figure can be drawn of that."""
     remarks: tuple[str, ...]
+    predictions: Predictions | None = None
+    quality: Quality | None = None
+    importances: Importances | None = None
+    leak: str = ""
+    """A question, where one column alone decides."""
+    errors: Errors | None = None
+    examples: Table = ((), ())
+    """Predictions, and the kept rows that are most similar."""
+    reduction: Reduction | None = None
+    density: DensityShape | None = None
 
     @property
     def headline(self) -> tuple[str, ...]:
@@ -82,82 +58,61 @@ class Findings:
 
 def find(subject: Subject, settings: ReportSettings) -> Findings:
     """Evaluate a model on its rows, and collect what a report shows."""
-    seed = settings.random_state
-    target = subject.target or ("class" if subject.task == "classify" else "the target")
-    found: Any = {"quality": None, "importances": None, "leak": "", "reduction": None, "density": None}
-    predictions, order = None, ()
-    if subject.task in ("classify", "regress"):
-        predictions = predict_held_out(subject, settings)
-        found |= _supervised(subject, predictions, target, seed)
-        order = tuple(c.column for c in found["importances"].columns)
-    elif subject.task == "reduce":
-        found["reduction"] = reduction(subject, subject.feature_names, settings)
-        worst = [i for i, _ in found["reduction"].worst]
-        found["errors"] = Errors(worst_cells=list_rows(subject, worst, order))
+    classify, seed = subject.task == "classify", settings.random_state
+    target = subject.target or ("class" if classify else "the target")
+    found: dict[str, Any] = {}
+    order: tuple[str, ...] = ()
+    trial: Predictions | Reduction | DensityShape
+    worst: Sequence[tuple[int, tuple[str, ...]]]
+    if subject.task == "reduce":
+        trial = found["reduction"] = reduction(subject, settings)
+        head, worst = ["distance"], [(i, (f"{value:.3g}",)) for i, value in trial.worst]
+    elif subject.task == "density":
+        trial = found["density"] = density_shape(subject, settings)
+        head, worst = ["log density"], [(i, (f"{value:.4g}",)) for i, value in trial.lowest]
     else:
-        found["density"] = density_shape(subject, subject.feature_names, settings)
-        lowest = [i for i, _ in found["density"].lowest]
-        found["errors"] = Errors(worst_cells=list_rows(subject, lowest, order))
+        trial = predict_held_out(subject, settings)
+        found = _supervised(subject, trial, target, seed)
+        order = tuple(column.column for column in found["importances"].columns)
+        head, worst = [f"true {target}", "predicted", "probability" if classify else "off by"], worst_rows(trial)
+    positions = [i for i, _ in worst]
+    columns = [("row", [subject.rows.label(i) for i in positions])]
+    columns += [(name, [lead[k] for _, lead in worst]) for k, name in enumerate(head)]
     return Findings(
         task=subject.task,
         target=target,
         model=type(subject.core).__name__,
         rows=len(subject.rows),
         columns=len(subject.used),
-        classes=tuple(subject.classes.tolist()) if subject.task == "classify" else (),
-        predictions=predictions,
-        labels=subject.truth,
-        vectors=vectors(subject, order, seed),
-        examples=() if predictions is None else examples(subject, predictions),
-        plane=in_units(subject) if subject.task == "classify" and len(subject.inputs) == 2 else None,
-        uncertainty=uncertainty(subject, predictions),
-        usage=usage(subject, predictions, settings.compare, seed),
-        path=_path(subject),
-        remarks=_remarks(subject, predictions or found["reduction"] or found["density"]),
+        worst=as_table(columns + row_columns(subject, positions, order)),
+        vectors=vectors(subject, target, order, seed),
+        uncertainty=uncertainty(subject, found.get("predictions")),
+        usage=usage(subject, found.get("predictions"), settings.compare, seed),
+        remarks=_remarks(subject, trial),
         **found,
     )
 
 
 def _supervised(subject: Subject, found: Predictions, target: str, seed: int) -> dict[str, Any]:
-    """What only models of a target have: quality, importances, errors, and the question about a leak."""
+    """What only models of a target have: quality, importances, errors, examples, and the question about a leak."""
     assert subject.truth is not None
-    rules = baselines(found, subject.samples, subject.truth, subject.task, seed)
-    matter = importances(subject, seed)
-    worst = errors.worst_rows(found, subject.task)
-    order = tuple(column.column for column in matter.columns)
-    cells = list_rows(subject, [row.position for row in worst], order)
-    quality: ClassQuality | RegressionQuality
-    if subject.task == "classify":
-        classes = subject.classes
-        quality = classify_quality(found, rules, classes, target)
-        lines = quality.classes
-        wrong = Errors(
-            errors.confusion(found, classes),
-            errors.calibration(found, lines, classes),
-            errors.thresholds(found, lines, classes),
-            errors.curves(found, lines, classes),
-            worst=worst,
-            worst_cells=cells,
-        )
-    else:
-        quality = regress_quality(found, rules, target)
-        wrong = Errors(residuals=errors.residuals(found, target), worst=worst, worst_cells=cells)
-    leak = ""
-    features = subject.features[subject.rows.names.index(order[0])] if len(order) > 1 else None
-    if features is not None and decides_alone(subject.samples[:, features], subject.truth, subject.task, seed):
-        leak = (
-            f"Column {label(order[0])} alone decides: it predicts {target} almost perfectly. Is it known before "
-            f"{target}? If not, leave it out."
-        )
-    return {"quality": quality, "importances": matter, "leak": leak, "errors": wrong}
-
-
-def _path(subject: Subject) -> Any:
-    trace = path_of(subject.core)
-    if getattr(subject.core, "refined_", False):
-        return None  # the number of vectors was chosen otherwise
-    compared = trace is not None and trace.error.ndim and max(trace.error.shape) > 1
-    return subject.core if compared and subject.task != "density" else None
+    matter, leak = importances(subject, seed), ""
+    if len(matter.columns) > 1:
+        first = matter.columns[0].column
+        samples = subject.samples[:, subject.features[subject.rows.names.index(first)]]
+        if decides_alone(samples, subject.truth, subject.task, seed):
+            leak = (
+                f"Column {label(first)} alone decides: it predicts {target} almost perfectly. Is it known before "
+                f"{target}? If not, leave it out."
+            )
+    return {
+        "predictions": found,
+        "quality": quality(found, baselines(found, subject.samples, subject.truth, seed), target),
+        "importances": matter,
+        "leak": leak,
+        "errors": errors(found, target),
+        "examples": examples(subject, found, target),
+    }
 
 
 _HOW = {
@@ -180,9 +135,9 @@ _HOW = {
 }
 
 
-def _remarks(subject: Subject, trial: Predictions | Reduction | DensityShape | None) -> tuple[str, ...]:
+def _remarks(subject: Subject, trial: Predictions | Reduction | DensityShape) -> tuple[str, ...]:
     """How the numbers came about, and the notes of the model, each once."""
-    remarks = [] if trial is None else [_HOW[trial.how]]
+    remarks = [_HOW[trial.how]]
     if isinstance(trial, Predictions) and trial.how == "held out" and not trial.seen:
         remarks = ["Errors were measured on rows that were held out; the model was not fitted to them."]
     stated = getattr(subject.core, "held_out_error_", None)
@@ -191,8 +146,7 @@ def _remarks(subject: Subject, trial: Predictions | Reduction | DensityShape | N
         size = percent(value) if subject.task == "classify" else f"{number(value**0.5)} (RMSE)"
         remarks.append(f"The cross-validated error that the model itself states is {size}.")
     said = any("still falling" in note for note in subject.notes)
-    refined = getattr(subject.core, "refined_", False)  # its path is not that of the vectors after they were moved
-    if not said and not refined and getattr(path_of(subject.core), "open_end", False):
+    if not said and getattr(path_of(subject.core), "open_end", False):
         remarks.append(
             "The error was still falling at the budget of vectors: a larger max_vectors, or prefer='accurate', may "
             "help."

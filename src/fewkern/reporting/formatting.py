@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,8 @@ import numpy as np
 from fewkern.arrays.texts import printable
 
 __all__ = [
+    "Table",
+    "as_table",
     "cell",
     "count",
     "is_missing",
@@ -23,8 +26,15 @@ __all__ = [
     "text",
 ]
 
+# A table of a page: its head, and rows of text.
+Table = tuple[Sequence[str], Sequence[Sequence[str]]]
 # Longer texts in a cell are cut: a report shows rows, not documents.
 _LONGEST = 60
+
+
+def as_table(columns: Sequence[tuple[str, Sequence[str]]]) -> Table:
+    """A table of columns with names."""
+    return tuple(name for name, _ in columns), list(zip(*(texts for _, texts in columns)))
 
 
 def count(n: int) -> str:
@@ -43,7 +53,9 @@ def of(part: int, whole: int) -> str:
 
 
 def percent(share: float, digits: int = 1) -> str:
-    """A share in percent; what is not quite nothing or all is not written as such."""
+    """A share in percent; what is not quite nothing or all is not written as such, and NaN is a dash."""
+    if math.isnan(share):
+        return "–"
     if 0 < share < 0.5 * 10 ** -(digits + 2):
         return f"<{10**-digits:g}%"
     if 1 > share > 1 - 0.5 * 10 ** -(digits + 2):

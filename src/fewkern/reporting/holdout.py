@@ -15,7 +15,7 @@ from fewkern.core.gaussians import GaussianExpansion
 from fewkern.reporting.rows import sample_rows
 from fewkern.reporting.subject import Subject
 
-__all__ = ["Predictions", "ReportSettings", "Trial", "predict_held_out", "try_out", "was_fitted_to"]
+__all__ = ["Predictions", "ReportSettings", "losses", "predict_held_out", "rarer", "relation", "try_out"]
 
 Vector = np.ndarray[Any, Any]
 # A fifth of the rows is held out, as the command line does.
@@ -76,17 +76,41 @@ class Predictions:
     """"held out" (the model's own record), "refitted" (by a copy), "new" or "fitted" (optimistic)."""
     train: Vector
     """Rows that a baseline may be fitted to; empty if there are none."""
+    classes: Vector | None = None
+    """Labels of the classes, in the order of the probabilities; None for a regression."""
     seen: bool = True
     """Whether the model of the report was fitted to these rows, though the one that predicted them was not."""
 
     @property
-    def rows(self) -> str:
-        """These rows in words, for a sentence."""
-        n = f"{len(self.truth):,}"
-        return {
-            "new": f"the {n} rows of this table",
-            "fitted": f"the {n} rows that it was fitted to",
-        }.get(self.how, f"{n} rows that it had not seen")
+    def rare(self) -> tuple[Any, Vector, Vector] | None:
+        """The rarer of two classes, which rows have it, and its probabilities, where there are such."""
+        k = None if self.classes is None else rarer(self.truth, self.classes)
+        if k is None or self.classes is None or self.probabilities is None:
+            return None
+        return self.classes[k], self.truth == self.classes[k], self.probabilities[:, k]
+
+    @property
+    def losses(self) -> Vector:
+        """Whether each prediction is wrong, or by how much it is off."""
+        return losses(self.truth, self.predicted, self.classes is not None)
+
+
+def rarer(truth: Any, classes: Vector) -> int | None:
+    """Which of two classes people look for: the rarer one; of equal ones the second. None if there are not two."""
+    if len(classes) != 2:
+        return None
+    first, second = ((truth == name).sum() for name in classes)
+    return 0 if first < second else 1
+
+
+def losses(truth: Vector, predicted: Vector, classify: bool) -> Vector:
+    """Whether each prediction is wrong, or by how much it is off; the mean is an error rate or the MAE."""
+    return truth != predicted if classify else np.abs(np.asarray(truth - predicted, dtype=float))
+
+
+def relation(how: str) -> str:
+    """How rows relate to the fit, for a sentence about them."""
+    return {"new": "of this table", "fitted": "that it was fitted to"}.get(how, "that it had not seen")
 
 
 def predict_held_out(subject: Subject, settings: ReportSettings) -> Predictions:
@@ -94,31 +118,22 @@ def predict_held_out(subject: Subject, settings: ReportSettings) -> Predictions:
     record = _record(subject)
     if record is not None and settings.rows != "new":
         return record
-    trial = try_out(subject, settings)
-    samples = trial.subject.samples[trial.test]
-    probabilities = trial.subject.probabilities(samples) if subject.task == "classify" else None
+    model, train, test, how = try_out(subject, settings)
+    samples = model.samples[test]
+    classes, probabilities = None, None
+    if subject.task == "classify":
+        classes, probabilities = subject.classes, model.probabilities(samples)
     assert subject.truth is not None
-    truth = subject.truth[trial.test]
-    return Predictions(
-        trial.test, truth, trial.subject.predict(samples), probabilities, trial.how, trial.train, trial.how != "new"
-    )
+    predicted = model.predict(samples)
+    return Predictions(test, subject.truth[test], predicted, probabilities, how, train, classes, how != "new")
 
 
-@dataclass(frozen=True)
-class Trial:
-    """A model to evaluate, and the rows to evaluate it on."""
+def try_out(subject: Subject, settings: ReportSettings) -> tuple[Subject, Vector, Vector, str]:
+    """A model, the rows that it was fitted to, rows to try it on, and how these relate to the fit.
 
-    subject: Subject
-    """The model itself, or a copy that was fitted without these rows."""
-    train: Vector
-    """Rows that the copy was fitted to; empty for the model itself."""
-    test: Vector
-    how: str
-    """As in :class:`Predictions`."""
-
-
-def try_out(subject: Subject, settings: ReportSettings) -> Trial:
-    """The model and rows to try it on: new rows, or a part of its own rows and a copy fitted to the others."""
+    The model itself and new rows (then the first rows are not known, and empty), or a copy fitted to a part of the
+    rows, and the others.
+    """
     fitted = settings.rows == "fitted" or (settings.rows == "auto" and was_fitted_to(subject))
     split = _split(subject, settings.random_state) if fitted else None
     if split is not None:
@@ -126,12 +141,12 @@ def try_out(subject: Subject, settings: ReportSettings) -> Trial:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", BudgetWarning)  # said of the model itself
             try:
-                return Trial(subject.refitted(train), train, test[:_MOST_ROWS], "refitted")
+                return subject.refitted(train), train, test[:_MOST_ROWS], "refitted"
             except ValueError:
                 pass  # a part of the rows may lack what the model needs, such as two classes
     rng = np.random.default_rng(settings.random_state)
     some = sample_rows(len(subject.rows), _MOST_ROWS, rng)
-    return Trial(subject, np.arange(0), some, "fitted" if fitted else "new")
+    return subject, np.arange(0), some, "fitted" if fitted else "new"
 
 
 def _record(subject: Subject) -> Predictions | None:
@@ -149,7 +164,8 @@ def _record(subject: Subject) -> Predictions | None:
     # from many rows on, a table model is not fitted again to all of them
     seen = getattr(getattr(subject.model, "facts_", None), "rows", len(truth) + len(train)) > len(train)
     proba = None if record.probabilities is None else np.asarray(record.probabilities)
-    return Predictions(positions, truth, np.asarray(record.predicted), proba, "held out", train, seen)
+    classes = subject.classes if subject.task == "classify" else None
+    return Predictions(positions, truth, np.asarray(record.predicted), proba, "held out", train, classes, seen)
 
 
 def was_fitted_to(subject: Subject) -> bool:
@@ -176,9 +192,8 @@ def was_fitted_to(subject: Subject) -> bool:
         targets = (subject.truth[:, None] == subject.classes[None, :]).astype(float)
         targets = targets if values.shape[1] > 1 else 2 * targets[:, 1:] - 1
     residuals = targets - values
-    return bool(
-        np.all(np.abs(residuals.mean(axis=0)) <= _ROUNDING * np.maximum(np.abs(residuals).mean(axis=0), 1e-300))
-    )
+    sizes = np.maximum(np.abs(residuals).mean(axis=0), 1e-300)
+    return bool(np.all(np.abs(residuals.mean(axis=0)) <= _ROUNDING * sizes))
 
 
 def _split(subject: Subject, seed: int) -> tuple[Vector, Vector] | None:

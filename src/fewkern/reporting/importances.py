@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,20 +13,12 @@ from sklearn.model_selection import KFold, cross_val_score
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from fewkern.arrays.namespace import to_numpy
-from fewkern.reporting.evaluation import prediction_error
 from fewkern.reporting.formatting import cell, is_missing, number
+from fewkern.reporting.holdout import losses, rarer
 from fewkern.reporting.rows import sample_rows
 from fewkern.reporting.subject import Subject
 
-__all__ = [
-    "ColumnImportance",
-    "Importances",
-    "PartialDependence",
-    "decides_alone",
-    "importances",
-    "own_importances",
-    "partial_dependence",
-]
+__all__ = ["ColumnImportance", "Importances", "PartialDependence", "decides_alone", "importances", "partial_dependence"]
 
 Vector = np.ndarray[Any, Any]
 # Rows that are predicted again and again; more make the numbers hardly more certain.
@@ -89,21 +82,19 @@ def importances(subject: Subject, seed: int) -> Importances:
     """Permutation importances of columns, those of the model itself, and partial dependence on the first three."""
     rng = np.random.default_rng(seed)
     some = sample_rows(len(subject.rows), _MOST_ROWS, rng)
-    own = own_importances(subject)
-    tried = _tried(subject, own)
+    shares = _shares(subject)
+    tried = _tried(subject, shares)
     error = _error(subject, some, subject.samples[some])
     repeats = max(1, min(_REPEATS, _MOST_PREDICTIONS // max(len(tried), 1)))
     found = []
     for j in tried:
         shuffled = [subject.with_cells(some, j, rng.permutation(some)) for _ in range(repeats)]
-        increases = [_error(subject, some, samples) - error for samples in shuffled]
-        share = None if own is None else float(own[subject.used.index(j)])
-        found.append(
-            ColumnImportance(subject.rows.names[j], float(np.mean(increases)), float(np.std(increases)), share)
-        )
-    order = sorted(range(len(found)), key=lambda k: (-found[k].increase, -(found[k].share or 0.0)))
-    columns = tuple(found[k] for k in order)
-    first = [tried[k] for k in order if found[k].increase > 0][:_MOST_SHOWN]
+        rises = [_error(subject, some, samples) - error for samples in shuffled]
+        name = subject.rows.names[j]
+        found.append((j, ColumnImportance(name, float(np.mean(rises)), float(np.std(rises)), shares.get(j))))
+    found.sort(key=lambda one: (-one[1].increase, -(one[1].share or 0.0)))
+    columns = tuple(column for _, column in found)
+    first = [j for j, column in found if column.increase > 0][:_MOST_SHOWN]
     return Importances(
         columns,
         error,
@@ -112,7 +103,7 @@ def importances(subject: Subject, seed: int) -> Importances:
         tuple(name for j, name in enumerate(subject.rows.names) if j not in subject.used),
         any(len(features) > 1 for features in subject.features.values()),
         tuple(partial_dependence(subject, j, rng) for j in first),
-        _sentences(columns, error, subject),
+        _sentences(columns, error, subject.task),
     )
 
 
@@ -145,24 +136,22 @@ def decides_alone(column: Vector, y: Vector, task: str, seed: int = 0) -> bool:
 def _error(subject: Subject, positions: Vector, samples: Vector) -> float:
     """Error rate or mean absolute error on some rows, with the given features."""
     assert subject.truth is not None
-    return prediction_error(subject.truth[positions], subject.predict(samples), subject.task)
+    return float(losses(subject.truth[positions], subject.predict(samples), subject.task == "classify").mean())
 
 
-def _tried(subject: Subject, own: Vector | None) -> list[int]:
+def _shares(subject: Subject) -> dict[int, float]:
+    """``feature_importances_``, added up over the features of every used column; empty if the model has none."""
+    shares = getattr(subject.core, "feature_importances_", None)
+    if shares is None:
+        return {}
+    return {j: float(to_numpy(shares)[features].sum()) for j, features in subject.features.items()}
+
+
+def _tried(subject: Subject, shares: dict[int, float]) -> list[int]:
     """Columns to shuffle: all, or where there are too many, those with the largest share in the model."""
     if len(subject.used) <= _MOST_PREDICTIONS:
         return list(subject.used)
-    score = own if own is not None else -np.arange(len(subject.used), dtype=float)
-    return [subject.used[k] for k in np.argsort(-score, kind="stable")[: _MOST_PREDICTIONS // _REPEATS]]
-
-
-def own_importances(subject: Subject) -> Vector | None:
-    """``feature_importances_`` of the estimator, added up over the features that each used column becomes."""
-    shares = getattr(subject.core, "feature_importances_", None)
-    if shares is None:
-        return None
-    shares = to_numpy(shares).astype(float)
-    return np.array([float(shares[features].sum()) for features in subject.features.values()])
+    return sorted(subject.used, key=lambda j: -shares.get(j, 0.0))[: _MOST_PREDICTIONS // _REPEATS]
 
 
 def partial_dependence(subject: Subject, j: int, rng: np.random.Generator) -> PartialDependence:
@@ -172,14 +161,11 @@ def partial_dependence(subject: Subject, j: int, rng: np.random.Generator) -> Pa
     table = np.array([_means(subject, subject.with_cells(some, j, np.full(len(some), place))) for place in places])
     if subject.task == "regress":
         names, shown = [subject.target or "prediction"], [0]
-    elif len(subject.classes) == 2:
-        counts = [int((subject.truth == c).sum()) for c in subject.classes]
-        names, shown = [cell(c) for c in subject.classes], [0 if counts[0] < counts[1] else 1]
     else:
-        names = [cell(c) for c in subject.classes]
+        names, rare = [cell(c) for c in subject.classes], rarer(subject.truth, subject.classes)
         moving = np.argsort(-np.ptp(table, axis=0), kind="stable")[:_MOST_CURVES]
-        shown = sorted(int(k) for k in moving)
-    curves = tuple((names[k], tuple(float(v) for v in table[:, k])) for k in shown)
+        shown = sorted(moving.tolist()) if rare is None else [rare]
+    curves = tuple((names[k], tuple(table[:, k].tolist())) for k in shown)
     return PartialDependence(subject.rows.names[j], values, kind, curves)
 
 
@@ -190,44 +176,36 @@ def _values(subject: Subject, j: int) -> tuple[Vector, tuple[Any, ...], str]:
         numbers, kind = subject.dates(j), "date"
     if numbers is not None and np.isfinite(numbers).any():
         known = np.flatnonzero(np.isfinite(numbers))
-        order = known[np.argsort(numbers[known], kind="stable")]
-        different = np.unique(numbers[known])
-        if len(different) <= _FEW_NUMBERS:
-            places = np.array([order[np.searchsorted(numbers[order], v)] for v in different])
-            return places, tuple(float(v) for v in different), kind if len(different) > 2 else "category"
+        places = known[np.unique(numbers[known], return_index=True)[1]]
+        if len(places) <= _FEW_NUMBERS:
+            return places, tuple(numbers[places].tolist()), kind if len(places) > 2 else "category"
         # the ends of a long tail would squeeze the rest of the figure
-        marks = np.linspace(0.02, 0.98, _MOST_VALUES) * (len(order) - 1)
-        places = order[np.unique(marks.round().astype(int))]
-        _, first = np.unique(numbers[places], return_index=True)
-        places = places[first]
-        return places, tuple(float(v) for v in numbers[places]), kind
-    counts: dict[str, int] = {}
-    first_of: dict[str, int] = {}
-    for place, value in enumerate(subject.rows.values(j)):
-        if not is_missing(value):
-            counts[str(value)] = counts.get(str(value), 0) + 1
-            first_of.setdefault(str(value), place)
+        order = known[np.argsort(numbers[known], kind="stable")]
+        places = order[(np.linspace(0.02, 0.98, _MOST_VALUES) * (len(order) - 1)).round().astype(int)]
+        places = places[np.unique(numbers[places], return_index=True)[1]]
+        return places, tuple(numbers[places].tolist()), kind
+    cells = [None if is_missing(value) else str(value) for value in subject.rows.values(j)]
+    counts = Counter(value for value in cells if value is not None)
     names = sorted(counts, key=lambda name: (-counts[name], name))[:_MOST_LEVELS]
-    return np.array([first_of[name] for name in names]), tuple(names), "category"
+    return np.array([cells.index(name) for name in names]), tuple(names), "category"
 
 
 def _means(subject: Subject, samples: Vector) -> Vector:
     """Mean prediction, or mean probability per class (share of the predictions, where the model has none)."""
     if subject.task == "regress":
-        return np.array([float(subject.predict(samples).mean())])
+        return np.atleast_1d(subject.predict(samples).mean())
     probabilities = subject.probabilities(samples)
     if probabilities is None:
-        predicted = subject.predict(samples)
-        return np.array([float(np.mean(predicted == c)) for c in subject.classes])
+        probabilities = subject.predict(samples)[:, None] == subject.classes
     return np.asarray(probabilities.mean(axis=0), dtype=float)
 
 
-def _sentences(columns: tuple[ColumnImportance, ...], error: float, subject: Subject) -> tuple[str, ...]:
+def _sentences(columns: tuple[ColumnImportance, ...], error: float, task: str) -> tuple[str, ...]:
     useful = [c for c in columns if c.increase > max(2 * c.std, 0.0)]
     if not useful:
         return ("No column clearly matters: shuffling any one of them changes the error by no more than chance does.",)
     first = useful[0]
-    if subject.task == "classify":
+    if task == "classify":
         change = f"{100 * error:.1f} to {100 * (error + first.increase):.1f} wrong predictions in 100"
     else:
         change = f"{number(error)} to {number(error + first.increase)}"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from html import escape
@@ -10,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from fewkern._version import __version__
-from fewkern.arrays.texts import printable
+from fewkern.arrays.texts import missing_package, printable
 from fewkern.io.save import write_atomically
-from fewkern.reporting.figures import draw
+from fewkern.reporting import formatting
+from fewkern.reporting.figures import Picture, draw
 from fewkern.reporting.findings import Findings, find
 from fewkern.reporting.holdout import ReportSettings
-from fewkern.reporting.page import page
 from fewkern.reporting.subject import subject_of
 
 __all__ = ["Report", "report"]
@@ -28,7 +30,7 @@ _HEIGHT = 720
 class Report:
     """A page about a model.
 
-    In a notebook it shows itself. Everything on the page is in ``findings``, as plain numbers and sentences.
+    In a notebook it shows itself. Everything on the page is in ``findings``, as numbers, sentences and tables of text.
 
     Parameters
     ----------
@@ -117,31 +119,42 @@ def report(
     settings = ReportSettings() if settings is None else settings
     subject = subject_of(model, X, y)
     findings = find(subject, settings)
-    if title is None:
-        title = _title(findings)
-    made = Report(page(findings, draw(findings), title, _about(settings)), findings)
+    made = Report(_page(findings, draw(subject, findings), title, settings), findings)
     if path is not None:
         made.save(path)
     return made
 
 
-def _title(findings: Findings) -> str:
-    known = findings.target not in ("class", "the target")
-    return {
-        "classify": f"How well can {findings.target} be predicted?" if known else "How well can classes be told apart?",
-        "regress": f"How well can {findings.target} be predicted?",
-        "reduce": f"{findings.columns} columns in a few components",
-        "density": "What is common, and what is rare?",
-    }[findings.task]
+def _page(findings: Findings, pictures: dict[str, list[Picture]], title: str | None, settings: ReportSettings) -> str:
+    """The whole document, by the template beside this module."""
+    try:
+        from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    except ImportError as error:
+        raise missing_package("report: the page", "jinja2") from error
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).with_name("templates")),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=StrictUndefined,
+        # what is not a piece of the page itself
+        finalize=lambda value: printable(value, keep="\n\t") if type(value) is str else value,
+    )
+    names = ("cell", "count", "label", "number", "of", "percent", "plural", "text")
+    environment.filters |= {name: getattr(formatting, name) for name in names} | {"zip": zip}
+    return environment.get_template("report.html").render(
+        found=findings,
+        pictures=pictures,
+        title=title,
+        settings=settings,
+        made=datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z"),
+        version=__version__,
+        number_columns=_number_columns,
+    )
 
 
-def _about(settings: ReportSettings) -> tuple[tuple[str, str], ...]:
-    """Names and values of the footer."""
-    made = datetime.now().astimezone()
-    facts = [("made", made.strftime("%Y-%m-%d %H:%M %Z")), ("by", f"fewkern {__version__}")]
-    if settings.source is not None:
-        facts.insert(0, ("table", settings.source))
-    facts.append(("seed", str(settings.random_state)))
-    if settings.command is not None:
-        facts.append(("command", settings.command))
-    return tuple(facts)
+def _number_columns(rows: Sequence[Sequence[str]]) -> list[int]:
+    """Columns to set to the right: those whose cells are numbers, counts, shares or ranges."""
+    one = r"[<>]?[-−+]?[\d,]*\.?\d+(e[-+]?\d+)?%?"
+    shown = re.compile(rf"{one}( (to|of) {one})?|–|never predicted|")
+    return [j for j, column in enumerate(zip(*rows)) if all(map(shown.fullmatch, column))]

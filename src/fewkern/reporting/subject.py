@@ -13,10 +13,10 @@ from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from fewkern.arrays.namespace import is_sparse, to_numpy
+from fewkern.arrays.namespace import to_numpy
 from fewkern.base import is_pairwise, vectors_moved
 from fewkern.core.gaussians import GaussianExpansion
-from fewkern.core.preparation import Preparation
+from fewkern.plotting.model import ask, numbers
 from fewkern.reporting.formatting import is_missing
 from fewkern.reporting.rows import Rows
 
@@ -82,7 +82,7 @@ class Subject:
     def encode(self, rows: Rows) -> Vector:
         """Features of ``rows`` as the estimator inside sees them, shape ``(n, d)``."""
         data = self.given(rows)
-        return _dense(data if self.encoder is None else self.encoder.transform(data))
+        return numbers(data if self.encoder is None else self.encoder.transform(data))
 
     @cached_property
     def encoded(self) -> tuple[Vector, tuple[str, ...]]:
@@ -183,7 +183,7 @@ class Subject:
         kept = self.core.expansion_.vectors
         if getattr(self.core, "n_vectors_", None) == 0:
             kept = kept[:0]  # the directions of a linear map
-        return _dense(kept)
+        return numbers(kept)
 
     @property
     def moved(self) -> bool:
@@ -197,20 +197,15 @@ class Subject:
         The samples are the vectors, or if these were moved, those of the novelty.
         """
         expansion, novelty = self.core.expansion_, getattr(self.core, "novelty_", None)
-        if not self.moved:
-            if isinstance(expansion, GaussianExpansion):
-                return self.compared(expansion.basis.preparation, expansion.basis.vectors)
-            return self.vectors, self.samples
-        if novelty is None:
-            return self.vectors[:0], self.samples
-        return self.compared(novelty.preparation, novelty.basis.vectors)
-
-    def compared(self, preparation: Preparation | None, kept: Any) -> tuple[Vector, Vector]:
-        """Samples that a model keeps, and all rows after the same preparation, in the same precision."""
+        preparation, kept = None, self.vectors
+        if self.moved:
+            preparation, kept = (None, kept[:0]) if novelty is None else (novelty.preparation, novelty.basis.vectors)
+        elif isinstance(expansion, GaussianExpansion):
+            preparation, kept = expansion.basis.preparation, expansion.basis.vectors
         if preparation is None:
-            return _dense(kept), self.samples
-        own = to_numpy(kept)
-        return _dense(own), _dense(preparation.like(own)(self.samples.astype(own.dtype)))
+            return numbers(kept), self.samples
+        own = to_numpy(kept)  # the rows in the same precision
+        return numbers(own), numbers(preparation.like(own)(self.samples.astype(own.dtype)))
 
     @property
     def feature_names(self) -> tuple[str, ...]:
@@ -225,9 +220,7 @@ class Subject:
 
     def ask(self, method: str, samples: Vector, **given: Any) -> Vector:
         """What a method of the estimator inside returns for features of rows."""
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message="X does not have valid feature names")
-            return to_numpy(getattr(self.core, method)(samples, **given))
+        return ask(getattr(self.core, method), samples, **given)
 
     def predict(self, samples: Vector) -> Vector:
         """Predictions of the model, one per row."""
@@ -240,16 +233,14 @@ class Subject:
     def refitted(self, positions: Vector) -> Subject:
         """A copy of the model that was fitted to the rows at ``positions`` only."""
         copy = clone(self.model)
-        quiet = {name: False for name in copy.get_params() if name.split("__")[-1] == "verbose"}
+        copy.set_params(**{name: False for name in copy.get_params() if name.split("__")[-1] == "verbose"})
         part = self.rows.take(positions)
         y = None if self.truth is None else self.truth[positions]
         if self.is_table:
-            copy.set_params(**quiet, holdout=0)
             frame = part.data if y is None else part.data.assign(**{str(self.target): y})
-            copy.fit(frame, self.target)
+            copy.set_params(holdout=0).fit(frame, self.target)
         else:
-            copy.set_params(**quiet)
-            copy.fit(self.given(part), y) if y is not None else copy.fit(self.given(part))
+            copy.fit(self.given(part), *(() if y is None else (y,)))
         return Subject(copy, _core(copy), self.task, self.target, self.rows, self.inputs, self.truth, self.places)
 
 
@@ -269,36 +260,28 @@ def subject_of(model: Any, X: Any, y: Any = None) -> Subject:
         raise ValueError("report: X has no row; give the rows that the model was fitted to, or new ones.")
     inputs = _inputs(model, core, rows)
     truth = None if y is None else _truth(y, task, len(rows))
-    everything = Subject(model, core, task, target, rows, inputs, truth, np.arange(len(rows)))
-    return _complete(everything, tuple(getattr(model, "notes_", ())))
+    notes = tuple(getattr(model, "notes_", ()))
+    return _complete(Subject(model, core, task, target, rows, inputs, truth, np.arange(len(rows)), notes))
 
 
-def _complete(subject: Subject, notes: tuple[str, ...]) -> Subject:
+def _complete(subject: Subject) -> Subject:
     """The rows that a report can be about: those with a target, and for a density those with a density."""
-    if subject.truth is not None:
-        known = np.array([not is_missing(v) for v in subject.truth])
-        lacking = "a target"
+    known, truth = np.ones(len(subject.rows), dtype=bool), subject.truth
+    if truth is not None:
+        known = np.array([not is_missing(v) for v in truth])
     elif subject.task == "density" and subject.is_table:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # of the same rows
             known = np.isfinite(to_numpy(subject.model.score_samples(subject.rows.data)))
-        lacking = "a missing value"
-    else:
-        return replace(subject, notes=notes)
-    count = int((~known).sum())
-    if not count:
-        return replace(subject, notes=notes)
-    if count == len(known) or not subject.is_table:
+    if known.all():
+        return subject
+    if not known.any() or not subject.is_table:
         raise ValueError("report: y has missing values; leave these rows out of X and y.")
-    said = f"{count:,} rows with{'out' if lacking == 'a target' else ''} {lacking} were left out of this report"
+    lacking = "with a missing value" if truth is None else "without a target"
+    notes = (*subject.notes, f"{int((~known).sum()):,} rows {lacking} were left out of this report")
     places = np.flatnonzero(known)
-    truth = None if subject.truth is None else subject.truth[places]
-    rows = subject.rows.take(places)
-    return replace(subject, rows=rows, truth=truth, places=places, notes=(*notes, said))
-
-
-def _dense(rows: Any) -> Vector:
-    return np.asarray(rows.toarray() if is_sparse(rows) else to_numpy(rows), dtype=float)
+    truth = None if truth is None else truth[places]
+    return replace(subject, rows=subject.rows.take(places), truth=truth, places=places, notes=notes)
 
 
 def _core(model: Any) -> Any:

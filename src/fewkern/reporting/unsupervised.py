@@ -9,16 +9,17 @@ import numpy as np
 from scipy import stats
 from sklearn.decomposition import PCA
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
+from sklearn.preprocessing import scale
 
 from fewkern.arrays.namespace import to_numpy
 from fewkern.density.mixture import KernelMixture
 from fewkern.plotting.density import in_units as mixture_in_units
 from fewkern.reporting.evaluation import mean_interval
 from fewkern.reporting.formatting import number, percent, plural
-from fewkern.reporting.holdout import ReportSettings, Trial, try_out
-from fewkern.reporting.listing import in_units
+from fewkern.reporting.holdout import ReportSettings, relation, try_out
 from fewkern.reporting.rows import sample_rows
 from fewkern.reporting.subject import Subject
+from fewkern.reporting.vectors import in_units
 
 __all__ = ["DensityShape", "Reduction", "density_shape", "reduction"]
 
@@ -53,21 +54,26 @@ class Reduction:
     """Rows that are recovered worst: position and mean distance in units of spread."""
     sentences: tuple[str, ...]
 
+    @property
+    def order(self) -> list[int]:
+        """Positions of the columns, those of the largest correlations first."""
+        return np.argsort(-np.abs(self.correlations).max(axis=1), kind="stable").tolist()
 
-def reduction(subject: Subject, names: tuple[str, ...], settings: ReportSettings) -> Reduction:
+
+def reduction(subject: Subject, settings: ReportSettings) -> Reduction:
     """Evaluate components by what can be recovered from them, on rows that the model was not fitted to."""
-    trial = try_out(subject, settings)
-    train, test = _parts(trial, settings.random_state)
-    model = trial.subject
-    X = _standardized(subject.samples)
+    model, train, test, how = try_out(subject, settings)
+    train, test = _parts(train, test, settings.random_state)
+    X = scale(subject.samples)
     T = to_numpy(model.core.expansion_(model.samples))
     k = T.shape[1]
-    back = _recover(T[train], X[train], T[test])
     plain = PCA(min(k, *X[train].shape)).fit(X[train]).transform(X) if k else T
-    carried = (
-        ("this model", _explained(X[test], back, X[train])),
-        ("linear components (PCA)", _explained(X[test], _recover(plain[train], X[train], plain[test]), X[train])),
+    back, other = (_recover(Z[train], X[train], Z[test]) for Z in (T, plain))
+    total = float(((X[test] - X[train].mean(axis=0)) ** 2).sum())
+    own_share, other_share = (
+        1 - float(((X[test] - rows) ** 2).sum()) / total if total > 0 else float("nan") for rows in (back, other)
     )
+    carried = (("this model", own_share), ("linear components (PCA)", other_share))
     own = to_numpy(subject.core.expansion_(subject.samples))
     shown = own[:, :_MOST_COMPONENTS]
     miss = np.sqrt(((X[test] - back) ** 2).mean(axis=1))
@@ -75,23 +81,22 @@ def reduction(subject: Subject, names: tuple[str, ...], settings: ReportSettings
     weights = getattr(subject.core, "components_", None)
     accuracy = _accuracies(subject, T, X, train, test)
     return Reduction(
-        trial.how,
+        how,
         shown,
         own.shape[1],
         carried,
         accuracy,
-        names,
-        _correlations(subject.samples, shown),
+        subject.feature_names,
+        X.T @ scale(shown) / len(X) if shown.shape[1] else np.zeros((X.shape[1], 0)),
         None if weights is None else to_numpy(weights).astype(float)[:_MOST_COMPONENTS].T,
         worst,
         _reduction_sentences(own.shape[1], X.shape[1], carried, accuracy),
     )
 
 
-def _parts(trial: Trial, seed: int) -> tuple[Vector, Vector]:
+def _parts(train: Vector, test: Vector, seed: int) -> tuple[Vector, Vector]:
     """Rows to learn the way back from, and rows to try it on; of new rows one half each."""
     rng = np.random.default_rng(seed)
-    train, test = trial.train, trial.test
     if not len(train):
         mixed = rng.permutation(test)
         train, test = np.sort(mixed[: len(mixed) // 2]), np.sort(mixed[len(mixed) // 2 :])
@@ -99,21 +104,11 @@ def _parts(trial: Trial, seed: int) -> tuple[Vector, Vector]:
     return (train, test) if len(train) else (test, test)
 
 
-def _standardized(X: Vector) -> Vector:
-    spread = X.std(axis=0)
-    return (X - X.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
-
-
 def _recover(T: Vector, X: Vector, new: Vector) -> Vector:
     """Rows from components: the mean of the rows with the nearest components."""
     if not T.shape[1]:
         return np.broadcast_to(X.mean(axis=0), (len(new), X.shape[1]))
     return np.asarray(KNeighborsRegressor(min(_MEAN_OF, len(T))).fit(T, X).predict(new))
-
-
-def _explained(X: Vector, back: Vector, train: Vector) -> float:
-    total = float(((X - train.mean(axis=0)) ** 2).sum())
-    return 1 - float(((X - back) ** 2).sum()) / total if total > 0 else float("nan")
 
 
 def _accuracies(subject: Subject, T: Vector, X: Vector, train: Vector, test: Vector) -> tuple[tuple[str, float], ...]:
@@ -125,11 +120,6 @@ def _accuracies(subject: Subject, T: Vector, X: Vector, train: Vector, test: Vec
         (name, float(KNeighborsClassifier(votes).fit(Z[train], y[train]).score(Z[test], y[test])))
         for name, Z in (("on the components", T), ("on all columns", X))
     )
-
-
-def _correlations(X: Vector, T: Vector) -> Vector:
-    A, B = _standardized(X), _standardized(T)
-    return A.T @ B / len(A)
 
 
 def _reduction_sentences(k: int, d: int, carried: Any, accuracy: Any) -> tuple[str, ...]:
@@ -170,12 +160,17 @@ class DensityShape:
     """Rows of least density: position, and log density."""
     sentences: tuple[str, ...]
 
+    @property
+    def times(self) -> float:
+        """How many times as probable a row is as under one normal distribution, on (geometric) average."""
+        return _times(self.gain[0])
 
-def density_shape(subject: Subject, names: tuple[str, ...], settings: ReportSettings) -> DensityShape:
+
+def density_shape(subject: Subject, settings: ReportSettings) -> DensityShape:
     """Evaluate a density on rows that it was not fitted to, beside one normal distribution."""
     complete: Vector = np.asarray(np.isfinite(subject.samples).all(axis=1))
-    trial = try_out(subject, settings)
-    model, train, test = trial.subject, trial.train, trial.test[complete[trial.test]]
+    model, train, test, how = try_out(subject, settings)
+    test = test[complete[test]]
     learn = train[complete[train]] if len(train) else test
     X = model.samples
     own = to_numpy(model.core.expansion_.log_density(X[test]))
@@ -189,10 +184,11 @@ def density_shape(subject: Subject, names: tuple[str, ...], settings: ReportSett
     order = np.argsort(np.where(complete, log_density, np.inf), kind="stable")[:_MOST_WORST]
     lowest = tuple((int(i), float(log_density[i])) for i in order)
     some = np.flatnonzero(complete)[:: max(1, int(complete.sum()) // _MOST_ROWS)]
+    names = subject.feature_names
     if found is None:
         names = tuple(f"{name} (standardized)" for name in names)
-    sentences = _density_sentences(gain, len(test), trial.how, mixture.n_vectors)
-    return DensityShape(trial.how, mixture, names, samples[some], gain, len(test), lowest, sentences)
+    sentences = _density_sentences(gain, len(test), how, mixture.n_vectors)
+    return DensityShape(how, mixture, names, samples[some], gain, len(test), lowest, sentences)
 
 
 def _normal_log_density(X: Vector, new: Vector) -> Vector:
@@ -205,20 +201,19 @@ def _normal_log_density(X: Vector, new: Vector) -> Vector:
 
 
 def _density_sentences(gain: tuple[float, float, float], n: int, how: str, kernels: int) -> tuple[str, ...]:
-    mean, low, high = gain
-    seen = {"refitted": "that it had not seen", "new": "of this table", "fitted": "that it was fitted to"}[how]
-    if low > 0:
-        compared = f"{_times(mean)} times as probable (95% CI {_times(low)} to {_times(high)} times)"
-    elif mean > 0:
-        compared = f"{_times(mean)} times as probable, which may be chance"
+    mean, low, high = (number(_times(value)) for value in gain)
+    if gain[1] > 0:
+        compared = f"{mean} times as probable (95% CI {low} to {high} times)"
+    elif gain[0] > 0:
+        compared = f"{mean} times as probable, which may be chance"
     else:
-        compared = f"no more probable ({_times(mean)} times)"
-    rows = f"the {plural(n, 'row')} {seen} are {compared}"
+        compared = f"no more probable ({mean} times)"
+    rows = f"the {plural(n, 'row')} {relation(how)} are {compared}"
     return (
         f"On average, {rows} under this density as under one normal distribution (a single bell curve).",
         f"The density is a sum of {plural(kernels, 'bell curve')}.",
     )
 
 
-def _times(log_ratio: float) -> str:
-    return number(float(np.exp(min(log_ratio, 500.0))))
+def _times(log_ratio: float) -> float:
+    return float(np.exp(min(log_ratio, 500.0)))

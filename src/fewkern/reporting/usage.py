@@ -1,4 +1,4 @@
-"""How to use a model: lines to copy, its size and speed, and those of a support vector machine."""
+"""What a model costs and where it can be taken: its size and speed beside a support vector machine's, exports."""
 
 from __future__ import annotations
 
@@ -15,19 +15,17 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR
 
 from fewkern.io.describe import plan
-from fewkern.reporting.evaluation import prediction_error
-from fewkern.reporting.holdout import Predictions
+from fewkern.reporting.holdout import Predictions, losses
 from fewkern.reporting.rows import sample_rows
 from fewkern.reporting.subject import Subject
 
-__all__ = ["Machine", "Recipe", "Usage", "usage"]
+__all__ = ["Machine", "Usage", "usage"]
 
 Vector = np.ndarray[Any, Any]
 # The grid search of the comparison sees this many rows, and its winner is fitted to a few more.
 _MOST_SEARCHED, _MOST_FITTED, _FOLDS = 600, 3000, 3
 _GRID = {"C": [1.0, 10.0, 100.0], "gamma": [0.1, 1.0, 10.0]}
 _TIMED_ROWS, _TIMES = 1000, 3
-_METHODS = {"reduce": "transform", "density": "score_samples"}
 
 
 @dataclass(frozen=True)
@@ -44,27 +42,24 @@ class Machine:
 
 
 @dataclass(frozen=True)
-class Recipe:
-    """Lines to copy."""
-
-    title: str
-    lines: tuple[str, ...]
-
-
-@dataclass(frozen=True)
 class Usage:
     """How to use the model, and what it costs."""
 
     machines: tuple[Machine, ...]
-    recipes: tuple[Recipe, ...]
+    method: str
+    """Name of the method that is called with rows."""
+    is_table: bool
+    """Whether the model takes a table, as the command line does."""
+    exports: bool
+    """Whether the model can be written as C and as ONNX."""
     notes: tuple[str, ...]
 
 
 def usage(subject: Subject, found: Predictions | None, compare: bool, seed: int) -> Usage:
-    """Recipes, size, time per prediction; beside those of a grid-searched SVC or SVR, if asked for."""
-    call = getattr(subject.core, _METHODS.get(subject.task, "predict"))
-    error = None if found is None else prediction_error(found.truth, found.predicted, subject.task)
-    took = _time(call, subject.samples[:_TIMED_ROWS])
+    """Size and time per prediction, beside those of a grid-searched SVC or SVR, if asked for; and possible exports."""
+    method = {"reduce": "transform", "density": "score_samples"}.get(subject.task, "predict")
+    error = None if found is None else float(found.losses.mean())
+    took = _time(getattr(subject.core, method), subject.samples[:_TIMED_ROWS])
     machines = [Machine("this model", len(subject.vectors), int(subject.core.expansion_.nbytes), took, error)]
     notes: list[str] = []
     other = _support_vectors(subject, found, seed) if compare and found is not None else None
@@ -76,8 +71,15 @@ def usage(subject: Subject, found: Predictions | None, compare: bool, seed: int)
             f"{machine.name}: C and gamma from {searching} with {_FOLDS} folds, and fitted to {fitted:,}.",
             "Its size and time grow with the rows. Times were measured on the computer that made this page.",
         ]
-    recipes, refused = _recipes(subject)
-    return Usage(tuple(machines), recipes, (*notes, *refused))
+    exports = True
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            plan(subject.model, "double", "to_c")
+    except (TypeError, ValueError) as refused:
+        exports = False
+        notes.append(f"No export to C or ONNX: {refused}")
+    return Usage(tuple(machines), method, subject.is_table, exports, tuple(notes))
 
 
 def _time(call: Any, rows: Vector) -> float:
@@ -115,34 +117,6 @@ def _support_vectors(subject: Subject, found: Predictions, seed: int) -> tuple[M
         took = _time(machine.predict, X[:_TIMED_ROWS])
     svm = (machine if classify else machine.regressor_)["svm"]
     nbytes = sum(np.asarray(part).nbytes for part in (svm.support_vectors_, svm.dual_coef_, svm.intercept_))
-    error = prediction_error(found.truth, predicted, subject.task) if len(found.train) else None
+    error = float(losses(found.truth, predicted, classify).mean()) if len(found.train) else None
     name = f"{type(svm).__name__}, grid-searched"
     return Machine(name, len(svm.support_vectors_), nbytes, took, error), len(few), len(train)
-
-
-def _recipes(subject: Subject) -> tuple[tuple[Recipe, ...], tuple[str, ...]]:
-    """Lines for Python, the command line, C and ONNX; and why some are missing."""
-    method = _METHODS.get(subject.task, "predict")
-    lines = (
-        "import fewkern",
-        'fewkern.save(model, "model.npz")',
-        'model = fewkern.load("model.npz")',
-        f"model.{method}(rows)",
-    )
-    recipes = [Recipe("Python", lines)]
-    if subject.is_table:
-        recipes.append(Recipe("Command line", ("fewkern predict model.npz table.csv --out predictions.csv",)))
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            plan(subject.model, "double", "to_c")
-    except (TypeError, ValueError) as error:
-        return tuple(recipes), (f"No export to C or ONNX: {error}",)
-    call = {
-        "classify": "int class = model_predict(x);",
-        "density": "double value = model_log_density(x);",
-    }.get(subject.task, f"model_{method}(x, out);")
-    for title, function, file in (("C", "to_c", "model.c"), ("ONNX", "to_onnx", "model.onnx")):
-        export = f"fewkern export model.npz {file}" if subject.is_table else f'fewkern.{function}(model, "{file}")'
-        recipes.append(Recipe(title, (export, f"{call}  /* no library needed */") if title == "C" else (export,)))
-    return tuple(recipes), ()

@@ -1,76 +1,170 @@
-"""The vectors that a model keeps, as rows of the table, and the predictions that they explain."""
+"""Rows and kept vectors in the cells and units of the table, and predictions by the kept rows that are similar."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.spatial.distance import cdist
 
 from fewkern.arrays.namespace import to_numpy
 from fewkern.core.expansion import KernelExpansion
 from fewkern.core.gaussians import GaussianExpansion
 from fewkern.density.mixture import ClassMixtures, KernelMixture
-from fewkern.reporting.formatting import cell, count, label, number, percent, plural
+from fewkern.plotting.model import FittedModel, change_of_unit
+from fewkern.reporting.errors import predicted_cell
+from fewkern.reporting.formatting import (
+    Table,
+    as_table,
+    cell,
+    count,
+    is_missing,
+    label,
+    number,
+    percent,
+    plural,
+    signed,
+)
 from fewkern.reporting.holdout import Predictions
-from fewkern.reporting.listing import list_vectors, rows_of_vectors
 from fewkern.reporting.rows import sample_rows
 from fewkern.reporting.subject import Subject
 
 __all__ = [
-    "Example",
-    "KeptVector",
-    "SimilarRow",
     "Vectors",
+    "cancellation",
     "coefficients",
     "examples",
+    "in_units",
     "nearest_vectors",
+    "row_columns",
+    "rows_of_vectors",
     "similarity",
     "vectors",
 ]
 
 Vector = np.ndarray[Any, Any]
-_MOST_VECTORS = 30
+Columns = list[tuple[str, list[str]]]
+# What a table shows at most: columns of the model, columns that name rows, vectors.
+_MOST_COLUMNS, _MOST_NAMES, _MOST_VECTORS = 15, 2, 30
 # Rows that are assigned to their nearest vector, and rows over which contributions of vectors are compared.
 _MOST_ROWS, _MOST_COMPARED = 5000, 600
+# Examples of predictions: of this many classes, each with this many similar rows.
 _MOST_CLASSES, _MOST_SIMILAR = 3, 3
 # Contributions of single vectors that vary this many times as much as their sum cancel each other.
 _CANCELS = 5.0
-_MOVED = (
-    "They were moved during the fit to where they serve best: they are not rows of the table, and their cells need not "
-    "be possible ones."
-)
-_PERSONAL = (
-    "The rows below are part of the model: they are in its file, in exported code, and on this page. If they "
-    "are personal data, so are all of these."
-)
 
 
-@dataclass(frozen=True)
-class KeptVector:
-    """One vector of the model."""
+def row_columns(subject: Subject, positions: Sequence[int], order: tuple[str, ...]) -> Columns:
+    """Names and cells of some rows: first the columns that name rows, then those of the model in the given order."""
+    part = subject.rows.take(positions)
+    shown = [*_naming_columns(subject), *_by_importance(subject, order)]
+    return [(subject.rows.names[j], [cell(value) for value in part.values(j)]) for j in shown]
 
-    name: str
-    """The row that it is, or that it started from."""
-    cells: tuple[str, ...]
-    target: str
-    """The target of that row; empty for a vector that is no row."""
-    coefficient: float
-    """The coefficient of the largest size; of a density the weight."""
-    meaning: str
-    """Direction of the effect; empty where coefficients cancel."""
-    nearest: int
-    """Rows that are nearer to this vector than to any other."""
-    nearby: str
-    """The targets of these rows in a few words."""
+
+def _by_importance(subject: Subject, order: tuple[str, ...]) -> list[int]:
+    """Columns that the model uses, those named in ``order`` first; no more than can be read."""
+    place = {name: k for k, name in enumerate(order)}
+    return sorted(subject.used, key=lambda j: place.get(subject.rows.names[j], len(place)))[:_MOST_COLUMNS]
+
+
+def _naming_columns(subject: Subject) -> list[int]:
+    """Columns that the model does not use and that tell rows apart: keys and names."""
+    found = []
+    for j in set(range(len(subject.rows.names))) - set(subject.used):
+        values = {str(v) for v in subject.rows.values(j) if not is_missing(v)}
+        if len(values) == len(subject.rows):
+            found.append(j)
+    return sorted(found)[:_MOST_NAMES]
+
+
+def rows_of_vectors(subject: Subject) -> list[int | None]:
+    """The row of the table that every vector is; None where it is none of them."""
+    if subject.moved:
+        return [None] * len(subject.vectors)
+    vectors, samples = (rows + 0.0 for rows in subject.held_samples)  # no negative zeros
+    known: dict[bytes, int] = {}
+    for place, row in enumerate(samples):
+        known.setdefault(row.tobytes(), place)
+    places = [known.get(row.tobytes()) for row in vectors]
+    indices = getattr(subject.core.expansion_, "indices", None)
+    for m, position in enumerate([] if indices is None else to_numpy(indices).tolist()):
+        # of equal rows the one that the model names
+        if position < len(samples) and (samples[position] == vectors[m]).all():
+            places[m] = position
+    return places
+
+
+def _vector_columns(subject: Subject, places: list[int | None], order: tuple[str, ...]) -> Columns:
+    """Names and cells of all vectors; ``places`` are the rows that they are."""
+    found = [place for place in places if place is not None]
+    if len(found) == len(places):
+        return row_columns(subject, found, order)
+    used = _by_importance(subject, order)
+    names = [subject.rows.names[j] for j in used]
+    frame = subject.model.kept() if hasattr(subject.model, "kept") else None
+    if frame is not None and set(names) <= set(map(str, frame.columns)) and len(frame) == len(places):
+        return [(name, [cell(value) for value in frame[name].tolist()]) for name in names]
+    return [(name, _back(subject, j)) for name, j in zip(names, used)]
+
+
+def _back(subject: Subject, j: int) -> list[str]:
+    """What the vectors have in column ``j``: a number in the units of the table, or the level that they are nearest to.
+
+    Where the features of a column are neither the column in other units nor its levels, their numbers.
+    """
+    features, V = subject.features[j], subject.vectors
+    unit = _unit(subject, j) if len(features) == 1 else None
+    if unit is not None:
+        return [number(v, 4) for v in (V[:, features[0]] - unit[0]) / unit[1]]
+    levels = _levels(subject, j)
+    if levels is None:
+        return [", ".join(number(v, 3) for v in row) for row in V[:, features]]
+    U = subject.samples[:, features]
+    low, high = U.min(axis=0), U.max(axis=0)
+    shares = (V[:, features] - low) / (high - low)
+    top = shares.argmax(axis=1)
+    return [f"{levels[k]} ({shares[m, k]:.2f})" for m, k in enumerate(top)]
+
+
+def _levels(subject: Subject, j: int) -> list[str] | None:
+    """The category that every feature of column ``j`` stands for, if each is an indicator of one."""
+    values = [cell(v) for v in subject.rows.values(j)]
+    names = []
+    for k in subject.features[j]:
+        u = subject.samples[:, k]
+        found = {values[i] for i in np.flatnonzero(u == u.max())}
+        if len(np.unique(u)) != 2 or len(found) != 1:
+            return None
+        names.append(found.pop())
+    return names
+
+
+def in_units(subject: Subject) -> FittedModel | None:
+    """The model and its samples with the units of the table; None where features are not columns in other units."""
+    if subject.samples.shape[1] != len(subject.inputs) or len(subject.used) != len(subject.inputs):
+        return None
+    found = [_unit(subject, j) for j in subject.inputs if len(subject.features[j]) == 1]
+    if len(found) < len(subject.inputs) or None in found:
+        return None
+    names = [subject.rows.names[j] for j in subject.inputs]
+    shift, factor = np.array(found, dtype=float).T
+    return FittedModel(subject.core, subject.samples, names, names, shift, factor)
+
+
+def _unit(subject: Subject, j: int) -> tuple[float, float] | None:
+    """Shift and factor with which column ``j`` becomes its one feature; None if it is no change of unit."""
+    values = subject.numbers(j)
+    return None if values is None else change_of_unit(values, subject.samples[:, subject.features[j][0]])
 
 
 @dataclass(frozen=True)
 class Vectors:
-    """The vectors of a model, those of the largest coefficients first."""
+    """The vectors of a model."""
 
-    columns: tuple[str, ...]
-    vectors: tuple[KeptVector, ...]
+    table: Table
+    """Those of the largest coefficients, in the cells and units of the table."""
     total: int
     moved: bool
     assigned: int
@@ -78,34 +172,33 @@ class Vectors:
     sentences: tuple[str, ...]
 
 
-def vectors(subject: Subject, order: tuple[str, ...], seed: int) -> Vectors | None:
+def vectors(subject: Subject, target: str, order: tuple[str, ...], seed: int) -> Vectors | None:
     """The vectors in the units of the table; columns in the given order, most important first.
 
     None for a linear map, which keeps no sample.
     """
-    V = subject.vectors
-    if not len(V):
+    if not len(subject.vectors):
         return None
     coef, meanings = coefficients(subject)
     places = rows_of_vectors(subject)
     moved = subject.moved or (getattr(subject.core.expansion_, "indices", None) is None and None in places)
     assigned = sample_rows(len(subject.rows), _MOST_ROWS, np.random.default_rng(seed))
     nearest = nearest_vectors(subject, subject.samples[assigned])
-    table = list_vectors(subject, places, order)
+    near = [assigned[nearest == m] for m in range(len(coef))]
+    is_density = subject.task == "density"
+    truth = subject.truth
+    columns = [
+        ("row", ["" if moved else "–" if place is None else subject.rows.label(place) for place in places]),
+        (target, ["" if place is None or truth is None else cell(truth[place]) for place in places]),
+        ("stands for", meanings) if is_density else ("coefficient", [signed(value) for value in coef]),
+        ({"reduce": "of", "regress": "effect"}.get(subject.task, "votes"), [""] if is_density else meanings),
+        ("nearest rows", [count(len(rows)) for rows in near]),
+        (f"mean {target}" if subject.task == "regress" else "mostly", [_nearby(subject, rows) for rows in near]),
+    ]
+    columns = [(name, texts) for name, texts in columns if any(texts)] + _vector_columns(subject, places, order)
     shown = np.argsort(-np.abs(coef), kind="stable")[:_MOST_VECTORS]
-    listed = tuple(
-        KeptVector(
-            _name(subject, places[m], moved),
-            table.cells[m],
-            _target_of(subject, places[m]),
-            float(coef[m]),
-            meanings[m],
-            int((nearest == m).sum()),
-            _nearby(subject, assigned[nearest == m]),
-        )
-        for m in shown
-    )
-    return Vectors(table.columns, listed, len(V), moved, len(assigned), _sentences(subject, places, moved))
+    table = as_table([(name, [texts[m] for m in shown]) for name, texts in columns])
+    return Vectors(table, len(coef), moved, len(assigned), _sentences(subject, places, moved))
 
 
 def coefficients(subject: Subject) -> tuple[Vector, list[str]]:
@@ -163,31 +256,18 @@ def nearest_vectors(subject: Subject, X: Vector) -> Vector:
     if isinstance(mixtures[0], KernelMixture):
         shares = []
         for mixture in mixtures:
-            A = to_numpy(mixture.transform)
-            Z, C = (X * A, to_numpy(mixture.vectors) * A) if A.ndim == 1 else (X @ A.T, to_numpy(mixture.vectors) @ A.T)
-            D = ((Z[:, None, :] - C[None, :, :]) ** 2).sum(axis=2) if X.size * len(C) < 5e7 else _distances(Z, C)
-            widths = to_numpy(mixture.bandwidths)
-            shares.append(-0.5 * D / widths**2 - X.shape[1] * np.log(widths))
+            A, widths = to_numpy(mixture.transform), to_numpy(mixture.bandwidths)
+            A = np.diag(A) if A.ndim == 1 else A
+            squares = cdist(X @ A.T, to_numpy(mixture.vectors) @ A.T, "sqeuclidean")
+            shares.append(-0.5 * squares / widths**2 - X.shape[1] * np.log(widths))
         return np.argmax(np.concatenate(shares, axis=1), axis=1)
     if isinstance(expansion, GaussianExpansion):
         basis = expansion.basis
         metric, own = to_numpy(basis.metric), to_numpy(basis.inverse_widths)
-        T = to_numpy(basis.prepared(X))
-        return np.argmin(_distances(T @ metric, to_numpy(basis.vectors) @ metric) * own**2, axis=1)
+        squares = cdist(to_numpy(basis.prepared(X)) @ metric, to_numpy(basis.vectors) @ metric, "sqeuclidean")
+        return np.argmin(squares * own**2, axis=1)
     K = to_numpy(expansion.kernel(X, V))
     return np.argmax(K - 0.5 * to_numpy(expansion.kernel.diag(V))[None, :], axis=1)
-
-
-def _distances(Z: Vector, C: Vector) -> Vector:
-    return np.maximum((Z**2).sum(1)[:, None] + (C**2).sum(1)[None, :] - 2 * Z @ C.T, 0.0)
-
-
-def _name(subject: Subject, place: int | None, moved: bool) -> str:
-    return "moved" if moved else "–" if place is None else subject.rows.label(place)
-
-
-def _target_of(subject: Subject, place: int | None) -> str:
-    return "" if place is None or subject.truth is None else cell(subject.truth[place])
 
 
 def _nearby(subject: Subject, positions: Vector) -> str:
@@ -213,7 +293,17 @@ def _sentences(subject: Subject, places: list[int | None], moved: bool) -> tuple
     expansion = subject.core.expansion_
     straight = isinstance(expansion, GaussianExpansion) and to_numpy(expansion.slopes).any()
     by = "to them and from a linear function of its columns" if straight else "to them alone"
-    sentences = [f"The model keeps {keeps}, and {what} from its similarity {by}.", _MOVED if moved else _PERSONAL]
+    sentences = [f"The model keeps {keeps}, and {what} from its similarity {by}."]
+    if moved:
+        sentences.append(
+            "They were moved during the fit to where they serve best: they are not rows of the table, and their cells "
+            "need not be possible ones."
+        )
+    else:
+        sentences.append(
+            "The rows below are part of the model: they are in its file, in exported code, and on this page. If they "
+            "are personal data, so are all of these."
+        )
     cancels = cancellation(subject)
     if cancels >= _CANCELS:
         sentences.append(
@@ -223,52 +313,29 @@ def _sentences(subject: Subject, places: list[int | None], moved: bool) -> tuple
     return tuple(sentences)
 
 
-@dataclass(frozen=True)
-class SimilarRow:
-    """A kept row that is similar to another row."""
+def examples(subject: Subject, found: Predictions, target: str) -> Table:
+    """A few predictions, and the kept rows that are most similar to the row, with similarity and effect.
 
-    name: str
-    meaning: str
-    """Direction of its effect; empty where coefficients cancel."""
-    similarity: float
-    """The kernel as a cosine: 1 for the same row, 0 for rows that have nothing in common."""
-
-
-@dataclass(frozen=True)
-class Example:
-    """One prediction, and the kept rows that are most similar to the row."""
-
-    name: str
-    truth: str
-    predicted: str
-    sure: str
-    """The predicted probability, where there is one."""
-    similar: tuple[SimilarRow, ...]
-
-
-def examples(subject: Subject, found: Predictions) -> tuple[Example, ...]:
-    """A few predictions: the most certain of some classes and the least certain, or a low, a middle and a high number.
-
-    Empty where the vectors are not rows of the table.
+    The most certain prediction of some classes and the least certain one, or a low, a middle and a high number. Empty
+    where the vectors are not rows of the table.
     """
     places = [place for place in rows_of_vectors(subject) if place is not None]
     sums = isinstance(subject.core.expansion_, (KernelExpansion, GaussianExpansion))
     if not 0 < len(places) == len(subject.vectors) or not sums:
-        return ()
-    meanings = coefficients(subject)[1]
-    made = []
+        return (), ()
+    meanings, P = coefficients(subject)[1], found.probabilities
+    rows = []
     for i in _shown(subject, found):
         position = int(found.positions[i])
         near = similarity(subject, subject.samples[position])
         order = [int(m) for m in np.argsort(-near, kind="stable") if places[m] != position][:_MOST_SIMILAR]
-        similar = tuple(SimilarRow(subject.rows.label(places[m]), meanings[m], float(near[m])) for m in order)
-        P = found.probabilities
-        sure = "" if P is None else percent(float(P[i].max()), 0)
-        name = subject.rows.label(position)
-        predicted = found.predicted[i]
-        said = cell(predicted if subject.task == "classify" else float(f"{predicted:.4g}"))
-        made.append(Example(name, cell(found.truth[i]), said, sure, similar))
-    return tuple(made)
+        sure = [] if P is None else [percent(float(P[i].max()), 0)]
+        similar = [f"row {subject.rows.label(places[m])} ({percent(near[m], 0)})" for m in order]
+        similar = [f"{row}: {meanings[m]}" if meanings[m] else row for row, m in zip(similar, order)]
+        similar += [""] * (min(_MOST_SIMILAR, len(places)) - len(similar))
+        rows.append((subject.rows.label(position), cell(found.truth[i]), predicted_cell(found, i), *sure, *similar))
+    head = ["row", f"true {target}", "predicted", *["probability"] * (P is not None)]
+    return (*head, *["most similar"] * (len(rows[0]) - len(head))), rows
 
 
 def similarity(subject: Subject, x: Vector) -> Vector:

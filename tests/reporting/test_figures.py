@@ -4,7 +4,7 @@ import warnings
 
 import pytest
 
-from fewkern.reporting.svg import INK, drawing, figure, inline_svg
+from fewkern.reporting.figures import INK, drawing, figure, inline_svg
 from tests.reporting.helpers import Parsed
 
 
