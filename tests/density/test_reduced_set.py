@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fewkern.arrays.folds import plain_folds
+from fewkern.arrays.sampling import plain_folds
 from fewkern.core.path import Stop
 from fewkern.density.problem import DensityProblem
 from fewkern.density.simplex import (

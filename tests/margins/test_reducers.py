@@ -10,7 +10,7 @@ from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
 
 from fewkern import GraphEmbedding, RecursiveSoftMargin, RecursiveSVM, graphs
-from fewkern.arrays.fitting import CallbackSupportMixin
+from fewkern.arrays.validation import CallbackSupportMixin
 from fewkern.base import KernelEstimator
 from fewkern.core.path import Stop
 from fewkern.kernels import Gaussian

@@ -1,6 +1,6 @@
-"""Rows of Dask collections. This module and :mod:`fewkern.arrays.frames` are the only ones that know Dask.
+"""Rows of Dask collections and of arrays in files, and methods that answer row by row.
 
-Dask is imported when a collection comes.
+This module and :mod:`fewkern.arrays.frames` are the only ones that know Dask. It is imported when a collection comes.
 
 The rows are cut anew into blocks of a fixed size, and sums over the blocks are added up in a fixed order. So a result
 does not depend on how a collection was cut, nor on how many workers there are, not even in its last digit.
@@ -12,12 +12,16 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial, wraps
+from importlib.util import find_spec
 from operator import add
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from fewkern.arrays.blocks import one_thread
+from fewkern.arrays.namespace import Array, to_numpy
 from fewkern.arrays.progress import shown
 
 __all__ = [
@@ -26,9 +30,13 @@ __all__ = [
     "PartitionError",
     "Partitions",
     "added_up",
+    "as_collection",
     "counted",
     "is_collection",
+    "is_mapped",
     "map_rows",
+    "mapped_blocks",
+    "rowwise",
 ]
 
 # Rows of a block: 10 MiB of float64 with 20 features, and a second of work for a core.
@@ -297,3 +305,60 @@ def _frame_answers(part: Any, method: Callable[[Any], Any], meta: Any) -> Any:
     if values.ndim == 1:
         return pd.Series(values, index=part.index, dtype=meta.dtype)
     return pd.DataFrame(values, index=part.index, columns=meta.columns)
+
+
+def is_mapped(X: Any) -> bool:
+    """Whether ``X`` is an array in a file that has to be converted, and has more rows than a block."""
+    if not isinstance(X, np.memmap) or X.ndim != 2 or len(X) <= BLOCK_ROWS:
+        return False
+    return not (X.dtype in (np.float64, np.float32) and X.flags.c_contiguous)
+
+
+def as_collection(X: Any) -> Any:
+    """An array in a file that has to be converted as a Dask array, where Dask is installed; anything else as it is."""
+    if not is_mapped(X) or find_spec("dask") is None:
+        return X
+    import dask
+    import dask.array as da
+
+    # da.from_array would copy it
+    block = dask.delayed(np.asarray, pure=False)
+    blocks = [da.from_delayed(block(part), part.shape, part.dtype) for part in mapped_blocks(X)]  # type: ignore[no-untyped-call]
+    return da.concatenate(blocks)  # type: ignore[no-untyped-call]
+
+
+def mapped_blocks(X: Any) -> Iterator[Any]:
+    """The rows of an array in a file, block by block."""
+    return (X[at : at + BLOCK_ROWS] for at in range(0, len(X), BLOCK_ROWS))
+
+
+def rowwise(method: Callable[..., Array], columns: Sequence[str] | None = None) -> Callable[..., Any]:
+    """A method that answers for every sample: for a Dask collection it does so when that is computed.
+
+    An array gives an array, a data frame a series or a data frame, whose columns are named ``columns``, or after the
+    classes or components. Arguments after the samples are handed on.
+    """
+
+    @wraps(method)
+    def of_any(self: Any, X: Any, *args: Any, **kwargs: Any) -> Any:
+        def answers(block: Any) -> Array:
+            return method(self, block, *args, **kwargs)
+
+        if is_mapped(X):
+            return np.concatenate([answers(np.asarray(block)) for block in mapped_blocks(X)])
+        if not is_collection(X):
+            return answers(X)
+        check_is_fitted(self)
+        named = partial(_output_names, self) if columns is None else lambda _: list(columns)
+        return map_rows(answers, X, self.n_features_in_, named)
+
+    return of_any
+
+
+def _output_names(estimator: Any, count: int) -> list[Any]:
+    """Names of the columns that a method returns: those of the classes, or of the components."""
+    classes = getattr(estimator, "classes_", None)
+    if classes is not None and len(classes) == count:
+        return list(to_numpy(classes))
+    names = estimator.get_feature_names_out() if hasattr(estimator, "get_feature_names_out") else ()
+    return list(names) if len(names) == count else list(range(count))

@@ -7,7 +7,6 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, TypeVar
 
 from fewkern.arrays.blocks import row_blocks
-from fewkern.arrays.folds import Fold, given_folds, grouped_folds, plain_folds, stratified_folds
 from fewkern.arrays.namespace import (
     Array,
     asarray_like,
@@ -18,7 +17,16 @@ from fewkern.arrays.namespace import (
     take_rows,
     to_numpy,
 )
-from fewkern.arrays.random import random_generator, row_keys, smallest_keys
+from fewkern.arrays.sampling import (
+    Fold,
+    given_folds,
+    grouped_folds,
+    plain_folds,
+    random_generator,
+    row_keys,
+    smallest_keys,
+    stratified_folds,
+)
 
 __all__ = ["Samples"]
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fewkern.arrays.folds import Fold
 from fewkern.arrays.namespace import Array
+from fewkern.arrays.sampling import Fold
 from fewkern.core.path import Path, Stop, smallest_within
 from fewkern.density.integrated import IntegratedPath, forward_integrated
 from fewkern.density.likelihood import Growth, log_density

@@ -9,8 +9,8 @@ from typing import Any
 
 from sklearn.exceptions import ConvergenceWarning
 
-from fewkern.arrays.folds import Fold
 from fewkern.arrays.progress import progress
+from fewkern.arrays.sampling import Fold
 from fewkern.arrays.validation import Interval, StrOptions, fit_context, random_generator
 from fewkern.base import CONSTRAINTS
 from fewkern.core.path import TOLERANCE, Path, Stop

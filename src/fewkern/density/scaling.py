@@ -9,9 +9,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from fewkern.arrays.columns import column_spreads, unless_rounding
 from fewkern.arrays.namespace import Array
-from fewkern.arrays.numerics import quiet
+from fewkern.arrays.numerics import column_spreads, quiet, unless_rounding
 from fewkern.core.population import Population
 from fewkern.core.samples import Samples
 from fewkern.density.mixture import KernelMixture

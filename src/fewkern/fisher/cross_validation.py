@@ -14,9 +14,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-from fewkern.arrays.folds import Fold
 from fewkern.arrays.namespace import Array
-from fewkern.arrays.random import random_generator
+from fewkern.arrays.sampling import Fold, random_generator
 from fewkern.core.kernel import Kernel
 from fewkern.core.path import TOLERANCE, Path, smallest_within
 from fewkern.core.samples import Samples

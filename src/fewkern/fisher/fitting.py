@@ -10,17 +10,15 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from fewkern.arrays.folds import Fold
 from fewkern.arrays.namespace import Array, asarray_like, float_dtype, to_numpy
 from fewkern.arrays.progress import progress
-from fewkern.arrays.random import seed_from
+from fewkern.arrays.sampling import Fold, seed_from
 from fewkern.arrays.validation import plain_label
 from fewkern.base import check_priors, constraints, held_out_scores
-from fewkern.core.conformal import HeldOutScores
+from fewkern.core.conformal import HeldOutScores, Novelty
 from fewkern.core.expansion import KernelExpansion
 from fewkern.core.kernel import Kernel
 from fewkern.core.kernels import as_kernel
-from fewkern.core.novelty import Novelty
 from fewkern.core.path import Path, Stop
 from fewkern.core.population import Population
 from fewkern.core.samples import Samples

@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fewkern.arrays.logistic import logistic_regression
 from fewkern.arrays.namespace import Array
+from fewkern.arrays.optimize import logistic_regression
 from fewkern.core.samples import Samples
 from fewkern.core.scores import ClassScores
 from fewkern.fisher.targets import FisherTargets

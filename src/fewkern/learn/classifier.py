@@ -6,8 +6,7 @@ from typing import Any
 
 from sklearn.base import BaseEstimator
 
-from fewkern.arrays.fitting import CallbackSupportMixin
-from fewkern.arrays.validation import fit_context
+from fewkern.arrays.validation import CallbackSupportMixin, fit_context
 from fewkern.base import CONSTRAINTS, ScoringClassifier, held_out_scores, keep_importances, kept_importances
 from fewkern.core.population import InMemory
 from fewkern.core.scores import ClassScores
@@ -25,8 +24,8 @@ from fewkern.learn.fitting import (
 )
 from fewkern.learn.parameters import PARAMETERS
 from fewkern.populations import labelled_batch, labelled_population
+from fewkern.select.base import novelty, novelty_threshold
 from fewkern.select.leave_one_out import class_targets
-from fewkern.select.mixins import novelty, novelty_threshold
 from fewkern.select.uncertainty import calibrate
 
 __all__ = ["KernelClassifier"]

@@ -14,12 +14,12 @@ from sklearn.utils.validation import check_is_fitted
 from fewkern.arrays.blocks import one_thread
 from fewkern.arrays.namespace import asarray_like, is_sparse, namespace, to_numpy
 from fewkern.arrays.progress import progress
-from fewkern.arrays.random import seed_from
+from fewkern.arrays.sampling import seed_from
 from fewkern.base import BudgetWarning
+from fewkern.core.conformal import Novelty
 from fewkern.core.expansion import KernelExpansion
 from fewkern.core.gaussians import GaussianBasis, GaussianExpansion
 from fewkern.core.kernels import Gaussian
-from fewkern.core.novelty import Novelty
 from fewkern.core.path import Path
 from fewkern.core.population import Population
 from fewkern.core.samples import Samples

@@ -6,15 +6,14 @@ from typing import Any
 
 from sklearn.base import BaseEstimator, RegressorMixin
 
-from fewkern.arrays.fitting import CallbackSupportMixin
-from fewkern.arrays.validation import fit_context
+from fewkern.arrays.validation import CallbackSupportMixin, fit_context
 from fewkern.base import keep_importances, kept_importances
 from fewkern.core.population import InMemory
 from fewkern.learn.batches import Basis
 from fewkern.learn.fitting import begin, continue_with, fit_population, keep, keep_batch, keep_sums, merged, sums_before
 from fewkern.learn.parameters import PARAMETERS
 from fewkern.populations import measured_batch, measured_population
-from fewkern.select.mixins import IntervalRegressor, novelty, novelty_threshold
+from fewkern.select.base import IntervalRegressor, novelty, novelty_threshold
 from fewkern.select.uncertainty import fit_intervals
 
 __all__ = ["KernelRegressor"]

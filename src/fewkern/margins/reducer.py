@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from fewkern.arrays.linalg import least_squares
 from fewkern.arrays.namespace import Array, asarray_like, float_dtype, is_sparse, move_fields, to_numpy
 from fewkern.arrays.neighbors import symmetric_weights
-from fewkern.arrays.rowwise import rowwise
+from fewkern.arrays.partitions import rowwise
 from fewkern.base import KernelEstimator, check_labelled, check_samples, check_weighted, constraints
 from fewkern.core.kernels import Linear, resolve_kernel
 from fewkern.core.population import InMemory, Population

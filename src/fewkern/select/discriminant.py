@@ -8,7 +8,7 @@ from typing import Any
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from fewkern.arrays.namespace import Array, take_rows
-from fewkern.arrays.rowwise import rowwise
+from fewkern.arrays.partitions import rowwise
 from fewkern.arrays.validation import fit_context
 from fewkern.base import (
     CONSTRAINTS,
@@ -24,9 +24,8 @@ from fewkern.core.samples import Samples
 from fewkern.populations import labelled_population
 from fewkern.select.all_rows import spread_of
 from fewkern.select.axes import Axes, discriminant_axes, gaussian_classes
-from fewkern.select.base import AUTOMATIC, search_model, warn_open_end
+from fewkern.select.base import AUTOMATIC, novelty, novelty_threshold, search_model, warn_open_end
 from fewkern.select.leave_one_out import HeldOut, class_targets, solve_samples
-from fewkern.select.mixins import novelty, novelty_threshold
 from fewkern.select.search import SearchResult
 from fewkern.select.uncertainty import calibrate, novelty_of
 

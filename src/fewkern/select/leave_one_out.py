@@ -19,7 +19,7 @@ from fewkern.arrays.blocks import row_blocks
 from fewkern.arrays.linalg import jittered_cholesky, one_hot, solve_triangular
 from fewkern.arrays.namespace import Array, asarray_like, device, eps, float_dtype, namespace, take_rows
 from fewkern.arrays.numerics import largest_power
-from fewkern.arrays.random import random_generator
+from fewkern.arrays.sampling import random_generator
 from fewkern.core.samples import Samples
 from fewkern.core.scores import class_values
 from fewkern.core.statistics import Statistics

@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from fewkern.arrays.columns import column_ranges, column_spreads
 from fewkern.arrays.namespace import Array, device, namespace
+from fewkern.arrays.numerics import column_ranges, column_spreads
 from fewkern.core.kernels import Kernel, resolve_kernel
 from fewkern.core.path import Stop, smallest_within
+from fewkern.core.radial import feature_units
 from fewkern.core.samples import Samples
-from fewkern.core.widths import feature_units
 from fewkern.select.leave_one_out import MAX_LOO_ROWS, LooPath, LooScheme, loo_paths
 from fewkern.select.selection import Selection, SelectionRule, choose_basis, select_vectors
 

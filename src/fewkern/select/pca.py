@@ -9,8 +9,8 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.metaestimators import available_if
 
 from fewkern.arrays.namespace import Array, is_sparse
+from fewkern.arrays.partitions import rowwise
 from fewkern.arrays.progress import progress
-from fewkern.arrays.rowwise import rowwise
 from fewkern.arrays.validation import fit_context, validate_samples
 from fewkern.base import CONSTRAINTS, KernelEstimator, check_samples, warn_of_fewer_components
 from fewkern.core.kernels import resolve_kernel
@@ -18,8 +18,7 @@ from fewkern.core.samples import Samples
 from fewkern.populations import weighted_population
 from fewkern.select.all_rows import spread_of
 from fewkern.select.axes import principal_axes
-from fewkern.select.base import MOST_VECTORS, SELECTION, selection_rule
-from fewkern.select.mixins import novelty, novelty_threshold
+from fewkern.select.base import MOST_VECTORS, SELECTION, novelty, novelty_threshold, selection_rule
 from fewkern.select.regression import FeatureVectorRegressor
 from fewkern.select.selection import choose_basis
 from fewkern.select.uncertainty import novelty_of

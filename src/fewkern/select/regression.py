@@ -15,9 +15,8 @@ from fewkern.core.expansion import KernelExpansion
 from fewkern.core.population import Population
 from fewkern.populations import measured_population
 from fewkern.select.all_rows import expansion_from, feature_statistics
-from fewkern.select.base import AUTOMATIC, search_model, warn_open_end
+from fewkern.select.base import AUTOMATIC, IntervalRegressor, novelty, novelty_threshold, search_model, warn_open_end
 from fewkern.select.leave_one_out import HeldOut, solve_samples
-from fewkern.select.mixins import IntervalRegressor, novelty, novelty_threshold
 from fewkern.select.search import SearchResult, nested_values
 from fewkern.select.uncertainty import familiar_basis, fit_intervals, novelty_of
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from fewkern.arrays.namespace import Array, asarray_like, device, eps, namespace, take_rows, to_numpy
-from fewkern.arrays.random import random_generator
+from fewkern.arrays.sampling import random_generator
 from fewkern.core.gram import Center, Gram
 from fewkern.core.kernel import Kernel
 from fewkern.core.path import Stop
@@ -21,7 +21,7 @@ from fewkern.core.samples import Samples
 from fewkern.select.residual import Pivots, Residual, Selection
 from fewkern.select.rules import RULES, PivotRule
 
-__all__ = ["SelectionRule", "Selection", "approximate_center", "centered_gram", "choose_basis", "select_vectors"]
+__all__ = ["Selection", "SelectionRule", "approximate_center", "centered_gram", "choose_basis", "select_vectors"]
 
 # Above this many samples the nearest to the mean image is found with means over this many random rows.
 _CENTER_ROWS = 2000

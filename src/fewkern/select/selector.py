@@ -10,16 +10,15 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from fewkern.arrays.namespace import Array
 from fewkern.arrays.neighbors import fingerprint
+from fewkern.arrays.partitions import rowwise
 from fewkern.arrays.progress import progress
-from fewkern.arrays.rowwise import rowwise
 from fewkern.arrays.validation import Interval, StrOptions, fit_context
 from fewkern.base import CONSTRAINTS, KernelEstimator, check_samples
 from fewkern.core.basis import Projection
 from fewkern.core.kernels import Kernel, as_kernel, resolve_kernel
 from fewkern.core.samples import Samples
 from fewkern.populations import weighted_samples
-from fewkern.select.base import MOST_VECTORS, SELECTION, selection_rule
-from fewkern.select.mixins import novelty, novelty_threshold
+from fewkern.select.base import MOST_VECTORS, SELECTION, novelty, novelty_threshold, selection_rule
 from fewkern.select.selection import Selection, SelectionRule, centered_gram, select_vectors
 from fewkern.select.uncertainty import novelty_of
 

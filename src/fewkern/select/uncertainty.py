@@ -17,9 +17,8 @@ from dataclasses import dataclass, replace
 from fewkern.arrays.linalg import inverse_psd, one_hot, solve_triangular
 from fewkern.arrays.namespace import Array, device, namespace, put, take_rows, to_numpy
 from fewkern.core.basis import KernelBasis, share_left
-from fewkern.core.conformal import HeldOutScores, Intervals
+from fewkern.core.conformal import HeldOutScores, Intervals, Novelty
 from fewkern.core.gaussians import GaussianBasis
-from fewkern.core.novelty import Novelty
 from fewkern.core.samples import Samples
 from fewkern.core.scores import ClassScores, class_values, softmax
 from fewkern.select.leave_one_out import HeldOut, LooScheme, loo_paths, solve

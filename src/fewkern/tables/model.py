@@ -18,14 +18,13 @@ from sklearn.utils import ClassifierTags, RegressorTags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from fewkern.arrays.fitting import fit_context
 from fewkern.arrays.partitions import is_collection
 from fewkern.arrays.storable import storable
-from fewkern.arrays.validation import Interval, StrOptions
+from fewkern.arrays.validation import Interval, StrOptions, fit_context
 from fewkern.base import CONSTRAINTS, path_of
 from fewkern.compression import compress
 from fewkern.core.path import TOLERANCE
-from fewkern.core.prepared import Prepared
+from fewkern.core.preparation import Prepared
 from fewkern.io import save, to_c, to_onnx
 from fewkern.reporting import Report, ReportSettings, report
 from fewkern.tables.encoder import EncodedTable, TableWarning, named

@@ -9,7 +9,7 @@ import numpy as np
 
 from fewkern.arrays.frames import FrameParts
 from fewkern.arrays.partitions import is_collection
-from fewkern.arrays.random import row_keys, smallest_keys
+from fewkern.arrays.sampling import row_keys, smallest_keys
 from fewkern.tables.frames import check_names, nearest, pandas
 
 __all__ = ["DrawnRows", "as_dask_frame", "as_parts", "draw_rows", "fetch_rows", "whole_table"]
